@@ -1,0 +1,210 @@
+# gpufloor. `make help` lists targets and variables; everything built lies in build/.
+#
+#   core/*.c            -> build/core.a        what all probes share
+#   */NAME.cu           -> one cubin per architecture -> one fatbin -> an object (.incbin) -> images.a
+#   probes/NAME.c ...   -> build/bin/probes/NAME
+#   report/*.c          -> build/bin/gpufloor
+#   core/plugins/NAME.c -> build/bin/NAME.so
+#
+# A probe is found, not listed. One whose .c says PROBE_IMAGE(...) runs kernels and needs nvcc; the
+# others are host probes and build anywhere.
+
+VERSION := 0.1.0
+B       := build
+BIN     := $B/bin
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SECONDARY:
+MAKEFLAGS += --no-builtin-rules
+JOBS ?= $(shell nproc)
+Q := $(if $V,,@)
+
+# --- what this machine has -----------------------------------------------------------------------
+
+CUDA_HOME ?= $(firstword $(wildcard /usr/local/cuda) \
+               $(patsubst %/bin/nvcc,%,$(shell command -v nvcc 2>/dev/null)))
+NVCC      := $(wildcard $(CUDA_HOME)/bin/nvcc)
+CUDART    := $(and $(NVCC),$(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h),$(firstword \
+               $(wildcard $(CUDA_HOME)/lib64/libcudart_static.a $(CUDA_HOME)/lib/libcudart_static.a)))
+CUBLAS    := $(and $(CUDART),$(wildcard $(CUDA_HOME)/include/cublas_v2.h))
+CUDA_LIB  := $(patsubst %/,%,$(dir $(CUDART)))
+ALL_ARCHS := 75 80 86 89 90a 100 120
+
+# The architecture of the GPU that is here; without one, all of them. 9.0 is built as 90a.
+PRESENT   := $(sort $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | \
+               tr -d . | grep -x '[0-9]*' | sed 's/^90$$/90a/'))
+ARCH      ?= $(or $(PRESENT),all)
+ARCHS     := $(if $(filter all,$(ARCH)),$(ALL_ARCHS),$(ARCH))
+
+# --- flags, which are a dependency of every object -------------------------------------------------
+
+CFLAGS    ?= -O2 -g
+WARNINGS  := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Werror
+CPPFLAGS  += -D_GNU_SOURCE -I. -I$B $(if $(CUDART),-isystem $(CUDA_HOME)/include)
+C         := $(CC) -std=c11 $(CPPFLAGS) $(CFLAGS) $(WARNINGS)
+NVFLAGS   := -std=c++17 -O3 -I. -Xptxas -v,-warn-spills,-warn-lmem-usage,-Werror
+LIBS      := -l:libjansson.a -lm
+GPU_LIBS  := $(if $(CUDART),$(CUDART) -lpthread -ldl -lrt)
+
+COMPILED_WITH := $(shell $(CC) -dumpfullversion 2>/dev/null)
+NVCC_VERSION  := $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*, V//p'),none)
+COMMIT        := $(or $(shell git rev-parse -q --verify HEAD 2>/dev/null),unknown)
+DIRTY         := $(if $(shell git status --porcelain -- Makefile core probes matmul fused report \
+                   2>/dev/null),true,false)
+define VALUES
+#define VERSION_NUMBER "$(VERSION)"
+#define VERSION_SHORT "$(shell printf %.7s $(COMMIT))$(if $(filter true,$(DIRTY)),+)"
+#define VERSION_COMMIT "$(COMMIT)"
+#define VERSION_DIRTY $(DIRTY)
+#define VERSION_FLAGS "$(notdir $(CC)) $(COMPILED_WITH) $(CFLAGS); nvcc $(NVCC_VERSION) -O3; sm $(ARCHS)"
+endef
+define FLAGS
+$C $(GPU_LIBS) $(NVCC) $(NVFLAGS)
+endef
+
+# Rewrites $1 with the text of variable $2 only when that changes it.
+same = $(if $(subst x$(strip $1),,x$(strip $2))$(subst x$(strip $2),,x$(strip $1)),,yes)
+keep = $(shell mkdir -p $(dir $1))$(if $(call same,$(file <$1),$($2)),,$(file >$1,$($2)))
+$(call keep,$B/flags,FLAGS)
+$(call keep,$B/version_values.h,VALUES)
+$(call keep,$B/archs,ARCHS)
+
+# --- sources ---------------------------------------------------------------------------------------
+
+CORE       := $(filter-out $(if $(CUDART),core/gpu_none.c,core/gpu.c core/gpu_%.c core/blas.c), \
+                $(sort $(wildcard core/*.c))) $(if $(CUDART),,core/gpu_none.c)
+CORE_OBJ   := $(CORE:%.c=$B/%.o) $(if $(CUDART),$B/core/device/harness.image.o)
+ALL_PROBES := $(sort $(wildcard probes/*.c matmul/*.c fused/*.c))
+GPU_SRC    := $(if $(ALL_PROBES),$(sort $(shell grep -l '^PROBE_IMAGE\b' $(ALL_PROBES))))
+HOST_SRC   := $(filter-out $(GPU_SRC),$(ALL_PROBES))
+HOST_BIN   := $(HOST_SRC:%.c=$(BIN)/%)
+GPU_BIN    := $(if $(CUDART),$(GPU_SRC:%.c=$(BIN)/%))
+CU         := $(sort $(wildcard probes/*.cu matmul/*.cu fused/*.cu matmul/kernels/*.cu \
+                fused/kernels/*.cu core/device/*.cu))
+IMAGES     := $(filter-out $B/core/device/harness.image.o,$(CU:%.cu=$B/%.image.o))
+CUBINS     := $(foreach a,$(ARCHS),$(CU:%.cu=$B/%.sm_$a.cubin))
+REPORT_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard report/*.c)))
+# Of core, the report uses documents, statistics, units, boards, NVML and the version; no CUDA.
+REPORT_USES := $(patsubst %,$B/core/%.o,document stat unit board nvml version)
+PLUGINS    := $(if $(CUBLAS),$(BIN)/blas.so)
+
+.PHONY: all host
+all: host $(GPU_BIN) $(PLUGINS)  ## build everything that this machine can build (the default)
+	@$(if $(CUDART),,echo "no CUDA toolkit: built the host probes and the report only")
+host: $(BIN)/gpufloor $(HOST_BIN)
+
+# --- rules -----------------------------------------------------------------------------------------
+
+$B/%.o: %.c $B/flags
+	@mkdir -p $(@D)
+	$(if $V,,@echo "  cc    $<")
+	$Q$C -MMD -MP -c $< -o $@
+
+$B/core.a: $(CORE_OBJ)
+	@rm -f $@
+	$Qar rcs $@ $^
+
+$B/images.a: $(IMAGES)
+	@rm -f $@
+	$Qar rcs $@ $^
+
+define CUBIN_RULE
+$B/%.sm_$1.cubin: %.cu $B/flags
+	@mkdir -p $$(@D)
+	$$(if $$V,,@echo "  nvcc  $$< sm_$1")
+	$$Q$$(NVCC) $$(NVFLAGS) -gencode arch=compute_$1,code=sm_$1 -cubin -MD -MP -MF $$@.d -MT $$@ \
+	  -o $$@ $$< >$$@.res 2>&1 || { cat $$@.res >&2; rm -f $$@; exit 1; }
+endef
+$(foreach a,$(ALL_ARCHS),$(eval $(call CUBIN_RULE,$a)))
+
+$B/%.fatbin: $(foreach a,$(ARCHS),$B/%.sm_$a.cubin) $B/archs
+	$Q$(CUDA_HOME)/bin/fatbinary --create=$@ \
+	  $(foreach a,$(ARCHS),--image3=kind=elf,sm=$a,file=$B/$*.sm_$a.cubin)
+
+# struct gpu_image image_NAME = {name, fatbin, end, "sm_80:SHA256 ..."}; see core/gpu.h.
+$B/%.image.o: $B/%.fatbin
+	$Qhashes=$$(for a in $(ARCHS); do printf 'sm_%s:%s ' $$a \
+	  $$(sha256sum <$B/$*.sm_$$a.cubin | cut -c1-64); done); \
+	printf '%s\n' '.section .rodata,"a",@progbits' '.balign 64' '0: .incbin "$<"' '1: .byte 0' \
+	  '2: .asciz "$(notdir $*)"' "3: .asciz \"$$hashes\"" '.section .data.rel.ro,"aw",@progbits' \
+	  '.balign 8' '.global image_$(notdir $*)' 'image_$(notdir $*): .quad 2b, 0b, 1b, 3b' \
+	  '.section .note.GNU-stack,"",@progbits' | $(CC) -c -x assembler - -o $@
+
+$(HOST_BIN): $(BIN)/%: $B/%.o $B/core.a
+	@mkdir -p $(@D)
+	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(GPU_LIBS)
+	$Qstrip $@
+
+$(GPU_BIN): $(BIN)/%: $B/%.o $B/images.a $B/core.a
+	@mkdir -p $(@D)
+	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(GPU_LIBS)
+	$Qstrip $@
+
+$(BIN)/gpufloor: $(REPORT_OBJ) $(REPORT_USES)
+	@mkdir -p $(@D)
+	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
+	$Qstrip $@
+
+$(BIN)/blas.so: core/plugins/blas.c $B/flags
+	@mkdir -p $(@D)
+	$(if $V,,@echo "  cc    $<")
+	$Q$C -fPIC -shared -fvisibility=hidden -o $@ $< -L$(CUDA_LIB) -lcublas \
+	  -Wl,-rpath,'$$ORIGIN:$(CUDA_LIB)'
+
+$B/core/version.o: $B/version_values.h
+
+-include $(shell find $B -name '*.d' 2>/dev/null)
+
+# --- what people type --------------------------------------------------------------------------------
+
+.PHONY: deps run report test test-update sanitize clean help
+deps:  ## install what is missing from Debian or Ubuntu packages (root or sudo -n)
+	$Qtests/deps.sh
+
+run:  ## measure this machine: 7 rounds, one bundle in build/run/, then the table
+	$Qtests/deps.sh build
+	$Q$(MAKE) --no-print-directory -j$(JOBS) $(if $(and $(CUDART),$(PRESENT)),all,host)
+	$Q$(BIN)/gpufloor run $(RUN_FLAGS)
+
+report: all  ## report of the committed results
+	$Q$(BIN)/gpufloor report results/nvidia-h200
+
+test:  ## every test that this machine can run; the last line counts them
+	$Qtests/deps.sh test
+	$Q$(MAKE) --no-print-directory -j$(JOBS) ARCH=all all tests
+	$Qtests/run.sh $B
+
+test-update: all  ## rewrite golden outputs and generated docs; read the diff
+	$Qtests/run.sh $B --update
+
+sanitize: all  ## compute-sanitizer over every kernel at small shapes (needs a GPU)
+	$Qtests/gpu/sanitize.sh $(BIN)
+
+clean:  ## remove build/
+	rm -rf $B
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
+	@printf '\n  %s\n' 'ARCH="80 90a"       architectures (default: the GPU that is here, else all)' \
+	  'CUDA_HOME=DIR       CUDA toolkit (default: /usr/local/cuda, else where nvcc is)' \
+	  'RUN_FLAGS=...       passed to gpufloor run, for example --quick' \
+	  'V=1                 show the commands'
+
+# --- tests: each is a program; see tests/run.sh ------------------------------------------------------
+
+UNIT      := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
+REPORT_LIB := $(filter-out $B/report/main.o,$(REPORT_OBJ))
+.PHONY: tests
+tests: $(UNIT) $B/tests/sass $B/tests/fuzz $(if $(NVCC),$(CUBINS))
+
+$(UNIT): $B/tests/unit/%: $B/tests/unit/%.o $(REPORT_LIB) $(REPORT_USES)
+	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl -lcmocka
+
+$B/tests/sass: $(patsubst %.c,$B/%.o,$(sort $(wildcard tests/kernels/*.c)))
+	$Q$(CC) $(LDFLAGS) -o $@ $^
+
+$B/tests/fuzz: tests/fuzz/fuzz.c core/document.c core/unit.c core/stat.c $(wildcard report/*.c)
+	@mkdir -p $(@D)
+	$Q$C -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -o $@ \
+	  tests/fuzz/fuzz.c core/document.c core/unit.c $(LIBS)

@@ -1,0 +1,229 @@
+#include "core/document.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/unit.h"
+
+json_t *document_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+double document_get_number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+const char *document_get_text(const json_t *object, const char *key, const char *fallback)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : fallback;
+}
+
+void document_time(char *text, size_t size)
+{
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+void document_metric_id(char id[DOCUMENT_ID], const char *probe, const json_t *cases,
+                        const json_t *metric)
+{
+    const char *keys = document_get_text(cases, "case", "");
+    const char *timer = document_get_text(metric, "timer", NULL);
+    const char *name = document_get_text(metric, "name", "?");
+
+    if (!*keys && !timer)
+        snprintf(id, DOCUMENT_ID, "%s.%s", probe, name);
+    else
+        snprintf(id, DOCUMENT_ID, "%s.%s{%s%s%s%s}", probe, name, keys, *keys && timer ? "," : "",
+                 timer ? "timer=" : "", timer ? timer : "");
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+static bool wrong(char why[DOCUMENT_WHY], const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool wrong(char why[DOCUMENT_WHY], const char *name, const char *format, ...)
+{
+    va_list arguments;
+    int used = snprintf(why, DOCUMENT_WHY, "%s: ", name);
+    if (used < 0 || used >= DOCUMENT_WHY)
+        return false;
+    va_start(arguments, format);
+    vsnprintf(why + used, (size_t)(DOCUMENT_WHY - used), format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* Metric: a name, a unit of the closed list, a direction, and a number or null under each figure. */
+static bool metric_stands(const json_t *metric, const char *where, char why[DOCUMENT_WHY])
+{
+    static const char *const figures[] = {"median", "best", "min", "max", "q1", "q3", "mad", "n"};
+    const char *unit = document_get_text(metric, "unit", NULL);
+    const char *better = document_get_text(metric, "better", NULL);
+
+    if (!document_get_text(metric, "name", NULL))
+        return wrong(why, where, "a metric without a name");
+    if (!unit_known(unit))
+        return wrong(why, where, "metric %.60s has the unknown unit '%.30s'",
+                     document_get_text(metric, "name", "?"), unit ? unit : "(none)");
+    if (!better || (strcmp(better, "lower") && strcmp(better, "higher") && strcmp(better, "exact")))
+        return wrong(why, where, "metric %.60s: \"better\" must be lower, higher or exact",
+                     document_get_text(metric, "name", "?"));
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        const json_t *value = json_object_get(metric, figures[i]);
+        if (value && !json_is_number(value) && !json_is_null(value))
+            return wrong(why, where, "metric %.60s: \"%s\" must be a number or null",
+                         document_get_text(metric, "name", "?"), figures[i]);
+    }
+    return true;
+}
+
+static bool run_stands(const json_t *run, const char *where, char why[DOCUMENT_WHY])
+{
+    const json_t *probe = json_object_get(run, "probe");
+    const json_t *cases = json_object_get(run, "cases"), *one, *metric;
+    const char *status = document_get_text(run, "status", NULL);
+    size_t i, k;
+
+    if (!document_get_text(probe, "name", NULL) || !json_is_integer(json_object_get(probe, "method")))
+        return wrong(why, where, "a run without a probe name and method");
+    if (!status || (strcmp(status, "ok") && strcmp(status, "skipped") && strcmp(status, "failed")))
+        return wrong(why, where, "run of %.60s: \"status\" must be ok, skipped or failed",
+                     document_get_text(probe, "name", "?"));
+    if (!json_is_array(cases))
+        return wrong(why, where, "run of %.60s has no \"cases\" array",
+                     document_get_text(probe, "name", "?"));
+    json_array_foreach(cases, i, one) {
+        if (!document_get_text(one, "case", NULL) || !json_is_array(json_object_get(one, "metrics")))
+            return wrong(why, where, "run of %.60s: case %zu lacks \"case\" or \"metrics\"",
+                         document_get_text(probe, "name", "?"), i);
+        json_array_foreach(json_object_get(one, "metrics"), k, metric)
+            if (!metric_stands(metric, where, why))
+                return false;
+    }
+    return true;
+}
+
+static bool stands(const json_t *document, const char *name, const char *kind, char why[DOCUMENT_WHY])
+{
+    const char *found = document_get_text(document, "schema", NULL);
+    const json_t *version = json_object_get(document, "schema_version"), *runs, *run;
+    size_t i;
+
+    if (!json_is_object(document))
+        return wrong(why, name, "expected a JSON object, a gpufloor %s", kind);
+    if (!found || strcmp(found, kind))
+        return wrong(why, name, "expected a gpufloor %s, found %s%.40s", kind,
+                     found ? "a document of schema " : "no \"schema\"", found ? found : "");
+    if (!json_is_integer(version) || json_integer_value(version) < 1)
+        return wrong(why, name, "schema_version must be a whole number from 1");
+    if (json_integer_value(version) > DOCUMENT_SCHEMA_VERSION)
+        return wrong(why, name, "schema_version %" JSON_INTEGER_FORMAT
+                     " is newer than this program reads (%d): update gpufloor",
+                     json_integer_value(version), DOCUMENT_SCHEMA_VERSION);
+    if (!strcmp(kind, "run"))
+        return run_stands(document, name, why);
+
+    runs = json_object_get(document, "runs");
+    if (!json_is_object(json_object_get(document, "environment")) || !json_is_array(runs))
+        return wrong(why, name, "a bundle needs \"environment\" and \"runs\"");
+    json_array_foreach(runs, i, run)
+        if (!run_stands(run, name, why))
+            return false;
+    return true;
+}
+
+json_t *document_parse(const char *bytes, size_t size, const char *name, const char *kind,
+                       char why[DOCUMENT_WHY])
+{
+    json_error_t error;
+    json_t *document = NULL;
+
+    if (size == 0)
+        wrong(why, name, "empty file; expected a gpufloor %s", kind);
+    else if (!(document = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error)))
+        wrong(why, name, "not valid JSON at line %d, column %d (%.100s); expected a gpufloor %s",
+              error.line, error.column, error.text, kind);
+    else if (!stands(document, name, kind, why)) {
+        json_decref(document);
+        document = NULL;
+    }
+    return document;
+}
+
+json_t *document_load(const char *path, const char *kind, char why[DOCUMENT_WHY])
+{
+    struct stat facts;
+    json_t *document = NULL;
+    FILE *file = fopen(path, "rb");
+
+    if (!file || fstat(fileno(file), &facts)) {
+        wrong(why, path, "%s", strerror(errno));
+    } else if (!S_ISREG(facts.st_mode)) {
+        wrong(why, path, "not a regular file; expected a gpufloor %s", kind);
+    } else if (facts.st_size > DOCUMENT_BYTES_MAX) {
+        wrong(why, path, "%lld bytes, larger than any gpufloor %s", (long long)facts.st_size, kind);
+    } else {
+        size_t size = (size_t)facts.st_size;
+        char *bytes = malloc(size + 1);
+        if (!bytes || fread(bytes, 1, size, file) != size)
+            wrong(why, path, "could not be read: %s", strerror(errno ? errno : EIO));
+        else
+            document = document_parse(bytes, size, path, kind, why);
+        free(bytes);
+    }
+    if (file)
+        fclose(file);
+    return document;
+}
+
+/* --- writing --------------------------------------------------------------------------------- */
+
+static int append(const char *bytes, size_t size, void *file)
+{
+    return fwrite(bytes, 1, size, file) == size ? 0 : -1;
+}
+
+bool document_write(const char *path, const json_t *document, char why[DOCUMENT_WHY])
+{
+    char temporary[PATH_MAX];
+    if (snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid()) >=
+        (int)sizeof temporary)
+        return wrong(why, path, "path too long");
+
+    FILE *file = fopen(temporary, "wx");
+    if (!file)
+        return wrong(why, path, "cannot be written: %s", strerror(errno));
+    errno = 0;
+    bool written = json_dump_callback(document, append, file,
+                                      JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
+                   fputc('\n', file) != EOF && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    int failure = errno;
+    written = fclose(file) == 0 && written;
+
+    /* link() refuses an existing name, where rename() would replace it. */
+    if (written && link(temporary, path) != 0) {
+        failure = errno;
+        written = false;
+    }
+    unlink(temporary);
+    if (!written)
+        return wrong(why, path, "cannot be written: %s", strerror(failure ? failure : EIO));
+    return true;
+}

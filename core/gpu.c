@@ -1,0 +1,659 @@
+/* See core/gpu.h. The harness's own kernels are in core/device/harness.cu. */
+#include "core/gpu.h"
+
+#include <cuda.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/board.h"
+#include "core/device/harness.h"
+#include "core/nvml.h"
+#include "core/run.h"
+
+PROBE_IMAGE(harness);
+
+enum {
+    GUARD_BYTES = 64 << 10,
+    GUARD_BYTE = 0xa5,
+    ALLOCATIONS_MAX = 256,
+    LIBRARIES_MAX = 8,
+    WARM_MS = 25,
+    TICK_NS = 200000,
+    EVENT_PAIRS = 64,
+};
+
+struct gpu {
+    struct gpu_facts facts;
+    char pci_bus[32];
+    cudaStream_t stream;
+    cudaEvent_t start, stop;
+    struct {
+        char *base;
+        size_t bytes;
+    } allocation[ALLOCATIONS_MAX];
+    struct {
+        const struct gpu_image *image;
+        cudaLibrary_t library;
+    } loaded[LIBRARIES_MAX];
+    size_t n_loaded;
+    struct harness_stamp *stamp[2]; /* mapped host memory, one a SM */
+    cudaKernel_t stamper, fill[3], sweeper;
+    char *sweep;                    /* 3 x L2, made at first use */
+};
+
+/* gpu_must() is called from CUDA(), which has no run at hand. */
+static struct probe_run *owner;
+
+void gpu_must(cudaError_t result, const char *call, const char *file, int line)
+{
+    if (result != cudaSuccess)
+        probe_fail(owner, "%s:%d: %s: %s (%s)", file, line, call, cudaGetErrorString(result),
+                   cudaGetErrorName(result));
+}
+
+const struct gpu_facts *gpu_facts(const struct probe_run *r)
+{
+    return &r->gpu->facts;
+}
+
+const char *gpu_pci_bus(const struct probe_run *r)
+{
+    return r->gpu->pci_bus;
+}
+
+cudaStream_t gpu_stream(const struct probe_run *r)
+{
+    return r->gpu->stream;
+}
+
+void gpu_wait(struct probe_run *r)
+{
+    CUDA(cudaStreamSynchronize(r->gpu->stream));
+}
+
+/* --- which state is this machine in? --------------------------------------------------------- */
+
+/* engineering.md's table: error 35 means "no driver" or "driver too old", and the driver's version
+ * tells them apart; 34 is the toolkit's stub library; 100 a driver without a device. */
+static bool device_there(int wanted, const char **state, char why[DOCUMENT_WHY])
+{
+    int driver = 0, runtime = 0, n = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    cudaError_t result = cudaGetDeviceCount(&n);
+
+    if (result == cudaSuccess && n > wanted)
+        return true;
+    if (result == cudaSuccess && n > 0) {
+        *state = "no_device";
+        snprintf(why, DOCUMENT_WHY, "--device %d: this machine has %d GPU%s, numbered from 0",
+                 wanted, n, n == 1 ? "" : "s");
+    } else if (result == cudaErrorInsufficientDriver && driver == 0) {
+        *state = "no_driver";
+        snprintf(why, DOCUMENT_WHY, "no GPU: no NVIDIA driver on this machine (libcuda.so.1 was "
+                 "not found)");
+    } else if (result == cudaErrorInsufficientDriver) {
+        *state = "old_driver";
+        snprintf(why, DOCUMENT_WHY, "no GPU: the driver is too old: it serves CUDA %d.%d, this "
+                 "program needs %d.%d", driver / 1000, driver % 1000 / 10, runtime / 1000,
+                 runtime % 1000 / 10);
+    } else if (result == cudaErrorStubLibrary) {
+        *state = "stub_driver";
+        snprintf(why, DOCUMENT_WHY, "no GPU: libcuda.so.1 is the CUDA toolkit's stub, not a "
+                 "driver (is a stubs folder in LD_LIBRARY_PATH?)");
+    } else if (result == cudaErrorNoDevice || (result == cudaSuccess && n == 0)) {
+        *state = "no_device";
+        snprintf(why, DOCUMENT_WHY, "no GPU: the driver is there, but shows no device (is "
+                 "CUDA_VISIBLE_DEVICES empty?)");
+    } else {
+        *state = "failed";
+        snprintf(why, DOCUMENT_WHY, "no GPU: cudaGetDeviceCount: %s (%s)",
+                 cudaGetErrorString(result), cudaGetErrorName(result));
+    }
+    return false;
+}
+
+/* --- facts of the board ---------------------------------------------------------------------- */
+
+static int attribute(int device, enum cudaDeviceAttr which)
+{
+    int value = 0;
+    CUDA(cudaDeviceGetAttribute(&value, which, device));
+    return value;
+}
+
+static void read_facts(struct gpu_facts *f, int device)
+{
+    f->cc = 10 * attribute(device, cudaDevAttrComputeCapabilityMajor) +
+            attribute(device, cudaDevAttrComputeCapabilityMinor);
+    f->n_sm = attribute(device, cudaDevAttrMultiProcessorCount);
+    f->warps_per_sm = attribute(device, cudaDevAttrMaxThreadsPerMultiProcessor) / 32;
+    f->shared_per_block = (size_t)attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    f->shared_per_sm = (size_t)attribute(device, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+    f->l2_bytes = (size_t)attribute(device, cudaDevAttrL2CacheSize);
+    CUDA(cudaMemGetInfo(&f->free_bytes, &f->memory_bytes));
+    f->pin_rate = 2e3 * attribute(device, cudaDevAttrMemoryClockRate) *
+                  attribute(device, cudaDevAttrGlobalMemoryBusWidth) / 8;
+}
+
+/* The UUID leaves this machine only as the first 16 digits of its SHA-256. */
+static void hashed_uuid(char text[17], const cudaUUID_t *uuid)
+{
+    char command[96] = "printf '", *at = command + 8;
+    for (size_t i = 0; i < sizeof uuid->bytes; i++)
+        at += sprintf(at, "%02x", (unsigned char)uuid->bytes[i]);
+    strcpy(at, "' | sha256sum");
+    FILE *pipe = popen(command, "r");
+    if (!pipe || fread(text, 1, 16, pipe) != 16)
+        memcpy(text, "0000000000000000", 16);
+    text[16] = '\0';
+    if (pipe)
+        pclose(pipe);
+}
+
+/* The driver's own version, from the line that its kernel module shows: "... Module  580.65.06 ..." */
+static json_t *driver_version(void)
+{
+    char line[256], version[32];
+    json_t *found = NULL;
+    FILE *file = fopen("/proc/driver/nvidia/version", "r");
+    const char *at = file && fgets(line, sizeof line, file) ? strstr(line, "  ") : NULL;
+
+    if (at && sscanf(at, " %31[0-9.]", version) == 1)
+        found = json_string(version);
+    if (file)
+        fclose(file);
+    return found ? found : json_null();
+}
+
+static json_t *known(int value)
+{
+    return value < 0 ? json_null() : json_integer(value);
+}
+
+/* What only NVML knows; null where it is not there. */
+static void describe_settings(struct probe_run *r, json_t *gpu)
+{
+    char why[NVML_WHY];
+    struct nvml *nvml = nvml_open(r->gpu->pci_bus, why);
+    struct nvml_facts f = nvml_facts(nvml);
+
+    json_object_set_new(gpu, "power_limit_w", document_number(f.power_limit_w));
+    json_object_set_new(gpu, "mig", known(f.mig));
+    json_object_set_new(gpu, "persistence", known(f.persistence));
+    nvml_close(nvml);
+}
+
+static void describe_board(struct probe_run *r, int device)
+{
+    struct cudaDeviceProp properties;
+    const struct gpu_facts *f = &r->gpu->facts;
+    char cc[32], cuda[2][32], slug[64], uuid[17];
+    int driver = 0, runtime = 0;
+
+    CUDA(cudaGetDeviceProperties(&properties, device));
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    snprintf(cc, sizeof cc, "%d.%d", f->cc / 10, f->cc % 10);
+    snprintf(cuda[0], sizeof cuda[0], "%d.%d", driver / 1000, driver % 1000 / 10);
+    snprintf(cuda[1], sizeof cuda[1], "%d.%d", runtime / 1000, runtime % 1000 / 10);
+    board_slug(slug, sizeof slug, properties.name);
+    hashed_uuid(uuid, &properties.uuid);
+
+    json_object_set_new(r->environment, "gpu", json_pack(
+        "{s:s, s:s, s:s, s:i, s:I, s:I, s:i, s:i, s:i, s:b, s:s}", "name", properties.name,
+        "board", slug, "cc", cc, "n_sm", f->n_sm, "l2_bytes", (json_int_t)f->l2_bytes,
+        "memory_bytes", (json_int_t)f->memory_bytes, "bus_bits",
+        attribute(device, cudaDevAttrGlobalMemoryBusWidth), "memory_clock_mhz",
+        attribute(device, cudaDevAttrMemoryClockRate) / 1000, "sm_clock_max_mhz",
+        attribute(device, cudaDevAttrClockRate) / 1000, "ecc",
+        attribute(device, cudaDevAttrEccEnabled), "id_hash", uuid));
+    describe_settings(r, json_object_get(r->environment, "gpu"));
+    json_object_set_new(r->environment, "driver",
+                        json_pack("{s:o, s:s}", "version", driver_version(), "cuda", cuda[0]));
+    json_object_set_new(r->environment, "runtime", json_pack("{s:s}", "cuda", cuda[1]));
+}
+
+/* --- timers ---------------------------------------------------------------------------------- */
+
+static void measure_ticks(struct probe_run *r)
+{
+    struct gpu *g = r->gpu;
+    uint64_t *least = gpu_mapped(r, sizeof *least);
+    struct harness_tick_args tick = {.out = least, .ns = TICK_NS};
+    cudaKernel_t ticker = gpu_kernel(r, &image_harness, "harness_tick", sizeof tick);
+    double seen[EVENT_PAIRS], step = INFINITY;
+
+    gpu_launch(r, ticker, 1, 1, 0, &tick);
+    gpu_wait(r);
+    r->tick_device_ns = (double)*least;
+
+    for (int i = 0; i < EVENT_PAIRS; i++) {
+        CUDA(cudaEventRecord(g->start, g->stream));
+        CUDA(cudaEventRecord(g->stop, g->stream));
+        gpu_wait(r);
+        seen[i] = gpu_elapsed_ns(g->start, g->stop);
+    }
+    stat_sort(seen, EVENT_PAIRS);
+    for (int i = 1; i < EVENT_PAIRS; i++)
+        if (seen[i] - seen[i - 1] > 0.5 && seen[i] - seen[i - 1] < step)
+            step = seen[i] - seen[i - 1];
+    r->tick_event_ns = isfinite(step) ? step : r->tick_device_ns;
+}
+
+static void warm_up(struct probe_run *r)
+{
+    struct harness_warm_args warm = {.sink = gpu_mapped(r, sizeof(float)),
+                                     .ns = (uint64_t)WARM_MS * 1000000};
+    cudaKernel_t kernel = gpu_kernel(r, &image_harness, "harness_warm", sizeof warm);
+    gpu_launch(r, kernel, (unsigned)r->gpu->facts.n_sm, 256, 0, &warm);
+    gpu_wait(r);
+}
+
+void gpu_clock_start(struct probe_run *r)
+{
+    struct gpu *g = r->gpu;
+    struct harness_stamp_args a = {.out = g->stamp[0], .n_sm = (uint64_t)g->facts.n_sm};
+    gpu_launch(r, g->stamper, (unsigned)g->facts.n_sm, 32, 0, &a);
+}
+
+void gpu_clock_stop(struct probe_run *r)
+{
+    struct gpu *g = r->gpu;
+    struct harness_stamp_args a = {.out = g->stamp[1], .n_sm = (uint64_t)g->facts.n_sm};
+    double mhz[1024];
+    size_t n = 0;
+
+    gpu_launch(r, g->stamper, (unsigned)g->facts.n_sm, 32, 0, &a);
+    gpu_wait(r);
+    for (int i = 0; i < g->facts.n_sm && n < PROBE_LENGTH(mhz); i++) {
+        const struct harness_stamp *t0 = &g->stamp[0][i], *t1 = &g->stamp[1][i];
+        if (t0->ns && t1->ns > t0->ns)
+            mhz[n++] = 1e3 * (double)(t1->cycles - t0->cycles) / (double)(t1->ns - t0->ns);
+        g->stamp[0][i].ns = g->stamp[1][i].ns = 0;
+    }
+    if (n > 0) {
+        stat_sort(mhz, n);
+        probe_clock(r, stat_median(mhz, n));
+    }
+}
+
+double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop)
+{
+    float ms;
+    CUDA(cudaEventElapsedTime(&ms, start, stop));
+    return (double)ms * 1e6;
+}
+
+/* --- open and close -------------------------------------------------------------------------- */
+
+static void find_own_kernels(struct probe_run *r)
+{
+    static const char *const fills[] = {"harness_fill_fp16", "harness_fill_bf16",
+                                        "harness_fill_fp32"};
+    struct gpu *g = r->gpu;
+    g->stamper = gpu_kernel(r, &image_harness, "harness_stamp", sizeof(struct harness_stamp_args));
+    g->sweeper = gpu_kernel(r, &image_harness, "harness_sweep", sizeof(struct harness_sweep_args));
+    for (size_t i = 0; i < PROBE_LENGTH(fills); i++)
+        g->fill[i] = gpu_kernel(r, &image_harness, fills[i], sizeof(struct harness_fill_args));
+}
+
+bool gpu_open(struct probe_run *r, const char **state, char why[DOCUMENT_WHY])
+{
+    owner = r;
+    if (!device_there(r->options.device, state, why))
+        return false;
+
+    struct gpu *g = r->gpu = calloc(1, sizeof *g);
+    if (!g)
+        probe_fail(r, "out of host memory");
+    CUDA(cudaSetDevice(r->options.device));
+    CUDA(cudaDeviceGetPCIBusId(g->pci_bus, sizeof g->pci_bus, r->options.device));
+    read_facts(&g->facts, r->options.device);
+    describe_board(r, r->options.device);
+    if (g->facts.cc < probe.min_cc)
+        probe_skip(r, "needs compute capability %d.%d, this GPU has %d.%d", probe.min_cc / 10,
+                   probe.min_cc % 10, g->facts.cc / 10, g->facts.cc % 10);
+
+    CUDA(cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking));
+    CUDA(cudaEventCreate(&g->start));
+    CUDA(cudaEventCreate(&g->stop));
+    for (int i = 0; i < 2; i++)
+        g->stamp[i] = gpu_mapped(r, (size_t)g->facts.n_sm * sizeof *g->stamp[i]);
+    find_own_kernels(r);
+    warm_up(r);
+    measure_ticks(r);
+    return true;
+}
+
+static bool guards_intact(struct gpu *g, size_t i)
+{
+    static unsigned char band[GUARD_BYTES];
+    const char *bands[] = {g->allocation[i].base,
+                           g->allocation[i].base + GUARD_BYTES + g->allocation[i].bytes};
+
+    for (int side = 0; side < 2; side++) {
+        if (cudaMemcpy(band, bands[side], GUARD_BYTES, cudaMemcpyDeviceToHost) != cudaSuccess)
+            return false;
+        for (size_t k = 0; k < GUARD_BYTES; k++)
+            if (band[k] != GUARD_BYTE)
+                return false;
+    }
+    return true;
+}
+
+bool gpu_guards_intact(struct probe_run *r)
+{
+    bool intact = true;
+    for (size_t i = 0; r->gpu && i < ALLOCATIONS_MAX; i++)
+        if (r->gpu->allocation[i].base)
+            intact = guards_intact(r->gpu, i) && intact;
+    return intact;
+}
+
+void gpu_close(struct probe_run *r)
+{
+    free(r->gpu); /* the context goes with the process */
+    r->gpu = NULL;
+}
+
+/* --- images and kernels ---------------------------------------------------------------------- */
+
+static cudaLibrary_t library_of(struct probe_run *r, const struct gpu_image *image)
+{
+    struct gpu *g = r->gpu;
+    for (size_t i = 0; i < g->n_loaded; i++)
+        if (g->loaded[i].image == image)
+            return g->loaded[i].library;
+    if (g->n_loaded == LIBRARIES_MAX)
+        probe_fail(r, "harness: more than %d images", LIBRARIES_MAX);
+
+    cudaLibrary_t library;
+    CUDA(cudaLibraryLoadData(&library, image->begin, NULL, NULL, 0, NULL, NULL, 0));
+    g->loaded[g->n_loaded].image = image;
+    g->loaded[g->n_loaded++].library = library;
+    return library;
+}
+
+/* Stores the SHA-256 of the cubin that runs here: the entry "sm_90a:..." whose number is cc. */
+static void note_cubin(struct probe_run *r, const struct gpu_image *image, int binary_cc)
+{
+    char key[128], hash[65];
+    const char *at = image->cubins;
+    int sm, used;
+
+    while (sscanf(at, "sm_%d%n", &sm, &used) == 1) {
+        const char *colon = strchr(at, ':');
+        if (!colon)
+            break;
+        if (sm == binary_cc && sscanf(colon, ":%64[0-9a-f]", hash) == 1) {
+            snprintf(key, sizeof key, "%s.%.*s", image->name, (int)(colon - at), at);
+            json_object_set_new(r->cubins, key, json_string(hash));
+        }
+        at = strchr(colon, ' ');
+        at = at ? at + 1 : "";
+    }
+}
+
+cudaKernel_t gpu_kernel_if_any(struct probe_run *r, const struct gpu_image *image, const char *name,
+                               size_t args_size)
+{
+    cudaKernel_t kernel = NULL;
+    struct cudaFuncAttributes facts;
+    size_t offset = 0, size = 0;
+    cudaError_t result = cudaLibraryGetKernel(&kernel, library_of(r, image), name);
+
+    if (result == cudaErrorNoKernelImageForDevice || result == cudaErrorSymbolNotFound) {
+        cudaGetLastError();
+        return NULL;
+    }
+    CUDA(result);
+    CUDA(cudaFuncGetAttributes(&facts, (const void *)kernel));
+    CUDA(cudaFuncGetParamInfo((const void *)kernel, 0, &offset, &size));
+    if (size != args_size)
+        probe_fail(r, "kernel %s takes %zu bytes of arguments, the host gives %zu", name, size,
+                   args_size);
+    if (facts.binaryVersion / 10 != r->gpu->facts.cc / 10)
+        probe_fail(r, "kernel %s is code for %d, this GPU is %d", name, facts.binaryVersion,
+                   r->gpu->facts.cc);
+    note_cubin(r, image, facts.binaryVersion);
+    return kernel;
+}
+
+cudaKernel_t gpu_kernel(struct probe_run *r, const struct gpu_image *image, const char *name,
+                        size_t args_size)
+{
+    cudaKernel_t kernel = gpu_kernel_if_any(r, image, name, args_size);
+    if (!kernel)
+        probe_skip(r, "this build has no code of %s for compute capability %d.%d: rebuild with "
+                   "ARCH=%d%s", name, r->gpu->facts.cc / 10, r->gpu->facts.cc % 10,
+                   r->gpu->facts.cc, r->gpu->facts.cc == 90 ? "a" : "");
+    return kernel;
+}
+
+void gpu_kernel_shared(cudaKernel_t kernel, size_t shared, int carveout)
+{
+    CUDA(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              (int)shared));
+    CUDA(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                              carveout));
+}
+
+void gpu_kernel_facts(struct probe_run *r, cudaKernel_t kernel, int threads, size_t shared)
+{
+    struct cudaFuncAttributes facts;
+    int blocks = 0;
+    CUDA(cudaFuncGetAttributes(&facts, (const void *)kernel));
+    CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (const void *)kernel, threads,
+                                                       shared));
+    probe_fact(r, "registers", "%d", facts.numRegs);
+    probe_fact(r, "local_bytes", "%zu", facts.localSizeBytes);
+    probe_fact(r, "shared_bytes", "%zu", shared + facts.sharedSizeBytes);
+    probe_fact(r, "threads", "%d", threads);
+    probe_fact(r, "blocks_per_sm", "%d", blocks);
+}
+
+void gpu_launch_grid(struct probe_run *r, cudaKernel_t kernel, dim3 grid, unsigned block,
+                     size_t shared, const void *args)
+{
+    cudaLaunchConfig_t config = {.gridDim = grid, .blockDim = {block, 1, 1},
+                                 .dynamicSmemBytes = shared, .stream = r->gpu->stream};
+    void *parameters[] = {(void *)(uintptr_t)args};
+    CUDA(cudaLaunchKernelExC(&config, (const void *)kernel, parameters));
+}
+
+void gpu_launch(struct probe_run *r, cudaKernel_t kernel, unsigned grid, unsigned block,
+                size_t shared, const void *args)
+{
+    gpu_launch_grid(r, kernel, (dim3){grid, 1, 1}, block, shared, args);
+}
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+void *gpu_alloc(struct probe_run *r, size_t bytes, const char *what)
+{
+    struct gpu *g = r->gpu;
+    char *base = NULL;
+    size_t slot = 0, padded = (bytes + 255) / 256 * 256;
+
+    while (slot < ALLOCATIONS_MAX && g->allocation[slot].base)
+        slot++;
+    if (slot == ALLOCATIONS_MAX)
+        probe_fail(r, "harness: more than %d allocations", ALLOCATIONS_MAX);
+    cudaError_t result = bytes > SIZE_MAX / 2 ? cudaErrorMemoryAllocation
+                                              : cudaMalloc((void **)&base, padded + 2 * GUARD_BYTES);
+    if (result == cudaErrorMemoryAllocation) {
+        size_t available = 0, whole = 0;
+        cudaGetLastError();
+        cudaMemGetInfo(&available, &whole);
+        probe_usage(r, "%s of %zu bytes does not fit: this GPU has %zu bytes free of %zu", what,
+                    bytes, available, whole);
+    }
+    CUDA(result);
+    g->allocation[slot].base = base;
+    g->allocation[slot].bytes = padded;
+    CUDA(cudaMemsetAsync(base, GUARD_BYTE, GUARD_BYTES, g->stream));
+    CUDA(cudaMemsetAsync(base + GUARD_BYTES, 0xff, padded, g->stream));
+    CUDA(cudaMemsetAsync(base + GUARD_BYTES + padded, GUARD_BYTE, GUARD_BYTES, g->stream));
+    return base + GUARD_BYTES;
+}
+
+void gpu_release(struct probe_run *r, void *memory)
+{
+    struct gpu *g = r->gpu;
+    gpu_wait(r);
+    for (size_t i = 0; memory && i < ALLOCATIONS_MAX; i++)
+        if (g->allocation[i].base == (char *)memory - GUARD_BYTES) {
+            probe_check(r, guards_intact(g, i), "nothing was written outside a buffer of %zu bytes",
+                        g->allocation[i].bytes);
+            CUDA(cudaFree(g->allocation[i].base));
+            g->allocation[i].base = NULL;
+            return;
+        }
+}
+
+void gpu_poison(struct probe_run *r, void *memory, size_t bytes)
+{
+    CUDA(cudaMemsetAsync(memory, 0xff, bytes, r->gpu->stream));
+}
+
+void gpu_to_host(struct probe_run *r, void *host, const void *device, size_t bytes)
+{
+    CUDA(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, r->gpu->stream));
+    gpu_wait(r);
+}
+
+void gpu_to_device(struct probe_run *r, void *device, const void *host, size_t bytes)
+{
+    CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, r->gpu->stream));
+    gpu_wait(r);
+}
+
+void *gpu_mapped(struct probe_run *r, size_t bytes)
+{
+    void *memory = NULL;
+    (void)r;
+    CUDA(cudaHostAlloc(&memory, bytes, cudaHostAllocMapped));
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+/* --- inputs and the L2 ----------------------------------------------------------------------- */
+
+const char *gpu_type_name(enum gpu_type type)
+{
+    static const char *const names[] = {"fp16", "bf16", "fp32"};
+    return names[type];
+}
+
+size_t gpu_type_size(enum gpu_type type)
+{
+    return type == GPU_FP32 ? 4 : 2;
+}
+
+void gpu_fill_normal(struct probe_run *r, void *memory, enum gpu_type type, size_t count,
+                     uint64_t seed)
+{
+    struct harness_fill_args a = {.out = memory, .count = count, .seed = seed};
+    gpu_launch(r, r->gpu->fill[type], (unsigned)r->gpu->facts.n_sm * 8, 256, 0, &a);
+}
+
+void gpu_sweep_l2(struct probe_run *r)
+{
+    struct gpu *g = r->gpu;
+    size_t bytes = (3 * g->facts.l2_bytes + 15) / 16 * 16;
+    if (!g->sweep)
+        g->sweep = gpu_alloc(r, bytes + 16, "the L2 sweep");
+    struct harness_sweep_args a = {.in = g->sweep, .bytes = bytes,
+                                   .sink = (uint32_t *)(void *)(g->sweep + bytes)};
+    gpu_launch(r, g->sweeper, (unsigned)g->facts.n_sm * 2, 1024, 0, &a);
+}
+
+/* --- graphs ---------------------------------------------------------------------------------- */
+
+void gpu_graph_begin(struct probe_run *r)
+{
+    CUDA(cudaStreamBeginCapture(r->gpu->stream, cudaStreamCaptureModeThreadLocal));
+}
+
+struct gpu_graph gpu_graph_end(struct probe_run *r)
+{
+    struct gpu_graph g;
+    CUDA(cudaStreamEndCapture(r->gpu->stream, &g.graph));
+    CUDA(cudaGraphInstantiate(&g.exec, g.graph, 0));
+    CUDA(cudaGraphUpload(g.exec, r->gpu->stream));
+    CUDA(cudaGraphLaunch(g.exec, r->gpu->stream));
+    gpu_wait(r);
+    return g;
+}
+
+void gpu_graph_free(struct gpu_graph *graph)
+{
+    CUDA(cudaGraphExecDestroy(graph->exec));
+    CUDA(cudaGraphDestroy(graph->graph));
+    *graph = (struct gpu_graph){0};
+}
+
+/* An entry point of the driver API, asked for at run time: linking libcuda would keep this program
+ * from starting where there is no driver. */
+static void *driver_entry(const char *name, unsigned version)
+{
+    void *entry = NULL;
+    enum cudaDriverEntryPointQueryResult found;
+    if (cudaGetDriverEntryPointByVersion(name, &entry, version, cudaEnableDefault, &found) !=
+            cudaSuccess || found != cudaDriverEntryPointSuccess)
+        entry = NULL;
+    cudaGetLastError();
+    return entry;
+}
+
+static void describe_kernel(struct gpu_node *found, CUgraphNode node)
+{
+    CUresult (*params_of)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *);
+    CUresult (*kernel_name)(const char **, CUkernel), (*function_name)(const char **, CUfunction);
+    CUDA_KERNEL_NODE_PARAMS p = {0};
+    const char *name = NULL;
+
+    params_of = driver_entry("cuGraphKernelNodeGetParams", 12000);
+    kernel_name = driver_entry("cuKernelGetName", 12030);
+    function_name = driver_entry("cuFuncGetName", 12030);
+    if (!params_of || params_of(node, &p) != CUDA_SUCCESS)
+        return;
+    found->blocks = p.gridDimX * p.gridDimY * p.gridDimZ;
+    found->threads = p.blockDimX * p.blockDimY * p.blockDimZ;
+    if (!(p.kern && kernel_name && kernel_name(&name, p.kern) == CUDA_SUCCESS) &&
+        !(p.func && function_name && function_name(&name, p.func) == CUDA_SUCCESS))
+        return;
+    snprintf(found->kernel, sizeof found->kernel, "%s", name);
+}
+
+struct gpu_node gpu_graph_first_kernel(struct probe_run *r, const struct gpu_graph *graph)
+{
+    struct gpu_node found = {.kernel = "?"};
+    cudaGraphNode_t nodes[512];
+    size_t n = PROBE_LENGTH(nodes);
+
+    (void)r;
+    CUDA(cudaGraphGetNodes(graph->graph, nodes, &n));
+    for (size_t i = 0; i < n && i < PROBE_LENGTH(nodes); i++) {
+        enum cudaGraphNodeType type;
+        CUDA(cudaGraphNodeGetType(nodes[i], &type));
+        if (type == cudaGraphNodeTypeKernel && found.n_kernels++ == 0)
+            describe_kernel(&found, nodes[i]);
+    }
+    return found;
+}
+
+double gpu_replay_ns(struct probe_run *r, const struct gpu_graph *graph)
+{
+    struct gpu *g = r->gpu;
+    gpu_clock_start(r);
+
+    CUDA(cudaEventRecord(g->start, g->stream));
+    CUDA(cudaGraphLaunch(graph->exec, g->stream));
+    CUDA(cudaEventRecord(g->stop, g->stream));
+
+    gpu_clock_stop(r);
+    return gpu_elapsed_ns(g->start, g->stop);
+}

@@ -1,0 +1,131 @@
+/* The GPU side of a probe: images, launches, memory with guard bands, graphs, the SM clock.
+ *
+ * Kernels live in device-only .cu files, `extern "C" __global__`, one by-value argument struct each.
+ * The build makes a cubin per architecture, embeds them without PTX, and leaves a struct gpu_image
+ * with their hashes: what runs is what tests/kernels inspected. Every call here that fails ends the
+ * run with the expression, the place and CUDA's reason; none returns an error. */
+#ifndef GPUFLOOR_GPU_H
+#define GPUFLOOR_GPU_H
+
+#include <cuda_runtime_api.h>
+
+#include "core/probe.h"
+
+struct gpu_image {
+    const char *name;
+    const unsigned char *begin, *end; /* the fatbin */
+    const char *cubins;               /* "sm_80:SHA256 sm_90a:SHA256 " */
+};
+
+/* Names an image that this probe uses: its own .cu, or one of its folder's kernels/. The Makefile
+ * looks for this word to tell GPU probes from host probes. */
+#define PROBE_IMAGE(name) extern const struct gpu_image image_##name
+
+/* Ends the run with status failed when a runtime call fails. Evaluates the call once. */
+#define CUDA(call) gpu_must((call), #call, __FILE__, __LINE__)
+void gpu_must(cudaError_t result, const char *call, const char *file, int line);
+
+struct gpu_facts {
+    int cc;                      /* 90 for 9.0 */
+    int n_sm;
+    int warps_per_sm;            /* most that can be resident */
+    size_t shared_per_block;     /* bytes, opt-in maximum */
+    size_t shared_per_sm;
+    size_t l2_bytes;
+    size_t memory_bytes;         /* whole */
+    size_t free_bytes;           /* when the run began */
+    double pin_rate;             /* bytes/s: memory clock x bus width x 2 transfers a clock */
+};
+const struct gpu_facts *gpu_facts(const struct probe_run *r);
+const char *gpu_pci_bus(const struct probe_run *r); /* "00000000:04:00.0" */
+
+/* The stream on which everything of this run is ordered. */
+cudaStream_t gpu_stream(const struct probe_run *r);
+
+/* A kernel of an image, loaded and touched, so that no lazy load falls into a timed region. Checks
+ * that its one parameter has args_size bytes and that its code is of this architecture; stores the
+ * cubin's hash with the results. gpu_kernel skips the run where no image fits this GPU;
+ * gpu_kernel_if_any returns NULL there. */
+cudaKernel_t gpu_kernel(struct probe_run *r, const struct gpu_image *image, const char *name,
+                        size_t args_size);
+cudaKernel_t gpu_kernel_if_any(struct probe_run *r, const struct gpu_image *image, const char *name,
+                               size_t args_size);
+
+/* Lets a kernel use `shared` bytes of dynamic shared memory, and sets the carve-out: the share of
+ * the SM's memory that is shared rather than L1, in per cent (-1: leave it to the driver). */
+void gpu_kernel_shared(cudaKernel_t kernel, size_t shared, int carveout);
+
+/* Registers a thread and blocks that fit one SM, as facts of the case. */
+void gpu_kernel_facts(struct probe_run *r, cudaKernel_t kernel, int threads, size_t shared);
+
+/* One launch on the run's stream: exactly one cudaLaunchKernelExC. */
+void gpu_launch(struct probe_run *r, cudaKernel_t kernel, unsigned grid, unsigned block,
+                size_t shared, const void *args);
+void gpu_launch_grid(struct probe_run *r, cudaKernel_t kernel, dim3 grid, unsigned block,
+                     size_t shared, const void *args);
+
+void gpu_wait(struct probe_run *r); /* until the stream is empty */
+
+/* Device memory, 256-byte aligned at least, all bytes 0xff (NaN in every float type), between two
+ * guard bands of 64 KiB. Asking for more than is free ends the run with a usage error that names
+ * `what`. gpu_release checks the bands; so does the end of the run, for what is left. */
+void *gpu_alloc(struct probe_run *r, size_t bytes, const char *what);
+void gpu_release(struct probe_run *r, void *memory);
+void gpu_poison(struct probe_run *r, void *memory, size_t bytes);
+
+void gpu_to_host(struct probe_run *r, void *host, const void *device, size_t bytes);
+void gpu_to_device(struct probe_run *r, void *device, const void *host, size_t bytes);
+
+/* Zeroed host memory that kernels write through the bus; until the end of the run. */
+void *gpu_mapped(struct probe_run *r, size_t bytes);
+
+enum gpu_type { GPU_FP16, GPU_BF16, GPU_FP32 };
+const char *gpu_type_name(enum gpu_type type);
+size_t gpu_type_size(enum gpu_type type);
+
+/* count elements of N(0,1), rounded to the type, a function of seed and index alone. */
+void gpu_fill_normal(struct probe_run *r, void *memory, enum gpu_type type, size_t count,
+                     uint64_t seed);
+
+/* Reads three times the L2 from a buffer of its own, so that nothing else is left there and no line
+ * stays dirty. */
+void gpu_sweep_l2(struct probe_run *r);
+
+/* The SM clock of one sample: both put a kernel into the stream that reads, on every SM,
+ * %clock64 at an edge of %globaltimer. stop waits for the stream, and hands the median over the SMs
+ * of (cycles / time) to the sample loop. Between them lies the timed region. */
+void gpu_clock_start(struct probe_run *r);
+void gpu_clock_stop(struct probe_run *r);
+
+/* Capture of everything launched on the stream between begin and end; the graph is instantiated,
+ * uploaded and replayed once. Kernel and grid of its first kernel node, for what a library chose. */
+struct gpu_graph {
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+};
+void gpu_graph_begin(struct probe_run *r);
+struct gpu_graph gpu_graph_end(struct probe_run *r);
+void gpu_graph_free(struct gpu_graph *graph);
+struct gpu_node {
+    char kernel[160];
+    unsigned blocks, threads;
+    size_t n_kernels; /* kernel nodes in the whole graph */
+};
+struct gpu_node gpu_graph_first_kernel(struct probe_run *r, const struct gpu_graph *graph);
+
+/* ns between two events that have completed. */
+double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop);
+
+/* One replay between two events, the SM clock read around it:
+ *
+ *     gpu_clock_start(r);
+ *     cudaEventRecord(start); cudaGraphLaunch(exec); cudaEventRecord(stop);
+ *     gpu_clock_stop(r);
+ *
+ * Returns ns between the events. Their own cost goes by the slope over two graphs. */
+double gpu_replay_ns(struct probe_run *r, const struct gpu_graph *graph);
+
+/* Size of a probe's parameter struct on both sides. */
+#define GPU_ARGS_SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "host/device ABI")
+
+#endif

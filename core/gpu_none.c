@@ -1,0 +1,21 @@
+/* core/gpu.h in a build without the CUDA toolkit: only host probes are built then. */
+#include "core/run.h"
+
+bool gpu_open(struct probe_run *r, const char **state, char why[DOCUMENT_WHY])
+{
+    (void)r;
+    *state = "not_built";
+    snprintf(why, DOCUMENT_WHY, "built without the CUDA toolkit: only host probes can run");
+    return false;
+}
+
+bool gpu_guards_intact(struct probe_run *r)
+{
+    (void)r;
+    return true;
+}
+
+void gpu_close(struct probe_run *r)
+{
+    (void)r;
+}

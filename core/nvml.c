@@ -1,0 +1,209 @@
+#include "core/nvml.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The few types and constants of NVML that are used. They are part of its binary interface. */
+typedef struct nvmlDevice *device_t;
+enum { NVML_OK = 0, TEMPERATURE_GPU = 0, CLOCK_SM = 1, CLOCK_MEMORY = 2 };
+enum { PROCESSES_MAX = 64 };
+
+struct utilisation {
+    unsigned gpu, memory; /* per cent */
+};
+
+/* nvmlProcessInfo_v2_t; only how many come back is looked at. */
+struct process {
+    unsigned pid;
+    unsigned long long memory_bytes;
+    unsigned gpu_instance, compute_instance;
+};
+
+struct nvml {
+    void *library;
+    device_t device;
+    int (*init)(void);
+    int (*shutdown)(void);
+    const char *(*error)(int);
+    int (*by_index)(unsigned, device_t *);
+    int (*by_uuid)(const char *, device_t *);
+    int (*by_bus)(const char *, device_t *);
+    int (*temperature)(device_t, int, unsigned *);
+    int (*power)(device_t, unsigned *);
+    int (*power_limit)(device_t, unsigned *);
+    int (*clock)(device_t, int, unsigned *);
+    int (*clock_max)(device_t, int, unsigned *);
+    int (*reasons)(device_t, unsigned long long *);
+    int (*processes)(device_t, unsigned *, struct process *);
+    int (*utilisation)(device_t, struct utilisation *);
+    int (*ecc)(device_t, unsigned *, unsigned *);
+    int (*mig)(device_t, unsigned *, unsigned *);
+    int (*persistence)(device_t, unsigned *);
+};
+
+/* Where each function goes, and under which names drivers have had it, the newest first. */
+static const struct symbol {
+    size_t offset;
+    const char *names[2];
+} symbols[] = {
+    {offsetof(struct nvml, init), {"nvmlInit_v2"}},
+    {offsetof(struct nvml, shutdown), {"nvmlShutdown"}},
+    {offsetof(struct nvml, error), {"nvmlErrorString"}},
+    {offsetof(struct nvml, by_index), {"nvmlDeviceGetHandleByIndex_v2"}},
+    {offsetof(struct nvml, by_uuid), {"nvmlDeviceGetHandleByUUID"}},
+    {offsetof(struct nvml, by_bus), {"nvmlDeviceGetHandleByPciBusId_v2"}},
+    {offsetof(struct nvml, temperature), {"nvmlDeviceGetTemperature"}},
+    {offsetof(struct nvml, power), {"nvmlDeviceGetPowerUsage"}},
+    {offsetof(struct nvml, power_limit), {"nvmlDeviceGetEnforcedPowerLimit"}},
+    {offsetof(struct nvml, clock), {"nvmlDeviceGetClockInfo"}},
+    {offsetof(struct nvml, clock_max), {"nvmlDeviceGetMaxClockInfo"}},
+    {offsetof(struct nvml, reasons),
+     {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}},
+    {offsetof(struct nvml, processes),
+     {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"}},
+    {offsetof(struct nvml, utilisation), {"nvmlDeviceGetUtilizationRates"}},
+    {offsetof(struct nvml, ecc), {"nvmlDeviceGetEccMode"}},
+    {offsetof(struct nvml, mig), {"nvmlDeviceGetMigMode"}},
+    {offsetof(struct nvml, persistence), {"nvmlDeviceGetPersistenceMode"}},
+};
+
+static void find_symbols(struct nvml *nvml)
+{
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *found = NULL;
+        for (size_t k = 0; k < 2 && !found && symbols[i].names[k]; k++)
+            found = dlsym(nvml->library, symbols[i].names[k]);
+        /* C has no conversion from an object pointer to a function pointer; POSIX says that the
+         * bytes are the same. */
+        memcpy((char *)nvml + symbols[i].offset, &found, sizeof found);
+    }
+}
+
+static int find_device(struct nvml *nvml, const char *gpu)
+{
+    char *end = NULL;
+    unsigned long index = strtoul(gpu, &end, 10);
+
+    if (!strncmp(gpu, "GPU-", 4) || !strncmp(gpu, "MIG-", 4))
+        return nvml->by_uuid ? nvml->by_uuid(gpu, &nvml->device) : -1;
+    if (strchr(gpu, ':'))
+        return nvml->by_bus ? nvml->by_bus(gpu, &nvml->device) : -1;
+    return end != gpu && !*end && nvml->by_index ? nvml->by_index((unsigned)index, &nvml->device)
+                                                 : -1;
+}
+
+struct nvml *nvml_open(const char *gpu, char why[NVML_WHY])
+{
+    struct nvml *nvml = calloc(1, sizeof *nvml);
+    int status;
+
+    if (!nvml || !(nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL))) {
+        snprintf(why, NVML_WHY, "libnvidia-ml.so.1 not found");
+        free(nvml);
+        return NULL;
+    }
+    find_symbols(nvml);
+    status = nvml->init ? nvml->init() : -1;
+    if (status == NVML_OK && (status = find_device(nvml, gpu)) == NVML_OK)
+        return nvml;
+
+    snprintf(why, NVML_WHY, "NVML: %s",
+             status > 0 && nvml->error ? nvml->error(status) : "lacks a needed function");
+    nvml->device = NULL;
+    nvml_close(nvml);
+    return NULL;
+}
+
+void nvml_close(struct nvml *nvml)
+{
+    if (!nvml)
+        return;
+    if (nvml->shutdown)
+        nvml->shutdown();
+    dlclose(nvml->library);
+    free(nvml);
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+static double clock_mhz(int (*get)(device_t, int, unsigned *), device_t device, int which)
+{
+    unsigned mhz;
+    return get && get(device, which, &mhz) == NVML_OK ? (double)mhz : (double)NAN;
+}
+
+static double milliwatts(int (*get)(device_t, unsigned *), device_t device)
+{
+    unsigned value;
+    return get && get(device, &value) == NVML_OK ? value / 1000.0 : (double)NAN;
+}
+
+struct nvml_state nvml_state(const struct nvml *nvml)
+{
+    struct nvml_state s = {.sm_clock_mhz = NAN, .memory_clock_mhz = NAN, .temperature_c = NAN,
+                           .power_w = NAN, .utilisation = NAN, .n_processes = -1};
+    struct process processes[PROCESSES_MAX];
+    struct utilisation busy;
+    unsigned value = 0, n = PROCESSES_MAX;
+
+    if (!nvml)
+        return s;
+    s.sm_clock_mhz = clock_mhz(nvml->clock, nvml->device, CLOCK_SM);
+    s.memory_clock_mhz = clock_mhz(nvml->clock, nvml->device, CLOCK_MEMORY);
+    s.power_w = milliwatts(nvml->power, nvml->device);
+    if (nvml->temperature && nvml->temperature(nvml->device, TEMPERATURE_GPU, &value) == NVML_OK)
+        s.temperature_c = value;
+    if (nvml->utilisation && nvml->utilisation(nvml->device, &busy) == NVML_OK)
+        s.utilisation = busy.gpu / 100.0;
+    if (nvml->reasons && nvml->reasons(nvml->device, &s.reasons) != NVML_OK)
+        s.reasons = 0;
+    if (nvml->processes && nvml->processes(nvml->device, &n, processes) == NVML_OK)
+        s.n_processes = (int)n;
+    return s;
+}
+
+static int mode(int (*get)(device_t, unsigned *, unsigned *), device_t device)
+{
+    unsigned current, pending;
+    return get && get(device, &current, &pending) == NVML_OK ? current != 0 : -1;
+}
+
+struct nvml_facts nvml_facts(const struct nvml *nvml)
+{
+    struct nvml_facts f = {.power_limit_w = NAN, .sm_clock_max_mhz = NAN,
+                           .memory_clock_max_mhz = NAN, .ecc = -1, .mig = -1, .persistence = -1};
+    unsigned value;
+
+    if (!nvml)
+        return f;
+    f.power_limit_w = milliwatts(nvml->power_limit, nvml->device);
+    f.sm_clock_max_mhz = clock_mhz(nvml->clock_max, nvml->device, CLOCK_SM);
+    f.memory_clock_max_mhz = clock_mhz(nvml->clock_max, nvml->device, CLOCK_MEMORY);
+    f.ecc = mode(nvml->ecc, nvml->device);
+    f.mig = mode(nvml->mig, nvml->device);
+    if (nvml->persistence && nvml->persistence(nvml->device, &value) == NVML_OK)
+        f.persistence = value != 0;
+    return f;
+}
+
+char *nvml_reasons(char *text, size_t size, unsigned long long reasons)
+{
+    /* Bits of nvmlClocksEventReasons. 0x1 (idle), 0x2 (application clocks) and 0x100 (display) are
+     * settings, not a GPU that is held back. */
+    static const struct {
+        unsigned long long bit;
+        const char *name;
+    } table[] = {{0x4, "power cap"},        {0x8, "hardware slowdown"}, {0x10, "sync boost"},
+                 {0x20, "thermal"},         {0x40, "hardware thermal"}, {0x80, "power brake"}};
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if ((reasons & table[i].bit) && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+                                     table[i].name);
+    return text;
+}

@@ -1,0 +1,164 @@
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/run.h"
+#include "core/unit.h"
+#include "core/version.h"
+
+enum { KEY_CHECK = 256, KEY_DEEP, KEY_JSON, KEY_LIST, KEY_RAW, KEY_CASE, KEY_ROUND, KEY_ROUNDS,
+       KEY_SEED };
+
+static const struct argp_option table[] = {
+    {.name = "device", .key = 'd', .arg = "N", .doc = "GPU to measure (default 0)"},
+    {.name = "set", .key = 's', .arg = "NAME=VALUE", .doc = "Set a parameter (see --list); sizes "
+     "may end in K, M, G, T"},
+    {.name = "case", .key = KEY_CASE, .arg = "GLOB", .doc = "Only cases whose keys match, for "
+     "example 'level=l1*'"},
+    {.name = "check", .key = KEY_CHECK, .doc = "Correctness only: every kernel once, fresh shapes, "
+     "guard bands; no timing"},
+    {.name = "deep", .key = KEY_DEEP, .doc = "Every sweep; never part of 'gpufloor run'"},
+    {.name = "json", .key = 'j', .doc = "Print the run document instead of the table"},
+    {.name = "raw", .key = KEY_RAW, .arg = "FILE", .doc = "Append every raw sample to FILE (TSV)"},
+    {.name = "seed", .key = KEY_SEED, .arg = "N", .doc = "Seed of the random inputs (default: "
+     "drawn from the clock)"},
+    {.name = "round", .key = KEY_ROUND, .arg = "N", .doc = "This is round N, from 0 (set by "
+     "'gpufloor run')"},
+    {.name = "rounds", .key = KEY_ROUNDS, .arg = "N", .doc = "of N rounds"},
+    {.name = "list", .key = KEY_LIST, .doc = "Print metrics, parameters and needs; with --json for "
+     "programs"},
+    {0},
+};
+
+static bool whole(const char *text, long long least, long long most, long long *value)
+{
+    char *end = NULL;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return !errno && end != text && !*end && *value >= least && *value <= most;
+}
+
+/* --set NAME=VALUE, against the probe's own table. */
+static void set_parameter(struct options *o, const char *text, struct argp_state *state)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals)
+        argp_error(state, "--set %s: expected NAME=VALUE", text);
+    for (size_t i = 0; equals && i < probe.n_parameters; i++) {
+        const struct probe_parameter *p = &probe.parameters[i];
+        int64_t value;
+        if (strlen(p->name) != (size_t)(equals - text) ||
+            strncmp(p->name, text, (size_t)(equals - text)))
+            continue;
+        if (!unit_parse_size(equals + 1, &value) || value < p->min || value > p->max)
+            argp_error(state, "--set %s: expected a whole number from %lld to %lld", text,
+                       (long long)p->min, (long long)p->max);
+        o->parameters[i] = value;
+        o->given[i] = true;
+        return;
+    }
+    argp_error(state, "--set %s: %s has no such parameter (see --list)", text, probe.name);
+}
+
+static error_t take(int key, char *argument, struct argp_state *state)
+{
+    struct options *o = state->input;
+    long long value;
+
+    switch (key) {
+    case 'd':
+        if (!whole(argument, 0, 255, &value))
+            argp_error(state, "--device %s: expected a whole number from 0", argument);
+        o->device = (int)value;
+        break;
+    case 's': set_parameter(o, argument, state); break;
+    case 'j': o->json = true; break;
+    case KEY_CASE: o->only = argument; break;
+    case KEY_CHECK: o->check = true; break;
+    case KEY_DEEP: o->deep = true; break;
+    case KEY_RAW: o->raw = argument; break;
+    case KEY_LIST: o->list = true; break;
+    case KEY_SEED:
+        if (!whole(argument, 0, INT64_MAX, &value))
+            argp_error(state, "--seed %s: expected a whole number from 0", argument);
+        o->seed = (uint64_t)value;
+        break;
+    case KEY_ROUND:
+    case KEY_ROUNDS:
+        if (!whole(argument, key == KEY_ROUNDS, 1000, &value))
+            argp_error(state, "--round%s %s: expected a whole number", key == KEY_ROUNDS ? "s" : "",
+                       argument);
+        *(key == KEY_ROUND ? &o->round : &o->rounds) = (int)value;
+        break;
+    case ARGP_KEY_ARG: argp_error(state, "unexpected argument '%s'", argument); break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+void options_read(struct options *options, int argc, char **argv)
+{
+    static char text[512];
+    snprintf(text, sizeof text, "%s: %s\vExit: 0 measured, 1 a check or call failed, 2 usage, 77 "
+             "cannot be measured here.", probe.name, probe.what);
+    const struct argp parser = {.options = table, .parser = take, .doc = text};
+
+    *options = (struct options){.rounds = 1, .seed = probe_host_ns() >> 10 & 0xffffffff};
+    for (size_t i = 0; i < probe.n_parameters; i++)
+        options->parameters[i] = probe.parameters[i].standard;
+    argp_program_version = version_line;
+    argp_err_exit_status = RUN_EXIT_USAGE;
+    argp_parse(&parser, argc, argv, 0, NULL, options);
+    if (options->round >= options->rounds)
+        options->rounds = options->round + 1;
+}
+
+static const char *const better_names[] = {"lower", "higher", "exact"};
+static const char *const needs_names[] = {"host", "gpu if any", "gpu"};
+
+static json_t *list_document(void)
+{
+    json_t *metrics = json_array(), *parameters = json_array();
+    for (size_t i = 0; i < probe.n_metrics; i++) {
+        const struct probe_metric *m = &probe.metrics[i];
+        json_array_append_new(metrics, json_pack(
+            "{s:s, s:s, s:s, s:s, s:s?, s:s, s:s}", "name", m->name, "unit", m->unit, "better",
+            better_names[m->better], "form", m->form == PROBE_SLOPE ? "slope" : "each", "timer",
+            m->timer, "keys", m->keys ? m->keys : "", "what", m->what));
+    }
+    for (size_t i = 0; i < probe.n_parameters; i++) {
+        const struct probe_parameter *p = &probe.parameters[i];
+        json_array_append_new(parameters, json_pack(
+            "{s:s, s:I, s:I, s:I, s:s}", "name", p->name, "default", (json_int_t)p->standard,
+            "min", (json_int_t)p->min, "max", (json_int_t)p->max, "what", p->what));
+    }
+    return json_pack("{s:s, s:i, s:s, s:s, s:i, s:s, s:i, s:o, s:o}", "schema", "probe",
+                     "schema_version", DOCUMENT_SCHEMA_VERSION, "name", probe.name, "what",
+                     probe.what, "method", probe.method, "needs", needs_names[probe.needs],
+                     "min_cc", probe.min_cc, "metrics", metrics, "parameters", parameters);
+}
+
+void options_list(FILE *out, bool json)
+{
+    if (json) {
+        json_t *document = list_document();
+        json_dumpf(document, out, JSON_INDENT(1));
+        fputc('\n', out);
+        json_decref(document);
+        return;
+    }
+    fprintf(out, "%s: %s\nmethod %d, needs %s\n\n", probe.name, probe.what, probe.method,
+            needs_names[probe.needs]);
+    for (size_t i = 0; i < probe.n_metrics; i++) {
+        const struct probe_metric *m = &probe.metrics[i];
+        fprintf(out, "  %s.%s{%s%s%s%s}\n      %s, %s is better: %s\n", probe.name, m->name,
+                m->keys ? m->keys : "", m->keys && m->timer ? "," : "", m->timer ? "timer=" : "",
+                m->timer ? m->timer : "", m->unit, better_names[m->better], m->what);
+    }
+    for (size_t i = 0; i < probe.n_parameters; i++) {
+        const struct probe_parameter *p = &probe.parameters[i];
+        fprintf(out, "%s  --set %s=%lld   %s\n", i ? "" : "\n", p->name, (long long)p->standard,
+                p->what);
+    }
+}

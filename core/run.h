@@ -1,0 +1,91 @@
+/* Inside of core: what one run holds. Probes do not include this. */
+#ifndef GPUFLOOR_RUN_H
+#define GPUFLOOR_RUN_H
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdio.h>
+
+#include "core/document.h"
+#include "core/probe.h"
+#include "core/stat.h"
+
+enum { RUN_EXIT_OK = 0, RUN_EXIT_FAILED = 1, RUN_EXIT_USAGE = 2, RUN_EXIT_SKIPPED = 77 };
+enum { RUN_PARAMETERS_MAX = 8, RUN_KEYS = 384 };
+
+struct options {
+    int device;
+    int round, rounds; /* 0-based; rounds = 1 when run by hand */
+    uint64_t seed;
+    bool check, deep, list, json;
+    const char *raw;      /* side file of raw samples, or NULL */
+    const char *only;     /* glob that a case's keys must match, or NULL */
+    int64_t parameters[RUN_PARAMETERS_MAX];
+    bool given[RUN_PARAMETERS_MAX];
+};
+
+/* Samples of one metric in the current case, and what became of them. */
+struct series {
+    double *value, *work;
+    size_t n, room;
+    double direct;           /* probe_value() */
+    bool has_direct;
+    char missing[160];
+    double median;
+};
+
+enum { LOOP_IDLE, LOOP_WARMING, LOOP_SAMPLING, LOOP_DONE };
+
+struct loop {
+    int state;
+    int passes;         /* of the loop body since sampling began */
+    int next_look;      /* pass count at which stability is looked at next */
+    uint64_t began_ns;
+    const char *stopped;
+};
+
+struct probe_run {
+    struct options options;
+    char keys[RUN_KEYS];
+    unsigned flags;
+    bool in_case, has_samples;
+    struct loop loop;
+    struct series *series; /* one per metric */
+    double *clock_mhz;
+    size_t n_clock, room_clock;
+    json_t *cases, *facts, *checks, *notes;
+    bool failed;
+    double tick_wall_ns, cost_wall_ns, tick_device_ns, tick_event_ns;
+    FILE *raw;
+    jmp_buf *leave;        /* probe_skip and probe_fail return to probe_main by it */
+    int exit_status;
+    char why[DOCUMENT_WHY];
+    json_t *environment;
+    json_t *cubins;        /* "image.sm_90a" -> SHA-256 */
+    struct gpu *gpu;       /* NULL without one; core/gpu.c */
+    const char *gpu_state; /* why there is none, one word; NULL where none was looked for */
+    char gpu_why[DOCUMENT_WHY];
+};
+
+/* core/options.c: reads the command line; leaves with 2 on a bad one, 0 after --help. */
+void options_read(struct options *options, int argc, char **argv);
+void options_list(FILE *out, bool json); /* --list */
+
+/* core/samples.c: closes the current case, if any, into r->cases. */
+void samples_close_case(struct probe_run *r);
+void samples_free(struct probe_run *r);
+
+/* core/show.c: the table of a run by hand. */
+void show_run(FILE *out, const json_t *document);
+
+/* core/environment.c: allow-listed facts of the host and of this program. */
+json_t *environment_host(void);
+
+/* core/gpu.c, or core/gpu_none.c in a build without CUDA.
+ * gpu_open: false when there is no GPU to be had; state is then one of not_built, no_driver,
+ * old_driver, stub_driver, no_device, failed, and why says it in one line. */
+bool gpu_open(struct probe_run *r, const char **state, char why[DOCUMENT_WHY]);
+bool gpu_guards_intact(struct probe_run *r); /* of every allocation still held */
+void gpu_close(struct probe_run *r);
+
+#endif

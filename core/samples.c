@@ -1,0 +1,446 @@
+/* Cases and samples: the sample loop, its stopping rule, and how samples become figures. */
+#include <fnmatch.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/run.h"
+#include "core/unit.h"
+
+enum {
+    WARM_PASSES = 2,
+    PASSES_MAX = 1000,
+    PASSES_MIN = 5,
+    FIRST_LOOK = 20,
+    CASE_MS = 80,
+    BEST_OF_FIRST = 100, /* "best" looks at a fixed number of samples, never at an adaptive one */
+};
+static const double STABLE = 0.002, CONFIDENCE = 0.95, CLOCK_MOVED = 0.01;
+
+static void *grown(struct probe_run *r, void *old, size_t *room, size_t size)
+{
+    *room = *room ? *room * 2 : 256;
+    void *fresh = realloc(old, *room * size);
+    if (!fresh)
+        probe_fail(r, "out of host memory for samples");
+    return fresh;
+}
+
+static const struct probe_metric *metric_of(struct probe_run *r, int metric)
+{
+    if (metric < 0 || (size_t)metric >= probe.n_metrics || !r->in_case)
+        probe_fail(r, "harness: metric %d handed over outside a case or the metric table", metric);
+    return &probe.metrics[metric];
+}
+
+/* --- the sample loop ------------------------------------------------------------------------- */
+
+bool probe_case(struct probe_run *r, unsigned flags, const char *keys, ...)
+{
+    va_list arguments;
+    samples_close_case(r);
+
+    va_start(arguments, keys);
+    vsnprintf(r->keys, sizeof r->keys, keys, arguments);
+    va_end(arguments);
+    if ((flags & PROBE_DEEP) && !r->options.deep)
+        return false;
+    if ((flags & PROBE_ONCE) && r->options.round != 0 && r->options.round != r->options.rounds - 1)
+        return false;
+    if (r->options.only && fnmatch(r->options.only, r->keys, 0) != 0)
+        return false;
+    r->flags = flags;
+    r->in_case = true;
+    r->loop = (struct loop){.state = LOOP_IDLE};
+    return true;
+}
+
+/* Is the median's interval as narrow as promised? `unit` is one tick per unit of work. */
+static bool narrow(const double *values, size_t n, double tick)
+{
+    size_t low, high;
+    double *sorted = malloc(n * sizeof *sorted);
+    bool is_narrow = false;
+
+    if (sorted && stat_median_ranks(n, CONFIDENCE, &low, &high)) {
+        memcpy(sorted, values, n * sizeof *sorted);
+        stat_sort(sorted, n);
+        double half = (sorted[high - 1] - sorted[low - 1]) / 2, median = stat_median(sorted, n);
+        is_narrow = half <= STABLE * fabs(median) || half <= tick / 2;
+    }
+    free(sorted);
+    return is_narrow;
+}
+
+/* Splits a slope's samples by their two amounts of work. False when there are not exactly two. */
+static bool split(const struct series *s, double work[2], double *side[2], size_t n[2])
+{
+    work[0] = work[1] = 0;
+    n[0] = n[1] = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        size_t which = n[0] == 0 || s->work[i] == work[0] ? 0 : 1;
+        if (which == 1 && n[1] > 0 && s->work[i] != work[1])
+            return false;
+        work[which] = s->work[i];
+        side[which][n[which]++] = s->value[i];
+    }
+    if (n[0] == 0 || n[1] == 0)
+        return false;
+    if (work[0] > work[1]) {
+        double w = work[0], *v = side[0];
+        size_t k = n[0];
+        work[0] = work[1], work[1] = w;
+        side[0] = side[1], side[1] = v;
+        n[0] = n[1], n[1] = k;
+    }
+    return true;
+}
+
+static double tick_of(const struct probe_run *r, const struct probe_metric *m)
+{
+    if (!strcmp(m->unit, "cycles"))
+        return 1;
+    return m->timer ? probe_tick_ns(r, m->timer) : 0;
+}
+
+static bool series_stable(struct probe_run *r, const struct probe_metric *m, const struct series *s)
+{
+    double work[2], *side[2];
+    size_t n[2];
+    bool stable = false;
+
+    if (s->n == 0)
+        return true;
+    if (m->form == PROBE_EACH)
+        return narrow(s->value, s->n, tick_of(r, m));
+    side[0] = malloc(2 * s->n * sizeof **side);
+    double *block = side[0];
+    if (!block)
+        return false;
+    side[1] = block + s->n;
+    stable = split(s, work, side, n) && narrow(side[0], n[0], tick_of(r, m)) &&
+             narrow(side[1], n[1], tick_of(r, m));
+    free(block);
+    return stable;
+}
+
+static bool all_stable(struct probe_run *r)
+{
+    for (size_t i = 0; i < probe.n_metrics; i++)
+        if (!series_stable(r, &probe.metrics[i], &r->series[i]))
+            return false;
+    return true;
+}
+
+static void forget_samples(struct probe_run *r)
+{
+    for (size_t i = 0; i < probe.n_metrics; i++)
+        r->series[i].n = 0;
+    r->n_clock = 0;
+}
+
+static bool loop_ends(struct probe_run *r, const char *why)
+{
+    r->loop.stopped = why;
+    r->loop.state = LOOP_DONE;
+    return false;
+}
+
+bool probe_more(struct probe_run *r)
+{
+    struct loop *loop = &r->loop;
+
+    switch (loop->state) {
+    case LOOP_IDLE:
+        if (!r->in_case)
+            probe_fail(r, "harness: probe_more() outside a case");
+        loop->state = LOOP_WARMING;
+        loop->passes = 0;
+        return true;
+    case LOOP_WARMING:
+        if (r->options.check) {
+            forget_samples(r);
+            return loop_ends(r, "check");
+        }
+        if (++loop->passes < WARM_PASSES)
+            return true;
+        forget_samples(r);
+        loop->state = LOOP_SAMPLING;
+        loop->passes = 0;
+        loop->next_look = FIRST_LOOK;
+        loop->began_ns = probe_host_ns();
+        return true;
+    case LOOP_SAMPLING:
+        loop->passes++;
+        if (loop->passes >= PASSES_MAX)
+            return loop_ends(r, "count");
+        if (loop->passes >= PASSES_MIN &&
+            probe_host_ns() - loop->began_ns > (uint64_t)CASE_MS * 1000000)
+            return loop_ends(r, "time");
+        if (loop->passes >= loop->next_look) {
+            loop->next_look *= 2;
+            if (all_stable(r))
+                return loop_ends(r, "stable");
+        }
+        return true;
+    default: return false;
+    }
+}
+
+void probe_sample(struct probe_run *r, int metric, double n, double value)
+{
+    const struct probe_metric *m = metric_of(r, metric);
+    struct series *s = &r->series[metric];
+
+    if (!(n > 0) || !isfinite(value))
+        probe_fail(r, "harness: sample of %s is %g for %g units of work", m->name, value, n);
+    if (s->n == s->room) {
+        size_t room = s->room;
+        s->value = grown(r, s->value, &room, sizeof *s->value);
+        s->work = grown(r, s->work, &s->room, sizeof *s->work);
+    }
+    s->value[s->n] = value;
+    s->work[s->n++] = n;
+    if (r->raw && r->loop.state == LOOP_SAMPLING)
+        fprintf(r->raw, "%s\t%s\t%s\t%s\t%d\t%.17g\t%.17g\n", probe.name, m->name, r->keys,
+                m->timer ? m->timer : "-", r->options.round, n, value);
+}
+
+void probe_clock(struct probe_run *r, double mhz)
+{
+    if (r->n_clock == r->room_clock)
+        r->clock_mhz = grown(r, r->clock_mhz, &r->room_clock, sizeof *r->clock_mhz);
+    r->clock_mhz[r->n_clock++] = mhz;
+}
+
+/* --- from samples to figures ----------------------------------------------------------------- */
+
+struct figures {
+    struct stat_summary s;
+    double best, resolution;
+};
+
+/* A time per unit of work becomes a rate: the order turns round, spreads stay relative. */
+static struct figures to_rate(struct figures t)
+{
+    struct figures f = {.s = {.n = t.s.n}};
+    f.s.median = 1e9 / t.s.median;
+    f.s.min = 1e9 / t.s.max;
+    f.s.max = 1e9 / t.s.min;
+    f.s.q1 = 1e9 / t.s.q3;
+    f.s.q3 = 1e9 / t.s.q1;
+    f.s.p01 = 1e9 / t.s.p99;
+    f.s.p99 = 1e9 / t.s.p01;
+    f.s.p999 = NAN;
+    f.s.mad = f.s.median * t.s.mad / t.s.median;
+    f.best = 1e9 / t.best;
+    f.resolution = f.s.median * t.resolution / t.s.median;
+    return f;
+}
+
+static struct figures of_each(const struct probe_metric *m, const struct series *s, double tick)
+{
+    struct figures f;
+    double *per_unit = malloc(s->n * sizeof *per_unit), most = 0;
+    bool lower = unit_is_rate(m->unit) || m->better != PROBE_HIGHER;
+
+    for (size_t i = 0; per_unit && i < s->n; i++) {
+        per_unit[i] = s->value[i] / s->work[i];
+        most = s->work[i] > most ? s->work[i] : most;
+    }
+    f.s = stat_summarise(per_unit, per_unit ? s->n : 0);
+    f.best = lower ? stat_least_of_first(per_unit, f.s.n, BEST_OF_FIRST)
+                   : stat_largest_of_first(per_unit, f.s.n, BEST_OF_FIRST);
+    f.resolution = tick / most;
+    free(per_unit);
+    return unit_is_rate(m->unit) ? to_rate(f) : f;
+}
+
+static json_t *side_object(double work, const struct stat_summary *s)
+{
+    return json_pack("{s:f, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "work", work, "n",
+                     (json_int_t)s->n, "median", document_number(s->median), "min",
+                     document_number(s->min), "max", document_number(s->max), "q1",
+                     document_number(s->q1), "q3", document_number(s->q3), "mad",
+                     document_number(s->mad));
+}
+
+/* Slope from the medians, best from the minima of each side; the spread of a slope is kept by side.
+ * The MAD given for the slope is the sum of the sides' over the work between them: an upper bound. */
+static struct figures of_slope(struct probe_run *r, const struct probe_metric *m,
+                               const struct series *s, double tick, json_t **sides)
+{
+    double work[2], *side[2], *block = malloc(2 * s->n * sizeof *block);
+    size_t n[2];
+    struct figures f;
+
+    if (!block)
+        probe_fail(r, "out of host memory for samples");
+    side[0] = block, side[1] = block + s->n;
+    if (!split(s, work, side, n)) {
+        free(block);
+        probe_fail(r, "harness: %s needs samples at exactly two amounts of work", m->name);
+    }
+    struct stat_summary low = stat_summarise(side[0], n[0]), high = stat_summarise(side[1], n[1]);
+    f.s = (struct stat_summary){.n = n[1], .min = NAN, .max = NAN, .q1 = NAN, .q3 = NAN,
+                                .p01 = NAN, .p99 = NAN, .p999 = NAN};
+    f.s.median = stat_slope(low.median, work[0], high.median, work[1]);
+    f.s.mad = (low.mad + high.mad) / (work[1] - work[0]);
+    f.best = stat_slope(stat_least_of_first(side[0], n[0], BEST_OF_FIRST), work[0],
+                        stat_least_of_first(side[1], n[1], BEST_OF_FIRST), work[1]);
+    f.resolution = tick / (work[1] - work[0]);
+    *sides = json_pack("[o, o]", side_object(work[0], &low), side_object(work[1], &high));
+    free(block);
+    return unit_is_rate(m->unit) ? to_rate(f) : f;
+}
+
+static const char *const better_names[] = {"lower", "higher", "exact"};
+
+static json_t *metric_object(struct probe_run *r, const struct probe_metric *m, struct series *s)
+{
+    json_t *sides = NULL;
+    json_t *object = json_pack("{s:s, s:s, s:s}", "name", m->name, "unit", m->unit, "better",
+                               better_names[m->better]);
+    if (m->timer)
+        json_object_set_new(object, "timer", json_string(m->timer));
+    if (s->has_direct || s->missing[0]) {
+        json_object_set_new(object, "n", json_integer(s->has_direct));
+        json_object_set_new(object, "median", document_number(s->has_direct ? s->direct : NAN));
+        json_object_set_new(object, "best", document_number(s->has_direct ? s->direct : NAN));
+        if (s->missing[0])
+            json_object_set_new(object, "why", json_string(s->missing));
+        s->median = s->direct;
+        return object;
+    }
+
+    double tick = tick_of(r, m);
+    struct figures f = m->form == PROBE_SLOPE ? of_slope(r, m, s, tick, &sides)
+                                              : of_each(m, s, tick);
+    const struct {
+        const char *name;
+        double value;
+    } fields[] = {{"median", f.s.median}, {"best", f.best}, {"min", f.s.min}, {"max", f.s.max},
+                  {"q1", f.s.q1}, {"q3", f.s.q3}, {"mad", f.s.mad}, {"p01", f.s.p01},
+                  {"p99", f.s.p99}, {"p999", f.s.p999}};
+    json_object_set_new(object, "n", json_integer((json_int_t)f.s.n));
+    for (size_t i = 0; i < PROBE_LENGTH(fields); i++)
+        if (i < 2 || isfinite(fields[i].value))
+            json_object_set_new(object, fields[i].name, document_number(fields[i].value));
+    if (f.resolution > 0)
+        json_object_set_new(object, "resolution", document_number(f.resolution));
+    if (sides)
+        json_object_set_new(object, "sides", sides);
+    s->median = f.s.median;
+    return object;
+}
+
+/* The clock while the case was sampled; `discarded` gets a cause when it moved too far. */
+static json_t *clock_object(struct probe_run *r, char *discarded, size_t size)
+{
+    struct stat_summary c = stat_summarise(r->clock_mhz, r->n_clock);
+    double moved = (c.max - c.min) / c.median;
+
+    if (moved > CLOCK_MOVED && !(r->flags & PROBE_POWER_BOUND))
+        snprintf(discarded, size, "SM clock moved by %.1f %% (%.0f to %.0f MHz)", 100 * moved,
+                 c.min, c.max);
+    return json_pack("{s:I, s:o, s:o, s:o}", "n", (json_int_t)c.n, "median_mhz",
+                     document_number(c.median), "min_mhz", document_number(c.min), "max_mhz",
+                     document_number(c.max));
+}
+
+static bool series_empty(const struct series *s)
+{
+    return s->n == 0 && !s->has_direct && !s->missing[0];
+}
+
+static void close_metrics(struct probe_run *r, json_t *metrics)
+{
+    for (size_t i = 0; i < probe.n_metrics; i++)
+        if (!series_empty(&r->series[i]))
+            json_array_append_new(metrics, metric_object(r, &probe.metrics[i], &r->series[i]));
+}
+
+void samples_close_case(struct probe_run *r)
+{
+    char discarded[96] = "";
+    if (!r->in_case)
+        return;
+    r->in_case = false;
+
+    json_t *metrics = json_array();
+    close_metrics(r, metrics);
+    if (json_array_size(metrics) > 0) {
+        json_t *one = json_pack("{s:s, s:o}", "case", r->keys, "metrics", metrics);
+        if (r->flags & PROBE_ONCE)
+            json_object_set_new(one, "once", json_true());
+        if (r->flags & PROBE_POWER_BOUND)
+            json_object_set_new(one, "power_bound", json_true());
+        if (r->loop.stopped)
+            json_object_set_new(one, "stopped", json_string(r->loop.stopped));
+        if (r->n_clock > 0)
+            json_object_set_new(one, "sm_clock", clock_object(r, discarded, sizeof discarded));
+        if (discarded[0])
+            json_object_set_new(one, "discarded", json_string(discarded));
+        if (json_object_size(r->facts) > 0)
+            json_object_set(one, "facts", r->facts);
+        json_array_append_new(r->cases, one);
+    } else {
+        json_decref(metrics);
+    }
+
+    json_decref(r->facts);
+    r->facts = json_object();
+    forget_samples(r);
+    for (size_t i = 0; i < probe.n_metrics; i++) {
+        r->series[i].has_direct = false;
+        r->series[i].missing[0] = '\0';
+    }
+}
+
+double probe_median(struct probe_run *r, int metric)
+{
+    struct series *s = &r->series[metric];
+    const struct probe_metric *m = metric_of(r, metric);
+
+    if (series_empty(s))
+        return NAN;
+    json_decref(metric_object(r, m, s));
+    return s->median;
+}
+
+void probe_value(struct probe_run *r, int metric, double value)
+{
+    metric_of(r, metric);
+    r->series[metric].direct = value;
+    r->series[metric].has_direct = isfinite(value);
+    if (!isfinite(value) && !r->options.check)
+        probe_missing(r, metric, "not a finite number in this run");
+}
+
+void probe_missing(struct probe_run *r, int metric, const char *why)
+{
+    metric_of(r, metric);
+    snprintf(r->series[metric].missing, sizeof r->series[metric].missing, "%s", why);
+}
+
+void probe_fact(struct probe_run *r, const char *key, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    json_object_set_new(r->facts, key, json_string(text));
+}
+
+void samples_free(struct probe_run *r)
+{
+    for (size_t i = 0; r->series && i < probe.n_metrics; i++) {
+        free(r->series[i].value);
+        free(r->series[i].work);
+    }
+    free(r->series);
+    free(r->clock_mhz);
+    json_decref(r->facts);
+}

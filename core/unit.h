@@ -1,0 +1,30 @@
+/* Units: the closed list that values may carry, and how a person sees them.
+ *
+ * A value is never scaled in a file: bytes, not KiB; ns, not us. Scaling happens here, when a value is
+ * printed. Sizes scale by 1024 (KiB), everything else by 1000 (GB/s, us), as lmbench settled it. */
+#ifndef GPUFLOOR_UNIT_H
+#define GPUFLOOR_UNIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* True for: ns cycles bytes bytes/s bytes/cycle flop/s ops/s ops/cycle hertz count ratio ulps watts
+ * joules celsius. */
+bool unit_known(const char *unit);
+
+/* True for units of something per second: the sample is then a time in ns for a number of things. */
+bool unit_is_rate(const char *unit);
+
+/* The known unit at place i, or NULL past the last one. */
+const char *unit_at(size_t i);
+
+/* Writes value with at most `digits` significant digits and a scaled unit: 5220 ns -> "5.22 us".
+ * Counts and cycles keep their unit. Returns text. */
+char *unit_format(char *text, size_t size, double value, const char *unit, int digits);
+
+/* Reads a size: "4096", "64K", "1M", "2G" (powers of 1024). False for anything else, and for what
+ * does not fit 63 bits; *bytes is then untouched. */
+bool unit_parse_size(const char *text, int64_t *bytes);
+
+#endif
