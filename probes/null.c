@@ -1,0 +1,97 @@
+/* null: what does the harness itself cost?
+ *
+ * Method. The instrument pointed at nothing: samples of an empty timed region, which is two readings
+ * of the host clock, and the time from starting a program of this suite to its end, which every
+ * figure of `gpufloor run` pays once a probe. A GPU context is most of the latter, so it is
+ * measured without one (--list needs none) and, where there is a GPU, with one (--check makes one).
+ *
+ * Inside the timed region: nothing; or posix_spawn to waitpid of this same program.
+ * Expected: 20-60 ns; about 1 ms, and 0.2-0.4 s with a context.
+ *
+ * The child with a context is this probe under --check, in which it starts no child of its own. */
+#include "core/probe.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EMPTY, PROCESS };
+static const struct probe_metric metrics[] = {
+    [EMPTY] = {"empty", "ns", PROBE_LOWER, PROBE_EACH, "wall", NULL,
+               "an empty timed region: two readings of the host clock"},
+    [PROCESS] = {"process", "ns", PROBE_LOWER, PROBE_EACH, "wall", "context",
+                 "start to end of a program of this suite, without and with a GPU context"},
+};
+
+enum { CONTEXT_PROCESSES = 3 }; /* 0.3 s each: a fixed few instead of the sample loop */
+
+extern char **environ;
+
+/* Runs this program with one option, output thrown away. Returns its exit status, or -1. */
+static int child(const char *option)
+{
+    char self[] = "/proc/self/exe", *arguments[] = {self, strdup(option), NULL};
+    posix_spawn_file_actions_t quiet;
+    pid_t pid;
+    int status = -1;
+
+    posix_spawn_file_actions_init(&quiet);
+    posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&quiet, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (posix_spawn(&pid, self, &quiet, NULL, arguments, environ) == 0 &&
+        waitpid(pid, &status, 0) == pid)
+        status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    posix_spawn_file_actions_destroy(&quiet);
+    free(arguments[1]);
+    return status;
+}
+
+static void measure(struct probe_run *r)
+{
+    if (probe_case(r, 0, PROBE_NO_KEYS))
+        while (probe_more(r)) {
+            uint64_t t0 = probe_host_ns();
+
+            uint64_t t1 = probe_host_ns();
+
+            probe_sample(r, EMPTY, 1, (double)(t1 - t0));
+        }
+    if (probe_checking(r))
+        return;
+
+    if (probe_case(r, 0, "context=no"))
+        while (probe_more(r)) {
+            uint64_t t0 = probe_host_ns();
+
+            int status = child("--list");
+
+            probe_sample(r, PROCESS, 1, (double)(probe_host_ns() - t0));
+            if (status != 0)
+                probe_fail(r, "a child of this probe left with %d", status);
+        }
+
+    if (!probe_has_gpu(r) || !probe_case(r, PROBE_ONCE, "context=yes"))
+        return;
+    for (int i = 0; i < CONTEXT_PROCESSES; i++) {
+        uint64_t t0 = probe_host_ns();
+
+        int status = child("--check");
+
+        probe_sample(r, PROCESS, 1, (double)(probe_host_ns() - t0));
+        if (status != 0)
+            probe_fail(r, "a child of this probe with a context left with %d", status);
+    }
+}
+
+const struct probe probe = {
+    .name = "null",
+    .what = "What does the harness itself cost?",
+    .method = 1,
+    .needs = PROBE_GPU_IF_ANY,
+    .metrics = metrics,
+    .n_metrics = PROBE_LENGTH(metrics),
+    .measure = measure,
+};
