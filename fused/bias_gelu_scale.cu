@@ -1,0 +1,158 @@
+// Kernels of bias_gelu_scale: out = scale * gelu(in + bias), as one kernel and as three, and the copy
+// that all are measured against. One skeleton: what differs is what happens between load and store.
+//
+// Neighbouring threads move neighbouring vectors of 16 bytes. The input passes by the L1 (it is used
+// once), the output is stored evict-first, which is worth 5 % of a long copy on an H200 (140 to 133
+// us). Arithmetic is fp32.
+#include <cuda_fp16.h>
+
+#include "fused/bias_gelu_scale.h"
+
+// gelu in the tanh form (Hendrycks & Gimpel 2016), written with the logistic function:
+// 0.5 x (1 + tanh(u)) = x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3). The tanh.approx of the
+// hardware is good to 2^-11 absolute only, which ruins small results; ex2 and rcp keep full fp32.
+__device__ __forceinline__ float gelu(float x)
+{
+    const float c = -2.0f * 0.7978845608f * 1.4426950409f; // -2 sqrt(2/pi) log2(e)
+    float u = x * (c + c * 0.044715f * x * x);
+    float e; // exp2f() would spend three instructions on subnormal results, which 1 + e drops
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(u));
+    return __fdividef(x, 1.0f + e);
+}
+
+struct copied {
+    static __device__ __forceinline__ float2 of(float2 x, float2, float) { return x; }
+};
+struct biased {
+    static __device__ __forceinline__ float2 of(float2 x, float2 b, float)
+    {
+        return make_float2(x.x + b.x, x.y + b.y);
+    }
+};
+struct activated {
+    static __device__ __forceinline__ float2 of(float2 x, float2, float)
+    {
+        return make_float2(gelu(x.x), gelu(x.y));
+    }
+};
+struct scaled {
+    static __device__ __forceinline__ float2 of(float2 x, float2, float s)
+    {
+        return make_float2(s * x.x, s * x.y);
+    }
+};
+struct fused {
+    static __device__ __forceinline__ float2 of(float2 x, float2 b, float s)
+    {
+        return scaled::of(activated::of(biased::of(x, b, s), b, s), b, s);
+    }
+};
+
+__device__ __forceinline__ uint4 load_once(const uint4 *p)
+{
+    uint4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(p));
+    return v;
+}
+
+template <typename OPERATION>
+__device__ __forceinline__ uint32_t pair(uint32_t in, uint32_t bias, float scale)
+{
+    float2 x = __half22float2(*(__half2 *)&in), b = __half22float2(*(__half2 *)&bias);
+    __half2 y = __float22half2_rn(OPERATION::of(x, b, scale));
+    return *(uint32_t *)&y;
+}
+
+// VECTORS accesses of 16 bytes a thread, THREADS a block. Everything is loaded before anything is
+// used: the bias too, or its latency would come on top. (No early return: behind one, the assembler
+// moves loads past the first use.)
+template <typename OPERATION, bool BIAS, int THREADS, int VECTORS>
+__device__ __forceinline__ void apply(const gelu_args &a)
+{
+    uint64_t first = (uint64_t)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
+    const uint4 *in = (const uint4 *)a.in, *bias = (const uint4 *)a.bias;
+    uint4 *out = (uint4 *)a.out, x[VECTORS], b[VECTORS] = {};
+
+#pragma unroll
+    for (int i = 0; i < VECTORS; i++) {
+        uint64_t at = first + i * THREADS;
+        if (at < a.vectors)
+            x[i] = load_once(in + at);
+        if (BIAS)
+            b[i] = __ldg(bias + (at & (a.row_vectors - 1)));
+    }
+#pragma unroll
+    for (int i = 0; i < VECTORS; i++) {
+        uint64_t at = first + i * THREADS;
+        if (at < a.vectors)
+            __stcs(out + at, make_uint4(pair<OPERATION>(x[i].x, b[i].x, a.scale),
+                                        pair<OPERATION>(x[i].y, b[i].y, a.scale),
+                                        pair<OPERATION>(x[i].z, b[i].z, a.scale),
+                                        pair<OPERATION>(x[i].w, b[i].w, a.scale)));
+    }
+}
+
+// Each operation twice: with four vectors a thread, which keeps the memory busiest, and, for tensors
+// too small to give every SM a block that way, with one vector and small blocks.
+#define KERNELS(name, operation, bias)                                                            \
+    extern "C" __global__ void __launch_bounds__(GELU_THREADS)                                    \
+    bias_gelu_scale_##name(const __grid_constant__ struct gelu_args a)                            \
+    {                                                                                             \
+        apply<operation, bias, GELU_THREADS, GELU_VECTORS>(a);                                    \
+    }                                                                                             \
+    extern "C" __global__ void __launch_bounds__(GELU_SMALL_THREADS)                              \
+    bias_gelu_scale_##name##_small(const __grid_constant__ struct gelu_args a)                    \
+    {                                                                                             \
+        apply<operation, bias, GELU_SMALL_THREADS, 1>(a);                                         \
+    }
+
+// sass-all: kernel=bias_gelu_scale_copy ldg128=4 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=bias_gelu_scale_copy_small ldg128=1 ldg128na=1 stg128=1 local=0
+KERNELS(copy, copied, false)
+// sass-all: kernel=bias_gelu_scale_bias ldg128=8 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=bias_gelu_scale_bias_small ldg128=2 ldg128na=1 stg128=1 local=0 together
+KERNELS(bias, biased, true)
+// sass-all: kernel=bias_gelu_scale_gelu ldg128=4 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=bias_gelu_scale_gelu_small ldg128=1 ldg128na=1 stg128=1 local=0
+KERNELS(gelu, activated, false)
+// sass-all: kernel=bias_gelu_scale_scale ldg128=4 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=bias_gelu_scale_scale_small ldg128=1 ldg128na=1 stg128=1 local=0
+KERNELS(scale, scaled, false)
+// sass-all: kernel=bias_gelu_scale_fused ldg128=8 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=bias_gelu_scale_fused_small ldg128=2 ldg128na=1 stg128=1 local=0 together
+KERNELS(fused, fused, true)
+
+// The plain method, in fp64, one element a thread: forward error bound element by element, and the
+// sums for a relative Frobenius norm. Every rounding of the unfused path has its own term: that of
+// x + b is carried on by gelu' (at most 1.13), those of gelu and of the product are relative; 2^-25 is
+// half of the smallest fp16 number.
+// sass: none not a timed kernel
+extern "C" __global__ void bias_gelu_scale_verify(const __grid_constant__ struct gelu_verify_args a)
+{
+    const double u = 0x1p-11, tiny = 0x1p-25;
+    double error_squared = 0, reference_squared = 0;
+    uint64_t wrong = 0, step = (uint64_t)gridDim.x * blockDim.x;
+
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.elements; i += step) {
+        double x = __half2float(((const __half *)a.in)[i]);
+        double b = __half2float(((const __half *)a.bias)[i % a.cols]);
+        double y = __half2float(((const __half *)a.out)[i]), reference = x, bound = 0;
+        if (a.kind != GELU_COPY) {
+            double z = x + b, v = z * (0.79788456080286536 + 0.79788456080286536 * 0.044715 * z * z);
+            reference = a.scale * z / (1 + exp(-2 * v));
+            bound = a.kind == GELU_FUSED
+                        ? 1.01 * u * fabs(reference) + tiny
+                        : u * (1.13 * a.scale * fabs(z) + 2.02 * fabs(reference)) + 3 * tiny;
+        }
+        double error = y - reference;
+        error_squared += error * error;
+        reference_squared += reference * reference;
+        wrong += !(fabs(error) <= bound);
+    }
+    atomicAdd(&a.verdict->error_squared, error_squared);
+    atomicAdd(&a.verdict->reference_squared, reference_squared);
+    if (wrong)
+        atomicAdd((unsigned long long *)&a.verdict->wrong, wrong);
+}

@@ -1,0 +1,38 @@
+/* Arguments of the kernels in bias_gelu_scale.cu, for C and CUDA alike. */
+#ifndef GPUFLOOR_BIAS_GELU_SCALE_H
+#define GPUFLOOR_BIAS_GELU_SCALE_H
+
+#include <stdint.h>
+
+enum {
+    GELU_THREADS = 256,
+    GELU_VECTOR = 8,  /* fp16 elements in one 16-byte access */
+    GELU_VECTORS = 4, /* accesses of a thread in flight at a time */
+    GELU_SMALL_THREADS = 64,
+};
+
+struct gelu_args {
+    const void *in;   /* rows x cols fp16, row-major, 16-byte aligned */
+    void *out;        /* likewise */
+    const void *bias; /* cols fp16; unused by gelu, scale and copy */
+    uint64_t vectors; /* rows x cols / 8 */
+    uint32_t row_vectors; /* cols / 8, a power of two */
+    float scale;
+};
+
+enum gelu_kind { GELU_COPY, GELU_FUSED, GELU_UNFUSED };
+
+struct gelu_verdict {
+    double error_squared, reference_squared; /* sums over the tensor */
+    uint64_t wrong;                          /* elements beyond the bound, NaN included */
+};
+
+struct gelu_verify_args {
+    const void *in, *out, *bias;
+    struct gelu_verdict *verdict; /* zeroed, device memory */
+    uint64_t elements;
+    uint32_t cols, kind;
+    float scale, pad;
+};
+
+#endif
