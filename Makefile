@@ -122,12 +122,12 @@ $B/%.fatbin: $(foreach a,$(ARCHS),$B/%.sm_$a.cubin) $B/archs
 	$Q$(CUDA_HOME)/bin/fatbinary --create=$@ \
 	  $(foreach a,$(ARCHS),--image3=kind=elf,sm=$a,file=$B/$*.sm_$a.cubin)
 
-# struct gpu_image image_NAME = {name, fatbin, end, "sm_80:SHA256 ..."}; see core/gpu.h.
-$B/%.image.o: $B/%.fatbin
+# struct gpu_image image_NAME = {name, fatbin, end, "sm_80:SHA256 ..."}; see core/image.h.
+$B/%.image.o: $B/%.fatbin Makefile
 	$Qhashes=$$(for a in $(ARCHS); do printf 'sm_%s:%s ' $$a \
 	  $$(sha256sum <$B/$*.sm_$$a.cubin | cut -c1-64); done); \
 	printf '%s\n' '.section .rodata,"a",@progbits' '.balign 64' '0: .incbin "$<"' '1: .byte 0' \
-	  '2: .asciz "$(notdir $*)"' "3: .asciz \"$$hashes\"" '.section .data.rel.ro,"aw",@progbits' \
+	  '2: .asciz "$(notdir $*)"' "3: .asciz \"$$hashes\"" '.section gpu_images,"aw",@progbits' \
 	  '.balign 8' '.global image_$(notdir $*)' 'image_$(notdir $*): .quad 2b, 0b, 1b, 3b' \
 	  '.section .note.GNU-stack,"",@progbits' | $(CC) -c -x assembler - -o $@
 
@@ -204,7 +204,8 @@ $(UNIT): $B/tests/unit/%: $B/tests/unit/%.o $(REPORT_LIB) $(REPORT_USES)
 $B/tests/sass: $(patsubst %.c,$B/%.o,$(sort $(wildcard tests/kernels/*.c)))
 	$Q$(CC) $(LDFLAGS) -o $@ $^
 
-$B/tests/fuzz: tests/fuzz/fuzz.c core/document.c core/unit.c core/stat.c $(wildcard report/*.c)
+FUZZ_SRC := tests/fuzz/fuzz.c $(filter-out report/main.c,$(sort $(wildcard report/*.c))) \
+            $(REPORT_USES:$B/%.o=%.c)
+$B/tests/fuzz: $(FUZZ_SRC) $B/flags $B/version_values.h
 	@mkdir -p $(@D)
-	$Q$C -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -o $@ \
-	  tests/fuzz/fuzz.c core/document.c core/unit.c $(LIBS)
+	$Q$C -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -o $@ $(FUZZ_SRC) $(LIBS) -ldl

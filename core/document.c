@@ -67,6 +67,9 @@ static bool wrong(char why[DOCUMENT_WHY], const char *name, const char *format, 
     va_start(arguments, format);
     vsnprintf(why + used, (size_t)(DOCUMENT_WHY - used), format, arguments);
     va_end(arguments);
+    for (char *c = why + used; *c; c++) /* quoted from a file: no escapes, one line */
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
     return false;
 }
 

@@ -91,24 +91,24 @@ static bool device_there(int wanted, const char **state, char why[DOCUMENT_WHY])
                  wanted, n, n == 1 ? "" : "s");
     } else if (result == cudaErrorInsufficientDriver && driver == 0) {
         *state = "no_driver";
-        snprintf(why, DOCUMENT_WHY, "no GPU: no NVIDIA driver on this machine (libcuda.so.1 was "
+        snprintf(why, DOCUMENT_WHY, "no NVIDIA driver on this machine (libcuda.so.1 was "
                  "not found)");
     } else if (result == cudaErrorInsufficientDriver) {
         *state = "old_driver";
-        snprintf(why, DOCUMENT_WHY, "no GPU: the driver is too old: it serves CUDA %d.%d, this "
+        snprintf(why, DOCUMENT_WHY, "the driver is too old: it serves CUDA %d.%d, this "
                  "program needs %d.%d", driver / 1000, driver % 1000 / 10, runtime / 1000,
                  runtime % 1000 / 10);
     } else if (result == cudaErrorStubLibrary) {
         *state = "stub_driver";
-        snprintf(why, DOCUMENT_WHY, "no GPU: libcuda.so.1 is the CUDA toolkit's stub, not a "
+        snprintf(why, DOCUMENT_WHY, "libcuda.so.1 is the CUDA toolkit's stub, not a "
                  "driver (is a stubs folder in LD_LIBRARY_PATH?)");
     } else if (result == cudaErrorNoDevice || (result == cudaSuccess && n == 0)) {
         *state = "no_device";
-        snprintf(why, DOCUMENT_WHY, "no GPU: the driver is there, but shows no device (is "
+        snprintf(why, DOCUMENT_WHY, "the driver is there, but shows no device (is "
                  "CUDA_VISIBLE_DEVICES empty?)");
     } else {
         *state = "failed";
-        snprintf(why, DOCUMENT_WHY, "no GPU: cudaGetDeviceCount: %s (%s)",
+        snprintf(why, DOCUMENT_WHY, "cudaGetDeviceCount: %s (%s)",
                  cudaGetErrorString(result), cudaGetErrorName(result));
     }
     return false;
@@ -376,26 +376,6 @@ static cudaLibrary_t library_of(struct probe_run *r, const struct gpu_image *ima
     return library;
 }
 
-/* Stores the SHA-256 of the cubin that runs here: the entry "sm_90a:..." whose number is cc. */
-static void note_cubin(struct probe_run *r, const struct gpu_image *image, int binary_cc)
-{
-    char key[128], hash[65];
-    const char *at = image->cubins;
-    int sm, used;
-
-    while (sscanf(at, "sm_%d%n", &sm, &used) == 1) {
-        const char *colon = strchr(at, ':');
-        if (!colon)
-            break;
-        if (sm == binary_cc && sscanf(colon, ":%64[0-9a-f]", hash) == 1) {
-            snprintf(key, sizeof key, "%s.%.*s", image->name, (int)(colon - at), at);
-            json_object_set_new(r->cubins, key, json_string(hash));
-        }
-        at = strchr(colon, ' ');
-        at = at ? at + 1 : "";
-    }
-}
-
 cudaKernel_t gpu_kernel_if_any(struct probe_run *r, const struct gpu_image *image, const char *name,
                                size_t args_size)
 {
@@ -417,7 +397,7 @@ cudaKernel_t gpu_kernel_if_any(struct probe_run *r, const struct gpu_image *imag
     if (facts.binaryVersion / 10 != r->gpu->facts.cc / 10)
         probe_fail(r, "kernel %s is code for %d, this GPU is %d", name, facts.binaryVersion,
                    r->gpu->facts.cc);
-    note_cubin(r, image, facts.binaryVersion);
+    image_hashes(image, facts.binaryVersion, r->cubins);
     return kernel;
 }
 

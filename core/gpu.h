@@ -9,13 +9,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include "core/image.h"
 #include "core/probe.h"
-
-struct gpu_image {
-    const char *name;
-    const unsigned char *begin, *end; /* the fatbin */
-    const char *cubins;               /* "sm_80:SHA256 sm_90a:SHA256 " */
-};
 
 /* Names an image that this probe uses: its own .cu, or one of its folder's kernels/. The Makefile
  * looks for this word to tell GPU probes from host probes. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/image.h"
 #include "core/run.h"
 #include "core/unit.h"
 #include "core/version.h"
@@ -133,10 +134,11 @@ static json_t *list_document(void)
             "{s:s, s:I, s:I, s:I, s:s}", "name", p->name, "default", (json_int_t)p->standard,
             "min", (json_int_t)p->min, "max", (json_int_t)p->max, "what", p->what));
     }
-    return json_pack("{s:s, s:i, s:s, s:s, s:i, s:s, s:i, s:o, s:o}", "schema", "probe",
+    return json_pack("{s:s, s:i, s:s, s:s, s:i, s:s, s:i, s:o, s:o, s:o}", "schema", "probe",
                      "schema_version", DOCUMENT_SCHEMA_VERSION, "name", probe.name, "what",
                      probe.what, "method", probe.method, "needs", needs_names[probe.needs],
-                     "min_cc", probe.min_cc, "metrics", metrics, "parameters", parameters);
+                     "min_cc", probe.min_cc, "metrics", metrics, "parameters", parameters,
+                     "cubins", image_all_hashes());
 }
 
 void options_list(FILE *out, bool json)

@@ -172,7 +172,7 @@ static void measure(struct probe_run *r)
         if (probe.needs != PROBE_HOST && !gpu_open(r, &state, r->gpu_why)) {
             r->gpu_state = state;
             if (probe.needs == PROBE_GPU)
-                probe_skip(r, "%s", r->gpu_why);
+                probe_skip(r, "no GPU: %s", r->gpu_why);
         }
         probe.measure(r);
         samples_close_case(r);

@@ -1,0 +1,19 @@
+/* An image: the machine code of one .cu, a cubin for each architecture of the build, no PTX. */
+#ifndef GPUFLOOR_IMAGE_H
+#define GPUFLOOR_IMAGE_H
+
+#include <jansson.h>
+
+struct gpu_image {
+    const char *name;                 /* stem of the .cu */
+    const unsigned char *begin, *end; /* the fatbin */
+    const char *cubins;               /* "sm_80:SHA256 sm_90a:SHA256 " */
+};
+
+/* Adds "name.sm_90a": "SHA256" for the image's cubins; with cc (90 for 9.0) only that one's. */
+void image_hashes(const struct gpu_image *image, int cc, json_t *hashes);
+
+/* The hashes of all images linked into this program: a new object, empty for a host probe. */
+json_t *image_all_hashes(void);
+
+#endif

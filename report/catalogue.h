@@ -1,0 +1,38 @@
+/* The catalogue: which probes stand beside this program, and what each says of itself. */
+#ifndef GPUFLOOR_CATALOGUE_H
+#define GPUFLOOR_CATALOGUE_H
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum listed_needs { NEEDS_HOST, NEEDS_GPU_IF_ANY, NEEDS_GPU };
+
+struct listed {
+    char *name, *path;
+    json_t *list; /* what --list --json printed, or NULL; why then says what went wrong */
+    char why[400];
+    enum listed_needs needs;
+    int method;
+};
+
+struct catalogue {
+    struct listed *probes; /* by folder (probes, matmul, fused), then by name */
+    size_t n;
+};
+
+/* Writes the folder of this program joined with `below`: "probes", "../run". Returns path. */
+char *catalogue_path(char path[PATH_MAX], const char *below);
+
+/* Finds the probes; with `ask`, each is run with --list --json. */
+void catalogue_open(struct catalogue *catalogue, bool ask);
+void catalogue_free(struct catalogue *catalogue);
+const struct listed *catalogue_find(const struct catalogue *catalogue, const char *name);
+
+/* Was a probe's share of a bundle measured by other code than this tree's: another method, or a
+ * cubin of the same name and architecture with another hash? False where the tree cannot say. */
+bool catalogue_differs(const struct catalogue *catalogue, const char *name, int method,
+                       const json_t *cubins);
+
+#endif

@@ -1,0 +1,20 @@
+/* What a bundle says, as tables. */
+#ifndef GPUFLOOR_REPORT_H
+#define GPUFLOOR_REPORT_H
+
+#include "report/bundle.h"
+#include "report/table.h"
+
+/* The headline rows (report/headline.c) of several bundles side by side. */
+void report_headline(FILE *out, const struct bundle *const bundles[], size_t n,
+                     enum table_format format);
+
+/* Everything: headline, a table a probe, what was not measured and why. glob picks metrics (NULL:
+ * all, with the headline). False when it matches none. */
+bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
+                  enum table_format format, const char *glob);
+
+/* A row's centre with its spread, for a person: "32.1 cycles ±0.3 %". Returns text. */
+char *report_value(char *text, size_t size, const struct row *row);
+
+#endif

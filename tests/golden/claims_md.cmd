@@ -1,0 +1,1 @@
+claims --format md full.json

@@ -1,0 +1,1 @@
+claims --format tsv other_board.json

@@ -1,0 +1,1 @@
+claims --format tsv full.json

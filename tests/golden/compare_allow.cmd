@@ -1,0 +1,1 @@
+compare --results nowhere --allow board --allow n_sm --metric 'launch.*' small.json other_board.json

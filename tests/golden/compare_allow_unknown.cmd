@@ -1,0 +1,1 @@
+compare --allow colour small.json other_board.json

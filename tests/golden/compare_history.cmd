@@ -1,0 +1,1 @@
+compare --results results small.json small_new.json

@@ -1,0 +1,1 @@
+compare --results nowhere small.json other_board.json

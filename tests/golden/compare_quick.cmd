@@ -1,0 +1,1 @@
+compare --results nowhere --metric 'launch.*' quick.json full.json

@@ -1,0 +1,1 @@
+compare --results nowhere --strict small.json troubled.json

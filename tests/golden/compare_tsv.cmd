@@ -1,0 +1,1 @@
+compare --results nowhere --format tsv small.json small_new.json

@@ -1,0 +1,1 @@
+report --format html small.json

@@ -1,0 +1,1 @@
+report bad_unit.json

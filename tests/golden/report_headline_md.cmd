@@ -1,0 +1,1 @@
+report --headline --format md full.json

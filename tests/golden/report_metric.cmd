@@ -1,0 +1,1 @@
+report --metric 'launch.edge*' small.json

@@ -1,0 +1,1 @@
+report --metric 'lunch.*' small.json

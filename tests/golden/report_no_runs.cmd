@@ -1,0 +1,1 @@
+report no_runs.json

@@ -1,0 +1,1 @@
+report not_json.json

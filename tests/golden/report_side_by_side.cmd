@@ -1,0 +1,1 @@
+report small.json other_board.json host.json

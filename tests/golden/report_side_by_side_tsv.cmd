@@ -1,0 +1,1 @@
+report --format tsv --metric 'launch.*' small.json other_board.json

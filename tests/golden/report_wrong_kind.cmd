@@ -1,0 +1,1 @@
+report run_document.json

@@ -1,0 +1,133 @@
+#!/bin/bash
+# Tests of `gpufloor run` and `list` against stand-in probes: crashes, garbage, hangs, interrupts,
+# places that cannot be written.
+#
+#   tests/golden/session.sh BIN
+set -u
+bin=$(realpath "$1") here=$(realpath "$(dirname "$0")")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/bin/probes"
+cp "$bin" "$work/bin/gpufloor"
+gpufloor=$work/bin/gpufloor
+cd "$work" || exit 1
+passed=0 failed=0
+
+probes() { # NAME...: exactly these stand beside the program
+    rm -f bin/probes/*
+    for name in "$@"; do ln -s "$here/fake_probe.sh" "bin/probes/$name"; done
+}
+measure() { # ARGUMENT...: run, into one.json unless --output says otherwise
+    rm -f one.json talk out
+    "$gpufloor" run --seed 1 --output one.json --results "$work/results" "$@" >out 2>talk
+    status=$?
+}
+check() { # WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@" >/dev/null 2>&1; then
+        echo "ok   $what"
+        passed=$((passed + 1))
+    else
+        echo "FAIL $what: $*"
+        sed 's/^/     | /' talk 2>/dev/null | tail -5
+        failed=$((failed + 1))
+    fi
+}
+exits() { [ "$status" = "$1" ]; }
+says() { grep -q -- "$1" talk; }
+holds() { grep -q -- "$1" one.json; }
+runs_of() { [ "$(grep -o "\"probe\":{\"name\":\"$1\"" one.json | wc -l)" = "$2" ]; }
+value_of() { "$gpufloor" report --format tsv --metric "$1.*" one.json | grep -q -- "$2"; }
+
+probes null good needy
+measure
+check "host probes run without a GPU" exits 0
+check "one line says why there is none" says '^no GPU: no driver (libcuda.so.1 not found)$'
+check "the state is in the bundle" holds '"gpu_state":"no_driver"'
+check "seven rounds of each" runs_of good 7
+check "what needs a GPU is left out" runs_of needy 0
+check "the document reads back" value_of good '103.*100.*106.*99.*7.*ok'
+cp one.json kept.json
+measure
+check "the same seed, the same order" test \
+    "$(grep -o '"name":"[a-z]*","m' one.json)" = "$(grep -o '"name":"[a-z]*","m' kept.json)"
+measure --quick
+check "--quick is one round" runs_of good 1
+measure needy
+check "nothing to measure is no failure" exits 0
+check "and writes nothing" test ! -e one.json
+measure good no_such
+check "an unknown probe is a usage error" exits 2
+check "that names it" says "unknown probe 'no_such'"
+check "and nothing is written" test ! -e one.json
+
+probes null good crash garbage hang lingers failing skips
+measure --rounds 1 --timeout 1
+check "a failed probe exits 1" exits 1
+check "a crash is recorded with its signal" holds 'killed by signal 11'
+check "so is garbage" holds 'printed no run document (stdout: not valid JSON'
+check "so is a hang" holds 'timed out after 1 s'
+check "a failed check is said" says '^FAIL  failing: a check failed'
+check "a skip is no failure" says '^skip  skips'
+check "a child left behind does not hold the run up" value_of lingers 'wall}.*100'
+check "others are measured all the same" value_of good 'wall}.*100'
+check "no child survives" bash -c '! pgrep -f "^sleep 600$"'
+
+probes null noisy
+measure --rounds 2
+check "a discarded run is repeated three times" runs_of noisy 8
+check "repeats are numbered" holds '"repeat":3'
+check "the row is discarded with its cause" value_of noisy 'discarded'
+
+probes null slow
+FAKE_LOG=$work/log
+export FAKE_LOG
+for signal in INT TERM; do
+    rm -f one.json log
+    "$gpufloor" run --rounds 30 --output one.json slow >out 2>talk &
+    pid=$!
+    for _ in $(seq 200); do # until three runs have begun, ten seconds at most
+        [ "$(cat log 2>/dev/null | grep -c slow)" -ge 3 ] && break
+        sleep 0.05
+    done
+    kill -"$signal" $pid
+    wait $pid
+    status=$?
+    check "SIG$signal ends with 1" exits 1
+    check "and a bundle that says so" holds '"complete":false,"why":"interrupted in round'
+    check "which reads back" value_of slow 'wall}'
+done
+
+probes null good
+rm -f log
+echo mine >there.json
+measure --output there.json
+check "an existing file is refused" exits 2
+check "and left alone" grep -q mine there.json
+measure --output /proc/no/such.json
+check "a place that cannot be written is refused" exits 2
+check "before anything is measured" bash -c '! grep -q good log'
+measure --rounds 2 --raw
+check "--raw keeps the samples" grep -q 'good.*100' one.raw.tsv
+check "and names their hash" holds "\"sha256\":\"$(sha256sum <one.raw.tsv | cut -c1-64)\""
+
+probes null spoiler
+mkdir spoils tmp
+FAKE_SPOILS=$work/spoils TMPDIR=$work/tmp "$gpufloor" run --rounds 1 --output spoils/one.json >out 2>talk
+status=$?
+check "a folder that vanishes is a failure" exits 1
+check "but nothing is lost" test -s tmp/one.json
+check "and the place is said" says "kept in $work/tmp/one.json"
+
+probes null good
+mkdir -p results/board
+sed 's/"name":"good","method":1/"name":"good","method":2/g' kept.json >results/board/a.json
+cp results/board/a.json one.json
+check "rows by another method are stale in a folder" bash -c \
+    "$gpufloor report --format tsv --metric 'good.*' results/board | grep -q 'stale$'"
+check "a mute probe does not stop the list" bash -c \
+    "ln -s $here/fake_probe.sh bin/probes/mute; $gpufloor list --json | grep -q '\"good\"'"
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,196 @@
+/* The ledger's rules: each verdict, and that no verdict stands without its controls. */
+#include "tests/unit/test_report_help.h"
+
+#include "core/board.h"
+#include "report/claims.h"
+
+#define GEMM(size) \
+    "small_gemm.time{m=" #size ",n=" #size ",k=" #size ",type=fp16,acc=fp32,layout=nn,"
+#define CUBLAS "impl=cublas,tile=auto,split=auto,l2=warm,timer=event}"
+#define FUSED(metric, impl) "bias_gelu_scale." metric "{rows=16384,cols=8192,type=fp16,impl=" impl \
+                            ",mode=graph,l2=cold"
+
+static char board[] = "nvidia-h200";
+
+static void cycles(struct bundle *b, const char *id, double centre, double spread)
+{
+    put_spread(&b->rows, id, "cycles", ROW_LOWER, centre, spread, 7);
+}
+
+static void ns(struct bundle *b, const char *id, double centre)
+{
+    put_spread(&b->rows, id, "ns", ROW_LOWER, centre, centre / 1000, 7);
+}
+
+static enum claim_verdict verdict(const char *id, const struct bundle *bundle,
+                                  struct finding *finding)
+{
+    for (size_t i = 0; claim_at(i); i++)
+        if (!strcmp(claim_at(i)->id, id)) {
+            claim_judge(claim_at(i), bundle, finding);
+            return finding->verdict;
+        }
+    fail_msg("no claim %s", id);
+    return CLAIM_NOT_TESTABLE;
+}
+
+/* C10 with these figures, each with its spread between runs. */
+static enum claim_verdict c10(double l1, double spread, double spin, double control, size_t n)
+{
+    struct bundle b = {0};
+    struct finding f;
+    put_spread(&b.rows, "memory_latency.load{level=l1}", "cycles", ROW_LOWER, l1, spread, n);
+    cycles(&b, "spin.waited{asked=20000}", spin, 5);
+    cycles(&b, "memory_latency.control{path=l2}", control, 1);
+    enum claim_verdict v = verdict("C10", &b, &f);
+    assert_true(f.evidence[0] && f.controls[0]);
+    rows_free(&b.rows);
+    return v;
+}
+
+static void latency_of_l1(void **unused)
+{
+    (void)unused;
+    assert_int_equal(c10(32.5, 0.2, 20010, 270, 7), CLAIM_REPRODUCED);
+    assert_int_equal(c10(28.0, 0.2, 20010, 270, 7), CLAIM_REFUTED);
+    assert_int_equal(c10(40.0, 0.2, 20010, 270, 7), CLAIM_REFUTED);
+    assert_int_equal(c10(31.0, 0.2, 20010, 270, 7), CLAIM_MIXED);        /* straddles 31 */
+    assert_int_equal(c10(32.5, 0.2, 20300, 270, 7), CLAIM_NOT_TESTABLE); /* the clock lies */
+    assert_int_equal(c10(32.5, 0.2, 20010, 33, 7), CLAIM_NOT_TESTABLE); /* control reads so, too */
+    assert_int_equal(c10(32.5, 0.2, 20010, 100, 7), CLAIM_NOT_TESTABLE);
+    assert_int_equal(c10(32.5, 0.2, 20010, 270, 5), CLAIM_NOT_TESTABLE); /* too few runs */
+    assert_int_equal(c10(32.5, 0.2, 20010, 270, 1), CLAIM_NOT_TESTABLE);
+}
+
+static enum claim_verdict c11(double shared, double l1, double l2)
+{
+    struct bundle b = {0};
+    struct finding f;
+    cycles(&b, "memory_latency.load{level=shared}", shared, 0.1);
+    cycles(&b, "memory_latency.load{level=l1}", l1, 0.1);
+    cycles(&b, "memory_latency.load{level=l2}", l2, 0.1);
+    enum claim_verdict v = verdict("C11", &b, &f);
+    rows_free(&b.rows);
+    return v;
+}
+
+static void fastest_of_the_sm(void **unused)
+{
+    (void)unused;
+    assert_int_equal(c11(23, 32, 270), CLAIM_REFUTED);
+    assert_int_equal(c11(40, 32, 270), CLAIM_REPRODUCED);
+    assert_int_equal(c11(31.5, 32, 270), CLAIM_MIXED); /* below, but by less than a cycle */
+    assert_int_equal(c11(23, 32, 32.5), CLAIM_NOT_TESTABLE); /* L2 like L1: the order is not seen */
+    assert_int_equal(c11(23, 270, 32), CLAIM_NOT_TESTABLE);
+}
+
+static enum claim_verdict c22(const char *slug, double us_1024, double us_512, double us_4096)
+{
+    char copy[32];
+    struct finding f;
+    strncpy(copy, slug, sizeof copy - 1);
+    copy[sizeof copy - 1] = '\0';
+    struct bundle b = {.board = copy};
+    ns(&b, GEMM(512) CUBLAS, us_512 * 1e3);
+    ns(&b, GEMM(1024) CUBLAS, us_1024 * 1e3);
+    ns(&b, GEMM(1024) "impl=mma,tile=64x64,split=auto,l2=warm,timer=event}", us_1024 * 2e3);
+    ns(&b, GEMM(4096) CUBLAS, us_4096 * 1e3);
+    enum claim_verdict v = verdict("C22", &b, &f);
+    rows_free(&b.rows);
+    return v;
+}
+
+static void half_of_the_peak(void **unused)
+{
+    (void)unused;
+    /* At 989.4 TFLOP/s half the peak is 4.341 us for 1024^3 and 277.8 us for 4096^3. */
+    assert_int_equal(c22("nvidia-h200", 5.2, 3.4, 190), CLAIM_REPRODUCED);
+    assert_int_equal(c22("nvidia-h200", 4.0, 3.4, 190), CLAIM_REFUTED);
+    assert_int_equal(c22("nvidia-h200", 4.341, 3.4, 190), CLAIM_MIXED);
+    assert_int_equal(c22("nvidia-h200", 5.2, 3.4, 300), CLAIM_NOT_TESTABLE); /* 4096^3 too slow */
+    assert_int_equal(c22("nvidia-h200", 5.2, 0.4, 190), CLAIM_NOT_TESTABLE); /* 512^3 too fast */
+    assert_int_equal(c22("nvidia-unheard-of", 5.2, 3.4, 190), CLAIM_NOT_TESTABLE);
+}
+
+static void rows_only(void **unused)
+{
+    struct bundle b = {.board = board};
+    struct finding f;
+    const double blocks[] = {128, 128};
+    (void)unused;
+    ns(&b, GEMM(1024) "impl=mma,tile=128x64,split=auto,l2=warm,timer=event}", 5900);
+    put_values(&b.rows, "small_gemm.blocks{m=1024,n=1024,k=1024,type=fp16,acc=fp32,layout=nn,"
+               "impl=mma,tile=128x64,split=auto,l2=warm}", "count", ROW_EXACT, blocks, 2);
+    assert_int_equal(verdict("C24", &b, &f), CLAIM_NOT_TESTABLE);
+    assert_non_null(strstr(f.evidence, "128 blocks (tile 128x64) 5.90 us"));
+    assert_non_null(strstr(f.evidence, "until configurations that fill every SM another way"));
+    rows_free(&b.rows);
+}
+
+static enum claim_verdict c38(double fused, double unfused, double scale, double passes,
+                              double copy)
+{
+    struct bundle b = {.board = board};
+    struct finding f;
+    const double one[] = {1e9, 1e9}, many[] = {passes * 1e9, passes * 1e9};
+    ns(&b, FUSED("time", "fused") ",timer=event}", fused);
+    put_spread(&b.rows, FUSED("time", "unfused") ",timer=event}", "ns", ROW_LOWER, unfused,
+               unfused / 50, 7);
+    ns(&b, FUSED("time", "scale") ",timer=event}", scale);
+    put_values(&b.rows, FUSED("bytes", "fused") "}", "bytes", ROW_EXACT, one, 2);
+    put_values(&b.rows, FUSED("bytes", "unfused") "}", "bytes", ROW_EXACT, many, 2);
+    put_spread(&b.rows, FUSED("share_of_copy", "fused") "}", "ratio", ROW_HIGHER, copy, 0.01, 7);
+    enum claim_verdict v = verdict("C38", &b, &f);
+    rows_free(&b.rows);
+    return v;
+}
+
+static void what_fusion_saves(void **unused)
+{
+    (void)unused;
+    assert_int_equal(c38(130, 390, 131, 3, 0.95), CLAIM_REPRODUCED);
+    assert_int_equal(c38(130, 300, 131, 3, 0.95), CLAIM_REFUTED);
+    assert_int_equal(c38(130, 390, 131, 2, 0.95), CLAIM_REFUTED); /* the bytes do not agree */
+    assert_int_equal(c38(130, 130 * 3.3, 131, 3, 0.95), CLAIM_MIXED);
+    assert_int_equal(c38(130, 390, 131, 3, 0.80), CLAIM_NOT_TESTABLE); /* not bound by memory */
+    assert_int_equal(c38(130, 390, 390, 3, 0.95), CLAIM_NOT_TESTABLE); /* one kernel reads 3, too */
+}
+
+static void an_empty_bundle(void **unused)
+{
+    struct bundle b = {0};
+    struct finding f;
+    (void)unused;
+    for (size_t i = 0; claim_at(i); i++) {
+        claim_judge(claim_at(i), &b, &f);
+        assert_int_equal(f.verdict, CLAIM_NOT_TESTABLE);
+        assert_true(f.evidence[0] != '\0');
+    }
+}
+
+static void boards(void **unused)
+{
+    char slug[32];
+    (void)unused;
+    assert_string_equal(board_slug(slug, sizeof slug, "NVIDIA H200"), "nvidia-h200");
+    assert_string_equal(board_slug(slug, sizeof slug, "NVIDIA A100-SXM4-40GB"),
+                        "nvidia-a100-sxm4-40gb");
+    assert_string_equal(board_slug(slug, sizeof slug, "--(c)  X--"), "c-x");
+    assert_string_equal(board_slug(slug, sizeof slug, "\xff"), "unknown");
+    assert_string_equal(board_slug(slug, 4, "NVIDIA H200"), "nvi");
+    assert_true(board_peak("nvidia-h200")->fp16_fp32_flops == 989.4e12);
+    assert_null(board_peak("nvidia-h200-mig-1g-18gb"));
+    assert_null(board_peak("nvidia-geforce-rtx-4090-laptop-gpu"));
+    assert_null(board_peak(NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(latency_of_l1),   cmocka_unit_test(fastest_of_the_sm),
+        cmocka_unit_test(half_of_the_peak), cmocka_unit_test(rows_only),
+        cmocka_unit_test(what_fusion_saves), cmocka_unit_test(an_empty_bundle),
+        cmocka_unit_test(boards),
+    };
+    return cmocka_run_group_tests_name("report claims", tests, NULL, NULL);
+}

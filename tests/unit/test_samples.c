@@ -1,0 +1,733 @@
+/* core/samples.c, alone: a made-up probe, scripted samples, and a clock that this file turns. What it
+ * needs of core/probe.c (the clock, the timers' ticks, the way out) stands in here. */
+#include "core/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/check.h"
+
+enum { TIME, SLOPE, RATE, HIGHER, COUNT, CYCLES, N_METRICS };
+static const struct probe_metric metrics[] = {
+    [TIME] = {"time", "ns", PROBE_LOWER, PROBE_EACH, "wall", "", "a time"},
+    [SLOPE] = {"slope", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "", "a time by slope"},
+    [RATE] = {"rate", "bytes/s", PROBE_HIGHER, PROBE_EACH, "event", "", "a rate"},
+    [HIGHER] = {"share", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, "", "higher is better, no rate"},
+    [COUNT] = {"count", "count", PROBE_EXACT, PROBE_EACH, NULL, "", "a count"},
+    [CYCLES] = {"cycles", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "", "ticks by one"},
+};
+const struct probe probe = {
+    .name = "made_up", .what = "?", .method = 1, .metrics = metrics, .n_metrics = N_METRICS,
+};
+
+/* --- stand-ins for core/probe.c --------------------------------------------------------------------- */
+
+static uint64_t now_ns;
+static double tick_ns;
+
+uint64_t probe_host_ns(void)
+{
+    return now_ns;
+}
+
+double probe_tick_ns(const struct probe_run *r, const char *timer)
+{
+    (void)r;
+    (void)timer;
+    return tick_ns;
+}
+
+void probe_fail(struct probe_run *r, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(r->why, sizeof r->why, format, arguments);
+    va_end(arguments);
+    longjmp(*r->leave, 1);
+}
+
+/* --- a run ------------------------------------------------------------------------------------------ */
+
+static struct probe_run run, *const r = &run;
+
+static int begin(void **state)
+{
+    (void)state;
+    run = (struct probe_run){.options = {.rounds = 1}};
+    r->series = calloc(N_METRICS + 1, sizeof *r->series);
+    r->cases = json_array();
+    r->facts = json_object();
+    now_ns = 1000;
+    tick_ns = 0;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    samples_free(r);
+    json_decref(r->cases);
+    return 0;
+}
+
+/* Why an action ended the run; "" when it did not. */
+#define failure_of(action) \
+    __extension__({ \
+        jmp_buf here; \
+        r->leave = &here; \
+        r->why[0] = '\0'; \
+        if (setjmp(here) == 0) { \
+            action; \
+        } \
+        r->leave = NULL; \
+        r->why; \
+    })
+
+/* The case closed last. */
+static const json_t *last_case(void)
+{
+    samples_close_case(r);
+    size_t n = json_array_size(r->cases);
+    assert_true(n > 0);
+    return json_array_get(r->cases, n - 1);
+}
+
+static const json_t *metric_of(const json_t *one, const char *name)
+{
+    const json_t *metric;
+    size_t i;
+    json_array_foreach(json_object_get(one, "metrics"), i, metric)
+        if (!strcmp(document_get_text(metric, "name", ""), name))
+            return metric;
+    return NULL;
+}
+
+static double number(const json_t *object, const char *key)
+{
+    return document_get_number(object, key);
+}
+
+static const char *text(const json_t *object, const char *key)
+{
+    return document_get_text(object, key, "");
+}
+
+/* Fills one case of one metric from a script: sample i of the loop, warm-up not counted, is
+ * script(i); the two passes of warm-up hand over absurd values. Returns the passes sampled. */
+static int sample_all(int metric, double (*script)(int), uint64_t ns_a_pass)
+{
+    int pass = 0;
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    while (probe_more(r)) {
+        probe_sample(r, metric, 1, pass < 2 ? 1e12 : script(pass - 2));
+        now_ns += ns_a_pass;
+        pass++;
+    }
+    return pass - 2;
+}
+
+/* --- when the loop ends ------------------------------------------------------------------------------ */
+
+static double constant(int i)
+{
+    (void)i;
+    return 100;
+}
+
+static double two_modes(int i)
+{
+    return i % 2 ? 200 : 100;
+}
+
+static void stops_when_stable(void **state)
+{
+    (void)state;
+    assert_int_equal(sample_all(TIME, constant, 1), 20);
+    const json_t *one = last_case(), *m = metric_of(one, "time");
+    assert_string_equal(text(one, "stopped"), "stable");
+    assert_string_equal(text(one, "case"), "");
+    assert_int_equal(number(m, "n"), 20); /* the two of the warm-up are gone */
+    assert_same(number(m, "median"), 100);
+    assert_same(number(m, "best"), 100);
+    assert_same(number(m, "min"), 100);
+    assert_same(number(m, "max"), 100);
+    assert_same(number(m, "mad"), 0);
+    assert_string_equal(text(m, "unit"), "ns");
+    assert_string_equal(text(m, "better"), "lower");
+    assert_string_equal(text(m, "timer"), "wall");
+    assert_null(json_object_get(one, "discarded"));
+    assert_null(json_object_get(one, "once"));
+    assert_null(json_object_get(one, "power_bound"));
+}
+
+static void stops_by_count(void **state)
+{
+    (void)state;
+    assert_int_equal(sample_all(TIME, two_modes, 1), 1000);
+    const json_t *one = last_case(), *m = metric_of(one, "time");
+    assert_string_equal(text(one, "stopped"), "count");
+    assert_int_equal(number(m, "n"), 1000);
+    assert_same(number(m, "median"), 150);
+    assert_same(number(m, "mad"), 50);
+    assert_same(number(m, "q1"), 100);
+    assert_same(number(m, "q3"), 200);
+    assert_same(number(m, "p01"), 100);
+    assert_same(number(m, "p99"), 200);
+}
+
+static void stops_by_time(void **state)
+{
+    (void)state;
+    assert_int_equal(sample_all(TIME, two_modes, 10000000), 9); /* the first to see more than 80 ms */
+    assert_string_equal(text(last_case(), "stopped"), "time");
+    assert_int_equal(sample_all(TIME, two_modes, 1000000000), 5); /* never fewer than five */
+    assert_string_equal(text(last_case(), "stopped"), "time");
+}
+
+/* 80 passes of 1 ms: time and stability hold at pass 81 and 80; the looks come at 20, 40, 80. */
+static double settles(int i)
+{
+    return i < 25 ? 1000 * (i + 1) : 500;
+}
+
+static void looks_at_20_40_80(void **state)
+{
+    (void)state;
+    /* At 20 all differ; at 40 the 15 constant ones are too few (ranks 14 and 27); at 80 they fill
+     * the ranks around the median. */
+    assert_int_equal(sample_all(TIME, settles, 1), 80);
+    assert_string_equal(text(last_case(), "stopped"), "stable");
+}
+
+static double nearly(int i)
+{
+    return 1000 + (i % 2 ? 1.9 : -1.9); /* half the interval is 0.19 % */
+}
+
+static double not_nearly(int i)
+{
+    return 1000 + (i % 2 ? 2.1 : -2.1);
+}
+
+static void stable_is_two_thousandths(void **state)
+{
+    (void)state;
+    assert_int_equal(sample_all(TIME, nearly, 1), 20);
+    assert_int_equal(sample_all(TIME, not_nearly, 1), 1000);
+}
+
+static double one_tick(int i)
+{
+    return i % 2 ? 64 : 32;
+}
+
+static void stable_within_a_tick(void **state)
+{
+    (void)state;
+    tick_ns = 32;
+    assert_int_equal(sample_all(TIME, one_tick, 1), 20);
+    assert_same(number(metric_of(last_case(), "time"), "resolution"), 32);
+    tick_ns = 31;
+    assert_int_equal(sample_all(TIME, one_tick, 1), 1000);
+}
+
+static double one_cycle(int i)
+{
+    return 31 + i % 2;
+}
+
+static void cycles_tick_by_one(void **state)
+{
+    (void)state;
+    assert_int_equal(sample_all(CYCLES, one_cycle, 1), 20);
+    assert_same(number(metric_of(last_case(), "cycles"), "resolution"), 1);
+}
+
+static void every_metric_must_be_stable(void **state)
+{
+    int pass = 0;
+    (void)state;
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    while (probe_more(r)) {
+        probe_sample(r, TIME, 1, 100);
+        probe_sample(r, HIGHER, 1, two_modes(pass++));
+    }
+    assert_string_equal(text(last_case(), "stopped"), "count");
+}
+
+/* Twelve noisy samples a pass: no number of them makes a spread of 2 % stable within 80 passes. */
+static void many_samples_a_pass(void **state)
+{
+    uint64_t seed = 1;
+    int pass = 0;
+    (void)state;
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    while (probe_more(r)) {
+        for (int i = 0; i < 12; i++)
+            probe_sample(r, TIME, 1, 1000 + 400 * check_uniform(&seed));
+        pass++;
+    }
+    const json_t *one = last_case();
+    assert_string_equal(text(one, "stopped"), "count");
+    assert_int_equal(pass - 2, 1000);
+    assert_int_equal(number(metric_of(one, "time"), "n"), 12000);
+    assert_close(number(metric_of(one, "time"), "median"), 1200, 0.01);
+    assert_close(number(metric_of(one, "time"), "p999"), 1400, 0.001);
+}
+
+static void noisy(void **state)
+{
+    uint64_t seed = 7;
+    int pass = 0;
+    (void)state;
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    while (probe_more(r)) {
+        double spike = check_uniform(&seed) < 0.02 ? 5000 : 0; /* an interrupt now and then */
+        probe_sample(r, TIME, 1, 1000 + check_uniform(&seed) + spike);
+        pass++;
+    }
+    const json_t *m = metric_of(last_case(), "time");
+    assert_int_equal(pass - 2, 20); /* a rare spike does not move the median's interval */
+    assert_close(number(m, "median"), 1000.5, 0.0005);
+    assert_true(number(m, "mad") < 1);
+}
+
+/* --- figures ----------------------------------------------------------------------------------------- */
+
+static void per_unit_of_work(void **state)
+{
+    (void)state;
+    tick_ns = 10;
+    assert_true(probe_case(r, 0, "rows=%d", 4));
+    while (probe_more(r))
+        probe_sample(r, TIME, 50, 100);
+    const json_t *one = last_case(), *m = metric_of(one, "time");
+    assert_string_equal(text(one, "case"), "rows=4");
+    assert_same(number(m, "median"), 2);
+    assert_same(number(m, "best"), 2);
+    assert_same(number(m, "resolution"), 0.2);
+}
+
+static double best_is_late(int i)
+{
+    return i == 150 ? 1 : i == 160 ? 999 : i == 50 ? 90 : i == 60 ? 250 : two_modes(i);
+}
+
+/* "best" looks at the first 100 samples, however many follow. */
+static void best_of_the_first_hundred(void **state)
+{
+    (void)state;
+    assert_int_equal(sample_all(TIME, best_is_late, 1), 1000);
+    const json_t *m = metric_of(last_case(), "time");
+    assert_same(number(m, "min"), 1);
+    assert_same(number(m, "best"), 90);
+    assert_int_equal(sample_all(HIGHER, best_is_late, 1), 1000);
+    m = metric_of(last_case(), "share");
+    assert_same(number(m, "max"), 999);
+    assert_same(number(m, "best"), 250);
+    assert_string_equal(text(m, "better"), "higher");
+}
+
+static void hundredth_counts_hundred_and_first_not(void **state)
+{
+    int pass = 0;
+    (void)state;
+    for (int place = 99; place <= 100; place++) {
+        assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+        for (pass = 0; probe_more(r); pass++)
+            probe_sample(r, TIME, 1, pass - 2 == place ? 5 : two_modes(pass));
+        assert_same(number(metric_of(last_case(), "time"), "best"), place == 99 ? 5 : 100);
+    }
+}
+
+/* T(n) = 500 + 31 n at two works, the larger first. */
+static void slope_of_two_works(void **state)
+{
+    (void)state;
+    tick_ns = 32;
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    while (probe_more(r)) {
+        probe_sample(r, SLOPE, 200, 500 + 31 * 200);
+        probe_sample(r, SLOPE, 100, 500 + 31 * 100);
+    }
+    const json_t *one = last_case(), *m = metric_of(one, "slope");
+    const json_t *low = json_array_get(json_object_get(m, "sides"), 0);
+    const json_t *high = json_array_get(json_object_get(m, "sides"), 1);
+    assert_string_equal(text(one, "stopped"), "stable");
+    assert_same(number(m, "median"), 31);
+    assert_same(number(m, "best"), 31);
+    assert_same(number(m, "mad"), 0);
+    assert_same(number(m, "resolution"), 0.32);
+    assert_int_equal(number(m, "n"), 20);
+    assert_same(number(low, "work"), 100);
+    assert_same(number(low, "median"), 3600);
+    assert_same(number(high, "work"), 200);
+    assert_same(number(high, "median"), 6700);
+    assert_null(json_object_get(m, "min")); /* never a minimum of differences */
+    assert_null(json_object_get(m, "max"));
+}
+
+/* The best of a slope comes from the least of each side, which never met in one pass. */
+static void slope_of_noisy_minima(void **state)
+{
+    int pass = 0;
+    (void)state;
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    while (probe_more(r)) {
+        probe_sample(r, SLOPE, 100, 500 + 31 * 100 + (pass % 10 == 3 ? 0 : 700 + pass % 7));
+        probe_sample(r, SLOPE, 200, 500 + 31 * 200 + (pass % 10 == 8 ? 0 : 700 + pass % 7));
+        pass++;
+        now_ns += 1000000;
+    }
+    const json_t *m = metric_of(last_case(), "slope");
+    assert_same(number(m, "best"), 31);
+    assert_close(number(m, "median"), 31, 0.002);
+}
+
+static void sample_slope(int works)
+{
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    while (probe_more(r)) {
+        for (int w = 1; w <= works; w++)
+            probe_sample(r, SLOPE, w, 10 * w);
+        now_ns += 50000000;
+    }
+}
+
+static void slope_of_one_work(void **state)
+{
+    (void)state;
+    sample_slope(1);
+    assert_non_null(strstr(failure_of(samples_close_case(r)), "exactly two"));
+}
+
+static void slope_of_three_works(void **state)
+{
+    (void)state;
+    sample_slope(3);
+    assert_non_null(strstr(failure_of(samples_close_case(r)), "exactly two"));
+}
+
+static double times_of_a_rate(int i)
+{
+    static const double times[] = {100, 200, 400, 500};
+    return times[i % 4];
+}
+
+/* Statistics are taken on times: the median rate is that of the median time. */
+static void rates_are_converted_afterwards(void **state)
+{
+    int pass = 0;
+    (void)state;
+    tick_ns = 32;
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    while (probe_more(r))
+        probe_sample(r, RATE, 1000, times_of_a_rate(pass++));
+    const json_t *m = metric_of(last_case(), "rate");
+    assert_int_equal(number(m, "n"), 1000);
+    assert_close(number(m, "median"), 1000 / 300e-9, 1e-12);
+    assert_close(number(m, "best"), 1000 / 100e-9, 1e-12);
+    assert_close(number(m, "max"), 1000 / 100e-9, 1e-12);
+    assert_close(number(m, "min"), 1000 / 500e-9, 1e-12);
+    assert_true(number(m, "q1") <= number(m, "median") && number(m, "median") <= number(m, "q3"));
+    assert_close(number(m, "q1"), 1000 / 425e-9, 1e-12); /* third quartile of the times: 425 */
+    assert_close(number(m, "q3"), 1000 / 175e-9, 1e-12);
+    assert_close(number(m, "p99"), 1000 / 100e-9, 1e-12);
+    assert_close(number(m, "p01"), 1000 / 500e-9, 1e-12);
+    /* Relative spread and step stay what they were on the times. */
+    assert_close(number(m, "mad") / number(m, "median"), 150.0 / 300, 1e-12);
+    assert_close(number(m, "resolution") / number(m, "median"), 32.0 / 300, 1e-12);
+}
+
+static void more_than_one_case(void **state)
+{
+    (void)state;
+    for (int i = 1; i <= 3; i++) {
+        assert_true(probe_case(r, 0, "i=%d", i));
+        while (probe_more(r))
+            probe_sample(r, TIME, 1, 10 * i);
+        probe_fact(r, i == 1 ? "first" : "later", "%d bytes", i);
+    }
+    samples_close_case(r);
+    assert_int_equal(json_array_size(r->cases), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *one = json_array_get(r->cases, i), *facts = json_object_get(one, "facts");
+        assert_same(number(metric_of(one, "time"), "median"), 10.0 * (double)(i + 1));
+        assert_int_equal(number(metric_of(one, "time"), "n"), 20);
+        assert_int_equal(json_object_size(facts), 1);
+        assert_string_equal(text(facts, i ? "later" : "first"),
+                            ((const char *const[]){"1 bytes", "2 bytes", "3 bytes"})[i]);
+    }
+}
+
+static void median_within_the_run(void **state)
+{
+    (void)state;
+    sample_all(TIME, two_modes, 1);
+    assert_same(probe_median(r, TIME), 150);
+    assert_nan(probe_median(r, HIGHER)); /* nothing was sampled */
+    assert_same(number(metric_of(last_case(), "time"), "median"), 150);
+
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    while (probe_more(r)) {
+        probe_sample(r, SLOPE, 1, 12);
+        probe_sample(r, SLOPE, 2, 20);
+        probe_sample(r, RATE, 1000, 100);
+    }
+    assert_same(probe_median(r, SLOPE), 8);
+    assert_close(probe_median(r, RATE), 1e10, 1e-12);
+}
+
+/* --- single values ------------------------------------------------------------------------------------- */
+
+static void single_values(void **state)
+{
+    (void)state;
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    probe_value(r, COUNT, 132);
+    probe_missing(r, HIGHER, "no reference on this board");
+    const json_t *one = last_case(), *m = metric_of(one, "count");
+    assert_same(number(m, "median"), 132);
+    assert_same(number(m, "best"), 132);
+    assert_int_equal(number(m, "n"), 1);
+    assert_string_equal(text(m, "better"), "exact");
+    assert_null(json_object_get(m, "why"));
+    assert_null(json_object_get(one, "stopped")); /* there was no loop */
+
+    m = metric_of(one, "share");
+    assert_true(json_is_null(json_object_get(m, "median")));
+    assert_true(json_is_null(json_object_get(m, "best")));
+    assert_int_equal(number(m, "n"), 0);
+    assert_string_equal(text(m, "why"), "no reference on this board");
+    assert_null(metric_of(one, "time")); /* what was not handed over is not there */
+}
+
+static void values_that_are_no_numbers(void **state)
+{
+    (void)state;
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    probe_value(r, HIGHER, (double)NAN);
+    probe_value(r, COUNT, (double)INFINITY);
+    const json_t *one = last_case();
+    assert_true(json_is_null(json_object_get(metric_of(one, "share"), "median")));
+    assert_true(strlen(text(metric_of(one, "share"), "why")) > 0);
+    assert_true(json_is_null(json_object_get(metric_of(one, "count"), "median")));
+}
+
+static void a_missing_value_stays_in_its_case(void **state)
+{
+    (void)state;
+    assert_true(probe_case(r, 0, "i=1"));
+    probe_missing(r, HIGHER, "why");
+    assert_true(probe_case(r, 0, "i=2"));
+    probe_value(r, COUNT, 1);
+    const json_t *one = last_case();
+    assert_null(metric_of(one, "share"));
+    assert_non_null(metric_of(one, "count"));
+}
+
+/* --- the SM clock --------------------------------------------------------------------------------------- */
+
+static const json_t *case_with_clock(unsigned flags, double last_mhz)
+{
+    assert_true(probe_case(r, flags, PROBE_NO_KEYS));
+    for (int pass = 0; probe_more(r); pass++) {
+        probe_sample(r, TIME, 1, 100);
+        probe_clock(r, pass < 2 ? 300 : pass == 21 ? last_mhz : 1980); /* slow while warming up */
+    }
+    return last_case();
+}
+
+static void clock_stands_still(void **state)
+{
+    const json_t *one = case_with_clock(0, 1980), *clock = json_object_get(one, "sm_clock");
+    (void)state;
+    assert_null(json_object_get(one, "discarded"));
+    assert_int_equal(number(clock, "n"), 20);
+    assert_same(number(clock, "median_mhz"), 1980);
+    assert_same(number(clock, "min_mhz"), 1980);
+    assert_same(number(clock, "max_mhz"), 1980);
+}
+
+static void clock_moves(void **state)
+{
+    (void)state;
+    assert_null(json_object_get(case_with_clock(0, 1980 * 0.991), "discarded"));
+    const json_t *one = case_with_clock(0, 1980 * 0.98);
+    assert_string_equal(text(one, "discarded"), "SM clock moved by 2.0 % (1940 to 1980 MHz)");
+    /* What was dropped stays in the document, with its figures. */
+    assert_same(number(metric_of(one, "time"), "median"), 100);
+    assert_same(number(json_object_get(one, "sm_clock"), "min_mhz"), 1980 * 0.98);
+    assert_non_null(json_object_get(case_with_clock(0, 1980 * 1.02), "discarded"));
+}
+
+static void clock_moves_when_power_bound(void **state)
+{
+    const json_t *one = case_with_clock(PROBE_POWER_BOUND, 1980 * 0.8);
+    (void)state;
+    assert_null(json_object_get(one, "discarded"));
+    assert_true(json_is_true(json_object_get(one, "power_bound")));
+    assert_same(number(json_object_get(one, "sm_clock"), "min_mhz"), 1980 * 0.8);
+}
+
+static void clock_of_the_next_case(void **state)
+{
+    (void)state;
+    case_with_clock(0, 1980 * 0.5);
+    sample_all(TIME, constant, 1);
+    const json_t *one = last_case();
+    assert_null(json_object_get(one, "sm_clock"));
+    assert_null(json_object_get(one, "discarded"));
+}
+
+/* --- which cases run ------------------------------------------------------------------------------------- */
+
+static void once_is_first_and_last(void **state)
+{
+    (void)state;
+    r->options.rounds = 7;
+    for (int round = 0; round < 7; round++) {
+        r->options.round = round;
+        assert_int_equal(probe_case(r, PROBE_ONCE, "k=1"), round == 0 || round == 6);
+        assert_int_equal(probe_case(r, 0, "k=1"), 1);
+        r->in_case = false;
+    }
+    r->options = (struct options){.rounds = 1};
+    assert_true(probe_case(r, PROBE_ONCE, "k=1"));
+    probe_value(r, COUNT, 1);
+    assert_true(json_is_true(json_object_get(last_case(), "once")));
+}
+
+static void deep_only_when_asked(void **state)
+{
+    (void)state;
+    assert_false(probe_case(r, PROBE_DEEP, "k=1"));
+    r->options.deep = true;
+    assert_true(probe_case(r, PROBE_DEEP, "k=1"));
+}
+
+static void case_by_glob(void **state)
+{
+    (void)state;
+    r->options.only = "level=l*,bytes=?";
+    assert_true(probe_case(r, 0, "level=l1,bytes=4"));
+    assert_true(probe_case(r, 0, "level=l2,bytes=8"));
+    assert_false(probe_case(r, 0, "level=l1,bytes=16"));
+    assert_false(probe_case(r, 0, "level=hbm,bytes=4"));
+    assert_false(probe_case(r, 0, PROBE_NO_KEYS));
+    r->options.only = "*";
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+}
+
+/* A case that is left out closes the one before it, and takes no samples. */
+static void left_out_case(void **state)
+{
+    (void)state;
+    r->options.only = "k=1";
+    assert_true(probe_case(r, 0, "k=1"));
+    probe_value(r, COUNT, 1);
+    assert_false(probe_case(r, 0, "k=2"));
+    assert_int_equal(json_array_size(r->cases), 1);
+    assert_non_null(strstr(failure_of(probe_value(r, COUNT, 2)), "outside a case"));
+}
+
+static void check_runs_the_body_once(void **state)
+{
+    int pass = 0;
+    (void)state;
+    r->options.check = true;
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    while (probe_more(r)) {
+        probe_sample(r, TIME, 1, 100);
+        pass++;
+    }
+    assert_int_equal(pass, 1);
+    assert_nan(probe_median(r, TIME));
+    samples_close_case(r);
+    assert_int_equal(json_array_size(r->cases), 0);
+}
+
+/* --- mistakes of a probe ---------------------------------------------------------------------------------- */
+
+static void mistakes(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(failure_of(probe_more(r)), "outside a case"));
+    assert_non_null(strstr(failure_of(probe_sample(r, TIME, 1, 1)), "outside a case"));
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_non_null(strstr(failure_of(probe_sample(r, N_METRICS, 1, 1)), "metric"));
+    assert_non_null(strstr(failure_of(probe_sample(r, -1, 1, 1)), "metric"));
+    assert_non_null(strstr(failure_of(probe_sample(r, TIME, 0, 1)), "time"));
+    assert_non_null(strstr(failure_of(probe_sample(r, TIME, -1, 1)), "time"));
+    assert_non_null(strstr(failure_of(probe_sample(r, TIME, (double)NAN, 1)), "time"));
+    assert_non_null(strstr(failure_of(probe_sample(r, TIME, 1, (double)NAN)), "time"));
+    assert_non_null(strstr(failure_of(probe_sample(r, TIME, 1, (double)INFINITY)), "time"));
+    assert_string_equal(failure_of(probe_sample(r, TIME, 1, 1)), "");
+}
+
+/* --- raw samples -------------------------------------------------------------------------------------------- */
+
+static void raw_samples(void **state)
+{
+    char *written = NULL;
+    size_t size = 0, lines = 0;
+    (void)state;
+    r->raw = open_memstream(&written, &size);
+    r->options.round = 2;
+    r->options.rounds = 3;
+    assert_true(probe_case(r, 0, "k=%d", 1));
+    for (int pass = 0; probe_more(r); pass++)
+        probe_sample(r, TIME, 3, pass < 2 ? 1e12 : 0.1 + (double)(pass % 2));
+    fclose(r->raw);
+    r->raw = NULL;
+    for (size_t i = 0; i < size; i++)
+        lines += written[i] == '\n';
+    assert_int_equal(lines, 1000); /* the warm-up is not among them */
+    assert_non_null(strstr(written, "made_up\ttime\tk=1\twall\t2\t3\t0.10000000000000001\n"));
+    assert_null(strstr(written, "\t1000000000000\n"));
+    free(written);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(stops_when_stable),
+        TEST(stops_by_count),
+        TEST(stops_by_time),
+        TEST(looks_at_20_40_80),
+        TEST(stable_is_two_thousandths),
+        TEST(stable_within_a_tick),
+        TEST(cycles_tick_by_one),
+        TEST(every_metric_must_be_stable),
+        TEST(many_samples_a_pass),
+        TEST(noisy),
+        TEST(per_unit_of_work),
+        TEST(best_of_the_first_hundred),
+        TEST(hundredth_counts_hundred_and_first_not),
+        TEST(slope_of_two_works),
+        TEST(slope_of_noisy_minima),
+        TEST(slope_of_one_work),
+        TEST(slope_of_three_works),
+        TEST(rates_are_converted_afterwards),
+        TEST(more_than_one_case),
+        TEST(median_within_the_run),
+        TEST(single_values),
+        TEST(values_that_are_no_numbers),
+        TEST(a_missing_value_stays_in_its_case),
+        TEST(clock_stands_still),
+        TEST(clock_moves),
+        TEST(clock_moves_when_power_bound),
+        TEST(clock_of_the_next_case),
+        TEST(once_is_first_and_last),
+        TEST(deep_only_when_asked),
+        TEST(case_by_glob),
+        TEST(left_out_case),
+        TEST(check_runs_the_body_once),
+        TEST(mistakes),
+        TEST(raw_samples),
+    };
+    return cmocka_run_group_tests_name("samples", tests, NULL, NULL);
+}
