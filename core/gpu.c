@@ -87,24 +87,22 @@ static bool device_there(int wanted, const char **state, char why[DOCUMENT_WHY])
         return true;
     if (result == cudaSuccess && n > 0) {
         *state = "no_device";
-        snprintf(why, DOCUMENT_WHY, "--device %d: this machine has %d GPU%s, numbered from 0",
+        snprintf(why, DOCUMENT_WHY, "no device: --device %d: this machine has %d GPU%s, numbered from 0",
                  wanted, n, n == 1 ? "" : "s");
     } else if (result == cudaErrorInsufficientDriver && driver == 0) {
         *state = "no_driver";
-        snprintf(why, DOCUMENT_WHY, "no NVIDIA driver on this machine (libcuda.so.1 was "
-                 "not found)");
+        snprintf(why, DOCUMENT_WHY, "no driver: libcuda.so.1 was not found");
     } else if (result == cudaErrorInsufficientDriver) {
         *state = "old_driver";
-        snprintf(why, DOCUMENT_WHY, "the driver is too old: it serves CUDA %d.%d, this "
-                 "program needs %d.%d", driver / 1000, driver % 1000 / 10, runtime / 1000,
-                 runtime % 1000 / 10);
+        snprintf(why, DOCUMENT_WHY, "driver too old: it serves CUDA %d.%d, this program needs %d.%d",
+                 driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     } else if (result == cudaErrorStubLibrary) {
         *state = "stub_driver";
-        snprintf(why, DOCUMENT_WHY, "libcuda.so.1 is the CUDA toolkit's stub, not a "
+        snprintf(why, DOCUMENT_WHY, "stub library: libcuda.so.1 is the CUDA toolkit's stub, not a "
                  "driver (is a stubs folder in LD_LIBRARY_PATH?)");
     } else if (result == cudaErrorNoDevice || (result == cudaSuccess && n == 0)) {
         *state = "no_device";
-        snprintf(why, DOCUMENT_WHY, "the driver is there, but shows no device (is "
+        snprintf(why, DOCUMENT_WHY, "no device: the driver is there, but shows none (is "
                  "CUDA_VISIBLE_DEVICES empty?)");
     } else {
         *state = "failed";
