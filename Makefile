@@ -160,10 +160,10 @@ $B/core/version.o: $B/version_values.h
 
 .PHONY: deps run report test test-update sanitize clean help
 deps:  ## install what is missing from Debian or Ubuntu packages (root or sudo -n)
-	$Qtests/deps.sh
+	$QCUDA_HOME='$(CUDA_HOME)' tests/deps.sh
 
 run:  ## measure this machine: 7 rounds, one bundle in build/run/, then the table
-	$Qtests/deps.sh build
+	$QCUDA_HOME='$(CUDA_HOME)' tests/deps.sh build
 	$Q$(MAKE) --no-print-directory -j$(JOBS) $(if $(and $(CUDART),$(PRESENT)),all,host)
 	$Q$(BIN)/gpufloor run $(RUN_FLAGS)
 
@@ -171,12 +171,12 @@ report: all  ## report of the committed results
 	$Q$(BIN)/gpufloor report results/nvidia-h200
 
 test:  ## every test that this machine can run; the last line counts them
-	$Qtests/deps.sh test
+	$QCUDA_HOME='$(CUDA_HOME)' tests/deps.sh test
 	$Q$(MAKE) --no-print-directory -j$(JOBS) ARCH=all all tests
-	$Qtests/run.sh $B
+	$QNVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' tests/run.sh $B
 
 test-update: all  ## rewrite golden outputs and generated docs; read the diff
-	$Qtests/run.sh $B --update
+	$QNVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' tests/run.sh $B --update
 
 sanitize: all  ## compute-sanitizer over every kernel at small shapes (needs a GPU)
 	$Qtests/gpu/sanitize.sh $(BIN)
@@ -198,6 +198,8 @@ REPORT_LIB := $(filter-out $B/report/main.o,$(REPORT_OBJ))
 .PHONY: tests
 tests: $(UNIT) $B/tests/sass $B/tests/fuzz $(if $(NVCC),$(CUBINS))
 
+$B/tests/unit/test_samples: $B/core/samples.o
+$B/tests/unit/test_options: $B/core/options.o
 $(UNIT): $B/tests/unit/%: $B/tests/unit/%.o $(REPORT_LIB) $(REPORT_USES)
 	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl -lcmocka
 

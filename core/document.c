@@ -61,7 +61,9 @@ static bool wrong(char why[DOCUMENT_WHY], const char *name, const char *format, 
 static bool wrong(char why[DOCUMENT_WHY], const char *name, const char *format, ...)
 {
     va_list arguments;
-    int used = snprintf(why, DOCUMENT_WHY, "%s: ", name);
+    size_t length = strlen(name); /* of a long path, the end tells more */
+    int used = snprintf(why, DOCUMENT_WHY, "%s%s: ", length > 300 ? "..." : "",
+                        length > 300 ? name + length - 297 : name);
     if (used < 0 || used >= DOCUMENT_WHY)
         return false;
     va_start(arguments, format);
@@ -73,7 +75,8 @@ static bool wrong(char why[DOCUMENT_WHY], const char *name, const char *format, 
     return false;
 }
 
-/* Metric: a name, a unit of the closed list, a direction, and a number or null under each figure. */
+/* Metric: a name, a unit of the closed list, a direction, and a number or null under each figure.
+ */
 static bool metric_stands(const json_t *metric, const char *where, char why[DOCUMENT_WHY])
 {
     static const char *const figures[] = {"median", "best", "min", "max", "q1", "q3", "mad", "n"};
@@ -104,7 +107,8 @@ static bool run_stands(const json_t *run, const char *where, char why[DOCUMENT_W
     const char *status = document_get_text(run, "status", NULL);
     size_t i, k;
 
-    if (!document_get_text(probe, "name", NULL) || !json_is_integer(json_object_get(probe, "method")))
+    if (!document_get_text(probe, "name", NULL) ||
+        !json_is_integer(json_object_get(probe, "method")))
         return wrong(why, where, "a run without a probe name and method");
     if (!status || (strcmp(status, "ok") && strcmp(status, "skipped") && strcmp(status, "failed")))
         return wrong(why, where, "run of %.60s: \"status\" must be ok, skipped or failed",
@@ -112,18 +116,20 @@ static bool run_stands(const json_t *run, const char *where, char why[DOCUMENT_W
     if (!json_is_array(cases))
         return wrong(why, where, "run of %.60s has no \"cases\" array",
                      document_get_text(probe, "name", "?"));
-    json_array_foreach(cases, i, one) {
-        if (!document_get_text(one, "case", NULL) || !json_is_array(json_object_get(one, "metrics")))
+    json_array_foreach(cases, i, one)
+    {
+        if (!document_get_text(one, "case", NULL) ||
+            !json_is_array(json_object_get(one, "metrics")))
             return wrong(why, where, "run of %.60s: case %zu lacks \"case\" or \"metrics\"",
                          document_get_text(probe, "name", "?"), i);
-        json_array_foreach(json_object_get(one, "metrics"), k, metric)
-            if (!metric_stands(metric, where, why))
-                return false;
+        json_array_foreach(json_object_get(one, "metrics"), k,
+                           metric) if (!metric_stands(metric, where, why)) return false;
     }
     return true;
 }
 
-static bool stands(const json_t *document, const char *name, const char *kind, char why[DOCUMENT_WHY])
+static bool stands(const json_t *document, const char *name, const char *kind,
+                   char why[DOCUMENT_WHY])
 {
     const char *found = document_get_text(document, "schema", NULL);
     const json_t *version = json_object_get(document, "schema_version"), *runs, *run;
@@ -137,7 +143,8 @@ static bool stands(const json_t *document, const char *name, const char *kind, c
     if (!json_is_integer(version) || json_integer_value(version) < 1)
         return wrong(why, name, "schema_version must be a whole number from 1");
     if (json_integer_value(version) > DOCUMENT_SCHEMA_VERSION)
-        return wrong(why, name, "schema_version %" JSON_INTEGER_FORMAT
+        return wrong(why, name,
+                     "schema_version %" JSON_INTEGER_FORMAT
                      " is newer than this program reads (%d): update gpufloor",
                      json_integer_value(version), DOCUMENT_SCHEMA_VERSION);
     if (!strcmp(kind, "run"))
@@ -146,9 +153,7 @@ static bool stands(const json_t *document, const char *name, const char *kind, c
     runs = json_object_get(document, "runs");
     if (!json_is_object(json_object_get(document, "environment")) || !json_is_array(runs))
         return wrong(why, name, "a bundle needs \"environment\" and \"runs\"");
-    json_array_foreach(runs, i, run)
-        if (!run_stands(run, name, why))
-            return false;
+    json_array_foreach(runs, i, run) if (!run_stands(run, name, why)) return false;
     return true;
 }
 
@@ -174,9 +179,11 @@ json_t *document_load(const char *path, const char *kind, char why[DOCUMENT_WHY]
 {
     struct stat facts;
     json_t *document = NULL;
-    FILE *file = fopen(path, "rb");
+    /* Not fopen(): it would wait for ever for somebody to write into a FIFO. */
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
 
-    if (!file || fstat(fileno(file), &facts)) {
+    if (!file || fstat(descriptor, &facts)) {
         wrong(why, path, "%s", strerror(errno));
     } else if (!S_ISREG(facts.st_mode)) {
         wrong(why, path, "not a regular file; expected a gpufloor %s", kind);
@@ -203,6 +210,16 @@ static int append(const char *bytes, size_t size, void *file)
     return fwrite(bytes, 1, size, file) == size ? 0 : -1;
 }
 
+/* Gives the temporary file its name, and never another file's: link() refuses an existing name,
+ * where rename() would replace it. Where the file system has no links, renameat2() can do the same.
+ */
+static bool take_name(const char *temporary, const char *path)
+{
+    if (link(temporary, path) == 0)
+        return true;
+    return errno != EEXIST && renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0;
+}
+
 bool document_write(const char *path, const json_t *document, char why[DOCUMENT_WHY])
 {
     char temporary[PATH_MAX];
@@ -214,14 +231,13 @@ bool document_write(const char *path, const json_t *document, char why[DOCUMENT_
     if (!file)
         return wrong(why, path, "cannot be written: %s", strerror(errno));
     errno = 0;
-    bool written = json_dump_callback(document, append, file,
-                                      JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
-                   fputc('\n', file) != EOF && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    bool written =
+        json_dump_callback(document, append, file, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
+        fputc('\n', file) != EOF && fflush(file) == 0 && fsync(fileno(file)) == 0;
     int failure = errno;
     written = fclose(file) == 0 && written;
 
-    /* link() refuses an existing name, where rename() would replace it. */
-    if (written && link(temporary, path) != 0) {
+    if (written && !take_name(temporary, path)) {
         failure = errno;
         written = false;
     }

@@ -68,12 +68,11 @@ json_t *environment_host(void)
     char kernel[160];
     snprintf(kernel, sizeof kernel, "%s %s", system.sysname, system.release);
 
-    return json_pack(
-        "{s:{s:s, s:s, s:b, s:s}, s:{s:o, s:I, s:s, s:s, s:o, s:o}}",
-        "suite", "version", version_number, "commit", version_commit, "dirty", version_dirty,
-        "build", version_flags,
-        "host", "cpu", cpu_name(), "n_cpu", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "kernel",
-        kernel, "machine", system.machine, "governor",
-        line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", NULL), "virtualisation",
-        virtualisation(&system));
+    return json_pack("{s:{s:s, s:s, s:b, s:s}, s:{s:o, s:I, s:s, s:s, s:o, s:o}}", "suite",
+                     "version", version_number, "commit", version_commit, "dirty", version_dirty,
+                     "build", version_flags, "host", "cpu", cpu_name(), "n_cpu",
+                     (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "kernel", kernel, "machine",
+                     system.machine, "governor",
+                     line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", NULL),
+                     "virtualisation", virtualisation(&system));
 }

@@ -39,7 +39,7 @@ struct gpu {
     size_t n_loaded;
     struct harness_stamp *stamp[2]; /* mapped host memory, one a SM */
     cudaKernel_t stamper, fill[3], sweeper;
-    char *sweep;                    /* 3 x L2, made at first use */
+    char *sweep; /* 3 x L2, made at first use */
 };
 
 /* gpu_must() is called from CUDA(), which has no run at hand. */
@@ -87,27 +87,31 @@ static bool device_there(int wanted, const char **state, char why[DOCUMENT_WHY])
         return true;
     if (result == cudaSuccess && n > 0) {
         *state = "no_device";
-        snprintf(why, DOCUMENT_WHY, "no device: --device %d: this machine has %d GPU%s, numbered from 0",
-                 wanted, n, n == 1 ? "" : "s");
+        snprintf(why, DOCUMENT_WHY,
+                 "no device: --device %d: this machine has %d GPU%s, numbered from 0", wanted, n,
+                 n == 1 ? "" : "s");
     } else if (result == cudaErrorInsufficientDriver && driver == 0) {
         *state = "no_driver";
         snprintf(why, DOCUMENT_WHY, "no driver: libcuda.so.1 was not found");
     } else if (result == cudaErrorInsufficientDriver) {
         *state = "old_driver";
-        snprintf(why, DOCUMENT_WHY, "driver too old: it serves CUDA %d.%d, this program needs %d.%d",
-                 driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+        snprintf(why, DOCUMENT_WHY,
+                 "driver too old: it serves CUDA %d.%d, this program needs %d.%d", driver / 1000,
+                 driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     } else if (result == cudaErrorStubLibrary) {
         *state = "stub_driver";
-        snprintf(why, DOCUMENT_WHY, "stub library: libcuda.so.1 is the CUDA toolkit's stub, not a "
+        snprintf(why, DOCUMENT_WHY,
+                 "stub library: libcuda.so.1 is the CUDA toolkit's stub, not a "
                  "driver (is a stubs folder in LD_LIBRARY_PATH?)");
     } else if (result == cudaErrorNoDevice || (result == cudaSuccess && n == 0)) {
         *state = "no_device";
-        snprintf(why, DOCUMENT_WHY, "no device: the driver is there, but shows none (is "
+        snprintf(why, DOCUMENT_WHY,
+                 "no device: the driver is there, but shows none (is "
                  "CUDA_VISIBLE_DEVICES empty?)");
     } else {
         *state = "failed";
-        snprintf(why, DOCUMENT_WHY, "cudaGetDeviceCount: %s (%s)",
-                 cudaGetErrorString(result), cudaGetErrorName(result));
+        snprintf(why, DOCUMENT_WHY, "cudaGetDeviceCount: %s (%s)", cudaGetErrorString(result),
+                 cudaGetErrorName(result));
     }
     return false;
 }
@@ -150,7 +154,8 @@ static void hashed_uuid(char text[17], const cudaUUID_t *uuid)
         pclose(pipe);
 }
 
-/* The driver's own version, from the line that its kernel module shows: "... Module  580.65.06 ..." */
+/* The driver's own version, from the line that its kernel module shows: "... Module  580.65.06 ..."
+ */
 static json_t *driver_version(void)
 {
     char line[256], version[32];
@@ -199,14 +204,15 @@ static void describe_board(struct probe_run *r, int device)
     board_slug(slug, sizeof slug, properties.name);
     hashed_uuid(uuid, &properties.uuid);
 
-    json_object_set_new(r->environment, "gpu", json_pack(
-        "{s:s, s:s, s:s, s:i, s:I, s:I, s:i, s:i, s:i, s:b, s:s}", "name", properties.name,
-        "board", slug, "cc", cc, "n_sm", f->n_sm, "l2_bytes", (json_int_t)f->l2_bytes,
-        "memory_bytes", (json_int_t)f->memory_bytes, "bus_bits",
-        attribute(device, cudaDevAttrGlobalMemoryBusWidth), "memory_clock_mhz",
-        attribute(device, cudaDevAttrMemoryClockRate) / 1000, "sm_clock_max_mhz",
-        attribute(device, cudaDevAttrClockRate) / 1000, "ecc",
-        attribute(device, cudaDevAttrEccEnabled), "id_hash", uuid));
+    json_object_set_new(
+        r->environment, "gpu",
+        json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:i, s:i, s:i, s:b, s:s}", "name",
+                  properties.name, "board", slug, "cc", cc, "n_sm", f->n_sm, "l2_bytes",
+                  (json_int_t)f->l2_bytes, "memory_bytes", (json_int_t)f->memory_bytes, "bus_bits",
+                  attribute(device, cudaDevAttrGlobalMemoryBusWidth), "memory_clock_mhz",
+                  attribute(device, cudaDevAttrMemoryClockRate) / 1000, "sm_clock_max_mhz",
+                  attribute(device, cudaDevAttrClockRate) / 1000, "ecc",
+                  attribute(device, cudaDevAttrEccEnabled), "id_hash", uuid));
     describe_settings(r, json_object_get(r->environment, "gpu"));
     json_object_set_new(r->environment, "driver",
                         json_pack("{s:o, s:s}", "version", driver_version(), "cuda", cuda[0]));
@@ -404,9 +410,11 @@ cudaKernel_t gpu_kernel(struct probe_run *r, const struct gpu_image *image, cons
 {
     cudaKernel_t kernel = gpu_kernel_if_any(r, image, name, args_size);
     if (!kernel)
-        probe_skip(r, "this build has no code of %s for compute capability %d.%d: rebuild with "
-                   "ARCH=%d%s", name, r->gpu->facts.cc / 10, r->gpu->facts.cc % 10,
-                   r->gpu->facts.cc, r->gpu->facts.cc == 90 ? "a" : "");
+        probe_skip(r,
+                   "this build has no code of %s for compute capability %d.%d: rebuild with "
+                   "ARCH=%d%s",
+                   name, r->gpu->facts.cc / 10, r->gpu->facts.cc % 10, r->gpu->facts.cc,
+                   r->gpu->facts.cc == 90 ? "a" : "");
     return kernel;
 }
 
@@ -435,8 +443,10 @@ void gpu_kernel_facts(struct probe_run *r, cudaKernel_t kernel, int threads, siz
 void gpu_launch_grid(struct probe_run *r, cudaKernel_t kernel, dim3 grid, unsigned block,
                      size_t shared, const void *args)
 {
-    cudaLaunchConfig_t config = {.gridDim = grid, .blockDim = {block, 1, 1},
-                                 .dynamicSmemBytes = shared, .stream = r->gpu->stream};
+    cudaLaunchConfig_t config = {.gridDim = grid,
+                                 .blockDim = {block, 1, 1},
+                                 .dynamicSmemBytes = shared,
+                                 .stream = r->gpu->stream};
     void *parameters[] = {(void *)(uintptr_t)args};
     CUDA(cudaLaunchKernelExC(&config, (const void *)kernel, parameters));
 }
@@ -459,8 +469,9 @@ void *gpu_alloc(struct probe_run *r, size_t bytes, const char *what)
         slot++;
     if (slot == ALLOCATIONS_MAX)
         probe_fail(r, "harness: more than %d allocations", ALLOCATIONS_MAX);
-    cudaError_t result = bytes > SIZE_MAX / 2 ? cudaErrorMemoryAllocation
-                                              : cudaMalloc((void **)&base, padded + 2 * GUARD_BYTES);
+    cudaError_t result = bytes > SIZE_MAX / 2
+                             ? cudaErrorMemoryAllocation
+                             : cudaMalloc((void **)&base, padded + 2 * GUARD_BYTES);
     if (result == cudaErrorMemoryAllocation) {
         size_t available = 0, whole = 0;
         cudaGetLastError();
@@ -543,8 +554,8 @@ void gpu_sweep_l2(struct probe_run *r)
     size_t bytes = (3 * g->facts.l2_bytes + 15) / 16 * 16;
     if (!g->sweep)
         g->sweep = gpu_alloc(r, bytes + 16, "the L2 sweep");
-    struct harness_sweep_args a = {.in = g->sweep, .bytes = bytes,
-                                   .sink = (uint32_t *)(void *)(g->sweep + bytes)};
+    struct harness_sweep_args a = {
+        .in = g->sweep, .bytes = bytes, .sink = (uint32_t *)(void *)(g->sweep + bytes)};
     gpu_launch(r, g->sweeper, (unsigned)g->facts.n_sm * 2, 1024, 0, &a);
 }
 
@@ -580,7 +591,8 @@ static void *driver_entry(const char *name, unsigned version)
     void *entry = NULL;
     enum cudaDriverEntryPointQueryResult found;
     if (cudaGetDriverEntryPointByVersion(name, &entry, version, cudaEnableDefault, &found) !=
-            cudaSuccess || found != cudaDriverEntryPointSuccess)
+            cudaSuccess ||
+        found != cudaDriverEntryPointSuccess)
         entry = NULL;
     cudaGetLastError();
     return entry;

@@ -154,9 +154,11 @@ void options_list(FILE *out, bool json)
             needs_names[probe.needs]);
     for (size_t i = 0; i < probe.n_metrics; i++) {
         const struct probe_metric *m = &probe.metrics[i];
-        fprintf(out, "  %s.%s{%s%s%s%s}\n      %s, %s is better: %s\n", probe.name, m->name,
-                m->keys ? m->keys : "", m->keys && m->timer ? "," : "", m->timer ? "timer=" : "",
-                m->timer ? m->timer : "", m->unit, better_names[m->better], m->what);
+        const char *keys = m->keys ? m->keys : "", *timer = m->timer ? m->timer : "";
+        bool braces = *keys || *timer;
+        fprintf(out, "  %s.%s%s%s%s%s%s%s\n      %s, %s is better: %s\n", probe.name, m->name,
+                braces ? "{" : "", keys, *keys && *timer ? "," : "", *timer ? "timer=" : "", timer,
+                braces ? "}" : "", m->unit, better_names[m->better], m->what);
     }
     for (size_t i = 0; i < probe.n_parameters; i++) {
         const struct probe_parameter *p = &probe.parameters[i];

@@ -188,31 +188,32 @@ static void measure(struct probe_run *r)
 
 static json_t *timers_object(const struct probe_run *r)
 {
-    return json_pack("{s:{s:o, s:o}, s:{s:o}, s:{s:o}}",
-                     "wall", "step_ns", document_number(r->tick_wall_ns),
-                     "cost_ns", document_number(r->cost_wall_ns),
-                     "device", "step_ns", document_number(r->tick_device_ns),
-                     "event", "step_ns", document_number(r->tick_event_ns));
+    return json_pack("{s:{s:o, s:o}, s:{s:o}, s:{s:o}}", "wall", "step_ns",
+                     document_number(r->tick_wall_ns), "cost_ns", document_number(r->cost_wall_ns),
+                     "device", "step_ns", document_number(r->tick_device_ns), "event", "step_ns",
+                     document_number(r->tick_event_ns));
 }
 
 static json_t *run_document(struct probe_run *r, const char *started, double elapsed_s)
 {
     static const char *const words[] = {"ok", "failed"};
-    const char *status = r->exit_status == RUN_EXIT_SKIPPED ? "skipped" : words[r->exit_status != 0];
-    json_t *document = json_pack(
-        "{s:s, s:i, s:{s:s, s:i, s:s}, s:s}", "schema", "run", "schema_version",
-        DOCUMENT_SCHEMA_VERSION, "probe", "name", probe.name, "method", probe.method, "what",
-        probe.what, "status", status);
+    const char *status =
+        r->exit_status == RUN_EXIT_SKIPPED ? "skipped" : words[r->exit_status != 0];
+    json_t *document =
+        json_pack("{s:s, s:i, s:{s:s, s:i, s:s}, s:s}", "schema", "run", "schema_version",
+                  DOCUMENT_SCHEMA_VERSION, "probe", "name", probe.name, "method", probe.method,
+                  "what", probe.what, "status", status);
     if (r->why[0])
         json_object_set_new(document, "why", json_string(r->why));
     if (r->gpu_state)
         json_object_set_new(document, "gpu_state", json_string(r->gpu_state));
     if (r->gpu_why[0])
         json_object_set_new(document, "gpu_why", json_string(r->gpu_why));
-    json_object_set_new(document, "run", json_pack(
-        "{s:i, s:i, s:I, s:s, s:f, s:b, s:b}", "round", r->options.round, "rounds",
-        r->options.rounds, "seed", (json_int_t)r->options.seed, "started", started, "elapsed_s",
-        elapsed_s, "check", r->options.check, "deep", r->options.deep));
+    json_object_set_new(document, "run",
+                        json_pack("{s:i, s:i, s:I, s:s, s:f, s:b, s:b}", "round", r->options.round,
+                                  "rounds", r->options.rounds, "seed", (json_int_t)r->options.seed,
+                                  "started", started, "elapsed_s", elapsed_s, "check",
+                                  r->options.check, "deep", r->options.deep));
     json_object_set(document, "environment", r->environment);
     json_object_set(document, "cubins", r->cubins);
     json_object_set_new(document, "timers", timers_object(r));
@@ -222,10 +223,13 @@ static json_t *run_document(struct probe_run *r, const char *started, double ela
     return document;
 }
 
-static bool print_document(const json_t *document)
+/* Has everything reached stdout? A full disk or a closed pipe shows only when it is flushed. */
+static bool stdout_written(void)
 {
-    return json_dumpf(document, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
-           fputc('\n', stdout) != EOF && fflush(stdout) == 0;
+    bool written = fflush(stdout) == 0 && !ferror(stdout);
+    if (!written)
+        fprintf(stderr, "%s: stdout: not written in full\n", probe.name);
+    return written;
 }
 
 static bool open_raw(struct probe_run *r)
@@ -254,7 +258,7 @@ int main(int argc, char **argv)
     options_read(&r->options, argc, argv);
     if (r->options.list) {
         options_list(stdout, r->options.json);
-        return fflush(stdout) ? RUN_EXIT_FAILED : RUN_EXIT_OK;
+        return stdout_written() ? RUN_EXIT_OK : RUN_EXIT_FAILED;
     }
     if (!open_raw(r))
         return RUN_EXIT_USAGE;
@@ -276,12 +280,14 @@ int main(int argc, char **argv)
     }
 
     say_outcome(r);
-    if (r->options.json && !print_document(document)) {
-        fprintf(stderr, "%s: the document could not be written to stdout\n", probe.name);
-        r->exit_status = RUN_EXIT_FAILED;
-    } else if (!r->options.json) {
+    if (r->options.json) {
+        json_dumpf(document, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
+        fputc('\n', stdout);
+    } else {
         show_run(stdout, document);
     }
+    if (!stdout_written())
+        r->exit_status = RUN_EXIT_FAILED;
     gpu_close(r);
     return r->exit_status;
 }

@@ -48,7 +48,7 @@ bool probe_case(struct probe_run *r, unsigned flags, const char *keys, ...)
         return false;
     if ((flags & PROBE_ONCE) && r->options.round != 0 && r->options.round != r->options.rounds - 1)
         return false;
-    if (r->options.only && fnmatch(r->options.only, r->keys, 0) != 0)
+    if (r->options.only && fnmatch(r->options.only, r->keys, FNM_EXTMATCH) != 0)
         return false;
     r->flags = flags;
     r->in_case = true;
@@ -259,15 +259,15 @@ static struct figures of_each(const struct probe_metric *m, const struct series 
 
 static json_t *side_object(double work, const struct stat_summary *s)
 {
-    return json_pack("{s:f, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "work", work, "n",
-                     (json_int_t)s->n, "median", document_number(s->median), "min",
-                     document_number(s->min), "max", document_number(s->max), "q1",
-                     document_number(s->q1), "q3", document_number(s->q3), "mad",
-                     document_number(s->mad));
+    return json_pack(
+        "{s:f, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "work", work, "n", (json_int_t)s->n, "median",
+        document_number(s->median), "min", document_number(s->min), "max", document_number(s->max),
+        "q1", document_number(s->q1), "q3", document_number(s->q3), "mad", document_number(s->mad));
 }
 
 /* Slope from the medians, best from the minima of each side; the spread of a slope is kept by side.
- * The MAD given for the slope is the sum of the sides' over the work between them: an upper bound. */
+ * The MAD given for the slope is the sum of the sides' over the work between them: an upper bound.
+ */
 static struct figures of_slope(struct probe_run *r, const struct probe_metric *m,
                                const struct series *s, double tick, json_t **sides)
 {
@@ -283,8 +283,14 @@ static struct figures of_slope(struct probe_run *r, const struct probe_metric *m
         probe_fail(r, "harness: %s needs samples at exactly two amounts of work", m->name);
     }
     struct stat_summary low = stat_summarise(side[0], n[0]), high = stat_summarise(side[1], n[1]);
-    f.s = (struct stat_summary){.n = n[1], .min = NAN, .max = NAN, .q1 = NAN, .q3 = NAN,
-                                .p01 = NAN, .p99 = NAN, .p999 = NAN};
+    f.s = (struct stat_summary){.n = n[1],
+                                .min = NAN,
+                                .max = NAN,
+                                .q1 = NAN,
+                                .q3 = NAN,
+                                .p01 = NAN,
+                                .p99 = NAN,
+                                .p999 = NAN};
     f.s.median = stat_slope(low.median, work[0], high.median, work[1]);
     f.s.mad = (low.mad + high.mad) / (work[1] - work[0]);
     f.best = stat_slope(stat_least_of_first(side[0], n[0], BEST_OF_FIRST), work[0],
@@ -315,14 +321,14 @@ static json_t *metric_object(struct probe_run *r, const struct probe_metric *m, 
     }
 
     double tick = tick_of(r, m);
-    struct figures f = m->form == PROBE_SLOPE ? of_slope(r, m, s, tick, &sides)
-                                              : of_each(m, s, tick);
+    struct figures f =
+        m->form == PROBE_SLOPE ? of_slope(r, m, s, tick, &sides) : of_each(m, s, tick);
     const struct {
         const char *name;
         double value;
-    } fields[] = {{"median", f.s.median}, {"best", f.best}, {"min", f.s.min}, {"max", f.s.max},
-                  {"q1", f.s.q1}, {"q3", f.s.q3}, {"mad", f.s.mad}, {"p01", f.s.p01},
-                  {"p99", f.s.p99}, {"p999", f.s.p999}};
+    } fields[] = {{"median", f.s.median}, {"best", f.best},  {"min", f.s.min}, {"max", f.s.max},
+                  {"q1", f.s.q1},         {"q3", f.s.q3},    {"mad", f.s.mad}, {"p01", f.s.p01},
+                  {"p99", f.s.p99},       {"p999", f.s.p999}};
     json_object_set_new(object, "n", json_integer((json_int_t)f.s.n));
     for (size_t i = 0; i < PROBE_LENGTH(fields); i++)
         if (i < 2 || isfinite(fields[i].value))
@@ -335,9 +341,27 @@ static json_t *metric_object(struct probe_run *r, const struct probe_metric *m, 
     return object;
 }
 
+/* Each reading of the clock becomes the median of itself and its neighbours: a lone odd one is the
+ * timer's, since a clock that moves stays where it went. */
+static void drop_glitches(double *mhz, size_t n)
+{
+    double before = n > 0 ? mhz[0] : 0;
+    for (size_t i = 1; i + 1 < n; i++) {
+        double three[3] = {before, mhz[i], mhz[i + 1]};
+        before = mhz[i];
+        stat_sort(three, 3);
+        mhz[i] = three[1];
+    }
+    if (n >= 3) {
+        mhz[0] = mhz[1];
+        mhz[n - 1] = mhz[n - 2];
+    }
+}
+
 /* The clock while the case was sampled; `discarded` gets a cause when it moved too far. */
 static json_t *clock_object(struct probe_run *r, char *discarded, size_t size)
 {
+    drop_glitches(r->clock_mhz, r->n_clock);
     struct stat_summary c = stat_summarise(r->clock_mhz, r->n_clock);
     double moved = (c.max - c.min) / c.median;
 

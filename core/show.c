@@ -29,15 +29,16 @@ void show_run(FILE *out, const json_t *document)
 
     if (json_array_size(cases) > 0)
         fprintf(out, "%-92s %14s %14s %9s %6s\n", name, "median", "best", "MAD", "n");
-    json_array_foreach(cases, i, one) {
+    json_array_foreach(cases, i, one)
+    {
         json_array_foreach(json_object_get(one, "metrics"), k, metric)
             show_metric(out, name, one, metric);
         if (json_object_get(one, "discarded"))
             fprintf(out, "  ^ discarded: %s\n", document_get_text(one, "discarded", ""));
     }
     size_t passed = 0;
-    json_array_foreach(json_object_get(document, "checks"), i, item)
-        passed += json_is_true(json_object_get(item, "ok"));
+    json_array_foreach(json_object_get(document, "checks"), i, item) passed +=
+        json_is_true(json_object_get(item, "ok"));
     if (i > 0)
         fprintf(out, "%zu of %zu checks passed\n", passed, i);
     json_array_foreach(json_object_get(document, "notes"), i, item)

@@ -43,8 +43,16 @@ static double tail(const double *sorted, size_t n, double q)
 
 struct stat_summary stat_summarise(const double *values, size_t n)
 {
-    struct stat_summary s = {.n = n, .median = NAN, .min = NAN, .max = NAN, .q1 = NAN, .q3 = NAN,
-                             .mad = NAN, .p01 = NAN, .p99 = NAN, .p999 = NAN};
+    struct stat_summary s = {.n = n,
+                             .median = NAN,
+                             .min = NAN,
+                             .max = NAN,
+                             .q1 = NAN,
+                             .q3 = NAN,
+                             .mad = NAN,
+                             .p01 = NAN,
+                             .p99 = NAN,
+                             .p999 = NAN};
     double *sorted = n ? malloc(n * sizeof *sorted) : NULL;
     if (!sorted)
         return s;
@@ -87,16 +95,18 @@ double stat_largest_of_first(const double *values, size_t n, size_t count)
 bool stat_median_ranks(size_t n, double confidence, size_t *low, size_t *high)
 {
     /* The interval (x_r, x_{n+1-r}) misses the median when fewer than r of n fair coins fall on one
-     * side: probability 2 * P(B < r). Take the largest r that keeps the promise. */
-    double term = pow(0.5, (double)n), below = 0;
-    size_t rank = 0;
+     * side: probability 2 * P(B < r). Take the largest r that keeps the promise. Terms further than
+     * twenty deviations below the middle are nothing, and 2^-n of a large n is no double: start
+     * there, in logarithms. */
+    double all = (double)n, below = 0;
+    size_t first = all > 10 * sqrt(all) * 2 ? (size_t)(all / 2 - 10 * sqrt(all)) : 0, rank = first;
 
-    for (size_t i = 0; 2 * (i + 1) <= n; i++) {
-        below += term;
+    for (size_t i = first; 2 * (i + 1) <= n; i++) {
+        double k = (double)i;
+        below += exp(lgamma(all + 1) - lgamma(k + 1) - lgamma(all - k + 1) - all * log(2));
         if (1 - 2 * below < confidence)
             break;
         rank = i + 1;
-        term *= (double)(n - i) / (double)(i + 1);
     }
     if (rank == 0)
         return false;

@@ -65,6 +65,16 @@ static int decimals(double value, int digits)
     return digits > whole ? digits - whole : 0;
 }
 
+/* value to so many significant digits: what its scale is judged by, or 999.96 would print as
+ * "1000.0". */
+static double rounded(double value, int digits)
+{
+    if (value == 0)
+        return 0;
+    double scale = pow(10, digits - 1 - floor(log10(fabs(value))));
+    return round(value * scale) / scale;
+}
+
 char *unit_format(char *text, size_t size, double value, const char *unit, int digits)
 {
     const struct unit *u = find(unit);
@@ -75,12 +85,13 @@ char *unit_format(char *text, size_t size, double value, const char *unit, int d
         snprintf(text, size, "-");
         return text;
     }
-    while (u && u->step > 0 && step + 1 < 6 && u->shown[step + 1] && fabs(shown) >= u->step) {
+    while (u && u->step > 0 && step + 1 < 6 && u->shown[step + 1] &&
+           fabs(rounded(shown, digits)) >= u->step) {
         shown /= u->step;
         step++;
     }
     bool whole = shown == floor(shown) && fabs(shown) < 1e6;
-    int places = whole ? 0 : decimals(shown, digits);
+    int places = whole ? 0 : decimals(rounded(shown, digits), digits);
     if (places > 9)
         snprintf(text, size, "%.*e", digits - 1, shown);
     else

@@ -46,7 +46,7 @@ static const struct probe_metric metrics[] = {
 enum implementation { MEMCPY, COPY, FUSED, UNFUSED, BIAS, GELU, SCALE, N_IMPLEMENTATIONS };
 static const char *const implementation_name[] = {"memcpy", "copy", "fused", "unfused",
                                                   "bias",   "gelu", "scale"};
-enum { SETS_MAX = 32, SAMPLED = 4096, OPERATIONS = 16 };
+enum { STREAM_BYTES = 4 << 20, SETS_MAX = 32, SAMPLED = 4096, OPERATIONS = 16 };
 static const float SCALE_BY = 1.25f;
 
 struct tensors { /* a pool of `sets` tensors each, `stride` bytes from one to the next */
@@ -76,8 +76,8 @@ static struct kernels prepare(struct probe_run *r)
             char name[64];
             snprintf(name, sizeof name, "bias_gelu_scale_%s%s", implementation_name[i],
                      is_small ? "_small" : "");
-            k.of[is_small][i] = gpu_kernel(r, &image_bias_gelu_scale, name,
-                                           sizeof(struct gelu_args));
+            k.of[is_small][i] =
+                gpu_kernel(r, &image_bias_gelu_scale, name, sizeof(struct gelu_args));
         }
     k.verify = gpu_kernel(r, &image_bias_gelu_scale, "bias_gelu_scale_verify",
                           sizeof(struct gelu_verify_args));
@@ -116,12 +116,17 @@ static void tensors_free(struct probe_run *r, const struct tensors *t)
 static void launch(struct probe_run *r, const struct kernels *k, enum implementation which,
                    const struct tensors *t, const char *in, char *out)
 {
-    struct gelu_args a = {.in = in, .out = out, .bias = t->bias, .vectors = t->bytes / 16,
-                          .row_vectors = (uint32_t)t->cols / GELU_VECTOR, .scale = SCALE_BY};
+    struct gelu_args a = {.in = in,
+                          .out = out,
+                          .bias = t->bias,
+                          .vectors = t->bytes / 16,
+                          .row_vectors = (uint32_t)t->cols / GELU_VECTOR,
+                          .scale = SCALE_BY};
     bool is_small = a.vectors < (uint64_t)gpu_facts(r)->n_sm * GELU_THREADS * GELU_VECTORS;
     unsigned threads = is_small ? GELU_SMALL_THREADS : GELU_THREADS;
     uint64_t each = threads * (is_small ? 1 : GELU_VECTORS);
-    gpu_launch(r, k->of[is_small][which], (unsigned)((a.vectors + each - 1) / each), threads, 0, &a);
+    gpu_launch(r, k->of[is_small][which], (unsigned)((a.vectors + each - 1) / each), threads, 0,
+               &a);
 }
 
 /* One whole operation on one set of buffers. */
@@ -170,9 +175,10 @@ static void check_on_host(struct probe_run *r, const struct tensors *t, bool is_
         double x = half_fp16(in[i]) + half_fp16(bias[i % (size_t)t->cols]);
         double u = 0.79788456080286536 * (x + 0.044715 * x * x * x);
         double reference = (double)SCALE_BY * 0.5 * x * (1 + tanh(u));
-        double bound = HALF_FP16_UNIT * (is_fused ? 1.01 * fabs(reference)
-                                                  : 1.13 * (double)SCALE_BY * fabs(x) +
-                                                        2.02 * fabs(reference)) + 0x1p-23;
+        double bound = HALF_FP16_UNIT *
+                           (is_fused ? 1.01 * fabs(reference)
+                                     : 1.13 * (double)SCALE_BY * fabs(x) + 2.02 * fabs(reference)) +
+                       0x1p-23;
         wrong += !(fabs(half_fp16(out[i]) - reference) <= bound);
     }
     probe_check(r, wrong == 0, "%zu of %zu elements are as computed on the CPU in double",
@@ -186,9 +192,14 @@ static double verify(struct probe_run *r, const struct kernels *k, const struct 
                      enum gelu_kind kind, const char *when)
 {
     struct gelu_verdict verdict;
-    struct gelu_verify_args a = {.in = t->in, .out = t->out, .bias = t->bias, .kind = kind,
-                                 .verdict = k->verdict, .elements = t->bytes / 2,
-                                 .cols = (uint32_t)t->cols, .scale = SCALE_BY};
+    struct gelu_verify_args a = {.in = t->in,
+                                 .out = t->out,
+                                 .bias = t->bias,
+                                 .kind = kind,
+                                 .verdict = k->verdict,
+                                 .elements = t->bytes / 2,
+                                 .cols = (uint32_t)t->cols,
+                                 .scale = SCALE_BY};
     CUDA(cudaMemsetAsync(k->verdict, 0, sizeof verdict, gpu_stream(r)));
     gpu_launch(r, k->verify, (unsigned)gpu_facts(r)->n_sm * 4, 256, 0, &a);
     gpu_to_host(r, &verdict, k->verdict, sizeof verdict);
@@ -235,8 +246,8 @@ static void sample(struct probe_run *r, const struct kernels *k, const struct te
         for (size_t i = 0; i < 2; i++) {
             if (sweep)
                 gpu_sweep_l2(r);
-            probe_sample(r, TIME, (double)(n << i), p->graph ? gpu_replay_ns(r, &graph[i])
-                                                             : stream_ns(r, k, t, p, n << i));
+            probe_sample(r, TIME, (double)(n << i),
+                         p->graph ? gpu_replay_ns(r, &graph[i]) : stream_ns(r, k, t, p, n << i));
         }
     for (size_t i = 0; p->graph && i < 2; i++)
         gpu_graph_free(&graph[i]);
@@ -249,7 +260,7 @@ static size_t bytes_of(const struct tensors *t, enum implementation impl)
     return (impl == UNFUSED ? 6 : 2) * t->bytes + (reads_bias ? bias : 0);
 }
 
-/* Long streams run into the power limit (as sweeps of the L2 do), and are where bytes decide. */
+/* Far above what the L2 holds: where bytes decide. */
 static bool is_long(const struct tensors *t)
 {
     return t->bytes >= 32 << 20;
@@ -258,9 +269,12 @@ static bool is_long(const struct tensors *t)
 static double measure_point(struct probe_run *r, const struct kernels *k, const struct tensors *t,
                             struct point p)
 {
-    enum gelu_kind kind = p.impl == FUSED ? GELU_FUSED : p.impl == UNFUSED ? GELU_UNFUSED : GELU_COPY;
+    enum gelu_kind kind = p.impl == FUSED     ? GELU_FUSED
+                          : p.impl == UNFUSED ? GELU_UNFUSED
+                                              : GELU_COPY;
     bool whole = p.impl <= UNFUSED; /* the three kernels alone are verified as parts of unfused */
-    if (!probe_case(r, is_long(t) || needs_sweep(r, t, p.cold) ? PROBE_POWER_BOUND : 0,
+    bool streams = t->bytes >= STREAM_BYTES || needs_sweep(r, t, p.cold);
+    if (!probe_case(r, streams ? PROBE_POWER_BOUND : 0,
                     "rows=%d,cols=%d,type=fp16,impl=%s,mode=%s,l2=%s", t->rows, t->cols,
                     implementation_name[p.impl], p.graph ? "graph" : "stream",
                     p.cold ? "cold" : "warm"))

@@ -51,7 +51,7 @@ static const struct probe_metric metrics[] = {
 
 enum {
     SIZE = 1024,
-    REPLAYS = 20,   /* products in the shorter graph, at least */
+    REPLAYS = 20, /* products in the shorter graph, at least */
     SETS_MAX = 64,
     SAMPLED = 4096,
     PEAK_TURNS = 2048,
@@ -123,9 +123,9 @@ static void reference_on_host(struct probe_run *r, struct product *p)
         state = state * 6364136223846793005u + 1442695040888963407u;
         if (!whole)
             place = i < SAMPLED ? (size_t)(state >> 20) % all
-                    : e < n     ? (m - 1) * n + e            /* last row */
-                    : e < n + m ? (e - n) * n + n - 1        /* last column */
-                                : (e - n - m) * (n - 1);     /* first row's corners */
+                    : e < n     ? (m - 1) * n + e        /* last row */
+                    : e < n + m ? (e - n) * n + n - 1    /* last column */
+                                : (e - n - m) * (n - 1); /* first row's corners */
         double sum = 0;
         for (size_t k = 0; k < (size_t)p->k; k++)
             sum += value[p->host_a[place / n * (size_t)p->k + k]] *
@@ -138,8 +138,13 @@ static void reference_on_host(struct probe_run *r, struct product *p)
 static struct product product_of(struct probe_run *r, const struct gemm *g, int m, int n, int k,
                                  enum gpu_type type)
 {
-    struct product p = {.m = m, .n = n, .k = k, .type = type, .value = g->value[type],
-                        .a_bytes = 2 * (size_t)m * (size_t)k, .b_bytes = 2 * (size_t)k * (size_t)n,
+    struct product p = {.m = m,
+                        .n = n,
+                        .k = k,
+                        .type = type,
+                        .value = g->value[type],
+                        .a_bytes = 2 * (size_t)m * (size_t)k,
+                        .b_bytes = 2 * (size_t)k * (size_t)n,
                         .c_bytes = 2 * (size_t)m * (size_t)n};
     size_t wanted = 3 * gpu_facts(r)->l2_bytes / (p.a_bytes + p.b_bytes + p.c_bytes) + 1;
 
@@ -189,8 +194,13 @@ static double verify(struct probe_run *r, const struct gemm *g, const struct pro
                      const char *when)
 {
     struct verify_verdict verdict;
-    struct verify_args a = {.a = p->a, .b = p->b, .c = p->c, .verdict = g->verdict,
-                            .m = (uint32_t)p->m, .n = (uint32_t)p->n, .k = (uint32_t)p->k};
+    struct verify_args a = {.a = p->a,
+                            .b = p->b,
+                            .c = p->c,
+                            .verdict = g->verdict,
+                            .m = (uint32_t)p->m,
+                            .n = (uint32_t)p->n,
+                            .k = (uint32_t)p->k};
     CUDA(cudaMemsetAsync(g->verdict, 0, sizeof verdict, gpu_stream(r)));
     gpu_launch_grid(r, g->verify[p->type], (dim3){a.n / VERIFY_TILE, a.m / VERIFY_TILE, 1},
                     VERIFY_TILE * VERIFY_TILE, 0, &a);
@@ -213,16 +223,30 @@ static void multiply(struct probe_run *r, const struct gemm *g, const struct pro
     char *c = p->c + set * p->c_bytes;
 
     if (!w->tile) {
-        struct blas_gemm gemm = {
-            .type = p->type == GPU_FP16 ? BLAS_FP16 : BLAS_BF16, .layout = "nn", .m = p->m,
-            .n = p->n, .k = p->k, .a = a, .b = b, .c = c, .workspace = g->workspace,
-            .workspace_bytes = WORKSPACE, .stream = gpu_stream(r)};
+        struct blas_gemm gemm = {.type = p->type == GPU_FP16 ? BLAS_FP16 : BLAS_BF16,
+                                 .layout = "nn",
+                                 .m = p->m,
+                                 .n = p->n,
+                                 .k = p->k,
+                                 .a = a,
+                                 .b = b,
+                                 .c = c,
+                                 .workspace = g->workspace,
+                                 .workspace_bytes = WORKSPACE,
+                                 .stream = gpu_stream(r)};
         blas_gemm(r, g->blas, &gemm);
         return;
     }
-    struct mma_gemm_args args = {
-        .a = a, .b = b, .c = c, .census = census, .m = (uint32_t)p->m, .n = (uint32_t)p->n,
-        .k = (uint32_t)p->k, .lda = (uint32_t)p->k, .ldb = (uint32_t)p->n, .ldc = (uint32_t)p->n};
+    struct mma_gemm_args args = {.a = a,
+                                 .b = b,
+                                 .c = c,
+                                 .census = census,
+                                 .m = (uint32_t)p->m,
+                                 .n = (uint32_t)p->n,
+                                 .k = (uint32_t)p->k,
+                                 .lda = (uint32_t)p->k,
+                                 .ldb = (uint32_t)p->n,
+                                 .ldc = (uint32_t)p->n};
     dim3 grid = {args.n / w->tile->n, args.m / w->tile->m, w->tile->split};
     gpu_launch_grid(r, w->kernel, grid, w->tile->threads, w->tile->shared, &args);
 }
@@ -286,8 +310,8 @@ static void measure_way(struct probe_run *r, const struct gemm *g, const struct 
     if (w.tile)
         snprintf(split, sizeof split, "%u", w.tile->split);
     if (!probe_case(r, PROBE_POWER_BOUND,
-                    "m=%d,n=%d,k=%d,type=%s,acc=fp32,layout=nn,impl=%s,tile=%s,split=%s,l2=%s", p->m,
-                    p->n, p->k, type_names[p->type], w.tile ? "mma" : "cublas",
+                    "m=%d,n=%d,k=%d,type=%s,acc=fp32,layout=nn,impl=%s,tile=%s,split=%s,l2=%s",
+                    p->m, p->n, p->k, type_names[p->type], w.tile ? "mma" : "cublas",
                     w.tile ? w.tile->name : "auto", split, w.cold ? "cold" : "warm"))
         return;
     if (!w.tile && !g->blas) {
@@ -357,8 +381,8 @@ static void measure_peak(struct probe_run *r, enum gpu_type type)
 
     if (!probe_case(r, PROBE_POWER_BOUND, "type=%s,acc=fp32", type_names[type]))
         return;
-    cudaKernel_t kernel = gpu_kernel_if_any(r, &image_small_gemm, names[type],
-                                            sizeof(struct peak_args));
+    cudaKernel_t kernel =
+        gpu_kernel_if_any(r, &image_small_gemm, names[type], sizeof(struct peak_args));
     if (!kernel) {
         probe_missing(r, PEAK, "mma.sync m16n8k16 needs compute capability 8.0");
         return;
@@ -402,11 +426,12 @@ static void measure(struct probe_run *r)
 {
     struct gemm g = {.workspace = gpu_alloc(r, WORKSPACE, "cuBLAS's workspace"),
                      .verdict = gpu_alloc(r, sizeof *g.verdict, "a verdict"),
-                     .census = gpu_alloc(r, (size_t)gpu_facts(r)->n_sm * sizeof *g.census, "the census")};
-    g.verify[GPU_FP16] = gpu_kernel(r, &image_small_gemm, "small_gemm_verify_fp16",
-                                    sizeof(struct verify_args));
-    g.verify[GPU_BF16] = gpu_kernel(r, &image_small_gemm, "small_gemm_verify_bf16",
-                                    sizeof(struct verify_args));
+                     .census =
+                         gpu_alloc(r, (size_t)gpu_facts(r)->n_sm * sizeof *g.census, "the census")};
+    g.verify[GPU_FP16] =
+        gpu_kernel(r, &image_small_gemm, "small_gemm_verify_fp16", sizeof(struct verify_args));
+    g.verify[GPU_BF16] =
+        gpu_kernel(r, &image_small_gemm, "small_gemm_verify_bf16", sizeof(struct verify_args));
     g.value[GPU_FP16] = values_of(r, GPU_FP16);
     g.value[GPU_BF16] = values_of(r, GPU_BF16);
     g.blas = blas_open(r, g.no_blas, sizeof g.no_blas);

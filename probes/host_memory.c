@@ -116,7 +116,8 @@ static void measure(struct probe_run *r)
     static const struct {
         const char *level;
         int name;
-    } caches[] = {{"l1", _SC_LEVEL1_DCACHE_SIZE}, {"l2", _SC_LEVEL2_CACHE_SIZE},
+    } caches[] = {{"l1", _SC_LEVEL1_DCACHE_SIZE},
+                  {"l2", _SC_LEVEL2_CACHE_SIZE},
                   {"l3", _SC_LEVEL3_CACHE_SIZE}};
     long widest = 0;
 

@@ -55,7 +55,7 @@ static const struct probe_parameter parameters[] = {
 
 enum {
     SM = 0,
-    RING_BYTES = 16 << 10,  /* inside every L1 */
+    RING_BYTES = 16 << 10, /* inside every L1 */
     L2_RING_BYTES = 4 << 20,
     REWARM_BYTES = 2 << 20, /* up to here L1 matters, and L1 is emptied by every launch */
     LAPS = 3,
@@ -77,8 +77,8 @@ struct chaser {
 struct walk {
     enum kind kind;
     struct permutation order;
-    bool rewarm;         /* before every launch, or before the first only */
-    uint64_t warm_laps;  /* 0: this ring is to be cold */
+    bool rewarm;        /* before every launch, or before the first only */
+    uint64_t warm_laps; /* 0: this ring is to be cold */
     uint64_t at;
 };
 
@@ -96,8 +96,8 @@ static struct chaser prepare(struct probe_run *r)
         c.kernel[i] = gpu_kernel(r, &image_memory_latency, names[i], sizeof(struct chase_args));
         gpu_kernel_shared(c.kernel[i], 0, i == BY_SHARED ? -1 : 0);
     }
-    c.ring_kernel = gpu_kernel(r, &image_memory_latency, "memory_latency_ring",
-                               sizeof(struct ring_args));
+    c.ring_kernel =
+        gpu_kernel(r, &image_memory_latency, "memory_latency_ring", sizeof(struct ring_args));
     c.room = widest > cold ? widest : cold;
     c.ring = gpu_alloc(r, c.room, "--set max_bytes: a ring");
     c.samples = gpu_alloc(r, CHASE_REPEATS * sizeof *c.samples, "samples");
@@ -127,7 +127,8 @@ static void check_ring(struct probe_run *r, const struct chaser *c, uint64_t lin
 }
 
 /* Builds the ring of a case in device memory, and leaves none of it in the L2. */
-static struct walk ring_of(struct probe_run *r, const struct chaser *c, enum kind kind, size_t bytes)
+static struct walk ring_of(struct probe_run *r, const struct chaser *c, enum kind kind,
+                           size_t bytes)
 {
     uint64_t lines = bytes / CHASE_SPACING;
     bool fits_some_cache = bytes < 3 * gpu_facts(r)->l2_bytes;
@@ -137,19 +138,25 @@ static struct walk ring_of(struct probe_run *r, const struct chaser *c, enum kin
     if (bytes <= 1 << 20 && probe_in_full(r))
         check_ring(r, c, lines);
     gpu_sweep_l2(r);
-    return (struct walk){
-        .kind = kind, .order = a.order, .rewarm = bytes <= REWARM_BYTES,
-        .warm_laps = fits_some_cache ? LAPS : 0};
+    return (struct walk){.kind = kind,
+                         .order = a.order,
+                         .rewarm = bytes <= REWARM_BYTES,
+                         .warm_laps = fits_some_cache ? LAPS : 0};
 }
 
 /* One launch: warms as the walk asks, chases, and leaves CHASE_REPEATS samples on the host. */
 static void chase(struct probe_run *r, struct chaser *c, struct walk *w,
                   struct chase_sample samples[CHASE_REPEATS])
 {
-    struct chase_args a = {
-        .ring = w->kind == BY_SHARED ? NULL : c->ring, .order = w->order, .start = w->at,
-        .warm_laps = w->rewarm || w->at == 0 ? w->warm_laps : 0, .samples = c->samples,
-        .result = c->result, .claim = c->claim, .sm = SM, .repeats = CHASE_REPEATS};
+    struct chase_args a = {.ring = w->kind == BY_SHARED ? NULL : c->ring,
+                           .order = w->order,
+                           .start = w->at,
+                           .warm_laps = w->rewarm || w->at == 0 ? w->warm_laps : 0,
+                           .samples = c->samples,
+                           .result = c->result,
+                           .claim = c->claim,
+                           .sm = SM,
+                           .repeats = CHASE_REPEATS};
 
     c->result->end = 0;
     for (int i = 0; i < TRIES && c->result->end == 0; i++) {
@@ -204,8 +211,7 @@ static void measure_level(struct probe_run *r, struct chaser *c, const char *lev
 {
     if (!probe_case(r, 0, "level=%s", level))
         return;
-    struct walk shared = {.kind = BY_SHARED,
-                          .order = permutation_of(CHASE_WORDS, probe_seed(r))};
+    struct walk shared = {.kind = BY_SHARED, .order = permutation_of(CHASE_WORDS, probe_seed(r))};
     struct walk w = kind == BY_SHARED ? shared : ring_of(r, c, kind, bytes);
     if (bytes >= 3 * gpu_facts(r)->l2_bytes)
         w.warm_laps = 0;
@@ -218,8 +224,8 @@ static void measure_level(struct probe_run *r, struct chaser *c, const char *lev
  * elsewhere; whole lines. */
 static size_t next_footprint(size_t bytes)
 {
-    bool knees = (bytes >= 64 << 10 && bytes < 512 << 10) ||
-                 (bytes >= 2 << 20 && bytes < (size_t)128 << 20);
+    bool knees =
+        (bytes >= 64 << 10 && bytes < 512 << 10) || (bytes >= 2 << 20 && bytes < (size_t)128 << 20);
     double next = (double)bytes * exp2(knees ? 1.0 / 8 : 1.0 / 2);
     return (size_t)(next / CHASE_SPACING + 0.5) * CHASE_SPACING;
 }

@@ -60,7 +60,8 @@ static struct shape shape_of(const struct gpu_facts *gpu, int warps)
         share = gpu->shared_per_block;
     return (struct shape){.blocks = (unsigned)gpu->n_sm * per_sm,
                           .threads = 32 * (unsigned)warps / per_sm,
-                          .shared = share / 128 * 128, .per_sm = per_sm};
+                          .shared = share / 128 * 128,
+                          .per_sm = per_sm};
 }
 
 static struct reader prepare(struct probe_run *r)
@@ -111,7 +112,9 @@ static void measure_case(struct probe_run *r, struct reader *x, const char *leve
     uint32_t turn_elements = s.blocks * s.threads * (uint32_t)loads_of[i];
     double turn_ns = fmax(LATENCY_NS, (double)turn_elements * 16e9 / RATE_GUESS);
     uint32_t turns = (uint32_t)fmax(TARGET_NS / turn_ns, TURNS_MIN);
-    struct occupancy_args a = {.in = x->buffer, .sink = x->sink, .turns = turns,
+    struct occupancy_args a = {.in = x->buffer,
+                               .sink = x->sink,
+                               .turns = turns,
                                .mask = (uint32_t)((in_l2 ? L2_BUFFER / 16 : x->elements) - 1)};
 
     if (!probe_case(r, PROBE_POWER_BOUND, "level=%s,warps=%d,loads=%d", level, warps, loads_of[i]))

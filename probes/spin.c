@@ -118,7 +118,8 @@ static void measure_clock(struct probe_run *r, const struct spinner *s, double c
         else
             probe_missing(r, SM_CLOCK, nvml ? "NVML does not say" : why);
         if (said > 0 && fabs(measured / said - 1) > AGREE)
-            probe_note(r, "SM clock: measured %.1f MHz, NVML says %.0f", measured / 1e6, said / 1e6);
+            probe_note(r, "SM clock: measured %.1f MHz, NVML says %.0f", measured / 1e6,
+                       said / 1e6);
     }
     nvml_close(nvml);
 }

@@ -73,11 +73,11 @@ static void measure_skew(struct probe_run *r)
 {
     int n_sm = gpu_facts(r)->n_sm;
     size_t shared = gpu_facts(r)->shared_per_sm / 2 + 1024; /* one block an SM */
-    struct skew_args a = {
-        .mail = gpu_alloc(r, (size_t)n_sm * sizeof *a.mail, "mailboxes"),
-        .offset = gpu_mapped(r, (size_t)n_sm * sizeof *a.offset),
-        .round_trip = gpu_mapped(r, (size_t)n_sm * sizeof *a.round_trip),
-        .budget_ns = SKEW_BUDGET_NS, .n_sm = (uint32_t)n_sm};
+    struct skew_args a = {.mail = gpu_alloc(r, (size_t)n_sm * sizeof *a.mail, "mailboxes"),
+                          .offset = gpu_mapped(r, (size_t)n_sm * sizeof *a.offset),
+                          .round_trip = gpu_mapped(r, (size_t)n_sm * sizeof *a.round_trip),
+                          .budget_ns = SKEW_BUDGET_NS,
+                          .n_sm = (uint32_t)n_sm};
     cudaKernel_t kernel = gpu_kernel(r, &image_timers, "timers_skew", sizeof a);
     int met = 0;
     int64_t widest = 0;

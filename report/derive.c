@@ -163,6 +163,10 @@ size_t derive_steps(struct curve curve, struct step *steps, size_t most)
 /* The step out of the L1 more than doubles the latency on every GPU; none after it does. */
 static const double LEAVES_L1 = 2.0;
 
+/* A partition of the L2 is no smaller than this part of it; a step before that is a shoulder of the
+ * rise out of the L1, which takes an octave and is not smooth. */
+static const double LEAST_PARTITION = 1.0 / 16;
+
 /* Of the steps behind the L1, the one nearest to the L2 size that the GPU states is its end: later
  * ones belong to the TLB, earlier ones to a partition. */
 static size_t end_of_l2(const struct step *steps, size_t first, size_t n, double l2_bytes)
@@ -185,6 +189,8 @@ struct capacities derive_capacities(struct curve curve, double l2_bytes)
     if (first == n)
         return c;
     c.l1 = steps[first++].bytes;
+    while (first < n && steps[first].bytes < LEAST_PARTITION * l2_bytes)
+        first++;
     if (first == n)
         return c;
     size_t end = end_of_l2(steps, first, n, l2_bytes);

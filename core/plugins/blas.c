@@ -23,11 +23,11 @@ static int gemm(const struct blas_gemm *g)
     if (status == CUBLAS_STATUS_SUCCESS)
         status = cublasSetWorkspace(handle, g->workspace, g->workspace_bytes);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = cublasGemmEx(handle, b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-                              a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, g->n, g->m, g->k, &one,
-                              g->b, type, b_transposed ? g->k : g->n, g->a, type,
-                              a_transposed ? g->m : g->k, &zero, g->c, type, g->n,
-                              CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+        status =
+            cublasGemmEx(handle, b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                         a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, g->n, g->m, g->k, &one, g->b,
+                         type, b_transposed ? g->k : g->n, g->a, type, a_transposed ? g->m : g->k,
+                         &zero, g->c, type, g->n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
     return (int)status;
 }
 

@@ -109,6 +109,20 @@ static void a_step_of_the_tlb_is_no_capacity(void **unused)
     assert_true(isnan(c.l2_near));
 }
 
+static void a_shoulder_behind_the_l1_is_no_partition(void **unused)
+{
+    /* The L1's rise as an H200 once showed it: half way up it rested for a third of an octave. */
+    const struct level rough[] = {{0, 32}, {240 * KIB, 170}, {420 * KIB, 275}, {28 * MIB, 505},
+                                  {58 * MIB, 660}};
+    struct made made;
+    (void)unused;
+    make(&made, rough, CHECK_LENGTH(rough), 0.25, 8, 0.003, 15);
+    struct capacities c = derive_capacities(made.curve, 60 * MIB);
+    assert_close(c.l1, knee(240 * KIB, 0.25), 0.10);
+    assert_close(c.l2_near, knee(28 * MIB, 0.25), 0.10);
+    assert_close(c.l2, knee(58 * MIB, 0.25), 0.10);
+}
+
 static void a_lone_outlier_is_no_step(void **unused)
 {
     struct made made;
@@ -197,6 +211,7 @@ int main(void)
         cmocka_unit_test(a_sloping_far_plateau),
         cmocka_unit_test(one_partition),
         cmocka_unit_test(a_step_of_the_tlb_is_no_capacity),
+        cmocka_unit_test(a_shoulder_behind_the_l1_is_no_partition),
         cmocka_unit_test(a_lone_outlier_is_no_step),
         cmocka_unit_test(a_tenth_is_exact_on_a_line),
         cmocka_unit_test(nothing_to_find),

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""compare.py BUILD: `gpufloor compare` on the committed bundles of each board.
+
+Three bundles of one machine, one after the other: nothing is FASTER or SLOWER between any two of
+them. One of them against a copy of another
+in which every tenth metric was made 3 % worse: at least 90 % of those are found, and nothing else.
+TAP on stdout."""
+import copy
+import glob
+import itertools
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+GPUFLOOR = os.path.join(sys.argv[1], "bin", "gpufloor")
+SCALE, SHARE, FOUND = 1.03, 0.10, 0.90
+FIGURES = ("median", "best", "min", "max", "q1", "q3", "p01", "p99", "p999")
+n_tests = 0
+
+
+def ok(passed, what, detail=""):
+    global n_tests
+    n_tests += 1
+    print(f"{'ok' if passed else 'not ok'} {n_tests} - {what}")
+    if not passed and detail:
+        print("\n".join("# " + line for line in detail.splitlines()[:20]))
+
+
+def verdicts(old, new):
+    """{metric: verdict} of `gpufloor compare`."""
+    run = subprocess.run([GPUFLOOR, "compare", "--format", "tsv", old, new], capture_output=True,
+                         text=True, check=False)
+    if run.returncode not in (0, 1):
+        sys.exit(f"compare {old} {new}: exit {run.returncode}: {run.stderr}")
+    rows = [line.split("\t") for line in run.stdout.splitlines()]
+    place = rows[0].index("verdict")
+    return {row[0]: row[place] for row in rows[1:]}
+
+
+def metric_id(probe, case, metric):
+    keys = [k for k in (case["case"], "timer=" + metric["timer"] if "timer" in metric else "") if k]
+    return f"{probe}.{metric['name']}" + ("{" + ",".join(keys) + "}" if keys else "")
+
+
+def metrics(bundle):
+    for run in bundle["runs"]:
+        for case in run["cases"]:
+            for metric in case["metrics"]:
+                yield metric_id(run["probe"]["name"], case, metric), case, metric
+
+
+def eligible(bundle):
+    """Measured in every run, and no count: what compare can give a verdict on at all."""
+    rounds, skipped = {}, set()
+    for name, case, metric in metrics(bundle):
+        if case.get("once") or metric["better"] == "exact" or not metric.get("median"):
+            skipped.add(name)
+        rounds[name] = rounds.get(name, 0) + 1
+    return sorted(name for name, n in rounds.items() if n >= 6 and name not in skipped)
+
+
+def scaled(bundle, names):
+    """A copy in which the metrics of these names are 3 % worse."""
+    worse = copy.deepcopy(bundle)
+    for name, _, metric in metrics(worse):
+        if name in names:
+            factor = SCALE if metric["better"] == "lower" else 1 / SCALE
+            for figure in FIGURES:
+                if metric.get(figure) is not None:
+                    metric[figure] *= factor
+    return worse
+
+
+
+def check_board(folder):
+    board = os.path.basename(folder)
+    paths = sorted(glob.glob(os.path.join(folder, "*.json")))
+    ok(len(paths) >= 3, f"{board}: three bundles or more", f"{len(paths)} in {folder}")
+    for old, new in itertools.permutations(paths, 2):
+        found = verdicts(old, new)
+        moved = [f"{v} {m}" for m, v in found.items() if v in ("FASTER", "SLOWER")]
+        pair = f"{board}: {os.path.basename(old)} against {os.path.basename(new)}"
+        ok(not moved, pair + ": nothing faster or slower", "\n".join(moved))
+
+    old, new = paths[0], paths[-1]
+    with open(new, encoding="utf-8") as file:
+        bundle = json.load(file)
+    names = eligible(bundle)
+    chosen = set(random.Random(1).sample(names, max(1, round(SHARE * len(names)))))
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(scaled(bundle, chosen), file)
+        file.flush()
+        found = verdicts(old, file.name)
+    slower = {m for m, v in found.items() if v == "SLOWER" and not m.startswith("derived.")}
+    missed = chosen - slower
+    ok(len(missed) <= (1 - FOUND) * len(chosen),
+       f"{board}: {len(chosen) - len(missed)} of {len(chosen)} metrics made 3 % worse are found",
+       "\n".join(f"{found.get(m)} {m}" for m in sorted(missed)))
+    ok(not slower - chosen, f"{board}: and no other", "\n".join(sorted(slower - chosen)))
+
+
+def main():
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    boards = [d for d in sorted(glob.glob(os.path.join(root, "results", "*")))
+              if os.path.isdir(d) and os.path.basename(d) != "schema"]
+    ok(bool(boards), "there are committed results")
+    for board in boards:
+        check_board(board)
+    print(f"1..{n_tests}")
+
+
+main()

@@ -1,0 +1,71 @@
+#!/bin/bash
+# docs.sh GPUFLOOR [--update]: the generated documents are what the program prints. docs/METRICS.md,
+# docs/CLAIMS.md, and README's table between the markers <!-- headline --> and <!-- /headline -->.
+# --update rewrites them.
+set -u
+gpufloor=$(realpath "$1")
+update=${2:-}
+cd "$(dirname "$0")/../.." || exit 1
+results=results/nvidia-h200
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0 skipped=0
+
+fail() {
+    failed=$((failed + 1))
+    echo "FAIL $1"
+}
+
+# print FILE ARGUMENT...: what the program prints, into FILE; empty output is a failure.
+print() {
+    local file=$1
+    shift
+    "$gpufloor" "$@" >"$file" 2>"$work/said" </dev/null && [ -s "$file" ] && return
+    fail "gpufloor $*: exit $?, $(head -n 1 "$work/said")"
+    return 1
+}
+
+# same PAGE NEW: PAGE holds what NEW holds.
+same() {
+    if [ -n "$update" ]; then
+        cmp -s "$1" "$2" || { cp "$2" "$1" && echo "new  $1"; }
+    elif [ ! -e "$1" ]; then
+        fail "$1 is missing: make test-update writes it"
+    elif diff -u --label "$1" --label generated "$1" "$2" >"$work/diff"; then
+        passed=$((passed + 1))
+    else
+        fail "$1 is not what gpufloor prints: make test-update, and read the diff"
+        head -n 12 "$work/diff" | sed 's/^/    /'
+    fi
+}
+
+# Puts FILE between README's markers, each on a line of its own.
+with_headline() {
+    awk -v file="$1" '
+        /^<!-- \/headline -->$/ { inside = 0 }
+        !inside { print }
+        /^<!-- headline -->$/ {
+            inside = 1
+            while ((getline line <file) > 0) print line
+        }' README.md
+}
+
+# A build without CUDA knows only half of the metrics.
+if "$gpufloor" list 2>/dev/null | grep -q memory_latency; then
+    print "$work/METRICS.md" list --format md && same docs/METRICS.md "$work/METRICS.md"
+else
+    skipped=$((skipped + 1))
+    echo "skip docs/METRICS.md: this build has no GPU probes"
+fi
+print "$work/CLAIMS.md" claims --format md $results && same docs/CLAIMS.md "$work/CLAIMS.md"
+if [ ! -e README.md ]; then
+    fail "README.md is missing"
+elif [ "$(grep -cx -e '<!-- headline -->' -e '<!-- /headline -->' README.md)" != 2 ]; then
+    fail "README.md lacks its markers <!-- headline --> and <!-- /headline -->, one of each"
+elif print "$work/headline" report --headline --format md $results; then
+    with_headline "$work/headline" >"$work/README.md"
+    same README.md "$work/README.md"
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

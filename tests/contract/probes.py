@@ -1,0 +1,336 @@
+#!/usr/bin/env python3
+"""probes.py BUILD: what every probe owes to whoever starts it, and every name that is an interface.
+
+For each program in BUILD/bin/{probes,matmul,fused}: --help, --version, --list, bad command lines,
+its exit and document where there is no GPU, and an output that cannot be written. A GPU, where there
+is one, is hidden, so that this test asks the same of every machine."""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.dont_write_bytecode = True
+import schema  # noqa: E402
+
+BUILD = os.path.abspath(sys.argv[1])
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
+FOLDERS = ("probes", "matmul", "fused")
+UNITS = set("ns cycles bytes bytes/s bytes/cycle flop/s ops/s ops/cycle hertz count ratio ulps watts "
+            "joules celsius".split())
+OPTIONS = ("--device", "--set", "--case", "--check", "--deep", "--json", "--raw", "--seed", "--round",
+           "--rounds", "--list", "--help", "--version")
+SECONDS = 60
+
+# Names that others hold on to: probe, metric, unit, keys in their order.
+HELD = [
+    ("memory_latency", "load", "cycles", "level"),
+    ("memory_latency", "load_time", "ns", "level,timer"),
+    ("memory_latency", "curve", "cycles", "bytes"),
+    ("memory_latency", "curve_time", "ns", "bytes,timer"),
+    ("launch", "submit", "ns", "timer"),
+    ("launch", "round_trip", "ns", "timer"),
+    ("launch", "edge", "ns", "mode,timer"),
+    ("occupancy", "read_rate", "bytes/s", "level,warps,loads"),
+    ("host_memory", "load_time", "ns", "level,timer"),
+    ("small_gemm", "time", "ns", "m,n,k,type,acc,layout,impl,tile,split,l2,timer"),
+    ("small_gemm", "blocks", "count", None),
+    ("small_gemm", "blocks_on_busiest_sm", "count", None),
+    ("small_gemm", "error", None, None),
+    ("bias_gelu_scale", "time", "ns", "rows,cols,type,impl,mode,l2,timer"),
+    ("bias_gelu_scale", "share_of_copy", "ratio", None),
+    ("bias_gelu_scale", "error", None, None),
+]
+
+passed, failed, skipped = 0, 0, 0
+
+
+def check(ok, name, remark=""):
+    global passed, failed
+    if ok:
+        passed += 1
+    else:
+        failed += 1
+        print(f"FAIL {name}: {remark}" if remark else f"FAIL {name}")
+    return ok
+
+
+def skip(name, why):
+    global skipped
+    skipped += 1
+    print(f"skip {name}: {why}")
+
+
+class Ended:
+    """How a program ended: .code, .out, .err"""
+
+    def __init__(self, path, *words, stdout=subprocess.PIPE, close=False, cwd=None):
+        env = dict(os.environ, CUDA_VISIBLE_DEVICES="", LC_ALL="C")
+        try:
+            done = subprocess.run([path, *words], stdin=subprocess.DEVNULL, stdout=stdout,
+                                  stderr=subprocess.PIPE, env=env, timeout=SECONDS, cwd=cwd,
+                                  preexec_fn=(lambda: os.close(1)) if close else None)
+            self.code, self.out, self.err = done.returncode, done.stdout or b"", done.stderr
+        except subprocess.TimeoutExpired as late:
+            self.code, self.out, self.err = "hangs", late.stdout or b"", late.stderr or b""
+        self.out = self.out.decode("utf-8", "replace")
+        self.err = self.err.decode("utf-8", "replace")
+
+    def __str__(self):
+        return f"exit {self.code}, stdout {self.out[:200]!r}, stderr {self.err[:400]!r}"
+
+
+def parse(text):
+    """The one JSON document of a text, or None; duplicate keys and NaN are errors."""
+    def unique(pairs):
+        keys = [k for k, _ in pairs]
+        if len(set(keys)) != len(keys):
+            raise ValueError("duplicate keys")
+        return dict(pairs)
+
+    def refuse(word):
+        raise ValueError(word)
+    try:
+        return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
+    except ValueError:
+        return None
+
+
+def check_schema(document, kind, name):
+    if schema.jsonschema is not None:
+        wrong = schema.complaint(kind, document)
+        check(wrong is None, name, wrong)
+
+
+# --- one probe ---------------------------------------------------------------------------------------------
+
+def check_words(path, name):
+    """--help, --version, --list. Returns the --list --json document."""
+    ended = Ended(path, "--help")
+    check(ended.code == 0 and not ended.err, f"{name} --help", str(ended))
+    for option in OPTIONS:
+        check(re.search(rf"{option}\b(?!-)", ended.out), f"{name} --help tells of {option}")
+    ended = Ended(path, "--version")
+    check(ended.code == 0 and re.fullmatch(r"gpufloor \d+\.\d+\.\d+ \((unknow|[0-9a-f]{7}|unknown)\+?\)\n",
+                                           ended.out), f"{name} --version", str(ended))
+    people = Ended(path, "--list")
+    check(people.code == 0 and people.out and not people.err, f"{name} --list", str(people))
+    ended = Ended(path, "--list", "--json")
+    listed = parse(ended.out)
+    if not check(ended.code == 0 and isinstance(listed, dict), f"{name} --list --json", str(ended)):
+        return None
+    check(listed["schema"] == "probe" and listed["name"] == name, f"{name} --list names it")
+    check(listed["needs"] in ("host", "gpu if any", "gpu"), f"{name} --list needs", listed["needs"])
+    if os.path.exists(os.path.join(schema.FOLDER, "probe.schema.json")):
+        check_schema(listed, "probe", f"{name} --list --json follows the schema")
+    check_metrics(listed, people.out, name)
+    return listed
+
+
+def check_metrics(listed, people, name):
+    metrics = listed["metrics"]
+    check(metrics, f"{name} has metrics")
+    ids = [(m["name"], m["keys"], m.get("timer")) for m in metrics]
+    check(len(set(ids)) == len(ids), f"{name}: no metric twice", str(ids))
+    for m in metrics:
+        which = f"{name}.{m['name']}"
+        check(re.fullmatch(r"[a-z][a-z0-9_]*", m["name"]), f"{which} is a name")
+        check(re.fullmatch(r"([a-z][a-z0-9_]*(,[a-z][a-z0-9_]*)*)?", m["keys"]), f"{which} keys", m["keys"])
+        check(m["unit"] in UNITS, f"{which} has a unit of the closed list", m["unit"])
+        check(m["better"] in ("lower", "higher", "exact"), f"{which} has a direction", m["better"])
+        check(m["form"] in ("each", "slope"), f"{which} has a form", m["form"])
+        check(m["unit"] != "ns" or m.get("timer") in ("device", "event", "wall"),
+              f"{which} is a time and names its timer", str(m.get("timer")))
+        check("timer" not in m["keys"].split(","), f"{which} does not list the timer as a key")
+        check(m["what"].strip(), f"{which} says what it is")
+        check(f"{name}.{m['name']}" in people and m["what"] in people, f"{which} is in --list")
+    for p in listed["parameters"]:
+        check(p["min"] <= p["default"] <= p["max"], f"{name} --set {p['name']}: default within bounds")
+
+
+def check_bad_lines(path, name, listed):
+    """A bad command line: 2, a message that names what is bad, nothing on stdout."""
+    bad = [("--nonsense",), ("--device=12q",), ("--device=-1",), ("--seed=x",), ("--rounds=0",),
+           ("--set=no_such_parameter=1",), ("--set=no_equals_sign",), ("stray",)]
+    for p in listed["parameters"]:
+        bad += [(f"--set={p['name']}={value}",) for value in
+                ("", "12q", "-1", "1.5", "99999999999999999999", "9999999T", p["min"] - 1)]
+        if p["max"] < 2 ** 63 - 1:
+            bad.append((f"--set={p['name']}={p['max'] + 1}",))
+    for words in bad:
+        ended = Ended(path, *words)
+        value = words[-1].split("=", 1)[-1] if words[0].startswith("--set") else words[0].split("=")[0]
+        check(ended.code == 2 and ended.out == "" and str(value) in ended.err and name in ended.err,
+              f"{name} {' '.join(words)}", str(ended))
+    # Good options do not hide a bad one.
+    ended = Ended(path, "--json", "--check", "--nonsense")
+    check(ended.code == 2 and ended.out == "", f"{name} --json --check --nonsense", str(ended))
+    with tempfile.TemporaryDirectory() as folder:
+        raw = os.path.join(folder, "missing", "raw.tsv")
+        ended = Ended(path, "--raw", raw)
+        check(ended.code == 2 and raw in ended.err and ended.out == "", f"{name} --raw FILE that cannot "
+              "be written", str(ended))
+
+
+def check_private(document_text, name):
+    """The document is an allow-list: nothing of who and where."""
+    for word in {os.uname().nodename, ROOT, os.environ.get("HOME", ""), os.environ.get("USER", "")}:
+        if len(word) > 4:
+            check(word not in document_text, f"{name} keeps '{word}' to itself")
+
+
+def check_document(path, name, listed):
+    """Without a GPU: skipped and why, or measured and checked."""
+    ended = Ended(path, "--json", "--seed=7", "--round=1", "--rounds=3")
+    document = parse(ended.out)
+    if not check(isinstance(document, dict) and ended.out.count("\n") == 1,
+                 f"{name} --json is one line of JSON", str(ended)):
+        return
+    check_private(ended.out, name)
+    check_schema(document, "run", f"{name} --json follows the schema")
+    check(document["probe"]["name"] == name and document["probe"]["method"] == listed["method"],
+          f"{name}: name and method in the document")
+    run = document["run"]
+    check((run["seed"], run["round"], run["rounds"]) == (7, 1, 3), f"{name}: seed and round are kept")
+    if listed["needs"] == "gpu":
+        check(ended.code == 77, f"{name} without a GPU leaves with 77", str(ended))
+        check(document["status"] == "skipped" and document.get("why", "").startswith("no GPU: "),
+              f"{name} says why it skipped", str(document.get("why")))
+        check(document["cases"] == [], f"{name} has no figures without a GPU")
+        check(document.get("gpu_state") in ("no_driver", "old_driver", "stub_driver", "no_device",
+                                            "not_built"), f"{name}: gpu_state")
+        check(ended.err.count("\n") == 1 and document["why"] in ended.err,
+              f"{name} says it in one line", ended.err)
+        ended = Ended(path, "--check")
+        check(ended.code == 77 and ended.out == "", f"{name} --check without a GPU", str(ended))
+        return
+    check(ended.code == 0 and document["status"] == "ok" and ended.err == "",
+          f"{name} measures without a GPU", f"exit {ended.code}, {ended.err[:300]!r}")
+    check(all(c["ok"] for c in document["checks"]), f"{name}: all checks hold", str(document["checks"]))
+    check_cases(document, name, listed)
+    ended = Ended(path, "--check", "--json")
+    document = parse(ended.out)
+    check(ended.code == 0 and document and document["run"]["check"] is True, f"{name} --check", str(ended))
+    ended = Ended(path, "--case=no such case")
+    check(ended.code == 0, f"{name} --case that matches nothing", str(ended))
+
+
+def check_cases(document, name, listed):
+    """Every figure of a document has a name that --list announces."""
+    known = {(m["name"], m.get("timer")): m for m in listed["metrics"]}
+    seen = set()
+    check(document["cases"], f"{name} has cases")
+    for case in document["cases"]:
+        keys = ",".join(re.findall(r"(?:^|,)([a-z0-9_]+)=", case["case"]))
+        for m in case["metrics"]:
+            which = f"{name}.{m['name']}{{{case['case']}}}"
+            said = known.get((m["name"], m.get("timer")))
+            check(said is not None, f"{which} is in --list")
+            check(which not in seen, f"{which} comes once")
+            seen.add(which)
+            if said:
+                check(m["unit"] == said["unit"] and m["better"] == said["better"], f"{which} as in --list")
+                check(keys == said["keys"], f"{which} has the keys of --list", f"{keys} {said['keys']}")
+            check(m["median"] is not None or m.get("why"), f"{which}: a value or a why")
+            if m["median"] is not None and m.get("min") is not None:
+                check(m["min"] <= m["median"] <= m["max"] and m["n"] > 0, f"{which}: order", str(m))
+            check(m["unit"] != "ns" or m["median"] is None or m["median"] > 0, f"{which}: positive")
+
+
+def check_broken_stdout(path, name):
+    """A result that nobody got is no success: not 0, and one line that says so."""
+    lines = [("--list",), ("--list", "--json"), ("--check", "--json"), ("--json",), ()]
+    for words in lines:
+        for way in ("full", "closed"):
+            with open("/dev/full", "wb") as full:
+                ended = Ended(path, *words, stdout=full if way == "full" else None, close=way == "closed")
+            said = ended.err.strip().split("\n")[-1]
+            # Where a table has nothing to show, nothing is lost: 77 stands.
+            fine = ended.code not in (0, "hangs") and said.startswith(f"{name}:") and ended.code != 2
+            check(fine, f"{name} {' '.join(words)} with stdout {way}",
+                  f"exit {ended.code}, stderr {ended.err[-300:]!r}")
+
+
+def check_raw(path, name):
+    with tempfile.TemporaryDirectory() as folder:
+        raw = os.path.join(folder, "raw.tsv")
+        with open(raw, "w", encoding="utf-8") as file:
+            file.write("already here\n")
+        Ended(path, "--raw", raw, "--json")
+        with open(raw, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        check(len(lines) > 1 and lines[0] == "already here", f"{name} --raw appends", str(lines[:2]))
+        check(all(len(x.split("\t")) == 7 and x.startswith(name + "\t") for x in lines[1:]),
+              f"{name} --raw has seven columns", str(lines[1:3]))
+
+
+# --- all of them ----------------------------------------------------------------------------------------------
+
+def sources():
+    """(folder, name, whether it needs nvcc) of every probe in the tree."""
+    for folder in FOLDERS:
+        for path in sorted(glob.glob(os.path.join(ROOT, folder, "*.c"))):
+            with open(path, encoding="utf-8") as file:
+                yield folder, os.path.basename(path)[:-2], bool(re.search(r"^PROBE_IMAGE\b", file.read(), re.M))
+
+
+def built_with_cuda():
+    ended = Ended(os.path.join(BUILD, "bin/probes/null"), "--json")
+    document = parse(ended.out) or {}
+    return document.get("gpu_state") != "not_built"
+
+
+def check_held(lists, cuda):
+    for probe, metric, unit, keys in HELD:
+        which = f"{probe}.{metric}"
+        if probe not in lists:
+            if cuda or probe == "host_memory":
+                check(False, f"{which} is an interface", "its probe is not built")
+            else:
+                skip(f"{which} is an interface", "no CUDA toolkit")
+            continue
+        found = [m for m in lists[probe]["metrics"] if m["name"] == metric]
+        if not check(found, f"{which} is an interface", "not in --list"):
+            continue
+        for m in found:
+            have = ",".join(filter(None, [m["keys"], "timer" if m.get("timer") else ""]))
+            check(unit in (None, m["unit"]), f"{which} is in {unit}", m["unit"])
+            check(keys in (None, have), f"{which} has the keys {keys}", have)
+
+
+def main():
+    cuda = built_with_cuda()
+    lists, tree = {}, list(sources())
+    check(tree, "the tree has probes")
+    check(len({n for _, n, _ in tree}) == len(tree), "no two probes share a name")
+    for folder, name, needs_nvcc in tree:
+        path = os.path.join(BUILD, "bin", folder, name)
+        if needs_nvcc and not cuda:
+            skip(name, "no CUDA toolkit, so it is not built")
+            continue
+        if not check(os.access(path, os.X_OK), f"{folder}/{name} is built"):
+            continue
+        lists[name] = listed = check_words(path, name)
+        if not listed:
+            del lists[name]
+            continue
+        check_bad_lines(path, name, listed)
+        check_document(path, name, listed)
+        check_broken_stdout(path, name)
+        if listed["needs"] == "host":
+            check_raw(path, name)
+    for folder in FOLDERS:
+        for path in glob.glob(os.path.join(BUILD, "bin", folder, "*")):
+            check((folder, os.path.basename(path)) in {(f, n) for f, n, _ in tree},
+                  f"{path[len(BUILD) + 1:]} has a source", "left over from an earlier build?")
+    check_held(lists, cuda)
+    if schema.jsonschema is None:
+        skip("schemas", "python3-jsonschema is not installed")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+sys.exit(main())

@@ -1,0 +1,114 @@
+#!/bin/bash
+# tree.sh BUILD: rules of the source tree that no compiler enforces. Dependencies point one way
+# (probes, matmul, fused -> core; report -> core), a probe never includes another, host code compiles
+# without a word under gcc and under clang, and scripts parse.
+set -u
+build=$(realpath "$1")
+cd "$(dirname "$0")/../.." || exit 1
+passed=0 failed=0 skipped=0
+
+# check NAME COMMAND...: the command must print nothing.
+check() {
+    local name=$1 out
+    shift
+    out=$("$@" 2>&1)
+    if [ -z "$out" ]; then
+        passed=$((passed + 1))
+        return
+    fi
+    failed=$((failed + 1))
+    echo "FAIL $name"
+    head -n 12 <<<"$out" | cut -c1-200 | sed 's/^/    /'
+}
+
+# Lines of the form FILE:#include "x" in the C and CUDA files of a folder.
+includes() {
+    find "$@" -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | sort | xargs grep -H '^#include "'
+}
+
+core_knows_only_core() {
+    includes core | grep -v '#include "core/' | grep -v 'version_values.h'
+}
+
+report_knows_only_core() {
+    includes report | grep -v -e '#include "core/' -e '#include "report/'
+}
+
+# core/, the file's own stem, and what its folder shares in kernels/.
+probes_know_no_other() {
+    local folder file stem
+    for folder in probes matmul fused; do
+        for file in "$folder"/*.c "$folder"/*.cu "$folder"/*.h; do
+            [ -e "$file" ] || continue
+            stem=$(basename "${file%.*}")
+            grep -H '^#include "' "$file" | grep -v -e '#include "core/' \
+                -e "#include \"$folder/$stem.h\"" -e "#include \"$folder/kernels/"
+        done
+    done
+}
+
+# The program that reports measures nothing: it links no CUDA, and no probe links libcuda, whose
+# absence would keep it from starting.
+links_no_driver() {
+    local file
+    for file in "$build"/bin/gpufloor "$build"/bin/*/*; do
+        readelf -d "$file" | grep -E 'NEEDED.*(libcuda|libcudart|libjansson)' | sed "s|^|$file |"
+    done
+}
+
+# An unknown driver must not compile what is measured. A fatbin is a header (magic, version, its size,
+# size of the rest) and entries of the same shape, whose first field says 1 for PTX, 2 for a cubin.
+keeps_no_ptx() {
+    python3 - "$build" <<'END'
+import glob, struct, sys
+for path in glob.glob(f"{sys.argv[1]}/**/*.fatbin", recursive=True):
+    data = open(path, "rb").read()
+    magic, _, at, _ = struct.unpack_from("<IHHQ", data)
+    kinds = []
+    while magic == 0xBA55ED50 and at + 16 <= len(data):
+        kind, _, head, size = struct.unpack_from("<HHIQ", data, at)
+        kinds.append(kind)
+        at += head + size
+    if not kinds or set(kinds) != {2}:
+        print(f"{path}: entries of the kinds {kinds}, expected cubins (2) only")
+END
+}
+
+# Every host file by one compiler, two at a time; flags of the Makefile.
+compiles_under() {
+    local cuda=${CUDA_HOME:-/usr/local/cuda}/include
+    find core probes matmul fused report tests/unit -name '*.c' | while read -r file; do
+        [ -e "$cuda/cuda_runtime_api.h" ] || ! grep -q '^#include .\(core/gpu\.h\|cuda\|cublas\)' "$file" ||
+            continue
+        echo "$file"
+    done | xargs -P 2 -n 4 "$1" -fsyntax-only -std=c11 -D_GNU_SOURCE -I. -I"$build" -isystem "$cuda" \
+        -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Werror
+}
+
+scripts_parse() {
+    local file
+    find tests .ci -type f -perm -u+x | while read -r file; do
+        case $(head -n 1 "$file") in
+        '#!/bin/sh') sh -n "$file" ;;
+        '#!/bin/bash') bash -n "$file" ;;
+        '#!/usr/bin/env python3') python3 -c "import ast, sys; ast.parse(open('$file').read())" ;;
+        *) echo "$file: unknown first line" ;;
+        esac
+    done
+}
+
+check "core includes only core" core_knows_only_core
+check "report includes only report and core" report_knows_only_core
+check "no probe includes another" probes_know_no_other
+check "nothing links a driver, a runtime or jansson dynamically" links_no_driver
+check "no PTX is embedded" keeps_no_ptx
+check "scripts parse" scripts_parse
+if command -v clang >/dev/null; then
+    check "host code compiles under clang" compiles_under clang
+else
+    skipped=$((skipped + 1))
+    echo "skip host code under clang: no clang"
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

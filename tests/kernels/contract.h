@@ -1,0 +1,47 @@
+/* Contracts, as they stand in the comments of a .cu; sass.c says what they mean. */
+#ifndef CONTRACT_H
+#define CONTRACT_H
+
+#include "cubin.h"
+
+enum { MAX_WORDS = 16, MAX_LIST = 32 };
+
+enum relation { EQUAL, AT_MOST, AT_LEAST };
+enum kind { INTERVALS, LOOP, WHOLE };
+
+struct word {
+    char name[32];
+    const char *const *sum; /* a class: the mnemonics that belong to it, up to NULL; or NULL, */
+    char mnemonic[32];      /* then the one that does, */
+    unsigned width;         /* with so many bits a lane, 0 for any */
+    bool no_allocate;       /* and only with that hint */
+    enum relation relation;
+    size_t count;           /* how many numbers */
+    long numbers[MAX_LIST]; /* -1 stands for * */
+};
+
+struct contract {
+    enum kind kind;
+    unsigned line;
+    size_t end;       /* offset in the source behind the comment */
+    char kernel[512]; /* from kernel=, or the definition below */
+    bool glob;
+    unsigned archs;
+    bool none, waited, looped, together;
+    struct word classes[MAX_WORDS], limits[MAX_WORDS]; /* limits: clocks local regs smem other */
+    size_t class_count, limit_count;
+};
+
+struct source {
+    struct file file;
+    char *code; /* the file with comments, strings and preprocessor lines blanked */
+    struct contract *contracts;
+    size_t contract_count;
+    unsigned bare; /* kernels without any contract; each was reported */
+};
+
+struct source read_source(const char *path); /* free contracts, code, file.bytes */
+bool speaks_of(const struct contract *c, const char *kernel);
+bool in_class(const struct instruction *i, const struct word *class);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * Cubins, decoded as far as contracts need it: kernels, their resources, their instructions, and
+ * where control goes from each. No GPU and no tool of the vendor's takes part.
+ *
+ * The encoding is not documented; it was read off nvdisasm's output (opcodes.sh), and a new
+ * architecture needs that again. From sm_75 on an instruction has 16 bytes: opcode in bits 0-11,
+ * guard predicate 12-15, and in bits 105-125 stall count 4, yield 1, write scoreboard 3, read
+ * scoreboard 3, wait mask 6.
+ */
+#ifndef CUBIN_H
+#define CUBIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+enum { ARCHS = 7, ALL_ARCHS = (1 << ARCHS) - 1, NO_SCOREBOARD = 7 };
+extern const char *const arch_names[ARCHS];
+
+extern const char *forgotten; /* --forget=MNEMONIC, for the test that an unknown opcode fails */
+
+_Noreturn void trouble(const char *format, ...); /* prints, exits 2 */
+void *allocate(size_t count, size_t size);       /* zeroed, never NULL */
+
+struct file {
+    const char *path;
+    unsigned char *bytes; /* a NUL follows, so that text can be searched */
+    size_t size;
+};
+
+struct file read_file(const char *path);
+
+struct cubin {
+    struct file file;
+    unsigned arch;     /* index into arch_names, from the file's name */
+    unsigned sections; /* some of which are kernels */
+};
+
+struct instruction {
+    uint64_t lo, hi;
+    const char *name; /* the mnemonic, "" where the table lacks the opcode */
+    long jump;        /* BRA: the index that it goes to; -1: no BRA, or out of the kernel */
+    bool falls;       /* the next instruction can follow */
+};
+
+struct kernel {
+    char name[512];
+    long regs, smem; /* regs is -1 where the cubin does not say */
+    struct instruction *code;
+    size_t n;
+};
+
+struct cubin open_cubin(const char *path); /* free file.bytes */
+
+/* False where the section is no kernel; otherwise free code. */
+bool load_kernel(const struct cubin *c, unsigned index, struct kernel *k);
+
+bool mnemonic_exists(const char *name);
+bool is(const struct instruction *i, const char *name);
+bool is_clock(const struct instruction *i);
+bool leaves(const struct instruction *i);  /* BRA, EXIT, CALL and the like, guarded or not */
+unsigned width_of(const struct instruction *i); /* of a memory access: bits a lane, 0: others */
+bool no_allocate(const struct instruction *i);  /* LDG.NA: leaves no line in the L1 */
+unsigned write_scoreboard(const struct instruction *i);
+bool waits_on(const struct instruction *i, unsigned scoreboard);
+
+/* Control flow. A set has a byte for each instruction; where it may be NULL, that means all. */
+bool leads_to(const struct kernel *k, size_t from, size_t to); /* in one step */
+/* Adds to the set what can run after its members, step by step, without leaving `within`. */
+void spread(const struct kernel *k, unsigned char *set, const unsigned char *within);
+/* Makes body the natural loop of the header: all that reaches, without passing the header, a jump
+ * back to it. A jump back is one from where only the header leads to; what merely lies at a higher
+ * address, as the out-of-line block of a rare case does, makes no loop. False: no loop. */
+bool natural_loop(const struct kernel *k, size_t header, unsigned char *body);
+
+#endif
