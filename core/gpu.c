@@ -262,7 +262,7 @@ void gpu_clock_start(struct probe_run *r)
     gpu_launch(r, g->stamper, (unsigned)g->facts.n_sm, 32, 0, &a);
 }
 
-void gpu_clock_stop(struct probe_run *r)
+double gpu_clock_stop(struct probe_run *r)
 {
     struct gpu *g = r->gpu;
     struct harness_stamp_args a = {.out = g->stamp[1], .n_sm = (uint64_t)g->facts.n_sm};
@@ -277,10 +277,11 @@ void gpu_clock_stop(struct probe_run *r)
             mhz[n++] = 1e3 * (double)(t1->cycles - t0->cycles) / (double)(t1->ns - t0->ns);
         g->stamp[0][i].ns = g->stamp[1][i].ns = 0;
     }
-    if (n > 0) {
-        stat_sort(mhz, n);
-        probe_clock(r, stat_median(mhz, n));
-    }
+    if (n == 0)
+        probe_fail(r, "harness: no SM shows two moments of its clock");
+    stat_sort(mhz, n);
+    probe_clock(r, stat_median(mhz, n));
+    return stat_median(mhz, n);
 }
 
 double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop)
@@ -528,6 +529,49 @@ void *gpu_mapped(struct probe_run *r, size_t bytes)
     return memory;
 }
 
+/* --- the driver API ---------------------------------------------------------------------------- */
+
+/* An entry point of the driver API, asked for at run time: linking libcuda would keep this program
+ * from starting where there is no driver. */
+static void *driver_entry(const char *name, unsigned version)
+{
+    void *entry = NULL;
+    enum cudaDriverEntryPointQueryResult found;
+    if (cudaGetDriverEntryPointByVersion(name, &entry, version, cudaEnableDefault, &found) !=
+            cudaSuccess ||
+        found != cudaDriverEntryPointSuccess)
+        entry = NULL;
+    cudaGetLastError();
+    return entry;
+}
+
+void gpu_tensor_map(struct probe_run *r, unsigned char map[GPU_TENSOR_MAP_BYTES],
+                    enum gpu_type type, const void *base, uint64_t rows, uint64_t columns,
+                    uint64_t row_elements, uint32_t box_rows, uint32_t box_columns)
+{
+    static const CUtensorMapDataType types[] = {CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+                                                CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                                                CU_TENSOR_MAP_DATA_TYPE_FLOAT32};
+    CUresult (*encode)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
+                       const cuuint64_t *, const cuuint32_t *, const cuuint32_t *,
+                       CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+                       CUtensorMapFloatOOBfill) = driver_entry("cuTensorMapEncodeTiled", 12000);
+    const cuuint64_t size[] = {columns, rows}, stride[] = {row_elements * gpu_type_size(type)};
+    const cuuint32_t box[] = {box_columns, box_rows}, step[] = {1, 1};
+    CUtensorMap tensor;
+
+    _Static_assert(sizeof tensor == GPU_TENSOR_MAP_BYTES, "the size is part of the ABI");
+    CUresult result =
+        encode ? encode(&tensor, types[type], 2, (void *)(uintptr_t)base, size, stride, box, step,
+                        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)
+               : CUDA_ERROR_NOT_SUPPORTED;
+    if (result != CUDA_SUCCESS)
+        probe_fail(r, "a tensor map of %llu x %llu elements was refused (driver error %d)",
+                   (unsigned long long)rows, (unsigned long long)columns, (int)result);
+    memcpy(map, &tensor, sizeof tensor);
+}
+
 /* --- inputs and the L2 ----------------------------------------------------------------------- */
 
 const char *gpu_type_name(enum gpu_type type)
@@ -582,20 +626,6 @@ void gpu_graph_free(struct gpu_graph *graph)
     CUDA(cudaGraphExecDestroy(graph->exec));
     CUDA(cudaGraphDestroy(graph->graph));
     *graph = (struct gpu_graph){0};
-}
-
-/* An entry point of the driver API, asked for at run time: linking libcuda would keep this program
- * from starting where there is no driver. */
-static void *driver_entry(const char *name, unsigned version)
-{
-    void *entry = NULL;
-    enum cudaDriverEntryPointQueryResult found;
-    if (cudaGetDriverEntryPointByVersion(name, &entry, version, cudaEnableDefault, &found) !=
-            cudaSuccess ||
-        found != cudaDriverEntryPointSuccess)
-        entry = NULL;
-    cudaGetLastError();
-    return entry;
 }
 
 static void describe_kernel(struct gpu_node *found, CUgraphNode node)

@@ -78,6 +78,14 @@ enum gpu_type { GPU_FP16, GPU_BF16, GPU_FP32 };
 const char *gpu_type_name(enum gpu_type type);
 size_t gpu_type_size(enum gpu_type type);
 
+/* A tensor map (CUtensorMap) of a row-major matrix for the bulk copies of compute capability 9.0:
+ * boxes of box_rows x box_columns elements, laid down with the 128-byte swizzle. Rows start
+ * row_elements apart. The map is copied into an argument struct, 64-byte aligned there. */
+enum { GPU_TENSOR_MAP_BYTES = 128 };
+void gpu_tensor_map(struct probe_run *r, unsigned char map[GPU_TENSOR_MAP_BYTES],
+                    enum gpu_type type, const void *base, uint64_t rows, uint64_t columns,
+                    uint64_t row_elements, uint32_t box_rows, uint32_t box_columns);
+
 /* count elements of N(0,1), rounded to the type, a function of seed and index alone. */
 void gpu_fill_normal(struct probe_run *r, void *memory, enum gpu_type type, size_t count,
                      uint64_t seed);
@@ -87,10 +95,10 @@ void gpu_fill_normal(struct probe_run *r, void *memory, enum gpu_type type, size
 void gpu_sweep_l2(struct probe_run *r);
 
 /* The SM clock of one sample: both put a kernel into the stream that reads, on every SM,
- * %clock64 at an edge of %globaltimer. stop waits for the stream, and hands the median over the SMs
- * of (cycles / time) to the sample loop. Between them lies the timed region. */
+ * %clock64 at an edge of %globaltimer. stop waits for the stream, hands the median over the SMs of
+ * (cycles / time) to the sample loop, and returns it in MHz. Between them lies the timed region. */
 void gpu_clock_start(struct probe_run *r);
-void gpu_clock_stop(struct probe_run *r);
+double gpu_clock_stop(struct probe_run *r);
 
 /* Capture of everything launched on the stream between begin and end; the graph is instantiated,
  * uploaded and replayed once. Kernel and grid of its first kernel node, for what a library chose. */

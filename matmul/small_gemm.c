@@ -2,8 +2,8 @@
  *
  * Method. C = A x B, row-major, fp16 and bf16 operands from N(0,1), fp32 accumulation. Our own kernel
  * (matmul/kernels/mma_gemm.cu: mma.sync, cp.async ring, swizzle, ldmatrix) with tiles that cut the
- * product into 32 to 1024 blocks, and where the GPU has clusters one that halves K as well; cuBLAS
- * with its own choice. Time of one product = slope over graphs of n and 2n of them, so that a product
+ * product into 32 to 1024 blocks, and from compute capability 9.0 on one of 128 blocks that fetches
+ * by bulk copies (tile=128x64_tma); cuBLAS with its own choice. Time of one product = slope over graphs of n and 2n of them, so that a product
  * includes the edge to the next one, and nothing of the replay.
  *     l2=warm  the same operands again and again: all 6 MiB stay in the L2
  *     l2=cold  sets of operands rotated past 3 x L2
@@ -13,8 +13,8 @@
  * two controls of claim C22.
  *
  * Inside the timed region: one graph replay between two events.
- * Expected on an H200: cuBLAS 5.2 us warm; own 6-7 us at 128 blocks, 10 at 64, 18 at 32, and slower
- * again from 256 on, because smaller tiles fetch more operand bytes from the L2.
+ * Expected on an H200: cuBLAS 5.2 us warm; own 6.6 us at 128 blocks, 10.7 at 64, 18.8 at 32, and
+ * slower again from 512 on. docs/METHOD.md has where the time goes.
  *
  * Traps. Zeros, or any small integers, run at a higher clock than N(0,1) does: power. Large products
  * run into the power limit: they are marked, and reported at the clock they had. */
@@ -35,7 +35,7 @@ PROBE_IMAGE(mma_gemm);
 GPU_ARGS_SIZE(struct peak_args, 24);
 GPU_ARGS_SIZE(struct verify_args, 48);
 
-enum { TIME, BLOCKS, BUSIEST, IDLE, ERROR, PEAK };
+enum { TIME, BLOCKS, BUSIEST, IDLE, ERROR, PEAK, MMA_CYCLES };
 #define KEYS "m,n,k,type,acc,layout,impl,tile,split,l2"
 static const struct probe_metric metrics[] = {
     [TIME] = {"time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS, "one product, edge included"},
@@ -47,6 +47,9 @@ static const struct probe_metric metrics[] = {
                "relative Frobenius norm of the difference from float64"},
     [PEAK] = {"tensor_peak", "flop/s", PROBE_HIGHER, PROBE_SLOPE, NULL, "type,acc",
               "mma.sync m16n8k16 and nothing else, on every SM"},
+    [MMA_CYCLES] = {"mma_cycles", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "type,acc",
+                    "SM cycles for each m16n8k16 of that loop, four tensor cores at work: the same "
+                    "without the clock, which the power limit moves"},
 };
 
 enum {
@@ -216,6 +219,23 @@ static double verify(struct probe_run *r, const struct gemm *g, const struct pro
 
 /* --- one way to compute it ------------------------------------------------------------------- */
 
+/* The tma kernel fetches by tensor maps; the others take the plain arguments. */
+static void launch_own(struct probe_run *r, const struct product *p, const struct way *w,
+                       const struct mma_gemm_args *plain)
+{
+    struct mma_gemm_tma_args mapped = {.gemm = *plain};
+    dim3 grid = {plain->n / w->tile->n, plain->m / w->tile->m, 1};
+
+    if (w->tile->tma) {
+        gpu_tensor_map(r, mapped.a_map, p->type, plain->a, plain->m, plain->k, plain->lda,
+                       w->tile->m, w->tile->k_step);
+        gpu_tensor_map(r, mapped.b_map, p->type, plain->b, plain->k, plain->n, plain->ldb,
+                       w->tile->k_step, 64);
+    }
+    gpu_launch_grid(r, w->kernel, grid, w->tile->threads, w->tile->shared,
+                    w->tile->tma ? (const void *)&mapped : plain);
+}
+
 static void multiply(struct probe_run *r, const struct gemm *g, const struct product *p,
                      const struct way *w, size_t set, uint32_t *census)
 {
@@ -237,18 +257,11 @@ static void multiply(struct probe_run *r, const struct gemm *g, const struct pro
         blas_gemm(r, g->blas, &gemm);
         return;
     }
-    struct mma_gemm_args args = {.a = a,
-                                 .b = b,
-                                 .c = c,
-                                 .census = census,
-                                 .m = (uint32_t)p->m,
-                                 .n = (uint32_t)p->n,
-                                 .k = (uint32_t)p->k,
-                                 .lda = (uint32_t)p->k,
-                                 .ldb = (uint32_t)p->n,
-                                 .ldc = (uint32_t)p->n};
-    dim3 grid = {args.n / w->tile->n, args.m / w->tile->m, w->tile->split};
-    gpu_launch_grid(r, w->kernel, grid, w->tile->threads, w->tile->shared, &args);
+    const struct mma_gemm_args args = {.a = a, .b = b, .c = c, .census = census,
+                                       .m = (uint32_t)p->m, .n = (uint32_t)p->n,
+                                       .k = (uint32_t)p->k, .lda = (uint32_t)p->k,
+                                       .ldb = (uint32_t)p->n, .ldc = (uint32_t)p->n};
+    launch_own(r, p, w, &args);
 }
 
 /* Blocks, the busiest SM's share of them, and SMs without any. */
@@ -340,9 +353,10 @@ static cudaKernel_t kernel_of(struct probe_run *r, const struct mma_gemm_tile *t
     char name[64];
     if (tile->shared > gpu_facts(r)->shared_per_block || (int)tile->min_cc > gpu_facts(r)->cc)
         return NULL;
-    snprintf(name, sizeof name, tile->split > 1 ? "mma_gemm_%s_%s_split%u" : "mma_gemm_%s_%s",
-             type_names[type], tile->name, tile->split);
-    cudaKernel_t kernel = gpu_kernel_if_any(r, &image_mma_gemm, name, sizeof(struct mma_gemm_args));
+    snprintf(name, sizeof name, "mma_gemm_%s_%s", type_names[type], tile->name);
+    cudaKernel_t kernel = gpu_kernel_if_any(
+        r, &image_mma_gemm, name,
+        tile->tma ? sizeof(struct mma_gemm_tma_args) : sizeof(struct mma_gemm_args));
     if (kernel)
         gpu_kernel_shared(kernel, tile->shared, 100);
     return kernel;
@@ -401,8 +415,9 @@ static void measure_peak(struct probe_run *r, enum gpu_type type)
             gpu_launch(r, kernel, (unsigned)gpu_facts(r)->n_sm, 32 * PEAK_WARPS, 0, &a);
             CUDA(cudaEventRecord(stop, gpu_stream(r)));
 
-            gpu_clock_stop(r);
-            probe_sample(r, PEAK, flops_a_turn * (double)a.turns, gpu_elapsed_ns(start, stop));
+            double mhz = gpu_clock_stop(r), ns = gpu_elapsed_ns(start, stop);
+            probe_sample(r, PEAK, flops_a_turn * (double)a.turns, ns);
+            probe_sample(r, MMA_CYCLES, PEAK_CHAINS * PEAK_WARPS * (double)a.turns, ns * mhz / 1e3);
         }
     gpu_release(r, operands);
 }
@@ -415,7 +430,7 @@ static void check_shapes(struct probe_run *r, const struct gemm *g)
             const struct mma_gemm_tile *t = &mma_gemm_tiles[i];
             struct way w = {.tile = t, .kernel = kernel_of(r, t, (enum gpu_type)type)};
             struct product p = product_of(r, g, 3 * (int)t->m, 2 * (int)t->n,
-                                          5 * (int)(t->k_step * t->split), (enum gpu_type)type);
+                                          5 * (int)t->k_step, (enum gpu_type)type);
             if (w.kernel)
                 measure_way(r, g, &p, w);
             product_free(r, &p);

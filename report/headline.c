@@ -20,7 +20,7 @@ static const struct headline rows_shown[] = {
     {"read rate, L2, best occupancy", "occupancy.read_rate{level=l2,*}", true},
     {"1024^3 fp16, cuBLAS, warm", GEMM_1024 "impl=cublas,*l2=warm,*", false},
     {"1024^3 fp16, own mma.sync, best tile, warm", GEMM_1024 "impl=mma,*l2=warm,*", true},
-    {"tensor peak, fp16, fp32 sums, measured", "small_gemm.tensor_peak{type=fp16,acc=fp32*", false},
+    {"one mma.sync m16n8k16 fp16 on an SM", "small_gemm.mma_cycles{type=fp16,acc=fp32*", false},
     {"scale*gelu(x+bias) 16384x8192, three kernels",
      "bias_gelu_scale.time" LARGE "impl=unfused,mode=graph,l2=cold,*", false},
     {"scale*gelu(x+bias) 16384x8192, fused",
