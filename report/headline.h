@@ -11,7 +11,11 @@
 struct headline {
     const char *label;
     const char *glob; /* of metric ids */
-    bool best;        /* the best of all that match, else the first */
+    enum {
+        HEADLINE_FIRST, /* the first that matches */
+        HEADLINE_BEST,  /* the best of all that match */
+        HEADLINE_HOST,  /* the first; paced by the host, whose noise it has: shown apart */
+    } kind;
 };
 
 /* The row at place i, or NULL past the last one. */

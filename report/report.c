@@ -124,12 +124,13 @@ static void headline_cells(struct table *table, const struct headline *headline,
         table_cell(table, "%s", found[i] ? report_value(text, sizeof text, &rows[i]) : "-");
 }
 
-void report_headline(FILE *out, const struct bundle *const bundles[], size_t n,
-                     enum table_format format)
+/* One of the headline's two tables, if it has any rows here. */
+static void headline_part(FILE *out, const struct bundle *const bundles[], size_t n,
+                          enum table_format format, bool host)
 {
     struct table table = value_table("figure", bundles, n);
     struct row rows[BUNDLES_MAX];
-    bool found[BUNDLES_MAX];
+    bool found[BUNDLES_MAX], some = false;
 
     for (size_t k = 0; headline_at(k); k++) {
         bool any = false;
@@ -137,12 +138,24 @@ void report_headline(FILE *out, const struct bundle *const bundles[], size_t n,
             found[i] = headline_row(headline_at(k), &bundles[i]->rows, &rows[i]);
             any = any || found[i];
         }
-        if (any)
+        if (any && (headline_at(k)->kind == HEADLINE_HOST) == host) {
             headline_cells(&table, headline_at(k), rows, found, n);
+            some = true;
+        }
     }
+    if (some && format == TABLE_MD && host)
+        fputs("\nPaced by the host:\n\n", out);
+    table_print(out, &table, format,
+                format == TABLE_MD ? NULL : host ? "Paced by the host" : "Headline");
+}
+
+void report_headline(FILE *out, const struct bundle *const bundles[], size_t n,
+                     enum table_format format)
+{
     if (format != TABLE_TSV)
         print_machines(out, bundles, n, format);
-    table_print(out, &table, format, format == TABLE_MD ? NULL : "Headline");
+    headline_part(out, bundles, n, format, false);
+    headline_part(out, bundles, n, format, true);
 }
 
 /* --- every row -------------------------------------------------------------------------------- */

@@ -58,6 +58,13 @@
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 
+/* Not on sm_120: a block there has not the shared memory that the tma tile takes. */
+#if !defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200)
+#define MMA_GEMM_HAS_TMA 1
+#else
+#define MMA_GEMM_HAS_TMA 0
+#endif
+
 extern __shared__ __align__(1024) unsigned char ring[];
 
 /* Everything that follows from a row of the table. Sizes are in elements unless named bytes. */
@@ -458,7 +465,7 @@ static __device__ __forceinline__ void gemm_tile(const struct mma_gemm_args &arg
         atomicAdd(args.census + sm_id(), 1u);
 }
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#if MMA_GEMM_HAS_TMA
 
 /* A row of MMA_GEMM_TMA_TILES. After the ring come the tile of C, then the barriers. */
 template <int m, int n, int stages, int wm, int wn>
@@ -731,7 +738,7 @@ MMA_GEMM_KERNEL(bf16, true, 64, 32, 32)
 // sass-loop: kernel=mma_gemm_bf16_32x32 hmma>=16 local=0 arch=80+
 MMA_GEMM_KERNEL(bf16, true, 32, 32, 16)
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#if MMA_GEMM_HAS_TMA
 
 template <int m, int n> struct tma_row;
 
@@ -748,10 +755,10 @@ MMA_GEMM_TMA_TILES(MMA_GEMM_TMA_TILE_ROW)
         tma_tile<tma_row<m, n>, is_bf16>(args);                                                    \
     }
 
-// sass-loop: kernel=mma_gemm_fp16_128x64_tma hmma>=64 local=0 arch=90a+
+// sass-loop: kernel=mma_gemm_fp16_128x64_tma hmma>=64 local=0 arch=90a,100
 MMA_GEMM_TMA_KERNEL(fp16, false, 128, 64, 64)
 
-// sass-loop: kernel=mma_gemm_bf16_128x64_tma hmma>=64 local=0 arch=90a+
+// sass-loop: kernel=mma_gemm_bf16_128x64_tma hmma>=64 local=0 arch=90a,100
 MMA_GEMM_TMA_KERNEL(bf16, true, 128, 64, 64)
 
 #endif

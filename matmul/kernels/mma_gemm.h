@@ -69,7 +69,7 @@ _Static_assert(sizeof(struct mma_gemm_tma_args) == 320, "host and device disagre
  * what the device grants a block: 99 KiB on sm_86, sm_89 and sm_120, 163 KiB on sm_80, 227 KiB on
  * sm_90 and sm_100.
  *
- * The rows of MMA_GEMM_TMA_TILES exist from sm_90 on. Their k_step is 64, one warp more than
+ * The rows of MMA_GEMM_TMA_TILES exist on sm_90 and sm_100. Their k_step is 64, one warp more than
  * wm x wn fetches, and the kernel is mma_gemm_<type>_<m>x<n>_tma, which takes mma_gemm_tma_args.
  *
  * Every row is the fastest of its tile on an H200 at 1024^3 in fp16, N(0,1), warm L2: 18.8, 10.7,
