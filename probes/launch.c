@@ -4,18 +4,20 @@
  *     submit      host time of one launch call, from the slope over 32 and 64 calls that nobody
  *                 waits for
  *     round_trip  host time from before one launch call to after the stream is empty again
- *     edge        time from one kernel to the next, dependent one, from the slope over chains of 64
- *                 and 128. By stream (timer=event): the whole chain is queued behind a gate kernel
- *                 that holds the GPU until the host has submitted everything, so that the GPU is
- *                 measured and not the host; timer=wall has no gate, and is what a program pays
- *                 that submits as it goes: the slower of host and GPU. By graph: one replay.
+ *     edge        time from one kernel to the next, dependent one, from the slope over chains of n
+ *                 and 2n. By stream, n = 64 (timer=event): the whole chain is queued behind a gate
+ *                 kernel that holds the GPU until the host has submitted everything, so that the
+ *                 GPU is measured and not the host; timer=wall has no gate, and is what a program
+ *                 pays that submits as it goes: the slower of host and GPU. By graph, n = 256: one
+ *                 replay.
  *
  * Inside the timed region: the calls shown, nothing else.
- * Expected on an H200: submit 1.5-2.5 us, round trip 4-8 us, edge 1.0-1.5 us by graph, and by
- * stream between that and 2.5 us.
+ * Expected on an H200: submit 2-3 us, round trip 7-8 us, edge 0.5 us by graph, 1.3 by stream.
  *
- * Traps. The first launch of a kernel may load it: it was touched before. A stream holds about a
- * thousand launches: chains stay well below. The host's speed is in submit, round_trip and wall. */
+ * Traps. An event pair around a graph is off by up to 0.3 us, differently in different processes:
+ * its chains are long enough to make that 1 ns an edge (with n = 64 it was 1 %). The first launch of
+ * a kernel may load it: it was touched before. A stream holds about a thousand launches: its chains
+ * stay well below. The host's speed is in submit, round_trip and wall. */
 #include "probes/launch.h"
 
 #include "core/gpu.h"
@@ -36,7 +38,7 @@ static const struct probe_metric metrics[] = {
                    "the same as the host sees it, submission included"},
 };
 
-enum { CALLS = 32, CHAIN = 64, GATE_BUDGET_NS = 200000000 };
+enum { CALLS = 32, STREAM_CHAIN = 64, GRAPH_CHAIN = 256, GATE_BUDGET_NS = 200000000 };
 
 struct launcher {
     cudaKernel_t null, gate;
@@ -96,7 +98,7 @@ static double gated_ns(struct probe_run *r, struct launcher *l, int n)
 static void measure_stream(struct probe_run *r, struct launcher *l)
 {
     while (probe_more(r))
-        for (int n = CHAIN; n <= 2 * CHAIN; n += CHAIN) {
+        for (int n = STREAM_CHAIN; n <= 2 * STREAM_CHAIN; n += STREAM_CHAIN) {
             probe_sample(r, EDGE, n, gated_ns(r, l, n));
 
             uint64_t t0 = probe_host_ns();
@@ -113,19 +115,19 @@ static void measure_graph(struct probe_run *r, const struct launcher *l)
     struct gpu_graph graph[2];
     for (int i = 0; i < 2; i++) {
         gpu_graph_begin(r);
-        chain(r, l, CHAIN << i);
+        chain(r, l, GRAPH_CHAIN << i);
         graph[i] = gpu_graph_end(r);
     }
     while (probe_more(r))
         for (int i = 0; i < 2; i++) {
-            probe_sample(r, EDGE, CHAIN << i, gpu_replay_ns(r, &graph[i]));
+            probe_sample(r, EDGE, GRAPH_CHAIN << i, gpu_replay_ns(r, &graph[i]));
 
             uint64_t t0 = probe_host_ns();
 
             CUDA(cudaGraphLaunch(graph[i].exec, gpu_stream(r)));
             gpu_wait(r);
 
-            probe_sample(r, EDGE_WALL, CHAIN << i, (double)(probe_host_ns() - t0));
+            probe_sample(r, EDGE_WALL, GRAPH_CHAIN << i, (double)(probe_host_ns() - t0));
         }
     for (int i = 0; i < 2; i++)
         gpu_graph_free(&graph[i]);

@@ -16,7 +16,8 @@ declare -A set_of=([memory_latency]=max_bytes=1M) case_of=(
     # racecheck takes shared memory of its own, so that fewer blocks fit an SM than the census wants
     [occupancy]='*warps=[1-4],*'
     # our own kernels at the small shapes of --check: what the tools say of cuBLAS is not ours
-    [small_gemm]='@(m=[2-9]*impl=mma*|m=192,*impl=mma*|type=*)')
+    [small_gemm]='@(m=[2-9]*impl=mma*|m=192,*impl=mma*|type=*)'
+    [bias_gelu_scale]='rows=@(1|7|129),*')
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 passed=0 failed=0 skipped=0
