@@ -97,6 +97,30 @@ struct place {
     const char *discarded; /* of the whole run */
 };
 
+/* One tick, in the metric's unit. A time named NAME_time beside NAME in cycles is the same samples in
+ * another unit, counted by the cycle counter: its tick is that of the cycles, not of the timer that
+ * gave the clock. */
+static double resolution_of(const json_t *one, const json_t *metric)
+{
+    static const char suffix[] = "_time";
+    const char *name = document_get_text(metric, "name", "");
+    size_t length = strlen(name), i;
+    double stated = document_get_number(metric, "resolution");
+    const json_t *other;
+
+    if (length <= strlen(suffix) || strcmp(name + length - strlen(suffix), suffix))
+        return stated;
+    length -= strlen(suffix);
+    json_array_foreach(json_object_get(one, "metrics"), i, other) {
+        const char *beside = document_get_text(other, "name", "");
+        if (strlen(beside) == length && !strncmp(beside, name, length) &&
+            !strcmp(document_get_text(other, "unit", ""), "cycles"))
+            return document_get_number(other, "resolution") *
+                   document_get_number(metric, "median") / document_get_number(other, "median");
+    }
+    return stated;
+}
+
 static bool take_metric(struct bundle *bundle, const struct place *at, const json_t *one,
                         const json_t *metric)
 {
@@ -112,7 +136,7 @@ static bool take_metric(struct bundle *bundle, const struct place *at, const jso
     row->method = at->method;
     row->once |= json_is_true(json_object_get(one, "once"));
     row->power_bound |= json_is_true(json_object_get(one, "power_bound"));
-    double resolution = document_get_number(metric, "resolution");
+    double resolution = resolution_of(one, metric);
     row->resolution = resolution > row->resolution ? resolution : row->resolution;
 
     if (at->failed) {

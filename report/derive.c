@@ -256,6 +256,16 @@ static const char *const capacity_ids[] = {"derived.capacity{level=l1}",
                                            "derived.capacity{level=l2}"};
 enum { N_CAPACITIES = 3 };
 
+/* A capacity lies between two footprints of the curve, and where between them is interpolated: it is
+ * known to half of that distance, its tick. */
+static double tick_of(struct curve curve, double bytes)
+{
+    for (size_t i = 0; i + 1 < curve.n; i++)
+        if (curve.bytes[i] <= bytes && bytes <= curve.bytes[i + 1])
+            return (curve.bytes[i + 1] - curve.bytes[i]) / 2;
+    return 0;
+}
+
 /* Gives the capacity rows one round's values. */
 static void put_capacities(struct rows *rows, const struct points *points, int round,
                            double l2_bytes)
@@ -270,6 +280,7 @@ static void put_capacities(struct rows *rows, const struct points *points, int r
         if (!row)
             return;
         row_put(row, round, values[i], values[i]);
+        row->resolution = fmax(row->resolution, tick_of(curve, values[i]));
         if (curve.n < CURVE_LEAST)
             say_why(row, "the curve has too few footprints");
         else if (isnan(values[i]))

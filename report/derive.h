@@ -24,7 +24,7 @@ struct curve {
     const double *bytes, *cycles; /* bytes ascending */
 };
 
-/* A rise from one plateau to the next, and the footprint at half its height. */
+/* A rise from one plateau to the next, and the footprint at a tenth of its height. */
 struct step {
     double from_cycles, to_cycles, bytes;
 };

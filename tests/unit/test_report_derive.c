@@ -192,6 +192,8 @@ static void from_rows(void **unused)
     assert_non_null(row);
     assert_int_equal(row->n, 7);
     assert_close(row->centre, knee(28 * MIB, 0.25), 0.10);
+    /* Four footprints an octave: 19 % from one to the next, half of which is the tick. */
+    assert_close(row->resolution, row->centre * 0.095, 0.15);
     row = rows_find(&rows, "derived.bytes_in_flight{level=hbm,warps=8,loads=2}");
     assert_non_null(row);
     assert_close(row->centre, 4e12 * 500e-9 / 100, 1e-9); /* 20 kB on each SM */
