@@ -115,7 +115,6 @@ void options_read(struct options *options, int argc, char **argv)
         options->rounds = options->round + 1;
 }
 
-static const char *const better_names[] = {"lower", "higher", "exact"};
 static const char *const needs_names[] = {"host", "gpu if any", "gpu"};
 
 static json_t *list_document(void)
@@ -125,7 +124,7 @@ static json_t *list_document(void)
         const struct probe_metric *m = &probe.metrics[i];
         json_array_append_new(metrics, json_pack(
             "{s:s, s:s, s:s, s:s, s:s?, s:s, s:s}", "name", m->name, "unit", m->unit, "better",
-            better_names[m->better], "form", m->form == PROBE_SLOPE ? "slope" : "each", "timer",
+            better_name(m->better), "form", m->form == PROBE_SLOPE ? "slope" : "each", "timer",
             m->timer, "keys", m->keys ? m->keys : "", "what", m->what));
     }
     for (size_t i = 0; i < probe.n_parameters; i++) {
@@ -158,7 +157,7 @@ void options_list(FILE *out, bool json)
         bool braces = *keys || *timer;
         fprintf(out, "  %s.%s%s%s%s%s%s%s\n      %s, %s is better: %s\n", probe.name, m->name,
                 braces ? "{" : "", keys, *keys && *timer ? "," : "", *timer ? "timer=" : "", timer,
-                braces ? "}" : "", m->unit, better_names[m->better], m->what);
+                braces ? "}" : "", m->unit, better_name(m->better), m->what);
     }
     for (size_t i = 0; i < probe.n_parameters; i++) {
         const struct probe_parameter *p = &probe.parameters[i];

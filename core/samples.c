@@ -301,13 +301,12 @@ static struct figures of_slope(struct probe_run *r, const struct probe_metric *m
     return unit_is_rate(m->unit) ? to_rate(f) : f;
 }
 
-static const char *const better_names[] = {"lower", "higher", "exact"};
 
 static json_t *metric_object(struct probe_run *r, const struct probe_metric *m, struct series *s)
 {
     json_t *sides = NULL;
     json_t *object = json_pack("{s:s, s:s, s:s}", "name", m->name, "unit", m->unit, "better",
-                               better_names[m->better]);
+                               better_name(m->better));
     if (m->timer)
         json_object_set_new(object, "timer", json_string(m->timer));
     if (s->has_direct || s->missing[0]) {
