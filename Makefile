@@ -49,15 +49,16 @@ GPU_LIBS  := $(if $(CUDART),$(CUDART) -lpthread -ldl -lrt)
 
 COMPILED_WITH := $(shell $(CC) -dumpfullversion 2>/dev/null)
 NVCC_VERSION  := $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*, V//p'),none)
-COMMIT        := $(or $(shell git rev-parse -q --verify HEAD 2>/dev/null),unknown)
-DIRTY         := $(if $(shell git status --porcelain -- Makefile core probes matmul fused report \
-                   2>/dev/null),true,false)
+GIT           := git -c safe.directory='$(CURDIR)'
+COMMIT        := $(or $(shell $(GIT) rev-parse -q --verify HEAD 2>/dev/null),unknown)
+DIRTY         := $(if $(filter unknown,$(COMMIT))$(shell $(GIT) status --porcelain -- Makefile \
+                   core probes matmul fused report 2>/dev/null),true,false)
 define VALUES
 #define VERSION_NUMBER "$(VERSION)"
 #define VERSION_SHORT "$(shell printf %.7s $(COMMIT))$(if $(filter true,$(DIRTY)),+)"
 #define VERSION_COMMIT "$(COMMIT)"
 #define VERSION_DIRTY $(DIRTY)
-#define VERSION_FLAGS "$(notdir $(CC)) $(COMPILED_WITH) $(CFLAGS); nvcc $(NVCC_VERSION) -O3; sm $(ARCHS)"
+#define VERSION_FLAGS "$(notdir $(CC)) $(COMPILED_WITH) $(CFLAGS); nvcc $(NVCC_VERSION) -O3; sm $(if $(CUDART),$(ARCHS),none)"
 endef
 define FLAGS
 $C $(GPU_LIBS) $(NVCC) $(NVFLAGS)
@@ -164,7 +165,7 @@ deps:  ## install what is missing from Debian or Ubuntu packages (root or sudo -
 
 run:  ## measure this machine: 7 rounds, one bundle in build/run/, then the table
 	$QCUDA_HOME='$(CUDA_HOME)' tests/deps.sh build
-	$Q$(MAKE) --no-print-directory -j$(JOBS) $(if $(and $(CUDART),$(PRESENT)),all,host)
+	$Q$(MAKE) -s --no-print-directory -j$(JOBS) $(if $(and $(CUDART),$(PRESENT)),all,host)
 	$Q$(BIN)/gpufloor run $(RUN_FLAGS)
 
 report: all  ## report of the committed results
@@ -186,9 +187,12 @@ clean:  ## remove build/
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
-	@printf '\n  %s\n' 'ARCH="80 90a"       architectures (default: the GPU that is here, else all)' \
+	@printf '\n'; printf '  %s\n' \
+	  'ARCH="80 90a"       architectures (default: the GPU that is here, else all)' \
 	  'CUDA_HOME=DIR       CUDA toolkit (default: /usr/local/cuda, else where nvcc is)' \
 	  'RUN_FLAGS=...       passed to gpufloor run, for example --quick' \
+	  'FUZZ_SECONDS=60     for how long make test mutates bundles' \
+	  'ONLY=GLOB           only those suites of make test, for example unit/*' \
 	  'V=1                 show the commands'
 
 # --- tests: each is a program; see tests/run.sh ------------------------------------------------------

@@ -176,6 +176,8 @@ static void measure(struct probe_run *r)
         }
         probe.measure(r);
         samples_close_case(r);
+        if (r->options.only && r->n_cases == 0)
+            probe_usage(r, "--case %s: no case has such keys", r->options.only);
         if (r->gpu)
             probe_check(r, gpu_guards_intact(r), "nothing was written outside any buffer");
         if (r->failed) {

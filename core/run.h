@@ -48,7 +48,8 @@ struct probe_run {
     struct options options;
     char keys[RUN_KEYS];
     unsigned flags;
-    bool in_case, has_samples;
+    bool in_case;
+    int n_cases;           /* that this run took */
     struct loop loop;
     struct series *series; /* one per metric */
     double *clock_mhz;

@@ -52,6 +52,7 @@ bool probe_case(struct probe_run *r, unsigned flags, const char *keys, ...)
         return false;
     r->flags = flags;
     r->in_case = true;
+    r->n_cases++;
     r->loop = (struct loop){.state = LOOP_IDLE};
     return true;
 }

@@ -164,6 +164,9 @@ static bool take_run(struct bundle *bundle, const json_t *run, int place_in_file
     if (!part)
         return false;
     count_run(part, run);
+    if (!part->note)
+        replace(&part->note,
+                json_string_value(json_array_get(json_object_get(run, "notes"), 0)));
     struct place at = {.probe = name, .method = part->method,
                        .round = whole(about, "round", place_in_file),
                        .failed = strcmp(document_get_text(run, "status", "failed"), "ok") != 0,
@@ -242,6 +245,7 @@ void bundle_free(struct bundle *bundle)
         free(part->name);
         free(part->what);
         free(part->why);
+        free(part->note);
         free(part->from);
         json_decref(part->cubins);
     }

@@ -8,6 +8,7 @@
 /* One probe's share of a bundle. */
 struct part {
     char *name, *what, *why; /* why: the last failure, skip or discard, or NULL */
+    char *note;              /* the first remark of its runs, or NULL */
     char *from;              /* when the bundle it comes from was started */
     int method;
     int n_runs, n_ok, n_failed, n_skipped, n_discarded;

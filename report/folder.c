@@ -114,6 +114,7 @@ static bool copy_part(struct bundle *into, const struct bundle *from, const char
         copy->name = strdup(part->name);
         copy->what = part->what ? strdup(part->what) : NULL;
         copy->why = part->why ? strdup(part->why) : NULL;
+        copy->note = part->note ? strdup(part->note) : NULL;
         copy->from = part->from ? strdup(part->from) : NULL;
         copy->cubins = json_incref(part->cubins);
         copy->stale = stale;

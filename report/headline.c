@@ -29,7 +29,6 @@ static const struct headline rows_shown[] = {
     {"... fused, share of a copy",
      "bias_gelu_scale.share_of_copy" LARGE "impl=fused,mode=graph,l2=cold*", HEADLINE_FIRST},
     {"dependent load of the CPU, L1", "host_memory.load_time{level=l1,*}", HEADLINE_HOST},
-    {"dependent load of the CPU, DRAM", "host_memory.load_time{level=dram,*}", HEADLINE_HOST},
     {"start and end of a process, no GPU context", "null.process{context=no,*}", HEADLINE_HOST},
 };
 

@@ -260,6 +260,16 @@ static bool print_probe(FILE *out, const struct bundle *const bundles[], size_t 
     snprintf(title, sizeof title, "%s%s%.300s", probe, part && part->what ? ": " : "",
              part && part->what ? part->what : "");
     table_print(out, &table, format, title);
+    for (size_t i = 0; printed > 0 && i < n; i++)
+        for (size_t k = 0; k < bundles[i]->n_parts; k++) {
+            const struct part *noted = &bundles[i]->parts[k];
+            if (!noted->note || strcmp(noted->name, probe))
+                continue;
+            fprintf(out, format == TABLE_MD ? "\n%s%snote: " : "  %s%snote: ",
+                    n > 1 ? column_name(bundles, n, i) : "", n > 1 ? ": " : "");
+            table_put(out, noted->note, format);
+            fputs(format == TABLE_MD ? "\n" : "\n\n", out);
+        }
     return printed > 0;
 }
 

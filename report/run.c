@@ -90,7 +90,8 @@ static bool names_known(const struct session *s)
     for (size_t i = 0; i < s->options.n_names; i++)
         if (!catalogue_find(&s->catalogue, s->options.names[i])) {
             fprintf(stderr, "gpufloor run: unknown probe '%s': expected one that 'gpufloor list' "
-                    "shows\n", s->options.names[i]);
+                    "shows (GPU probes only where they were built, with a CUDA toolkit)\n",
+                    s->options.names[i]);
             return false;
         }
     if (s->catalogue.n > 0)

@@ -46,6 +46,7 @@ static bool try_place(const char *path, char why[DOCUMENT_WHY])
         free(zeros);
         return refuse(why, path, "path too long");
     }
+    errno = 0; /* a short write sets none: then the disk is full */
     int fd = open(trial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     bool fits = fd >= 0 && zeros && write(fd, zeros, TRIAL_BYTES) == TRIAL_BYTES && fsync(fd) == 0;
     int error = errno ? errno : ENOSPC;
@@ -90,8 +91,16 @@ bool session_place(struct session *s, char why[DOCUMENT_WHY])
         stamp[n] = '\0';
         board_slug(name, sizeof name, board ? board : "host");
         catalogue_path(folder, "../run");
-        if (snprintf(s->path, sizeof s->path, "%s/%s-%s.json", folder, stamp, name) >= PATH_MAX)
-            return refuse(why, folder, "path too long");
+        for (int again = 0; again < 100; again++) { /* two runs may begin in one second */
+            char suffix[8] = "";
+            if (again > 0)
+                snprintf(suffix, sizeof suffix, "-%d", again + 1);
+            if (snprintf(s->path, sizeof s->path, "%s/%s-%s%s.json", folder, stamp, name,
+                         suffix) >= PATH_MAX)
+                return refuse(why, folder, "path too long");
+            if (access(s->path, F_OK) != 0)
+                break;
+        }
         make_folders(s->path);
     }
     if (access(s->path, F_OK) == 0)

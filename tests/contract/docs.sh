@@ -51,7 +51,7 @@ with_headline() {
 }
 
 # A build without CUDA knows only half of the metrics.
-if "$gpufloor" list 2>/dev/null | grep -q memory_latency; then
+if "$gpufloor" list 2>/dev/null | grep -q '^memory_latency:'; then
     print "$work/METRICS.md" list --format md && same docs/METRICS.md "$work/METRICS.md"
 else
     skipped=$((skipped + 1))

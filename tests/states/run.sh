@@ -141,7 +141,7 @@ check "without a toolkit, nothing on stderr" said_lines 0
 check "without a toolkit, no GPU probe" test ! -e "$work/host/bin/probes/spin"
 check "without a toolkit, the host probes" test -x "$work/host/bin/probes/host_memory"
 sed -n 's/^/    /p' "$work/said" | head -n 5
-measured not_built "$work/host" "not built" "with the CUDA toolkit"
+measured not_built "$work/host" "not built" "no CUDA toolkit"
 
 status=0
 make_alone CC=/nonexistent/cc help >"$work/out" 2>"$work/said" </dev/null || status=$?
