@@ -282,6 +282,10 @@ int main(int argc, char **argv)
     }
 
     say_outcome(r);
+    if (r->exit_status == RUN_EXIT_USAGE) {
+        gpu_close(r); /* nothing was measured: nothing on stdout */
+        return r->exit_status;
+    }
     if (r->options.json) {
         json_dumpf(document, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
         fputc('\n', stdout);

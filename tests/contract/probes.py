@@ -215,7 +215,8 @@ def check_document(path, name, listed):
     document = parse(ended.out)
     check(ended.code == 0 and document and document["run"]["check"] is True, f"{name} --check", str(ended))
     ended = Ended(path, "--case=no such case")
-    check(ended.code == 0, f"{name} --case that matches nothing", str(ended))
+    check(ended.code == 2 and not ended.out and "no such case" in ended.err,
+          f"{name} --case that matches nothing", str(ended))
 
 
 def check_cases(document, name, listed):
