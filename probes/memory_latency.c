@@ -15,7 +15,7 @@
  * SM, in the order in which the chase will go; the chase then goes on where it stopped. The same SM
  * (%smid 0) chases in every launch.
  *
- * Inside the timed region: the loads, and at most four other instructions (tests/kernels).
+ * Inside the timed region: the loads, and at most three other instructions (tests/kernels).
  * Expected on Hopper: 23-30, 32-34, 250-290 cycles, 280-380 ns. Cycles mean something inside the
  * SM only; beyond it, quote ns. ns = cycles over the SM clock of the same launch, which is read at
  * edges of %globaltimer.

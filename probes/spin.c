@@ -3,11 +3,11 @@
  * Method. A kernel waits a given number of cycles of the SM's clock. Three instruments look at it:
  * the kernel counts the cycles itself (they must be those asked for, plus at most one turn of the
  * waiting loop); events time waits of N and 2N cycles, whose slope is the length of one cycle; and
- * the SM clock read as cycles over %globaltimer must be the inverse of that, and what NVML reports
- * while a long wait keeps the GPU busy.
+ * the SM clock read as cycles over %globaltimer must be the inverse of that. What NVML reports while
+ * a long wait keeps the GPU busy stands beside it, with a note where it differs.
  *
  * Inside the timed region: the wait.
- * Expected: N to N + 60 cycles; 0.505 ns a cycle at 1980 MHz; the two clocks within 0.5 %.
+ * Expected: N to N + 60 cycles; 0.505 ns a cycle at 1980 MHz; the two within 0.5 %.
  *
  * Every figure of this suite rests on these. NVML's value is a label with a resolution of 15 MHz on
  * some boards, not a measurement; it is the second method, not the judge. */
