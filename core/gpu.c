@@ -8,6 +8,7 @@
 
 #include "core/board.h"
 #include "core/device/harness.h"
+#include "core/gpu_inside.h"
 #include "core/nvml.h"
 #include "core/run.h"
 
@@ -16,30 +17,9 @@ PROBE_IMAGE(harness);
 enum {
     GUARD_BYTES = 64 << 10,
     GUARD_BYTE = 0xa5,
-    ALLOCATIONS_MAX = 256,
-    LIBRARIES_MAX = 8,
     WARM_MS = 25,
     TICK_NS = 200000,
     EVENT_PAIRS = 64,
-};
-
-struct gpu {
-    struct gpu_facts facts;
-    char pci_bus[32];
-    cudaStream_t stream;
-    cudaEvent_t start, stop;
-    struct {
-        char *base;
-        size_t bytes;
-    } allocation[ALLOCATIONS_MAX];
-    struct {
-        const struct gpu_image *image;
-        cudaLibrary_t library;
-    } loaded[LIBRARIES_MAX];
-    size_t n_loaded;
-    struct harness_stamp *stamp[2]; /* mapped host memory, one a SM */
-    cudaKernel_t stamper, fill[3], sweeper;
-    char *sweep; /* 3 x L2, made at first use */
 };
 
 /* gpu_must() is called from CUDA(), which has no run at hand. */
@@ -284,13 +264,6 @@ double gpu_clock_stop(struct probe_run *r)
     return stat_median(mhz, n);
 }
 
-double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop)
-{
-    float ms;
-    CUDA(cudaEventElapsedTime(&ms, start, stop));
-    return (double)ms * 1e6;
-}
-
 /* --- open and close -------------------------------------------------------------------------- */
 
 static void find_own_kernels(struct probe_run *r)
@@ -427,6 +400,12 @@ void gpu_kernel_shared(cudaKernel_t kernel, size_t shared, int carveout)
                               carveout));
 }
 
+void gpu_kernel_clusters(cudaKernel_t kernel)
+{
+    CUDA(cudaFuncSetAttribute((const void *)kernel,
+                              cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+}
+
 void gpu_kernel_facts(struct probe_run *r, cudaKernel_t kernel, int threads, size_t shared)
 {
     struct cudaFuncAttributes facts;
@@ -439,23 +418,6 @@ void gpu_kernel_facts(struct probe_run *r, cudaKernel_t kernel, int threads, siz
     probe_fact(r, "shared_bytes", "%zu", shared + facts.sharedSizeBytes);
     probe_fact(r, "threads", "%d", threads);
     probe_fact(r, "blocks_per_sm", "%d", blocks);
-}
-
-void gpu_launch_grid(struct probe_run *r, cudaKernel_t kernel, dim3 grid, unsigned block,
-                     size_t shared, const void *args)
-{
-    cudaLaunchConfig_t config = {.gridDim = grid,
-                                 .blockDim = {block, 1, 1},
-                                 .dynamicSmemBytes = shared,
-                                 .stream = r->gpu->stream};
-    void *parameters[] = {(void *)(uintptr_t)args};
-    CUDA(cudaLaunchKernelExC(&config, (const void *)kernel, parameters));
-}
-
-void gpu_launch(struct probe_run *r, cudaKernel_t kernel, unsigned grid, unsigned block,
-                size_t shared, const void *args)
-{
-    gpu_launch_grid(r, kernel, (dim3){grid, 1, 1}, block, shared, args);
 }
 
 /* --- memory ---------------------------------------------------------------------------------- */
@@ -531,9 +493,7 @@ void *gpu_mapped(struct probe_run *r, size_t bytes)
 
 /* --- the driver API ---------------------------------------------------------------------------- */
 
-/* An entry point of the driver API, asked for at run time: linking libcuda would keep this program
- * from starting where there is no driver. */
-static void *driver_entry(const char *name, unsigned version)
+void *gpu_driver_entry(const char *name, unsigned version)
 {
     void *entry = NULL;
     enum cudaDriverEntryPointQueryResult found;
@@ -555,7 +515,7 @@ void gpu_tensor_map(struct probe_run *r, unsigned char map[GPU_TENSOR_MAP_BYTES]
     CUresult (*encode)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
                        const cuuint64_t *, const cuuint32_t *, const cuuint32_t *,
                        CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
-                       CUtensorMapFloatOOBfill) = driver_entry("cuTensorMapEncodeTiled", 12000);
+                       CUtensorMapFloatOOBfill) = gpu_driver_entry("cuTensorMapEncodeTiled", 12000);
     const cuuint64_t size[] = {columns, rows}, stride[] = {row_elements * gpu_type_size(type)};
     const cuuint32_t box[] = {box_columns, box_rows}, step[] = {1, 1};
     CUtensorMap tensor;
@@ -601,79 +561,4 @@ void gpu_sweep_l2(struct probe_run *r)
     struct harness_sweep_args a = {
         .in = g->sweep, .bytes = bytes, .sink = (uint32_t *)(void *)(g->sweep + bytes)};
     gpu_launch(r, g->sweeper, (unsigned)g->facts.n_sm * 2, 1024, 0, &a);
-}
-
-/* --- graphs ---------------------------------------------------------------------------------- */
-
-void gpu_graph_begin(struct probe_run *r)
-{
-    CUDA(cudaStreamBeginCapture(r->gpu->stream, cudaStreamCaptureModeThreadLocal));
-}
-
-struct gpu_graph gpu_graph_end(struct probe_run *r)
-{
-    struct gpu_graph g;
-    CUDA(cudaStreamEndCapture(r->gpu->stream, &g.graph));
-    CUDA(cudaGraphInstantiate(&g.exec, g.graph, 0));
-    CUDA(cudaGraphUpload(g.exec, r->gpu->stream));
-    CUDA(cudaGraphLaunch(g.exec, r->gpu->stream));
-    gpu_wait(r);
-    return g;
-}
-
-void gpu_graph_free(struct gpu_graph *graph)
-{
-    CUDA(cudaGraphExecDestroy(graph->exec));
-    CUDA(cudaGraphDestroy(graph->graph));
-    *graph = (struct gpu_graph){0};
-}
-
-static void describe_kernel(struct gpu_node *found, CUgraphNode node)
-{
-    CUresult (*params_of)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *);
-    CUresult (*kernel_name)(const char **, CUkernel), (*function_name)(const char **, CUfunction);
-    CUDA_KERNEL_NODE_PARAMS p = {0};
-    const char *name = NULL;
-
-    params_of = driver_entry("cuGraphKernelNodeGetParams", 12000);
-    kernel_name = driver_entry("cuKernelGetName", 12030);
-    function_name = driver_entry("cuFuncGetName", 12030);
-    if (!params_of || params_of(node, &p) != CUDA_SUCCESS)
-        return;
-    found->blocks = p.gridDimX * p.gridDimY * p.gridDimZ;
-    found->threads = p.blockDimX * p.blockDimY * p.blockDimZ;
-    if (!(p.kern && kernel_name && kernel_name(&name, p.kern) == CUDA_SUCCESS) &&
-        !(p.func && function_name && function_name(&name, p.func) == CUDA_SUCCESS))
-        return;
-    snprintf(found->kernel, sizeof found->kernel, "%s", name);
-}
-
-struct gpu_node gpu_graph_first_kernel(struct probe_run *r, const struct gpu_graph *graph)
-{
-    struct gpu_node found = {.kernel = "?"};
-    cudaGraphNode_t nodes[512];
-    size_t n = PROBE_LENGTH(nodes);
-
-    (void)r;
-    CUDA(cudaGraphGetNodes(graph->graph, nodes, &n));
-    for (size_t i = 0; i < n && i < PROBE_LENGTH(nodes); i++) {
-        enum cudaGraphNodeType type;
-        CUDA(cudaGraphNodeGetType(nodes[i], &type));
-        if (type == cudaGraphNodeTypeKernel && found.n_kernels++ == 0)
-            describe_kernel(&found, nodes[i]);
-    }
-    return found;
-}
-
-double gpu_replay_ns(struct probe_run *r, const struct gpu_graph *graph)
-{
-    struct gpu *g = r->gpu;
-    gpu_clock_start(r);
-
-    CUDA(cudaEventRecord(g->start, g->stream));
-    CUDA(cudaGraphLaunch(graph->exec, g->stream));
-    CUDA(cudaEventRecord(g->stop, g->stream));
-
-    gpu_clock_stop(r);
-    return gpu_elapsed_ns(g->start, g->stop);
 }

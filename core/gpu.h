@@ -59,6 +59,26 @@ void gpu_launch(struct probe_run *r, cudaKernel_t kernel, unsigned grid, unsigne
 void gpu_launch_grid(struct probe_run *r, cudaKernel_t kernel, dim3 grid, unsigned block,
                      size_t shared, const void *args);
 
+/* The same with all that a launch can be asked for. grid.x must be a multiple of cluster; a cluster
+ * above 8 blocks needs gpu_kernel_clusters() first. gpu_try_launch returns what the launch call said
+ * instead of ending the run: for launches that are meant to be refused. */
+struct gpu_shape {
+    dim3 grid;           /* .x, .y, .z blocks, each at least 1 */
+    unsigned block;      /* threads */
+    size_t shared;       /* bytes of dynamic shared memory */
+    unsigned cluster;    /* blocks in a cluster; 0: no clusters (compute capability 9.0 and up) */
+    bool cooperative;    /* all blocks resident at once, or the launch is refused */
+    bool dependent;      /* programmatic dependent launch: may start before its predecessor ends */
+    cudaStream_t stream; /* NULL: the run's stream */
+};
+void gpu_launch_shape(struct probe_run *r, cudaKernel_t kernel, const struct gpu_shape *shape,
+                      const void *args);
+cudaError_t gpu_try_launch(struct probe_run *r, cudaKernel_t kernel, const struct gpu_shape *shape,
+                           const void *args);
+
+/* Lets a kernel run in clusters of 16 blocks, where the GPU can do that. */
+void gpu_kernel_clusters(cudaKernel_t kernel);
+
 void gpu_wait(struct probe_run *r); /* until the stream is empty */
 
 /* Device memory, 256-byte aligned at least, all bytes 0xff (NaN in every float type), between two
@@ -127,6 +147,10 @@ double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop);
  *
  * Returns ns between the events. Their own cost goes by the slope over two graphs. */
 double gpu_replay_ns(struct probe_run *r, const struct gpu_graph *graph);
+
+/* The same around one launch on the run's stream: for the slope over two amounts of work. */
+double gpu_launch_ns(struct probe_run *r, cudaKernel_t kernel, const struct gpu_shape *shape,
+                     const void *args);
 
 /* Size of a probe's parameter struct on both sides. */
 #define GPU_ARGS_SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "host/device ABI")

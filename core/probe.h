@@ -125,6 +125,17 @@ double probe_median(struct probe_run *r, int metric);
 /* A single value that is no timing: a count, a ratio, an error. */
 void probe_value(struct probe_run *r, int metric, double value);
 
+/* A map, as one metric and not a case a cell: rows.n x columns.n values in the metric's unit, row by
+ * row, NaN where a cell was not measured. The metric's value is the median of the finite cells; the
+ * cells stand in the document with it. Cases that hold a map are PROBE_ONCE. */
+struct probe_axis {
+    const char *name; /* "sm" */
+    size_t n;
+    const double *at; /* position of each, or NULL for 0, 1, 2 ... */
+};
+void probe_grid(struct probe_run *r, int metric, struct probe_axis rows, struct probe_axis columns,
+                const double *values);
+
 /* A metric that cannot be had in this case: null in the document, with the reason. */
 void probe_missing(struct probe_run *r, int metric, const char *why);
 
@@ -143,6 +154,13 @@ _Noreturn void probe_fail(struct probe_run *r, const char *format, ...) PROBE_PR
 
 /* Leaves with 2: a parameter that this machine cannot serve. */
 _Noreturn void probe_usage(struct probe_run *r, const char *format, ...) PROBE_PRINTF(2, 3);
+
+/* This very program again, in a process of its own, as --set parameter=value: for what may cost a
+ * process its GPU, such as a fault. measure() sees by probe_parameter_given() that it is the one to
+ * do it. Killed after limit_ms. Returns its exit status, -1 when it was killed for taking too long,
+ * -2 when it died of a signal; `said` gets the last line that it wrote to stderr. */
+int probe_again(struct probe_run *r, const char *parameter, int64_t value, int limit_ms,
+                char *said, size_t size);
 
 int64_t probe_parameter(const struct probe_run *r, const char *name);
 bool probe_parameter_given(const struct probe_run *r, const char *name);

@@ -32,6 +32,7 @@ struct series {
     bool has_direct;
     char missing[160];
     double median;
+    json_t *grid;            /* probe_grid(), or NULL */
 };
 
 enum { LOOP_IDLE, LOOP_WARMING, LOOP_SAMPLING, LOOP_DONE };

@@ -303,6 +303,22 @@ static struct figures of_slope(struct probe_run *r, const struct probe_metric *m
 }
 
 
+/* A map's own figures: those of its finite cells. */
+static void describe_cells(json_t *object, const struct probe_metric *m, struct series *s)
+{
+    struct stat_summary cells = stat_summarise(s->value, s->n);
+    json_object_set_new(object, "n", json_integer((json_int_t)cells.n));
+    json_object_set_new(object, "median", document_number(cells.median));
+    json_object_set_new(object, "best",
+                        document_number(m->better == PROBE_HIGHER ? cells.max : cells.min));
+    json_object_set_new(object, "min", document_number(cells.min));
+    json_object_set_new(object, "max", document_number(cells.max));
+    json_object_set_new(object, "q1", document_number(cells.q1));
+    json_object_set_new(object, "q3", document_number(cells.q3));
+    json_object_set(object, "grid", s->grid);
+    s->median = cells.median;
+}
+
 static json_t *metric_object(struct probe_run *r, const struct probe_metric *m, struct series *s)
 {
     json_t *sides = NULL;
@@ -317,6 +333,10 @@ static json_t *metric_object(struct probe_run *r, const struct probe_metric *m, 
         if (s->missing[0])
             json_object_set_new(object, "why", json_string(s->missing));
         s->median = s->direct;
+        return object;
+    }
+    if (s->grid) {
+        describe_cells(object, m, s);
         return object;
     }
 
@@ -375,7 +395,7 @@ static json_t *clock_object(struct probe_run *r, char *discarded, size_t size)
 
 static bool series_empty(const struct series *s)
 {
-    return s->n == 0 && !s->has_direct && !s->missing[0];
+    return s->n == 0 && !s->has_direct && !s->missing[0] && !s->grid;
 }
 
 static void close_metrics(struct probe_run *r, json_t *metrics)
@@ -419,6 +439,8 @@ void samples_close_case(struct probe_run *r)
     for (size_t i = 0; i < probe.n_metrics; i++) {
         r->series[i].has_direct = false;
         r->series[i].missing[0] = '\0';
+        json_decref(r->series[i].grid);
+        r->series[i].grid = NULL;
     }
 }
 
@@ -442,6 +464,40 @@ void probe_value(struct probe_run *r, int metric, double value)
         probe_missing(r, metric, "not a finite number in this run");
 }
 
+/* Five digits: a map has thousands of cells, and none is known better. */
+static json_t *cell(double value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.5g", value);
+    return document_number(strtod(text, NULL));
+}
+
+static json_t *axis_object(struct probe_axis axis)
+{
+    json_t *at = json_array();
+    for (size_t i = 0; i < axis.n; i++)
+        json_array_append_new(at, cell(axis.at ? axis.at[i] : (double)i));
+    return json_pack("{s:s, s:o}", "name", axis.name, "at", at);
+}
+
+void probe_grid(struct probe_run *r, int metric, struct probe_axis rows, struct probe_axis columns,
+                const double *values)
+{
+    struct series *s = &r->series[metric];
+    json_t *cells = json_array();
+
+    metric_of(r, metric);
+    s->n = 0;
+    for (size_t i = 0; i < rows.n * columns.n; i++) {
+        json_array_append_new(cells, cell(values[i]));
+        if (isfinite(values[i]) && !r->options.check)
+            probe_sample(r, metric, 1, values[i]);
+    }
+    json_decref(s->grid);
+    s->grid = json_pack("{s:[o, o], s:o}", "axes", axis_object(rows), axis_object(columns),
+                        "values", cells);
+}
+
 void probe_missing(struct probe_run *r, int metric, const char *why)
 {
     metric_of(r, metric);
@@ -463,6 +519,7 @@ void samples_free(struct probe_run *r)
     for (size_t i = 0; r->series && i < probe.n_metrics; i++) {
         free(r->series[i].value);
         free(r->series[i].work);
+        json_decref(r->series[i].grid);
     }
     free(r->series);
     free(r->clock_mhz);

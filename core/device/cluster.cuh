@@ -1,0 +1,67 @@
+// Clusters of blocks, compute capability 9.0 and up: who is where, their barrier, and each other's
+// shared memory.
+#ifndef GPUFLOOR_CLUSTER_CUH
+#define GPUFLOOR_CLUSTER_CUH
+
+#include <stdint.h>
+
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
+
+__device__ __forceinline__ uint32_t cluster_rank(void)
+{
+    uint32_t rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+__device__ __forceinline__ uint32_t cluster_size(void)
+{
+    uint32_t size;
+    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+    return size;
+}
+
+// The barrier of all threads of the cluster. Relaxed orders nothing; release and acquire make what
+// was written before it visible after it.
+__device__ __forceinline__ void cluster_arrive_relaxed(void)
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void cluster_arrive(void)
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void cluster_wait_relaxed(void)
+{
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void cluster_wait(void)
+{
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// Address, in the cluster's window, of the same variable in the block of that rank.
+__device__ __forceinline__ uint32_t cluster_map(uint32_t shared, uint32_t rank)
+{
+    uint32_t there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared), "r"(rank));
+    return there;
+}
+
+__device__ __forceinline__ uint32_t cluster_load(uint32_t address)
+{
+    uint32_t v;
+    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(v) : "r"(address) : "memory");
+    return v;
+}
+
+__device__ __forceinline__ void cluster_store(uint32_t address, uint32_t v)
+{
+    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address), "r"(v) : "memory");
+}
+
+#endif
+#endif

@@ -1,0 +1,49 @@
+// Loads and stores by the cache that may hold what they bring, and what makes a reader wait for them.
+// Each is one instruction; volatile, so that none is dropped, merged or moved past another.
+#ifndef GPUFLOOR_LOAD_CUH
+#define GPUFLOOR_LOAD_CUH
+
+#include <stdint.h>
+
+// A shared-memory address as the 32 bits that shared instructions take.
+__device__ __forceinline__ uint32_t shared_address(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+// Through L1 and L2.
+__device__ __forceinline__ uint64_t load_ca(const void *p)
+{
+    uint64_t v;
+    asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+    return v;
+}
+
+// Through L2 only.
+__device__ __forceinline__ uint64_t load_cg(const void *p)
+{
+    uint64_t v;
+    asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+    return v;
+}
+
+__device__ __forceinline__ uint4 load_cg_128(const void *p)
+{
+    uint4 v;
+    asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(p)
+                 : "memory");
+    return v;
+}
+
+// Holds back whatever follows until p has arrived: only an instruction that uses a loaded value
+// makes a clock read wait for it. p is an address of the chase; none of them is 1, and the store
+// goes to p itself, or an address would be fetched in between.
+__device__ __forceinline__ void consume(uint64_t p)
+{
+    asm volatile("{ .reg .pred q; setp.eq.u64 q, %0, 1; @q st.global.u64 [%0], %0; }" ::"l"(p)
+                 : "memory");
+}
+
+#endif

@@ -1,0 +1,63 @@
+// Loads, stores and additions with a memory order, at the scope of the whole GPU: what flags and
+// barriers between blocks are made of.
+#ifndef GPUFLOOR_ORDER_CUH
+#define GPUFLOOR_ORDER_CUH
+
+#include <stdint.h>
+
+__device__ __forceinline__ uint32_t load_acquire(const uint32_t *p)
+{
+    uint32_t v;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+
+__device__ __forceinline__ uint32_t load_relaxed(const uint32_t *p)
+{
+    uint32_t v;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+
+__device__ __forceinline__ void store_release(uint32_t *p, uint32_t v)
+{
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+
+__device__ __forceinline__ void store_relaxed(uint32_t *p, uint32_t v)
+{
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+
+// Adds and returns what was there before.
+__device__ __forceinline__ uint32_t add_release(uint32_t *p, uint32_t v)
+{
+    uint32_t before;
+    asm volatile("atom.add.release.gpu.global.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(p), "r"(v)
+                 : "memory");
+    return before;
+}
+
+__device__ __forceinline__ uint32_t add_acq_rel(uint32_t *p, uint32_t v)
+{
+    uint32_t before;
+    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(p), "r"(v)
+                 : "memory");
+    return before;
+}
+
+__device__ __forceinline__ uint32_t add_relaxed(uint32_t *p, uint32_t v)
+{
+    uint32_t before;
+    asm volatile("atom.add.relaxed.gpu.global.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(p), "r"(v)
+                 : "memory");
+    return before;
+}
+
+#endif

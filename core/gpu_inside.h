@@ -1,0 +1,33 @@
+/* Inside of core/gpu*.c: what a run holds of its GPU. Probes do not include this. */
+#ifndef GPUFLOOR_GPU_INSIDE_H
+#define GPUFLOOR_GPU_INSIDE_H
+
+#include "core/device/harness.h"
+#include "core/gpu.h"
+
+enum { ALLOCATIONS_MAX = 256, LIBRARIES_MAX = 8 };
+
+struct gpu {
+    struct gpu_facts facts;
+    char pci_bus[32];
+    cudaStream_t stream;
+    cudaEvent_t start, stop;
+    struct {
+        char *base;
+        size_t bytes;
+    } allocation[ALLOCATIONS_MAX];
+    struct {
+        const struct gpu_image *image;
+        cudaLibrary_t library;
+    } loaded[LIBRARIES_MAX];
+    size_t n_loaded;
+    struct harness_stamp *stamp[2]; /* mapped host memory, one a SM */
+    cudaKernel_t stamper, fill[3], sweeper;
+    char *sweep; /* 3 x L2, made at first use */
+};
+
+/* An entry point of the driver API, or NULL: linking libcuda would keep this program from starting
+ * where there is no driver. */
+void *gpu_driver_entry(const char *name, unsigned version);
+
+#endif
