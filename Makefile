@@ -3,7 +3,7 @@
 #   core/*.c            -> build/core.a        what all probes share
 #   */NAME.cu           -> one cubin per architecture -> one fatbin -> an object (.incbin) -> images.a
 #   probes/NAME.c ...   -> build/bin/probes/NAME
-#   report/*.c          -> build/bin/gpufloor
+#   report/**.c         -> build/bin/gpufloor
 #   core/plugins/NAME.c -> build/bin/NAME.so
 #
 # A probe is found, not listed. One whose .c says PROBE_IMAGE(...) runs kernels and needs nvcc; the
@@ -85,7 +85,7 @@ CU         := $(sort $(wildcard probes/*.cu matmul/*.cu fused/*.cu matmul/kernel
                 fused/kernels/*.cu core/device/*.cu))
 IMAGES     := $(filter-out $B/core/device/harness.image.o,$(CU:%.cu=$B/%.image.o))
 CUBINS     := $(foreach a,$(ARCHS),$(CU:%.cu=$B/%.sm_$a.cubin))
-REPORT_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard report/*.c)))
+REPORT_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard report/*.c report/claims/*.c)))
 # Of core, the report uses documents, statistics, units, boards, NVML and the version; no CUDA.
 REPORT_USES := $(patsubst %,$B/core/%.o,document stat unit board nvml version)
 PLUGINS    := $(if $(CUBLAS),$(BIN)/blas.so)
@@ -210,7 +210,7 @@ $(UNIT): $B/tests/unit/%: $B/tests/unit/%.o $(REPORT_LIB) $(REPORT_USES)
 $B/tests/sass: $(patsubst %.c,$B/%.o,$(sort $(wildcard tests/kernels/*.c)))
 	$Q$(CC) $(LDFLAGS) -o $@ $^
 
-FUZZ_SRC := tests/fuzz/fuzz.c $(filter-out report/main.c,$(sort $(wildcard report/*.c))) \
+FUZZ_SRC := tests/fuzz/fuzz.c $(filter-out report/main.c,$(sort $(wildcard report/*.c report/claims/*.c))) \
             $(REPORT_USES:$B/%.o=%.c)
 $B/tests/fuzz: $(FUZZ_SRC) $B/flags $B/version_values.h
 	@mkdir -p $(@D)
