@@ -204,6 +204,7 @@ tests: $(UNIT) $B/tests/sass $B/tests/fuzz $(if $(NVCC),$(CUBINS))
 
 $B/tests/unit/test_samples: $B/core/samples.o
 $B/tests/unit/test_options: $B/core/options.o
+$B/tests/unit/test_again: $B/core/again.o
 $(UNIT): $B/tests/unit/%: $B/tests/unit/%.o $(REPORT_LIB) $(REPORT_USES)
 	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl -lcmocka
 

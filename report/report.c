@@ -345,7 +345,7 @@ bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-enum { KEY_FORMAT = 256, KEY_METRIC, KEY_HEADLINE };
+enum { KEY_FORMAT = 256, KEY_METRIC, KEY_HEADLINE, KEY_MAP };
 
 static const struct argp_option options_table[] = {
     {.name = "format", .key = KEY_FORMAT, .arg = "text|md|tsv", .doc = "Default: text"},
@@ -355,12 +355,16 @@ static const struct argp_option options_table[] = {
      .doc = "Only metrics whose id matches, for "
             "example 'launch.*'"},
     {.name = "headline", .key = KEY_HEADLINE, .doc = "Only the headline"},
+    {.name = "map",
+     .key = KEY_MAP,
+     .arg = "ID",
+     .doc = "The cells of the metric ID, which is a map, as tab-separated values"},
     {0},
 };
 
 struct report_options {
     enum table_format format;
-    const char *glob;
+    const char *glob, *map;
     bool headline;
     char **paths;
     size_t n_paths;
@@ -377,6 +381,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
         break;
     case KEY_METRIC: o->glob = argument; break;
     case KEY_HEADLINE: o->headline = true; break;
+    case KEY_MAP: o->map = argument; break;
     case ARGP_KEY_ARGS:
         o->paths = state->argv + state->next;
         o->n_paths = (size_t)(state->argc - state->next);
@@ -386,6 +391,17 @@ static error_t take(int key, char *argument, struct argp_state *state)
     default: return ARGP_ERR_UNKNOWN;
     }
     return 0;
+}
+
+static int print_map(const struct report_options *o)
+{
+    char why[DOCUMENT_WHY];
+    for (size_t i = 0; i < o->n_paths; i++)
+        if (!report_map(stdout, o->paths[i], o->map, why)) {
+            fprintf(stderr, "gpufloor report: %s\n", why);
+            return EXIT_TROUBLE;
+        }
+    return EXIT_FINE;
 }
 
 int report_main(int argc, char **argv)
@@ -404,6 +420,8 @@ int report_main(int argc, char **argv)
 
     catalogue_path(standard, "../../results/nvidia-h200");
     argp_parse(&parser, argc, argv, 0, NULL, &o);
+    if (o.map)
+        return print_map(&o);
     for (; n < o.n_paths && fine; n += fine) {
         fine = bundle_open(&bundles[n], o.paths[n], why);
         columns[n] = &bundles[n];

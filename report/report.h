@@ -14,6 +14,10 @@ void report_headline(FILE *out, const struct bundle *const bundles[], size_t n,
 bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
                   enum table_format format, const char *glob);
 
+/* The cells of a metric that is a map, as tab-separated values: a line a row, its position first.
+ * A folder gives its newest bundle that holds it. False, with one line in why. */
+bool report_map(FILE *out, const char *path, const char *id, char why[DOCUMENT_WHY]);
+
 /* A row's centre with its spread, for a person: "32.1 cycles ±0.3 %". Returns text. */
 char *report_value(char *text, size_t size, const struct row *row);
 

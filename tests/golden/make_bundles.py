@@ -305,6 +305,13 @@ def main():
     alpha = folder_probe("golden_alpha", "In every bundle", "ns", 90.0)
     write("mixed/2026-11-21.json", bundle([alpha], 21, started="2026-11-21T00:00:00Z"))
 
+    mapped = bundle([folder_probe("golden_alpha", "Has a map", "cycles", 250.0)], 30)
+    mapped["runs"][0]["cases"][0]["metrics"].append(
+        dict(metric("map", "cycles", 250.0), grid={
+            "axes": [{"name": "sm", "at": [0, 1]}, {"name": "slice", "at": [0, 5, 9]}],
+            "values": [200.5, 300, None, 210, 310]}))  # one value short
+    write("map.json", mapped)
+
     write("newer.json", dict(small, schema_version=2, runs=[]))
     write("run_document.json", small["runs"][0])
     write("no_runs.json", {k: v for k, v in small.items() if k != "runs"})

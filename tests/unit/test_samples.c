@@ -503,6 +503,35 @@ static void single_values(void **state)
     assert_null(metric_of(one, "time")); /* what was not handed over is not there */
 }
 
+static void a_map(void **state)
+{
+    const double cells[] = {200.123456, 300, (double)NAN, 210, 310, 410}, at[] = {0, 5, 9};
+    (void)state;
+    assert_true(probe_case(r, PROBE_ONCE, PROBE_NO_KEYS));
+    probe_grid(r, CYCLES, (struct probe_axis){"sm", 2, NULL}, (struct probe_axis){"slice", 3, at},
+               cells);
+    assert_same(probe_median(r, CYCLES), 300);
+    const json_t *m = metric_of(last_case(), "cycles"), *grid = json_object_get(m, "grid");
+    const json_t *axes = json_object_get(grid, "axes"), *values = json_object_get(grid, "values");
+    assert_same(number(m, "median"), 300); /* of the five that are numbers */
+    assert_same(number(m, "best"), 200.123456);
+    assert_same(number(m, "max"), 410);
+    assert_int_equal(number(m, "n"), 5);
+    assert_string_equal(text(json_array_get(axes, 0), "name"), "sm");
+    assert_same(json_number_value(json_array_get(json_object_get(json_array_get(axes, 0), "at"), 1)),
+                1);
+    assert_same(json_number_value(json_array_get(json_object_get(json_array_get(axes, 1), "at"), 2)),
+                9);
+    assert_int_equal(json_array_size(values), 6);
+    assert_same(json_number_value(json_array_get(values, 0)), 200.12); /* five digits */
+    assert_true(json_is_null(json_array_get(values, 2)));
+    assert_same(json_number_value(json_array_get(values, 5)), 410);
+
+    assert_true(probe_case(r, 0, "k=2")); /* and the next case has none */
+    probe_value(r, COUNT, 1);
+    assert_null(metric_of(last_case(), "cycles"));
+}
+
 static void values_that_are_no_numbers(void **state)
 {
     (void)state;
@@ -729,6 +758,7 @@ int main(void)
         TEST(more_than_one_case),
         TEST(median_within_the_run),
         TEST(single_values),
+        TEST(a_map),
         TEST(values_that_are_no_numbers),
         TEST(a_missing_value_stays_in_its_case),
         TEST(clock_stands_still),

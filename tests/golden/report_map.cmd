@@ -1,0 +1,1 @@
+report --map golden_alpha.map map.json
