@@ -116,6 +116,7 @@ void options_read(struct options *options, int argc, char **argv)
 }
 
 static const char *const needs_names[] = {"host", "gpu if any", "gpu"};
+static const char *const forms[] = {"each", "slope", "p99", "p999"};
 
 static json_t *list_document(void)
 {
@@ -124,7 +125,7 @@ static json_t *list_document(void)
         const struct probe_metric *m = &probe.metrics[i];
         json_array_append_new(metrics, json_pack(
             "{s:s, s:s, s:s, s:s, s:s?, s:s, s:s}", "name", m->name, "unit", m->unit, "better",
-            better_name(m->better), "form", m->form == PROBE_SLOPE ? "slope" : "each", "timer",
+            better_name(m->better), "form", forms[m->form], "timer",
             m->timer, "keys", m->keys ? m->keys : "", "what", m->what));
     }
     for (size_t i = 0; i < probe.n_parameters; i++) {

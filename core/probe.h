@@ -50,9 +50,11 @@ enum probe_better { PROBE_LOWER, PROBE_HIGHER, PROBE_EXACT };
  *   PROBE_SLOPE  samples come at two amounts of work n; the value is
  *                (median at n_high - median at n_low) / (n_high - n_low), so that whatever does not
  *                grow with the work drops out. Never a median or minimum of differences.
+ *   PROBE_P99, PROBE_P999   the 99th percentile of value / n, or the 99.9th: for tails, beside the
+ *                same samples' median. Null with fewer than five samples beyond it (500, 5000).
  * Where the unit is a rate (bytes/s, flop/s) samples are still *times* in ns for n bytes or flops:
  * statistics are taken on times, and converted afterwards. */
-enum probe_form { PROBE_EACH, PROBE_SLOPE };
+enum probe_form { PROBE_EACH, PROBE_SLOPE, PROBE_P99, PROBE_P999 };
 
 struct probe_metric {
     const char *name;         /* "load_time": the id is probe.name{keys of the case,timer=...} */

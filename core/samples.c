@@ -113,7 +113,7 @@ static bool series_stable(struct probe_run *r, const struct probe_metric *m, con
 
     if (s->n == 0)
         return true;
-    if (m->form == PROBE_EACH)
+    if (m->form != PROBE_SLOPE)
         return narrow(s->value, s->n, tick_of(r, m));
     side[0] = malloc(2 * s->n * sizeof **side);
     double *block = side[0];
@@ -255,6 +255,8 @@ static struct figures of_each(const struct probe_metric *m, const struct series 
                    : stat_largest_of_first(per_unit, f.s.n, BEST_OF_FIRST);
     f.resolution = tick / most;
     free(per_unit);
+    if (m->form == PROBE_P99 || m->form == PROBE_P999)
+        f.s.median = f.best = m->form == PROBE_P99 ? f.s.p99 : f.s.p999;
     return unit_is_rate(m->unit) ? to_rate(f) : f;
 }
 
@@ -353,6 +355,8 @@ static json_t *metric_object(struct probe_run *r, const struct probe_metric *m, 
     for (size_t i = 0; i < PROBE_LENGTH(fields); i++)
         if (i < 2 || isfinite(fields[i].value))
             json_object_set_new(object, fields[i].name, document_number(fields[i].value));
+    if (!isfinite(f.s.median))
+        json_object_set_new(object, "why", json_string("too few samples for this percentile"));
     if (f.resolution > 0)
         json_object_set_new(object, "resolution", document_number(f.resolution));
     if (sides)

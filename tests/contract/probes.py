@@ -141,7 +141,7 @@ def check_metrics(listed, people, name):
         check(re.fullmatch(r"([a-z][a-z0-9_]*(,[a-z][a-z0-9_]*)*)?", m["keys"]), f"{which} keys", m["keys"])
         check(m["unit"] in UNITS, f"{which} has a unit of the closed list", m["unit"])
         check(m["better"] in ("lower", "higher", "exact"), f"{which} has a direction", m["better"])
-        check(m["form"] in ("each", "slope"), f"{which} has a form", m["form"])
+        check(m["form"] in ("each", "slope", "p99", "p999"), f"{which} has a form", m["form"])
         check(m["unit"] != "ns" or m.get("timer") in ("device", "event", "wall"),
               f"{which} is a time and names its timer", str(m.get("timer")))
         check("timer" not in m["keys"].split(","), f"{which} does not list the timer as a key")

@@ -8,7 +8,7 @@
 
 #include "tests/unit/check.h"
 
-enum { TIME, SLOPE, RATE, HIGHER, COUNT, CYCLES, N_METRICS };
+enum { TIME, SLOPE, RATE, HIGHER, COUNT, CYCLES, P99, P999, N_METRICS };
 static const struct probe_metric metrics[] = {
     [TIME] = {"time", "ns", PROBE_LOWER, PROBE_EACH, "wall", "", "a time"},
     [SLOPE] = {"slope", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "", "a time by slope"},
@@ -16,6 +16,8 @@ static const struct probe_metric metrics[] = {
     [HIGHER] = {"share", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, "", "higher is better, no rate"},
     [COUNT] = {"count", "count", PROBE_EXACT, PROBE_EACH, NULL, "", "a count"},
     [CYCLES] = {"cycles", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "", "ticks by one"},
+    [P99] = {"p99", "ns", PROBE_LOWER, PROBE_P99, "wall", "", "a tail"},
+    [P999] = {"p999", "ns", PROBE_LOWER, PROBE_P999, "wall", "", "a longer one"},
 };
 const struct probe probe = {
     .name = "made_up", .what = "?", .method = 1, .metrics = metrics, .n_metrics = N_METRICS,
@@ -416,6 +418,23 @@ static double times_of_a_rate(int i)
 }
 
 /* Statistics are taken on times: the median rate is that of the median time. */
+static void tails(void **state)
+{
+    (void)state;
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    for (int i = 1000; i > 0; i--) { /* 2, 4, ... 2000 ns for two units each, in no order */
+        probe_sample(r, P99, 2, 2 * (i * 37 % 1000 + 1));
+        probe_sample(r, P999, 2, i);
+    }
+    const json_t *one = last_case(), *m = metric_of(one, "p99");
+    assert_same(number(m, "median"), 990.01); /* type 7: between the 990th and the 991st */
+    assert_same(number(m, "best"), number(m, "median"));
+    assert_int_equal(number(m, "n"), 1000);
+    m = metric_of(one, "p999"); /* one sample beyond it is not enough */
+    assert_true(json_is_null(json_object_get(m, "median")));
+    assert_true(strlen(text(m, "why")) > 0);
+}
+
 static void rates_are_converted_afterwards(void **state)
 {
     int pass = 0;
@@ -754,6 +773,7 @@ int main(void)
         TEST(slope_of_noisy_minima),
         TEST(slope_of_one_work),
         TEST(slope_of_three_works),
+        TEST(tails),
         TEST(rates_are_converted_afterwards),
         TEST(more_than_one_case),
         TEST(median_within_the_run),
