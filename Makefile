@@ -1,7 +1,7 @@
 # gpufloor. `make help` lists targets and variables; everything built lies in build/.
 #
 #   core/*.c            -> build/core.a        what all probes share
-#   */NAME.cu           -> one cubin per architecture -> one fatbin -> an object (.incbin) -> images.a
+#   */NAME.cu           -> one cubin per architecture -> one fatbin -> an object (.incbin)
 #   probes/NAME.c ...   -> build/bin/probes/NAME
 #   report/**.c         -> build/bin/gpufloor
 #   core/plugins/NAME.c -> build/bin/NAME.so
@@ -81,9 +81,11 @@ GPU_SRC    := $(if $(ALL_PROBES),$(sort $(shell grep -l '^PROBE_IMAGE\b' $(ALL_P
 HOST_SRC   := $(filter-out $(GPU_SRC),$(ALL_PROBES))
 HOST_BIN   := $(HOST_SRC:%.c=$(BIN)/%)
 GPU_BIN    := $(if $(CUDART),$(GPU_SRC:%.c=$(BIN)/%))
-CU         := $(sort $(wildcard probes/*.cu matmul/*.cu fused/*.cu matmul/kernels/*.cu \
-                fused/kernels/*.cu core/device/*.cu))
+CU         := $(sort $(wildcard probes/*.cu matmul/*.cu fused/*.cu probes/kernels/*.cu \
+                matmul/kernels/*.cu fused/kernels/*.cu core/device/*.cu))
 IMAGES     := $(filter-out $B/core/device/harness.image.o,$(CU:%.cu=$B/%.image.o))
+# The images that a probe's source names by PROBE_IMAGE.
+images_of   = $(foreach i,$(shell sed -n 's/^PROBE_IMAGE(\(.*\));.*/\1/p' $1),$(filter %/$i.image.o,$(IMAGES)))
 CUBINS     := $(foreach a,$(ARCHS),$(CU:%.cu=$B/%.sm_$a.cubin))
 REPORT_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard report/*.c report/claims/*.c)))
 # Of core, the report uses documents, statistics, units, boards, NVML and the version; no CUDA.
@@ -103,10 +105,6 @@ $B/%.o: %.c $B/flags
 	$Q$C -MMD -MP -c $< -o $@
 
 $B/core.a: $(CORE_OBJ)
-	@rm -f $@
-	$Qar rcs $@ $^
-
-$B/images.a: $(IMAGES)
 	@rm -f $@
 	$Qar rcs $@ $^
 
@@ -137,9 +135,10 @@ $(HOST_BIN): $(BIN)/%: $B/%.o $B/core.a
 	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(GPU_LIBS)
 	$Qstrip $@
 
-$(GPU_BIN): $(BIN)/%: $B/%.o $B/images.a $B/core.a
+$(foreach p,$(GPU_SRC),$(eval $(BIN)/$(p:.c=): $(call images_of,$p)))
+$(GPU_BIN): $(BIN)/%: $B/%.o $B/core.a
 	@mkdir -p $(@D)
-	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(GPU_LIBS)
+	$Q$(CC) $(LDFLAGS) -o $@ $(filter-out %.a,$^) $B/core.a $(LIBS) $(GPU_LIBS)
 	$Qstrip $@
 
 $(BIN)/gpufloor: $(REPORT_OBJ) $(REPORT_USES)
