@@ -29,6 +29,12 @@ CUDART    := $(and $(NVCC),$(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h),$
                $(wildcard $(CUDA_HOME)/lib64/libcudart_static.a $(CUDA_HOME)/lib/libcudart_static.a)))
 CUBLAS    := $(and $(CUDART),$(wildcard $(CUDA_HOME)/include/cublas_v2.h))
 CUDA_LIB  := $(patsubst %/,%,$(dir $(CUDART)))
+# CUPTI lies in a folder of its own, or beside the rest.
+CUPTI     := $(and $(CUDART),$(patsubst %/cupti_range_profiler.h,%,$(firstword $(wildcard \
+               $(addsuffix /cupti_range_profiler.h,$(CUDA_HOME)/extras/CUPTI/include \
+               $(CUDA_HOME)/include)))))
+CUPTI_LIB := $(patsubst %/libcupti.so,%,$(firstword $(wildcard $(addsuffix /libcupti.so, \
+               $(CUDA_HOME)/extras/CUPTI/lib64 $(CUDA_LIB)))))
 ALL_ARCHS := 75 80 86 89 90a 100 120
 
 # The architecture of the GPU that is here; without one, all of them. 9.0 is built as 90a.
@@ -89,8 +95,8 @@ images_of   = $(foreach i,$(shell sed -n 's/^PROBE_IMAGE(\(.*\));.*/\1/p' $1),$(
 CUBINS     := $(foreach a,$(ARCHS),$(CU:%.cu=$B/%.sm_$a.cubin))
 REPORT_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard report/*.c report/claims/*.c)))
 # Of core, the report uses documents, statistics, units, boards, NVML and the version; no CUDA.
-REPORT_USES := $(patsubst %,$B/core/%.o,document stat unit board nvml version)
-PLUGINS    := $(if $(CUBLAS),$(BIN)/blas.so)
+REPORT_USES := $(patsubst %,$B/core/%.o,document stat unit board nvml version counter_sets)
+PLUGINS    := $(if $(CUBLAS),$(BIN)/blas.so) $(if $(and $(CUPTI),$(CUPTI_LIB)),$(BIN)/counters.so)
 
 .PHONY: all host
 all: host $(GPU_BIN) $(PLUGINS)  ## build everything that this machine can build (the default)
@@ -152,6 +158,16 @@ $(BIN)/blas.so: core/plugins/blas.c $B/flags
 	$Q$C -fPIC -shared -fvisibility=hidden -o $@ $< -L$(CUDA_LIB) -lcublas \
 	  -Wl,-rpath,'$$ORIGIN:$(CUDA_LIB)'
 
+# cupti_profiler_host.h includes <string>, of which it uses nothing: compat/ holds an empty one. CUPTI
+# opens the nvperf libraries by name, and finds them only if they are here already.
+$(BIN)/counters.so: core/plugins/counters.c core/plugins/records.c core/plugins/counters.h \
+                    core/counters.h $B/flags
+	@mkdir -p $(@D)
+	$(if $V,,@echo "  cc    $(filter %.c,$^)")
+	$Q$C -isystem $(CUPTI) -idirafter core/plugins/compat -fPIC -shared -fvisibility=hidden -o $@ \
+	  $(filter %.c,$^) -L$(CUPTI_LIB) -lcupti -Wl,--no-as-needed -L$(CUDA_LIB) -lnvperf_host \
+	  -lnvperf_target -Wl,-rpath,'$$ORIGIN:$(CUPTI_LIB):$(CUDA_LIB)'
+
 $B/core/version.o: $B/version_values.h
 
 -include $(shell find $B -name '*.d' 2>/dev/null)
@@ -199,13 +215,16 @@ help:  ## this list
 UNIT      := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 REPORT_LIB := $(filter-out $B/report/main.o,$(REPORT_OBJ))
 .PHONY: tests
-tests: $(UNIT) $B/tests/sass $B/tests/fuzz $(if $(NVCC),$(CUBINS))
+tests: $(UNIT) $B/tests/sass $B/tests/fuzz $B/tests/names $(if $(NVCC),$(CUBINS))
 
 $B/tests/unit/test_samples: $B/core/samples.o
 $B/tests/unit/test_options: $B/core/options.o
 $B/tests/unit/test_again: $B/core/again.o
 $(UNIT): $B/tests/unit/%: $B/tests/unit/%.o $(REPORT_LIB) $(REPORT_USES)
 	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl -lcmocka
+
+$B/tests/names: $B/tests/counters/names.o $B/core/counter_sets.o
+	$Q$(CC) $(LDFLAGS) -o $@ $^ -ldl -lcmocka
 
 $B/tests/sass: $(patsubst %.c,$B/%.o,$(sort $(wildcard tests/kernels/*.c)))
 	$Q$(CC) $(LDFLAGS) -o $@ $^

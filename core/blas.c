@@ -1,39 +1,22 @@
 #include "core/blas.h"
 
-#include <dlfcn.h>
-#include <libgen.h>
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "core/gpu.h"
+#include "core/plugin.h"
 
 struct blas {
     const struct blas_plugin *plugin;
 };
 
-/* build/bin/blas.so, seen from build/bin/matmul/NAME. */
-static void plugin_path(char path[PATH_MAX])
-{
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = '\0';
-    char *folder = dirname(dirname(self));
-    if (snprintf(path, PATH_MAX, "%s/blas.so", folder) >= PATH_MAX)
-        path[0] = '\0';
-}
-
 struct blas *blas_open(struct probe_run *r, char *why, size_t size)
 {
-    char path[PATH_MAX];
+    char reason[320];
     struct blas *blas = probe_host_alloc(r, sizeof *blas);
 
-    plugin_path(path);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    blas->plugin = library ? dlsym(library, BLAS_PLUGIN_SYMBOL) : NULL;
+    blas->plugin = plugin_open("blas", BLAS_PLUGIN_SYMBOL, reason, sizeof reason);
     if (!blas->plugin) {
-        snprintf(why, size, "cuBLAS is not to be had: %s", dlerror());
+        snprintf(why, size, "cuBLAS is not to be had: %s", reason);
         return NULL;
     }
     int status = blas->plugin->open();

@@ -20,3 +20,20 @@ void gpu_close(struct probe_run *r)
 {
     (void)r;
 }
+
+void counters_open(struct probe_run *r)
+{
+    static const char why[] = "not built: there was no CUDA toolkit";
+    r->counters = json_pack("{s:s, s:s}", "status", "refused", "why", why);
+    probe_skip(r, "no counters: %s", why);
+}
+
+void counters_start(struct probe_run *r)
+{
+    (void)r;
+}
+
+void counters_close(struct probe_run *r)
+{
+    (void)r;
+}

@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/counter_sets.h"
 #include "core/image.h"
 #include "core/run.h"
 #include "core/unit.h"
 #include "core/version.h"
 
 enum { KEY_CHECK = 256, KEY_DEEP, KEY_JSON, KEY_LIST, KEY_RAW, KEY_CASE, KEY_ROUND, KEY_ROUNDS,
-       KEY_SEED };
+       KEY_SEED, KEY_COUNTERS };
 
 static const struct argp_option table[] = {
     {.name = "device", .key = 'd', .arg = "N", .doc = "GPU to measure (default 0)"},
@@ -21,6 +22,9 @@ static const struct argp_option table[] = {
      "guard bands; no timing"},
     {.name = "deep", .key = KEY_DEEP, .doc = "Every sweep; never part of 'gpufloor run'"},
     {.name = "json", .key = 'j', .doc = "Print the run document instead of the table"},
+    {.name = "counters", .key = KEY_COUNTERS, .arg = "SET", .doc = "Hardware counters instead of "
+     "times, as 'gpufloor counters' reads them: sm, loads, memory, paths, pipes or stalls; or "
+     "launches: what became of each launch"},
     {.name = "raw", .key = KEY_RAW, .arg = "FILE", .doc = "Append every raw sample to FILE (TSV)"},
     {.name = "seed", .key = KEY_SEED, .arg = "N", .doc = "Seed of the random inputs (default: "
      "drawn from the clock)"},
@@ -38,6 +42,14 @@ static bool whole(const char *text, long long least, long long most, long long *
     errno = 0;
     *value = strtoll(text, &end, 10);
     return !errno && end != text && !*end && *value >= least && *value <= most;
+}
+
+static void set_counters(struct options *o, const char *text, struct argp_state *state)
+{
+    if (strcmp(text, "launches") && !counter_set_find(text, strlen(text)))
+        argp_error(state, "--counters %s: expected sm, loads, memory, paths, pipes, stalls or "
+                   "launches", text);
+    o->counters = text;
 }
 
 /* --set NAME=VALUE, against the probe's own table. */
@@ -78,6 +90,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_CASE: o->only = argument; break;
     case KEY_CHECK: o->check = true; break;
     case KEY_DEEP: o->deep = true; break;
+    case KEY_COUNTERS: set_counters(o, argument, state); break;
     case KEY_RAW: o->raw = argument; break;
     case KEY_LIST: o->list = true; break;
     case KEY_SEED:
@@ -93,6 +106,10 @@ static error_t take(int key, char *argument, struct argp_state *state)
         *(key == KEY_ROUND ? &o->round : &o->rounds) = (int)value;
         break;
     case ARGP_KEY_ARG: argp_error(state, "unexpected argument '%s'", argument); break;
+    case ARGP_KEY_END:
+        if (o->counters && o->check)
+            argp_error(state, "--counters: not together with --check");
+        break;
     default: return ARGP_ERR_UNKNOWN;
     }
     return 0;

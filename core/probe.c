@@ -169,11 +169,15 @@ static void measure(struct probe_run *r)
     r->leave = &here;
     if (setjmp(here) == 0) {
         calibrate_host_clock(r);
+        if (r->options.counters)
+            counters_open(r);
         if (probe.needs != PROBE_HOST && !gpu_open(r, &state, r->gpu_why)) {
             r->gpu_state = state;
             if (probe.needs == PROBE_GPU)
                 probe_skip(r, "no GPU: %s", r->gpu_why);
         }
+        if (r->options.counters)
+            counters_start(r);
         probe.measure(r);
         samples_close_case(r);
         if (r->options.only && r->n_cases == 0)
@@ -219,6 +223,8 @@ static json_t *run_document(struct probe_run *r, const char *started, double ela
     json_object_set(document, "environment", r->environment);
     json_object_set(document, "cubins", r->cubins);
     json_object_set_new(document, "timers", timers_object(r));
+    if (r->counters)
+        json_object_set(document, "counters", r->counters);
     json_object_set(document, "cases", r->cases);
     json_object_set(document, "checks", r->checks);
     json_object_set(document, "notes", r->notes);
@@ -275,6 +281,7 @@ int main(int argc, char **argv)
 
     uint64_t t0 = probe_host_ns();
     measure(r);
+    counters_close(r);
     json_t *document = run_document(r, started, (double)(probe_host_ns() - t0) / 1e9);
     if (r->raw && fclose(r->raw) != 0) {
         fprintf(stderr, "%s: --raw %s: not written in full\n", probe.name, r->options.raw);

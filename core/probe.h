@@ -121,7 +121,8 @@ void probe_sample(struct probe_run *r, int metric, double n, double value);
 void probe_clock(struct probe_run *r, double mhz);
 
 /* Closes the case's statistics and returns a metric's median of this run: for a share, whose
- * reference was timed in the same process. NaN where nothing was sampled (--check). */
+ * reference was timed in the same process. NaN where nothing was sampled (--check), or where
+ * counters look on and times are not to be trusted (--counters). */
 double probe_median(struct probe_run *r, int metric);
 
 /* A single value that is no timing: a count, a ratio, an error. */

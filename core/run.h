@@ -20,6 +20,7 @@ struct options {
     bool check, deep, list, json;
     const char *raw;      /* side file of raw samples, or NULL */
     const char *only;     /* glob that a case's keys must match, or NULL */
+    const char *counters; /* a set of hardware counters, or "launches"; NULL: time is measured */
     int64_t parameters[RUN_PARAMETERS_MAX];
     bool given[RUN_PARAMETERS_MAX];
 };
@@ -35,7 +36,7 @@ struct series {
     json_t *grid;            /* probe_grid(), or NULL */
 };
 
-enum { LOOP_IDLE, LOOP_WARMING, LOOP_SAMPLING, LOOP_DONE };
+enum { LOOP_IDLE, LOOP_WARMING, LOOP_SAMPLING, LOOP_WATCHED, LOOP_DONE };
 
 struct loop {
     int state;
@@ -45,6 +46,14 @@ struct loop {
     const char *stopped;
 };
 
+/* Looks on at passes of the loop's body, under --counters. The loop then ends when the watch has
+ * seen enough, and what the harness would run beside the body (stamps of the SM clock) is left out. */
+struct watch {
+    void (*begin)(struct probe_run *r); /* a pass comes next */
+    bool (*end)(struct probe_run *r);   /* it is over; true: one more, please */
+    void (*close_case)(struct probe_run *r, json_t *one); /* adds what was seen to the case */
+};
+
 struct probe_run {
     struct options options;
     char keys[RUN_KEYS];
@@ -52,6 +61,7 @@ struct probe_run {
     bool in_case;
     int n_cases;           /* that this run took */
     struct loop loop;
+    const struct watch *watch; /* NULL: nobody */
     struct series *series; /* one per metric */
     double *clock_mhz;
     size_t n_clock, room_clock;
@@ -64,6 +74,7 @@ struct probe_run {
     char why[DOCUMENT_WHY];
     json_t *environment;
     json_t *cubins;        /* "image.sm_90a" -> SHA-256 */
+    json_t *counters;      /* under --counters: how reading them went; else NULL */
     struct gpu *gpu;       /* NULL without one; core/gpu.c */
     const char *gpu_state; /* why there is none, one word; NULL where none was looked for */
     char gpu_why[DOCUMENT_WHY];
@@ -89,6 +100,13 @@ void show_run(FILE *out, const json_t *document);
 
 /* core/environment.c: allow-listed facts of the host and of this program. */
 json_t *environment_host(void);
+
+/* core/gpu_counters.c, or core/gpu_none.c. Under --counters: opens the plugin, before anything calls
+ * CUDA; starts reading, once there is a GPU; and puts away. Where counters are refused the run is
+ * skipped with the reason. */
+void counters_open(struct probe_run *r);
+void counters_start(struct probe_run *r);
+void counters_close(struct probe_run *r);
 
 /* core/gpu.c, or core/gpu_none.c in a build without CUDA.
  * gpu_open: false when there is no GPU to be had; state is then one of not_built, no_driver,

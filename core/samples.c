@@ -167,8 +167,10 @@ bool probe_more(struct probe_run *r)
         if (++loop->passes < WARM_PASSES)
             return true;
         forget_samples(r);
-        loop->state = LOOP_SAMPLING;
+        loop->state = r->watch ? LOOP_WATCHED : LOOP_SAMPLING;
         loop->passes = 0;
+        if (r->watch)
+            r->watch->begin(r);
         loop->next_look = FIRST_LOOK;
         loop->began_ns = probe_host_ns();
         return true;
@@ -184,6 +186,12 @@ bool probe_more(struct probe_run *r)
             if (all_stable(r))
                 return loop_ends(r, "stable");
         }
+        return true;
+    case LOOP_WATCHED:
+        loop->passes++;
+        if (!r->watch->end(r))
+            return loop_ends(r, "watched");
+        r->watch->begin(r);
         return true;
     default: return false;
     }
@@ -321,6 +329,18 @@ static void describe_cells(json_t *object, const struct probe_metric *m, struct 
     s->median = cells.median;
 }
 
+/* What one pass of a watched loop came to: its samples and their work, added up. */
+static void describe_pass(struct probe_run *r, json_t *object, const struct series *s)
+{
+    double value = 0, work = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        value += s->value[i];
+        work += s->work[i];
+    }
+    json_object_set_new(object, "pass_value", document_number(value / r->loop.passes));
+    json_object_set_new(object, "pass_work", document_number(work / r->loop.passes));
+}
+
 static json_t *metric_object(struct probe_run *r, const struct probe_metric *m, struct series *s)
 {
     json_t *sides = NULL;
@@ -359,6 +379,8 @@ static json_t *metric_object(struct probe_run *r, const struct probe_metric *m, 
         json_object_set_new(object, "why", json_string("too few samples for this percentile"));
     if (f.resolution > 0)
         json_object_set_new(object, "resolution", document_number(f.resolution));
+    if (r->watch)
+        describe_pass(r, object, s);
     if (sides)
         json_object_set_new(object, "sides", sides);
     s->median = f.s.median;
@@ -430,6 +452,8 @@ void samples_close_case(struct probe_run *r)
             json_object_set_new(one, "sm_clock", clock_object(r, discarded, sizeof discarded));
         if (discarded[0])
             json_object_set_new(one, "discarded", json_string(discarded));
+        if (r->watch && r->loop.passes > 0)
+            r->watch->close_case(r, one);
         if (json_object_size(r->facts) > 0)
             json_object_set(one, "facts", r->facts);
         json_array_append_new(r->cases, one);
@@ -453,7 +477,7 @@ double probe_median(struct probe_run *r, int metric)
     struct series *s = &r->series[metric];
     const struct probe_metric *m = metric_of(r, metric);
 
-    if (series_empty(s))
+    if (series_empty(s) || r->watch)
         return NAN;
     json_decref(metric_object(r, m, s));
     return s->median;
@@ -464,7 +488,7 @@ void probe_value(struct probe_run *r, int metric, double value)
     metric_of(r, metric);
     r->series[metric].direct = value;
     r->series[metric].has_direct = isfinite(value);
-    if (!isfinite(value) && !r->options.check)
+    if (!isfinite(value) && !r->options.check && !r->watch)
         probe_missing(r, metric, "not a finite number in this run");
 }
 

@@ -15,6 +15,7 @@ static const struct command {
     {"report", report_main, "tables of one bundle, or of several side by side"},
     {"compare", compare_main, "two bundles: FASTER, SLOWER, SAME or UNSURE for every metric"},
     {"claims", claims_main, "the ledger: what a bundle says of each published claim"},
+    {"counters", counters_main, "the same cases under hardware counters, as a cross-check"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -42,11 +43,11 @@ static error_t take(int key, char *argument, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_ARG:
         argp_failure(state, EXIT_TROUBLE, 0, "unknown command '%s': expected list, run, report, "
-                     "compare or claims", argument);
+                     "compare, claims or counters", argument);
         break;
     case ARGP_KEY_NO_ARGS:
-        argp_failure(state, EXIT_TROUBLE, 0, "expected a command: list, run, report, compare or "
-                     "claims");
+        argp_failure(state, EXIT_TROUBLE, 0, "expected a command: list, run, report, compare, "
+                     "claims or counters");
         break;
     default: return ARGP_ERR_UNKNOWN;
     }

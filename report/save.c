@@ -74,38 +74,53 @@ static bool start_raw(struct session *s, char why[DOCUMENT_WHY])
     return written ? true : refuse(why, s->raw_path, strerror(errno));
 }
 
-bool session_place(struct session *s, char why[DOCUMENT_WHY])
+/* TIME-BOARD.json in the folder of runs. Two runs may begin in one second. */
+static bool default_place(char path[PATH_MAX], const char *started, const char *board,
+                          const char *ending, char why[DOCUMENT_WHY])
 {
     char folder[PATH_MAX], stamp[24], name[80];
+    size_t n = 0;
+
+    for (const char *c = started; *c && n + 1 < sizeof stamp; c++)
+        if (*c != '-' && *c != ':')
+            stamp[n++] = *c;
+    stamp[n] = '\0';
+    board_slug(name, sizeof name, board);
+    catalogue_path(folder, "../run");
+    for (int again = 0; again < 100; again++) {
+        char suffix[8] = "";
+        if (again > 0)
+            snprintf(suffix, sizeof suffix, "-%d", again + 1);
+        if (snprintf(path, PATH_MAX, "%s/%s-%s%s%s", folder, stamp, name, suffix, ending) >=
+            PATH_MAX)
+            return refuse(why, folder, "path too long");
+        if (access(path, F_OK) != 0)
+            break;
+    }
+    make_folders(path);
+    return true;
+}
+
+bool place_document(char path[PATH_MAX], const char *output, const char *started,
+                    const char *board, const char *ending, char why[DOCUMENT_WHY])
+{
+    if (output)
+        snprintf(path, PATH_MAX, "%s", output);
+    else if (!default_place(path, started, board, ending, why))
+        return false;
+    if (access(path, F_OK) == 0)
+        return refuse(why, path, "exists already; a bundle is never overwritten");
+    return try_place(path, why);
+}
+
+bool session_place(struct session *s, char why[DOCUMENT_WHY])
+{
     const json_t *gpu = json_object_get(s->environment, "gpu");
-    const char *board = document_get_text(gpu, "board", NULL);
 
     document_time(s->started, sizeof s->started);
-    if (s->options.output) {
-        snprintf(s->path, sizeof s->path, "%s", s->options.output);
-    } else {
-        size_t n = 0;
-        for (const char *c = s->started; *c; c++)
-            if (*c != '-' && *c != ':')
-                stamp[n++] = *c;
-        stamp[n] = '\0';
-        board_slug(name, sizeof name, board ? board : "host");
-        catalogue_path(folder, "../run");
-        for (int again = 0; again < 100; again++) { /* two runs may begin in one second */
-            char suffix[8] = "";
-            if (again > 0)
-                snprintf(suffix, sizeof suffix, "-%d", again + 1);
-            if (snprintf(s->path, sizeof s->path, "%s/%s-%s%s.json", folder, stamp, name,
-                         suffix) >= PATH_MAX)
-                return refuse(why, folder, "path too long");
-            if (access(s->path, F_OK) != 0)
-                break;
-        }
-        make_folders(s->path);
-    }
-    if (access(s->path, F_OK) == 0)
-        return refuse(why, s->path, "exists already; a bundle is never overwritten");
-    return try_place(s->path, why) && (!s->options.raw || start_raw(s, why));
+    return place_document(s->path, s->options.output, s->started,
+                          document_get_text(gpu, "board", "host"), ".json", why) &&
+           (!s->options.raw || start_raw(s, why));
 }
 
 /* --- the document ----------------------------------------------------------------------------- */

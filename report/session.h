@@ -69,6 +69,10 @@ bool session_interrupted(void);
  * measured. False with one line in why. */
 bool session_place(struct session *s, char why[DOCUMENT_WHY]);
 
+/* The same for any document: at `output`, or for NULL at build/run/TIME-BOARD and the ending. */
+bool place_document(char path[PATH_MAX], const char *output, const char *started,
+                    const char *board, const char *ending, char why[DOCUMENT_WHY]);
+
 /* The bundle document of what has been measured so far; the caller releases it. */
 json_t *session_bundle(struct session *s);
 

@@ -146,9 +146,12 @@ for program in tests/contract/*.sh tests/contract/*.py; do
     *) suite "contract/$stem" "$program" "$build" ;;
     esac
 done
+suite counters/names "$build/tests/names" "$build/bin/counters.so"
+suite counters/command tests/counters/command.sh "$build"
 suite states tests/states/run.sh "$build"
 suite fuzz "$build/tests/fuzz" "${FUZZ_SECONDS:-60}" "$(date +%s)" tests/golden/*.json
 suite gpu tests/gpu/run.sh "$build/bin"
+suite gpu/counters tests/gpu/counters.sh "$build/bin"
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

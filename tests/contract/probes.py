@@ -21,7 +21,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 FOLDERS = ("probes", "matmul", "fused")
 UNITS = set("ns cycles bytes bytes/s bytes/cycle flop/s ops/s ops/cycle hertz count ratio ulps watts "
             "joules celsius".split())
-OPTIONS = ("--device", "--set", "--case", "--check", "--deep", "--json", "--raw", "--seed", "--round",
+OPTIONS = ("--device", "--set", "--case", "--check", "--deep", "--json", "--counters", "--raw", "--seed", "--round",
            "--rounds", "--list", "--help", "--version")
 SECONDS = 60
 

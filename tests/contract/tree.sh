@@ -77,11 +77,14 @@ END
 # Every host file by one compiler, two at a time; flags of the Makefile.
 compiles_under() {
     local cuda=${CUDA_HOME:-/usr/local/cuda}/include
-    find core probes matmul fused report tests/unit -name '*.c' | while read -r file; do
+    local cupti=${CUDA_HOME:-/usr/local/cuda}/extras/CUPTI/include
+    find core probes matmul fused report tests/unit tests/counters -name '*.c' | while read -r file; do
         [ -e "$cuda/cuda_runtime_api.h" ] || ! grep -q '^#include .\(core/gpu\.h\|cuda\|cublas\)' "$file" ||
             continue
+        [ -e "$cupti/cupti.h" -o -e "$cuda/cupti.h" ] || ! grep -q '^#include <cupti' "$file" || continue
         echo "$file"
     done | xargs -P 2 -n 4 "$1" -fsyntax-only -std=c11 -D_GNU_SOURCE -I. -I"$build" -isystem "$cuda" \
+        -isystem "$cupti" -idirafter core/plugins/compat \
         -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Werror
 }
 

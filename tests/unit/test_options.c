@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/counter_sets.h"
 #include "core/image.h"
 #include "core/unit.h"
 #include "tests/unit/check.h"
@@ -90,6 +91,7 @@ static void defaults(void **state)
     assert_false(o.check || o.deep || o.list || o.json);
     assert_null(o.raw);
     assert_null(o.only);
+    assert_null(o.counters);
     assert_int_equal(o.parameters[0], 4096);
     assert_int_equal(o.parameters[1], 8);
     assert_false(o.given[0] || o.given[1]);
@@ -125,6 +127,22 @@ static void parameters_are_set(void **state)
     assert_false(o.given[1]);
 }
 
+static void counters_are_chosen(void **state)
+{
+    (void)state;
+    assert_string_equal(OPTIONS("--counters", "launches").counters, "launches");
+    for (size_t i = 0; i < COUNTER_SETS; i++) {
+        const char *name = counter_sets[i].name;
+        char word[64];
+        snprintf(word, sizeof word, "--counters=%s", name);
+        assert_string_equal(OPTIONS(word).counters, name);
+        assert_ptr_equal(counter_set_find(name, strlen(name)), &counter_sets[i]);
+    }
+    assert_null(counter_set_find("smx", 3));
+    assert_non_null(counter_set_find("smx", 2));
+    assert_null(counter_set_find("loads", 4));
+}
+
 static void bad_command_lines(void **state)
 {
     static const struct {
@@ -157,6 +175,11 @@ static void bad_command_lines(void **state)
         {{"--set=bytes=9999999999T"}, "9999999999T"},
         {{"--set=warps=65"}, "from 1 to 64"},
         {{"--set=warps=0"}, "from 1 to 64"},
+        {{"--counters"}, "--counters"},
+        {{"--counters="}, "expected sm, loads, memory"},
+        {{"--counters=sm,loads"}, "--counters sm,loads"},
+        {{"--counters=smx"}, "--counters smx"},
+        {{"--counters=sm", "--check"}, "not together with --check"},
     };
     char out[4096], err[4096];
     (void)state;
@@ -239,6 +262,7 @@ int main(void)
         cmocka_unit_test(defaults),
         cmocka_unit_test(all_taken),
         cmocka_unit_test(parameters_are_set),
+        cmocka_unit_test(counters_are_chosen),
         cmocka_unit_test(bad_command_lines),
         cmocka_unit_test(help_and_version),
         cmocka_unit_test(list_for_programs),

@@ -751,6 +751,50 @@ static void raw_samples(void **state)
     free(written);
 }
 
+/* --- a watch, as --counters sets one ------------------------------------------------------------------ */
+
+static char watched[32];
+
+static void watch_begins(struct probe_run *run_)
+{
+    (void)run_;
+    strcat(watched, "(");
+}
+
+static bool watch_ends(struct probe_run *run_)
+{
+    strcat(watched, ")");
+    return run_->loop.passes < 3;
+}
+
+static void watch_closes(struct probe_run *run_, json_t *one)
+{
+    json_object_set_new(one, "passes", json_integer(run_->loop.passes));
+}
+
+static void a_watch_sees_every_pass_but_warm_up(void **state)
+{
+    static const struct watch watch = {watch_begins, watch_ends, watch_closes};
+    (void)state;
+    watched[0] = '\0';
+    r->watch = &watch;
+    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    for (int pass = 0; probe_more(r); pass++) {
+        probe_sample(r, TIME, 1, pass < 2 ? 1e12 : 100 + pass);
+        strcat(watched, "b");
+    }
+    assert_string_equal(watched, "bb(b)(b)(b)");
+    const json_t *one = last_case(), *m = metric_of(one, "time");
+    assert_string_equal(text(one, "stopped"), "watched");
+    assert_int_equal(number(one, "passes"), 3);
+    assert_int_equal(number(m, "n"), 3); /* those of the warm-up are thrown away */
+    assert_same(number(m, "median"), 103);
+
+    assert_true(probe_case(r, 0, "k=%d", 1)); /* without a loop there is nothing to see */
+    probe_value(r, COUNT, 5);
+    assert_null(json_object_get(last_case(), "passes"));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -793,6 +837,7 @@ int main(void)
         TEST(check_runs_the_body_once),
         TEST(mistakes),
         TEST(raw_samples),
+        TEST(a_watch_sees_every_pass_but_warm_up),
     };
     return cmocka_run_group_tests_name("samples", tests, NULL, NULL);
 }

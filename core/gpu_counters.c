@@ -1,0 +1,257 @@
+/* --counters: the plugin of core/counters.h looks on at the sample loop, pass by pass.
+ *
+ * Hardware counters, of one set (core/counter_sets.c). A pass is everything that the loop's body
+ * does on the GPU between two moments at which the GPU is idle. After the warm-up, which nobody
+ * counts, the set takes as many passes as its configuration has, three times over; the medians
+ * count. (A pass costs up to 50 ms, more than most bodies: each slice of the L2 and of the memory
+ * is read out.) The body runs as it does when it is timed, except that the clock stamps around it
+ * stay away.
+ *
+ * Launches. The same number of passes for every case; medians of what became of each launch. */
+#include <cuda.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/counter_sets.h"
+#include "core/counters.h"
+#include "core/gpu_inside.h"
+#include "core/plugin.h"
+#include "core/run.h"
+
+enum { ROUNDS = 3, TRACED_PASSES = 20 };
+
+static struct {
+    const struct counters_plugin *plugin;
+    bool is_open;
+    const char *why; /* tracing could not be started; NULL: it was */
+    /* The set as this chip has it: which of the table's counters, under which names. */
+    const struct counter *counters[COUNTERS_IN_SET_MAX];
+    const char *names[COUNTERS_IN_SET_MAX];
+    size_t n;
+    double values[ROUNDS][COUNTERS_IN_SET_MAX]; /* of the current case */
+    int round;
+    bool round_begins;
+} counting;
+
+static void refused(struct probe_run *r, const char *why)
+{
+    json_decref(r->counters);
+    r->counters = json_pack("{s:s, s:s}", "status", "refused", "why", why);
+    r->watch = NULL;
+    probe_skip(r, "no counters: %s", why);
+}
+
+/* Every call of the plugin answers NULL, or says why not. */
+static void must(struct probe_run *r, const char *why)
+{
+    if (why)
+        refused(r, why);
+}
+
+static void wait_for_all(void)
+{
+    CUDA(cudaDeviceSynchronize());
+}
+
+/* --- counters --------------------------------------------------------------------------------- */
+
+static void counters_begin(struct probe_run *r)
+{
+    wait_for_all();
+    if (r->loop.passes == 0)
+        counting.round = 0;
+    if (r->loop.passes == 0 || counting.round_begins)
+        must(r, counting.plugin->restart());
+    counting.round_begins = false;
+    must(r, counting.plugin->begin());
+}
+
+static bool counters_end(struct probe_run *r)
+{
+    wait_for_all();
+    must(r, counting.plugin->end(&counting.round_begins));
+    if (!counting.round_begins)
+        return true;
+    must(r, counting.plugin->read(counting.values[counting.round]));
+    return ++counting.round < ROUNDS;
+}
+
+static void counters_close_case(struct probe_run *r, json_t *one)
+{
+    json_t *medians = json_object();
+    for (size_t i = 0; i < counting.n; i++) {
+        double value[ROUNDS];
+        for (int k = 0; k < counting.round; k++)
+            value[k] = counting.values[k][i];
+        stat_sort(value, (size_t)counting.round);
+        json_object_set_new(medians, counting.counters[i]->id,
+                            document_number(stat_median(value, (size_t)counting.round)));
+    }
+    json_object_set_new(one, "counters", medians);
+    json_object_set_new(one, "passes", json_integer(r->loop.passes));
+}
+
+static const struct watch counters_watch = {counters_begin, counters_end, counters_close_case};
+
+/* Picks for each counter of the set the name that this chip knows. */
+static void choose_names(struct probe_run *r, const struct counter_set *set)
+{
+    char why[COUNTERS_WHY];
+    for (size_t i = 0; i < set->n; i++) {
+        const struct counter *c = &set->counters[i];
+        const char *unit, *name = NULL;
+        for (int k = 0; k < COUNTER_NAMES && !name; k++)
+            if (c->name[k] && counting.plugin->knows(c->name[k], &unit))
+                name = c->name[k];
+        if (name) {
+            counting.counters[counting.n] = c;
+            counting.names[counting.n++] = name;
+        } else if (!c->optional) {
+            snprintf(why, sizeof why, "%s has no counter %s", counting.plugin->chip(), c->name[0]);
+            refused(r, why);
+        }
+    }
+}
+
+static void start_counters(struct probe_run *r)
+{
+    const char *name = r->options.counters;
+    CUresult (*current)(CUcontext *) = gpu_driver_entry("cuCtxGetCurrent", 4000);
+    CUcontext context = NULL;
+    int passes = 0;
+
+    if (!current || current(&context) != CUDA_SUCCESS)
+        refused(r, "the driver names no current context");
+    counting.is_open = true;
+    must(r, counting.plugin->open(context, r->options.device));
+    choose_names(r, counter_set_find(name, strlen(name)));
+    must(r, counting.plugin->configure(counting.names, counting.n, &passes));
+
+    json_t *names = json_object();
+    for (size_t i = 0; i < counting.n; i++)
+        json_object_set_new(names, counting.counters[i]->id, json_string(counting.names[i]));
+    r->counters = json_pack("{s:s, s:s, s:s, s:i, s:o}", "status", "ok", "chip",
+                            counting.plugin->chip(), "set", name, "passes", passes, "names", names);
+    r->watch = &counters_watch;
+}
+
+/* --- launches --------------------------------------------------------------------------------- */
+
+static void launches_begin(struct probe_run *r)
+{
+    struct counters_launch *before;
+    size_t n, dropped;
+    if (r->loop.passes > 0)
+        return;
+    wait_for_all();
+    must(r, counting.plugin->take(&before, &n, &dropped)); /* of the warm-up */
+    free(before);
+}
+
+static bool launches_end(struct probe_run *r)
+{
+    wait_for_all();
+    return r->loop.passes < TRACED_PASSES;
+}
+
+/* Has it every moment? Those before the start are missing for the kernels of a graph. */
+static bool usable(const struct counters_launch *l)
+{
+    return l->called && l->returned && l->queued && l->submitted && l->started && l->ended;
+}
+
+/* The median of an interval, over the usable launches; from one launch to the next, over all. */
+static json_t *interval(const struct counters_launch *launches, size_t n, size_t from, size_t to,
+                        size_t step)
+{
+    double *ns = malloc((n + 1) * sizeof *ns);
+    size_t m = 0;
+    for (size_t i = 0; ns && i + step < n; i++) {
+        uint64_t a, b;
+        memcpy(&a, (const char *)&launches[i] + from, sizeof a);
+        memcpy(&b, (const char *)&launches[i + step] + to, sizeof b);
+        if (step > 0 || usable(&launches[i]))
+            ns[m++] = (double)(int64_t)(b - a);
+    }
+    if (ns)
+        stat_sort(ns, m);
+    json_t *median = document_number(m > 0 ? stat_median(ns, m) : (double)NAN);
+    free(ns);
+    return median;
+}
+
+static void launches_close_case(struct probe_run *r, json_t *one)
+{
+    static const struct {
+        const char *name;
+        size_t from, to, step;
+    } intervals[] = {
+#define MOMENT(name) offsetof(struct counters_launch, name)
+        {"call_ns", MOMENT(called), MOMENT(returned), 0},
+        {"called_to_queued_ns", MOMENT(called), MOMENT(queued), 0},
+        {"queued_to_submitted_ns", MOMENT(queued), MOMENT(submitted), 0},
+        {"submitted_to_started_ns", MOMENT(submitted), MOMENT(started), 0},
+        {"started_to_ended_ns", MOMENT(started), MOMENT(ended), 0},
+        {"start_to_next_start_ns", MOMENT(started), MOMENT(started), 1},
+#undef MOMENT
+    };
+    struct counters_launch *launches;
+    size_t n, dropped, n_usable = 0;
+
+    must(r, counting.plugin->take(&launches, &n, &dropped));
+    for (size_t i = 0; i < n; i++)
+        n_usable += usable(&launches[i]);
+    json_t *seen = json_pack("{s:I, s:I, s:I}", "kernels", (json_int_t)n, "usable",
+                             (json_int_t)n_usable, "dropped", (json_int_t)dropped);
+    for (size_t i = 0; i < PROBE_LENGTH(intervals); i++)
+        json_object_set_new(seen, intervals[i].name,
+                            interval(launches, n, intervals[i].from, intervals[i].to,
+                                     intervals[i].step));
+    free(launches);
+    json_object_set_new(one, "launches", seen);
+    json_object_set_new(one, "passes", json_integer(r->loop.passes));
+}
+
+static const struct watch launches_watch = {launches_begin, launches_end, launches_close_case};
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+static bool tracing(const struct probe_run *r)
+{
+    return !strcmp(r->options.counters, "launches");
+}
+
+void counters_open(struct probe_run *r)
+{
+    char why[COUNTERS_WHY];
+
+    if (probe.needs == PROBE_HOST)
+        refused(r, "this probe runs nothing on a GPU");
+    counting.plugin = plugin_open("counters", COUNTERS_PLUGIN_SYMBOL, why, sizeof why);
+    if (!counting.plugin)
+        refused(r, why);
+    if (tracing(r))
+        counting.why = counting.plugin->trace(); /* where there is no GPU, that is the reason */
+}
+
+void counters_start(struct probe_run *r)
+{
+    if (!r->gpu)
+        refused(r, "there is no GPU");
+    must(r, counting.why);
+    if (tracing(r)) {
+        r->counters = json_pack("{s:s, s:s}", "status", "ok", "set", "launches");
+        r->watch = &launches_watch;
+    } else {
+        start_counters(r);
+    }
+}
+
+void counters_close(struct probe_run *r)
+{
+    r->watch = NULL;
+    if (counting.is_open)
+        counting.plugin->close();
+    counting.is_open = false;
+}

@@ -1,0 +1,1 @@
+counters no_such_probe
