@@ -51,6 +51,15 @@ __device__ __forceinline__ uint32_t cluster_map(uint32_t shared, uint32_t rank)
     return there;
 }
 
+// The same as a generic address of 64 bits. Chases use this one: of a 32-bit address the compiler
+// makes a generic one before every load, by two moves, one of them in the chain.
+__device__ __forceinline__ uint64_t cluster_map_generic(const void *shared, uint32_t rank)
+{
+    uint64_t there;
+    asm volatile("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(shared), "r"(rank));
+    return there;
+}
+
 __device__ __forceinline__ uint32_t cluster_load(uint32_t address)
 {
     uint32_t v;

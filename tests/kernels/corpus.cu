@@ -402,6 +402,7 @@ KERNEL barriers(int *o, int k)
     asm volatile("bar.arrive 2,64;" ::: "memory");
     asm volatile("barrier.sync %0,%1;" ::"r"(k), "r"(k * 32) : "memory");
     asm volatile("bar.sync %0,128;" ::"r"(t >> 5) : "memory");
+    asm volatile("bar.sync 3,%0; bar.arrive 4,%0;" ::"r"(k * 32) : "memory");
     asm volatile("{.reg .pred p; setp.ne.s32 p,%0,3; bar.red.popc.u32 %0,3,p;}" : "+r"(k));
     __threadfence();
     __threadfence_block();
@@ -824,6 +825,10 @@ KERNEL __launch_bounds__(384, 1) wgmma(float *o, u64 da, u64 db, int n)
             "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3 {%0,%1,%2,%3},%4,%5,1,1,1;"
             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
             : "l"(da), "l"(db));
+        asm volatile("wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3 "
+                     "{%0,%1,%2,%3},{%4,%4,%4,%4},%5,1,1,1;"
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                     : "r"(a), "l"(db));
         asm volatile("wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8 {%0,%1,%2,%3},%4,%5,1;"
                      : "+r"(e[0]), "+r"(e[1]), "+r"(e[2]), "+r"(e[3])
                      : "l"(da), "l"(db));

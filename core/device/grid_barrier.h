@@ -1,0 +1,20 @@
+/* The state of the grid barrier in grid_barrier.cuh, for C and CUDA alike. */
+#ifndef GPUFLOOR_GRID_BARRIER_H
+#define GPUFLOOR_GRID_BARRIER_H
+
+#include <stdint.h>
+
+enum {
+    GRID_BARRIER_BLOCKS = 2048, /* most blocks for which it is meant */
+    GRID_BARRIER_TWIN = 4096,   /* bytes from one counter to its twin */
+};
+
+/* In device memory. The host sets all of it to zero before its first use and after an abort; not
+ * between launches, whose numbers of blocks may differ. One launch at a time uses it. */
+struct grid_barrier_state {
+    uint32_t aborted; /* not 0: some block waited longer than its budget */
+    uint32_t pad[31];
+    uint32_t room[4 * GRID_BARRIER_TWIN / sizeof(uint32_t)]; /* the counters, where they align */
+};
+
+#endif

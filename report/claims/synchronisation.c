@@ -1,0 +1,218 @@
+/* The ledger: waiting for other SMs. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/document.h"
+#include "report/claims/rules.h"
+
+/* --- C01: is there a barrier across SMs? ------------------------------------------------------ */
+
+/* Rows of one case share its keys: "barriers.sms{...}" beside "barriers.violations{...}". */
+static const struct row *beside(const struct bundle *bundle, const struct row *row,
+                                const char *metric)
+{
+    char id[DOCUMENT_ID];
+    const char *keys = strchr(row->id, '{');
+    snprintf(id, sizeof id, "%s%s", metric, keys ? keys : "");
+    return rows_find(&bundle->rows, id);
+}
+
+/* How many kinds of barrier reach over at least two SMs, and how many of them keep the order. */
+static void count_barriers(const struct bundle *bundle, struct finding *f, int *reaching,
+                           int *sound)
+{
+    char scope[16], barrier[24], rounds[24];
+    const struct row *row;
+
+    for (size_t place = 0; (row = rows_match(&bundle->rows, "barriers.violations{*", &place));) {
+        const struct row *sms = beside(bundle, row, "barriers.sms");
+        row_key(row, "scope", scope, sizeof scope);
+        if (!strcmp(scope, "block") || !row_usable(row) || !sms || !row_usable(sms) ||
+            !(sms->low >= 2))
+            continue;
+        row_key(row, "barrier", barrier, sizeof barrier);
+        row_key(row, "rounds", rounds, sizeof rounds);
+        rule_say(f->evidence, "%s%s barrier (%s) over %.0f SMs: %.0f violations in %s rounds",
+                 *reaching ? "; " : "", scope, barrier, sms->centre, row->high, rounds);
+        ++*reaching;
+        *sound += row->high == 0;
+    }
+}
+
+/* C01b, the weak form: not whether, but at what price. */
+static void say_price(const struct bundle *bundle, struct finding *f)
+{
+    static const char *const barriers[] = {"sync", "twin"};
+    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct row grid, block;
+    char id[DOCUMENT_ID];
+
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(id, sizeof id, "barriers.grid_time{barrier=%s,per_sm=1,threads=256,store=none*",
+                 barriers[i]);
+        if (!rule_take(bundle, id, &grid, &ignored) ||
+            !rule_take(bundle, "barriers.block_time{barrier=syncthreads,warps=8,*", &block,
+                       &ignored))
+            continue;
+        struct row ratio = rule_ratio(&grid, &block);
+        snprintf(id, sizeof id, "the weak form, C01b: a barrier of the grid (%s) over one of a "
+                 "block, 256 threads", barriers[i]);
+        rule_say_row(f->evidence, id, &ratio);
+    }
+}
+
+static void judge_c01(const struct bundle *bundle, struct finding *f)
+{
+    struct row block, control;
+    int reaching = 0, sound = 0;
+    if (!rule_take(bundle, "barriers.violations{scope=block,*", &block, f) ||
+        !rule_take(bundle, "barriers.control_violates{scope=grid,*", &control, f))
+        return;
+
+    count_barriers(bundle, f, &reaching, &sound);
+    if (reaching == 0) {
+        rule_not_testable(f, "no barrier over two SMs or more in this bundle");
+        return;
+    }
+    say_price(bundle, f);
+    rule_say_control(f, true, block.high == 0, "__syncthreads in one block, violations", &block);
+    rule_say_control(f, false, control.low > 0, "the grid without a barrier violates", &control);
+    rule_conclude(f, sound > 0 ? CLAIM_REFUTED : CLAIM_REPRODUCED, block.high == 0,
+                  control.low > 0);
+}
+
+/* --- C02: does it deadlock? ------------------------------------------------------------------- */
+
+/* Sizes of the grid, the first two within what is resident at once. */
+static const char *const sizes[] = {"0.5xcapacity", "1xcapacity", "1xcapacity+1", "2xcapacity"};
+enum { SIZES = 4, WITHIN = 2 };
+
+static bool take_scene(const struct bundle *bundle, const char *metric, const char *scene,
+                       const char *launch, const char *blocks, struct row *row, struct finding *f)
+{
+    char id[DOCUMENT_ID];
+    snprintf(id, sizeof id, "deadlock.%s{scene=%s,launch=%s,blocks=%s}", metric, scene, launch,
+             blocks);
+    return rule_take(bundle, id, row, f);
+}
+
+static bool take_sizes(const struct bundle *bundle, const char *metric, const char *launch,
+                       struct row rows[SIZES], struct finding *f)
+{
+    for (size_t i = 0; i < SIZES; i++)
+        if (!take_scene(bundle, metric, "alone", launch, sizes[i], &rows[i], f))
+            return false;
+    return true;
+}
+
+static const char *outcome(const struct row *completed, const struct row *refused)
+{
+    if (refused && refused->low > 0)
+        return "refused";
+    return completed->low > 0 ? "completes" : "deadlocks";
+}
+
+static void judge_c02(const struct bundle *bundle, struct finding *f)
+{
+    struct finding ignored = {.verdict = CLAIM_MIXED}; /* of scenes that only illustrate */
+    struct row done[SIZES], quits, other;
+    bool within = true, above = false;
+    if (!take_sizes(bundle, "completed", "ordinary", done, f) ||
+        !take_scene(bundle, "completed", "one_quits", "cooperative", "1xcapacity", &quits, f))
+        return;
+
+    for (size_t i = 0; i < SIZES; i++) {
+        rule_say(f->evidence, "%s%s %s", i ? ", " : "ordinary launch: ", sizes[i],
+                 outcome(&done[i], NULL));
+        within = within && (i >= WITHIN || done[i].low > 0);
+        above = above || (i >= WITHIN && done[i].low > 0);
+    }
+    if (take_scene(bundle, "completed", "two_streams", "ordinary", "0.75xcapacity", &other,
+                   &ignored))
+        rule_say(f->evidence, "; twice 0.75xcapacity on two streams %s", outcome(&other, NULL));
+    if (take_scene(bundle, "completed", "busy", "ordinary", "1xcapacity", &other, &ignored))
+        rule_say(f->evidence, "; 1xcapacity while another kernel holds half of the SMs %s",
+                 outcome(&other, NULL));
+
+    enum claim_verdict verdict = CLAIM_MIXED;
+    if (done[SIZES - 1].low > 0)
+        verdict = CLAIM_REFUTED;
+    else if (within && !above)
+        verdict = CLAIM_REPRODUCED;
+    rule_say_control(f, true, quits.high == 0, "a block that never comes is seen as a deadlock, "
+                     "completed", &quits);
+    rule_say_control(f, false, done[0].low > 0, "\"deadlocks\" at half the capacity, completed",
+                     &done[0]);
+    rule_conclude(f, verdict, quits.high == 0, done[0].low > 0);
+}
+
+/* --- C02b: and is there no way out? ----------------------------------------------------------- */
+
+static void judge_c02b(const struct bundle *bundle, struct finding *f)
+{
+    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct row done[SIZES], refused[SIZES], ordinary, other;
+    int kept = 0, broken = 0;
+    if (!take_sizes(bundle, "completed", "cooperative", done, f) ||
+        !take_sizes(bundle, "refused", "cooperative", refused, f) ||
+        !take_scene(bundle, "completed", "alone", "ordinary", "2xcapacity", &ordinary, f))
+        return;
+
+    for (size_t i = 0; i < SIZES; i++) {
+        rule_say(f->evidence, "%s%s %s", i ? ", " : "cooperative launch: ", sizes[i],
+                 outcome(&done[i], &refused[i]));
+        kept += i < WITHIN ? done[i].low > 0 : refused[i].low > 0;
+        broken += done[i].high == 0 && refused[i].high == 0;
+    }
+    if (take_scene(bundle, "completed", "busy", "cooperative", "1xcapacity", &other, &ignored))
+        rule_say(f->evidence, "; 1xcapacity while another kernel holds half of the SMs %s",
+                 outcome(&other, NULL));
+    if (take_scene(bundle, "completed", "unequal", "cooperative", "1xcapacity", &other, &ignored))
+        rule_say(f->evidence, "; blocks with unequal numbers of barriers, against which no launch "
+                 "helps, %s", other.low > 0 ? "complete" : "deadlock");
+
+    enum claim_verdict verdict = CLAIM_MIXED;
+    if (broken > 0)
+        verdict = CLAIM_REPRODUCED;
+    else if (kept == SIZES)
+        verdict = CLAIM_REFUTED;
+    rule_say_control(f, true, ordinary.high == 0, "twice the capacity deadlocks when launched "
+                     "ordinarily, completed", &ordinary);
+    rule_say_control(f, false, refused[0].high == 0, "half the capacity is refused too, refused",
+                     &refused[0]);
+    rule_conclude(f, verdict, ordinary.high == 0, refused[0].high == 0);
+}
+
+/* --- the entries ------------------------------------------------------------------------------ */
+
+static const struct claim claims[] = {
+    {"C01", "smallest.ai",
+     "But CUDA only supports synchronization within a single SM\u2014not across them.",
+     "No barrier that spans blocks on two or more SMs works correctly: cluster, cooperative-grid "
+     "and hand-written barriers over distinct SM ids.",
+     "REFUTED when one barrier that reaches over two SMs or more shows no violation: each round "
+     "every block stores the round's number, crosses, and reads what all blocks stored. REPRODUCED "
+     "when all of them are refused or violate. Positive control: __syncthreads in one block shows "
+     "none. Negative control: the grid without the barrier must show violations. The weak form "
+     "(C01b), the price of a grid's barrier over a block's, is reported only.",
+     judge_c01},
+    {"C02", "smallest.ai",
+     "If a fused computation is split across SMs and requires synchronization (e.g., between "
+     "attention steps), you risk deadlocks where some SMs are stalled waiting for others.",
+     "A spin barrier in an ordinary launch hangs when the grid exceeds the resident capacity and "
+     "only then.",
+     "REPRODUCED when an ordinary launch does not complete at 1xcapacity+1 and 2xcapacity blocks "
+     "and does at 0.5x and 1x, REFUTED when it completes at 2x. Waits end after 20 ms. Positive "
+     "control: a block that never comes is seen as a deadlock. Negative control: a deadlock must "
+     "not be seen at half the capacity.",
+     judge_c02},
+    {"C02b", "smallest.ai",
+     "you risk deadlocks where some SMs are stalled waiting for others.",
+     "Our reading: hence it is unsafe, whatever one does. Judged on cooperative launches.",
+     "REFUTED when a cooperative launch completes at 0.5x and 1x of the resident capacity and is "
+     "refused at 1xcapacity+1 and 2xcapacity, REPRODUCED when one is accepted and does not "
+     "complete. Positive control: an ordinary launch of twice the capacity deadlocks. Negative "
+     "control: half the capacity must not be refused.",
+     judge_c02b},
+};
+CLAIM_SUBJECT(claims);
