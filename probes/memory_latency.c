@@ -15,32 +15,54 @@
  * SM, in the order in which the chase will go; the chase then goes on where it stopped. The same SM
  * (%smid 0) chases in every launch.
  *
- * Inside the timed region: the loads, and at most three other instructions (tests/kernels).
- * Expected on Hopper: 23-30, 32-34, 250-290 cycles, 280-380 ns. Cycles mean something inside the
- * SM only; beyond it, quote ns. ns = cycles over the SM clock of the same launch, which is read at
- * edges of %globaltimer.
+ * `async` follows the same rings by copies that run beside the thread: a step copies 16 bytes of the
+ * line into shared memory, waits, and reads the next address there. cp_async_ca is cp.async through
+ * the L1, cp_async is cp.async past it, bulk is cp.async.bulk (TMA without a tensor map) with an
+ * mbarrier. So a step is the copy plus one load from shared memory, as for anyone who uses its data.
+ * `constant` follows a ring in constant memory by ld.const with the address in a register, one entry
+ * in each 64 bytes; constant_miss one in each 256, on the first lap after the ring was written.
+ *
+ * Inside the timed region: the loads, and at most three other instructions (tests/kernels); for async
+ * what a copy, its group or barrier and the wait consist of, from 6 to 13 instructions a step.
+ * Expected on Hopper: 23-30, 32-34, 250-290 cycles, 280-380 ns. Of async 75 cycles from the L1, 35 to
+ * 50 more than a load from the L2 and beyond. Constants 28 cycles up to 2 KiB, then 93 to 102 by the
+ * SM (102 on SM 0): the outer cache lies outside the SMs. Cycles mean something inside the SM only;
+ * beyond it, quote ns. ns = cycles over the SM clock of the same launch, which is read at edges of
+ * %globaltimer.
  *
  * Traps. One byte of shared memory in the kernel takes 8 KiB from the L1: the kernels for global
  * memory use none, and ask for a carve-out of zero. Device memory is measured on a compact ring,
- * still above 3x the L2: what TLB misses add shows in the curve's tail. A ring just built lies in
- * the L2, dirty: it is swept out. */
+ * still above 3x the L2: what TLB misses add shows in the curve's tail and in memory_map. A ring just
+ * built lies in the L2, dirty: it is swept out. Between the two capacities of a partitioned L2 the
+ * curve is a mixture, no level: memory_map has the sides apart. */
 #include "probes/memory_latency.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/gpu.h"
+#include "probes/kernels/chase_host.h"
 
 PROBE_IMAGE(memory_latency);
 GPU_ARGS_SIZE(struct chase_args, 88);
 GPU_ARGS_SIZE(struct ring_args, 32);
+GPU_ARGS_SIZE(struct where_args, 8);
 
-enum { LOAD, LOAD_TIME, CURVE, CURVE_TIME, CONTROL };
+enum {
+    LOAD, LOAD_TIME, ASYNC, ASYNC_TIME, CONSTANT, CONSTANT_MISS, CURVE, CURVE_TIME, CONTROL,
+};
 static const struct probe_metric metrics[] = {
     [LOAD] = {"load", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "level",
               "dependent load from this level, in cycles of the SM clock"},
     [LOAD_TIME] = {"load_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "level",
                    "the same in ns"},
+    [ASYNC] = {"async", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "level,path",
+               "the same step by an asynchronous copy of 16 bytes, its read from shared included"},
+    [ASYNC_TIME] = {"async_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "level,path",
+                    "the same in ns"},
+    [CONSTANT] = {"constant", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "bytes,spacing",
+                  "dependent load of a constant, from a ring of this footprint"},
+    [CONSTANT_MISS] = {"constant_miss", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "bytes,spacing",
+                       "the same on the first lap: in none of the constant caches"},
     [CURVE] = {"curve", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "bytes",
                "dependent load from a ring of this footprint"},
     [CURVE_TIME] = {"curve_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "bytes",
@@ -51,6 +73,7 @@ static const struct probe_metric metrics[] = {
 
 static const struct probe_parameter parameters[] = {
     {"max_bytes", (int64_t)2 << 30, 1 << 20, INT64_MAX, "largest footprint of the curve"},
+    {"repeats", 32, 1, 4096, "pairs of timed stretches in a launch: 97 loads each"},
 };
 
 enum {
@@ -59,18 +82,23 @@ enum {
     L2_RING_BYTES = 4 << 20,
     REWARM_BYTES = 2 << 20, /* up to here L1 matters, and L1 is emptied by every launch */
     LAPS = 3,
-    TRIES = 20,
+    CONSTANT_SPACING = 64, /* bytes between constants of a ring: a line of the innermost cache */
+    CONSTANT_LINE = 256,   /* and of the outermost */
 };
 
-enum kind { BY_L1, BY_L2, BY_SHARED, N_KINDS };
+enum kind {
+    BY_L1, BY_L2, BY_SHARED, BY_CONSTANT, BY_CP_ASYNC_CA, BY_CP_ASYNC, BY_BULK, N_KINDS,
+};
 
 struct chaser {
     cudaKernel_t kernel[N_KINDS], ring_kernel;
     char *ring;
     size_t room;
-    struct chase_sample *samples; /* device */
+    int repeats;
+    struct chase_sample *samples, *copied; /* device, host: repeats of them */
     struct chase_result *result;  /* mapped */
     uint32_t *claim, ticket;
+    uint64_t *constants; /* mapped: where_args.out */
 };
 
 /* Where one case's chase stands: its ring, and the address at which the next launch goes on. */
@@ -79,13 +107,16 @@ struct walk {
     struct permutation order;
     bool rewarm;        /* before every launch, or before the first only */
     uint64_t warm_laps; /* 0: this ring is to be cold */
-    uint64_t at;
+    uint64_t at, steps; /* steps: how many of the ring lie before that address */
+    uint64_t origin, spacing; /* line i of the ring lies at origin + i x spacing; 0: in shared */
 };
 
 static struct chaser prepare(struct probe_run *r)
 {
-    static const char *const names[] = {"memory_latency_l1", "memory_latency_l2",
-                                        "memory_latency_shared"};
+    static const char *const names[] = {"memory_latency_l1",          "memory_latency_l2",
+                                        "memory_latency_shared",      "memory_latency_constant",
+                                        "memory_latency_cp_async_ca", "memory_latency_cp_async",
+                                        "memory_latency_bulk"};
     const struct gpu_facts *gpu = gpu_facts(r);
     size_t widest = (size_t)probe_parameter(r, "max_bytes"), cold = 4 * gpu->l2_bytes;
     struct chaser c = {0};
@@ -93,16 +124,25 @@ static struct chaser prepare(struct probe_run *r)
     if (!probe_parameter_given(r, "max_bytes") && widest > gpu->free_bytes / 2)
         widest = gpu->free_bytes / 2;
     for (int i = 0; i < N_KINDS; i++) {
-        c.kernel[i] = gpu_kernel(r, &image_memory_latency, names[i], sizeof(struct chase_args));
-        gpu_kernel_shared(c.kernel[i], 0, i == BY_SHARED ? -1 : 0);
+        c.kernel[i] = (i < BY_CP_ASYNC_CA ? gpu_kernel : gpu_kernel_if_any)(
+            r, &image_memory_latency, names[i], sizeof(struct chase_args));
+        if (c.kernel[i])
+            gpu_kernel_shared(c.kernel[i], 0, i == BY_SHARED ? -1 : 0);
     }
     c.ring_kernel =
         gpu_kernel(r, &image_memory_latency, "memory_latency_ring", sizeof(struct ring_args));
     c.room = widest > cold ? widest : cold;
     c.ring = gpu_alloc(r, c.room, "--set max_bytes: a ring");
-    c.samples = gpu_alloc(r, CHASE_REPEATS * sizeof *c.samples, "samples");
+    c.repeats = (int)probe_parameter(r, "repeats");
+    c.samples = gpu_alloc(r, (size_t)c.repeats * sizeof *c.samples, "samples");
+    c.copied = probe_host_alloc(r, (size_t)c.repeats * sizeof *c.copied);
     c.claim = gpu_alloc(r, sizeof *c.claim, "a claim");
     c.result = gpu_mapped(r, sizeof *c.result);
+    c.constants = gpu_mapped(r, 2 * sizeof *c.constants);
+    gpu_launch(r, gpu_kernel(r, &image_memory_latency, "memory_latency_where",
+                             sizeof(struct where_args)),
+               1, 1, 0, &(struct where_args){c.constants});
+    gpu_wait(r);
     return c;
 }
 
@@ -141,14 +181,37 @@ static struct walk ring_of(struct probe_run *r, const struct chaser *c, enum kin
     return (struct walk){.kind = kind,
                          .order = a.order,
                          .rewarm = bytes <= REWARM_BYTES,
-                         .warm_laps = fits_some_cache ? LAPS : 0};
+                         .warm_laps = fits_some_cache ? LAPS : 0,
+                         .origin = (uint64_t)(uintptr_t)c->ring,
+                         .spacing = CHASE_SPACING};
 }
 
-/* One launch: warms as the walk asks, chases, and leaves CHASE_REPEATS samples on the host. */
-static void chase(struct probe_run *r, struct chaser *c, struct walk *w,
-                  struct chase_sample samples[CHASE_REPEATS])
+/* A ring in constant memory, from its second word on: no line has the address 0, which as the end of
+ * a chase would mean that there was none. */
+static struct walk ring_of_constants(struct probe_run *r, const struct chaser *c, size_t bytes,
+                                     size_t spacing, uint64_t warm_laps)
 {
-    struct chase_args a = {.ring = w->kind == BY_SHARED ? NULL : c->ring,
+    struct permutation order = permutation_of(bytes / spacing, probe_seed(r) + bytes);
+    struct walk w = {.kind = BY_CONSTANT,
+                     .order = order,
+                     .rewarm = true,
+                     .warm_laps = warm_laps,
+                     .origin = c->constants[1] + sizeof(uint32_t),
+                     .spacing = spacing};
+    uint32_t words[CHASE_CONSTANTS] = {0};
+
+    for (uint64_t i = 0; i < order.n; i++)
+        words[permute(order, i) * spacing / sizeof *words + 1] =
+            (uint32_t)(w.origin + permute(order, (i + 1) % order.n) * spacing);
+    gpu_to_device(r, (void *)(uintptr_t)c->constants[0], words, sizeof words);
+    w.at = w.origin + permute(order, 0) * spacing;
+    return w;
+}
+
+/* One launch: warms as the walk asks, chases, and leaves its samples on the host. */
+static void chase(struct probe_run *r, struct chaser *c, struct walk *w)
+{
+    struct chase_args a = {.ring = (char *)(uintptr_t)w->origin,
                            .order = w->order,
                            .start = w->at,
                            .warm_laps = w->rewarm || w->at == 0 ? w->warm_laps : 0,
@@ -156,18 +219,22 @@ static void chase(struct probe_run *r, struct chaser *c, struct walk *w,
                            .result = c->result,
                            .claim = c->claim,
                            .sm = SM,
-                           .repeats = CHASE_REPEATS};
+                           .repeats = (uint32_t)c->repeats};
 
-    c->result->end = 0;
-    for (int i = 0; i < TRIES && c->result->end == 0; i++) {
-        a.ticket = ++c->ticket;
-        gpu_launch(r, c->kernel[w->kind], (unsigned)gpu_facts(r)->n_sm, CHASE_THREADS, 0, &a);
-        gpu_wait(r);
-    }
-    if (c->result->end == 0)
-        probe_fail(r, "no block of %d launches came to run on SM %d", TRIES, SM);
-    gpu_to_host(r, samples, c->samples, CHASE_REPEATS * sizeof *samples);
-    w->at = w->kind == BY_SHARED || w->rewarm ? 0 : c->result->end;
+    chase_launch(r, c->kernel[w->kind], CHASE_THREADS, &a, &a.ticket, &c->ticket, c->result);
+    gpu_to_host(r, c->copied, c->samples, (size_t)c->repeats * sizeof *c->copied);
+    w->steps = (w->rewarm ? 0 : w->steps) + (uint64_t)c->repeats * CHASE_LOADS;
+    w->at = w->rewarm ? a.start : c->result->end;
+}
+
+/* Known answer: so many steps from where it began, the ring leads here and nowhere else. */
+static void check_end(struct probe_run *r, const struct chaser *c, const struct walk *w)
+{
+    uint64_t line = permute(w->order, w->steps % w->order.n);
+    if (w->origin)
+        probe_check(r, c->result->end == w->origin + line * w->spacing,
+                    "after %llu steps the chase stands where the ring says",
+                    (unsigned long long)w->steps);
 }
 
 /* Second method: all loads of a launch over all its cycles, which can only be more than the slope,
@@ -175,7 +242,7 @@ static void chase(struct probe_run *r, struct chaser *c, struct walk *w,
 static void check_whole(struct probe_run *r, const struct chaser *c, double slope)
 {
     double cycles = (double)(c->result->tail.cycles - c->result->lead.cycles);
-    double each = cycles / (CHASE_REPEATS * (1 + CHASE_SHORT + CHASE_LONG));
+    double each = cycles / (c->repeats * CHASE_LOADS);
     if (isfinite(slope))
         probe_check(r, each > 0.9 * slope && each < 1.1 * slope + 4,
                     "whole launch %.1f cycles a load, slope %.1f", each, slope);
@@ -184,25 +251,11 @@ static void check_whole(struct probe_run *r, const struct chaser *c, double slop
 static void measure_walk(struct probe_run *r, struct chaser *c, struct walk w, int in_cycles,
                          int in_ns)
 {
-    struct chase_sample s[CHASE_REPEATS];
-
     while (probe_more(r)) {
-        chase(r, c, &w, s);
-
-        const struct chase_result *at = c->result;
-        double ns = (double)(at->tail.ns - at->lead.ns);
-        double mhz = 1e3 * (double)(at->tail.cycles - at->lead.cycles) / ns;
-        probe_clock(r, mhz);
-        for (int i = 0; i < CHASE_REPEATS; i++) {
-            double few = (double)s[i].short_cycles, many = (double)s[i].long_cycles;
-            probe_sample(r, in_cycles, CHASE_SHORT, few);
-            probe_sample(r, in_cycles, CHASE_LONG, many);
-            if (in_ns >= 0) {
-                probe_sample(r, in_ns, CHASE_SHORT, few * 1e3 / mhz);
-                probe_sample(r, in_ns, CHASE_LONG, many * 1e3 / mhz);
-            }
-        }
+        chase(r, c, &w);
+        chase_hand_over(r, c->result, c->copied, (size_t)c->repeats, in_cycles, in_ns);
     }
+    check_end(r, c, &w);
     probe_fact(r, "sm", "%d", SM);
 }
 
@@ -211,13 +264,60 @@ static void measure_level(struct probe_run *r, struct chaser *c, const char *lev
 {
     if (!probe_case(r, 0, "level=%s", level))
         return;
-    struct walk shared = {.kind = BY_SHARED, .order = permutation_of(CHASE_WORDS, probe_seed(r))};
+    struct walk shared = {
+        .kind = BY_SHARED, .order = permutation_of(CHASE_WORDS, probe_seed(r)), .rewarm = true};
     struct walk w = kind == BY_SHARED ? shared : ring_of(r, c, kind, bytes);
     if (bytes >= 3 * gpu_facts(r)->l2_bytes)
         w.warm_laps = 0;
     measure_walk(r, c, w, LOAD, LOAD_TIME);
     check_whole(r, c, probe_median(r, LOAD));
     probe_fact(r, "footprint_bytes", "%zu", bytes);
+}
+
+/* Left out where the GPU has no such copies: cp.async came with 8.0, bulk copies with 9.0. */
+static void measure_async(struct probe_run *r, struct chaser *c, const char *level,
+                          const char *path, enum kind kind, size_t bytes)
+{
+    if (!c->kernel[kind] || !probe_case(r, 0, "level=%s,path=%s", level, path))
+        return;
+    measure_walk(r, c, ring_of(r, c, kind, bytes), ASYNC, ASYNC_TIME);
+    check_whole(r, c, probe_median(r, ASYNC));
+    probe_fact(r, "footprint_bytes", "%zu", bytes);
+}
+
+static void measure_constants(struct probe_run *r, struct chaser *c, size_t bytes, unsigned flags)
+{
+    if (probe_case(r, flags, "bytes=%zu,spacing=%d", bytes, CONSTANT_SPACING))
+        measure_walk(r, c, ring_of_constants(r, c, bytes, CONSTANT_SPACING, LAPS), CONSTANT, -1);
+}
+
+/* Written anew before every launch, and one load from each line of the outermost constant cache:
+ * fewer loads than the ring has lines. */
+static void measure_constant_miss(struct probe_run *r, struct chaser *c)
+{
+    int repeats = c->repeats;
+    size_t bytes = CHASE_CONSTANTS * sizeof(uint32_t);
+    struct walk w;
+
+    if (!probe_case(r, 0, "bytes=%zu,spacing=%d", bytes, CONSTANT_LINE))
+        return;
+    c->repeats = (int)(bytes / CONSTANT_LINE / CHASE_LOADS);
+    while (probe_more(r)) {
+        w = ring_of_constants(r, c, bytes, CONSTANT_LINE, 0);
+        chase(r, c, &w);
+        chase_hand_over(r, c->result, c->copied, (size_t)c->repeats, CONSTANT_MISS, -1);
+    }
+    c->repeats = repeats;
+}
+
+static void measure_all_constants(struct probe_run *r, struct chaser *c)
+{
+    for (double at = 256; at <= CHASE_CONSTANTS * sizeof(uint32_t); at *= sqrt(2)) {
+        size_t bytes = (size_t)(at / CONSTANT_SPACING + 0.5) * CONSTANT_SPACING;
+        bool always = bytes == 1 << 10 || bytes == 16 << 10;
+        measure_constants(r, c, bytes, always ? 0 : PROBE_ONCE);
+    }
+    measure_constant_miss(r, c);
 }
 
 /* Footprints of the curve: eight an octave where capacities of today's L1s and L2s lie, two
@@ -249,13 +349,21 @@ static void measure(struct probe_run *r)
     measure_level(r, &c, "l2", BY_L2, l2_ring);
     measure_level(r, &c, "hbm", BY_L2, 4 * l2);
 
+    measure_async(r, &c, "l1", "cp_async_ca", BY_CP_ASYNC_CA, RING_BYTES);
+    measure_async(r, &c, "l2", "cp_async", BY_CP_ASYNC, l2_ring);
+    measure_async(r, &c, "l2", "bulk", BY_BULK, l2_ring);
+    measure_async(r, &c, "hbm", "cp_async", BY_CP_ASYNC, 4 * l2);
+    measure_async(r, &c, "hbm", "bulk", BY_BULK, 4 * l2);
+
+    measure_all_constants(r, &c);
+
     if (probe_case(r, 0, "path=l2"))
         measure_walk(r, &c, ring_of(r, &c, BY_L2, RING_BYTES), CONTROL, -1);
 
     for (size_t bytes = 4 << 10; bytes <= c.room; bytes = snapped(next_footprint(bytes))) {
         if (bytes > (size_t)probe_parameter(r, "max_bytes"))
             break;
-        if (probe_case(r, 0, "bytes=%zu", bytes))
+        if (probe_case(r, PROBE_ONCE, "bytes=%zu", bytes))
             measure_walk(r, &c, ring_of(r, &c, BY_L1, bytes), CURVE, CURVE_TIME);
     }
 }

@@ -1,94 +1,23 @@
-// Kernels of memory_latency: the pointer chase itself, in three kinds of memory.
-//
-// A ring holds absolute addresses, so that a step is one load and nothing else. The compiler moves a
-// clock read ahead of a load it does not wait for, whatever barrier or clobber stands between: only
-// an instruction that *uses* the loaded value holds the clock back. Hence consume() before every
-// closing clock read, and the contracts below, which tests/kernels proves from the cubins.
-#include "core/device/clock.cuh"
+// Kernels of memory_latency: the pointer chase (kernels/chase.cuh) by loads and by copies, by address space.
+#include "core/device/async.cuh"
+#include "probes/kernels/chase.cuh"
 #include "probes/memory_latency.h"
 
-enum { MEET_NS = 4000 }; // for how long blocks on other SMs stay, so that every SM gets one
-
-struct load_l1 { // cached in L1 and L2
-    static __device__ __forceinline__ void step(uint64_t &p)
+struct load_constant { // an address in constant memory has 32 bits
+    __device__ __forceinline__ void step(uint32_t &p) const
     {
-        asm volatile("ld.global.ca.u64 %0, [%0];" : "+l"(p)::"memory");
+        asm volatile("ld.const.u32 %0, [%0];" : "+r"(p)::"memory");
     }
 };
 
-struct load_l2 { // cached in L2 only
-    static __device__ __forceinline__ void step(uint64_t &p)
-    {
-        asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(p)::"memory");
-    }
-};
-
-struct load_shared { // a shared address has 32 bits
-    static __device__ __forceinline__ void step(uint32_t &p)
-    {
-        asm volatile("ld.shared.u32 %0, [%0];" : "+r"(p)::"memory");
-    }
-};
-
-// Compares p, so that whatever follows waits for the load that made it. Nothing in a ring is 1; the
-// store goes to p itself, or an address would be fetched between the clocks.
-__device__ __forceinline__ void consume(uint64_t p)
-{
-    asm volatile("{ .reg .pred q; setp.eq.u64 q, %0, 1; @q st.global.u64 [%0], %0; }" ::"l"(p)
-                 : "memory");
-}
-__device__ __forceinline__ void consume(uint32_t p)
-{
-    asm volatile("{ .reg .pred q; setp.eq.u32 q, %0, 1; @q st.shared.u32 [%0], %0; }" ::"r"(p)
-                 : "memory");
-}
-
-template <int STEPS, typename LOAD, typename POINTER>
-__device__ __forceinline__ void steps(POINTER &p)
-{
-#pragma unroll
-    for (int i = 0; i < STEPS; i++)
-        LOAD::step(p);
-}
-
-// The measurement. One untimed step first, consumed, so that both timed stretches begin alike. The
-// differences are kept in 64 bits: where only the low half counts, the assembler reads some of the
-// clocks by another instruction, which takes longer.
+// All repeats, between two moments of both clocks.
 template <typename LOAD, typename POINTER>
-__device__ __forceinline__ void chase(const struct chase_args &a, POINTER p)
+__device__ __forceinline__ void chase(const struct chase_args &a, LOAD load, POINTER p)
 {
     struct clock_pair lead = clock_edge();
-#pragma unroll 1
-    for (uint32_t i = 0; i < a.repeats; i++) {
-        LOAD::step(p);
-        consume(p);
-        uint64_t t0 = clock_cycles();
-        steps<CHASE_SHORT, LOAD>(p);
-        consume(p);
-        uint64_t t1 = clock_cycles();
-        steps<CHASE_LONG, LOAD>(p);
-        consume(p);
-        uint64_t t2 = clock_cycles();
-
-        a.samples[i] = {t1 - t0, t2 - t1};
-    }
+    chase(load, p, a.repeats, a.samples);
     struct clock_pair tail = clock_edge();
     *a.result = {{lead.cycles, lead.ns}, {tail.cycles, tail.ns}, (uint64_t)p, sm_id()};
-}
-
-// True in exactly one block: the first on the SM that was asked for. The others wait a little, so
-// that no SM gets a second block before each has one. Uses no shared memory: a single byte of it
-// would take 8 KiB from the L1.
-__device__ __forceinline__ bool chosen(const struct chase_args &a)
-{
-    bool mine = false;
-    if (threadIdx.x == 0) {
-        mine = sm_id() == a.sm && atomicExch(a.claim, a.ticket) != a.ticket;
-        uint64_t came = clock_ns();
-        while (!mine && clock_ns() - came < MEET_NS)
-            ;
-    }
-    return __syncthreads_or(mine);
 }
 
 // Walks the ring, all threads together, in the order in which the chase will go: neighbouring threads
@@ -101,7 +30,7 @@ template <typename LOAD> __device__ __forceinline__ void warm(const struct chase
     for (uint64_t lap = 0; lap < a.warm_laps; lap++)
         for (uint64_t i = threadIdx.x; i < a.order.n; i += CHASE_THREADS) {
             uint64_t p = (uint64_t)a.ring + permute(a.order, i) * CHASE_SPACING;
-            LOAD::step(p);
+            LOAD().step(p);
             consume(p);
         }
     __syncthreads();
@@ -109,12 +38,12 @@ template <typename LOAD> __device__ __forceinline__ void warm(const struct chase
 
 template <typename LOAD> __device__ __forceinline__ void chase_global(const struct chase_args &a)
 {
-    if (!chosen(a))
+    if (!chosen(a.sm, a.claim, a.ticket))
         return;
     warm<LOAD>(a);
     uint64_t first = (uint64_t)a.ring + permute(a.order, 0) * CHASE_SPACING;
     if (threadIdx.x == 0)
-        chase<LOAD>(a, a.start ? a.start : first);
+        chase(a, LOAD(), a.start ? a.start : first);
 }
 
 // sass: clocks=7 loads=*,32,64 other<=3 local=0 waited
@@ -136,14 +65,39 @@ extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
 memory_latency_shared(const __grid_constant__ struct chase_args a)
 {
     __shared__ uint32_t ring[CHASE_WORDS];
-    if (!chosen(a))
+    if (!chosen(a.sm, a.claim, a.ticket))
         return;
     uint32_t base = (uint32_t)__cvta_generic_to_shared(ring);
     for (uint32_t i = threadIdx.x; i < CHASE_WORDS; i += blockDim.x)
         ring[permute(a.order, i)] = base + 4 * (uint32_t)permute(a.order, (i + 1) % CHASE_WORDS);
     __syncthreads();
     if (threadIdx.x == 0)
-        chase<load_shared>(a, base + 4 * (uint32_t)permute(a.order, 0));
+        chase(a, load_shared(), base + 4 * (uint32_t)permute(a.order, 0));
+}
+
+__constant__ __align__(256) uint32_t constants[CHASE_CONSTANTS];
+
+// sass: clocks=7 ldc=*,32,64 other<=3 local=0 waited
+extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
+memory_latency_constant(const __grid_constant__ struct chase_args a)
+{
+    if (!chosen(a.sm, a.claim, a.ticket) || threadIdx.x > 0)
+        return;
+    load_constant load;
+    uint32_t p = (uint32_t)a.start + lane();
+#pragma unroll 1
+    for (uint64_t i = 0; i < a.warm_laps * a.order.n; i++)
+        load.step(p);
+    consume(p);
+    chase(a, load, p);
+}
+
+// Where the constants lie, for the host to write them: in global and in constant memory.
+// sass: none not a timed kernel
+extern "C" __global__ void memory_latency_where(const __grid_constant__ struct where_args a)
+{
+    a.out[0] = (uint64_t)(const void *)constants;
+    a.out[1] = __cvta_generic_to_constant(constants);
 }
 
 // Line permute(i) points to line permute(i + 1): one cycle through all lines.
@@ -157,3 +111,82 @@ extern "C" __global__ void memory_latency_ring(const __grid_constant__ struct ri
             (uint64_t)a.ring + next * CHASE_SPACING;
     }
 }
+
+// The same chase by copies that run beside the threads. A step copies 16 bytes of a line into shared
+// memory, waits for the copy, and reads the next address there: what one asynchronous copy takes from
+// its address to its data, the read from shared memory (load level=shared) included. There is no
+// shorter way to the data of such a copy.
+#if __CUDA_ARCH__ >= 800
+
+template <bool through_l1> struct copy_async { // cp.async, by a thread
+    uint32_t slot;
+    __device__ __forceinline__ void step(uint64_t &p) const
+    {
+        if (through_l1)
+            asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(slot), "l"(p)
+                         : "memory");
+        else
+            cp_async_16(slot, (const void *)p);
+        cp_async_commit();
+        cp_async_wait<0>();
+        asm volatile("ld.shared.u64 %0, [%1];" : "=l"(p) : "r"(slot) : "memory");
+    }
+};
+
+template <typename WARM, typename COPY>
+__device__ __forceinline__ void chase_async(const struct chase_args &a, COPY copy)
+{
+    if (!chosen(a.sm, a.claim, a.ticket))
+        return;
+    warm<WARM>(a);
+    uint64_t first = (uint64_t)a.ring + permute(a.order, 0) * CHASE_SPACING;
+    if (threadIdx.x == 0)
+        chase(a, copy, a.start ? a.start : first);
+}
+
+// sass: clocks=7 ldgsts=*,32,64 lds>=*,32,64 other<=131 local=0 waited arch=80+
+extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
+memory_latency_cp_async_ca(const __grid_constant__ struct chase_args a)
+{
+    __shared__ __align__(16) uint64_t slot[2];
+    chase_async<load_l1>(a, copy_async<true>{shared_address(slot)});
+}
+
+// sass: clocks=7 ldgsts=*,32,64 lds>=*,32,64 other<=131 local=0 waited arch=80+
+extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
+memory_latency_cp_async(const __grid_constant__ struct chase_args a)
+{
+    __shared__ __align__(16) uint64_t slot[2];
+    chase_async<load_l2>(a, copy_async<false>{shared_address(slot)});
+}
+
+#endif
+#if __CUDA_ARCH__ >= 900
+
+struct copy_bulk { // cp.async.bulk, by the copy engine (TMA)
+    uint32_t slot, barrier, parity;
+    __device__ __forceinline__ void step(uint64_t &p)
+    {
+        mbarrier_expect(barrier, 16);
+        bulk_load(slot, (const void *)p, 16, barrier);
+        mbarrier_wait(barrier, parity);
+        parity ^= 1;
+        asm volatile("ld.shared.u64 %0, [%1];" : "=l"(p) : "r"(slot) : "memory");
+    }
+};
+
+// sass: clocks=7 ublkcp=*,32,64 lds=*,32,64 other<=710 local=0 waited looped arch=90a,100
+// sass: clocks=7 ublkcp=*,32,64 lds=*,32,64 other<=2240 local=0 waited looped arch=120+
+extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
+memory_latency_bulk(const __grid_constant__ struct chase_args a)
+{
+    __shared__ __align__(16) uint64_t slot[2], barrier;
+    if (threadIdx.x == 0) {
+        mbarrier_make(shared_address(&barrier), 1);
+        mbarrier_made();
+    }
+    __syncthreads();
+    chase_async<load_l2>(a, copy_bulk{shared_address(slot), shared_address(&barrier), 0});
+}
+
+#endif

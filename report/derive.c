@@ -225,7 +225,9 @@ static void find_points(const struct rows *rows, struct points *points)
     points->n = 0;
     for (size_t place = 0; (row = rows_match(rows, "memory_latency.curve{*}", &place));) {
         double bytes = row_key(row, "bytes", text, sizeof text) ? strtod(text, NULL) : 0;
-        if (bytes >= 1 && bytes < 1e18 && row->n > 0 && row_usable(row) && points->n < CURVE_MAX)
+        /* On a flank the first and the last round may well disagree; each is read on its own. */
+        bool usable = row_usable(row) || row->status == ROW_DISAGREE;
+        if (bytes >= 1 && bytes < 1e18 && row->n > 0 && usable && points->n < CURVE_MAX)
             insert(points, row, bytes);
     }
 }

@@ -1,0 +1,99 @@
+// The pointer chase: one thread, each address the value of the load before.
+//
+// A ring holds absolute addresses, so that a step is one load and nothing else. The compiler moves a
+// clock read ahead of a load it does not wait for, whatever barrier or clobber stands between: only
+// an instruction that *uses* the loaded value holds the clock back. Hence consume() before every
+// closing clock read, and the contracts above the kernels, which tests/kernels proves from the cubins.
+#ifndef GPUFLOOR_CHASE_CUH
+#define GPUFLOOR_CHASE_CUH
+
+#include "core/device/clock.cuh"
+#include "core/device/load.cuh"
+#include "probes/kernels/chase.h"
+
+enum { MEET_NS = 4000 }; // for how long blocks on other SMs stay, so that every SM gets one
+
+struct load_l1 { // cached in L1 and L2
+    __device__ __forceinline__ void step(uint64_t &p) const
+    {
+        asm volatile("ld.global.ca.u64 %0, [%0];" : "+l"(p)::"memory");
+    }
+};
+
+struct load_l2 { // cached in L2 only
+    __device__ __forceinline__ void step(uint64_t &p) const
+    {
+        asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(p)::"memory");
+    }
+};
+
+struct load_shared { // a shared address has 32 bits
+    __device__ __forceinline__ void step(uint32_t &p) const
+    {
+        asm volatile("ld.shared.u32 %0, [%0];" : "+r"(p)::"memory");
+    }
+};
+
+// As consume() of an address in global memory.
+__device__ __forceinline__ void consume(uint32_t p)
+{
+    asm volatile("{ .reg .pred q; setp.eq.u32 q, %0, 1; @q st.shared.u32 [%0], %0; }" ::"r"(p)
+                 : "memory");
+}
+
+template <int STEPS, typename LOAD, typename POINTER>
+__device__ __forceinline__ void steps(LOAD &load, POINTER &p)
+{
+#pragma unroll
+    for (int i = 0; i < STEPS; i++)
+        load.step(p);
+}
+
+// The measurement. One untimed step first, consumed, so that both timed stretches begin alike. The
+// differences are kept in 64 bits: where only the low half counts, the assembler reads some of the
+// clocks by another instruction, which takes longer.
+template <typename LOAD, typename POINTER>
+__device__ __forceinline__ void chase(LOAD &load, POINTER &p, uint32_t repeats,
+                                      struct chase_sample *samples)
+{
+#pragma unroll 1
+    for (uint32_t i = 0; i < repeats; i++) {
+        load.step(p);
+        consume(p);
+        uint64_t t0 = clock_cycles();
+        steps<CHASE_SHORT>(load, p);
+        consume(p);
+        uint64_t t1 = clock_cycles();
+        steps<CHASE_LONG>(load, p);
+        consume(p);
+        uint64_t t2 = clock_cycles();
+
+        samples[i] = {t1 - t0, t2 - t1};
+    }
+}
+
+// 0 in the thread that chases. An address that the compiler takes to be the same in all lanes goes to
+// the uniform data path, and an atomic on it is done by one lane for all, with a vote and a shuffle.
+__device__ __forceinline__ uint32_t lane(void)
+{
+    uint32_t id;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(id));
+    return id;
+}
+
+// True in exactly one block: the first on the SM that was asked for. The others wait a little, so
+// that no SM gets a second block before each has one. `claim` holds the ticket of the last launch
+// that found its SM. Uses no shared memory: a single byte of it would take 8 KiB from the L1.
+__device__ __forceinline__ bool chosen(uint32_t sm, uint32_t *claim, uint32_t ticket)
+{
+    bool mine = false;
+    if (threadIdx.x == 0) {
+        mine = sm_id() == sm && atomicExch(claim, ticket) != ticket;
+        uint64_t came = clock_ns();
+        while (!mine && clock_ns() - came < MEET_NS)
+            ;
+    }
+    return __syncthreads_or(mine);
+}
+
+#endif
