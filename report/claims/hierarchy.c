@@ -1,0 +1,107 @@
+/* The ledger: the order of the memories, and how large the registers are. */
+#include <math.h>
+
+#include "report/claims/rules.h"
+
+/* --- C54: each nearer memory is faster; registers are fast, but tiny ------------------------- */
+
+enum { LEVELS = 4 };
+static const char *const level_names[LEVELS] = {"device memory", "L2", "shared memory",
+                                                "registers"};
+static const char *const latency_ids[LEVELS] = {
+    "memory_latency.load{level=hbm}", "memory_latency.load{level=l2}",
+    "memory_latency.load{level=shared}", "instructions.latency{op=fma,type=fp32*}"};
+static const char *const rate_ids[LEVELS] = {
+    "bandwidth.rate{level=hbm,op=read,path=ld,bytes=536870912}",
+    "bandwidth.rate{level=l2,op=read,path=ld,bytes=8388608}",
+    "bandwidth.rate{level=shared,op=read,path=ld,*}", "bandwidth.rate{level=register,op=read,*}"};
+
+static const double BY_MORE_THAN = 1.03, TIMES = 5, BANKS = 128, BANKS_WITHIN = 0.05;
+
+/* a's interval lies above b's by more than 3 %. */
+static bool above(const struct row *a, const struct row *b)
+{
+    return a->low > BY_MORE_THAN * b->high;
+}
+
+/* All of a ladder: each level beats the one before, the last does so by five times. Neither, when
+ * a step is too small to tell. */
+static enum claim_verdict climb(const struct row level[LEVELS], const struct row *last_step)
+{
+    bool latency = level[0].better == ROW_LOWER, ordered = true, reversed = false;
+    for (int i = 0; i + 1 < LEVELS; i++) {
+        const struct row *far = &level[i], *near = &level[i + 1];
+        ordered = ordered && (latency ? above(far, near) : above(near, far));
+        reversed = reversed || (latency ? above(near, far) : above(far, near));
+    }
+    enum place five = rule_place(last_step, TIMES, INFINITY);
+    if (reversed || five == PLACE_BELOW)
+        return CLAIM_REFUTED;
+    return ordered && five == PLACE_INSIDE ? CLAIM_REPRODUCED : CLAIM_MIXED;
+}
+
+static bool take_ladder(const struct bundle *bundle, const char *const ids[LEVELS],
+                        struct row level[LEVELS], struct finding *f)
+{
+    for (int i = 0; i < LEVELS; i++) {
+        if (!rule_take(bundle, ids[i], &level[i], f))
+            return false;
+        rule_say_row(f->evidence, level_names[i], &level[i]);
+    }
+    return true;
+}
+
+/* Both halves must come out alike for a verdict of its own. */
+static enum claim_verdict both(enum claim_verdict a, enum claim_verdict b)
+{
+    return a == b ? a : CLAIM_MIXED;
+}
+
+static void judge_c54(const struct bundle *bundle, struct finding *f)
+{
+    struct row latency[LEVELS], rate[LEVELS], banks, l1, registers, shared;
+
+    if (!take_ladder(bundle, latency_ids, latency, f) || !take_ladder(bundle, rate_ids, rate, f) ||
+        !rule_take(bundle, "bandwidth.capacity{level=register}", &registers, f) ||
+        !rule_take(bundle, "bandwidth.capacity{level=shared}", &shared, f) ||
+        !rule_take(bundle, "bandwidth.sm_rate{level=shared,op=read,path=ld,*}", &banks, f) ||
+        !rule_take(bundle, "bandwidth.rate{level=l1,op=read,path=ld,bytes=65536}", &l1, f))
+        return;
+
+    struct row sooner = rule_ratio(&latency[2], &latency[3]), more = rule_ratio(&rate[3], &rate[2]);
+    struct row size = rule_ratio(&registers, &shared);
+    enum claim_verdict fast = both(climb(latency, &sooner), climb(rate, &more));
+    enum claim_verdict tiny = size.high < 1 ? CLAIM_REPRODUCED : CLAIM_REFUTED;
+    bool positive = rule_place(&banks, BANKS * (1 - BANKS_WITHIN), BANKS) == PLACE_INSIDE;
+    bool negative = !above(&l1, &rate[2]) && !above(&rate[2], &l1);
+
+    rule_say_row(f->evidence, "registers over shared memory, latency", &sooner);
+    rule_say_row(f->evidence, "rate", &more);
+    rule_say_row(f->evidence, "bytes of all SMs", &size);
+    rule_say(f->evidence,
+             "; strictly ordered and 5 times: %s; tiny: %s in the aggregate (a thread has at most "
+             "1020 bytes)",
+             claim_verdict_name(fast), claim_verdict_name(tiny));
+    rule_say_control(f, true, positive, "32 banks of 4 bytes a cycle read", &banks);
+    rule_say_control(f, false, negative, "\"L1 or shared memory has the higher rate\", L1 at", &l1);
+    rule_conclude(f, both(fast, tiny), positive, negative);
+}
+
+/* --- the entries ----------------------------------------------------------------------------- */
+
+static const struct claim claims[] = {
+    {"C54", "dev.to",
+     "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny.",
+     "From device memory over L2 and shared memory to registers each is faster, in latency and in "
+     "rate; registers are 5 times as fast as shared memory, and smaller.",
+     "Two halves, MIXED when they differ. Fast: REPRODUCED when, of device memory, L2, shared "
+     "memory and registers, each is faster than the one before by more than 3 %, in latency and "
+     "in read rate (registers: a dependent fma; operands of fma), and registers at least 5 times "
+     "as fast as shared memory in both; REFUTED when a step goes the other way or the factor is "
+     "below 5, in both ladders. Tiny: REFUTED when the registers of all SMs hold at least as many "
+     "bytes as their shared memory. Positive control: shared memory reads at 128 bytes a cycle, "
+     "within 5 % below. Negative control: the same rule must not set L1 and shared memory, which "
+     "are one memory, apart by rate.",
+     judge_c54},
+};
+CLAIM_SUBJECT(claims);

@@ -1,0 +1,113 @@
+/* C54: each verdict of each half, and that none stands without its controls. */
+#include "tests/unit/test_report_help.h"
+
+#include "report/claims.h"
+
+struct c54 {
+    double latency[4], rate[4]; /* device memory, L2, shared memory, registers */
+    double banks, l1, registers, shared;
+};
+static const struct c54 h200 = {{690, 283, 29, 4}, {4.6e12, 9e12, 33e12, 390e12}, 127, 32.9e12,
+                                132 * 256, 132 * 228};
+
+static void put(struct bundle *b, const char *id, const char *unit, enum row_better better,
+                double centre)
+{
+    put_spread(&b->rows, id, unit, better, centre, centre / 200, 7);
+}
+
+static enum claim_verdict judged(struct c54 c)
+{
+    static const char *const latency[] = {
+        "memory_latency.load{level=hbm}", "memory_latency.load{level=l2}",
+        "memory_latency.load{level=shared}", "instructions.latency{op=fma,type=fp32}"};
+    static const char *const rate[] = {
+        "bandwidth.rate{level=hbm,op=read,path=ld,bytes=536870912}",
+        "bandwidth.rate{level=l2,op=read,path=ld,bytes=8388608}",
+        "bandwidth.rate{level=shared,op=read,path=ld,bytes=32768}",
+        "bandwidth.rate{level=register,op=read,path=ffma,bytes=229376}"};
+    struct bundle b = {0};
+    struct finding f = {.verdict = CLAIM_NOT_TESTABLE};
+
+    for (int i = 0; i < 4; i++) {
+        put_spread(&b.rows, latency[i], "cycles", ROW_LOWER, c.latency[i],
+                   i < 3 ? c.latency[i] / 200 : 0, 7);
+        put(&b, rate[i], "bytes/s", ROW_HIGHER, c.rate[i]);
+    }
+    put(&b, "bandwidth.rate{level=l1,op=read,path=ld,bytes=65536}", "bytes/s", ROW_HIGHER, c.l1);
+    put(&b, "bandwidth.sm_rate{level=shared,op=read,path=ld,bytes=32768}", "bytes/cycle",
+        ROW_HIGHER, c.banks);
+    put_values(&b.rows, "bandwidth.capacity{level=register}", "bytes", ROW_EXACT,
+               (double[]){c.registers, c.registers, c.registers, c.registers, c.registers,
+                          c.registers},
+               6);
+    put_values(&b.rows, "bandwidth.capacity{level=shared}", "bytes", ROW_EXACT,
+               (double[]){c.shared, c.shared, c.shared, c.shared, c.shared, c.shared}, 6);
+    for (size_t i = 0; claim_at(i); i++)
+        if (!strcmp(claim_at(i)->id, "C54"))
+            claim_judge(claim_at(i), &b, &f);
+    assert_true(f.evidence[0] && f.controls[0]);
+    assert_true(strlen(f.evidence) < CLAIM_TEXT - 1);
+    rows_free(&b.rows);
+    return f.verdict;
+}
+
+static void two_halves(void **unused)
+{
+    struct c54 c = h200;
+    (void)unused;
+    assert_int_equal(judged(c), CLAIM_MIXED); /* fast, but not tiny */
+    c.shared = c.registers + 1;
+    assert_int_equal(judged(c), CLAIM_REPRODUCED);
+    c.latency[2] = 19; /* less than 5 times by latency, more by rate */
+    assert_int_equal(judged(c), CLAIM_MIXED);
+    c.rate[3] = 4 * c.rate[2];
+    assert_int_equal(judged(c), CLAIM_MIXED); /* neither fast nor large */
+    c.shared = c.registers;
+    assert_int_equal(judged(c), CLAIM_REFUTED); /* neither fast nor tiny */
+}
+
+static void strictly(void **unused)
+{
+    struct c54 c = h200;
+    (void)unused;
+    c.latency[0] = 200; /* device memory before L2 */
+    c.rate[0] = 10e12;
+    assert_int_equal(judged(c), CLAIM_REFUTED);
+    c = h200;
+    c.shared = 1e6;
+    c.rate[0] = 8.99e12; /* no more than 3 % apart */
+    assert_int_equal(judged(c), CLAIM_MIXED);
+    c = h200;
+    c.shared = 1e6;
+    c.latency[2] = 20.05; /* 5 times, straddling */
+    assert_int_equal(judged(c), CLAIM_MIXED);
+}
+
+static void controls(void **unused)
+{
+    struct c54 c = h200;
+    (void)unused;
+    c.banks = 140; /* more than the banks can give */
+    assert_int_equal(judged(c), CLAIM_NOT_TESTABLE);
+    c.banks = 115;
+    assert_int_equal(judged(c), CLAIM_NOT_TESTABLE);
+    c = h200;
+    c.l1 = 36e12; /* the rule finds a step where there is none */
+    assert_int_equal(judged(c), CLAIM_NOT_TESTABLE);
+    c.l1 = 30e12;
+    assert_int_equal(judged(c), CLAIM_NOT_TESTABLE);
+    c = h200;
+    c.rate[1] = NAN;
+    assert_int_equal(judged(c), CLAIM_NOT_TESTABLE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_halves),
+        cmocka_unit_test(strictly),
+        cmocka_unit_test(controls),
+    };
+    return cmocka_run_group_tests_name("claims about the hierarchy", tests, NULL, NULL);
+}
