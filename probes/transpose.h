@@ -1,0 +1,15 @@
+/* Arguments of the kernels in transpose.cu, for C and CUDA alike. */
+#ifndef GPUFLOOR_TRANSPOSE_H
+#define GPUFLOOR_TRANSPOSE_H
+
+#include <stdint.h>
+
+/* out[c][r] = in[r][c]. Lengths in elements; for copies, in units of 16 bytes, and out[r][c]. */
+struct transpose_args {
+    const void *in;
+    void *out;
+    uint32_t *check;
+    uint32_t rows, columns, ld_in, ld_out;
+};
+
+#endif

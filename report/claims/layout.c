@@ -1,0 +1,233 @@
+/* The ledger: what the layout of the data costs. */
+#include <math.h>
+#include <stdio.h>
+
+#include "core/document.h"
+#include "report/claims/rules.h"
+
+#define READ(level, offset, width, in_flight)                                                      \
+    "layout.read_rate{level=" level ",offset=" #offset ",width=" #width ",in_flight=" #in_flight "}"
+#define PASS(ld, impl)                                                                             \
+    "transpose.pass_time{rows=8192,columns=8192,ld=" #ld ",type=fp32,impl=" impl ",*}"
+#define PRODUCT(layout) "transpose.product_" layout "{m=4096,n=4096,k=4096,type=fp16,l2=warm,*}"
+
+/* Both sides of a ratio, and the ratio of each run. */
+static bool take_ratio(const struct bundle *bundle, const char *above, const char *below,
+                       struct row *ratio, struct finding *f)
+{
+    struct row a, b;
+    if (!rule_take(bundle, above, &a, f) || !rule_take(bundle, below, &b, f))
+        return false;
+    *ratio = rule_ratio(&a, &b);
+    return true;
+}
+
+/* --- C56: does a transpose force a movement? -------------------------------------------------- */
+
+static const double C56_COPY = 0.9, C56_ABSORBED = 1.05;
+
+/* The fastest transpose over the faster of the copies, by rows that are no power of two apart. */
+static bool take_transpose(const struct bundle *bundle, struct row *ratio, struct row *copy,
+                           struct finding *f)
+{
+    struct row best;
+    if (!rule_take_best(bundle, PASS(8200, "[npv]*"), &best, f) ||
+        !rule_take_best(bundle, PASS(8200, "[cm]*"), copy, f))
+        return false;
+    *ratio = rule_ratio(&best, copy);
+    rule_say_row(f->evidence, "fastest transpose", &best);
+    rule_say_row(f->evidence, "over the faster copy", ratio);
+    return true;
+}
+
+static void judge_c56(const struct bundle *bundle, struct finding *f)
+{
+    struct row cost, copy, read, padded, tn, nt, explicit;
+    if (!take_transpose(bundle, &cost, &copy, f) ||
+        !rule_take(bundle, PASS(8200, "read"), &read, f) ||
+        !take_ratio(bundle, PRODUCT("tn"), PRODUCT("nn"), &tn, f) ||
+        !take_ratio(bundle, PRODUCT("nt"), PRODUCT("nn"), &nt, f) ||
+        !take_ratio(bundle, PRODUCT("after"), PRODUCT("nn"), &explicit, f) ||
+        !rule_take(bundle, PASS(8200, "padded"), &padded, f))
+        return;
+
+    struct row half = rule_ratio(&read, &copy), tiles = rule_ratio(&padded, &copy);
+    enum place moves = rule_place(&cost, C56_COPY, INFINITY);
+    enum place of_tn = rule_place(&tn, 0, C56_ABSORBED), of_nt = rule_place(&nt, 0, C56_ABSORBED);
+    bool positive = rule_place(&tiles, C56_COPY, INFINITY) == PLACE_INSIDE;
+    bool not_a_copy = rule_place(&half, C56_COPY, INFINITY) == PLACE_BELOW;
+    bool not_absorbed = rule_place(&explicit, 0, C56_ABSORBED) == PLACE_ABOVE;
+    rule_say_row(f->evidence, "a product of 4096^3 with A stored transposed over not", &tn);
+    rule_say_row(f->evidence, "with B", &nt);
+    rule_say_control(f, true, positive, "the plain transpose by tiles, over a copy", &tiles);
+    rule_say_control(f, false, not_a_copy, "reading alone costs 0.9 of a copy, at", &half);
+    rule_say_control(f, false, not_absorbed, "a transpose before the product is absorbed, at",
+                     &explicit);
+    bool absorbed = of_tn == PLACE_INSIDE && of_nt == PLACE_INSIDE;
+    bool forced = of_tn == PLACE_ABOVE && of_nt == PLACE_ABOVE;
+    rule_conclude(f,
+                  moves == PLACE_INSIDE && forced    ? CLAIM_REPRODUCED
+                  : moves == PLACE_BELOW && absorbed ? CLAIM_REFUTED
+                                                     : CLAIM_MIXED,
+                  positive, not_a_copy && not_absorbed);
+}
+
+/* --- C57: what strides cost ------------------------------------------------------------------- */
+
+static const double C57_MODEL = 1.2, C57_HIDDEN = 2, C57_SECTOR = 8, C57_FULL = 0.85;
+
+/* Useful rate over what the sector model gives: an eighth of the rate of stride 1. */
+static bool take_of_model(const struct bundle *bundle, const char *id, struct row *of_model,
+                          struct finding *f)
+{
+    struct row rate, whole;
+    if (!rule_take(bundle, id, &rate, f) ||
+        !rule_take(bundle, "layout.strided_rate{level=hbm,stride=1}", &whole, f))
+        return false;
+    *of_model = (struct row){.id = rate.id, .unit = "ratio", .better = ROW_LOWER};
+    for (size_t i = 0; i < rate.n; i++)
+        row_put(of_model, rate.round[i], C57_SECTOR * rate.value[i] / row_at(&whole, rate.round[i]),
+                NAN);
+    row_finish(of_model);
+    return true;
+}
+
+static void judge_c57(const struct bundle *bundle, struct finding *f)
+{
+    static const int strides[] = {8, 16, 32};
+    struct row of_model, full, hidden;
+    char id[DOCUMENT_ID], what[48];
+    int n_within = 0, n_hidden = 0;
+
+    for (int i = 0; i < 3; i++) {
+        snprintf(id, sizeof id, "layout.strided_rate{level=hbm,stride=%d}", strides[i]);
+        if (!take_of_model(bundle, id, &of_model, f))
+            return;
+        snprintf(what, sizeof what, "stride %d, over the sector model", strides[i]);
+        rule_say_row(f->evidence, what, &of_model);
+        n_within += rule_place(&of_model, 0, C57_MODEL) == PLACE_INSIDE;
+        n_hidden += rule_place(&of_model, 0, C57_HIDDEN) == PLACE_ABOVE;
+    }
+    if (!take_ratio(bundle, "layout.strided_rate{level=hbm,stride=1}", READ("hbm", 0, 16, 65536),
+                    &full, f) ||
+        !take_of_model(bundle, "layout.struct_rate{level=hbm,fields=8,width=4}", &hidden, f))
+        return;
+
+    bool positive = rule_place(&full, C57_FULL, INFINITY) == PLACE_INSIDE;
+    bool negative = rule_place(&hidden, 0, C57_HIDDEN) == PLACE_ABOVE;
+    rule_say_control(f, true, positive, "stride 1 over 16-byte loads", &full);
+    rule_say_control(f, false, negative,
+                     "the same loads, when the rest of each sector is used too, stay within 1.2 of "
+                     "the model, at",
+                     &hidden);
+    rule_conclude(f,
+                  n_within == 3  ? CLAIM_REPRODUCED
+                  : n_hidden > 0 ? CLAIM_REFUTED
+                                 : CLAIM_MIXED,
+                  positive, negative);
+}
+
+/* --- C84: alignment, and the width of a load -------------------------------------------------- */
+
+static const double C84_FASTER = 1.10, C84_SAME = 1.03;
+
+/* Does a 16-byte load fault at this offset? */
+static bool take_fault(const struct bundle *bundle, int offset, bool *faults, struct finding *f)
+{
+    struct row row;
+    char id[DOCUMENT_ID];
+    snprintf(id, sizeof id, "layout.faults{offset=%d,width=16}", offset);
+    if (!rule_take(bundle, id, &row, f))
+        return false;
+    *faults = row.centre == 1;
+    return true;
+}
+
+static void judge_c84(const struct bundle *bundle, struct finding *f)
+{
+    static const char *const wide[] = {READ("hbm", 0, 16, 65536), READ("hbm", 0, 16, 16384),
+                                       READ("l2", 0, 16, 65536),
+                                       "layout.footprint_rate{bytes=262144,width=16}"};
+    static const char *const narrow[] = {READ("hbm", 0, 4, 65536), READ("hbm", 0, 4, 16384),
+                                         READ("l2", 0, 4, 65536),
+                                         "layout.footprint_rate{bytes=262144,width=4}"};
+    static const char *const what[] = {"16-byte over 4-byte loads, device memory, 64 KiB in flight",
+                                       "16 KiB in flight", "16 MiB in L2, 64 KiB in flight",
+                                       "256 KiB in L2, 64 KiB in flight"};
+    struct row ratio, bytes, same;
+    bool at_4, at_8;
+    int n_faster = 0, n_same = 0;
+
+    if (!take_fault(bundle, 4, &at_4, f) || !take_fault(bundle, 8, &at_8, f))
+        return;
+    rule_say(f->evidence, "16-byte loads %s at an offset of 4, %s at 8", at_4 ? "fault" : "run",
+             at_8 ? "fault" : "run");
+    for (int i = 0; i < 4; i++) {
+        if (!take_ratio(bundle, wide[i], narrow[i], &ratio, f))
+            return;
+        rule_say_row(f->evidence, what[i], &ratio);
+        n_faster += rule_place(&ratio, C84_FASTER, INFINITY) == PLACE_INSIDE;
+        n_same += rule_place(&ratio, 2 - C84_SAME, C84_SAME) == PLACE_INSIDE;
+    }
+    if (!take_ratio(bundle, READ("l2", 0, 16, 16384), READ("l2", 0, 1, 16384), &bytes, f) ||
+        !take_ratio(bundle, "layout.rows_rate{level=hbm,columns=16384,ld=16388,width=16}",
+                    READ("hbm", 0, 16, 65536), &same, f))
+        return;
+
+    bool positive = rule_place(&bytes, C84_FASTER, INFINITY) == PLACE_INSIDE;
+    bool negative = rule_place(&same, C84_FASTER, INFINITY) == PLACE_BELOW;
+    rule_say_control(f, true, positive, "16-byte over 1-byte loads from L2", &bytes);
+    rule_say_control(f, false, negative,
+                     "16-byte loads are 1.10 times as fast as 16-byte loads, at", &same);
+    if (at_4 && at_8 && n_same == 4)
+        rule_say(f->evidence, "; within 3 %% everywhere: only a way to get bytes in flight");
+    rule_conclude(f,
+                  !at_4 || !at_8 ? CLAIM_REFUTED
+                  : n_faster > 0 ? CLAIM_REPRODUCED
+                                 : CLAIM_MIXED,
+                  positive, negative);
+}
+
+/* --- the entries ------------------------------------------------------------------------------ */
+
+static const struct claim claims[] = {
+    {"C56", "ai-rng", "Transposes inserted between operators that force real memory movement.",
+     "An explicit transpose costs 0.9 of a copy or more; 'force' fails if the consumer absorbs it "
+     "at 5 % or less.",
+     "Of a matrix of 8192 x 8192 floats, rows 8200 apart, the fastest of three transposes (chosen "
+     "in "
+     "the first round) takes 0.9 of the faster copy's time or more: it moves. A product of 4096^3, "
+     "fp16, takes at most 1.05 of its time when A, and when B, is stored transposed: nothing "
+     "forces "
+     "it. REPRODUCED when it moves and neither is absorbed, REFUTED when it does not move and both "
+     "are absorbed, MIXED otherwise. Positive control: the plain transpose by tiles takes 0.9 of a "
+     "copy or more. Negative "
+     "controls: reading alone must not, and a transpose before the product must not pass as "
+     "absorbed.",
+     judge_c56},
+    {"C57", "ai-rng", "Strides that force scattered reads.",
+     "Useful bandwidth at strides of 8 to 32 floats falls to within 1.2x of the 32-byte sector "
+     "model.",
+     "The model: a sector of 32 bytes is fetched whole, so that a stride of 8 floats or more "
+     "leaves "
+     "an eighth of the rate of stride 1. REPRODUCED when at strides 8, 16 and 32, from device "
+     "memory, the useful rate is at most 1.2 of that, REFUTED when at any it is above 2, MIXED "
+     "otherwise. Positive control: stride 1 reaches 0.85 of what 16-byte loads do. Negative "
+     "control: "
+     "the same loads, 32 bytes apart, when the lanes go on to use the rest of each sector, must be "
+     "above 2.",
+     judge_c57},
+    {"C84", "ai-rng",
+     "Data layout choices determine whether memory access is coalesced and whether vectorized "
+     "instructions can be used.",
+     "Alignment decides the load width that runs, and 16-byte loads are 1.10x or more as fast as "
+     "4-byte ones at equal bytes in flight; coalescing is C57.",
+     "REFUTED when a 16-byte load at an offset of 4 or of 8 bytes does not fault. Else REPRODUCED "
+     "when at equal bytes in flight an SM 16-byte loads are 1.10 times as fast as 4-byte ones, "
+     "from "
+     "device memory or L2, at any of four places, MIXED when at none. Positive control: they are "
+     "1.10 times as fast as 1-byte loads. Negative control: 16-byte loads of rows with a gap must "
+     "not be 1.10 times as fast as of rows without.",
+     judge_c84},
+};
+CLAIM_SUBJECT(claims);
