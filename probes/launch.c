@@ -1,8 +1,10 @@
-/* launch: what does it cost to start an empty kernel, to hear back, and to go on to the next one?
+/* launch: what does it cost to start a kernel, to hear back, and to go on to the next one?
  *
- * Method. The kernel is empty: one block, one thread, eight bytes of arguments.
+ * Method. The kernel is empty: one block, one thread, eight bytes of arguments, unless the keys say
+ * otherwise.
  *     submit      host time of one launch call, from the slope over 32 and 64 calls that nobody
- *                 waits for
+ *                 waits for, by each call that can do it; <<<>>> (chevrons) is what nvcc makes of
+ *                 it: two calls that hand the configuration on, and cudaLaunchKernel
  *     round_trip  host time from before one launch call to after the stream is empty again
  *     edge        time from one kernel to the next, dependent one, from the slope over chains of n
  *                 and 2n. By stream, n = 64 (timer=event): the whole chain is queued behind a gate
@@ -10,84 +12,240 @@
  *                 GPU is measured and not the host; timer=wall has no gate, and is what a program
  *                 pays that submits as it goes: the slower of host and GPU. By graph, n = 256: one
  *                 replay.
+ *     gap         in such a chain, from the end of a kernel to the beginning of the next one
+ *     block       one more empty block, from grids of 65536 and 131072
+ *     call, start, run, finish   the stretches of one launch on an idle GPU: the call, until the
+ *                 first block begins, until the highest-numbered one ends, until the host knows
+ *     queued      wall time a launch when so many are queued before the host waits
  *
  * Inside the timed region: the calls shown, nothing else.
- * Expected on an H200: submit 2-3 us, round trip 7-8 us, edge 0.5 us by graph, 1.3 by stream.
+ * Expected on an H200: submit 2-3 us, the ways to launch within 0.2 us of each other; edge 0.5 us
+ * by graph, 1.3 by stream; round trip 7-8 us, of which call, start and finish take 2.5 each; 0.6 ns
+ * a block.
  *
  * Traps. An event pair around a graph is off by up to 0.3 us, differently in different processes:
- * its chains are long enough to make that 1 ns an edge (with n = 64 it was 1 %). The first launch of
- * a kernel may load it: it was touched before. A stream holds about a thousand launches: its chains
- * stay well below. The host's speed is in submit, round_trip and wall. */
+ * its chains are long enough to make that 1 ns an edge (with n = 64 it was 1 %). The first launch
+ * of a kernel may load it: it was touched before. A stream holds about a thousand launches: its
+ * chains stay well below. The host's speed is in submit, round_trip and wall.
+ *     start and finish lie between two clocks. Before each sample the host asks the GPU sixteen
+ * times for %globaltimer through mapped memory; each answer bounds the distance of the clocks from
+ * both sides, by when the host asked and when it had the answer. Half of what all sixteen leave
+ * open is clock_uncertainty: start + finish is sure, where the border between them lies is not. */
 #include "probes/launch.h"
+
+#include <cudaTypedefs.h>
 
 #include "core/gpu.h"
 
 PROBE_IMAGE(launch);
 GPU_ARGS_SIZE(struct launch_args, 8);
+GPU_ARGS_SIZE(struct launch_wait_args, 8);
+GPU_ARGS_SIZE(struct launch_stamp_args, 8);
 GPU_ARGS_SIZE(struct gate_args, 24);
+GPU_ARGS_SIZE(struct handshake_args, 32);
 
-enum { SUBMIT, ROUND_TRIP, EDGE, EDGE_WALL };
+enum { SUBMIT, BY_RUNTIME, BY_CHEVRONS, BY_DRIVER, BY_DRIVER_EX, WAYS, ROUND_TRIP = WAYS, EDGE,
+       EDGE_WALL, BLOCK, CALL, START, RUN, FINISH, UNCERTAINTY, GAP, QUEUED };
 static const struct probe_metric metrics[] = {
     [SUBMIT] = {"submit", "ns", PROBE_LOWER, PROBE_SLOPE, "wall", NULL,
-                "host time of one launch call that nobody waits for"},
-    [ROUND_TRIP] = {"round_trip", "ns", PROBE_LOWER, PROBE_EACH, "wall", NULL,
+                "host time of one launch call that nobody waits for: cudaLaunchKernelExC"},
+    [BY_RUNTIME] = {"submit_runtime", "ns", PROBE_LOWER, PROBE_SLOPE, "wall", NULL,
+                    "the same by cudaLaunchKernel"},
+    [BY_CHEVRONS] = {"submit_chevrons", "ns", PROBE_LOWER, PROBE_SLOPE, "wall", NULL,
+                     "the same by the calls that <<<>>> is made of"},
+    [BY_DRIVER] = {"submit_driver", "ns", PROBE_LOWER, PROBE_SLOPE, "wall", NULL,
+                   "the same by cuLaunchKernel"},
+    [BY_DRIVER_EX] = {"submit_driver_ex", "ns", PROBE_LOWER, PROBE_SLOPE, "wall", NULL,
+                      "the same by cuLaunchKernelEx"},
+    [ROUND_TRIP] = {"round_trip", "ns", PROBE_LOWER, PROBE_EACH, "wall", "blocks,threads",
                     "one launch call until the stream is empty again"},
     [EDGE] = {"edge", "ns", PROBE_LOWER, PROBE_SLOPE, "event", "mode",
               "GPU time from one empty kernel to the next, dependent one"},
     [EDGE_WALL] = {"edge", "ns", PROBE_LOWER, PROBE_SLOPE, "wall", "mode",
                    "the same as the host sees it, submission included"},
+    [BLOCK] = {"block", "ns", PROBE_LOWER, PROBE_SLOPE, "event", "threads",
+               "one more empty block in a large grid"},
+    [CALL] = {"call", "ns", PROBE_LOWER, PROBE_EACH, "wall", "blocks,threads",
+              "one launch call, the GPU being idle"},
+    [START] = {"start", "ns", PROBE_LOWER, PROBE_EACH, "device", "blocks,threads",
+               "from the call's return until the first block begins"},
+    [RUN] = {"run", "ns", PROBE_LOWER, PROBE_EACH, "device", "blocks,threads",
+             "from the first block's beginning to the end of the one with the highest number"},
+    [FINISH] = {"finish", "ns", PROBE_LOWER, PROBE_EACH, "device", "blocks,threads",
+                "from then until the host knows, the end of other blocks included"},
+    [UNCERTAINTY] = {"clock_uncertainty", "ns", PROBE_LOWER, PROBE_EACH, "device", "blocks,threads",
+                     "how far from its place the border between start and finish may lie"},
+    [GAP] = {"gap", "ns", PROBE_LOWER, PROBE_EACH, "device", "mode",
+             "from the end of a kernel to the beginning of the next"},
+    [QUEUED] = {"queued", "ns", PROBE_LOWER, PROBE_EACH, "wall", "depth,work_ns",
+                "one launch when so many are queued before a wait"},
 };
 
-enum { CALLS = 32, STREAM_CHAIN = 64, GRAPH_CHAIN = 256, GATE_BUDGET_NS = 200000000 };
+enum {
+    CALLS = 32,
+    STREAM_CHAIN = 64,
+    GRAPH_CHAIN = 256,
+    GATE_BUDGET_NS = 200000000,
+    HANDSHAKES = 16,
+    HANDSHAKE_BUDGET_NS = 20000000,
+    BLOCKS = 65536,
+    BLOCK_THREADS = 32,
+    QUEUE = 1000,
+};
 
 struct launcher {
-    cudaKernel_t null, gate;
+    cudaKernel_t null, stamp, gate, handshake;
     cudaEvent_t start, stop;
-    uint32_t *open, ticket; /* mapped */
+    uint32_t *open, ticket; /* mapped: the gate */
+    uint32_t *asked;        /* mapped */
+    uint64_t *answer;       /* mapped */
+    uint64_t *stamps;       /* of the device: two for each kernel of a chain */
 };
 
-static void chain(struct probe_run *r, const struct launcher *l, int n)
+/* What a chain is made of. */
+struct job {
+    cudaKernel_t kernel;
+    unsigned blocks, threads;
+    const void *args;
+    uint64_t *stamps; /* if any, the arguments are these instead, two for each launch */
+};
+
+static void chain(struct probe_run *r, const struct job *j, int n)
 {
-    struct launch_args a = {0};
-    for (int i = 0; i < n; i++)
-        gpu_launch(r, l->null, 1, 1, 0, &a);
-}
-
-static void measure_submit(struct probe_run *r, const struct launcher *l)
-{
-    while (probe_more(r))
-        for (int n = CALLS; n <= 2 * CALLS; n += CALLS) {
-            uint64_t t0 = probe_host_ns();
-
-            chain(r, l, n);
-
-            uint64_t t1 = probe_host_ns();
-            gpu_wait(r);
-            probe_sample(r, SUBMIT, n, (double)(t1 - t0));
-        }
-}
-
-static void measure_round_trip(struct probe_run *r, const struct launcher *l)
-{
-    while (probe_more(r)) {
-        uint64_t t0 = probe_host_ns();
-
-        chain(r, l, 1);
-        gpu_wait(r);
-
-        probe_sample(r, ROUND_TRIP, 1, (double)(probe_host_ns() - t0));
+    for (int i = 0; i < n; i++) {
+        const struct launch_stamp_args stamp = {j->stamps + 2 * i};
+        gpu_launch(r, j->kernel, j->blocks, j->threads, 0,
+                   j->stamps ? (const void *)&stamp : j->args);
     }
 }
 
-/* GPU time of n kernels that were all in the queue before the first could start. */
-static double gated_ns(struct probe_run *r, struct launcher *l, int n)
+/* --- submit, by each way to launch ------------------------------------------------------------ */
+
+/* The two calls that nvcc makes of kernel<<<grid, block, shared, stream>>>() before it launches. */
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream);
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
+
+struct call {
+    cudaKernel_t kernel;
+    CUfunction function;
+    void **parameters;
+    cudaStream_t stream;
+    PFN_cuLaunchKernel_v4000 driver;
+    PFN_cuLaunchKernelEx_v11060 driver_ex;
+};
+
+static void by_runtime(struct probe_run *r, const struct call *c)
 {
-    struct gate_args gate = {.open = l->open, .budget_ns = GATE_BUDGET_NS, .ticket = ++l->ticket};
+    (void)r;
+    CUDA(cudaLaunchKernel((const void *)c->kernel, (dim3){1, 1, 1}, (dim3){1, 1, 1},
+                          c->parameters, 0, c->stream));
+}
+
+static void by_runtime_ex(struct probe_run *r, const struct call *c)
+{
+    gpu_launch(r, c->kernel, 1, 1, 0, c->parameters[0]);
+}
+
+static void by_chevrons(struct probe_run *r, const struct call *c)
+{
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+
+    (void)r;
+    __cudaPushCallConfiguration((dim3){1, 1, 1}, (dim3){1, 1, 1}, 0, c->stream);
+    CUDA(__cudaPopCallConfiguration(&grid, &block, &shared, &stream));
+    CUDA(cudaLaunchKernel((const void *)c->kernel, grid, block, c->parameters, shared, stream));
+}
+
+static void by_driver(struct probe_run *r, const struct call *c)
+{
+    (void)r;
+    CUDA((cudaError_t)c->driver(c->function, 1, 1, 1, 1, 1, 1, 0, c->stream, c->parameters, NULL));
+}
+
+static void by_driver_ex(struct probe_run *r, const struct call *c)
+{
+    const CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
+                                   .blockDimY = 1, .blockDimZ = 1, .hStream = c->stream};
+    (void)r;
+    CUDA((cudaError_t)c->driver_ex(&config, c->function, c->parameters, NULL));
+}
+
+static void *driver_entry(const char *name, unsigned version)
+{
+    enum cudaDriverEntryPointQueryResult found;
+    void *entry = NULL;
+    CUDA(cudaGetDriverEntryPointByVersion(name, &entry, version, cudaEnableDefault, &found));
+    return found == cudaDriverEntryPointSuccess ? entry : NULL;
+}
+
+static struct call call_of(struct probe_run *r, cudaKernel_t kernel, void **parameters)
+{
+    PFN_cuKernelGetFunction_v12000 function_of = driver_entry("cuKernelGetFunction", 12000);
+    struct call c = {.kernel = kernel, .parameters = parameters, .stream = gpu_stream(r)};
+
+    c.driver = driver_entry("cuLaunchKernel", 4000);
+    c.driver_ex = driver_entry("cuLaunchKernelEx", 11060);
+    if (!function_of || !c.driver || !c.driver_ex)
+        probe_fail(r, "this driver lacks an entry point of CUDA 12");
+    CUDA((cudaError_t)function_of(&c.function, (CUkernel)kernel));
+    return c;
+}
+
+/* All ways in turn, so that they meet the same host. Each is first seen to start a kernel with its
+ * arguments: one that leaves stamps. */
+static void measure_submits(struct probe_run *r, const struct launcher *l)
+{
+    void (*const launch[WAYS])(struct probe_run *, const struct call *) = {
+        by_runtime_ex, by_runtime, by_chevrons, by_driver, by_driver_ex};
+    struct launch_args nothing = {0};
+    struct launch_stamp_args stamp = {l->stamps};
+    void *parameters[] = {&nothing}, *stamping[] = {&stamp};
+    const struct call c = call_of(r, l->null, parameters), seen = call_of(r, l->stamp, stamping);
+
+    for (int way = 0; way < WAYS; way++) {
+        uint64_t at[2] = {0, 0};
+        gpu_to_device(r, l->stamps, at, sizeof at);
+        launch[way](r, &seen);
+        gpu_to_host(r, at, l->stamps, sizeof at);
+        probe_check(r, at[0] > 0 && at[1] >= at[0], "%s starts the kernel", metrics[way].name);
+    }
+    while (probe_more(r))
+        for (int turn = 0; turn < 2 * WAYS; turn++) {
+            int way = turn % WAYS, n = turn < WAYS ? CALLS : 2 * CALLS;
+            uint64_t t0 = probe_host_ns();
+
+            for (int i = 0; i < n; i++)
+                launch[way](r, &c);
+
+            uint64_t t1 = probe_host_ns();
+            gpu_wait(r);
+            probe_sample(r, way, n, (double)(t1 - t0));
+        }
+}
+
+/* --- round trip and edges --------------------------------------------------------------------- */
+
+static double round_trip_ns(struct probe_run *r, const struct job *j)
+{
+    uint64_t t0 = probe_host_ns();
+
+    chain(r, j, 1);
+    gpu_wait(r);
+
+    return (double)(probe_host_ns() - t0);
+}
+
+/* GPU time of n kernels that were all in the queue before the first could start. */
+static double gated_ns(struct probe_run *r, struct launcher *l, const struct job *j, int n)
+{
+    struct gate_args gate = {.gate = l->open, .budget_ns = GATE_BUDGET_NS, .ticket = ++l->ticket};
     gpu_clock_start(r);
     gpu_launch(r, l->gate, 1, 1, 0, &gate);
 
     CUDA(cudaEventRecord(l->start, gpu_stream(r)));
-    chain(r, l, n);
+    chain(r, j, n);
     CUDA(cudaEventRecord(l->stop, gpu_stream(r)));
 
     *(volatile uint32_t *)l->open = l->ticket;
@@ -95,29 +253,33 @@ static double gated_ns(struct probe_run *r, struct launcher *l, int n)
     return gpu_elapsed_ns(l->start, l->stop);
 }
 
-static void measure_stream(struct probe_run *r, struct launcher *l)
+static void measure_stream(struct probe_run *r, struct launcher *l, const struct job *j)
 {
     while (probe_more(r))
         for (int n = STREAM_CHAIN; n <= 2 * STREAM_CHAIN; n += STREAM_CHAIN) {
-            probe_sample(r, EDGE, n, gated_ns(r, l, n));
+            probe_sample(r, EDGE, n, gated_ns(r, l, j, n));
 
             uint64_t t0 = probe_host_ns();
 
-            chain(r, l, n);
+            chain(r, j, n);
             gpu_wait(r);
 
             probe_sample(r, EDGE_WALL, n, (double)(probe_host_ns() - t0));
         }
 }
 
-static void measure_graph(struct probe_run *r, const struct launcher *l)
+static struct gpu_graph graph_of(struct probe_run *r, const struct job *j, int n)
+{
+    gpu_graph_begin(r);
+    chain(r, j, n);
+    return gpu_graph_end(r);
+}
+
+static void measure_graph(struct probe_run *r, const struct job *j)
 {
     struct gpu_graph graph[2];
-    for (int i = 0; i < 2; i++) {
-        gpu_graph_begin(r);
-        chain(r, l, GRAPH_CHAIN << i);
-        graph[i] = gpu_graph_end(r);
-    }
+    for (int i = 0; i < 2; i++)
+        graph[i] = graph_of(r, j, GRAPH_CHAIN << i);
     while (probe_more(r))
         for (int i = 0; i < 2; i++) {
             probe_sample(r, EDGE, GRAPH_CHAIN << i, gpu_replay_ns(r, &graph[i]));
@@ -133,23 +295,189 @@ static void measure_graph(struct probe_run *r, const struct launcher *l)
         gpu_graph_free(&graph[i]);
 }
 
-static void measure(struct probe_run *r)
+static void measure_block(struct probe_run *r, const struct job *j)
 {
-    struct launcher l = {.open = gpu_mapped(r, sizeof *l.open)};
+    struct gpu_shape shape = {.block = BLOCK_THREADS};
+    if (!probe_case(r, 0, "threads=%d", BLOCK_THREADS))
+        return;
+    while (probe_more(r))
+        for (unsigned n = BLOCKS; n <= 2 * BLOCKS; n += BLOCKS) {
+            shape.grid = (dim3){n, 1, 1};
+            probe_sample(r, BLOCK, n, gpu_launch_ns(r, j->kernel, &shape, j->args));
+        }
+}
+
+/* --- the stretches of one launch -------------------------------------------------------------- */
+
+/* By how much %globaltimer is ahead of the host clock: at least low, at most high. */
+struct bounds {
+    int64_t low, high;
+};
+
+static struct bounds relate_clocks(struct probe_run *r, const struct launcher *l)
+{
+    const struct handshake_args a = {.asked = l->asked,
+                                     .answer = l->answer,
+                                     .budget_ns = HANDSHAKE_BUDGET_NS,
+                                     .rounds = HANDSHAKES};
+    struct bounds b = {INT64_MIN, INT64_MAX};
+    volatile uint32_t *asked = l->asked;
+    volatile uint64_t *answer = l->answer;
+
+    *asked = 0;
+    gpu_launch(r, l->handshake, 1, 1, 0, &a);
+    for (uint32_t round = 1; round <= HANDSHAKES; round++) {
+        uint64_t before = *answer, after, t0 = probe_host_ns(), t1 = t0 + round * 617 % 2048;
+        while ((t0 = probe_host_ns()) < t1)
+            ; /* or question and answer fall into step, and all sixteen bound alike */
+        *asked = round;
+        do {
+            after = *answer;
+            t1 = probe_host_ns();
+        } while (after == before && t1 - t0 < HANDSHAKE_BUDGET_NS);
+        if (after == before)
+            probe_fail(r, "the GPU did not answer through mapped memory");
+        if ((int64_t)(after - t1) > b.low)
+            b.low = (int64_t)(after - t1);
+        if ((int64_t)(after - t0) < b.high)
+            b.high = (int64_t)(after - t0);
+    }
+    gpu_wait(r);
+    return b;
+}
+
+/* The same launch twice: with stamps, and without, so that the stretches can be held against a
+ * round trip that nothing disturbed. */
+static void measure_stretches(struct probe_run *r, const struct launcher *l, unsigned blocks,
+                              unsigned threads)
+{
+    const struct launch_args nothing = {0};
+    const struct job stamped = {.kernel = l->stamp, .blocks = blocks, .threads = threads,
+                                .stamps = l->stamps};
+    const struct job bare = {.kernel = l->null, .blocks = blocks, .threads = threads,
+                             .args = &nothing};
+
+    if (!probe_case(r, 0, "blocks=%u,threads=%u", blocks, threads))
+        return;
+    while (probe_more(r)) {
+        struct bounds b = relate_clocks(r, l);
+        uint64_t at[2], ahead = (uint64_t)(b.low + (b.high - b.low) / 2), t0 = probe_host_ns();
+
+        chain(r, &stamped, 1);
+        uint64_t t1 = probe_host_ns();
+        gpu_wait(r);
+
+        uint64_t t2 = probe_host_ns();
+        gpu_to_host(r, at, l->stamps, sizeof at);
+        probe_sample(r, CALL, 1, (double)(t1 - t0));
+        probe_sample(r, START, 1, (double)(int64_t)(at[0] - ahead - t1));
+        probe_sample(r, RUN, 1, (double)(int64_t)(at[1] - at[0]));
+        probe_sample(r, FINISH, 1, (double)(int64_t)(t2 + ahead - at[1]));
+        probe_sample(r, UNCERTAINTY, 1, (double)(b.high - b.low) / 2);
+        probe_sample(r, ROUND_TRIP, 1, round_trip_ns(r, &bare));
+    }
+}
+
+/* From the stamps of a chain: all its gaps. */
+static void sample_gaps(struct probe_run *r, const struct launcher *l)
+{
+    uint64_t at[2 * STREAM_CHAIN], gaps = 0;
+    gpu_to_host(r, at, l->stamps, sizeof at);
+    for (int i = 1; i < STREAM_CHAIN; i++)
+        gaps += at[2 * i] - at[2 * i - 1];
+    probe_sample(r, GAP, STREAM_CHAIN - 1, (double)gaps);
+}
+
+static void measure_gaps(struct probe_run *r, struct launcher *l)
+{
+    const struct job j = {.kernel = l->stamp, .blocks = 1, .threads = 1, .stamps = l->stamps};
+
+    if (probe_case(r, 0, "mode=stream"))
+        while (probe_more(r)) {
+            gated_ns(r, l, &j, STREAM_CHAIN);
+            sample_gaps(r, l);
+        }
+    if (probe_case(r, 0, "mode=graph")) {
+        struct gpu_graph graph = graph_of(r, &j, STREAM_CHAIN);
+        while (probe_more(r)) {
+            gpu_replay_ns(r, &graph);
+            sample_gaps(r, l);
+        }
+        gpu_graph_free(&graph);
+    }
+}
+
+/* --- depth ------------------------------------------------------------------------------------ */
+
+static void measure_queued(struct probe_run *r, const struct job *j, unsigned flags, int depth,
+                           int work_ns, int times)
+{
+    if (!probe_case(r, flags, "depth=%d,work_ns=%d", depth, work_ns))
+        return;
+    while (probe_more(r)) {
+        uint64_t t0 = probe_host_ns();
+
+        for (int i = 0; i < times; i++) {
+            chain(r, j, depth);
+            gpu_wait(r);
+        }
+
+        probe_sample(r, QUEUED, depth * times, (double)(probe_host_ns() - t0));
+    }
+}
+
+static void measure_queue(struct probe_run *r, const struct job *null)
+{
+    const struct launch_wait_args work = {20000};
+    const struct job busy = {.kernel = gpu_kernel(r, &image_launch, "launch_wait", sizeof work),
+                             .blocks = 1, .threads = 1, .args = &work};
+    measure_queued(r, null, 0, 1, 0, 64);
+    measure_queued(r, null, PROBE_DEEP, 10, 0, 16);
+    measure_queued(r, null, PROBE_DEEP, 100, 0, 4);
+    measure_queued(r, null, 0, QUEUE, 0, 1);
+    measure_queued(r, &busy, PROBE_ONCE, 1, (int)work.ns, 16);
+    measure_queued(r, &busy, PROBE_ONCE, 100, (int)work.ns, 1);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+static struct launcher prepare(struct probe_run *r)
+{
+    struct launcher l = {.open = gpu_mapped(r, 2 * sizeof *l.open),
+                         .asked = gpu_mapped(r, sizeof *l.asked),
+                         .answer = gpu_mapped(r, sizeof *l.answer)};
     l.null = gpu_kernel(r, &image_launch, "launch_null", sizeof(struct launch_args));
+    l.stamp = gpu_kernel(r, &image_launch, "launch_stamp", sizeof(struct launch_stamp_args));
     l.gate = gpu_kernel(r, &image_launch, "launch_gate", sizeof(struct gate_args));
+    l.handshake = gpu_kernel(r, &image_launch, "launch_handshake", sizeof(struct handshake_args));
+    l.stamps = gpu_alloc(r, 2 * STREAM_CHAIN * sizeof *l.stamps, "the stamps");
     CUDA(cudaEventCreate(&l.start));
     CUDA(cudaEventCreate(&l.stop));
+    return l;
+}
+
+static void measure(struct probe_run *r)
+{
+    struct launcher l = prepare(r);
+    const struct launch_args nothing = {0};
+    const struct job null = {.kernel = l.null, .blocks = 1, .threads = 1, .args = &nothing};
 
     if (probe_case(r, 0, PROBE_NO_KEYS)) {
-        measure_submit(r, &l);
+        measure_submits(r, &l);
         probe_case(r, 0, PROBE_NO_KEYS);
-        measure_round_trip(r, &l);
+        while (probe_more(r))
+            probe_sample(r, ROUND_TRIP, 1, round_trip_ns(r, &null));
     }
     if (probe_case(r, 0, "mode=stream"))
-        measure_stream(r, &l);
+        measure_stream(r, &l, &null);
     if (probe_case(r, 0, "mode=graph"))
-        measure_graph(r, &l);
+        measure_graph(r, &null);
+    measure_gaps(r, &l);
+    measure_block(r, &null);
+    measure_stretches(r, &l, 1, 1);
+    measure_stretches(r, &l, BLOCKS, BLOCK_THREADS);
+    measure_queue(r, &null);
+    probe_check(r, l.open[1] == 0, "the gate was opened before its time was up");
 }
 
 const struct probe probe = {

@@ -1,4 +1,5 @@
-// Kernel of launch: nothing at all.
+// Kernels of launch: nothing at all, and what shows when that nothing begins and ends.
+#include "core/device/clock.cuh"
 #include "probes/launch.h"
 
 // sass: none an empty kernel has nothing to prove
@@ -6,13 +7,47 @@ extern "C" __global__ void launch_null(const __grid_constant__ struct launch_arg
 {
 }
 
-// Holds the stream until the host lets go, or the budget is spent.
+// Two readings of the clock, and the store of them: the last instructions but the exit.
+// sass: none the timer is %globaltimer, which has no bracket to prove
+extern "C" __global__ void launch_stamp(const __grid_constant__ struct launch_stamp_args a)
+{
+    uint64_t began = clock_ns();
+    if (blockIdx.x == 0)
+        a.out[0] = began;
+    if (blockIdx.x == gridDim.x - 1)
+        a.out[1] = clock_ns();
+}
+
+// One block that takes so long.
+// sass: none not a timed kernel
+extern "C" __global__ void launch_wait(const __grid_constant__ struct launch_wait_args a)
+{
+    uint64_t began = clock_ns();
+    while (clock_ns() - began < a.ns)
+        ;
+}
+
+// Holds the stream until the host lets go, or the budget is spent, which it then says.
 // sass: none not a timed kernel
 extern "C" __global__ void launch_gate(const __grid_constant__ struct gate_args a)
 {
-    uint64_t began, now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(began));
-    do
-        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    while (*(volatile const uint32_t *)a.open != a.ticket && now - began < a.budget_ns);
+    volatile uint32_t *gate = a.gate;
+    uint64_t began = clock_ns();
+    while (gate[0] != a.ticket)
+        if (clock_ns() - began > a.budget_ns) {
+            gate[1] = a.ticket;
+            return;
+        }
+}
+
+// sass: none not a timed kernel
+extern "C" __global__ void launch_handshake(const __grid_constant__ struct handshake_args a)
+{
+    uint64_t began = clock_ns(), now = began;
+    for (uint32_t round = 1; round <= a.rounds && now - began < a.budget_ns; round++) {
+        do
+            now = clock_ns();
+        while (*(volatile const uint32_t *)a.asked != round && now - began < a.budget_ns);
+        *(volatile uint64_t *)a.answer = clock_ns();
+    }
 }

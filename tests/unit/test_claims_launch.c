@@ -1,0 +1,187 @@
+/* Claims about launches: each verdict, and that none stands without its controls. */
+#include "tests/unit/test_report_help.h"
+
+#include "report/claims.h"
+
+static void put(struct bundle *b, const char *unit, double centre, const char *id)
+{
+    put_spread(&b->rows, id, unit, ROW_LOWER, centre, 0, 7);
+}
+
+/* Differs between runs: what a ratio's interval comes from. */
+static void put_wide(struct bundle *b, const char *unit, double centre, const char *id)
+{
+    put_spread(&b->rows, id, unit, ROW_LOWER, centre, 0.01 * centre, 7);
+}
+
+static enum claim_verdict verdict(const char *id, struct bundle *b)
+{
+    struct finding f = {.verdict = CLAIM_NOT_TESTABLE};
+    for (size_t i = 0; claim_at(i); i++)
+        if (!strcmp(claim_at(i)->id, id)) {
+            claim_judge(claim_at(i), b, &f);
+            assert_true(f.evidence[0] && f.controls[0]);
+            rows_free(&b->rows);
+            return f.verdict;
+        }
+    fail_msg("no claim %s", id);
+    return CLAIM_NOT_TESTABLE;
+}
+
+/* --- C29 -------------------------------------------------------------------------------------- */
+
+#define STEP(mode, blocks, span)                                                                   \
+    "edges.step{mode=" mode ",blocks=" blocks ",body=0,span=" span ",timer=event}"
+
+struct c29 {
+    double graph, counter, grid_sync, graph_long, counter_long, stream, block, wrong;
+};
+static const struct c29 measured = {1140, 1070, 1160, 1140, 1070, 2000, 67, 1};
+
+static enum claim_verdict c29(struct c29 c)
+{
+    struct bundle b = {0};
+    put(&b, "ns", c.graph, STEP("graph", "sm", "64-512"));
+    put(&b, "ns", c.graph / 10, STEP("graph_pdl", "sm", "64-512")); /* not a fused kernel */
+    put_wide(&b, "ns", c.counter, STEP("counter", "sm", "64-512"));
+    put(&b, "ns", c.grid_sync, STEP("grid_sync", "sm", "64-512"));
+    put(&b, "ns", c.graph_long, STEP("graph", "sm", "512-4096"));
+    put(&b, "ns", c.counter_long, STEP("counter", "sm", "512-4096"));
+    put(&b, "ns", c.stream, STEP("stream", "sm", "64-512"));
+    put(&b, "ns", c.block, STEP("block_shared", "1", "64-512"));
+    put_spread(&b.rows, "edges.wrong{mode=unwaited,blocks=sm,body=1048576,steps=64}", "ratio",
+               ROW_HIGHER, c.wrong, 0, 7);
+    return verdict("C29", &b);
+}
+
+static void an_edge_inside_a_kernel(void **unused)
+{
+    struct c29 c = measured;
+    (void)unused;
+    assert_int_equal(c29(c), CLAIM_REFUTED);
+    c.counter = c.counter_long = 200;
+    assert_int_equal(c29(c), CLAIM_REPRODUCED);
+    c.counter_long = 400; /* not so in long chains */
+    assert_int_equal(c29(c), CLAIM_MIXED);
+    c.counter = 400;
+    assert_int_equal(c29(c), CLAIM_MIXED);
+    c.counter = c.counter_long = 0.5 * 1140; /* straddles */
+    assert_int_equal(c29(c), CLAIM_MIXED);
+    c.grid_sync = 200; /* the better of both counts */
+    c.counter_long = 200;
+    assert_int_equal(c29(c), CLAIM_REPRODUCED);
+}
+
+static void controls_of_c29(void **unused)
+{
+    struct c29 c = measured;
+    (void)unused;
+    c.block = 300; /* what is fused for certain does not read so */
+    assert_int_equal(c29(c), CLAIM_NOT_TESTABLE);
+    c = measured;
+    c.wrong = 0; /* the answers cannot tell whether anything waits */
+    assert_int_equal(c29(c), CLAIM_NOT_TESTABLE);
+    c = measured;
+    c.stream = 200; /* launches pass for eliminated, too */
+    assert_int_equal(c29(c), CLAIM_NOT_TESTABLE);
+}
+
+/* --- C50 -------------------------------------------------------------------------------------- */
+
+#define SPLIT(launches, each)                                                                      \
+    "launch_shape.split{bytes=16777216,launches=" launches ",each=" each ",timer=event}"
+
+struct c50 {
+    double one, null, few, many, nothing, everything;
+};
+static const struct c50 adds_up = {5000, 500, 5000 + 63 * 500, 5000 + 4095 * 500, 5000 + 63 * 500,
+                                   64 * 5000};
+
+static enum claim_verdict c50(const char *id, struct c50 c)
+{
+    struct bundle b = {0};
+    put(&b, "ns", c.one, SPLIT("1", "part"));
+    put(&b, "ns", c.null, "launch_shape.edge{blocks=sm,threads=256,shared=0,args=8,timer=event}");
+    put(&b, "ns", c.few, SPLIT("64", "part"));
+    put_wide(&b, "ns", c.many, SPLIT("4096", "part"));
+    put(&b, "ns", c.nothing, SPLIT("64", "none"));
+    put(&b, "ns", c.nothing * 1.2, SPLIT("64", "idle"));
+    put(&b, "ns", c.everything, SPLIT("64", "all"));
+    return verdict(id, &b);
+}
+
+static void bytes_cut_into_launches(void **unused)
+{
+    struct c50 c = adds_up;
+    (void)unused;
+    assert_int_equal(c50("C50", c), CLAIM_REFUTED);
+    assert_int_equal(c50("C50b", c), CLAIM_REPRODUCED);
+    c.many *= 1.5;
+    assert_int_equal(c50("C50", c), CLAIM_MIXED);
+    assert_int_equal(c50("C50b", c), CLAIM_MIXED);
+    c.many = adds_up.many * 1.15; /* straddles */
+    assert_int_equal(c50("C50b", c), CLAIM_MIXED);
+    c = adds_up;
+    c.nothing *= 1.3; /* null launches do not add up, either */
+    assert_int_equal(c50("C50", c), CLAIM_NOT_TESTABLE);
+    assert_int_equal(c50("C50b", c), CLAIM_NOT_TESTABLE);
+    c = adds_up;
+    c.everything = c.few; /* 64 times the bytes are not seen */
+    assert_int_equal(c50("C50", c), CLAIM_NOT_TESTABLE);
+}
+
+static enum claim_verdict c50c(double block, double total, double one)
+{
+    struct bundle b = {0};
+    put(&b, "ns", 2500, "launch.call{blocks=1,threads=1,timer=wall}");
+    put(&b, "ns", 2250, "launch.start{blocks=1,threads=1,timer=device}");
+    put(&b, "ns", 100, "launch.run{blocks=1,threads=1,timer=device}");
+    put(&b, "ns", 2650, "launch.finish{blocks=1,threads=1,timer=device}");
+    put(&b, "ns", block, "launch.block{threads=32,timer=event}");
+    put(&b, "ns", one, "launch.round_trip{blocks=1,threads=1,timer=wall}");
+    put_wide(&b, "ns", total, "launch.round_trip{blocks=65536,threads=32,timer=wall}");
+    return verdict("C50c", &b);
+}
+
+static void parts_of_a_launch(void **unused)
+{
+    (void)unused;
+    assert_int_equal(c50c(0.6, 46700, 7500), CLAIM_REPRODUCED);
+    assert_int_equal(c50c(0.6, 60000, 7500), CLAIM_REFUTED);
+    assert_int_equal(c50c(0.6, 46721.6 / 1.15, 7500), CLAIM_MIXED); /* straddles 15 % */
+    assert_int_equal(c50c(0.6, 46700, 9500), CLAIM_NOT_TESTABLE);   /* one block does not add up */
+    assert_int_equal(c50c(0.01, 8000, 7500), CLAIM_NOT_TESTABLE);   /* nor do blocks show */
+}
+
+/* --- C71 -------------------------------------------------------------------------------------- */
+
+static enum claim_verdict c71(double one, double deep, double trip, double busy_deep)
+{
+    struct bundle b = {0};
+    put(&b, "ns", one, "launch.queued{depth=1,work_ns=0,timer=wall}");
+    put_wide(&b, "ns", deep, "launch.queued{depth=1000,work_ns=0,timer=wall}");
+    put(&b, "ns", trip, "launch.round_trip{timer=wall}");
+    put(&b, "ns", 27300, "launch.queued{depth=1,work_ns=20000,timer=wall}");
+    put(&b, "ns", busy_deep, "launch.queued{depth=100,work_ns=20000,timer=wall}");
+    return verdict("C71", &b);
+}
+
+static void depth_of_the_queue(void **unused)
+{
+    (void)unused;
+    assert_int_equal(c71(7500, 2450, 7300, 21300), CLAIM_REPRODUCED);
+    assert_int_equal(c71(7500, 6000, 7300, 21300), CLAIM_REFUTED);
+    assert_int_equal(c71(7500, 4500, 7300, 21300), CLAIM_MIXED);
+    assert_int_equal(c71(7500, 2450, 5000, 21300), CLAIM_NOT_TESTABLE); /* not the round trip */
+    assert_int_equal(c71(7500, 2450, 7300, 9000), CLAIM_NOT_TESTABLE);  /* hides the GPU's work */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_edge_inside_a_kernel), cmocka_unit_test(controls_of_c29),
+        cmocka_unit_test(bytes_cut_into_launches), cmocka_unit_test(parts_of_a_launch),
+        cmocka_unit_test(depth_of_the_queue),
+    };
+    return cmocka_run_group_tests_name("claims about launches", tests, NULL, NULL);
+}
