@@ -1,0 +1,53 @@
+/* Arguments of the kernels in jitter.cu, for C and CUDA alike. */
+#ifndef GPUFLOOR_JITTER_H
+#define GPUFLOOR_JITTER_H
+
+#include <stdint.h>
+
+#include "core/device/grid_barrier.h"
+
+enum {
+    TINY_THREADS = 32,
+    LAYER_STEPS = 8,                 /* dependent kernels of one layer */
+    LAYER_BYTES = 4 << 20,           /* that each of them reads: 32 MiB in all, inside the L2 */
+    LAYER_THREADS = 256,
+    RIVAL_THREADS = 512,
+    HANDSHAKES = 64,
+};
+
+struct tiny_args {
+    uint32_t *count; /* one more for every step done */
+    uint32_t steps;  /* 1 where every step is a launch */
+    uint32_t pad;
+};
+
+struct layer_stamp { /* of one layer, %globaltimer */
+    uint64_t begin, end;
+};
+
+struct layer_args {
+    const void *weights;      /* LAYER_STEPS x LAYER_BYTES */
+    uint32_t *values[2];      /* one a block, in turns: a step reads one and writes the other */
+    struct layer_stamp *stamp;
+    struct grid_barrier_state *barrier;
+    uint32_t first, steps;    /* of the layer, in this launch */
+};
+
+struct item_args {
+    uint64_t *done;  /* mapped: when block i ended, by %globaltimer */
+    uint64_t work_ns;
+};
+
+struct rival_args {
+    const void *in;  /* the streamer's, elements x 16 bytes */
+    uint32_t *sink;  /* never written */
+    uint32_t elements, turns;
+};
+
+struct handshake_args {
+    const uint32_t *ask; /* mapped */
+    uint64_t *answer;    /* mapped: %globaltimer when the ask was seen */
+    uint64_t budget_ns;
+};
+
+#endif
