@@ -81,7 +81,8 @@ $(call keep,$B/archs,ARCHS)
 
 CORE       := $(filter-out $(if $(CUDART),core/gpu_none.c,core/gpu.c core/gpu_%.c core/blas.c), \
                 $(sort $(wildcard core/*.c))) $(if $(CUDART),,core/gpu_none.c)
-CORE_OBJ   := $(CORE:%.c=$B/%.o) $(if $(CUDART),$B/core/device/harness.image.o)
+CORE_IMAGES := $(patsubst %.cu,$B/%.image.o,$(sort $(wildcard core/device/*.cu)))
+CORE_OBJ   := $(CORE:%.c=$B/%.o) $(if $(CUDART),$(CORE_IMAGES))
 ALL_PROBES := $(sort $(wildcard probes/*.c matmul/*.c fused/*.c))
 GPU_SRC    := $(if $(ALL_PROBES),$(sort $(shell grep -l '^PROBE_IMAGE\b' $(ALL_PROBES))))
 HOST_SRC   := $(filter-out $(GPU_SRC),$(ALL_PROBES))
@@ -89,7 +90,7 @@ HOST_BIN   := $(HOST_SRC:%.c=$(BIN)/%)
 GPU_BIN    := $(if $(CUDART),$(GPU_SRC:%.c=$(BIN)/%))
 CU         := $(sort $(wildcard probes/*.cu matmul/*.cu fused/*.cu probes/kernels/*.cu \
                 matmul/kernels/*.cu fused/kernels/*.cu core/device/*.cu))
-IMAGES     := $(filter-out $B/core/device/harness.image.o,$(CU:%.cu=$B/%.image.o))
+IMAGES     := $(filter-out $(CORE_IMAGES),$(CU:%.cu=$B/%.image.o))
 # The images that a probe's source names by PROBE_IMAGE.
 images_of   = $(foreach i,$(shell sed -n 's/^PROBE_IMAGE(\(.*\));.*/\1/p' $1),$(filter %/$i.image.o,$(IMAGES)))
 CUBINS     := $(foreach a,$(ARCHS),$(CU:%.cu=$B/%.sm_$a.cubin))

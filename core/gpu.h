@@ -148,9 +148,32 @@ double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop);
  * Returns ns between the events. Their own cost goes by the slope over two graphs. */
 double gpu_replay_ns(struct probe_run *r, const struct gpu_graph *graph);
 
-/* The same around one launch on the run's stream: for the slope over two amounts of work. */
+/* The same around one launch on the run's stream: for the slope over two amounts of work. The
+ * second one also tells the SM clock: ns * mhz / 1e3 are cycles. */
 double gpu_launch_ns(struct probe_run *r, cudaKernel_t kernel, const struct gpu_shape *shape,
                      const void *args);
+double gpu_launch_clocked_ns(struct probe_run *r, cudaKernel_t kernel,
+                             const struct gpu_shape *shape, const void *args, double *mhz);
+
+/* A gate in the run's stream: a kernel that holds whatever is queued behind it until the host opens
+ * it, so that a chain is in the queue as a whole before it begins, and the GPU is timed and not the
+ * host. A stream holds about a thousand launches: no more than that fits behind a gate, or the host
+ * waits for itself. After 200 ms it opens by itself, and gpu_gate_held, asked when the stream is
+ * empty, says no from then on: such a probe fails its check. One gate at a time. */
+void gpu_gate_close(struct probe_run *r);
+void gpu_gate_open(struct probe_run *r);
+bool gpu_gate_held(const struct probe_run *r);
+
+/* The host's clock (probe_host_ns) against %globaltimer, as they are now; they drift apart.
+ * The host asks the GPU sixteen times for its time through mapped memory. Each answer bounds the
+ * distance from both sides, by when the host asked and when it had the answer; what all sixteen
+ * leave open is +-uncertainty_ns, a bound and no estimate: 640 ns on an H200 over PCIe. To be
+ * called with an empty stream; ends the run when the answers take more than 200 ms. */
+struct gpu_host_clock {
+    uint64_t timer_minus_host; /* ns, modulo 2^64: add to a host time for %globaltimer */
+    double uncertainty_ns;
+};
+struct gpu_host_clock gpu_relate_clocks(struct probe_run *r);
 
 /* Size of a probe's parameter struct on both sides. */
 #define GPU_ARGS_SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "host/device ABI")

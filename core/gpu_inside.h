@@ -24,6 +24,10 @@ struct gpu {
     struct harness_stamp *stamp[2]; /* mapped host memory, one a SM */
     cudaKernel_t stamper, fill[3], sweeper;
     char *sweep; /* 3 x L2, made at first use */
+    cudaKernel_t gatekeeper, answerer; /* these and what follows: made at first use */
+    uint32_t *gate, gate_ticket; /* mapped: [0] opens the gate of that ticket, [1] was late */
+    uint32_t *asked;             /* mapped */
+    uint64_t *answer;            /* mapped, in a page of its own */
 };
 
 /* An entry point of the driver API, or NULL: linking libcuda would keep this program from starting

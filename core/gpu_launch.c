@@ -66,8 +66,8 @@ double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop)
     return (double)ms * 1e6;
 }
 
-double gpu_launch_ns(struct probe_run *r, cudaKernel_t kernel, const struct gpu_shape *shape,
-                     const void *args)
+double gpu_launch_clocked_ns(struct probe_run *r, cudaKernel_t kernel,
+                             const struct gpu_shape *shape, const void *args, double *mhz)
 {
     struct gpu *g = r->gpu;
     gpu_clock_start(r);
@@ -76,8 +76,15 @@ double gpu_launch_ns(struct probe_run *r, cudaKernel_t kernel, const struct gpu_
     gpu_launch_shape(r, kernel, shape, args);
     CUDA(cudaEventRecord(g->stop, g->stream));
 
-    gpu_clock_stop(r);
+    *mhz = gpu_clock_stop(r);
     return gpu_elapsed_ns(g->start, g->stop);
+}
+
+double gpu_launch_ns(struct probe_run *r, cudaKernel_t kernel, const struct gpu_shape *shape,
+                     const void *args)
+{
+    double mhz;
+    return gpu_launch_clocked_ns(r, kernel, shape, args, &mhz);
 }
 
 /* --- graphs ---------------------------------------------------------------------------------- */

@@ -390,8 +390,9 @@ static void measure_control(struct probe_run *r, const struct gemm *g, int size)
 static void measure_peak(struct probe_run *r, enum gpu_type type)
 {
     static const char *const names[] = {"small_gemm_peak_fp16", "small_gemm_peak_bf16"};
+    const struct gpu_shape shape = {.grid = {(unsigned)gpu_facts(r)->n_sm, 1, 1},
+                                    .block = 32 * PEAK_WARPS};
     size_t words = PEAK_CHAINS * 6 * 32;
-    cudaEvent_t start, stop;
 
     if (!probe_case(r, PROBE_POWER_BOUND, "type=%s,acc=fp32", type_names[type]))
         return;
@@ -405,17 +406,9 @@ static void measure_peak(struct probe_run *r, enum gpu_type type)
     gpu_fill_normal(r, operands, type, words * 2, probe_seed(r));
     struct peak_args a = {.operands = operands, .sink = gpu_mapped(r, sizeof(float))};
     double flops_a_turn = 2.0 * 16 * 8 * 16 * PEAK_CHAINS * PEAK_WARPS * gpu_facts(r)->n_sm;
-    CUDA(cudaEventCreate(&start));
-    CUDA(cudaEventCreate(&stop));
     while (probe_more(r))
         for (a.turns = PEAK_TURNS; a.turns <= 2 * PEAK_TURNS; a.turns += PEAK_TURNS) {
-            gpu_clock_start(r);
-
-            CUDA(cudaEventRecord(start, gpu_stream(r)));
-            gpu_launch(r, kernel, (unsigned)gpu_facts(r)->n_sm, 32 * PEAK_WARPS, 0, &a);
-            CUDA(cudaEventRecord(stop, gpu_stream(r)));
-
-            double mhz = gpu_clock_stop(r), ns = gpu_elapsed_ns(start, stop);
+            double mhz, ns = gpu_launch_clocked_ns(r, kernel, &shape, &a, &mhz);
             probe_sample(r, PEAK, flops_a_turn * (double)a.turns, ns);
             probe_sample(r, MMA_CYCLES, PEAK_CHAINS * PEAK_WARPS * (double)a.turns, ns * mhz / 1e3);
         }

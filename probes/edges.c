@@ -40,7 +40,6 @@
 
 PROBE_IMAGE(edges);
 GPU_ARGS_SIZE(struct edges_args, 48);
-GPU_ARGS_SIZE(struct edges_gate_args, 24);
 
 enum { STEP, CHAIN, WRONG };
 static const struct probe_metric metrics[] = {
@@ -58,7 +57,6 @@ enum {
     LONG = 4096,
     BODY_SMALL = 1 << 20,
     BODY_LARGE = 32 << 20,
-    GATE_BUDGET_NS = 200000000,
     WAIT_BUDGET_NS = 50000000,
     CLUSTER_MAX = 16,
 };
@@ -106,9 +104,7 @@ struct span {
 };
 
 struct ladder {
-    cudaKernel_t gate;
     cudaEvent_t start, stop;
-    uint32_t *open, ticket; /* mapped: the gate */
     struct edges_args a;
     uint32_t *census;       /* of the device */
     uint32_t *first, *room; /* of the host: what every chain starts from; room for four rows */
@@ -186,19 +182,19 @@ static struct gpu_graph capture(struct probe_run *r, struct ladder *l, const str
 static double chain_ns(struct probe_run *r, struct ladder *l, const struct chain *c,
                        const struct gpu_graph *graph, int steps)
 {
-    struct edges_gate_args gate = {
-        .gate = l->open, .budget_ns = GATE_BUDGET_NS, .ticket = ++l->ticket};
+    const bool gated = c->m->how == BY_STREAM;
     if (graph->exec)
         return gpu_replay_ns(r, graph);
     gpu_clock_start(r);
-    if (c->m->how == BY_STREAM)
-        gpu_launch(r, l->gate, 1, 1, 0, &gate);
+    if (gated)
+        gpu_gate_close(r);
 
     CUDA(cudaEventRecord(l->start, gpu_stream(r)));
     enqueue(r, l, c, steps);
     CUDA(cudaEventRecord(l->stop, gpu_stream(r)));
 
-    *(volatile uint32_t *)l->open = l->ticket;
+    if (gated)
+        gpu_gate_open(r);
     gpu_clock_stop(r);
     return gpu_elapsed_ns(l->start, l->stop);
 }
@@ -271,7 +267,7 @@ static void measure_step(struct probe_run *r, struct ladder *l, const struct cha
 
     if (right)
         check_chain(r, l, c, &graph[1], n[1]);
-    probe_check(r, l->open[1] == 0, "the gate was opened before its time was up");
+    probe_check(r, gpu_gate_held(r), "the gate was opened before its time was up");
     for (int i = 0; i < 2; i++)
         if (graph[i].exec)
             gpu_graph_free(&graph[i]);
@@ -339,14 +335,12 @@ static void prepare_body(struct probe_run *r, struct ladder *l, size_t bytes)
 
 static struct ladder prepare(struct probe_run *r)
 {
-    struct ladder l = {.open = gpu_mapped(r, 2 * sizeof *l.open)};
+    struct ladder l = {.a = {.budget_ns = WAIT_BUDGET_NS}};
     size_t words = (size_t)gpu_facts(r)->n_sm * EDGES_WARPS * EDGES_SPACING;
     uint64_t seed = probe_seed(r);
 
-    l.gate = gpu_kernel(r, &image_edges, "edges_gate", sizeof(struct edges_gate_args));
     CUDA(cudaEventCreate(&l.start));
     CUDA(cudaEventCreate(&l.stop));
-    l.a.budget_ns = WAIT_BUDGET_NS;
     l.a.cells = gpu_alloc(r, 2 * words * sizeof *l.first, "the cells");
     l.a.barrier = gpu_alloc(r, sizeof *l.a.barrier, "the barrier");
     l.census = gpu_alloc(r, GRID_BARRIER_BLOCKS * sizeof *l.census, "the census");

@@ -224,18 +224,3 @@ edges_cluster(const __grid_constant__ struct edges_args a)
 }
 
 #endif
-
-// --- the gate ------------------------------------------------------------------------------------
-
-// Holds the stream until the host lets go, or the budget is spent, which it then says.
-// sass: none not a timed kernel
-extern "C" __global__ void edges_gate(const __grid_constant__ struct edges_gate_args a)
-{
-    volatile uint32_t *gate = a.gate;
-    uint64_t began = clock_ns();
-    while (gate[0] != a.ticket)
-        if (clock_ns() - began > a.budget_ns) {
-            gate[1] = a.ticket;
-            return;
-        }
-}

@@ -26,10 +26,4 @@ struct edges_args {
     uint32_t budget_ns;    /* for one wait in the kernel */
 };
 
-struct edges_gate_args {
-    uint32_t *gate; /* mapped: [0] opens it at the ticket, [1] becomes that when time is up */
-    uint64_t budget_ns;
-    uint32_t ticket, pad;
-};
-
 #endif

@@ -205,18 +205,18 @@ static void sample_rate(struct probe_run *r, const struct link *l, const struct 
         }
 }
 
-static void sample_chain(struct probe_run *r, struct link *l, const struct copy *c)
+static void sample_chain(struct probe_run *r, const struct link *l, const struct copy *c)
 {
     while (probe_more(r))
         for (int n = COPIES; n <= 2 * COPIES; n += COPIES) {
-            launch_late(r, l, 0);
+            gpu_gate_close(r);
 
             CUDA(cudaEventRecord(l->start, gpu_stream(r)));
             for (int i = 0; i < n; i++)
                 start_copy(r, l, c, c->bytes);
             CUDA(cudaEventRecord(l->stop, gpu_stream(r)));
 
-            write_word(l, GO, l->ticket);
+            gpu_gate_open(r);
             probe_sample(r, COPY_EVENT, n, pair_ns(r, l));
         }
 }
@@ -404,13 +404,13 @@ static void measure_calls(struct probe_run *r, const struct link *l)
 }
 
 /* A chain of n kernels behind a gate: in one stream, or in two by turns. */
-static double chain_ns(struct probe_run *r, struct link *l, cudaStream_t other, cudaEvent_t *hop,
-                       int n)
+static double chain_ns(struct probe_run *r, const struct link *l, cudaStream_t other,
+                       cudaEvent_t *hop, int n)
 {
     struct link_null_args none = {0};
     cudaStream_t streams[2] = {gpu_stream(r), other ? other : gpu_stream(r)};
     gpu_clock_start(r);
-    launch_late(r, l, 0);
+    gpu_gate_close(r);
 
     CUDA(cudaEventRecord(l->start, streams[0]));
     for (int i = 0; i < n; i++) {
@@ -425,12 +425,12 @@ static double chain_ns(struct probe_run *r, struct link *l, cudaStream_t other, 
         CUDA(cudaStreamWaitEvent(streams[0], hop[n - 1], 0));
     CUDA(cudaEventRecord(l->stop, streams[0]));
 
-    write_word(l, GO, l->ticket);
+    gpu_gate_open(r);
     gpu_clock_stop(r);
     return gpu_elapsed_ns(l->start, l->stop);
 }
 
-static void measure_edges(struct probe_run *r, struct link *l)
+static void measure_edges(struct probe_run *r, const struct link *l)
 {
     cudaEvent_t hop[2 * CHAIN];
     cudaStream_t other;
@@ -558,6 +558,7 @@ static void measure(struct probe_run *r)
     measure_edges(r, &l);
     measure_answers(r, &l, 0, DELAY_US);
     measure_answers(r, &l, PROBE_DEEP, LONG_DELAY_US);
+    probe_check(r, gpu_gate_held(r), "the gate was opened before its time was up");
 }
 
 const struct probe probe = {

@@ -42,7 +42,6 @@ GPU_ARGS_SIZE(struct tiny_args, 16);
 GPU_ARGS_SIZE(struct layer_args, 48);
 GPU_ARGS_SIZE(struct item_args, 16);
 GPU_ARGS_SIZE(struct rival_args, 24);
-GPU_ARGS_SIZE(struct handshake_args, 24);
 
 #define STEP_KEYS "launches,mode,host"
 #define LAYER_KEYS "mode,rival,streams,priority"
@@ -89,7 +88,7 @@ enum mode { BY_STREAM, BY_GRAPH, PERSISTENT, N_MODES };
 static const char *const mode_names[] = {"stream", "graph", "persistent"};
 
 struct jitter {
-    cudaKernel_t tiny, layer, item, handshake, rival[3];
+    cudaKernel_t tiny, layer, item, rival[3];
     uint32_t *count; /* of tiny steps */
 };
 
@@ -480,9 +479,6 @@ struct queue {
     cudaEvent_t event;
     uint64_t arrival[ITEMS]; /* ns after the first */
     uint64_t *done;          /* mapped: %globaltimer */
-    uint32_t *ask;           /* mapped */
-    uint64_t *answer;        /* mapped */
-    uint64_t timer_minus_host; /* modulo 2^64 */
 };
 
 /* Bursts of 16 with exponential gaps between them: a Poisson process of bursts. */
@@ -496,35 +492,6 @@ static void draw_arrivals(struct queue *q, uint64_t seed, double rate)
         }
         q->arrival[i] = (uint64_t)at;
     }
-}
-
-/* %globaltimer against the host's clock: of 64 questions the one that was answered soonest, in the
- * middle of whose time the answer is taken to have been given. */
-static void relate_clocks(struct probe_run *r, const struct jitter *j, struct queue *q)
-{
-    struct handshake_args a = {.ask = q->ask, .answer = q->answer, .budget_ns = 200000000};
-    uint64_t least = UINT64_MAX;
-
-    *(volatile uint32_t *)q->ask = 0;
-    *(volatile uint64_t *)q->answer = 0;
-    gpu_launch(r, j->handshake, 1, 1, 0, &a);
-    for (uint32_t round = 1; round <= HANDSHAKES; round++) {
-        bool answered = false;
-        uint64_t t0 = probe_host_ns(), now = t0;
-        *(volatile uint32_t *)q->ask = round;
-        while (!answered && now - t0 < 10000000) {
-            answered = *(volatile uint64_t *)q->answer == round;
-            now = probe_host_ns(); /* after the look: this thread may be held up in between */
-        }
-        if (answered && now - t0 < least) {
-            least = now - t0;
-            q->timer_minus_host = ((volatile uint64_t *)q->answer)[1] - (t0 + (now - t0) / 2);
-        }
-    }
-    gpu_wait(r);
-    if (least == UINT64_MAX)
-        probe_fail(r, "the GPU answered none of 64 questions");
-    probe_fact(r, "clocks_agree_ns", "%llu", (unsigned long long)least / 2);
 }
 
 /* Serves one trace; returns the host time of the first arrival. */
@@ -569,9 +536,10 @@ static void measure_items(struct probe_run *r, const struct jitter *j, struct qu
     if (!probe_case(r, 0, "load=%d,launch=%s", load, launch_names[how]))
         return;
     draw_arrivals(q, probe_seed(r) + (unsigned)load, load);
-    relate_clocks(r, j, q);
+    struct gpu_host_clock clock = gpu_relate_clocks(r);
+    probe_fact(r, "clocks_agree_ns", "%.0f", clock.uncertainty_ns);
     while (probe_more(r)) {
-        uint64_t first = serve(r, j, q, how) + q->timer_minus_host, last = 0;
+        uint64_t first = serve(r, j, q, how) + clock.timer_minus_host, last = 0;
         for (int i = 0; i < ITEMS; i++) {
             double ns = (double)(int64_t)(q->done[i] - first - q->arrival[i]);
             probe_sample(r, LATENCY, 1, ns);
@@ -584,9 +552,7 @@ static void measure_items(struct probe_run *r, const struct jitter *j, struct qu
 
 static void measure_bursts(struct probe_run *r, const struct jitter *j)
 {
-    struct queue q = {.done = gpu_mapped(r, ITEMS * sizeof *q.done),
-                      .ask = gpu_mapped(r, sizeof *q.ask),
-                      .answer = gpu_mapped(r, 2 * sizeof *q.answer)};
+    struct queue q = {.done = gpu_mapped(r, ITEMS * sizeof *q.done)};
 
     CUDA(cudaEventCreateWithFlags(&q.event, cudaEventDisableTiming));
     for (int i = 0; i < ITEM_STREAMS; i++)
@@ -609,7 +575,6 @@ static void measure(struct probe_run *r)
     j.tiny = gpu_kernel(r, &image_jitter, "jitter_tiny", sizeof(struct tiny_args));
     j.layer = gpu_kernel(r, &image_jitter, "jitter_layer", sizeof(struct layer_args));
     j.item = gpu_kernel(r, &image_jitter, "jitter_item", sizeof(struct item_args));
-    j.handshake = gpu_kernel(r, &image_jitter, "jitter_handshake", sizeof(struct handshake_args));
     for (int i = 0; i < N_RIVALS; i++)
         j.rival[i] = gpu_kernel(r, &image_jitter, rivals[i], sizeof(struct rival_args));
 
@@ -617,9 +582,10 @@ static void measure(struct probe_run *r)
         for (enum mode mode = BY_STREAM; mode < N_MODES; mode++)
             for (int loaded = 0; loaded < 2; loaded++) {
                 bool few = launches[i] <= 8, most = launches[i] >= 4096;
+                bool spare = !loaded && !(launches[i] == 8 && mode == BY_STREAM);
                 int n = few ? 4000 : TAIL_STEPS, n_deep = few ? 100000 : most ? 1000 : 10000;
                 measure_steps(r, &j, mode, launches[i], loaded, probe_deep(r) ? n_deep : n,
-                              most || (!few && !loaded) ? PROBE_DEEP : 0);
+                              most || spare ? PROBE_DEEP : 0);
             }
     measure_bursts(r, &j);
     measure_layers(r, &j);

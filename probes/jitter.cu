@@ -118,20 +118,3 @@ extern "C" __global__ void jitter_rival_tiny(const __grid_constant__ struct riva
     if (a.turns == ~0u)
         *a.sink = 1;
 }
-
-// Says when a word of the host's was seen: relates the host's clock to %globaltimer.
-// sass: none not a timed kernel
-extern "C" __global__ void jitter_handshake(const __grid_constant__ struct handshake_args a)
-{
-    uint64_t began = clock_ns();
-    uint32_t seen = 0, now = 0;
-    while (seen < HANDSHAKES && clock_ns() - began < a.budget_ns) {
-        while ((now = *(volatile const uint32_t *)a.ask) == seen &&
-               clock_ns() - began < a.budget_ns)
-            ;
-        a.answer[1] = clock_ns();
-        __threadfence_system();
-        *(volatile uint64_t *)a.answer = seen = now;
-        __threadfence_system();
-    }
-}

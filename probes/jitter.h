@@ -12,7 +12,6 @@ enum {
     LAYER_BYTES = 4 << 20,           /* that each of them reads: 32 MiB in all, inside the L2 */
     LAYER_THREADS = 256,
     RIVAL_THREADS = 512,
-    HANDSHAKES = 64,
 };
 
 struct tiny_args {
@@ -42,12 +41,6 @@ struct rival_args {
     const void *in;  /* the streamer's, elements x 16 bytes */
     uint32_t *sink;  /* never written */
     uint32_t elements, turns;
-};
-
-struct handshake_args {
-    const uint32_t *ask; /* mapped */
-    uint64_t *answer;    /* mapped: %globaltimer when the ask was seen */
-    uint64_t budget_ns;
 };
 
 #endif

@@ -5,7 +5,8 @@
  *     submit      host time of one launch call, from the slope over 32 and 64 calls that nobody
  *                 waits for, by each call that can do it; <<<>>> (chevrons) is what nvcc makes of
  *                 it: two calls that hand the configuration on, and cudaLaunchKernel
- *     round_trip  host time from before one launch call to after the stream is empty again
+ *     round_trip  host time from before one launch call to after the stream is empty again; whole is the
+ *                 same of a grid of empty blocks
  *     edge        time from one kernel to the next, dependent one, from the slope over chains of n
  *                 and 2n. By stream, n = 64 (timer=event): the whole chain is queued behind a gate
  *                 kernel that holds the GPU until the host has submitted everything, so that the
@@ -27,10 +28,9 @@
  * its chains are long enough to make that 1 ns an edge (with n = 64 it was 1 %). The first launch
  * of a kernel may load it: it was touched before. A stream holds about a thousand launches: its
  * chains stay well below. The host's speed is in submit, round_trip and wall.
- *     start and finish lie between two clocks. Before each sample the host asks the GPU sixteen
- * times for %globaltimer through mapped memory; each answer bounds the distance of the clocks from
- * both sides, by when the host asked and when it had the answer. Half of what all sixteen leave
- * open is clock_uncertainty: start + finish is sure, where the border between them lies is not. */
+ *     start and finish lie between two clocks, which gpu_relate_clocks() relates anew before each
+ * sample. What it leaves open is clock_uncertainty: start + finish is sure, where the border
+ * between them lies is not. */
 #include "probes/launch.h"
 
 #include <cudaTypedefs.h>
@@ -41,11 +41,9 @@ PROBE_IMAGE(launch);
 GPU_ARGS_SIZE(struct launch_args, 8);
 GPU_ARGS_SIZE(struct launch_wait_args, 8);
 GPU_ARGS_SIZE(struct launch_stamp_args, 8);
-GPU_ARGS_SIZE(struct gate_args, 24);
-GPU_ARGS_SIZE(struct handshake_args, 32);
 
-enum { SUBMIT, BY_RUNTIME, BY_CHEVRONS, BY_DRIVER, BY_DRIVER_EX, WAYS, ROUND_TRIP = WAYS, EDGE,
-       EDGE_WALL, BLOCK, CALL, START, RUN, FINISH, UNCERTAINTY, GAP, QUEUED };
+enum { SUBMIT, BY_RUNTIME, BY_CHEVRONS, BY_DRIVER, BY_DRIVER_EX, WAYS, ROUND_TRIP = WAYS, WHOLE,
+       EDGE, EDGE_WALL, BLOCK, CALL, START, RUN, FINISH, UNCERTAINTY, GAP, QUEUED };
 static const struct probe_metric metrics[] = {
     [SUBMIT] = {"submit", "ns", PROBE_LOWER, PROBE_SLOPE, "wall", NULL,
                 "host time of one launch call that nobody waits for: cudaLaunchKernelExC"},
@@ -57,8 +55,10 @@ static const struct probe_metric metrics[] = {
                    "the same by cuLaunchKernel"},
     [BY_DRIVER_EX] = {"submit_driver_ex", "ns", PROBE_LOWER, PROBE_SLOPE, "wall", NULL,
                       "the same by cuLaunchKernelEx"},
-    [ROUND_TRIP] = {"round_trip", "ns", PROBE_LOWER, PROBE_EACH, "wall", "blocks,threads",
+    [ROUND_TRIP] = {"round_trip", "ns", PROBE_LOWER, PROBE_EACH, "wall", NULL,
                     "one launch call until the stream is empty again"},
+    [WHOLE] = {"whole", "ns", PROBE_LOWER, PROBE_EACH, "wall", "blocks,threads",
+               "the same of a grid of empty blocks, which the stretches must add up to"},
     [EDGE] = {"edge", "ns", PROBE_LOWER, PROBE_SLOPE, "event", "mode",
               "GPU time from one empty kernel to the next, dependent one"},
     [EDGE_WALL] = {"edge", "ns", PROBE_LOWER, PROBE_SLOPE, "wall", "mode",
@@ -85,21 +85,15 @@ enum {
     CALLS = 32,
     STREAM_CHAIN = 64,
     GRAPH_CHAIN = 256,
-    GATE_BUDGET_NS = 200000000,
-    HANDSHAKES = 16,
-    HANDSHAKE_BUDGET_NS = 20000000,
     BLOCKS = 65536,
     BLOCK_THREADS = 32,
     QUEUE = 1000,
 };
 
 struct launcher {
-    cudaKernel_t null, stamp, gate, handshake;
+    cudaKernel_t null, stamp;
     cudaEvent_t start, stop;
-    uint32_t *open, ticket; /* mapped: the gate */
-    uint32_t *asked;        /* mapped */
-    uint64_t *answer;       /* mapped */
-    uint64_t *stamps;       /* of the device: two for each kernel of a chain */
+    uint64_t *stamps; /* of the device: two for each kernel of a chain */
 };
 
 /* What a chain is made of. */
@@ -238,22 +232,21 @@ static double round_trip_ns(struct probe_run *r, const struct job *j)
 }
 
 /* GPU time of n kernels that were all in the queue before the first could start. */
-static double gated_ns(struct probe_run *r, struct launcher *l, const struct job *j, int n)
+static double gated_ns(struct probe_run *r, const struct launcher *l, const struct job *j, int n)
 {
-    struct gate_args gate = {.gate = l->open, .budget_ns = GATE_BUDGET_NS, .ticket = ++l->ticket};
     gpu_clock_start(r);
-    gpu_launch(r, l->gate, 1, 1, 0, &gate);
+    gpu_gate_close(r);
 
     CUDA(cudaEventRecord(l->start, gpu_stream(r)));
     chain(r, j, n);
     CUDA(cudaEventRecord(l->stop, gpu_stream(r)));
 
-    *(volatile uint32_t *)l->open = l->ticket;
+    gpu_gate_open(r);
     gpu_clock_stop(r);
     return gpu_elapsed_ns(l->start, l->stop);
 }
 
-static void measure_stream(struct probe_run *r, struct launcher *l, const struct job *j)
+static void measure_stream(struct probe_run *r, const struct launcher *l, const struct job *j)
 {
     while (probe_more(r))
         for (int n = STREAM_CHAIN; n <= 2 * STREAM_CHAIN; n += STREAM_CHAIN) {
@@ -309,43 +302,6 @@ static void measure_block(struct probe_run *r, const struct job *j)
 
 /* --- the stretches of one launch -------------------------------------------------------------- */
 
-/* By how much %globaltimer is ahead of the host clock: at least low, at most high. */
-struct bounds {
-    int64_t low, high;
-};
-
-static struct bounds relate_clocks(struct probe_run *r, const struct launcher *l)
-{
-    const struct handshake_args a = {.asked = l->asked,
-                                     .answer = l->answer,
-                                     .budget_ns = HANDSHAKE_BUDGET_NS,
-                                     .rounds = HANDSHAKES};
-    struct bounds b = {INT64_MIN, INT64_MAX};
-    volatile uint32_t *asked = l->asked;
-    volatile uint64_t *answer = l->answer;
-
-    *asked = 0;
-    gpu_launch(r, l->handshake, 1, 1, 0, &a);
-    for (uint32_t round = 1; round <= HANDSHAKES; round++) {
-        uint64_t before = *answer, after, t0 = probe_host_ns(), t1 = t0 + round * 617 % 2048;
-        while ((t0 = probe_host_ns()) < t1)
-            ; /* or question and answer fall into step, and all sixteen bound alike */
-        *asked = round;
-        do {
-            after = *answer;
-            t1 = probe_host_ns();
-        } while (after == before && t1 - t0 < HANDSHAKE_BUDGET_NS);
-        if (after == before)
-            probe_fail(r, "the GPU did not answer through mapped memory");
-        if ((int64_t)(after - t1) > b.low)
-            b.low = (int64_t)(after - t1);
-        if ((int64_t)(after - t0) < b.high)
-            b.high = (int64_t)(after - t0);
-    }
-    gpu_wait(r);
-    return b;
-}
-
 /* The same launch twice: with stamps, and without, so that the stretches can be held against a
  * round trip that nothing disturbed. */
 static void measure_stretches(struct probe_run *r, const struct launcher *l, unsigned blocks,
@@ -360,8 +316,8 @@ static void measure_stretches(struct probe_run *r, const struct launcher *l, uns
     if (!probe_case(r, 0, "blocks=%u,threads=%u", blocks, threads))
         return;
     while (probe_more(r)) {
-        struct bounds b = relate_clocks(r, l);
-        uint64_t at[2], ahead = (uint64_t)(b.low + (b.high - b.low) / 2), t0 = probe_host_ns();
+        struct gpu_host_clock clock = gpu_relate_clocks(r);
+        uint64_t at[2], ahead = clock.timer_minus_host, t0 = probe_host_ns();
 
         chain(r, &stamped, 1);
         uint64_t t1 = probe_host_ns();
@@ -373,8 +329,8 @@ static void measure_stretches(struct probe_run *r, const struct launcher *l, uns
         probe_sample(r, START, 1, (double)(int64_t)(at[0] - ahead - t1));
         probe_sample(r, RUN, 1, (double)(int64_t)(at[1] - at[0]));
         probe_sample(r, FINISH, 1, (double)(int64_t)(t2 + ahead - at[1]));
-        probe_sample(r, UNCERTAINTY, 1, (double)(b.high - b.low) / 2);
-        probe_sample(r, ROUND_TRIP, 1, round_trip_ns(r, &bare));
+        probe_sample(r, UNCERTAINTY, 1, clock.uncertainty_ns);
+        probe_sample(r, WHOLE, 1, round_trip_ns(r, &bare));
     }
 }
 
@@ -388,7 +344,7 @@ static void sample_gaps(struct probe_run *r, const struct launcher *l)
     probe_sample(r, GAP, STREAM_CHAIN - 1, (double)gaps);
 }
 
-static void measure_gaps(struct probe_run *r, struct launcher *l)
+static void measure_gaps(struct probe_run *r, const struct launcher *l)
 {
     const struct job j = {.kernel = l->stamp, .blocks = 1, .threads = 1, .stamps = l->stamps};
 
@@ -443,13 +399,9 @@ static void measure_queue(struct probe_run *r, const struct job *null)
 
 static struct launcher prepare(struct probe_run *r)
 {
-    struct launcher l = {.open = gpu_mapped(r, 2 * sizeof *l.open),
-                         .asked = gpu_mapped(r, sizeof *l.asked),
-                         .answer = gpu_mapped(r, sizeof *l.answer)};
+    struct launcher l;
     l.null = gpu_kernel(r, &image_launch, "launch_null", sizeof(struct launch_args));
     l.stamp = gpu_kernel(r, &image_launch, "launch_stamp", sizeof(struct launch_stamp_args));
-    l.gate = gpu_kernel(r, &image_launch, "launch_gate", sizeof(struct gate_args));
-    l.handshake = gpu_kernel(r, &image_launch, "launch_handshake", sizeof(struct handshake_args));
     l.stamps = gpu_alloc(r, 2 * STREAM_CHAIN * sizeof *l.stamps, "the stamps");
     CUDA(cudaEventCreate(&l.start));
     CUDA(cudaEventCreate(&l.stop));
@@ -458,7 +410,7 @@ static struct launcher prepare(struct probe_run *r)
 
 static void measure(struct probe_run *r)
 {
-    struct launcher l = prepare(r);
+    const struct launcher l = prepare(r);
     const struct launch_args nothing = {0};
     const struct job null = {.kernel = l.null, .blocks = 1, .threads = 1, .args = &nothing};
 
@@ -477,7 +429,7 @@ static void measure(struct probe_run *r)
     measure_stretches(r, &l, 1, 1);
     measure_stretches(r, &l, BLOCKS, BLOCK_THREADS);
     measure_queue(r, &null);
-    probe_check(r, l.open[1] == 0, "the gate was opened before its time was up");
+    probe_check(r, gpu_gate_held(r), "the gate was opened before its time was up");
 }
 
 const struct probe probe = {

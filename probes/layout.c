@@ -75,22 +75,15 @@ struct data {
     size_t bytes;     /* a power of two */
     const char *host; /* the first of `in` */
     uint32_t *check;
-    cudaEvent_t start, stop;
 };
 
 /* --- one launch, timed ------------------------------------------------------------------------ */
 
-static double launch_ns(struct probe_run *r, const struct data *d, cudaKernel_t kernel,
-                        const void *args)
+static double launch_ns(struct probe_run *r, cudaKernel_t kernel, const void *args)
 {
-    gpu_clock_start(r);
-
-    CUDA(cudaEventRecord(d->start, gpu_stream(r)));
-    gpu_launch(r, kernel, (unsigned)gpu_facts(r)->n_sm, LAYOUT_THREADS, 0, args);
-    CUDA(cudaEventRecord(d->stop, gpu_stream(r)));
-
-    gpu_clock_stop(r);
-    return gpu_elapsed_ns(d->start, d->stop);
+    const struct gpu_shape shape = {.grid = {(unsigned)gpu_facts(r)->n_sm, 1, 1},
+                                    .block = LAYOUT_THREADS};
+    return gpu_launch_ns(r, kernel, &shape, args);
 }
 
 /* What one launch XORs into *check. */
@@ -198,7 +191,7 @@ static void measure_stream(struct probe_run *r, const struct data *d, int metric
         check_stream(r, d, s, kernel, a);
     while (probe_more(r))
         for (a.turns = turns; a.turns <= 2 * turns; a.turns += turns) {
-            double ns = launch_ns(r, d, kernel, &a);
+            double ns = launch_ns(r, kernel, &a);
             probe_sample(r, metric, (double)(a.turns * n_sm * s->chunk), ns);
             a.first = (a.first + a.turns * (uint32_t)n_sm) & a.mask;
         }
@@ -320,7 +313,7 @@ static void measure_places(struct probe_run *r, const struct data *d, int metric
     a.bits = random ? log2_of(room / 4 / stride) : 0;
     while (probe_more(r))
         for (a.turns = turns; a.turns <= 2 * turns; a.turns += turns) {
-            double ns = launch_ns(r, d, kernel, &a);
+            double ns = launch_ns(r, kernel, &a);
             probe_sample(r, metric, 4.0 * (double)(a.turns * turn), ns);
             a.first += a.turns * (uint32_t)turn;
         }
@@ -396,8 +389,6 @@ static struct data prepare(struct probe_run *r)
     d.out = d.in + d.bytes + GAP;
     gpu_fill_normal(r, d.in, GPU_FP32, d.bytes / 4 + KIB_64 / 4, probe_seed(r));
     d.check = gpu_alloc(r, sizeof *d.check, "a check sum");
-    CUDA(cudaEventCreate(&d.start));
-    CUDA(cudaEventCreate(&d.stop));
     if (probe_in_full(r)) {
         char *copy = probe_host_alloc(r, host);
         gpu_to_host(r, copy, d.in, host);

@@ -91,7 +91,6 @@ struct reader {
     uint32_t *prefix;  /* host: XOR of all words of the first i elements, up to L2_ELEMENTS */
     uint32_t *check, *census;
     char *ring; /* of the chases in global memory */
-    cudaEvent_t start, stop;
 };
 
 /* --- one reading kernel ----------------------------------------------------------------------- */
@@ -159,19 +158,14 @@ static void measure_way(struct probe_run *r, const struct reader *x, const struc
     struct occupancy_args a = {.in = x->buffer,
                                .stage = w->stage,
                                .mask = (uint32_t)((in_l2 ? L2_ELEMENTS : x->elements) - 1)};
+    const struct gpu_shape shape = {
+        .grid = {w->blocks, 1, 1}, .block = w->threads, .shared = w->shared};
 
     check_reads(r, x, w);
     while (probe_more(r))
         for (a.turns = turns; a.turns <= 2 * turns; a.turns += turns) {
-            gpu_clock_start(r);
-
-            CUDA(cudaEventRecord(x->start, gpu_stream(r)));
-            gpu_launch(r, w->kernel, w->blocks, w->threads, w->shared, &a);
-            CUDA(cudaEventRecord(x->stop, gpu_stream(r)));
-
-            gpu_clock_stop(r);
             probe_sample(r, metric, 16.0 * a.turns * w->turn_elements,
-                         gpu_elapsed_ns(x->start, x->stop));
+                         gpu_launch_ns(r, w->kernel, &shape, &a));
             a.first = (a.first + a.turns * w->turn_elements) & a.mask;
         }
 
@@ -280,6 +274,7 @@ static void measure_chase(struct probe_run *r, const struct reader *x, const str
     struct occupancy_chase_args a = {
         .ring = c->ring, .wrong = x->check, .census = x->census, .turns = CHECK_TURNS};
     unsigned n_sm = (unsigned)gpu_facts(r)->n_sm, threads = 32 * (unsigned)c->warps;
+    const struct gpu_shape shape = {.grid = {n_sm, 1, 1}, .block = threads};
     uint32_t turns = (uint32_t)(CHASE_CYCLES / (c->step_cycles * OCCUPANCY_STEPS)), wrong = 0;
     cudaKernel_t build = gpu_kernel(r, &image_occupancy, "occupancy_ring", sizeof a.ring);
 
@@ -294,13 +289,7 @@ static void measure_chase(struct probe_run *r, const struct reader *x, const str
     a.census = NULL;
     while (probe_more(r))
         for (a.turns = turns; a.turns <= 2 * turns; a.turns += turns) {
-            gpu_clock_start(r);
-
-            CUDA(cudaEventRecord(x->start, gpu_stream(r)));
-            gpu_launch(r, kernel, n_sm, threads, 0, &a);
-            CUDA(cudaEventRecord(x->stop, gpu_stream(r)));
-
-            double mhz = gpu_clock_stop(r), ns = gpu_elapsed_ns(x->start, x->stop);
+            double mhz, ns = gpu_launch_clocked_ns(r, kernel, &shape, &a, &mhz);
             probe_sample(r, metric, (double)a.turns * OCCUPANCY_STEPS, ns * mhz / 1e3);
         }
     gpu_to_host(r, &wrong, x->check, sizeof wrong);
@@ -514,8 +503,6 @@ static struct reader prepare(struct probe_run *r)
     x.census = gpu_alloc(r, (size_t)gpu->n_sm * sizeof *x.census, "the census");
     CUDA(cudaMemsetAsync(x.census, 0, (size_t)gpu->n_sm * sizeof *x.census, gpu_stream(r)));
     x.ring = gpu_alloc(r, (LAYERS_MAX + 1) * (size_t)LAYER_PITCH, "the rings");
-    CUDA(cudaEventCreate(&x.start));
-    CUDA(cudaEventCreate(&x.stop));
 
     uint32_t *words = probe_host_alloc(r, L2_BUFFER), sum = 0;
     x.prefix = probe_host_alloc(r, (L2_ELEMENTS + 1) * sizeof *x.prefix);

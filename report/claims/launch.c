@@ -154,8 +154,8 @@ static void judge_c50c(const struct bundle *bundle, struct finding *f)
         !rule_take(bundle, "launch.run{blocks=1,*", &run, f) ||
         !rule_take(bundle, "launch.finish{blocks=1,*", &finish, f) ||
         !rule_take(bundle, "launch.block{threads=32,*", &block, f) ||
-        !rule_take(bundle, "launch.round_trip{blocks=1,*", &one, f) ||
-        !rule_take(bundle, "launch.round_trip{blocks=65536,threads=32,*", &total, f))
+        !rule_take(bundle, "launch.whole{blocks=1,*", &one, f) ||
+        !rule_take(bundle, "launch.whole{blocks=65536,threads=32,*", &total, f))
         return;
 
     const struct row *const parts[] = {&call, &start, &finish, &run, &block};

@@ -138,8 +138,8 @@ static enum claim_verdict c50c(double block, double total, double one)
     put(&b, "ns", 100, "launch.run{blocks=1,threads=1,timer=device}");
     put(&b, "ns", 2650, "launch.finish{blocks=1,threads=1,timer=device}");
     put(&b, "ns", block, "launch.block{threads=32,timer=event}");
-    put(&b, "ns", one, "launch.round_trip{blocks=1,threads=1,timer=wall}");
-    put_wide(&b, "ns", total, "launch.round_trip{blocks=65536,threads=32,timer=wall}");
+    put(&b, "ns", one, "launch.whole{blocks=1,threads=1,timer=wall}");
+    put_wide(&b, "ns", total, "launch.whole{blocks=65536,threads=32,timer=wall}");
     return verdict("C50c", &b);
 }
 

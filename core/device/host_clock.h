@@ -1,0 +1,22 @@
+/* Arguments of the kernels in host_clock.cu, for C and CUDA alike. */
+#ifndef GPUFLOOR_HOST_CLOCK_H
+#define GPUFLOOR_HOST_CLOCK_H
+
+#include <stdint.h>
+
+struct host_clock_gate_args {
+    uint32_t *gate; /* mapped: [0] opens it at the ticket, [1] becomes that when time is up */
+    uint64_t budget_ns;
+    uint32_t ticket, pad;
+};
+
+/* Asks and answers through mapped host memory: the host writes 1, 2, ... to `asked`, and gets
+ * %globaltimer as it was when the kernel saw that. */
+struct host_clock_handshake_args {
+    const uint32_t *asked;
+    uint64_t *answer;
+    uint64_t budget_ns;
+    uint32_t rounds, pad;
+};
+
+#endif
