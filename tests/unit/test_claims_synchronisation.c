@@ -35,9 +35,10 @@ static enum claim_verdict verdict(const char *id, struct bundle *b, struct findi
 #define SYNC "{scope=grid,barrier=sync,blocks=sm,rounds=1000000}"
 
 struct c01 {
-    double block, pair, pair_sms, sync, sync_sms, control;
+    double block, pair, pair_sms, sync, sync_sms, control, of_clusters;
+    bool refused; /* the grid's barrier */
 };
-static const struct c01 works = {0, 0, 2, 0, 132, 1};
+static const struct c01 works = {0, 0, 2, 0, 132, 1, 1, false};
 
 static enum claim_verdict c01(struct c01 c, struct finding *f)
 {
@@ -46,8 +47,14 @@ static enum claim_verdict c01(struct c01 c, struct finding *f)
     count(&b, "barriers.sms" BLOCK, 1);
     count(&b, "barriers.violations" PAIR, c.pair);
     count(&b, "barriers.sms" PAIR, c.pair_sms);
-    count(&b, "barriers.violations" SYNC, c.sync);
-    count(&b, "barriers.sms" SYNC, c.sync_sms);
+    if (c.refused) {
+        row_finish(rows_get(&b.rows, "barriers.violations" SYNC, "count", ROW_EXACT));
+    } else {
+        count(&b, "barriers.violations" SYNC, c.sync);
+        count(&b, "barriers.sms" SYNC, c.sync_sms);
+    }
+    count(&b, "barriers.control_violates{scope=cluster,barrier=none,blocks=8,rounds=10000}",
+          c.of_clusters);
     count(&b, "barriers.control_violates{scope=grid,barrier=none,blocks=sm,rounds=10000}",
           c.control);
     put_spread(&b.rows, "barriers.grid_time{barrier=sync,per_sm=1,threads=256,store=none,"
@@ -74,6 +81,11 @@ static void barriers_across_sms(void **unused)
     assert_int_equal(c01(c, &f), CLAIM_REPRODUCED);
     c.sync_sms = 1;
     assert_int_equal(c01(c, &f), CLAIM_NOT_TESTABLE);
+    c = works, c.refused = true; /* pairs are not */
+    assert_int_equal(c01(c, &f), CLAIM_REFUTED);
+    c.pair = 1;
+    assert_int_equal(c01(c, &f), CLAIM_REPRODUCED);
+    assert_non_null(strstr(f.evidence, "grid barrier (sync) refused"));
 }
 
 static void blind_oracles(void **unused)
@@ -82,6 +94,11 @@ static void blind_oracles(void **unused)
     struct finding f;
     (void)unused;
     c.control = 0; /* sees nothing even without a barrier */
+    assert_int_equal(c01(c, &f), CLAIM_NOT_TESTABLE);
+    c = works, c.sync = 3;
+    c.of_clusters = 0; /* pairs keep the order, but so do blocks of a cluster without a barrier */
+    assert_int_equal(c01(c, &f), CLAIM_REPRODUCED);
+    c.sync_sms = 1; /* and nothing else is there */
     assert_int_equal(c01(c, &f), CLAIM_NOT_TESTABLE);
     c = works;
     c.block = 2; /* sees violations where there are none */

@@ -35,17 +35,24 @@ static enum claim_verdict verdict(const char *id, const struct bundle *bundle,
 }
 
 /* C10 with these figures, each with its spread between runs. */
-static enum claim_verdict c10(double l1, double spread, double spin, double control, size_t n)
+static enum claim_verdict c10_with(double l1, double spread, double spin, double shared,
+                                   double control, size_t n)
 {
     struct bundle b = {0};
     struct finding f;
     put_spread(&b.rows, "memory_latency.load{level=l1}", "cycles", ROW_LOWER, l1, spread, n);
     cycles(&b, "spin.waited{asked=20000}", spin, 5);
+    cycles(&b, "memory_latency.load{level=shared}", shared, 0.1);
     cycles(&b, "memory_latency.control{path=l2}", control, 1);
     enum claim_verdict v = verdict("C10", &b, &f);
     assert_true(f.evidence[0] && f.controls[0]);
     rows_free(&b.rows);
     return v;
+}
+
+static enum claim_verdict c10(double l1, double spread, double spin, double control, size_t n)
+{
+    return c10_with(l1, spread, spin, 23, control, n);
 }
 
 static void latency_of_l1(void **unused)
@@ -56,30 +63,46 @@ static void latency_of_l1(void **unused)
     assert_int_equal(c10(40.0, 0.2, 20010, 270, 7), CLAIM_REFUTED);
     assert_int_equal(c10(31.0, 0.2, 20010, 270, 7), CLAIM_MIXED);        /* straddles 31 */
     assert_int_equal(c10(32.5, 0.2, 20300, 270, 7), CLAIM_NOT_TESTABLE); /* the clock lies */
+    assert_int_equal(c10_with(32.5, 0.2, 20010, 46, 270, 7), CLAIM_NOT_TESTABLE); /* the chase */
+    assert_int_equal(c10_with(32.5, 0.2, 20010, 4, 270, 7), CLAIM_NOT_TESTABLE);
     assert_int_equal(c10(32.5, 0.2, 20010, 33, 7), CLAIM_NOT_TESTABLE); /* control reads so, too */
     assert_int_equal(c10(32.5, 0.2, 20010, 100, 7), CLAIM_NOT_TESTABLE);
     assert_int_equal(c10(32.5, 0.2, 20010, 270, 5), CLAIM_NOT_TESTABLE); /* too few runs */
     assert_int_equal(c10(32.5, 0.2, 20010, 270, 1), CLAIM_NOT_TESTABLE);
 }
 
-static enum claim_verdict c11(double shared, double l1, double l2)
+/* constant and again: 0 is not in the bundle, and as L1 reads. */
+static enum claim_verdict c11_with(double shared, double constant, double l1, double again,
+                                   double l2)
 {
     struct bundle b = {0};
     struct finding f;
     cycles(&b, "memory_latency.load{level=shared}", shared, 0.1);
     cycles(&b, "memory_latency.load{level=l1}", l1, 0.1);
     cycles(&b, "memory_latency.load{level=l2}", l2, 0.1);
+    cycles(&b, "memory_latency.curve{bytes=16384}", again > 0 ? again : l1, 0.1);
+    if (constant > 0)
+        cycles(&b, "memory_latency.constant{bytes=1024,spacing=64}", constant, 0.1);
     enum claim_verdict v = verdict("C11", &b, &f);
     rows_free(&b.rows);
     return v;
+}
+
+static enum claim_verdict c11(double shared, double l1, double l2)
+{
+    return c11_with(shared, 0, l1, 0, l2);
 }
 
 static void fastest_of_the_sm(void **unused)
 {
     (void)unused;
     assert_int_equal(c11(23, 32, 270), CLAIM_REFUTED);
-    assert_int_equal(c11(40, 32, 270), CLAIM_REPRODUCED);
+    assert_int_equal(c11(40, 32, 270), CLAIM_MIXED); /* who knows of constants? */
+    assert_int_equal(c11_with(40, 40, 32, 0, 270), CLAIM_REPRODUCED);
+    assert_int_equal(c11_with(40, 28, 32, 0, 270), CLAIM_REFUTED);
     assert_int_equal(c11(31.5, 32, 270), CLAIM_MIXED); /* below, but by less than a cycle */
+    assert_int_equal(c11_with(23, 0, 32, 34, 270), CLAIM_NOT_TESTABLE); /* L1 is not L1 */
+    assert_int_equal(c11_with(23, 0, 32, 30, 270), CLAIM_NOT_TESTABLE);
     assert_int_equal(c11(23, 32, 32.5), CLAIM_NOT_TESTABLE); /* L2 like L1: the order is not seen */
     assert_int_equal(c11(23, 270, 32), CLAIM_NOT_TESTABLE);
 }

@@ -1,0 +1,108 @@
+/* The ledger: how SMs reach each other. */
+#include <math.h>
+
+#include "report/claims/rules.h"
+
+/* --- C05: from SM to SM directly -------------------------------------------------------------- */
+
+static void judge_c05(const struct bundle *bundle, struct finding *f)
+{
+    struct row l2, slowest, own, through_l2;
+    const struct row *found;
+    size_t place = 0, n = 0, n_faster = 0;
+
+    if (!rule_take(bundle, "memory_latency.load{level=l2}", &l2, f) ||
+        !rule_take(bundle, "sm_to_sm.dsmem_slowest{size=*}", &slowest, f) ||
+        !rule_take(bundle, "sm_to_sm.reference{path=own}", &own, f) ||
+        !rule_take(bundle, "sm_to_sm.reference{path=l2}", &through_l2, f))
+        return;
+    rule_say_row(f->evidence, "an L2 hit takes", &l2);
+    while ((found = rows_match(&bundle->rows, "sm_to_sm.dsmem{size=*}", &place))) {
+        struct row pair;
+        if (!rule_take(bundle, found->id, &pair, f))
+            return;
+        rule_say_row(f->evidence, pair.id, &pair);
+        n_faster += rule_faster(&pair, &l2);
+        n++;
+    }
+    if (n == 0) {
+        rule_not_testable(f, "sm_to_sm.dsmem{size=*} is not in this bundle");
+        return;
+    }
+    rule_say_row(f->evidence, "slowest of all pairs", &slowest);
+
+    enum claim_verdict verdict = CLAIM_MIXED;
+    if (n_faster == n && rule_faster(&slowest, &l2))
+        verdict = CLAIM_REFUTED;
+    else if (n_faster == 0)
+        verdict = CLAIM_REPRODUCED;
+    rule_say_control(f, true, rule_faster(&own, &l2), "the same chase in the own shared memory",
+                     &own);
+    rule_say_control(f, false, !rule_faster(&through_l2, &l2), "the same chase through the L2",
+                     &through_l2);
+    rule_conclude(f, verdict, rule_faster(&own, &l2), !rule_faster(&through_l2, &l2));
+}
+
+/* --- C06: only through DRAM? ------------------------------------------------------------------ */
+
+#define HANDOFF "sm_to_sm_rate.handoff_over_pin{"
+static const double C06_PINS = 1, C06_LATENCY = 0.8;
+
+static void judge_c06(const struct bundle *bundle, struct finding *f)
+{
+    struct row rate, flag, dram, own, large;
+    if (!rule_take_best(bundle, HANDOFF "from=next,slab=*[0-9][0-9][0-9]}", &rate, f) ||
+        !rule_take(bundle, HANDOFF "from=own,slab=*}", &own, f) ||
+        !rule_take(bundle, HANDOFF "from=next,slab=4xl2}", &large, f) ||
+        !rule_take_best(bundle, "sm_to_sm.flag_time{path=l2,by=*,timer=device}", &flag, f) ||
+        !rule_take(bundle, "memory_latency.load_time{level=hbm,timer=device}", &dram, f))
+        return;
+
+    struct row latency = rule_ratio(&flag, &dram);
+    enum claim_verdict verdict = CLAIM_MIXED;
+    if (rule_place(&rate, 0, C06_PINS) == PLACE_ABOVE ||
+        rule_place(&latency, C06_LATENCY, INFINITY) == PLACE_BELOW)
+        verdict = CLAIM_REFUTED;
+    else if (rule_place(&rate, 0, C06_PINS) == PLACE_INSIDE &&
+             rule_place(&latency, 1, INFINITY) == PLACE_INSIDE)
+        verdict = CLAIM_REPRODUCED;
+
+    bool positive = rule_place(&own, 0, C06_PINS) == PLACE_ABOVE;
+    bool negative = rule_place(&large, 0, C06_PINS) == PLACE_INSIDE;
+    rule_say_row(f->evidence, "slabs handed from SM to SM, over the rate of DRAM pins", &rate);
+    rule_say(f->evidence, ", by %s", rate.id);
+    rule_say_row(f->evidence, "a flag from SM to SM", &flag);
+    rule_say(f->evidence, ", by %s", flag.id);
+    rule_say_row(f->evidence, "over the latency of DRAM", &latency);
+    rule_say_control(f, true, positive, "SMs read their own slabs above the pins", &own);
+    rule_say_control(f, false, negative, "slabs of four times the L2 go round above the pins",
+                     &large);
+    rule_conclude(f, verdict, positive, negative);
+}
+
+/* --- the entries ------------------------------------------------------------------------------ */
+
+static const struct claim claims[] = {
+    {"C05", "smallest.ai", "there’s no mechanism to let SMs communicate directly",
+     "Shared memory of another SM cannot be read, or only as slowly as an L2 hit; tested on every "
+     "pair of a cluster (compute capability 9.0 and up).",
+     "The same article: \"3. No Network-on-Chip (NOC) for Cross-SM Coordination\"; a network "
+     "between SMs and L2 is trivially there and is not counted. REFUTED when the dependent load "
+     "from another SM's shared memory, its data verified, lies below the L2 hit by more than 3 % "
+     "and a cycle, at every cluster size and for the slowest of all pairs; REPRODUCED when at "
+     "none; else MIXED. Positive control: the own shared memory lies below by the same rule. "
+     "Negative control: the same chase led through the L2 must not.",
+     judge_c05},
+    {"C06", "smallest.ai",
+     "Unlike some AI-specific chips that include a Network-on-Chip (NOC) for fast intra-chip data "
+     "exchange, Nvidia GPUs rely on global DRAM for all inter-SM communication.",
+     "Handing data from SM to SM never runs faster than DRAM, in latency and in bandwidth; 'all' "
+     "makes one exception enough to refute.",
+     "REFUTED when SMs read what others have just written, verified, above the rate of the DRAM's "
+     "pins, or a flag goes one way in less than 0.8 of a DRAM load; REPRODUCED when neither comes "
+     "before DRAM; else MIXED. Positive control: slabs that SMs read back themselves exceed the "
+     "pins. Negative control: the same with slabs of four times the L2 must stay at the pins or "
+     "below.",
+     judge_c06},
+};
+CLAIM_SUBJECT(claims);
