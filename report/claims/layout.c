@@ -65,6 +65,10 @@ static void judge_c56(const struct bundle *bundle, struct finding *f)
                      &explicit);
     bool absorbed = of_tn == PLACE_INSIDE && of_nt == PLACE_INSIDE;
     bool forced = of_tn == PLACE_ABOVE && of_nt == PLACE_ABOVE;
+    rule_say(f->evidence, "; it moves: %s; forced: %s", claim_verdict_name(rule_band(moves)),
+             claim_verdict_name(forced     ? CLAIM_REPRODUCED
+                                : absorbed ? CLAIM_REFUTED
+                                           : CLAIM_MIXED));
     rule_conclude(f,
                   moves == PLACE_INSIDE && forced    ? CLAIM_REPRODUCED
                   : moves == PLACE_BELOW && absorbed ? CLAIM_REFUTED

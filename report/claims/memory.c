@@ -9,8 +9,9 @@ static const double C10_LEAST = 31, C10_MOST = 36, C10_ASKED = 20000, C10_CLOCK 
 static const double C10_CONTROL_LEAST = 150, C10_KNOWN_LEAST = 20, C10_KNOWN_MOST = 32;
 
 /* A wait reads as long as it was asked for by the very clock that it waits by: that shows only that
- * the run of spin stands, and with it that the clock agrees with events. So the chase, too, is shown
- * something known: shared memory, which answers in 20 to 32 cycles on all GPUs since Turing. */
+ * the run of spin stands, and with it that the clock agrees with events. So the chase, too, is
+ * shown something known: shared memory, which answers in 20 to 32 cycles on all GPUs since
+ * Turing. */
 static void judge_c10(const struct bundle *bundle, struct finding *f)
 {
     struct row l1, spin, shared, control;
@@ -73,8 +74,8 @@ static const struct claim claims[] = {
      "A dependent L1 hit takes about 33 SM cycles: pure pointer chase, slope.",
      "REPRODUCED when the interval of memory_latency.load{level=l1} lies in 31 to 36 cycles, "
      "REFUTED when it lies outside. Positive controls: a wait of 20000 cycles reads as such "
-     "within 0.5 %, and the same chase through shared memory 20 to 32. Negative control: the same ring kept out of L1 must not read so, but above "
-     "150 cycles.",
+     "within 0.5 %, and the same chase through shared memory 20 to 32. Negative control: the same "
+     "ring kept out of L1 must not read so, but above 150 cycles.",
      judge_c10},
     {"C11", "smallest.ai", "considered the fastest local memory on the SM",
      "No memory of the SM other than its registers answers faster than an L1 hit.",

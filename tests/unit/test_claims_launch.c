@@ -130,9 +130,10 @@ static void bytes_cut_into_launches(void **unused)
     assert_int_equal(c50("C50", c), CLAIM_NOT_TESTABLE);
 }
 
-static enum claim_verdict c50c(double block, double total, double one)
+static enum claim_verdict c50c_with(double block, double total, double one, double stamped)
 {
     struct bundle b = {0};
+    put(&b, "ns", stamped, "launch.run{blocks=65536,threads=32,timer=device}");
     put(&b, "ns", 2500, "launch.call{blocks=1,threads=1,timer=wall}");
     put(&b, "ns", 2250, "launch.start{blocks=1,threads=1,timer=device}");
     put(&b, "ns", 100, "launch.run{blocks=1,threads=1,timer=device}");
@@ -143,6 +144,11 @@ static enum claim_verdict c50c(double block, double total, double one)
     return verdict("C50c", &b);
 }
 
+static enum claim_verdict c50c(double block, double total, double one)
+{
+    return c50c_with(block, total, one, 65536 * block);
+}
+
 static void parts_of_a_launch(void **unused)
 {
     (void)unused;
@@ -151,6 +157,7 @@ static void parts_of_a_launch(void **unused)
     assert_int_equal(c50c(0.6, 46721.6 / 1.15, 7500), CLAIM_MIXED); /* straddles 15 % */
     assert_int_equal(c50c(0.6, 46700, 9500), CLAIM_NOT_TESTABLE);   /* one block does not add up */
     assert_int_equal(c50c(0.01, 8000, 7500), CLAIM_NOT_TESTABLE);   /* nor do blocks show */
+    assert_int_equal(c50c_with(0.6, 46700, 7500, 3e4), CLAIM_NOT_TESTABLE); /* nor stamps agree */
 }
 
 /* --- C71 -------------------------------------------------------------------------------------- */
