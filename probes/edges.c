@@ -75,12 +75,12 @@ static const struct mode {
     {"stream_pdl_early", "edges_dependent_early", BY_STREAM, PER_SM, 1, 0, 0, NEVER, PROBE_DEEP},
     {"stream_pdl_late", "edges_dependent_late", BY_STREAM, PER_SM, 1, 0, 0, NEVER, PROBE_DEEP},
     {"submitted", "edges_one", BY_SUBMISSION, PER_SM, 0, 0, PROBE_DEEP, PROBE_DEEP, PROBE_DEEP},
-    {"graph", "edges_one", BY_GRAPH, PER_SM, 0, 0, 0, PROBE_ONCE, 0},
+    {"graph", "edges_one", BY_GRAPH, PER_SM, 0, 0, 0, 0, 0},
     {"graph", "edges_one", BY_GRAPH, 1, 0, 0, 0, PROBE_DEEP, NEVER},
     {"graph_pdl_early", "edges_dependent_early", BY_GRAPH, PER_SM, 1, 0, 0, PROBE_DEEP, PROBE_DEEP},
     {"graph_pdl_late", "edges_dependent_late", BY_GRAPH, PER_SM, 1, 0, 0, PROBE_DEEP, PROBE_DEEP},
     {"grid_sync", "edges_grid_sync", BY_ONE_LAUNCH, PER_SM, 0, 0, 0, PROBE_DEEP, PROBE_DEEP},
-    {"counter", "edges_counter", BY_ONE_LAUNCH, PER_SM, 0, 0, 0, PROBE_ONCE, 0},
+    {"counter", "edges_counter", BY_ONE_LAUNCH, PER_SM, 0, 0, 0, 0, 0},
     {"cluster", "edges_cluster", BY_ONE_LAUNCH, 8, 0, 1, PROBE_DEEP, PROBE_DEEP, NEVER},
     {"cluster", "edges_cluster", BY_ONE_LAUNCH, 16, 0, 1, 0, PROBE_DEEP, NEVER},
     {"block", "edges_block", BY_ONE_LAUNCH, 1, 0, 0, 0, PROBE_DEEP, NEVER},
@@ -362,7 +362,7 @@ static void measure_mode(struct probe_run *r, struct ladder *l, const struct cha
         measure_step(r, l, c, BODY_SMALL, start, m->flags_body & NEVER);
         return;
     }
-    measure_step(r, l, c, 0, start, PROBE_DEEP);
+    measure_step(r, l, c, 0, start, m->flags_long);
     measure_step(r, l, c, 0, middle, m->flags);
     measure_step(r, l, c, 0, end, m->flags_long);
     measure_step(r, l, c, BODY_SMALL, middle, m->flags_body | PROBE_DEEP);

@@ -33,6 +33,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/gpu.h"
@@ -47,7 +48,7 @@ GPU_ARGS_SIZE(struct rival_args, 24);
 #define LAYER_KEYS "mode,rival,streams,priority"
 #define ITEM_KEYS "load,launch"
 enum {
-    STEP, STEP_P99, STEP_P999, STEP_TAIL,
+    STEP, STEP_P99, STEP_P999, STEP_TAIL, HOST_LOAD,
     LAYER, LAYER_P99, LAYER_TAIL, LAYER_WALL, LAYER_WALL_P99, LAYER_WALL_TAIL, RIVAL_RATE,
     BUSY, LATENCY, LATENCY_P99,
 };
@@ -60,6 +61,8 @@ static const struct probe_metric metrics[] = {
                    "its 99.9th percentile"},
     [STEP_TAIL] = {"step_tail", "ratio", PROBE_LOWER, PROBE_EACH, NULL, STEP_KEYS,
                    "99th percentile over median"},
+    [HOST_LOAD] = {"host_load", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, STEP_KEYS,
+                   "share of all CPUs' time that the busy threads had"},
     [LAYER] = {"layer", "ns", PROBE_LOWER, PROBE_EACH, "device", LAYER_KEYS,
                "eight dependent reads of 4 MiB, first instruction to last"},
     [LAYER_P99] = {"layer_p99", "ns", PROBE_LOWER, PROBE_P99, "device", LAYER_KEYS,
@@ -104,6 +107,7 @@ static void *spin_until(void *stop)
 struct crowd {
     pthread_t thread[THREADS_MAX];
     atomic_bool stop;
+    uint64_t began;
     int n;
 };
 
@@ -112,9 +116,23 @@ static void crowd_begin(struct crowd *c)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     atomic_init(&c->stop, false);
+    c->began = probe_host_ns();
     for (c->n = 0; c->n < n && c->n < THREADS_MAX; c->n++)
         if (pthread_create(&c->thread[c->n], NULL, spin_until, &c->stop) != 0)
             break;
+}
+
+/* Share of its thread's time that each had on a CPU, summed over all CPUs: was the host loaded? */
+static double crowd_load(const struct crowd *c)
+{
+    double busy_ns = 0, ns = (double)(probe_host_ns() - c->began);
+    for (int i = 0; i < c->n; i++) {
+        clockid_t clock;
+        struct timespec used;
+        if (pthread_getcpuclockid(c->thread[i], &clock) == 0 && clock_gettime(clock, &used) == 0)
+            busy_ns += 1e9 * (double)used.tv_sec + (double)used.tv_nsec;
+    }
+    return busy_ns / (ns * (double)sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 static void crowd_end(struct crowd *c)
@@ -185,6 +203,8 @@ static void measure_steps(struct probe_run *r, const struct jitter *j, enum mode
     CUDA(cudaMemsetAsync(j->count, 0, sizeof count, gpu_stream(r)));
     gpu_wait(r);
     sample_steps(r, j, mode, launches, &graph, n);
+    if (loaded)
+        probe_value(r, HOST_LOAD, crowd_load(&crowd));
     crowd_end(&crowd);
 
     gpu_to_host(r, &count, j->count, sizeof count);

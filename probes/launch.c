@@ -391,8 +391,8 @@ static void measure_queue(struct probe_run *r, const struct job *null)
     measure_queued(r, null, PROBE_DEEP, 10, 0, 16);
     measure_queued(r, null, PROBE_DEEP, 100, 0, 4);
     measure_queued(r, null, 0, QUEUE, 0, 1);
-    measure_queued(r, &busy, PROBE_ONCE, 1, (int)work.ns, 16);
-    measure_queued(r, &busy, PROBE_ONCE, 100, (int)work.ns, 1);
+    measure_queued(r, &busy, 0, 1, (int)work.ns, 16);
+    measure_queued(r, &busy, 0, 100, (int)work.ns, 1);
 }
 
 /* ---------------------------------------------------------------------------------------------- */

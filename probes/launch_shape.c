@@ -117,7 +117,7 @@ static void measure_shapes(struct probe_run *r)
         j.blocks = 1;
         measure_shape(r, j.threads == 32 ? PROBE_ONCE : PROBE_DEEP, &j, 8);
         j.blocks = n_sm;
-        measure_shape(r, j.threads == SLICE_THREADS ? PROBE_ONCE : PROBE_DEEP, &j, 8);
+        measure_shape(r, j.threads == SLICE_THREADS ? 0 : PROBE_DEEP, &j, 8);
     }
     j.blocks = 1, j.threads = 32;
     for (size_t i = 0; i < PROBE_LENGTH(sizes); i++) {
@@ -242,9 +242,9 @@ static void measure_splits(struct probe_run *r)
         s.whole ^= words[i];
 
     for (int n = 1; n <= 4096; n *= 4)
-        measure_split(r, &s, n == 1 || n == 64 || n == 4096 ? PROBE_ONCE : PROBE_DEEP, n, PART);
+        measure_split(r, &s, n == 1 || n == 64 || n == 4096 ? 0 : PROBE_DEEP, n, PART);
     for (enum each each = ALL; each <= NONE; each++)
-        measure_split(r, &s, PROBE_ONCE, 64, each);
+        measure_split(r, &s, 0, 64, each);
 }
 
 static void measure(struct probe_run *r)

@@ -50,11 +50,12 @@ static const double C06_PINS = 1, C06_LATENCY = 0.8;
 
 static void judge_c06(const struct bundle *bundle, struct finding *f)
 {
-    struct row rate, flag, dram, own, large;
+    struct row rate, flag, ordered, dram, own, large;
     if (!rule_take_best(bundle, HANDOFF "from=next,slab=*[0-9][0-9][0-9]}", &rate, f) ||
         !rule_take(bundle, HANDOFF "from=own,slab=*}", &own, f) ||
         !rule_take(bundle, HANDOFF "from=next,slab=4xl2}", &large, f) ||
         !rule_take_best(bundle, "sm_to_sm.flag_time{path=l2,by=*,timer=device}", &flag, f) ||
+        !rule_take(bundle, "sm_to_sm.flag_time{path=l2,by=acq_rel,timer=device}", &ordered, f) ||
         !rule_take(bundle, "memory_latency.load_time{level=hbm,timer=device}", &dram, f))
         return;
 
@@ -74,6 +75,8 @@ static void judge_c06(const struct bundle *bundle, struct finding *f)
     rule_say_row(f->evidence, "a flag from SM to SM", &flag);
     rule_say(f->evidence, ", by %s", flag.id);
     rule_say_row(f->evidence, "over the latency of DRAM", &latency);
+    rule_say_row(f->evidence, "a flag that hands over other data, by release and acquire",
+                 &ordered);
     rule_say_control(f, true, positive, "SMs read their own slabs above the pins", &own);
     rule_say_control(f, false, negative, "slabs of four times the L2 go round above the pins",
                      &large);

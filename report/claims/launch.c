@@ -128,8 +128,7 @@ static void judge_split(const struct bundle *bundle, struct finding *f, enum cla
     rule_say_row(f->evidence, "into 4096", &many);
     rule_say_row(f->evidence, "into one, beside 63 of the same kernel without bytes", &idle);
     rule_say(f->evidence, "; the bytes asked for are the same throughout");
-    rule_say_control(f, true, positive, "one launch that reads all and 63 empty ones",
-                     &nothing);
+    rule_say_control(f, true, positive, "one launch that reads all and 63 empty ones", &nothing);
     rule_say_control(f, false, negative, "64 launches that read all each", &everything);
     rule_conclude(f, within ? no_more : CLAIM_MIXED, positive, negative);
 }

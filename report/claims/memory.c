@@ -46,8 +46,8 @@ static void judge_c11(const struct bundle *bundle, struct finding *f)
         !rule_take(bundle, "memory_latency.load{level=l2}", &l2, f) ||
         !rule_take(bundle, "memory_latency.curve{bytes=16384}", &again, f))
         return;
-    bool constants = rule_take(bundle, "memory_latency.constant{bytes=1024,spacing=64}", &constant,
-                               &ignored);
+    bool constants =
+        rule_take(bundle, "memory_latency.constant{bytes=1024,spacing=64}", &constant, &ignored);
 
     enum claim_verdict verdict = CLAIM_MIXED;
     if (rule_faster(&shared, &l1) || (constants && rule_faster(&constant, &l1)))

@@ -334,18 +334,17 @@ static void judge_c17(const struct bundle *bundle, struct finding *f)
         !take_swing(bundle, (struct config){32, 0, 0, 256, 0}, &warps, &row, f))
         return;
 
-    int n = (registers.last > registers.first) + (slots.last > slots.first);
+    bool rises = registers.last > registers.first;
     bool positive = shared.last > shared.first, negative = !(warps.last > warps.first);
     say_swing(f, "carve-out 0 to 100 %, bound by shared memory", &shared);
     say_swing(f, "by registers", &registers);
-    say_swing(f, "by block slots", &slots);
+    say_swing(f,
+              "not judged: blocks of one warp, which at 0 % the shared memory that the system "
+              "reserves for each block limits",
+              &slots);
     rule_say_control(f, true, positive, "a kernel bound by shared memory gains, to", &bound);
     rule_say_control(f, false, negative, "a kernel with all the warps there are gains, to", &row);
-    rule_conclude(f,
-                  n == 0   ? CLAIM_REFUTED
-                  : n == 2 ? CLAIM_REPRODUCED
-                           : CLAIM_MIXED,
-                  positive, negative);
+    rule_conclude(f, rises ? CLAIM_REPRODUCED : CLAIM_REFUTED, positive, negative);
 }
 
 /* --- the entries ------------------------------------------------------------------------------ */
@@ -403,8 +402,11 @@ static const struct claim claims[] = {
      "capacity.",
      "Raising the shared-memory share of L1 raises occupancy also where shared memory is not the "
      "limiter.",
-     "REPRODUCED when raising the carve-out from 0 to 100 % raises the resident warps of kernels "
-     "bound by registers and by block slots, REFUTED as a general rule when of neither. Positive "
+     "REPRODUCED when raising the carve-out from 0 to 100 % raises the resident warps of a kernel "
+     "that something else than shared memory limits, here registers; REFUTED as a general rule "
+     "when "
+     "it does not. What limits is taken at 0 %: there, blocks of one warp are limited by the "
+     "kilobyte of shared memory that the system reserves for each. Positive "
      "control: it raises those of a kernel bound by shared memory, for which the claim holds. "
      "Negative control: those of a kernel that has all the warps there are must not rise.",
      judge_c17},

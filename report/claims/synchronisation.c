@@ -76,8 +76,10 @@ static void say_price(const struct bundle *bundle, struct finding *f)
                        &ignored))
             continue;
         struct row ratio = rule_ratio(&grid, &block);
-        snprintf(id, sizeof id, "the weak form, C01b: a barrier of the grid (%s) over one of a "
-                 "block, 256 threads", barriers[i]);
+        snprintf(id, sizeof id,
+                 "the weak form, C01b: a barrier of the grid (%s) over one of a "
+                 "block, 256 threads",
+                 barriers[i]);
         rule_say_row(f->evidence, id, &ratio);
     }
 }
@@ -160,8 +162,10 @@ static void judge_c02(const struct bundle *bundle, struct finding *f)
         verdict = CLAIM_REFUTED;
     else if (within && !above)
         verdict = CLAIM_REPRODUCED;
-    rule_say_control(f, true, quits.high == 0, "a block that never comes is seen as a deadlock, "
-                     "completed", &quits);
+    rule_say_control(f, true, quits.high == 0,
+                     "a block that never comes is seen as a deadlock, "
+                     "completed",
+                     &quits);
     rule_say_control(f, false, done[0].low > 0, "\"deadlocks\" at half the capacity, completed",
                      &done[0]);
     rule_conclude(f, verdict, quits.high == 0, done[0].low > 0);
@@ -189,16 +193,20 @@ static void judge_c02b(const struct bundle *bundle, struct finding *f)
         rule_say(f->evidence, "; 1xcapacity while another kernel holds half of the SMs %s",
                  outcome(&other, NULL));
     if (take_scene(bundle, "completed", "unequal", "cooperative", "1xcapacity", &other, &ignored))
-        rule_say(f->evidence, "; blocks with unequal numbers of barriers, against which no launch "
-                 "helps, %s", other.low > 0 ? "complete" : "deadlock");
+        rule_say(f->evidence,
+                 "; blocks with unequal numbers of barriers, against which no launch "
+                 "helps, %s",
+                 other.low > 0 ? "complete" : "deadlock");
 
     enum claim_verdict verdict = CLAIM_MIXED;
     if (broken > 0)
         verdict = CLAIM_REPRODUCED;
     else if (kept == SIZES)
         verdict = CLAIM_REFUTED;
-    rule_say_control(f, true, ordinary.high == 0, "twice the capacity deadlocks when launched "
-                     "ordinarily, completed", &ordinary);
+    rule_say_control(f, true, ordinary.high == 0,
+                     "twice the capacity deadlocks when launched "
+                     "ordinarily, completed",
+                     &ordinary);
     rule_say_control(f, false, refused[0].high == 0, "half the capacity is refused too, refused",
                      &refused[0]);
     rule_conclude(f, verdict, ordinary.high == 0, refused[0].high == 0);
@@ -231,8 +239,7 @@ static const struct claim claims[] = {
      "Positive control: a block that never comes is seen as a deadlock. Negative control: a "
      "deadlock must not be seen at half the capacity.",
      judge_c02},
-    {"C02b", "smallest.ai",
-     "you risk deadlocks where some SMs are stalled waiting for others.",
+    {"C02b", "smallest.ai", "you risk deadlocks where some SMs are stalled waiting for others.",
      "Our reading: hence it is unsafe, whatever one does. Judged on cooperative launches.",
      "REFUTED when a cooperative launch completes at 0.5x and 1x of the resident capacity and is "
      "refused at 1xcapacity+1 and 2xcapacity, REPRODUCED when one is accepted and does not "
