@@ -9,11 +9,11 @@
 
 #include "core/run.h"
 
-/* The child: its own process group, so that all of it can be killed; stdout is of no interest. */
+/* The child stays in this process group: whoever watches or stops the probe watches and stops it,
+ * too. Its stdout is of no interest. */
 _Noreturn static void become(char *const argv[], int said)
 {
     int nowhere = open("/dev/null", O_WRONLY);
-    setpgid(0, 0);
     dup2(nowhere, STDOUT_FILENO);
     dup2(said, STDERR_FILENO);
     execv("/proc/self/exe", argv);
@@ -72,7 +72,7 @@ int probe_again(struct probe_run *r, const char *parameter, int64_t value, int l
     bool ended = listen_until(ends[0], probe_host_ns() + (uint64_t)limit_ms * 1000000, said, size);
     close(ends[0]);
     if (!ended)
-        kill(-child, SIGKILL);
+        kill(child, SIGKILL);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     if (!ended)

@@ -32,7 +32,8 @@ struct bundle {
 bool bundle_take(struct bundle *bundle, const json_t *document, const char *path);
 
 /* Reads a bundle, or a folder of them: per probe then the newest bundle that holds it as measured
- * by the kernels of this tree, else the newest that holds it at all, its rows marked stale. False,
+ * by the kernels of this tree, and in which no check of it failed if there is one; else the newest
+ * that holds it at all, its rows marked stale. False,
  * with one line in why that starts with the path. */
 bool bundle_open(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY]);
 

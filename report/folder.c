@@ -52,6 +52,7 @@ static int newest_first(const void *a, const void *b)
 struct choice {
     size_t bundle;
     bool found, current; /* measured by this tree's kernels */
+    bool sound;          /* and no check of it failed */
 };
 
 static bool is_current(const struct part *part, const struct catalogue *tree)
@@ -59,18 +60,29 @@ static bool is_current(const struct part *part, const struct catalogue *tree)
     return part->n_ok > 0 && !catalogue_differs(tree, part->name, part->method, part->cubins);
 }
 
+/* Is a better than b, which is of a newer bundle? */
+static bool is_better(const struct choice *a, const struct choice *b)
+{
+    if (!b->found || a->current != b->current)
+        return !b->found || a->current;
+    return a->current && a->sound && !b->sound;
+}
+
 static struct choice choose(const struct bundle *bundles, size_t n, const char *probe,
                             const struct catalogue *tree)
 {
     struct choice choice = {0};
-    for (size_t i = 0; i < n && !choice.current; i++)
+    for (size_t i = 0; i < n && !(choice.current && choice.sound); i++)
         for (size_t k = 0; k < bundles[i].n_parts; k++) {
             const struct part *part = &bundles[i].parts[k];
             if (strcmp(part->name, probe))
                 continue;
-            bool current = is_current(part, tree);
-            if (current || !choice.found)
-                choice = (struct choice){.bundle = i, .found = true, .current = current};
+            struct choice other = {.bundle = i,
+                                   .found = true,
+                                   .current = is_current(part, tree),
+                                   .sound = part->n_failed == 0};
+            if (is_better(&other, &choice))
+                choice = other;
         }
     return choice;
 }

@@ -312,6 +312,11 @@ def main():
             "values": [200.5, 300, None, 210, 310]}))  # one value short
     write("map.json", mapped)
 
+    alpha = folder_probe("golden_alpha", "In every bundle", "ns", 80.0)
+    failed = bundle([alpha], 22, started="2026-11-22T00:00:00Z")
+    failed["runs"][3]["status"], failed["runs"][3]["why"] = "failed", "a check failed"
+    write("mixed/2026-11-22.json", failed)
+
     write("newer.json", dict(small, schema_version=2, runs=[]))
     write("run_document.json", small["runs"][0])
     write("no_runs.json", {k: v for k, v in small.items() if k != "runs"})
