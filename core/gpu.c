@@ -497,7 +497,7 @@ void *gpu_mapped(struct probe_run *r, size_t bytes)
     return memory;
 }
 
-/* --- the driver API ---------------------------------------------------------------------------- */
+/* --- the driver API --------------------------------------------------------------------------- */
 
 void *gpu_driver_entry(const char *name, unsigned version)
 {

@@ -21,7 +21,8 @@
 
 enum { ROUNDS = 3, TRACED_PASSES = 20 };
 
-static struct {
+/* What a run under --counters holds of them. */
+struct counting {
     const struct counters_plugin *plugin;
     bool is_open;
     const char *why; /* tracing could not be started; NULL: it was */
@@ -32,7 +33,7 @@ static struct {
     double values[ROUNDS][COUNTERS_IN_SET_MAX]; /* of the current case */
     int round;
     bool round_begins;
-} counting;
+};
 
 static void refused(struct probe_run *r, const char *why)
 {
@@ -58,35 +59,38 @@ static void wait_for_all(void)
 
 static void counters_begin(struct probe_run *r)
 {
+    struct counting *c = r->counting;
     wait_for_all();
     if (r->loop.passes == 0)
-        counting.round = 0;
-    if (r->loop.passes == 0 || counting.round_begins)
-        must(r, counting.plugin->restart());
-    counting.round_begins = false;
-    must(r, counting.plugin->begin());
+        c->round = 0;
+    if (r->loop.passes == 0 || c->round_begins)
+        must(r, c->plugin->restart());
+    c->round_begins = false;
+    must(r, c->plugin->begin());
 }
 
 static bool counters_end(struct probe_run *r)
 {
+    struct counting *c = r->counting;
     wait_for_all();
-    must(r, counting.plugin->end(&counting.round_begins));
-    if (!counting.round_begins)
+    must(r, c->plugin->end(&c->round_begins));
+    if (!c->round_begins)
         return true;
-    must(r, counting.plugin->read(counting.values[counting.round]));
-    return ++counting.round < ROUNDS;
+    must(r, c->plugin->read(c->values[c->round]));
+    return ++c->round < ROUNDS;
 }
 
 static void counters_close_case(struct probe_run *r, json_t *one)
 {
+    const struct counting *c = r->counting;
     json_t *medians = json_object();
-    for (size_t i = 0; i < counting.n; i++) {
+    for (size_t i = 0; i < c->n; i++) {
         double value[ROUNDS];
-        for (int k = 0; k < counting.round; k++)
-            value[k] = counting.values[k][i];
-        stat_sort(value, (size_t)counting.round);
-        json_object_set_new(medians, counting.counters[i]->id,
-                            document_number(stat_median(value, (size_t)counting.round)));
+        for (int k = 0; k < c->round; k++)
+            value[k] = c->values[k][i];
+        stat_sort(value, (size_t)c->round);
+        json_object_set_new(medians, c->counters[i]->id,
+                            document_number(stat_median(value, (size_t)c->round)));
     }
     json_object_set_new(one, "counters", medians);
     json_object_set_new(one, "passes", json_integer(r->loop.passes));
@@ -97,18 +101,19 @@ static const struct watch counters_watch = {counters_begin, counters_end, counte
 /* Picks for each counter of the set the name that this chip knows. */
 static void choose_names(struct probe_run *r, const struct counter_set *set)
 {
+    struct counting *c = r->counting;
     char why[COUNTERS_WHY];
     for (size_t i = 0; i < set->n; i++) {
-        const struct counter *c = &set->counters[i];
+        const struct counter *counter = &set->counters[i];
         const char *unit, *name = NULL;
         for (int k = 0; k < COUNTER_NAMES && !name; k++)
-            if (c->name[k] && counting.plugin->knows(c->name[k], &unit))
-                name = c->name[k];
+            if (counter->name[k] && c->plugin->knows(counter->name[k], &unit))
+                name = counter->name[k];
         if (name) {
-            counting.counters[counting.n] = c;
-            counting.names[counting.n++] = name;
-        } else if (!c->optional) {
-            snprintf(why, sizeof why, "%s has no counter %s", counting.plugin->chip(), c->name[0]);
+            c->counters[c->n] = counter;
+            c->names[c->n++] = name;
+        } else if (!counter->optional) {
+            snprintf(why, sizeof why, "%s has no counter %s", c->plugin->chip(), counter->name[0]);
             refused(r, why);
         }
     }
@@ -116,6 +121,7 @@ static void choose_names(struct probe_run *r, const struct counter_set *set)
 
 static void start_counters(struct probe_run *r)
 {
+    struct counting *c = r->counting;
     const char *name = r->options.counters;
     CUresult (*current)(CUcontext *) = gpu_driver_entry("cuCtxGetCurrent", 4000);
     CUcontext context = NULL;
@@ -123,16 +129,16 @@ static void start_counters(struct probe_run *r)
 
     if (!current || current(&context) != CUDA_SUCCESS)
         refused(r, "the driver names no current context");
-    counting.is_open = true;
-    must(r, counting.plugin->open(context, r->options.device));
+    c->is_open = true;
+    must(r, c->plugin->open(context, r->options.device));
     choose_names(r, counter_set_find(name, strlen(name)));
-    must(r, counting.plugin->configure(counting.names, counting.n, &passes));
+    must(r, c->plugin->configure(c->names, c->n, &passes));
 
     json_t *names = json_object();
-    for (size_t i = 0; i < counting.n; i++)
-        json_object_set_new(names, counting.counters[i]->id, json_string(counting.names[i]));
+    for (size_t i = 0; i < c->n; i++)
+        json_object_set_new(names, c->counters[i]->id, json_string(c->names[i]));
     r->counters = json_pack("{s:s, s:s, s:s, s:i, s:o}", "status", "ok", "chip",
-                            counting.plugin->chip(), "set", name, "passes", passes, "names", names);
+                            c->plugin->chip(), "set", name, "passes", passes, "names", names);
     r->watch = &counters_watch;
 }
 
@@ -145,7 +151,7 @@ static void launches_begin(struct probe_run *r)
     if (r->loop.passes > 0)
         return;
     wait_for_all();
-    must(r, counting.plugin->take(&before, &n, &dropped)); /* of the warm-up */
+    must(r, r->counting->plugin->take(&before, &n, &dropped)); /* of the warm-up */
     free(before);
 }
 
@@ -199,7 +205,7 @@ static void launches_close_case(struct probe_run *r, json_t *one)
     struct counters_launch *launches;
     size_t n, dropped, n_usable = 0;
 
-    must(r, counting.plugin->take(&launches, &n, &dropped));
+    must(r, r->counting->plugin->take(&launches, &n, &dropped));
     for (size_t i = 0; i < n; i++)
         n_usable += usable(&launches[i]);
     json_t *seen = json_pack("{s:I, s:I, s:I}", "kernels", (json_int_t)n, "usable",
@@ -228,18 +234,21 @@ void counters_open(struct probe_run *r)
 
     if (probe.needs == PROBE_HOST)
         refused(r, "this probe runs nothing on a GPU");
-    counting.plugin = plugin_open("counters", COUNTERS_PLUGIN_SYMBOL, why, sizeof why);
-    if (!counting.plugin)
+    struct counting *c = r->counting = calloc(1, sizeof *c);
+    if (!c)
+        probe_fail(r, "out of host memory");
+    c->plugin = plugin_open("counters", COUNTERS_PLUGIN_SYMBOL, why, sizeof why);
+    if (!c->plugin)
         refused(r, why);
     if (tracing(r))
-        counting.why = counting.plugin->trace(); /* where there is no GPU, that is the reason */
+        c->why = c->plugin->trace(); /* where there is no GPU, that is the reason */
 }
 
 void counters_start(struct probe_run *r)
 {
     if (!r->gpu)
         refused(r, "there is no GPU");
-    must(r, counting.why);
+    must(r, r->counting->why);
     if (tracing(r)) {
         r->counters = json_pack("{s:s, s:s}", "status", "ok", "set", "launches");
         r->watch = &launches_watch;
@@ -251,7 +260,8 @@ void counters_start(struct probe_run *r)
 void counters_close(struct probe_run *r)
 {
     r->watch = NULL;
-    if (counting.is_open)
-        counting.plugin->close();
-    counting.is_open = false;
+    if (r->counting && r->counting->is_open)
+        r->counting->plugin->close();
+    free(r->counting);
+    r->counting = NULL;
 }

@@ -5,8 +5,9 @@ bool gpu_open(struct probe_run *r, const char **state, char why[DOCUMENT_WHY])
 {
     (void)r;
     *state = "not_built";
-    snprintf(why, DOCUMENT_WHY, "not built: there was no CUDA toolkit to build the GPU probes with, only host probes can "
-             "run");
+    snprintf(why, DOCUMENT_WHY,
+             "not built: there was no CUDA toolkit to build the GPU probes with, only host probes "
+             "can run");
     return false;
 }
 

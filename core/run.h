@@ -75,6 +75,7 @@ struct probe_run {
     json_t *environment;
     json_t *cubins;        /* "image.sm_90a" -> SHA-256 */
     json_t *counters;      /* under --counters: how reading them went; else NULL */
+    struct counting *counting; /* under --counters; core/gpu_counters.c; else NULL */
     struct gpu *gpu;       /* NULL without one; core/gpu.c */
     const char *gpu_state; /* why there is none, one word; NULL where none was looked for */
     char gpu_why[DOCUMENT_WHY];

@@ -2,8 +2,8 @@
  *
  * Method.
  *     copy       host time of one cudaMemcpyAsync and the wait for its stream. timer=event (pinned
- *                only): GPU time from one copy to the next, slope over 16 and 32 of them in a stream
- *                that a gate kernel holds until the last one is queued
+ *                only): GPU time from one copy to the next, slope over 16 and 32 of them in a
+ *                stream that a gate kernel holds until the last one is queued
  *     copy_rate  of large copies: slope over N and 2N bytes, copied and waited for; `bytes` is N
  *     flag       a resident kernel watches a word in mapped host memory and answers in another one:
  *                host time from writing the question to reading the answer
@@ -18,18 +18,19 @@
  *     answer     a kernel that is up sees the host's word, waits 20 us by its own clock, writes a
  *                word back as its last act, and ends: host time, those 20 us included, until the
  *                host knows. by=flag watches the word; the others wait for the stream in the way
- *                named (cudaSetDeviceFlags), or for an event. wakeup = median minus that of by=flag:
- *                what the wait adds to the moment at which the host could have known
+ *                named (cudaSetDeviceFlags), or for an event. wakeup = median minus that of
+ *                by=flag: what the wait adds to the moment at which the host could have known
  *     cpu_share  of the waiting thread's time, the part on a CPU: the control that the ways differ
  *
  * Inside the timed region: the calls shown, nothing else. The GPU is idle otherwise.
- * Expected over PCIe 5: 4 bytes 5-7 us either way, 55 GB/s pinned, a third of it pageable; flag 2 us;
- * load 1.1 us; calls 0.1-0.8 us; wakeup 2 us spinning, 30 us and more blocked.
+ * Expected over PCIe 5: 4 bytes 5-7 us either way, 55 GB/s pinned, a third of it pageable; flag 2
+ * us; load 1.1 us; calls 0.1-0.8 us; wakeup 2 us spinning, 30 us and more blocked.
  *
- * Traps. A blocked thread sleeps, and the longer it does, the longer it takes to wake: with --deep the
- * delay is 1 ms too. Pageable memory is copied by way of the driver's own pinned buffers, by a
- * CPU whose caches matter: 16 MiB go faster than 256. All contents are drawn at random and compared,
- * on the GPU or here, before and after; of large copies all of it in the first round, else 1 MiB. */
+ * Traps. A blocked thread sleeps, and the longer it does, the longer it takes to wake: with --deep
+ * the delay is 1 ms too. Pageable memory is copied by way of the driver's own pinned buffers, by a
+ * CPU whose caches matter: 16 MiB go faster than 256. All contents are drawn at random and
+ * compared, on the GPU or here, before and after; of large copies all of it in the first round,
+ * else 1 MiB. */
 #include "probes/host_link.h"
 
 #include <math.h>

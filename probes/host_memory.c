@@ -2,9 +2,10 @@
  *
  * Method. The chase of probes/memory_latency on the host: a ring of absolute pointers, one in each
  * 64-byte line, in pseudo-random order, followed by one thread for n and 2n steps; the latency is
- * the slope. Footprints are half of L1d and L2 as the system reports them, half of the L3 but at most
- * 16 MiB (a core may reach only its part of it), and for DRAM four times the L3, at most 512 MiB. The chase goes on where the last one stopped, so that a level is
- * never helped by lines just used.
+ * the slope. Footprints are half of L1d and L2 as the system reports them, half of the L3 but at
+ * most 16 MiB (a core may reach only its part of it), and for DRAM four times the L3, at most 512
+ * MiB. The chase goes on where the last one stopped, so that a level is never helped by lines just
+ * used.
  *
  * Inside the timed region: the loads, unrolled 16 times, and one counter per 16.
  * Expected: 4-5, 12-16, 40-80 cycles of the CPU; 80-150 ns. It is the host half of every launch.

@@ -1,5 +1,5 @@
-/* instructions: what does one instruction cost when the next one needs its result, and how many does
- * an SM finish in a cycle when none does?
+/* instructions: what does one instruction cost when the next one needs its result, and how many
+ * does an SM finish in a cycle when none does?
  *
  * Method. Latency: one warp (of wgmma: four) runs a chain in which each instruction works on the
  * result of the one before; two stretches stand between three reads of the SM's cycle counter, and

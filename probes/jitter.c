@@ -8,24 +8,24 @@
  *             before the first launch call to after the synchronisation.
  *     layer   eight dependent reads of 4 MiB, each by every SM, as eight launches, a graph, or one
  *             cooperative kernel with a barrier of the grid between; alone, and against other
- *             streams of the same process that keep the GPU busy: reading device memory, multiplying
- *             on the tensor cores, or launching trivial kernels without end. timer=device: from the
- *             first instruction to the last, by %globaltimer; timer=wall as above. What the others
- *             still achieve beside it is the rival_rate.
- *     item    a queue of tiny items (one block, 5 us of work) that arrive in bursts: each in a launch
- *             of its own, or all that wait in one launch. busy is the share of the SMs' time, from
- *             the first arrival to the last end, that went into items; latency is from an item's
- *             arrival to its end. Arrivals are the same for both.
+ *             streams of the same process that keep the GPU busy: reading device memory,
+ *             multiplying on the tensor cores, or launching trivial kernels without end.
+ *             timer=device: from the first instruction to the last, by %globaltimer; timer=wall as
+ *             above. What the others still achieve beside it is the rival_rate.
+ *     item    a queue of tiny items (one block, 5 us of work) that arrive in bursts: each in a
+ *             launch of its own, or all that wait in one launch. busy is the share of the SMs'
+ *             time, from the first arrival to the last end, that went into items; latency is from
+ *             an item's arrival to its end. Arrivals are the same for both.
  *
- * Inside the timed region: the calls shown. A case takes a fixed number of steps, whatever they show:
- * a tail cannot be sampled until it looks stable. Steps of 4096 launches take 11 ms each and stand in
- * --deep (1000 of them; 10^4 of 64 and 512 launches, 10^5 of fewer).
+ * Inside the timed region: the calls shown. A case takes a fixed number of steps, whatever they
+ * show: a tail cannot be sampled until it looks stable. Steps of 4096 launches take 11 ms each and
+ * stand in --deep (1000 of them; 10^4 of 64 and 512 launches, 10^5 of fewer).
  * Expected: the median falls with the launches; whether p99 / median does is the question.
  *
- * Traps. Tails of the wall clock are the operating system's as much as the GPU's; they differ between
- * machines and runs, and belong to the machine measured. A rival that does not slow the step down
- * proves nothing: the claim's judge looks for that. The persistent kernel needs all its blocks at
- * once, so it waits for the rivals' blocks to leave; a launch slips in where it can. */
+ * Traps. Tails of the wall clock are the operating system's as much as the GPU's; they differ
+ * between machines and runs, and belong to the machine measured. A rival that does not slow the
+ * step down proves nothing: the claim's judge looks for that. The persistent kernel needs all its
+ * blocks at once, so it waits for the rivals' blocks to leave; a launch slips in where it can. */
 #include "probes/jitter.h"
 
 #include <math.h>
@@ -220,8 +220,8 @@ enum rival_kind { NONE = -1, STREAMER, TENSOR, TINY, N_RIVALS };
 static const char *const rival_names[] = {"stream", "tensor", "tiny"};
 enum { STREAMS_MAX = 8, RIVAL_BYTES = 256 << 20, RIVAL_TURNS = 4000, TINY_BATCH = 64 };
 
-/* A stream that is never without work, and the thread that sees to it. It must not end the run: what
- * goes wrong is kept until the thread has been joined. */
+/* A stream that is never without work, and the thread that sees to it. It must not end the run:
+ * what goes wrong is kept until the thread has been joined. */
 struct rival {
     struct probe_run *r;
     cudaKernel_t kernel;

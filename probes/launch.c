@@ -5,8 +5,8 @@
  *     submit      host time of one launch call, from the slope over 32 and 64 calls that nobody
  *                 waits for, by each call that can do it; <<<>>> (chevrons) is what nvcc makes of
  *                 it: two calls that hand the configuration on, and cudaLaunchKernel
- *     round_trip  host time from before one launch call to after the stream is empty again; whole is the
- *                 same of a grid of empty blocks
+ *     round_trip  host time from before one launch call to after the stream is empty again; whole
+ *                 is the same of a grid of empty blocks
  *     edge        time from one kernel to the next, dependent one, from the slope over chains of n
  *                 and 2n. By stream, n = 64 (timer=event): the whole chain is queued behind a gate
  *                 kernel that holds the GPU until the host has submitted everything, so that the

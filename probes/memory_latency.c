@@ -1,8 +1,8 @@
 /* memory_latency: how long does one dependent load take, from each level of the memory?
  *
- * Method. A ring of absolute pointers, one in each 128-byte line, in pseudo-random order; one thread
- * follows it, so that each load's address is the value of the load before. Two stretches of 32 and
- * 64 loads stand between three reads of the SM's cycle counter; the latency is the slope,
+ * Method. A ring of absolute pointers, one in each 128-byte line, in pseudo-random order; one
+ * thread follows it, so that each load's address is the value of the load before. Two stretches of
+ * 32 and 64 loads stand between three reads of the SM's cycle counter; the latency is the slope,
  * (T_64 - T_32) / 32, which frees it from the cost of the clock reads and of the loop around them.
  * The value of the last load is used before each closing read, or that load would not be timed at
  * all. The levels:
@@ -11,30 +11,33 @@
  *     l2      a 4 MiB ring, ld.global.cg (not in L1), walked before
  *     hbm     a ring of 4 x L2, ld.global.cg, never walked before: the device memory
  * and the curve over footprints from 4 KiB to 2 GiB, ld.global.ca, from whose plateaus the report
- * derives capacities. Footprints that can stay in a cache are first walked by 256 threads of the same
- * SM, in the order in which the chase will go; the chase then goes on where it stopped. The same SM
- * (%smid 0) chases in every launch.
+ * derives capacities. Footprints that can stay in a cache are first walked by 256 threads of the
+ * same SM, in the order in which the chase will go; the chase then goes on where it stopped. The
+ * same SM (%smid 0) chases in every launch.
  *
- * `async` follows the same rings by copies that run beside the thread: a step copies 16 bytes of the
- * line into shared memory, waits, and reads the next address there. cp_async_ca is cp.async through
- * the L1, cp_async is cp.async past it, bulk is cp.async.bulk (TMA without a tensor map) with an
- * mbarrier. So a step is the copy plus one load from shared memory, as for anyone who uses its data.
- * `constant` follows a ring in constant memory by ld.const with the address in a register, one entry
- * in each 64 bytes; constant_miss one in each 256, on the first lap after the ring was written.
+ * `async` follows the same rings by copies that run beside the thread: a step copies 16 bytes of
+ * the line into shared memory, waits, and reads the next address there. cp_async_ca is cp.async
+ * through the L1, cp_async is cp.async past it, bulk is cp.async.bulk (TMA without a tensor map)
+ * with an mbarrier. So a step is the copy plus one load from shared memory, as for anyone who uses
+ * its data.
+ * `constant` follows a ring in constant memory by ld.const with the address in a register, one
+ * entry in each 64 bytes; constant_miss one in each 256, on the first lap after the ring was
+ * written.
  *
- * Inside the timed region: the loads, and at most three other instructions (tests/kernels); for async
- * what a copy, its group or barrier and the wait consist of, from 6 to 13 instructions a step.
- * Expected on Hopper: 23-30, 32-34, 250-290 cycles, 280-380 ns. Of async 75 cycles from the L1, 35 to
- * 50 more than a load from the L2 and beyond. Constants 28 cycles up to 2 KiB, then 93 to 102 by the
- * SM (102 on SM 0): the outer cache lies outside the SMs. Cycles mean something inside the SM only;
- * beyond it, quote ns. ns = cycles over the SM clock of the same launch, which is read at edges of
- * %globaltimer.
+ * Inside the timed region: the loads, and at most three other instructions (tests/kernels); for
+ * async what a copy, its group or barrier and the wait consist of, from 6 to 13 instructions a
+ * step.
+ * Expected on Hopper: 23-30, 32-34, 250-290 cycles, 280-380 ns. Of async 75 cycles from the L1, 35
+ * to 50 more than a load from the L2 and beyond. Constants 28 cycles up to 2 KiB, then 93 to 102 by
+ * the SM (102 on SM 0): the outer cache lies outside the SMs. Cycles mean something inside the SM
+ * only; beyond it, quote ns. ns = cycles over the SM clock of the same launch, which is read at
+ * edges of %globaltimer.
  *
  * Traps. One byte of shared memory in the kernel takes 8 KiB from the L1: the kernels for global
  * memory use none, and ask for a carve-out of zero. Device memory is measured on a compact ring,
- * still above 3x the L2: what TLB misses add shows in the curve's tail and in memory_map. A ring just
- * built lies in the L2, dirty: it is swept out. Between the two capacities of a partitioned L2 the
- * curve is a mixture, no level: memory_map has the sides apart. */
+ * still above 3x the L2: what TLB misses add shows in the curve's tail and in memory_map. A ring
+ * just built lies in the L2, dirty: it is swept out. Between the two capacities of a partitioned L2
+ * the curve is a mixture, no level: memory_map has the sides apart. */
 #include "probes/memory_latency.h"
 
 #include <math.h>
@@ -186,8 +189,8 @@ static struct walk ring_of(struct probe_run *r, const struct chaser *c, enum kin
                          .spacing = CHASE_SPACING};
 }
 
-/* A ring in constant memory, from its second word on: no line has the address 0, which as the end of
- * a chase would mean that there was none. */
+/* A ring in constant memory, from its second word on: no line has the address 0, which as the end
+ * of a chase would mean that there was none. */
 static struct walk ring_of_constants(struct probe_run *r, const struct chaser *c, size_t bytes,
                                      size_t spacing, uint64_t warm_laps)
 {

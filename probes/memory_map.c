@@ -4,39 +4,40 @@
  * does anything meanwhile. Three parts:
  *
  * Sides of the L2. Large GPUs have their L2 in two partitions, and each SM is attached to one of
- * them. A line has a home, the partition in front of its piece of device memory. The cells of the map
- * `l2` (SM x line; the lines drawn at random, put in the order of their homes) are latencies of
+ * them. A line has a home, the partition in front of its piece of device memory. The cells of the
+ * map `l2` (SM x line; the lines drawn at random, put in the order of their homes) are latencies of
  *     access=atomic  an atomic addition, which is carried out at the line's home;
  *     access=load    a load repeated on the same line (ld.cg, not in L1): the SM's own partition
  *                    keeps a copy of a line from the other side, so this shows no sides at all;
  *     access=fresh   a load right after an atomic, which takes such copies away: atomic and load
  *                    together, less the atomic alone. This is what a first read costs.
- * The cells of the atomic map fall into two heaps with a gap between them, near and far. SMs to which
- * the same lines are near form a group. All but one cell of a hundred must fit two groups, each near
- * to what is far from the other, or there is one partition as far as this can show.
- * `load{level,side}` is the same for one SM by slope, on rings whose lines all have one side: level=l2
- * far after atomics took the copies away, level=hbm after a sweep of the L2.
+ * The cells of the atomic map fall into two heaps with a gap between them, near and far. SMs to
+ * which the same lines are near form a group. All but one cell of a hundred must fit two groups,
+ * each near to what is far from the other, or there is one partition as far as this can show.
+ * `load{level,side}` is the same for one SM by slope, on rings whose lines all have one side:
+ * level=l2 far after atomics took the copies away, level=hbm after a sweep of the L2.
  *
- * TLB. `tlb`: a ring with one line in each page, the line's place in it random, against as many lines
- * side by side. All of them stay in the L2, so that what grows is the translation. Lines are drawn
- * anew in every pass: over 32 lines, their distances to the SM alone make 5 cycles.
+ * TLB. `tlb`: a ring with one line in each page, the line's place in it random, against as many
+ * lines side by side. All of them stay in the L2, so that what grows is the translation. Lines are
+ * drawn anew in every pass: over 32 lines, their distances to the SM alone make 5 cycles.
  *
  * What comes along. One load of a cold word, then one load of another word of the same 512 bytes:
  * `fetch` is the latency of the second for each pair of 32-byte sectors, and the sectors that came
- * along with the first make `fetch_bytes`, for the L1, and for the L2 by what the driver may be asked
- * for (cudaLimitMaxL2FetchGranularity). The L1's line is half of the least stride at which a ring that
- * spans 1.6 times the L1 still hits: every second line stays unused then, and the others fit.
+ * along with the first make `fetch_bytes`, for the L1, and for the L2 by what the driver may be
+ * asked for (cudaLimitMaxL2FetchGranularity). The L1's line is half of the least stride at which a
+ * ring that spans 1.6 times the L1 still hits: every second line stays unused then, and the others
+ * fit.
  *
- * Inside the timed region: the loads or atomics, and at most three other instructions. `fetch` times
- * one load and the clock read behind it, about 20 cycles more than a slope.
- * Expected on an H200: 278 and 458 cycles near and far; from device memory 565 to 605 and 750 to 785,
- * by the board; 10 cycles more beyond 256 MiB of pages, 90 more beyond 64 GiB; 32 bytes come into the
- * L1, whose lines have 128, and 64 into the L2.
+ * Inside the timed region: the loads or atomics, and at most three other instructions. `fetch`
+ * times one load and the clock read behind it, about 20 cycles more than a slope.
+ * Expected on an H200: 278 and 458 cycles near and far; from device memory 565 to 605 and 750 to
+ * 785, by the board; 10 cycles more beyond 256 MiB of pages, 90 more beyond 64 GiB; 32 bytes come
+ * into the L1, whose lines have 128, and 64 into the L2.
  *
  * Traps. A chase over more than one partition holds thrashes the near one: it mixes far hits with
- * misses of lines whose home is near, so its plateau is not the latency of a far hit (513 against 458
- * cycles). A load that repeats itself never shows the far side. The compiler turns an atomic on an
- * address that it takes to be uniform into a vote, one atomic and a shuffle. */
+ * misses of lines whose home is near, so its plateau is not the latency of a far hit (513 against
+ * 458 cycles). A load that repeats itself never shows the far side. The compiler turns an atomic on
+ * an address that it takes to be uniform into a vote, one atomic and a shuffle. */
 #include "probes/memory_map.h"
 
 #include <math.h>
@@ -116,7 +117,7 @@ struct mapper {
     uint64_t drawn, strayed; /* how often lines were drawn; chases that ended where they must not */
 };
 
-/* --- lines, and what is done with them --------------------------------------------------------- */
+/* --- lines, and what is done with them -------------------------------------------------------- */
 
 /* `turn` lies inside args. */
 static void take_turn(struct probe_run *r, struct mapper *m, enum kernel kernel,
@@ -126,7 +127,8 @@ static void take_turn(struct probe_run *r, struct mapper *m, enum kernel kernel,
     chase_launch(r, m->kernel[kernel], 32, args, &turn->ticket, &m->ticket, m->result);
 }
 
-/* One address in each of n strides, in random order; at its beginning, or at a random line inside. */
+/* One address in each of n strides, in random order; at its beginning, or at a random line
+ * inside. */
 static void draw(struct probe_run *r, struct mapper *m, size_t n, size_t stride, bool inside)
 {
     uint64_t seed = probe_seed(r) + ++m->drawn;
@@ -152,8 +154,8 @@ static void link_lines(struct probe_run *r, struct mapper *m, const uint64_t *li
     gpu_launch(r, m->link, (unsigned)gpu_facts(r)->n_sm, 256, 0, &a);
 }
 
-/* A chase from each of n addresses, `warm` untimed steps before it; the last one must stop at `end`.
- * Leaves the samples in m->copied. */
+/* A chase from each of n addresses, `warm` untimed steps before it; the last one must stop at
+ * `end`. Leaves the samples in m->copied. */
 static void chase(struct probe_run *r, struct mapper *m, enum kernel kernel, uint32_t sm,
                   const uint64_t *start, size_t n, uint64_t warm, uint32_t repeats, uint64_t end)
 {
@@ -197,7 +199,7 @@ static void ask(struct probe_run *r, struct mapper *m, enum kernel kernel,
         cycles[i] = (double)m->next[i];
 }
 
-/* --- sides of the L2 --------------------------------------------------------------------------- */
+/* --- sides of the L2 -------------------------------------------------------------------------- */
 
 enum { NEAR, FAR, N_SIDES };
 enum { DRAWN = 4096, SIDE_REPEATS = 16, SIDE_LINES = SIDE_REPEATS * CHASE_LOADS };
@@ -290,7 +292,8 @@ static void measure_side(struct probe_run *r, struct mapper *m, const struct sid
         probe_value(r, FAR_SHARE, (double)s->n[FAR] / DRAWN);
 }
 
-/* How the homes of neighbours go together: the largest aligned block that has one home throughout. */
+/* How the homes of neighbours go together: the largest aligned block that has one home
+ * throughout. */
 static void measure_homes(struct probe_run *r, struct mapper *m)
 {
     enum { NEIGHBOURS = 1024 };
@@ -313,7 +316,7 @@ static void measure_homes(struct probe_run *r, struct mapper *m)
         probe_missing(r, HOME_BYTES, one_side);
 }
 
-/* --- every SM ---------------------------------------------------------------------------------- */
+/* --- every SM --------------------------------------------------------------------------------- */
 
 enum access { BY_ATOMIC, BY_LOAD, FRESH, N_ACCESS };
 enum { MAP_LINES = 48, SM_MAX = 1024, WARM_STEPS = 4 };
@@ -427,7 +430,7 @@ static void measure_maps(struct probe_run *r, struct mapper *m, const struct sid
     }
 }
 
-/* --- TLB --------------------------------------------------------------------------------------- */
+/* --- TLB -------------------------------------------------------------------------------------- */
 
 enum { PAGE = 2 << 20, RING_REPEATS = 32, LINES_FEW = 32, LINES_DEFAULT = 4096 };
 static const double LEAST_RISE = 0.015;
@@ -497,13 +500,13 @@ static void measure_tlbs(struct probe_run *r, struct mapper *m)
     show_reach(r, cycles, lines_of, n);
 }
 
-/* --- what comes along -------------------------------------------------------------------------- */
+/* --- what comes along ------------------------------------------------------------------------- */
 
 enum { SECTOR = 32, SECTORS = 16, AREA = 8 << 10, FETCH_TIMES = 15, CELLS = SECTORS * SECTORS };
 
-/* For each pair of sectors the second load's latency; every pair on areas of its own, none of which was
- * touched since the L2 was swept. The lower quartile, not the median: half of the areas are near, and
- * a median would fall now on this side, now on that. */
+/* For each pair of sectors the second load's latency; every pair on areas of its own, none of which
+ * was touched since the L2 was swept. The lower quartile, not the median: half of the areas are
+ * near, and a median would fall now on this side, now on that. */
 static void ask_sectors(struct probe_run *r, struct mapper *m, enum kernel kernel, double *cells)
 {
     int times = probe_checking(r) ? 1 : FETCH_TIMES;
@@ -594,7 +597,7 @@ static void measure_line(struct probe_run *r, struct mapper *m)
         probe_missing(r, LINE_BYTES, "no stride at which a ring of 1.6 L1s begins to hit");
 }
 
-/* --- all of it --------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static struct mapper prepare(struct probe_run *r)
 {

@@ -1,8 +1,8 @@
 /* null: what does the harness itself cost?
  *
- * Method. The instrument pointed at nothing: samples of an empty timed region, which is two readings
- * of the host clock, and the time from starting a program of this suite to its end, which every
- * figure of `gpufloor run` pays once a probe. A GPU context is most of the latter, so it is
+ * Method. The instrument pointed at nothing: samples of an empty timed region, which is two
+ * readings of the host clock, and the time from starting a program of this suite to its end, which
+ * every figure of `gpufloor run` pays once a probe. A GPU context is most of the latter, so it is
  * measured without one (--list needs none) and, where there is a GPU, with one (--check makes one).
  *
  * Inside the timed region: nothing; or posix_spawn to waitpid of this same program.

@@ -3,8 +3,8 @@
  * Method. A kernel waits a given number of cycles of the SM's clock. Three instruments look at it:
  * the kernel counts the cycles itself (they must be those asked for, plus at most one turn of the
  * waiting loop); events time waits of N and 2N cycles, whose slope is the length of one cycle; and
- * the SM clock read as cycles over %globaltimer must be the inverse of that. What NVML reports while
- * a long wait keeps the GPU busy stands beside it, with a note where it differs.
+ * the SM clock read as cycles over %globaltimer must be the inverse of that. What NVML reports
+ * while a long wait keeps the GPU busy stands beside it, with a note where it differs.
  *
  * Inside the timed region: the wait.
  * Expected: N to N + 60 cycles; 0.505 ns a cycle at 1980 MHz; the two within 0.5 %.

@@ -97,9 +97,9 @@ struct place {
     const char *discarded; /* of the whole run */
 };
 
-/* One tick, in the metric's unit. A time named NAME_time beside NAME in cycles is the same samples in
- * another unit, counted by the cycle counter: its tick is that of the cycles, not of the timer that
- * gave the clock. */
+/* One tick, in the metric's unit. A time named NAME_time beside NAME in cycles is the same samples
+ * in another unit, counted by the cycle counter: its tick is that of the cycles, not of the timer
+ * that gave the clock. */
 static double resolution_of(const json_t *one, const json_t *metric)
 {
     static const char suffix[] = "_time";

@@ -265,14 +265,31 @@ static void read_bound(struct counted *c, const json_t *counters)
         c->bound = BOUND_LATENCY;
 }
 
-/* Bodies that hold the GPU with a kernel of their own while the host submits what is measured. */
-static bool gated(const char *probe, const char *keys)
+static bool has_timer(const json_t *one, const char *timer)
+{
+    const json_t *metric;
+    size_t i;
+    json_array_foreach(json_object_get(one, "metrics"), i, metric)
+        if (!strcmp(document_get_text(metric, "timer", ""), timer))
+            return true;
+    return false;
+}
+
+/* Bodies that hold the GPU with a kernel of their own while the host submits what is measured, or
+ * has not yet sent the word that it is about. Of copies only those that are timed by events. */
+static bool gated(const char *probe, const json_t *one)
 {
     static const struct {
-        const char *probe, *keys;
-    } gates[] = {{"launch", "mode=stream"}};
+        const char *probe, *keys, *timer; /* of one of its metrics; NULL: whatever they are */
+    } gates[] = {{"launch", "mode=stream", NULL},
+                 {"edges", "mode=stream*", NULL},
+                 {"host_link", "by=*", NULL},
+                 {"host_link", "direction=*", "event"}};
+    const char *keys = document_get_text(one, "case", "");
+
     for (size_t i = 0; i < sizeof gates / sizeof gates[0]; i++)
-        if (!strcmp(gates[i].probe, probe) && !fnmatch(gates[i].keys, keys, 0))
+        if (!strcmp(gates[i].probe, probe) && !fnmatch(gates[i].keys, keys, 0) &&
+            (!gates[i].timer || has_timer(one, gates[i].timer)))
             return true;
     return false;
 }
@@ -280,7 +297,7 @@ static bool gated(const char *probe, const char *keys)
 void counted_read(struct counted *c, const char *probe, const json_t *one, const json_t *timed)
 {
     const json_t *counters = json_object_get(one, "counters");
-    c->gated = gated(probe, document_get_text(one, "case", ""));
+    c->gated = gated(probe, one);
     c->body_ns = body_ns(one, timed);
     read_loads(c, counters);
     read_sms(c, counters);
@@ -302,7 +319,7 @@ double counted_slowdown(const json_t *timed, const json_t *counted)
     return unit_is_rate(unit) ? ratio(without, with) : (double)NAN;
 }
 
-/* --- as an object ------------------------------------------------------------------------------ */
+/* --- as an object ----------------------------------------------------------------------------- */
 
 json_t *counted_object(const struct counted *c)
 {

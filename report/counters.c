@@ -1,5 +1,5 @@
-/* gpufloor counters: the same cases under CUPTI's hardware counters, in processes of their own, as a
- * cross-check of what was timed. */
+/* gpufloor counters: the same cases under CUPTI's hardware counters, in processes of their own, as
+ * a cross-check of what was timed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,8 @@
 
 static const struct derived_metric metrics[] = {
     {"derived.capacity", "bytes", "level=l1|l2_near|l2",
-     "footprint at which memory_latency.curve has left one plateau by a tenth of the way to the next"},
+     "footprint at which memory_latency.curve has left one plateau by a tenth of the way to the "
+     "next"},
     {"derived.bytes_in_flight", "bytes", "level,warps,loads",
      "per SM, by Little's law: occupancy.read_rate x memory_latency.load_time / SMs"},
     {"derived.flops", "flop/s", "keys of small_gemm.time", "2 m n k / small_gemm.time"},
@@ -258,8 +259,8 @@ static const char *const capacity_ids[] = {"derived.capacity{level=l1}",
                                            "derived.capacity{level=l2}"};
 enum { N_CAPACITIES = 3 };
 
-/* A capacity lies between two footprints of the curve, and where between them is interpolated: it is
- * known to half of that distance, its tick. */
+/* A capacity lies between two footprints of the curve, and where between them is interpolated: it
+ * is known to half of that distance, its tick. */
 static double tick_of(struct curve curve, double bytes)
 {
     for (size_t i = 0; i + 1 < curve.n; i++)

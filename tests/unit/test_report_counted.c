@@ -280,22 +280,48 @@ static void bound_needs_all_of_it(void **state)
     assert_int_equal(bound_of("{\"a\": 1" MEMORY(9, 4, 3, 500) PIPES(0, 2, 6) "}"), BOUND_UNKNOWN);
 }
 
+static struct counted busy_case(const char *probe, const char *keys, const char *timer)
+{
+    static const char counters[] = "{" CYCLES(1000, 900, 0, 900) MEMORY(5, 4, 3, 900)
+                                   PIPES(0, 2, 6) "}";
+    json_t *one = json_pack("{s:s, s:[{s:s, s:s, s:s}], s:o}", "case", keys, "metrics", "name", "t",
+                            "unit", "ns", "timer", timer, "counters",
+                            json_loads(counters, 0, NULL));
+    struct counted c;
+    assert_non_null(one);
+    counted_read(&c, probe, one, NULL);
+    json_decref(one);
+    return c;
+}
+
 /* A kernel that waits for the host holds an SM: that is no latency of what is measured. */
 static void no_word_behind_a_gate(void **state)
 {
-    json_t *one = json_loads("{\"case\": \"mode=stream\", \"metrics\": [], \"counters\": {"
-                             CYCLES(1000, 900, 0, 900) MEMORY(5, 4, 3, 900) PIPES(0, 2, 6) "}}",
-                             0, NULL);
-    struct counted c;
+    static const struct {
+        const char *probe, *keys, *timer;
+        bool gated;
+    } table[] = {
+        {"launch", "mode=stream", "event", true},
+        {"launch", "mode=graph", "event", false},
+        {"launch", "depth=1,work_ns=0", "wall", false},
+        {"edges", "mode=stream,blocks=sm,body=0,span=64-512", "event", true},
+        {"edges", "mode=stream_pdl_late,blocks=sm,body=0,span=64-512", "event", true},
+        {"edges", "mode=submitted,blocks=sm,body=0,span=64-512", "event", false},
+        {"edges", "mode=graph,blocks=sm,body=0,span=64-512", "event", false},
+        {"host_link", "by=stream", "event", true},
+        {"host_link", "by=flag,delay_us=20", "wall", true},
+        {"host_link", "direction=h2d,memory=pinned,bytes=4", "event", true},
+        {"host_link", "direction=h2d,memory=pinned,bytes=4", "wall", false},
+        {"host_link", "level=host", "device", false},
+        {"sm_to_sm", "mode=stream", "event", false},
+    };
     (void)state;
-    assert_non_null(one);
-    counted_read(&c, "launch", one, NULL);
-    assert_true(c.gated);
-    assert_int_equal(c.bound, BOUND_UNKNOWN);
-    counted_read(&c, "edges", one, NULL);
-    assert_false(c.gated);
-    assert_int_equal(c.bound, BOUND_LATENCY);
-    json_decref(one);
+    for (size_t i = 0; i < CHECK_LENGTH(table); i++) {
+        struct counted c = busy_case(table[i].probe, table[i].keys, table[i].timer);
+        if (c.gated != table[i].gated)
+            fail_msg("%s{%s}: gated %d", table[i].probe, table[i].keys, c.gated);
+        assert_int_equal(c.bound, table[i].gated ? BOUND_UNKNOWN : BOUND_LATENCY);
+    }
 }
 
 static void as_an_object(void **state)
