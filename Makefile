@@ -184,7 +184,7 @@ run:  ## measure this machine: 7 rounds, one bundle in build/run/, then the tabl
 	$Q$(MAKE) -s --no-print-directory -j$(JOBS) $(if $(and $(CUDART),$(PRESENT)),all,host)
 	$Q$(BIN)/gpufloor run $(RUN_FLAGS)
 
-report: all  ## report of the committed results
+report: host  ## report of the committed results
 	$Q$(BIN)/gpufloor report results/nvidia-h200
 
 test:  ## every test that this machine can run; the last line counts them

@@ -80,7 +80,7 @@ static const struct probe_metric metrics[] = {
                          "space,op,kind,counter",
                          "cycles of an SM for each atomic operation of a warp, all warps adding"},
     [ATOMIC_SM_RATE] = {"atomic_sm_rate", "ops/cycle", PROBE_HIGHER, PROBE_EACH, NULL,
-                        "space,op,kind,counter", "the same as additions in a cycle"},
+                        "space,op,kind,counter", "atomic operations that an SM finishes in a cycle"},
     [ATOMIC_RATE] = {"atomic_rate", "ops/s", PROBE_HIGHER, PROBE_SLOPE, NULL,
                      "space,op,kind,counter", "additions to global memory by all SMs"},
 };

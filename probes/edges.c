@@ -12,7 +12,7 @@
  *                   one begin at once; that waits by griddepcontrol.wait
  *     *_pdl_late    the same, but lets it begin after its own step
  *     grid_sync     one launch, cooperative groups' grid.sync() between steps
- *     counter       one launch, the barrier of core/device/grid_barrier.cuh
+ *     counter       one launch, the barrier of core/device/grid_barrier.cuh (barriers calls it twin)
  *     cluster       one launch of one cluster, its barrier
  *     block         one launch of one block, __syncthreads(); block_shared: the words, too, stay in
  *                   the SM, in shared memory
@@ -21,7 +21,7 @@
  *
  * Inside the timed region: events around the chain. Launch, replay and drain drop out.
  * Expected on an H200: 2 us by stream, 1.0-1.3 with programmatic launch; 1.15 by graph, 0.9 with
- * it; 1.2 by grid.sync(), 1.07 by counter; 0.56 in a cluster of 16; 0.2 in one block and 0.07 there
+ * it; 1.2 by grid.sync(), 1.0 by counter; 0.56 in a cluster of 16; 0.2 in one block and 0.07 there
  * in shared memory. Of the graph's 1.15 a kernel that returns at once is 0.66.
  *
  * Traps. A stream holds about a thousand launches: no longer chain can be queued behind a gate, so

@@ -165,7 +165,7 @@ edges_grid_sync(const __grid_constant__ struct edges_args a)
     chain(a, in_global{a.cells}, [&] { grid.sync(); });
 }
 
-// One counter for the whole grid, to which every block adds: the barrier that our own kernels use.
+// The barrier that our own kernels use: two counters for the whole grid.
 // sass-loop: ldg128=8 local=0 together regs<=64
 // sass-loop: bar=2
 extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)

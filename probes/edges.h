@@ -14,7 +14,7 @@ enum {
     EDGES_SPACING = 8, /* words from one cell to the next: a sector of 32 bytes each */
 };
 
-/* Every warp has a cell in each of two rows. Step k reads the cell of the warp after next in row
+/* Every warp has a cell in each of two rows. Step k reads the cell of the next warp of the next block in row
  * k % 2, mixes it with what it read of the body, and writes its own in the other row. */
 struct edges_args {
     uint32_t *cells;       /* two rows of a word a warp of the grid */

@@ -70,7 +70,7 @@ static const struct probe_metric metrics[] = {
     [LAYER_TAIL] = {"layer_tail", "ratio", PROBE_LOWER, PROBE_EACH, NULL, LAYER_KEYS,
                     "99th percentile over median, on the GPU's clock"},
     [LAYER_WALL] = {"layer", "ns", PROBE_LOWER, PROBE_EACH, "wall", LAYER_KEYS,
-                    "the same as the host sees it"},
+                    "eight dependent reads of 4 MiB, first call to the host's knowing"},
     [LAYER_WALL_P99] = {"layer_p99", "ns", PROBE_LOWER, PROBE_P99, "wall", LAYER_KEYS,
                         "its 99th percentile"},
     [LAYER_WALL_TAIL] = {"layer_wall_tail", "ratio", PROBE_LOWER, PROBE_EACH, NULL, LAYER_KEYS,

@@ -25,7 +25,7 @@
  * `fetch` is the latency of the second for each pair of 32-byte sectors, and the sectors that came
  * along with the first make `fetch_bytes`, for the L1, and for the L2 by what the driver may be
  * asked for (cudaLimitMaxL2FetchGranularity). The L1's line is half of the least stride at which a
- * ring that spans 1.6 times the L1 still hits: every second line stays unused then, and the others
+ * ring that spans 1.6 times the L1 begins to hit: every second line stays unused then, and the others
  * fit.
  *
  * Inside the timed region: the loads or atomics, and at most three other instructions. `fetch`
@@ -71,13 +71,13 @@ static const struct probe_metric metrics[] = {
     [L2_NEAR] = {"l2_near", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
                  "its cells whose line has its home in the SM's own partition, median"},
     [L2_FAR] = {"l2_far", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
-                "and in the other"},
+                "latency to lines of the other partition, by the map: the higher of its two heaps"},
     [SM_GROUPS] = {"sm_groups", "count", PROBE_EXACT, PROBE_EACH, NULL, "access",
                    "groups of SMs, each with its own partition of the L2"},
     [BEST_SM] = {"best_sm", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
                  "mean over the lines, of the SM for which it is least"},
     [WORST_SM] = {"worst_sm", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
-                  "and of the SM for which it is most"},
+                  "mean over all lines of the SM for which it is most"},
     [TLB] = {"tlb", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "lines,stride",
              "dependent L2 hit, one line in each stride"},
     [TLB_TIME] = {"tlb_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "lines,stride",

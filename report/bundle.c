@@ -199,6 +199,19 @@ static void take_head(struct bundle *bundle, const json_t *document, const char 
     replace(&bundle->name, board ? board : "host");
 }
 
+static const char *card_of(const json_t *head)
+{
+    const json_t *environment = json_object_get(head, "environment");
+    return document_get_text(json_object_get(environment, "gpu"), "id_hash", "");
+}
+
+static void take_source(struct part *part, const json_t *head)
+{
+    replace(&part->from, document_get_text(head, "started", "?"));
+    replace(&part->commit, document_get_text(json_object_get(head, "suite"), "commit", "unknown"));
+    replace(&part->card, card_of(head));
+}
+
 bool bundle_take(struct bundle *bundle, const json_t *document, const char *path)
 {
     const json_t *run;
@@ -213,7 +226,7 @@ bool bundle_take(struct bundle *bundle, const json_t *document, const char *path
         }
     }
     for (i = 0; i < bundle->n_parts; i++)
-        replace(&bundle->parts[i].from, document_get_text(bundle->head, "started", "?"));
+        take_source(&bundle->parts[i], bundle->head);
     if (bundle->n_parts > 0)
         qsort(bundle->parts, bundle->n_parts, sizeof *bundle->parts, part_by_name);
     rows_finish(&bundle->rows);
@@ -247,6 +260,8 @@ void bundle_free(struct bundle *bundle)
         free(part->why);
         free(part->note);
         free(part->from);
+        free(part->commit);
+        free(part->card);
         json_decref(part->cubins);
     }
     free(bundle->parts);
@@ -299,5 +314,22 @@ char *bundle_line(const struct bundle *bundle, char *text, size_t size)
              bundle->n_rounds == 1 ? "" : "s",
              json_is_false(json_object_get(bundle->head, "complete")) ? " (not complete)" : "",
              document_get_text(suite, "version", "?"), e);
+    return text;
+}
+
+char *bundle_others(const struct bundle *bundle, char *text, size_t size)
+{
+    const char *ours = document_get_text(json_object_get(bundle->head, "suite"), "commit", "");
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < bundle->n_parts && used < size; i++) {
+        const struct part *part = &bundle->parts[i];
+        bool same_card = part->card && !strcmp(part->card, card_of(bundle->head));
+        if (!part->commit || (same_card && !strcmp(part->commit, ours)))
+            continue;
+        used += (size_t)snprintf(text + used, size - used, "%s%s: gpufloor %.7s%s", used ? "; " : "",
+                                 part->name, part->commit, same_card ? "" : ", another card");
+    }
     return text;
 }

@@ -10,6 +10,7 @@ struct part {
     char *name, *what, *why; /* why: the last failure, skip or discard, or NULL */
     char *note;              /* the first remark of its runs, or NULL */
     char *from;              /* when the bundle it comes from was started */
+    char *commit, *card;     /* of that bundle: what measured, and on which GPU (its id_hash) */
     int method;
     int n_runs, n_ok, n_failed, n_skipped, n_discarded;
     bool stale;
@@ -45,6 +46,10 @@ const char *bundle_fact(const struct bundle *bundle, const char *section, const 
 
 /* One line about the machine, the software and the runs. */
 char *bundle_line(const struct bundle *bundle, char *text, size_t size);
+
+/* Of a folder: "small_gemm: gpufloor 966d18b, another card; ..." for the probes that do not come from
+ * the bundle that the line speaks of. Empty where all do. */
+char *bundle_others(const struct bundle *bundle, char *text, size_t size);
 
 /* report/folder.c: the .json files of a folder, by name; NULL and 0 when it cannot be read. The
  * caller releases the list with paths_free. */

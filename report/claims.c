@@ -25,6 +25,21 @@ const struct claim *claim_at(size_t wanted)
     return NULL;
 }
 
+const char *claim_reference(const char *article)
+{
+    static const char *const references[][2] = {
+        {"smallest.ai",
+         "Smallest AI, The Limits of Large Fused Kernels on Nvidia GPUs, 3 July 2025"},
+        {"dev.to", "Shrijith V., Fused Kernels in LLMs, dev.to"},
+        {"8bit.tr", "8bit.tr, Kernel Fusion and Inference Kernels, 5 December 2025"},
+        {"ai-rng", "AI-RNG, Kernel Optimization and Operator Fusion Concepts"},
+    };
+    for (size_t i = 0; i < sizeof references / sizeof references[0]; i++)
+        if (!strcmp(references[i][0], article))
+            return references[i][1];
+    return article;
+}
+
 void claim_judge(const struct claim *claim, const struct bundle *bundle, struct finding *finding)
 {
     *finding = (struct finding){.verdict = CLAIM_NOT_TESTABLE};

@@ -30,6 +30,9 @@ struct claim {
 /* The claim at place i, or NULL past the last one. */
 const struct claim *claim_at(size_t i);
 
+/* The whole reference of an article: author or house, title, date where known. */
+const char *claim_reference(const char *article);
+
 /* Judges it; evidence and controls are always filled in. */
 void claim_judge(const struct claim *claim, const struct bundle *bundle, struct finding *finding);
 

@@ -26,7 +26,7 @@
 #include "report/table.h"
 
 static const double CONFIDENCE = 0.95, THRESHOLD = 0.01, TICKS = 2, DEVIATIONS = 3;
-enum { HISTORY_LEAST = 3, HISTORY_MOST = 5, ESTIMATE_MOST = 64, LISTED_MOST = 10 };
+enum { HISTORY_LEAST = 3, HISTORY_MOST = 5, HISTORY_BUNDLES = 16, ESTIMATE_MOST = 64, LISTED_MOST = 10 };
 
 const char *verdict_name(enum verdict verdict)
 {
@@ -151,11 +151,18 @@ struct comparison compare_rows(const struct row *old, const struct row *new, dou
 /* --- the board's own spread ------------------------------------------------------------------- */
 
 struct history {
-    struct bundle bundles[HISTORY_MOST];
+    struct bundle bundles[HISTORY_BUNDLES]; /* newest first */
     size_t n;
 };
 
-/* The newest committed bundles of a board, by their names, which begin with the date. */
+static int newest_first(const void *a, const void *b)
+{
+    const struct bundle *x = a, *y = b;
+    return strcmp(document_get_text(y->head, "started", ""),
+                  document_get_text(x->head, "started", ""));
+}
+
+/* The committed bundles of a board. */
 static void history_open(struct history *history, const char *results, const char *board)
 {
     char folder[PATH_MAX], why[DOCUMENT_WHY];
@@ -166,9 +173,10 @@ static void history_open(struct history *history, const char *results, const cha
         PATH_MAX)
         return;
     char **paths = paths_in(folder, &n);
-    for (size_t i = n; i > 0 && history->n < HISTORY_MOST; i--)
+    for (size_t i = n; i > 0 && history->n < HISTORY_BUNDLES; i--)
         history->n += bundle_open(&history->bundles[history->n], paths[i - 1], why);
     paths_free(paths, n);
+    qsort(history->bundles, history->n, sizeof *history->bundles, newest_first);
 }
 
 static void history_close(struct history *history)
@@ -177,12 +185,13 @@ static void history_close(struct history *history)
         bundle_free(&history->bundles[i]);
 }
 
+/* Between the newest bundles that hold the metric as it is measured now. */
 static double history_deviation(const struct history *history, const struct row *row)
 {
     double centres[HISTORY_MOST], sum = 0;
     size_t n = 0;
 
-    for (size_t i = 0; i < history->n; i++) {
+    for (size_t i = 0; i < history->n && n < HISTORY_MOST; i++) {
         const struct row *then = rows_find(&history->bundles[i].rows, row->id);
         if (!then || then->method != row->method || then->n == 0 || !row_usable(then))
             continue;

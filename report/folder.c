@@ -128,6 +128,8 @@ static bool copy_part(struct bundle *into, const struct bundle *from, const char
         copy->why = part->why ? strdup(part->why) : NULL;
         copy->note = part->note ? strdup(part->note) : NULL;
         copy->from = part->from ? strdup(part->from) : NULL;
+        copy->commit = part->commit ? strdup(part->commit) : NULL;
+        copy->card = part->card ? strdup(part->card) : NULL;
         copy->cubins = json_incref(part->cubins);
         copy->stale = stale;
         break;

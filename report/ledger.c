@@ -70,7 +70,8 @@ static void print_claim(FILE *out, const struct claim *claim, const struct findi
 {
     if (format == TABLE_MD)
         fprintf(out, "## %s: %s\n\n> %s\n>\n> %s\n\n", claim->id,
-                claim_verdict_name(finding->verdict), claim->quote, claim->article);
+                claim_verdict_name(finding->verdict), claim->quote,
+                claim_reference(claim->article));
     else
         fprintf(out, "%s  %s  (%s)\n  \"%s\"\n", claim->id, claim_verdict_name(finding->verdict),
                 claim->article, claim->quote);
@@ -88,6 +89,10 @@ static void print_ledger(FILE *out, const struct bundle *bundle, enum table_form
 
     fputs(format == TABLE_MD ? "# Claims\n\n" : "", out);
     table_put(out, bundle_line(bundle, line, sizeof line), format);
+    if (bundle_others(bundle, line, sizeof line)[0]) {
+        fputs("; ", out);
+        table_put(out, line, format);
+    }
     fputs("\n\n", out);
     for (size_t i = 0; claim_at(i); i++) {
         claim_judge(claim_at(i), bundle, &finding);

@@ -89,6 +89,7 @@ bool report_map(FILE *out, const char *path, const char *id, char why[DOCUMENT_W
         found = print_from(out, paths[i], id, why);
     paths_free(paths, n);
     if (!found && !why[0])
-        snprintf(why, DOCUMENT_WHY, "%s: no map %s in it", path, id);
+        snprintf(why, DOCUMENT_WHY, "%s: no map %s in it (maps have keys: see docs/METRICS.md, and "
+                 "quote the id: 'probe.metric{key=value}')", path, id);
     return found;
 }

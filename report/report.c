@@ -29,7 +29,8 @@ static void spread_text(char *text, size_t size, const struct row *row)
     else if (row->resolution > 0 && half < row->resolution)
         snprintf(text, size, "\u00b11 tick");
     else if (row->centre != 0)
-        snprintf(text, size, "\u00b1%.2g %%", 100 * half / fabs(row->centre));
+        snprintf(text, size, half < fabs(row->centre) ? "\u00b1%.2g %%" : "\u00b1%.0f %%",
+                 100 * half / fabs(row->centre));
     else
         snprintf(text, size, "\u00b1%.2g", half);
 }
@@ -102,6 +103,10 @@ static void print_machines(FILE *out, const struct bundle *const bundles[], size
         table_put(out, column_name(bundles, n, i), format);
         fputs(format == TABLE_MD ? "**: " : ": ", out);
         table_put(out, bundle_line(bundles[i], line, sizeof line), format);
+        if (bundle_others(bundles[i], line, sizeof line)[0]) {
+            fputs("; ", out);
+            table_put(out, line, format);
+        }
         fputs(format == TABLE_MD ? "\n\n" : "\n", out);
     }
     if (format == TABLE_TEXT)

@@ -189,7 +189,7 @@ static const struct claim claims[] = {
      "REPRODUCED when it falls so from both 512 and 64 launches, to a graph or to one kernel; "
      "REFUTED when from neither; else MIXED. Positive control: the busy threads have at "
      "least 0.8 of all CPUs' time. Negative control: a step of one launch against the very same "
-     "step must not fall by the same rule. 4096 launches, planned in place of 64, take 11 ms a "
+     "step must not fall by the same rule. 4096 launches take 11 ms a "
      "step: in --deep only; and for time a run has 500 steps, not 10000.",
      judge_c68},
     {"C69", "ai-rng",

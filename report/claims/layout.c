@@ -185,7 +185,8 @@ static void judge_c84(const struct bundle *bundle, struct finding *f)
     bool negative = rule_place(&same, C84_FASTER, INFINITY) == PLACE_BELOW;
     rule_say_control(f, true, positive, "16-byte over 1-byte loads from L2", &bytes);
     rule_say_control(f, false, negative,
-                     "16-byte loads are 1.10 times as fast as 16-byte loads, at", &same);
+                     "16-byte loads of rows with a gap are 1.10 times as fast as without, at",
+                     &same);
     if (at_4 && at_8 && n_same == JUDGED)
         rule_say(f->evidence, "; within 3 %% everywhere: only a way to get bytes in flight");
     rule_conclude(f,

@@ -234,7 +234,7 @@ static const struct claim claims[] = {
      "A spin barrier in an ordinary launch hangs when the grid exceeds the resident capacity and "
      "only then.",
      "REPRODUCED when an ordinary launch does not complete at 1xcapacity+1 and 2xcapacity blocks "
-     "and does at 0.5x and 1x, REFUTED when it completes at 2x. Waits end after 20 ms, not 2 s as "
+     "and does at 0.5x and 1x, REFUTED when it completes at 2x. Waits end after 20 ms, not 2 s, as "
      "first planned: a barrier takes a microsecond, and a deadlock is not to hold the GPU longer. "
      "Positive control: a block that never comes is seen as a deadlock. Negative control: a "
      "deadlock must not be seen at half the capacity.",

@@ -276,6 +276,7 @@ def main():
     os.chdir(os.path.dirname(os.path.abspath(__file__)))
     os.makedirs("results/nvidia-h200", exist_ok=True)
     os.makedirs("mixed", exist_ok=True)
+    os.makedirs("same_day/nvidia-h200", exist_ok=True)
     full_probes = [memory_latency(), small_gemm(), bias_gelu_scale()] + others() + host_probes()
     full = bundle(full_probes, 1)
     write("full.json", full)
@@ -296,12 +297,21 @@ def main():
         if i == 2:
             committed["runs"] = [r for r in committed["runs"] if r["probe"]["name"] != "moved"]
         write("results/nvidia-h200/2026-11-2%d.json" % i, committed)
+        # The same under names that do not go by time, behind three older ones without that probe.
+        write("same_day/nvidia-h200/a%d.json" % i, committed)
+        bare = copy.deepcopy(committed)
+        bare["started"] = "2026-11-1%dT00:00:00Z" % i
+        bare["runs"] = [r for r in bare["runs"] if r["probe"]["name"] != "launch"]
+        write("same_day/nvidia-h200/z%d.json" % i, bare)
 
     def folder_probe(name, what, unit, value):
         return Figures(name, 1, what).add("", m("time", unit, value, timer="wall"))
     alpha = folder_probe("golden_alpha", "In every bundle", "ns", 100.0)
     beta = folder_probe("golden_beta", "Only in the older bundle", "ns", 200.0)
-    write("mixed/2026-11-20.json", bundle([alpha, beta], 20, started="2026-11-20T00:00:00Z"))
+    older = bundle([alpha, beta], 20, started="2026-11-20T00:00:00Z")
+    older["suite"] = dict(older["suite"], commit="0ld0ld0" + "0" * 33)
+    older["environment"]["gpu"] = dict(GPU, id_hash="ffeeddccbbaa9988")
+    write("mixed/2026-11-20.json", older)
     alpha = folder_probe("golden_alpha", "In every bundle", "ns", 90.0)
     write("mixed/2026-11-21.json", bundle([alpha], 21, started="2026-11-21T00:00:00Z"))
 

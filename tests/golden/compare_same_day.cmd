@@ -1,0 +1,1 @@
+compare --results same_day small.json small_new.json
