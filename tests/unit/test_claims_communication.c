@@ -1,7 +1,5 @@
 /* Claims about how SMs reach each other: each verdict, and that none stands without controls. */
-#include "tests/unit/test_report_help.h"
-
-#include "report/claims.h"
+#include "tests/unit/test_claims_help.h"
 
 static void put(struct bundle *b, const char *id, const char *unit, enum row_better better,
                 double centre)
@@ -16,20 +14,6 @@ static void put_once(struct bundle *b, const char *id, const char *unit, double 
     struct row *row = put_values(&b->rows, id, unit, ROW_LOWER, values, 2);
     row->once = true;
     row_finish(row);
-}
-
-static enum claim_verdict verdict(const char *id, struct bundle *b)
-{
-    struct finding f = {.verdict = CLAIM_NOT_TESTABLE};
-    for (size_t i = 0; claim_at(i); i++)
-        if (!strcmp(claim_at(i)->id, id)) {
-            claim_judge(claim_at(i), b, &f);
-            assert_true(f.evidence[0] != '\0');
-            rows_free(&b->rows);
-            return f.verdict;
-        }
-    fail_msg("no claim %s", id);
-    return CLAIM_NOT_TESTABLE;
 }
 
 /* --- C05 -------------------------------------------------------------------------------------- */

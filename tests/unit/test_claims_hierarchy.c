@@ -1,7 +1,5 @@
 /* C54: each verdict of each half, and that none stands without its controls. */
-#include "tests/unit/test_report_help.h"
-
-#include "report/claims.h"
+#include "tests/unit/test_claims_help.h"
 
 struct c54 {
     double latency[4], rate[4]; /* device memory, L2, shared memory, registers */
@@ -27,7 +25,7 @@ static enum claim_verdict judged(struct c54 c)
         "bandwidth.rate{level=shared,op=read,path=ld,bytes=32768}",
         "bandwidth.rate{level=register,op=read,path=ffma,bytes=229376}"};
     struct bundle b = {0};
-    struct finding f = {.verdict = CLAIM_NOT_TESTABLE};
+    struct finding f;
 
     for (int i = 0; i < 4; i++) {
         put_spread(&b.rows, latency[i], "cycles", ROW_LOWER, c.latency[i],
@@ -43,12 +41,8 @@ static enum claim_verdict judged(struct c54 c)
                6);
     put_values(&b.rows, "bandwidth.capacity{level=shared}", "bytes", ROW_EXACT,
                (double[]){c.shared, c.shared, c.shared, c.shared, c.shared, c.shared}, 6);
-    for (size_t i = 0; claim_at(i); i++)
-        if (!strcmp(claim_at(i)->id, "C54"))
-            claim_judge(claim_at(i), &b, &f);
-    assert_true(f.evidence[0] && f.controls[0]);
+    verdict_of("C54", &b, &f);
     assert_true(strlen(f.evidence) < CLAIM_TEXT - 1);
-    rows_free(&b.rows);
     return f.verdict;
 }
 

@@ -1,7 +1,5 @@
 /* Claims about launches: each verdict, and that none stands without its controls. */
-#include "tests/unit/test_report_help.h"
-
-#include "report/claims.h"
+#include "tests/unit/test_claims_help.h"
 
 static void put(struct bundle *b, const char *unit, double centre, const char *id)
 {
@@ -12,20 +10,6 @@ static void put(struct bundle *b, const char *unit, double centre, const char *i
 static void put_wide(struct bundle *b, const char *unit, double centre, const char *id)
 {
     put_spread(&b->rows, id, unit, ROW_LOWER, centre, 0.01 * centre, 7);
-}
-
-static enum claim_verdict verdict(const char *id, struct bundle *b)
-{
-    struct finding f = {.verdict = CLAIM_NOT_TESTABLE};
-    for (size_t i = 0; claim_at(i); i++)
-        if (!strcmp(claim_at(i)->id, id)) {
-            claim_judge(claim_at(i), b, &f);
-            assert_true(f.evidence[0] && f.controls[0]);
-            rows_free(&b->rows);
-            return f.verdict;
-        }
-    fail_msg("no claim %s", id);
-    return CLAIM_NOT_TESTABLE;
 }
 
 /* --- C29 -------------------------------------------------------------------------------------- */

@@ -1,28 +1,12 @@
 /* Claims about warps and what limits them: each verdict, and that none stands without its controls.
  * */
-#include "tests/unit/test_report_help.h"
-
-#include "report/claims.h"
+#include "tests/unit/test_claims_help.h"
 
 /* `spread` is a share of the centre, to both sides. */
 static void put(struct bundle *b, const char *unit, double centre, double spread, const char *id)
 {
     enum row_better better = strcmp(unit, "bytes/s") ? ROW_LOWER : ROW_HIGHER;
     put_spread(&b->rows, id, unit, better, centre, spread * centre, 7);
-}
-
-static enum claim_verdict verdict(const char *id, struct bundle *b)
-{
-    struct finding f = {.verdict = CLAIM_NOT_TESTABLE};
-    for (size_t i = 0; claim_at(i); i++)
-        if (!strcmp(claim_at(i)->id, id)) {
-            claim_judge(claim_at(i), b, &f);
-            assert_true(f.evidence[0] && f.controls[0]);
-            rows_free(&b->rows);
-            return f.verdict;
-        }
-    fail_msg("no claim %s", id);
-    return CLAIM_NOT_TESTABLE;
 }
 
 /* --- C12 -------------------------------------------------------------------------------------- */

@@ -1,9 +1,7 @@
 /* Claims about waiting for other SMs: each verdict, and that none stands without its controls. */
 #include <stdio.h>
 
-#include "tests/unit/test_report_help.h"
-
-#include "report/claims.h"
+#include "tests/unit/test_claims_help.h"
 
 /* A count of the first and the last round. */
 static void count(struct bundle *b, const char *id, double value)
@@ -12,20 +10,6 @@ static void count(struct bundle *b, const char *id, double value)
     struct row *row = put_values(&b->rows, id, "count", ROW_EXACT, values, 2);
     row->once = true;
     row_finish(row);
-}
-
-static enum claim_verdict verdict(const char *id, struct bundle *b, struct finding *f)
-{
-    *f = (struct finding){.verdict = CLAIM_NOT_TESTABLE};
-    for (size_t i = 0; claim_at(i); i++)
-        if (!strcmp(claim_at(i)->id, id)) {
-            claim_judge(claim_at(i), b, f);
-            assert_true(f->evidence[0] && f->controls[0]);
-            rows_free(&b->rows);
-            return f->verdict;
-        }
-    fail_msg("no claim %s", id);
-    return CLAIM_NOT_TESTABLE;
 }
 
 /* --- C01 -------------------------------------------------------------------------------------- */
@@ -61,7 +45,7 @@ static enum claim_verdict c01(struct c01 c, struct finding *f)
                "timer=device}", "ns", ROW_LOWER, 1000, 10, 7);
     put_spread(&b.rows, "barriers.block_time{barrier=syncthreads,warps=8,timer=device}", "ns",
                ROW_LOWER, 20, 0.1, 7);
-    return verdict("C01", &b, f);
+    return verdict_of("C01", &b, f);
 }
 
 static void barriers_across_sms(void **unused)
@@ -132,7 +116,7 @@ static enum claim_verdict c02(const char *id, const char *ordinary, const char *
         put_scene(&b, "alone", "cooperative", sizes[i], cooperative[i]);
     }
     put_scene(&b, "one_quits", "cooperative", "1xcapacity", quits);
-    return verdict(id, &b, &f);
+    return verdict_of(id, &b, &f);
 }
 
 static void oversubscribed(void **unused)
