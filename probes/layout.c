@@ -257,8 +257,7 @@ static void measure_footprints(struct probe_run *r, const struct data *d)
         }
 }
 
-/* --- strides and gathers ------------------------------------------------------------------------
- * */
+/* --- strides and gathers ---------------------------------------------------------------------- */
 
 /* The kernel's own places, followed by the host through the part of the buffer that it has. */
 static uint32_t gather_on_host(const struct data *d, const struct layout_gather_args *a, size_t n)
@@ -336,8 +335,7 @@ static void measure_strides(struct probe_run *r, const struct data *d, bool in_l
             measure_places(r, d, GATHER, in_l2, granule / 4);
 }
 
-/* --- what alignment forbids ----------------------------------------------------------------------
- * */
+/* --- what alignment forbids ------------------------------------------------------------------- */
 
 /* In a child, which ends here when the load faults. */
 static void load_misaligned(struct probe_run *r, int64_t fault)
@@ -372,8 +370,7 @@ static void measure_fault(struct probe_run *r, const struct data *d, enum show s
         check_stream(r, d, &s, kernel, a); /* this process is none the worse for it */
 }
 
-/* --- the sweep
- * ------------------------------------------------------------------------------------ */
+/* --- the sweep -------------------------------------------------------------------------------- */
 
 static struct data prepare(struct probe_run *r)
 {

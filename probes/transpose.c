@@ -70,8 +70,7 @@ static unsigned flags_of(const struct probe_run *r, enum show show)
     return PROBE_POWER_BOUND | (probe_checking(r) ? 0 : flags[show]);
 }
 
-/* --- a matrix through memory --------------------------------------------------------------------
- * */
+/* --- a matrix through memory ------------------------------------------------------------------ */
 
 struct matrix {
     enum gpu_type type;
@@ -193,8 +192,7 @@ static void measure_matrix(struct probe_run *r, enum gpu_type type, uint32_t gap
     gpu_release(r, m.check);
 }
 
-/* --- a product that takes it as it is
- * -------------------------------------------------------------- */
+/* --- a product that takes it as it is --------------------------------------------------------- */
 
 struct product {
     const struct blas *blas;
