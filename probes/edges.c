@@ -22,7 +22,7 @@
  * Inside the timed region: events around the chain. Launch, replay and drain drop out.
  * Expected on an H200: 2 us by stream, 1.0-1.3 with programmatic launch; 1.15 by graph, 0.9 with
  * it; 1.2 by grid.sync(), 1.0 by counter; 0.56 in a cluster of 16; 0.2 in one block and 0.07 there
- * in shared memory. Of the graph's 1.15 a kernel that returns at once is 0.66.
+ * in shared memory. Of the graph's 1.15 a kernel that returns at once is 0.54.
  *
  * Traps. A stream holds about a thousand launches: no longer chain can be queued behind a gate, so
  * span=512-4096 has no stream. The spans must agree: where a chain is not a straight line, no slope

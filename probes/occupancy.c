@@ -188,6 +188,15 @@ static unsigned flags_of_loads(const struct probe_run *r, const char *level, int
     return PROBE_POWER_BOUND | (shown ? 0 : PROBE_DEEP);
 }
 
+/* Are the blocks on an SM at once, or one after the other? The census cannot tell them apart. */
+static bool fits(const struct way *w)
+{
+    int blocks = 0;
+    CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (const void *)w->kernel,
+                                                       (int)w->threads, w->shared));
+    return blocks >= (int)w->per_sm;
+}
+
 static void measure_loads(struct probe_run *r, const struct reader *x, const char *level, int loads)
 {
     const struct gpu_facts *gpu = gpu_facts(r);
@@ -198,7 +207,7 @@ static void measure_loads(struct probe_run *r, const struct reader *x, const cha
 
     for (int warps = 1; warps <= (loads > 8 ? 8 : gpu->warps_per_sm); warps *= 2) {
         struct way w = way_of(gpu, kernel, warps, 32 * warps * loads);
-        if (probe_case(r, flags_of_loads(r, level, warps, loads), "level=%s,warps=%d,loads=%d",
+        if (fits(&w) && probe_case(r, flags_of_loads(r, level, warps, loads), "level=%s,warps=%d,loads=%d",
                        level, warps, loads))
             measure_way(r, x, &w, READ_RATE, !strcmp(level, "l2"));
     }
@@ -400,7 +409,7 @@ static const char *limiter(const struct gpu_facts *gpu, const struct resident *c
     return "shared memory";
 }
 
-/* Launches twice as many blocks as should fit, and returns the most that an SM held. */
+/* Launches more blocks than can fit, and returns the most that an SM held. */
 static uint32_t most_at_once(struct probe_run *r, const struct reader *x, cudaKernel_t kernel,
                              const struct resident *c, int predicted)
 {
@@ -415,16 +424,20 @@ static uint32_t most_at_once(struct probe_run *r, const struct reader *x, cudaKe
                                       .budget_ns = (uint64_t)RESIDE_BUDGET_NS,
                                       .stack_bytes = (uint32_t)c->local};
 
+    /* More than there is room for, whatever the prediction: it is what is tested. */
+    unsigned offered = 2 * (unsigned)predicted;
+    unsigned slots = (unsigned)attribute_of(cudaDevAttrMaxBlocksPerMultiprocessor);
+    offered = offered > slots + 1 ? offered : slots + 1;
     CUDA(cudaMemsetAsync(counts, 0, n_sm * 16, gpu_stream(r)));
     CUDA(cudaMemsetAsync(x->check, 0, sizeof *x->check, gpu_stream(r)));
-    gpu_launch(r, kernel, (unsigned)n_sm * 2 * (unsigned)predicted, (unsigned)c->block, c->shared,
-               &a);
+    gpu_launch(r, kernel, (unsigned)n_sm * offered, (unsigned)c->block, c->shared, &a);
     gpu_to_host(r, seen, a.most, n_sm * sizeof *seen);
     for (size_t i = 0; i < n_sm; i++) {
         most = seen[i] > most ? seen[i] : most;
         least = seen[i] < least ? seen[i] : least;
     }
     gpu_to_host(r, seen, x->check, sizeof *seen);
+    probe_check(r, most < offered, "%u blocks an SM are more than fit", offered);
     probe_check(r, c->local == 0 || seen[0] == 0, "local memory kept what was written to it");
     probe_fact(r, "least_of_any_sm", "%u", least);
     return most;

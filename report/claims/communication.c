@@ -54,7 +54,7 @@ static void judge_c06(const struct bundle *bundle, struct finding *f)
     if (!rule_take_best(bundle, HANDOFF "from=next,slab=*[0-9][0-9][0-9]}", &rate, f) ||
         !rule_take(bundle, HANDOFF "from=own,slab=*}", &own, f) ||
         !rule_take(bundle, HANDOFF "from=next,slab=4xl2}", &large, f) ||
-        !rule_take_best(bundle, "sm_to_sm.flag_time{path=l2,by=*,timer=device}", &flag, f) ||
+        !rule_take(bundle, "sm_to_sm.flag_time{path=l2,by=relaxed,timer=device}", &flag, f) ||
         !rule_take(bundle, "sm_to_sm.flag_time{path=l2,by=acq_rel,timer=device}", &ordered, f) ||
         !rule_take(bundle, "memory_latency.load_time{level=hbm,timer=device}", &dram, f))
         return;

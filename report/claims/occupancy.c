@@ -297,11 +297,10 @@ static bool take_split(const struct bundle *bundle, struct row *ratio, struct fi
 
 static void judge_c16(const struct bundle *bundle, struct finding *f)
 {
-    struct swing none, local, small, shared, registers;
+    struct swing none, local, shared, registers;
     struct row row, by_registers, split;
     if (!take_swing(bundle, (struct config){32, 0, 0, 256, 0}, &none, &row, f) ||
         !take_swing(bundle, (struct config){32, 256, 0, 256, 0}, &local, &row, f) ||
-        !take_swing(bundle, (struct config){32, 0, 0, 32, 0}, &small, &row, f) ||
         !take_swing(bundle, (struct config){128, 0, 0, 256, 0}, &registers, &by_registers, f) ||
         !take_swing(bundle, (struct config){32, 0, 32768, 256, 0}, &shared, &row, f) ||
         !take_split(bundle, &split, f))
@@ -310,27 +309,22 @@ static void judge_c16(const struct bundle *bundle, struct finding *f)
     bool took = rule_place(&split, SPLIT_MOVED, INFINITY) == PLACE_INSIDE;
     say_swing(f, "carve-out 0 to 100 %, 32 registers, no shared memory", &none);
     say_swing(f, "with 256 bytes of local memory a thread", &local);
-    say_swing(f, "blocks of one warp, for each of which the system reserves some", &small);
     rule_say_control(f, true, took && moves(&shared),
                      "a kernel bound by shared memory moves, and a ring of 0.6 of the SM's memory "
                      "leaves L1, times as slow",
                      &split);
     rule_say_control(f, false, !moves(&registers), "a kernel bound by registers moves, at",
                      &by_registers);
-    rule_conclude(f,
-                  moves(&none) || moves(&local) ? CLAIM_REPRODUCED
-                  : moves(&small)               ? CLAIM_MIXED
-                                                : CLAIM_REFUTED,
+    rule_conclude(f, moves(&none) || moves(&local) ? CLAIM_REPRODUCED : CLAIM_REFUTED,
                   took && moves(&shared), !moves(&registers));
 }
 
 static void judge_c17(const struct bundle *bundle, struct finding *f)
 {
-    struct swing shared, registers, slots, warps;
+    struct swing shared, registers, warps;
     struct row row, bound;
     if (!take_swing(bundle, (struct config){32, 0, 32768, 256, 0}, &shared, &bound, f) ||
         !take_swing(bundle, (struct config){128, 0, 0, 256, 0}, &registers, &row, f) ||
-        !take_swing(bundle, (struct config){32, 0, 0, 32, 0}, &slots, &row, f) ||
         !take_swing(bundle, (struct config){32, 0, 0, 256, 0}, &warps, &row, f))
         return;
 
@@ -338,10 +332,6 @@ static void judge_c17(const struct bundle *bundle, struct finding *f)
     bool positive = shared.last > shared.first, negative = !(warps.last > warps.first);
     say_swing(f, "carve-out 0 to 100 %, bound by shared memory", &shared);
     say_swing(f, "by registers", &registers);
-    say_swing(f,
-              "not judged: blocks of one warp, which at 0 % the shared memory that the system "
-              "reserves for each block limits",
-              &slots);
     rule_say_control(f, true, positive, "a kernel bound by shared memory gains, to", &bound);
     rule_say_control(f, false, negative, "a kernel with all the warps there are gains, to", &row);
     rule_conclude(f, rises ? CLAIM_REPRODUCED : CLAIM_REFUTED, positive, negative);
@@ -385,15 +375,13 @@ static const struct claim claims[] = {
      judge_c15},
     {"C16", "smallest.ai",
      "Every SM has to maintain the context of all its active warps\u2014registers, local memory, "
-     "and "
-     "thread state. But this is gated by the amount of available L1/shared memory per SM.",
+     "and thread state. But this is gated by the amount of available L1/shared memory per SM.",
      "The number of resident warps of a kernel without shared memory changes with the L1/shared "
      "split; where the context is kept is not claimed and not tested.",
      "REPRODUCED when a kernel of 32 registers without shared memory, in blocks of 8 warps, with "
-     "or "
-     "without 256 bytes of local memory a thread, changes the number of resident warps over "
-     "carve-outs from 0 to 100 %; REFUTED when neither it nor the same in blocks of one warp does; "
-     "MIXED when only the latter does. Positive control: the carve-out moves the split: a kernel "
+     "or without 256 bytes of local memory a thread, changes the number of resident warps over "
+     "carve-outs from 0 to 100 %; REFUTED when neither does. Positive control: the carve-out moves "
+     "the split: a kernel "
      "bound by shared memory changes, and a ring of 0.6 of the SM's memory is 1.5 times as slow at "
      "100 % or more. Negative control: a kernel bound by registers must not change.",
      judge_c16},
@@ -403,10 +391,7 @@ static const struct claim claims[] = {
      "Raising the shared-memory share of L1 raises occupancy also where shared memory is not the "
      "limiter.",
      "REPRODUCED when raising the carve-out from 0 to 100 % raises the resident warps of a kernel "
-     "that something else than shared memory limits, here registers; REFUTED as a general rule "
-     "when "
-     "it does not. What limits is taken at 0 %: there, blocks of one warp are limited by the "
-     "kilobyte of shared memory that the system reserves for each. Positive "
+     "that registers limit, REFUTED as a general rule when it does not. Positive "
      "control: it raises those of a kernel bound by shared memory, for which the claim holds. "
      "Negative control: those of a kernel that has all the warps there are must not rise.",
      judge_c17},

@@ -137,8 +137,7 @@ static const char *outcome(const struct row *completed, const struct row *refuse
 
 static void judge_c02(const struct bundle *bundle, struct finding *f)
 {
-    struct finding ignored = {.verdict = CLAIM_MIXED}; /* of scenes that only illustrate */
-    struct row done[SIZES], quits, other;
+    struct row done[SIZES], quits;
     bool within = true, above = false;
     if (!take_sizes(bundle, "completed", "ordinary", done, f) ||
         !take_scene(bundle, "completed", "one_quits", "cooperative", "1xcapacity", &quits, f))
@@ -150,13 +149,6 @@ static void judge_c02(const struct bundle *bundle, struct finding *f)
         within = within && (i >= WITHIN || done[i].low > 0);
         above = above || (i >= WITHIN && done[i].low > 0);
     }
-    if (take_scene(bundle, "completed", "two_streams", "ordinary", "0.75xcapacity", &other,
-                   &ignored))
-        rule_say(f->evidence, "; twice 0.75xcapacity on two streams %s", outcome(&other, NULL));
-    if (take_scene(bundle, "completed", "busy", "ordinary", "1xcapacity", &other, &ignored))
-        rule_say(f->evidence, "; 1xcapacity while another kernel holds half of the SMs %s",
-                 outcome(&other, NULL));
-
     enum claim_verdict verdict = CLAIM_MIXED;
     if (done[SIZES - 1].low > 0)
         verdict = CLAIM_REFUTED;
@@ -189,9 +181,6 @@ static void judge_c02b(const struct bundle *bundle, struct finding *f)
         kept += i < WITHIN ? done[i].low > 0 : refused[i].low > 0;
         broken += done[i].high == 0 && refused[i].high == 0;
     }
-    if (take_scene(bundle, "completed", "busy", "cooperative", "1xcapacity", &other, &ignored))
-        rule_say(f->evidence, "; 1xcapacity while another kernel holds half of the SMs %s",
-                 outcome(&other, NULL));
     if (take_scene(bundle, "completed", "unequal", "cooperative", "1xcapacity", &other, &ignored))
         rule_say(f->evidence,
                  "; blocks with unequal numbers of barriers, against which no launch "

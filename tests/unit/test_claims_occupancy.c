@@ -136,9 +136,9 @@ static void what_binds(void **unused)
 }
 
 struct swings {
-    double none, local, small, registers, shared, split; /* at a carve-out of 0; at 100 below */
+    double none, local, registers, shared, split; /* at a carve-out of 0; at 100 below */
 };
-static const struct swings h200 = {64, 64, 16, 16, 8, 300};
+static const struct swings h200 = {64, 64, 16, 8, 300};
 
 static void sweep(struct bundle *b, const char *keys, double at_0, double from_25)
 {
@@ -151,7 +151,6 @@ static enum claim_verdict swing(const char *claim, struct swings s)
     struct bundle b = {0};
     sweep(&b, "32,local=0,shared=0,block=256", s.none, 64);
     sweep(&b, "32,local=256,shared=0,block=256", s.local, 64);
-    sweep(&b, "32,local=0,shared=0,block=32", s.small, 32);
     sweep(&b, "128,local=0,shared=0,block=256", s.registers, 16);
     sweep(&b, "32,local=0,shared=32768,block=256", s.shared, 48);
     put(&b, "cycles", 35, 0.01, "occupancy.split{carveout=0}");
@@ -163,8 +162,6 @@ static void context_of_the_warps(void **unused)
 {
     struct swings s = h200;
     (void)unused;
-    assert_int_equal(swing("C16", s), CLAIM_MIXED); /* blocks of one warp only */
-    s.small = 32;
     assert_int_equal(swing("C16", s), CLAIM_REFUTED);
     s.local = 32;
     assert_int_equal(swing("C16", s), CLAIM_REPRODUCED);
@@ -186,7 +183,7 @@ static void more_l1_more_warps(void **unused)
 {
     struct swings s = h200;
     (void)unused;
-    assert_int_equal(swing("C17", s), CLAIM_REFUTED); /* whatever blocks of one warp do */
+    assert_int_equal(swing("C17", s), CLAIM_REFUTED);
     s.registers = 8;
     assert_int_equal(swing("C17", s), CLAIM_REPRODUCED);
     s = h200;
