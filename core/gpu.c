@@ -408,8 +408,27 @@ void gpu_kernel_shared(cudaKernel_t kernel, size_t shared, int carveout)
 
 void gpu_kernel_clusters(cudaKernel_t kernel)
 {
-    CUDA(cudaFuncSetAttribute((const void *)kernel,
-                              cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    CUDA(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeNonPortableClusterSizeAllowed,
+                              1));
+}
+
+unsigned gpu_clusters_at_once(cudaKernel_t kernel, unsigned block, size_t shared, unsigned size)
+{
+    cudaLaunchAttribute attribute = {.id = cudaLaunchAttributeClusterDimension};
+    cudaLaunchConfig_t config = {.gridDim = {size, 1, 1},
+                                 .blockDim = {block, 1, 1},
+                                 .dynamicSmemBytes = shared,
+                                 .attrs = &attribute,
+                                 .numAttrs = 1};
+    int n = 0;
+
+    attribute.val.clusterDim.x = size;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    if (cudaOccupancyMaxActiveClusters(&n, (const void *)kernel, &config) != cudaSuccess) {
+        cudaGetLastError();
+        return 0;
+    }
+    return (unsigned)n;
 }
 
 void gpu_kernel_facts(struct probe_run *r, cudaKernel_t kernel, int threads, size_t shared)

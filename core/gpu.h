@@ -79,6 +79,13 @@ cudaError_t gpu_try_launch(struct probe_run *r, cudaKernel_t kernel, const struc
 /* Lets a kernel run in clusters of 16 blocks, where the GPU can do that. */
 void gpu_kernel_clusters(cudaKernel_t kernel);
 
+/* Clusters of `size` blocks of the kernel that the GPU holds at once; 0 where it cannot. */
+unsigned gpu_clusters_at_once(cudaKernel_t kernel, unsigned block, size_t shared, unsigned size);
+
+/* An entry point of the driver API, or NULL: linking libcuda would keep this program from starting
+ * where there is no driver. */
+void *gpu_driver_entry(const char *name, unsigned version);
+
 void gpu_wait(struct probe_run *r); /* until the stream is empty */
 
 /* Device memory, 256-byte aligned at least, all bytes 0xff (NaN in every float type), between two

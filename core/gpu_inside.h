@@ -30,8 +30,4 @@ struct gpu {
     uint64_t *answer;            /* mapped, in a page of its own */
 };
 
-/* An entry point of the driver API, or NULL: linking libcuda would keep this program from starting
- * where there is no driver. */
-void *gpu_driver_entry(const char *name, unsigned version);
-
 #endif

@@ -18,7 +18,7 @@
  * arrives at the SMs. Every timed read by ld adds up the words that it got, which must be what a
  * plain kernel finds, and that is checked by the host. The other paths, and all that is written,
  * are looked at before and after the timing: by the same kernel with somebody reading the ring, and
- * word by word.
+ * word by word, which shows that all was written, not how often. The driver's are not looked at.
  *
  * loaded_latency: on one SM a thread chases pointers as in memory_latency, through a ring of 4 x
  * L2 (hbm) or 4 MiB (l2), while on all other SMs 16 warps read a buffer of 4 GiB or 8 MiB.
@@ -254,7 +254,8 @@ static struct stream dealt(const struct mover *m, int form, size_t bytes, uint32
     return s;
 }
 
-/* One block on every SM, each through the whole buffer, from places that are evenly apart. */
+/* One block on every SM, each through the whole buffer, from places about evenly apart: they are
+ * rounded to a turn of the walk, so that of 8 MiB four pairs of SMs begin at the same one. */
 static struct stream all_walk(const struct probe_run *r, const struct mover *m, int form,
                               size_t bytes, uint32_t passes, enum bandwidth_who who)
 {

@@ -8,7 +8,7 @@
  *              other half's bar.arrive, then the other way round; the cost of one way);
  *              mbarrier_test and mbarrier_try (one thread a warp arrives, all wait, polling or by
  *              the hardware's wait)
- *     cluster  barrier.cluster, relaxed or ordered (release on arrival), by itself or each time
+ *     cluster  barrier.cluster, arrival relaxed or ordered (release), by itself or each time
  *              after a store of every thread: to global memory, or to the next block's shared one
  *     grid     grid_sync (cooperative groups, as shipped); counter (everyone adds one, and polls);
  *              cluster (pairs of blocks meet, one of each adds and polls, pairs meet again); twin,

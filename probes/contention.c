@@ -23,7 +23,8 @@
  *
  * Traps. Of additions of a constant to one address the compiler makes one addition a warp, and of
  * red +1 in shared memory an increment by population count: addresses and operand come from
- * registers here. Loads that cannot change leave their loop. Shared memory adds no floats. */
+ * registers here. Loads that cannot change leave their loop. Shared memory adds no floats. All
+ * warps of a sector loop ask for the same lines: from L2 that is also how answers are merged. */
 #include "probes/contention.h"
 
 #include <math.h>
@@ -80,7 +81,8 @@ static const struct probe_metric metrics[] = {
                          "space,op,kind,counter",
                          "cycles of an SM for each atomic operation of a warp, all warps adding"},
     [ATOMIC_SM_RATE] = {"atomic_sm_rate", "ops/cycle", PROBE_HIGHER, PROBE_EACH, NULL,
-                        "space,op,kind,counter", "atomic operations that an SM finishes in a cycle"},
+                        "space,op,kind,counter",
+                        "atomic operations that an SM finishes in a cycle"},
     [ATOMIC_RATE] = {"atomic_rate", "ops/s", PROBE_HIGHER, PROBE_SLOPE, NULL,
                      "space,op,kind,counter", "additions to global memory by all SMs"},
 };

@@ -14,7 +14,8 @@
  * Unequal waits deadlock in either.
  *
  * Traps. "Not complete" is what 20 ms of patience show: a barrier takes a microsecond. What fits is
- * a promise only while nothing else runs. */
+ * a promise only while nothing else runs. Beside the kernel that holds SMs for longer than that,
+ * "not complete" means that it waits, no more; that the two streams overlap is not shown. */
 #include "probes/deadlock.h"
 
 #include <stdio.h>

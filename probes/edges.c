@@ -12,7 +12,8 @@
  *                   one begin at once; that waits by griddepcontrol.wait
  *     *_pdl_late    the same, but lets it begin after its own step
  *     grid_sync     one launch, cooperative groups' grid.sync() between steps
- *     counter       one launch, the barrier of core/device/grid_barrier.cuh (barriers calls it twin)
+ *     counter       one launch, the barrier of core/device/grid_barrier.cuh,
+ *                   which barriers calls twin
  *     cluster       one launch of one cluster, its barrier
  *     block         one launch of one block, __syncthreads(); block_shared: the words, too, stay in
  *                   the SM, in shared memory

@@ -8,14 +8,15 @@
  *             before the first launch call to after the synchronisation.
  *     layer   eight dependent reads of 4 MiB, each by every SM, as eight launches, a graph, or one
  *             cooperative kernel with a barrier of the grid between; alone, and against other
- *             streams of the same process that keep the GPU busy: reading device memory,
+ *             streams of the same process that keep the GPU busy: reading the same 256 MiB,
  *             multiplying on the tensor cores, or launching trivial kernels without end.
  *             timer=device: from the first instruction to the last, by %globaltimer; timer=wall as
  *             above. What the others still achieve beside it is the rival_rate.
  *     item    a queue of tiny items (one block, 5 us of work) that arrive in bursts: each in a
  *             launch of its own, or all that wait in one launch. busy is the share of the SMs'
  *             time, from the first arrival to the last end, that went into items; latency is from
- *             an item's arrival to its end. Arrivals are the same for both.
+ *             an item's arrival to its end. Arrivals are the same for both,
+ *             and for every trace of a run.
  *
  * Inside the timed region: the calls shown. A case takes a fixed number of steps, whatever they
  * show: a tail cannot be sampled until it looks stable. Steps of 4096 launches take 11 ms each and

@@ -166,21 +166,13 @@ static void by_driver_ex(struct probe_run *r, const struct call *c)
     CUDA((cudaError_t)c->driver_ex(&config, c->function, c->parameters, NULL));
 }
 
-static void *driver_entry(const char *name, unsigned version)
-{
-    enum cudaDriverEntryPointQueryResult found;
-    void *entry = NULL;
-    CUDA(cudaGetDriverEntryPointByVersion(name, &entry, version, cudaEnableDefault, &found));
-    return found == cudaDriverEntryPointSuccess ? entry : NULL;
-}
-
 static struct call call_of(struct probe_run *r, cudaKernel_t kernel, void **parameters)
 {
-    PFN_cuKernelGetFunction_v12000 function_of = driver_entry("cuKernelGetFunction", 12000);
+    PFN_cuKernelGetFunction_v12000 function_of = gpu_driver_entry("cuKernelGetFunction", 12000);
     struct call c = {.kernel = kernel, .parameters = parameters, .stream = gpu_stream(r)};
 
-    c.driver = driver_entry("cuLaunchKernel", 4000);
-    c.driver_ex = driver_entry("cuLaunchKernelEx", 11060);
+    c.driver = gpu_driver_entry("cuLaunchKernel", 4000);
+    c.driver_ex = gpu_driver_entry("cuLaunchKernelEx", 11060);
     if (!function_of || !c.driver || !c.driver_ex)
         probe_fail(r, "this driver lacks an entry point of CUDA 12");
     CUDA((cudaError_t)function_of(&c.function, (CUkernel)kernel));

@@ -38,8 +38,9 @@ static const struct probe_metric metrics[] = {
     [BLOCK] = {"block", "ns", PROBE_LOWER, PROBE_SLOPE, "event", "threads,shared",
                "one more empty block in a large grid"},
     [SPLIT] = {"split", "ns", PROBE_LOWER, PROBE_EACH, "event", "bytes,launches,each",
-               "a graph that reads so many bytes of L2, each launch its part, all of them, or none (by a "
-               "kernel that reads nothing, or an empty one: idle); an event pair's own time included"},
+               "a graph that reads so many bytes of L2, each launch its part, all of them, or none "
+               "(by a kernel that reads nothing, or an empty one: idle); an event pair's own time "
+               "included"},
 };
 
 enum { CALLS = 32, CHAIN = 256, BLOCKS = 65536, SPLIT_BYTES = 16 << 20, ARGS_MAX = 32764 };

@@ -19,14 +19,15 @@
  *
  * TLB. `tlb`: a ring with one line in each page, the line's place in it random, against as many
  * lines side by side. All of them stay in the L2, so that what grows is the translation. Lines are
- * drawn anew in every pass: over 32 lines, their distances to the SM alone make 5 cycles.
+ * drawn anew in every pass (side by side only their order is): over 32 lines, their distances to
+ * the SM alone make 5 cycles.
  *
  * What comes along. One load of a cold word, then one load of another word of the same 512 bytes:
  * `fetch` is the latency of the second for each pair of 32-byte sectors, and the sectors that came
  * along with the first make `fetch_bytes`, for the L1, and for the L2 by what the driver may be
  * asked for (cudaLimitMaxL2FetchGranularity). The L1's line is half of the least stride at which a
- * ring that spans 1.6 times the L1 begins to hit: every second line stays unused then, and the others
- * fit.
+ * ring that spans 1.6 times the L1 begins to hit: every second line stays unused then, and the
+ * others fit.
  *
  * Inside the timed region: the loads or atomics, and at most three other instructions. `fetch`
  * times one load and the clock read behind it, about 20 cycles more than a slope.
@@ -435,7 +436,7 @@ static void measure_maps(struct probe_run *r, struct mapper *m, const struct sid
 enum { PAGE = 2 << 20, RING_REPEATS = 32, LINES_FEW = 32, LINES_DEFAULT = 4096 };
 static const double LEAST_RISE = 0.015;
 
-/* A ring through n strides, walked once before; its lines drawn anew in every pass. */
+/* A ring through n strides, walked once before; its lines, or their order, drawn anew each pass. */
 static double measure_ring(struct probe_run *r, struct mapper *m, enum kernel kernel, size_t n,
                            size_t stride, bool inside, int in_cycles, int in_ns)
 {
@@ -506,7 +507,8 @@ enum { SECTOR = 32, SECTORS = 16, AREA = 8 << 10, FETCH_TIMES = 15, CELLS = SECT
 
 /* For each pair of sectors the second load's latency; every pair on areas of its own, none of which
  * was touched since the L2 was swept. The lower quartile, not the median: half of the areas are
- * near, and a median would fall now on this side, now on that. */
+ * near, and a median would fall now on this side, now on that (of 15 areas, too few near ones still
+ * put some cells on the far side). */
 static void ask_sectors(struct probe_run *r, struct mapper *m, enum kernel kernel, double *cells)
 {
     int times = probe_checking(r) ? 1 : FETCH_TIMES;

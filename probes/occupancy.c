@@ -1,7 +1,8 @@
 /* occupancy: how many warps does it take to keep the memory busy, what replaces them, and what
  * limits how many there can be?
  *
- * Method. Every SM holds exactly W warps; a census of %smid checks it.
+ * Method. Every SM holds W warps: as many blocks as the occupancy API lets it have at once, and a
+ * census of %smid shows that they are spread evenly.
  *     read_rate       every thread has L independent 16-byte loads in flight at a time (1 to 32);
  *                     ld.global.cg. level=l2 reads 16 MiB again and again; level=hbm streams
  *                     through a buffer of more than 16 x L2 and goes on where the last launch
@@ -207,8 +208,8 @@ static void measure_loads(struct probe_run *r, const struct reader *x, const cha
 
     for (int warps = 1; warps <= (loads > 8 ? 8 : gpu->warps_per_sm); warps *= 2) {
         struct way w = way_of(gpu, kernel, warps, 32 * warps * loads);
-        if (fits(&w) && probe_case(r, flags_of_loads(r, level, warps, loads), "level=%s,warps=%d,loads=%d",
-                       level, warps, loads))
+        if (fits(&w) && probe_case(r, flags_of_loads(r, level, warps, loads),
+                                   "level=%s,warps=%d,loads=%d", level, warps, loads))
             measure_way(r, x, &w, READ_RATE, !strcmp(level, "l2"));
     }
 }

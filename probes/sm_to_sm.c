@@ -17,8 +17,10 @@
  *     flag       a flag to and fro between two SMs, half a round trip: by a word of global memory
  *                (path=l2), or in the shared memory of the side that waits (path=dsmem). by= says
  *                how: relaxed, acq_rel (release and acquire, as a hand-over of data needs it), cas
- *                (one word, swapped by turns), mbarrier (remote arrival), async (st.async: a word
- *                and its arrival in one). Another pair, and other lines, in every pass.
+ *                (one word, swapped by turns: a swap under way when the other's arrives learns and
+ *                answers in one trip, so this is less than one way), mbarrier (remote
+ *                arrival), async (st.async: a word and its arrival in one).
+ *                Another pair, and other lines, in every pass.
  * All by slope, over 16 loads or 16 round trips. What the rings held is verified: each chase ends
  * where the permutation of the ring's owner says.
  *
@@ -319,26 +321,6 @@ static void report_sides(struct probe_run *r, const struct talk *t)
                (struct probe_axis){"writer_sm", n_sm, NULL}, t->fresh);
 }
 
-/* The clusters of that size that the GPU holds at once, one block an SM; 0: it cannot. */
-static uint32_t clusters_at_once(const struct talk *t, cudaKernel_t kernel, uint32_t size)
-{
-    cudaLaunchAttribute attribute = {.id = cudaLaunchAttributeClusterDimension};
-    cudaLaunchConfig_t config = {.gridDim = {size, 1, 1},
-                                 .blockDim = {PAIR_THREADS, 1, 1},
-                                 .dynamicSmemBytes = t->shared,
-                                 .attrs = &attribute,
-                                 .numAttrs = 1};
-    int n = 0;
-
-    attribute.val.clusterDim.x = size;
-    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-    if (cudaOccupancyMaxActiveClusters(&n, (const void *)kernel, &config) != cudaSuccess) {
-        cudaGetLastError();
-        return 0;
-    }
-    return (uint32_t)n;
-}
-
 /* One launch: in the chosen cluster, every block reads every block's ring. Returns the SM clock. */
 static double chase_cluster(struct probe_run *r, struct talk *t, struct chase_args *a,
                             uint32_t size, uint32_t clusters, struct chase_sample s[CELLS])
@@ -475,7 +457,7 @@ static void measure_flag(struct probe_run *r, struct talk *t, const struct way *
         return;
     make_alone(t, kernel);
     if (cluster && kernel)
-        clusters = clusters_at_once(t, kernel, size);
+        clusters = gpu_clusters_at_once(kernel, PAIR_THREADS, t->shared, size);
     if (!kernel || (cluster && clusters == 0)) {
         probe_missing(r, FLAG, "needs clusters of 8 blocks, compute capability 9.0");
         probe_missing(r, FLAG_TIME, "needs clusters of 8 blocks, compute capability 9.0");
@@ -512,15 +494,17 @@ static void measure(struct probe_run *r)
     find_sides(r, &t);
     for (size_t i = 0; i < PROBE_LENGTH(paths); i++)
         measure_reference(r, &t, paths[i]);
-    for (int i = 0; i < SIZES && t.dsmem; i++)
-        if ((clusters = clusters_at_once(&t, t.dsmem, (uint32_t)sizes[i])) > 0) {
+    for (int i = 0; i < SIZES && t.dsmem; i++) {
+        clusters = gpu_clusters_at_once(t.dsmem, PAIR_THREADS, t.shared, (unsigned)sizes[i]);
+        if (clusters > 0) {
             largest = (uint32_t)sizes[i];
             measure_dsmem(r, &t, largest, clusters);
         }
+    }
     for (size_t i = 0; i < PROBE_LENGTH(ways); i++)
         measure_flag(r, &t, &ways[i]);
     if (largest > 0)
-        measure_map(r, &t, largest, clusters_at_once(&t, t.dsmem, largest));
+        measure_map(r, &t, largest, gpu_clusters_at_once(t.dsmem, PAIR_THREADS, t.shared, largest));
     report_sides(r, &t);
 }
 

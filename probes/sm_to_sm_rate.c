@@ -128,26 +128,6 @@ static void check_errors(struct probe_run *r, const struct mover *m)
 
 /* --- streams ---------------------------------------------------------------------------------- */
 
-/* The clusters of that size that the GPU holds at once, one block an SM; 0: it cannot. */
-static uint32_t clusters_at_once(const struct mover *m, cudaKernel_t kernel, uint32_t size)
-{
-    cudaLaunchAttribute attribute = {.id = cudaLaunchAttributeClusterDimension};
-    cudaLaunchConfig_t config = {.gridDim = {size, 1, 1},
-                                 .blockDim = {RATE_THREADS, 1, 1},
-                                 .dynamicSmemBytes = m->shared,
-                                 .attrs = &attribute,
-                                 .numAttrs = 1};
-    int n = 0;
-
-    attribute.val.clusterDim.x = size;
-    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-    if (cudaOccupancyMaxActiveClusters(&n, (const void *)kernel, &config) != cudaSuccess) {
-        cudaGetLastError();
-        return 0;
-    }
-    return (uint32_t)n;
-}
-
 /* Was every block on an SM of its own? */
 static void check_census(struct probe_run *r, const struct mover *m, uint32_t blocks)
 {
@@ -170,7 +150,7 @@ static void check_census(struct probe_run *r, const struct mover *m, uint32_t bl
 static void measure_stream(struct probe_run *r, struct mover *m, unsigned flags, enum op op,
                            uint32_t size, bool one)
 {
-    uint32_t clusters = clusters_at_once(m, m->stream[op], size);
+    uint32_t clusters = gpu_clusters_at_once(m->stream[op], RATE_THREADS, m->shared, size);
     struct stream_args a = {.errors = m->errors, .sm = m->sm, .budget_ns = BUDGET_NS};
     struct gpu_shape shape = {.grid = {size * clusters, 1, 1},
                               .block = RATE_THREADS,
@@ -306,7 +286,7 @@ static uint32_t census(struct probe_run *r, struct mover *m, uint32_t size, uint
 {
     struct stream_args a = {.errors = m->errors, .sm = m->sm};
     cudaKernel_t kernel = m->stream[OP_WRITE];
-    uint32_t blocks = size * clusters_at_once(m, kernel, size);
+    uint32_t blocks = size * gpu_clusters_at_once(kernel, RATE_THREADS, m->shared, size);
     struct gpu_shape shape = {.grid = {blocks, 1, 1},
                               .block = RATE_THREADS,
                               .shared = m->shared,
@@ -383,7 +363,9 @@ static void measure(struct probe_run *r)
             measure_stream(r, &m, size == 2 ? flags : PROBE_DEEP, op, size, true);
         }
         if (probe_case(r, PROBE_ONCE, "size=%u", size))
-            probe_value(r, CLUSTER_SMS, size * clusters_at_once(&m, m.stream[OP_READ], size));
+            probe_value(r, CLUSTER_SMS,
+                        size * gpu_clusters_at_once(m.stream[OP_READ], RATE_THREADS, m.shared,
+                                                    size));
     }
     measure_slabs(r, &m);
     if (m.stream[OP_WRITE])

@@ -60,13 +60,6 @@ __device__ __forceinline__ uint64_t cluster_map_generic(const void *shared, uint
     return there;
 }
 
-__device__ __forceinline__ uint32_t cluster_load(uint32_t address)
-{
-    uint32_t v;
-    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(v) : "r"(address) : "memory");
-    return v;
-}
-
 __device__ __forceinline__ void cluster_store(uint32_t address, uint32_t v)
 {
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address), "r"(v) : "memory");

@@ -11,14 +11,6 @@ __device__ __forceinline__ uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-// Through L1 and L2.
-__device__ __forceinline__ uint64_t load_ca(const void *p)
-{
-    uint64_t v;
-    asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
-    return v;
-}
-
 // Through L2 only.
 __device__ __forceinline__ uint64_t load_cg(const void *p)
 {

@@ -40,16 +40,6 @@ __device__ __forceinline__ uint32_t add_release(uint32_t *p, uint32_t v)
     return before;
 }
 
-__device__ __forceinline__ uint32_t add_acq_rel(uint32_t *p, uint32_t v)
-{
-    uint32_t before;
-    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;"
-                 : "=r"(before)
-                 : "l"(p), "r"(v)
-                 : "memory");
-    return before;
-}
-
 __device__ __forceinline__ uint32_t add_relaxed(uint32_t *p, uint32_t v)
 {
     uint32_t before;
