@@ -91,7 +91,11 @@ GPU_BIN    := $(if $(CUDART),$(GPU_SRC:%.c=$(BIN)/%))
 CU         := $(sort $(wildcard probes/*.cu matmul/*.cu fused/*.cu probes/kernels/*.cu \
                 matmul/kernels/*.cu fused/kernels/*.cu core/device/*.cu))
 IMAGES     := $(filter-out $(CORE_IMAGES),$(CU:%.cu=$B/%.image.o))
-# The images that a probe's source names by PROBE_IMAGE.
+# Host code that several probes of a folder share, with the images that it names.
+SHARED     := $(sort $(wildcard probes/kernels/*.c matmul/kernels/*.c fused/kernels/*.c))
+shared_by   = $(filter $(firstword $(subst /, ,$1))/kernels/%.c,$(SHARED))
+shared_of   = $(if $(call shared_by,$1),$B/$(firstword $(subst /, ,$1))/kernels.a)
+# The images that a source names by PROBE_IMAGE.
 images_of   = $(foreach i,$(shell sed -n 's/^PROBE_IMAGE(\(.*\));.*/\1/p' $1),$(filter %/$i.image.o,$(IMAGES)))
 CUBINS     := $(foreach a,$(ARCHS),$(CU:%.cu=$B/%.sm_$a.cubin))
 REPORT_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard report/*.c report/claims/*.c)))
@@ -142,10 +146,17 @@ $(HOST_BIN): $(BIN)/%: $B/%.o $B/core.a
 	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(GPU_LIBS)
 	$Qstrip $@
 
-$(foreach p,$(GPU_SRC),$(eval $(BIN)/$(p:.c=): $(call images_of,$p)))
+define SHARED_RULE
+$B/$1/kernels.a: $(patsubst %.c,$B/%.o,$(call shared_by,$1)) $(foreach c,$(call shared_by,$1),$(call images_of,$c))
+	@rm -f $$@
+	$Qar rcs $$@ $$^
+endef
+$(foreach f,probes matmul fused,$(if $(call shared_by,$f),$(eval $(call SHARED_RULE,$f))))
+
+$(foreach p,$(GPU_SRC),$(eval $(BIN)/$(p:.c=): $(call images_of,$p) $(call shared_of,$p)))
 $(GPU_BIN): $(BIN)/%: $B/%.o $B/core.a
 	@mkdir -p $(@D)
-	$Q$(CC) $(LDFLAGS) -o $@ $(filter-out %.a,$^) $B/core.a $(LIBS) $(GPU_LIBS)
+	$Q$(CC) $(LDFLAGS) -o $@ $(filter-out %.a,$^) $(filter %/kernels.a,$^) $B/core.a $(LIBS) $(GPU_LIBS)
 	$Qstrip $@
 
 $(BIN)/gpufloor: $(REPORT_OBJ) $(REPORT_USES)
@@ -156,7 +167,7 @@ $(BIN)/gpufloor: $(REPORT_OBJ) $(REPORT_USES)
 $(BIN)/blas.so: core/plugins/blas.c $B/flags
 	@mkdir -p $(@D)
 	$(if $V,,@echo "  cc    $<")
-	$Q$C -fPIC -shared -fvisibility=hidden -o $@ $< -L$(CUDA_LIB) -lcublas \
+	$Q$C -fPIC -shared -fvisibility=hidden -o $@ $< -L$(CUDA_LIB) -lcublas -lcublasLt \
 	  -Wl,-rpath,'$$ORIGIN:$(CUDA_LIB)'
 
 # cupti_profiler_host.h includes <string>, of which it uses nothing: compat/ holds an empty one. CUPTI

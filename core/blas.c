@@ -1,12 +1,19 @@
 #include "core/blas.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/gpu.h"
 #include "core/plugin.h"
 
 struct blas {
     const struct blas_plugin *plugin;
+};
+
+struct blas_plan {
+    const struct blas_plugin *plugin;
+    void *opaque;
+    int choices;
 };
 
 struct blas *blas_open(struct probe_run *r, char *why, size_t size)
@@ -33,6 +40,40 @@ void blas_gemm(struct probe_run *r, const struct blas *blas, const struct blas_g
     if (status != 0)
         probe_fail(r, "cuBLAS: product of %d x %d x %d failed with status %d", gemm->m, gemm->n,
                    gemm->k, status);
+}
+
+void blas_gemv(struct probe_run *r, const struct blas *blas, const struct blas_gemv *gemv)
+{
+    int status = blas->plugin->gemv(gemv);
+    if (status != 0)
+        probe_fail(r, "cuBLAS: matrix-vector product of %d x %d failed with status %d", gemv->rows,
+                   gemv->columns, status);
+}
+
+struct blas_plan *blas_plan(struct probe_run *r, const struct blas *blas,
+                            const struct blas_gemm *gemm)
+{
+    struct blas_plan *plan = probe_host_alloc(r, sizeof *plan);
+    plan->plugin = blas->plugin;
+    plan->opaque = blas->plugin->plan(gemm, &plan->choices);
+    return plan;
+}
+
+int blas_plan_choices(const struct blas_plan *plan)
+{
+    return plan->choices;
+}
+
+bool blas_plan_gemm(const struct blas_plan *plan, int i, const struct blas_gemm *gemm)
+{
+    return plan->plugin->plan_gemm(plan->opaque, i, gemm) == 0;
+}
+
+void blas_plan_free(struct blas_plan *plan)
+{
+    if (plan)
+        plan->plugin->plan_free(plan->opaque);
+    free(plan);
 }
 
 const char *blas_version(const struct blas *blas)

@@ -1,5 +1,10 @@
-/* cuBLAS, the strong baseline, behind a plugin: build/bin/blas.so is opened with dlopen, so that
- * probes start where cuBLAS is not installed. The plugin links no CUDA runtime of its own. */
+/* cuBLAS and cuBLASLt, the strong baselines, behind a plugin: build/bin/blas.so is opened with
+ * dlopen, so that probes start where cuBLAS is not installed. The plugin links no CUDA runtime of
+ * its own.
+ *
+ * Three ways to one product: blas_gemm() takes what cublasGemmEx chooses; blas_plan() asks cuBLASLt
+ * for everything that its heuristic offers, so that a probe can measure them all and keep the best
+ * (that is what "best of cuBLASLt" means in this project); blas_gemv() is its matrix-vector product. */
 #ifndef GPUFLOOR_BLAS_H
 #define GPUFLOOR_BLAS_H
 
@@ -9,32 +14,60 @@
 #include "core/probe.h"
 
 enum blas_type { BLAS_FP16, BLAS_BF16 };
+enum blas_accumulate { BLAS_IN_FP32, BLAS_IN_FP16 };
 
-/* C = A x B, all row-major, fp32 accumulation. layout: "nn" A is m x k and B is k x n; "tn" A is
- * stored transposed, k x m; "nt" B is stored transposed, n x k. Leading dimensions are the row
- * lengths as stored. */
+/* C = A x B, all row-major. layout: "nn" A is m x k and B is k x n; "tn" A is stored transposed,
+ * k x m; "nt" B is stored transposed, n x k. All asynchronous calls, which a stream can capture. */
 struct blas_gemm {
-    enum blas_type type;
+    enum blas_type type; /* of A, B and C */
+    enum blas_accumulate accumulate;
     char layout[3];
     int m, n, k;
-    const void *a, *b;
+    int lda, ldb, ldc; /* elements from one stored row to the next; 0: the rows are packed */
+    const void *a, *b; /* device memory; their alignment decides what cuBLASLt offers */
     void *c;
     void *workspace; /* device memory; cuBLAS may use all of it */
     size_t workspace_bytes;
-    void *stream;    /* a cudaStream_t; the call is asynchronous and can be captured */
+    void *stream; /* a cudaStream_t */
 };
 
-struct blas; /* an open plugin with one cuBLAS handle */
+/* y = A x, A row-major, rows x columns, elements of one type, fp32 accumulation. */
+struct blas_gemv {
+    enum blas_type type;
+    int rows, columns;
+    const void *a, *x;
+    void *y;
+    void *stream;
+};
+
+struct blas;      /* an open plugin with one handle of each library */
+struct blas_plan; /* one product prepared for cuBLASLt, and its heuristic's answers */
 
 /* NULL, with one line in why, where the plugin, cuBLAS or a GPU is not to be had. */
 struct blas *blas_open(struct probe_run *r, char *why, size_t size);
-void blas_gemm(struct probe_run *r, const struct blas *blas, const struct blas_gemm *gemm);
 const char *blas_version(const struct blas *blas); /* "13.1.0" */
+void blas_gemm(struct probe_run *r, const struct blas *blas, const struct blas_gemm *gemm);
+void blas_gemv(struct probe_run *r, const struct blas *blas, const struct blas_gemv *gemv);
 
-/* What the plugin exports. gemm returns 0 or a cublasStatus_t. */
+/* All that cuBLASLt's heuristic offers for the shape, strides, types and alignment of `gemm`, its
+ * first guess first. Never NULL; an empty plan where it offers nothing. */
+struct blas_plan *blas_plan(struct probe_run *r, const struct blas *blas,
+                            const struct blas_gemm *gemm);
+int blas_plan_choices(const struct blas_plan *plan);
+/* Runs choice i on the buffers of `gemm`, which must be of the plan's shape and no less aligned.
+ * False where cuBLASLt refuses what it offered. */
+bool blas_plan_gemm(const struct blas_plan *plan, int i, const struct blas_gemm *gemm);
+void blas_plan_free(struct blas_plan *plan);
+
+/* What the plugin exports. gemm, gemv and plan_gemm return 0 or a cublasStatus_t; plan returns an
+ * opaque pointer, or NULL, and the number of choices. */
 struct blas_plugin {
     int (*open)(void);
     int (*gemm)(const struct blas_gemm *gemm);
+    int (*gemv)(const struct blas_gemv *gemv);
+    void *(*plan)(const struct blas_gemm *gemm, int *choices);
+    int (*plan_gemm)(const void *plan, int i, const struct blas_gemm *gemm);
+    void (*plan_free)(void *plan);
     const char *(*version)(void);
 };
 #define BLAS_PLUGIN_SYMBOL "gpufloor_blas"
