@@ -10,36 +10,42 @@
  * `bytes` is the size of one buffer; where a level belongs to an SM, of that SM's own. A copy
  * counts the bytes that it reads and those that it writes.
  *     hbm       a buffer is dealt out in order to short blocks; slope over n and 2n times
- *     l2        one block an SM, each through the whole buffer from a place of its own; slope over
- *               n and 2n times
+ *     l2        one block an SM, each round and round in a slice of its own, so that no line is
+ *               asked for by two; slope over n and 2n rounds
  *     l1, shared, register   every SM for itself; slope over n and 2n passes, and in bytes a cycle
  *               of the SM's clock over the 2n passes, about 1.3 million cycles
  * in_step reads the L2 by SMs that ask for the same lines at the same time, and counts what
- * arrives at the SMs. Every timed read by ld adds up the words that it got, which must be what a
- * plain kernel finds, and that is checked by the host. The other paths, and all that is written,
- * are looked at before and after the timing: by the same kernel with somebody reading the ring, and
- * word by word, which shows that all was written, not how often. The driver's are not looked at.
+ * arrives at the SMs. Of n and 2n each comes first every other time, so that a drift leans on none.
+ *
+ * Verified: every timed read by ld adds up the words that it got, which must be what a plain kernel
+ * finds, and that is checked by the host. In every other stream each block marks the pieces that it
+ * has done, and all timed launches together must have marked every piece as often as was asked.
+ * Before and after the timing a launch is looked at word by word: by the same kernel with somebody
+ * reading the ring, and in memory. Stores write another pattern in each round through a slice, and
+ * the driver's calls each something else: the last must stand.
  *
  * loaded_latency: on one SM a thread chases pointers as in memory_latency, through a ring of 4 x
- * L2 (hbm) or 4 MiB (l2), while on all other SMs 16 warps read a buffer of 4 GiB or 8 MiB.
+ * L2 (hbm) or 4 MiB (l2), while on all other SMs 16 warps read a buffer of 4 GiB, or 8 KiB each of
+ * their own.
  * load=100: each lane asks for the next four elements as soon as it has four; the rate of that is
  * the 100 % of which other loads are shares, by a wait between turns. loaded_rate is what was read
  * meanwhile.
  *
  * Inside the timed region: events around one launch; for bytes a cycle, two clock reads in it.
- * Expected on an H200, whose pins give 4.81 TB/s: 4.7 read, 4.7 written, 4.2 copied; L2 9.3 read,
- * 4.8 written; L1 and shared memory 128 bytes a cycle and SM; registers 1024, not the 1536 of a
- * full rate of fma: two of three operands come from the register file in a cycle, the third must
- * be a reused one.
+ * Expected on an H200, whose pins give 4.81 TB/s: 4.7 read, 4.7 written, 4.2 copied; L2 9.2 read,
+ * 4.8 written, 7.8 copied; L1 and shared memory 128 bytes a cycle and SM; registers 1024, not the
+ * 1536 of a full rate of fma: two of three operands come from the register file in a cycle, the
+ * third must be a reused one.
  *
  * Traps. Blocks that stay and walk a buffer again and again drift apart, until some find in the L2
  * what others read a pass before: 512 MiB then read at 5.4 TB/s, above the pins. SMs that read the
- * same lines in step are served at once: 20 TB/s arrive where 9 are sent, and the two SMs of a
- * pair fall into step by themselves. Shared memory taken from the L1 leaves it less room for loads
- * in flight: with all of it taken, ld.cg in step drops from 20 to 10 TB/s. L1 keeps no writes: the
- * l2 row is what they cost. An addition to memory from every warp of a stream costs it 2 %. At
- * load=100 the latency depends on how much the others may ask for at once; that is a fact of the
- * case. */
+ * same lines in step are served at once: 20 TB/s arrive where 9 are sent, and SMs that walk the
+ * same lines fall into step by themselves, the longer the more. SMs do not get the same share of
+ * the L2, and equal slices end with the slowest: while all read it is 9.3 (loaded_rate). Shared
+ * memory taken from the L1 leaves it less room for loads in flight: with all of it taken, ld.cg in
+ * step drops from 20 to 10 TB/s. L1 keeps no writes: the l2 row is what they cost. An addition to
+ * memory from every warp of a stream costs it 2 %. At load=100 the latency depends on how much the
+ * others may ask for at once; that is a fact of the case. */
 #include "probes/bandwidth.h"
 
 #include <math.h>
@@ -51,11 +57,11 @@
 
 PROBE_IMAGE(bandwidth);
 PROBE_IMAGE(loaded_chase);
-GPU_ARGS_SIZE(struct bandwidth_args, 56);
+GPU_ARGS_SIZE(struct bandwidth_args, 64);
 GPU_ARGS_SIZE(struct bandwidth_local_args, 40);
 GPU_ARGS_SIZE(struct bandwidth_verify_args, 40);
 GPU_ARGS_SIZE(struct loaded_ring_args, 32);
-GPU_ARGS_SIZE(struct loaded_chase_args, 128);
+GPU_ARGS_SIZE(struct loaded_chase_args, 136);
 
 enum { RATE, SM_RATE, IN_STEP, CURVE, LOADED, LOADED_RATE, CAPACITY };
 static const struct probe_metric metrics[] = {
@@ -80,10 +86,16 @@ enum {
     CURVE_BYTES = 1 << 30,
     LOCAL_CYCLES = 640000, /* that the passes over an SM's memory take, about */
     L2_RING_BYTES = 4 * MIB,
-    L2_STREAM_BYTES = 8 * MIB,
+    L2_WARP_BYTES = 8192, /* that a streaming warp has of its own in the L2 */
+    L2_WARP_GAP = 17 * 128, /* from there to the next warp's: never a power of two apart */
     LAPS = 2,
     CHASES = 8,          /* pairs of stretches in a launch */
     SM = 0,
+    TURN_BYTES = 16 * STREAM_LOADS * STREAM_THREADS,
+    L2_TURNS = 144, /* of an SM through its slice, and then twice as many */
+    L2_DEEP_TURNS = 5,
+    DRIVER_APART = 4096, /* bytes between where one call of the driver reads and where the next */
+    SUM_BYTES = SUM_PLACES * SUM_SPACING * 4,
 };
 static const size_t GIB = (size_t)1 << 30;
 static const size_t GAP = (37 << 20) + 20480; /* between buffers: never a power of two apart */
@@ -130,7 +142,7 @@ struct mover {
     cudaEvent_t start, stop;
     char *in, *out;   /* `room` bytes each */
     size_t room;
-    uint32_t *sum;    /* SUM_PLACES places */
+    uint32_t *sum, *log; /* SUM_PLACES places each */
     uint64_t *result; /* of a verification */
     struct bandwidth_local *blocks; /* mapped, one each */
     uint32_t salt;
@@ -153,7 +165,8 @@ static struct mover prepare(struct probe_run *r)
     m.in = gpu_alloc(r, 2 * m.room + GAP, "the buffers to stream through");
     m.out = m.in + m.room + GAP;
     gpu_fill_normal(r, m.in, GPU_FP32, (2 * m.room + GAP) / 4, probe_seed(r));
-    m.sum = gpu_alloc(r, SUM_PLACES * SUM_SPACING * sizeof *m.sum, "sums");
+    m.sum = gpu_alloc(r, SUM_BYTES, "sums");
+    m.log = gpu_alloc(r, SUM_BYTES, "marks of turns");
     m.result = gpu_alloc(r, 2 * sizeof *m.result, "what a check finds");
     m.blocks = gpu_mapped(r, (size_t)gpu->n_sm * sizeof *m.blocks);
     CUDA(cudaEventCreate(&m.start));
@@ -188,7 +201,7 @@ static uint64_t sum_of(struct probe_run *r, const struct mover *m, size_t bytes)
 /* That kernel's sum against the host's. */
 static void check_reference(struct probe_run *r, const struct mover *m)
 {
-    size_t bytes = L2_STREAM_BYTES;
+    size_t bytes = 8 * MIB;
     uint32_t *copy = probe_host_alloc(r, bytes);
     uint64_t by_host = 0;
 
@@ -199,18 +212,20 @@ static void check_reference(struct probe_run *r, const struct mover *m)
                 bytes);
 }
 
-static void clear_sum(struct probe_run *r, const struct mover *m)
+static void clear_sums(struct probe_run *r, const struct mover *m)
 {
-    CUDA(cudaMemsetAsync(m->sum, 0, SUM_PLACES * SUM_SPACING * sizeof *m->sum, gpu_stream(r)));
+    CUDA(cudaMemsetAsync(m->sum, 0, SUM_BYTES, gpu_stream(r)));
+    CUDA(cudaMemsetAsync(m->log, 0, SUM_BYTES, gpu_stream(r)));
 }
 
-static void check_sum(struct probe_run *r, const struct mover *m, uint32_t must, const char *what)
+static void check_sum(struct probe_run *r, const uint32_t *gathered, uint32_t must,
+                      const char *what)
 {
     uint32_t places[SUM_PLACES * SUM_SPACING], sum = 0;
-    gpu_to_host(r, places, m->sum, sizeof places);
+    gpu_to_host(r, places, gathered, sizeof places);
     for (size_t i = 0; i < SUM_PLACES; i++)
         sum += places[i * SUM_SPACING];
-    probe_check(r, sum == must, "%s: the words add up to %08x, must be %08x", what, sum, must);
+    probe_check(r, sum == must, "%s add up to %08x, must be %08x", what, sum, must);
 }
 
 /* --- global memory --------------------------------------------------------------------------- */
@@ -221,8 +236,9 @@ struct stream {
     cudaKernel_t kernel;
     struct gpu_shape shape;
     struct bandwidth_args args;
-    size_t bytes;   /* of a buffer */
-    uint32_t times; /* that the launch goes through it */
+    size_t bytes;    /* of a buffer */
+    uint32_t times;  /* that the launch goes through it */
+    uint32_t rounds; /* of each block through its range */
 };
 
 static struct stream stream_of(const struct mover *m, int form, unsigned threads, size_t bytes,
@@ -236,9 +252,11 @@ static struct stream stream_of(const struct mover *m, int form, unsigned threads
                            .args = {.in = m->in,
                                     .out = m->out,
                                     .sum = form == BY_LOADS ? m->sum : NULL,
-                                    .walk = {.step = piece, .range = (uint32_t)(bytes / 16)}},
+                                    .log = m->log,
+                                    .walk = {.step = piece}},
                            .bytes = bytes,
-                           .times = times};
+                           .times = times,
+                           .rounds = 1};
 }
 
 /* So many times through a buffer, in blocks that each do a few pieces and go. */
@@ -248,95 +266,146 @@ static struct stream dealt(const struct mover *m, int form, size_t bytes, uint32
     if (!s.kernel)
         return s;
     s.args.walk.turns = forms[form].turns;
-    s.args.walk.first = s.args.walk.step * s.args.walk.turns;
-    s.shape.grid.x = s.args.walk.range / s.args.walk.first;
+    s.args.walk.base = s.args.walk.range = s.args.walk.step * s.args.walk.turns;
+    s.shape.grid.x = (unsigned)(bytes / 16 / s.args.walk.range);
     s.shape.grid.y = times;
     return s;
 }
 
-/* One block on every SM, each through the whole buffer, from places about evenly apart: they are
- * rounded to a turn of the walk, so that of 8 MiB four pairs of SMs begin at the same one. */
-static struct stream all_walk(const struct probe_run *r, const struct mover *m, int form,
-                              size_t bytes, uint32_t passes, enum bandwidth_who who)
+/* One block an SM, each so many rounds through a slice of its own. */
+static struct stream sliced(const struct probe_run *r, const struct mover *m, int form,
+                            size_t bytes, uint32_t rounds)
 {
-    unsigned n_sm = (unsigned)gpu_facts(r)->n_sm, places = who == WHO_PAIR ? (n_sm + 1) / 2 : n_sm;
-    struct stream s = stream_of(m, form, forms[form].l2_threads, bytes, passes * n_sm);
+    unsigned n_sm = (unsigned)gpu_facts(r)->n_sm;
+    struct stream s = stream_of(m, form, forms[form].l2_threads, bytes, rounds);
+    s.rounds = rounds;
     s.shape.grid.x = n_sm;
-    s.args.walk.who = who;
-    s.args.walk.first = s.args.walk.range / places;
-    s.args.walk.turns = passes * (s.args.walk.range / s.args.walk.step);
+    s.args.walk.base = s.args.walk.range = (uint32_t)(bytes / 16 / n_sm);
+    s.args.walk.turns = rounds * (s.args.walk.range / s.args.walk.step);
     return s;
+}
+
+/* One block an SM, each through the whole buffer: pairs from places evenly apart, all from one. */
+static struct stream in_step(const struct probe_run *r, const struct mover *m, size_t bytes,
+                             uint32_t rounds, enum bandwidth_who who)
+{
+    unsigned n_sm = (unsigned)gpu_facts(r)->n_sm, pairs = (n_sm + 1) / 2;
+    struct stream s = stream_of(m, BY_LOADS, STREAM_THREADS, bytes, rounds * n_sm);
+    struct bandwidth_walk *walk = &s.args.walk;
+    s.rounds = rounds;
+    s.shape.grid.x = n_sm;
+    walk->who = who;
+    walk->range = (uint32_t)(bytes / 16);
+    walk->first = walk->range / pairs;
+    walk->turns = rounds * (walk->range / walk->step);
+    return s;
+}
+
+/* One launch, or the driver's calls: the last one copies from the buffer's begin and sets the bytes
+ * that its salt says, the others do not. */
+static void issue(struct probe_run *r, struct mover *m, struct stream *s)
+{
+    s->args.salt = ++m->salt;
+    if (s->kernel)
+        gpu_launch_shape(r, s->kernel, &s->shape, &s->args);
+    for (uint32_t left = s->times; !s->kernel && left-- > 0;)
+        if (s->form->op == COPY)
+            CUDA(cudaMemcpyAsync(m->out, m->in + left * DRIVER_APART, s->bytes,
+                                 cudaMemcpyDeviceToDevice, gpu_stream(r)));
+        else
+            CUDA(cudaMemsetAsync(m->out, (int)(s->args.salt + left) & 0xff, s->bytes,
+                                 gpu_stream(r)));
+}
+
+static double issue_ns(struct probe_run *r, struct mover *m, struct stream *s)
+{
+    gpu_clock_start(r);
+    CUDA(cudaEventRecord(m->start, gpu_stream(r)));
+    issue(r, m, s);
+    CUDA(cudaEventRecord(m->stop, gpu_stream(r)));
+    gpu_clock_stop(r);
+    return gpu_elapsed_ns(m->start, m->stop);
+}
+
+/* Elements that a stream did not leave as it must. Stores write another pattern in each round, of
+ * which the last must stand. Where the driver set bytes, each element must be as the one before it,
+ * and the first one right. */
+static uint64_t wrong_elements(struct probe_run *r, const struct mover *m, const struct stream *s)
+{
+    bool each_round = s->form->period == UINT32_MAX;
+    struct bandwidth_verify_args a = {.in = s->form->op == COPY ? m->in : NULL,
+                                      .out = m->out,
+                                      .elements = s->bytes / 16,
+                                      .period = s->form->period,
+                                      .salt = s->args.salt + (each_round ? s->rounds - 1 : 0)};
+    unsigned char first[16];
+    uint64_t sum, wrong = 0;
+
+    if (!s->kernel && s->form->op == WRITE) {
+        gpu_to_host(r, first, m->out, sizeof first);
+        for (size_t i = 0; i < sizeof first; i++)
+            wrong += first[i] != (a.salt & 0xff);
+        a.in = m->out, a.out = m->out + 16, a.elements--;
+    }
+    return wrong + look(r, m, a, &sum);
 }
 
 /* One launch that is not timed, at which somebody looks. */
 static void check_stream(struct probe_run *r, struct mover *m, struct stream s)
 {
-    struct bandwidth_verify_args a = {.in = s.form->op == COPY ? m->in : NULL,
-                                      .out = m->out,
-                                      .elements = s.bytes / 16,
-                                      .period = s.form->period,
-                                      .salt = ++m->salt};
-    uint64_t sum;
+    uint64_t wrong;
 
-    if (!s.kernel)
-        return;
     if (s.form->op != READ)
         gpu_poison(r, m->out, s.bytes);
-    clear_sum(r, m);
+    clear_sums(r, m);
     s.args.sum = m->sum;
-    s.args.salt = m->salt;
-    gpu_launch_shape(r, s.kernel, &s.shape, &s.args);
-    if (s.form->op == READ)
-        check_sum(r, m, s.times * (uint32_t)sum_of(r, m, s.bytes), s.form->path);
-    else
-        probe_check(r, look(r, m, a, &sum) == 0, "every element that %s %s wrote is right",
-                    s.form->path, op_names[s.form->op]);
-}
-
-/* ns of one launch, or of the driver's calls. */
-static double timed(struct probe_run *r, struct mover *m, struct stream *s)
-{
-    if (s->kernel) {
-        s->args.salt = ++m->salt;
-        return gpu_launch_ns(r, s->kernel, &s->shape, &s->args);
+    issue(r, m, &s);
+    if (s.form->op == READ) {
+        check_sum(r, m->sum, s.times * (uint32_t)sum_of(r, m, s.bytes), "the words that were read");
+        return;
     }
-    gpu_clock_start(r);
-
-    CUDA(cudaEventRecord(m->start, gpu_stream(r)));
-    for (uint32_t i = 0; i < s->times; i++)
-        if (s->form->op == COPY)
-            CUDA(cudaMemcpyAsync(m->out, m->in, s->bytes, cudaMemcpyDeviceToDevice, gpu_stream(r)));
-        else
-            CUDA(cudaMemsetAsync(m->out, 0x5a, s->bytes, gpu_stream(r)));
-    CUDA(cudaEventRecord(m->stop, gpu_stream(r)));
-
-    gpu_clock_stop(r);
-    return gpu_elapsed_ns(m->start, m->stop);
+    wrong = wrong_elements(r, m, &s);
+    probe_check(r, wrong == 0, "every element that %s %s wrote is right (%llu are not)",
+                s.form->path, op_names[s.form->op], (unsigned long long)wrong);
 }
 
-/* Times a smaller and a larger amount of work, and checks the larger before and after. */
+/* What a launch's log must be: every piece of the buffer so many times. */
+static uint32_t log_of(const struct stream *s)
+{
+    uint32_t marks = 0;
+    for (size_t at = 0; s->kernel && at < s->bytes / 16; at += s->args.walk.step)
+        marks += bandwidth_mark((uint32_t)at);
+    return s->times * marks;
+}
+
+/* Times a smaller and a larger amount of work, each first every other time: a clock that drifts
+ * must not lean on one of them. Checks the larger one before and after, and of all timed launches
+ * the words or the turns. */
 static void measure_streams(struct probe_run *r, struct mover *m, int metric, struct stream few,
                             struct stream many)
 {
     struct stream *both[] = {&few, &many};
-    bool counted = few.args.sum != NULL;
-    uint32_t sum[2] = {0}, must = 0;
+    bool reads = few.args.sum != NULL;
+    uint32_t of_launch[2], must = 0;
 
     if (few.kernel)
         gpu_kernel_shared(few.kernel, few.shape.shared, few.shape.shared > 0 ? 100 : 0);
-    for (int i = 0; i < 2 && counted; i++)
-        sum[i] = both[i]->times * (uint32_t)sum_of(r, m, both[i]->bytes);
+    for (int i = 0; i < 2; i++)
+        of_launch[i] =
+            reads ? both[i]->times * (uint32_t)sum_of(r, m, both[i]->bytes) : log_of(both[i]);
     check_stream(r, m, many);
-    clear_sum(r, m);
-    while (probe_more(r))
+    clear_sums(r, m);
+    for (int pass = 0; probe_more(r); pass++)
         for (int i = 0; i < 2; i++) {
-            double bytes = (double)both[i]->times * (double)both[i]->bytes;
-            double ns = timed(r, m, both[i]);
+            int which = (i + pass) % 2;
+            double bytes = (double)both[which]->times * (double)both[which]->bytes;
+            double ns = issue_ns(r, m, both[which]);
             probe_sample(r, metric, few.form->op == COPY ? 2 * bytes : bytes, ns);
-            must += sum[i];
+            must += of_launch[which];
         }
-    if (counted)
-        check_sum(r, m, must, "all timed launches");
+    if (few.kernel)
+        check_sum(r, reads ? m->sum : m->log, must,
+                  reads ? "the words of all timed launches" : "the turns of all timed launches");
     check_stream(r, m, many);
     if (few.kernel)
         gpu_kernel_facts(r, few.kernel, (int)few.shape.block, few.shape.shared);
@@ -372,29 +441,38 @@ static void measure_hbm(struct probe_run *r, struct mover *m, int form, size_t b
                     pins / 1e12);
 }
 
-/* One pass and two: from the fourth on SMs drift into step, and the slope over 4 and 8 passes reads
- * 11 TB/s where 9.3 leave the L2. */
-static void measure_l2(struct probe_run *r, struct mover *m, int form, size_t bytes, unsigned flags)
+/* Turns of a slice, so that all that is touched fits the L2 twice: each side may hold a copy. */
+static uint32_t l2_turns(const struct probe_run *r, enum op op)
+{
+    double turn = (double)TURN_BYTES * gpu_facts(r)->n_sm, times = op == COPY ? 4 : 2;
+    uint32_t turns = (uint32_t)(0.85 * (double)gpu_facts(r)->l2_bytes / times / turn);
+    return turns > 0 ? turns : 1;
+}
+
+/* Slices of so many turns of the largest blocks. */
+static void measure_l2(struct probe_run *r, struct mover *m, int form, uint32_t turns,
+                       unsigned flags)
 {
     const struct form *f = &forms[form];
-    const uint32_t few = 1;
+    size_t bytes = turns * TURN_BYTES * (size_t)gpu_facts(r)->n_sm;
+    uint32_t few = probe_checking(r) ? 1 : L2_TURNS / turns;
     if (!f->kernel ||
         !probe_case(r, flags | PROBE_POWER_BOUND, "level=l2,op=%s,path=%s,bytes=%zu",
                     op_names[f->op], f->path, bytes) ||
         !can(r, m, form, f->op == COPY ? 2 * bytes : bytes, gpu_facts(r)->l2_bytes))
         return;
-    measure_streams(r, m, RATE, all_walk(r, m, form, bytes, few, WHO_SM),
-                    all_walk(r, m, form, bytes, 2 * few, WHO_SM));
+    measure_streams(r, m, RATE, sliced(r, m, form, bytes, few),
+                    sliced(r, m, form, bytes, 2 * few));
 }
 
+/* One round and two: pairs that walk longer meet others, and are served with them. */
 static void measure_in_step(struct probe_run *r, struct mover *m, size_t bytes,
                             enum bandwidth_who who)
 {
-    const uint32_t few = 1;
     if (probe_case(r, PROBE_ONCE | PROBE_POWER_BOUND, "level=l2,sms=%s,bytes=%zu",
                    who == WHO_PAIR ? "2" : "all", bytes))
-        measure_streams(r, m, IN_STEP, all_walk(r, m, BY_LOADS, bytes, few, who),
-                        all_walk(r, m, BY_LOADS, bytes, 2 * few, who));
+        measure_streams(r, m, IN_STEP, in_step(r, m, bytes, 1, who),
+                        in_step(r, m, bytes, 2, who));
 }
 
 static void measure_curve(struct probe_run *r, struct mover *m, size_t bytes)
@@ -513,12 +591,13 @@ static void measure_local(struct probe_run *r, struct mover *m, const struct loc
         gpu_kernel(r, &image_bandwidth, l->kernel, sizeof(struct bandwidth_local_args));
     gpu_kernel_shared(kernel, l->shared, l->shared ? 100 : 0);
     uint32_t of_pass = reads ? sum_of_pass(r, m, l) : 0, must = of_pass;
-    clear_sum(r, m);
+    clear_sums(r, m);
     local_ns(r, m, kernel, l, 1);
     if (reads)
-        check_sum(r, m, of_pass, l->kernel);
-    while (probe_more(r))
-        for (uint32_t n = passes; n <= 2 * passes; n += passes) {
+        check_sum(r, m->sum, of_pass, "the words of one pass");
+    for (uint32_t pass = 0; probe_more(r); pass++)
+        for (uint32_t i = 0; i < 2; i++) {
+            uint32_t n = (i + pass) % 2 ? 2 * passes : passes;
             double ns = local_ns(r, m, kernel, l, n);
             probe_sample(r, RATE, n * l->moved * n_sm, ns);
             if (n > passes)
@@ -526,7 +605,7 @@ static void measure_local(struct probe_run *r, struct mover *m, const struct loc
             must += n * of_pass;
         }
     if (reads && !floats)
-        check_sum(r, m, must, "all timed launches");
+        check_sum(r, m->sum, must, "the words of all timed launches");
     gpu_kernel_facts(r, kernel, (int)l->threads, l->shared);
 }
 
@@ -659,9 +738,9 @@ static void measure_chases(struct probe_run *r, struct mover *m)
     lay_ring(r, &c, ring, ring_bytes);
     for (size_t i = 0; i < PROBE_LENGTH(loads); i++)
         measure_loaded(r, &c, "hbm", loads[i]);
-    c.args.elements = L2_STREAM_BYTES / 16;
-    c.args.apart = c.args.elements / (LOAD_WARPS * c.shape.grid.x);
-    c.args.step = 32 * LOAD_LOADS;
+    c.args.elements = L2_WARP_BYTES / 16;
+    c.args.base = c.args.elements + L2_WARP_GAP / 16;
+    c.args.step = c.args.apart;
     c.args.warm_laps = LAPS;
     lay_ring(r, &c, ring, quick ? MIB : L2_RING_BYTES);
     for (size_t i = 0; i < PROBE_LENGTH(loads); i++)
@@ -688,13 +767,14 @@ static void measure(struct probe_run *r)
     for (size_t i = 0; i < PROBE_LENGTH(locals); i++)
         measure_local(r, &m, &locals[i]);
     for (int form = 0; form < N_FORMS; form++)
-        measure_l2(r, &m, form, quick ? MIB / 4 : 8 * MIB, 0);
+        measure_l2(r, &m, form, quick ? 1 : l2_turns(r, forms[form].op), 0);
     for (int form = 0; form < N_FORMS; form++)
         measure_hbm(r, &m, form, quick ? MIB : 512 * MIB, 0);
     for (int form = 0; form < N_FORMS && !quick; form++) {
         measure_hbm(r, &m, form, 4 * GIB, form == BY_LOADS ? 0 : PROBE_DEEP);
-        measure_l2(r, &m, form, 16 * MIB, PROBE_DEEP);
-        measure_l2(r, &m, form, 24 * MIB, PROBE_DEEP);
+        for (uint32_t turns = 1; turns <= L2_DEEP_TURNS; turns++)
+            if (turns != l2_turns(r, forms[form].op))
+                measure_l2(r, &m, form, turns, PROBE_DEEP);
     }
     measure_in_step(r, &m, quick ? MIB / 4 : 8 * MIB, WHO_PAIR);
     measure_in_step(r, &m, quick ? MIB / 4 : 8 * MIB, WHO_ALL);
@@ -713,7 +793,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "bandwidth",
     .what = "How fast can each level be read, written and copied, and what is a load under load?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

@@ -86,24 +86,31 @@ __device__ __forceinline__ uint4 pattern(uint32_t salt, uint32_t e)
     return make_uint4(x, y, y + salt, ~x);
 }
 
-// Where a block begins. Two SMs that share a port to the L2 are neighbours by number: where every
-// SM walks the whole buffer they begin half of it apart, or they would fall into step and be served
-// as one.
-__device__ __forceinline__ uint32_t begin(const struct bandwidth_walk &walk)
-{
-    uint32_t who = blockIdx.x, sm = sm_id();
-    if (walk.who == WHO_SM)
-        who = sm / 2 + sm % 2 * ((gridDim.x + 1) / 2);
-    else if (walk.who != WHO_BLOCK)
-        who = walk.who == WHO_PAIR ? sm / 2 : 0;
-    return who * walk.first & (0 - walk.step);
-}
+// Where a block is: at element `at`, and through all of its range so many rounds already. Its log
+// gains a mark for every piece that it leaves behind.
+struct walker {
+    uint32_t at, end, round, log;
 
-__device__ __forceinline__ uint32_t next(const struct bandwidth_walk &walk, uint32_t at)
-{
-    at += walk.step;
-    return at >= walk.range ? at - walk.range : at;
-}
+    __device__ __forceinline__ walker(const struct bandwidth_walk &walk) : round(0), log(0)
+    {
+        uint32_t who = walk.who == WHO_BLOCK ? blockIdx.x : walk.who == WHO_PAIR ? sm_id() / 2 : 0;
+        uint32_t first = who * walk.first & (0 - walk.step);
+        at = who * walk.base + (first < walk.range ? first : 0);
+        end = who * walk.base + walk.range;
+    }
+    __device__ __forceinline__ void next(const struct bandwidth_walk &walk)
+    {
+        log += bandwidth_mark(at);
+        at += walk.step;
+        if (at >= end)
+            at -= walk.range, round++;
+    }
+    __device__ __forceinline__ void hand_log(uint32_t *places) const
+    {
+        if (threadIdx.x == 0)
+            atomicAdd(places + blockIdx.x % SUM_PLACES * SUM_SPACING, log);
+    }
+};
 
 // --- global memory by loads and stores -----------------------------------------------------------
 
@@ -112,18 +119,19 @@ extern "C" __global__ void __launch_bounds__(STREAM_THREADS)
 bandwidth_read(const __grid_constant__ struct bandwidth_args a)
 {
     const uint4 *in = (const uint4 *)a.in + threadIdx.x;
-    uint32_t at = begin(a.walk), sum = 0;
+    struct walker w(a.walk);
+    uint32_t sum = 0;
 
 #pragma unroll 1
     for (uint32_t turn = 0; turn < a.walk.turns; turn++) {
         uint4 v[STREAM_LOADS];
 #pragma unroll
         for (int i = 0; i < STREAM_LOADS; i++)
-            v[i] = load_cg_128(in + at + i * STREAM_THREADS);
+            v[i] = load_cg_128(in + w.at + i * STREAM_THREADS);
 #pragma unroll
         for (int i = 0; i < STREAM_LOADS; i++)
             add(sum, v[i]);
-        at = next(a.walk, at);
+        w.next(a.walk);
     }
     hand_over_block(a.sum, sum);
 }
@@ -132,17 +140,18 @@ bandwidth_read(const __grid_constant__ struct bandwidth_args a)
 extern "C" __global__ void __launch_bounds__(STREAM_THREADS)
 bandwidth_write(const __grid_constant__ struct bandwidth_args a)
 {
-    uint32_t at = begin(a.walk);
+    struct walker w(a.walk);
 
 #pragma unroll 1
     for (uint32_t turn = 0; turn < a.walk.turns; turn++) {
 #pragma unroll
         for (int i = 0; i < STREAM_LOADS; i++) {
-            uint32_t e = at + threadIdx.x + i * STREAM_THREADS;
-            store_128((uint4 *)a.out + e, pattern(a.salt, e));
+            uint32_t e = w.at + threadIdx.x + i * STREAM_THREADS;
+            store_128((uint4 *)a.out + e, pattern(a.salt + w.round, e));
         }
-        at = next(a.walk, at);
+        w.next(a.walk);
     }
+    w.hand_log(a.log);
 }
 
 // sass-loop: ldg128=2 stg128=2 local=0 together regs<=32
@@ -151,19 +160,20 @@ bandwidth_copy(const __grid_constant__ struct bandwidth_args a)
 {
     const uint4 *in = (const uint4 *)a.in + threadIdx.x;
     uint4 *out = (uint4 *)a.out + threadIdx.x;
-    uint32_t at = begin(a.walk);
+    struct walker w(a.walk);
 
 #pragma unroll 1
     for (uint32_t turn = 0; turn < a.walk.turns; turn++) {
         uint4 v[COPY_LOADS];
 #pragma unroll
         for (int i = 0; i < COPY_LOADS; i++)
-            v[i] = load_cg_128(in + at + i * blockDim.x);
+            v[i] = load_cg_128(in + w.at + i * blockDim.x);
 #pragma unroll
         for (int i = 0; i < COPY_LOADS; i++)
-            store_128(out + at + i * blockDim.x, v[i]);
-        at = next(a.walk, at);
+            store_128(out + w.at + i * blockDim.x, v[i]);
+        w.next(a.walk);
     }
+    w.hand_log(a.log);
 }
 
 // --- global memory by copies that run beside the threads ---------------------------------------
@@ -187,7 +197,8 @@ extern "C" __global__ void __launch_bounds__(ASYNC_THREADS)
 bandwidth_read_cp_async(const __grid_constant__ struct bandwidth_args a)
 {
     const uint4 *in = (const uint4 *)a.in + threadIdx.x;
-    uint32_t first = shared_address(ring + threadIdx.x), at = begin(a.walk), sum = 0;
+    uint32_t first = shared_address(ring + threadIdx.x), sum = 0;
+    struct walker w(a.walk);
 
 #pragma unroll 1
     for (uint32_t turn = 0; turn < a.walk.turns; turn++) {
@@ -195,9 +206,9 @@ bandwidth_read_cp_async(const __grid_constant__ struct bandwidth_args a)
         take_step(slot, a.sum && turn >= ASYNC_SLOTS, sum);
 #pragma unroll
         for (int i = 0; i < ASYNC_LOADS; i++)
-            cp_async_16(slot + i * ASYNC_THREADS * 16, in + at + i * ASYNC_THREADS);
+            cp_async_16(slot + i * ASYNC_THREADS * 16, in + w.at + i * ASYNC_THREADS);
         cp_async_commit();
-        at = next(a.walk, at);
+        w.next(a.walk);
     }
     for (uint32_t i = 0; i < ASYNC_SLOTS; i++) {
         uint32_t turn = a.walk.turns + i;
@@ -205,6 +216,7 @@ bandwidth_read_cp_async(const __grid_constant__ struct bandwidth_args a)
         take_step(slot, a.sum && turn >= ASYNC_SLOTS, sum);
         cp_async_commit();
     }
+    w.hand_log(a.log);
     if (a.sum)
         hand_over(a.sum, sum);
 }
@@ -260,7 +272,8 @@ bandwidth_read_bulk(const __grid_constant__ struct bandwidth_args a)
     __shared__ uint64_t barriers[BULK_SLOTS];
     struct bulk_ring r(barriers);
     const uint4 *in = (const uint4 *)a.in;
-    uint32_t at = begin(a.walk), sum = 0;
+    struct walker w(a.walk);
+    uint32_t sum = 0;
 
     if (a.sum)
         __syncthreads();
@@ -272,10 +285,12 @@ bandwidth_read_bulk(const __grid_constant__ struct bandwidth_args a)
             look_at(r, use - BULK_SLOTS, sum);
         else if (use >= BULK_SLOTS)
             r.wait(use - BULK_SLOTS);
-        if (use < a.walk.turns && threadIdx.x == 0)
-            r.load(use, in + at);
-        at = next(a.walk, at);
+        if (use < a.walk.turns && threadIdx.x == 0) {
+            r.load(use, in + w.at);
+            w.next(a.walk);
+        }
     }
+    w.hand_log(a.log);
     if (a.sum)
         hand_over(a.sum, sum);
 }
@@ -286,7 +301,7 @@ extern "C" __global__ void __launch_bounds__(BULK_THREADS)
 bandwidth_write_bulk(const __grid_constant__ struct bandwidth_args a)
 {
     uint4 *out = (uint4 *)a.out;
-    uint32_t at = begin(a.walk);
+    struct walker w(a.walk);
 
     for (uint32_t e = threadIdx.x; e < BULK_ELEMENTS; e += BULK_THREADS)
         ring[e] = pattern(a.salt, e);
@@ -296,12 +311,13 @@ bandwidth_write_bulk(const __grid_constant__ struct bandwidth_args a)
         return;
 #pragma unroll 1
     for (uint32_t turn = 0; turn < a.walk.turns; turn++) {
-        bulk_store(out + at, shared_address(ring), BULK_BYTES);
+        bulk_store(out + w.at, shared_address(ring), BULK_BYTES);
         bulk_store_commit();
         bulk_store_read_wait<BULK_SLOTS - 1>();
-        at = next(a.walk, at);
+        w.next(a.walk);
     }
     bulk_store_wait<0>();
+    w.hand_log(a.log);
 }
 
 // Loads run half a ring ahead of the stores: the other half is what the stores still read.
@@ -312,7 +328,9 @@ bandwidth_copy_bulk(const __grid_constant__ struct bandwidth_args a)
     __shared__ uint64_t barriers[BULK_SLOTS];
     const uint32_t ahead = BULK_SLOTS / 2;
     struct bulk_ring r(barriers);
-    uint32_t to = begin(a.walk), from = to;
+    const uint4 *in = (const uint4 *)a.in;
+    uint4 *out = (uint4 *)a.out;
+    struct walker to(a.walk), from(a.walk);
 
     if (threadIdx.x != 0)
         return;
@@ -320,17 +338,18 @@ bandwidth_copy_bulk(const __grid_constant__ struct bandwidth_args a)
     for (uint32_t use = 0; use < a.walk.turns + ahead; use++) {
         if (use < a.walk.turns) {
             bulk_store_read_wait<BULK_SLOTS / 2 - 1>();
-            r.load(use, (const uint4 *)a.in + from);
-            from = next(a.walk, from);
+            r.load(use, in + from.at);
+            from.next(a.walk);
         }
         if (use >= ahead) {
             r.wait(use - ahead);
-            bulk_store((uint4 *)a.out + to, r.slot(use - ahead), BULK_BYTES);
+            bulk_store(out + to.at, r.slot(use - ahead), BULK_BYTES);
             bulk_store_commit();
-            to = next(a.walk, to);
+            to.next(a.walk);
         }
     }
     bulk_store_wait<0>();
+    to.hand_log(a.log);
 }
 
 #endif

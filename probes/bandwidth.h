@@ -4,6 +4,12 @@
 
 #include <stdint.h>
 
+#ifdef __CUDACC__
+#define BANDWIDTH_BOTH __host__ __device__ __forceinline__
+#else
+#define BANDWIDTH_BOTH static inline
+#endif
+
 enum {
     /* Global memory: threads of a block, and elements of each that are in flight at a time. */
     STREAM_THREADS = 1024, /* read and write */
@@ -32,21 +38,30 @@ enum {
     SUM_SPACING = 32,
 };
 
-/* How a block goes through a buffer: `turns` pieces, each `step` elements behind the last, round
- * and round. It begins at the piece of element who x first, where who is the block's x, or its SM;
- * both of two neighbouring SMs may be the same who, or all. */
-enum bandwidth_who { WHO_BLOCK, WHO_SM, WHO_PAIR, WHO_ALL };
+/* How a block goes through memory: `turns` pieces, each `step` elements behind the last, round and
+ * round in a range of its own, which begins at element who x base, from the piece of it on that
+ * holds its element who x first. who is the block's x; or two neighbouring SMs are one who, or all.
+ */
+enum bandwidth_who { WHO_BLOCK, WHO_PAIR, WHO_ALL };
 
 struct bandwidth_walk {
-    uint32_t first, step, range; /* elements; step a power of two, range a multiple of it */
+    uint32_t base, first, step, range; /* elements; step a power of two, range a multiple of it */
     uint32_t turns;
-    uint32_t who, pad;
+    uint32_t who;
 };
+
+/* What a turn at element `at` adds to a launch's log. */
+BANDWIDTH_BOTH uint32_t bandwidth_mark(uint32_t at)
+{
+    uint32_t x = (at + 1) * 0x9e3779b9u;
+    return x ^ x >> 15;
+}
 
 struct bandwidth_args {
     const void *in;
     void *out;
     uint32_t *sum; /* gains all 32-bit words that are read; NULL: nobody looks at them */
+    uint32_t *log; /* gains the marks of all turns that are done; not those of reads by ld */
     struct bandwidth_walk walk;
     uint32_t salt; /* of the pattern that is written; differs in every launch */
     uint32_t pad;

@@ -5,7 +5,8 @@
  *     bank      shared memory. ways=w: each bank that is used holds w of the 32 words that a warp
  *               asks for; ways=broadcast: all lanes ask for the same word.
  *     sector    global memory, from L1 (ld.ca) or L2 (ld.cg), all hits. The 32 lanes ask for
- *               `sectors` different sectors of 32 bytes, which lie in `lines` lines of 128.
+ *               `sectors` different sectors of 32 bytes, which lie in `lines` lines of 128. In a
+ *               loop all warps ask the L1 for the same lines, and the L2 each for its own.
  *     atomic    additions, and compare-and-swap. The chain: each operand is the old content that
  *               the operation before returned; lanes=1, or 32 lanes with a word each in one line.
  *               The rate: every thread adds to a counter again and again. kind=atom uses the old
@@ -15,16 +16,20 @@
  * Chains by slope over 32 and 64 accesses, loops over n and 2n turns. `interval` is the time from
  * one access of a warp to the next when all warps of an SM have some to make; rates follow from it.
  *
- * Inside the timed region: the accesses, and at most three other instructions in a chain.
+ * Inside the timed region: the accesses, and at most three other instructions in a chain. Stores
+ * and additions without an answer end with a load of the same address, which is served behind them.
  * Expected (figures-of-others, cycles): shared 23-30, each further way +1 or +2 in a chain and one
- * cycle a way in a loop; shared addition 25 to 37, of floats a loop of load and swap; global 300.
+ * cycle a way in a loop; L1 a line a cycle, and four sectors at most; shared addition 25 to 37, one
+ * cycle a lane where lanes share a counter, of floats a loop of load and swap; global 300.
  * Verified: chains end where they must, sums of loads are those of what lay there, stored words are
- * there, counters hold exactly the number of additions.
+ * there, counters hold exactly the number of additions, no bank serves more than a word a cycle.
  *
  * Traps. Of additions of a constant to one address the compiler makes one addition a warp, and of
  * red +1 in shared memory an increment by population count: addresses and operand come from
- * registers here. Loads that cannot change leave their loop. Shared memory adds no floats. All
- * warps of a sector loop ask for the same lines: from L2 that is also how answers are merged. */
+ * registers here. Loads that cannot change leave their loop. Shared memory adds no floats. Warps
+ * that ask the L2 for the same lines are answered as one: by the counters a quarter to three
+ * quarters of their sectors get there. Warps do not end at once: what comes of that is 500 to 3500
+ * cycles, and stretches must be long against it. */
 #include "probes/contention.h"
 
 #include <math.h>
@@ -93,6 +98,9 @@ enum {
     WARPS = ALL_THREADS / 32,
     PLACES = 64, /* in which atomics work, another in every pass */
     PLACE_APART = 1057 * 128,
+    BANK_STRETCH = 1 << 18,
+    L1_STRETCH = 5 << 18,
+    L2_STRETCH = 1 << 18,
     FAR = 32, /* words between counters that are not neighbours: a line */
 };
 
@@ -120,7 +128,7 @@ static struct bench prepare(struct probe_run *r)
 {
     size_t counters = (size_t)gpu_facts(r)->n_sm * ALL_THREADS * sizeof(uint32_t);
     size_t spread = (size_t)gpu_facts(r)->n_sm * WARPS * FAR * sizeof(uint32_t);
-    struct bench b = {.bytes = (size_t)REGIONS * REGION};
+    struct bench b = {.bytes = (size_t)REGIONS * REGION + WARPS * WARP_BYTES};
 
     counters += (size_t)PLACES * PLACE_APART;
     spread += (size_t)PLACES * PLACE_APART;
@@ -142,8 +150,8 @@ static struct contention_args args_of(const struct bench *b, struct spread sprea
                                     .found = b->found,
                                     .spread = spread,
                                     .sets = SETS,
-                                    .turns = 2,
-                                    .one = 1};
+                                    .one = 1,
+                                    .warm = 2};
 }
 
 static void check_errors(struct probe_run *r, const struct bench *b)
@@ -154,24 +162,15 @@ static void check_errors(struct probe_run *r, const struct bench *b)
     CUDA(cudaMemsetAsync(b->errors, 0, sizeof *b->errors, gpu_stream(r)));
 }
 
-/* One launch of one block, and the SM clock meanwhile. */
-static double run_block(struct probe_run *r, const struct bench *b, cudaKernel_t kernel,
-                        unsigned threads, const struct contention_args *a,
-                        struct contention_result *result)
-{
-    gpu_clock_start(r);
-    gpu_launch(r, kernel, 1, threads, 0, a);
-    double mhz = gpu_clock_stop(r);
-    gpu_to_host(r, result, b->result, sizeof *result);
-    return mhz;
-}
-
-/* A chain's samples; in_ns < 0: inside the SM, cycles only. */
+/* A chain's samples, by the SM clock meanwhile; in_ns < 0: inside the SM, cycles only. */
 static void sample_chain(struct probe_run *r, const struct bench *b, cudaKernel_t kernel,
                          const struct contention_args *a, int in_cycles, int in_ns,
                          struct contention_result *result)
 {
-    double mhz = run_block(r, b, kernel, 32, a, result);
+    gpu_clock_start(r);
+    gpu_launch(r, kernel, 1, 32, 0, a);
+    double mhz = gpu_clock_stop(r);
+    gpu_to_host(r, result, b->result, sizeof *result);
 
     for (int i = 0; i < REPEATS; i++) {
         double few = (double)result->sample[i].short_cycles;
@@ -185,15 +184,25 @@ static void sample_chain(struct probe_run *r, const struct bench *b, cudaKernel_
     }
 }
 
-/* A loop's: accesses of warps in the shorter stretch, and twice as many in the longer one. */
+/* A loop's: so many accesses of a warp a turn, and twice as many turns in the longer stretch. */
 static void sample_loop(struct probe_run *r, const struct bench *b, cudaKernel_t kernel,
                         const struct contention_args *a, int metric, double accesses)
 {
     struct contention_result result;
 
-    run_block(r, b, kernel, ALL_THREADS, a, &result);
+    accesses *= (double)a->turns * WARPS;
+    gpu_launch(r, kernel, 1, ALL_THREADS, 0, a);
+    gpu_to_host(r, &result, b->result, sizeof result);
     probe_sample(r, metric, accesses, (double)result.sample[0].short_cycles);
     probe_sample(r, metric, 2 * accesses, (double)result.sample[0].long_cycles);
+}
+
+/* Turns of a loop of which an access takes an SM so many cycles: `stretch` cycles in the shorter
+ * stretch, or 256 turns of cheap ones. */
+static uint32_t turns_of(struct probe_run *r, uint32_t cycles, uint32_t stretch)
+{
+    uint32_t turns = cycles < 8 ? 256 : stretch / (SETS * WARPS * cycles);
+    return probe_checking(r) ? turns / 32 : turns;
 }
 
 /* What goes on in each cycle: `amount` an access. */
@@ -204,27 +213,38 @@ static void value_of_interval(struct probe_run *r, int rate, int interval, doubl
         probe_value(r, rate, amount / cycles);
 }
 
+/* So many words of a bank take as many cycles, which is the limit of these rates; within 0.3 %. */
+static void check_banks(struct probe_run *r, uint32_t ways)
+{
+    const double loads = probe_median(r, BANK_LOAD), stores = probe_median(r, BANK_STORE);
+    if (isfinite(loads) && isfinite(stores))
+        probe_check(r, loads > 0.997 * ways && stores > 0.997 * ways,
+                    "%u words of a bank: loaded in %.4f cycles, stored in %.4f", ways, loads,
+                    stores);
+}
+
 static void measure_banks(struct probe_run *r, const struct bench *b)
 {
     static const char *const names[] = {"broadcast", "1", "2", "4", "8", "16", "32"};
     cudaKernel_t chase = find(r, "contention_bank_chase"), load = find(r, "contention_bank_load"),
                  store = find(r, "contention_bank_store");
-    double accesses = (double)TURNS_SHORT * SETS * WARPS;
     struct contention_result result;
 
     for (size_t i = 0; i < PROBE_LENGTH(names); i++) {
         uint32_t run = i == 0 ? 32 : 32u >> (i - 1);
         struct spread spread = {.run = run, .far = 32, .near = i == 0 ? 0 : 1};
         struct contention_args a = args_of(b, spread);
+        a.turns = turns_of(r, 32 / run, BANK_STRETCH);
         if (!probe_case(r, 0, "ways=%s", names[i]))
             continue;
         while (probe_more(r)) {
             sample_chain(r, b, chase, &a, BANK_LATENCY, -1, &result);
-            sample_loop(r, b, load, &a, BANK_LOAD, accesses);
-            sample_loop(r, b, store, &a, BANK_STORE, accesses);
+            sample_loop(r, b, load, &a, BANK_LOAD, SETS);
+            sample_loop(r, b, store, &a, BANK_STORE, SETS);
         }
         value_of_interval(r, BANK_LOAD_RATE, BANK_LOAD, 32 * sizeof(uint32_t));
         value_of_interval(r, BANK_STORE_RATE, BANK_STORE, 32 * sizeof(uint32_t));
+        check_banks(r, 32 / run);
         check_errors(r, b);
     }
 }
@@ -233,7 +253,6 @@ static void measure_sectors(struct probe_run *r, const struct bench *b, const ch
                             const char *chase_name, const char *load_name)
 {
     cudaKernel_t chase = find(r, chase_name), load = find(r, load_name);
-    double accesses = (double)TURNS_SHORT * SETS * WARPS;
     struct contention_result result;
     bool in_l2 = !strcmp(level, "l2");
     uint32_t region = 0;
@@ -244,6 +263,7 @@ static void measure_sectors(struct probe_run *r, const struct bench *b, const ch
             uint32_t lines = sectors * apart < 128 ? 1 : sectors * apart / 128;
             struct contention_args a =
                 args_of(b, (struct spread){.run = 32 / sectors, .far = apart});
+            a.turns = turns_of(r, lines, in_l2 ? L2_STRETCH : L1_STRETCH);
             bool end = sectors == 1 || sectors == 32;
             if (!probe_case(r, in_l2 && !end ? PROBE_DEEP : 0, "level=%s,sectors=%u,lines=%u",
                             level, sectors, lines))
@@ -254,7 +274,7 @@ static void measure_sectors(struct probe_run *r, const struct bench *b, const ch
                 a.sets = in_l2 ? L2_SETS : SETS;
                 sample_chain(r, b, chase, &a, SECTOR_LATENCY, SECTOR_TIME, &result);
                 a.sets = SETS;
-                sample_loop(r, b, load, &a, SECTOR_INTERVAL, accesses);
+                sample_loop(r, b, load, &a, SECTOR_INTERVAL, SETS);
             }
             value_of_interval(r, SECTOR_RATE, SECTOR_INTERVAL, sectors);
             check_errors(r, b);
@@ -338,9 +358,9 @@ static void measure_shared(struct probe_run *r, const struct bench *b, unsigned 
     snprintf(name, sizeof name, "contention_shared_%s_%s", op, kind);
     cudaKernel_t kernel = find(r, name);
     a.share = s->run;
-    a.turns = s->run == 1 ? 32 : 4;
+    a.turns = s->run == 1 ? 256 : strcmp(op, "add_u32") ? 4 : 32;
     while (probe_more(r))
-        sample_loop(r, b, kernel, &a, ATOMIC_INTERVAL, (double)a.turns * ADDS * WARPS);
+        sample_loop(r, b, kernel, &a, ATOMIC_INTERVAL, ADDS);
     value_of_interval(r, ATOMIC_SM_RATE, ATOMIC_INTERVAL, 32);
     check_errors(r, b);
 }
@@ -362,7 +382,7 @@ static void measure_global(struct probe_run *r, const struct bench *b, unsigned 
 {
     char name[64];
     uint32_t threads = (uint32_t)gpu_facts(r)->n_sm * ALL_THREADS, found, launches = 0;
-    uint32_t run = s->run ? s->run : threads, turns = s->run == 1 ? 16 : s->run ? 4 : 1;
+    uint32_t run = s->run ? s->run : threads, turns = s->run == 1 ? 64 : s->run ? 16 : 1;
     struct contention_args a =
         args_of(b, (struct spread){.run = run, .far = s->run == 1 ? 1 : FAR});
 
@@ -376,7 +396,8 @@ static void measure_global(struct probe_run *r, const struct bench *b, unsigned 
     CUDA(cudaMemsetAsync(b->memory, 0, b->bytes, gpu_stream(r)));
     CUDA(cudaMemsetAsync(b->found, 0, sizeof *b->found, gpu_stream(r)));
     for (uint32_t pass = 0; probe_more(r); pass++)
-        for (a.turns = turns; a.turns <= 2 * turns; a.turns *= 2) {
+        for (uint32_t i = 0; i < 2; i++) {
+            a.turns = (i ^ pass) & 1 ? 2 * turns : turns;
             a.memory = b->memory + (size_t)(pass % PLACES) * PLACE_APART;
             double ns = add_global_ns(r, kernel, count, &a);
             probe_sample(r, ATOMIC_RATE, (double)threads * a.turns * ADDS, ns);
@@ -428,7 +449,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "contention",
     .what = "What do accesses cost that get in each other's way?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

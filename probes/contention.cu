@@ -99,10 +99,12 @@ __device__ __forceinline__ void lay_shared(const struct contention_args &a, uint
     __syncthreads();
 }
 
-__device__ __forceinline__ void lay_global(const struct contention_args &a)
+// Every `step`-th set of a ring in global memory, from the first one on.
+__device__ __forceinline__ void lay_global(const struct contention_args &a, char *ring,
+                                           uint32_t first, uint32_t step)
 {
-    char *at = (char *)a.memory + place(a.spread, threadIdx.x % 32);
-    for (uint32_t set = threadIdx.x / 32; set < a.sets; set += blockDim.x / 32)
+    char *at = ring + place(a.spread, threadIdx.x % 32);
+    for (uint32_t set = first; set < a.sets; set += step)
         *(uint64_t *)(at + set * SET_BYTES) = (uint64_t)(at + (set + 1) % a.sets * SET_BYTES);
     __threadfence();
     __syncthreads();
@@ -121,7 +123,7 @@ contention_bank_chase(const __grid_constant__ struct contention_args a)
 extern "C" __global__ void __launch_bounds__(32, 1)
 contention_sector_chase_l1(const __grid_constant__ struct contention_args a)
 {
-    lay_global(a);
+    lay_global(a, (char *)a.memory, 0, 1);
     chase<step_l1>(a, (uint64_t)a.memory, 1);
 }
 
@@ -129,7 +131,7 @@ contention_sector_chase_l1(const __grid_constant__ struct contention_args a)
 extern "C" __global__ void __launch_bounds__(32, 1)
 contention_sector_chase_l2(const __grid_constant__ struct contention_args a)
 {
-    lay_global(a);
+    lay_global(a, (char *)a.memory, 0, 1);
     chase<step_l2>(a, (uint64_t)a.memory, 1);
 }
 
@@ -150,7 +152,8 @@ contention_sector_chase_l2(const __grid_constant__ struct contention_args a)
                      : letter(p) \
                      : "memory"); \
         return v[7] + v[6] + v[5] + v[4] + v[3] + v[2] + v[1] + v[0]; \
-    }
+    } \
+    static __device__ __forceinline__ void finish(pointer) {}
 
 struct turn_shared_load {
     TURN_LOAD("ld.shared.u32", uint32_t, "r")
@@ -171,9 +174,17 @@ struct turn_shared_store {
             asm volatile("st.shared.u32 [%0], %1;" ::"r"(p + set * SET_BYTES), "r"(v) : "memory");
         return 0;
     }
+    static __device__ __forceinline__ void finish(uint32_t p) // no turn has this number
+    {
+        asm volatile("{ .reg .u32 v; .reg .pred q; ld.shared.u32 v, [%0]; "
+                     "setp.eq.u32 q, v, 0x5eedf100; @q st.shared.u32 [%0], %0; }" ::"r"(
+                         p + (SETS - 1) * SET_BYTES)
+                     : "memory");
+    }
 };
 
-// All warps at once. Returns the sum of what was loaded.
+// All warps at once, and to the end: loads are, when their sum is there; behind stores goes a load
+// of where the last ones went. Returns the sum of what was loaded.
 template <typename WORK>
 __device__ __forceinline__ uint32_t turns(const struct contention_args &a,
                                           typename WORK::address p, uint32_t n)
@@ -184,6 +195,7 @@ __device__ __forceinline__ uint32_t turns(const struct contention_args &a,
         sum += WORK::turn(p, i);
         p += a.zero;
     }
+    WORK::finish(p);
     return sum;
 }
 
@@ -192,13 +204,13 @@ template <typename WORK>
 __device__ __forceinline__ uint32_t time_turns(const struct contention_args &a,
                                                typename WORK::address p)
 {
-    uint32_t sum = turns<WORK>(a, p, a.turns);
+    uint32_t sum = turns<WORK>(a, p, a.warm);
     __syncthreads();
     uint64_t t0 = clock_cycles();
-    sum += turns<WORK>(a, p, TURNS_SHORT);
+    sum += turns<WORK>(a, p, a.turns);
     __syncthreads();
     uint64_t t1 = clock_cycles();
-    sum += turns<WORK>(a, p, TURNS_LONG);
+    sum += turns<WORK>(a, p, 2 * a.turns);
     __syncthreads();
     uint64_t t2 = clock_cycles();
     if (threadIdx.x == 0)
@@ -211,10 +223,11 @@ __device__ __forceinline__ void check_sum(const struct contention_args &a, uint3
                                           uint32_t sum)
 {
     uint32_t turn = SETS * first + SETS * (SETS - 1) / 2 * SET_BYTES;
-    complain(a, sum != (a.turns + TURNS_SHORT + TURNS_LONG) * turn);
+    complain(a, sum != (a.warm + 3 * a.turns) * turn);
 }
 
 // sass-loop: lds=8 local=0
+// sass: clocks=3 lds=8,8 waited looped
 extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_bank_load(const __grid_constant__ struct contention_args a)
 {
@@ -225,6 +238,7 @@ contention_bank_load(const __grid_constant__ struct contention_args a)
 }
 
 // sass-loop: sts=8 local=0
+// sass: clocks=3 lds=1,1 waited looped
 extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_bank_store(const __grid_constant__ struct contention_args a)
 {
@@ -232,23 +246,29 @@ contention_bank_store(const __grid_constant__ struct contention_args a)
     uint32_t word = place(a.spread, threadIdx.x % 32);
     time_turns<turn_shared_store>(a, shared_address(words) + 4 * word);
     for (uint32_t set = 0; set < SETS; set++)
-        complain(a, words[set * (SET_BYTES / 4) + word] != TURNS_LONG - 1);
+        complain(a, words[set * (SET_BYTES / 4) + word] != 2 * a.turns - 1);
 }
 
+// All warps read the same lines, so that the L1 holds them.
 // sass-loop: ldg32=8 local=0 together
+// sass: clocks=3 ldg=8,8 waited looped
 extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_sector_load_l1(const __grid_constant__ struct contention_args a)
 {
-    uint64_t p = (uint64_t)a.memory + place(a.spread, threadIdx.x % 32);
-    lay_global(a);
+    char *ring = (char *)a.memory;
+    uint64_t p = (uint64_t)ring + place(a.spread, threadIdx.x % 32);
+    lay_global(a, ring, threadIdx.x / 32, ALL_THREADS / 32);
     check_sum(a, (uint32_t)p, time_turns<turn_l1>(a, p));
 }
 
+// Every warp reads lines of its own: one answer to two warps would be more than the L2 sends.
 // sass-loop: ldg32=8 local=0 together
+// sass: clocks=3 ldg=8,8 waited looped
 extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_sector_load_l2(const __grid_constant__ struct contention_args a)
 {
-    uint64_t p = (uint64_t)a.memory + place(a.spread, threadIdx.x % 32);
-    lay_global(a);
+    char *ring = (char *)a.memory + threadIdx.x / 32 * WARP_BYTES;
+    uint64_t p = (uint64_t)ring + place(a.spread, threadIdx.x % 32);
+    lay_global(a, ring, 0, 1);
     check_sum(a, (uint32_t)p, time_turns<turn_l2>(a, p));
 }

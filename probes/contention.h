@@ -21,8 +21,7 @@ enum {
     CHAIN_SWAP_TO = 13,
 
     ALL_THREADS = 1024,   /* of the one block that keeps an SM busy */
-    TURNS_SHORT = 32,     /* of such a loop, then twice as many */
-    TURNS_LONG = 2 * TURNS_SHORT,
+    WARP_BYTES = SETS * SET_BYTES + 3 * 128, /* from one warp's lines in the L2 to the next one's */
     ADDS = 4,             /* additions of a thread in one turn */
 };
 
@@ -51,12 +50,12 @@ struct contention_args {
     uint32_t sets;    /* SETS, or L2_SETS of a chase through the L2 */
     uint32_t zero;    /* 0, which the compiler does not know */
     uint32_t lanes;   /* that take part in a chain of atomics */
-    uint32_t turns;   /* of a loop of additions, ADDS each; of the warm-up of other loops */
+    uint32_t turns;   /* of a loop, and then twice as many; ADDS additions each, or SETS accesses */
     uint32_t one;     /* what is added: 1 */
     uint32_t share;   /* threads that add to the same counter */
     uint32_t words;   /* of memory that hold counters and zeros */
     uint32_t floats;  /* counters are floats */
-    uint32_t pad;
+    uint32_t warm;    /* turns of a loop of loads or stores before the timed ones */
 };
 
 #endif

@@ -197,7 +197,9 @@ contention_chain_global_cas_u32(const __grid_constant__ struct contention_args a
 
 // --- many additions at a time --------------------------------------------------------------------
 //
-// Every thread adds to one counter, again and again, by one of these.
+// Every thread adds to one counter, again and again, by one of these. Additions without an answer
+// are still under way when their thread has long gone on: each stretch ends with a load of the
+// counter, which is served behind them, and with the use of what it brought.
 template <typename T> struct by_atom { // and uses the old content
     typedef T value;
     template <typename P> static __device__ __forceinline__ void once(P p, T one, T &sum)
@@ -235,7 +237,7 @@ __device__ __forceinline__ void add_many(P p, uint32_t n, typename WAY::value on
 #pragma unroll
         for (int k = 0; k < ADDS; k++)
             WAY::once(p, one, sum);
-    use(p, bits(sum));
+    use(p, bits(sum) + get(p));
 }
 
 // One block, all warps, counters in shared memory. Each counter, a float or an integer, must in the
@@ -273,12 +275,15 @@ __device__ __forceinline__ void add_shared(const struct contention_args &a,
     }
 
 // sass-loop: atoms=4 kernel=contention_shared_add_u32_* local=0
+// sass: clocks=3 lds=1,1 kernel=contention_shared_add_u32_* waited looped
 ADD_SHARED(add_u32_atom, by_atom<uint32_t>)
 ADD_SHARED(add_u32_red, by_red<uint32_t>)
 // sass-loop: atoms=1 lds=1 kernel=contention_shared_add_f32_* local=0
+// sass: clocks=3 lds=5,5 kernel=contention_shared_add_f32_* waited looped
 ADD_SHARED(add_f32_atom, by_atom<float>)
 ADD_SHARED(add_f32_red, by_red<float>)
 // sass-loop: atoms=1 kernel=contention_shared_cas_u32_* local=0
+// sass: clocks=3 lds=1,1 kernel=contention_shared_cas_u32_* waited looped
 ADD_SHARED(cas_u32_atom, by_cas)
 
 // All SMs, counters in global memory; timed from outside, checked by contention_count.

@@ -63,15 +63,16 @@ __device__ __forceinline__ void listen(const struct loaded_chase_args &a,
 }
 
 // A warp issues LOAD_LOADS loads a lane in a turn, and begins a turn every `interval` cycles; the
-// warps of the GPU take turns evenly. What it read between "go" and "stop" counts. Two SMs that
-// share a port to the L2 are neighbours by number; they begin half the buffer apart, or they would
-// fall into step.
+// warps of the GPU take turns evenly. What it read between "go" and "stop" counts. From the L2 each
+// warp reads lines of its own: SMs that share some fall into step, and are served as one. Of device
+// memory the two SMs of a pair, neighbours by number, begin half apart.
 __device__ __forceinline__ void stream(const struct loaded_chase_args &a,
                                        volatile uint32_t *heard)
 {
     const uint32_t turn_elements = 32 * LOAD_LOADS;
     uint32_t sm = sm_id(), who = sm / 2 + sm % 2 * ((gridDim.x + 1) / 2);
     uint32_t warps = gridDim.x * LOAD_WARPS, warp = who * LOAD_WARPS + threadIdx.x / 32;
+    const uint4 *in = (const uint4 *)a.in + warp * a.base;
     uint32_t at = a.ticket * 7919u * turn_elements + threadIdx.x % 32, sum = 0, word;
     uint64_t due = clock_cycles() + (uint64_t)a.interval * warp / warps, went = 0, turns = 0;
 
@@ -84,7 +85,7 @@ __device__ __forceinline__ void stream(const struct loaded_chase_args &a,
         uint4 v[LOAD_LOADS];
 #pragma unroll
         for (int i = 0; i < LOAD_LOADS; i++)
-            v[i] = load_cg_128((const uint4 *)a.in + ((at + 32 * i) & (a.elements - 1)));
+            v[i] = load_cg_128(in + ((at + 32 * i) & (a.elements - 1)));
 #pragma unroll
         for (int i = 0; i < LOAD_LOADS; i++)
             sum += v[i].x + v[i].y + v[i].z + v[i].w;

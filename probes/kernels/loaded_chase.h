@@ -27,7 +27,8 @@ struct loaded_chase_args {
     struct permutation order;
     uint64_t start;       /* the step of the ring with which the chase begins */
     const void *in;       /* what the other SMs read */
-    uint32_t elements;    /* of it, 16 bytes each; a power of two */
+    uint32_t elements;    /* round which a warp goes, 16 bytes each; a power of two */
+    uint32_t base;        /* elements from one warp's to the next one's; 0: all have the same */
     uint32_t apart;       /* elements from where one warp begins to where the next does */
     uint32_t step;        /* and from one turn of a warp to its next */
     uint32_t interval;    /* cycles between two turns of a warp; 0: as fast as it can */

@@ -13,7 +13,7 @@ static const char *const latency_ids[LEVELS] = {
     "memory_latency.load{level=shared}", "instructions.latency{op=fma,type=fp32*}"};
 static const char *const rate_ids[LEVELS] = {
     "bandwidth.rate{level=hbm,op=read,path=ld,bytes=536870912}",
-    "bandwidth.rate{level=l2,op=read,path=ld,bytes=8388608}",
+    "bandwidth.rate{level=l2,op=read,path=ld,*}",
     "bandwidth.rate{level=shared,op=read,path=ld,*}", "bandwidth.rate{level=register,op=read,*}"};
 
 static const double BY_MORE_THAN = 1.03, TIMES = 5, BANKS = 128, BANKS_WITHIN = 0.05;

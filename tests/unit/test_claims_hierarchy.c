@@ -21,7 +21,7 @@ static enum claim_verdict judged(struct c54 c)
         "memory_latency.load{level=shared}", "instructions.latency{op=fma,type=fp32}"};
     static const char *const rate[] = {
         "bandwidth.rate{level=hbm,op=read,path=ld,bytes=536870912}",
-        "bandwidth.rate{level=l2,op=read,path=ld,bytes=8388608}",
+        "bandwidth.rate{level=l2,op=read,path=ld,bytes=25952256}",
         "bandwidth.rate{level=shared,op=read,path=ld,bytes=32768}",
         "bandwidth.rate{level=register,op=read,path=ffma,bytes=229376}"};
     struct bundle b = {0};
