@@ -11,25 +11,31 @@
  *     reference  the same chase, in the same kernel's words, on another SM in every pass: through
  *                the own shared memory (path=own), and through the L2, along a ring in memory that
  *                was walked just before (path=l2); or walked, then written anew by an SM that is on
- *                the same side of the L2 (path=l2_same) or not (path=l2_other). The sides come from
- *                the map of that case, SM 0 reading what each SM wrote: two if its latencies,
- *                sorted, have a gap of more than a tenth.
+ *                the same side of the L2 (path=l2_same) or not (path=l2_other). The sides are found
+ *                before: SM 0 reads what each SM wrote; there are two if these latencies, sorted,
+ *                have a gap of more than a tenth (l2_sides, l2_side_of_sm).
  *     flag       a flag to and fro between two SMs, half a round trip: by a word of global memory
- *                (path=l2), or in the shared memory of the side that waits (path=dsmem). by= says
- *                how: relaxed, acq_rel (release and acquire, as a hand-over of data needs it), cas
- *                (one word, swapped by turns: a swap under way when the other's arrives learns and
- *                answers in one trip, so this is less than one way), mbarrier (remote
- *                arrival), async (st.async: a word and its arrival in one).
- *                Another pair, and other lines, in every pass.
+ *                (path=l2; path=l2_same and l2_other: SMs on the same side of the L2, or not), or
+ *                in the shared memory of the side that waits (path=dsmem). by= says how: relaxed,
+ *                acq_rel (release and acquire, as a hand-over of data needs it), mbarrier (remote
+ *                arrival), async (st.async: a word and its arrival in one). Another pair, and other
+ *                lines, in every pass.
  * All by slope, over 16 loads or 16 round trips. What the rings held is verified: each chase ends
  * where the permutation of the ring's owner says.
  *
  * Inside the timed region: the loads, and at most three other instructions (tests/kernels); polls.
- * Expected on Hopper: dsmem 180-215 cycles, own 23-30, L2 260-290; flags 150 ns and up by L2.
+ * Expected on Hopper: dsmem 180-215 cycles, own 23-30, L2 260-290; flags 80-100 ns in shared
+ * memory, by the L2 250 ns on one side and 330 ns across. With a fence more.
  *
  * Traps. A 32-bit address in the cluster's window costs two moves a load: generic addresses do not.
- * A release at the scope of a cluster is compiled to a fence of the whole GPU. One block an SM, by
- * its shared memory, and %smid of both ends is checked. Every wait has a budget. */
+ * A release at the scope of a cluster is compiled to a fence of the whole GPU, and a fence waits
+ * for every store that is under way, one to the host most of all: what side 0 saw stays in shared
+ * memory until its last trip is over. A warp whose other lanes wait where the polling ends polls
+ * slowly [347 cycles for a flag in shared memory, 180 without them]: a block that signals is one
+ * thread. Polls answer in steps of one poll, and two sides fall into step. A flag that is swapped
+ * is no flag: a swap under way when the other side's arrives learns and answers in one trip, less
+ * than one way. One block an SM, by its shared memory, and %smid of both ends is checked. Every
+ * wait has a budget. */
 #include "probes/sm_to_sm.h"
 
 #include <math.h>
@@ -52,7 +58,7 @@ enum {
     REFERENCE,
     REFERENCE_TIME,
     L2_SIDES,
-    FRESH_MAP,
+    SIDE_OF_SM,
     FLAG,
     FLAG_TIME,
 };
@@ -75,8 +81,8 @@ static const struct probe_metric metrics[] = {
                         "the same in ns"},
     [L2_SIDES] = {"l2_sides", "count", PROBE_EXACT, PROBE_EACH, NULL, NULL,
                   "sides of the L2: a line just written by the other side is farther away"},
-    [FRESH_MAP] = {"l2_fresh_map", "cycles", PROBE_LOWER, PROBE_EACH, NULL, NULL,
-                   "SM 0 reads lines that it had read before and another SM then wrote"},
+    [SIDE_OF_SM] = {"l2_side_of_sm", "count", PROBE_EXACT, PROBE_EACH, NULL, NULL,
+                    "the side of each SM: 0 is SM 0's own, 1 the other"},
     [FLAG] = {"flag", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "path,by",
               "one way of a flag from SM to SM: half a round trip"},
     [FLAG_TIME] = {"flag_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "path,by",
@@ -98,8 +104,11 @@ static const struct way {
     unsigned flags;
 } ways[] = {
     {"l2", "relaxed", "sm_to_sm_flag_relaxed", 0},
+    {"l2_same", "relaxed", "sm_to_sm_flag_relaxed", 0},
+    {"l2_other", "relaxed", "sm_to_sm_flag_relaxed", 0},
     {"l2", "acq_rel", "sm_to_sm_flag_acq_rel", 0},
-    {"l2", "cas", "sm_to_sm_flag_cas", 0},
+    {"l2_same", "acq_rel", "sm_to_sm_flag_acq_rel", PROBE_DEEP},
+    {"l2_other", "acq_rel", "sm_to_sm_flag_acq_rel", PROBE_DEEP},
     {"dsmem", "relaxed", "sm_to_sm_there_relaxed", 0},
     {"dsmem", "acq_rel", "sm_to_sm_there_acq_rel", PROBE_DEEP},
     {"dsmem", "mbarrier", "sm_to_sm_there_mbarrier", 0},
@@ -141,6 +150,15 @@ static bool is_far(const struct talk *t, size_t sm)
     return t->fresh[sm] >= t->far;
 }
 
+/* Two different SMs: on the same side of the L2, or not, where the path says so. */
+static void draw_sms(struct talk *t, uint32_t sm[2], uint32_t n_sm, const char *path)
+{
+    bool same = !strcmp(path, "l2_same"), other = !strcmp(path, "l2_other");
+    do
+        draw_pair(t, sm, n_sm);
+    while ((same || other) && (is_far(t, sm[0]) == is_far(t, sm[1])) != same);
+}
+
 static struct chase_args l2_args(const struct talk *t)
 {
     return (struct chase_args){.samples = t->samples,
@@ -166,7 +184,7 @@ static void make_alone(const struct talk *t, cudaKernel_t kernel)
 
 static struct talk prepare(struct probe_run *r)
 {
-    struct talk t = {.shared = gpu_facts(r)->shared_per_sm / 2, .random = probe_seed(r)};
+    struct talk t = {.shared = gpu_facts(r)->shared_per_sm / 2 + 128, .random = probe_seed(r)};
     const struct gpu_image *image = &image_sm_to_sm;
 
     t.own = gpu_kernel(r, image, "sm_to_sm_own", sizeof(struct chase_args));
@@ -283,9 +301,7 @@ static void measure_reference(struct probe_run *r, struct talk *t, const char *p
     if (own)
         a.order = permutation_of(CHASE_WORDS, probe_seed(r));
     while (probe_more(r)) {
-        do
-            draw_pair(t, pair, n_sm);
-        while (fresh && (is_far(t, pair[0]) != is_far(t, pair[1])) != other);
+        draw_sms(t, pair, n_sm, path);
         a.writer = pair[0];
         a.chosen = pair[1];
         a.first = draw(t, (uint32_t)a.order.n);
@@ -313,12 +329,16 @@ static void report_sides(struct probe_run *r, const struct talk *t)
 
     if (!probe_case(r, PROBE_ONCE, PROBE_NO_KEYS))
         return;
-    for (size_t i = 0; i < n_sm; i++)
+    double *side = probe_host_alloc(r, n_sm * sizeof *side);
+    for (size_t i = 0; i < n_sm; i++) {
+        side[i] = is_far(t, i);
         far += is_far(t, i);
+    }
     probe_value(r, L2_SIDES, isfinite(t->far) ? 2 : 1);
     probe_fact(r, "sms_of_sides", "%zu %zu", n_sm - far, far);
-    probe_grid(r, FRESH_MAP, (struct probe_axis){"reader_sm", 1, NULL},
-               (struct probe_axis){"writer_sm", n_sm, NULL}, t->fresh);
+    probe_grid(r, SIDE_OF_SM, (struct probe_axis){"row", 1, NULL},
+               (struct probe_axis){"sm", n_sm, NULL}, side);
+    free(side);
 }
 
 /* One launch: in the chosen cluster, every block reads every block's ring. Returns the SM clock. */
@@ -445,24 +465,35 @@ static void take_flags(struct probe_run *r, const struct flag_result *got, doubl
     }
 }
 
+/* Can a flag go that way on this GPU? `runs`: there is a kernel, and clusters if it needs them. */
+static bool has_way(struct probe_run *r, const struct talk *t, const struct way *way, bool runs)
+{
+    bool one_side = !strcmp(way->path, "l2_other") && !isfinite(t->far);
+    const char *why = one_side ? "the L2 of this GPU has one side"
+                               : "needs clusters of 8 blocks, compute capability 9.0";
+
+    if (runs && !one_side)
+        return true;
+    probe_missing(r, FLAG, why);
+    probe_missing(r, FLAG_TIME, why);
+    return false;
+}
+
 static void measure_flag(struct probe_run *r, struct talk *t, const struct way *way)
 {
     bool cluster = !strcmp(way->path, "dsmem"), one_word = !strcmp(way->by, "async");
     struct flag_args a = {.lines = t->lines, .result = t->result, .budget_ns = BUDGET_NS};
-    struct gpu_shape shape = {.block = PAIR_THREADS, .shared = t->shared};
+    struct gpu_shape shape = {.block = FLAG_THREADS, .shared = t->shared};
     uint32_t n_sm = (uint32_t)gpu_facts(r)->n_sm, size = 8, clusters = 0;
     cudaKernel_t kernel = gpu_kernel_if_any(r, &image_sm_to_sm, way->kernel, sizeof a);
 
-    if (!probe_case(r, way->flags, "path=%s,by=%s", way->path, way->by))
+    if (!probe_case(r, probe_checking(r) ? 0 : way->flags, "path=%s,by=%s", way->path, way->by))
         return;
     make_alone(t, kernel);
     if (cluster && kernel)
-        clusters = gpu_clusters_at_once(kernel, PAIR_THREADS, t->shared, size);
-    if (!kernel || (cluster && clusters == 0)) {
-        probe_missing(r, FLAG, "needs clusters of 8 blocks, compute capability 9.0");
-        probe_missing(r, FLAG_TIME, "needs clusters of 8 blocks, compute capability 9.0");
+        clusters = gpu_clusters_at_once(kernel, FLAG_THREADS, t->shared, size);
+    if (!has_way(r, t, way, kernel && (!cluster || clusters > 0)))
         return;
-    }
     shape.grid = (dim3){cluster ? size * clusters : n_sm, 1, 1};
     shape.cluster = cluster ? size : 0;
     shape.cooperative = !cluster;
@@ -470,7 +501,7 @@ static void measure_flag(struct probe_run *r, struct talk *t, const struct way *
         a.order = permutation_of(FLAG_LINES, probe_seed(r) + t->trip);
         a.first = t->trip;
         a.chosen = cluster ? draw(t, clusters) : 0;
-        draw_pair(t, a.side, cluster ? size : n_sm);
+        draw_sms(t, a.side, cluster ? size : n_sm, way->path);
         t->trip += FLAG_PLACES * FLAG_TRIPS;
         memset(t->result, 0, sizeof *t->result);
         gpu_clock_start(r);
@@ -511,7 +542,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "sm_to_sm",
     .what = "How do two SMs talk, and how long does a word take from one to the other?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

@@ -186,7 +186,7 @@ struct by_relaxed {
     {
         store_relaxed(theirs, k);
     }
-    static __device__ __forceinline__ bool came(flag mine, uint32_t k, uint32_t)
+    static __device__ __forceinline__ bool came(flag mine, uint32_t k)
     {
         return load_relaxed(mine) == k;
     }
@@ -198,39 +198,21 @@ struct by_acq_rel {
     {
         store_release(theirs, k);
     }
-    static __device__ __forceinline__ bool came(flag mine, uint32_t k, uint32_t)
+    static __device__ __forceinline__ bool came(flag mine, uint32_t k)
     {
         return load_acquire(mine) == k;
-    }
-};
-
-// One word for both: side 0 swaps 2k for 2k + 1, side 1 swaps that for 2k + 2.
-struct by_cas {
-    typedef uint32_t *flag;
-    static __device__ __forceinline__ void put(flag, uint32_t)
-    {
-    }
-    static __device__ __forceinline__ bool came(flag word, uint32_t k, uint32_t side)
-    {
-        uint32_t before, expected = 2 * k + side;
-        asm volatile("atom.cas.relaxed.gpu.global.b32 %0, [%1], %2, %3;"
-                     : "=r"(before)
-                     : "l"(word), "r"(expected), "r"(expected + 1)
-                     : "memory");
-        return before == expected;
     }
 };
 
 enum { POLLS = 256 }; // between two looks at the timer
 
 template <typename WAY>
-__device__ __forceinline__ bool await(typename WAY::flag mine, uint32_t k, uint32_t side,
-                                      uint64_t give_up_ns)
+__device__ __forceinline__ bool await(typename WAY::flag mine, uint32_t k, uint64_t give_up_ns)
 {
     do
 #pragma unroll 1
         for (int i = 0; i < POLLS; i++)
-            if (WAY::came(mine, k, side))
+            if (WAY::came(mine, k))
                 return true;
     while (clock_ns() < give_up_ns);
     return false;
@@ -242,81 +224,92 @@ template <typename WAY, uint32_t SIDE>
 __device__ __forceinline__ bool trips(uint32_t n, uint32_t &k, typename WAY::flag mine,
                                       typename WAY::flag theirs, uint64_t give_up_ns)
 {
-    bool came = true;
 #pragma unroll 1
-    for (uint32_t i = 0; i < n && came; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         k++;
         if (SIDE == 0)
             WAY::put(theirs, k);
-        came = await<WAY>(mine, k, SIDE, give_up_ns);
+        if (!await<WAY>(mine, k, give_up_ns))
+            return false;
         if (SIDE == 1)
             WAY::put(theirs, k);
     }
-    return came;
+    return true;
 }
 
+// All trips of one place. Side 0 looks at its clock and keeps what it saw in shared memory: a store
+// to the host that is still under way would hold up the next place's fences.
 template <typename WAY, uint32_t SIDE>
 __device__ __forceinline__ void play(uint32_t &k, typename WAY::flag mine,
                                      typename WAY::flag theirs, uint64_t budget_ns,
                                      struct flag_sample *sample)
 {
     uint64_t give_up_ns = clock_ns() + budget_ns;
-    bool came = trips<WAY, SIDE>(1, k, mine, theirs, give_up_ns);
+
+    if (SIDE == 1) {
+        trips<WAY, 1>(FLAG_TRIPS, k, mine, theirs, give_up_ns);
+        return;
+    }
+    bool came = trips<WAY, 0>(1, k, mine, theirs, give_up_ns);
     uint64_t t0 = clock_cycles();
-    came = came && trips<WAY, SIDE>(FLAG_SHORT, k, mine, theirs, give_up_ns);
+    came = came && trips<WAY, 0>(FLAG_SHORT, k, mine, theirs, give_up_ns);
     uint64_t t1 = clock_cycles();
-    came = came && trips<WAY, SIDE>(FLAG_LONG, k, mine, theirs, give_up_ns);
+    came = came && trips<WAY, 0>(FLAG_LONG, k, mine, theirs, give_up_ns);
     uint64_t t2 = clock_cycles();
-    if (SIDE == 0)
-        *sample = {came ? t1 - t0 : 0, came ? t2 - t1 : 0};
+    *sample = {came ? t1 - t0 : 0, came ? t2 - t1 : 0};
+}
+
+// When nothing is timed any more.
+template <uint32_t SIDE>
+__device__ __forceinline__ void hand_in(const struct flag_args &a, const struct flag_sample *kept)
+{
+    for (uint32_t place = 0; place < FLAG_PLACES && SIDE == 0; place++)
+        a.result->sample[place] = kept[place];
+    a.result->sm[SIDE] = sm_id();
 }
 
 // The flags of a pair lie in two of the lines, at FLAG_PLACES places one after the other.
 template <typename WAY, uint32_t SIDE>
-__device__ __forceinline__ void play_places(const struct flag_args &a, bool one)
+__device__ __forceinline__ void play_places(const struct flag_args &a, struct flag_sample *kept)
 {
     uint32_t k = a.first;
 #pragma unroll 1
     for (uint32_t place = 0; place < FLAG_PLACES; place++) {
         uint32_t *flag0 = a.lines + 32 * permute(a.order, 2 * place);
-        uint32_t *flag1 = one ? flag0 : a.lines + 32 * permute(a.order, 2 * place + 1);
-        if (one && SIDE == 0)
-            store_relaxed(flag0, 2 * (k + 1));
+        uint32_t *flag1 = a.lines + 32 * permute(a.order, 2 * place + 1);
         play<WAY, SIDE>(k, SIDE == 0 ? flag0 : flag1, SIDE == 0 ? flag1 : flag0, a.budget_ns,
-                        a.result->sample + place);
+                        kept + place);
     }
-    a.result->sm[SIDE] = sm_id();
+    hand_in<SIDE>(a, kept);
 }
 
-template <typename WAY> __device__ __forceinline__ void play_l2(const struct flag_args &a, bool one)
+template <typename WAY> __device__ __forceinline__ void play_l2(const struct flag_args &a)
 {
-    if (threadIdx.x == 0 && sm_id() == a.side[0])
-        play_places<WAY, 0>(a, one);
-    if (threadIdx.x == 0 && sm_id() == a.side[1])
-        play_places<WAY, 1>(a, one);
+    __shared__ struct flag_sample kept[FLAG_PLACES];
+
+    if (sm_id() == a.side[0])
+        play_places<WAY, 0>(a, kept);
+    if (sm_id() == a.side[1])
+        play_places<WAY, 1>(a, kept);
 }
 
 // Round trips have no fixed number of polls: the contracts prove that a poll is one load, a compare
-// and a count.
+// and a count, and that side 0, from its first clock read to its last, stores nothing to memory but
+// the flag: one store in the code of each of its three stretches.
 // sass-loop: ldg=1 other<=10 local=0
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS, 1)
+// sass-loop: clocks=3 stg=3 st=0
+extern "C" __global__ void __launch_bounds__(FLAG_THREADS, 1)
 sm_to_sm_flag_relaxed(const __grid_constant__ struct flag_args a)
 {
-    play_l2<by_relaxed>(a, false);
+    play_l2<by_relaxed>(a);
 }
 
 // sass-loop: ldg=1 other<=10 local=0
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS, 1)
+// sass-loop: clocks=3 stg=3 st=0
+extern "C" __global__ void __launch_bounds__(FLAG_THREADS, 1)
 sm_to_sm_flag_acq_rel(const __grid_constant__ struct flag_args a)
 {
-    play_l2<by_acq_rel>(a, false);
-}
-
-// sass-loop: atom=1 other<=14 local=0
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS, 1)
-sm_to_sm_flag_cas(const __grid_constant__ struct flag_args a)
-{
-    play_l2<by_cas>(a, true);
+    play_l2<by_acq_rel>(a);
 }
 
 #if __CUDA_ARCH__ >= 900
@@ -326,6 +319,7 @@ sm_to_sm_flag_cas(const __grid_constant__ struct flag_args a)
 struct mailbox {
     uint64_t phase; // an mbarrier
     uint32_t word, pad;
+    struct flag_sample kept[FLAG_PLACES];
 };
 
 struct in_cluster {
@@ -339,7 +333,7 @@ struct there_relaxed {
     {
         asm volatile("st.relaxed.cluster.u32 [%0], %1;" ::"l"(theirs.generic), "r"(k) : "memory");
     }
-    static __device__ __forceinline__ bool came(flag mine, uint32_t k, uint32_t)
+    static __device__ __forceinline__ bool came(flag mine, uint32_t k)
     {
         uint32_t v;
         asm volatile("ld.relaxed.cluster.shared::cta.u32 %0, [%1];"
@@ -356,7 +350,7 @@ struct there_acq_rel {
     {
         asm volatile("st.release.cluster.u32 [%0], %1;" ::"l"(theirs.generic), "r"(k) : "memory");
     }
-    static __device__ __forceinline__ bool came(flag mine, uint32_t k, uint32_t)
+    static __device__ __forceinline__ bool came(flag mine, uint32_t k)
     {
         uint32_t v;
         asm volatile("ld.acquire.cluster.shared::cta.u32 %0, [%1];"
@@ -387,7 +381,7 @@ struct there_mbarrier { // the other side's barrier gets its one arrival
                          theirs.phase)
                      : "memory");
     }
-    static __device__ __forceinline__ bool came(flag mine, uint32_t k, uint32_t)
+    static __device__ __forceinline__ bool came(flag mine, uint32_t k)
     {
         return phase_over(mine.phase, k);
     }
@@ -402,7 +396,7 @@ struct there_async { // a word, and its four bytes counted by the other side's b
                      "r"(k), "r"(theirs.phase)
                      : "memory");
     }
-    static __device__ __forceinline__ bool came(flag mine, uint32_t k, uint32_t)
+    static __device__ __forceinline__ bool came(flag mine, uint32_t k)
     {
         bool over = phase_over(mine.phase, k);
         if (over)
@@ -420,8 +414,8 @@ __device__ __forceinline__ void play_rank(const struct flag_args &a, struct mail
                                 cluster_map_generic(&box->word, other)};
 #pragma unroll 1
     for (uint32_t place = 0; place < FLAG_PLACES; place++)
-        play<WAY, SIDE>(k, mine, theirs, a.budget_ns, a.result->sample + place);
-    a.result->sm[SIDE] = sm_id();
+        play<WAY, SIDE>(k, mine, theirs, a.budget_ns, box->kept + place);
+    hand_in<SIDE>(a, box->kept);
     a.result->word[SIDE] = box->word;
 }
 
@@ -430,15 +424,13 @@ __device__ __forceinline__ void play_cluster(const struct flag_args &a)
 {
     __shared__ struct mailbox box;
     uint32_t phase = shared_address(&box.phase);
-    bool plays = threadIdx.x == 0 && blockIdx.x / cluster_size() == a.chosen;
+    bool plays = blockIdx.x / cluster_size() == a.chosen;
 
-    if (threadIdx.x == 0) {
-        box.word = 0;
-        mbarrier_make(phase, 1);
-        mbarrier_made();
-        if (COUNTS_BYTES)
-            mbarrier_expect(phase, sizeof box.word);
-    }
+    box.word = 0;
+    mbarrier_make(phase, 1);
+    mbarrier_made();
+    if (COUNTS_BYTES)
+        mbarrier_expect(phase, sizeof box.word);
     cluster_arrive();
     cluster_wait();
     if (plays && cluster_rank() == a.side[0])
@@ -450,28 +442,32 @@ __device__ __forceinline__ void play_cluster(const struct flag_args &a)
 }
 
 // sass-loop: lds=1 other<=10 local=0 arch=90a+
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS, 1)
+// sass-loop: clocks=3 st=3 stg=0 arch=90a+
+extern "C" __global__ void __launch_bounds__(FLAG_THREADS, 1)
 sm_to_sm_there_relaxed(const __grid_constant__ struct flag_args a)
 {
     play_cluster<there_relaxed, false>(a);
 }
 
 // sass-loop: lds=1 other<=10 local=0 arch=90a+
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS, 1)
+// sass-loop: clocks=3 st=3 stg=0 arch=90a+
+extern "C" __global__ void __launch_bounds__(FLAG_THREADS, 1)
 sm_to_sm_there_acq_rel(const __grid_constant__ struct flag_args a)
 {
     play_cluster<there_acq_rel, false>(a);
 }
 
 // sass-loop: syncs=1 other<=10 local=0 arch=90a+
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS, 1)
+// sass-loop: clocks=3 st=0 stg=0 arch=90a+
+extern "C" __global__ void __launch_bounds__(FLAG_THREADS, 1)
 sm_to_sm_there_mbarrier(const __grid_constant__ struct flag_args a)
 {
     play_cluster<there_mbarrier, false>(a);
 }
 
 // sass-loop: syncs=1 other<=10 local=0 arch=90a+
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS, 1)
+// sass-loop: clocks=3 stas=3 st=0 stg=0 arch=90a+
+extern "C" __global__ void __launch_bounds__(FLAG_THREADS, 1)
 sm_to_sm_there_async(const __grid_constant__ struct flag_args a)
 {
     play_cluster<there_async, true>(a);

@@ -8,7 +8,8 @@
 
 enum {
     PAIR_MOST = 16,     /* blocks in the largest cluster */
-    PAIR_THREADS = 128, /* a block that chases or hands over a flag; one of them does it */
+    PAIR_THREADS = 128, /* of a block that chases; one of them does it */
+    FLAG_THREADS = 1,   /* of a block that signals: no other lane waits beside it */
 
     CHASE_WORDS = 1024, /* pointers of a block's ring: 8 KiB of shared memory */
     CHASE_LINE = 128,   /* bytes between the pointers of the ring in global memory */

@@ -238,10 +238,30 @@ __device__ __forceinline__ void write_slab(uint4 *slab, uint32_t elements, uint3
     }
 }
 
+// What this thread reads of a slab, added up. SLAB_LOADS rows at a time, or what is left of them.
+__device__ __forceinline__ uint32_t read_slab(const uint4 *slab, uint32_t elements)
+{
+    uint32_t sum = 0;
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < elements; i += SLAB_LOADS * RATE_THREADS) {
+        uint4 v[SLAB_LOADS] = {};
+#pragma unroll
+        for (uint32_t row = 0; row < SLAB_LOADS; row++)
+            if (i + row * RATE_THREADS < elements)
+                v[row] = load_cg_128(slab + i + row * RATE_THREADS);
+#pragma unroll
+        for (uint32_t row = 0; row < SLAB_LOADS; row++)
+            sum += sum_of(v[row]);
+    }
+    return sum;
+}
+
 // Every round: all blocks write their slabs, meet, read another block's, and meet again, so that
 // nobody writes what is still being read. What was read in a round must add up to what was written
-// in it: old data differ in every word.
-// sass-loop: ldg128=1 local=0
+// in it: old data differ in every word. Reading has a clock of its own, as all else that depends on
+// `taken` does not belong to it: the sum that is expected, and writing where copies are withdrawn.
+// sass-loop: ldg128=4 local=0 together
+// sass: ldg128=4 looped waited
 extern "C" __global__ void __launch_bounds__(RATE_THREADS, 1)
 sm_to_sm_rate_slab(const __grid_constant__ struct slab_args a)
 {
@@ -251,20 +271,23 @@ sm_to_sm_rate_slab(const __grid_constant__ struct slab_args a)
     uint4 *own = (uint4 *)a.slabs + (uint64_t)blockIdx.x * elements;
     const uint4 *other = (const uint4 *)a.slabs + (uint64_t)from * elements;
     uint32_t expected = 0, errors = 0;
+    uint64_t cycles = 0;
 
     for (uint32_t i = threadIdx.x; i < taken; i += RATE_THREADS)
         expected += 17 * number(a.seed, from, i);
 #pragma unroll 1
     for (uint32_t round = 0; round < a.rounds; round++) {
-        uint32_t sum = 0;
         write_slab(own, elements, a.seed, round);
         grid_barrier(barrier);
-#pragma unroll 1
-        for (uint32_t i = threadIdx.x; i < taken; i += RATE_THREADS)
-            sum += sum_of(load_cg_128(other + i));
-        errors += sum != expected + 4 * round * (taken / RATE_THREADS);
+        uint64_t began = clock_cycles();
+        errors += read_slab(other, taken) != expected + 4 * round * (taken / RATE_THREADS);
         grid_barrier(barrier);
+        cycles += clock_cycles() - began;
     }
     if (errors)
         atomicAdd(a.errors, errors);
+    if (threadIdx.x == 0) {
+        a.cycles[blockIdx.x] = cycles;
+        a.sm[blockIdx.x] = sm_id();
+    }
 }

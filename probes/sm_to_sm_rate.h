@@ -13,6 +13,7 @@ enum {
     WINDOW_BYTES = WINDOW_ROWS * RATE_ROW,
     CHUNK_BYTES = 8 << 10,            /* of one bulk copy */
     CHUNKS = WINDOW_BYTES / CHUNK_BYTES,
+    SLAB_LOADS = 4,                   /* that a thread that reads a slab has in flight */
 };
 
 struct stream_args {
@@ -29,9 +30,11 @@ struct slab_args {
     void *slabs;      /* one for each block, one after the other */
     struct grid_barrier_state *barrier;
     uint32_t *errors; /* threads whose sum of a round is not what was written in that round */
+    uint32_t *sm;     /* %smid of every block */
+    uint64_t *cycles; /* that each block read, from one barrier to the next, in all rounds */
     uint32_t rounds;
     uint32_t slab;    /* bytes, a multiple of twice RATE_ROW */
-    uint32_t taken;   /* bytes of it that are read */
+    uint32_t taken;   /* bytes of it that are read, a multiple of RATE_ROW */
     uint32_t shift;   /* whose slab is read: that of the block so many further on */
     uint32_t seed;
     uint32_t budget_ns;
