@@ -192,7 +192,7 @@ template <bool ORDERED, enum store STORE> struct cluster_step {
             cluster_wait();
         } else {
             cluster_arrive_relaxed();
-            cluster_wait_relaxed();
+            cluster_wait();
         }
     }
 };
@@ -309,7 +309,7 @@ barriers_grid_sync(const __grid_constant__ struct far_args a)
 extern "C" __global__ void __launch_bounds__(1024)
 barriers_grid_counter(const __grid_constant__ struct far_args a)
 {
-    struct counter_barrier barrier = {a.state, a.counter, gridDim.x, 0, a.budget_ns, false};
+    counter_barrier barrier = {a.state, a.counter, gridDim.x, 0, a.budget_ns, false};
     measure_far(a, barrier);
 }
 
@@ -341,7 +341,24 @@ struct crowd {
     bool speaks;     // this thread publishes for its member
     uint32_t reader; // this thread reads the slots from here, in steps of
     uint32_t readers;
+    bool delays;     // this thread makes slots late, in some rounds
+    uint32_t *apart; // by adding to this word; or, where NULL, to one of the slots' lines
 };
+
+// What is stored behind these additions is late, by more than a barrier takes: one that does not
+// wait for it is seen by that. Of a grid, all blocks add to one line, and stores to its slots queue
+// in the L2; each time another line, since one slice of the L2 could hold both the first and the
+// barrier's counter, and delay both. Of a cluster, one block adds to lines apart, and its store
+// queues on its own SM.
+__device__ __forceinline__ void delay_slots(const struct crowd &c, uint32_t *slots, uint32_t time)
+{
+    uint32_t *spare = slots + time * ORDER_NEXT_LINE % c.members * ORDER_STRIDE + 1;
+    if (c.apart)
+        spare = c.apart;
+#pragma unroll 4
+    for (uint32_t i = 0; i < ORDER_LATE_ADDS; i++)
+        grid_barrier_add(spare, 1);
+}
 
 // Ordinary stores and loads, through L1: it is the barrier that has to make them meet. A slot is
 // written again two rounds later, when its readers are a barrier away.
@@ -349,25 +366,42 @@ template <typename BARRIER>
 __device__ __forceinline__ void keep_order(const struct order_args &a, BARRIER &barrier,
                                            const struct crowd &c)
 {
-    uint32_t wrong = 0;
+    uint32_t before = 0, ahead = 0;
 #pragma unroll 1
     for (uint32_t round = a.first + 1; round <= a.first + a.rounds; round++) {
-        uint32_t *slots = c.slots + round % 2 * c.members;
+        uint32_t *slots = c.slots + round % 2 * c.members * ORDER_STRIDE;
+        if (c.delays && round % ORDER_LATE_EVERY == 0)
+            delay_slots(c, slots, round / ORDER_LATE_EVERY);
         if (c.speaks)
-            slots[c.me] = round;
+            slots[c.me * ORDER_STRIDE] = round;
         barrier.cross();
-        for (uint32_t i = c.reader; i < c.members; i += c.readers)
-            wrong += slots[i] != round;
+        for (uint32_t i = c.reader; i < c.members; i += c.readers) {
+            uint32_t seen = slots[i * ORDER_STRIDE];
+            before += seen < round;
+            ahead += seen > round;
+        }
     }
-    if (wrong)
-        atomicAdd(a.violations, wrong);
+    if (before)
+        atomicAdd(&a.wrong[0], before);
+    if (ahead)
+        atomicAdd(&a.wrong[1], ahead);
     if (threadIdx.x == 0)
         a.sm[blockIdx.x] = sm_id() + 1;
 }
 
+// Blocks are the members. The last warp writes; all but the first two read, of whom one arrives and
+// one may wait: what they write and read, others must have made visible, or been told of.
+__device__ __forceinline__ struct crowd crowd_of_blocks(uint32_t *slots, uint32_t members,
+                                                        uint32_t me)
+{
+    bool reads = threadIdx.x >= 64, leads = threadIdx.x % 32 == 0;
+    return {slots, members, me, threadIdx.x == blockDim.x - 32, reads ? threadIdx.x - 64 : members,
+            blockDim.x - 64, reads && leads, nullptr};
+}
+
 __device__ __forceinline__ struct crowd crowd_of_grid(const struct order_args &a)
 {
-    return {a.slots, gridDim.x, blockIdx.x, threadIdx.x == 0, threadIdx.x, blockDim.x};
+    return crowd_of_blocks(a.slots, gridDim.x, blockIdx.x);
 }
 
 // The control. The compiler, too, must not know that there is no barrier.
@@ -388,23 +422,37 @@ struct far_block {
     }
 #define COUNTER(members) {a.state, a.counter, members, a.first * (members), a.budget_ns, false}
 
-// sass-loop: kernel=barriers_order_grid_[!t]* stg>=1 ldg>=1 local=0
-// sass-loop: kernel=barriers_order_grid_twin membar=1 stg>=1 ldg>=2 local=0
+// sass-loop: kernel=barriers_order_grid_sync bar>=2 membar=1 cctl>=1 stg>=1 ldg>=1 local=0
 ORDER_KERNEL(barriers_order_grid_sync, , far_grid_sync(), crowd_of_grid(a))
-ORDER_KERNEL(barriers_order_grid_none, , far_none(), crowd_of_grid(a))
-ORDER_KERNEL(barriers_order_grid_counter, , counter_barrier COUNTER(gridDim.x), crowd_of_grid(a))
+// sass-loop: kernel=barriers_order_grid_twin bar=2 membar=1 reds>=2 stg>=1 ldg>=2 local=0
+// sass-loop: kernel=barriers_order_grid_twin bar=2 cctl=2 arch=90a+   of the fence, of the wait
 ORDER_KERNEL(barriers_order_grid_twin, ,
              (far_twin{grid_barrier_join(a.state, gridDim.x, a.budget_ns)}), crowd_of_grid(a))
+// sass-loop: kernel=barriers_order_grid_counter bar=2 membar=1 cctl>=1 stg>=1 ldg>=2 local=0
+ORDER_KERNEL(barriers_order_grid_counter, , counter_barrier COUNTER(gridDim.x), crowd_of_grid(a))
+
+// Controls: no barrier; and the counter's, less one thing each.
+#define LESS_KERNEL(name, lack)                                                                  \
+    ORDER_KERNEL(name, , counter_barrier_less<lack> COUNTER(gridDim.x), crowd_of_grid(a))
+// sass-loop: kernel=barriers_order_grid_none stg=1 ldg>=1 bar=0 membar=0 cctl=0 local=0
+ORDER_KERNEL(barriers_order_grid_none, , far_none(), crowd_of_grid(a))
+// sass-loop: kernel=barriers_order_grid_unreleased bar=2 membar=0 cctl>=1 stg>=1 ldg>=2 local=0
+LESS_KERNEL(barriers_order_grid_unreleased, LACKS_RELEASE)
+// sass-loop: kernel=barriers_order_grid_unacquired bar=2 membar=1 cctl=0 stg>=1 ldg>=2 local=0
+LESS_KERNEL(barriers_order_grid_unacquired, LACKS_ACQUIRE)
+// sass-loop: kernel=barriers_order_grid_unmet bar=1 membar=1 cctl>=1 stg>=1 ldg>=2 local=0
+LESS_KERNEL(barriers_order_grid_unmet, LACKS_MEETING)
 
 // Warps of a block are the members; every block is a crowd of its own.
 __device__ __forceinline__ struct crowd crowd_of_block(const struct order_args &a)
 {
     uint32_t warps = blockDim.x / 32, lane = threadIdx.x % 32;
-    return {a.slots + blockIdx.x * 2 * warps, warps, threadIdx.x / 32, lane == 0, lane, 32};
+    uint32_t *slots = a.slots + blockIdx.x * 2 * warps * ORDER_STRIDE;
+    return {slots, warps, threadIdx.x / 32, lane == 0, lane, 32, false, nullptr};
 }
 
 // sass-loop: kernel=barriers_order_block* stg>=1 ldg>=1 local=0
-ORDER_KERNEL(barriers_order_block_sync, , far_block(), crowd_of_block(a))
+ORDER_KERNEL(barriers_order_block_syncthreads, , far_block(), crowd_of_block(a))
 ORDER_KERNEL(barriers_order_block_none, , far_none(), crowd_of_block(a))
 
 #if __CUDA_ARCH__ >= 900
@@ -419,15 +467,21 @@ template <bool ORDERED> struct near_cluster {
 __device__ __forceinline__ struct crowd crowd_of_cluster(const struct order_args &a)
 {
     uint32_t members = cluster_size(), me = cluster_rank();
-    uint32_t *slots = a.slots + (blockIdx.x - me) * 2;
-    return {slots, members, me, threadIdx.x == 0, threadIdx.x, blockDim.x};
+    struct crowd c = crowd_of_blocks(a.slots, members, me);
+    c.delays = threadIdx.x >= 64 && me == 0;
+    c.apart = a.slots + threadIdx.x * 2 * ORDER_NEXT_LINE + 1;
+    return c;
 }
 
-// sass-loop: kernel=barriers_order_cluster* stg>=1 ldg>=1 local=0 arch=90a+
+// sass-loop: kernel=barriers_order_cluster_* stg=1 ldg>=1 local=0 arch=90a+
+// sass-loop: kernel=barriers_order_cluster_ordered ucgabar_arv=1 membar=1 cctl>=1 arch=90a+
+// sass-loop: kernel=barriers_order_cluster_relaxed ucgabar_arv=1 membar=0 cctl>=1 arch=90a+
 ORDER_KERNEL(barriers_order_cluster_ordered, __cluster_dims__(), near_cluster<true>(),
              crowd_of_cluster(a))
+ORDER_KERNEL(barriers_order_cluster_relaxed, __cluster_dims__(), near_cluster<false>(),
+             crowd_of_cluster(a))
 ORDER_KERNEL(barriers_order_cluster_none, __cluster_dims__(), far_none(), crowd_of_cluster(a))
-// sass-loop: kernel=barriers_order_through* stg>=1 ldg>=1 local=0 arch=90a+
-ORDER_KERNEL(barriers_order_through_clusters, __cluster_dims__(),
+// sass-loop: kernel=barriers_order_grid_cluster ucgabar_arv=2 stg>=1 ldg>=1 local=0 arch=90a+
+ORDER_KERNEL(barriers_order_grid_cluster, __cluster_dims__(),
              far_cluster{COUNTER(gridDim.x / cluster_size())}, crowd_of_grid(a))
 #endif

@@ -39,11 +39,18 @@ struct far_args {
 };
 
 /* The oracle: each round every member publishes the round's number, crosses the barrier, and reads
- * what all members published. */
+ * what all members published. In some rounds the numbers are late. */
+enum {
+    ORDER_STRIDE = 2,       /* words from one member's slot to the next; every other is spare */
+    ORDER_NEXT_LINE = 16,   /* slots in a line of the L2 */
+    ORDER_LATE_EVERY = 256, /* rounds */
+    ORDER_LATE_ADDS = 64,   /* additions to spare words, in a late round */
+};
+
 struct order_args {
-    uint32_t *slots;      /* of odd and even rounds: 2 x GRID_BARRIER_BLOCKS; a block has its own */
-    uint32_t *violations; /* what was read and was not the round's number */
-    uint32_t *sm;         /* of each block: %smid + 1 */
+    uint32_t *slots;  /* of even rounds and of odd ones, one after the other */
+    uint32_t *wrong;  /* what was read and was [0] of a round before, [1] of a round to come */
+    uint32_t *sm;     /* of each block: %smid + 1 */
     struct grid_barrier_state *state;
     uint32_t *counter;
     uint32_t first, rounds; /* rounds first + 1 to first + rounds */

@@ -9,13 +9,23 @@ deadlock_spin(const __grid_constant__ struct spin_args a)
 {
     bool quits = a.quits && blockIdx.x == gridDim.x - 1;
     uint32_t rounds = quits ? 0 : a.rounds + (blockIdx.x == 0 ? a.extra : 0);
-    uint32_t *counter = a.counters + a.which;
-    struct counter_barrier barrier = {a.state, counter, gridDim.x, 0, a.budget_ns, false};
+    counter_barrier barrier = {a.state, &a.mine->counter, gridDim.x, 0, a.budget_ns, false};
+    uint32_t waited_ns = 0;
 
-    for (uint32_t i = 0; i < rounds; i++)
+    if (threadIdx.x == 0)
+        atomicAdd(&a.mine->present, 1u);
+    for (uint32_t i = 0; i < rounds; i++) {
+        uint64_t came = clock_ns();
         barrier.cross();
-    if (threadIdx.x == 0 && !barrier.given_up)
-        atomicAdd(a.counters + 2 + a.which, 1u);
+        waited_ns = max(waited_ns, (uint32_t)(clock_ns() - came));
+    }
+    if (threadIdx.x != 0)
+        return;
+    if (!barrier.given_up)
+        atomicAdd(&a.mine->crossed, 1u);
+    atomicMax(&a.mine->waited_ns, waited_ns);
+    atomicMax(&a.mine->beside, load_relaxed(&a.others->present));
+    atomicSub(&a.mine->present, 1u);
 }
 
 // sass: none not a timed kernel
@@ -23,8 +33,8 @@ extern "C" __global__ void __launch_bounds__(1024)
 deadlock_hold(const __grid_constant__ struct hold_args a)
 {
     uint64_t came = clock_ns();
-    if (threadIdx.x == 0)
-        atomicAdd_system(a.held, 1u);
+    if (threadIdx.x == 0 && atomicAdd(a.came, 1u) == gridDim.x - 1)
+        *a.held = gridDim.x;
     while (clock_ns() - came < a.ns)
         ;
 }

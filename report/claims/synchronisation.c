@@ -17,22 +17,50 @@ static const struct row *beside(const struct bundle *bundle, const struct row *r
     return rows_find(&bundle->rows, id);
 }
 
-/* Would the oracle have seen a barrier of this scope fail? */
-static bool oracle_sees(const struct bundle *bundle, const char *scope)
+/* Would the oracle have seen a barrier of so many blocks fail: one that does not wait, and one that
+ * waits and does not order? Whatever of them lacks something must have been seen. */
+static bool oracle_sees(const struct bundle *bundle, const char *scope, const char *blocks)
 {
     struct finding ignored = {.verdict = CLAIM_MIXED};
     struct row control;
-    char id[DOCUMENT_ID];
-    snprintf(id, sizeof id, "barriers.control_violates{scope=%s,*", scope);
-    return rule_take(bundle, id, &control, &ignored) && control.low > 0;
+    char id[DOCUMENT_ID], barrier[24];
+    const struct row *row;
+    int waitless = 0, orderless = 0;
+
+    snprintf(id, sizeof id, "barriers.control_violates{scope=%s,barrier=*,blocks=%s,*", scope,
+             blocks);
+    for (size_t place = 0; (row = rows_match(&bundle->rows, id, &place));) {
+        if (!rule_take(bundle, row->id, &control, &ignored) || !(control.low > 0))
+            return false;
+        row_key(row, "barrier", barrier, sizeof barrier);
+        if (strcmp(barrier, "none") == 0)
+            waitless++;
+        else
+            orderless++;
+    }
+    return waitless > 0 && orderless > 0;
+}
+
+/* Says what the oracle saw of the grid's controls, by name. */
+static void say_controls(const struct bundle *bundle, struct finding *f)
+{
+    char barrier[24], what[80];
+    const struct row *row;
+
+    for (size_t place = 0;
+         (row = rows_match(&bundle->rows, "barriers.control_violates{scope=grid,*", &place));) {
+        row_key(row, "barrier", barrier, sizeof barrier);
+        snprintf(what, sizeof what, "the grid with barrier=%s violates", barrier);
+        rule_say_control(f, false, row_usable(row) && row->low > 0, what, row);
+    }
 }
 
 /* How many kinds of barrier are to reach over at least two SMs, how many of them do so and keep the
- * order, and how many only seem to, since their scope's control keeps it, too. */
+ * order, and how many only seem to, since the oracle is blind for them. */
 static void count_barriers(const struct bundle *bundle, struct finding *f, int *judged, int *sound,
                            int *blind)
 {
-    char scope[16], barrier[24], rounds[24];
+    char scope[16], barrier[24], blocks[16], rounds[24];
     const struct row *row;
 
     for (size_t place = 0; (row = rows_match(&bundle->rows, "barriers.violations{*", &place));) {
@@ -40,12 +68,13 @@ static void count_barriers(const struct bundle *bundle, struct finding *f, int *
         bool refused = row->status == ROW_MISSING;
         row_key(row, "scope", scope, sizeof scope);
         row_key(row, "barrier", barrier, sizeof barrier);
+        row_key(row, "blocks", blocks, sizeof blocks);
         row_key(row, "rounds", rounds, sizeof rounds);
         if (!strcmp(scope, "block"))
             continue;
         if (!refused && (!row_usable(row) || !sms || !row_usable(sms) || !(sms->low >= 2)))
             continue;
-        if (!refused && row->high == 0 && !oracle_sees(bundle, scope)) {
+        if (!refused && row->high == 0 && !oracle_sees(bundle, scope, blocks)) {
             ++*blind;
             continue;
         }
@@ -86,10 +115,9 @@ static void say_price(const struct bundle *bundle, struct finding *f)
 
 static void judge_c01(const struct bundle *bundle, struct finding *f)
 {
-    struct row block, control;
+    struct row block;
     int judged = 0, sound = 0, blind = 0;
-    if (!rule_take(bundle, "barriers.violations{scope=block,*", &block, f) ||
-        !rule_take(bundle, "barriers.control_violates{scope=grid,*", &control, f))
+    if (!rule_take(bundle, "barriers.violations{scope=block,*", &block, f))
         return;
 
     count_barriers(bundle, f, &judged, &sound, &blind);
@@ -99,9 +127,9 @@ static void judge_c01(const struct bundle *bundle, struct finding *f)
     }
     say_price(bundle, f);
     rule_say_control(f, true, block.high == 0, "__syncthreads in one block, violations", &block);
-    rule_say_control(f, false, control.low > 0, "the grid without a barrier violates", &control);
+    say_controls(bundle, f);
     rule_conclude(f, sound > 0 ? CLAIM_REFUTED : CLAIM_REPRODUCED, block.high == 0,
-                  control.low > 0 && (sound > 0 || blind == 0));
+                  oracle_sees(bundle, "grid", "sm") && (sound > 0 || blind == 0));
 }
 
 /* --- C02: does it deadlock? ------------------------------------------------------------------- */
@@ -128,6 +156,16 @@ static bool take_sizes(const struct bundle *bundle, const char *metric, const ch
     return true;
 }
 
+/* Adds how a scene ended that no rule looks at, if it is in the bundle. */
+static void say_scene(const struct bundle *bundle, struct finding *f, const char *what,
+                      const char *scene, const char *launch, const char *blocks)
+{
+    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct row done;
+    if (take_scene(bundle, "completed", scene, launch, blocks, &done, &ignored))
+        rule_say(f->evidence, "; %s: %s", what, done.low > 0 ? "completes" : "deadlocks");
+}
+
 static const char *outcome(const struct row *completed, const struct row *refused)
 {
     if (refused && refused->low > 0)
@@ -149,6 +187,10 @@ static void judge_c02(const struct bundle *bundle, struct finding *f)
         within = within && (i >= WITHIN || done[i].low > 0);
         above = above || (i >= WITHIN && done[i].low > 0);
     }
+    say_scene(bundle, f, "two launches at once, 0.75xcapacity each", "two_streams", "ordinary",
+              "0.75xcapacity");
+    say_scene(bundle, f, "the same, the second overtaking", "overtaken", "ordinary",
+              "0.75xcapacity");
     enum claim_verdict verdict = CLAIM_MIXED;
     if (done[SIZES - 1].low > 0)
         verdict = CLAIM_REFUTED;
@@ -167,8 +209,7 @@ static void judge_c02(const struct bundle *bundle, struct finding *f)
 
 static void judge_c02b(const struct bundle *bundle, struct finding *f)
 {
-    struct finding ignored = {.verdict = CLAIM_MIXED};
-    struct row done[SIZES], refused[SIZES], ordinary, other;
+    struct row done[SIZES], refused[SIZES], ordinary;
     int kept = 0, broken = 0;
     if (!take_sizes(bundle, "completed", "cooperative", done, f) ||
         !take_sizes(bundle, "refused", "cooperative", refused, f) ||
@@ -181,11 +222,10 @@ static void judge_c02b(const struct bundle *bundle, struct finding *f)
         kept += i < WITHIN ? done[i].low > 0 : refused[i].low > 0;
         broken += done[i].high == 0 && refused[i].high == 0;
     }
-    if (take_scene(bundle, "completed", "unequal", "cooperative", "1xcapacity", &other, &ignored))
-        rule_say(f->evidence,
-                 "; blocks with unequal numbers of barriers, against which no launch "
-                 "helps, %s",
-                 other.low > 0 ? "complete" : "deadlock");
+    say_scene(bundle, f, "two such launches at once, 0.75xcapacity each, the second overtaking",
+              "overtaken", "cooperative", "0.75xcapacity");
+    say_scene(bundle, f, "unequal numbers of barriers, against which no launch helps", "unequal",
+              "cooperative", "1xcapacity");
 
     enum claim_verdict verdict = CLAIM_MIXED;
     if (broken > 0)
@@ -212,9 +252,11 @@ static const struct claim claims[] = {
      "every block stores the round's number, crosses, and reads what all blocks stored; 1000000 "
      "rounds of grid.sync() and of our barrier, 100000 of the others, for which as many were "
      "planned but take too long. REPRODUCED when all of them are refused or violate. Positive "
-     "control: __syncthreads in one block shows none. Negative control: the grid without the "
-     "barrier must show violations; and a barrier of clusters counts only where clusters without "
-     "one show some, too. The weak form (C01b), the price of a grid's barrier over a block's, is "
+     "control: __syncthreads in one block shows none. Negative controls: the grid must show "
+     "violations without a barrier, and with one that waits for all and does not order, for "
+     "lack of the release, of the acquire, or of the block's own barrier before the arrival; and a "
+     "barrier of clusters counts only where as many blocks show some without one and with a "
+     "relaxed arrival. The weak form (C01b), the price of a grid's barrier over a block's, is "
      "reported only.",
      judge_c01},
     {"C02", "smallest.ai",
@@ -225,6 +267,7 @@ static const struct claim claims[] = {
      "REPRODUCED when an ordinary launch does not complete at 1xcapacity+1 and 2xcapacity blocks "
      "and does at 0.5x and 1x, REFUTED when it completes at 2x. Waits end after 20 ms, not 2 s, as "
      "first planned: a barrier takes a microsecond, and a deadlock is not to hold the GPU longer. "
+     "Two launches at once, each within the capacity, are reported only. "
      "Positive control: a block that never comes is seen as a deadlock. Negative control: a "
      "deadlock must not be seen at half the capacity.",
      judge_c02},

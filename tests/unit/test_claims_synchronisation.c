@@ -16,13 +16,18 @@ static void count(struct bundle *b, const char *id, double value)
 
 #define BLOCK "{scope=block,barrier=syncthreads,blocks=1,rounds=100000}"
 #define PAIR "{scope=cluster,barrier=ordered,blocks=2,rounds=100000}"
+#define CONTROL(scope, barrier, blocks)                                                          \
+    "barriers.control_violates{scope=" scope ",barrier=" barrier ",blocks=" blocks ",rounds=10000}"
 #define SYNC "{scope=grid,barrier=sync,blocks=sm,rounds=1000000}"
 
 struct c01 {
-    double block, pair, pair_sms, sync, sync_sms, control, of_clusters;
-    bool refused; /* the grid's barrier */
+    double block, pair, pair_sms, sync, sync_sms;
+    double none, unacquired;     /* of the grid */
+    double pair_none, pair_weak; /* of a cluster of two */
+    bool refused;                /* the grid's barrier */
+    bool one_control;            /* of the grid */
 };
-static const struct c01 works = {0, 0, 2, 0, 132, 1, 1, false};
+static const struct c01 works = {0, 0, 2, 0, 132, 1, 1, 1, 1, false, false};
 
 static enum claim_verdict c01(struct c01 c, struct finding *f)
 {
@@ -37,10 +42,11 @@ static enum claim_verdict c01(struct c01 c, struct finding *f)
         count(&b, "barriers.violations" SYNC, c.sync);
         count(&b, "barriers.sms" SYNC, c.sync_sms);
     }
-    count(&b, "barriers.control_violates{scope=cluster,barrier=none,blocks=8,rounds=10000}",
-          c.of_clusters);
-    count(&b, "barriers.control_violates{scope=grid,barrier=none,blocks=sm,rounds=10000}",
-          c.control);
+    count(&b, CONTROL("cluster", "none", "2"), c.pair_none);
+    count(&b, CONTROL("cluster", "relaxed", "2"), c.pair_weak);
+    count(&b, CONTROL("grid", "none", "sm"), c.none);
+    if (!c.one_control)
+        count(&b, CONTROL("grid", "unacquired", "sm"), c.unacquired);
     put_spread(&b.rows, "barriers.grid_time{barrier=sync,per_sm=1,threads=256,store=none,"
                "timer=device}", "ns", ROW_LOWER, 1000, 10, 7);
     put_spread(&b.rows, "barriers.block_time{barrier=syncthreads,warps=8,timer=device}", "ns",
@@ -77,16 +83,30 @@ static void blind_oracles(void **unused)
     struct c01 c = works;
     struct finding f;
     (void)unused;
-    c.control = 0; /* sees nothing even without a barrier */
+    c.none = 0; /* sees nothing even without a barrier */
     assert_int_equal(c01(c, &f), CLAIM_NOT_TESTABLE);
-    c = works, c.sync = 3;
-    c.of_clusters = 0; /* pairs keep the order, but so do blocks of a cluster without a barrier */
+    c = works, c.unacquired = 0; /* sees that nobody waits, but not that nothing is ordered */
     assert_int_equal(c01(c, &f), CLAIM_NOT_TESTABLE);
-    c.sync = 0; /* the grid's is sound, and seen to be */
+    c = works, c.one_control = true; /* was not asked to */
+    assert_int_equal(c01(c, &f), CLAIM_NOT_TESTABLE);
+    c = works, c.block = 2; /* sees violations where there are none */
+    assert_int_equal(c01(c, &f), CLAIM_NOT_TESTABLE);
+}
+
+/* Pairs keep the order, but so do blocks of a cluster without a barrier, or with a weak one. */
+static void blind_to_pairs(void **unused)
+{
+    struct c01 c = works;
+    struct finding f;
+    (void)unused;
+    c.pair_none = 0; /* the grid's is sound, and seen to be */
     assert_int_equal(c01(c, &f), CLAIM_REFUTED);
-    c = works;
-    c.block = 2; /* sees violations where there are none */
+    c.sync = 3;
     assert_int_equal(c01(c, &f), CLAIM_NOT_TESTABLE);
+    c.pair_none = 1, c.pair_weak = 0;
+    assert_int_equal(c01(c, &f), CLAIM_NOT_TESTABLE);
+    c.pair_weak = 1;
+    assert_int_equal(c01(c, &f), CLAIM_REFUTED);
 }
 
 /* --- C02 and C02b ----------------------------------------------------------------------------- */
@@ -116,7 +136,12 @@ static enum claim_verdict c02(const char *id, const char *ordinary, const char *
         put_scene(&b, "alone", "cooperative", sizes[i], cooperative[i]);
     }
     put_scene(&b, "one_quits", "cooperative", "1xcapacity", quits);
-    return verdict_of(id, &b, &f);
+    put_scene(&b, "overtaken", "ordinary", "0.75xcapacity", '0');
+    put_scene(&b, "overtaken", "cooperative", "0.75xcapacity", '1');
+    enum claim_verdict verdict = verdict_of(id, &b, &f);
+    assert_non_null(strstr(f.evidence, strcmp(id, "C02") ? "the second overtaking: completes"
+                                                         : "the second overtaking: deadlocks"));
+    return verdict;
 }
 
 static void oversubscribed(void **unused)
@@ -146,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(barriers_across_sms),
         cmocka_unit_test(blind_oracles),
+        cmocka_unit_test(blind_to_pairs),
         cmocka_unit_test(oversubscribed),
         cmocka_unit_test(cooperative),
     };
