@@ -47,13 +47,26 @@ __device__ __forceinline__ void layer_step(const struct layer_args &a, uint32_t 
     __syncthreads();
 }
 
+// A layer begins with the first block of its first launch, and ends with the last of its last.
+// Which layer it is each block counts for itself: a graph's arguments are the same in every replay.
+__device__ __forceinline__ void layer_stamped(const struct layer_args &a, uint64_t began,
+                                              uint64_t ended)
+{
+    uint32_t turn = load_relaxed(a.turns + blockIdx.x);
+    if (a.first == 0)
+        atomicMin((unsigned long long *)&a.stamps[turn].begin, (unsigned long long)began);
+    if (a.first + a.steps == LAYER_STEPS) {
+        atomicMax((unsigned long long *)&a.stamps[turn].end, (unsigned long long)ended);
+        store_relaxed(a.turns + blockIdx.x, turn + 1);
+    }
+}
+
 // Steps [first, first + steps) of a layer: one of them, or all with a barrier of the grid between.
 // sass: none timed from outside
 extern "C" __global__ void __launch_bounds__(LAYER_THREADS)
 jitter_layer(const __grid_constant__ struct layer_args a)
 {
-    if (a.first == 0 && threadIdx.x == 0)
-        atomicMin((unsigned long long *)&a.stamp->begin, (unsigned long long)clock_ns());
+    uint64_t began = clock_ns();
     struct grid_barrier barrier;
     if (a.steps > 1)
         barrier = grid_barrier_join(a.barrier, gridDim.x, 500000000);
@@ -62,18 +75,20 @@ jitter_layer(const __grid_constant__ struct layer_args a)
         if (s + 1 < a.first + a.steps)
             grid_barrier(barrier);
     }
-    if (a.first + a.steps == LAYER_STEPS && threadIdx.x == 0)
-        atomicMax((unsigned long long *)&a.stamp->end, (unsigned long long)clock_ns());
+    uint64_t ended = clock_ns();
+    if (threadIdx.x == 0)
+        layer_stamped(a, began, ended);
 }
 
 // An item of a queue: one block, busy for a given time.
 // sass: none timed from outside
 extern "C" __global__ void jitter_item(const __grid_constant__ struct item_args a)
 {
-    uint64_t began = clock_ns();
-    while (clock_ns() - began < a.work_ns)
+    uint64_t began = clock_ns(), now;
+    while ((now = clock_ns()) - began < a.work_ns)
         ;
-    a.done[blockIdx.x] = clock_ns();
+    if (threadIdx.x == 0)
+        a.stamps[blockIdx.x] = {began, now};
 }
 
 // Rivals: other people's work on the same GPU. This one streams from device memory,

@@ -20,20 +20,21 @@ struct tiny_args {
     uint32_t pad;
 };
 
-struct layer_stamp { /* of one layer, %globaltimer */
+struct stamp { /* of one layer or one item, %globaltimer */
     uint64_t begin, end;
 };
 
 struct layer_args {
-    const void *weights;      /* LAYER_STEPS x LAYER_BYTES */
-    uint32_t *values[2];      /* one a block, in turns: a step reads one and writes the other */
-    struct layer_stamp *stamp;
+    const void *weights;  /* LAYER_STEPS x LAYER_BYTES */
+    uint32_t *values[2];  /* one a block, in turns: a step reads one and writes the other */
+    struct stamp *stamps; /* one a layer */
+    uint32_t *turns;      /* one a block: layers that it has finished, which picks the stamp */
     struct grid_barrier_state *barrier;
-    uint32_t first, steps;    /* of the layer, in this launch */
+    uint32_t first, steps; /* of the layer, in this launch */
 };
 
 struct item_args {
-    uint64_t *done;  /* mapped: when block i ended, by %globaltimer */
+    struct stamp *stamps; /* mapped; one a block */
     uint64_t work_ns;
 };
 

@@ -7,7 +7,7 @@
 
 #define STEP(metric, launches, mode, host)                                                         \
     "jitter." metric "{launches=" launches ",mode=" mode ",host=" host "*}"
-#define ITEM(metric, load, launch) "jitter." metric "{load=" load ",launch=" launch "}"
+#define ITEM(metric, load, launch) "jitter." metric "{load=" load ",items=512,launch=" launch "}"
 
 /* --- C68: fewer launches, shorter tails ------------------------------------------------------- */
 
@@ -106,7 +106,7 @@ static void judge_c69(const struct bundle *bundle, struct finding *f)
                  "streams",
                  &rise);
     rule_say_row(f->evidence, "on one stream", &rise_of_one);
-    rule_say_row(f->evidence, "an item's latency one by one", &waits);
+    rule_say_row(f->evidence, "an item's latency in a trace of 512, one by one", &waits);
     rule_say_row(f->evidence, "batched", &batched_waits);
     rule_say_control(f, true, positive, "one by one, the burst makes items wait longer, by",
                      &queue);
@@ -189,8 +189,8 @@ static const struct claim claims[] = {
      "REPRODUCED when it falls so from both 512 and 64 launches, to a graph or to one kernel; "
      "REFUTED when from neither; else MIXED. Positive control: the busy threads have at "
      "least 0.8 of all CPUs' time. Negative control: a step of one launch against the very same "
-     "step must not fall by the same rule. 4096 launches take 11 ms a "
-     "step: in --deep only; and for time a run has 500 steps, not 10000.",
+     "step must not fall by the same rule. 4096 launches, 11 ms a step, are left out; and for time "
+     "a run has 1000 steps of 64 launches and 500 of 512, not 10000, which --deep takes.",
      judge_c68},
     {"C69", "ai-rng",
      "Decoder step scheduling: continuous batching can fuse parts of scheduling and compute so "
@@ -200,7 +200,8 @@ static const struct claim claims[] = {
      "Judged at 600000 items a second against a launch each on 8 streams: REPRODUCED when the "
      "ratio of busy shares is at least 1.5, REFUTED below. That load is above what a host submits "
      "and a stream serves one by one (about 150000 a second): below it, nothing waits and nothing "
-     "can be gained. Positive control: launched one by one, items "
+     "can be gained. The queue then grows for as long as a trace lasts, which is 512 items, the "
+     "same for each way. Positive control: launched one by one, items "
      "wait at least 3 times as long at that load as at 30000 a second. Negative control: at 30000 "
      "a second the ratio must stay below 1.5.",
      judge_c69},
@@ -211,11 +212,11 @@ static const struct claim claims[] = {
      "Beside other streams on the GPU, p99 / median of a step is smaller for one fused kernel than "
      "for its eight launches.",
      "On the host's clock, since the GPU's starts with a step's first instruction, after its wait "
-     "for SMs; 500 steps a run, for time, not 10000. Beside two streams of each kind (reading "
-     "memory, tensor cores, trivial kernels): REPRODUCED when the ratio of the tails is at most "
-     "0.9 beside every kind, REFUTED when it is above 1.03 beside any, else MIXED. Positive "
-     "control: each kind slows eight launches by more than 3 %. Negative control: without rivals "
-     "the ratio must not be at most 0.9.",
+     "for SMs; for time 500 steps a run beside readers of memory and 1000 else, not 10000. Beside "
+     "two streams of each kind (reading memory, tensor cores, trivial kernels): REPRODUCED when "
+     "the ratio of the tails is at most 0.9 beside every kind, REFUTED when it is above 1.03 "
+     "beside any, else MIXED. Positive control: each kind slows eight launches by more than 3 %. "
+     "Negative control: without rivals the ratio must not be at most 0.9.",
      judge_c87},
 };
 CLAIM_SUBJECT(claims);

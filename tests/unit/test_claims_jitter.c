@@ -52,17 +52,19 @@ static void fewer_launches_shorter_tails(void **unused)
 
 /* --- C69 -------------------------------------------------------------------------------------- */
 
+#define ITEM(metric, load, launch) "jitter." metric "{load=" load ",items=512,launch=" launch "}"
+
 static enum claim_verdict c69(double batched, double each, double calm, double wait)
 {
     struct bundle b = {0};
-    put(&b, "ratio", batched, 0.01, "jitter.busy{load=600000,launch=batched}");
-    put(&b, "ratio", each, 0.01, "jitter.busy{load=600000,launch=each_of_8_streams}");
-    put(&b, "ratio", each / 2, 0.01, "jitter.busy{load=600000,launch=each}");
-    put(&b, "ratio", calm, 0.01, "jitter.busy{load=30000,launch=batched}");
-    put(&b, "ratio", 0.001, 0.01, "jitter.busy{load=30000,launch=each_of_8_streams}");
-    put(&b, "ns", wait, 0.01, "jitter.latency{load=600000,launch=each_of_8_streams,timer=wall}");
-    put(&b, "ns", 4e4, 0.01, "jitter.latency{load=30000,launch=each_of_8_streams,timer=wall}");
-    put(&b, "ns", 1e4, 0.01, "jitter.latency{load=600000,launch=batched,timer=wall}");
+    put(&b, "ratio", batched, 0.01, ITEM("busy", "600000", "batched"));
+    put(&b, "ratio", each, 0.01, ITEM("busy", "600000", "each_of_8_streams"));
+    put(&b, "ratio", each / 2, 0.01, ITEM("busy", "600000", "each"));
+    put(&b, "ratio", calm, 0.01, ITEM("busy", "30000", "batched"));
+    put(&b, "ratio", 0.001, 0.01, ITEM("busy", "30000", "each_of_8_streams"));
+    put(&b, "ns", wait, 0.01, ITEM("latency", "600000", "each_of_8_streams,timer=wall"));
+    put(&b, "ns", 4e4, 0.01, ITEM("latency", "30000", "each_of_8_streams,timer=wall"));
+    put(&b, "ns", 1e4, 0.01, ITEM("latency", "600000", "batched,timer=wall"));
     return verdict("C69", &b);
 }
 
