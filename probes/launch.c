@@ -13,7 +13,9 @@
  *                 GPU is measured and not the host; timer=wall has no gate, and is what a program
  *                 pays that submits as it goes: the slower of host and GPU. By graph, n = 256: one
  *                 replay.
- *     gap         in such a chain, from the end of a kernel to the beginning of the next one
+ *     gap         in a chain of kernels that look at %globaltimer first and last, and store what
+ *                 they see: from the last look of one to the first look of the next. A store lies
+ *                 between that empty kernels do not have: a gap is longer than an edge
  *     block       one more empty block, from grids of 65536 and 131072
  *     call, start, run, finish   the stretches of one launch on an idle GPU: the call, until the
  *                 first block begins, until the highest-numbered one ends, until the host knows
@@ -76,7 +78,7 @@ static const struct probe_metric metrics[] = {
     [UNCERTAINTY] = {"clock_uncertainty", "ns", PROBE_LOWER, PROBE_EACH, "device", "blocks,threads",
                      "how far from its place the border between start and finish may lie"},
     [GAP] = {"gap", "ns", PROBE_LOWER, PROBE_EACH, "device", "mode",
-             "from the end of a kernel to the beginning of the next"},
+             "from a kernel's last look at the clock, before its store, to the next one's first"},
     [QUEUED] = {"queued", "ns", PROBE_LOWER, PROBE_EACH, "wall", "depth,work_ns",
                 "one launch when so many are queued before a wait"},
 };

@@ -7,24 +7,30 @@
  *     gather_rate    4 bytes of each granule of that many bytes, the granules in random order
  *     read_rate      streaming, by loads of `width` bytes a lane, in_flight bytes an SM whatever
  *                    the width; offset: bytes from an aligned address to where all of it begins
- *     copy_rate      the same as a copy; bytes counted are those read
+ *     copy_rate      the same as a copy; the bytes read and the bytes written are both counted
  *     rows_rate      rows of `columns` floats that lie `ld` floats apart, by the widest load that
  *                    ld allows and by 4 bytes
  *     struct_rate    an array of structures of 8 floats, each lane reads all of its structure field
  *                    by field, by loads of `width` bytes, through L1
+ *     footprint_rate reads of an area of so many bytes of each SM's own
  *     faults         a load of `width` bytes at an address that is only `offset`-aligned, in a
  *                    process of its own: 1 when that ends with a misaligned address
  *
- * Inside the timed region: events around one launch; slope over N and 2N turns. level=l2 reads 16
- * MiB again and again, level=hbm a buffer of more than 64 x L2, and goes on where the last launch
- * stopped. Before it is timed, each kernel reads once with all values XORed, and the host knows
- * what must come out; copies are compared byte by byte, outputs poisoned before.
+ * Inside the timed region: events around one launch; slope over N and 2N turns. level=hbm goes
+ * through a buffer of more than 64 x L2, no place twice in a launch, and on from where the last
+ * launch stopped. level=l2 reads 128 KiB of each SM's own again and again. Before it is timed, each
+ * kernel reads with all values XORed, and the host knows what must come out; copies are compared
+ * byte by byte, outputs poisoned before.
  * Expected on an H200: stride 8 at an eighth of the rate, 16 at half of that, as device memory is
  * fetched in 64 bytes; widths alike once enough is in flight.
  *
- * Traps. 1- and 2-byte loads meet the limit of how many can be issued, not the memory's. Buffers a
- * power of two apart copy at two thirds of the rate: ours are not. A fault costs its process a
- * second: two of the cases do that, in the first and last round. */
+ * Traps. SMs that read the same buffer from the L2 fall into step, and one answer then serves
+ * several: 10 TB/s and more seem to arrive where 9 are sent. Hence areas of their own, and no
+ * strides from L2, where the places of one turn would meet on the same sectors. A stride of 64 uses
+ * every second line: of those that it walks the L2 could hold a thirtieth [in a buffer of 16 GiB,
+ * so a hundredth, it is as fast within 0.5 %]. 1- and 2-byte loads meet the limit of how many can
+ * be issued, not the memory's. The buffers of a copy are no power of two apart. A fault costs its
+ * process a second: two of the cases do that, in the first and last round. */
 #include "probes/layout.h"
 
 #include <math.h>
@@ -34,7 +40,7 @@
 #include "core/gpu.h"
 
 PROBE_IMAGE(layout);
-GPU_ARGS_SIZE(struct layout_stream_args, 48);
+GPU_ARGS_SIZE(struct layout_stream_args, 56);
 GPU_ARGS_SIZE(struct layout_gather_args, 40);
 
 enum { STRIDED, GATHER, READ, COPY, FOOTPRINT, ROWS, STRUCT, FAULTS };
@@ -46,9 +52,11 @@ static const struct probe_metric metrics[] = {
     [READ] = {"read_rate", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, NULL,
               "level,offset,width,in_flight", "by loads of so many bytes a lane"},
     [COPY] = {"copy_rate", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, NULL,
-              "level,offset,width,in_flight", "bytes read, and as many written"},
-    [FOOTPRINT] = {"footprint_rate", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, NULL, "bytes,width",
-                   "the same from a buffer of this size, 64 KiB an SM in flight"},
+              "level,offset,width,in_flight",
+              "the same as a copy: bytes read and bytes written, both counted"},
+    [FOOTPRINT] = {"footprint_rate", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, NULL,
+                   "bytes_per_sm,width",
+                   "read from an area of this size of each SM's own, 64 KiB an SM in flight"},
     [ROWS] = {"rows_rate", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, NULL, "level,columns,ld,width",
               "rows of floats with this leading dimension"},
     [STRUCT] = {"struct_rate", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, NULL, "level,fields,width",
@@ -62,9 +70,12 @@ static const struct probe_parameter parameters[] = {
 };
 
 enum {
-    L2_BUFFER = 16 << 20,
+    HOST_BYTES = 16 << 20, /* the host knows so many at least: strides are checked in them */
     KIB_64 = 64 << 10,
     KIB_16 = 16 << 10,
+    L2_CHUNKS = 2,   /* of 64 KiB, in each SM's area of level=l2 */
+    CHECK_TURNS = 3, /* of a kernel that is checked, and where it begins, in chunks or places */
+    CHECK_FIRST = 1,
     GAP = (3 << 20) + 4352, /* between the buffers, which are a power of two long */
     CHILD_MS = 20000,
 };
@@ -86,6 +97,14 @@ static double launch_ns(struct probe_run *r, cudaKernel_t kernel, const void *ar
     return gpu_launch_ns(r, kernel, &shape, args);
 }
 
+/* Turns for so long a launch; the longer of two, of twice as many, passes nothing twice. */
+static uint32_t turns_of(size_t bytes_of_turn, size_t turns_of_walk)
+{
+    size_t turns = (size_t)(TARGET_NS * 1e-9 * RATE_GUESS / (double)bytes_of_turn) + 1;
+    size_t most = turns_of_walk / 2;
+    return (uint32_t)(most < 1 ? 1 : most < turns ? most : turns);
+}
+
 /* What one launch XORs into *check. */
 static uint32_t xor_of(struct probe_run *r, const struct data *d, cudaKernel_t kernel,
                        const void *args)
@@ -97,18 +116,21 @@ static uint32_t xor_of(struct probe_run *r, const struct data *d, cudaKernel_t k
     return found;
 }
 
+/* How much of the input the host knows: what a check reads. */
+static size_t host_bytes(const struct probe_run *r)
+{
+    size_t streams = ((size_t)gpu_facts(r)->n_sm * CHECK_TURNS + 1) * (KIB_64 + KIB_16);
+    return streams > HOST_BYTES ? streams : HOST_BYTES;
+}
+
 /* --- streaming -------------------------------------------------------------------------------- */
 
 struct stream {
     const char *kernel; /* "read", "copy", "struct" */
     int offset, width;
-    size_t room, chunk, pitch; /* bytes: of the buffer, of a block's turn, from one to the next */
+    bool own;                  /* each block has such a room to itself */
+    size_t room, chunk, pitch; /* bytes: to walk, of a block's turn, from one to the next */
 };
-
-static size_t room_of(const struct data *d, bool in_l2)
-{
-    return in_l2 ? L2_BUFFER : d->bytes;
-}
 
 /* In every round, or in the first and last, or by --deep; --check has everything. */
 enum show { ALWAYS, ONCE, DEEP };
@@ -127,14 +149,26 @@ static size_t chunks_of(const struct stream *s)
     return chunks;
 }
 
-/* Words of the first chunks of all blocks, XORed, and folded to the width of a load. */
+static size_t area_of(const struct stream *s)
+{
+    return s->own ? chunks_of(s) * s->pitch : 0;
+}
+
+/* Where block `i % n_blocks` reads in turn `i / n_blocks` of a check, from the buffer's start. */
+static size_t place_of(const struct stream *s, size_t i, size_t n_blocks)
+{
+    size_t block = i % n_blocks, step = s->own ? 1 : n_blocks;
+    size_t chunk = (CHECK_FIRST + i / n_blocks * step + block) & (chunks_of(s) - 1);
+    return (size_t)s->offset + block * area_of(s) + chunk * s->pitch;
+}
+
+/* All that a check reads, XORed, and folded to the width of a load. */
 static uint32_t stream_on_host(const struct data *d, const struct stream *s, size_t n_blocks)
 {
     uint32_t sum = 0, word;
-    for (size_t block = 0; block < n_blocks; block++)
+    for (size_t k = 0; k < CHECK_TURNS * n_blocks; k++)
         for (size_t i = 0; i < s->chunk; i += sizeof word) {
-            size_t chunk = block & (chunks_of(s) - 1);
-            memcpy(&word, d->host + (size_t)s->offset + chunk * s->pitch + i, sizeof word);
+            memcpy(&word, d->host + place_of(s, k, n_blocks) + i, sizeof word);
             sum ^= word;
         }
     if (s->width < 4)
@@ -142,27 +176,45 @@ static uint32_t stream_on_host(const struct data *d, const struct stream *s, siz
     return s->width < 2 ? (sum ^ sum >> 8) & 0xff : sum;
 }
 
+/* All chunks arrive, and nothing else: what lies between them stays poisoned. */
+static void check_copy(struct probe_run *r, const struct data *d, const struct stream *s,
+                       cudaKernel_t kernel, const struct layout_stream_args *a)
+{
+    size_t n_sm = (size_t)gpu_facts(r)->n_sm, bytes = host_bytes(r), amiss = 0;
+    char *copy = probe_host_alloc(r, bytes), *expected = probe_host_alloc(r, bytes);
+
+    gpu_poison(r, d->out, bytes);
+    memset(expected, 0xff, bytes);
+    for (size_t k = 0; k < CHECK_TURNS * n_sm; k++) {
+        size_t at = place_of(s, k, n_sm);
+        memcpy(expected + at, d->host + at, s->chunk);
+    }
+    xor_of(r, d, kernel, a);
+    gpu_to_host(r, copy, d->out, bytes);
+    for (size_t i = 0; i < bytes; i++)
+        amiss += copy[i] != expected[i];
+    probe_check(r, amiss == 0, "of %zu bytes %zu are not as a copy leaves them", bytes, amiss);
+    free(copy);
+    free(expected);
+}
+
 static void check_stream(struct probe_run *r, const struct data *d, const struct stream *s,
                          cudaKernel_t kernel, struct layout_stream_args a)
 {
-    size_t n_sm = (size_t)gpu_facts(r)->n_sm, bytes = n_sm * s->chunk;
+    size_t n_sm = (size_t)gpu_facts(r)->n_sm;
     uint32_t found, expected;
 
-    a.turns = 1;
+    a.turns = CHECK_TURNS;
+    a.first = CHECK_FIRST;
     a.check = d->check;
     if (!strcmp(s->kernel, "copy")) {
-        char *copy = probe_host_alloc(r, bytes);
-        gpu_poison(r, a.out, bytes);
-        xor_of(r, d, kernel, &a);
-        gpu_to_host(r, copy, a.out, bytes);
-        probe_check(r, !memcmp(copy, d->host + s->offset, bytes), "%zu bytes arrived", bytes);
-        free(copy);
+        check_copy(r, d, s, kernel, &a);
         return;
     }
     found = xor_of(r, d, kernel, &a);
     expected = stream_on_host(d, s, n_sm);
     probe_check(r, found == expected, "%zu bytes read XOR to %08x, as on the host (%08x)",
-                n_sm * s->chunk, found, expected);
+                CHECK_TURNS * n_sm * s->chunk, found, expected);
 }
 
 /* The current case. */
@@ -171,7 +223,7 @@ static void measure_stream(struct probe_run *r, const struct data *d, int metric
 {
     char name[40];
     size_t n_sm = (size_t)gpu_facts(r)->n_sm;
-    uint32_t turns = (uint32_t)(TARGET_NS * 1e-9 * RATE_GUESS / (double)(n_sm * s->chunk)) + 1;
+    uint32_t turns = turns_of(n_sm * s->chunk, s->own ? SIZE_MAX : chunks_of(s) / n_sm);
 
     if (!strcmp(s->kernel, "struct"))
         snprintf(name, sizeof name, "layout_struct_%d", s->width);
@@ -186,22 +238,26 @@ static void measure_stream(struct probe_run *r, const struct data *d, int metric
     struct layout_stream_args a = {.in = d->in + s->offset,
                                    .out = d->out + s->offset,
                                    .pitch = s->pitch,
-                                   .mask = (uint32_t)(chunks_of(s) - 1)};
-    if (probe_in_full(r))
+                                   .area = area_of(s),
+                                   .mask = (uint32_t)(chunks_of(s) - 1),
+                                   .step = s->own ? 1 : (uint32_t)n_sm};
+    size_t moved = (metric == COPY ? 2 : 1) * n_sm * s->chunk;  /* in a turn */
+    if (probe_in_full(r) && n_sm * area_of(s) <= host_bytes(r)) /* of larger ones, the kernel was */
         check_stream(r, d, s, kernel, a);
     while (probe_more(r))
         for (a.turns = turns; a.turns <= 2 * turns; a.turns += turns) {
             double ns = launch_ns(r, kernel, &a);
-            probe_sample(r, metric, (double)(a.turns * n_sm * s->chunk), ns);
-            a.first = (a.first + a.turns * (uint32_t)n_sm) & a.mask;
+            probe_sample(r, metric, (double)(a.turns * moved), ns);
+            a.first = (a.first + a.turns * a.step) & a.mask;
         }
 }
 
 static void measure_width(struct probe_run *r, const struct data *d, enum show show, int metric,
                           bool in_l2, int offset, int width, size_t in_flight)
 {
-    struct stream s = {
-        metric == COPY ? "copy" : "read", offset, width, room_of(d, in_l2), in_flight, in_flight};
+    const char *kernel = metric == COPY ? "copy" : "read";
+    size_t room = in_l2 ? L2_CHUNKS * KIB_64 : d->bytes;
+    struct stream s = {kernel, offset, width, in_l2, room, in_flight, in_flight};
     if (width > 16 && gpu_facts(r)->cc < 100)
         return;
     if (probe_case(r, flags_of(r, show), "level=%s,offset=%d,width=%d,in_flight=%zu",
@@ -231,28 +287,27 @@ static void measure_rows(struct probe_run *r, const struct data *d, enum show sh
                          int gap, int width)
 {
     int columns = KIB_64 / 4, ld = columns + gap;
-    struct stream s = {"read", 0, width, room_of(d, in_l2), KIB_64, 4 * (size_t)ld};
+    size_t pitch = 4 * (size_t)ld, room = in_l2 ? L2_CHUNKS * pitch : d->bytes;
+    struct stream s = {"read", 0, width, in_l2, room, KIB_64, pitch};
     if (probe_case(r, flags_of(r, show), "level=%s,columns=%d,ld=%d,width=%d", in_l2 ? "l2" : "hbm",
                    columns, ld, width))
         measure_stream(r, d, ROWS, &s);
 }
 
-static void measure_struct(struct probe_run *r, const struct data *d, enum show show, bool in_l2,
-                           int width)
+static void measure_struct(struct probe_run *r, const struct data *d, enum show show, int width)
 {
-    struct stream s = {"struct", 0, width, room_of(d, in_l2), KIB_64, KIB_64};
-    if (probe_case(r, flags_of(r, show), "level=%s,fields=8,width=%d", in_l2 ? "l2" : "hbm", width))
+    struct stream s = {"struct", 0, width, false, d->bytes, KIB_64, KIB_64};
+    if (probe_case(r, flags_of(r, show), "level=hbm,fields=8,width=%d", width))
         measure_stream(r, d, STRUCT, &s);
 }
 
 static void measure_footprints(struct probe_run *r, const struct data *d)
 {
-    for (size_t room = KIB_64; room <= d->bytes; room *= 4)
+    size_t most = probe_checking(r) ? KIB_64 : d->bytes / (size_t)gpu_facts(r)->n_sm;
+    for (size_t room = KIB_64; room <= most; room *= 2)
         for (int width = 4; width <= 16; width *= 4) {
-            struct stream s = {"read", 0, width, room, KIB_64, KIB_64};
-            bool shown = room == 4 * KIB_64;
-            if (probe_case(r, flags_of(r, shown ? ALWAYS : DEEP), "bytes=%zu,width=%d", room,
-                           width))
+            struct stream s = {"read", 0, width, true, room, KIB_64, KIB_64};
+            if (probe_case(r, flags_of(r, DEEP), "bytes_per_sm=%zu,width=%d", room, width))
                 measure_stream(r, d, FOOTPRINT, &s);
         }
 }
@@ -263,7 +318,7 @@ static void measure_footprints(struct probe_run *r, const struct data *d)
 static uint32_t gather_on_host(const struct data *d, const struct layout_gather_args *a, size_t n)
 {
     uint32_t sum = 0, word, mask = (1u << a->bits) - 1;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = a->first; i < a->first + n; i++) {
         uint32_t at = i;
         if (a->bits) {
             at = i * 0x9e3779b1u & mask;
@@ -286,30 +341,33 @@ static uint32_t log2_of(size_t power)
 }
 
 /* The current case. stride in elements; its places, strided or at random. */
-static void measure_places(struct probe_run *r, const struct data *d, int metric, bool in_l2,
-                           uint32_t stride)
+static void measure_places(struct probe_run *r, const struct data *d, int metric, uint32_t stride)
 {
     bool random = metric == GATHER;
     size_t turn = (size_t)gpu_facts(r)->n_sm * LAYOUT_THREADS * LAYOUT_GATHER;
-    size_t room = in_l2 ? L2_BUFFER : d->bytes, sector = stride < 8 ? 4 * stride : 32;
-    uint32_t turns = (uint32_t)(TARGET_NS * 1e-9 * RATE_GUESS / (double)(turn * sector)) + 1;
+    size_t fetched = turn * (stride < 8 ? 4 * stride : 32);
+    uint32_t turns = turns_of(fetched, d->bytes / 4 / stride / turn);
     cudaKernel_t kernel = gpu_kernel(r, &image_layout, random ? "layout_random" : "layout_strided",
                                      sizeof(struct layout_gather_args));
     struct layout_gather_args a = {.in = (const uint32_t *)(const void *)d->in,
                                    .stride = stride,
-                                   .mask = L2_BUFFER / 4 - 1,
-                                   .bits = random ? log2_of(L2_BUFFER / 4 / stride) : 0,
+                                   .mask = HOST_BYTES / 4 - 1,
+                                   .bits = random ? log2_of(HOST_BYTES / 4 / stride) : 0,
                                    .check = d->check,
-                                   .turns = 1};
+                                   .first = CHECK_FIRST,
+                                   .turns = CHECK_TURNS};
 
     if (probe_in_full(r)) {
-        uint32_t found = xor_of(r, d, kernel, &a), expected = gather_on_host(d, &a, turn);
-        probe_check(r, found == expected, "%zu places XOR to %08x, as on the host (%08x)", turn,
-                    found, expected);
+        uint32_t found = xor_of(r, d, kernel, &a);
+        uint32_t expected = gather_on_host(d, &a, CHECK_TURNS * turn);
+        probe_check(r, found == expected, "%zu places XOR to %08x, as on the host (%08x)",
+                    CHECK_TURNS * turn, found, expected);
     }
     a.check = NULL;
-    a.mask = (uint32_t)(room / 4 - 1);
-    a.bits = random ? log2_of(room / 4 / stride) : 0;
+    a.first = 0; /* or every warp of stride 1 would read from two lines */
+    a.mask = (uint32_t)(d->bytes / 4 - 1);
+    a.bits = random ? log2_of(d->bytes / 4 / stride) : 0;
+    probe_fact(r, "footprint_bytes", "%zu", d->bytes);
     while (probe_more(r))
         for (a.turns = turns; a.turns <= 2 * turns; a.turns += turns) {
             double ns = launch_ns(r, kernel, &a);
@@ -318,21 +376,17 @@ static void measure_places(struct probe_run *r, const struct data *d, int metric
         }
 }
 
-static void measure_strides(struct probe_run *r, const struct data *d, bool in_l2)
+static void measure_strides(struct probe_run *r, const struct data *d)
 {
     static const uint32_t strides[] = {1, 8, 16, 32, 2, 4, 64, 3, 7, 33};
-    const char *level = in_l2 ? "l2" : "hbm";
-    for (size_t i = 0; i < PROBE_LENGTH(strides); i++)
-        if (probe_case(r,
-                       flags_of(r, in_l2 || i >= 7 ? DEEP
-                                   : i >= 4        ? ONCE
-                                                   : ALWAYS),
-                       "level=%s,stride=%u", level, strides[i]))
-            measure_places(r, d, STRIDED, in_l2, strides[i]);
+    for (size_t i = 0; i < PROBE_LENGTH(strides); i++) {
+        enum show show = i < 4 ? ALWAYS : i < 7 ? ONCE : DEEP;
+        if (probe_case(r, flags_of(r, show), "level=hbm,stride=%u", strides[i]))
+            measure_places(r, d, STRIDED, strides[i]);
+    }
     for (uint32_t granule = 32; granule <= 256; granule *= 2)
-        if (probe_case(r, flags_of(r, in_l2 || granule > 32 ? DEEP : ONCE), "level=%s,granule=%u",
-                       level, granule))
-            measure_places(r, d, GATHER, in_l2, granule / 4);
+        if (probe_case(r, flags_of(r, granule > 32 ? DEEP : ONCE), "level=hbm,granule=%u", granule))
+            measure_places(r, d, GATHER, granule / 4);
 }
 
 /* --- what alignment forbids ------------------------------------------------------------------- */
@@ -341,7 +395,7 @@ static void measure_strides(struct probe_run *r, const struct data *d, bool in_l
 static void load_misaligned(struct probe_run *r, int64_t fault)
 {
     char name[40];
-    struct data d = {.in = gpu_alloc(r, L2_BUFFER, "the buffer"),
+    struct data d = {.in = gpu_alloc(r, HOST_BYTES, "the buffer"),
                      .check = gpu_alloc(r, sizeof *d.check, "a check sum")};
     struct layout_stream_args a = {
         .in = d.in + fault / 16, .check = d.check, .turns = 1, .pitch = KIB_16};
@@ -363,8 +417,11 @@ static void measure_fault(struct probe_run *r, const struct data *d, enum show s
                 said);
     probe_value(r, FAULTS, fault);
 
-    struct layout_stream_args a = {.in = d->in, .pitch = KIB_64, .mask = L2_BUFFER / KIB_64 - 1};
-    struct stream s = {"read", 0, 16, L2_BUFFER, KIB_64, KIB_64};
+    struct stream s = {"read", 0, 16, false, HOST_BYTES, KIB_64, KIB_64};
+    struct layout_stream_args a = {.in = d->in,
+                                   .pitch = KIB_64,
+                                   .mask = HOST_BYTES / KIB_64 - 1,
+                                   .step = (uint32_t)gpu_facts(r)->n_sm};
     cudaKernel_t kernel = gpu_kernel(r, &image_layout, "layout_read_16_64", sizeof a);
     if (probe_in_full(r))
         check_stream(r, d, &s, kernel, a); /* this process is none the worse for it */
@@ -375,20 +432,18 @@ static void measure_fault(struct probe_run *r, const struct data *d, enum show s
 static struct data prepare(struct probe_run *r)
 {
     const struct gpu_facts *gpu = gpu_facts(r);
-    struct data d = {.bytes = L2_BUFFER};
-    size_t host = (size_t)gpu->n_sm * 2 * KIB_64 + L2_BUFFER;
+    size_t most = probe_checking(r) ? (size_t)8 * HOST_BYTES : gpu->free_bytes / 4;
+    struct data d = {.bytes = HOST_BYTES};
 
-    while (d.bytes < 64 * gpu->l2_bytes)
+    while (d.bytes < 64 * gpu->l2_bytes && 2 * d.bytes <= most)
         d.bytes *= 2;
-    while (probe_checking(r) ? d.bytes > 8 * L2_BUFFER : d.bytes > gpu->free_bytes / 4)
-        d.bytes /= 2;
     d.in = gpu_alloc(r, 2 * d.bytes + GAP + 2 * KIB_64, "the buffers");
     d.out = d.in + d.bytes + GAP;
     gpu_fill_normal(r, d.in, GPU_FP32, d.bytes / 4 + KIB_64 / 4, probe_seed(r));
     d.check = gpu_alloc(r, sizeof *d.check, "a check sum");
     if (probe_in_full(r)) {
-        char *copy = probe_host_alloc(r, host);
-        gpu_to_host(r, copy, d.in, host);
+        char *copy = probe_host_alloc(r, host_bytes(r));
+        gpu_to_host(r, copy, d.in, host_bytes(r));
         d.host = copy;
     }
     return d;
@@ -401,15 +456,16 @@ static void measure(struct probe_run *r)
         return;
     }
     struct data d = prepare(r);
-    for (int in_l2 = 0; in_l2 <= 1; in_l2++) {
-        measure_strides(r, &d, in_l2);
+    bool fits_l2 = (size_t)gpu_facts(r)->n_sm * L2_CHUNKS * KIB_64 <= gpu_facts(r)->l2_bytes / 2;
+    measure_strides(r, &d);
+    for (int in_l2 = 0; in_l2 <= fits_l2; in_l2++) {
         measure_widths(r, &d, in_l2);
         measure_rows(r, &d, in_l2 ? DEEP : ALWAYS, in_l2, 4, 16);
         measure_rows(r, &d, in_l2 ? DEEP : ONCE, in_l2, 4, 4);
         measure_rows(r, &d, in_l2 ? DEEP : ONCE, in_l2, 1, 4);
-        measure_struct(r, &d, in_l2 ? DEEP : ALWAYS, in_l2, 4);
-        measure_struct(r, &d, in_l2 ? DEEP : ONCE, in_l2, 16);
     }
+    measure_struct(r, &d, ALWAYS, 4);
+    measure_struct(r, &d, ONCE, 16);
     measure_footprints(r, &d);
     measure_fault(r, &d, ONCE, 4, 16);
     measure_fault(r, &d, ONCE, 8, 16);
@@ -420,7 +476,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "layout",
     .what = "What does the layout of the data cost?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

@@ -113,8 +113,8 @@ __device__ __forceinline__ void stream(const struct layout_stream_args &a)
 
 #pragma unroll 1
     for (uint32_t turn = 0; turn < a.turns; turn++) {
-        uint32_t chunk = (a.first + turn * gridDim.x + blockIdx.x) & a.mask;
-        uint64_t at = chunk * a.pitch + threadIdx.x * WIDTH;
+        uint32_t chunk = (a.first + turn * a.step + blockIdx.x) & a.mask;
+        uint64_t at = blockIdx.x * a.area + chunk * a.pitch + threadIdx.x * WIDTH;
         lane<WIDTH> v[LOADS];
 #pragma unroll
         for (int i = 0; i < LOADS; i++)
@@ -188,7 +188,7 @@ template <int WIDTH> __device__ __forceinline__ void structures(const struct lay
 
 #pragma unroll 1
     for (uint32_t turn = 0; turn < a.turns; turn++) {
-        uint32_t chunk = (a.first + turn * gridDim.x + blockIdx.x) & a.mask;
+        uint32_t chunk = (a.first + turn * a.step + blockIdx.x) & a.mask;
         const char *in = a.in + chunk * a.pitch + threadIdx.x * 32;
         uint4 v[EACH * STRUCTURES];
 #pragma unroll

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* out[c][r] = in[r][c]. Lengths in elements; for copies, in units of 16 bytes, and out[r][c]. */
+/* out[c][r] = in[r][c]. Lengths in elements; for copies, in units of 16 bytes, and out[r][c]. What
+ * checks adds its count to *check; what only reads XORs all words into it, unless it is NULL. */
 struct transpose_args {
     const void *in;
     void *out;

@@ -9,7 +9,7 @@
     "layout.read_rate{level=" level ",offset=" #offset ",width=" #width ",in_flight=" #in_flight "}"
 #define PASS(ld, impl)                                                                             \
     "transpose.pass_time{rows=8192,columns=8192,ld=" #ld ",type=fp32,impl=" impl ",*}"
-#define PRODUCT(layout) "transpose.product_" layout "{m=4096,n=4096,k=4096,type=fp16,l2=warm,*}"
+#define PRODUCT(layout) "transpose.product_" layout "{m=4096,n=4096,k=4096,type=fp16,l2=cold,*}"
 
 /* Both sides of a ratio, and the ratio of each run. */
 static bool take_ratio(const struct bundle *bundle, const char *above, const char *below,
@@ -149,18 +149,14 @@ static bool take_fault(const struct bundle *bundle, int offset, bool *faults, st
 
 static void judge_c84(const struct bundle *bundle, struct finding *f)
 {
-    /* The last place is said and not judged: all SMs read the same 256 KiB there, one answer of the
-     * L2 may serve several, and what that does to a width is not understood. */
-    enum { JUDGED = 3, PLACES };
-    static const char *const wide[] = {READ("hbm", 0, 16, 65536), READ("hbm", 0, 16, 16384),
-                                       READ("l2", 0, 16, 65536),
-                                       "layout.footprint_rate{bytes=262144,width=16}"};
-    static const char *const narrow[] = {READ("hbm", 0, 4, 65536), READ("hbm", 0, 4, 16384),
-                                         READ("l2", 0, 4, 65536),
-                                         "layout.footprint_rate{bytes=262144,width=4}"};
-    static const char *const what[] = {"16-byte over 4-byte loads, device memory, 64 KiB in flight",
-                                       "16 KiB in flight", "16 MiB in L2, 64 KiB in flight",
-                                       "not judged: 256 KiB in L2"};
+    enum { PLACES = 3 };
+    static const char *const wide[PLACES] = {READ("hbm", 0, 16, 65536), READ("hbm", 0, 16, 16384),
+                                             READ("l2", 0, 16, 65536)};
+    static const char *const narrow[PLACES] = {READ("hbm", 0, 4, 65536), READ("hbm", 0, 4, 16384),
+                                               READ("l2", 0, 4, 65536)};
+    static const char *const what[PLACES] = {
+        "16-byte over 4-byte loads, device memory, 64 KiB in flight", "16 KiB in flight",
+        "L2, 64 KiB in flight"};
     struct row ratio, bytes, same;
     bool at_4, at_8;
     int n_faster = 0, n_same = 0;
@@ -173,8 +169,8 @@ static void judge_c84(const struct bundle *bundle, struct finding *f)
         if (!take_ratio(bundle, wide[i], narrow[i], &ratio, f))
             return;
         rule_say_row(f->evidence, what[i], &ratio);
-        n_faster += i < JUDGED && rule_place(&ratio, C84_FASTER, INFINITY) == PLACE_INSIDE;
-        n_same += i < JUDGED && rule_place(&ratio, 2 - C84_SAME, C84_SAME) == PLACE_INSIDE;
+        n_faster += rule_place(&ratio, C84_FASTER, INFINITY) == PLACE_INSIDE;
+        n_same += rule_place(&ratio, 2 - C84_SAME, C84_SAME) == PLACE_INSIDE;
     }
     if (!take_ratio(bundle, READ("l2", 0, 16, 16384), READ("l2", 0, 1, 16384), &bytes, f) ||
         !take_ratio(bundle, "layout.rows_rate{level=hbm,columns=16384,ld=16388,width=16}",
@@ -187,7 +183,7 @@ static void judge_c84(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, false, negative,
                      "16-byte loads of rows with a gap are 1.10 times as fast as without, at",
                      &same);
-    if (at_4 && at_8 && n_same == JUDGED)
+    if (at_4 && at_8 && n_same == PLACES)
         rule_say(f->evidence, "; within 3 %% everywhere: only a way to get bytes in flight");
     rule_conclude(f,
                   !at_4 || !at_8 ? CLAIM_REFUTED

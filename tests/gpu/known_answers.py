@@ -46,7 +46,7 @@ def waits(spin):
         asked = float(case.removeprefix("asked="))
         check(asked <= waited < asked + 100, f"spin waits the {asked:.0f} cycles asked for", waited)
     clock, cycle = spin("sm_clock", "source=measured"), spin("cycle_time", "")
-    check(abs(clock * cycle / 1e9 - 1) < 0.005, "the SM clock is the inverse of a cycle by events",
+    check(abs(clock * cycle / 1e9 - 1) < 0.002, "the SM clock is the inverse of a cycle by events",
           f"{clock / 1e6} MHz, {cycle} ns")
     check(300e6 < clock < 4000e6, "the SM clock is one of a GPU", f"{clock / 1e6} MHz")
 
