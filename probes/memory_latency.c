@@ -22,16 +22,17 @@
  * its data.
  * `constant` follows a ring in constant memory by ld.const with the address in a register, one
  * entry in each 64 bytes; constant_miss one in each 256, on the first lap after the ring was
- * written.
+ * written, in the L2 therefore. There each side of the L2 counts for itself (kernels/home.cu tells
+ * where lines have their homes), by stretches of 8 and 16 loads, as a side has few of the lines.
  *
  * Inside the timed region: the loads, and at most three other instructions (tests/kernels); for
  * async what a copy, its group or barrier and the wait consist of, from 6 to 13 instructions a
  * step.
  * Expected on Hopper: 23-30, 32-34, 250-290 cycles, 280-380 ns. Of async 75 cycles from the L1, 35
  * to 50 more than a load from the L2 and beyond. Constants 28 cycles up to 2 KiB, then 93 to 102 by
- * the SM (102 on SM 0): the outer cache lies outside the SMs. Cycles mean something inside the SM
- * only; beyond it, quote ns. ns = cycles over the SM clock of the same launch, which is read at
- * edges of %globaltimer.
+ * the SM (102 on SM 0): the outer cache lies outside the SMs; from the L2 309 near and 490 far, 32
+ * more than a load by the thread. Cycles mean something inside the SM only; beyond it, quote ns.
+ * ns = cycles over the SM clock of the same launch, which is read at edges of %globaltimer.
  *
  * Traps. One byte of shared memory in the kernel takes 8 KiB from the L1: the kernels for global
  * memory use none, and ask for a carve-out of zero. Device memory is measured on a compact ring,
@@ -40,12 +41,12 @@
  * the curve is a mixture, no level: memory_map has the sides apart. */
 #include "probes/memory_latency.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-#include "probes/kernels/chase_host.h"
+#include "probes/kernels/home_host.h"
 
 PROBE_IMAGE(memory_latency);
+PROBE_IMAGE(home);
 GPU_ARGS_SIZE(struct chase_args, 88);
 GPU_ARGS_SIZE(struct ring_args, 32);
 GPU_ARGS_SIZE(struct where_args, 8);
@@ -64,8 +65,9 @@ static const struct probe_metric metrics[] = {
                     "the same in ns"},
     [CONSTANT] = {"constant", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "bytes,spacing",
                   "dependent load of a constant, from a ring of this footprint"},
-    [CONSTANT_MISS] = {"constant_miss", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "bytes,spacing",
-                       "the same on the first lap: in none of the constant caches"},
+    [CONSTANT_MISS] = {"constant_miss", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL,
+                       "bytes,spacing,side",
+                       "the same on the first lap: from this side of the L2, in no constant cache"},
     [CURVE] = {"curve", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "bytes",
                "dependent load from a ring of this footprint"},
     [CURVE_TIME] = {"curve_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "bytes",
@@ -87,10 +89,11 @@ enum {
     LAPS = 3,
     CONSTANT_SPACING = 64, /* bytes between constants of a ring: a line of the innermost cache */
     CONSTANT_LINE = 256,   /* and of the outermost */
+    CONSTANT_BYTES = CHASE_CONSTANTS * sizeof(uint32_t),
 };
 
 enum kind {
-    BY_L1, BY_L2, BY_SHARED, BY_CONSTANT, BY_CP_ASYNC_CA, BY_CP_ASYNC, BY_BULK, N_KINDS,
+    BY_L1, BY_L2, BY_SHARED, BY_CONSTANT, BY_MISS, BY_CP_ASYNC_CA, BY_CP_ASYNC, BY_BULK, N_KINDS,
 };
 
 struct chaser {
@@ -102,22 +105,33 @@ struct chaser {
     struct chase_result *result;  /* mapped */
     uint32_t *claim, ticket;
     uint64_t *constants; /* mapped: where_args.out */
+    uint64_t strayed;    /* launches of the case whose chase ended where it must not */
 };
 
 /* Where one case's chase stands: its ring, and the address at which the next launch goes on. */
 struct walk {
     enum kind kind;
     struct permutation order;
+    int repeats;
     bool rewarm;        /* before every launch, or before the first only */
     uint64_t warm_laps; /* 0: this ring is to be cold */
     uint64_t at, steps; /* steps: how many of the ring lie before that address */
-    uint64_t origin, spacing; /* line i of the ring lies at origin + i x spacing; 0: in shared */
+    uint64_t origin, spacing; /* line i of memory lies at origin + i x spacing */
+    const uint64_t *lines;    /* which of them the ring has; NULL: the first order.n */
 };
+
+/* Where a chase stands that has gone so many steps from the ring's first line. */
+static uint64_t address_of(const struct walk *w, uint64_t steps)
+{
+    uint64_t line = permute(w->order, steps % w->order.n);
+    return w->origin + (w->lines ? w->lines[line] : line) * w->spacing;
+}
 
 static struct chaser prepare(struct probe_run *r)
 {
     static const char *const names[] = {"memory_latency_l1",          "memory_latency_l2",
                                         "memory_latency_shared",      "memory_latency_constant",
+                                        "memory_latency_constant_miss",
                                         "memory_latency_cp_async_ca", "memory_latency_cp_async",
                                         "memory_latency_bulk"};
     const struct gpu_facts *gpu = gpu_facts(r);
@@ -183,6 +197,7 @@ static struct walk ring_of(struct probe_run *r, const struct chaser *c, enum kin
     gpu_sweep_l2(r);
     return (struct walk){.kind = kind,
                          .order = a.order,
+                         .repeats = c->repeats,
                          .rewarm = bytes <= REWARM_BYTES,
                          .warm_laps = fits_some_cache ? LAPS : 0,
                          .origin = (uint64_t)(uintptr_t)c->ring,
@@ -190,24 +205,26 @@ static struct walk ring_of(struct probe_run *r, const struct chaser *c, enum kin
 }
 
 /* A ring in constant memory, from its second word on: no line has the address 0, which as the end
- * of a chase would mean that there was none. */
-static struct walk ring_of_constants(struct probe_run *r, const struct chaser *c, size_t bytes,
-                                     size_t spacing, uint64_t warm_laps)
+ * of a chase would mean that there was none. `lines` are addresses in global memory. */
+static struct walk ring_of_constants(struct probe_run *r, const struct chaser *c,
+                                     struct permutation order, const uint64_t *lines,
+                                     uint64_t warm_laps)
 {
-    struct permutation order = permutation_of(bytes / spacing, probe_seed(r) + bytes);
-    struct walk w = {.kind = BY_CONSTANT,
+    struct walk w = {.kind = lines ? BY_MISS : BY_CONSTANT,
                      .order = order,
+                     .repeats = c->repeats,
                      .rewarm = true,
                      .warm_laps = warm_laps,
-                     .origin = c->constants[1] + sizeof(uint32_t),
-                     .spacing = spacing};
+                     .origin = c->constants[1] + sizeof(uint32_t) - (lines ? c->constants[0] : 0),
+                     .spacing = lines ? 1 : CONSTANT_SPACING,
+                     .lines = lines};
     uint32_t words[CHASE_CONSTANTS] = {0};
 
     for (uint64_t i = 0; i < order.n; i++)
-        words[permute(order, i) * spacing / sizeof *words + 1] =
-            (uint32_t)(w.origin + permute(order, (i + 1) % order.n) * spacing);
+        words[(address_of(&w, i) - c->constants[1]) / sizeof *words] =
+            (uint32_t)address_of(&w, i + 1);
     gpu_to_device(r, (void *)(uintptr_t)c->constants[0], words, sizeof words);
-    w.at = w.origin + permute(order, 0) * spacing;
+    w.at = address_of(&w, 0);
     return w;
 }
 
@@ -222,22 +239,22 @@ static void chase(struct probe_run *r, struct chaser *c, struct walk *w)
                            .result = c->result,
                            .claim = c->claim,
                            .sm = SM,
-                           .repeats = (uint32_t)c->repeats};
+                           .repeats = (uint32_t)w->repeats};
+    uint64_t steps = (uint64_t)w->repeats * (w->kind == BY_MISS ? MISS_LOADS : CHASE_LOADS);
 
     chase_launch(r, c->kernel[w->kind], CHASE_THREADS, &a, &a.ticket, &c->ticket, c->result);
-    gpu_to_host(r, c->copied, c->samples, (size_t)c->repeats * sizeof *c->copied);
-    w->steps = (w->rewarm ? 0 : w->steps) + (uint64_t)c->repeats * CHASE_LOADS;
+    gpu_to_host(r, c->copied, c->samples, (size_t)w->repeats * sizeof *c->copied);
+    w->steps = (w->rewarm ? 0 : w->steps) + steps;
     w->at = w->rewarm ? a.start : c->result->end;
+    c->strayed += c->result->end != address_of(w, w->steps);
 }
 
 /* Known answer: so many steps from where it began, the ring leads here and nowhere else. */
-static void check_end(struct probe_run *r, const struct chaser *c, const struct walk *w)
+static void check_ends(struct probe_run *r, struct chaser *c)
 {
-    uint64_t line = permute(w->order, w->steps % w->order.n);
-    if (w->origin)
-        probe_check(r, c->result->end == w->origin + line * w->spacing,
-                    "after %llu steps the chase stands where the ring says",
-                    (unsigned long long)w->steps);
+    probe_check(r, c->strayed == 0, "%llu chases of the case ended elsewhere than the ring says",
+                (unsigned long long)c->strayed);
+    c->strayed = 0;
 }
 
 /* Second method: all loads of a launch over all its cycles, which can only be more than the slope,
@@ -256,9 +273,9 @@ static void measure_walk(struct probe_run *r, struct chaser *c, struct walk w, i
 {
     while (probe_more(r)) {
         chase(r, c, &w);
-        chase_hand_over(r, c->result, c->copied, (size_t)c->repeats, in_cycles, in_ns);
+        chase_hand_over(r, c->result, c->copied, (size_t)w.repeats, in_cycles, in_ns);
     }
-    check_end(r, c, &w);
+    check_ends(r, c);
     probe_fact(r, "sm", "%d", SM);
 }
 
@@ -267,8 +284,12 @@ static void measure_level(struct probe_run *r, struct chaser *c, const char *lev
 {
     if (!probe_case(r, 0, "level=%s", level))
         return;
-    struct walk shared = {
-        .kind = BY_SHARED, .order = permutation_of(CHASE_WORDS, probe_seed(r)), .rewarm = true};
+    struct walk shared = {.kind = BY_SHARED,
+                          .order = permutation_of(CHASE_WORDS, probe_seed(r)),
+                          .repeats = c->repeats,
+                          .rewarm = true,
+                          .origin = SHARED_ORIGIN,
+                          .spacing = sizeof(uint32_t)};
     struct walk w = kind == BY_SHARED ? shared : ring_of(r, c, kind, bytes);
     if (bytes >= 3 * gpu_facts(r)->l2_bytes)
         w.warm_laps = 0;
@@ -290,37 +311,69 @@ static void measure_async(struct probe_run *r, struct chaser *c, const char *lev
 
 static void measure_constants(struct probe_run *r, struct chaser *c, size_t bytes, unsigned flags)
 {
+    struct permutation order = permutation_of(bytes / CONSTANT_SPACING, probe_seed(r) + bytes);
     if (probe_case(r, flags, "bytes=%zu,spacing=%d", bytes, CONSTANT_SPACING))
-        measure_walk(r, c, ring_of_constants(r, c, bytes, CONSTANT_SPACING, LAPS), CONSTANT, -1);
+        measure_walk(r, c, ring_of_constants(r, c, order, NULL, LAPS), CONSTANT, -1);
 }
 
-/* Written anew before every launch, and one load from each line of the outermost constant cache:
- * fewer loads than the ring has lines. */
-static void measure_constant_miss(struct probe_run *r, struct chaser *c)
+/* The constants' lines by the side of their homes. What is near and what is far is learnt from a
+ * thousand lines at random places of device memory. */
+static struct home_sides *find_homes(struct probe_run *r, const struct chaser *c)
 {
-    int repeats = c->repeats;
-    size_t bytes = CHASE_CONSTANTS * sizeof(uint32_t);
-    struct walk w;
+    enum { OTHERS = 1024, LINES = CONSTANT_BYTES / CONSTANT_LINE };
+    struct home home = home_prepare(r, &image_home, SM);
+    uint64_t line[OTHERS], places = c->room / CHASE_SPACING, seed = probe_seed(r);
 
-    if (!probe_case(r, 0, "bytes=%zu,spacing=%d", bytes, CONSTANT_LINE))
+    for (uint64_t i = 0; i < OTHERS; i++)
+        line[i] = (uint64_t)(uintptr_t)c->ring +
+                  permute_round(i, seed, INT64_MAX) % places * CHASE_SPACING;
+    double border = home_part(r, &home, line, OTHERS, NAN)->border;
+    for (uint64_t i = 0; i < LINES; i++)
+        line[i] = c->constants[0] + i * CONSTANT_LINE;
+    return home_part(r, &home, line, LINES, border);
+}
+
+/* In every pass other lines in another order, written anew before. */
+static void measure_constant_miss(struct probe_run *r, struct chaser *c,
+                                  const struct home_sides *s, int side)
+{
+    size_t n = s->n[side];
+    int most = (int)(n / MISS_LOADS);
+
+    if (!probe_case(r, 0, "bytes=%zu,spacing=%d,side=%s", (size_t)CONSTANT_BYTES, CONSTANT_LINE,
+                    side == FAR ? "far" : "near"))
         return;
-    c->repeats = (int)(bytes / CONSTANT_LINE / CHASE_LOADS);
-    while (probe_more(r)) {
-        w = ring_of_constants(r, c, bytes, CONSTANT_LINE, 0);
-        chase(r, c, &w);
-        chase_hand_over(r, c->result, c->copied, (size_t)c->repeats, CONSTANT_MISS, -1);
+    if (most == 0) {
+        probe_missing(r, CONSTANT_MISS, "too few lines of constant memory have their home there");
+        return;
     }
-    c->repeats = repeats;
+    for (uint64_t pass = 0; probe_more(r); pass++) {
+        struct permutation order = permutation_of(n, probe_seed(r) + pass);
+        struct walk w = ring_of_constants(r, c, order, s->line[side], 0);
+        w.repeats = c->repeats < most ? c->repeats : most;
+        chase(r, c, &w);
+        chase_clock(r, c->result);
+        for (int i = 0; i < w.repeats; i++) {
+            probe_sample(r, CONSTANT_MISS, MISS_SHORT, (double)c->copied[i].short_cycles);
+            probe_sample(r, CONSTANT_MISS, MISS_LONG, (double)c->copied[i].long_cycles);
+        }
+    }
+    check_ends(r, c);
+    probe_fact(r, "sm", "%d", SM);
+    probe_fact(r, "lines", "%zu of %zu", n, s->n[NEAR] + s->n[FAR]);
 }
 
 static void measure_all_constants(struct probe_run *r, struct chaser *c)
 {
-    for (double at = 256; at <= CHASE_CONSTANTS * sizeof(uint32_t); at *= sqrt(2)) {
-        size_t bytes = (size_t)(at / CONSTANT_SPACING + 0.5) * CONSTANT_SPACING;
+    const struct home_sides *sides = find_homes(r, c);
+
+    for (int i = 0; half_octave(4, i) * CONSTANT_SPACING <= CONSTANT_BYTES; i++) {
+        size_t bytes = half_octave(4, i) * CONSTANT_SPACING;
         bool always = bytes == 1 << 10 || bytes == 16 << 10;
         measure_constants(r, c, bytes, always ? 0 : PROBE_ONCE);
     }
-    measure_constant_miss(r, c);
+    measure_constant_miss(r, c, sides, NEAR);
+    measure_constant_miss(r, c, sides, FAR);
 }
 
 /* Footprints of the curve: eight an octave where capacities of today's L1s and L2s lie, two

@@ -10,14 +10,15 @@ struct load_constant { // an address in constant memory has 32 bits
     }
 };
 
-// All repeats, between two moments of both clocks.
-template <typename LOAD, typename POINTER>
-__device__ __forceinline__ void chase(const struct chase_args &a, LOAD load, POINTER p)
+// All repeats, between two moments of both clocks. The end is told as its distance from `origin`.
+template <int SHORT = CHASE_SHORT, int LONG = CHASE_LONG, typename LOAD, typename POINTER>
+__device__ __forceinline__ void chase(const struct chase_args &a, LOAD load, POINTER p,
+                                      POINTER origin = 0)
 {
     struct clock_pair lead = clock_edge();
-    chase(load, p, a.repeats, a.samples);
+    chase<SHORT, LONG>(load, p, a.repeats, a.samples);
     struct clock_pair tail = clock_edge();
-    *a.result = {{lead.cycles, lead.ns}, {tail.cycles, tail.ns}, (uint64_t)p, sm_id()};
+    *a.result = {{lead.cycles, lead.ns}, {tail.cycles, tail.ns}, p - origin, sm_id()};
 }
 
 // Walks the ring, all threads together, in the order in which the chase will go: neighbouring threads
@@ -72,14 +73,13 @@ memory_latency_shared(const __grid_constant__ struct chase_args a)
         ring[permute(a.order, i)] = base + 4 * (uint32_t)permute(a.order, (i + 1) % CHASE_WORDS);
     __syncthreads();
     if (threadIdx.x == 0)
-        chase(a, load_shared(), base + 4 * (uint32_t)permute(a.order, 0));
+        chase(a, load_shared(), base + 4 * (uint32_t)permute(a.order, 0), base - SHARED_ORIGIN);
 }
 
 __constant__ __align__(256) uint32_t constants[CHASE_CONSTANTS];
 
-// sass: clocks=7 ldc=*,32,64 other<=3 local=0 waited
-extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
-memory_latency_constant(const __grid_constant__ struct chase_args a)
+template <int SHORT, int LONG>
+__device__ __forceinline__ void chase_constants(const struct chase_args &a)
 {
     if (!chosen(a.sm, a.claim, a.ticket) || threadIdx.x > 0)
         return;
@@ -89,7 +89,21 @@ memory_latency_constant(const __grid_constant__ struct chase_args a)
     for (uint64_t i = 0; i < a.warm_laps * a.order.n; i++)
         load.step(p);
     consume(p);
-    chase(a, load, p);
+    chase<SHORT, LONG>(a, load, p);
+}
+
+// sass: clocks=7 ldc=*,32,64 other<=3 local=0 waited
+extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
+memory_latency_constant(const __grid_constant__ struct chase_args a)
+{
+    chase_constants<CHASE_SHORT, CHASE_LONG>(a);
+}
+
+// sass: clocks=7 ldc=*,8,16 other<=3 local=0 waited
+extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
+memory_latency_constant_miss(const __grid_constant__ struct chase_args a)
+{
+    chase_constants<MISS_SHORT, MISS_LONG>(a);
 }
 
 // Where the constants lie, for the host to write them: in global and in constant memory.

@@ -17,23 +17,25 @@
  * `load{level,side}` is the same for one SM by slope, on rings whose lines all have one side:
  * level=l2 far after atomics took the copies away, level=hbm after a sweep of the L2.
  *
- * TLB. `tlb`: a ring with one line in each page, the line's place in it random, against as many
- * lines side by side. All of them stay in the L2, so that what grows is the translation. Lines are
- * drawn anew in every pass (side by side only their order is): over 32 lines, their distances to
- * the SM alone make 5 cycles.
+ * TLB. `tlb`: a ring with one line in each of many pages in a row, the line's place in its page
+ * random, against as many lines side by side. All of them stay in the L2, so that what grows is the
+ * translation. Lines are drawn anew in every pass, those side by side at another place: over 32
+ * lines, their distances to the SM alone make 5 cycles, and 64 side by side have but two or three
+ * homes, so that they read 280 to 286 from run to run.
  *
  * What comes along. One load of a cold word, then one load of another word of the same 512 bytes:
- * `fetch` is the latency of the second for each pair of 32-byte sectors, and the sectors that came
- * along with the first make `fetch_bytes`, for the L1, and for the L2 by what the driver may be
- * asked for (cudaLimitMaxL2FetchGranularity). The L1's line is half of the least stride at which a
- * ring that spans 1.6 times the L1 begins to hit: every second line stays unused then, and the
- * others fit.
+ * `fetch` is the latency of the second for each pair of 32-byte sectors, of blocks whose home is
+ * near, and the sectors that came along with the first make `fetch_bytes`, for the L1, and for the
+ * L2 by what the driver may be asked for (cudaLimitMaxL2FetchGranularity). The L1's line is half of
+ * the least stride at which a ring through 1.6 times the SM's shared memory begins to hit: that is
+ * more than the L1 holds, but every second line stays unused then, and the others fit.
  *
  * Inside the timed region: the loads or atomics, and at most three other instructions. `fetch`
  * times one load and the clock read behind it, about 20 cycles more than a slope.
- * Expected on an H200: 278 and 458 cycles near and far; from device memory 565 to 605 and 750 to
- * 785, by the board; 10 cycles more beyond 256 MiB of pages, 90 more beyond 64 GiB; 32 bytes come
- * into the L1, whose lines have 128, and 64 into the L2.
+ * Expected on an H200: 278 and 458 cycles near and far; from device memory 550 to 610 and 730 to
+ * 785, by the board; 10 cycles more beyond 256 MiB of pages; one line in each 32 MiB beyond 64 GiB
+ * 90 more, on one board of three 150; 32 bytes come into the L1, whose lines have 128, and 64 into
+ * the L2.
  *
  * Traps. A chase over more than one partition holds thrashes the near one: it mixes far hits with
  * misses of lines whose home is near, so its plateau is not the latency of a far hit (513 against
@@ -41,15 +43,11 @@
  * an address that it takes to be uniform into a vote, one atomic and a shuffle. */
 #include "probes/memory_map.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/permute.h"
-#include "core/stat.h"
-#include "probes/kernels/chase_host.h"
+#include "probes/kernels/home_host.h"
 
 PROBE_IMAGE(memory_map);
+PROBE_IMAGE(home);
 GPU_ARGS_SIZE(struct map_link_args, 24);
 GPU_ARGS_SIZE(struct map_chase_args, 64);
 GPU_ARGS_SIZE(struct map_pair_args, 48);
@@ -72,7 +70,7 @@ static const struct probe_metric metrics[] = {
     [L2_NEAR] = {"l2_near", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
                  "its cells whose line has its home in the SM's own partition, median"},
     [L2_FAR] = {"l2_far", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
-                "latency to lines of the other partition, by the map: the higher of its two heaps"},
+                "its cells whose line has its home in the other partition, median"},
     [SM_GROUPS] = {"sm_groups", "count", PROBE_EXACT, PROBE_EACH, NULL, "access",
                    "groups of SMs, each with its own partition of the L2"},
     [BEST_SM] = {"best_sm", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
@@ -90,7 +88,7 @@ static const struct probe_metric metrics[] = {
     [FETCH_BYTES] = {"fetch_bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, "level,limit",
                      "what one miss brings in"},
     [SPAN] = {"span", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "level,stride",
-              "dependent load, one word in each stride of 1.6 times the cache"},
+              "dependent load, one word in each stride, through more than the cache"},
     [LINE_BYTES] = {"line_bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, "level",
                     "what one line takes from the cache"},
 };
@@ -104,7 +102,7 @@ enum {
 };
 
 /* Chases, and single loads after another. */
-enum kernel { LOAD_L2, LOAD_L1, ATOMIC, BOTH, ASK_L1, ASK_L2, ASK_ATOMIC, N_KERNELS };
+enum kernel { LOAD_L2, LOAD_L1, ATOMIC, BOTH, ASK_L1, ASK_L2, N_KERNELS };
 
 struct mapper {
     cudaKernel_t kernel[N_KERNELS], link;
@@ -115,6 +113,8 @@ struct mapper {
     struct chase_sample *samples, *copied; /* device, host */
     struct chase_result *result;   /* mapped */
     uint32_t *claim, ticket;
+    struct home home;
+    size_t home_bytes;
     uint64_t drawn, strayed; /* how often lines were drawn; chases that ended where they must not */
 };
 
@@ -128,15 +128,17 @@ static void take_turn(struct probe_run *r, struct mapper *m, enum kernel kernel,
     chase_launch(r, m->kernel[kernel], 32, args, &turn->ticket, &m->ticket, m->result);
 }
 
-/* One address in each of n strides, in random order; at its beginning, or at a random line
- * inside. */
-static void draw(struct probe_run *r, struct mapper *m, size_t n, size_t stride, bool inside)
+/* One address in each of n strides that lie side by side somewhere in the first `room` bytes, in
+ * random order; at its beginning, or at a random line inside. */
+static void draw(struct probe_run *r, struct mapper *m, size_t room, size_t n, size_t stride,
+                 bool inside)
 {
     uint64_t seed = probe_seed(r) + ++m->drawn;
     struct permutation order = permutation_of(n, seed);
+    uint64_t first = permute_round(n, seed, INT64_MAX) % (room / stride - n + 1);
 
     for (size_t i = 0; i < n; i++) {
-        uint64_t at = permute(order, i), random = permute_round(at, seed, UINT32_MAX);
+        uint64_t at = first + permute(order, i), random = permute_round(at, seed, UINT32_MAX);
         m->line[i] = (uint64_t)(uintptr_t)m->memory + at * stride;
         if (inside)
             m->line[i] += random % (stride / LINE) * LINE;
@@ -202,69 +204,40 @@ static void ask(struct probe_run *r, struct mapper *m, enum kernel kernel,
 
 /* --- sides of the L2 -------------------------------------------------------------------------- */
 
-enum { NEAR, FAR, N_SIDES };
-enum { DRAWN = 4096, SIDE_REPEATS = 16, SIDE_LINES = SIDE_REPEATS * CHASE_LOADS };
+enum { SIDE_REPEATS = 16, SIDE_LINES = SIDE_REPEATS * CHASE_LOADS };
 static const char one_side[] = "the L2 of this GPU shows one partition only";
 
-struct sides {
-    uint64_t line[N_SIDES][DRAWN];
-    size_t n[N_SIDES];
-};
-
-/* Near and far are two heaps of latencies with a gap of at least a tenth of a latency between them;
- * INFINITY where there is one heap. The twentieth at each end may lie where it likes. */
-static double border_of(struct probe_run *r, const double *cycles, size_t n)
+/* The largest aligned block that has one home throughout, at the memory's beginning; 0: longer than
+ * was looked at. */
+static size_t find_block(struct probe_run *r, struct mapper *m, double border)
 {
-    double *sorted = probe_host_alloc(r, n * sizeof *sorted), widest = 0, border = INFINITY;
+    enum { NEIGHBOURS = 1024 };
+    double cycles[NEIGHBOURS];
+    size_t n = NEIGHBOURS, block = n, i = 0;
 
-    memcpy(sorted, cycles, n * sizeof *sorted);
-    stat_sort(sorted, n);
-    for (size_t i = n / 20; i + 1 < n - n / 20; i++)
-        if (sorted[i + 1] - sorted[i] > widest) {
-            widest = sorted[i + 1] - sorted[i];
-            border = (sorted[i + 1] + sorted[i]) / 2;
-        }
-    return widest > 0.1 * stat_median(sorted, n) ? border : (double)INFINITY;
+    for (size_t k = 0; k < n; k++)
+        m->line[k] = (uint64_t)(uintptr_t)m->memory + k * LINE;
+    home_ask(r, &m->home, m->line, n, cycles);
+    while (block > 1 && i < n) {
+        for (i = 0; i < n && (cycles[i] > border) == (cycles[i / block * block] > border);)
+            i++;
+        block = i < n ? block / 2 : block;
+    }
+    return block < n ? block * LINE : 0;
 }
 
-/* Which of the n lines are far from SM 0, by what an atomic takes there: the least of three, since
- * one may meet a refresh. Returns the border. */
-static double ask_sides(struct probe_run *r, struct mapper *m, size_t n, double *cycles)
+/* Of one random line in each stretch of the region, in random order. */
+static struct home_sides *find_sides(struct probe_run *r, struct mapper *m)
 {
-    struct map_pair pairs[DRAWN];
-    double again[DRAWN];
-
-    for (size_t i = 0; i < n; i++) {
-        pairs[i] = (struct map_pair){m->line[i], m->line[i]};
-        cycles[i] = INFINITY;
-    }
-    link_lines(r, m, m->line, n, false);
-    for (int turn = 0; turn < 3; turn++) {
-        ask(r, m, ASK_ATOMIC, pairs, n, again);
-        for (size_t i = 0; i < n; i++)
-            cycles[i] = fmin(cycles[i], again[i]);
-    }
-    return border_of(r, cycles, n);
-}
-
-static struct sides *find_sides(struct probe_run *r, struct mapper *m)
-{
-    struct sides *s = probe_host_alloc(r, sizeof *s);
-    double cycles[DRAWN], border;
-
-    draw(r, m, DRAWN, REGION / DRAWN, true);
-    border = ask_sides(r, m, DRAWN, cycles);
-    s->n[NEAR] = s->n[FAR] = 0;
-    for (size_t i = 0; i < DRAWN; i++) {
-        int side = cycles[i] > border ? FAR : NEAR;
-        s->line[side][s->n[side]++] = m->line[i];
-    }
+    draw(r, m, REGION, HOME_LINES, REGION / HOME_LINES, true);
+    struct home_sides *s = home_part(r, &m->home, m->line, HOME_LINES, NAN);
+    m->home_bytes = find_block(r, m, s->border);
     return s;
 }
 
 /* One lap of a ring whose lines all lie on one side. What must not be in the SM's own partition is
  * taken away before: copies by atomics, everything by a sweep. */
-static void measure_side(struct probe_run *r, struct mapper *m, const struct sides *s,
+static void measure_side(struct probe_run *r, struct mapper *m, const struct home_sides *s,
                          const char *level, int side)
 {
     const uint64_t *line = s->line[side];
@@ -288,33 +261,19 @@ static void measure_side(struct probe_run *r, struct mapper *m, const struct sid
     }
     check_ends(r, m);
     probe_fact(r, "sm", "%d", SM);
-    probe_fact(r, "lines", "%zu of %d", s->n[side], DRAWN);
+    probe_fact(r, "lines", "%zu of %d", s->n[side], HOME_LINES);
     if (side == FAR && !cold)
-        probe_value(r, FAR_SHARE, (double)s->n[FAR] / DRAWN);
+        probe_value(r, FAR_SHARE, (double)s->n[FAR] / HOME_LINES);
 }
 
-/* How the homes of neighbours go together: the largest aligned block that has one home
- * throughout. */
-static void measure_homes(struct probe_run *r, struct mapper *m)
+static void measure_homes(struct probe_run *r, const struct mapper *m, const struct home_sides *s)
 {
-    enum { NEIGHBOURS = 1024 };
-    double cycles[NEIGHBOURS], border;
-    size_t n = NEIGHBOURS, block = n, i = 0;
-
     if (!probe_case(r, PROBE_ONCE, PROBE_NO_KEYS))
         return;
-    for (size_t k = 0; k < n; k++)
-        m->line[k] = (uint64_t)(uintptr_t)m->memory + k * LINE;
-    border = ask_sides(r, m, n, cycles);
-    while (block > 1 && i < n) {
-        for (i = 0; i < n && (cycles[i] > border) == (cycles[i / block * block] > border);)
-            i++;
-        block = i < n ? block / 2 : block;
-    }
-    if (isfinite(border))
-        probe_value(r, HOME_BYTES, (double)(block * LINE));
+    if (m->home_bytes > 0)
+        probe_value(r, HOME_BYTES, (double)m->home_bytes);
     else
-        probe_missing(r, HOME_BYTES, one_side);
+        probe_missing(r, HOME_BYTES, isfinite(s->border) ? "longer than was looked at" : one_side);
 }
 
 /* --- every SM --------------------------------------------------------------------------------- */
@@ -323,7 +282,7 @@ enum access { BY_ATOMIC, BY_LOAD, FRESH, N_ACCESS };
 enum { MAP_LINES = 48, SM_MAX = 1024, WARM_STEPS = 4 };
 
 struct maps {
-    size_t n_sm, n; /* rows; columns: first what is near to SM 0, then what is far */
+    size_t n_sm, n, far; /* rows, columns, and how many of these: the last, far from SM 0 */
     double *cells[N_ACCESS], *some, border;
     char group[SM_MAX + 1]; /* '0' or '1' for each SM */
     int groups;
@@ -351,7 +310,7 @@ static void group_sms(struct probe_run *r, struct maps *x)
 {
     size_t all = x->n_sm * x->n, fit = 0;
 
-    x->border = border_of(r, x->cells[BY_ATOMIC], all);
+    x->border = home_border(r, x->cells[BY_ATOMIC], all);
     for (size_t sm = 0; sm < x->n_sm; sm++) {
         size_t differ = 0;
         for (size_t j = 0; j < x->n; j++)
@@ -364,13 +323,27 @@ static void group_sms(struct probe_run *r, struct maps *x)
         x->border = INFINITY;
 }
 
-static void take_maps(struct probe_run *r, struct mapper *m, const struct sides *s, struct maps *x)
+/* Second method for the sides of all that this probe and its readers call near or far: chases of
+ * atomics must find SM 0's lines where single atomics put them. */
+static void check_sides(struct probe_run *r, const struct maps *x)
+{
+    size_t differ = 0;
+    for (size_t j = 0; j < x->n; j++)
+        differ += (side_of(x, SM, j) == FAR) != (j >= x->n - x->far);
+    if (x->groups == 2 && !probe_checking(r))
+        probe_check(r, differ == 0, "%zu of %zu lines lie elsewhere by chase than by one atomic",
+                    differ, x->n);
+}
+
+static void take_maps(struct probe_run *r, struct mapper *m, const struct home_sides *s,
+                      struct maps *x)
 {
     x->n_sm = probe_checking(r) ? 4 : (size_t)gpu_facts(r)->n_sm;
     x->n = probe_checking(r) ? 4 : MAP_LINES;
     x->some = probe_host_alloc(r, x->n_sm * x->n * sizeof *x->some);
-    for (size_t j = 0, far = s->n[FAR] > x->n ? x->n / 2 : 0; j < x->n; j++)
-        m->line[j] = s->line[j < x->n - far ? NEAR : FAR][j];
+    x->far = s->n[FAR] > x->n ? x->n / 2 : 0;
+    for (size_t j = 0; j < x->n; j++)
+        m->line[j] = s->line[j < x->n - x->far ? NEAR : FAR][j];
     link_lines(r, m, m->line, x->n, false);
     take_map(r, m, ATOMIC, x, BY_ATOMIC);
     take_map(r, m, LOAD_L2, x, BY_LOAD);
@@ -378,6 +351,7 @@ static void take_maps(struct probe_run *r, struct mapper *m, const struct sides 
     for (size_t i = 0; i < x->n_sm * x->n; i++)
         x->cells[FRESH][i] -= x->cells[BY_ATOMIC][i];
     group_sms(r, x);
+    check_sides(r, x);
     check_ends(r, m);
 }
 
@@ -405,7 +379,7 @@ static void show_sms(struct probe_run *r, const struct maps *x, enum access acce
     probe_value(r, WORST_SM, worst);
 }
 
-static void measure_maps(struct probe_run *r, struct mapper *m, const struct sides *s)
+static void measure_maps(struct probe_run *r, struct mapper *m, const struct home_sides *s)
 {
     static const char *const names[] = {"atomic", "load", "fresh"};
     struct maps x = {0};
@@ -433,15 +407,15 @@ static void measure_maps(struct probe_run *r, struct mapper *m, const struct sid
 
 /* --- TLB -------------------------------------------------------------------------------------- */
 
-enum { PAGE = 2 << 20, RING_REPEATS = 32, LINES_FEW = 32, LINES_DEFAULT = 4096 };
+enum { PAGE = 2 << 20, RING_REPEATS = 24, LINES_FEW = 32, LINES_DEFAULT = 4096 };
 static const double LEAST_RISE = 0.015;
 
-/* A ring through n strides, walked once before; its lines, or their order, drawn anew each pass. */
+/* A ring through n strides, walked once before; its lines drawn anew in each pass. */
 static double measure_ring(struct probe_run *r, struct mapper *m, enum kernel kernel, size_t n,
                            size_t stride, bool inside, int in_cycles, int in_ns)
 {
     while (probe_more(r)) {
-        draw(r, m, n, stride, inside);
+        draw(r, m, m->room, n, stride, inside);
         link_lines(r, m, m->line, n, true);
         walk(r, m, kernel, m->line, n, n, RING_REPEATS);
         chase_hand_over(r, m->result, m->copied, RING_REPEATS, in_cycles, in_ns);
@@ -484,8 +458,8 @@ static void measure_tlbs(struct probe_run *r, struct mapper *m)
     size_t most = probe_checking(r) ? LINES_FEW : LIST_MAX, n = 0, lines_of[32];
     double cycles[32];
 
-    for (double at = LINES_FEW; at <= (double)most; at *= sqrt(2)) {
-        size_t lines = (size_t)(at + 0.5);
+    for (int i = 0; half_octave(LINES_FEW, i) <= most; i++) {
+        size_t lines = half_octave(LINES_FEW, i);
         bool always = lines == 64 || lines == 512 || lines == LINES_DEFAULT;
         unsigned flags = lines > LINES_DEFAULT ? PROBE_DEEP : always ? 0 : PROBE_ONCE;
         double median = measure_tlb(r, m, lines, PAGE, flags);
@@ -503,31 +477,32 @@ static void measure_tlbs(struct probe_run *r, struct mapper *m)
 
 /* --- what comes along ------------------------------------------------------------------------- */
 
-enum { SECTOR = 32, SECTORS = 16, AREA = 8 << 10, FETCH_TIMES = 15, CELLS = SECTORS * SECTORS };
+enum { SECTOR = 32, SECTORS = 16, BLOCK = SECTORS * SECTOR, CELLS = SECTORS * SECTORS };
+enum { FETCH_TIMES = 7, FETCH_BLOCKS = FETCH_TIMES * CELLS };
 
-/* For each pair of sectors the second load's latency; every pair on areas of its own, none of which
- * was touched since the L2 was swept. The lower quartile, not the median: half of the areas are
- * near, and a median would fall now on this side, now on that (of 15 areas, too few near ones still
- * put some cells on the far side). */
-static void ask_sectors(struct probe_run *r, struct mapper *m, enum kernel kernel, double *cells)
+/* For each pair of sectors the second load's latency, on blocks whose home is near, none of which
+ * was touched since the L2 was swept. A block serves one pair, in random order: refreshes come at
+ * regular intervals, as the pairs do. The lower quartile leaves out those that met one. */
+static void ask_sectors(struct probe_run *r, struct mapper *m, const struct home_sides *s,
+                        enum kernel kernel, double *cells)
 {
-    int times = probe_checking(r) ? 1 : FETCH_TIMES;
-    size_t n = (size_t)times * CELLS;
+    size_t times = probe_checking(r) ? 1 : FETCH_TIMES, n = times * CELLS;
     struct map_pair *pairs = probe_host_alloc(r, n * sizeof *pairs);
     double *cycles = probe_host_alloc(r, n * sizeof *cycles), of_cell[FETCH_TIMES];
+    struct permutation order = permutation_of(n, probe_seed(r) + ++m->drawn);
 
-    draw(r, m, n, AREA, false);
     for (size_t i = 0; i < n; i++) {
-        pairs[i].touched = m->line[i] + i % CELLS / SECTORS * SECTOR;
-        pairs[i].asked = m->line[i] + i % SECTORS * SECTOR + sizeof(uint64_t);
+        uint64_t block = s->line[NEAR][i] / BLOCK * BLOCK;
+        struct map_pair *pair = &pairs[permute(order, i)];
+        pair->touched = block + i % CELLS / SECTORS * SECTOR;
+        pair->asked = block + i % SECTORS * SECTOR + sizeof(uint64_t);
     }
-    gpu_poison(r, m->memory, n * AREA);
     gpu_sweep_l2(r);
     ask(r, m, kernel, pairs, n, cycles);
     for (size_t i = 0; i < CELLS; i++) {
-        for (int k = 0; k < times; k++)
-            of_cell[k] = cycles[(size_t)k * CELLS + i];
-        cells[i] = stat_summarise(of_cell, (size_t)times).q1;
+        for (size_t k = 0; k < times; k++)
+            of_cell[k] = cycles[permute(order, k * CELLS + i)];
+        cells[i] = stat_summarise(of_cell, times).q1;
     }
 }
 
@@ -549,8 +524,11 @@ static size_t block_of(const double *cells)
     return 0;
 }
 
+static const char few_near[] = "too few blocks of 512 bytes whose home is near";
+
 /* limit 0: as the driver leaves it. */
-static void measure_fetch(struct probe_run *r, struct mapper *m, const char *level, size_t limit)
+static void measure_fetch(struct probe_run *r, struct mapper *m, const struct home_sides *s,
+                          const char *level, size_t limit)
 {
     double cells[CELLS];
     size_t before = 0, block;
@@ -561,10 +539,15 @@ static void measure_fetch(struct probe_run *r, struct mapper *m, const char *lev
         snprintf(text, sizeof text, "%zu", limit);
     if (!probe_case(r, PROBE_ONCE, "level=%s,limit=%s", level, text))
         return;
+    if (s->n[NEAR] < FETCH_BLOCKS || (s->n[FAR] > 0 && m->home_bytes % BLOCK > 0)) {
+        probe_missing(r, FETCH, few_near);
+        probe_missing(r, FETCH_BYTES, few_near);
+        return;
+    }
     CUDA(cudaDeviceGetLimit(&before, cudaLimitMaxL2FetchGranularity));
     if (limit > 0)
         CUDA(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, limit));
-    ask_sectors(r, m, strcmp(level, "l1") ? ASK_L2 : ASK_L1, cells);
+    ask_sectors(r, m, s, strcmp(level, "l1") ? ASK_L2 : ASK_L1, cells);
     CUDA(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, before));
     probe_grid(r, FETCH, axis, axis, cells);
     block = block_of(cells);
@@ -575,7 +558,7 @@ static void measure_fetch(struct probe_run *r, struct mapper *m, const char *lev
     probe_fact(r, "driver_default", "%zu", before);
 }
 
-/* A ring through every stride of 1.6 L1s hits where at most half of the L1's lines are used. */
+/* 1.6 times what can be shared of an SM's memory is more than its L1, and half of it fits. */
 static double measure_span(struct probe_run *r, struct mapper *m, size_t stride)
 {
     if (!probe_case(r, PROBE_ONCE, "level=l1,stride=%zu", stride))
@@ -596,7 +579,7 @@ static void measure_line(struct probe_run *r, struct mapper *m)
     if (cycles < misses / 2)
         probe_value(r, LINE_BYTES, (double)stride / 2);
     else
-        probe_missing(r, LINE_BYTES, "no stride at which a ring of 1.6 L1s begins to hit");
+        probe_missing(r, LINE_BYTES, "no stride at which the ring begins to hit");
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
@@ -605,13 +588,12 @@ static struct mapper prepare(struct probe_run *r)
 {
     static const char *const names[] = {"memory_map_load",   "memory_map_load_l1",
                                         "memory_map_atomic", "memory_map_both",
-                                        "memory_map_ask_l1", "memory_map_ask_l2",
-                                        "memory_map_ask_atomic"};
+                                        "memory_map_ask_l1", "memory_map_ask_l2"};
     size_t free = gpu_facts(r)->free_bytes, pages = LINES_DEFAULT;
     struct mapper m = {0};
 
     if (probe_deep(r) || pages > free / 2 / PAGE)
-        pages = (probe_deep(r) ? free / 8 * 7 : free / 2) / PAGE;
+        pages = (probe_deep(r) ? free / 16 * 15 : free / 2) / PAGE;
     m.room = (probe_checking(r) ? LINES_FEW : pages) * PAGE;
     for (int i = 0; i < N_KERNELS; i++) {
         size_t args = i < ASK_L1 ? sizeof(struct map_chase_args) : sizeof(struct map_pair_args);
@@ -629,31 +611,32 @@ static struct mapper prepare(struct probe_run *r)
     m.samples = gpu_alloc(r, SAMPLES_MAX * sizeof *m.samples, "samples");
     m.claim = gpu_alloc(r, sizeof *m.claim, "a claim");
     m.result = gpu_mapped(r, sizeof *m.result);
+    m.home = home_prepare(r, &image_home, SM);
     return m;
 }
 
 static void measure(struct probe_run *r)
 {
     struct mapper m = prepare(r);
-    const struct sides *sides = find_sides(r, &m);
+    const struct home_sides *sides = find_sides(r, &m);
 
     measure_side(r, &m, sides, "l2", NEAR);
     measure_side(r, &m, sides, "l2", FAR);
     measure_side(r, &m, sides, "hbm", NEAR);
     measure_side(r, &m, sides, "hbm", FAR);
-    measure_homes(r, &m);
+    measure_homes(r, &m, sides);
     measure_maps(r, &m, sides);
     measure_tlbs(r, &m);
-    measure_fetch(r, &m, "l1", 0);
+    measure_fetch(r, &m, sides, "l1", 0);
     for (size_t limit = 0; limit <= 128; limit = limit ? 2 * limit : SECTOR)
-        measure_fetch(r, &m, "l2", limit);
+        measure_fetch(r, &m, sides, "l2", limit);
     measure_line(r, &m);
 }
 
 const struct probe probe = {
     .name = "memory_map",
     .what = "Where does an address live, and what does that cost?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

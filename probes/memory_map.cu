@@ -2,13 +2,6 @@
 #include "probes/kernels/chase.cuh"
 #include "probes/memory_map.h"
 
-struct add_nothing { // an atomic addition of 0: what it returns is what a load would
-    __device__ __forceinline__ void step(uint64_t &p) const
-    {
-        asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%0], 0;" : "+l"(p)::"memory");
-    }
-};
-
 struct add_then_load { // of the same address: the load finds the line just written
     __device__ __forceinline__ void step(uint64_t &p) const
     {
@@ -97,12 +90,6 @@ template <typename LOAD> __device__ __forceinline__ void ask(const struct map_pa
         a.cycles[i] = t1 - t0;
     }
     leave(a.turn, lead, p);
-}
-
-// sass: clocks=6 atom=*,1 other<=3 local=0 waited
-extern "C" __global__ void memory_map_ask_atomic(const __grid_constant__ struct map_pair_args a)
-{
-    ask<add_nothing>(a);
 }
 
 // sass: clocks=6 loads=*,1 other<=3 local=0 waited

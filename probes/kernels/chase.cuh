@@ -27,6 +27,13 @@ struct load_l2 { // cached in L2 only
     }
 };
 
+struct add_nothing { // an atomic addition of 0: what it returns is what a load would
+    __device__ __forceinline__ void step(uint64_t &p) const
+    {
+        asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%0], 0;" : "+l"(p)::"memory");
+    }
+};
+
 struct load_shared { // a shared address has 32 bits
     __device__ __forceinline__ void step(uint32_t &p) const
     {
@@ -52,7 +59,7 @@ __device__ __forceinline__ void steps(LOAD &load, POINTER &p)
 // The measurement. One untimed step first, consumed, so that both timed stretches begin alike. The
 // differences are kept in 64 bits: where only the low half counts, the assembler reads some of the
 // clocks by another instruction, which takes longer.
-template <typename LOAD, typename POINTER>
+template <int SHORT = CHASE_SHORT, int LONG = CHASE_LONG, typename LOAD, typename POINTER>
 __device__ __forceinline__ void chase(LOAD &load, POINTER &p, uint32_t repeats,
                                       struct chase_sample *samples)
 {
@@ -61,10 +68,10 @@ __device__ __forceinline__ void chase(LOAD &load, POINTER &p, uint32_t repeats,
         load.step(p);
         consume(p);
         uint64_t t0 = clock_cycles();
-        steps<CHASE_SHORT>(load, p);
+        steps<SHORT>(load, p);
         consume(p);
         uint64_t t1 = clock_cycles();
-        steps<CHASE_LONG>(load, p);
+        steps<LONG>(load, p);
         consume(p);
         uint64_t t2 = clock_cycles();
 
