@@ -61,7 +61,8 @@ void counted_read(struct counted *c, const char *probe, const json_t *one, const
  * common (a probe may have several cases without keys). */
 json_t *counted_case(const json_t *cases, const json_t *like);
 
-/* The level that a case claims to measure ("level=l1"), or -1. */
+/* The level that a case claims to measure ("level=l1"), or -1; also for a case of copies ("path=bulk"),
+ * which are not counted as loads. */
 int counted_claim(const char *keys);
 const char *level_name(enum level level);
 

@@ -35,14 +35,23 @@ report_knows_only_core() {
 }
 
 # core/, the file's own stem, and what its folder shares in kernels/.
+# A probe may have parts in headers of its own, NAME_PART.h beside NAME.c.
+owner_of() { # FOLDER/FILE without its ending: the probe that it belongs to
+    local stem=$1
+    until [ -e "$stem.c" ] || [ "$stem" = "${stem%_*}" ]; do stem=${stem%_*}; done
+    echo "$stem"
+}
+
 probes_know_no_other() {
-    local folder file stem
+    local folder file included
     for folder in probes matmul fused; do
         for file in "$folder"/*.c "$folder"/*.cu "$folder"/*.h; do
             [ -e "$file" ] || continue
-            stem=$(basename "${file%.*}")
-            grep -H '^#include "' "$file" | grep -v -e '#include "core/' \
-                -e "#include \"$folder/$stem.h\"" -e "#include \"$folder/kernels/"
+            sed -n 's/^#include "\(.*\)\.[a-z]*"$/\1/p' "$file" | while read -r included; do
+                case $included in core/* | "$folder"/kernels/*) continue ;; esac
+                [ "$(owner_of "$included")" = "$(owner_of "${file%.*}")" ] ||
+                    echo "$file includes $included"
+            done
         done
     done
 }

@@ -100,6 +100,8 @@ static void claims_are_read(void **state)
     assert_int_equal(counted_claim("level=shared,path=x"), LEVEL_SHARED);
     assert_int_equal(counted_claim("level=l2_near"), -1);
     assert_int_equal(counted_claim("sublevel=l1"), -1);
+    assert_int_equal(counted_claim("level=l2,path=cp_async"), -1);
+    assert_int_equal(counted_claim("level=hbm,path=bulk"), -1);
     assert_int_equal(counted_claim("level="), -1);
     assert_int_equal(counted_claim(""), -1);
 }
