@@ -1,0 +1,111 @@
+/* The ledger: one product of a matrix and a vector, which is what batch 1 makes of a layer. */
+#include <math.h>
+#include <stdio.h>
+
+#include "report/claims/rules.h"
+
+/* --- C14: is there too little work at batch 1? ------------------------------------------------ */
+
+static const double C14_COLLAPSED = 0.70, C14_KEPT = 0.85;
+
+/* Of Llama-class layers, rows x columns, bf16: the judged ones have 32 MiB at least. */
+struct matrix {
+    const char *layer;
+    int m, k;
+};
+static const struct matrix judged[] = {
+    {"1B down", 2048, 8192},    {"1B gate and up", 16384, 2048}, {"8B o", 4096, 4096},
+    {"8B q, k, v", 6144, 4096}, {"8B gate or up", 14336, 4096},  {"8B down", 4096, 14336},
+    {"70B o", 8192, 8192},      {"70B down", 8192, 28672},
+};
+static const struct matrix below = {"below 32 MiB and not judged: 1B o", 2048, 2048};
+
+/* The best product's share of the sustained rate, and of a read of its own bytes. */
+struct reached {
+    struct row of_sustained, of_read;
+};
+
+static bool take_reached(const struct bundle *bundle, const struct matrix *m,
+                         const struct row *sustained, struct reached *s, struct finding *f)
+{
+    struct row product, read;
+    char glob[128];
+
+    snprintf(glob, sizeof glob, "gemv.rate{m=%d,k=%d,type=bf16,acc=fp32,impl=*,l2=cold}", m->m,
+             m->k);
+    if (!rule_take_best(bundle, glob, &product, f))
+        return false;
+    snprintf(glob, sizeof glob, "gemv.read{bytes=%zu,*l2=cold}", 2 * (size_t)m->m * (size_t)m->k);
+    if (!rule_take(bundle, glob, &read, f))
+        return false;
+    s->of_sustained = rule_ratio(&product, sustained);
+    s->of_read = rule_ratio(&product, &read);
+    rule_say(f->evidence, "; %s (%d x %d) %.3f and %.3f", m->layer, m->m, m->k, s->of_read.centre,
+             s->of_sustained.centre);
+    return true;
+}
+
+/* The share of the sustained rate decides. That of a read of the same bytes stands beside it: where
+ * the first is low and the second is not, the layer is short, and no product could be faster. */
+static void judge_c14(const struct bundle *bundle, struct finding *f)
+{
+    const size_t n = sizeof judged / sizeof *judged;
+    struct row sustained, starved, longest;
+    struct reached s;
+    size_t kept = 0, collapsed = 0;
+
+    if (!rule_take_best(bundle, "gemv.read{bytes=*,l2=cold}", &sustained, f) ||
+        !rule_take(bundle, "gemv.read{bytes=469762048,*l2=cold}", &longest, f) ||
+        !rule_take(bundle, "gemv.rate{m=4096,k=4096,*impl=one_warp,l2=cold}", &starved, f))
+        return;
+    rule_say_row(f->evidence, "sustained", &sustained);
+    rule_say(f->evidence, "; the best product over a read of its bytes and over sustained");
+    for (size_t i = 0; i < n; i++) {
+        if (!take_reached(bundle, &judged[i], &sustained, &s, f))
+            return;
+        collapsed += rule_place(&s.of_sustained, C14_COLLAPSED, INFINITY) == PLACE_BELOW;
+        kept += rule_place(&s.of_sustained, C14_KEPT, INFINITY) == PLACE_INSIDE;
+    }
+    if (!take_reached(bundle, &below, &sustained, &s, f))
+        return;
+
+    struct row full = rule_ratio(&longest, &sustained), least = rule_ratio(&starved, &sustained);
+    bool positive = rule_place(&full, C14_KEPT, INFINITY) == PLACE_INSIDE;
+    bool negative = rule_place(&least, C14_COLLAPSED, INFINITY) == PLACE_BELOW;
+    rule_say_control(f, true, positive,
+                     "a read of 448 MiB in the same way reaches 0.85 of "
+                     "sustained, at",
+                     &full);
+    rule_say_control(f, false, negative,
+                     "a product by one warp an SM with one load in flight "
+                     "reaches 0.70 of it, at",
+                     &least);
+    rule_conclude(f,
+                  kept == n        ? CLAIM_REFUTED
+                  : collapsed == n ? CLAIM_REPRODUCED
+                                   : CLAIM_MIXED,
+                  positive, negative);
+}
+
+/* --- the entry ------------------------------------------------------------------------------- */
+
+static const struct claim claims[] = {
+    {"C14", "smallest.ai",
+     "But in batch-1 real-time workloads, the amount of available work is too small. The result? "
+     "There just aren\u2019t enough warps to keep the SMs busy\u2014so memory latency becomes "
+     "visible, and performance collapses well below the hardware's theoretical peak.",
+     "The best product of a matrix and a vector at batch 1 stays below 70 % of the sustained read "
+     "bandwidth; measured against the peak of bandwidth, as the peak of arithmetic is out of reach "
+     "at one multiply-add a weight, with any number of warps.",
+     "Matrices of at least 32 MiB of 1B, 8B and 70B Llama-class layers, bf16, weights not in the "
+     "L2, each by the best implementation, chosen in the first round and judged on the others, "
+     "against the sustained read bandwidth, measured in the same process and launched in the same "
+     "way. REPRODUCED when every one stays below 0.70 of it; REFUTED when every one reaches 0.85; "
+     "MIXED otherwise. Said beside it, and not judged: the share of a read of the same bytes. "
+     "Positive control: a read of 448 MiB, launched in the same way, reaches 0.85 of the "
+     "sustained. "
+     "Negative control: a product by one warp an SM with one load in flight must not reach 0.70 of "
+     "it.",
+     judge_c14},
+};
+CLAIM_SUBJECT(claims);
