@@ -33,7 +33,7 @@
  * Inside the timed region: the barriers, and the stores that the case names (tests/kernels); for
  * the grid also the loop round them.
  * Expected on Hopper: syncthreads 14 cycles and 2 for each further warp; a relaxed cluster barrier
- * 73 to 85, an ordered one 350 to 380, since it waits for the L2, and 470 to 710 after a store;
+ * 60 to 90, an ordered one 337 to 382, since it waits for the L2, and 458 to 725 after a store;
  * grid.sync 1.0 us, ours 0.83 with one block on each SM.
  *
  * Traps. A cluster barrier "with release" is a fence of the whole GPU: published figures from 102

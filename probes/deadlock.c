@@ -16,8 +16,8 @@
  * The patience is 20 ms, and 200 ms where another kernel holds SMs: longer than it does.
  *
  * Inside the timed region: nothing is timed. Beside each outcome stand, as facts, how long the host
- * waited, the longest wait of a block at one barrier, and how many blocks of the second launch were
- * there when one of the first left.
+ * waited, the longest wait of a block at one barrier, and how many blocks of the second launch
+ * were there when one of the first left, those that took a place just freed included.
  * Expected: ordinary launches complete up to what fits and never above it, since blocks that wait
  * are not set aside for blocks that have not begun; cooperative launches are refused instead.
  * Unequal waits deadlock in either. Beside the holder both complete when it has left: the ordinary
@@ -259,7 +259,7 @@ static void hand_over(struct probe_run *r, const struct scene *scene, const stru
     probe_fact(r, "took_us", "%u", o->took_us);
     probe_fact(r, "longest_wait_us", "%u", o->waited_us);
     if (is_two(scene))
-        probe_fact(r, "blocks_of_both_at_once", "%u", o->beside);
+        probe_fact(r, "others_there_when_leaving", "%u", o->beside);
 }
 
 static void measure_scenes(struct probe_run *r)

@@ -425,6 +425,7 @@ static void measure_map(struct probe_run *r, struct talk *t, uint32_t size, uint
     struct chase_args a = cluster_args(r, t);
     struct chase_sample s[CELLS];
 
+    uint32_t elsewhere = 0;
     if (!probe_case(r, PROBE_ONCE, "size=%u", size))
         return;
     double *map = probe_host_alloc(r, cells * sizeof *map);
@@ -439,10 +440,12 @@ static void measure_map(struct probe_run *r, struct talk *t, uint32_t size, uint
                 size_t cell = t->sm[i / size] * n_sm + t->sm[i % size];
                 if (i / size == i % size)
                     continue;
+                elsewhere += c->end != end_of(&a, i % size);
                 map[cell] += (double)(c->long_cycles - c->short_cycles);
                 met[cell]++;
             }
         }
+    probe_check(r, elsewhere == 0, "%u chases of the map ended elsewhere", elsewhere);
     take_map(r, map, met, n_sm);
     free(map);
     free(met);

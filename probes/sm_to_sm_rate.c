@@ -9,7 +9,7 @@
  *              block an SM; active=one: a single block of a single cluster.
  *     handoff  through the L2: every SM writes a slab of global memory, all meet at a barrier,
  *              every SM reads another's slab by 16-byte loads, four a thread in flight, all meet
- *              again. from=next: of the next block, on a near SM; from=any: of a block at another
+ *              again. from=next: of the next block; from=any: of a block at another
  *              distance in every pass; from=own: its own. `slab` is bytes an SM; slabs whose sum is
  *              more than half the L2 are left out; slab=4xl2: together four times the L2, so that
  *              most of it must come back from device memory.

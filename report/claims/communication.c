@@ -54,7 +54,7 @@ static void judge_c06(const struct bundle *bundle, struct finding *f)
     if (!rule_take_best(bundle, HANDOFF "from=next,slab=*[0-9][0-9][0-9]}", &rate, f) ||
         !rule_take(bundle, HANDOFF "from=own,slab=*}", &own, f) ||
         !rule_take(bundle, HANDOFF "from=next,slab=4xl2}", &large, f) ||
-        !rule_take(bundle, "sm_to_sm.flag_time{path=l2,by=relaxed,timer=device}", &flag, f) ||
+        !rule_take(bundle, "sm_to_sm.flag_time{path=l2_same,by=relaxed,timer=device}", &flag, f) ||
         !rule_take(bundle, "sm_to_sm.flag_time{path=l2,by=acq_rel,timer=device}", &ordered, f) ||
         !rule_take(bundle, "memory_latency.load_time{level=hbm,timer=device}", &dram, f))
         return;
@@ -92,8 +92,9 @@ static const struct claim claims[] = {
      "The same article: \"3. No Network-on-Chip (NOC) for Cross-SM Coordination\"; a network "
      "between SMs and L2 is trivially there and is not counted. REFUTED when the dependent load "
      "from another SM's shared memory, its data verified, lies below the L2 hit by more than 3 % "
-     "and a cycle, at every cluster size and for the slowest of all pairs; REPRODUCED when at "
-     "none; else MIXED. Positive control: the own shared memory lies below by the same rule. "
+     "and a cycle, at every cluster size and for the slowest of all pairs that clusters reach; "
+     "REPRODUCED when at none; else MIXED. Positive control: the own shared memory lies below by "
+     "the same rule. "
      "Negative control: the same chase led through the L2 must not.",
      judge_c05},
     {"C06", "smallest.ai",
@@ -102,8 +103,9 @@ static const struct claim claims[] = {
      "Handing data from SM to SM never runs faster than DRAM, in latency and in bandwidth; 'all' "
      "makes one exception enough to refute.",
      "REFUTED when SMs read what others have just written, verified, above the rate of the DRAM's "
-     "pins, or a flag goes one way in less than 0.8 of a DRAM load; REPRODUCED when neither comes "
-     "before DRAM; else MIXED. Positive control: slabs that SMs read back themselves exceed the "
+     "pins, or a flag goes one way, on the same side of the L2, in less than 0.8 of a DRAM load; "
+     "REPRODUCED when neither comes before DRAM; else MIXED. Positive control: slabs that SMs read "
+     "back themselves exceed the "
      "pins. Negative control: the same with slabs of four times the L2 must stay at the pins or "
      "below.",
      judge_c06},

@@ -262,8 +262,8 @@ static const struct claim claims[] = {
     {"C02", "smallest.ai",
      "If a fused computation is split across SMs and requires synchronization (e.g., between "
      "attention steps), you risk deadlocks where some SMs are stalled waiting for others.",
-     "A spin barrier in an ordinary launch hangs when the grid exceeds the resident capacity and "
-     "only then.",
+     "A spin barrier in an ordinary launch that has the GPU to itself hangs when the grid exceeds "
+     "the resident capacity and only then.",
      "REPRODUCED when an ordinary launch does not complete at 1xcapacity+1 and 2xcapacity blocks "
      "and does at 0.5x and 1x, REFUTED when it completes at 2x. Waits end after 20 ms, not 2 s, as "
      "first planned: a barrier takes a microsecond, and a deadlock is not to hold the GPU longer. "

@@ -71,7 +71,7 @@ static enum claim_verdict c06(struct c06 c)
     put(&b, "sm_to_sm_rate.handoff_over_pin{from=next,slab=196608}", "ratio", ROW_HIGHER, c.rate);
     put(&b, "sm_to_sm_rate.handoff_over_pin{from=next,slab=4xl2}", "ratio", ROW_HIGHER, c.large);
     put(&b, "sm_to_sm_rate.handoff_over_pin{from=own,slab=196608}", "ratio", ROW_HIGHER, c.own);
-    put(&b, "sm_to_sm.flag_time{path=l2,by=relaxed,timer=device}", "ns", ROW_LOWER, c.flag);
+    put(&b, "sm_to_sm.flag_time{path=l2_same,by=relaxed,timer=device}", "ns", ROW_LOWER, c.flag);
     put(&b, "sm_to_sm.flag_time{path=l2,by=acq_rel,timer=device}", "ns", ROW_LOWER, 560);
     put(&b, "memory_latency.load_time{level=hbm,timer=device}", "ns", ROW_LOWER, c.dram);
     return verdict("C06", &b);
