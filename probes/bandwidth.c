@@ -41,7 +41,7 @@
  * what others read a pass before: 512 MiB then read at 5.4 TB/s, above the pins. SMs that read the
  * same lines in step are served at once: 20 TB/s arrive where 9 are sent, and SMs that walk the
  * same lines fall into step by themselves, the longer the more. SMs do not get the same share of
- * the L2, and equal slices end with the slowest: while all read it is 9.3 (loaded_rate). Shared
+ * the L2, and equal slices end with the slowest: while all read it is 9.15 (loaded_rate). Shared
  * memory taken from the L1 leaves it less room for loads in flight: with all of it taken, ld.cg in
  * step drops from 20 to 10 TB/s. L1 keeps no writes: the l2 row is what they cost. An addition to
  * memory from every warp of a stream costs it 2 %. At load=100 the latency depends on how much the

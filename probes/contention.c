@@ -20,7 +20,7 @@
  * and additions without an answer end with a load of the same address, which is served behind them.
  * Expected (figures-of-others, cycles): shared 23-30, each further way +1 or +2 in a chain and one
  * cycle a way in a loop; L1 a line a cycle, and four sectors at most; shared addition 25 to 37, one
- * cycle a lane where lanes share a counter, of floats a loop of load and swap; global 300.
+ * cycle a lane where lanes share a counter, of floats a loop of load and swap; global 380, between near and far.
  * Verified: chains end where they must, sums of loads are those of what lay there, stored words are
  * there, counters hold exactly the number of additions, no bank serves more than a word a cycle.
  *

@@ -154,6 +154,12 @@ static size_t area_of(const struct stream *s)
     return s->own ? chunks_of(s) * s->pitch : 0;
 }
 
+/* Turns of a check: in areas of two chunks a third would read the first again, and XOR it away. */
+static uint32_t check_turns(const struct stream *s)
+{
+    return s->own ? L2_CHUNKS : CHECK_TURNS;
+}
+
 /* Where block `i % n_blocks` reads in turn `i / n_blocks` of a check, from the buffer's start. */
 static size_t place_of(const struct stream *s, size_t i, size_t n_blocks)
 {
@@ -166,7 +172,7 @@ static size_t place_of(const struct stream *s, size_t i, size_t n_blocks)
 static uint32_t stream_on_host(const struct data *d, const struct stream *s, size_t n_blocks)
 {
     uint32_t sum = 0, word;
-    for (size_t k = 0; k < CHECK_TURNS * n_blocks; k++)
+    for (size_t k = 0; k < check_turns(s) * n_blocks; k++)
         for (size_t i = 0; i < s->chunk; i += sizeof word) {
             memcpy(&word, d->host + place_of(s, k, n_blocks) + i, sizeof word);
             sum ^= word;
@@ -185,7 +191,7 @@ static void check_copy(struct probe_run *r, const struct data *d, const struct s
 
     gpu_poison(r, d->out, bytes);
     memset(expected, 0xff, bytes);
-    for (size_t k = 0; k < CHECK_TURNS * n_sm; k++) {
+    for (size_t k = 0; k < check_turns(s) * n_sm; k++) {
         size_t at = place_of(s, k, n_sm);
         memcpy(expected + at, d->host + at, s->chunk);
     }
@@ -204,7 +210,7 @@ static void check_stream(struct probe_run *r, const struct data *d, const struct
     size_t n_sm = (size_t)gpu_facts(r)->n_sm;
     uint32_t found, expected;
 
-    a.turns = CHECK_TURNS;
+    a.turns = check_turns(s);
     a.first = CHECK_FIRST;
     a.check = d->check;
     if (!strcmp(s->kernel, "copy")) {
@@ -214,7 +220,17 @@ static void check_stream(struct probe_run *r, const struct data *d, const struct
     found = xor_of(r, d, kernel, &a);
     expected = stream_on_host(d, s, n_sm);
     probe_check(r, found == expected, "%zu bytes read XOR to %08x, as on the host (%08x)",
-                CHECK_TURNS * n_sm * s->chunk, found, expected);
+                check_turns(s) * n_sm * s->chunk, found, expected);
+}
+
+/* What the current case read from device memory, in useful bytes times `fetched`, cannot have come
+ * faster than its pins carry. */
+static void check_pins(struct probe_run *r, int metric, double fetched)
+{
+    double rate = probe_median(r, metric) * fetched, pins = gpu_facts(r)->pin_rate;
+    if (!isnan(rate))
+        probe_check(r, rate <= pins, "%.2f TB/s is below the pin rate of %.2f", rate / 1e12,
+                    pins / 1e12);
 }
 
 /* The current case. */
@@ -250,6 +266,8 @@ static void measure_stream(struct probe_run *r, const struct data *d, int metric
             probe_sample(r, metric, (double)(a.turns * moved), ns);
             a.first = (a.first + a.turns * a.step) & a.mask;
         }
+    if (!s->own)
+        check_pins(r, metric, 1);
 }
 
 static void measure_width(struct probe_run *r, const struct data *d, enum show show, int metric,
@@ -374,6 +392,7 @@ static void measure_places(struct probe_run *r, const struct data *d, int metric
             probe_sample(r, metric, 4.0 * (double)(a.turns * turn), ns);
             a.first += a.turns * (uint32_t)turn;
         }
+    check_pins(r, metric, stride < 8 ? stride : 8); /* sectors of 32 bytes */
 }
 
 static void measure_strides(struct probe_run *r, const struct data *d)

@@ -30,7 +30,7 @@
  * step.
  * Expected on Hopper: 23-30, 32-34, 250-290 cycles, 280-380 ns. Of async 75 cycles from the L1, 35
  * to 50 more than a load from the L2 and beyond. Constants 28 cycles up to 2 KiB, then 93 to 102 by
- * the SM (102 on SM 0): the outer cache lies outside the SMs; from the L2 309 near and 490 far, 32
+ * the SM (102 on SM 0): the outer cache lies outside the SMs; from the L2 308 near and 490 far, 30
  * more than a load by the thread. Cycles mean something inside the SM only; beyond it, quote ns.
  * ns = cycles over the SM clock of the same launch, which is read at edges of %globaltimer.
  *

@@ -19,7 +19,7 @@
  * meet the same clock. Every element of a transposed matrix is compared with its source before and
  * after timing, and what lies between the rows must stay as it was; the comparison must see a
  * poisoned matrix. Products: 512 random outputs against float64 on the CPU, before and after.
- * Expected on an H200: 130 us for the copy's 537 MB, 5 to 15 % more by tiles, eight times as much
+ * Expected on an H200: 130 us for the copy's 537 MB, 5 to 17 % more by tiles, eight times as much
  * naively; products within 5 % of each other.
  *
  * Traps. Where rows do not begin on a line of 128 bytes (ld=8200), tiles touch more lines than

@@ -13,7 +13,8 @@ static const struct derived_metric metrics[] = {
      "footprint at which memory_latency.curve has left one plateau by a tenth of the way to the "
      "next"},
     {"derived.bytes_in_flight", "bytes", "level,warps,loads",
-     "per SM, by Little's law: occupancy.read_rate x memory_latency.load_time / SMs"},
+     "per SM, what occupancy.read_rate would need in flight at the latency of an idle GPU "
+     "(memory_latency.load_time): by Little's law what is in flight, until the memory is the limit"},
     {"derived.flops", "flop/s", "keys of small_gemm.time", "2 m n k / small_gemm.time"},
 };
 

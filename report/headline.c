@@ -43,7 +43,7 @@ static const struct headline rows_shown[] = {
     {"read rate, device memory, one warp an SM, best copy", "occupancy.path_rate{level=hbm,*warps=1,*}",
      HEADLINE_BEST},
     {"read rate, device memory, by loads, best occupancy", "occupancy.read_rate{level=hbm,*}", HEADLINE_BEST},
-    {"read rate, L2, by loads, best occupancy", "occupancy.read_rate{level=l2,*}", HEADLINE_BEST},
+    {"read rate, L2, SMs sharing lines, best occupancy", "occupancy.read_rate{level=l2,*}", HEADLINE_BEST},
     {"1024^3 fp16, cuBLAS, warm", GEMM_1024 "impl=cublas,*l2=warm,*", HEADLINE_FIRST},
     {"1024^3 fp16, own mma.sync, best tile, warm", GEMM_1024 "impl=mma,*l2=warm,*", HEADLINE_BEST},
     {"one mma.sync m16n8k16 fp16 on an SM",

@@ -117,7 +117,7 @@ static void judge_c57(const struct bundle *bundle, struct finding *f)
         !take_of_model(bundle, "layout.struct_rate{level=hbm,fields=8,width=4}", &hidden, f))
         return;
 
-    bool positive = rule_place(&full, C57_FULL, INFINITY) == PLACE_INSIDE;
+    bool positive = rule_place(&full, C57_FULL, 1 / C57_FULL) == PLACE_INSIDE;
     bool negative = rule_place(&hidden, 0, C57_HIDDEN) == PLACE_ABOVE;
     rule_say_control(f, true, positive, "stride 1 over 16-byte loads", &full);
     rule_say_control(f, false, negative,
@@ -210,13 +210,13 @@ static const struct claim claims[] = {
      "absorbed.",
      judge_c56},
     {"C57", "ai-rng", "Strides that force scattered reads.",
-     "Useful bandwidth at strides of 8 to 32 floats falls to within 1.2x of the 32-byte sector "
-     "model.",
+     "Useful bandwidth at strides of 8 to 32 floats falls to 1.2x of the 32-byte sector model or "
+     "less; device memory answers by 64 bytes, so that it may be half.",
      "The model: a sector of 32 bytes is fetched whole, so that a stride of 8 floats or more "
      "leaves "
      "an eighth of the rate of stride 1. REPRODUCED when at strides 8, 16 and 32, from device "
      "memory, the useful rate is at most 1.2 of that, REFUTED when at any it is above 2, MIXED "
-     "otherwise. Positive control: stride 1 reaches 0.85 of what 16-byte loads do. Negative "
+     "otherwise. Positive control: stride 1 is within 0.85 and 1/0.85 of what 16-byte loads do. Negative "
      "control: "
      "the same loads, 32 bytes apart, when the lanes go on to use the rest of each sector, must be "
      "above 2.",

@@ -113,7 +113,7 @@ static void judge_c12(const struct bundle *bundle, struct finding *f)
     enum holding moved = part_of(rule_place(&in_l1, 0, C12_MOVED), PLACE_ABOVE);
     rule_say_row(f->evidence, "32 layers 2 MiB apart over one piece, in L1", &in_l1);
     rule_say_row(f->evidence, "in L2", &in_l2);
-    rule_say_control(f, true, positive, "the same rows from L2 over L1", &slower);
+    rule_say_control(f, true, positive, "rows of 4 MiB from L2 over 16 KiB from L1", &slower);
     rule_say_control(f, false, negative, "a single layer, moved, is slower", &one_piece);
     rule_conclude(f,
                   slow == OPEN || moved == OPEN || slow != moved ? CLAIM_MIXED
@@ -351,7 +351,7 @@ static const struct claim claims[] = {
      "same loads, all in L1, are slower by more than 3 % than in one piece. REPRODUCED when both "
      "hold, REFUTED when both fail, MIXED when they disagree. The same in L2, which is no "
      "best-placed data, and what 4 warps reach with eight loads each are reported only. Positive "
-     "control: the same rows from L2 are 1.5 times as slow as from L1 or more. Negative control: "
+     "control: rows of 4 MiB from L2 are 1.5 times as slow as from L1 or more. Negative control: "
      "a single layer, moved by 2 MiB, must not be slower.",
      judge_c12},
     {"C13", "smallest.ai",
