@@ -133,8 +133,8 @@ static bool beside(const struct bundle *bundle, const char *rival, const char *s
                                        "layer_tail{mode=persistent",
                                        "layer_tail{mode=stream",
                                        "layer{mode=stream",
-                                       "layer_wall_p99{mode=persistent",
-                                       "layer_wall_p99{mode=stream"};
+                                       "layer_p99{mode=persistent",
+                                       "layer_p99{mode=stream"};
     for (int i = 0; i < 7; i++)
         snprintf(id[i], sizeof id[i], "jitter.%s,rival=%s,streams=%s,priority=equal%s}", form[i],
                  rival, streams, i >= 4 ? ",timer=wall" : "");

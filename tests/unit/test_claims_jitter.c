@@ -99,8 +99,8 @@ static void put_layer(struct bundle *b, const char *rival, int streams, double o
     snprintf(id, sizeof id, "jitter.layer_tail{mode=stream,rival=%s,streams=%d,priority=equal}",
              rival, streams);
     put(b, "ratio", many, 0.001, id);
-    static const char *const times[] = {"layer{mode=stream", "layer_wall_p99{mode=persistent",
-                                        "layer_wall_p99{mode=stream"};
+    static const char *const times[] = {"layer{mode=stream", "layer_p99{mode=persistent",
+                                        "layer_p99{mode=stream"};
     for (int i = 0; i < 3; i++) {
         snprintf(id, sizeof id, "jitter.%s,rival=%s,streams=%d,priority=equal,timer=wall}",
                  times[i], rival, streams);
