@@ -352,7 +352,9 @@ static bool names_known(const struct asked *a, const struct catalogue *catalogue
     for (size_t i = 0; i < a->n_names; i++)
         if (!catalogue_find(catalogue, a->names[i])) {
             fprintf(stderr, "gpufloor counters: unknown probe '%s': expected one that 'gpufloor "
-                    "list' shows\n", a->names[i]);
+                    "list' shows (those that run kernels are built by 'make', with a CUDA "
+                    "toolkit)\n",
+                    a->names[i]);
             return false;
         }
     return true;

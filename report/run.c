@@ -90,7 +90,7 @@ static bool names_known(const struct session *s)
     for (size_t i = 0; i < s->options.n_names; i++)
         if (!catalogue_find(&s->catalogue, s->options.names[i])) {
             fprintf(stderr, "gpufloor run: unknown probe '%s': expected one that 'gpufloor list' "
-                    "shows (GPU probes only where they were built, with a CUDA toolkit)\n",
+                    "shows (those that run kernels are built by 'make', with a CUDA toolkit)\n",
                     s->options.names[i]);
             return false;
         }
@@ -232,8 +232,9 @@ int run_main(int argc, char **argv)
         .args_doc = "[PROBE...]",
         .doc = "Measures this machine: rounds of every probe, each run a "
                "process of its own, into one bundle; then shows the headline. "
-               "Without a GPU, the host's part.\vExit: 0; 1 when a probe failed or "
-               "it was interrupted; 2 usage."};
+               "Without a GPU, the host's part.\vExit: 0, also when nothing that was "
+               "asked for can be measured here; 1 when a probe failed or it was "
+               "interrupted; 2 usage."};
     argp_parse(&parser, argc, argv, 0, NULL, &s.options);
     if (s.options.quick)
         s.options.rounds = 1;

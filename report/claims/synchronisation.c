@@ -250,8 +250,8 @@ static const struct claim claims[] = {
      "and hand-written barriers over distinct SM ids.",
      "REFUTED when one barrier that reaches over two SMs or more shows no violation: each round "
      "every block stores the round's number, crosses, and reads what all blocks stored; 1000000 "
-     "rounds of grid.sync() and of our barrier, 100000 of the others, for which as many were "
-     "planned but take too long. REPRODUCED when all of them are refused or violate. Positive "
+     "rounds of grid.sync() and of our barrier, 100000 of the others, which take longer. "
+     "REPRODUCED when all of them are refused or violate. Positive "
      "control: __syncthreads in one block shows none. Negative controls: the grid must show "
      "violations without a barrier, and with one that waits for all and does not order, for "
      "lack of the release, of the acquire, or of the block's own barrier before the arrival; and a "
@@ -265,8 +265,8 @@ static const struct claim claims[] = {
      "A spin barrier in an ordinary launch that has the GPU to itself hangs when the grid exceeds "
      "the resident capacity and only then.",
      "REPRODUCED when an ordinary launch does not complete at 1xcapacity+1 and 2xcapacity blocks "
-     "and does at 0.5x and 1x, REFUTED when it completes at 2x. Waits end after 20 ms, not 2 s, as "
-     "first planned: a barrier takes a microsecond, and a deadlock is not to hold the GPU longer. "
+     "and does at 0.5x and 1x, REFUTED when it completes at 2x. Waits end after 20 ms: a "
+     "barrier takes a microsecond, and a deadlock is not to hold the GPU longer. "
      "Two launches at once, each within the capacity, are reported only. "
      "Positive control: a block that never comes is seen as a deadlock. Negative control: a "
      "deadlock must not be seen at half the capacity.",
