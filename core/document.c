@@ -149,6 +149,9 @@ static bool stands(const json_t *document, const char *name, const char *kind,
                      json_integer_value(version), DOCUMENT_SCHEMA_VERSION);
     if (!strcmp(kind, "run"))
         return run_stands(document, name, why);
+    if (!strcmp(kind, "counters"))
+        return json_is_array(json_object_get(document, "probes")) ||
+               wrong(why, name, "a document of counters needs \"probes\"");
 
     runs = json_object_get(document, "runs");
     if (!json_is_object(json_object_get(document, "environment")) || !json_is_array(runs))

@@ -23,7 +23,7 @@ double document_get_number(const json_t *object, const char *key);
 /* The string under a key, or fallback. */
 const char *document_get_text(const json_t *object, const char *key, const char *fallback);
 
-/* Reads and validates a "run" or a "bundle". NULL, with one line in why that starts with the path,
+/* Reads and validates a "run", a "bundle" or "counters". NULL, with one line in why that starts with the path,
  * when the file is missing, empty, truncated, not JSON, of another kind, of a newer version, or
  * lacks what its kind must have. */
 json_t *document_load(const char *path, const char *kind, char why[DOCUMENT_WHY]);

@@ -240,3 +240,27 @@ void counters_show(FILE *out, const json_t *probe)
         show_traced(out, probe);
     }
 }
+
+/* --- a document from a file ------------------------------------------------------------------- */
+
+bool counters_are_in(const char *path)
+{
+    char head[64] = "";
+    FILE *file = fopen(path, "rb");
+    size_t n = file ? fread(head, 1, sizeof head - 1, file) : 0;
+    if (file)
+        fclose(file);
+    return n > 0 && strstr(head, "\"counters\"") != NULL;
+}
+
+bool counters_report(FILE *out, const char *path, char why[DOCUMENT_WHY])
+{
+    json_t *document = document_load(path, "counters", why);
+    const json_t *probe;
+    size_t i;
+
+    json_array_foreach(json_object_get(document, "probes"), i, probe)
+        counters_show(out, probe);
+    json_decref(document);
+    return document != NULL;
+}

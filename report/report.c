@@ -11,6 +11,7 @@
 #include "core/unit.h"
 #include "report/catalogue.h"
 #include "report/command.h"
+#include "report/counters.h"
 #include "report/headline.h"
 
 enum { BUNDLES_MAX = 12, DIGITS = 4 };
@@ -409,6 +410,15 @@ static int print_map(const struct report_options *o)
     return EXIT_FINE;
 }
 
+static int print_counters(const struct report_options *o)
+{
+    char why[DOCUMENT_WHY];
+    if (counters_report(stdout, o->paths[0], why))
+        return EXIT_FINE;
+    fprintf(stderr, "gpufloor report: %s\n", why);
+    return EXIT_TROUBLE;
+}
+
 int report_main(int argc, char **argv)
 {
     char standard[PATH_MAX], why[DOCUMENT_WHY], *only = standard;
@@ -419,7 +429,7 @@ int report_main(int argc, char **argv)
                                 .doc = "Tables of one bundle, or of several side by side. A BUNDLE "
                                 "is a file, or a folder of them: then each probe's newest "
                                 "measurement by the kernels of this tree. Default: the committed "
-                                "results/nvidia-h200.\vExit: 0; 2 when a bundle cannot be read."};
+                                "results/nvidia-h200. Prints a document of gpufloor counters, too.\vExit: 0; 2 when a bundle cannot be read."};
     size_t n = 0;
     bool fine = true;
 
@@ -427,6 +437,8 @@ int report_main(int argc, char **argv)
     argp_parse(&parser, argc, argv, 0, NULL, &o);
     if (o.map)
         return print_map(&o);
+    if (o.n_paths == 1 && counters_are_in(o.paths[0]))
+        return print_counters(&o);
     for (; n < o.n_paths && fine; n += fine) {
         fine = bundle_open(&bundles[n], o.paths[n], why);
         columns[n] = &bundles[n];

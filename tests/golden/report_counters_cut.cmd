@@ -1,0 +1,1 @@
+report counted_cut.json
