@@ -5,8 +5,8 @@
 // clock is read again. Loops for throughput add an unknown zero to their addresses in every turn:
 // of a load that cannot change the assembler makes one load before the loop.
 #include "core/device/clock.cuh"
-#include "core/device/load.cuh"
 #include "probes/contention.h"
+#include "probes/kernels/loads.cuh"
 
 __device__ __forceinline__ uint32_t place(const struct spread &s, uint32_t i)
 {
@@ -21,52 +21,6 @@ __device__ __forceinline__ void complain(const struct contention_args &a, bool w
 
 // --- chains of loads -----------------------------------------------------------------------------
 
-struct step_shared {
-    typedef uint32_t address;
-    static __device__ __forceinline__ void step(uint32_t &p)
-    {
-        asm volatile("ld.shared.u32 %0, [%0];" : "+r"(p)::"memory");
-    }
-    static __device__ __forceinline__ void use(uint32_t p)
-    {
-        asm volatile("{ .reg .pred q; setp.eq.u32 q, %0, 1; @q st.shared.u32 [%0], %0; }" ::"r"(p)
-                     : "memory");
-    }
-};
-
-struct step_l1 {
-    typedef uint64_t address;
-    static __device__ __forceinline__ void step(uint64_t &p)
-    {
-        asm volatile("ld.global.ca.u64 %0, [%0];" : "+l"(p)::"memory");
-    }
-    static __device__ __forceinline__ void use(uint64_t p)
-    {
-        consume(p);
-    }
-};
-
-struct step_l2 {
-    typedef uint64_t address;
-    static __device__ __forceinline__ void step(uint64_t &p)
-    {
-        asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(p)::"memory");
-    }
-    static __device__ __forceinline__ void use(uint64_t p)
-    {
-        consume(p);
-    }
-};
-
-template <int N, typename LOAD>
-__device__ __forceinline__ void steps(typename LOAD::address &p)
-{
-#pragma unroll
-    for (int i = 0; i < N; i++)
-        LOAD::step(p);
-    LOAD::use(p);
-}
-
 // Each lane follows a ring of its own through the sets; lanes of one place read the same word.
 template <typename LOAD>
 __device__ __forceinline__ void chase(const struct contention_args &a,
@@ -76,14 +30,14 @@ __device__ __forceinline__ void chase(const struct contention_args &a,
     uint32_t offset = unit * place(a.spread, threadIdx.x);
     address p = base + offset;
 
-    steps<SETS, LOAD>(p); // once round, so that they are in the cache
+    stretch<SETS, LOAD>(p); // once round, so that they are in the cache
 #pragma unroll 1
     for (uint32_t i = 0; i < REPEATS; i++) {
-        steps<1, LOAD>(p);
+        stretch<1, LOAD>(p);
         uint64_t t0 = clock_cycles();
-        steps<STEPS_SHORT, LOAD>(p);
+        stretch<STEPS_SHORT, LOAD>(p);
         uint64_t t1 = clock_cycles();
-        steps<STEPS_LONG, LOAD>(p);
+        stretch<STEPS_LONG, LOAD>(p);
         uint64_t t2 = clock_cycles();
         if (threadIdx.x == 0)
             a.result->sample[i] = {t1 - t0, t2 - t1};
@@ -116,7 +70,7 @@ contention_bank_chase(const __grid_constant__ struct contention_args a)
 {
     __shared__ uint32_t words[SETS * SET_BYTES / 4];
     lay_shared(a, words);
-    chase<step_shared>(a, shared_address(words), 4);
+    chase<load_shared>(a, shared_address(words), 4);
 }
 
 // sass: clocks=3 loads=32,64 other<=3 local=0 waited
@@ -124,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(32, 1)
 contention_sector_chase_l1(const __grid_constant__ struct contention_args a)
 {
     lay_global(a, (char *)a.memory, 0, 1);
-    chase<step_l1>(a, (uint64_t)a.memory, 1);
+    chase<load_l1>(a, (uint64_t)a.memory, 1);
 }
 
 // sass: clocks=3 loads=32,64 other<=3 local=0 waited
@@ -132,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(32, 1)
 contention_sector_chase_l2(const __grid_constant__ struct contention_args a)
 {
     lay_global(a, (char *)a.memory, 0, 1);
-    chase<step_l2>(a, (uint64_t)a.memory, 1);
+    chase<load_l2>(a, (uint64_t)a.memory, 1);
 }
 
 // --- many at a time ------------------------------------------------------------------------------

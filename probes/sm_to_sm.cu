@@ -5,24 +5,11 @@
 #include "core/device/async.cuh"
 #include "core/device/clock.cuh"
 #include "core/device/cluster.cuh"
-#include "core/device/load.cuh"
 #include "core/device/order.cuh"
+#include "probes/kernels/loads.cuh"
 #include "probes/sm_to_sm.h"
 
 // --- a chase from one SM into the memory of another ---------------------------------------------
-
-struct load_own { // this block's shared memory, by a 32-bit address
-    typedef uint32_t address;
-    static __device__ __forceinline__ void step(uint32_t &p)
-    {
-        asm volatile("ld.shared.u32 %0, [%0];" : "+r"(p)::"memory");
-    }
-    static __device__ __forceinline__ void use(uint32_t p)
-    {
-        asm volatile("{ .reg .pred q; setp.eq.u32 q, %0, 1; @q st.shared.u32 [%0], %0; }" ::"r"(p)
-                     : "memory");
-    }
-};
 
 struct load_there { // anywhere in the cluster's shared memory, by a generic address
     typedef uint64_t address;
@@ -37,37 +24,16 @@ struct load_there { // anywhere in the cluster's shared memory, by a generic add
     }
 };
 
-struct load_l2 { // global memory, cached in L2 only
-    typedef uint64_t address;
-    static __device__ __forceinline__ void step(uint64_t &p)
-    {
-        asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(p)::"memory");
-    }
-    static __device__ __forceinline__ void use(uint64_t p)
-    {
-        consume(p);
-    }
-};
-
-template <int STEPS, typename LOAD>
-__device__ __forceinline__ void steps(typename LOAD::address &p)
-{
-#pragma unroll
-    for (int i = 0; i < STEPS; i++)
-        LOAD::step(p);
-    LOAD::use(p);
-}
-
 // One untimed step first, so that both stretches begin alike; the value of a stretch's last load is
 // used before the clock is read again, or that load would not be timed.
 template <typename LOAD>
 __device__ __forceinline__ void chase(typename LOAD::address &p, struct chase_sample *sample)
 {
-    steps<1, LOAD>(p);
+    stretch<1, LOAD>(p);
     uint64_t t0 = clock_cycles();
-    steps<CHASE_SHORT, LOAD>(p);
+    stretch<CHASE_SHORT, LOAD>(p);
     uint64_t t1 = clock_cycles();
-    steps<CHASE_LONG, LOAD>(p);
+    stretch<CHASE_LONG, LOAD>(p);
     uint64_t t2 = clock_cycles();
     sample->short_cycles = t1 - t0;
     sample->long_cycles = t2 - t1;
@@ -106,7 +72,7 @@ sm_to_sm_own(const __grid_constant__ struct chase_args a)
         first[threadIdx.x] = 4 * (uint32_t)permute(a.order, a.first);
     __syncthreads();
     if (threadIdx.x == 0)
-        read_rings<load_own>(a, 0, PAIR_MOST, base, 0, first);
+        read_rings<load_shared>(a, 0, PAIR_MOST, base, 0, first);
 }
 
 // The ring lies in global memory. Once walked by this SM it is near, whatever was before.

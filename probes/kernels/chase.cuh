@@ -8,24 +8,10 @@
 #define GPUFLOOR_CHASE_CUH
 
 #include "core/device/clock.cuh"
-#include "core/device/load.cuh"
 #include "probes/kernels/chase.h"
+#include "probes/kernels/loads.cuh"
 
 enum { MEET_NS = 4000 }; // for how long blocks on other SMs stay, so that every SM gets one
-
-struct load_l1 { // cached in L1 and L2
-    __device__ __forceinline__ void step(uint64_t &p) const
-    {
-        asm volatile("ld.global.ca.u64 %0, [%0];" : "+l"(p)::"memory");
-    }
-};
-
-struct load_l2 { // cached in L2 only
-    __device__ __forceinline__ void step(uint64_t &p) const
-    {
-        asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(p)::"memory");
-    }
-};
 
 struct add_nothing { // an atomic addition of 0: what it returns is what a load would
     __device__ __forceinline__ void step(uint64_t &p) const
@@ -33,20 +19,6 @@ struct add_nothing { // an atomic addition of 0: what it returns is what a load 
         asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%0], 0;" : "+l"(p)::"memory");
     }
 };
-
-struct load_shared { // a shared address has 32 bits
-    __device__ __forceinline__ void step(uint32_t &p) const
-    {
-        asm volatile("ld.shared.u32 %0, [%0];" : "+r"(p)::"memory");
-    }
-};
-
-// As consume() of an address in global memory.
-__device__ __forceinline__ void consume(uint32_t p)
-{
-    asm volatile("{ .reg .pred q; setp.eq.u32 q, %0, 1; @q st.shared.u32 [%0], %0; }" ::"r"(p)
-                 : "memory");
-}
 
 template <int STEPS, typename LOAD, typename POINTER>
 __device__ __forceinline__ void steps(LOAD &load, POINTER &p)
