@@ -94,7 +94,7 @@ def barriers(run):
     check(violations and not any(violations.values()), "no barrier lets an old value through",
           violations)
     check(controls and all(value == 1 for value in controls.values()),
-          "without a barrier old values are seen", controls)
+          "where a barrier lacks something, old values are seen", controls)
 
 
 def deadlock(run):
