@@ -233,6 +233,7 @@ static void measure_matrix(struct probe_run *r, enum gpu_type type, uint32_t gap
  * product of the wrong one does not pass for right. */
 struct operands {
     char *a[2], *b[2], *c;
+    char *turned; /* where a transpose before the product goes */
 };
 
 struct product {
@@ -255,13 +256,13 @@ static void multiply(struct probe_run *r, struct product *p, int layout)
                              .m = p->m,
                              .n = p->n,
                              .k = p->k,
-                             .a = set->a[turn_a],
+                             .a = layout == AFTER ? set->turned : set->a[turn_a],
                              .b = set->b[turn_b],
                              .c = set->c,
                              .workspace = p->workspace,
                              .workspace_bytes = WORKSPACE,
                              .stream = gpu_stream(r)};
-    const struct matrix m = {.in = set->a[1], .out = set->a[0]};
+    const struct matrix m = {.in = set->a[1], .out = set->turned};
     if (layout == AFTER)
         pass(r, &m, &p->turn, 0);
     blas_gemm(r, p->blas, &gemm);
@@ -300,8 +301,22 @@ static void check_product(struct probe_run *r, const struct product *p, int layo
 
 static void poison_outputs(struct probe_run *r, const struct product *p)
 {
-    for (unsigned i = 0; i < p->n_sets; i++)
+    for (unsigned i = 0; i < p->n_sets; i++) {
         gpu_poison(r, p->set[i].c, 2 * (size_t)p->m * (size_t)p->n);
+        gpu_poison(r, p->set[i].turned, 2 * (size_t)p->m * (size_t)p->k);
+    }
+}
+
+/* Each layout from poisoned memory. */
+static void check_layouts(struct probe_run *r, struct product *p, const int *layouts,
+                          size_t n_layouts)
+{
+    for (size_t i = 0; i < n_layouts; i++) {
+        poison_outputs(r, p);
+        multiply(r, p, layouts[i]);
+        if (probe_in_full(r))
+            check_product(r, p, layouts[i]);
+    }
 }
 
 /* The current case: all layouts in turn. */
@@ -311,12 +326,7 @@ static void measure_layouts(struct probe_run *r, struct product *p, const int *l
     cudaEvent_t start, stop;
     CUDA(cudaEventCreate(&start));
     CUDA(cudaEventCreate(&stop));
-    for (size_t i = 0; i < n_layouts; i++) {
-        poison_outputs(r, p);
-        multiply(r, p, layouts[i]);
-        if (probe_in_full(r))
-            check_product(r, p, layouts[i]);
-    }
+    check_layouts(r, p, layouts, n_layouts);
     poison_outputs(r, p);
     while (probe_more(r))
         for (size_t i = 0; i < n_layouts; i++)
@@ -331,8 +341,10 @@ static void measure_layouts(struct probe_run *r, struct product *p, const int *l
                 gpu_clock_stop(r);
                 probe_sample(r, layouts[i], n, gpu_elapsed_ns(start, stop));
             }
-    if (probe_in_full(r))
+    if (probe_in_full(r)) { /* the last one timed, and that the operands are as they were */
         check_product(r, p, layouts[n_layouts - 1]);
+        check_layouts(r, p, layouts, n_layouts);
+    }
 }
 
 static void make_operands(struct probe_run *r, const struct product *p, struct operands *set)
@@ -346,6 +358,7 @@ static void make_operands(struct probe_run *r, const struct product *p, struct o
         gpu_fill_normal(r, set->b[turned], GPU_FP16, n * k, ++seed);
     }
     set->c = gpu_alloc(r, 2 * m * n, "C");
+    set->turned = gpu_alloc(r, 2 * m * k, "A, transposed");
 }
 
 static void measure_products(struct probe_run *r, enum show show, int m, int edge)
@@ -377,6 +390,7 @@ static void measure_products(struct probe_run *r, enum show show, int m, int edg
             gpu_release(r, p.set[i].b[turned]);
         }
         gpu_release(r, p.set[i].c);
+        gpu_release(r, p.set[i].turned);
     }
     gpu_release(r, p.workspace);
 }
@@ -394,7 +408,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "transpose",
     .what = "What does it cost to turn a matrix round in memory, and does anything force it?",
-    .method = 2,
+    .method = 3,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

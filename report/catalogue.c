@@ -37,18 +37,24 @@ static bool is_program(const char *path)
     return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && access(path, X_OK) == 0;
 }
 
+static bool append(struct catalogue *catalogue, const char *name, const char *path)
+{
+    struct listed *probes = realloc(catalogue->probes, (catalogue->n + 1) * sizeof *probes);
+    if (!probes)
+        return false;
+    catalogue->probes = probes;
+    probes[catalogue->n] = (struct listed){.name = strdup(name), .path = strdup(path)};
+    if (!probes[catalogue->n].name || !probes[catalogue->n].path)
+        return false;
+    catalogue->n++;
+    return true;
+}
+
 static void add(struct catalogue *catalogue, const char *folder, const char *name)
 {
     char path[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= PATH_MAX || !is_program(path))
-        return;
-    struct listed *probes = realloc(catalogue->probes, (catalogue->n + 1) * sizeof *probes);
-    if (!probes)
-        return;
-    catalogue->probes = probes;
-    probes[catalogue->n] = (struct listed){.name = strdup(name), .path = strdup(path)};
-    if (probes[catalogue->n].name && probes[catalogue->n].path)
-        catalogue->n++;
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) < PATH_MAX && is_program(path))
+        append(catalogue, name, path);
 }
 
 static int no_dots(const struct dirent *entry)
@@ -108,6 +114,34 @@ void catalogue_open(struct catalogue *catalogue, bool ask)
         find_in(catalogue, catalogue_path(path, folders[i]));
     for (size_t i = 0; ask && i < catalogue->n; i++)
         ask_one(&catalogue->probes[i]);
+}
+
+bool catalogue_add(struct catalogue *catalogue, const char *file, char why[DOCUMENT_WHY])
+{
+    const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
+    char path[PATH_MAX], name[PATH_MAX];
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(base, "."), base);
+    /* without a slash it would be looked for in PATH */
+    if (snprintf(path, sizeof path, "%s%s", slash ? "" : "./", file) >= PATH_MAX ||
+        !is_program(path) || !*name) {
+        snprintf(why, DOCUMENT_WHY, "%.300s: expected a program that can be run", file);
+        return false;
+    }
+    if (catalogue_find(catalogue, name)) {
+        snprintf(why, DOCUMENT_WHY, "%.200s: there is a probe '%.100s' already", file, name);
+        return false;
+    }
+    if (!append(catalogue, name, path)) {
+        snprintf(why, DOCUMENT_WHY, "%.300s: out of memory", file);
+        return false;
+    }
+    struct listed *probe = &catalogue->probes[catalogue->n - 1];
+    probe->added = true;
+    ask_one(probe);
+    if (!probe->list)
+        snprintf(why, DOCUMENT_WHY, "%.100s: %s", file, probe->why);
+    return probe->list != NULL;
 }
 
 void catalogue_free(struct catalogue *catalogue)

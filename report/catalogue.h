@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/document.h"
+
 enum listed_needs { NEEDS_HOST, NEEDS_GPU_IF_ANY, NEEDS_GPU };
 
 struct listed {
@@ -15,6 +17,7 @@ struct listed {
     char why[400];
     enum listed_needs needs;
     int method;
+    bool added; /* by catalogue_add() */
 };
 
 struct catalogue {
@@ -28,6 +31,13 @@ char *catalogue_path(char path[PATH_MAX], const char *below);
 /* Finds the probes; with `ask`, each is run with --list --json. */
 void catalogue_open(struct catalogue *catalogue, bool ask);
 void catalogue_free(struct catalogue *catalogue);
+
+/* Adds a program that stands elsewhere and answers as a probe does, under the name of its file up to
+ * the first dot. Invalidates what catalogue_find() returned. False, with one line in why, when it
+ * cannot be run, does not describe itself under that name, or the name is taken: what a stranger
+ * measures must not pass for a probe of the suite. */
+bool catalogue_add(struct catalogue *catalogue, const char *file, char why[DOCUMENT_WHY]);
+
 const struct listed *catalogue_find(const struct catalogue *catalogue, const char *name);
 
 /* Was a probe's share of a bundle measured by other code than this tree's: another method, or a

@@ -7,6 +7,7 @@
 
 #include "core/document.h"
 #include "core/stat.h"
+#include "report/derive_product.h"
 
 static const struct derived_metric metrics[] = {
     {"derived.capacity", "bytes", "level=l1|l2_near|l2",
@@ -15,7 +16,16 @@ static const struct derived_metric metrics[] = {
     {"derived.bytes_in_flight", "bytes", "level,warps,loads",
      "per SM, what occupancy.read_rate would need in flight at the latency of an idle GPU "
      "(memory_latency.load_time): by Little's law what is in flight, until the memory is the limit"},
-    {"derived.flops", "flop/s", "keys of small_gemm.time", "2 m n k / small_gemm.time"},
+    {"derived.flops", "flop/s", "keys of the time", "2 m n k / time of small_gemm, gemm_sizes, peers"},
+    {"derived.fixed_time", "ns", "keys of gemm_sizes.time but m, n, k",
+     "t0 of t(N) = t0 + 2 N^3 / P, fitted over the squares of gemm_sizes.time"},
+    {"derived.marginal_flops", "flop/s", "the same", "P of that fit"},
+    {"derived.fit_error", "ratio", "the same",
+     "root mean square of what that fit is off by, relative to the time"},
+    {"derived.predicted_time", "ns", "keys of block_count.time",
+     "what rates and latencies of the chip, and the row's empty kernel, make of a warm product"},
+    {"derived.prediction_error", "ratio", "keys of block_count.time",
+     "|derived.predicted_time / block_count.time - 1|"},
 };
 
 const struct derived_metric *derived_metric(size_t i)
@@ -390,12 +400,12 @@ static double flops_of(const struct row *row)
     return flops > 0 && isfinite(flops) ? flops : (double)NAN;
 }
 
-static void derive_flops(struct rows *rows)
+static void derive_flops(struct rows *rows, const char *times)
 {
     char id[DOCUMENT_ID];
 
     for (size_t place = 0, n = rows->n; place < n;) {
-        const struct row *time = rows_match(rows, "small_gemm.time{*}", &place);
+        const struct row *time = rows_match(rows, times, &place);
         if (!time || place > n)
             return;
         double flops = flops_of(time);
@@ -422,6 +432,10 @@ void derive(struct rows *rows, const json_t *gpu)
 {
     derive_capacity(rows, gpu);
     derive_bytes_in_flight(rows, document_get_number(gpu, "n_sm"));
-    derive_flops(rows);
+    derive_flops(rows, "small_gemm.time{*}");
+    derive_flops(rows, "gemm_sizes.time{*}");
+    derive_flops(rows, "peers.time{*}");
+    derive_fits(rows);
+    derive_products(rows, document_get_number(gpu, "n_sm"));
     rows_finish(rows);
 }

@@ -2,7 +2,10 @@
  *
  *   derived.capacity{level=l1|l2_near|l2}        bytes   footprint a tenth up between plateaus
  *   derived.bytes_in_flight{level,warps,loads}   bytes   per SM, by Little's law
- *   derived.flops{keys of small_gemm.time}       flop/s  2 m n k / time
+ *   derived.flops{keys of a product's time}      flop/s  2 m n k / time
+ *   derived.fixed_time, marginal_flops, fit_error   t(N) = t0 + 2 N^3 / P over squares
+ *   derived.predicted_time, derived.prediction_error{keys of block_count.time}
+ *                                                ns, ratio  report/derive_product.h
  *
  * Each is formed per run from values of that run, then reduced like any other row. */
 #ifndef GPUFLOOR_DERIVE_H
@@ -43,6 +46,17 @@ struct capacities derive_capacities(struct curve curve, double l2_bytes);
 
 /* Bytes in flight on each SM that sustain `rate` bytes/s at a latency of `load_ns`. */
 double derive_in_flight(double rate, double load_ns, double n_sm);
+
+/* The line t = fixed + work / rate through times of different amounts of work, so that the relative
+ * errors' squares are least: an error of 5 % weighs the same at any size. NaN for fewer than four. */
+struct fit {
+    double fixed_ns, rate; /* work a second */
+    double error;          /* root mean square of the relative errors */
+};
+struct fit derive_fit(const double *work, const double *ns, size_t n);
+
+/* Adds the fits over the squares of gemm_sizes.time; report/derive_fits.c. */
+void derive_fits(struct rows *rows);
 
 /* What each derived metric is, for the list of metrics; NULL past the last one. */
 struct derived_metric {

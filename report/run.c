@@ -14,7 +14,7 @@
 static const char standard_board[] =
     "nvidia-h200"; /* whose results stand in where there is no GPU */
 
-enum { KEY_QUICK = 256, KEY_SEED, KEY_SHARED, KEY_RAW, KEY_RESULTS, KEY_LIMIT };
+enum { KEY_QUICK = 256, KEY_SEED, KEY_SHARED, KEY_RAW, KEY_RESULTS, KEY_LIMIT, KEY_WITH };
 
 static const struct argp_option table[] = {
     {.name = "quick", .key = KEY_QUICK, .doc = "One round: a look, from which no verdict follows"},
@@ -34,6 +34,11 @@ static const struct argp_option table[] = {
      .key = KEY_SHARED,
      .doc = "Measure although other processes use the GPU, and "
             "mark the runs"},
+    {.name = "with",
+     .key = KEY_WITH,
+     .arg = "FILE",
+     .doc = "A program that answers as a probe does joins every round, for example "
+            "matmul/peers.py; up to 8 times"},
     {.name = "raw", .key = KEY_RAW, .doc = "Keep every raw sample in a file beside the bundle"},
     {.name = "results",
      .key = KEY_RESULTS,
@@ -61,6 +66,11 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case 'o': o->output = argument; break;
     case 'd': o->device = (int)command_whole(state, "--device", argument, 0, 255); break;
     case KEY_SHARED: o->shared = true; break;
+    case KEY_WITH:
+        if (o->n_with == SESSION_WITH_MAX)
+            argp_error(state, "--with: at most %d times", SESSION_WITH_MAX);
+        o->with[o->n_with++] = argument;
+        break;
     case KEY_RAW: o->raw = true; break;
     case KEY_RESULTS: o->results = argument; break;
     case KEY_LIMIT:
@@ -77,12 +87,23 @@ static error_t take(int key, char *argument, struct argp_state *state)
 
 /* --- which probes ----------------------------------------------------------------------------- */
 
-static bool asked_for(const struct session *s, const char *name)
+static bool asked_for(const struct session *s, const struct listed *probe)
 {
     for (size_t i = 0; i < s->options.n_names; i++)
-        if (!strcmp(s->options.names[i], name))
+        if (!strcmp(s->options.names[i], probe->name))
             return true;
-    return s->options.n_names == 0;
+    return s->options.n_names == 0 || probe->added;
+}
+
+static bool take_with(struct session *s)
+{
+    char why[DOCUMENT_WHY];
+    for (size_t i = 0; i < s->options.n_with; i++)
+        if (!catalogue_add(&s->catalogue, s->options.with[i], why)) {
+            fprintf(stderr, "gpufloor run: --with %s\n", why);
+            return false;
+        }
+    return true;
 }
 
 static bool names_known(const struct session *s)
@@ -107,7 +128,7 @@ static bool choose_tasks(struct session *s)
     s->tasks = calloc(s->catalogue.n, sizeof *s->tasks);
     for (size_t i = 0; s->tasks && i < s->catalogue.n; i++) {
         const struct listed *probe = &s->catalogue.probes[i];
-        if (asked_for(s, probe->name) && (!s->gpu_state[0] || probe->needs != NEEDS_GPU))
+        if (asked_for(s, probe) && (!s->gpu_state[0] || probe->needs != NEEDS_GPU))
             s->tasks[s->n_tasks++].probe = probe;
     }
     return s->tasks != NULL;
@@ -240,7 +261,7 @@ int run_main(int argc, char **argv)
         s.options.rounds = 1;
 
     catalogue_open(&s.catalogue, true);
-    if (!names_known(&s))
+    if (!take_with(&s) || !names_known(&s))
         return EXIT_TROUBLE;
     s.environment = json_object();
     s.runs = json_array();

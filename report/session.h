@@ -13,11 +13,13 @@
 #include "report/catalogue.h"
 #include "report/progress.h"
 
-enum { SESSION_REPEATS_MAX = 3 };
+enum { SESSION_REPEATS_MAX = 3, SESSION_WITH_MAX = 8 };
 
 struct run_options {
     char **names; /* probes asked for; NULL-terminated, empty: all */
     size_t n_names;
+    const char *with[SESSION_WITH_MAX]; /* programs from elsewhere that join every round */
+    size_t n_with;
     int rounds, device;
     uint64_t seed;
     double limit_s; /* of one process */

@@ -72,46 +72,6 @@ static void judge_c22(const struct bundle *bundle, struct finding *f)
     rule_conclude(f, rule_band(rule_place(&share, 0, HALF)), positive, negative);
 }
 
-/* --- C24: more blocks than SMs ---------------------------------------------------------------- */
-
-/* The blocks of the case that a time row belongs to. */
-static double blocks_of(const struct bundle *bundle, const struct row *time)
-{
-    char id[DOCUMENT_ID];
-    const char *keys = strchr(time->id, '{'), *timer = strstr(time->id, ",timer=");
-    if (!keys || !timer || timer < keys)
-        return NAN;
-    snprintf(id, sizeof id, "small_gemm.blocks%.*s}", (int)(timer - keys), keys);
-    const struct row *blocks = rows_find(&bundle->rows, id);
-    return blocks ? blocks->centre : (double)NAN;
-}
-
-static void judge_c24(const struct bundle *bundle, struct finding *f)
-{
-    double at_32 = NAN, at_128 = NAN;
-    const struct row *row;
-    char tile[32];
-    size_t n = 0;
-
-    for (size_t place = 0;
-         (row = rows_match(&bundle->rows, GEMM(1024) "impl=mma,*l2=warm,timer=event}", &place));) {
-        double blocks = blocks_of(bundle, row);
-        if (!row_usable(row) || isnan(blocks))
-            continue;
-        row_key(row, "tile", tile, sizeof tile);
-        rule_say(f->evidence, "%s%.0f blocks (tile %s) %.2f us",
-                 n++ ? ", " : "1024^3 fp16, own mma.sync: ", blocks, tile, row->centre / 1e3);
-        double *best = blocks == 32 ? &at_32 : blocks == 128 ? &at_128 : NULL;
-        if (best)
-            *best = fmin(*best, row->centre);
-    }
-    if (!isnan(at_32) && !isnan(at_128))
-        rule_say(f->controls, "control: 128 blocks beat 32: %.2f us against %.2f us, %s",
-                 at_128 / 1e3, at_32 / 1e3, at_128 < at_32 ? "passed" : "FAILED");
-    rule_not_testable(f, "no verdict until configurations that fill every SM another way (split-K, "
-                         "stream-K, persistent) are measured beside the smaller tiles");
-}
-
 /* --- the entries ----------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
@@ -123,12 +83,5 @@ static const struct claim claims[] = {
      "chosen in the first round and judged on the others. Positive control: 512^3 by cuBLAS "
      "stays below half. Negative control: 4096^3 by cuBLAS must not.",
      judge_c22},
-    {"C24", "smallest.ai",
-     "when we force Triton to pick block sizes that result in \u2265142 active blocks\u2014fully "
-     "engaging every SM\u2014the performance actually gets worse, dropping to ~17 microseconds.",
-     "A 1024^3 product with at least as many blocks as SMs is slower than the best with fewer.",
-     "Rows only: no verdict until configurations that fill every SM another way are measured "
-     "beside the smaller tiles. Control: 128 blocks must beat 32.",
-     judge_c24},
 };
 CLAIM_SUBJECT(claims);

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Stands in for a probe in session.sh; what it does follows from the name that it is called by.
 name=$(basename "$0") round=0
+name=${name%%.*}
 while [ $# -gt 0 ]; do
     case $1 in
     --list) list=yes ;;
@@ -20,10 +21,13 @@ if [ "${list:-}" ]; then
 fi
 [ "${FAKE_LOG:-}" ] && echo "$name $round" >>"$FAKE_LOG"
 
+environment='{"host":{"cpu":"a CPU"}}'
+[ "$name" = peer ] && environment='{"peers":{"torch":"1.2.3"}}'
+
 # document STATUS EXTRA_OF_RUN EXTRA_OF_CASE
 document() {
     printf '{"schema":"run","schema_version":1,"probe":{"name":"%s","method":1,"what":"a stand-in"},' "$name"
-    printf '"status":"%s",%s"run":{"round":%s},"environment":{"host":{"cpu":"a CPU"}},' "$1" "$2" "$round"
+    printf '"status":"%s",%s"run":{"round":%s},"environment":%s,' "$1" "$2" "$round" "$environment"
     printf '"cases":[{"case":"",%s"metrics":[{"name":"time","unit":"ns","better":"lower",' "$3"
     printf '"timer":"wall","n":1,"median":%s,"best":99}]}],"checks":[],"notes":[]}\n' "$((100 + round))"
 }

@@ -62,6 +62,33 @@ check "an unknown probe is a usage error" exits 2
 check "that names it" says "unknown probe 'no_such'"
 check "and nothing is written" test ! -e one.json
 
+probes null good
+mkdir -p elsewhere
+for name in peer.sh mute.sh needy.sh good.sh; do ln -s "$here/fake_probe.sh" "elsewhere/$name"; done
+measure --with elsewhere/peer.sh
+check "--with takes a program into every round" runs_of peer 7
+check "beside all others" runs_of good 7
+check "and its figures are read" value_of peer '103.*100.*106.*99.*7.*ok'
+check "its environment is kept" holds '"peers":{"torch":"1.2.3"}'
+measure --with elsewhere/peer.sh null
+check "beside those asked for only" test "$(grep -o '"probe":{"name":"[a-z]*"' one.json | sort -u | wc -l)" = 2
+measure --with elsewhere/peer.sh peer
+check "it can be asked for by its name" runs_of null 0
+check "and then runs alone" runs_of peer 7
+rm -f one.json
+(cd elsewhere && "$gpufloor" run --seed 1 --quick --output ../one.json --with peer.sh peer >../out 2>../talk)
+check "a file of this folder needs no ./" runs_of peer 1
+measure --with elsewhere/needy.sh
+check "without a GPU, what needs one is left out" runs_of needy 0
+for wrong in mute.sh nothing good.sh .; do
+    measure --with "elsewhere/$wrong" good
+    check "--with $wrong is a usage error" exits 2
+    check "that names it" says "--with elsewhere/$wrong: "
+    check "before anything is measured" test ! -e one.json
+done
+check "a probe's name cannot be taken" bash -c \
+    "'$gpufloor' run --with elsewhere/good.sh 2>&1 | grep -q \"already\""
+
 probes null good crash garbage hang lingers failing skips
 measure --rounds 1 --timeout 1
 check "a failed probe exits 1" exits 1

@@ -135,21 +135,6 @@ static void half_of_the_peak(void **unused)
     assert_int_equal(c22("nvidia-unheard-of", 5.2, 3.4, 190), CLAIM_NOT_TESTABLE);
 }
 
-static void rows_only(void **unused)
-{
-    struct bundle b = {.board = board};
-    struct finding f;
-    const double blocks[] = {128, 128};
-    (void)unused;
-    ns(&b, GEMM(1024) "impl=mma,tile=128x64,split=auto,l2=warm,timer=event}", 5900);
-    put_values(&b.rows, "small_gemm.blocks{m=1024,n=1024,k=1024,type=fp16,acc=fp32,layout=nn,"
-               "impl=mma,tile=128x64,split=auto,l2=warm}", "count", ROW_EXACT, blocks, 2);
-    assert_int_equal(verdict("C24", &b, &f), CLAIM_NOT_TESTABLE);
-    assert_non_null(strstr(f.evidence, "128 blocks (tile 128x64) 5.90 us"));
-    assert_non_null(strstr(f.evidence, "until configurations that fill every SM another way"));
-    rows_free(&b.rows);
-}
-
 static enum claim_verdict c38(double fused, double unfused, double scale, double passes,
                               double copy)
 {
@@ -211,8 +196,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(latency_of_l1),   cmocka_unit_test(fastest_of_the_sm),
-        cmocka_unit_test(half_of_the_peak), cmocka_unit_test(rows_only),
-        cmocka_unit_test(what_fusion_saves), cmocka_unit_test(an_empty_bundle),
+        cmocka_unit_test(half_of_the_peak), cmocka_unit_test(what_fusion_saves),
+        cmocka_unit_test(an_empty_bundle),
         cmocka_unit_test(boards),
     };
     return cmocka_run_group_tests_name("report claims", tests, NULL, NULL);

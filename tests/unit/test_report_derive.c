@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "report/derive.h"
+#include "report/derive_product.h"
 
 enum { POINTS_MAX = 256 };
 #define KIB 1024.0
@@ -206,6 +207,149 @@ static void from_rows(void **unused)
     json_decref(gpu);
 }
 
+/* --- the model of a product ------------------------------------------------------------------- */
+
+/* Round figures: 64 bytes/ns in, 32 out, 2 GHz. */
+static const struct product_chip round_chip = {.l2_ns = 100,
+                                               .copy_ns = 150,
+                                               .read_rate = 64,
+                                               .write_rate = 32,
+                                               .ghz = 2,
+                                               .wgmma_cycles = 128,
+                                               .shared_bytes = 128,
+                                               .exchange_bytes = 16};
+
+static double of_row(double m, double n, double k, double split, double on_busiest, double rounds)
+{
+    const struct product_row row = {m, n, k, split, on_busiest, rounds, .empty_ns = 700};
+    return derive_product_ns(&round_chip, &row);
+}
+
+static void products_by_hand(void **unused)
+{
+    (void)unused;
+    /* 2 x 1024 x 192 = 393216 bytes in 6144 ns; products 64 x 64 cycles = 2048 ns are hidden;
+     * 16 KiB out in 512. 700 + 350 + 6144 + 512 */
+    assert_close(of_row(128, 64, 1024, 1, 1, 1), 7706, 1e-9);
+    assert_close(of_row(64, 128, 1024, 1, 1, 1), 7706, 1e-9);
+    /* Two of them, side by side or one after the other. */
+    assert_close(of_row(128, 64, 1024, 1, 2, 1), 700 + 350 + 2 * 6656, 1e-9);
+    assert_close(of_row(128, 64, 1024, 1, 2, 2), 700 + 2 * 350 + 2 * 6656, 1e-9);
+    /* 256 x 256: 2 x 1024 x 512 bytes take 16384 ns, products 64 x 4 x 128 cycles as long. */
+    assert_close(of_row(256, 256, 1024, 1, 1, 1), 700 + 350 + 16384 + 4096, 1e-9);
+    /* Split in two: half of k (4096), 32 KiB of sums at 16 bytes a cycle (1024), half of C. */
+    assert_close(of_row(128, 128, 1024, 2, 1, 1), 700 + 350 + 4096 + 1024 + 512, 1e-9);
+}
+
+/* With all bytes there at once, products take over; few rows are bound by shared memory: 64 + 32
+ * rows of 32 bytes in 24 cycles, where the tensor cores need 16. */
+static void products_take_over(void **unused)
+{
+    struct product_chip chip = round_chip;
+    struct product_row row = {128, 64, 1024, 1, 1, 1, .empty_ns = 0};
+    (void)unused;
+    chip.read_rate = chip.write_rate = 1e12;
+    assert_close(derive_product_ns(&chip, &row), 350 + 2048, 1e-6);
+    row.tile_m = 32;
+    row.tile_n = 256;
+    assert_close(derive_product_ns(&chip, &row), 350 + 64 * 4 * 24 / 2.0, 1e-6);
+}
+
+static void put_figures(struct rows *rows, double n_sm)
+{
+    put_spread(rows, "memory_latency.load_time{level=l2,timer=device}", "ns", ROW_LOWER, 100, 0, 7);
+    put_spread(rows, "memory_latency.load{level=l2}", "cycles", ROW_LOWER, 200, 0, 7);
+    put_spread(rows, "memory_latency.async_time{level=l2,path=bulk,timer=device}", "ns", ROW_LOWER,
+               150, 0, 7);
+    put_spread(rows, "bandwidth.in_step{level=l2,sms=2,bytes=8388608}", "bytes/s", ROW_HIGHER,
+               64e9 * n_sm, 0, 7);
+    put_spread(rows, "bandwidth.rate{level=l2,op=write,path=bulk,bytes=1}", "bytes/s", ROW_HIGHER,
+               32e9 * n_sm, 0, 7);
+    put_spread(rows, "bandwidth.sm_rate{level=shared,op=read,path=ld,bytes=32768}", "bytes/cycle",
+               ROW_HIGHER, 128, 0, 7);
+    put_spread(rows,
+               "instructions.reciprocal_throughput{op=wgmma,shape=m64n256k16,type=fp16,acc=fp32,"
+               "a=shared}",
+               "cycles", ROW_LOWER, 128, 0, 7);
+}
+
+#define TILE(metric, tile, split)                                                                  \
+    "block_count." metric "{m=1024,n=1024,k=1024,type=fp16,acc=fp32,layout=nn,impl=wgmma,tile="   \
+    tile ",split=" split ",grid=tiles,tiles=all,resident=max,l2=warm"
+
+static void put_tile_row(struct rows *rows, double time_ns, double empty_ns)
+{
+    const double one[] = {1, 1, 1, 1, 1, 1, 1}, two[] = {2, 2, 2, 2, 2, 2, 2};
+    put_spread(rows, TILE("time", "64x128_alone", "1") ",timer=event}", "ns", ROW_LOWER, time_ns, 7,
+               7);
+    put_spread(rows, TILE("empty", "64x128_alone", "1") ",timer=event}", "ns", ROW_LOWER, empty_ns,
+               0, 7);
+    put_values(rows, TILE("blocks_on_busiest_sm", "64x128_alone", "1") "}", "count", ROW_EXACT, two,
+               7);
+    put_values(rows, TILE("tiles_on_busiest_sm", "64x128_alone", "1") "}", "count", ROW_EXACT, two,
+               7);
+    put_values(rows, TILE("blocks_at_once", "64x128_alone", "1") "}", "count", ROW_EXACT, one, 7);
+}
+
+static void products_from_rows(void **unused)
+{
+    struct rows rows = {0};
+    json_t *gpu = json_pack("{s:i}", "n_sm", 100);
+    const double in_two_rounds = 700 + 2 * 350 + 2 * 6656;
+    size_t place = 0;
+    (void)unused;
+    put_figures(&rows, 100);
+    put_tile_row(&rows, 15000, 700);
+    derive(&rows, gpu);
+    assert_null(rows_match(&rows, "derived.predicted_time{*", &place)); /* no sm_to_sm_rate */
+
+    put_spread(&rows, "sm_to_sm_rate.stream_per_sm{op=write,size=2,active=all}", "bytes/cycle",
+               ROW_HIGHER, 16, 0, 7);
+    derive(&rows, gpu);
+    place = 0;
+    const struct row *row = rows_match(&rows, "derived.predicted_time{*=64x128_alone,*}", &place);
+    assert_non_null(row);
+    assert_int_equal(row->n, 7);
+    assert_close(row->centre, in_two_rounds, 1e-9);
+    place = 0;
+    row = rows_match(&rows, "derived.prediction_error{*tile=64x128_alone,*}", &place);
+    assert_non_null(row);
+    assert_close(row->centre, 1 - in_two_rounds / 15000, 1e-9);
+    assert_close(row->low, 1 - in_two_rounds / 14993, 1e-9); /* of each round its own */
+    rows_free(&rows);
+    json_decref(gpu);
+}
+
+/* An H200's figures, and times of a graph node there. What the model says of them today, not that
+ * it is right: it was made with the first six in view, not the last three (2048^3 at the power
+ * limit). */
+static void products_of_an_h200(void **unused)
+{
+    static const struct product_chip h200 = {.l2_ns = 142.8,
+                                             .copy_ns = 166.9,
+                                             .read_rate = 16.45e3 / 132,
+                                             .write_rate = 4.814e3 / 132,
+                                             .ghz = 1.98,
+                                             .wgmma_cycles = 128,
+                                             .shared_bytes = 128,
+                                             .exchange_bytes = 18.16};
+    static const struct {
+        struct product_row row;
+        double us, within;
+    } rows[] = {
+        {{128, 64, 1024, 1, 1, 1, 700}, 4.81, 0.02},   {{32, 256, 1024, 1, 1, 1, 700}, 6.23, 0.03},
+        {{16, 512, 1024, 1, 1, 1, 700}, 11.1, 0.08},   {{64, 64, 1024, 1, 2, 1, 700}, 5.57, 0.05},
+        {{128, 128, 1024, 2, 1, 1, 700}, 6.12, 0.25}, /* the sum takes longer than its bytes do */
+        {{64, 128, 1024, 1, 1, 1, 700}, 6.00, 0.21},  /* which blocks stand side by side matters */
+        {{32, 64, 512, 1, 1, 1, 700}, 2.61, 0.22},
+        {{96, 192, 1536, 1, 1, 1, 700}, 11.45, 0.20},
+        {{256, 128, 2048, 1, 1, 1, 700}, 25.5, 0.24},
+    };
+    (void)unused;
+    for (size_t i = 0; i < CHECK_LENGTH(rows); i++)
+        assert_close(derive_product_ns(&h200, &rows[i].row), rows[i].us * 1e3, rows[i].within);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +362,10 @@ int main(void)
         cmocka_unit_test(a_tenth_is_exact_on_a_line),
         cmocka_unit_test(nothing_to_find),
         cmocka_unit_test(from_rows),
+        cmocka_unit_test(products_by_hand),
+        cmocka_unit_test(products_take_over),
+        cmocka_unit_test(products_from_rows),
+        cmocka_unit_test(products_of_an_h200),
     };
     return cmocka_run_group_tests_name("report derive", tests, NULL, NULL);
 }

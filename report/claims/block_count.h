@@ -1,0 +1,34 @@
+/* What the judges of block_count's claims share: the rows of the 1024^3 product. */
+#ifndef GPUFLOOR_CLAIMS_BLOCK_COUNT_H
+#define GPUFLOOR_CLAIMS_BLOCK_COUNT_H
+
+#include "core/document.h"
+#include "report/claims/rules.h"
+
+#define CUBE_KEYS "m=1024,n=1024,k=1024,type=fp16,acc=fp32,layout=nn,"
+#define CUBE_WGMMA(tile, split, grid) \
+    "block_count.time{" CUBE_KEYS "impl=wgmma,tile=" tile ",split=" split ",grid=" grid \
+    ",tiles=all,resident=max,l2=warm,timer=event}"
+
+/* Of a sweep of tiles those with fewer blocks than SMs, and those with as many or more; tiles split
+ * along k into as many; a grid of its own size, persistent or stream-K, with work for every SM. */
+enum cube_group { CUBE_FEW, CUBE_MANY, CUBE_SPLIT, CUBE_PERSISTENT, CUBE_OTHER };
+
+/* The fastest of a group in the first round, judged on the others; of those with parts alone, where
+ * asked for. The wgmma kernel's where there are any, else the portable one's. False, with nothing
+ * said, where there is none. */
+bool cube_best(const struct bundle *bundle, enum cube_group group, bool parts, struct row *best,
+               struct finding *f);
+
+/* Another metric of a time's case: its id, and its value where it is a count, else NaN. */
+void cube_beside(char id[DOCUMENT_ID], const struct row *time, const char *metric, bool timed);
+double cube_count(const struct bundle *bundle, const struct row *time, const char *metric);
+
+/* A row formed in each round from rows of that round, at most eight. */
+struct row cube_formed(const struct row *const *in, size_t n, const char *unit,
+                       double (*of)(const double *value));
+
+/* "128x64 (128 blocks) 4.81", in us */
+void cube_say(const struct bundle *bundle, const struct row *time, struct finding *f);
+
+#endif

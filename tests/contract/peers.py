@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""peers.py BUILD: matmul/peers.py answers as a probe does, and makes of samples what core does.
+
+Whatever this machine has, torch and triton are stand-ins here: missing, broken, or without a GPU. What
+the script measures is checked on a GPU by its own --check. Its statistics are held against core's:
+host probes in C write their raw samples and their figures, and both must fit."""
+import importlib.util
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+sys.dont_write_bytecode = True
+import schema  # noqa: E402
+
+BUILD = os.path.abspath(sys.argv[1])
+ROOT = os.path.abspath(os.path.join(HERE, "../.."))
+SCRIPT = os.path.join(ROOT, "matmul/peers.py")
+OPTIONS = ("--device", "--set", "--case", "--check", "--deep", "--json", "--counters", "--raw", "--seed", "--round",
+           "--rounds", "--list", "--help", "--version")
+passed, failed, skipped = 0, 0, 0
+
+
+def check(ok, name, remark=""):
+    global passed, failed
+    passed, failed = passed + bool(ok), failed + (not ok)
+    if not ok:
+        print(f"FAIL {name}: {remark}" if remark else f"FAIL {name}")
+    return ok
+
+
+def follows(kind, document, name):
+    wrong = schema.complaint(kind, document) if schema.jsonschema else None
+    check(wrong is None, f"{name} follows the schema", wrong)
+
+
+# --- as a probe does ---------------------------------------------------------------------------------------
+
+STANDS_IN = {
+    "no torch": {"torch": "raise ModuleNotFoundError(\"No module named 'torch'\")"},
+    "no triton": {"torch": "", "triton": "raise ModuleNotFoundError(\"No module named 'triton'\")"},
+    "a broken torch": {"torch": "raise OSError('/opt/x/libcudart.so.13: no such file\\nand more')"},
+    "no GPU": {"torch": "__version__ = '2.11.0'\nclass version: cuda = '13.0'\n"
+               "class cuda:\n    is_available = staticmethod(lambda: False)",
+               "triton": "import sys\n__version__ = '3.6.0'\n__path__ = []\n"
+               "sys.modules['triton.testing'] = sys.modules['peers_kernels'] = sys"},
+}
+REASONS = {"no torch": "needs torch and triton in this python3: No module named 'torch'",
+           "no triton": "needs torch and triton in this python3: No module named 'triton'",
+           "a broken torch": "needs torch and triton in this python3: libcudart.so.13: no such file",
+           "no GPU": "no GPU: torch 2.11.0 finds none"}
+
+
+def start(folder, *words, stdout=subprocess.PIPE):
+    env = dict(os.environ, PYTHONPATH=folder, LC_ALL="C")
+    return subprocess.run([SCRIPT, *words], stdin=subprocess.DEVNULL, stdout=stdout, text=True,
+                          stderr=subprocess.PIPE, env=env, timeout=60)
+
+
+def check_words(folder):
+    ended = start(folder, "--help")
+    check(ended.returncode == 0 and not ended.stderr, "--help", ended.stderr)
+    for option in OPTIONS:
+        check(re.search(rf"{option}\b(?!-)", ended.stdout), f"--help tells of {option}")
+    ended = start(folder, "--list", "--json")
+    listed = json.loads(ended.stdout)
+    check(listed["schema"] == "probe" and listed["name"] == "peers" and listed["needs"] == "gpu",
+          "--list --json names it", ended.stdout[:200])
+    people = start(folder, "--list").stdout
+    for m in listed["metrics"]:
+        check(f"peers.{m['name']}{{{m['keys']}" in people and m["what"] in people,
+              f"{m['name']} is in --list")
+        check(m["unit"] in ("ns", "count", "ratio") and m["form"] in ("each", "slope"), "unit and form")
+    for words in (("--nonsense",), ("--device=12q",), ("--device=-1",), ("--seed=x",), ("--rounds=0",),
+                  ("--round=-1",), ("--set=a=1",), ("stray",), ("--json", "--check", "--nonsense")):
+        ended = start(folder, *words)
+        said = words[-1].split("=")[0]
+        check(ended.returncode == 2 and not ended.stdout and said in ended.stderr,
+              f"{' '.join(words)}: usage", f"exit {ended.returncode}, {ended.stderr[-200:]!r}")
+    raw = os.path.join(folder, "missing", "raw.tsv")
+    ended = start(folder, "--raw", raw)
+    check(ended.returncode == 2 and raw in ended.stderr, "--raw FILE that cannot be written", ended.stderr)
+    for words in (("--list",), ("--json",)):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            ended = start(folder, *words, stdout=full)
+        check(ended.returncode == 1 and "not written in full" in ended.stderr.split("\n")[-2],
+              f"{words[0]} into a full disk is no success", f"{ended.returncode} {ended.stderr!r}")
+
+
+def check_skipped(folder, what):
+    """One clear line, exit 77, and a document that is valid and private."""
+    ended = start(folder, "--json", "--seed=7", "--round=1", "--rounds=3")
+    check(ended.returncode == 77, f"{what}: leaves with 77", f"{ended.returncode} {ended.stderr[-200:]}")
+    check(ended.stderr == f"peers: skipped: {REASONS[what]}\n", f"{what}: one line", repr(ended.stderr))
+    document = json.loads(ended.stdout)
+    follows("run", document, f"{what}: the document")
+    check(document["status"] == "skipped" and document["why"] == REASONS[what], f"{what}: and why")
+    check(document["cases"] == [] and document["probe"]["name"] == "peers", f"{what}: no figures")
+    run = document["run"]
+    check((run["seed"], run["round"], run["rounds"]) == (7, 1, 3), f"{what}: seed and round are kept")
+    for word in {os.uname().nodename, ROOT, os.environ.get("HOME", "")}:
+        check(len(word) <= 4 or word not in ended.stdout, f"{what}: keeps '{word}' to itself")
+    ended = start(folder, "--check")
+    check(ended.returncode == 77 and not ended.stdout, f"{what}: --check too", ended.stderr)
+
+
+# --- as core does ------------------------------------------------------------------------------------------
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(os.path.basename(path)[:-3], path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def near(a, b):
+    return a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=1e-7, abs_tol=1e-9))
+
+
+def check_probe_in_c(core, path):
+    """Each figure of a probe's document from the raw samples of the same run."""
+    name = os.path.basename(path)
+    with tempfile.TemporaryDirectory() as folder:
+        raw = os.path.join(folder, "raw.tsv")
+        env = dict(os.environ, CUDA_VISIBLE_DEVICES="")
+        said = subprocess.run([path, "--json", "--raw", raw], stdout=subprocess.PIPE, env=env, timeout=60)
+        document, samples = json.loads(said.stdout), {}
+        with open(raw, encoding="utf-8") as file:
+            for line in file:
+                _, metric, keys, timer, _, work, value = line.rstrip("\n").split("\t")
+                samples.setdefault((metric, keys, timer), []).append((float(work), float(value)))
+    listed = json.loads(subprocess.run([path, "--list", "--json"], stdout=subprocess.PIPE).stdout)
+    forms = {(m["name"], m.get("timer") or "-"): m["form"] for m in listed["metrics"]}
+    ticks = {timer: facts["step_ns"] for timer, facts in document["timers"].items()}
+    seen = set()
+    for one in document["cases"]:
+        for m in one["metrics"]:
+            key = m["name"], one["case"], m.get("timer", "-")
+            if key not in samples:  # a value, not sampled
+                continue
+            form = forms[(key[0], key[2])]
+            seen.add(form)
+            ours = core.figures_of(core.Metric(m["name"], m["unit"], m["better"], form, key[2], "", ""),
+                                   samples[key], ticks[key[2]])
+            sides = zip(ours.pop("sides", []), m.pop("sides", []))
+            wrong = [k for k in set(ours) | set(m) - {"name", "unit", "better", "timer"}
+                     if not near(ours.get(k), m.get(k))]
+            check(not wrong, f"{name}.{key[0]}{{{key[1]}}}: as core has it", f"{wrong} {ours} {m}")
+            for a, b in sides:
+                check(a.keys() == b.keys() and all(near(a[k], b[k]) for k in b),
+                      f"{name}.{key[0]}{{{key[1]}}}: both sides", f"{a} {b}")
+    return seen
+
+
+def check_known_answers(core):
+    """Answers that do not come from core."""
+    check(core.median_ranks(5, 0.95) is None, "five values hold no interval")
+    check(core.median_ranks(7, 0.95) == (1, 7) and core.median_ranks(10, 0.95) == (2, 9), "ranks of 7 and 10")
+    check(core.narrow([100.0] * 20, 0) and not core.narrow([90.0, 110.0] * 10, 0), "narrow, and not narrow")
+    check(core.narrow([90.0, 110.0] * 10, 40), "within a tick is narrow enough")
+    check(core.without_glitches([1, 9, 1, 1, 5, 5]) == [1, 1, 1, 1, 5, 5], "a lone odd clock is a glitch")
+    check("p99" not in core.figures_of(core.Metric("t", "ns", "lower", "each", None, "", ""),
+                                       [(1, 1.0)] * 499, 0), "no p99 of 499 samples")
+    check(core.tail([1.0] * 500, 0.99) == 1 and math.isnan(core.tail([1.0] * 4999, 0.999)), "p99 of 500")
+    slope = core.Metric("t", "ns", "lower", "slope", "event", "", "")
+    figures = core.figures_of(slope, [(10, 120.0), (20, 220.0), (10, 100.0), (20, 230.0), (10, 110.0),
+                                      (20, 210.0)], 32)
+    check(figures["median"] == (220 - 110) / 10 and figures["best"] == (210 - 100) / 10
+          and figures["mad"] == 2 and figures["resolution"] == 3.2, "a slope", str(figures))
+    try:
+        core.figures_of(slope, [(1, 1.0), (2, 2.0), (3, 3.0)], 0)
+        check(False, "a slope needs two amounts of work")
+    except core.Leave:
+        check(True, "a slope needs two amounts of work")
+
+
+def check_loop(core):
+    """How many passes the loop makes, by what stops it."""
+    metric = core.Metric("t", "ns", "lower", "each", "event", "", "")
+    probe = {"name": "p", "method": 1, "what": "", "metrics": (metric,)}
+    for values, words, passes, stopped in (([5.0], [], 22, "stable"), ([1.0, 2.0], [], 1002, "count"),
+                                           ([5.0], ["--check"], 1, "check")):
+        run = core.Run(probe, core.options_of(dict(probe, needs="gpu"), words))
+        core.CASE_S, n = 1e9, 0
+        run.case("a=1")
+        while run.more():
+            run.sample(metric, 1, values[n % len(values)])
+            n += 1
+        run.close_case()
+        kept = run.cases[0]["metrics"][0]["n"] if run.cases else 0
+        check(n == passes and run.stopped == stopped, f"the loop ends: {stopped}", f"{n} {run.stopped}")
+        check(kept == (n - 2 if stopped != "check" else 0), f"{stopped}: warm-up is thrown away", str(kept))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as root:
+        for i, (what, modules) in enumerate(STANDS_IN.items()):
+            folder = os.path.join(root, str(i))
+            os.mkdir(folder)
+            for name, text in modules.items():
+                with open(os.path.join(folder, name + ".py"), "w", encoding="utf-8") as file:
+                    file.write(text + "\n")
+            if i == 0:
+                check_words(folder)
+            check_skipped(folder, what)
+    core = load(os.path.join(ROOT, "matmul/peers_core.py"))
+    check_known_answers(core)
+    check_loop(core)
+    forms = set()
+    for name in ("null", "host_memory"):
+        forms |= check_probe_in_c(core, os.path.join(BUILD, "bin/probes", name))
+    check(forms == {"each", "slope"}, "both forms were held against core", str(forms))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+sys.exit(main())
