@@ -4,117 +4,92 @@
  * fp32. Unfused: three kernels, each with its result in memory; fused: one. All are made from one
  * skeleton with 16-byte accesses, four in flight a thread, and so is the copy; the copy that counts
  * is the better of that and cudaMemcpyAsync, timed in the same process on the same bytes, by the
- * same mode and with the same rotation of buffers.
- *     mode=graph   n and 2n whole operations in a graph; the slope is one operation, edges included
- *     mode=stream  the same, launched one by one: what a program pays that submits as it goes
- *     l2=warm      always the same buffers
- *     l2=cold      buffers rotated past 3 x L2; where 32 sets are too few for that, a reading sweep
- *                  of 3 x L2 goes before each replay, outside the timed region
+ * same mode and with the same rotation of buffers. Modes and cache states: kernels/operation.h.
  *
  * Inside the timed region: the operations, between two events.
  * Expected: unfused moves three times the bytes, and takes three times as long where bytes are what
  * takes time (above 3 x L2); where launches are, three times the launches; in between, what the L2
  * gives. An H200: 16384 x 8192, 125 us fused, 375 us unfused.
  *
- * Bytes are counted, not measured: 2 or 6 tensors, and the bias once a kernel that reads it. Buffers
- * are never a power of two apart: the guard bands lie between them. */
+ * Bytes are counted, not measured: 2 or 6 tensors, and the bias once a kernel that reads it. */
 #include "fused/bias_gelu_scale.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/gpu.h"
 #include "core/half.h"
+#include "fused/kernels/operation.h"
+#include "fused/kernels/quality.h"
 
 PROBE_IMAGE(bias_gelu_scale);
 GPU_ARGS_SIZE(struct gelu_args, 40);
 GPU_ARGS_SIZE(struct gelu_verify_args, 56);
 
-enum { TIME, SHARE, ERROR, BYTES };
-#define KEYS "rows,cols,type,impl,mode,l2"
-static const struct probe_metric metrics[] = {
-    [TIME] = {"time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS, "one whole operation"},
-    [SHARE] = {"share_of_copy", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, KEYS,
-               "time of a copy of the same tensor over the time of the operation"},
-    [ERROR] = {"error", "ratio", PROBE_LOWER, PROBE_EACH, NULL, KEYS,
-               "relative Frobenius norm of the difference from float64"},
-    [BYTES] = {"bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, KEYS,
-               "bytes that one operation loads and stores, by count"},
-};
+static const struct probe_metric metrics[] = {OPERATION_METRICS(OPERATION_KEYS("rows,cols"))};
 
-enum implementation { MEMCPY, COPY, FUSED, UNFUSED, BIAS, GELU, SCALE, N_IMPLEMENTATIONS };
-static const char *const implementation_name[] = {"memcpy", "copy", "fused", "unfused",
-                                                  "bias",   "gelu", "scale"};
-enum { STREAM_BYTES = 4 << 20, SETS_MAX = 32, SAMPLED = 4096, OPERATIONS = 16 };
+enum kernel { FUSED, BIAS, GELU, SCALE, N_KERNELS };
+static const char *const kernel_names[] = {"fused", "bias", "gelu", "scale"};
+enum { SAMPLED = 4096 };
 static const float SCALE_BY = 1.25f;
 
-struct tensors { /* a pool of `sets` tensors each, `stride` bytes from one to the next */
-    char *in, *middle[2], *out, *bias;
-    size_t bytes, stride, sets;
+/* An operator's operands and results. */
+struct tensors {
+    struct pool in, middle[2], out;
+    void *bias;
+    size_t bytes;
     int rows, cols;
+    cudaKernel_t of[2][N_KERNELS], verify; /* [is_small][which] */
 };
 
-struct kernels {
-    cudaKernel_t of[2][N_IMPLEMENTATIONS], verify; /* [is_small][which]; MEMCPY and UNFUSED: none */
-    struct gelu_verdict *verdict;
-    cudaEvent_t start, stop;
+/* One operation: all of it, fused or not, or one kernel of the chain. */
+struct work {
+    const struct tensors *t;
+    enum kernel kernel;
+    bool is_whole, is_fused;
 };
 
-/* One point of the sweep. */
-struct point {
-    enum implementation impl;
-    bool graph, cold;
-    double copy_ns; /* the better copy of this mode and cache state */
-};
-
-static struct kernels prepare(struct probe_run *r)
+static void load_kernels(struct probe_run *r, struct tensors *t)
 {
-    struct kernels k = {.verdict = gpu_alloc(r, sizeof(struct gelu_verdict), "a verdict")};
-    for (int i = COPY; i < N_IMPLEMENTATIONS; i++)
-        for (int is_small = 0; is_small < 2 && i != UNFUSED; is_small++) {
+    for (int i = 0; i < N_KERNELS; i++)
+        for (int is_small = 0; is_small < 2; is_small++) {
             char name[64];
-            snprintf(name, sizeof name, "bias_gelu_scale_%s%s", implementation_name[i],
+            snprintf(name, sizeof name, "bias_gelu_scale_%s%s", kernel_names[i],
                      is_small ? "_small" : "");
-            k.of[is_small][i] =
+            t->of[is_small][i] =
                 gpu_kernel(r, &image_bias_gelu_scale, name, sizeof(struct gelu_args));
         }
-    k.verify = gpu_kernel(r, &image_bias_gelu_scale, "bias_gelu_scale_verify",
-                          sizeof(struct gelu_verify_args));
-    CUDA(cudaEventCreate(&k.start));
-    CUDA(cudaEventCreate(&k.stop));
-    return k;
+    t->verify = gpu_kernel(r, &image_bias_gelu_scale, "bias_gelu_scale_verify",
+                           sizeof(struct gelu_verify_args));
 }
 
-static struct tensors tensors_of(struct probe_run *r, int rows, int cols)
+static struct tensors tensors_of(struct probe_run *r, int rows, int cols, uint64_t seed)
 {
     struct tensors t = {.rows = rows, .cols = cols, .bytes = 2 * (size_t)rows * (size_t)cols};
-    size_t wanted = 3 * gpu_facts(r)->l2_bytes / (2 * t.bytes) + 1;
+    const size_t sets = operation_sets(r, 2 * (double)t.bytes);
 
-    t.sets = wanted > SETS_MAX ? SETS_MAX : wanted;
-    t.stride = (t.bytes + 255) / 256 * 256;
-    t.in = gpu_alloc(r, t.sets * t.stride, "the input");
-    t.middle[0] = gpu_alloc(r, t.sets * t.stride, "an intermediate");
-    t.middle[1] = gpu_alloc(r, t.sets * t.stride, "an intermediate");
-    t.out = gpu_alloc(r, t.sets * t.stride, "the output");
+    load_kernels(r, &t);
+    t.in = pool_normal(r, GPU_FP16, t.bytes / 2, sets, seed, "the input");
+    t.middle[0] = pool_new(r, t.bytes, sets, "an intermediate");
+    t.middle[1] = pool_new(r, t.bytes, sets, "an intermediate");
+    t.out = pool_new(r, t.bytes, sets, "the output");
     t.bias = gpu_alloc(r, 2 * (size_t)cols, "the bias");
-    gpu_fill_normal(r, t.in, GPU_FP16, t.sets * t.stride / 2, probe_seed(r));
-    gpu_fill_normal(r, t.bias, GPU_FP16, (size_t)cols, probe_seed(r) + 1);
+    gpu_fill_normal(r, t.bias, GPU_FP16, (size_t)cols, seed + 1);
     return t;
 }
 
-static void tensors_free(struct probe_run *r, const struct tensors *t)
+static void tensors_free(struct probe_run *r, struct tensors *t)
 {
-    gpu_release(r, t->in);
-    gpu_release(r, t->middle[0]);
-    gpu_release(r, t->middle[1]);
-    gpu_release(r, t->out);
+    pool_free(r, &t->in);
+    pool_free(r, &t->middle[0]);
+    pool_free(r, &t->middle[1]);
+    pool_free(r, &t->out);
     gpu_release(r, t->bias);
 }
 
 /* The small form where four vectors a thread would leave SMs without a block. */
-static void launch(struct probe_run *r, const struct kernels *k, enum implementation which,
-                   const struct tensors *t, const char *in, char *out)
+static void launch(struct probe_run *r, enum kernel which, const struct tensors *t, const void *in,
+                   void *out)
 {
     struct gelu_args a = {.in = in,
                           .out = out,
@@ -125,35 +100,31 @@ static void launch(struct probe_run *r, const struct kernels *k, enum implementa
     bool is_small = a.vectors < (uint64_t)gpu_facts(r)->n_sm * GELU_THREADS * GELU_VECTORS;
     unsigned threads = is_small ? GELU_SMALL_THREADS : GELU_THREADS;
     uint64_t each = threads * (is_small ? 1 : GELU_VECTORS);
-    gpu_launch(r, k->of[is_small][which], (unsigned)((a.vectors + each - 1) / each), threads, 0,
+    gpu_launch(r, t->of[is_small][which], (unsigned)((a.vectors + each - 1) / each), threads, 0,
                &a);
 }
 
-/* One whole operation on one set of buffers. */
-static void operate(struct probe_run *r, const struct kernels *k, const struct tensors *t,
-                    enum implementation impl, size_t set)
+static void launch_one(struct probe_run *r, const void *self, size_t set)
 {
-    char *in = t->in + set * t->stride, *out = t->out + set * t->stride;
-    char *first = t->middle[0] + set * t->stride, *second = t->middle[1] + set * t->stride;
-
-    switch (impl) {
-    case MEMCPY:
-        CUDA(cudaMemcpyAsync(out, in, t->bytes, cudaMemcpyDeviceToDevice, gpu_stream(r)));
-        break;
-    case UNFUSED:
-        launch(r, k, BIAS, t, in, first);
-        launch(r, k, GELU, t, first, second);
-        launch(r, k, SCALE, t, second, out);
-        break;
-    default: launch(r, k, impl, t, in, out); break;
-    }
+    const struct work *w = self;
+    launch(r, w->kernel, w->t, pool_at(&w->t->in, set), pool_at(&w->t->out, set));
 }
 
-static void operate_many(struct probe_run *r, const struct kernels *k, const struct tensors *t,
-                         const struct point *p, size_t n)
+static void launch_unfused(struct probe_run *r, const void *self, size_t set)
 {
-    for (size_t i = 0; i < n; i++)
-        operate(r, k, t, p->impl, p->cold ? i % t->sets : 0);
+    const struct tensors *t = ((const struct work *)self)->t;
+    void *first = pool_at(&t->middle[0], set), *second = pool_at(&t->middle[1], set);
+    launch(r, BIAS, t, pool_at(&t->in, set), first);
+    launch(r, GELU, t, first, second);
+    launch(r, SCALE, t, second, pool_at(&t->out, set));
+}
+
+static void poison(struct probe_run *r, const void *self)
+{
+    const struct tensors *t = ((const struct work *)self)->t;
+    pool_poison(r, &t->middle[0]);
+    pool_poison(r, &t->middle[1]);
+    pool_poison(r, &t->out);
 }
 
 /* --- is it right? ---------------------------------------------------------------------------- */
@@ -166,8 +137,8 @@ static void check_on_host(struct probe_run *r, const struct tensors *t, bool is_
     size_t n = t->bytes / 2, wrong = 0, all = n <= 1 << 20 ? n : SAMPLED;
     uint64_t state = probe_seed(r);
 
-    gpu_to_host(r, in, t->in, t->bytes);
-    gpu_to_host(r, out, t->out, t->bytes);
+    gpu_to_host(r, in, t->in.memory, t->bytes);
+    gpu_to_host(r, out, t->out.memory, t->bytes);
     gpu_to_host(r, bias, t->bias, 2 * (size_t)t->cols);
     for (size_t k = 0; k < all; k++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
@@ -188,77 +159,36 @@ static void check_on_host(struct probe_run *r, const struct tensors *t, bool is_
     free(bias);
 }
 
-static double verify(struct probe_run *r, const struct kernels *k, const struct tensors *t,
-                     enum gelu_kind kind, const char *when)
+static struct verdict look(struct probe_run *r, const struct work *w)
 {
-    struct gelu_verdict verdict;
-    struct gelu_verify_args a = {.in = t->in,
-                                 .out = t->out,
+    const struct tensors *t = w->t;
+    struct gelu_verify_args a = {.in = t->in.memory,
+                                 .out = t->out.memory,
                                  .bias = t->bias,
-                                 .kind = kind,
-                                 .verdict = k->verdict,
+                                 .verdict = verdict_clear(r),
                                  .elements = t->bytes / 2,
                                  .cols = (uint32_t)t->cols,
+                                 .is_fused = w->is_fused,
                                  .scale = SCALE_BY};
-    CUDA(cudaMemsetAsync(k->verdict, 0, sizeof verdict, gpu_stream(r)));
-    gpu_launch(r, k->verify, (unsigned)gpu_facts(r)->n_sm * 4, 256, 0, &a);
-    gpu_to_host(r, &verdict, k->verdict, sizeof verdict);
-    probe_check(r, verdict.wrong == 0, "%s: %llu elements beyond the error bound", when,
-                (unsigned long long)verdict.wrong);
-    return sqrt(verdict.error_squared / verdict.reference_squared);
+    gpu_launch(r, t->verify, 1024, 256, 0, &a);
+    return verdict_fetch(r);
+}
+
+static bool is_wrong(struct probe_run *r, const void *self)
+{
+    return look(r, self).wrong > 0;
+}
+
+static double verify(struct probe_run *r, const void *self, const char *when)
+{
+    const struct work *w = self;
+    struct verdict v = look(r, w);
+    if (probe_in_full(r))
+        check_on_host(r, w->t, w->is_fused);
+    return verdict_check(r, &v, w->t->bytes / 2, when);
 }
 
 /* --- how long does it take? ------------------------------------------------------------------ */
-
-static double stream_ns(struct probe_run *r, const struct kernels *k, const struct tensors *t,
-                        const struct point *p, size_t n)
-{
-    gpu_clock_start(r);
-
-    CUDA(cudaEventRecord(k->start, gpu_stream(r)));
-    operate_many(r, k, t, p, n);
-    CUDA(cudaEventRecord(k->stop, gpu_stream(r)));
-
-    gpu_clock_stop(r);
-    return gpu_elapsed_ns(k->start, k->stop);
-}
-
-/* Too few bytes in all sets to be cold by rotation alone. */
-static bool needs_sweep(struct probe_run *r, const struct tensors *t, bool cold)
-{
-    return cold && t->sets * 2 * t->bytes < 3 * gpu_facts(r)->l2_bytes;
-}
-
-static void sample(struct probe_run *r, const struct kernels *k, const struct tensors *t,
-                   const struct point *p)
-{
-    bool sweep = needs_sweep(r, t, p->cold);
-    size_t least = t->bytes > (size_t)64 << 20 ? 1 : t->bytes > 8 << 20 ? 4 : OPERATIONS;
-    size_t n = p->cold ? (least + t->sets - 1) / t->sets * t->sets : least;
-    struct gpu_graph graph[2] = {0};
-
-    for (size_t i = 0; p->graph && i < 2; i++) {
-        gpu_graph_begin(r);
-        operate_many(r, k, t, p, n << i);
-        graph[i] = gpu_graph_end(r);
-    }
-    while (probe_more(r))
-        for (size_t i = 0; i < 2; i++) {
-            if (sweep)
-                gpu_sweep_l2(r);
-            probe_sample(r, TIME, (double)(n << i),
-                         p->graph ? gpu_replay_ns(r, &graph[i]) : stream_ns(r, k, t, p, n << i));
-        }
-    for (size_t i = 0; p->graph && i < 2; i++)
-        gpu_graph_free(&graph[i]);
-}
-
-static size_t bytes_of(const struct tensors *t, enum implementation impl)
-{
-    size_t bias = 2 * (size_t)t->cols;
-    bool reads_bias = impl == FUSED || impl == UNFUSED || impl == BIAS;
-    return (impl == UNFUSED ? 6 : 2) * t->bytes + (reads_bias ? bias : 0);
-}
 
 /* Far above what the L2 holds: where bytes decide. */
 static bool is_long(const struct tensors *t)
@@ -266,66 +196,75 @@ static bool is_long(const struct tensors *t)
     return t->bytes >= 32 << 20;
 }
 
-static double measure_point(struct probe_run *r, const struct kernels *k, const struct tensors *t,
-                            struct point p)
+static struct operation operation_of(const struct work *w, const char *name)
 {
-    enum gelu_kind kind = p.impl == FUSED     ? GELU_FUSED
-                          : p.impl == UNFUSED ? GELU_UNFUSED
-                                              : GELU_COPY;
-    bool whole = p.impl <= UNFUSED; /* the three kernels alone are verified as parts of unfused */
-    bool streams = t->bytes >= STREAM_BYTES || needs_sweep(r, t, p.cold);
-    if (!probe_case(r, streams ? PROBE_POWER_BOUND : 0,
-                    "rows=%d,cols=%d,type=fp16,impl=%s,mode=%s,l2=%s", t->rows, t->cols,
-                    implementation_name[p.impl], p.graph ? "graph" : "stream",
-                    p.cold ? "cold" : "warm"))
-        return NAN;
-
-    gpu_poison(r, t->out, t->sets * t->stride);
-    gpu_poison(r, t->middle[0], t->sets * t->stride);
-    gpu_poison(r, t->middle[1], t->sets * t->stride);
-    operate(r, k, t, p.impl, 0);
-    if (whole)
-        verify(r, k, t, kind, "before timing");
-    if (kind != GELU_COPY && p.graph && probe_in_full(r))
-        check_on_host(r, t, kind == GELU_FUSED);
-
-    sample(r, k, t, &p);
-
-    double ns = probe_median(r, TIME);
-    if (whole) {
-        double error = verify(r, k, t, kind, "after timing");
-        if (kind != GELU_COPY)
-            probe_value(r, ERROR, error);
-    }
-    if (p.impl > COPY && !isnan(ns))
-        probe_value(r, SHARE, p.copy_ns / ns);
-    if (p.graph)
-        probe_value(r, BYTES, (double)bytes_of(t, p.impl));
-    return ns;
+    const struct tensors *t = w->t;
+    const double bias = 2 * t->cols, tensor = (double)t->bytes;
+    const bool reads_bias = w->is_whole || w->kernel == BIAS;
+    const bool is_chain = w->is_whole && !w->is_fused;
+    return (struct operation){.name = name,
+                              .launch = is_chain ? launch_unfused : launch_one,
+                              .poison = poison,
+                              .verify = w->is_whole ? verify : NULL, /* parts: within the chain */
+                              .self = w,
+                              .sets = t->in.sets,
+                              .set_bytes = 2 * tensor,
+                              .bytes = (is_chain ? 6 : 2) * tensor + (reads_bias ? bias : 0),
+                              .memory = (is_chain ? 4 : 2) * tensor + bias,
+                              .kernels = is_chain ? 3 : 1};
 }
 
-/* All implementations in one mode and cache state, the copies first. */
-static void measure_all(struct probe_run *r, const struct kernels *k, const struct tensors *t,
-                        bool graph, bool cold)
+static void measure_all(struct probe_run *r, const struct tensors *t, struct condition c)
 {
-    struct point p = {.graph = graph, .cold = cold, .copy_ns = INFINITY};
-    for (p.impl = 0; p.impl < N_IMPLEMENTATIONS; p.impl++) {
-        if (p.impl >= BIAS && !(graph && cold && is_long(t)))
-            continue; /* the single kernels: where bytes decide */
-        double ns = measure_point(r, k, t, p);
-        if (p.impl <= COPY)
-            p.copy_ns = fmin(p.copy_ns, ns);
+    const struct work fused = {.t = t, .kernel = FUSED, .is_whole = true, .is_fused = true};
+    const struct work unfused = {.t = t, .is_whole = true};
+    struct operation o;
+    char keys[64];
+
+    snprintf(keys, sizeof keys, "rows=%d,cols=%d,type=fp16", t->rows, t->cols);
+    double copy_ns = copy_measure(r, keys, 2 * (double)t->bytes, c, 0);
+    o = operation_of(&unfused, "unfused");
+    operation_measure(r, keys, &o, c, 0, copy_ns);
+    for (enum kernel k = BIAS; !c.stream && c.cold && is_long(t) && k < N_KERNELS; k++) {
+        const struct work part = {.t = t, .kernel = k};
+        o = operation_of(&part, kernel_names[k]);
+        operation_measure(r, keys, &o, c, 0, copy_ns);
     }
+    o = operation_of(&fused, "fused");
+    operation_measure(r, keys, &o, c, 0, copy_ns);
 }
 
-static void measure_size(struct probe_run *r, const struct kernels *k, int rows, int cols)
+static void measure_size(struct probe_run *r, int rows, int cols)
 {
-    struct tensors t = tensors_of(r, rows, cols);
-    bool can_be_warm = 2 * t.bytes < 3 * gpu_facts(r)->l2_bytes;
+    struct tensors t = tensors_of(r, rows, cols, probe_seed(r));
+    const bool can_be_warm = 2 * t.bytes < 3 * gpu_facts(r)->l2_bytes;
 
-    for (int graph = 1; graph >= 0; graph--)
-        for (int cold = can_be_warm ? 0 : 1; cold <= 1; cold++)
-            measure_all(r, k, &t, graph, cold);
+    for (int stream = 0; stream < 2; stream++)
+        for (int cold = can_be_warm ? 0 : 1; cold < 2; cold++)
+            measure_all(r, &t, (struct condition){.stream = stream, .cold = cold});
+    tensors_free(r, &t);
+}
+
+/* --- what are the results worth? ------------------------------------------------------------- */
+
+/* Inputs of a fixed seed: the same bits in every run, on this GPU. */
+static void measure_quality(struct probe_run *r)
+{
+    struct tensors t = tensors_of(r, 1001, 1024, 1);
+    const struct work fused = {.t = &t, .kernel = FUSED, .is_whole = true, .is_fused = true};
+    const struct work unfused = {.t = &t, .is_whole = true};
+    const struct quality_results results = {t.out.memory, 1001, 1024, 2};
+
+    if (probe_case(r, PROBE_ONCE, "rows=1001,cols=1024,type=fp16,impl=fused,mode=graph,l2=warm")) {
+        launch_unfused(r, &unfused, 0);
+        CUDA(cudaMemcpyAsync(t.middle[0].memory, t.out.memory, t.bytes, cudaMemcpyDeviceToDevice,
+                             gpu_stream(r)));
+        pool_poison(r, &t.out);
+        launch_one(r, &fused, 0);
+        quality_distance(r, t.out.memory, t.middle[0].memory, 2, t.bytes / 2);
+        quality_digest(r, t.out.memory, 2, t.bytes / 2);
+        quality_faults(r, &results, is_wrong, &fused);
+    }
     tensors_free(r, &t);
 }
 
@@ -333,18 +272,18 @@ static void measure(struct probe_run *r)
 {
     static const int sizes[][2] = {{1, 4096}, {1024, 4096}, {4096, 4096}, {16384, 8192}};
     static const int odd[][2] = {{1, 8}, {7, 64}, {129, 1024}, {1001, 8192}};
-    struct kernels k = prepare(r);
 
     for (size_t i = 0; i < PROBE_LENGTH(sizes); i++)
-        measure_size(r, &k, sizes[i][0], sizes[i][1]);
+        measure_size(r, sizes[i][0], sizes[i][1]);
     for (size_t i = 0; probe_checking(r) && i < PROBE_LENGTH(odd); i++)
-        measure_size(r, &k, odd[i][0], odd[i][1]);
+        measure_size(r, odd[i][0], odd[i][1]);
+    measure_quality(r);
 }
 
 const struct probe probe = {
     .name = "bias_gelu_scale",
     .what = "What does it save to compute scale * gelu(x + bias) in one kernel, not three?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

@@ -1,11 +1,12 @@
-// Kernels of bias_gelu_scale: out = scale * gelu(in + bias), as one kernel and as three, and the copy
-// that all are measured against. One skeleton: what differs is what happens between load and store.
+// Kernels of bias_gelu_scale: out = scale * gelu(in + bias), as one kernel and as three. One skeleton,
+// that of the copy in kernels/copy.cu too: what differs is what happens between load and store.
 //
 // Neighbouring threads move neighbouring vectors of 16 bytes. The input passes by the L1 (it is used
 // once), the output is stored evict-first, which is worth 5 % of a long copy on an H200 (140 to 133
 // us). Arithmetic is fp32.
 #include <cuda_fp16.h>
 
+#include "core/device/load.cuh"
 #include "fused/bias_gelu_scale.h"
 
 // gelu in the tanh form (Hendrycks & Gimpel 2016), written with the logistic function:
@@ -20,9 +21,6 @@ __device__ __forceinline__ float gelu(float x)
     return __fdividef(x, 1.0f + e);
 }
 
-struct copied {
-    static __device__ __forceinline__ float2 of(float2 x, float2, float) { return x; }
-};
 struct biased {
     static __device__ __forceinline__ float2 of(float2 x, float2 b, float)
     {
@@ -47,15 +45,6 @@ struct fused {
         return scaled::of(activated::of(biased::of(x, b, s), b, s), b, s);
     }
 };
-
-__device__ __forceinline__ uint4 load_once(const uint4 *p)
-{
-    uint4 v;
-    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(p));
-    return v;
-}
 
 template <typename OPERATION>
 __device__ __forceinline__ uint32_t pair(uint32_t in, uint32_t bias, float scale)
@@ -108,9 +97,6 @@ __device__ __forceinline__ void apply(const gelu_args &a)
         apply<operation, bias, GELU_SMALL_THREADS, 1>(a);                                         \
     }
 
-// sass-all: kernel=bias_gelu_scale_copy ldg128=4 ldg128na=4 stg128=4 local=0 together
-// sass-all: kernel=bias_gelu_scale_copy_small ldg128=1 ldg128na=1 stg128=1 local=0
-KERNELS(copy, copied, false)
 // sass-all: kernel=bias_gelu_scale_bias ldg128=8 ldg128na=4 stg128=4 local=0 together
 // sass-all: kernel=bias_gelu_scale_bias_small ldg128=2 ldg128na=1 stg128=1 local=0 together
 KERNELS(bias, biased, true)
@@ -132,27 +118,17 @@ KERNELS(fused, fused, true)
 extern "C" __global__ void bias_gelu_scale_verify(const __grid_constant__ struct gelu_verify_args a)
 {
     const double u = 0x1p-11, tiny = 0x1p-25;
-    double error_squared = 0, reference_squared = 0;
-    uint64_t wrong = 0, step = (uint64_t)gridDim.x * blockDim.x;
+    struct verdict own = {};
 
-    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.elements; i += step) {
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.elements;
+         i += (uint64_t)gridDim.x * blockDim.x) {
         double x = __half2float(((const __half *)a.in)[i]);
-        double b = __half2float(((const __half *)a.bias)[i % a.cols]);
-        double y = __half2float(((const __half *)a.out)[i]), reference = x, bound = 0;
-        if (a.kind != GELU_COPY) {
-            double z = x + b, v = z * (0.79788456080286536 + 0.79788456080286536 * 0.044715 * z * z);
-            reference = a.scale * z / (1 + exp(-2 * v));
-            bound = a.kind == GELU_FUSED
-                        ? 1.01 * u * fabs(reference) + tiny
-                        : u * (1.13 * a.scale * fabs(z) + 2.02 * fabs(reference)) + 3 * tiny;
-        }
-        double error = y - reference;
-        error_squared += error * error;
-        reference_squared += reference * reference;
-        wrong += !(fabs(error) <= bound);
+        double z = x + __half2float(((const __half *)a.bias)[i % a.cols]);
+        double v = z * (0.79788456080286536 + 0.79788456080286536 * 0.044715 * z * z);
+        double reference = a.scale * z / (1 + exp(-2 * v));
+        judge(&own, __half2float(((const __half *)a.out)[i]), reference,
+              a.is_fused ? 1.01 * u * fabs(reference) + tiny
+                         : u * (1.13 * a.scale * fabs(z) + 2.02 * fabs(reference)) + 3 * tiny);
     }
-    atomicAdd(&a.verdict->error_squared, error_squared);
-    atomicAdd(&a.verdict->reference_squared, reference_squared);
-    if (wrong)
-        atomicAdd((unsigned long long *)&a.verdict->wrong, wrong);
+    deliver(a.verdict, &own);
 }

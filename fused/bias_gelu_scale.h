@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "fused/kernels/verdict.h"
+
 enum {
     GELU_THREADS = 256,
     GELU_VECTOR = 8,  /* fp16 elements in one 16-byte access */
@@ -14,24 +16,17 @@ enum {
 struct gelu_args {
     const void *in;   /* rows x cols fp16, row-major, 16-byte aligned */
     void *out;        /* likewise */
-    const void *bias; /* cols fp16; unused by gelu, scale and copy */
+    const void *bias; /* cols fp16; unused by gelu and scale */
     uint64_t vectors; /* rows x cols / 8 */
     uint32_t row_vectors; /* cols / 8, a power of two */
     float scale;
 };
 
-enum gelu_kind { GELU_COPY, GELU_FUSED, GELU_UNFUSED };
-
-struct gelu_verdict {
-    double error_squared, reference_squared; /* sums over the tensor */
-    uint64_t wrong;                          /* elements beyond the bound, NaN included */
-};
-
 struct gelu_verify_args {
     const void *in, *out, *bias;
-    struct gelu_verdict *verdict; /* zeroed, device memory */
+    struct verdict *verdict; /* zeroed, device memory */
     uint64_t elements;
-    uint32_t cols, kind;
+    uint32_t cols, is_fused;
     float scale, pad;
 };
 

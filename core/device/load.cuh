@@ -29,6 +29,16 @@ __device__ __forceinline__ uint4 load_cg_128(const void *p)
     return v;
 }
 
+// Used once: past the L1, by the path for what no thread writes meanwhile.
+__device__ __forceinline__ uint4 load_once(const void *p)
+{
+    uint4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(p));
+    return v;
+}
+
 // Holds back whatever follows until p has arrived: only an instruction that uses a loaded value
 // makes a clock read wait for it. p is an address of the chase; none of them is 1, and the store
 // goes to p itself, or an address would be fetched in between.

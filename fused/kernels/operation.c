@@ -1,0 +1,235 @@
+#include "fused/kernels/operation.h"
+
+#include <math.h>
+
+#include "fused/kernels/copy.h"
+
+PROBE_IMAGE(copy);
+GPU_ARGS_SIZE(struct copy_args, 32);
+
+enum { SETS_MAX = 32, OPERATIONS_MAX = 16, LONG_BYTES = 8 << 20 };
+static const double SHORT_NS = 100e3; /* the shorter graph, where sixteen operations take that long */
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+struct pool pool_new(struct probe_run *r, size_t bytes, size_t sets, const char *what)
+{
+    struct pool p = {.bytes = bytes, .stride = (bytes + 255) / 256 * 256 + 256, .sets = sets};
+    p.memory = gpu_alloc(r, p.sets * p.stride, what);
+    return p;
+}
+
+struct pool pool_normal(struct probe_run *r, enum gpu_type type, size_t count, size_t sets,
+                        uint64_t seed, const char *what)
+{
+    struct pool p = pool_new(r, count * gpu_type_size(type), sets, what);
+    gpu_fill_normal(r, p.memory, type, p.sets * p.stride / gpu_type_size(type), seed);
+    return p;
+}
+
+void pool_free(struct probe_run *r, struct pool *p)
+{
+    gpu_release(r, p->memory);
+    *p = (struct pool){0};
+}
+
+void pool_poison(struct probe_run *r, const struct pool *p)
+{
+    gpu_poison(r, p->memory, p->sets * p->stride);
+}
+
+size_t operation_sets(const struct probe_run *r, double bytes_of_a_set)
+{
+    double wanted = 3 * (double)gpu_facts(r)->l2_bytes / bytes_of_a_set + 1;
+    return wanted > SETS_MAX ? SETS_MAX : (size_t)wanted;
+}
+
+/* --- how long does it take? ------------------------------------------------------------------ */
+
+static bool needs_sweep(const struct probe_run *r, const struct operation *o, bool cold)
+{
+    return cold && (double)o->sets * o->set_bytes < 3 * (double)gpu_facts(r)->l2_bytes;
+}
+
+static void launch_many(struct probe_run *r, const struct operation *o, bool cold, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        o->launch(r, o->self, cold ? i % o->sets : 0);
+}
+
+static struct gpu_graph graph_of(struct probe_run *r, const struct operation *o, bool cold,
+                                 size_t n)
+{
+    gpu_graph_begin(r);
+    launch_many(r, o, cold, n);
+    return gpu_graph_end(r);
+}
+
+static double stream_ns(struct probe_run *r, const struct operation *o, bool cold, size_t n)
+{
+    static cudaEvent_t start, stop;
+    if (!start) {
+        CUDA(cudaEventCreate(&start));
+        CUDA(cudaEventCreate(&stop));
+    }
+    gpu_clock_start(r);
+
+    CUDA(cudaEventRecord(start, gpu_stream(r)));
+    launch_many(r, o, cold, n);
+    CUDA(cudaEventRecord(stop, gpu_stream(r)));
+
+    gpu_clock_stop(r);
+    return gpu_elapsed_ns(start, stop);
+}
+
+/* Operations in the shorter of the two amounts of work: enough to dwarf a tick, few where one is
+ * long. Cold ones go round all sets, or, behind a sweep, use each set once at most. */
+static size_t operations_of(struct probe_run *r, const struct operation *o, bool cold)
+{
+    struct gpu_graph one = graph_of(r, o, cold, 1);
+    double ns = fmin(gpu_replay_ns(r, &one), gpu_replay_ns(r, &one));
+    size_t n = OPERATIONS_MAX;
+
+    gpu_graph_free(&one);
+    while (n > 1 && (double)n * ns > SHORT_NS)
+        n /= 2;
+    if (!cold)
+        return n;
+    if (needs_sweep(r, o, cold))
+        return n < o->sets / 2 ? n : o->sets > 1 ? o->sets / 2 : 1;
+    return (n + o->sets - 1) / o->sets * o->sets;
+}
+
+void operation_sample(struct probe_run *r, const struct operation *o, struct condition c)
+{
+    const bool sweep = needs_sweep(r, o, c.cold);
+    const size_t n = probe_checking(r) ? 1 : operations_of(r, o, c.cold);
+    struct gpu_graph graph[2] = {0};
+
+    for (size_t i = 0; !c.stream && i < 2; i++)
+        graph[i] = graph_of(r, o, c.cold, n << i);
+    while (probe_more(r))
+        for (size_t i = 0; i < 2; i++) {
+            if (sweep)
+                gpu_sweep_l2(r);
+            probe_sample(r, OPERATION_TIME, (double)(n << i),
+                         c.stream ? stream_ns(r, o, c.cold, n << i) : gpu_replay_ns(r, &graph[i]));
+        }
+    for (size_t i = 0; !c.stream && i < 2; i++)
+        gpu_graph_free(&graph[i]);
+}
+
+double operation_measure(struct probe_run *r, const char *keys, const struct operation *o,
+                         struct condition c, unsigned flags, double copy_ns)
+{
+    const bool streams = o->bytes >= LONG_BYTES || needs_sweep(r, o, c.cold);
+    if (streams || o->power_bound)
+        flags |= PROBE_POWER_BOUND;
+    if (!probe_case(r, flags, "%s,impl=%s,mode=%s,l2=%s", keys, o->name,
+                    c.stream ? "stream" : "graph", c.cold ? "cold" : "warm"))
+        return NAN;
+
+    if (o->poison)
+        o->poison(r, o->self);
+    o->launch(r, o->self, 0);
+    if (o->verify)
+        o->verify(r, o->self, "before timing");
+
+    operation_sample(r, o, c);
+
+    double ns = probe_median(r, OPERATION_TIME);
+    double error = o->verify ? o->verify(r, o->self, "after timing") : NAN;
+    if (!isnan(error))
+        probe_value(r, OPERATION_ERROR, error);
+    if (!isnan(ns) && !isnan(copy_ns))
+        probe_value(r, OPERATION_SHARE, copy_ns / ns);
+    if (!c.stream) {
+        probe_value(r, OPERATION_BYTES, o->bytes);
+        if (o->kernels)
+            probe_value(r, OPERATION_KERNELS, o->kernels);
+        if (o->memory > 0)
+            probe_value(r, OPERATION_MEMORY, o->memory);
+    }
+    if (o->describe)
+        o->describe(r, o->self);
+    return ns;
+}
+
+/* --- the copy -------------------------------------------------------------------------------- */
+
+struct copies {
+    struct pool from, to;
+    cudaKernel_t kernel[2]; /* four vectors a thread; one, for what is too small to fill the GPU */
+    uint32_t *wrong;        /* vectors that differ */
+};
+
+static void copy_ours(struct probe_run *r, const void *self, size_t set)
+{
+    const struct copies *c = self;
+    struct copy_args a = {.from = pool_at(&c->from, set),
+                          .to = pool_at(&c->to, set),
+                          .vectors = c->from.bytes / 16};
+    bool is_small = a.vectors < (uint64_t)gpu_facts(r)->n_sm * COPY_THREADS * COPY_VECTORS;
+    unsigned threads = is_small ? COPY_SMALL_THREADS : COPY_THREADS;
+    uint64_t each = threads * (is_small ? 1 : COPY_VECTORS);
+    gpu_launch(r, c->kernel[is_small], (unsigned)((a.vectors + each - 1) / each), threads, 0, &a);
+}
+
+static void copy_theirs(struct probe_run *r, const void *self, size_t set)
+{
+    const struct copies *c = self;
+    CUDA(cudaMemcpyAsync(pool_at(&c->to, set), pool_at(&c->from, set), c->from.bytes,
+                         cudaMemcpyDeviceToDevice, gpu_stream(r)));
+}
+
+static void copy_poison(struct probe_run *r, const void *self)
+{
+    pool_poison(r, &((const struct copies *)self)->to);
+}
+
+/* Bytes that differ; on the GPU, as the buffers can be long. */
+static double copy_verify(struct probe_run *r, const void *self, const char *when)
+{
+    const struct copies *c = self;
+    struct copy_args a = {.from = c->from.memory,
+                          .to = c->to.memory,
+                          .vectors = c->from.bytes / 16,
+                          .wrong = c->wrong};
+    cudaKernel_t compare = gpu_kernel(r, &image_copy, "copy_compare", sizeof a);
+    uint32_t wrong;
+
+    CUDA(cudaMemsetAsync(c->wrong, 0, sizeof wrong, gpu_stream(r)));
+    gpu_launch(r, compare, 256, COPY_THREADS, 0, &a);
+    gpu_to_host(r, &wrong, c->wrong, sizeof wrong);
+    probe_check(r, wrong == 0, "%s: %u vectors of the copy differ", when, (unsigned)wrong);
+    return NAN;
+}
+
+double copy_measure(struct probe_run *r, const char *keys, double bytes, struct condition c,
+                    unsigned flags)
+{
+    const size_t half = ((size_t)(bytes / 2) + 15) / 16 * 16, sets = operation_sets(r, bytes);
+    struct copies copies = {.to = pool_new(r, half, sets, "the copy")};
+    struct operation o = {.name = "copy",
+                          .launch = copy_ours,
+                          .poison = copy_poison,
+                          .verify = copy_verify,
+                          .self = &copies,
+                          .sets = sets,
+                          .set_bytes = (double)(2 * half),
+                          .bytes = (double)(2 * half),
+                          .kernels = 1};
+    copies.from = pool_normal(r, GPU_FP16, half / 2, sets, probe_seed(r), "the original");
+    copies.wrong = gpu_alloc(r, sizeof *copies.wrong, "a count");
+    copies.kernel[0] = gpu_kernel(r, &image_copy, "copy_long", sizeof(struct copy_args));
+    copies.kernel[1] = gpu_kernel(r, &image_copy, "copy_small", sizeof(struct copy_args));
+
+    double ours = operation_measure(r, keys, &o, c, flags, NAN);
+    o.name = "memcpy";
+    o.launch = copy_theirs;
+    double theirs = operation_measure(r, keys, &o, c, flags, NAN);
+    pool_free(r, &copies.from);
+    pool_free(r, &copies.to);
+    gpu_release(r, copies.wrong);
+    return fmin(ours, theirs);
+}

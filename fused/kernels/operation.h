@@ -1,0 +1,117 @@
+/* One way to compute a fused operator, timed: what all probes of this folder share.
+ *
+ * An operation is a sequence of launches on one set of buffers: the fused kernel, the unfused chain of
+ * kernels, a library's call, a plain copy. operation_measure() makes the case, has it verified, times
+ * it, and has it verified again:
+ *
+ *     mode=graph   n and 2n whole operations in a graph; the slope is one operation, edges included
+ *     mode=stream  the same, launched one by one: what a program pays that submits as it goes
+ *     l2=warm      always the same set
+ *     l2=cold      set after set, so that 3 x L2 of other bytes lie between two uses of one; where
+ *                  the sets are too few for that, each is used once behind a reading sweep of 3 x L2
+ *
+ * Every probe has the metrics of OPERATION_METRICS under the same names and keys,
+ *
+ *     SIZES...,type=T,impl=NAME,mode=graph|stream,l2=warm|cold
+ *
+ * with impl=fused for its best fused kernel, impl=unfused for one good kernel per operator, and
+ * impl=copy, impl=memcpy for the copies; so that shares, predictions and the table of quality can be
+ * formed over all of them. */
+#ifndef FUSED_KERNELS_OPERATION_H
+#define FUSED_KERNELS_OPERATION_H
+
+#include "core/gpu.h"
+
+enum operation_metric {
+    OPERATION_TIME,
+    OPERATION_SHARE,
+    OPERATION_BYTES,
+    OPERATION_KERNELS,
+    OPERATION_MEMORY,
+    OPERATION_ERROR,
+    OPERATION_DIFFER,
+    OPERATION_ULPS,
+    OPERATION_CAUGHT,
+    OPERATION_DIGEST,
+    N_OPERATION_METRICS, /* a probe's own metrics begin here */
+};
+#define OPERATION_KEYS(sizes) sizes ",type,impl,mode,l2"
+#define OPERATION_METRICS(k)                                                                      \
+    [OPERATION_TIME] = {"time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", k,                       \
+                        "one whole operation"},                                                   \
+    [OPERATION_SHARE] = {"share_of_copy", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, k,             \
+                         "time of the best copy of as many bytes over the time of the operation"}, \
+    [OPERATION_BYTES] = {"bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, k,                      \
+                         "bytes that one operation loads and stores, by count"},                  \
+    [OPERATION_KERNELS] = {"kernels", "count", PROBE_EXACT, PROBE_EACH, NULL, k,                  \
+                           "kernels of one operation"},                                           \
+    [OPERATION_MEMORY] = {"memory", "bytes", PROBE_EXACT, PROBE_EACH, NULL, k,                    \
+                          "operands, results, intermediates and workspace of one operation"},     \
+    [OPERATION_ERROR] = {"error", "ratio", PROBE_LOWER, PROBE_EACH, NULL, k,                      \
+                         "relative Frobenius norm of the difference from float64"},               \
+    [OPERATION_DIFFER] = {"differ", "ratio", PROBE_LOWER, PROBE_EACH, NULL, k,                    \
+                          "share of the results that differ in a bit from the unfused ones"},     \
+    [OPERATION_ULPS] = {"ulps", "ulps", PROBE_LOWER, PROBE_EACH, NULL, k,                         \
+                        "greatest distance of a result from the unfused one"},                    \
+    [OPERATION_CAUGHT] = {"caught", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, k,                   \
+                          "share of planted faults that verification sees"},                      \
+    [OPERATION_DIGEST] = {"digest", "count", PROBE_EXACT, PROBE_EACH, NULL, k,                    \
+                          "48 bits of a hash of the results for inputs of a fixed seed"}
+
+/* Equal buffers, one a set, never a power of two apart; poisoned when new. */
+struct pool {
+    char *memory;
+    size_t bytes, stride, sets; /* of one set; from one to the next; how many */
+};
+struct pool pool_new(struct probe_run *r, size_t bytes, size_t sets, const char *what);
+struct pool pool_normal(struct probe_run *r, enum gpu_type type, size_t count, size_t sets,
+                        uint64_t seed, const char *what); /* filled with N(0,1) */
+void pool_free(struct probe_run *r, struct pool *p);
+void pool_poison(struct probe_run *r, const struct pool *p);
+static inline void *pool_at(const struct pool *p, size_t set)
+{
+    return p->memory + set * p->stride;
+}
+
+/* Sets of buffers to rotate over, one of them having so many bytes: enough for 3 x L2, at most 32. */
+size_t operation_sets(const struct probe_run *r, double bytes_of_a_set);
+
+struct operation {
+    const char *name; /* impl=NAME */
+    /* Launches all of it on the run's stream; must be capturable. */
+    void (*launch)(struct probe_run *r, const void *self, size_t set);
+    /* Fills what it writes with NaN, every set; NULL: nothing to do. */
+    void (*poison)(struct probe_run *r, const void *self);
+    /* Judges set 0 by probe_check and returns the relative error; NULL: not verified. */
+    double (*verify)(struct probe_run *r, const void *self, const char *when);
+    /* Facts of the case (registers, the library's kernel), values of the probe's own; may be NULL. */
+    void (*describe)(struct probe_run *r, const void *self);
+    const void *self;
+    size_t sets;      /* that launch() takes */
+    double set_bytes; /* of one set, whatever this operation touches of it: decides what is cold */
+    double bytes;     /* that one operation loads and stores, by count */
+    double memory;    /* bytes of operands, results, intermediates, workspace of one set; 0: not said */
+    unsigned kernels; /* launched for one operation; 0: not said */
+    bool power_bound; /* products and the like; long streams are found out by their bytes */
+};
+
+struct condition {
+    bool stream; /* launch by launch; else by graph */
+    bool cold;
+};
+
+/* Makes the case "SIZES,type=..,impl=..,mode=..,l2=.." (`keys` is all before ",impl="), with flags of
+ * probe_case, verifies, times, verifies. copy_ns: the best copy of as many bytes, for the share; NaN:
+ * no share. Returns the median in ns; NaN when left out or checking. */
+double operation_measure(struct probe_run *r, const char *keys, const struct operation *o,
+                         struct condition c, unsigned flags, double copy_ns);
+
+/* The sample loop alone, for a case that the caller has made. */
+void operation_sample(struct probe_run *r, const struct operation *o, struct condition c);
+
+/* The best copy of `bytes` in all (half read, half written), ours or cudaMemcpyAsync, each a case of
+ * the same keys; same mode, cache state and rotation as what it is compared with. In ns. */
+double copy_measure(struct probe_run *r, const char *keys, double bytes, struct condition c,
+                    unsigned flags);
+
+#endif
