@@ -14,6 +14,8 @@
 #include "core/probe.h"
 
 enum blas_type { BLAS_FP16, BLAS_BF16 };
+/* In fp32 throughout: the partial sums of a k that is split over blocks too, which the libraries would
+ * round to 16 bits by default. */
 enum blas_accumulate { BLAS_IN_FP32, BLAS_IN_FP16 };
 
 /* C = A x B, all row-major. layout: "nn" A is m x k and B is k x n; "tn" A is stored transposed,

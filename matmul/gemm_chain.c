@@ -19,10 +19,10 @@
  * Times are slopes over 3 and 6 chains, 24 and 48 products.
  *
  * Inside the timed region: one graph replay between two events; for stream, the launches.
- * Expected on an H200, before it was run there: alone 4.8 us; graph as much, stream 6, graph_pdl
- * 4.4; persistent 4.3 to 5: no launch, no start of a block and a part of the weights' way remain to
- * be waited for, but the tile's way out, a counter and the first rows of X do, some 2 us; in halves,
- * which hide that, 3.8 to 4.3; unwaited 3.4, what the copies take.
+ * An H200: alone 4.83 us; graph 5.2, stream 7, graph_pdl 4.8; persistent 4.8: the launch that it saves
+ * it spends on the tile's way out, a counter and the first rows of X. In halves, which should hide
+ * that, 6.2: twice as many bytes of W. Unwaited 5.2, slower than with the waits: it seems that
+ * blocks in step share answers of the L2, as bandwidth.in_step shows, and that these drift apart.
  *
  * Traps. Every run of a chain leaves the same values, so that one which reads an X too early finds
  * there what the run before left, and looks right. So a run that is to be verified starts from NaN

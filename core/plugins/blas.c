@@ -18,6 +18,9 @@ static int open_handles(void)
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
     if (!handle)
         status = cublasCreate(&handle);
+    if (status == CUBLAS_STATUS_SUCCESS) /* of a k that is split over blocks: else they are rounded */
+        status = cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH |
+                                               CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
     if (status == CUBLAS_STATUS_SUCCESS && !handle_lt)
         status = cublasLtCreate(&handle_lt);
     return (int)status;
@@ -152,12 +155,15 @@ static bool describe(struct plan *p, const struct blas_gemm *g)
 static bool prefer(cublasLtMatmulPreference_t preference, const struct blas_gemm *g)
 {
     const uint32_t a = alignment_of(g->b), b = alignment_of(g->a), c = alignment_of(g->c);
+    const uint32_t reductions = in_fp16(g) ? CUBLASLT_REDUCTION_SCHEME_MASK
+                                           : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     const struct {
         cublasLtMatmulPreferenceAttributes_t name;
         const void *value;
         size_t size;
     } limits[] = {
         {CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &g->workspace_bytes, sizeof g->workspace_bytes},
+        {CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &a, sizeof a},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &b, sizeof b},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &c, sizeof c},

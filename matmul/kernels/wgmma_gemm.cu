@@ -130,8 +130,10 @@ static __device__ __forceinline__ void gemm(const struct wgmma_gemm_args &args)
     WGMMA_KERNEL(gemm_fp16, name, NN, FP16, FULL, false)                                           \
     WGMMA_KERNEL(gemm_bf16, name, NN, BF16, FULL, false)
 
+#define WGMMA_WATCHED(name) WGMMA_KERNEL(watched_fp16, name, NN, FP16, FULL, true)
+
 #define WGMMA_PARTS(name)                                                                          \
-    WGMMA_KERNEL(watched_fp16, name, NN, FP16, FULL, true)                                         \
+    WGMMA_WATCHED(name)                                                                            \
     WGMMA_KERNEL(loads_fp16, name, NN, FP16, LOADS, false)                                         \
     WGMMA_KERNEL(products_fp16, name, NN, FP16, PRODUCTS, false)
 
@@ -164,5 +166,16 @@ WGMMA_PARTS(64x128_alone)
 WGMMA_PARTS(32x256_alone)
 WGMMA_PARTS(128x128_split2)
 WGMMA_PARTS(64x64)
+
+/* Where the blocks of the others are dealt, and when they run. */
+WGMMA_WATCHED(256x128_once)
+WGMMA_WATCHED(96x192)
+WGMMA_WATCHED(128x128)
+WGMMA_WATCHED(128x128_split4)
+WGMMA_WATCHED(128x64_4stages)
+WGMMA_WATCHED(16x512_alone)
+WGMMA_WATCHED(64x64_split2)
+WGMMA_WATCHED(48x64)
+WGMMA_WATCHED(32x64)
 
 #endif

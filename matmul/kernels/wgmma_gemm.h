@@ -94,10 +94,11 @@ enum { WGMMA_GEMM_K_STEP = 64, WGMMA_GEMM_MAP_BYTES = 128 };
  * also
  *   wgmma_gemm_fp16_nt_, wgmma_gemm_fp16_tn_     the other layouts: 128x64, 256x128
  *   wgmma_gemm_fp16_sums_in_fp16_                sums in fp16 within a k-loop: 128x64
- *   wgmma_watched_fp16_                          the same kernel, which fills args.watch
+ *   wgmma_watched_fp16_                          the same kernel, which fills args.watch: of every
+ *                                                tile but 256x128 and 128x256
  *   wgmma_loads_fp16_                            all copies and barriers, no products: C is garbage
  *   wgmma_products_fp16_                         all products, of what lies there; no copies
- * the last three for 128x64, 128x64_alone, 128x64_multicast, 128x64_persistent, 64x128_alone,
+ * the last two for 128x64, 128x64_alone, 128x64_multicast, 128x64_persistent, 64x128_alone,
  * 32x256_alone, 128x128_split2 and 64x64.
  */
 /* clang-format off */

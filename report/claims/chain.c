@@ -60,8 +60,9 @@ static enum claim_verdict decide(const struct row *ratio, const struct row *shar
 }
 
 /* A chain by graph launches what is launched alone: it must cost what that costs, or the two are not
- * to be compared. The two rules, put to figures where they must fail: a chain that does not wait for
- * its own results, and a large product. */
+ * to be compared. Without the waits the results must be wrong, or nothing was fused; the rule of half
+ * the peak must fail for a large product. (That the waits cost time is no control: blocks that no
+ * longer walk in step fetch the same lines at different times, and a chain without them is slower.) */
 static void judge_c27(const struct bundle *bundle, struct finding *f)
 {
     const struct board_peak *peak = board_peak(bundle->board);
@@ -80,7 +81,6 @@ static void judge_c27(const struct bundle *bundle, struct finding *f)
     const struct row skipped = rule_ratio(&c.unwaited, &c.alone);
     const struct row large = rule_rate(&c.large, C27_LARGE / peak->fp16_fp32_flops, "ratio");
     const bool positive = rule_place(&by_graph, C27_KEPT, 2 - C27_KEPT) == PLACE_INSIDE;
-    const bool loses = rule_place(&skipped, C27_KEPT, INFINITY) == PLACE_BELOW;
     const bool is_wrong = c.wrong.low > 0;
     const bool passes_half = rule_place(&large, 0, C27_HALF) == PLACE_ABOVE;
 
@@ -92,11 +92,12 @@ static void judge_c27(const struct bundle *bundle, struct finding *f)
     rule_say_row(f->evidence, "share of the rated dense peak", &share);
     rule_say_row(f->evidence, "the chain by graph", &c.graph);
     say_other_modes(bundle, f);
+    rule_say_row(f->evidence, "a chain that does not wait, over alone", &skipped);
     rule_say_control(f, true, positive, "the chain by graph costs within 10 % of alone", &by_graph);
-    rule_say_control(f, false, loses, "a chain that does not wait keeps 0.90, at", &skipped);
-    rule_say_control(f, false, is_wrong, "and is right, its wrong share", &c.wrong);
+    rule_say_control(f, false, is_wrong, "a chain that does not wait is right, its wrong share",
+                     &c.wrong);
     rule_say_control(f, false, passes_half, "4096^3 by cuBLAS stays below half, at", &large);
-    rule_conclude(f, decide(&ratio, &share), positive, loses && is_wrong && passes_half);
+    rule_conclude(f, decide(&ratio, &share), positive, is_wrong && passes_half);
 }
 
 /* --- the entry ------------------------------------------------------------------------------- */
@@ -114,8 +115,8 @@ static const struct claim claims[] = {
      "of that time or passes 0.5 of the peak; MIXED otherwise. The best are chosen in the first "
      "round and judged on the others. Positive control: the chain by graph, which is launched as "
      "the standalone product is, costs within 10 % of it. Negative controls: a persistent kernel "
-     "that does not wait between products must not keep 0.90, and must be wrong; 4096^3 by cuBLAS "
-     "must not stay below half of the peak.",
+     "that does not wait between products must be wrong; 4096^3 by cuBLAS must not stay below half "
+     "of the peak.",
      judge_c27},
 };
 CLAIM_SUBJECT(claims);
