@@ -52,6 +52,7 @@ static inline struct product_shape random_shape(uint64_t *state, int kind)
         s.a_shift = draw(state, 8);
         s.b_shift = draw(state, 8);
     } else if (kind == 1) {
+        s.n = draw(state, 2) ? (s.n + 7) / 8 * 8 : s.n;
         s.lda = padded(state, s.layout[0] == 't' ? s.m : s.k);
         s.ldb = padded(state, s.layout[1] == 't' ? s.k : s.n);
         s.ldc = padded(state, s.n);

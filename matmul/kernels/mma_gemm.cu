@@ -31,6 +31,11 @@
  *     - The first copies start before the block's first barrier: 0.25 us.
  *     - stmatrix in place of 4-byte stores, in cold code that runs once: 0.2 us.
  *
+ * Compute capability 7.5
+ *   has neither cp.async nor bf16, and its mma is 8 deep. There a refill goes through registers and
+ *   has arrived when it returns, and a slice takes two mma in a row: the same kernel, slower. Only
+ *   the tiles whose ring fits 64 KiB run. (-DMMA_GEMM_7_5 builds that way for any architecture.)
+ *
  * Swizzle
  *   Think of a tile in shared memory as lines of 128 bytes, that is all 32 banks, or 8 chunks of 16
  *   bytes. Shared memory serves a 16-byte access 8 lanes at a time, and serves those in one clock
@@ -56,10 +61,13 @@
  */
 #include "mma_gemm.h"
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800 && !defined(MMA_GEMM_7_5)
+#define MMA_GEMM_7_5
+#endif
 
 /* Not on sm_120: a block there has not the shared memory that the tma tile takes. */
-#if !defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200)
+#if !defined(MMA_GEMM_7_5) && \
+    (!defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200))
 #define MMA_GEMM_HAS_TMA 1
 #else
 #define MMA_GEMM_HAS_TMA 0
@@ -101,6 +109,14 @@ struct shape {
 
 static __device__ __forceinline__ void cp_async_16(uint32_t dst, const void *src, bool live)
 {
+#ifdef MMA_GEMM_7_5
+    if (live) {
+        const uint4 v = __ldcg((const uint4 *)src);
+        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(dst), "r"(v.x), "r"(v.y),
+                     "r"(v.z), "r"(v.w)
+                     : "memory");
+    }
+#else
     asm volatile("{\n"
                  ".reg .pred p;\n"
                  "setp.ne.u32 p, %2, 0;\n"
@@ -108,17 +124,22 @@ static __device__ __forceinline__ void cp_async_16(uint32_t dst, const void *src
                  "}" ::"r"(dst),
                  "l"(src), "r"((uint32_t)live)
                  : "memory");
+#endif
 }
 
 static __device__ __forceinline__ void cp_async_commit(void)
 {
+#ifndef MMA_GEMM_7_5
     asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
 }
 
 /* Waits until at most `pending` of this thread's groups are still under way. */
 template <int pending> static __device__ __forceinline__ void cp_async_wait(void)
 {
+#ifndef MMA_GEMM_7_5
     asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+#endif
 }
 
 static __device__ __forceinline__ void ldmatrix_x4(uint32_t (&d)[4], uint32_t addr)
@@ -142,6 +163,17 @@ template <bool bf16>
 static __device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0,
                                            uint32_t b1)
 {
+#ifdef MMA_GEMM_7_5
+    static_assert(!bf16, "compute capability 7.5 has no bf16");
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(b0));
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[2]), "r"(a[3]), "r"(b1));
+#else
     if constexpr (bf16)
         asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
             "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
@@ -152,6 +184,7 @@ static __device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4]
             "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#endif
 }
 
 /* Two neighbours of a row, rounded to nearest, the left one in the low half. */
@@ -159,10 +192,16 @@ template <bool bf16> static __device__ __forceinline__ uint32_t pack(float left,
 {
     uint32_t word;
 
+#ifdef MMA_GEMM_7_5
+    asm("{ .reg .b16 x, y; cvt.rn.f16.f32 x, %1; cvt.rn.f16.f32 y, %2; mov.b32 %0, {y, x}; }"
+        : "=r"(word)
+        : "f"(right), "f"(left));
+#else
     if constexpr (bf16)
         asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(right), "f"(left));
     else
         asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(right), "f"(left));
+#endif
     return word;
 }
 
@@ -712,6 +751,8 @@ MMA_GEMM_TILES(MMA_GEMM_TILE_ROW)
         gemm_tile<tile_row<m, n>, is_bf16>(args);                                                  \
     }
 
+#ifndef MMA_GEMM_7_5
+
 // sass-loop: kernel=mma_gemm_fp16_256x128 hmma>=128 local=0 arch=80+
 MMA_GEMM_KERNEL(fp16, false, 256, 128, 128)
 // sass-loop: kernel=mma_gemm_fp16_128x128 hmma>=128 local=0 arch=80+
@@ -720,10 +761,17 @@ MMA_GEMM_KERNEL(fp16, false, 128, 128, 128)
 MMA_GEMM_KERNEL(fp16, false, 128, 64, 64)
 // sass-loop: kernel=mma_gemm_fp16_64x64 hmma>=64 local=0 arch=80+
 MMA_GEMM_KERNEL(fp16, false, 64, 64, 64)
+
+#endif
+
 // sass-loop: kernel=mma_gemm_fp16_64x32 hmma>=32 local=0 arch=80+
+// sass-loop: kernel=mma_gemm_fp16_64x32 hmma>=64 local=0 arch=75
 MMA_GEMM_KERNEL(fp16, false, 64, 32, 32)
 // sass-loop: kernel=mma_gemm_fp16_32x32 hmma>=16 local=0 arch=80+
+// sass-loop: kernel=mma_gemm_fp16_32x32 hmma>=32 local=0 arch=75
 MMA_GEMM_KERNEL(fp16, false, 32, 32, 16)
+
+#ifndef MMA_GEMM_7_5
 
 // sass-loop: kernel=mma_gemm_bf16_256x128 hmma>=128 local=0 arch=80+
 MMA_GEMM_KERNEL(bf16, true, 256, 128, 128)
@@ -737,6 +785,8 @@ MMA_GEMM_KERNEL(bf16, true, 64, 64, 64)
 MMA_GEMM_KERNEL(bf16, true, 64, 32, 32)
 // sass-loop: kernel=mma_gemm_bf16_32x32 hmma>=16 local=0 arch=80+
 MMA_GEMM_KERNEL(bf16, true, 32, 32, 16)
+
+#endif
 
 #if MMA_GEMM_HAS_TMA
 
@@ -760,7 +810,5 @@ MMA_GEMM_TMA_KERNEL(fp16, false, 128, 64, 64)
 
 // sass-loop: kernel=mma_gemm_bf16_128x64_tma hmma>=64 local=0 arch=90a,100
 MMA_GEMM_TMA_KERNEL(bf16, true, 128, 64, 64)
-
-#endif
 
 #endif

@@ -67,7 +67,7 @@ _Static_assert(sizeof(struct mma_gemm_tma_args) == 320, "host and device disagre
  * The kernel of a row is mma_gemm_fp16_<m>x<n> or mma_gemm_bf16_<m>x<n>. It wants a grid of
  * n / tile n blocks in x and m / tile m in y. The host leaves out a row whose shared memory exceeds
  * what the device grants a block: 99 KiB on sm_86, sm_89 and sm_120, 163 KiB on sm_80, 227 KiB on
- * sm_90 and sm_100.
+ * sm_90 and sm_100. On sm_75 there are the last two rows, in fp16.
  *
  * The rows of MMA_GEMM_TMA_TILES exist on sm_90 and sm_100. Their k_step is 64, one warp more than
  * wm x wn fetches, and the kernel is mma_gemm_<type>_<m>x<n>_tma, which takes mma_gemm_tma_args.
@@ -110,15 +110,15 @@ struct mma_gemm_tile {
     uint32_t m, n, k_step; /* elements */
     uint32_t split;        /* blocks that share a tile of C: always 1 */
     uint32_t tma;          /* 1: the kernel takes mma_gemm_tma_args */
-    uint32_t min_cc;       /* lowest compute capability that has the kernel: 80 or 90 */
+    uint32_t min_cc;       /* lowest compute capability that has the kernel: 75, 80 or 90 */
     uint32_t threads;      /* in a block */
     uint32_t shared;       /* bytes of dynamic shared memory */
 };
 
 /* clang-format off */
 #define MMA_GEMM_ROW(m, n, k_step, stages, wm, wn, wk, blocks, rotate) \
-    {#m "x" #n, m, n, k_step, 1, 0, 80, MMA_GEMM_THREADS(wm, wn, wk), \
-     MMA_GEMM_RING(m, n, k_step, stages)},
+    {#m "x" #n, m, n, k_step, 1, 0, MMA_GEMM_RING(m, n, k_step, stages) > 49152 ? 80 : 75, \
+     MMA_GEMM_THREADS(wm, wn, wk), MMA_GEMM_RING(m, n, k_step, stages)},
 #define MMA_GEMM_TMA_ROW(m, n, stages, wm, wn) \
     {#m "x" #n "_tma", m, n, 64, 1, 1, 90, MMA_GEMM_THREADS(wm, wn, 1) + 32, \
      MMA_GEMM_TMA_SHARED(m, n, stages)},

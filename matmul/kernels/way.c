@@ -111,7 +111,8 @@ static bool open_wgmma(struct probe_run *r, const struct product *p, struct way 
     const struct wgmma_gemm_tile *t = w->wgmma;
     const struct product_shape *s = &p->shape;
 
-    if (s->lda % 8 || s->ldb % 8 || s->ldc % 8 || s->a_shift % 8 || s->b_shift % 8 ||
+    /* A bulk store writes 16 bytes at a time: with another n it would write behind the rows. */
+    if (s->n % 8 || s->lda % 8 || s->ldb % 8 || s->ldc % 8 || s->a_shift % 8 || s->b_shift % 8 ||
         shared_of(w) > gpu_facts(r)->shared_per_block || gpu_facts(r)->cc != 90 ||
         (uint32_t)s->k <= t->k_step * (t->split - 1))
         return false;
@@ -141,7 +142,7 @@ static bool open_stream(struct probe_run *r, const struct product *p, struct way
     const struct product_shape *s = &p->shape;
     uint32_t grid[2];
 
-    if (strcmp(s->layout, "nn") != 0 || s->lda % 8 || s->ldb % 8 || s->ldc % 8 || s->a_shift % 8 ||
+    if (strcmp(s->layout, "nn") != 0 || s->n % 8 || s->lda % 8 || s->ldb % 8 || s->ldc % 8 || s->a_shift % 8 ||
         s->b_shift % 8 || t->shared > gpu_facts(r)->shared_per_block || gpu_facts(r)->cc != 90)
         return false;
     w->kernel = kernel_of(r, &image_wgmma_stream, "wgmma_stream", s, t->name,

@@ -11,9 +11,10 @@
  *      with each launch: another 150 cycles before the first data.
  *   2. gpu_launch_shape() with the grid of wgmma_gemm_grid(), the row's threads, shared bytes and
  *      cluster, and struct wgmma_gemm_args.
- * Any m, n and k go, as far as a tensor map does: operands on 16-byte boundaries, leading
- * dimensions that are multiples of 8 elements, and k > 64 * (split - 1). What a tile has beyond
- * the edges is read as zeros and never written.
+ * Any m and k go, and any n that is a multiple of 8 (a bulk store writes 16 bytes at a time, beyond
+ * the last column too), as far as a tensor map does: operands on 16-byte boundaries, leading
+ * dimensions that are multiples of 8 elements, and k > 64 * (split - 1). What a tile has beyond the
+ * edges is read as zeros and never written.
  */
 #ifndef MATMUL_KERNELS_WGMMA_GEMM_H
 #define MATMUL_KERNELS_WGMMA_GEMM_H
