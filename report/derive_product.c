@@ -14,6 +14,8 @@ static double wgmma_cycles(const struct product_chip *chip, double rows)
     return fmax(chip->wgmma_cycles * rows / 256, (64 + rows) * 16 * 2 / chip->shared_bytes);
 }
 
+enum { K_STEP = 64 }; /* of the kernel: what is copied at a time */
+
 double derive_product_ns(const struct product_chip *chip, const struct product_row *row)
 {
     const double k = row->k / row->split, outputs = row->tile_m * row->tile_n;
@@ -23,8 +25,9 @@ double derive_product_ns(const struct product_chip *chip, const struct product_r
     const double sums =
         4 * outputs * (row->split - 1) / row->split / chip->exchange_bytes / chip->ghz;
     const double write = 2 * outputs / row->split / chip->write_rate;
+    const double fill = fmin(copies, products) / (k / K_STEP);
 
-    return row->empty_ns + row->rounds * (chip->l2_ns + chip->copy_ns + chip->l2_ns) +
+    return row->empty_ns + row->rounds * (chip->l2_ns + chip->copy_ns + fill + chip->l2_ns) +
            row->on_busiest * (fmax(copies, products) + (row->split > 1 ? sums : 0) + write);
 }
 
