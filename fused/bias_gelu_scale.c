@@ -214,7 +214,8 @@ static struct operation operation_of(const struct work *w, const char *name)
                               .kernels = is_chain ? 3 : 1};
 }
 
-static void measure_all(struct probe_run *r, const struct tensors *t, struct condition c)
+static void measure_all(struct probe_run *r, const struct tensors *t, struct condition c,
+                        unsigned flags)
 {
     const struct work fused = {.t = t, .kernel = FUSED, .is_whole = true, .is_fused = true};
     const struct work unfused = {.t = t, .is_whole = true};
@@ -222,26 +223,28 @@ static void measure_all(struct probe_run *r, const struct tensors *t, struct con
     char keys[64];
 
     snprintf(keys, sizeof keys, "rows=%d,cols=%d,type=fp16", t->rows, t->cols);
-    double copy_ns = copy_measure(r, keys, 2 * (double)t->bytes, c, 0);
+    double copy_ns = c.stream ? (double)NAN : copy_measure(r, keys, 2 * (double)t->bytes, c, flags);
     o = operation_of(&unfused, "unfused");
-    operation_measure(r, keys, &o, c, 0, copy_ns);
+    operation_measure(r, keys, &o, c, flags, copy_ns);
     for (enum kernel k = BIAS; !c.stream && c.cold && is_long(t) && k < N_KERNELS; k++) {
         const struct work part = {.t = t, .kernel = k};
         o = operation_of(&part, kernel_names[k]);
-        operation_measure(r, keys, &o, c, 0, copy_ns);
+        operation_measure(r, keys, &o, c, flags, copy_ns);
     }
     o = operation_of(&fused, "fused");
-    operation_measure(r, keys, &o, c, 0, copy_ns);
+    operation_measure(r, keys, &o, c, flags, copy_ns);
 }
 
-static void measure_size(struct probe_run *r, int rows, int cols)
+/* By graph warm and cold; by stream as far as it can be warm. */
+static void measure_size(struct probe_run *r, int rows, int cols, unsigned flags)
 {
     struct tensors t = tensors_of(r, rows, cols, probe_seed(r));
     const bool can_be_warm = 2 * t.bytes < 3 * gpu_facts(r)->l2_bytes;
 
-    for (int stream = 0; stream < 2; stream++)
-        for (int cold = can_be_warm ? 0 : 1; cold < 2; cold++)
-            measure_all(r, &t, (struct condition){.stream = stream, .cold = cold});
+    if (can_be_warm)
+        measure_all(r, &t, (struct condition){.cold = false}, flags);
+    measure_all(r, &t, (struct condition){.cold = true}, flags);
+    measure_all(r, &t, (struct condition){.stream = true, .cold = !can_be_warm}, flags);
     tensors_free(r, &t);
 }
 
@@ -270,13 +273,13 @@ static void measure_quality(struct probe_run *r)
 
 static void measure(struct probe_run *r)
 {
-    static const int sizes[][2] = {{1, 4096}, {1024, 4096}, {4096, 4096}, {16384, 8192}};
+    static const int sizes[][2] = {{1, 4096}, {4096, 4096}, {16384, 8192}, {1024, 4096}};
     static const int odd[][2] = {{1, 8}, {7, 64}, {129, 1024}, {1001, 8192}};
 
-    for (size_t i = 0; i < PROBE_LENGTH(sizes); i++)
-        measure_size(r, sizes[i][0], sizes[i][1]);
+    for (size_t i = 0; !probe_checking(r) && i < PROBE_LENGTH(sizes); i++)
+        measure_size(r, sizes[i][0], sizes[i][1], i < 3 ? 0 : PROBE_DEEP);
     for (size_t i = 0; probe_checking(r) && i < PROBE_LENGTH(odd); i++)
-        measure_size(r, odd[i][0], odd[i][1]);
+        measure_size(r, odd[i][0], odd[i][1], 0);
     measure_quality(r);
 }
 
