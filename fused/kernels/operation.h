@@ -62,6 +62,7 @@ enum operation_metric {
 struct pool {
     char *memory;
     size_t bytes, stride, sets; /* of one set; from one to the next; how many */
+    void *spacer;               /* private */
 };
 struct pool pool_new(struct probe_run *r, size_t bytes, size_t sets, const char *what);
 struct pool pool_normal(struct probe_run *r, enum gpu_type type, size_t count, size_t sets,
