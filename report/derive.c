@@ -7,6 +7,7 @@
 
 #include "core/document.h"
 #include "core/stat.h"
+#include "report/derive_fusion.h"
 #include "report/derive_product.h"
 
 static const struct derived_metric metrics[] = {
@@ -26,6 +27,12 @@ static const struct derived_metric metrics[] = {
      "what rates and latencies of the chip, and the row's empty kernel, make of a warm product"},
     {"derived.prediction_error", "ratio", "keys of block_count.time",
      "|derived.predicted_time / block_count.time - 1|"},
+    {"derived.fusion_gain", "ratio", "probe,keys of its sizes,l2",
+     "time of impl=unfused over that of impl=fused, both by graph"},
+    {"derived.predicted_gain", "ratio", "probe,keys of its sizes,l2",
+     "the same by bytes, kernels, an edge and a copy"},
+    {"derived.gain_error", "ratio", "probe,keys of its sizes,l2",
+     "|derived.predicted_gain / derived.fusion_gain - 1|"},
 };
 
 const struct derived_metric *derived_metric(size_t i)
@@ -437,5 +444,6 @@ void derive(struct rows *rows, const json_t *gpu)
     derive_flops(rows, "peers.time{*}");
     derive_fits(rows);
     derive_products(rows, document_get_number(gpu, "n_sm"));
+    derive_fusions(rows);
     rows_finish(rows);
 }

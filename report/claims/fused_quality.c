@@ -1,0 +1,255 @@
+/* The ledger: what fused results are worth: the same bits, the same memory, faults that are seen. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/document.h"
+#include "report/claims/rules.h"
+
+static const struct row *usable(const struct bundle *bundle, const char *id)
+{
+    const struct row *found = rows_find(&bundle->rows, id);
+    return found && row_usable(found) ? found : NULL;
+}
+
+/* The same case of another metric of the probe: its ulps beside what differs. */
+static const struct row *beside(const struct bundle *bundle, const struct row *row,
+                                const char *metric)
+{
+    char id[DOCUMENT_ID];
+    snprintf(id, sizeof id, "%s.%s%s", row->probe, metric, strchr(row->id, '{'));
+    return usable(bundle, id);
+}
+
+/* The same metric where one key has another value: "impl=", "unfused". */
+static const struct row *with_key(const struct bundle *bundle, const struct row *row,
+                                  const char *key, const char *value)
+{
+    char id[DOCUMENT_ID];
+    const char *at = strstr(row->id, key), *rest;
+
+    if (!at)
+        return NULL;
+    at += strlen(key);
+    rest = at + strcspn(at, ",}");
+    snprintf(id, sizeof id, "%.*s%s%s", (int)(at - row->id), row->id, value, rest);
+    return usable(bundle, id);
+}
+
+/* --- C75: are fused and unfused results the same? --------------------------------------------- */
+
+static const double C75_SEEN = 0.99;
+
+struct c75 {
+    int compared, differ, worse, judged_by_error;
+    double most, most_ulps;
+    char first[DOCUMENT_ID];
+};
+
+/* Every fused result that was compared with the unfused one, bit by bit. */
+static void compare_all(const struct bundle *bundle, struct c75 *c)
+{
+    const struct row *row, *ulps, *error, *unfused;
+
+    for (size_t place = 0; (row = rows_match(&bundle->rows, "*.differ{*", &place));) {
+        if (!row_usable(row))
+            continue;
+        c->compared++;
+        if (row->centre > 0 && c->differ++ == 0)
+            snprintf(c->first, sizeof c->first, "%s", row->id);
+        c->most = fmax(c->most, row->centre);
+        if ((ulps = beside(bundle, row, "ulps")))
+            c->most_ulps = fmax(c->most_ulps, ulps->centre);
+    }
+    for (size_t place = 0; (error = rows_match(&bundle->rows, "*.error{*impl=fused,*", &place));) {
+        if (!row_usable(error) || !(unfused = with_key(bundle, error, "impl=", "unfused")))
+            continue;
+        c->judged_by_error++;
+        c->worse += error->centre > 1.03 * unfused->centre;
+    }
+}
+
+/* The least share of planted faults that any probe's verification saw; NaN where none was planted. */
+static double least_caught(const struct bundle *bundle, int *probes)
+{
+    double least = NAN;
+    const struct row *row;
+
+    *probes = 0;
+    for (size_t place = 0; (row = rows_match(&bundle->rows, "*.caught{*", &place));)
+        if (row_usable(row)) {
+            least = isnan(least) ? row->centre : fmin(least, row->centre);
+            ++*probes;
+        }
+    return least;
+}
+
+static void judge_c75(const struct bundle *bundle, struct finding *f)
+{
+    struct c75 c = {0};
+    struct row ordered;
+    int probes;
+    const double caught = least_caught(bundle, &probes);
+
+    compare_all(bundle, &c);
+    if (c.compared == 0 || isnan(caught)) {
+        rule_not_testable(f, "no fused result in this bundle was compared with the unfused one");
+        return;
+    }
+    if (!rule_take(bundle, "repeatability.distinct{order=two_kernels,*", &ordered, f))
+        return;
+    const bool positive = caught >= C75_SEEN, negative = ordered.high <= 1;
+
+    rule_say(f->evidence, "of %d fused results compared with the unfused ones %d differ in a bit", c.compared,
+             c.differ);
+    if (c.differ)
+        rule_say(f->evidence, " (first: %s; at most %.3g of the elements, by %g ulps)", c.first,
+                 c.most, c.most_ulps);
+    rule_say(f->evidence,
+             "; against float64 the fused result is worse by more than 3 %% in %d of %d cases: the weaker "
+             "statement, within rounding, %s",
+             c.worse, c.judged_by_error, c.worse ? "fails there" : "holds");
+    rule_say(f->controls,
+             "positive control: verification sees planted faults: %.3g of them at least, in %d probes, %s",
+             caught, probes, positive ? "passed" : "FAILED");
+    rule_say_control(f, false, negative, "one kernel differs from itself, results in 10000 runs",
+                     &ordered);
+    rule_conclude(f, c.differ ? CLAIM_REFUTED : CLAIM_REPRODUCED, positive, negative);
+}
+
+/* --- C76: do atomics change results from run to run? ------------------------------------------ */
+
+static void judge_c76(const struct bundle *bundle, struct finding *f)
+{
+    struct row arrival, last, two, fixed, inputs;
+    if (!rule_take(bundle, "repeatability.distinct{order=arrival,*", &arrival, f) ||
+        !rule_take(bundle, "repeatability.distinct{order=last_arriver,*", &last, f) ||
+        !rule_take(bundle, "repeatability.distinct{order=two_kernels,*", &two, f) ||
+        !rule_take(bundle, "repeatability.distinct{order=fixed_point,*", &fixed, f) ||
+        !rule_take(bundle, "repeatability.distinct{order=inputs,*", &inputs, f))
+        return;
+    const bool several = arrival.low > 1, one = last.high <= 1 && two.high <= 1;
+    const bool positive = inputs.low >= 10, negative = fixed.high <= 1;
+
+    rule_say_row(f->evidence, "different results in 10000 runs on the same inputs, by atomicAdd",
+                 &arrival);
+    rule_say_row(f->evidence, "added up by the last to arrive", &last);
+    rule_say_row(f->evidence, "by a second kernel", &two);
+    rule_say_control(f, true, positive, "ten inputs give ten results", &inputs);
+    rule_say_control(f, false, negative, "atomics on integers, whose order cannot matter, give several",
+                     &fixed);
+    rule_conclude(f,
+                  !several ? CLAIM_REFUTED
+                  : one    ? CLAIM_REPRODUCED
+                           : CLAIM_MIXED,
+                  positive, negative);
+}
+
+/* --- C77: do rare shapes break kernels? ------------------------------------------------------- */
+
+static void judge_c77(const struct bundle *bundle, struct finding *f)
+{
+    (void)bundle;
+    rule_not_testable(
+        f, "shapes are drawn under --check, which is no part of a bundle; what they found while this suite was "
+           "made stands in docs/METHOD.md: a bulk store that wrote behind the rows of C where n is no "
+           "multiple of 8, and libraries that round partial sums at odd sizes");
+}
+
+/* --- C78: does a fused kernel or a graph need more memory? ------------------------------------ */
+
+static const double C78_MORE = 1.1;
+
+static void judge_c78(const struct bundle *bundle, struct finding *f)
+{
+    struct row graph;
+    const struct row *fused, *unfused, *cold;
+    double most = 0, least = INFINITY, unchanged = 0;
+    int compared = 0;
+    char most_id[DOCUMENT_ID] = "";
+
+    for (size_t place = 0; (fused = rows_match(&bundle->rows, "*.memory{*impl=fused,*", &place));) {
+        if (!row_usable(fused) || !(unfused = with_key(bundle, fused, "impl=", "unfused")))
+            continue;
+        const double ratio = fused->centre / unfused->centre;
+        compared++;
+        least = fmin(least, ratio);
+        if (ratio > most) {
+            most = ratio;
+            snprintf(most_id, sizeof most_id, "%s", fused->id);
+        }
+        if ((cold = with_key(bundle, fused, "l2=", "cold")) && strstr(fused->id, "l2=warm"))
+            unchanged = fmax(unchanged, cold->centre / fused->centre);
+    }
+    if (compared == 0 || unchanged == 0) {
+        rule_not_testable(f, "no fused operator in this bundle has its memory beside the unfused one's");
+        return;
+    }
+    if (!rule_take(bundle, "repeatability.graph_memory{nodes=256}", &graph, f))
+        return;
+    const bool positive = least < 1, negative = unchanged <= C78_MORE;
+
+    rule_say(f->evidence,
+             "memory of operands, results, intermediates and workspace, fused over unfused, %d cases: %.3g to "
+             "%.3g (most: %s)",
+             compared, least, most, most_id);
+    rule_say_row(f->evidence, "what a graph of 256 kernels takes when it is instantiated", &graph);
+    rule_say(f->controls,
+             "positive control: an intermediate that is no longer stored is seen, the least ratio is below 1: "
+             "%.3g, %s; negative control: the same kernel takes more where only the cache is cold: %.3g, %s",
+             least, positive ? "passed" : "FAILED", unchanged, negative ? "failed, as it must" : "HELD");
+    rule_conclude(f, most > C78_MORE ? CLAIM_REPRODUCED : CLAIM_REFUTED, positive, negative);
+}
+
+/* --- C81: are bugs hard to see? --------------------------------------------------------------- */
+
+static void judge_c81(const struct bundle *bundle, struct finding *f)
+{
+    int probes;
+    const double caught = least_caught(bundle, &probes);
+
+    if (probes)
+        rule_say(f->evidence,
+                 "recorded and not judged: in %d probes verification saw %.3g of the planted faults or more; ",
+                 probes, caught);
+    rule_not_testable(f, "what debugging and maintenance cost cannot be measured here");
+}
+
+/* --- the entries ------------------------------------------------------------------------------ */
+
+static const struct claim claims[] = {
+    {"C75", "8bit.tr", "Does fusion change model outputs? No, if implemented correctly.",
+     "A correct fused kernel never differs in a bit from the unfused chain; operators stand for models.",
+     "Every fused kernel against its unfused chain on the same inputs, bit by bit, and both against float64. "
+     "REFUTED when one that passes verification differs in any bit, REPRODUCED when none does. Said beside it: "
+     "the weaker statement, that the fused error is not larger, by 3 %. Positive control: in every probe "
+     "verification sees 0.99 of the planted faults. Negative control: a kernel in a fixed order, run 10000 times "
+     "on the same inputs, must not differ from itself.",
+     judge_c75},
+    {"C76", "ai-rng",
+     "Nondeterminism: race conditions or atomic behavior can change outputs across runs.",
+     "Sums split over blocks by fp32 atomics give more than one result in 10000 runs, where a fixed order gives "
+     "one.",
+     "REPRODUCED when atomicAdd gives more than one and both fixed orders give one, REFUTED when atomicAdd gives "
+     "one, else MIXED. Positive control: ten inputs are told apart. Negative control: atomics on integers must "
+     "not give more than one.",
+     judge_c76},
+    {"C77", "ai-rng",
+     "Edge-case shapes: rare shapes can trigger incorrect code paths in specialized kernels.",
+     "Random shapes find a wrong result in some fused kernel of this suite.",
+     "Not testable from a bundle: shapes are drawn by --check of every probe, which ends with 1 when one is "
+     "wrong.",
+     judge_c77},
+    {"C78", "8bit.tr", "Validate memory usage patterns to avoid unexpected OOMs after kernel changes.",
+     "Some fused variant takes more than 1.1 times the device memory of the unfused one.",
+     "By count of operands, results, intermediates and workspace. REPRODUCED when one does, REFUTED when none "
+     "does. Positive control: where an intermediate is no longer stored the ratio is below 1. Negative control: "
+     "by the same count no kernel takes 1.1 times as much where only the cache is cold.",
+     judge_c78},
+    {"C81", "8bit.tr", "What is the biggest risk? Kernel bugs that are hard to detect in QA.",
+     "Debugging and maintenance become harder.",
+     "Not testable: nothing here measures what debugging costs. Recorded: the share of planted faults that "
+     "verification sees.",
+     judge_c81},
+};
+CLAIM_SUBJECT(claims);
