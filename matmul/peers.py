@@ -36,11 +36,13 @@ Traps. Python takes 30 to 100 us for a launch: what is not queued behind somethi
 configuration whose shared memory does not fit cannot be launched: it is left out, and said so."""
 import hashlib
 import math
+import os
 import random
 import sys
 from collections import namedtuple
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../core/peers"))
 import peers_core as core  # noqa: E402
 from peers_gpu import Gpu, kernels_of  # noqa: E402
 
@@ -358,6 +360,8 @@ def check_faults(run, gpu):
 
 def measure(run):
     gpu = Gpu(run)
+    import peers_kernels  # behind the Gpu, which says what is missing
+    gpu.kernels = peers_kernels
     for type_name in ("fp16", "bf16"):
         for size in (512,) if run.options.check else (SIZE,) + OTHER_SIZES:
             measure_size(run, gpu, size, type_name)

@@ -185,7 +185,7 @@ static void judge_c78(const struct bundle *bundle, struct finding *f)
         rule_not_testable(f, "no fused operator in this bundle has its memory beside the unfused one's");
         return;
     }
-    if (!rule_take(bundle, "repeatability.graph_memory{nodes=256}", &graph, f))
+    if (!rule_take(bundle, "repeatability.graph_memory{nodes=4096}", &graph, f))
         return;
     const bool positive = least < 1, negative = unchanged <= C78_MORE;
 
@@ -193,7 +193,7 @@ static void judge_c78(const struct bundle *bundle, struct finding *f)
              "memory of operands, results, intermediates and workspace, fused over unfused, %d cases: %.3g to "
              "%.3g (most: %s)",
              compared, least, most, most_id);
-    rule_say_row(f->evidence, "what a graph of 256 kernels takes when it is instantiated", &graph);
+    rule_say_row(f->evidence, "what a graph of 4096 kernels takes when it is instantiated", &graph);
     rule_say(f->controls,
              "positive control: an intermediate that is no longer stored is seen, the least ratio is below 1: "
              "%.3g, %s; negative control: the same kernel takes more where only the cache is cold: %.3g, %s",

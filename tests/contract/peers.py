@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""peers.py BUILD: matmul/peers.py answers as a probe does, and makes of samples what core does.
+"""peers.py BUILD: matmul/peers.py and fused/fused_peers.py answer as probes do, and make of samples what
+core does.
 
 Whatever this machine has, torch and triton are stand-ins here: missing, broken, or without a GPU. What
 the script measures is checked on a GPU by its own --check. Its statistics are held against core's:
@@ -20,7 +21,7 @@ import schema  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 ROOT = os.path.abspath(os.path.join(HERE, "../.."))
-SCRIPT = os.path.join(ROOT, "matmul/peers.py")
+SCRIPTS = (os.path.join(ROOT, "matmul/peers.py"), os.path.join(ROOT, "fused/fused_peers.py"))
 OPTIONS = ("--device", "--set", "--case", "--check", "--deep", "--json", "--counters", "--raw", "--seed", "--round",
            "--rounds", "--list", "--help", "--version")
 passed, failed, skipped = 0, 0, 0
@@ -48,7 +49,7 @@ STANDS_IN = {
     "no GPU": {"torch": "__version__ = '2.11.0'\nclass version: cuda = '13.0'\n"
                "class cuda:\n    is_available = staticmethod(lambda: False)",
                "triton": "import sys\n__version__ = '3.6.0'\n__path__ = []\n"
-               "sys.modules['triton.testing'] = sys.modules['peers_kernels'] = sys"},
+               "sys.modules['triton.testing'] = sys.modules['peers_stamp'] = sys"},
 }
 REASONS = {"no torch": "needs torch and triton in this python3: No module named 'torch'",
            "no triton": "needs torch and triton in this python3: No module named 'triton'",
@@ -56,56 +57,56 @@ REASONS = {"no torch": "needs torch and triton in this python3: No module named 
            "no GPU": "no GPU: torch 2.11.0 finds none"}
 
 
-def start(folder, *words, stdout=subprocess.PIPE):
+def start(script, folder, *words, stdout=subprocess.PIPE):
     env = dict(os.environ, PYTHONPATH=folder, LC_ALL="C")
-    return subprocess.run([SCRIPT, *words], stdin=subprocess.DEVNULL, stdout=stdout, text=True,
+    return subprocess.run([script, *words], stdin=subprocess.DEVNULL, stdout=stdout, text=True,
                           stderr=subprocess.PIPE, env=env, timeout=60)
 
 
-def check_words(folder):
-    ended = start(folder, "--help")
+def check_words(script, name, folder):
+    ended = start(script, folder, "--help")
     check(ended.returncode == 0 and not ended.stderr, "--help", ended.stderr)
     for option in OPTIONS:
         check(re.search(rf"{option}\b(?!-)", ended.stdout), f"--help tells of {option}")
-    ended = start(folder, "--list", "--json")
+    ended = start(script, folder, "--list", "--json")
     listed = json.loads(ended.stdout)
-    check(listed["schema"] == "probe" and listed["name"] == "peers" and listed["needs"] == "gpu",
+    check(listed["schema"] == "probe" and listed["name"] == name and listed["needs"] == "gpu",
           "--list --json names it", ended.stdout[:200])
-    people = start(folder, "--list").stdout
+    people = start(script, folder, "--list").stdout
     for m in listed["metrics"]:
-        check(f"peers.{m['name']}{{{m['keys']}" in people and m["what"] in people,
+        check(f"{name}.{m['name']}{{{m['keys']}" in people and m["what"] in people,
               f"{m['name']} is in --list")
         check(m["unit"] in ("ns", "count", "ratio") and m["form"] in ("each", "slope"), "unit and form")
     for words in (("--nonsense",), ("--device=12q",), ("--device=-1",), ("--seed=x",), ("--rounds=0",),
                   ("--round=-1",), ("--set=a=1",), ("stray",), ("--json", "--check", "--nonsense")):
-        ended = start(folder, *words)
+        ended = start(script, folder, *words)
         said = words[-1].split("=")[0]
         check(ended.returncode == 2 and not ended.stdout and said in ended.stderr,
               f"{' '.join(words)}: usage", f"exit {ended.returncode}, {ended.stderr[-200:]!r}")
     raw = os.path.join(folder, "missing", "raw.tsv")
-    ended = start(folder, "--raw", raw)
+    ended = start(script, folder, "--raw", raw)
     check(ended.returncode == 2 and raw in ended.stderr, "--raw FILE that cannot be written", ended.stderr)
     for words in (("--list",), ("--json",)):
         with open("/dev/full", "w", encoding="utf-8") as full:
-            ended = start(folder, *words, stdout=full)
+            ended = start(script, folder, *words, stdout=full)
         check(ended.returncode == 1 and "not written in full" in ended.stderr.split("\n")[-2],
               f"{words[0]} into a full disk is no success", f"{ended.returncode} {ended.stderr!r}")
 
 
-def check_skipped(folder, what):
+def check_skipped(script, name, folder, what):
     """One clear line, exit 77, and a document that is valid and private."""
-    ended = start(folder, "--json", "--seed=7", "--round=1", "--rounds=3")
+    ended = start(script, folder, "--json", "--seed=7", "--round=1", "--rounds=3")
     check(ended.returncode == 77, f"{what}: leaves with 77", f"{ended.returncode} {ended.stderr[-200:]}")
-    check(ended.stderr == f"peers: skipped: {REASONS[what]}\n", f"{what}: one line", repr(ended.stderr))
+    check(ended.stderr == f"{name}: skipped: {REASONS[what]}\n", f"{what}: one line", repr(ended.stderr))
     document = json.loads(ended.stdout)
     follows("run", document, f"{what}: the document")
     check(document["status"] == "skipped" and document["why"] == REASONS[what], f"{what}: and why")
-    check(document["cases"] == [] and document["probe"]["name"] == "peers", f"{what}: no figures")
+    check(document["cases"] == [] and document["probe"]["name"] == name, f"{what}: no figures")
     run = document["run"]
     check((run["seed"], run["round"], run["rounds"]) == (7, 1, 3), f"{what}: seed and round are kept")
     for word in {os.uname().nodename, ROOT, os.environ.get("HOME", "")}:
         check(len(word) <= 4 or word not in ended.stdout, f"{what}: keeps '{word}' to itself")
-    ended = start(folder, "--check")
+    ended = start(script, folder, "--check")
     check(ended.returncode == 77 and not ended.stdout, f"{what}: --check too", ended.stderr)
 
 
@@ -205,10 +206,12 @@ def main():
             for name, text in modules.items():
                 with open(os.path.join(folder, name + ".py"), "w", encoding="utf-8") as file:
                     file.write(text + "\n")
-            if i == 0:
-                check_words(folder)
-            check_skipped(folder, what)
-    core = load(os.path.join(ROOT, "matmul/peers_core.py"))
+            for script in SCRIPTS:
+                name = os.path.basename(script)[:-3]
+                if i == 0:
+                    check_words(script, name, folder)
+                check_skipped(script, name, folder, what)
+    core = load(os.path.join(ROOT, "core/peers/peers_core.py"))
     check_known_answers(core)
     check_loop(core)
     forms = set()

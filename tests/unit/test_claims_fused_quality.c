@@ -68,7 +68,7 @@ static enum claim_verdict c78(double fused, double unfused, double cold)
     put(&b, "norm.memory" CASE("unfused", "warm"), unfused);
     put(&b, "norm.memory" CASE("fused", "cold"), cold);
     put(&b, "norm.memory" CASE("unfused", "cold"), unfused);
-    put(&b, "repeatability.graph_memory{nodes=256}", 65536);
+    put(&b, "repeatability.graph_memory{nodes=4096}", 65536);
     return verdict_of("C78", &b, &f);
 }
 
@@ -88,7 +88,7 @@ static void more_memory(void **unused)
     put(&both, "norm.memory" CASE("fused", "cold"), 50);
     put(&both, "softmax.memory" CASE("fused", "warm"), 120);
     put(&both, "softmax.memory" CASE("unfused", "warm"), 100);
-    put(&both, "repeatability.graph_memory{nodes=256}", 65536);
+    put(&both, "repeatability.graph_memory{nodes=4096}", 65536);
     assert_int_equal(verdict_of("C78", &both, &f), CLAIM_REPRODUCED);
     assert_non_null(strstr(f.evidence, "most: softmax.memory"));
 }

@@ -1,4 +1,4 @@
-"""What core/gpu.c and core/gpu_launch.c do for a probe in C, for peers.py: finds a GPU, captures
+"""What core/gpu.c and core/gpu_launch.c do for a probe in C, for peers: finds a GPU, captures
 graphs, times one piece of work between two events and reads the SM clock around it. By torch and
 triton, which are imported when a Gpu is made."""
 import ctypes
@@ -21,11 +21,11 @@ class Gpu:
             import torch
             import triton
             import triton.testing
-            import peers_kernels
+            import peers_stamp
         except Exception as error:  # a broken installation says more than ImportError
             raise core.Leave(core.SKIPPED, "needs torch and triton in this python3: "
                              + core.first_line(error))
-        self.torch, self.triton, self.kernels = torch, triton, peers_kernels
+        self.torch, self.triton, self.stamping = torch, triton, peers_stamp
         run.environment["peers"].update(torch=torch.__version__, triton=triton.__version__,
                                         cuda=str(torch.version.cuda))
         self.find(run)
@@ -80,7 +80,7 @@ class Gpu:
         return self.start.elapsed_time(self.stop) * 1e6
 
     def stamp(self, which, hold_ns):
-        self.kernels.stamp[(self.n_sm,)](self.stamps[which], hold_ns, num_warps=1)
+        self.stamping.stamp[(self.n_sm,)](self.stamps[which], hold_ns, num_warps=1)
 
     def timed_ns(self, run, work):
         """ns of `work` between two events, the SM clock read around it."""
