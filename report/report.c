@@ -351,7 +351,7 @@ bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-enum { KEY_FORMAT = 256, KEY_METRIC, KEY_HEADLINE, KEY_MAP };
+enum { KEY_FORMAT = 256, KEY_METRIC, KEY_HEADLINE, KEY_MAP, KEY_QUALITY };
 
 static const struct argp_option options_table[] = {
     {.name = "format", .key = KEY_FORMAT, .arg = "text|md|tsv", .doc = "Default: text"},
@@ -365,13 +365,16 @@ static const struct argp_option options_table[] = {
      .key = KEY_MAP,
      .arg = "ID",
      .doc = "The cells of the metric ID, which is a map, as tab-separated values"},
+    {.name = "quality",
+     .key = KEY_QUALITY,
+     .doc = "Only what the results of the fused kernels are worth: errors, bits, faults seen"},
     {0},
 };
 
 struct report_options {
     enum table_format format;
     const char *glob, *map;
-    bool headline;
+    bool headline, quality;
     char **paths;
     size_t n_paths;
 };
@@ -388,6 +391,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_METRIC: o->glob = argument; break;
     case KEY_HEADLINE: o->headline = true; break;
     case KEY_MAP: o->map = argument; break;
+    case KEY_QUALITY: o->quality = true; break;
     case ARGP_KEY_ARGS:
         o->paths = state->argv + state->next;
         o->n_paths = (size_t)(state->argc - state->next);
@@ -419,6 +423,17 @@ static int print_counters(const struct report_options *o)
     return EXIT_TROUBLE;
 }
 
+static bool print_quality(const struct bundle *const bundles[], size_t n,
+                          enum table_format format)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!report_quality(stdout, bundles[i], format)) {
+            fprintf(stderr, "gpufloor report: --quality: no fused kernel in this bundle\n");
+            return false;
+        }
+    return true;
+}
+
 int report_main(int argc, char **argv)
 {
     char standard[PATH_MAX], why[DOCUMENT_WHY], *only = standard;
@@ -447,6 +462,8 @@ int report_main(int argc, char **argv)
         fprintf(stderr, "gpufloor report: %s\n", why);
     else if (o.headline)
         report_headline(stdout, columns, n, o.format);
+    else if (o.quality)
+        fine = print_quality(columns, n, o.format);
     else if (!report_whole(stdout, columns, n, o.format, o.glob)) {
         fprintf(stderr, "gpufloor report: --metric %s: no metric matches\n", o.glob);
         fine = false;

@@ -18,6 +18,10 @@ bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
  * A folder gives its newest bundle that holds it. False, with one line in why. */
 bool report_map(FILE *out, const char *path, const char *id, char why[DOCUMENT_WHY]);
 
+/* Errors, memory, bits and faults of every fused kernel (report/quality.c), in two tables. False when the
+ * bundle has none. */
+bool report_quality(FILE *out, const struct bundle *bundle, enum table_format format);
+
 /* A row's centre with its spread, for a person: "32.1 cycles ±0.3 %". Returns text. */
 char *report_value(char *text, size_t size, const struct row *row);
 

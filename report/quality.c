@@ -1,0 +1,92 @@
+/* The table of quality: what the results of the fused kernels are worth, gathered over all probes that
+ * have the metrics of fused/kernels/operation.h. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/report.h"
+
+/* The value of another metric, or of another implementation, in the same case; NaN where there is none. */
+static double value_beside(const struct rows *rows, const struct row *row, const char *metric,
+                           const char *impl)
+{
+    char id[DOCUMENT_ID];
+    const char *keys = strchr(row->id, '{'), *at = strstr(row->id, "impl=");
+    const char *rest = at ? at + strcspn(at, ",}") : NULL;
+
+    if (impl && !at)
+        return NAN;
+    if (impl)
+        snprintf(id, sizeof id, "%s.%s%.*simpl=%s%s", row->probe, metric, (int)(at - keys), keys,
+                 impl, rest);
+    else
+        snprintf(id, sizeof id, "%s.%s%s", row->probe, metric, keys);
+    const struct row *found = rows_find(rows, id);
+    return found && row_usable(found) ? found->centre : (double)NAN;
+}
+
+static void case_cell(struct table *table, const struct row *row)
+{
+    table_cell(table, "%s%s", row->probe, strchr(row->id, '{'));
+}
+
+/* Fused and unfused against float64, and what both take of the memory. */
+static void errors(FILE *out, const struct rows *rows, enum table_format format)
+{
+    struct table table = table_new("lrrr");
+    const struct row *row;
+
+    table_cell(&table, "case");
+    table_cell(&table, "error");
+    table_cell(&table, "unfused");
+    table_cell(&table, "memory/unfused");
+    for (size_t place = 0; (row = rows_match(rows, "*.error{*impl=fused*", &place));) {
+        const double unfused = value_beside(rows, row, "error", "unfused");
+        if (!row_usable(row))
+            continue;
+        case_cell(&table, row);
+        table_number(&table, row->centre);
+        table_number(&table, unfused);
+        table_number(&table, value_beside(rows, row, "memory", NULL) /
+                                 value_beside(rows, row, "memory", "unfused"));
+    }
+    table_print(out, &table, format, "Relative error against float64, and memory");
+}
+
+/* Bit by bit against the unfused results; what verification sees; a digest for this board. */
+static void bits(FILE *out, const struct rows *rows, enum table_format format)
+{
+    static const char *const columns[] = {"ulps", "caught", "digest"};
+    struct table table = table_new("lrrrr");
+    const struct row *row;
+
+    table_cell(&table, "case");
+    table_cell(&table, "differ");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        table_cell(&table, "%s", columns[i]);
+    for (size_t place = 0; (row = rows_match(rows, "*.differ{*", &place));) {
+        if (!row_usable(row))
+            continue;
+        case_cell(&table, row);
+        table_number(&table, row->centre);
+        for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+            const double value = value_beside(rows, row, columns[i], NULL);
+            if (i == 2 && !isnan(value))
+                table_cell(&table, "%012llx", (unsigned long long)value);
+            else
+                table_number(&table, value);
+        }
+    }
+    table_print(out, &table, format,
+                "Fused against unfused, bit by bit; share of planted faults that are seen; digest");
+}
+
+bool report_quality(FILE *out, const struct bundle *bundle, enum table_format format)
+{
+    size_t place = 0;
+    if (!rows_match(&bundle->rows, "*.differ{*", &place))
+        return false;
+    errors(out, &bundle->rows, format);
+    bits(out, &bundle->rows, format);
+    return true;
+}
