@@ -193,7 +193,7 @@ static double verify(struct probe_run *r, const void *self, const char *when)
 /* Far above what the L2 holds: where bytes decide. */
 static bool is_long(const struct tensors *t)
 {
-    return t->bytes >= 32 << 20;
+    return t->bytes > (size_t)64 << 20;
 }
 
 static struct operation operation_of(const struct work *w, const char *name)

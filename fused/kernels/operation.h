@@ -110,8 +110,9 @@ double operation_measure(struct probe_run *r, const char *keys, const struct ope
 /* The sample loop alone, for a case that the caller has made. */
 void operation_sample(struct probe_run *r, const struct operation *o, struct condition c);
 
-/* The best copy of `bytes` in all (half read, half written), ours or cudaMemcpyAsync, each a case of
- * the same keys; same mode, cache state and rotation as what it is compared with. In ns. */
+/* The best copy of `bytes` in all (half read, half written), ours or cudaMemcpyAsync (a long one 1 MiB
+ * longer, too, in proportion), each a case of the same keys; same mode, cache state and rotation as
+ * what it is compared with. In ns. */
 double copy_measure(struct probe_run *r, const char *keys, double bytes, struct condition c,
                     unsigned flags);
 
