@@ -42,6 +42,15 @@ void blas_gemm(struct probe_run *r, const struct blas *blas, const struct blas_g
                    gemm->k, status);
 }
 
+void blas_gemm_batched(struct probe_run *r, const struct blas *blas, const struct blas_gemm *gemm,
+                       const struct blas_batch *batch)
+{
+    int status = blas->plugin->gemm_batched(gemm, batch);
+    if (status != 0)
+        probe_fail(r, "cuBLAS: %d products of %d x %d x %d failed with status %d", batch->count,
+                   gemm->m, gemm->n, gemm->k, status);
+}
+
 void blas_gemv(struct probe_run *r, const struct blas *blas, const struct blas_gemv *gemv)
 {
     int status = blas->plugin->gemv(gemv);

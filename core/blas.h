@@ -4,7 +4,8 @@
  *
  * Three ways to one product: blas_gemm() takes what cublasGemmEx chooses; blas_plan() asks cuBLASLt
  * for everything that its heuristic offers, so that a probe can measure them all and keep the best
- * (that is what "best of cuBLASLt" means in this project); blas_gemv() is its matrix-vector product. */
+ * (that is what "best of cuBLASLt" means in this project); blas_gemv() is its matrix-vector product.
+ * blas_gemm_batched() computes many products of one shape in one call. */
 #ifndef GPUFLOOR_BLAS_H
 #define GPUFLOOR_BLAS_H
 
@@ -17,6 +18,14 @@ enum blas_type { BLAS_FP16, BLAS_BF16 };
 /* In fp32 throughout: the partial sums of a k that is split over blocks too, which the libraries would
  * round to 16 bits by default. */
 enum blas_accumulate { BLAS_IN_FP32, BLAS_IN_FP16 };
+
+/* What cuBLASLt does to a product before it stores it, C = gelu(A x B + added + bias), each part if
+ * asked for. Plans only; cuBLAS has none of it. */
+struct blas_epilogue {
+    const void *bias;  /* n elements of the type of C, one for each column; NULL: none */
+    const void *added; /* m x n, its rows as far apart as those of C; NULL: none */
+    bool gelu;         /* in the tanh form */
+};
 
 /* C = A x B, all row-major. layout: "nn" A is m x k and B is k x n; "tn" A is stored transposed,
  * k x m; "nt" B is stored transposed, n x k. All asynchronous calls, which a stream can capture. */
@@ -31,6 +40,13 @@ struct blas_gemm {
     void *workspace; /* device memory; cuBLAS may use all of it */
     size_t workspace_bytes;
     void *stream; /* a cudaStream_t */
+    struct blas_epilogue epilogue;
+};
+
+/* `count` products of one shape; elements from one product's matrix to that of the next. */
+struct blas_batch {
+    int count;
+    long long a, b, c;
 };
 
 /* y = A x, A row-major, rows x columns, elements of one type, fp32 accumulation. */
@@ -49,6 +65,9 @@ struct blas_plan; /* one product prepared for cuBLASLt, and its heuristic's answ
 struct blas *blas_open(struct probe_run *r, char *why, size_t size);
 const char *blas_version(const struct blas *blas); /* "13.1.0" */
 void blas_gemm(struct probe_run *r, const struct blas *blas, const struct blas_gemm *gemm);
+/* What cublasGemmStridedBatchedEx chooses; sums in fp32 only. */
+void blas_gemm_batched(struct probe_run *r, const struct blas *blas, const struct blas_gemm *gemm,
+                       const struct blas_batch *batch);
 void blas_gemv(struct probe_run *r, const struct blas *blas, const struct blas_gemv *gemv);
 
 /* All that cuBLASLt's heuristic offers for the shape, strides, types and alignment of `gemm`, its
@@ -61,11 +80,12 @@ int blas_plan_choices(const struct blas_plan *plan);
 bool blas_plan_gemm(const struct blas_plan *plan, int i, const struct blas_gemm *gemm);
 void blas_plan_free(struct blas_plan *plan);
 
-/* What the plugin exports. gemm, gemv and plan_gemm return 0 or a cublasStatus_t; plan returns an
+/* What the plugin exports. gemm, gemm_batched, gemv and plan_gemm return 0 or a cublasStatus_t; plan returns an
  * opaque pointer, or NULL, and the number of choices. */
 struct blas_plugin {
     int (*open)(void);
     int (*gemm)(const struct blas_gemm *gemm);
+    int (*gemm_batched)(const struct blas_gemm *gemm, const struct blas_batch *batch);
     int (*gemv)(const struct blas_gemv *gemv);
     void *(*plan)(const struct blas_gemm *gemm, int *choices);
     int (*plan_gemm)(const void *plan, int i, const struct blas_gemm *gemm);

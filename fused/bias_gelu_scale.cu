@@ -8,18 +8,7 @@
 
 #include "core/device/load.cuh"
 #include "fused/bias_gelu_scale.h"
-
-// gelu in the tanh form (Hendrycks & Gimpel 2016), written with the logistic function:
-// 0.5 x (1 + tanh(u)) = x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3). The tanh.approx of the
-// hardware is good to 2^-11 absolute only, which ruins small results; ex2 and rcp keep full fp32.
-__device__ __forceinline__ float gelu(float x)
-{
-    const float c = -2.0f * 0.7978845608f * 1.4426950409f; // -2 sqrt(2/pi) log2(e)
-    float u = x * (c + c * 0.044715f * x * x);
-    float e; // exp2f() would spend three instructions on subnormal results, which 1 + e drops
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(u));
-    return __fdividef(x, 1.0f + e);
-}
+#include "fused/kernels/gelu.cuh"
 
 struct biased {
     static __device__ __forceinline__ float2 of(float2 x, float2 b, float)

@@ -84,6 +84,23 @@ static int gemm(const struct blas_gemm *g)
     return (int)status;
 }
 
+static int gemm_batched(const struct blas_gemm *g, const struct blas_batch *batch)
+{
+    const struct matrix a = matrix_a(g), b = matrix_b(g);
+
+    if (in_fp16(g))
+        return (int)CUBLAS_STATUS_NOT_SUPPORTED;
+    cublasStatus_t status = cublasSetStream(handle, (cudaStream_t)g->stream);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = cublasSetWorkspace(handle, g->workspace, g->workspace_bytes);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = cublasGemmStridedBatchedEx(
+            handle, b.op, a.op, g->n, g->m, g->k, &one, g->b, type_of(g), b.ld, batch->b, g->a,
+            type_of(g), a.ld, batch->a, &zero, g->c, type_of(g), g->ldc ? g->ldc : g->n, batch->c,
+            batch->count, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    return (int)status;
+}
+
 /* The header shows these two to C++ only, because of the types of their elements. */
 typedef cublasStatus_t gemv_batches(cublasHandle_t, cublasOperation_t, int m, int n,
                                     const float *alpha, const void *a, int lda, long long stride_a,
@@ -133,6 +150,20 @@ static uint32_t alignment_of(const void *p)
     return lowest == 0 || lowest > 256 ? 256 : (uint32_t)lowest;
 }
 
+/* The bias runs along the rows of a column-major result, which are the columns of ours. */
+static bool set_epilogue(const struct plan *p, const struct blas_epilogue *e)
+{
+    const cublasLtEpilogue_t epilogue = e->gelu && e->bias ? CUBLASLT_EPILOGUE_GELU_BIAS
+                                        : e->gelu          ? CUBLASLT_EPILOGUE_GELU
+                                        : e->bias          ? CUBLASLT_EPILOGUE_BIAS
+                                                           : CUBLASLT_EPILOGUE_DEFAULT;
+    return cublasLtMatmulDescSetAttribute(p->product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+                                          sizeof epilogue) == 0 &&
+           (!e->bias ||
+            cublasLtMatmulDescSetAttribute(p->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &e->bias,
+                                           sizeof e->bias) == 0);
+}
+
 static bool describe(struct plan *p, const struct blas_gemm *g)
 {
     const struct matrix a = matrix_a(g), b = matrix_b(g);
@@ -145,6 +176,7 @@ static bool describe(struct plan *p, const struct blas_gemm *g)
                                           sizeof b.op) == 0 &&
            cublasLtMatmulDescSetAttribute(p->product, CUBLASLT_MATMUL_DESC_TRANSB, &a.op,
                                           sizeof a.op) == 0 &&
+           set_epilogue(p, &g->epilogue) &&
            cublasLtMatrixLayoutCreate(&p->b, type, b.rows, b.columns, b.ld) == 0 &&
            cublasLtMatrixLayoutCreate(&p->a, type, a.rows, a.columns, a.ld) == 0 &&
            cublasLtMatrixLayoutCreate(&p->c, type, (uint64_t)g->n, (uint64_t)g->m,
@@ -198,12 +230,18 @@ static void *plan_of(const struct blas_gemm *g, int *choices)
 static int plan_gemm(const void *opaque, int i, const struct blas_gemm *g)
 {
     const struct plan *p = opaque;
+    const void *const added = g->epilogue.added;
+    const void *none = in_fp16(g) ? (const void *)&zero_fp16 : &zero;
+    const void *whole = in_fp16(g) ? (const void *)&one_fp16 : &one;
+
     if (p->choice[i].state != CUBLAS_STATUS_SUCCESS)
         return (int)p->choice[i].state;
-    return (int)cublasLtMatmul(
-        handle_lt, p->product, in_fp16(g) ? (const void *)&one_fp16 : &one, g->b, p->b, g->a, p->a,
-        in_fp16(g) ? (const void *)&zero_fp16 : &zero, g->c, p->c, g->c, p->c, &p->choice[i].algo,
-        g->workspace, g->workspace_bytes, (cudaStream_t)g->stream);
+    if (!set_epilogue(p, &g->epilogue))
+        return (int)CUBLAS_STATUS_INVALID_VALUE;
+    return (int)cublasLtMatmul(handle_lt, p->product, whole, g->b, p->b, g->a, p->a,
+                               added ? whole : none, added ? added : g->c, p->c, g->c, p->c,
+                               &p->choice[i].algo, g->workspace, g->workspace_bytes,
+                               (cudaStream_t)g->stream);
 }
 
 static const char *version(void)
@@ -221,6 +259,7 @@ extern __attribute__((visibility("default"))) const struct blas_plugin gpufloor_
 const struct blas_plugin gpufloor_blas = {
     .open = open_handles,
     .gemm = gemm,
+    .gemm_batched = gemm_batched,
     .gemv = gemv,
     .plan = plan_of,
     .plan_gemm = plan_gemm,
