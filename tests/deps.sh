@@ -43,8 +43,9 @@ need gcc program "$cc"
 need libc6-dev header stdio.h
 need make program make
 need libjansson-dev jansson
-# nvcc preprocesses device code with the host's C++ compiler.
-if program nvcc >/dev/null || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ]; then
+# nvcc preprocesses device code with the host's C++ compiler; tests/shim compiles kernels with it.
+if [ "$what" = test ] || program nvcc >/dev/null ||
+    [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ]; then
     need g++ program g++
 fi
 if [ "$what" = test ]; then

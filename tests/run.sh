@@ -137,6 +137,7 @@ else
     skip kernels/contracts "no nvcc: no kernel to inspect"
 fi
 
+suite shim tests/shim/run.sh "$build"
 suite golden tests/golden/run.sh "$gpufloor"
 suite golden/session tests/golden/session.sh "$gpufloor"
 for program in tests/contract/*.sh tests/contract/*.py; do

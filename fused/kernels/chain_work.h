@@ -1,0 +1,49 @@
+/* A chain of elementwise operators as an operation of operation.h: operands, launches,
+ * verification. */
+#ifndef FUSED_KERNELS_CHAIN_WORK_H
+#define FUSED_KERNELS_CHAIN_WORK_H
+
+#include "fused/elementwise_chain.h"
+#include "fused/kernels/operation.h"
+
+enum { CHAIN_ALONE = CHAIN_FMA /* operators that have a kernel of their own */ };
+enum { CHAIN_INSTRUCTIONS = N_OPERATION_METRICS /* the metric of an element's instructions */ };
+extern const char *const chain_operator_names[CHAIN_ALONE];
+
+/* Operands and results. The intermediates are written in turn. */
+struct chain_tensors {
+    struct pool in, middle[2], out;
+    void *bias;
+    size_t bytes;
+    int rows, cols;
+    enum gpu_type type;
+    const struct gpu_image *image;
+    cudaKernel_t alone[CHAIN_ALONE][2], verify; /* [operator][is_small] */
+};
+
+/* One operation: a chain, fused or not, or one operator of it (only >= 0). */
+struct chain_work {
+    const struct chain_tensors *t;
+    cudaKernel_t fused[2]; /* [is_small] */
+    enum chain_kind kind;
+    int n, only;
+    bool is_fused;
+};
+
+/* N(0,1) from a seed. Only fp16 tensors have the intermediates, the bias and the kernels of an
+ * unfused chain: in the other types there are multiply-adds alone. */
+struct chain_tensors chain_tensors_new(struct probe_run *r, const struct gpu_image *image, int rows,
+                                       int cols, enum gpu_type type, uint64_t seed);
+void chain_tensors_free(struct probe_run *r, struct chain_tensors *t);
+
+/* chain_STEM and chain_STEM_small. */
+void chain_kernels(struct probe_run *r, const struct gpu_image *image, const char *stem,
+                   bool has_small, cudaKernel_t of[2]);
+
+/* The whole of it as one operation; `w` must outlive that. Its single launches, and its judge. */
+struct operation chain_operation(const struct chain_work *w, const char *name, struct condition c);
+void chain_launch(struct probe_run *r, const void *self, size_t set);
+void chain_launch_unfused(struct probe_run *r, const void *self, size_t set);
+bool chain_is_wrong(struct probe_run *r, const void *self);
+
+#endif
