@@ -1,0 +1,128 @@
+// LayerNorm by several passes through memory: one kernel that reads its row two or three times,
+// where the L1 or the L2 may serve all reads but the first, and three kernels, where nothing of a
+// row is left in the SM when it is read again. Loads are plain ones, which the L1 keeps. A row a
+// block.
+#include "fused/kernels/norm.cuh"
+#include "fused/norm.h"
+
+// Calls visit(number of a vector, vector) for this thread's part of a row, four loads in flight.
+template <typename VISIT>
+__device__ __forceinline__ void pass(const norm_args &a, uint32_t row, VISIT visit)
+{
+    const uint4 *in = (const uint4 *)a.in + (size_t)row * a.row_vectors;
+    for (uint32_t first = 0; first < a.row_vectors; first += NORM_VECTORS * NORM_PASS_THREADS) {
+        const uint32_t at = first + threadIdx.x;
+        uint4 x[NORM_VECTORS];
+#pragma unroll
+        for (int i = 0; i < NORM_VECTORS; i++)
+            if (at + i * NORM_PASS_THREADS < a.row_vectors)
+                x[i] = in[at + i * NORM_PASS_THREADS];
+#pragma unroll
+        for (int i = 0; i < NORM_VECTORS; i++)
+            if (at + i * NORM_PASS_THREADS < a.row_vectors)
+                visit(at + i * NORM_PASS_THREADS, x[i]);
+    }
+}
+
+__device__ __forceinline__ float pass_mean(const norm_args &a, uint32_t row, by_block &team)
+{
+    float sum = 0;
+    pass(a, row, [&](uint32_t, uint4 vector) {
+        float x[8];
+        widen<fp16>(vector, x);
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            sum += x[k];
+    });
+    return team.sum(sum) * a.one_over_cols;
+}
+
+__device__ __forceinline__ float pass_factor(const norm_args &a, uint32_t row, float mean,
+                                             by_block &team)
+{
+    float squares = 0;
+    pass(a, row, [&](uint32_t, uint4 vector) {
+        float x[8];
+        widen<fp16>(vector, x);
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            squares += (x[k] - mean) * (x[k] - mean);
+    });
+    return rsqrtf(team.sum(squares) * a.one_over_cols + a.epsilon);
+}
+
+__device__ __forceinline__ void pass_normalise(const norm_args &a, uint32_t row, float2 found)
+{
+    pass(a, row, [&](uint32_t at, uint4 x) {
+        const uint4 weight = __ldg((const uint4 *)a.weight + at);
+        const uint4 bias = __ldg((const uint4 *)a.bias + at);
+        float y[8];
+        row_centred<fp16>(x, weight, bias, found, y);
+        __stcs((uint4 *)a.out + (size_t)row * a.row_vectors + at, narrow<fp16>(y));
+    });
+}
+
+// sass-loop: stg128=4 ldg128=12 local=0
+extern "C" __global__ void __launch_bounds__(NORM_PASS_THREADS)
+    norm_layernorm_three_pass(const __grid_constant__ struct norm_args a)
+{
+    __shared__ float scratch[2 * TEAM_SCRATCH];
+    by_block team(scratch);
+    const float mean = pass_mean(a, blockIdx.x, team);
+    pass_normalise(a, blockIdx.x, make_float2(mean, pass_factor(a, blockIdx.x, mean, team)));
+}
+
+// Both sums by one pass: the variance as E[x^2] - E[x]^2, which is worth little where the mean is
+// large.
+// sass-loop: stg128=4 ldg128=12 local=0
+extern "C" __global__ void __launch_bounds__(NORM_PASS_THREADS)
+    norm_layernorm_two_pass(const __grid_constant__ struct norm_args a)
+{
+    __shared__ float scratch[2 * TEAM_SCRATCH];
+    by_block team(scratch);
+    float sum = 0, squares = 0;
+
+    pass(a, blockIdx.x, [&](uint32_t, uint4 vector) {
+        float x[8];
+        widen<fp16>(vector, x);
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            sum += x[k];
+            squares += x[k] * x[k];
+        }
+    });
+    const float mean = team.sum(sum) * a.one_over_cols;
+    const float variance = fmaxf(team.sum(squares) * a.one_over_cols - mean * mean, 0);
+    pass_normalise(a, blockIdx.x, make_float2(mean, rsqrtf(variance + a.epsilon)));
+}
+
+// The three passes as three kernels: nothing of a row is left in the SM when it is read again.
+// sass-all: ldg128=4 bar=1 local=0 looped
+extern "C" __global__ void __launch_bounds__(NORM_PASS_THREADS)
+    norm_mean(const __grid_constant__ struct norm_args a)
+{
+    __shared__ float scratch[TEAM_SCRATCH];
+    by_block team(scratch);
+    const float mean = pass_mean(a, blockIdx.x, team);
+    if (team.is_first())
+        a.mean[blockIdx.x] = mean;
+}
+
+// sass-all: ldg128=4 bar=1 local=0 looped
+extern "C" __global__ void __launch_bounds__(NORM_PASS_THREADS)
+    norm_variance(const __grid_constant__ struct norm_args a)
+{
+    __shared__ float scratch[TEAM_SCRATCH];
+    by_block team(scratch);
+    const float factor = pass_factor(a, blockIdx.x, a.mean[blockIdx.x], team);
+    if (team.is_first())
+        a.factor[blockIdx.x] = factor;
+}
+
+// sass-loop: stg128=4 ldg128=12 local=0
+extern "C" __global__ void __launch_bounds__(NORM_PASS_THREADS)
+    norm_normalise(const __grid_constant__ struct norm_args a)
+{
+    pass_normalise(a, blockIdx.x,
+                   make_float2(a.mean[blockIdx.x], a.factor[blockIdx.x]));
+}
