@@ -58,6 +58,21 @@ __device__ __forceinline__ void mbarrier_expect(uint32_t barrier, uint32_t bytes
                  : "memory");
 }
 
+// Is the phase of that parity over? Waits a little before it says no.
+__device__ __forceinline__ bool mbarrier_try_wait(uint32_t barrier, uint32_t parity)
+{
+    uint32_t done;
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+                 "selp.b32 %0, 1, 0, done;\n"
+                 "}"
+                 : "=r"(done)
+                 : "r"(barrier), "r"(parity)
+                 : "memory");
+    return done;
+}
+
 __device__ __forceinline__ void mbarrier_wait(uint32_t barrier, uint32_t parity)
 {
     asm volatile("{\n"

@@ -65,5 +65,15 @@ __device__ __forceinline__ void cluster_store(uint32_t address, uint32_t v)
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address), "r"(v) : "memory");
 }
 
+// 64 bits to another block's shared memory, which its mbarrier counts as 8 of the bytes that it
+// expects: who has waited for them there sees them, with no fence on either side.
+__device__ __forceinline__ void cluster_send(uint32_t address, uint64_t v, uint32_t barrier)
+{
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u64 [%0], %1, [%2];" ::"r"(
+                     address),
+                 "l"(v), "r"(barrier)
+                 : "memory");
+}
+
 #endif
 #endif

@@ -1,0 +1,332 @@
+/* The ledger: softmax in one kernel and on one SM, and whether it stays in range. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/document.h"
+#include "report/claims/rules.h"
+
+/* For rows that are said and not judged. */
+static bool look_up(const struct bundle *bundle, const char *glob, struct row *row)
+{
+    struct finding ignored = {.verdict = CLAIM_MIXED};
+    return rule_take(bundle, glob, row, &ignored);
+}
+
+/* --- C33: does a long row fit one SM? --------------------------------------------------------- */
+
+#define LONGEST(type, impl) "softmax.longest{type=" type ",impl=" impl "}"
+static const double C33_LONG = 131072, C33_GRANTED = 12288; /* fp32 in the 48 KiB of every block */
+
+static void judge_c33(const struct bundle *bundle, struct finding *f)
+{
+    struct row fp32, fp16, shared, online;
+    if (!rule_take(bundle, LONGEST("fp32", "resident"), &fp32, f) ||
+        !rule_take(bundle, LONGEST("fp16", "resident"), &fp16, f) ||
+        !rule_take(bundle, LONGEST("fp32", "shared"), &shared, f) ||
+        !rule_take(bundle, LONGEST("fp32", "online"), &online, f))
+        return;
+
+    const bool positive = rule_place(&shared, C33_GRANTED, INFINITY) == PLACE_INSIDE;
+    const bool negative = rule_place(&online, C33_LONG, INFINITY) == PLACE_INSIDE;
+    const enum place place = rule_place(&fp32, C33_LONG, INFINITY);
+    rule_say_row(f->evidence, "longest fp32 row in one block's registers and shared memory", &fp32);
+    rule_say_row(f->evidence, "in shared memory alone", &shared);
+    rule_say_row(f->evidence, "fp16", &fp16);
+    rule_say_control(f, true, positive, "48 KiB of shared memory are found", &shared);
+    rule_say_control(f, false, negative, "a block that keeps two numbers takes a longer row",
+                     &online);
+    rule_conclude(f, place == PLACE_BELOW ? CLAIM_REPRODUCED : CLAIM_REFUTED, positive, negative);
+}
+
+/* --- C34: does one row need several SMs? ------------------------------------------------------ */
+
+#define ONE(metric, cols, impl)                                                                   \
+    "softmax." metric "{rows=1,cols=" cols ",type=fp16,impl=" impl ",mode=graph,l2=warm*"
+static const double C34_COLS = 1048576, C34_ERROR = 0.01;
+
+/* The shortest measured row that a way over several SMs computes faster than one SM does. */
+static void say_crossover(const struct bundle *bundle, struct finding *f)
+{
+    static const char *const cols[] = {"1024",  "4096",   "16384",  "65536",
+                                       "131072", "262144", "1048576"};
+    static const char *const impls[] = {"two", "last", "grid", "cluster16"};
+
+    for (size_t k = 0; k < sizeof impls / sizeof impls[0]; k++) {
+        const char *first = NULL;
+        struct row online, other;
+        for (size_t i = 0; i < sizeof cols / sizeof cols[0] && !first; i++) {
+            char id[2][DOCUMENT_ID];
+            snprintf(id[0], sizeof id[0], ONE("time", "%s", "online"), cols[i]);
+            snprintf(id[1], sizeof id[1], ONE("time", "%s", "%s"), cols[i], impls[k]);
+            if (look_up(bundle, id[0], &online) && look_up(bundle, id[1], &other) &&
+                rule_faster(&other, &online))
+                first = cols[i];
+        }
+        rule_say(f->evidence, "%s%s %s", k ? ", " : "; faster than one SM from a row of: ",
+                 impls[k], first ? first : "never");
+    }
+}
+
+/* With a row for every SM there is nothing to spread. */
+static void say_batched(const struct bundle *bundle, struct finding *f)
+{
+#define BATCHED(impl) "softmax.time{rows=sm,cols=131072,type=fp16,impl=" impl ",mode=graph,l2=cold*"
+    struct row online, resident, two;
+    if (look_up(bundle, BATCHED("online"), &online) && look_up(bundle, BATCHED("two"), &two) &&
+        look_up(bundle, BATCHED("resident"), &resident))
+        rule_say(f->evidence,
+                 "; with a row of 131072 for each SM: time of two kernels over that of one block "
+                 "a row %.2f, over that of one that holds its row %.2f",
+                 two.centre / online.centre, two.centre / resident.centre);
+}
+
+static bool is_right(const struct row *error)
+{
+    return rule_place(error, 0, C34_ERROR) == PLACE_INSIDE;
+}
+
+static void judge_c34(const struct bundle *bundle, struct finding *f)
+{
+    struct row longest, online, two, resident, unmerged, time;
+    if (!rule_take(bundle, LONGEST("fp16", "resident"), &longest, f) ||
+        !rule_take(bundle, ONE("error", "1048576", "online"), &online, f) ||
+        !rule_take(bundle, ONE("error", "1048576", "two"), &two, f) ||
+        !rule_take(bundle, ONE("error", "16384", "resident"), &resident, f) ||
+        !rule_take(bundle, ONE("error", "1048576", "unmerged"), &unmerged, f))
+        return;
+    if (rule_place(&longest, C34_COLS, INFINITY) != PLACE_BELOW) {
+        rule_not_testable(f, "one block holds a row of 1048576 here");
+        return;
+    }
+
+    const bool one_sm = is_right(&online), no_barrier = is_right(&two);
+    const bool positive = is_right(&resident), negative = !is_right(&unmerged);
+    rule_say_row(f->evidence, "one row of 1048576 fp16, a block that reads twice: error", &online);
+    if (look_up(bundle, ONE("time", "1048576", "online"), &time))
+        rule_say_row(f->evidence, "time", &time);
+    rule_say_row(f->evidence, "two kernels without any barrier: error", &two);
+    if (look_up(bundle, ONE("time", "1048576", "two"), &time))
+        rule_say_row(f->evidence, "time", &time);
+    rule_say_row(f->evidence, "longest row that a block holds", &longest);
+    say_crossover(bundle, f);
+    say_batched(bundle, f);
+    rule_say_control(f, true, positive, "a row that fits, held by one block: error", &resident);
+    rule_say_control(f, false, negative, "two kernels that do not merge: error", &unmerged);
+    rule_conclude(f,
+                  one_sm && no_barrier ? CLAIM_REFUTED
+                  : one_sm || no_barrier ? CLAIM_MIXED
+                                         : CLAIM_REPRODUCED,
+                  positive, negative);
+}
+
+/* --- C41: traffic ----------------------------------------------------------------------------- */
+
+static const double C41_COMPUTED = 3, C41_STORED = 4, C41_WITHIN = 0.15, C41_SHARE_OF_COPY = 0.85;
+
+#define LONG(metric, size, impl)                                                                  \
+    "softmax." metric "{" size ",type=fp16,impl=" impl ",mode=graph,l2=cold*"
+#define SIZE_A "rows=131072,cols=4096"
+#define SIZE_B "rows=8192,cols=32768"
+
+static enum place about(const struct row *ratio, double expected)
+{
+    return rule_place(ratio, expected * (1 - C41_WITHIN), expected * (1 + C41_WITHIN));
+}
+
+struct traffic { /* over the fused kernel */
+    struct row computed, stored, one, share;
+};
+
+static bool take_traffic(const struct bundle *bundle, const char *const ids[5], struct traffic *t,
+                         struct finding *f)
+{
+    struct row fused, unfused, stored, scale;
+    if (!rule_take(bundle, ids[0], &fused, f) || !rule_take(bundle, ids[1], &unfused, f) ||
+        !rule_take(bundle, ids[2], &stored, f) || !rule_take(bundle, ids[3], &scale, f) ||
+        !rule_take(bundle, ids[4], &t->share, f))
+        return false;
+    t->computed = rule_ratio(&unfused, &fused);
+    t->stored = rule_ratio(&stored, &fused);
+    t->one = rule_ratio(&scale, &fused);
+    return true;
+}
+
+static void judge_c41(const struct bundle *bundle, struct finding *f)
+{
+#define IDS(size)                                                                                 \
+    {LONG("time", size, "fused"), LONG("time", size, "unfused"),                                  \
+     LONG("time", size, "unfused_stored"), LONG("time", size, "scale"),                           \
+     LONG("share_of_copy", size, "fused")}
+    static const char *const ids[2][5] = {IDS(SIZE_A), IDS(SIZE_B)};
+    static const char *const sizes[2] = {"131072x4096", "8192x32768"};
+    struct row bytes[2];
+    size_t agree = 0, outside = 0;
+    bool positive = true, negative = true;
+
+    for (int i = 0; i < 2; i++) {
+        struct traffic t;
+        if (!take_traffic(bundle, ids[i], &t, f))
+            return;
+        const enum place computed = about(&t.computed, C41_COMPUTED);
+        const enum place stored = about(&t.stored, C41_STORED);
+        const enum place one = about(&t.one, C41_COMPUTED);
+        const bool bound = t.share.low >= C41_SHARE_OF_COPY;
+        agree += computed == PLACE_INSIDE ? 1 : 0;
+        agree += stored == PLACE_INSIDE ? 1 : 0;
+        outside += computed == PLACE_BELOW || computed == PLACE_ABOVE ? 1 : 0;
+        positive &= bound;
+        negative &= one == PLACE_BELOW || one == PLACE_ABOVE;
+        rule_say(f->evidence, "%s%s fp16, graph, cold", i ? "; " : "", sizes[i]);
+        rule_say_row(f->evidence, "three kernels over one, time", &t.computed);
+        rule_say_row(f->evidence, "four with a stored mask over one", &t.stored);
+        rule_say_control(f, true, bound, "the fused kernel's share of a copy", &t.share);
+        rule_say_control(f, false, one == PLACE_BELOW || one == PLACE_ABOVE,
+                         "the scaling kernel alone over the fused one", &t.one);
+    }
+    if (look_up(bundle, LONG("bytes", SIZE_A, "unfused"), &bytes[0]) &&
+        look_up(bundle, LONG("bytes", SIZE_A, "fused"), &bytes[1]))
+        rule_say(f->evidence, "; bytes by count %.2f", bytes[0].centre / bytes[1].centre);
+    rule_conclude(f,
+                  agree == 4     ? CLAIM_REPRODUCED
+                  : outside == 2 ? CLAIM_REFUTED
+                                 : CLAIM_MIXED,
+                  positive, negative);
+}
+
+/* --- C82: stable ------------------------------------------------------------------------------ */
+
+/* Wrong on purpose; what they come to is for the controls. */
+static bool is_control(const struct row *row)
+{
+    char impl[48];
+    row_key(row, "impl", impl, sizeof impl);
+    return !strncmp(impl, "naive", 5) || !strncmp(impl, "finite", 6);
+}
+
+/* Over the rows of one probe: cases that are right, of so many, and the naive control's worst. */
+struct stability {
+    size_t right, cases, unusable;
+    double naive_least, naive_most;
+};
+
+static struct stability stability_of(const struct bundle *bundle, const char *glob)
+{
+    struct stability s = {.naive_least = INFINITY, .naive_most = -INFINITY};
+    const struct row *row;
+    size_t place = 0;
+
+    while ((row = rows_match(&bundle->rows, glob, &place))) {
+        char impl[48];
+        if (row->status == ROW_MISSING)
+            continue;
+        if (!row_usable(row) || isnan(row->low)) {
+            s.unusable++;
+        } else if (!is_control(row)) {
+            s.cases++;
+            s.right += row->low >= 1;
+        } else if (row_key(row, "impl", impl, sizeof impl) && !strncmp(impl, "naive", 5)) {
+            s.naive_least = fmin(s.naive_least, row->centre);
+            s.naive_most = fmax(s.naive_most, row->centre);
+        }
+    }
+    return s;
+}
+
+/* The controls of softmax's own cases: without a maximum, right at +-60 in fp32, wrong there in
+ * fp16, and at +-6e4 in both; with -5e4 for minus infinity, wrong in a row of -6e4. */
+static bool controls_hold(const struct bundle *bundle, struct finding *f, bool *positive)
+{
+    struct row fp32, fp16, far32, far16, finite;
+    if (!rule_take(bundle, "softmax.stable{case=by_60,type=fp32,impl=naive}", &fp32, f) ||
+        !rule_take(bundle, "softmax.stable{case=by_60,type=fp16,impl=naive}", &fp16, f) ||
+        !rule_take(bundle, "softmax.stable{case=by_6e4,type=fp32,impl=naive}", &far32, f) ||
+        !rule_take(bundle, "softmax.stable{case=by_6e4,type=fp16,impl=naive}", &far16, f) ||
+        !rule_take(bundle, "softmax.stable{case=all_below,type=fp32,impl=finite}", &finite, f))
+        return false;
+    *positive = fp32.low >= 1;
+    rule_say_control(f, true, *positive, "without a maximum, logits of +-60 in fp32", &fp32);
+    rule_say_control(f, false, fp16.high < 1, "in fp16", &fp16);
+    rule_say_control(f, false, far32.high == 0, "+-6e4 in fp32", &far32);
+    rule_say_control(f, false, far16.high == 0, "in fp16", &far16);
+    rule_say_control(f, false, finite.high == 0, "-5e4 for minus infinity, rows of -6e4", &finite);
+    return fp16.high < 1 && far32.high == 0 && far16.high == 0 && finite.high == 0;
+}
+
+static void judge_c82(const struct bundle *bundle, struct finding *f)
+{
+    static const char *const probes[] = {"softmax", "attention_prefill", "attention_decode"};
+    bool positive = false, all = true;
+    const bool seen = controls_hold(bundle, f, &positive);
+    bool negative = seen;
+
+    if (!f->controls[0])
+        return;
+    for (size_t i = 0; i < sizeof probes / sizeof probes[0]; i++) {
+        char glob[64];
+        snprintf(glob, sizeof glob, "%s.stable{*", probes[i]);
+        const struct stability s = stability_of(bundle, glob);
+        if (s.cases == 0 || s.unusable > 0) {
+            rule_not_testable(f, "%s: %zu cases, %zu of them not to be used", glob,
+                              s.cases + s.unusable, s.unusable);
+            return;
+        }
+        all &= s.right == s.cases;
+        negative &= s.naive_least < 1; /* not where there is none */
+        rule_say(f->evidence, "%s%s: %zu of %zu cases right in every row", i ? "; " : "", probes[i],
+                 s.right, s.cases);
+        rule_say(f->controls, "; negative control: %s without a maximum: %s", probes[i],
+                 s.naive_least < 1   ? "goes wrong, as it must"
+                 : s.naive_least > 1 ? "is not in this bundle"
+                                     : "PASSED");
+    }
+    rule_conclude(f, all ? CLAIM_REPRODUCED : CLAIM_REFUTED, positive, negative);
+}
+
+/* --- the entries ------------------------------------------------------------------------------ */
+
+static const struct claim claims[] = {
+    {"C33", "smallest.ai",
+     "For example, softmax over long context lengths may not fit on a single SM due to memory "
+     "constraints.",
+     "The longest fp32 row that one block can hold on chip is under 128 K elements; 128 K is our "
+     "choice of 'long'.",
+     "The longest row is found by bisection over launches of one block with right results, its row "
+     "in 26 x 16 bytes of registers a thread, 512 threads, and all shared memory that a block can "
+     "have. REPRODUCED below 131072 elements of fp32, else REFUTED. Positive control: the same in "
+     "shared memory alone finds 48 KiB at least. Negative control: by the same search, a block "
+     "that keeps two numbers of its row must take 131072 and more.",
+     judge_c33},
+    {"C34", "smallest.ai",
+     "Without batching, spreading the operation across SMs becomes necessary",
+     "With a single row (no batching) a correct softmax beyond the one-SM limit needs several SMs; "
+     "that it needs in-kernel synchronisation is judged apart.",
+     "One row of 1048576 fp16, beyond what a block holds. \"Necessary\" is refuted when one block "
+     "that reads twice is right (every element within its bound, norm of the error at most 0.01); "
+     "that SMs must wait for each other, when two kernels without a barrier are. REFUTED when both "
+     "are right, REPRODUCED when neither is, else MIXED. Positive control: a row that fits, held "
+     "by one block, is right. Negative control: two kernels that do not merge their parts must be "
+     "wrong.",
+     judge_c34},
+    {"C41", "dev.to", "This reduces memory traffic significantly.",
+     "Scale, mask and softmax in one kernel move two tensor passes against six (eight with a "
+     "stored mask), within 15 %; the counts are ours, the article says only significantly.",
+     "By time, as device memory decides it, at 131072x4096 and 8192x32768 fp16, graph, cold: three "
+     "kernels over one within 15 % of 3, four kernels that write and read a mask over one within "
+     "15 % of 4. REPRODUCED when all four ratios are, REFUTED when the first is outside at both "
+     "sizes, else MIXED. Positive control: the fused kernel reaches 0.85 of a copy of the same "
+     "bytes. Negative control: the scaling kernel alone over the fused one must not read 3.",
+     judge_c41},
+    {"C82", "ai-rng", "Stable numerics: softmax is computed in a way that avoids overflow.",
+     "Logits of +-60 to +-6e4 and all -inf rows give no NaN, inf or false zero row; naive exp must "
+     "fail the same rows.",
+     "Softmax, fused prefill and split decode attention; \"generally share\" is narrowed to the "
+     "kernels of this suite. A row is right when it is finite, sums to 1 within 1e-3 and the "
+     "rounding of its type, lies no further from float64 than twice an unfused max-subtracting "
+     "softmax, and is zero where no logit counts. REPRODUCED when every row of every kernel is "
+     "right, REFUTED when one is not. Positive control: softmax without the maximum is right at "
+     "+-60 in fp32. Negative controls: it must go wrong at +-60 in fp16, at +-6e4, and in each of "
+     "the attention probes; -5e4 for minus infinity must go wrong in rows of -6e4.",
+     judge_c82},
+};
+CLAIM_SUBJECT(claims);
