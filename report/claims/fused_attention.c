@@ -1,0 +1,186 @@
+/* The ledger: attention over a prompt, fused and as three kernels. */
+#include <math.h>
+#include <stdio.h>
+
+#include "core/unit.h"
+#include "report/claims/rules.h"
+
+#define SHAPE(context, type)                                                                       \
+    "{heads=32,kv_heads=32,depth=128,context=" #context ",mask=causal,type=" type ",impl="
+#define TIME(context, type, impl)                                                                  \
+    "attention_prefill.time" SHAPE(context, type) impl ",mode=graph,l2=cold,timer=event}"
+
+/* --- C43, C55: how much faster? --------------------------------------------------------------- */
+
+static const double C43_RATIO = 2, C55_RATIO = 1.5;
+
+/* Below a causal mask the fused kernel computes half of two products: as many flops as one whole
+ * product of the chain has. So the chain takes at least twice as long as one of its products, which
+ * the rule has to see; and that product alone must not count as a speed-up over the fused kernel.
+ */
+struct speeds {
+    struct row fused, chain, product; /* 4096 tokens, fp16 */
+    struct row ratio, positive, negative;
+};
+
+static bool take_speeds(const struct bundle *bundle, struct speeds *s, struct finding *f)
+{
+    if (!rule_take(bundle, TIME(4096, "fp16", "fused"), &s->fused, f) ||
+        !rule_take(bundle, TIME(4096, "fp16", "unfused"), &s->chain, f) ||
+        !rule_take(bundle, TIME(4096, "fp16", "values"), &s->product, f))
+        return false;
+    s->ratio = rule_ratio(&s->chain, &s->fused);
+    s->positive = rule_ratio(&s->chain, &s->product);
+    s->negative = rule_ratio(&s->product, &s->fused);
+    return true;
+}
+
+static void conclude(struct finding *f, const struct speeds *s, double least,
+                     enum claim_verdict verdict)
+{
+    const bool positive = rule_place(&s->positive, least, INFINITY) == PLACE_INSIDE;
+    const bool negative = rule_place(&s->negative, least, INFINITY) == PLACE_BELOW;
+    rule_say_control(f, true, positive, "the chain over one of its two products", &s->positive);
+    rule_say_control(f, false, negative, "that product alone over the fused kernel", &s->negative);
+    rule_conclude(f, verdict, positive, negative);
+}
+
+static void judge_c43(const struct bundle *bundle, struct finding *f)
+{
+    struct speeds s;
+    struct row fused, chain;
+    if (!take_speeds(bundle, &s, f) || !rule_take(bundle, TIME(8192, "bf16", "fused"), &fused, f) ||
+        !rule_take(bundle, TIME(8192, "bf16", "unfused"), &chain, f))
+        return;
+
+    struct row longer = rule_ratio(&chain, &fused);
+    const enum place at_4096 = rule_place(&s.ratio, C43_RATIO, INFINITY);
+    const enum place at_8192 = rule_place(&longer, C43_RATIO, INFINITY);
+    rule_say_row(f->evidence, "unfused over fused, causal, 32 heads of 128: 4096 tokens, fp16",
+                 &s.ratio);
+    rule_say_row(f->evidence, "8192 tokens, bf16", &longer);
+    rule_say(f->evidence, "; judged for prompts alone: what share of a token attention takes in "
+                          "decode is another measurement");
+    conclude(f, &s, C43_RATIO, at_4096 == at_8192 ? rule_band(at_4096) : CLAIM_MIXED);
+}
+
+static void judge_c55(const struct bundle *bundle, struct finding *f)
+{
+    struct speeds s;
+    struct row fused, chain;
+    struct finding ignored = {.verdict = CLAIM_MIXED};
+    if (!take_speeds(bundle, &s, f))
+        return;
+
+    rule_say_row(f->evidence, "unfused over fused, 4096 tokens, fp16, causal", &s.ratio);
+    rule_say_row(f->evidence, "fused", &s.fused);
+    if (rule_take(bundle, "attention_prefill.footprint" SHAPE(4096, "bf16") "fused}", &fused,
+                  &ignored) &&
+        rule_take(bundle, "attention_prefill.footprint" SHAPE(4096, "bf16") "unfused}", &chain,
+                  &ignored)) {
+        struct row memory = rule_ratio(&chain, &fused);
+        rule_say_row(f->evidence, "memory, unfused over fused (C44 judges its growth)", &memory);
+    }
+    conclude(f, &s, C55_RATIO, rule_band(rule_place(&s.ratio, C55_RATIO, INFINITY)));
+}
+
+/* --- C44: how does memory grow? --------------------------------------------------------------- */
+
+static const double C44_FUSED = 1.1, C44_UNFUSED = 1.8, C44_COUNTED = 0.05;
+enum { SHORTEST = 512, N_CONTEXTS = 6 };
+
+/* The slope of log memory over log context, by least squares, in every round that has them all. */
+static bool take_exponent(const struct bundle *bundle, const char *impl, struct row *exponent,
+                          struct finding *f)
+{
+    struct row memory[N_CONTEXTS];
+    for (int i = 0; i < N_CONTEXTS; i++) {
+        char id[160];
+        snprintf(id, sizeof id,
+                 "attention_prefill.footprint{heads=32,kv_heads=32,depth=128,context=%d,"
+                 "mask=causal,type=bf16,impl=%s}",
+                 SHORTEST << i, impl);
+        if (!rule_take(bundle, id, &memory[i], f))
+            return false;
+    }
+    *exponent = (struct row){.id = memory[0].id, .unit = "ratio", .once = memory[0].once};
+    for (size_t k = 0; k < memory[0].n; k++) {
+        const int round = memory[0].round[k];
+        double sum = 0, squares = 0;
+        for (int i = 0; i < N_CONTEXTS; i++) {
+            const double x = i - (N_CONTEXTS - 1) / 2.0;
+            sum += x * log2(row_at(&memory[i], round));
+            squares += x * x;
+        }
+        row_put(exponent, round, sum / squares, NAN);
+    }
+    row_finish(exponent);
+    return true;
+}
+
+static void judge_c44(const struct bundle *bundle, struct finding *f)
+{
+    struct row fused, chain, counted, seen, last;
+    if (!take_exponent(bundle, "fused", &fused, f) ||
+        !take_exponent(bundle, "unfused", &chain, f) ||
+        !rule_take(bundle, "attention_prefill.memory" SHAPE(8192, "bf16") "unfused,*", &counted,
+                   f) ||
+        !rule_take(bundle, "attention_prefill.footprint" SHAPE(8192, "bf16") "unfused}", &seen, f))
+        return;
+
+    struct row agree = rule_ratio(&seen, &counted);
+    const enum place linear = rule_place(&fused, -INFINITY, C44_FUSED);
+    const enum place square = rule_place(&chain, C44_UNFUSED, INFINITY);
+    const bool positive = rule_place(&agree, 1 - C44_COUNTED, 1 + C44_COUNTED) == PLACE_INSIDE;
+    const bool negative = rule_place(&chain, -INFINITY, C44_FUSED) == PLACE_ABOVE;
+    const enum claim_verdict verdict = linear == PLACE_INSIDE  ? rule_band(square)
+                                       : linear == PLACE_ABOVE ? CLAIM_REFUTED
+                                                               : CLAIM_MIXED;
+    size_t place = 0;
+    const struct row *longest = rows_match(
+        &bundle->rows, "attention_prefill.footprint" SHAPE(65536, "bf16") "unfused}", &place);
+
+    rule_say_row(f->evidence, "exponent of memory over 512 to 16384 tokens: fused", &fused);
+    rule_say_row(f->evidence, "unfused, where operands still weigh in the short ones", &chain);
+    if (rule_take(bundle, "attention_prefill.footprint" SHAPE(16384, "bf16") "unfused}", &last, f))
+        rule_say(f->evidence, ", and from 8192 to 16384 alone %.2f",
+                 log2(last.centre / seen.centre));
+    if (longest)
+        rule_say(f->evidence, "; 65536 tokens unfused: %s",
+                 row_usable(longest) ? "computed"
+                 : longest->why      ? longest->why
+                                     : row_status_name(longest->status));
+    rule_say_control(f, true, positive, "memory by the driver over memory by count, 8192 tokens",
+                     &agree);
+    rule_say_control(f, false, negative, "the unfused exponent under the fused one's rule", &chain);
+    rule_conclude(f, verdict, positive, negative);
+}
+
+/* --- the entries ------------------------------------------------------------------------------ */
+
+static const struct claim claims[] = {
+    {"C43", "ai-rng", "large speedups because attention is bandwidth-heavy",
+     "Our reading: over a prompt of 4096 tokens or more, fused attention is at least twice as fast "
+     "as a product, a softmax and a product.",
+     "REPRODUCED when unfused over fused reads at least 2 at 4096 tokens (fp16) and at 8192 "
+     "(bf16), "
+     "causal, 32 heads of 128, by graph; REFUTED when it reads less at both. Positive control: the "
+     "chain reads at least 2 over one of its own products. Negative control: that product alone "
+     "over the fused kernel must not.",
+     judge_c43},
+    {"C44", "ai-rng", "Fused attention kernels can change the economics of context length.",
+     "Memory of attention over a prompt grows linearly when fused, nearly with the square when "
+     "not.",
+     "REPRODUCED when the exponent of memory over context, fitted over 512 to 16384 tokens (bf16, "
+     "32 heads of 128) to what the driver says is gone, is at most 1.1 fused and at least 1.8 "
+     "unfused; REFUTED when one is not. Positive control: at 8192 tokens the driver and the count "
+     "of bytes agree within 5 %. Negative control: the unfused exponent must not be at most 1.1.",
+     judge_c44},
+    {"C55", "dev.to",
+     "The result is dramatically lower memory usage and substantially higher throughput.",
+     "Fused attention is at least 1.5 times as fast at 4096 tokens; memory is C44.",
+     "REPRODUCED when unfused over fused reads at least 1.5 at 4096 tokens, fp16, causal, 32 heads "
+     "of 128, by graph, REFUTED when it does not. Controls as for C43, at 1.5.",
+     judge_c55},
+};
+CLAIM_SUBJECT(claims);
