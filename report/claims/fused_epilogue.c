@@ -1,0 +1,232 @@
+/* The ledger: what is finished inside a product, and three products made one. */
+#include <math.h>
+#include <stdio.h>
+
+#include "report/claims/rules.h"
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+static bool take_time(const struct bundle *bundle, struct row *row, struct finding *f, int m, int n,
+                      int k, const char *op, const char *type, const char *impl)
+{
+    char glob[256];
+    snprintf(glob, sizeof glob,
+             "epilogue.time{m=%d,n=%d,k=%d,op=%s,type=%s,impl=%s,mode=graph,l2=cold,timer=event}",
+             m, n, k, op, type, impl);
+    return rule_take(bundle, glob, row, f);
+}
+
+/* a's time lies above b's, by more than 3 %. */
+static bool is_slower(const struct row *a, const struct row *b)
+{
+    return rule_faster(b, a);
+}
+
+/* --- C46: bias, activation and residual in the product's epilogue ----------------------------- */
+
+/* One layer with one finish, by its four ways. */
+struct layer {
+    struct row fused, one_pass, unfused, product;
+};
+
+static bool take_layer(const struct bundle *bundle, struct layer *l, struct finding *f, int m,
+                       const char *op, const char *type)
+{
+    static const char *const names[] = {"fused", "one_pass", "unfused", "product"};
+    struct row *const rows[] = {&l->fused, &l->one_pass, &l->unfused, &l->product};
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (!take_time(bundle, rows[i], f, m, 4096, 4096, op, type, names[i]))
+            return false;
+    return true;
+}
+
+struct tally {
+    int cells, faster, slower, seen, impossible;
+};
+
+static void count_layer(struct tally *t, const struct layer *l, struct finding *f, int m,
+                        const char *op, const char *type)
+{
+    const struct row gain = rule_ratio(&l->one_pass, &l->fused);
+
+    t->cells++;
+    t->faster += rule_faster(&l->fused, &l->one_pass);
+    t->slower += is_slower(&l->fused, &l->one_pass);
+    t->seen += rule_faster(&l->product, &l->unfused);
+    t->impossible += rule_faster(&l->unfused, &l->one_pass) || rule_faster(&l->fused, &l->product);
+    rule_say(f->evidence, "; %s %s m=%d %.2f, %.2f of two kernels behind it", op, type, m,
+             gain.centre, l->unfused.centre / l->fused.centre);
+}
+
+static void judge_c46(const struct bundle *bundle, struct finding *f)
+{
+    static const struct {
+        const char *op, *type;
+        int rows[6]; /* up to a 0 */
+    } columns[] = {{"bias_gelu", "bf16", {1, 16, 256, 4096, 16384}},
+                   {"bias_residual", "bf16", {1, 16, 256, 4096}},
+                   {"bias_gelu", "fp16", {1, 256, 4096}}};
+    struct tally t = {0};
+    struct layer l;
+
+    rule_say(f->evidence, "4096 x 4096, product and one kernel over the product finished inside");
+    for (size_t j = 0; j < COUNT(columns); j++)
+        for (const int *m = columns[j].rows; *m; m++) {
+            if (!take_layer(bundle, &l, f, *m, columns[j].op, columns[j].type))
+                return;
+            count_layer(&t, &l, f, *m, columns[j].op, columns[j].type);
+        }
+    rule_say(f->evidence, "; faster in %d of %d, slower in %d", t.faster, t.cells, t.slower);
+    rule_say(f->controls,
+             "positive control: two kernels behind the product are seen in %d of %d, all needed",
+             t.seen, t.cells);
+    rule_say(f->controls,
+             "; negative control: two kernels read faster than one, or the finished product than "
+             "the product alone, in %d, none allowed",
+             t.impossible);
+    rule_conclude(f,
+                  t.faster == t.cells ? CLAIM_REPRODUCED
+                  : t.faster == 0     ? CLAIM_REFUTED
+                                      : CLAIM_MIXED,
+                  t.seen == t.cells, t.impossible == 0);
+}
+
+/* --- C90: three products of one input made one ------------------------------------------------ */
+
+static const double C90_SHORTER = 0.95;
+
+struct projections {
+    struct row fused, unfused, branches, grouped, own, split, fused_bytes, unfused_bytes;
+    struct row batched; /* where the three are of one shape */
+    bool has_batched;
+};
+
+static bool take_projections(const struct bundle *bundle, struct projections *p, struct finding *f,
+                             int m, int n, int k)
+{
+    static const char *const names[] = {"fused", "unfused", "branches", "grouped", "own", "split"};
+    struct row *const rows[] = {&p->fused,   &p->unfused, &p->branches,
+                                &p->grouped, &p->own,     &p->split};
+    struct finding ignored = {.verdict = CLAIM_MIXED};
+    char text[160];
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (!take_time(bundle, rows[i], f, m, n, k, "qkv", "bf16", names[i]))
+            return false;
+    p->has_batched = take_time(bundle, &p->batched, &ignored, m, n, k, "qkv", "bf16", "batched");
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text,
+                 "epilogue.bytes{m=%d,n=%d,k=%d,op=qkv,type=bf16,impl=%s,mode=graph,l2=cold}", m, n,
+                 k, names[i]);
+        if (!rule_take(bundle, text, i ? &p->unfused_bytes : &p->fused_bytes, f))
+            return false;
+    }
+    return true;
+}
+
+/* What the one product takes no less time than, within 3 %: branches or one launch. */
+static bool has_rival(const struct projections *p)
+{
+    return !rule_faster(&p->fused, &p->branches) || !rule_faster(&p->fused, &p->grouped) ||
+           (p->has_batched && !rule_faster(&p->fused, &p->batched));
+}
+
+struct projection_tally {
+    int few, shorter, faster, slower, rivals, by_bytes, split_seen, false_gains;
+};
+
+static void count_projections(struct projection_tally *t, const struct projections *p,
+                              struct finding *f, int m, int n)
+{
+    const struct row ratio = rule_ratio(&p->fused, &p->unfused);
+    const struct row none = rule_ratio(&p->own, &p->grouped);
+    const double bytes = p->fused_bytes.centre / p->unfused_bytes.centre;
+    const bool shorter = ratio.high <= C90_SHORTER;
+
+    t->few += m <= 16;
+    t->shorter += m <= 16 && shorter;
+    t->faster += rule_faster(&p->fused, &p->unfused);
+    t->slower += is_slower(&p->fused, &p->unfused);
+    t->rivals += m <= 16 && has_rival(p);
+    t->by_bytes += m <= 16 && 1 - bytes >= 0.5 * (1 - ratio.centre);
+    t->split_seen += m == 1 && rule_faster(&p->fused, &p->split);
+    t->false_gains += none.high <= C90_SHORTER;
+    rule_say(f->evidence, "; n=%d m=%d %.2f of the time (branches %.2f, grouped %.2f), %.4f bytes",
+             n, m, ratio.centre, p->branches.centre / p->unfused.centre,
+             p->grouped.centre / p->unfused.centre, bytes);
+}
+
+static void judge_c90(const struct bundle *bundle, struct finding *f)
+{
+    static const int shapes[][2] = {{3072, 2048}, {6144, 4096}, {12288, 4096}},
+                     rows[] = {1, 16, 256};
+    struct projection_tally t = {0};
+    struct projections p;
+
+    rule_say(f->evidence, "one product over the three in sequence");
+    for (size_t i = 0; i < COUNT(shapes); i++)
+        for (size_t j = 0; j < COUNT(rows); j++) {
+            if (rows[j] > 16 && i != 1)
+                continue;
+            if (!take_projections(bundle, &p, f, rows[j], shapes[i][0], shapes[i][1]))
+                return;
+            count_projections(&t, &p, f, rows[j], shapes[i][0]);
+        }
+    rule_say(f->evidence,
+             "; up to 16 rows: at most 0.95 in %d of %d, of which parallel branches or one grouped "
+             "launch come as near in %d, and the bytes saved are half of the gain in %d",
+             t.shorter, t.few, t.rivals, t.by_bytes);
+    rule_say(
+        f->controls,
+        "positive control: a copy behind the one product is seen at one row in %d of %d shapes",
+        t.split_seen, (int)COUNT(shapes));
+    rule_say(
+        f->controls,
+        "; negative control: our one product against our three in one launch, the same blocks, "
+        "reads at most 0.95 in %d cases, none allowed",
+        t.false_gains);
+    rule_conclude(f,
+                  t.faster == 0                                              ? CLAIM_REFUTED
+                  : t.shorter == t.few && t.slower == 0 && t.rivals == 0     ? CLAIM_REPRODUCED
+                  : t.shorter == t.few && t.slower == 0 && t.rivals == t.few ? CLAIM_REFUTED
+                                                                             : CLAIM_MIXED,
+                  t.split_seen == (int)COUNT(shapes), t.false_gains == 0);
+}
+
+/* --- the entries ----------------------------------------------------------------------------- */
+
+static const struct claim claims[] = {
+    {"C46", "ai-rng",
+     "Bias and residual fusion | add bias and residual connections during matmul outputs | fewer "
+     "kernels, fewer writes",
+     "Bias and GELU, and bias and residual, in the epilogue of a product are faster than in a "
+     "kernel of their own, for 1 to 16384 rows.",
+     "A 4096 x 4096 layer by graph, weights out of the L2; the best epilogue (each algorithm that "
+     "cuBLASLt offers, and our own kernel) against the best product and one kernel behind it that "
+     "does both operators in place, timed in turn. REPRODUCED when faster by more than 3 % at 1, "
+     "16, 256, 4096 and 16384 rows with bias and GELU in bf16, at 1, 256 and 4096 in fp16, and at "
+     "1, 16, 256 and 4096 with bias and residual in bf16; REFUTED when nowhere; MIXED otherwise. "
+     "Positive control: two kernels behind the product are slower than the product alone, "
+     "everywhere. Negative control: two kernels behind it must not read faster than one, nor the "
+     "finished product than the product alone.",
+     judge_c46},
+    {"C90", "ai-rng",
+     "Attention blocks | QKV projection, attention score, softmax, value aggregation | large "
+     "speedups because attention is bandwidth-heavy",
+     "One product over concatenated Q, K and V weights takes at most 0.95 of three products up to "
+     "16 rows, and it is the one product that does it; projection and attention in one kernel are "
+     "not covered.",
+     "bf16, by graph, weights out of the L2, timed in turn, each product by the best of cuBLASLt's "
+     "algorithms, cuBLAS and our kernels; shapes of 1B, 8B and heads 1:1. REPRODUCED when the one "
+     "product takes at most 0.95 of the three in sequence at 1 and 16 rows in each shape, is not "
+     "slower by more than 3 % at 256 rows of 8B, and neither three parallel branches nor one "
+     "grouped launch (our kernel; for heads 1:1 the library's batch too) come within 3 % of it. "
+     "REFUTED when it is nowhere faster by more than 3 %, or when one of them does everywhere up "
+     "to 16 rows: then it is launches and empty SMs, and not fusion. MIXED otherwise. Said beside "
+     "it: whether the bytes saved, two more readings of the input, are half of the gain. Positive "
+     "control: a copy behind the one product is seen. Negative control: our kernel's one product "
+     "must not read 0.95 of the same blocks writing three outputs.",
+     judge_c90},
+};
+CLAIM_SUBJECT(claims);

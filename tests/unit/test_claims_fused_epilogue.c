@@ -1,0 +1,163 @@
+/* The claims about what is finished inside a product: each verdict, and none without its
+ * controls. */
+#include "tests/unit/test_claims_help.h"
+
+#include <stdio.h>
+
+static void put_time(struct bundle *b, int m, int n, int k, const char *op, const char *type,
+                     const char *impl, double ns)
+{
+    char id[200];
+    snprintf(id, sizeof id,
+             "epilogue.time{m=%d,n=%d,k=%d,op=%s,type=%s,impl=%s,mode=graph,l2=cold,timer=event}",
+             m, n, k, op, type, impl);
+    put_spread(&b->rows, id, "ns", ROW_LOWER, ns, ns / 500, 7);
+}
+
+/* Times over that of the product alone: at few rows, and at 256 and more. */
+struct c46 {
+    double fused[2], one_pass, unfused;
+};
+static const struct c46 finished = {{1.02, 1.02}, 1.12, 1.20};
+
+static enum claim_verdict c46_with(struct c46 c, size_t n_sizes, struct finding *f)
+{
+    static const struct {
+        const char *op, *type;
+    } columns[] = {{"bias_gelu", "bf16"}, {"bias_residual", "bf16"}, {"bias_gelu", "fp16"}};
+    static const int rows[] = {1, 16, 256, 4096, 16384};
+    struct bundle b = {0};
+
+    for (size_t j = 0; j < 3; j++)
+        for (size_t i = 0; i < n_sizes; i++) {
+            const double product = 12e3 * (1 + rows[i] / 300);
+            const char *op = columns[j].op, *type = columns[j].type;
+            put_time(&b, rows[i], 4096, 4096, op, type, "product", product);
+            put_time(&b, rows[i], 4096, 4096, op, type, "fused", c.fused[rows[i] >= 256] * product);
+            put_time(&b, rows[i], 4096, 4096, op, type, "one_pass", c.one_pass * product);
+            put_time(&b, rows[i], 4096, 4096, op, type, "unfused", c.unfused * product);
+        }
+    return verdict_of("C46", &b, f);
+}
+
+static enum claim_verdict c46(struct c46 c)
+{
+    struct finding f;
+    return c46_with(c, 5, &f);
+}
+
+static void finished_inside(void **unused)
+{
+    struct c46 c = finished;
+    (void)unused;
+    assert_int_equal(c46(c), CLAIM_REPRODUCED);
+    c.fused[1] = 1.11; /* as long as a kernel behind it, from 256 rows on */
+    assert_int_equal(c46(c), CLAIM_MIXED);
+    c.fused[0] = 1.15;
+    assert_int_equal(c46(c), CLAIM_REFUTED);
+}
+
+static void controls_of_finished(void **unused)
+{
+    struct c46 c = finished;
+    struct finding f;
+    (void)unused;
+    c.unfused = c.one_pass = 1.02; /* kernels behind the product are not seen */
+    assert_int_equal(c46(c), CLAIM_NOT_TESTABLE);
+    c = finished;
+    c.unfused = 1.07; /* two kernels faster than one */
+    assert_int_equal(c46(c), CLAIM_NOT_TESTABLE);
+    c = finished;
+    c.fused[0] = 0.90; /* faster than the product alone */
+    assert_int_equal(c46(c), CLAIM_NOT_TESTABLE);
+    assert_int_equal(c46_with(finished, 4, &f), CLAIM_NOT_TESTABLE); /* 16384 rows are missing */
+}
+
+/* Times over those of three products in sequence: at 1 and 16 rows, and at 256. */
+struct c90 {
+    double fused[2], branches, grouped, own, split;
+};
+static const struct c90 merged = {{0.60, 0.70}, 0.75, 0.70, 0.69, 0.66};
+
+static enum claim_verdict c90_with(struct c90 c, size_t n_shapes, struct finding *f)
+{
+    static const int shapes[][2] = {{3072, 2048}, {6144, 4096}, {12288, 4096}},
+                     rows[] = {1, 16, 256};
+    struct bundle b = {0};
+    char id[200];
+
+    for (size_t i = 0; i < n_shapes; i++)
+        for (size_t j = 0; j < 3; j++) {
+            const int m = rows[j], n = shapes[i][0], k = shapes[i][1];
+            const double three = 25e3;
+            put_time(&b, m, n, k, "qkv", "bf16", "unfused", three);
+            put_time(&b, m, n, k, "qkv", "bf16", "fused", c.fused[m > 16] * three);
+            put_time(&b, m, n, k, "qkv", "bf16", "branches", c.branches * three);
+            put_time(&b, m, n, k, "qkv", "bf16", "grouped", c.grouped * three);
+            put_time(&b, m, n, k, "qkv", "bf16", "own", c.own * three);
+            put_time(&b, m, n, k, "qkv", "bf16", "split", c.split * three);
+            for (int three_times = 0; three_times < 2; three_times++) {
+                const double bytes =
+                    2.0 * n * k + (three_times ? 3 : 1) * 2.0 * m * k + 2.0 * m * n;
+                snprintf(id, sizeof id,
+                         "epilogue.bytes{m=%d,n=%d,k=%d,op=qkv,type=bf16,impl=%s,mode=graph,"
+                         "l2=cold}",
+                         m, n, k, three_times ? "unfused" : "fused");
+                put_spread(&b.rows, id, "bytes", ROW_EXACT, bytes, 0, 7);
+            }
+        }
+    return verdict_of("C90", &b, f);
+}
+
+static enum claim_verdict c90(struct c90 c)
+{
+    struct finding f;
+    return c90_with(c, 3, &f);
+}
+
+static void three_made_one(void **unused)
+{
+    struct c90 c = merged;
+    struct finding f;
+    (void)unused;
+    assert_int_equal(c90_with(c, 3, &f), CLAIM_REPRODUCED);
+    assert_non_null(strstr(f.evidence, "n=6144 m=1 0.60 of the time"));
+    assert_true(strlen(f.evidence) + 1 < sizeof f.evidence);
+    c.branches = 0.61; /* three branches do it as well: launches and empty SMs */
+    assert_int_equal(c90(c), CLAIM_REFUTED);
+    c = merged;
+    c.grouped = c.own = 0.60;
+    assert_int_equal(c90(c), CLAIM_REFUTED);
+    c = merged;
+    c.fused[1] = 1.05; /* slower at 256 rows */
+    assert_int_equal(c90(c), CLAIM_MIXED);
+    c = merged;
+    c.fused[0] = 0.96, c.split = 1.05; /* faster, but not by enough */
+    assert_int_equal(c90(c), CLAIM_MIXED);
+    c.fused[0] = c.fused[1] = 0.99;
+    assert_int_equal(c90(c), CLAIM_REFUTED);
+}
+
+static void controls_of_one(void **unused)
+{
+    struct c90 c = merged;
+    struct finding f;
+    (void)unused;
+    c.split = 0.61; /* a copy behind the product is not seen */
+    assert_int_equal(c90(c), CLAIM_NOT_TESTABLE);
+    c = merged;
+    c.own = 0.60; /* the same blocks gain where there is nothing to gain */
+    assert_int_equal(c90(c), CLAIM_NOT_TESTABLE);
+    assert_int_equal(c90_with(merged, 2, &f), CLAIM_NOT_TESTABLE); /* a shape is missing */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finished_inside),
+        cmocka_unit_test(controls_of_finished),
+        cmocka_unit_test(three_made_one),
+        cmocka_unit_test(controls_of_one),
+    };
+    return cmocka_run_group_tests_name("claims on finished products", tests, NULL, NULL);
+}
