@@ -1,0 +1,289 @@
+/* The ledger: weights of 4 and 8 bits in products. */
+#include <math.h>
+#include <stdio.h>
+
+#include "core/document.h"
+#include "report/claims/rules.h"
+
+/* One product of the 8B layer's down matrix and a vector, weights not in the L2. */
+#define LAYER "{rows=4096,cols=14336,batch=1,"
+#define TIME(type, impl)                                                                           \
+    "quantized.time" LAYER "type=" type ",impl=" impl ",mode=graph,l2=cold,timer=event}"
+#define BYTES(type, impl) "quantized.bytes" LAYER "type=" type ",impl=" impl ",mode=graph,l2=cold}"
+
+static const char *const formats[] = {"int4", "int8", "e4m3"};
+enum { N_FORMATS = sizeof formats / sizeof *formats };
+
+static bool take_time(const struct bundle *bundle, const char *type, const char *impl,
+                      struct row *row, struct finding *f)
+{
+    char glob[DOCUMENT_ID];
+    snprintf(glob, sizeof glob, TIME("%s", "%s"), type, impl);
+    return rule_take(bundle, glob, row, f);
+}
+
+/* --- C45: converting inside the product or before it ---------------------------------------- */
+
+static const double C45_CUTS = 0.70, C45_IDLE = 0.95;
+
+static void judge_c45(const struct bundle *bundle, struct finding *f)
+{
+    struct row full, cublas, int4, ratio;
+    size_t cuts = 0, idle = 0;
+
+    if (!take_time(bundle, "bf16", "full", &full, f) ||
+        !take_time(bundle, "bf16", "full_cublas", &cublas, f) ||
+        !take_time(bundle, "int4", "unfused", &int4, f))
+        return;
+    rule_say(f->evidence, "4096 x 14336, batch 1: inside the product over before it");
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        struct row fused, unfused;
+        if (!take_time(bundle, formats[i], "fused", &fused, f) ||
+            !take_time(bundle, formats[i], "unfused", &unfused, f))
+            return;
+        ratio = rule_ratio(&fused, &unfused);
+        rule_say_row(f->evidence, formats[i], &ratio);
+        cuts += rule_place(&ratio, 0, C45_CUTS) == PLACE_INSIDE;
+        idle += rule_place(&ratio, C45_IDLE, INFINITY) == PLACE_INSIDE;
+    }
+    /* The pass writes and reads bf16 weights, so it must cost more than a product of them. */
+    struct row pass = rule_ratio(&full, &int4), neither = rule_ratio(&full, &cublas);
+    const bool positive = rule_place(&pass, 0, C45_CUTS) == PLACE_INSIDE;
+    const bool negative = rule_place(&neither, C45_CUTS, INFINITY) == PLACE_INSIDE;
+    rule_say_control(f, true, positive,
+                     "leaving the conversion out, bf16 over int4 before it, saves as much", &pass);
+    rule_say_control(f, false, negative,
+                     "two products of bf16, neither of which converts, differ as much", &neither);
+    rule_conclude(f,
+                  cuts == N_FORMATS   ? CLAIM_REPRODUCED
+                  : idle == N_FORMATS ? CLAIM_REFUTED
+                                      : CLAIM_MIXED,
+                  positive, negative);
+}
+
+/* --- C64: when is a quantised path slower than full precision? ------------------------------- */
+
+static void judge_c64(const struct bundle *bundle, struct finding *f)
+{
+    struct row full, fused, converted, scalar, int8, bytes, full_bytes;
+    if (!rule_take_best(bundle, TIME("bf16", "full*"), &full, f) ||
+        !take_time(bundle, "int4", "fused", &fused, f) ||
+        !take_time(bundle, "int4", "unfused", &converted, f) ||
+        !take_time(bundle, "int4", "scalar", &scalar, f) ||
+        !take_time(bundle, "int8", "fused", &int8, f) ||
+        !rule_take(bundle, BYTES("int4", "unfused"), &bytes, f) ||
+        !rule_take(bundle, BYTES("bf16", "full"), &full_bytes, f))
+        return;
+
+    const bool by_conversion = rule_faster(&full, &converted);
+    const bool by_fallback = rule_faster(&full, &scalar), without = rule_faster(&full, &fused);
+    const bool not_slower = rule_faster(&converted, &full) && rule_faster(&scalar, &full);
+    struct row moved = rule_ratio(&bytes, &full_bytes), half = rule_ratio(&int8, &full);
+    const bool positive = rule_place(&moved, 2, INFINITY) == PLACE_INSIDE;
+    const bool negative = !rule_faster(&full, &int8);
+
+    rule_say_row(f->evidence, "4096 x 14336, batch 1: bf16 by its best kernel", &full);
+    rule_say_row(f->evidence, "int4 by a conversion of its own and then bf16", &converted);
+    rule_say_row(f->evidence, "int4 without a fast kernel", &scalar);
+    rule_say_row(f->evidence, "int4 with neither", &fused);
+    rule_say_control(f, true, positive, "the conversion moves at least twice the bytes of bf16",
+                     &moved);
+    rule_say_control(f, false, negative, "int8 with neither reads slower than bf16, at", &half);
+    rule_conclude(f,
+                  without                        ? CLAIM_MIXED /* slow without the stated cause */
+                  : by_conversion || by_fallback ? CLAIM_REPRODUCED
+                  : not_slower                   ? CLAIM_REFUTED
+                                                 : CLAIM_MIXED,
+                  positive, negative);
+}
+
+/* --- C65: what does the gain depend on? ------------------------------------------------------ */
+
+static const double C65_SPREAD = 1.5;
+
+/* Beside the verdict: how the times of all paths go with their bytes. */
+static void say_bytes(const struct bundle *bundle, const struct row *full, struct finding *f)
+{
+    static const char *const types[] = {"int4", "int8", "int4", "int8"};
+    static const char *const impls[] = {"fused", "fused", "unfused", "unfused"};
+    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct row full_bytes, time, bytes;
+    char glob[DOCUMENT_ID];
+
+    if (!rule_take(bundle, BYTES("bf16", "full"), &full_bytes, &ignored))
+        return;
+    rule_say(f->evidence, "; bytes moved and time over those of bf16");
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        snprintf(glob, sizeof glob, BYTES("%s", "%s"), types[i], impls[i]);
+        if (rule_take(bundle, glob, &bytes, &ignored) &&
+            take_time(bundle, types[i], impls[i], &time, &ignored))
+            rule_say(f->evidence, "%s %s %s %.2f and %.2f", i ? "," : ":", types[i], impls[i],
+                     bytes.centre / full_bytes.centre, time.centre / full->centre);
+    }
+}
+
+static void judge_c65(const struct bundle *bundle, struct finding *f)
+{
+    struct row full, cublas, fused, scalar;
+    if (!take_time(bundle, "bf16", "full", &full, f) ||
+        !take_time(bundle, "bf16", "full_cublas", &cublas, f) ||
+        !take_time(bundle, "int4", "fused", &fused, f) ||
+        !take_time(bundle, "int4", "scalar", &scalar, f))
+        return;
+
+    struct row spread = rule_ratio(&scalar, &fused), gain = rule_ratio(&full, &fused);
+    struct row bf16 = rule_ratio(&cublas, &full);
+    const bool positive = rule_place(&gain, C65_SPREAD, INFINITY) == PLACE_INSIDE;
+    const bool negative = rule_place(&bf16, 1 / C65_SPREAD, C65_SPREAD) == PLACE_INSIDE;
+    rule_say_row(f->evidence, "kernels: int4 without a fast kernel over int4 with one", &spread);
+    say_bytes(bundle, &full, f);
+    rule_say(f->evidence, "; hardware: not testable with one GPU");
+    rule_say_control(f, true, positive, "bf16 over the faster int4 kernel gains 1.5 or more",
+                     &gain);
+    rule_say_control(f, false, negative, "two good kernels of bf16 are 1.5 times apart", &bf16);
+    rule_conclude(f, rule_band(rule_place(&spread, C65_SPREAD, INFINITY)), positive, negative);
+}
+
+/* --- C85: what do formats and calibration do to results? ------------------------------------- */
+
+static const double C85_APART = 2, C85_BF16 = 0.0017, C85_WITHIN = 0.0002;
+static const char *const inputs[] = {"normal", "student_t3", "channel_x100", "mean_8"};
+static const char *const calibrations[] = {"absmax", "percentile", "none"};
+static const char *const q_formats[] = {"int8", "e4m3", "e5m2", "int4_g32", "int4_g128"};
+enum {
+    N_INPUTS = sizeof inputs / sizeof *inputs,
+    N_CALIBRATIONS = sizeof calibrations / sizeof *calibrations,
+    N_Q_FORMATS = sizeof q_formats / sizeof *q_formats,
+    N_OF_8_BITS = 3, /* the first ones */
+};
+
+static bool take_quality(const struct bundle *bundle, const char *metric, const char *format,
+                         const char *input, const char *calibration, struct row *row,
+                         struct finding *f)
+{
+    char glob[DOCUMENT_ID];
+    snprintf(glob, sizeof glob, "quantized.%s{format=%s,input=%s,calibration=%s}", metric, format,
+             input, calibration);
+    return rule_take(bundle, glob, row, f);
+}
+
+/* How far the errors of one input are apart: by calibration within the format that depends on it
+ * most, and between formats of 8 bits with the same calibration; and the greatest over bf16's. */
+struct apart {
+    double by_calibration, by_format, over_bf16; /* by_*: lower ends of intervals */
+};
+
+static bool take_apart(const struct bundle *bundle, const char *input, struct apart *apart,
+                       struct finding *f)
+{
+    struct row error[N_Q_FORMATS][N_CALIBRATIONS], bf16;
+    if (!take_quality(bundle, "quality_error", "bf16", input, "none", &bf16, f))
+        return false;
+    for (size_t i = 0; i < N_Q_FORMATS; i++)
+        for (size_t c = 0; c < N_CALIBRATIONS; c++)
+            if (!take_quality(bundle, "quality_error", q_formats[i], input, calibrations[c],
+                              &error[i][c], f))
+                return false;
+    for (size_t i = 0; i < N_Q_FORMATS; i++)
+        for (size_t c = 0; c < N_CALIBRATIONS; c++) {
+            apart->over_bf16 = fmax(apart->over_bf16, error[i][c].high / bf16.low);
+            for (size_t d = 0; d < N_CALIBRATIONS; d++)
+                apart->by_calibration =
+                    fmax(apart->by_calibration, error[i][c].low / error[i][d].high);
+            for (size_t j = 0; i < N_OF_8_BITS && j < N_OF_8_BITS; j++)
+                apart->by_format = fmax(apart->by_format, error[i][c].low / error[j][c].high);
+        }
+    return true;
+}
+
+static void judge_c85(const struct bundle *bundle, struct finding *f)
+{
+    struct row bf16, absmax, eighth, clamped, none;
+    bool depends = false, within = true;
+
+    if (!take_quality(bundle, "quality_error", "bf16", "normal", "none", &bf16, f) ||
+        !take_quality(bundle, "quality_error", "int8", "normal", "absmax", &absmax, f) ||
+        !take_quality(bundle, "quality_error", "int8", "normal", "eighth", &eighth, f) ||
+        !take_quality(bundle, "clamped", "int8", "normal", "absmax", &none, f) ||
+        !take_quality(bundle, "clamped", "int8", "normal", "eighth", &clamped, f))
+        return;
+    rule_say(f->evidence, "errors apart by calibration within a format, and by format of 8 bits");
+    for (size_t i = 0; i < N_INPUTS; i++) {
+        struct apart apart = {0};
+        if (!take_apart(bundle, inputs[i], &apart, f))
+            return;
+        depends |= apart.by_calibration >= C85_APART || apart.by_format >= C85_APART;
+        within &= apart.over_bf16 <= C85_APART;
+        rule_say(f->evidence, "; %s %.3g and %.3g times, at most %.3g times bf16's", inputs[i],
+                 apart.by_calibration, apart.by_format, apart.over_bf16);
+    }
+    rule_say_row(f->evidence, "int8 on normal numbers", &absmax);
+    rule_say(f->evidence, "; inputs are synthetic: what a trained model makes of it was not seen");
+
+    const bool positive =
+        rule_place(&bf16, C85_BF16 - C85_WITHIN, C85_BF16 + C85_WITHIN) == PLACE_INSIDE;
+    const bool negative = clamped.low > none.high && eighth.low > absmax.high;
+    rule_say_control(f, true, positive, "bf16 reads 0.17 % within 0.02, at", &bf16);
+    rule_say_control(f, false, negative, "an eighth of the scale clamps no more and errs no more",
+                     &clamped);
+    rule_conclude(f,
+                  depends  ? CLAIM_REPRODUCED
+                  : within ? CLAIM_REFUTED
+                           : CLAIM_MIXED,
+                  positive, negative);
+}
+
+/* --- the entries ----------------------------------------------------------------------------- */
+
+static const struct claim claims[] = {
+    {"C45", "ai-rng",
+     "Quantize or dequantize fusion | scale and clamp fused into matmul or attention | reduces "
+     "conversion overhead",
+     "Dequantising inside the product takes at most 0.7 of dequantise-then-product at batch 1; "
+     "narrowed to weights, attention is C91.",
+     "int4, int8 and e4m3 weights, 4096 x 14336, batch 1, by graph, weights not in the L2. "
+     "REPRODUCED when for every format the kernel that dequantises in registers takes at most 0.70 "
+     "of a pass that dequantises followed by the bf16 product, REFUTED when for every one it takes "
+     "0.95 or more, MIXED otherwise. Positive control: a bf16 product that needs no pass takes at "
+     "most 0.70 of pass and product. Negative control: two bf16 products, ours and cuBLAS's, which "
+     "both convert nothing, must not be 0.70 apart.",
+     judge_c45},
+    {"C64", "ai-rng",
+     "A naive quantization path can be slower than full precision if it introduces extra "
+     "conversions or forces fallback kernels.",
+     "Slower than bf16 with an extra conversion or a fallback kernel, and not slower with neither; "
+     "'can': one common path suffices.",
+     "int4 weights, 4096 x 14336, batch 1, weights not in the L2, against the better of two bf16 "
+     "products. REPRODUCED when a conversion pass before the bf16 product, or a kernel that "
+     "decodes "
+     "one weight at a time without vector loads, is slower than bf16 by more than 3 %, and the "
+     "kernel with neither is not; MIXED when that is slower too; REFUTED when neither of the two "
+     "is slower. Positive control: the conversion moves at least twice the bytes of bf16. Negative "
+     "control: int8 with neither must not read slower than bf16.",
+     judge_c64},
+    {"C65", "ai-rng",
+     "Kernel availability: whether the runtime has efficient kernels for the quantized operators.",
+     "The gain of one format differs 1.5x or more between kernels on one GPU. That it differs "
+     "between GPUs is not testable with one; that it follows the bytes moved is said beside it.",
+     "int4 weights, 4096 x 14336, batch 1, weights not in the L2. REPRODUCED when the kernel "
+     "without a fast path takes 1.5 times as long or longer than that with one, REFUTED when less. "
+     "Positive control: the fast kernel takes bf16's time over 1.5 or less. Negative control: two "
+     "good kernels of one format, bf16 by ours and by cuBLAS, must not be 1.5 times apart.",
+     judge_c65},
+    {"C85", "ai-rng",
+     "Calibration and accuracy: whether the format preserves output quality in the target "
+     "workload.",
+     "Error against the unquantised float64 result differs 2x or more by calibration or format; "
+     "synthetic inputs stand for the target workload.",
+     "Products with 1024 x 4096 weights in int8, int4 in groups of 32 and 128, e4m3 and e5m2, "
+     "drawn "
+     "normal, from Student's t of three degrees, with one channel times 100, with a mean of 8; "
+     "scales from the greatest magnitude of a group, from the 99.9th percentile of a row, none. "
+     "REPRODUCED when for some input a format's best and worst calibration, or two formats of 8 "
+     "bits with the same calibration, are at least 2 times apart; REFUTED when every error stays "
+     "within 2 times bf16's; MIXED otherwise. Positive control: bf16 on normal numbers reads 0.17 "
+     "% "
+     "within 0.02. Negative control: an eighth of the scale must raise clamp count and error.",
+     judge_c85},
+};
+CLAIM_SUBJECT(claims);
