@@ -19,6 +19,7 @@ static const struct {
     const char *glob, *other, *what;
 } blocked[] = {
     {"softmax.time{rows=1,*impl=resident,mode=graph,*", "two", "one block for a row"},
+    {"harm.time{what=serial,rows=1,*impl=fused,mode=graph,*", "unfused", "one block for a reduction"},
     {"epilogue.time{*op=gelu_in,*impl=fused,mode=graph,*", "unfused", "GELU in the main loop"},
 };
 
