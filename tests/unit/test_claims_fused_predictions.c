@@ -76,7 +76,7 @@ static enum claim_verdict c80(int wrong, double off, double blocked, double know
     put_spread(&b.rows, "derived.fusion_gain" KNOWN, "ratio", ROW_HIGHER, known, 0, 7);
     put_spread(&b.rows, "derived.predicted_gain" KNOWN, "ratio", ROW_HIGHER, 3, 0, 7);
 #define ROW(metric, impl, timer)                                                                   \
-    "softmax." metric "{rows=1,cols=65536,type=fp16,impl=" impl ",mode=graph,l2=warm" timer "}"
+    "softmax." metric "{rows=1,cols=131072,type=fp16,impl=" impl ",mode=graph,l2=warm" timer "}"
     put_spread(&b.rows, ROW("time", "resident", ",timer=event"), "ns", ROW_LOWER, 1000 * blocked, 0,
                7);
     put_spread(&b.rows, ROW("time", "two", ",timer=event"), "ns", ROW_LOWER, 1000, 0, 7);
