@@ -136,7 +136,7 @@ static void measure_ways(struct probe_run *r, const struct decode_kernels *k,
     bool wide = false;
     for (size_t i = 0; i < n; i++)
         wide |= ways[i].how == DECODE_WIDEN;
-    struct decode_tensors t = decode_tensors_of(r, k, shape, wide, probe_seed(r));
+    struct decode_tensors t = decode_tensors_of(r, k, shape, wide, operation_seed(r, flags));
     for (size_t i = 0; i < n; i++)
         measure_way(r, &t, ways[i].how, ways[i].name, cold, flags, none);
     decode_tensors_free(r, &t);
@@ -306,7 +306,8 @@ static bool measure_stable(struct probe_run *r, const struct decode_kernels *k)
 static void measure_append(struct probe_run *r, const struct decode_kernels *k)
 {
     for (enum decode_number n = DECODE_E4M3; n < N_DECODE_NUMBERS; n++) {
-        struct decode_tensors t = decode_tensors_of(r, k, shape_of(1, 64, n), false, probe_seed(r));
+        struct decode_tensors t =
+            decode_tensors_of(r, k, shape_of(1, 64, n), false, operation_seed(r, PROBE_ONCE));
         const size_t count = (size_t)(t.shape.kv_heads * t.shape.d);
         uint16_t *x = probe_host_alloc(r, 2 * count);
         gpu_to_host(r, x, t.k_new, 2 * count);

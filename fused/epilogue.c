@@ -160,7 +160,7 @@ static unsigned seldom_of(const struct finish *f, int m, enum gpu_type type, uns
     const unsigned flags =
         size_flags | f->when[type == GPU_FP16 ? 3 : m < 256 ? 0 : m < 4096 ? 1 : 2];
     const bool first = f == &finishes[0] && type == GPU_BF16;
-    if ((flags & PROBE_DEEP) || ((size_flags & PROBE_ONCE) && !first) ||
+    if ((flags & PROBE_DEEP) || (m > 4096 && !first) ||
         (type == GPU_FP16 && m == 16))
         return PROBE_DEEP;
     return flags;
@@ -194,7 +194,7 @@ static void measure_quality(struct probe_run *r, const struct tools *tools)
 
     l.seed = 1;
     l.sets = 1;
-    if (probe_case(r, PROBE_ONCE,
+    if (probe_case(r, PROBE_ONCE | PROBE_POWER_BOUND,
                    "m=129,n=1024,k=1024,op=bias_gelu,type=bf16,impl=fused,mode=graph,l2=warm")) {
         prepare(r, &unfused);
         prepare(r, &fused);
@@ -228,7 +228,7 @@ static void measure_form(struct probe_run *r, const struct tools *tools)
 
     l.sets = 1;
     if (tools->blas &&
-        probe_case(r, PROBE_ONCE,
+        probe_case(r, PROBE_ONCE | PROBE_POWER_BOUND,
                    "m=256,n=1024,k=1024,op=bias_gelu,type=fp16,impl=library,mode=graph,l2=warm")) {
         prepare(r, &w);
         launch(r, &w, 0);
@@ -277,7 +277,7 @@ static void measure(struct probe_run *r)
         int m;
         unsigned flags;
     } sizes[] = {{1, 0},   {4, PROBE_DEEP},    {16, 0},   {64, PROBE_DEEP},
-                 {256, 0}, {1024, PROBE_DEEP}, {4096, 0}, {16384, PROBE_ONCE}};
+                 {256, 0}, {1024, PROBE_DEEP}, {4096, 0}, {16384, 0}};
     const struct tools tools = tools_open(r);
 
     if (probe_checking(r)) {

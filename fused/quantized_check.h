@@ -222,8 +222,8 @@ static void measure_formats(struct probe_run *r)
 
     s.kernel =
         gpu_kernel(r, &image_quantize, "quantize_quality", sizeof(struct quantized_quality_args));
-    gpu_fill_normal(r, s.normal, GPU_FP32, 4 * elements, probe_seed(r) + 7);
-    gpu_fill_normal(r, s.x, GPU_FP32, QUALITY_COLUMNS, probe_seed(r) + 8);
+    gpu_fill_normal(r, s.normal, GPU_FP32, 4 * elements, operation_seed(r, PROBE_ONCE));
+    gpu_fill_normal(r, s.x, GPU_FP32, QUALITY_COLUMNS, operation_seed(r, PROBE_ONCE) + 1);
     for (int input = 0; input < N_Q_INPUTS; input++) {
         measure_format(r, &s, Q_BF16, (enum quality_input)input, Q_NONE);
         for (int format = Q_INT8; format < N_Q_FORMATS; format++)

@@ -74,6 +74,13 @@ static inline void *pool_at(const struct pool *p, size_t set)
     return p->memory + set * p->stride;
 }
 
+/* Seed of a case's inputs: another in every run, but one for all runs of a case that is measured in the
+ * first and the last round only, whose figures must agree. */
+static inline uint64_t operation_seed(const struct probe_run *r, unsigned flags)
+{
+    return flags & PROBE_ONCE ? 1 : probe_seed(r);
+}
+
 /* Sets of buffers to rotate over, one of them having so many bytes: enough for 3 x L2, at most 32. */
 size_t operation_sets(const struct probe_run *r, double bytes_of_a_set);
 
