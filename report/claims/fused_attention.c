@@ -59,9 +59,45 @@ static void judge_c43(const struct bundle *bundle, struct finding *f)
     rule_say_row(f->evidence, "unfused over fused, causal, 32 heads of 128: 4096 tokens, fp16",
                  &s.ratio);
     rule_say_row(f->evidence, "8192 tokens, bf16", &longer);
-    rule_say(f->evidence, "; judged for prompts alone: what share of a token attention takes in "
-                          "decode is another measurement");
+    rule_say(f->evidence, "; judged for prompts alone: decode is C43b");
     conclude(f, &s, C43_RATIO, at_4096 == at_8192 ? rule_band(at_4096) : CLAIM_MIXED);
+}
+
+/* --- C43b: is attention where the time goes in decode? ---------------------------------------- */
+
+static const double C43B_SHARE = 0.25;
+#define SHARE(shape, context) "attention_decode.share_of_token{shape=" shape ",context=" #context "}"
+
+static void judge_c43b(const struct bundle *bundle, struct finding *f)
+{
+    static const char *const globs[] = {SHARE("8b", 4096), SHARE("8b", 8192), SHARE("1b", 4096),
+                                        SHARE("1b", 8192)};
+    static const char *const names[] = {"attention's share of a token's time, 8B, 4096 keys",
+                                        "8192", "1B, 4096", "8192"};
+    struct row share, least, longest;
+    int reached = 0, below = 0;
+
+    for (size_t i = 0; i < sizeof globs / sizeof *globs; i++) {
+        if (!rule_take(bundle, globs[i], &share, f))
+            return;
+        const enum place place = rule_place(&share, C43B_SHARE, INFINITY);
+        reached += place == PLACE_INSIDE;
+        below += place == PLACE_BELOW;
+        rule_say_row(f->evidence, names[i], &share);
+    }
+    if (!rule_take(bundle, SHARE("8b", 1024), &least, f) ||
+        !rule_take(bundle, SHARE("8b", 131072), &longest, f))
+        return;
+    rule_say_row(f->evidence, "8B, 131072", &longest);
+    const bool positive = rule_place(&longest, C43B_SHARE, INFINITY) == PLACE_INSIDE;
+    const bool negative = rule_place(&least, C43B_SHARE, INFINITY) == PLACE_BELOW;
+    rule_say_control(f, true, positive, "at 131072 keys it takes a quarter, at", &longest);
+    rule_say_control(f, false, negative, "at 1024 keys of an 8B layer, too, at", &least);
+    rule_conclude(f,
+                  below == 4     ? CLAIM_REFUTED
+                  : reached == 4 ? CLAIM_REPRODUCED
+                                 : CLAIM_MIXED,
+                  positive, negative);
 }
 
 static void judge_c55(const struct bundle *bundle, struct finding *f)
@@ -168,6 +204,14 @@ static const struct claim claims[] = {
      "chain reads at least 2 over one of its own products. Negative control: that product alone "
      "over the fused kernel must not.",
      judge_c43},
+    {"C43b", "ai-rng", "Attention kernels are the highest leverage target",
+     "In decode attention takes a quarter or more of a token's time, at 4096 and 8192 keys; leverage is read as "
+     "share of time.",
+     "Attention of one query over the rest of a layer, whose time is that of its weights at the rate of a read "
+     "measured in the same process, for layers of 1B and 8B models, 4096 and 8192 keys. REFUTED when the share "
+     "is below 0.25 in all four, REPRODUCED when in none of them, MIXED otherwise. Positive control: at 131072 keys of an 8B "
+     "layer it is 0.25 or more. Negative control: at 1024 it must not be.",
+     judge_c43b},
     {"C44", "ai-rng", "Fused attention kernels can change the economics of context length.",
      "Memory of attention over a prompt grows linearly when fused, nearly with the square when "
      "not.",

@@ -53,6 +53,34 @@ static void how_much_faster(void **unused)
     assert_int_equal(of_times("C55", t), CLAIM_REFUTED);
 }
 
+/* Shares of a token: at 1024, 4096 and 8192 keys of 8B, half as much more of 1B; at 131072 of 8B. */
+static enum claim_verdict of_shares(double a, double b, double c, double longest)
+{
+    static const int contexts[] = {1024, 4096, 8192};
+    const double share[] = {a, b, c};
+    struct bundle all = {0};
+    char id[100];
+
+    for (int i = 0; i < 6; i++) {
+        snprintf(id, sizeof id, "attention_decode.share_of_token{shape=%s,context=%d}",
+                 i < 3 ? "8b" : "1b", contexts[i % 3]);
+        put_spread(&all.rows, id, "ratio", ROW_LOWER, share[i % 3] * (i < 3 ? 1 : 1.5), 0.001, 7);
+    }
+    put_spread(&all.rows, "attention_decode.share_of_token{shape=8b,context=131072}", "ratio",
+               ROW_LOWER, longest, 0.001, 7);
+    return verdict("C43b", &all);
+}
+
+static void shares_of_a_token(void **unused)
+{
+    (void)unused;
+    assert_int_equal(of_shares(0.05, 0.08, 0.11, 0.54), CLAIM_REFUTED);
+    assert_int_equal(of_shares(0.05, 0.08, 0.20, 0.54), CLAIM_MIXED); /* 0.3 of 1B */
+    assert_int_equal(of_shares(0.05, 0.08, 0.11, 0.20), CLAIM_NOT_TESTABLE);
+    assert_int_equal(of_shares(0.20, 0.40, 0.50, 0.60), CLAIM_REPRODUCED);
+    assert_int_equal(of_shares(0.30, 0.40, 0.50, 0.60), CLAIM_NOT_TESTABLE); /* at 1024, too */
+}
+
 static void their_controls(void **unused)
 {
     struct times t = h200;
@@ -104,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(how_much_faster),
+        cmocka_unit_test(shares_of_a_token),
         cmocka_unit_test(their_controls),
         cmocka_unit_test(growth_of_memory),
     };
