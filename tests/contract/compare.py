@@ -8,8 +8,8 @@ three). The same without history: tau holds three times the standard deviation o
 bundles, so that a set of three that is itself the history could never move. (The rank test alone would
 let 0.06 % through if runs were independent of their bundle.) One of them against a copy of another in
 which a tenth of the metrics was made 3 % worse: at least 90 % of those are found, and nothing else
-that the GPU times. They are drawn from that, too: runs of what the host paces differ by more than 3 %
-among themselves. TAP on stdout."""
+that the GPU times. They are drawn from that, too, and from what does not scatter: runs of what the host
+paces, or the power limit, differ by more than 3 % among themselves. TAP on stdout."""
 import copy
 import glob
 import itertools
@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 GPUFLOOR = os.path.join(sys.argv[1], "bin", "gpufloor")
-SCALE, SHARE, FOUND, FALSE_ALARMS = 1.03, 0.10, 0.90, 0.01
+SCALE, SHARE, FOUND, FALSE_ALARMS, SCATTER = 1.03, 0.10, 0.90, 0.01, 0.015
 FIGURES = ("median", "best", "min", "max", "q1", "q3", "p01", "p99", "p999")
 n_tests = 0
 
@@ -63,14 +63,16 @@ def paced_by_host(name):
 
 
 def eligible(bundle):
-    """Measured in every run and timed by the GPU: no counts, no errors of random inputs."""
-    rounds, skipped = {}, set()
+    """Measured in every run and timed by the GPU: no counts, no errors of random inputs; and whose own
+    runs lie within 1.5 %: where they scatter by as much as 3 %, as at the power limit, 3 % cannot be told."""
+    values, skipped = {}, set()
     for name, case, metric in metrics(bundle):
         if (case.get("once") or metric["better"] == "exact" or not metric.get("median")
-                or metric["name"] == "error" or paced_by_host(name)):
+                or metric["name"].startswith("error") or paced_by_host(name)):
             skipped.add(name)
-        rounds[name] = rounds.get(name, 0) + 1
-    return sorted(name for name, n in rounds.items() if n >= 6 and name not in skipped)
+        values.setdefault(name, []).append(metric.get("median") or 0)
+    return sorted(name for name, v in values.items() if len(v) >= 6 and name not in skipped
+                  and max(v) - min(v) <= SCATTER * max(v))
 
 
 def scaled(bundle, names):

@@ -32,6 +32,7 @@ declare -A case_of=(
     # our own kernels at the small shapes of --check: what the tools say of cuBLAS is not ours
     [small_gemm]='@(m=[2-9]*impl=mma*|m=192,*impl=mma*|type=*)'
     [transpose]='rows=*'
+    [attention_prefill]='@(shapes=odd,impl=@(fused|mma)|case=*)'
     [bias_gelu_scale]='rows=@(1|7|129),*')
 # Without bulk copies that many threads read, which racecheck takes for stores of the thread that
 # asked: it does not see the mbarrier at which the others wait. Without loaded_chase, where a
