@@ -326,4 +326,12 @@ static void poison(struct probe_run *r, const void *self)
         pool_poison(r, &w->t->scores);
 }
 
+/* Before the second product alone: its probabilities as the chain leaves them, no result. */
+static void poison_values(struct probe_run *r, const void *self)
+{
+    const struct work *w = self, chain = {.t = w->t, .part = CHAIN};
+    launch_chain(r, &chain, 0);
+    pool_poison(r, &w->t->out);
+}
+
 #endif

@@ -107,15 +107,16 @@ static const struct {
 static const int sizes[3][2] = {{1, 4096}, {2048, 4096}, {16384, 8192}};
 static const int checked[3][2] = {{1, 4096}, {40, 1016}, {1100, 1000}};
 
-/* Returns the time of the copy. */
+/* By stream the host's pace decides, which processes do not share: with --deep. Returns the time of
+ * the copy. */
 static double measure_size(struct probe_run *r, int size, struct condition c,
-                           const struct chain_tensors *t)
+                           struct chain_tensors *t)
 {
-    const unsigned once = c.stream || (size == 1 && c.cold) ? PROBE_ONCE : 0;
+    const unsigned seldom = c.stream ? PROBE_DEEP : size == 1 && c.cold ? PROBE_ONCE : 0;
     double copy_ns = NAN;
 
     for (size_t i = 0; i < PROBE_LENGTH(chains); i++) {
-        const unsigned flags = once | chains[i].flags[size];
+        const unsigned flags = seldom | chains[i].flags[size];
         if ((c.stream && chains[i].n != 16) || ((flags & PROBE_DEEP) && !probe_deep(r)))
             continue;
         if (!c.stream && chains[i].n == 16) {
@@ -123,10 +124,13 @@ static double measure_size(struct probe_run *r, int size, struct condition c,
             keys_of(keys, t, chain_names[chains[i].kind], chains[i].n);
             copy_ns = copy_measure(r, keys, 2 * (double)t->bytes, c, flags);
         }
+        chain_tensors_draw(r, t, operation_seed(r, flags));
         measure_chain(r, t, chains[i].kind, chains[i].n, c, flags, copy_ns);
     }
-    if (size == 2)
+    if (size == 2) {
+        chain_tensors_draw(r, t, operation_seed(r, PROBE_ONCE));
         measure_alone(r, t, c, copy_ns);
+    }
     return copy_ns;
 }
 
@@ -173,8 +177,8 @@ static void check_odd(struct probe_run *r)
 
 /* --- multiply-adds ---------------------------------------------------------------------------- */
 
-static void measure_fmas(struct probe_run *r, const struct chain_tensors *t, int n,
-                         struct condition c, unsigned flags, double copy_ns)
+static void measure_fmas(struct probe_run *r, struct chain_tensors *t, int n, struct condition c,
+                         unsigned flags, double copy_ns)
 {
     struct chain_work w = {.t = t, .kind = CHAIN_FMAS, .n = n, .only = -1, .is_fused = true};
     char keys[96], stem[32];
@@ -185,6 +189,7 @@ static void measure_fmas(struct probe_run *r, const struct chain_tensors *t, int
     else
         snprintf(stem, sizeof stem, "fmas_%d_%s", n, gpu_type_name(t->type));
     chain_kernels(r, &image_elementwise_chain, stem, false, w.fused);
+    chain_tensors_draw(r, t, operation_seed(r, flags));
     const struct operation o = chain_operation(&w, "fused", c);
     operation_measure(r, keys, &o, c, flags, copy_ns);
 }
@@ -219,28 +224,32 @@ static void measure_ridge(struct probe_run *r, double copy_ns)
     chain_tensors_free(r, &t);
 }
 
-/* Few, some and very many at another size or type. */
+/* Few, some and very many at another size or type; `flags` are those of each. */
 static void measure_beside(struct probe_run *r, int rows, int cols, enum gpu_type type,
-                           unsigned flags)
+                           const unsigned flags[4])
 {
     static const int fmas[] = {0, 4, 16, 1024};
     struct chain_tensors t = fma_tensors(r, rows, cols, type);
     const bool is_cold = 2 * t.bytes >= 3 * gpu_facts(r)->l2_bytes;
     for (size_t i = type == GPU_BF16 ? 1 : 0; i < PROBE_LENGTH(fmas); i++)
-        measure_fmas(r, &t, fmas[i], (struct condition){.cold = is_cold}, flags, (double)NAN);
+        measure_fmas(r, &t, fmas[i], (struct condition){.cold = is_cold}, flags[i], (double)NAN);
     chain_tensors_free(r, &t);
 }
 
 static void measure_all_fmas(struct probe_run *r, double copy_ns)
 {
     static const int rows[] = {16, 256, 16384 + 1024, 262144, 1048576};
+    static const unsigned once[] = {PROBE_ONCE, PROBE_ONCE, PROBE_ONCE, PROBE_ONCE};
+    static const unsigned deep[] = {PROBE_DEEP, PROBE_DEEP, PROBE_DEEP, PROBE_DEEP};
+    /* In the L2, where two processes differ by more than rounds of one do. */
+    static const unsigned short_ones[] = {0, PROBE_DEEP, 0, PROBE_ONCE};
 
     measure_ridge(r, copy_ns);
-    measure_beside(r, 8192, 8192, GPU_BF16, PROBE_ONCE);
-    measure_beside(r, 1, 1024, GPU_FP32, PROBE_ONCE);
-    measure_beside(r, 4096, 1024, GPU_FP32, PROBE_ONCE);
+    measure_beside(r, 8192, 8192, GPU_BF16, once);
+    measure_beside(r, 1, 1024, GPU_FP32, once);
+    measure_beside(r, 4096, 1024, GPU_FP32, short_ones);
     for (size_t i = 0; probe_deep(r) && i < PROBE_LENGTH(rows); i++)
-        measure_beside(r, rows[i], 1024, GPU_FP32, PROBE_DEEP);
+        measure_beside(r, rows[i], 1024, GPU_FP32, deep);
 }
 
 /* --- what are the results worth? -------------------------------------------------------------- */

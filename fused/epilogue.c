@@ -11,14 +11,16 @@
  *
  *     fused      all of it in the product: the best of cuBLASLt's algorithms with such an epilogue
  *                and of our own kernels (kernels/mma_epilogue.h; at one row epilogue_rows)
- *     unfused    the best product of cuBLASLt, cuBLAS and ours, then a kernel for each operator
+ *     unfused    the best product of cuBLASLt, cuBLAS, ours and what `fused` is made of without its
+ *                epilogue, then a kernel for each operator
  *     one_pass   the same product, then one kernel for all operators: the strongest rival
  *     product    the same product alone: nothing finished can be faster
  *     own, own_product   our kernel with the epilogue and without: one code, told by an argument
  *
  * The kernels behind a product are as fast as a copy and work in place, so that they find in the L2
  * what the product left there. The best is found by a short search in this process, operands out of
- * the L2. What is compared is timed in turn (epilogue_turns.h).
+ * the L2. What is compared is timed in turn (epilogue_turns.h). Beside other operations the clock
+ * is another: times of one op compare, those of the product in two ops do not.
  *
  * op=qkv: three products of one x, in epilogue_qkv.h.
  *
@@ -39,7 +41,8 @@
  * Traps. One behind the other, the product whose loop ended before the power limit noticed won by
  * 10 %. At 16384 rows the searches of different processes chose different products, by which the
  * finished one was 5 % faster than one kernel behind it, or 1 % slower: the first look at each must
- * not decide, as the GPU slows down meanwhile. A bias that lies in memory, asked for at the end of
+ * not decide, as the GPU slows down meanwhile, and the product alone takes what the finished one is
+ * made of where that is faster. A bias that lies in memory, asked for at the end of
  * a block, cost 2 us: a prefetch during the main loop hides it. A part of Q, K and V by itself
  * would be found in the L2 by the search: it walks all of the weights. */
 #include "core/gpu.h"
@@ -93,7 +96,7 @@ static void measure_entries(struct probe_run *r, struct layer *l, const struct f
     const bool by_bytes = l->m == 1 && f == &finishes[0] && l->type == GPU_BF16;
     const double copy_ns =
         by_bytes && !probe_checking(r)
-            ? copy_measure(r, keys, list[0].bytes, (struct condition){.cold = true}, PROBE_ONCE)
+            ? copy_measure(r, keys, list[0].bytes, (struct condition){.cold = true}, flags)
             : NAN;
     measure_in_turn(r, keys, list, n, flags, copy_ns);
 }
@@ -141,9 +144,9 @@ static void measure_finish(struct probe_run *r, struct layer *l, const struct fi
         return;
     }
     measure_entries(r, l, f, two_operators, PROBE_LENGTH(two_operators), flags);
+    /* 0.15 s each: too long for every round, and two rounds differ by 4 %, with the power. */
     if (takes(r, l) && (l->m >= 256 || probe_checking(r)))
-        measure_entries(r, l, f, ours, PROBE_LENGTH(ours),
-                        flags || l->m < 4096 ? PROBE_DEEP : PROBE_ONCE);
+        measure_entries(r, l, f, ours, PROBE_LENGTH(ours), PROBE_DEEP);
 }
 
 static struct layer layer_of(const struct probe_run *r, const struct tools *tools, int m, int n,
@@ -296,7 +299,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "epilogue",
     .what = "What does it save to finish a product inside it, not by kernels behind it?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

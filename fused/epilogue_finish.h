@@ -65,7 +65,8 @@ struct layer {
         struct ways library;
         struct way own;
         const struct way *best, *best_own, *best_library; /* NULL: none */
-    } found[N_FINISHES + 1];                              /* the last: the product alone */
+        const struct way *product; /* NULL: not chosen yet; with this finish behind it, or none */
+    } found[N_FINISHES + 1];       /* the last: the product alone */
 };
 
 enum { ANY, OWN, LIBRARY };
@@ -226,13 +227,44 @@ static void search(struct probe_run *r, struct work *w, struct found *found)
     found->best = fastest(r, &finals, &race) == 1 ? found->best_own : found->best_library;
 }
 
+static struct found *found_of(const struct work *w)
+{
+    return &w->l->found[w->chain == FUSED ? (size_t)(w->finish - finishes) : N_FINISHES];
+}
+
+/* The fastest product, or the finished one's algorithm without its epilogue where that is faster:
+ * the two searches have different lists, and the one of the product alone can have missed it. */
+static const struct way *product_for(struct probe_run *r, struct layer *l,
+                                     const struct finish *finish)
+{
+    struct work finished = {.l = l, .finish = finish, .chain = FUSED};
+    struct work racing = {.l = l, .finish = finish, .chain = PRODUCT};
+    const struct operation o = {.launch = launch, .self = &racing, .sets = l->sets};
+    const struct race race = {&o, &racing.way};
+    const struct product p = product_of(&racing, 0);
+    struct found *const inside = found_of(&finished), *const alone = found_of(&racing);
+    struct ways finals = {.n = 0};
+
+    if (!inside->searched)
+        search(r, &finished, inside);
+    inside->product = alone->best;
+    if (finish->gelu_in || !alone->best || !inside->best) /* that kernel does GELU of x always */
+        return inside->product;
+    if (!multiply(r, l->tools, inside->best, &p)) /* an algorithm for that epilogue only */
+        return inside->product;
+    finals.way[finals.n++] = *alone->best;
+    finals.way[finals.n++] = *inside->best;
+    if (probe_checking(r) ? l->m % 2 == 1 : fastest(r, &finals, &race) == 1) /* both are checked */
+        inside->product = inside->best;
+    return inside->product;
+}
+
 /* Before each case: everything that it needs, and NaN where it writes. */
 static void prepare(struct probe_run *r, const void *self)
 {
     struct work *w = (struct work *)(uintptr_t)self;
     struct layer *l = w->l;
-    struct found *found =
-        &l->found[w->chain == FUSED ? (size_t)(w->finish - finishes) : N_FINISHES];
+    struct found *found = found_of(w), *inside = &l->found[w->finish - finishes];
 
     if (!l->ready)
         layer_make(r, l);
@@ -240,7 +272,9 @@ static void prepare(struct probe_run *r, const void *self)
         search(r, w, found);
     w->way = w->whose == OWN       ? found->best_own
              : w->whose == LIBRARY ? found->best_library
-                                   : found->best;
+             : w->chain == FUSED   ? found->best
+             : inside->product     ? inside->product
+                                   : product_for(r, l, w->finish);
     if (!w->way)
         probe_skip(r, "%s", l->tools->no_blas);
     pool_poison(r, &l->out);
@@ -371,6 +405,8 @@ static void describe(struct probe_run *r, const void *self)
 {
     const struct work *w = self;
     way_fact(r, "by", w->way);
+    if (w->chain != FUSED && w->way == w->l->found[w->finish - finishes].best)
+        probe_fact(r, "choice_of", "what the finished product is offered");
     if (!probe_in_full(r))
         return;
     gpu_graph_begin(r);

@@ -20,6 +20,7 @@ enum { PARTS = 3 };
 struct qkv {
     const struct tools *tools;
     int m, k, n[PARTS], all;
+    uint64_t seed;
     size_t sets;
     bool ready;
     struct pool a, w, out, part[PARTS];
@@ -198,8 +199,8 @@ static void qkv_make(struct probe_run *r, struct qkv *q)
     const size_t padded = (size_t)(q->m + ROWS_PADDED - 1) / ROWS_PADDED * ROWS_PADDED;
     const size_t weights = (size_t)q->all * (size_t)q->k;
 
-    q->a = pool_normal(r, GPU_BF16, padded * (size_t)q->k, q->sets, probe_seed(r), "x");
-    q->w = pool_normal(r, GPU_BF16, weights, q->sets, probe_seed(r) + 1, "weights");
+    q->a = pool_normal(r, GPU_BF16, padded * (size_t)q->k, q->sets, q->seed, "x");
+    q->w = pool_normal(r, GPU_BF16, weights, q->sets, q->seed + 1, "weights");
     q->out = pool_new(r, 2 * (size_t)q->m * (size_t)q->all, q->sets, "Q, K and V");
     for (int i = 0; i < PARTS; i++)
         q->part[i] = pool_new(r, 2 * (size_t)q->m * (size_t)q->n[i], q->sets, "Q, K or V");
@@ -331,8 +332,12 @@ static struct operation qkv_operation(const struct qkv_work *w)
 static void measure_qkv_shape(struct probe_run *r, const struct tools *tools, int m, int k,
                               const int n[PARTS], unsigned flags)
 {
-    struct qkv q = {
-        .tools = tools, .m = m, .k = k, .n = {n[0], n[1], n[2]}, .all = n[0] + n[1] + n[2]};
+    struct qkv q = {.tools = tools,
+                    .m = m,
+                    .k = k,
+                    .n = {n[0], n[1], n[2]},
+                    .all = n[0] + n[1] + n[2],
+                    .seed = operation_seed(r, flags)};
     const bool ours = gpu_facts(r)->cc >= 80, equal = n[0] == n[1] && n[1] == n[2];
     struct qkv_work work[TURNS_MAX];
     struct operation list[TURNS_MAX];

@@ -15,14 +15,17 @@
  *     memory, compute   one instruction stream, with all warps that an SM can hold, half, a
  *               quarter, by shared memory that nobody uses: a copy with one vector a thread, and
  *               a chain of 256 multiply-adds. plain: all of them, without that memory
+ * Beside the first four, but for the one long row, a copy of as many bytes as the fused kernel moves:
+ * what would be predicted of them (report/derive_fusion.h) is scored with the rest.
  * An operator on its way into a product, repeated for each of its tiles: gelu_in of epilogue.
  *
  * Inside the timed region: the operations, between two events; modes: kernels/operation.h.
- * Expected on an H200: streams fused 130 us, unfused 1.5 times that by its bytes, capped at 32 more
- * than that: its local memory, 1 KiB a thread and 2 MiB an SM, fits no cache. One block reads 0.1
- * TB/s: the long row takes 15 us in one kernel, 4 in two. Half of the warps of `memory` have half of
- * the bytes in flight, 16 KiB an SM, too few for full bandwidth; `compute` has four independent
- * chains a thread, and needs few warps.
+ * Expected on an H200: streams fused 130 us; unfused 1.8 times that by its bytes, 1.6 as far as sums
+ * that are read again for every four arrays come from the L2; capped at 32 more than that: its local
+ * memory, 1 KiB a thread and 2 MiB an SM, fits no cache. One block reads 0.1 TB/s: the long row takes
+ * 15 us in one kernel, 4 in two. Half of the warps of `memory` have half of the bytes in flight, 16
+ * KiB an SM, too few for full bandwidth; `compute` has four independent chains a thread, and needs
+ * few warps.
  *
  * Local memory is not in `bytes`, which counts operands and results: that is the harm. */
 #include "fused/harm.h"
@@ -197,6 +200,14 @@ static void describe(struct probe_run *r, const void *self)
     gpu_kernel_facts(r, k->kernel, (int)k->block, k->shared);
 }
 
+static const struct condition cold = {.cold = true};
+
+static void keys_of(char keys[96], const struct operands *t)
+{
+    snprintf(keys, 96, "what=%s,rows=%u,columns=%u,type=%s", t->what, (unsigned)t->rows,
+             (unsigned)(t->rows ? t->columns : t->stride2), t->type);
+}
+
 static void measure_work(struct probe_run *r, struct work w, struct condition c)
 {
     const struct operands *t = w.t;
@@ -218,9 +229,16 @@ static void measure_work(struct probe_run *r, struct work w, struct condition c)
         if (w.kernels[i].shared)
             gpu_kernel_shared(w.kernels[i].kernel, w.kernels[i].shared, 100);
     }
-    snprintf(keys, sizeof keys, "what=%s,rows=%u,columns=%u,type=%s", t->what, (unsigned)t->rows,
-             (unsigned)(t->rows ? t->columns : t->stride2), t->type);
+    keys_of(keys, t);
     operation_measure(r, keys, &o, c, 0, NAN);
+}
+
+/* For the rate that predictions take from it; in two rounds only, so no share is formed with it. */
+static void measure_copy(struct probe_run *r, const struct operands *t)
+{
+    char keys[96];
+    keys_of(keys, t);
+    copy_measure(r, keys, t->bytes, cold, PROBE_ONCE);
 }
 
 static struct kernel kernel_of(struct probe_run *r, const struct gpu_image *image, const char *name,
@@ -230,8 +248,6 @@ static struct kernel kernel_of(struct probe_run *r, const struct gpu_image *imag
                            .grid = grid,
                            .block = block};
 }
-
-static const struct condition cold = {.cold = true};
 
 /* --- the cases -------------------------------------------------------------------------------- */
 
@@ -249,9 +265,11 @@ static void measure_streams(struct probe_run *r, uint32_t streams, uint32_t colu
                  {"harm_streams_32_cap_32", "harm_streams_4_cap_32"}}};
     struct work w = {.t = &t, .what = HARM_STREAMS};
 
+    measure_copy(r, &t);
     w.name = "unfused";
     w.n = 2;
-    w.extra_bytes = (streams + 4) * 4.0 * columns;
+    /* The input again; two sums an element, written once and read for every four streams. */
+    w.extra_bytes = (4.0 * streams + 8 + 2.0 * streams) * columns;
     w.kernels[0] = kernel_of(r, &image_harm, "harm_streams_sums", (dim3){blocks, 1, 1},
                              HARM_STREAM_THREADS);
     w.kernels[1] = kernel_of(r, &image_harm, "harm_streams_apply", (dim3){blocks, streams / 4, 1},
@@ -275,6 +293,7 @@ static void measure_wide(struct probe_run *r, uint32_t rows)
     struct operands t = operands_of(r, "wide", GPU_FP16, rows, HARM_ROW_COLUMNS, 0);
     struct work w = {.t = &t, .n = 1, .what = HARM_WIDE};
 
+    measure_copy(r, &t);
     w.name = "fused";
     w.kernels[0] = kernel_of(r, &image_harm_spills, "harm_wide_held", (dim3){rows, 1, 1},
                              HARM_ROW_THREADS);
@@ -301,6 +320,7 @@ static void measure_phases(struct probe_run *r, uint32_t elements)
     const char *const ones[][2] = {{"fused", "harm_phases_one"}, {"deep", "harm_phases_deep"}};
     const dim3 every = {2 * sm, 1, 1};
 
+    measure_copy(r, &t);
     w.name = "unfused";
     w.n = 2;
     w.kernels[0] = kernel_of(r, &image_harm, "harm_phases_reverse", (dim3){tiles, 1, 1}, HARM_PHASE_THREADS);
@@ -327,6 +347,8 @@ static void measure_serial(struct probe_run *r, uint32_t rows, uint32_t columns)
     struct work w = {.t = &t, .what = HARM_SERIAL};
 
     t.parts = rows < sm ? (sm / rows < most ? sm / rows : most) : 1;
+    if (rows > 1) /* one block for one row is said to lose beforehand: claim C80's table */
+        measure_copy(r, &t);
     for (int is_cold = rows > 1; is_cold < 2; is_cold++) {
         const struct condition c = {.cold = is_cold};
         w.name = "unfused";
@@ -391,7 +413,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "harm",
     .what = "When is the fused kernel the slower one, and what heals it?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,

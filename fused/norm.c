@@ -323,7 +323,7 @@ static void measure_size(struct probe_run *r, const struct plan *p)
     const int rows = probe_checking(r) && p->rows > 40 ? 40 : p->rows;
     if (p->flags & PROBE_DEEP && !probe_deep(r))
         return;
-    struct tensors t = tensors_of(r, rows, p->cols, probe_seed(r));
+    struct tensors t = tensors_of(r, rows, p->cols, operation_seed(r, p->flags));
     const bool is_large = 4.0 * rows * p->cols >= 3 * (double)gpu_facts(r)->l2_bytes;
 
     for (int i = 0; i < N_OPERATORS; i++)

@@ -9,7 +9,7 @@
  *                         control, since integers add up to the same in any order
  * `distinct` counts the different results, by a hash of all 64 numbers, among 10000 runs on the same
  * inputs; order=inputs are 10 runs on 10 different x, which must be told apart. All are verified
- * against float64 before and after.
+ * against float64: a product before timing, what the timed graphs leave, and the last of the runs.
  *
  * `graph_memory` is by what the device's free memory falls when a graph of so many empty kernels is
  * instantiated and uploaded, in steps of what the driver takes at a time.
@@ -116,7 +116,15 @@ static void multiply(struct probe_run *r, const struct product *p, enum order or
         gpu_launch(r, p->add_up, 1, SUM_ROWS, 0, a);
 }
 
-/* Poisoned, computed, compared: 2^-24 for each of the additions that an element of a sum can see. */
+/* Whatever is computed next must be written: results and partial sums. */
+static void poison(struct probe_run *r, const struct product *p)
+{
+    gpu_poison(r, p->args.y, SUM_ROWS * sizeof *p->args.y);
+    gpu_poison(r, p->args.fixed, SUM_ROWS * sizeof *p->args.fixed);
+    gpu_poison(r, p->args.partial, SUM_ROWS * SUM_PARTS * sizeof *p->args.partial);
+}
+
+/* What lies there now: 2^-24 for each of the additions that an element of a sum can see. */
 static double verify(struct probe_run *r, const struct product *p, enum order order,
                      const char *when)
 {
@@ -126,9 +134,6 @@ static double verify(struct probe_run *r, const struct product *p, enum order or
     int64_t fixed[SUM_ROWS];
     int wrong = 0;
 
-    gpu_poison(r, p->args.y, sizeof y);
-    gpu_poison(r, p->args.fixed, sizeof fixed);
-    multiply(r, p, order);
     gpu_to_host(r, y, p->args.y, sizeof y);
     gpu_to_host(r, fixed, p->args.fixed, sizeof fixed);
     for (int i = 0; i < SUM_ROWS; i++) {
@@ -189,8 +194,10 @@ static void count_results(struct probe_run *r, const struct product *p, enum ord
     }
     graph = gpu_graph_end(r); /* it has run once now */
     CUDA(cudaMemsetAsync(p->hash.run, 0, sizeof *p->hash.run, gpu_stream(r)));
+    poison(r, p);
     for (size_t i = 0; i < runs / RUNS_A_GRAPH; i++)
         CUDA(cudaGraphLaunch(graph.exec, gpu_stream(r)));
+    verify(r, p, order, "the last run");
     probe_value(r, DISTINCT, (double)distinct(r, p, runs));
     gpu_graph_free(&graph);
 }
@@ -215,9 +222,12 @@ static void count_inputs(struct probe_run *r, const struct product *p)
 static void measure_time(struct probe_run *r, const struct product *p, enum order order)
 {
     struct gpu_graph graph[2];
+    double error = NAN;
 
     if (!probe_case(r, PROBE_POWER_BOUND, "order=%s", order_names[order]))
         return;
+    poison(r, p);
+    multiply(r, p, order);
     verify(r, p, order, "before timing");
     for (size_t i = 0; i < 2; i++) {
         gpu_graph_begin(r);
@@ -228,9 +238,13 @@ static void measure_time(struct probe_run *r, const struct product *p, enum orde
     while (probe_more(r))
         for (size_t i = 0; i < 2; i++)
             probe_sample(r, TIME, (double)((size_t)SUMS << i), gpu_replay_ns(r, &graph[i]));
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < 2; i++) {
+        poison(r, p);
+        CUDA(cudaGraphLaunch(graph[i].exec, gpu_stream(r)));
+        error = verify(r, p, order, i ? "the longer timed graph" : "the shorter timed graph");
         gpu_graph_free(&graph[i]);
-    probe_value(r, ERROR, verify(r, p, order, "after timing"));
+    }
+    probe_value(r, ERROR, error);
 }
 
 static void measure_graph_memory(struct probe_run *r, const struct product *p, int nodes)

@@ -79,6 +79,7 @@ struct tensors {
     uint32_t rows, cols, vectors;
     size_t bytes; /* of one tensor, padding included */
     float scale;
+    bool is_fixed; /* inputs of the seed FIXED */
 };
 
 /* A row keeps seven eighths of its columns or more; two short ones are masked whole, or but for
@@ -100,6 +101,7 @@ static void draw_lengths(struct probe_run *r, struct tensors *t, uint64_t seed)
     free(lengths);
 }
 
+/* Before launches of another number of blocks than those so far. */
 static void clear_state(struct probe_run *r, const struct tensors *t)
 {
     CUDA(cudaMemsetAsync(t->state, 0xff, sizeof *t->state, gpu_stream(r)));
@@ -119,7 +121,11 @@ enum with { FUSED_ONLY, WITH_CHAIN, WITH_MASK };
 static struct tensors tensors_of(struct probe_run *r, const struct kernels *k, struct shape shape,
                                  enum with with)
 {
-    struct tensors t = {.k = k, .rows = shape.rows, .cols = shape.cols, .scale = SCALE_BY};
+    struct tensors t = {.k = k,
+                        .rows = shape.rows,
+                        .cols = shape.cols,
+                        .scale = SCALE_BY,
+                        .is_fixed = shape.seed == FIXED};
     const size_t sets = shape.sets, size = gpu_type_size(k->type);
     t.vectors = (t.cols + k->lanes - 1) / k->lanes;
     t.bytes = (size_t)t.rows * t.vectors * 16;

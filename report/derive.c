@@ -28,7 +28,7 @@ static const struct derived_metric metrics[] = {
     {"derived.prediction_error", "ratio", "keys of block_count.time",
      "|derived.predicted_time / block_count.time - 1|"},
     {"derived.fusion_gain", "ratio", "probe,keys of its sizes,l2",
-     "time of impl=unfused over that of impl=fused, both by graph"},
+     "time of impl=unfused (impl=twice where there is none) over that of impl=fused, both by graph"},
     {"derived.predicted_gain", "ratio", "probe,keys of its sizes,l2",
      "the same by bytes, kernels, an edge and a copy"},
     {"derived.gain_error", "ratio", "probe,keys of its sizes,l2",

@@ -95,11 +95,12 @@ static bool predict(const struct rows *rows, const struct place *p, const struct
 {
     size_t place = 0;
     const struct row *edge = rows_match(rows, edge_glob, &place);
-    const struct row *unfused = row_at_place(rows, p, "time", "unfused", p->cold);
+    const char *other = row_at_place(rows, p, "time", "unfused", p->cold) ? "unfused" : "twice";
+    const struct row *unfused = row_at_place(rows, p, "time", other, p->cold);
     const struct row *fused_bytes = row_at_place(rows, p, "bytes", "fused", p->cold);
-    const struct row *unfused_bytes = row_at_place(rows, p, "bytes", "unfused", p->cold);
+    const struct row *unfused_bytes = row_at_place(rows, p, "bytes", other, p->cold);
     const struct row *fused_kernels = row_at_place(rows, p, "kernels", "fused", p->cold);
-    const struct row *unfused_kernels = row_at_place(rows, p, "kernels", "unfused", p->cold);
+    const struct row *unfused_kernels = row_at_place(rows, p, "kernels", other, p->cold);
 
     if (!edge || !row_usable(edge) || !unfused || !fused_bytes || !unfused_bytes ||
         !fused_kernels || !unfused_kernels)

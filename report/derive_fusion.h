@@ -11,7 +11,8 @@
  * intermediates: they move at the warm copy's rate where the probe has a warm copy of that size, that
  * is, where they fit the L2.
  *
- * The gain is the time of impl=unfused over that of impl=fused, both by graph. The model knows no
+ * The gain is the time of impl=unfused over that of impl=fused, both by graph; where there is no chain,
+ * that of impl=twice, one kernel that reads its input twice instead of holding it. The model knows no
  * instruction and no operation: products, and what little fits one SM, are beyond it. It was written
  * before the bundles that it is scored on were measured, but after the first runs of bias_gelu_scale. */
 #ifndef GPUFLOOR_DERIVE_FUSION_H

@@ -33,8 +33,12 @@ struct chain_tensors chain_tensors_new(struct probe_run *r, const struct gpu_ima
                                        int cols, enum gpu_type type, uint64_t seed)
 {
     const size_t size = gpu_type_size(type), elements = (size_t)rows * (size_t)cols;
-    struct chain_tensors t = {
-        .image = image, .rows = rows, .cols = cols, .type = type, .bytes = elements * size};
+    struct chain_tensors t = {.image = image,
+                              .rows = rows,
+                              .cols = cols,
+                              .type = type,
+                              .seed = seed,
+                              .bytes = elements * size};
     const size_t sets = operation_sets(r, 2 * (double)t.bytes);
 
     t.in = pool_normal(r, type, elements, sets, seed, "the input");
@@ -49,6 +53,17 @@ struct chain_tensors chain_tensors_new(struct probe_run *r, const struct gpu_ima
     t.bias = gpu_alloc(r, size * (size_t)cols, "the bias");
     gpu_fill_normal(r, t.bias, type, (size_t)cols, seed + 1);
     return t;
+}
+
+void chain_tensors_draw(struct probe_run *r, struct chain_tensors *t, uint64_t seed)
+{
+    const size_t size = gpu_type_size(t->type);
+    if (t->seed == seed)
+        return;
+    gpu_fill_normal(r, t->in.memory, t->type, t->in.sets * t->in.stride / size, seed);
+    if (t->bias)
+        gpu_fill_normal(r, t->bias, t->type, (size_t)t->cols, seed + 1);
+    t->seed = seed;
 }
 
 void chain_tensors_free(struct probe_run *r, struct chain_tensors *t)

@@ -17,6 +17,7 @@ struct chain_tensors {
     size_t bytes;
     int rows, cols;
     enum gpu_type type;
+    uint64_t seed;
     const struct gpu_image *image;
     cudaKernel_t alone[CHAIN_ALONE][2], verify; /* [operator][is_small] */
 };
@@ -35,6 +36,8 @@ struct chain_work {
 struct chain_tensors chain_tensors_new(struct probe_run *r, const struct gpu_image *image, int rows,
                                        int cols, enum gpu_type type, uint64_t seed);
 void chain_tensors_free(struct probe_run *r, struct chain_tensors *t);
+/* The input and the bias again, if they are of another seed. */
+void chain_tensors_draw(struct probe_run *r, struct chain_tensors *t, uint64_t seed);
 
 /* chain_STEM and chain_STEM_small. */
 void chain_kernels(struct probe_run *r, const struct gpu_image *image, const char *stem,

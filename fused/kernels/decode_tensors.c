@@ -205,7 +205,8 @@ struct decode_tensors decode_tensors_of(struct probe_run *r, const struct decode
     struct decode_tensors t = {.kernels = kernels, .shape = shape};
     const struct decode_shape *s = &t.shape;
     const size_t kv = (size_t)(s->batch * s->kv_heads), rows = (size_t)(s->batch * s->heads);
-    const size_t d = (size_t)s->d, sets = operation_sets(r, decode_kv_bytes(s));
+    const size_t d = (size_t)s->d;
+    const size_t sets = operation_sets(r, s->set_bytes > 0 ? s->set_bytes : decode_kv_bytes(s));
 
     choose_splits(&t, gpu_facts(r)->n_sm);
     const size_t parts = kv * t.splits * ATTENTION_HEADS;

@@ -19,7 +19,9 @@ struct decode_shape {
     int heads, kv_heads, d;
     enum decode_number number; /* of the cache; all else is bf16 */
     enum decode_layout layout;
-    int splits; /* 0: chosen */
+    int splits;       /* 0: chosen */
+    double set_bytes; /* the least that an operation touches of a set, which says how many sets
+                         there must be; 0: keys and values */
 };
 
 struct decode_kernels {

@@ -156,14 +156,7 @@ static void launch(struct probe_run *r, const void *self, size_t set)
     attend(r, t, set, w->how);
 }
 
-static void poison(struct probe_run *r, const void *self)
-{
-    const struct decode_tensors *t = ((const struct decode_way *)self)->t;
-    pool_poison(r, &t->out);
-    gpu_poison(r, t->q_turned, 2 * (size_t)(t->shape.batch * t->shape.heads * t->shape.d));
-}
-
-/* --- is it right? ---------------------------------------------------------------------------- */
+/* --- what a way does ------------------------------------------------------------------------- */
 
 static bool attends(enum decode_how how)
 {
@@ -179,6 +172,55 @@ static bool turns(enum decode_how how)
 static bool appends(enum decode_how how)
 {
     return turns(how) || how >= DECODE_KV_PLAIN;
+}
+
+/* --- is it right? ---------------------------------------------------------------------------- */
+
+/* All bits of the new row, keys and values, of the set that is verified: NaN, or -1 of int8, which
+ * is right for few of its numbers. */
+static void poison_new_row(struct probe_run *r, const struct decode_tensors *t)
+{
+    const struct decode_shape *s = &t->shape;
+    const struct kv_cache c = decode_cache(t, 0);
+    const size_t batch = (size_t)s->batch, kv_heads = (size_t)s->kv_heads;
+    const size_t key = (size_t)s->context - 1, row = (size_t)(s->d * decode_number_bytes(s));
+    const bool in_one = c.sequence_stride == kv_heads * c.head_stride; /* heads equally far apart */
+    const size_t n = batch * c.pages_of_sequence, height = in_one ? batch * kv_heads : kv_heads;
+    uint32_t *pages = c.pages ? probe_host_alloc(r, n * sizeof *pages) : NULL;
+
+    if (pages)
+        gpu_to_host(r, pages, c.pages, n * sizeof *pages);
+    for (size_t sequence = 0; sequence < (in_one ? 1 : batch); sequence++) {
+        const size_t page =
+            pages ? pages[sequence * c.pages_of_sequence + (key >> c.page_shift)] : 0;
+        const size_t at = sequence * c.sequence_stride + page * c.page_stride +
+                          (key & (((size_t)1 << c.page_shift) - 1)) * c.row_stride;
+        char *const places[] = {(char *)c.k + at, (char *)c.v + at};
+        for (size_t i = 0; i < PROBE_LENGTH(places); i++)
+            CUDA(cudaMemset2DAsync(places[i], c.head_stride, 0xff, row, height, gpu_stream(r)));
+    }
+    free(pages);
+}
+
+/* The row of the cache only where the way writes it: for all others it is an input. */
+static void poison(struct probe_run *r, const void *self)
+{
+    const struct decode_way *w = self;
+    const struct decode_tensors *t = w->t;
+    const struct decode_shape *s = &t->shape;
+    const size_t kv = (size_t)(s->batch * s->kv_heads), d = (size_t)s->d;
+    const size_t parts = kv * t->splits * ATTENTION_HEADS;
+
+    pool_poison(r, &t->out);
+    gpu_poison(r, t->q_turned, 2 * (size_t)(s->batch * s->heads) * d);
+    gpu_poison(r, t->k_turned, 2 * kv * d);
+    gpu_poison(r, t->cast, 4 * kv * d);
+    gpu_poison(r, t->partial, parts * d * sizeof *t->partial);
+    gpu_poison(r, t->summary, parts * 2 * sizeof *t->summary);
+    if (w->how == DECODE_WIDEN)
+        pool_poison(r, &t->wide);
+    if (appends(w->how))
+        poison_new_row(r, t);
 }
 
 static struct decode_verify_args verify_of(struct probe_run *r, const struct decode_way *w)
@@ -303,21 +345,59 @@ static unsigned kernels_of(const struct decode_way *w)
                                                                                                : 1;
 }
 
+double decode_set_bytes(const struct decode_shape *s, enum decode_how how)
+{
+    const double kv = decode_kv_bytes(s);
+    return how == DECODE_WIDEN                  ? 3 * kv /* 8 bits, and 16 */
+           : attends(how) || how == DECODE_READ ? kv
+                                                : kv / s->context;
+}
+
+/* Bytes that have to be allocated for one operation. */
+static double memory_of(const struct decode_way *w)
+{
+    const struct decode_tensors *t = w->t;
+    const struct decode_shape *s = &t->shape;
+    const enum decode_how how = w->how;
+    const double cache = 2 * (double)t->k_bytes, pairs = s->batch * s->kv_heads;
+    const double q = 2.0 * s->batch * s->heads * s->d, row = 2 * pairs * s->d; /* keys, or values */
+    const double part = ATTENTION_HEADS * (s->d + 2) * 4.0, ticket = how == DECODE_MERGE ? 0 : 4;
+    double bytes = cache;
+
+    if (how == DECODE_READ)
+        return bytes;
+    bytes += (t->scales ? 8.0 * s->kv_heads : 0) +
+             (t->pages ? 4.0 * s->batch * decode_cache(t, 0).pages_of_sequence : 0);
+    if (attends(how))
+        bytes += 2 * q + (t->splits > 1 ? pairs * (t->splits * part + ticket) : 0);
+    if (how == DECODE_WIDEN)
+        bytes += 2 * cache;
+    if (appends(how))
+        bytes += 2 * row;
+    if (turns(how)) /* cosines and sines */
+        bytes += 4 * s->d;
+    if (how == DECODE_APPEND || how == DECODE_APPEND_3) /* queries, for attention to come */
+        bytes += 2 * q;
+    if (how == DECODE_TWO || how == DECODE_THREE)
+        bytes += q;
+    if (how == DECODE_THREE || how == DECODE_KV_2 || how == DECODE_APPEND_3)
+        bytes += row;
+    if (how == DECODE_APPEND_3)
+        bytes += 2 * pairs * s->d * decode_number_bytes(s);
+    return bytes;
+}
+
 struct operation decode_operation(const struct decode_way *w, const char *name)
 {
     const struct decode_tensors *t = w->t;
-    const bool is_small = !attends(w->how) && w->how != DECODE_READ;
-    const double bytes = bytes_of(w), kv = decode_kv_bytes(&t->shape);
     return (struct operation){.name = name,
                               .launch = launch,
                               .poison = poison,
                               .verify = verify,
                               .self = w,
                               .sets = t->cache.sets,
-                              .set_bytes = kv,
-                              .bytes = bytes,
-                              .memory = is_small                 ? bytes
-                                        : w->how == DECODE_WIDEN ? bytes - 2 * kv
-                                                                 : bytes,
+                              .set_bytes = decode_set_bytes(&t->shape, w->how),
+                              .bytes = bytes_of(w),
+                              .memory = memory_of(w),
                               .kernels = kernels_of(w)};
 }

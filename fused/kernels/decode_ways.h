@@ -28,6 +28,9 @@ struct decode_way {
 };
 
 struct operation decode_operation(const struct decode_way *w, const char *name);
+/* Bytes of one set that a way touches: of an append the new row alone. What all sets share, queries
+ * and the new row as projected, is none of it. */
+double decode_set_bytes(const struct decode_shape *s, enum decode_how how);
 /* Bytes of the new row of keys and values, of all sequences, that a way loads and stores. */
 double decode_new_row_bytes(const struct decode_way *w);
 

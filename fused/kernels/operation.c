@@ -90,7 +90,8 @@ static double stream_ns(struct probe_run *r, const struct operation *o, bool col
 }
 
 /* Operations in the shorter of the two amounts of work: enough to dwarf a tick, few where one is
- * long. Cold ones go round all sets, or, behind a sweep, use each set once at most. */
+ * long. Cold ones go round all sets, or, behind a sweep, use each set once at most; of a single set
+ * the second operation of the longer would find all in the L2. */
 static size_t operations_of(struct probe_run *r, const struct operation *o, bool cold)
 {
     struct gpu_graph one = graph_of(r, o, cold, 1);
@@ -103,7 +104,7 @@ static size_t operations_of(struct probe_run *r, const struct operation *o, bool
     if (!cold)
         return n;
     if (needs_sweep(r, o, cold))
-        return n < o->sets / 2 ? n : o->sets > 1 ? o->sets / 2 : 1;
+        return n < o->sets / 2 ? n : o->sets > 1 ? o->sets / 2 : 1; /* one: a failed check */
     return (n + o->sets - 1) / o->sets * o->sets;
 }
 
@@ -113,6 +114,8 @@ void operation_sample(struct probe_run *r, const struct operation *o, struct con
     const size_t n = probe_checking(r) ? 1 : operations_of(r, o, c.cold);
     struct gpu_graph graph[2] = {0};
 
+    probe_check(r, !sweep || o->sets > 1 || probe_checking(r),
+                "%s: behind a sweep no set is used twice", o->name);
     for (size_t i = 0; !c.stream && i < 2; i++)
         graph[i] = graph_of(r, o, c.cold, n << i);
     while (probe_more(r))
@@ -129,8 +132,8 @@ void operation_sample(struct probe_run *r, const struct operation *o, struct con
 double operation_measure(struct probe_run *r, const char *keys, const struct operation *o,
                          struct condition c, unsigned flags, double copy_ns)
 {
-    const bool streams = o->bytes >= LONG_BYTES || needs_sweep(r, o, c.cold);
-    if (streams || o->power_bound)
+    /* Short ones behind a sweep keep their clock, and must. */
+    if (o->bytes >= LONG_BYTES || o->power_bound)
         flags |= PROBE_POWER_BOUND;
     if (!probe_case(r, flags, "%s,impl=%s,mode=%s,l2=%s", keys, o->name,
                     c.stream ? "stream" : "graph", c.cold ? "cold" : "warm"))
@@ -141,6 +144,8 @@ double operation_measure(struct probe_run *r, const char *keys, const struct ope
     o->launch(r, o->self, 0);
     if (o->verify)
         o->verify(r, o->self, "before timing");
+    if (o->poison) /* what is verified behind it shall be of the timed launches */
+        o->poison(r, o->self);
 
     operation_sample(r, o, c);
 

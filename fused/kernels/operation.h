@@ -10,6 +10,9 @@
  *     l2=cold      set after set, so that 3 x L2 of other bytes lie between two uses of one; where
  *                  the sets are too few for that, each is used once behind a reading sweep of 3 x L2
  *
+ * share_of_copy sets the copy of what the fused operator moves, half read and half written, against
+ * each form of it: what mostly reads may pass 1.
+ *
  * Every probe has the metrics of OPERATION_METRICS under the same names and keys,
  *
  *     SIZES...,type=T,impl=NAME,mode=graph|stream,l2=warm|cold
@@ -36,13 +39,14 @@ enum operation_metric {
     N_OPERATION_METRICS, /* a probe's own metrics begin here */
 };
 #define OPERATION_KEYS(sizes) sizes ",type,impl,mode,l2"
-#define OPERATION_METRICS(k)                                                                      \
-    [OPERATION_TIME] = {"time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", k,                       \
-                        "one whole operation"},                                                   \
+#define OPERATION_METRICS(k) OPERATION_METRICS_TIMED(k, "one whole operation")
+#define OPERATION_METRICS_TIMED(k, time) /* with a text for the time */                           \
+    [OPERATION_TIME] = {"time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", k, time},                \
     [OPERATION_SHARE] = {"share_of_copy", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, k,             \
-                         "time of the best copy of as many bytes over the time of the operation"}, \
+                         "time of the best copy of the fused operator's bytes over the time of "  \
+                         "the operation"},                                                        \
     [OPERATION_BYTES] = {"bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, k,                      \
-                         "bytes that one operation loads and stores, by count"},                  \
+                         "loads and stores by count, whichever cache serves them"},               \
     [OPERATION_KERNELS] = {"kernels", "count", PROBE_EXACT, PROBE_EACH, NULL, k,                  \
                            "kernels of one operation"},                                           \
     [OPERATION_MEMORY] = {"memory", "bytes", PROBE_EXACT, PROBE_EACH, NULL, k,                    \
@@ -56,7 +60,7 @@ enum operation_metric {
     [OPERATION_CAUGHT] = {"caught", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, k,                   \
                           "share of planted faults that verification sees"},                      \
     [OPERATION_DIGEST] = {"digest", "count", PROBE_EXACT, PROBE_EACH, NULL, k,                    \
-                          "48 bits of a hash of the results for inputs of a fixed seed"}
+                          "29 bits of a hash of the results for inputs of a fixed seed"}
 
 /* Equal buffers, one a set, never a power of two apart; poisoned when new. */
 struct pool {
@@ -88,16 +92,18 @@ struct operation {
     const char *name; /* impl=NAME */
     /* Launches all of it on the run's stream; must be capturable. */
     void (*launch)(struct probe_run *r, const void *self, size_t set);
-    /* Fills what it writes with NaN, every set; NULL: nothing to do. */
+    /* Fills what it writes with NaN, every set, before the first launch and again before those that
+     * are timed, which must need nothing of what launches before them left; NULL: nothing to do. */
     void (*poison)(struct probe_run *r, const void *self);
-    /* Judges set 0 by probe_check and returns the relative error; NULL: not verified. */
+    /* Judges set 0 by probe_check and returns the relative error; NULL: not verified, which is for
+     * the single kernels of a chain: as its steps they are verified with the whole. */
     double (*verify)(struct probe_run *r, const void *self, const char *when);
     /* Facts of the case (registers, the library's kernel), values of the probe's own; may be NULL. */
     void (*describe)(struct probe_run *r, const void *self);
     const void *self;
     size_t sets;      /* that launch() takes */
     double set_bytes; /* of one set, whatever this operation touches of it: decides what is cold */
-    double bytes;     /* that one operation loads and stores, by count */
+    double bytes;     /* loads and stores of one operation by count, whichever cache serves them */
     double memory;    /* bytes of operands, results, intermediates, workspace of one set; 0: not said */
     unsigned kernels; /* launched for one operation; 0: not said */
     bool power_bound; /* products and the like; long streams are found out by their bytes */
@@ -109,8 +115,9 @@ struct condition {
 };
 
 /* Makes the case "SIZES,type=..,impl=..,mode=..,l2=.." (`keys` is all before ",impl="), with flags of
- * probe_case, verifies, times, verifies. copy_ns: the best copy of as many bytes, for the share; NaN:
- * no share. Returns the median in ns; NaN when left out or checking. */
+ * probe_case, verifies, times, verifies what was timed. copy_ns: the best copy of as many bytes as
+ * the fused operator moves, for the share; NaN: no share. Returns the median in ns; NaN when left
+ * out or checking. */
 double operation_measure(struct probe_run *r, const char *keys, const struct operation *o,
                          struct condition c, unsigned flags, double copy_ns);
 

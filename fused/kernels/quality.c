@@ -40,7 +40,7 @@ void quality_distance(struct probe_run *r, const void *result, const void *unfus
 void quality_digest(struct probe_run *r, const void *result, size_t size, uint64_t count)
 {
     struct quality_found found = compare(r, result, NULL, size, count);
-    probe_value(r, OPERATION_DIGEST, (double)(found.digest >> 16));
+    probe_value(r, OPERATION_DIGEST, (double)(found.digest >> 35));
 }
 
 void quality_faults(struct probe_run *r, const struct quality_results *q,

@@ -53,6 +53,13 @@ static void fill_with_bits(struct probe_run *r, const struct pool *p, uint64_t s
     free(host);
 }
 
+static void repeat_first(struct probe_run *r, const struct pool *p)
+{
+    for (size_t set = 1; set < p->sets; set++)
+        CUDA(cudaMemcpyAsync(pool_at(p, set), p->memory, p->bytes, cudaMemcpyDeviceToDevice,
+                             gpu_stream(r)));
+}
+
 struct sampling_rows sampling_rows_new(struct probe_run *r, const struct gpu_image *image,
                                        uint32_t batch, uint32_t vocabulary, uint32_t k, double p,
                                        uint64_t seed)
@@ -66,7 +73,7 @@ struct sampling_rows sampling_rows_new(struct probe_run *r, const struct gpu_ima
                                     .share = p < 1 ? (uint32_t)(p * 0x1p32) : UINT32_MAX};
     t.stride = ((uint64_t)vocabulary + 3) / 4 * 4;
     t.words = ((uint64_t)vocabulary + 31) / 32;
-    t.sets = operation_sets(r, 3 * 4 * (double)batch * (double)t.stride);
+    t.sets = operation_sets(r, 4 * (double)batch * (double)t.stride);
     load_kernels(r, image, &t);
 
     const size_t row = k ? 4 * t.stride : 4, few = 4 * (k ? k : 1);
@@ -78,6 +85,8 @@ struct sampling_rows sampling_rows_new(struct probe_run *r, const struct gpu_ima
         t.parts[i] = pool_new(r, batch * bytes[i], t.sets, "a part of the rows");
     fill_with_bits(r, &t.parts[SEEN], seed + 1);
     fill_with_bits(r, &t.parts[NOISE], seed + 2);
+    for (int i = LOGITS; i <= NOISE; i++)
+        repeat_first(r, &t.parts[i]);
     return t;
 }
 

@@ -34,7 +34,8 @@ struct sampling_rows {
     cudaKernel_t steps[2][N_STEPS];      /* [small] */
 };
 
-/* N(0,1) logits at temperature 0.3, a penalty on the half of the vocabulary; k 0: no top-k. */
+/* N(0,1) logits at temperature 0.3, a penalty on the half of the vocabulary; k 0: no top-k. Sets as
+ * the one kernel needs them, which touches the least; all hold the same rows. */
 struct sampling_rows sampling_rows_new(struct probe_run *r, const struct gpu_image *image,
                                        uint32_t batch, uint32_t vocabulary, uint32_t k, double p,
                                        uint64_t seed);

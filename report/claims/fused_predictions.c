@@ -165,7 +165,8 @@ static const struct claim claims[] = {
      "utilization.",
      "A model of bytes and edges predicts the sign of 90 % of fusions, and fusions that block units lose although "
      "their bytes fall.",
-     "Gain: time of the unfused chain over that of the fused kernel, by graph; predicted by report/derive_fusion.h. "
+     "Gain: time of the unfused chain over that of the fused kernel, by graph (where there is none, of a kernel "
+     "that reads twice); predicted by report/derive_fusion.h. "
      "REPRODUCED when the signs of 0.90 of the fusions are right (less than 3 % is no gain), the median error is at "
      "most 15 %, and every fusion that cuts bytes and blocks units is slower by more than 3 %: one block for a row "
      "of 131072, an operator in a product's main loop. REFUTED when one of those is faster by more "

@@ -58,6 +58,33 @@ static void from_rows(void **unused)
     rows_free(&rows);
 }
 
+/* A kernel that reads twice stands for the chain where there is none. */
+static void reading_twice(void **unused)
+{
+    struct rows rows = {0};
+    (void)unused;
+    put_spread(&rows, "edges.step{mode=graph,blocks=sm,body=0,span=64-512,timer=event}", "ns",
+               ROW_LOWER, 1000, 0, 7);
+    put(&rows, "time", "copy", 3000);
+    put(&rows, "bytes", "copy", 8000);
+    put(&rows, "time", "fused", 5000);
+    put(&rows, "bytes", "fused", 8000);
+    put(&rows, "kernels", "fused", 1);
+    put(&rows, "time", "twice", 2500);
+    put(&rows, "bytes", "twice", 12000);
+    put(&rows, "kernels", "twice", 1);
+    derive(&rows, NULL);
+    const struct row *gain =
+        rows_find(&rows, "derived.fusion_gain{probe=norm,rows=8,type=fp16,l2=cold}");
+    const struct row *predicted =
+        rows_find(&rows, "derived.predicted_gain{probe=norm,rows=8,type=fp16,l2=cold}");
+    assert_non_null(gain);
+    assert_non_null(predicted);
+    assert_close(gain->centre, 0.5, 1e-9);
+    assert_close(predicted->centre, 4000.0 / 3000.0, 1e-9);
+    rows_free(&rows);
+}
+
 /* Ten fusions whose gains are 2 and predicted so, but for `wrong` of them; one row by one block that takes
  * `blocked` times as long as by many; gain of the known one. */
 static enum claim_verdict c80(int wrong, double off, double blocked, double known,
@@ -104,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_hand),
         cmocka_unit_test(from_rows),
+        cmocka_unit_test(reading_twice),
         cmocka_unit_test(verdicts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
