@@ -99,9 +99,9 @@ static void judge_c75(const struct bundle *bundle, struct finding *f)
              "weaker statement, within rounding, %s",
              c.worse, c.judged_by_error, c.worse ? "fails there" : "holds");
     rule_say(f->controls,
-             "positive control: in each of these cases verification sees planted faults: %.3g of "
-             "them at least, not shown for %d, %s; ",
-             c.least_caught, c.blind, positive ? "passed" : "FAILED");
+             "positive control: in each of these cases verification sees planted faults: %.0f %% of "
+             "them at least, not shown for %d, %s",
+             100 * c.least_caught, c.blind, positive ? "passed" : "FAILED");
     rule_say_control(f, false, negative, "one kernel differs from itself, results in 10000 runs",
                      &ordered);
     rule_conclude(f, c.differ ? CLAIM_REFUTED : CLAIM_REPRODUCED, positive, negative);
@@ -206,30 +206,31 @@ static void judge_c78(const struct bundle *bundle, struct finding *f)
 
 /* --- C81: are bugs hard to see? --------------------------------------------------------------- */
 
-/* The least share of planted faults that any probe's verification saw; NaN where none was planted. */
-static double least_caught(const struct bundle *bundle, int *probes)
+/* The least share of planted faults that verification saw; NaN where none was planted. */
+static double least_caught(const struct bundle *bundle, int *cases)
 {
     double least = NAN;
     const struct row *row;
 
-    *probes = 0;
+    *cases = 0;
     for (size_t place = 0; (row = rows_match(&bundle->rows, "*.caught{*", &place));)
         if (row_usable(row)) {
             least = isnan(least) ? row->centre : fmin(least, row->centre);
-            ++*probes;
+            ++*cases;
         }
     return least;
 }
 
 static void judge_c81(const struct bundle *bundle, struct finding *f)
 {
-    int probes;
-    const double caught = least_caught(bundle, &probes);
+    int cases;
+    const double caught = least_caught(bundle, &cases);
 
-    if (probes)
+    if (cases)
         rule_say(f->evidence,
-                 "recorded and not judged: in %d probes verification saw %.3g of the planted faults or more; ",
-                 probes, caught);
+                 "recorded and not judged: in each of %d cases verification saw %.0f %% of the planted faults or "
+                 "more",
+                 cases, 100 * caught);
     rule_not_testable(f, "what debugging and maintenance cost cannot be measured here");
 }
 

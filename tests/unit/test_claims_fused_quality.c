@@ -98,7 +98,7 @@ static void not_testable_as_such(void **unused)
     assert_int_equal(verdict_of("C77", &b, &f), CLAIM_NOT_TESTABLE);
     put(&seen, "norm.caught" CASE("fused", "warm"), 0.875);
     assert_int_equal(verdict_of("C81", &seen, &f), CLAIM_NOT_TESTABLE);
-    assert_non_null(strstr(f.evidence, "saw 0.875"));
+    assert_non_null(strstr(f.evidence, "saw 88 %"));
 }
 
 int main(void)
