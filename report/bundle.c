@@ -317,19 +317,39 @@ char *bundle_line(const struct bundle *bundle, char *text, size_t size)
     return text;
 }
 
+static bool same_origin(const struct part *a, const struct part *b)
+{
+    return !strcmp(a->commit, b->commit) && a->card && b->card && !strcmp(a->card, b->card);
+}
+
+/* Is there one of the same origin before part i? */
+static bool is_named(const struct bundle *bundle, size_t i)
+{
+    for (size_t j = 0; j < i; j++)
+        if (bundle->parts[j].commit && same_origin(&bundle->parts[j], &bundle->parts[i]))
+            return true;
+    return false;
+}
+
 char *bundle_others(const struct bundle *bundle, char *text, size_t size)
 {
     const char *ours = document_get_text(json_object_get(bundle->head, "suite"), "commit", "");
-    size_t used = 0;
+    FILE *out;
 
     text[0] = '\0';
-    for (size_t i = 0; i < bundle->n_parts && used < size; i++) {
+    if (!(out = fmemopen(text, size, "w")))
+        return text;
+    for (size_t i = 0; i < bundle->n_parts; i++) {
         const struct part *part = &bundle->parts[i];
-        bool same_card = part->card && !strcmp(part->card, card_of(bundle->head));
-        if (!part->commit || (same_card && !strcmp(part->commit, ours)))
+        const bool same_card = part->card && !strcmp(part->card, card_of(bundle->head));
+        if (!part->commit || (same_card && !strcmp(part->commit, ours)) || is_named(bundle, i))
             continue;
-        used += (size_t)snprintf(text + used, size - used, "%s%s: gpufloor %.7s%s", used ? "; " : "",
-                                 part->name, part->commit, same_card ? "" : ", another card");
+        fprintf(out, "%s%s", ftell(out) ? "; " : "", part->name);
+        for (size_t j = i + 1; j < bundle->n_parts; j++)
+            if (bundle->parts[j].commit && same_origin(part, &bundle->parts[j]))
+                fprintf(out, ", %s", bundle->parts[j].name);
+        fprintf(out, ": gpufloor %.7s%s", part->commit, same_card ? "" : ", another card");
     }
+    fclose(out);
     return text;
 }

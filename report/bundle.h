@@ -47,8 +47,9 @@ const char *bundle_fact(const struct bundle *bundle, const char *section, const 
 /* One line about the machine, the software and the runs. */
 char *bundle_line(const struct bundle *bundle, char *text, size_t size);
 
-/* Of a folder: "small_gemm: gpufloor 966d18b, another card; ..." for the probes that do not come from
- * the bundle that the line speaks of. Empty where all do. */
+/* Of a folder: "gemv, small_gemm: gpufloor 966d18b, another card; ..." for the probes that do not come
+ * from the bundle that the line speaks of. Empty where all do. */
+enum { BUNDLE_LINE = 4096 };
 char *bundle_others(const struct bundle *bundle, char *text, size_t size);
 
 /* report/folder.c: the .json files of a folder, by name; NULL and 0 when it cannot be read. The

@@ -72,7 +72,7 @@ static void bits(FILE *out, const struct rows *rows, enum table_format format)
         for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
             const double value = value_beside(rows, row, columns[i], NULL);
             if (i == 2 && !isnan(value))
-                table_cell(&table, "%012llx", (unsigned long long)value);
+                table_cell(&table, "%.9g", value);
             else
                 table_number(&table, value);
         }

@@ -98,7 +98,7 @@ static struct table value_table(const char *first, const struct bundle *const bu
 static void print_machines(FILE *out, const struct bundle *const bundles[], size_t n,
                            enum table_format format)
 {
-    char line[640];
+    char line[BUNDLE_LINE];
     for (size_t i = 0; i < n; i++) {
         fputs(format == TABLE_MD ? "**" : "", out);
         table_put(out, column_name(bundles, n, i), format);
@@ -428,7 +428,7 @@ static bool print_quality(const struct bundle *const bundles[], size_t n,
 {
     for (size_t i = 0; i < n; i++)
         if (!report_quality(stdout, bundles[i], format)) {
-            fprintf(stderr, "gpufloor report: --quality: no fused kernel in this bundle\n");
+            fprintf(stderr, "gpufloor report: --quality: no fused kernel in bundle %zu\n", i + 1);
             return false;
         }
     return true;

@@ -21,10 +21,11 @@ void rule_say(char text[CLAIM_TEXT], const char *format, ...)
 void rule_say_row(char text[CLAIM_TEXT], const char *what, const struct row *row)
 {
     char centre[48], low[48], high[48];
-    rule_say(text, "%s%s %s (%s to %s)", text[0] ? "; " : "", what,
+    rule_say(text, "%s%s %s (%s to %s)%s", text[0] ? "; " : "", what,
              unit_format(centre, sizeof centre, row->centre, row->unit, 4),
              unit_format(low, sizeof low, row->low, row->unit, 4),
-             unit_format(high, sizeof high, row->high, row->unit, 4));
+             unit_format(high, sizeof high, row->high, row->unit, 4),
+             row->stale ? ", by other kernels than this tree's" : "");
 }
 
 void rule_say_control(struct finding *f, bool positive, bool as_it_must, const char *what,

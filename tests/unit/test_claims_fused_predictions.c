@@ -87,17 +87,18 @@ static void reading_twice(void **unused)
 
 /* Ten fusions whose gains are 2 and predicted so, but for `wrong` of them; one row by one block that takes
  * `blocked` times as long as by many; gain of the known one. */
-static enum claim_verdict c80(int wrong, double off, double blocked, double known,
+static enum claim_verdict c80(int wrong, int losers, double off, double blocked, double known,
                               struct finding *f)
 {
     struct bundle b = {0};
     char id[200];
 
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 10; i++) { /* the last lose, and are called losses */
+        const bool loses = i >= 10 - losers;
         snprintf(id, sizeof id, "derived.fusion_gain{probe=norm,rows=%d,type=fp16,l2=cold}", i);
-        put_spread(&b.rows, id, "ratio", ROW_HIGHER, i < wrong ? 0.5 : 2, 0, 7);
+        put_spread(&b.rows, id, "ratio", ROW_HIGHER, (i < wrong) != loses ? 0.5 : 2, 0, 7);
         snprintf(id, sizeof id, "derived.predicted_gain{probe=norm,rows=%d,type=fp16,l2=cold}", i);
-        put_spread(&b.rows, id, "ratio", ROW_HIGHER, 2 * (1 + off), 0, 7);
+        put_spread(&b.rows, id, "ratio", ROW_HIGHER, (loses ? 0.5 : 2) * (1 + off), 0, 7);
     }
 #define KNOWN "{probe=bias_gelu_scale,rows=16384,cols=8192,type=fp16,l2=cold}"
     put_spread(&b.rows, "derived.fusion_gain" KNOWN, "ratio", ROW_HIGHER, known, 0, 7);
@@ -117,12 +118,13 @@ static void verdicts(void **unused)
     struct finding f;
     struct bundle none = {0};
     (void)unused;
-    assert_int_equal(c80(0, 0.05, 1.5, 3, &f), CLAIM_REPRODUCED);
-    assert_int_equal(c80(3, 0.05, 1.5, 3, &f), CLAIM_MIXED);        /* signs */
-    assert_int_equal(c80(0, 0.30, 1.5, 3, &f), CLAIM_MIXED);        /* sizes */
-    assert_int_equal(c80(0, 0.05, 1.0, 3, &f), CLAIM_MIXED);        /* a blocked one that ties */
-    assert_int_equal(c80(0, 0.05, 0.8, 3, &f), CLAIM_REFUTED);      /* and one that wins */
-    assert_int_equal(c80(0, 0.05, 1.5, 2, &f), CLAIM_NOT_TESTABLE); /* the known one is not seen */
+    assert_int_equal(c80(0, 2, 0.05, 1.5, 3, &f), CLAIM_REPRODUCED);
+    assert_int_equal(c80(3, 2, 0.05, 1.5, 3, &f), CLAIM_MIXED);        /* signs */
+    assert_int_equal(c80(0, 2, 0.30, 1.5, 3, &f), CLAIM_MIXED);        /* sizes */
+    assert_int_equal(c80(0, 2, 0.05, 1.0, 3, &f), CLAIM_MIXED);        /* a blocked one that ties */
+    assert_int_equal(c80(0, 2, 0.05, 0.8, 3, &f), CLAIM_REFUTED);      /* and one that wins */
+    assert_int_equal(c80(0, 2, 0.05, 1.5, 2, &f), CLAIM_NOT_TESTABLE); /* the known one is not seen */
+    assert_int_equal(c80(0, 0, 0.05, 1.5, 3, &f), CLAIM_NOT_TESTABLE); /* none loses: signs say nothing */
     assert_int_equal(verdict_of("C80", &none, &f), CLAIM_NOT_TESTABLE);
 }
 
