@@ -14,7 +14,7 @@
  * the L2 or device memory (1 us), four exchanges between the blocks of a cluster, and code that runs
  * once, from a cold instruction cache; 6 us in all, against six edges and six kernels of 0.5 to 4
  * us. At batch 256 bytes ought to decide, 131 MB once (28 us) or five times; in fact what each row
- * takes its SM does, 35 us and more.
+ * takes its SM does, 100 us.
  *
  * Right is a token that float64 would draw; kernels/sampling_reference.h tells what rounding
  * excuses, `border` how often it had to, `control` how often a sampler that leaves the penalty out
