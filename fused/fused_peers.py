@@ -13,8 +13,9 @@ Where so few bytes are touched that 32 sets are too few for that, warm: always t
 
 Inside the timed region: one replay of a graph between two events, behind a kernel that holds the stream;
 the slope over the graphs.
-Expected on an H200: compile 35 to 70 % of a copy for norms and softmax; flash 318 Tflop/s causal at 8192;
-cuDNN 15.9 us for one query over 8192 keys.
+An H200, two single runs: compiled norms take 0.97 of a copy's rate, bias, GELU and scale 0.76, softmax over
+4096 columns 0.40; flash 1.71 ms and cuDNN 1.0 ms for 8192 tokens, causal; cuDNN 14.5 us, flash 22 us for one
+query over 8192 keys.
 
 Traps. What an operator allocates comes from the graph's own pool. A function that cannot be captured, or
 a backend that refuses, is left out, and said so."""

@@ -122,14 +122,19 @@ static bool names_known(const struct session *s)
     return false;
 }
 
-/* Without a GPU, those that need one are left out rather than asked one by one. */
+/* Without a GPU, those that need one are left out rather than asked one by one; of one that was
+* added it is said. */
 static bool choose_tasks(struct session *s)
 {
     s->tasks = calloc(s->catalogue.n, sizeof *s->tasks);
     for (size_t i = 0; s->tasks && i < s->catalogue.n; i++) {
         const struct listed *probe = &s->catalogue.probes[i];
-        if (asked_for(s, probe) && (!s->gpu_state[0] || probe->needs != NEEDS_GPU))
+        if (!asked_for(s, probe))
+            continue;
+        if (!s->gpu_state[0] || probe->needs != NEEDS_GPU)
             s->tasks[s->n_tasks++].probe = probe;
+        else if (probe->added)
+            fprintf(stderr, "skip  %s: it needs a GPU\n", probe->name);
     }
     return s->tasks != NULL;
 }
