@@ -17,17 +17,8 @@
 // block to the row. Of the read, bulk copies were no faster than loads.
 #include <cuda_bf16.h>
 
+#include "core/device/load.cuh"
 #include "matmul/gemv.h"
-
-// Used once: the L1 is for x.
-__device__ __forceinline__ uint4 load_once(const uint4 *p)
-{
-    uint4 v;
-    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(p));
-    return v;
-}
 
 __device__ __forceinline__ uint4 load_x(const uint4 *p)
 {

@@ -80,22 +80,6 @@ static struct product_chip chip_of(const struct rows *rows, const size_t figure[
 
 /* --- a row's own ------------------------------------------------------------------------------ */
 
-/* Another metric of the same case. */
-static const struct row *beside(const struct rows *rows, const struct row *time, const char *metric,
-                                bool timed)
-{
-    char id[DOCUMENT_ID];
-    const char *keys = strchr(time->id, '{'), *timer = strstr(time->id, ",timer=");
-
-    if (!keys || !timer || timer < keys)
-        return NULL;
-    if (timed)
-        snprintf(id, sizeof id, "block_count.%s%s", metric, keys);
-    else
-        snprintf(id, sizeof id, "block_count.%s%.*s}", metric, (int)(timer - keys), keys);
-    return rows_find(rows, id);
-}
-
 static double key_of(const struct row *row, const char *key)
 {
     char text[32];
@@ -104,16 +88,16 @@ static double key_of(const struct row *row, const char *key)
 
 static double count_beside(const struct rows *rows, const struct row *time, const char *metric)
 {
-    const struct row *row = beside(rows, time, metric, false);
+    const struct row *row = rows_beside(rows, time, metric, NULL, NULL);
     return row && row_usable(row) ? row->centre : (double)NAN;
 }
 
 /* The row but for its empty time, which differs from round to round. */
 static struct product_row row_of(const struct rows *rows, const struct row *time)
 {
-    const double busiest = count_beside(rows, time, "blocks_on_busiest_sm");
-    const double on_busiest = count_beside(rows, time, "tiles_on_busiest_sm");
-    const double at_once = count_beside(rows, time, "blocks_at_once");
+    const double busiest = count_beside(rows, time, "block_count.blocks_on_busiest_sm");
+    const double on_busiest = count_beside(rows, time, "block_count.tiles_on_busiest_sm");
+    const double at_once = count_beside(rows, time, "block_count.blocks_at_once");
     struct product_row row = {.k = key_of(time, "k"),
                               .split = key_of(time, "split"),
                               .on_busiest = on_busiest};
@@ -142,7 +126,8 @@ static struct row *made(struct rows *rows, const char *name, const char *unit, s
 static void predict(struct rows *rows, const size_t figure[FIGURES], size_t of, double n_sm)
 {
     double ns[ROW_RUNS_MAX];
-    const struct row *time = &rows->row[of], *empty = beside(rows, time, "empty", true);
+    const struct row *time = &rows->row[of], 
+                     *empty = rows_beside(rows, time, "block_count.empty", NULL, NULL);
     struct product_row row = row_of(rows, time);
     const size_t n = time->n;
 

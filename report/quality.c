@@ -6,22 +6,14 @@
 
 #include "report/report.h"
 
-/* The value of another metric, or of another implementation, in the same case; NaN where there is none. */
+/* The value of another of the probe's metrics, or of another implementation, in the same case; NaN where
+ * there is none. */
 static double value_beside(const struct rows *rows, const struct row *row, const char *metric,
                            const char *impl)
 {
-    char id[DOCUMENT_ID];
-    const char *keys = strchr(row->id, '{'), *at = strstr(row->id, "impl=");
-    const char *rest = at ? at + strcspn(at, ",}") : NULL;
-
-    if (impl && !at)
-        return NAN;
-    if (impl)
-        snprintf(id, sizeof id, "%s.%s%.*simpl=%s%s", row->probe, metric, (int)(at - keys), keys,
-                 impl, rest);
-    else
-        snprintf(id, sizeof id, "%s.%s%s", row->probe, metric, keys);
-    const struct row *found = rows_find(rows, id);
+    char whole[DOCUMENT_ID];
+    snprintf(whole, sizeof whole, "%s.%s", row->probe, metric);
+    const struct row *found = rows_beside(rows, row, whole, impl ? "impl" : NULL, impl);
     return found && row_usable(found) ? found->centre : (double)NAN;
 }
 

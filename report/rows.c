@@ -3,9 +3,11 @@
 #include <fnmatch.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/document.h"
 #include "core/stat.h"
 
 /* Runs of a case measured once a bundle end must agree this well: a capacity or a map is a property
@@ -112,24 +114,48 @@ const struct row *rows_match(const struct rows *rows, const char *glob, size_t *
     return NULL;
 }
 
+/* Where the value of a key begins in an id, or NULL. */
+static const char *value_of(const char *id, const char *key)
+{
+    const size_t length = strlen(key);
+    for (const char *place = strchr(id, '{'); place; place = strchr(place + 1, ','))
+        if (!strncmp(place + 1, key, length) && place[1 + length] == '=')
+            return place + length + 2;
+    return NULL;
+}
+
 bool row_key(const struct row *row, const char *key, char *text, size_t size)
 {
-    size_t length = strlen(key);
-    const char *place = strchr(row->id, '{');
+    const char *value = value_of(row->id, key);
 
     text[0] = '\0';
-    while (place) {
-        const char *name = place + 1;
-        if (!strncmp(name, key, length) && name[length] == '=') {
-            size_t n = strcspn(name + length + 1, ",}");
-            n = n < size - 1 ? n : size - 1;
-            memcpy(text, name + length + 1, n);
-            text[n] = '\0';
-            return true;
-        }
-        place = strchr(name, ',');
+    if (value) {
+        size_t n = strcspn(value, ",}");
+        n = n < size - 1 ? n : size - 1;
+        memcpy(text, value, n);
+        text[n] = '\0';
     }
-    return false;
+    return value != NULL;
+}
+
+const struct row *rows_beside(const struct rows *rows, const struct row *row, const char *metric,
+                              const char *key, const char *value)
+{
+    char id[DOCUMENT_ID];
+    const char *keys = strchr(row->id, '{'), *at = key ? value_of(row->id, key) : keys;
+    const struct row *found;
+
+    if (!keys || !at)
+        return NULL;
+    snprintf(id, sizeof id, "%s%.*s%s%s", metric ? metric : row->metric, (int)(at - keys), keys,
+             key ? value : "", key ? at + strcspn(at, ",}") : keys);
+    if ((found = rows_find(rows, id)))
+        return found;
+    char *timer = strstr(id, ",timer=");
+    if (!timer)
+        return NULL;
+    strcpy(timer, "}");
+    return rows_find(rows, id);
 }
 
 void rows_free(struct rows *rows)

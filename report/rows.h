@@ -61,6 +61,11 @@ struct row *rows_get(struct rows *rows, const char *id, const char *unit, enum r
 /* The row of that id, or NULL. */
 const struct row *rows_find(const struct rows *rows, const char *id);
 
+/* The row of the same case under another metric ("probe.metric"; NULL: the same) and, unless key is
+ * NULL, with another value of that key. Beside a time a metric without timer is found, too. NULL: none. */
+const struct row *rows_beside(const struct rows *rows, const struct row *row, const char *metric,
+                              const char *key, const char *value);
+
 /* The next row from *place on whose id matches a glob, or NULL; *place moves past it. */
 const struct row *rows_match(const struct rows *rows, const char *glob, size_t *place);
 

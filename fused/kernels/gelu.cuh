@@ -5,13 +5,13 @@
 #ifndef FUSED_KERNELS_GELU_CUH
 #define FUSED_KERNELS_GELU_CUH
 
+#include "fused/kernels/exponential.cuh"
+
 __device__ __forceinline__ float gelu(float x)
 {
     const float c = -2.0f * 0.7978845608f * 1.4426950409f; // -2 sqrt(2/pi) log2(e)
     const float u = x * (c + c * 0.044715f * x * x);
-    float e; // exp2f() would spend three instructions on subnormal results, which 1 + e drops
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(u));
-    return __fdividef(x, 1.0f + e);
+    return __fdividef(x, 1.0f + exp2_fast(u));
 }
 
 #endif

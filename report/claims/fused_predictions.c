@@ -34,23 +34,14 @@ static int sign_of(double gain)
     return gain > 1 + C80_DELTA ? 1 : gain < 1 - C80_DELTA ? -1 : 0;
 }
 
-/* The row of the same keys under another name. */
-static const struct row *renamed(const struct bundle *bundle, const struct row *row,
-                                 const char *metric)
-{
-    char id[DOCUMENT_ID];
-    snprintf(id, sizeof id, "%s%s", metric, strchr(row->id, '{'));
-    const struct row *found = rows_find(&bundle->rows, id);
-    return found && row_usable(found) ? found : NULL;
-}
-
 static void score(const struct bundle *bundle, struct c80 *c)
 {
     const struct row *gain, *predicted;
 
     for (size_t place = 0;
          c->n < FUSIONS_MAX && (gain = rows_match(&bundle->rows, "derived.fusion_gain{*", &place));) {
-        if (!row_usable(gain) || !(predicted = renamed(bundle, gain, "derived.predicted_gain")))
+        if (!row_usable(gain) || !(predicted = rows_beside(&bundle->rows, gain, "derived.predicted_gain", NULL, NULL)) ||
+            !row_usable(predicted))
             continue;
         c->right += sign_of(gain->centre) == sign_of(predicted->centre);
         c->wins += sign_of(gain->centre) > 0;
@@ -61,21 +52,15 @@ static void score(const struct bundle *bundle, struct c80 *c)
 /* Time of the blocked form over that of the other; NaN where its bytes do not fall by 5 %. */
 static double blocked_ratio(const struct bundle *bundle, const struct row *time, const char *other)
 {
-    char id[DOCUMENT_ID], bytes[2][DOCUMENT_ID];
-    const char *impl = strstr(time->id, "impl="), *rest = impl + strcspn(impl, ",");
-    const char *timer = strstr(time->id, ",timer=");
+    const struct rows *rows = &bundle->rows;
+    const struct row *free_one = rows_beside(rows, time, NULL, "impl", other), *few, *many;
+    char bytes[DOCUMENT_ID];
 
-    snprintf(id, sizeof id, "%.*simpl=%s%s", (int)(impl - time->id), time->id, other, rest);
-    const struct row *free_one = rows_find(&bundle->rows, id);
-    if (!timer || !free_one || !row_usable(free_one))
-        return NAN;
-    const char *keys = strchr(time->id, '{');
-    snprintf(bytes[0], DOCUMENT_ID, "%s.bytes%.*s}", time->probe, (int)(timer - keys), keys);
-    keys = strchr(id, '{'), timer = strstr(id, ",timer=");
-    snprintf(bytes[1], DOCUMENT_ID, "%s.bytes%.*s}", time->probe, (int)(timer - keys), keys);
-    const struct row *few = rows_find(&bundle->rows, bytes[0]);
-    const struct row *many = rows_find(&bundle->rows, bytes[1]);
-    if (!few || !many || !row_usable(few) || !row_usable(many) || few->centre > (1 - C80_CUT) * many->centre)
+    snprintf(bytes, sizeof bytes, "%s.bytes", time->probe);
+    few = rows_beside(rows, time, bytes, NULL, NULL);
+    many = rows_beside(rows, time, bytes, "impl", other);
+    if (!free_one || !few || !many || !row_usable(free_one) || !row_usable(few) ||
+        !row_usable(many) || few->centre > (1 - C80_CUT) * many->centre)
         return NAN;
     return time->centre / free_one->centre;
 }

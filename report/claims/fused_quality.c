@@ -6,34 +6,23 @@
 #include "core/document.h"
 #include "report/claims/rules.h"
 
-static const struct row *usable(const struct bundle *bundle, const char *id)
+static const struct row *usable(const struct row *row)
 {
-    const struct row *found = rows_find(&bundle->rows, id);
-    return found && row_usable(found) ? found : NULL;
+    return row && row_usable(row) ? row : NULL;
 }
 
 /* The same case of another metric of the probe: its ulps beside what differs. */
 static const struct row *beside(const struct bundle *bundle, const struct row *row,
                                 const char *metric)
 {
-    char id[DOCUMENT_ID];
-    snprintf(id, sizeof id, "%s.%s%s", row->probe, metric, strchr(row->id, '{'));
-    return usable(bundle, id);
+    char whole[DOCUMENT_ID];
+    snprintf(whole, sizeof whole, "%s.%s", row->probe, metric);
+    return usable(rows_beside(&bundle->rows, row, whole, NULL, NULL));
 }
 
-/* The same metric where one key has another value: "impl=", "unfused". */
-static const struct row *with_key(const struct bundle *bundle, const struct row *row,
-                                  const char *key, const char *value)
+static const struct row *unfused_of(const struct bundle *bundle, const struct row *fused)
 {
-    char id[DOCUMENT_ID];
-    const char *at = strstr(row->id, key), *rest;
-
-    if (!at)
-        return NULL;
-    at += strlen(key);
-    rest = at + strcspn(at, ",}");
-    snprintf(id, sizeof id, "%.*s%s%s", (int)(at - row->id), row->id, value, rest);
-    return usable(bundle, id);
+    return usable(rows_beside(&bundle->rows, fused, NULL, "impl", "unfused"));
 }
 
 /* --- C75: are fused and unfused results the same? --------------------------------------------- */
@@ -68,7 +57,7 @@ static void compare_all(const struct bundle *bundle, struct c75 *c)
             c->least_caught = fmin(c->least_caught, caught->centre);
     }
     for (size_t place = 0; (error = rows_match(&bundle->rows, "*.error{*impl=fused,*", &place));) {
-        if (!row_usable(error) || !(unfused = with_key(bundle, error, "impl=", "unfused")))
+        if (!row_usable(error) || !(unfused = unfused_of(bundle, error)))
             continue;
         c->judged_by_error++;
         c->worse += error->centre > 1.03 * unfused->centre;
@@ -167,7 +156,7 @@ static void judge_c78(const struct bundle *bundle, struct finding *f)
     char most_id[DOCUMENT_ID] = "";
 
     for (size_t place = 0; (fused = rows_match(&bundle->rows, "*.memory{*impl=fused,*", &place));) {
-        if (!row_usable(fused) || !(unfused = with_key(bundle, fused, "impl=", "unfused")))
+        if (!row_usable(fused) || !(unfused = unfused_of(bundle, fused)))
             continue;
         const double ratio = fused->centre / unfused->centre;
         compared++;

@@ -25,7 +25,7 @@ void rule_say_row(char text[CLAIM_TEXT], const char *what, const struct row *row
              unit_format(centre, sizeof centre, row->centre, row->unit, 4),
              unit_format(low, sizeof low, row->low, row->unit, 4),
              unit_format(high, sizeof high, row->high, row->unit, 4),
-             row->stale ? ", by other kernels than this tree's" : "");
+             row->stale ? ", by other code than this tree's" : "");
 }
 
 void rule_say_control(struct finding *f, bool positive, bool as_it_must, const char *what,

@@ -11,10 +11,7 @@
 static const struct row *beside(const struct bundle *bundle, const struct row *row,
                                 const char *metric)
 {
-    char id[DOCUMENT_ID];
-    const char *keys = strchr(row->id, '{');
-    snprintf(id, sizeof id, "%s%s", metric, keys ? keys : "");
-    return rows_find(&bundle->rows, id);
+    return rows_beside(&bundle->rows, row, metric, NULL, NULL);
 }
 
 /* Would the oracle have seen a barrier of so many blocks fail: one that does not wait, and one that

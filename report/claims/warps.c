@@ -111,11 +111,9 @@ static bool take_sensitivity(const struct bundle *bundle, const struct row *many
 /* Does the model of busiest SM and operand bytes, which knows no warps, say this row's time? */
 static bool model_says(const struct bundle *bundle, const struct row *time, struct finding *f)
 {
-    char id[DOCUMENT_ID];
-    const char *keys = strchr(time->id, '{');
+    const struct row *predicted =
+        rows_beside(&bundle->rows, time, "derived.predicted_time", NULL, NULL);
 
-    snprintf(id, sizeof id, "derived.predicted_time%s", keys);
-    const struct row *predicted = rows_find(&bundle->rows, id);
     if (!predicted || !row_usable(predicted)) {
         rule_say(f->evidence, ", model none");
         return false;

@@ -109,6 +109,28 @@ static void keys_and_order(void **unused)
     rows_free(&rows);
 }
 
+/* Another metric, another value of a key, both; the timer goes where the metric has none. */
+static void beside_a_row(void **unused)
+{
+    static const char *const ids[] = {"p.time{n=1,impl=a,l2=cold,timer=event}",
+                                      "p.time{n=1,impl=b,l2=cold,timer=event}",
+                                      "p.empty{n=1,impl=a,l2=cold,timer=event}",
+                                      "p.bytes{n=1,impl=a,l2=cold}", "p.bytes{n=1,impl=b,l2=cold}"};
+    struct rows rows = {0};
+    (void)unused;
+    for (size_t i = 0; i < CHECK_LENGTH(ids); i++)
+        put_spread(&rows, ids[i], "ns", ROW_LOWER, 1, 0, 7);
+    const struct row *time = rows_find(&rows, ids[0]);
+    assert_ptr_equal(rows_beside(&rows, time, NULL, "impl", "b"), rows_find(&rows, ids[1]));
+    assert_ptr_equal(rows_beside(&rows, time, "p.empty", NULL, NULL), rows_find(&rows, ids[2]));
+    assert_ptr_equal(rows_beside(&rows, time, "p.bytes", NULL, NULL), rows_find(&rows, ids[3]));
+    assert_ptr_equal(rows_beside(&rows, time, "p.bytes", "impl", "b"), rows_find(&rows, ids[4]));
+    assert_null(rows_beside(&rows, time, NULL, "impl", "c"));
+    assert_null(rows_beside(&rows, time, NULL, "mpl", "b")); /* a key, not the end of one */
+    assert_null(rows_beside(&rows, time, "p.rate", NULL, NULL));
+    rows_free(&rows);
+}
+
 /* Seven runs of one case; the run of round 2 is discarded and repeated, that of round 5 failed. */
 static void a_bundle(void **unused)
 {
@@ -145,6 +167,7 @@ static void a_bundle(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(beside_a_row),
         cmocka_unit_test(centre_and_interval),
         cmocka_unit_test(one_value_a_round),
         cmocka_unit_test(agreement),
