@@ -11,6 +11,7 @@
  *
  * One row can be spread so (impl=):
  *     resident              one block that holds it in registers, and the rest in shared memory
+ *     pair                  likewise in registers alone, so that two blocks share an SM
  *     online                one block that reads twice, and keeps two numbers
  *     cluster8, cluster16   blocks that exchange their parts in distributed shared memory
  *     grid                  blocks all resident that wait for each other in device memory
@@ -22,6 +23,8 @@
  *
  * Inside the timed region: the operations, between two events.
  * Expected of an H200: 131072 x 4096 fp16 as long as a copy, 0.5 ms, the chain three times that.
+ * 8192 x 32768 likewise: a row that fills an SM alone is loaded, then stored, and reaches 0.84 of a
+ * copy; two at a time, by registers for 16-bit logits instead of exponentials, 0.97.
  * One row of 131072: launch and edge of a graph, 1.2 us; loads, 0.4 us; the arithmetic of an SM's
  * 8192 logits, 0.6 us; shuffles and the cluster's barrier, 0.5 us; stores: 3 us by a cluster. By
  * one SM 12 us: it makes 16 exponentials a cycle, 4 us for each of two reads, and moves 64 bytes a
@@ -241,7 +244,8 @@ static void measure_fused(struct probe_run *r, const struct tensors *t, const st
     measure_work(r, &fused, "fused", s);
 }
 
-/* The chain that stores its mask, and each kernel of the usual one. */
+/* The chain that stores its mask, and each kernel of the usual one; and of rows that share an SM
+ * what they take one at a time. */
 static void measure_chain(struct probe_run *r, const struct tensors *t, const struct setting *s)
 {
     const struct work stored = {.t = t, .chain = UNFUSED_STORED, .plan = plan_best(r, t)};
@@ -250,6 +254,7 @@ static void measure_chain(struct probe_run *r, const struct tensors *t, const st
     const struct work softmax = {.t = t, .plan = plan_best(r, t)};
     struct operation whole = operation_of(&stored, "unfused_stored");
     struct operation alone = operation_of(&softmax, "softmax");
+    const struct work single = {.t = t, .plan = plan_of(r, t, ROW, 1)};
     struct setting once = *s;
 
     once.flags |= PROBE_ONCE;
@@ -260,11 +265,13 @@ static void measure_chain(struct probe_run *r, const struct tensors *t, const st
     alone.launch = launch_alone;
     alone.verify = NULL;
     operation_measure(r, s->keys, &alone, s->condition, once.flags, s->copy_ns);
+    if (softmax.plan.kernel == PAIR)
+        measure_work(r, &single, "resident", &once);
 }
 
 /* Every way to spread a row that can be launched here; where rows are many, without those that take
  * a launch for each. */
-enum { WAYS_MOST = 8, ROWS_EACH = 9 };
+enum { WAYS_MOST = 9, ROWS_EACH = 9 };
 static size_t ways_of(struct probe_run *r, const struct tensors *t, struct work *works,
                       const char **names)
 {
@@ -274,6 +281,7 @@ static size_t ways_of(struct probe_run *r, const struct tensors *t, struct work 
         enum kernel kernel;
         uint32_t parts;
     } ways[] = {{"resident", t->vectors > SOFTMAX_VECTORS * SOFTMAX_THREADS ? HELD : ROW, 1},
+                {"pair", PAIR, 1},
                 {"online", ONLINE, 1},
                 {"cluster8", CLUSTER, 8},
                 {"cluster16", CLUSTER, 16},

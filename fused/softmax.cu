@@ -35,8 +35,10 @@ template <typename T> __device__ __forceinline__ void online(const softmax_args 
 }
 
 // One read, and as much of the row as one block can hold: HELD vectors a thread in registers, as
-// they came, the others in shared memory. Every exponential is computed twice.
-template <typename T, int HELD> struct holder {
+// they came, and with REST the others in shared memory. Every exponential is computed twice: what
+// is kept takes half the registers, and two blocks fit an SM, of which one loads while the other
+// stores.
+template <typename T, int HELD, bool REST> struct holder {
     uint4 bits[HELD > 0 ? HELD : 1];
     uint4 *shared;
     const slice &s;
@@ -51,6 +53,8 @@ template <typename T, int HELD> struct holder {
                 return;
             f(at, bits[i]);
         }
+        if (!REST)
+            return;
 #pragma unroll 4
         for (uint32_t at = threadIdx.x + HELD * SOFTMAX_HELD_THREADS; at < s.end;
              at += SOFTMAX_HELD_THREADS)
@@ -63,12 +67,13 @@ template <typename T, int HELD> struct holder {
     }
 };
 
-template <typename T, int HELD> __device__ __forceinline__ void held(const softmax_args &a)
+template <typename T, int HELD, bool REST>
+__device__ __forceinline__ void held(const softmax_args &a)
 {
     __shared__ part scratch[SOFTMAX_HELD_THREADS / 32];
     extern __shared__ uint4 dynamic[];
     const slice s = slice_of(a, blockIdx.x, 0);
-    holder<T, HELD> h = {{}, dynamic, s};
+    holder<T, HELD, REST> h = {{}, dynamic, s};
     part own = {-CUDART_INF_F, 0};
     float x[lanes<T>];
 
@@ -276,8 +281,9 @@ __device__ __forceinline__ void apply(const softmax_args &a)
 
 // --- the kernels --------------------------------------------------------------------------------
 
-#define KERNEL(type, name, threads, call)                                                         \
-    extern "C" __global__ void __launch_bounds__(threads, 1)                                      \
+#define KERNEL(type, name, threads, call) KERNEL_OF(type, name, threads, 1, call)
+#define KERNEL_OF(type, name, threads, blocks, call)                                              \
+    extern "C" __global__ void __launch_bounds__(threads, blocks)                                 \
         softmax_##name##_##type(const __grid_constant__ struct softmax_args a)                    \
     {                                                                                             \
         call;                                                                                     \
@@ -286,8 +292,9 @@ __device__ __forceinline__ void apply(const softmax_args &a)
 #define KERNELS(type)                                                                             \
     KERNEL(type, row, SOFTMAX_THREADS, row<type>(a))                                              \
     KERNEL(type, online, SOFTMAX_THREADS, online<type>(a))                                        \
-    KERNEL(type, held, SOFTMAX_HELD_THREADS, (held<type, SOFTMAX_HELD>(a)))                       \
-    KERNEL(type, shared, SOFTMAX_HELD_THREADS, (held<type, 0>(a)))                                \
+    KERNEL(type, held, SOFTMAX_HELD_THREADS, (held<type, SOFTMAX_HELD, true>(a)))                 \
+    KERNEL(type, shared, SOFTMAX_HELD_THREADS, (held<type, 0, true>(a)))                          \
+    KERNEL_OF(type, pair, SOFTMAX_HELD_THREADS, 2, (held<type, SOFTMAX_PAIR, false>(a)))          \
     KERNEL(type, partial, SOFTMAX_THREADS, partial<type>(a))                                      \
     KERNEL(type, finish, SOFTMAX_THREADS, (finish<type, true>(a)))                                \
     KERNEL(type, unmerged, SOFTMAX_THREADS, (finish<type, false>(a)))                             \
@@ -302,6 +309,7 @@ __device__ __forceinline__ void apply(const softmax_args &a)
 // sass-all: kernel=softmax_grid_* ldg128na=4 stg128=4 local=0 looped together
 // sass-loop: kernel=softmax_held_* ldg128na=4 local=0   what the registers do not hold
 // sass-loop: kernel=softmax_shared_* ldg128na=4 local=0
+// sass-all: kernel=softmax_pair_* ldg128na=8 stg128=8 local=0 regs<=64 looped together
 // sass-loop: kernel=softmax_online_* ldg128na=2 local=0 together
 // sass-loop: kernel=softmax_partial_* ldg128na=2 local=0 together
 // sass-loop: kernel=softmax_finish_* ldg128na=2 stg128=2 local=0 together

@@ -16,8 +16,9 @@ enum {
     SOFTMAX_STREAM_VECTORS = 2,   /* likewise where a row is read through, twice that in flight */
     SOFTMAX_THREADS = 1024,       /* most in a block */
     SOFTMAX_SMALL_THREADS = 256,  /* likewise of one operator of the chain, and of a check */
-    SOFTMAX_HELD_THREADS = 512,   /* in a block of softmax_held or softmax_shared */
+    SOFTMAX_HELD_THREADS = 512,   /* in a block of softmax_held, softmax_shared or softmax_pair */
     SOFTMAX_HELD = 26,            /* vectors that a thread of softmax_held has in registers */
+    SOFTMAX_PAIR = 8,             /* likewise of softmax_pair, of which two blocks share an SM */
     SOFTMAX_PARTS = 256,          /* most blocks that share a row */
     SOFTMAX_CLUSTER = 16,         /* most blocks of a cluster */
     SOFTMAX_BUDGET_NS = 20000000, /* of any wait for another block */

@@ -148,12 +148,13 @@ static void measure_stable(struct probe_run *r, const struct kernels *k)
         enum kernel kernel;
         uint32_t parts;
         bool by_case;
-    } ways[] = {{"fused", ROW, 1, true},       {"naive", NAIVE, 1, true},
-                {"finite", FINITE, 1, true},   {"unfused", N_KERNELS, 1, false},
-                {"resident", HELD, 1, false},  {"shared", SHARED, 1, false},
-                {"online", ONLINE, 1, false},  {"cluster8", CLUSTER, 8, false},
-                {"cluster16", CLUSTER, 16, false}, {"grid", GRID, 7, false},
-                {"last", LAST, 7, false},      {"two", PARTIAL, 7, false}};
+    } ways[] = {{"fused", ROW, 1, true},         {"naive", NAIVE, 1, true},
+                {"finite", FINITE, 1, true},     {"unfused", N_KERNELS, 1, false},
+                {"pair", PAIR, 1, false},        {"resident", HELD, 1, false},
+                {"shared", SHARED, 1, false},    {"online", ONLINE, 1, false},
+                {"cluster8", CLUSTER, 8, false}, {"cluster16", CLUSTER, 16, false},
+                {"grid", GRID, 7, false},        {"last", LAST, 7, false},
+                {"two", PARTIAL, 7, false}};
     const char *type = gpu_type_name(k->type);
     struct tensors t = adversaries_of(r, k);
     uint32_t right[STABLE_ROWS];

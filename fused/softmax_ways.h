@@ -24,16 +24,17 @@ static const float SCALE_BY = 2.5f; /* of N(0,1): logits that spread as those of
 /* --- kernels --------------------------------------------------------------------------------- */
 
 enum kernel {
-    ROW, ONLINE, HELD, SHARED, CLUSTER, PARTIAL, FINISH, UNMERGED, LAST, GRID, /* all of it */
-    SCALE, MASK, FILL, ADD,                                                    /* of the chain */
-    NAIVE, FINITE, /* wrong on purpose */
+    ROW, PAIR, ONLINE, HELD, SHARED, CLUSTER, PARTIAL, FINISH, UNMERGED, LAST, GRID, /* all of it */
+    SCALE, MASK, FILL, ADD, /* of the chain */
+    NAIVE, FINITE,          /* wrong on purpose */
     N_KERNELS,
 };
 static const char *const kernel_names[] = {
-    [ROW] = "row",         [ONLINE] = "online",     [HELD] = "held",   [SHARED] = "shared",
-    [CLUSTER] = "cluster", [PARTIAL] = "partial",   [FINISH] = "finish", [UNMERGED] = "unmerged",
-    [LAST] = "last",       [GRID] = "grid",         [SCALE] = "scale", [MASK] = "mask",
-    [FILL] = "fill",       [ADD] = "add",           [NAIVE] = "naive", [FINITE] = "finite",
+    [ROW] = "row",           [PAIR] = "pair",       [ONLINE] = "online",   [HELD] = "held",
+    [SHARED] = "shared",     [CLUSTER] = "cluster", [PARTIAL] = "partial", [FINISH] = "finish",
+    [UNMERGED] = "unmerged", [LAST] = "last",       [GRID] = "grid",       [SCALE] = "scale",
+    [MASK] = "mask",         [FILL] = "fill",       [ADD] = "add",         [NAIVE] = "naive",
+    [FINITE] = "finite",
 };
 
 struct kernels { /* of one type */
@@ -177,7 +178,7 @@ static uint32_t threads_of(struct probe_run *r, const struct tensors *t, enum ke
     const bool four = kernel == CLUSTER || (uint64_t)t->rows * parts >= 2 * n_sm;
     const uint32_t wanted = round_up(four ? (slice + 3) / 4 : slice, 32);
 
-    if (kernel == HELD || kernel == SHARED)
+    if (kernel == HELD || kernel == SHARED || kernel == PAIR)
         return SOFTMAX_HELD_THREADS;
     if (kernel == NAIVE || kernel == FINITE)
         return SOFTMAX_SMALL_THREADS;
@@ -214,6 +215,8 @@ static bool plan_fits(struct probe_run *r, const struct tensors *t, const struct
         return false;
     if (p->kernel == GRID && p->parts > (uint32_t)gpu_facts(r)->n_sm)
         return false;
+    if (p->kernel == PAIR)
+        return t->vectors <= SOFTMAX_PAIR * SOFTMAX_HELD_THREADS;
     if (p->kernel == ROW || p->kernel == CLUSTER || p->kernel == GRID)
         return p->slice <= SOFTMAX_VECTORS * p->threads;
     return p->parts <= SOFTMAX_PARTS;
@@ -228,19 +231,24 @@ static uint32_t parts_of(struct probe_run *r, const struct tensors *t)
     return parts < 1 ? 1 : parts > SOFTMAX_PARTS ? SOFTMAX_PARTS : parts;
 }
 
-/* The best way known: a block a row where rows are enough or short; all SMs on one that is long;
- * else the least cluster that keeps the SMs busy, or two kernels where that cannot be. */
+/* The best way known: a block a row where rows are enough or short, two of them an SM where rows are
+ * long; all SMs on one that is long; else the least cluster that keeps the SMs busy, or two kernels
+ * where that cannot be. */
 static struct plan plan_best(struct probe_run *r, const struct tensors *t)
 {
+    const uint32_t n_sm = (uint32_t)gpu_facts(r)->n_sm;
     struct plan p = plan_of(r, t, GRID, parts_of(r, t));
     uint32_t parts = 2;
 
     if (t->rows == 1 && t->vectors > 16384 && plan_fits(r, t, &p))
         return p;
-    p = plan_of(r, t, ROW, 1);
-    if (plan_fits(r, t, &p) && (t->rows >= (uint32_t)gpu_facts(r)->n_sm / 2 || t->vectors <= 256))
+    p = plan_of(r, t, PAIR, 1);
+    if (plan_fits(r, t, &p) && t->rows >= 2 * n_sm && t->vectors > 2048)
         return p;
-    while (parts < SOFTMAX_CLUSTER && t->rows * parts < (uint32_t)gpu_facts(r)->n_sm * 3 / 2)
+    p = plan_of(r, t, ROW, 1);
+    if (plan_fits(r, t, &p) && (t->rows >= n_sm / 2 || t->vectors <= 256))
+        return p;
+    while (parts < SOFTMAX_CLUSTER && t->rows * parts < n_sm * 3 / 2)
         parts *= 2;
     p = plan_of(r, t, CLUSTER, parts);
     return plan_fits(r, t, &p) ? p : plan_of(r, t, PARTIAL, parts_of(r, t));
