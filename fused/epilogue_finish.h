@@ -338,18 +338,21 @@ static bool is_right_on_host(struct probe_run *r, const struct work *w, size_t r
     const unsigned flags = w->chain == PRODUCT ? 0 : w->finish->flags;
     const bool gelu_in = w->finish->gelu_in && w->chain != PRODUCT;
     const double unit = l->type == GPU_FP16 ? HALF_FP16_UNIT : HALF_BF16_UNIT;
-    double sum = 0, absolute = 0, out;
+    double sum = 0, absolute = 0, squares = 0, out;
     int8_t byte;
 
     gpu_to_host(r, x, l->a.memory + 2 * row * k, 2 * k);
     gpu_to_host(r, weights, l->w.memory + 2 * column * k, 2 * k);
     for (size_t i = 0; i < k; i++) {
         const double value = number(l, x[i]), weight = number(l, weights[i]);
-        sum += (gelu_in ? gelu_on_host(value) : value) * weight;
+        const double term = (gelu_in ? gelu_on_host(value) : value) * weight;
+        sum += term;
         absolute += fabs(value * weight);
+        squares += term * term;
     }
-    /* Roundings of the product, of each operator, of GELU's argument, of the result. */
-    double bound = 8 * sqrt(l->k) * 0x1p-24 * absolute + (gelu_in ? 0.1 : 0) * unit * absolute;
+    /* Roundings of the product, of GELU of x (each within a unit of its term: seven deviations of
+     * their sum), of each operator, of GELU's argument, of the result. */
+    double bound = 8 * sqrt(l->k) * 0x1p-24 * absolute + (gelu_in ? 4 * unit * sqrt(squares) : 0);
     bound += 3 * unit * fabs(sum);
     if (flags & EPILOGUE_BIAS)
         sum += fetch_number(r, l, l->bias, column);
