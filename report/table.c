@@ -54,23 +54,52 @@ bool table_format_read(const char *name, enum table_format *format)
 
 /* --- printing --------------------------------------------------------------------------------- */
 
-void table_put(FILE *out, const char *text, enum table_format format)
+static void put_bytes(FILE *out, const char *text, size_t n, enum table_format format)
 {
-    for (; text && *text; text++) {
-        unsigned char c = (unsigned char)*text;
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)text[i];
         if (c == '|' && format == TABLE_MD)
             fputc('\\', out);
         fputc(c < 0x20 || c == 0x7f ? '?' : c, out);
     }
 }
 
-/* Columns on a screen: every byte but the continuation bytes of UTF-8. */
-static size_t width_of(const char *text)
+void table_put(FILE *out, const char *text, enum table_format format)
+{
+    if (text)
+        put_bytes(out, text, strlen(text), format);
+}
+
+/* Columns on a screen of `n` bytes: all but the continuation bytes of UTF-8. */
+static size_t width_of_bytes(const char *text, size_t n)
 {
     size_t width = 0;
-    for (; text && *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
+    for (size_t i = 0; i < n; i++)
+        width += ((unsigned char)text[i] & 0xc0) != 0x80;
     return width;
+}
+
+static size_t width_of(const char *text)
+{
+    return text ? width_of_bytes(text, strlen(text)) : 0;
+}
+
+void table_wrap(FILE *out, const char *text, size_t at, size_t indent)
+{
+    for (bool first = true; text && *text; first = false) {
+        const size_t length = strcspn(text, " "), width = width_of_bytes(text, length);
+        if (!first && at + 1 + width >= TABLE_WIDTH) {
+            fprintf(out, "\n%*s", (int)indent, "");
+            at = indent;
+        } else if (!first) {
+            fputc(' ', out);
+            at++;
+        }
+        put_bytes(out, text, length, TABLE_TEXT);
+        at += width;
+        text += length;
+        text += strspn(text, " ");
+    }
 }
 
 static size_t column_width(const struct table *table, size_t column)

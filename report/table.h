@@ -36,4 +36,9 @@ bool table_format_read(const char *name, enum table_format *format);
 /* Prints text with its control characters as '?', Markdown's table bar escaped for TABLE_MD. */
 void table_put(FILE *out, const char *text, enum table_format format);
 
+/* Prints a paragraph that begins in column `at`, its further lines behind `indent` blanks, broken
+ * at blanks so that lines end before column TABLE_WIDTH; a word that is longer stands whole. */
+enum { TABLE_WIDTH = 100 };
+void table_wrap(FILE *out, const char *text, size_t at, size_t indent);
+
 #endif
