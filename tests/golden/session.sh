@@ -153,6 +153,13 @@ sed 's/"name":"good","method":1/"name":"good","method":2/g' kept.json >results/b
 cp results/board/a.json one.json
 check "rows by another method are stale in a folder" bash -c \
     "$gpufloor report --format tsv --metric 'good.*' results/board | grep -q 'stale$'"
+"$gpufloor" list good >out 2>talk
+status=$?
+check "list takes probes" bash -c '[ '$status' = 0 ] && grep -q "^good:" out && ! grep -q "^null:" out'
+"$gpufloor" list good no_such >out 2>talk
+status=$?
+check "and refuses those it does not know" exits 2
+check "in one line" says "^gpufloor list: unknown probe 'no_such'$"
 check "a mute probe does not stop the list" bash -c \
     "ln -s $here/fake_probe.sh bin/probes/mute; $gpufloor list --json | grep -q '\"good\"'"
 
