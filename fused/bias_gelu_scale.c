@@ -1,10 +1,11 @@
 /* bias_gelu_scale: what does it save to compute scale * gelu(x + bias) in one kernel, not three?
  *
- * Method. x is rows x cols fp16, N(0,1); bias has cols elements; gelu in the tanh form; arithmetic in
- * fp32. Unfused: three kernels, each with its result in memory; fused: one. All are made from one
- * skeleton with 16-byte accesses, four in flight a thread, and so is the copy; the copy that counts
- * is the better of that and cudaMemcpyAsync, timed in the same process on the same bytes, by the
- * same mode and with the same rotation of buffers. Modes and cache states: kernels/operation.h.
+ * Method. x is rows x cols fp16 or bf16, N(0,1); bias has cols elements; gelu in the tanh form;
+ * arithmetic in fp32. Unfused: three kernels, each with its result in memory; fused: one. All are
+ * made from one skeleton with 16-byte accesses, four in flight a thread, and so is the copy; the
+ * copy that counts is the better of that and cudaMemcpyAsync, timed in the same process on the same
+ * bytes, by the same mode and with the same rotation of buffers. Modes and cache states:
+ * kernels/operation.h.
  *
  * Inside the timed region: the operations, between two events.
  * Expected: unfused moves three times the bytes, and takes three times as long where bytes are what
@@ -39,6 +40,7 @@ struct tensors {
     void *bias;
     size_t bytes;
     int rows, cols;
+    enum gpu_type type; /* fp16 or bf16 */
     cudaKernel_t of[2][N_KERNELS], verify; /* [is_small][which] */
 };
 
@@ -54,27 +56,31 @@ static void load_kernels(struct probe_run *r, struct tensors *t)
     for (int i = 0; i < N_KERNELS; i++)
         for (int is_small = 0; is_small < 2; is_small++) {
             char name[64];
-            snprintf(name, sizeof name, "bias_gelu_scale_%s%s", kernel_names[i],
-                     is_small ? "_small" : "");
+            snprintf(name, sizeof name, "bias_gelu_scale_%s_%s%s", kernel_names[i],
+                     gpu_type_name(t->type), is_small ? "_small" : "");
             t->of[is_small][i] =
                 gpu_kernel(r, &image_bias_gelu_scale, name, sizeof(struct gelu_args));
         }
-    t->verify = gpu_kernel(r, &image_bias_gelu_scale, "bias_gelu_scale_verify",
+    t->verify = gpu_kernel(r, &image_bias_gelu_scale,
+                           t->type == GPU_BF16 ? "bias_gelu_scale_verify_bf16"
+                                               : "bias_gelu_scale_verify_fp16",
                            sizeof(struct gelu_verify_args));
 }
 
-static struct tensors tensors_of(struct probe_run *r, int rows, int cols, uint64_t seed)
+static struct tensors tensors_of(struct probe_run *r, int rows, int cols, enum gpu_type type,
+                                 uint64_t seed)
 {
-    struct tensors t = {.rows = rows, .cols = cols, .bytes = 2 * (size_t)rows * (size_t)cols};
+    struct tensors t = {
+        .rows = rows, .cols = cols, .type = type, .bytes = 2 * (size_t)rows * (size_t)cols};
     const size_t sets = operation_sets(r, 2 * (double)t.bytes);
 
     load_kernels(r, &t);
-    t.in = pool_normal(r, GPU_FP16, t.bytes / 2, sets, seed, "the input");
+    t.in = pool_normal(r, type, t.bytes / 2, sets, seed, "the input");
     t.middle[0] = pool_new(r, t.bytes, sets, "an intermediate");
     t.middle[1] = pool_new(r, t.bytes, sets, "an intermediate");
     t.out = pool_new(r, t.bytes, sets, "the output");
     t.bias = gpu_alloc(r, 2 * (size_t)cols, "the bias");
-    gpu_fill_normal(r, t.bias, GPU_FP16, (size_t)cols, seed + 1);
+    gpu_fill_normal(r, t.bias, type, (size_t)cols, seed + 1);
     return t;
 }
 
@@ -129,6 +135,11 @@ static void poison(struct probe_run *r, const void *self)
 
 /* --- is it right? ---------------------------------------------------------------------------- */
 
+static double number(const struct tensors *t, uint16_t bits)
+{
+    return t->type == GPU_BF16 ? half_bf16(bits) : half_fp16(bits);
+}
+
 /* The same formula on the CPU, in double, at random places and at the ends. */
 static void check_on_host(struct probe_run *r, const struct tensors *t, bool is_fused)
 {
@@ -136,6 +147,9 @@ static void check_on_host(struct probe_run *r, const struct tensors *t, bool is_
     uint16_t *bias = probe_host_alloc(r, 2 * (size_t)t->cols);
     size_t n = t->bytes / 2, wrong = 0, all = n <= 1 << 20 ? n : SAMPLED;
     uint64_t state = probe_seed(r);
+    const bool is_bf16 = t->type == GPU_BF16;
+    const double unit = is_bf16 ? HALF_BF16_UNIT : HALF_FP16_UNIT;
+    const double tiny = is_bf16 ? GELU_BF16_TINY : GELU_FP16_TINY;
 
     gpu_to_host(r, in, t->in.memory, t->bytes);
     gpu_to_host(r, out, t->out.memory, t->bytes);
@@ -143,14 +157,14 @@ static void check_on_host(struct probe_run *r, const struct tensors *t, bool is_
     for (size_t k = 0; k < all; k++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         size_t i = all == n ? k : k < 2 ? k * (n - 1) : (size_t)(state >> 20) % n;
-        double x = half_fp16(in[i]) + half_fp16(bias[i % (size_t)t->cols]);
+        double x = number(t, in[i]) + number(t, bias[i % (size_t)t->cols]);
         double u = 0.79788456080286536 * (x + 0.044715 * x * x * x);
         double reference = (double)SCALE_BY * 0.5 * x * (1 + tanh(u));
-        double bound = HALF_FP16_UNIT *
-                           (is_fused ? 1.01 * fabs(reference)
-                                     : 1.13 * (double)SCALE_BY * fabs(x) + 2.02 * fabs(reference)) +
-                       0x1p-23;
-        wrong += !(fabs(half_fp16(out[i]) - reference) <= bound);
+        double bound =
+            unit * (is_fused ? 1.01 * fabs(reference)
+                             : 1.13 * (double)SCALE_BY * fabs(x) + 2.02 * fabs(reference)) +
+            4 * tiny;
+        wrong += !(fabs(number(t, out[i]) - reference) <= bound);
     }
     probe_check(r, wrong == 0, "%zu of %zu elements are as computed on the CPU in double",
                 all - wrong, all);
@@ -222,7 +236,8 @@ static void measure_all(struct probe_run *r, const struct tensors *t, struct con
     struct operation o;
     char keys[64];
 
-    snprintf(keys, sizeof keys, "rows=%d,cols=%d,type=fp16", t->rows, t->cols);
+    snprintf(keys, sizeof keys, "rows=%d,cols=%d,type=%s", t->rows, t->cols,
+             gpu_type_name(t->type));
     double copy_ns = c.stream ? (double)NAN : copy_measure(r, keys, 2 * (double)t->bytes, c, flags);
     o = operation_of(&unfused, "unfused");
     operation_measure(r, keys, &o, c, flags, copy_ns);
@@ -236,9 +251,10 @@ static void measure_all(struct probe_run *r, const struct tensors *t, struct con
 }
 
 /* By graph warm and cold; by stream as far as it can be warm. */
-static void measure_size(struct probe_run *r, int rows, int cols, unsigned flags)
+static void measure_size(struct probe_run *r, int rows, int cols, enum gpu_type type,
+                         unsigned flags)
 {
-    struct tensors t = tensors_of(r, rows, cols, probe_seed(r));
+    struct tensors t = tensors_of(r, rows, cols, type, probe_seed(r));
     const bool can_be_warm = 2 * t.bytes < 3 * gpu_facts(r)->l2_bytes;
 
     if (can_be_warm)
@@ -251,14 +267,15 @@ static void measure_size(struct probe_run *r, int rows, int cols, unsigned flags
 /* --- what are the results worth? ------------------------------------------------------------- */
 
 /* Inputs of a fixed seed: the same bits in every run, on this GPU. */
-static void measure_quality(struct probe_run *r)
+static void measure_quality(struct probe_run *r, enum gpu_type type)
 {
-    struct tensors t = tensors_of(r, 1001, 1024, 1);
+    struct tensors t = tensors_of(r, 1001, 1024, type, 1);
     const struct work fused = {.t = &t, .kernel = FUSED, .is_whole = true, .is_fused = true};
     const struct work unfused = {.t = &t, .is_whole = true};
     const struct quality_results results = {t.out.memory, 1001, 1024, 2};
 
-    if (probe_case(r, PROBE_ONCE, "rows=1001,cols=1024,type=fp16,impl=fused,mode=graph,l2=warm")) {
+    if (probe_case(r, PROBE_ONCE, "rows=1001,cols=1024,type=%s,impl=fused,mode=graph,l2=warm",
+                   gpu_type_name(type))) {
         launch_unfused(r, &unfused, 0);
         CUDA(cudaMemcpyAsync(t.middle[0].memory, t.out.memory, t.bytes, cudaMemcpyDeviceToDevice,
                              gpu_stream(r)));
@@ -271,16 +288,30 @@ static void measure_quality(struct probe_run *r)
     tensors_free(r, &t);
 }
 
-static void measure(struct probe_run *r)
+/* bf16 moves the same bytes: with --deep. */
+static void measure_sizes(struct probe_run *r, enum gpu_type type)
 {
     static const int sizes[][2] = {{1, 4096}, {4096, 4096}, {16384, 8192}, {1024, 4096}};
-    static const int odd[][2] = {{1, 8}, {7, 64}, {129, 1024}, {1001, 8192}};
 
-    for (size_t i = 0; !probe_checking(r) && i < PROBE_LENGTH(sizes); i++)
-        measure_size(r, sizes[i][0], sizes[i][1], i < 3 ? 0 : PROBE_DEEP);
-    for (size_t i = 0; probe_checking(r) && i < PROBE_LENGTH(odd); i++)
-        measure_size(r, odd[i][0], odd[i][1], 0);
-    measure_quality(r);
+    for (size_t i = 0; i < PROBE_LENGTH(sizes); i++) {
+        const unsigned flags = i < 3 && type == GPU_FP16 ? 0 : PROBE_DEEP;
+        if (flags == 0 || probe_deep(r))
+            measure_size(r, sizes[i][0], sizes[i][1], type, flags);
+    }
+}
+
+static void measure(struct probe_run *r)
+{
+    static const int odd[][2] = {{1, 8}, {7, 64}, {129, 1024}, {1001, 8192}};
+    const bool is_full = probe_checking(r) || probe_deep(r);
+
+    for (enum gpu_type type = GPU_FP16; type <= (is_full ? GPU_BF16 : GPU_FP16); type++) {
+        if (!probe_checking(r))
+            measure_sizes(r, type);
+        for (size_t i = 0; probe_checking(r) && i < PROBE_LENGTH(odd); i++)
+            measure_size(r, odd[i][0], odd[i][1], type, 0);
+        measure_quality(r, type);
+    }
 }
 
 const struct probe probe = {

@@ -4,11 +4,10 @@
 // Neighbouring threads move neighbouring vectors of 16 bytes. The input passes by the L1 (it is used
 // once), the output is stored evict-first, which is worth 5 % of a long copy on an H200 (140 to 133
 // us). Arithmetic is fp32.
-#include <cuda_fp16.h>
-
 #include "core/device/load.cuh"
 #include "fused/bias_gelu_scale.h"
 #include "fused/kernels/gelu.cuh"
+#include "fused/kernels/vector.cuh"
 
 struct biased {
     static __device__ __forceinline__ float2 of(float2 x, float2 b, float)
@@ -35,18 +34,16 @@ struct fused {
     }
 };
 
-template <typename OPERATION>
+template <typename T, typename OPERATION>
 __device__ __forceinline__ uint32_t pair(uint32_t in, uint32_t bias, float scale)
 {
-    float2 x = __half22float2(*(__half2 *)&in), b = __half22float2(*(__half2 *)&bias);
-    __half2 y = __float22half2_rn(OPERATION::of(x, b, scale));
-    return *(uint32_t *)&y;
+    return T::narrow(OPERATION::of(T::widen(in), T::widen(bias), scale));
 }
 
 // VECTORS accesses of 16 bytes a thread, THREADS a block. Everything is loaded before anything is
 // used: the bias too, or its latency would come on top. (No early return: behind one, the assembler
 // moves loads past the first use.)
-template <typename OPERATION, bool BIAS, int THREADS, int VECTORS>
+template <typename T, typename OPERATION, bool BIAS, int THREADS, int VECTORS>
 __device__ __forceinline__ void apply(const gelu_args &a)
 {
     uint64_t first = (uint64_t)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
@@ -65,59 +62,76 @@ __device__ __forceinline__ void apply(const gelu_args &a)
     for (int i = 0; i < VECTORS; i++) {
         uint64_t at = first + i * THREADS;
         if (at < a.vectors)
-            __stcs(out + at, make_uint4(pair<OPERATION>(x[i].x, b[i].x, a.scale),
-                                        pair<OPERATION>(x[i].y, b[i].y, a.scale),
-                                        pair<OPERATION>(x[i].z, b[i].z, a.scale),
-                                        pair<OPERATION>(x[i].w, b[i].w, a.scale)));
+            __stcs(out + at, make_uint4(pair<T, OPERATION>(x[i].x, b[i].x, a.scale),
+                                        pair<T, OPERATION>(x[i].y, b[i].y, a.scale),
+                                        pair<T, OPERATION>(x[i].z, b[i].z, a.scale),
+                                        pair<T, OPERATION>(x[i].w, b[i].w, a.scale)));
     }
 }
 
 // Each operation twice: with four vectors a thread, which keeps the memory busiest, and, for tensors
-// too small to give every SM a block that way, with one vector and small blocks.
-#define KERNELS(name, operation, bias)                                                            \
+// too small to give every SM a block that way, with one vector and small blocks; both for fp16 and
+// for bf16.
+#define KERNELS_OF(name, type, operation, bias)                                                   \
     extern "C" __global__ void __launch_bounds__(GELU_THREADS)                                    \
-    bias_gelu_scale_##name(const __grid_constant__ struct gelu_args a)                            \
+    bias_gelu_scale_##name##_##type(const __grid_constant__ struct gelu_args a)                   \
     {                                                                                             \
-        apply<operation, bias, GELU_THREADS, GELU_VECTORS>(a);                                    \
+        apply<type, operation, bias, GELU_THREADS, GELU_VECTORS>(a);                              \
     }                                                                                             \
     extern "C" __global__ void __launch_bounds__(GELU_SMALL_THREADS)                              \
-    bias_gelu_scale_##name##_small(const __grid_constant__ struct gelu_args a)                    \
+    bias_gelu_scale_##name##_##type##_small(const __grid_constant__ struct gelu_args a)           \
     {                                                                                             \
-        apply<operation, bias, GELU_SMALL_THREADS, 1>(a);                                         \
+        apply<type, operation, bias, GELU_SMALL_THREADS, 1>(a);                                   \
     }
+#define KERNELS(name, operation, bias)                                                            \
+    KERNELS_OF(name, fp16, operation, bias)                                                       \
+    KERNELS_OF(name, bf16, operation, bias)
 
-// sass-all: kernel=bias_gelu_scale_bias ldg128=8 ldg128na=4 stg128=4 local=0 together
-// sass-all: kernel=bias_gelu_scale_bias_small ldg128=2 ldg128na=1 stg128=1 local=0 together
+// sass-all: kernel=bias_gelu_scale_bias_*16 ldg128=8 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=bias_gelu_scale_bias_*_small ldg128=2 ldg128na=1 stg128=1 local=0 together
 KERNELS(bias, biased, true)
-// sass-all: kernel=bias_gelu_scale_gelu ldg128=4 ldg128na=4 stg128=4 local=0 together
-// sass-all: kernel=bias_gelu_scale_gelu_small ldg128=1 ldg128na=1 stg128=1 local=0
+// sass-all: kernel=bias_gelu_scale_gelu_*16 ldg128=4 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=bias_gelu_scale_gelu_*_small ldg128=1 ldg128na=1 stg128=1 local=0
 KERNELS(gelu, activated, false)
-// sass-all: kernel=bias_gelu_scale_scale ldg128=4 ldg128na=4 stg128=4 local=0 together
-// sass-all: kernel=bias_gelu_scale_scale_small ldg128=1 ldg128na=1 stg128=1 local=0
+// sass-all: kernel=bias_gelu_scale_scale_*16 ldg128=4 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=bias_gelu_scale_scale_*_small ldg128=1 ldg128na=1 stg128=1 local=0
 KERNELS(scale, scaled, false)
-// sass-all: kernel=bias_gelu_scale_fused ldg128=8 ldg128na=4 stg128=4 local=0 together
-// sass-all: kernel=bias_gelu_scale_fused_small ldg128=2 ldg128na=1 stg128=1 local=0 together
+// sass-all: kernel=bias_gelu_scale_fused_*16 ldg128=8 ldg128na=4 stg128=4 local=0
+// sass-all: kernel=bias_gelu_scale_fused_fp16 ldg128=8 together
+// sass-all: kernel=bias_gelu_scale_fused_bf16 ldg128=8 together arch=80+   sm_75 has no cvt to bf16
+// sass-all: kernel=bias_gelu_scale_fused_*_small ldg128=2 ldg128na=1 stg128=1 local=0 together
 KERNELS(fused, fused, true)
 
 // The plain method, in fp64, one element a thread: forward error bound element by element, and the
 // sums for a relative Frobenius norm. Every rounding of the unfused path has its own term: that of
-// x + b is carried on by gelu' (at most 1.13), those of gelu and of the product are relative; 2^-25 is
-// half of the smallest fp16 number.
-// sass: none not a timed kernel
-extern "C" __global__ void bias_gelu_scale_verify(const __grid_constant__ struct gelu_verify_args a)
+// x + b is carried on by gelu' (at most 1.13), those of gelu and of the product are relative; `tiny`
+// is what a result may be off where it is small.
+template <typename T> __device__ void verify(const gelu_verify_args &a, double u, double tiny)
 {
-    const double u = 0x1p-11, tiny = 0x1p-25;
+    const typename T::number *in = (const typename T::number *)a.in;
+    const typename T::number *bias = (const typename T::number *)a.bias;
+    const typename T::number *out = (const typename T::number *)a.out;
     struct verdict own = {};
 
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.elements;
          i += (uint64_t)gridDim.x * blockDim.x) {
-        double x = __half2float(((const __half *)a.in)[i]);
-        double z = x + __half2float(((const __half *)a.bias)[i % a.cols]);
+        double z = (double)T::one(in[i]) + T::one(bias[i % a.cols]);
         double v = z * (0.79788456080286536 + 0.79788456080286536 * 0.044715 * z * z);
         double reference = a.scale * z / (1 + exp(-2 * v));
-        judge(&own, __half2float(((const __half *)a.out)[i]), reference,
+        judge(&own, T::one(out[i]), reference,
               a.is_fused ? 1.01 * u * fabs(reference) + tiny
                          : u * (1.13 * a.scale * fabs(z) + 2.02 * fabs(reference)) + 3 * tiny);
     }
     deliver(a.verdict, &own);
+}
+
+// sass: none not a timed kernel
+extern "C" __global__ void bias_gelu_scale_verify_fp16(const __grid_constant__ gelu_verify_args a)
+{
+    verify<fp16>(a, 0x1p-11, GELU_FP16_TINY);
+}
+// sass: none not a timed kernel
+extern "C" __global__ void bias_gelu_scale_verify_bf16(const __grid_constant__ gelu_verify_args a)
+{
+    verify<bf16>(a, 0x1p-8, GELU_BF16_TINY);
 }

@@ -1,11 +1,12 @@
 /* elementwise_chain: what does a chain of n elementwise operators cost in one kernel, and in n?
  *
- * Method. x is rows x cols, N(0,1). Two chains go round five operators: plain (bias, scale, leaky
- * relu, shift, clamp) and activated (bias, scale, gelu, silu, clamp). Fused, one kernel loads x,
- * applies all n in fp32 and stores the result; unfused, n kernels each load a tensor and store one.
- * All are made from one skeleton, that of the copy they are held against. The compiler may not
- * contract a product with the sum behind it: both forms have the same arithmetic instructions,
- * counted in the cubins (the contracts in the .cu), and differ in traffic and launches alone.
+ * Method. x is rows x cols fp16 or bf16, N(0,1). Two chains go round five operators: plain (bias,
+ * scale, leaky relu, shift, clamp) and activated (bias, scale, gelu, silu, clamp). Fused, one
+ * kernel loads x, applies all n in fp32 and stores the result; unfused, n kernels each load a
+ * tensor and store one. All are made from one skeleton, that of the copy they are held against. The
+ * compiler may not contract a product with the sum behind it: both forms have the same arithmetic
+ * instructions, counted in the cubins (the contracts in the .cu), and differ in traffic and
+ * launches alone.
  *
  * A third chain is n times the same multiply-add in fp32 or bf16: from a copy to pure arithmetic.
  * And three kinds of kernels whose registers are read, not timed, by how long the values between
@@ -64,7 +65,7 @@ static void measure_chain(struct probe_run *r, const struct chain_tensors *t, en
     char keys[96], stem[32];
 
     keys_of(keys, t, chain_names[kind], n);
-    snprintf(stem, sizeof stem, "%s_%d", chain_names[kind], n);
+    snprintf(stem, sizeof stem, "%s_%d_%s", chain_names[kind], n, gpu_type_name(t->type));
     chain_kernels(r, &image_elementwise_chain, stem, true, w.fused);
     for (int i = 0; i < 2; i++) {
         w.is_fused = i;
@@ -73,7 +74,7 @@ static void measure_chain(struct probe_run *r, const struct chain_tensors *t, en
     }
 }
 
-/* Each operator's kernel by itself; outside --deep, only those with the most instructions. */
+/* Each operator's kernel by itself; outside --deep, those with the most instructions, in fp16. */
 static void measure_alone(struct probe_run *r, const struct chain_tensors *t, struct condition c,
                           double copy_ns)
 {
@@ -82,7 +83,8 @@ static void measure_alone(struct probe_run *r, const struct chain_tensors *t, st
     for (int i = 0; i < CHAIN_ALONE; i++) {
         const struct chain_work w = {.t = t, .n = 1, .only = i};
         const struct operation o = chain_operation(&w, chain_operator_names[i], c);
-        operation_measure(r, keys, &o, c, i >= CHAIN_CLAMP ? PROBE_ONCE : PROBE_DEEP, copy_ns);
+        const bool is_usual = i >= CHAIN_CLAMP && t->type == GPU_FP16;
+        operation_measure(r, keys, &o, c, is_usual ? PROBE_ONCE : PROBE_DEEP, copy_ns);
     }
 }
 
@@ -107,17 +109,22 @@ static const struct {
 static const int sizes[3][2] = {{1, 4096}, {2048, 4096}, {16384, 8192}};
 static const int checked[3][2] = {{1, 4096}, {40, 1016}, {1100, 1000}};
 
-/* By stream the host's pace decides, which processes do not share: with --deep. Returns the time of
- * the copy. */
+/* By stream the host's pace decides, which processes do not share: with --deep. bf16 moves the same
+ * bytes by the same instructions: with --deep, and chains of 16 alone where tensors are short.
+ * Returns the time of the copy. */
 static double measure_size(struct probe_run *r, int size, struct condition c,
                            struct chain_tensors *t)
 {
-    const unsigned seldom = c.stream ? PROBE_DEEP : size == 1 && c.cold ? PROBE_ONCE : 0;
+    const bool is_bf16 = t->type == GPU_BF16;
+    const unsigned seldom = c.stream || is_bf16    ? PROBE_DEEP
+                            : size == 1 && c.cold ? PROBE_ONCE
+                                                  : 0;
     double copy_ns = NAN;
 
     for (size_t i = 0; i < PROBE_LENGTH(chains); i++) {
         const unsigned flags = seldom | chains[i].flags[size];
-        if ((c.stream && chains[i].n != 16) || ((flags & PROBE_DEEP) && !probe_deep(r)))
+        const bool is_left_out = (c.stream || (is_bf16 && size < 2)) && chains[i].n != 16;
+        if (is_left_out || ((flags & PROBE_DEEP) && !probe_deep(r)))
             continue;
         if (!c.stream && chains[i].n == 16) {
             char keys[96];
@@ -135,41 +142,41 @@ static double measure_size(struct probe_run *r, int size, struct condition c,
 }
 
 /* Returns the time of the copy at the largest size. */
-static double measure_sizes(struct probe_run *r)
+static double measure_sizes(struct probe_run *r, enum gpu_type type)
 {
     double copy_ns = NAN;
     for (int size = 0; size < 3; size++) {
         const int *shape = probe_checking(r) ? checked[size] : sizes[size];
         struct chain_tensors t = chain_tensors_new(r, &image_elementwise_chain, shape[0], shape[1],
-                                                   GPU_FP16, probe_seed(r));
+                                                   type, true, probe_seed(r));
         const bool can_be_warm = 2 * t.bytes < 3 * gpu_facts(r)->l2_bytes;
         if (can_be_warm)
             measure_size(r, size, (struct condition){.cold = false}, &t);
         if (size > 0)
             copy_ns = measure_size(r, size, (struct condition){.cold = true}, &t);
-        if (size == 0)
+        if (size == 0 && type == GPU_FP16)
             measure_size(r, size, (struct condition){.stream = true}, &t);
         chain_tensors_free(r, &t);
     }
     return copy_ns;
 }
 
-/* Odd shapes, every chain: rows from 1 up, columns of whole vectors of eight elements. Rows of
- * other columns fit no access of 16 bytes: these kernels do not take them. */
+/* Odd shapes, every chain in both types, short tensors and at last, from LONG on, long ones: rows
+ * from 1 up, columns of whole vectors of eight elements. Rows of other columns fit no access of 16
+ * bytes: these kernels do not take them. */
 static void check_odd(struct probe_run *r)
 {
-    enum { SHAPES = 44 };
+    enum { N = PROBE_LENGTH(chains), LONG = 4 * N, SHAPES = 6 * N };
     uint64_t state = probe_seed(r);
     probe_note(r, "%d odd shapes; columns must be a multiple of 8", SHAPES);
     for (int i = 0; i < SHAPES; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
-        const int rows = i < 4 ? 1 : 1 + (int)(state >> 33) % 300 + (i < 35 ? 0 : 1100);
+        const int rows = i < 4 ? 1 : 1 + (int)(state >> 33) % 300 + (i < LONG ? 0 : 1100);
         const int cols =
-            8 * (i < 4 ? 1 + 2 * i : 1 + (int)(state >> 48) % 130 + (i < 35 ? 0 : 125));
-        struct chain_tensors t =
-            chain_tensors_new(r, &image_elementwise_chain, rows, cols, GPU_FP16, state);
-        const size_t which = (size_t)i % PROBE_LENGTH(chains);
-        measure_chain(r, &t, chains[which].kind, chains[which].n, (struct condition){.cold = false},
+            8 * (i < 4 ? 1 + 2 * i : 1 + (int)(state >> 48) % 130 + (i < LONG ? 0 : 125));
+        struct chain_tensors t = chain_tensors_new(r, &image_elementwise_chain, rows, cols,
+                                                   i / N % 2 ? GPU_BF16 : GPU_FP16, true, state);
+        measure_chain(r, &t, chains[i % N].kind, chains[i % N].n, (struct condition){.cold = false},
                       0, (double)NAN);
         chain_tensors_free(r, &t);
     }
@@ -198,7 +205,7 @@ static struct chain_tensors fma_tensors(struct probe_run *r, int rows, int cols,
 {
     const bool is_small = probe_checking(r);
     return chain_tensors_new(r, &image_elementwise_chain, is_small && rows > 257 ? 257 : rows,
-                             is_small ? 512 : cols, type, probe_seed(r));
+                             is_small ? 512 : cols, type, false, probe_seed(r));
 }
 
 /* From a copy to pure arithmetic, 256 MiB of fp32. copy_ns: of 512 MiB in all, as these are. */
@@ -255,16 +262,17 @@ static void measure_all_fmas(struct probe_run *r, double copy_ns)
 /* --- what are the results worth? -------------------------------------------------------------- */
 
 /* Inputs of a fixed seed: the same bits in every run, on this GPU. */
-static void measure_quality(struct probe_run *r)
+static void measure_quality(struct probe_run *r, enum gpu_type type)
 {
     struct chain_tensors t =
-        chain_tensors_new(r, &image_elementwise_chain, 1001, 1024, GPU_FP16, 1);
+        chain_tensors_new(r, &image_elementwise_chain, 1001, 1024, type, true, 1);
     struct chain_work w = {.t = &t, .kind = CHAIN_ACTIVATED, .n = 16, .only = -1};
     const struct quality_results results = {t.out.memory, 1001, 1024, 2};
-    char keys[96];
+    char keys[96], stem[32];
 
     keys_of(keys, &t, chain_names[w.kind], w.n);
-    chain_kernels(r, &image_elementwise_chain, "activated_16", true, w.fused);
+    snprintf(stem, sizeof stem, "activated_16_%s", gpu_type_name(type));
+    chain_kernels(r, &image_elementwise_chain, stem, true, w.fused);
     if (probe_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys)) {
         chain_launch_unfused(r, &w, 0);
         CUDA(cudaMemcpyAsync(t.middle[0].memory, t.out.memory, t.bytes, cudaMemcpyDeviceToDevice,
@@ -283,13 +291,17 @@ static void measure(struct probe_run *r)
 {
     static const int steps[] = {1, 4, 16, 64};
 
-    const double copy_ns = measure_sizes(r);
+    const double copy_ns = measure_sizes(r, GPU_FP16);
     measure_all_fmas(r, copy_ns);
+    if (probe_deep(r))
+        measure_sizes(r, GPU_BF16);
     for (enum chain_life life = 0; life < N_CHAIN_LIVES; life++)
         for (size_t i = 0; i < PROBE_LENGTH(steps); i++)
             for (int each = 1; each <= 8; each += 7)
                 chain_life_measure(r, life, steps[i], each, REGISTERS, WARPS);
-    measure_quality(r);
+    measure_quality(r, GPU_FP16);
+    if (probe_checking(r) || probe_deep(r))
+        measure_quality(r, GPU_BF16);
     if (probe_checking(r))
         check_odd(r);
 }

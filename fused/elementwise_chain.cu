@@ -115,53 +115,58 @@ __device__ __forceinline__ void apply(const chain_args &a)
 }
 
 // Each twice: with four vectors a thread, which keeps the memory busiest, and, for tensors too
-// small to give every SM a block that way, with one vector and small blocks.
+// small to give every SM a block that way, with one vector and small blocks; and each of the two
+// for fp16 and for bf16.
 #define LONG(name, type, operators)                                                                \
     extern "C" __global__ void __launch_bounds__(CHAIN_THREADS)                                    \
         chain_##name(const __grid_constant__ struct chain_args a)                                  \
     {                                                                                              \
         apply<type, operators, CHAIN_THREADS, CHAIN_VECTORS>(a);                                   \
     }
-#define BOTH(name, type, operators)                                                                \
-    LONG(name, type, operators)                                                                    \
+#define BOTH_OF(name, type, operators)                                                             \
+    LONG(name##_##type, type, operators)                                                           \
     extern "C" __global__ void __launch_bounds__(CHAIN_SMALL_THREADS)                              \
-        chain_##name##_small(const __grid_constant__ struct chain_args a)                          \
+        chain_##name##_##type##_small(const __grid_constant__ struct chain_args a)                 \
     {                                                                                              \
         apply<type, operators, CHAIN_SMALL_THREADS, 1>(a);                                         \
     }
+#define BOTH(name, operators)                                                                      \
+    BOTH_OF(name, fp16, operators)                                                                 \
+    BOTH_OF(name, bf16, operators)
 
-// sass-all: kernel=chain_bias ldg128=8 ldg128na=4 stg128=4 fadd=32 local=0
-// sass-all: kernel=chain_bias ldg128=8 together arch=90a
-// sass-all: kernel=chain_bias_small ldg128=2 ldg128na=1 stg128=1 fadd=8 local=0
-// sass-all: kernel=chain_bias_small ldg128=2 together arch=90a
-BOTH(bias, fp16, only<CHAIN_BIAS>)
-// sass-all: kernel=chain_scale ldg128=4 ldg128na=4 stg128=4 fmul=32 local=0
-// sass-all: kernel=chain_scale ldg128=4 together arch=90a
-// sass-all: kernel=chain_scale_small ldg128=1 ldg128na=1 stg128=1 fmul=8 local=0
-BOTH(scale, fp16, only<CHAIN_SCALE>)
-// sass-all: kernel=chain_leaky ldg128=4 ldg128na=4 stg128=4 fmul=32 local=0
-// sass-all: kernel=chain_leaky ldg128=4 fmnmx=32 together arch=90a
-// sass-all: kernel=chain_leaky_small ldg128=1 ldg128na=1 stg128=1 fmul=8 local=0
-// sass-all: kernel=chain_leaky_small fmnmx=8 arch=90a
-BOTH(leaky, fp16, only<CHAIN_LEAKY>)
-// sass-all: kernel=chain_shift ldg128=4 ldg128na=4 stg128=4 fadd=32 local=0
-// sass-all: kernel=chain_shift ldg128=4 together arch=90a
-// sass-all: kernel=chain_shift_small ldg128=1 ldg128na=1 stg128=1 fadd=8 local=0
-BOTH(shift, fp16, only<CHAIN_SHIFT>)
-// sass-all: kernel=chain_clamp ldg128=4 ldg128na=4 stg128=4 local=0
-// sass-all: kernel=chain_clamp ldg128=4 fmnmx=64 together arch=90a
-// sass-all: kernel=chain_clamp_small ldg128=1 ldg128na=1 stg128=1 local=0
-// sass-all: kernel=chain_clamp_small fmnmx=16 arch=90a
-BOTH(clamp, fp16, only<CHAIN_CLAMP>)
-// sass-all: kernel=chain_gelu ldg128=4 ldg128na=4 stg128=4 fadd=32 fmul=96 ffma=32 mufu=64 local=0
-// sass-all: kernel=chain_gelu ldg128=4 together arch=90a
-// sass-all: kernel=chain_gelu_small ldg128=1 ldg128na=1 stg128=1 local=0
-// sass-all: kernel=chain_gelu_small fadd=8 fmul=24 ffma=8 mufu=16
-BOTH(gelu, fp16, only<CHAIN_GELU>)
-// sass-all: kernel=chain_silu ldg128=4 ldg128na=4 stg128=4 fadd=32 fmul=64 mufu=64 local=0
-// sass-all: kernel=chain_silu ldg128=4 together arch=90a
-// sass-all: kernel=chain_silu_small ldg128=1 ldg128na=1 stg128=1 fadd=8 fmul=16 mufu=16 local=0
-BOTH(silu, fp16, only<CHAIN_SILU>)
+// sass-all: kernel=chain_bias_*16 ldg128=8 ldg128na=4 stg128=4 fadd=32 local=0
+// sass-all: kernel=chain_bias_*16 ldg128=8 together arch=90a
+// sass-all: kernel=chain_bias_*_small ldg128=2 ldg128na=1 stg128=1 fadd=8 local=0
+// sass-all: kernel=chain_bias_*_small ldg128=2 together arch=90a
+BOTH(bias, only<CHAIN_BIAS>)
+// sass-all: kernel=chain_scale_*16 ldg128=4 ldg128na=4 stg128=4 fmul=32 local=0
+// sass-all: kernel=chain_scale_*16 ldg128=4 together arch=90a
+// sass-all: kernel=chain_scale_*_small ldg128=1 ldg128na=1 stg128=1 fmul=8 local=0
+BOTH(scale, only<CHAIN_SCALE>)
+// sass-all: kernel=chain_leaky_*16 ldg128=4 ldg128na=4 stg128=4 fmul=32 local=0
+// sass-all: kernel=chain_leaky_*16 ldg128=4 fmnmx=32 together arch=90a
+// sass-all: kernel=chain_leaky_*_small ldg128=1 ldg128na=1 stg128=1 fmul=8 local=0
+// sass-all: kernel=chain_leaky_*_small fmnmx=8 arch=90a
+BOTH(leaky, only<CHAIN_LEAKY>)
+// sass-all: kernel=chain_shift_*16 ldg128=4 ldg128na=4 stg128=4 fadd=32 local=0
+// sass-all: kernel=chain_shift_*16 ldg128=4 together arch=90a
+// sass-all: kernel=chain_shift_*_small ldg128=1 ldg128na=1 stg128=1 fadd=8 local=0
+BOTH(shift, only<CHAIN_SHIFT>)
+// sass-all: kernel=chain_clamp_*16 ldg128=4 ldg128na=4 stg128=4 local=0
+// sass-all: kernel=chain_clamp_*16 ldg128=4 fmnmx=64 together arch=90a
+// sass-all: kernel=chain_clamp_*_small ldg128=1 ldg128na=1 stg128=1 local=0
+// sass-all: kernel=chain_clamp_*_small fmnmx=16 arch=90a
+BOTH(clamp, only<CHAIN_CLAMP>)
+// sass-all: kernel=chain_gelu_*16 ldg128=4 ldg128na=4 stg128=4 local=0
+// sass-all: kernel=chain_gelu_*16 fadd=32 fmul=96 ffma=32 mufu=64
+// sass-all: kernel=chain_gelu_*16 ldg128=4 together arch=90a
+// sass-all: kernel=chain_gelu_*_small ldg128=1 ldg128na=1 stg128=1 local=0
+// sass-all: kernel=chain_gelu_*_small fadd=8 fmul=24 ffma=8 mufu=16
+BOTH(gelu, only<CHAIN_GELU>)
+// sass-all: kernel=chain_silu_*16 ldg128=4 ldg128na=4 stg128=4 fadd=32 fmul=64 mufu=64 local=0
+// sass-all: kernel=chain_silu_*16 ldg128=4 together arch=90a
+// sass-all: kernel=chain_silu_*_small ldg128=1 ldg128na=1 stg128=1 fadd=8 fmul=16 mufu=16 local=0
+BOTH(silu, only<CHAIN_SILU>)
 
 typedef chain<CHAIN_PLAIN, 1> plain_1;
 typedef chain<CHAIN_PLAIN, 2> plain_2;
@@ -170,56 +175,56 @@ typedef chain<CHAIN_PLAIN, 8> plain_8;
 typedef chain<CHAIN_PLAIN, 16> plain_16;
 typedef chain<CHAIN_PLAIN, 32> plain_32;
 typedef chain<CHAIN_PLAIN, 64> plain_64;
-// sass-all: kernel=chain_plain_1 ldg128=8 ldg128na=4 stg128=4 fadd=32 local=0
-// sass-all: kernel=chain_plain_1 ldg128=8 together arch=90a
-// sass-all: kernel=chain_plain_1_small ldg128=2 ldg128na=1 stg128=1 fadd=8 local=0
-// sass-all: kernel=chain_plain_1_small ldg128=2 together arch=90a
-BOTH(plain_1, fp16, plain_1)
-// sass-all: kernel=chain_plain_2 ldg128=8 ldg128na=4 stg128=4 fadd=32 fmul=32 local=0
-// sass-all: kernel=chain_plain_2 ldg128=8 together arch=90a
-// sass-all: kernel=chain_plain_2_small ldg128=2 ldg128na=1 stg128=1 fadd=8 fmul=8 local=0
-// sass-all: kernel=chain_plain_2_small ldg128=2 together arch=90a
-BOTH(plain_2, fp16, plain_2)
-// sass-all: kernel=chain_plain_4 ldg128=8 ldg128na=4 stg128=4 fadd=64 fmul=64 local=0
-// sass-all: kernel=chain_plain_4 ldg128na=4 fmnmx=32 together arch=90a
-// sass-all: kernel=chain_plain_4_small ldg128=2 ldg128na=1 stg128=1 fadd=16 fmul=16 local=0
-// sass-all: kernel=chain_plain_4_small fmnmx=8 arch=90a
-BOTH(plain_4, fp16, plain_4)
-// sass-all: kernel=chain_plain_8 ldg128=8 ldg128na=4 stg128=4 fadd=96 fmul=128 local=0
-// sass-all: kernel=chain_plain_8 ldg128na=4 fmnmx=128 together arch=90a
-// sass-all: kernel=chain_plain_8_small ldg128=2 ldg128na=1 stg128=1 fadd=24 fmul=32 local=0
-// sass-all: kernel=chain_plain_8_small fmnmx=32 arch=90a
-BOTH(plain_8, fp16, plain_8)
-// sass-all: kernel=chain_plain_16 ldg128=8 ldg128na=4 stg128=4 fadd=224 fmul=192 local=0
-// sass-all: kernel=chain_plain_16 ldg128na=4 fmnmx=288 together arch=90a
-// sass-all: kernel=chain_plain_16_small ldg128=2 ldg128na=1 stg128=1 fadd=56 fmul=48 local=0
-// sass-all: kernel=chain_plain_16_small fmnmx=72 arch=90a
-BOTH(plain_16, fp16, plain_16)
-// sass-all: kernel=chain_plain_32 ldg128=8 ldg128na=4 stg128=4 fadd=416 fmul=416 local=0
-// sass-all: kernel=chain_plain_32 ldg128na=4 fmnmx=576 together arch=90a
-// sass-all: kernel=chain_plain_32_small ldg128=2 ldg128na=1 stg128=1 fadd=104 fmul=104 local=0
-// sass-all: kernel=chain_plain_32_small fmnmx=144 arch=90a
-BOTH(plain_32, fp16, plain_32)
-// sass-all: kernel=chain_plain_64 ldg128=8 ldg128na=4 stg128=4 fadd=832 fmul=832 local=0
-// sass-all: kernel=chain_plain_64 ldg128na=4 fmnmx=1184 together arch=90a
-// sass-all: kernel=chain_plain_64_small ldg128=2 ldg128na=1 stg128=1 fadd=208 fmul=208 local=0
-// sass-all: kernel=chain_plain_64_small fmnmx=296 arch=90a
-BOTH(plain_64, fp16, plain_64)
+// sass-all: kernel=chain_plain_1_*16 ldg128=8 ldg128na=4 stg128=4 fadd=32 local=0
+// sass-all: kernel=chain_plain_1_*16 ldg128=8 together arch=90a
+// sass-all: kernel=chain_plain_1_*_small ldg128=2 ldg128na=1 stg128=1 fadd=8 local=0
+// sass-all: kernel=chain_plain_1_*_small ldg128=2 together arch=90a
+BOTH(plain_1, plain_1)
+// sass-all: kernel=chain_plain_2_*16 ldg128=8 ldg128na=4 stg128=4 fadd=32 fmul=32 local=0
+// sass-all: kernel=chain_plain_2_*16 ldg128=8 together arch=90a
+// sass-all: kernel=chain_plain_2_*_small ldg128=2 ldg128na=1 stg128=1 fadd=8 fmul=8 local=0
+// sass-all: kernel=chain_plain_2_*_small ldg128=2 together arch=90a
+BOTH(plain_2, plain_2)
+// sass-all: kernel=chain_plain_4_*16 ldg128=8 ldg128na=4 stg128=4 fadd=64 fmul=64 local=0
+// sass-all: kernel=chain_plain_4_*16 ldg128na=4 fmnmx=32 together arch=90a
+// sass-all: kernel=chain_plain_4_*_small ldg128=2 ldg128na=1 stg128=1 fadd=16 fmul=16 local=0
+// sass-all: kernel=chain_plain_4_*_small fmnmx=8 arch=90a
+BOTH(plain_4, plain_4)
+// sass-all: kernel=chain_plain_8_*16 ldg128=8 ldg128na=4 stg128=4 fadd=96 fmul=128 local=0
+// sass-all: kernel=chain_plain_8_*16 ldg128na=4 fmnmx=128 together arch=90a
+// sass-all: kernel=chain_plain_8_*_small ldg128=2 ldg128na=1 stg128=1 fadd=24 fmul=32 local=0
+// sass-all: kernel=chain_plain_8_*_small fmnmx=32 arch=90a
+BOTH(plain_8, plain_8)
+// sass-all: kernel=chain_plain_16_*16 ldg128=8 ldg128na=4 stg128=4 fadd=224 fmul=192 local=0
+// sass-all: kernel=chain_plain_16_*16 ldg128na=4 fmnmx=288 together arch=90a
+// sass-all: kernel=chain_plain_16_*_small ldg128=2 ldg128na=1 stg128=1 fadd=56 fmul=48 local=0
+// sass-all: kernel=chain_plain_16_*_small fmnmx=72 arch=90a
+BOTH(plain_16, plain_16)
+// sass-all: kernel=chain_plain_32_*16 ldg128=8 ldg128na=4 stg128=4 fadd=416 fmul=416 local=0
+// sass-all: kernel=chain_plain_32_*16 ldg128na=4 fmnmx=576 together arch=90a
+// sass-all: kernel=chain_plain_32_*_small ldg128=2 ldg128na=1 stg128=1 fadd=104 fmul=104 local=0
+// sass-all: kernel=chain_plain_32_*_small fmnmx=144 arch=90a
+BOTH(plain_32, plain_32)
+// sass-all: kernel=chain_plain_64_*16 ldg128=8 ldg128na=4 stg128=4 fadd=832 fmul=832 local=0
+// sass-all: kernel=chain_plain_64_*16 ldg128na=4 fmnmx=1184 together arch=90a
+// sass-all: kernel=chain_plain_64_*_small ldg128=2 ldg128na=1 stg128=1 fadd=208 fmul=208 local=0
+// sass-all: kernel=chain_plain_64_*_small fmnmx=296 arch=90a
+BOTH(plain_64, plain_64)
 
 typedef chain<CHAIN_ACTIVATED, 4> activated_4;
 typedef chain<CHAIN_ACTIVATED, 16> activated_16;
-// sass-all: kernel=chain_activated_4 ldg128=8 ldg128na=4 stg128=4 local=0
-// sass-all: kernel=chain_activated_4 fadd=96 fmul=192 ffma=32 mufu=128
-// sass-all: kernel=chain_activated_4_small ldg128=2 ldg128na=1 stg128=1 local=0
-// sass-all: kernel=chain_activated_4_small fadd=24 fmul=48 ffma=8 mufu=32
-BOTH(activated_4, fp16, activated_4)
-// sass-all: kernel=chain_activated_16 ldg128=8 ldg128na=4 stg128=4 local=0
-// sass-all: kernel=chain_activated_16 fadd=320 fmul=576 ffma=96 mufu=384
-// sass-all: kernel=chain_activated_16 ldg128na=4 fmnmx=192 together arch=90a
-// sass-all: kernel=chain_activated_16_small ldg128=2 ldg128na=1 stg128=1 local=0
-// sass-all: kernel=chain_activated_16_small fadd=80 fmul=144 ffma=24 mufu=96
-// sass-all: kernel=chain_activated_16_small fmnmx=48 arch=90a
-BOTH(activated_16, fp16, activated_16)
+// sass-all: kernel=chain_activated_4_*16 ldg128=8 ldg128na=4 stg128=4 local=0
+// sass-all: kernel=chain_activated_4_*16 fadd=96 fmul=192 ffma=32 mufu=128
+// sass-all: kernel=chain_activated_4_*_small ldg128=2 ldg128na=1 stg128=1 local=0
+// sass-all: kernel=chain_activated_4_*_small fadd=24 fmul=48 ffma=8 mufu=32
+BOTH(activated_4, activated_4)
+// sass-all: kernel=chain_activated_16_*16 ldg128=8 ldg128na=4 stg128=4 local=0
+// sass-all: kernel=chain_activated_16_*16 fadd=320 fmul=576 ffma=96 mufu=384
+// sass-all: kernel=chain_activated_16_*16 ldg128na=4 fmnmx=192 together arch=90a
+// sass-all: kernel=chain_activated_16_*_small ldg128=2 ldg128na=1 stg128=1 local=0
+// sass-all: kernel=chain_activated_16_*_small fadd=80 fmul=144 ffma=24 mufu=96
+// sass-all: kernel=chain_activated_16_*_small fmnmx=48 arch=90a
+BOTH(activated_16, activated_16)
 
 typedef chain<CHAIN_FMAS, 0> fmas_0;
 typedef chain<CHAIN_FMAS, 2> fmas_2;
@@ -281,13 +286,13 @@ __device__ __forceinline__ double element(const void *p, uint64_t i, uint32_t ty
 }
 
 // In fp64, one element a thread: a forward error bound element by element, to which each rounding
-// to the tensors' type adds half a unit in the last place; `tiny` is half of the smallest number.
+// to the tensors' type adds half a unit in the last place, or `tiny` where that is nothing.
 // sass: none not a timed kernel
 extern "C" __global__ void
 chain_verify(const __grid_constant__ struct chain_verify_args v)
 {
     const double unit = v.type == 0 ? 0x1p-11 : v.type == 1 ? 0x1p-8 : 0;
-    const double tiny = v.type == 0 ? 0x1p-25 : 0x1p-149;
+    const double tiny = v.type == 0 ? CHAIN_FP16_TINY : CHAIN_TINY;
     struct verdict own = {};
 
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < v.elements;

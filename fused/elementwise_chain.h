@@ -56,6 +56,11 @@ static inline void chain_divide_by(uint32_t d, uint32_t *magic, uint32_t *bits)
     *magic = (uint32_t)(((1ull << *bits) + d - 1) / d);
 }
 
+/* How far a small result may be off: half of fp16's smallest number; in the other types, what the
+ * fast instructions of fp32 take to zero, an exponential's reciprocal below 2^-126 times x. */
+#define CHAIN_FP16_TINY 0x1p-25
+#define CHAIN_TINY 0x1p-122
+
 struct chain_verify_args {
     struct chain_args a;
     struct verdict *verdict; /* zeroed, device memory */

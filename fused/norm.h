@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 enum {
-    NORM_VECTOR = 8,  /* fp16 numbers in one 16-byte access */
+    NORM_VECTOR = 8,  /* numbers in one 16-byte access */
     NORM_VECTORS = 4, /* accesses of a thread in flight at a time, for each operand */
     NORM_COLS_MAX = 1024 * NORM_VECTORS * NORM_VECTOR, /* what the registers of a block hold */
     NORM_WARP_COLS = 32 * NORM_VECTORS * NORM_VECTOR,  /* ... of a warp */
@@ -19,12 +19,12 @@ enum {
 };
 
 struct norm_args {
-    const void *in;       /* rows x cols fp16, row-major, 16-byte aligned */
+    const void *in;       /* rows x cols fp16 or bf16, row-major, 16-byte aligned */
     const void *residual; /* likewise */
-    const void *weight;   /* cols fp16 */
-    const void *bias;     /* cols fp16 */
-    void *sum;            /* rows x cols fp16: in + residual, rounded */
-    void *out;            /* rows x cols fp16, or codes of a byte */
+    const void *weight;   /* cols of the same type */
+    const void *bias;     /* likewise */
+    void *sum;            /* rows x cols: in + residual, rounded */
+    void *out;            /* rows x cols, or codes of a byte */
     float *scale;         /* rows: what a code is to be multiplied by */
     float *mean, *factor; /* rows: between the kernels of a LayerNorm in three */
     uint32_t rows, row_vectors; /* cols / 8 */

@@ -10,7 +10,7 @@
 #include "fused/kernels/chain_life.h"
 
 /* One chain, or one operator by itself (only >= 0, n = 1), on numbers of a type whose unit roundoff
- * is `unit` (0: fp32) and half of whose smallest number is `tiny`. */
+ * is `unit` (0: fp32); small results may be off by `tiny`. */
 struct chain_task {
     struct chain_args a;
     enum chain_kind kind;

@@ -30,13 +30,14 @@ void chain_kernels(struct probe_run *r, const struct gpu_image *image, const cha
 }
 
 struct chain_tensors chain_tensors_new(struct probe_run *r, const struct gpu_image *image, int rows,
-                                       int cols, enum gpu_type type, uint64_t seed)
+                                       int cols, enum gpu_type type, bool has_chains, uint64_t seed)
 {
     const size_t size = gpu_type_size(type), elements = (size_t)rows * (size_t)cols;
     struct chain_tensors t = {.image = image,
                               .rows = rows,
                               .cols = cols,
                               .type = type,
+                              .has_chains = has_chains,
                               .seed = seed,
                               .bytes = elements * size};
     const size_t sets = operation_sets(r, 2 * (double)t.bytes);
@@ -44,12 +45,15 @@ struct chain_tensors chain_tensors_new(struct probe_run *r, const struct gpu_ima
     t.in = pool_normal(r, type, elements, sets, seed, "the input");
     t.out = pool_new(r, t.bytes, sets, "the output");
     t.verify = gpu_kernel(r, image, "chain_verify", sizeof(struct chain_verify_args));
-    if (type != GPU_FP16) /* multiply-adds: no chain of kernels */
+    if (!has_chains)
         return t;
     for (int i = 0; i < 2; i++)
         t.middle[i] = pool_new(r, t.bytes, sets, "an intermediate");
-    for (int i = 0; i < CHAIN_ALONE; i++)
-        chain_kernels(r, image, chain_operator_names[i], true, t.alone[i]);
+    for (int i = 0; i < CHAIN_ALONE; i++) {
+        char stem[32];
+        snprintf(stem, sizeof stem, "%s_%s", chain_operator_names[i], gpu_type_name(type));
+        chain_kernels(r, image, stem, true, t.alone[i]);
+    }
     t.bias = gpu_alloc(r, size * (size_t)cols, "the bias");
     gpu_fill_normal(r, t.bias, type, (size_t)cols, seed + 1);
     return t;
@@ -70,7 +74,7 @@ void chain_tensors_free(struct probe_run *r, struct chain_tensors *t)
 {
     pool_free(r, &t->in);
     pool_free(r, &t->out);
-    if (t->type != GPU_FP16)
+    if (!t->has_chains)
         return;
     pool_free(r, &t->middle[0]);
     pool_free(r, &t->middle[1]);
@@ -79,13 +83,12 @@ void chain_tensors_free(struct probe_run *r, struct chain_tensors *t)
 
 static struct chain_args args_of(const struct chain_tensors *t, const void *in, void *out)
 {
-    const bool is_fma = t->type != GPU_FP16;
     struct chain_args a = {.in = in,
                            .out = out,
                            .bias = t->bias,
                            .vectors = t->bytes / 16,
                            .row_vectors = (uint32_t)((size_t)t->cols * gpu_type_size(t->type) / 16),
-                           .scale = is_fma ? -0.9990234375f : 1.25f,
+                           .scale = t->has_chains ? 1.25f : -0.9990234375f,
                            .shift = -0.3125f,
                            .leak = 0.125f,
                            .limit = 2.5f};
@@ -131,7 +134,7 @@ static void poison(struct probe_run *r, const void *self)
 {
     const struct chain_work *w = self;
     pool_poison(r, &w->t->out);
-    for (int i = 0; w->t->type == GPU_FP16 && !w->is_fused && i < 2; i++)
+    for (int i = 0; w->t->has_chains && !w->is_fused && i < 2; i++)
         pool_poison(r, &w->t->middle[i]);
 }
 
@@ -157,7 +160,7 @@ static size_t wrong_in_row(const struct chain_work *w, const void *in, const voi
                                     .unit = type == GPU_FP16   ? HALF_FP16_UNIT
                                             : type == GPU_BF16 ? HALF_BF16_UNIT
                                                                : 0,
-                                    .tiny = 0x1p-25};
+                                    .tiny = type == GPU_FP16 ? CHAIN_FP16_TINY : CHAIN_TINY};
     size_t wrong = 0;
 
     for (size_t i = 0; i < (size_t)w->t->cols;

@@ -17,6 +17,7 @@ struct chain_tensors {
     size_t bytes;
     int rows, cols;
     enum gpu_type type;
+    bool has_chains; /* else for multiply-adds alone */
     uint64_t seed;
     const struct gpu_image *image;
     cudaKernel_t alone[CHAIN_ALONE][2], verify; /* [operator][is_small] */
@@ -31,10 +32,11 @@ struct chain_work {
     bool is_fused;
 };
 
-/* N(0,1) from a seed. Only fp16 tensors have the intermediates, the bias and the kernels of an
- * unfused chain: in the other types there are multiply-adds alone. */
+/* N(0,1) from a seed. With has_chains, for fp16 and bf16, there are the intermediates, the bias and
+ * the kernels of an unfused chain. */
 struct chain_tensors chain_tensors_new(struct probe_run *r, const struct gpu_image *image, int rows,
-                                       int cols, enum gpu_type type, uint64_t seed);
+                                       int cols, enum gpu_type type, bool has_chains,
+                                       uint64_t seed);
 void chain_tensors_free(struct probe_run *r, struct chain_tensors *t);
 /* The input and the bias again, if they are of another seed. */
 void chain_tensors_draw(struct probe_run *r, struct chain_tensors *t, uint64_t seed);

@@ -34,7 +34,7 @@ struct norm_kernel_facts {
     const char *name;
     enum norm_form form;
     int element_bytes; /* loaded and stored for each element, */
-    int columns;       /* vectors of cols fp16 loaded, */
+    int columns;       /* vectors of cols numbers of 16 bits loaded, */
     int row_floats;    /* floats loaded and stored for each row */
 };
 extern const struct norm_kernel_facts norm_kernels[N_NORM_KERNELS];
@@ -42,7 +42,7 @@ extern const struct norm_kernel_facts norm_kernels[N_NORM_KERNELS];
 /* What a kernel reads and writes. */
 enum norm_tensor { IN, OTHER, SUM, MIDDLE, MIDDLE2, OUT, N_TENSORS };
 
-/* Of a variant: results are rounded to fp16 between its kernels; it is one kernel of the chain,
+/* Of a variant: results are rounded between its kernels; it is one kernel of the chain,
  * and no way to compute the operator; it is wrong on rows of large mean; it is for few rows, or
  * for many. */
 enum { ROUNDS = 1, PART = 2, UNSAFE = 4, FOR_FEW = 8, FOR_MANY = 16 };
@@ -65,7 +65,7 @@ struct norm_operator {
 enum { RESIDUAL, RESIDUAL_FP8, RESIDUAL_INT8, BIAS_SILU, LAYER, LAYER_SILU, N_OPERATORS };
 extern const struct norm_operator norm_operators[N_OPERATORS];
 
-/* Codes of a byte, not fp16? */
+/* Codes of a byte, not of 16 bits? */
 bool norm_gives_codes(const struct norm_operator *o);
 
 /* Bytes that the variant loads and stores; that the fused kernel does for its tensors alone; and of

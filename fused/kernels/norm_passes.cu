@@ -24,12 +24,13 @@ __device__ __forceinline__ void pass(const norm_args &a, uint32_t row, VISIT vis
     }
 }
 
+template <typename T>
 __device__ __forceinline__ float pass_mean(const norm_args &a, uint32_t row, by_block &team)
 {
     float sum = 0;
     pass(a, row, [&](uint32_t, uint4 vector) {
         float x[8];
-        widen<fp16>(vector, x);
+        widen<T>(vector, x);
 #pragma unroll
         for (int k = 0; k < 8; k++)
             sum += x[k];
@@ -37,13 +38,14 @@ __device__ __forceinline__ float pass_mean(const norm_args &a, uint32_t row, by_
     return team.sum(sum) * a.one_over_cols;
 }
 
+template <typename T>
 __device__ __forceinline__ float pass_factor(const norm_args &a, uint32_t row, float mean,
                                              by_block &team)
 {
     float squares = 0;
     pass(a, row, [&](uint32_t, uint4 vector) {
         float x[8];
-        widen<fp16>(vector, x);
+        widen<T>(vector, x);
 #pragma unroll
         for (int k = 0; k < 8; k++)
             squares += (x[k] - mean) * (x[k] - mean);
@@ -51,32 +53,30 @@ __device__ __forceinline__ float pass_factor(const norm_args &a, uint32_t row, f
     return rsqrtf(team.sum(squares) * a.one_over_cols + a.epsilon);
 }
 
+template <typename T>
 __device__ __forceinline__ void pass_normalise(const norm_args &a, uint32_t row, float2 found)
 {
     pass(a, row, [&](uint32_t at, uint4 x) {
         const uint4 weight = __ldg((const uint4 *)a.weight + at);
         const uint4 bias = __ldg((const uint4 *)a.bias + at);
         float y[8];
-        row_centred<fp16>(x, weight, bias, found, y);
-        __stcs((uint4 *)a.out + (size_t)row * a.row_vectors + at, narrow<fp16>(y));
+        row_centred<T>(x, weight, bias, found, y);
+        __stcs((uint4 *)a.out + (size_t)row * a.row_vectors + at, narrow<T>(y));
     });
 }
 
-// sass-loop: stg128=4 ldg128=12 local=0
-extern "C" __global__ void __launch_bounds__(NORM_PASS_THREADS)
-    norm_layernorm_three_pass(const __grid_constant__ struct norm_args a)
+template <typename T> __device__ __forceinline__ void three_pass(const norm_args &a)
 {
     __shared__ float scratch[2 * TEAM_SCRATCH];
     by_block team(scratch);
-    const float mean = pass_mean(a, blockIdx.x, team);
-    pass_normalise(a, blockIdx.x, make_float2(mean, pass_factor(a, blockIdx.x, mean, team)));
+    const float mean = pass_mean<T>(a, blockIdx.x, team);
+    const float factor = pass_factor<T>(a, blockIdx.x, mean, team);
+    pass_normalise<T>(a, blockIdx.x, make_float2(mean, factor));
 }
 
 // Both sums by one pass: the variance as E[x^2] - E[x]^2, which is worth little where the mean is
 // large.
-// sass-loop: stg128=4 ldg128=12 local=0
-extern "C" __global__ void __launch_bounds__(NORM_PASS_THREADS)
-    norm_layernorm_two_pass(const __grid_constant__ struct norm_args a)
+template <typename T> __device__ __forceinline__ void two_pass(const norm_args &a)
 {
     __shared__ float scratch[2 * TEAM_SCRATCH];
     by_block team(scratch);
@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(NORM_PASS_THREADS)
 
     pass(a, blockIdx.x, [&](uint32_t, uint4 vector) {
         float x[8];
-        widen<fp16>(vector, x);
+        widen<T>(vector, x);
 #pragma unroll
         for (int k = 0; k < 8; k++) {
             sum += x[k];
@@ -93,36 +93,49 @@ extern "C" __global__ void __launch_bounds__(NORM_PASS_THREADS)
     });
     const float mean = team.sum(sum) * a.one_over_cols;
     const float variance = fmaxf(team.sum(squares) * a.one_over_cols - mean * mean, 0);
-    pass_normalise(a, blockIdx.x, make_float2(mean, rsqrtf(variance + a.epsilon)));
+    pass_normalise<T>(a, blockIdx.x, make_float2(mean, rsqrtf(variance + a.epsilon)));
 }
 
 // The three passes as three kernels: nothing of a row is left in the SM when it is read again.
-// sass-all: ldg128=4 bar=1 local=0 looped
-extern "C" __global__ void __launch_bounds__(NORM_PASS_THREADS)
-    norm_mean(const __grid_constant__ struct norm_args a)
+template <typename T> __device__ __forceinline__ void mean_of(const norm_args &a)
 {
     __shared__ float scratch[TEAM_SCRATCH];
     by_block team(scratch);
-    const float mean = pass_mean(a, blockIdx.x, team);
+    const float mean = pass_mean<T>(a, blockIdx.x, team);
     if (team.is_first())
         a.mean[blockIdx.x] = mean;
 }
 
-// sass-all: ldg128=4 bar=1 local=0 looped
-extern "C" __global__ void __launch_bounds__(NORM_PASS_THREADS)
-    norm_variance(const __grid_constant__ struct norm_args a)
+template <typename T> __device__ __forceinline__ void variance_of(const norm_args &a)
 {
     __shared__ float scratch[TEAM_SCRATCH];
     by_block team(scratch);
-    const float factor = pass_factor(a, blockIdx.x, a.mean[blockIdx.x], team);
+    const float factor = pass_factor<T>(a, blockIdx.x, a.mean[blockIdx.x], team);
     if (team.is_first())
         a.factor[blockIdx.x] = factor;
 }
 
-// sass-loop: stg128=4 ldg128=12 local=0
-extern "C" __global__ void __launch_bounds__(NORM_PASS_THREADS)
-    norm_normalise(const __grid_constant__ struct norm_args a)
+template <typename T> __device__ __forceinline__ void normalise(const norm_args &a)
 {
-    pass_normalise(a, blockIdx.x,
-                   make_float2(a.mean[blockIdx.x], a.factor[blockIdx.x]));
+    pass_normalise<T>(a, blockIdx.x, make_float2(a.mean[blockIdx.x], a.factor[blockIdx.x]));
 }
+
+#define PASSES_OF(name, type, operation)                                                           \
+    extern "C" __global__ void __launch_bounds__(NORM_PASS_THREADS)                                \
+        norm_##name##_##type(const __grid_constant__ struct norm_args a)                           \
+    {                                                                                              \
+        operation<type>(a);                                                                        \
+    }
+#define PASSES(name, operation)                                                                    \
+    PASSES_OF(name, fp16, operation)                                                               \
+    PASSES_OF(name, bf16, operation)
+
+// sass-loop: kernel=norm_layernorm_*_pass_* stg128=4 ldg128=12 local=0
+PASSES(layernorm_three_pass, three_pass)
+PASSES(layernorm_two_pass, two_pass)
+// sass-all: kernel=norm_mean_* ldg128=4 bar=1 local=0 looped
+PASSES(mean, mean_of)
+// sass-all: kernel=norm_variance_* ldg128=4 bar=1 local=0 looped
+PASSES(variance, variance_of)
+// sass-loop: kernel=norm_normalise_* stg128=4 ldg128=12 local=0
+PASSES(normalise, normalise)

@@ -1,9 +1,8 @@
 // The reference of norm: the plain method, in fp64, a row a block, with bounds element by element.
 // Not timed. norm_reference.c does the same on the CPU for some rows.
-#include <cuda_fp16.h>
-
 #include "fused/kernels/norm_reference.h"
 #include "fused/kernels/reduce.cuh"
+#include "fused/kernels/vector.cuh"
 
 struct greatest_double {
     static __device__ __forceinline__ double of(double a, double b)
@@ -12,15 +11,27 @@ struct greatest_double {
     }
 };
 
-__device__ __forceinline__ double half_at(const void *base, uint64_t at)
+// A number of a tensor, of the weights or of the bias.
+__device__ __forceinline__ double at_of(const norm_verify_args &a, const void *base, uint64_t at)
 {
-    return __half2float(((const __half *)base)[at]);
+    return a.operator_flags & NORM_BF16 ? bf16::one(((const bf16::number *)base)[at])
+                                        : fp16::one(((const fp16::number *)base)[at]);
+}
+
+// Half a unit in the last place of 1, and half of the smallest number.
+__device__ __forceinline__ double unit_of(const norm_verify_args &a)
+{
+    return a.operator_flags & NORM_BF16 ? 0x1p-8 : 0x1p-11;
+}
+__device__ __forceinline__ double tiny_of(const norm_verify_args &a)
+{
+    return a.operator_flags & NORM_BF16 ? 0x1p-134 : 0x1p-25;
 }
 
 // What is normalised: the input, or the sum as it has been stored, which is judged for itself.
 __device__ __forceinline__ double operand(const norm_verify_args &a, uint64_t at)
 {
-    return half_at(a.operator_flags & NORM_RESIDUAL ? a.sum : a.in, at);
+    return at_of(a, a.operator_flags & NORM_RESIDUAL ? a.sum : a.in, at);
 }
 
 // A code's value. Written for itself, not by what made the code.
@@ -41,29 +52,30 @@ __device__ void judge_code(struct verdict *own, const norm_verify_args &a, uint6
                            double factor, double scale)
 {
     const bool chain = a.operator_flags & NORM_CHAIN, int8 = a.operator_flags & NORM_INT8;
-    const double v = operand(a, at) * factor * half_at(a.weight, at % a.cols) / scale;
+    const double v = operand(a, at) * factor * at_of(a, a.weight, at % a.cols) / scale;
     const double half = int8 ? 0.5 : fabs(v) < 0x1p-6 ? 0x1p-10 : ldexp(1.0, ilogb(v) - 4);
     judge(own, decoded(a, at), v,
-          half + fabs(v) * (chain ? 0x1.03p-10 : 0x1p-20) + (chain ? 0x1p-25 / scale : 0));
+          half + fabs(v) * (chain ? 0x1.03p1 * unit_of(a) : 0x1p-20) +
+              (chain ? tiny_of(a) / scale : 0));
 }
 
-// What one element must be, and how far it may lie from that: half a unit of fp16 for each
+// What one element must be, and how far it may lie from that: half a unit of its type for each
 // rounding, those before the activation carried on by its slope (at most 1.1), and the fp32 error
 // of the mean.
-__device__ void judge_fp16(struct verdict *own, const norm_verify_args &a, uint64_t at, double mean,
-                           double factor, double size)
+__device__ void judge_number(struct verdict *own, const norm_verify_args &a, uint64_t at,
+                             double mean, double factor, double size)
 {
     const uint32_t flags = a.operator_flags, column = (uint32_t)(at % a.cols);
-    const double u = 0x1p-11, weight = half_at(a.weight, column);
+    const double u = unit_of(a), tiny = tiny_of(a), weight = at_of(a, a.weight, column);
     const double y1 = (operand(a, at) - mean) * factor * weight;
-    const double y2 = y1 + (flags & NORM_BIAS ? half_at(a.bias, column) : 0);
+    const double y2 = y1 + (flags & NORM_BIAS ? at_of(a, a.bias, column) : 0);
     const double reference = flags & NORM_SILU ? y2 / (1 + exp(-y2)) : y2;
-    double bound = 1.01 * u * fabs(reference) + 0x1p-24 + 0x1p-21 * (fabs(y1) + fabs(y2));
+    double bound = 1.01 * u * fabs(reference) + 2 * tiny + 0x1p-21 * (fabs(y1) + fabs(y2));
     if (flags & NORM_CENTRED)
         bound += 0x1p-21 * size * factor * fabs(weight);
     if (flags & NORM_CHAIN)
-        bound += 1.12 * u * (fabs(y1) + fabs(y2)) + 0x1p-23;
-    judge(own, half_at(a.out, at), reference, bound);
+        bound += 1.12 * u * (fabs(y1) + fabs(y2)) + 4 * tiny;
+    judge(own, at_of(a, a.out, at), reference, bound);
 }
 
 // What is looked at beside the results themselves; their error is not that of the operator.
@@ -88,9 +100,9 @@ __device__ struct of_row examine(struct verdict *own, const norm_verify_args &a,
     double sum = 0, size = 0, squares = 0, most = 0;
 
     for (uint64_t at = start + threadIdx.x; at < end; at += 256) {
-        const double x = operand(a, at), exact = half_at(a.in, at) + half_at(a.residual, at);
+        const double x = operand(a, at), exact = at_of(a, a.in, at) + at_of(a, a.residual, at);
         if (residual)
-            look(own, x, exact, 0x1.008p-11 * fabs(exact) + 0x1p-25);
+            look(own, x, exact, 0x1.008p0 * unit_of(a) * fabs(exact) + tiny_of(a));
         sum += centred ? x : 0;
         size += fabs(x);
     }
@@ -99,15 +111,16 @@ __device__ struct of_row examine(struct verdict *own, const norm_verify_args &a,
     for (uint64_t at = start + threadIdx.x; at < end; at += 256) {
         const double x = operand(a, at) - mean;
         squares += x * x;
-        most = fmax(most, fabs(x * half_at(a.weight, at - start)));
+        most = fmax(most, fabs(x * at_of(a, a.weight, at - start)));
     }
     squares = block_reduce<adding, 8>(squares, scratch[2]);
     most = block_reduce<greatest_double, 8>(most, scratch[3]);
     return {mean, 1 / sqrt(squares / a.cols + a.epsilon), size, most};
 }
 
+// One block an SM is enough: for more of them, registers would be spilled.
 // sass: none not a timed kernel
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 1)
     norm_verify(const __grid_constant__ struct norm_verify_args a)
 {
     __shared__ double scratch[4][8];
@@ -117,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(256)
     for (uint64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
         const struct of_row found = examine(&own, a, row, scratch);
         const double scale = found.factor * found.most / (flags & NORM_INT8 ? 127 : 448);
-        const double scale_bound = flags & NORM_CHAIN ? 0x1.01p-11 : 0x1p-18;
+        const double scale_bound = flags & NORM_CHAIN ? 0x1.01p0 * unit_of(a) : 0x1p-18;
         if (a.scale && threadIdx.x == 0)
             look(&own, a.scale[row], scale, scale_bound * scale + 0x1p-30);
         for (uint32_t column = threadIdx.x; column < a.cols; column += 256) {
@@ -125,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(256)
             if (flags & (NORM_E4M3 | NORM_INT8))
                 judge_code(&own, a, at, found.factor, found.most > 0 ? scale : INFINITY);
             else
-                judge_fp16(&own, a, at, found.mean, found.factor, found.size);
+                judge_number(&own, a, at, found.mean, found.factor, found.size);
         }
         __syncthreads();
     }

@@ -18,7 +18,8 @@ enum {
     NORM_SILU = 8,
     NORM_E4M3 = 16,    /* fp8 codes with a scale for each row */
     NORM_INT8 = 32,
-    NORM_CHAIN = 64,   /* every operator's result was rounded to fp16 */
+    NORM_CHAIN = 64,   /* every operator's result was rounded to the tensors' type */
+    NORM_BF16 = 128,   /* that type is bf16, else fp16 */
 };
 
 struct norm_verify_args {
@@ -47,9 +48,9 @@ double norm_check(struct probe_run *r, const struct norm_verify_args *a, const c
 
 /* One row of operands and results, on the host. */
 struct norm_row {
-    const uint16_t *in, *residual, *weight, *bias; /* fp16, cols each */
+    const uint16_t *in, *residual, *weight, *bias; /* cols each */
     const uint16_t *sum;                           /* result, with NORM_RESIDUAL */
-    const void *out;                               /* fp16, or codes of a byte */
+    const void *out;                               /* cols numbers, or codes of a byte */
     float scale;
     size_t cols;
     uint32_t operator_flags;
@@ -59,9 +60,11 @@ struct norm_row {
 /* Results of the row beyond their bound. */
 size_t norm_row_wrong(const struct norm_row *row);
 
-/* Makes a row of N(0,1) one of: all elements 1000 and a little (multiples of 1/2, which is what
- * fp16 holds there), all the same, one huge outlier. */
+/* Makes a row of N(0,1) one of: all elements 1000 and a little, all the same, one huge outlier. At
+ * 1000 fp16 holds multiples of 1/2, and bf16 multiples of 4: there all elements but one in eighty
+ * are 1000, or the variance would be no small difference of two moments. */
 enum norm_adversary { NORM_LARGE_MEAN, NORM_CONSTANT, NORM_OUTLIER, N_NORM_ADVERSARIES };
-void norm_make_adversary(uint16_t *row, size_t cols, enum norm_adversary adversary);
+void norm_make_adversary(uint16_t *row, size_t cols, uint32_t operator_flags,
+                         enum norm_adversary adversary);
 
 #endif

@@ -48,7 +48,7 @@ static void test_kernel(const char *name, chain_kernel kernel, unsigned threads,
     a.scale = task.kind == CHAIN_FMAS && task.only < 0 ? -0.9990234375f : 1.25f;
     a.shift = -0.3125f, a.leak = 0.125f, a.limit = 2.5f;
     task.unit = type == FP16 ? HALF_FP16_UNIT : type == BF16 ? HALF_BF16_UNIT : 0;
-    task.tiny = 0x1p-25;
+    task.tiny = type == FP16 ? CHAIN_FP16_TINY : CHAIN_TINY;
 
     shim_launch(kernel, a, (unsigned)((a.vectors + threads * vectors - 1) / (threads * vectors)),
                 threads, 0);
@@ -68,9 +68,14 @@ static const int shapes[][2] = {{1, 8}, {3, 24}, {7, 1016}, {29, 328}};
 #define LONG_AND_SMALL(name, only, kind, n)                                                        \
     for (const auto &s : shapes) {                                                                 \
         const chain_task task = {{}, kind, n, only, 1, 0, 0};                                      \
-        test_kernel(#name, chain_##name, CHAIN_THREADS, CHAIN_VECTORS, FP16, task, s[0], s[1]);    \
-        test_kernel(#name "_small", chain_##name##_small, CHAIN_SMALL_THREADS, 1, FP16, task,      \
+        test_kernel(#name "_fp16", chain_##name##_fp16, CHAIN_THREADS, CHAIN_VECTORS, FP16, task,  \
                     s[0], s[1]);                                                                   \
+        test_kernel(#name "_bf16", chain_##name##_bf16, CHAIN_THREADS, CHAIN_VECTORS, BF16, task,  \
+                    s[0], s[1]);                                                                   \
+        test_kernel(#name "_fp16_small", chain_##name##_fp16_small, CHAIN_SMALL_THREADS, 1, FP16,  \
+                    task, s[0], s[1]);                                                             \
+        test_kernel(#name "_bf16_small", chain_##name##_bf16_small, CHAIN_SMALL_THREADS, 1, BF16,  \
+                    task, s[0], s[1]);                                                             \
     }
 #define FMAS(name, type, n)                                                                        \
     test_kernel(#name, chain_##name, CHAIN_THREADS, CHAIN_VECTORS, type,                           \

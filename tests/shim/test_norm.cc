@@ -7,29 +7,32 @@
 #include "fused/kernels/norm_passes.cu"
 #include "fused/kernels/norm_reference.c"
 
-// Operands and results of one shape.
+// Operands and results of one shape and type.
 struct tensors {
     uint16_t *in, *residual, *weight, *bias, *sum, *middle[2];
     void *out;
     float *scale, *mean, *factor;
     unsigned rows, cols;
+    uint32_t type; // NORM_BF16, or 0: fp16
 };
 
-static uint16_t *normal(size_t n)
+static uint16_t *normal(size_t n, uint32_t type)
 {
     uint16_t *memory = (uint16_t *)shim_alloc(2 * n);
     for (size_t i = 0; i < n; i++)
-        memory[i] = shim_to_fp16((float)shim_normal());
+        memory[i] = type == NORM_BF16 ? shim_to_bf16((float)shim_normal())
+                                      : shim_to_fp16((float)shim_normal());
     return memory;
 }
 
-// Codes take half as much as fp16: room for no more, so that a store beyond the end is seen.
-static tensors tensors_of(unsigned rows, unsigned cols, bool codes)
+// Codes take half as much as the others: room for no more, so that a store beyond the end is seen.
+static tensors tensors_of(unsigned rows, unsigned cols, uint32_t type, bool codes)
 {
     const size_t n = (size_t)rows * cols;
     tensors t = {};
-    t.rows = rows, t.cols = cols;
-    t.in = normal(n), t.residual = normal(n), t.weight = normal(cols), t.bias = normal(cols);
+    t.rows = rows, t.cols = cols, t.type = type;
+    t.in = normal(n, type), t.residual = normal(n, type);
+    t.weight = normal(cols, type), t.bias = normal(cols, type);
     t.sum = (uint16_t *)shim_alloc(2 * n);
     for (auto &middle : t.middle)
         middle = (uint16_t *)shim_alloc(2 * n);
@@ -51,7 +54,7 @@ static void run(norm_kernel kernel, const tensors &t, const void *in, void *out,
     shim_launch(kernel, a, grid, threads, 0);
 }
 
-static void check(const char *name, const tensors &t, uint32_t flags)
+static size_t wrong_of(const tensors &t, uint32_t flags)
 {
     const size_t size = flags & (NORM_E4M3 | NORM_INT8) ? 1 : 2;
     size_t wrong = 0;
@@ -59,12 +62,18 @@ static void check(const char *name, const tensors &t, uint32_t flags)
         const size_t at = row * t.cols;
         const norm_row r = {t.in + at,  t.residual + at, t.weight,
                             t.bias,     t.sum + at,      (const char *)t.out + size * at,
-                            t.scale[row], t.cols,        flags,
+                            t.scale[row], t.cols,        flags | t.type,
                             (double)1e-5f};
         wrong += norm_row_wrong(&r);
     }
-    shim_check(wrong == 0, "%s, %u x %u: %zu results are not as in double", name, t.rows, t.cols,
-               wrong);
+    return wrong;
+}
+
+static void check(const char *name, const tensors &t, uint32_t flags)
+{
+    const size_t wrong = wrong_of(t, flags);
+    shim_check(wrong == 0, "%s, %u x %u %s: %zu results are not as in double", name, t.rows, t.cols,
+               t.type ? "bf16" : "fp16", wrong);
 }
 
 // A fused kernel in one of its three forms.
@@ -73,27 +82,30 @@ struct form {
     unsigned vectors, rows; // of a thread; of a block
 };
 
-static void test_fused(const char *name, form f, uint32_t flags, unsigned rows, unsigned cols)
+static void test_fused(const char *name, form f, uint32_t flags, uint32_t type, unsigned rows,
+                       unsigned cols)
 {
-    const tensors t = tensors_of(rows, cols, flags & (NORM_E4M3 | NORM_INT8));
+    const tensors t = tensors_of(rows, cols, type, flags & (NORM_E4M3 | NORM_INT8));
     const unsigned threads = f.rows > 1 ? 32 * f.rows : (cols / 8 + 32 * f.vectors - 1) /
                                                             (32 * f.vectors) * 32;
     run(f.kernel, t, t.in, t.out, (rows + f.rows - 1) / f.rows, threads);
     check(name, t, flags);
 }
 
-#define BLOCK(name) {norm_##name##_block, NORM_VECTORS, 1}
-#define FEW(name) {norm_##name##_few, 1, 1}
-#define WARP(name) {norm_##name##_warp, NORM_VECTORS, NORM_WARP_ROWS}
+// The kernel of a type, which is an argument of the test.
+#define OF(name) (type == NORM_BF16 ? norm_##name##_bf16 : norm_##name##_fp16)
+#define BLOCK(name) {OF(name##_block), NORM_VECTORS, 1}
+#define FEW(name) {OF(name##_few), 1, 1}
+#define WARP(name) {OF(name##_warp), NORM_VECTORS, NORM_WARP_ROWS}
 #define FUSED(name, flags)                                                                         \
-    test_fused(#name "_block", BLOCK(name), flags, 3, 1032);                                       \
-    test_fused(#name "_block", BLOCK(name), flags, 2, 2048);                                       \
-    test_fused(#name "_few", FEW(name), flags, 2, 1000);                                           \
-    test_fused(#name "_few", FEW(name), flags, 1, 8);                                              \
-    test_fused(#name "_warp", WARP(name), flags, 11, 1024);                                        \
-    test_fused(#name "_warp", WARP(name), flags, 5, 328);
+    test_fused(#name "_block", BLOCK(name), flags, type, 3, 1032);                                 \
+    test_fused(#name "_block", BLOCK(name), flags, type, 2, 2048);                                 \
+    test_fused(#name "_few", FEW(name), flags, type, 2, 1000);                                     \
+    test_fused(#name "_few", FEW(name), flags, type, 1, 8);                                        \
+    test_fused(#name "_warp", WARP(name), flags, type, 11, 1024);                                  \
+    test_fused(#name "_warp", WARP(name), flags, type, 5, 328);
 
-static void test_all_fused()
+static void test_all_fused(uint32_t type)
 {
     FUSED(rmsnorm, 0)
     FUSED(rmsnorm_residual, NORM_RESIDUAL)
@@ -105,100 +117,64 @@ static void test_all_fused()
 }
 
 // What reads memory for every pass, and one warp for a long row.
-static void test_passes(unsigned rows, unsigned cols)
+static void test_passes(uint32_t type, unsigned rows, unsigned cols)
 {
     const uint32_t flags = NORM_CENTRED | NORM_BIAS;
-    const norm_kernel kernels[] = {norm_layernorm_two_pass, norm_layernorm_three_pass};
+    const norm_kernel kernels[] = {OF(layernorm_two_pass), OF(layernorm_three_pass)};
     for (norm_kernel kernel : kernels) {
-        const tensors t = tensors_of(rows, cols, false);
+        const tensors t = tensors_of(rows, cols, type, false);
         run(kernel, t, t.in, t.out, rows, NORM_PASS_THREADS);
         check(kernel == kernels[0] ? "two_pass" : "three_pass", t, flags);
     }
-    const tensors t = tensors_of(rows, cols, false);
-    run(norm_mean, t, t.in, t.out, rows, NORM_PASS_THREADS);
-    run(norm_variance, t, t.in, t.out, rows, NORM_PASS_THREADS);
-    run(norm_normalise, t, t.in, t.out, rows, NORM_PASS_THREADS);
+    const tensors t = tensors_of(rows, cols, type, false);
+    run(OF(mean), t, t.in, t.out, rows, NORM_PASS_THREADS);
+    run(OF(variance), t, t.in, t.out, rows, NORM_PASS_THREADS);
+    run(OF(normalise), t, t.in, t.out, rows, NORM_PASS_THREADS);
     check("three kernels", t, flags);
 
-    const tensors narrow = tensors_of(rows, cols, true);
-    run(norm_rmsnorm_residual_fp8_narrow, narrow, narrow.in, narrow.out, rows, 32);
+    const tensors narrow = tensors_of(rows, cols, type, true);
+    run(OF(rmsnorm_residual_fp8_narrow), narrow, narrow.in, narrow.out, rows, 32);
     check("narrow", narrow, NORM_RESIDUAL | NORM_E4M3);
 }
 
 // Chains, their elementwise kernels in both forms.
-static void test_chains(unsigned rows, unsigned cols, bool small)
+static void test_chains(uint32_t type, unsigned rows, unsigned cols, bool small)
 {
     const unsigned threads = small ? NORM_SMALL_THREADS : NORM_THREADS;
     const unsigned each = threads * (small ? 1 : NORM_VECTORS);
     const unsigned grid = (rows * cols / 8 + each - 1) / each, row = (cols / 8 + 127) / 128 * 32;
-    const tensors t = tensors_of(rows, cols, false), codes = tensors_of(rows, cols, true);
+    const tensors t = tensors_of(rows, cols, type, false);
+    const tensors codes = tensors_of(rows, cols, type, true);
 
-    run(norm_rmsnorm_block, t, t.in, t.middle[0], rows, row);
-    run(small ? norm_bias_small : norm_bias_long, t, t.middle[0], t.middle[1], grid, threads);
-    run(small ? norm_silu_small : norm_silu_long, t, t.middle[1], t.out, grid, threads);
+    run(OF(rmsnorm_block), t, t.in, t.middle[0], rows, row);
+    run(small ? OF(bias_small) : OF(bias_long), t, t.middle[0], t.middle[1], grid, threads);
+    run(small ? OF(silu_small) : OF(silu_long), t, t.middle[1], t.out, grid, threads);
     check("rmsnorm, bias, silu", t, NORM_BIAS | NORM_SILU | NORM_CHAIN);
 
-    run(small ? norm_add_small : norm_add_long, codes, codes.in, codes.sum, grid, threads);
-    run(norm_rmsnorm_block, codes, codes.sum, codes.middle[0], rows, row);
-    run(norm_quantise_fp8_block, codes, codes.middle[0], codes.out, rows, row);
+    run(small ? OF(add_small) : OF(add_long), codes, codes.in, codes.sum, grid, threads);
+    run(OF(rmsnorm_block), codes, codes.sum, codes.middle[0], rows, row);
+    run(OF(quantise_fp8_block), codes, codes.middle[0], codes.out, rows, row);
     check("add, rmsnorm, fp8", codes, NORM_RESIDUAL | NORM_E4M3 | NORM_CHAIN);
-    run(norm_quantise_int8_block, codes, codes.middle[0], codes.out, rows, row);
+    run(OF(quantise_int8_block), codes, codes.middle[0], codes.out, rows, row);
     check("add, rmsnorm, int8", codes, NORM_RESIDUAL | NORM_INT8 | NORM_CHAIN);
 }
 
-// The row of kernels/norm.cuh in the other type, as a layer would use it.
-__global__ void rms_row_bf16(norm_args a)
+// LayerNorm where it is hard. The variance from two moments must be seen to fail there.
+static void test_adversaries(uint32_t type)
 {
-    __shared__ float scratch[TEAM_SCRATCH];
-    by_block team(scratch);
-    const uint32_t last = a.row_vectors - 1;
-    uint4 x[2];
-    for (int i = 0; i < 2; i++)
-        x[i] = vector_add<bf16>(((const uint4 *)a.in)[min(team.at(i), last)],
-                                ((const uint4 *)a.residual)[min(team.at(i), last)]);
-    const float factor = row_rms_factor<bf16>(x, team, a.row_vectors, a.one_over_cols, a.epsilon);
-    row_forget(x);
-    for (int i = 0; i < 2; i++)
-        if (team.at(i) < a.row_vectors) {
-            float y[8];
-            row_scaled<bf16>(x[i], ((const uint4 *)a.weight)[team.at(i)], factor, y);
-            ((uint4 *)a.sum)[team.at(i)] = x[i];
-            ((uint4 *)a.out)[team.at(i)] = narrow<bf16>(y);
-        }
-}
-
-static void test_bf16(unsigned cols)
-{
-    tensors t = tensors_of(1, cols, false);
-    double squares = 0;
-    int wrong = 0;
-    uint16_t *const operands[] = {t.in, t.residual, t.weight};
-    for (uint16_t *p : operands)
-        for (unsigned i = 0; i < cols; i++)
-            p[i] = shim_to_bf16((float)shim_normal());
-    run(rms_row_bf16, t, t.in, t.out, 1, (cols / 16 + 31) / 32 * 32);
-    for (unsigned i = 0; i < cols; i++) {
-        const double sum = half_bf16(t.in[i]) + half_bf16(t.residual[i]);
-        wrong += !(fabs(half_bf16(t.sum[i]) - sum) <= 1.01 * HALF_BF16_UNIT * fabs(sum));
-        squares += half_bf16(t.sum[i]) * half_bf16(t.sum[i]) / cols;
-    }
-    for (unsigned i = 0; i < cols; i++) {
-        const double y = half_bf16(t.sum[i]) / sqrt(squares + 1e-5) * half_bf16(t.weight[i]);
-        wrong += !(fabs(half_bf16(((uint16_t *)t.out)[i]) - y) <= 1.01 * HALF_BF16_UNIT * fabs(y));
-    }
-    shim_check(wrong == 0, "a row of %u bf16: %d results are not as in double", cols, wrong);
-}
-
-// LayerNorm where it is hard.
-static void test_adversaries()
-{
+    const uint32_t flags = NORM_CENTRED | NORM_BIAS;
     for (int i = 0; i < N_NORM_ADVERSARIES; i++) {
-        const tensors t = tensors_of(2, 2048, false);
+        const tensors t = tensors_of(2, 2048, type, false);
         for (size_t row = 0; row < 2; row++)
-            norm_make_adversary(t.in + row * t.cols, t.cols, (enum norm_adversary)i);
-        run(norm_layernorm_block, t, t.in, t.out, 2, 64);
-        check("layernorm of a hard row", t, NORM_CENTRED | NORM_BIAS);
+            norm_make_adversary(t.in + row * t.cols, t.cols, type, (enum norm_adversary)i);
+        run(OF(layernorm_block), t, t.in, t.out, 2, 64);
+        check("layernorm of a hard row", t, flags);
     }
+    const tensors t = tensors_of(20, 2048, type, false);
+    for (size_t row = 0; row < t.rows; row++)
+        norm_make_adversary(t.in + row * t.cols, t.cols, type, NORM_LARGE_MEAN);
+    run(OF(layernorm_two_pass), t, t.in, t.out, t.rows, NORM_PASS_THREADS);
+    shim_check(wrong_of(t, flags) > 0, "two_pass passes on rows of mean 1000");
 }
 
 // Every code of e4m3 by the nearest float, what lies half way between two, and what is too large.
@@ -222,13 +198,14 @@ static void test_codes()
 
 static void shim_test(void)
 {
-    test_all_fused();
-    test_passes(2, 1016);
-    test_passes(1, 8200);
-    test_chains(3, 1000, false);
-    test_chains(2, 264, true);
-    test_bf16(1000);
-    test_bf16(2048);
-    test_adversaries();
+    const uint32_t types[] = {0, NORM_BF16};
+    for (uint32_t type : types) {
+        test_all_fused(type);
+        test_passes(type, 2, 1016);
+        test_passes(type, 1, 8200);
+        test_chains(type, 3, 1000, false);
+        test_chains(type, 2, 264, true);
+        test_adversaries(type);
+    }
     test_codes();
 }
