@@ -38,6 +38,7 @@ PROBE_IMAGE(elementwise_chain);
 enum { REGISTERS = CHAIN_INSTRUCTIONS + 1, WARPS };
 static const struct probe_metric metrics[] = {
     OPERATION_METRICS(OPERATION_KEYS("rows,cols,chain,operations")),
+    OPERATION_EACH_METRICS(OPERATION_KEYS("rows,cols,chain,operations")),
     [CHAIN_INSTRUCTIONS] = {"instructions", "count", PROBE_EXACT, PROBE_EACH, NULL,
                             OPERATION_KEYS("rows,cols,chain,operations"),
                             "fp32 and MUFU instructions on one element, conversions left out"},

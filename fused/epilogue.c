@@ -56,9 +56,10 @@ PROBE_IMAGE(mma_epilogue);
 #include "fused/epilogue_turns.h"
 #include "fused/kernels/quality.h"
 
-enum { FORM_TANH = N_OPERATION_METRICS, FORM_ERF };
+enum { FORM_TANH = N_OPERATION_EACH_METRICS, FORM_ERF };
 static const struct probe_metric metrics[] = {
     OPERATION_METRICS(OPERATION_KEYS("m,n,k,op")),
+    OPERATION_EACH_METRICS(OPERATION_KEYS("m,n,k,op")),
     [FORM_TANH] = {"distance_tanh", "ratio", PROBE_LOWER, PROBE_EACH, NULL,
                    OPERATION_KEYS("m,n,k,op"), "error of the library's GELU by the tanh form"},
     [FORM_ERF] = {"distance_erf", "ratio", PROBE_LOWER, PROBE_EACH, NULL,

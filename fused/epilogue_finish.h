@@ -421,6 +421,51 @@ static void describe(struct probe_run *r, const void *self)
     gpu_graph_free(&graph);
 }
 
+/* GELU in its tanh form: five operations, an exponential and a reciprocal. */
+static struct operation_kernel gelu_of(double elements)
+{
+    return (struct operation_kernel){.operations = 5 * elements, .exponentials = 2 * elements};
+}
+
+/* Where a product with the operator inside is ours and not the library's: what it repeats counts.
+ * In the main loop GELU of x is made once for each column of tiles. */
+static struct operation_kernel fused_does(const struct work *w, double in, double out)
+{
+    const struct layer *l = w->l;
+    const struct mma_epilogue_tile *t = w->way->tile;
+    const double columns = ceil((double)l->n / t->n);
+    struct operation_kernel k = {.operations = out / 2};
+
+    if (w->finish->gelu_in)
+        k = gelu_of(in / 2 * columns);
+    k.blocks = ceil((double)l->m / t->m) * columns;
+    return k;
+}
+
+static void count_kernels(struct probe_run *r, const void *self, struct operation_kernel *each)
+{
+    const struct work *w = self;
+    const struct layer *l = w->l;
+    const double in = (double)bytes_of(l->m, l->k), out = (double)bytes_of(l->m, l->n);
+    const bool gelu_in = w->finish->gelu_in, quantised = w->finish->flags & EPILOGUE_QUANTISE;
+    const bool is_fused = w->chain == FUSED;
+    struct operation_kernel *product = &each[gelu_in && !is_fused];
+
+    (void)r;
+    if ((!gelu_in && !quantised) || w->chain == PRODUCT)
+        return;
+    if (is_fused) {
+        *product = fused_does(w, in, out);
+    } else if (gelu_in) {
+        each[0] = gelu_of(in / 2);
+        each[0].bytes = 2 * in;
+    } else {
+        each[1] = (struct operation_kernel){.bytes = 1.5 * out, .operations = out / 2};
+    }
+    product->bytes = in + (double)bytes_of(l->n, l->k) + (is_fused && quantised ? out / 2 : out);
+    product->flops = 2.0 * l->m * l->n * l->k;
+}
+
 static struct operation operation_of(const struct work *w, const char *name)
 {
     const struct layer *l = w->l;
@@ -439,6 +484,7 @@ static struct operation operation_of(const struct work *w, const char *name)
                               .poison = prepare,
                               .verify = verify,
                               .describe = describe,
+                              .count = count_kernels,
                               .self = w,
                               .sets = l->sets,
                               .set_bytes = set_bytes(l),

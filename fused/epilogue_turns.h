@@ -155,6 +155,8 @@ static void measure_in_turn(struct probe_run *r, const char *keys, const struct 
         }
         turn_close(r, &t, i);
     }
+    for (size_t i = 0; i < n; i++)
+        operation_count(r, keys, &list[i], (struct condition){.cold = true}, flags);
     for (size_t i = 0; i < n; i++) {
         free(t.lap[i]);
         for (size_t side = 0; side < sides(r); side++)

@@ -15,8 +15,9 @@
  *     memory, compute   one instruction stream, with all warps that an SM can hold, half, a
  *               quarter, by shared memory that nobody uses: a copy with one vector a thread, and
  *               a chain of 256 multiply-adds. plain: all of them, without that memory
- * Beside the first four, but for the one long row, a copy of as many bytes as the fused kernel moves:
- * what would be predicted of them (report/derive_fusion.h) is scored with the rest.
+ * Beside the first four, but for the one long row, a copy of as many bytes as the fused kernel moves,
+ * and of each kernel what it does by count: what would be predicted of them
+ * (report/derive_fusion.h) is scored with the rest.
  * An operator on its way into a product, repeated for each of its tiles: gelu_in of epilogue.
  *
  * Inside the timed region: the operations, between two events; modes: kernels/operation.h.
@@ -28,24 +29,20 @@
  * few warps.
  *
  * Local memory is not in `bytes`, which counts operands and results: that is the harm. */
-#include "fused/harm.h"
-
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "fused/kernels/operation.h"
-#include "fused/kernels/verdict.h"
+#include "core/gpu.h"
 
+/* Here and not in the header below: the Makefile looks for them in this file. */
 PROBE_IMAGE(harm);
 PROBE_IMAGE(harm_spills);
-GPU_ARGS_SIZE(struct harm_args, 64);
-GPU_ARGS_SIZE(struct harm_verify_args, 48);
 
-enum { REGISTERS = N_OPERATION_METRICS, LOCAL, WARPS };
+#include "fused/harm_work.h"
+
 #define KEYS OPERATION_KEYS("what,rows,columns")
 static const struct probe_metric metrics[] = {
     OPERATION_METRICS(KEYS),
+    OPERATION_EACH_METRICS(KEYS),
     [REGISTERS] = {"registers", "count", PROBE_EXACT, PROBE_EACH, NULL, KEYS,
                    "of a thread, in the kernel that does the most"},
     [LOCAL] = {"local", "bytes", PROBE_EXACT, PROBE_EACH, NULL, KEYS,
@@ -54,202 +51,28 @@ static const struct probe_metric metrics[] = {
                "resident on an SM, as the occupancy API has it"},
 };
 
-/* One launch of an operation, and what it takes. */
-struct kernel {
-    cudaKernel_t kernel;
-    dim3 grid;
-    unsigned block, cluster;
-    size_t shared;
-};
-
-/* Operands of one case, and the kernels that are launched over them, one or two. */
-struct operands {
-    const char *what, *type;
-    struct pool in, out, aside, in2, out2;
-    uint64_t stride, stride2; /* in elements; of the arrays of the second phase */
-    uint32_t rows, columns, parts;
-    size_t sets;
-    double bytes; /* read and written by one kernel that does it all */
-};
-struct work {
-    const struct operands *t;
-    const char *name;
-    struct kernel kernels[2];
-    int n;
-    double extra_bytes;         /* that two kernels move beyond one */
-    enum harm_what what, what2; /* to be looked at in out and out2 */
-};
-
-/* --- operands --------------------------------------------------------------------------------- */
-
-static struct operands operands_of(struct probe_run *r, const char *what, enum gpu_type type,
-                                   uint32_t rows, uint32_t columns, uint64_t second)
-{
-    struct operands t = {.what = what, .type = gpu_type_name(type), .rows = rows,
-                         .columns = columns, .parts = 1};
-    const size_t size = gpu_type_size(type);
-    t.stride = ((uint64_t)columns + 63) / 64 * 64 + 64;
-    t.stride2 = second;
-    t.bytes = 2 * (double)size * rows * columns + 2 * 4 * (double)second;
-    t.sets = operation_sets(r, t.bytes);
-    if (rows > 0) {
-        t.in = pool_normal(r, type, rows * t.stride, t.sets, probe_seed(r), "the input");
-        t.out = pool_new(r, size * rows * t.stride, t.sets, "the output");
-        t.aside = pool_new(r, 8 * t.stride + 4096, t.sets, "what lies between two kernels");
-    }
-    if (second > 0) {
-        t.in2 = pool_normal(r, GPU_FP32, second, t.sets, probe_seed(r) + 1, "the second input");
-        t.out2 = pool_new(r, 4 * second, t.sets, "the second output");
-    }
-    return t;
-}
-
-static void operands_free(struct probe_run *r, struct operands *t)
-{
-    struct pool *all[] = {&t->in, &t->out, &t->aside, &t->in2, &t->out2};
-    for (size_t i = 0; i < PROBE_LENGTH(all); i++)
-        if (all[i]->memory)
-            pool_free(r, all[i]);
-}
-
-static void *at(const struct pool *p, size_t set)
-{
-    return p->memory ? pool_at(p, set) : NULL;
-}
-
-static void launch(struct probe_run *r, const void *self, size_t set)
-{
-    const struct work *w = self;
-    const struct operands *t = w->t;
-    const struct harm_args a = {.in = at(&t->in, set),
-                                .out = at(&t->out, set),
-                                .aside = at(&t->aside, set),
-                                .in2 = at(&t->in2, set),
-                                .out2 = at(&t->out2, set),
-                                .stride = t->stride,
-                                .rows = t->rows,
-                                .columns = t->stride2 ? (uint32_t)(t->stride2 / 4) : t->columns,
-                                .parts = t->parts};
-    for (int i = 0; i < w->n; i++) {
-        const struct kernel *k = &w->kernels[i];
-        const struct gpu_shape shape = {.grid = k->grid,
-                                        .block = k->block,
-                                        .shared = k->shared,
-                                        .cluster = k->cluster};
-        gpu_launch_shape(r, k->kernel, &shape, &a);
-    }
-}
-
-static void poison(struct probe_run *r, const void *self)
-{
-    const struct operands *t = ((const struct work *)self)->t;
-    const struct pool *all[] = {&t->out, &t->aside, &t->out2};
-    for (size_t i = 0; i < PROBE_LENGTH(all); i++)
-        if (all[i]->memory)
-            pool_poison(r, all[i]);
-}
-
-/* --- is it right? ----------------------------------------------------------------------------- */
-
-/* Everything in full, where an element is cheap; of rows whose every element takes a whole row 64
- * columns; later less. */
-static double look(struct probe_run *r, struct harm_verify_args a, const char *when)
-{
-    const cudaKernel_t kernel = gpu_kernel(r, &image_harm, "harm_verify", sizeof a);
-    const bool is_row = a.what == HARM_WIDE || a.what == HARM_SERIAL, in_full = probe_in_full(r);
-
-    a.step = is_row ? (a.columns < 64 ? 1 : a.columns / 64) : in_full || a.columns < 997 ? 1 : 997;
-    if (is_row && !in_full && a.rows > 16)
-        a.rows = 16;
-    a.verdict = verdict_clear(r);
-    gpu_launch_grid(r, kernel, (dim3){is_row ? 1 : 256, a.rows < 1024 ? a.rows : 1024, 1}, 64, 0, &a);
-    const struct verdict v = verdict_fetch(r);
-    return verdict_check(r, &v, (uint64_t)a.rows * (a.columns / a.step), when);
-}
-
-static double verify(struct probe_run *r, const void *self, const char *when)
-{
-    const struct work *w = self;
-    const struct operands *t = w->t;
-    double error = NAN;
-    if (t->in.memory)
-        error = look(r, (struct harm_verify_args){.in = t->in.memory, .out = t->out.memory,
-                                                   .stride = t->stride, .rows = t->rows,
-                                                   .columns = t->columns, .what = w->what}, when);
-    if (t->in2.memory)
-        error = look(r, (struct harm_verify_args){.in = t->in2.memory, .out = t->out2.memory,
-                                                   .rows = 1, .columns = (uint32_t)t->stride2,
-                                                   .what = w->what2}, when);
-    return error;
-}
-
-/* --- how long does it take? ------------------------------------------------------------------- */
-
-/* Of the first kernel, which is the whole of a fused one. */
-static void describe(struct probe_run *r, const void *self)
-{
-    const struct kernel *k = &((const struct work *)self)->kernels[0];
-    struct cudaFuncAttributes facts;
-    int blocks = 0;
-    CUDA(cudaFuncGetAttributes(&facts, (const void *)k->kernel));
-    CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (const void *)k->kernel,
-                                                       (int)k->block, k->shared));
-    probe_value(r, REGISTERS, facts.numRegs);
-    probe_value(r, LOCAL, (double)facts.localSizeBytes);
-    probe_value(r, WARPS, blocks * (int)k->block / 32);
-    gpu_kernel_facts(r, k->kernel, (int)k->block, k->shared);
-}
-
-static const struct condition cold = {.cold = true};
-
-static void keys_of(char keys[96], const struct operands *t)
-{
-    snprintf(keys, 96, "what=%s,rows=%u,columns=%u,type=%s", t->what, (unsigned)t->rows,
-             (unsigned)(t->rows ? t->columns : t->stride2), t->type);
-}
-
-static void measure_work(struct probe_run *r, struct work w, struct condition c)
-{
-    const struct operands *t = w.t;
-    const struct operation o = {.name = w.name,
-                                .launch = launch,
-                                .poison = poison,
-                                .verify = verify,
-                                .describe = c.stream ? NULL : describe,
-                                .self = &w,
-                                .sets = t->sets,
-                                .set_bytes = t->bytes,
-                                .bytes = t->bytes + w.extra_bytes,
-                                .kernels = (unsigned)w.n};
-    char keys[96];
-
-    for (int i = 0; i < w.n; i++) {
-        if (!w.kernels[i].kernel || w.kernels[i].shared > gpu_facts(r)->shared_per_block)
-            return;
-        if (w.kernels[i].shared)
-            gpu_kernel_shared(w.kernels[i].kernel, w.kernels[i].shared, 100);
-    }
-    keys_of(keys, t);
-    operation_measure(r, keys, &o, c, 0, NAN);
-}
-
-/* For the rate that predictions take from it; in two rounds only, so no share is formed with it. */
-static void measure_copy(struct probe_run *r, const struct operands *t)
-{
-    char keys[96];
-    keys_of(keys, t);
-    copy_measure(r, keys, t->bytes, cold, PROBE_ONCE);
-}
-
-static struct kernel kernel_of(struct probe_run *r, const struct gpu_image *image, const char *name,
-                               dim3 grid, unsigned block)
-{
-    return (struct kernel){.kernel = gpu_kernel_if_any(r, image, name, sizeof(struct harm_args)),
-                           .grid = grid,
-                           .block = block};
-}
-
 /* --- the cases -------------------------------------------------------------------------------- */
+
+static void measure_streams_unfused(struct probe_run *r, const struct operands *t, unsigned blocks)
+{
+    const double columns = t->columns, all = t->rows * columns;
+    struct work w = {.t = t, .name = "unfused", .n = 2, .what = HARM_STREAMS};
+
+    /* The input again; two sums an element, written once and read for every four streams. */
+    w.extra_bytes = 4 * all + 8 * columns + 2 * all;
+    w.kernels[0] = kernel_of(r, &image_harm, "harm_streams_sums", (dim3){blocks, 1, 1},
+                             HARM_STREAM_THREADS);
+    w.kernels[0].does = (struct operation_kernel){
+        .bytes = 4 * all + 8 * columns, .operations = 4.75 * all, .exponentials = 1.25 * all};
+    w.kernels[0].batches = t->rows / 4;
+    w.kernels[1] = kernel_of(r, &image_harm, "harm_streams_apply",
+                             (dim3){blocks, t->rows / 4, 1}, HARM_STREAM_THREADS);
+    w.kernels[1].does = (struct operation_kernel){
+        .bytes = 10 * all, .operations = 3 * all, .exponentials = all};
+    w.kernels[1].batches = 1;
+    w.kernels[1].holds = true;
+    measure_work(r, w, cold);
+}
 
 static void measure_streams(struct probe_run *r, uint32_t streams, uint32_t columns)
 {
@@ -263,26 +86,21 @@ static void measure_streams(struct probe_run *r, uint32_t streams, uint32_t colu
                 {"cap_64", &image_harm_spills, {"harm_streams_32_cap_64", NULL}},
                 {"cap_32", streams == 32 ? &image_harm_spills : &image_harm,
                  {"harm_streams_32_cap_32", "harm_streams_4_cap_32"}}};
-    struct work w = {.t = &t, .what = HARM_STREAMS};
+    const double all = (double)streams * columns;
+    struct work w = {.t = &t, .n = 1, .what = HARM_STREAMS};
 
     measure_copy(r, &t);
-    w.name = "unfused";
-    w.n = 2;
-    /* The input again; two sums an element, written once and read for every four streams. */
-    w.extra_bytes = (4.0 * streams + 8 + 2.0 * streams) * columns;
-    w.kernels[0] = kernel_of(r, &image_harm, "harm_streams_sums", (dim3){blocks, 1, 1},
-                             HARM_STREAM_THREADS);
-    w.kernels[1] = kernel_of(r, &image_harm, "harm_streams_apply", (dim3){blocks, streams / 4, 1},
-                             HARM_STREAM_THREADS);
-    measure_work(r, w, cold);
-    w.n = 1;
-    w.extra_bytes = 0;
+    measure_streams_unfused(r, &t, blocks);
     for (size_t i = 0; i < PROBE_LENGTH(ways); i++) {
         w.name = ways[i].name;
         if (!ways[i].kernel[streams == 4])
             continue;
         w.kernels[0] = kernel_of(r, ways[i].image, ways[i].kernel[streams == 4],
                                  (dim3){blocks, 1, 1}, HARM_STREAM_THREADS);
+        w.kernels[0].does =
+            (struct operation_kernel){.operations = 5 * all, .exponentials = all + columns};
+        w.kernels[0].batches = 1;
+        w.kernels[0].holds = true;
         measure_work(r, w, cold);
     }
     operands_free(r, &t);
@@ -292,21 +110,31 @@ static void measure_wide(struct probe_run *r, uint32_t rows)
 {
     struct operands t = operands_of(r, "wide", GPU_FP16, rows, HARM_ROW_COLUMNS, 0);
     struct work w = {.t = &t, .n = 1, .what = HARM_WIDE};
+    const double all = (double)rows * HARM_ROW_COLUMNS;
+    const struct operation_kernel once = {.operations = 5 * all, .exponentials = all};
 
     measure_copy(r, &t);
     w.name = "fused";
     w.kernels[0] = kernel_of(r, &image_harm_spills, "harm_wide_held", (dim3){rows, 1, 1},
                              HARM_ROW_THREADS);
+    w.kernels[0].does = once;
+    w.kernels[0].batches = 1;
+    w.kernels[0].holds = true;
     measure_work(r, w, cold);
     w.name = "twice";
     w.kernels[0] =
         kernel_of(r, &image_harm, "harm_wide_twice", (dim3){rows, 1, 1}, HARM_ROW_THREADS);
+    w.kernels[0].does = (struct operation_kernel){.operations = 7 * all, .exponentials = 2 * all};
+    w.kernels[0].batches = 2 * HARM_ROW_COLUMNS / HARM_ROW_THREADS / 32;
     w.extra_bytes = t.bytes / 2;
     measure_work(r, w, cold);
     w.name = "cluster";
     w.kernels[0] = kernel_of(r, &image_harm, "harm_wide_cluster",
                              (dim3){rows * HARM_CLUSTER, 1, 1}, HARM_CLUSTER_THREADS);
     w.kernels[0].cluster = HARM_CLUSTER;
+    w.kernels[0].does = once;
+    w.kernels[0].batches = 1;
+    w.kernels[0].holds = true;
     w.extra_bytes = 0;
     measure_work(r, w, cold);
     operands_free(r, &t);
@@ -317,23 +145,36 @@ static void measure_phases(struct probe_run *r, uint32_t elements)
     const unsigned sm = (unsigned)gpu_facts(r)->n_sm, tiles = 256;
     struct operands t = operands_of(r, "phases", GPU_FP32, tiles, HARM_TILE, elements);
     struct work w = {.t = &t, .what = HARM_REVERSED, .what2 = HARM_SCALED};
-    const char *const ones[][2] = {{"fused", "harm_phases_one"}, {"deep", "harm_phases_deep"}};
+    const struct {
+        const char *name, *kernel;
+        unsigned in_flight; /* vectors of a thread, in the second phase */
+    } ones[] = {{"fused", "harm_phases_one", 1}, {"deep", "harm_phases_deep", 8}};
     const dim3 every = {2 * sm, 1, 1};
+    const double reverse_trips = HARM_TILE / 4 / HARM_PHASE_THREADS / 4; /* of a tile */
 
     measure_copy(r, &t);
     w.name = "unfused";
     w.n = 2;
     w.kernels[0] = kernel_of(r, &image_harm, "harm_phases_reverse", (dim3){tiles, 1, 1}, HARM_PHASE_THREADS);
     w.kernels[0].shared = 4 * HARM_TILE;
+    w.kernels[0].does.bytes = t.bytes - 8.0 * elements;
+    w.kernels[0].batches = reverse_trips;
+    w.kernels[0].holds = true;
     w.kernels[1] = kernel_of(r, &image_harm, "harm_phases_scale",
                              (dim3){elements / 4 / HARM_PHASE_THREADS + 1, 1, 1},
                              HARM_PHASE_THREADS);
+    w.kernels[1].does = (struct operation_kernel){.bytes = 8.0 * elements, .operations = elements};
+    w.kernels[1].batches = 1;
     measure_work(r, w, cold);
     w.n = 1;
     for (int i = 0; i < 2; i++) {
-        w.name = ones[i][0];
-        w.kernels[0] = kernel_of(r, &image_harm, ones[i][1], every, HARM_PHASE_THREADS);
+        const double at_once = 4.0 * ones[i].in_flight * every.x * HARM_PHASE_THREADS;
+        w.name = ones[i].name;
+        w.kernels[0] = kernel_of(r, &image_harm, ones[i].kernel, every, HARM_PHASE_THREADS);
         w.kernels[0].shared = 4 * HARM_TILE;
+        w.kernels[0].does.operations = elements;
+        w.kernels[0].batches =
+            ceil((double)tiles / every.x) * reverse_trips + ceil(elements / at_once);
         measure_work(r, w, cold);
     }
     operands_free(r, &t);
@@ -347,7 +188,10 @@ static void measure_serial(struct probe_run *r, uint32_t rows, uint32_t columns)
     struct work w = {.t = &t, .what = HARM_SERIAL};
 
     t.parts = rows < sm ? (sm / rows < most ? sm / rows : most) : 1;
-    if (rows > 1) /* one block for one row is said to lose beforehand: claim C80's table */
+    /* Of a part of a row, four vectors of a thread at a time. */
+    const double trips = ceil(ceil(columns / 8.0 / t.parts / HARM_ROW_THREADS) / 4);
+    const double all = (double)rows * columns;
+    if (rows > 1) /* a copy of one row is too short to have a rate */
         measure_copy(r, &t);
     for (int is_cold = rows > 1; is_cold < 2; is_cold++) {
         const struct condition c = {.cold = is_cold};
@@ -358,12 +202,19 @@ static void measure_serial(struct probe_run *r, uint32_t rows, uint32_t columns)
                                  HARM_ROW_THREADS);
         w.kernels[1] = kernel_of(r, &image_harm, "harm_serial_scale", (dim3){t.parts, rows, 1},
                                  HARM_ROW_THREADS);
+        for (int i = 0; i < 2; i++) {
+            w.kernels[i].does = (struct operation_kernel){
+                .bytes = (1 + i) * t.bytes / 2 + 4.0 * rows * t.parts, .operations = all};
+            w.kernels[i].batches = trips;
+        }
         measure_work(r, w, c);
         w.name = "fused";
         w.n = 1;
         w.extra_bytes = t.bytes / 2;
         w.kernels[0] =
             kernel_of(r, &image_harm, "harm_serial_row", (dim3){rows, 1, 1}, HARM_ROW_THREADS);
+        w.kernels[0].does.operations = 2 * all;
+        w.kernels[0].batches = 2 * ceil(ceil(columns / 8.0 / HARM_ROW_THREADS) / 4);
         measure_work(r, w, c);
     }
     operands_free(r, &t);
@@ -388,6 +239,8 @@ static void measure_occupancy(struct probe_run *r, const char *what, uint32_t el
     w.kernels[0] =
         kernel_of(r, &image_harm, is_compute ? "harm_compute" : "harm_phases_scale",
                   (dim3){elements / 4 / HARM_PHASE_THREADS + 1, 1, 1}, HARM_PHASE_THREADS);
+    w.kernels[0].does.operations = (is_compute ? HARM_TRIALS : 1.0) * elements;
+    w.kernels[0].batches = 1;
     for (unsigned part = 0; part < PROBE_LENGTH(names); part++) {
         w.name = names[part];
         w.kernels[0].shared = part ? room_for(r, most >> (part - 1)) : 0;

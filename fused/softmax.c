@@ -43,6 +43,7 @@ PROBE_IMAGE(softmax_check);
 
 static const struct probe_metric metrics[] = {
     OPERATION_METRICS(OPERATION_KEYS("rows,cols")),
+    OPERATION_EACH_METRICS(OPERATION_KEYS("rows,cols")),
     [LONGEST] = {"longest", "count", PROBE_EXACT, .keys = "type,impl",
                  .what = "elements of the longest row that one block can hold"},
     [STABLE] = {"stable", "ratio", PROBE_HIGHER, .keys = "case,type,impl",
@@ -174,6 +175,31 @@ static double parts_moved(const struct tensors *t, const struct plan *p)
                                 : 0;
 }
 
+/* The first two kernels of the chain are plain passes: their bytes are all there is to say. */
+static void count_kernels(struct probe_run *r, const void *self, struct operation_kernel *each)
+{
+    const struct work *w = self;
+    const struct tensors *t = w->t;
+    const struct plan *p = &w->plan;
+    const double tensor = (double)t->bytes, lengths = 4.0 * t->rows;
+    const double parts = 8.0 * t->rows * p->parts;
+    size_t n = 0;
+
+    if (effort_of(p, p->kernel).exponentials == 0 || w->chain == UNFUSED_STORED)
+        return;
+    if (w->chain == UNFUSED) {
+        each[n++].bytes = 2 * tensor;
+        each[n++].bytes = 2 * tensor;
+    }
+    if (p->kernel == PARTIAL) { /* each block leaves a part, which all blocks of its row read */
+        each[n++] = kernel_does(r, t, p, PARTIAL, tensor + lengths + parts);
+        each[n++] = kernel_does(r, t, p, FINISH, 2 * tensor + parts * p->parts);
+    } else {
+        const double bytes = tensors_moved(p) * tensor + lengths + parts_moved(t, p);
+        each[n++] = kernel_does(r, t, p, p->kernel, bytes);
+    }
+}
+
 static struct operation operation_of(const struct work *w, const char *name)
 {
     const struct tensors *t = w->t;
@@ -185,6 +211,7 @@ static struct operation operation_of(const struct work *w, const char *name)
                           .poison = poison,
                           .verify = w->is_operator ? NULL : verify,
                           .describe = w->is_operator ? NULL : describe,
+                          .count = w->is_operator ? NULL : count_kernels,
                           .self = w,
                           .sets = t->in.sets,
                           .set_bytes = 2 * tensor,

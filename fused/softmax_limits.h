@@ -4,7 +4,7 @@
 
 #include "fused/softmax_ways.h"
 
-enum { LONGEST = N_OPERATION_METRICS, STABLE };
+enum { LONGEST = N_OPERATION_EACH_METRICS, STABLE };
 enum { LONG_ROW = 1048576 }; /* longer than what one block can hold */
 
 /* --- the longest row that one block holds ---------------------------------------------------- */

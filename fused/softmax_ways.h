@@ -309,6 +309,52 @@ static void launch_operator(struct probe_run *r, const struct tensors *t, enum k
     gpu_launch(r, t->k->of[which], t->rows * p.parts, p.threads, 0, &a);
 }
 
+/* --- what a kernel does ----------------------------------------------------------------------- */
+
+/* What a block of a plan does beside the bytes: its arithmetic for each logit, how often a thread
+ * waits for loads, and whether it holds what it works on. Of 0 exponentials nothing is said. */
+struct effort {
+    double operations, exponentials, batches;
+    bool holds;
+};
+
+static struct effort effort_of(const struct plan *p, enum kernel kernel)
+{
+    const double each = ceil((double)p->slice / p->threads); /* vectors of a thread */
+    const double passed = ceil(each / (2 * SOFTMAX_STREAM_VECTORS));
+    const double shared = fmax(each - SOFTMAX_HELD, 0); /* where a row does not fit the registers */
+
+    switch (kernel) {
+    case ROW:
+    case CLUSTER:
+    case GRID: return (struct effort){5, 1, 1, true};
+    case PAIR: return (struct effort){7, 2, 1, true};
+    case HELD: return (struct effort){7, 2, 1 + ceil(shared / 4), true};
+    case ONLINE: return (struct effort){7, 2, 2 * passed, false};
+    case PARTIAL: return (struct effort){4, 1, passed, false};
+    case FINISH: return (struct effort){3, 1, passed, false};
+    default: return (struct effort){0};
+    }
+}
+
+static struct operation_kernel kernel_does(struct probe_run *r, const struct tensors *t,
+                                           const struct plan *p, enum kernel kernel, double bytes)
+{
+    const struct effort e = effort_of(p, kernel);
+    const double logits = (double)t->rows * t->vectors * t->k->lanes;
+    const double blocks = (double)t->rows * p->parts;
+    int resident = 0;
+
+    CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &resident, (const void *)t->k->of[kernel], (int)p->threads, p->shared));
+    return (struct operation_kernel){.bytes = bytes,
+                                     .blocks = blocks,
+                                     .trips = operation_rounds(r, blocks, resident) * e.batches,
+                                     .alone = e.holds && operation_at_once(r, blocks, resident) == 1,
+                                     .operations = e.operations * logits,
+                                     .exponentials = e.exponentials * logits};
+}
+
 /* --- is it right? ---------------------------------------------------------------------------- */
 
 static double as_double(enum gpu_type type, const void *elements, size_t i)

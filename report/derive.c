@@ -27,12 +27,17 @@ static const struct derived_metric metrics[] = {
      "what rates and latencies of the chip, and the row's empty kernel, make of a warm product"},
     {"derived.prediction_error", "ratio", "keys of block_count.time",
      "|derived.predicted_time / block_count.time - 1|"},
-    {"derived.fusion_gain", "ratio", "probe,keys of its sizes,l2",
-     "time of impl=unfused (impl=twice where there is none) over that of impl=fused, both by graph"},
-    {"derived.predicted_gain", "ratio", "probe,keys of its sizes,l2",
-     "the same by bytes, kernels, an edge and a copy"},
-    {"derived.gain_error", "ratio", "probe,keys of its sizes,l2",
+    {"derived.fusion_gain", "ratio", "probe,keys of its sizes,impl,l2",
+     "time of impl=unfused (impl=twice where there is none) over that of impl=fused, both by graph; "
+     "with impl: of what that form is compared with over that form"},
+    {"derived.predicted_gain", "ratio", "probe,keys of its sizes,impl,l2",
+     "the same by counts of what the kernels do, and figures of the chip"},
+    {"derived.gain_error", "ratio", "probe,keys of its sizes,impl,l2",
      "|derived.predicted_gain / derived.fusion_gain - 1|"},
+    {"derived.traffic_gain", "ratio", "probe,keys of its sizes,impl,l2",
+     "as derived.predicted_gain, by bytes, kernels, an edge and a copy alone"},
+    {"derived.bytes_cut", "ratio", "probe,keys of its sizes,impl,l2",
+     "share of the other form's bytes that the fused one does not move"},
 };
 
 const struct derived_metric *derived_metric(size_t i)
@@ -444,6 +449,6 @@ void derive(struct rows *rows, const json_t *gpu)
     derive_flops(rows, "peers.time{*}");
     derive_fits(rows);
     derive_products(rows, document_get_number(gpu, "n_sm"));
-    derive_fusions(rows);
+    derive_fusions(rows, document_get_number(gpu, "n_sm"));
     rows_finish(rows);
 }

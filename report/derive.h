@@ -6,7 +6,8 @@
  *   derived.fixed_time, marginal_flops, fit_error   t(N) = t0 + 2 N^3 / P over squares
  *   derived.predicted_time, derived.prediction_error{keys of block_count.time}
  *                                                ns, ratio  report/derive_product.h
- *   derived.fusion_gain, derived.predicted_gain, derived.gain_error{probe and keys of a fused time}
+ *   derived.fusion_gain, derived.predicted_gain, derived.gain_error, derived.traffic_gain,
+ *   derived.bytes_cut{probe and keys of a fused time}
  *                                                ratio  report/derive_fusion.h
  *
  * Each is formed per run from values of that run, then reduced like any other row. */

@@ -11,7 +11,8 @@ GPU_ARGS_SIZE(struct chain_verify_args, 104);
 
 const char *const chain_operator_names[CHAIN_ALONE] = {"bias",  "scale", "leaky", "shift",
                                                        "clamp", "gelu",  "silu"};
-/* Of fp32 on an element; proved by the contracts of the kernels. */
+/* Of fp32 on an element; proved by the contracts of the kernels. Of those of an activation two, an
+ * exponential and a reciprocal, go to the MUFU. */
 static const unsigned instructions_of[N_CHAIN_OPERATORS] = {
     [CHAIN_BIAS] = 1,  [CHAIN_SCALE] = 1, [CHAIN_LEAKY] = 2, [CHAIN_SHIFT] = 1,
     [CHAIN_CLAMP] = 2, [CHAIN_GELU] = 7,  [CHAIN_SILU] = 5,  [CHAIN_FMA] = 1,
@@ -237,21 +238,46 @@ static unsigned count_of(const struct chain_work *w, int which)
     return n;
 }
 
+static unsigned instructions(const struct chain_work *w)
+{
+    unsigned n = 0;
+    for (int i = 0; i < N_CHAIN_OPERATORS; i++)
+        n += count_of(w, i) * instructions_of[i];
+    return n;
+}
+
 static void describe(struct probe_run *r, const void *self)
 {
     const struct chain_work *w = self;
-    unsigned instructions = 0;
-    for (int i = 0; i < N_CHAIN_OPERATORS; i++)
-        instructions += count_of(w, i) * instructions_of[i];
-    probe_value(r, CHAIN_INSTRUCTIONS, instructions);
+    probe_value(r, CHAIN_INSTRUCTIONS, instructions(w));
     if (w->is_fused)
         gpu_kernel_facts(r, w->fused[0], CHAIN_THREADS, 0);
+}
+
+static double bytes_of(const struct chain_work *w)
+{
+    const double tensor = (double)w->t->bytes, kernels = w->is_fused ? 1 : w->n;
+    const double bias = tensor / w->t->rows, reads = count_of(w, CHAIN_BIAS);
+    return 2 * kernels * tensor + bias * (w->is_fused ? fmin(reads, 1) : reads);
+}
+
+/* Of the fused kernel; those of the chain are copies with next to no arithmetic. */
+static void count_kernels(struct probe_run *r, const void *self, struct operation_kernel *each)
+{
+    const struct chain_work *w = self;
+    const double elements = (double)w->t->bytes / (double)gpu_type_size(w->t->type);
+    const unsigned special = 2 * (count_of(w, CHAIN_GELU) + count_of(w, CHAIN_SILU));
+
+    (void)r;
+    each[0] = (struct operation_kernel){.bytes = bytes_of(w),
+                                        .operations = elements * (instructions(w) - special),
+                                        .exponentials = elements * special};
 }
 
 struct operation chain_operation(const struct chain_work *w, const char *name, struct condition c)
 {
     const double tensor = (double)w->t->bytes, kernels = w->is_fused ? 1 : w->n;
-    const double bias = tensor / w->t->rows, reads = count_of(w, CHAIN_BIAS);
+    const double bias = count_of(w, CHAIN_BIAS) ? tensor / w->t->rows : 0;
     return (struct operation){
         .name = name,
         .launch = w->is_fused || w->only >= 0 ? chain_launch : chain_launch_unfused,
@@ -261,7 +287,8 @@ struct operation chain_operation(const struct chain_work *w, const char *name, s
         .self = w,
         .sets = w->t->in.sets,
         .set_bytes = 2 * tensor,
-        .bytes = 2 * kernels * tensor + bias * (w->is_fused ? fmin(reads, 1) : reads),
-        .memory = (2 + fmin(kernels - 1, 2)) * tensor + (reads > 0 ? bias : 0),
+        .count = w->is_fused ? count_kernels : NULL,
+        .bytes = bytes_of(w),
+        .memory = (2 + fmin(kernels - 1, 2)) * tensor + bias,
         .kernels = (unsigned)kernels};
 }

@@ -7,7 +7,7 @@
 #include "fused/kernels/operation.h"
 
 enum { CHAIN_ALONE = CHAIN_FMA /* operators that have a kernel of their own */ };
-enum { CHAIN_INSTRUCTIONS = N_OPERATION_METRICS /* the metric of an element's instructions */ };
+enum { CHAIN_INSTRUCTIONS = N_OPERATION_EACH_METRICS /* the metric: of an element */ };
 extern const char *const chain_operator_names[CHAIN_ALONE];
 
 /* Operands and results. The intermediates are written in turn. */

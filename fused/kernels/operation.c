@@ -164,7 +164,50 @@ double operation_measure(struct probe_run *r, const char *keys, const struct ope
     }
     if (o->describe)
         o->describe(r, o->self);
+    if (!c.stream)
+        operation_count(r, keys, o, c, flags);
     return ns;
+}
+
+static void say_kernel(struct probe_run *r, const struct operation_kernel *k)
+{
+    const struct {
+        int metric;
+        double value;
+    } all[] = {{OPERATION_EACH_BYTES, k->bytes},
+               {OPERATION_EACH_BLOCKS, k->blocks},
+               {OPERATION_EACH_TRIPS, k->trips},
+               {OPERATION_EACH_ALONE, k->alone},
+               {OPERATION_EACH_SPILLED, k->spilled},
+               {OPERATION_EACH_LOCAL, k->local},
+               {OPERATION_EACH_OPERATIONS, k->operations},
+               {OPERATION_EACH_EXPONENTIALS, k->exponentials},
+               {OPERATION_EACH_FLOPS, k->flops}};
+    for (size_t i = 0; i < PROBE_LENGTH(all); i++)
+        if (all[i].value > 0)
+            probe_value(r, all[i].metric, all[i].value);
+}
+
+/* They do not change from round to round: the first and the last will do. */
+void operation_count(struct probe_run *r, const char *keys, const struct operation *o,
+                     struct condition c, unsigned flags)
+{
+    struct operation_kernel each[OPERATION_EACH_MAX] = {{0}};
+    double bytes = 0;
+
+    if (!o->count || o->kernels > OPERATION_EACH_MAX)
+        return;
+    o->count(r, o->self, each);
+    for (unsigned i = 0; i < o->kernels; i++)
+        bytes += each[i].bytes;
+    if (bytes == 0)
+        return;
+    probe_check(r, fabs(bytes - o->bytes) < 1, "%s: its kernels move %.0f bytes of its %.0f",
+                o->name, bytes, o->bytes);
+    for (unsigned i = 0; i < o->kernels; i++)
+        if (probe_case(r, flags | PROBE_ONCE, "%s,impl=%s,mode=graph,l2=%s,kernel=%u", keys,
+                       o->name, c.cold ? "cold" : "warm", i))
+            say_kernel(r, &each[i]);
 }
 
 /* --- the copy -------------------------------------------------------------------------------- */

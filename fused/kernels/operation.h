@@ -23,6 +23,8 @@
 #ifndef FUSED_KERNELS_OPERATION_H
 #define FUSED_KERNELS_OPERATION_H
 
+#include <math.h>
+
 #include "core/gpu.h"
 
 enum operation_metric {
@@ -37,6 +39,21 @@ enum operation_metric {
     OPERATION_CAUGHT,
     OPERATION_DIGEST,
     N_OPERATION_METRICS, /* a probe's own metrics begin here */
+};
+
+/* A probe that says what each kernel of an operation does, for predictions (report/derive_fusion.h),
+ * has these next, and its own from N_OPERATION_EACH_METRICS on. */
+enum operation_each_metric {
+    OPERATION_EACH_BYTES = N_OPERATION_METRICS,
+    OPERATION_EACH_BLOCKS,
+    OPERATION_EACH_TRIPS,
+    OPERATION_EACH_ALONE,
+    OPERATION_EACH_SPILLED,
+    OPERATION_EACH_LOCAL,
+    OPERATION_EACH_OPERATIONS,
+    OPERATION_EACH_EXPONENTIALS,
+    OPERATION_EACH_FLOPS,
+    N_OPERATION_EACH_METRICS,
 };
 #define OPERATION_KEYS(sizes) sizes ",type,impl,mode,l2"
 #define OPERATION_METRICS(k) OPERATION_METRICS_TIMED(k, "one whole operation")
@@ -61,6 +78,28 @@ enum operation_metric {
                           "share of planted faults that verification sees"},                      \
     [OPERATION_DIGEST] = {"digest", "count", PROBE_EXACT, PROBE_EACH, NULL, k,                    \
                           "29 bits of a hash of the results for inputs of a fixed seed"}
+
+#define OPERATION_EACH_METRICS(k) OPERATION_EACH_METRICS_OF(k ",kernel")
+#define OPERATION_EACH_METRICS_OF(k) /* exact, by count, of one kernel of an operation */         \
+    [OPERATION_EACH_BYTES] = {"kernel_bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, k,          \
+                              "loads and stores of one kernel of the operation by count"},        \
+    [OPERATION_EACH_BLOCKS] = {"blocks", "count", PROBE_EXACT, PROBE_EACH, NULL, k,               \
+                               "blocks of that kernel"},                                          \
+    [OPERATION_EACH_TRIPS] = {"trips", "count", PROBE_EXACT, PROBE_EACH, NULL, k,                 \
+                              "times that the busiest SM waits for loads, one behind the other"}, \
+    [OPERATION_EACH_ALONE] = {"alone", "count", PROBE_EXACT, PROBE_EACH, NULL, k,                 \
+                              "1: an SM has one block at a time, which loads all it works on "    \
+                              "before it stores any"},                                            \
+    [OPERATION_EACH_SPILLED] = {"spilled", "bytes", PROBE_EXACT, PROBE_EACH, NULL, k,             \
+                                "loads and stores of local memory"},                              \
+    [OPERATION_EACH_LOCAL] = {"sm_local", "bytes", PROBE_EXACT, PROBE_EACH, NULL, k,              \
+                              "local memory of the threads resident on an SM"},                   \
+    [OPERATION_EACH_OPERATIONS] = {"operations", "count", PROBE_EXACT, PROBE_EACH, NULL, k,       \
+                                   "fp32 additions, products and comparisons"},                   \
+    [OPERATION_EACH_EXPONENTIALS] = {"exponentials", "count", PROBE_EXACT, PROBE_EACH, NULL, k,   \
+                                     "exponentials and reciprocals"},                             \
+    [OPERATION_EACH_FLOPS] = {"flops", "count", PROBE_EXACT, PROBE_EACH, NULL, k,                 \
+                              "of its product, on tensor cores"}
 
 /* Equal buffers, one a set, never a power of two apart; poisoned when new. */
 struct pool {
@@ -88,6 +127,20 @@ static inline uint64_t operation_seed(const struct probe_run *r, unsigned flags)
 /* Sets of buffers to rotate over, one of them having so many bytes: enough for 3 x L2, at most 32. */
 size_t operation_sets(const struct probe_run *r, double bytes_of_a_set);
 
+/* What one kernel of an operation does, by count; 0: not known. */
+struct operation_kernel {
+    double bytes;        /* loads and stores */
+    double blocks;
+    double trips;        /* on the busiest SM: rounds of its blocks x loads in sequence of a thread */
+    double alone;        /* 1: one block an SM at a time, which loads all before it stores any */
+    double spilled;      /* bytes of local memory, loaded and stored */
+    double local;        /* bytes of local memory that the threads of an SM have */
+    double operations;   /* fp32 additions, products, comparisons; one that does two counts once */
+    double exponentials; /* and reciprocals */
+    double flops;        /* on tensor cores */
+};
+enum { OPERATION_EACH_MAX = 4 };
+
 struct operation {
     const char *name; /* impl=NAME */
     /* Launches all of it on the run's stream; must be capturable. */
@@ -100,6 +153,9 @@ struct operation {
     double (*verify)(struct probe_run *r, const void *self, const char *when);
     /* Facts of the case (registers, the library's kernel), values of the probe's own; may be NULL. */
     void (*describe)(struct probe_run *r, const void *self);
+    /* Says what each of its kernels does, OPERATION_EACH_MAX at most; NULL: nothing. For probes with
+     * OPERATION_EACH_METRICS. */
+    void (*count)(struct probe_run *r, const void *self, struct operation_kernel *each);
     const void *self;
     size_t sets;      /* that launch() takes */
     double set_bytes; /* of one set, whatever this operation touches of it: decides what is cold */
@@ -120,6 +176,21 @@ struct condition {
  * out or checking. */
 double operation_measure(struct probe_run *r, const char *keys, const struct operation *o,
                          struct condition c, unsigned flags, double copy_ns);
+
+/* What each kernel does, as cases of their own: the operation's keys and kernel=0, 1... */
+void operation_count(struct probe_run *r, const char *keys, const struct operation *o,
+                     struct condition c, unsigned flags);
+
+/* Of a launch whose blocks fit an SM `resident` at a time: how many the busiest SM has at a time, and
+ * in how many rounds they come. */
+static inline double operation_at_once(const struct probe_run *r, double blocks, double resident)
+{
+    return fmin(resident, ceil(blocks / gpu_facts(r)->n_sm));
+}
+static inline double operation_rounds(const struct probe_run *r, double blocks, double resident)
+{
+    return resident < 1 ? 0 : ceil(ceil(blocks / gpu_facts(r)->n_sm) / resident);
+}
 
 /* The sample loop alone, for a case that the caller has made. */
 void operation_sample(struct probe_run *r, const struct operation *o, struct condition c);
