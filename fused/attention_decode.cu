@@ -102,7 +102,9 @@ extern "C" __global__ void __launch_bounds__(ATTENTION_THREADS)
     attention_decode_merge(const __grid_constant__ struct attention_decode_args a)
 {
     __shared__ attention_shared<128> shared;
-    attention_block<cache_bf16, 128>(a, shared).merge_blocks();
+    attention_block<cache_bf16, 128> block(a, shared);
+    block.take_scale();
+    block.merge_blocks();
 }
 #endif
 

@@ -3,8 +3,16 @@
 // A block serves one KV head of one sequence, all its query heads at a time, so that keys and
 // values cross the memory bus once. Its eight warps take tiles of keys in turn and never wait for
 // each other; each keeps its own maximum m, sum l and output o, merged at the end: over the warps
-// in shared memory, over the blocks by whichever of them draws the last ticket (or by a second
-// kernel).
+// in shared memory, over the blocks in one of three ways.
+//
+//   parts    Every block stores what it has of all outputs, and merges a slice of them: it polls
+//            the L2 until all blocks' parts of the slice are there, whose bits say so themselves.
+//            Blocks wait for each other, so the launch has to be cooperative. Who has read a part
+//            takes it away, for the next launch.
+//   ticket   No block waits: whichever draws the last ticket of a KV head merges all of it. That
+//            takes a fence and an atomic before its first load, and then one SM loads all parts,
+//            33 KB of 16 blocks.
+//   neither  A second kernel merges.
 //
 // Bytes in flight. Keys of the next turn are loaded while the scores of this one become
 // probabilities, and values likewise: 4 to 8 KiB a warp are under way at any time, in registers. A
@@ -15,6 +23,7 @@
 #ifndef FUSED_KERNELS_ATTENTION_DECODE_CUH
 #define FUSED_KERNELS_ATTENTION_DECODE_CUH
 
+#include "fused/kernels/attention_part.cuh"
 #include "fused/kernels/attention_warp.cuh"
 
 // --- where rows lie ------------------------------------------------------------------------------
@@ -72,34 +81,31 @@ template <bool PAGED, int TILES> struct attention_rows {
 
 template <int D> struct attention_shared {
     float o[ATTENTION_WARPS][ATTENTION_HEADS][D];
-    float m[ATTENTION_WARPS][ATTENTION_HEADS], l[ATTENTION_WARPS][ATTENTION_HEADS];
+    float m[ATTENTION_HEADS][ATTENTION_WARPS], l[ATTENTION_HEADS][ATTENTION_WARPS];
     uint4 k_new[D / 8], v_new[D / 8]; // of one warp only
     uint32_t is_last;
 };
 
-// Draws a ticket: 0 to last, and 0 again. What the block wrote before is seen by whoever draws
-// later.
-__device__ __forceinline__ uint32_t draw_ticket(uint32_t *ticket, uint32_t last)
-{
-    uint32_t drawn;
-    asm volatile("atom.inc.acq_rel.gpu.global.u32 %0, [%1], %2;"
-                 : "=r"(drawn)
-                 : "l"(ticket), "r"(last)
-                 : "memory");
-    return drawn;
-}
-
 template <typename CACHE, int D> struct attention_block {
     typedef attention_warp<CACHE, D> share;
     typedef typename CACHE::mma T;
+    enum { TOGETHER = 16, PARTS = ATTENTION_HEADS * D / 2 };
     const attention_decode_args &a;
     attention_shared<D> &shared;
     const uint64_t pair; // of sequence and KV head: what splits share
+    float v_scale;
 
     __device__ __forceinline__ attention_block(const attention_decode_args &args,
                                                attention_shared<D> &room)
         : a(args), shared(room), pair((uint64_t)blockIdx.z * gridDim.y + blockIdx.y)
     {
+    }
+
+    // Not at the start, where it would go before the first key, nor where it is used, which would
+    // wait for it.
+    __device__ __forceinline__ void take_scale()
+    {
+        v_scale = kv_scale(a.cache.v_scale, blockIdx.y);
     }
 
     // What the warps have, into shared memory.
@@ -109,8 +115,8 @@ template <typename CACHE, int D> struct attention_block {
         w.l += __shfl_xor_sync(~0u, w.l, 1);
         w.l += __shfl_xor_sync(~0u, w.l, 2);
         if (t == 0) {
-            shared.m[warp][g] = w.m;
-            shared.l[warp][g] = w.l;
+            shared.m[g][warp] = w.m;
+            shared.l[g][warp] = w.l;
         }
 #pragma unroll
         for (uint32_t h = 0; h < 2; h++) {
@@ -129,7 +135,7 @@ template <typename CACHE, int D> struct attention_block {
 
     __device__ __forceinline__ void put(uint32_t head, uint32_t i, float2 o, float l) const
     {
-        const float by = kv_scale(a.cache.v_scale, blockIdx.y) * reciprocal_fast(l);
+        const float by = v_scale * reciprocal_fast(l);
         ((uint32_t *)a.out)[((pair * a.group + head) * D + i) / 2] =
             bf16::narrow(make_float2(o.x * by, o.y * by));
     }
@@ -145,33 +151,44 @@ template <typename CACHE, int D> struct attention_block {
         return (float2 *)a.summary + (pair * a.splits + split) * ATTENTION_HEADS;
     }
 
-    // Sums over the warps: results where no other block has a share, else partial ones.
+    __device__ __forceinline__ attention_part *part(uint32_t split) const
+    {
+        return (attention_part *)a.parts + (pair * a.splits + split) * PARTS;
+    }
+
+    // Sums over the warps: results where no other block has a share, else its part of them.
     __device__ __forceinline__ void deliver() const
     {
         for (uint32_t at = 2 * threadIdx.x; at < a.group * D; at += 2 * ATTENTION_THREADS) {
             const uint32_t head = at / D, i = at % D;
-            float m[ATTENTION_WARPS], most = -1e38f,
-                                      l = 0; // never -inf: a difference were no number
-            float2 o = make_float2(0, 0), x[ATTENTION_WARPS];
+            attention_part own = {{0, 0}, -1e38f, 0}; // never -inf: a difference were no number
+            float m[ATTENTION_WARPS], l[ATTENTION_WARPS];
+            float2 x[ATTENTION_WARPS];
 #pragma unroll
-            for (int w = 0; w < ATTENTION_WARPS; w++) {
-                m[w] = shared.m[w][head];
-                x[w] = *(const float2 *)&shared.o[w][head][i];
-                most = fmaxf(most, m[w]);
+            for (int w = 0; w < ATTENTION_WARPS; w += 4) {
+                *(float4 *)&m[w] = *(const float4 *)&shared.m[head][w];
+                *(float4 *)&l[w] = *(const float4 *)&shared.l[head][w];
             }
 #pragma unroll
             for (int w = 0; w < ATTENTION_WARPS; w++) {
-                const float by = exp2_fast(m[w] - most);
-                l += by * shared.l[w][head];
-                o = make_float2(o.x + by * x[w].x, o.y + by * x[w].y);
+                x[w] = *(const float2 *)&shared.o[w][head][i];
+                own.m = fmaxf(own.m, m[w]);
+            }
+#pragma unroll
+            for (int w = 0; w < ATTENTION_WARPS; w++) {
+                const float by = exp2_fast(m[w] - own.m);
+                own.l += by * l[w];
+                own.o = make_float2(own.o.x + by * x[w].x, own.o.y + by * x[w].y);
             }
             if (a.splits == 1) {
-                put(head, i, o, l);
-                continue;
+                put(head, i, own.o, own.l);
+            } else if (a.parts) {
+                own.send(part(blockIdx.x) + at / 2);
+            } else {
+                __stcg((float2 *)(partial(blockIdx.x) + at), own.o);
+                if (i == 0)
+                    __stcg(summary(blockIdx.x) + head, make_float2(own.m, own.l));
             }
-            __stcg((float2 *)(partial(blockIdx.x) + at), o);
-            if (i == 0)
-                __stcg(summary(blockIdx.x) + head, make_float2(most, l));
         }
     }
 
@@ -185,11 +202,18 @@ template <typename CACHE, int D> struct attention_block {
         return shared.is_last;
     }
 
+    // A power of two, so large that the slices of all blocks are all of it.
+    __device__ __forceinline__ uint32_t slice_of(uint32_t pairs) const
+    {
+        const int32_t whole = 32 - __clz((int32_t)pairs - 1),
+                      blocks = 31 - __clz((int32_t)a.splits);
+        return whole > blocks ? 1u << (whole - blocks) : 1;
+    }
+
     // All blocks' shares of one KV head become its results. Sixteen at a time are loaded together,
     // sums and outputs: one trip to the L2.
     __device__ __forceinline__ void merge_blocks() const
     {
-        enum { TOGETHER = 16 };
         for (uint32_t at = 2 * threadIdx.x; at < a.group * D; at += 2 * ATTENTION_THREADS) {
             const uint32_t head = at / D;
             const float *from = partial(0) + at;
@@ -226,6 +250,41 @@ template <typename CACHE, int D> struct attention_block {
                 sums += TOGETHER * ATTENTION_HEADS;
             }
             put(head, at % D, o, l);
+        }
+    }
+
+    // A slice of the outputs, as soon as all blocks' parts of it are there, which it takes away.
+    __device__ __forceinline__ void merge_slice() const
+    {
+        const uint32_t pairs = a.group * (D / 2), slice = slice_of(pairs);
+        for (uint32_t i = threadIdx.x; i < slice; i += ATTENTION_THREADS) {
+            const uint32_t at = blockIdx.x * slice + i;
+            if (at >= pairs)
+                return;
+            attention_part all = {{0, 0}, -1e38f, 0};
+#pragma unroll 1
+            for (int32_t s = 0; s < (int32_t)a.splits; s += TOGETHER) {
+                attention_part x[TOGETHER];
+                attention_part *from = part(s) + at;
+                receive(x, from, PARTS, (int32_t)a.splits - s, a.aborted);
+                float now = all.m;
+#pragma unroll
+                for (int j = 0; j < TOGETHER; j++)
+                    now = fmaxf(now, x[j].m);
+                const float shrink = exp2_fast(all.m - now);
+                all = {{all.o.x * shrink, all.o.y * shrink}, now, all.l * shrink};
+#pragma unroll
+                for (int j = 0; j < TOGETHER; j++) {
+                    const float by = exp2_fast(x[j].m - now);
+                    all.l += by * x[j].l;
+                    all.o = make_float2(all.o.x + by * x[j].o.x, all.o.y + by * x[j].o.y);
+                }
+#pragma unroll
+                for (int j = 0; j < TOGETHER; j++)
+                    if (s + j < (int32_t)a.splits)
+                        attention_part::take_away(from + j * PARTS);
+            }
+            put(2 * at / D, 2 * at % D, all.o, all.l);
         }
     }
 };
@@ -272,6 +331,8 @@ __device__ __forceinline__ void attention_decode(const attention_decode_args &a)
             if (has_new_row)
                 w.put_new_v(shared.v_new, now - 1);
             w.accumulate();
+        } else { // of warps without a key, too: their threads merge as well
+            block.take_scale();
         }
         if (left <= 0)
             break;
@@ -287,7 +348,11 @@ __device__ __forceinline__ void attention_decode(const attention_decode_args &a)
 
     block.gather(w);
     block.deliver();
-    if (a.splits > 1 && a.ticket && block.is_last())
+    if (a.splits == 1)
+        return;
+    if (a.parts)
+        block.merge_slice();
+    else if (a.ticket && block.is_last())
         block.merge_blocks();
 }
 

@@ -110,9 +110,11 @@ void decode_check_on_host(struct probe_run *r, const struct decode_tensors *t)
 void decode_check_shapes(struct probe_run *r, const struct decode_kernels *k)
 {
     static const int contexts[] = {1, 2, 15, 16, 17, 31, 33, 127, 128, 129, 251, 509};
+    static const int splits[] = {0, 3, 6, 19}; /* 0: chosen; 19: of many heads not all resident */
     static const enum decode_how ways[] = {
-        DECODE_ATTEND, DECODE_MERGE,  DECODE_FUSED,    DECODE_TWO, DECODE_THREE, DECODE_WIDEN,
-        DECODE_READ,   DECODE_APPEND, DECODE_APPEND_3, DECODE_KV,  DECODE_KV_2,  DECODE_KV_PLAIN};
+        DECODE_ATTEND, DECODE_TICKET, DECODE_MERGE,   DECODE_FUSED,  DECODE_TWO,
+        DECODE_THREE,  DECODE_WIDEN,  DECODE_READ,    DECODE_APPEND, DECODE_APPEND_3,
+        DECODE_KV,     DECODE_KV_2,   DECODE_KV_PLAIN};
     enum { SHAPES = 48 };
     uint64_t state = probe_seed(r);
     char keys[32];
@@ -125,7 +127,7 @@ void decode_check_shapes(struct probe_run *r, const struct decode_kernels *k)
         s.heads = s.kv_heads * (1 + (int)(state >> 52) % 8);
         s.context = contexts[(state >> 32) % PROBE_LENGTH(contexts)];
         s.layout = i < 8 ? DECODE_BY_HEAD : (enum decode_layout)((state >> 28) % 4);
-        s.splits = (int)(state >> 24) % 4 * 3; /* 0: chosen */
+        s.splits = splits[(state >> 24) % PROBE_LENGTH(splits)];
         if (i % 12 == 0) {
             s.d = 64;
             s.number = DECODE_BF16;
@@ -134,7 +136,7 @@ void decode_check_shapes(struct probe_run *r, const struct decode_kernels *k)
         const bool wide = s.number != DECODE_BF16 && s.layout == DECODE_BY_HEAD;
         struct decode_tensors t = decode_tensors_of(r, k, s, wide, state);
         for (size_t w = 0; w < PROBE_LENGTH(ways); w++) {
-            const bool ropes = ways[w] != DECODE_ATTEND && ways[w] != DECODE_FUSED;
+            const bool ropes = ways[w] > DECODE_TICKET && ways[w] != DECODE_FUSED;
             const bool casts = ways[w] == DECODE_WIDEN || ways[w] == DECODE_APPEND_3;
             if ((s.d == 64 && ropes) || (ways[w] == DECODE_WIDEN && !wide) ||
                 (casts && s.number == DECODE_BF16))

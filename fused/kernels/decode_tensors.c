@@ -91,6 +91,7 @@ static void choose_splits(struct decode_tensors *t, int n_sm)
     if (splits < 1)
         splits = 1;
     t->splits = (uint32_t)splits;
+    t->exchanges = splits > 1 && splits * pairs <= n_sm;
 }
 
 /* cos and sin of the last position, base 500000 as in Llama 3. */
@@ -227,11 +228,15 @@ struct decode_tensors decode_tensors_of(struct probe_run *r, const struct decode
     t.scales = scales_of(r, s);
     t.pages = pages_of(r, s, seed);
     t.ticket = gpu_alloc(r, kv * sizeof *t.ticket, "tickets");
+    t.parts = gpu_alloc(r, parts * d / 2 * 16, "parts that blocks exchange");
+    t.aborted = gpu_alloc(r, sizeof *t.aborted, "a word");
     t.partial = gpu_alloc(r, parts * d * sizeof *t.partial, "partial outputs");
     t.summary = gpu_alloc(r, parts * 2 * sizeof *t.summary, "partial sums");
     t.scores = gpu_alloc(r, rows * (size_t)s->context * sizeof *t.scores, "scores");
     t.wrong_rows = gpu_alloc(r, sizeof *t.wrong_rows, "a count");
     CUDA(cudaMemsetAsync(t.ticket, 0, kv * sizeof *t.ticket, gpu_stream(r)));
+    CUDA(cudaMemsetAsync(t.parts, 0xff, parts * d / 2 * 16, gpu_stream(r)));
+    CUDA(cudaMemsetAsync(t.aborted, 0, sizeof *t.aborted, gpu_stream(r)));
     gpu_fill_normal(r, t.q, GPU_BF16, rows * d, seed + 2);
     gpu_fill_normal(r, t.k_new, GPU_BF16, kv * d, seed + 3);
     gpu_fill_normal(r, t.v_new, GPU_BF16, kv * d, seed + 4);
@@ -244,8 +249,9 @@ struct decode_tensors decode_tensors_of(struct probe_run *r, const struct decode
 
 void decode_tensors_free(struct probe_run *r, struct decode_tensors *t)
 {
-    void *const all[] = {t->q,    t->q_turned, t->k_new,   t->v_new,   t->k_turned, t->cast,
-                         t->turn, t->ticket,   t->partial, t->summary, t->scores,   t->wrong_rows};
+    void *const all[] = {t->q,       t->q_turned, t->k_new,  t->v_new,     t->k_turned,
+                         t->cast,    t->turn,     t->ticket, t->parts,     t->aborted,
+                         t->partial, t->summary,  t->scores, t->wrong_rows};
     pool_free(r, &t->cache);
     pool_free(r, &t->out);
     if (t->wide.memory)

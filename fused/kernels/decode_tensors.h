@@ -46,9 +46,12 @@ struct decode_tensors {
     float *scales; /* kv_heads for keys, kv_heads for values; NULL for bf16 */
     uint32_t *pages, *ticket;
     float *partial, *summary;
-    double *scores; /* of verification */
+    void *parts;       /* what blocks exchange */
+    uint32_t *aborted; /* one of them waited in vain */
+    double *scores;    /* of verification */
     uint32_t *wrong_rows;
     uint32_t splits;
+    bool exchanges; /* there are several blocks a KV head, and all can be resident at once */
 };
 
 extern const char *const decode_number_names[];

@@ -5,6 +5,12 @@
 
 /* --- launches -------------------------------------------------------------------------------- */
 
+/* Does every block merge a slice of the results, waiting for all others? */
+static bool exchanges(const struct decode_tensors *t, enum decode_how how)
+{
+    return t->exchanges && how != DECODE_TICKET && how != DECODE_MERGE;
+}
+
 static struct attention_decode_args attention_of(const struct decode_tensors *t, size_t set,
                                                  enum decode_how how)
 {
@@ -16,6 +22,8 @@ static struct attention_decode_args attention_of(const struct decode_tensors *t,
                                           .partial = t->partial,
                                           .summary = t->summary,
                                           .ticket = how == DECODE_MERGE ? NULL : t->ticket,
+                                          .parts = exchanges(t, how) ? t->parts : NULL,
+                                          .aborted = t->aborted,
                                           .turn = how == DECODE_FUSED ? t->turn : NULL,
                                           .k_new = t->k_new,
                                           .v_new = t->v_new,
@@ -29,7 +37,9 @@ static void attend(struct probe_run *r, const struct decode_tensors *t, size_t s
                    enum decode_how how)
 {
     const struct decode_shape *s = &t->shape;
-    const dim3 grid = {t->splits, (unsigned)s->kv_heads, (unsigned)s->batch};
+    const struct gpu_shape shape = {.grid = {t->splits, (unsigned)s->kv_heads, (unsigned)s->batch},
+                                    .block = ATTENTION_THREADS,
+                                    .cooperative = exchanges(t, how)};
     struct attention_decode_args a = attention_of(t, set, how);
     const struct decode_kernels *k = t->kernels;
     cudaKernel_t kernel = how == DECODE_NAIVE ? k->naive
@@ -44,9 +54,10 @@ static void attend(struct probe_run *r, const struct decode_tensors *t, size_t s
         a.cache.head_stride *= 2;
         a.cache.row_stride *= 2;
     }
-    gpu_launch_grid(r, kernel, grid, ATTENTION_THREADS, 0, &a);
+    gpu_launch_shape(r, kernel, &shape, &a);
     if (how == DECODE_MERGE && t->splits > 1)
-        gpu_launch_grid(r, k->merge, (dim3){1, grid.y, grid.z}, ATTENTION_THREADS, 0, &a);
+        gpu_launch_grid(r, k->merge, (dim3){1, shape.grid.y, shape.grid.z}, ATTENTION_THREADS, 0,
+                        &a);
 }
 
 static struct rope_args rope_of(const struct decode_tensors *t, size_t set)
@@ -262,14 +273,22 @@ struct verdict decode_look_at_row(struct probe_run *r, const struct decode_way *
     return verdict_fetch(r);
 }
 
-static void check_tickets(struct probe_run *r, const struct decode_tensors *t, const char *when)
+/* What blocks tell each other by is as it was, for the next launch. */
+static void check_handover(struct probe_run *r, const struct decode_tensors *t, const char *when)
 {
     const size_t n = (size_t)(t->shape.batch * t->shape.kv_heads);
-    uint32_t *host = probe_host_alloc(r, n * sizeof *host), drawn = 0;
+    const size_t words = n * t->splits * ATTENTION_HEADS * (size_t)t->shape.d * 2;
+    uint32_t *host = probe_host_alloc(r, words * sizeof *host), drawn = 0, kept = ~0u, aborted;
     gpu_to_host(r, host, t->ticket, n * sizeof *host);
     for (size_t i = 0; i < n; i++)
         drawn |= host[i];
     probe_check(r, drawn == 0, "%s: every ticket is back at 0", when);
+    gpu_to_host(r, host, t->parts, words * sizeof *host);
+    for (size_t i = 0; i < words; i++)
+        kept &= host[i];
+    probe_check(r, kept == ~0u, "%s: every part has been taken away", when);
+    gpu_to_host(r, &aborted, t->aborted, sizeof aborted);
+    probe_check(r, aborted == 0, "%s: no block waited in vain", when);
     free(host);
 }
 
@@ -282,7 +301,7 @@ static double verify(struct probe_run *r, const void *self, const char *when)
         uint32_t wrong_rows;
         struct verdict v = decode_look(r, w, &wrong_rows);
         error = verdict_check(r, &v, (uint64_t)(s->batch * s->heads * s->d), when);
-        check_tickets(r, w->t, when);
+        check_handover(r, w->t, when);
     }
     if (appends(w->how)) {
         struct verdict v = decode_look_at_row(r, w);
@@ -318,11 +337,14 @@ static double bytes_of(const struct decode_way *w)
 {
     const struct decode_shape *s = &w->t->shape;
     const double kv = decode_kv_bytes(s), rows = s->batch * s->heads, q = rows * s->d * 2;
-    const double parts = w->t->splits > 1 ? 2 * rows * w->t->splits * (s->d + 2) * 4 : 0;
+    const double parts = exchanges(w->t, w->how) ? rows * w->t->splits * s->d * (8 + 8 + 8)
+                         : w->t->splits > 1      ? 2 * rows * w->t->splits * (s->d + 2) * 4
+                                                 : 0;
     const double new_rows = decode_new_row_bytes(w), attention = kv + 2 * q + parts;
     const double last = kv / s->context; /* counted as a new row already */
     switch (w->how) {
     case DECODE_ATTEND:
+    case DECODE_TICKET:
     case DECODE_MERGE:
     case DECODE_NAIVE: return attention;
     case DECODE_FUSED:
@@ -361,7 +383,9 @@ static double memory_of(const struct decode_way *w)
     const enum decode_how how = w->how;
     const double cache = 2 * (double)t->k_bytes, pairs = s->batch * s->kv_heads;
     const double q = 2.0 * s->batch * s->heads * s->d, row = 2 * pairs * s->d; /* keys, or values */
-    const double part = ATTENTION_HEADS * (s->d + 2) * 4.0, ticket = how == DECODE_MERGE ? 0 : 4;
+    const bool all_merge = exchanges(t, how);
+    const double part = ATTENTION_HEADS * (all_merge ? s->d * 8.0 : (s->d + 2) * 4.0);
+    const double ticket = all_merge || how == DECODE_MERGE ? 0 : 4;
     double bytes = cache;
 
     if (how == DECODE_READ)
@@ -369,7 +393,8 @@ static double memory_of(const struct decode_way *w)
     bytes += (t->scales ? 8.0 * s->kv_heads : 0) +
              (t->pages ? 4.0 * s->batch * decode_cache(t, 0).pages_of_sequence : 0);
     if (attends(how))
-        bytes += 2 * q + (t->splits > 1 ? pairs * (t->splits * part + ticket) : 0);
+        bytes += 2 * q + (t->splits > 1 ? pairs * (t->splits * part + ticket) : 0) +
+                 (all_merge ? 4 : 0);
     if (how == DECODE_WIDEN)
         bytes += 2 * cache;
     if (appends(how))

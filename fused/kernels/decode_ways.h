@@ -6,7 +6,8 @@
 
 enum decode_how {
     DECODE_ATTEND,    /* attention alone, over q as it is: one kernel */
-    DECODE_MERGE,     /* the blocks' shares merged by a second kernel */
+    DECODE_TICKET,    /* the blocks' shares merged by the last block of a KV head */
+    DECODE_MERGE,     /* the same by a second kernel */
     DECODE_NAIVE,     /* exp without the maximum: a control */
     DECODE_FUSED,     /* rope, append and attention in one kernel */
     DECODE_TWO,       /* rope with append; attention */
