@@ -19,8 +19,9 @@ struct chain_task {
     double unit, tiny;
 };
 
-/* One operator. *off is how far x may be off, and then how far the result may: what came in, by the
- * operator's steepest slope, and the error of its own fp32 instructions. */
+/* One operator; in forms whose small results are right, as 1 + tanh(u) is not where it cancels. *off
+ * is how far x may be off, and then how far the result may: what came in, by the operator's
+ * steepest slope, and the error of its own fp32 instructions. */
 static inline double chain_operate(int which, double x, double bias, const struct chain_args *a,
                                    double *off)
 {
@@ -34,8 +35,8 @@ static inline double chain_operate(int which, double x, double bias, const struc
                      : which == CHAIN_CLAMP ? (x > limit    ? limit
                                                : x < -limit ? -limit
                                                             : x)
-                     : which == CHAIN_GELU  ? 0.5 * x * (1 + tanh(u))
-                     : which == CHAIN_SILU  ? 0.5 * x * (1 + tanh(x / 2))
+                     : which == CHAIN_GELU  ? x / (1 + exp(-2 * u))
+                     : which == CHAIN_SILU  ? x / (1 + exp(-x))
                                             : x * scale + (double)a->shift;
 
     *off *= is_activation ? 1.13 : which == CHAIN_SCALE || which == CHAIN_FMA ? fabs(scale) : 1;
