@@ -97,7 +97,8 @@ def check_board(folder):
     board = os.path.basename(folder)
     paths = sorted(glob.glob(os.path.join(folder, "*.json")))
     ok(len(paths) >= 3, f"{board}: three bundles or more", f"{len(paths)} in {folder}")
-    # A set is what was measured on one machine by one commit: DATE-COMMIT-1.json, -2 and so on.
+    # A set is what was measured on one machine by one commit, of the same probes: DATE-COMMIT-1.json,
+    # -2 and so on; of a few probes DATE-COMMIT-PROBES-1.json.
     sets = {}
     for path in paths:
         sets.setdefault(path.rsplit("-", 1)[0], []).append(path)
@@ -115,7 +116,8 @@ def check_board(folder):
         ok(len(moved) <= FALSE_ALARMS * len(found),
            f"{pair}: without history, {len(moved)} of {len(found)} move", "\n".join(moved))
 
-    newest = sets[max(sets, key=lambda stem: started(sets[stem][0]))]
+    threes = [stem for stem in sets if len(sets[stem]) >= 3]
+    newest = sets[max(threes, key=lambda stem: started(sets[stem][0]))]
     old, new = newest[0], newest[-1]
     with open(new, encoding="utf-8") as file:
         bundle = json.load(file)
