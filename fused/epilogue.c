@@ -51,7 +51,7 @@
 PROBE_IMAGE(epilogue);
 PROBE_IMAGE(mma_epilogue);
 
-#include "fused/epilogue_finish.h"
+#include "fused/epilogue_operation.h"
 #include "fused/epilogue_qkv.h"
 #include "fused/epilogue_turns.h"
 #include "fused/kernels/quality.h"
