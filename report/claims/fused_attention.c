@@ -66,7 +66,8 @@ static void judge_c43(const struct bundle *bundle, struct finding *f)
 /* --- C43b: is attention where the time goes in decode? ---------------------------------------- */
 
 static const double C43B_SHARE = 0.25;
-#define SHARE(shape, context) "attention_decode.share_of_token{shape=" shape ",context=" #context "}"
+#define SHARE(shape, context)                                                                      \
+    "attention_decode.share_of_token{shape=" shape ",context=" #context "}"
 
 static void judge_c43b(const struct bundle *bundle, struct finding *f)
 {
@@ -205,11 +206,15 @@ static const struct claim claims[] = {
      "over the fused kernel must not.",
      judge_c43},
     {"C43b", "ai-rng", "Attention kernels are the highest leverage target",
-     "In decode attention takes a quarter or more of a token's time, at 4096 and 8192 keys; leverage is read as "
+     "In decode attention takes a quarter or more of a token's time, at 4096 and 8192 keys; "
+     "leverage is read as "
      "share of time.",
-     "Attention of one query over the rest of a layer, whose time is that of its weights at the rate of a read "
-     "measured in the same process, for layers of 1B and 8B models, 4096 and 8192 keys. REFUTED when the share "
-     "is below 0.25 in all four, REPRODUCED when in none of them, MIXED otherwise. Positive control: at 131072 keys of an 8B "
+     "Attention of one query over the rest of a layer, whose time is that of its weights at the "
+     "rate of a read "
+     "measured in the same process, for layers of 1B and 8B models, 4096 and 8192 keys. REFUTED "
+     "when the share "
+     "is below 0.25 in all four, REPRODUCED when in none of them, MIXED otherwise. Positive "
+     "control: at 131072 keys of an 8B "
      "layer it is 0.25 or more. Negative control: at 1024 it must not be.",
      judge_c43b},
     {"C44", "ai-rng", "Fused attention kernels can change the economics of context length.",

@@ -6,8 +6,7 @@
 #define HARM(metric, what, rows, columns, type, impl, l2)                                          \
     "harm." metric "{what=" what ",rows=" rows ",columns=" columns ",type=" type ",impl=" impl     \
     ",mode=graph,l2=" l2
-#define STREAMS(impl)                                                                              \
-    HARM("time", "streams", "32", "2000000", "fp32", impl, "cold") ",timer=event}"
+#define STREAMS(impl) HARM("time", "streams", "32", "2000000", "fp32", impl, "cold") ",timer=event}"
 #define FEW_STREAMS(impl)                                                                          \
     HARM("time", "streams", "4", "16000000", "fp32", impl, "cold") ",timer=event}"
 #define LOCAL(impl) HARM("local", "streams", "32", "2000000", "fp32", impl, "cold") "}"
@@ -45,19 +44,21 @@ static void judge_c60(const struct bundle *bundle, struct finding *f)
     const enum place loses = against_one(&spilling), wins = against_one(&healed);
     const bool positive = local.low > 0 && fused_local.high <= 0;
     const bool negative = few_ratio.high <= 1 + DELTA;
-    const enum claim_verdict verdict =
-        loses == PLACE_ABOVE ? (wins == PLACE_BELOW ? CLAIM_REPRODUCED : CLAIM_MIXED)
-        : loses == PLACE_STRADDLES ? CLAIM_MIXED
-                                   : CLAIM_REFUTED;
+    const enum claim_verdict verdict = loses == PLACE_ABOVE
+                                           ? (wins == PLACE_BELOW ? CLAIM_REPRODUCED : CLAIM_MIXED)
+                                       : loses == PLACE_STRADDLES ? CLAIM_MIXED
+                                                                  : CLAIM_REFUTED;
 
     rule_say(f->evidence, "softmax across 32 arrays, 128 values a thread");
-    rule_say_row(f->evidence, "one kernel capped at 32 registers over two kernels, time", &spilling);
+    rule_say_row(f->evidence, "one kernel capped at 32 registers over two kernels, time",
+                 &spilling);
     rule_say_row(f->evidence, "its local memory, bytes a thread", &local);
     rule_say_row(f->evidence, "uncapped over two kernels", &healed);
     rule_say_control(f, true, positive, "the capped kernel spills and the uncapped one does not",
                      &local);
     rule_say_control(f, false, negative,
-                     "four arrays, which fit, lose under the same cap: over two kernels", &few_ratio);
+                     "four arrays, which fit, lose under the same cap: over two kernels",
+                     &few_ratio);
     rule_conclude(f, verdict, positive, negative);
 }
 
@@ -81,8 +82,8 @@ static void judge_c61a(const struct bundle *bundle, struct finding *f)
     rule_say_row(f->evidence, "warps an SM holds then", &fused);
     rule_say_row(f->evidence, "with 64 registers", &cap_64);
     rule_say_row(f->evidence, "with 32", &cap_32);
-    rule_say_control(f, false, negative, "a kernel that needs no more than 32 gains warps by the cap",
-                     &few);
+    rule_say_control(f, false, negative,
+                     "a kernel that needs no more than 32 gains warps by the cap", &few);
     rule_conclude(f, falls ? CLAIM_REPRODUCED : CLAIM_REFUTED, true, negative);
 }
 
@@ -102,12 +103,11 @@ static bool take_half(const struct bundle *bundle, const char *all_glob, const c
 static void judge_c61(const struct bundle *bundle, struct finding *f)
 {
     struct row memory, compute, quarter, same;
-    if (!take_half(bundle, OCCUPANCY("memory", "all"), OCCUPANCY("memory", "half"),
-                   &memory, f) ||
-        !take_half(bundle, OCCUPANCY("compute", "all"), OCCUPANCY("compute", "half"),
-                   &compute, f) ||
-        !take_half(bundle, OCCUPANCY("memory", "all"), OCCUPANCY("memory", "quarter"),
-                   &quarter, f) ||
+    if (!take_half(bundle, OCCUPANCY("memory", "all"), OCCUPANCY("memory", "half"), &memory, f) ||
+        !take_half(bundle, OCCUPANCY("compute", "all"), OCCUPANCY("compute", "half"), &compute,
+                   f) ||
+        !take_half(bundle, OCCUPANCY("memory", "all"), OCCUPANCY("memory", "quarter"), &quarter,
+                   f) ||
         !take_half(bundle, OCCUPANCY("memory", "plain"), OCCUPANCY("memory", "all"), &same, f))
         return;
 
@@ -126,7 +126,10 @@ static void judge_c61(const struct bundle *bundle, struct finding *f)
                      &quarter);
     rule_say_control(f, false, negative,
                      "the unused memory costs where it takes no warps: it leaves", &same);
-    rule_conclude(f, both_cost ? CLAIM_REPRODUCED : none_costs ? CLAIM_REFUTED : CLAIM_MIXED,
+    rule_conclude(f,
+                  both_cost    ? CLAIM_REPRODUCED
+                  : none_costs ? CLAIM_REFUTED
+                               : CLAIM_MIXED,
                   positive, negative);
 }
 
@@ -146,8 +149,9 @@ static void judge_c63(const struct bundle *bundle, struct finding *f)
     const enum place place = against_one(&one);
     const bool negative = many.high <= 1 + DELTA;
 
-    rule_say(f->evidence, "a row over its root mean square: one block a row, or as many as there are "
-                          "SMs in two kernels");
+    rule_say(f->evidence,
+             "a row over its root mean square: one block a row, or as many as there are "
+             "SMs in two kernels");
     rule_say_row(f->evidence, "one kernel, one row of 262144 fp16", &fused);
     rule_say_row(f->evidence, "two kernels", &unfused);
     rule_say_row(f->evidence, "one over two, time", &one);
@@ -169,8 +173,10 @@ static const struct claim claims[] = {
      "spill is removed.",
      "REPRODUCED when softmax across 32 arrays in one kernel under a cap of 32 registers is more "
      "than 3 % slower than two kernels, and without the cap more than 3 % faster; MIXED when only "
-     "the first holds, REFUTED when it is not slower. Positive control: the capped kernel has local "
-     "memory, the uncapped one none. Negative control: softmax across 4 arrays, which fit, must not "
+     "the first holds, REFUTED when it is not slower. Positive control: the capped kernel has "
+     "local "
+     "memory, the uncapped one none. Negative control: softmax across 4 arrays, which fit, must "
+     "not "
      "be slower than its two kernels under the same cap.",
      judge_c60},
     {"C61a", "dev.to", "Too many registers reduce occupancy.",
@@ -181,11 +187,14 @@ static const struct claim claims[] = {
      "the cap.",
      judge_c61a},
     {"C61", "ai-rng",
-     "Reduced occupancy: large fused kernels reduce the number of active warps, lowering throughput.",
+     "Reduced occupancy: large fused kernels reduce the number of active warps, lowering "
+     "throughput.",
      "Halving occupancy with the same instructions costs 10 % or more.",
-     "REPRODUCED when half of the warps that an SM can hold cost at least 10 % of the throughput both of a "
+     "REPRODUCED when half of the warps that an SM can hold cost at least 10 % of the throughput "
+     "both of a "
      "memory-bound and of a compute-bound kernel, REFUTED when at most 3 % of either; MIXED "
-     "otherwise. Positive control: a quarter of the warps costs the memory-bound one at least 10 %. "
+     "otherwise. Positive control: a quarter of the warps costs the memory-bound one at least 10 "
+     "%. "
      "Negative control: the unused shared memory by which warps are taken away must cost less than "
      "3 % where it takes none.",
      judge_c61},
@@ -193,7 +202,8 @@ static const struct claim claims[] = {
      "It can lose performance when it reduces parallelism or increases register pressure.",
      "A fusion that shrinks the grid is slower at batch 1; register pressure is C60.",
      "REPRODUCED when a long row over its root mean square takes more than 3 % longer in one "
-     "kernel, one block, than in two whose blocks fill the GPU; REFUTED when not. Negative control: "
+     "kernel, one block, than in two whose blocks fill the GPU; REFUTED when not. Negative "
+     "control: "
      "with 4096 rows the one kernel must not be slower.",
      judge_c63},
 };

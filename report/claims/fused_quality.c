@@ -87,10 +87,11 @@ static void judge_c75(const struct bundle *bundle, struct finding *f)
              "; against float64 the fused result is worse by more than 3 %% in %d of %d cases: the "
              "weaker statement, within rounding, %s",
              c.worse, c.judged_by_error, c.worse ? "fails there" : "holds");
-    rule_say(f->controls,
-             "positive control: in each of these cases verification sees planted faults: %.0f %% of "
-             "them at least, not shown for %d, %s",
-             100 * c.least_caught, c.blind, positive ? "passed" : "FAILED");
+    rule_say(
+        f->controls,
+        "positive control: in each of these cases verification sees planted faults: %.0f %% of "
+        "them at least, not shown for %d, %s",
+        100 * c.least_caught, c.blind, positive ? "passed" : "FAILED");
     rule_say_control(f, false, negative, "one kernel differs from itself, results in 10000 runs",
                      &ordered);
     rule_conclude(f, c.differ ? CLAIM_REFUTED : CLAIM_REPRODUCED, positive, negative);
@@ -115,8 +116,8 @@ static void judge_c76(const struct bundle *bundle, struct finding *f)
     rule_say_row(f->evidence, "added up by the last to arrive", &last);
     rule_say_row(f->evidence, "by a second kernel", &two);
     rule_say_control(f, true, positive, "ten inputs give ten results", &inputs);
-    rule_say_control(f, false, negative, "atomics on integers, whose order cannot matter, give several",
-                     &fixed);
+    rule_say_control(f, false, negative,
+                     "atomics on integers, whose order cannot matter, give several", &fixed);
     rule_conclude(f,
                   !several ? CLAIM_REFUTED
                   : one    ? CLAIM_REPRODUCED
@@ -130,9 +131,11 @@ static void judge_c77(const struct bundle *bundle, struct finding *f)
 {
     (void)bundle;
     rule_not_testable(
-        f, "shapes are drawn under --check, which is no part of a bundle; what they found while this suite was "
-           "made stands in docs/METHOD.md: a bulk store that wrote behind the rows of C where n is no "
-           "multiple of 8, and libraries that round partial sums at odd sizes");
+        f,
+        "shapes are drawn under --check, which is no part of a bundle; what they found while this "
+        "suite was "
+        "made stands in docs/METHOD.md: a bulk store that wrote behind the rows of C where n is no "
+        "multiple of 8, and libraries that round partial sums at odd sizes");
 }
 
 /* --- C78: does a fused kernel or a graph need more memory? ------------------------------------ */
@@ -167,7 +170,8 @@ static void judge_c78(const struct bundle *bundle, struct finding *f)
         }
     }
     if (compared == 0) {
-        rule_not_testable(f, "no fused operator in this bundle has its memory beside the unfused one's");
+        rule_not_testable(
+            f, "no fused operator in this bundle has its memory beside the unfused one's");
         return;
     }
     if (!rule_take(bundle, "repeatability.graph_memory{nodes=4096}", &graph, f) ||
@@ -176,18 +180,19 @@ static void judge_c78(const struct bundle *bundle, struct finding *f)
         !rule_take(bundle, COUNTED "unfused,*", &counted, f))
         return;
     const struct row agree = rule_ratio(&seen, &counted), saved = rule_ratio(&fused_seen, &seen);
-    const bool positive =
-        rule_place(&agree, 1 - C78_COUNTED, 1 + C78_COUNTED) == PLACE_INSIDE;
+    const bool positive = rule_place(&agree, 1 - C78_COUNTED, 1 + C78_COUNTED) == PLACE_INSIDE;
     const bool negative = rule_place(&saved, C78_MORE, INFINITY) == PLACE_BELOW;
 
-    rule_say(f->evidence,
-             "memory of operands, results, intermediates and workspace by count, fused over unfused, "
-             "%d cases: %.3g to %.3g (most: %s)",
-             compared, least, most, most_id);
+    rule_say(
+        f->evidence,
+        "memory of operands, results, intermediates and workspace by count, fused over unfused, "
+        "%d cases: %.3g to %.3g (most: %s)",
+        compared, least, most, most_id);
     rule_say_row(f->evidence, "what a graph of 4096 kernels takes when it is instantiated", &graph);
-    rule_say_control(f, true, positive,
-                     "memory by the driver over memory by count, three kernels of attention, 8192 tokens",
-                     &agree);
+    rule_say_control(
+        f, true, positive,
+        "memory by the driver over memory by count, three kernels of attention, 8192 tokens",
+        &agree);
     rule_say_control(f, false, negative,
                      "by the driver fused attention, which stores no scores, takes more", &saved);
     rule_conclude(f, most > C78_MORE ? CLAIM_REPRODUCED : CLAIM_REFUTED, positive, negative);
@@ -217,7 +222,8 @@ static void judge_c81(const struct bundle *bundle, struct finding *f)
 
     if (cases)
         rule_say(f->evidence,
-                 "recorded and not judged: in each of %d cases verification saw %.0f %% of the planted faults or "
+                 "recorded and not judged: in each of %d cases verification saw %.0f %% of the "
+                 "planted faults or "
                  "more",
                  cases, 100 * caught);
     rule_not_testable(f, "what debugging and maintenance cost cannot be measured here");
@@ -227,37 +233,51 @@ static void judge_c81(const struct bundle *bundle, struct finding *f)
 
 static const struct claim claims[] = {
     {"C75", "8bit.tr", "Does fusion change model outputs? No, if implemented correctly.",
-     "A correct fused kernel never differs in a bit from the unfused chain; operators stand for models.",
-     "Every fused kernel against its unfused chain on the same inputs, bit by bit, and both against float64. "
-     "REFUTED when one that passes verification differs in any bit, REPRODUCED when none does. Said beside it: "
-     "the weaker statement, that the fused error is not larger, by 3 %. Positive control: in each of these "
-     "cases verification sees 0.99 of the planted faults. Negative control: a kernel in a fixed order, run 10000 times "
+     "A correct fused kernel never differs in a bit from the unfused chain; operators stand for "
+     "models.",
+     "Every fused kernel against its unfused chain on the same inputs, bit by bit, and both "
+     "against float64. "
+     "REFUTED when one that passes verification differs in any bit, REPRODUCED when none does. "
+     "Said beside it: "
+     "the weaker statement, that the fused error is not larger, by 3 %. Positive control: in each "
+     "of these "
+     "cases verification sees 0.99 of the planted faults. Negative control: a kernel in a fixed "
+     "order, run 10000 times "
      "on the same inputs, must not differ from itself.",
      judge_c75},
     {"C76", "ai-rng",
      "Nondeterminism: race conditions or atomic behavior can change outputs across runs.",
-     "Sums split over blocks by fp32 atomics give more than one result in 10000 runs, where a fixed order gives "
+     "Sums split over blocks by fp32 atomics give more than one result in 10000 runs, where a "
+     "fixed order gives "
      "one.",
-     "REPRODUCED when atomicAdd gives more than one and both fixed orders give one, REFUTED when atomicAdd gives "
-     "one, else MIXED. Positive control: ten inputs are told apart. Negative control: atomics on integers must "
+     "REPRODUCED when atomicAdd gives more than one and both fixed orders give one, REFUTED when "
+     "atomicAdd gives "
+     "one, else MIXED. Positive control: ten inputs are told apart. Negative control: atomics on "
+     "integers must "
      "not give more than one.",
      judge_c76},
     {"C77", "ai-rng",
      "Edge-case shapes: rare shapes can trigger incorrect code paths in specialized kernels.",
      "Random shapes find a wrong result in some fused kernel of this suite.",
-     "Not testable from a bundle: shapes are drawn by --check of every probe, which ends with 1 when one is "
+     "Not testable from a bundle: shapes are drawn by --check of every probe, which ends with 1 "
+     "when one is "
      "wrong.",
      judge_c77},
-    {"C78", "8bit.tr", "Validate memory usage patterns to avoid unexpected OOMs after kernel changes.",
+    {"C78", "8bit.tr",
+     "Validate memory usage patterns to avoid unexpected OOMs after kernel changes.",
      "Some fused variant takes more than 1.1 times the device memory of the unfused one.",
-     "By count of operands, results, intermediates and workspace. REPRODUCED when one does, REFUTED when none "
-     "does. Positive control: for three kernels of attention over 8192 tokens the count is what the driver says "
-     "is gone, within 5 %. Negative control: by the driver the fused kernel, which stores no scores, must not "
+     "By count of operands, results, intermediates and workspace. REPRODUCED when one does, "
+     "REFUTED when none "
+     "does. Positive control: for three kernels of attention over 8192 tokens the count is what "
+     "the driver says "
+     "is gone, within 5 %. Negative control: by the driver the fused kernel, which stores no "
+     "scores, must not "
      "take 1.1 times as much.",
      judge_c78},
     {"C81", "8bit.tr", "What is the biggest risk? Kernel bugs that are hard to detect in QA.",
      "Debugging and maintenance become harder.",
-     "Not testable: nothing here measures what debugging costs. Recorded: the share of planted faults that "
+     "Not testable: nothing here measures what debugging costs. Recorded: the share of planted "
+     "faults that "
      "verification sees.",
      judge_c81},
 };

@@ -84,8 +84,10 @@ static void judge_c64(const struct bundle *bundle, struct finding *f)
 
     rule_say_row(f->evidence, "4096 x 14336, batch 1: bf16 by its best kernel", &full);
     rule_say_row(f->evidence, "int4 by a conversion of its own and then bf16", &converted);
-    rule_say_row(f->evidence, "int4 by a kernel of ours without vector loads, in place of a "
-                              "runtime's fallback", &scalar);
+    rule_say_row(f->evidence,
+                 "int4 by a kernel of ours without vector loads, in place of a "
+                 "runtime's fallback",
+                 &scalar);
     rule_say_row(f->evidence, "int4 with neither", &fused);
     rule_say_control(f, true, positive, "the conversion moves at least twice the bytes of bf16",
                      &moved);
@@ -136,10 +138,11 @@ static void judge_c65(const struct bundle *bundle, struct finding *f)
     struct row bf16 = rule_ratio(&cublas, &full);
     const bool positive = rule_place(&gain, C65_SPREAD, INFINITY) == PLACE_INSIDE;
     const bool negative = rule_place(&bf16, 1 / C65_SPREAD, C65_SPREAD) == PLACE_INSIDE;
-    rule_say_row(f->evidence,
-                 "kernels, both ours: int4 without vector loads, a weight at a time, over int4 with "
-                 "them",
-                 &spread);
+    rule_say_row(
+        f->evidence,
+        "kernels, both ours: int4 without vector loads, a weight at a time, over int4 with "
+        "them",
+        &spread);
     say_bytes(bundle, &full, f);
     rule_say(f->evidence, "; hardware: not testable with one GPU");
     rule_say_control(f, true, positive, "bf16 over the faster int4 kernel gains 1.5 or more",
@@ -260,10 +263,13 @@ static const struct claim claims[] = {
      "'can': one common path suffices.",
      "int4 weights, 4096 x 14336, batch 1, weights not in the L2, against the better of two bf16 "
      "products. REPRODUCED when a conversion pass before the bf16 product, or a kernel of ours "
-     "without vector loads, which decodes one weight at a time and stands for a runtime's fallback, "
+     "without vector loads, which decodes one weight at a time and stands for a runtime's "
+     "fallback, "
      "is slower than bf16 by more than 3 %, and the kernel with neither is not; MIXED when that is "
-     "slower too; REFUTED when neither of the two is slower. Positive control: the conversion moves "
-     "at least twice the bytes of bf16. Negative control: int8 with neither must not read slower than bf16.",
+     "slower too; REFUTED when neither of the two is slower. Positive control: the conversion "
+     "moves "
+     "at least twice the bytes of bf16. Negative control: int8 with neither must not read slower "
+     "than bf16.",
      judge_c64},
     {"C65", "ai-rng",
      "Kernel availability: whether the runtime has efficient kernels for the quantized operators.",
@@ -285,7 +291,8 @@ static const struct claim claims[] = {
      "normal, from Student's t of three degrees, with one channel times 100, with a mean of 8; "
      "scales from the greatest magnitude of a group, from the 99.9th percentile of a row, none; "
      "each error the median over seven draws of fixed seeds. REPRODUCED when for some input a "
-     "format's best and worst calibration, or two formats of 8 bits with the same calibration, are at least 2 times apart; REFUTED when every error stays "
+     "format's best and worst calibration, or two formats of 8 bits with the same calibration, are "
+     "at least 2 times apart; REFUTED when every error stays "
      "within 2 times bf16's; MIXED otherwise. Positive control: bf16 on normal numbers reads 0.17 "
      "% "
      "within 0.02. Negative control: an eighth of the scale must raise clamp count and error.",

@@ -11,8 +11,7 @@
 
 /* --- C66: one kernel against one for each operator --------------------------------------------- */
 
-static const double C66_FASTER = 1.5, C66_DELTA = 0.03, C66_OTHER_TOKENS = 1e-4,
-                    C66_BLIND = 0.01;
+static const double C66_FASTER = 1.5, C66_DELTA = 0.03, C66_OTHER_TOKENS = 1e-4, C66_BLIND = 0.01;
 
 /* At batch 1 faster by half, at 256 not slower; mixed where the sign turns, or an interval straddles. */
 static enum claim_verdict one_kernel_wins(const struct row *one, const struct row *many)
@@ -38,8 +37,7 @@ static void judge_c66(const struct bundle *bundle, struct finding *f)
 
     const struct row one = rule_ratio(&unfused, &fused);
     const struct row many = rule_ratio(&many_unfused, &many_fused);
-    const bool positive =
-        border.high <= C66_OTHER_TOKENS && differ.high <= C66_OTHER_TOKENS;
+    const bool positive = border.high <= C66_OTHER_TOKENS && differ.high <= C66_OTHER_TOKENS;
     const bool negative = blind.low >= C66_BLIND;
 
     rule_say(f->evidence, "128256 logits, penalty, temperature, top-k 50, top-p 0.9");

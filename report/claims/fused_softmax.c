@@ -41,14 +41,14 @@ static void judge_c33(const struct bundle *bundle, struct finding *f)
 
 /* --- C34: does one row need several SMs? ------------------------------------------------------ */
 
-#define ONE(metric, cols, impl)                                                                   \
+#define ONE(metric, cols, impl)                                                                    \
     "softmax." metric "{rows=1,cols=" cols ",type=fp16,impl=" impl ",mode=graph,l2=warm*"
 static const double C34_COLS = 1048576, C34_ERROR = 0.01;
 
 /* The shortest measured row that a way over several SMs computes faster than one SM does. */
 static void say_crossover(const struct bundle *bundle, struct finding *f)
 {
-    static const char *const cols[] = {"1024",  "4096",   "16384",  "65536",
+    static const char *const cols[] = {"1024",   "4096",   "16384",  "65536",
                                        "131072", "262144", "1048576"};
     static const char *const impls[] = {"two", "last", "grid", "cluster16"};
 
@@ -63,8 +63,9 @@ static void say_crossover(const struct bundle *bundle, struct finding *f)
                 rule_faster(&other, &online))
                 first = cols[i];
         }
-        rule_say(f->evidence, "%s%s %s", k ? ", " : "; faster than one SM from a row of: ",
-                 impls[k], first ? first : "never");
+        rule_say(f->evidence, "%s%s %s",
+                 k ? ", " : "; faster than one SM from a row of: ", impls[k],
+                 first ? first : "never");
     }
 }
 
@@ -114,7 +115,7 @@ static void judge_c34(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive, "a row that fits, held by one block: error", &resident);
     rule_say_control(f, false, negative, "two kernels that do not merge: error", &unmerged);
     rule_conclude(f,
-                  one_sm && no_barrier ? CLAIM_REFUTED
+                  one_sm && no_barrier   ? CLAIM_REFUTED
                   : one_sm || no_barrier ? CLAIM_MIXED
                                          : CLAIM_REPRODUCED,
                   positive, negative);
@@ -124,7 +125,7 @@ static void judge_c34(const struct bundle *bundle, struct finding *f)
 
 static const double C41_COMPUTED = 3, C41_STORED = 4, C41_WITHIN = 0.15, C41_SHARE_OF_COPY = 0.85;
 
-#define LONG(metric, size, impl)                                                                  \
+#define LONG(metric, size, impl)                                                                   \
     "softmax." metric "{" size ",type=fp16,impl=" impl ",mode=graph,l2=cold*"
 #define SIZE_A "rows=131072,cols=4096"
 #define SIZE_B "rows=8192,cols=32768"
@@ -154,10 +155,12 @@ static bool take_traffic(const struct bundle *bundle, const char *const ids[5], 
 
 static void judge_c41(const struct bundle *bundle, struct finding *f)
 {
-#define IDS(size)                                                                                 \
-    {LONG("time", size, "fused"), LONG("time", size, "unfused"),                                  \
-     LONG("time", size, "unfused_stored"), LONG("time", size, "scale"),                           \
-     LONG("share_of_copy", size, "fused")}
+#define IDS(size)                                                                                  \
+    {                                                                                              \
+        LONG("time", size, "fused"), LONG("time", size, "unfused"),                                \
+            LONG("time", size, "unfused_stored"), LONG("time", size, "scale"),                     \
+            LONG("share_of_copy", size, "fused")                                                   \
+    }
     static const char *const ids[2][5] = {IDS(SIZE_A), IDS(SIZE_B)};
     static const char *const sizes[2] = {"131072x4096", "8192x32768"};
     struct row bytes[2];
@@ -297,8 +300,7 @@ static const struct claim claims[] = {
      "shared memory alone finds 48 KiB at least. Negative control: by the same search, a block "
      "that keeps two numbers of its row must take 131072 and more.",
      judge_c33},
-    {"C34", "smallest.ai",
-     "Without batching, spreading the operation across SMs becomes necessary",
+    {"C34", "smallest.ai", "Without batching, spreading the operation across SMs becomes necessary",
      "With a single row (no batching) a correct softmax beyond the one-SM limit needs several SMs; "
      "that it needs in-kernel synchronisation is judged apart.",
      "One row of 1048576 fp16, beyond what a block holds. \"Necessary\" is refuted when one block "

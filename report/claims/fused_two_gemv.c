@@ -113,10 +113,11 @@ static void judge_c28(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive,
                      "time stands for bytes: the chain's fused kernel reaches 0.85 of a copy, at",
                      &copy);
-    rule_say_control(f, false, negative,
-                     "the chain of three kernels, whose intermediates go through memory, saves 0.10 "
-                     "of those bytes against the three alone",
-                     &nothing);
+    rule_say_control(
+        f, false, negative,
+        "the chain of three kernels, whose intermediates go through memory, saves 0.10 "
+        "of those bytes against the three alone",
+        &nothing);
     rule_conclude(f,
                   met == PLACE_INSIDE                                    ? CLAIM_REPRODUCED
                   : rule_place(&saved, C28_NOT, INFINITY) == PLACE_BELOW ? CLAIM_REFUTED
@@ -139,7 +140,8 @@ static const struct claim claims[] = {
      "otherwise. Two products and an activation at batch 1 move an intermediate of 0.02 % of their "
      "bytes; that is immaterial (below 5 %), and a place where time cannot judge: there, in shared "
      "memory too, it takes counters, and that it is in device memory is presumed by how much is "
-     "read in between. Positive control: the fused kernel reaches 0.85 of a copy of the same bytes. "
+     "read in between. Positive control: the fused kernel reaches 0.85 of a copy of the same "
+     "bytes. "
      "Negative control: the chain of three kernels, whose intermediates of 256 MiB "
      "go through memory, must not read as having saved 0.10 of those bytes against the same three "
      "kernels, each timed alone on an input that is not in the L2.",
