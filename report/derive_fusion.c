@@ -164,8 +164,8 @@ struct form {
 static struct fusion_kernel kernel_at_place(const struct rows *rows, const struct place *p,
                                             const char *impl, int number)
 {
-    static const char *const names[] = {"kernel_bytes", "blocks", "trips",
-                                        "alone",        "spilled", "sm_local",
+    static const char *const names[] = {"kernel_bytes", "blocks",       "trips",
+                                        "alone",        "spilled",      "sm_local",
                                         "operations",   "exponentials", "flops"};
     double value[sizeof names / sizeof names[0]];
     char end[32];
@@ -203,16 +203,30 @@ static bool form_at_place(const struct rows *rows, const struct place *p, const 
     return true;
 }
 
-/* What its product makes in that round alone: for a kernel of ours, by ours. */
-static void set_product_rates(const struct rows *rows, const struct place *p, double edge_ns,
+/* What its product makes in that round alone: for a kernel of ours, by ours. False where a kernel
+ * has a product and that was not measured. */
+static bool set_product_rates(const struct rows *rows, const struct place *p, double edge_ns,
                               int round, bool is_fused, struct form *f)
 {
     const struct row *ours = is_fused ? time_at_place(rows, p, "own_product", p->cold) : NULL;
     const struct row *time = ours ? ours : time_at_place(rows, p, "product", p->cold);
 
-    for (int i = 0; f->is_told && i < (int)f->kernels; i++)
-        f->each[i].product_rate =
-            time ? f->each[i].flops / (in_round(time, round) - edge_ns) : (double)NAN;
+    for (int i = 0; f->is_told && i < (int)f->kernels; i++) {
+        const double ns = time ? in_round(time, round) - edge_ns : (double)NAN;
+        f->each[i].product_rate = f->each[i].flops / ns;
+        if (f->each[i].flops > 0 && !(ns > 0))
+            return false;
+    }
+    return true;
+}
+
+/* Is the product inside the fused kernel another, slower one than the chain's? Then it is that which
+ * is compared, and not a fusion. */
+static bool has_slower_product(const struct rows *rows, const struct place *p)
+{
+    const struct row *ours = time_at_place(rows, p, "own_product", p->cold);
+    const struct row *time = time_at_place(rows, p, "product", p->cold);
+    return ours && (!time || ours->centre > 1.03 * time->centre);
 }
 
 /* cached: the share of its bytes that comes out of the L2. */
@@ -268,7 +282,8 @@ static struct fusion_chip chip_of(const struct rows *rows, double n_sm, bool col
         .l2_rate = with_level(rows, any_copy, false) / 1e9};
 }
 
-/* bytes/ns of the better copy beyond one edge; NaN where there is none. */
+/* bytes/ns of the better copy beyond one edge; NaN where there is none, 0 where none takes longer than
+ * an edge by half: what is left of it then is no rate. */
 static double copy_rate(const struct rows *rows, const struct place *p, bool cold, double edge_ns,
                         int round)
 {
@@ -278,10 +293,9 @@ static double copy_rate(const struct rows *rows, const struct place *p, bool col
     for (int i = 0; i < 3; i++) {
         const struct row *time = time_at_place(rows, p, impls[i], cold);
         const struct row *bytes = row_at_place(rows, p, "bytes", impls[i], cold, "");
-        if (!time || !bytes)
-            continue;
-        const double beyond = fmax(in_round(time, round) - edge_ns, 1);
-        best = fmax(isnan(best) ? 0 : best, bytes->centre / beyond);
+        const double beyond = time && bytes ? in_round(time, round) - edge_ns : (double)NAN;
+        if (!isnan(beyond))
+            best = fmax(isnan(best) ? 0 : best, beyond > edge_ns / 2 ? bytes->centre / beyond : 0);
     }
     return best;
 }
@@ -294,29 +308,33 @@ struct gains {
     size_t n;
     int round[ROW_RUNS_MAX];
     double value[FIGURES][ROW_RUNS_MAX];
+    bool power_bound; /* one of the two times is */
 };
 
 static void predict_round(const struct rows *rows, const struct place *p, struct fusion_chip chip,
                           struct form *fused, struct form *other, int round, struct gains *g)
 {
     const double saved = other->bytes - fused->bytes;
+    const double cached = fmax(saved / other->bytes, 0);
     double *at[FIGURES];
 
     for (int i = 0; i < FIGURES; i++)
         at[i] = &g->value[i][g->n];
     chip.rate = copy_rate(rows, p, p->cold, chip.edge_ns, round);
-    chip.warm_rate =
-        p->cold ? copy_rate(rows, p, false, chip.edge_ns, round) : (double)NAN;
-    if (isnan(chip.rate) && fused->is_told && other->is_told)
+    chip.warm_rate = p->cold ? copy_rate(rows, p, false, chip.edge_ns, round) : (double)NAN;
+    if (chip.rate == 0 || (isnan(chip.rate) && fused->is_told && other->is_told))
         chip.rate = with_level(rows, any_copy, p->cold) / 1e9;
-    set_product_rates(rows, p, chip.edge_ns, round, true, fused);
-    set_product_rates(rows, p, chip.edge_ns, round, false, other);
+    if (chip.warm_rate == 0)
+        chip.warm_rate = with_level(rows, any_copy, false) / 1e9;
+    if (!set_product_rates(rows, p, chip.edge_ns, round, true, fused) ||
+        !set_product_rates(rows, p, chip.edge_ns, round, false, other))
+        return;
 
     *at[GAIN] = in_round(other->time, round) / row_at(fused->time, round);
-    *at[PREDICTED] = form_ns(&chip, other, saved / other->bytes) / form_ns(&chip, fused, 0);
+    *at[PREDICTED] = form_ns(&chip, other, cached) / form_ns(&chip, fused, 0);
     *at[ERROR] = fabs(*at[PREDICTED] / *at[GAIN] - 1);
-    *at[TRAFFIC] = derive_fusion_gain(&chip, other->kernels, other->bytes, fused->kernels,
-                                      fused->bytes);
+    *at[TRAFFIC] =
+        derive_fusion_gain(&chip, other->kernels, other->bytes, fused->kernels, fused->bytes);
     *at[CUT] = saved / other->bytes;
     g->round[g->n] = round;
     g->n += isfinite(*at[GAIN]) && isfinite(*at[PREDICTED]) && !isnan(chip.rate);
@@ -328,7 +346,7 @@ static bool predict(const struct rows *rows, const struct place *p, const struct
     const struct fusion_chip chip = chip_of(rows, n_sm, p->cold);
     struct form fused, other;
 
-    g->n = 0;
+    *g = (struct gains){0};
     if (isnan(chip.edge_ns) || !form_at_place(rows, p, pair->impl, &fused))
         return false;
     if (!form_at_place(rows, p, pair->others[0], &other) &&
@@ -336,6 +354,9 @@ static bool predict(const struct rows *rows, const struct place *p, const struct
         return false;
     if (strcmp(pair->impl, "fused") && !(fused.is_told && other.is_told))
         return false;
+    if (has_slower_product(rows, p))
+        return false;
+    g->power_bound = fused.time->power_bound || other.time->power_bound;
     for (size_t i = 0; i < fused.time->n; i++)
         predict_round(rows, p, chip, &fused, &other, fused.time->round[i], g);
     return g->n > 0;
@@ -363,7 +384,7 @@ static void put(struct rows *rows, const struct place *p, const struct gains *g,
             return;
         row->method = method;
         row->once = once;
-        row->power_bound = true;
+        row->power_bound = g->power_bound;
         if (which == ERROR) {
             row->better = ROW_LOWER;
             row->resolution = 0.015; /* two rounds may differ by 3 % of the gain, not of this */

@@ -12,8 +12,8 @@
  *                  rounds in which blocks come. The latency is that under the load which the kernel's
  *                  own bytes make in that time (bandwidth.loaded_latency)
  *     arithmetic   fp32 operations, or exponentials, over what those SMs finish in that time
- *                  (instructions.throughput); a product, over the rate of the product alone, the
- *                  fastest that is known, or for a kernel of ours that of ours
+ *                  (instructions.throughput); a product, over the rate of the product alone. Where
+ *                  the product inside is ours and slower than the chain's, nothing is predicted
  *
  * Where an SM has one block at a time, which loads all that it works on before it stores any,
  * nothing overlaps: arithmetic comes on top of the other three. Spilled registers move at the L2's
@@ -23,7 +23,7 @@
  * buffers are cold, the bytes that the unfused chain moves beyond those of the fused kernel are its
  * intermediates: they move at the warm copy's rate where the probe has a warm copy of that size,
  * that is, where they fit the L2. A probe that says what its kernels do and has no copy of that size
- * gets the rate of bandwidth's copy. Of a probe that says nothing of its kernels, bytes and edges
+ * gets the rate of bandwidth's copy, and so does one whose copy takes less than an edge and a half. Of a probe that says nothing of its kernels, bytes and edges
  * are all there is: traffic_gain is that for all of them.
  *
  * The gain is the time of impl=unfused over that of impl=fused, both by graph; where there is no chain,
@@ -34,7 +34,8 @@
  * were measured, but after the first runs of bias_gelu_scale; the other terms with the times of an
  * H200 in view, none of them chosen by a number. What it does not know: barriers and shuffles, how a
  * block begins and ends, latency under a load that writes, instructions that are neither of the
- * two kinds. */
+ * two kinds, exponentials that get in the way of a product. That the L2 holds what is spilled is
+ * assumed, not measured: in no case here does it. */
 #ifndef GPUFLOOR_DERIVE_FUSION_H
 #define GPUFLOOR_DERIVE_FUSION_H
 

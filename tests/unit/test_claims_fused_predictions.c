@@ -241,26 +241,70 @@ static void one_block(void **unused)
     json_decref(gpu);
 }
 
-/* The fastest product and a pass against ours with the pass inside. */
-static void in_a_product(void **unused)
+/* A product and a pass against the product of ours with the pass inside. */
+static void put_product(struct rows *rows, double product_ns, double own_product_ns)
 {
     static const char sizes[] = "m=4,op=quantise,type=bf16";
-    static const char keys[] = "{probe=epilogue,m=4,op=quantise,type=bf16,l2=warm}";
+
+    chip_rows(rows);
+    form(rows, "epilogue", sizes, "fused", 9000, 4000, 0);
+    row_of(rows, "epilogue", "flops", sizes, "fused", ",kernel=0", 1e6);
+    form(rows, "epilogue", sizes, "unfused", 8000, 4000, 2000);
+    row_of(rows, "epilogue", "flops", sizes, "unfused", ",kernel=0", 1e6);
+    if (product_ns > 0)
+        row_of(rows, "epilogue", "time", sizes, "product", ",timer=event", product_ns);
+    if (own_product_ns > 0)
+        row_of(rows, "epilogue", "time", sizes, "own_product", ",timer=event", own_product_ns);
+}
+
+static double predicted_of_product(double product_ns, double own_product_ns)
+{
     struct rows rows = {0};
     json_t *gpu = json_pack("{s:i}", "n_sm", 10);
-    (void)unused;
-    chip_rows(&rows);
-    form(&rows, "epilogue", sizes, "fused", 9000, 4000, 0);
-    row_of(&rows, "epilogue", "flops", sizes, "fused", ",kernel=0", 1e6);
-    form(&rows, "epilogue", sizes, "unfused", 8000, 4000, 2000);
-    row_of(&rows, "epilogue", "flops", sizes, "unfused", ",kernel=0", 1e6);
-    row_of(&rows, "epilogue", "time", sizes, "product", ",timer=event", 5000);
-    row_of(&rows, "epilogue", "time", sizes, "own_product", ",timer=event", 9000);
+
+    put_product(&rows, product_ns, own_product_ns);
     derive(&rows, gpu);
-    /* 2 edges, 4000 of the product, 2000 / 4; an edge, 8000 */
-    assert_close(derived(&rows, "predicted_gain", keys), 6500.0 / 9000, 1e-9);
+    const double predicted =
+        derived(&rows, "predicted_gain", "{probe=epilogue,m=4,op=quantise,type=bf16,l2=warm}");
     rows_free(&rows);
     json_decref(gpu);
+    return predicted;
+}
+
+static void in_a_product(void **unused)
+{
+    (void)unused;
+    /* 2 edges, 4000 of the product, 2000 / 4; an edge, 4100 */
+    assert_close(predicted_of_product(5000, 5100), 6500.0 / 5100, 1e-9);
+    assert_close(predicted_of_product(5000, 0), 6500.0 / 5000, 1e-9);
+    assert_true(isnan(predicted_of_product(5000, 9000))); /* another product */
+    assert_true(isnan(predicted_of_product(0, 5100)));
+    assert_true(isnan(predicted_of_product(0, 0))); /* not: no arithmetic */
+    assert_true(isnan(predicted_of_product(900, 0))); /* less than an edge */
+}
+
+/* A copy that is little more than an edge tells no rate: bandwidth's does. */
+static void too_short_a_copy(void **unused)
+{
+    static const char sizes[] = "rows=1,cols=9,type=fp16";
+    static const char keys[] = "{probe=softmax,rows=1,cols=9,type=fp16,l2=warm}";
+    (void)unused;
+    for (int is_short = 0; is_short < 2; is_short++) {
+        struct rows rows = {0};
+        json_t *gpu = json_pack("{s:i}", "n_sm", 10);
+        chip_rows(&rows);
+        form(&rows, "softmax", sizes, "fused", 8000, 40000, 0);
+        form(&rows, "softmax", sizes, "unfused", 9000, 40000, 40000);
+        row_of(&rows, "softmax", "time", sizes, "copy", ",timer=event", is_short ? 1400 : 6000);
+        row_of(&rows, "softmax", "bytes", sizes, "copy", "", 40000);
+        derive(&rows, gpu);
+        /* 40000 bytes at 4 a ns, or at 8; what ten SMs can take in is no limit: 10 a ns */
+        const double ns = is_short ? 10000 : 5000;
+        assert_close(derived(&rows, "predicted_gain", keys), 2.0, 1e-9);
+        assert_close(derived(&rows, "traffic_gain", keys), (2000 + 2 * ns) / (1000 + ns), 1e-9);
+        rows_free(&rows);
+        json_decref(gpu);
+    }
 }
 
 /* No copy of that size, and nothing said of the kernels: no prediction. */
@@ -343,7 +387,7 @@ static void verdicts(void **unused)
     (void)unused;
 #define WITH(...) (s = good, __VA_ARGS__, c80(s, &f))
     assert_int_equal(c80(good, &f), CLAIM_REPRODUCED);
-    assert_non_null(strstr(f.evidence, "of 24 fusions the model has the sign of 100 %"));
+    assert_non_null(strstr(f.evidence, "of 24 fusions the model has the sign of 24 (100 %)"));
     assert_non_null(strstr(f.evidence, "4 move fewer bytes and are said to lose: 4 lose, 0 win"));
     assert_int_equal(WITH(s.wrong = 3), CLAIM_MIXED);  /* losses that are not known: 21 of 24 */
     assert_int_equal(WITH(s.off = 0.30), CLAIM_MIXED); /* sizes */
@@ -368,7 +412,8 @@ int main(void)
         cmocka_unit_test(waiting),      cmocka_unit_test(spilling),
         cmocka_unit_test(not_measured), cmocka_unit_test(from_rows),
         cmocka_unit_test(reading_twice), cmocka_unit_test(one_block),
-        cmocka_unit_test(in_a_product), cmocka_unit_test(nothing_told),
+        cmocka_unit_test(in_a_product), cmocka_unit_test(too_short_a_copy),
+        cmocka_unit_test(nothing_told),
         cmocka_unit_test(verdicts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
