@@ -36,14 +36,16 @@ static bool take_layer(const struct bundle *bundle, struct layer *l, struct find
 }
 
 struct tally {
-    int cells, faster, slower, seen, impossible;
+    int cells, faster, not_faster, slower, seen, impossible;
+    double most; /* the product alone over the finished one */
 };
 
 /* By more than 3 %, round by round: the four are timed in turn, and what the power limit does to one
  * round it does to all of them. */
+static const double C46_FASTER = 1.03;
 static bool is_faster_in_turn(const struct row *a, const struct row *b)
 {
-    return rule_ratio(b, a).low > 1.03;
+    return rule_ratio(b, a).low > C46_FASTER;
 }
 
 static void count_layer(struct tally *t, const struct layer *l, struct finding *f, int m,
@@ -52,11 +54,13 @@ static void count_layer(struct tally *t, const struct layer *l, struct finding *
     const struct row gain = rule_ratio(&l->one_pass, &l->fused);
 
     t->cells++;
-    t->faster += is_faster_in_turn(&l->fused, &l->one_pass);
+    t->faster += gain.low > C46_FASTER;
+    t->not_faster += gain.high <= C46_FASTER;
+    t->most = fmax(t->most, rule_ratio(&l->product, &l->fused).centre);
     t->slower += is_faster_in_turn(&l->one_pass, &l->fused);
     t->seen += is_faster_in_turn(&l->product, &l->unfused);
-    t->impossible += is_faster_in_turn(&l->unfused, &l->one_pass) ||
-                     is_faster_in_turn(&l->fused, &l->product);
+    t->impossible +=
+        is_faster_in_turn(&l->unfused, &l->one_pass) || is_faster_in_turn(&l->fused, &l->product);
     rule_say(f->evidence, "; %s %s m=%d %.3f (%.3f to %.3f), %.2f of two kernels behind it", op,
              type, m, gain.centre, gain.low, gain.high, l->unfused.centre / l->fused.centre);
 }
@@ -83,14 +87,15 @@ static void judge_c46(const struct bundle *bundle, struct finding *f)
     rule_say(f->controls,
              "positive control: two kernels behind the product are seen in %d of %d, all needed",
              t.seen, t.cells);
-    rule_say(f->controls,
-             "; negative control: two kernels read faster than one, or the finished product than "
-             "the product alone, in %d, none allowed",
-             t.impossible);
+    rule_say(
+        f->controls,
+        "; negative control: two kernels read faster than one, or the finished product than "
+        "the product alone, by more than 3 %% in %d, none allowed; the latter by %.1f %% at most",
+        t.impossible, 100 * (t.most - 1));
     rule_conclude(f,
-                  t.faster == t.cells ? CLAIM_REPRODUCED
-                  : t.faster == 0     ? CLAIM_REFUTED
-                                      : CLAIM_MIXED,
+                  t.faster == t.cells       ? CLAIM_REPRODUCED
+                  : t.not_faster == t.cells ? CLAIM_REFUTED
+                                            : CLAIM_MIXED,
                   t.seen == t.cells, t.impossible == 0);
 }
 
@@ -208,11 +213,12 @@ static const struct claim claims[] = {
      "cuBLASLt offers, and our own kernel) against the best product and one kernel behind it that "
      "does both operators in place, timed in turn, so that ratios are taken round by round: faster "
      "is a ratio whose interval lies above 1.03. REPRODUCED when faster at 1, 16, 256, 4096 and "
-     "16384 rows with bias and GELU in bf16, at 1, 256 and 4096 in fp16, and at 1, 16, 256 and 4096 "
-     "with bias and residual in bf16; REFUTED when nowhere; MIXED otherwise. "
+     "16384 rows with bias and GELU in bf16, at 1, 256 and 4096 in fp16, and at 1, 16, 256 and "
+     "4096 "
+     "with bias and residual in bf16; REFUTED when no interval goes beyond 1.03; MIXED otherwise. "
      "Positive control: two kernels behind the product are slower than the product alone, "
      "everywhere. Negative control: two kernels behind it must not read faster than one, nor the "
-     "finished product than the product alone.",
+     "finished product than the product alone, by more than 3 %.",
      judge_c46},
     {"C90", "ai-rng",
      "Attention blocks | QKV projection, attention score, softmax, value aggregation | large "

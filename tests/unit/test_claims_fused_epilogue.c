@@ -75,7 +75,7 @@ static void finished_while_the_clock_drifts(void **unused)
     c.drift = c.drift_of_fused = 0.08;
     assert_int_equal(c46(c), CLAIM_REPRODUCED);
     c.drift = 0.002;
-    assert_int_equal(c46(c), CLAIM_REFUTED);
+    assert_int_equal(c46(c), CLAIM_MIXED); /* nowhere proved, nowhere disproved */
 }
 
 static void controls_of_finished(void **unused)
