@@ -187,7 +187,7 @@ static void measure_quality(struct probe_run *r)
     if (has(&t, FUSED) && t.blas &&
         probe_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys_of(&p, keys))) {
         launch_chain(r, &chain, 0);
-        const double error = verify(r, &chain, "unfused");
+        const double error = verify_by_gpu(r, &chain, "unfused");
         CUDA(cudaMemcpyAsync(unfused.memory, t.out.memory, t.out.bytes, cudaMemcpyDeviceToDevice,
                              gpu_stream(r)));
         poison(r, &fused);
@@ -318,7 +318,7 @@ static void measure_footprint(struct probe_run *r, int context, enum part part)
     const struct work w = {.t = &t, .part = part};
     if (has(&t, part)) {
         launch_part(r, &w, 0);
-        verify(r, &w, "once");
+        verify_by_gpu(r, &w, "once");
         probe_value(r, FOOTPRINT, before - after);
     } else
         probe_missing(r, FOOTPRINT, "the kernel or library is not to be had here");
