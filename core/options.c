@@ -173,9 +173,10 @@ void options_list(FILE *out, bool json)
         const struct probe_metric *m = &probe.metrics[i];
         const char *keys = m->keys ? m->keys : "", *timer = m->timer ? m->timer : "";
         bool braces = *keys || *timer;
-        fprintf(out, "  %s.%s%s%s%s%s%s%s\n      %s, %s is better: %s\n", probe.name, m->name,
+        fprintf(out, "  %s.%s%s%s%s%s%s%s\n      %s, %s%s: %s\n", probe.name, m->name,
                 braces ? "{" : "", keys, *keys && *timer ? "," : "", *timer ? "timer=" : "", timer,
-                braces ? "}" : "", m->unit, better_name(m->better), m->what);
+                braces ? "}" : "", m->unit, better_name(m->better),
+                m->better == PROBE_EXACT ? "" : " is better", m->what);
     }
     for (size_t i = 0; i < probe.n_parameters; i++) {
         const struct probe_parameter *p = &probe.parameters[i];

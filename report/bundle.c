@@ -148,7 +148,10 @@ static bool take_metric(struct bundle *bundle, const struct place *at, const jso
     } else if (isnan(value)) {
         replace(&row->why, document_get_text(metric, "why", "no value, and no reason given"));
     } else {
-        row_put(row, at->round, value, document_get_number(metric, "best"));
+        /* Of a single value nothing is the best. */
+        const bool is_sampled = document_get_number(metric, "n") > 1;
+        row_put(row, at->round, value,
+                is_sampled ? document_get_number(metric, "best") : (double)NAN);
     }
     return true;
 }

@@ -12,10 +12,12 @@
  * CHANGED has no direction, so it counts as a difference for the exit status only with --strict. */
 #include "report/compare.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/stat.h"
 #include "core/unit.h"
@@ -393,7 +395,11 @@ static void print_side(FILE *out, const char *side, const struct bundle *bundle,
 {
     char line[640];
     fprintf(out, "%s  ", side);
-    table_put(out, bundle_line(bundle, line, sizeof line), format);
+    bundle_line(bundle, line, sizeof line);
+    if (format == TABLE_MD)
+        table_put(out, line, format);
+    else
+        table_wrap(out, line, 5, 5);
     fputs(format == TABLE_MD ? "\n\n" : "\n", out);
 }
 
@@ -497,7 +503,11 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_ALLOW: allow(o, argument, state); break;
     case KEY_STRICT: o->strict = true; break;
     case KEY_EXPLAIN: o->explain = true; break;
-    case KEY_RESULTS: o->results = argument; break;
+    case KEY_RESULTS:
+        if (access(argument, R_OK | X_OK) != 0) /* silently without history, verdicts would differ */
+            argp_failure(state, EXIT_TROUBLE, errno, "--results %s", argument);
+        o->results = argument;
+        break;
     case ARGP_KEY_ARG:
         if (state->arg_num >= 2)
             argp_failure(state, EXIT_TROUBLE, 0, "unexpected argument '%s': expected OLD NEW",

@@ -11,32 +11,32 @@
 #include "report/derive_product.h"
 
 static const struct derived_metric metrics[] = {
-    {"derived.capacity", "bytes", "level=l1|l2_near|l2",
+    {"derived.capacity", "bytes", "higher", "level=l1|l2_near|l2",
      "footprint at which memory_latency.curve has left one plateau by a tenth of the way to the "
      "next"},
-    {"derived.bytes_in_flight", "bytes", "level,warps,loads",
+    {"derived.bytes_in_flight", "bytes", "higher", "level,warps,loads",
      "per SM, what occupancy.read_rate would need in flight at the latency of an idle GPU "
      "(memory_latency.load_time): by Little's law what is in flight, until the memory is the limit"},
-    {"derived.flops", "flop/s", "keys of the time", "2 m n k / time of small_gemm, gemm_sizes, peers"},
-    {"derived.fixed_time", "ns", "keys of gemm_sizes.time but m, n, k",
+    {"derived.flops", "flop/s", "higher", "keys of the time", "2 m n k / time of small_gemm, gemm_sizes, peers"},
+    {"derived.fixed_time", "ns", "lower", "keys of gemm_sizes.time but m, n, k",
      "t0 of t(N) = t0 + 2 N^3 / P, fitted over the squares of gemm_sizes.time"},
-    {"derived.marginal_flops", "flop/s", "the same", "P of that fit"},
-    {"derived.fit_error", "ratio", "the same",
+    {"derived.marginal_flops", "flop/s", "higher", "the same", "P of that fit"},
+    {"derived.fit_error", "ratio", "lower", "the same",
      "root mean square of what that fit is off by, relative to the time"},
-    {"derived.predicted_time", "ns", "keys of block_count.time",
+    {"derived.predicted_time", "ns", "lower", "keys of block_count.time",
      "what rates and latencies of the chip, and the row's empty kernel, make of a warm product"},
-    {"derived.prediction_error", "ratio", "keys of block_count.time",
+    {"derived.prediction_error", "ratio", "lower", "keys of block_count.time",
      "|derived.predicted_time / block_count.time - 1|"},
-    {"derived.fusion_gain", "ratio", "probe,keys of its sizes,impl,l2",
+    {"derived.fusion_gain", "ratio", "higher", "probe,keys of its sizes,impl,l2",
      "time of impl=unfused (impl=twice where there is none) over that of impl=fused, both by graph; "
      "with impl: of what that form is compared with over that form"},
-    {"derived.predicted_gain", "ratio", "probe,keys of its sizes,impl,l2",
+    {"derived.predicted_gain", "ratio", "higher", "probe,keys of its sizes,impl,l2",
      "the same by counts of what the kernels do, and figures of the chip"},
-    {"derived.gain_error", "ratio", "probe,keys of its sizes,impl,l2",
+    {"derived.gain_error", "ratio", "lower", "probe,keys of its sizes,impl,l2",
      "|derived.predicted_gain / derived.fusion_gain - 1|"},
-    {"derived.traffic_gain", "ratio", "probe,keys of its sizes,impl,l2",
+    {"derived.traffic_gain", "ratio", "higher", "probe,keys of its sizes,impl,l2",
      "as derived.predicted_gain, by bytes, kernels, an edge and a copy alone"},
-    {"derived.bytes_cut", "ratio", "probe,keys of its sizes,impl,l2",
+    {"derived.bytes_cut", "ratio", "higher", "probe,keys of its sizes,impl,l2",
      "share of the other form's bytes that the fused one does not move"},
 };
 

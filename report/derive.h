@@ -63,7 +63,7 @@ void derive_fits(struct rows *rows);
 
 /* What each derived metric is, for the list of metrics; NULL past the last one. */
 struct derived_metric {
-    const char *name, *unit, *keys, *what;
+    const char *name, *unit, *better, *keys, *what; /* better: "higher", "lower" */
 };
 const struct derived_metric *derived_metric(size_t i);
 

@@ -58,7 +58,7 @@ static json_t *derived_list(void)
         const struct derived_metric *m = derived_metric(i);
         json_array_append_new(metrics, json_pack(
             "{s:s, s:s, s:s, s:s, s:s}", "name", m->name + strlen("derived."), "unit", m->unit,
-            "better", "higher", "keys", m->keys, "what", m->what));
+            "better", m->better, "keys", m->keys, "what", m->what));
     }
     return json_pack("{s:s, s:s, s:o}", "name", "derived", "what",
                      "What the report works out from several cases or probes", "metrics", metrics);
@@ -175,7 +175,9 @@ static bool names_known(const struct catalogue *catalogue, const struct list_opt
 {
     for (size_t i = 0; i < o->n_names; i++)
         if (strcmp(o->names[i], "derived") && !catalogue_find(catalogue, o->names[i])) {
-            fprintf(stderr, "gpufloor list: unknown probe '%s'\n", o->names[i]);
+            fprintf(stderr, "gpufloor list: unknown probe '%s': expected one that 'gpufloor list' "
+                    "shows (those that run kernels are built by 'make', with a CUDA toolkit)\n",
+                    o->names[i]);
             return false;
         }
     return true;

@@ -17,6 +17,15 @@ static double value_beside(const struct rows *rows, const struct row *row, const
     return found && row_usable(found) ? found->centre : (double)NAN;
 }
 
+/* Four digits for a reader, all of them for a program. */
+static void number_cell(struct table *table, double value, enum table_format format)
+{
+    if (format == TABLE_TSV || isnan(value))
+        table_number(table, value);
+    else
+        table_cell(table, "%.4g", value);
+}
+
 static void case_cell(struct table *table, const struct row *row)
 {
     table_cell(table, "%s%s", row->probe, strchr(row->id, '{'));
@@ -37,12 +46,14 @@ static void errors(FILE *out, const struct rows *rows, enum table_format format)
         if (!row_usable(row))
             continue;
         case_cell(&table, row);
-        table_number(&table, row->centre);
-        table_number(&table, unfused);
-        table_number(&table, value_beside(rows, row, "memory", NULL) /
-                                 value_beside(rows, row, "memory", "unfused"));
+        number_cell(&table, row->centre, format);
+        number_cell(&table, unfused, format);
+        number_cell(&table,
+                    value_beside(rows, row, "memory", NULL) /
+                        value_beside(rows, row, "memory", "unfused"),
+                    format);
     }
-    table_print(out, &table, format, "Relative error against float64, and memory");
+    table_print(out, &table, format, "Relative error against float64, fused and unfused; memory fused over unfused");
 }
 
 /* Bit by bit against the unfused results; what verification sees; a digest for this board. */
@@ -60,17 +71,18 @@ static void bits(FILE *out, const struct rows *rows, enum table_format format)
         if (!row_usable(row))
             continue;
         case_cell(&table, row);
-        table_number(&table, row->centre);
+        number_cell(&table, row->centre, format);
         for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
             const double value = value_beside(rows, row, columns[i], NULL);
             if (i == 2 && !isnan(value))
                 table_cell(&table, "%.9g", value);
             else
-                table_number(&table, value);
+                number_cell(&table, value, format);
         }
     }
     table_print(out, &table, format,
-                "Fused against unfused, bit by bit; share of planted faults that are seen; digest");
+                "Fused against unfused: share of results that differ, the greatest distance in units in the "
+                "last place (large next to zero); share of planted faults that are seen; digest");
 }
 
 bool report_quality(FILE *out, const struct bundle *bundle, enum table_format format)

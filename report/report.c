@@ -29,6 +29,8 @@ static void spread_text(char *text, size_t size, const struct row *row)
         snprintf(text, size, "%zu run%s", row->n, row->n == 1 ? "" : "s");
     else if (row->resolution > 0 && half < row->resolution)
         snprintf(text, size, "\u00b11 tick");
+    else if (row->centre != 0 && half < 1e-5 * fabs(row->centre))
+        snprintf(text, size, "<0.001 %%");
     else if (row->centre != 0)
         snprintf(text, size, half < fabs(row->centre) ? "\u00b1%.2g %%" : "\u00b1%.0f %%",
                  100 * half / fabs(row->centre));
@@ -98,16 +100,16 @@ static struct table value_table(const char *first, const struct bundle *const bu
 static void print_machines(FILE *out, const struct bundle *const bundles[], size_t n,
                            enum table_format format)
 {
-    char line[BUNDLE_LINE];
+    char line[BUNDLE_LINE], others[BUNDLE_LINE], all[3 * BUNDLE_LINE];
     for (size_t i = 0; i < n; i++) {
-        fputs(format == TABLE_MD ? "**" : "", out);
-        table_put(out, column_name(bundles, n, i), format);
-        fputs(format == TABLE_MD ? "**: " : ": ", out);
-        table_put(out, bundle_line(bundles[i], line, sizeof line), format);
-        if (bundle_others(bundles[i], line, sizeof line)[0]) {
-            fputs("; ", out);
-            table_put(out, line, format);
-        }
+        bundle_line(bundles[i], line, sizeof line);
+        bundle_others(bundles[i], others, sizeof others);
+        snprintf(all, sizeof all, format == TABLE_MD ? "**%s**: %s%s%s" : "%s: %s%s%s",
+                 column_name(bundles, n, i), line, others[0] ? "; " : "", others);
+        if (format == TABLE_MD)
+            table_put(out, all, format);
+        else
+            table_wrap(out, all, 0, 2);
         fputs(format == TABLE_MD ? "\n\n" : "\n", out);
     }
     if (format == TABLE_TEXT)

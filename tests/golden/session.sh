@@ -159,7 +159,7 @@ check "list takes probes" bash -c '[ '$status' = 0 ] && grep -q "^good:" out && 
 "$gpufloor" list good no_such >out 2>talk
 status=$?
 check "and refuses those it does not know" exits 2
-check "in one line" says "^gpufloor list: unknown probe 'no_such'$"
+check "in one line" says "^gpufloor list: unknown probe 'no_such': expected one"
 check "a mute probe does not stop the list" bash -c \
     "ln -s $here/fake_probe.sh bin/probes/mute; $gpufloor list --json | grep -q '\"good\"'"
 
