@@ -1,1 +1,1 @@
-compare --results nowhere --allow board --allow n_sm --metric 'launch.*' small.json other_board.json
+compare --results . --allow board --allow n_sm --metric 'launch.*' small.json other_board.json

@@ -1,1 +1,1 @@
-compare --results nowhere --explain --only-changed small.json small_new.json
+compare --results . --explain --only-changed small.json small_new.json

@@ -1,1 +1,1 @@
-compare --results nowhere --format json --metric 'launch.*' small.json small_new.json
+compare --results . --format json --metric 'launch.*' small.json small_new.json

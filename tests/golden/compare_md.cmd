@@ -1,1 +1,1 @@
-compare --results nowhere --format md --only-changed small.json small_new.json
+compare --results . --format md --only-changed small.json small_new.json

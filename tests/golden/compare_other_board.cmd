@@ -1,1 +1,1 @@
-compare --results nowhere small.json other_board.json
+compare --results . small.json other_board.json

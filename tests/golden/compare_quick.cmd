@@ -1,1 +1,1 @@
-compare --results nowhere --metric 'launch.*' quick.json full.json
+compare --results . --metric 'launch.*' quick.json full.json

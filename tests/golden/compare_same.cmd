@@ -1,1 +1,1 @@
-compare --results nowhere small.json small.json
+compare --results . small.json small.json

@@ -1,1 +1,1 @@
-compare --results nowhere --strict --metric '*{mode*' small.json small_new.json
+compare --results . --strict --metric '*{mode*' small.json small_new.json

@@ -1,1 +1,1 @@
-compare --results nowhere small.json small_new.json
+compare --results . small.json small_new.json

@@ -1,1 +1,1 @@
-compare --results nowhere --threshold 10 --metric '*{*l=hbm*' small.json small_new.json
+compare --results . --threshold 10 --metric '*{*l=hbm*' small.json small_new.json

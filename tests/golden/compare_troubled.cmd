@@ -1,1 +1,1 @@
-compare --results nowhere --strict small.json troubled.json
+compare --results . --strict small.json troubled.json

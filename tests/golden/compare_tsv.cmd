@@ -1,1 +1,1 @@
-compare --results nowhere --format tsv small.json small_new.json
+compare --results . --format tsv small.json small_new.json

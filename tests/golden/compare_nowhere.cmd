@@ -1,0 +1,1 @@
+compare --results nowhere small.json small_new.json
