@@ -148,10 +148,9 @@ static bool take_metric(struct bundle *bundle, const struct place *at, const jso
     } else if (isnan(value)) {
         replace(&row->why, document_get_text(metric, "why", "no value, and no reason given"));
     } else {
-        /* Of a single value nothing is the best. */
-        const bool is_sampled = document_get_number(metric, "n") > 1;
-        row_put(row, at->round, value,
-                is_sampled ? document_get_number(metric, "best") : (double)NAN);
+        const double best = document_get_number(metric, "best");
+        const bool is_single = document_get_number(metric, "n") == 1 && best == value;
+        row_put(row, at->round, value, is_single ? (double)NAN : best); /* of one none is the best */
     }
     return true;
 }
