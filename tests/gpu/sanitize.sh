@@ -15,7 +15,7 @@ set -u
 bin=$(realpath "$1")
 shift
 only=" $* "
-limit_s=${SANITIZE_SECONDS:-30} # for one tool over one probe
+limit_s=${SANITIZE_SECONDS:-60} # for one tool over one probe; racecheck of prefill takes half of it
 cuda=${CUDA_HOME:-/usr/local/cuda}
 tool=$(command -v compute-sanitizer || ls "$cuda/bin/compute-sanitizer" 2>/dev/null)
 if ! why=$("${tool:-compute-sanitizer}" --version 2>&1); then
