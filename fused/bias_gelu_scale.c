@@ -272,19 +272,16 @@ static void measure_quality(struct probe_run *r, enum gpu_type type)
     struct tensors t = tensors_of(r, 1001, 1024, type, 1);
     const struct work fused = {.t = &t, .kernel = FUSED, .is_whole = true, .is_fused = true};
     const struct work unfused = {.t = &t, .is_whole = true};
-    const struct quality_results results = {t.out.memory, 1001, 1024, 2};
+    const struct quality_pair pair = {.results = {t.out.memory, 1001, 1024, 2},
+                                      .launch_unfused = launch_unfused,
+                                      .launch_fused = launch_one,
+                                      .unfused = &unfused,
+                                      .fused = &fused,
+                                      .is_wrong = is_wrong};
 
     if (probe_case(r, PROBE_ONCE, "rows=1001,cols=1024,type=%s,impl=fused,mode=graph,l2=warm",
-                   gpu_type_name(type))) {
-        launch_unfused(r, &unfused, 0);
-        CUDA(cudaMemcpyAsync(t.middle[0].memory, t.out.memory, t.bytes, cudaMemcpyDeviceToDevice,
-                             gpu_stream(r)));
-        pool_poison(r, &t.out);
-        launch_one(r, &fused, 0);
-        quality_distance(r, t.out.memory, t.middle[0].memory, 2, t.bytes / 2);
-        quality_digest(r, t.out.memory, 2, t.bytes / 2);
-        quality_faults(r, &results, is_wrong, &fused);
-    }
+                   gpu_type_name(type)))
+        quality_of_pair(r, &pair);
     tensors_free(r, &t);
 }
 

@@ -267,24 +267,22 @@ static void measure_quality(struct probe_run *r, enum gpu_type type)
 {
     struct chain_tensors t =
         chain_tensors_new(r, &image_elementwise_chain, 1001, 1024, type, true, 1);
-    struct chain_work w = {.t = &t, .kind = CHAIN_ACTIVATED, .n = 16, .only = -1};
-    const struct quality_results results = {t.out.memory, 1001, 1024, 2};
+    const struct chain_work unfused = {.t = &t, .kind = CHAIN_ACTIVATED, .n = 16, .only = -1};
+    struct chain_work fused = unfused;
+    const struct quality_pair pair = {.results = {t.out.memory, 1001, 1024, 2},
+                                      .launch_unfused = chain_launch_unfused,
+                                      .launch_fused = chain_launch,
+                                      .unfused = &unfused,
+                                      .fused = &fused,
+                                      .is_wrong = chain_is_wrong};
     char keys[96], stem[32];
 
-    keys_of(keys, &t, chain_names[w.kind], w.n);
+    keys_of(keys, &t, chain_names[fused.kind], fused.n);
     snprintf(stem, sizeof stem, "activated_16_%s", gpu_type_name(type));
-    chain_kernels(r, &image_elementwise_chain, stem, true, w.fused);
-    if (probe_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys)) {
-        chain_launch_unfused(r, &w, 0);
-        CUDA(cudaMemcpyAsync(t.middle[0].memory, t.out.memory, t.bytes, cudaMemcpyDeviceToDevice,
-                             gpu_stream(r)));
-        pool_poison(r, &t.out);
-        w.is_fused = true;
-        chain_launch(r, &w, 0);
-        quality_distance(r, t.out.memory, t.middle[0].memory, 2, t.bytes / 2);
-        quality_digest(r, t.out.memory, 2, t.bytes / 2);
-        quality_faults(r, &results, chain_is_wrong, &w);
-    }
+    chain_kernels(r, &image_elementwise_chain, stem, true, fused.fused);
+    fused.is_fused = true;
+    if (probe_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys))
+        quality_of_pair(r, &pair);
     chain_tensors_free(r, &t);
 }
 

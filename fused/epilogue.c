@@ -194,7 +194,6 @@ static void measure_quality(struct probe_run *r, const struct tools *tools)
     struct layer l = layer_of(r, tools, 129, 1024, 1024, GPU_BF16);
     struct work fused = {.l = &l, .finish = &finishes[0], .chain = FUSED};
     struct work unfused = {.l = &l, .finish = &finishes[0], .chain = UNFUSED};
-    const size_t bytes = bytes_of(l.m, l.n);
 
     l.seed = 1;
     l.sets = 1;
@@ -210,16 +209,13 @@ static void measure_quality(struct probe_run *r, const struct tools *tools)
             for (size_t j = 0; j < all[i].n; j++) /* the same on every board */
                 w->way = all[i].way[j].tile->m == 64 ? &all[i].way[j] : w->way;
         }
-        launch(r, &unfused, 0);
-        void *apart = gpu_alloc(r, bytes, "the unfused output");
-        CUDA(cudaMemcpyAsync(apart, l.out.memory, bytes, cudaMemcpyDeviceToDevice, gpu_stream(r)));
-        pool_poison(r, &l.out);
-        launch(r, &fused, 0);
-        const struct quality_results results = {l.out.memory, 129, 1024, 2};
-        quality_distance(r, l.out.memory, apart, 2, bytes / 2);
-        quality_digest(r, l.out.memory, 2, bytes / 2);
-        quality_faults(r, &results, is_wrong, &fused);
-        gpu_release(r, apart);
+        const struct quality_pair pair = {.results = {l.out.memory, 129, 1024, 2},
+                                          .launch_unfused = launch,
+                                          .launch_fused = launch,
+                                          .unfused = &unfused,
+                                          .fused = &fused,
+                                          .is_wrong = is_wrong};
+        quality_of_pair(r, &pair);
     }
     layer_free(r, &l);
 }

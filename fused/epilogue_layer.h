@@ -161,6 +161,20 @@ static void way_fact(struct probe_run *r, const char *key, const struct way *w)
                    w->by == BY_US ? w->tile->name : "");
 }
 
+/* What a launch of an operation is made of. */
+static void nodes_fact(struct probe_run *r,
+                       void (*launch)(struct probe_run *r, const void *self, size_t set),
+                       const void *self)
+{
+    gpu_graph_begin(r);
+    launch(r, self, 0);
+    struct gpu_graph graph = gpu_graph_end(r);
+    const struct gpu_node node = gpu_graph_first_kernel(r, &graph);
+    probe_fact(r, "nodes", "%zu, the first %s, %u blocks of %u", node.n_kernels, node.kernel,
+               node.blocks, node.threads);
+    gpu_graph_free(&graph);
+}
+
 /* --- all ways, and the fastest --------------------------------------------------------------- */
 
 struct ways {

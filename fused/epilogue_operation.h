@@ -135,15 +135,8 @@ static void describe(struct probe_run *r, const void *self)
     way_fact(r, "by", w->way);
     if (w->chain != FUSED && w->way == w->l->found[w->finish - finishes].best)
         probe_fact(r, "choice_of", "what the finished product is offered");
-    if (!probe_in_full(r))
-        return;
-    gpu_graph_begin(r);
-    launch(r, w, 0);
-    struct gpu_graph graph = gpu_graph_end(r);
-    const struct gpu_node node = gpu_graph_first_kernel(r, &graph);
-    probe_fact(r, "nodes", "%zu, the first %s, %u blocks of %u", node.n_kernels, node.kernel,
-               node.blocks, node.threads);
-    gpu_graph_free(&graph);
+    if (probe_in_full(r))
+        nodes_fact(r, launch, w);
 }
 
 /* GELU in its tanh form: five operations, an exponential and a reciprocal. */

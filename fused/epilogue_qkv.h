@@ -293,15 +293,8 @@ static void qkv_describe(struct probe_run *r, const void *self)
         way_fact(r, "q_by", q->best[0]);
         way_fact(r, "k_by", q->best[1]);
     }
-    if (!probe_in_full(r))
-        return;
-    gpu_graph_begin(r);
-    launch_qkv(r, w, 0);
-    struct gpu_graph graph = gpu_graph_end(r);
-    const struct gpu_node node = gpu_graph_first_kernel(r, &graph);
-    probe_fact(r, "nodes", "%zu, the first %s, %u blocks of %u", node.n_kernels, node.kernel,
-               node.blocks, node.threads);
-    gpu_graph_free(&graph);
+    if (probe_in_full(r))
+        nodes_fact(r, launch_qkv, w);
 }
 
 static double qkv_set_bytes(const struct qkv *q)

@@ -223,27 +223,24 @@ static void check_adversaries(struct probe_run *r, struct tensors *t)
 /* Inputs of a fixed seed: the same bits in every run, on this GPU. */
 static void measure_quality(struct probe_run *r, enum gpu_type type)
 {
-    enum { QUALITY_ROWS = 1001, QUALITY_COLS = 2048, COUNT = QUALITY_ROWS * QUALITY_COLS };
+    enum { QUALITY_ROWS = 1001, QUALITY_COLS = 2048 };
     struct tensors t = tensors_of(r, QUALITY_ROWS, QUALITY_COLS, type, 1);
 
     for (const struct norm_operator *o = norm_operators; o < norm_operators + N_OPERATORS; o++) {
         const struct work fused = {&t, o, &o->variant[0]}, unfused = {&t, o, &o->variant[1]};
         const size_t size = norm_gives_codes(o) ? 1 : 2;
-        const struct quality_results results = {t.pool[OUT].memory, QUALITY_ROWS, QUALITY_COLS,
-                                                size};
-        if (!probe_case(r, PROBE_ONCE,
-                        "op=%s,rows=%d,cols=%d,type=%s,impl=fused,mode=graph,l2=warm", o->name,
-                        QUALITY_ROWS, QUALITY_COLS, gpu_type_name(type)))
-            continue;
-        launch(r, &unfused, 0);
-        CUDA(cudaMemcpyAsync(t.pool[MIDDLE].memory, results.memory, size * COUNT,
-                             cudaMemcpyDeviceToDevice, gpu_stream(r)));
-        pool_poison(r, &t.pool[OUT]);
-        launch(r, &fused, 0);
-        if (!(o->flags & NORM_INT8)) /* no sign and magnitude */
-            quality_distance(r, results.memory, t.pool[MIDDLE].memory, size, COUNT);
-        quality_digest(r, results.memory, size, COUNT);
-        quality_faults(r, &results, is_wrong, &fused);
+        const struct quality_pair pair = {
+            .results = {t.pool[OUT].memory, QUALITY_ROWS, QUALITY_COLS, size},
+            .launch_unfused = launch,
+            .launch_fused = launch,
+            .unfused = &unfused,
+            .fused = &fused,
+            .is_wrong = is_wrong,
+            .no_distance = o->flags & NORM_INT8};
+        if (probe_case(r, PROBE_ONCE,
+                       "op=%s,rows=%d,cols=%d,type=%s,impl=fused,mode=graph,l2=warm", o->name,
+                       QUALITY_ROWS, QUALITY_COLS, gpu_type_name(type)))
+            quality_of_pair(r, &pair);
     }
     if (probe_in_full(r))
         check_adversaries(r, &t);

@@ -265,18 +265,15 @@ static void measure_quality(struct probe_run *r, const struct kernels *k)
     struct tensors t = tensors_of(r, k, (struct shape){1001, 1024, 1, FIXED}, WITH_CHAIN);
     const struct work fused = {.t = &t, .plan = plan_best(r, &t)};
     const struct work unfused = {.t = &t, .chain = UNFUSED, .plan = plan_best(r, &t)};
-    const struct quality_results results = {t.out.memory, 1001, 1024, 2};
+    const struct quality_pair pair = {.results = {t.out.memory, 1001, 1024, 2},
+                                      .launch_unfused = launch,
+                                      .launch_fused = launch,
+                                      .unfused = &unfused,
+                                      .fused = &fused,
+                                      .is_wrong = is_wrong};
 
-    if (probe_case(r, PROBE_ONCE, "rows=1001,cols=1024,type=fp16,impl=fused,mode=graph,l2=warm")) {
-        launch(r, &unfused, 0);
-        CUDA(cudaMemcpyAsync(t.middle[0].memory, t.out.memory, t.bytes, cudaMemcpyDeviceToDevice,
-                             gpu_stream(r)));
-        pool_poison(r, &t.out);
-        launch(r, &fused, 0);
-        quality_distance(r, t.out.memory, t.middle[0].memory, 2, t.bytes / 2);
-        quality_digest(r, t.out.memory, 2, t.bytes / 2);
-        quality_faults(r, &results, is_wrong, &fused);
-    }
+    if (probe_case(r, PROBE_ONCE, "rows=1001,cols=1024,type=fp16,impl=fused,mode=graph,l2=warm"))
+        quality_of_pair(r, &pair);
     tensors_free(r, &t);
 }
 

@@ -79,3 +79,21 @@ void quality_faults(struct probe_run *r, const struct quality_results *q,
     probe_value(r, OPERATION_CAUGHT, (double)caught / planted);
     probe_fact(r, "faults", "%d planted, not seen:%s", planted, *missed ? missed : " none");
 }
+
+void quality_of_pair(struct probe_run *r, const struct quality_pair *p)
+{
+    const struct quality_results *q = &p->results;
+    const uint64_t count = q->rows * q->columns;
+    const size_t bytes = (size_t)count * q->size;
+    void *unfused = gpu_alloc(r, bytes, "the unfused results");
+
+    p->launch_unfused(r, p->unfused, 0);
+    CUDA(cudaMemcpyAsync(unfused, q->memory, bytes, cudaMemcpyDeviceToDevice, gpu_stream(r)));
+    gpu_poison(r, q->memory, bytes);
+    p->launch_fused(r, p->fused, 0);
+    if (!p->no_distance)
+        quality_distance(r, q->memory, unfused, q->size, count);
+    quality_digest(r, q->memory, q->size, count);
+    quality_faults(r, q, p->is_wrong, p->fused);
+    gpu_release(r, unfused);
+}

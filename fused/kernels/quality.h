@@ -62,6 +62,18 @@ struct quality_results {
 };
 void quality_faults(struct probe_run *r, const struct quality_results *results,
                     bool (*is_wrong)(struct probe_run *r, const void *self), const void *self);
+
+/* All three for the current case: launches the unfused form and the fused one, each with its self, on
+ * set 0, whose results come to the same place and are poisoned between. */
+struct quality_pair {
+    struct quality_results results;
+    void (*launch_unfused)(struct probe_run *r, const void *self, size_t set);
+    void (*launch_fused)(struct probe_run *r, const void *self, size_t set);
+    const void *unfused, *fused;
+    bool (*is_wrong)(struct probe_run *r, const void *fused);
+    bool no_distance; /* the results are no sign and magnitude */
+};
+void quality_of_pair(struct probe_run *r, const struct quality_pair *pair);
 #endif
 
 #endif
