@@ -1,17 +1,19 @@
 # gpufloor. `make help` lists targets and variables; everything built lies in build/.
 #
-#   core/*.c            -> build/core.a        what all probes share
-#   */NAME.cu           -> one cubin per architecture -> one fatbin -> an object (.incbin)
-#   probes/NAME.c ...   -> build/bin/probes/NAME
-#   report/**.c         -> build/bin/gpufloor
-#   core/plugins/NAME.c -> build/bin/NAME.so
+#   FOLDER/NAME/*.c *.cu -> build/bin/FOLDER/NAME   a program: all that its folder holds,
+#   FOLDER/common/       -> build/FOLDER/common.a   what it takes of what its neighbours share,
+#   core/*.c             -> build/core.a            and what all programs do
+#   *.cu                 -> one cubin per architecture -> one fatbin -> an object (.incbin)
+#   report/*/*.c         -> build/bin/gpufloor
+#   core/plugins/NAME.c  -> build/bin/NAME.so
 #
-# A probe is found, not listed. One whose .c says PROBE_IMAGE(...) runs kernels and needs nvcc; the
-# others are host probes and build anywhere.
+# A program is found, not listed. One that says PROBE_GPU needs a CUDA toolkit to be built; the others
+# build anywhere.
 
 VERSION := 0.1.0
 B       := build
 BIN     := $B/bin
+FOLDERS := probes matmul fused
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -51,7 +53,7 @@ CPPFLAGS  += -D_GNU_SOURCE -I. -I$B $(if $(CUDART),-isystem $(CUDA_HOME)/include
 C         := $(CC) -std=c11 $(CPPFLAGS) $(CFLAGS) $(WARNINGS)
 NVFLAGS   := -std=c++17 -O3 -I. -Xptxas -v,-warn-spills,-warn-lmem-usage,-Werror
 # One file spills on purpose.
-NVFLAGS_harm_spills := -std=c++17 -O3 -I. -Xptxas -v
+NVFLAGS_fused/harm/spills := -std=c++17 -O3 -I. -Xptxas -v
 LIBS      := -l:libjansson.a -lm
 GPU_LIBS  := $(if $(CUDART),$(CUDART) -lpthread -ldl -lrt)
 
@@ -60,7 +62,7 @@ NVCC_VERSION  := $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*, V//p'),n
 GIT           := git -c safe.directory='$(CURDIR)'
 COMMIT        := $(or $(shell $(GIT) rev-parse -q --verify HEAD 2>/dev/null),unknown)
 DIRTY         := $(if $(filter unknown,$(COMMIT))$(shell $(GIT) status --porcelain -- Makefile \
-                   core probes matmul fused report 2>/dev/null),true,false)
+                   core $(FOLDERS) report 2>/dev/null),true,false)
 define VALUES
 #define VERSION_NUMBER "$(VERSION)"
 #define VERSION_SHORT "$(shell printf %.7s $(COMMIT))$(if $(filter true,$(DIRTY)),+)"
@@ -68,14 +70,14 @@ define VALUES
 #define VERSION_DIRTY $(DIRTY)
 #define VERSION_FLAGS "$(notdir $(CC)) $(COMPILED_WITH) $(CFLAGS); nvcc $(NVCC_VERSION) -O3; sm $(if $(CUDART),$(ARCHS),none)"
 endef
-define FLAGS
-$C $(GPU_LIBS) $(NVCC) $(NVFLAGS)
-endef
+FLAGS   = $C $(GPU_LIBS)
+NVFLAGS_USED = $(NVCC) $(NVFLAGS)
 
 # Rewrites $1 with the text of variable $2 only when that changes it.
 same = $(if $(subst x$(strip $1),,x$(strip $2))$(subst x$(strip $2),,x$(strip $1)),,yes)
 keep = $(shell mkdir -p $(dir $1))$(if $(call same,$(file <$1),$($2)),,$(file >$1,$($2)))
 $(call keep,$B/flags,FLAGS)
+$(call keep,$B/nvflags,NVFLAGS_USED)
 $(call keep,$B/version_values.h,VALUES)
 $(call keep,$B/archs,ARCHS)
 
@@ -83,24 +85,20 @@ $(call keep,$B/archs,ARCHS)
 
 CORE       := $(filter-out $(if $(CUDART),core/gpu_none.c,core/gpu.c core/gpu_%.c core/blas.c), \
                 $(sort $(wildcard core/*.c))) $(if $(CUDART),,core/gpu_none.c)
-CORE_IMAGES := $(patsubst %.cu,$B/%.image.o,$(sort $(wildcard core/device/*.cu)))
-CORE_OBJ   := $(CORE:%.c=$B/%.o) $(if $(CUDART),$(CORE_IMAGES))
-ALL_PROBES := $(sort $(wildcard probes/*.c matmul/*.c fused/*.c))
-GPU_SRC    := $(if $(ALL_PROBES),$(sort $(shell grep -l '^PROBE_IMAGE\b' $(ALL_PROBES))))
-HOST_SRC   := $(filter-out $(GPU_SRC),$(ALL_PROBES))
-HOST_BIN   := $(HOST_SRC:%.c=$(BIN)/%)
-GPU_BIN    := $(if $(CUDART),$(GPU_SRC:%.c=$(BIN)/%))
-CU         := $(sort $(wildcard probes/*.cu matmul/*.cu fused/*.cu probes/kernels/*.cu \
-                matmul/kernels/*.cu fused/kernels/*.cu core/device/*.cu))
-IMAGES     := $(filter-out $(CORE_IMAGES),$(CU:%.cu=$B/%.image.o))
-# Host code that several probes of a folder share, with the images that it names.
-SHARED     := $(sort $(wildcard probes/kernels/*.c matmul/kernels/*.c fused/kernels/*.c))
-shared_by   = $(filter $(firstword $(subst /, ,$1))/kernels/%.c,$(SHARED))
-shared_of   = $(if $(call shared_by,$1),$B/$(firstword $(subst /, ,$1))/kernels.a)
-# The images that a source names by PROBE_IMAGE.
-images_of   = $(foreach i,$(shell sed -n 's/^PROBE_IMAGE(\(.*\));.*/\1/p' $1),$(filter %/$i.image.o,$(IMAGES)))
+SOURCES    := $(sort $(wildcard $(FOLDERS:%=%/*/*.c)))
+CU         := $(sort $(wildcard $(FOLDERS:%=%/*/*.cu) core/device/*.cu))
+PROGRAMS   := $(sort $(filter-out %/common/,$(dir $(SOURCES))))
+GPU_SRC    := $(sort $(dir $(shell grep -l 'needs = PROBE_GPU,' $(SOURCES) /dev/null)))
+HOST_BIN   := $(patsubst %/,$(BIN)/%,$(filter-out $(GPU_SRC),$(PROGRAMS)))
+GPU_BIN    := $(if $(CUDART),$(GPU_SRC:%/=$(BIN)/%))
+# What the .c and .cu files of a folder become.
+objects_of  = $(patsubst %,$B/%.o,$(basename $(filter $1%.c,$(SOURCES)))) \
+              $(if $(CUDART),$(patsubst %.cu,$B/%.image.o,$(filter $1%.cu,$(CU))))
+# An image has the name of its .cu, behind that of its program where that is another: norm_passes.
+image_of    = $(patsubst common_%,%,$(patsubst device_%,%,$(subst $(notdir $1)_$(notdir $1),$(notdir $1),$(notdir \
+                $(patsubst %/,%,$(dir $1)))_$(notdir $1))))
 CUBINS     := $(foreach a,$(ARCHS),$(CU:%.cu=$B/%.sm_$a.cubin))
-REPORT_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard report/*.c report/claims/*.c)))
+REPORT_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard report/*/*.c)))
 # Of core, the report uses documents, statistics, units, boards, NVML and the version; no CUDA.
 REPORT_USES := $(patsubst %,$B/core/%.o,document stat unit board nvml version counter_sets)
 PLUGINS    := $(if $(CUBLAS),$(BIN)/blas.so) $(if $(and $(CUPTI),$(CUPTI_LIB)),$(BIN)/counters.so)
@@ -117,15 +115,18 @@ $B/%.o: %.c $B/flags
 	$(if $V,,@echo "  cc    $<")
 	$Q$C -MMD -MP -c $< -o $@
 
-$B/core.a: $(CORE_OBJ)
+$B/core.a: $(CORE:%.c=$B/%.o) $(call objects_of,core/device/)
+$(foreach f,$(FOLDERS),$(eval $B/$f/common.a: $(call objects_of,$f/common/)))
+$B/%.a:
+	@mkdir -p $(@D)
 	@rm -f $@
 	$Qar rcs $@ $^
 
 define CUBIN_RULE
-$B/%.sm_$1.cubin: %.cu $B/flags
+$B/%.sm_$1.cubin: %.cu $B/nvflags
 	@mkdir -p $$(@D)
 	$$(if $$V,,@echo "  nvcc  $$< sm_$1")
-	$$Q$$(NVCC) $$(or $$(NVFLAGS_$$(notdir $$*)),$$(NVFLAGS)) -gencode arch=compute_$1,code=sm_$1 -cubin -MD -MP -MF $$@.d -MT $$@ \
+	$$Q$$(NVCC) $$(or $$(NVFLAGS_$$*),$$(NVFLAGS)) -gencode arch=compute_$1,code=sm_$1 -cubin -MD -MP -MF $$@.d -MT $$@ \
 	  -o $$@ $$< >$$@.res 2>&1 || { cat $$@.res >&2; rm -f $$@; exit 1; }
 endef
 $(foreach a,$(ALL_ARCHS),$(eval $(call CUBIN_RULE,$a)))
@@ -139,26 +140,14 @@ $B/%.image.o: $B/%.fatbin Makefile
 	$Qhashes=$$(for a in $(ARCHS); do printf 'sm_%s:%s ' $$a \
 	  $$(sha256sum <$B/$*.sm_$$a.cubin | cut -c1-64); done); \
 	printf '%s\n' '.section .rodata,"a",@progbits' '.balign 64' '0: .incbin "$<"' '1: .byte 0' \
-	  '2: .asciz "$(notdir $*)"' "3: .asciz \"$$hashes\"" '.section gpu_images,"aw",@progbits' \
-	  '.balign 8' '.global image_$(notdir $*)' 'image_$(notdir $*): .quad 2b, 0b, 1b, 3b' \
+	  '2: .asciz "$(call image_of,$*)"' "3: .asciz \"$$hashes\"" '.section gpu_images,"aw",@progbits' \
+	  '.balign 8' '.global image_$(call image_of,$*)' 'image_$(call image_of,$*): .quad 2b, 0b, 1b, 3b' \
 	  '.section .note.GNU-stack,"",@progbits' | $(CC) -c -x assembler - -o $@
 
-$(HOST_BIN): $(BIN)/%: $B/%.o $B/core.a
+$(foreach p,$(PROGRAMS:%/=%),$(eval $(BIN)/$p: $(call objects_of,$p/) $B/$(dir $p)common.a $B/core.a))
+$(HOST_BIN) $(GPU_BIN):
 	@mkdir -p $(@D)
 	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(GPU_LIBS)
-	$Qstrip $@
-
-define SHARED_RULE
-$B/$1/kernels.a: $(patsubst %.c,$B/%.o,$(call shared_by,$1)) $(foreach c,$(call shared_by,$1),$(call images_of,$c))
-	@rm -f $$@
-	$Qar rcs $$@ $$^
-endef
-$(foreach f,probes matmul fused,$(if $(call shared_by,$f),$(eval $(call SHARED_RULE,$f))))
-
-$(foreach p,$(GPU_SRC),$(eval $(BIN)/$(p:.c=): $(call images_of,$p) $(call shared_of,$p)))
-$(GPU_BIN): $(BIN)/%: $B/%.o $B/core.a
-	@mkdir -p $(@D)
-	$Q$(CC) $(LDFLAGS) -o $@ $(filter-out %.a,$^) $(filter %/kernels.a,$^) $B/core.a $(LIBS) $(GPU_LIBS)
 	$Qstrip $@
 
 $(BIN)/gpufloor: $(REPORT_OBJ) $(REPORT_USES)
@@ -227,7 +216,7 @@ help:  ## this list
 # --- tests: each is a program; see tests/run.sh ------------------------------------------------------
 
 UNIT      := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
-REPORT_LIB := $(filter-out $B/report/main.o,$(REPORT_OBJ))
+REPORT_LIB := $(filter-out $B/report/cli/main.o,$(REPORT_OBJ))
 .PHONY: tests
 tests: $(UNIT) $B/tests/sass $B/tests/fuzz $B/tests/names $(if $(NVCC),$(CUBINS))
 
@@ -243,7 +232,7 @@ $B/tests/names: $B/tests/counters/names.o $B/core/counter_sets.o
 $B/tests/sass: $(patsubst %.c,$B/%.o,$(sort $(wildcard tests/kernels/*.c)))
 	$Q$(CC) $(LDFLAGS) -o $@ $^
 
-FUZZ_SRC := tests/fuzz/fuzz.c $(filter-out report/main.c,$(sort $(wildcard report/*.c report/claims/*.c))) \
+FUZZ_SRC := tests/fuzz/fuzz.c $(filter-out report/cli/main.c,$(sort $(wildcard report/*/*.c))) \
             $(REPORT_USES:$B/%.o=%.c)
 $B/tests/fuzz: $(FUZZ_SRC) $B/flags $B/version_values.h
 	@mkdir -p $(@D)

@@ -1,6 +1,6 @@
 /* Which hardware counters are read, under what names on which chip, and in how many passes. Data
  * alone: the probes read them (core/gpu_counters.c), the report turns them into figures
- * (report/counted.c), and tests/counters proves every name, unit and number of passes offline.
+ * (report/cli/counted.c), and tests/counters proves every name, unit and number of passes offline.
  *
  * A set is what one process reads. With one pass all of its values come from the same execution of
  * the loop's body; with more, from as many executions, one after the other. */

@@ -1,6 +1,6 @@
 // The main loop of a tile of C = A x B on the tensor cores through mma.sync: 16-bit operands, fp32
 // sums, which stay in registers. What becomes of them is the kernel's business: see
-// matmul/kernels/mma_gemm.cu and fused/kernels/mma_epilogue.cu.
+// matmul/common/mma_gemm.cu and fused/epilogue/mma.cu.
 //
 //     float sum[s::mmas_m * s::mmas_n][4] = {};
 //     struct refill r = refill_setup<s>(args);

@@ -1,6 +1,6 @@
 /* What the judges of block_count's claims share: the rows of the 1024^3 product. */
-#ifndef GPUFLOOR_CLAIMS_BLOCK_COUNT_H
-#define GPUFLOOR_CLAIMS_BLOCK_COUNT_H
+#ifndef REPORT_CLAIMS_BLOCK_COUNT_H
+#define REPORT_CLAIMS_BLOCK_COUNT_H
 
 #include "core/document.h"
 #include "report/claims/rules.h"

@@ -167,7 +167,7 @@ static const struct claim claims[] = {
      "none, of a kernel "
      "that reads twice), and of two kernels over one block a row, of two over one that spills "
      "under a cap on "
-     "registers; predicted by report/derive_fusion.h, with no fitted constant, but terms that were "
+     "registers; predicted by report/bundle/derive_fusion.h, with no fitted constant, but terms that were "
      "chosen with an H200's times in "
      "view. A fusion counts once: where it was "
      "measured cold and warm, as cold. "

@@ -1,4 +1,4 @@
-/* The ledger: the article's own product, by Triton, as matmul/peers.py measures it. */
+/* The ledger: the article's own product, by Triton, as baselines/peers.py measures it. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

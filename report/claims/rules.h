@@ -16,17 +16,17 @@
  *         rule_conclude(f, rule_band(rule_place(&l1, LEAST, MOST)), true, negative);
  *     }
  */
-#ifndef GPUFLOOR_CLAIMS_RULES_H
-#define GPUFLOOR_CLAIMS_RULES_H
+#ifndef REPORT_CLAIMS_RULES_H
+#define REPORT_CLAIMS_RULES_H
 
-#include "report/claims.h"
+#include "report/claims/claims.h"
 
 struct claim_subject {
     const struct claim *claims;
     size_t n;
 };
 
-/* Puts a subject's claims into the section that report/claims.c walks. Once a file. */
+/* Puts a subject's claims into the section that report/claims/claims.c walks. Once a file. */
 #define CLAIM_SUBJECT(table)                                                                     \
     static const struct claim_subject subject                                                    \
         __attribute__((section("claim_subjects"), used, aligned(sizeof(void *)))) = {            \

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""peers.py BUILD: matmul/peers.py and fused/fused_peers.py answer as probes do, and make of samples what
+"""peers.py BUILD: baselines/peers.py and baselines/fused_peers.py answer as probes do, and make of samples what
 core does.
 
 Whatever this machine has, torch and triton are stand-ins here: missing, broken, or without a GPU. What
@@ -21,7 +21,7 @@ import schema  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 ROOT = os.path.abspath(os.path.join(HERE, "../.."))
-SCRIPTS = (os.path.join(ROOT, "matmul/peers.py"), os.path.join(ROOT, "fused/fused_peers.py"))
+SCRIPTS = (os.path.join(ROOT, "baselines/peers.py"), os.path.join(ROOT, "baselines/fused_peers.py"))
 OPTIONS = ("--device", "--set", "--case", "--check", "--deep", "--json", "--counters", "--raw", "--seed", "--round",
            "--rounds", "--list", "--help", "--version")
 passed, failed, skipped = 0, 0, 0
@@ -211,7 +211,7 @@ def main():
                 if i == 0:
                     check_words(script, name, folder)
                 check_skipped(script, name, folder, what)
-    core = load(os.path.join(ROOT, "core/peers/peers_core.py"))
+    core = load(os.path.join(ROOT, "baselines/common/peers_core.py"))
     check_known_answers(core)
     check_loop(core)
     forms = set()

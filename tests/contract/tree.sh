@@ -1,6 +1,6 @@
 #!/bin/bash
 # tree.sh BUILD: rules of the source tree that no compiler enforces. Dependencies point one way
-# (probes, matmul, fused -> core; report -> core), a probe never includes another, host code compiles
+# (probes, matmul, fused -> core; report -> core), a program never includes another, host code compiles
 # without a word under gcc and under clang, and scripts parse.
 set -u
 build=$(realpath "$1")
@@ -34,24 +34,14 @@ report_knows_only_core() {
     includes report | grep -v -e '#include "core/' -e '#include "report/'
 }
 
-# core/, the file's own stem, and what its folder shares in kernels/.
-# A probe may have parts in headers of its own, NAME_PART.h beside NAME.c.
-owner_of() { # FOLDER/FILE without its ending: the probe that it belongs to
-    local stem=$1
-    until [ -e "$stem.c" ] || [ "$stem" = "${stem%_*}" ]; do stem=${stem%_*}; done
-    echo "$stem"
-}
-
-probes_know_no_other() {
-    local folder file included
-    for folder in probes matmul fused; do
-        for file in "$folder"/*.c "$folder"/*.cu "$folder"/*.h; do
-            [ -e "$file" ] || continue
-            sed -n 's/^#include "\(.*\)\.[a-z]*"$/\1/p' "$file" | while read -r included; do
-                case $included in core/* | "$folder"/kernels/*) continue ;; esac
-                [ "$(owner_of "$included")" = "$(owner_of "${file%.*}")" ] ||
-                    echo "$file includes $included"
-            done
+# core/, its own folder, and what its neighbours share in common/, which knows none of them.
+programs_know_no_other() {
+    local file included
+    for file in {probes,matmul,fused}/*/*.{c,cu,h,cuh}; do
+        [ -e "$file" ] || continue
+        sed -n 's/^#include "\(.*\)"$/\1/p' "$file" | while read -r included; do
+            case $included in core/* | "${file%/*}"/* | "${file%%/*}"/common/*) continue ;; esac
+            echo "$file includes $included"
         done
     done
 }
@@ -111,7 +101,7 @@ scripts_parse() {
 
 check "core includes only core" core_knows_only_core
 check "report includes only report and core" report_knows_only_core
-check "no probe includes another" probes_know_no_other
+check "no program includes another" programs_know_no_other
 check "nothing links a driver, a runtime or jansson dynamically" links_no_driver
 check "no PTX is embedded" keeps_no_ptx
 check "scripts parse" scripts_parse

@@ -13,10 +13,10 @@
 #include <time.h>
 
 #include "core/document.h"
-#include "report/bundle.h"
-#include "report/claims.h"
-#include "report/compare.h"
-#include "report/report.h"
+#include "report/bundle/bundle.h"
+#include "report/claims/claims.h"
+#include "report/cli/compare.h"
+#include "report/cli/report.h"
 
 enum { FILES_MAX = 64, NESTING_MAX = 12 };
 

@@ -3,7 +3,7 @@
  *
  *     // faults: thread lane barrier
  *     #include "tests/shim/shim.h"
- *     #include "fused/norm.cu"                        the .cu itself: its kernels are functions now
+ *     #include "fused/norm/norm.cu"                        the .cu itself: its kernels are functions now
  *
  *     static void shim_test(void)
  *     {

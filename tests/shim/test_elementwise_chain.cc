@@ -1,11 +1,11 @@
 // faults: thread rounding
 //
-// Chains of elementwise operators, each kernel of fused/elementwise_chain.cu, against double.
+// Chains of elementwise operators, each kernel of fused/elementwise_chain/elementwise_chain.cu, against double.
 #include "tests/shim/shim.h"
 
-#include "fused/elementwise_chain.cu"
-#include "fused/kernels/chain_life.cu"
-#include "fused/kernels/chain_reference.h"
+#include "fused/elementwise_chain/elementwise_chain.cu"
+#include "fused/elementwise_chain/life.cu"
+#include "fused/elementwise_chain/reference.h"
 
 typedef void (*chain_kernel)(chain_args);
 

@@ -1,11 +1,11 @@
 // faults: thread lane barrier rounding
 //
-// RMSNorm and LayerNorm with what stands beside them, each kernel of fused/norm.cu, against double.
+// RMSNorm and LayerNorm with what stands beside them, each kernel of fused/norm/norm.cu, against double.
 #include "tests/shim/shim.h"
 
-#include "fused/norm.cu"
-#include "fused/kernels/norm_passes.cu"
-#include "fused/kernels/norm_reference.c"
+#include "fused/norm/norm.cu"
+#include "fused/norm/passes.cu"
+#include "fused/norm/reference.c"
 
 // Operands and results of one shape and type.
 struct tensors {

@@ -4,8 +4,8 @@
 // of equal ones, of masked and of infinite ones.
 #include "tests/shim/shim.h"
 
-#include "fused/kernels/sampling_reference.h"
-#include "fused/sampling.cu"
+#include "fused/sampling/reference.h"
+#include "fused/sampling/sampling.cu"
 
 namespace sampling {
 thread_local float4 held[1]; // only a cluster keeps its row

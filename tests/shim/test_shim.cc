@@ -5,8 +5,8 @@
 #include "tests/shim/shim.h"
 
 #include "core/half.h"
-#include "fused/kernels/reduce.cuh"
-#include "fused/kernels/vector.cuh"
+#include "fused/common/reduce.cuh"
+#include "fused/common/vector.cuh"
 
 struct sum_args {
     const uint16_t *in; // blocks x columns fp16

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "report/derive.h"
-#include "report/derive_fusion.h"
+#include "report/bundle/derive.h"
+#include "report/bundle/derive_fusion.h"
 
 static void by_hand(void **unused)
 {

@@ -2,7 +2,7 @@
 #ifndef GPUFLOOR_TEST_CLAIMS_HELP_H
 #define GPUFLOOR_TEST_CLAIMS_HELP_H
 
-#include "report/claims.h"
+#include "report/claims/claims.h"
 #include "tests/unit/test_report_help.h"
 
 /* The verdict of a claim on rows made by hand, which are released; evidence and controls are said

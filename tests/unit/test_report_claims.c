@@ -2,7 +2,7 @@
 #include "tests/unit/test_report_help.h"
 
 #include "core/board.h"
-#include "report/claims.h"
+#include "report/claims/claims.h"
 
 #define GEMM(size) \
     "small_gemm.time{m=" #size ",n=" #size ",k=" #size ",type=fp16,acc=fp32,layout=nn,"

@@ -1,7 +1,7 @@
 /* compare: one case of each verdict, and the conditions on each. */
 #include "tests/unit/test_report_help.h"
 
-#include "report/compare.h"
+#include "report/cli/compare.h"
 
 static struct comparison compared(struct row *old, struct row *new, double deviation)
 {

@@ -1,6 +1,6 @@
-/* report/counted.c: what counters come to, on made-up cases with known answers; each word of "bound
+/* report/cli/counted.c: what counters come to, on made-up cases with known answers; each word of "bound
  * by" and what keeps it from being said. */
-#include "report/counted.h"
+#include "report/cli/counted.h"
 
 #include <jansson.h>
 #include <string.h>

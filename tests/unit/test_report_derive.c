@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "report/derive.h"
-#include "report/derive_product.h"
+#include "report/bundle/derive.h"
+#include "report/bundle/derive_product.h"
 
 enum { POINTS_MAX = 256 };
 #define KIB 1024.0

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "report/derive.h"
+#include "report/bundle/derive.h"
 
 static const double sizes[] = {128, 256, 512, 1024, 1536, 2048, 4096, 8192};
 enum { SIZES = CHECK_LENGTH(sizes) };

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "report/rows.h"
+#include "report/bundle/rows.h"
 #include "tests/unit/check.h"
 
 /* Gives the row `id` one value a round; best is the value itself. */

@@ -2,7 +2,7 @@
 #include "tests/unit/test_report_help.h"
 
 #include "core/document.h"
-#include "report/bundle.h"
+#include "report/bundle/bundle.h"
 
 static void centre_and_interval(void **unused)
 {

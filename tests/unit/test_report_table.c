@@ -1,5 +1,5 @@
-/* report/table.c: paragraphs, and text that is not trusted. */
-#include "report/table.h"
+/* report/cli/table.c: paragraphs, and text that is not trusted. */
+#include "report/cli/table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

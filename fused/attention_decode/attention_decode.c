@@ -1,0 +1,445 @@
+/* attention_decode: how long does one token's attention take, and what does it save to fuse with it
+ * the rotary embedding, the append to the cache, and the dequantising of the cache?
+ *
+ * Method. One query a sequence, 4 query heads a KV head, over a cache of keys and values; rotary
+ * embedding in the half-split form. impl=
+ *     attention    attention alone, in one kernel: keys split over blocks, each of which merges a
+ *                  slice of the outputs; where not all blocks are resident at once, by ticket
+ *     ticket       the same, merged by the last block of a KV head
+ *     merge        the same, merged by a second kernel
+ *     unfused      rope; append; attention: three kernels
+ *     two          rope with append; attention
+ *     fused        all of it in one kernel: the new row goes from the projections to the cache and,
+ *                  past it, into the attention
+ *     dequantised  an 8-bit cache made into a bf16 buffer, and attention over that: two kernels;
+ *                  with 8-bit types all others dequantise in registers
+ *     append, append_separate   rope, scale, clamp, cast, store in one kernel, or in three
+ *     append_kv, rope_then_append, append_plain   keys and values alone, of many sequences
+ *     by_token, pages_16, pages_64   attention over other layouts of the cache; everywhere else the
+ *                  rows of a head lie side by side
+ *     read         the same keys and values, read and dropped; share_of_read is held against it
+ * type is that of the cache; all else is bf16, and sums are fp32. Caches of 8 bits have a scale for
+ * each head.
+ *
+ * Inside the timed region: the operations, between two events; see common/operation.h. Queries and
+ * the new row are always warm, as a projection has just written them; its place in the cache is
+ * cold where the rest is, so that appends, which touch nothing else there, run behind a sweep.
+ * Expected on an H200: 8192 keys are 33.5 MB, 7.5 us; a kernel that drops them takes 9; what is
+ * added before the first load and behind the last (two products, merges over warps and over blocks)
+ * is 3 to 3.5. Of that the merge over 16 blocks is 0.7 us by slices, a store and a load through the
+ * L2 with all SMs at work (12.0 us in all; 11.3 if no block merges), and 1.45 us by ticket, where
+ * two trips precede the load and one SM makes it. 65536 keys: above 4 TB/s. A new row is 4 KiB: to
+ * fuse it saves launches, not bytes.
+ *
+ * Traps. These caches fit the L2: without rotating them a run over 8192 keys times that. A fused
+ * append races with the block that reads the row; here that block has it from the projections
+ * itself. For a graph to be replayed a ticket must be back at its start, and wraps; parts must have
+ * been taken away. A warp without a key has outputs to merge all the same. An empty block's maximum
+ * is -inf, and -inf less -inf is no number. An H200 runs these kernels at 1840 MHz, and those that
+ * only read at 1980; shares of a read hold that difference.
+ *
+ * Derived here: share_of_token, attention's share of a decode step of the 8B shape (32 layers of
+ * 218 million weights, 525 million in the last product) and of the 1B shape (16 of 61 million, 263
+ * million; d = 64), where all else is the time to read the bf16 weights at the rate of impl=read:
+ * no launches, no norms, so that it is an upper bound of the share. */
+#include "fused/attention_decode/args.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fused/attention_decode/gemv.h"
+#include "fused/attention_decode/reference.h"
+#include "fused/attention_decode/ways.h"
+#include "fused/common/quality.h"
+
+PROBE_IMAGE(attention_decode);
+GPU_ARGS_SIZE(struct kv_cache, 80);
+GPU_ARGS_SIZE(struct attention_decode_args, 176);
+GPU_ARGS_SIZE(struct rope_args, 144);
+GPU_ARGS_SIZE(struct decode_dequantise_args, 48);
+GPU_ARGS_SIZE(struct decode_read_args, 24);
+GPU_ARGS_SIZE(struct decode_gemv_args, 48);
+GPU_ARGS_SIZE(struct decode_verify_args, 168);
+
+enum {
+    SHARE_OF_READ = N_OPERATION_METRICS,
+    NEW_ROW_BYTES,
+    SHARE_OF_TOKEN,
+    STABLE,
+    APPEND_RIGHT,
+    GEMV_TIME,
+};
+#define KEYS OPERATION_KEYS("batch,context,heads,kv_heads,d")
+static const struct probe_metric metrics[] = {
+    OPERATION_METRICS(KEYS),
+    [SHARE_OF_READ] = {"share_of_read", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, KEYS,
+                       "time to read the keys and values over the time of the operation"},
+    [NEW_ROW_BYTES] = {"new_row_bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, KEYS,
+                       "loads and stores of the new rows of keys and values, by count"},
+    [SHARE_OF_TOKEN] = {"share_of_token", "ratio", PROBE_LOWER, PROBE_EACH, NULL, "shape,context",
+                        "attention's share of a decode step, all else at the rate of a read"},
+    [STABLE] = {"stable", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, "case,type,impl",
+                "share of the outputs that are right where scores are extreme"},
+    [APPEND_RIGHT] = {"append_right", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, "type,impl",
+                      "share of the numbers that are right where rows exceed the cache's range"},
+    [GEMV_TIME] = {"gemv_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event",
+                   "rows,columns,type,layout,impl,l2", "a product of a matrix with a vector"},
+};
+
+static const struct condition cold = {.cold = true}, warm = {0};
+
+/* --- one way, timed -------------------------------------------------------------------------- */
+
+struct reference { /* what the same bytes take otherwise; NaN where that was not measured */
+    double copy_ns, read_ns;
+};
+static const struct reference none = {NAN, NAN};
+
+static struct decode_shape shape_of(int batch, int context, enum decode_number number)
+{
+    return (struct decode_shape){
+        .batch = batch, .context = context, .heads = 32, .kv_heads = 8, .d = 128, .number = number};
+}
+
+static void keys_of(const struct decode_shape *s, char *keys, size_t size)
+{
+    snprintf(keys, size, "batch=%d,context=%d,heads=%d,kv_heads=%d,d=%d,type=%s", s->batch,
+             s->context, s->heads, s->kv_heads, s->d, decode_number_names[s->number]);
+}
+
+static double measure_way(struct probe_run *r, const struct decode_tensors *t, enum decode_how how,
+                          const char *name, struct condition c, unsigned flags,
+                          struct reference reference)
+{
+    const struct decode_way way = {t, how};
+    const struct operation o = decode_operation(&way, name);
+    const double new_rows = decode_new_row_bytes(&way);
+    char keys[128];
+
+    keys_of(&t->shape, keys, sizeof keys);
+    const double ns = operation_measure(r, keys, &o, c, flags, reference.copy_ns);
+    if (isnan(ns))
+        return NAN;
+    if (!isnan(reference.read_ns) && how != DECODE_READ)
+        probe_value(r, SHARE_OF_READ, reference.read_ns / ns);
+    if (new_rows > 0 && !c.stream)
+        probe_value(r, NEW_ROW_BYTES, new_rows);
+    probe_fact(r, "splits", "%u", t->splits);
+    return ns;
+}
+
+struct named {
+    enum decode_how how;
+    const char *name;
+};
+
+/* Some ways over one shape, each cold; with `wide` the buffer for dequantising. */
+static void measure_ways(struct probe_run *r, const struct decode_kernels *k,
+                         struct decode_shape shape, const struct named *ways, size_t n,
+                         unsigned flags)
+{
+    bool wide = false;
+    shape.set_bytes = decode_kv_bytes(&shape);
+    for (size_t i = 0; i < n; i++) {
+        wide |= ways[i].how == DECODE_WIDEN;
+        shape.set_bytes = fmin(shape.set_bytes, decode_set_bytes(&shape, ways[i].how));
+    }
+    struct decode_tensors t = decode_tensors_of(r, k, shape, wide, operation_seed(r, flags));
+    for (size_t i = 0; i < n; i++)
+        measure_way(r, &t, ways[i].how, ways[i].name, cold, flags, none);
+    decode_tensors_free(r, &t);
+}
+#define MEASURE_WAYS(r, k, shape, flags, ...)                                                      \
+    measure_ways(r, k, shape, (const struct named[]){__VA_ARGS__},                                 \
+                 PROBE_LENGTH(((const struct named[]){__VA_ARGS__})), flags)
+
+/* --- the headline ---------------------------------------------------------------------------- */
+
+/* What later cases refer to. */
+struct measured {
+    double at_8192_ns; /* attention alone, bf16, cold */
+    double read_rate;  /* bytes/ns of the reading kernel over the long context */
+};
+
+/* All ways to take a step at 8192 keys; returns the time of attention alone. */
+static double measure_step(struct probe_run *r, const struct decode_kernels *k)
+{
+    const struct condition stream = {.stream = true, .cold = true};
+    struct decode_tensors t =
+        decode_tensors_of(r, k, shape_of(1, 8192, DECODE_BF16), false, probe_seed(r));
+    struct reference reference = none;
+    char keys[128];
+
+    keys_of(&t.shape, keys, sizeof keys);
+    reference.copy_ns = copy_measure(r, keys, decode_kv_bytes(&t.shape), cold, 0);
+    reference.read_ns = measure_way(r, &t, DECODE_READ, "read", cold, 0, none);
+    const double ns = measure_way(r, &t, DECODE_ATTEND, "attention", cold, 0, reference);
+    measure_way(r, &t, DECODE_ATTEND, "attention", warm, 0, none);
+    measure_way(r, &t, DECODE_TICKET, "ticket", cold, 0, reference);
+    measure_way(r, &t, DECODE_MERGE, "merge", cold, 0, reference);
+    measure_way(r, &t, DECODE_FUSED, "fused", cold, 0, reference);
+    measure_way(r, &t, DECODE_TWO, "two", cold, 0, reference);
+    measure_way(r, &t, DECODE_THREE, "unfused", cold, 0, reference);
+    measure_way(r, &t, DECODE_FUSED, "fused", stream, 0, none);
+    measure_way(r, &t, DECODE_THREE, "unfused", stream, 0, none);
+    decode_tensors_free(r, &t);
+    return ns;
+}
+
+/* The long context; returns the rate of the reading kernel, in bytes/ns. */
+static double measure_long(struct probe_run *r, const struct decode_kernels *k)
+{
+    struct decode_tensors t =
+        decode_tensors_of(r, k, shape_of(1, 65536, DECODE_BF16), false, probe_seed(r));
+    struct reference reference = none;
+    reference.read_ns = measure_way(r, &t, DECODE_READ, "read", cold, 0, none);
+    measure_way(r, &t, DECODE_ATTEND, "attention", cold, 0, reference);
+    const double rate = decode_kv_bytes(&t.shape) / reference.read_ns;
+    decode_tensors_free(r, &t);
+    return rate;
+}
+
+/* --- what the claims ask --------------------------------------------------------------------- */
+
+/* A cache of eight bits: dequantised in registers, or beforehand. */
+static void measure_8bit(struct probe_run *r, const struct decode_kernels *k)
+{
+    MEASURE_WAYS(r, k, shape_of(1, 8192, DECODE_E4M3), PROBE_ONCE, {DECODE_WIDEN, "dequantised"});
+    MEASURE_WAYS(r, k, shape_of(1, 8192, DECODE_E4M3), PROBE_ONCE, {DECODE_APPEND, "append"},
+                 {DECODE_APPEND_3, "append_separate"});
+    MEASURE_WAYS(r, k, shape_of(1, 8192, DECODE_INT8), PROBE_ONCE, {DECODE_ATTEND, "attention"},
+                 {DECODE_WIDEN, "dequantised"});
+    for (enum decode_number n = DECODE_E4M3; n < N_DECODE_NUMBERS; n++)
+        MEASURE_WAYS(r, k, shape_of(1, 32768, n), PROBE_ONCE, {DECODE_ATTEND, "attention"},
+                     {DECODE_WIDEN, "dequantised"});
+    for (enum decode_number n = DECODE_BF16; n < N_DECODE_NUMBERS; n++)
+        MEASURE_WAYS(r, k, shape_of(8, 32768, n), PROBE_ONCE, {DECODE_ATTEND, "attention"});
+}
+
+static void measure_layouts(struct probe_run *r, const struct decode_kernels *k)
+{
+    static const struct named ways[] = {[DECODE_BY_TOKEN] = {DECODE_ATTEND, "by_token"},
+                                        [DECODE_PAGES_16] = {DECODE_ATTEND, "pages_16"},
+                                        [DECODE_PAGES_64] = {DECODE_ATTEND, "pages_64"}};
+    for (enum decode_layout l = DECODE_BY_TOKEN; l <= DECODE_PAGES_64; l++) {
+        struct decode_shape shape = shape_of(1, 8192, DECODE_BF16);
+        shape.layout = l;
+        measure_ways(r, k, shape, &ways[l], 1, PROBE_ONCE);
+    }
+}
+
+/* New rows of many sequences: what a pass over them costs is the slope from 512 to 1024. */
+static void measure_new_rows(struct probe_run *r, const struct decode_kernels *k)
+{
+    for (int batch = 512; batch <= 1024; batch *= 2)
+        MEASURE_WAYS(r, k, shape_of(batch, 16, DECODE_BF16), PROBE_ONCE, {DECODE_KV, "append_kv"},
+                     {DECODE_KV_2, "rope_then_append"}, {DECODE_KV_PLAIN, "append_plain"});
+    MEASURE_WAYS(r, k, shape_of(64, 1024, DECODE_BF16), PROBE_ONCE, {DECODE_FUSED, "fused"},
+                 {DECODE_TWO, "two"}, {DECODE_THREE, "unfused"});
+    MEASURE_WAYS(r, k, shape_of(1, 1024, DECODE_BF16), PROBE_ONCE, {DECODE_FUSED, "fused"},
+                 {DECODE_TWO, "two"}, {DECODE_THREE, "unfused"});
+}
+
+/* ns of attention alone over a context; 8192 keys of d = 128 are measured already. */
+static double attention_ns(struct probe_run *r, const struct decode_kernels *k, int context, int d)
+{
+    struct decode_shape shape = shape_of(1, context, DECODE_BF16);
+    shape.d = d;
+    struct decode_tensors t = decode_tensors_of(r, k, shape, false, operation_seed(r, PROBE_ONCE));
+    const double ns = measure_way(r, &t, DECODE_ATTEND, "attention", cold, PROBE_ONCE, none);
+    decode_tensors_free(r, &t);
+    return ns;
+}
+
+static void measure_token(struct probe_run *r, const struct decode_kernels *k, struct measured m)
+{
+    static const struct model {
+        const char *name;
+        int d, layers;
+        double weights; /* of all layers and the last product */
+    } models[] = {{"8b", 128, 32, 32 * 218103808.0 + 128256.0 * 4096},
+                  {"1b", 64, 16, 16 * 60817408.0 + 128256.0 * 2048}};
+    static const int contexts[] = {1024, 4096, 8192, 32768, 131072};
+
+    for (size_t i = 0; i < PROBE_LENGTH(models); i++)
+        for (size_t j = 0; j < PROBE_LENGTH(contexts); j++) {
+            const struct model *of = &models[i];
+            const bool known = of->d == 128 && contexts[j] == 8192;
+            const double ns =
+                of->layers * (known ? m.at_8192_ns : attention_ns(r, k, contexts[j], of->d));
+            if (probe_case(r, PROBE_ONCE, "shape=%s,context=%d", of->name, contexts[j]))
+                probe_value(r, SHARE_OF_TOKEN, ns / (ns + 2 * of->weights / m.read_rate));
+        }
+}
+
+/* --- extreme scores -------------------------------------------------------------------------- */
+
+/* False in a round that leaves out its cases, and with them all that are measured once. */
+static bool measure_stable(struct probe_run *r, const struct decode_kernels *k)
+{
+    static const struct decode_extreme extremes[] = {
+        {"shift_0", 0, false, 300, 3},           {"shift_60", 60, false, 300, 3},
+        {"shift_-60", -60, false, 300, 3},       {"shift_1000", 1000, false, 300, 3},
+        {"shift_-1000", -1000, false, 300, 3},   {"shift_60000", 60000, false, 300, 3},
+        {"shift_-60000", -60000, false, 300, 3}, {"one_high", -60000, true, 300, 3},
+        {"last_masked", -1000, false, 33, 3}, /* of three blocks two have no key */
+    };
+    bool any = false;
+    for (enum decode_number n = DECODE_BF16; n < N_DECODE_NUMBERS; n++)
+        for (int naive = 0; naive <= (n == DECODE_BF16); naive++)
+            for (size_t i = 0; i < PROBE_LENGTH(extremes); i++) {
+                const struct decode_extreme *e = &extremes[i];
+                struct decode_shape shape = shape_of(1, e->context, n);
+                struct decode_tensors t;
+                uint32_t wrong;
+                if (!probe_case(r, PROBE_ONCE, "case=%s,type=%s,impl=%s", e->name,
+                                decode_number_names[n], naive ? "naive" : "attention"))
+                    continue;
+                any = true;
+                shape.splits = e->splits;
+                t = decode_tensors_of(r, k, shape, false, operation_seed(r, PROBE_ONCE));
+                const struct decode_way way = {&t, naive ? DECODE_NAIVE : DECODE_ATTEND};
+                const struct operation o = decode_operation(&way, "");
+                decode_plant(r, &t, e);
+                o.poison(r, o.self);
+                o.launch(r, o.self, 0);
+                decode_look(r, &way, &wrong);
+                probe_value(r, STABLE, 1 - (double)wrong / shape.heads);
+                probe_check(r, naive || wrong == 0, "%s: %u rows are wrong", e->name, wrong);
+                decode_tensors_free(r, &t);
+            }
+    return any;
+}
+
+/* --- rows beyond the range ------------------------------------------------------------------- */
+
+static void measure_append(struct probe_run *r, const struct decode_kernels *k)
+{
+    for (enum decode_number n = DECODE_E4M3; n < N_DECODE_NUMBERS; n++) {
+        struct decode_tensors t =
+            decode_tensors_of(r, k, shape_of(1, 64, n), false, operation_seed(r, PROBE_ONCE));
+        const size_t count = (size_t)(t.shape.kv_heads * t.shape.d);
+        uint16_t *x = probe_host_alloc(r, 2 * count);
+        gpu_to_host(r, x, t.k_new, 2 * count);
+        for (size_t i = 0; i < count; i++)
+            x[i] = (uint16_t)(x[i] + (10 << 7)); /* times 1024 */
+        gpu_to_device(r, t.k_new, x, 2 * count);
+        gpu_to_device(r, t.v_new, x, 2 * count);
+        free(x);
+        for (int unclamped = 0; unclamped < 2; unclamped++) {
+            const struct decode_way way = {&t, unclamped ? DECODE_UNCLAMPED : DECODE_KV_PLAIN};
+            const struct operation o = decode_operation(&way, "");
+            if (!probe_case(r, PROBE_ONCE, "type=%s,impl=%s", decode_number_names[n],
+                            unclamped ? "unclamped" : "clamped"))
+                continue;
+            if (!unclamped) /* the control spoils the right row: what is wrong then is its own */
+                o.poison(r, o.self);
+            o.launch(r, o.self, 0);
+            const struct verdict v = decode_look_at_row(r, &way);
+            probe_value(r, APPEND_RIGHT, 1 - (double)v.wrong / (double)v.looked_at);
+            probe_check(r, unclamped == (v.wrong > 0), "%s, %s: %llu numbers are wrong",
+                        decode_number_names[n], unclamped ? "unclamped" : "clamped",
+                        (unsigned long long)v.wrong);
+        }
+        decode_tensors_free(r, &t);
+    }
+}
+
+/* --- checks ---------------------------------------------------------------------------------- */
+
+static bool is_wrong(struct probe_run *r, const void *self)
+{
+    uint32_t rows;
+    return decode_look(r, self, &rows).wrong > 0;
+}
+
+/* Inputs of a fixed seed: the same bits in every run, on this GPU. */
+static void measure_quality(struct probe_run *r, const struct decode_kernels *k)
+{
+    struct decode_tensors t = decode_tensors_of(r, k, shape_of(1, 1000, DECODE_BF16), false, 1);
+    const struct decode_way fused = {&t, DECODE_FUSED}, unfused = {&t, DECODE_THREE};
+    const struct operation o = decode_operation(&fused, ""), u = decode_operation(&unfused, "");
+    const size_t count = (size_t)(t.shape.heads * t.shape.d);
+    const struct quality_results results = {t.out.memory, (uint64_t)t.shape.heads,
+                                            (uint64_t)t.shape.d, 2};
+    char keys[128];
+
+    keys_of(&t.shape, keys, sizeof keys);
+    if (probe_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys)) {
+        void *before = gpu_alloc(r, 2 * count, "the unfused results");
+        u.poison(r, u.self);
+        u.launch(r, u.self, 0);
+        CUDA(cudaMemcpyAsync(before, t.out.memory, 2 * count, cudaMemcpyDeviceToDevice,
+                             gpu_stream(r)));
+        o.poison(r, o.self);
+        o.launch(r, o.self, 0);
+        quality_distance(r, t.out.memory, before, 2, count);
+        quality_digest(r, t.out.memory, 2, count);
+        quality_faults(r, &results, is_wrong, &fused);
+        gpu_release(r, before);
+    }
+    decode_tensors_free(r, &t);
+}
+
+/* --- all ------------------------------------------------------------------------------------- */
+
+static void measure_deep(struct probe_run *r, const struct decode_kernels *k)
+{
+    static const int contexts[] = {128, 512, 2048, 16384, 131072}, batches[] = {1, 8, 64};
+    static const struct named steps[] = {{DECODE_ATTEND, "attention"},
+                                         {DECODE_FUSED, "fused"},
+                                         {DECODE_TWO, "two"},
+                                         {DECODE_THREE, "unfused"}};
+    for (size_t b = 0; b < PROBE_LENGTH(batches); b++)
+        for (size_t i = 0; i < PROBE_LENGTH(contexts); i++)
+            for (enum decode_number n = DECODE_BF16; n < N_DECODE_NUMBERS; n++) {
+                const struct decode_shape s = shape_of(batches[b], contexts[i], n);
+                const size_t known = s.batch == 1 && s.context == 131072; /* attention alone */
+                if (decode_kv_bytes(&s) > 5e9)
+                    continue;
+                if (n == DECODE_BF16)
+                    measure_ways(r, k, s, steps + known, PROBE_LENGTH(steps) - known, PROBE_DEEP);
+                else
+                    MEASURE_WAYS(r, k, s, PROBE_DEEP, {DECODE_ATTEND, "attention"},
+                                 {DECODE_WIDEN, "dequantised"});
+            }
+}
+
+static void measure(struct probe_run *r)
+{
+    const struct decode_kernels k = decode_kernels_of(r, &image_attention_decode);
+    struct measured m = {0};
+
+    if (probe_checking(r)) {
+        decode_check_shapes(r, &k);
+    } else {
+        m.at_8192_ns = measure_step(r, &k);
+        MEASURE_WAYS(r, &k, shape_of(1, 8192, DECODE_E4M3), 0, {DECODE_ATTEND, "attention"});
+        m.read_rate = measure_long(r, &k);
+    }
+    if (!measure_stable(r, &k) && !probe_in_full(r))
+        return;
+    measure_append(r, &k);
+    measure_quality(r, &k);
+    decode_measure_gemv(r, &image_attention_decode, GEMV_TIME);
+    if (probe_checking(r))
+        return;
+    measure_8bit(r, &k);
+    measure_layouts(r, &k);
+    measure_new_rows(r, &k);
+    measure_token(r, &k, m);
+    if (probe_deep(r))
+        measure_deep(r, &k);
+}
+
+const struct probe probe = {
+    .name = "attention_decode",
+    .what = "How long does one token's attention take, and what does fusing save around it?",
+    .method = 2,
+    .needs = PROBE_GPU,
+    .min_cc = 80,
+    .metrics = metrics,
+    .n_metrics = PROBE_LENGTH(metrics),
+    .measure = measure,
+};

@@ -1,0 +1,137 @@
+// Kernels of bias_gelu_scale: out = scale * gelu(in + bias), as one kernel and as three. One skeleton,
+// that of the copy in common/copy.cu too: what differs is what happens between load and store.
+//
+// Neighbouring threads move neighbouring vectors of 16 bytes. The input passes by the L1 (it is used
+// once), the output is stored evict-first, which is worth 5 % of a long copy on an H200 (140 to 133
+// us). Arithmetic is fp32.
+#include "core/device/load.cuh"
+#include "fused/bias_gelu_scale/args.h"
+#include "fused/common/gelu.cuh"
+#include "fused/common/vector.cuh"
+
+struct biased {
+    static __device__ __forceinline__ float2 of(float2 x, float2 b, float)
+    {
+        return make_float2(x.x + b.x, x.y + b.y);
+    }
+};
+struct activated {
+    static __device__ __forceinline__ float2 of(float2 x, float2, float)
+    {
+        return make_float2(gelu(x.x), gelu(x.y));
+    }
+};
+struct scaled {
+    static __device__ __forceinline__ float2 of(float2 x, float2, float s)
+    {
+        return make_float2(s * x.x, s * x.y);
+    }
+};
+struct fused {
+    static __device__ __forceinline__ float2 of(float2 x, float2 b, float s)
+    {
+        return scaled::of(activated::of(biased::of(x, b, s), b, s), b, s);
+    }
+};
+
+template <typename T, typename OPERATION>
+__device__ __forceinline__ uint32_t pair(uint32_t in, uint32_t bias, float scale)
+{
+    return T::narrow(OPERATION::of(T::widen(in), T::widen(bias), scale));
+}
+
+// VECTORS accesses of 16 bytes a thread, THREADS a block. Everything is loaded before anything is
+// used: the bias too, or its latency would come on top. (No early return: behind one, the assembler
+// moves loads past the first use.)
+template <typename T, typename OPERATION, bool BIAS, int THREADS, int VECTORS>
+__device__ __forceinline__ void apply(const gelu_args &a)
+{
+    uint64_t first = (uint64_t)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
+    const uint4 *in = (const uint4 *)a.in, *bias = (const uint4 *)a.bias;
+    uint4 *out = (uint4 *)a.out, x[VECTORS], b[VECTORS] = {};
+
+#pragma unroll
+    for (int i = 0; i < VECTORS; i++) {
+        uint64_t at = first + i * THREADS;
+        if (at < a.vectors)
+            x[i] = load_once(in + at);
+        if (BIAS)
+            b[i] = __ldg(bias + (at & (a.row_vectors - 1)));
+    }
+#pragma unroll
+    for (int i = 0; i < VECTORS; i++) {
+        uint64_t at = first + i * THREADS;
+        if (at < a.vectors)
+            __stcs(out + at, make_uint4(pair<T, OPERATION>(x[i].x, b[i].x, a.scale),
+                                        pair<T, OPERATION>(x[i].y, b[i].y, a.scale),
+                                        pair<T, OPERATION>(x[i].z, b[i].z, a.scale),
+                                        pair<T, OPERATION>(x[i].w, b[i].w, a.scale)));
+    }
+}
+
+// Each operation twice: with four vectors a thread, which keeps the memory busiest, and, for tensors
+// too small to give every SM a block that way, with one vector and small blocks; both for fp16 and
+// for bf16.
+#define KERNELS_OF(name, type, operation, bias)                                                   \
+    extern "C" __global__ void __launch_bounds__(GELU_THREADS)                                    \
+    bias_gelu_scale_##name##_##type(const __grid_constant__ struct gelu_args a)                   \
+    {                                                                                             \
+        apply<type, operation, bias, GELU_THREADS, GELU_VECTORS>(a);                              \
+    }                                                                                             \
+    extern "C" __global__ void __launch_bounds__(GELU_SMALL_THREADS)                              \
+    bias_gelu_scale_##name##_##type##_small(const __grid_constant__ struct gelu_args a)           \
+    {                                                                                             \
+        apply<type, operation, bias, GELU_SMALL_THREADS, 1>(a);                                   \
+    }
+#define KERNELS(name, operation, bias)                                                            \
+    KERNELS_OF(name, fp16, operation, bias)                                                       \
+    KERNELS_OF(name, bf16, operation, bias)
+
+// sass-all: kernel=bias_gelu_scale_bias_*16 ldg128=8 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=bias_gelu_scale_bias_*_small ldg128=2 ldg128na=1 stg128=1 local=0 together
+KERNELS(bias, biased, true)
+// sass-all: kernel=bias_gelu_scale_gelu_*16 ldg128=4 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=bias_gelu_scale_gelu_*_small ldg128=1 ldg128na=1 stg128=1 local=0
+KERNELS(gelu, activated, false)
+// sass-all: kernel=bias_gelu_scale_scale_*16 ldg128=4 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=bias_gelu_scale_scale_*_small ldg128=1 ldg128na=1 stg128=1 local=0
+KERNELS(scale, scaled, false)
+// sass-all: kernel=bias_gelu_scale_fused_*16 ldg128=8 ldg128na=4 stg128=4 local=0
+// sass-all: kernel=bias_gelu_scale_fused_fp16 ldg128=8 together
+// sass-all: kernel=bias_gelu_scale_fused_bf16 ldg128=8 together arch=80+   sm_75 has no cvt to bf16
+// sass-all: kernel=bias_gelu_scale_fused_*_small ldg128=2 ldg128na=1 stg128=1 local=0 together
+KERNELS(fused, fused, true)
+
+// The plain method, in fp64, one element a thread: forward error bound element by element, and the
+// sums for a relative Frobenius norm. Every rounding of the unfused path has its own term: that of
+// x + b is carried on by gelu' (at most 1.13), those of gelu and of the product are relative; `tiny`
+// is what a result may be off where it is small.
+template <typename T> __device__ void verify(const gelu_verify_args &a, double u, double tiny)
+{
+    const typename T::number *in = (const typename T::number *)a.in;
+    const typename T::number *bias = (const typename T::number *)a.bias;
+    const typename T::number *out = (const typename T::number *)a.out;
+    struct verdict own = {};
+
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.elements;
+         i += (uint64_t)gridDim.x * blockDim.x) {
+        double z = (double)T::one(in[i]) + T::one(bias[i % a.cols]);
+        double v = z * (0.79788456080286536 + 0.79788456080286536 * 0.044715 * z * z);
+        double reference = a.scale * z / (1 + exp(-2 * v));
+        judge(&own, T::one(out[i]), reference,
+              a.is_fused ? 1.01 * u * fabs(reference) + tiny
+                         : u * (1.13 * a.scale * fabs(z) + 2.02 * fabs(reference)) + 3 * tiny);
+    }
+    deliver(a.verdict, &own);
+}
+
+// sass: none not a timed kernel
+extern "C" __global__ void bias_gelu_scale_verify_fp16(const __grid_constant__ gelu_verify_args a)
+{
+    verify<fp16>(a, 0x1p-11, GELU_FP16_TINY);
+}
+// sass: none not a timed kernel
+extern "C" __global__ void bias_gelu_scale_verify_bf16(const __grid_constant__ gelu_verify_args a)
+{
+    verify<bf16>(a, 0x1p-8, GELU_BF16_TINY);
+}

@@ -1,0 +1,47 @@
+// The copy that everything in this folder is held against: 16 bytes an access, four in flight a
+// thread, past the L1, stored evict-first (5 % of a long copy on an H200); and, for what is too small
+// to give every SM a block that way, one vector a thread in small blocks.
+#include "core/device/load.cuh"
+#include "fused/common/copy.h"
+
+template <int THREADS, int VECTORS> __device__ __forceinline__ void copy(const copy_args &a)
+{
+    const uint64_t first = (uint64_t)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
+    const uint4 *from = (const uint4 *)a.from;
+    uint4 *to = (uint4 *)a.to, x[VECTORS];
+
+#pragma unroll
+    for (int i = 0; i < VECTORS; i++)
+        if (first + i * THREADS < a.vectors)
+            x[i] = load_once(from + first + i * THREADS);
+#pragma unroll
+    for (int i = 0; i < VECTORS; i++)
+        if (first + i * THREADS < a.vectors)
+            __stcs(to + first + i * THREADS, x[i]);
+}
+
+// sass-all: ldg128=4 ldg128na=4 stg128=4 local=0 together
+extern "C" __global__ void __launch_bounds__(COPY_THREADS)
+    copy_long(const __grid_constant__ struct copy_args a)
+{
+    copy<COPY_THREADS, COPY_VECTORS>(a);
+}
+
+// sass-all: ldg128=1 ldg128na=1 stg128=1 local=0
+extern "C" __global__ void __launch_bounds__(COPY_SMALL_THREADS)
+    copy_small(const __grid_constant__ struct copy_args a)
+{
+    copy<COPY_SMALL_THREADS, 1>(a);
+}
+
+// sass: none not a timed kernel
+extern "C" __global__ void copy_compare(const __grid_constant__ struct copy_args a)
+{
+    const uint4 *from = (const uint4 *)a.from, *to = (const uint4 *)a.to;
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.vectors;
+         i += (uint64_t)gridDim.x * blockDim.x) {
+        uint4 x = from[i], y = to[i];
+        if (x.x != y.x || x.y != y.y || x.z != y.z || x.w != y.w)
+            atomicAdd(a.wrong, 1u);
+    }
+}

@@ -1,0 +1,313 @@
+#include "fused/common/operation.h"
+
+#include <math.h>
+
+#include "fused/common/copy.h"
+
+PROBE_IMAGE(copy);
+GPU_ARGS_SIZE(struct copy_args, 32);
+
+enum { SETS_MAX = 32, OPERATIONS_MAX = 16, LONG_BYTES = 8 << 20 };
+/* Behind a long buffer, so that the next is no power of two away: a copy between buffers of 512 MiB that
+ * follow each other runs at 2.7 TB/s on an H200, at 4.2 otherwise. */
+enum { SPACER = (37 << 20) + 20480 };
+static const double SHORT_NS = 100e3; /* the shorter graph, where sixteen operations take that long */
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+struct pool pool_new(struct probe_run *r, size_t bytes, size_t sets, const char *what)
+{
+    struct pool p = {.bytes = bytes, .stride = (bytes + 255) / 256 * 256 + 256, .sets = sets};
+    p.memory = gpu_alloc(r, p.sets * p.stride, what);
+    if (p.sets * p.stride >= LONG_BYTES)
+        p.spacer = gpu_alloc(r, SPACER, "a gap between buffers");
+    return p;
+}
+
+struct pool pool_normal(struct probe_run *r, enum gpu_type type, size_t count, size_t sets,
+                        uint64_t seed, const char *what)
+{
+    struct pool p = pool_new(r, count * gpu_type_size(type), sets, what);
+    gpu_fill_normal(r, p.memory, type, p.sets * p.stride / gpu_type_size(type), seed);
+    return p;
+}
+
+void pool_free(struct probe_run *r, struct pool *p)
+{
+    gpu_release(r, p->memory);
+    if (p->spacer)
+        gpu_release(r, p->spacer);
+    *p = (struct pool){0};
+}
+
+void pool_poison(struct probe_run *r, const struct pool *p)
+{
+    gpu_poison(r, p->memory, p->sets * p->stride);
+}
+
+size_t operation_sets(const struct probe_run *r, double bytes_of_a_set)
+{
+    double wanted = 3 * (double)gpu_facts(r)->l2_bytes / bytes_of_a_set + 1;
+    return wanted > SETS_MAX ? SETS_MAX : (size_t)wanted;
+}
+
+/* --- how long does it take? ------------------------------------------------------------------ */
+
+static bool needs_sweep(const struct probe_run *r, const struct operation *o, bool cold)
+{
+    return cold && (double)o->sets * o->set_bytes < 3 * (double)gpu_facts(r)->l2_bytes;
+}
+
+static void launch_many(struct probe_run *r, const struct operation *o, bool cold, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        o->launch(r, o->self, cold ? i % o->sets : 0);
+}
+
+static struct gpu_graph graph_of(struct probe_run *r, const struct operation *o, bool cold,
+                                 size_t n)
+{
+    gpu_graph_begin(r);
+    launch_many(r, o, cold, n);
+    return gpu_graph_end(r);
+}
+
+static double stream_ns(struct probe_run *r, const struct operation *o, bool cold, size_t n)
+{
+    static cudaEvent_t start, stop;
+    if (!start) {
+        CUDA(cudaEventCreate(&start));
+        CUDA(cudaEventCreate(&stop));
+    }
+    gpu_clock_start(r);
+
+    CUDA(cudaEventRecord(start, gpu_stream(r)));
+    launch_many(r, o, cold, n);
+    CUDA(cudaEventRecord(stop, gpu_stream(r)));
+
+    gpu_clock_stop(r);
+    return gpu_elapsed_ns(start, stop);
+}
+
+/* Operations in the shorter of the two amounts of work: enough to dwarf a tick, few where one is
+ * long. Cold ones go round all sets, or, behind a sweep, use each set once at most; of a single set
+ * the second operation of the longer would find all in the L2. */
+static size_t operations_of(struct probe_run *r, const struct operation *o, bool cold)
+{
+    struct gpu_graph one = graph_of(r, o, cold, 1);
+    double ns = fmin(gpu_replay_ns(r, &one), gpu_replay_ns(r, &one));
+    size_t n = OPERATIONS_MAX;
+
+    gpu_graph_free(&one);
+    while (n > 1 && (double)n * ns > SHORT_NS)
+        n /= 2;
+    if (!cold)
+        return n;
+    if (needs_sweep(r, o, cold))
+        return n < o->sets / 2 ? n : o->sets > 1 ? o->sets / 2 : 1; /* one: a failed check */
+    return (n + o->sets - 1) / o->sets * o->sets;
+}
+
+void operation_sample(struct probe_run *r, const struct operation *o, struct condition c)
+{
+    const bool sweep = needs_sweep(r, o, c.cold);
+    const size_t n = probe_checking(r) ? 1 : operations_of(r, o, c.cold);
+    struct gpu_graph graph[2] = {0};
+
+    probe_check(r, !sweep || o->sets > 1 || probe_checking(r),
+                "%s: behind a sweep no set is used twice", o->name);
+    for (size_t i = 0; !c.stream && i < 2; i++)
+        graph[i] = graph_of(r, o, c.cold, n << i);
+    while (probe_more(r))
+        for (size_t i = 0; i < 2; i++) {
+            if (sweep)
+                gpu_sweep_l2(r);
+            probe_sample(r, OPERATION_TIME, (double)(n << i),
+                         c.stream ? stream_ns(r, o, c.cold, n << i) : gpu_replay_ns(r, &graph[i]));
+        }
+    for (size_t i = 0; !c.stream && i < 2; i++)
+        gpu_graph_free(&graph[i]);
+}
+
+double operation_measure(struct probe_run *r, const char *keys, const struct operation *o,
+                         struct condition c, unsigned flags, double copy_ns)
+{
+    /* Short ones behind a sweep keep their clock, and must. */
+    if (o->bytes >= LONG_BYTES || o->power_bound)
+        flags |= PROBE_POWER_BOUND;
+    if (!probe_case(r, flags, "%s,impl=%s,mode=%s,l2=%s", keys, o->name,
+                    c.stream ? "stream" : "graph", c.cold ? "cold" : "warm"))
+        return NAN;
+
+    if (o->poison)
+        o->poison(r, o->self);
+    o->launch(r, o->self, 0);
+    if (o->verify)
+        o->verify(r, o->self, "before timing");
+    if (o->poison) /* what is verified behind it shall be of the timed launches */
+        o->poison(r, o->self);
+
+    operation_sample(r, o, c);
+
+    double ns = probe_median(r, OPERATION_TIME);
+    double error = o->verify ? o->verify(r, o->self, "after timing") : NAN;
+    if (!isnan(error))
+        probe_value(r, OPERATION_ERROR, error);
+    if (!isnan(ns) && !isnan(copy_ns))
+        probe_value(r, OPERATION_SHARE, copy_ns / ns);
+    if (!c.stream) {
+        probe_value(r, OPERATION_BYTES, o->bytes);
+        if (o->kernels)
+            probe_value(r, OPERATION_KERNELS, o->kernels);
+        if (o->memory > 0)
+            probe_value(r, OPERATION_MEMORY, o->memory);
+    }
+    if (o->describe)
+        o->describe(r, o->self);
+    if (!c.stream)
+        operation_count(r, keys, o, c, flags);
+    return ns;
+}
+
+static void say_kernel(struct probe_run *r, const struct operation_kernel *k)
+{
+    const struct {
+        int metric;
+        double value;
+    } all[] = {{OPERATION_EACH_BYTES, k->bytes},
+               {OPERATION_EACH_BLOCKS, k->blocks},
+               {OPERATION_EACH_TRIPS, k->trips},
+               {OPERATION_EACH_ALONE, k->alone},
+               {OPERATION_EACH_SPILLED, k->spilled},
+               {OPERATION_EACH_LOCAL, k->local},
+               {OPERATION_EACH_OPERATIONS, k->operations},
+               {OPERATION_EACH_EXPONENTIALS, k->exponentials},
+               {OPERATION_EACH_FLOPS, k->flops}};
+    for (size_t i = 0; i < PROBE_LENGTH(all); i++)
+        if (all[i].value > 0)
+            probe_value(r, all[i].metric, all[i].value);
+}
+
+/* They do not change from round to round: the first and the last will do. */
+void operation_count(struct probe_run *r, const char *keys, const struct operation *o,
+                     struct condition c, unsigned flags)
+{
+    struct operation_kernel each[OPERATION_EACH_MAX] = {{0}};
+    double bytes = 0;
+
+    if (!o->count || o->kernels > OPERATION_EACH_MAX)
+        return;
+    o->count(r, o->self, each);
+    for (unsigned i = 0; i < o->kernels; i++)
+        bytes += each[i].bytes;
+    if (bytes == 0)
+        return;
+    probe_check(r, fabs(bytes - o->bytes) < 1, "%s: its kernels move %.0f bytes of its %.0f",
+                o->name, bytes, o->bytes);
+    for (unsigned i = 0; i < o->kernels; i++)
+        if (probe_case(r, flags | PROBE_ONCE, "%s,impl=%s,mode=graph,l2=%s,kernel=%u", keys,
+                       o->name, c.cold ? "cold" : "warm", i))
+            say_kernel(r, &each[i]);
+}
+
+/* --- the copy -------------------------------------------------------------------------------- */
+
+struct copies {
+    struct pool from, to;
+    cudaKernel_t kernel[2]; /* four vectors a thread; one, for what is too small to fill the GPU */
+    uint32_t *wrong;        /* vectors that differ */
+};
+
+static void copy_ours(struct probe_run *r, const void *self, size_t set)
+{
+    const struct copies *c = self;
+    struct copy_args a = {.from = pool_at(&c->from, set),
+                          .to = pool_at(&c->to, set),
+                          .vectors = c->from.bytes / 16};
+    bool is_small = a.vectors < (uint64_t)gpu_facts(r)->n_sm * COPY_THREADS * COPY_VECTORS;
+    unsigned threads = is_small ? COPY_SMALL_THREADS : COPY_THREADS;
+    uint64_t each = threads * (is_small ? 1 : COPY_VECTORS);
+    gpu_launch(r, c->kernel[is_small], (unsigned)((a.vectors + each - 1) / each), threads, 0, &a);
+}
+
+static void copy_theirs(struct probe_run *r, const void *self, size_t set)
+{
+    const struct copies *c = self;
+    CUDA(cudaMemcpyAsync(pool_at(&c->to, set), pool_at(&c->from, set), c->from.bytes,
+                         cudaMemcpyDeviceToDevice, gpu_stream(r)));
+}
+
+static void copy_poison(struct probe_run *r, const void *self)
+{
+    pool_poison(r, &((const struct copies *)self)->to);
+}
+
+/* Bytes that differ; on the GPU, as the buffers can be long. */
+static double copy_verify(struct probe_run *r, const void *self, const char *when)
+{
+    const struct copies *c = self;
+    struct copy_args a = {.from = c->from.memory,
+                          .to = c->to.memory,
+                          .vectors = c->from.bytes / 16,
+                          .wrong = c->wrong};
+    cudaKernel_t compare = gpu_kernel(r, &image_copy, "copy_compare", sizeof a);
+    uint32_t wrong;
+
+    CUDA(cudaMemsetAsync(c->wrong, 0, sizeof wrong, gpu_stream(r)));
+    gpu_launch(r, compare, 256, COPY_THREADS, 0, &a);
+    gpu_to_host(r, &wrong, c->wrong, sizeof wrong);
+    probe_check(r, wrong == 0, "%s: %u vectors of the copy differ", when, (unsigned)wrong);
+    return NAN;
+}
+
+/* cudaMemcpyAsync drops to two thirds of its rate at some lengths (512 MiB, not 513, on an H200): a long one
+ * is tried with 1 MiB more, too, and counts in proportion. */
+enum { LONGER = 1 << 20, OFTEN_SLOW = 128 << 20 };
+
+static double copy_longer(struct probe_run *r, const char *keys, const struct operation *o,
+                          struct copies *copies, struct condition c, unsigned flags)
+{
+    const double half = (double)copies->from.bytes, share = half / (half + LONGER);
+    struct operation longer = *o;
+
+    copies->from.bytes += LONGER;
+    longer.name = "memcpy_longer";
+    longer.bytes += 2 * LONGER;
+    const double ns = share * operation_measure(r, keys, &longer, c, flags, NAN);
+    copies->from.bytes -= LONGER;
+    return ns;
+}
+
+double copy_measure(struct probe_run *r, const char *keys, double bytes, struct condition c,
+                    unsigned flags)
+{
+    const size_t half = ((size_t)(bytes / 2) + 15) / 16 * 16, sets = operation_sets(r, bytes);
+    const size_t room = half >= OFTEN_SLOW ? half + LONGER : half;
+    struct copies copies = {.from = pool_normal(r, GPU_FP16, room / 2, sets, probe_seed(r),
+                                                "the original"),
+                            .to = pool_new(r, room, sets, "the copy"),
+                            .wrong = gpu_alloc(r, sizeof *copies.wrong, "a count")};
+    struct operation o = {.name = "copy",
+                          .launch = copy_ours,
+                          .poison = copy_poison,
+                          .verify = copy_verify,
+                          .self = &copies,
+                          .sets = sets,
+                          .set_bytes = (double)(2 * half),
+                          .bytes = (double)(2 * half),
+                          .kernels = 1};
+    copies.from.bytes = half;
+    copies.kernel[0] = gpu_kernel(r, &image_copy, "copy_long", sizeof(struct copy_args));
+    copies.kernel[1] = gpu_kernel(r, &image_copy, "copy_small", sizeof(struct copy_args));
+
+    double best = operation_measure(r, keys, &o, c, flags, NAN);
+    o.name = "memcpy";
+    o.launch = copy_theirs;
+    best = fmin(best, operation_measure(r, keys, &o, c, flags, NAN));
+    if (room > half)
+        best = fmin(best, copy_longer(r, keys, &o, &copies, c, flags));
+    pool_free(r, &copies.from);
+    pool_free(r, &copies.to);
+    gpu_release(r, copies.wrong);
+    return best;
+}

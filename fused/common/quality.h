@@ -1,0 +1,79 @@
+/* What a fused kernel's results are worth: how far they lie from the unfused ones, bit for bit; a digest
+ * of them; and whether the probe's own verification would see a fault in them. */
+#ifndef FUSED_COMMON_QUALITY_H
+#define FUSED_COMMON_QUALITY_H
+
+#include <stdint.h>
+
+struct quality_found {
+    uint64_t differ, most_ulps, digest;
+};
+
+struct quality_args {
+    const void *a, *b;           /* `count` elements each; b NULL: only the digest of a */
+    struct quality_found *found; /* zeroed */
+    uint64_t count;
+    uint32_t size;               /* bytes of an element: 1, 2 or 4, compared as sign and magnitude */
+    uint32_t pad;
+};
+
+enum quality_fault {
+    QUALITY_NAN,         /* one element is NaN */
+    QUALITY_ZERO,        /* sixteen bytes are zero: a store that was skipped */
+    QUALITY_LAST_COLUMN, /* the last column holds what is beside it */
+    QUALITY_LAST_ROW,    /* the last row is that before it: a stale one */
+    QUALITY_SWAPPED,     /* two rows, or heads, are swapped */
+    QUALITY_SHIFTED,     /* a row lies one element beside its place */
+    QUALITY_SIGN,        /* one element, the greatest of its row, has the wrong sign */
+    QUALITY_SCALED,      /* all of a row is too large: twice, or in fp16 by an eighth */
+    N_QUALITY_FAULTS,
+};
+
+struct quality_fault_args {
+    void *memory; /* rows x columns elements of 1, 2 or 4 bytes, row-major, packed */
+    uint64_t rows, columns;
+    uint32_t size, fault;
+};
+
+#ifdef __CUDACC__
+static_assert(sizeof(struct quality_args) == 40, "host and device disagree");
+static_assert(sizeof(struct quality_fault_args) == 32, "host and device disagree");
+#else
+_Static_assert(sizeof(struct quality_args) == 40, "host and device disagree");
+_Static_assert(sizeof(struct quality_fault_args) == 32, "host and device disagree");
+
+#include "core/gpu.h"
+
+/* Results of the current case against the unfused ones: OPERATION_DIFFER and OPERATION_ULPS. */
+void quality_distance(struct probe_run *r, const void *result, const void *unfused, size_t size,
+                      uint64_t count);
+
+/* OPERATION_DIGEST of results for inputs of a fixed seed: bits that must agree between runs, and
+ * that tell one GPU's arithmetic from another's. */
+void quality_digest(struct probe_run *r, const void *result, size_t size, uint64_t count);
+
+/* Plants each fault in right results, one after the other, and asks is_wrong() whether verification
+ * sees it: OPERATION_CAUGHT, and the names of those that it did not see as a fact. The results are
+ * put back. Faults that leave the bits as they were (a matrix of one row) do not count. */
+struct quality_results {
+    void *memory; /* packed rows x columns */
+    uint64_t rows, columns;
+    size_t size;
+};
+void quality_faults(struct probe_run *r, const struct quality_results *results,
+                    bool (*is_wrong)(struct probe_run *r, const void *self), const void *self);
+
+/* All three for the current case: launches the unfused form and the fused one, each with its self, on
+ * set 0, whose results come to the same place and are poisoned between. */
+struct quality_pair {
+    struct quality_results results;
+    void (*launch_unfused)(struct probe_run *r, const void *self, size_t set);
+    void (*launch_fused)(struct probe_run *r, const void *self, size_t set);
+    const void *unfused, *fused;
+    bool (*is_wrong)(struct probe_run *r, const void *fused);
+    bool no_distance; /* the results are no sign and magnitude */
+};
+void quality_of_pair(struct probe_run *r, const struct quality_pair *pair);
+#endif
+
+#endif

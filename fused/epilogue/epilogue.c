@@ -1,0 +1,304 @@
+/* epilogue: what does it save to finish a product inside it, not by kernels behind it?
+ *
+ * Method. y = finish(x W^T), x m x 4096 and W 4096 x 4096, W stored as linear layers store it
+ * ("nt"), elements N(0,1), W scaled by 2^-6 so that outputs are of order 1, where GELU bends. op=
+ *
+ *     bias, bias_gelu, bias_residual   what the names say; the residual is a matrix like y
+ *     quantise                         int8 by one scale
+ *     gelu_in                          GELU of x on its way into the product: a prologue
+ *
+ * impl=
+ *
+ *     fused      all of it in the product: the best of cuBLASLt's algorithms with such an epilogue
+ *                and of our own kernels (mma.h; at one row epilogue_rows)
+ *     unfused    the best product of cuBLASLt, cuBLAS, ours and what `fused` is made of without its
+ *                epilogue, then a kernel for each operator
+ *     one_pass   the same product, then one kernel for all operators: the strongest rival
+ *     product    the same product alone: nothing finished can be faster
+ *     own, own_product   our kernel with the epilogue and without: one code, told by an argument
+ *
+ * The kernels behind a product are as fast as a copy and work in place, so that they find in the L2
+ * what the product left there. The best is found by a short search in this process, operands out of
+ * the L2. What is compared is timed in turn (turns.h). Beside other operations the clock
+ * is another: times of one op compare, those of the product in two ops do not.
+ *
+ * op=qkv: three products of one x, in qkv.h.
+ *
+ * Inside the timed region: the kernels, between two events; common/operation.h has modes and
+ * states of the cache. A library's product counts as one kernel; the nodes that it takes are a
+ * fact.
+ * Expected: each kernel behind a product adds a graph edge of a microsecond and its pass over
+ * y in the L2: 1 us each at one row, 10 to 15 of 190 at 4096 rows on an H200. An epilogue adds next
+ * to nothing, unless its product is a worse one: at 4096 rows ours takes twice the library's, and
+ * int8, which the library cannot store from 16-bit operands, is not worth that. A prologue repeats
+ * GELU for each column of tiles, and all of it stands between shared memory and the mma: twice the
+ * time of our product.
+ *
+ * cuBLASLt's GELU is the tanh form (its results lie nearer to that than to the erf form, checked in
+ * the first round), with a tanh that is good to 2^-11 of its argument, for which verification
+ * allows.
+ *
+ * Traps. One behind the other, the product whose loop ended before the power limit noticed won by
+ * 10 %. At 16384 rows the searches of different processes chose different products, by which the
+ * finished one was 5 % faster than one kernel behind it, or 1 % slower: the first look at each must
+ * not decide, as the GPU slows down meanwhile, and the product alone takes what the finished one is
+ * made of where that is faster. A bias that lies in memory, asked for at the end of
+ * a block, cost 2 us: a prefetch during the main loop hides it. A part of Q, K and V by itself
+ * would be found in the L2 by the search: it walks all of the weights. */
+#include "core/gpu.h"
+
+/* Here and not in the headers below: the Makefile looks for them in this file. */
+PROBE_IMAGE(epilogue);
+PROBE_IMAGE(epilogue_mma);
+
+#include "fused/epilogue/operation.h"
+#include "fused/epilogue/qkv.h"
+#include "fused/epilogue/turns.h"
+#include "fused/common/quality.h"
+
+enum { FORM_TANH = N_OPERATION_EACH_METRICS, FORM_ERF };
+static const struct probe_metric metrics[] = {
+    OPERATION_METRICS(OPERATION_KEYS("m,n,k,op")),
+    OPERATION_EACH_METRICS(OPERATION_KEYS("m,n,k,op")),
+    [FORM_TANH] = {"distance_tanh", "ratio", PROBE_LOWER, PROBE_EACH, NULL,
+                   OPERATION_KEYS("m,n,k,op"), "error of the library's GELU by the tanh form"},
+    [FORM_ERF] = {"distance_erf", "ratio", PROBE_LOWER, PROBE_EACH, NULL,
+                  OPERATION_KEYS("m,n,k,op"), "the same against the erf form"},
+};
+
+/* A way through and its name. */
+struct entry {
+    const char *name;
+    enum chain chain;
+    int whose;
+};
+
+static void keys_of(char *keys, size_t size, const struct layer *l, const struct finish *f)
+{
+    snprintf(keys, size, "m=%d,n=%d,k=%d,op=%s,type=%s", l->m, l->n, l->k, f->name,
+             gpu_type_name(l->type));
+}
+
+/* In turn, by graph, operands from memory. */
+static void measure_entries(struct probe_run *r, struct layer *l, const struct finish *f,
+                            const struct entry *entries, size_t n, unsigned flags)
+{
+    struct work work[TURNS_MAX];
+    struct operation list[TURNS_MAX];
+    char keys[96];
+
+    for (size_t i = 0; i < n; i++) {
+        work[i] = (struct work){
+            .l = l, .finish = f, .chain = entries[i].chain, .whose = entries[i].whose};
+        list[i] = operation_of(&work[i], entries[i].name);
+    }
+    keys_of(keys, sizeof keys, l, f);
+    /* Where bytes decide: the copy of as many, for shares and predictions. */
+    const bool by_bytes = l->m == 1 && f == &finishes[0] && l->type == GPU_BF16;
+    const double copy_ns =
+        by_bytes && !probe_checking(r)
+            ? copy_measure(r, keys, list[0].bytes, (struct condition){.cold = true}, flags)
+            : NAN;
+    measure_in_turn(r, keys, list, n, flags, copy_ns);
+}
+
+/* The other modes and states of the cache, one behind the other. */
+static void measure_otherwise(struct probe_run *r, struct layer *l, const struct finish *f,
+                              struct condition c)
+{
+    static const struct entry entries[] = {
+        {"fused", FUSED, 0}, {"unfused", UNFUSED, 0}, {"one_pass", ONE_PASS, 0}};
+    char keys[96];
+
+    keys_of(keys, sizeof keys, l, f);
+    for (size_t i = 0; i < PROBE_LENGTH(entries); i++) {
+        const struct work w = {.l = l, .finish = f, .chain = entries[i].chain};
+        const struct operation o = operation_of(&w, entries[i].name);
+        operation_measure(r, keys, &o, c, PROBE_DEEP, NAN);
+    }
+}
+
+/* Whether one of our kernels takes the layer: bf16 on 8.0 and up, whole tiles. */
+static bool takes(const struct probe_run *r, const struct layer *l)
+{
+    return l->type == GPU_BF16 && l->n % 64 == 0 && l->k % 64 == 0 && gpu_facts(r)->cc >= 80;
+}
+
+static void measure_finish(struct probe_run *r, struct layer *l, const struct finish *f,
+                           unsigned flags)
+{
+    static const struct entry two_operators[] = {{"fused", FUSED, ANY},
+                                                 {"unfused", UNFUSED, ANY},
+                                                 {"one_pass", ONE_PASS, ANY},
+                                                 {"product", PRODUCT, ANY}};
+    static const struct entry one_operator[] = {{"fused", FUSED, ANY},
+                                                {"unfused", UNFUSED, ANY},
+                                                {"product", PRODUCT, ANY},
+                                                {"own_product", PRODUCT, OWN}};
+    static const struct entry ours[] = {{"own", FUSED, OWN}, {"own_product", PRODUCT, OWN}};
+    const bool ours_alone = f->gelu_in || (f->flags & EPILOGUE_QUANTISE);
+
+    if (!takes(r, l) && (ours_alone || !l->tools->blas))
+        return;
+    if (!f->steps[1]) {
+        measure_entries(r, l, f, one_operator, takes(r, l) ? 4 : 3, flags);
+        return;
+    }
+    measure_entries(r, l, f, two_operators, PROBE_LENGTH(two_operators), flags);
+    /* 0.15 s each: too long for every round, and two rounds differ by 4 %, with the power. */
+    if (takes(r, l) && (l->m >= 256 || probe_checking(r)))
+        measure_entries(r, l, f, ours, PROBE_LENGTH(ours), PROBE_DEEP);
+}
+
+static struct layer layer_of(const struct probe_run *r, const struct tools *tools, int m, int n,
+                             int k, enum gpu_type type)
+{
+    struct layer l = {.tools = tools, .m = m, .n = n, .k = k, .type = type, .seed = probe_seed(r)};
+    l.sets = probe_checking(r) ? 1 : operation_sets(r, set_bytes(&l));
+    return l;
+}
+
+/* When a finish is measured: of seldom sizes only the first, in bf16. */
+static unsigned seldom_of(const struct finish *f, int m, enum gpu_type type, unsigned size_flags)
+{
+    const unsigned flags =
+        size_flags | f->when[type == GPU_FP16 ? 3 : m < 256 ? 0 : m < 4096 ? 1 : 2];
+    const bool first = f == &finishes[0] && type == GPU_BF16;
+    if ((flags & PROBE_DEEP) || (m > 4096 && !first) ||
+        (type == GPU_FP16 && m == 16))
+        return PROBE_DEEP;
+    return flags;
+}
+
+static void measure_size(struct probe_run *r, const struct tools *tools, int m, int n, int k,
+                         enum gpu_type type, unsigned flags)
+{
+    struct layer l = layer_of(r, tools, m, n, k, type);
+
+    for (size_t i = 0; i < N_FINISHES; i++)
+        measure_finish(r, &l, &finishes[i],
+                       probe_checking(r) ? 0 : seldom_of(&finishes[i], m, type, flags));
+    if (m == 16 && type == GPU_BF16)
+        for (int stream = 0; stream < 2; stream++)
+            measure_otherwise(r, &l, &finishes[0],
+                              (struct condition){.stream = stream, .cold = stream});
+    layer_free(r, &l);
+}
+
+/* --- what are the results worth? ------------------------------------------------------------- */
+
+/* Inputs of a fixed seed, and not the fastest but always the same kernel: the same bits in every
+ * run. Ours where this GPU has it. */
+static void measure_quality(struct probe_run *r, const struct tools *tools)
+{
+    struct layer l = layer_of(r, tools, 129, 1024, 1024, GPU_BF16);
+    struct work fused = {.l = &l, .finish = &finishes[0], .chain = FUSED};
+    struct work unfused = {.l = &l, .finish = &finishes[0], .chain = UNFUSED};
+
+    l.seed = 1;
+    l.sets = 1;
+    if (probe_case(r, PROBE_ONCE | PROBE_POWER_BOUND,
+                   "m=129,n=1024,k=1024,op=bias_gelu,type=bf16,impl=fused,mode=graph,l2=warm")) {
+        prepare(r, &unfused);
+        prepare(r, &fused);
+        struct ways all[2] = {{.n = 0}};
+        for (int i = 0; i < 2; i++) {
+            struct work *w = i ? &fused : &unfused;
+            const struct product p = product_of(w, 0);
+            add_own(r, &p, &all[i]);
+            for (size_t j = 0; j < all[i].n; j++) /* the same on every board */
+                w->way = all[i].way[j].tile->m == 64 ? &all[i].way[j] : w->way;
+        }
+        const struct quality_pair pair = {.results = {l.out.memory, 129, 1024, 2},
+                                          .launch_unfused = launch,
+                                          .launch_fused = launch,
+                                          .unfused = &unfused,
+                                          .fused = &fused,
+                                          .is_wrong = is_wrong};
+        quality_of_pair(r, &pair);
+    }
+    layer_free(r, &l);
+}
+
+/* Which GELU is the library's? fp16, whose steps are small enough to tell. */
+static void measure_form(struct probe_run *r, const struct tools *tools)
+{
+    struct layer l = layer_of(r, tools, 256, 1024, 1024, GPU_FP16);
+    struct work w = {.l = &l, .finish = &finishes[0], .chain = FUSED, .whose = LIBRARY};
+
+    l.sets = 1;
+    if (tools->blas &&
+        probe_case(r, PROBE_ONCE | PROBE_POWER_BOUND,
+                   "m=256,n=1024,k=1024,op=bias_gelu,type=fp16,impl=library,mode=graph,l2=warm")) {
+        prepare(r, &w);
+        launch(r, &w, 0);
+        const struct verdict tanh_form = look_at(r, &w, 0);
+        const struct verdict erf_form = look_at(r, &w, JUDGE_ERF);
+        probe_value(r, FORM_TANH, verdict_error(&tanh_form));
+        probe_value(r, FORM_ERF, verdict_error(&erf_form));
+        probe_check(r, verdict_error(&tanh_form) < verdict_error(&erf_form),
+                    "cuBLASLt's GELU is the tanh form: error %.2g by that, %.2g by the erf form",
+                    verdict_error(&tanh_form), verdict_error(&erf_form));
+    }
+    layer_free(r, &l);
+}
+
+/* Odd ones: any number of rows; columns and k in multiples of 8, which a 16-byte access needs, our
+ * product in multiples of 64. */
+static void check_shapes(struct probe_run *r, const struct tools *tools)
+{
+    static const int fixed[][3] = {{1, 8, 8},      {1, 64, 64},    {2, 1024, 64},  {31, 64, 128},
+                                   {33, 128, 64},  {63, 192, 192}, {65, 64, 320},  {127, 128, 128},
+                                   {129, 256, 64}, {255, 128, 64}, {257, 384, 128}};
+    enum { DRAWN = 33 };
+    uint64_t state = probe_seed(r);
+
+    for (size_t i = 0; i < PROBE_LENGTH(fixed); i++)
+        measure_size(r, tools, fixed[i][0], fixed[i][1], fixed[i][2], GPU_BF16, 0);
+    for (int i = 0; i < DRAWN; i++) {
+        const int unit = i % 2 ? 64 : 8;
+        int shape[3];
+        for (int j = 0; j < 3; j++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            shape[j] = 1 + (int)((state >> 33) % (j ? 320u / (unsigned)unit : 300u));
+        }
+        measure_size(r, tools, shape[0], unit * shape[1], unit * shape[2],
+                     i % 4 ? GPU_BF16 : GPU_FP16, 0);
+    }
+    measure_qkv(r, tools);
+    measure_quality(r, tools);
+    measure_form(r, tools);
+    probe_note(r, "%zu odd shapes", PROBE_LENGTH(fixed) + DRAWN);
+}
+
+static void measure(struct probe_run *r)
+{
+    static const struct {
+        int m;
+        unsigned flags;
+    } sizes[] = {{1, 0},   {4, PROBE_DEEP},    {16, 0},   {64, PROBE_DEEP},
+                 {256, 0}, {1024, PROBE_DEEP}, {4096, 0}, {16384, 0}};
+    const struct tools tools = tools_open(r);
+
+    if (probe_checking(r)) {
+        check_shapes(r, &tools);
+        return;
+    }
+    for (size_t i = 0; i < PROBE_LENGTH(sizes); i++)
+        for (int type = 0; type < 2; type++)
+            measure_size(r, &tools, sizes[i].m, 4096, 4096, type ? GPU_FP16 : GPU_BF16,
+                         sizes[i].flags);
+    measure_qkv(r, &tools);
+    measure_quality(r, &tools);
+    measure_form(r, &tools);
+}
+
+const struct probe probe = {
+    .name = "epilogue",
+    .what = "What does it save to finish a product inside it, not by kernels behind it?",
+    .method = 2,
+    .needs = PROBE_GPU,
+    .metrics = metrics,
+    .n_metrics = PROBE_LENGTH(metrics),
+    .measure = measure,
+};

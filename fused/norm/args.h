@@ -1,0 +1,35 @@
+/* Arguments of the kernels in norm.cu, for C and CUDA alike. */
+#ifndef FUSED_NORM_ARGS_H
+#define FUSED_NORM_ARGS_H
+
+#include <stdint.h>
+
+enum {
+    NORM_VECTOR = 8,  /* numbers in one 16-byte access */
+    NORM_VECTORS = 4, /* accesses of a thread in flight at a time, for each operand */
+    NORM_COLS_MAX = 1024 * NORM_VECTORS * NORM_VECTOR, /* what the registers of a block hold */
+    NORM_WARP_COLS = 32 * NORM_VECTORS * NORM_VECTOR,  /* ... of a warp */
+    NORM_WARP_ROWS = 8,         /* rows of a block of which every warp has its own */
+    NORM_FEW_VECTORS = 1024,    /* of a row in a block, a thread each, where rows are few; */
+    NORM_CLUSTER_THREADS = 512, /* beyond that, blocks of so many share it, */
+    NORM_CLUSTER_MAX = 8,       /* so many at most */
+    NORM_THREADS = 256,         /* of the elementwise kernels */
+    NORM_SMALL_THREADS = 64,
+    NORM_PASS_THREADS = 256,    /* of the kernels that read a row several times */
+};
+
+struct norm_args {
+    const void *in;       /* rows x cols fp16 or bf16, row-major, 16-byte aligned */
+    const void *residual; /* likewise */
+    const void *weight;   /* cols of the same type */
+    const void *bias;     /* likewise */
+    void *sum;            /* rows x cols: in + residual, rounded */
+    void *out;            /* rows x cols, or codes of a byte */
+    float *scale;         /* rows: what a code is to be multiplied by */
+    float *mean, *factor; /* rows: between the kernels of a LayerNorm in three */
+    uint32_t rows, row_vectors; /* cols / 8 */
+    float epsilon, one_over_cols;
+    uint32_t cluster, pad; /* blocks that share a row, a power of two */
+};
+
+#endif

@@ -1,0 +1,70 @@
+/* RMSNorm and LayerNorm in double, with what may stand before and behind them, on the GPU for
+ * whole tensors and on the CPU for a row; and rows that are hard for a LayerNorm. For C and CUDA
+ * alike. */
+#ifndef FUSED_NORM_REFERENCE_H
+#define FUSED_NORM_REFERENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fused/common/verdict.h"
+
+/* What an operator's result must be; for the reference. */
+enum {
+    NORM_RESIDUAL = 1, /* the norm of in + residual, which is a result, too */
+    NORM_CENTRED = 2,  /* LayerNorm, else RMSNorm */
+    NORM_BIAS = 4,
+    NORM_SILU = 8,
+    NORM_E4M3 = 16,    /* fp8 codes with a scale for each row */
+    NORM_INT8 = 32,
+    NORM_CHAIN = 64,   /* every operator's result was rounded to the tensors' type */
+    NORM_BF16 = 128,   /* that type is bf16, else fp16 */
+};
+
+struct norm_verify_args {
+    const void *in, *residual, *weight, *bias, *sum, *out;
+    const float *scale;      /* a row, with codes; else NULL */
+    struct verdict *verdict; /* zeroed, device memory */
+    uint32_t rows, cols, operator_flags;
+    float epsilon;
+};
+
+#ifdef __CUDACC__
+static_assert(sizeof(struct norm_verify_args) == 80, "host and device disagree");
+#else
+_Static_assert(sizeof(struct norm_verify_args) == 80, "host and device disagree");
+
+#include "core/gpu.h"
+
+/* Every result against the reference on the GPU. No judgement; the verdict of `results` is not
+ * used. */
+struct verdict norm_look(struct probe_run *r, const struct norm_verify_args *results);
+
+/* The same with judgement; in a run that verifies in full, some rows on the CPU, too. What is
+ * looked at are the results, the sums where there are any, and the scales. Returns the error. */
+double norm_check(struct probe_run *r, const struct norm_verify_args *a, const char *when);
+#endif
+
+/* One row of operands and results, on the host. */
+struct norm_row {
+    const uint16_t *in, *residual, *weight, *bias; /* cols each */
+    const uint16_t *sum;                           /* result, with NORM_RESIDUAL */
+    const void *out;                               /* cols numbers, or codes of a byte */
+    float scale;
+    size_t cols;
+    uint32_t operator_flags;
+    double epsilon;
+};
+
+/* Results of the row beyond their bound. */
+size_t norm_row_wrong(const struct norm_row *row);
+
+/* Makes a row of N(0,1) one of: all elements 1000 and a little, all the same, one huge outlier. At
+ * 1000 fp16 holds multiples of 1/2, and bf16 multiples of 4: there all elements but one in eighty
+ * are 1000, or the variance would be no small difference of two moments. */
+enum norm_adversary { NORM_LARGE_MEAN, NORM_CONSTANT, NORM_OUTLIER, N_NORM_ADVERSARIES };
+void norm_make_adversary(uint16_t *row, size_t cols, uint32_t operator_flags,
+                         enum norm_adversary adversary);
+
+#endif

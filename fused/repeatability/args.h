@@ -1,0 +1,38 @@
+/* Arguments of the kernels in repeatability.cu, for C and CUDA alike. */
+#ifndef FUSED_REPEATABILITY_ARGS_H
+#define FUSED_REPEATABILITY_ARGS_H
+
+#include <stdint.h>
+
+enum {
+    SUM_THREADS = 256,
+    SUM_PARTS = 64,    /* blocks that share a row */
+    SUM_PART = 2048,   /* elements of a row that a block adds */
+    SUM_ROWS = 64,
+    SUM_COLUMNS = SUM_PARTS * SUM_PART,
+};
+
+struct sum_args {
+    const float *a, *x; /* SUM_ROWS x SUM_COLUMNS, row-major; SUM_COLUMNS */
+    float *y;           /* SUM_ROWS, zeroed where it is added to */
+    float *partial;     /* SUM_ROWS x SUM_PARTS; unused by atomics */
+    int64_t *fixed;     /* SUM_ROWS, zeroed: sums in units of 2^-32; fixed_point only */
+    uint32_t *ticket;   /* SUM_ROWS, zero before and after; last_arriver only */
+};
+
+struct sum_hash_args {
+    const uint32_t *bits; /* n words of one run's results */
+    uint64_t *hash;       /* of each run; this is run number *run, which is counted up */
+    uint32_t *run;
+    uint32_t n, runs;     /* words; room for so many hashes */
+};
+
+#ifdef __CUDACC__
+static_assert(sizeof(struct sum_args) == 48, "host and device disagree");
+static_assert(sizeof(struct sum_hash_args) == 32, "host and device disagree");
+#else
+_Static_assert(sizeof(struct sum_args) == 48, "host and device disagree");
+_Static_assert(sizeof(struct sum_hash_args) == 32, "host and device disagree");
+#endif
+
+#endif

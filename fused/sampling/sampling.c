@@ -1,0 +1,469 @@
+/* sampling: what does it take to draw a token from a row of logits, in one kernel and in six?
+ *
+ * Method. Rows of fp32 logits, N(0,1) at temperature 0.3, which spreads them as a model's are; a
+ * repetition penalty on the half of the vocabulary that has occurred; top-k 50; top-p 0.9; the
+ * token by a given uniform number. How it is done is told in sampling.cuh. Shapes of the
+ * one kernel: a cluster of 16, 8 or 4 blocks a row, which holds the row in shared memory, or one
+ * block a row, which reads it twice; impl=fused is the widest for few rows and one block for many
+ * (best_way). Unfused: penalty, temperature, top-k (the same selection), softmax, top-p and draw of
+ * the k that are left, the last three by one warp a row: no kernel touches the whole vocabulary but
+ * the three that must. k=0: top-p alone, where the whole row stays in play; in one kernel only.
+ *
+ * Inside the timed region: the operations, between two events; modes: common/operation.h. What a
+ * row takes depends on it: with k=0 some take a third longer than others. So rows and uniform
+ * numbers of what is timed have a fixed seed, and every set holds the same: times are those of these
+ * rows, in every run, warm and cold, and at batch 1 of one row alone.
+ * Expected: with 128256 logits, batch 1, latency decides: an edge (1.2 us on an H200), the row from
+ * the L2 or device memory (1 us), four exchanges between the blocks of a cluster, and code that runs
+ * once, from a cold instruction cache; 6 us in all, against six edges and six kernels of 0.5 to 4
+ * us. At batch 256 bytes ought to decide, 131 MB twice by a block a row, or six times: 63 us, or
+ * 190. In fact what a block does to its row takes longer: about 100 us on an H200, against 230 in
+ * six kernels.
+ *
+ * Right is a token that float64 would draw; reference.h tells what rounding
+ * excuses, `border` how often it had to, `control` how often a sampler that leaves the penalty out
+ * is caught. These and the digest come from uniform numbers of a fixed seed; as many new ones are
+ * checked beside them, and new rows under --check. */
+#include "fused/sampling/args.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fused/common/quality.h"
+#include "fused/sampling/reference.h"
+#include "fused/sampling/ways.h"
+
+PROBE_IMAGE(sampling);
+
+enum { BORDER = N_OPERATION_METRICS, CONTROL, CHI_SQUARE };
+#define KEYS OPERATION_KEYS("vocabulary,batch,k,p")
+static const struct probe_metric metrics[] = {
+    OPERATION_METRICS_TIMED(KEYS, "one whole operation, on rows that are the same in every run"),
+    [BORDER] = {"border", "ratio", PROBE_LOWER, PROBE_EACH, NULL, KEYS,
+                "share of draws whose token is not that of float64, but within rounding of it"},
+    [CONTROL] = {"control", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, KEYS,
+                 "share of draws found wrong when the kernel leaves the penalty out"},
+    [CHI_SQUARE] = {"chi_square", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, KEYS,
+                    "probability of a chi-square as large or larger, by draws of random numbers"},
+};
+
+enum { DRAWS = 100000, ODD_SHAPES = 48, TIMED_SEED = 3 };
+static const double LEAST_CHI_SQUARE = 1e-6, MOST_BORDER = 1e-4;
+
+/* Rows, and what float64 says of some of them. */
+struct looked_at {
+    const struct sampling_rows *rows;
+    struct sampling_reference *expected;
+    uint32_t *row, *noise;
+    size_t n;
+};
+
+struct work {
+    const struct looked_at *seen;
+    struct sampling_way way;
+    int only; /* one step of the chain, or -1 */
+};
+
+/* --- is it right? ----------------------------------------------------------------------------- */
+
+/* All rows in full, else the first and the last. */
+static struct looked_at look_at(struct probe_run *r, const struct sampling_rows *t)
+{
+    const size_t n = probe_in_full(r) || t->batch < 2 ? t->batch : 2;
+    struct looked_at l = {.rows = t, .n = n};
+    float *logits = probe_host_alloc(r, 4 * t->stride);
+    uint32_t *seen = probe_host_alloc(r, 4 * t->words);
+
+    l.expected = probe_host_alloc(r, n * sizeof *l.expected);
+    l.row = probe_host_alloc(r, n * sizeof *l.row);
+    l.noise = probe_host_alloc(r, n * sizeof *l.noise);
+    for (size_t i = 0; i < n; i++) {
+        const size_t row = n > 1 ? i * (t->batch - 1) / (n - 1) : 0;
+        l.row[i] = (uint32_t)row;
+        gpu_to_host(r, logits, t->parts[LOGITS].memory + 4 * row * t->stride, 4 * t->stride);
+        gpu_to_host(r, seen, t->parts[SEEN].memory + 4 * row * t->words, 4 * t->words);
+        gpu_to_host(r, &l.noise[i], t->parts[NOISE].memory + 4 * row, 4);
+        l.expected[i] = sampling_reference_new(logits, seen, t->vocabulary, &t->rule);
+    }
+    free(logits);
+    free(seen);
+    return l;
+}
+
+static void look_away(struct looked_at *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        sampling_reference_free(&l->expected[i]);
+    free(l->expected);
+    free(l->row);
+    free(l->noise);
+}
+
+static double verify(struct probe_run *r, const void *self, const char *when)
+{
+    const struct looked_at *l = ((const struct work *)self)->seen;
+    const size_t bytes = 4 * (size_t)l->rows->batch;
+    uint32_t *tokens = probe_host_alloc(r, bytes);
+    size_t wrong = 0;
+
+    gpu_to_host(r, tokens, l->rows->parts[TOKENS].memory, bytes);
+    for (size_t i = 0; i < l->n; i++)
+        wrong += !sampling_is_right(&l->expected[i], tokens[l->row[i]], l->noise[i]);
+    probe_check(r, wrong == 0, "%s: %zu of %zu tokens are not those of float64", when, wrong, l->n);
+    free(tokens);
+    return NAN;
+}
+
+/* --- how long does it take? ------------------------------------------------------------------- */
+
+static void launch(struct probe_run *r, const void *self, size_t set)
+{
+    const struct work *w = self;
+    if (!w->way.is_chain)
+        sampling_draw_fused(r, w->seen->rows, w->way.cluster, set);
+    for (enum sampling_step step = PENALTY; w->way.is_chain && step < N_STEPS; step++)
+        if (w->only < 0 || w->only == (int)step)
+            sampling_draw_step(r, w->seen->rows, w->way.cluster, step, set);
+}
+
+static void poison(struct probe_run *r, const void *self)
+{
+    sampling_rows_poison(r, ((const struct work *)self)->seen->rows);
+}
+
+/* Four bytes a logit, a bit for what has occurred; a single block reads both twice. */
+static double bytes_of(const struct work *w)
+{
+    const struct sampling_rows *t = w->seen->rows;
+    const double logits = 4.0 * t->vocabulary, seen = 4.0 * (double)t->words, few = 4.0 * t->rule.k;
+    const double passes = w->way.cluster > 1 ? 1 : 2;
+    const double steps[N_STEPS] = {[PENALTY] = 2 * logits + seen, [TEMPERATURE] = 2 * logits,
+                                   [TOP_K] = passes * logits + 2 * few, [SOFTMAX] = 2 * few,
+                                   [TOP_P] = 2 * few, [DRAW] = few + 4 + 4 + 4};
+    double chain = 0;
+
+    for (int i = 0; i < N_STEPS; i++)
+        chain += w->only < 0 || w->only == i ? steps[i] : 0;
+    return t->batch * (w->way.is_chain ? chain : passes * (logits + seen) + 4 + 4);
+}
+
+static void describe(struct probe_run *r, const void *self)
+{
+    const struct work *w = self;
+    const struct sampling_rows *t = w->seen->rows;
+    const bool is_cluster = w->way.cluster > 1;
+    probe_fact(r, "blocks_of_a_row", "%u", w->way.cluster);
+    gpu_kernel_facts(r, w->way.is_chain ? t->top_k[is_cluster]
+                                        : t->sample[is_cluster][t->rule.k == 0],
+                     SAMPLING_THREADS, sampling_shared(t, w->way.cluster));
+}
+
+static struct operation operation_of(const struct work *w)
+{
+    const struct sampling_rows *t = w->seen->rows;
+    const bool is_whole = w->only < 0;
+    const double rows = t->batch, logits = 4.0 * t->vocabulary * rows * (w->way.is_chain ? 3 : 1);
+    const double few = rows * (4.0 * (double)t->words + 8 + (w->way.is_chain ? 16.0 * t->rule.k : 0));
+    return (struct operation){.name = is_whole ? w->way.name : sampling_step_names[w->only],
+                              .launch = launch,
+                              .poison = is_whole ? poison : NULL,
+                              .verify = is_whole ? verify : NULL, /* steps: within the chain */
+                              .describe = is_whole || w->only == TOP_K ? describe : NULL,
+                              .self = w,
+                              .sets = t->sets,
+                              .set_bytes = logits,
+                              .bytes = bytes_of(w),
+                              .memory = logits + few,
+                              .kernels = w->way.is_chain && is_whole ? N_STEPS : 1};
+}
+
+static void keys_of(char keys[96], const struct sampling_rows *t)
+{
+    const double p = t->rule.share == UINT32_MAX ? 1 : round(t->rule.share * 0x1p-32 * 1e6) / 1e6;
+    snprintf(keys, 96, "vocabulary=%u,batch=%u,k=%u,p=%g,type=fp32", (unsigned)t->vocabulary,
+             (unsigned)t->batch, (unsigned)t->rule.k, p);
+}
+
+static void measure_way(struct probe_run *r, const struct looked_at *l, struct sampling_way way,
+                        int only, struct condition c, unsigned flags, double copy_ns)
+{
+    const struct work whole = {l, way, -1}, w = {l, way, only};
+    const struct operation o = operation_of(&w);
+    char keys[96];
+
+    if (!sampling_fits(r, l->rows, way.cluster))
+        return;
+    if (only >= 0 && probe_deep(r)) /* its operands */
+        launch(r, &whole, 0);
+    keys_of(keys, l->rows);
+    operation_measure(r, keys, &o, c, flags, copy_ns);
+}
+
+/* One row is done soonest by as many blocks as can share it; of many rows each has a block. */
+static struct sampling_way best_way(struct probe_run *r, const struct sampling_rows *t,
+                                    bool is_chain)
+{
+    static const unsigned clusters[] = {16, 8, 4, 1};
+    static const uint32_t batches[] = {4, 16, 128, UINT32_MAX}; /* up to which each is best */
+    struct sampling_way way = {is_chain ? "unfused" : "fused", 1, is_chain};
+
+    for (size_t i = 0; i < PROBE_LENGTH(clusters); i++)
+        if (t->batch <= batches[i] && sampling_fits(r, t, clusters[i])) {
+            way.cluster = clusters[i];
+            break;
+        }
+    return way;
+}
+
+static void measure_others(struct probe_run *r, const struct looked_at *l, struct condition c)
+{
+    static const struct sampling_way others[] = {{"cluster_16", 16, false},
+                                                 {"cluster_8", 8, false},
+                                                 {"cluster_4", 4, false},
+                                                 {"block", 1, false}};
+    for (size_t i = 0; i < PROBE_LENGTH(others); i++)
+        measure_way(r, l, others[i], -1, c, PROBE_DEEP, NAN);
+    for (int step = 0; l->rows->rule.k && step < N_STEPS; step++)
+        measure_way(r, l, best_way(r, l->rows, true), step, c, PROBE_DEEP, NAN);
+}
+
+static void measure_condition(struct probe_run *r, const struct looked_at *l, struct condition c,
+                              unsigned flags)
+{
+    const struct sampling_rows *t = l->rows;
+    char keys[96];
+    double copy_ns = NAN;
+
+    keys_of(keys, t);
+    if (t->batch > 1 && !c.stream) /* one row's copy is no more than a launch */
+        copy_ns = copy_measure(r, keys, 4.0 * t->vocabulary * t->batch, c, flags);
+    if (t->rule.k)
+        measure_way(r, l, best_way(r, t, true), -1, c, flags, copy_ns);
+    measure_way(r, l, best_way(r, t, false), -1, c, flags, copy_ns);
+    if (!c.stream && !c.cold)
+        measure_others(r, l, c);
+}
+
+struct size {
+    uint32_t vocabulary, batch, k;
+    double p;
+    unsigned flags;
+};
+
+static void measure_size(struct probe_run *r, struct size s)
+{
+    if (s.flags == PROBE_DEEP && !probe_deep(r))
+        return;
+    const uint64_t seed = probe_checking(r) ? probe_seed(r) : TIMED_SEED;
+    struct sampling_rows t =
+        sampling_rows_new(r, &image_sampling, s.batch, s.vocabulary, s.k, s.p, seed);
+    struct looked_at l = look_at(r, &t);
+    const bool can_be_warm = 4.0 * s.vocabulary * s.batch < 3 * (double)gpu_facts(r)->l2_bytes;
+
+    for (int cold = can_be_warm ? 0 : 1; cold < 2; cold++)
+        measure_condition(r, &l, (struct condition){.cold = cold}, s.flags);
+    if (s.batch == 1)
+        measure_condition(r, &l, (struct condition){.stream = true}, s.flags);
+    look_away(&l);
+    sampling_rows_free(r, &t);
+}
+
+/* --- are the draws what they should be? ------------------------------------------------------- */
+
+/* Many draws from one row. */
+struct draws {
+    struct sampling_rows *rows;
+    const struct sampling_reference *expected;
+    uint32_t *noise, *tokens; /* on the GPU, DRAWS each */
+    uint32_t *host_noise, *host_tokens;
+};
+
+static void draws_seed(struct probe_run *r, struct draws *d, uint64_t seed)
+{
+    for (size_t i = 0; i < DRAWS; i++)
+        d->host_noise[i] = (uint32_t)(sampling_random(&seed) >> 32);
+    gpu_to_device(r, d->noise, d->host_noise, 4 * DRAWS);
+}
+
+static struct sampling_judged draw_many(struct probe_run *r, struct draws *d, bool is_chain)
+{
+    sampling_draw_many(r, d->rows, best_way(r, d->rows, is_chain), d->noise, d->tokens, DRAWS);
+    gpu_to_host(r, d->host_tokens, d->tokens, 4 * DRAWS);
+    return sampling_judge(d->expected, d->host_tokens, d->host_noise, DRAWS);
+}
+
+static bool is_wrong(struct probe_run *r, const void *self)
+{
+    const struct draws *d = self;
+    gpu_to_host(r, d->host_tokens, d->tokens, 4 * DRAWS);
+    return sampling_judge(d->expected, d->host_tokens, d->host_noise, DRAWS).wrong > 0;
+}
+
+/* Draws by uniform numbers of this seed must be float64's, but for borders, and pass for random. */
+static void check_draws(struct probe_run *r, struct draws *d, uint64_t seed, double *border,
+                        double *chi_square)
+{
+    draws_seed(r, d, seed);
+    const struct sampling_judged j = draw_many(r, d, false);
+    *border = (double)j.border / DRAWS;
+    *chi_square = sampling_chi_square(d->expected, d->host_tokens, DRAWS);
+    probe_check(r, j.wrong == 0, "%zu of %d draws are not those of float64", j.wrong, DRAWS);
+    probe_check(r, *border <= MOST_BORDER, "%zu of %d draws lie at a border", j.border, DRAWS);
+    probe_check(r, *chi_square >= LEAST_CHI_SQUARE,
+                "so large a chi-square has a probability of %g", *chi_square);
+}
+
+/* Checked with new numbers every time; what is reported comes from those of a fixed seed. */
+static void judge_fused(struct probe_run *r, struct draws *d)
+{
+    const struct quality_results results = {d->tokens, DRAWS, 1, 4};
+    double border, chi_square;
+
+    check_draws(r, d, probe_seed(r), &border, &chi_square);
+    check_draws(r, d, 1, &border, &chi_square);
+    probe_value(r, BORDER, border);
+    probe_value(r, CHI_SQUARE, chi_square);
+    probe_fact(r, "tokens_that_can_be_drawn", "%u", (unsigned)d->expected->kept);
+    quality_digest(r, d->tokens, 4, DRAWS);
+    quality_faults(r, &results, is_wrong, d);
+}
+
+/* Against the chain, and against a sampler that leaves the penalty out. */
+static void judge_others(struct probe_run *r, struct draws *d)
+{
+    const struct sampling_rule rule = d->rows->rule;
+    uint32_t *fused = probe_host_alloc(r, 4 * DRAWS);
+    size_t differ = 0;
+
+    gpu_to_host(r, fused, d->tokens, 4 * DRAWS);
+    const struct sampling_judged chain = draw_many(r, d, true);
+    for (size_t i = 0; i < DRAWS; i++)
+        differ += fused[i] != d->host_tokens[i];
+    probe_check(r, chain.wrong == 0, "%zu draws of the chain are not those of float64",
+                chain.wrong);
+    probe_value(r, OPERATION_DIFFER, (double)differ / DRAWS);
+
+    d->rows->rule.penalty = d->rows->rule.inverse_penalty = 1;
+    const struct sampling_judged blind = draw_many(r, d, false);
+    d->rows->rule = rule;
+    probe_value(r, CONTROL, (double)blind.wrong / DRAWS);
+    free(fused);
+}
+
+static void measure_quality(struct probe_run *r)
+{
+    if (!probe_case(r, PROBE_ONCE,
+                    "vocabulary=128256,batch=%d,k=50,p=0.9,type=fp32,impl=fused,mode=graph,l2=warm",
+                    DRAWS))
+        return;
+    struct sampling_rows t = sampling_rows_new(r, &image_sampling, 1, 128256, 50, 0.9, 1);
+    struct looked_at l = look_at(r, &t);
+    struct draws d = {.rows = &t, .expected = l.expected};
+
+    d.noise = gpu_alloc(r, 4 * DRAWS, "uniform numbers");
+    d.tokens = gpu_alloc(r, 4 * DRAWS, "tokens");
+    d.host_noise = probe_host_alloc(r, 4 * DRAWS);
+    d.host_tokens = probe_host_alloc(r, 4 * DRAWS);
+    judge_fused(r, &d);
+    judge_others(r, &d);
+    gpu_release(r, d.noise);
+    gpu_release(r, d.tokens);
+    free(d.host_noise);
+    free(d.host_tokens);
+    look_away(&l);
+    sampling_rows_free(r, &t);
+}
+
+/* --- odd rows --------------------------------------------------------------------------------- */
+
+/* Rows that are hard in another way each: put over the random ones. */
+enum oddity { RANDOM, TOGETHER, EQUAL, MASKED, ALL_MASKED, INFINITE, N_ODDITIES };
+
+static void make_odd(struct probe_run *r, const struct sampling_rows *t, enum oddity oddity)
+{
+    const size_t n = t->parts[LOGITS].bytes / 4;
+    float *x = probe_host_alloc(r, 4 * n);
+
+    gpu_to_host(r, x, t->parts[LOGITS].memory, 4 * n);
+    for (size_t i = 0; i < n; i++) {
+        const size_t id = i % t->stride;
+        if (oddity == TOGETHER && id < 3000) /* the high ones, in few of the parts of a bound */
+            x[i] += 9;
+        if (oddity == EQUAL)
+            x[i] = -1.5f;
+        if (oddity == MASKED || oddity == ALL_MASKED)
+            x[i] = oddity == MASKED && id == t->vocabulary / 2 ? -2 : i % 3 ? -INFINITY : NAN;
+        if (oddity == INFINITE && id % 97 == 96)
+            x[i] = INFINITY;
+    }
+    gpu_to_device(r, t->parts[LOGITS].memory, x, 4 * n);
+    free(x);
+}
+
+static void check_odd(struct probe_run *r, const struct sampling_rows *t, unsigned cluster)
+{
+    struct looked_at l = look_at(r, t);
+    for (int is_chain = 0; is_chain < (t->rule.k ? 2 : 1); is_chain++) {
+        const struct work w = {&l, {"odd", cluster, is_chain}, -1};
+        poison(r, &w);
+        launch(r, &w, 0);
+        verify(r, &w, is_chain ? "the chain, an odd shape" : "one kernel, an odd shape");
+    }
+    look_away(&l);
+}
+
+/* Seeded random sizes, every kernel, every row looked at. */
+static void check_odd_shapes(struct probe_run *r)
+{
+    static const unsigned clusters[] = {1, 4, 8, 16};
+    uint64_t state = 7;
+    unsigned done = 0;
+
+    if (!probe_case(r, 0, "vocabulary=0,batch=0,k=0,p=0,type=fp32,impl=odd,mode=stream,l2=warm"))
+        return;
+    for (unsigned i = 0; i < ODD_SHAPES; i++) {
+        const uint32_t vocabulary = 1 + (uint32_t)(sampling_random(&state) % (i % 3 ? 9000 : 40));
+        const uint32_t any_k = 1 + (uint32_t)(sampling_random(&state) % (i % 2 ? SAMPLING_SORTED : 64));
+        const uint32_t k = i / 4 % 3 == 2 ? 0 : any_k;
+        struct sampling_rows t =
+            sampling_rows_new(r, &image_sampling, 1 + i % 3, vocabulary, k, i % 5 ? 0.8 : 1,
+                              sampling_random(&state));
+        make_odd(r, &t, (enum oddity)(i / 8));
+        if (sampling_fits(r, &t, clusters[i % 4])) {
+            check_odd(r, &t, clusters[i % 4]);
+            done++;
+        }
+        sampling_rows_free(r, &t);
+    }
+    probe_note(r, "%u odd shapes checked", done);
+}
+
+static void measure(struct probe_run *r)
+{
+    static const struct size sizes[] = {
+        {128256, 1, 50, 0.9, 0},          {128256, 256, 50, 0.9, 0},
+        {128256, 1, 0, 0.9, 0},           {32000, 1, 50, 0.9, PROBE_DEEP},
+        {151936, 1, 50, 0.9, PROBE_DEEP}, {262144, 1, 50, 0.9, PROBE_DEEP},
+        {128256, 1, 1, 1, PROBE_DEEP},    {128256, 1, 512, 0.9, PROBE_DEEP},
+        {128256, 8, 50, 0.9, PROBE_DEEP}, {128256, 64, 50, 0.9, PROBE_DEEP}};
+    static const struct size small[] = {{4099, 3, 50, 0.9, 0}, {4096, 2, 0, 0.9, 0}};
+
+    for (size_t i = 0; !probe_checking(r) && i < PROBE_LENGTH(sizes); i++)
+        measure_size(r, sizes[i]);
+    for (size_t i = 0; probe_checking(r) && i < PROBE_LENGTH(small); i++)
+        measure_size(r, small[i]);
+    if (probe_checking(r))
+        check_odd_shapes(r);
+    measure_quality(r);
+}
+
+const struct probe probe = {
+    .name = "sampling",
+    .what = "What does it take to draw a token from a row of logits, in one kernel and in six?",
+    .method = 2,
+    .needs = PROBE_GPU,
+    .metrics = metrics,
+    .n_metrics = PROBE_LENGTH(metrics),
+    .measure = measure,
+};

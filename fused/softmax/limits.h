@@ -1,0 +1,181 @@
+/* softmax: how long a row one block can hold, and on which rows a softmax goes wrong. */
+#ifndef FUSED_SOFTMAX_LIMITS_H
+#define FUSED_SOFTMAX_LIMITS_H
+
+#include "fused/softmax/ways.h"
+
+enum { LONGEST = N_OPERATION_EACH_METRICS, STABLE };
+enum { LONG_ROW = 1048576 }; /* longer than what one block can hold */
+
+/* --- the longest row that one block holds ---------------------------------------------------- */
+
+/* Launches one row of so many vectors: does that work, with right results? Here the launch is to be
+ * refused, not foreseen. */
+static bool holds(struct probe_run *r, const struct tensors *room, enum kernel kernel,
+                  uint32_t vectors)
+{
+    struct tensors t = *room;
+    t.vectors = vectors;
+    t.cols = vectors * t.k->lanes;
+    t.bytes = 16 * (size_t)vectors;
+    t.lengths = NULL;
+    const struct plan p = plan_of(r, &t, kernel, 1);
+    const struct softmax_args a = args_of(&t, &p, t.in.memory, t.out.memory);
+    const struct gpu_shape shape = {
+        .grid = {1, 1, 1}, .block = p.threads, .shared = p.shared, .cluster = 0};
+
+    const void *of = (const void *)t.k->of[kernel];
+    uint64_t elements;
+
+    gpu_poison(r, t.out.memory, t.bytes);
+    cudaError_t said = cudaFuncSetAttribute(of, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            (int)p.shared);
+    if (said != cudaSuccess || gpu_try_launch(r, t.k->of[kernel], &shape, &a) != cudaSuccess) {
+        cudaGetLastError();
+        return false;
+    }
+    const struct verdict v = look(r, &t, true, true, &elements);
+    return v.wrong == 0 && v.looked_at == elements;
+}
+
+/* By bisection, to the vector. A row of one vector must be held, and room for a million elements is
+ * there: what one block may not hold is found by a launch that is refused, or one that is wrong. */
+static void measure_longest(struct probe_run *r, const struct kernels *k)
+{
+    static const struct {
+        const char *impl;
+        enum kernel kernel;
+    } ways[] = {{"resident", HELD}, {"shared", SHARED}, {"online", ONLINE}};
+    if (probe_checking(r)) /* refusals are errors to the tools that look on then */
+        return;
+    struct tensors t = tensors_of(r, k, (struct shape){1, LONG_ROW, 1, FIXED}, FUSED_ONLY);
+    for (size_t i = 0; i < PROBE_LENGTH(ways); i++) {
+        uint32_t held = 1, not_held = t.vectors + 1;
+        if (!probe_case(r, PROBE_ONCE, "type=%s,impl=%s", gpu_type_name(k->type), ways[i].impl))
+            continue;
+        probe_check(r, holds(r, &t, ways[i].kernel, held), "a row of one vector is held");
+        while (not_held - held > 1) {
+            const uint32_t middle = held + (not_held - held) / 2;
+            *(holds(r, &t, ways[i].kernel, middle) ? &held : &not_held) = middle;
+        }
+        probe_value(r, LONGEST, (double)held * k->lanes);
+        probe_fact(r, "bytes", "%u", (unsigned)held * 16);
+        probe_fact(r, "asked", "%u", (unsigned)t.cols);
+    }
+    tensors_free(r, &t);
+}
+
+/* --- rows that overflow, cancel, or are masked whole ----------------------------------------- */
+
+enum { EACH_KIND = 8, STABLE_ROWS = EACH_KIND * N_SOFTMAX_KINDS, STABLE_COLS = 2040 };
+
+static const struct {
+    const char *name;
+    enum softmax_kind first, last;
+} stable_cases[] = {
+    {"plain", SOFTMAX_PLAIN, SOFTMAX_PLAIN},
+    {"by_60", SOFTMAX_PLUS_60, SOFTMAX_MINUS_60},
+    {"by_1e3", SOFTMAX_PLUS_1E3, SOFTMAX_MINUS_1E3},
+    {"by_6e4", SOFTMAX_PLUS_6E4, SOFTMAX_MINUS_6E4},
+    {"all_below", SOFTMAX_ALL_BELOW, SOFTMAX_ALL_BELOW},
+    {"one_above", SOFTMAX_ONE_ABOVE, SOFTMAX_ONE_ABOVE},
+    {"masked", SOFTMAX_ONE_FINITE, SOFTMAX_TAIL_MASKED},
+};
+
+/* Inputs of every kind, and in the first intermediate what the chain's kernel makes of them. */
+static struct tensors adversaries_of(struct probe_run *r, const struct kernels *k)
+{
+    const struct shape shape = {STABLE_ROWS, STABLE_COLS, 1, FIXED};
+    struct tensors t = tensors_of(r, k, shape, WITH_CHAIN);
+    struct pool normal =
+        pool_normal(r, GPU_FP32, t.bytes / gpu_type_size(k->type), 1, FIXED, "numbers");
+    const struct softmax_stable_args a = {.normal = normal.memory,
+                                          .in = t.in.memory,
+                                          .lengths = t.lengths,
+                                          .cols = t.cols,
+                                          .vectors = t.vectors};
+    t.scale = 1;
+    gpu_launch(r, k->adversary, STABLE_ROWS, SOFTMAX_SMALL_THREADS, 0, &a);
+    launch_operator(r, &t, MASK, t.in.memory, NULL, t.middle[1].memory);
+    const struct plan p = plan_of(r, &t, ROW, 1);
+    struct softmax_args unfused = args_of(&t, &p, t.middle[1].memory, t.middle[0].memory);
+    unfused.lengths = NULL;
+    launch_plan(r, &t, &p, unfused);
+    gpu_wait(r);
+    pool_free(r, &normal);
+    return t;
+}
+
+/* One word a row: is it right? */
+static void judge_rows(struct probe_run *r, const struct tensors *t, const struct plan *p,
+                       uint32_t right[STABLE_ROWS])
+{
+    const bool is_unfused = p->kernel == N_KERNELS; /* done already */
+    uint32_t *words = gpu_alloc(r, STABLE_ROWS * sizeof *words, "a word for each row");
+    const struct softmax_stable_args a = {.in = t->in.memory,
+                                          .out = (is_unfused ? &t->middle[0] : &t->out)->memory,
+                                          .unfused = t->middle[0].memory,
+                                          .lengths = t->lengths,
+                                          .right = words,
+                                          .cols = t->cols,
+                                          .vectors = t->vectors};
+
+    if (!is_unfused) {
+        pool_poison(r, &t->out);
+        launch_plan(r, t, p, args_of(t, p, t->in.memory, t->out.memory));
+    }
+    gpu_launch(r, t->k->stable, STABLE_ROWS, SOFTMAX_SMALL_THREADS, 0, &a);
+    gpu_to_host(r, right, words, STABLE_ROWS * sizeof *words);
+    gpu_release(r, words);
+}
+
+static double share_right(const uint32_t right[STABLE_ROWS], uint32_t first, uint32_t last)
+{
+    uint32_t rows = 0, good = 0;
+    for (uint32_t i = 0; i < STABLE_ROWS; i++)
+        if (i % N_SOFTMAX_KINDS >= first && i % N_SOFTMAX_KINDS <= last) {
+            rows++;
+            good += right[i];
+        }
+    return (double)good / rows;
+}
+
+/* Case by case for the fused kernel and the controls, all cases in one for every other way. */
+static void measure_stable(struct probe_run *r, const struct kernels *k)
+{
+    static const struct {
+        const char *impl;
+        enum kernel kernel;
+        uint32_t parts;
+        bool by_case;
+    } ways[] = {{"fused", ROW, 1, true},         {"naive", NAIVE, 1, true},
+                {"finite", FINITE, 1, true},     {"unfused", N_KERNELS, 1, false},
+                {"pair", PAIR, 1, false},        {"resident", HELD, 1, false},
+                {"shared", SHARED, 1, false},    {"online", ONLINE, 1, false},
+                {"cluster8", CLUSTER, 8, false}, {"cluster16", CLUSTER, 16, false},
+                {"grid", GRID, 7, false},        {"last", LAST, 7, false},
+                {"two", PARTIAL, 7, false}};
+    const char *type = gpu_type_name(k->type);
+    struct tensors t = adversaries_of(r, k);
+    uint32_t right[STABLE_ROWS];
+
+    for (size_t i = 0; i < PROBE_LENGTH(ways); i++) {
+        struct plan p = {.kernel = N_KERNELS};
+        if (ways[i].kernel != N_KERNELS)
+            p = plan_of(r, &t, ways[i].kernel, ways[i].parts);
+        if (ways[i].kernel != N_KERNELS && !plan_fits(r, &t, &p))
+            continue;
+        judge_rows(r, &t, &p, right);
+        if (!ways[i].by_case &&
+            probe_case(r, PROBE_ONCE, "case=all,type=%s,impl=%s", type, ways[i].impl))
+            probe_value(r, STABLE, share_right(right, 0, N_SOFTMAX_KINDS - 1));
+        for (size_t c = 0; ways[i].by_case && c < PROBE_LENGTH(stable_cases); c++)
+            if (probe_case(r, PROBE_ONCE, "case=%s,type=%s,impl=%s", stable_cases[c].name, type,
+                           ways[i].impl))
+                probe_value(r, STABLE,
+                            share_right(right, stable_cases[c].first, stable_cases[c].last));
+    }
+    tensors_free(r, &t);
+}
+
+#endif

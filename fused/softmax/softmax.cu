@@ -1,0 +1,331 @@
+// Kernels of softmax: out = softmax(scale x in) over the columns that a row's length leaves, as one
+// kernel and as three; and the ways to spread one row over threads, blocks and SMs.
+//
+// What is shared: a thread takes up to four vectors of 16 bytes, all loads before any use, and
+// keeps exp2 of them relative to its own greatest; parts merge (parts.cuh); once the
+// row's part is known, one multiplication makes an exp2 a probability. The input passes by the L1,
+// the output is stored evict-first. Arithmetic is fp32.
+#include "core/device/clock.cuh"
+#include "core/device/cluster.cuh"
+#include "core/device/load.cuh"
+#include "core/device/order.cuh"
+#include "fused/softmax/slice.cuh"
+
+// --- one block a row ----------------------------------------------------------------------------
+
+template <typename T> __device__ __forceinline__ void row(const softmax_args &a)
+{
+    __shared__ part scratch[SOFTMAX_THREADS / 32];
+    const slice s = slice_of(a, blockIdx.x, 0);
+    float e[SOFTMAX_VECTORS][lanes<T>];
+
+    const part own = take<T>(s, threadIdx.x, e);
+    const part all = block_merge(own, scratch, s.c);
+    give<T>(s, threadIdx.x, e, share(own.most, all, s.c));
+}
+
+// Two reads, and of the row nothing is kept but its part.
+template <typename T> __device__ __forceinline__ void online(const softmax_args &a)
+{
+    __shared__ part scratch[SOFTMAX_THREADS / 32];
+    const slice s = slice_of(a, blockIdx.x, 0);
+
+    const part all = block_merge(part_of<T>(s), scratch, s.c);
+    read_again<T>(s, all);
+}
+
+// One read, and as much of the row as one block can hold: HELD vectors a thread in registers, as
+// they came, and with REST the others in shared memory. Every exponential is computed twice: what
+// is kept takes half the registers, and two blocks fit an SM, of which one loads while the other
+// stores.
+template <typename T, int HELD, bool REST> struct holder {
+    uint4 bits[HELD > 0 ? HELD : 1];
+    uint4 *shared;
+    const slice &s;
+
+    // Calls f(vector, where it is held) for every vector of this thread.
+    template <typename F> __device__ __forceinline__ void each(F f)
+    {
+#pragma unroll
+        for (int i = 0; i < HELD; i++) {
+            const uint32_t at = threadIdx.x + i * SOFTMAX_HELD_THREADS;
+            if (at >= s.end)
+                return;
+            f(at, bits[i]);
+        }
+        if (!REST)
+            return;
+#pragma unroll 4
+        for (uint32_t at = threadIdx.x + HELD * SOFTMAX_HELD_THREADS; at < s.end;
+             at += SOFTMAX_HELD_THREADS)
+            f(at, shared[at - HELD * SOFTMAX_HELD_THREADS]);
+    }
+    __device__ __forceinline__ void logits(uint32_t at, uint4 held, float (&x)[lanes<T>]) const
+    {
+        unpack<T>(held, x);
+        hide<T>(x, s, at);
+    }
+};
+
+template <typename T, int HELD, bool REST>
+__device__ __forceinline__ void held(const softmax_args &a)
+{
+    __shared__ part scratch[SOFTMAX_HELD_THREADS / 32];
+    extern __shared__ uint4 dynamic[];
+    const slice s = slice_of(a, blockIdx.x, 0);
+    holder<T, HELD, REST> h = {{}, dynamic, s};
+    part own = {-CUDART_INF_F, 0};
+    float x[lanes<T>];
+
+    h.each([&](uint32_t at, uint4 &held) { held = load_once(s.in + at); });
+    h.each([&](uint32_t at, uint4 &held) {
+        h.logits(at, held, x);
+        own.most = fmaxf(own.most, of_all<greatest>(x));
+    });
+    h.each([&](uint32_t at, uint4 &held) {
+        h.logits(at, held, x);
+        for (int j = 0; j < lanes<T>; j++)
+            x[j] = power(x[j], base(own.most), s.c);
+        own.sum += of_all<adding>(x);
+    });
+    const part all = block_merge(own, scratch, s.c);
+    h.each([&](uint32_t at, uint4 &held) { __stcs(s.out + at, normalised<T>(s, at, held, all)); });
+}
+
+// --- several blocks a row -----------------------------------------------------------------------
+
+// By a cluster: every warp puts its part into the shared memory of every block, and one barrier of
+// the cluster later each block has all of them.
+#if __CUDA_ARCH__ >= 900
+__device__ __forceinline__ void put(uint32_t address, part p)
+{
+    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(p.most), "f"(p.sum)
+                 : "memory");
+}
+
+template <typename T> __device__ __forceinline__ void cluster(const softmax_args &a)
+{
+    __shared__ part parts[SOFTMAX_CLUSTER * SOFTMAX_THREADS / 32];
+    const uint32_t rank = cluster_rank(), warps = blockDim.x / 32, lane = threadIdx.x % 32;
+    cluster_arrive_relaxed();
+    const slice s = slice_of(a, blockIdx.x / a.parts, rank);
+    float e[SOFTMAX_VECTORS][lanes<T>];
+
+    const part own = take<T>(s, s.begin + threadIdx.x, e);
+    const part of_warp = warp_merge(own, s.c);
+    cluster_wait_relaxed(); // all blocks have begun: before, they have no shared memory
+    if (lane < a.parts)
+        put(cluster_map(shared_address(parts + rank * warps + threadIdx.x / 32), lane), of_warp);
+    cluster_arrive();
+    cluster_wait();
+    const part all = merge_all(parts, a.parts * warps, s.c);
+    give<T>(s, s.begin + threadIdx.x, e, share(own.most, all, s.c));
+}
+#endif
+
+// By two kernels, and no block waits for another.
+template <typename T> __device__ __forceinline__ void partial(const softmax_args &a)
+{
+    __shared__ part scratch[SOFTMAX_THREADS / 32];
+    const slice s = slice_of(a, blockIdx.x / a.parts, blockIdx.x % a.parts);
+    const part own = block_merge(part_of<T>(s), scratch, s.c);
+    if (threadIdx.x == 0)
+        ((part *)a.partial)[blockIdx.x] = own;
+}
+
+template <typename T, bool MERGED> __device__ __forceinline__ void finish(const softmax_args &a)
+{
+    __shared__ part parts[SOFTMAX_PARTS];
+    const uint32_t row = blockIdx.x / a.parts, number = blockIdx.x % a.parts;
+    const slice s = slice_of(a, row, number);
+    const part *of_row = (const part *)a.partial + (uint64_t)row * a.parts;
+
+    if (MERGED)
+        for (uint32_t i = threadIdx.x; i < a.parts; i += blockDim.x)
+            parts[i] = of_row[i];
+    __syncthreads();
+    read_again<T>(s, MERGED ? merge_all(parts, a.parts, s.c) : of_row[number]);
+}
+
+// By one launch in which no block waits: the last to be done merges, and reads the row again,
+// alone.
+template <typename T> __device__ __forceinline__ void last(const softmax_args &a)
+{
+    __shared__ part parts[SOFTMAX_PARTS];
+    __shared__ bool is_last;
+    slice s = slice_of(a, a.row, blockIdx.x);
+    part *shared_by_all = (part *)a.partial;
+    const part own = block_merge(part_of<T>(s), parts, s.c);
+
+    if (threadIdx.x == 0) {
+        shared_by_all[blockIdx.x] = own;
+        __threadfence();
+        is_last = atomicAdd(&a.state->ticket, 1u) == a.parts - 1;
+    }
+    __syncthreads();
+    if (!is_last)
+        return;
+    __threadfence();
+    for (uint32_t i = threadIdx.x; i < a.parts; i += blockDim.x) {
+        const float2 p = __ldcg((const float2 *)shared_by_all + i);
+        parts[i] = {p.x, p.y};
+    }
+    __syncthreads();
+    s.begin = 0;
+    s.end = a.vectors;
+    read_again<T>(s, merge_all(parts, a.parts, s.c));
+    if (threadIdx.x == 0)
+        a.state->ticket = 0;
+}
+
+// By one launch whose blocks are all resident, each holding its slice: they wait for each other. A
+// part is its own flag: 8 bytes that are written and read at once, and are all ones before that,
+// which no part is (`most` is never NaN). Launches take turns with two sets of slots, and each
+// clears the other.
+enum : uint64_t { NOT_YET = ~0ull };
+
+__device__ __forceinline__ void publish(uint64_t *slot, uint64_t bits)
+{
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(slot), "l"(bits) : "memory");
+}
+
+__device__ __forceinline__ uint64_t look(const uint64_t *slot)
+{
+    uint64_t bits;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(bits) : "l"(slot) : "memory");
+    return bits;
+}
+
+// Gives up when the budget is spent: the part is NaN then, and so is the row.
+__device__ __forceinline__ part wait_for(const uint64_t *slot, softmax_state *state)
+{
+    uint64_t bits, came_ns = 0;
+    for (uint32_t polls = 1; (bits = look(slot)) == NOT_YET; polls++) {
+        if (polls % 64 != 0)
+            continue;
+        if (came_ns == 0)
+            came_ns = clock_ns();
+        if (clock_ns() - came_ns > SOFTMAX_BUDGET_NS || load_relaxed(&state->aborted)) {
+            store_relaxed(&state->aborted, 1);
+            return {CUDART_NAN_F, CUDART_NAN_F};
+        }
+    }
+    return {__uint_as_float((uint32_t)bits), __uint_as_float((uint32_t)(bits >> 32))};
+}
+
+template <typename T> __device__ __forceinline__ void grid(const softmax_args &a)
+{
+    __shared__ part parts[SOFTMAX_PARTS];
+    __shared__ uint32_t shared_turn;
+    const slice s = slice_of(a, a.row, blockIdx.x);
+    float e[SOFTMAX_VECTORS][lanes<T>];
+
+    if (threadIdx.x == 0) {
+        shared_turn = load_relaxed(&a.state->turn);
+        publish(&a.state->slots[~shared_turn & 1][blockIdx.x], NOT_YET);
+    }
+    const part own = take<T>(s, s.begin + threadIdx.x, e);
+    __syncthreads();
+    uint64_t *slots = a.state->slots[shared_turn & 1];
+    const part of_block = block_merge(own, parts, s.c);
+    if (threadIdx.x == 0)
+        publish(slots + blockIdx.x, (uint64_t)__float_as_uint(of_block.sum) << 32 |
+                                        __float_as_uint(of_block.most));
+    __syncthreads(); // block_merge has read `parts`
+    for (uint32_t i = threadIdx.x; i < a.parts; i += blockDim.x)
+        parts[i] = wait_for(slots + i, a.state);
+    __syncthreads(); // behind it, all blocks have come, and have read `turn`
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        store_relaxed(&a.state->turn, shared_turn + 1);
+    const part all = merge_all(parts, a.parts, s.c);
+    give<T>(s, s.begin + threadIdx.x, e, share(own.most, all, s.c));
+}
+
+// --- operator by operator -----------------------------------------------------------------------
+
+// y = scale x; y = the mask applied; the mask as a tensor; y = x + mask. The softmax of the chain
+// is the fused kernel, asked for neither scale nor mask.
+enum operator_ { SCALE, MASK, FILL, ADD };
+
+template <typename T, operator_ OPERATOR>
+__device__ __forceinline__ void apply(const softmax_args &a)
+{
+    const uint32_t row = blockIdx.x / a.parts;
+    const slice s = slice_of(a, row, blockIdx.x % a.parts);
+    const uint4 *mask = (const uint4 *)a.mask + (uint64_t)row * a.vectors;
+    const uint32_t first = s.begin + threadIdx.x;
+    uint4 bits[SOFTMAX_VECTORS] = {}, more[SOFTMAX_VECTORS] = {};
+
+#pragma unroll
+    for (int i = 0; i < SOFTMAX_VECTORS; i++)
+        if (first + i * blockDim.x < s.end) {
+            if (OPERATOR != FILL)
+                bits[i] = load_once(s.in + first + i * blockDim.x);
+            if (OPERATOR == ADD)
+                more[i] = load_once(mask + first + i * blockDim.x);
+        }
+#pragma unroll
+    for (int i = 0; i < SOFTMAX_VECTORS; i++)
+        if (first + i * blockDim.x < s.end) {
+            float x[lanes<T>], y[lanes<T>];
+            unpack<T>(bits[i], x);
+            unpack<T>(more[i], y);
+            if (OPERATOR == MASK || OPERATOR == FILL)
+                hide<T>(x, s, first + i * blockDim.x);
+#pragma unroll
+            for (int j = 0; j < lanes<T>; j++)
+                x[j] = OPERATOR == SCALE ? a.scale * x[j] : OPERATOR == ADD ? x[j] + y[j] : x[j];
+            __stcs(s.out + first + i * blockDim.x, pack<T>(x));
+        }
+}
+
+// --- the kernels --------------------------------------------------------------------------------
+
+#define KERNEL(type, name, threads, call) KERNEL_OF(type, name, threads, 1, call)
+#define KERNEL_OF(type, name, threads, blocks, call)                                              \
+    extern "C" __global__ void __launch_bounds__(threads, blocks)                                 \
+        softmax_##name##_##type(const __grid_constant__ struct softmax_args a)                    \
+    {                                                                                             \
+        call;                                                                                     \
+    }
+
+#define KERNELS(type)                                                                             \
+    KERNEL(type, row, SOFTMAX_THREADS, row<type>(a))                                              \
+    KERNEL(type, online, SOFTMAX_THREADS, online<type>(a))                                        \
+    KERNEL(type, held, SOFTMAX_HELD_THREADS, (held<type, SOFTMAX_HELD, true>(a)))                 \
+    KERNEL(type, shared, SOFTMAX_HELD_THREADS, (held<type, 0, true>(a)))                          \
+    KERNEL_OF(type, pair, SOFTMAX_HELD_THREADS, 2, (held<type, SOFTMAX_PAIR, false>(a)))          \
+    KERNEL(type, partial, SOFTMAX_THREADS, partial<type>(a))                                      \
+    KERNEL(type, finish, SOFTMAX_THREADS, (finish<type, true>(a)))                                \
+    KERNEL(type, unmerged, SOFTMAX_THREADS, (finish<type, false>(a)))                             \
+    KERNEL(type, last, SOFTMAX_THREADS, last<type>(a))                                            \
+    KERNEL(type, grid, SOFTMAX_THREADS, grid<type>(a))                                            \
+    KERNEL(type, scale, SOFTMAX_SMALL_THREADS, (apply<type, SCALE>(a)))                           \
+    KERNEL(type, mask, SOFTMAX_SMALL_THREADS, (apply<type, MASK>(a)))                             \
+    KERNEL(type, fill, SOFTMAX_SMALL_THREADS, (apply<type, FILL>(a)))                             \
+    KERNEL(type, add, SOFTMAX_SMALL_THREADS, (apply<type, ADD>(a)))
+
+// sass-all: kernel=softmax_row_* ldg128na=4 stg128=4 local=0 looped together
+// sass-all: kernel=softmax_grid_* ldg128na=4 stg128=4 local=0 looped together
+// sass-loop: kernel=softmax_held_* ldg128na=4 local=0   what the registers do not hold
+// sass-loop: kernel=softmax_shared_* ldg128na=4 local=0
+// sass-all: kernel=softmax_pair_* ldg128na=8 stg128=8 local=0 regs<=64 looped together
+// sass-loop: kernel=softmax_online_* ldg128na=2 local=0 together
+// sass-loop: kernel=softmax_partial_* ldg128na=2 local=0 together
+// sass-loop: kernel=softmax_finish_* ldg128na=2 stg128=2 local=0 together
+// sass-loop: kernel=softmax_last_* ldg128na=2 local=0 together
+// sass-all: kernel=softmax_scale_* ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=softmax_mask_* ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=softmax_fill_* ldg128na=0 stg128=4 local=0
+// sass-all: kernel=softmax_add_* ldg128na=8 stg128=4 local=0 together
+// sass-loop: kernel=softmax_unmerged_* ldg128na=2 stg128=2 local=0 together
+KERNELS(fp16)
+KERNELS(bf16)
+KERNELS(fp32)
+
+#if __CUDA_ARCH__ >= 900
+// sass-all: kernel=softmax_cluster_* arch=90a+ ldg128na=4 stg128=4 local=0 looped together
+KERNEL(fp16, cluster, SOFTMAX_THREADS, cluster<fp16>(a))
+KERNEL(bf16, cluster, SOFTMAX_THREADS, cluster<bf16>(a))
+KERNEL(fp32, cluster, SOFTMAX_THREADS, cluster<fp32>(a))
+#endif

@@ -1,0 +1,240 @@
+#include "matmul/common/product.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/half.h"
+
+PROBE_IMAGE(product);
+GPU_ARGS_SIZE(struct product_verify_args, 88);
+
+enum {
+    SETS_MAX = 64,
+    SAMPLED = 4096,
+    ALIGNMENT = 256,
+    VERIFY_ALL = 1 << 24, /* tiles x k-steps of 16: up to 4096^3 all of C is verified */
+};
+
+/* Rows and row length of A, B and C as they are stored. */
+static void stored(const struct product_shape *s, size_t rows[3], size_t columns[3])
+{
+    const bool at = s->layout[0] == 't', bt = s->layout[1] == 't';
+    rows[0] = (size_t)(at ? s->k : s->m), columns[0] = (size_t)(at ? s->m : s->k);
+    rows[1] = (size_t)(bt ? s->n : s->k), columns[1] = (size_t)(bt ? s->k : s->n);
+    rows[2] = (size_t)s->m, columns[2] = (size_t)s->n;
+}
+
+double product_bytes(const struct product_shape *s)
+{
+    return 2 * ((double)s->m * s->k + (double)s->k * s->n + (double)s->m * s->n);
+}
+
+/* --- the reference on the CPU ---------------------------------------------------------------- */
+
+/* Places that the CPU looks at: all of a small product; else at random, then the corners, and the last
+ * row and the last column, of which a large product gets every so-manieth. */
+struct places {
+    bool whole;
+    size_t random, step, n;
+};
+
+static struct places places_of(const struct product_shape *s)
+{
+    const size_t all = (size_t)s->m * (size_t)s->n, edge = (size_t)(s->m + s->n);
+    const size_t affordable = ((size_t)1 << 22) / (size_t)s->k + 1;
+    struct places p = {.whole = (double)all * s->k <= 0x1p23, .n = all};
+
+    if (!p.whole) {
+        p.random = affordable < SAMPLED ? affordable : SAMPLED;
+        p.step = edge / p.random + 1;
+        p.n = p.random + edge / p.step + 2;
+    }
+    return p;
+}
+
+static size_t place_of(const struct product_shape *s, const struct places *p, size_t i,
+                       uint64_t *state)
+{
+    const size_t m = (size_t)s->m, n = (size_t)s->n, corner = i - p->random;
+    const size_t e = (i - p->random - 2) * p->step;
+
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    if (p->whole)
+        return i;
+    if (i < p->random)
+        return (size_t)(*state >> 20) % (m * n);
+    return corner < 2 ? corner * (n - 1) : e < n ? (m - 1) * n + e : (e - n) * n + n - 1;
+}
+
+static uint16_t *fetch(struct probe_run *r, const void *from, size_t rows, size_t ld)
+{
+    uint16_t *host = probe_host_alloc(r, 2 * rows * ld);
+    gpu_to_host(r, host, from, 2 * rows * ld);
+    return host;
+}
+
+static void reference_on_host(struct probe_run *r, struct product *p)
+{
+    const struct product_shape *s = &p->shape;
+    const size_t n = (size_t)s->n;
+    const struct places places = places_of(s);
+    const bool at = s->layout[0] == 't', bt = s->layout[1] == 't';
+    const size_t a_row = at ? 1 : (size_t)s->lda, a_column = at ? (size_t)s->lda : 1;
+    const size_t b_row = bt ? 1 : (size_t)s->ldb, b_column = bt ? (size_t)s->ldb : 1;
+    double *value = probe_host_alloc(r, 65536 * sizeof *value);
+    uint64_t state = probe_seed(r);
+    size_t rows[3], columns[3];
+
+    for (uint32_t bits = 0; bits < 65536; bits++)
+        value[bits] = s->type == GPU_FP16 ? half_fp16((uint16_t)bits) : half_bf16((uint16_t)bits);
+    stored(s, rows, columns);
+    uint16_t *a = fetch(r, p->a, rows[0], (size_t)s->lda);
+    uint16_t *b = fetch(r, p->b, rows[1], (size_t)s->ldb);
+
+    p->n_places = places.n;
+    p->places = probe_host_alloc(r, p->n_places * sizeof *p->places);
+    p->reference = probe_host_alloc(r, p->n_places * sizeof *p->reference);
+    for (size_t i = 0; i < p->n_places; i++) {
+        size_t place = place_of(s, &places, i, &state), row = place / n, column = place % n;
+        double sum = 0;
+        for (size_t k = 0; k < (size_t)s->k; k++)
+            sum += value[a[row * a_row + k * a_column]] * value[b[k * b_row + column * b_column]];
+        p->places[i] = place;
+        p->reference[i] = sum;
+    }
+    free(a);
+    free(b);
+    free(value);
+}
+
+static void check_on_host(struct probe_run *r, const struct product *p, const char *when)
+{
+    const struct product_shape *s = &p->shape;
+    const size_t n = (size_t)s->n, ldc = (size_t)s->ldc;
+    const double unit = s->type == GPU_FP16 ? HALF_FP16_UNIT : HALF_BF16_UNIT;
+    uint16_t *c = fetch(r, p->c, (size_t)s->m, ldc);
+    size_t wrong = 0, touched = 0, furthest = 0;
+
+    for (size_t i = 0; i < p->n_places; i++) {
+        /* sum |a b| of N(0,1) operands is 2/pi k on average; twice that bounds it safely here */
+        double bound = 2 * unit * fabs(p->reference[i]) + 8 * sqrt(s->k) * 0x1p-24 * 1.3 * s->k;
+        uint16_t bits = c[p->places[i] / n * ldc + p->places[i] % n];
+        double value = s->type == GPU_FP16 ? half_fp16(bits) : half_bf16(bits);
+        wrong += !(fabs(value - p->reference[i]) <= bound);
+    }
+    for (size_t row = 0; row + 1 < (size_t)s->m; row++)
+        for (size_t column = n; column < ldc; column++)
+            if (c[row * ldc + column] != 0xffff) {
+                touched++;
+                furthest = column - n + 1 > furthest ? column - n + 1 : furthest;
+            }
+    probe_check(r, wrong == 0, "%s: %zu of %zu outputs are as computed on the CPU in double", when,
+                p->n_places - wrong, p->n_places);
+    probe_check(r, touched == 0,
+                "%s: %zu elements between the rows of C were written, up to %zu behind a row", when,
+                touched, furthest);
+    free(c);
+}
+
+/* --- operands -------------------------------------------------------------------------------- */
+
+struct product product_new(struct probe_run *r, const struct product_shape *shape, size_t sets)
+{
+    static const char *const what[] = {"operand A", "operand B", "the product"};
+    struct product p = {.shape = *shape};
+    int *const ld[] = {&p.shape.lda, &p.shape.ldb, &p.shape.ldc};
+    const size_t shift[] = {2 * (size_t)shape->a_shift, 2 * (size_t)shape->b_shift, 0};
+    size_t rows[3], columns[3], step[3];
+
+    stored(shape, rows, columns);
+    for (size_t i = 0; i < 3; i++) {
+        if (*ld[i] == 0)
+            *ld[i] = (int)columns[i];
+        step[i] =
+            (2 * rows[i] * (size_t)*ld[i] + shift[i] + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    }
+    size_t wanted = 3 * gpu_facts(r)->l2_bytes / (step[0] + step[1] + step[2]) + 1;
+    p.sets = sets ? sets : wanted > SETS_MAX ? SETS_MAX : wanted;
+    for (size_t i = 0; i < 3; i++) {
+        p.bytes[i] = p.sets * step[i];
+        p.memory[i] = gpu_alloc(r, p.bytes[i], what[i]);
+        if (i < 2)
+            gpu_fill_normal(r, p.memory[i], shape->type, p.bytes[i] / 2, probe_seed(r) + 1 + i);
+    }
+    p.a = p.memory[0] + shift[0], p.b = p.memory[1] + shift[1], p.c = p.memory[2];
+    p.a_step = step[0], p.b_step = step[1], p.c_step = step[2];
+    p.verdict = gpu_alloc(r, sizeof *p.verdict, "a verdict");
+    if (probe_in_full(r))
+        reference_on_host(r, &p);
+    return p;
+}
+
+void product_free(struct probe_run *r, struct product *p)
+{
+    for (size_t i = 0; i < 3; i++)
+        gpu_release(r, p->memory[i]);
+    gpu_release(r, p->verdict);
+    free(p->places);
+    free(p->reference);
+    memset(p, 0, sizeof *p);
+}
+
+void product_poison(struct probe_run *r, const struct product *p)
+{
+    gpu_poison(r, p->memory[2], p->bytes[2]);
+}
+
+/* --- the whole tensor on the GPU ------------------------------------------------------------- */
+
+struct product_verdict product_look(struct probe_run *r, const struct product *p)
+{
+    const struct product_shape *s = &p->shape;
+    const bool at = s->layout[0] == 't', bt = s->layout[1] == 't';
+    const unsigned x = ((unsigned)s->n + PRODUCT_TILE - 1) / PRODUCT_TILE;
+    const unsigned y = ((unsigned)s->m + PRODUCT_TILE - 1) / PRODUCT_TILE;
+    const double work = (double)x * y * ((double)s->k / PRODUCT_TILE);
+    const struct product_verify_args args = {
+        .a = p->a,
+        .b = p->b,
+        .c = p->c,
+        .verdict = p->verdict,
+        .a_row = at ? 1 : (uint64_t)s->lda,
+        .a_column = at ? (uint64_t)s->lda : 1,
+        .b_row = bt ? 1 : (uint64_t)s->ldb,
+        .b_column = bt ? (uint64_t)s->ldb : 1,
+        .c_row = (uint64_t)s->ldc,
+        .m = (uint32_t)s->m,
+        .n = (uint32_t)s->n,
+        .k = (uint32_t)s->k,
+        .every = work > VERIFY_ALL ? (uint32_t)ceil(work / VERIFY_ALL) : 1,
+    };
+    cudaKernel_t kernel = gpu_kernel(
+        r, &image_product, s->type == GPU_FP16 ? "product_verify_fp16" : "product_verify_bf16",
+        sizeof args);
+    struct product_verdict verdict;
+
+    CUDA(cudaMemsetAsync(p->verdict, 0, sizeof verdict, gpu_stream(r)));
+    gpu_launch_grid(r, kernel, (dim3){x, y, 1}, PRODUCT_TILE * PRODUCT_TILE, 0, &args);
+    gpu_to_host(r, &verdict, p->verdict, sizeof verdict);
+    return verdict;
+}
+
+double product_error(const struct product_verdict *verdict)
+{
+    return sqrt(verdict->error_squared / verdict->reference_squared);
+}
+
+double product_verify(struct probe_run *r, const struct product *p, const char *when)
+{
+    struct product_verdict verdict = product_look(r, p);
+    double error = product_error(&verdict);
+
+    probe_check(r, verdict.looked_at > 0 && verdict.wrong == 0,
+                "%s: %llu of %llu outputs looked at are beyond the error bound", when,
+                (unsigned long long)verdict.wrong, (unsigned long long)verdict.looked_at);
+    probe_check(r, error < PRODUCT_ERROR(p->shape.type), "%s: relative error %.2g", when, error);
+    if (p->places)
+        check_on_host(r, p, when);
+    return error;
+}

@@ -1,0 +1,364 @@
+/* gemm_sizes: how fast is a product by the best there is, at every size, layout and alignment, and
+ * which kernel does the library choose?
+ *
+ * Method. C = A x B, row-major, operands from N(0,1), by
+ *     impl=cublas,tile=auto      what cublasGemmEx chooses
+ *     impl=cublaslt,tile=first   the first guess of cuBLASLt's heuristic, 32 MiB of workspace
+ *     impl=cublaslt,tile=best    the fastest of all that the heuristic offers
+ *     impl=own,tile=best         the fastest of our kernels (matmul/kernels/)
+ * The two best are found by a search in the same process and then sampled anew; which kernel it is
+ * stands beside the time, with its grid, from the captured graph's node. Time of a product = slope
+ * over graphs of n and 2n of them, the edge to the next one included. l2=warm: the same operands
+ * again and again; cold: sets of them, 3 x the L2.
+ *     over_library   time over that of cuBLASLt's best, the two replayed in turn: they share clock
+ *                    and power. That of cuBLASLt's best itself says what 1.00 is worth
+ *     layout_time    one product as it may lie in memory: rows further apart than they are long,
+ *                    addresses off a boundary, sizes beside a round one. In turn with it the
+ *                    aligned product (aligned_time); over_aligned is the ratio, of times for each
+ *                    multiply-add
+ *     over_best      a kernel chosen by measurement, by a rule, or fixed (choice.h)
+ * acc=fp16 has sums in fp16, and is compared with nothing.
+ *
+ * Inside the timed region: one graph replay between two events.
+ * Expected on an H200: 512^3 2.6 us (own) and 3.1 (cuBLASLt), 1024^3 4.8 and 5.1, 2048^3 25.5 and
+ * 24.5, 4096^3 205 and 199; about 2 us of fixed cost and 700 Tflop/s fitted over the squares. Rows
+ * of odd length cost a library its kernels that fetch by tensor maps: several times as long.
+ *
+ * Traps. Two kernels timed one after the other differ by 4 % at 4096^3 for the power limit alone.
+ * What a library offers depends on the alignment that it is told: the plan is made for the real
+ * addresses. A product beside a round size has more or less to do than the round one, so times are
+ * compared for each multiply-add. All choices of cuBLASLt and 27 kernels of ours are searched; one
+ * look at each would choose by noise, so those within a tenth of the fastest are replayed in turn. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/blas.h"
+#include "core/gpu.h"
+#include "matmul/gemm_sizes/check.h"
+#include "matmul/gemm_sizes/choice.h"
+#include "matmul/gemm_sizes/layout.h"
+#include "matmul/gemm_sizes/search.h"
+
+PROBE_IMAGE(product); /* and by matmul/common/way.c those of the products themselves */
+
+#define KEYS "m,n,k,type,acc,layout,impl,tile,l2"
+#define LAYOUT_KEYS "m,n,k,type,layout,lda,ldb,ldc,offset,impl,tile,l2"
+static const struct probe_metric metrics[] = {
+    [TIME] = {"time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS, "one product, edge included"},
+    [LIBRARY_TIME] = {"library_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS,
+                      "cuBLASLt's best for it, replayed in turn with it"},
+    [OVER_LIBRARY] = {"over_library", "ratio", PROBE_LOWER, PROBE_EACH, NULL, KEYS,
+                      "time over library_time"},
+    [ERROR] = {"error", "ratio", PROBE_LOWER, PROBE_EACH, NULL, KEYS,
+               "relative Frobenius norm of the difference from float64"},
+    [LAYOUT_TIME] = {"layout_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", LAYOUT_KEYS,
+                     "one product as it lies, edge included; offset: bytes of A and B"},
+    [ALIGNED_TIME] = {"aligned_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", LAYOUT_KEYS,
+                      "the aligned product beside it, replayed in turn"},
+    [OVER_ALIGNED] = {"over_aligned", "ratio", PROBE_LOWER, PROBE_EACH, NULL, LAYOUT_KEYS,
+                      "layout_time over aligned_time, each per useful multiply-add"},
+    [OTHER_KERNEL] = {"other_kernel", "count", PROBE_EXACT, PROBE_EACH, NULL, LAYOUT_KEYS,
+                      "1: another kernel is chosen for it than for the aligned one"},
+    [LAYOUT_ERROR] = {"layout_error", "ratio", PROBE_LOWER, PROBE_EACH, NULL, LAYOUT_KEYS,
+                      "relative Frobenius norm of the difference from float64"},
+    [OVER_BEST] = {"over_best", "ratio", PROBE_LOWER, PROBE_EACH, NULL, "by",
+                   "time of the kernel chosen so over the fastest's, geometric mean of 8 shapes"},
+    [SLOWEST] = {"slowest_over_best", "ratio", PROBE_LOWER, PROBE_EACH, NULL, "of",
+                 "the same of the slowest of all kernels on all shapes"},
+    [MOVED] = {"moved", "ratio", PROBE_LOWER, PROBE_EACH, NULL, "of",
+               "how far two measurements of a kernel are apart, geometric mean"},
+    [VARIANTS] = {"variant_time", "ns", PROBE_LOWER, PROBE_EACH, "event", "of",
+                  "map: every kernel of ours on every shape"},
+};
+
+static const struct probe_parameter parameters[] = {
+    {"m", 0, INT32_MIN, INT32_MAX, "rows of A and C: a product to be measured by all ways"},
+    {"n", 0, INT32_MIN, INT32_MAX, "columns of B and C"},
+    {"k", 0, INT32_MIN, INT32_MAX, "columns of A, rows of B"},
+    {"bf16", 0, 0, 1, "that product in bf16 instead of fp16"},
+    {"layout", 0, 0, 2, "0 nn, 1 tn, 2 nt"},
+};
+static const char *const layouts[] = {"nn", "tn", "nt"};
+
+/* --- one way to one product ------------------------------------------------------------------ */
+
+/* Sums in fp16 are meant to be beyond the bound of sums in fp32; they must not be garbage. */
+static double verified(struct probe_run *r, const struct subject *s, const char *when)
+{
+    if (s->accumulate == BLAS_IN_FP32)
+        return product_verify(r, &s->product, when);
+    struct product_verdict verdict = product_look(r, &s->product);
+    double error = product_error(&verdict);
+    probe_check(r, error < 0.05, "%s: relative error %.2g", when, error);
+    return error;
+}
+
+static void measure_way(struct probe_run *r, const struct ways *ways, struct subject *s,
+                        const struct way *way, bool against_library)
+{
+    const struct way *library = against_library ? way_of(r, ways, s, LT_BEST) : NULL;
+    struct entrant e[] = {{.subject = s, .way = way, .metric = TIME},
+                          {.subject = s, .way = library, .metric = LIBRARY_TIME}};
+    const size_t n = library ? 2 : 1;
+
+    product_poison(r, &s->product);
+    way_multiply(r, ways, &s->product, way, 0);
+    verified(r, s, "before timing");
+
+    sample_in_turn(r, ways, e, n);
+
+    say_kernel(r, ways, &e[0]);
+    if (library)
+        probe_value(r, OVER_LIBRARY, probe_median(r, TIME) / probe_median(r, LIBRARY_TIME));
+    replay_for_check(r, &e[0]);
+    double error = verified(r, s, "after timing");
+    if (is_large_enough(&s->shape))
+        probe_value(r, ERROR, error);
+    entrants_free(e, n);
+}
+
+static bool begin(struct probe_run *r, const struct subject *s, const char *impl, const char *tile,
+                  unsigned flags)
+{
+    return probe_case(r, flags | PROBE_POWER_BOUND,
+                      "m=%d,n=%d,k=%d,type=%s,acc=%s,layout=%s,impl=%s,tile=%s,l2=%s", s->shape.m,
+                      s->shape.n, s->shape.k, gpu_type_name(s->shape.type),
+                      s->accumulate == BLAS_IN_FP32 ? "fp32" : "fp16", s->shape.layout, impl, tile,
+                      s->cold ? "cold" : "warm");
+}
+
+static void measure_take(struct probe_run *r, const struct ways *ways, struct subject *s,
+                         enum take take, unsigned flags)
+{
+    if (!begin(r, s, impl_names[take], tile_names[take], flags))
+        return;
+    const struct way *way = way_of(r, ways, s, take);
+    if (way)
+        measure_way(r, ways, s, way, take >= LT_BEST && s->accumulate == BLAS_IN_FP32);
+    else
+        say_missing(r, ways, TIME, take);
+}
+
+static void measure_row(struct probe_run *r, const struct ways *ways, struct subject *s,
+                        struct way w, unsigned flags)
+{
+    if (!begin(r, s, way_names[w.impl], way_tile(&w), flags))
+        return;
+    subject_open(r, s);
+    if (way_open(r, ways, &s->product, &w))
+        measure_way(r, ways, s, &w, true);
+    else
+        say_missing(r, ways, TIME, OWN_BEST);
+    way_close(r, &w);
+}
+
+/* --- squares and layers ---------------------------------------------------------------------- */
+
+/* One product by all four, or by some of them. */
+enum {
+    ALL = (1 << TAKES) - 1,
+    FIRST = 1 << LT_FIRST,
+    AUTO = 1 << CUBLAS,
+    BEST = 1 << LT_BEST,
+    BESTS = BEST | 1 << OWN_BEST
+};
+struct task {
+    int m, n, k;
+    enum gpu_type type;
+    const char *layout;
+    bool cold;
+    enum blas_accumulate accumulate;
+    unsigned takes, deep; /* by which, and by which with --deep, too */
+    unsigned flags;
+};
+
+/* Does the memory hold it, and are 64 sets of it so many bytes that they are cold? */
+static bool can_be(const struct probe_run *r, const struct subject *s)
+{
+    const double three_l2 = 3.0 * (double)gpu_facts(r)->l2_bytes, one = product_bytes(&s->shape);
+    const double room = 0.8 * (double)gpu_facts(r)->free_bytes;
+
+    if (!s->cold)
+        return one <= room;
+    return one + fmax(one, three_l2) <= room && (64 * one > three_l2 || probe_checking(r));
+}
+
+static void measure_task(struct probe_run *r, const struct ways *ways, const struct task *t)
+{
+    struct subject s = {
+        .shape = {.m = t->m, .n = t->n, .k = t->k, .type = t->type, .layout = t->layout},
+        .cold = t->cold,
+        .accumulate = t->accumulate};
+
+    const unsigned takes = t->takes | (probe_deep(r) ? t->deep : 0);
+
+    for (int take = 0; take < TAKES && can_be(r, &s); take++)
+        if (takes & 1u << take)
+            measure_take(r, ways, &s, (enum take)take, t->flags);
+    subject_close(r, &s);
+}
+
+/* 1024^3 in every way that a product may be asked for; the others warm, in fp16, nn. Ascending: the
+ * large ones leave the board at its power limit. Every round has what a claim, a fit or a bar looks
+ * at; the library's first guess is none of these. */
+static void measure_squares(struct probe_run *r, const struct ways *ways)
+{
+#define SQUARE(n) n, n, n
+    static const struct task tasks[] = {
+        {SQUARE(128), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
+        {SQUARE(256), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
+        {SQUARE(512), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
+        {SQUARE(1024), GPU_FP16, "nn", false, BLAS_IN_FP32, ALL, 0, 0},
+        {SQUARE(1024), GPU_FP16, "nn", true, BLAS_IN_FP32, BESTS, ALL, 0},
+        {SQUARE(1024), GPU_BF16, "nn", false, BLAS_IN_FP32, BESTS, ALL, PROBE_ONCE},
+        {SQUARE(1024), GPU_FP16, "nt", false, BLAS_IN_FP32, BESTS, ALL, PROBE_ONCE},
+        {SQUARE(1024), GPU_FP16, "tn", false, BLAS_IN_FP32, BESTS, ALL, PROBE_ONCE},
+        {SQUARE(1024), GPU_FP16, "nn", false, BLAS_IN_FP16, BEST, FIRST, PROBE_ONCE},
+        {SQUARE(1536), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
+        {SQUARE(2048), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
+        {SQUARE(4096), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
+        {SQUARE(4096), GPU_BF16, "nn", false, BLAS_IN_FP32, BESTS, ALL, 0},
+        {SQUARE(8192), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
+        {SQUARE(8192), GPU_BF16, "nn", false, BLAS_IN_FP32, ALL, 0, PROBE_DEEP},
+        {SQUARE(4096), GPU_FP16, "nt", false, BLAS_IN_FP32, ALL, 0, PROBE_DEEP},
+        {SQUARE(4096), GPU_FP16, "tn", false, BLAS_IN_FP32, ALL, 0, PROBE_DEEP},
+    };
+#undef SQUARE
+    for (size_t i = 0; i < PROBE_LENGTH(tasks); i++) {
+        struct task t = tasks[i];
+        if (probe_checking(r) && t.m != 1024)
+            continue;
+        if (probe_checking(r))
+            t.m = t.n = t.k = 128;
+        measure_task(r, ways, &t);
+    }
+}
+
+/* The portable kernel with its smallest tile: the library must be seen to win (claim C79). */
+static void measure_loser(struct probe_run *r, const struct ways *ways)
+{
+    const int size = probe_checking(r) ? 128 : 2048;
+    struct subject s = {
+        .shape = {.m = size, .n = size, .k = size, .type = GPU_FP16, .layout = "nn"}};
+
+    for (size_t i = 0; i < N_MMA; i++)
+        if (strcmp(mma_gemm_tiles[i].name, "32x32") == 0)
+            measure_row(r, ways, &s, own_row(i), 0);
+    subject_close(r, &s);
+}
+
+/* y = x W for so many tokens at once, bf16, weights not in the L2; the layers of Llama 3. W is
+ * stored k x n, and, for the library only, n x k as PyTorch's Linear has it: for that we have no
+ * kernel in bf16. */
+struct layer {
+    int n, k;
+    bool all; /* tokens; else three of them */
+};
+static const struct layer layers[] = {
+    {4096, 4096, false},  {2048, 8192, true}, {16384, 2048, false}, {14336, 4096, true},
+    {4096, 14336, false}, {8192, 8192, true}, {28672, 8192, false}, {8192, 28672, false},
+};
+
+static void measure_layer(struct probe_run *r, const struct ways *ways, const struct layer *l,
+                          int tokens)
+{
+    const bool some = tokens == 1 || tokens == 16 || tokens == 128;
+    const bool said = l == &layers[0] && (tokens == 1 || tokens == 16); /* with claim C79 */
+    struct task t = {tokens, l->n, l->k, GPU_BF16, "nn", true, BLAS_IN_FP32,
+                     BESTS,  AUTO, said ? PROBE_ONCE : PROBE_DEEP};
+
+    if (!some && !l->all)
+        return;
+    measure_task(r, ways, &t);
+    t.layout = "nt", t.takes = AUTO | BEST, t.flags = PROBE_DEEP;
+    if (some)
+        measure_task(r, ways, &t);
+}
+
+static void measure_layers(struct probe_run *r, const struct ways *ways)
+{
+    for (size_t i = 0; i < PROBE_LENGTH(layers); i++)
+        for (int tokens = 1; tokens <= 256; tokens *= 2)
+            measure_layer(r, ways, &layers[i], tokens);
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
+/* The product from the command line by everything that takes it, every row of ours apart. */
+static void measure_asked(struct probe_run *r, const struct ways *ways, bool cold)
+{
+    struct subject s = {.shape = {.m = (int)probe_parameter(r, "m"),
+                                  .n = (int)probe_parameter(r, "n"),
+                                  .k = (int)probe_parameter(r, "k"),
+                                  .type = probe_parameter(r, "bf16") ? GPU_BF16 : GPU_FP16,
+                                  .layout = layouts[probe_parameter(r, "layout")]},
+                        .cold = cold};
+
+    if (cold && !can_be(r, &s))
+        return;
+    subject_open(r, &s); /* ends the run where the memory is too small */
+    for (int take = 0; take < TAKES; take++)
+        measure_take(r, ways, &s, (enum take)take, 0);
+    for (size_t row = 0; row < N_OWN; row++) {
+        struct way w = own_row(row);
+        bool takes = way_open(r, ways, &s.product, &w);
+        way_close(r, &w);
+        if (takes)
+            measure_row(r, ways, &s, own_row(row), 0);
+    }
+    subject_close(r, &s);
+}
+
+static bool asked(struct probe_run *r)
+{
+    static const char *const sizes[] = {"m", "n", "k"};
+    bool any = false;
+    for (size_t i = 0; i < PROBE_LENGTH(sizes); i++)
+        any = any || probe_parameter_given(r, sizes[i]);
+    if (!any)
+        return false;
+
+    const int64_t m = probe_parameter(r, "m"), n = probe_parameter(r, "n"),
+                  k = probe_parameter(r, "k");
+    const char *why = why_refused(m, n, k);
+    if (why)
+        probe_usage(r, "a product of %lld x %lld x %lld: %s", (long long)m, (long long)n,
+                    (long long)k, why);
+    return true;
+}
+
+static void measure(struct probe_run *r)
+{
+    const bool one = asked(r);
+    struct ways ways = ways_open(r);
+
+    if (one) {
+        measure_asked(r, &ways, false);
+        measure_asked(r, &ways, true);
+        return;
+    }
+    measure_squares(r, &ways);
+    measure_loser(r, &ways);
+    measure_layouts(r, &ways);
+    if (probe_checking(r)) {
+        check_random_shapes(r, &ways);
+        check_that_faults_are_seen(r, &ways);
+        check_refused(r);
+        return;
+    }
+    measure_choices(r, &ways);
+    measure_layers(r, &ways);
+}
+
+const struct probe probe = {
+    .name = "gemm_sizes",
+    .what = "How fast is a product at every size and alignment, and which kernel does it get?",
+    .method = 1,
+    .needs = PROBE_GPU,
+    .metrics = metrics,
+    .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
+    .measure = measure,
+};

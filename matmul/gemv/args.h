@@ -1,0 +1,47 @@
+/* Arguments of the kernels in gemv.cu, for C and CUDA alike. A vector is 16 bytes: 8 elements. */
+#ifndef MATMUL_GEMV_ARGS_H
+#define MATMUL_GEMV_ARGS_H
+
+#include <stdint.h>
+
+enum {
+    GEMV_VECTOR = 8, /* elements */
+    GEMV_ROWS = 2,   /* of a block */
+    GEMV_LOADS = 4,  /* of each row, by a thread, in flight together */
+    GEMV_THREADS = 256, /* of a block, at most */
+    READ_THREADS = 512,
+    READ_LOADS = 4,
+    VERIFY_WARPS = 8, /* of a block, a row each */
+};
+
+struct gemv_args {
+    const void *weights; /* rows x vectors, row-major, bf16 */
+    const void *x;       /* vectors */
+    void *y;             /* rows, bf16 */
+    uint32_t rows, vectors;
+};
+
+struct gemv_read_args {
+    const void *in;
+    uint32_t *sums; /* one a block: of all 32-bit words that it read; NULL: nobody looks */
+};
+
+struct gemv_verdict {
+    double error_squared, reference_squared; /* sums over the outputs */
+    uint64_t wrong;                          /* outputs beyond the bound, NaN included */
+};
+
+struct gemv_verify_args {
+    const void *weights, *x, *y; /* of the first set; the grid's y counts sets */
+    uint64_t weights_step, y_step; /* bytes from one set to the next */
+    struct gemv_verdict *verdict;  /* zeroed, device memory */
+    uint32_t rows, vectors;
+};
+
+struct gemv_sum_args {
+    const void *in;
+    uint64_t vectors;
+    uint32_t *sum; /* gains all 32-bit words */
+};
+
+#endif

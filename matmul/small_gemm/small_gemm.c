@@ -1,0 +1,237 @@
+/* small_gemm: how fast is a 1024 x 1024 x 1024 product, and does the number of blocks decide it?
+ *
+ * Method. C = A x B, row-major, fp16 and bf16 operands from N(0,1), fp32 accumulation. Our own kernels
+ * with every tile that they have: the portable one (matmul/common/mma_gemm.cu: mma.sync, cp.async
+ * ring, swizzle, ldmatrix; tile=128x64_tma fetches by bulk copies) and, on compute capability 9.0,
+ * matmul/common/wgmma_gemm.cu; together they cut the product into 32 to 1024 blocks. Beside them
+ * cuBLAS with its own choice. Time of one product = slope over graphs of n and 2n of them, so that a
+ * product includes the edge to the next one, and nothing of the replay.
+ *     l2=warm  the same operands again and again: all 6 MiB stay in the L2
+ *     l2=cold  sets of operands rotated past 3 x L2
+ * Beside each time: blocks, blocks on the busiest SM by a census of %smid, and SMs that had none (a
+ * closed library's blocks are read off the captured graph, and cannot be counted by SM; nor can
+ * those of a wgmma tile without a watched twin), and the error. In the same process, the tensor peak
+ * by mma.sync alone, and cuBLAS at 512^3 and 4096^3, the two controls of claim C22.
+ *
+ * Inside the timed region: one graph replay between two events.
+ * Expected on an H200: cuBLAS 5.2 us warm; own 4.8 us by wgmma, 6.6 by mma.sync at 128 blocks, and
+ * slower with fewer blocks and with more. docs/METHOD.md has where the time goes.
+ *
+ * Traps. Zeros, or any small integers, run at a higher clock than N(0,1) does: power. Large products
+ * run into the power limit: they are marked, and reported at the clock they had. */
+#include "matmul/small_gemm/args.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/gpu.h"
+#include "matmul/common/way.h"
+
+PROBE_IMAGE(small_gemm);
+GPU_ARGS_SIZE(struct peak_args, 24);
+
+enum { TIME, BLOCKS, BUSIEST, IDLE, ERROR, PEAK, MMA_CYCLES };
+#define KEYS "m,n,k,type,acc,layout,impl,tile,split,l2"
+static const struct probe_metric metrics[] = {
+    [TIME] = {"time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS, "one product, edge included"},
+    [BLOCKS] = {"blocks", "count", PROBE_EXACT, PROBE_EACH, NULL, KEYS, "thread blocks of it"},
+    [BUSIEST] = {"blocks_on_busiest_sm", "count", PROBE_EXACT, PROBE_EACH, NULL, KEYS,
+                 "of them on the SM that ran most, by census"},
+    [IDLE] = {"idle_sms", "count", PROBE_EXACT, PROBE_EACH, NULL, KEYS, "SMs that ran none"},
+    [ERROR] = {"error", "ratio", PROBE_LOWER, PROBE_EACH, NULL, KEYS,
+               "relative Frobenius norm of the difference from float64"},
+    [PEAK] = {"tensor_peak", "flop/s", PROBE_HIGHER, PROBE_SLOPE, NULL, "type,acc",
+              "mma.sync m16n8k16 and nothing else, on every SM"},
+    [MMA_CYCLES] = {"mma_cycles", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "type,acc",
+                    "SM cycles for each m16n8k16 of that loop, four tensor cores at work: the same "
+                    "without the clock, which the power limit moves"},
+};
+
+enum {
+    SIZE = 1024,
+    REPLAYS = 20, /* products in the shorter graph, at least */
+    PEAK_TURNS = 256,
+};
+
+/* --- one way to compute it ------------------------------------------------------------------- */
+
+static void count_blocks(struct probe_run *r, const struct ways *ways, const struct product *p,
+                         const struct way *w)
+{
+    struct way_census census;
+
+    if (!way_count(r, ways, p, w, &census)) {
+        const char *why = w->wgmma ? "this tile has no kernel that says where its blocks ran"
+                                   : "a closed library's blocks cannot be counted by SM";
+        probe_missing(r, BUSIEST, why);
+        probe_missing(r, IDLE, why);
+        return;
+    }
+    probe_value(r, BUSIEST, census.busiest);
+    probe_value(r, IDLE, census.idle);
+}
+
+static void sample(struct probe_run *r, const struct ways *ways, const struct product *p,
+                   const struct way *w, bool cold)
+{
+    size_t sets = cold ? p->sets : 1, least = p->shape.m > 2 * SIZE ? 2 : REPLAYS;
+    size_t n = (least + sets - 1) / sets * sets;
+    struct gpu_graph graph[2];
+
+    for (size_t i = 0; i < 2; i++)
+        graph[i] = way_graph(r, ways, p, w, n << i, sets);
+    struct gpu_node node = gpu_graph_first_kernel(r, &graph[0]);
+    probe_value(r, BLOCKS, node.blocks * (double)node.n_kernels / (double)n);
+    probe_fact(r, "threads", "%u", node.threads);
+    if (w->impl == WAY_CUBLAS) {
+        probe_fact(r, "kernel", "%s", node.kernel);
+        probe_fact(r, "cublas", "%s", blas_version(ways->blas));
+    }
+    product_poison(r, p); /* so that what is verified afterwards is what was timed */
+    while (probe_more(r))
+        for (size_t i = 0; i < 2; i++)
+            probe_sample(r, TIME, (double)(n << i), gpu_replay_ns(r, &graph[i]));
+    for (size_t i = 0; i < 2; i++)
+        gpu_graph_free(&graph[i]);
+}
+
+/* Leaves out what this GPU has not. */
+static void measure_way(struct probe_run *r, const struct ways *ways, const struct product *p,
+                        struct way w, bool cold, unsigned flags)
+{
+    const struct product_shape *s = &p->shape;
+    const bool library = w.impl == WAY_CUBLAS, ready = way_open(r, ways, p, &w);
+    char split[16] = "auto";
+
+    if (!library)
+        snprintf(split, sizeof split, "%u", way_split(&w));
+    if ((ready || library) &&
+        probe_case(r, flags | PROBE_POWER_BOUND,
+                   "m=%d,n=%d,k=%d,type=%s,acc=fp32,layout=nn,impl=%s,tile=%s,split=%s,l2=%s", s->m,
+                   s->n, s->k, gpu_type_name(s->type), way_names[w.impl], way_tile(&w), split,
+                   cold ? "cold" : "warm")) {
+        if (ready) {
+            product_poison(r, p);
+            way_multiply(r, ways, p, &w, 0);
+            product_verify(r, p, "before timing");
+            count_blocks(r, ways, p, &w);
+            way_facts(r, &w);
+            sample(r, ways, p, &w, cold);
+            probe_value(r, ERROR, product_verify(r, p, "after timing"));
+        } else {
+            probe_missing(r, TIME, ways->no_blas);
+        }
+    }
+    way_close(r, &w);
+}
+
+/* --- the sweep ------------------------------------------------------------------------------- */
+
+static struct product product_of(struct probe_run *r, int m, int n, int k, enum gpu_type type)
+{
+    return product_new(
+        r, &(struct product_shape){.m = m, .n = n, .k = k, .type = type, .layout = "nn"}, 0);
+}
+
+/* Every round has what claim C22 chooses from, fp16 and warm, and of the cold products the
+ * library's and that of the tile which is best at this size. bf16 is no different: the same two. */
+static void measure_type(struct probe_run *r, const struct ways *ways, enum gpu_type type)
+{
+    struct product p = product_of(r, SIZE, SIZE, SIZE, type);
+
+    for (int cold = 0; cold <= 1; cold++) {
+        const bool judged = type == GPU_FP16 && !cold;
+        const unsigned flags = type == GPU_FP16 ? 0 : PROBE_ONCE;
+
+        measure_way(r, ways, &p, (struct way){.impl = WAY_CUBLAS}, cold, flags);
+        for (size_t i = 0; i < PROBE_LENGTH(mma_gemm_tiles); i++)
+            measure_way(r, ways, &p, (struct way){.impl = WAY_MMA, .mma = &mma_gemm_tiles[i]},
+                        cold, judged ? 0 : type == GPU_FP16 ? PROBE_ONCE : PROBE_DEEP);
+        for (size_t i = 0; i < PROBE_LENGTH(wgmma_gemm_tiles); i++)
+            if (judged || strcmp(wgmma_gemm_tiles[i].name, "128x64") == 0)
+                measure_way(r, ways, &p,
+                            (struct way){.impl = WAY_WGMMA, .wgmma = &wgmma_gemm_tiles[i]}, cold,
+                            flags);
+    }
+    product_free(r, &p);
+}
+
+/* cuBLAS at another size: the controls of claim C22. */
+static void measure_control(struct probe_run *r, const struct ways *ways, int size)
+{
+    struct product p = product_of(r, size, size, size, GPU_FP16);
+    measure_way(r, ways, &p, (struct way){.impl = WAY_CUBLAS}, false, 0);
+    product_free(r, &p);
+}
+
+static void measure_peak(struct probe_run *r, enum gpu_type type)
+{
+    static const char *const names[] = {"small_gemm_peak_fp16", "small_gemm_peak_bf16"};
+    const struct gpu_shape shape = {.grid = {(unsigned)gpu_facts(r)->n_sm, 1, 1},
+                                    .block = 32 * PEAK_WARPS};
+    size_t words = PEAK_CHAINS * 6 * 32;
+
+    if (!probe_case(r, PROBE_POWER_BOUND, "type=%s,acc=fp32", gpu_type_name(type)))
+        return;
+    cudaKernel_t kernel =
+        gpu_kernel_if_any(r, &image_small_gemm, names[type], sizeof(struct peak_args));
+    if (!kernel) {
+        probe_missing(r, PEAK, "mma.sync m16n8k16 needs compute capability 8.0");
+        return;
+    }
+    uint32_t *operands = gpu_alloc(r, words * sizeof *operands, "operands");
+    gpu_fill_normal(r, operands, type, words * 2, probe_seed(r));
+    struct peak_args a = {.operands = operands, .sink = gpu_mapped(r, sizeof(float))};
+    double flops_a_turn =
+        2.0 * 16 * 8 * 16 * PEAK_ROUNDS * PEAK_CHAINS * PEAK_WARPS * gpu_facts(r)->n_sm;
+    while (probe_more(r))
+        for (a.turns = PEAK_TURNS; a.turns <= 2 * PEAK_TURNS; a.turns += PEAK_TURNS) {
+            double mhz, ns = gpu_launch_clocked_ns(r, kernel, &shape, &a, &mhz);
+            probe_sample(r, PEAK, flops_a_turn * (double)a.turns, ns);
+            probe_sample(r, MMA_CYCLES, PEAK_ROUNDS * PEAK_CHAINS * PEAK_WARPS * (double)a.turns,
+                         ns * mhz / 1e3);
+        }
+    gpu_release(r, operands);
+}
+
+/* Shapes that no tuning has seen: three tiles by two, and a K of five steps. */
+static void check_shapes(struct probe_run *r, const struct ways *ways, enum gpu_type type)
+{
+    for (size_t i = 0; i < PROBE_LENGTH(mma_gemm_tiles); i++) {
+        const struct mma_gemm_tile *t = &mma_gemm_tiles[i];
+        struct product p = product_of(r, 3 * (int)t->m, 2 * (int)t->n, 5 * (int)t->k_step, type);
+        measure_way(r, ways, &p, (struct way){.impl = WAY_MMA, .mma = t}, false, 0);
+        product_free(r, &p);
+    }
+    for (size_t i = 0; i < PROBE_LENGTH(wgmma_gemm_tiles); i++) {
+        const struct wgmma_gemm_tile *t = &wgmma_gemm_tiles[i];
+        struct product p = product_of(r, 3 * (int)t->m, 2 * (int)t->n, 5 * (int)t->k_step, type);
+        measure_way(r, ways, &p, (struct way){.impl = WAY_WGMMA, .wgmma = t}, false, 0);
+        product_free(r, &p);
+    }
+}
+
+static void measure(struct probe_run *r)
+{
+    struct ways ways = ways_open(r);
+
+    for (int type = GPU_FP16; type <= GPU_BF16; type++)
+        measure_type(r, &ways, (enum gpu_type)type);
+    measure_control(r, &ways, SIZE / 2);
+    measure_control(r, &ways, 4 * SIZE);
+    for (int type = GPU_FP16; type <= GPU_BF16; type++) {
+        measure_peak(r, (enum gpu_type)type);
+        if (probe_checking(r))
+            check_shapes(r, &ways, (enum gpu_type)type);
+    }
+}
+
+const struct probe probe = {
+    .name = "small_gemm",
+    .what = "How fast is a 1024 x 1024 x 1024 product, and does the number of blocks decide it?",
+    .method = 2,
+    .needs = PROBE_GPU,
+    .metrics = metrics,
+    .n_metrics = PROBE_LENGTH(metrics),
+    .measure = measure,
+};

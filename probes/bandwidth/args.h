@@ -1,0 +1,94 @@
+/* Arguments of the kernels in bandwidth.cu, for C and CUDA alike. An element is 16 bytes. */
+#ifndef PROBES_BANDWIDTH_ARGS_H
+#define PROBES_BANDWIDTH_ARGS_H
+
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define BANDWIDTH_BOTH __host__ __device__ __forceinline__
+#else
+#define BANDWIDTH_BOTH static inline
+#endif
+
+enum {
+    /* Global memory: threads of a block, and elements of each that are in flight at a time. */
+    STREAM_THREADS = 1024, /* read and write */
+    STREAM_LOADS = 4,
+    COPY_THREADS = 128,
+    COPY_LOADS = 2,
+    ASYNC_THREADS = 256, /* cp.async: a ring of so many steps */
+    ASYNC_LOADS = 4,
+    ASYNC_SLOTS = 4,
+    BULK_THREADS = 128, /* bulk copies: one thread issues them, all fill and check shared memory */
+    BULK_BYTES = 16384, /* of one copy */
+    BULK_SLOTS = 4,     /* of the ring in shared memory */
+
+    /* Memory of an SM. */
+    LOCAL_THREADS = 512,
+    LOCAL_LOADS = 4,
+    LOCAL_ELEMENTS = LOCAL_THREADS * LOCAL_LOADS, /* 32 KiB: one pass over shared memory */
+    L1_THREADS = 1024,
+    REGISTER_THREADS = 1024, /* of 64 registers each: all that an SM has */
+    REGISTER_SUMS = 48,
+    REGISTER_OPERANDS = 4,   /* factors, and as many terms */
+    REGISTER_ROUNDS = 4,     /* over all sums, in a pass */
+
+    /* Sums are gathered in so many places, so many words apart. */
+    SUM_PLACES = 64,
+    SUM_SPACING = 32,
+};
+
+/* How a block goes through memory: `turns` pieces, each `step` elements behind the last, round and
+ * round in a range of its own, which begins at element who x base, from the piece of it on that
+ * holds its element who x first. who is the block's x; or two neighbouring SMs are one who, or all.
+ */
+enum bandwidth_who { WHO_BLOCK, WHO_PAIR, WHO_ALL };
+
+struct bandwidth_walk {
+    uint32_t base, first, step, range; /* elements; step a power of two, range a multiple of it */
+    uint32_t turns;
+    uint32_t who;
+};
+
+/* What a turn at element `at` adds to a launch's log. */
+BANDWIDTH_BOTH uint32_t bandwidth_mark(uint32_t at)
+{
+    uint32_t x = (at + 1) * 0x9e3779b9u;
+    return x ^ x >> 15;
+}
+
+struct bandwidth_args {
+    const void *in;
+    void *out;
+    uint32_t *sum; /* gains all 32-bit words that are read; NULL: nobody looks at them */
+    uint32_t *log; /* gains the marks of all turns that are done; not those of reads by ld */
+    struct bandwidth_walk walk;
+    uint32_t salt; /* of the pattern that is written; differs in every launch */
+    uint32_t pad;
+};
+
+struct bandwidth_local {
+    uint64_t cycles; /* of all passes */
+    uint32_t sm;
+    uint32_t wrong;  /* elements of shared memory that do not hold what they must, afterwards */
+};
+
+struct bandwidth_local_args {
+    const void *in;
+    uint32_t *sum;
+    struct bandwidth_local *blocks; /* one each */
+    uint32_t elements;              /* that a block reads in a pass */
+    uint32_t passes;
+    uint32_t salt, pad;
+};
+
+struct bandwidth_verify_args {
+    const void *in;    /* what `out` must hold; NULL: the pattern of salt */
+    const void *out;
+    uint64_t elements;
+    uint64_t *result;  /* [0] gains the elements that differ; [1] the sum of all 32-bit words */
+    uint32_t period;   /* elements after which the pattern begins anew */
+    uint32_t salt;
+};
+
+#endif

@@ -1,0 +1,60 @@
+/* Arguments of the kernels in barriers.cu, for C and CUDA alike. */
+#ifndef PROBES_BARRIERS_ARGS_H
+#define PROBES_BARRIERS_ARGS_H
+
+#include <stdint.h>
+
+#include "core/device/grid_barrier.h"
+#include "core/device/harness.h"
+
+enum {
+    BARRIERS_SHORT = 32,   /* barriers of a block or cluster between the first two clock reads */
+    BARRIERS_LONG = 64,    /* and between the next two */
+    BARRIERS_REPEATS = 16, /* such pairs a launch */
+};
+
+struct barriers_sample {
+    uint64_t short_cycles, long_cycles;
+};
+
+struct barriers_result {
+    struct harness_stamp lead, tail; /* around all repeats, on one SM */
+    struct barriers_sample sample[BARRIERS_REPEATS];
+};
+
+/* Barriers of one block, and of one cluster. */
+struct near_args {
+    struct barriers_result *result;
+    uint32_t *place; /* a word for each thread of the grid, to store to; NULL for a block's */
+};
+
+/* Barriers of the whole grid: `rounds` of them between the first two clock reads, twice as many
+ * between the next two. */
+struct far_args {
+    struct barriers_result *result;   /* its first sample is filled in */
+    struct grid_barrier_state *state; /* of our barrier, or */
+    uint32_t *counter;                /* of one counter, which must be 0 */
+    uint32_t *place;                  /* a word for each thread to store to each time; or NULL */
+    uint32_t rounds, budget_ns;
+};
+
+/* The oracle: each round every member publishes the round's number, crosses the barrier, and reads
+ * what all members published. In some rounds the numbers are late. */
+enum {
+    ORDER_STRIDE = 2,       /* words from one member's slot to the next; every other is spare */
+    ORDER_NEXT_LINE = 16,   /* slots in a line of the L2 */
+    ORDER_LATE_EVERY = 256, /* rounds */
+    ORDER_LATE_ADDS = 64,   /* additions to spare words, in a late round */
+};
+
+struct order_args {
+    uint32_t *slots;  /* of even rounds and of odd ones, one after the other */
+    uint32_t *wrong;  /* what was read and was [0] of a round before, [1] of a round to come */
+    uint32_t *sm;     /* of each block: %smid + 1 */
+    struct grid_barrier_state *state;
+    uint32_t *counter;
+    uint32_t first, rounds; /* rounds first + 1 to first + rounds */
+    uint32_t budget_ns, pad;
+};
+
+#endif

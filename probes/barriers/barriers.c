@@ -1,0 +1,455 @@
+/* barriers: what does it cost to wait for others, in a block, in a cluster, on the whole GPU; and
+ * do they see what was written?
+ *
+ * Cost. Inside a block and a cluster: 32 and 64 barriers in a row between three reads of the SM's
+ * cycle counter, slope over the 32 between them. On the whole GPU: one block on each SM, a
+ * cooperative launch, N and 2N rounds between three clock reads on one SM. The barriers:
+ *     block    syncthreads; named (bar.sync with a count); handoff (half of the warps wait for the
+ *              other half's bar.arrive, then the other way round; the cost of one way);
+ *              mbarrier_test and mbarrier_try (one thread a warp arrives, all wait, polling or by
+ *              the hardware's wait)
+ *     cluster  barrier.cluster: ordered has an arrival that releases, relaxed one that does not;
+ *              the wait acquires in both, as PTX knows no other. By itself, or each time after a
+ *              store of every thread: to global memory, or to the next block's shared one
+ *     grid     grid_sync (cooperative groups, as shipped); counter (everyone adds one, and polls);
+ *              cluster (pairs of blocks meet, one of each adds and polls, pairs meet again); twin,
+ *              ours: see core/device/grid_barrier.cuh
+ *
+ * Order. Each round every member stores the round's number with an ordinary store, crosses the
+ * barrier, and loads what all members stored, with ordinary loads. Members are warps of a block, or
+ * blocks: there the last warp stores, and all but the first two load, of whom one arrives for the
+ * block and one waits. In one round of 256 some stores are late, by additions that queue before
+ * them. Controls must show violations: one without a barrier, and some that count their members,
+ * and so are never a round ahead, but order less. Each lacks one thing:
+ *     unreleased  the arrival does not wait for stores: the late ones are not seen
+ *     unacquired  the wait leaves the L1 as it is: old lines are seen, in any round
+ *     unmet       the block's warps do not meet before one arrives for them: late stores, again
+ *     relaxed     of clusters: as unreleased
+ * What is not seen: that our twin's wait acquires, since the fence of its arrival has just emptied
+ * the L1; tests/kernels count both CCTL. And nothing is shown for a GPU whose controls pass.
+ *
+ * What becomes of a barrier to which not all can come is the probe deadlock's.
+ *
+ * Inside the timed region: the barriers, and the stores that the case names (tests/kernels); for
+ * the grid also the loop round them.
+ * Expected on Hopper: syncthreads 14 cycles and 2 for each further warp; a relaxed cluster barrier
+ * 60 to 90, an ordered one 337 to 382, since it waits for the L2, and 458 to 725 after a store;
+ * grid.sync 1.0 us, ours 0.83 with one block on each SM.
+ *
+ * Traps. A cluster barrier "with release" is a fence of the whole GPU: published figures from 102
+ * to 1300 cycles differ in that, and in the stores before. Samples that went to host memory between
+ * the repeats were such stores, and made 560 cycles of 350: they stay in shared memory. Where the
+ * compiler does not know that a kernel is launched in clusters, each barrier first asks. A fence
+ * takes longer after loads and stores than after nothing. __syncwarp is not here: in converged code
+ * it is no instruction. */
+#include "probes/barriers/args.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/gpu.h"
+
+PROBE_IMAGE(barriers);
+GPU_ARGS_SIZE(struct near_args, 16);
+GPU_ARGS_SIZE(struct far_args, 40);
+GPU_ARGS_SIZE(struct order_args, 56);
+
+enum { BLOCK, BLOCK_TIME, CLUSTER, CLUSTER_TIME, GRID, GRID_TIME, VIOLATIONS, CONTROL, SMS };
+#define SLOPE PROBE_LOWER, PROBE_SLOPE
+static const struct probe_metric metrics[] = {
+    [BLOCK] = {"block", "cycles", SLOPE, NULL, "barrier,warps", "a barrier of one block"},
+    [BLOCK_TIME] = {"block_time", "ns", SLOPE, "device", "barrier,warps", "the same in ns"},
+    [CLUSTER] = {"cluster", "cycles", SLOPE, NULL, "order,blocks,threads,store",
+                 "a barrier of one cluster, its arrival relaxed or ordered, after a store"},
+    [CLUSTER_TIME] = {"cluster_time", "ns", SLOPE, "device", "order,blocks,threads,store",
+                      "the same in ns"},
+    [GRID] = {"grid", "cycles", SLOPE, NULL, "barrier,per_sm,threads,store",
+              "a barrier of all blocks, so many on each SM"},
+    [GRID_TIME] = {"grid_time", "ns", SLOPE, "device", "barrier,per_sm,threads,store",
+                   "the same in ns"},
+    [VIOLATIONS] = {"violations", "count", PROBE_EXACT, PROBE_EACH, NULL,
+                    "scope,barrier,blocks,rounds", "stores before the barrier not seen after it"},
+    [CONTROL] = {"control_violates", "count", PROBE_EXACT, PROBE_EACH, NULL,
+                 "scope,barrier,blocks,rounds", "1: what this barrier lacks is seen"},
+    [SMS] = {"sms", "count", PROBE_EXACT, PROBE_EACH, NULL, "scope,barrier,blocks,rounds",
+             "SMs over which the barrier reached"},
+};
+
+enum {
+    THREADS = 256,
+    ROUNDS = 256,       /* of a grid barrier between the first two clock reads */
+    PLACES = 1 << 20,   /* words to store to */
+    SLOT_WORDS = 2 * GRID_BARRIER_BLOCKS * 32 * ORDER_STRIDE, /* of odd and even rounds */
+    LAUNCH = 100000,    /* rounds of the oracle in one launch */
+    BUDGET_NS = 500000000,
+};
+
+struct meeting {
+    const struct gpu_facts *gpu;
+    struct barriers_result *result; /* mapped */
+    uint32_t *place, *slots;
+    uint32_t *counter; /* of a barrier */
+    uint32_t *wrong;   /* two counts of the oracle */
+    uint32_t *sm;
+    struct grid_barrier_state *state;
+};
+
+static struct meeting prepare(struct probe_run *r)
+{
+    struct meeting m = {.gpu = gpu_facts(r)};
+    m.result = gpu_mapped(r, sizeof *m.result);
+    m.place = gpu_alloc(r, PLACES * sizeof *m.place, "words to store to");
+    m.slots = gpu_alloc(r, SLOT_WORDS * sizeof *m.slots, "slots");
+    m.counter = gpu_alloc(r, sizeof *m.counter, "a counter");
+    m.wrong = gpu_alloc(r, 2 * sizeof *m.wrong, "the oracle's counts");
+    m.sm = gpu_alloc(r, GRID_BARRIER_BLOCKS * sizeof *m.sm, "the census");
+    m.state = gpu_alloc(r, sizeof *m.state, "the state of a grid barrier");
+    CUDA(cudaMemsetAsync(m.state, 0, sizeof *m.state, gpu_stream(r)));
+    return m;
+}
+
+/* Counters that count from zero, and no barrier given up. Our barrier's need no reset. */
+static void reset(struct probe_run *r, const struct meeting *m)
+{
+    CUDA(cudaMemsetAsync(m->counter, 0, sizeof *m->counter, gpu_stream(r)));
+    CUDA(cudaMemsetAsync(m->wrong, 0, 2 * sizeof *m->wrong, gpu_stream(r)));
+    CUDA(cudaMemsetAsync(&m->state->aborted, 0, sizeof m->state->aborted, gpu_stream(r)));
+}
+
+/* Did everyone wait until all had come? To be asked after each launch: one that was given up ran on
+ * without waiting, and what it leaves means nothing. */
+static bool nobody_gave_up(struct probe_run *r, const struct meeting *m)
+{
+    uint32_t aborted = 0;
+    gpu_to_host(r, &aborted, &m->state->aborted, sizeof aborted);
+    return aborted == 0;
+}
+
+/* A case without a figure, and a run that failed. */
+static void given_up(struct probe_run *r, int metric, int beside)
+{
+    probe_check(r, false, "a barrier was given up after %d ms", BUDGET_NS / 1000000);
+    probe_missing(r, metric, "a barrier was given up");
+    probe_missing(r, beside, "a barrier was given up");
+}
+
+/* --- cost ------------------------------------------------------------------------------------- */
+
+/* Shared memory that a block must ask for, so that per_sm of them fit an SM and not one more. */
+static size_t share_of_sm(const struct gpu_facts *gpu, unsigned per_sm)
+{
+    return (gpu->shared_per_sm / (per_sm + 1) / 128 + 1) * 128;
+}
+
+static cudaKernel_t kernel_of(struct probe_run *r, const char *name, size_t args_size,
+                              size_t shared)
+{
+    cudaKernel_t kernel = gpu_kernel_if_any(r, &image_barriers, name, args_size);
+    if (kernel && shared)
+        gpu_kernel_shared(kernel, shared, 100);
+    return kernel;
+}
+
+/* Hands over what one launch left; the two amounts of work are `few` and `many` barriers. */
+static void sample(struct probe_run *r, const struct barriers_result *x, int n, double few,
+                   double many, int in_cycles, int in_ns)
+{
+    double ns = (double)(x->tail.ns - x->lead.ns);
+    double mhz = 1e3 * (double)(x->tail.cycles - x->lead.cycles) / ns;
+    probe_clock(r, mhz);
+    for (int i = 0; i < n; i++) {
+        double shorter = (double)x->sample[i].short_cycles;
+        double longer = (double)x->sample[i].long_cycles;
+        probe_sample(r, in_cycles, few, shorter);
+        probe_sample(r, in_cycles, many, longer);
+        probe_sample(r, in_ns, few, shorter * 1e3 / mhz);
+        probe_sample(r, in_ns, many, longer * 1e3 / mhz);
+    }
+}
+
+/* Second method: the whole launch over all its barriers, which can only be more than the slope, by
+ * no more than the clock reads and the loops take. */
+static void check_whole(struct probe_run *r, const struct barriers_result *x, double barriers,
+                        double slope)
+{
+    double each = (double)(x->tail.cycles - x->lead.cycles) / barriers;
+    if (isfinite(slope))
+        probe_check(r, each > 0.9 * slope && each < 1.15 * slope + 8,
+                    "whole launch %.1f cycles a barrier, slope %.1f", each, slope);
+}
+
+/* Barriers of one block or one cluster; `handed` of them in a step of the kernel. */
+static void measure_near(struct probe_run *r, const struct meeting *m, cudaKernel_t kernel,
+                         const struct gpu_shape *shape, int handed, int in_cycles, int in_ns)
+{
+    struct near_args a = {.result = m->result, .place = m->place};
+    while (probe_more(r)) {
+        gpu_launch_shape(r, kernel, shape, &a);
+        gpu_wait(r);
+        sample(r, m->result, BARRIERS_REPEATS, BARRIERS_SHORT * handed, BARRIERS_LONG * handed,
+               in_cycles, in_ns);
+    }
+    check_whole(r, m->result, BARRIERS_REPEATS * (2 + BARRIERS_SHORT + BARRIERS_LONG) * handed,
+                probe_median(r, in_cycles));
+}
+
+static void measure_blocks(struct probe_run *r, const struct meeting *m)
+{
+    static const struct {
+        const char *barrier;
+        unsigned fewest; /* warps */
+        int handed;
+    } kinds[] = {{"syncthreads", 1, 1},
+                 {"named", 1, 1},
+                 {"handoff", 2, 2},
+                 {"mbarrier_test", 1, 1},
+                 {"mbarrier_try", 1, 1}};
+    char name[64];
+
+    for (size_t i = 0; i < PROBE_LENGTH(kinds); i++)
+        for (unsigned warps = kinds[i].fewest; warps <= 32; warps *= 2) {
+            struct gpu_shape shape = {.grid = {1, 1, 1}, .block = 32 * warps};
+            if (!probe_case(r, 0, "barrier=%s,warps=%u", kinds[i].barrier, warps))
+                continue;
+            snprintf(name, sizeof name, "barriers_block_%s", kinds[i].barrier);
+            cudaKernel_t kernel = kernel_of(r, name, sizeof(struct near_args), 0);
+            if (kernel)
+                measure_near(r, m, kernel, &shape, kinds[i].handed, BLOCK, BLOCK_TIME);
+            else
+                probe_missing(r, BLOCK, "needs a newer compute capability");
+        }
+}
+
+/* Does such a launch start at all? A cluster of 16 blocks on SMs of their own needs a large GPC. */
+static bool fits(struct probe_run *r, cudaKernel_t kernel, const struct gpu_shape *shape,
+                 const void *args)
+{
+    cudaError_t result = gpu_try_launch(r, kernel, shape, args);
+    cudaGetLastError();
+    gpu_wait(r);
+    return result == cudaSuccess;
+}
+
+static void measure_clusters(struct probe_run *r, const struct meeting *m)
+{
+    static const char *const orders[] = {"relaxed", "ordered"};
+    static const char *const stores[] = {"none", "global", "remote"};
+    size_t shared = share_of_sm(m->gpu, 1);
+    char name[64];
+
+    for (int i = 0; i < 3 * 2 * 4 * 3; i++) {
+        unsigned threads = (unsigned[]){256, 32, 1024}[i / 24], blocks = 2u << i % 4;
+        const char *order = orders[i / 4 % 2], *store = stores[i / 8 % 3];
+        struct gpu_shape shape = {
+            .grid = {blocks, 1, 1}, .block = threads, .shared = shared, .cluster = blocks};
+        struct near_args a = {.result = m->result, .place = m->place};
+
+        snprintf(name, sizeof name, "barriers_cluster_%s_%s", order, store);
+        cudaKernel_t kernel = kernel_of(r, name, sizeof a, shared);
+        if (!kernel || !probe_case(r, threads == THREADS ? 0 : PROBE_DEEP,
+                                   "order=%s,blocks=%u,threads=%u,store=%s", order, blocks, threads,
+                                   store))
+            continue;
+        gpu_kernel_clusters(kernel);
+        if (fits(r, kernel, &shape, &a))
+            measure_near(r, m, kernel, &shape, 1, CLUSTER, CLUSTER_TIME);
+        else
+            probe_missing(r, CLUSTER, "no room for a cluster of so many SMs");
+    }
+}
+
+static void measure_grid(struct probe_run *r, const struct meeting *m, const char *barrier,
+                         unsigned per_sm, unsigned threads, bool stores)
+{
+    bool standard = per_sm == 1 && threads == THREADS;
+    bool pairs = !strcmp(barrier, "cluster");
+    size_t shared = share_of_sm(m->gpu, per_sm);
+    unsigned blocks = (unsigned)m->gpu->n_sm * per_sm / 2 * 2;
+    struct gpu_shape shape = {.grid = {blocks, 1, 1}, .block = threads, .shared = shared,
+                              .cluster = pairs ? 2 : 0, .cooperative = true};
+    struct far_args a = {.result = m->result, .state = m->state, .counter = m->counter,
+                         .place = stores ? m->place : NULL, .budget_ns = BUDGET_NS};
+    char name[64];
+
+    snprintf(name, sizeof name, "barriers_grid_%s", barrier);
+    cudaKernel_t kernel = kernel_of(r, name, sizeof a, shared);
+    if (!kernel || !probe_case(r, standard ? 0 : PROBE_DEEP, "barrier=%s,per_sm=%u,threads=%u,"
+                               "store=%s", barrier, per_sm, threads, stores ? "global" : "none"))
+        return;
+    reset(r, m);
+    if (!fits(r, kernel, &shape, &a)) {
+        probe_missing(r, GRID, "the grid does not fit the GPU at once");
+        return;
+    }
+    a.rounds = probe_checking(r) ? 16 : ROUNDS;
+    bool waited = nobody_gave_up(r, m);
+    while (waited && probe_more(r)) {
+        reset(r, m);
+        gpu_launch_shape(r, kernel, &shape, &a);
+        gpu_wait(r);
+        waited = nobody_gave_up(r, m);
+        if (waited)
+            sample(r, m->result, 1, a.rounds, 2.0 * a.rounds, GRID, GRID_TIME);
+    }
+    if (waited)
+        check_whole(r, m->result, 3.0 * a.rounds + 2, probe_median(r, GRID));
+    else
+        given_up(r, GRID, GRID_TIME);
+    probe_fact(r, "blocks", "%u", blocks);
+}
+
+static void measure_grids(struct probe_run *r, const struct meeting *m)
+{
+    static const char *const barriers[] = {"sync", "counter", "cluster", "twin"};
+    static const struct {
+        unsigned per_sm, threads;
+    } shapes[] = {{1, 256}, {1, 32}, {1, 1024}, {2, 256}, {4, 256}, {8, 128}};
+
+    for (size_t i = 0; i < PROBE_LENGTH(shapes); i++)
+        for (size_t k = 0; k < PROBE_LENGTH(barriers); k++)
+            for (int stores = 0; stores < 2; stores++)
+                if ((int)(shapes[i].per_sm * shapes[i].threads) <= 32 * m->gpu->warps_per_sm)
+                    measure_grid(r, m, barriers[k], shapes[i].per_sm, shapes[i].threads, stores);
+}
+
+/* --- order ------------------------------------------------------------------------------------ */
+
+struct order_case {
+    const char *scope, *barrier;
+    uint32_t rounds;
+    bool control; /* lacks something, and must fail */
+};
+
+/* Members on one SM each; a block's are its warps. */
+static double distinct_sms(struct probe_run *r, const struct meeting *m, unsigned members)
+{
+    uint32_t sm[GRID_BARRIER_BLOCKS];
+    unsigned distinct = 0;
+    gpu_to_host(r, sm, m->sm, members * sizeof *sm);
+    for (unsigned i = 0; i < members; i++) {
+        bool seen = sm[i] == 0;
+        for (unsigned k = 0; k < i && !seen; k++)
+            seen = sm[k] == sm[i];
+        distinct += !seen;
+    }
+    return distinct;
+}
+
+/* All rounds, so many to a launch that no display's watchdog minds. */
+enum rounds_end { ROUNDS_DONE, ROUNDS_REFUSED, ROUNDS_GIVEN_UP };
+static enum rounds_end run_rounds(struct probe_run *r, const struct meeting *m, cudaKernel_t kernel,
+                                  const struct gpu_shape *shape, uint32_t rounds)
+{
+    struct order_args a = {.slots = m->slots, .wrong = m->wrong, .sm = m->sm, .state = m->state,
+                           .counter = m->counter, .budget_ns = BUDGET_NS};
+    reset(r, m);
+    CUDA(cudaMemsetAsync(m->slots, 0, SLOT_WORDS * sizeof *m->slots, gpu_stream(r)));
+    CUDA(cudaMemsetAsync(m->sm, 0, GRID_BARRIER_BLOCKS * sizeof *m->sm, gpu_stream(r)));
+    for (; a.first < rounds; a.first += a.rounds) {
+        a.rounds = rounds - a.first < LAUNCH ? rounds - a.first : LAUNCH;
+        if (!fits(r, kernel, shape, &a))
+            return ROUNDS_REFUSED;
+        if (!nobody_gave_up(r, m))
+            return ROUNDS_GIVEN_UP;
+    }
+    return ROUNDS_DONE;
+}
+
+/* What the oracle saw. A control that waits, but orders nothing, is never a round ahead. */
+static void report_order(struct probe_run *r, const struct meeting *m, const struct order_case *c,
+                         unsigned blocks, unsigned members)
+{
+    uint32_t wrong[2] = {0};
+    gpu_to_host(r, wrong, m->wrong, sizeof wrong);
+    if (c->control) {
+        bool waits = strcmp(c->barrier, "none") != 0;
+        probe_value(r, CONTROL, wrong[0] > 0 || (!waits && wrong[1] > 0));
+        if (waits)
+            probe_check(r, wrong[1] == 0, "%s waits: %u reads of a later round", c->barrier,
+                        wrong[1]);
+    } else {
+        probe_value(r, VIOLATIONS, (double)wrong[0] + wrong[1]);
+        probe_value(r, SMS, distinct_sms(r, m, members));
+        if (probe_checking(r))
+            probe_check(r, wrong[0] + wrong[1] == 0, "violations of the order: %u, %u", wrong[0],
+                        wrong[1]);
+    }
+    probe_fact(r, "blocks_at_once", "%u", blocks);
+    probe_fact(r, "reads_of_rounds_before", "%u", wrong[0]);
+    probe_fact(r, "reads_of_rounds_to_come", "%u", wrong[1]);
+}
+
+/* Members are the warps of a block; `cluster` blocks; or one block on each SM. */
+static void measure_order(struct probe_run *r, const struct meeting *m, const struct order_case *c,
+                          unsigned cluster)
+{
+    bool grid = !strcmp(c->scope, "grid"), block = !strcmp(c->scope, "block");
+    size_t shared = share_of_sm(m->gpu, 1);
+    struct gpu_shape shape = {.grid = {(unsigned)m->gpu->n_sm, 1, 1}, .block = block ? 1024 : 256,
+                              .shared = shared, .cluster = cluster, .cooperative = grid};
+    char name[64], blocks[16] = "sm";
+
+    snprintf(name, sizeof name, "barriers_order_%s_%s", c->scope, c->barrier);
+    cudaKernel_t kernel = kernel_of(r, name, sizeof(struct order_args), shared);
+    if (cluster)
+        shape.grid.x = grid ? shape.grid.x / cluster * cluster : cluster;
+    unsigned members = block ? 1 : shape.grid.x;
+    if (!grid)
+        snprintf(blocks, sizeof blocks, "%u", members);
+    if (!kernel || !probe_case(r, PROBE_ONCE, "scope=%s,barrier=%s,blocks=%s,rounds=%u", c->scope,
+                               c->barrier, blocks, c->rounds))
+        return;
+    if (cluster)
+        gpu_kernel_clusters(kernel);
+    switch (run_rounds(r, m, kernel, &shape, probe_checking(r) ? 32 : c->rounds)) {
+    case ROUNDS_DONE:
+        report_order(r, m, c, shape.grid.x, members);
+        break;
+    case ROUNDS_REFUSED:
+        probe_missing(r, c->control ? CONTROL : VIOLATIONS, "the launch was refused");
+        break;
+    case ROUNDS_GIVEN_UP:
+        given_up(r, c->control ? CONTROL : VIOLATIONS, c->control ? CONTROL : SMS);
+        break;
+    }
+}
+
+static void measure_orders(struct probe_run *r, const struct meeting *m)
+{
+    static const struct order_case cases[] = {
+        {"block", "syncthreads", 100000, false}, {"block", "none", 10000, true},
+        {"cluster", "ordered", 100000, false},   {"cluster", "none", 10000, true},
+        {"cluster", "relaxed", 10000, true},     {"grid", "counter", 100000, false},
+        {"grid", "cluster", 100000, false},      {"grid", "sync", 1000000, false},
+        {"grid", "twin", 1000000, false},        {"grid", "none", 10000, true},
+        {"grid", "unreleased", 10000, true},     {"grid", "unacquired", 10000, true},
+        {"grid", "unmet", 10000, true},
+    };
+    for (size_t i = 0; i < PROBE_LENGTH(cases); i++) {
+        const struct order_case *c = &cases[i];
+        if (strcmp(c->scope, "cluster") != 0)
+            measure_order(r, m, c, !strcmp(c->barrier, "cluster") ? 2 : 0);
+        else
+            for (unsigned blocks = 2; blocks <= 16; blocks *= 2)
+                measure_order(r, m, c, blocks);
+    }
+}
+
+static void measure(struct probe_run *r)
+{
+    struct meeting m = prepare(r);
+    measure_blocks(r, &m);
+    measure_clusters(r, &m);
+    measure_grids(r, &m);
+    measure_orders(r, &m);
+}
+
+const struct probe probe = {
+    .name = "barriers",
+    .what = "What does it cost to wait for others: in a block, in a cluster, on the whole GPU?",
+    .method = 2,
+    .needs = PROBE_GPU,
+    .metrics = metrics,
+    .n_metrics = PROBE_LENGTH(metrics),
+    .measure = measure,
+};

@@ -1,0 +1,323 @@
+/* deadlock: what becomes of a barrier to which not all blocks can come?
+ *
+ * Method. Blocks of 1024 threads meet 100 times at a barrier of their grid, on one counter. Each
+ * wait ends by itself when the patience does, then all others do; a launch is complete when every
+ * block crossed all of its barriers. Everything runs in a process of its own, which the host kills
+ * should it not return. The scenes:
+ *     alone        half of, all of, one more than and twice what fits the GPU at once (occupancy
+ *                  API), by an ordinary and by a cooperative launch
+ *     unequal      block 0 waits once more than the others
+ *     one_quits    a block leaves at once
+ *     busy         another kernel holds half of the SMs for 50 ms when the launch comes
+ *     two_streams  two such launches at once, each of three quarters of what fits
+ *     overtaken    the same beside the kernel that holds half of the SMs; the second launch has the
+ *                  higher priority, and takes them when they are let go, before all blocks of the
+ *                  first have come
+ * The patience is 20 ms, and 200 ms where another kernel holds SMs: longer than it does.
+ *
+ * Inside the timed region: nothing is timed. Beside each outcome stand, as facts, how long the host
+ * waited, the longest wait of a block at one barrier, and how many blocks of the second launch
+ * were there when one of the first left, those that took a place just freed included.
+ * Expected: ordinary launches complete up to what fits and never above it, since blocks that wait
+ * are not set aside for blocks that have not begun; cooperative launches are refused instead.
+ * Unequal waits deadlock in either. Beside the holder both complete when it has left: the ordinary
+ * launch waits for 50 ms at its first barrier, the cooperative one does not begin before. Two
+ * launches share the GPU as long as the first has all that it needs; overtaken, both deadlock,
+ * though each would fit: only cooperative ones run one after the other.
+ *
+ * Traps. "Not complete" is what the patience shows: a barrier takes a microsecond. A scene beside
+ * the holder counts only when all of the holder's blocks had come, and the launch was not over
+ * before they left; two ordinary launches only when blocks of both were there at once. */
+#include "probes/deadlock/args.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/gpu.h"
+
+PROBE_IMAGE(deadlock);
+GPU_ARGS_SIZE(struct spin_args, 40);
+GPU_ARGS_SIZE(struct hold_args, 24);
+
+enum { COMPLETED, REFUSED };
+static const struct probe_metric metrics[] = {
+    [COMPLETED] = {"completed", "count", PROBE_EXACT, PROBE_EACH, NULL, "scene,launch,blocks",
+                   "1: all blocks crossed all of their barriers"},
+    [REFUSED] = {"refused", "count", PROBE_EXACT, PROBE_EACH, NULL, "scene,launch,blocks",
+                 "1: the launch was refused as too large to be resident"},
+};
+
+static const struct probe_parameter parameters[] = {
+    {"play", 0, 0, 1, "1: play the scenes, say the outcomes on stderr (set by the probe itself)"},
+};
+
+/* What may deadlock. Blocks are shares of the capacity: what is resident at once, by the occupancy
+ * API. */
+enum with { ALONE, TWO_STREAMS, BUSY, OVERTAKEN };
+static const struct scene {
+    const char *scene, *launch, *blocks;
+    double share;
+    unsigned more;         /* blocks on top of that share */
+    enum with with;        /* what else runs */
+    uint32_t extra, quits; /* as in struct spin_args */
+} scenes[] = {
+    {"alone", "ordinary", "0.5xcapacity", 0.5, 0, ALONE, 0, 0},
+    {"alone", "ordinary", "1xcapacity", 1, 0, ALONE, 0, 0},
+    {"alone", "ordinary", "1xcapacity+1", 1, 1, ALONE, 0, 0},
+    {"alone", "ordinary", "2xcapacity", 2, 0, ALONE, 0, 0},
+    {"alone", "cooperative", "0.5xcapacity", 0.5, 0, ALONE, 0, 0},
+    {"alone", "cooperative", "1xcapacity", 1, 0, ALONE, 0, 0},
+    {"alone", "cooperative", "1xcapacity+1", 1, 1, ALONE, 0, 0},
+    {"alone", "cooperative", "2xcapacity", 2, 0, ALONE, 0, 0},
+    {"unequal", "cooperative", "1xcapacity", 1, 0, ALONE, 1, 0},
+    {"one_quits", "cooperative", "1xcapacity", 1, 0, ALONE, 0, 1},
+    {"busy", "ordinary", "1xcapacity", 1, 0, BUSY, 0, 0},
+    {"busy", "cooperative", "1xcapacity", 1, 0, BUSY, 0, 0},
+    {"two_streams", "ordinary", "0.75xcapacity", 0.75, 0, TWO_STREAMS, 0, 0},
+    {"overtaken", "ordinary", "0.75xcapacity", 0.75, 0, OVERTAKEN, 0, 0},
+    {"overtaken", "cooperative", "0.75xcapacity", 0.75, 0, OVERTAKEN, 0, 0},
+};
+enum {
+    HALF_ALONE = 0, ONE_QUITS = 9, /* places in that table */
+    SPIN_THREADS = 1024,
+    SPIN_ROUNDS = 100,
+    PATIENCE_NS = 20000000,
+    HOLD_NS = 50000000,
+    OUTLAST_NS = 200000000,        /* patience beside one who holds SMs for that long */
+    LONG_PATIENCE_NS = 1000000000, /* where a tool slows the kernels down */
+    CHILD_MS = 20000,
+};
+
+/* Does another kernel hold half of the SMs? And are there two of the kernel? */
+static bool is_held(const struct scene *scene)
+{
+    return scene->with == BUSY || scene->with == OVERTAKEN;
+}
+
+static bool is_two(const struct scene *scene)
+{
+    return scene->with == TWO_STREAMS || scene->with == OVERTAKEN;
+}
+
+static unsigned blocks_of(const struct scene *scene, unsigned capacity)
+{
+    return (unsigned)(scene->share * capacity) + scene->more;
+}
+
+/* How a scene ended; the child says so in this order. */
+struct outcome {
+    char end;
+    unsigned took_us;   /* host time from the launch until it was over */
+    unsigned waited_us; /* the longest that a block was at one barrier */
+    unsigned beside;    /* blocks of the second launch present when one of the first left */
+};
+static const char COMPLETE = '1', GIVEN_UP = '0', TOO_LARGE = 'r', NOT_HELD = 'h', OTHER = '?';
+
+struct spinner {
+    cudaKernel_t spin, hold;
+    cudaStream_t holder, second, urgent; /* beside the run's own */
+    struct grid_barrier_state *state;
+    struct spin_tally *tally; /* of two launches */
+    uint32_t *came;           /* blocks of the holder, */
+    volatile uint32_t *held;  /* and the same in mapped memory once all have come */
+    unsigned capacity;        /* blocks */
+    unsigned half;            /* of the SMs */
+};
+
+static struct spinner prepare(struct probe_run *r)
+{
+    struct spinner s = {.held = gpu_mapped(r, sizeof *s.held)};
+    int per_sm = 0, n_sm = gpu_facts(r)->n_sm, least = 0, greatest = 0;
+    s.spin = gpu_kernel(r, &image_deadlock, "deadlock_spin", sizeof(struct spin_args));
+    s.hold = gpu_kernel(r, &image_deadlock, "deadlock_hold", sizeof(struct hold_args));
+    gpu_kernel_shared(s.hold, gpu_facts(r)->shared_per_block, 100);
+    s.state = gpu_alloc(r, sizeof *s.state, "a word to give up by");
+    s.tally = gpu_alloc(r, 2 * sizeof *s.tally, "tallies");
+    s.came = gpu_alloc(r, sizeof *s.came, "a count of blocks");
+    CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    CUDA(cudaStreamCreateWithFlags(&s.holder, cudaStreamNonBlocking));
+    CUDA(cudaStreamCreateWithFlags(&s.second, cudaStreamNonBlocking));
+    CUDA(cudaStreamCreateWithPriority(&s.urgent, cudaStreamNonBlocking, greatest));
+    CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, (const void *)s.spin, SPIN_THREADS,
+                                                       0));
+    s.capacity = (unsigned)(per_sm * n_sm);
+    s.half = (unsigned)n_sm / 2;
+    return s;
+}
+
+/* Half of the SMs are another kernel's from here on, for HOLD_NS. */
+static bool hold(struct probe_run *r, const struct spinner *s)
+{
+    struct hold_args a = {
+        .came = s->came, .held = (uint32_t *)(uintptr_t)s->held, .ns = HOLD_NS};
+    struct gpu_shape shape = {.grid = {s->half, 1, 1}, .block = SPIN_THREADS,
+                              .shared = gpu_facts(r)->shared_per_block, .stream = s->holder};
+    uint64_t came = probe_host_ns();
+    *s->held = 0;
+    CUDA(cudaMemsetAsync(s->came, 0, sizeof *s->came, s->holder));
+    gpu_launch_shape(r, s->hold, &shape, &a);
+    while (*s->held < s->half && probe_host_ns() - came < HOLD_NS / 2)
+        ;
+    return *s->held == s->half;
+}
+
+/* The launch of a scene, or both, until they are over. */
+static cudaError_t spin(struct probe_run *r, const struct spinner *s, const struct scene *scene,
+                        uint32_t patience_ns)
+{
+    cudaStream_t second = scene->with == OVERTAKEN ? s->urgent : s->second;
+    struct gpu_shape shape = {.block = SPIN_THREADS, .cooperative = scene->launch[0] == 'c',
+                              .grid = {blocks_of(scene, s->capacity), 1, 1}};
+    struct spin_args a = {.state = s->state, .mine = s->tally, .others = s->tally + 1,
+                          .rounds = SPIN_ROUNDS, .extra = scene->extra, .quits = scene->quits,
+                          .budget_ns = patience_ns};
+    cudaError_t result = gpu_try_launch(r, s->spin, &shape, &a);
+    if (is_two(scene) && result == cudaSuccess) {
+        shape.stream = second;
+        a.mine = s->tally + 1, a.others = s->tally;
+        result = gpu_try_launch(r, s->spin, &shape, &a);
+    }
+    cudaGetLastError();
+    gpu_wait(r);
+    CUDA(cudaStreamSynchronize(second));
+    return result;
+}
+
+static struct outcome play(struct probe_run *r, const struct spinner *s, const struct scene *scene,
+                           uint32_t patience_ns)
+{
+    unsigned blocks = blocks_of(scene, s->capacity);
+    bool held = true;
+    struct spin_tally tally[2];
+
+    CUDA(cudaMemsetAsync(s->tally, 0, sizeof tally, gpu_stream(r)));
+    CUDA(cudaMemsetAsync(s->state, 0, sizeof *s->state, gpu_stream(r)));
+    gpu_wait(r);
+    if (is_held(scene))
+        held = hold(r, s);
+    uint64_t began = probe_host_ns();
+    cudaError_t result = spin(r, s, scene, patience_ns);
+    unsigned took_us = (unsigned)((probe_host_ns() - began) / 1000);
+    CUDA(cudaDeviceSynchronize());
+    gpu_to_host(r, tally, s->tally, sizeof tally);
+
+    bool complete = tally[0].crossed == blocks &&
+                    tally[1].crossed == (is_two(scene) ? blocks : 0);
+    unsigned longest = tally[tally[1].waited_ns > tally[0].waited_ns].waited_ns;
+    struct outcome o = {complete ? COMPLETE : GIVEN_UP, took_us, longest / 1000, tally[0].beside};
+    if (result != cudaSuccess)
+        o.end = result == cudaErrorCooperativeLaunchTooLarge ? TOO_LARGE : OTHER;
+    else if (!held)
+        o.end = NOT_HELD;
+    return o;
+}
+
+/* The child's part: plays all scenes, and says how they ended as its last line. */
+static void play_all(struct probe_run *r)
+{
+    struct spinner s = prepare(r);
+    struct outcome outcomes[PROBE_LENGTH(scenes)];
+    for (size_t i = 0; i < PROBE_LENGTH(scenes); i++)
+        outcomes[i] = play(r, &s, &scenes[i], is_held(&scenes[i]) ? OUTLAST_NS : PATIENCE_NS);
+    for (size_t i = 0; i < PROBE_LENGTH(scenes); i++)
+        fprintf(stderr, "%c,%u,%u,%u ", outcomes[i].end, outcomes[i].took_us,
+                outcomes[i].waited_us, outcomes[i].beside);
+    fprintf(stderr, "\n");
+}
+
+/* What the child said of scene `place`. */
+static struct outcome outcome_of(const char *said, size_t place)
+{
+    struct outcome o = {.end = OTHER};
+    int length = 0;
+    for (size_t i = 0; i <= place; i++, said += length)
+        if (sscanf(said, "%c,%u,%u,%u %n", &o.end, &o.took_us, &o.waited_us, &o.beside,
+                   &length) != 4)
+            return (struct outcome){.end = OTHER};
+    return o;
+}
+
+/* Did the scene meet the kernel that holds SMs? It held them, and what could not do without them
+ * was not over before it let go. */
+static bool checked_hold(struct probe_run *r, const struct outcome *o)
+{
+    return probe_check(r, o->end != NOT_HELD, "the other kernel holds half of the SMs") &&
+           probe_check(r, o->took_us > HOLD_NS / 1000 * 9 / 10,
+                       "it waits for the kernel that holds SMs for %d us: took %u us",
+                       HOLD_NS / 1000, o->took_us);
+}
+
+static void hand_over(struct probe_run *r, const struct scene *scene, const struct outcome *o)
+{
+    if (is_two(scene) && scene->launch[0] == 'o' && o->beside == 0)
+        probe_missing(r, COMPLETED, "the two kernels were not there at once");
+    else
+        probe_value(r, COMPLETED, o->end == COMPLETE);
+    probe_value(r, REFUSED, o->end == TOO_LARGE);
+    if (o->end == TOO_LARGE)
+        return;
+    probe_fact(r, "took_us", "%u", o->took_us);
+    probe_fact(r, "longest_wait_us", "%u", o->waited_us);
+    if (is_two(scene))
+        probe_fact(r, "others_there_when_leaving", "%u", o->beside);
+}
+
+static void measure_scenes(struct probe_run *r)
+{
+    char said[1024] = "";
+    bool asked = false;
+    int status = 1;
+
+    for (size_t i = 0; i < PROBE_LENGTH(scenes); i++) {
+        const struct scene *scene = &scenes[i];
+        if (!probe_case(r, PROBE_ONCE, "scene=%s,launch=%s,blocks=%s", scene->scene, scene->launch,
+                        scene->blocks))
+            continue;
+        if (!asked)
+            status = probe_again(r, "play", 1, CHILD_MS, said, sizeof said);
+        asked = true;
+        struct outcome o = outcome_of(status == 0 ? said : "", i);
+        if (probe_check(r, o.end != OTHER, "the child ended as it should: %d, '%s'", status,
+                        said) &&
+            (!is_held(scene) || checked_hold(r, &o)))
+            hand_over(r, scene, &o);
+    }
+}
+
+/* --check plays in this process: scenes that must complete, and one that must be given up. */
+static void check_scenes(struct probe_run *r)
+{
+    struct spinner s = prepare(r);
+    struct scene beside = scenes[HALF_ALONE];
+    beside.with = BUSY;
+    if (!probe_case(r, 0, "scene=checked"))
+        return;
+    probe_check(r, play(r, &s, &scenes[HALF_ALONE], LONG_PATIENCE_NS).end == COMPLETE,
+                "half the capacity completes");
+    probe_check(r, play(r, &s, &beside, LONG_PATIENCE_NS).end == COMPLETE,
+                "half the capacity completes beside another kernel");
+    probe_check(r, play(r, &s, &scenes[ONE_QUITS], PATIENCE_NS).end == GIVEN_UP,
+                "with a block gone, the others give up");
+}
+
+static void measure(struct probe_run *r)
+{
+    if (probe_parameter(r, "play"))
+        play_all(r);
+    else if (probe_checking(r))
+        check_scenes(r);
+    else
+        measure_scenes(r);
+}
+
+const struct probe probe = {
+    .name = "deadlock",
+    .what = "What becomes of a barrier to which not all blocks can come?",
+    .method = 2,
+    .needs = PROBE_GPU,
+    .metrics = metrics,
+    .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
+    .measure = measure,
+};

@@ -1,0 +1,226 @@
+// Kernels of edges: a chain of steps, each of which needs what every step before it left, with each
+// way to make it wait. The step is the same in all of them.
+#include <cooperative_groups.h>
+
+#include "core/device/clock.cuh"
+#include "core/device/cluster.cuh"
+#include "core/device/grid_barrier.cuh"
+#include "core/device/load.cuh"
+#include "core/device/order.cuh"
+#include "probes/edges/args.h"
+
+// --- the step ------------------------------------------------------------------------------------
+
+// 16 bytes through L2 only; zeros where `there` is false. Predicated and not branched round, so
+// that the loads of one turn are issued together.
+__device__ __forceinline__ uint4 load_if(const uint4 *p, bool there)
+{
+    uint4 v = make_uint4(0, 0, 0, 0);
+    asm volatile("{ .reg .pred q; setp.ne.u32 q, %5, 0;\n\t"
+                 "@q ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4]; }"
+                 : "+r"(v.x), "+r"(v.y), "+r"(v.z), "+r"(v.w)
+                 : "l"(p), "r"((uint32_t)there));
+    return v;
+}
+
+// Reads this warp's share of the body. Where each lane begins hangs on `before`: not a load can be
+// issued until the step before is known.
+__device__ __forceinline__ uint32_t read_body(const struct edges_args &a, uint32_t warp,
+                                              uint32_t warps, uint32_t before)
+{
+    const uint4 *body = (const uint4 *)a.body + ((threadIdx.x + before) & 31);
+    uint32_t sum = 0;
+
+#pragma unroll 1
+    for (uint32_t chunk = warp; chunk < a.chunks; chunk += EDGES_LOADS * warps) {
+        uint4 v[EDGES_LOADS];
+#pragma unroll
+        for (uint32_t i = 0; i < EDGES_LOADS; i++)
+            v[i] = load_if(body + (uint64_t)(chunk + i * warps) * 32, chunk + i * warps < a.chunks);
+#pragma unroll
+        for (int i = EDGES_LOADS - 1; i >= 0; i--)
+            sum ^= v[i].x ^ v[i].y ^ v[i].z ^ v[i].w;
+    }
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        sum ^= __shfl_xor_sync(0xffffffff, sum, lanes);
+    return sum;
+}
+
+struct place { // of a warp in the grid; other: the next warp of the next block, or of a lone one
+    uint32_t warps, own, other;
+};
+
+__device__ __forceinline__ struct place place_of_warp(void)
+{
+    uint32_t warps = gridDim.x * EDGES_WARPS;
+    uint32_t own = blockIdx.x * EDGES_WARPS + threadIdx.x / 32, other = own + EDGES_WARPS + 1;
+    while (other >= warps)
+        other -= warps;
+    return {warps, own, other};
+}
+
+// Where the words lie. Relaxed: the wait between two steps orders them, or nothing does.
+struct in_global {
+    uint32_t *cells;
+    __device__ __forceinline__ uint32_t load(uint32_t i) const
+    {
+        return load_relaxed(cells + i * EDGES_SPACING);
+    }
+    __device__ __forceinline__ void store(uint32_t i, uint32_t word) const
+    {
+        store_relaxed(cells + i * EDGES_SPACING, word);
+    }
+};
+
+struct in_shared {
+    volatile uint32_t *cells;
+    __device__ __forceinline__ uint32_t load(uint32_t i) const { return cells[i]; }
+    __device__ __forceinline__ void store(uint32_t i, uint32_t word) const { cells[i] = word; }
+};
+
+template <typename CELLS>
+__device__ __forceinline__ void step(const struct edges_args &a, CELLS cells,
+                                     const struct place &p, uint32_t k)
+{
+    uint32_t before = cells.load((k & 1) * p.warps + p.other), sum = 0;
+    if (a.chunks > 0)
+        sum = read_body(a, p.own, p.warps, before);
+    if (threadIdx.x % 32 == 0)
+        cells.store((~k & 1) * p.warps + p.own, (before ^ sum) * 0x9e3779b1u + 1);
+}
+
+// --- one step a launch ---------------------------------------------------------------------------
+
+__device__ __forceinline__ void one_step(const struct edges_args &a)
+{
+    step(a, in_global{a.cells}, place_of_warp(), a.first);
+    if (a.census && threadIdx.x == 0)
+        a.census[blockIdx.x] = sm_id();
+}
+
+// sass-loop: ldg128=8 local=0 together regs<=64
+extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
+edges_one(const __grid_constant__ struct edges_args a)
+{
+    one_step(a);
+}
+
+#if __CUDA_ARCH__ >= 900
+
+// Waits before its step until all launches before it are over. The next launch may begin, and wait
+// in its turn, as soon as this one has begun ...
+// sass-loop: ldg128=8 local=0 together regs<=64 arch=90a+
+extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
+edges_dependent_early(const __grid_constant__ struct edges_args a)
+{
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    one_step(a);
+}
+
+// ... or as soon as it has done its step.
+// sass-loop: ldg128=8 local=0 together regs<=64 arch=90a+
+extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
+edges_dependent_late(const __grid_constant__ struct edges_args a)
+{
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    one_step(a);
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+// The early one without the wait, which must give wrong answers.
+// sass: none not a timed kernel
+extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
+edges_dependent_unwaited(const __grid_constant__ struct edges_args a)
+{
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    one_step(a);
+}
+
+#endif
+
+// --- all steps in one launch ---------------------------------------------------------------------
+
+template <typename CELLS, typename WAIT>
+__device__ __forceinline__ void chain(const struct edges_args &a, CELLS cells, WAIT wait)
+{
+    const struct place p = place_of_warp();
+#pragma unroll 1
+    for (uint32_t k = a.first; k != a.first + a.steps; k++) {
+        step(a, cells, p, k);
+        wait();
+    }
+    if (a.census && threadIdx.x == 0)
+        a.census[blockIdx.x] = sm_id();
+}
+
+// The grid synchronisation of cooperative groups, as it is.
+// sass-loop: ldg128=8 local=0 together regs<=64
+// sass-loop: bar=2
+extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
+edges_grid_sync(const __grid_constant__ struct edges_args a)
+{
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    chain(a, in_global{a.cells}, [&] { grid.sync(); });
+}
+
+// The barrier that our own kernels use: two counters for the whole grid.
+// sass-loop: ldg128=8 local=0 together regs<=64
+// sass-loop: bar=2
+extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
+edges_counter(const __grid_constant__ struct edges_args a)
+{
+    struct grid_barrier barrier = grid_barrier_join(a.barrier, gridDim.x, a.budget_ns);
+    chain(a, in_global{a.cells}, [&] { grid_barrier(barrier); });
+}
+
+// sass-loop: ldg128=8 local=0 together regs<=64
+// sass-loop: bar=1
+extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
+edges_block(const __grid_constant__ struct edges_args a)
+{
+    chain(a, in_global{a.cells}, [] { __syncthreads(); });
+}
+
+// The words in the block's shared memory: nothing leaves the SM before the end.
+// sass-loop: sts=1 lds=1 bar=1 local=0 regs<=64
+extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
+edges_block_shared(const __grid_constant__ struct edges_args a)
+{
+    __shared__ uint32_t cells[2 * EDGES_WARPS];
+    const in_global outside = {a.cells};
+
+    if (threadIdx.x < EDGES_WARPS)
+        cells[threadIdx.x] = outside.load(threadIdx.x);
+    __syncthreads();
+    chain(a, in_shared{cells}, [] { __syncthreads(); });
+    const uint32_t last = (a.steps & 1) * EDGES_WARPS + threadIdx.x / 32;
+    if (threadIdx.x % 32 == 0)
+        outside.store(last, cells[last]);
+}
+
+// No wait at all: what the step itself takes, and must give wrong answers.
+// sass-loop: ldg128=8 local=0 together regs<=64
+// sass-loop: stg>=1 bar=0
+extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
+edges_unwaited(const __grid_constant__ struct edges_args a)
+{
+    chain(a, in_global{a.cells}, [] {});
+}
+
+#if __CUDA_ARCH__ >= 900
+
+// The barrier of one cluster.
+// sass-loop: ldg128=8 local=0 together regs<=64 arch=90a+
+// sass-loop: ucgabar_arv=1 arch=90a+
+extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
+edges_cluster(const __grid_constant__ struct edges_args a)
+{
+    chain(a, in_global{a.cells}, [] {
+        cluster_arrive();
+        cluster_wait();
+    });
+}
+
+#endif

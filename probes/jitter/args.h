@@ -1,0 +1,47 @@
+/* Arguments of the kernels in jitter.cu, for C and CUDA alike. */
+#ifndef PROBES_JITTER_ARGS_H
+#define PROBES_JITTER_ARGS_H
+
+#include <stdint.h>
+
+#include "core/device/grid_barrier.h"
+
+enum {
+    TINY_THREADS = 32,
+    LAYER_STEPS = 8,                 /* dependent kernels of one layer */
+    LAYER_BYTES = 4 << 20,           /* that each of them reads: 32 MiB in all, inside the L2 */
+    LAYER_THREADS = 256,
+    RIVAL_THREADS = 512,
+};
+
+struct tiny_args {
+    uint32_t *count; /* one more for every step done */
+    uint32_t steps;  /* 1 where every step is a launch */
+    uint32_t pad;
+};
+
+struct stamp { /* of one layer or one item, %globaltimer */
+    uint64_t begin, end;
+};
+
+struct layer_args {
+    const void *weights;  /* LAYER_STEPS x LAYER_BYTES */
+    uint32_t *values[2];  /* one a block, in turns: a step reads one and writes the other */
+    struct stamp *stamps; /* one a layer */
+    uint32_t *turns;      /* one a block: layers that it has finished, which picks the stamp */
+    struct grid_barrier_state *barrier;
+    uint32_t first, steps; /* of the layer, in this launch */
+};
+
+struct item_args {
+    struct stamp *stamps; /* mapped; one a block */
+    uint64_t work_ns;
+};
+
+struct rival_args {
+    const void *in;  /* the streamer's, elements x 16 bytes */
+    uint32_t *sink;  /* never written */
+    uint32_t elements, turns;
+};
+
+#endif

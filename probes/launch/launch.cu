@@ -1,0 +1,28 @@
+// Kernels of launch: nothing at all, and what shows when that nothing begins and ends.
+#include "core/device/clock.cuh"
+#include "probes/launch/args.h"
+
+// sass: none an empty kernel has nothing to prove
+extern "C" __global__ void launch_null(const __grid_constant__ struct launch_args a)
+{
+}
+
+// Two readings of the clock, and the store of them: the last instructions but the exit.
+// sass: none the timer is %globaltimer, which has no bracket to prove
+extern "C" __global__ void launch_stamp(const __grid_constant__ struct launch_stamp_args a)
+{
+    uint64_t began = clock_ns();
+    if (blockIdx.x == 0)
+        a.out[0] = began;
+    if (blockIdx.x == gridDim.x - 1)
+        a.out[1] = clock_ns();
+}
+
+// One block that takes so long.
+// sass: none not a timed kernel
+extern "C" __global__ void launch_wait(const __grid_constant__ struct launch_wait_args a)
+{
+    uint64_t began = clock_ns();
+    while (clock_ns() - began < a.ns)
+        ;
+}

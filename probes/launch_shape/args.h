@@ -1,0 +1,16 @@
+/* Arguments of the kernels in launch_shape.cu, for C and CUDA alike. */
+#ifndef PROBES_LAUNCH_SHAPE_ARGS_H
+#define PROBES_LAUNCH_SHAPE_ARGS_H
+
+#include <stdint.h>
+
+enum { SLICE_THREADS = 256 };
+
+struct slice_args {
+    const void *in;    /* 16-byte elements */
+    uint32_t *partial; /* a word for each thread of the grid, or NULL: gets what it read, xored */
+    uint32_t *sink;    /* never written */
+    uint32_t first, elements;
+};
+
+#endif

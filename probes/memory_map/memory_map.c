@@ -1,0 +1,644 @@
+/* memory_map: where does an address live, and what does that cost?
+ *
+ * Method. Every figure is a dependent chase, or one load, by one thread on a chosen SM; no other SM
+ * does anything meanwhile. Three parts:
+ *
+ * Sides of the L2. Large GPUs have their L2 in two partitions, and each SM is attached to one of
+ * them. A line has a home, the partition in front of its piece of device memory. The cells of the
+ * map `l2` (SM x line; the lines drawn at random, put in the order of their homes) are latencies of
+ *     access=atomic  an atomic addition, which is carried out at the line's home;
+ *     access=load    a load repeated on the same line (ld.cg, not in L1): the SM's own partition
+ *                    keeps a copy of a line from the other side, so this shows no sides at all;
+ *     access=fresh   a load right after an atomic, which takes such copies away: atomic and load
+ *                    together, less the atomic alone. This is what a first read costs.
+ * The cells of the atomic map fall into two heaps with a gap between them, near and far. SMs to
+ * which the same lines are near form a group. All but one cell of a hundred must fit two groups,
+ * each near to what is far from the other, or there is one partition as far as this can show.
+ * `load{level,side}` is the same for one SM by slope, on rings whose lines all have one side:
+ * level=l2 far after atomics took the copies away, level=hbm after a sweep of the L2.
+ *
+ * TLB. `tlb`: a ring with one line in each of many pages in a row, the line's place in its page
+ * random, against as many lines side by side. All of them stay in the L2, so that what grows is the
+ * translation. Lines are drawn anew in every pass, those side by side at another place: over 32
+ * lines, their distances to the SM alone make 5 cycles, and 64 side by side have but two or three
+ * homes, so that they read 280 to 286 from run to run.
+ *
+ * What comes along. One load of a cold word, then one load of another word of the same 512 bytes:
+ * `fetch` is the latency of the second for each pair of 32-byte sectors, of blocks whose home is
+ * near, and the sectors that came along with the first make `fetch_bytes`, for the L1, and for the
+ * L2 by what the driver may be asked for (cudaLimitMaxL2FetchGranularity). The L1's line is half of
+ * the least stride at which a ring through 1.6 times the SM's shared memory begins to hit: that is
+ * more than the L1 holds, but every second line stays unused then, and the others fit.
+ *
+ * Inside the timed region: the loads or atomics, and at most three other instructions. `fetch`
+ * times one load and the clock read behind it, about 20 cycles more than a slope.
+ * Expected on an H200: 278 and 458 cycles near and far; from device memory 550 to 610 and 730 to
+ * 785, by the board; 10 cycles more beyond 256 MiB of pages; one line in each 32 MiB beyond 64 GiB
+ * 90 more, on one board of three 150; 32 bytes come into the L1, whose lines have 128, and 64 into
+ * the L2.
+ *
+ * Traps. A chase over more than one partition holds thrashes the near one: it mixes far hits with
+ * misses of lines whose home is near, so its plateau is not the latency of a far hit (513 against
+ * 458 cycles). A load that repeats itself never shows the far side. The compiler turns an atomic on
+ * an address that it takes to be uniform into a vote, one atomic and a shuffle. */
+#include "probes/memory_map/args.h"
+
+#include "core/permute.h"
+#include "probes/common/home_host.h"
+
+PROBE_IMAGE(memory_map);
+PROBE_IMAGE(home);
+GPU_ARGS_SIZE(struct map_link_args, 24);
+GPU_ARGS_SIZE(struct map_chase_args, 64);
+GPU_ARGS_SIZE(struct map_pair_args, 48);
+
+enum {
+    LOAD, LOAD_TIME, FAR_SHARE, HOME_BYTES, L2, L2_NEAR, L2_FAR, SM_GROUPS, BEST_SM, WORST_SM,
+    TLB, TLB_TIME, TLB_REACH, FETCH, FETCH_BYTES, SPAN, LINE_BYTES,
+};
+static const struct probe_metric metrics[] = {
+    [LOAD] = {"load", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "level,side",
+              "dependent load from this side of the L2 or of device memory"},
+    [LOAD_TIME] = {"load_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "level,side",
+                   "the same in ns"},
+    [FAR_SHARE] = {"far_share", "ratio", PROBE_LOWER, PROBE_EACH, NULL, "level,side",
+                   "share of random lines whose home is on the other side"},
+    [HOME_BYTES] = {"home_bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, NULL,
+                    "largest aligned block whose lines all have the same home"},
+    [L2] = {"l2", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
+            "map of SM x line: an access to the L2, alone on the GPU"},
+    [L2_NEAR] = {"l2_near", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
+                 "its cells whose line has its home in the SM's own partition, median"},
+    [L2_FAR] = {"l2_far", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
+                "its cells whose line has its home in the other partition, median"},
+    [SM_GROUPS] = {"sm_groups", "count", PROBE_EXACT, PROBE_EACH, NULL, "access",
+                   "groups of SMs, each with its own partition of the L2"},
+    [BEST_SM] = {"best_sm", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
+                 "mean over the lines, of the SM for which it is least"},
+    [WORST_SM] = {"worst_sm", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
+                  "mean over all lines of the SM for which it is most"},
+    [TLB] = {"tlb", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "lines,stride",
+             "dependent L2 hit, one line in each stride"},
+    [TLB_TIME] = {"tlb_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "lines,stride",
+                  "the same in ns"},
+    [TLB_REACH] = {"tlb_reach", "bytes", PROBE_HIGHER, PROBE_EACH, NULL, "stride",
+                   "span of the most lines whose pages the first TLB holds, to half an octave"},
+    [FETCH] = {"fetch", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "level,limit",
+               "map of sector loaded first x sector loaded next, of a cold block: the second load"},
+    [FETCH_BYTES] = {"fetch_bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, "level,limit",
+                     "what one miss brings in"},
+    [SPAN] = {"span", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "level,stride",
+              "dependent load, one word in each stride, through more than the cache"},
+    [LINE_BYTES] = {"line_bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, "level",
+                    "what one line takes from the cache"},
+};
+
+enum {
+    SM = 0,
+    LINE = 128,        /* bytes between lines that share nothing */
+    LIST_MAX = 65536,  /* lines in a ring, most */
+    SAMPLES_MAX = 4096,
+    REGION = 64 << 20, /* lines without a page of their own lie in so much: no TLB misses */
+};
+
+/* Chases, and single loads after another. */
+enum kernel { LOAD_L2, LOAD_L1, ATOMIC, BOTH, ASK_L1, ASK_L2, N_KERNELS };
+
+struct mapper {
+    cudaKernel_t kernel[N_KERNELS], link;
+    char *memory; /* all lines lie in it */
+    size_t room;
+    uint64_t *line, *next;         /* host: LIST_MAX each */
+    uint64_t *lists[2], *cycles;   /* device: likewise; cycles of single loads */
+    struct chase_sample *samples, *copied; /* device, host */
+    struct chase_result *result;   /* mapped */
+    uint32_t *claim, ticket;
+    struct home home;
+    size_t home_bytes;
+    uint64_t drawn, strayed; /* how often lines were drawn; chases that ended where they must not */
+};
+
+/* --- lines, and what is done with them -------------------------------------------------------- */
+
+/* `turn` lies inside args. */
+static void take_turn(struct probe_run *r, struct mapper *m, enum kernel kernel,
+                      struct map_turn *turn, uint32_t sm, const void *args)
+{
+    *turn = (struct map_turn){.claim = m->claim, .sm = sm, .result = m->result};
+    chase_launch(r, m->kernel[kernel], 32, args, &turn->ticket, &m->ticket, m->result);
+}
+
+/* One address in each of n strides that lie side by side somewhere in the first `room` bytes, in
+ * random order; at its beginning, or at a random line inside. */
+static void draw(struct probe_run *r, struct mapper *m, size_t room, size_t n, size_t stride,
+                 bool inside)
+{
+    uint64_t seed = probe_seed(r) + ++m->drawn;
+    struct permutation order = permutation_of(n, seed);
+    uint64_t first = permute_round(n, seed, INT64_MAX) % (room / stride - n + 1);
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t at = first + permute(order, i), random = permute_round(at, seed, UINT32_MAX);
+        m->line[i] = (uint64_t)(uintptr_t)m->memory + at * stride;
+        if (inside)
+            m->line[i] += random % (stride / LINE) * LINE;
+    }
+}
+
+/* Makes the n lines point to each other in a ring, or each to itself. */
+static void link_lines(struct probe_run *r, struct mapper *m, const uint64_t *line, size_t n,
+                       bool ring)
+{
+    struct map_link_args a = {.line = m->lists[0], .next = m->lists[1], .n = n};
+    for (size_t i = 0; i < n; i++)
+        m->next[i] = ring ? line[(i + 1) % n] : line[i];
+    gpu_to_device(r, m->lists[0], line, n * sizeof *line);
+    gpu_to_device(r, m->lists[1], m->next, n * sizeof *line);
+    gpu_launch(r, m->link, (unsigned)gpu_facts(r)->n_sm, 256, 0, &a);
+}
+
+/* A chase from each of n addresses, `warm` untimed steps before it; the last one must stop at
+ * `end`. Leaves the samples in m->copied. */
+static void chase(struct probe_run *r, struct mapper *m, enum kernel kernel, uint32_t sm,
+                  const uint64_t *start, size_t n, uint64_t warm, uint32_t repeats, uint64_t end)
+{
+    struct map_chase_args a = {.start = m->lists[0],
+                               .n = n,
+                               .warm = warm,
+                               .samples = m->samples,
+                               .repeats = repeats};
+
+    gpu_to_device(r, m->lists[0], start, n * sizeof *start);
+    take_turn(r, m, kernel, &a.turn, sm, &a);
+    gpu_to_host(r, m->copied, m->samples, n * repeats * sizeof *m->copied);
+    m->strayed += m->result->end != end;
+}
+
+/* The same along a ring of n lines, from its first. */
+static void walk(struct probe_run *r, struct mapper *m, enum kernel kernel, const uint64_t *line,
+                 size_t n, uint64_t warm, uint32_t repeats)
+{
+    chase(r, m, kernel, SM, line, 1, warm, repeats, line[(warm + repeats * CHASE_LOADS) % n]);
+}
+
+/* Known answer: so many steps from its start, each chase of the case stood where its ring leads. */
+static void check_ends(struct probe_run *r, struct mapper *m)
+{
+    probe_check(r, m->strayed == 0, "%llu chases of the case ended somewhere else than expected",
+                (unsigned long long)m->strayed);
+    m->strayed = 0;
+}
+
+/* Of n pairs of lines, what the second took after the first. */
+static void ask(struct probe_run *r, struct mapper *m, enum kernel kernel,
+                const struct map_pair *pairs, size_t n, double *cycles)
+{
+    struct map_pair_args a = {.pairs = (void *)m->lists[0], .n = n, .cycles = m->cycles};
+
+    gpu_to_device(r, m->lists[0], pairs, n * sizeof *pairs);
+    take_turn(r, m, kernel, &a.turn, SM, &a);
+    gpu_to_host(r, m->next, m->cycles, n * sizeof *m->cycles);
+    for (size_t i = 0; i < n; i++)
+        cycles[i] = (double)m->next[i];
+}
+
+/* --- sides of the L2 -------------------------------------------------------------------------- */
+
+enum { SIDE_REPEATS = 16, SIDE_LINES = SIDE_REPEATS * CHASE_LOADS };
+static const char one_side[] = "the L2 of this GPU shows one partition only";
+
+/* The largest aligned block that has one home throughout, at the memory's beginning; 0: longer than
+ * was looked at. */
+static size_t find_block(struct probe_run *r, struct mapper *m, double border)
+{
+    enum { NEIGHBOURS = 1024 };
+    double cycles[NEIGHBOURS];
+    size_t n = NEIGHBOURS, block = n, i = 0;
+
+    for (size_t k = 0; k < n; k++)
+        m->line[k] = (uint64_t)(uintptr_t)m->memory + k * LINE;
+    home_ask(r, &m->home, m->line, n, cycles);
+    while (block > 1 && i < n) {
+        for (i = 0; i < n && (cycles[i] > border) == (cycles[i / block * block] > border);)
+            i++;
+        block = i < n ? block / 2 : block;
+    }
+    return block < n ? block * LINE : 0;
+}
+
+/* Of one random line in each stretch of the region, in random order. */
+static struct home_sides *find_sides(struct probe_run *r, struct mapper *m)
+{
+    draw(r, m, REGION, HOME_LINES, REGION / HOME_LINES, true);
+    struct home_sides *s = home_part(r, &m->home, m->line, HOME_LINES, NAN);
+    m->home_bytes = find_block(r, m, s->border);
+    return s;
+}
+
+/* One lap of a ring whose lines all lie on one side. What must not be in the SM's own partition is
+ * taken away before: copies by atomics, everything by a sweep. */
+static void measure_side(struct probe_run *r, struct mapper *m, const struct home_sides *s,
+                         const char *level, int side)
+{
+    const uint64_t *line = s->line[side];
+    bool cold = !strcmp(level, "hbm");
+
+    if (!probe_case(r, 0, "level=%s,side=%s", level, side == FAR ? "far" : "near"))
+        return;
+    if (s->n[side] < SIDE_LINES) {
+        probe_missing(r, LOAD, one_side);
+        probe_missing(r, LOAD_TIME, one_side);
+        return;
+    }
+    link_lines(r, m, line, SIDE_LINES, true);
+    while (probe_more(r)) {
+        if (cold)
+            gpu_sweep_l2(r);
+        else
+            walk(r, m, side == FAR ? ATOMIC : LOAD_L2, line, SIDE_LINES, SIDE_LINES, 0);
+        walk(r, m, LOAD_L2, line, SIDE_LINES, 0, SIDE_REPEATS);
+        chase_hand_over(r, m->result, m->copied, SIDE_REPEATS, LOAD, LOAD_TIME);
+    }
+    check_ends(r, m);
+    probe_fact(r, "sm", "%d", SM);
+    probe_fact(r, "lines", "%zu of %d", s->n[side], HOME_LINES);
+    if (side == FAR && !cold)
+        probe_value(r, FAR_SHARE, (double)s->n[FAR] / HOME_LINES);
+}
+
+static void measure_homes(struct probe_run *r, const struct mapper *m, const struct home_sides *s)
+{
+    if (!probe_case(r, PROBE_ONCE, PROBE_NO_KEYS))
+        return;
+    if (m->home_bytes > 0)
+        probe_value(r, HOME_BYTES, (double)m->home_bytes);
+    else
+        probe_missing(r, HOME_BYTES, isfinite(s->border) ? "longer than was looked at" : one_side);
+}
+
+/* --- every SM --------------------------------------------------------------------------------- */
+
+enum access { BY_ATOMIC, BY_LOAD, FRESH, N_ACCESS };
+enum { MAP_LINES = 48, SM_MAX = 1024, WARM_STEPS = 4 };
+
+struct maps {
+    size_t n_sm, n, far; /* rows, columns, and how many of these: the last, far from SM 0 */
+    double *cells[N_ACCESS], *some, border;
+    char group[SM_MAX + 1]; /* '0' or '1' for each SM */
+    int groups;
+};
+
+static int side_of(const struct maps *x, size_t sm, size_t j)
+{
+    return x->cells[BY_ATOMIC][sm * x->n + j] > x->border ? FAR : NEAR;
+}
+
+static void take_map(struct probe_run *r, struct mapper *m, enum kernel kernel, struct maps *x,
+                     enum access access)
+{
+    double *row = x->cells[access] = probe_host_alloc(r, x->n_sm * x->n * sizeof *row);
+    for (size_t sm = 0; sm < x->n_sm; sm++, row += x->n) {
+        chase(r, m, kernel, (uint32_t)sm, m->line, x->n, WARM_STEPS, 1, m->line[x->n - 1]);
+        for (size_t j = 0; j < x->n; j++)
+            row[j] = ((double)m->copied[j].long_cycles - (double)m->copied[j].short_cycles) /
+                     (CHASE_LONG - CHASE_SHORT);
+    }
+}
+
+/* Into group 0 with SM 0, whoever is near to most of what SM 0 is near to. */
+static void group_sms(struct probe_run *r, struct maps *x)
+{
+    size_t all = x->n_sm * x->n, fit = 0;
+
+    x->border = home_border(r, x->cells[BY_ATOMIC], all);
+    for (size_t sm = 0; sm < x->n_sm; sm++) {
+        size_t differ = 0;
+        for (size_t j = 0; j < x->n; j++)
+            differ += side_of(x, sm, j) != side_of(x, 0, j);
+        x->group[sm] = 2 * differ > x->n ? '1' : '0';
+        fit += x->group[sm] == '1' ? differ : x->n - differ;
+    }
+    x->groups = isfinite(x->border) && 100 * (all - fit) <= all ? 2 : 1;
+    if (x->groups == 1)
+        x->border = INFINITY;
+}
+
+/* Second method for the sides of all that this probe and its readers call near or far: chases of
+ * atomics must find SM 0's lines where single atomics put them. */
+static void check_sides(struct probe_run *r, const struct maps *x)
+{
+    size_t differ = 0;
+    for (size_t j = 0; j < x->n; j++)
+        differ += (side_of(x, SM, j) == FAR) != (j >= x->n - x->far);
+    if (x->groups == 2 && !probe_checking(r))
+        probe_check(r, differ == 0, "%zu of %zu lines lie elsewhere by chase than by one atomic",
+                    differ, x->n);
+}
+
+static void take_maps(struct probe_run *r, struct mapper *m, const struct home_sides *s,
+                      struct maps *x)
+{
+    x->n_sm = probe_checking(r) ? 4 : (size_t)gpu_facts(r)->n_sm;
+    x->n = probe_checking(r) ? 4 : MAP_LINES;
+    x->some = probe_host_alloc(r, x->n_sm * x->n * sizeof *x->some);
+    x->far = s->n[FAR] > x->n ? x->n / 2 : 0;
+    for (size_t j = 0; j < x->n; j++)
+        m->line[j] = s->line[j < x->n - x->far ? NEAR : FAR][j];
+    link_lines(r, m, m->line, x->n, false);
+    take_map(r, m, ATOMIC, x, BY_ATOMIC);
+    take_map(r, m, LOAD_L2, x, BY_LOAD);
+    take_map(r, m, BOTH, x, FRESH);
+    for (size_t i = 0; i < x->n_sm * x->n; i++)
+        x->cells[FRESH][i] -= x->cells[BY_ATOMIC][i];
+    group_sms(r, x);
+    check_sides(r, x);
+    check_ends(r, m);
+}
+
+static double median_of_side(const struct maps *x, enum access access, int side)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < x->n_sm * x->n; i++)
+        if (side_of(x, i / x->n, i % x->n) == side)
+            x->some[n++] = x->cells[access][i];
+    return stat_summarise(x->some, n).median;
+}
+
+/* The SMs that are best and worst off, on average over the lines. */
+static void show_sms(struct probe_run *r, const struct maps *x, enum access access)
+{
+    double best = INFINITY, worst = 0;
+    for (size_t sm = 0; sm < x->n_sm; sm++) {
+        double mean = 0;
+        for (size_t j = 0; j < x->n; j++)
+            mean += x->cells[access][sm * x->n + j] / (double)x->n;
+        best = fmin(best, mean);
+        worst = fmax(worst, mean);
+    }
+    probe_value(r, BEST_SM, best);
+    probe_value(r, WORST_SM, worst);
+}
+
+static void measure_maps(struct probe_run *r, struct mapper *m, const struct home_sides *s)
+{
+    static const char *const names[] = {"atomic", "load", "fresh"};
+    struct maps x = {0};
+
+    for (enum access access = 0; access < N_ACCESS; access++) {
+        if (!probe_case(r, PROBE_ONCE, "access=%s", names[access]))
+            continue;
+        if (x.n == 0)
+            take_maps(r, m, s, &x);
+        probe_grid(r, L2, (struct probe_axis){.name = "sm", .n = x.n_sm},
+                   (struct probe_axis){.name = "line", .n = x.n}, x.cells[access]);
+        probe_value(r, L2_NEAR, median_of_side(&x, access, NEAR));
+        if (x.groups == 2)
+            probe_value(r, L2_FAR, median_of_side(&x, access, FAR));
+        else
+            probe_missing(r, L2_FAR, one_side);
+        if (access == BY_LOAD)
+            show_sms(r, &x, access);
+        if (access == BY_ATOMIC) {
+            probe_value(r, SM_GROUPS, x.groups);
+            probe_fact(r, "group_of_sm", "%s", x.group);
+        }
+    }
+}
+
+/* --- TLB -------------------------------------------------------------------------------------- */
+
+enum { PAGE = 2 << 20, RING_REPEATS = 24, LINES_FEW = 32, LINES_DEFAULT = 4096 };
+static const double LEAST_RISE = 0.015;
+
+/* A ring through n strides, walked once before; its lines drawn anew in each pass. */
+static double measure_ring(struct probe_run *r, struct mapper *m, enum kernel kernel, size_t n,
+                           size_t stride, bool inside, int in_cycles, int in_ns)
+{
+    while (probe_more(r)) {
+        draw(r, m, m->room, n, stride, inside);
+        link_lines(r, m, m->line, n, true);
+        walk(r, m, kernel, m->line, n, n, RING_REPEATS);
+        chase_hand_over(r, m->result, m->copied, RING_REPEATS, in_cycles, in_ns);
+    }
+    check_ends(r, m);
+    probe_fact(r, "span_bytes", "%zu", n * stride);
+    probe_fact(r, "sm", "%d", SM);
+    return probe_median(r, in_cycles);
+}
+
+static double measure_tlb(struct probe_run *r, struct mapper *m, size_t lines, size_t stride,
+                          unsigned flags)
+{
+    if (lines * stride > m->room || !probe_case(r, flags, "lines=%zu,stride=%zu", lines, stride))
+        return NAN;
+    return measure_ring(r, m, LOAD_L2, lines, stride, true, TLB, TLB_TIME);
+}
+
+/* The most pages at which the latency has not yet risen by a quarter of the way from few pages to
+ * LINES_DEFAULT. Beyond its reach a TLB that evicted the oldest would miss always; this one goes on
+ * to hit for as many pages as it holds, and the latency rises over several octaves. */
+static void show_reach(struct probe_run *r, const double *cycles, const size_t *lines, size_t n)
+{
+    double few = n > 2 ? fmin(cycles[0], cycles[2]) : NAN, rise = n > 2 ? cycles[n - 1] - few : NAN;
+    size_t i = 0;
+
+    if (!probe_case(r, PROBE_ONCE, "stride=%d", PAGE))
+        return;
+    while (i + 1 < n && cycles[i + 1] < few + rise / 4)
+        i++;
+    if (rise > LEAST_RISE * few)
+        probe_value(r, TLB_REACH, (double)lines[i] * PAGE);
+    else
+        probe_missing(r, TLB_REACH, "no step between few pages and many");
+}
+
+/* Half octaves of pages; those that every round measures have their packed controls. */
+static void measure_tlbs(struct probe_run *r, struct mapper *m)
+{
+    size_t most = probe_checking(r) ? LINES_FEW : LIST_MAX, n = 0, lines_of[32];
+    double cycles[32];
+
+    for (int i = 0; half_octave(LINES_FEW, i) <= most; i++) {
+        size_t lines = half_octave(LINES_FEW, i);
+        bool always = lines == 64 || lines == 512 || lines == LINES_DEFAULT;
+        unsigned flags = lines > LINES_DEFAULT ? PROBE_DEEP : always ? 0 : PROBE_ONCE;
+        double median = measure_tlb(r, m, lines, PAGE, flags);
+        if (isfinite(median) && flags != PROBE_DEEP) {
+            lines_of[n] = lines;
+            cycles[n++] = median;
+        }
+        if (always || flags == PROBE_DEEP)
+            measure_tlb(r, m, lines, LINE, flags);
+        measure_tlb(r, m, lines, (size_t)16 * PAGE, PROBE_DEEP);
+        measure_tlb(r, m, lines, PAGE / 32, PROBE_DEEP);
+    }
+    show_reach(r, cycles, lines_of, n);
+}
+
+/* --- what comes along ------------------------------------------------------------------------- */
+
+enum { SECTOR = 32, SECTORS = 16, BLOCK = SECTORS * SECTOR, CELLS = SECTORS * SECTORS };
+enum { FETCH_TIMES = 7, FETCH_BLOCKS = FETCH_TIMES * CELLS };
+
+/* For each pair of sectors the second load's latency, on blocks whose home is near, none of which
+ * was touched since the L2 was swept. A block serves one pair, in random order: refreshes come at
+ * regular intervals, as the pairs do. The lower quartile leaves out those that met one. */
+static void ask_sectors(struct probe_run *r, struct mapper *m, const struct home_sides *s,
+                        enum kernel kernel, double *cells)
+{
+    size_t times = probe_checking(r) ? 1 : FETCH_TIMES, n = times * CELLS;
+    struct map_pair *pairs = probe_host_alloc(r, n * sizeof *pairs);
+    double *cycles = probe_host_alloc(r, n * sizeof *cycles), of_cell[FETCH_TIMES];
+    struct permutation order = permutation_of(n, probe_seed(r) + ++m->drawn);
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t block = s->line[NEAR][i] / BLOCK * BLOCK;
+        struct map_pair *pair = &pairs[permute(order, i)];
+        pair->touched = block + i % CELLS / SECTORS * SECTOR;
+        pair->asked = block + i % SECTORS * SECTOR + sizeof(uint64_t);
+    }
+    gpu_sweep_l2(r);
+    ask(r, m, kernel, pairs, n, cycles);
+    for (size_t i = 0; i < CELLS; i++) {
+        for (size_t k = 0; k < times; k++)
+            of_cell[k] = cycles[permute(order, k * CELLS + i)];
+        cells[i] = stat_summarise(of_cell, times).q1;
+    }
+}
+
+/* The largest block of sectors that come together, and never with others; 0: there is none. */
+static size_t block_of(const double *cells)
+{
+    double same[SECTORS], other = stat_summarise(cells, CELLS).median, hit;
+
+    for (size_t i = 0; i < SECTORS; i++)
+        same[i] = cells[i * SECTORS + i];
+    hit = sqrt(stat_summarise(same, SECTORS).median * other);
+    for (size_t block = 1; block < SECTORS; block *= 2) {
+        size_t fit = 0;
+        for (size_t i = 0; i < CELLS; i++)
+            fit += (cells[i] < hit) == (i / SECTORS / block == i % SECTORS / block);
+        if (fit == CELLS)
+            return block;
+    }
+    return 0;
+}
+
+static const char few_near[] = "too few blocks of 512 bytes whose home is near";
+
+/* limit 0: as the driver leaves it. */
+static void measure_fetch(struct probe_run *r, struct mapper *m, const struct home_sides *s,
+                          const char *level, size_t limit)
+{
+    double cells[CELLS];
+    size_t before = 0, block;
+    char text[16] = "default";
+    struct probe_axis axis = {.name = "sector", .n = SECTORS};
+
+    if (limit > 0)
+        snprintf(text, sizeof text, "%zu", limit);
+    if (!probe_case(r, PROBE_ONCE, "level=%s,limit=%s", level, text))
+        return;
+    if (s->n[NEAR] < FETCH_BLOCKS || (s->n[FAR] > 0 && m->home_bytes % BLOCK > 0)) {
+        probe_missing(r, FETCH, few_near);
+        probe_missing(r, FETCH_BYTES, few_near);
+        return;
+    }
+    CUDA(cudaDeviceGetLimit(&before, cudaLimitMaxL2FetchGranularity));
+    if (limit > 0)
+        CUDA(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, limit));
+    ask_sectors(r, m, s, strcmp(level, "l1") ? ASK_L2 : ASK_L1, cells);
+    CUDA(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, before));
+    probe_grid(r, FETCH, axis, axis, cells);
+    block = block_of(cells);
+    if (block > 0)
+        probe_value(r, FETCH_BYTES, (double)(block * SECTOR));
+    else
+        probe_missing(r, FETCH_BYTES, "no aligned block of sectors comes together");
+    probe_fact(r, "driver_default", "%zu", before);
+}
+
+/* 1.6 times what can be shared of an SM's memory is more than its L1, and half of it fits. */
+static double measure_span(struct probe_run *r, struct mapper *m, size_t stride)
+{
+    if (!probe_case(r, PROBE_ONCE, "level=l1,stride=%zu", stride))
+        return NAN;
+    return measure_ring(r, m, LOAD_L1, gpu_facts(r)->shared_per_sm * 8 / 5 / stride, stride, false,
+                        SPAN, -1);
+}
+
+static void measure_line(struct probe_run *r, struct mapper *m)
+{
+    double misses = measure_span(r, m, LINE), cycles = misses;
+    size_t stride = LINE;
+
+    while (stride < 4 * LINE && !(cycles < misses / 2))
+        cycles = measure_span(r, m, stride *= 2);
+    if (!probe_case(r, PROBE_ONCE, "level=l1"))
+        return;
+    if (cycles < misses / 2)
+        probe_value(r, LINE_BYTES, (double)stride / 2);
+    else
+        probe_missing(r, LINE_BYTES, "no stride at which the ring begins to hit");
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static struct mapper prepare(struct probe_run *r)
+{
+    static const char *const names[] = {"memory_map_load",   "memory_map_load_l1",
+                                        "memory_map_atomic", "memory_map_both",
+                                        "memory_map_ask_l1", "memory_map_ask_l2"};
+    size_t free = gpu_facts(r)->free_bytes, pages = LINES_DEFAULT;
+    struct mapper m = {0};
+
+    if (probe_deep(r) || pages > free / 2 / PAGE)
+        pages = (probe_deep(r) ? free / 16 * 15 : free / 2) / PAGE;
+    m.room = (probe_checking(r) ? LINES_FEW : pages) * PAGE;
+    for (int i = 0; i < N_KERNELS; i++) {
+        size_t args = i < ASK_L1 ? sizeof(struct map_chase_args) : sizeof(struct map_pair_args);
+        m.kernel[i] = gpu_kernel(r, &image_memory_map, names[i], args);
+        gpu_kernel_shared(m.kernel[i], 0, 0);
+    }
+    m.link = gpu_kernel(r, &image_memory_map, "memory_map_link", sizeof(struct map_link_args));
+    m.memory = gpu_alloc(r, m.room, "lines");
+    m.line = probe_host_alloc(r, LIST_MAX * sizeof *m.line);
+    m.next = probe_host_alloc(r, LIST_MAX * sizeof *m.next);
+    m.copied = probe_host_alloc(r, SAMPLES_MAX * sizeof *m.copied);
+    for (int i = 0; i < 2; i++)
+        m.lists[i] = gpu_alloc(r, LIST_MAX * sizeof *m.line, "a list of lines");
+    m.cycles = gpu_alloc(r, SAMPLES_MAX * sizeof *m.cycles, "cycles");
+    m.samples = gpu_alloc(r, SAMPLES_MAX * sizeof *m.samples, "samples");
+    m.claim = gpu_alloc(r, sizeof *m.claim, "a claim");
+    m.result = gpu_mapped(r, sizeof *m.result);
+    m.home = home_prepare(r, &image_home, SM);
+    return m;
+}
+
+static void measure(struct probe_run *r)
+{
+    struct mapper m = prepare(r);
+    const struct home_sides *sides = find_sides(r, &m);
+
+    measure_side(r, &m, sides, "l2", NEAR);
+    measure_side(r, &m, sides, "l2", FAR);
+    measure_side(r, &m, sides, "hbm", NEAR);
+    measure_side(r, &m, sides, "hbm", FAR);
+    measure_homes(r, &m, sides);
+    measure_maps(r, &m, sides);
+    measure_tlbs(r, &m);
+    measure_fetch(r, &m, sides, "l1", 0);
+    for (size_t limit = 0; limit <= 128; limit = limit ? 2 * limit : SECTOR)
+        measure_fetch(r, &m, sides, "l2", limit);
+    measure_line(r, &m);
+}
+
+const struct probe probe = {
+    .name = "memory_map",
+    .what = "Where does an address live, and what does that cost?",
+    .method = 2,
+    .needs = PROBE_GPU,
+    .metrics = metrics,
+    .n_metrics = PROBE_LENGTH(metrics),
+    .measure = measure,
+};

@@ -1,0 +1,564 @@
+/* occupancy: how many warps does it take to keep the memory busy, what replaces them, and what
+ * limits how many there can be?
+ *
+ * Method. Every SM holds W warps: as many blocks as the occupancy API lets it have at once, and a
+ * census of %smid shows that they are spread evenly.
+ *     read_rate       every thread has L independent 16-byte loads in flight at a time (1 to 32);
+ *                     ld.global.cg. level=l2 reads 16 MiB again and again; level=hbm streams
+ *                     through a buffer of more than 16 x L2 and goes on where the last launch
+ *                     stopped
+ *     path_rate       the same bytes by other paths: path=words, 4-byte loads; cp_async and bulk
+ *                     (TMA), copies into a ring of four stages in shared memory, from which the
+ *                     warps read all of it into registers. in_flight: bytes an SM, the ring's size
+ *     hit             every warp chases L chains of addresses that stay in shared memory or L1:
+ *                     cycles from one load of a chain to the next, so that an SM does warps x loads
+ *                     / hit loads a cycle. stride: elements (4 bytes in shared memory, 8 in L1)
+ *                     between lanes; in shared memory the number of lanes a bank serves
+ *     layers          the same chase with 4 warps and one chain, its rows in one piece or in one
+ *                     piece for each layer, 2 MiB apart, visited in turn either way; 16 KiB in all
+ *                     from L1, or 4 MiB from L2
+ *     split           the same through more than half of the SM's memory, by ld.global.ca: whether
+ *                     the carve-out (per cent of it that are shared memory) really took it from L1
+ *     resident_warps  blocks of a kernel that uses so many registers, local memory and shared
+ *                     memory stay until no other has come to their SM for a while; the most that
+ *                     were there at once. Beside it what the occupancy API predicts, and what binds
+ *
+ * Inside the timed region: events around one launch; slope over N and 2N turns of the loop, so that
+ * launch and drain drop out. Before it each kernel reads once with all words XORed: the host knows
+ * what must come out. Chases must end at the address that was worked out for them.
+ * Expected by Little's law: rate = bytes in flight / latency, until a limit of the memory is
+ * reached; an H200 needs about 11 KB an SM for 4.2 TB/s at 340 ns, and more in practice, since the
+ * latency grows with the load. The report derives the bytes in flight.
+ *
+ * Traps. L loads are in flight only until the loop uses them, so the mean is a little below W x 32
+ * x L x 16 bytes. What is in flight lands in L1, ld.global.cg or not: with nearly all of it given
+ * to shared memory the same loads are 2 to 7 % slower. A warp that serves a ring alone does
+ * everything in sequence, about 250 ns a stage on an H200, so that stages must be large. The driver
+ * takes a carve-out as a wish, and rounds it up to what one block needs. */
+#include "probes/occupancy/args.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/gpu.h"
+
+PROBE_IMAGE(occupancy);
+GPU_ARGS_SIZE(struct occupancy_args, 40);
+GPU_ARGS_SIZE(struct occupancy_ring, 32);
+GPU_ARGS_SIZE(struct occupancy_chase_args, 56);
+GPU_ARGS_SIZE(struct occupancy_reside_args, 64);
+
+enum { READ_RATE, PATH_RATE, HIT, LAYERS, SPLIT, RESIDENT, PREDICTED };
+static const struct probe_metric metrics[] = {
+    [READ_RATE] = {"read_rate", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, NULL, "level,warps,loads",
+                   "sustained read rate with so many warps an SM and loads a thread in flight"},
+    [PATH_RATE] = {"path_rate", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, NULL,
+                   "level,path,warps,in_flight", "the same by 4-byte loads or asynchronous copies"},
+    [HIT] = {"hit", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "memory,stride,warps,loads",
+             "from one load of a chain to the next, each warp with so many chains"},
+    [LAYERS] = {"layers", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "level,layers,placement",
+                "a dependent load where rows lie in one piece, or a piece for each layer"},
+    [SPLIT] = {"split", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "carveout",
+               "a dependent load from a ring that fits L1 only where little is shared memory"},
+    [RESIDENT] = {"resident_warps", "count", PROBE_EXACT, PROBE_EACH, NULL,
+                  "registers,local,shared,block,carveout", "most warps seen on an SM at once"},
+    [PREDICTED] = {"predicted_warps", "count", PROBE_EXACT, PROBE_EACH, NULL,
+                   "registers,local,shared,block,carveout", "the same as the occupancy API has it"},
+};
+
+static const struct probe_parameter parameters[] = {
+    {"hbm_bytes", 0, 0, (int64_t)1 << 36,
+     "the buffer for level=hbm; 0: the least power of two that is 16 x L2"},
+};
+
+enum {
+    L2_BUFFER = 16 << 20,
+    L2_ELEMENTS = L2_BUFFER / 16,
+    TURNS_MIN = 8,
+    CHECK_TURNS = 3,
+    LAYER_PITCH = 2 << 20,
+    LAYERS_MAX = 32,
+    LAYERS_L2 = 4 << 20, /* bytes of the rows in all, for level=l2 */
+    FEW_WARPS = 4,
+    STACK = 256,
+    RING_EXTRA = 128, /* the ring's barriers */
+};
+static const double TARGET_NS = 300e3, LATENCY_NS = 800, RATE_GUESS = 4e12;
+static const double CHASE_CYCLES = 4e5, SETTLE_NS = 8e3, RESIDE_BUDGET_NS = 2e6;
+
+struct reader {
+    void *buffer;
+    uint64_t elements; /* of 16 bytes, in the whole buffer */
+    uint32_t *prefix;  /* host: XOR of all words of the first i elements, up to L2_ELEMENTS */
+    uint32_t *check, *census;
+    char *ring; /* of the chases in global memory */
+};
+
+/* --- one reading kernel ----------------------------------------------------------------------- */
+
+/* A kernel, and how it gets W warps onto every SM: one block an SM, or two of half the warps. The
+ * GPU deals blocks out evenly, which the census checks. */
+struct way {
+    cudaKernel_t kernel;
+    unsigned blocks, threads, per_sm;
+    size_t shared;          /* bytes: the ring, or none */
+    uint32_t stage;         /* bytes of it; 0 for loads */
+    uint32_t turn_elements; /* of 16 bytes, by the whole grid */
+};
+
+static struct way way_of(const struct gpu_facts *gpu, cudaKernel_t kernel, int warps, int elements)
+{
+    unsigned per_sm = warps > 32 ? 2 : 1, blocks = (unsigned)gpu->n_sm * per_sm;
+    return (struct way){.kernel = kernel,
+                        .blocks = blocks,
+                        .threads = 32 * (unsigned)warps / per_sm,
+                        .per_sm = per_sm,
+                        .turn_elements = blocks / per_sm * (unsigned)elements};
+}
+
+/* Are there exactly per_sm blocks on every SM? */
+static void check_census(struct probe_run *r, const struct reader *x, unsigned per_sm)
+{
+    uint32_t seen[1024];
+    int n_sm = gpu_facts(r)->n_sm;
+    bool even = true;
+
+    gpu_to_host(r, seen, x->census, (size_t)n_sm * sizeof *seen);
+    for (int i = 0; i < n_sm; i++)
+        even = even && seen[i] == per_sm;
+    probe_check(r, even, "%u block%s on every SM", per_sm, per_sm == 1 ? "" : "s");
+    CUDA(cudaMemsetAsync(x->census, 0, (size_t)n_sm * sizeof *seen, gpu_stream(r)));
+}
+
+/* Does it read what it says, from blocks that are where they should be? */
+static void check_reads(struct probe_run *r, const struct reader *x, const struct way *w)
+{
+    uint64_t n = (uint64_t)CHECK_TURNS * w->turn_elements;
+    uint32_t expected = n / L2_ELEMENTS % 2 ? x->prefix[L2_ELEMENTS] : 0, found;
+    struct occupancy_args a = {.in = x->buffer,
+                               .check = x->check,
+                               .census = x->census,
+                               .mask = L2_ELEMENTS - 1,
+                               .turns = CHECK_TURNS,
+                               .stage = w->stage};
+
+    CUDA(cudaMemsetAsync(x->check, 0, sizeof found, gpu_stream(r)));
+    gpu_launch(r, w->kernel, w->blocks, w->threads, w->shared, &a);
+    gpu_to_host(r, &found, x->check, sizeof found);
+    expected ^= x->prefix[n % L2_ELEMENTS];
+    probe_check(r, found == expected, "%llu bytes read XOR to %08x, as on the host (%08x)",
+                16ull * n, found, expected);
+    check_census(r, x, w->per_sm);
+}
+
+static void measure_way(struct probe_run *r, const struct reader *x, const struct way *w,
+                        int metric, bool in_l2)
+{
+    double turn_ns = fmax(LATENCY_NS, (double)w->turn_elements * 16e9 / RATE_GUESS);
+    uint32_t turns = (uint32_t)fmax(TARGET_NS / turn_ns, TURNS_MIN);
+    struct occupancy_args a = {.in = x->buffer,
+                               .stage = w->stage,
+                               .mask = (uint32_t)((in_l2 ? L2_ELEMENTS : x->elements) - 1)};
+    const struct gpu_shape shape = {
+        .grid = {w->blocks, 1, 1}, .block = w->threads, .shared = w->shared};
+
+    check_reads(r, x, w);
+    while (probe_more(r))
+        for (a.turns = turns; a.turns <= 2 * turns; a.turns += turns) {
+            probe_sample(r, metric, 16.0 * a.turns * w->turn_elements,
+                         gpu_launch_ns(r, w->kernel, &shape, &a));
+            a.first = (a.first + a.turns * w->turn_elements) & a.mask;
+        }
+
+    double rate = probe_median(r, metric);
+    if (!isnan(rate) && !in_l2)
+        probe_check(r, rate <= gpu_facts(r)->pin_rate, "%.2f TB/s is below the pin rate of %.2f",
+                    rate / 1e12, gpu_facts(r)->pin_rate / 1e12);
+}
+
+/* --- loads ------------------------------------------------------------------------------------ */
+
+/* Left to --deep: what neither a verdict nor the curve's shape needs. --check has every kernel. */
+static unsigned flags_of_loads(const struct probe_run *r, const char *level, int warps, int loads)
+{
+    bool hbm = !strcmp(level, "hbm"), few = warps == FEW_WARPS, ends = warps == 1 || warps == 64;
+    bool shown = (loads == 1 && (ends || few || warps == 16)) ||
+                 (loads == 8 && (few || warps == 8 || (hbm && warps >= 32))) ||
+                 (hbm && ((loads == 4 && warps == 64) || (loads > 8 && few))) ||
+                 (probe_checking(r) && few);
+    return PROBE_POWER_BOUND | (shown ? 0 : PROBE_DEEP);
+}
+
+/* Are the blocks on an SM at once, or one after the other? The census cannot tell them apart. */
+static bool fits(const struct way *w)
+{
+    int blocks = 0;
+    CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (const void *)w->kernel,
+                                                       (int)w->threads, w->shared));
+    return blocks >= (int)w->per_sm;
+}
+
+static void measure_loads(struct probe_run *r, const struct reader *x, const char *level, int loads)
+{
+    const struct gpu_facts *gpu = gpu_facts(r);
+    char name[32];
+    snprintf(name, sizeof name, "occupancy_read_%d", loads);
+    cudaKernel_t kernel = gpu_kernel(r, &image_occupancy, name, sizeof(struct occupancy_args));
+    gpu_kernel_shared(kernel, 0, 0);
+
+    for (int warps = 1; warps <= (loads > 8 ? 8 : gpu->warps_per_sm); warps *= 2) {
+        struct way w = way_of(gpu, kernel, warps, 32 * warps * loads);
+        if (fits(&w) && probe_case(r, flags_of_loads(r, level, warps, loads),
+                                   "level=%s,warps=%d,loads=%d", level, warps, loads))
+            measure_way(r, x, &w, READ_RATE, !strcmp(level, "l2"));
+    }
+}
+
+/* --- other paths ------------------------------------------------------------------------------ */
+
+/* How many 4-byte loads, or which of the rings. */
+static void path_kernel(char name[40], const char *path, int warps, uint32_t in_flight)
+{
+    bool words = !strcmp(path, "words");
+    snprintf(name, 40, "occupancy_%s_%d", path, words ? (int)in_flight / (128 * warps) : warps);
+}
+
+static void measure_path(struct probe_run *r, const struct reader *x, const char *path,
+                         unsigned flags, int warps, uint32_t in_flight)
+{
+    const struct gpu_facts *gpu = gpu_facts(r);
+    char name[40];
+    bool ring = strcmp(path, "words");
+    if (!probe_case(r, PROBE_POWER_BOUND | (probe_checking(r) ? 0 : flags),
+                    "level=hbm,path=%s,warps=%d,in_flight=%u", path, warps, in_flight))
+        return;
+    path_kernel(name, path, warps, in_flight);
+    cudaKernel_t kernel =
+        gpu_kernel_if_any(r, &image_occupancy, name, sizeof(struct occupancy_args));
+    if (!kernel || (ring && in_flight + RING_EXTRA > gpu->shared_per_block)) {
+        probe_missing(r, PATH_RATE,
+                      kernel ? "more than this GPU's shared memory"
+                             : "cp.async needs compute capability 8.0, bulk copies 9.0");
+        return;
+    }
+    struct way w = way_of(gpu, kernel, warps, (int)in_flight / 16);
+    if (ring) {
+        w.shared = in_flight;
+        w.stage = in_flight / OCCUPANCY_STAGES;
+        w.turn_elements /= OCCUPANCY_STAGES;
+    }
+    gpu_kernel_shared(kernel, w.shared, ring ? 100 : 0);
+    measure_way(r, x, &w, PATH_RATE, false);
+}
+
+static void measure_paths(struct probe_run *r, const struct reader *x)
+{
+    static const char *const rings[] = {"cp_async", "bulk"};
+    measure_path(r, x, "words", 0, FEW_WARPS, 8 << 10);
+    measure_path(r, x, "words", PROBE_DEEP, FEW_WARPS, 2 << 10);
+    measure_path(r, x, "words", PROBE_DEEP, 32, 64 << 10);
+    measure_path(r, x, "words", PROBE_DEEP, 32, 16 << 10);
+    for (size_t i = 0; i < PROBE_LENGTH(rings); i++) {
+        measure_path(r, x, rings[i], PROBE_DEEP, 1, 32 << 10);
+        measure_path(r, x, rings[i], PROBE_DEEP, 1, 64 << 10);
+        measure_path(r, x, rings[i], 0, 1, 128 << 10);
+        measure_path(r, x, rings[i], 0, FEW_WARPS, 64 << 10);
+        measure_path(r, x, rings[i], i == 1 ? 0 : PROBE_DEEP, FEW_WARPS, 128 << 10);
+    }
+}
+
+/* --- chases ----------------------------------------------------------------------------------- */
+
+struct chase {
+    const char *memory; /* "shared", "l1", "l2" */
+    int warps, chains;
+    int carveout;
+    double step_cycles; /* a guess, for the loop's length */
+    struct occupancy_ring ring;
+};
+
+static void measure_chase(struct probe_run *r, const struct reader *x, const struct chase *c,
+                          int metric)
+{
+    char name[40];
+    struct occupancy_chase_args a = {
+        .ring = c->ring, .wrong = x->check, .census = x->census, .turns = CHECK_TURNS};
+    unsigned n_sm = (unsigned)gpu_facts(r)->n_sm, threads = 32 * (unsigned)c->warps;
+    const struct gpu_shape shape = {.grid = {n_sm, 1, 1}, .block = threads};
+    uint32_t turns = (uint32_t)(CHASE_CYCLES / (c->step_cycles * OCCUPANCY_STEPS)), wrong = 0;
+    cudaKernel_t build = gpu_kernel(r, &image_occupancy, "occupancy_ring", sizeof a.ring);
+
+    snprintf(name, sizeof name, "occupancy_chase_%s_%d", c->memory, c->chains);
+    cudaKernel_t kernel = gpu_kernel(r, &image_occupancy, name, sizeof a);
+    gpu_kernel_shared(kernel, 0, c->carveout);
+    if (a.ring.base)
+        gpu_launch(r, build, n_sm, 256, 0, &a.ring);
+    CUDA(cudaMemsetAsync(x->check, 0, sizeof wrong, gpu_stream(r)));
+    gpu_launch(r, kernel, n_sm, threads, 0, &a);
+    check_census(r, x, 1);
+    a.census = NULL;
+    while (probe_more(r))
+        for (a.turns = turns; a.turns <= 2 * turns; a.turns += turns) {
+            double mhz, ns = gpu_launch_clocked_ns(r, kernel, &shape, &a, &mhz);
+            probe_sample(r, metric, (double)a.turns * OCCUPANCY_STEPS, ns * mhz / 1e3);
+        }
+    gpu_to_host(r, &wrong, x->check, sizeof wrong);
+    probe_check(r, wrong == 0, "%u chains did not end where they must", wrong);
+}
+
+static void measure_hit(struct probe_run *r, const struct reader *x, const char *memory, int stride,
+                        int warps, int chains)
+{
+    bool shared = !strcmp(memory, "shared");
+    uint32_t element = shared ? 4 : 8, row = 32 * element * (uint32_t)stride;
+    int worst = shared ? 32 : 16; /* every lane from one bank, or from a line of its own */
+    bool shown = (stride == 1 && warps == FEW_WARPS && (chains != 4 || probe_checking(r))) ||
+                 (stride == 1 && warps == 32 && chains == 8) ||
+                 (stride == worst && warps == FEW_WARPS && chains == 1);
+    struct chase c = {.memory = memory,
+                      .warps = warps,
+                      .chains = chains,
+                      .carveout = shared ? -1 : 0,
+                      .step_cycles = fmax(40, warps * chains * stride),
+                      .ring = {.base = shared ? NULL : x->ring,
+                               .rows = OCCUPANCY_RING_BYTES / row,
+                               .layers = 1,
+                               .stride = (uint32_t)stride,
+                               .element = element}};
+
+    if (!probe_case(r, shown ? 0 : PROBE_DEEP, "memory=%s,stride=%d,warps=%d,loads=%d", memory,
+                    stride, warps, chains))
+        return;
+    measure_chase(r, x, &c, HIT);
+}
+
+static void measure_hits(struct probe_run *r, const struct reader *x, const char *memory)
+{
+    for (int stride = 1; stride <= (strcmp(memory, "shared") ? 16 : 32); stride *= 2)
+        for (int warps = 1; warps <= 32; warps *= 2)
+            for (int chains = 1; chains <= 8; chains += chains == 1 ? 3 : 4)
+                measure_hit(r, x, memory, stride, warps, chains);
+}
+
+static void measure_layers(struct probe_run *r, const struct reader *x, const char *level,
+                           uint32_t layers, bool apart)
+{
+    uint32_t bytes = strcmp(level, "l1") ? LAYERS_L2 : OCCUPANCY_RING_BYTES, row = 32 * 8;
+    struct chase c = {.memory = level,
+                      .warps = FEW_WARPS,
+                      .chains = 1,
+                      .step_cycles = strcmp(level, "l1") ? 300 : 40,
+                      .ring = {.base = x->ring + (apart ? LAYER_PITCH : 0),
+                               .pitch = apart ? LAYER_PITCH : bytes / layers,
+                               .rows = bytes / row,
+                               .layers = layers,
+                               .stride = 1,
+                               .element = 8}};
+
+    bool shown = layers == LAYERS_MAX || (layers == 1 && !strcmp(level, "l1"));
+    if (!probe_case(r, shown ? 0 : PROBE_DEEP, "level=%s,layers=%u,placement=%s", level, layers,
+                    apart ? "apart" : "contiguous"))
+        return;
+    measure_chase(r, x, &c, LAYERS);
+}
+
+static void measure_split(struct probe_run *r, const struct reader *x, int carveout)
+{
+    uint32_t rows = (uint32_t)(gpu_facts(r)->shared_per_sm * 6 / 10 / 256);
+    struct chase c = {
+        .memory = "l1",
+        .warps = FEW_WARPS,
+        .chains = 1,
+        .carveout = carveout,
+        .step_cycles = 40,
+        .ring = {.base = x->ring, .rows = rows, .layers = 1, .stride = 1, .element = 8}};
+
+    if (!probe_case(r, 0, "carveout=%d", carveout))
+        return;
+    probe_fact(r, "ring_bytes", "%u", rows * 256);
+    measure_chase(r, x, &c, SPLIT);
+}
+
+/* --- residency -------------------------------------------------------------------------------- */
+
+struct resident {
+    int registers, local, block, carveout;
+    size_t shared;
+};
+
+static int attribute_of(enum cudaDeviceAttr which)
+{
+    int device = 0, value = 0;
+    CUDA(cudaGetDevice(&device));
+    CUDA(cudaDeviceGetAttribute(&value, which, device));
+    return value;
+}
+
+/* What allows no more blocks than `blocks`: our own arithmetic, beside the API's. Registers are
+ * given to a warp in 256s, and each quarter of an SM has its own. */
+static const char *limiter(const struct gpu_facts *gpu, const struct resident *c, int registers,
+                           int blocks)
+{
+    int warps = c->block / 32, of_warp = (registers * 32 + 255) / 256 * 256;
+    int quarter = attribute_of(cudaDevAttrMaxRegistersPerMultiprocessor) / 4;
+    if (gpu->warps_per_sm / warps <= blocks)
+        return "warps";
+    if (attribute_of(cudaDevAttrMaxBlocksPerMultiprocessor) <= blocks)
+        return "block slots";
+    if (quarter / of_warp * 4 / warps <= blocks)
+        return "registers";
+    return "shared memory";
+}
+
+/* Launches more blocks than can fit, and returns the most that an SM held. */
+static uint32_t most_at_once(struct probe_run *r, const struct reader *x, cudaKernel_t kernel,
+                             const struct resident *c, int predicted)
+{
+    size_t n_sm = (size_t)gpu_facts(r)->n_sm;
+    uint32_t seen[1024], least = UINT32_MAX, most = 0, *counts = (uint32_t *)(void *)x->ring;
+    struct occupancy_reside_args a = {.alive = counts,
+                                      .most = counts + n_sm,
+                                      .last = (uint64_t *)(void *)(counts + 2 * n_sm),
+                                      .in = x->buffer,
+                                      .sink = x->check,
+                                      .settle_ns = (uint64_t)SETTLE_NS,
+                                      .budget_ns = (uint64_t)RESIDE_BUDGET_NS,
+                                      .stack_bytes = (uint32_t)c->local};
+
+    /* More than there is room for, whatever the prediction: it is what is tested. */
+    unsigned offered = 2 * (unsigned)predicted;
+    unsigned slots = (unsigned)attribute_of(cudaDevAttrMaxBlocksPerMultiprocessor);
+    offered = offered > slots + 1 ? offered : slots + 1;
+    CUDA(cudaMemsetAsync(counts, 0, n_sm * 16, gpu_stream(r)));
+    CUDA(cudaMemsetAsync(x->check, 0, sizeof *x->check, gpu_stream(r)));
+    gpu_launch(r, kernel, (unsigned)n_sm * offered, (unsigned)c->block, c->shared, &a);
+    gpu_to_host(r, seen, a.most, n_sm * sizeof *seen);
+    for (size_t i = 0; i < n_sm; i++) {
+        most = seen[i] > most ? seen[i] : most;
+        least = seen[i] < least ? seen[i] : least;
+    }
+    gpu_to_host(r, seen, x->check, sizeof *seen);
+    probe_check(r, most < offered, "%u blocks an SM are more than fit", offered);
+    probe_check(r, c->local == 0 || seen[0] == 0, "local memory kept what was written to it");
+    probe_fact(r, "least_of_any_sm", "%u", least);
+    return most;
+}
+
+static void measure_resident(struct probe_run *r, const struct reader *x, unsigned flags,
+                             struct resident c)
+{
+    char name[32];
+    struct cudaFuncAttributes facts;
+    int predicted = 0;
+    const struct gpu_facts *gpu = gpu_facts(r);
+
+    snprintf(name, sizeof name, c.local ? "occupancy_reside_stack" : "occupancy_reside_%d",
+             c.registers);
+    if (c.shared > gpu->shared_per_block ||
+        !probe_case(r, flags | PROBE_ONCE, "registers=%d,local=%d,shared=%zu,block=%d,carveout=%d",
+                    c.registers, c.local, c.shared, c.block, c.carveout))
+        return;
+    cudaKernel_t kernel =
+        gpu_kernel(r, &image_occupancy, name, sizeof(struct occupancy_reside_args));
+    gpu_kernel_shared(kernel, gpu->shared_per_block, c.carveout);
+    CUDA(cudaFuncGetAttributes(&facts, (const void *)kernel));
+    CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&predicted, (const void *)kernel, c.block,
+                                                       c.shared));
+    if (predicted == 0)
+        return; /* too many registers for a block of this size */
+    uint32_t most = most_at_once(r, x, kernel, &c, predicted);
+    probe_value(r, RESIDENT, most * (unsigned)c.block / 32);
+    probe_value(r, PREDICTED, predicted * c.block / 32);
+    probe_fact(r, "limiter", "%s", limiter(gpu, &c, facts.numRegs, (int)most));
+    probe_fact(r, "registers", "%d", facts.numRegs);
+    probe_fact(r, "local_bytes", "%zu", facts.localSizeBytes);
+    probe_check(r, (int)most == predicted || c.carveout < 100,
+                "%u blocks on an SM at once, the occupancy API says %d", most, predicted);
+}
+
+static void measure_residency(struct probe_run *r, const struct reader *x)
+{
+    static const int registers[] = {32, 64, 128, 255}, blocks[] = {32, 256, 64, 128, 512, 1024};
+    static const size_t shared[] = {0, 1 << 10, 32 << 10, 8 << 10, 64 << 10, 100 << 10, 227 << 10};
+    static const struct resident swept[] = {
+        {32, 0, 256, 0, 0},        {32, STACK, 256, 0, 0}, /* no shared memory at all */
+        {32, 0, 256, 0, 32 << 10},                         /* bound by shared memory */
+        {128, 0, 256, 0, 0},                               /* by registers */
+        {32, 0, 32, 0, 0},                                 /* by block slots */
+    };
+
+    for (size_t i = 0; i < PROBE_LENGTH(registers); i++)
+        for (size_t k = 0; k < PROBE_LENGTH(blocks); k++)
+            for (size_t j = 0; j < PROBE_LENGTH(shared); j++)
+                measure_resident(r, x, j < 3 && k < 2 ? 0 : PROBE_DEEP,
+                                 (struct resident){registers[i], 0, blocks[k], 100, shared[j]});
+    for (size_t i = 0; i < PROBE_LENGTH(swept); i++)
+        for (int carveout = -25; carveout <= (swept[i].local ? 100 : 75); carveout += 25) {
+            struct resident c = swept[i];
+            c.carveout = carveout < 0 ? -1 : carveout; /* -1: as the driver likes */
+            measure_resident(r, x, 0, c);
+        }
+}
+
+/* --- the sweep -------------------------------------------------------------------------------- */
+
+static struct reader prepare(struct probe_run *r)
+{
+    const struct gpu_facts *gpu = gpu_facts(r);
+    size_t bytes = (size_t)probe_parameter(r, "hbm_bytes"), power = L2_BUFFER;
+    struct reader x = {0};
+
+    while (power < (bytes ? bytes : 16 * gpu->l2_bytes))
+        power *= 2;
+    x.elements = power / 16;
+    x.buffer = gpu_alloc(r, power, "the buffer to read");
+    gpu_fill_normal(r, x.buffer, GPU_FP32, power / 4, probe_seed(r));
+    x.check = gpu_alloc(r, sizeof *x.check, "a check sum");
+    x.census = gpu_alloc(r, (size_t)gpu->n_sm * sizeof *x.census, "the census");
+    CUDA(cudaMemsetAsync(x.census, 0, (size_t)gpu->n_sm * sizeof *x.census, gpu_stream(r)));
+    x.ring = gpu_alloc(r, (LAYERS_MAX + 1) * (size_t)LAYER_PITCH, "the rings");
+
+    uint32_t *words = probe_host_alloc(r, L2_BUFFER), sum = 0;
+    x.prefix = probe_host_alloc(r, (L2_ELEMENTS + 1) * sizeof *x.prefix);
+    gpu_to_host(r, words, x.buffer, L2_BUFFER);
+    for (size_t i = 0; i < 4 * (size_t)L2_ELEMENTS; i++) {
+        x.prefix[i / 4] = i % 4 ? x.prefix[i / 4] : sum;
+        sum ^= words[i];
+    }
+    x.prefix[L2_ELEMENTS] = sum;
+    return x;
+}
+
+static void measure(struct probe_run *r)
+{
+    static const char *const levels[] = {"l2", "hbm"};
+    static const uint32_t layers[] = {1, 8, LAYERS_MAX};
+    struct reader x = prepare(r);
+
+    for (size_t level = 0; level < PROBE_LENGTH(levels); level++)
+        for (int loads = 1; loads <= 32; loads *= 2)
+            measure_loads(r, &x, levels[level], loads);
+    measure_paths(r, &x);
+    measure_hits(r, &x, "shared");
+    measure_hits(r, &x, "l1");
+    for (size_t i = 0; i < PROBE_LENGTH(layers); i++)
+        for (int apart = 0; apart <= 1; apart++) {
+            measure_layers(r, &x, "l1", layers[i], apart);
+            measure_layers(r, &x, "l2", layers[i], apart);
+        }
+    measure_split(r, &x, 0);
+    measure_split(r, &x, 100);
+    measure_residency(r, &x);
+}
+
+const struct probe probe = {
+    .name = "occupancy",
+    .what = "How many warps keep the memory busy, what replaces them, and what limits them?",
+    .method = 2,
+    .needs = PROBE_GPU,
+    .metrics = metrics,
+    .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
+    .measure = measure,
+};

@@ -1,0 +1,20 @@
+/* Arguments of the kernel in spin.cu, for C and CUDA alike. */
+#ifndef PROBES_SPIN_ARGS_H
+#define PROBES_SPIN_ARGS_H
+
+#include <stdint.h>
+
+#include "core/device/harness.h"
+
+struct spin_result {
+    uint64_t cycles;                 /* counted from first to last look at the clock */
+    struct harness_stamp lead, tail; /* around the wait */
+};
+
+struct spin_args {
+    uint64_t asked;             /* cycles to wait */
+    uint64_t budget_ns;         /* give up after this long, should the clock stand still */
+    struct spin_result *result; /* mapped host memory, or NULL */
+};
+
+#endif

@@ -1,0 +1,161 @@
+/* spin: does the instrument measure what it is known to be shown?
+ *
+ * Method. A kernel waits a given number of cycles of the SM's clock. Three instruments look at it:
+ * the kernel counts the cycles itself (they must be those asked for, plus at most one turn of the
+ * waiting loop); events time waits of N and 2N cycles, whose slope is the length of one cycle; and
+ * the SM clock read as cycles over %globaltimer must be the inverse of that. What NVML reports
+ * while a long wait keeps the GPU busy stands beside it, with a note where it differs.
+ *
+ * Inside the timed region: the wait. A gate holds the stream until the events and the wait between
+ * them are queued: without one, the pair also times how much later than the event the host comes
+ * with the kernel, and of that up to 0.7 us stay in the slope. What stays with it [0.1 us] is a
+ * ten-thousandth of N, which is 2 million cycles.
+ * Expected: N to N + 60 cycles; 0.505 ns a cycle at 1980 MHz; the two within 0.2 %.
+ *
+ * Every figure of this suite rests on these. NVML's value is a label with a resolution of 15 MHz on
+ * some boards, not a measurement; it is the second method, not the judge. */
+#include "probes/spin/args.h"
+
+#include <math.h>
+#include <time.h>
+
+#include "core/gpu.h"
+#include "core/nvml.h"
+
+PROBE_IMAGE(spin);
+GPU_ARGS_SIZE(struct spin_args, 24);
+
+enum { WAITED, CYCLE_TIME, SM_CLOCK };
+static const struct probe_metric metrics[] = {
+    [WAITED] = {"waited", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "asked",
+                "cycles counted by a kernel that was asked to wait this many"},
+    [CYCLE_TIME] = {"cycle_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", NULL,
+                    "length of one cycle, from waits of 2 and 4 million cycles"},
+    [SM_CLOCK] = {"sm_clock", "hertz", PROBE_HIGHER, PROBE_EACH, NULL, "source",
+                  "SM clock while the GPU is busy, as measured and as NVML says"},
+};
+
+enum {
+    BUDGET_NS = 1000000000,
+    LONG = 200000,
+    CYCLES = 2000000, /* 1 ms */
+    OVERSHOOT = 100,
+    BUSY_CYCLES = 60000000,
+};
+static const double AGREE = 0.002;
+
+struct spinner {
+    cudaKernel_t kernel;
+    struct spin_result *result;
+    cudaEvent_t start, stop;
+};
+
+static void spin(struct probe_run *r, const struct spinner *s, uint64_t cycles)
+{
+    struct spin_args a = {.asked = cycles, .budget_ns = BUDGET_NS, .result = s->result};
+    gpu_launch(r, s->kernel, 1, 1, 0, &a);
+}
+
+static double clock_of(const struct spin_result *result)
+{
+    return 1e3 * (double)(result->tail.cycles - result->lead.cycles) /
+           (double)(result->tail.ns - result->lead.ns);
+}
+
+static void measure_waited(struct probe_run *r, const struct spinner *s, int asked)
+{
+    if (!probe_case(r, 0, "asked=%d", asked))
+        return;
+    while (probe_more(r)) {
+        spin(r, s, (uint64_t)asked);
+        gpu_wait(r);
+        probe_sample(r, WAITED, 1, (double)s->result->cycles);
+        if (asked >= LONG) /* shorter windows are too short for a clock good to 1 % */
+            probe_clock(r, clock_of(s->result));
+    }
+    double waited = probe_median(r, WAITED);
+    if (!isnan(waited))
+        probe_check(r, waited >= asked && waited < asked + OVERSHOOT,
+                    "waited %.0f cycles, asked for %d", waited, asked);
+}
+
+/* Returns the length of one cycle in ns. */
+static double measure_cycle(struct probe_run *r, const struct spinner *s)
+{
+    if (!probe_case(r, 0, PROBE_NO_KEYS))
+        return NAN;
+    while (probe_more(r))
+        for (uint64_t n = CYCLES; n <= 2 * CYCLES; n += CYCLES) {
+            gpu_gate_close(r);
+
+            CUDA(cudaEventRecord(s->start, gpu_stream(r)));
+            spin(r, s, n);
+            CUDA(cudaEventRecord(s->stop, gpu_stream(r)));
+
+            gpu_gate_open(r);
+            gpu_wait(r);
+            probe_clock(r, clock_of(s->result));
+            probe_sample(r, CYCLE_TIME, (double)n, gpu_elapsed_ns(s->start, s->stop));
+        }
+    return probe_median(r, CYCLE_TIME);
+}
+
+static void pause_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+}
+
+static void measure_clock(struct probe_run *r, const struct spinner *s, double cycle_ns)
+{
+    char why[NVML_WHY];
+    struct nvml *nvml = nvml_open(gpu_pci_bus(r), why);
+    double measured = NAN, said = NAN;
+
+    if (probe_case(r, 0, "source=measured")) {
+        spin(r, s, BUSY_CYCLES); /* 30 ms, in the midst of which NVML is asked */
+        pause_ms(10);
+        if (nvml)
+            said = 1e6 * nvml_state(nvml).sm_clock_mhz;
+        gpu_wait(r);
+        measured = 1e6 * clock_of(s->result);
+        probe_value(r, SM_CLOCK, measured);
+        if (!isnan(cycle_ns))
+            probe_check(r, fabs(measured * cycle_ns / 1e9 - 1) < AGREE,
+                        "clock %.1f MHz by counters, %.1f by events", measured / 1e6,
+                        1e3 / cycle_ns);
+    }
+    if (probe_case(r, 0, "source=nvml")) {
+        if (said > 0)
+            probe_value(r, SM_CLOCK, said);
+        else
+            probe_missing(r, SM_CLOCK, nvml ? "NVML does not say" : why);
+        if (said > 0 && fabs(measured / said - 1) > AGREE)
+            probe_note(r, "SM clock: measured %.1f MHz, NVML says %.0f", measured / 1e6,
+                       said / 1e6);
+    }
+    nvml_close(nvml);
+}
+
+static void measure(struct probe_run *r)
+{
+    struct spinner s = {.result = gpu_mapped(r, sizeof *s.result)};
+    s.kernel = gpu_kernel(r, &image_spin, "spin_wait", sizeof(struct spin_args));
+    CUDA(cudaEventCreate(&s.start));
+    CUDA(cudaEventCreate(&s.stop));
+
+    measure_waited(r, &s, 1000);
+    measure_waited(r, &s, 20000);
+    measure_waited(r, &s, LONG);
+    measure_clock(r, &s, measure_cycle(r, &s));
+    probe_check(r, gpu_gate_held(r), "the gate was opened before its time was up");
+}
+
+const struct probe probe = {
+    .name = "spin",
+    .what = "Does the instrument measure what it is known to be shown?",
+    .method = 2,
+    .needs = PROBE_GPU,
+    .metrics = metrics,
+    .n_metrics = PROBE_LENGTH(metrics),
+    .measure = measure,
+};

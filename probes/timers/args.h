@@ -1,0 +1,28 @@
+/* Arguments of the kernels in timers.cu, for C and CUDA alike. */
+#ifndef PROBES_TIMERS_ARGS_H
+#define PROBES_TIMERS_ARGS_H
+
+#include <stdint.h>
+
+enum { TIMERS_READS = 32, TIMERS_EXCHANGES = 32 };
+
+struct reads_args {
+    uint64_t *out; /* [0] cycles from the first to the last of TIMERS_READS + 1 readings; mapped */
+};
+
+/* One SM's mailbox, on a line of its own. */
+struct timers_mailbox {
+    uint32_t ping, pong;
+    uint64_t stamp;
+    char pad[112];
+};
+
+struct skew_args {
+    struct timers_mailbox *mail; /* one a SM, zeroed, device memory */
+    int64_t *offset;             /* one a SM: its %globaltimer less SM 0's, ns; mapped */
+    uint64_t *round_trip;        /* one a SM: the least round trip seen, ns; mapped. 0: not met */
+    uint64_t budget_ns;
+    uint32_t n_sm, pad;
+};
+
+#endif

@@ -1,0 +1,16 @@
+/* Arguments of the kernels in transpose.cu, for C and CUDA alike. */
+#ifndef PROBES_TRANSPOSE_ARGS_H
+#define PROBES_TRANSPOSE_ARGS_H
+
+#include <stdint.h>
+
+/* out[c][r] = in[r][c]. Lengths in elements; for copies, in units of 16 bytes, and out[r][c]. What
+ * checks adds its count to *check; what only reads XORs all words into it, unless it is NULL. */
+struct transpose_args {
+    const void *in;
+    void *out;
+    uint32_t *check;
+    uint32_t rows, columns, ld_in, ld_out;
+};
+
+#endif

@@ -1,0 +1,357 @@
+#include "report/bundle/bundle.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/board.h"
+#include "core/unit.h"
+#include "report/bundle/derive.h"
+
+static void replace(char **text, const char *with)
+{
+    free(*text);
+    *text = with ? strdup(with) : NULL;
+}
+
+/* --- probes ----------------------------------------------------------------------------------- */
+
+static struct part *part_of(struct bundle *bundle, const char *name)
+{
+    for (size_t i = 0; i < bundle->n_parts; i++)
+        if (!strcmp(bundle->parts[i].name, name))
+            return &bundle->parts[i];
+    struct part *parts = realloc(bundle->parts, (bundle->n_parts + 1) * sizeof *parts);
+    if (!parts)
+        return NULL;
+    bundle->parts = parts;
+    struct part *part = &parts[bundle->n_parts];
+    *part = (struct part){.name = strdup(name), .cubins = json_object()};
+    if (!part->name) {
+        json_decref(part->cubins);
+        return NULL;
+    }
+    bundle->n_parts++;
+    return part;
+}
+
+static int part_by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct part *)a)->name, ((const struct part *)b)->name);
+}
+
+/* The number of a whole-number field, or fallback. */
+static int whole(const json_t *object, const char *key, int fallback)
+{
+    json_int_t value = json_integer_value(json_object_get(object, key));
+    bool fits = json_is_integer(json_object_get(object, key)) && value >= 0 && value <= INT_MAX;
+    return fits ? (int)value : fallback;
+}
+
+static void count_run(struct part *part, const json_t *run)
+{
+    const json_t *probe = json_object_get(run, "probe");
+    const char *status = document_get_text(run, "status", "failed");
+    const char *discarded = document_get_text(run, "discarded", NULL);
+    const json_t *cubins = json_object_get(run, "cubins");
+
+    part->n_runs++;
+    part->n_discarded += discarded != NULL;
+    part->n_failed += !strcmp(status, "failed");
+    part->n_skipped += !strcmp(status, "skipped");
+    part->n_ok += !strcmp(status, "ok") && !discarded;
+    part->method = whole(probe, "method", 0);
+    if (!part->what)
+        replace(&part->what, document_get_text(probe, "what", ""));
+    if (discarded || strcmp(status, "ok"))
+        replace(&part->why,
+                discarded ? discarded : document_get_text(run, "why", "no reason given"));
+    if (json_is_object(cubins))
+        json_object_update(part->cubins, (json_t *)cubins);
+}
+
+/* --- from runs to rows ------------------------------------------------------------------------ */
+
+static const char *unit_kept(const char *unit)
+{
+    for (size_t i = 0; unit_at(i); i++)
+        if (!strcmp(unit_at(i), unit))
+            return unit_at(i);
+    return "count";
+}
+
+static enum row_better better_of(const char *name)
+{
+    if (!strcmp(name, "higher"))
+        return ROW_HIGHER;
+    return !strcmp(name, "exact") ? ROW_EXACT : ROW_LOWER;
+}
+
+struct place {
+    const char *probe;
+    int method, round;
+    bool failed;
+    const char *discarded; /* of the whole run */
+};
+
+/* One tick, in the metric's unit. A time named NAME_time beside NAME in cycles is the same samples
+ * in another unit, counted by the cycle counter: its tick is that of the cycles, not of the timer
+ * that gave the clock. */
+static double resolution_of(const json_t *one, const json_t *metric)
+{
+    static const char suffix[] = "_time";
+    const char *name = document_get_text(metric, "name", "");
+    size_t length = strlen(name), i;
+    double stated = document_get_number(metric, "resolution");
+    const json_t *other;
+
+    if (length <= strlen(suffix) || strcmp(name + length - strlen(suffix), suffix))
+        return stated;
+    length -= strlen(suffix);
+    json_array_foreach(json_object_get(one, "metrics"), i, other) {
+        const char *beside = document_get_text(other, "name", "");
+        if (strlen(beside) == length && !strncmp(beside, name, length) &&
+            !strcmp(document_get_text(other, "unit", ""), "cycles"))
+            return document_get_number(other, "resolution") *
+                   document_get_number(metric, "median") / document_get_number(other, "median");
+    }
+    return stated;
+}
+
+static bool take_metric(struct bundle *bundle, const struct place *at, const json_t *one,
+                        const json_t *metric)
+{
+    char id[DOCUMENT_ID];
+    const char *discarded = document_get_text(one, "discarded", at->discarded);
+    double value = document_get_number(metric, "median");
+
+    document_metric_id(id, at->probe, one, metric);
+    struct row *row = rows_get(&bundle->rows, id, unit_kept(document_get_text(metric, "unit", "")),
+                               better_of(document_get_text(metric, "better", "lower")));
+    if (!row)
+        return false;
+    row->method = at->method;
+    row->once |= json_is_true(json_object_get(one, "once"));
+    row->power_bound |= json_is_true(json_object_get(one, "power_bound"));
+    double resolution = resolution_of(one, metric);
+    row->resolution = resolution > row->resolution ? resolution : row->resolution;
+
+    if (at->failed) {
+        row->n_failed++;
+    } else if (discarded) {
+        row->n_discarded++;
+        if (!row->why)
+            replace(&row->why, discarded);
+    } else if (isnan(value)) {
+        replace(&row->why, document_get_text(metric, "why", "no value, and no reason given"));
+    } else {
+        const double best = document_get_number(metric, "best");
+        const bool is_single = document_get_number(metric, "n") == 1 && best == value;
+        row_put(row, at->round, value, is_single ? (double)NAN : best); /* of one none is the best */
+    }
+    return true;
+}
+
+static bool take_run(struct bundle *bundle, const json_t *run, int place_in_file)
+{
+    const json_t *probe = json_object_get(run, "probe"), *about = json_object_get(run, "run");
+    const json_t *one, *metric;
+    const char *name = document_get_text(probe, "name", "?");
+    struct part *part = part_of(bundle, name);
+    size_t i, k;
+
+    if (!part)
+        return false;
+    count_run(part, run);
+    if (!part->note)
+        replace(&part->note,
+                json_string_value(json_array_get(json_object_get(run, "notes"), 0)));
+    struct place at = {.probe = name, .method = part->method,
+                       .round = whole(about, "round", place_in_file),
+                       .failed = strcmp(document_get_text(run, "status", "failed"), "ok") != 0,
+                       .discarded = document_get_text(run, "discarded", NULL)};
+    if (at.round < INT_MAX && at.round + 1 > bundle->n_rounds)
+        bundle->n_rounds = at.round + 1;
+    json_array_foreach(json_object_get(run, "cases"), i, one)
+        json_array_foreach(json_object_get(one, "metrics"), k, metric)
+            if (!take_metric(bundle, &at, one, metric))
+                return false;
+    return true;
+}
+
+static void take_head(struct bundle *bundle, const json_t *document, const char *path)
+{
+    const json_t *environment = json_object_get(document, "environment");
+    const json_t *gpu = json_object_get(environment, "gpu");
+    const char *board = document_get_text(gpu, "board", NULL), *key;
+    char slug[80];
+    json_t *value;
+
+    bundle->head = json_object();
+    json_object_foreach((json_t *)document, key, value)
+        if (strcmp(key, "runs"))
+            json_object_set(bundle->head, key, value);
+    if (!board && document_get_text(gpu, "name", NULL))
+        board = board_slug(slug, sizeof slug, document_get_text(gpu, "name", ""));
+    replace(&bundle->board, board);
+    replace(&bundle->path, path);
+    replace(&bundle->name, board ? board : "host");
+}
+
+static const char *card_of(const json_t *head)
+{
+    const json_t *environment = json_object_get(head, "environment");
+    return document_get_text(json_object_get(environment, "gpu"), "id_hash", "");
+}
+
+static void take_source(struct part *part, const json_t *head)
+{
+    replace(&part->from, document_get_text(head, "started", "?"));
+    replace(&part->commit, document_get_text(json_object_get(head, "suite"), "commit", "unknown"));
+    replace(&part->card, card_of(head));
+}
+
+bool bundle_take(struct bundle *bundle, const json_t *document, const char *path)
+{
+    const json_t *run;
+    size_t i;
+
+    *bundle = (struct bundle){0};
+    take_head(bundle, document, path);
+    json_array_foreach(json_object_get(document, "runs"), i, run) {
+        if (!take_run(bundle, run, (int)(i < INT_MAX ? i : INT_MAX))) {
+            bundle_free(bundle);
+            return false;
+        }
+    }
+    for (i = 0; i < bundle->n_parts; i++)
+        take_source(&bundle->parts[i], bundle->head);
+    if (bundle->n_parts > 0)
+        qsort(bundle->parts, bundle->n_parts, sizeof *bundle->parts, part_by_name);
+    rows_finish(&bundle->rows);
+    derive(&bundle->rows, json_object_get(json_object_get(document, "environment"), "gpu"));
+    return true;
+}
+
+bool bundle_open(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY])
+{
+    struct stat facts;
+    *bundle = (struct bundle){0};
+    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode))
+        return folder_open(bundle, path, why);
+
+    json_t *document = document_load(path, "bundle", why);
+    if (!document)
+        return false;
+    bool taken = bundle_take(bundle, document, path);
+    if (!taken)
+        snprintf(why, DOCUMENT_WHY, "%s: out of memory", path);
+    json_decref(document);
+    return taken;
+}
+
+void bundle_free(struct bundle *bundle)
+{
+    for (size_t i = 0; i < bundle->n_parts; i++) {
+        struct part *part = &bundle->parts[i];
+        free(part->name);
+        free(part->what);
+        free(part->why);
+        free(part->note);
+        free(part->from);
+        free(part->commit);
+        free(part->card);
+        json_decref(part->cubins);
+    }
+    free(bundle->parts);
+    free(bundle->name);
+    free(bundle->path);
+    free(bundle->board);
+    json_decref(bundle->head);
+    rows_free(&bundle->rows);
+    *bundle = (struct bundle){0};
+}
+
+/* --- about the machine ------------------------------------------------------------------------ */
+
+const char *bundle_fact(const struct bundle *bundle, const char *section, const char *key,
+                        char *text, size_t size, const char *fallback)
+{
+    const json_t *environment = json_object_get(bundle->head, "environment");
+    const json_t *value = json_object_get(json_object_get(environment, section), key);
+
+    if (json_is_string(value))
+        snprintf(text, size, "%s", json_string_value(value));
+    else if (json_is_boolean(value))
+        snprintf(text, size, "%s", json_is_true(value) ? "on" : "off");
+    else if (json_is_number(value))
+        snprintf(text, size, "%.9g", json_number_value(value));
+    else
+        return fallback;
+    return text;
+}
+
+char *bundle_line(const struct bundle *bundle, char *text, size_t size)
+{
+    char a[160], b[80], c[80], d[80], e[80];
+    const char *gpu = bundle_fact(bundle, "gpu", "name", a, sizeof a, NULL);
+    char machine[420];
+
+    if (gpu)
+        snprintf(machine, sizeof machine, "%s, %s SMs, driver %s, CUDA %s", gpu,
+                 bundle_fact(bundle, "gpu", "n_sm", b, sizeof b, "?"),
+                 bundle_fact(bundle, "driver", "version", c, sizeof c, "?"),
+                 bundle_fact(bundle, "runtime", "cuda", d, sizeof d, "?"));
+    else
+        snprintf(machine, sizeof machine, "%s, no GPU",
+                 bundle_fact(bundle, "host", "cpu", a, sizeof a, "unknown CPU"));
+    const json_t *suite = json_object_get(bundle->head, "suite");
+    snprintf(e, sizeof e, "%.7s%s", document_get_text(suite, "commit", "unknown"),
+             json_is_true(json_object_get(suite, "dirty")) ? "+" : "");
+    snprintf(text, size, "%s; %.10s, %d round%s%s, gpufloor %.20s (%s)", machine,
+             document_get_text(bundle->head, "started", "undated"), bundle->n_rounds,
+             bundle->n_rounds == 1 ? "" : "s",
+             json_is_false(json_object_get(bundle->head, "complete")) ? " (not complete)" : "",
+             document_get_text(suite, "version", "?"), e);
+    return text;
+}
+
+static bool same_origin(const struct part *a, const struct part *b)
+{
+    return !strcmp(a->commit, b->commit) && a->card && b->card && !strcmp(a->card, b->card);
+}
+
+/* Is there one of the same origin before part i? */
+static bool is_named(const struct bundle *bundle, size_t i)
+{
+    for (size_t j = 0; j < i; j++)
+        if (bundle->parts[j].commit && same_origin(&bundle->parts[j], &bundle->parts[i]))
+            return true;
+    return false;
+}
+
+char *bundle_others(const struct bundle *bundle, char *text, size_t size)
+{
+    const char *ours = document_get_text(json_object_get(bundle->head, "suite"), "commit", "");
+    FILE *out;
+
+    text[0] = '\0';
+    if (!(out = fmemopen(text, size, "w")))
+        return text;
+    for (size_t i = 0; i < bundle->n_parts; i++) {
+        const struct part *part = &bundle->parts[i];
+        const bool same_card = part->card && !strcmp(part->card, card_of(bundle->head));
+        if (!part->commit || (same_card && !strcmp(part->commit, ours)) || is_named(bundle, i))
+            continue;
+        fprintf(out, "%s%s", ftell(out) ? "; " : "", part->name);
+        for (size_t j = i + 1; j < bundle->n_parts; j++)
+            if (bundle->parts[j].commit && same_origin(part, &bundle->parts[j]))
+                fprintf(out, ", %s", bundle->parts[j].name);
+        fprintf(out, ": gpufloor %.7s%s", part->commit, same_card ? "" : ", another card");
+    }
+    fclose(out);
+    return text;
+}

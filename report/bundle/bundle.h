@@ -1,0 +1,63 @@
+/* A bundle as the report sees it: rows, and what is said once about the machine and each probe. */
+#ifndef REPORT_BUNDLE_BUNDLE_H
+#define REPORT_BUNDLE_BUNDLE_H
+
+#include "core/document.h"
+#include "report/bundle/rows.h"
+
+/* One probe's share of a bundle. */
+struct part {
+    char *name, *what, *why; /* why: the last failure, skip or discard, or NULL */
+    char *note;              /* the first remark of its runs, or NULL */
+    char *from;              /* when the bundle it comes from was started */
+    char *commit, *card;     /* of that bundle: what measured, and on which GPU (its id_hash) */
+    int method;
+    int n_runs, n_ok, n_failed, n_skipped, n_discarded;
+    bool stale;
+    json_t *cubins; /* "image.sm_90a" -> SHA-256 */
+};
+
+struct bundle {
+    char *name;   /* a heading: the board, or the host where no GPU was measured */
+    char *path;   /* as given */
+    char *board;  /* slug, or NULL */
+    json_t *head; /* the document without its runs */
+    struct part *parts; /* by name */
+    size_t n_parts;
+    struct rows rows;
+    int n_rounds;
+};
+
+/* Takes a valid bundle document (see document_parse). Derived rows are included. False when memory
+ * is short. The document may be released afterwards. */
+bool bundle_take(struct bundle *bundle, const json_t *document, const char *path);
+
+/* Reads a bundle, or a folder of them: per probe then the newest bundle that holds it as measured
+ * by the kernels of this tree, and in which no check of it failed if there is one; else the newest
+ * that holds it at all, its rows marked stale. False,
+ * with one line in why that starts with the path. */
+bool bundle_open(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY]);
+
+void bundle_free(struct bundle *bundle);
+
+/* Text of environment.SECTION.KEY, or fallback; numbers and booleans are written out. */
+const char *bundle_fact(const struct bundle *bundle, const char *section, const char *key,
+                        char *text, size_t size, const char *fallback);
+
+/* One line about the machine, the software and the runs. */
+char *bundle_line(const struct bundle *bundle, char *text, size_t size);
+
+/* Of a folder: "gemv, small_gemm: gpufloor 966d18b, another card; ..." for the probes that do not come
+ * from the bundle that the line speaks of. Empty where all do. */
+enum { BUNDLE_LINE = 4096 };
+char *bundle_others(const struct bundle *bundle, char *text, size_t size);
+
+/* report/bundle/folder.c: the .json files of a folder, by name; NULL and 0 when it cannot be read. The
+ * caller releases the list with paths_free. */
+char **paths_in(const char *folder, size_t *n);
+void paths_free(char **paths, size_t n);
+
+/* report/bundle/folder.c: bundle_open for a folder. */
+bool folder_open(struct bundle *bundle, const char *folder, char why[DOCUMENT_WHY]);
+
+#endif

@@ -1,0 +1,11 @@
+/* Cubins as documents hold them: {"IMAGE.sm_90a": "SHA-256", ...}. */
+#ifndef REPORT_BUNDLE_CUBINS_H
+#define REPORT_BUNDLE_CUBINS_H
+
+#include <jansson.h>
+
+/* How many cubins of `old` are code that `new` lacks, of the architectures that `new` has. Told by the
+ * hash alone: an image that was renamed is the same code. NULL: no cubins. */
+size_t cubins_changed(const json_t *old, const json_t *new);
+
+#endif

@@ -1,0 +1,454 @@
+#include "report/bundle/derive.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/document.h"
+#include "core/stat.h"
+#include "report/bundle/derive_fusion.h"
+#include "report/bundle/derive_product.h"
+
+static const struct derived_metric metrics[] = {
+    {"derived.capacity", "bytes", "higher", "level=l1|l2_near|l2",
+     "footprint at which memory_latency.curve has left one plateau by a tenth of the way to the "
+     "next"},
+    {"derived.bytes_in_flight", "bytes", "higher", "level,warps,loads",
+     "per SM, what occupancy.read_rate would need in flight at the latency of an idle GPU "
+     "(memory_latency.load_time): by Little's law what is in flight, until the memory is the limit"},
+    {"derived.flops", "flop/s", "higher", "keys of the time", "2 m n k / time of small_gemm, gemm_sizes, peers"},
+    {"derived.fixed_time", "ns", "lower", "keys of gemm_sizes.time but m, n, k",
+     "t0 of t(N) = t0 + 2 N^3 / P, fitted over the squares of gemm_sizes.time"},
+    {"derived.marginal_flops", "flop/s", "higher", "the same", "P of that fit"},
+    {"derived.fit_error", "ratio", "lower", "the same",
+     "root mean square of what that fit is off by, relative to the time"},
+    {"derived.predicted_time", "ns", "lower", "keys of block_count.time",
+     "what rates and latencies of the chip, and the row's empty kernel, make of a warm product"},
+    {"derived.prediction_error", "ratio", "lower", "keys of block_count.time",
+     "|derived.predicted_time / block_count.time - 1|"},
+    {"derived.fusion_gain", "ratio", "higher", "probe,keys of its sizes,impl,l2",
+     "time of impl=unfused (impl=twice where there is none) over that of impl=fused, both by graph; "
+     "with impl: of what that form is compared with over that form"},
+    {"derived.predicted_gain", "ratio", "higher", "probe,keys of its sizes,impl,l2",
+     "the same by counts of what the kernels do, and figures of the chip"},
+    {"derived.gain_error", "ratio", "lower", "probe,keys of its sizes,impl,l2",
+     "|derived.predicted_gain / derived.fusion_gain - 1|"},
+    {"derived.traffic_gain", "ratio", "higher", "probe,keys of its sizes,impl,l2",
+     "as derived.predicted_gain, by bytes, kernels, an edge and a copy alone"},
+    {"derived.bytes_cut", "ratio", "higher", "probe,keys of its sizes,impl,l2",
+     "share of the other form's bytes that the fused one does not move"},
+};
+
+const struct derived_metric *derived_metric(size_t i)
+{
+    return i < sizeof metrics / sizeof metrics[0] ? &metrics[i] : NULL;
+}
+
+/* --- steps of a curve --------------------------------------------------------------------------
+ *
+ * Where one level of the memory ends, latency climbs within a fraction of an octave of footprint;
+ * on a plateau it climbs slowly or not at all. So a step is a stretch of the curve that is steep,
+ * and what lies between two steps is a plateau, flat or not. Slopes are relative, per octave:
+ *
+ *     GH200 (published)      slope per octave
+ *     L1 -> near L2          several hundred %      step
+ *     near -> far L2         about 100 %            step
+ *     far L2, 36 to 60 MB    about 14 %             plateau
+ *     far L2 -> DRAM         about 120 %            step
+ *     DRAM, TLB misses       about 3 %              plateau
+ *
+ * A stretch belongs to a step from GENTLE on, if somewhere in it the slope reaches STEEP. Where a
+ * plateau is so short that its slope never falls below GENTLE, it still shows as a shoulder: a
+ * place where the slope drops to a third of what it is on both sides. */
+static const double GENTLE = 0.20, STEEP = 0.40, SHOULDER = 1.0 / 3, LEAST_RISE = 0.10;
+
+/* Where on a rise the capacity is read off. Not at half height: a cache of limited associativity
+ * begins to miss when its first set overflows, and misses always only when its last one does. On an
+ * H200 half height makes 265 KiB of an L1 that has 256. */
+static const double KNEE = 0.10;
+
+enum { CURVE_MAX = 512, CURVE_LEAST = 12, LEVEL_POINTS = 3, STEPS_MAX = 16 };
+
+static double median_of(const double *values, size_t n)
+{
+    double sorted[CURVE_MAX];
+    memcpy(sorted, values, n * sizeof *sorted);
+    stat_sort(sorted, n);
+    return stat_median(sorted, n);
+}
+
+/* The median of each point and its neighbours: takes out a lone outlier, leaves edges in place. */
+static void smooth(struct curve curve, double *smoothed)
+{
+    for (size_t i = 0; i < curve.n; i++) {
+        bool inside = i > 0 && i + 1 < curve.n;
+        smoothed[i] = inside ? median_of(curve.cycles + i - 1, 3) : curve.cycles[i];
+    }
+}
+
+/* slope[i]: relative rise per octave from point i to i + 1. */
+static void slopes_of(struct curve curve, const double *smoothed, double *slope)
+{
+    for (size_t i = 0; i + 1 < curve.n; i++)
+        slope[i] = log(smoothed[i + 1] / smoothed[i]) / log2(curve.bytes[i + 1] / curve.bytes[i]);
+}
+
+static double largest(const double *values, size_t from, size_t to)
+{
+    double most = 0;
+    for (size_t i = from; i < to; i++)
+        most = fmax(most, values[i]);
+    return most;
+}
+
+/* The level of a plateau right beside a step: the points next to it, as far as the plateau goes. */
+static double level_before(const double *smoothed, const double *slope, size_t at)
+{
+    size_t from = at;
+    while (from > 0 && at - from + 1 < LEVEL_POINTS && fabs(slope[from - 1]) < GENTLE)
+        from--;
+    return median_of(smoothed + from, at - from + 1);
+}
+
+static double level_after(const double *smoothed, const double *slope, size_t at, size_t n)
+{
+    size_t to = at;
+    while (to + 1 < n && to - at + 1 < LEVEL_POINTS && fabs(slope[to]) < GENTLE)
+        to++;
+    return median_of(smoothed + at, to - at + 1);
+}
+
+/* The footprint at which the curve passes a height, between points from and to; linear in the
+ * logarithm of the footprint. */
+static double crossing(struct curve curve, const double *smoothed, size_t from, size_t to,
+                       double height)
+{
+    while (from > 0 && smoothed[from] > height) /* the plateau's last point may be up already */
+        from--;
+    for (size_t i = from; i < to; i++)
+        if (smoothed[i] <= height && smoothed[i + 1] > height) {
+            double share = (height - smoothed[i]) / (smoothed[i + 1] - smoothed[i]);
+            return curve.bytes[i] * pow(curve.bytes[i + 1] / curve.bytes[i], share);
+        }
+    return NAN;
+}
+
+struct finder {
+    struct curve curve;
+    double smoothed[CURVE_MAX], slope[CURVE_MAX];
+    struct step *steps;
+    size_t n, most;
+};
+
+/* Adds the rise from point `from` to `to`, cut at its shoulders. */
+static void add_steps(struct finder *f, size_t from, size_t to)
+{
+    for (size_t i = from + 1; i + 1 < to; i++) {
+        double sides = fmin(largest(f->slope, from, i), largest(f->slope, i + 1, to));
+        bool least = f->slope[i] <= f->slope[i - 1] && f->slope[i] <= f->slope[i + 1];
+        bool both_rise = f->smoothed[i] > f->smoothed[from] * (1 + LEAST_RISE) &&
+                         f->smoothed[to] > f->smoothed[i + 1] * (1 + LEAST_RISE);
+        if (least && both_rise && f->slope[i] < SHOULDER * sides) {
+            add_steps(f, from, i);
+            add_steps(f, i + 1, to);
+            return;
+        }
+    }
+    double below = level_before(f->smoothed, f->slope, from);
+    double above = level_after(f->smoothed, f->slope, to, f->curve.n);
+    if (f->n == f->most || !(above > below * (1 + LEAST_RISE)))
+        return;
+    double bytes = crossing(f->curve, f->smoothed, from, to, below + KNEE * (above - below));
+    if (!isnan(bytes))
+        f->steps[f->n++] = (struct step){below, above, bytes};
+}
+
+size_t derive_steps(struct curve curve, struct step *steps, size_t most)
+{
+    struct finder f = {.curve = curve, .steps = steps, .most = most};
+
+    if (curve.n < CURVE_LEAST || curve.n > CURVE_MAX)
+        return 0;
+    smooth(curve, f.smoothed);
+    slopes_of(curve, f.smoothed, f.slope);
+    for (size_t i = 0; i + 1 < curve.n; i++) {
+        size_t from = i;
+        while (i + 1 < curve.n && f.slope[i] >= GENTLE)
+            i++;
+        if (i > from && largest(f.slope, from, i) >= STEEP)
+            add_steps(&f, from, i);
+    }
+    return f.n;
+}
+
+/* --- capacities ------------------------------------------------------------------------------- */
+
+/* The step out of the L1 more than doubles the latency on every GPU; none after it does. */
+static const double LEAVES_L1 = 2.0;
+
+/* A partition of the L2 is no smaller than this part of it; a step before that is a shoulder of the
+ * rise out of the L1, which takes an octave and is not smooth. */
+static const double LEAST_PARTITION = 1.0 / 16;
+
+/* Of the steps behind the L1, the one nearest to the L2 size that the GPU states is its end: later
+ * ones belong to the TLB, earlier ones to a partition. */
+static size_t end_of_l2(const struct step *steps, size_t first, size_t n, double l2_bytes)
+{
+    size_t end = first + 1 < n ? first + 1 : first;
+    for (size_t i = first; l2_bytes > 0 && i < n; i++)
+        if (fabs(log(steps[i].bytes / l2_bytes)) < fabs(log(steps[end].bytes / l2_bytes)))
+            end = i;
+    return end;
+}
+
+struct capacities derive_capacities(struct curve curve, double l2_bytes)
+{
+    struct step steps[STEPS_MAX];
+    struct capacities c = {.l1 = NAN, .l2_near = NAN, .l2 = NAN};
+    size_t n = derive_steps(curve, steps, STEPS_MAX), first = 0;
+
+    while (first < n && steps[first].to_cycles < LEAVES_L1 * steps[first].from_cycles)
+        first++;
+    if (first == n)
+        return c;
+    c.l1 = steps[first++].bytes;
+    while (first < n && steps[first].bytes < LEAST_PARTITION * l2_bytes)
+        first++;
+    if (first == n)
+        return c;
+    size_t end = end_of_l2(steps, first, n, l2_bytes);
+    c.l2 = steps[end].bytes;
+    if (end > first)
+        c.l2_near = steps[first].bytes;
+    return c;
+}
+
+struct points {
+    const struct row *row[CURVE_MAX]; /* of the curve, footprint ascending */
+    double bytes[CURVE_MAX];
+    size_t n;
+};
+
+static void insert(struct points *points, const struct row *row, double bytes)
+{
+    size_t at = points->n++;
+    for (; at > 0 && points->bytes[at - 1] > bytes; at--) {
+        points->bytes[at] = points->bytes[at - 1];
+        points->row[at] = points->row[at - 1];
+    }
+    points->bytes[at] = bytes;
+    points->row[at] = row;
+}
+
+static void find_points(const struct rows *rows, struct points *points)
+{
+    const struct row *row;
+    char text[32];
+
+    points->n = 0;
+    for (size_t place = 0; (row = rows_match(rows, "memory_latency.curve{*}", &place));) {
+        double bytes = row_key(row, "bytes", text, sizeof text) ? strtod(text, NULL) : 0;
+        /* On a flank the first and the last round may well disagree; each is read on its own. */
+        bool usable = row_usable(row) || row->status == ROW_DISAGREE;
+        if (bytes >= 1 && bytes < 1e18 && row->n > 0 && usable && points->n < CURVE_MAX)
+            insert(points, row, bytes);
+    }
+}
+
+/* The curve of one round: what was discarded in it is left out. */
+static struct curve curve_of(const struct points *points, int round, double *bytes, double *cycles)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < points->n; i++) {
+        double value = row_at(points->row[i], round);
+        if (value > 0 && (n == 0 || points->bytes[i] > bytes[n - 1])) {
+            bytes[n] = points->bytes[i];
+            cycles[n++] = value;
+        }
+    }
+    return (struct curve){.n = n, .bytes = bytes, .cycles = cycles};
+}
+
+static void say_why(struct row *row, const char *why)
+{
+    if (!row || row->why)
+        return;
+    row->why = strdup(why);
+}
+
+static const char *const capacity_ids[] = {"derived.capacity{level=l1}",
+                                           "derived.capacity{level=l2_near}",
+                                           "derived.capacity{level=l2}"};
+enum { N_CAPACITIES = 3 };
+
+/* A capacity lies between two footprints of the curve, and where between them is interpolated: it
+ * is known to half of that distance, its tick. */
+static double tick_of(struct curve curve, double bytes)
+{
+    for (size_t i = 0; i + 1 < curve.n; i++)
+        if (curve.bytes[i] <= bytes && bytes <= curve.bytes[i + 1])
+            return (curve.bytes[i + 1] - curve.bytes[i]) / 2;
+    return 0;
+}
+
+/* Gives the capacity rows one round's values. */
+static void put_capacities(struct rows *rows, const struct points *points, int round,
+                           double l2_bytes)
+{
+    double bytes[CURVE_MAX], cycles[CURVE_MAX];
+    struct curve curve = curve_of(points, round, bytes, cycles);
+    struct capacities c = derive_capacities(curve, l2_bytes);
+    const double values[N_CAPACITIES] = {c.l1, c.l2_near, c.l2};
+
+    for (size_t i = 0; i < N_CAPACITIES; i++) {
+        struct row *row = rows_get(rows, capacity_ids[i], "bytes", ROW_HIGHER);
+        if (!row)
+            return;
+        row_put(row, round, values[i], values[i]);
+        row->resolution = fmax(row->resolution, tick_of(curve, values[i]));
+        if (curve.n < CURVE_LEAST)
+            say_why(row, "the curve has too few footprints");
+        else if (isnan(values[i]))
+            say_why(row, i == 1 ? "no plateau between the first L2 level and device memory"
+                                : "the curve shows no step there");
+    }
+}
+
+static void derive_capacity(struct rows *rows, const json_t *gpu)
+{
+    struct points *points = malloc(sizeof *points);
+    int rounds[ROW_RUNS_MAX];
+    size_t n_rounds = 0;
+    double l2_bytes = document_get_number(gpu, "l2_bytes");
+
+    if (points)
+        find_points(rows, points);
+    if (!points || points->n == 0) {
+        free(points);
+        return;
+    }
+    bool once = true;
+    int method = points->row[0]->method;
+    for (size_t i = 0; i < points->n; i++) {
+        const struct row *row = points->row[i];
+        once = once && row->once;
+        if (row->n > n_rounds) {
+            n_rounds = row->n;
+            memcpy(rounds, row->round, row->n * sizeof *rounds);
+        }
+    }
+    /* Rows may move when new ones are made: make the three before the curve is read by pointer. */
+    for (size_t i = 0; i < N_CAPACITIES; i++) {
+        struct row *row = rows_get(rows, capacity_ids[i], "bytes", ROW_HIGHER);
+        if (row) {
+            row->once = once;
+            row->method = method;
+        }
+    }
+    find_points(rows, points);
+    for (size_t i = 0; i < n_rounds; i++)
+        put_capacities(rows, points, rounds[i], l2_bytes > 0 ? l2_bytes : 0);
+    free(points);
+}
+
+/* --- Little's law, flop/s --------------------------------------------------------------------- */
+
+double derive_in_flight(double rate, double load_ns, double n_sm)
+{
+    return rate * load_ns * 1e-9 / n_sm;
+}
+
+/* The row's id under another metric's name. */
+static void renamed(char id[DOCUMENT_ID], const char *name, const struct row *row)
+{
+    const char *keys = strchr(row->id, '{');
+    snprintf(id, DOCUMENT_ID, "%s%s", name, keys ? keys : "");
+}
+
+static const struct row *load_time_of(const struct rows *rows, const char *level)
+{
+    char glob[96];
+    size_t place = 0;
+    if (strpbrk(level, "*?[\\"))
+        return NULL;
+    snprintf(glob, sizeof glob, "memory_latency.load_time{level=%s,*}", level);
+    return rows_match(rows, glob, &place);
+}
+
+static void derive_bytes_in_flight(struct rows *rows, double n_sm)
+{
+    char id[DOCUMENT_ID], level[32];
+
+    for (size_t place = 0, n = rows->n; place < n;) {
+        const struct row *rate = rows_match(rows, "occupancy.read_rate{*}", &place);
+        if (!rate || place > n)
+            return;
+        row_key(rate, "level", level, sizeof level);
+        if (!load_time_of(rows, level))
+            continue;
+        renamed(id, "derived.bytes_in_flight", rate);
+        struct row *made = rows_get(rows, id, "bytes", ROW_HIGHER);
+        if (!made)
+            return;
+        rate = &rows->row[place - 1]; /* the rows may have moved */
+        const struct row *load = load_time_of(rows, level);
+        made->method = rate->method;
+        if (!(n_sm > 0))
+            say_why(made, "the number of SMs is not known");
+        for (size_t i = 0; n_sm > 0 && row_usable(rate) && row_usable(load) && i < rate->n; i++)
+            row_put(made, rate->round[i],
+                    derive_in_flight(rate->value[i], row_at(load, rate->round[i]), n_sm), NAN);
+    }
+}
+
+static double flops_of(const struct row *row)
+{
+    static const char *const keys[] = {"m", "n", "k"};
+    char text[32];
+    double flops = 2;
+    for (size_t i = 0; i < 3; i++)
+        flops *= row_key(row, keys[i], text, sizeof text) ? strtod(text, NULL) : (double)NAN;
+    return flops > 0 && isfinite(flops) ? flops : (double)NAN;
+}
+
+static void derive_flops(struct rows *rows, const char *times)
+{
+    char id[DOCUMENT_ID];
+
+    for (size_t place = 0, n = rows->n; place < n;) {
+        const struct row *time = rows_match(rows, times, &place);
+        if (!time || place > n)
+            return;
+        double flops = flops_of(time);
+        if (isnan(flops) || !row_usable(time))
+            continue;
+        renamed(id, "derived.flops", time);
+        struct row *made = rows_get(rows, id, "flop/s", ROW_HIGHER);
+        time = &rows->row[place - 1];
+        if (!made)
+            return;
+        made->method = time->method;
+        made->once = time->once;
+        made->power_bound = time->power_bound;
+        for (size_t i = 0; i < time->n; i++)
+            if (time->value[i] > 0)
+                row_put(made, time->round[i], flops / time->value[i] * 1e9,
+                        flops / time->best_of[i] * 1e9);
+        made->resolution = time->centre > 0 ? time->resolution * flops * 1e9 /
+                                              (time->centre * time->centre) : 0;
+    }
+}
+
+void derive(struct rows *rows, const json_t *gpu)
+{
+    derive_capacity(rows, gpu);
+    derive_bytes_in_flight(rows, document_get_number(gpu, "n_sm"));
+    derive_flops(rows, "small_gemm.time{*}");
+    derive_flops(rows, "gemm_sizes.time{*}");
+    derive_flops(rows, "peers.time{*}");
+    derive_fits(rows);
+    derive_products(rows, document_get_number(gpu, "n_sm"));
+    derive_fusions(rows, document_get_number(gpu, "n_sm"));
+    rows_finish(rows);
+}

@@ -1,0 +1,70 @@
+/* Derived figures: what is read off several cases or probes rather than measured by one.
+ *
+ *   derived.capacity{level=l1|l2_near|l2}        bytes   footprint a tenth up between plateaus
+ *   derived.bytes_in_flight{level,warps,loads}   bytes   per SM, by Little's law
+ *   derived.flops{keys of a product's time}      flop/s  2 m n k / time
+ *   derived.fixed_time, marginal_flops, fit_error   t(N) = t0 + 2 N^3 / P over squares
+ *   derived.predicted_time, derived.prediction_error{keys of block_count.time}
+ *                                                ns, ratio  report/bundle/derive_product.h
+ *   derived.fusion_gain, derived.predicted_gain, derived.gain_error, derived.traffic_gain,
+ *   derived.bytes_cut{probe and keys of a fused time}
+ *                                                ratio  report/bundle/derive_fusion.h
+ *
+ * Each is formed per run from values of that run, then reduced like any other row. */
+#ifndef REPORT_BUNDLE_DERIVE_H
+#define REPORT_BUNDLE_DERIVE_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "report/bundle/rows.h"
+
+/* Adds the derived rows to finished rows, and finishes them anew. `gpu` is environment.gpu, or
+ * NULL. What cannot be had is a row without value that says why, where its inputs were measured at
+ * all. */
+void derive(struct rows *rows, const json_t *gpu);
+
+/* Latency over footprint: one run's curve. */
+struct curve {
+    size_t n;
+    const double *bytes, *cycles; /* bytes ascending */
+};
+
+/* A rise from one plateau to the next, and the footprint at a tenth of its height. */
+struct step {
+    double from_cycles, to_cycles, bytes;
+};
+
+/* Finds the steps of a curve, in order; returns how many, at most `most`. Plateaus may slope, as
+ * the far partition of an L2 and device memory behind a TLB do. */
+size_t derive_steps(struct curve curve, struct step *steps, size_t most);
+
+struct capacities {
+    double l1, l2_near, l2; /* bytes; NaN where the curve shows none */
+};
+
+/* Reads capacities off a curve. l2_bytes is the L2 size that the GPU states, 0 when not known: it
+ * only decides which of several steps is the L2's end, never the value. */
+struct capacities derive_capacities(struct curve curve, double l2_bytes);
+
+/* Bytes in flight on each SM that sustain `rate` bytes/s at a latency of `load_ns`. */
+double derive_in_flight(double rate, double load_ns, double n_sm);
+
+/* The line t = fixed + work / rate through times of different amounts of work, so that the relative
+ * errors' squares are least: an error of 5 % weighs the same at any size. NaN for fewer than four. */
+struct fit {
+    double fixed_ns, rate; /* work a second */
+    double error;          /* root mean square of the relative errors */
+};
+struct fit derive_fit(const double *work, const double *ns, size_t n);
+
+/* Adds the fits over the squares of gemm_sizes.time; report/bundle/derive_fits.c. */
+void derive_fits(struct rows *rows);
+
+/* What each derived metric is, for the list of metrics; NULL past the last one. */
+struct derived_metric {
+    const char *name, *unit, *better, *keys, *what; /* better: "higher", "lower" */
+};
+const struct derived_metric *derived_metric(size_t i);
+
+#endif

@@ -1,0 +1,129 @@
+/* The time of a square product as a fixed cost and a rate: t(N) = t0 + 2 N^3 / P. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/document.h"
+#include "report/bundle/derive.h"
+
+enum { LEAST_SIZES = 4, SIZES_MAX = 32, TAIL = 400 };
+
+struct fit derive_fit(const double *work, const double *ns, size_t n)
+{
+    double aa = 0, ab = 0, bb = 0, a = 0, b = 0, sum = 0;
+    struct fit f = {NAN, NAN, NAN};
+
+    /* Least squares of (t0 + work / P) / ns - 1, linear in t0 and 1 / P. */
+    for (size_t i = 0; i < n; i++) {
+        double x = 1 / ns[i], y = work[i] / ns[i];
+        aa += x * x, ab += x * y, bb += y * y, a += x, b += y;
+    }
+    double determinant = aa * bb - ab * ab;
+    if (n < LEAST_SIZES || !(determinant > 1e-12 * aa * bb))
+        return f;
+    double fixed = (a * bb - b * ab) / determinant, per_work = (b * aa - a * ab) / determinant;
+    for (size_t i = 0; i < n; i++) {
+        double off = (fixed + per_work * work[i]) / ns[i] - 1;
+        sum += off * off;
+    }
+    return (struct fit){fixed, 1e9 / per_work, sqrt(sum / (double)n)};
+}
+
+/* What stands behind m, n and k in the id of a square's time: "type=...}". NULL: it is no square. */
+static const char *square(const struct row *row, double *size)
+{
+    char m[24], n[24], k[24];
+    const char *type = strstr(row->id, ",type=");
+    if (!row_key(row, "m", m, sizeof m) || !row_key(row, "n", n, sizeof n) ||
+        !row_key(row, "k", k, sizeof k) || strcmp(m, n) || strcmp(n, k) || !type)
+        return NULL;
+    *size = strtod(m, NULL);
+    return *size > 0 && *size < 1e6 && strlen(type) < TAIL ? type + 1 : NULL;
+}
+
+/* All squares of one implementation: their places, as rows move when new ones are made. */
+struct squares {
+    size_t place[SIZES_MAX], n;
+    double work[SIZES_MAX];
+};
+
+static void find_squares(const struct rows *rows, const char *tail, struct squares *found)
+{
+    const struct row *row;
+    double size;
+
+    found->n = 0;
+    for (size_t place = 0; (row = rows_match(rows, "gemm_sizes.time{*}", &place));) {
+        const char *its = square(row, &size);
+        if (its && !strcmp(its, tail) && row_usable(row) && found->n < SIZES_MAX) {
+            found->work[found->n] = 2 * size * size * size;
+            found->place[found->n++] = place - 1;
+        }
+    }
+}
+
+static struct fit fit_of_round(const struct rows *rows, const struct squares *squares, int round)
+{
+    double work[SIZES_MAX], ns[SIZES_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < squares->n; i++) {
+        double value = row_at(&rows->row[squares->place[i]], round);
+        if (value > 0) {
+            work[n] = squares->work[i];
+            ns[n++] = value;
+        }
+    }
+    return derive_fit(work, ns, n);
+}
+
+static void put(struct rows *rows, const char *name, const char *tail, const char *unit,
+                enum row_better better, const struct row *like, int round, double value)
+{
+    char id[DOCUMENT_ID];
+    snprintf(id, sizeof id, "%s{%s", name, tail);
+    struct row *row = rows_get(rows, id, unit, better);
+    if (!row)
+        return;
+    row->method = like->method;
+    row->power_bound = true;
+    row_put(row, round, value, NAN);
+}
+
+static void derive_tail(struct rows *rows, const char *tail)
+{
+    struct squares squares;
+    struct row like;
+
+    find_squares(rows, tail, &squares);
+    if (squares.n < LEAST_SIZES)
+        return;
+    like = rows->row[squares.place[0]];
+    for (size_t i = 0; i < like.n; i++) {
+        struct fit f = fit_of_round(rows, &squares, like.round[i]);
+        put(rows, "derived.fixed_time", tail, "ns", ROW_LOWER, &like, like.round[i], f.fixed_ns);
+        put(rows, "derived.marginal_flops", tail, "flop/s", ROW_HIGHER, &like, like.round[i],
+            f.rate);
+        put(rows, "derived.fit_error", tail, "ratio", ROW_LOWER, &like, like.round[i], f.error);
+    }
+}
+
+void derive_fits(struct rows *rows)
+{
+    const char *tail;
+    double size;
+
+    for (size_t place = 0, n = rows->n; place < n;) {
+        const struct row *row = rows_match(rows, "gemm_sizes.time{*}", &place);
+        if (!row || place > n)
+            return;
+        /* Each implementation once, at its first square; the id moves with its row. */
+        if (!(tail = square(row, &size)))
+            continue;
+        char copy[TAIL], made[DOCUMENT_ID];
+        snprintf(copy, sizeof copy, "%s", tail);
+        snprintf(made, sizeof made, "derived.fixed_time{%s", copy);
+        if (!rows_find(rows, made))
+            derive_tail(rows, copy);
+    }
+}

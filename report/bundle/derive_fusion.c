@@ -1,0 +1,422 @@
+#include "report/bundle/derive_fusion.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/document.h"
+
+/* --- the model -------------------------------------------------------------------------------- */
+
+double derive_fusion_gain(const struct fusion_chip *chip, double unfused_kernels,
+                          double unfused_bytes, double fused_kernels, double fused_bytes)
+{
+    const double warm = isnan(chip->warm_rate) ? chip->rate : chip->warm_rate;
+    const double fused = fused_kernels * chip->edge_ns + fused_bytes / chip->rate;
+    const double unfused = unfused_kernels * chip->edge_ns + fused_bytes / chip->rate +
+                           (unfused_bytes - fused_bytes) / warm;
+    return unfused / fused;
+}
+
+/* Between the loads at which it was measured in proportion, beyond the last as there. */
+static double latency_at(const struct fusion_chip *chip, double rate)
+{
+    const double *at = chip->load, *ns = chip->load_ns;
+    for (int i = 0; i < 2; i++)
+        if (rate < at[i + 1])
+            return ns[i] + (ns[i + 1] - ns[i]) * (rate - at[i]) / (at[i + 1] - at[i]);
+    return ns[2];
+}
+
+/* The least time in which that many trips fit, one behind the other, at the latency that so many
+ * bytes in that time make. Less time is more load and a longer latency: there is one such time. */
+static double waiting_ns(const struct fusion_chip *chip, double trips, double bytes)
+{
+    double low = trips * chip->load_ns[0], high = trips * chip->load_ns[2];
+
+    if (!(trips > 0) || isnan(low) || isnan(high) || isnan(chip->load_ns[1]))
+        return 0;
+    for (int i = 0; i < 60; i++) {
+        const double middle = (low + high) / 2;
+        if (trips * latency_at(chip, bytes / middle) > middle)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+/* SMs' worth of work at a time: the busiest has a whole number of blocks. */
+static double sms_of(const struct fusion_chip *chip, const struct fusion_kernel *k)
+{
+    return k->blocks > 0 ? k->blocks / ceil(k->blocks / chip->n_sm) : chip->n_sm;
+}
+
+static double spilled_ns(const struct fusion_chip *chip, const struct fusion_kernel *k)
+{
+    const bool fits_l2 = k->local * chip->n_sm <= chip->l2_bytes;
+    return k->spilled / (fits_l2 ? chip->l2_rate : chip->rate);
+}
+
+/* fmax() leaves out what is not a number: a figure of the chip that was not measured. */
+double derive_kernel_ns(const struct fusion_chip *chip, const struct fusion_kernel *k,
+                        double cached)
+{
+    const double warm = isnan(chip->warm_rate) ? chip->rate : chip->warm_rate;
+    const double sms = sms_of(chip, k), drawn = k->bytes + k->spilled;
+    double memory = k->bytes * ((1 - cached) / chip->rate + cached / warm);
+    double arithmetic = fmax(k->operations / (sms * chip->operations * chip->ghz),
+                             k->exponentials / (sms * chip->exponentials * chip->ghz));
+
+    if (k->spilled > 0)
+        memory += spilled_ns(chip, k);
+    memory = fmax(memory, drawn / (sms * chip->sm_rate));
+    memory = fmax(memory, waiting_ns(chip, k->trips, k->bytes));
+    if (k->flops > 0)
+        arithmetic = fmax(arithmetic, k->flops / k->product_rate);
+    return k->alone > 0 ? memory + fmax(arithmetic, 0) : fmax(memory, arithmetic);
+}
+
+/* --- what is compared ------------------------------------------------------------------------- */
+
+/* A form of an operation that moves less or has fewer kernels, and the one that it replaces, the
+ * first of two that was measured. Forms other than `fused` stand here for what blocks them: where
+ * nothing is said of their kernels, nothing is predicted. */
+struct pair {
+    const char *glob, *impl, *others[2];
+};
+static const struct pair pairs[] = {
+    {"*.time{*,impl=fused,mode=graph,l2=*,timer=event}", "fused", {"unfused", "twice"}},
+    /* in one kernel, which spills */
+    {"harm.time{what=streams,rows=32,*,impl=cap_64,mode=graph,*}", "cap_64", {"unfused", NULL}},
+    {"harm.time{what=streams,rows=32,*,impl=cap_32,mode=graph,*}", "cap_32", {"unfused", NULL}},
+    /* in one block a row */
+    {"softmax.time{*,impl=resident,mode=graph,*}", "resident", {"two", NULL}},
+};
+
+/* The keys of a time, cut where other rows of the same size differ from it:
+ * "norm" "{op=..,type=fp16" impl=fused ",mode=graph,l2=" "cold". */
+struct place {
+    const char *probe, *impl;
+    char sizes[DOCUMENT_ID];
+    bool cold;
+};
+
+static bool place_of(const struct row *fused, const char *name, struct place *p)
+{
+    char cut[64];
+    snprintf(cut, sizeof cut, ",impl=%s,mode=graph,l2=", name);
+    const char *keys = strchr(fused->id, '{'), *impl = strstr(fused->id, cut);
+
+    if (!keys || !impl)
+        return false;
+    p->probe = fused->probe;
+    p->impl = name;
+    p->cold = strstr(impl, "l2=cold") != NULL;
+    snprintf(p->sizes, sizeof p->sizes, "%.*s", (int)(impl - keys), keys);
+    return true;
+}
+
+/* end: what stands behind the state of the cache. */
+static const struct row *row_at_place(const struct rows *rows, const struct place *p,
+                                      const char *metric, const char *impl, bool cold,
+                                      const char *end)
+{
+    char id[2 * DOCUMENT_ID];
+
+    snprintf(id, sizeof id, "%s.%s%s,impl=%s,mode=graph,l2=%s%s}", p->probe, metric, p->sizes, impl,
+             cold ? "cold" : "warm", end);
+    const struct row *row = rows_find(rows, id);
+    return row && row_usable(row) ? row : NULL;
+}
+
+static const struct row *time_at_place(const struct rows *rows, const struct place *p,
+                                       const char *impl, bool cold)
+{
+    return row_at_place(rows, p, "time", impl, cold, ",timer=event");
+}
+
+static double count_at_place(const struct rows *rows, const struct place *p, const char *metric,
+                             const char *impl, const char *end)
+{
+    const struct row *row = row_at_place(rows, p, metric, impl, p->cold, end);
+    return row ? row->centre : (double)NAN;
+}
+
+/* What a row says of one round; once-rows hold in all. */
+static double in_round(const struct row *row, int round)
+{
+    return row->once ? row->centre : row_at(row, round);
+}
+
+/* --- an operation ----------------------------------------------------------------------------- */
+
+enum { EACH_MAX = 8 };
+struct form {
+    const struct row *time;
+    const char *impl;
+    double bytes, kernels;
+    bool is_told; /* what each of its kernels does */
+    struct fusion_kernel each[EACH_MAX];
+};
+
+static struct fusion_kernel kernel_at_place(const struct rows *rows, const struct place *p,
+                                            const char *impl, int number)
+{
+    static const char *const names[] = {"kernel_bytes", "blocks",       "trips",
+                                        "alone",        "spilled",      "sm_local",
+                                        "operations",   "exponentials", "flops"};
+    double value[sizeof names / sizeof names[0]];
+    char end[32];
+
+    snprintf(end, sizeof end, ",kernel=%d", number);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        value[i] = count_at_place(rows, p, names[i], impl, end);
+        value[i] = isnan(value[i]) ? 0 : value[i];
+    }
+    return (struct fusion_kernel){.bytes = value[0],
+                                  .blocks = value[1],
+                                  .trips = value[2],
+                                  .alone = value[3],
+                                  .spilled = value[4],
+                                  .local = value[5],
+                                  .operations = value[6],
+                                  .exponentials = value[7],
+                                  .flops = value[8]};
+}
+
+static bool form_at_place(const struct rows *rows, const struct place *p, const char *impl,
+                          struct form *f)
+{
+    *f = (struct form){.time = time_at_place(rows, p, impl, p->cold),
+                       .impl = impl,
+                       .bytes = count_at_place(rows, p, "bytes", impl, ""),
+                       .kernels = count_at_place(rows, p, "kernels", impl, "")};
+    if (!f->time || isnan(f->bytes) || isnan(f->kernels))
+        return false;
+    f->is_told = f->kernels <= EACH_MAX;
+    for (int i = 0; f->is_told && i < (int)f->kernels; i++) {
+        f->each[i] = kernel_at_place(rows, p, impl, i);
+        f->is_told = f->each[i].bytes > 0;
+    }
+    return true;
+}
+
+/* What its product makes in that round alone: for a kernel of ours, by ours. False where a kernel
+ * has a product and that was not measured. */
+static bool set_product_rates(const struct rows *rows, const struct place *p, double edge_ns,
+                              int round, bool is_fused, struct form *f)
+{
+    const struct row *ours = is_fused ? time_at_place(rows, p, "own_product", p->cold) : NULL;
+    const struct row *time = ours ? ours : time_at_place(rows, p, "product", p->cold);
+
+    for (int i = 0; f->is_told && i < (int)f->kernels; i++) {
+        const double ns = time ? in_round(time, round) - edge_ns : (double)NAN;
+        f->each[i].product_rate = f->each[i].flops / ns;
+        if (f->each[i].flops > 0 && !(ns > 0))
+            return false;
+    }
+    return true;
+}
+
+/* Is the product inside the fused kernel another, slower one than the chain's? Then it is that which
+ * is compared, and not a fusion. */
+static bool has_slower_product(const struct rows *rows, const struct place *p)
+{
+    const struct row *ours = time_at_place(rows, p, "own_product", p->cold);
+    const struct row *time = time_at_place(rows, p, "product", p->cold);
+    return ours && (!time || ours->centre > 1.03 * time->centre);
+}
+
+/* cached: the share of its bytes that comes out of the L2. */
+static double form_ns(const struct fusion_chip *chip, const struct form *f, double cached)
+{
+    const struct fusion_kernel all = {.bytes = f->bytes};
+    double ns = f->kernels * chip->edge_ns;
+
+    if (!f->is_told)
+        return ns + derive_kernel_ns(chip, &all, cached);
+    for (int i = 0; i < (int)f->kernels; i++)
+        ns += derive_kernel_ns(chip, &f->each[i], cached);
+    return ns;
+}
+
+/* --- the chip --------------------------------------------------------------------------------- */
+
+/* The centre: the bundle that it comes from may be another. */
+static double centre_of(const struct rows *rows, const char *glob)
+{
+    size_t place = 0;
+    const struct row *row = rows_match(rows, glob, &place);
+    return row && row_usable(row) ? row->centre : (double)NAN;
+}
+
+static const char any_copy[] = "bandwidth.rate{level=%s,op=copy,path=ld,*}";
+
+static double with_level(const struct rows *rows, const char *glob, bool cold)
+{
+    char of_level[128];
+    snprintf(of_level, sizeof of_level, glob, cold ? "hbm" : "l2");
+    return centre_of(rows, of_level);
+}
+
+/* All but the rates of copies. */
+static struct fusion_chip chip_of(const struct rows *rows, double n_sm, bool cold)
+{
+    const double l2_cycles = centre_of(rows, "memory_latency.load{level=l2}");
+    const double sms = n_sm > 0 ? n_sm : (double)NAN;
+    return (struct fusion_chip){
+        .edge_ns = centre_of(rows, "edges.step{mode=graph,blocks=sm,body=0,span=64-512,*"),
+        .n_sm = sms,
+        .sm_rate = centre_of(rows, "bandwidth.in_step{level=l2,sms=all,*}") / 1e9 / sms,
+        .load_ns = {with_level(rows, "bandwidth.loaded_latency{level=%s,load=0,*}", cold),
+                    with_level(rows, "bandwidth.loaded_latency{level=%s,load=50,*}", cold),
+                    with_level(rows, "bandwidth.loaded_latency{level=%s,load=100,*}", cold)},
+        .load = {0, with_level(rows, "bandwidth.loaded_rate{level=%s,load=50}", cold) / 1e9,
+                 with_level(rows, "bandwidth.loaded_rate{level=%s,load=100}", cold) / 1e9},
+        .ghz = l2_cycles / centre_of(rows, "memory_latency.load_time{level=l2,*}"),
+        .operations = centre_of(rows, "instructions.throughput{op=add,type=fp32}"),
+        .exponentials = centre_of(rows, "instructions.throughput{op=ex2,type=fp32}"),
+        .l2_bytes = centre_of(rows, "bandwidth.capacity{level=l2}"),
+        .l2_rate = with_level(rows, any_copy, false) / 1e9};
+}
+
+/* bytes/ns of the better copy beyond one edge; NaN where there is none, 0 where none takes longer than
+ * an edge by half: what is left of it then is no rate. */
+static double copy_rate(const struct rows *rows, const struct place *p, bool cold, double edge_ns,
+                        int round)
+{
+    static const char *const impls[] = {"copy", "memcpy", "memcpy_longer"};
+    double best = NAN;
+
+    for (int i = 0; i < 3; i++) {
+        const struct row *time = time_at_place(rows, p, impls[i], cold);
+        const struct row *bytes = row_at_place(rows, p, "bytes", impls[i], cold, "");
+        const double beyond = time && bytes ? in_round(time, round) - edge_ns : (double)NAN;
+        if (!isnan(beyond))
+            best = fmax(isnan(best) ? 0 : best, beyond > edge_ns / 2 ? bytes->centre / beyond : 0);
+    }
+    return best;
+}
+
+/* --- the rows --------------------------------------------------------------------------------- */
+
+/* The figures of one fusion in the rounds of its fused time. */
+enum figure { GAIN, PREDICTED, ERROR, TRAFFIC, CUT, FIGURES };
+struct gains {
+    size_t n;
+    int round[ROW_RUNS_MAX];
+    double value[FIGURES][ROW_RUNS_MAX];
+    bool power_bound; /* one of the two times is */
+};
+
+static void predict_round(const struct rows *rows, const struct place *p, struct fusion_chip chip,
+                          struct form *fused, struct form *other, int round, struct gains *g)
+{
+    const double saved = other->bytes - fused->bytes;
+    const double cached = fmax(saved / other->bytes, 0);
+    double *at[FIGURES];
+
+    for (int i = 0; i < FIGURES; i++)
+        at[i] = &g->value[i][g->n];
+    chip.rate = copy_rate(rows, p, p->cold, chip.edge_ns, round);
+    chip.warm_rate = p->cold ? copy_rate(rows, p, false, chip.edge_ns, round) : (double)NAN;
+    if (chip.rate == 0 || (isnan(chip.rate) && fused->is_told && other->is_told))
+        chip.rate = with_level(rows, any_copy, p->cold) / 1e9;
+    if (chip.warm_rate == 0)
+        chip.warm_rate = with_level(rows, any_copy, false) / 1e9;
+    if (!set_product_rates(rows, p, chip.edge_ns, round, true, fused) ||
+        !set_product_rates(rows, p, chip.edge_ns, round, false, other))
+        return;
+
+    *at[GAIN] = in_round(other->time, round) / row_at(fused->time, round);
+    *at[PREDICTED] = form_ns(&chip, other, cached) / form_ns(&chip, fused, 0);
+    *at[ERROR] = fabs(*at[PREDICTED] / *at[GAIN] - 1);
+    *at[TRAFFIC] =
+        derive_fusion_gain(&chip, other->kernels, other->bytes, fused->kernels, fused->bytes);
+    *at[CUT] = saved / other->bytes;
+    g->round[g->n] = round;
+    g->n += isfinite(*at[GAIN]) && isfinite(*at[PREDICTED]) && !isnan(chip.rate);
+}
+
+static bool predict(const struct rows *rows, const struct place *p, const struct pair *pair,
+                    double n_sm, struct gains *g)
+{
+    const struct fusion_chip chip = chip_of(rows, n_sm, p->cold);
+    struct form fused, other;
+
+    *g = (struct gains){0};
+    if (isnan(chip.edge_ns) || !form_at_place(rows, p, pair->impl, &fused))
+        return false;
+    if (!form_at_place(rows, p, pair->others[0], &other) &&
+        (!pair->others[1] || !form_at_place(rows, p, pair->others[1], &other)))
+        return false;
+    if (strcmp(pair->impl, "fused") && !(fused.is_told && other.is_told))
+        return false;
+    if (has_slower_product(rows, p))
+        return false;
+    g->power_bound = fused.time->power_bound || other.time->power_bound;
+    for (size_t i = 0; i < fused.time->n; i++)
+        predict_round(rows, p, chip, &fused, &other, fused.time->round[i], g);
+    return g->n > 0;
+}
+
+static struct row *made(struct rows *rows, const char *name, const struct place *p)
+{
+    char id[2 * DOCUMENT_ID], impl[32] = "";
+    if (strcmp(p->impl, "fused"))
+        snprintf(impl, sizeof impl, ",impl=%s", p->impl);
+    snprintf(id, sizeof id, "derived.%s{probe=%s,%s%s,l2=%s}", name, p->probe, p->sizes + 1, impl,
+             p->cold ? "cold" : "warm");
+    return strlen(id) < DOCUMENT_ID ? rows_get(rows, id, "ratio", ROW_HIGHER) : NULL;
+}
+
+static void put(struct rows *rows, const struct place *p, const struct gains *g, int method,
+                bool once)
+{
+    static const char *const names[FIGURES] = {"fusion_gain", "predicted_gain", "gain_error",
+                                               "traffic_gain", "bytes_cut"};
+
+    for (enum figure which = 0; which < FIGURES; which++) {
+        struct row *row = made(rows, names[which], p);
+        if (!row)
+            return;
+        row->method = method;
+        row->once = once;
+        row->power_bound = g->power_bound;
+        if (which == ERROR) {
+            row->better = ROW_LOWER;
+            row->resolution = 0.015; /* two rounds may differ by 3 % of the gain, not of this */
+        }
+        for (size_t i = 0; i < g->n; i++)
+            row_put(row, g->round[i], g->value[which][i], NAN);
+    }
+}
+
+static void derive_pair(struct rows *rows, const struct pair *pair, double n_sm)
+{
+    struct gains g;
+    struct place p;
+
+    for (size_t place = 0, n = rows->n; place < n;) {
+        const struct row *fused = rows_match(rows, pair->glob, &place);
+        if (!fused || place > n)
+            return;
+        const int method = fused->method;
+        const bool once = fused->once;
+        char *probe = strdup(fused->probe); /* rows may move when others are added */
+        if (row_usable(fused) && probe && place_of(fused, pair->impl, &p) &&
+            predict(rows, &p, pair, n_sm, &g)) {
+            p.probe = probe;
+            put(rows, &p, &g, method, once);
+        }
+        free(probe);
+    }
+}
+
+void derive_fusions(struct rows *rows, double n_sm)
+{
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        derive_pair(rows, &pairs[i], n_sm);
+}

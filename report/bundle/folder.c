@@ -1,0 +1,204 @@
+/* A folder of bundles read as one: each probe's newest measurement by the kernels of this tree. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/bundle/bundle.h"
+#include "report/cli/catalogue.h"
+#include "report/bundle/derive.h"
+
+static int is_bundle_name(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return length > 5 && entry->d_name[0] != '.' && !strcmp(entry->d_name + length - 5, ".json");
+}
+
+char **paths_in(const char *folder, size_t *n)
+{
+    struct dirent **entries = NULL;
+    int found = scandir(folder, &entries, is_bundle_name, alphasort);
+    char **paths = found > 0 ? calloc((size_t)found, sizeof *paths) : NULL;
+
+    *n = 0;
+    for (int i = 0; i < found; i++) {
+        if (paths && asprintf(&paths[*n], "%s%s%s", folder,
+                              folder[strlen(folder) - 1] == '/' ? "" : "/", entries[i]->d_name) > 0)
+            ++*n;
+        free(entries[i]);
+    }
+    free(entries);
+    return paths;
+}
+
+void paths_free(char **paths, size_t n)
+{
+    for (size_t i = 0; paths && i < n; i++)
+        free(paths[i]);
+    free(paths);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct bundle *x = a, *y = b;
+    return strcmp(document_get_text(y->head, "started", ""),
+                  document_get_text(x->head, "started", ""));
+}
+
+/* --- choosing --------------------------------------------------------------------------------- */
+
+struct choice {
+    size_t bundle;
+    bool found, current; /* measured by this tree's kernels */
+    bool sound;          /* and no check of it failed */
+};
+
+static bool is_current(const struct part *part, const struct catalogue *tree)
+{
+    return part->n_ok > 0 && !catalogue_differs(tree, part->name, part->method, part->cubins);
+}
+
+/* Is a better than b, which is of a newer bundle? */
+static bool is_better(const struct choice *a, const struct choice *b)
+{
+    if (!b->found || a->current != b->current)
+        return !b->found || a->current;
+    return a->current && a->sound && !b->sound;
+}
+
+static struct choice choose(const struct bundle *bundles, size_t n, const char *probe,
+                            const struct catalogue *tree)
+{
+    struct choice choice = {0};
+    for (size_t i = 0; i < n && !(choice.current && choice.sound); i++)
+        for (size_t k = 0; k < bundles[i].n_parts; k++) {
+            const struct part *part = &bundles[i].parts[k];
+            if (strcmp(part->name, probe))
+                continue;
+            struct choice other = {.bundle = i,
+                                   .found = true,
+                                   .current = is_current(part, tree),
+                                   .sound = part->n_failed == 0};
+            if (is_better(&other, &choice))
+                choice = other;
+        }
+    return choice;
+}
+
+/* Copies a probe's rows; strings are made anew. */
+static bool copy_rows(struct rows *into, const struct rows *from, const char *probe, bool stale)
+{
+    for (size_t i = 0; i < from->n; i++) {
+        const struct row *row = &from->row[i];
+        if (strcmp(row->probe, probe))
+            continue;
+        struct row *copy = rows_get(into, row->id, row->unit, row->better);
+        if (!copy)
+            return false;
+        char *id = copy->id, *name = copy->probe, *metric = copy->metric;
+        size_t order = copy->order, metric_order = copy->metric_order;
+        *copy = *row;
+        copy->id = id;
+        copy->probe = name;
+        copy->metric = metric;
+        copy->why = row->why ? strdup(row->why) : NULL;
+        copy->order = order;
+        copy->metric_order = metric_order;
+        copy->stale = stale;
+    }
+    return true;
+}
+
+static bool copy_part(struct bundle *into, const struct bundle *from, const char *probe, bool stale)
+{
+    struct part *parts = realloc(into->parts, (into->n_parts + 1) * sizeof *parts);
+    if (!parts)
+        return false;
+    into->parts = parts;
+    for (size_t i = 0; i < from->n_parts; i++) {
+        const struct part *part = &from->parts[i];
+        if (strcmp(part->name, probe))
+            continue;
+        struct part *copy = &parts[into->n_parts++];
+        *copy = *part;
+        copy->name = strdup(part->name);
+        copy->what = part->what ? strdup(part->what) : NULL;
+        copy->why = part->why ? strdup(part->why) : NULL;
+        copy->note = part->note ? strdup(part->note) : NULL;
+        copy->from = part->from ? strdup(part->from) : NULL;
+        copy->commit = part->commit ? strdup(part->commit) : NULL;
+        copy->card = part->card ? strdup(part->card) : NULL;
+        copy->cubins = json_incref(part->cubins);
+        copy->stale = stale;
+        break;
+    }
+    return true;
+}
+
+static bool has_part(const struct bundle *bundle, const char *probe)
+{
+    for (size_t i = 0; i < bundle->n_parts; i++)
+        if (!strcmp(bundle->parts[i].name, probe))
+            return true;
+    return false;
+}
+
+/* Bundles stand newest first. */
+static bool merge(struct bundle *into, const struct bundle *bundles, size_t n, const char *folder)
+{
+    struct catalogue tree;
+    bool merged = true;
+
+    catalogue_open(&tree, true);
+    into->head = json_incref(bundles[0].head);
+    into->name = strdup(bundles[0].name);
+    into->board = bundles[0].board ? strdup(bundles[0].board) : NULL;
+    into->path = strdup(folder);
+    for (size_t i = 0; i < n && merged; i++)
+        for (size_t k = 0; k < bundles[i].n_parts && merged; k++) {
+            const char *probe = bundles[i].parts[k].name;
+            if (has_part(into, probe))
+                continue;
+            struct choice choice = choose(bundles, n, probe, &tree);
+            const struct bundle *from = &bundles[choice.bundle];
+            merged = copy_rows(&into->rows, &from->rows, probe, !choice.current) &&
+                     copy_part(into, from, probe, !choice.current);
+            into->n_rounds = from->n_rounds > into->n_rounds ? from->n_rounds : into->n_rounds;
+        }
+    catalogue_free(&tree);
+    rows_finish(&into->rows);
+    derive(&into->rows, json_object_get(json_object_get(into->head, "environment"), "gpu"));
+    return merged;
+}
+
+bool folder_open(struct bundle *bundle, const char *folder, char why[DOCUMENT_WHY])
+{
+    size_t n_paths, n = 0;
+    char **paths = paths_in(folder, &n_paths);
+    struct bundle *bundles = calloc(n_paths + 1, sizeof *bundles);
+    bool opened = bundles != NULL;
+
+    if (n_paths == 0)
+        snprintf(why, DOCUMENT_WHY, "%.400s: holds no .json file; expected gpufloor bundles",
+                 folder);
+    for (size_t i = 0; i < n_paths && opened; i++) {
+        opened = bundle_open(&bundles[n], paths[i], why);
+        n += opened;
+    }
+    opened = opened && n > 0;
+    if (opened) {
+        qsort(bundles, n, sizeof *bundles, newest_first);
+        opened = merge(bundle, bundles, n, folder);
+        if (!opened)
+            snprintf(why, DOCUMENT_WHY, "%.400s: out of memory", folder);
+    }
+    for (size_t i = 0; i < n; i++)
+        bundle_free(&bundles[i]);
+    free(bundles);
+    paths_free(paths, n_paths);
+    if (!opened)
+        bundle_free(bundle);
+    return opened;
+}

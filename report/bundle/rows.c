@@ -1,0 +1,340 @@
+#include "report/bundle/rows.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/document.h"
+#include "core/stat.h"
+
+/* Runs of a case measured once a bundle end must agree this well: a capacity or a map is a property
+ * of the chip, but its clock may have moved between first and last round. */
+static const double ONCE_AGREES = 0.03, CONFIDENCE = 0.95;
+
+/* --- finding ---------------------------------------------------------------------------------- */
+
+static size_t hash(const char *text)
+{
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+    return (size_t)(h ^ h >> 32);
+}
+
+/* The slot that holds an id, or the empty one where it would go. */
+static size_t slot_of(const struct rows *rows, const char *id)
+{
+    size_t slot = hash(id) & (rows->n_slots - 1);
+    while (rows->slots[slot] && strcmp(rows->row[rows->slots[slot] - 1].id, id))
+        slot = (slot + 1) & (rows->n_slots - 1);
+    return slot;
+}
+
+static bool rehash(struct rows *rows, size_t n_slots)
+{
+    size_t *slots = calloc(n_slots, sizeof *slots);
+    if (!slots)
+        return false;
+    free(rows->slots);
+    rows->slots = slots;
+    rows->n_slots = n_slots;
+    for (size_t i = 0; i < rows->n; i++)
+        rows->slots[slot_of(rows, rows->row[i].id)] = i + 1;
+    return true;
+}
+
+static bool make_room(struct rows *rows)
+{
+    if (rows->n == rows->room) {
+        size_t room = rows->room ? 2 * rows->room : 64;
+        struct row *row = realloc(rows->row, room * sizeof *row);
+        if (!row)
+            return false;
+        rows->row = row;
+        rows->room = room;
+    }
+    return 2 * rows->n < rows->n_slots || rehash(rows, rows->n_slots ? 2 * rows->n_slots : 256);
+}
+
+/* Metrics of a probe keep the order in which they were first seen, and so do the cases of one. */
+static size_t metric_order(const struct rows *rows, const char *metric)
+{
+    for (size_t i = rows->n; i-- > 0;)
+        if (!strcmp(rows->row[i].metric, metric))
+            return rows->row[i].metric_order;
+    return rows->n;
+}
+
+static void row_clear(struct row *row)
+{
+    free(row->id);
+    free(row->probe);
+    free(row->metric);
+    free(row->why);
+}
+
+struct row *rows_get(struct rows *rows, const char *id, const char *unit, enum row_better better)
+{
+    if (!make_room(rows))
+        return NULL;
+    size_t slot = slot_of(rows, id);
+    if (rows->slots[slot])
+        return &rows->row[rows->slots[slot] - 1];
+
+    struct row *row = &rows->row[rows->n];
+    *row = (struct row){
+        .id = strdup(id), .probe = strndup(id, strcspn(id, ".")),
+        .metric = strndup(id, strcspn(id, "{")), .unit = unit, .better = better, .order = rows->n,
+    };
+    if (!row->id || !row->probe || !row->metric) {
+        row_clear(row);
+        return NULL;
+    }
+    row->metric_order = metric_order(rows, row->metric);
+    rows->slots[slot] = ++rows->n;
+    return row;
+}
+
+const struct row *rows_find(const struct rows *rows, const char *id)
+{
+    size_t slot = rows->n_slots ? slot_of(rows, id) : 0;
+    return rows->n_slots && rows->slots[slot] ? &rows->row[rows->slots[slot] - 1] : NULL;
+}
+
+const struct row *rows_match(const struct rows *rows, const char *glob, size_t *place)
+{
+    while (*place < rows->n) {
+        const struct row *row = &rows->row[(*place)++];
+        if (fnmatch(glob, row->id, 0) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+/* Where the value of a key begins in an id, or NULL. */
+static const char *value_of(const char *id, const char *key)
+{
+    const size_t length = strlen(key);
+    for (const char *place = strchr(id, '{'); place; place = strchr(place + 1, ','))
+        if (!strncmp(place + 1, key, length) && place[1 + length] == '=')
+            return place + length + 2;
+    return NULL;
+}
+
+bool row_key(const struct row *row, const char *key, char *text, size_t size)
+{
+    const char *value = value_of(row->id, key);
+
+    text[0] = '\0';
+    if (value) {
+        size_t n = strcspn(value, ",}");
+        n = n < size - 1 ? n : size - 1;
+        memcpy(text, value, n);
+        text[n] = '\0';
+    }
+    return value != NULL;
+}
+
+const struct row *rows_beside(const struct rows *rows, const struct row *row, const char *metric,
+                              const char *key, const char *value)
+{
+    char id[DOCUMENT_ID];
+    const char *keys = strchr(row->id, '{'), *at = key ? value_of(row->id, key) : keys;
+    const struct row *found;
+
+    if (!keys || !at)
+        return NULL;
+    snprintf(id, sizeof id, "%s%.*s%s%s", metric ? metric : row->metric, (int)(at - keys), keys,
+             key ? value : "", key ? at + strcspn(at, ",}") : keys);
+    if ((found = rows_find(rows, id)))
+        return found;
+    char *timer = strstr(id, ",timer=");
+    if (!timer)
+        return NULL;
+    strcpy(timer, "}");
+    return rows_find(rows, id);
+}
+
+void rows_free(struct rows *rows)
+{
+    for (size_t i = 0; i < rows->n; i++)
+        row_clear(&rows->row[i]);
+    free(rows->row);
+    free(rows->slots);
+    *rows = (struct rows){0};
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+void row_put(struct row *row, int round, double value, double best)
+{
+    if (!isfinite(value) || row->n == ROW_RUNS_MAX || !isnan(row_at(row, round)))
+        return;
+    row->round[row->n] = round;
+    row->value[row->n] = value;
+    row->best_of[row->n++] = best;
+}
+
+double row_at(const struct row *row, int round)
+{
+    for (size_t i = 0; i < row->n; i++)
+        if (row->round[i] == round)
+            return row->value[i];
+    return NAN;
+}
+
+static double median_of_finite(const double *values, size_t n)
+{
+    double kept[ROW_RUNS_MAX];
+    size_t n_kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(values[i]))
+            kept[n_kept++] = values[i];
+    stat_sort(kept, n_kept);
+    return stat_median(kept, n_kept);
+}
+
+static enum row_status status_without_value(const struct row *row)
+{
+    if (row->n_failed > 0)
+        return ROW_FAILED;
+    return row->n_discarded > 0 ? ROW_DISCARDED : ROW_MISSING;
+}
+
+/* Status of a row that has values; sorted holds them in ascending order. */
+static enum row_status status_with_value(const struct row *row, const double *sorted)
+{
+    double spread = sorted[row->n - 1] - sorted[0], allowed = 0;
+
+    if (row->once && row->better != ROW_EXACT)
+        allowed = fmax(ONCE_AGREES * fabs(row->centre), 2 * row->resolution);
+    if (row->n_failed > 0)
+        return ROW_FAILED;
+    if ((row->once || row->better == ROW_EXACT) && spread > allowed)
+        return ROW_DISAGREE;
+    if (row->stale)
+        return ROW_STALE;
+    if (row->once)
+        return ROW_ONCE;
+    if (row->n < ROW_RUNS_NEEDED && row->better != ROW_EXACT)
+        return ROW_FEW;
+    return row->power_bound && row->better != ROW_EXACT ? ROW_POWER_BOUND : ROW_OK;
+}
+
+void row_finish(struct row *row)
+{
+    double sorted[ROW_RUNS_MAX];
+    size_t low, high;
+
+    row->centre = row->low = row->high = row->best = NAN;
+    if (row->n == 0) {
+        row->status = status_without_value(row);
+        return;
+    }
+    memcpy(sorted, row->value, row->n * sizeof *sorted);
+    stat_sort(sorted, row->n);
+    row->centre = stat_median(sorted, row->n);
+    row->best = median_of_finite(row->best_of, row->n);
+    if ((row->once || row->better == ROW_EXACT) && row->n >= 2) {
+        row->low = sorted[0];
+        row->high = sorted[row->n - 1];
+    } else if (stat_median_ranks(row->n, CONFIDENCE, &low, &high)) {
+        row->low = sorted[low - 1];
+        row->high = sorted[high - 1];
+    }
+    row->status = status_with_value(row, sorted);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    bool x_derived = !strcmp(x->probe, "derived"), y_derived = !strcmp(y->probe, "derived");
+    int names = strcmp(x->probe, y->probe);
+
+    if (x_derived != y_derived)
+        return x_derived ? 1 : -1;
+    if (names)
+        return names;
+    if (x->metric_order != y->metric_order)
+        return x->metric_order < y->metric_order ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+void rows_finish(struct rows *rows)
+{
+    for (size_t i = 0; i < rows->n; i++)
+        row_finish(&rows->row[i]);
+    if (rows->n == 0)
+        return;
+    qsort(rows->row, rows->n, sizeof *rows->row, by_place);
+    memset(rows->slots, 0, rows->n_slots * sizeof *rows->slots);
+    for (size_t i = 0; i < rows->n; i++)
+        rows->slots[slot_of(rows, rows->row[i].id)] = i + 1;
+}
+
+/* --- the best of several ---------------------------------------------------------------------- */
+
+static bool several_rounds(const struct row *row, int *first)
+{
+    *first = row->round[0];
+    for (size_t i = 1; i < row->n; i++)
+        *first = row->round[i] < *first ? row->round[i] : *first;
+    return row->n > 1;
+}
+
+bool rows_pick(const struct rows *rows, const char *glob, struct row *picked)
+{
+    const struct row *row, *chosen = NULL;
+    double of_chosen = NAN;
+    int first;
+
+    for (size_t place = 0; (row = rows_match(rows, glob, &place));) {
+        if (!row_usable(row))
+            continue;
+        several_rounds(row, &first);
+        double value = row_at(row, first);
+        bool better = row->better == ROW_HIGHER ? value > of_chosen : value < of_chosen;
+        if (!chosen || better) {
+            chosen = row;
+            of_chosen = value;
+        }
+    }
+    if (!chosen)
+        return false;
+
+    *picked = *chosen;
+    if (several_rounds(chosen, &first)) {
+        picked->n = 0;
+        for (size_t i = 0; i < chosen->n; i++)
+            if (chosen->round[i] != first)
+                row_put(picked, chosen->round[i], chosen->value[i], chosen->best_of[i]);
+    }
+    row_finish(picked);
+    return true;
+}
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+const char *row_status_name(enum row_status status)
+{
+    static const char *const names[] = {
+        [ROW_OK] = "ok", [ROW_ONCE] = "once", [ROW_POWER_BOUND] = "power_bound",
+        [ROW_FEW] = "few", [ROW_STALE] = "stale", [ROW_DISAGREE] = "disagree",
+        [ROW_DISCARDED] = "discarded", [ROW_MISSING] = "missing", [ROW_FAILED] = "failed",
+    };
+    return names[status];
+}
+
+const char *row_better_name(enum row_better better)
+{
+    static const char *const names[] = {"lower", "higher", "exact"};
+    return names[better];
+}
+
+bool row_usable(const struct row *row)
+{
+    return row->n > 0 && row->status <= ROW_STALE;
+}

@@ -1,0 +1,104 @@
+/* Rows: one metric of one case each, with its value in every round and what these come to.
+ *
+ * A row's centre is the median of its runs' medians, its interval the order statistics that hold
+ * the true median with 95 % (7 runs: the least and the largest), its best the median of the runs'
+ * bests. A round gives at most one value: the first that was not discarded. */
+#ifndef REPORT_BUNDLE_ROWS_H
+#define REPORT_BUNDLE_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { ROW_RUNS_MAX = 32, ROW_RUNS_NEEDED = 6 };
+
+enum row_better { ROW_LOWER, ROW_HIGHER, ROW_EXACT };
+
+/* What may be said of a row. Up to ROW_STALE it has a value that stands. */
+enum row_status {
+    ROW_OK,
+    ROW_ONCE,        /* measured in the first and last round only, and they agree */
+    ROW_POWER_BOUND, /* kept although the SM clock moves: the GPU runs at its power limit */
+    ROW_FEW,         /* fewer than six usable runs: no interval */
+    ROW_STALE,       /* from an older bundle, by other kernels than this tree's */
+    ROW_DISAGREE,    /* runs that must agree do not */
+    ROW_DISCARDED,   /* every run of it was discarded; why says the cause */
+    ROW_MISSING,     /* cannot be had here; why says so */
+    ROW_FAILED,      /* a check failed in a run that measured it */
+};
+
+struct row {
+    char *id;     /* "probe.metric{key=value,...}" */
+    char *probe;  /* "probe" */
+    char *metric; /* "probe.metric" */
+    char *why;    /* NULL, or one line */
+    const char *unit;
+    enum row_better better;
+    enum row_status status;
+    int method;
+
+    size_t n; /* usable runs, in the order of their rounds in the bundle */
+    int round[ROW_RUNS_MAX];
+    double value[ROW_RUNS_MAX], best_of[ROW_RUNS_MAX];
+    double resolution; /* one timer tick in the row's unit; 0 where it has none */
+    bool once, power_bound, stale;
+    int n_discarded, n_failed;
+    size_t metric_order, order;
+
+    double centre, low, high, best; /* NaN where there is none */
+};
+
+struct rows {
+    struct row *row;
+    size_t n, room;
+    size_t *slots; /* hash of ids; a slot holds index + 1 */
+    size_t n_slots;
+};
+
+/* The row of that id, made when there is none. NULL only when memory is short. The pointer holds
+ * until the next rows_get() of a new id. */
+struct row *rows_get(struct rows *rows, const char *id, const char *unit, enum row_better better);
+
+/* The row of that id, or NULL. */
+const struct row *rows_find(const struct rows *rows, const char *id);
+
+/* The row of the same case under another metric ("probe.metric"; NULL: the same) and, unless key is
+ * NULL, with another value of that key. Beside a time a metric without timer is found, too. NULL: none. */
+const struct row *rows_beside(const struct rows *rows, const struct row *row, const char *metric,
+                              const char *key, const char *value);
+
+/* The next row from *place on whose id matches a glob, or NULL; *place moves past it. */
+const struct row *rows_match(const struct rows *rows, const char *glob, size_t *place);
+
+/* Gives a row a round's value; ignored when it has one, or holds ROW_RUNS_MAX. best may be NaN. */
+void row_put(struct row *row, int round, double value, double best);
+
+/* The value of a round; NaN where it has none. */
+double row_at(const struct row *row, int round);
+
+/* Works out centre, interval, best and status. */
+void row_finish(struct row *row);
+
+/* Finishes all rows and sorts them by probe ("derived" last), metric, and case, the latter two in
+ * the order in which they were first seen. */
+void rows_finish(struct rows *rows);
+
+/* The best of the rows that match a glob, lowest or highest centre by their direction. It is chosen
+ * by the first round and judged on the others, so that luck in the choice does not flatter it;
+ * with one round, on that. *picked then holds a copy whose strings belong to `rows`. False when
+ * nothing usable matches. */
+bool rows_pick(const struct rows *rows, const char *glob, struct row *picked);
+
+void rows_free(struct rows *rows);
+
+/* "ok", "once", "power_bound" ... */
+const char *row_status_name(enum row_status status);
+const char *row_better_name(enum row_better better);
+
+/* True when the row has a value that may be used in a verdict or a derived figure. */
+bool row_usable(const struct row *row);
+
+/* Copies the value of a key of the id into text: "bytes" of "...{bytes=4096}" is "4096". False, and
+ * text empty, when the id has no such key. */
+bool row_key(const struct row *row, const char *key, char *text, size_t size);
+
+#endif

@@ -1,0 +1,176 @@
+#include "report/cli/catalogue.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/document.h"
+#include "report/bundle/cubins.h"
+#include "report/cli/child.h"
+
+static const char *const folders[] = {"probes", "matmul", "fused"};
+static const double LIST_LIMIT_S = 20;
+
+char *catalogue_path(char path[PATH_MAX], const char *below)
+{
+    char exe[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    char *slash;
+
+    exe[n > 0 ? n : 0] = '\0';
+    if ((slash = strrchr(exe, '/')))
+        *slash = '\0';
+    for (; !strncmp(below, "../", 3) && (slash = strrchr(exe, '/')); below += 3)
+        *slash = '\0';
+    if (snprintf(path, PATH_MAX, "%s/%s", exe, below) >= PATH_MAX)
+        path[0] = '\0';
+    return path;
+}
+
+/* --- finding ---------------------------------------------------------------------------------- */
+
+static bool is_program(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool append(struct catalogue *catalogue, const char *name, const char *path)
+{
+    struct listed *probes = realloc(catalogue->probes, (catalogue->n + 1) * sizeof *probes);
+    if (!probes)
+        return false;
+    catalogue->probes = probes;
+    probes[catalogue->n] = (struct listed){.name = strdup(name), .path = strdup(path)};
+    if (!probes[catalogue->n].name || !probes[catalogue->n].path)
+        return false;
+    catalogue->n++;
+    return true;
+}
+
+static void add(struct catalogue *catalogue, const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) < PATH_MAX && is_program(path))
+        append(catalogue, name, path);
+}
+
+static int no_dots(const struct dirent *entry)
+{
+    return strchr(entry->d_name, '.') == NULL;
+}
+
+static void find_in(struct catalogue *catalogue, const char *folder)
+{
+    struct dirent **entries = NULL;
+    int n = scandir(folder, &entries, no_dots, alphasort);
+
+    for (int i = 0; i < n; i++) {
+        add(catalogue, folder, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+/* --- asking ----------------------------------------------------------------------------------- */
+
+static enum listed_needs needs_of(const char *text)
+{
+    if (!strcmp(text, "gpu"))
+        return NEEDS_GPU;
+    return !strcmp(text, "gpu if any") ? NEEDS_GPU_IF_ANY : NEEDS_HOST;
+}
+
+static void ask_one(struct listed *probe)
+{
+    const char *const argv[] = {probe->path, "--list", "--json", NULL};
+    struct child_result result;
+    json_error_t error;
+
+    if (child_run(argv, LIST_LIMIT_S, NULL, NULL, &result) && result.exit_code == 0)
+        probe->list = json_loadb(result.out ? result.out : "", result.n_out, 0, &error);
+    if (!json_is_object(probe->list) ||
+        strcmp(document_get_text(probe->list, "name", ""), probe->name)) {
+        char end[400];
+        json_decref(probe->list);
+        probe->list = NULL;
+        snprintf(probe->why, sizeof probe->why,
+                 "--list --json gave no description of itself (%.300s)",
+                 child_end(&result, LIST_LIMIT_S, end, sizeof end));
+    } else {
+        probe->needs = needs_of(document_get_text(probe->list, "needs", ""));
+        probe->method = (int)json_integer_value(json_object_get(probe->list, "method"));
+    }
+    child_free(&result);
+}
+
+void catalogue_open(struct catalogue *catalogue, bool ask)
+{
+    char path[PATH_MAX];
+    *catalogue = (struct catalogue){0};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        find_in(catalogue, catalogue_path(path, folders[i]));
+    for (size_t i = 0; ask && i < catalogue->n; i++)
+        ask_one(&catalogue->probes[i]);
+}
+
+bool catalogue_add(struct catalogue *catalogue, const char *file, char why[DOCUMENT_WHY])
+{
+    const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
+    char path[PATH_MAX], name[PATH_MAX];
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(base, "."), base);
+    /* without a slash it would be looked for in PATH */
+    if (snprintf(path, sizeof path, "%s%s", slash ? "" : "./", file) >= PATH_MAX ||
+        !is_program(path) || !*name) {
+        snprintf(why, DOCUMENT_WHY, "%.300s: expected a program that can be run", file);
+        return false;
+    }
+    if (catalogue_find(catalogue, name)) {
+        snprintf(why, DOCUMENT_WHY, "%.200s: there is a probe '%.100s' already", file, name);
+        return false;
+    }
+    if (!append(catalogue, name, path)) {
+        snprintf(why, DOCUMENT_WHY, "%.300s: out of memory", file);
+        return false;
+    }
+    struct listed *probe = &catalogue->probes[catalogue->n - 1];
+    probe->added = true;
+    ask_one(probe);
+    if (!probe->list)
+        snprintf(why, DOCUMENT_WHY, "%.100s: %s", file, probe->why);
+    return probe->list != NULL;
+}
+
+void catalogue_free(struct catalogue *catalogue)
+{
+    for (size_t i = 0; i < catalogue->n; i++) {
+        free(catalogue->probes[i].name);
+        free(catalogue->probes[i].path);
+        json_decref(catalogue->probes[i].list);
+    }
+    free(catalogue->probes);
+    *catalogue = (struct catalogue){0};
+}
+
+const struct listed *catalogue_find(const struct catalogue *catalogue, const char *name)
+{
+    for (size_t i = 0; i < catalogue->n; i++)
+        if (!strcmp(catalogue->probes[i].name, name))
+            return &catalogue->probes[i];
+    return NULL;
+}
+
+bool catalogue_differs(const struct catalogue *catalogue, const char *name, int method,
+                       const json_t *cubins)
+{
+    const struct listed *probe = catalogue_find(catalogue, name);
+    const json_t *here = probe ? json_object_get(probe->list, "cubins") : NULL;
+
+    if (!probe || !probe->list)
+        return false;
+    return probe->method != method || cubins_changed(cubins, here) > 0;
+}

@@ -1,0 +1,48 @@
+/* The catalogue: which probes stand beside this program, and what each says of itself. */
+#ifndef REPORT_CLI_CATALOGUE_H
+#define REPORT_CLI_CATALOGUE_H
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/document.h"
+
+enum listed_needs { NEEDS_HOST, NEEDS_GPU_IF_ANY, NEEDS_GPU };
+
+struct listed {
+    char *name, *path;
+    json_t *list; /* what --list --json printed, or NULL; why then says what went wrong */
+    char why[400];
+    enum listed_needs needs;
+    int method;
+    bool added; /* by catalogue_add() */
+};
+
+struct catalogue {
+    struct listed *probes; /* by folder (probes, matmul, fused), then by name */
+    size_t n;
+};
+
+/* Writes the folder of this program joined with `below`: "probes", "../run". Returns path. */
+char *catalogue_path(char path[PATH_MAX], const char *below);
+
+/* Finds the probes; with `ask`, each is run with --list --json. */
+void catalogue_open(struct catalogue *catalogue, bool ask);
+void catalogue_free(struct catalogue *catalogue);
+
+/* Adds a program that stands elsewhere and answers as a probe does, under the name of its file up to
+ * the first dot. Invalidates what catalogue_find() returned. False, with one line in why, when it
+ * cannot be run, does not describe itself under that name, or the name is taken: what a stranger
+ * measures must not pass for a probe of the suite. */
+bool catalogue_add(struct catalogue *catalogue, const char *file, char why[DOCUMENT_WHY]);
+
+const struct listed *catalogue_find(const struct catalogue *catalogue, const char *name);
+
+/* Was a probe's share of a bundle measured by other code than this tree's: another method, or a
+ * cubin of the same name and architecture with another hash? False where the tree cannot say. */
+bool catalogue_differs(const struct catalogue *catalogue, const char *name, int method,
+                       const json_t *cubins);
+
+#endif

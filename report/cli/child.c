@@ -1,0 +1,197 @@
+#include "report/cli/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/document.h"
+
+enum { TICK_MS = 100, READ_BYTES = 1 << 16 };
+
+/* What a child may leave behind after its end: a grandchild that holds the pipes open. */
+static const double LINGER_S = 0.5;
+
+extern char **environ;
+
+double child_now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static bool failed_to_start(struct child_result *result, const char *what, int error)
+{
+    snprintf(result->said, sizeof result->said, "%s: %s", what, strerror(error));
+    return false;
+}
+
+/* Starts the child with the write ends of both pipes as its stdout and stderr. */
+static bool start(const char *const argv[], int out[2], int talk[2], pid_t *pid,
+                  struct child_result *result)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+    posix_spawn_file_actions_adddup2(&actions, talk[1], 2);
+    posix_spawnattr_init(&attributes);
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    int error = posix_spawnp(pid, argv[0], &actions, &attributes, (char *const *)argv, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return error ? failed_to_start(result, argv[0], error) : true;
+}
+
+/* Appends what a pipe holds. False at its end, or when there is too much. */
+static bool take_out(int fd, struct child_result *result, size_t *room)
+{
+    if (result->n_out + READ_BYTES + 1 > *room) {
+        size_t more = 2 * *room + READ_BYTES + 1;
+        char *out = more > 2 * (size_t)DOCUMENT_BYTES_MAX ? NULL : realloc(result->out, more);
+        if (!out) {
+            result->too_long = true;
+            return false;
+        }
+        result->out = out;
+        *room = more;
+    }
+    ssize_t n = read(fd, result->out + result->n_out, READ_BYTES);
+    if (n > 0)
+        result->n_out += (size_t)n;
+    result->out[result->n_out] = '\0';
+    return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+/* Keeps the end of what it says; keep_last_line() cuts it when all is said. */
+static bool take_talk(int fd, struct child_result *result)
+{
+    char bytes[sizeof result->said / 2];
+    ssize_t n = read(fd, bytes, sizeof bytes);
+    size_t used = strlen(result->said), fresh = n > 0 ? (size_t)n : 0;
+    size_t room = sizeof result->said - 1;
+
+    for (size_t i = 0; i < fresh; i++)
+        bytes[i] = bytes[i] ? bytes[i] : ' ';
+    size_t kept = used + fresh > room ? room - fresh : used;
+    memmove(result->said, result->said + used - kept, kept);
+    memcpy(result->said + kept, bytes, fresh);
+    result->said[kept + fresh] = '\0';
+    return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+/* It goes into documents, which take nothing but valid text. */
+static void keep_last_line(char *said)
+{
+    size_t n = strlen(said);
+    for (char *c = said; *c; c++)
+        if ((unsigned char)*c >= 0x7f || ((unsigned char)*c < 0x20 && *c != '\n'))
+            *c = '?';
+    while (n > 0 && said[n - 1] == '\n')
+        said[--n] = '\0';
+    const char *line = strrchr(said, '\n');
+    if (line)
+        memmove(said, line + 1, strlen(line + 1) + 1);
+}
+
+/* Reads both pipes until they end, the limit passes, or the child is to be stopped. */
+static void listen(pid_t pid, int out, int talk, double limit_s, child_tick *tick, void *context,
+                   struct child_result *result)
+{
+    struct pollfd ends[2] = {{.fd = out, .events = POLLIN}, {.fd = talk, .events = POLLIN}};
+    double began = child_now_s(), gone_at = 0;
+    size_t room = 0;
+
+    while (ends[0].fd >= 0 || ends[1].fd >= 0) {
+        siginfo_t info = {0};
+        int n = poll(ends, 2, TICK_MS);
+        if (n > 0 && ends[0].revents && !take_out(out, result, &room))
+            ends[0].fd = -1;
+        if (n > 0 && ends[1].revents && !take_talk(talk, result))
+            ends[1].fd = -1;
+        result->timed_out = child_now_s() - began > limit_s;
+        result->stopped = tick && !tick(context, pid);
+        if (result->timed_out || result->stopped || result->too_long)
+            return;
+        if (gone_at <= 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            info.si_pid == pid)
+            gone_at = child_now_s();
+        if (gone_at > 0 && child_now_s() - gone_at > LINGER_S)
+            return;
+    }
+    /* Both pipes are closed: what is left is to exit, within the limit. */
+    for (siginfo_t info = {0}; !info.si_pid && !result->timed_out && !result->stopped;) {
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno != EINTR)
+            return;
+        if (!info.si_pid)
+            usleep(2000);
+        result->timed_out = child_now_s() - began > limit_s;
+        result->stopped = tick && !tick(context, pid);
+    }
+}
+
+bool child_run(const char *const argv[], double limit_s, child_tick *tick, void *context,
+               struct child_result *result)
+{
+    int out[2] = {-1, -1}, talk[2] = {-1, -1}, status = 0;
+    pid_t pid = -1;
+    double began = child_now_s();
+
+    *result = (struct child_result){.exit_code = -1};
+    bool started = pipe2(out, O_CLOEXEC) == 0 && pipe2(talk, O_CLOEXEC) == 0
+                       ? start(argv, out, talk, &pid, result)
+                       : failed_to_start(result, "pipe", errno);
+    for (int i = 0; i < 2; i++)
+        if ((i ? talk : out)[1] >= 0)
+            close((i ? talk : out)[1]);
+    if (started) {
+        listen(pid, out[0], talk[0], limit_s, tick, context, result);
+        kill(-pid, SIGKILL); /* the group: the child where it still is, and what it left behind */
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+        result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    }
+    for (int i = 0; i < 2; i++)
+        if ((i ? talk : out)[0] >= 0)
+            close((i ? talk : out)[0]);
+    keep_last_line(result->said);
+    result->elapsed_s = child_now_s() - began;
+    return started;
+}
+
+void child_free(struct child_result *result)
+{
+    free(result->out);
+    result->out = NULL;
+}
+
+char *child_end(const struct child_result *result, double limit_s, char *text, size_t size)
+{
+    if (result->timed_out)
+        snprintf(text, size, "timed out after %.0f s", limit_s);
+    else if (result->too_long)
+        snprintf(text, size, "printed more than a document can be");
+    else if (result->stopped)
+        snprintf(text, size, "stopped");
+    else if (result->signal)
+        snprintf(text, size, "killed by signal %d (%s)", result->signal, strsignal(result->signal));
+    else
+        snprintf(text, size, "exit %d%s%.300s", result->exit_code, result->said[0] ? ": " : "",
+                 result->said);
+    return text;
+}

@@ -1,0 +1,37 @@
+/* One child process: its output read in full, a time limit, and a way to stop it. */
+#ifndef REPORT_CLI_CHILD_H
+#define REPORT_CLI_CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct child_result {
+    char *out; /* stdout, n_out bytes and a terminating zero */
+    size_t n_out;
+    char said[400]; /* the last line of its stderr */
+    int exit_code;  /* -1 when a signal ended it */
+    int signal;
+    bool timed_out, stopped, too_long;
+    double elapsed_s;
+};
+
+/* Called about ten times a second while the child, which leads process group `group`, runs; false
+ * stops it. */
+typedef bool child_tick(void *context, pid_t group);
+
+/* Runs argv[0] in a process group of its own, with nothing on its stdin, and waits for its end; the
+ * whole group is killed when the limit passes or tick (which may be NULL) says so. False, with one
+ * line in said, when it could not be started. Release with child_free either way. */
+bool child_run(const char *const argv[], double limit_s, child_tick *tick, void *context,
+               struct child_result *result);
+void child_free(struct child_result *result);
+
+/* How it ended, in one line: "timed out after 120 s", "killed by signal 11 (Segmentation fault)".
+ * Returns text. */
+char *child_end(const struct child_result *result, double limit_s, char *text, size_t size);
+
+/* Monotonic clock in seconds. */
+double child_now_s(void);
+
+#endif

@@ -1,0 +1,583 @@
+/* gpufloor compare: two bundles, metric by metric.
+ *
+ * Decided in this order: in one bundle only -> NEW, GONE; another method or unit -> n/c; a failed
+ * check or runs that disagree -> UNSURE; an exact metric -> equality, else CHANGED; otherwise by
+ * size and by doubt. What counts as the same is 1 +- tau, tau = max(1 %, two timer ticks, three
+ * standard deviations of the metric's centre between committed bundles of the board, where there
+ * are three). FASTER and SLOWER need every run of one side beyond every run of the other *and*
+ * centres further apart than tau; SAME needs the 95 % interval of the ratio within tau. No p-values
+ * over a thousand cases: seven runs beyond seven happen by chance once in 1716 comparisons, and tau
+ * then still stands in between.
+ *
+ * CHANGED has no direction, so it counts as a difference for the exit status only with --strict. */
+#include "report/cli/compare.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/stat.h"
+#include "core/unit.h"
+#include "report/cli/catalogue.h"
+#include "report/cli/command.h"
+#include "report/cli/conditions.h"
+#include "report/cli/headline.h"
+#include "report/cli/table.h"
+
+static const double CONFIDENCE = 0.95, THRESHOLD = 0.01, TICKS = 2, DEVIATIONS = 3;
+enum { HISTORY_LEAST = 3, HISTORY_MOST = 5, HISTORY_BUNDLES = 16, ESTIMATE_MOST = 64, LISTED_MOST = 10 };
+
+const char *verdict_name(enum verdict verdict)
+{
+    static const char *const names[N_VERDICTS] = {"SAME",   "FASTER", "SLOWER", "CHANGED",
+                                                  "UNSURE", "NEW",    "GONE",   "n/c"};
+    return names[verdict];
+}
+
+/* --- one metric ------------------------------------------------------------------------------- */
+
+static void decide(struct comparison *c, enum verdict verdict, const char *note)
+{
+    c->verdict = verdict;
+    snprintf(c->note, sizeof c->note, "%s", note);
+}
+
+static bool all_equal(const struct row *a, const struct row *b)
+{
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t k = 0; k < b->n; k++)
+            if (a->value[i] != b->value[k]) /* exact: counts are whole numbers */
+                return false;
+    return true;
+}
+
+static bool all_positive(const struct row *row)
+{
+    for (size_t i = 0; i < row->n; i++)
+        if (!(row->value[i] > 0))
+            return false;
+    return true;
+}
+
+/* Every run of one side within tau of every run of the other. */
+static bool all_within(const struct row *old, const struct row *new, double tau)
+{
+    for (size_t i = 0; i < new->n; i++)
+        for (size_t k = 0; k < old->n; k++)
+            if (fabs(new->value[i] / old->value[k] - 1) > tau)
+                return false;
+    return true;
+}
+
+/* The interval narrows with the square root of the runs; so many would make it fit. */
+static void estimate_runs(struct comparison *c)
+{
+    double off = fabs(c->ratio - 1), half = (c->high - c->low) / 2;
+    double room = off < c->tau ? c->tau - off : off;
+    double runs = ceil((double)c->new_row->n * (half / room) * (half / room));
+    char note[40];
+
+    if (!(runs <= ESTIMATE_MOST))
+        snprintf(note, sizeof note, "more than %d runs", ESTIMATE_MOST);
+    else
+        snprintf(note, sizeof note, "~%.0f runs", fmax(runs, (double)c->new_row->n + 1));
+    decide(c, VERDICT_UNSURE, note);
+}
+
+static void weigh(struct comparison *c)
+{
+    const struct row *old = c->old_row, *new = c->new_row;
+    struct stat_ratio ratio;
+    bool enough = old->n >= ROW_RUNS_NEEDED && new->n >= ROW_RUNS_NEEDED;
+
+    c->ratio = new->centre / old->centre;
+    stat_ratio(new->value, new->n, old->value, old->n, CONFIDENCE, &ratio);
+    c->low = ratio.low;
+    c->high = ratio.high;
+    if (!enough && old->once && new->once && all_within(old, new, c->tau))
+        decide(c, VERDICT_SAME, "measured once");
+    else if (!enough)
+        decide(c, VERDICT_UNSURE, "needs 6 runs");
+    else if (stat_disjoint(new->value, new->n, old->value, old->n) && fabs(c->ratio - 1) > c->tau)
+        decide(c, (c->ratio < 1) == (new->better == ROW_LOWER) ? VERDICT_FASTER : VERDICT_SLOWER,
+               "");
+    else if (c->low >= 1 - c->tau && c->high <= 1 + c->tau)
+        decide(c, VERDICT_SAME, "");
+    else
+        estimate_runs(c);
+    if (c->verdict == VERDICT_SAME && c->tau > THRESHOLD)
+        snprintf(c->note, sizeof c->note, "within %.1f %%", 100 * c->tau);
+}
+
+static const char *unfit(const struct row *row)
+{
+    if (row->status == ROW_FAILED)
+        return "a check failed";
+    return row->status == ROW_DISAGREE ? "runs disagree" : NULL;
+}
+
+struct comparison compare_rows(const struct row *old, const struct row *new, double deviation,
+                               double threshold)
+{
+    struct comparison c = {.old_row = old, .new_row = new, .ratio = NAN, .low = NAN, .high = NAN,
+                           .tau = NAN};
+    if (!old || !new) {
+        decide(&c, old ? VERDICT_GONE : VERDICT_NEW, "");
+    } else if (old->method != new->method) {
+        decide(&c, VERDICT_NC, "");
+        snprintf(c.note, sizeof c.note, "method %d, now %d", old->method, new->method);
+    } else if (strcmp(old->unit, new->unit)) {
+        decide(&c, VERDICT_NC, "another unit");
+    } else if (unfit(old) || unfit(new)) {
+        decide(&c, VERDICT_UNSURE, unfit(new) ? unfit(new) : unfit(old));
+    } else if (old->n == 0 || new->n == 0) {
+        decide(&c, old->n == new->n ? VERDICT_NC : old->n ? VERDICT_GONE : VERDICT_NEW,
+               row_status_name(new->n ? old->status : new->status));
+    } else if (new->better == ROW_EXACT || all_equal(old, new)) {
+        decide(&c, all_equal(old, new) ? VERDICT_SAME : VERDICT_CHANGED, "exact");
+        c.ratio = old->centre != 0 ? new->centre / old->centre : (double)NAN;
+    } else if (!all_positive(old) || !all_positive(new)) {
+        decide(&c, VERDICT_UNSURE, "no ratio: a value is not positive");
+    } else {
+        double ticks = TICKS * fmax(old->resolution, new->resolution) / old->centre;
+        c.tau = fmax(threshold, ticks);
+        c.tau = deviation > 0 ? fmax(c.tau, DEVIATIONS * deviation) : c.tau;
+        weigh(&c);
+    }
+    return c;
+}
+
+/* --- the board's own spread ------------------------------------------------------------------- */
+
+struct history {
+    struct bundle bundles[HISTORY_BUNDLES]; /* newest first */
+    size_t n;
+};
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct bundle *x = a, *y = b;
+    return strcmp(document_get_text(y->head, "started", ""),
+                  document_get_text(x->head, "started", ""));
+}
+
+/* The committed bundles of a board. */
+static void history_open(struct history *history, const char *results, const char *board)
+{
+    char folder[PATH_MAX], why[DOCUMENT_WHY];
+    size_t n = 0;
+
+    *history = (struct history){0};
+    if (!board || strchr(board, '/') || snprintf(folder, sizeof folder, "%s/%s", results, board) >=
+        PATH_MAX)
+        return;
+    char **paths = paths_in(folder, &n);
+    for (size_t i = n; i > 0 && history->n < HISTORY_BUNDLES; i--)
+        history->n += bundle_open(&history->bundles[history->n], paths[i - 1], why);
+    paths_free(paths, n);
+    qsort(history->bundles, history->n, sizeof *history->bundles, newest_first);
+}
+
+static void history_close(struct history *history)
+{
+    for (size_t i = 0; i < history->n; i++)
+        bundle_free(&history->bundles[i]);
+}
+
+/* Between the newest bundles that hold the metric as it is measured now. */
+static double history_deviation(const struct history *history, const struct row *row)
+{
+    double centres[HISTORY_MOST], sum = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < history->n && n < HISTORY_MOST; i++) {
+        const struct row *then = rows_find(&history->bundles[i].rows, row->id);
+        if (!then || then->method != row->method || then->n == 0 || !row_usable(then))
+            continue;
+        centres[n++] = then->centre;
+        sum += then->centre;
+    }
+    return n >= HISTORY_LEAST && sum > 0 ? stat_deviation(centres, n) / (sum / (double)n)
+                                         : (double)NAN;
+}
+
+/* --- all metrics ------------------------------------------------------------------------------ */
+
+struct compared {
+    struct comparison *c;
+    size_t n, of[N_VERDICTS];
+};
+
+static void add(struct compared *all, struct comparison c)
+{
+    all->of[c.verdict]++;
+    all->c[all->n++] = c;
+}
+
+static bool wanted(const char *id, const char *glob)
+{
+    return !glob || fnmatch(glob, id, 0) == 0;
+}
+
+static bool compare_all(struct compared *all, const struct bundle *old, const struct bundle *new,
+                        const struct history *history, double threshold, const char *glob)
+{
+    *all = (struct compared){.c = calloc(old->rows.n + new->rows.n + 1, sizeof *all->c)};
+    for (size_t i = 0; all->c && i < old->rows.n; i++) {
+        const struct row *row = &old->rows.row[i];
+        if (wanted(row->id, glob))
+            add(all, compare_rows(row, rows_find(&new->rows, row->id),
+                                  history_deviation(history, row), threshold));
+    }
+    for (size_t i = 0; all->c && i < new->rows.n; i++) {
+        const struct row *row = &new->rows.row[i];
+        if (wanted(row->id, glob) && !rows_find(&old->rows, row->id))
+            add(all, compare_rows(NULL, row, NAN, threshold));
+    }
+    return all->c != NULL;
+}
+
+/* --- printing --------------------------------------------------------------------------------- */
+
+struct compare_options {
+    enum table_format format;
+    const char *glob, *results;
+    const char *allowed[CONDITIONS_MAX];
+    size_t n_allowed;
+    double threshold;
+    bool only_changed, strict, explain;
+    char *paths[2];
+};
+
+static const struct row *any_row(const struct comparison *c)
+{
+    return c->new_row ? c->new_row : c->old_row;
+}
+
+static void value_cell(struct table *table, const struct row *row, enum table_format format)
+{
+    char text[48];
+    if (format == TABLE_TSV)
+        table_number(table, row ? row->centre : (double)NAN);
+    else
+        table_cell(table, "%s",
+                   row ? unit_format(text, sizeof text, row->centre, row->unit, 4) : "-");
+}
+
+static void comparison_cells(struct table *table, const struct comparison *c,
+                             enum table_format format)
+{
+    table_cell(table, "%s", any_row(c)->id);
+    if (format == TABLE_TSV)
+        table_cell(table, "%s", any_row(c)->unit);
+    value_cell(table, c->old_row, format);
+    value_cell(table, c->new_row, format);
+    if (format == TABLE_TSV) {
+        table_number(table, c->ratio);
+        table_number(table, c->low);
+        table_number(table, c->high);
+        table_number(table, c->tau);
+    } else {
+        table_cell(table, isnan(c->ratio) ? "-" : "%.3f", c->ratio);
+        table_cell(table, isnan(c->low) ? "-" : "%.3f .. %.3f", c->low, c->high);
+    }
+    table_cell(table, "%s", verdict_name(c->verdict));
+    table_cell(table, "%s", c->note);
+}
+
+static void print_table(FILE *out, const struct compared *all, const struct compare_options *o)
+{
+    static const char *const heads[] = {"metric", "old", "new", "ratio", "95 % of ratio",
+                                        "verdict", ""};
+    static const char *const tsv_heads[] = {"metric", "unit", "old",     "new", "ratio", "low",
+                                            "high",   "tau",  "verdict", "note"};
+    bool tsv = o->format == TABLE_TSV;
+    struct table table = table_new(tsv ? "llrrrrrrll" : "lrrrrll");
+
+    for (size_t i = 0; i < table.n_columns; i++)
+        table_cell(&table, "%s", tsv ? tsv_heads[i] : heads[i]);
+    for (size_t i = 0; i < all->n; i++)
+        if (!o->only_changed || all->c[i].verdict != VERDICT_SAME)
+            comparison_cells(&table, &all->c[i], o->format);
+    table_print(out, &table, o->format, NULL);
+}
+
+static void print_runs(FILE *out, const char *side, const struct row *row)
+{
+    fprintf(out, "    %s", side);
+    for (size_t i = 0; row && i < row->n; i++)
+        fprintf(out, " %.6g", row->value[i]);
+    fprintf(out, "%s\n", row && row->n ? "" : " -");
+}
+
+/* --explain: the runs behind each row shown, in the metric's unit. */
+static void print_explanations(FILE *out, const struct compared *all,
+                               const struct compare_options *o)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        const struct comparison *c = &all->c[i];
+        if (o->only_changed && c->verdict == VERDICT_SAME)
+            continue;
+        table_put(out, any_row(c)->id, TABLE_TEXT);
+        fprintf(out, " (%s): %s", any_row(c)->unit, verdict_name(c->verdict));
+        if (!isnan(c->tau))
+            fprintf(out, ", same within %.2f %%", 100 * c->tau);
+        fputc('\n', out);
+        print_runs(out, "old", c->old_row);
+        print_runs(out, "new", c->new_row);
+    }
+    fputc('\n', out);
+}
+
+static void print_counts(FILE *out, const struct compared *all)
+{
+    static const struct {
+        enum verdict verdict;
+        const char *words;
+    } counts[] = {{VERDICT_FASTER, "faster"}, {VERDICT_SLOWER, "slower"}, {VERDICT_SAME, "same"},
+                  {VERDICT_UNSURE, "unsure"}, {VERDICT_CHANGED, "changed"}, {VERDICT_NEW, "new"},
+                  {VERDICT_GONE, "gone"}, {VERDICT_NC, "not comparable"}};
+
+    fprintf(out, "%zu metric%s:", all->n, all->n == 1 ? "" : "s");
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (i < 4 || all->of[counts[i].verdict] > 0)
+            fprintf(out, "%s %zu %s", i ? "," : "", all->of[counts[i].verdict], counts[i].words);
+    fputc('\n', out);
+}
+
+static void print_listed(FILE *out, const struct compared *all, enum verdict verdict)
+{
+    size_t listed = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        const struct comparison *c = &all->c[i];
+        if (c->verdict != verdict || ++listed > LISTED_MOST)
+            continue;
+        fprintf(out, "%-8s", verdict_name(verdict));
+        table_put(out, any_row(c)->id, TABLE_TEXT);
+        fprintf(out, "  %+.1f %%\n", 100 * (c->ratio - 1));
+    }
+    if (listed > LISTED_MOST)
+        fprintf(out, "         and %zu more\n", listed - LISTED_MOST);
+}
+
+static void print_json(FILE *out, const struct compared *all, const struct bundle *old,
+                       const struct bundle *new, const struct compare_options *o)
+{
+    json_t *rows = json_array(), *counts = json_object();
+    for (size_t i = 0; i < all->n; i++) {
+        const struct comparison *c = &all->c[i];
+        if (o->only_changed && c->verdict == VERDICT_SAME)
+            continue;
+        json_array_append_new(rows, json_pack(
+            "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s}", "metric", any_row(c)->id, "unit",
+            any_row(c)->unit, "old", document_number(c->old_row ? c->old_row->centre : NAN), "new",
+            document_number(c->new_row ? c->new_row->centre : NAN), "ratio",
+            document_number(c->ratio), "low", document_number(c->low), "high",
+            document_number(c->high), "tau", document_number(c->tau), "verdict",
+            verdict_name(c->verdict), "note", c->note));
+    }
+    for (int i = 0; i < N_VERDICTS; i++)
+        json_object_set_new(counts, verdict_name((enum verdict)i),
+                            json_integer((json_int_t)all->of[i]));
+    json_t *document = json_pack("{s:s, s:i, s:o, s:o, s:o}", "schema", "comparison",
+                                 "schema_version", DOCUMENT_SCHEMA_VERSION, "conditions",
+                                 conditions_json(old, new), "counts", counts, "rows", rows);
+    json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    fputc('\n', out);
+    json_decref(document);
+}
+
+static void print_side(FILE *out, const char *side, const struct bundle *bundle,
+                       enum table_format format)
+{
+    char line[640];
+    fprintf(out, "%s  ", side);
+    bundle_line(bundle, line, sizeof line);
+    if (format == TABLE_MD)
+        table_put(out, line, format);
+    else
+        table_wrap(out, line, 5, 5);
+    fputs(format == TABLE_MD ? "\n\n" : "\n", out);
+}
+
+static void print_all(FILE *out, const struct compared *all, const struct bundle *old,
+                      const struct bundle *new, const struct compare_options *o)
+{
+    if (o->format == TABLE_JSON) {
+        print_json(out, all, old, new, o);
+        return;
+    }
+    if (o->format != TABLE_TSV) {
+        print_side(out, "old", old, o->format);
+        print_side(out, "new", new, o->format);
+        conditions_print(out, old, new, o->format);
+        fputc('\n', out);
+    }
+    print_table(out, all, o);
+    if (o->format == TABLE_TSV)
+        return;
+    if (o->explain)
+        print_explanations(out, all, o);
+    print_counts(out, all);
+    print_listed(out, all, VERDICT_SLOWER);
+}
+
+void compare_normal(FILE *out, const struct bundle *committed, const struct bundle *measured,
+                    const char *results)
+{
+    struct history history;
+    struct compared all;
+    char text[400];
+
+    history_open(&history, results, measured->board);
+    fprintf(out, "Is this card normal? Against the committed results of %s:\n", committed->name);
+    if (condition_forbids(committed, measured, NULL, 0, text, sizeof text))
+        fprintf(out, "not comparable: %s\n", text);
+    else if (compare_all(&all, committed, measured, &history, THRESHOLD, NULL)) {
+        conditions_print(out, committed, measured, TABLE_TEXT);
+        print_counts(out, &all);
+        print_listed(out, &all, VERDICT_SLOWER);
+        print_listed(out, &all, VERDICT_FASTER);
+        print_listed(out, &all, VERDICT_CHANGED);
+        free(all.c);
+    }
+    history_close(&history);
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+enum { KEY_FORMAT = 256, KEY_METRIC, KEY_THRESHOLD, KEY_ONLY_CHANGED, KEY_ALLOW, KEY_STRICT,
+       KEY_EXPLAIN, KEY_RESULTS };
+
+static const struct argp_option options_table[] = {
+    {.name = "threshold", .key = KEY_THRESHOLD, .arg = "PERCENT",
+     .doc = "Least difference that counts (default 1)"},
+    {.name = "only-changed", .key = KEY_ONLY_CHANGED, .doc = "Leave out what is the SAME"},
+    {.name = "metric", .key = KEY_METRIC, .arg = "GLOB", .doc = "Only metrics whose id matches"},
+    {.name = "format", .key = KEY_FORMAT, .arg = "text|md|tsv|json", .doc = "Default: text"},
+    {.name = "allow", .key = KEY_ALLOW, .arg = "KEY",
+     .doc = "Compare although this condition differs: board, n_sm, ecc or mig"},
+    {.name = "strict", .key = KEY_STRICT, .doc = "Exit 1 for UNSURE, CHANGED and GONE, too"},
+    {.name = "explain", .key = KEY_EXPLAIN, .doc = "Show the runs behind each row"},
+    {.name = "results", .key = KEY_RESULTS, .arg = "DIR",
+     .doc = "Committed results, for the spread between bundles (default: results/ of this tree)"},
+    {0},
+};
+
+static void allow(struct compare_options *o, const char *key, struct argp_state *state)
+{
+    char keys[400];
+    if (!condition_known(key))
+        argp_failure(state, EXIT_TROUBLE, 0, "--allow %s: expected one of %s", key,
+                     condition_keys(keys, sizeof keys));
+    if (o->n_allowed < CONDITIONS_MAX)
+        o->allowed[o->n_allowed++] = key;
+}
+
+static double per_cent(const struct argp_state *state, const char *text)
+{
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (end == text || (*end && strcmp(end, "%")) || !(value >= 0 && value <= 1000))
+        argp_failure(state, EXIT_TROUBLE, 0, "--threshold %s: expected a percentage from 0 to 1000",
+                     text);
+    return value / 100;
+}
+
+static error_t take(int key, char *argument, struct argp_state *state)
+{
+    struct compare_options *o = state->input;
+
+    switch (key) {
+    case KEY_FORMAT:
+        if (!table_format_read(argument, &o->format))
+            argp_failure(state, EXIT_TROUBLE, 0, "--format %s: expected text, md, tsv or json",
+                         argument);
+        break;
+    case KEY_METRIC: o->glob = argument; break;
+    case KEY_THRESHOLD: o->threshold = per_cent(state, argument); break;
+    case KEY_ONLY_CHANGED: o->only_changed = true; break;
+    case KEY_ALLOW: allow(o, argument, state); break;
+    case KEY_STRICT: o->strict = true; break;
+    case KEY_EXPLAIN: o->explain = true; break;
+    case KEY_RESULTS:
+        if (access(argument, R_OK | X_OK) != 0) /* silently without history, verdicts would differ */
+            argp_failure(state, EXIT_TROUBLE, errno, "--results %s", argument);
+        o->results = argument;
+        break;
+    case ARGP_KEY_ARG:
+        if (state->arg_num >= 2)
+            argp_failure(state, EXIT_TROUBLE, 0, "unexpected argument '%s': expected OLD NEW",
+                         argument);
+        o->paths[state->arg_num] = argument;
+        break;
+    case ARGP_KEY_END:
+        if (state->arg_num < 2)
+            argp_failure(state, EXIT_TROUBLE, 0, "expected two bundles: OLD NEW");
+        break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static int compare_bundles(const struct bundle *old, const struct bundle *new,
+                           const struct compare_options *o)
+{
+    struct history history;
+    struct compared all;
+    char text[400];
+    const char *key = condition_forbids(old, new, o->allowed, o->n_allowed, text, sizeof text);
+    int status = EXIT_TROUBLE;
+
+    if (key) {
+        fprintf(stderr, "gpufloor compare: %s: another %s; expected the same, or --allow %s\n",
+                o->paths[1], text, key);
+        return EXIT_TROUBLE;
+    }
+    history_open(&history, o->results, new->board);
+    if (!compare_all(&all, old, new, &history, o->threshold, o->glob)) {
+        fprintf(stderr, "gpufloor compare: out of memory\n");
+    } else if (all.n == 0) {
+        fprintf(stderr, "gpufloor compare: %s%s: no metric to compare\n",
+                o->glob ? "--metric " : "", o->glob ? o->glob : o->paths[1]);
+    } else {
+        size_t worse = all.of[VERDICT_SLOWER];
+        if (o->strict)
+            worse += all.of[VERDICT_UNSURE] + all.of[VERDICT_CHANGED] + all.of[VERDICT_GONE];
+        print_all(stdout, &all, old, new, o);
+        status = worse ? EXIT_WORSE : EXIT_FINE;
+    }
+    free(all.c);
+    history_close(&history);
+    return status;
+}
+
+int compare_main(int argc, char **argv)
+{
+    char results[PATH_MAX], why[DOCUMENT_WHY];
+    struct compare_options o = {.threshold = THRESHOLD,
+                                .results = catalogue_path(results, "../../results")};
+    struct bundle old, new;
+    const struct argp parser = {.options = options_table, .parser = take, .args_doc = "OLD NEW",
+                                .doc = "FASTER, SLOWER, SAME or UNSURE for each metric of two "
+                                "bundles (files or folders), and every condition that "
+                                "differs.\vExit, like diff: 0 nothing is slower, 1 something is, 2 "
+                                "trouble."};
+    argp_parse(&parser, argc, argv, 0, NULL, &o);
+    if (!bundle_open(&old, o.paths[0], why)) {
+        fprintf(stderr, "gpufloor compare: %s\n", why);
+        return EXIT_TROUBLE;
+    }
+    int status = EXIT_TROUBLE;
+    if (!bundle_open(&new, o.paths[1], why)) {
+        fprintf(stderr, "gpufloor compare: %s\n", why);
+    } else {
+        status = compare_bundles(&old, &new, &o);
+        bundle_free(&new);
+    }
+    bundle_free(&old);
+    return status;
+}

@@ -1,0 +1,217 @@
+/* gpufloor list: the probes that stand beside this program, as each describes itself. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/document.h"
+#include "report/cli/catalogue.h"
+#include "report/cli/command.h"
+#include "report/bundle/derive.h"
+#include "report/cli/table.h"
+
+enum { KEY_FORMAT = 256 };
+
+static const struct argp_option options_table[] = {
+    {.name = "format", .key = KEY_FORMAT, .arg = "text|md|json", .doc = "Default: text; md is "
+     "docs/METRICS.md"},
+    {.name = "json", .key = 'j', .doc = "The same as --format json"},
+    {0},
+};
+
+struct list_options {
+    enum table_format format;
+    char **names; /* of probes; none: all of them, and what is derived */
+    size_t n_names;
+};
+
+static error_t take(int key, char *argument, struct argp_state *state)
+{
+    struct list_options *o = state->input;
+
+    switch (key) {
+    case KEY_FORMAT:
+        if (!table_format_read(argument, &o->format) || o->format == TABLE_TSV)
+            argp_failure(state, EXIT_TROUBLE, 0, "--format %s: expected text, md or json",
+                         argument);
+        break;
+    case 'j': o->format = TABLE_JSON; break;
+    case ARGP_KEY_ARGS:
+        o->names = state->argv + state->next;
+        o->n_names = (size_t)(state->argc - state->next);
+        break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static bool is_asked(const struct list_options *o, const char *name)
+{
+    for (size_t i = 0; i < o->n_names; i++)
+        if (!strcmp(o->names[i], name))
+            return true;
+    return o->n_names == 0;
+}
+
+static json_t *derived_list(void)
+{
+    json_t *metrics = json_array();
+    for (size_t i = 0; derived_metric(i); i++) {
+        const struct derived_metric *m = derived_metric(i);
+        json_array_append_new(metrics, json_pack(
+            "{s:s, s:s, s:s, s:s, s:s}", "name", m->name + strlen("derived."), "unit", m->unit,
+            "better", m->better, "keys", m->keys, "what", m->what));
+    }
+    return json_pack("{s:s, s:s, s:o}", "name", "derived", "what",
+                     "What the report works out from several cases or probes", "metrics", metrics);
+}
+
+static void print_json(const struct catalogue *catalogue, const struct list_options *o)
+{
+    json_t *probes = json_array();
+    for (size_t i = 0; i < catalogue->n; i++)
+        if (catalogue->probes[i].list && is_asked(o, catalogue->probes[i].name))
+            json_array_append(probes, catalogue->probes[i].list);
+    json_t *document = json_pack("{s:s, s:i, s:o}", "schema", "list", "schema_version",
+                                 DOCUMENT_SCHEMA_VERSION, "probes", probes);
+    if (is_asked(o, "derived"))
+        json_object_set_new(document, "derived", derived_list());
+    json_dumpf(document, stdout, JSON_INDENT(1));
+    putchar('\n');
+    json_decref(document);
+}
+
+/* "probe.metric{keys,timer=...}" */
+static void id_cell(struct table *table, const char *probe, const json_t *metric,
+                    enum table_format format)
+{
+    const char *keys = document_get_text(metric, "keys", "");
+    const char *timer = document_get_text(metric, "timer", "");
+    const char *tick = format == TABLE_MD ? "`" : "";
+    char braces[300] = "";
+
+    if (*keys || *timer)
+        snprintf(braces, sizeof braces, "{%s%s%s%s}", keys, *keys && *timer ? "," : "",
+                 *timer ? "timer=" : "", timer);
+    table_cell(table, "%s%s.%s%s%s", tick, probe, document_get_text(metric, "name", "?"), braces,
+               tick);
+}
+
+static void print_metrics(const char *probe, const json_t *list, enum table_format format)
+{
+    static const char *const heads[] = {"metric", "unit", "better", "what"};
+    struct table table = table_new("llll");
+    const json_t *metric;
+    size_t i;
+
+    for (i = 0; i < 4; i++)
+        table_cell(&table, "%s", heads[i]);
+    json_array_foreach(json_object_get(list, "metrics"), i, metric) {
+        id_cell(&table, probe, metric, format);
+        table_cell(&table, "%s", document_get_text(metric, "unit", "?"));
+        table_cell(&table, "%s", document_get_text(metric, "better", "-"));
+        table_cell(&table, "%s", document_get_text(metric, "what", ""));
+    }
+    table_print(stdout, &table, format, NULL);
+}
+
+static void print_parameters(const json_t *list, enum table_format format)
+{
+    static const char *const heads[] = {"parameter", "default", "from", "to", "what"};
+    static const char *const fields[] = {"default", "min", "max"};
+    struct table table = table_new("lrrrl");
+    const json_t *parameter;
+    size_t i;
+
+    for (i = 0; i < 5; i++)
+        table_cell(&table, "%s", heads[i]);
+    json_array_foreach(json_object_get(list, "parameters"), i, parameter) {
+        table_cell(&table, "%s", document_get_text(parameter, "name", "?"));
+        for (size_t k = 0; k < 3; k++)
+            table_cell(&table, "%" JSON_INTEGER_FORMAT,
+                       json_integer_value(json_object_get(parameter, fields[k])));
+        table_cell(&table, "%s", document_get_text(parameter, "what", ""));
+    }
+    table_print(stdout, &table, format, NULL);
+}
+
+static void print_probe(const char *name, const json_t *list, const char *needs, int method,
+                        enum table_format format)
+{
+    printf(format == TABLE_MD ? "## %s\n\n%s\n\n" : "%s: %s\n", name,
+           document_get_text(list, "what", ""));
+    if (needs)
+        printf(format == TABLE_MD ? "Needs: %s. Method %d.\n\n" : "needs %s, method %d\n", needs,
+               method);
+    print_metrics(name, list, format);
+    print_parameters(list, format);
+}
+
+static void print_all(const struct catalogue *catalogue, const struct list_options *o)
+{
+    const enum table_format format = o->format;
+
+    if (format == TABLE_MD)
+        printf(
+            "# Metrics\n\nGenerated by `gpufloor list --format md`. How each is measured stands at "
+            "the top of the\nprobe's source; what a number means, in READING.md.\n\n");
+    for (size_t i = 0; i < catalogue->n; i++) {
+        const struct listed *probe = &catalogue->probes[i];
+        char needs[80];
+        json_int_t cc = json_integer_value(json_object_get(probe->list, "min_cc"));
+        snprintf(needs, sizeof needs, "%s", document_get_text(probe->list, "needs", "?"));
+        if (cc > 0)
+            snprintf(needs, sizeof needs, "gpu of compute capability %d.%d or later",
+                     (int)(cc / 10), (int)(cc % 10));
+        if (probe->list && is_asked(o, probe->name))
+            print_probe(probe->name, probe->list, needs, probe->method, format);
+    }
+    if (is_asked(o, "derived")) {
+        json_t *derived = derived_list();
+        print_probe("derived", derived, NULL, 0, format);
+        json_decref(derived);
+    }
+}
+
+static bool names_known(const struct catalogue *catalogue, const struct list_options *o)
+{
+    for (size_t i = 0; i < o->n_names; i++)
+        if (strcmp(o->names[i], "derived") && !catalogue_find(catalogue, o->names[i])) {
+            fprintf(stderr, "gpufloor list: unknown probe '%s': expected one that 'gpufloor list' "
+                    "shows (those that run kernels are built by 'make', with a CUDA toolkit)\n",
+                    o->names[i]);
+            return false;
+        }
+    return true;
+}
+
+int list_main(int argc, char **argv)
+{
+    struct list_options o = {.format = TABLE_TEXT};
+    struct catalogue catalogue;
+    int status = EXIT_FINE;
+    const struct argp parser = {
+        .options = options_table,
+        .parser = take,
+        .args_doc = "[PROBE...]",
+        .doc = "Probes, their metrics and parameters, and what each needs; of all, or of those "
+               "named. \"derived\" is what the report works out.\vExit: 0; 1 when a probe does "
+               "not describe itself; 2 when there is none of a name."};
+    argp_parse(&parser, argc, argv, 0, NULL, &o);
+
+    catalogue_open(&catalogue, true);
+    if (!names_known(&catalogue, &o)) {
+        catalogue_free(&catalogue);
+        return EXIT_TROUBLE;
+    }
+    for (size_t i = 0; i < catalogue.n; i++)
+        if (!catalogue.probes[i].list && is_asked(&o, catalogue.probes[i].name)) {
+            fprintf(stderr, "gpufloor list: %s: %s\n", catalogue.probes[i].name,
+                    catalogue.probes[i].why);
+            status = EXIT_WORSE;
+        }
+    if (o.format == TABLE_JSON)
+        print_json(&catalogue, &o);
+    else
+        print_all(&catalogue, &o);
+    catalogue_free(&catalogue);
+    return status;
+}

@@ -1,0 +1,62 @@
+#include "report/cli/progress.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/cli/child.h"
+
+enum { BAR_CELLS = 10 };
+static const double REDRAW_S = 0.1;
+
+void progress_open(struct progress *progress)
+{
+    *progress = (struct progress){.terminal = isatty(STDERR_FILENO), .began_s = child_now_s()};
+}
+
+static void clock_text(char *text, size_t size, double seconds)
+{
+    int whole = seconds > 0 ? (int)(seconds + 0.5) : 0;
+    snprintf(text, size, "%d:%02d", whole / 60, whole % 60);
+}
+
+void progress_draw(struct progress *progress, const struct progress_now *now)
+{
+    double at = child_now_s();
+    char time[32], bar[4 * BAR_CELLS + 1] = "", gpu[48] = "";
+
+    if (!progress->terminal || now->total == 0 || at - progress->drawn_s < REDRAW_S)
+        return;
+    progress->drawn_s = at;
+    clock_text(time, sizeof time, isnan(now->left_s) ? at - progress->began_s : now->left_s);
+    for (int i = 0; i < BAR_CELLS; i++)
+        strcat(bar, i * now->total < now->done * BAR_CELLS ? "\u2588" : "\u2591");
+    if (!isnan(now->sm_clock_mhz))
+        snprintf(gpu, sizeof gpu, "  %.0f MHz %.0f C", now->sm_clock_mhz, now->temperature_c);
+
+    progress_clear(progress);
+    progress->width = fprintf(stderr, "[%d/%d] round %d/%d  %-18s \u2595%s\u258f  %s %s%s",
+                              now->done, now->total, now->round, now->rounds, now->probe, bar, time,
+                              isnan(now->left_s) ? "elapsed" : "left", gpu);
+    fflush(stderr);
+}
+
+void progress_clear(struct progress *progress)
+{
+    if (progress->width > 0)
+        fputs("\r\033[K", stderr);
+    progress->width = 0;
+}
+
+void progress_say(struct progress *progress, const char *format, ...)
+{
+    va_list arguments;
+
+    progress_clear(progress);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}

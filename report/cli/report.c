@@ -1,0 +1,476 @@
+/* gpufloor report: tables of one bundle, or of several side by side. */
+#include "report/cli/report.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/unit.h"
+#include "report/cli/catalogue.h"
+#include "report/cli/command.h"
+#include "report/cli/counters.h"
+#include "report/cli/headline.h"
+
+enum { BUNDLES_MAX = 12, DIGITS = 4 };
+
+/* --- one figure ------------------------------------------------------------------------------- */
+
+/* Half the interval over the centre; a spread below a tick of the timer is one tick, never zero. */
+static void spread_text(char *text, size_t size, const struct row *row)
+{
+    double half = fmax(row->high - row->centre, row->centre - row->low);
+
+    if (row->better == ROW_EXACT)
+        snprintf(text, size, "exact");
+    else if (isnan(half))
+        snprintf(text, size, "%zu run%s", row->n, row->n == 1 ? "" : "s");
+    else if (row->resolution > 0 && half < row->resolution)
+        snprintf(text, size, "\u00b11 tick");
+    else if (row->centre != 0 && half < 1e-5 * fabs(row->centre))
+        snprintf(text, size, "<0.001 %%");
+    else if (row->centre != 0)
+        snprintf(text, size, half < fabs(row->centre) ? "\u00b1%.2g %%" : "\u00b1%.0f %%",
+                 100 * half / fabs(row->centre));
+    else
+        snprintf(text, size, "\u00b1%.2g", half);
+}
+
+char *report_value(char *text, size_t size, const struct row *row)
+{
+    char value[48], spread[32];
+
+    if (row->n == 0) {
+        snprintf(text, size, "- (%s)", row_status_name(row->status));
+        return text;
+    }
+    unit_format(value, sizeof value, row->centre, row->unit, DIGITS);
+    spread_text(spread, sizeof spread, row);
+    snprintf(text, size, "%s %s%s%s", value, spread, row->status > ROW_FEW ? " " : "",
+             row->status > ROW_FEW ? row_status_name(row->status) : "");
+    return text;
+}
+
+static void figure_cells(struct table *table, const struct row *row)
+{
+    char value[48], spread[32], best[48];
+
+    unit_format(value, sizeof value, row->centre, row->unit, DIGITS);
+    unit_format(best, sizeof best, row->best, row->unit, DIGITS);
+    spread_text(spread, sizeof spread, row);
+    table_cell(table, "%s", value);
+    table_cell(table, "%s", row->n ? spread : "-");
+    table_cell(table, "%s", best);
+    table_cell(table, "%zu", row->n);
+    table_cell(table, "%s", row_status_name(row->status));
+}
+
+/* --- headings --------------------------------------------------------------------------------- */
+
+/* The board, or the file's name where two columns are of one board. */
+static const char *column_name(const struct bundle *const bundles[], size_t n, size_t i)
+{
+    for (size_t k = 0; k < n; k++)
+        if (k != i && !strcmp(bundles[k]->name, bundles[i]->name)) {
+            const char *slash = strrchr(bundles[i]->path, '/');
+            return slash && slash[1] ? slash + 1 : bundles[i]->path;
+        }
+    return bundles[i]->name;
+}
+
+static struct table value_table(const char *first, const struct bundle *const bundles[], size_t n)
+{
+    static const char *const heads[] = {"median", "spread", "best", "runs", "status"};
+    char align[BUNDLES_MAX + 8] = "lrrrrl";
+    if (n > 1) {
+        memset(align + 1, 'r', n);
+        align[n + 1] = '\0';
+    }
+    struct table table = table_new(align);
+    table_cell(&table, "%s", first);
+    for (size_t i = 0; n == 1 && i < sizeof heads / sizeof heads[0]; i++)
+        table_cell(&table, "%s", heads[i]);
+    for (size_t i = 0; n > 1 && i < n; i++)
+        table_cell(&table, "%s", column_name(bundles, n, i));
+    return table;
+}
+
+static void print_machines(FILE *out, const struct bundle *const bundles[], size_t n,
+                           enum table_format format)
+{
+    char line[BUNDLE_LINE], others[BUNDLE_LINE], all[3 * BUNDLE_LINE];
+    for (size_t i = 0; i < n; i++) {
+        bundle_line(bundles[i], line, sizeof line);
+        bundle_others(bundles[i], others, sizeof others);
+        snprintf(all, sizeof all, format == TABLE_MD ? "**%s**: %s%s%s" : "%s: %s%s%s",
+                 column_name(bundles, n, i), line, others[0] ? "; " : "", others);
+        if (format == TABLE_MD)
+            table_put(out, all, format);
+        else
+            table_wrap(out, all, 0, 2);
+        fputs(format == TABLE_MD ? "\n\n" : "\n", out);
+    }
+    if (format == TABLE_TEXT)
+        fputc('\n', out);
+}
+
+/* --- headline --------------------------------------------------------------------------------- */
+
+static void headline_cells(struct table *table, const struct headline *headline,
+                           const struct row rows[], const bool found[], size_t n)
+{
+    char text[96];
+
+    table_cell(table, "%s", headline->label);
+    if (n == 1) {
+        figure_cells(table, &rows[0]);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        table_cell(table, "%s", found[i] ? report_value(text, sizeof text, &rows[i]) : "-");
+}
+
+/* One of the headline's two tables, if it has any rows here. */
+static void headline_part(FILE *out, const struct bundle *const bundles[], size_t n,
+                          enum table_format format, bool host)
+{
+    struct table table = value_table("figure", bundles, n);
+    struct row rows[BUNDLES_MAX];
+    bool found[BUNDLES_MAX], some = false;
+
+    for (size_t k = 0; headline_at(k); k++) {
+        bool any = false;
+        for (size_t i = 0; i < n; i++) {
+            found[i] = headline_row(headline_at(k), &bundles[i]->rows, &rows[i]);
+            any = any || found[i];
+        }
+        if (any && (headline_at(k)->kind == HEADLINE_HOST) == host) {
+            headline_cells(&table, headline_at(k), rows, found, n);
+            some = true;
+        }
+    }
+    if (some && format == TABLE_MD && host)
+        fputs("\nPaced by the host:\n\n", out);
+    table_print(out, &table, format,
+                format == TABLE_MD ? NULL : host ? "Paced by the host" : "Headline");
+}
+
+void report_headline(FILE *out, const struct bundle *const bundles[], size_t n,
+                     enum table_format format)
+{
+    if (format != TABLE_TSV)
+        print_machines(out, bundles, n, format);
+    headline_part(out, bundles, n, format, false);
+    headline_part(out, bundles, n, format, true);
+}
+
+/* --- every row -------------------------------------------------------------------------------- */
+
+static bool wanted(const struct row *row, const char *glob)
+{
+    return !glob || fnmatch(glob, row->id, 0) == 0;
+}
+
+static bool print_tsv(FILE *out, const struct bundle *const bundles[], size_t n, const char *glob)
+{
+    struct table table = table_new(n > 1 ? "llrrrrrll" : "llrrrrrl");
+    static const char *const heads[] = {"metric", "unit", "centre", "low", "high", "best", "runs",
+                                        "status", "bundle"};
+    bool any = false;
+
+    for (size_t i = 0; i < table.n_columns; i++)
+        table_cell(&table, "%s", heads[i]);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < bundles[i]->rows.n; k++) {
+            const struct row *row = &bundles[i]->rows.row[k];
+            if (!wanted(row, glob))
+                continue;
+            any = true;
+            table_cell(&table, "%s", row->id);
+            table_cell(&table, "%s", row->unit);
+            table_number(&table, row->centre);
+            table_number(&table, row->low);
+            table_number(&table, row->high);
+            table_number(&table, row->best);
+            table_cell(&table, "%zu", row->n);
+            table_cell(&table, "%s", row_status_name(row->status));
+            if (n > 1)
+                table_cell(&table, "%s", column_name(bundles, n, i));
+        }
+    table_print(out, &table, TABLE_TSV, NULL);
+    return any || !glob;
+}
+
+static const struct row *find_elsewhere(const struct bundle *const bundles[], size_t upto,
+                                        const char *id)
+{
+    for (size_t i = 0; i < upto; i++)
+        if (rows_find(&bundles[i]->rows, id))
+            return rows_find(&bundles[i]->rows, id);
+    return NULL;
+}
+
+/* The rows of one probe: of the first bundle in its order, then what only later ones have. */
+static size_t probe_cells(struct table *table, const struct bundle *const bundles[], size_t n,
+                          const char *probe, const char *glob)
+{
+    char text[96];
+    size_t n_rows = 0;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < bundles[i]->rows.n; k++) {
+            const struct row *row = &bundles[i]->rows.row[k];
+            if (strcmp(row->probe, probe) || !wanted(row, glob) ||
+                find_elsewhere(bundles, i, row->id))
+                continue;
+            n_rows++;
+            const char *dot = strchr(row->id, '.');
+            table_cell(table, "%s", dot ? dot + 1 : row->id);
+            if (n == 1)
+                figure_cells(table, row);
+            for (size_t b = 0; n > 1 && b < n; b++) {
+                const struct row *here = rows_find(&bundles[b]->rows, row->id);
+                table_cell(table, "%s", here ? report_value(text, sizeof text, here) : "-");
+            }
+        }
+    return n_rows;
+}
+
+static const struct part *find_part(const struct bundle *const bundles[], size_t n,
+                                    const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < bundles[i]->n_parts; k++)
+            if (!strcmp(bundles[i]->parts[k].name, name))
+                return &bundles[i]->parts[k];
+    return NULL;
+}
+
+static bool has_rows(const struct bundle *const bundles[], size_t n, const char *probe)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < bundles[i]->rows.n; k++)
+            if (!strcmp(bundles[i]->rows.row[k].probe, probe))
+                return true;
+    return false;
+}
+
+static bool print_probe(FILE *out, const struct bundle *const bundles[], size_t n,
+                        const char *probe, enum table_format format, const char *glob)
+{
+    char title[400];
+    const struct part *part = find_part(bundles, n, probe);
+    struct table table = value_table("metric", bundles, n);
+    size_t printed = probe_cells(&table, bundles, n, probe, glob);
+
+    snprintf(title, sizeof title, "%s%s%.300s", probe, part && part->what ? ": " : "",
+             part && part->what ? part->what : "");
+    table_print(out, &table, format, title);
+    for (size_t i = 0; printed > 0 && i < n; i++)
+        for (size_t k = 0; k < bundles[i]->n_parts; k++) {
+            const struct part *noted = &bundles[i]->parts[k];
+            if (!noted->note || strcmp(noted->name, probe))
+                continue;
+            fprintf(out, format == TABLE_MD ? "\n%s%snote: " : "  %s%snote: ",
+                    n > 1 ? column_name(bundles, n, i) : "", n > 1 ? ": " : "");
+            table_put(out, noted->note, format);
+            fputs(format == TABLE_MD ? "\n" : "\n\n", out);
+        }
+    return printed > 0;
+}
+
+/* Every probe of any bundle once; what is derived from them comes last. */
+static bool print_probes(FILE *out, const struct bundle *const bundles[], size_t n,
+                         enum table_format format, const char *glob)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < bundles[i]->rows.n; k++) {
+            const struct row *row = &bundles[i]->rows.row[k];
+            bool begun = k > 0 && !strcmp(row[-1].probe, row->probe);
+            if (begun || !strcmp(row->probe, "derived") || has_rows(bundles, i, row->probe))
+                continue;
+            any = print_probe(out, bundles, n, row->probe, format, glob) || any;
+        }
+    any = print_probe(out, bundles, n, "derived", format, glob) || any;
+    return any || !glob;
+}
+
+/* --- what is missing -------------------------------------------------------------------------- */
+
+static void missing_rows(struct table *table, const struct bundle *bundle, const char *name)
+{
+    for (size_t k = 0; k < bundle->n_parts; k++) {
+        const struct part *part = &bundle->parts[k];
+        if (part->n_ok == part->n_runs)
+            continue;
+        table_cell(table, "%s", name);
+        table_cell(table, "%s", part->name);
+        table_cell(table, "%d of %d runs", part->n_ok, part->n_runs);
+        table_cell(table, "%s", part->why ? part->why : "no reason given");
+    }
+    for (size_t k = 0; k < bundle->rows.n; k++) {
+        const struct row *row = &bundle->rows.row[k];
+        if (row->status < ROW_DISAGREE)
+            continue;
+        table_cell(table, "%s", name);
+        table_cell(table, "%s", row->id);
+        table_cell(table, "%s", row_status_name(row->status));
+        table_cell(table, "%s", row->why ? row->why : row->status == ROW_DISAGREE
+                   ? "runs that must agree do not" : "see the probe's check");
+    }
+}
+
+static void print_missing(FILE *out, const struct bundle *const bundles[], size_t n,
+                          enum table_format format)
+{
+    struct table table = table_new("llll");
+    table_cell(&table, "bundle");
+    table_cell(&table, "what");
+    table_cell(&table, "state");
+    table_cell(&table, "why");
+    for (size_t i = 0; i < n; i++)
+        missing_rows(&table, bundles[i], column_name(bundles, n, i));
+    table_print(out, &table, format, "Not measured, or not to be relied on");
+}
+
+bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
+                  enum table_format format, const char *glob)
+{
+    if (format == TABLE_TSV)
+        return print_tsv(out, bundles, n, glob);
+    if (!glob)
+        report_headline(out, bundles, n, format);
+    if (!print_probes(out, bundles, n, format, glob))
+        return false;
+    if (!glob)
+        print_missing(out, bundles, n, format);
+    return true;
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+enum { KEY_FORMAT = 256, KEY_METRIC, KEY_HEADLINE, KEY_MAP, KEY_QUALITY };
+
+static const struct argp_option options_table[] = {
+    {.name = "format", .key = KEY_FORMAT, .arg = "text|md|tsv", .doc = "Default: text"},
+    {.name = "metric",
+     .key = KEY_METRIC,
+     .arg = "GLOB",
+     .doc = "Only metrics whose id matches, for "
+            "example 'launch.*'"},
+    {.name = "headline", .key = KEY_HEADLINE, .doc = "Only the headline"},
+    {.name = "map",
+     .key = KEY_MAP,
+     .arg = "ID",
+     .doc = "The cells of the metric ID, which is a map, as tab-separated values"},
+    {.name = "quality",
+     .key = KEY_QUALITY,
+     .doc = "Only what the results of the fused kernels are worth: errors, bits, faults seen"},
+    {0},
+};
+
+struct report_options {
+    enum table_format format;
+    const char *glob, *map;
+    bool headline, quality;
+    char **paths;
+    size_t n_paths;
+};
+
+static error_t take(int key, char *argument, struct argp_state *state)
+{
+    struct report_options *o = state->input;
+
+    switch (key) {
+    case KEY_FORMAT:
+        if (!table_format_read(argument, &o->format) || o->format == TABLE_JSON)
+            argp_failure(state, EXIT_TROUBLE, 0, "--format %s: expected text, md or tsv", argument);
+        break;
+    case KEY_METRIC: o->glob = argument; break;
+    case KEY_HEADLINE: o->headline = true; break;
+    case KEY_MAP: o->map = argument; break;
+    case KEY_QUALITY: o->quality = true; break;
+    case ARGP_KEY_ARGS:
+        o->paths = state->argv + state->next;
+        o->n_paths = (size_t)(state->argc - state->next);
+        if (o->n_paths > BUNDLES_MAX)
+            argp_failure(state, EXIT_TROUBLE, 0, "at most %d bundles side by side", BUNDLES_MAX);
+        break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static int print_map(const struct report_options *o)
+{
+    char why[DOCUMENT_WHY];
+    for (size_t i = 0; i < o->n_paths; i++)
+        if (!report_map(stdout, o->paths[i], o->map, why)) {
+            fprintf(stderr, "gpufloor report: %s\n", why);
+            return EXIT_TROUBLE;
+        }
+    return EXIT_FINE;
+}
+
+static int print_counters(const struct report_options *o)
+{
+    char why[DOCUMENT_WHY];
+    if (counters_report(stdout, o->paths[0], why))
+        return EXIT_FINE;
+    fprintf(stderr, "gpufloor report: %s\n", why);
+    return EXIT_TROUBLE;
+}
+
+static bool print_quality(const struct bundle *const bundles[], size_t n,
+                          enum table_format format)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!report_quality(stdout, bundles[i], format)) {
+            fprintf(stderr, "gpufloor report: --quality: no fused kernel in bundle %zu\n", i + 1);
+            return false;
+        }
+    return true;
+}
+
+int report_main(int argc, char **argv)
+{
+    char standard[PATH_MAX], why[DOCUMENT_WHY], *only = standard;
+    struct report_options o = {.paths = &only, .n_paths = 1};
+    struct bundle bundles[BUNDLES_MAX];
+    const struct bundle *columns[BUNDLES_MAX];
+    const struct argp parser = {.options = options_table, .parser = take, .args_doc = "[BUNDLE...]",
+                                .doc = "Tables of one bundle, or of several side by side. A BUNDLE "
+                                "is a file, or a folder of them: then each probe's newest "
+                                "measurement by the kernels of this tree. Default: the committed "
+                                "results/nvidia-h200. Prints a document of gpufloor counters, too.\vExit: 0; 2 when a bundle cannot be read."};
+    size_t n = 0;
+    bool fine = true;
+
+    catalogue_path(standard, "../../results/nvidia-h200");
+    argp_parse(&parser, argc, argv, 0, NULL, &o);
+    if (o.map)
+        return print_map(&o);
+    if (o.n_paths == 1 && counters_are_in(o.paths[0]))
+        return print_counters(&o);
+    for (; n < o.n_paths && fine; n += fine) {
+        fine = bundle_open(&bundles[n], o.paths[n], why);
+        columns[n] = &bundles[n];
+    }
+    if (!fine)
+        fprintf(stderr, "gpufloor report: %s\n", why);
+    else if (o.headline)
+        report_headline(stdout, columns, n, o.format);
+    else if (o.quality)
+        fine = print_quality(columns, n, o.format);
+    else if (!report_whole(stdout, columns, n, o.format, o.glob)) {
+        fprintf(stderr, "gpufloor report: --metric %s: no metric matches\n", o.glob);
+        fine = false;
+    }
+    for (size_t i = 0; i < n; i++)
+        bundle_free(&bundles[i]);
+    return fine ? EXIT_FINE : EXIT_TROUBLE;
+}

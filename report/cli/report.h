@@ -1,0 +1,28 @@
+/* What a bundle says, as tables. */
+#ifndef REPORT_CLI_REPORT_H
+#define REPORT_CLI_REPORT_H
+
+#include "report/bundle/bundle.h"
+#include "report/cli/table.h"
+
+/* The headline rows (report/cli/headline.c) of several bundles side by side. */
+void report_headline(FILE *out, const struct bundle *const bundles[], size_t n,
+                     enum table_format format);
+
+/* Everything: headline, a table a probe, what was not measured and why. glob picks metrics (NULL:
+ * all, with the headline). False when it matches none. */
+bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
+                  enum table_format format, const char *glob);
+
+/* The cells of a metric that is a map, as tab-separated values: a line a row, its position first.
+ * A folder gives its newest bundle that holds it. False, with one line in why. */
+bool report_map(FILE *out, const char *path, const char *id, char why[DOCUMENT_WHY]);
+
+/* Errors, memory, bits and faults of every fused kernel (report/cli/quality.c), in two tables. False when the
+ * bundle has none. */
+bool report_quality(FILE *out, const struct bundle *bundle, enum table_format format);
+
+/* A row's centre with its spread, for a person: "32.1 cycles ±0.3 %". Returns text. */
+char *report_value(char *text, size_t size, const struct row *row);
+
+#endif

@@ -1,0 +1,384 @@
+/* Rounds: every probe once each, in a seeded random order, each run a process of its own, so that
+ * drift of the machine spreads over all probes instead of blaming one. */
+#include <ctype.h>
+#include <dirent.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "report/cli/child.h"
+#include "report/cli/session.h"
+
+/* A probe that just ended may still be listed by NVML for a moment. */
+static const double LEAVING_S = 2.0, LOOK_S = 1.0;
+
+static volatile sig_atomic_t signalled;
+
+static void on_signal(int number)
+{
+    (void)number;
+    signalled = 1;
+}
+
+void session_catch_signals(void)
+{
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART: poll() is to end */
+    struct sigaction before;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof caught / sizeof caught[0]; i++) {
+        sigaction(caught[i], NULL, &before);
+        if (caught[i] != SIGHUP || before.sa_handler != SIG_IGN) /* nohup */
+            sigaction(caught[i], &action, NULL);
+    }
+}
+
+bool session_interrupted(void)
+{
+    return signalled != 0;
+}
+
+/* --- watching the GPU ------------------------------------------------------------------------- */
+
+/* Processes of a group, of which some may use the GPU: a probe may start children of its own. */
+static int processes_of(pid_t group)
+{
+    DIR *processes = opendir("/proc");
+    struct dirent *entry;
+    int n = 0;
+
+    while (processes && (entry = readdir(processes)))
+        if (isdigit((unsigned char)entry->d_name[0]) && getpgid(atoi(entry->d_name)) == group)
+            n++;
+    if (processes)
+        closedir(processes);
+    return n;
+}
+
+/* While a probe runs, it and its children may be on the GPU; more processes than these are foreign.
+ * It takes two looks in a row: one of ours may end between the two counts. */
+static bool tick(void *context, pid_t group)
+{
+    struct session *s = context;
+
+    if (s->nvml && child_now_s() - s->looked_s > LOOK_S) {
+        s->looked_s = child_now_s();
+        s->seen = nvml_state(s->nvml);
+        bool suspicious = s->seen.n_processes > 1 && s->seen.n_processes > processes_of(group);
+        s->n_suspicious = suspicious ? s->n_suspicious + 1 : 0;
+        s->foreign = s->foreign || s->n_suspicious >= 2;
+    }
+    s->now.sm_clock_mhz = s->seen.sm_clock_mhz;
+    s->now.temperature_c = s->seen.temperature_c;
+    progress_draw(&s->progress, &s->now);
+    return !session_interrupted();
+}
+
+/* Before a run there should be nobody; a process of our own that is leaving gets a moment. */
+static void look_before(struct session *s)
+{
+    double until = child_now_s() + LEAVING_S;
+
+    s->foreign = false;
+    s->n_suspicious = 0;
+    s->seen = nvml_state(s->nvml);
+    while (s->seen.n_processes > 0 && child_now_s() < until && !session_interrupted()) {
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        s->seen = nvml_state(s->nvml);
+    }
+    s->foreign = s->seen.n_processes > 0;
+}
+
+static json_t *state_object(const struct nvml_state *state)
+{
+    char reasons[160];
+    return json_pack("{s:o, s:o, s:o, s:s}", "sm_clock_mhz", document_number(state->sm_clock_mhz),
+                     "temperature_c", document_number(state->temperature_c), "power_w",
+                     document_number(state->power_w), "held_back_by",
+                     nvml_reasons(reasons, sizeof reasons, state->reasons));
+}
+
+/* --- one run ---------------------------------------------------------------------------------- */
+
+static json_t *failed_document(const struct session *s, const struct task *task, const char *why,
+                               double elapsed_s)
+{
+    const struct listed *probe = task->probe;
+    char started[24];
+    document_time(started, sizeof started);
+    return json_pack("{s:s, s:i, s:{s:s, s:i, s:s}, s:s, s:s, s:{s:i, s:i, s:I, s:s, s:f, s:b, "
+                     "s:b}, s:[], s:[], "
+                     "s:[]}",
+                     "schema", "run", "schema_version", DOCUMENT_SCHEMA_VERSION, "probe", "name",
+                     probe->name, "method", probe->method, "what",
+                     document_get_text(probe->list, "what", ""), "status", "failed", "why", why,
+                     "run", "round", s->now.round - 1, "rounds", s->options.rounds, "seed",
+                     (json_int_t)s->options.seed, "started", started, "elapsed_s", elapsed_s,
+                     "check", 0, "deep", 0, "cases", "checks", "notes");
+}
+
+/* A parser's message quotes what it did not understand, which may be no valid text. */
+static void make_plain(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text >= 0x7f || (unsigned char)*text < 0x20)
+            *text = '?';
+}
+
+/* What the process printed as a run document, or one that says how it failed. NULL when stopped. */
+static json_t *document_of(const struct session *s, const struct task *task, bool started,
+                           const struct child_result *result)
+{
+    char why[DOCUMENT_WHY] = "", reason[DOCUMENT_WHY] = "", end[420];
+    json_t *document = NULL;
+
+    if (result->stopped)
+        return NULL;
+    if (!started)
+        snprintf(why, sizeof why, "could not be started: %.400s", result->said);
+    else if (result->timed_out || result->signal || result->too_long)
+        child_end(result, s->options.limit_s, why, sizeof why);
+    else if (!(document = document_parse(result->out ? result->out : "", result->n_out, "stdout",
+                                         "run", reason)))
+        snprintf(why, sizeof why, "printed no run document (%.200s); %.200s", reason,
+                 child_end(result, s->options.limit_s, end, sizeof end));
+    const json_t *probe = json_object_get(document, "probe");
+    if (document && strcmp(document_get_text(probe, "name", ""), task->probe->name)) {
+        snprintf(why, sizeof why, "printed the document of another probe");
+        json_decref(document);
+        document = NULL;
+    }
+    make_plain(why);
+    if (!document)
+        return failed_document(s, task, why, result->elapsed_s);
+    bool says_ok = !strcmp(document_get_text(document, "status", ""), "ok");
+    if (says_ok && result->exit_code != 0) {
+        json_object_set_new(document, "status", json_string("failed"));
+        json_object_set_new(document, "why",
+                            json_string(child_end(result, s->options.limit_s, end, sizeof end)));
+    }
+    return document;
+}
+
+static json_t *run_probe(struct session *s, struct task *task)
+{
+    char device[16], round[16], rounds[16], seed[32];
+    const char *argv[16] = {task->probe->path, "--json", "--device", device, "--round", round,
+                            "--rounds", rounds, "--seed", seed};
+    struct child_result result;
+
+    snprintf(device, sizeof device, "%d", s->options.device);
+    snprintf(round, sizeof round, "%d", s->now.round - 1);
+    snprintf(rounds, sizeof rounds, "%d", s->options.rounds);
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->options.seed);
+    if (s->raw_path[0]) {
+        argv[10] = "--raw";
+        argv[11] = s->raw_path;
+    }
+    bool started = child_run(argv, s->options.limit_s, tick, s, &result);
+    json_t *document = document_of(s, task, started, &result);
+    task->last_s = result.elapsed_s;
+    task->total_s += result.elapsed_s;
+    child_free(&result);
+    return document;
+}
+
+/* --- a run in its round ----------------------------------------------------------------------- */
+
+/* What a document says of the machine goes to the bundle once: the host's part from the first, the
+ * GPU's from the first that has it. */
+static void keep_environment(struct session *s, json_t *document)
+{
+    json_t *environment = json_object_get(document, "environment");
+    if (json_is_object(environment))
+        json_object_update_missing(s->environment, environment);
+    if (document)
+        json_object_del(document, "environment");
+}
+
+static const char *discarded_case(const json_t *document)
+{
+    const json_t *one;
+    size_t i;
+    json_array_foreach(json_object_get(document, "cases"), i, one)
+        if (document_get_text(one, "discarded", NULL))
+            return document_get_text(one, "discarded", "");
+    return NULL;
+}
+
+/* Adds what the runner knows of the run. Returns why it is to be repeated, or NULL. */
+static const char *judge(struct session *s, json_t *document, int repeat, json_t *before)
+{
+    json_t *about = json_object_get(document, "run");
+
+    if (json_is_object(about) && repeat > 0)
+        json_object_set_new(about, "repeat", json_integer(repeat));
+    if (s->nvml)
+        json_object_set_new(document, "nvml", json_pack("{s:O, s:o}", "before", before, "after",
+                                                        state_object(&s->seen)));
+    if (s->foreign && s->options.shared)
+        json_object_set_new(document, "shared", json_true());
+    if (s->foreign && !s->options.shared) {
+        static const char cause[] = "another process was on the GPU";
+        json_object_set_new(document, "discarded", json_string(cause));
+        return cause;
+    }
+    return discarded_case(document);
+}
+
+static void count(struct session *s, struct task *task, const json_t *document)
+{
+    const char *status = document_get_text(document, "status", "failed");
+
+    task->n_runs++;
+    if (!strcmp(status, "ok"))
+        return;
+    snprintf(task->why, sizeof task->why, "%s", document_get_text(document, "why", "no reason"));
+    if (!strcmp(status, "skipped")) {
+        task->n_skipped++;
+    } else {
+        task->n_failed++;
+        progress_say(&s->progress, "FAIL  %s: %s (round %d)", task->probe->name, task->why,
+                     s->now.round);
+    }
+}
+
+static void run_task(struct session *s, struct task *task)
+{
+    const char *cause = NULL;
+
+    s->now.probe = task->probe->name;
+    for (int repeat = 0; repeat == 0 || (cause && repeat <= SESSION_REPEATS_MAX); repeat++) {
+        look_before(s);
+        json_t *before = state_object(&s->seen), *document = run_probe(s, task);
+        if (!document) {
+            json_decref(before);
+            return;
+        }
+        cause = judge(s, document, repeat, before);
+        json_decref(before);
+        keep_environment(s, document);
+        count(s, task, document);
+        if (cause && repeat < SESSION_REPEATS_MAX) {
+            task->n_repeats++;
+            progress_say(&s->progress, "warn  %s: %s in round %d; repeated", task->probe->name,
+                         cause, s->now.round);
+        }
+        json_array_append_new(s->runs, document);
+    }
+}
+
+/* --- rounds ----------------------------------------------------------------------------------- */
+
+/* splitmix64 (Steele, Lea, Flood 2014): the order of the rounds follows from the seed alone. */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static void shuffle(size_t *order, size_t n, uint64_t *state)
+{
+    for (size_t i = n; i > 1; i--) {
+        size_t k = (size_t)(next_random(state) % i), kept = order[i - 1];
+        order[i - 1] = order[k];
+        order[k] = kept;
+    }
+}
+
+/* Each probe is taken to need what its last run did. */
+static double seconds_left(const struct session *s, const size_t *order, size_t place)
+{
+    double left = 0, whole = 0;
+    for (size_t i = 0; i < s->n_tasks; i++) {
+        whole += s->tasks[order[i]].last_s;
+        left += i >= place ? s->tasks[order[i]].last_s : 0;
+    }
+    return s->now.round == 1 ? (double)NAN : left + whole * (s->now.rounds - s->now.round);
+}
+
+static void say_round(struct session *s, double began_s)
+{
+    if (!s->progress.terminal)
+        progress_say(&s->progress, "round %d/%d  %.1f s", s->now.round, s->now.rounds,
+                     child_now_s() - began_s);
+}
+
+void session_measure(struct session *s)
+{
+    uint64_t state = s->options.seed;
+    size_t *order = calloc(s->n_tasks, sizeof *order);
+
+    s->now = (struct progress_now){.total = (int)s->n_tasks * s->options.rounds,
+                                   .rounds = s->options.rounds, .probe = "", .left_s = NAN};
+    for (size_t i = 0; order && i < s->n_tasks; i++)
+        order[i] = i;
+    for (int round = 1; order && round <= s->options.rounds; round++) {
+        double began_s = child_now_s();
+        s->now.round = round;
+        shuffle(order, s->n_tasks, &state);
+        for (size_t i = 0; i < s->n_tasks && !session_interrupted(); i++) {
+            s->now.left_s = seconds_left(s, order, i);
+            run_task(s, &s->tasks[order[i]]);
+            s->now.done++;
+        }
+        if ((s->interrupted = session_interrupted()))
+            break;
+        say_round(s, began_s);
+    }
+    progress_clear(&s->progress);
+    free(order);
+}
+
+/* --- is there a GPU? -------------------------------------------------------------------------- */
+
+/* NVML counts GPUs in PCI order and knows nothing of CUDA_VISIBLE_DEVICES: make CUDA count alike,
+ * and look the device up in the list where there is one. */
+static void open_nvml(struct session *s)
+{
+    char gpu[64], why[NVML_WHY];
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+
+    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
+    snprintf(gpu, sizeof gpu, "%d", s->options.device);
+    for (int i = 0; list && *list; i++) {
+        size_t length = strcspn(list, ",");
+        if (i == s->options.device)
+            snprintf(gpu, sizeof gpu, "%.*s", (int)length, list);
+        list += length + (list[length] == ',');
+    }
+    s->nvml = nvml_open(gpu, why);
+    if (!s->nvml)
+        progress_say(&s->progress, "warn  clocks and other processes are not watched: %s", why);
+}
+
+void session_find_gpu(struct session *s)
+{
+    struct task task = {.probe = catalogue_find(&s->catalogue, "null")};
+
+    snprintf(s->gpu_state, sizeof s->gpu_state, "not_built");
+    snprintf(s->gpu_why, sizeof s->gpu_why, "the probe 'null', which looks for one, is not built");
+    if (!task.probe)
+        return;
+    s->now = (struct progress_now){.round = 1};
+    json_t *document = run_probe(s, &task);
+    const json_t *environment = json_object_get(document, "environment");
+    const char *state = document_get_text(document, "gpu_state", "failed");
+
+    if (!json_object_get(document, "gpu_state") && json_object_get(environment, "gpu")) {
+        s->gpu_state[0] = '\0';
+        open_nvml(s);
+    } else {
+        snprintf(s->gpu_state, sizeof s->gpu_state, "%.31s", state);
+        snprintf(s->gpu_why, sizeof s->gpu_why, "%s",
+                 document_get_text(document, "gpu_why", document_get_text(document, "why", "")));
+    }
+    keep_environment(s, document);
+    json_decref(document);
+}
