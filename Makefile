@@ -100,7 +100,7 @@ image_of    = $(patsubst common_%,%,$(patsubst device_%,%,$(subst $(notdir $1)_$
 CUBINS     := $(foreach a,$(ARCHS),$(CU:%.cu=$B/%.sm_$a.cubin))
 REPORT_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard report/*/*.c)))
 # Of core, the report uses documents, statistics, units, boards, NVML and the version; no CUDA.
-REPORT_USES := $(patsubst %,$B/core/%.o,document stat unit board nvml version counter_sets)
+REPORT_USES := $(patsubst %,$B/core/%.o,document draw stat unit board nvml version counter_sets)
 PLUGINS    := $(if $(CUBLAS),$(BIN)/blas.so) $(if $(and $(CUPTI),$(CUPTI_LIB)),$(BIN)/counters.so)
 
 .PHONY: all host

@@ -182,7 +182,4 @@ struct gpu_host_clock {
 };
 struct gpu_host_clock gpu_relate_clocks(struct probe_run *r);
 
-/* Size of a probe's parameter struct on both sides. */
-#define GPU_ARGS_SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "host/device ABI")
-
 #endif

@@ -5,8 +5,6 @@
 #include "core/run.h"
 
 PROBE_IMAGE(host_clock);
-GPU_ARGS_SIZE(struct host_clock_gate_args, 24);
-GPU_ARGS_SIZE(struct host_clock_handshake_args, 32);
 
 enum { BUDGET_NS = 200000000, QUESTIONS = 16 };
 

@@ -1,4 +1,5 @@
 /* Life cycle of a probe: options, machine, measure(), document. main() of every probe is here. */
+#include "core/draw.h"
 #include "core/probe.h"
 
 #include <math.h>
@@ -119,12 +120,8 @@ bool probe_in_full(const struct probe_run *r)
 
 uint64_t probe_seed(const struct probe_run *r)
 {
-    /* Neighbouring rounds must not draw neighbouring inputs: one step of splitmix64 (Steele et al.
-     * 2014) spreads them. */
-    uint64_t z = r->options.seed + 0x9e3779b97f4a7c15u * (uint64_t)(r->options.round + 1);
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    /* Neighbouring rounds must not draw neighbouring inputs. */
+    return draw_mixed(r->options.seed + 0x9e3779b97f4a7c15u * (uint64_t)(r->options.round + 1));
 }
 
 double probe_tick_ns(const struct probe_run *r, const char *timer)

@@ -312,7 +312,6 @@ static struct figures of_slope(struct probe_run *r, const struct probe_metric *m
     return unit_is_rate(m->unit) ? to_rate(f) : f;
 }
 
-
 /* A map's own figures: those of its finite cells. */
 static void describe_cells(json_t *object, const struct probe_metric *m, struct series *s)
 {

@@ -4,11 +4,14 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 struct host_clock_gate_args {
     uint32_t *gate; /* mapped: [0] opens it at the ticket, [1] becomes that when time is up */
     uint64_t budget_ns;
     uint32_t ticket, pad;
 };
+ARGS_SIZE(struct host_clock_gate_args, 24);
 
 /* Asks and answers through mapped host memory: the host writes 1, 2, ... to `asked`, and gets
  * %globaltimer as it was when the kernel saw that. */
@@ -18,5 +21,6 @@ struct host_clock_handshake_args {
     uint64_t budget_ns;
     uint32_t rounds, pad;
 };
+ARGS_SIZE(struct host_clock_handshake_args, 32);
 
 #endif

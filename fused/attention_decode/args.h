@@ -2,6 +2,7 @@
 #ifndef FUSED_ATTENTION_DECODE_ARGS_H
 #define FUSED_ATTENTION_DECODE_ARGS_H
 
+#include "core/args.h"
 #include "fused/attention_decode/decode.h"
 #include "fused/attention_decode/rope.h"
 #include "fused/common/verdict.h"
@@ -26,12 +27,14 @@ struct decode_dequantise_args {
     const float *scale;              /* kv_heads for keys, kv_heads for values */
     uint32_t head_vectors, kv_heads; /* vectors of 8 bytes of a head at `from` */
 };
+ARGS_SIZE(struct decode_dequantise_args, 48);
 
 struct decode_read_args {
     const void *from;
     uint64_t vectors; /* of 16 bytes, a multiple of DECODE_THREADS x DECODE_VECTORS */
     uint32_t *sink;   /* never written */
 };
+ARGS_SIZE(struct decode_read_args, 24);
 
 /* y = A x, with element (row, column) of A at row x row_stride + column x column_stride. */
 struct decode_gemv_args {
@@ -40,6 +43,7 @@ struct decode_gemv_args {
     struct verdict *verdict; /* of attention_decode_gemv_verify */
     uint32_t rows, columns, row_stride, column_stride;
 };
+ARGS_SIZE(struct decode_gemv_args, 48);
 
 struct decode_verify_args {
     struct kv_cache cache;
@@ -54,5 +58,6 @@ struct decode_verify_args {
     float scale;
     uint32_t pad;
 };
+ARGS_SIZE(struct decode_verify_args, 168);
 
 #endif

@@ -54,13 +54,6 @@
 #include "fused/common/quality.h"
 
 PROBE_IMAGE(attention_decode);
-GPU_ARGS_SIZE(struct kv_cache, 80);
-GPU_ARGS_SIZE(struct attention_decode_args, 176);
-GPU_ARGS_SIZE(struct rope_args, 144);
-GPU_ARGS_SIZE(struct decode_dequantise_args, 48);
-GPU_ARGS_SIZE(struct decode_read_args, 24);
-GPU_ARGS_SIZE(struct decode_gemv_args, 48);
-GPU_ARGS_SIZE(struct decode_verify_args, 168);
 
 enum {
     SHARE_OF_READ = N_OPERATION_METRICS,

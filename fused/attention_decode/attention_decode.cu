@@ -3,8 +3,8 @@
 // verification.
 #include "core/device/load.cuh"
 #include "fused/attention_decode/args.h"
-#include "fused/common/reduce.cuh"
 #include "fused/attention_decode/rope.cuh"
+#include "fused/common/reduce.cuh"
 
 // --- turning and appending -----------------------------------------------------------------------
 

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "fused/attention_decode/kv_cache.h"
 
 enum {
@@ -37,5 +38,6 @@ struct attention_decode_args {
     uint32_t group;  /* query heads of a KV head, 1 to 8 */
     float scale;     /* of the scores, log2(e) / sqrt(d): exponentials are powers of 2 */
 };
+ARGS_SIZE(struct attention_decode_args, 176);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include <cuda_fp8.h>
 
-#include "fused/common/exponential.cuh"
 #include "fused/attention_decode/kv_cache.h"
+#include "fused/common/exponential.cuh"
 #include "fused/common/vector.cuh"
 
 // --- what a cache stores -----------------------------------------------------------------------

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 /* Where row `key` of KV head `head` of sequence `sequence` lies, in bytes from the cache's base:
  *     sequence x sequence_stride + page x page_stride + head x head_stride
  *     + (key mod keys of a page) x row_stride
@@ -20,5 +22,6 @@ struct kv_cache {
     uint32_t kv_heads;
     const float *k_scale, *v_scale; /* of each KV head, for 8-bit caches: value = scale x stored */
 };
+ARGS_SIZE(struct kv_cache, 80);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/draw.h"
 #include "core/half.h"
 
 /* Dimension 0 of every key becomes a constant, of queries what makes it the shift; the rest of the
@@ -121,13 +122,12 @@ void decode_check_shapes(struct probe_run *r, const struct decode_kernels *k)
 
     for (int i = 0; i < SHAPES; i++) {
         struct decode_shape s = {.d = 128, .number = (enum decode_number)(i % N_DECODE_NUMBERS)};
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        s.batch = 1 + (int)(state >> 60) % 3;
-        s.kv_heads = 1 + (int)(state >> 56) % 8 % 3;
-        s.heads = s.kv_heads * (1 + (int)(state >> 52) % 8);
-        s.context = contexts[(state >> 32) % PROBE_LENGTH(contexts)];
-        s.layout = i < 8 ? DECODE_BY_HEAD : (enum decode_layout)((state >> 28) % 4);
-        s.splits = splits[(state >> 24) % PROBE_LENGTH(splits)];
+        s.batch = 1 + (int)draw_below(&state, 3);
+        s.kv_heads = 1 + (int)draw_below(&state, 3);
+        s.heads = s.kv_heads * (1 + (int)draw_below(&state, 8));
+        s.context = contexts[draw_below(&state, PROBE_LENGTH(contexts))];
+        s.layout = i < 8 ? DECODE_BY_HEAD : (enum decode_layout)draw_below(&state, 4);
+        s.splits = splits[draw_below(&state, PROBE_LENGTH(splits))];
         if (i % 12 == 0) {
             s.d = 64;
             s.number = DECODE_BF16;

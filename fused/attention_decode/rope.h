@@ -2,6 +2,7 @@
 #ifndef FUSED_ATTENTION_DECODE_ROPE_H
 #define FUSED_ATTENTION_DECODE_ROPE_H
 
+#include "core/args.h"
 #include "fused/attention_decode/kv_cache.h"
 
 enum {
@@ -17,5 +18,6 @@ struct rope_args {
     uint32_t key;          /* row of the cache that is written */
     uint32_t batch, heads, pad;
 };
+ARGS_SIZE(struct rope_args, 144);
 
 #endif

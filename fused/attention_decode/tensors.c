@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/draw.h"
+
 enum {
     APART = 6400, /* from the end of the keys to the values: no power of two lies between them */
     SMALL_TURN = 16 * ATTENTION_WARPS, /* keys of a block in one turn, bf16 with d = 128 */
@@ -133,8 +135,7 @@ static uint32_t *pages_of(struct probe_run *r, const struct decode_shape *s, uin
     host = probe_host_alloc(r, n * sizeof *host);
     pages = gpu_alloc(r, n * sizeof *pages, "a page table");
     for (size_t i = 0; i < n; i++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        const size_t j = (seed >> 33) % (i + 1);
+        const size_t j = draw_below(&seed, i + 1);
         host[i] = host[j];
         host[j] = (uint32_t)i;
     }

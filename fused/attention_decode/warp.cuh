@@ -12,9 +12,9 @@
 
 #include "core/device/load.cuh"
 #include "fused/attention_decode/decode.h"
-#include "fused/common/exponential.cuh"
 #include "fused/attention_decode/kv_cache.cuh"
 #include "fused/attention_decode/rope.cuh"
+#include "fused/common/exponential.cuh"
 
 // --- matrix instructions -------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "fused/attention_prefill/prefill.h"
 #include "fused/common/verdict.h"
 
@@ -22,6 +23,7 @@ struct attention_softmax_args {
     float scale;
     uint32_t pad;
 };
+ARGS_SIZE(struct attention_softmax_args, 32);
 
 /* For verification and for the control that leaves the maximum out: any depth up to 128. */
 struct attention_row_args {
@@ -32,11 +34,6 @@ struct attention_row_args {
     uint32_t rows;           /* how many */
     uint32_t depth, is_bf16, is_unfused;
 };
-
-#ifdef __CUDACC__
-static_assert(sizeof(struct attention_row_args) == 104, "host and device disagree");
-#else
-_Static_assert(sizeof(struct attention_row_args) == 104, "host and device disagree");
-#endif
+ARGS_SIZE(struct attention_row_args, 104);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "core/draw.h"
 #include "core/half.h"
 #include "fused/attention_prefill/problem.h"
 #include "fused/common/quality.h"
@@ -181,19 +182,13 @@ static struct problem odd_shape(int i, uint64_t *state)
 {
     static const int lengths[] = {1, 2, 7, 31, 63, 64, 65, 127, 128, 129, 191, 193, 257, 300};
     const int n = (int)PROBE_LENGTH(lengths);
-    int draw[4];
-
-    for (size_t k = 0; k < PROBE_LENGTH(draw); k++) {
-        *state = *state * 6364136223846793005u + 1442695040888963407u;
-        draw[k] = (int)(*state >> 33);
-    }
-    const int kv_heads = 1 + draw[0] % 3;
-    return (struct problem){.heads = kv_heads * (1 + draw[1] % 4),
+    const int kv_heads = 1 + (int)draw_below(state, 3);
+    return (struct problem){.heads = kv_heads * (1 + (int)draw_below(state, 4)),
                             .kv_heads = kv_heads,
                             .depth = i % 3 ? 128 : 64,
                             .queries = lengths[i % n],
-                            .keys = lengths[draw[2] % n],
-                            .is_causal = draw[3] % 2,
+                            .keys = lengths[draw_below(state, (uint64_t)n)],
+                            .is_causal = draw_below(state, 2),
                             .type = i % 3 == 2 ? GPU_FP16 : GPU_BF16};
 }
 

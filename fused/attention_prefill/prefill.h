@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/args.h"
+
 /* Out = softmax(scale Q K^T) V, head by head. Query i sees the first i + reach keys: reach = 1 is
  * the causal mask of a prompt, keys - queries + 1 that of a prompt that continues what is in the
  * cache, `keys` no mask. The result of a query that sees no key is zero. All are packed, 16 bits an
@@ -20,6 +22,7 @@ struct attention_prefill_args {
     float scale;
     float scale_log2; /* scale log2(e), as exp(scale s) = 2^(scale_log2 s) */
 };
+ARGS_SIZE(struct attention_prefill_args, 64);
 
 /* By wgmma, depth 128 only. The maps have boxes of 128 rows x 64 columns of one head; what a box
  * has beyond the last row of its head is zero. */
@@ -31,6 +34,7 @@ struct attention_prefill_wgmma_args {
 #endif
     struct attention_prefill_args of;
 };
+ARGS_SIZE(struct attention_prefill_wgmma_args, 448);
 
 /* Both kernels take 128 queries a block. Shared memory of the first: the queries, and two tiles of
  * 64 keys and of their values; of the second: the queries, two tiles of 128, and barriers. */
@@ -45,13 +49,5 @@ enum {
 };
 #define ATTENTION_PREFILL_SHARED(depth)                                                            \
     (2 * (size_t)(depth) * (ATTENTION_PREFILL_ROWS + 4 * ATTENTION_PREFILL_KEYS))
-
-#ifdef __CUDACC__
-static_assert(sizeof(struct attention_prefill_args) == 64, "host and device disagree");
-static_assert(sizeof(struct attention_prefill_wgmma_args) == 448, "host and device disagree");
-#else
-_Static_assert(sizeof(struct attention_prefill_args) == 64, "host and device disagree");
-_Static_assert(sizeof(struct attention_prefill_wgmma_args) == 448, "host and device disagree");
-#endif
 
 #endif

@@ -12,10 +12,6 @@
 #include "fused/common/operation.h"
 
 PROBE_IMAGE(attention_prefill);
-GPU_ARGS_SIZE(struct attention_prefill_args, 64);
-GPU_ARGS_SIZE(struct attention_prefill_wgmma_args, 448);
-GPU_ARGS_SIZE(struct attention_softmax_args, 32);
-GPU_ARGS_SIZE(struct attention_row_args, 104);
 
 static const float LOG2_E = 1.4426950409f;
 enum { WORKSPACE = 4 << 20 }; /* of cuBLAS; more does not make these products faster */

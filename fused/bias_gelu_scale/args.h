@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "fused/common/verdict.h"
 
 enum {
@@ -21,6 +22,7 @@ struct gelu_args {
     uint32_t row_vectors; /* cols / 8, a power of two */
     float scale;
 };
+ARGS_SIZE(struct gelu_args, 40);
 
 /* Half of fp16's smallest number; in bf16, what the division by an exponential takes to zero, beyond
  * 2^126 in fp32. */
@@ -34,5 +36,6 @@ struct gelu_verify_args {
     uint32_t cols, is_fused;
     float scale, pad;
 };
+ARGS_SIZE(struct gelu_verify_args, 56);
 
 #endif

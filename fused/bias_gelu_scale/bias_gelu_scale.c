@@ -19,13 +19,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/draw.h"
 #include "core/half.h"
 #include "fused/common/operation.h"
 #include "fused/common/quality.h"
 
 PROBE_IMAGE(bias_gelu_scale);
-GPU_ARGS_SIZE(struct gelu_args, 40);
-GPU_ARGS_SIZE(struct gelu_verify_args, 56);
 
 static const struct probe_metric metrics[] = {OPERATION_METRICS(OPERATION_KEYS("rows,cols"))};
 
@@ -155,8 +154,7 @@ static void check_on_host(struct probe_run *r, const struct tensors *t, bool is_
     gpu_to_host(r, out, t->out.memory, t->bytes);
     gpu_to_host(r, bias, t->bias, 2 * (size_t)t->cols);
     for (size_t k = 0; k < all; k++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        size_t i = all == n ? k : k < 2 ? k * (n - 1) : (size_t)(state >> 20) % n;
+        size_t i = all == n ? k : k < 2 ? k * (n - 1) : draw_below(&state, n);
         double x = number(t, in[i]) + number(t, bias[i % (size_t)t->cols]);
         double u = 0.79788456080286536 * (x + 0.044715 * x * x * x);
         double reference = (double)SCALE_BY * x / (1 + exp(-2 * u)); /* 1 + tanh(u) would cancel */

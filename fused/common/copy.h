@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 enum { COPY_THREADS = 256, COPY_VECTORS = 4, COPY_SMALL_THREADS = 64 };
 
 struct copy_args {
@@ -12,5 +14,6 @@ struct copy_args {
     uint64_t vectors; /* of 16 bytes */
     uint32_t *wrong; /* copy_compare: counts vectors that differ; else unused */
 };
+ARGS_SIZE(struct copy_args, 32);
 
 #endif

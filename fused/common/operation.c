@@ -5,7 +5,6 @@
 #include "fused/common/copy.h"
 
 PROBE_IMAGE(copy);
-GPU_ARGS_SIZE(struct copy_args, 32);
 
 enum { SETS_MAX = 32, OPERATIONS_MAX = 16, LONG_BYTES = 8 << 20 };
 /* Behind a long buffer, so that the next is no power of two away: a copy between buffers of 512 MiB that

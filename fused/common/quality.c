@@ -6,8 +6,6 @@
 #include "fused/common/operation.h"
 
 PROBE_IMAGE(quality);
-GPU_ARGS_SIZE(struct quality_args, 40);
-GPU_ARGS_SIZE(struct quality_fault_args, 32);
 
 enum { THREADS = 256, BLOCKS = 512 };
 

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 struct quality_found {
     uint64_t differ, most_ulps, digest;
 };
@@ -16,6 +18,7 @@ struct quality_args {
     uint32_t size;               /* bytes of an element: 1, 2 or 4, compared as sign and magnitude */
     uint32_t pad;
 };
+ARGS_SIZE(struct quality_args, 40);
 
 enum quality_fault {
     QUALITY_NAN,         /* one element is NaN */
@@ -34,13 +37,9 @@ struct quality_fault_args {
     uint64_t rows, columns;
     uint32_t size, fault;
 };
+ARGS_SIZE(struct quality_fault_args, 32);
 
-#ifdef __CUDACC__
-static_assert(sizeof(struct quality_args) == 40, "host and device disagree");
-static_assert(sizeof(struct quality_fault_args) == 32, "host and device disagree");
-#else
-_Static_assert(sizeof(struct quality_args) == 40, "host and device disagree");
-_Static_assert(sizeof(struct quality_fault_args) == 32, "host and device disagree");
+#ifndef __CUDACC__
 
 #include "core/gpu.h"
 

@@ -6,14 +6,16 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 struct verdict {
     double error_squared, reference_squared; /* sums over the elements looked at */
     uint64_t wrong;                          /* elements beyond their bound, NaN included */
     uint64_t looked_at;
 };
+ARGS_SIZE(struct verdict, 32);
 
 #ifdef __CUDACC__
-static_assert(sizeof(struct verdict) == 32, "host and device disagree");
 
 /* Adds one element to a verdict that a thread keeps for itself. */
 __device__ __forceinline__ void judge(struct verdict *own, double value, double reference,
@@ -35,7 +37,6 @@ __device__ __forceinline__ void deliver(struct verdict *all, const struct verdic
     atomicAdd((unsigned long long *)&all->looked_at, (unsigned long long)own->looked_at);
 }
 #else
-_Static_assert(sizeof(struct verdict) == 32, "host and device disagree");
 
 #include "core/gpu.h"
 

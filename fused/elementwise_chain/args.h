@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "fused/common/verdict.h"
 
 enum chain_operator {
@@ -47,6 +48,7 @@ struct chain_args {
     uint32_t rounds;      /* of the loop of chain_fma_loop */
     float scale, shift, leak, limit;
 };
+ARGS_SIZE(struct chain_args, 64);
 
 /* v / d == v * magic >> bits for v below 2^31 (Granlund and Montgomery 1994). */
 static inline void chain_divide_by(uint32_t d, uint32_t *magic, uint32_t *bits)
@@ -69,5 +71,6 @@ struct chain_verify_args {
     int32_t only;                    /* this operator alone; -1: the chain of n */
     uint32_t is_fused;               /* rounded to the type at the end only */
 };
+ARGS_SIZE(struct chain_verify_args, 104);
 
 #endif

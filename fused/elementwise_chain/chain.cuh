@@ -3,8 +3,8 @@
 #ifndef FUSED_ELEMENTWISE_CHAIN_CHAIN_CUH
 #define FUSED_ELEMENTWISE_CHAIN_CHAIN_CUH
 
-#include "fused/elementwise_chain/args.h"
 #include "fused/common/exponential.cuh"
+#include "fused/elementwise_chain/args.h"
 
 // gelu in the tanh form (Hendrycks & Gimpel 2016), written with the logistic function:
 // 0.5 x (1 + tanh(u)) = x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3).

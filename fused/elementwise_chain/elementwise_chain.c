@@ -29,9 +29,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/draw.h"
+#include "fused/common/quality.h"
 #include "fused/elementwise_chain/life.h"
 #include "fused/elementwise_chain/work.h"
-#include "fused/common/quality.h"
 
 PROBE_IMAGE(elementwise_chain);
 
@@ -171,10 +172,9 @@ static void check_odd(struct probe_run *r)
     uint64_t state = probe_seed(r);
     probe_note(r, "%d odd shapes; columns must be a multiple of 8", SHAPES);
     for (int i = 0; i < SHAPES; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        const int rows = i < 4 ? 1 : 1 + (int)(state >> 33) % 300 + (i < LONG ? 0 : 1100);
+        const int rows = i < 4 ? 1 : 1 + (int)draw_below(&state, 300) + (i < LONG ? 0 : 1100);
         const int cols =
-            8 * (i < 4 ? 1 + 2 * i : 1 + (int)(state >> 48) % 130 + (i < LONG ? 0 : 125));
+            8 * (i < 4 ? 1 + 2 * i : 1 + (int)draw_below(&state, 130) + (i < LONG ? 0 : 125));
         struct chain_tensors t = chain_tensors_new(r, &image_elementwise_chain, rows, cols,
                                                    i / N % 2 ? GPU_BF16 : GPU_FP16, true, state);
         measure_chain(r, &t, chains[i % N].kind, chains[i % N].n, (struct condition){.cold = false},

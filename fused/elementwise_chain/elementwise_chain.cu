@@ -11,9 +11,9 @@
 // that what it saves is memory traffic and launches alone. The contracts count them: 32 elements a
 // thread, 8 in the small form.
 #include "core/device/load.cuh"
+#include "fused/common/vector.cuh"
 #include "fused/elementwise_chain/args.h"
 #include "fused/elementwise_chain/chain.cuh"
-#include "fused/common/vector.cuh"
 
 // Operators FROM .. N-1 of a chain, all elements by one operator before the next.
 template <int KIND, int N, int FROM = 0> struct chain {

@@ -7,7 +7,6 @@
 #include "fused/elementwise_chain/reference.h"
 
 PROBE_IMAGE(elementwise_chain_life);
-GPU_ARGS_SIZE(struct live_args, 48);
 
 static const char *const names[] = {"dependent", "live", "inputs"};
 enum { ELEMENTS = 4096 + 8, REGISTERS_MAX = 255 };

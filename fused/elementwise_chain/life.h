@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 /* n values for each of a thread's elements, in fp32: each made from that before it by the next
  * operator of the plain chain, and used there only (dependent); all of them kept to the end, and
  * used from the last to the first (live); or loaded, each from a tensor of its own, and added up
@@ -19,6 +21,7 @@ struct live_args {
     uint64_t apart;   /* elements from one input to the next */
     float scale, shift, leak, limit;
 };
+ARGS_SIZE(struct live_args, 48);
 
 #ifndef __CUDACC__
 #include "core/gpu.h"

@@ -6,9 +6,6 @@
 
 #include "fused/elementwise_chain/reference.h"
 
-GPU_ARGS_SIZE(struct chain_args, 64);
-GPU_ARGS_SIZE(struct chain_verify_args, 104);
-
 const char *const chain_operator_names[CHAIN_ALONE] = {"bias",  "scale", "leaky", "shift",
                                                        "clamp", "gelu",  "silu"};
 /* Of fp32 on an element; proved by the contracts of the kernels. Of those of an activation two, an

@@ -3,8 +3,8 @@
 #ifndef FUSED_ELEMENTWISE_CHAIN_WORK_H
 #define FUSED_ELEMENTWISE_CHAIN_WORK_H
 
-#include "fused/elementwise_chain/args.h"
 #include "fused/common/operation.h"
+#include "fused/elementwise_chain/args.h"
 
 enum { CHAIN_ALONE = CHAIN_FMA /* operators that have a kernel of their own */ };
 enum { CHAIN_INSTRUCTIONS = N_OPERATION_EACH_METRICS /* the metric: of an element */ };

@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-#include "fused/epilogue/mma.h"
+#include "core/args.h"
 #include "fused/common/verdict.h"
+#include "fused/epilogue/mma.h"
 
 enum {
     PASS_THREADS = 256,
@@ -24,6 +25,7 @@ struct pass_args {
     float scale;
     uint32_t pad;
 };
+ARGS_SIZE(struct pass_args, 48);
 
 /* Three matrices of the same rows, side by side in one, into three packed ones. */
 struct split_args {
@@ -33,6 +35,7 @@ struct split_args {
     uint32_t end[3]; /* vectors of 16 bytes in a row up to the end of each part */
     uint32_t pad2;
 };
+ARGS_SIZE(struct split_args, 56);
 
 struct shrink_args {
     void *memory; /* 16-bit elements, to be multiplied by 2^-6: a layer's outputs are of order 1 */
@@ -52,6 +55,7 @@ struct reference_args {
     uint32_t gelu_in;          /* GELU of A first, rounded to its type */
     uint32_t pad;
 };
+ARGS_SIZE(struct reference_args, 48);
 
 enum { /* beside EPILOGUE_...: how the output came about */
     JUDGE_ERF = 16,          /* hold it against the other GELU */
@@ -70,6 +74,7 @@ struct judge_args {
     float scale;
     uint32_t pad;
 };
+ARGS_SIZE(struct judge_args, 80);
 
 /* The row that is looked at as number i: one of each m / looked, and the last. */
 #ifdef __CUDACC__
@@ -82,17 +87,5 @@ static inline uint32_t looked_row(uint32_t i, uint32_t looked, uint32_t m)
         return i;
     return i + 1 == looked ? m - 1 : i * every + (i * 2654435761u >> 16) % every;
 }
-
-#ifdef __cplusplus
-static_assert(sizeof(struct pass_args) == 48, "host and device disagree");
-static_assert(sizeof(struct split_args) == 56, "host and device disagree");
-static_assert(sizeof(struct reference_args) == 48, "host and device disagree");
-static_assert(sizeof(struct judge_args) == 80, "host and device disagree");
-#else
-_Static_assert(sizeof(struct pass_args) == 48, "host and device disagree");
-_Static_assert(sizeof(struct split_args) == 56, "host and device disagree");
-_Static_assert(sizeof(struct reference_args) == 48, "host and device disagree");
-_Static_assert(sizeof(struct judge_args) == 80, "host and device disagree");
-#endif
 
 #endif

@@ -45,16 +45,17 @@
  * made of where that is faster. A bias that lies in memory, asked for at the end of
  * a block, cost 2 us: a prefetch during the main loop hides it. A part of Q, K and V by itself
  * would be found in the L2 by the search: it walks all of the weights. */
+#include "core/draw.h"
 #include "core/gpu.h"
 
 /* Here and not in the headers below: the Makefile looks for them in this file. */
 PROBE_IMAGE(epilogue);
 PROBE_IMAGE(epilogue_mma);
 
+#include "fused/common/quality.h"
 #include "fused/epilogue/operation.h"
 #include "fused/epilogue/qkv.h"
 #include "fused/epilogue/turns.h"
-#include "fused/common/quality.h"
 
 enum { FORM_TANH = N_OPERATION_EACH_METRICS, FORM_ERF };
 static const struct probe_metric metrics[] = {
@@ -258,10 +259,8 @@ static void check_shapes(struct probe_run *r, const struct tools *tools)
     for (int i = 0; i < DRAWN; i++) {
         const int unit = i % 2 ? 64 : 8;
         int shape[3];
-        for (int j = 0; j < 3; j++) {
-            state = state * 6364136223846793005u + 1442695040888963407u;
-            shape[j] = 1 + (int)((state >> 33) % (j ? 320u / (unsigned)unit : 300u));
-        }
+        for (int j = 0; j < 3; j++)
+            shape[j] = 1 + (int)draw_below(&state, j ? 320u / (unsigned)unit : 300u);
         measure_size(r, tools, shape[0], unit * shape[1], unit * shape[2],
                      i % 4 ? GPU_BF16 : GPU_FP16, 0);
     }

@@ -1,10 +1,10 @@
 // Kernels of epilogue: the operators as kernels of their own, as good as the copy of this folder;
 // the copy that takes a concatenated product apart; and the fp64 reference.
 #include "core/device/load.cuh"
-#include "fused/epilogue/args.h"
 #include "fused/common/gelu.cuh"
 #include "fused/common/gemv_rows.cuh"
 #include "fused/common/vector.cuh"
+#include "fused/epilogue/args.h"
 
 // Four signed bytes, rounded to nearest even and saturated.
 __device__ __forceinline__ uint32_t quantise(const float *x, float scale)

@@ -10,14 +10,8 @@
 #include <string.h>
 
 #include "core/blas.h"
-#include "fused/epilogue/args.h"
 #include "fused/common/operation.h"
-
-GPU_ARGS_SIZE(struct pass_args, 48);
-GPU_ARGS_SIZE(struct split_args, 56);
-GPU_ARGS_SIZE(struct reference_args, 48);
-GPU_ARGS_SIZE(struct judge_args, 80);
-GPU_ARGS_SIZE(struct mma_epilogue_args, 104);
+#include "fused/epilogue/args.h"
 
 enum {
     WORKSPACE = 32 << 20, /* bytes for cuBLASLt, of each stream */

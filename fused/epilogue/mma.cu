@@ -8,8 +8,8 @@
 // rounding at the end.
 #include "core/device/mma_ring.cuh"
 #include "fused/common/gelu.cuh"
-#include "fused/epilogue/mma.h"
 #include "fused/common/vector.cuh"
+#include "fused/epilogue/mma.h"
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 

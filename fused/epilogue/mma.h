@@ -15,6 +15,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 enum { /* what is done to the sums, in this order */
     EPILOGUE_BIAS = 1,     /* + bias of the column */
     EPILOGUE_GELU = 2,     /* tanh form */
@@ -40,12 +42,7 @@ struct mma_epilogue_args {
     uint32_t flags;
     float scale;
 };
-
-#ifdef __cplusplus
-static_assert(sizeof(struct mma_epilogue_args) == 104, "host and device disagree");
-#else
-_Static_assert(sizeof(struct mma_epilogue_args) == 104, "host and device disagree");
-#endif
+ARGS_SIZE(struct mma_epilogue_args, 104);
 
 /* The columns are those of mma_shape in core/device/mma_ring.cuh; k_step is 64. Kernels are
  * mma_epilogue_bf16_<m>x<n>, and mma_epilogue_bf16_<m>x<n>_gelu_in for rows of the second table.

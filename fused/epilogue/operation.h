@@ -3,6 +3,7 @@
 #ifndef FUSED_EPILOGUE_OPERATION_H
 #define FUSED_EPILOGUE_OPERATION_H
 
+#include "core/draw.h"
 #include "core/half.h"
 #include "fused/epilogue/finish.h"
 
@@ -105,8 +106,7 @@ static void check_on_host(struct probe_run *r, const struct work *w)
     int right = 0;
 
     for (int i = 0; i < PLACES; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        const size_t place = (size_t)(state >> 20) % (m * n);
+        const size_t place = draw_below(&state, m * n);
         const size_t row = i < 4 ? (i & 1 ? m - 1 : 0) : place / n;
         const size_t column = i < 4 ? (i & 2 ? n - 1 : 0) : place % n;
         right += is_right_on_host(r, w, row, column, x, weights);

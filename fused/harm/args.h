@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "fused/common/verdict.h"
 
 enum {
@@ -29,6 +30,7 @@ struct harm_args {
     uint32_t parts;         /* blocks that share a row */
     uint32_t pad;
 };
+ARGS_SIZE(struct harm_args, 64);
 
 /* What the fp64 kernel makes again: softmax over streams or rows, a row over its root mean square, a
  * tile reversed, multiply-adds. */
@@ -41,10 +43,6 @@ struct harm_verify_args {
     uint32_t rows, columns, what;
     uint32_t step; /* every so many columns of a row */
 };
-
-#ifdef __CUDACC__
-static_assert(sizeof(struct harm_args) == 64, "host and device disagree");
-static_assert(sizeof(struct harm_verify_args) == 48, "host and device disagree");
-#endif
+ARGS_SIZE(struct harm_verify_args, 48);
 
 #endif

@@ -4,9 +4,9 @@
 #define FUSED_HARM_HARM_CUH
 
 #include "core/device/load.cuh"
-#include "fused/harm/args.h"
 #include "fused/common/reduce.cuh"
 #include "fused/common/vector.cuh"
+#include "fused/harm/args.h"
 
 __device__ __forceinline__ float4 load4(const void *p)
 {

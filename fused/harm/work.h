@@ -6,12 +6,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "fused/harm/args.h"
 #include "fused/common/operation.h"
 #include "fused/common/verdict.h"
-
-GPU_ARGS_SIZE(struct harm_args, 64);
-GPU_ARGS_SIZE(struct harm_verify_args, 48);
+#include "fused/harm/args.h"
 
 enum { /* the probe's own metrics */
     REGISTERS = N_OPERATION_EACH_METRICS,

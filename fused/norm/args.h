@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 enum {
     NORM_VECTOR = 8,  /* numbers in one 16-byte access */
     NORM_VECTORS = 4, /* accesses of a thread in flight at a time, for each operand */
@@ -31,5 +33,6 @@ struct norm_args {
     float epsilon, one_over_cols;
     uint32_t cluster, pad; /* blocks that share a row, a power of two */
 };
+ARGS_SIZE(struct norm_args, 96);
 
 #endif

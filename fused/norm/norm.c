@@ -37,6 +37,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/draw.h"
 #include "fused/common/quality.h"
 #include "fused/norm/problem.h"
 
@@ -86,10 +87,9 @@ static void check_odd_shapes(struct probe_run *r)
 
     for (size_t i = 0; i < SHAPES; i++) {
         const bool is_given = i < PROBE_LENGTH(odd);
-        state = state * 6364136223846793005u + 1442695040888963407u;
         const int rows =
-            is_given ? odd[i][0] : 1 + (int)(state >> 40 & 0xffff) % (i % 3 ? 40 : 700);
-        const int cols = is_given ? odd[i][1] : 8 * (1 + (int)(state >> 24 & 1023));
+            is_given ? odd[i][0] : 1 + (int)draw_below(&state, i % 3 ? 40 : 700);
+        const int cols = is_given ? odd[i][1] : 8 * (1 + (int)draw_below(&state, 1024));
         if (refusal(cols))
             refused++;
         else

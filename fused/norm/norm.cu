@@ -11,9 +11,9 @@
 // passes by the L1, results are stored evict-first, weights stay in the L1, where every block
 // finds them. Each is there for fp16 and for bf16, which its name ends in.
 #include "core/device/load.cuh"
+#include "fused/norm/args.h"
 #include "fused/norm/codes.cuh"
 #include "fused/norm/norm.cuh"
-#include "fused/norm/args.h"
 
 // --- rows in registers ---------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 #include "fused/norm/operators.h"
 
-#include "fused/norm/reference.h"
 #include "fused/norm/args.h"
+#include "fused/norm/reference.h"
 
 const struct norm_kernel_facts norm_kernels[N_NORM_KERNELS] = {
     [RMSNORM_RESIDUAL] = {"rmsnorm_residual", ROWS, 8, 1, 0},

@@ -2,8 +2,8 @@
 // where the L1 or the L2 may serve all reads but the first, and three kernels, where nothing of a
 // row is left in the SM when it is read again. Loads are plain ones, which the L1 keeps. A row a
 // block.
-#include "fused/norm/norm.cuh"
 #include "fused/norm/args.h"
+#include "fused/norm/norm.cuh"
 
 // Calls visit(number of a vector, vector) for this thread's part of a row, four loads in flight.
 template <typename VISIT>

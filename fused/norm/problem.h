@@ -5,14 +5,13 @@
 
 #include <stdio.h>
 
-#include "fused/norm/operators.h"
-#include "fused/norm/reference.h"
 #include "fused/common/operation.h"
 #include "fused/norm/args.h"
+#include "fused/norm/operators.h"
+#include "fused/norm/reference.h"
 
 PROBE_IMAGE(norm);
 PROBE_IMAGE(norm_passes);
-GPU_ARGS_SIZE(struct norm_args, 96);
 
 static const float EPSILON = 1e-5f;
 

@@ -1,8 +1,8 @@
 // The reference of norm: the plain method, in fp64, a row a block, with bounds element by element.
 // Not timed. reference.c does the same on the CPU for some rows.
-#include "fused/norm/reference.h"
 #include "fused/common/reduce.cuh"
 #include "fused/common/vector.cuh"
+#include "fused/norm/reference.h"
 
 struct greatest_double {
     static __device__ __forceinline__ double of(double a, double b)

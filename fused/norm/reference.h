@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/args.h"
 #include "fused/common/verdict.h"
 
 /* What an operator's result must be; for the reference. */
@@ -29,11 +30,9 @@ struct norm_verify_args {
     uint32_t rows, cols, operator_flags;
     float epsilon;
 };
+ARGS_SIZE(struct norm_verify_args, 80);
 
-#ifdef __CUDACC__
-static_assert(sizeof(struct norm_verify_args) == 80, "host and device disagree");
-#else
-_Static_assert(sizeof(struct norm_verify_args) == 80, "host and device disagree");
+#ifndef __CUDACC__
 
 #include "core/gpu.h"
 

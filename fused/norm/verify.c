@@ -4,7 +4,6 @@
 #include "fused/norm/reference.h"
 
 PROBE_IMAGE(norm_reference);
-GPU_ARGS_SIZE(struct norm_verify_args, 80);
 
 enum { THREADS = 256, BLOCKS_MAX = 4096, ROWS_LOOKED_AT = 3 };
 

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "fused/common/verdict.h"
 
 enum quantized_format { INT4, INT8, E4M3, N_FORMATS };
@@ -32,6 +33,7 @@ struct quantized_args {
     uint32_t rows, columns, batch;
     uint32_t groups;       /* of a block, where grid.y of them share an output */
 };
+ARGS_SIZE(struct quantized_args, 64);
 
 /* Weights into tiles, out of them, and what a naive kernel reads. */
 struct quantized_pack_args {
@@ -40,6 +42,7 @@ struct quantized_pack_args {
     void *plain_scales; /* quantize_plain: bf16, row-major */
     uint32_t rows, columns, format, pad;
 };
+ARGS_SIZE(struct quantized_pack_args, 48);
 
 struct quantized_verify_args {
     const void *weights, *scales, *x, *y;
@@ -49,6 +52,7 @@ struct quantized_verify_args {
     uint32_t is_rounded; /* dequantised weights were rounded to bf16 on their way */
     uint32_t pad;
 };
+ARGS_SIZE(struct quantized_verify_args, 72);
 
 /* --- what a format does to numbers: quantize_quality ------------------------------------------ */
 
@@ -65,12 +69,6 @@ struct quantized_quality_args {
     uint64_t *clamped; /* gains values beyond the format's range */
     uint32_t format, input, calibration, pad;
 };
-
-#ifdef __CUDACC__
-static_assert(sizeof(struct quantized_args) == 64, "host and device disagree");
-static_assert(sizeof(struct quantized_pack_args) == 48, "host and device disagree");
-static_assert(sizeof(struct quantized_verify_args) == 72, "host and device disagree");
-static_assert(sizeof(struct quantized_quality_args) == 48, "host and device disagree");
-#endif
+ARGS_SIZE(struct quantized_quality_args, 48);
 
 #endif

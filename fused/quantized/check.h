@@ -37,8 +37,7 @@ static void check_on_host(struct probe_run *r, const struct work *w)
 
     gpu_to_host(r, x, (const char *)m->x + 2 * last * cols, 2 * cols);
     for (size_t i = 0; i < SAMPLED; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        const size_t row = i == 0 ? 0 : i == 1 ? rows - 1 : (size_t)(state >> 33) % rows;
+        const size_t row = i == 0 ? 0 : i == 1 ? rows - 1 : draw_below(&state, rows);
         const size_t bytes = QUANTIZED_ROWS * cols * (size_t)format_bits[w->format] / 8;
         const size_t scale_bytes = 2 * QUANTIZED_ROWS * cols / QUANTIZED_GROUP;
         double sum = 0, absolute = 0, squared = 0;
@@ -131,10 +130,9 @@ static void check_odd_shapes(struct probe_run *r, const struct kernels *k)
     if (!probe_case(r, 0, "rows=0,cols=0,batch=0,type=odd,impl=fused,mode=graph,l2=warm"))
         return;
     for (int i = 0; i < ODD_SHAPES; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        const unsigned draw = (unsigned)(state >> 33);
-        const int rows = i % 2 ? (int)(draw % 600) + 1 : some_rows[i / 2 % 10];
-        const int batch = some_batches[draw / 600 % 12], cols = 128 * (int)(draw / 7200 % 24 + 1);
+        const int rows = i % 2 ? 1 + (int)draw_below(&state, 600) : some_rows[i / 2 % 10];
+        const int batch = some_batches[draw_below(&state, 12)];
+        const int cols = 128 * (1 + (int)draw_below(&state, 24));
         struct matrix m = matrix_of(r, k, rows, cols, batch, state);
         for (enum implementation impl = FUSED; impl <= UNFUSED; impl++) {
             const struct work w = {&m, impl, (enum quantized_format)(i % N_FORMATS), batch};

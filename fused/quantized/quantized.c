@@ -39,6 +39,7 @@
 #include <stdlib.h>
 
 #include "core/blas.h"
+#include "core/draw.h"
 #include "core/half.h"
 #include "core/stat.h"
 #include "fused/common/operation.h"
@@ -46,10 +47,6 @@
 
 PROBE_IMAGE(quantized);
 PROBE_IMAGE(quantized_weights);
-GPU_ARGS_SIZE(struct quantized_args, 64);
-GPU_ARGS_SIZE(struct quantized_pack_args, 48);
-GPU_ARGS_SIZE(struct quantized_verify_args, 72);
-GPU_ARGS_SIZE(struct quantized_quality_args, 48);
 
 enum { UNQUANTISED = N_OPERATION_METRICS, QUALITY_ERROR, CLAMPED };
 #define KEYS OPERATION_KEYS("rows,cols,batch")

@@ -4,9 +4,9 @@
 #include <cuda_bf16.h>
 
 #include "core/device/async.cuh"
-#include "fused/quantized/dequantize.cuh"
 #include "fused/common/gemv_rows.cuh"
 #include "fused/quantized/args.h"
+#include "fused/quantized/dequantize.cuh"
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 enum {
     SUM_THREADS = 256,
     SUM_PARTS = 64,    /* blocks that share a row */
@@ -19,6 +21,7 @@ struct sum_args {
     int64_t *fixed;     /* SUM_ROWS, zeroed: sums in units of 2^-32; fixed_point only */
     uint32_t *ticket;   /* SUM_ROWS, zero before and after; last_arriver only */
 };
+ARGS_SIZE(struct sum_args, 48);
 
 struct sum_hash_args {
     const uint32_t *bits; /* n words of one run's results */
@@ -26,13 +29,6 @@ struct sum_hash_args {
     uint32_t *run;
     uint32_t n, runs;     /* words; room for so many hashes */
 };
-
-#ifdef __CUDACC__
-static_assert(sizeof(struct sum_args) == 48, "host and device disagree");
-static_assert(sizeof(struct sum_hash_args) == 32, "host and device disagree");
-#else
-_Static_assert(sizeof(struct sum_args) == 48, "host and device disagree");
-_Static_assert(sizeof(struct sum_hash_args) == 32, "host and device disagree");
-#endif
+ARGS_SIZE(struct sum_hash_args, 32);
 
 #endif

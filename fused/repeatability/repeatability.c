@@ -29,8 +29,6 @@
 #include "fused/common/operation.h"
 
 PROBE_IMAGE(repeatability);
-GPU_ARGS_SIZE(struct sum_args, 48);
-GPU_ARGS_SIZE(struct sum_hash_args, 32);
 
 enum { TIME, DISTINCT, ERROR, GRAPH_MEMORY };
 static const struct probe_metric metrics[] = {

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 enum {
     SAMPLING_THREADS = 512,
     SAMPLING_SORTED = 1024,  /* tokens that are sorted at a time: the greatest top-k */
@@ -31,6 +33,7 @@ struct sampling_args {
     struct sampling_rule rule;
     uint32_t cluster;
 };
+ARGS_SIZE(struct sampling_args, 96);
 
 /* One operator of the chain that is not fused. What it reads and writes, in this order:
  *     penalty      logits (in), seen -> out          temperature  in -> out
@@ -47,10 +50,6 @@ struct sampling_step_args {
     struct sampling_rule rule;
     uint32_t pad2;
 };
-
-#ifdef __CUDACC__
-static_assert(sizeof(struct sampling_args) == 96, "host and device disagree");
-static_assert(sizeof(struct sampling_step_args) == 96, "host and device disagree");
-#endif
+ARGS_SIZE(struct sampling_step_args, 96);
 
 #endif

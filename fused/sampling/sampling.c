@@ -30,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/draw.h"
 #include "fused/common/quality.h"
 #include "fused/sampling/reference.h"
 #include "fused/sampling/ways.h"
@@ -282,7 +283,7 @@ struct draws {
 static void draws_seed(struct probe_run *r, struct draws *d, uint64_t seed)
 {
     for (size_t i = 0; i < DRAWS; i++)
-        d->host_noise[i] = (uint32_t)(sampling_random(&seed) >> 32);
+        d->host_noise[i] = (uint32_t)(draw(&seed) >> 32);
     gpu_to_device(r, d->noise, d->host_noise, 4 * DRAWS);
 }
 
@@ -423,12 +424,12 @@ static void check_odd_shapes(struct probe_run *r)
     if (!probe_case(r, 0, "vocabulary=0,batch=0,k=0,p=0,type=fp32,impl=odd,mode=stream,l2=warm"))
         return;
     for (unsigned i = 0; i < ODD_SHAPES; i++) {
-        const uint32_t vocabulary = 1 + (uint32_t)(sampling_random(&state) % (i % 3 ? 9000 : 40));
-        const uint32_t any_k = 1 + (uint32_t)(sampling_random(&state) % (i % 2 ? SAMPLING_SORTED : 64));
+        const uint32_t vocabulary = 1 + (uint32_t)draw_below(&state, i % 3 ? 9000 : 40);
+        const uint32_t any_k = 1 + (uint32_t)draw_below(&state, i % 2 ? SAMPLING_SORTED : 64);
         const uint32_t k = i / 4 % 3 == 2 ? 0 : any_k;
         struct sampling_rows t =
             sampling_rows_new(r, &image_sampling, 1 + i % 3, vocabulary, k, i % 5 ? 0.8 : 1,
-                              sampling_random(&state));
+                              draw(&state));
         make_odd(r, &t, (enum oddity)(i / 8));
         if (sampling_fits(r, &t, clusters[i % 4])) {
             check_odd(r, &t, clusters[i % 4]);

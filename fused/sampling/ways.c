@@ -3,22 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-GPU_ARGS_SIZE(struct sampling_args, 96);
-GPU_ARGS_SIZE(struct sampling_step_args, 96);
+#include "core/draw.h"
 
 enum { SHARED_STATIC = 26 << 10 };
 const char *const sampling_step_names[N_STEPS] = {"penalty", "temperature", "top_k",
                                                   "softmax", "top_p",       "draw"};
 
 /* --- rows ------------------------------------------------------------------------------------- */
-
-uint64_t sampling_random(uint64_t *state)
-{
-    uint64_t x = *state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
 
 static void load_kernels(struct probe_run *r, const struct gpu_image *image,
                          struct sampling_rows *t)
@@ -48,7 +39,7 @@ static void fill_with_bits(struct probe_run *r, const struct pool *p, uint64_t s
     const size_t words = p->sets * p->stride / 4;
     uint32_t *host = probe_host_alloc(r, words * 4);
     for (size_t i = 0; i < words; i++)
-        host[i] = (uint32_t)(sampling_random(&seed) >> 32);
+        host[i] = (uint32_t)(draw(&seed) >> 32);
     gpu_to_device(r, p->memory, host, words * 4);
     free(host);
 }

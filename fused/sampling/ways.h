@@ -65,7 +65,4 @@ void sampling_draw_step(struct probe_run *r, const struct sampling_rows *t, unsi
 void sampling_draw_many(struct probe_run *r, const struct sampling_rows *t, struct sampling_way way,
                         const uint32_t *noise, uint32_t *tokens, unsigned draws);
 
-/* The next of a sequence of 64 random bits. */
-uint64_t sampling_random(uint64_t *state);
-
 #endif

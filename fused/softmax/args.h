@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "fused/common/verdict.h"
 
 enum {
@@ -33,6 +34,7 @@ struct softmax_state {
     uint32_t pad;
     uint64_t slots[2][SOFTMAX_PARTS]; /* greatest logit and sum of each block, 8 bytes at once */
 };
+ARGS_SIZE(struct softmax_state, 4112);
 
 /* A row is `vectors` accesses of 16 bytes, cols elements and padding; rows are packed. `parts`
  * blocks share a row, `slice` vectors each. */
@@ -47,6 +49,7 @@ struct softmax_args {
     float scale, exponent; /* positive; scale x log2(e) */
     uint32_t row, pad; /* softmax_last, softmax_grid: the one row of the launch */
 };
+ARGS_SIZE(struct softmax_args, 80);
 
 struct softmax_verify_args {
     const void *in, *out;
@@ -57,6 +60,7 @@ struct softmax_verify_args {
     uint32_t cols, vectors, is_fused;
     float scale;
 };
+ARGS_SIZE(struct softmax_verify_args, 72);
 
 /* Rows on which a softmax that is not stable goes wrong. */
 enum softmax_kind {
@@ -81,12 +85,6 @@ struct softmax_stable_args {
     uint32_t *right;      /* softmax_stable: one word a row */
     uint32_t cols, vectors;
 };
-
-#ifdef __CUDACC__
-static_assert(sizeof(struct softmax_state) == 4112, "host and device disagree");
-static_assert(sizeof(struct softmax_args) == 80, "host and device disagree");
-static_assert(sizeof(struct softmax_verify_args) == 72, "host and device disagree");
-static_assert(sizeof(struct softmax_stable_args) == 56, "host and device disagree");
-#endif
+ARGS_SIZE(struct softmax_stable_args, 56);
 
 #endif

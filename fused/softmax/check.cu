@@ -1,8 +1,8 @@
 // Kernels of softmax that are not timed: what its results are held against, rows on which a softmax
 // that is not stable goes wrong, and two that do.
+#include "fused/softmax/args.h"
 #include "fused/softmax/lanes.cuh"
 #include "fused/softmax/parts.cuh"
-#include "fused/softmax/args.h"
 
 // Unit roundoff.
 template <typename T> constexpr double unit = 0;

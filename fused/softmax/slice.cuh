@@ -4,9 +4,9 @@
 #define FUSED_SOFTMAX_SLICE_CUH
 
 #include "core/device/load.cuh"
+#include "fused/softmax/args.h"
 #include "fused/softmax/lanes.cuh"
 #include "fused/softmax/parts.cuh"
-#include "fused/softmax/args.h"
 
 // Vectors [begin, end) of a row, of which columns below `length` count.
 struct slice {

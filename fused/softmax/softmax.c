@@ -33,6 +33,7 @@
  * Traps: -inf minus -inf where a whole row is masked. log2(e) folded into the scale before the
  * greatest logit is subtracted costs a logit of 6e4 three digits. Code that runs once: a block
  * whose threads held 52 vectors each, unrolled, took 39 us where 26 and twice the warps take 19. */
+#include "core/draw.h"
 #include "core/gpu.h"
 
 PROBE_IMAGE(softmax);
@@ -250,11 +251,10 @@ static void check_shapes(struct probe_run *r, const struct kernels k[3])
     uint64_t state = probe_seed(r);
 
     for (uint32_t i = 0; i < SHAPES; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        const uint32_t draw = (uint32_t)(state >> 33);
+        const uint32_t drawn = (uint32_t)draw(&state);
         const uint32_t cols = i < PROBE_LENGTH(special) ? special[i]
-                                                        : 1 + draw / 9 % (i % 2 ? 300 : 9000);
-        check_shape(r, &k[i % 3], i % 4 ? 1 + draw % 9 : 1, cols);
+                                                        : 1 + drawn / 9 % (i % 2 ? 300 : 9000);
+        check_shape(r, &k[i % 3], i % 4 ? 1 + drawn % 9 : 1, cols);
     }
     probe_note(r, "%d shapes by every way, a third in each type, are as in double", SHAPES);
 }

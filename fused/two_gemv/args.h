@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "core/device/grid_barrier.h"
 #include "fused/common/verdict.h"
 
@@ -29,6 +30,7 @@ struct two_gemv_args {
     float scale;
     uint32_t has_activation; /* two_gemv_up: else the product alone */
 };
+ARGS_SIZE(struct two_gemv_args, 72);
 
 struct two_gemv_verify_args {
     const void *up, *down, *x, *y;
@@ -38,17 +40,13 @@ struct two_gemv_verify_args {
     float scale;
     uint32_t roundings; /* of the intermediate, to bf16 */
 };
+ARGS_SIZE(struct two_gemv_verify_args, 64);
 
 struct two_gemv_transpose_args {
     const void *from; /* rows x columns */
     void *to;
     uint32_t rows, columns;
 };
-
-#ifdef __CUDACC__
-static_assert(sizeof(struct two_gemv_args) == 72, "host and device disagree");
-static_assert(sizeof(struct two_gemv_verify_args) == 64, "host and device disagree");
-static_assert(sizeof(struct two_gemv_transpose_args) == 24, "host and device disagree");
-#endif
+ARGS_SIZE(struct two_gemv_transpose_args, 24);
 
 #endif

@@ -104,10 +104,8 @@ static void check_odd_shapes(struct probe_run *r)
         return;
     for (int i = 0; i < ODD_SHAPES; i++) {
         static const int some[] = {8, 16, 248, 256, 264, 2040, 2048, 2056, 4096, 4104, 8184, 8192};
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        const unsigned draw = (unsigned)(state >> 33);
-        const int model = i % 2 ? some[draw % 12] : 8 * (int)(draw % 256 + 1);
-        const int hidden = i % 3 ? 8 * (int)(draw / 4096 % 40 + 1) : some[draw / 4096 % 6];
+        const int model = i % 2 ? some[draw_below(&state, 12)] : 8 * (1 + (int)draw_below(&state, 256));
+        const int hidden = i % 3 ? 8 * (1 + (int)draw_below(&state, 40)) : some[draw_below(&state, 6)];
         struct layer l = layer_of(r, model, hidden, state);
         for (enum place place = 0; place < N_PLACES; place++) {
             const struct work w = {&l, place};

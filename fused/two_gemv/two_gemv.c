@@ -36,14 +36,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/draw.h"
 #include "core/half.h"
 #include "fused/common/operation.h"
 #include "fused/common/quality.h"
 
 PROBE_IMAGE(two_gemv);
-GPU_ARGS_SIZE(struct two_gemv_args, 72);
-GPU_ARGS_SIZE(struct two_gemv_verify_args, 64);
-GPU_ARGS_SIZE(struct two_gemv_transpose_args, 24);
 
 enum { WEIGHTS = N_OPERATION_METRICS };
 #define KEYS OPERATION_KEYS("model,hidden,batch")

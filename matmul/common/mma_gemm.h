@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 /*
  * C = A x B. Elements are 16 bits wide, all of the type that the kernel's name carries. The three
  * matrices start on 16-byte boundaries and their leading dimensions are multiples of 8 elements,
@@ -22,12 +24,7 @@ struct mma_gemm_args {
     uint32_t m, n, k;       /* multiples of the tile's m, n and k_step, none zero */
     uint32_t lda, ldb, ldc; /* elements from one row to the next */
 };
-
-#ifdef __cplusplus
-static_assert(sizeof(struct mma_gemm_args) == 56, "host and device disagree on the arguments");
-#else
-_Static_assert(sizeof(struct mma_gemm_args) == 56, "host and device disagree on the arguments");
-#endif
+ARGS_SIZE(struct mma_gemm_args, 56);
 
 /*
  * For the tma kernels. The maps are CUtensorMap, from cuTensorMapEncodeTiled with rank 2, element
@@ -43,14 +40,13 @@ struct mma_gemm_tma_args {
     alignas(64) unsigned char a_map[128];
     alignas(64) unsigned char b_map[128];
 };
-static_assert(sizeof(struct mma_gemm_tma_args) == 320, "host and device disagree");
+ARGS_SIZE(struct mma_gemm_tma_args, 320);
 #else
 struct mma_gemm_tma_args {
     struct mma_gemm_args gemm; /* a and b are not read: the maps hold them */
     _Alignas(64) unsigned char a_map[128];
     _Alignas(64) unsigned char b_map[128];
 };
-_Static_assert(sizeof(struct mma_gemm_tma_args) == 320, "host and device disagree");
 #endif
 
 /*

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/draw.h"
 #include "core/half.h"
 
 PROBE_IMAGE(product);
-GPU_ARGS_SIZE(struct product_verify_args, 88);
 
 enum {
     SETS_MAX = 64,
@@ -59,11 +59,10 @@ static size_t place_of(const struct product_shape *s, const struct places *p, si
     const size_t m = (size_t)s->m, n = (size_t)s->n, corner = i - p->random;
     const size_t e = (i - p->random - 2) * p->step;
 
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
     if (p->whole)
         return i;
     if (i < p->random)
-        return (size_t)(*state >> 20) % (m * n);
+        return draw_below(state, m * n);
     return corner < 2 ? corner * (n - 1) : e < n ? (m - 1) * n + e : (e - n) * n + n - 1;
 }
 

@@ -19,6 +19,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 enum { PRODUCT_TILE = 16 }; /* outputs along each side that a block of the verifier looks at */
 
 struct product_verdict {
@@ -36,11 +38,9 @@ struct product_verify_args {
     uint32_t m, n, k;
     uint32_t every; /* 1: all tiles of C; else one in so many, and all along its last row and column */
 };
+ARGS_SIZE(struct product_verify_args, 88);
 
-#ifdef __CUDACC__
-static_assert(sizeof(struct product_verify_args) == 88, "host and device disagree");
-#else
-_Static_assert(sizeof(struct product_verify_args) == 88, "host and device disagree");
+#ifndef __CUDACC__
 
 #include "core/gpu.h"
 

@@ -10,9 +10,6 @@
 PROBE_IMAGE(mma_gemm);
 PROBE_IMAGE(wgmma_gemm);
 PROBE_IMAGE(wgmma_stream);
-GPU_ARGS_SIZE(struct mma_gemm_args, 56);
-GPU_ARGS_SIZE(struct wgmma_gemm_args, 40);
-GPU_ARGS_SIZE(struct wgmma_stream_args, 48);
 
 enum { WORKSPACE = 32 << 20, MAPS = 3 * WGMMA_GEMM_MAP_BYTES };
 enum { SEARCHED_US = 100, TURNS = 5 };

@@ -21,6 +21,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "core/device/grid_barrier.h"
 
 struct wgmma_gemm_watch; /* below */
@@ -34,6 +35,7 @@ struct wgmma_gemm_args {
     uint32_t group;                 /* persistent rows: tiles along m walked together; not 0 */
     uint32_t pad;
 };
+ARGS_SIZE(struct wgmma_gemm_args, 40);
 
 /*
  * The same for the stream-K kernels of wgmma_stream.cu: a grid of any size, cooperative, in which
@@ -49,6 +51,7 @@ struct wgmma_stream_args {
     uint32_t m, n, k;
     uint32_t budget_ns; /* for one wait */
 };
+ARGS_SIZE(struct wgmma_stream_args, 48);
 
 /* What a block of a watched kernel leaves behind. Cycles are of its SM's clock. Of several tiles,
  * first_data is the first one's, products_done the last one's. */
@@ -58,16 +61,7 @@ struct wgmma_gemm_watch {
     uint64_t start, first_data, products_done, end; /* cycles, by the first warp */
     uint64_t fetched; /* cycles: the last copy was sent, by the fetching warp */
 };
-
-#ifdef __cplusplus
-static_assert(sizeof(struct wgmma_gemm_args) == 40, "host and device disagree on the arguments");
-static_assert(sizeof(struct wgmma_gemm_watch) == 64, "host and device disagree on the watch");
-static_assert(sizeof(struct wgmma_stream_args) == 48, "host and device disagree on the arguments");
-#else
-_Static_assert(sizeof(struct wgmma_gemm_args) == 40, "host and device disagree on the arguments");
-_Static_assert(sizeof(struct wgmma_gemm_watch) == 64, "host and device disagree on the watch");
-_Static_assert(sizeof(struct wgmma_stream_args) == 48, "host and device disagree on the arguments");
-#endif
+ARGS_SIZE(struct wgmma_gemm_watch, 64);
 
 enum { WGMMA_GEMM_K_STEP = 64, WGMMA_GEMM_MAP_BYTES = 128 };
 

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "core/device/grid_barrier.h"
 
 enum {
@@ -38,6 +39,7 @@ struct gemm_chain_args {
     uint32_t budget_ns; /* for one wait */
     uint32_t pad;
 };
+ARGS_SIZE(struct gemm_chain_args, 48);
 
 struct gemm_chain_scale_args {
     void *elements; /* fp16 */
@@ -45,5 +47,6 @@ struct gemm_chain_scale_args {
     float factor;
     uint32_t pad;
 };
+ARGS_SIZE(struct gemm_chain_scale_args, 24);
 
 #endif

@@ -42,8 +42,6 @@
 #include "matmul/common/way.h"
 
 PROBE_IMAGE(gemm_chain);
-GPU_ARGS_SIZE(struct gemm_chain_args, 48);
-GPU_ARGS_SIZE(struct gemm_chain_scale_args, 24);
 
 enum { TIME, ALONE, ERROR, WRONG };
 #define KEYS "products,m,n,type,acc,impl,tile,mode"

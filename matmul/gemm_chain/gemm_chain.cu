@@ -17,14 +17,12 @@
 #include <cuda_fp16.h>
 
 #include "core/device/grid_barrier.cuh"
-#include "matmul/gemm_chain/args.h"
 #include "matmul/common/wgmma_gemm.cuh"
+#include "matmul/gemm_chain/args.h"
 
 #if defined __CUDA_ARCH_FEAT_SM90_ALL
 
 // --- waiting for the other blocks ----------------------------------------------------------------
-
-static_assert(sizeof(struct gemm_chain_args) == 48, "host and device disagree on the arguments");
 
 // Of the blocks that bring out what a block reads next: all of them, or those of its rows.
 struct meeting {

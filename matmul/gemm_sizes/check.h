@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/draw.h"
 #include "matmul/gemm_sizes/search.h"
 
 /* --- random shapes --------------------------------------------------------------------------- */
@@ -18,22 +19,21 @@ enum {
     N_OWN = N_MMA + N_WGMMA + N_STREAM,
 };
 
-static inline int draw(uint64_t *state, int below)
+static inline int number_below(uint64_t *state, int n)
 {
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (int)((*state >> 33) % (unsigned)below);
+    return (int)draw_below(state, (uint64_t)n);
 }
 
 /* 1 to LONGEST; small ones as likely as large ones in half of the draws. */
 static inline int draw_length(uint64_t *state)
 {
-    const int uniform = draw(state, LONGEST), octave = draw(state, 1 << 20);
-    return 1 + (draw(state, 2) ? uniform : (int)(pow(LONGEST, octave * 0x1p-20) - 1));
+    const int uniform = number_below(state, LONGEST), octave = number_below(state, 1 << 20);
+    return 1 + (number_below(state, 2) ? uniform : (int)(pow(LONGEST, octave * 0x1p-20) - 1));
 }
 
 static inline int padded(uint64_t *state, int columns)
 {
-    return (columns + 7) / 8 * 8 + 8 * draw(state, 3);
+    return (columns + 7) / 8 * 8 + 8 * number_below(state, 3);
 }
 
 /* Four kinds: whatever comes, packed and now and then from an odd address, which only a library
@@ -45,22 +45,22 @@ static inline struct product_shape random_shape(uint64_t *state, int kind)
     struct product_shape s = {.m = draw_length(state),
                               .n = draw_length(state),
                               .k = draw_length(state),
-                              .type = draw(state, 2) ? GPU_FP16 : GPU_BF16,
-                              .layout = layouts[draw(state, 3)]};
+                              .type = number_below(state, 2) ? GPU_FP16 : GPU_BF16,
+                              .layout = layouts[number_below(state, 3)]};
 
-    if (kind == 0 && draw(state, 4) == 0) {
-        s.a_shift = draw(state, 8);
-        s.b_shift = draw(state, 8);
+    if (kind == 0 && number_below(state, 4) == 0) {
+        s.a_shift = number_below(state, 8);
+        s.b_shift = number_below(state, 8);
     } else if (kind == 1) {
-        s.n = draw(state, 2) ? (s.n + 7) / 8 * 8 : s.n;
+        s.n = number_below(state, 2) ? (s.n + 7) / 8 * 8 : s.n;
         s.lda = padded(state, s.layout[0] == 't' ? s.m : s.k);
         s.ldb = padded(state, s.layout[1] == 't' ? s.k : s.n);
         s.ldc = padded(state, s.n);
     } else if (kind == 2) {
         s.m = (s.m + 7) / 8 * 8, s.n = (s.n + 7) / 8 * 8, s.k = (s.k + 7) / 8 * 8;
     } else if (kind == 3) {
-        s.m = 256 * (1 + draw(state, 2)), s.n = 128 * (1 + draw(state, 3));
-        s.k = 64 * (4 + draw(state, 3)), s.layout = "nn";
+        s.m = 256 * (1 + number_below(state, 2)), s.n = 128 * (1 + number_below(state, 3));
+        s.k = 64 * (4 + number_below(state, 3)), s.layout = "nn";
     }
     return s;
 }

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 enum {
     GEMV_VECTOR = 8, /* elements */
     GEMV_ROWS = 2,   /* of a block */
@@ -20,11 +22,13 @@ struct gemv_args {
     void *y;             /* rows, bf16 */
     uint32_t rows, vectors;
 };
+ARGS_SIZE(struct gemv_args, 32);
 
 struct gemv_read_args {
     const void *in;
     uint32_t *sums; /* one a block: of all 32-bit words that it read; NULL: nobody looks */
 };
+ARGS_SIZE(struct gemv_read_args, 16);
 
 struct gemv_verdict {
     double error_squared, reference_squared; /* sums over the outputs */
@@ -37,11 +41,13 @@ struct gemv_verify_args {
     struct gemv_verdict *verdict;  /* zeroed, device memory */
     uint32_t rows, vectors;
 };
+ARGS_SIZE(struct gemv_verify_args, 56);
 
 struct gemv_sum_args {
     const void *in;
     uint64_t vectors;
     uint32_t *sum; /* gains all 32-bit words */
 };
+ARGS_SIZE(struct gemv_sum_args, 24);
 
 #endif

@@ -33,14 +33,11 @@
 #include <string.h>
 
 #include "core/blas.h"
+#include "core/draw.h"
 #include "core/gpu.h"
 #include "core/half.h"
 
 PROBE_IMAGE(gemv);
-GPU_ARGS_SIZE(struct gemv_args, 32);
-GPU_ARGS_SIZE(struct gemv_read_args, 16);
-GPU_ARGS_SIZE(struct gemv_verify_args, 56);
-GPU_ARGS_SIZE(struct gemv_sum_args, 24);
 
 enum { TIME, RATE, SHARE, ERROR, READ };
 #define KEYS "m,k,type,acc,impl,l2"
@@ -162,8 +159,7 @@ static void reference_on_host(struct probe_run *r, const struct gemv *g, struct 
     gpu_to_host(r, x, g->x, row_bytes);
     m->n_rows = SAMPLED + 2;
     for (size_t i = 0; i < m->n_rows; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        m->rows[i] = i < SAMPLED ? (uint32_t)((state >> 32) % (uint32_t)m->m)
+        m->rows[i] = i < SAMPLED ? (uint32_t)draw_below(&state, (uint64_t)m->m)
                                  : (uint32_t)((i - SAMPLED) * ((size_t)m->m - 1));
         gpu_to_host(r, w, g->weights + m->rows[i] * row_bytes, row_bytes);
         for (int k = 0; k < m->k; k++) {

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 enum {
     PEAK_WARPS = 16,      /* a block, and one block an SM */
     PEAK_CHAINS = 8,      /* independent products of each warp */
@@ -15,5 +17,6 @@ struct peak_args {
     float *sink;              /* never written */
     uint64_t turns;           /* of the loop: PEAK_ROUNDS x PEAK_CHAINS m16n8k16 a warp and turn */
 };
+ARGS_SIZE(struct peak_args, 24);
 
 #endif

@@ -28,7 +28,6 @@
 #include "matmul/common/way.h"
 
 PROBE_IMAGE(small_gemm);
-GPU_ARGS_SIZE(struct peak_args, 24);
 
 enum { TIME, BLOCKS, BUSIEST, IDLE, ERROR, PEAK, MMA_CYCLES };
 #define KEYS "m,n,k,type,acc,layout,impl,tile,split,l2"

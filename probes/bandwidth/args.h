@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 #ifdef __CUDACC__
 #define BANDWIDTH_BOTH __host__ __device__ __forceinline__
 #else
@@ -66,6 +68,7 @@ struct bandwidth_args {
     uint32_t salt; /* of the pattern that is written; differs in every launch */
     uint32_t pad;
 };
+ARGS_SIZE(struct bandwidth_args, 64);
 
 struct bandwidth_local {
     uint64_t cycles; /* of all passes */
@@ -81,6 +84,7 @@ struct bandwidth_local_args {
     uint32_t passes;
     uint32_t salt, pad;
 };
+ARGS_SIZE(struct bandwidth_local_args, 40);
 
 struct bandwidth_verify_args {
     const void *in;    /* what `out` must hold; NULL: the pattern of salt */
@@ -90,5 +94,6 @@ struct bandwidth_verify_args {
     uint32_t period;   /* elements after which the pattern begins anew */
     uint32_t salt;
 };
+ARGS_SIZE(struct bandwidth_verify_args, 40);
 
 #endif

@@ -57,11 +57,6 @@
 
 PROBE_IMAGE(bandwidth);
 PROBE_IMAGE(bandwidth_loaded_chase);
-GPU_ARGS_SIZE(struct bandwidth_args, 64);
-GPU_ARGS_SIZE(struct bandwidth_local_args, 40);
-GPU_ARGS_SIZE(struct bandwidth_verify_args, 40);
-GPU_ARGS_SIZE(struct loaded_ring_args, 32);
-GPU_ARGS_SIZE(struct loaded_chase_args, 136);
 
 enum { RATE, SM_RATE, IN_STEP, CURVE, LOADED, LOADED_RATE, CAPACITY };
 static const struct probe_metric metrics[] = {

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "core/permute.h"
 #include "probes/common/chase.h"
 
@@ -17,6 +18,7 @@ struct loaded_ring_args {
     char *ring; /* n x RING_SPACING bytes */
     struct permutation order;
 };
+ARGS_SIZE(struct loaded_ring_args, 32);
 
 struct loaded_stream {
     uint64_t bytes, ns; /* of one warp, while the chase was timed */
@@ -43,5 +45,6 @@ struct loaded_chase_args {
     uint32_t sm;          /* %smid on which to chase */
     uint32_t repeats;
 };
+ARGS_SIZE(struct loaded_chase_args, 136);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "core/device/grid_barrier.h"
 #include "core/device/harness.h"
 
@@ -27,6 +28,7 @@ struct near_args {
     struct barriers_result *result;
     uint32_t *place; /* a word for each thread of the grid, to store to; NULL for a block's */
 };
+ARGS_SIZE(struct near_args, 16);
 
 /* Barriers of the whole grid: `rounds` of them between the first two clock reads, twice as many
  * between the next two. */
@@ -37,6 +39,7 @@ struct far_args {
     uint32_t *place;                  /* a word for each thread to store to each time; or NULL */
     uint32_t rounds, budget_ns;
 };
+ARGS_SIZE(struct far_args, 40);
 
 /* The oracle: each round every member publishes the round's number, crosses the barrier, and reads
  * what all members published. In some rounds the numbers are late. */
@@ -56,5 +59,6 @@ struct order_args {
     uint32_t first, rounds; /* rounds first + 1 to first + rounds */
     uint32_t budget_ns, pad;
 };
+ARGS_SIZE(struct order_args, 56);
 
 #endif

@@ -50,9 +50,6 @@
 #include "core/gpu.h"
 
 PROBE_IMAGE(barriers);
-GPU_ARGS_SIZE(struct near_args, 16);
-GPU_ARGS_SIZE(struct far_args, 40);
-GPU_ARGS_SIZE(struct order_args, 56);
 
 enum { BLOCK, BLOCK_TIME, CLUSTER, CLUSTER_TIME, GRID, GRID_TIME, VIOLATIONS, CONTROL, SMS };
 #define SLOPE PROBE_LOWER, PROBE_SLOPE

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "probes/common/chase.h"
 
 struct home_args {
@@ -15,5 +16,6 @@ struct home_args {
     uint32_t ticket;              /* differs in every launch */
     uint32_t sm;                  /* %smid from which to ask */
 };
+ARGS_SIZE(struct home_args, 48);
 
 #endif

@@ -18,8 +18,6 @@ struct home {
     uint64_t *cycles;      /* host */
 };
 
-GPU_ARGS_SIZE(struct home_args, 48);
-
 static inline struct home home_prepare(struct probe_run *r, const struct gpu_image *image,
                                        uint32_t sm)
 {

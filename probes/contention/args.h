@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 enum {
     STEPS_SHORT = 32,     /* dependent accesses between the first two clock reads */
     STEPS_LONG = 64,
@@ -57,5 +59,6 @@ struct contention_args {
     uint32_t floats;  /* counters are floats */
     uint32_t warm;    /* turns of a loop of loads or stores before the timed ones */
 };
+ARGS_SIZE(struct contention_args, 80);
 
 #endif

@@ -40,7 +40,6 @@
 
 PROBE_IMAGE(contention);
 PROBE_IMAGE(contention_atomics);
-GPU_ARGS_SIZE(struct contention_args, 80);
 
 enum {
     BANK_LATENCY,

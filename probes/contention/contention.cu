@@ -5,8 +5,8 @@
 // clock is read again. Loops for throughput add an unknown zero to their addresses in every turn:
 // of a load that cannot change the assembler makes one load before the loop.
 #include "core/device/clock.cuh"
-#include "probes/contention/args.h"
 #include "probes/common/loads.cuh"
+#include "probes/contention/args.h"
 
 __device__ __forceinline__ uint32_t place(const struct spread &s, uint32_t i)
 {

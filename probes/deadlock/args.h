@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "core/device/grid_barrier.h"
 
 /* What a launch leaves. */
@@ -24,6 +25,7 @@ struct spin_args {
     uint32_t quits; /* not 0: the last block leaves at once */
     uint32_t budget_ns;
 };
+ARGS_SIZE(struct spin_args, 40);
 
 /* Stays on its SM for so long. */
 struct hold_args {
@@ -31,5 +33,6 @@ struct hold_args {
     uint32_t *held; /* mapped host memory: that count, once all do */
     uint64_t ns;
 };
+ARGS_SIZE(struct hold_args, 24);
 
 #endif

@@ -36,8 +36,6 @@
 #include "core/gpu.h"
 
 PROBE_IMAGE(deadlock);
-GPU_ARGS_SIZE(struct spin_args, 40);
-GPU_ARGS_SIZE(struct hold_args, 24);
 
 enum { COMPLETED, REFUSED };
 static const struct probe_metric metrics[] = {

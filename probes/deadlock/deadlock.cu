@@ -1,6 +1,6 @@
 // Kernels of deadlock: a barrier to which not everyone may come.
-#include "probes/deadlock/args.h"
 #include "probes/common/counter_barrier.cuh"
+#include "probes/deadlock/args.h"
 
 // Barriers in a launch for which nobody vouches. Given up, a block has not crossed.
 // sass: none not a timed kernel

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "core/device/grid_barrier.h"
 
 enum {
@@ -25,5 +26,6 @@ struct edges_args {
     uint32_t chunks;       /* 0: no body */
     uint32_t budget_ns;    /* for one wait in the kernel */
 };
+ARGS_SIZE(struct edges_args, 48);
 
 #endif

@@ -40,7 +40,6 @@
 #include "core/gpu.h"
 
 PROBE_IMAGE(edges);
-GPU_ARGS_SIZE(struct edges_args, 48);
 
 enum { STEP, CHAIN, WRONG };
 static const struct probe_metric metrics[] = {

@@ -4,9 +4,12 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 struct graphs_args {
     uint64_t *sum; /* one thread adds so much to it */
     uint64_t amount;
 };
+ARGS_SIZE(struct graphs_args, 16);
 
 #endif

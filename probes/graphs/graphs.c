@@ -23,7 +23,6 @@
 #include "core/gpu.h"
 
 PROBE_IMAGE(graphs);
-GPU_ARGS_SIZE(struct graphs_args, 16);
 
 enum { INSTANTIATE, UPLOAD, FIRST, SUBMIT, REPLAY, SET_NODE, UPDATE, CHANGED };
 #define WALL(name, what) {name, "ns", PROBE_LOWER, PROBE_EACH, "wall", "nodes", what}

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "core/device/harness.h"
 #include "core/permute.h" /* PERMUTE_INLINE */
 
@@ -26,6 +27,7 @@ struct link_words_args {
     uint64_t *wrong; /* device; words that are not link_word() are added up here */
     uint64_t n, seed;
 };
+ARGS_SIZE(struct link_words_args, 32);
 
 struct link_answer_args {
     const uint32_t *asked; /* mapped host memory, as all that follows */
@@ -34,6 +36,7 @@ struct link_answer_args {
     uint64_t budget_ns; /* of the whole launch */
     uint32_t first, n;  /* answers asked = first, first + 1, ... */
 };
+ARGS_SIZE(struct link_answer_args, 40);
 
 struct link_load_result {
     struct harness_stamp lead, tail; /* around all of it */
@@ -46,6 +49,7 @@ struct link_load_args {
     struct link_load_result *result; /* mapped */
     uint64_t before;                 /* loads that are not timed, at least 1 */
 };
+ARGS_SIZE(struct link_load_args, 24);
 
 struct link_late_args {
     uint32_t *up;       /* mapped, as all three: gets the ticket as the kernel's first act */
@@ -54,9 +58,11 @@ struct link_late_args {
     uint64_t delay_ns, budget_ns;
     uint32_t ticket, pad;
 };
+ARGS_SIZE(struct link_late_args, 48);
 
 struct link_null_args {
     uint64_t unused;
 };
+ARGS_SIZE(struct link_null_args, 8);
 
 #endif

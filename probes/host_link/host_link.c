@@ -41,11 +41,6 @@
 #include "core/gpu.h"
 
 PROBE_IMAGE(host_link);
-GPU_ARGS_SIZE(struct link_words_args, 32);
-GPU_ARGS_SIZE(struct link_answer_args, 40);
-GPU_ARGS_SIZE(struct link_load_args, 24);
-GPU_ARGS_SIZE(struct link_late_args, 48);
-GPU_ARGS_SIZE(struct link_null_args, 8);
 
 enum { COPY, COPY_EVENT, RATE, FLAG, LOAD, CALL, EDGE, ANSWER, WAKEUP, CPU_SHARE };
 #define COPY_KEYS "direction,memory,bytes"

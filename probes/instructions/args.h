@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 /* A chain of one instruction, each with the result of the one before. */
 enum {
     CHAIN_SHORT = 128, /* instructions between the first two clock reads */
@@ -41,6 +43,7 @@ struct instructions_args {
     uint32_t turns;     /* of the loop */
     uint32_t witness;   /* block that writes `out` */
 };
+ARGS_SIZE(struct instructions_args, 32);
 
 /* Tile of the ldmatrix ring that follows, and the words that no address is made of. */
 #ifdef __CUDACC__

@@ -47,7 +47,6 @@
 #include "probes/instructions/products.h"
 
 PROBE_IMAGE(instructions);
-GPU_ARGS_SIZE(struct instructions_args, 32);
 
 enum { LATENCY, THROUGHPUT, RECIPROCAL, PEAK, INTEGER_PEAK };
 #define KEYS "op,shape,type,acc,a"

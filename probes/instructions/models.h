@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/draw.h"
 #include "probes/instructions/args.h"
 
 /* --- numbers --------------------------------------------------------------------------------- */
@@ -57,19 +58,10 @@ static inline uint32_t format_encode(struct float_format f, double x)
     return code | (uint32_t)(signbit(x) != 0) << (f.exponent_bits + f.fraction_bits);
 }
 
-/* One step of splitmix64 (Steele et al. 2014). */
-static inline uint64_t random_bits(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 /* In (0, 1). */
 static inline double random_uniform(uint64_t *state)
 {
-    return ((double)(random_bits(state) >> 11) + 0.5) * 0x1p-53;
+    return draw_uniform(state) + 0x1p-54;
 }
 
 /* N(0,1) by Box-Muller. */
@@ -174,7 +166,7 @@ static inline void fill_operands(uint64_t *in, enum operands kind, uint64_t *ran
     uint64_t *a[2] = {in, in + 64}, *b[2] = {in + 32, in + 96}, *x = in + SCALAR_OPERANDS * 32;
 
     for (int i = 0; i < (SCALAR_OPERANDS + SCALAR_CHAINS) * 32; i++)
-        in[i] = random_bits(random) & 0xffffffff;
+        in[i] = draw(random) & 0xffffffff;
     for (int i = 0; i < 32; i++) {
         double p = random_normal(random), factor = 0x1p-12 - 1;
         for (int odd = 0; odd < 2; odd++) {

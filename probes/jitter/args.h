@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "core/device/grid_barrier.h"
 
 enum {
@@ -19,6 +20,7 @@ struct tiny_args {
     uint32_t steps;  /* 1 where every step is a launch */
     uint32_t pad;
 };
+ARGS_SIZE(struct tiny_args, 16);
 
 struct stamp { /* of one layer or one item, %globaltimer */
     uint64_t begin, end;
@@ -32,16 +34,19 @@ struct layer_args {
     struct grid_barrier_state *barrier;
     uint32_t first, steps; /* of the layer, in this launch */
 };
+ARGS_SIZE(struct layer_args, 56);
 
 struct item_args {
     struct stamp *stamps; /* mapped; one a block */
     uint64_t work_ns;
 };
+ARGS_SIZE(struct item_args, 16);
 
 struct rival_args {
     const void *in;  /* the streamer's, elements x 16 bytes */
     uint32_t *sink;  /* never written */
     uint32_t elements, turns;
 };
+ARGS_SIZE(struct rival_args, 24);
 
 #endif

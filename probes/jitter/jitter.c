@@ -40,14 +40,12 @@
 
 #include <string.h>
 
+#include "core/draw.h"
 #include "core/gpu.h"
 #include "core/stat.h"
 #include "probes/jitter/load.h"
 
 PROBE_IMAGE(jitter);
-GPU_ARGS_SIZE(struct tiny_args, 16);
-GPU_ARGS_SIZE(struct layer_args, 56);
-GPU_ARGS_SIZE(struct item_args, 16);
 
 #define STEP_KEYS "launches,mode,host"
 #define LAYER_KEYS "mode,rival,streams,priority"
@@ -436,10 +434,8 @@ struct queue {
 static void draw_trace(struct trace *t, uint64_t *seed, double load)
 {
     t->length_ns = ITEMS / load * 1e9;
-    for (int i = 0; i < BURSTS; i++) {
-        *seed = *seed * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
-        t->arrival_ns[i] = (double)(*seed >> 11) / 9007199254740992.0 * t->length_ns;
-    }
+    for (int i = 0; i < BURSTS; i++)
+        t->arrival_ns[i] = draw_uniform(seed) * t->length_ns;
     stat_sort(t->arrival_ns, BURSTS);
 }
 

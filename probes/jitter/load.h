@@ -11,8 +11,6 @@
 #include "core/gpu.h"
 #include "probes/jitter/args.h"
 
-GPU_ARGS_SIZE(struct rival_args, 24);
-
 enum { SETTLE_NS = 2000000 }; /* until they are at it */
 
 static inline void let_pass(uint64_t ns)

@@ -4,16 +4,21 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 struct launch_args {
     uint64_t unused; /* a launch carries its arguments: eight bytes here */
 };
+ARGS_SIZE(struct launch_args, 8);
 
 struct launch_wait_args {
     uint64_t ns;
 };
+ARGS_SIZE(struct launch_wait_args, 8);
 
 struct launch_stamp_args {
     uint64_t *out; /* %globaltimer: the first block's first, the last block's last moment */
 };
+ARGS_SIZE(struct launch_stamp_args, 8);
 
 #endif

@@ -40,9 +40,6 @@
 #include "core/gpu.h"
 
 PROBE_IMAGE(launch);
-GPU_ARGS_SIZE(struct launch_args, 8);
-GPU_ARGS_SIZE(struct launch_wait_args, 8);
-GPU_ARGS_SIZE(struct launch_stamp_args, 8);
 
 enum { SUBMIT, BY_RUNTIME, BY_CHEVRONS, BY_DRIVER, BY_DRIVER_EX, WAYS, ROUND_TRIP = WAYS, WHOLE,
        EDGE, EDGE_WALL, BLOCK, CALL, START, RUN, FINISH, UNCERTAINTY, GAP, QUEUED };

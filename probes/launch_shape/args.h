@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 enum { SLICE_THREADS = 256 };
 
 struct slice_args {
@@ -12,5 +14,6 @@ struct slice_args {
     uint32_t *sink;    /* never written */
     uint32_t first, elements;
 };
+ARGS_SIZE(struct slice_args, 32);
 
 #endif

@@ -27,7 +27,6 @@
 #include "core/gpu.h"
 
 PROBE_IMAGE(launch_shape);
-GPU_ARGS_SIZE(struct slice_args, 32);
 
 enum { EDGE, SUBMIT, BLOCK, SPLIT };
 static const struct probe_metric metrics[] = {

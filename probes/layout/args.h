@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 enum {
     LAYOUT_THREADS = 1024, /* of a block of the streaming kernels, one on every SM */
     LAYOUT_GATHER = 16,    /* 4-byte loads of each thread in flight, strided or at random */
@@ -23,6 +25,7 @@ struct layout_stream_args {
     uint32_t turns;
     uint32_t step; /* chunks from one turn to the next */
 };
+ARGS_SIZE(struct layout_stream_args, 56);
 
 /* 4 bytes of each place: place i is element i x stride, or that of a random granule of `stride`
  * elements; modulo the buffer. */
@@ -35,5 +38,6 @@ struct layout_gather_args {
     uint32_t first;  /* place at which this launch begins */
     uint32_t turns, pad;
 };
+ARGS_SIZE(struct layout_gather_args, 40);
 
 #endif

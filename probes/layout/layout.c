@@ -40,8 +40,6 @@
 #include "core/gpu.h"
 
 PROBE_IMAGE(layout);
-GPU_ARGS_SIZE(struct layout_stream_args, 56);
-GPU_ARGS_SIZE(struct layout_gather_args, 40);
 
 enum { STRIDED, GATHER, READ, COPY, FOOTPRINT, ROWS, STRUCT, FAULTS };
 static const struct probe_metric metrics[] = {

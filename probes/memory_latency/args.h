@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "core/permute.h"
 #include "probes/common/chase.h"
 
@@ -22,10 +23,12 @@ struct ring_args {
     char *ring; /* lines x CHASE_SPACING bytes */
     struct permutation order;
 };
+ARGS_SIZE(struct ring_args, 32);
 
 struct where_args {
     uint64_t *out; /* two addresses of the constants: in global, in constant memory */
 };
+ARGS_SIZE(struct where_args, 8);
 
 struct chase_args {
     char *ring;                   /* used where it lies in global memory */
@@ -39,5 +42,6 @@ struct chase_args {
     uint32_t sm;                  /* %smid on which to chase */
     uint32_t repeats, pad;
 };
+ARGS_SIZE(struct chase_args, 88);
 
 #endif

@@ -47,9 +47,6 @@
 
 PROBE_IMAGE(memory_latency);
 PROBE_IMAGE(home);
-GPU_ARGS_SIZE(struct chase_args, 88);
-GPU_ARGS_SIZE(struct ring_args, 32);
-GPU_ARGS_SIZE(struct where_args, 8);
 
 enum {
     LOAD, LOAD_TIME, ASYNC, ASYNC_TIME, CONSTANT, CONSTANT_MISS, CURVE, CURVE_TIME, CONTROL,

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "probes/common/chase.h"
 
 /* The SM that a kernel shall run on, and how it says that it did. */
@@ -18,6 +19,7 @@ struct map_link_args {
     const uint64_t *line, *next;  /* line[i] is made to hold the address next[i] */
     uint64_t n;
 };
+ARGS_SIZE(struct map_link_args, 24);
 
 struct map_chase_args {
     struct map_turn turn;
@@ -27,6 +29,7 @@ struct map_chase_args {
     struct chase_sample *samples; /* n x repeats */
     uint32_t repeats, pad;
 };
+ARGS_SIZE(struct map_chase_args, 64);
 
 struct map_pair {
     uint64_t touched, asked;
@@ -38,5 +41,6 @@ struct map_pair_args {
     uint64_t n;
     uint64_t *cycles;             /* of each */
 };
+ARGS_SIZE(struct map_pair_args, 48);
 
 #endif

@@ -48,9 +48,6 @@
 
 PROBE_IMAGE(memory_map);
 PROBE_IMAGE(home);
-GPU_ARGS_SIZE(struct map_link_args, 24);
-GPU_ARGS_SIZE(struct map_chase_args, 64);
-GPU_ARGS_SIZE(struct map_pair_args, 48);
 
 enum {
     LOAD, LOAD_TIME, FAR_SHARE, HOME_BYTES, L2, L2_NEAR, L2_FAR, SM_GROUPS, BEST_SM, WORST_SM,

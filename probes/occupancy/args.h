@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 enum {
     OCCUPANCY_STAGES = 4,         /* of the rings into which asynchronous copies go */
     OCCUPANCY_RING_BYTES = 16384, /* of the ring in shared memory that is chased */
@@ -20,6 +22,7 @@ struct occupancy_args {
     uint32_t turns;    /* of the loop: each reads LOADS elements a thread, or a stage a block */
     uint32_t stage;    /* bytes of a stage of the ring, for the asynchronous paths */
 };
+ARGS_SIZE(struct occupancy_args, 40);
 
 /* A ring of rows for the chase: row i holds one element for each of 32 lanes, `stride` elements
  * apart, and each is the address of the same lane's element in row i + 1. Rows go round the layers:
@@ -30,6 +33,7 @@ struct occupancy_ring {
     uint32_t rows, layers, stride;
     uint32_t element; /* its bytes: 8 in global, 4 in shared memory */
 };
+ARGS_SIZE(struct occupancy_ring, 32);
 
 struct occupancy_chase_args {
     struct occupancy_ring ring;
@@ -37,6 +41,7 @@ struct occupancy_chase_args {
     uint32_t *census; /* blocks that each SM ran, or NULL */
     uint32_t turns, pad;
 };
+ARGS_SIZE(struct occupancy_chase_args, 56);
 
 /* How many blocks live on an SM at once. */
 struct occupancy_reside_args {
@@ -49,5 +54,6 @@ struct occupancy_reside_args {
     uint32_t stack_bytes;   /* of local memory for each thread, by occupancy_reside_stack */
     uint32_t pad;
 };
+ARGS_SIZE(struct occupancy_reside_args, 64);
 
 #endif

@@ -43,10 +43,6 @@
 #include "core/gpu.h"
 
 PROBE_IMAGE(occupancy);
-GPU_ARGS_SIZE(struct occupancy_args, 40);
-GPU_ARGS_SIZE(struct occupancy_ring, 32);
-GPU_ARGS_SIZE(struct occupancy_chase_args, 56);
-GPU_ARGS_SIZE(struct occupancy_reside_args, 64);
 
 enum { READ_RATE, PATH_RATE, HIT, LAYERS, SPLIT, RESIDENT, PREDICTED };
 static const struct probe_metric metrics[] = {

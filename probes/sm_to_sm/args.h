@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "core/permute.h"
 
 enum {
@@ -41,6 +42,7 @@ struct chase_args {
     uint32_t walked;              /* the ring in global memory: read by the same SM before */
     uint32_t writer;              /* the SM that lays it */
 };
+ARGS_SIZE(struct chase_args, 64);
 
 /* --- a flag to and fro ------------------------------------------------------------------------ */
 
@@ -63,5 +65,6 @@ struct flag_args {
     uint32_t first;           /* value before the first trip: never used before */
     uint64_t budget_ns;
 };
+ARGS_SIZE(struct flag_args, 64);
 
 #endif

@@ -42,11 +42,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/draw.h"
 #include "core/gpu.h"
 
 PROBE_IMAGE(sm_to_sm);
-GPU_ARGS_SIZE(struct chase_args, 64);
-GPU_ARGS_SIZE(struct flag_args, 64);
 
 enum {
     DSMEM,
@@ -129,20 +128,16 @@ struct talk {
     uint64_t random;
 };
 
-/* One step of splitmix64 (Steele et al. 2014), below n. */
-static uint32_t draw(struct talk *t, uint32_t n)
+static uint32_t number_below(struct talk *t, uint32_t n)
 {
-    uint64_t z = t->random += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (uint32_t)((z ^ z >> 31) % n);
+    return (uint32_t)draw_below(&t->random, n);
 }
 
 /* Two different numbers below n. */
 static void draw_pair(struct talk *t, uint32_t pair[2], uint32_t n)
 {
-    pair[0] = draw(t, n);
-    pair[1] = (pair[0] + 1 + draw(t, n - 1)) % n;
+    pair[0] = number_below(t, n);
+    pair[1] = (pair[0] + 1 + number_below(t, n - 1)) % n;
 }
 
 static bool is_far(const struct talk *t, size_t sm)
@@ -304,7 +299,7 @@ static void measure_reference(struct probe_run *r, struct talk *t, const char *p
         draw_sms(t, pair, n_sm, path);
         a.writer = pair[0];
         a.chosen = pair[1];
-        a.first = draw(t, (uint32_t)a.order.n);
+        a.first = number_below(t, (uint32_t)a.order.n);
         if (fresh)
             write_anew(r, t, &a);
         t->sm[0] = UINT64_MAX;
@@ -351,7 +346,7 @@ static double chase_cluster(struct probe_run *r, struct talk *t, struct chase_ar
                               .cluster = size};
     bool differ = true;
 
-    a->first = draw(t, CHASE_WORDS);
+    a->first = number_below(t, CHASE_WORDS);
     for (uint32_t i = 0; i < size; i++)
         t->sm[i] = UINT64_MAX;
     gpu_clock_start(r);
@@ -503,7 +498,7 @@ static void measure_flag(struct probe_run *r, struct talk *t, const struct way *
     while (probe_more(r)) {
         a.order = permutation_of(FLAG_LINES, probe_seed(r) + t->trip);
         a.first = t->trip;
-        a.chosen = cluster ? draw(t, clusters) : 0;
+        a.chosen = cluster ? number_below(t, clusters) : 0;
         draw_sms(t, a.side, cluster ? size : n_sm, way->path);
         t->trip += FLAG_PLACES * FLAG_TRIPS;
         memset(t->result, 0, sizeof *t->result);

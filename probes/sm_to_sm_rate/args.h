@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "core/device/grid_barrier.h"
 
 enum {
@@ -25,6 +26,7 @@ struct stream_args {
     uint32_t movers;  /* blocks of such a cluster that do */
     uint32_t seed;
 };
+ARGS_SIZE(struct stream_args, 40);
 
 struct slab_args {
     void *slabs;      /* one for each block, one after the other */
@@ -39,5 +41,6 @@ struct slab_args {
     uint32_t seed;
     uint32_t budget_ns;
 };
+ARGS_SIZE(struct slab_args, 64);
 
 #endif

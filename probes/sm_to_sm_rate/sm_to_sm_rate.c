@@ -40,8 +40,6 @@
 #include "core/gpu.h"
 
 PROBE_IMAGE(sm_to_sm_rate);
-GPU_ARGS_SIZE(struct stream_args, 40);
-GPU_ARGS_SIZE(struct slab_args, 64);
 
 enum {
     STREAM,

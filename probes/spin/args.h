@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
 #include "core/device/harness.h"
 
 struct spin_result {
@@ -16,5 +17,6 @@ struct spin_args {
     uint64_t budget_ns;         /* give up after this long, should the clock stand still */
     struct spin_result *result; /* mapped host memory, or NULL */
 };
+ARGS_SIZE(struct spin_args, 24);
 
 #endif

@@ -23,7 +23,6 @@
 #include "core/nvml.h"
 
 PROBE_IMAGE(spin);
-GPU_ARGS_SIZE(struct spin_args, 24);
 
 enum { WAITED, CYCLE_TIME, SM_CLOCK };
 static const struct probe_metric metrics[] = {

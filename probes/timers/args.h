@@ -4,11 +4,14 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 enum { TIMERS_READS = 32, TIMERS_EXCHANGES = 32 };
 
 struct reads_args {
     uint64_t *out; /* [0] cycles from the first to the last of TIMERS_READS + 1 readings; mapped */
 };
+ARGS_SIZE(struct reads_args, 8);
 
 /* One SM's mailbox, on a line of its own. */
 struct timers_mailbox {
@@ -24,5 +27,6 @@ struct skew_args {
     uint64_t budget_ns;
     uint32_t n_sm, pad;
 };
+ARGS_SIZE(struct skew_args, 40);
 
 #endif

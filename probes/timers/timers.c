@@ -20,8 +20,6 @@
 #include "core/gpu.h"
 
 PROBE_IMAGE(timers);
-GPU_ARGS_SIZE(struct reads_args, 8);
-GPU_ARGS_SIZE(struct skew_args, 40);
 _Static_assert(sizeof(struct timers_mailbox) == 128, "one L2 line each");
 
 enum { TICK_DEVICE, TICK_EVENT, TICK_WALL, CLOCK64_COST, EVENT_FLOOR, SKEW };

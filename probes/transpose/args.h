@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "core/args.h"
+
 /* out[c][r] = in[r][c]. Lengths in elements; for copies, in units of 16 bytes, and out[r][c]. What
  * checks adds its count to *check; what only reads XORs all words into it, unless it is NULL. */
 struct transpose_args {
@@ -12,5 +14,6 @@ struct transpose_args {
     uint32_t *check;
     uint32_t rows, columns, ld_in, ld_out;
 };
+ARGS_SIZE(struct transpose_args, 40);
 
 #endif

@@ -31,11 +31,11 @@
 #include <string.h>
 
 #include "core/blas.h"
+#include "core/draw.h"
 #include "core/gpu.h"
 #include "core/half.h"
 
 PROBE_IMAGE(transpose);
-GPU_ARGS_SIZE(struct transpose_args, 40);
 
 enum { PASS_TIME, SHARE, NN, TN, NT, AFTER };
 static const struct probe_metric metrics[] = {
@@ -284,8 +284,7 @@ static void check_product(struct probe_run *r, const struct product *p, int layo
     gpu_to_host(r, c, set->c, 2 * m * n);
     for (int i = 0; i < SAMPLED; i++) {
         double sum = 0;
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        size_t row = (size_t)(state >> 40) % m, column = (size_t)(state >> 20) % n;
+        const size_t row = draw_below(&state, m), column = draw_below(&state, n);
         for (size_t j = 0; j < k; j++)
             sum += half_fp16(a[turn_a ? j * m + row : row * k + j]) *
                    half_fp16(b[turn_b ? column * k + j : j * n + column]);

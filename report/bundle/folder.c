@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "report/bundle/bundle.h"
-#include "report/cli/catalogue.h"
 #include "report/bundle/derive.h"
+#include "report/cli/catalogue.h"
 
 static int is_bundle_name(const struct dirent *entry)
 {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/cli/catalogue.h"
 #include "report/claims/claims.h"
+#include "report/cli/catalogue.h"
 #include "report/cli/command.h"
 #include "report/cli/table.h"
 

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "core/document.h"
+#include "report/bundle/derive.h"
 #include "report/cli/catalogue.h"
 #include "report/cli/command.h"
-#include "report/bundle/derive.h"
 #include "report/cli/table.h"
 
 enum { KEY_FORMAT = 256 };

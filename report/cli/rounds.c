@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/draw.h"
 #include "report/cli/child.h"
 #include "report/cli/session.h"
 
@@ -274,19 +275,11 @@ static void run_task(struct session *s, struct task *task)
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
-/* splitmix64 (Steele, Lea, Flood 2014): the order of the rounds follows from the seed alone. */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
+/* The order of the rounds follows from the seed alone. */
 static void shuffle(size_t *order, size_t n, uint64_t *state)
 {
     for (size_t i = n; i > 1; i--) {
-        size_t k = (size_t)(next_random(state) % i), kept = order[i - 1];
+        size_t k = (size_t)draw_below(state, i), kept = order[i - 1];
         order[i - 1] = order[k];
         order[k] = kept;
     }

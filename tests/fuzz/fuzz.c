@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "core/document.h"
+#include "core/draw.h"
 #include "report/bundle/bundle.h"
 #include "report/claims/claims.h"
 #include "report/cli/compare.h"
@@ -29,10 +30,7 @@ static uint64_t state;
 
 static uint64_t random64(void)
 {
-    uint64_t z = state += 0x9e3779b97f4a7c15u; /* splitmix64 */
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    return draw(&state);
 }
 
 static size_t below(size_t n)

@@ -29,19 +29,4 @@ static inline void check_close(double actual, double expected, double tolerance,
     _fail(file, line);
 }
 
-/* splitmix64 (Steele et al. 2014): the same numbers on every machine. */
-static inline uint64_t check_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-/* Uniform in [0, 1). */
-static inline double check_uniform(uint64_t *state)
-{
-    return (double)(check_random(state) >> 11) * 0x1p-53;
-}
-
 #endif

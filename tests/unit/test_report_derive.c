@@ -1,4 +1,5 @@
 /* Derived figures: capacities from curves whose capacities are known, Little's law, flop/s. */
+#include "core/draw.h"
 #include "tests/unit/test_report_help.h"
 
 #include <stdio.h>
@@ -38,7 +39,7 @@ static void make(struct made *made, const struct level *levels, size_t n, double
     size_t i = 0;
     uint64_t state = 1;
     for (double b = 4 * KIB; b <= 2048 * MIB * 1.001; b *= pow(2, 1 / per_octave), i++) {
-        double shake = 1 + noise * (2 * check_uniform(&state) - 1);
+        double shake = 1 + noise * (2 * draw_uniform(&state) - 1);
         made->bytes[i] = floor(b / 128) * 128;
         made->cycles[i] = shake * (latency(levels, n, octaves, b) +
                                    tail * fmax(0, log2(b / (80 * MIB))));

@@ -1,4 +1,5 @@
 /* The time of a square product as a fixed cost and a rate, against lines that are known. */
+#include "core/draw.h"
 #include "tests/unit/test_report_help.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ static void make(double *work, double *ns, double noise)
 {
     uint64_t state = 1;
     for (size_t i = 0; i < SIZES; i++) {
-        double shake = 1 + noise * (2 * check_uniform(&state) - 1);
+        double shake = 1 + noise * (2 * draw_uniform(&state) - 1);
         work[i] = work_of(i);
         ns[i] = shake * (FIXED + work[i] / RATE * 1e9);
     }

@@ -1,5 +1,6 @@
 /* core/samples.c, alone: a made-up probe, scripted samples, and a clock that this file turns. What it
  * needs of core/probe.c (the clock, the timers' ticks, the way out) stands in here. */
+#include "core/draw.h"
 #include "core/run.h"
 
 #include <stdio.h>
@@ -267,7 +268,7 @@ static void many_samples_a_pass(void **state)
     assert_true(probe_case(r, 0, PROBE_NO_KEYS));
     while (probe_more(r)) {
         for (int i = 0; i < 12; i++)
-            probe_sample(r, TIME, 1, 1000 + 400 * check_uniform(&seed));
+            probe_sample(r, TIME, 1, 1000 + 400 * draw_uniform(&seed));
         pass++;
     }
     const json_t *one = last_case();
@@ -285,8 +286,8 @@ static void noisy(void **state)
     (void)state;
     assert_true(probe_case(r, 0, PROBE_NO_KEYS));
     while (probe_more(r)) {
-        double spike = check_uniform(&seed) < 0.02 ? 5000 : 0; /* an interrupt now and then */
-        probe_sample(r, TIME, 1, 1000 + check_uniform(&seed) + spike);
+        double spike = draw_uniform(&seed) < 0.02 ? 5000 : 0; /* an interrupt now and then */
+        probe_sample(r, TIME, 1, 1000 + draw_uniform(&seed) + spike);
         pass++;
     }
     const json_t *m = metric_of(last_case(), "time");

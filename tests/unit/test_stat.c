@@ -1,4 +1,5 @@
 /* core/stat.c against exact answers, published tables, brute force, and properties. */
+#include "core/draw.h"
 #include "core/stat.h"
 
 #include <stdlib.h>
@@ -202,7 +203,7 @@ static void ranks_of_many(void **state)
 static void distinct(double *values, size_t n, uint64_t seed)
 {
     for (size_t i = 0; i < n; i++)
-        values[i] = 1 + check_uniform(&seed);
+        values[i] = 1 + draw_uniform(&seed);
 }
 
 static int ascending(const void *a, const void *b)
@@ -325,7 +326,7 @@ static void ratio_refuses(void **state)
 static void shuffle(double *values, size_t n, uint64_t *seed)
 {
     for (size_t i = n; i > 1; i--) {
-        size_t k = (size_t)(check_random(seed) % i);
+        size_t k = (size_t)(draw(seed) % i);
         double v = values[i - 1];
         values[i - 1] = values[k];
         values[k] = v;
@@ -356,7 +357,7 @@ static void order_scale_and_shift(void **state)
     for (size_t k = 0; k < CHECK_LENGTH(sizes); k++) {
         size_t n = sizes[k];
         for (size_t i = 0; i < n; i++)
-            values[i] = 100 + 10 * check_uniform(&seed);
+            values[i] = 100 + 10 * draw_uniform(&seed);
         struct stat_summary s = stat_summarise(values, n);
 
         memcpy(changed, values, sizeof changed);
@@ -379,8 +380,8 @@ static void ratio_properties(void **state)
     (void)state;
 
     for (int trial = 0; trial < 50; trial++) {
-        distinct(a, 7, check_random(&seed));
-        distinct(b, 7, check_random(&seed));
+        distinct(a, 7, draw(&seed));
+        distinct(b, 7, draw(&seed));
         assert_true(stat_ratio(a, 7, b, 7, 0.95, &r));
         assert_true(r.low <= r.centre && r.centre <= r.high);
 
@@ -437,8 +438,8 @@ static void slope_of_noisy_minima(void **state)
     (void)state;
 
     for (size_t i = 0; i < N; i++) {
-        low[i] = 500 + 31 * 100 + (i % 7 ? 300 * check_uniform(&seed) : 0);
-        high[i] = 500 + 31 * 200 + (i % 5 ? 300 * check_uniform(&seed) : 0);
+        low[i] = 500 + 31 * 100 + (i % 7 ? 300 * draw_uniform(&seed) : 0);
+        high[i] = 500 + 31 * 200 + (i % 5 ? 300 * draw_uniform(&seed) : 0);
         differences[i] = (high[i] - low[i]) / 100;
     }
     double best = stat_slope(stat_least_of_first(low, N, 100), 100,
