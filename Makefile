@@ -222,7 +222,7 @@ tests: $(UNIT) $B/tests/sass $B/tests/fuzz $B/tests/names $(if $(NVCC),$(CUBINS)
 
 $B/tests/unit/test_samples: $B/core/samples.o
 $B/tests/unit/test_options: $B/core/options.o
-$B/tests/unit/test_again: $B/core/again.o
+$B/tests/unit/test_respawn: $B/core/respawn.o
 $(UNIT): $B/tests/unit/%: $B/tests/unit/%.o $(REPORT_LIB) $(REPORT_USES)
 	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl -lcmocka
 

@@ -77,7 +77,7 @@ static bool wrong(char why[DOCUMENT_WHY], const char *name, const char *format, 
 
 /* Metric: a name, a unit of the closed list, a direction, and a number or null under each figure.
  */
-static bool metric_stands(const json_t *metric, const char *where, char why[DOCUMENT_WHY])
+static bool is_valid_metric(const json_t *metric, const char *where, char why[DOCUMENT_WHY])
 {
     static const char *const figures[] = {"median", "best", "min", "max", "q1", "q3", "mad", "n"};
     const char *unit = document_get_text(metric, "unit", NULL);
@@ -100,7 +100,7 @@ static bool metric_stands(const json_t *metric, const char *where, char why[DOCU
     return true;
 }
 
-static bool run_stands(const json_t *run, const char *where, char why[DOCUMENT_WHY])
+static bool is_valid_run(const json_t *run, const char *where, char why[DOCUMENT_WHY])
 {
     const json_t *probe = json_object_get(run, "probe");
     const json_t *cases = json_object_get(run, "cases"), *one, *metric;
@@ -123,13 +123,13 @@ static bool run_stands(const json_t *run, const char *where, char why[DOCUMENT_W
             return wrong(why, where, "run of %.60s: case %zu lacks \"case\" or \"metrics\"",
                          document_get_text(probe, "name", "?"), i);
         json_array_foreach(json_object_get(one, "metrics"), k,
-                           metric) if (!metric_stands(metric, where, why)) return false;
+                           metric) if (!is_valid_metric(metric, where, why)) return false;
     }
     return true;
 }
 
-static bool stands(const json_t *document, const char *name, const char *kind,
-                   char why[DOCUMENT_WHY])
+static bool is_valid(const json_t *document, const char *name, const char *kind,
+                     char why[DOCUMENT_WHY])
 {
     const char *found = document_get_text(document, "schema", NULL);
     const json_t *version = json_object_get(document, "schema_version"), *runs, *run;
@@ -148,7 +148,7 @@ static bool stands(const json_t *document, const char *name, const char *kind,
                      " is newer than this program reads (%d): update gpufloor",
                      json_integer_value(version), DOCUMENT_SCHEMA_VERSION);
     if (!strcmp(kind, "run"))
-        return run_stands(document, name, why);
+        return is_valid_run(document, name, why);
     if (!strcmp(kind, "counters"))
         return json_is_array(json_object_get(document, "probes")) ||
                wrong(why, name, "a document of counters needs \"probes\"");
@@ -156,7 +156,7 @@ static bool stands(const json_t *document, const char *name, const char *kind,
     runs = json_object_get(document, "runs");
     if (!json_is_object(json_object_get(document, "environment")) || !json_is_array(runs))
         return wrong(why, name, "a bundle needs \"environment\" and \"runs\"");
-    json_array_foreach(runs, i, run) if (!run_stands(run, name, why)) return false;
+    json_array_foreach(runs, i, run) if (!is_valid_run(run, name, why)) return false;
     return true;
 }
 
@@ -171,7 +171,7 @@ json_t *document_parse(const char *bytes, size_t size, const char *name, const c
     else if (!(document = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error)))
         wrong(why, name, "not valid JSON at line %d, column %d (%.100s); expected a gpufloor %s",
               error.line, error.column, error.text, kind);
-    else if (!stands(document, name, kind, why)) {
+    else if (!is_valid(document, name, kind, why)) {
         json_decref(document);
         document = NULL;
     }

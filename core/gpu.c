@@ -482,8 +482,9 @@ void gpu_release(struct probe_run *r, void *memory)
     gpu_wait(r);
     for (size_t i = 0; memory && i < ALLOCATIONS_MAX; i++)
         if (g->allocation[i].base == (char *)memory - GUARD_BYTES) {
-            probe_check(r, guards_intact(g, i), "nothing was written outside a buffer of %zu bytes",
-                        g->allocation[i].bytes);
+            probe_require(r, guards_intact(g, i),
+                          "nothing was written outside a buffer of %zu bytes",
+                          g->allocation[i].bytes);
             CUDA(cudaFree(g->allocation[i].base));
             g->allocation[i].base = NULL;
             return;

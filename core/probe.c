@@ -50,7 +50,7 @@ void probe_usage(struct probe_run *r, const char *format, ...)
     leave(r, RUN_EXIT_USAGE, format, arguments);
 }
 
-bool probe_check(struct probe_run *r, bool ok, const char *format, ...)
+bool probe_require(struct probe_run *r, bool ok, const char *format, ...)
 {
     char what[200], line[640];
     va_list arguments;
@@ -103,7 +103,7 @@ bool probe_has_gpu(const struct probe_run *r)
     return r->gpu != NULL;
 }
 
-bool probe_checking(const struct probe_run *r)
+bool probe_is_check_run(const struct probe_run *r)
 {
     return r->options.check;
 }
@@ -180,7 +180,7 @@ static void measure(struct probe_run *r)
         if (r->options.only && r->n_cases == 0)
             probe_usage(r, "--case %s: no case has such keys", r->options.only);
         if (r->gpu)
-            probe_check(r, gpu_guards_intact(r), "nothing was written outside any buffer");
+            probe_require(r, gpu_guards_intact(r), "nothing was written outside any buffer");
         if (r->failed) {
             r->exit_status = RUN_EXIT_FAILED;
             snprintf(r->why, sizeof r->why, "a check failed");

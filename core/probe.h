@@ -11,7 +11,7 @@
  *
  *     static void measure(struct probe_run *r)
  *     {
- *         if (!probe_case(r, 0, "asked=%d", 10000))
+ *         if (!probe_begin_case(r, 0, "asked=%d", 10000))
  *             return;
  *         while (probe_more(r)) {
  *             ... the timed region, one visible paragraph ...
@@ -101,7 +101,8 @@ enum {
     PROBE_POWER_BOUND = 2, /* large products, long streams: kept although the clock moves, marked */
     PROBE_DEEP = 4,        /* only with --deep; never part of `gpufloor run` */
 };
-bool probe_case(struct probe_run *r, unsigned flags, const char *keys, ...) PROBE_PRINTF(3, 4);
+bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...)
+    PROBE_PRINTF(3, 4);
 #define PROBE_NO_KEYS "%s", "" /* a metric with one case only */
 
 /* The sample loop of the current case. True until one of these holds, looked at in this order:
@@ -146,7 +147,7 @@ void probe_missing(struct probe_run *r, int metric, const char *why);
 void probe_fact(struct probe_run *r, const char *key, const char *format, ...) PROBE_PRINTF(3, 4);
 
 /* A condition without which the numbers do not stand. False: status "failed", exit 1. Returns ok. */
-bool probe_check(struct probe_run *r, bool ok, const char *format, ...) PROBE_PRINTF(3, 4);
+bool probe_require(struct probe_run *r, bool ok, const char *format, ...) PROBE_PRINTF(3, 4);
 
 /* A remark for the report's footnotes. */
 void probe_note(struct probe_run *r, const char *format, ...) PROBE_PRINTF(2, 3);
@@ -162,14 +163,14 @@ _Noreturn void probe_usage(struct probe_run *r, const char *format, ...) PROBE_P
  * process its GPU, such as a fault. measure() sees by probe_parameter_given() that it is the one to
  * do it. Killed after limit_ms. Returns its exit status, -1 when it was killed for taking too long,
  * -2 when it died of a signal; `said` gets the last line that it wrote to stderr. */
-int probe_again(struct probe_run *r, const char *parameter, int64_t value, int limit_ms,
-                char *said, size_t size);
+int probe_respawn(struct probe_run *r, const char *parameter, int64_t value, int limit_ms,
+                  char *said, size_t size);
 
 int64_t probe_parameter(const struct probe_run *r, const char *name);
 bool probe_parameter_given(const struct probe_run *r, const char *name);
 
 bool probe_has_gpu(const struct probe_run *r);  /* only asked under PROBE_GPU_IF_ANY */
-bool probe_checking(const struct probe_run *r); /* --check: fresh shapes, every kernel once */
+bool probe_is_check_run(const struct probe_run *r); /* --check: fresh shapes, every kernel once */
 bool probe_deep(const struct probe_run *r);     /* --deep: every sweep */
 bool probe_in_full(const struct probe_run *r);  /* first round or --check: verify whole tensors */
 uint64_t probe_seed(const struct probe_run *r); /* differs in every run; inputs are drawn from it */

@@ -36,7 +36,7 @@ static const struct probe_metric *metric_of(struct probe_run *r, int metric)
 
 /* --- the sample loop ------------------------------------------------------------------------- */
 
-bool probe_case(struct probe_run *r, unsigned flags, const char *keys, ...)
+bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...)
 {
     va_list arguments;
     samples_close_case(r);

@@ -261,7 +261,7 @@ static void measure_token(struct probe_run *r, const struct decode_kernels *k, s
             const bool known = of->d == 128 && contexts[j] == 8192;
             const double ns =
                 of->layers * (known ? m.at_8192_ns : attention_ns(r, k, contexts[j], of->d));
-            if (probe_case(r, PROBE_ONCE, "shape=%s,context=%d", of->name, contexts[j]))
+            if (probe_begin_case(r, PROBE_ONCE, "shape=%s,context=%d", of->name, contexts[j]))
                 probe_value(r, SHARE_OF_TOKEN, ns / (ns + 2 * of->weights / m.read_rate));
         }
 }
@@ -286,8 +286,8 @@ static bool measure_stable(struct probe_run *r, const struct decode_kernels *k)
                 struct decode_shape shape = shape_of(1, e->context, n);
                 struct decode_tensors t;
                 uint32_t wrong;
-                if (!probe_case(r, PROBE_ONCE, "case=%s,type=%s,impl=%s", e->name,
-                                decode_number_names[n], naive ? "naive" : "attention"))
+                if (!probe_begin_case(r, PROBE_ONCE, "case=%s,type=%s,impl=%s", e->name,
+                                      decode_number_names[n], naive ? "naive" : "attention"))
                     continue;
                 any = true;
                 shape.splits = e->splits;
@@ -299,7 +299,7 @@ static bool measure_stable(struct probe_run *r, const struct decode_kernels *k)
                 o.launch(r, o.self, 0);
                 decode_look(r, &way, &wrong);
                 probe_value(r, STABLE, 1 - (double)wrong / shape.heads);
-                probe_check(r, naive || wrong == 0, "%s: %u rows are wrong", e->name, wrong);
+                probe_require(r, naive || wrong == 0, "%s: %u rows are wrong", e->name, wrong);
                 decode_tensors_free(r, &t);
             }
     return any;
@@ -323,17 +323,17 @@ static void measure_append(struct probe_run *r, const struct decode_kernels *k)
         for (int unclamped = 0; unclamped < 2; unclamped++) {
             const struct decode_way way = {&t, unclamped ? DECODE_UNCLAMPED : DECODE_KV_PLAIN};
             const struct operation o = decode_operation(&way, "");
-            if (!probe_case(r, PROBE_ONCE, "type=%s,impl=%s", decode_number_names[n],
-                            unclamped ? "unclamped" : "clamped"))
+            if (!probe_begin_case(r, PROBE_ONCE, "type=%s,impl=%s", decode_number_names[n],
+                                  unclamped ? "unclamped" : "clamped"))
                 continue;
             if (!unclamped) /* the control spoils the right row: what is wrong then is its own */
                 o.poison(r, o.self);
             o.launch(r, o.self, 0);
             const struct verdict v = decode_look_at_row(r, &way);
             probe_value(r, APPEND_RIGHT, 1 - (double)v.wrong / (double)v.looked_at);
-            probe_check(r, unclamped == (v.wrong > 0), "%s, %s: %llu numbers are wrong",
-                        decode_number_names[n], unclamped ? "unclamped" : "clamped",
-                        (unsigned long long)v.wrong);
+            probe_require(r, unclamped == (v.wrong > 0), "%s, %s: %llu numbers are wrong",
+                          decode_number_names[n], unclamped ? "unclamped" : "clamped",
+                          (unsigned long long)v.wrong);
         }
         decode_tensors_free(r, &t);
     }
@@ -359,7 +359,7 @@ static void measure_quality(struct probe_run *r, const struct decode_kernels *k)
     char keys[128];
 
     keys_of(&t.shape, keys, sizeof keys);
-    if (probe_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys)) {
+    if (probe_begin_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys)) {
         void *before = gpu_alloc(r, 2 * count, "the unfused results");
         u.poison(r, u.self);
         u.launch(r, u.self, 0);
@@ -404,7 +404,7 @@ static void measure(struct probe_run *r)
     const struct decode_kernels k = decode_kernels_of(r, &image_attention_decode);
     struct measured m = {0};
 
-    if (probe_checking(r)) {
+    if (probe_is_check_run(r)) {
         decode_check_shapes(r, &k);
     } else {
         m.at_8192_ns = measure_step(r, &k);
@@ -416,7 +416,7 @@ static void measure(struct probe_run *r)
     measure_append(r, &k);
     measure_quality(r, &k);
     decode_measure_gemv(r, &image_attention_decode, GEMV_TIME);
-    if (probe_checking(r))
+    if (probe_is_check_run(r))
         return;
     measure_8bit(r, &k);
     measure_layouts(r, &k);

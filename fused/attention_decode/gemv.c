@@ -65,7 +65,7 @@ void decode_measure_gemv(struct probe_run *r, const struct gpu_image *image, int
     static const char *const names[] = {"along", "across"}, *const layouts[] = {"rows", "columns"};
     const size_t args = sizeof(struct decode_gemv_args);
     const uint64_t seed = operation_seed(r, PROBE_ONCE);
-    struct gemv g = {.rows = probe_checking(r) ? 512 : GEMV_ROWS};
+    struct gemv g = {.rows = probe_is_check_run(r) ? 512 : GEMV_ROWS};
     const size_t count = (size_t)g.rows * GEMV_COLUMNS;
 
     g.a = pool_normal(r, GPU_BF16, count, operation_sets(r, 2 * (double)count), seed, "A");
@@ -77,9 +77,9 @@ void decode_measure_gemv(struct probe_run *r, const struct gpu_image *image, int
         g.kernel = which / 2 ? gpu_kernel(r, image, "attention_decode_gemv_across", args)
                              : gpu_kernel(r, image, "attention_decode_gemv_along", args);
         g.by_columns = which % 2;
-        if (!probe_case(r, PROBE_ONCE | PROBE_POWER_BOUND,
-                        "rows=%d,columns=%d,type=bf16,layout=%s,impl=%s,l2=cold", g.rows,
-                        GEMV_COLUMNS, layouts[which % 2], names[which / 2]))
+        if (!probe_begin_case(r, PROBE_ONCE | PROBE_POWER_BOUND,
+                              "rows=%d,columns=%d,type=bf16,layout=%s,impl=%s,l2=cold", g.rows,
+                              GEMV_COLUMNS, layouts[which % 2], names[which / 2]))
             continue;
         poison_gemv(r, &g);
         launch_gemv(r, &g, 0);

@@ -282,13 +282,13 @@ static void check_handover(struct probe_run *r, const struct decode_tensors *t, 
     gpu_to_host(r, host, t->ticket, n * sizeof *host);
     for (size_t i = 0; i < n; i++)
         drawn |= host[i];
-    probe_check(r, drawn == 0, "%s: every ticket is back at 0", when);
+    probe_require(r, drawn == 0, "%s: every ticket is back at 0", when);
     gpu_to_host(r, host, t->parts, words * sizeof *host);
     for (size_t i = 0; i < words; i++)
         kept &= host[i];
-    probe_check(r, kept == ~0u, "%s: every part has been taken away", when);
+    probe_require(r, kept == ~0u, "%s: every part has been taken away", when);
     gpu_to_host(r, &aborted, t->aborted, sizeof aborted);
-    probe_check(r, aborted == 0, "%s: no block waited in vain", when);
+    probe_require(r, aborted == 0, "%s: no block waited in vain", when);
     free(host);
 }
 

@@ -19,7 +19,7 @@ enum {
 struct attention_softmax_args {
     void *scores;                /* heads x queries rows of `row` elements, 16 bits each */
     uint32_t queries, keys, row; /* row: a multiple of 8, at least keys */
-    int32_t reach;               /* as for the fused kernel */
+    int32_t causal_end;          /* as for the fused kernel */
     float scale;
     uint32_t pad;
 };

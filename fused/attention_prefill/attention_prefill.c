@@ -185,7 +185,7 @@ static void measure_quality(struct probe_run *r)
     char keys[128];
 
     if (has(&t, FUSED) && t.blas &&
-        probe_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys_of(&p, keys))) {
+        probe_begin_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys_of(&p, keys))) {
         launch_chain(r, &chain, 0);
         const double error = verify_by_gpu(r, &chain, "unfused");
         CUDA(cudaMemcpyAsync(unfused.memory, t.out.memory, t.out.bytes, cudaMemcpyDeviceToDevice,
@@ -193,8 +193,8 @@ static void measure_quality(struct probe_run *r)
         poison(r, &fused);
         launch_fused(r, &fused, 0);
         const double own = verify(r, &fused, "before");
-        probe_check(r, own <= 2 * error, "the error, %.3g, is at most twice that unfused, %.3g",
-                    own, error);
+        probe_require(r, own <= 2 * error, "the error, %.3g, is at most twice that unfused, %.3g",
+                      own, error);
         probe_value(r, OPERATION_ERROR, own);
         quality_distance(r, t.out.memory, unfused.memory, 2, t.out.bytes / 2);
         quality_digest(r, t.out.memory, 2, t.out.bytes / 2);
@@ -215,7 +215,7 @@ static const struct adversary {
     const char *name;
     float q0, k0;
     bool one_is_high; /* that of one key has the other sign */
-    int reach;
+    int causal_end;
 } adversaries[] = {
     {"as_drawn", 0, 0, false, 1},       {"all_+60", 32, 21.25f, false, 1},
     {"all_-60", -32, 21.25f, false, 1}, {"all_+1e3", 128, 88, false, 1},
@@ -249,7 +249,7 @@ static void set_first(struct probe_run *r, const struct problem *p, const struct
 }
 
 /* Of the rows that come out of the part, or of the control that leaves the maximum out. */
-static double share_right(struct probe_run *r, const struct work *w, int reach, bool is_naive)
+static double share_right(struct probe_run *r, const struct work *w, int causal_end, bool is_naive)
 {
     static uint32_t *wrong_rows;
     struct attention_row_args a = rows_to_look_at(r, w);
@@ -257,7 +257,7 @@ static double share_right(struct probe_run *r, const struct work *w, int reach, 
 
     if (!wrong_rows)
         wrong_rows = gpu_alloc(r, sizeof *wrong_rows, "a count");
-    a.of.reach = reach;
+    a.of.causal_end = causal_end;
     a.wrong_rows = wrong_rows;
     CUDA(cudaMemsetAsync(wrong_rows, 0, sizeof wrong, gpu_stream(r)));
     poison(r, w);
@@ -281,12 +281,12 @@ static void measure_stable(struct probe_run *r, enum gpu_type type)
             const struct adversary *a = &adversaries[i];
             const bool is_naive = k == 2;
             const struct work w = {.t = &t, .part = k == 1 ? MMA : FUSED};
-            if ((k == 1 && !t.wgmma) || !probe_case(r, PROBE_ONCE, "case=%s,type=%s,impl=%s",
-                                                    a->name, gpu_type_name(type), impls[k]))
+            if ((k == 1 && !t.wgmma) || !probe_begin_case(r, PROBE_ONCE, "case=%s,type=%s,impl=%s",
+                                                          a->name, gpu_type_name(type), impls[k]))
                 continue;
             set_first(r, &p, &t.q, a->q0, false);
             set_first(r, &p, &t.k, a->k0, a->one_is_high);
-            probe_value(r, STABLE, share_right(r, &w, a->reach, is_naive));
+            probe_value(r, STABLE, share_right(r, &w, a->causal_end, is_naive));
         }
     tensors_free(r, &t);
 }
@@ -299,8 +299,8 @@ static void measure_footprint(struct probe_run *r, int context, enum part part)
     const struct problem p = {32, 32, 128, context, context, true, GPU_BF16};
     char keys[128];
 
-    if (!probe_case(r, PROBE_ONCE | PROBE_POWER_BOUND, "%s,impl=%s", keys_of(&p, keys),
-                    part == CHAIN ? "unfused" : "fused"))
+    if (!probe_begin_case(r, PROBE_ONCE | PROBE_POWER_BOUND, "%s,impl=%s", keys_of(&p, keys),
+                          part == CHAIN ? "unfused" : "fused"))
         return;
     probe_fact(r, "bytes by count", "%.0f", memory_of(&p, part == CHAIN));
     if (!fits(&p, part == CHAIN)) {
@@ -328,7 +328,7 @@ static void measure_footprint(struct probe_run *r, int context, enum part part)
 static void measure_footprints(struct probe_run *r)
 {
     static const int contexts[] = {512, 1024, 2048, 4096, 8192, 16384, 65536};
-    for (size_t i = 0; i < PROBE_LENGTH(contexts) && !probe_checking(r); i++) {
+    for (size_t i = 0; i < PROBE_LENGTH(contexts) && !probe_is_check_run(r); i++) {
         measure_footprint(r, contexts[i], FUSED);
         measure_footprint(r, contexts[i], CHAIN);
     }
@@ -357,7 +357,7 @@ static void measure(struct probe_run *r)
     const struct problem middle = {32, 32, 128, 4096, 4096, true, GPU_FP16};
     const struct problem longer = {32, 32, 128, 8192, 8192, true, GPU_BF16};
 
-    if (probe_checking(r))
+    if (probe_is_check_run(r))
         check_shapes(r);
     else {
         measure_problem(r, shorter, BOTH, 0);

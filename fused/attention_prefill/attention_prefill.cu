@@ -60,7 +60,7 @@ template <typename OPERATION> __device__ __forceinline__ float row_reduce(float 
 template <typename TYPE> __device__ __forceinline__ void softmax(const attention_softmax_args &a)
 {
     __shared__ float scratch[2][SOFTMAX_THREADS_MAX / 32];
-    const int32_t sees = max(0, min((int32_t)a.keys, (int32_t)(blockIdx.x % a.queries) + a.reach));
+    const int32_t sees = max(0, min((int32_t)a.keys, (int32_t)(blockIdx.x % a.queries) + a.causal_end));
     uint4 *row = (uint4 *)((uint16_t *)a.scores + (size_t)blockIdx.x * a.row);
     uint4 bits[SOFTMAX_VECTORS] = {};
     const float c = a.scale * 1.4426950409f; // log2(e)
@@ -125,7 +125,7 @@ __device__ __forceinline__ struct row_of row_at(const attention_row_args &a, uin
 {
     const attention_prefill_args &of = a.of;
     const uint64_t head = at / of.queries, kv = head / of.share * of.keys * a.depth;
-    const int32_t reaches = (int32_t)(at % of.queries) + of.reach;
+    const int32_t reaches = (int32_t)(at % of.queries) + of.causal_end;
     return {(const uint16_t *)of.q + at * a.depth,
             (const uint16_t *)of.k + kv,
             (const uint16_t *)of.v + kv,

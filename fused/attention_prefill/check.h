@@ -40,7 +40,7 @@ static struct attention_row_args rows_to_look_at(struct probe_run *r, const stru
                                        .is_unfused = w->part >= CHAIN};
 }
 
-static struct verdict look(struct probe_run *r, const struct work *w, uint64_t *elements)
+static struct verdict run_verifier(struct probe_run *r, const struct work *w, uint64_t *elements)
 {
     const struct attention_row_args a = rows_to_look_at(r, w);
     *elements = (uint64_t)a.rows * a.depth;
@@ -51,7 +51,7 @@ static struct verdict look(struct probe_run *r, const struct work *w, uint64_t *
 static bool is_wrong(struct probe_run *r, const void *self)
 {
     uint64_t elements;
-    return look(r, self, &elements).wrong > 0;
+    return run_verifier(r, self, &elements).wrong > 0;
 }
 
 static double number(const struct problem *p, uint16_t bits)
@@ -114,7 +114,7 @@ static void check_on_host(struct probe_run *r, const struct work *w)
     const uint16_t *k = part_of(r, &w->t->k, keys * depth, kv * keys * depth);
     const uint16_t *v = part_of(r, &w->t->v, keys * depth, kv * keys * depth);
     double *scratch = probe_host_alloc(r, 2 * sizeof *scratch * keys);
-    const int most = probe_checking(r) ? 4 : 8, rows = p->queries < most ? p->queries : most;
+    const int most = probe_is_check_run(r) ? 4 : 8, rows = p->queries < most ? p->queries : most;
     int wrong = 0;
 
     for (int i = 0; i < rows; i++) {
@@ -126,8 +126,8 @@ static void check_on_host(struct probe_run *r, const struct work *w)
         wrong += wrong_in_row(w, q + (size_t)row * depth, k, v, out + (size_t)row * depth, sees,
                               scratch);
     }
-    probe_check(r, wrong == 0, "%d of %d elements are not as computed on the CPU in double", wrong,
-                rows * p->depth);
+    probe_require(r, wrong == 0, "%d of %d elements are not as computed on the CPU in double",
+                  wrong, rows * p->depth);
     free((void *)q);
     free((void *)out);
     free((void *)k);
@@ -139,7 +139,7 @@ static void check_on_host(struct probe_run *r, const struct work *w)
 static double verify_by_gpu(struct probe_run *r, const struct work *w, const char *when)
 {
     uint64_t elements;
-    struct verdict v = look(r, w, &elements);
+    struct verdict v = run_verifier(r, w, &elements);
     return verdict_check(r, &v, elements, when);
 }
 
@@ -155,7 +155,7 @@ static void check_mutants(struct probe_run *r, const struct work *w)
 {
     static const struct {
         const char *what;
-        int32_t reach;
+        int32_t causal_end;
         uint32_t share;
         float scale;
     } mutants[] = {{"a mask that ends a key late", 1, 1, 1},
@@ -166,13 +166,13 @@ static void check_mutants(struct probe_run *r, const struct work *w)
 
     for (size_t i = 0; i < PROBE_LENGTH(mutants); i++) {
         struct attention_prefill_args a = args_of(w->t, 0);
-        a.reach += mutants[i].reach;
+        a.causal_end += mutants[i].causal_end;
         a.share *= mutants[i].share;
         a.scale *= mutants[i].scale;
         a.scale_log2 *= mutants[i].scale;
         poison(r, w);
         launch_as(r, w, a);
-        probe_check(r, is_wrong(r, w), "verification sees %s", mutants[i].what);
+        probe_require(r, is_wrong(r, w), "verification sees %s", mutants[i].what);
     }
 }
 
@@ -199,7 +199,7 @@ static void check_shapes(struct probe_run *r)
 
     for (enum part part = FUSED; part <= CHAIN; part++) {
         uint64_t state = probe_seed(r);
-        if (!probe_case(r, 0, "shapes=odd,impl=%s", names[part]))
+        if (!probe_begin_case(r, 0, "shapes=odd,impl=%s", names[part]))
             continue;
         for (int i = 0; i < SHAPES; i++) {
             const struct problem p = odd_shape(i, &state);

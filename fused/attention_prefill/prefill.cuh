@@ -47,7 +47,7 @@ __device__ __forceinline__ struct prefill_block prefill_block_of(const attention
                    heads = min(a.together, a.heads - group);
     const uint32_t first = (blocks - 1 - place / heads) * rows;
     const int32_t last = (int32_t)min(first + rows, a.queries) - 1;
-    const int32_t most = max(0, min((int32_t)a.keys, last + a.reach));
+    const int32_t most = max(0, min((int32_t)a.keys, last + a.causal_end));
     return {group + place % heads, first, ((uint32_t)most + KEYS - 1) / KEYS};
 }
 
@@ -71,7 +71,7 @@ struct sixteen_rows {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             const int32_t sees =
-                min((int32_t)a.keys, (int32_t)(row + 8 * h + threadIdx.x % 32 / 4) + a.reach);
+                min((int32_t)a.keys, (int32_t)(row + 8 * h + threadIdx.x % 32 / 4) + a.causal_end);
             const int32_t left = sees - (int32_t)(key + threadIdx.x % 4 * 2);
 #pragma unroll
             for (int j = 0; j < N; j++) {
@@ -332,7 +332,7 @@ template <typename TYPE, int DEPTH> struct attention_prefill {
         attention_prefill t;
         const prefill_block b = prefill_block_of<keys>(a);
         const uint32_t mine = b.first + threadIdx.x / 32 * 32; // this warp's first query
-        const int32_t all_see = min((int32_t)a.keys, (int32_t)mine + a.reach);
+        const int32_t all_see = min((int32_t)a.keys, (int32_t)mine + a.causal_end);
 
         t.begin(a, b);
         t.fetch_queries(a, b);

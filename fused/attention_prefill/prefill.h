@@ -8,7 +8,7 @@
 
 #include "core/args.h"
 
-/* Out = softmax(scale Q K^T) V, head by head. Query i sees the first i + reach keys: reach = 1 is
+/* Out = softmax(scale Q K^T) V, head by head. Query i sees the first i + causal_end keys: causal_end = 1 is
  * the causal mask of a prompt, keys - queries + 1 that of a prompt that continues what is in the
  * cache, `keys` no mask. The result of a query that sees no key is zero. All are packed, 16 bits an
  * element, 16-byte aligned; each head of K and V serves `share` query heads. */
@@ -17,7 +17,7 @@ struct attention_prefill_args {
     const void *k, *v; /* heads / share x keys x depth */
     void *out;         /* as q */
     uint32_t queries, keys, heads, share;
-    int32_t reach;
+    int32_t causal_end;
     uint32_t together; /* heads that are worked on at a time; of each KV head all or none */
     float scale;
     float scale_log2; /* scale log2(e), as exp(scale s) = 2^(scale_log2 s) */

@@ -178,7 +178,7 @@ static struct attention_prefill_args args_of(const struct tensors *t, size_t set
                                            .keys = (uint32_t)p->keys,
                                            .heads = (uint32_t)p->heads,
                                            .share = (uint32_t)(p->heads / p->kv_heads),
-                                           .reach = reach_of(p),
+                                           .causal_end = reach_of(p),
                                            .scale = scale_of(p),
                                            .scale_log2 = scale_of(p) * LOG2_E};
 }
@@ -291,7 +291,7 @@ static void launch_softmax(struct probe_run *r, const struct tensors *t)
                                              .queries = (uint32_t)p->queries,
                                              .keys = (uint32_t)p->keys,
                                              .row = (uint32_t)t->row,
-                                             .reach = reach_of(p),
+                                             .causal_end = reach_of(p),
                                              .scale = scale_of(p)};
     const unsigned threads = (a.row + 8 * SOFTMAX_VECTORS - 1) / (8 * SOFTMAX_VECTORS);
     gpu_launch(r, t->softmax, a.queries * (unsigned)p->heads, (threads + 31) / 32 * 32, 0, &a);

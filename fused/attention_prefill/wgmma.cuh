@@ -175,7 +175,7 @@ template <typename TYPE> struct attention_prefill_wgmma {
     __device__ __forceinline__ void softmax(const attention_prefill_args &a, uint32_t row,
                                             uint32_t n)
     {
-        if ((int32_t)(n * keys + keys) > min((int32_t)a.keys, (int32_t)row + a.reach))
+        if ((int32_t)(n * keys + keys) > min((int32_t)a.keys, (int32_t)row + a.causal_end))
             sixteen_rows::hide(s, a, row, n * keys);
         of.raise(s, a.scale_log2);
 #pragma unroll

@@ -164,14 +164,14 @@ static void check_on_host(struct probe_run *r, const struct tensors *t, bool is_
             4 * tiny;
         wrong += !(fabs(number(t, out[i]) - reference) <= bound);
     }
-    probe_check(r, wrong == 0, "%zu of %zu elements are as computed on the CPU in double",
-                all - wrong, all);
+    probe_require(r, wrong == 0, "%zu of %zu elements are as computed on the CPU in double",
+                  all - wrong, all);
     free(in);
     free(out);
     free(bias);
 }
 
-static struct verdict look(struct probe_run *r, const struct work *w)
+static struct verdict run_verifier(struct probe_run *r, const struct work *w)
 {
     const struct tensors *t = w->t;
     struct gelu_verify_args a = {.in = t->in.memory,
@@ -188,13 +188,13 @@ static struct verdict look(struct probe_run *r, const struct work *w)
 
 static bool is_wrong(struct probe_run *r, const void *self)
 {
-    return look(r, self).wrong > 0;
+    return run_verifier(r, self).wrong > 0;
 }
 
 static double verify(struct probe_run *r, const void *self, const char *when)
 {
     const struct work *w = self;
-    struct verdict v = look(r, w);
+    struct verdict v = run_verifier(r, w);
     if (probe_in_full(r))
         check_on_host(r, w->t, w->is_fused);
     return verdict_check(r, &v, w->t->bytes / 2, when);
@@ -277,8 +277,8 @@ static void measure_quality(struct probe_run *r, enum gpu_type type)
                                       .fused = &fused,
                                       .is_wrong = is_wrong};
 
-    if (probe_case(r, PROBE_ONCE, "rows=1001,cols=1024,type=%s,impl=fused,mode=graph,l2=warm",
-                   gpu_type_name(type)))
+    if (probe_begin_case(r, PROBE_ONCE, "rows=1001,cols=1024,type=%s,impl=fused,mode=graph,l2=warm",
+                         gpu_type_name(type)))
         quality_of_pair(r, &pair);
     tensors_free(r, &t);
 }
@@ -298,12 +298,12 @@ static void measure_sizes(struct probe_run *r, enum gpu_type type)
 static void measure(struct probe_run *r)
 {
     static const int odd[][2] = {{1, 8}, {7, 64}, {129, 1024}, {1001, 8192}};
-    const bool is_full = probe_checking(r) || probe_deep(r);
+    const bool is_full = probe_is_check_run(r) || probe_deep(r);
 
     for (enum gpu_type type = GPU_FP16; type <= (is_full ? GPU_BF16 : GPU_FP16); type++) {
-        if (!probe_checking(r))
+        if (!probe_is_check_run(r))
             measure_sizes(r, type);
-        for (size_t i = 0; probe_checking(r) && i < PROBE_LENGTH(odd); i++)
+        for (size_t i = 0; probe_is_check_run(r) && i < PROBE_LENGTH(odd); i++)
             measure_size(r, odd[i][0], odd[i][1], type, 0);
         measure_quality(r, type);
     }

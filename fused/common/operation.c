@@ -110,11 +110,11 @@ static size_t operations_of(struct probe_run *r, const struct operation *o, bool
 void operation_sample(struct probe_run *r, const struct operation *o, struct condition c)
 {
     const bool sweep = needs_sweep(r, o, c.cold);
-    const size_t n = probe_checking(r) ? 1 : operations_of(r, o, c.cold);
+    const size_t n = probe_is_check_run(r) ? 1 : operations_of(r, o, c.cold);
     struct gpu_graph graph[2] = {0};
 
-    probe_check(r, !sweep || o->sets > 1 || probe_checking(r),
-                "%s: behind a sweep no set is used twice", o->name);
+    probe_require(r, !sweep || o->sets > 1 || probe_is_check_run(r),
+                  "%s: behind a sweep no set is used twice", o->name);
     for (size_t i = 0; !c.stream && i < 2; i++)
         graph[i] = graph_of(r, o, c.cold, n << i);
     while (probe_more(r))
@@ -134,8 +134,8 @@ double operation_measure(struct probe_run *r, const char *keys, const struct ope
     /* Short ones behind a sweep keep their clock, and must. */
     if (o->bytes >= LONG_BYTES || o->power_bound)
         flags |= PROBE_POWER_BOUND;
-    if (!probe_case(r, flags, "%s,impl=%s,mode=%s,l2=%s", keys, o->name,
-                    c.stream ? "stream" : "graph", c.cold ? "cold" : "warm"))
+    if (!probe_begin_case(r, flags, "%s,impl=%s,mode=%s,l2=%s", keys, o->name,
+                          c.stream ? "stream" : "graph", c.cold ? "cold" : "warm"))
         return NAN;
 
     if (o->poison)
@@ -201,11 +201,11 @@ void operation_count(struct probe_run *r, const char *keys, const struct operati
         bytes += each[i].bytes;
     if (bytes == 0)
         return;
-    probe_check(r, fabs(bytes - o->bytes) < 1, "%s: its kernels move %.0f bytes of its %.0f",
-                o->name, bytes, o->bytes);
+    probe_require(r, fabs(bytes - o->bytes) < 1, "%s: its kernels move %.0f bytes of its %.0f",
+                  o->name, bytes, o->bytes);
     for (unsigned i = 0; i < o->kernels; i++)
-        if (probe_case(r, flags | PROBE_ONCE, "%s,impl=%s,mode=graph,l2=%s,kernel=%u", keys,
-                       o->name, c.cold ? "cold" : "warm", i))
+        if (probe_begin_case(r, flags | PROBE_ONCE, "%s,impl=%s,mode=graph,l2=%s,kernel=%u", keys,
+                             o->name, c.cold ? "cold" : "warm", i))
             say_kernel(r, &each[i]);
 }
 
@@ -255,7 +255,7 @@ static double copy_verify(struct probe_run *r, const void *self, const char *whe
     CUDA(cudaMemsetAsync(c->wrong, 0, sizeof wrong, gpu_stream(r)));
     gpu_launch(r, compare, 256, COPY_THREADS, 0, &a);
     gpu_to_host(r, &wrong, c->wrong, sizeof wrong);
-    probe_check(r, wrong == 0, "%s: %u vectors of the copy differ", when, (unsigned)wrong);
+    probe_require(r, wrong == 0, "%s: %u vectors of the copy differ", when, (unsigned)wrong);
     return NAN;
 }
 

@@ -148,7 +148,7 @@ struct operation {
     /* Fills what it writes with NaN, every set, before the first launch and again before those that
      * are timed, which must need nothing of what launches before them left; NULL: nothing to do. */
     void (*poison)(struct probe_run *r, const void *self);
-    /* Judges set 0 by probe_check and returns the relative error; NULL: not verified, which is for
+    /* Judges set 0 by probe_require and returns the relative error; NULL: not verified, which is for
      * the single kernels of a chain: as its steps they are verified with the whole. */
     double (*verify)(struct probe_run *r, const void *self, const char *when);
     /* Facts of the case (registers, the library's kernel), values of the probe's own; may be NULL. */
@@ -171,7 +171,7 @@ struct condition {
 };
 
 /* Makes the case "SIZES,type=..,impl=..,mode=..,l2=.." (`keys` is all before ",impl="), with flags of
- * probe_case, verifies, times, verifies what was timed. copy_ns: the best copy of as many bytes as
+ * probe_begin_case, verifies, times, verifies what was timed. copy_ns: the best copy of as many bytes as
  * the fused operator moves, for the share; NaN: no share. Returns the median in ns; NaN when left
  * out or checking. */
 double operation_measure(struct probe_run *r, const char *keys, const struct operation *o,

@@ -54,7 +54,7 @@ void quality_faults(struct probe_run *r, const struct quality_results *q,
     int planted = 0, caught = 0;
 
     CUDA(cudaMemcpyAsync(right, q->memory, bytes, cudaMemcpyDeviceToDevice, gpu_stream(r)));
-    probe_check(r, !is_wrong(r, self), "verification passes what no fault was planted in");
+    probe_require(r, !is_wrong(r, self), "verification passes what no fault was planted in");
     for (uint32_t fault = 0; fault < N_QUALITY_FAULTS; fault++) {
         struct quality_fault_args args = {.memory = q->memory,
                                           .rows = q->rows,
@@ -73,7 +73,7 @@ void quality_faults(struct probe_run *r, const struct quality_results *q,
         CUDA(cudaMemcpyAsync(q->memory, right, bytes, cudaMemcpyDeviceToDevice, gpu_stream(r)));
     }
     gpu_release(r, right);
-    probe_check(r, planted > 0, "faults can be planted in results");
+    probe_require(r, planted > 0, "faults can be planted in results");
     probe_value(r, OPERATION_CAUGHT, (double)caught / planted);
     probe_fact(r, "faults", "%d planted, not seen:%s", planted, *missed ? missed : " none");
 }

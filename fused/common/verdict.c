@@ -27,9 +27,9 @@ double verdict_error(const struct verdict *v)
 double verdict_check(struct probe_run *r, const struct verdict *v, uint64_t elements,
                      const char *when)
 {
-    probe_check(r, v->looked_at == elements, "%s: %llu of %llu elements were looked at", when,
-                (unsigned long long)v->looked_at, (unsigned long long)elements);
-    probe_check(r, v->wrong == 0, "%s: %llu of %llu elements are beyond the error bound", when,
-                (unsigned long long)v->wrong, (unsigned long long)v->looked_at);
+    probe_require(r, v->looked_at == elements, "%s: %llu of %llu elements were looked at", when,
+                  (unsigned long long)v->looked_at, (unsigned long long)elements);
+    probe_require(r, v->wrong == 0, "%s: %llu of %llu elements are beyond the error bound", when,
+                  (unsigned long long)v->wrong, (unsigned long long)v->looked_at);
     return verdict_error(v);
 }

@@ -148,7 +148,7 @@ static double measure_sizes(struct probe_run *r, enum gpu_type type)
 {
     double copy_ns = NAN;
     for (int size = 0; size < 3; size++) {
-        const int *shape = probe_checking(r) ? checked[size] : sizes[size];
+        const int *shape = probe_is_check_run(r) ? checked[size] : sizes[size];
         struct chain_tensors t = chain_tensors_new(r, &image_elementwise_chain, shape[0], shape[1],
                                                    type, true, probe_seed(r));
         const bool can_be_warm = 2 * t.bytes < 3 * gpu_facts(r)->l2_bytes;
@@ -204,7 +204,7 @@ static void measure_fmas(struct probe_run *r, struct chain_tensors *t, int n, st
 
 static struct chain_tensors fma_tensors(struct probe_run *r, int rows, int cols, enum gpu_type type)
 {
-    const bool is_small = probe_checking(r);
+    const bool is_small = probe_is_check_run(r);
     return chain_tensors_new(r, &image_elementwise_chain, is_small && rows > 257 ? 257 : rows,
                              is_small ? 512 : cols, type, false, probe_seed(r));
 }
@@ -281,7 +281,7 @@ static void measure_quality(struct probe_run *r, enum gpu_type type)
     snprintf(stem, sizeof stem, "activated_16_%s", gpu_type_name(type));
     chain_kernels(r, &image_elementwise_chain, stem, true, fused.fused);
     fused.is_fused = true;
-    if (probe_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys))
+    if (probe_begin_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys))
         quality_of_pair(r, &pair);
     chain_tensors_free(r, &t);
 }
@@ -299,9 +299,9 @@ static void measure(struct probe_run *r)
             for (int each = 1; each <= 8; each += 7)
                 chain_life_measure(r, life, steps[i], each, REGISTERS, WARPS);
     measure_quality(r, GPU_FP16);
-    if (probe_checking(r) || probe_deep(r))
+    if (probe_is_check_run(r) || probe_deep(r))
         measure_quality(r, GPU_BF16);
-    if (probe_checking(r))
+    if (probe_is_check_run(r))
         check_odd(r);
 }
 

@@ -34,8 +34,8 @@ static void check(struct probe_run *r, cudaKernel_t kernel, enum chain_life life
     gpu_to_host(r, out, to, bytes);
     for (size_t i = 0; i < ELEMENTS; i++)
         wrong += !(fabs((double)out[i] - chain_lived(&a, life, n, in, i)) <= 1e-5);
-    probe_check(r, wrong == 0, "%s, %d steps, %d elements a thread: %zu elements are wrong",
-                names[life], n, each, wrong);
+    probe_require(r, wrong == 0, "%s, %d steps, %d elements a thread: %zu elements are wrong",
+                  names[life], n, each, wrong);
     gpu_release(r, from);
     gpu_release(r, to);
     free(in);
@@ -51,7 +51,7 @@ void chain_life_measure(struct probe_run *r, enum chain_life life, int n, int el
     char name[64];
     int blocks;
 
-    if (!probe_case(r, PROBE_ONCE, "life=%s,steps=%d,elements=%d", names[life], n, elements))
+    if (!probe_begin_case(r, PROBE_ONCE, "life=%s,steps=%d,elements=%d", names[life], n, elements))
         return;
     if (life == CHAIN_LIVE && n * elements > REGISTERS_MAX) {
         probe_missing(r, registers, too_many);

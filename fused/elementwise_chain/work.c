@@ -188,14 +188,14 @@ static void check_on_host(struct probe_run *r, const struct chain_work *w)
         gpu_to_host(r, out, t->out.memory + at, row);
         wrong += wrong_in_row(w, in, out, bias);
     }
-    probe_check(r, wrong == 0, "%zu elements of four rows are not as computed on the CPU in double",
-                wrong);
+    probe_require(r, wrong == 0,
+                  "%zu elements of four rows are not as computed on the CPU in double", wrong);
     free(in);
     free(out);
     free(bias);
 }
 
-static struct verdict look(struct probe_run *r, const struct chain_work *w)
+static struct verdict run_verifier(struct probe_run *r, const struct chain_work *w)
 {
     const struct chain_tensors *t = w->t;
     const struct chain_verify_args a = {.a = args_of(t, t->in.memory, t->out.memory),
@@ -213,13 +213,13 @@ static struct verdict look(struct probe_run *r, const struct chain_work *w)
 
 bool chain_is_wrong(struct probe_run *r, const void *self)
 {
-    return look(r, self).wrong > 0;
+    return run_verifier(r, self).wrong > 0;
 }
 
 static double verify(struct probe_run *r, const void *self, const char *when)
 {
     const struct chain_work *w = self;
-    struct verdict v = look(r, w);
+    struct verdict v = run_verifier(r, w);
     if (probe_in_full(r))
         check_on_host(r, w);
     return verdict_check(r, &v, w->t->bytes / gpu_type_size(w->t->type), when);

@@ -97,7 +97,7 @@ static void measure_entries(struct probe_run *r, struct layer *l, const struct f
     /* Where bytes decide: the copy of as many, for shares and predictions. */
     const bool by_bytes = l->m == 1 && f == &finishes[0] && l->type == GPU_BF16;
     const double copy_ns =
-        by_bytes && !probe_checking(r)
+        by_bytes && !probe_is_check_run(r)
             ? copy_measure(r, keys, list[0].bytes, (struct condition){.cold = true}, flags)
             : NAN;
     measure_in_turn(r, keys, list, n, flags, copy_ns);
@@ -147,7 +147,7 @@ static void measure_finish(struct probe_run *r, struct layer *l, const struct fi
     }
     measure_entries(r, l, f, two_operators, PROBE_LENGTH(two_operators), flags);
     /* 0.15 s each: too long for every round, and two rounds differ by 4 %, with the power. */
-    if (takes(r, l) && (l->m >= 256 || probe_checking(r)))
+    if (takes(r, l) && (l->m >= 256 || probe_is_check_run(r)))
         measure_entries(r, l, f, ours, PROBE_LENGTH(ours), PROBE_DEEP);
 }
 
@@ -155,7 +155,7 @@ static struct layer layer_of(const struct probe_run *r, const struct tools *tool
                              int k, enum gpu_type type)
 {
     struct layer l = {.tools = tools, .m = m, .n = n, .k = k, .type = type, .seed = probe_seed(r)};
-    l.sets = probe_checking(r) ? 1 : operation_sets(r, set_bytes(&l));
+    l.sets = probe_is_check_run(r) ? 1 : operation_sets(r, set_bytes(&l));
     return l;
 }
 
@@ -178,7 +178,7 @@ static void measure_size(struct probe_run *r, const struct tools *tools, int m, 
 
     for (size_t i = 0; i < N_FINISHES; i++)
         measure_finish(r, &l, &finishes[i],
-                       probe_checking(r) ? 0 : seldom_of(&finishes[i], m, type, flags));
+                       probe_is_check_run(r) ? 0 : seldom_of(&finishes[i], m, type, flags));
     if (m == 16 && type == GPU_BF16)
         for (int stream = 0; stream < 2; stream++)
             measure_otherwise(r, &l, &finishes[0],
@@ -198,8 +198,9 @@ static void measure_quality(struct probe_run *r, const struct tools *tools)
 
     l.seed = 1;
     l.sets = 1;
-    if (probe_case(r, PROBE_ONCE | PROBE_POWER_BOUND,
-                   "m=129,n=1024,k=1024,op=bias_gelu,type=bf16,impl=fused,mode=graph,l2=warm")) {
+    if (probe_begin_case(
+            r, PROBE_ONCE | PROBE_POWER_BOUND,
+            "m=129,n=1024,k=1024,op=bias_gelu,type=bf16,impl=fused,mode=graph,l2=warm")) {
         prepare(r, &unfused);
         prepare(r, &fused);
         struct ways all[2] = {{.n = 0}};
@@ -229,17 +230,18 @@ static void measure_form(struct probe_run *r, const struct tools *tools)
 
     l.sets = 1;
     if (tools->blas &&
-        probe_case(r, PROBE_ONCE | PROBE_POWER_BOUND,
-                   "m=256,n=1024,k=1024,op=bias_gelu,type=fp16,impl=library,mode=graph,l2=warm")) {
+        probe_begin_case(
+            r, PROBE_ONCE | PROBE_POWER_BOUND,
+            "m=256,n=1024,k=1024,op=bias_gelu,type=fp16,impl=library,mode=graph,l2=warm")) {
         prepare(r, &w);
         launch(r, &w, 0);
         const struct verdict tanh_form = look_at(r, &w, 0);
         const struct verdict erf_form = look_at(r, &w, JUDGE_ERF);
         probe_value(r, FORM_TANH, verdict_error(&tanh_form));
         probe_value(r, FORM_ERF, verdict_error(&erf_form));
-        probe_check(r, verdict_error(&tanh_form) < verdict_error(&erf_form),
-                    "cuBLASLt's GELU is the tanh form: error %.2g by that, %.2g by the erf form",
-                    verdict_error(&tanh_form), verdict_error(&erf_form));
+        probe_require(r, verdict_error(&tanh_form) < verdict_error(&erf_form),
+                      "cuBLASLt's GELU is the tanh form: error %.2g by that, %.2g by the erf form",
+                      verdict_error(&tanh_form), verdict_error(&erf_form));
     }
     layer_free(r, &l);
 }
@@ -279,7 +281,7 @@ static void measure(struct probe_run *r)
                  {256, 0}, {1024, PROBE_DEEP}, {4096, 0}, {16384, 0}};
     const struct tools tools = tools_open(r);
 
-    if (probe_checking(r)) {
+    if (probe_is_check_run(r)) {
         check_shapes(r, &tools);
         return;
     }

@@ -215,7 +215,7 @@ static void search(struct probe_run *r, struct work *w, struct found *found)
     add_own(r, &p, &own);
     if (own.n > 0) {
         found->own =
-            own.way[probe_checking(r) ? checked_way(l->m, own.n) : fastest(r, &own, &race)];
+            own.way[probe_is_check_run(r) ? checked_way(l->m, own.n) : fastest(r, &own, &race)];
         found->best_own = &found->own;
     }
     found->best = found->best_library ? found->best_library : found->best_own;
@@ -253,7 +253,8 @@ static const struct way *product_for(struct probe_run *r, struct layer *l,
         return inside->product;
     finals.way[finals.n++] = *alone->best;
     finals.way[finals.n++] = *inside->best;
-    if (probe_checking(r) ? l->m % 2 == 1 : fastest(r, &finals, &race) == 1) /* both are checked */
+    if (probe_is_check_run(r) ? l->m % 2 == 1
+                              : fastest(r, &finals, &race) == 1) /* both are checked */
         inside->product = inside->best;
     return inside->product;
 }

@@ -188,7 +188,7 @@ static void add_library(struct probe_run *r, const struct tools *t, const struct
         return;
     ways->plan = blas_plan(r, t->blas, &g);
     const int offered = blas_plan_choices(ways->plan);
-    const int most = probe_checking(r) ? 1 : WAYS_MAX - 8;
+    const int most = probe_is_check_run(r) ? 1 : WAYS_MAX - 8;
     const int choices = offered < most ? offered : most;
     for (int i = 0; i < choices && ways->n < WAYS_MAX; i++)
         if (blas_plan_gemm(ways->plan, i, &g))
@@ -209,7 +209,7 @@ static bool fits(const struct probe_run *r, const struct product *p,
     const bool few = p->m <= 64 && !p->gelu_in, many = p->m >= 512;
     return (uint32_t)p->n % t->n == 0 && p->k % 64 == 0 &&
            t->shared <= gpu_facts(r)->shared_per_block &&
-           (probe_checking(r) || p->gelu_in ||
+           (probe_is_check_run(r) || p->gelu_in ||
             (few    ? t->m == 32
              : many ? t->m >= 128
                     : t->m == 64));
@@ -281,7 +281,7 @@ static size_t fastest(struct probe_run *r, const struct ways *ways, const struct
     double once[WAYS_MAX], sum[WAYS_MAX] = {0}, least = INFINITY;
     size_t best = 0;
 
-    if (ways->n < 2 || probe_checking(r))
+    if (ways->n < 2 || probe_is_check_run(r))
         return 0;
     const size_t length = race_length(r, race, &ways->way[0]);
     for (size_t i = 0; i < ways->n; i++) {
@@ -354,8 +354,9 @@ static void reference_free(struct probe_run *r, struct reference *f)
 }
 
 /* `p` tells the output, n of its columns, which begin at `first` of the reference's. */
-static struct verdict look(struct probe_run *r, const struct reference *f, const struct product *p,
-                           uint32_t first, uint32_t ldc, unsigned flags)
+static struct verdict run_verifier(struct probe_run *r, const struct reference *f,
+                                   const struct product *p, uint32_t first, uint32_t ldc,
+                                   unsigned flags)
 {
     const struct judge_args a = {.sum = f->sum,
                                  .out = p->c,

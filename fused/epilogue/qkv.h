@@ -191,7 +191,7 @@ static const struct way *ours_of(struct probe_run *r, const struct qkv *q, const
 
     memcpy(ours.way, &all->way[n_library], ours.n * sizeof *ours.way);
     return &all->way[n_library +
-                     (probe_checking(r) ? checked_way(q->m, ours.n) : fastest(r, &ours, race))];
+                     (probe_is_check_run(r) ? checked_way(q->m, ours.n) : fastest(r, &ours, race))];
 }
 
 static void qkv_make(struct probe_run *r, struct qkv *q)
@@ -271,7 +271,7 @@ static double qkv_verify(struct probe_run *r, const void *self, const char *when
         if (w->impl == QKV_BATCHED)
             p.c = q->out.memory + 2 * (size_t)i * (size_t)p.m * (size_t)p.n;
         const uint32_t first = apart ? (uint32_t)rows_above(q, i) : 0;
-        const struct verdict v = look(r, &q->reference, &p, first, (uint32_t)p.n, 0);
+        const struct verdict v = run_verifier(r, &q->reference, &p, first, (uint32_t)p.n, 0);
         error =
             fmax(error, verdict_check(r, &v, (uint64_t)q->reference.looked * (uint64_t)p.n, when));
     }
@@ -337,7 +337,7 @@ static void measure_qkv_shape(struct probe_run *r, const struct tools *tools, in
     size_t count = 0;
     char keys[96];
 
-    q.sets = probe_checking(r) ? 1 : operation_sets(r, qkv_set_bytes(&q));
+    q.sets = probe_is_check_run(r) ? 1 : operation_sets(r, qkv_set_bytes(&q));
     for (enum qkv_impl i = 0; i < N_QKV_IMPLS; i++) {
         const bool by_us = i == QKV_GROUPED || i == QKV_OWN;
         if ((by_us && !ours) || (i == QKV_BATCHED && (!equal || !tools->blas)))
@@ -373,10 +373,10 @@ static void measure_qkv(struct probe_run *r, const struct tools *tools)
     } rows[] = {{1, 0}, {4, PROBE_DEEP}, {16, PROBE_ONCE}, {256, PROBE_ONCE}, {4096, PROBE_DEEP}};
     static const int small[][PARTS] = {{256, 128, 128}, {128, 128, 128}};
 
-    for (size_t i = 0; probe_checking(r) && i < PROBE_LENGTH(small); i++)
+    for (size_t i = 0; probe_is_check_run(r) && i < PROBE_LENGTH(small); i++)
         for (int m = 1; m < 300; m += 71)
             measure_qkv_shape(r, tools, m, 128, small[i], 0);
-    for (size_t i = 0; !probe_checking(r) && i < PROBE_LENGTH(shapes); i++)
+    for (size_t i = 0; !probe_is_check_run(r) && i < PROBE_LENGTH(shapes); i++)
         for (size_t j = 0; j < PROBE_LENGTH(rows); j++)
             measure_qkv_shape(r, tools, rows[j].m, shapes[i].k, shapes[i].n,
                               qkv_seldom(shapes[i].flags, rows[j].flags, rows[j].m));

@@ -36,14 +36,14 @@ struct turns {
 
 static bool turn_case(struct probe_run *r, const struct turns *t, size_t i)
 {
-    return probe_case(r, t->flags | PROBE_POWER_BOUND, "%s,impl=%s,mode=graph,l2=cold", t->keys,
-                      t->list[i].name);
+    return probe_begin_case(r, t->flags | PROBE_POWER_BOUND, "%s,impl=%s,mode=graph,l2=cold",
+                            t->keys, t->list[i].name);
 }
 
 /* A shorter and a longer graph; one will do where nothing is timed. */
 static size_t sides(struct probe_run *r)
 {
-    return probe_checking(r) ? 1 : 2;
+    return probe_is_check_run(r) ? 1 : 2;
 }
 
 /* Whole turns through the sets. */
@@ -81,7 +81,7 @@ static void turn_open(struct probe_run *r, struct turns *t, size_t i)
     o->verify(r, o->self, "before timing");
 
     t->length[i] = o->sets;
-    if (!probe_checking(r)) {
+    if (!probe_is_check_run(r)) {
         struct gpu_graph one = turn_graph(r, o, o->sets);
         const double ns = replay(r, &one, 1).ns;
         gpu_graph_free(&one);
@@ -112,7 +112,7 @@ static void turn_close(struct probe_run *r, struct turns *t, size_t i)
 /* `first`: the one whose case is open. */
 static void take_turns(struct probe_run *r, struct turns *t, size_t first)
 {
-    for (size_t side = 0; !probe_checking(r) && side < 2; side++, t->laps++)
+    for (size_t side = 0; !probe_is_check_run(r) && side < 2; side++, t->laps++)
         for (size_t i = 0; i < t->n; i++) {
             const size_t n = t->length[i] << side;
             const struct lap lap = replay(r, &t->graph[i][side], n);

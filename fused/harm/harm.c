@@ -251,7 +251,7 @@ static void measure_occupancy(struct probe_run *r, const char *what, uint32_t el
 
 static void measure(struct probe_run *r)
 {
-    const bool is_small = probe_checking(r);
+    const bool is_small = probe_is_check_run(r);
 
     measure_streams(r, 32, is_small ? 5000 : 2000000);
     measure_streams(r, 4, is_small ? 5000 : 16000000);

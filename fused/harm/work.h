@@ -118,7 +118,7 @@ static void poison(struct probe_run *r, const void *self)
 
 /* Everything in full, where an element is cheap; of rows whose every element takes a whole row 64
  * columns; later less. */
-static double look(struct probe_run *r, struct harm_verify_args a, const char *when)
+static double run_verifier(struct probe_run *r, struct harm_verify_args a, const char *when)
 {
     const cudaKernel_t kernel = gpu_kernel(r, &image_harm, "harm_verify", sizeof a);
     const bool is_row = a.what == HARM_WIDE || a.what == HARM_SERIAL, in_full = probe_in_full(r);
@@ -138,13 +138,22 @@ static double verify(struct probe_run *r, const void *self, const char *when)
     const struct operands *t = w->t;
     double error = NAN;
     if (t->in.memory)
-        error = look(r, (struct harm_verify_args){.in = t->in.memory, .out = t->out.memory,
-                                                   .stride = t->stride, .rows = t->rows,
-                                                   .columns = t->columns, .what = w->what}, when);
+        error = run_verifier(r,
+                             (struct harm_verify_args){.in = t->in.memory,
+                                                       .out = t->out.memory,
+                                                       .stride = t->stride,
+                                                       .rows = t->rows,
+                                                       .columns = t->columns,
+                                                       .what = w->what},
+                             when);
     if (t->in2.memory)
-        error = look(r, (struct harm_verify_args){.in = t->in2.memory, .out = t->out2.memory,
-                                                   .rows = 1, .columns = (uint32_t)t->stride2,
-                                                   .what = w->what2}, when);
+        error = run_verifier(r,
+                             (struct harm_verify_args){.in = t->in2.memory,
+                                                       .out = t->out2.memory,
+                                                       .rows = 1,
+                                                       .columns = (uint32_t)t->stride2,
+                                                       .what = w->what2},
+                             when);
     return error;
 }
 

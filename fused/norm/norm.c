@@ -71,8 +71,8 @@ static void check_shape(struct probe_run *r, int rows, int cols, enum gpu_type t
                 snprintf(wrong + strlen(wrong), sizeof wrong - strlen(wrong), " %s %s", o->name,
                          v->name);
         }
-    probe_check(r, !*wrong, "%d x %d %s: every operator is right; wrong:%s", rows, cols,
-                gpu_type_name(type), wrong);
+    probe_require(r, !*wrong, "%d x %d %s: every operator is right; wrong:%s", rows, cols,
+                  gpu_type_name(type), wrong);
     tensors_free(r, &t);
 }
 
@@ -128,7 +128,7 @@ static void measure_variant(struct probe_run *r, const char *keys, const struct 
 struct plan {
     enum gpu_type type;
     int rows, cols;
-    unsigned operators, flags; /* bits; of probe_case */
+    unsigned operators, flags; /* bits; of probe_begin_case */
     bool parts, copies, stream;
     unsigned once; /* operators whose fused kernel is timed in the first and last round anyway */
 };
@@ -176,7 +176,7 @@ static void measure_operator(struct probe_run *r, struct tensors *t, const struc
 
 static void measure_size(struct probe_run *r, const struct plan *p)
 {
-    const int rows = probe_checking(r) && p->rows > 40 ? 40 : p->rows;
+    const int rows = probe_is_check_run(r) && p->rows > 40 ? 40 : p->rows;
     const unsigned seldom = p->once ? PROBE_ONCE : p->flags;
     if (seldom & PROBE_DEEP && !probe_deep(r))
         return;
@@ -212,10 +212,10 @@ static void check_adversaries(struct probe_run *r, struct tensors *t)
         const bool expected = v->properties & UNSAFE;
         poison(r, &w);
         launch(r, &w, 0);
-        probe_check(r, is_wrong(r, &w) == expected,
-                    "layernorm %s, rows of mean 1000, of one value, "
-                    "with an outlier, %s: %s",
-                    v->name, gpu_type_name(t->type), expected ? "seen to fail" : "right");
+        probe_require(r, is_wrong(r, &w) == expected,
+                      "layernorm %s, rows of mean 1000, of one value, "
+                      "with an outlier, %s: %s",
+                      v->name, gpu_type_name(t->type), expected ? "seen to fail" : "right");
     }
     free(rows);
 }
@@ -237,9 +237,9 @@ static void measure_quality(struct probe_run *r, enum gpu_type type)
             .fused = &fused,
             .is_wrong = is_wrong,
             .no_distance = o->flags & NORM_INT8};
-        if (probe_case(r, PROBE_ONCE,
-                       "op=%s,rows=%d,cols=%d,type=%s,impl=fused,mode=graph,l2=warm", o->name,
-                       QUALITY_ROWS, QUALITY_COLS, gpu_type_name(type)))
+        if (probe_begin_case(r, PROBE_ONCE,
+                             "op=%s,rows=%d,cols=%d,type=%s,impl=fused,mode=graph,l2=warm", o->name,
+                             QUALITY_ROWS, QUALITY_COLS, gpu_type_name(type)))
             quality_of_pair(r, &pair);
     }
     if (probe_in_full(r))
@@ -280,9 +280,9 @@ static void measure(struct probe_run *r)
     for (size_t i = 0; i < PROBE_LENGTH(plans); i++)
         measure_size(r, &plans[i]);
     measure_quality(r, GPU_FP16);
-    if (probe_checking(r) || probe_deep(r))
+    if (probe_is_check_run(r) || probe_deep(r))
         measure_quality(r, GPU_BF16);
-    if (probe_checking(r))
+    if (probe_is_check_run(r))
         check_odd_shapes(r);
 }
 

@@ -160,7 +160,7 @@ static struct norm_verify_args results_of(const struct work *w)
 static bool is_wrong(struct probe_run *r, const void *self)
 {
     const struct norm_verify_args a = results_of(self);
-    return norm_look(r, &a).wrong > 0;
+    return norm_run_verifier(r, &a).wrong > 0;
 }
 
 static double verify(struct probe_run *r, const void *self, const char *when)

@@ -38,7 +38,7 @@ ARGS_SIZE(struct norm_verify_args, 80);
 
 /* Every result against the reference on the GPU. No judgement; the verdict of `results` is not
  * used. */
-struct verdict norm_look(struct probe_run *r, const struct norm_verify_args *results);
+struct verdict norm_run_verifier(struct probe_run *r, const struct norm_verify_args *results);
 
 /* The same with judgement; in a run that verifies in full, some rows on the CPU, too. What is
  * looked at are the results, the sums where there are any, and the scales. Returns the error. */

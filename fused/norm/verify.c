@@ -7,7 +7,7 @@ PROBE_IMAGE(norm_reference);
 
 enum { THREADS = 256, BLOCKS_MAX = 4096, ROWS_LOOKED_AT = 3 };
 
-struct verdict norm_look(struct probe_run *r, const struct norm_verify_args *results)
+struct verdict norm_run_verifier(struct probe_run *r, const struct norm_verify_args *results)
 {
     struct norm_verify_args a = *results;
     cudaKernel_t kernel = gpu_kernel(r, &image_norm_reference, "norm_verify", sizeof a);
@@ -52,14 +52,14 @@ static void check_rows(struct probe_run *r, const struct norm_verify_args *a)
             fetch(r, &look_at.scale, a->scale, row, sizeof look_at.scale);
         wrong += norm_row_wrong(&look_at);
     }
-    probe_check(r, wrong == 0, "%zu results of %zu rows are not as computed on the CPU in double",
-                wrong, looked_at);
+    probe_require(r, wrong == 0, "%zu results of %zu rows are not as computed on the CPU in double",
+                  wrong, looked_at);
     free(memory);
 }
 
 double norm_check(struct probe_run *r, const struct norm_verify_args *a, const char *when)
 {
-    const struct verdict v = norm_look(r, a);
+    const struct verdict v = norm_run_verifier(r, a);
     const uint64_t elements = (uint64_t)a->rows * a->cols;
     const bool sums = a->operator_flags & NORM_RESIDUAL;
 

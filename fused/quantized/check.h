@@ -57,8 +57,8 @@ static void check_on_host(struct probe_run *r, const struct work *w)
                              (w->impl == UNFUSED ? 6 * 0x1p-9 * sqrt(squared) : 0);
         wrong += !(fabs(half_bf16(y) - sum) <= bound);
     }
-    probe_check(r, wrong == 0, "%zu of %d outputs are as computed on the CPU in double",
-                SAMPLED - wrong, SAMPLED);
+    probe_require(r, wrong == 0, "%zu of %d outputs are as computed on the CPU in double",
+                  SAMPLED - wrong, SAMPLED);
     free(tiles);
     free(scales);
     free(x);
@@ -70,7 +70,7 @@ static bool is_quantised(const struct work *w)
 }
 
 /* All outputs of set 0 against fp64: with the weights that the kernel had, or with the original. */
-static struct verdict look(struct probe_run *r, const struct work *w, bool original)
+static struct verdict run_verifier(struct probe_run *r, const struct work *w, bool original)
 {
     const struct matrix *m = w->m;
     const struct quantized_verify_args a = {
@@ -92,7 +92,7 @@ static struct verdict look(struct probe_run *r, const struct work *w, bool origi
 static double verify(struct probe_run *r, const void *self, const char *when)
 {
     const struct work *w = self;
-    const struct verdict v = look(r, w, false);
+    const struct verdict v = run_verifier(r, w, false);
     if (probe_in_full(r) && is_quantised(w))
         check_on_host(r, w);
     return verdict_check(r, &v, (uint64_t)w->m->rows * (uint64_t)w->batch, when);
@@ -100,13 +100,13 @@ static double verify(struct probe_run *r, const void *self, const char *when)
 
 static bool is_wrong(struct probe_run *r, const void *self)
 {
-    return look(r, self, false).wrong > 0;
+    return run_verifier(r, self, false).wrong > 0;
 }
 
 static void describe(struct probe_run *r, const void *self)
 {
     const struct work *w = self;
-    const struct verdict v = look(r, w, true);
+    const struct verdict v = run_verifier(r, w, true);
     if (!isnan(verdict_error(&v)))
         probe_value(r, UNQUANTISED, verdict_error(&v));
     if (w->impl != FUSED)
@@ -127,7 +127,7 @@ static void check_odd_shapes(struct probe_run *r, const struct kernels *k)
     static const int some_batches[] = {1, 1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65};
     uint64_t state = probe_seed(r);
 
-    if (!probe_case(r, 0, "rows=0,cols=0,batch=0,type=odd,impl=fused,mode=graph,l2=warm"))
+    if (!probe_begin_case(r, 0, "rows=0,cols=0,batch=0,type=odd,impl=fused,mode=graph,l2=warm"))
         return;
     for (int i = 0; i < ODD_SHAPES; i++) {
         const int rows = i % 2 ? 1 + (int)draw_below(&state, 600) : some_rows[i / 2 % 10];
@@ -154,9 +154,10 @@ static void check_odd_shapes(struct probe_run *r, const struct kernels *k)
 static void measure_results(struct probe_run *r, const struct kernels *k)
 {
     enum { ROWS = 1001, COLS = 1024, BATCH = 8 };
-    if (!k->blas || !probe_case(r, PROBE_ONCE,
-                                "rows=%d,cols=%d,batch=%d,type=int4,impl=fused,mode=graph,l2=warm",
-                                ROWS, COLS, BATCH))
+    if (!k->blas ||
+        !probe_begin_case(r, PROBE_ONCE,
+                          "rows=%d,cols=%d,batch=%d,type=int4,impl=fused,mode=graph,l2=warm", ROWS,
+                          COLS, BATCH))
         return;
     struct matrix m = matrix_of(r, k, ROWS, COLS, BATCH, 1);
     const struct work fused = {&m, FUSED, INT4, BATCH}, unfused = {&m, UNFUSED, INT4, BATCH};
@@ -231,8 +232,8 @@ static void judge_draws(struct probe_run *r, const struct formats *s,
         error[i] = verdict_error(&v);
         share[i] = (double)clamped / QUALITY_ROWS / QUALITY_COLUMNS;
     }
-    probe_check(r, looked_at == N_QUALITY_DRAWS * QUALITY_ROWS, "%llu rows were looked at",
-                (unsigned long long)looked_at);
+    probe_require(r, looked_at == N_QUALITY_DRAWS * QUALITY_ROWS, "%llu rows were looked at",
+                  (unsigned long long)looked_at);
     stat_sort(error, N_QUALITY_DRAWS);
     stat_sort(share, N_QUALITY_DRAWS);
     probe_value(r, QUALITY_ERROR, stat_median(error, N_QUALITY_DRAWS));
@@ -247,8 +248,8 @@ static void measure_format(struct probe_run *r, struct formats *s, enum quality_
     static const char *const inputs[] = {"normal", "student_t3", "channel_x100", "mean_8"};
     static const char *const calibrations[] = {"absmax", "percentile", "none", "eighth"};
 
-    if (!probe_case(r, PROBE_ONCE, "format=%s,input=%s,calibration=%s", formats[format],
-                    inputs[input], calibrations[calibration]))
+    if (!probe_begin_case(r, PROBE_ONCE, "format=%s,input=%s,calibration=%s", formats[format],
+                          inputs[input], calibrations[calibration]))
         return;
     draw_inputs(r, s);
     judge_draws(r, s, (struct quantized_quality_args){.clamped = s->clamped,

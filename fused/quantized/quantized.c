@@ -178,7 +178,7 @@ static struct matrix matrix_of(struct probe_run *r, const struct kernels *k, int
     struct matrix m = {.k = k, .rows = rows, .cols = cols, .batch_max = batch_max};
     const size_t elements = (size_t)rows * (size_t)cols;
 
-    m.sets = probe_checking(r) ? 2 : operation_sets(r, (double)elements / 2);
+    m.sets = probe_is_check_run(r) ? 2 : operation_sets(r, (double)elements / 2);
     m.original = pool_normal(r, GPU_BF16, elements, m.sets, seed, "the weights");
     m.dequantised = pool_new(r, 2 * elements, m.sets, "dequantised weights");
     for (int f = 0; f < N_FORMATS; f++)
@@ -425,7 +425,7 @@ static void measure(struct probe_run *r)
 {
     static const int batches[] = {2, 4, 8, 16, 32, 64, 128, 256};
     const struct kernels *k = prepare(r);
-    const bool checking = probe_checking(r);
+    const bool checking = probe_is_check_run(r);
     struct matrix m = checking ? matrix_of(r, k, 528, 2048, 80, probe_seed(r))
                                : matrix_of(r, k, 4096, 14336, 256, probe_seed(r));
     if (!k->blas)

@@ -140,8 +140,8 @@ static double verify(struct probe_run *r, const struct product *p, enum order or
         all += p->reference[i] * p->reference[i];
         wrong += !(fabs(value - p->reference[i]) <= bound);
     }
-    probe_check(r, wrong == 0, "%s: %d of %d sums are beyond the error bound", when, wrong,
-                SUM_ROWS);
+    probe_require(r, wrong == 0, "%s: %d of %d sums are beyond the error bound", when, wrong,
+                  SUM_ROWS);
     return sqrt(error / all);
 }
 
@@ -160,7 +160,7 @@ static size_t distinct(struct probe_run *r, const struct product *p, size_t runs
     size_t n = 1;
 
     gpu_to_host(r, &counted, p->hash.run, sizeof counted);
-    probe_check(r, counted == runs, "%u of %zu runs were hashed", (unsigned)counted, runs);
+    probe_require(r, counted == runs, "%u of %zu runs were hashed", (unsigned)counted, runs);
     gpu_to_host(r, hash, p->hash.hash, runs * sizeof *hash);
     qsort(hash, runs, sizeof *hash, by_value);
     for (size_t i = 1; i < runs; i++)
@@ -179,10 +179,10 @@ static void hash_result(struct probe_run *r, const struct product *p, enum order
 
 static void count_results(struct probe_run *r, const struct product *p, enum order order)
 {
-    const size_t runs = probe_checking(r) ? RUNS_A_GRAPH : RUNS;
+    const size_t runs = probe_is_check_run(r) ? RUNS_A_GRAPH : RUNS;
     struct gpu_graph graph;
 
-    if (!probe_case(r, PROBE_ONCE, "order=%s,runs=%d", order_names[order], RUNS))
+    if (!probe_begin_case(r, PROBE_ONCE, "order=%s,runs=%d", order_names[order], RUNS))
         return;
     CUDA(cudaMemsetAsync(p->hash.run, 0, sizeof *p->hash.run, gpu_stream(r)));
     gpu_graph_begin(r);
@@ -203,7 +203,7 @@ static void count_results(struct probe_run *r, const struct product *p, enum ord
 /* A hash that cannot tell results apart would find one in everything. */
 static void count_inputs(struct probe_run *r, const struct product *p)
 {
-    if (!probe_case(r, PROBE_ONCE, "order=inputs,runs=%d", INPUTS))
+    if (!probe_begin_case(r, PROBE_ONCE, "order=inputs,runs=%d", INPUTS))
         return;
     CUDA(cudaMemsetAsync(p->hash.run, 0, sizeof *p->hash.run, gpu_stream(r)));
     for (uint64_t i = 0; i < INPUTS; i++) {
@@ -222,7 +222,7 @@ static void measure_time(struct probe_run *r, const struct product *p, enum orde
     struct gpu_graph graph[2];
     double error = NAN;
 
-    if (!probe_case(r, PROBE_POWER_BOUND, "order=%s", order_names[order]))
+    if (!probe_begin_case(r, PROBE_POWER_BOUND, "order=%s", order_names[order]))
         return;
     poison(r, p);
     multiply(r, p, order);
@@ -250,7 +250,7 @@ static void measure_graph_memory(struct probe_run *r, const struct product *p, i
     size_t before, after, whole;
     struct gpu_graph graph;
 
-    if (!probe_case(r, PROBE_ONCE, "nodes=%d", nodes))
+    if (!probe_begin_case(r, PROBE_ONCE, "nodes=%d", nodes))
         return;
     gpu_wait(r);
     CUDA(cudaMemGetInfo(&before, &whole));

@@ -111,7 +111,8 @@ static double verify(struct probe_run *r, const void *self, const char *when)
     gpu_to_host(r, tokens, l->rows->parts[TOKENS].memory, bytes);
     for (size_t i = 0; i < l->n; i++)
         wrong += !sampling_is_right(&l->expected[i], tokens[l->row[i]], l->noise[i]);
-    probe_check(r, wrong == 0, "%s: %zu of %zu tokens are not those of float64", when, wrong, l->n);
+    probe_require(r, wrong == 0, "%s: %zu of %zu tokens are not those of float64", when, wrong,
+                  l->n);
     free(tokens);
     return NAN;
 }
@@ -256,7 +257,7 @@ static void measure_size(struct probe_run *r, struct size s)
 {
     if (s.flags == PROBE_DEEP && !probe_deep(r))
         return;
-    const uint64_t seed = probe_checking(r) ? probe_seed(r) : TIMED_SEED;
+    const uint64_t seed = probe_is_check_run(r) ? probe_seed(r) : TIMED_SEED;
     struct sampling_rows t =
         sampling_rows_new(r, &image_sampling, s.batch, s.vocabulary, s.k, s.p, seed);
     struct looked_at l = look_at(r, &t);
@@ -309,10 +310,10 @@ static void check_draws(struct probe_run *r, struct draws *d, uint64_t seed, dou
     const struct sampling_judged j = draw_many(r, d, false);
     *border = (double)j.border / DRAWS;
     *chi_square = sampling_chi_square(d->expected, d->host_tokens, DRAWS);
-    probe_check(r, j.wrong == 0, "%zu of %d draws are not those of float64", j.wrong, DRAWS);
-    probe_check(r, *border <= MOST_BORDER, "%zu of %d draws lie at a border", j.border, DRAWS);
-    probe_check(r, *chi_square >= LEAST_CHI_SQUARE,
-                "so large a chi-square has a probability of %g", *chi_square);
+    probe_require(r, j.wrong == 0, "%zu of %d draws are not those of float64", j.wrong, DRAWS);
+    probe_require(r, *border <= MOST_BORDER, "%zu of %d draws lie at a border", j.border, DRAWS);
+    probe_require(r, *chi_square >= LEAST_CHI_SQUARE,
+                  "so large a chi-square has a probability of %g", *chi_square);
 }
 
 /* Checked with new numbers every time; what is reported comes from those of a fixed seed. */
@@ -341,8 +342,8 @@ static void judge_others(struct probe_run *r, struct draws *d)
     const struct sampling_judged chain = draw_many(r, d, true);
     for (size_t i = 0; i < DRAWS; i++)
         differ += fused[i] != d->host_tokens[i];
-    probe_check(r, chain.wrong == 0, "%zu draws of the chain are not those of float64",
-                chain.wrong);
+    probe_require(r, chain.wrong == 0, "%zu draws of the chain are not those of float64",
+                  chain.wrong);
     probe_value(r, OPERATION_DIFFER, (double)differ / DRAWS);
 
     d->rows->rule.penalty = d->rows->rule.inverse_penalty = 1;
@@ -354,9 +355,9 @@ static void judge_others(struct probe_run *r, struct draws *d)
 
 static void measure_quality(struct probe_run *r)
 {
-    if (!probe_case(r, PROBE_ONCE,
-                    "vocabulary=128256,batch=%d,k=50,p=0.9,type=fp32,impl=fused,mode=graph,l2=warm",
-                    DRAWS))
+    if (!probe_begin_case(
+            r, PROBE_ONCE,
+            "vocabulary=128256,batch=%d,k=50,p=0.9,type=fp32,impl=fused,mode=graph,l2=warm", DRAWS))
         return;
     struct sampling_rows t = sampling_rows_new(r, &image_sampling, 1, 128256, 50, 0.9, 1);
     struct looked_at l = look_at(r, &t);
@@ -421,7 +422,8 @@ static void check_odd_shapes(struct probe_run *r)
     uint64_t state = 7;
     unsigned done = 0;
 
-    if (!probe_case(r, 0, "vocabulary=0,batch=0,k=0,p=0,type=fp32,impl=odd,mode=stream,l2=warm"))
+    if (!probe_begin_case(r, 0,
+                          "vocabulary=0,batch=0,k=0,p=0,type=fp32,impl=odd,mode=stream,l2=warm"))
         return;
     for (unsigned i = 0; i < ODD_SHAPES; i++) {
         const uint32_t vocabulary = 1 + (uint32_t)draw_below(&state, i % 3 ? 9000 : 40);
@@ -450,11 +452,11 @@ static void measure(struct probe_run *r)
         {128256, 8, 50, 0.9, PROBE_DEEP}, {128256, 64, 50, 0.9, PROBE_DEEP}};
     static const struct size small[] = {{4099, 3, 50, 0.9, 0}, {4096, 2, 0, 0.9, 0}};
 
-    for (size_t i = 0; !probe_checking(r) && i < PROBE_LENGTH(sizes); i++)
+    for (size_t i = 0; !probe_is_check_run(r) && i < PROBE_LENGTH(sizes); i++)
         measure_size(r, sizes[i]);
-    for (size_t i = 0; probe_checking(r) && i < PROBE_LENGTH(small); i++)
+    for (size_t i = 0; probe_is_check_run(r) && i < PROBE_LENGTH(small); i++)
         measure_size(r, small[i]);
-    if (probe_checking(r))
+    if (probe_is_check_run(r))
         check_odd_shapes(r);
     measure_quality(r);
 }

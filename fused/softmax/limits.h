@@ -34,7 +34,7 @@ static bool holds(struct probe_run *r, const struct tensors *room, enum kernel k
         cudaGetLastError();
         return false;
     }
-    const struct verdict v = look(r, &t, true, true, &elements);
+    const struct verdict v = run_verifier(r, &t, true, true, &elements);
     return v.wrong == 0 && v.looked_at == elements;
 }
 
@@ -46,14 +46,15 @@ static void measure_longest(struct probe_run *r, const struct kernels *k)
         const char *impl;
         enum kernel kernel;
     } ways[] = {{"resident", HELD}, {"shared", SHARED}, {"online", ONLINE}};
-    if (probe_checking(r)) /* refusals are errors to the tools that look on then */
+    if (probe_is_check_run(r)) /* refusals are errors to the tools that look on then */
         return;
     struct tensors t = tensors_of(r, k, (struct shape){1, LONG_ROW, 1, FIXED}, FUSED_ONLY);
     for (size_t i = 0; i < PROBE_LENGTH(ways); i++) {
         uint32_t held = 1, not_held = t.vectors + 1;
-        if (!probe_case(r, PROBE_ONCE, "type=%s,impl=%s", gpu_type_name(k->type), ways[i].impl))
+        if (!probe_begin_case(r, PROBE_ONCE, "type=%s,impl=%s", gpu_type_name(k->type),
+                              ways[i].impl))
             continue;
-        probe_check(r, holds(r, &t, ways[i].kernel, held), "a row of one vector is held");
+        probe_require(r, holds(r, &t, ways[i].kernel, held), "a row of one vector is held");
         while (not_held - held > 1) {
             const uint32_t middle = held + (not_held - held) / 2;
             *(holds(r, &t, ways[i].kernel, middle) ? &held : &not_held) = middle;
@@ -167,11 +168,11 @@ static void measure_stable(struct probe_run *r, const struct kernels *k)
             continue;
         judge_rows(r, &t, &p, right);
         if (!ways[i].by_case &&
-            probe_case(r, PROBE_ONCE, "case=all,type=%s,impl=%s", type, ways[i].impl))
+            probe_begin_case(r, PROBE_ONCE, "case=all,type=%s,impl=%s", type, ways[i].impl))
             probe_value(r, STABLE, share_right(right, 0, N_SOFTMAX_KINDS - 1));
         for (size_t c = 0; ways[i].by_case && c < PROBE_LENGTH(stable_cases); c++)
-            if (probe_case(r, PROBE_ONCE, "case=%s,type=%s,impl=%s", stable_cases[c].name, type,
-                           ways[i].impl))
+            if (probe_begin_case(r, PROBE_ONCE, "case=%s,type=%s,impl=%s", stable_cases[c].name,
+                                 type, ways[i].impl))
                 probe_value(r, STABLE,
                             share_right(right, stable_cases[c].first, stable_cases[c].last));
     }

@@ -75,7 +75,7 @@ static bool is_wrong(struct probe_run *r, const void *self)
 {
     const struct work *w = self;
     uint64_t elements;
-    const struct verdict v = look(r, w->t, w->chain == NO_CHAIN, true, &elements);
+    const struct verdict v = run_verifier(r, w->t, w->chain == NO_CHAIN, true, &elements);
     return v.wrong > 0 || v.looked_at != elements;
 }
 
@@ -84,12 +84,12 @@ static double verify(struct probe_run *r, const void *self, const char *when)
     const struct work *w = self;
     uint64_t elements;
     const bool all = probe_in_full(r) || w->t->is_fixed; /* fixed ones alike in every run */
-    const struct verdict v = look(r, w->t, w->chain == NO_CHAIN, all, &elements);
+    const struct verdict v = run_verifier(r, w->t, w->chain == NO_CHAIN, all, &elements);
     if (w->is_wrong)
         return verdict_error(&v);
     if (probe_in_full(r))
         check_on_host(r, w->t, w->chain == NO_CHAIN, when);
-    probe_check(r, !gave_up(r, w->t), "%s: no block waited for another in vain", when);
+    probe_require(r, !gave_up(r, w->t), "%s: no block waited for another in vain", when);
     return verdict_check(r, &v, elements, when);
 }
 

@@ -272,7 +272,8 @@ static void measure_quality(struct probe_run *r, const struct kernels *k)
                                       .fused = &fused,
                                       .is_wrong = is_wrong};
 
-    if (probe_case(r, PROBE_ONCE, "rows=1001,cols=1024,type=fp16,impl=fused,mode=graph,l2=warm"))
+    if (probe_begin_case(r, PROBE_ONCE,
+                         "rows=1001,cols=1024,type=fp16,impl=fused,mode=graph,l2=warm"))
         quality_of_pair(r, &pair);
     tensors_free(r, &t);
 }
@@ -295,13 +296,13 @@ static void measure(struct probe_run *r)
     const struct kernels k[] = {kernels_of(r, GPU_FP16), kernels_of(r, GPU_BF16),
                                 kernels_of(r, GPU_FP32)};
 
-    if (probe_checking(r))
+    if (probe_is_check_run(r))
         check_shapes(r, k);
     else
         measure_long(r, &k[0], 131072, 4096, 0);
     measure_short(r, &k[0], 1, 131072, 0);
     measure_short(r, &k[0], 32, 32768, 0);
-    if (!probe_checking(r))
+    if (!probe_is_check_run(r))
         measure_long(r, &k[0], 8192, 32768, PROBE_ONCE);
     for (size_t i = 0; i < PROBE_LENGTH(lengths); i++)
         measure_spread(r, &k[0], 1, lengths[i], WARM);

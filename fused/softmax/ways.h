@@ -404,14 +404,14 @@ static void check_on_host(struct probe_run *r, const struct tensors *t, bool is_
         gpu_to_host(r, &length, t->lengths + row, sizeof length);
         wrong += wrong_on_host(t, is_fused, in, out, length);
     }
-    probe_check(r, wrong == 0, "%s: %zu elements differ from the CPU's in double", when, wrong);
+    probe_require(r, wrong == 0, "%s: %zu elements differ from the CPU's in double", when, wrong);
     free(in);
     free(out);
 }
 
 /* All rows, or every 61st from a random one on; and how many elements that are. */
-static struct verdict look(struct probe_run *r, const struct tensors *t, bool is_fused,
-                           bool in_full, uint64_t *elements)
+static struct verdict run_verifier(struct probe_run *r, const struct tensors *t, bool is_fused,
+                                   bool in_full, uint64_t *elements)
 {
     const uint64_t step = in_full || t->rows < 1000 ? 1 : 61;
     struct softmax_verify_args a = {.in = t->in.memory,

@@ -39,8 +39,8 @@ static void check_on_host(struct probe_run *r, const struct layer *l, size_t set
                              6 * roundings * 0x1p-9 * sqrt(squared) + 0x1p-25;
         wrong += !(fabs(half_bf16(y[i]) - sum) <= bound);
     }
-    probe_check(r, wrong == 0, "%zu of %zu outputs are as computed on the CPU in double",
-                model - wrong, model);
+    probe_require(r, wrong == 0, "%zu of %zu outputs are as computed on the CPU in double",
+                  model - wrong, model);
     free(up);
     free(down);
     free(x);
@@ -59,7 +59,7 @@ static size_t set_of(const struct work *w)
     return w->place == DRAM ? set_before(w->l, 0) : 0;
 }
 
-static struct verdict look(struct probe_run *r, const struct work *w)
+static struct verdict run_verifier(struct probe_run *r, const struct work *w)
 {
     const struct layer *l = w->l;
     const size_t set = set_of(w);
@@ -80,13 +80,13 @@ static struct verdict look(struct probe_run *r, const struct work *w)
 
 static bool is_wrong(struct probe_run *r, const void *self)
 {
-    return look(r, self).wrong > 0;
+    return run_verifier(r, self).wrong > 0;
 }
 
 static double verify(struct probe_run *r, const void *self, const char *when)
 {
     const struct work *w = self;
-    const struct verdict v = look(r, w);
+    const struct verdict v = run_verifier(r, w);
     if (probe_in_full(r) && (size_t)w->l->model * (size_t)w->l->hidden <= 1 << 20)
         check_on_host(r, w->l, set_of(w), roundings_of(w));
     return verdict_check(r, &v, (uint64_t)w->l->model, when);
@@ -100,7 +100,7 @@ enum { ODD_SHAPES = 42 };
 static void check_odd_shapes(struct probe_run *r)
 {
     uint64_t state = probe_seed(r);
-    if (!probe_case(r, 0, "model=0,hidden=0,batch=1,type=bf16,impl=fused,mode=graph,l2=warm"))
+    if (!probe_begin_case(r, 0, "model=0,hidden=0,batch=1,type=bf16,impl=fused,mode=graph,l2=warm"))
         return;
     for (int i = 0; i < ODD_SHAPES; i++) {
         static const int some[] = {8, 16, 248, 256, 264, 2040, 2048, 2056, 4096, 4104, 8184, 8192};
@@ -125,9 +125,9 @@ static void check_odd_shapes(struct probe_run *r)
 static void measure_results(struct probe_run *r)
 {
     enum { MODEL = 1000, HIDDEN = 1032 };
-    if (!probe_case(r, PROBE_ONCE,
-                    "model=%d,hidden=%d,batch=1,type=bf16,impl=fused,mode=graph,l2=warm", MODEL,
-                    HIDDEN))
+    if (!probe_begin_case(r, PROBE_ONCE,
+                          "model=%d,hidden=%d,batch=1,type=bf16,impl=fused,mode=graph,l2=warm",
+                          MODEL, HIDDEN))
         return;
     struct layer l = layer_of(r, MODEL, HIDDEN, 1);
     const struct work fused = {&l, REGISTERS}, unfused = {&l, UNFUSED};

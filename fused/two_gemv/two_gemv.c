@@ -121,8 +121,8 @@ static struct layer layer_of(struct probe_run *r, int model, int hidden, uint64_
     const size_t elements = (size_t)model * (size_t)hidden;
     struct layer l = {.model = model, .hidden = hidden};
 
-    l.sets = probe_checking(r) ? 2 : operation_sets(r, 4 * (double)elements);
-    l.sets = l.sets < SETS && !probe_checking(r) ? SETS : l.sets;
+    l.sets = probe_is_check_run(r) ? 2 : operation_sets(r, 4 * (double)elements);
+    l.sets = l.sets < SETS && !probe_is_check_run(r) ? SETS : l.sets;
     l.blocks = TWO_BLOCKS * (unsigned)gpu_facts(r)->n_sm;
     load_kernels(r, &l);
     l.up = pool_normal(r, GPU_BF16, elements, l.sets, seed, "W1");
@@ -147,7 +147,7 @@ static void layer_free(struct probe_run *r, struct layer *l)
     uint32_t aborted;
 
     gpu_to_host(r, &aborted, &l->barrier->aborted, sizeof aborted);
-    probe_check(r, !aborted, "no block waited for others longer than its budget");
+    probe_require(r, !aborted, "no block waited for others longer than its budget");
     for (size_t i = 0; i < PROBE_LENGTH(pools); i++)
         pool_free(r, pools[i]);
     gpu_release(r, l->x);
@@ -346,7 +346,7 @@ static void measure_layer(struct probe_run *r, int model, int hidden, unsigned f
 
 static void measure(struct probe_run *r)
 {
-    if (probe_checking(r)) {
+    if (probe_is_check_run(r)) {
         measure_layer(r, 1024, 528, 0);
         check_odd_shapes(r);
     } else {

@@ -287,14 +287,14 @@ static void verify(struct probe_run *r, const struct product *p, const struct wa
         probe_value(r, ERROR, error);
         return;
     }
-    const struct product_verdict v = product_look(r, p);
+    const struct product_verdict v = product_run_verifier(r, p);
     const uint64_t all = (uint64_t)p->shape.m * (uint64_t)p->shape.n;
     const uint64_t due = (uint64_t)g->tiles * g->tile_m * g->tile_n;
 
-    probe_check(r, v.looked_at == all, "%s: %llu of %llu outputs looked at", when,
-                (unsigned long long)v.looked_at, (unsigned long long)all);
-    probe_check(r, all - v.wrong == due, "%s: %llu outputs are right, where %u tiles have %llu",
-                when, (unsigned long long)(all - v.wrong), g->tiles, (unsigned long long)due);
+    probe_require(r, v.looked_at == all, "%s: %llu of %llu outputs looked at", when,
+                  (unsigned long long)v.looked_at, (unsigned long long)all);
+    probe_require(r, all - v.wrong == due, "%s: %llu outputs are right, where %u tiles have %llu",
+                  when, (unsigned long long)(all - v.wrong), g->tiles, (unsigned long long)due);
 }
 
 /* Returns the time, ns. */
@@ -318,12 +318,13 @@ static double measure_whole(struct probe_run *r, const struct ways *ways, const 
 static bool begin_case(struct probe_run *r, const struct product_shape *s, const struct plan *plan,
                        unsigned flags)
 {
-    return probe_case(r, flags | PROBE_POWER_BOUND,
-                      "m=%d,n=%d,k=%d,type=%s,acc=fp32,layout=nn,impl=%s,tile=%s,split=%u,grid=%s,"
-                      "tiles=%s,resident=%s,l2=%s",
-                      s->m, s->n, s->k, gpu_type_name(s->type), way_names[plan->way.impl],
-                      way_tile(&plan->way), way_split(&plan->way), plan->grid->name,
-                      plan->tiles->name, plan->alone ? "1" : "max", plan->cold ? "cold" : "warm");
+    return probe_begin_case(
+        r, flags | PROBE_POWER_BOUND,
+        "m=%d,n=%d,k=%d,type=%s,acc=fp32,layout=nn,impl=%s,tile=%s,split=%u,grid=%s,"
+        "tiles=%s,resident=%s,l2=%s",
+        s->m, s->n, s->k, gpu_type_name(s->type), way_names[plan->way.impl], way_tile(&plan->way),
+        way_split(&plan->way), plan->grid->name, plan->tiles->name, plan->alone ? "1" : "max",
+        plan->cold ? "cold" : "warm");
 }
 
 /* Leaves out what this GPU has not. Parts of warm products only. */
@@ -365,7 +366,7 @@ static struct product product_of(struct probe_run *r, int m, int n, int k, enum 
 /* The portable kernel: its tiles, and two of them with one block an SM. */
 static void measure_portable(struct probe_run *r, const struct ways *ways, const struct product *p)
 {
-    const unsigned flags = gpu_facts(r)->cc == 90 && !probe_checking(r) ? PROBE_DEEP : 0;
+    const unsigned flags = gpu_facts(r)->cc == 90 && !probe_is_check_run(r) ? PROBE_DEEP : 0;
 
     for (size_t i = 0; i < PROBE_LENGTH(mma_gemm_tiles); i++)
         for (int alone = 0; alone <= 1; alone++) {
@@ -450,7 +451,7 @@ static void measure_staircase(struct probe_run *r, const struct ways *ways, int 
 static void measure(struct probe_run *r)
 {
     struct ways ways = ways_open(r);
-    const bool small = probe_checking(r), wgmma = gpu_facts(r)->cc == 90;
+    const bool small = probe_is_check_run(r), wgmma = gpu_facts(r)->cc == 90;
     const int size = small ? 256 : 1024;
 
     measure_variants(r, &ways, GPU_FP16, size);

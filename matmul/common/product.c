@@ -128,11 +128,11 @@ static void check_on_host(struct probe_run *r, const struct product *p, const ch
                 touched++;
                 furthest = column - n + 1 > furthest ? column - n + 1 : furthest;
             }
-    probe_check(r, wrong == 0, "%s: %zu of %zu outputs are as computed on the CPU in double", when,
-                p->n_places - wrong, p->n_places);
-    probe_check(r, touched == 0,
-                "%s: %zu elements between the rows of C were written, up to %zu behind a row", when,
-                touched, furthest);
+    probe_require(r, wrong == 0, "%s: %zu of %zu outputs are as computed on the CPU in double",
+                  when, p->n_places - wrong, p->n_places);
+    probe_require(r, touched == 0,
+                  "%s: %zu elements between the rows of C were written, up to %zu behind a row",
+                  when, touched, furthest);
     free(c);
 }
 
@@ -186,7 +186,7 @@ void product_poison(struct probe_run *r, const struct product *p)
 
 /* --- the whole tensor on the GPU ------------------------------------------------------------- */
 
-struct product_verdict product_look(struct probe_run *r, const struct product *p)
+struct product_verdict product_run_verifier(struct probe_run *r, const struct product *p)
 {
     const struct product_shape *s = &p->shape;
     const bool at = s->layout[0] == 't', bt = s->layout[1] == 't';
@@ -226,13 +226,13 @@ double product_error(const struct product_verdict *verdict)
 
 double product_verify(struct probe_run *r, const struct product *p, const char *when)
 {
-    struct product_verdict verdict = product_look(r, p);
+    struct product_verdict verdict = product_run_verifier(r, p);
     double error = product_error(&verdict);
 
-    probe_check(r, verdict.looked_at > 0 && verdict.wrong == 0,
-                "%s: %llu of %llu outputs looked at are beyond the error bound", when,
-                (unsigned long long)verdict.wrong, (unsigned long long)verdict.looked_at);
-    probe_check(r, error < PRODUCT_ERROR(p->shape.type), "%s: relative error %.2g", when, error);
+    probe_require(r, verdict.looked_at > 0 && verdict.wrong == 0,
+                  "%s: %llu of %llu outputs looked at are beyond the error bound", when,
+                  (unsigned long long)verdict.wrong, (unsigned long long)verdict.looked_at);
+    probe_require(r, error < PRODUCT_ERROR(p->shape.type), "%s: relative error %.2g", when, error);
     if (p->places)
         check_on_host(r, p, when);
     return error;

@@ -80,10 +80,10 @@ double product_bytes(const struct product_shape *shape);
 void product_poison(struct probe_run *r, const struct product *p);
 
 /* Set 0's result against fp64; no judgement. */
-struct product_verdict product_look(struct probe_run *r, const struct product *p);
+struct product_verdict product_run_verifier(struct probe_run *r, const struct product *p);
 double product_error(const struct product_verdict *verdict); /* relative Frobenius norm */
 
-/* The same with judgement: probe_check on both bounds, on what lies between the rows, and in full
+/* The same with judgement: probe_require on both bounds, on what lies between the rows, and in full
  * runs on the CPU's places. Returns the relative error. */
 double product_verify(struct probe_run *r, const struct product *p, const char *when);
 #endif

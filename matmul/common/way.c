@@ -438,7 +438,7 @@ size_t way_products(const struct probe_run *r, const struct product *p, size_t s
 {
     const struct product_shape *s = &p->shape;
     const double fastest_us = 2.0 * s->m * s->n * s->k / 6e8;
-    const double n = probe_checking(r) ? 1 : fmin(20, fmax(1, us / fastest_us));
+    const double n = probe_is_check_run(r) ? 1 : fmin(20, fmax(1, us / fastest_us));
     return ((size_t)n + sets - 1) / sets * sets;
 }
 
@@ -503,7 +503,7 @@ size_t ways_fastest(struct probe_run *r, const struct ways *ways, const struct p
     double least = INFINITY;
     size_t best = 0, finalists;
 
-    if (n < 2 || probe_checking(r))
+    if (n < 2 || probe_is_check_run(r))
         return 0;
     f = probe_host_alloc(r, n * sizeof *f);
     finalists = find_finalists(r, ways, p, list, n, sets, f);

@@ -134,7 +134,7 @@ static void sample_by_stream(struct probe_run *r, const struct chain *c, const s
     while (probe_more(r))
         for (size_t chains = CHAINS; chains <= 2 * CHAINS; chains += CHAINS)
             probe_sample(r, TIME, (double)(PRODUCTS * chains), stream_ns(r, c, f, chains));
-    probe_check(r, gpu_gate_held(r), "the gate was opened before its time was up");
+    probe_require(r, gpu_gate_held(r), "the gate was opened before its time was up");
 }
 
 static void sample_graphs(struct probe_run *r, int metric, size_t products,
@@ -190,9 +190,9 @@ static void check_rows(struct probe_run *r, const struct chain *c, const char *w
             all += value * value;
         }
         error = sqrt(error / all);
-        probe_check(r, error < sqrt(PRODUCTS) * PRODUCT_ERROR(GPU_FP16),
-                    "%s: row %u after %d products is %.2g off the CPU's", when, c->row[i], PRODUCTS,
-                    error);
+        probe_require(r, error < sqrt(PRODUCTS) * PRODUCT_ERROR(GPU_FP16),
+                      "%s: row %u after %d products is %.2g off the CPU's", when, c->row[i],
+                      PRODUCTS, error);
     }
     free(x);
 }
@@ -207,25 +207,25 @@ static double verify(struct probe_run *r, const struct chain *c, const struct fo
     run_afresh(r, c, f);
     for (size_t i = 0; i < PRODUCTS; i++) {
         const struct product link = link_of(c, i);
-        const struct product_verdict v = product_look(r, &link);
+        const struct product_verdict v = product_run_verifier(r, &link);
         const double error = product_error(&v);
-        probe_check(r, v.looked_at > 0 && v.wrong == 0 && error < PRODUCT_ERROR(GPU_FP16),
-                    "%s: product %zu: %llu of %llu outputs beyond the bound, relative error %.2g",
-                    when, i, (unsigned long long)v.wrong, (unsigned long long)v.looked_at, error);
+        probe_require(r, v.looked_at > 0 && v.wrong == 0 && error < PRODUCT_ERROR(GPU_FP16),
+                      "%s: product %zu: %llu of %llu outputs beyond the bound, relative error %.2g",
+                      when, i, (unsigned long long)v.wrong, (unsigned long long)v.looked_at, error);
         worst = error > worst ? error : worst;
     }
     if (c->reference[0])
         check_rows(r, c, when);
     gpu_to_host(r, &aborted, &c->state->aborted, sizeof aborted);
-    probe_check(r, aborted == 0, "no wait in a kernel took more than %d ms",
-                WAIT_BUDGET_NS / 1000000);
+    probe_require(r, aborted == 0, "no wait in a kernel took more than %d ms",
+                  WAIT_BUDGET_NS / 1000000);
     return worst;
 }
 
 /* The order of its sums is fixed: whatever differs was read too early. */
 static void check_repeats(struct probe_run *r, const struct chain *c, const struct form *f)
 {
-    const int repeats = probe_checking(r) ? 1 : REPEATS;
+    const int repeats = probe_is_check_run(r) ? 1 : REPEATS;
     const struct product last = link_of(c, PRODUCTS - 1);
     const size_t bytes = 2 * (size_t)last.shape.m * (size_t)last.shape.n;
     char *first = probe_host_alloc(r, bytes), *again = probe_host_alloc(r, bytes);
@@ -237,7 +237,7 @@ static void check_repeats(struct probe_run *r, const struct chain *c, const stru
         gpu_to_host(r, again, last.c, bytes);
         differing += memcmp(first, again, bytes) != 0;
     }
-    probe_check(r, differing == 0, "%d of %d runs ended in other bits", differing, repeats);
+    probe_require(r, differing == 0, "%d of %d runs ended in other bits", differing, repeats);
     free(first);
     free(again);
 }
@@ -250,7 +250,7 @@ static double share_of_wrong(struct probe_run *r, const struct chain *c, const s
     run_afresh(r, c, f);
     for (size_t i = 0; i < PRODUCTS; i++) {
         const struct product link = link_of(c, i);
-        const struct product_verdict v = product_look(r, &link);
+        const struct product_verdict v = product_run_verifier(r, &link);
         wrong += (double)v.wrong;
         all += (double)v.looked_at;
     }
@@ -261,9 +261,9 @@ static double share_of_wrong(struct probe_run *r, const struct chain *c, const s
 
 static bool chain_case(struct probe_run *r, const struct chain *c, const struct form *f)
 {
-    return probe_case(r, PROBE_POWER_BOUND,
-                      "products=%d,m=%d,n=%d,type=fp16,acc=fp32,impl=%s,tile=%s,mode=%s", PRODUCTS,
-                      c->p.shape.m, c->p.shape.n, f->impl, f->tile, f->mode);
+    return probe_begin_case(r, PROBE_POWER_BOUND,
+                            "products=%d,m=%d,n=%d,type=fp16,acc=fp32,impl=%s,tile=%s,mode=%s",
+                            PRODUCTS, c->p.shape.m, c->p.shape.n, f->impl, f->tile, f->mode);
 }
 
 static void sample_chain(struct probe_run *r, const struct chain *c, const struct form *f)
@@ -281,7 +281,7 @@ static void measure_control(struct probe_run *r, const struct chain *c, const st
     const double wrong = share_of_wrong(r, c, f);
 
     probe_value(r, WRONG, wrong);
-    probe_check(r, wrong > 0, "a chain that does not wait is found to be wrong");
+    probe_require(r, wrong > 0, "a chain that does not wait is found to be wrong");
     sample_chain(r, c, f);
 }
 
@@ -310,9 +310,9 @@ static void measure_alone(struct probe_run *r, const struct chain *c, const stru
     const struct product_shape *s = &c->p.shape;
     const struct product first = link_of(c, 0);
 
-    if (!probe_case(r, PROBE_POWER_BOUND,
-                    "m=%d,n=%d,k=%d,type=fp16,acc=fp32,impl=%s,tile=%s,mode=%s", s->m, s->n, s->k,
-                    way_names[w->impl], way_tile(w), mode))
+    if (!probe_begin_case(r, PROBE_POWER_BOUND,
+                          "m=%d,n=%d,k=%d,type=fp16,acc=fp32,impl=%s,tile=%s,mode=%s", s->m, s->n,
+                          s->k, way_names[w->impl], way_tile(w), mode))
         return;
     product_poison(r, &c->p);
     way_multiply(r, &c->ways, &c->p, w, 0);
@@ -471,7 +471,7 @@ static void measure_persistent(struct probe_run *r, const struct chain *c,
 static void measure_library(struct probe_run *r, const struct chain *c)
 {
     static struct way list[CHOICES_MAX];
-    const size_t most = probe_checking(r) ? 1 : CHOICES_MAX;
+    const size_t most = probe_is_check_run(r) ? 1 : CHOICES_MAX;
     size_t n =
         c->ways.blas ? way_list(r, &c->ways, &c->p, WAY_CUBLASLT, BLAS_IN_FP32, list, most) : 0;
 
@@ -574,7 +574,7 @@ static struct chain prepare(struct probe_run *r, int m, int n)
 static void measure(struct probe_run *r)
 {
     const struct chain c =
-        probe_checking(r) ? prepare(r, SIZE / 4, SIZE / 2) : prepare(r, SIZE, SIZE);
+        probe_is_check_run(r) ? prepare(r, SIZE / 4, SIZE / 2) : prepare(r, SIZE, SIZE);
 
     measure_library(r, &c); /* first: its search reads clocks that belong to no case */
     measure_own(r, &c);

@@ -131,8 +131,8 @@ static inline void check_random_shapes(struct probe_run *r, const struct ways *w
     }
     for (size_t row = 0; row < PROBE_LENGTH(taken); row++) {
         const struct way w = own_row(row);
-        probe_check(r, taken[row] > 0 || !row_is_here(r, &w), "%s %s computed %zu random shapes",
-                    way_names[w.impl], way_tile(&w), taken[row]);
+        probe_require(r, taken[row] > 0 || !row_is_here(r, &w), "%s %s computed %zu random shapes",
+                      way_names[w.impl], way_tile(&w), taken[row]);
     }
     probe_note(r, "%d random shapes, %zu products", SHAPES, products);
 }
@@ -141,7 +141,7 @@ static inline void check_random_shapes(struct probe_run *r, const struct ways *w
 
 static inline bool is_right(struct probe_run *r, const struct product *p)
 {
-    struct product_verdict v = product_look(r, p);
+    struct product_verdict v = product_run_verifier(r, p);
     return v.looked_at == (uint64_t)p->shape.m * (uint64_t)p->shape.n && v.wrong == 0 &&
            product_error(&v) < PRODUCT_ERROR(p->shape.type);
 }
@@ -176,13 +176,13 @@ static inline void check_that_faults_are_seen(struct probe_run *r, const struct 
     if (!ways->blas)
         w = own_row(0);
     shorter.shape.k -= 64; /* the rows stay where they are */
-    probe_check(r, !is_right_by(r, ways, &p, &p, in_fp16),
-                "sums in fp16 are told from sums in fp32");
-    probe_check(r, !is_right_by(r, ways, &p, &shorter, w), "a missing k-step is seen");
-    probe_check(r, is_right_by(r, ways, &p, &p, w) || !(ways->blas || row_is_here(r, &w)),
-                "and the same product done right is right");
+    probe_require(r, !is_right_by(r, ways, &p, &p, in_fp16),
+                  "sums in fp16 are told from sums in fp32");
+    probe_require(r, !is_right_by(r, ways, &p, &shorter, w), "a missing k-step is seen");
+    probe_require(r, is_right_by(r, ways, &p, &p, w) || !(ways->blas || row_is_here(r, &w)),
+                  "and the same product done right is right");
     CUDA(cudaMemset2DAsync(p.c + column, 2 * n, 0xff, 2, (size_t)shape.m, gpu_stream(r)));
-    probe_check(r, !is_right(r, &p), "a last column that was skipped is seen");
+    probe_require(r, !is_right(r, &p), "a last column that was skipped is seen");
     product_free(r, &p);
 }
 
@@ -227,12 +227,12 @@ static inline void check_refused(struct probe_run *r)
     char said[256] = "";
 
     for (size_t i = 0; i < PROBE_LENGTH(cases); i++)
-        probe_check(r,
-                    (why_refused(cases[i].m, cases[i].n, cases[i].k) != NULL) == cases[i].refused,
-                    "%lld x %lld x %lld is %srefused", (long long)cases[i].m, (long long)cases[i].n,
-                    (long long)cases[i].k, cases[i].refused ? "" : "not ");
-    probe_check(r, probe_again(r, "m", 0, 30000, said, sizeof said) == 2,
-                "--set m=0 ends with status 2 and: %s", said);
+        probe_require(r,
+                      (why_refused(cases[i].m, cases[i].n, cases[i].k) != NULL) == cases[i].refused,
+                      "%lld x %lld x %lld is %srefused", (long long)cases[i].m,
+                      (long long)cases[i].n, (long long)cases[i].k, cases[i].refused ? "" : "not ");
+    probe_require(r, probe_respawn(r, "m", 0, 30000, said, sizeof said) == 2,
+                  "--set m=0 ends with status 2 and: %s", said);
 }
 
 #endif

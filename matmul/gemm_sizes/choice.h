@@ -64,8 +64,8 @@ static inline double time_way(struct probe_run *r, const struct ways *ways, stru
         if (look) {
             product_poison(r, &s->product);
             way_multiply(r, ways, &s->product, &w, 0);
-            probe_check(r, is_right(r, &s->product), "%s %s computes %d x %d x %d",
-                        way_names[w.impl], way_tile(&w), s->shape.m, s->shape.n, s->shape.k);
+            probe_require(r, is_right(r, &s->product), "%s %s computes %d x %d x %d",
+                          way_names[w.impl], way_tile(&w), s->shape.m, s->shape.n, s->shape.k);
         }
     }
     way_close(r, &w);
@@ -227,14 +227,14 @@ static inline void measure_choices(struct probe_run *r, const struct ways *ways)
     const unsigned flags = PROBE_ONCE | PROBE_POWER_BOUND;
 
     for (int by = 0; by < CHOOSERS; by++)
-        if (probe_case(r, flags, "by=%s", chooser_names[by])) {
+        if (probe_begin_case(r, flags, "by=%s", chooser_names[by])) {
             c = c ? c : make_choices(r, ways);
             if (isnan(c->over_best[by]))
                 probe_missing(r, OVER_BEST, "none of our kernels runs on this GPU");
             else
                 probe_value(r, OVER_BEST, c->over_best[by]);
         }
-    if (probe_case(r, flags, "of=all")) {
+    if (probe_begin_case(r, flags, "of=all")) {
         c = c ? c : make_choices(r, ways);
         if (!isnan(c->slowest)) {
             probe_value(r, SLOWEST, c->slowest);

@@ -88,9 +88,9 @@ static double verified(struct probe_run *r, const struct subject *s, const char 
 {
     if (s->accumulate == BLAS_IN_FP32)
         return product_verify(r, &s->product, when);
-    struct product_verdict verdict = product_look(r, &s->product);
+    struct product_verdict verdict = product_run_verifier(r, &s->product);
     double error = product_error(&verdict);
-    probe_check(r, error < 0.05, "%s: relative error %.2g", when, error);
+    probe_require(r, error < 0.05, "%s: relative error %.2g", when, error);
     return error;
 }
 
@@ -121,11 +121,11 @@ static void measure_way(struct probe_run *r, const struct ways *ways, struct sub
 static bool begin(struct probe_run *r, const struct subject *s, const char *impl, const char *tile,
                   unsigned flags)
 {
-    return probe_case(r, flags | PROBE_POWER_BOUND,
-                      "m=%d,n=%d,k=%d,type=%s,acc=%s,layout=%s,impl=%s,tile=%s,l2=%s", s->shape.m,
-                      s->shape.n, s->shape.k, gpu_type_name(s->shape.type),
-                      s->accumulate == BLAS_IN_FP32 ? "fp32" : "fp16", s->shape.layout, impl, tile,
-                      s->cold ? "cold" : "warm");
+    return probe_begin_case(r, flags | PROBE_POWER_BOUND,
+                            "m=%d,n=%d,k=%d,type=%s,acc=%s,layout=%s,impl=%s,tile=%s,l2=%s",
+                            s->shape.m, s->shape.n, s->shape.k, gpu_type_name(s->shape.type),
+                            s->accumulate == BLAS_IN_FP32 ? "fp32" : "fp16", s->shape.layout, impl,
+                            tile, s->cold ? "cold" : "warm");
 }
 
 static void measure_take(struct probe_run *r, const struct ways *ways, struct subject *s,
@@ -181,7 +181,7 @@ static bool can_be(const struct probe_run *r, const struct subject *s)
 
     if (!s->cold)
         return one <= room;
-    return one + fmax(one, three_l2) <= room && (64 * one > three_l2 || probe_checking(r));
+    return one + fmax(one, three_l2) <= room && (64 * one > three_l2 || probe_is_check_run(r));
 }
 
 static void measure_task(struct probe_run *r, const struct ways *ways, const struct task *t)
@@ -227,9 +227,9 @@ static void measure_squares(struct probe_run *r, const struct ways *ways)
 #undef SQUARE
     for (size_t i = 0; i < PROBE_LENGTH(tasks); i++) {
         struct task t = tasks[i];
-        if (probe_checking(r) && t.m != 1024)
+        if (probe_is_check_run(r) && t.m != 1024)
             continue;
-        if (probe_checking(r))
+        if (probe_is_check_run(r))
             t.m = t.n = t.k = 128;
         measure_task(r, ways, &t);
     }
@@ -238,7 +238,7 @@ static void measure_squares(struct probe_run *r, const struct ways *ways)
 /* The portable kernel with its smallest tile: the library must be seen to win (claim C79). */
 static void measure_loser(struct probe_run *r, const struct ways *ways)
 {
-    const int size = probe_checking(r) ? 128 : 2048;
+    const int size = probe_is_check_run(r) ? 128 : 2048;
     struct subject s = {
         .shape = {.m = size, .n = size, .k = size, .type = GPU_FP16, .layout = "nn"}};
 
@@ -341,7 +341,7 @@ static void measure(struct probe_run *r)
     measure_squares(r, &ways);
     measure_loser(r, &ways);
     measure_layouts(r, &ways);
-    if (probe_checking(r)) {
+    if (probe_is_check_run(r)) {
         check_random_shapes(r, &ways);
         check_that_faults_are_seen(r, &ways);
         check_refused(r);

@@ -83,11 +83,11 @@ static inline void measure_variant(struct probe_run *r, const struct ways *ways,
                                    enum take take, unsigned deep)
 {
     const struct product_shape *shape = &s->shape;
-    if (!probe_case(r, v->flags | deep | PROBE_POWER_BOUND,
-                    "m=%d,n=%d,k=%d,type=%s,layout=%s,lda=%d,ldb=%d,ldc=%d,offset=%d,impl=%s,"
-                    "tile=%s,l2=warm",
-                    v->m, v->n, v->k, gpu_type_name(shape->type), v->layout, shape->lda, shape->ldb,
-                    shape->ldc, 2 * v->shift, impl_names[take], tile_names[take]))
+    if (!probe_begin_case(r, v->flags | deep | PROBE_POWER_BOUND,
+                          "m=%d,n=%d,k=%d,type=%s,layout=%s,lda=%d,ldb=%d,ldc=%d,offset=%d,impl=%s,"
+                          "tile=%s,l2=warm",
+                          v->m, v->n, v->k, gpu_type_name(shape->type), v->layout, shape->lda,
+                          shape->ldb, shape->ldc, 2 * v->shift, impl_names[take], tile_names[take]))
         return;
     const struct way *way = way_of(r, ways, s, take), *aligned = way_of(r, ways, base, take);
     struct entrant e[] = {{.subject = s, .way = way, .metric = LAYOUT_TIME},
@@ -121,7 +121,7 @@ static inline void measure_layouts(struct probe_run *r, const struct ways *ways)
     struct subject base = {0};
 
     for (size_t i = 0; i < PROBE_LENGTH(variants); i++) {
-        const struct variant v = probe_checking(r) ? smaller(variants[i]) : variants[i];
+        const struct variant v = probe_is_check_run(r) ? smaller(variants[i]) : variants[i];
         struct subject s = {.shape = shape_of(&v)};
         if (base.shape.m != v.base) {
             subject_close(r, &base);

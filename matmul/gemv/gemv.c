@@ -126,7 +126,7 @@ struct gemv {
 static struct gemv prepare(struct probe_run *r)
 {
     const struct gpu_facts *gpu = gpu_facts(r);
-    struct gemv g = {.room = probe_checking(r) ? 16 * MIB : ROOM};
+    struct gemv g = {.room = probe_is_check_run(r) ? 16 * MIB : ROOM};
 
     while (g.room > gpu->free_bytes / 2)
         g.room /= 2;
@@ -209,8 +209,8 @@ static void check_on_host(struct probe_run *r, const struct matrix *m)
         double bound = bound_of(m->reference[i], m->absolute[i], m->k);
         wrong += !(fabs(half_bf16(y[m->rows[i]]) - m->reference[i]) <= bound);
     }
-    probe_check(r, wrong == 0, "%zu of %zu outputs are as computed on the CPU in double",
-                m->n_rows - wrong, m->n_rows);
+    probe_require(r, wrong == 0, "%zu of %zu outputs are as computed on the CPU in double",
+                  m->n_rows - wrong, m->n_rows);
     free(y);
 }
 
@@ -234,9 +234,9 @@ static double verify(struct probe_run *r, const struct gemv *g, const struct mat
     gpu_to_host(r, &verdict, g->verdict, sizeof verdict);
 
     double error = sqrt(verdict.error_squared / verdict.reference_squared);
-    probe_check(r, verdict.wrong == 0, "%s: %llu outputs beyond the error bound", when,
-                (unsigned long long)verdict.wrong);
-    probe_check(r, error < BF16_ERROR, "%s: relative error %.2g", when, error);
+    probe_require(r, verdict.wrong == 0, "%s: %llu outputs beyond the error bound", when,
+                  (unsigned long long)verdict.wrong);
+    probe_require(r, error < BF16_ERROR, "%s: relative error %.2g", when, error);
     return error;
 }
 
@@ -295,7 +295,7 @@ static void multiply(struct probe_run *r, const struct gemv *g, const struct mat
 static size_t launches(const struct probe_run *r, const struct matrix *m)
 {
     double n = ceil(GRAPH_BYTES / (double)m->bytes);
-    if (probe_checking(r))
+    if (probe_is_check_run(r))
         return 2;
     return n < 4 ? 4 : n > SETS_MAX ? SETS_MAX : (size_t)n;
 }
@@ -367,12 +367,12 @@ static void check_read(struct probe_run *r, const struct gemv *g, const struct m
     CUDA(cudaMemsetAsync(g->total, 0, sizeof plain, gpu_stream(r)));
     gpu_launch(r, g->sum, (unsigned)gpu_facts(r)->n_sm * 4, 512, 0, &a);
     gpu_to_host(r, &plain, g->total, sizeof plain);
-    probe_check(r, sum == plain, "the words add up to %08x, must be %08x", sum, plain);
+    probe_require(r, sum == plain, "the words add up to %08x, must be %08x", sum, plain);
     if (by_host_too) {
         gpu_to_host(r, words, a.in, bytes);
         for (size_t i = 0; i < bytes / sizeof *words; i++)
             by_host += words[i];
-        probe_check(r, by_host == plain, "host and GPU agree on the sum of %zu bytes", bytes);
+        probe_require(r, by_host == plain, "host and GPU agree on the sum of %zu bytes", bytes);
     }
     free(words);
 }
@@ -394,7 +394,7 @@ static void measure_read(struct probe_run *r, struct gemv *g, const struct matri
     struct gpu_graph graph[2];
 
     if (!isnan(read_rate(g, bytes)) || /* of a matrix with as many bytes */
-        !probe_case(r, flags | PROBE_POWER_BOUND, "bytes=%zu,path=ld,l2=cold", bytes))
+        !probe_begin_case(r, flags | PROBE_POWER_BOUND, "bytes=%zu,path=ld,l2=cold", bytes))
         return;
     check_read(r, g, m);
     for (size_t i = 0; i < 2; i++) {
@@ -412,8 +412,8 @@ static void measure_read(struct probe_run *r, struct gemv *g, const struct matri
     double rate = probe_median(r, READ);
     if (isnan(rate) || g->n_reads == READS_MAX)
         return;
-    probe_check(r, rate <= pins, "%.3f TB/s is not above the pin rate of %.3f", rate / 1e12,
-                pins / 1e12);
+    probe_require(r, rate <= pins, "%.3f TB/s is not above the pin rate of %.3f", rate / 1e12,
+                  pins / 1e12);
     g->reads[g->n_reads].bytes = bytes;
     g->reads[g->n_reads++].rate = rate;
 }
@@ -424,8 +424,9 @@ static void measure_product(struct probe_run *r, const struct gemv *g, const str
 {
     size_t sets = cold ? m->sets : 1, used = 2 * launches(r, m) < sets ? 2 * launches(r, m) : sets;
 
-    if (!probe_case(r, flags | PROBE_POWER_BOUND, "m=%d,k=%d,type=bf16,acc=fp32,impl=%s,l2=%s",
-                    m->m, m->k, names[impl], cold ? "cold" : "warm"))
+    if (!probe_begin_case(r, flags | PROBE_POWER_BOUND,
+                          "m=%d,k=%d,type=bf16,acc=fp32,impl=%s,l2=%s", m->m, m->k, names[impl],
+                          cold ? "cold" : "warm"))
         return;
     if (!g->blas && (impl == CUBLAS || impl == CUBLAS_GEMV)) {
         probe_missing(r, TIME, g->no_blas);
@@ -453,7 +454,7 @@ static bool measure_layer(struct probe_run *r, struct gemv *g, const struct laye
     struct matrix m = matrix_of(r, g, l->m, l->k);
     bool is_control = l->m == 4096 && l->k == 4096;
 
-    if (!is_cold(r, &m) && !probe_checking(r)) {
+    if (!is_cold(r, &m) && !probe_is_check_run(r)) {
         gpu_release(r, m.y);
         return false;
     }
@@ -462,7 +463,7 @@ static bool measure_layer(struct probe_run *r, struct gemv *g, const struct laye
         measure_product(r, g, &m, OWN, true, l->flags);
         measure_product(r, g, &m, CUBLAS, true, l->flags);
         measure_product(r, g, &m, CUBLAS_GEMV, true, l->flags | PROBE_DEEP);
-        if (is_control || probe_checking(r))
+        if (is_control || probe_is_check_run(r))
             measure_product(r, g, &m, ONE_WARP, true, l->flags);
         if (m.bytes < gpu_facts(r)->l2_bytes)
             measure_product(r, g, &m, OWN, false, l->flags);
@@ -493,9 +494,9 @@ static void measure(struct probe_run *r)
         measure_asked(r, &g, asked);
         return;
     }
-    for (size_t i = 0; probe_checking(r) && i < PROBE_LENGTH(odd); i++)
+    for (size_t i = 0; probe_is_check_run(r) && i < PROBE_LENGTH(odd); i++)
         measure_layer(r, &g, &odd[i]);
-    for (size_t i = 0; !probe_checking(r) && i < PROBE_LENGTH(layers); i++)
+    for (size_t i = 0; !probe_is_check_run(r) && i < PROBE_LENGTH(layers); i++)
         if (!(layers[i].flags & PROBE_DEEP) || probe_deep(r))
             measure_layer(r, &g, &layers[i]);
 }

@@ -105,10 +105,10 @@ static void measure_way(struct probe_run *r, const struct ways *ways, const stru
     if (!library)
         snprintf(split, sizeof split, "%u", way_split(&w));
     if ((ready || library) &&
-        probe_case(r, flags | PROBE_POWER_BOUND,
-                   "m=%d,n=%d,k=%d,type=%s,acc=fp32,layout=nn,impl=%s,tile=%s,split=%s,l2=%s", s->m,
-                   s->n, s->k, gpu_type_name(s->type), way_names[w.impl], way_tile(&w), split,
-                   cold ? "cold" : "warm")) {
+        probe_begin_case(r, flags | PROBE_POWER_BOUND,
+                         "m=%d,n=%d,k=%d,type=%s,acc=fp32,layout=nn,impl=%s,tile=%s,split=%s,l2=%s",
+                         s->m, s->n, s->k, gpu_type_name(s->type), way_names[w.impl], way_tile(&w),
+                         split, cold ? "cold" : "warm")) {
         if (ready) {
             product_poison(r, p);
             way_multiply(r, ways, p, &w, 0);
@@ -170,7 +170,7 @@ static void measure_peak(struct probe_run *r, enum gpu_type type)
                                     .block = 32 * PEAK_WARPS};
     size_t words = PEAK_CHAINS * 6 * 32;
 
-    if (!probe_case(r, PROBE_POWER_BOUND, "type=%s,acc=fp32", gpu_type_name(type)))
+    if (!probe_begin_case(r, PROBE_POWER_BOUND, "type=%s,acc=fp32", gpu_type_name(type)))
         return;
     cudaKernel_t kernel =
         gpu_kernel_if_any(r, &image_small_gemm, names[type], sizeof(struct peak_args));
@@ -220,7 +220,7 @@ static void measure(struct probe_run *r)
     measure_control(r, &ways, 4 * SIZE);
     for (int type = GPU_FP16; type <= GPU_BF16; type++) {
         measure_peak(r, (enum gpu_type)type);
-        if (probe_checking(r))
+        if (probe_is_check_run(r))
             check_shapes(r, &ways, (enum gpu_type)type);
     }
 }

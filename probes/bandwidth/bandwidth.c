@@ -146,7 +146,7 @@ struct mover {
 static struct mover prepare(struct probe_run *r)
 {
     const struct gpu_facts *gpu = gpu_facts(r);
-    struct mover m = {.room = probe_checking(r) ? 16 * MIB : 4 * GIB,
+    struct mover m = {.room = probe_is_check_run(r) ? 16 * MIB : 4 * GIB,
                       .salt = (uint32_t)probe_seed(r)};
 
     while (m.room > 512 * MIB && m.room > gpu->free_bytes / 4)
@@ -172,8 +172,8 @@ static struct mover prepare(struct probe_run *r)
 /* --- checks ---------------------------------------------------------------------------------- */
 
 /* Elements that differ from other memory or from a pattern; the sum of all 32-bit words. */
-static uint64_t look(struct probe_run *r, const struct mover *m, struct bandwidth_verify_args a,
-                     uint64_t *sum)
+static uint64_t run_verifier(struct probe_run *r, const struct mover *m,
+                             struct bandwidth_verify_args a, uint64_t *sum)
 {
     uint64_t found[2];
     a.result = m->result;
@@ -188,8 +188,9 @@ static uint64_t look(struct probe_run *r, const struct mover *m, struct bandwidt
 static uint64_t sum_of(struct probe_run *r, const struct mover *m, size_t bytes)
 {
     uint64_t sum;
-    look(r, m, (struct bandwidth_verify_args){.in = m->in, .out = m->in, .elements = bytes / 16},
-         &sum);
+    run_verifier(r, m,
+                 (struct bandwidth_verify_args){.in = m->in, .out = m->in, .elements = bytes / 16},
+                 &sum);
     return sum;
 }
 
@@ -203,8 +204,8 @@ static void check_reference(struct probe_run *r, const struct mover *m)
     gpu_to_host(r, copy, m->in, bytes);
     for (size_t i = 0; i < bytes / sizeof *copy; i++)
         by_host += copy[i];
-    probe_check(r, sum_of(r, m, bytes) == by_host, "host and GPU agree on the sum of %zu bytes",
-                bytes);
+    probe_require(r, sum_of(r, m, bytes) == by_host, "host and GPU agree on the sum of %zu bytes",
+                  bytes);
 }
 
 static void clear_sums(struct probe_run *r, const struct mover *m)
@@ -220,7 +221,7 @@ static void check_sum(struct probe_run *r, const uint32_t *gathered, uint32_t mu
     gpu_to_host(r, places, gathered, sizeof places);
     for (size_t i = 0; i < SUM_PLACES; i++)
         sum += places[i * SUM_SPACING];
-    probe_check(r, sum == must, "%s add up to %08x, must be %08x", what, sum, must);
+    probe_require(r, sum == must, "%s add up to %08x, must be %08x", what, sum, must);
 }
 
 /* --- global memory --------------------------------------------------------------------------- */
@@ -342,7 +343,7 @@ static uint64_t wrong_elements(struct probe_run *r, const struct mover *m, const
             wrong += first[i] != (a.salt & 0xff);
         a.in = m->out, a.out = m->out + 16, a.elements--;
     }
-    return wrong + look(r, m, a, &sum);
+    return wrong + run_verifier(r, m, a, &sum);
 }
 
 /* One launch that is not timed, at which somebody looks. */
@@ -360,8 +361,8 @@ static void check_stream(struct probe_run *r, struct mover *m, struct stream s)
         return;
     }
     wrong = wrong_elements(r, m, &s);
-    probe_check(r, wrong == 0, "every element that %s %s wrote is right (%llu are not)",
-                s.form->path, op_names[s.form->op], (unsigned long long)wrong);
+    probe_require(r, wrong == 0, "every element that %s %s wrote is right (%llu are not)",
+                  s.form->path, op_names[s.form->op], (unsigned long long)wrong);
 }
 
 /* What a launch's log must be: every piece of the buffer so many times. */
@@ -424,16 +425,16 @@ static void measure_hbm(struct probe_run *r, struct mover *m, int form, size_t b
 {
     const struct form *f = &forms[form];
     uint32_t few = bytes >= GIB ? 1 : f->op == COPY ? 2 : 4;
-    if (!probe_case(r, flags | PROBE_POWER_BOUND, "level=hbm,op=%s,path=%s,bytes=%zu",
-                    op_names[f->op], f->path, bytes) ||
+    if (!probe_begin_case(r, flags | PROBE_POWER_BOUND, "level=hbm,op=%s,path=%s,bytes=%zu",
+                          op_names[f->op], f->path, bytes) ||
         !can(r, m, form, f->op == READ ? bytes : 2 * bytes, 2 * m->room))
         return;
     measure_streams(r, m, RATE, dealt(m, form, bytes, few), dealt(m, form, bytes, 2 * few));
 
     double rate = probe_median(r, RATE), pins = gpu_facts(r)->pin_rate;
     if (!isnan(rate))
-        probe_check(r, rate <= pins, "%.3f TB/s is not above the pin rate of %.3f", rate / 1e12,
-                    pins / 1e12);
+        probe_require(r, rate <= pins, "%.3f TB/s is not above the pin rate of %.3f", rate / 1e12,
+                      pins / 1e12);
 }
 
 /* Turns of a slice, so that all that is touched fits the L2 twice: each side may hold a copy. */
@@ -450,10 +451,10 @@ static void measure_l2(struct probe_run *r, struct mover *m, int form, uint32_t 
 {
     const struct form *f = &forms[form];
     size_t bytes = turns * TURN_BYTES * (size_t)gpu_facts(r)->n_sm;
-    uint32_t few = probe_checking(r) ? 1 : L2_TURNS / turns;
+    uint32_t few = probe_is_check_run(r) ? 1 : L2_TURNS / turns;
     if (!f->kernel ||
-        !probe_case(r, flags | PROBE_POWER_BOUND, "level=l2,op=%s,path=%s,bytes=%zu",
-                    op_names[f->op], f->path, bytes) ||
+        !probe_begin_case(r, flags | PROBE_POWER_BOUND, "level=l2,op=%s,path=%s,bytes=%zu",
+                          op_names[f->op], f->path, bytes) ||
         !can(r, m, form, f->op == COPY ? 2 * bytes : bytes, gpu_facts(r)->l2_bytes))
         return;
     measure_streams(r, m, RATE, sliced(r, m, form, bytes, few),
@@ -464,8 +465,8 @@ static void measure_l2(struct probe_run *r, struct mover *m, int form, uint32_t 
 static void measure_in_step(struct probe_run *r, struct mover *m, size_t bytes,
                             enum bandwidth_who who)
 {
-    if (probe_case(r, PROBE_ONCE | PROBE_POWER_BOUND, "level=l2,sms=%s,bytes=%zu",
-                   who == WHO_PAIR ? "2" : "all", bytes))
+    if (probe_begin_case(r, PROBE_ONCE | PROBE_POWER_BOUND, "level=l2,sms=%s,bytes=%zu",
+                         who == WHO_PAIR ? "2" : "all", bytes))
         measure_streams(r, m, IN_STEP, in_step(r, m, bytes, 1, who),
                         in_step(r, m, bytes, 2, who));
 }
@@ -473,7 +474,7 @@ static void measure_in_step(struct probe_run *r, struct mover *m, size_t bytes,
 static void measure_curve(struct probe_run *r, struct mover *m, size_t bytes)
 {
     uint32_t times = bytes < CURVE_BYTES ? (uint32_t)(CURVE_BYTES / bytes) : 1;
-    if (probe_case(r, PROBE_DEEP | PROBE_POWER_BOUND, "bytes=%zu", bytes))
+    if (probe_begin_case(r, PROBE_DEEP | PROBE_POWER_BOUND, "bytes=%zu", bytes))
         measure_streams(r, m, CURVE, dealt(m, BY_LOADS, bytes, times),
                         dealt(m, BY_LOADS, bytes, 2 * times));
 }
@@ -558,8 +559,8 @@ static double local_ns(struct probe_run *r, struct mover *m, cudaKernel_t kernel
         wrong += m->blocks[i].wrong;
     }
     if (wrong || twice)
-        probe_check(r, false, "%u threads found wrong elements, %u SMs ran two blocks", wrong,
-                    twice);
+        probe_require(r, false, "%u threads found wrong elements, %u SMs ran two blocks", wrong,
+                      twice);
     return ns;
 }
 
@@ -577,9 +578,9 @@ static void measure_local(struct probe_run *r, struct mover *m, const struct loc
     int n_sm = gpu_facts(r)->n_sm;
     bool reads = l->op == READ, floats = !strcmp(l->level, "register");
     unsigned flags = !strcmp(l->level, "l1") && l->bytes > L1_BYTES ? PROBE_DEEP : 0;
-    uint32_t passes = probe_checking(r) ? 2 : (uint32_t)(LOCAL_CYCLES * l->rate / l->moved);
-    if (!probe_case(r, flags, "level=%s,op=%s,path=%s,bytes=%zu", l->level, op_names[l->op],
-                    l->path, l->bytes))
+    uint32_t passes = probe_is_check_run(r) ? 2 : (uint32_t)(LOCAL_CYCLES * l->rate / l->moved);
+    if (!probe_begin_case(r, flags, "level=%s,op=%s,path=%s,bytes=%zu", l->level, op_names[l->op],
+                          l->path, l->bytes))
         return;
 
     cudaKernel_t kernel =
@@ -697,7 +698,7 @@ static void measure_loaded(struct probe_run *r, struct chaser *c, const char *le
     const double turn = 32.0 * LOAD_LOADS * 16 * LOAD_WARPS * (c->shape.grid.x - 1); /* of all */
     unsigned flags = load % 50 ? PROBE_DEEP : 0;
     struct chase_sample s[CHASES];
-    if (!probe_case(r, flags | PROBE_POWER_BOUND, "level=%s,load=%d", level, load))
+    if (!probe_begin_case(r, flags | PROBE_POWER_BOUND, "level=%s,load=%d", level, load))
         return;
 
     c->args.streams = load > 0;
@@ -722,7 +723,7 @@ static void measure_loaded(struct probe_run *r, struct chaser *c, const char *le
 static void measure_chases(struct probe_run *r, struct mover *m)
 {
     static const int loads[] = {0, 25, 50, 75, 90, 100};
-    bool quick = probe_checking(r);
+    bool quick = probe_is_check_run(r);
     size_t ring_bytes = quick ? MIB : 4 * gpu_facts(r)->l2_bytes;
     char *ring = gpu_alloc(r, ring_bytes > L2_RING_BYTES ? ring_bytes : L2_RING_BYTES, "a ring");
     struct chaser c = chaser_of(r, m);
@@ -746,14 +747,14 @@ static void measure_chases(struct probe_run *r, struct mover *m)
 
 static void measure_capacity(struct probe_run *r, const char *level, size_t bytes)
 {
-    if (probe_case(r, PROBE_ONCE, "level=%s", level))
+    if (probe_begin_case(r, PROBE_ONCE, "level=%s", level))
         probe_value(r, CAPACITY, (double)bytes);
 }
 
 static void measure(struct probe_run *r)
 {
     const struct gpu_facts *gpu = gpu_facts(r);
-    bool quick = probe_checking(r);
+    bool quick = probe_is_check_run(r);
     struct mover m = prepare(r);
     int registers, device;
 

@@ -125,7 +125,7 @@ static bool nobody_gave_up(struct probe_run *r, const struct meeting *m)
 /* A case without a figure, and a run that failed. */
 static void given_up(struct probe_run *r, int metric, int beside)
 {
-    probe_check(r, false, "a barrier was given up after %d ms", BUDGET_NS / 1000000);
+    probe_require(r, false, "a barrier was given up after %d ms", BUDGET_NS / 1000000);
     probe_missing(r, metric, "a barrier was given up");
     probe_missing(r, beside, "a barrier was given up");
 }
@@ -171,8 +171,8 @@ static void check_whole(struct probe_run *r, const struct barriers_result *x, do
 {
     double each = (double)(x->tail.cycles - x->lead.cycles) / barriers;
     if (isfinite(slope))
-        probe_check(r, each > 0.9 * slope && each < 1.15 * slope + 8,
-                    "whole launch %.1f cycles a barrier, slope %.1f", each, slope);
+        probe_require(r, each > 0.9 * slope && each < 1.15 * slope + 8,
+                      "whole launch %.1f cycles a barrier, slope %.1f", each, slope);
 }
 
 /* Barriers of one block or one cluster; `handed` of them in a step of the kernel. */
@@ -206,7 +206,7 @@ static void measure_blocks(struct probe_run *r, const struct meeting *m)
     for (size_t i = 0; i < PROBE_LENGTH(kinds); i++)
         for (unsigned warps = kinds[i].fewest; warps <= 32; warps *= 2) {
             struct gpu_shape shape = {.grid = {1, 1, 1}, .block = 32 * warps};
-            if (!probe_case(r, 0, "barrier=%s,warps=%u", kinds[i].barrier, warps))
+            if (!probe_begin_case(r, 0, "barrier=%s,warps=%u", kinds[i].barrier, warps))
                 continue;
             snprintf(name, sizeof name, "barriers_block_%s", kinds[i].barrier);
             cudaKernel_t kernel = kernel_of(r, name, sizeof(struct near_args), 0);
@@ -243,9 +243,9 @@ static void measure_clusters(struct probe_run *r, const struct meeting *m)
 
         snprintf(name, sizeof name, "barriers_cluster_%s_%s", order, store);
         cudaKernel_t kernel = kernel_of(r, name, sizeof a, shared);
-        if (!kernel || !probe_case(r, threads == THREADS ? 0 : PROBE_DEEP,
-                                   "order=%s,blocks=%u,threads=%u,store=%s", order, blocks, threads,
-                                   store))
+        if (!kernel || !probe_begin_case(r, threads == THREADS ? 0 : PROBE_DEEP,
+                                         "order=%s,blocks=%u,threads=%u,store=%s", order, blocks,
+                                         threads, store))
             continue;
         gpu_kernel_clusters(kernel);
         if (fits(r, kernel, &shape, &a))
@@ -270,15 +270,17 @@ static void measure_grid(struct probe_run *r, const struct meeting *m, const cha
 
     snprintf(name, sizeof name, "barriers_grid_%s", barrier);
     cudaKernel_t kernel = kernel_of(r, name, sizeof a, shared);
-    if (!kernel || !probe_case(r, standard ? 0 : PROBE_DEEP, "barrier=%s,per_sm=%u,threads=%u,"
-                               "store=%s", barrier, per_sm, threads, stores ? "global" : "none"))
+    if (!kernel || !probe_begin_case(r, standard ? 0 : PROBE_DEEP,
+                                     "barrier=%s,per_sm=%u,threads=%u,"
+                                     "store=%s",
+                                     barrier, per_sm, threads, stores ? "global" : "none"))
         return;
     reset(r, m);
     if (!fits(r, kernel, &shape, &a)) {
         probe_missing(r, GRID, "the grid does not fit the GPU at once");
         return;
     }
-    a.rounds = probe_checking(r) ? 16 : ROUNDS;
+    a.rounds = probe_is_check_run(r) ? 16 : ROUNDS;
     bool waited = nobody_gave_up(r, m);
     while (waited && probe_more(r)) {
         reset(r, m);
@@ -362,14 +364,14 @@ static void report_order(struct probe_run *r, const struct meeting *m, const str
         bool waits = strcmp(c->barrier, "none") != 0;
         probe_value(r, CONTROL, wrong[0] > 0 || (!waits && wrong[1] > 0));
         if (waits)
-            probe_check(r, wrong[1] == 0, "%s waits: %u reads of a later round", c->barrier,
-                        wrong[1]);
+            probe_require(r, wrong[1] == 0, "%s waits: %u reads of a later round", c->barrier,
+                          wrong[1]);
     } else {
         probe_value(r, VIOLATIONS, (double)wrong[0] + wrong[1]);
         probe_value(r, SMS, distinct_sms(r, m, members));
-        if (probe_checking(r))
-            probe_check(r, wrong[0] + wrong[1] == 0, "violations of the order: %u, %u", wrong[0],
-                        wrong[1]);
+        if (probe_is_check_run(r))
+            probe_require(r, wrong[0] + wrong[1] == 0, "violations of the order: %u, %u", wrong[0],
+                          wrong[1]);
     }
     probe_fact(r, "blocks_at_once", "%u", blocks);
     probe_fact(r, "reads_of_rounds_before", "%u", wrong[0]);
@@ -393,12 +395,12 @@ static void measure_order(struct probe_run *r, const struct meeting *m, const st
     unsigned members = block ? 1 : shape.grid.x;
     if (!grid)
         snprintf(blocks, sizeof blocks, "%u", members);
-    if (!kernel || !probe_case(r, PROBE_ONCE, "scope=%s,barrier=%s,blocks=%s,rounds=%u", c->scope,
-                               c->barrier, blocks, c->rounds))
+    if (!kernel || !probe_begin_case(r, PROBE_ONCE, "scope=%s,barrier=%s,blocks=%s,rounds=%u",
+                                     c->scope, c->barrier, blocks, c->rounds))
         return;
     if (cluster)
         gpu_kernel_clusters(kernel);
-    switch (run_rounds(r, m, kernel, &shape, probe_checking(r) ? 32 : c->rounds)) {
+    switch (run_rounds(r, m, kernel, &shape, probe_is_check_run(r) ? 32 : c->rounds)) {
     case ROUNDS_DONE:
         report_order(r, m, c, shape.grid.x, members);
         break;

@@ -157,7 +157,7 @@ static void check_errors(struct probe_run *r, const struct bench *b)
 {
     uint32_t errors;
     gpu_to_host(r, &errors, b->errors, sizeof errors);
-    probe_check(r, errors == 0, "every access found what it must (%u threads did not)", errors);
+    probe_require(r, errors == 0, "every access found what it must (%u threads did not)", errors);
     CUDA(cudaMemsetAsync(b->errors, 0, sizeof *b->errors, gpu_stream(r)));
 }
 
@@ -201,7 +201,7 @@ static void sample_loop(struct probe_run *r, const struct bench *b, cudaKernel_t
 static uint32_t turns_of(struct probe_run *r, uint32_t cycles, uint32_t stretch)
 {
     uint32_t turns = cycles < 8 ? 256 : stretch / (SETS * WARPS * cycles);
-    return probe_checking(r) ? turns / 32 : turns;
+    return probe_is_check_run(r) ? turns / 32 : turns;
 }
 
 /* What goes on in each cycle: `amount` an access. */
@@ -217,9 +217,9 @@ static void check_banks(struct probe_run *r, uint32_t ways)
 {
     const double loads = probe_median(r, BANK_LOAD), stores = probe_median(r, BANK_STORE);
     if (isfinite(loads) && isfinite(stores))
-        probe_check(r, loads > 0.997 * ways && stores > 0.997 * ways,
-                    "%u words of a bank: loaded in %.4f cycles, stored in %.4f", ways, loads,
-                    stores);
+        probe_require(r, loads > 0.997 * ways && stores > 0.997 * ways,
+                      "%u words of a bank: loaded in %.4f cycles, stored in %.4f", ways, loads,
+                      stores);
 }
 
 static void measure_banks(struct probe_run *r, const struct bench *b)
@@ -234,7 +234,7 @@ static void measure_banks(struct probe_run *r, const struct bench *b)
         struct spread spread = {.run = run, .far = 32, .near = i == 0 ? 0 : 1};
         struct contention_args a = args_of(b, spread);
         a.turns = turns_of(r, 32 / run, BANK_STRETCH);
-        if (!probe_case(r, 0, "ways=%s", names[i]))
+        if (!probe_begin_case(r, 0, "ways=%s", names[i]))
             continue;
         while (probe_more(r)) {
             sample_chain(r, b, chase, &a, BANK_LATENCY, -1, &result);
@@ -264,8 +264,8 @@ static void measure_sectors(struct probe_run *r, const struct bench *b, const ch
                 args_of(b, (struct spread){.run = 32 / sectors, .far = apart});
             a.turns = turns_of(r, lines, in_l2 ? L2_STRETCH : L1_STRETCH);
             bool end = sectors == 1 || sectors == 32;
-            if (!probe_case(r, in_l2 && !end ? PROBE_DEEP : 0, "level=%s,sectors=%u,lines=%u",
-                            level, sectors, lines))
+            if (!probe_begin_case(r, in_l2 && !end ? PROBE_DEEP : 0, "level=%s,sectors=%u,lines=%u",
+                                  level, sectors, lines))
                 continue;
             while (probe_more(r)) {
                 if (in_l2)
@@ -321,7 +321,7 @@ static void measure_chain(struct probe_run *r, const struct bench *b, unsigned f
     struct contention_result result;
     bool right = true;
 
-    if (!probe_case(r, flags, "space=%s,op=%s,lanes=%u", space, op, lanes))
+    if (!probe_begin_case(r, flags, "space=%s,op=%s,lanes=%u", space, op, lanes))
         return;
     snprintf(name, sizeof name, "contention_chain_%s_%s", space, op);
     cudaKernel_t kernel = find(r, name);
@@ -333,7 +333,7 @@ static void measure_chain(struct probe_run *r, const struct bench *b, unsigned f
         for (int i = 0; i < REPEATS; i++)
             right = right && result.memory[i] == memory && result.value[i] == value;
     }
-    probe_check(r, right, "a chain of %d operations leaves what it must", STEPS);
+    probe_require(r, right, "a chain of %d operations leaves what it must", STEPS);
     check_errors(r, b);
 }
 
@@ -352,7 +352,7 @@ static void measure_shared(struct probe_run *r, const struct bench *b, unsigned 
     struct contention_args a =
         args_of(b, (struct spread){.run = s->run, .far = one ? 0 : s->run == 1 ? 1 : 33});
 
-    if (!probe_case(r, flags, "space=shared,op=%s,kind=%s,counter=%s", op, kind, s->name))
+    if (!probe_begin_case(r, flags, "space=shared,op=%s,kind=%s,counter=%s", op, kind, s->name))
         return;
     snprintf(name, sizeof name, "contention_shared_%s_%s", op, kind);
     cudaKernel_t kernel = find(r, name);
@@ -385,7 +385,7 @@ static void measure_global(struct probe_run *r, const struct bench *b, unsigned 
     struct contention_args a =
         args_of(b, (struct spread){.run = run, .far = s->run == 1 ? 1 : FAR});
 
-    if (!probe_case(r, flags, "space=global,op=%s,kind=%s,counter=%s", op, kind, s->name))
+    if (!probe_begin_case(r, flags, "space=global,op=%s,kind=%s,counter=%s", op, kind, s->name))
         return;
     snprintf(name, sizeof name, "contention_global_%s_%s", op, kind);
     cudaKernel_t kernel = find(r, name), count = find(r, "contention_count");
@@ -403,9 +403,9 @@ static void measure_global(struct probe_run *r, const struct bench *b, unsigned 
             launches++;
         }
     gpu_to_host(r, &found, b->found, sizeof found);
-    probe_check(r, found == launches * (threads / run),
-                "%u counters hold the number of additions, of %u", found,
-                launches * (threads / run));
+    probe_require(r, found == launches * (threads / run),
+                  "%u counters hold the number of additions, of %u", found,
+                  launches * (threads / run));
     check_errors(r, b);
     probe_fact(r, "threads_on_a_counter", "%u", run);
 }

@@ -239,10 +239,10 @@ static struct outcome outcome_of(const char *said, size_t place)
  * was not over before it let go. */
 static bool checked_hold(struct probe_run *r, const struct outcome *o)
 {
-    return probe_check(r, o->end != NOT_HELD, "the other kernel holds half of the SMs") &&
-           probe_check(r, o->took_us > HOLD_NS / 1000 * 9 / 10,
-                       "it waits for the kernel that holds SMs for %d us: took %u us",
-                       HOLD_NS / 1000, o->took_us);
+    return probe_require(r, o->end != NOT_HELD, "the other kernel holds half of the SMs") &&
+           probe_require(r, o->took_us > HOLD_NS / 1000 * 9 / 10,
+                         "it waits for the kernel that holds SMs for %d us: took %u us",
+                         HOLD_NS / 1000, o->took_us);
 }
 
 static void hand_over(struct probe_run *r, const struct scene *scene, const struct outcome *o)
@@ -268,15 +268,15 @@ static void measure_scenes(struct probe_run *r)
 
     for (size_t i = 0; i < PROBE_LENGTH(scenes); i++) {
         const struct scene *scene = &scenes[i];
-        if (!probe_case(r, PROBE_ONCE, "scene=%s,launch=%s,blocks=%s", scene->scene, scene->launch,
-                        scene->blocks))
+        if (!probe_begin_case(r, PROBE_ONCE, "scene=%s,launch=%s,blocks=%s", scene->scene,
+                              scene->launch, scene->blocks))
             continue;
         if (!asked)
-            status = probe_again(r, "play", 1, CHILD_MS, said, sizeof said);
+            status = probe_respawn(r, "play", 1, CHILD_MS, said, sizeof said);
         asked = true;
         struct outcome o = outcome_of(status == 0 ? said : "", i);
-        if (probe_check(r, o.end != OTHER, "the child ended as it should: %d, '%s'", status,
-                        said) &&
+        if (probe_require(r, o.end != OTHER, "the child ended as it should: %d, '%s'", status,
+                          said) &&
             (!is_held(scene) || checked_hold(r, &o)))
             hand_over(r, scene, &o);
     }
@@ -288,21 +288,21 @@ static void check_scenes(struct probe_run *r)
     struct spinner s = prepare(r);
     struct scene beside = scenes[HALF_ALONE];
     beside.with = BUSY;
-    if (!probe_case(r, 0, "scene=checked"))
+    if (!probe_begin_case(r, 0, "scene=checked"))
         return;
-    probe_check(r, play(r, &s, &scenes[HALF_ALONE], LONG_PATIENCE_NS).end == COMPLETE,
-                "half the capacity completes");
-    probe_check(r, play(r, &s, &beside, LONG_PATIENCE_NS).end == COMPLETE,
-                "half the capacity completes beside another kernel");
-    probe_check(r, play(r, &s, &scenes[ONE_QUITS], PATIENCE_NS).end == GIVEN_UP,
-                "with a block gone, the others give up");
+    probe_require(r, play(r, &s, &scenes[HALF_ALONE], LONG_PATIENCE_NS).end == COMPLETE,
+                  "half the capacity completes");
+    probe_require(r, play(r, &s, &beside, LONG_PATIENCE_NS).end == COMPLETE,
+                  "half the capacity completes beside another kernel");
+    probe_require(r, play(r, &s, &scenes[ONE_QUITS], PATIENCE_NS).end == GIVEN_UP,
+                  "with a block gone, the others give up");
 }
 
 static void measure(struct probe_run *r)
 {
     if (probe_parameter(r, "play"))
         play_all(r);
-    else if (probe_checking(r))
+    else if (probe_is_check_run(r))
         check_scenes(r);
     else
         measure_scenes(r);

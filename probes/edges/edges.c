@@ -220,9 +220,9 @@ static bool check_chain(struct probe_run *r, struct ladder *l, const struct chai
         return true;
     uint32_t wrong = run_once(r, l, c, graph, steps), aborted = 0;
     gpu_to_host(r, &aborted, &l->a.barrier->aborted, sizeof aborted);
-    probe_check(r, aborted == 0, "no wait in a kernel took more than %d ms",
-                WAIT_BUDGET_NS / 1000000);
-    return probe_check(r, wrong == 0, "%d steps end in the words that the host computes", steps);
+    probe_require(r, aborted == 0, "no wait in a kernel took more than %d ms",
+                  WAIT_BUDGET_NS / 1000000);
+    return probe_require(r, wrong == 0, "%d steps end in the words that the host computes", steps);
 }
 
 /* --- cases ----------------------------------------------------------------------------------- */
@@ -251,9 +251,8 @@ static void measure_step(struct probe_run *r, struct ladder *l, const struct cha
     const int n[2] = {span.low, span.high};
     struct gpu_graph graph[2];
 
-    if ((flags & NEVER) ||
-        !probe_case(r, flags, "mode=%s,blocks=%s,body=%d,span=%d-%d", c->m->name, c->blocks, body,
-                    span.low, span.high))
+    if ((flags & NEVER) || !probe_begin_case(r, flags, "mode=%s,blocks=%s,body=%d,span=%d-%d",
+                                             c->m->name, c->blocks, body, span.low, span.high))
         return;
     l->a.chunks = (uint32_t)body / EDGES_CHUNK;
     note_sms(r, l, c);
@@ -267,7 +266,7 @@ static void measure_step(struct probe_run *r, struct ladder *l, const struct cha
 
     if (right)
         check_chain(r, l, c, &graph[1], n[1]);
-    probe_check(r, gpu_gate_held(r), "the gate was opened before its time was up");
+    probe_require(r, gpu_gate_held(r), "the gate was opened before its time was up");
     for (int i = 0; i < 2; i++)
         if (graph[i].exec)
             gpu_graph_free(&graph[i]);
@@ -276,8 +275,8 @@ static void measure_step(struct probe_run *r, struct ladder *l, const struct cha
 static void measure_chain(struct probe_run *r, struct ladder *l, const struct chain *c, int steps)
 {
     if ((c->m->how == BY_STREAM && steps > MIDDLE) ||
-        !probe_case(r, PROBE_DEEP, "mode=%s,blocks=%s,body=0,steps=%d", c->m->name, c->blocks,
-                    steps))
+        !probe_begin_case(r, PROBE_DEEP, "mode=%s,blocks=%s,body=0,steps=%d", c->m->name, c->blocks,
+                          steps))
         return;
     l->a.chunks = 0;
     struct gpu_graph graph = capture(r, l, c, steps);
@@ -289,7 +288,8 @@ static void measure_chain(struct probe_run *r, struct ladder *l, const struct ch
 
 static void measure_control(struct probe_run *r, struct ladder *l, const struct chain *c, int body)
 {
-    if (!probe_case(r, 0, "mode=%s,blocks=%s,body=%d,steps=%d", c->m->name, c->blocks, body, SHORT))
+    if (!probe_begin_case(r, 0, "mode=%s,blocks=%s,body=%d,steps=%d", c->m->name, c->blocks, body,
+                          SHORT))
         return;
     l->a.chunks = (uint32_t)body / EDGES_CHUNK;
     struct gpu_graph graph = capture(r, l, c, SHORT);
@@ -357,7 +357,7 @@ static void measure_mode(struct probe_run *r, struct ladder *l, const struct cha
     static const struct span start = {1, SHORT}, middle = {SHORT, MIDDLE}, end = {MIDDLE, LONG};
     const struct mode *m = c->m;
 
-    if (probe_checking(r)) {
+    if (probe_is_check_run(r)) {
         measure_step(r, l, c, 0, start, 0);
         measure_step(r, l, c, BODY_SMALL, start, m->flags_body & NEVER);
         return;
@@ -373,7 +373,7 @@ static void measure_mode(struct probe_run *r, struct ladder *l, const struct cha
 
 static void measure(struct probe_run *r)
 {
-    const int most = probe_checking(r) ? BODY_SMALL : BODY_LARGE;
+    const int most = probe_is_check_run(r) ? BODY_SMALL : BODY_LARGE;
     struct ladder l = prepare(r);
     struct chain c;
 

@@ -121,7 +121,7 @@ static void measure_nodes(struct probe_run *r, struct maker *m, unsigned flags, 
     cudaGraphNode_t first;
     size_t one = 1;
 
-    if (!probe_case(r, flags, "nodes=%d", nodes))
+    if (!probe_begin_case(r, flags, "nodes=%d", nodes))
         return;
     m->nodes = nodes;
     cudaGraph_t ones = captured(r, m, 1), twos = captured(r, m, 2);
@@ -130,7 +130,7 @@ static void measure_nodes(struct probe_run *r, struct maker *m, unsigned flags, 
     while (probe_more(r))
         expected += sample(r, m, ones, twos, first);
     gpu_to_host(r, &sum, m->sum, sizeof sum);
-    probe_check(r, sum == expected, "replays add up to %llu", (unsigned long long)expected);
+    probe_require(r, sum == expected, "replays add up to %llu", (unsigned long long)expected);
     CUDA(cudaGraphDestroy(ones));
     CUDA(cudaGraphDestroy(twos));
 }

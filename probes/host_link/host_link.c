@@ -172,8 +172,8 @@ static void check_copy(struct probe_run *r, const struct link *l, const struct c
         for (uint64_t i = 0; i < n; i++)
             wrong += host[i] != link_word(seed, i);
     }
-    probe_check(r, wrong == 0, "%llu of %llu words copied %s timing are wrong",
-                (unsigned long long)wrong, (unsigned long long)n, when);
+    probe_require(r, wrong == 0, "%llu of %llu words copied %s timing are wrong",
+                  (unsigned long long)wrong, (unsigned long long)n, when);
 }
 
 static void sample_latency(struct probe_run *r, const struct link *l, const struct copy *c)
@@ -222,8 +222,8 @@ static void measure_copy(struct probe_run *r, struct link *l, unsigned flags, st
     size_t most = c.bytes >= LARGE ? 2 * c.bytes : c.bytes, some = most < LARGE ? most : LARGE / 16;
     const char *direction = c.to_gpu ? "h2d" : "d2h", *memory = c.pinned ? "pinned" : "pageable";
 
-    if (most > l->room || (probe_checking(r) && most > LARGE) ||
-        !probe_case(r, flags, "direction=%s,memory=%s,bytes=%zu", direction, memory, c.bytes))
+    if (most > l->room || (probe_is_check_run(r) && most > LARGE) ||
+        !probe_begin_case(r, flags, "direction=%s,memory=%s,bytes=%zu", direction, memory, c.bytes))
         return;
     check_copy(r, l, &c, some, "before");
     if (c.bytes >= LARGE)
@@ -233,7 +233,7 @@ static void measure_copy(struct probe_run *r, struct link *l, unsigned flags, st
     check_copy(r, l, &c, probe_in_full(r) ? most : some, "after");
     flags |= c.bytes > 4 ? PROBE_DEEP : 0;
     if (c.pinned && c.bytes < LARGE &&
-        probe_case(r, flags, "direction=%s,memory=%s,bytes=%zu", direction, memory, c.bytes))
+        probe_begin_case(r, flags, "direction=%s,memory=%s,bytes=%zu", direction, memory, c.bytes))
         sample_chain(r, l, &c);
 }
 
@@ -247,7 +247,7 @@ static void measure_copies(struct probe_run *r, struct link *l)
                  {(size_t)1 << 28, PROBE_DEEP}};
     size_t large = probe_deep(r) ? (size_t)1 << 28 : LARGE;
 
-    l->room = probe_checking(r) ? LARGE : 2 * large;
+    l->room = probe_is_check_run(r) ? LARGE : 2 * large;
     l->words = gpu_alloc(r, l->room, "the copy");
     l->pageable = probe_host_alloc(r, l->room);
     CUDA(cudaHostAlloc((void **)&l->pinned, l->room, cudaHostAllocDefault));
@@ -266,7 +266,7 @@ static void measure_copies(struct probe_run *r, struct link *l)
 
 static void measure_flag(struct probe_run *r, struct link *l)
 {
-    if (!probe_case(r, 0, PROBE_NO_KEYS))
+    if (!probe_begin_case(r, 0, PROBE_NO_KEYS))
         return;
     bool answered = true;
     while (probe_more(r) && answered) {
@@ -287,7 +287,7 @@ static void measure_flag(struct probe_run *r, struct link *l)
         l->ticket += ROUNDS;
         gpu_wait(r);
     }
-    probe_check(r, answered && !read_word(l, ABORTED), "all questions were answered");
+    probe_require(r, answered && !read_word(l, ABORTED), "all questions were answered");
 }
 
 /* A ring of absolute pointers in mapped host memory, one every LINK_SPACING bytes. */
@@ -306,7 +306,7 @@ static char *ring_of(struct probe_run *r, size_t bytes)
 static void measure_load(struct probe_run *r, const char *level, unsigned flags,
                          cudaKernel_t kernel, size_t bytes, uint64_t before)
 {
-    if (!probe_case(r, flags, "level=%s", level))
+    if (!probe_begin_case(r, flags, "level=%s", level))
         return;
     struct link_load_result *result = gpu_mapped(r, sizeof *result);
     char *at = ring_of(r, bytes);
@@ -328,7 +328,7 @@ static void measure_load(struct probe_run *r, const char *level, unsigned flags,
         probe_sample(r, LOAD, LINK_SHORT, (double)result->short_cycles * cycle_ns);
         probe_sample(r, LOAD, LINK_LONG, (double)result->long_cycles * cycle_ns);
     }
-    probe_check(r, astray == 0, "%d chases ended where they must not", astray);
+    probe_require(r, astray == 0, "%d chases ended where they must not", astray);
     probe_fact(r, "footprint_bytes", "%zu", bytes);
 }
 
@@ -381,7 +381,7 @@ static void measure_calls(struct probe_run *r, const struct link *l)
                  {"cudaStreamSynchronize", call_stream_synchronize}};
 
     for (size_t i = 0; i < PROBE_LENGTH(calls); i++) {
-        if (!probe_case(r, 0, "name=%s", calls[i].name))
+        if (!probe_begin_case(r, 0, "name=%s", calls[i].name))
             continue;
         call_record(r, l);
         gpu_wait(r);
@@ -434,7 +434,7 @@ static void measure_edges(struct probe_run *r, const struct link *l)
     for (int i = 0; i < 2 * CHAIN; i++)
         CUDA(cudaEventCreateWithFlags(&hop[i], cudaEventDisableTiming));
     for (int by_event = 0; by_event < 2; by_event++) {
-        if (!probe_case(r, 0, "by=%s", by_event ? "event" : "stream"))
+        if (!probe_begin_case(r, 0, "by=%s", by_event ? "event" : "stream"))
             continue;
         while (probe_more(r))
             for (int n = CHAIN; n <= 2 * CHAIN; n += CHAIN)
@@ -509,7 +509,7 @@ static void measure_answers(struct probe_run *r, struct link *l, unsigned flags,
     for (size_t i = 0; i < PROBE_LENGTH(ways); i++) {
         const struct way *w = &ways[i];
         cudaEvent_t event = NULL;
-        if (!probe_case(r, flags | w->case_flags, "by=%s,delay_us=%d", w->by, delay_us))
+        if (!probe_begin_case(r, flags | w->case_flags, "by=%s,delay_us=%d", w->by, delay_us))
             continue;
         if (w->how == EVENT)
             CUDA(cudaEventCreateWithFlags(&event, w->flags));
@@ -519,7 +519,7 @@ static void measure_answers(struct probe_run *r, struct link *l, unsigned flags,
         int early = 0;
         while (probe_more(r))
             early += !sample_answer(r, l, w, event, 1000 * (uint64_t)delay_us);
-        probe_check(r, early == 0, "%d waits ended before the kernel had", early);
+        probe_require(r, early == 0, "%d waits ended before the kernel had", early);
 
         double median = probe_median(r, ANSWER);
         if (w->how == WATCH)
@@ -557,7 +557,7 @@ static void measure(struct probe_run *r)
     measure_edges(r, &l);
     measure_answers(r, &l, 0, DELAY_US);
     measure_answers(r, &l, PROBE_DEEP, LONG_DELAY_US);
-    probe_check(r, gpu_gate_held(r), "the gate was opened before its time was up");
+    probe_require(r, gpu_gate_held(r), "the gate was opened before its time was up");
 }
 
 const struct probe probe = {

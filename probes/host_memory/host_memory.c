@@ -74,7 +74,7 @@ static void check_ring(struct probe_run *r, const struct ring *ring, size_t line
         at = *at;
         steps++;
     } while (at != ring->at && steps <= lines);
-    probe_check(r, steps == lines, "the ring of %zu lines visits every line once", lines);
+    probe_require(r, steps == lines, "the ring of %zu lines visits every line once", lines);
 }
 
 static void **chase(void **at, size_t steps)
@@ -90,7 +90,7 @@ static void **chase(void **at, size_t steps)
 
 static void measure_level(struct probe_run *r, const char *level, size_t bytes)
 {
-    if (!probe_case(r, 0, "level=%s", level))
+    if (!probe_begin_case(r, 0, "level=%s", level))
         return;
     struct ring ring = ring_of(r, bytes);
     if (bytes <= 1 << 20)

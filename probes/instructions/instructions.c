@@ -195,9 +195,9 @@ static void check_whole(struct probe_run *r, const struct bench *b, const struct
     int steps = l->lead + l->shorter + l->longer;
     double turn = (double)b->cycles[0] / LATENCY_TURNS, chain = slope * l->step * steps;
     if (isfinite(slope))
-        probe_check(r, turn > 0.95 * chain && turn < 1.05 * chain + 500,
-                    "a turn of %d takes %.0f cycles, by the slope %.0f and what its ends cost",
-                    l->step * steps, turn, chain);
+        probe_require(r, turn > 0.95 * chain && turn < 1.05 * chain + 500,
+                      "a turn of %d takes %.0f cycles, by the slope %.0f and what its ends cost",
+                      l->step * steps, turn, chain);
 }
 
 /* Returns the latency; NaN where this run leaves the case out. */
@@ -206,7 +206,7 @@ static double measure_latency(struct probe_run *r, const struct bench *b, const 
     struct instructions_args a = arguments(b, LATENCY_TURNS, 0);
     uint64_t steps = LATENCY_TURNS * (uint64_t)(l->lead + l->shorter + l->longer) + 1;
 
-    if (!probe_case(r, 0, "%s", l->keys))
+    if (!probe_begin_case(r, 0, "%s", l->keys))
         return NAN;
     gpu_poison(r, b->out, OUT_BYTES);
     gpu_launch(r, l->latency, 1, l->alone, 0, &a);
@@ -246,7 +246,7 @@ static double measure_throughput(struct probe_run *r, const struct bench *b, con
     double turn = l->streams * l->chains * l->turn_steps * l->step; /* instructions of an SM */
     struct instructions_args a = arguments(b, l->turns, (uint32_t)gpu_facts(r)->n_sm - 1);
 
-    if (!probe_case(r, 0, "%s", l->keys))
+    if (!probe_begin_case(r, 0, "%s", l->keys))
         return NAN;
     gpu_poison(r, b->out, OUT_BYTES);
     launch_full(r, l, &a);
@@ -271,11 +271,11 @@ static void measure_peak(struct probe_run *r, const struct bench *b, const struc
                          int metric, unsigned flags, double flops)
 {
     double turn = l->streams * l->chains * l->turn_steps * l->step * gpu_facts(r)->n_sm;
-    uint32_t turns = l->turns * (probe_checking(r) ? 1 : PEAK_TIMES);
+    uint32_t turns = l->turns * (probe_is_check_run(r) ? 1 : PEAK_TIMES);
     struct instructions_args a = arguments(b, turns, 0);
     double counted = 0, timed = 0; /* cycles */
 
-    if (!probe_case(r, PROBE_POWER_BOUND | flags, "%s", l->keys))
+    if (!probe_begin_case(r, PROBE_POWER_BOUND | flags, "%s", l->keys))
         return;
     while (probe_more(r))
         for (a.turns = turns; a.turns <= 2 * turns; a.turns += turns) {
@@ -291,9 +291,9 @@ static void measure_peak(struct probe_run *r, const struct bench *b, const struc
             counted += sign * median_cycles(r, b);
             timed += sign * ns * mhz / 1e3;
         }
-    if (!probe_checking(r))
-        probe_check(r, fabs(timed / counted - 1) < 0.07,
-                    "by events and clock %.3f of the cycles that the SMs count", timed / counted);
+    if (!probe_is_check_run(r))
+        probe_require(r, fabs(timed / counted - 1) < 0.07,
+                      "by events and clock %.3f of the cycles that the SMs count", timed / counted);
 }
 
 /* --- one value a lane ------------------------------------------------------------------------ */
@@ -322,8 +322,8 @@ static void check_scalar(struct probe_run *r, const struct loop *l, const uint32
             wrong += !same(s, x[t % 32], is);
         }
     }
-    probe_check(r, wrong == 0, "%d of %d values are not what %llu instructions give", wrong,
-                chains * threads, (unsigned long long)steps);
+    probe_require(r, wrong == 0, "%d of %d values are not what %llu instructions give", wrong,
+                  chains * threads, (unsigned long long)steps);
 }
 
 /* What an SM has lanes for is known of the FMA; NVIDIA, CUDA C++ Programming Guide, "Arithmetic
@@ -332,10 +332,11 @@ static void check_fma(struct probe_run *r, double latency, double throughput)
 {
     int cc = gpu_facts(r)->cc, lanes = cc == 75 || cc == 80 ? 64 : 128;
     if (isfinite(latency))
-        probe_check(r, latency > 3.9 && latency < 5, "a dependent FFMA takes %.2f cycles", latency);
+        probe_require(r, latency > 3.9 && latency < 5, "a dependent FFMA takes %.2f cycles",
+                      latency);
     if (isfinite(throughput))
-        probe_check(r, throughput > 0.97 * lanes && throughput < 1.005 * lanes,
-                    "%.1f FFMA a cycle, of %d lanes", throughput, lanes);
+        probe_require(r, throughput > 0.97 * lanes && throughput < 1.005 * lanes,
+                      "%.1f FFMA a cycle, of %d lanes", throughput, lanes);
 }
 
 static void measure_scalar(struct probe_run *r, const struct bench *b, const struct scalar *s)
@@ -376,8 +377,8 @@ static void check_ldmatrix(struct probe_run *r, const struct loop *l, const uint
                                               : ring_word(before, row, lane % 4));
             }
     }
-    probe_check(r, wrong == 0, "%d words are not those that %llu steps lead to", wrong,
-                (unsigned long long)steps);
+    probe_require(r, wrong == 0, "%d words are not those that %llu steps lead to", wrong,
+                  (unsigned long long)steps);
 }
 
 static void measure_ldmatrix(struct probe_run *r, const struct bench *b, int matrices)
@@ -424,8 +425,9 @@ static void check_products(struct probe_run *r, const struct loop *l, const uint
         worst = fmax(worst, product_error(&p->of[c], out, threads, times));
     probe_fact(r, "error", "%.2g", worst);
     steps *= (unsigned)l->step;
-    probe_check(r, worst <= worst_allowed(t, steps), "error %.2g after %llu products, at most %.2g",
-                worst, (unsigned long long)steps, worst_allowed(t, steps));
+    probe_require(r, worst <= worst_allowed(t, steps),
+                  "error %.2g after %llu products, at most %.2g", worst, (unsigned long long)steps,
+                  worst_allowed(t, steps));
 }
 
 static void name_tensor(const struct tensor *t, char *name, size_t size, char *keys, size_t room)

@@ -143,8 +143,8 @@ static void measure_steps(struct probe_run *r, const struct jitter *j, enum mode
     struct crowd crowd = {.n = 0};
     uint32_t count = 0;
 
-    if (!probe_case(r, flags, "launches=%d,mode=%s,host=%s", launches, mode_names[mode],
-                    loaded ? "loaded" : "idle"))
+    if (!probe_begin_case(r, flags, "launches=%d,mode=%s,host=%s", launches, mode_names[mode],
+                          loaded ? "loaded" : "idle"))
         return;
     if (mode == BY_GRAPH) {
         gpu_graph_begin(r);
@@ -163,8 +163,8 @@ static void measure_steps(struct probe_run *r, const struct jitter *j, enum mode
 
     sample_tail(r, STEP, j->ns, n);
     gpu_to_host(r, &count, j->count, sizeof count);
-    probe_check(r, count == (uint32_t)n * (uint32_t)launches, "%d steps of %d did %u additions", n,
-                launches, count);
+    probe_require(r, count == (uint32_t)n * (uint32_t)launches, "%d steps of %d did %u additions",
+                  n, launches, count);
     if (mode == BY_GRAPH)
         gpu_graph_free(&graph);
 }
@@ -185,7 +185,7 @@ static void measure_all_steps(struct probe_run *r, const struct jitter *j)
                 bool spare = !loaded && !(all[i].launches == 8 && mode == BY_STREAM);
                 int n = !probe_deep(r) ? all[i].usual : loaded ? all[i].deep : all[i].deep_idle;
                 measure_steps(r, j, mode, all[i].launches, loaded,
-                              probe_checking(r) ? CHECK_STEPS : n, spare ? PROBE_DEEP : 0);
+                              probe_is_check_run(r) ? CHECK_STEPS : n, spare ? PROBE_DEEP : 0);
             }
 }
 
@@ -320,8 +320,8 @@ static void sample_layers(struct probe_run *r, const struct jitter *j, struct la
         follow_layer(l);
     gpu_to_host(r, got, l->args.values[0], l->blocks * sizeof *got);
     gpu_to_host(r, &aborted, &l->args.barrier->aborted, sizeof aborted);
-    probe_check(r, !aborted && !memcmp(got, l->values, l->blocks * sizeof *got),
-                "%d layers more, and every block's value is what the host computes", n);
+    probe_require(r, !aborted && !memcmp(got, l->values, l->blocks * sizeof *got),
+                  "%d layers more, and every block's value is what the host computes", n);
 
     sample_tail(r, LAYER_WALL, j->ns, n);
     gpu_to_host(r, l->stamps, l->args.stamps, (size_t)(n + WARM_STEPS) * sizeof *l->stamps);
@@ -333,13 +333,13 @@ static void sample_layers(struct probe_run *r, const struct jitter *j, struct la
         j->ns[i] = ns;
     }
     sample_tail(r, LAYER, j->ns, n);
-    probe_check(r, misplaced == 0, "stamps of %d layers, %d of them misplaced", n, misplaced);
+    probe_require(r, misplaced == 0, "stamps of %d layers, %d of them misplaced", n, misplaced);
 }
 
 /* How many layers a case takes: beside streamers, or many streams, each is slow. */
 static int layers_of(struct probe_run *r, const struct scene *scene)
 {
-    if (probe_checking(r))
+    if (probe_is_check_run(r))
         return CHECK_STEPS;
     if (scene->streams > 2)
         return 50;
@@ -354,9 +354,9 @@ static void measure_layers(struct probe_run *r, const struct jitter *j, struct l
     bool spare = scene->kind != NONE && (scene->streams != 2 || scene->higher);
     int n = layers_of(r, scene);
 
-    if (!probe_case(r, spare ? PROBE_DEEP : 0, "mode=%s,rival=%s,streams=%d,priority=%s",
-                    mode_names[scene->mode], rival_names[scene->kind], scene->streams,
-                    scene->higher ? "higher" : "equal"))
+    if (!probe_begin_case(r, spare ? PROBE_DEEP : 0, "mode=%s,rival=%s,streams=%d,priority=%s",
+                          mode_names[scene->mode], rival_names[scene->kind], scene->streams,
+                          scene->higher ? "higher" : "equal"))
         return;
     prepare_layers(r, j, l, scene, n + WARM_STEPS);
     rivals_begin(r, all, scene->kind, scene->streams);
@@ -379,8 +379,8 @@ static void measure_layers(struct probe_run *r, const struct jitter *j, struct l
 /* What two rivals achieve when no layer is beside them. */
 static void measure_rivals(struct probe_run *r, struct rivals *all, enum rival_kind kind)
 {
-    if (!probe_case(r, PROBE_ONCE, "mode=none,rival=%s,streams=2,priority=equal",
-                    rival_names[kind]))
+    if (!probe_begin_case(r, PROBE_ONCE, "mode=none,rival=%s,streams=2,priority=equal",
+                          rival_names[kind]))
         return;
     rivals_begin(r, all, kind, 2);
     long before = rivals_finished(all);
@@ -510,7 +510,7 @@ static void measure_items(struct probe_run *r, const struct jitter *j, struct qu
     double uncertainty_ns = 0, served_ns = 0;
     int impossible = 0;
 
-    if (!probe_case(r, 0, "load=%d,items=%d,launch=%s", load, ITEMS, launch_names[how]))
+    if (!probe_begin_case(r, 0, "load=%d,items=%d,launch=%s", load, ITEMS, launch_names[how]))
         return;
     for (int i = 0; i < n; i++) {
         struct gpu_host_clock clock = gpu_relate_clocks(r);
@@ -519,8 +519,8 @@ static void measure_items(struct probe_run *r, const struct jitter *j, struct qu
         if (clock.uncertainty_ns > uncertainty_ns)
             uncertainty_ns = clock.uncertainty_ns;
     }
-    probe_check(r, impossible == 0, "%d of %d items served too early, too late or too briefly",
-                impossible, n * ITEMS);
+    probe_require(r, impossible == 0, "%d of %d items served too early, too late or too briefly",
+                  impossible, n * ITEMS);
     probe_fact(r, "clocks_agree_ns", "%.0f", uncertainty_ns);
     probe_fact(r, "served_per_second", "%.0f", n * ITEMS * 1e9 / served_ns);
 }
@@ -541,7 +541,7 @@ static void measure_bursts(struct probe_run *r, const struct jitter *j)
         CUDA(cudaStreamSynchronize(q.stream[i]));
     }
     for (size_t i = 0; i < PROBE_LENGTH(loads); i++) {
-        int n = probe_checking(r) ? 1 : loads[i].traces;
+        int n = probe_is_check_run(r) ? 1 : loads[i].traces;
         for (int k = 0; k < n; k++)
             draw_trace(&traces[k], &seed, loads[i].load);
         for (int how = 0; how < N_LAUNCHES; how++)

@@ -194,7 +194,7 @@ static void measure_submits(struct probe_run *r, const struct launcher *l)
         gpu_to_device(r, l->stamps, at, sizeof at);
         launch[way](r, &seen);
         gpu_to_host(r, at, l->stamps, sizeof at);
-        probe_check(r, at[0] > 0 && at[1] >= at[0], "%s starts the kernel", metrics[way].name);
+        probe_require(r, at[0] > 0 && at[1] >= at[0], "%s starts the kernel", metrics[way].name);
     }
     while (probe_more(r))
         for (int turn = 0; turn < 2 * WAYS; turn++) {
@@ -282,7 +282,7 @@ static void measure_graph(struct probe_run *r, const struct job *j)
 static void measure_block(struct probe_run *r, const struct job *j)
 {
     struct gpu_shape shape = {.block = BLOCK_THREADS};
-    if (!probe_case(r, 0, "threads=%d", BLOCK_THREADS))
+    if (!probe_begin_case(r, 0, "threads=%d", BLOCK_THREADS))
         return;
     while (probe_more(r))
         for (unsigned n = BLOCKS; n <= 2 * BLOCKS; n += BLOCKS) {
@@ -304,7 +304,7 @@ static void measure_stretches(struct probe_run *r, const struct launcher *l, uns
     const struct job bare = {.kernel = l->null, .blocks = blocks, .threads = threads,
                              .args = &nothing};
 
-    if (!probe_case(r, 0, "blocks=%u,threads=%u", blocks, threads))
+    if (!probe_begin_case(r, 0, "blocks=%u,threads=%u", blocks, threads))
         return;
     while (probe_more(r)) {
         struct gpu_host_clock clock = gpu_relate_clocks(r);
@@ -339,12 +339,12 @@ static void measure_gaps(struct probe_run *r, const struct launcher *l)
 {
     const struct job j = {.kernel = l->stamp, .blocks = 1, .threads = 1, .stamps = l->stamps};
 
-    if (probe_case(r, 0, "mode=stream"))
+    if (probe_begin_case(r, 0, "mode=stream"))
         while (probe_more(r)) {
             gated_ns(r, l, &j, STREAM_CHAIN);
             sample_gaps(r, l);
         }
-    if (probe_case(r, 0, "mode=graph")) {
+    if (probe_begin_case(r, 0, "mode=graph")) {
         struct gpu_graph graph = graph_of(r, &j, STREAM_CHAIN);
         while (probe_more(r)) {
             gpu_replay_ns(r, &graph);
@@ -359,7 +359,7 @@ static void measure_gaps(struct probe_run *r, const struct launcher *l)
 static void measure_queued(struct probe_run *r, const struct job *j, unsigned flags, int depth,
                            int work_ns, int times)
 {
-    if (!probe_case(r, flags, "depth=%d,work_ns=%d", depth, work_ns))
+    if (!probe_begin_case(r, flags, "depth=%d,work_ns=%d", depth, work_ns))
         return;
     while (probe_more(r)) {
         uint64_t t0 = probe_host_ns();
@@ -405,22 +405,22 @@ static void measure(struct probe_run *r)
     const struct launch_args nothing = {0};
     const struct job null = {.kernel = l.null, .blocks = 1, .threads = 1, .args = &nothing};
 
-    if (probe_case(r, 0, PROBE_NO_KEYS)) {
+    if (probe_begin_case(r, 0, PROBE_NO_KEYS)) {
         measure_submits(r, &l);
-        probe_case(r, 0, PROBE_NO_KEYS);
+        probe_begin_case(r, 0, PROBE_NO_KEYS);
         while (probe_more(r))
             probe_sample(r, ROUND_TRIP, 1, round_trip_ns(r, &null));
     }
-    if (probe_case(r, 0, "mode=stream"))
+    if (probe_begin_case(r, 0, "mode=stream"))
         measure_stream(r, &l, &null);
-    if (probe_case(r, 0, "mode=graph"))
+    if (probe_begin_case(r, 0, "mode=graph"))
         measure_graph(r, &null);
     measure_gaps(r, &l);
     measure_block(r, &null);
     measure_stretches(r, &l, 1, 1);
     measure_stretches(r, &l, BLOCKS, BLOCK_THREADS);
     measure_queue(r, &null);
-    probe_check(r, gpu_gate_held(r), "the gate was opened before its time was up");
+    probe_require(r, gpu_gate_held(r), "the gate was opened before its time was up");
 }
 
 const struct probe probe = {

@@ -97,12 +97,12 @@ static void measure_shape(struct probe_run *r, unsigned flags, const struct job 
     char keys[96];
     snprintf(keys, sizeof keys, "blocks=%s,threads=%u,shared=%s,args=%d",
              j->blocks == 1 ? "1" : "sm", j->threads, j->shared ? "max" : "0", args);
-    if (!probe_case(r, flags, "%s", keys))
+    if (!probe_begin_case(r, flags, "%s", keys))
         return;
     probe_fact(r, "blocks", "%u", j->blocks);
     probe_fact(r, "shared_bytes", "%zu", j->shared);
     measure_edge(r, j);
-    if (probe_case(r, args >= 4096 ? flags : PROBE_DEEP, "%s", keys))
+    if (probe_begin_case(r, args >= 4096 ? flags : PROBE_DEEP, "%s", keys))
         measure_submit(r, j);
 }
 
@@ -150,7 +150,7 @@ static void measure_carveouts(struct probe_run *r)
     gpu_kernel_shared(l1, 0, 0);
     gpu_kernel_shared(shared, most, 100);
     for (size_t i = 0; i < PROBE_LENGTH(chains); i++)
-        if (probe_case(r, PROBE_ONCE, "carveout=%s", chains[i].name))
+        if (probe_begin_case(r, PROBE_ONCE, "carveout=%s", chains[i].name))
             measure_edge(r, &chains[i].job);
 }
 
@@ -159,7 +159,7 @@ static void measure_block(struct probe_run *r, cudaKernel_t kernel, unsigned fla
 {
     struct gpu_shape shape = {.block = threads, .shared = shared};
     const uint64_t nothing = 0;
-    if (!probe_case(r, flags, "threads=%u,shared=%s", threads, shared ? "max" : "0"))
+    if (!probe_begin_case(r, flags, "threads=%u,shared=%s", threads, shared ? "max" : "0"))
         return;
     while (probe_more(r))
         for (unsigned n = BLOCKS; n <= 2 * BLOCKS; n += BLOCKS) {
@@ -209,14 +209,15 @@ static void check_slices(struct probe_run *r, const struct slices *s, int n, enu
     gpu_to_host(r, partial, s->partial, words * sizeof *partial);
     for (size_t i = 0; i < words; i++)
         sum ^= partial[i];
-    probe_check(r, sum == (each == ALL && n % 2 == 0 ? 0 : s->whole), "all is read that should be");
+    probe_require(r, sum == (each == ALL && n % 2 == 0 ? 0 : s->whole),
+                  "all is read that should be");
 }
 
 static void measure_split(struct probe_run *r, const struct slices *s, unsigned flags, int n,
                           enum each each)
 {
     static const char *const names[] = {"part", "all", "idle", "none"};
-    if (!probe_case(r, flags, "bytes=%d,launches=%d,each=%s", SPLIT_BYTES, n, names[each]))
+    if (!probe_begin_case(r, flags, "bytes=%d,launches=%d,each=%s", SPLIT_BYTES, n, names[each]))
         return;
     check_slices(r, s, n, each);
     gpu_graph_begin(r);

@@ -136,7 +136,7 @@ enum show { ALWAYS, ONCE, DEEP };
 static unsigned flags_of(const struct probe_run *r, enum show show)
 {
     static const unsigned flags[] = {0, PROBE_ONCE, PROBE_DEEP};
-    return PROBE_POWER_BOUND | (probe_checking(r) ? 0 : flags[show]);
+    return PROBE_POWER_BOUND | (probe_is_check_run(r) ? 0 : flags[show]);
 }
 
 static size_t chunks_of(const struct stream *s)
@@ -197,7 +197,7 @@ static void check_copy(struct probe_run *r, const struct data *d, const struct s
     gpu_to_host(r, copy, d->out, bytes);
     for (size_t i = 0; i < bytes; i++)
         amiss += copy[i] != expected[i];
-    probe_check(r, amiss == 0, "of %zu bytes %zu are not as a copy leaves them", bytes, amiss);
+    probe_require(r, amiss == 0, "of %zu bytes %zu are not as a copy leaves them", bytes, amiss);
     free(copy);
     free(expected);
 }
@@ -217,8 +217,8 @@ static void check_stream(struct probe_run *r, const struct data *d, const struct
     }
     found = xor_of(r, d, kernel, &a);
     expected = stream_on_host(d, s, n_sm);
-    probe_check(r, found == expected, "%zu bytes read XOR to %08x, as on the host (%08x)",
-                check_turns(s) * n_sm * s->chunk, found, expected);
+    probe_require(r, found == expected, "%zu bytes read XOR to %08x, as on the host (%08x)",
+                  check_turns(s) * n_sm * s->chunk, found, expected);
 }
 
 /* What the current case read from device memory, in useful bytes times `fetched`, cannot have come
@@ -227,8 +227,8 @@ static void check_pins(struct probe_run *r, int metric, double fetched)
 {
     double rate = probe_median(r, metric) * fetched, pins = gpu_facts(r)->pin_rate;
     if (!isnan(rate))
-        probe_check(r, rate <= pins, "%.2f TB/s is below the pin rate of %.2f", rate / 1e12,
-                    pins / 1e12);
+        probe_require(r, rate <= pins, "%.2f TB/s is below the pin rate of %.2f", rate / 1e12,
+                      pins / 1e12);
 }
 
 /* The current case. */
@@ -276,8 +276,8 @@ static void measure_width(struct probe_run *r, const struct data *d, enum show s
     struct stream s = {kernel, offset, width, in_l2, room, in_flight, in_flight};
     if (width > 16 && gpu_facts(r)->cc < 100)
         return;
-    if (probe_case(r, flags_of(r, show), "level=%s,offset=%d,width=%d,in_flight=%zu",
-                   in_l2 ? "l2" : "hbm", offset, width, in_flight))
+    if (probe_begin_case(r, flags_of(r, show), "level=%s,offset=%d,width=%d,in_flight=%zu",
+                         in_l2 ? "l2" : "hbm", offset, width, in_flight))
         measure_stream(r, d, metric, &s);
 }
 
@@ -305,25 +305,25 @@ static void measure_rows(struct probe_run *r, const struct data *d, enum show sh
     int columns = KIB_64 / 4, ld = columns + gap;
     size_t pitch = 4 * (size_t)ld, room = in_l2 ? L2_CHUNKS * pitch : d->bytes;
     struct stream s = {"read", 0, width, in_l2, room, KIB_64, pitch};
-    if (probe_case(r, flags_of(r, show), "level=%s,columns=%d,ld=%d,width=%d", in_l2 ? "l2" : "hbm",
-                   columns, ld, width))
+    if (probe_begin_case(r, flags_of(r, show), "level=%s,columns=%d,ld=%d,width=%d",
+                         in_l2 ? "l2" : "hbm", columns, ld, width))
         measure_stream(r, d, ROWS, &s);
 }
 
 static void measure_struct(struct probe_run *r, const struct data *d, enum show show, int width)
 {
     struct stream s = {"struct", 0, width, false, d->bytes, KIB_64, KIB_64};
-    if (probe_case(r, flags_of(r, show), "level=hbm,fields=8,width=%d", width))
+    if (probe_begin_case(r, flags_of(r, show), "level=hbm,fields=8,width=%d", width))
         measure_stream(r, d, STRUCT, &s);
 }
 
 static void measure_footprints(struct probe_run *r, const struct data *d)
 {
-    size_t most = probe_checking(r) ? KIB_64 : d->bytes / (size_t)gpu_facts(r)->n_sm;
+    size_t most = probe_is_check_run(r) ? KIB_64 : d->bytes / (size_t)gpu_facts(r)->n_sm;
     for (size_t room = KIB_64; room <= most; room *= 2)
         for (int width = 4; width <= 16; width *= 4) {
             struct stream s = {"read", 0, width, true, room, KIB_64, KIB_64};
-            if (probe_case(r, flags_of(r, DEEP), "bytes_per_sm=%zu,width=%d", room, width))
+            if (probe_begin_case(r, flags_of(r, DEEP), "bytes_per_sm=%zu,width=%d", room, width))
                 measure_stream(r, d, FOOTPRINT, &s);
         }
 }
@@ -376,8 +376,8 @@ static void measure_places(struct probe_run *r, const struct data *d, int metric
     if (probe_in_full(r)) {
         uint32_t found = xor_of(r, d, kernel, &a);
         uint32_t expected = gather_on_host(d, &a, CHECK_TURNS * turn);
-        probe_check(r, found == expected, "%zu places XOR to %08x, as on the host (%08x)",
-                    CHECK_TURNS * turn, found, expected);
+        probe_require(r, found == expected, "%zu places XOR to %08x, as on the host (%08x)",
+                      CHECK_TURNS * turn, found, expected);
     }
     a.check = NULL;
     a.first = 0; /* or every warp of stride 1 would read from two lines */
@@ -398,11 +398,12 @@ static void measure_strides(struct probe_run *r, const struct data *d)
     static const uint32_t strides[] = {1, 8, 16, 32, 2, 4, 64, 3, 7, 33};
     for (size_t i = 0; i < PROBE_LENGTH(strides); i++) {
         enum show show = i < 4 ? ALWAYS : i < 7 ? ONCE : DEEP;
-        if (probe_case(r, flags_of(r, show), "level=hbm,stride=%u", strides[i]))
+        if (probe_begin_case(r, flags_of(r, show), "level=hbm,stride=%u", strides[i]))
             measure_places(r, d, STRIDED, strides[i]);
     }
     for (uint32_t granule = 32; granule <= 256; granule *= 2)
-        if (probe_case(r, flags_of(r, granule > 32 ? DEEP : ONCE), "level=hbm,granule=%u", granule))
+        if (probe_begin_case(r, flags_of(r, granule > 32 ? DEEP : ONCE), "level=hbm,granule=%u",
+                             granule))
             measure_places(r, d, GATHER, granule / 4);
 }
 
@@ -424,14 +425,14 @@ static void measure_fault(struct probe_run *r, const struct data *d, enum show s
                           int width)
 {
     char said[256];
-    bool again = probe_checking(r) && offset != 4; /* one will do for --check */
-    if (!probe_case(r, show == DEEP || again ? PROBE_DEEP : PROBE_ONCE, "offset=%d,width=%d",
-                    offset, width))
+    bool again = probe_is_check_run(r) && offset != 4; /* one will do for --check */
+    if (!probe_begin_case(r, show == DEEP || again ? PROBE_DEEP : PROBE_ONCE, "offset=%d,width=%d",
+                          offset, width))
         return;
-    int status = probe_again(r, "fault", 16 * offset + width % 16, CHILD_MS, said, sizeof said);
+    int status = probe_respawn(r, "fault", 16 * offset + width % 16, CHILD_MS, said, sizeof said);
     bool fault = status == 1 && strstr(said, "cudaErrorMisalignedAddress");
-    probe_check(r, fault || status == 0, "the child ended as understood: status %d, %s", status,
-                said);
+    probe_require(r, fault || status == 0, "the child ended as understood: status %d, %s", status,
+                  said);
     probe_value(r, FAULTS, fault);
 
     struct stream s = {"read", 0, 16, false, HOST_BYTES, KIB_64, KIB_64};
@@ -449,7 +450,7 @@ static void measure_fault(struct probe_run *r, const struct data *d, enum show s
 static struct data prepare(struct probe_run *r)
 {
     const struct gpu_facts *gpu = gpu_facts(r);
-    size_t most = probe_checking(r) ? (size_t)8 * HOST_BYTES : gpu->free_bytes / 4;
+    size_t most = probe_is_check_run(r) ? (size_t)8 * HOST_BYTES : gpu->free_bytes / 4;
     struct data d = {.bytes = HOST_BYTES};
 
     while (d.bytes < 64 * gpu->l2_bytes && 2 * d.bytes <= most)

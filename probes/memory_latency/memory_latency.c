@@ -174,8 +174,8 @@ static void check_ring(struct probe_run *r, const struct chaser *c, uint64_t lin
         uint64_t next = *(const uint64_t *)(const void *)(copy + place * CHASE_SPACING);
         place = (next - (uint64_t)(uintptr_t)c->ring) / CHASE_SPACING;
     }
-    probe_check(r, visited == lines && place == 0, "the ring of %zu bytes visits every line once",
-                bytes);
+    probe_require(r, visited == lines && place == 0, "the ring of %zu bytes visits every line once",
+                  bytes);
     free(seen);
     free(copy);
 }
@@ -249,8 +249,8 @@ static void chase(struct probe_run *r, struct chaser *c, struct walk *w)
 /* Known answer: so many steps from where it began, the ring leads here and nowhere else. */
 static void check_ends(struct probe_run *r, struct chaser *c)
 {
-    probe_check(r, c->strayed == 0, "%llu chases of the case ended elsewhere than the ring says",
-                (unsigned long long)c->strayed);
+    probe_require(r, c->strayed == 0, "%llu chases of the case ended elsewhere than the ring says",
+                  (unsigned long long)c->strayed);
     c->strayed = 0;
 }
 
@@ -261,8 +261,8 @@ static void check_whole(struct probe_run *r, const struct chaser *c, double slop
     double cycles = (double)(c->result->tail.cycles - c->result->lead.cycles);
     double each = cycles / (c->repeats * CHASE_LOADS);
     if (isfinite(slope))
-        probe_check(r, each > 0.9 * slope && each < 1.1 * slope + 4,
-                    "whole launch %.1f cycles a load, slope %.1f", each, slope);
+        probe_require(r, each > 0.9 * slope && each < 1.1 * slope + 4,
+                      "whole launch %.1f cycles a load, slope %.1f", each, slope);
 }
 
 static void measure_walk(struct probe_run *r, struct chaser *c, struct walk w, int in_cycles,
@@ -279,7 +279,7 @@ static void measure_walk(struct probe_run *r, struct chaser *c, struct walk w, i
 static void measure_level(struct probe_run *r, struct chaser *c, const char *level, enum kind kind,
                           size_t bytes)
 {
-    if (!probe_case(r, 0, "level=%s", level))
+    if (!probe_begin_case(r, 0, "level=%s", level))
         return;
     struct walk shared = {.kind = BY_SHARED,
                           .order = permutation_of(CHASE_WORDS, probe_seed(r)),
@@ -299,7 +299,7 @@ static void measure_level(struct probe_run *r, struct chaser *c, const char *lev
 static void measure_async(struct probe_run *r, struct chaser *c, const char *level,
                           const char *path, enum kind kind, size_t bytes)
 {
-    if (!c->kernel[kind] || !probe_case(r, 0, "level=%s,path=%s", level, path))
+    if (!c->kernel[kind] || !probe_begin_case(r, 0, "level=%s,path=%s", level, path))
         return;
     measure_walk(r, c, ring_of(r, c, kind, bytes), ASYNC, ASYNC_TIME);
     check_whole(r, c, probe_median(r, ASYNC));
@@ -309,7 +309,7 @@ static void measure_async(struct probe_run *r, struct chaser *c, const char *lev
 static void measure_constants(struct probe_run *r, struct chaser *c, size_t bytes, unsigned flags)
 {
     struct permutation order = permutation_of(bytes / CONSTANT_SPACING, probe_seed(r) + bytes);
-    if (probe_case(r, flags, "bytes=%zu,spacing=%d", bytes, CONSTANT_SPACING))
+    if (probe_begin_case(r, flags, "bytes=%zu,spacing=%d", bytes, CONSTANT_SPACING))
         measure_walk(r, c, ring_of_constants(r, c, order, NULL, LAPS), CONSTANT, -1);
 }
 
@@ -337,8 +337,8 @@ static void measure_constant_miss(struct probe_run *r, struct chaser *c,
     size_t n = s->n[side];
     int most = (int)(n / MISS_LOADS);
 
-    if (!probe_case(r, 0, "bytes=%zu,spacing=%d,side=%s", (size_t)CONSTANT_BYTES, CONSTANT_LINE,
-                    side == FAR ? "far" : "near"))
+    if (!probe_begin_case(r, 0, "bytes=%zu,spacing=%d,side=%s", (size_t)CONSTANT_BYTES,
+                          CONSTANT_LINE, side == FAR ? "far" : "near"))
         return;
     if (most == 0) {
         probe_missing(r, CONSTANT_MISS, "too few lines of constant memory have their home there");
@@ -410,13 +410,13 @@ static void measure(struct probe_run *r)
 
     measure_all_constants(r, &c);
 
-    if (probe_case(r, 0, "path=l2"))
+    if (probe_begin_case(r, 0, "path=l2"))
         measure_walk(r, &c, ring_of(r, &c, BY_L2, RING_BYTES), CONTROL, -1);
 
     for (size_t bytes = 4 << 10; bytes <= c.room; bytes = snapped(next_footprint(bytes))) {
         if (bytes > (size_t)probe_parameter(r, "max_bytes"))
             break;
-        if (probe_case(r, PROBE_ONCE, "bytes=%zu", bytes))
+        if (probe_begin_case(r, PROBE_ONCE, "bytes=%zu", bytes))
             measure_walk(r, &c, ring_of(r, &c, BY_L1, bytes), CURVE, CURVE_TIME);
     }
 }

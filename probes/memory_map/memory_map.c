@@ -181,8 +181,8 @@ static void walk(struct probe_run *r, struct mapper *m, enum kernel kernel, cons
 /* Known answer: so many steps from its start, each chase of the case stood where its ring leads. */
 static void check_ends(struct probe_run *r, struct mapper *m)
 {
-    probe_check(r, m->strayed == 0, "%llu chases of the case ended somewhere else than expected",
-                (unsigned long long)m->strayed);
+    probe_require(r, m->strayed == 0, "%llu chases of the case ended somewhere else than expected",
+                  (unsigned long long)m->strayed);
     m->strayed = 0;
 }
 
@@ -240,7 +240,7 @@ static void measure_side(struct probe_run *r, struct mapper *m, const struct hom
     const uint64_t *line = s->line[side];
     bool cold = !strcmp(level, "hbm");
 
-    if (!probe_case(r, 0, "level=%s,side=%s", level, side == FAR ? "far" : "near"))
+    if (!probe_begin_case(r, 0, "level=%s,side=%s", level, side == FAR ? "far" : "near"))
         return;
     if (s->n[side] < SIDE_LINES) {
         probe_missing(r, LOAD, one_side);
@@ -265,7 +265,7 @@ static void measure_side(struct probe_run *r, struct mapper *m, const struct hom
 
 static void measure_homes(struct probe_run *r, const struct mapper *m, const struct home_sides *s)
 {
-    if (!probe_case(r, PROBE_ONCE, PROBE_NO_KEYS))
+    if (!probe_begin_case(r, PROBE_ONCE, PROBE_NO_KEYS))
         return;
     if (m->home_bytes > 0)
         probe_value(r, HOME_BYTES, (double)m->home_bytes);
@@ -327,16 +327,16 @@ static void check_sides(struct probe_run *r, const struct maps *x)
     size_t differ = 0;
     for (size_t j = 0; j < x->n; j++)
         differ += (side_of(x, SM, j) == FAR) != (j >= x->n - x->far);
-    if (x->groups == 2 && !probe_checking(r))
-        probe_check(r, differ == 0, "%zu of %zu lines lie elsewhere by chase than by one atomic",
-                    differ, x->n);
+    if (x->groups == 2 && !probe_is_check_run(r))
+        probe_require(r, differ == 0, "%zu of %zu lines lie elsewhere by chase than by one atomic",
+                      differ, x->n);
 }
 
 static void take_maps(struct probe_run *r, struct mapper *m, const struct home_sides *s,
                       struct maps *x)
 {
-    x->n_sm = probe_checking(r) ? 4 : (size_t)gpu_facts(r)->n_sm;
-    x->n = probe_checking(r) ? 4 : MAP_LINES;
+    x->n_sm = probe_is_check_run(r) ? 4 : (size_t)gpu_facts(r)->n_sm;
+    x->n = probe_is_check_run(r) ? 4 : MAP_LINES;
     x->some = probe_host_alloc(r, x->n_sm * x->n * sizeof *x->some);
     x->far = s->n[FAR] > x->n ? x->n / 2 : 0;
     for (size_t j = 0; j < x->n; j++)
@@ -382,7 +382,7 @@ static void measure_maps(struct probe_run *r, struct mapper *m, const struct hom
     struct maps x = {0};
 
     for (enum access access = 0; access < N_ACCESS; access++) {
-        if (!probe_case(r, PROBE_ONCE, "access=%s", names[access]))
+        if (!probe_begin_case(r, PROBE_ONCE, "access=%s", names[access]))
             continue;
         if (x.n == 0)
             take_maps(r, m, s, &x);
@@ -426,7 +426,8 @@ static double measure_ring(struct probe_run *r, struct mapper *m, enum kernel ke
 static double measure_tlb(struct probe_run *r, struct mapper *m, size_t lines, size_t stride,
                           unsigned flags)
 {
-    if (lines * stride > m->room || !probe_case(r, flags, "lines=%zu,stride=%zu", lines, stride))
+    if (lines * stride > m->room ||
+        !probe_begin_case(r, flags, "lines=%zu,stride=%zu", lines, stride))
         return NAN;
     return measure_ring(r, m, LOAD_L2, lines, stride, true, TLB, TLB_TIME);
 }
@@ -439,7 +440,7 @@ static void show_reach(struct probe_run *r, const double *cycles, const size_t *
     double few = n > 2 ? fmin(cycles[0], cycles[2]) : NAN, rise = n > 2 ? cycles[n - 1] - few : NAN;
     size_t i = 0;
 
-    if (!probe_case(r, PROBE_ONCE, "stride=%d", PAGE))
+    if (!probe_begin_case(r, PROBE_ONCE, "stride=%d", PAGE))
         return;
     while (i + 1 < n && cycles[i + 1] < few + rise / 4)
         i++;
@@ -452,7 +453,7 @@ static void show_reach(struct probe_run *r, const double *cycles, const size_t *
 /* Half octaves of pages; those that every round measures have their packed controls. */
 static void measure_tlbs(struct probe_run *r, struct mapper *m)
 {
-    size_t most = probe_checking(r) ? LINES_FEW : LIST_MAX, n = 0, lines_of[32];
+    size_t most = probe_is_check_run(r) ? LINES_FEW : LIST_MAX, n = 0, lines_of[32];
     double cycles[32];
 
     for (int i = 0; half_octave(LINES_FEW, i) <= most; i++) {
@@ -483,7 +484,7 @@ enum { FETCH_TIMES = 7, FETCH_BLOCKS = FETCH_TIMES * CELLS };
 static void ask_sectors(struct probe_run *r, struct mapper *m, const struct home_sides *s,
                         enum kernel kernel, double *cells)
 {
-    size_t times = probe_checking(r) ? 1 : FETCH_TIMES, n = times * CELLS;
+    size_t times = probe_is_check_run(r) ? 1 : FETCH_TIMES, n = times * CELLS;
     struct map_pair *pairs = probe_host_alloc(r, n * sizeof *pairs);
     double *cycles = probe_host_alloc(r, n * sizeof *cycles), of_cell[FETCH_TIMES];
     struct permutation order = permutation_of(n, probe_seed(r) + ++m->drawn);
@@ -534,7 +535,7 @@ static void measure_fetch(struct probe_run *r, struct mapper *m, const struct ho
 
     if (limit > 0)
         snprintf(text, sizeof text, "%zu", limit);
-    if (!probe_case(r, PROBE_ONCE, "level=%s,limit=%s", level, text))
+    if (!probe_begin_case(r, PROBE_ONCE, "level=%s,limit=%s", level, text))
         return;
     if (s->n[NEAR] < FETCH_BLOCKS || (s->n[FAR] > 0 && m->home_bytes % BLOCK > 0)) {
         probe_missing(r, FETCH, few_near);
@@ -558,7 +559,7 @@ static void measure_fetch(struct probe_run *r, struct mapper *m, const struct ho
 /* 1.6 times what can be shared of an SM's memory is more than its L1, and half of it fits. */
 static double measure_span(struct probe_run *r, struct mapper *m, size_t stride)
 {
-    if (!probe_case(r, PROBE_ONCE, "level=l1,stride=%zu", stride))
+    if (!probe_begin_case(r, PROBE_ONCE, "level=l1,stride=%zu", stride))
         return NAN;
     return measure_ring(r, m, LOAD_L1, gpu_facts(r)->shared_per_sm * 8 / 5 / stride, stride, false,
                         SPAN, -1);
@@ -571,7 +572,7 @@ static void measure_line(struct probe_run *r, struct mapper *m)
 
     while (stride < 4 * LINE && !(cycles < misses / 2))
         cycles = measure_span(r, m, stride *= 2);
-    if (!probe_case(r, PROBE_ONCE, "level=l1"))
+    if (!probe_begin_case(r, PROBE_ONCE, "level=l1"))
         return;
     if (cycles < misses / 2)
         probe_value(r, LINE_BYTES, (double)stride / 2);
@@ -591,7 +592,7 @@ static struct mapper prepare(struct probe_run *r)
 
     if (probe_deep(r) || pages > free / 2 / PAGE)
         pages = (probe_deep(r) ? free / 16 * 15 : free / 2) / PAGE;
-    m.room = (probe_checking(r) ? LINES_FEW : pages) * PAGE;
+    m.room = (probe_is_check_run(r) ? LINES_FEW : pages) * PAGE;
     for (int i = 0; i < N_KERNELS; i++) {
         size_t args = i < ASK_L1 ? sizeof(struct map_chase_args) : sizeof(struct map_pair_args);
         m.kernel[i] = gpu_kernel(r, &image_memory_map, names[i], args);

@@ -51,7 +51,7 @@ static int child(const char *option)
 
 static void measure(struct probe_run *r)
 {
-    if (probe_case(r, 0, PROBE_NO_KEYS))
+    if (probe_begin_case(r, 0, PROBE_NO_KEYS))
         while (probe_more(r)) {
             uint64_t t0 = probe_host_ns();
 
@@ -59,10 +59,10 @@ static void measure(struct probe_run *r)
 
             probe_sample(r, EMPTY, 1, (double)(t1 - t0));
         }
-    if (probe_checking(r))
+    if (probe_is_check_run(r))
         return;
 
-    if (probe_case(r, 0, "context=no"))
+    if (probe_begin_case(r, 0, "context=no"))
         while (probe_more(r)) {
             uint64_t t0 = probe_host_ns();
 
@@ -73,7 +73,7 @@ static void measure(struct probe_run *r)
                 probe_fail(r, "a child of this probe left with %d", status);
         }
 
-    if (!probe_has_gpu(r) || !probe_case(r, PROBE_ONCE, "context=yes"))
+    if (!probe_has_gpu(r) || !probe_begin_case(r, PROBE_ONCE, "context=yes"))
         return;
     for (int i = 0; i < CONTEXT_PROCESSES; i++) {
         uint64_t t0 = probe_host_ns();

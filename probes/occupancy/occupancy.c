@@ -122,7 +122,7 @@ static void check_census(struct probe_run *r, const struct reader *x, unsigned p
     gpu_to_host(r, seen, x->census, (size_t)n_sm * sizeof *seen);
     for (int i = 0; i < n_sm; i++)
         even = even && seen[i] == per_sm;
-    probe_check(r, even, "%u block%s on every SM", per_sm, per_sm == 1 ? "" : "s");
+    probe_require(r, even, "%u block%s on every SM", per_sm, per_sm == 1 ? "" : "s");
     CUDA(cudaMemsetAsync(x->census, 0, (size_t)n_sm * sizeof *seen, gpu_stream(r)));
 }
 
@@ -142,8 +142,8 @@ static void check_reads(struct probe_run *r, const struct reader *x, const struc
     gpu_launch(r, w->kernel, w->blocks, w->threads, w->shared, &a);
     gpu_to_host(r, &found, x->check, sizeof found);
     expected ^= x->prefix[n % L2_ELEMENTS];
-    probe_check(r, found == expected, "%llu bytes read XOR to %08x, as on the host (%08x)",
-                16ull * n, found, expected);
+    probe_require(r, found == expected, "%llu bytes read XOR to %08x, as on the host (%08x)",
+                  16ull * n, found, expected);
     check_census(r, x, w->per_sm);
 }
 
@@ -168,8 +168,8 @@ static void measure_way(struct probe_run *r, const struct reader *x, const struc
 
     double rate = probe_median(r, metric);
     if (!isnan(rate) && !in_l2)
-        probe_check(r, rate <= gpu_facts(r)->pin_rate, "%.2f TB/s is below the pin rate of %.2f",
-                    rate / 1e12, gpu_facts(r)->pin_rate / 1e12);
+        probe_require(r, rate <= gpu_facts(r)->pin_rate, "%.2f TB/s is below the pin rate of %.2f",
+                      rate / 1e12, gpu_facts(r)->pin_rate / 1e12);
 }
 
 /* --- loads ------------------------------------------------------------------------------------ */
@@ -181,7 +181,7 @@ static unsigned flags_of_loads(const struct probe_run *r, const char *level, int
     bool shown = (loads == 1 && (ends || few || warps == 16)) ||
                  (loads == 8 && (few || warps == 8 || (hbm && warps >= 32))) ||
                  (hbm && ((loads == 4 && warps == 64) || (loads > 8 && few))) ||
-                 (probe_checking(r) && few);
+                 (probe_is_check_run(r) && few);
     return PROBE_POWER_BOUND | (shown ? 0 : PROBE_DEEP);
 }
 
@@ -204,8 +204,8 @@ static void measure_loads(struct probe_run *r, const struct reader *x, const cha
 
     for (int warps = 1; warps <= (loads > 8 ? 8 : gpu->warps_per_sm); warps *= 2) {
         struct way w = way_of(gpu, kernel, warps, 32 * warps * loads);
-        if (fits(&w) && probe_case(r, flags_of_loads(r, level, warps, loads),
-                                   "level=%s,warps=%d,loads=%d", level, warps, loads))
+        if (fits(&w) && probe_begin_case(r, flags_of_loads(r, level, warps, loads),
+                                         "level=%s,warps=%d,loads=%d", level, warps, loads))
             measure_way(r, x, &w, READ_RATE, !strcmp(level, "l2"));
     }
 }
@@ -225,8 +225,8 @@ static void measure_path(struct probe_run *r, const struct reader *x, const char
     const struct gpu_facts *gpu = gpu_facts(r);
     char name[40];
     bool ring = strcmp(path, "words");
-    if (!probe_case(r, PROBE_POWER_BOUND | (probe_checking(r) ? 0 : flags),
-                    "level=hbm,path=%s,warps=%d,in_flight=%u", path, warps, in_flight))
+    if (!probe_begin_case(r, PROBE_POWER_BOUND | (probe_is_check_run(r) ? 0 : flags),
+                          "level=hbm,path=%s,warps=%d,in_flight=%u", path, warps, in_flight))
         return;
     path_kernel(name, path, warps, in_flight);
     cudaKernel_t kernel =
@@ -299,7 +299,7 @@ static void measure_chase(struct probe_run *r, const struct reader *x, const str
             probe_sample(r, metric, (double)a.turns * OCCUPANCY_STEPS, ns * mhz / 1e3);
         }
     gpu_to_host(r, &wrong, x->check, sizeof wrong);
-    probe_check(r, wrong == 0, "%u chains did not end where they must", wrong);
+    probe_require(r, wrong == 0, "%u chains did not end where they must", wrong);
 }
 
 static void measure_hit(struct probe_run *r, const struct reader *x, const char *memory, int stride,
@@ -308,7 +308,7 @@ static void measure_hit(struct probe_run *r, const struct reader *x, const char 
     bool shared = !strcmp(memory, "shared");
     uint32_t element = shared ? 4 : 8, row = 32 * element * (uint32_t)stride;
     int worst = shared ? 32 : 16; /* every lane from one bank, or from a line of its own */
-    bool shown = (stride == 1 && warps == FEW_WARPS && (chains != 4 || probe_checking(r))) ||
+    bool shown = (stride == 1 && warps == FEW_WARPS && (chains != 4 || probe_is_check_run(r))) ||
                  (stride == 1 && warps == 32 && chains == 8) ||
                  (stride == worst && warps == FEW_WARPS && chains == 1);
     struct chase c = {.memory = memory,
@@ -322,8 +322,8 @@ static void measure_hit(struct probe_run *r, const struct reader *x, const char 
                                .stride = (uint32_t)stride,
                                .element = element}};
 
-    if (!probe_case(r, shown ? 0 : PROBE_DEEP, "memory=%s,stride=%d,warps=%d,loads=%d", memory,
-                    stride, warps, chains))
+    if (!probe_begin_case(r, shown ? 0 : PROBE_DEEP, "memory=%s,stride=%d,warps=%d,loads=%d",
+                          memory, stride, warps, chains))
         return;
     measure_chase(r, x, &c, HIT);
 }
@@ -352,8 +352,8 @@ static void measure_layers(struct probe_run *r, const struct reader *x, const ch
                                .element = 8}};
 
     bool shown = layers == LAYERS_MAX || (layers == 1 && !strcmp(level, "l1"));
-    if (!probe_case(r, shown ? 0 : PROBE_DEEP, "level=%s,layers=%u,placement=%s", level, layers,
-                    apart ? "apart" : "contiguous"))
+    if (!probe_begin_case(r, shown ? 0 : PROBE_DEEP, "level=%s,layers=%u,placement=%s", level,
+                          layers, apart ? "apart" : "contiguous"))
         return;
     measure_chase(r, x, &c, LAYERS);
 }
@@ -369,7 +369,7 @@ static void measure_split(struct probe_run *r, const struct reader *x, int carve
         .step_cycles = 40,
         .ring = {.base = x->ring, .rows = rows, .layers = 1, .stride = 1, .element = 8}};
 
-    if (!probe_case(r, 0, "carveout=%d", carveout))
+    if (!probe_begin_case(r, 0, "carveout=%d", carveout))
         return;
     probe_fact(r, "ring_bytes", "%u", rows * 256);
     measure_chase(r, x, &c, SPLIT);
@@ -434,8 +434,8 @@ static uint32_t most_at_once(struct probe_run *r, const struct reader *x, cudaKe
         least = seen[i] < least ? seen[i] : least;
     }
     gpu_to_host(r, seen, x->check, sizeof *seen);
-    probe_check(r, most < offered, "%u blocks an SM are more than fit", offered);
-    probe_check(r, c->local == 0 || seen[0] == 0, "local memory kept what was written to it");
+    probe_require(r, most < offered, "%u blocks an SM are more than fit", offered);
+    probe_require(r, c->local == 0 || seen[0] == 0, "local memory kept what was written to it");
     probe_fact(r, "least_of_any_sm", "%u", least);
     return most;
 }
@@ -451,8 +451,9 @@ static void measure_resident(struct probe_run *r, const struct reader *x, unsign
     snprintf(name, sizeof name, c.local ? "occupancy_reside_stack" : "occupancy_reside_%d",
              c.registers);
     if (c.shared > gpu->shared_per_block ||
-        !probe_case(r, flags | PROBE_ONCE, "registers=%d,local=%d,shared=%zu,block=%d,carveout=%d",
-                    c.registers, c.local, c.shared, c.block, c.carveout))
+        !probe_begin_case(r, flags | PROBE_ONCE,
+                          "registers=%d,local=%d,shared=%zu,block=%d,carveout=%d", c.registers,
+                          c.local, c.shared, c.block, c.carveout))
         return;
     cudaKernel_t kernel =
         gpu_kernel(r, &image_occupancy, name, sizeof(struct occupancy_reside_args));
@@ -468,8 +469,8 @@ static void measure_resident(struct probe_run *r, const struct reader *x, unsign
     probe_fact(r, "limiter", "%s", limiter(gpu, &c, facts.numRegs, (int)most));
     probe_fact(r, "registers", "%d", facts.numRegs);
     probe_fact(r, "local_bytes", "%zu", facts.localSizeBytes);
-    probe_check(r, (int)most == predicted || c.carveout < 100,
-                "%u blocks on an SM at once, the occupancy API says %d", most, predicted);
+    probe_require(r, (int)most == predicted || c.carveout < 100,
+                  "%u blocks on an SM at once, the occupancy API says %d", most, predicted);
 }
 
 static void measure_residency(struct probe_run *r, const struct reader *x)

@@ -214,8 +214,8 @@ static void take_chase(struct probe_run *r, const struct chase_sample *s, uint64
     double few = (double)s->short_cycles, many = (double)s->long_cycles;
 
     if (s->end != end)
-        probe_check(r, false, "a chase ended at byte %llu of its ring, not at %llu",
-                    (unsigned long long)s->end, (unsigned long long)end);
+        probe_require(r, false, "a chase ended at byte %llu of its ring, not at %llu",
+                      (unsigned long long)s->end, (unsigned long long)end);
     probe_sample(r, in_cycles, CHASE_SHORT, few);
     probe_sample(r, in_cycles, CHASE_LONG, many);
     if (in_ns >= 0) {
@@ -247,7 +247,7 @@ static void write_anew(struct probe_run *r, const struct talk *t, struct chase_a
 /* How SM 0 reads what each SM wrote, and where these latencies, sorted, have their widest gap. */
 static void find_sides(struct probe_run *r, struct talk *t)
 {
-    size_t n_sm = (size_t)gpu_facts(r)->n_sm, n = probe_checking(r) ? 2 : n_sm;
+    size_t n_sm = (size_t)gpu_facts(r)->n_sm, n = probe_is_check_run(r) ? 2 : n_sm;
     struct chase_args a = l2_args(t);
     struct chase_sample s[PAIR_MOST];
     double *sorted = probe_host_alloc(r, n_sm * sizeof *sorted), widest = 0;
@@ -286,7 +286,7 @@ static void measure_reference(struct probe_run *r, struct talk *t, const char *p
     uint64_t between = own ? 0 : CHASE_STEPS, width = own ? sizeof(uint32_t) : CHASE_LINE;
     struct chase_sample s[PAIR_MOST];
 
-    if (!probe_case(r, 0, "path=%s", path))
+    if (!probe_begin_case(r, 0, "path=%s", path))
         return;
     if (other && !isfinite(t->far)) {
         probe_missing(r, REFERENCE, "the L2 of this GPU has one side");
@@ -322,7 +322,7 @@ static void report_sides(struct probe_run *r, const struct talk *t)
 {
     size_t n_sm = (size_t)gpu_facts(r)->n_sm, far = 0;
 
-    if (!probe_case(r, PROBE_ONCE, PROBE_NO_KEYS))
+    if (!probe_begin_case(r, PROBE_ONCE, PROBE_NO_KEYS))
         return;
     double *side = probe_host_alloc(r, n_sm * sizeof *side);
     for (size_t i = 0; i < n_sm; i++) {
@@ -357,7 +357,7 @@ static double chase_cluster(struct probe_run *r, struct talk *t, struct chase_ar
         for (uint32_t j = 0; j < i; j++)
             differ = differ && t->sm[i] != t->sm[j];
     if (!differ)
-        probe_check(r, false, "the %u blocks of a cluster are on %u SMs", size, size);
+        probe_require(r, false, "the %u blocks of a cluster are on %u SMs", size, size);
     return mhz;
 }
 
@@ -381,7 +381,7 @@ static void measure_dsmem(struct probe_run *r, struct talk *t, uint32_t size, ui
     struct chase_args a = cluster_args(r, t);
     struct chase_sample s[CELLS];
 
-    if (!probe_case(r, size == 4 ? PROBE_DEEP : 0, "size=%u", size))
+    if (!probe_begin_case(r, size == 4 ? PROBE_DEEP : 0, "size=%u", size))
         return;
     for (uint32_t pass = 0; probe_more(r); pass++) {
         a.chosen = pass % clusters;
@@ -391,7 +391,7 @@ static void measure_dsmem(struct probe_run *r, struct talk *t, uint32_t size, ui
                 take_chase(r, &s[i * PAIR_MOST + j], end_of(&a, j), mhz,
                            i == j ? DSMEM_SELF : DSMEM, i == j ? -1 : DSMEM_TIME);
     }
-    probe_check(r, true, "the blocks of a cluster are on different SMs");
+    probe_require(r, true, "the blocks of a cluster are on different SMs");
     probe_fact(r, "clusters", "%u", clusters);
 }
 
@@ -421,7 +421,7 @@ static void measure_map(struct probe_run *r, struct talk *t, uint32_t size, uint
     struct chase_sample s[CELLS];
 
     uint32_t elsewhere = 0;
-    if (!probe_case(r, PROBE_ONCE, "size=%u", size))
+    if (!probe_begin_case(r, PROBE_ONCE, "size=%u", size))
         return;
     double *map = probe_host_alloc(r, cells * sizeof *map);
     uint32_t *met = probe_host_alloc(r, cells * sizeof *met);
@@ -440,7 +440,7 @@ static void measure_map(struct probe_run *r, struct talk *t, uint32_t size, uint
                 met[cell]++;
             }
         }
-    probe_check(r, elsewhere == 0, "%u chases of the map ended elsewhere", elsewhere);
+    probe_require(r, elsewhere == 0, "%u chases of the map ended elsewhere", elsewhere);
     take_map(r, map, met, n_sm);
     free(map);
     free(met);
@@ -453,7 +453,7 @@ static void take_flags(struct probe_run *r, const struct flag_result *got, doubl
     for (int i = 0; i < FLAG_PLACES; i++) {
         double few = (double)got->sample[i].short_cycles, many = (double)got->sample[i].long_cycles;
         if (got->sample[i].long_cycles == 0) {
-            probe_check(r, false, "a flag did not come within %d ms", BUDGET_NS / 1000000);
+            probe_require(r, false, "a flag did not come within %d ms", BUDGET_NS / 1000000);
             continue;
         }
         probe_sample(r, FLAG, 2 * FLAG_SHORT, few);
@@ -485,7 +485,8 @@ static void measure_flag(struct probe_run *r, struct talk *t, const struct way *
     uint32_t n_sm = (uint32_t)gpu_facts(r)->n_sm, size = 8, clusters = 0;
     cudaKernel_t kernel = gpu_kernel_if_any(r, &image_sm_to_sm, way->kernel, sizeof a);
 
-    if (!probe_case(r, probe_checking(r) ? 0 : way->flags, "path=%s,by=%s", way->path, way->by))
+    if (!probe_begin_case(r, probe_is_check_run(r) ? 0 : way->flags, "path=%s,by=%s", way->path,
+                          way->by))
         return;
     make_alone(t, kernel);
     if (cluster && kernel)
@@ -506,12 +507,12 @@ static void measure_flag(struct probe_run *r, struct talk *t, const struct way *
         gpu_launch_shape(r, kernel, &shape, &a);
         take_flags(r, t->result, gpu_clock_stop(r));
         if (t->result->sm[0] == t->result->sm[1])
-            probe_check(r, false, "the two blocks are on different SMs");
+            probe_require(r, false, "the two blocks are on different SMs");
         if (one_word && t->result->word[0] != FLAG_PLACES * FLAG_TRIPS)
-            probe_check(r, false, "the last word that came is %llu",
-                        (unsigned long long)t->result->word[0]);
+            probe_require(r, false, "the last word that came is %llu",
+                          (unsigned long long)t->result->word[0]);
     }
-    probe_check(r, true, "every flag came, between different SMs");
+    probe_require(r, true, "every flag came, between different SMs");
 }
 
 static void measure(struct probe_run *r)

@@ -128,8 +128,8 @@ static void check_errors(struct probe_run *r, const struct mover *m)
 {
     uint32_t errors;
     gpu_to_host(r, &errors, m->errors, sizeof errors);
-    probe_check(r, errors == 0, "what was read is what was written (%u threads found otherwise)",
-                errors);
+    probe_require(r, errors == 0, "what was read is what was written (%u threads found otherwise)",
+                  errors);
     CUDA(cudaMemsetAsync(m->errors, 0, sizeof *m->errors, gpu_stream(r)));
 }
 
@@ -149,7 +149,7 @@ static void check_census(struct probe_run *r, const struct mover *m, uint32_t bl
         if (alone)
             seen[sm[i]] = 1;
     }
-    probe_check(r, alone, "%u blocks on %u SMs", blocks, blocks);
+    probe_require(r, alone, "%u blocks on %u SMs", blocks, blocks);
     free(seen);
     free(sm);
 }
@@ -166,8 +166,8 @@ static void measure_stream(struct probe_run *r, struct mover *m, unsigned flags,
     uint32_t movers = one ? 1 : size * clusters;
     double mhz, sum_mhz = 0, launches = 0;
 
-    if (clusters == 0 || !probe_case(r, flags, "op=%s,size=%u,active=%s", op_names[op], size,
-                                     one ? "one" : "all"))
+    if (clusters == 0 || !probe_begin_case(r, flags, "op=%s,size=%u,active=%s", op_names[op], size,
+                                           one ? "one" : "all"))
         return;
     a.active = one ? 1 : clusters;
     a.movers = one ? 1 : size;
@@ -246,7 +246,7 @@ static void measure_slab(struct probe_run *r, struct mover *m, const char *from,
                               .cooperative = true};
     uint32_t aborted;
 
-    if (!probe_case(r, large ? PROBE_POWER_BOUND : 0, "from=%s,slab=%s", from, name))
+    if (!probe_begin_case(r, large ? PROBE_POWER_BOUND : 0, "from=%s,slab=%s", from, name))
         return;
     a.slabs = gpu_alloc(r, slab * (size_t)gpu->n_sm, "the slabs");
     for (uint32_t pass = 0; probe_more(r); pass++) {
@@ -258,7 +258,7 @@ static void measure_slab(struct probe_run *r, struct mover *m, const char *from,
     if (isfinite(rate))
         probe_value(r, OVER_PIN, rate / gpu->pin_rate);
     gpu_to_host(r, &aborted, &m->barrier->aborted, sizeof aborted);
-    probe_check(r, !aborted, "every block came to every barrier");
+    probe_require(r, !aborted, "every block came to every barrier");
     check_errors(r, m);
     check_census(r, m, shape.grid.x);
     probe_fact(r, "slab_bytes", "%zu", slab);
@@ -357,7 +357,7 @@ static void measure_domains(struct probe_run *r, struct mover *m)
     size_t n_sm = (size_t)gpu_facts(r)->n_sm;
     uint32_t blocks, paired = 0;
 
-    if (!probe_case(r, PROBE_ONCE, PROBE_NO_KEYS))
+    if (!probe_begin_case(r, PROBE_ONCE, PROBE_NO_KEYS))
         return;
     double *set = probe_host_alloc(r, n_sm * sizeof *set);
     uint32_t *sm = probe_host_alloc(r, n_sm * sizeof *sm);
@@ -386,11 +386,11 @@ static void measure(struct probe_run *r)
 
     for (uint32_t size = 2; size <= CLUSTER_MOST && m.stream[OP_READ]; size *= 2) {
         for (enum op op = OP_READ; op < N_OPS; op++) {
-            unsigned flags = op == OP_BULK && !probe_checking(r) ? PROBE_DEEP : 0;
+            unsigned flags = op == OP_BULK && !probe_is_check_run(r) ? PROBE_DEEP : 0;
             measure_stream(r, &m, flags, op, size, false);
             measure_stream(r, &m, size == 2 ? flags : PROBE_DEEP, op, size, true);
         }
-        if (probe_case(r, PROBE_ONCE, "size=%u", size))
+        if (probe_begin_case(r, PROBE_ONCE, "size=%u", size))
             probe_value(r, CLUSTER_SMS,
                         size * gpu_clusters_at_once(m.stream[OP_READ], RATE_THREADS, m.shared,
                                                     size));

@@ -63,7 +63,7 @@ static double clock_of(const struct spin_result *result)
 
 static void measure_waited(struct probe_run *r, const struct spinner *s, int asked)
 {
-    if (!probe_case(r, 0, "asked=%d", asked))
+    if (!probe_begin_case(r, 0, "asked=%d", asked))
         return;
     while (probe_more(r)) {
         spin(r, s, (uint64_t)asked);
@@ -74,14 +74,14 @@ static void measure_waited(struct probe_run *r, const struct spinner *s, int ask
     }
     double waited = probe_median(r, WAITED);
     if (!isnan(waited))
-        probe_check(r, waited >= asked && waited < asked + OVERSHOOT,
-                    "waited %.0f cycles, asked for %d", waited, asked);
+        probe_require(r, waited >= asked && waited < asked + OVERSHOOT,
+                      "waited %.0f cycles, asked for %d", waited, asked);
 }
 
 /* Returns the length of one cycle in ns. */
 static double measure_cycle(struct probe_run *r, const struct spinner *s)
 {
-    if (!probe_case(r, 0, PROBE_NO_KEYS))
+    if (!probe_begin_case(r, 0, PROBE_NO_KEYS))
         return NAN;
     while (probe_more(r))
         for (uint64_t n = CYCLES; n <= 2 * CYCLES; n += CYCLES) {
@@ -110,7 +110,7 @@ static void measure_clock(struct probe_run *r, const struct spinner *s, double c
     struct nvml *nvml = nvml_open(gpu_pci_bus(r), why);
     double measured = NAN, said = NAN;
 
-    if (probe_case(r, 0, "source=measured")) {
+    if (probe_begin_case(r, 0, "source=measured")) {
         spin(r, s, BUSY_CYCLES); /* 30 ms, in the midst of which NVML is asked */
         pause_ms(10);
         if (nvml)
@@ -119,11 +119,11 @@ static void measure_clock(struct probe_run *r, const struct spinner *s, double c
         measured = 1e6 * clock_of(s->result);
         probe_value(r, SM_CLOCK, measured);
         if (!isnan(cycle_ns))
-            probe_check(r, fabs(measured * cycle_ns / 1e9 - 1) < AGREE,
-                        "clock %.1f MHz by counters, %.1f by events", measured / 1e6,
-                        1e3 / cycle_ns);
+            probe_require(r, fabs(measured * cycle_ns / 1e9 - 1) < AGREE,
+                          "clock %.1f MHz by counters, %.1f by events", measured / 1e6,
+                          1e3 / cycle_ns);
     }
-    if (probe_case(r, 0, "source=nvml")) {
+    if (probe_begin_case(r, 0, "source=nvml")) {
         if (said > 0)
             probe_value(r, SM_CLOCK, said);
         else
@@ -146,7 +146,7 @@ static void measure(struct probe_run *r)
     measure_waited(r, &s, 20000);
     measure_waited(r, &s, LONG);
     measure_clock(r, &s, measure_cycle(r, &s));
-    probe_check(r, gpu_gate_held(r), "the gate was opened before its time was up");
+    probe_require(r, gpu_gate_held(r), "the gate was opened before its time was up");
 }
 
 const struct probe probe = {

@@ -90,23 +90,23 @@ static void measure_skew(struct probe_run *r)
         widest = llabs(a.offset[i]) > widest ? llabs(a.offset[i]) : widest;
         slowest = a.round_trip[i] > slowest ? a.round_trip[i] : slowest;
     }
-    if (probe_check(r, met == n_sm - 1, "%d of %d SMs answered", met, n_sm - 1))
+    if (probe_require(r, met == n_sm - 1, "%d of %d SMs answered", met, n_sm - 1))
         probe_value(r, SKEW, (double)widest);
     probe_fact(r, "round_trip_ns", "%llu", (unsigned long long)slowest);
 }
 
 static void measure(struct probe_run *r)
 {
-    if (probe_case(r, 0, PROBE_NO_KEYS)) {
+    if (probe_begin_case(r, 0, PROBE_NO_KEYS)) {
         probe_value(r, TICK_DEVICE, probe_tick_ns(r, "device"));
         probe_value(r, TICK_EVENT, probe_tick_ns(r, "event"));
         probe_value(r, TICK_WALL, probe_tick_ns(r, "wall"));
     }
-    if (probe_case(r, 0, PROBE_NO_KEYS))
+    if (probe_begin_case(r, 0, PROBE_NO_KEYS))
         measure_reads(r);
-    if (probe_case(r, 0, PROBE_NO_KEYS))
+    if (probe_begin_case(r, 0, PROBE_NO_KEYS))
         measure_events(r);
-    if (probe_case(r, PROBE_ONCE, PROBE_NO_KEYS))
+    if (probe_begin_case(r, PROBE_ONCE, PROBE_NO_KEYS))
         measure_skew(r);
 }
 

@@ -70,7 +70,7 @@ enum show { ALWAYS, ONCE, DEEP };
 static unsigned flags_of(const struct probe_run *r, enum show show)
 {
     static const unsigned flags[] = {0, PROBE_ONCE, PROBE_DEEP};
-    return PROBE_POWER_BOUND | (probe_checking(r) ? 0 : flags[show]);
+    return PROBE_POWER_BOUND | (probe_is_check_run(r) ? 0 : flags[show]);
 }
 
 /* --- a matrix through memory ------------------------------------------------------------------ */
@@ -150,7 +150,7 @@ static void check_read(struct probe_run *r, const struct matrix *m, struct way w
     for (size_t y = 0; y < ROWS_CHECKED; y++)
         for (size_t x = 0; x < n; x++)
             sum ^= host[y * row + x];
-    probe_check(r, found == sum, "read: words XOR to %08x, as on the host (%08x)", found, sum);
+    probe_require(r, found == sum, "read: words XOR to %08x, as on the host (%08x)", found, sum);
     free(host);
 }
 
@@ -169,8 +169,9 @@ static void check_pass(struct probe_run *r, const struct matrix *m, const struct
     uint32_t seen = left_by(r, m, &judge);
     pass(r, m, w, 0);
     uint32_t amiss = left_by(r, m, &judge);
-    probe_check(r, amiss == 0 && seen == all,
-                "%s: %u elements wrong of %u; of a poisoned matrix %u", w->impl, amiss, all, seen);
+    probe_require(r, amiss == 0 && seen == all,
+                  "%s: %u elements wrong of %u; of a poisoned matrix %u", w->impl, amiss, all,
+                  seen);
 }
 
 /* Returns the median time, for the share. */
@@ -179,8 +180,8 @@ static double measure_pass(struct probe_run *r, const struct matrix *m, enum sho
 {
     uint32_t which = 0;
     cudaEvent_t start, stop;
-    if (!probe_case(r, flags_of(r, show), "rows=%u,columns=%u,ld=%u,type=%s,impl=%s", m->edge,
-                    m->edge, m->ld, gpu_type_name(m->type), impl))
+    if (!probe_begin_case(r, flags_of(r, show), "rows=%u,columns=%u,ld=%u,type=%s,impl=%s", m->edge,
+                          m->edge, m->ld, gpu_type_name(m->type), impl))
         return NAN;
     struct way w = way_of(r, m, impl);
     CUDA(cudaEventCreate(&start));
@@ -209,7 +210,7 @@ static void measure_matrix(struct probe_run *r, enum gpu_type type, uint32_t gap
 {
     static const char *const impls[] = {"vector", "padded", "read", "naive"};
     size_t size = gpu_type_size(type);
-    struct matrix m = {.type = type, .edge = probe_checking(r) ? 1024 : MATRIX, .n = MATRICES};
+    struct matrix m = {.type = type, .edge = probe_is_check_run(r) ? 1024 : MATRIX, .n = MATRICES};
 
     m.ld = m.edge + gap;
     m.bytes = (m.edge * (size_t)m.ld * size + GAP) / 256 * 256;
@@ -291,8 +292,8 @@ static void check_product(struct probe_run *r, const struct product *p, int layo
         double bound = 2 * HALF_FP16_UNIT * fabs(sum) + from_sums;
         amiss += !(fabs(half_fp16(c[row * n + column]) - sum) <= bound);
     }
-    probe_check(r, amiss == 0, "%zu of %d outputs are not as computed on the CPU in double", amiss,
-                SAMPLED);
+    probe_require(r, amiss == 0, "%zu of %d outputs are not as computed on the CPU in double",
+                  amiss, SAMPLED);
     free(a);
     free(b);
     free(c);
@@ -368,14 +369,14 @@ static void measure_products(struct probe_run *r, enum show show, int m, int edg
     struct matrix square = {.type = GPU_FP16, .edge = (uint32_t)edge, .ld = (uint32_t)edge};
     size_t bytes = 2 * (size_t)edge * (2 * (size_t)m + (size_t)edge); /* of A, B and C */
 
-    if (!probe_case(r, flags_of(r, show), "m=%d,n=%d,k=%d,type=fp16,l2=cold", m, edge, edge))
+    if (!probe_begin_case(r, flags_of(r, show), "m=%d,n=%d,k=%d,type=fp16,l2=cold", m, edge, edge))
         return;
     p.blas = blas_open(r, why, sizeof why);
     if (!p.blas) {
         probe_missing(r, NN, why);
         return;
     }
-    p.n_sets = probe_checking(r) ? 2 : (unsigned)(3 * gpu_facts(r)->l2_bytes / bytes) + 1;
+    p.n_sets = probe_is_check_run(r) ? 2 : (unsigned)(3 * gpu_facts(r)->l2_bytes / bytes) + 1;
     p.n_sets = p.n_sets < MOST_SETS ? p.n_sets : MOST_SETS;
     p.workspace = gpu_alloc(r, WORKSPACE, "cuBLAS's workspace");
     p.turn = way_of(r, &square, "vector");
@@ -400,8 +401,9 @@ static void measure(struct probe_run *r)
     measure_matrix(r, GPU_FP32, 0, ONCE);
     measure_matrix(r, GPU_FP16, 8, DEEP);
     measure_matrix(r, GPU_FP16, 0, DEEP);
-    measure_products(r, ALWAYS, probe_checking(r) ? 512 : 4096, probe_checking(r) ? 512 : 4096);
-    measure_products(r, ONCE, 1, probe_checking(r) ? 512 : 16384);
+    measure_products(r, ALWAYS, probe_is_check_run(r) ? 512 : 4096,
+                     probe_is_check_run(r) ? 512 : 4096);
+    measure_products(r, ONCE, 1, probe_is_check_run(r) ? 512 : 16384);
 }
 
 const struct probe probe = {

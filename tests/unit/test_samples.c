@@ -121,7 +121,7 @@ static const char *text(const json_t *object, const char *key)
 static int sample_all(int metric, double (*script)(int), uint64_t ns_a_pass)
 {
     int pass = 0;
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     while (probe_more(r)) {
         probe_sample(r, metric, 1, pass < 2 ? 1e12 : script(pass - 2));
         now_ns += ns_a_pass;
@@ -251,7 +251,7 @@ static void every_metric_must_be_stable(void **state)
 {
     int pass = 0;
     (void)state;
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     while (probe_more(r)) {
         probe_sample(r, TIME, 1, 100);
         probe_sample(r, HIGHER, 1, two_modes(pass++));
@@ -265,7 +265,7 @@ static void many_samples_a_pass(void **state)
     uint64_t seed = 1;
     int pass = 0;
     (void)state;
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     while (probe_more(r)) {
         for (int i = 0; i < 12; i++)
             probe_sample(r, TIME, 1, 1000 + 400 * draw_uniform(&seed));
@@ -284,7 +284,7 @@ static void noisy(void **state)
     uint64_t seed = 7;
     int pass = 0;
     (void)state;
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     while (probe_more(r)) {
         double spike = draw_uniform(&seed) < 0.02 ? 5000 : 0; /* an interrupt now and then */
         probe_sample(r, TIME, 1, 1000 + draw_uniform(&seed) + spike);
@@ -302,7 +302,7 @@ static void per_unit_of_work(void **state)
 {
     (void)state;
     tick_ns = 10;
-    assert_true(probe_case(r, 0, "rows=%d", 4));
+    assert_true(probe_begin_case(r, 0, "rows=%d", 4));
     while (probe_more(r))
         probe_sample(r, TIME, 50, 100);
     const json_t *one = last_case(), *m = metric_of(one, "time");
@@ -337,7 +337,7 @@ static void hundredth_counts_hundred_and_first_not(void **state)
     int pass = 0;
     (void)state;
     for (int place = 99; place <= 100; place++) {
-        assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+        assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
         for (pass = 0; probe_more(r); pass++)
             probe_sample(r, TIME, 1, pass - 2 == place ? 5 : two_modes(pass));
         assert_same(number(metric_of(last_case(), "time"), "best"), place == 99 ? 5 : 100);
@@ -349,7 +349,7 @@ static void slope_of_two_works(void **state)
 {
     (void)state;
     tick_ns = 32;
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     while (probe_more(r)) {
         probe_sample(r, SLOPE, 200, 500 + 31 * 200);
         probe_sample(r, SLOPE, 100, 500 + 31 * 100);
@@ -376,7 +376,7 @@ static void slope_of_noisy_minima(void **state)
 {
     int pass = 0;
     (void)state;
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     while (probe_more(r)) {
         probe_sample(r, SLOPE, 100, 500 + 31 * 100 + (pass % 10 == 3 ? 0 : 700 + pass % 7));
         probe_sample(r, SLOPE, 200, 500 + 31 * 200 + (pass % 10 == 8 ? 0 : 700 + pass % 7));
@@ -390,7 +390,7 @@ static void slope_of_noisy_minima(void **state)
 
 static void sample_slope(int works)
 {
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     while (probe_more(r)) {
         for (int w = 1; w <= works; w++)
             probe_sample(r, SLOPE, w, 10 * w);
@@ -422,7 +422,7 @@ static double times_of_a_rate(int i)
 static void tails(void **state)
 {
     (void)state;
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     for (int i = 1000; i > 0; i--) { /* 2, 4, ... 2000 ns for two units each, in no order */
         probe_sample(r, P99, 2, 2 * (i * 37 % 1000 + 1));
         probe_sample(r, P999, 2, i);
@@ -441,7 +441,7 @@ static void rates_are_converted_afterwards(void **state)
     int pass = 0;
     (void)state;
     tick_ns = 32;
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     while (probe_more(r))
         probe_sample(r, RATE, 1000, times_of_a_rate(pass++));
     const json_t *m = metric_of(last_case(), "rate");
@@ -464,7 +464,7 @@ static void more_than_one_case(void **state)
 {
     (void)state;
     for (int i = 1; i <= 3; i++) {
-        assert_true(probe_case(r, 0, "i=%d", i));
+        assert_true(probe_begin_case(r, 0, "i=%d", i));
         while (probe_more(r))
             probe_sample(r, TIME, 1, 10 * i);
         probe_fact(r, i == 1 ? "first" : "later", "%d bytes", i);
@@ -489,7 +489,7 @@ static void median_within_the_run(void **state)
     assert_nan(probe_median(r, HIGHER)); /* nothing was sampled */
     assert_same(number(metric_of(last_case(), "time"), "median"), 150);
 
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     while (probe_more(r)) {
         probe_sample(r, SLOPE, 1, 12);
         probe_sample(r, SLOPE, 2, 20);
@@ -504,7 +504,7 @@ static void median_within_the_run(void **state)
 static void single_values(void **state)
 {
     (void)state;
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     probe_value(r, COUNT, 132);
     probe_missing(r, HIGHER, "no reference on this board");
     const json_t *one = last_case(), *m = metric_of(one, "count");
@@ -527,7 +527,7 @@ static void a_map(void **state)
 {
     const double cells[] = {200.123456, 300, (double)NAN, 210, 310, 410}, at[] = {0, 5, 9};
     (void)state;
-    assert_true(probe_case(r, PROBE_ONCE, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, PROBE_ONCE, PROBE_NO_KEYS));
     probe_grid(r, CYCLES, (struct probe_axis){"sm", 2, NULL}, (struct probe_axis){"slice", 3, at},
                cells);
     assert_same(probe_median(r, CYCLES), 300);
@@ -547,7 +547,7 @@ static void a_map(void **state)
     assert_true(json_is_null(json_array_get(values, 2)));
     assert_same(json_number_value(json_array_get(values, 5)), 410);
 
-    assert_true(probe_case(r, 0, "k=2")); /* and the next case has none */
+    assert_true(probe_begin_case(r, 0, "k=2")); /* and the next case has none */
     probe_value(r, COUNT, 1);
     assert_null(metric_of(last_case(), "cycles"));
 }
@@ -555,7 +555,7 @@ static void a_map(void **state)
 static void values_that_are_no_numbers(void **state)
 {
     (void)state;
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     probe_value(r, HIGHER, (double)NAN);
     probe_value(r, COUNT, (double)INFINITY);
     const json_t *one = last_case();
@@ -567,9 +567,9 @@ static void values_that_are_no_numbers(void **state)
 static void a_missing_value_stays_in_its_case(void **state)
 {
     (void)state;
-    assert_true(probe_case(r, 0, "i=1"));
+    assert_true(probe_begin_case(r, 0, "i=1"));
     probe_missing(r, HIGHER, "why");
-    assert_true(probe_case(r, 0, "i=2"));
+    assert_true(probe_begin_case(r, 0, "i=2"));
     probe_value(r, COUNT, 1);
     const json_t *one = last_case();
     assert_null(metric_of(one, "share"));
@@ -580,7 +580,7 @@ static void a_missing_value_stays_in_its_case(void **state)
 
 static const json_t *case_with_clock(unsigned flags, double last_mhz)
 {
-    assert_true(probe_case(r, flags, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, flags, PROBE_NO_KEYS));
     for (int pass = 0; probe_more(r); pass++) {
         probe_sample(r, TIME, 1, 100);
         probe_clock(r, pass < 2 ? 300 : pass >= 18 ? last_mhz : 1980); /* slow while warming up */
@@ -615,7 +615,7 @@ static void clock_moves(void **state)
 static void clock_read_wrong_once(void **state)
 {
     (void)state;
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     for (int pass = 0; probe_more(r); pass++) {
         probe_sample(r, TIME, 1, 100);
         probe_clock(r, pass == 10 ? 1980 * 1.02 : 1980);
@@ -652,12 +652,12 @@ static void once_is_first_and_last(void **state)
     r->options.rounds = 7;
     for (int round = 0; round < 7; round++) {
         r->options.round = round;
-        assert_int_equal(probe_case(r, PROBE_ONCE, "k=1"), round == 0 || round == 6);
-        assert_int_equal(probe_case(r, 0, "k=1"), 1);
+        assert_int_equal(probe_begin_case(r, PROBE_ONCE, "k=1"), round == 0 || round == 6);
+        assert_int_equal(probe_begin_case(r, 0, "k=1"), 1);
         r->in_case = false;
     }
     r->options = (struct options){.rounds = 1};
-    assert_true(probe_case(r, PROBE_ONCE, "k=1"));
+    assert_true(probe_begin_case(r, PROBE_ONCE, "k=1"));
     probe_value(r, COUNT, 1);
     assert_true(json_is_true(json_object_get(last_case(), "once")));
 }
@@ -665,22 +665,22 @@ static void once_is_first_and_last(void **state)
 static void deep_only_when_asked(void **state)
 {
     (void)state;
-    assert_false(probe_case(r, PROBE_DEEP, "k=1"));
+    assert_false(probe_begin_case(r, PROBE_DEEP, "k=1"));
     r->options.deep = true;
-    assert_true(probe_case(r, PROBE_DEEP, "k=1"));
+    assert_true(probe_begin_case(r, PROBE_DEEP, "k=1"));
 }
 
 static void case_by_glob(void **state)
 {
     (void)state;
     r->options.only = "level=l*,bytes=?";
-    assert_true(probe_case(r, 0, "level=l1,bytes=4"));
-    assert_true(probe_case(r, 0, "level=l2,bytes=8"));
-    assert_false(probe_case(r, 0, "level=l1,bytes=16"));
-    assert_false(probe_case(r, 0, "level=hbm,bytes=4"));
-    assert_false(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, "level=l1,bytes=4"));
+    assert_true(probe_begin_case(r, 0, "level=l2,bytes=8"));
+    assert_false(probe_begin_case(r, 0, "level=l1,bytes=16"));
+    assert_false(probe_begin_case(r, 0, "level=hbm,bytes=4"));
+    assert_false(probe_begin_case(r, 0, PROBE_NO_KEYS));
     r->options.only = "*";
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
 }
 
 /* A case that is left out closes the one before it, and takes no samples. */
@@ -688,9 +688,9 @@ static void left_out_case(void **state)
 {
     (void)state;
     r->options.only = "k=1";
-    assert_true(probe_case(r, 0, "k=1"));
+    assert_true(probe_begin_case(r, 0, "k=1"));
     probe_value(r, COUNT, 1);
-    assert_false(probe_case(r, 0, "k=2"));
+    assert_false(probe_begin_case(r, 0, "k=2"));
     assert_int_equal(json_array_size(r->cases), 1);
     assert_non_null(strstr(failure_of(probe_value(r, COUNT, 2)), "outside a case"));
 }
@@ -700,7 +700,7 @@ static void check_runs_the_body_once(void **state)
     int pass = 0;
     (void)state;
     r->options.check = true;
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     while (probe_more(r)) {
         probe_sample(r, TIME, 1, 100);
         pass++;
@@ -718,7 +718,7 @@ static void mistakes(void **state)
     (void)state;
     assert_non_null(strstr(failure_of(probe_more(r)), "outside a case"));
     assert_non_null(strstr(failure_of(probe_sample(r, TIME, 1, 1)), "outside a case"));
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     assert_non_null(strstr(failure_of(probe_sample(r, N_METRICS, 1, 1)), "metric"));
     assert_non_null(strstr(failure_of(probe_sample(r, -1, 1, 1)), "metric"));
     assert_non_null(strstr(failure_of(probe_sample(r, TIME, 0, 1)), "time"));
@@ -739,7 +739,7 @@ static void raw_samples(void **state)
     r->raw = open_memstream(&written, &size);
     r->options.round = 2;
     r->options.rounds = 3;
-    assert_true(probe_case(r, 0, "k=%d", 1));
+    assert_true(probe_begin_case(r, 0, "k=%d", 1));
     for (int pass = 0; probe_more(r); pass++)
         probe_sample(r, TIME, 3, pass < 2 ? 1e12 : 0.1 + (double)(pass % 2));
     fclose(r->raw);
@@ -779,7 +779,7 @@ static void a_watch_sees_every_pass_but_warm_up(void **state)
     (void)state;
     watched[0] = '\0';
     r->watch = &watch;
-    assert_true(probe_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     for (int pass = 0; probe_more(r); pass++) {
         probe_sample(r, TIME, 1, pass < 2 ? 1e12 : 100 + pass);
         strcat(watched, "b");
@@ -791,7 +791,7 @@ static void a_watch_sees_every_pass_but_warm_up(void **state)
     assert_int_equal(number(m, "n"), 3); /* those of the warm-up are thrown away */
     assert_same(number(m, "median"), 103);
 
-    assert_true(probe_case(r, 0, "k=%d", 1)); /* without a loop there is nothing to see */
+    assert_true(probe_begin_case(r, 0, "k=%d", 1)); /* without a loop there is nothing to see */
     probe_value(r, COUNT, 5);
     assert_null(json_object_get(last_case(), "passes"));
 }

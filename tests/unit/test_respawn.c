@@ -1,4 +1,4 @@
-/* probe_again(): a program that runs itself and hears how it ended. Started with arguments, this test
+/* probe_respawn(): a program that runs itself and hears how it ended. Started with arguments, this test
  * is the child. */
 #include "tests/unit/check.h"
 
@@ -53,7 +53,7 @@ static char said[16];
 static int again(int what, int limit_ms)
 {
     strcpy(said, "before");
-    return probe_again(&run, "what", what, limit_ms, said, sizeof said);
+    return probe_respawn(&run, "what", what, limit_ms, said, sizeof said);
 }
 
 static void ends_by_itself(void **unused)

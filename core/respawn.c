@@ -1,4 +1,4 @@
-/* probe_again(): a probe that runs itself, for what it must survive. */
+/* probe_respawn(): a probe that runs itself, for what it must survive. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -49,8 +49,8 @@ static bool listen_until(int pipe, uint64_t deadline_ns, char *said, size_t size
     }
 }
 
-int probe_again(struct probe_run *r, const char *parameter, int64_t value, int limit_ms, char *said,
-                size_t size)
+int probe_respawn(struct probe_run *r, const char *parameter, int64_t value, int limit_ms,
+                  char *said, size_t size)
 {
     char set[96], device[16];
     char *argv[] = {(char *)(uintptr_t)probe.name, "--device", device, "--set", set, NULL};
