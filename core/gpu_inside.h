@@ -4,6 +4,7 @@
 
 #include "core/device/harness.h"
 #include "core/gpu.h"
+#include "core/verdict.h"
 
 enum { ALLOCATIONS_MAX = 256, LIBRARIES_MAX = 8 };
 
@@ -23,7 +24,8 @@ struct gpu {
     size_t n_loaded;
     struct harness_stamp *stamp[2]; /* mapped host memory, one a SM */
     cudaKernel_t stamper, fill[3], sweeper;
-    char *sweep; /* 3 x L2, made at first use */
+    char *sweep;             /* 3 x L2, made at first use */
+    struct verdict *verdict; /* likewise */
     cudaKernel_t gatekeeper, answerer; /* these and what follows: made at first use */
     uint32_t *gate, gate_ticket; /* mapped: [0] opens the gate of that ticket, [1] was late */
     uint32_t *asked;             /* mapped */

@@ -5,7 +5,7 @@
 #include "core/args.h"
 #include "fused/attention_decode/decode.h"
 #include "fused/attention_decode/rope.h"
-#include "fused/common/verdict.h"
+#include "core/verdict.h"
 
 enum {
     DECODE_THREADS = 256,

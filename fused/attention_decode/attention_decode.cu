@@ -2,6 +2,7 @@
 // and rope.cuh; dequantising; reading; a product with a vector by two layouts;
 // verification.
 #include "core/device/load.cuh"
+#include "core/device/verdict.cuh"
 #include "fused/attention_decode/args.h"
 #include "fused/attention_decode/rope.cuh"
 #include "fused/common/reduce.cuh"

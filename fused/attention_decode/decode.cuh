@@ -23,6 +23,7 @@
 #ifndef FUSED_ATTENTION_DECODE_DECODE_CUH
 #define FUSED_ATTENTION_DECODE_DECODE_CUH
 
+#include "core/device/verdict.cuh"
 #include "fused/attention_decode/part.cuh"
 #include "fused/attention_decode/warp.cuh"
 

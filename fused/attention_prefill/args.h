@@ -6,7 +6,7 @@
 
 #include "core/args.h"
 #include "fused/attention_prefill/prefill.h"
-#include "fused/common/verdict.h"
+#include "core/verdict.h"
 
 enum {
     PREFILL_ROW_THREADS = 128, /* of the plain kernels, which take a row a block */

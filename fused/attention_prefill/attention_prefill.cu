@@ -1,5 +1,6 @@
 // Kernels of attention_prefill: the fused ones (prefill.cuh and _wgmma.cuh), the
 // softmax of the unfused chain, and the plain ones that these are held against.
+#include "core/device/verdict.cuh"
 #include "fused/attention_prefill/args.h"
 
 #include "fused/attention_prefill/wgmma.cuh"

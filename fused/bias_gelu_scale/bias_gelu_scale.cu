@@ -5,6 +5,7 @@
 // once), the output is stored evict-first, which is worth 5 % of a long copy on an H200 (140 to 133
 // us). Arithmetic is fp32.
 #include "core/device/load.cuh"
+#include "core/device/verdict.cuh"
 #include "fused/bias_gelu_scale/args.h"
 #include "fused/common/gelu.cuh"
 #include "fused/common/vector.cuh"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "core/args.h"
-#include "fused/common/verdict.h"
+#include "core/verdict.h"
 
 enum chain_operator {
     CHAIN_BIAS,  /* x + bias[column] */

@@ -11,6 +11,7 @@
 // that what it saves is memory traffic and launches alone. The contracts count them: 32 elements a
 // thread, 8 in the small form.
 #include "core/device/load.cuh"
+#include "core/device/verdict.cuh"
 #include "fused/common/vector.cuh"
 #include "fused/elementwise_chain/args.h"
 #include "fused/elementwise_chain/chain.cuh"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "core/args.h"
-#include "fused/common/verdict.h"
+#include "core/verdict.h"
 #include "fused/epilogue/mma.h"
 
 enum {

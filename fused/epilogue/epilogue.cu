@@ -1,6 +1,7 @@
 // Kernels of epilogue: the operators as kernels of their own, as good as the copy of this folder;
 // the copy that takes a concatenated product apart; and the fp64 reference.
 #include "core/device/load.cuh"
+#include "core/device/verdict.cuh"
 #include "fused/common/gelu.cuh"
 #include "fused/common/gemv_rows.cuh"
 #include "fused/common/vector.cuh"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "core/args.h"
-#include "fused/common/verdict.h"
+#include "core/verdict.h"
 
 enum {
     HARM_STREAM_THREADS = 128,

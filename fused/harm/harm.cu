@@ -1,5 +1,6 @@
 // Kernels of harm: fusions that lose, in pairs with what heals them. Those that spill are in
 // spills.cu.
+#include "core/device/verdict.cuh"
 #include "fused/harm/harm.cuh"
 
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "fused/common/operation.h"
-#include "fused/common/verdict.h"
+#include "core/verdict.h"
 #include "fused/harm/args.h"
 
 enum { /* the probe's own metrics */

@@ -1,5 +1,6 @@
 // The reference of norm: the plain method, in fp64, a row a block, with bounds element by element.
 // Not timed. reference.c does the same on the CPU for some rows.
+#include "core/device/verdict.cuh"
 #include "fused/common/reduce.cuh"
 #include "fused/common/vector.cuh"
 #include "fused/norm/reference.h"

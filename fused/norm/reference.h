@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "core/args.h"
-#include "fused/common/verdict.h"
+#include "core/verdict.h"
 
 /* What an operator's result must be; for the reference. */
 enum {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "core/args.h"
-#include "fused/common/verdict.h"
+#include "core/verdict.h"
 
 enum quantized_format { INT4, INT8, E4M3, N_FORMATS };
 

@@ -3,6 +3,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 
+#include "core/device/verdict.cuh"
 #include "fused/common/reduce.cuh"
 #include "fused/quantized/args.h"
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "core/args.h"
-#include "fused/common/verdict.h"
+#include "core/verdict.h"
 
 enum {
     SOFTMAX_VECTORS = 4,          /* 16-byte accesses of a thread in flight at a time */

@@ -1,5 +1,6 @@
 // Kernels of softmax that are not timed: what its results are held against, rows on which a softmax
 // that is not stable goes wrong, and two that do.
+#include "core/device/verdict.cuh"
 #include "fused/softmax/args.h"
 #include "fused/softmax/lanes.cuh"
 #include "fused/softmax/parts.cuh"

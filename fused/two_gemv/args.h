@@ -6,7 +6,7 @@
 
 #include "core/args.h"
 #include "core/device/grid_barrier.h"
-#include "fused/common/verdict.h"
+#include "core/verdict.h"
 
 enum {
     TWO_THREADS = 256,

@@ -2,6 +2,7 @@
 #include <cuda_bf16.h>
 
 #include "core/device/grid_barrier.cuh"
+#include "core/device/verdict.cuh"
 #include "fused/common/gemv_rows.cuh"
 #include "fused/two_gemv/args.h"
 

@@ -287,7 +287,7 @@ static void verify(struct probe_run *r, const struct product *p, const struct wa
         probe_value(r, ERROR, error);
         return;
     }
-    const struct product_verdict v = product_run_verifier(r, p);
+    const struct verdict v = product_run_verifier(r, p);
     const uint64_t all = (uint64_t)p->shape.m * (uint64_t)p->shape.n;
     const uint64_t due = (uint64_t)g->tiles * g->tile_m * g->tile_n;
 

@@ -163,7 +163,6 @@ struct product product_new(struct probe_run *r, const struct product_shape *shap
     }
     p.a = p.memory[0] + shift[0], p.b = p.memory[1] + shift[1], p.c = p.memory[2];
     p.a_step = step[0], p.b_step = step[1], p.c_step = step[2];
-    p.verdict = gpu_alloc(r, sizeof *p.verdict, "a verdict");
     if (probe_in_full(r))
         reference_on_host(r, &p);
     return p;
@@ -173,7 +172,6 @@ void product_free(struct probe_run *r, struct product *p)
 {
     for (size_t i = 0; i < 3; i++)
         gpu_release(r, p->memory[i]);
-    gpu_release(r, p->verdict);
     free(p->places);
     free(p->reference);
     memset(p, 0, sizeof *p);
@@ -186,7 +184,7 @@ void product_poison(struct probe_run *r, const struct product *p)
 
 /* --- the whole tensor on the GPU ------------------------------------------------------------- */
 
-struct product_verdict product_run_verifier(struct probe_run *r, const struct product *p)
+struct verdict product_run_verifier(struct probe_run *r, const struct product *p)
 {
     const struct product_shape *s = &p->shape;
     const bool at = s->layout[0] == 't', bt = s->layout[1] == 't';
@@ -197,7 +195,7 @@ struct product_verdict product_run_verifier(struct probe_run *r, const struct pr
         .a = p->a,
         .b = p->b,
         .c = p->c,
-        .verdict = p->verdict,
+        .verdict = verdict_clear(r),
         .a_row = at ? 1 : (uint64_t)s->lda,
         .a_column = at ? (uint64_t)s->lda : 1,
         .b_row = bt ? 1 : (uint64_t)s->ldb,
@@ -211,23 +209,15 @@ struct product_verdict product_run_verifier(struct probe_run *r, const struct pr
     cudaKernel_t kernel = gpu_kernel(
         r, &image_product, s->type == GPU_FP16 ? "product_verify_fp16" : "product_verify_bf16",
         sizeof args);
-    struct product_verdict verdict;
 
-    CUDA(cudaMemsetAsync(p->verdict, 0, sizeof verdict, gpu_stream(r)));
     gpu_launch_grid(r, kernel, (dim3){x, y, 1}, PRODUCT_TILE * PRODUCT_TILE, 0, &args);
-    gpu_to_host(r, &verdict, p->verdict, sizeof verdict);
-    return verdict;
-}
-
-double product_error(const struct product_verdict *verdict)
-{
-    return sqrt(verdict->error_squared / verdict->reference_squared);
+    return verdict_fetch(r);
 }
 
 double product_verify(struct probe_run *r, const struct product *p, const char *when)
 {
-    struct product_verdict verdict = product_run_verifier(r, p);
-    double error = product_error(&verdict);
+    struct verdict verdict = product_run_verifier(r, p);
+    double error = verdict_error(&verdict);
 
     probe_require(r, verdict.looked_at > 0 && verdict.wrong == 0,
                   "%s: %llu of %llu outputs looked at are beyond the error bound", when,

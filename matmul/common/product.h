@@ -20,18 +20,13 @@
 #include <stdint.h>
 
 #include "core/args.h"
+#include "core/verdict.h"
 
 enum { PRODUCT_TILE = 16 }; /* outputs along each side that a block of the verifier looks at */
 
-struct product_verdict {
-    double error_squared, reference_squared; /* sums over the outputs looked at */
-    uint64_t wrong;                          /* outputs beyond the bound, NaN included */
-    uint64_t looked_at;
-};
-
 struct product_verify_args {
     const void *a, *b, *c;           /* 16-bit elements */
-    struct product_verdict *verdict; /* zeroed */
+    struct verdict *verdict;         /* zeroed */
     uint64_t a_row, a_column;        /* elements from one row, one column of A to the next */
     uint64_t b_row, b_column;
     uint64_t c_row;
@@ -63,7 +58,6 @@ struct product {
     /* private */
     char *memory[3];
     size_t bytes[3];
-    struct product_verdict *verdict;
     size_t n_places; /* looked at on the CPU */
     size_t *places;
     double *reference;
@@ -80,8 +74,7 @@ double product_bytes(const struct product_shape *shape);
 void product_poison(struct probe_run *r, const struct product *p);
 
 /* Set 0's result against fp64; no judgement. */
-struct product_verdict product_run_verifier(struct probe_run *r, const struct product *p);
-double product_error(const struct product_verdict *verdict); /* relative Frobenius norm */
+struct verdict product_run_verifier(struct probe_run *r, const struct product *p);
 
 /* The same with judgement: probe_require on both bounds, on what lies between the rows, and in full
  * runs on the CPU's places. Returns the relative error. */

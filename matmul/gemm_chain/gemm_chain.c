@@ -207,8 +207,8 @@ static double verify(struct probe_run *r, const struct chain *c, const struct fo
     run_afresh(r, c, f);
     for (size_t i = 0; i < PRODUCTS; i++) {
         const struct product link = link_of(c, i);
-        const struct product_verdict v = product_run_verifier(r, &link);
-        const double error = product_error(&v);
+        const struct verdict v = product_run_verifier(r, &link);
+        const double error = verdict_error(&v);
         probe_require(r, v.looked_at > 0 && v.wrong == 0 && error < PRODUCT_ERROR(GPU_FP16),
                       "%s: product %zu: %llu of %llu outputs beyond the bound, relative error %.2g",
                       when, i, (unsigned long long)v.wrong, (unsigned long long)v.looked_at, error);
@@ -250,7 +250,7 @@ static double share_of_wrong(struct probe_run *r, const struct chain *c, const s
     run_afresh(r, c, f);
     for (size_t i = 0; i < PRODUCTS; i++) {
         const struct product link = link_of(c, i);
-        const struct product_verdict v = product_run_verifier(r, &link);
+        const struct verdict v = product_run_verifier(r, &link);
         wrong += (double)v.wrong;
         all += (double)v.looked_at;
     }
@@ -560,7 +560,6 @@ static struct chain prepare(struct probe_run *r, int m, int n)
         .c_step = x_step,
         .memory = {[2] = x + x_step}, /* what product_poison() poisons */
         .bytes = {[2] = PRODUCTS * x_step},
-        .verdict = gpu_alloc(r, sizeof *c.p.verdict, "a verdict"),
     };
     CUDA(cudaEventCreate(&c.start));
     CUDA(cudaEventCreate(&c.stop));

@@ -141,9 +141,9 @@ static inline void check_random_shapes(struct probe_run *r, const struct ways *w
 
 static inline bool is_right(struct probe_run *r, const struct product *p)
 {
-    struct product_verdict v = product_run_verifier(r, p);
+    struct verdict v = product_run_verifier(r, p);
     return v.looked_at == (uint64_t)p->shape.m * (uint64_t)p->shape.n && v.wrong == 0 &&
-           product_error(&v) < PRODUCT_ERROR(p->shape.type);
+           verdict_error(&v) < PRODUCT_ERROR(p->shape.type);
 }
 
 /* Is the result right that a way has when it is opened for one product and judged as another, which

@@ -88,8 +88,8 @@ static double verified(struct probe_run *r, const struct subject *s, const char 
 {
     if (s->accumulate == BLAS_IN_FP32)
         return product_verify(r, &s->product, when);
-    struct product_verdict verdict = product_run_verifier(r, &s->product);
-    double error = product_error(&verdict);
+    struct verdict verdict = product_run_verifier(r, &s->product);
+    double error = verdict_error(&verdict);
     probe_require(r, error < 0.05, "%s: relative error %.2g", when, error);
     return error;
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "core/args.h"
+#include "core/verdict.h"
 
 enum {
     GEMV_VECTOR = 8, /* elements */
@@ -30,15 +31,10 @@ struct gemv_read_args {
 };
 ARGS_SIZE(struct gemv_read_args, 16);
 
-struct gemv_verdict {
-    double error_squared, reference_squared; /* sums over the outputs */
-    uint64_t wrong;                          /* outputs beyond the bound, NaN included */
-};
-
 struct gemv_verify_args {
     const void *weights, *x, *y; /* of the first set; the grid's y counts sets */
     uint64_t weights_step, y_step; /* bytes from one set to the next */
-    struct gemv_verdict *verdict;  /* zeroed, device memory */
+    struct verdict *verdict;       /* zeroed, device memory */
     uint32_t rows, vectors;
 };
 ARGS_SIZE(struct gemv_verify_args, 56);

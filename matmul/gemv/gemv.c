@@ -115,7 +115,6 @@ struct gemv {
     size_t room;
     char *x;
     uint32_t *sums, *total;
-    struct gemv_verdict *verdict;
     struct {
         size_t bytes;
         double rate; /* bytes/s */
@@ -143,7 +142,6 @@ static struct gemv prepare(struct probe_run *r)
     gpu_fill_normal(r, g.x, GPU_BF16, X_MAX, probe_seed(r) + 1);
     g.sums = gpu_alloc(r, (g.room / PIECE + 1) * sizeof *g.sums, "sums of a read");
     g.total = gpu_alloc(r, sizeof *g.total, "a sum");
-    g.verdict = gpu_alloc(r, sizeof *g.verdict, "a verdict");
     return g;
 }
 
@@ -218,22 +216,19 @@ static void check_on_host(struct probe_run *r, const struct matrix *m)
 static double verify(struct probe_run *r, const struct gemv *g, const struct matrix *m, size_t sets,
                      const char *when)
 {
-    struct gemv_verdict verdict;
     const struct gemv_verify_args a = {.weights = g->weights,
                                        .x = g->x,
                                        .y = m->y,
                                        .weights_step = m->step,
                                        .y_step = m->y_step,
-                                       .verdict = g->verdict,
+                                       .verdict = verdict_clear(r),
                                        .rows = (uint32_t)m->m,
                                        .vectors = (uint32_t)m->k / GEMV_VECTOR};
     const dim3 grid = {(a.rows + VERIFY_WARPS - 1) / VERIFY_WARPS, (unsigned)sets, 1};
 
-    CUDA(cudaMemsetAsync(g->verdict, 0, sizeof verdict, gpu_stream(r)));
     gpu_launch_grid(r, g->verify, grid, 32 * VERIFY_WARPS, 0, &a);
-    gpu_to_host(r, &verdict, g->verdict, sizeof verdict);
-
-    double error = sqrt(verdict.error_squared / verdict.reference_squared);
+    const struct verdict verdict = verdict_fetch(r);
+    const double error = verdict_error(&verdict);
     probe_require(r, verdict.wrong == 0, "%s: %llu outputs beyond the error bound", when,
                   (unsigned long long)verdict.wrong);
     probe_require(r, error < BF16_ERROR, "%s: relative error %.2g", when, error);

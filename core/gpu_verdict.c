@@ -1,21 +1,23 @@
-#include "fused/common/verdict.h"
-
+/* The host's half of core/verdict.h. */
 #include <math.h>
 
-static struct verdict *memory;
+#include "core/gpu_inside.h"
+#include "core/run.h"
+#include "core/verdict.h"
 
 struct verdict *verdict_clear(struct probe_run *r)
 {
-    if (!memory)
-        memory = gpu_alloc(r, sizeof *memory, "a verdict");
-    CUDA(cudaMemsetAsync(memory, 0, sizeof *memory, gpu_stream(r)));
-    return memory;
+    struct gpu *g = r->gpu;
+    if (!g->verdict)
+        g->verdict = gpu_alloc(r, sizeof *g->verdict, "a verdict");
+    CUDA(cudaMemsetAsync(g->verdict, 0, sizeof *g->verdict, g->stream));
+    return g->verdict;
 }
 
 struct verdict verdict_fetch(struct probe_run *r)
 {
     struct verdict v;
-    gpu_to_host(r, &v, memory, sizeof v);
+    gpu_to_host(r, &v, r->gpu->verdict, sizeof v);
     return v;
 }
 
