@@ -52,6 +52,28 @@ static void set_counters(struct options *o, const char *text, struct argp_state 
     o->counters = text;
 }
 
+/* A number, or one of the parameter's words. */
+static bool parse_value(const struct probe_parameter *p, const char *text, int64_t *value)
+{
+    for (int i = 0; p->words && p->words[i]; i++)
+        if (!strcmp(p->words[i], text))
+            return (*value = p->min + i) <= p->max;
+    return !p->words && unit_parse_size(text, value) && *value >= p->min && *value <= p->max;
+}
+
+static void refuse_value(const struct probe_parameter *p, const char *text,
+                         struct argp_state *state)
+{
+    char words[128] = "";
+    for (int64_t i = 0; p->words && i <= p->max - p->min; i++)
+        snprintf(words + strlen(words), sizeof words - strlen(words), "%s%s", i ? ", " : "",
+                 p->words[i]);
+    if (p->words)
+        argp_error(state, "--set %s: expected one of %s", text, words);
+    argp_error(state, "--set %s: expected a whole number from %lld to %lld", text,
+               (long long)p->min, (long long)p->max);
+}
+
 /* --set NAME=VALUE, against the probe's own table. */
 static void set_parameter(struct options *o, const char *text, struct argp_state *state)
 {
@@ -64,9 +86,8 @@ static void set_parameter(struct options *o, const char *text, struct argp_state
         if (strlen(p->name) != (size_t)(equals - text) ||
             strncmp(p->name, text, (size_t)(equals - text)))
             continue;
-        if (!unit_parse_size(equals + 1, &value) || value < p->min || value > p->max)
-            argp_error(state, "--set %s: expected a whole number from %lld to %lld", text,
-                       (long long)p->min, (long long)p->max);
+        if (!parse_value(p, equals + 1, &value))
+            refuse_value(p, text, state);
         o->parameters[i] = value;
         o->given[i] = true;
         return;
@@ -180,7 +201,10 @@ void options_list(FILE *out, bool json)
     }
     for (size_t i = 0; i < probe.n_parameters; i++) {
         const struct probe_parameter *p = &probe.parameters[i];
-        fprintf(out, "%s  --set %s=%lld   %s\n", i ? "" : "\n", p->name, (long long)p->standard,
-                p->what);
+        fprintf(out, "%s  --set %s=", i ? "" : "\n", p->name);
+        if (p->words)
+            fprintf(out, "%s   %s\n", p->words[p->standard - p->min], p->what);
+        else
+            fprintf(out, "%lld   %s\n", (long long)p->standard, p->what);
     }
 }

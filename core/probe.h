@@ -71,6 +71,7 @@ struct probe_parameter {
     const char *name;
     int64_t standard, min, max;
     const char *what;
+    const char *const *words; /* of min, min + 1 ..., NULL behind the last: type=bf16; NULL: numbers */
 };
 
 enum probe_needs {

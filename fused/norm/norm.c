@@ -18,7 +18,7 @@
  * a row.
  *
  * Inside the timed region: the operations, between two events. Modes, cache states, rotation of
- * buffers and the copy that is the reference: common/operation.h. A kernel of a chain alone
+ * buffers and the copy that is the reference: common/operation.h, common/operator.h. A kernel of a chain alone
  * ("add", "norm" ...) moves other bytes than the operator; its share is of the operator's copy in
  * proportion. Expected: where bytes are what takes time, the ratio of bytes: 10 to 8 an element
  * for rmsnorm_residual, 13 to 7 with fp8, 12 to 4 for rmsnorm_bias_silu, 8 to 4 for layernorm; at
@@ -30,246 +30,313 @@
  * would not be the same function. Variance from the mean of squares less the square of the mean
  * loses all digits where the mean is large: two_pass does that, and rows of mean 1000 must show
  * it. */
-#include "fused/norm/args.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/draw.h"
-#include "fused/common/quality.h"
-#include "fused/norm/problem.h"
+#include "fused/common/operator.h"
+#include "fused/norm/args.h"
+#include "fused/norm/operators.h"
+#include "fused/norm/reference.h"
 
 PROBE_IMAGE(norm);
 PROBE_IMAGE(norm_passes);
 
 static const struct probe_metric metrics[] = {OPERATION_METRICS(OPERATION_KEYS("op,rows,cols"))};
-
-/* Set by hand, to compare. */
 static const struct probe_parameter parameters[] = {
-    {"cluster", 0, 0, NORM_CLUSTER_MAX,
-     "blocks that share a row where rows are few, a power of two; 0: as the probe chooses"},
+    OPERATOR_SIZE("rows", 1 << 24),
+    OPERATOR_SIZE("cols", NORM_COLS_MAX),
+    OPERATOR_TYPES(GPU_BF16),
+    {"cluster", 0, 0, NORM_CLUSTER_MAX, /* set by hand, to compare */
+     "blocks that share a row where rows are few, a power of two; 0: as the probe chooses", NULL},
 };
 
-/* --- odd shapes ------------------------------------------------------------------------------- */
+enum dimension { ROWS_DIM, COLS_DIM };
+static const float EPSILON = 1e-5f;
 
-/* Every operator, every variant, once, on shapes that are small and odd. */
-static void check_shape(struct probe_run *r, int rows, int cols, enum gpu_type type, uint64_t seed)
+/* --- memory ----------------------------------------------------------------------------------- */
+
+struct norm {
+    struct pool pool[N_TENSORS], scale;
+    void *weight, *bias;
+    float *mean, *factor; /* between kernels of one operation, so one set is enough */
+    cudaKernel_t kernel[N_NORM_KERNELS][N_LAUNCH_FORMS];
+};
+
+static void load_kernels(struct probe_run *r, struct norm *t, enum gpu_type type)
 {
-    struct tensors t = tensors_of(r, rows, cols, type, seed);
-    char wrong[200] = "";
-
-    for (const struct norm_operator *o = norm_operators; o < norm_operators + N_OPERATORS; o++)
-        for (const struct norm_variant *v = o->variant; v->name; v++) {
-            const struct work w = {&t, o, v};
-            if (v->properties & PART)
+    static const char *const forms[][N_LAUNCH_FORMS] = {
+        [ROWS] = {[BLOCK] = "_block", [FEW] = "_few", [WARP] = "_warp", [CLUSTER] = "_cluster"},
+        [ELEMENTS] = {[LONG] = "_long", [SMALL] = "_small"},
+        [PASSES] = {""},
+        [NARROW] = {""}};
+    for (int i = 0; i < N_NORM_KERNELS; i++)
+        for (int form = 0; form < N_LAUNCH_FORMS && forms[norm_kernels[i].form][form]; form++) {
+            char name[64];
+            if (form == CLUSTER && gpu_facts(r)->cc < 90)
                 continue;
-            poison(r, &w);
-            launch(r, &w, 0);
-            if (is_wrong(r, &w))
-                snprintf(wrong + strlen(wrong), sizeof wrong - strlen(wrong), " %s %s", o->name,
-                         v->name);
+            snprintf(name, sizeof name, "norm_%s%s_%s", norm_kernels[i].name,
+                     forms[norm_kernels[i].form][form], gpu_type_name(type));
+            t->kernel[i][form] =
+                gpu_kernel(r, norm_kernels[i].form == PASSES ? &image_norm_passes : &image_norm,
+                           name, sizeof(struct norm_args));
         }
-    probe_require(r, !*wrong, "%d x %d %s: every operator is right; wrong:%s", rows, cols,
-                  gpu_type_name(type), wrong);
-    tensors_free(r, &t);
 }
 
-static void check_odd_shapes(struct probe_run *r)
+/* The tensors of the fused kernel alone. */
+static double copied(const struct operator_set *s, size_t member)
 {
-    static const int odd[][2] = {{1, 8},     {1, 1024},   {1, 32768}, {3, 1},      {2, 4097},
-                                 {5, 1000},  {300, 1016}, {7, 1024},  {331, 1032}, {1, 32760},
-                                 {2, 32776}, {13, 8184},  {11, 8192}, {17, 8200},  {1000, 8}};
-    enum { SHAPES = 48 };
-    uint64_t state = probe_seed(r);
-    int refused = 0;
+    return norm_tensor_bytes(&norm_operators[member], s->shape.dim[ROWS_DIM],
+                             s->shape.dim[COLS_DIM]);
+}
 
-    for (size_t i = 0; i < SHAPES; i++) {
-        const bool is_given = i < PROBE_LENGTH(odd);
-        const int rows =
-            is_given ? odd[i][0] : 1 + (int)draw_below(&state, i % 3 ? 40 : 700);
-        const int cols = is_given ? odd[i][1] : 8 * (1 + (int)draw_below(&state, 1024));
-        if (refusal(cols))
-            refused++;
-        else
-            for (enum gpu_type type = GPU_FP16; type <= GPU_BF16; type++)
-                check_shape(r, rows, cols, type, state);
+static void open(struct probe_run *r, struct operator_set *s)
+{
+    const size_t rows = (size_t)s->shape.dim[ROWS_DIM], cols = (size_t)s->shape.dim[COLS_DIM];
+    struct norm *t = s->own;
+
+    load_kernels(r, t, s->shape.type);
+    for (enum norm_tensor i = 0; i < N_TENSORS; i++)
+        t->pool[i] = i <= OTHER ? operator_operand(r, s, rows * cols, "an operand")
+                                : operator_result(r, s, 2 * rows * cols, "a result");
+    t->weight = operator_vector(r, s, cols, "the weights");
+    t->bias = operator_vector(r, s, cols, "the bias");
+    t->scale = operator_result(r, s, 4 * rows, "the scales");
+    t->mean = operator_scratch(r, s, 4 * rows, "the means");
+    t->factor = operator_scratch(r, s, 4 * rows, "the factors");
+}
+
+/* --- forms ------------------------------------------------------------------------------------ */
+
+static void launch(struct probe_run *r, const struct operator_set *s, const struct operator_form *f,
+                   size_t set)
+{
+    const struct norm_variant *v = f->plan;
+    const struct norm *t = s->own;
+    for (int i = 0; i < v->steps; i++) {
+        const enum norm_kernel k = v->step[i].kernel;
+        struct norm_args a = {.in = pool_at(&t->pool[v->step[i].in], set),
+                              .residual = pool_at(&t->pool[OTHER], set),
+                              .weight = t->weight,
+                              .bias = t->bias,
+                              .sum = pool_at(&t->pool[SUM], set),
+                              .out = pool_at(&t->pool[v->step[i].out], set),
+                              .scale = pool_at(&t->scale, set),
+                              .mean = t->mean,
+                              .factor = t->factor,
+                              .rows = (uint32_t)s->shape.dim[ROWS_DIM],
+                              .row_vectors = (uint32_t)s->shape.dim[COLS_DIM] / NORM_VECTOR,
+                              .epsilon = EPSILON,
+                              .one_over_cols = 1.0f / (float)s->shape.dim[COLS_DIM]};
+        const struct norm_launch l = norm_launch_of(
+            norm_kernels[k].form, a.rows, a.row_vectors, (unsigned)gpu_facts(r)->n_sm,
+            gpu_facts(r)->cc < 90 ? 1 : (unsigned)probe_parameter(r, "cluster"));
+        const struct gpu_shape shape = {
+            .grid = {l.blocks, 1, 1}, .block = l.threads, .cluster = l.cluster > 1 ? l.cluster : 0};
+        a.cluster = l.cluster;
+        gpu_launch_shape(r, t->kernel[k][l.form], &shape, &a);
     }
-    probe_note(r,
-               "%d odd shapes: %d taken by every operator in both types, %d refused (rows that do "
-               "not begin on 16 bytes, or longer than %d)",
-               SHAPES, SHAPES - refused, refused, NORM_COLS_MAX);
 }
 
-/* --- how long does it take? ------------------------------------------------------------------- */
+/* Above so many rows a warp for each no longer pays, and kernels that read a row twice begin to. */
+enum { FEW_ROWS = 32 };
 
-/* A part's reference is the operator's copy, in proportion to the bytes. */
-static void measure_variant(struct probe_run *r, const char *keys, const struct work *w,
-                            struct condition c, unsigned flags, double copy_ns)
+static size_t forms(struct probe_run *r, const struct operator_set *s, size_t member,
+                    struct operator_form *list)
 {
-    const double fused = norm_tensor_bytes(w->o, w->t->rows, w->t->cols);
-    const double bytes = norm_bytes(w->v, w->t->rows, w->t->cols);
-    const bool is_part = w->v->properties & PART;
-    const struct operation o = {.name = w->v->name,
-                                .launch = launch,
-                                .poison = poison,
-                                .verify = is_part ? NULL : verify, /* parts: within the chain */
-                                .self = w,
-                                .sets = w->t->pool[IN].sets,
-                                .set_bytes = fused,
-                                .bytes = bytes,
-                                .memory = norm_memory(w->o, w->v, w->t->rows, w->t->cols),
-                                .kernels = (unsigned)w->v->steps};
-    operation_measure(r, keys, &o, c, flags, is_part ? copy_ns * bytes / fused : copy_ns);
-}
+    const struct norm_operator *o = &norm_operators[member];
+    const int rows = s->shape.dim[ROWS_DIM], cols = s->shape.dim[COLS_DIM];
+    size_t n = 0;
 
-/* What is timed at a size, beside each operator fused and unfused by graph. */
-struct plan {
-    enum gpu_type type;
-    int rows, cols;
-    unsigned operators, flags; /* bits; of probe_begin_case */
-    bool parts, copies, stream;
-    unsigned once; /* operators whose fused kernel is timed in the first and last round anyway */
-};
-
-static unsigned flags_in(const struct plan *p, const struct norm_operator *o, bool is_fused)
-{
-    return is_fused && p->once >> (o - norm_operators) & 1 ? PROBE_ONCE : p->flags;
-}
-
-/* One copy a size for all operators that load and store as much. */
-static double copy_of(struct probe_run *r, struct tensors *t, const struct plan *p,
-                      const struct norm_operator *o, const char *keys, struct condition c)
-{
-    const double bytes = norm_tensor_bytes(o, t->rows, t->cols);
-    if (!p->copies || c.stream)
-        return NAN;
-    if (t->copy_bytes[c.cold] != bytes)
-        t->copy_ns[c.cold] = copy_measure(r, keys, bytes, c, flags_in(p, o, true));
-    t->copy_bytes[c.cold] = bytes;
-    return t->copy_ns[c.cold];
-}
-
-static bool is_planned(const struct plan *p, const struct norm_variant *v, struct condition c)
-{
-    const bool is_main = !strcmp(v->name, "fused") || !strcmp(v->name, "unfused");
-    return is_main || (!c.stream && (p->parts || !(v->properties & PART)) &&
-                       !(v->properties & (p->rows > 32 ? FOR_FEW : FOR_MANY)));
-}
-
-static void measure_operator(struct probe_run *r, struct tensors *t, const struct plan *p,
-                             const struct norm_operator *o, struct condition c)
-{
-    char keys[96];
-
-    snprintf(keys, sizeof keys, "op=%s,rows=%d,cols=%d,type=%s", o->name, t->rows, t->cols,
-             gpu_type_name(t->type));
-    const double copy_ns = copy_of(r, t, p, o, keys, c);
+    (void)r;
     for (const struct norm_variant *v = o->variant; v->name; v++) {
-        const struct work w = {t, o, v};
-        const unsigned extra = v->properties & (PART | UNSAFE) ? PROBE_ONCE : 0;
-        if (is_planned(p, v, c))
-            measure_variant(r, keys, &w, c, flags_in(p, o, v == o->variant) | extra, copy_ns);
+        const unsigned main = v == o->variant ? OPERATOR_FUSED : OPERATOR_UNFUSED;
+        const bool is_part = v->properties & PART;
+        if (v->properties & (rows > FEW_ROWS ? FOR_FEW : FOR_MANY))
+            continue;
+        list[n++] = (struct operator_form){.name = v->name,
+                                           .group = v - o->variant < 2 ? main
+                                                    : is_part          ? OPERATOR_PARTS
+                                                                       : OPERATOR_OWN,
+                                           .is_once = v->properties & (PART | UNSAFE),
+                                           .bytes = norm_bytes(v, rows, cols),
+                                           .memory = norm_memory(o, v, rows, cols),
+                                           .kernels = (unsigned)v->steps,
+                                           .launch = launch,
+                                           .plan = v};
     }
+    return n;
 }
 
-static void measure_size(struct probe_run *r, const struct plan *p)
+/* --- is it right? ----------------------------------------------------------------------------- */
+
+static uint32_t flags_of(const struct operator_set *s, const struct operator_form *f)
 {
-    const int rows = probe_is_check_run(r) && p->rows > 40 ? 40 : p->rows;
-    const unsigned seldom = p->once ? PROBE_ONCE : p->flags;
-    if (seldom & PROBE_DEEP && !probe_deep(r))
-        return;
-    struct tensors t = tensors_of(r, rows, p->cols, p->type, operation_seed(r, seldom));
-    const bool is_large = 4.0 * rows * p->cols >= 3 * (double)gpu_facts(r)->l2_bytes;
-
-    for (int i = 0; i < N_OPERATORS; i++)
-        for (int kind = is_large ? 1 : 0; kind < (p->stream ? 3 : 2); kind++)
-            if (p->operators >> i & 1)
-                measure_operator(r, &t, p, &norm_operators[i],
-                                 (struct condition){.stream = kind == 2, .cold = kind == 1});
-    tensors_free(r, &t);
+    const struct norm_variant *v = f->plan;
+    return norm_operators[f->member].flags | (v->properties & ROUNDS ? NORM_CHAIN : 0) |
+           (s->shape.type == GPU_BF16 ? NORM_BF16 : 0);
 }
 
-/* --- what are the results worth? -------------------------------------------------------------- */
+/* What set 0 holds, for the reference. */
+static struct norm_verify_args results_of(const struct operator_set *s,
+                                          const struct operator_form *f)
+{
+    const struct norm *t = s->own;
+    const bool has_scales = norm_gives_codes(&norm_operators[f->member]);
+    return (struct norm_verify_args){.in = t->pool[IN].memory,
+                                     .residual = t->pool[OTHER].memory,
+                                     .weight = t->weight,
+                                     .bias = t->bias,
+                                     .sum = t->pool[SUM].memory,
+                                     .out = t->pool[OUT].memory,
+                                     .scale = has_scales ? pool_at(&t->scale, 0) : NULL,
+                                     .rows = (uint32_t)s->shape.dim[ROWS_DIM],
+                                     .cols = (uint32_t)s->shape.dim[COLS_DIM],
+                                     .operator_flags = flags_of(s, f),
+                                     .epsilon = EPSILON};
+}
+
+static struct verdict verify(struct probe_run *r, const struct operator_set *s,
+                             const struct operator_form *f, bool all, uint64_t *due)
+{
+    const struct norm_verify_args a = results_of(s, f);
+    (void)all;
+    *due = norm_results(&a);
+    return norm_run_verifier(r, &a);
+}
+
+static void check_on_host(struct probe_run *r, const struct operator_set *s,
+                          const struct operator_form *f, const char *when)
+{
+    const struct norm_verify_args a = results_of(s, f);
+    norm_check_rows(r, &a, when);
+}
+
+static struct quality_results results(const struct operator_set *s, size_t member)
+{
+    const struct norm *t = s->own;
+    return (struct quality_results){t->pool[OUT].memory, (uint64_t)s->shape.dim[ROWS_DIM],
+                                    (uint64_t)s->shape.dim[COLS_DIM],
+                                    norm_gives_codes(&norm_operators[member]) ? 1 : 2};
+}
+
+static bool no_distance(size_t member)
+{
+    return norm_operators[member].flags & NORM_INT8;
+}
 
 /* LayerNorm where it is hard: rows of mean 1000, of one value, with one huge element. What takes
  * the variance from two moments must be seen to fail, or these rows prove nothing. */
-static void check_adversaries(struct probe_run *r, struct tensors *t)
+static void check_adversaries(struct probe_run *r, struct operator_set *s)
 {
-    const size_t cols = (size_t)t->cols, bytes = 2 * (size_t)t->rows * cols;
-    uint16_t *rows = malloc(bytes);
-    const struct norm_operator *o = &norm_operators[LAYER];
-    const struct work any = {t, o, o->variant};
+    const size_t rows = (size_t)s->shape.dim[ROWS_DIM], cols = (size_t)s->shape.dim[COLS_DIM];
+    const struct norm *t = s->own;
+    struct operator_form list[OPERATOR_FORMS];
+    const size_t n = operator_forms(r, s, LAYER, list);
+    uint16_t *hard = probe_host_alloc(r, 2 * rows * cols);
 
-    gpu_to_host(r, rows, t->pool[IN].memory, bytes);
-    for (size_t i = 0; i < (size_t)t->rows; i++)
-        norm_make_adversary(rows + i * cols, cols, flags_of(&any),
+    gpu_to_host(r, hard, t->pool[IN].memory, 2 * rows * cols);
+    for (size_t i = 0; i < rows; i++)
+        norm_make_adversary(hard + i * cols, cols, flags_of(s, &list[0]),
                             (enum norm_adversary)(i % N_NORM_ADVERSARIES));
-    gpu_to_device(r, t->pool[IN].memory, rows, bytes);
-    for (const struct norm_variant *v = o->variant; v->name; v++) {
-        const struct work w = {t, o, v};
-        const bool expected = v->properties & UNSAFE;
-        poison(r, &w);
-        launch(r, &w, 0);
-        probe_require(r, is_wrong(r, &w) == expected,
-                      "layernorm %s, rows of mean 1000, of one value, "
-                      "with an outlier, %s: %s",
-                      v->name, gpu_type_name(t->type), expected ? "seen to fail" : "right");
+    gpu_to_device(r, t->pool[IN].memory, hard, 2 * rows * cols);
+    for (size_t i = 0; i < n; i++) {
+        const bool expected = ((const struct norm_variant *)list[i].plan)->properties & UNSAFE;
+        probe_require(r, operator_is_wrong(r, s, &list[i]) == expected,
+                      "layernorm %s, rows of mean 1000, of one value, with an outlier, %s: %s",
+                      list[i].name, gpu_type_name(s->shape.type),
+                      expected ? "seen to fail" : "right");
     }
-    free(rows);
+    free(hard);
 }
 
-/* Inputs of a fixed seed: the same bits in every run, on this GPU. */
-static void measure_quality(struct probe_run *r, enum gpu_type type)
-{
-    enum { QUALITY_ROWS = 1001, QUALITY_COLS = 2048 };
-    struct tensors t = tensors_of(r, QUALITY_ROWS, QUALITY_COLS, type, 1);
+/* --- shapes ----------------------------------------------------------------------------------- */
 
-    for (const struct norm_operator *o = norm_operators; o < norm_operators + N_OPERATORS; o++) {
-        const struct work fused = {&t, o, &o->variant[0]}, unfused = {&t, o, &o->variant[1]};
-        const size_t size = norm_gives_codes(o) ? 1 : 2;
-        const struct quality_pair pair = {
-            .results = {t.pool[OUT].memory, QUALITY_ROWS, QUALITY_COLS, size},
-            .launch_unfused = launch,
-            .launch_fused = launch,
-            .unfused = &unfused,
-            .fused = &fused,
-            .is_wrong = is_wrong,
-            .no_distance = o->flags & NORM_INT8};
-        if (probe_begin_case(r, PROBE_ONCE,
-                             "op=%s,rows=%d,cols=%d,type=%s,impl=fused,mode=graph,l2=warm", o->name,
-                             QUALITY_ROWS, QUALITY_COLS, gpu_type_name(type)))
-            quality_of_pair(r, &pair);
-    }
-    if (probe_in_full(r))
-        check_adversaries(r, &t);
-    tensors_free(r, &t);
+static const char *refuses(const struct operator_shape *shape)
+{
+    const int cols = shape->dim[COLS_DIM];
+    return cols % NORM_VECTOR     ? "rows do not begin on 16 bytes: cols must be a multiple of 8"
+           : cols > NORM_COLS_MAX ? "a row does not fit into the registers of a block"
+                                  : NULL;
+}
+
+static struct operator_shape odd(size_t i, uint64_t *state)
+{
+    static const int given[][2] = {{1, 8},     {1, 1024},   {1, 32768}, {3, 1},      {2, 4097},
+                                   {5, 1000},  {300, 1016}, {7, 1024},  {331, 1032}, {1, 32760},
+                                   {2, 32776}, {13, 8184},  {11, 8192}, {17, 8200},  {1000, 8}};
+    struct operator_shape shape = {
+        {1 + (int)draw_below(state, i % 6 ? 40 : 700), 8 * (1 + (int)draw_below(state, 1024))},
+        i % 2 ? GPU_BF16 : GPU_FP16};
+    if (i / 2 < PROBE_LENGTH(given))
+        shape = (struct operator_shape){{given[i / 2][0], given[i / 2][1]}, shape.type};
+    return shape;
 }
 
 #define BIT(operator) (1u << (operator))
-#define ALL (BIT(N_OPERATORS) - 1)
-static const struct plan plans[] = {
-    {GPU_FP16, 16384, 8192, BIT(RESIDUAL) | BIT(RESIDUAL_FP8) | BIT(BIAS_SILU) | BIT(LAYER), 0,
-     true, true, false, 0},
-    {GPU_FP16, 1, 4096, BIT(BIAS_SILU), 0, false, false, true, 0},
-    {GPU_FP16, 1, 8192, BIT(RESIDUAL_FP8), PROBE_ONCE, false, false, false, 0},
-    {GPU_FP16, 1024, 4096, BIT(LAYER), PROBE_ONCE, false, false, false, 0},
-    {GPU_FP16, 1, 1024, BIT(RESIDUAL) | BIT(LAYER), PROBE_DEEP, false, true, false, 0},
-    {GPU_FP16, 1, 32768, ALL, PROBE_DEEP, false, true, false, 0},
-    {GPU_FP16, 32, 4096, ALL, PROBE_DEEP, false, true, true, 0},
-    {GPU_FP16, 1024, 1024, BIT(RESIDUAL) | BIT(LAYER), PROBE_DEEP, false, true, false, 0},
-    {GPU_FP16, 2048, 8192, BIT(RESIDUAL) | BIT(LAYER), PROBE_DEEP, false, true, false, 0},
-    {GPU_FP16, 4096, 32768, BIT(RESIDUAL) | BIT(RESIDUAL_FP8) | BIT(LAYER), PROBE_DEEP, false,
-     true, false, 0},
-    {GPU_FP16, 65536, 1024, BIT(RESIDUAL) | BIT(RESIDUAL_FP8) | BIT(LAYER), PROBE_DEEP, false,
-     true, false, 0},
-    {GPU_FP16, 65536, 4096, BIT(RESIDUAL) | BIT(LAYER), PROBE_DEEP, false, true, false, 0},
-    {GPU_BF16, 16384, 8192, BIT(RESIDUAL) | BIT(RESIDUAL_FP8) | BIT(LAYER), PROBE_DEEP, false,
-     true, false, BIT(RESIDUAL) | BIT(LAYER)},
-    {GPU_BF16, 1, 1024, BIT(RESIDUAL) | BIT(LAYER), PROBE_DEEP, false, true, false, 0},
-    {GPU_BF16, 32, 4096, BIT(RESIDUAL_FP8) | BIT(BIAS_SILU), PROBE_DEEP, false, true, false, 0},
-    {GPU_BF16, 1024, 1024, BIT(RESIDUAL) | BIT(LAYER), PROBE_DEEP, false, true, false, 0},
+enum {
+    EVERY = BIT(N_OPERATORS) - 1,
+    BOTH = BIT(RESIDUAL) | BIT(LAYER),
+    GRAPH = OPERATOR_WARM | OPERATOR_COLD,
+    ALSO_STREAM = GRAPH | OPERATOR_STREAM,
+    NO_PARTS = OPERATOR_ALL & ~OPERATOR_PARTS,
+};
+static const struct operator_sweep sweeps[] = {
+    {{{16384, 8192}, GPU_FP16},
+     BOTH | BIT(RESIDUAL_FP8) | BIT(BIAS_SILU),
+     OPERATOR_ALL,
+     GRAPH,
+     0,
+     true},
+    {{{1, 4096}, GPU_FP16}, BIT(BIAS_SILU), NO_PARTS, ALSO_STREAM, 0, false},
+    {{{1, 8192}, GPU_FP16}, BIT(RESIDUAL_FP8), NO_PARTS, GRAPH, PROBE_ONCE, false},
+    {{{1024, 4096}, GPU_FP16}, BIT(LAYER), NO_PARTS, GRAPH, PROBE_ONCE, false},
+    /* bf16 moves the same bytes by the same code: its fused kernels, and all of it with --deep */
+    {{{16384, 8192}, GPU_BF16}, BOTH, OPERATOR_FUSED, GRAPH, PROBE_ONCE, true},
+    {{{16384, 8192}, GPU_BF16}, BOTH, NO_PARTS & ~OPERATOR_FUSED, GRAPH, PROBE_DEEP, false},
+    {{{16384, 8192}, GPU_BF16}, BIT(RESIDUAL_FP8), NO_PARTS, GRAPH, PROBE_DEEP, true},
+    {{{1, 1024}, GPU_BF16}, BOTH, NO_PARTS, GRAPH, PROBE_DEEP, true},
+    {{{32, 4096}, GPU_BF16}, BIT(RESIDUAL_FP8) | BIT(BIAS_SILU), NO_PARTS, GRAPH, PROBE_DEEP, true},
+    {{{1024, 1024}, GPU_BF16}, BOTH, NO_PARTS, GRAPH, PROBE_DEEP, true},
+    {{{1, 1024}, GPU_FP16}, BOTH, NO_PARTS, GRAPH, PROBE_DEEP, true},
+    {{{1, 32768}, GPU_FP16}, EVERY, NO_PARTS, GRAPH, PROBE_DEEP, true},
+    {{{32, 4096}, GPU_FP16}, EVERY, NO_PARTS, ALSO_STREAM, PROBE_DEEP, true},
+    {{{1024, 1024}, GPU_FP16}, BOTH, NO_PARTS, GRAPH, PROBE_DEEP, true},
+    {{{2048, 8192}, GPU_FP16}, BOTH, NO_PARTS, GRAPH, PROBE_DEEP, true},
+    {{{4096, 32768}, GPU_FP16}, BOTH | BIT(RESIDUAL_FP8), NO_PARTS, GRAPH, PROBE_DEEP, true},
+    {{{65536, 1024}, GPU_FP16}, BOTH | BIT(RESIDUAL_FP8), NO_PARTS, GRAPH, PROBE_DEEP, true},
+    {{{65536, 4096}, GPU_FP16}, BOTH, NO_PARTS, GRAPH, PROBE_DEEP, true},
+};
+
+static const char *const names[] = {[RESIDUAL] = "rmsnorm_residual",
+                                    [RESIDUAL_FP8] = "rmsnorm_residual_fp8",
+                                    [RESIDUAL_INT8] = "rmsnorm_residual_int8",
+                                    [BIAS_SILU] = "rmsnorm_bias_silu",
+                                    [LAYER] = "layernorm",
+                                    [LAYER_SILU] = "layernorm_silu"};
+static const struct operator norm = {
+    .family = "op",
+    .members = names,
+    .n_members = N_OPERATORS,
+    .dims = {"rows", "cols"},
+    .sweeps = sweeps,
+    .n_sweeps = PROBE_LENGTH(sweeps),
+    .check_rows = 40,
+    .own_bytes = sizeof(struct norm),
+    .open = open,
+    .copied = copied,
+    .forms = forms,
+    .verify = verify,
+    .check_on_host = check_on_host,
+    .refuses = refuses,
+    .n_odd = 96,
+    .odd = odd,
+    .quality = {{1001, 2048}, GPU_FP16},
+    .quality_types = GPU_BF16,
+    .results = results,
+    .no_distance = no_distance,
+    .adversaries = check_adversaries,
 };
 
 static void measure(struct probe_run *r)
@@ -277,13 +344,7 @@ static void measure(struct probe_run *r)
     const int64_t cluster = probe_parameter(r, "cluster");
     if (cluster & (cluster - 1))
         probe_usage(r, "cluster=%d is no power of two", (int)cluster);
-    for (size_t i = 0; i < PROBE_LENGTH(plans); i++)
-        measure_size(r, &plans[i]);
-    measure_quality(r, GPU_FP16);
-    if (probe_is_check_run(r) || probe_deep(r))
-        measure_quality(r, GPU_BF16);
-    if (probe_is_check_run(r))
-        check_odd_shapes(r);
+    operator_measure(r, &norm);
 }
 
 const struct probe probe = {

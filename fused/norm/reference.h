@@ -40,9 +40,11 @@ ARGS_SIZE(struct norm_verify_args, 80);
  * used. */
 struct verdict norm_run_verifier(struct probe_run *r, const struct norm_verify_args *results);
 
-/* The same with judgement; in a run that verifies in full, some rows on the CPU, too. What is
- * looked at are the results, the sums where there are any, and the scales. Returns the error. */
-double norm_check(struct probe_run *r, const struct norm_verify_args *a, const char *when);
+/* How many those are: the results, the sums where there are any, and the scales. */
+uint64_t norm_results(const struct norm_verify_args *a);
+
+/* Three rows of them against the reference on the CPU, by probe_require. */
+void norm_check_rows(struct probe_run *r, const struct norm_verify_args *a, const char *when);
 #endif
 
 /* One row of operands and results, on the host. */

@@ -73,11 +73,16 @@ static const struct probe_metric metrics[] = {
 };
 
 static const struct probe_parameter parameters[] = {
-    {"m", 0, INT32_MIN, INT32_MAX, "rows of A and C: a product to be measured by all ways"},
-    {"n", 0, INT32_MIN, INT32_MAX, "columns of B and C"},
-    {"k", 0, INT32_MIN, INT32_MAX, "columns of A, rows of B"},
-    {"bf16", 0, 0, 1, "that product in bf16 instead of fp16"},
-    {"layout", 0, 0, 2, "0 nn, 1 tn, 2 nt"},
+    {.name = "m", .min = INT32_MIN, .max = INT32_MAX,
+     .what = "rows of A and C: a product to be measured by all ways"},
+    {.name = "n", .min = INT32_MIN, .max = INT32_MAX,
+     .what = "columns of B and C"},
+    {.name = "k", .min = INT32_MIN, .max = INT32_MAX,
+     .what = "columns of A, rows of B"},
+    {.name = "bf16", .max = 1,
+     .what = "that product in bf16 instead of fp16"},
+    {.name = "layout", .max = 2,
+     .what = "0 nn, 1 tn, 2 nt"},
 };
 static const char *const layouts[] = {"nn", "tn", "nt"};
 

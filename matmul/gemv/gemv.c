@@ -497,8 +497,10 @@ static void measure(struct probe_run *r)
 }
 
 static const struct probe_parameter parameters[] = {
-    {"m", 0, 0, 1 << 20, "rows of a matrix, to be measured instead of all others, with k"},
-    {"k", 0, 0, X_MAX, "its columns, a multiple of 8"},
+    {.name = "m", .max = 1 << 20,
+     .what = "rows of a matrix, to be measured instead of all others, with k"},
+    {.name = "k", .max = X_MAX,
+     .what = "its columns, a multiple of 8"},
 };
 
 const struct probe probe = {

@@ -46,7 +46,8 @@ static const struct probe_metric metrics[] = {
 };
 
 static const struct probe_parameter parameters[] = {
-    {"play", 0, 0, 1, "1: play the scenes, say the outcomes on stderr (set by the probe itself)"},
+    {.name = "play", .max = 1,
+     .what = "1: play the scenes, say the outcomes on stderr (set by the probe itself)"},
 };
 
 /* What may deadlock. Blocks are shares of the capacity: what is resident at once, by the occupancy

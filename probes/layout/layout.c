@@ -64,7 +64,8 @@ static const struct probe_metric metrics[] = {
 };
 
 static const struct probe_parameter parameters[] = {
-    {"fault", 0, 0, 16 * 16 + 16, "16 x offset + width: only this load, which may end the process"},
+    {.name = "fault", .max = 16 * 16 + 16,
+     .what = "16 x offset + width: only this load, which may end the process"},
 };
 
 enum {

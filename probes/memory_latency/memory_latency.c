@@ -74,8 +74,10 @@ static const struct probe_metric metrics[] = {
 };
 
 static const struct probe_parameter parameters[] = {
-    {"max_bytes", (int64_t)2 << 30, 1 << 20, INT64_MAX, "largest footprint of the curve"},
-    {"repeats", 32, 1, 4096, "pairs of timed stretches in a launch: 97 loads each"},
+    {.name = "max_bytes", .standard = (int64_t)2 << 30, .min = 1 << 20, .max = INT64_MAX,
+     .what = "largest footprint of the curve"},
+    {.name = "repeats", .standard = 32, .min = 1, .max = 4096,
+     .what = "pairs of timed stretches in a launch: 97 loads each"},
 };
 
 enum {

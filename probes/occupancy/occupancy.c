@@ -63,8 +63,8 @@ static const struct probe_metric metrics[] = {
 };
 
 static const struct probe_parameter parameters[] = {
-    {"hbm_bytes", 0, 0, (int64_t)1 << 36,
-     "the buffer for level=hbm; 0: the least power of two that is 16 x L2"},
+    {.name = "hbm_bytes", .max = (int64_t)1 << 36,
+     .what = "the buffer for level=hbm; 0: the least power of two that is 16 x L2"},
 };
 
 enum {

@@ -19,9 +19,12 @@ static const struct probe_metric metrics[] = {
     {"rate", "bytes/s", PROBE_HIGHER, PROBE_EACH, NULL, NULL, "no keys, no timer"},
     {"empty", "ns", PROBE_EXACT, PROBE_EACH, "wall", NULL, "no keys"},
 };
+static const char *const words[] = {"ten", "eleven", "twelve", NULL};
 static const struct probe_parameter parameters[] = {
-    {"bytes", 4096, 1024, (int64_t)1 << 40, "a size"},
-    {"warps", 8, 1, 64, "a count"},
+    {.name = "bytes", .standard = 4096, .min = 1024, .max = (int64_t)1 << 40, .what = "a size"},
+    {.name = "warps", .standard = 8, .min = 1, .max = 64, .what = "a count"},
+    /* twelve is a word, and no value here */
+    {.name = "word", .standard = 10, .min = 10, .max = 11, .what = "a word", .words = words},
 };
 const struct probe probe = {
     .name = "made_up", .what = "What?", .method = 3, .needs = PROBE_GPU_IF_ANY, .min_cc = 80,
@@ -122,6 +125,10 @@ static void parameters_are_set(void **state)
     assert_int_equal(o.parameters[0], 65536);
     assert_int_equal(o.parameters[1], 64);
     assert_true(o.given[0] && o.given[1]);
+    o = OPTIONS("--set=word=eleven");
+    assert_int_equal(o.parameters[2], 11);
+    o = OPTIONS("--json");
+    assert_int_equal(o.parameters[2], 10);
     o = OPTIONS("--set=bytes=1024", "--set=bytes=1T"); /* the limits belong; the last one counts */
     assert_true(o.parameters[0] == (int64_t)1 << 40);
     assert_false(o.given[1]);
@@ -175,6 +182,9 @@ static void bad_command_lines(void **state)
         {{"--set=bytes=9999999999T"}, "9999999999T"},
         {{"--set=warps=65"}, "from 1 to 64"},
         {{"--set=warps=0"}, "from 1 to 64"},
+        {{"--set=word=twelve"}, "expected one of ten, eleven"},
+        {{"--set=word=10"}, "expected one of ten, eleven"},
+        {{"--set=word="}, "expected one of ten, eleven"},
         {{"--counters"}, "--counters"},
         {{"--counters="}, "expected sm, loads, memory"},
         {{"--counters=sm,loads"}, "--counters sm,loads"},

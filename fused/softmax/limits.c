@@ -1,69 +1,64 @@
 /* softmax: how long a row one block can hold, and on which rows a softmax goes wrong. */
-#ifndef FUSED_SOFTMAX_LIMITS_H
-#define FUSED_SOFTMAX_LIMITS_H
-
-#include "fused/softmax/ways.h"
-
-enum { LONGEST = N_OPERATION_EACH_METRICS, STABLE };
-enum { LONG_ROW = 1048576 }; /* longer than what one block can hold */
+#include "fused/softmax/softmax.h"
 
 /* --- the longest row that one block holds ---------------------------------------------------- */
 
 /* Launches one row of so many vectors: does that work, with right results? Here the launch is to be
  * refused, not foreseen. */
-static bool holds(struct probe_run *r, const struct tensors *room, enum kernel kernel,
+static bool holds(struct probe_run *r, const struct softmax *room, enum softmax_kernel kernel,
                   uint32_t vectors)
 {
-    struct tensors t = *room;
+    struct softmax t = *room;
     t.vectors = vectors;
-    t.cols = vectors * t.k->lanes;
+    t.cols = vectors * t.k.lanes;
     t.bytes = 16 * (size_t)vectors;
     t.lengths = NULL;
-    const struct plan p = plan_of(r, &t, kernel, 1);
-    const struct softmax_args a = args_of(&t, &p, t.in.memory, t.out.memory);
+    const struct softmax_plan p = softmax_plan(r, &t, kernel, 1);
+    const struct softmax_args a = softmax_args_of(&t, &p, t.in.memory, t.out.memory);
     const struct gpu_shape shape = {
         .grid = {1, 1, 1}, .block = p.threads, .shared = p.shared, .cluster = 0};
 
-    const void *of = (const void *)t.k->of[kernel];
+    const void *of = (const void *)t.k.of[kernel];
     uint64_t elements;
 
     gpu_poison(r, t.out.memory, t.bytes);
-    cudaError_t said = cudaFuncSetAttribute(of, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            (int)p.shared);
-    if (said != cudaSuccess || gpu_try_launch(r, t.k->of[kernel], &shape, &a) != cudaSuccess) {
+    cudaError_t said =
+        cudaFuncSetAttribute(of, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p.shared);
+    if (said != cudaSuccess || gpu_try_launch(r, t.k.of[kernel], &shape, &a) != cudaSuccess) {
         cudaGetLastError();
         return false;
     }
-    const struct verdict v = run_verifier(r, &t, true, true, &elements);
+    const struct verdict v = softmax_run_verifier(r, &t, true, true, &elements);
     return v.wrong == 0 && v.looked_at == elements;
 }
 
 /* By bisection, to the vector. A row of one vector must be held, and room for a million elements is
  * there: what one block may not hold is found by a launch that is refused, or one that is wrong. */
-static void measure_longest(struct probe_run *r, const struct kernels *k)
+void softmax_measure_longest(struct probe_run *r, enum gpu_type type)
 {
     static const struct {
         const char *impl;
-        enum kernel kernel;
+        enum softmax_kernel kernel;
     } ways[] = {{"resident", HELD}, {"shared", SHARED}, {"online", ONLINE}};
     if (probe_is_check_run(r)) /* refusals are errors to the tools that look on then */
         return;
-    struct tensors t = tensors_of(r, k, (struct shape){1, LONG_ROW, 1, FIXED}, FUSED_ONLY);
+    const struct operator_shape shape = {{1, LONG_ROW}, type};
+    struct operator_set s = operator_open(r, &softmax, &shape, OPERATOR_FUSED, 1, OPERATOR_FIXED);
+    const struct softmax *t = s.own;
     for (size_t i = 0; i < PROBE_LENGTH(ways); i++) {
-        uint32_t held = 1, not_held = t.vectors + 1;
-        if (!probe_begin_case(r, PROBE_ONCE, "type=%s,impl=%s", gpu_type_name(k->type),
-                              ways[i].impl))
+        uint32_t held = 1, not_held = t->vectors + 1;
+        if (!probe_begin_case(r, PROBE_ONCE, "type=%s,impl=%s", gpu_type_name(type), ways[i].impl))
             continue;
-        probe_require(r, holds(r, &t, ways[i].kernel, held), "a row of one vector is held");
+        probe_require(r, holds(r, t, ways[i].kernel, held), "a row of one vector is held");
         while (not_held - held > 1) {
             const uint32_t middle = held + (not_held - held) / 2;
-            *(holds(r, &t, ways[i].kernel, middle) ? &held : &not_held) = middle;
+            *(holds(r, t, ways[i].kernel, middle) ? &held : &not_held) = middle;
         }
-        probe_value(r, LONGEST, (double)held * k->lanes);
+        probe_value(r, LONGEST, (double)held * t->k.lanes);
         probe_fact(r, "bytes", "%u", (unsigned)held * 16);
-        probe_fact(r, "asked", "%u", (unsigned)t.cols);
+        probe_fact(r, "asked", "%u", (unsigned)t->cols);
     }
-    tensors_free(r, &t);
+    operator_close(r, &s);
 }
 
 /* --- rows that overflow, cancel, or are masked whole ----------------------------------------- */
@@ -84,31 +79,28 @@ static const struct {
 };
 
 /* Inputs of every kind, and in the first intermediate what the chain's kernel makes of them. */
-static struct tensors adversaries_of(struct probe_run *r, const struct kernels *k)
+static void make_adversaries(struct probe_run *r, enum gpu_type type, struct softmax *t)
 {
-    const struct shape shape = {STABLE_ROWS, STABLE_COLS, 1, FIXED};
-    struct tensors t = tensors_of(r, k, shape, WITH_CHAIN);
     struct pool normal =
-        pool_normal(r, GPU_FP32, t.bytes / gpu_type_size(k->type), 1, FIXED, "numbers");
+        pool_normal(r, GPU_FP32, t->bytes / gpu_type_size(type), 1, OPERATOR_FIXED, "numbers");
     const struct softmax_stable_args a = {.normal = normal.memory,
-                                          .in = t.in.memory,
-                                          .lengths = t.lengths,
-                                          .cols = t.cols,
-                                          .vectors = t.vectors};
-    t.scale = 1;
-    gpu_launch(r, k->adversary, STABLE_ROWS, SOFTMAX_SMALL_THREADS, 0, &a);
-    launch_operator(r, &t, MASK, t.in.memory, NULL, t.middle[1].memory);
-    const struct plan p = plan_of(r, &t, ROW, 1);
-    struct softmax_args unfused = args_of(&t, &p, t.middle[1].memory, t.middle[0].memory);
+                                          .in = t->in.memory,
+                                          .lengths = t->lengths,
+                                          .cols = t->cols,
+                                          .vectors = t->vectors};
+    t->scale = 1;
+    gpu_launch(r, t->k.adversary, STABLE_ROWS, SOFTMAX_SMALL_THREADS, 0, &a);
+    softmax_launch_step(r, t, MASK, t->in.memory, NULL, t->middle[1].memory);
+    const struct softmax_plan p = softmax_plan(r, t, ROW, 1);
+    struct softmax_args unfused = softmax_args_of(t, &p, t->middle[1].memory, t->middle[0].memory);
     unfused.lengths = NULL;
-    launch_plan(r, &t, &p, unfused);
+    softmax_launch(r, t, &p, unfused);
     gpu_wait(r);
     pool_free(r, &normal);
-    return t;
 }
 
 /* One word a row: is it right? */
-static void judge_rows(struct probe_run *r, const struct tensors *t, const struct plan *p,
+static void judge_rows(struct probe_run *r, const struct softmax *t, const struct softmax_plan *p,
                        uint32_t right[STABLE_ROWS])
 {
     const bool is_unfused = p->kernel == N_KERNELS; /* done already */
@@ -123,9 +115,9 @@ static void judge_rows(struct probe_run *r, const struct tensors *t, const struc
 
     if (!is_unfused) {
         pool_poison(r, &t->out);
-        launch_plan(r, t, p, args_of(t, p, t->in.memory, t->out.memory));
+        softmax_launch(r, t, p, softmax_args_of(t, p, t->in.memory, t->out.memory));
     }
-    gpu_launch(r, t->k->stable, STABLE_ROWS, SOFTMAX_SMALL_THREADS, 0, &a);
+    gpu_launch(r, t->k.stable, STABLE_ROWS, SOFTMAX_SMALL_THREADS, 0, &a);
     gpu_to_host(r, right, words, STABLE_ROWS * sizeof *words);
     gpu_release(r, words);
 }
@@ -142,11 +134,11 @@ static double share_right(const uint32_t right[STABLE_ROWS], uint32_t first, uin
 }
 
 /* Case by case for the fused kernel and the controls, all cases in one for every other way. */
-static void measure_stable(struct probe_run *r, const struct kernels *k)
+void softmax_measure_stable(struct probe_run *r, enum gpu_type type)
 {
     static const struct {
         const char *impl;
-        enum kernel kernel;
+        enum softmax_kernel kernel;
         uint32_t parts;
         bool by_case;
     } ways[] = {{"fused", ROW, 1, true},         {"naive", NAIVE, 1, true},
@@ -156,27 +148,27 @@ static void measure_stable(struct probe_run *r, const struct kernels *k)
                 {"cluster8", CLUSTER, 8, false}, {"cluster16", CLUSTER, 16, false},
                 {"grid", GRID, 7, false},        {"last", LAST, 7, false},
                 {"two", PARTIAL, 7, false}};
-    const char *type = gpu_type_name(k->type);
-    struct tensors t = adversaries_of(r, k);
+    const struct operator_shape shape = {{STABLE_ROWS, STABLE_COLS}, type};
+    struct operator_set s = operator_open(r, &softmax, &shape, OPERATOR_MAIN, 1, OPERATOR_FIXED);
+    struct softmax *t = s.own;
     uint32_t right[STABLE_ROWS];
 
+    make_adversaries(r, type, t);
     for (size_t i = 0; i < PROBE_LENGTH(ways); i++) {
-        struct plan p = {.kernel = N_KERNELS};
+        struct softmax_plan p = {.kernel = N_KERNELS};
         if (ways[i].kernel != N_KERNELS)
-            p = plan_of(r, &t, ways[i].kernel, ways[i].parts);
-        if (ways[i].kernel != N_KERNELS && !plan_fits(r, &t, &p))
+            p = softmax_plan(r, t, ways[i].kernel, ways[i].parts);
+        if (ways[i].kernel != N_KERNELS && !softmax_plan_fits(r, t, &p))
             continue;
-        judge_rows(r, &t, &p, right);
-        if (!ways[i].by_case &&
-            probe_begin_case(r, PROBE_ONCE, "case=all,type=%s,impl=%s", type, ways[i].impl))
+        judge_rows(r, t, &p, right);
+        if (!ways[i].by_case && probe_begin_case(r, PROBE_ONCE, "case=all,type=%s,impl=%s",
+                                                 gpu_type_name(type), ways[i].impl))
             probe_value(r, STABLE, share_right(right, 0, N_SOFTMAX_KINDS - 1));
         for (size_t c = 0; ways[i].by_case && c < PROBE_LENGTH(stable_cases); c++)
             if (probe_begin_case(r, PROBE_ONCE, "case=%s,type=%s,impl=%s", stable_cases[c].name,
-                                 type, ways[i].impl))
+                                 gpu_type_name(type), ways[i].impl))
                 probe_value(r, STABLE,
                             share_right(right, stable_cases[c].first, stable_cases[c].last));
     }
-    tensors_free(r, &t);
+    operator_close(r, &s);
 }
-
-#endif

@@ -1,0 +1,449 @@
+#include "fused/common/operator.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const operator_type_words[] = {"fp16", "bf16", "fp32", NULL};
+
+enum { KEYS_MAX = 128 };
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+static struct pool *add(struct probe_run *r, struct operator_set *s, struct pool pool,
+                        bool is_result)
+{
+    if (s->n_pools == OPERATOR_POOLS)
+        probe_fail(r, "an operator has more than %d buffers", OPERATOR_POOLS);
+    s->pools[s->n_pools].pool = pool;
+    s->pools[s->n_pools].is_result = is_result;
+    return &s->pools[s->n_pools++].pool;
+}
+
+struct pool operator_operand(struct probe_run *r, struct operator_set *s, size_t count,
+                             const char *what)
+{
+    return *add(r, s, pool_normal(r, s->shape.type, count, s->sets, s->seed++, what), false);
+}
+
+void *operator_vector(struct probe_run *r, struct operator_set *s, size_t count, const char *what)
+{
+    return add(r, s, pool_normal(r, s->shape.type, count, 1, s->seed++, what), false)->memory;
+}
+
+struct pool operator_result(struct probe_run *r, struct operator_set *s, size_t bytes,
+                            const char *what)
+{
+    return *add(r, s, pool_new(r, bytes, s->sets, what), true);
+}
+
+void *operator_scratch(struct probe_run *r, struct operator_set *s, size_t bytes, const char *what)
+{
+    return add(r, s, pool_new(r, bytes, 1, what), true)->memory;
+}
+
+void *operator_table(struct probe_run *r, struct operator_set *s, size_t bytes, const char *what)
+{
+    return add(r, s, pool_new(r, bytes, 1, what), false)->memory;
+}
+
+static void resolve(struct probe_run *r, struct operator_shape *shape)
+{
+    for (size_t i = 0; i < OPERATOR_DIMS; i++)
+        if (shape->dim[i] == OPERATOR_SM)
+            shape->dim[i] = gpu_facts(r)->n_sm;
+}
+
+struct operator_set operator_open(struct probe_run *r, const struct operator* o,
+                                  const struct operator_shape *shape, unsigned groups, size_t sets,
+                                  uint64_t seed)
+{
+    struct operator_set s = {.of = o,
+                             .shape = *shape,
+                             .groups = groups,
+                             .sets = sets,
+                             .is_fixed = seed == OPERATOR_FIXED,
+                             .seed = seed};
+
+    resolve(r, &s.shape);
+    s.own = calloc(1, o->own_bytes);
+    if (!s.own)
+        probe_fail(r, "out of memory");
+    o->open(r, &s);
+    return s;
+}
+
+void operator_close(struct probe_run *r, struct operator_set *s)
+{
+    for (size_t i = 0; i < s->n_pools; i++)
+        pool_free(r, &s->pools[i].pool);
+    free(s->own);
+    *s = (struct operator_set){0};
+}
+
+/* --- one form, as an operation ---------------------------------------------------------------- */
+
+struct subject {
+    const struct operator_set *s;
+    const struct operator_form *f;
+};
+
+size_t operator_forms(struct probe_run *r, const struct operator_set *s, size_t member,
+                      struct operator_form forms[OPERATOR_FORMS])
+{
+    const size_t n = s->of->forms(r, s, member, forms);
+    for (size_t i = 0; i < n; i++)
+        forms[i].member = member;
+    return n;
+}
+
+static void launch(struct probe_run *r, const void *self, size_t set)
+{
+    const struct subject *u = self;
+    u->f->launch(r, u->s, u->f, set);
+}
+
+static void poison_results(struct probe_run *r, const struct operator_set *s)
+{
+    for (size_t i = 0; i < s->n_pools; i++)
+        if (s->pools[i].is_result)
+            pool_poison(r, &s->pools[i].pool);
+}
+
+static void poison(struct probe_run *r, const void *self)
+{
+    const struct operator_set *s = ((const struct subject *)self)->s;
+    poison_results(r, s);
+    if (s->of->reset)
+        s->of->reset(r, s);
+}
+
+static bool is_wrong(struct probe_run *r, const void *self)
+{
+    const struct subject *u = self;
+    uint64_t due;
+    const struct verdict v = u->s->of->verify(r, u->s, u->f, true, &due);
+    return v.wrong > 0 || v.looked_at != due;
+}
+
+static double verify(struct probe_run *r, const void *self, const char *when)
+{
+    const struct subject *u = self;
+    const struct operator* o = u->s->of;
+    const bool all = probe_in_full(r) || u->s->is_fixed; /* what is fixed, alike in every run */
+    uint64_t due;
+    const struct verdict v = o->verify(r, u->s, u->f, all, &due);
+
+    if (u->f->is_wrong)
+        return verdict_error(&v);
+    if (o->check_on_host && probe_in_full(r))
+        o->check_on_host(r, u->s, u->f, when);
+    const double error = verdict_check(r, &v, due, when);
+    /* The first and the last round have other inputs, and two errors that do not agree. */
+    return u->f->is_once && !u->s->is_fixed ? NAN : error;
+}
+
+static void describe(struct probe_run *r, const void *self)
+{
+    const struct subject *u = self;
+    u->s->of->describe(r, u->s, u->f);
+}
+
+static void count(struct probe_run *r, const void *self, struct operation_kernel *each)
+{
+    const struct subject *u = self;
+    u->s->of->count(r, u->s, u->f, each);
+}
+
+bool operator_is_wrong(struct probe_run *r, const struct operator_set *s,
+                       const struct operator_form *f)
+{
+    const struct subject u = {s, f};
+    poison(r, &u);
+    f->launch(r, s, f, 0);
+    return is_wrong(r, &u);
+}
+
+static void measure_form(struct probe_run *r, const struct subject *u, const char *keys,
+                         struct condition c, unsigned flags, double copy_ns)
+{
+    const struct operator_form *f = u->f;
+    const struct operator* of = u->s->of;
+    const double copied = of->copied(u->s, f->member);
+    const bool is_part = f->group == OPERATOR_PARTS;
+    const struct operation o = {.name = f->name,
+                                .launch = launch,
+                                .poison = poison,
+                                .verify = is_part ? NULL : verify,
+                                .describe = of->describe ? describe : NULL,
+                                .count = of->count ? count : NULL,
+                                .self = u,
+                                .sets = u->s->sets,
+                                .set_bytes = copied,
+                                .bytes = f->bytes,
+                                .memory = f->memory,
+                                .kernels = f->kernels};
+    operation_measure(r, keys, &o, c, flags | (f->is_once ? PROBE_ONCE : 0),
+                      is_part ? copy_ns * f->bytes / copied : copy_ns);
+}
+
+/* --- a sweep ---------------------------------------------------------------------------------- */
+
+/* "op=NAME,rows=1,cols=2,type=fp16" */
+static void keys_of(const struct operator* o, const struct operator_shape *shape, size_t member,
+                    char keys[KEYS_MAX])
+{
+    size_t n = 0;
+    if (o->family)
+        n += (size_t)snprintf(keys, KEYS_MAX, "%s=%s,", o->family, o->members[member]);
+    for (size_t i = 0; i < OPERATOR_DIMS && o->dims[i]; i++)
+        n += (size_t)(shape->dim[i] == OPERATOR_SM
+                          ? snprintf(keys + n, KEYS_MAX - n, "%s=sm,", o->dims[i])
+                          : snprintf(keys + n, KEYS_MAX - n, "%s=%d,", o->dims[i], shape->dim[i]));
+    snprintf(keys + n, KEYS_MAX - n, "type=%s", gpu_type_name(shape->type));
+}
+
+/* One copy for all members that load and store as much. */
+static double copy_of(struct probe_run *r, struct operator_set *s, size_t member, const char *keys,
+                      struct condition c, unsigned flags)
+{
+    const double bytes = s->of->copied(s, member);
+    if (s->copied[c.cold] != bytes)
+        s->copy_ns[c.cold] = copy_measure(r, keys, bytes, c, flags);
+    s->copied[c.cold] = bytes;
+    return s->copy_ns[c.cold];
+}
+
+static void measure_member(struct probe_run *r, struct operator_set *s, size_t member,
+                           const struct operator_sweep *w, struct condition c)
+{
+    struct operator_form forms[OPERATOR_FORMS];
+    const size_t n = operator_forms(r, s, member, forms);
+    char keys[KEYS_MAX];
+    double copy_ns = NAN;
+
+    keys_of(s->of, &w->shape, member, keys);
+    if (w->has_copy && !c.stream)
+        copy_ns = copy_of(r, s, member, keys, c, w->flags);
+    for (size_t i = 0; i < n; i++) {
+        const struct subject u = {s, &forms[i]};
+        if (forms[i].group & w->groups & (c.stream ? OPERATOR_MAIN : OPERATOR_ALL))
+            measure_form(r, &u, keys, c, w->flags, copy_ns);
+    }
+}
+
+static bool is_wanted(const struct operator* o, const struct operator_sweep *w, size_t member)
+{
+    return o->n_members == 1 || w->members >> member & 1;
+}
+
+/* The least that a member moves of a set: decides how many sets are cold. */
+static double least_copied(const struct operator* o, const struct operator_sweep *w,
+                           const struct operator_set *s)
+{
+    double least = INFINITY;
+    for (size_t member = 0; member < o->n_members; member++)
+        if (is_wanted(o, w, member))
+            least = fmin(least, o->copied(s, member));
+    return least;
+}
+
+static void sweep_member(struct probe_run *r, struct operator_set *s, size_t member,
+                         const struct operator_sweep *w)
+{
+    const bool can_be_warm = s->of->copied(s, member) < 3 * (double)gpu_facts(r)->l2_bytes;
+    if (w->conditions & OPERATOR_WARM && can_be_warm)
+        measure_member(r, s, member, w, (struct condition){.cold = false});
+    if (w->conditions & OPERATOR_COLD)
+        measure_member(r, s, member, w, (struct condition){.cold = true});
+    if (w->conditions & OPERATOR_STREAM)
+        measure_member(r, s, member, w, (struct condition){.stream = true, .cold = !can_be_warm});
+}
+
+void operator_sweep(struct probe_run *r, const struct operator* o, const struct operator_sweep *w)
+{
+    struct operator_set sketch = {.of = o, .shape = w->shape};
+    char keys[KEYS_MAX];
+
+    resolve(r, &sketch.shape);
+    const double least = least_copied(o, w, &sketch);
+    const size_t sets = w->conditions == OPERATOR_WARM ? 1 : operation_sets(r, least);
+    keys_of(o, &w->shape, 0, keys);
+    if (4 * least * (double)sets > (double)gpu_facts(r)->free_bytes) {
+        probe_note(r, "%s: too little memory", keys);
+        return;
+    }
+    struct operator_set s =
+        operator_open(r, o, &w->shape, w->groups, sets, operation_seed(r, w->flags));
+    for (size_t member = 0; member < o->n_members; member++)
+        if (is_wanted(o, w, member))
+            sweep_member(r, &s, member, w);
+    operator_close(r, &s);
+}
+
+/* --- what are the results worth? -------------------------------------------------------------- */
+
+static const struct operator_form *form_of(const struct operator_form *forms, size_t n,
+                                           unsigned group)
+{
+    for (size_t i = 0; i < n; i++)
+        if (forms[i].group == group)
+            return &forms[i];
+    return NULL;
+}
+
+/* Inputs of a fixed seed: the same bits in every run, on this GPU. */
+static void measure_quality(struct probe_run *r, const struct operator* o, enum gpu_type type)
+{
+    struct operator_shape shape = o->quality;
+    struct operator_form forms[OPERATOR_FORMS];
+    char keys[KEYS_MAX];
+
+    shape.type = type;
+    struct operator_set s = operator_open(r, o, &shape, OPERATOR_MAIN, 1, OPERATOR_FIXED);
+    for (size_t member = 0; member < o->n_members; member++) {
+        const size_t n = operator_forms(r, &s, member, forms);
+        const struct subject fused = {&s, form_of(forms, n, OPERATOR_FUSED)};
+        const struct subject unfused = {&s, form_of(forms, n, OPERATOR_UNFUSED)};
+        const struct quality_pair pair = {.results = o->results(&s, member),
+                                          .launch_unfused = launch,
+                                          .launch_fused = launch,
+                                          .unfused = &unfused,
+                                          .fused = &fused,
+                                          .is_wrong = is_wrong,
+                                          .no_distance = o->no_distance && o->no_distance(member)};
+        keys_of(o, &shape, member, keys);
+        if (probe_begin_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys))
+            quality_of_pair(r, &pair);
+    }
+    if (o->adversaries && probe_in_full(r))
+        o->adversaries(r, &s);
+    operator_close(r, &s);
+}
+
+/* --- --check ---------------------------------------------------------------------------------- */
+
+/* One form, twice: the second time on the state that the first has left. */
+static bool fails_at(struct probe_run *r, const struct operator_set *s,
+                     const struct operator_form *f)
+{
+    const struct subject u = {s, f};
+    bool failed = operator_is_wrong(r, s, f);
+    poison_results(r, s);
+    f->launch(r, s, f, 0);
+    failed = is_wrong(r, &u) || failed;
+    if (s->of->check_on_host)
+        s->of->check_on_host(r, s, f, f->name);
+    return failed;
+}
+
+static void check_shape(struct probe_run *r, const struct operator* o,
+                        const struct operator_shape *shape, uint64_t seed)
+{
+    struct operator_set s = operator_open(r, o, shape, OPERATOR_ALL, 1, seed);
+    struct operator_form forms[OPERATOR_FORMS];
+    char wrong[256] = "", keys[KEYS_MAX];
+
+    for (size_t member = 0; member < o->n_members; member++) {
+        const size_t n = operator_forms(r, &s, member, forms);
+        for (size_t i = 0; i < n; i++)
+            if (forms[i].group != OPERATOR_PARTS && !forms[i].is_wrong &&
+                fails_at(r, &s, &forms[i]))
+                snprintf(wrong + strlen(wrong), sizeof wrong - strlen(wrong), " %s %s",
+                         o->family ? o->members[member] : "", forms[i].name);
+    }
+    keys_of(o, shape, 0, keys);
+    probe_require(r, !*wrong, "%s: every form is right; wrong:%s", keys, wrong);
+    operator_close(r, &s);
+}
+
+static void check_odd_shapes(struct probe_run *r, const struct operator* o)
+{
+    uint64_t state = probe_seed(r);
+    size_t refused = 0;
+
+    for (size_t i = 0; i < o->n_odd; i++) {
+        const struct operator_shape shape = o->odd(i, &state);
+        if (o->refuses && o->refuses(&shape))
+            refused++;
+        else
+            check_shape(r, o, &shape, state);
+    }
+    probe_note(r, "%zu odd shapes: %zu taken by every form, %zu refused", o->n_odd,
+               o->n_odd - refused, refused);
+}
+
+static struct operator_shape cut(const struct operator* o, const struct operator_sweep *w)
+{
+    struct operator_shape shape = w->shape;
+    if (shape.dim[0] > o->check_rows)
+        shape.dim[0] = o->check_rows;
+    return shape;
+}
+
+/* Has a sweep before the i-th the same shape, cut to a few rows? */
+static bool is_cut_alike(const struct operator* o, size_t i)
+{
+    const struct operator_shape shape = cut(o, &o->sweeps[i]);
+    for (size_t k = 0; k < i; k++) {
+        const struct operator_shape other = cut(o, &o->sweeps[k]);
+        if (!(o->sweeps[k].flags & PROBE_DEEP) && !memcmp(&shape, &other, sizeof shape))
+            return true;
+    }
+    return false;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+/* The one shape of the command line. */
+static bool is_given(const struct probe_run *r, const struct operator* o)
+{
+    for (size_t i = 0; i < OPERATOR_DIMS && o->dims[i]; i++)
+        if (probe_parameter(r, o->dims[i]) > 0)
+            return true;
+    return false;
+}
+
+static void measure_given(struct probe_run *r, const struct operator* o)
+{
+    struct operator_sweep w = {.members = ~0u,
+                               .groups = OPERATOR_ALL,
+                               .conditions = OPERATOR_WARM | OPERATOR_COLD | OPERATOR_STREAM,
+                               .has_copy = true};
+    for (size_t i = 0; i < OPERATOR_DIMS && o->dims[i]; i++) {
+        const int64_t given = probe_parameter(r, o->dims[i]);
+        w.shape.dim[i] = given > 0 ? (int)given : o->sweeps[0].shape.dim[i];
+    }
+    w.shape.type = (enum gpu_type)probe_parameter(r, "type");
+    const char *why = o->refuses ? o->refuses(&w.shape) : NULL;
+    char keys[KEYS_MAX];
+    keys_of(o, &w.shape, 0, keys);
+    if (why)
+        probe_usage(r, "%s: %s", keys, why);
+    operator_sweep(r, o, &w);
+}
+
+bool operator_measure(struct probe_run *r, const struct operator* o)
+{
+    const bool is_full = probe_is_check_run(r) || probe_deep(r);
+
+    if (is_given(r, o)) {
+        measure_given(r, o);
+        return false;
+    }
+    for (size_t i = 0; i < o->n_sweeps; i++) {
+        struct operator_sweep w = o->sweeps[i];
+        if (w.flags & PROBE_DEEP && !probe_deep(r))
+            continue;
+        if (probe_is_check_run(r) && is_cut_alike(o, i))
+            continue;
+        if (probe_is_check_run(r))
+            w.shape = cut(o, &w);
+        operator_sweep(r, o, &w);
+    }
+    for (enum gpu_type type = GPU_FP16; type <= (is_full ? o->quality_types : GPU_FP16); type++)
+        measure_quality(r, o, type);
+    if (probe_is_check_run(r))
+        check_odd_shapes(r, o);
+    return true;
+}

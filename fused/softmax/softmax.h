@@ -1,0 +1,125 @@
+/* softmax: its kernels, its tensors, and the plans by which blocks share a row. */
+#ifndef FUSED_SOFTMAX_SOFTMAX_H
+#define FUSED_SOFTMAX_SOFTMAX_H
+
+#include "fused/common/operator.h"
+#include "fused/softmax/args.h"
+
+enum softmax_kernel {
+    ROW,
+    PAIR,
+    ONLINE,
+    HELD,
+    SHARED,
+    CLUSTER,
+    PARTIAL,
+    FINISH,
+    UNMERGED,
+    LAST,
+    GRID, /* all of it */
+    SCALE,
+    MASK,
+    FILL,
+    ADD, /* of the chain */
+    NAIVE,
+    FINITE, /* wrong on purpose */
+    N_KERNELS,
+};
+extern const char *const softmax_kernel_names[N_KERNELS];
+
+struct softmax_kernels { /* of one type; NULL where the GPU has no clusters */
+    cudaKernel_t of[N_KERNELS], verify, adversary, stable;
+    uint32_t lanes; /* elements in 16 bytes */
+};
+
+/* How the blocks of a launch share the rows. */
+struct softmax_plan {
+    enum softmax_kernel kernel;     /* PARTIAL stands for it and FINISH */
+    uint32_t parts, slice, threads; /* blocks of a row; vectors of a block */
+    size_t shared;
+};
+
+/* What a form computes: all of it, the chain of kernels, the chain that stores its mask, its last
+ * kernel alone, or another of its kernels alone. */
+enum softmax_chain { WHOLE, CHAIN, CHAIN_STORED, CHAIN_LAST, CHAIN_KERNEL };
+struct softmax_form {
+    enum softmax_chain chain;
+    struct softmax_plan plan; /* of the operator, of which the chain's softmax is a case */
+};
+
+/* The operator's part of a set. */
+struct softmax {
+    struct softmax_kernels k;
+    struct pool in, middle[2], mask, out;
+    uint32_t *lengths;           /* of each row: columns from there on are masked; NULL: none is */
+    void *partial;               /* what blocks leave for each other, ... */
+    struct softmax_state *state; /* ... and how far they are */
+    uint32_t rows, cols, vectors;
+    size_t bytes; /* of one tensor, padding included */
+    float scale;
+    struct softmax_form form[OPERATOR_FORMS]; /* what the harness' forms point to */
+};
+
+/* Groups of forms: the chain that stores its mask, and rows one at a time where two share an SM; every
+ * way to share a row. */
+enum { WITH_STORED = OPERATOR_OWN, WAYS = OPERATOR_OWN << 1 };
+enum { LONG_ROW = 1048576 }; /* longer than what one block can hold */
+
+extern const struct operator softmax;
+
+/* --- plan.c ---------------------------------------------------------------------------------- */
+
+struct softmax_kernels softmax_load(struct probe_run *r, enum gpu_type type);
+
+struct softmax_plan softmax_plan(struct probe_run *r, const struct softmax *t,
+                                 enum softmax_kernel kernel, uint32_t parts);
+struct softmax_plan softmax_best_plan(struct probe_run *r, const struct softmax *t);
+
+/* Can it be launched here? Of a plan with shared memory, this makes it so. */
+bool softmax_plan_fits(struct probe_run *r, const struct softmax *t, const struct softmax_plan *p);
+
+/* The blocks for one row by which many rows, or one, keep the SMs busy with 4 KiB each or more. */
+uint32_t softmax_parts(struct probe_run *r, const struct softmax *t);
+
+struct softmax_args softmax_args_of(const struct softmax *t, const struct softmax_plan *p,
+                                    const void *in, void *out);
+
+/* The whole operator, by plan. The ways that know of one row take a launch for each. */
+void softmax_launch(struct probe_run *r, const struct softmax *t, const struct softmax_plan *p,
+                    struct softmax_args a);
+
+/* One kernel of the chain. Small blocks where large ones would leave SMs without. */
+void softmax_launch_step(struct probe_run *r, const struct softmax *t, enum softmax_kernel which,
+                         const void *in, const void *mask, void *out);
+
+/* What one kernel of a plan does, of `bytes`; 0 exponentials: not known. */
+struct operation_kernel softmax_does(struct probe_run *r, const struct softmax *t,
+                                     const struct softmax_plan *p, enum softmax_kernel kernel,
+                                     double bytes);
+
+/* --- forms.c, verify.c, limits.c ------------------------------------------------------------- */
+
+void softmax_open(struct probe_run *r, struct operator_set *s);
+void softmax_reset(struct probe_run *r, const struct operator_set *s);
+double softmax_copied(const struct operator_set *s, size_t member);
+size_t softmax_forms(struct probe_run *r, const struct operator_set *s, size_t member,
+                     struct operator_form *list);
+void softmax_describe(struct probe_run *r, const struct operator_set *s,
+                      const struct operator_form *f);
+void softmax_count(struct probe_run *r, const struct operator_set *s, const struct operator_form *f,
+                   struct operation_kernel *each);
+
+struct verdict softmax_verify(struct probe_run *r, const struct operator_set *s,
+                              const struct operator_form *f, bool all, uint64_t *due);
+/* The same of tensors: all rows, or every 61st from a random one on. */
+struct verdict softmax_run_verifier(struct probe_run *r, const struct softmax *t, bool is_fused,
+                                    bool all, uint64_t *due);
+void softmax_check_on_host(struct probe_run *r, const struct operator_set *s,
+                           const struct operator_form *f, const char *when);
+
+enum { LONGEST = N_OPERATION_EACH_METRICS, STABLE };
+/* The longest row that one block holds, and the rows on which a softmax goes wrong. */
+void softmax_measure_longest(struct probe_run *r, enum gpu_type type);
+void softmax_measure_stable(struct probe_run *r, enum gpu_type type);
+
+#endif
