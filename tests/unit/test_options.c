@@ -19,12 +19,12 @@ static const struct probe_metric metrics[] = {
     {"rate", "bytes/s", PROBE_HIGHER, PROBE_EACH, NULL, NULL, "no keys, no timer"},
     {"empty", "ns", PROBE_EXACT, PROBE_EACH, "wall", NULL, "no keys"},
 };
-static const char *const words[] = {"ten", "eleven", "twelve", NULL};
+static const char *const number_words[] = {"ten", "eleven", "twelve", NULL};
 static const struct probe_parameter parameters[] = {
     {.name = "bytes", .standard = 4096, .min = 1024, .max = (int64_t)1 << 40, .what = "a size"},
     {.name = "warps", .standard = 8, .min = 1, .max = 64, .what = "a count"},
     /* twelve is a word, and no value here */
-    {.name = "word", .standard = 10, .min = 10, .max = 11, .what = "a word", .words = words},
+    {.name = "word", .standard = 10, .min = 10, .max = 11, .what = "a word", .words = number_words},
 };
 const struct probe probe = {
     .name = "made_up", .what = "What?", .method = 3, .needs = PROBE_GPU_IF_ANY, .min_cc = 80,
