@@ -1,19 +1,20 @@
 /* memory_latency: how long does one dependent load take, from each level of the memory?
  *
- * Method. A ring of absolute pointers, one in each 128-byte line, in pseudo-random order; one
- * thread follows it, so that each load's address is the value of the load before. Two stretches of
- * 32 and 64 loads stand between three reads of the SM's cycle counter; the latency is the slope,
- * (T_64 - T_32) / 32, which frees it from the cost of the clock reads and of the loop around them.
- * The value of the last load is used before each closing read, or that load would not be timed at
- * all. The levels:
+ * Method. A ring of absolute pointers, one in each 128-byte line, in pseudo-random order
+ * (core/permute.h: it is made in milliseconds, and no prefetcher can follow it); one thread follows
+ * it, so that each load's address is the value of the load before. Two stretches of 32 and 64 loads
+ * stand between three reads of the SM's cycle counter; the latency is the slope, (T_64 - T_32) / 32,
+ * which frees it from the cost of the clock reads and of the loop around them. The value of the last
+ * load is used before each closing read, or that load would not be timed at all. The levels:
  *     shared  a 16 KiB ring in shared memory
  *     l1      a 16 KiB ring, ld.global.ca, walked once before
  *     l2      a 4 MiB ring, ld.global.cg (not in L1), walked before
  *     hbm     a ring of 4 x L2, ld.global.cg, never walked before: the device memory
  * and the curve over footprints from 4 KiB to 2 GiB, ld.global.ca, from whose plateaus the report
- * derives capacities. Footprints that can stay in a cache are first walked by 256 threads of the
- * same SM, in the order in which the chase will go; the chase then goes on where it stopped. The
- * same SM (%smid 0) chases in every launch.
+ * derives capacities. Footprints that can stay in a cache are first walked three times by 256
+ * threads of the same SM, in the order in which the chase will go; the chase then goes on where it
+ * stopped. The same SM (%smid 0) chases in every launch. As a second method, all loads of a launch
+ * over all its cycles must be the slope plus the loop's cost; every run checks that.
  *
  * `async` follows the same rings by copies that run beside the thread: a step copies 16 bytes of
  * the line into shared memory, waits, and reads the next address there. cp_async_ca is cp.async

@@ -20,8 +20,8 @@
  *     split           the same through more than half of the SM's memory, by ld.global.ca: whether
  *                     the carve-out (per cent of it that are shared memory) really took it from L1
  *     resident_warps  blocks of a kernel that uses so many registers, local memory and shared
- *                     memory stay until no other has come to their SM for a while; the most that
- *                     were there at once. Beside it what the occupancy API predicts, and what binds
+ *                     memory stay until no other has come to their SM for 8 us; the most that were
+ *                     there at once. Beside it what the occupancy API predicts, and what binds
  *
  * Inside the timed region: events around one launch; slope over N and 2N turns of the loop, so that
  * launch and drain drop out. Before it each kernel reads once with all words XORed: the host knows
