@@ -90,21 +90,21 @@ static void map_sets(struct probe_run *r, const struct product *p, struct way *w
     for (size_t i = 0; i < p->sets; i++) {
         unsigned char *map = host + i * MAPS;
         gpu_tensor_map(r, map,
-                       &(struct gpu_tensor){.type = s->type,
-                                            .base = p->a + i * p->a_step,
-                                            .rank = 2,
-                                            .size = {(uint64_t)(at ? s->k : s->m),
-                                                     (uint64_t)(at ? s->m : s->k)},
-                                            .stride = {(uint64_t)s->lda},
-                                            .box = {box[0].rows, box[0].columns}});
+                       &(struct gpu_tensor){
+                           .type = s->type,
+                           .base = p->a + i * p->a_step,
+                           .rank = 2,
+                           .size = {(uint64_t)(at ? s->k : s->m), (uint64_t)(at ? s->m : s->k)},
+                           .stride = {(uint64_t)s->lda},
+                           .box = {box[0].rows, box[0].columns}});
         gpu_tensor_map(r, map + WGMMA_GEMM_MAP_BYTES,
-                       &(struct gpu_tensor){.type = s->type,
-                                            .base = p->b + i * p->b_step,
-                                            .rank = 2,
-                                            .size = {(uint64_t)(bt ? s->n : s->k),
-                                                     (uint64_t)(bt ? s->k : s->n)},
-                                            .stride = {(uint64_t)s->ldb},
-                                            .box = {box[1].rows, box[1].columns}});
+                       &(struct gpu_tensor){
+                           .type = s->type,
+                           .base = p->b + i * p->b_step,
+                           .rank = 2,
+                           .size = {(uint64_t)(bt ? s->n : s->k), (uint64_t)(bt ? s->k : s->n)},
+                           .stride = {(uint64_t)s->ldb},
+                           .box = {box[1].rows, box[1].columns}});
         gpu_tensor_map(r, map + 2 * WGMMA_GEMM_MAP_BYTES,
                        &(struct gpu_tensor){.type = s->type,
                                             .base = p->c + i * p->c_step,
