@@ -10,10 +10,11 @@
 // that the slot that is filled next has been left.
 //
 // Shared memory. A row of 128 or 64 elements is 16 or 8 chunks of 16 bytes; chunk c of row r is
-// stored as its chunk c ^ (r % 8), so that ldmatrix reads eight rows without a bank conflict. 32 queries a
-// warp, not 16, as every warp reads all keys: with 16, shared memory is what limits. Two operands
-// of one mma must stand in neighbouring registers: of K, ldmatrix brings the two halves of 8 keys
-// one after the other. (The other order costs two moves an mma, and a tenth of the speed.)
+// stored as its chunk c ^ (r % 8), so that ldmatrix reads eight rows without a bank conflict. 32
+// queries a warp, not 16, as every warp reads all keys: with 16, shared memory is what limits. Two
+// operands of one mma must stand in neighbouring registers: of K, ldmatrix brings the two halves
+// of 8 keys one after the other. (The other order costs two moves an mma, and a tenth of the
+// speed.)
 //
 // Registers. O has 128 of a lane and S 64: 255 in all, so Q is read from shared memory again for
 // each tile. It does not pay to make room. On an H200, 8192 tokens, causal, in Tflop/s: 390 so; 360

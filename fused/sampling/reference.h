@@ -1,5 +1,5 @@
-/* What sampling must draw, in float64: the row sorted, its probabilities summed, and whether a token
- * is the one that a uniform number stands for. For C and C++ alike.
+/* What sampling must draw, in float64: the row sorted, its probabilities summed, and whether a
+ * token is the one that a uniform number stands for. For C and C++ alike.
  *
  * Logits behind penalty and temperature are fp32 by definition, each step rounded once; all that
  * follows is double here. Kernels compute exp in fp32: where the uniform number, or the border of
@@ -46,8 +46,8 @@ struct sampling_judged sampling_judge(const struct sampling_reference *r, const 
                                       const uint32_t *noise, size_t n);
 
 /* Probability of a chi-square as large as that of n draws from one row, or larger; 0 where a token
- * was drawn that has no probability. After Wilson and Hilferty the cube root of chi-square is nearly
- * normal: right within a few per cent of itself from five degrees of freedom on. */
+ * was drawn that has no probability. After Wilson and Hilferty the cube root of chi-square is
+ * nearly normal: right within a few per cent of itself from five degrees of freedom on. */
 double sampling_chi_square(const struct sampling_reference *r, const uint32_t *tokens, size_t n);
 
 #endif

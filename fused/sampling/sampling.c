@@ -3,11 +3,12 @@
  * Method. Rows of fp32 logits, N(0,1) at temperature 0.3, which spreads them as a model's are; a
  * repetition penalty on the half of the vocabulary that has occurred; top-k 50; top-p 0.9; the
  * token by a given uniform number. How it is done is told in sampling.cuh. Shapes of the one
- * kernel: a cluster of 16, 8 or 4 blocks a row, which holds the row in shared memory, or one block a
- * row, which reads it twice; impl=fused is the widest for few rows and one block for many (best_way).
- * Unfused: penalty, temperature, top-k (the same selection), softmax, top-p and draw of the k that
- * are left, the last three by one warp a row: no kernel touches the whole vocabulary but the three
- * that must. k=0: top-p alone, where the whole row stays in play; in one kernel only.
+ * kernel: a cluster of 16, 8 or 4 blocks a row, which holds the row in shared memory, or one block
+ * a row, which reads it twice; impl=fused is the widest for few rows and one block for many
+ * (best_way). Unfused: penalty, temperature, top-k (the same selection), softmax, top-p and draw
+ * of the k that are left, the last three by one warp a row: no kernel touches the whole vocabulary
+ * but the three that must. k=0: top-p alone, where the whole row stays in play; in one kernel
+ * only.
  *
  * Inside the timed region: the operations, between two events; modes: common/operation.h. What a
  * row takes depends on it: with k=0 some take a third longer than others. So rows and uniform

@@ -5,9 +5,10 @@
 // turned so that they order as unsigned, over the complement of the id. No two are equal, so there
 // are no ties: of equal logits the lower id comes first. Nothing is sorted but what can still be
 // among the k highest. A bound for that costs one pass: cut the row into k parts; the least of the
-// parts' maxima has at least k candidates at or above it, and on N(0,1) only about k ln k. Parts are interleaved by 128 tokens, as the logits of neighbouring tokens are often alike.
-// Where more than 1024 pass the bound (few parts hold all the high logits; most logits are equal),
-// the bound is narrowed by halving, counting all candidates each time.
+// parts' maxima has at least k candidates at or above it, and on N(0,1) only about k ln k. Parts
+// are interleaved by 128 tokens, as the logits of neighbouring tokens are often alike. Where more
+// than 1024 pass the bound (few parts hold all the high logits; most logits are equal), the bound
+// is narrowed by halving, counting all candidates each time.
 //
 // The candidates that pass are sorted by rank: each counts how many are above it, one warp a
 // candidate.
