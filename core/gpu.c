@@ -1,7 +1,6 @@
 /* See core/gpu.h. The harness's own kernels are in core/device/harness.cu. */
 #include "core/gpu.h"
 
-#include <cuda.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -529,33 +528,6 @@ void *gpu_driver_entry(const char *name, unsigned version)
         entry = NULL;
     cudaGetLastError();
     return entry;
-}
-
-void gpu_tensor_map(struct probe_run *r, unsigned char map[GPU_TENSOR_MAP_BYTES],
-                    enum gpu_type type, const void *base, uint64_t rows, uint64_t columns,
-                    uint64_t row_elements, uint32_t box_rows, uint32_t box_columns)
-{
-    static const CUtensorMapDataType types[] = {CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-                                                CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                                                CU_TENSOR_MAP_DATA_TYPE_FLOAT32};
-    CUresult (*encode)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
-                       const cuuint64_t *, const cuuint32_t *, const cuuint32_t *,
-                       CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
-                       CUtensorMapFloatOOBfill) = gpu_driver_entry("cuTensorMapEncodeTiled", 12000);
-    const cuuint64_t size[] = {columns, rows}, stride[] = {row_elements * gpu_type_size(type)};
-    const cuuint32_t box[] = {box_columns, box_rows}, step[] = {1, 1};
-    CUtensorMap tensor;
-
-    _Static_assert(sizeof tensor == GPU_TENSOR_MAP_BYTES, "the size is part of the ABI");
-    CUresult result =
-        encode ? encode(&tensor, types[type], 2, (void *)(uintptr_t)base, size, stride, box, step,
-                        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)
-               : CUDA_ERROR_NOT_SUPPORTED;
-    if (result != CUDA_SUCCESS)
-        probe_fail(r, "a tensor map of %llu x %llu elements was refused (driver error %d)",
-                   (unsigned long long)rows, (unsigned long long)columns, (int)result);
-    memcpy(map, &tensor, sizeof tensor);
 }
 
 /* --- inputs and the L2 ----------------------------------------------------------------------- */

@@ -105,13 +105,24 @@ enum gpu_type { GPU_FP16, GPU_BF16, GPU_FP32 };
 const char *gpu_type_name(enum gpu_type type);
 size_t gpu_type_size(enum gpu_type type);
 
-/* A tensor map (CUtensorMap) of a row-major matrix for the bulk copies of compute capability 9.0:
- * boxes of box_rows x box_columns elements, laid down with the 128-byte swizzle. Rows start
- * row_elements apart. The map is copied into an argument struct, 64-byte aligned there. */
+/* A row-major tensor in device memory, as the bulk copies of compute capability 9.0 see it. All
+ * counts are of elements. Dimensions stand as in C: elements of the last one lie side by side. */
+enum { GPU_TENSOR_RANK = 3 }; /* at most */
+struct gpu_tensor {
+    enum gpu_type type;
+    const void *base; /* 16-byte aligned */
+    unsigned rank;    /* 2: a matrix, whose sizes are {rows, columns} */
+    uint64_t size[GPU_TENSOR_RANK];
+    uint64_t stride[GPU_TENSOR_RANK - 1]; /* of all but the last dimension; 16 bytes or multiples */
+    uint32_t box[GPU_TENSOR_RANK];        /* what one copy takes; at most 128 bytes side by side */
+};
+
+/* Its tensor map (CUtensorMap), to be copied into an argument struct or into device memory, 64-byte
+ * aligned there. A box is laid down in shared memory with the 128-byte swizzle. What it has beyond
+ * the end of a dimension is zero when loaded, and left out when stored. */
 enum { GPU_TENSOR_MAP_BYTES = 128 };
 void gpu_tensor_map(struct probe_run *r, unsigned char map[GPU_TENSOR_MAP_BYTES],
-                    enum gpu_type type, const void *base, uint64_t rows, uint64_t columns,
-                    uint64_t row_elements, uint32_t box_rows, uint32_t box_columns);
+                    const struct gpu_tensor *tensor);
 
 /* count elements of N(0,1), rounded to the type, a function of seed and index alone. */
 void gpu_fill_normal(struct probe_run *r, void *memory, enum gpu_type type, size_t count,

@@ -3,9 +3,9 @@
 #define FUSED_ATTENTION_DECODE_ARGS_H
 
 #include "core/args.h"
+#include "core/verdict.h"
 #include "fused/attention_decode/decode.h"
 #include "fused/attention_decode/rope.h"
-#include "core/verdict.h"
 
 enum {
     DECODE_THREADS = 256,
@@ -52,8 +52,7 @@ struct decode_verify_args {
     const void *out, *k_new, *v_new;
     double *scores; /* batch x heads x keys */
     struct verdict *verdict;
-    uint32_t
-        *wrong_rows; /* outputs (sequence, head) with an element beyond its bound; may be NULL */
+    uint32_t *wrong_rows; /* outputs (sequence, head) with an element beyond its bound, or NULL */
     uint32_t keys, group, d, number;
     float scale;
     uint32_t pad;

@@ -53,8 +53,6 @@
 #include "fused/attention_decode/ways.h"
 #include "fused/common/quality.h"
 
-PROBE_IMAGE(attention_decode);
-
 enum {
     SHARE_OF_READ = N_OPERATION_METRICS,
     NEW_ROW_BYTES,
@@ -66,18 +64,18 @@ enum {
 #define KEYS OPERATION_KEYS("batch,context,heads,kv_heads,d")
 static const struct probe_metric metrics[] = {
     OPERATION_METRICS(KEYS),
-    [SHARE_OF_READ] = {"share_of_read", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, KEYS,
-                       "time to read the keys and values over the time of the operation"},
-    [NEW_ROW_BYTES] = {"new_row_bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, KEYS,
-                       "loads and stores of the new rows of keys and values, by count"},
-    [SHARE_OF_TOKEN] = {"share_of_token", "ratio", PROBE_LOWER, PROBE_EACH, NULL, "shape,context",
-                        "attention's share of a decode step, all else at the rate of a read"},
-    [STABLE] = {"stable", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, "case,type,impl",
-                "share of the outputs that are right where scores are extreme"},
-    [APPEND_RIGHT] = {"append_right", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, "type,impl",
-                      "share of the numbers that are right where rows exceed the cache's range"},
+    [SHARE_OF_READ] = {"share_of_read", "ratio", PROBE_HIGHER, .keys = KEYS,
+        .what = "time to read the keys and values over the time of the operation"},
+    [NEW_ROW_BYTES] = {"new_row_bytes", "bytes", PROBE_EXACT, .keys = KEYS,
+        .what = "loads and stores of the new rows of keys and values, by count"},
+    [SHARE_OF_TOKEN] = {"share_of_token", "ratio", PROBE_LOWER, .keys = "shape,context",
+        .what = "attention's share of a decode step, all else at the rate of a read"},
+    [STABLE] = {"stable", "ratio", PROBE_HIGHER, .keys = "case,type,impl",
+        .what = "share of the outputs that are right where scores are extreme"},
+    [APPEND_RIGHT] = {"append_right", "ratio", PROBE_HIGHER, .keys = "type,impl",
+        .what = "share of the numbers that are right where rows exceed the cache's range"},
     [GEMV_TIME] = {"gemv_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event",
-                   "rows,columns,type,layout,impl,l2", "a product of a matrix with a vector"},
+        .keys = "rows,columns,type,layout,impl,l2", .what = "a product of a matrix with a vector"},
 };
 
 static const struct condition cold = {.cold = true}, warm = {0};
@@ -122,14 +120,14 @@ static double measure_way(struct probe_run *r, const struct decode_tensors *t, e
     return ns;
 }
 
-struct named {
+struct named_way {
     enum decode_how how;
     const char *name;
 };
 
 /* Some ways over one shape, each cold; with `wide` the buffer for dequantising. */
 static void measure_ways(struct probe_run *r, const struct decode_kernels *k,
-                         struct decode_shape shape, const struct named *ways, size_t n,
+                         struct decode_shape shape, const struct named_way *ways, size_t n,
                          unsigned flags)
 {
     bool wide = false;
@@ -144,8 +142,8 @@ static void measure_ways(struct probe_run *r, const struct decode_kernels *k,
     decode_tensors_free(r, &t);
 }
 #define MEASURE_WAYS(r, k, shape, flags, ...)                                                      \
-    measure_ways(r, k, shape, (const struct named[]){__VA_ARGS__},                                 \
-                 PROBE_LENGTH(((const struct named[]){__VA_ARGS__})), flags)
+    measure_ways(r, k, shape, (const struct named_way[]){__VA_ARGS__},                             \
+                 PROBE_LENGTH(((const struct named_way[]){__VA_ARGS__})), flags)
 
 /* --- the headline ---------------------------------------------------------------------------- */
 
@@ -212,9 +210,9 @@ static void measure_8bit(struct probe_run *r, const struct decode_kernels *k)
 
 static void measure_layouts(struct probe_run *r, const struct decode_kernels *k)
 {
-    static const struct named ways[] = {[DECODE_BY_TOKEN] = {DECODE_ATTEND, "by_token"},
-                                        [DECODE_PAGES_16] = {DECODE_ATTEND, "pages_16"},
-                                        [DECODE_PAGES_64] = {DECODE_ATTEND, "pages_64"}};
+    static const struct named_way ways[] = {[DECODE_BY_TOKEN] = {DECODE_ATTEND, "by_token"},
+                                            [DECODE_PAGES_16] = {DECODE_ATTEND, "pages_16"},
+                                            [DECODE_PAGES_64] = {DECODE_ATTEND, "pages_64"}};
     for (enum decode_layout l = DECODE_BY_TOKEN; l <= DECODE_PAGES_64; l++) {
         struct decode_shape shape = shape_of(1, 8192, DECODE_BF16);
         shape.layout = l;
@@ -380,10 +378,10 @@ static void measure_quality(struct probe_run *r, const struct decode_kernels *k)
 static void measure_deep(struct probe_run *r, const struct decode_kernels *k)
 {
     static const int contexts[] = {128, 512, 2048, 16384, 131072}, batches[] = {1, 8, 64};
-    static const struct named steps[] = {{DECODE_ATTEND, "attention"},
-                                         {DECODE_FUSED, "fused"},
-                                         {DECODE_TWO, "two"},
-                                         {DECODE_THREE, "unfused"}};
+    static const struct named_way steps[] = {{DECODE_ATTEND, "attention"},
+                                             {DECODE_FUSED, "fused"},
+                                             {DECODE_TWO, "two"},
+                                             {DECODE_THREE, "unfused"}};
     for (size_t b = 0; b < PROBE_LENGTH(batches); b++)
         for (size_t i = 0; i < PROBE_LENGTH(contexts); i++)
             for (enum decode_number n = DECODE_BF16; n < N_DECODE_NUMBERS; n++) {
@@ -401,7 +399,7 @@ static void measure_deep(struct probe_run *r, const struct decode_kernels *k)
 
 static void measure(struct probe_run *r)
 {
-    const struct decode_kernels k = decode_kernels_of(r, &image_attention_decode);
+    const struct decode_kernels k = decode_kernels_of(r);
     struct measured m = {0};
 
     if (probe_is_check_run(r)) {
@@ -415,7 +413,7 @@ static void measure(struct probe_run *r)
         return;
     measure_append(r, &k);
     measure_quality(r, &k);
-    decode_measure_gemv(r, &image_attention_decode, GEMV_TIME);
+    decode_measure_gemv(r, GEMV_TIME);
     if (probe_is_check_run(r))
         return;
     measure_8bit(r, &k);

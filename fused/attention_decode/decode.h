@@ -1,5 +1,5 @@
 /* Arguments of decode attention, for C and CUDA alike: one query a sequence, over a cache of keys
- * and values. See attention_decode.cuh. */
+ * and values. See decode.cuh. */
 #ifndef FUSED_ATTENTION_DECODE_DECODE_H
 #define FUSED_ATTENTION_DECODE_DECODE_H
 

@@ -1,5 +1,7 @@
 #include "fused/attention_decode/gemv.h"
 
+PROBE_IMAGE(attention_decode);
+
 enum { GEMV_ROWS = 16384, GEMV_COLUMNS = 2048 };
 
 struct gemv {
@@ -60,9 +62,11 @@ static void time_gemv(struct probe_run *r, const struct gemv *g, int metric)
     gpu_graph_free(&graph[1]);
 }
 
-void decode_measure_gemv(struct probe_run *r, const struct gpu_image *image, int metric)
+void decode_measure_gemv(struct probe_run *r, int metric)
 {
     static const char *const names[] = {"along", "across"}, *const layouts[] = {"rows", "columns"};
+    static const char *const kernels[] = {"attention_decode_gemv_along",
+                                          "attention_decode_gemv_across"};
     const size_t args = sizeof(struct decode_gemv_args);
     const uint64_t seed = operation_seed(r, PROBE_ONCE);
     struct gemv g = {.rows = probe_is_check_run(r) ? 512 : GEMV_ROWS};
@@ -72,10 +76,9 @@ void decode_measure_gemv(struct probe_run *r, const struct gpu_image *image, int
     g.x = gpu_alloc(r, 2 * GEMV_COLUMNS, "x");
     g.y = gpu_alloc(r, (size_t)g.rows * sizeof *g.y, "y");
     gpu_fill_normal(r, g.x, GPU_BF16, GEMV_COLUMNS, seed + 1);
-    g.verify = gpu_kernel(r, image, "attention_decode_gemv_verify", args);
+    g.verify = gpu_kernel(r, &image_attention_decode, "attention_decode_gemv_verify", args);
     for (int which = 0; which < 4; which++) {
-        g.kernel = which / 2 ? gpu_kernel(r, image, "attention_decode_gemv_across", args)
-                             : gpu_kernel(r, image, "attention_decode_gemv_along", args);
+        g.kernel = gpu_kernel(r, &image_attention_decode, kernels[which / 2], args);
         g.by_columns = which % 2;
         if (!probe_begin_case(r, PROBE_ONCE | PROBE_POWER_BOUND,
                               "rows=%d,columns=%d,type=bf16,layout=%s,impl=%s,l2=cold", g.rows,

@@ -6,7 +6,7 @@
 #include "fused/attention_decode/args.h"
 #include "fused/common/operation.h"
 
-/* Four cases, cold, once a bundle; image is attention_decode.cu, metric a slope of time. */
-void decode_measure_gemv(struct probe_run *r, const struct gpu_image *image, int metric);
+/* Four cases, cold, once a bundle; metric: a slope of time. */
+void decode_measure_gemv(struct probe_run *r, int metric);
 
 #endif

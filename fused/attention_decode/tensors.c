@@ -6,6 +6,8 @@
 
 #include "core/draw.h"
 
+PROBE_IMAGE(attention_decode);
+
 enum {
     APART = 6400, /* from the end of the keys to the values: no power of two lies between them */
     SMALL_TURN = 16 * ATTENTION_WARPS, /* keys of a block in one turn, bf16 with d = 128 */
@@ -13,41 +15,40 @@ enum {
 
 const char *const decode_number_names[] = {"bf16", "e4m3", "int8"};
 
-static cudaKernel_t kernel_of(struct probe_run *r, const struct gpu_image *image, const char *name,
-                              size_t args)
+static cudaKernel_t kernel_of(struct probe_run *r, const char *name, size_t args)
 {
     char whole[80];
     snprintf(whole, sizeof whole, "attention_decode_%s", name);
-    return gpu_kernel(r, image, whole, args);
+    return gpu_kernel(r, &image_attention_decode, whole, args);
 }
 
-struct decode_kernels decode_kernels_of(struct probe_run *r, const struct gpu_image *image)
+struct decode_kernels decode_kernels_of(struct probe_run *r)
 {
     const size_t attention = sizeof(struct attention_decode_args), rope = sizeof(struct rope_args);
-    struct decode_kernels k = {.rope = kernel_of(r, image, "rope", rope),
-                               .store = kernel_of(r, image, "store", rope),
-                               .merge = kernel_of(r, image, "merge", attention),
-                               .naive = kernel_of(r, image, "naive", attention),
-                               .attend_d64 = kernel_of(r, image, "bf16_d64", attention)};
+    struct decode_kernels k = {.rope = kernel_of(r, "rope", rope),
+                               .store = kernel_of(r, "store", rope),
+                               .merge = kernel_of(r, "merge", attention),
+                               .naive = kernel_of(r, "naive", attention),
+                               .attend_d64 = kernel_of(r, "bf16_d64", attention)};
     for (int i = 0; i < N_DECODE_NUMBERS; i++) {
         char name[48];
-        k.attend[0][i] = kernel_of(r, image, decode_number_names[i], attention);
+        k.attend[0][i] = kernel_of(r, decode_number_names[i], attention);
         snprintf(name, sizeof name, "%s_paged", decode_number_names[i]);
-        k.attend[1][i] = kernel_of(r, image, name, attention);
+        k.attend[1][i] = kernel_of(r, name, attention);
         snprintf(name, sizeof name, "append_%s", decode_number_names[i]);
-        k.append[i] = kernel_of(r, image, name, rope);
+        k.append[i] = kernel_of(r, name, rope);
         snprintf(name, sizeof name, "rope_append_%s", decode_number_names[i]);
-        k.rope_append[i] = kernel_of(r, image, name, rope);
+        k.rope_append[i] = kernel_of(r, name, rope);
         if (i == DECODE_BF16)
             continue;
         snprintf(name, sizeof name, "append_%s_unclamped", decode_number_names[i]);
-        k.append_unclamped[i] = kernel_of(r, image, name, rope);
+        k.append_unclamped[i] = kernel_of(r, name, rope);
         snprintf(name, sizeof name, "dequantise_%s", decode_number_names[i]);
-        k.dequantise[i] = kernel_of(r, image, name, sizeof(struct decode_dequantise_args));
+        k.dequantise[i] = kernel_of(r, name, sizeof(struct decode_dequantise_args));
     }
-    k.read = kernel_of(r, image, "read", sizeof(struct decode_read_args));
-    k.verify = kernel_of(r, image, "verify", sizeof(struct decode_verify_args));
-    k.verify_row = kernel_of(r, image, "verify_row", sizeof(struct decode_verify_args));
+    k.read = kernel_of(r, "read", sizeof(struct decode_read_args));
+    k.verify = kernel_of(r, "verify", sizeof(struct decode_verify_args));
+    k.verify_row = kernel_of(r, "verify_row", sizeof(struct decode_verify_args));
     return k;
 }
 

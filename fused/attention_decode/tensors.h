@@ -1,5 +1,4 @@
-/* The tensors of one shape of decode attention, on the host. A program that uses them hands over
- * the kernels of its own image. */
+/* The kernels of decode attention, and the tensors of one shape of it. */
 #ifndef FUSED_ATTENTION_DECODE_TENSORS_H
 #define FUSED_ATTENTION_DECODE_TENSORS_H
 
@@ -56,8 +55,8 @@ struct decode_tensors {
 
 extern const char *const decode_number_names[];
 
-/* All kernels of attention_decode.cu's image. */
-struct decode_kernels decode_kernels_of(struct probe_run *r, const struct gpu_image *image);
+/* All kernels of attention_decode.cu but those of gemv.h. */
+struct decode_kernels decode_kernels_of(struct probe_run *r);
 
 /* Inputs are functions of the seed. `wide`: room for the dequantised cache, too. */
 struct decode_tensors decode_tensors_of(struct probe_run *r, const struct decode_kernels *kernels,

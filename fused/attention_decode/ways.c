@@ -206,9 +206,9 @@ static void poison_new_row(struct probe_run *r, const struct decode_tensors *t)
             pages ? pages[sequence * c.pages_of_sequence + (key >> c.page_shift)] : 0;
         const size_t at = sequence * c.sequence_stride + page * c.page_stride +
                           (key & (((size_t)1 << c.page_shift) - 1)) * c.row_stride;
-        char *const places[] = {(char *)c.k + at, (char *)c.v + at};
-        for (size_t i = 0; i < PROBE_LENGTH(places); i++)
-            CUDA(cudaMemset2DAsync(places[i], c.head_stride, 0xff, row, height, gpu_stream(r)));
+        char *const new_rows[] = {(char *)c.k + at, (char *)c.v + at};
+        for (size_t i = 0; i < PROBE_LENGTH(new_rows); i++)
+            CUDA(cudaMemset2DAsync(new_rows[i], c.head_stride, 0xff, row, height, gpu_stream(r)));
     }
     free(pages);
 }

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "core/args.h"
-#include "fused/attention_prefill/prefill.h"
 #include "core/verdict.h"
+#include "fused/attention_prefill/prefill.h"
 
 enum {
     PREFILL_ROW_THREADS = 128, /* of the plain kernels, which take a row a block */

@@ -4,10 +4,10 @@
  * N(0,1) inputs, all packed head by head. Unfused: a batched cuBLAS product for the scores, rounded
  * to the type; one kernel that scales, masks and normalises them in place, each row read once and
  * held in registers; a batched cuBLAS product with V. Fused: one kernel that never writes a score:
- * by wgmma (wgmma.cuh) where there is that, else by mma.sync
- * (prefill.cuh); impl=mma is the latter where both can run. Below a causal mask
- * half of the scores count: the fused kernels skip tiles above the diagonal, the unfused softmax
- * does not read them; a library's product cannot skip them, which belongs to what the chain costs.
+ * by wgmma (wgmma.cuh) where there is that, else by mma.sync (prefill.cuh); impl=mma is the latter
+ * where both can run. Below a causal mask half of the scores count: the fused kernels skip tiles
+ * above the diagonal, the unfused softmax does not read them; a library's product cannot skip them,
+ * which belongs to what the chain costs.
  *
  * Inside the timed region: the operations, between two events; n and 2n of them.
  * Rate: 4 context^2 depth heads flops, or half of that under a causal mask, over the time: the same
@@ -26,25 +26,32 @@
  * Traps. The error bound is that of roundings (attention_prefill_verify): at long contexts a single
  * key weighs less than the type resolves, so that masks are proved at short and odd ones, by
  * mutants. Long cases are bound by power: N(0,1) inputs, never zeros. */
-#include "fused/attention_prefill/check.h"
+#include "fused/attention_prefill/args.h"
 
-PROBE_IMAGE(attention_prefill);
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fused/attention_prefill/check.h"
+#include "fused/attention_prefill/form.h"
+#include "fused/common/quality.h"
 
 enum { RATE = N_OPERATION_METRICS, FOOTPRINT, STABLE };
 #define SIZES "heads,kv_heads,depth,context,mask"
 static const struct probe_metric metrics[] = {
     OPERATION_METRICS(OPERATION_KEYS(SIZES)),
-    [RATE] = {"rate", "flop/s", PROBE_HIGHER, PROBE_EACH, NULL, OPERATION_KEYS(SIZES),
-              "flops that the mask leaves, over the time"},
-    [FOOTPRINT] = {"footprint", "bytes", PROBE_LOWER, PROBE_EACH, NULL, SIZES ",type,impl",
-                   "device memory that is gone once everything is allocated, by the driver"},
-    [STABLE] = {"stable", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, "case,type,impl",
-                "share of the rows that are right where scores are far from zero, or masked"},
+    [RATE] = {"rate", "flop/s", PROBE_HIGHER, .keys = OPERATION_KEYS(SIZES),
+        .what = "flops that the mask leaves, over the time"},
+    [FOOTPRINT] = {"footprint", "bytes", PROBE_LOWER, .keys = SIZES ",type,impl",
+        .what = "device memory that is gone once everything is allocated, by the driver"},
+    [STABLE] = {"stable", "ratio", PROBE_HIGHER, .keys = "case,type,impl",
+        .what = "share of the rows that are right where scores are far from zero, or masked"},
 };
 
 /* --- how long does it take? ------------------------------------------------------------------ */
 
-static double flops_of(const struct problem *p)
+static double flops_of(const struct prefill_problem *p)
 {
     double all = 4.0 * p->heads * p->depth * (double)p->queries * (double)p->keys;
     return p->is_causal ? all / 2 : all;
@@ -52,69 +59,70 @@ static double flops_of(const struct problem *p)
 
 static void describe(struct probe_run *r, const void *self)
 {
-    const struct work *w = self;
-    const struct problem *p = &w->t->of;
+    const struct prefill_form *form = self;
+    const struct prefill_problem *p = &form->t->of;
     /* A part of the chain is a product of all keys, whatever the mask; the softmax has no rate. */
-    const double flops = w->part <= CHAIN     ? flops_of(p)
-                         : w->part == SOFTMAX ? NAN
-                         : p->is_causal       ? flops_of(p)
-                                              : flops_of(p) / 2;
+    const double flops = form->part <= PREFILL_CHAIN     ? flops_of(p)
+                         : form->part == PREFILL_SOFTMAX ? NAN
+                         : p->is_causal                  ? flops_of(p)
+                                                         : flops_of(p) / 2;
     const double ns = probe_median(r, OPERATION_TIME);
 
     if (!isnan(ns) && !isnan(flops))
         probe_value(r, RATE, flops / ns * 1e9);
-    if (w->part <= CHAIN || w->part == VALUES)
-        probe_fact(r, "rows verified", "%.2g of all", rows_looked_at(r, p) / (double)all_rows(p));
-    if (w->part >= CHAIN) {
-        probe_fact(r, "library", "cuBLAS %s", blas_version(w->t->blas));
+    if (form->part <= PREFILL_CHAIN || form->part == PREFILL_VALUES)
+        probe_fact(r, "rows verified", "%.2g of all", prefill_share_verified(r, p));
+    if (form->part >= PREFILL_CHAIN) {
+        probe_fact(r, "library", "cuBLAS %s", blas_version(form->t->blas));
         return;
     }
-    probe_fact(r, "instruction", "%s", by_wgmma(w) ? "wgmma" : "mma.sync");
-    if (by_wgmma(w))
-        gpu_kernel_facts(r, w->t->wgmma, ATTENTION_PREFILL_WGMMA_THREADS,
+    probe_fact(r, "instruction", "%s", prefill_is_by_wgmma(form) ? "wgmma" : "mma.sync");
+    if (prefill_is_by_wgmma(form))
+        gpu_kernel_facts(r, form->t->wgmma, ATTENTION_PREFILL_WGMMA_THREADS,
                          ATTENTION_PREFILL_WGMMA_SHARED);
     else
-        gpu_kernel_facts(r, w->t->mma, ATTENTION_PREFILL_THREADS,
+        gpu_kernel_facts(r, form->t->mma, ATTENTION_PREFILL_THREADS,
                          ATTENTION_PREFILL_SHARED(p->depth));
 }
 
 /* Bytes loaded and stored if every tensor passes once; of a softmax below a causal mask half the
  * scores are loaded. What tiles load again comes from the L2 and is not counted. */
-static double bytes_of(const struct work *w)
+static double bytes_of(const struct prefill_form *form)
 {
-    const struct problem *p = &w->t->of;
-    const double q = (double)q_bytes(p), kv = (double)kv_bytes(p), scores = (double)scores_bytes(p);
+    const struct prefill_problem *p = &form->t->of;
+    const double q = (double)prefill_q_bytes(p), kv = (double)prefill_kv_bytes(p);
+    const double scores = (double)prefill_scores_bytes(p);
     const double product = q + kv + scores, softmax = scores * (p->is_causal ? 1.5 : 2);
 
-    return w->part <= MMA       ? 2 * q + 2 * kv
-           : w->part == CHAIN   ? 2 * product + softmax
-           : w->part == SOFTMAX ? softmax
-                                : product;
+    return form->part <= PREFILL_MMA       ? 2 * q + 2 * kv
+           : form->part == PREFILL_CHAIN   ? 2 * product + softmax
+           : form->part == PREFILL_SOFTMAX ? softmax
+                                           : product;
 }
 
-static struct operation operation_of(const struct work *w)
+static struct operation operation_of(const struct prefill_form *form)
 {
     static const char *const names[] = {"fused", "mma", "unfused", "scores", "softmax", "values"};
-    const struct problem *p = &w->t->of;
-    const bool is_judged = w->part <= CHAIN || w->part == VALUES;
+    const struct prefill_problem *p = &form->t->of;
+    const bool is_judged = form->part <= PREFILL_CHAIN || form->part == PREFILL_VALUES;
 
-    return (struct operation){.name = names[w->part],
-                              .launch = launch_part,
-                              .poison = w->part == VALUES ? poison_values
-                                        : is_judged       ? poison
-                                                          : NULL,
-                              .verify = is_judged ? verify : NULL,
+    return (struct operation){.name = names[form->part],
+                              .launch = prefill_launch,
+                              .poison = form->part == PREFILL_VALUES ? prefill_poison_values
+                                        : is_judged                  ? prefill_poison
+                                                                     : NULL,
+                              .verify = is_judged ? prefill_verify : NULL,
                               .describe = describe,
-                              .self = w,
-                              .sets = w->t->q.sets,
-                              .set_bytes = memory_of(p, false),
-                              .bytes = bytes_of(w),
-                              .memory = memory_of(p, w->part >= CHAIN),
-                              .kernels = w->part == CHAIN ? 3 : 1,
+                              .self = form,
+                              .sets = form->t->q.sets,
+                              .set_bytes = prefill_memory(p, false),
+                              .bytes = bytes_of(form),
+                              .memory = prefill_memory(p, form->part >= PREFILL_CHAIN),
+                              .kernels = form->part == PREFILL_CHAIN ? 3 : 1,
                               .power_bound = true};
 }
 
-static const char *keys_of(const struct problem *p, char keys[128])
+static const char *keys_of(const struct prefill_problem *p, char keys[128])
 {
     snprintf(keys, 128, "heads=%d,kv_heads=%d,depth=%d,context=%d,mask=%s,type=%s", p->heads,
              p->kv_heads, p->depth, p->keys, p->is_causal ? "causal" : "none",
@@ -124,23 +132,25 @@ static const char *keys_of(const struct problem *p, char keys[128])
 
 /* A bit a part. Parts of the chain come behind it, on what it has left. */
 enum {
-    BOTH = 1 << FUSED | 1 << CHAIN,
-    ALL_THREE = BOTH | 1 << MMA,
-    BOTH_AND_VALUES = BOTH | 1 << VALUES,
-    ALL = ALL_THREE | 1 << VALUES | 1 << SCORES | 1 << SOFTMAX,
+    BOTH = 1 << PREFILL_FUSED | 1 << PREFILL_CHAIN,
+    ALL_THREE = BOTH | 1 << PREFILL_MMA,
+    BOTH_AND_VALUES = BOTH | 1 << PREFILL_VALUES,
+    ALL = ALL_THREE | 1 << PREFILL_VALUES | 1 << PREFILL_SCORES | 1 << PREFILL_SOFTMAX,
 };
 
-static void measure_parts(struct probe_run *r, const struct tensors *t, unsigned parts,
+static void measure_parts(struct probe_run *r, const struct prefill_tensors *t, unsigned parts,
                           struct condition c, unsigned flags)
 {
-    static const enum part order[] = {FUSED, MMA, CHAIN, VALUES, SCORES, SOFTMAX};
+    static const enum prefill_part order[] = {PREFILL_FUSED,  PREFILL_MMA,    PREFILL_CHAIN,
+                                              PREFILL_VALUES, PREFILL_SCORES, PREFILL_SOFTMAX};
     char keys[128];
 
     for (size_t i = 0; i < PROBE_LENGTH(order); i++) {
-        const struct work w = {.t = t, .part = order[i]};
-        if (!(parts >> order[i] & 1) || !has(t, order[i]) || (order[i] == MMA && !t->wgmma))
+        const struct prefill_form form = {.t = t, .part = order[i]};
+        if (!(parts >> order[i] & 1) || !prefill_has(t, order[i]) ||
+            (order[i] == PREFILL_MMA && !t->wgmma))
             continue;
-        const struct operation o = operation_of(&w);
+        const struct operation o = operation_of(&form);
         operation_measure(r, keys_of(&t->of, keys), &o, c, flags, NAN);
     }
 }
@@ -153,58 +163,61 @@ static double free_bytes(void)
 }
 
 /* With a tenth to spare. */
-static bool fits(const struct problem *p, bool has_chain)
+static bool fits(const struct prefill_problem *p, bool has_chain)
 {
-    return memory_of(p, has_chain) < 0.9 * free_bytes();
+    return prefill_memory(p, has_chain) < 0.9 * free_bytes();
 }
 
-static void measure_problem(struct probe_run *r, struct problem p, unsigned parts, unsigned flags)
+/* parts: a bit each, with that of the chain among them. */
+static void measure_problem(struct probe_run *r, struct prefill_library *library,
+                            struct prefill_problem p, unsigned parts, unsigned flags)
 {
-    if (((flags & PROBE_DEEP) && !probe_deep(r)) || !fits(&p, parts >> CHAIN & 1))
+    if (((flags & PROBE_DEEP) && !probe_deep(r)) || !fits(&p, true))
         return;
-    struct tensors t = tensors_of(r, p, parts >> CHAIN & 1, FOR_TIMING, probe_seed(r));
+    struct prefill_tensors t = prefill_tensors_of(r, p, library, PREFILL_TIMED, probe_seed(r));
     measure_parts(r, &t, parts, (struct condition){.cold = true}, flags);
     if (p.keys == 1024 && p.is_causal) { /* short: where the L2 and the launches could count */
         measure_parts(r, &t, parts, (struct condition){.cold = false}, flags);
         measure_parts(r, &t, parts, (struct condition){.cold = true, .stream = true},
                       flags | PROBE_DEEP);
     }
-    tensors_free(r, &t);
+    prefill_tensors_free(r, &t);
 }
 
 /* --- what are the results worth? ------------------------------------------------------------- */
 
 /* Inputs of a fixed seed: the same bits in every run, on this GPU. */
-static void measure_quality(struct probe_run *r)
+static void measure_quality(struct probe_run *r, struct prefill_library *library)
 {
-    const struct problem p = {4, 4, 128, 1001, 1001, true, GPU_BF16};
-    struct tensors t = tensors_of(r, p, true, FOR_ONE_RESULT, 1);
-    const struct work fused = {.t = &t, .part = FUSED}, chain = {.t = &t, .part = CHAIN};
+    const struct prefill_problem p = {4, 4, 128, 1001, 1001, true, GPU_BF16};
+    struct prefill_tensors t = prefill_tensors_of(r, p, library, PREFILL_ONCE, 1);
+    const struct prefill_form fused = {.t = &t, .part = PREFILL_FUSED};
+    const struct prefill_form chain = {.t = &t, .part = PREFILL_CHAIN};
     const struct quality_results results = {t.out.memory, 4 * 1001, 128, 2};
-    struct pool unfused = buffer(r, t.out.bytes, 1, true, "the unfused result");
+    void *unfused = gpu_alloc(r, t.out.bytes, "the unfused result");
     char keys[128];
 
-    if (has(&t, FUSED) && t.blas &&
+    if (prefill_has(&t, PREFILL_FUSED) && t.blas &&
         probe_begin_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys_of(&p, keys))) {
-        launch_chain(r, &chain, 0);
-        const double error = verify_by_gpu(r, &chain, "unfused");
-        CUDA(cudaMemcpyAsync(unfused.memory, t.out.memory, t.out.bytes, cudaMemcpyDeviceToDevice,
+        prefill_launch(r, &chain, 0);
+        const double error = prefill_verify_by_gpu(r, &chain, "unfused");
+        CUDA(cudaMemcpyAsync(unfused, t.out.memory, t.out.bytes, cudaMemcpyDeviceToDevice,
                              gpu_stream(r)));
-        poison(r, &fused);
-        launch_fused(r, &fused, 0);
-        const double own = verify(r, &fused, "before");
+        prefill_poison(r, &fused);
+        prefill_launch(r, &fused, 0);
+        const double own = prefill_verify(r, &fused, "before");
         probe_require(r, own <= 2 * error, "the error, %.3g, is at most twice that unfused, %.3g",
                       own, error);
         probe_value(r, OPERATION_ERROR, own);
-        quality_distance(r, t.out.memory, unfused.memory, 2, t.out.bytes / 2);
+        quality_distance(r, t.out.memory, unfused, 2, t.out.bytes / 2);
         quality_digest(r, t.out.memory, 2, t.out.bytes / 2);
-        quality_faults(r, &results, is_wrong, &fused);
-        check_mutants(r, &fused);
+        quality_faults(r, &results, prefill_is_wrong, &fused);
+        prefill_check_mutants(r, &fused);
         if (t.wgmma)
-            check_mutants(r, &(struct work){.t = &t, .part = MMA});
+            prefill_check_mutants(r, &(struct prefill_form){.t = &t, .part = PREFILL_MMA});
     }
-    pool_free(r, &unfused);
-    tensors_free(r, &t);
+    gpu_release(r, unfused);
+    prefill_tensors_free(r, &t);
 }
 
 /* --- what becomes of scores that are far from zero? ------------------------------------------- */
@@ -225,16 +238,16 @@ static const struct adversary {
 };
 
 /* Of a number that both types hold. */
-static uint16_t bits_of(const struct problem *p, float value)
+static uint16_t bits_of(const struct prefill_problem *p, float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    if (is_bf16(p) || value == 0)
+    if (prefill_is_bf16(p) || value == 0)
         return (uint16_t)(bits >> 16);
     return (uint16_t)((bits >> 16 & 0x8000) + ((bits >> 13 & 0x3ffff) - ((127 - 15) << 10)));
 }
 
-static void set_first(struct probe_run *r, const struct problem *p, const struct pool *pool,
+static void set_first(struct probe_run *r, const struct prefill_problem *p, const struct pool *pool,
                       float value, bool one_is_high)
 {
     uint16_t *host = probe_host_alloc(r, pool->bytes);
@@ -248,127 +261,113 @@ static void set_first(struct probe_run *r, const struct problem *p, const struct
     free(host);
 }
 
-/* Of the rows that come out of the part, or of the control that leaves the maximum out. */
-static double share_right(struct probe_run *r, const struct work *w, int causal_end, bool is_naive)
-{
-    static uint32_t *wrong_rows;
-    struct attention_row_args a = rows_to_look_at(r, w);
-    uint32_t wrong;
-
-    if (!wrong_rows)
-        wrong_rows = gpu_alloc(r, sizeof *wrong_rows, "a count");
-    a.of.causal_end = causal_end;
-    a.wrong_rows = wrong_rows;
-    CUDA(cudaMemsetAsync(wrong_rows, 0, sizeof wrong, gpu_stream(r)));
-    poison(r, w);
-    if (is_naive)
-        gpu_launch(r, w->t->naive, a.of.heads * a.of.queries, PREFILL_ROW_THREADS, 0, &a);
-    else
-        launch_as(r, w, a.of);
-    gpu_launch(r, w->t->verify, a.rows, PREFILL_ROW_THREADS, 0, &a);
-    gpu_to_host(r, &wrong, wrong_rows, sizeof wrong);
-    return 1 - (double)wrong / a.rows;
-}
-
 static void measure_stable(struct probe_run *r, enum gpu_type type)
 {
     static const char *const impls[] = {"fused", "mma", "naive"};
-    const struct problem p = {2, 2, 128, 200, 200, true, type};
-    struct tensors t = tensors_of(r, p, false, FOR_ONE_RESULT, operation_seed(r, PROBE_ONCE));
+    const struct prefill_problem p = {2, 2, 128, 200, 200, true, type};
+    struct prefill_tensors t =
+        prefill_tensors_of(r, p, NULL, PREFILL_ONCE, operation_seed(r, PROBE_ONCE));
+    uint32_t *wrong_rows = gpu_alloc(r, sizeof *wrong_rows, "a count");
 
-    for (size_t i = 0; has(&t, FUSED) && i < PROBE_LENGTH(adversaries); i++)
+    for (size_t i = 0; prefill_has(&t, PREFILL_FUSED) && i < PROBE_LENGTH(adversaries); i++)
         for (size_t k = 0; k < PROBE_LENGTH(impls); k++) {
             const struct adversary *a = &adversaries[i];
             const bool is_naive = k == 2;
-            const struct work w = {.t = &t, .part = k == 1 ? MMA : FUSED};
+            const struct prefill_form form = {.t = &t,
+                                              .part = k == 1 ? PREFILL_MMA : PREFILL_FUSED};
             if ((k == 1 && !t.wgmma) || !probe_begin_case(r, PROBE_ONCE, "case=%s,type=%s,impl=%s",
                                                           a->name, gpu_type_name(type), impls[k]))
                 continue;
             set_first(r, &p, &t.q, a->q0, false);
             set_first(r, &p, &t.k, a->k0, a->one_is_high);
-            probe_value(r, STABLE, share_right(r, &w, a->causal_end, is_naive));
+            probe_value(r, STABLE,
+                        prefill_share_right(r, &form, a->causal_end, is_naive, wrong_rows));
         }
-    tensors_free(r, &t);
+    gpu_release(r, wrong_rows);
+    prefill_tensors_free(r, &t);
 }
 
 /* --- how much memory? ------------------------------------------------------------------------ */
 
 /* Allocates, computes once, verifies. */
-static void measure_footprint(struct probe_run *r, int context, enum part part)
+static void measure_footprint(struct probe_run *r, struct prefill_library *library, int context,
+                              enum prefill_part part)
 {
-    const struct problem p = {32, 32, 128, context, context, true, GPU_BF16};
+    const struct prefill_problem p = {32, 32, 128, context, context, true, GPU_BF16};
+    const bool is_chain = part == PREFILL_CHAIN;
     char keys[128];
 
     if (!probe_begin_case(r, PROBE_ONCE | PROBE_POWER_BOUND, "%s,impl=%s", keys_of(&p, keys),
-                          part == CHAIN ? "unfused" : "fused"))
+                          is_chain ? "unfused" : "fused"))
         return;
-    probe_fact(r, "bytes by count", "%.0f", memory_of(&p, part == CHAIN));
-    if (!fits(&p, part == CHAIN)) {
+    probe_fact(r, "bytes by count", "%.0f", prefill_memory(&p, is_chain));
+    if (!fits(&p, is_chain)) {
         probe_missing(r, FOOTPRINT, "more than this GPU's memory holds");
         return;
     }
-    if (part == CHAIN && context > SOFTMAX_ROW_MAX) {
+    if (is_chain && context > SOFTMAX_ROW_MAX) {
         probe_missing(r, FOOTPRINT, "the softmax of the chain does not take so long a row");
         return;
     }
     const double before = free_bytes();
-    struct tensors t =
-        tensors_of(r, p, part == CHAIN, FOR_ONE_RESULT, operation_seed(r, PROBE_ONCE));
+    struct prefill_tensors t = prefill_tensors_of(r, p, is_chain ? library : NULL, PREFILL_ONCE,
+                                                  operation_seed(r, PROBE_ONCE));
     const double after = free_bytes();
-    const struct work w = {.t = &t, .part = part};
-    if (has(&t, part)) {
-        launch_part(r, &w, 0);
-        verify_by_gpu(r, &w, "once");
+    const struct prefill_form form = {.t = &t, .part = part};
+    if (prefill_has(&t, part)) {
+        prefill_launch(r, &form, 0);
+        prefill_verify_by_gpu(r, &form, "once");
         probe_value(r, FOOTPRINT, before - after);
     } else
         probe_missing(r, FOOTPRINT, "the kernel or library is not to be had here");
-    tensors_free(r, &t);
+    prefill_tensors_free(r, &t);
 }
 
-static void measure_footprints(struct probe_run *r)
+static void measure_footprints(struct probe_run *r, struct prefill_library *library)
 {
     static const int contexts[] = {512, 1024, 2048, 4096, 8192, 16384, 65536};
     for (size_t i = 0; i < PROBE_LENGTH(contexts) && !probe_is_check_run(r); i++) {
-        measure_footprint(r, contexts[i], FUSED);
-        measure_footprint(r, contexts[i], CHAIN);
+        measure_footprint(r, library, contexts[i], PREFILL_FUSED);
+        measure_footprint(r, library, contexts[i], PREFILL_CHAIN);
     }
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
 
-static void measure_deep(struct probe_run *r)
+static void measure_deep(struct probe_run *r, struct prefill_library *library)
 {
-    static const struct problem others[] = {{32, 32, 64, 4096, 4096, true, GPU_BF16},
-                                            {32, 8, 128, 4096, 4096, true, GPU_BF16}};
+    static const struct prefill_problem others[] = {{32, 32, 64, 4096, 4096, true, GPU_BF16},
+                                                    {32, 8, 128, 4096, 4096, true, GPU_BF16}};
 
     for (int context = 512; context <= 16384; context *= 2)
         for (int is_causal = 0; is_causal < 2; is_causal++) {
-            const struct problem p = {32, 32, 128, context, context, is_causal, GPU_BF16};
+            const struct prefill_problem p = {32, 32, 128, context, context, is_causal, GPU_BF16};
             if (!is_causal || (context != 1024 && context != 8192))
-                measure_problem(r, p, context == 4096 ? ALL : ALL_THREE, PROBE_DEEP);
+                measure_problem(r, library, p, context == 4096 ? ALL : ALL_THREE, PROBE_DEEP);
         }
     for (size_t i = 0; i < PROBE_LENGTH(others); i++)
-        measure_problem(r, others[i], ALL_THREE, PROBE_DEEP);
+        measure_problem(r, library, others[i], ALL_THREE, PROBE_DEEP);
 }
 
 static void measure(struct probe_run *r)
 {
-    const struct problem shorter = {32, 32, 128, 1024, 1024, true, GPU_BF16};
-    const struct problem middle = {32, 32, 128, 4096, 4096, true, GPU_FP16};
-    const struct problem longer = {32, 32, 128, 8192, 8192, true, GPU_BF16};
+    const struct prefill_problem shorter = {32, 32, 128, 1024, 1024, true, GPU_BF16};
+    const struct prefill_problem middle = {32, 32, 128, 4096, 4096, true, GPU_FP16};
+    const struct prefill_problem longer = {32, 32, 128, 8192, 8192, true, GPU_BF16};
+    struct prefill_library library = {0};
 
     if (probe_is_check_run(r))
-        check_shapes(r);
+        prefill_check_shapes(r, &library);
     else {
-        measure_problem(r, shorter, BOTH, 0);
-        measure_problem(r, middle, BOTH_AND_VALUES, 0);
-        measure_problem(r, longer, ALL_THREE, 0);
-        measure_deep(r);
+        measure_problem(r, &library, shorter, BOTH, 0);
+        measure_problem(r, &library, middle, BOTH_AND_VALUES, 0);
+        measure_problem(r, &library, longer, ALL_THREE, 0);
+        measure_deep(r, &library);
     }
-    measure_quality(r);
+    measure_quality(r, &library);
     measure_stable(r, GPU_BF16);
     measure_stable(r, GPU_FP16);
-    measure_footprints(r);
+    measure_footprints(r, &library);
 }
 
 const struct probe probe = {

@@ -1,8 +1,7 @@
-// Kernels of attention_prefill: the fused ones (prefill.cuh and _wgmma.cuh), the
-// softmax of the unfused chain, and the plain ones that these are held against.
+// Kernels of attention_prefill: the fused ones (prefill.cuh and wgmma.cuh), the softmax of the
+// unfused chain, and the plain ones that these are held against.
 #include "core/device/verdict.cuh"
 #include "fused/attention_prefill/args.h"
-
 #include "fused/attention_prefill/wgmma.cuh"
 #include "fused/common/reduce.cuh"
 
@@ -61,7 +60,8 @@ template <typename OPERATION> __device__ __forceinline__ float row_reduce(float 
 template <typename TYPE> __device__ __forceinline__ void softmax(const attention_softmax_args &a)
 {
     __shared__ float scratch[2][SOFTMAX_THREADS_MAX / 32];
-    const int32_t sees = max(0, min((int32_t)a.keys, (int32_t)(blockIdx.x % a.queries) + a.causal_end));
+    const int32_t sees =
+        max(0, min((int32_t)a.keys, (int32_t)(blockIdx.x % a.queries) + a.causal_end));
     uint4 *row = (uint4 *)((uint16_t *)a.scores + (size_t)blockIdx.x * a.row);
     uint4 bits[SOFTMAX_VECTORS] = {};
     const float c = a.scale * 1.4426950409f; // log2(e)

@@ -9,11 +9,12 @@
 // cp.async, while this one is worked on, and one barrier a tile says both that they have come and
 // that the slot that is filled next has been left.
 //
-// Shared memory. A row of 128 or 64 elements is 16 or 8 chunks of 16 bytes; chunk c of row r stands
-// at place c ^ (r % 8), so that ldmatrix reads eight rows without a bank conflict. 32 queries a
-// warp, not 16, as every warp reads all keys: with 16, shared memory is what limits. Two operands
-// of one mma must stand in neighbouring registers: of K, ldmatrix brings the two halves of 8 keys
-// one after the other. (The other order costs two moves an mma, and a tenth of the speed.)
+// Shared memory. A row of 128 or 64 elements is 16 or 8 chunks of 16 bytes; chunk c of row r is
+// stored as its chunk c ^ (r % 8), so that ldmatrix reads eight rows without a bank conflict. 32
+// queries a warp, not 16, as every warp reads all keys: with 16, shared memory is what limits. Two
+// operands of one mma must stand in neighbouring registers: of K, ldmatrix brings the two halves
+// of 8 keys one after the other. (The other order costs two moves an mma, and a tenth of the
+// speed.)
 //
 // Registers. O has 128 of a lane and S 64: 255 in all, so Q is read from shared memory again for
 // each tile. It does not pay to make room. On an H200, 8192 tokens, causal, in Tflop/s: 390 so; 360
@@ -43,12 +44,12 @@ __device__ __forceinline__ struct prefill_block prefill_block_of(const attention
 {
     const uint32_t rows = ATTENTION_PREFILL_ROWS, blocks = (a.queries + rows - 1) / rows;
     const uint32_t group = blockIdx.x / (blocks * a.together) * a.together;
-    const uint32_t place = blockIdx.x % (blocks * a.together),
+    const uint32_t in_group = blockIdx.x % (blocks * a.together),
                    heads = min(a.together, a.heads - group);
-    const uint32_t first = (blocks - 1 - place / heads) * rows;
+    const uint32_t first = (blocks - 1 - in_group / heads) * rows;
     const int32_t last = (int32_t)min(first + rows, a.queries) - 1;
     const int32_t most = max(0, min((int32_t)a.keys, last + a.causal_end));
-    return {group + place % heads, first, ((uint32_t)most + KEYS - 1) / KEYS};
+    return {group + in_group % heads, first, ((uint32_t)most + KEYS - 1) / KEYS};
 }
 
 // Running softmax of rows lane/4 and lane/4 + 8 of sixteen. A tile's scores are n blocks of 8 keys;

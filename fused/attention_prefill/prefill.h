@@ -1,5 +1,5 @@
-/* Arguments of the kernels for attention over a prompt, attention_prefill.cuh (mma.sync) and
- * attention_prefill_wgmma.cuh, for C and CUDA alike. */
+/* Arguments of the fused kernels for attention over a prompt, prefill.cuh (mma.sync) and wgmma.cuh,
+ * for C and CUDA alike. */
 #ifndef FUSED_ATTENTION_PREFILL_PREFILL_H
 #define FUSED_ATTENTION_PREFILL_PREFILL_H
 
@@ -8,10 +8,10 @@
 
 #include "core/args.h"
 
-/* Out = softmax(scale Q K^T) V, head by head. Query i sees the first i + causal_end keys: causal_end = 1 is
- * the causal mask of a prompt, keys - queries + 1 that of a prompt that continues what is in the
- * cache, `keys` no mask. The result of a query that sees no key is zero. All are packed, 16 bits an
- * element, 16-byte aligned; each head of K and V serves `share` query heads. */
+/* Out = softmax(scale Q K^T) V, head by head. Query i sees the first i + causal_end keys:
+ * causal_end = 1 is the causal mask of a prompt, keys - queries + 1 that of a prompt that continues
+ * what is in the cache, `keys` no mask. The result of a query that sees no key is zero. All are
+ * packed, 16 bits an element, 16-byte aligned; each head of K and V serves `share` query heads. */
 struct attention_prefill_args {
     const void *q;     /* heads x queries x depth */
     const void *k, *v; /* heads / share x keys x depth */

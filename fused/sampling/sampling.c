@@ -2,17 +2,18 @@
  *
  * Method. Rows of fp32 logits, N(0,1) at temperature 0.3, which spreads them as a model's are; a
  * repetition penalty on the half of the vocabulary that has occurred; top-k 50; top-p 0.9; the
- * token by a given uniform number. How it is done is told in sampling.cuh. Shapes of the
- * one kernel: a cluster of 16, 8 or 4 blocks a row, which holds the row in shared memory, or one
- * block a row, which reads it twice; impl=fused is the widest for few rows and one block for many
- * (best_way). Unfused: penalty, temperature, top-k (the same selection), softmax, top-p and draw of
- * the k that are left, the last three by one warp a row: no kernel touches the whole vocabulary but
- * the three that must. k=0: top-p alone, where the whole row stays in play; in one kernel only.
+ * token by a given uniform number. How it is done is told in sampling.cuh. Shapes of the one
+ * kernel: a cluster of 16, 8 or 4 blocks a row, which holds the row in shared memory, or one block
+ * a row, which reads it twice; impl=fused is the widest for few rows and one block for many
+ * (best_way). Unfused: penalty, temperature, top-k (the same selection), softmax, top-p and draw
+ * of the k that are left, the last three by one warp a row: no kernel touches the whole vocabulary
+ * but the three that must. k=0: top-p alone, where the whole row stays in play; in one kernel
+ * only.
  *
  * Inside the timed region: the operations, between two events; modes: common/operation.h. What a
  * row takes depends on it: with k=0 some take a third longer than others. So rows and uniform
- * numbers of what is timed have a fixed seed, and every set holds the same: times are those of these
- * rows, in every run, warm and cold, and at batch 1 of one row alone.
+ * numbers of what is timed have a fixed seed, and every set holds the same: times are those of
+ * these rows, in every run, warm and cold, and at batch 1 of one row alone.
  * Expected: with 128256 logits, batch 1, latency decides: an edge (1.2 us on an H200), the row from
  * the L2 or device memory (1 us), four exchanges between the blocks of a cluster, and code that runs
  * once, from a cold instruction cache; 6 us in all, against six edges and six kernels of 0.5 to 4
@@ -20,10 +21,10 @@
  * 190. In fact what a block does to its row takes longer: about 100 us on an H200, against 230 in
  * six kernels.
  *
- * Right is a token that float64 would draw; reference.h tells what rounding
- * excuses, `border` how often it had to, `control` how often a sampler that leaves the penalty out
- * is caught. These and the digest come from uniform numbers of a fixed seed; as many new ones are
- * checked beside them, and new rows under --check. */
+ * Right is a token that float64 would draw; reference.h tells what rounding excuses, `border` how
+ * often it had to, `control` how often a sampler that leaves the penalty out is caught. These and
+ * the digest come from uniform numbers of a fixed seed; as many new ones are checked beside them,
+ * and new rows under --check. */
 #include "fused/sampling/args.h"
 
 #include <math.h>
@@ -35,18 +36,16 @@
 #include "fused/sampling/reference.h"
 #include "fused/sampling/ways.h"
 
-PROBE_IMAGE(sampling);
-
 enum { BORDER = N_OPERATION_METRICS, CONTROL, CHI_SQUARE };
 #define KEYS OPERATION_KEYS("vocabulary,batch,k,p")
 static const struct probe_metric metrics[] = {
     OPERATION_METRICS_TIMED(KEYS, "one whole operation, on rows that are the same in every run"),
-    [BORDER] = {"border", "ratio", PROBE_LOWER, PROBE_EACH, NULL, KEYS,
-                "share of draws whose token is not that of float64, but within rounding of it"},
-    [CONTROL] = {"control", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, KEYS,
-                 "share of draws found wrong when the kernel leaves the penalty out"},
-    [CHI_SQUARE] = {"chi_square", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, KEYS,
-                    "probability of a chi-square as large or larger, by draws of random numbers"},
+    [BORDER] = {"border", "ratio", PROBE_LOWER, .keys = KEYS,
+        .what = "share of draws whose token is not that of float64, but within rounding of it"},
+    [CONTROL] = {"control", "ratio", PROBE_HIGHER, .keys = KEYS,
+        .what = "share of draws found wrong when the kernel leaves the penalty out"},
+    [CHI_SQUARE] = {"chi_square", "ratio", PROBE_HIGHER, .keys = KEYS,
+        .what = "probability of a chi-square as large or larger, by draws of random numbers"},
 };
 
 enum { DRAWS = 100000, ODD_SHAPES = 48, TIMED_SEED = 3 };
@@ -60,8 +59,9 @@ struct looked_at {
     size_t n;
 };
 
-struct work {
-    const struct looked_at *seen;
+/* A way to draw from them, whole or one step of it: what operation.h calls self. */
+struct sampling_form {
+    const struct looked_at *of;
     struct sampling_way way;
     int only; /* one step of the chain, or -1 */
 };
@@ -103,7 +103,7 @@ static void look_away(struct looked_at *l)
 
 static double verify(struct probe_run *r, const void *self, const char *when)
 {
-    const struct looked_at *l = ((const struct work *)self)->seen;
+    const struct looked_at *l = ((const struct sampling_form *)self)->of;
     const size_t bytes = 4 * (size_t)l->rows->batch;
     uint32_t *tokens = probe_host_alloc(r, bytes);
     size_t wrong = 0;
@@ -121,63 +121,64 @@ static double verify(struct probe_run *r, const void *self, const char *when)
 
 static void launch(struct probe_run *r, const void *self, size_t set)
 {
-    const struct work *w = self;
-    if (!w->way.is_chain)
-        sampling_draw_fused(r, w->seen->rows, w->way.cluster, set);
-    for (enum sampling_step step = PENALTY; w->way.is_chain && step < N_STEPS; step++)
-        if (w->only < 0 || w->only == (int)step)
-            sampling_draw_step(r, w->seen->rows, w->way.cluster, step, set);
+    const struct sampling_form *form = self;
+    if (!form->way.is_chain)
+        sampling_draw_fused(r, form->of->rows, form->way.cluster, set);
+    for (enum sampling_step step = PENALTY; form->way.is_chain && step < N_STEPS; step++)
+        if (form->only < 0 || form->only == (int)step)
+            sampling_draw_step(r, form->of->rows, form->way.cluster, step, set);
 }
 
 static void poison(struct probe_run *r, const void *self)
 {
-    sampling_rows_poison(r, ((const struct work *)self)->seen->rows);
+    sampling_rows_poison(r, ((const struct sampling_form *)self)->of->rows);
 }
 
 /* Four bytes a logit, a bit for what has occurred; a single block reads both twice. */
-static double bytes_of(const struct work *w)
+static double bytes_of(const struct sampling_form *form)
 {
-    const struct sampling_rows *t = w->seen->rows;
+    const struct sampling_rows *t = form->of->rows;
     const double logits = 4.0 * t->vocabulary, seen = 4.0 * (double)t->words, few = 4.0 * t->rule.k;
-    const double passes = w->way.cluster > 1 ? 1 : 2;
+    const double passes = form->way.cluster > 1 ? 1 : 2;
     const double steps[N_STEPS] = {[PENALTY] = 2 * logits + seen, [TEMPERATURE] = 2 * logits,
                                    [TOP_K] = passes * logits + 2 * few, [SOFTMAX] = 2 * few,
                                    [TOP_P] = 2 * few, [DRAW] = few + 4 + 4 + 4};
     double chain = 0;
 
     for (int i = 0; i < N_STEPS; i++)
-        chain += w->only < 0 || w->only == i ? steps[i] : 0;
-    return t->batch * (w->way.is_chain ? chain : passes * (logits + seen) + 4 + 4);
+        chain += form->only < 0 || form->only == i ? steps[i] : 0;
+    return t->batch * (form->way.is_chain ? chain : passes * (logits + seen) + 4 + 4);
 }
 
 static void describe(struct probe_run *r, const void *self)
 {
-    const struct work *w = self;
-    const struct sampling_rows *t = w->seen->rows;
-    const bool is_cluster = w->way.cluster > 1;
-    probe_fact(r, "blocks_of_a_row", "%u", w->way.cluster);
-    gpu_kernel_facts(r, w->way.is_chain ? t->top_k[is_cluster]
-                                        : t->sample[is_cluster][t->rule.k == 0],
-                     SAMPLING_THREADS, sampling_shared(t, w->way.cluster));
+    const struct sampling_form *form = self;
+    const struct sampling_rows *t = form->of->rows;
+    const bool is_cluster = form->way.cluster > 1;
+    probe_fact(r, "blocks_of_a_row", "%u", form->way.cluster);
+    gpu_kernel_facts(
+        r, form->way.is_chain ? t->top_k[is_cluster] : t->sample[is_cluster][t->rule.k == 0],
+        SAMPLING_THREADS, sampling_shared(t, form->way.cluster));
 }
 
-static struct operation operation_of(const struct work *w)
+static struct operation operation_of(const struct sampling_form *form)
 {
-    const struct sampling_rows *t = w->seen->rows;
-    const bool is_whole = w->only < 0;
-    const double rows = t->batch, logits = 4.0 * t->vocabulary * rows * (w->way.is_chain ? 3 : 1);
-    const double few = rows * (4.0 * (double)t->words + 8 + (w->way.is_chain ? 16.0 * t->rule.k : 0));
-    return (struct operation){.name = is_whole ? w->way.name : sampling_step_names[w->only],
+    const struct sampling_rows *t = form->of->rows;
+    const bool is_whole = form->only < 0;
+    const bool is_chain = form->way.is_chain;
+    const double rows = t->batch, logits = 4.0 * t->vocabulary * rows * (is_chain ? 3 : 1);
+    const double few = rows * (4.0 * (double)t->words + 8 + (is_chain ? 16.0 * t->rule.k : 0));
+    return (struct operation){.name = is_whole ? form->way.name : sampling_step_names[form->only],
                               .launch = launch,
                               .poison = is_whole ? poison : NULL,
                               .verify = is_whole ? verify : NULL, /* steps: within the chain */
-                              .describe = is_whole || w->only == TOP_K ? describe : NULL,
-                              .self = w,
+                              .describe = is_whole || form->only == TOP_K ? describe : NULL,
+                              .self = form,
                               .sets = t->sets,
                               .set_bytes = logits,
-                              .bytes = bytes_of(w),
+                              .bytes = bytes_of(form),
                               .memory = logits + few,
-                              .kernels = w->way.is_chain && is_whole ? N_STEPS : 1};
+                              .kernels = is_chain && is_whole ? N_STEPS : 1};
 }
 
 static void keys_of(char keys[96], const struct sampling_rows *t)
@@ -190,8 +191,8 @@ static void keys_of(char keys[96], const struct sampling_rows *t)
 static void measure_way(struct probe_run *r, const struct looked_at *l, struct sampling_way way,
                         int only, struct condition c, unsigned flags, double copy_ns)
 {
-    const struct work whole = {l, way, -1}, w = {l, way, only};
-    const struct operation o = operation_of(&w);
+    const struct sampling_form whole = {l, way, -1}, form = {l, way, only};
+    const struct operation o = operation_of(&form);
     char keys[96];
 
     if (!sampling_fits(r, l->rows, way.cluster))
@@ -258,8 +259,7 @@ static void measure_size(struct probe_run *r, struct size s)
     if (s.flags == PROBE_DEEP && !probe_deep(r))
         return;
     const uint64_t seed = probe_is_check_run(r) ? probe_seed(r) : TIMED_SEED;
-    struct sampling_rows t =
-        sampling_rows_new(r, &image_sampling, s.batch, s.vocabulary, s.k, s.p, seed);
+    struct sampling_rows t = sampling_rows_new(r, s.batch, s.vocabulary, s.k, s.p, seed);
     struct looked_at l = look_at(r, &t);
     const bool can_be_warm = 4.0 * s.vocabulary * s.batch < 3 * (double)gpu_facts(r)->l2_bytes;
 
@@ -359,7 +359,7 @@ static void measure_quality(struct probe_run *r)
             r, PROBE_ONCE,
             "vocabulary=128256,batch=%d,k=50,p=0.9,type=fp32,impl=fused,mode=graph,l2=warm", DRAWS))
         return;
-    struct sampling_rows t = sampling_rows_new(r, &image_sampling, 1, 128256, 50, 0.9, 1);
+    struct sampling_rows t = sampling_rows_new(r, 1, 128256, 50, 0.9, 1);
     struct looked_at l = look_at(r, &t);
     struct draws d = {.rows = &t, .expected = l.expected};
 
@@ -407,10 +407,10 @@ static void check_odd(struct probe_run *r, const struct sampling_rows *t, unsign
 {
     struct looked_at l = look_at(r, t);
     for (int is_chain = 0; is_chain < (t->rule.k ? 2 : 1); is_chain++) {
-        const struct work w = {&l, {"odd", cluster, is_chain}, -1};
-        poison(r, &w);
-        launch(r, &w, 0);
-        verify(r, &w, is_chain ? "the chain, an odd shape" : "one kernel, an odd shape");
+        const struct sampling_form form = {&l, {"odd", cluster, is_chain}, -1};
+        poison(r, &form);
+        launch(r, &form, 0);
+        verify(r, &form, is_chain ? "the chain, an odd shape" : "one kernel, an odd shape");
     }
     look_away(&l);
 }
@@ -430,8 +430,7 @@ static void check_odd_shapes(struct probe_run *r)
         const uint32_t any_k = 1 + (uint32_t)draw_below(&state, i % 2 ? SAMPLING_SORTED : 64);
         const uint32_t k = i / 4 % 3 == 2 ? 0 : any_k;
         struct sampling_rows t =
-            sampling_rows_new(r, &image_sampling, 1 + i % 3, vocabulary, k, i % 5 ? 0.8 : 1,
-                              draw(&state));
+            sampling_rows_new(r, 1 + i % 3, vocabulary, k, i % 5 ? 0.8 : 1, draw(&state));
         make_odd(r, &t, (enum oddity)(i / 8));
         if (sampling_fits(r, &t, clusters[i % 4])) {
             check_odd(r, &t, clusters[i % 4]);

@@ -1,14 +1,14 @@
 // Draws a token: penalty and temperature, the k highest logits, of these the most probable with a
 // given share of the probability (top-p), one of those by a uniform number.
 //
-// Selection. A logit and its place in the row make one 64-bit number, a candidate: the logit's
-// bits, turned so that they order as unsigned, over the complement of the token's id. No two are
-// equal, so there are no ties: of equal logits the lower id comes first. Nothing is sorted but what
-// can still be among the k highest. A bound for that costs one pass: cut the row into k parts; the
-// least of the parts' maxima has at least k candidates at or above it, and on N(0,1) only about k
-// ln k. Parts are interleaved by 128 tokens, as the logits of neighbouring tokens are often alike.
-// Where more than 1024 pass the bound (few parts hold all the high logits; most logits are equal),
-// the bound is narrowed by halving, counting all candidates each time.
+// Selection. A logit and its token's id make one 64-bit number, a candidate: the logit's bits,
+// turned so that they order as unsigned, over the complement of the id. No two are equal, so there
+// are no ties: of equal logits the lower id comes first. Nothing is sorted but what can still be
+// among the k highest. A bound for that costs one pass: cut the row into k parts; the least of the
+// parts' maxima has at least k candidates at or above it, and on N(0,1) only about k ln k. Parts
+// are interleaved by 128 tokens, as the logits of neighbouring tokens are often alike. Where more
+// than 1024 pass the bound (few parts hold all the high logits; most logits are equal), the bound
+// is narrowed by halving, counting all candidates each time.
 //
 // The candidates that pass are sorted by rank: each counts how many are above it, one warp a
 // candidate.
@@ -76,8 +76,8 @@ __device__ __forceinline__ uint32_t sort_between(TEAM &team, const ROW &row, sam
     return n;
 }
 
-// A place in the sorted order, and the sum of weights with it.
-struct place {
+// A candidate, and the sum of the weights of all down to it in the sorted order.
+struct summed {
     uint64_t candidate, sum;
 };
 
@@ -101,20 +101,20 @@ struct walk {
     }
 
     // Where the sum reaches `need`, which is not 0; candidate 0 when it never does.
-    __device__ __forceinline__ struct place to(uint64_t sum, uint64_t need) const
+    __device__ __forceinline__ struct summed to(uint64_t sum, uint64_t need) const
     {
         const uint32_t reached = __ballot_sync(~0u, sum >= need);
         const int lane = __ffs((int)reached) - 1;
-        struct place p = {0, sum};
+        struct summed last = {0, sum};
         if (reached == 0)
-            return p;
+            return last;
         if ((int)(threadIdx.x % 32) == lane) { // from its end back to where the sum still reaches
             uint32_t i = min(first + each, n) - 1;
-            for (; p.sum - room.list[i] >= need; i--)
-                p.sum -= room.list[i];
-            p.candidate = room.sorted[i];
+            for (; last.sum - room.list[i] >= need; i--)
+                last.sum -= room.list[i];
+            last.candidate = room.sorted[i];
         }
-        return {__shfl_sync(~0u, p.candidate, lane), __shfl_sync(~0u, p.sum, lane)};
+        return {__shfl_sync(~0u, last.candidate, lane), __shfl_sync(~0u, last.sum, lane)};
     }
 };
 
@@ -136,11 +136,11 @@ template <bool COUNT> __device__ __forceinline__ uint64_t middle(uint64_t low, u
     return !COUNT && low < m && m < high ? m : low + (high - low) / 2;
 }
 
-// The place in the descending order at which the summed weight reaches `need`: the candidate there,
-// and the sum with it. Weight is 1 (COUNT) or mass. All that weighs anything lies from low to below
+// Where, in descending order, the summed weight reaches `need`: the candidate there, and the sum
+// with it. Weight is 1 (COUNT) or mass. All that weighs anything lies from low to below
 // high, n candidates, which together weigh at least `need`.
 template <bool COUNT, typename TEAM, typename ROW>
-__device__ __forceinline__ struct place find(TEAM &team, const ROW &row, sampling_room &room,
+__device__ __forceinline__ struct summed find(TEAM &team, const ROW &row, sampling_room &room,
                                              uint64_t low, uint64_t high, uint64_t n, uint64_t need,
                                              float highest)
 {
@@ -169,11 +169,11 @@ __device__ __forceinline__ struct place find(TEAM &team, const ROW &row, samplin
     n = sort_between(team, row, room, low, high);
     if (team.rank == 0 && threadIdx.x < 32) {
         const struct walk walk = {room, (uint32_t)n};
-        const struct place place =
+        const struct summed last =
             walk.to(walk.sums([&](uint32_t i) { return weight(room.sorted[i]); }), need - above);
         if (threadIdx.x < team.size) {
-            team.send(&room.answer[0], place.candidate, threadIdx.x, &room.mail[ANSWERED]);
-            team.send(&room.answer[1], place.sum + above, threadIdx.x, &room.mail[ANSWERED]);
+            team.send(&room.answer[0], last.candidate, threadIdx.x, &room.mail[ANSWERED]);
+            team.send(&room.answer[1], last.sum + above, threadIdx.x, &room.mail[ANSWERED]);
         }
     }
     team.receive(room, ANSWERED, 16);
@@ -225,7 +225,7 @@ __device__ __forceinline__ uint32_t draw_sorted(sampling_room &room, const sampl
 
     if (whole == 0)
         return SAMPLING_NONE;
-    const struct place last = walk.to(sum, part_of(whole, rule.share) + 1);
+    const struct summed last = walk.to(sum, part_of(whole, rule.share) + 1);
     return ~(uint32_t)walk.to(sum, part_of(last.sum, uniform) + 1).candidate;
 }
 
@@ -255,7 +255,7 @@ __device__ __forceinline__ uint32_t draw_whole(TEAM &team, const ROW &row, sampl
     if (all.weight == 0)
         return SAMPLING_NONE;
 
-    struct place last = find<false>(team, row, room, low, high, all.n,
+    struct summed last = find<false>(team, row, room, low, high, all.n,
                                     part_of(all.weight, rule.share) + 1, highest);
     return ~(uint32_t)find<false>(team, row, room, low, high, all.n,
                                   part_of(last.sum, uniform) + 1, highest)

@@ -5,14 +5,15 @@
 
 #include "core/draw.h"
 
+PROBE_IMAGE(sampling);
+
 enum { SHARED_STATIC = 26 << 10 };
 const char *const sampling_step_names[N_STEPS] = {"penalty", "temperature", "top_k",
                                                   "softmax", "top_p",       "draw"};
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static void load_kernels(struct probe_run *r, const struct gpu_image *image,
-                         struct sampling_rows *t)
+static void load_kernels(struct probe_run *r, struct sampling_rows *t)
 {
     static const char *const fused[2][2] = {{"sampling_block", "sampling_block_whole"},
                                             {"sampling_cluster", "sampling_cluster_whole"}};
@@ -22,15 +23,15 @@ static void load_kernels(struct probe_run *r, const struct gpu_image *image,
 
     for (int c = 0; c < 2; c++) {
         for (int whole = 0; whole < 2; whole++)
-            t->sample[c][whole] = gpu_kernel_if_any(r, image, fused[c][whole], size);
-        t->top_k[c] = gpu_kernel_if_any(r, image, selects[c], size);
+            t->sample[c][whole] = gpu_kernel_if_any(r, &image_sampling, fused[c][whole], size);
+        t->top_k[c] = gpu_kernel_if_any(r, &image_sampling, selects[c], size);
     }
     for (int small = 0; small < 2; small++)
         for (int i = 0; i < N_STEPS; i++)
             if (i != TOP_K && (!small || i < TOP_K)) {
                 snprintf(name, sizeof name, "sampling_%s%s", sampling_step_names[i],
                          small ? "_small" : "");
-                t->steps[small][i] = gpu_kernel(r, image, name, step_size);
+                t->steps[small][i] = gpu_kernel(r, &image_sampling, name, step_size);
             }
 }
 
@@ -51,9 +52,8 @@ static void repeat_first(struct probe_run *r, const struct pool *p)
                              gpu_stream(r)));
 }
 
-struct sampling_rows sampling_rows_new(struct probe_run *r, const struct gpu_image *image,
-                                       uint32_t batch, uint32_t vocabulary, uint32_t k, double p,
-                                       uint64_t seed)
+struct sampling_rows sampling_rows_new(struct probe_run *r, uint32_t batch, uint32_t vocabulary,
+                                       uint32_t k, double p, uint64_t seed)
 {
     const float penalty = 1.2f, temperature = 0.3f;
     struct sampling_rows t = {.batch = batch, .vocabulary = vocabulary};
@@ -65,7 +65,7 @@ struct sampling_rows sampling_rows_new(struct probe_run *r, const struct gpu_ima
     t.stride = ((uint64_t)vocabulary + 3) / 4 * 4;
     t.words = ((uint64_t)vocabulary + 31) / 32;
     t.sets = operation_sets(r, 4 * (double)batch * (double)t.stride);
-    load_kernels(r, image, &t);
+    load_kernels(r, &t);
 
     const size_t row = k ? 4 * t.stride : 4, few = 4 * (k ? k : 1);
     const size_t bytes[N_PARTS] = {

@@ -1,5 +1,4 @@
-/* Sampling on the host: rows of logits on the GPU, and the ways to draw a token from each. The program
- * hands over its image, which has the kernels of fused/sampling/sampling.cu. */
+/* Rows of logits on the GPU, and the ways to draw a token from each. */
 #ifndef FUSED_SAMPLING_WAYS_H
 #define FUSED_SAMPLING_WAYS_H
 
@@ -36,9 +35,8 @@ struct sampling_rows {
 
 /* N(0,1) logits at temperature 0.3, a penalty on the half of the vocabulary; k 0: no top-k. Sets as
  * the one kernel needs them, which touches the least; all hold the same rows. */
-struct sampling_rows sampling_rows_new(struct probe_run *r, const struct gpu_image *image,
-                                       uint32_t batch, uint32_t vocabulary, uint32_t k, double p,
-                                       uint64_t seed);
+struct sampling_rows sampling_rows_new(struct probe_run *r, uint32_t batch, uint32_t vocabulary,
+                                       uint32_t k, double p, uint64_t seed);
 void sampling_rows_free(struct probe_run *r, struct sampling_rows *t);
 void sampling_rows_poison(struct probe_run *r, const struct sampling_rows *t);
 
@@ -60,8 +58,8 @@ void sampling_draw_fused(struct probe_run *r, const struct sampling_rows *t, uns
 void sampling_draw_step(struct probe_run *r, const struct sampling_rows *t, unsigned cluster,
                         enum sampling_step step, size_t set);
 
-/* Many draws from row 0 of set 0, a uniform number each, into `tokens`: in one kernel, and as the last
- * step of the chain. */
+/* Many draws from row 0 of set 0, a uniform number each, into `tokens`: in one kernel, and as the
+ * last step of the chain. */
 void sampling_draw_many(struct probe_run *r, const struct sampling_rows *t, struct sampling_way way,
                         const uint32_t *noise, uint32_t *tokens, unsigned draws);
 

@@ -89,14 +89,29 @@ static void map_sets(struct probe_run *r, const struct product *p, struct way *w
     wgmma_gemm_boxes(w->wgmma, s->layout, box);
     for (size_t i = 0; i < p->sets; i++) {
         unsigned char *map = host + i * MAPS;
-        gpu_tensor_map(r, map, s->type, p->a + i * p->a_step, (uint64_t)(at ? s->k : s->m),
-                       (uint64_t)(at ? s->m : s->k), (uint64_t)s->lda, box[0].rows, box[0].columns);
-        gpu_tensor_map(r, map + WGMMA_GEMM_MAP_BYTES, s->type, p->b + i * p->b_step,
-                       (uint64_t)(bt ? s->n : s->k), (uint64_t)(bt ? s->k : s->n), (uint64_t)s->ldb,
-                       box[1].rows, box[1].columns);
-        gpu_tensor_map(r, map + 2 * WGMMA_GEMM_MAP_BYTES, s->type, p->c + i * p->c_step,
-                       (uint64_t)s->m, (uint64_t)s->n, (uint64_t)s->ldc, box[2].rows,
-                       box[2].columns);
+        gpu_tensor_map(r, map,
+                       &(struct gpu_tensor){
+                           .type = s->type,
+                           .base = p->a + i * p->a_step,
+                           .rank = 2,
+                           .size = {(uint64_t)(at ? s->k : s->m), (uint64_t)(at ? s->m : s->k)},
+                           .stride = {(uint64_t)s->lda},
+                           .box = {box[0].rows, box[0].columns}});
+        gpu_tensor_map(r, map + WGMMA_GEMM_MAP_BYTES,
+                       &(struct gpu_tensor){
+                           .type = s->type,
+                           .base = p->b + i * p->b_step,
+                           .rank = 2,
+                           .size = {(uint64_t)(bt ? s->n : s->k), (uint64_t)(bt ? s->k : s->n)},
+                           .stride = {(uint64_t)s->ldb},
+                           .box = {box[1].rows, box[1].columns}});
+        gpu_tensor_map(r, map + 2 * WGMMA_GEMM_MAP_BYTES,
+                       &(struct gpu_tensor){.type = s->type,
+                                            .base = p->c + i * p->c_step,
+                                            .rank = 2,
+                                            .size = {(uint64_t)s->m, (uint64_t)s->n},
+                                            .stride = {(uint64_t)s->ldc},
+                                            .box = {box[2].rows, box[2].columns}});
     }
     w->maps = gpu_alloc(r, p->sets * MAPS, "tensor maps");
     gpu_to_device(r, w->maps, host, p->sets * MAPS);
@@ -231,10 +246,20 @@ static void multiply_mma(struct probe_run *r, const struct product *p, const str
     const dim3 grid = {plain->n / t->n, plain->m / t->m, 1};
 
     if (t->tma) {
-        gpu_tensor_map(r, mapped.a_map, s->type, plain->a, plain->m, plain->k, plain->lda, t->m,
-                       t->k_step);
-        gpu_tensor_map(r, mapped.b_map, s->type, plain->b, plain->k, plain->n, plain->ldb,
-                       t->k_step, 64);
+        gpu_tensor_map(r, mapped.a_map,
+                       &(struct gpu_tensor){.type = s->type,
+                                            .base = plain->a,
+                                            .rank = 2,
+                                            .size = {plain->m, plain->k},
+                                            .stride = {plain->lda},
+                                            .box = {t->m, t->k_step}});
+        gpu_tensor_map(r, mapped.b_map,
+                       &(struct gpu_tensor){.type = s->type,
+                                            .base = plain->b,
+                                            .rank = 2,
+                                            .size = {plain->k, plain->n},
+                                            .stride = {plain->ldb},
+                                            .box = {t->k_step, 64}});
     }
     gpu_launch_grid(r, w->kernel, grid, t->threads, shared_of(w),
                     t->tma ? (const void *)&mapped : plain);

@@ -4,7 +4,7 @@
 // of equal ones, of masked and of infinite ones.
 #include "tests/shim/shim.h"
 
-#include "fused/sampling/reference.h"
+#include "fused/sampling/reference.c"
 #include "fused/sampling/sampling.cu"
 
 namespace sampling {
