@@ -122,7 +122,7 @@ void probe_sample(struct probe_run *r, int metric, double n, double value);
  * 1 % is discarded with that cause, unless it is PROBE_POWER_BOUND. core/gpu.h calls this. */
 void probe_clock(struct probe_run *r, double mhz);
 
-/* Closes the case's statistics and returns a metric's median of this run: for a share, whose
+/* A metric's median over the samples of this case so far: for a share, whose
  * reference was timed in the same process. NaN where nothing was sampled (--check), or where
  * counters look on and times are not to be trusted (--counters). */
 double probe_median(struct probe_run *r, int metric);

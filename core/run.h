@@ -32,7 +32,6 @@ struct series {
     double direct;           /* probe_value() */
     bool has_direct;
     char missing[160];
-    double median;
     json_t *grid;            /* probe_grid(), or NULL */
 };
 

@@ -228,6 +228,11 @@ void probe_clock(struct probe_run *r, double mhz)
 struct figures {
     struct stat_summary s;
     double best, resolution;
+    bool has_sides; /* of a slope: its two amounts of work */
+    struct {
+        double work;
+        struct stat_summary s;
+    } side[2];
 };
 
 /* A time per unit of work becomes a rate: the order turns round, spreads stay relative. */
@@ -245,12 +250,14 @@ static struct figures to_rate(struct figures t)
     f.s.mad = f.s.median * t.s.mad / t.s.median;
     f.best = 1e9 / t.best;
     f.resolution = f.s.median * t.resolution / t.s.median;
+    f.has_sides = t.has_sides; /* which stay times */
+    memcpy(f.side, t.side, sizeof f.side);
     return f;
 }
 
 static struct figures of_each(const struct probe_metric *m, const struct series *s, double tick)
 {
-    struct figures f;
+    struct figures f = {.has_sides = false};
     double *per_unit = malloc(s->n * sizeof *per_unit), most = 0;
     bool lower = unit_is_rate(m->unit) || m->better != PROBE_HIGHER;
 
@@ -268,23 +275,15 @@ static struct figures of_each(const struct probe_metric *m, const struct series 
     return unit_is_rate(m->unit) ? to_rate(f) : f;
 }
 
-static json_t *side_object(double work, const struct stat_summary *s)
-{
-    return json_pack(
-        "{s:f, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "work", work, "n", (json_int_t)s->n, "median",
-        document_number(s->median), "min", document_number(s->min), "max", document_number(s->max),
-        "q1", document_number(s->q1), "q3", document_number(s->q3), "mad", document_number(s->mad));
-}
-
 /* Slope from the medians, best from the minima of each side; the spread of a slope is kept by side.
  * The MAD given for the slope is the sum of the sides' over the work between them: an upper bound.
  */
 static struct figures of_slope(struct probe_run *r, const struct probe_metric *m,
-                               const struct series *s, double tick, json_t **sides)
+                               const struct series *s, double tick)
 {
     double work[2], *side[2], *block = malloc(2 * s->n * sizeof *block);
     size_t n[2];
-    struct figures f;
+    struct figures f = {.has_sides = true};
 
     if (!block)
         probe_fail(r, "out of host memory for samples");
@@ -307,13 +306,37 @@ static struct figures of_slope(struct probe_run *r, const struct probe_metric *m
     f.best = stat_slope(stat_least_of_first(side[0], n[0], BEST_OF_FIRST), work[0],
                         stat_least_of_first(side[1], n[1], BEST_OF_FIRST), work[1]);
     f.resolution = tick / (work[1] - work[0]);
-    *sides = json_pack("[o, o]", side_object(work[0], &low), side_object(work[1], &high));
+    f.side[0].work = work[0], f.side[0].s = low;
+    f.side[1].work = work[1], f.side[1].s = high;
     free(block);
     return unit_is_rate(m->unit) ? to_rate(f) : f;
 }
 
+static struct figures figures_of(struct probe_run *r, const struct probe_metric *m,
+                                 const struct series *s)
+{
+    const double tick = tick_of(r, m);
+    return m->form == PROBE_SLOPE ? of_slope(r, m, s, tick) : of_each(m, s, tick);
+}
+
+/* The metric's value in this run: what probe_median() returns. */
+static double median_of(struct probe_run *r, const struct probe_metric *m, const struct series *s)
+{
+    if (s->has_direct || s->missing[0])
+        return s->direct;
+    return s->grid ? stat_summarise(s->value, s->n).median : figures_of(r, m, s).s.median;
+}
+
+static json_t *side_object(double work, const struct stat_summary *s)
+{
+    return json_pack(
+        "{s:f, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "work", work, "n", (json_int_t)s->n, "median",
+        document_number(s->median), "min", document_number(s->min), "max", document_number(s->max),
+        "q1", document_number(s->q1), "q3", document_number(s->q3), "mad", document_number(s->mad));
+}
+
 /* A map's own figures: those of its finite cells. */
-static void describe_cells(json_t *object, const struct probe_metric *m, struct series *s)
+static void describe_cells(json_t *object, const struct probe_metric *m, const struct series *s)
 {
     struct stat_summary cells = stat_summarise(s->value, s->n);
     json_object_set_new(object, "n", json_integer((json_int_t)cells.n));
@@ -325,7 +348,6 @@ static void describe_cells(json_t *object, const struct probe_metric *m, struct 
     json_object_set_new(object, "q1", document_number(cells.q1));
     json_object_set_new(object, "q3", document_number(cells.q3));
     json_object_set(object, "grid", s->grid);
-    s->median = cells.median;
 }
 
 /* What one pass of a watched loop came to: its samples and their work, added up. */
@@ -340,9 +362,9 @@ static void describe_pass(struct probe_run *r, json_t *object, const struct seri
     json_object_set_new(object, "pass_work", document_number(work / r->loop.passes));
 }
 
-static json_t *metric_object(struct probe_run *r, const struct probe_metric *m, struct series *s)
+static json_t *metric_object(struct probe_run *r, const struct probe_metric *m,
+                             const struct series *s)
 {
-    json_t *sides = NULL;
     json_t *object = json_pack("{s:s, s:s, s:s}", "name", m->name, "unit", m->unit, "better",
                                better_name(m->better));
     if (m->timer)
@@ -353,7 +375,6 @@ static json_t *metric_object(struct probe_run *r, const struct probe_metric *m, 
         json_object_set_new(object, "best", document_number(s->has_direct ? s->direct : NAN));
         if (s->missing[0])
             json_object_set_new(object, "why", json_string(s->missing));
-        s->median = s->direct;
         return object;
     }
     if (s->grid) {
@@ -361,9 +382,7 @@ static json_t *metric_object(struct probe_run *r, const struct probe_metric *m, 
         return object;
     }
 
-    double tick = tick_of(r, m);
-    struct figures f =
-        m->form == PROBE_SLOPE ? of_slope(r, m, s, tick, &sides) : of_each(m, s, tick);
+    const struct figures f = figures_of(r, m, s);
     const struct {
         const char *name;
         double value;
@@ -380,9 +399,10 @@ static json_t *metric_object(struct probe_run *r, const struct probe_metric *m, 
         json_object_set_new(object, "resolution", document_number(f.resolution));
     if (r->watch)
         describe_pass(r, object, s);
-    if (sides)
-        json_object_set_new(object, "sides", sides);
-    s->median = f.s.median;
+    if (f.has_sides)
+        json_object_set_new(object, "sides",
+                            json_pack("[o, o]", side_object(f.side[0].work, &f.side[0].s),
+                                      side_object(f.side[1].work, &f.side[1].s)));
     return object;
 }
 
@@ -473,13 +493,10 @@ void samples_close_case(struct probe_run *r)
 
 double probe_median(struct probe_run *r, int metric)
 {
-    struct series *s = &r->series[metric];
+    const struct series *s = &r->series[metric];
     const struct probe_metric *m = metric_of(r, metric);
 
-    if (series_empty(s) || r->watch)
-        return NAN;
-    json_decref(metric_object(r, m, s));
-    return s->median;
+    return series_empty(s) || r->watch ? NAN : median_of(r, m, s);
 }
 
 void probe_value(struct probe_run *r, int metric, double value)

@@ -72,13 +72,14 @@ static double copied(const struct operator_set *s, size_t member)
 static void open(struct probe_run *r, struct operator_set *s)
 {
     struct gelu *g = s->own;
-    load_kernels(r, g, s->shape.type);
+    load_kernels(r, g, (enum gpu_type)s->shape.type);
     g->bytes = tensor_bytes(s);
-    g->in = operator_operand(r, s, g->bytes / 2, "the input");
+    g->in = operator_operand(r, s, (enum gpu_type)s->shape.type, g->bytes / 2, "the input");
     g->middle[0] = operator_result(r, s, g->bytes, "an intermediate");
     g->middle[1] = operator_result(r, s, g->bytes, "an intermediate");
     g->out = operator_result(r, s, g->bytes, "the output");
-    g->bias = operator_vector(r, s, (size_t)s->shape.dim[COLS], "the bias");
+    g->bias =
+        operator_vector(r, s, (enum gpu_type)s->shape.type, (size_t)s->shape.dim[COLS], "the bias");
 }
 
 /* --- forms ----------------------------------------------------------------------------------- */
@@ -247,7 +248,7 @@ static struct operator_shape odd(size_t i, uint64_t *state)
 }
 
 static const char *const only[] = {"bias_gelu_scale"};
-static const struct operator bias_gelu_scale = {
+static const struct fused_operator bias_gelu_scale = {
     .members = only,
     .n_members = 1,
     .dims = {"rows", "cols"},

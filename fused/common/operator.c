@@ -20,15 +20,16 @@ static struct pool *add(struct probe_run *r, struct operator_set *s, struct pool
     return &s->pools[s->n_pools++].pool;
 }
 
-struct pool operator_operand(struct probe_run *r, struct operator_set *s, size_t count,
-                             const char *what)
+struct pool operator_operand(struct probe_run *r, struct operator_set *s, enum gpu_type type,
+                             size_t count, const char *what)
 {
-    return *add(r, s, pool_normal(r, s->shape.type, count, s->sets, s->seed++, what), false);
+    return *add(r, s, pool_normal(r, type, count, s->sets, s->seed++, what), false);
 }
 
-void *operator_vector(struct probe_run *r, struct operator_set *s, size_t count, const char *what)
+void *operator_vector(struct probe_run *r, struct operator_set *s, enum gpu_type type, size_t count,
+                      const char *what)
 {
-    return add(r, s, pool_normal(r, s->shape.type, count, 1, s->seed++, what), false)->memory;
+    return add(r, s, pool_normal(r, type, count, 1, s->seed++, what), false)->memory;
 }
 
 struct pool operator_result(struct probe_run *r, struct operator_set *s, size_t bytes,
@@ -54,7 +55,7 @@ static void resolve(struct probe_run *r, struct operator_shape *shape)
             shape->dim[i] = gpu_facts(r)->n_sm;
 }
 
-struct operator_set operator_open(struct probe_run *r, const struct operator* o,
+struct operator_set operator_open(struct probe_run *r, const struct fused_operator *o,
                                   const struct operator_shape *shape, unsigned groups, size_t sets,
                                   uint64_t seed)
 {
@@ -129,7 +130,7 @@ static bool is_wrong(struct probe_run *r, const void *self)
 static double verify(struct probe_run *r, const void *self, const char *when)
 {
     const struct subject *u = self;
-    const struct operator* o = u->s->of;
+    const struct fused_operator *o = u->s->of;
     const bool all = probe_in_full(r) || u->s->is_fixed; /* what is fixed, alike in every run */
     uint64_t due;
     const struct verdict v = o->verify(r, u->s, u->f, all, &due);
@@ -168,7 +169,7 @@ static void measure_form(struct probe_run *r, const struct subject *u, const cha
                          struct condition c, unsigned flags, double copy_ns)
 {
     const struct operator_form *f = u->f;
-    const struct operator* of = u->s->of;
+    const struct fused_operator *of = u->s->of;
     const double copied = of->copied(u->s, f->member);
     const bool is_part = f->group == OPERATOR_PARTS;
     const struct operation o = {.name = f->name,
@@ -190,8 +191,8 @@ static void measure_form(struct probe_run *r, const struct subject *u, const cha
 /* --- a sweep ---------------------------------------------------------------------------------- */
 
 /* "op=NAME,rows=1,cols=2,type=fp16" */
-static void keys_of(const struct operator* o, const struct operator_shape *shape, size_t member,
-                    char keys[KEYS_MAX])
+static void keys_of(const struct fused_operator *o, const struct operator_shape *shape,
+                    size_t member, char keys[KEYS_MAX])
 {
     size_t n = 0;
     if (o->family)
@@ -200,7 +201,8 @@ static void keys_of(const struct operator* o, const struct operator_shape *shape
         n += (size_t)(shape->dim[i] == OPERATOR_SM
                           ? snprintf(keys + n, KEYS_MAX - n, "%s=sm,", o->dims[i])
                           : snprintf(keys + n, KEYS_MAX - n, "%s=%d,", o->dims[i], shape->dim[i]));
-    snprintf(keys + n, KEYS_MAX - n, "type=%s", gpu_type_name(shape->type));
+    snprintf(keys + n, KEYS_MAX - n, "type=%s",
+             (o->types ? o->types : operator_type_words)[shape->type]);
 }
 
 /* One copy for all members that load and store as much. */
@@ -232,13 +234,13 @@ static void measure_member(struct probe_run *r, struct operator_set *s, size_t m
     }
 }
 
-static bool is_wanted(const struct operator* o, const struct operator_sweep *w, size_t member)
+static bool is_wanted(const struct fused_operator *o, const struct operator_sweep *w, size_t member)
 {
     return o->n_members == 1 || w->members >> member & 1;
 }
 
 /* The least that a member moves of a set: decides how many sets are cold. */
-static double least_copied(const struct operator* o, const struct operator_sweep *w,
+static double least_copied(const struct fused_operator *o, const struct operator_sweep *w,
                            const struct operator_set *s)
 {
     double least = INFINITY;
@@ -260,7 +262,8 @@ static void sweep_member(struct probe_run *r, struct operator_set *s, size_t mem
         measure_member(r, s, member, w, (struct condition){.stream = true, .cold = !can_be_warm});
 }
 
-void operator_sweep(struct probe_run *r, const struct operator* o, const struct operator_sweep *w)
+void operator_sweep(struct probe_run *r, const struct fused_operator *o,
+                    const struct operator_sweep *w)
 {
     struct operator_set sketch = {.of = o, .shape = w->shape};
     char keys[KEYS_MAX];
@@ -293,7 +296,7 @@ static const struct operator_form *form_of(const struct operator_form *forms, si
 }
 
 /* Inputs of a fixed seed: the same bits in every run, on this GPU. */
-static void measure_quality(struct probe_run *r, const struct operator* o, enum gpu_type type)
+static void measure_quality(struct probe_run *r, const struct fused_operator *o, enum gpu_type type)
 {
     struct operator_shape shape = o->quality;
     struct operator_form forms[OPERATOR_FORMS];
@@ -337,7 +340,7 @@ static bool fails_at(struct probe_run *r, const struct operator_set *s,
     return failed;
 }
 
-static void check_shape(struct probe_run *r, const struct operator* o,
+static void check_shape(struct probe_run *r, const struct fused_operator *o,
                         const struct operator_shape *shape, uint64_t seed)
 {
     struct operator_set s = operator_open(r, o, shape, OPERATOR_ALL, 1, seed);
@@ -357,7 +360,7 @@ static void check_shape(struct probe_run *r, const struct operator* o,
     operator_close(r, &s);
 }
 
-static void check_odd_shapes(struct probe_run *r, const struct operator* o)
+static void check_odd_shapes(struct probe_run *r, const struct fused_operator *o)
 {
     uint64_t state = probe_seed(r);
     size_t refused = 0;
@@ -373,7 +376,7 @@ static void check_odd_shapes(struct probe_run *r, const struct operator* o)
                o->n_odd - refused, refused);
 }
 
-static struct operator_shape cut(const struct operator* o, const struct operator_sweep *w)
+static struct operator_shape cut(const struct fused_operator *o, const struct operator_sweep *w)
 {
     struct operator_shape shape = w->shape;
     if (shape.dim[0] > o->check_rows)
@@ -382,7 +385,7 @@ static struct operator_shape cut(const struct operator* o, const struct operator
 }
 
 /* Has a sweep before the i-th the same shape, cut to a few rows? */
-static bool is_cut_alike(const struct operator* o, size_t i)
+static bool is_cut_alike(const struct fused_operator *o, size_t i)
 {
     const struct operator_shape shape = cut(o, &o->sweeps[i]);
     for (size_t k = 0; k < i; k++) {
@@ -396,7 +399,7 @@ static bool is_cut_alike(const struct operator* o, size_t i)
 /* --- all of it -------------------------------------------------------------------------------- */
 
 /* The one shape of the command line. */
-static bool is_given(const struct probe_run *r, const struct operator* o)
+static bool is_given(const struct probe_run *r, const struct fused_operator *o)
 {
     for (size_t i = 0; i < OPERATOR_DIMS && o->dims[i]; i++)
         if (probe_parameter(r, o->dims[i]) > 0)
@@ -404,7 +407,7 @@ static bool is_given(const struct probe_run *r, const struct operator* o)
     return false;
 }
 
-static void measure_given(struct probe_run *r, const struct operator* o)
+static void measure_given(struct probe_run *r, const struct fused_operator *o)
 {
     struct operator_sweep w = {.members = ~0u,
                                .groups = OPERATOR_ALL,
@@ -414,7 +417,7 @@ static void measure_given(struct probe_run *r, const struct operator* o)
         const int64_t given = probe_parameter(r, o->dims[i]);
         w.shape.dim[i] = given > 0 ? (int)given : o->sweeps[0].shape.dim[i];
     }
-    w.shape.type = (enum gpu_type)probe_parameter(r, "type");
+    w.shape.type = (int)probe_parameter(r, "type");
     const char *why = o->refuses ? o->refuses(&w.shape) : NULL;
     char keys[KEYS_MAX];
     keys_of(o, &w.shape, 0, keys);
@@ -423,7 +426,7 @@ static void measure_given(struct probe_run *r, const struct operator* o)
     operator_sweep(r, o, &w);
 }
 
-bool operator_measure(struct probe_run *r, const struct operator* o)
+bool operator_measure(struct probe_run *r, const struct fused_operator *o)
 {
     const bool is_full = probe_is_check_run(r) || probe_deep(r);
 
@@ -441,7 +444,7 @@ bool operator_measure(struct probe_run *r, const struct operator* o)
             w.shape = cut(o, &w);
         operator_sweep(r, o, &w);
     }
-    for (enum gpu_type type = GPU_FP16; type <= (is_full ? o->quality_types : GPU_FP16); type++)
+    for (int type = o->quality.type; type <= (is_full ? o->quality_types : o->quality.type); type++)
         measure_quality(r, o, type);
     if (probe_is_check_run(r))
         check_odd_shapes(r, o);

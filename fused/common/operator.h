@@ -9,7 +9,7 @@
  *     forms()      the ways to compute it: launch, bytes, kernels
  *     verify...()  what is right: a kernel that compares with float64, and a check on the CPU
  *
- *     const struct operator gelu = {.dims = {"rows", "cols"}, .sweeps = ..., .open = open, ...};
+ *     const struct fused_operator gelu = {.dims = {"rows", "cols"}, .sweeps = ..., .open = open, ...};
  *     static void measure(struct probe_run *r) { operator_measure(r, &gelu); }
  *
  * operator_measure() runs each sweep by graph warm and cold and by stream; the copy first, which is the
@@ -24,7 +24,7 @@
 #include "fused/common/quality.h"
 
 enum {
-    OPERATOR_DIMS = 4,
+    OPERATOR_DIMS = 6,
     OPERATOR_POOLS = 16,
     OPERATOR_FORMS = 16,
     OPERATOR_SM = -1, /* as a dimension: as many as the GPU has SMs; "sm" in keys */
@@ -32,7 +32,7 @@ enum {
 
 struct operator_shape {
     int dim[OPERATOR_DIMS]; /* as the operator names them */
-    enum gpu_type type;
+    int type;               /* enum gpu_type, or what operator.types names */
 };
 
 /* Groups of forms, so that a sweep can take some; from OPERATOR_OWN on the operator's own. */
@@ -61,7 +61,7 @@ struct operator_sweep {
 
 /* The operands and the results of one shape. */
 struct operator_set {
-    const struct operator* of;
+    const struct fused_operator *of;
     struct operator_shape shape; /* OPERATOR_SM replaced */
     unsigned groups;             /* of the forms that will be launched */
     size_t sets;                 /* of buffers, to rotate over */
@@ -77,12 +77,12 @@ struct operator_set {
     double copied[2], copy_ns[2]; /* [cold]: bytes of the copy that was timed last, and its time */
 };
 
-/* For open(): memory that the harness frees. Inputs are N(0,1) of the shape's type, each by the next
- * seed; of an operand there are as many as sets, of a vector (weights, a bias) there is one. Results
+/* For open(): memory that the harness frees. Inputs are N(0,1) in a type, each by the next seed; of an operand there are as many as sets, of a vector (weights, a bias) there is one. Results
  * and scratch are poisoned before they are verified and before they are timed. */
-struct pool operator_operand(struct probe_run *r, struct operator_set *s, size_t count,
-                             const char *what);
-void *operator_vector(struct probe_run *r, struct operator_set *s, size_t count, const char *what);
+struct pool operator_operand(struct probe_run *r, struct operator_set *s, enum gpu_type type,
+                             size_t count, const char *what);
+void *operator_vector(struct probe_run *r, struct operator_set *s, enum gpu_type type, size_t count,
+                      const char *what);
 struct pool operator_result(struct probe_run *r, struct operator_set *s, size_t bytes,
                             const char *what);
 void *operator_scratch(struct probe_run *r, struct operator_set *s, size_t bytes, const char *what);
@@ -104,63 +104,64 @@ struct operator_form {
     size_t member; /* of the family; filled in by the harness */
 };
 
-struct operator
-{
+struct fused_operator {
     const char *family;              /* "op": the key of its members; NULL: it is one operator */
     const char *const *members;      /* their names */
     size_t n_members;                /* at least 1 */
     const char *dims[OPERATOR_DIMS]; /* keys: "rows", "cols" */
+    const char *const *types;        /* names of types; NULL: those of enum gpu_type */
     const struct operator_sweep *sweeps;
     size_t n_sweeps;
     int check_rows; /* under --check no first dimension of a sweep is longer */
 
     size_t own_bytes;
-    void (*open)(struct probe_run * r, struct operator_set * s);
+    void (*open)(struct probe_run *r, struct operator_set *s);
     /* Before launches whose results are verified or timed; NULL: nothing to do. */
-    void (*reset)(struct probe_run * r, const struct operator_set *s);
+    void (*reset)(struct probe_run *r, const struct operator_set *s);
     /* Bytes of a set that the fused form moves, and so does the copy. */
     double (*copied)(const struct operator_set *s, size_t member);
-    /* Fills in at most OPERATOR_FORMS of them, the fused one and the unfused one among them. Returns how many. */
-    size_t (*forms)(struct probe_run * r, const struct operator_set *s, size_t member,
+    /* Fills in at most OPERATOR_FORMS, the fused one and the unfused one among them. Returns how
+     * many. */
+    size_t (*forms)(struct probe_run *r, const struct operator_set *s, size_t member,
                     struct operator_form *forms);
     /* Compares set 0 with float64 on the GPU, all of it or a sample; *due: elements to look at. */
-    struct verdict (*verify)(struct probe_run * r, const struct operator_set *s,
+    struct verdict (*verify)(struct probe_run *r, const struct operator_set *s,
                              const struct operator_form *f, bool all, uint64_t *due);
     /* Compares set 0 with float64 on the CPU, by probe_require; in runs that verify in full. */
-    void (*check_on_host)(struct probe_run * r, const struct operator_set *s,
+    void (*check_on_host)(struct probe_run *r, const struct operator_set *s,
                           const struct operator_form *f, const char *when);
-    void (*describe)(struct probe_run * r, const struct operator_set *s,
+    void (*describe)(struct probe_run *r, const struct operator_set *s,
                      const struct operator_form *f); /* facts of the case; may be NULL */
-    void (*count)(struct probe_run * r, const struct operator_set *s, const struct operator_form *f,
+    void (*count)(struct probe_run *r, const struct operator_set *s, const struct operator_form *f,
                   struct operation_kernel *each); /* may be NULL */
 
     /* Why a shape is not taken; NULL: it is. May be NULL. */
     const char *(*refuses)(const struct operator_shape *shape);
     /* The i-th odd shape of n_odd, some of them drawn. */
     size_t n_odd;
-    struct operator_shape (*odd)(size_t i, uint64_t * state);
+    struct operator_shape (*odd)(size_t i, uint64_t *state);
 
     struct operator_shape quality; /* the shape whose results' quality is measured, ... */
-    enum gpu_type quality_types; /* ... in fp16; with --deep and --check in the types up to this */
+    int quality_types; /* ... in the first type; with --deep and --check in those up to this */
     struct quality_results (*results)(const struct operator_set *s, size_t member);
     bool (*no_distance)(size_t member); /* its results are no sign and magnitude; may be NULL */
-    void (*adversaries)(struct probe_run * r,
-                        struct operator_set * s); /* hard inputs; may be NULL */
+    void (*adversaries)(struct probe_run *r, struct operator_set *s); /* hard inputs; may be NULL */
 };
 
 /* All of it: true; or the one shape that --set gives: false, and the probe has nothing to add. */
-bool operator_measure(struct probe_run *r, const struct operator* o);
+bool operator_measure(struct probe_run *r, const struct fused_operator *o);
 
 /* The parts of it, for what an operator does besides. operator_forms() is its forms(), members filled
  * in. */
 size_t operator_forms(struct probe_run *r, const struct operator_set *s, size_t member,
                       struct operator_form forms[OPERATOR_FORMS]);
 enum { OPERATOR_FIXED = 1 }; /* the seed of inputs that are the same in every run */
-struct operator_set operator_open(struct probe_run *r, const struct operator* o,
+struct operator_set operator_open(struct probe_run *r, const struct fused_operator *o,
                                   const struct operator_shape *shape, unsigned groups, size_t sets,
                                   uint64_t seed);
 void operator_close(struct probe_run *r, struct operator_set *s);
-void operator_sweep(struct probe_run *r, const struct operator* o, const struct operator_sweep *w);
+void operator_sweep(struct probe_run *r, const struct fused_operator *o,
+                    const struct operator_sweep *w);
 
 /* Poisons, launches one form on set 0, compares: is any element wrong? */
 bool operator_is_wrong(struct probe_run *r, const struct operator_set *s,

@@ -94,14 +94,15 @@ static double copied(const struct operator_set *s, size_t member)
 static void open(struct probe_run *r, struct operator_set *s)
 {
     const size_t rows = (size_t)s->shape.dim[ROWS_DIM], cols = (size_t)s->shape.dim[COLS_DIM];
+    const enum gpu_type type = (enum gpu_type)s->shape.type;
     struct norm *t = s->own;
 
-    load_kernels(r, t, s->shape.type);
+    load_kernels(r, t, type);
     for (enum norm_tensor i = 0; i < N_TENSORS; i++)
-        t->pool[i] = i <= OTHER ? operator_operand(r, s, rows * cols, "an operand")
+        t->pool[i] = i <= OTHER ? operator_operand(r, s, type, rows * cols, "an operand")
                                 : operator_result(r, s, 2 * rows * cols, "a result");
-    t->weight = operator_vector(r, s, cols, "the weights");
-    t->bias = operator_vector(r, s, cols, "the bias");
+    t->weight = operator_vector(r, s, type, cols, "the weights");
+    t->bias = operator_vector(r, s, type, cols, "the bias");
     t->scale = operator_result(r, s, 4 * rows, "the scales");
     t->mean = operator_scratch(r, s, 4 * rows, "the means");
     t->factor = operator_scratch(r, s, 4 * rows, "the factors");
@@ -245,7 +246,7 @@ static void check_adversaries(struct probe_run *r, struct operator_set *s)
         const bool expected = ((const struct norm_variant *)list[i].plan)->properties & UNSAFE;
         probe_require(r, operator_is_wrong(r, s, &list[i]) == expected,
                       "layernorm %s, rows of mean 1000, of one value, with an outlier, %s: %s",
-                      list[i].name, gpu_type_name(s->shape.type),
+                      list[i].name, operator_type_words[s->shape.type],
                       expected ? "seen to fail" : "right");
     }
     free(hard);
@@ -315,7 +316,7 @@ static const char *const names[] = {[RESIDUAL] = "rmsnorm_residual",
                                     [BIAS_SILU] = "rmsnorm_bias_silu",
                                     [LAYER] = "layernorm",
                                     [LAYER_SILU] = "layernorm_silu"};
-static const struct operator norm = {
+static const struct fused_operator norm = {
     .family = "op",
     .members = names,
     .n_members = N_OPERATORS,

@@ -39,7 +39,7 @@ void softmax_reset(struct probe_run *r, const struct operator_set *s)
 
 static size_t tensor_bytes(const struct operator_set *s)
 {
-    const size_t row = (size_t)s->shape.dim[1] * gpu_type_size(s->shape.type);
+    const size_t row = (size_t)s->shape.dim[1] * gpu_type_size((enum gpu_type)s->shape.type);
     return (size_t)s->shape.dim[0] * ((row + 15) / 16 * 16);
 }
 
@@ -51,16 +51,17 @@ double softmax_copied(const struct operator_set *s, size_t member)
 
 void softmax_open(struct probe_run *r, struct operator_set *s)
 {
-    const uint64_t seed = s->seed;
+    const uint64_t seed = s->seed; /* before the operands take theirs */
+    const enum gpu_type type = (enum gpu_type)s->shape.type;
     struct softmax *t = s->own;
 
-    t->k = softmax_load(r, s->shape.type);
+    t->k = softmax_load(r, type);
     t->rows = (uint32_t)s->shape.dim[0];
     t->cols = (uint32_t)s->shape.dim[1];
     t->vectors = (t->cols + t->k.lanes - 1) / t->k.lanes;
     t->bytes = tensor_bytes(s);
     t->scale = SCALE_BY;
-    t->in = operator_operand(r, s, t->bytes / gpu_type_size(s->shape.type), "the logits");
+    t->in = operator_operand(r, s, type, t->bytes / gpu_type_size(type), "the logits");
     for (int i = 0; i < 2 && s->groups & (OPERATOR_UNFUSED | WITH_STORED); i++)
         t->middle[i] = operator_result(r, s, t->bytes, "an intermediate");
     if (s->groups & WITH_STORED)
@@ -142,7 +143,8 @@ void softmax_count(struct probe_run *r, const struct operator_set *s, const stru
     const double parts = 8.0 * t->rows * p->parts;
     size_t n = 0;
 
-    if (form->chain > CHAIN || softmax_does(r, t, p, p->kernel, 0).exponentials == 0)
+    if (form->chain == CHAIN_STORED || form->chain == CHAIN_KERNEL ||
+        softmax_does(r, t, p, p->kernel, 0).exponentials == 0)
         return;
     if (form->chain == CHAIN) {
         each[n++].bytes = 2 * tensor;

@@ -101,7 +101,7 @@ static struct operator_shape odd(size_t i, uint64_t *state)
     const int drawn = 1 + (int)draw_below(state, i % 2 ? 300 : 9000);
     return (struct operator_shape){
         {i % 4 ? 1 + (int)draw_below(state, 9) : 1, i < PROBE_LENGTH(special) ? special[i] : drawn},
-        (enum gpu_type)(i % 3)};
+        (int)(i % 3)};
 }
 
 static struct quality_results results(const struct operator_set *s, size_t member)
@@ -112,7 +112,7 @@ static struct quality_results results(const struct operator_set *s, size_t membe
 }
 
 static const char *const only[] = {"softmax"};
-const struct operator softmax = {
+const struct fused_operator softmax = {
     .members = only,
     .n_members = 1,
     .dims = {"rows", "cols"},

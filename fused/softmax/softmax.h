@@ -65,7 +65,7 @@ struct softmax {
 enum { WITH_STORED = OPERATOR_OWN, WAYS = OPERATOR_OWN << 1 };
 enum { LONG_ROW = 1048576 }; /* longer than what one block can hold */
 
-extern const struct operator softmax;
+extern const struct fused_operator softmax;
 
 /* --- plan.c ---------------------------------------------------------------------------------- */
 

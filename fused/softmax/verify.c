@@ -53,7 +53,7 @@ void softmax_check_on_host(struct probe_run *r, const struct operator_set *s,
         gpu_to_host(r, in, t->in.memory + row * row_bytes, row_bytes);
         gpu_to_host(r, out, t->out.memory + row * row_bytes, row_bytes);
         gpu_to_host(r, &length, t->lengths + row, sizeof length);
-        wrong += wrong_on_host(t, s->shape.type, is_fused, in, out, length);
+        wrong += wrong_on_host(t, (enum gpu_type)s->shape.type, is_fused, in, out, length);
     }
     probe_require(r, wrong == 0, "%s: %zu elements differ from the CPU's in double", when, wrong);
     free(in);
