@@ -23,7 +23,7 @@
  *   loop's own and no local memory. The tma loop has neither LDGSTS nor BAR, but two questions to a
  *   barrier (SYNCS). Full unrolling within the k-step keeps register indices static.
  */
-#include "mma_gemm.h"
+#include "matmul/common/mma_gemm.h"
 
 #include "core/device/clock.cuh"
 #include "core/device/mma_ring.cuh"

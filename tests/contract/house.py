@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""house.py BUILD: how the house is kept. Code stands in .c and .cu: a header's functions have three
+lines at most (.cuh aside, which is device code). A function has 70 lines at most. A program is a
+folder with a .c of its name. No state outside core/ that a program could change behind a reader's
+back. Each rule is tried on a planted fault, too."""
+import os
+import re
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+FOLDERS = ("probes", "matmul", "fused")
+LINES_IN_HEADER, LINES_IN_FUNCTION = 3, 70
+passed = failed = 0
+
+
+def check(name, found):
+    global passed, failed
+    if not found:
+        passed += 1
+        return
+    failed += 1
+    print("FAIL", name)
+    for line in found[:12]:
+        print("    " + line)
+
+
+def sources(*endings, folders=("core", "report") + FOLDERS):
+    for folder in folders:
+        for where, _, files in sorted(os.walk(os.path.join(ROOT, folder))):
+            for name in sorted(files):
+                if name.endswith(endings):
+                    path = os.path.join(where, name)
+                    with open(path, encoding="utf-8") as file:
+                        yield os.path.relpath(path, ROOT), file.read()
+
+
+def bodies(text):
+    """(first line of the head, lines of the whole function, lines between its braces); the tree's
+    style has a function's braces in the first column."""
+    lines = text.split("\n")
+    begun = None
+    for i, line in enumerate(lines):
+        if line == "{":
+            begun = i
+        elif line == "}" and begun is not None:
+            head = begun - 1
+            while head > 0 and lines[head].startswith((" ", "\t")):
+                head -= 1
+            yield head + 1, i - head + 1, i - begun - 1
+            begun = None
+
+
+def code_in_header(path, text):
+    return [f"{path}:{line}: a body of {inner} lines"
+            for line, _, inner in bodies(text) if inner > LINES_IN_HEADER]
+
+
+def long_function(path, text):
+    return [f"{path}:{line}: a function of {whole} lines"
+            for line, whole, _ in bodies(text) if whole > LINES_IN_FUNCTION]
+
+
+STATE = re.compile(r"^\s*static (?!const\b|inline\b|_Noreturn\b)(?:\w+[ *]+)+\w+(\[[^;(]*)?( = .*)?;$")
+
+
+def state(path, text):
+    """static, not constant, and no function: kept from call to call."""
+    return [f"{path}:{i}: {line.strip()}" for i, line in enumerate(text.split("\n"), 1)
+            if STATE.match(line) and "const" not in line.split("=")[0]]
+
+
+def no_program(folder):
+    return [f"{folder}/{name} has no {name}.c"
+            for name in sorted(os.listdir(os.path.join(ROOT, folder)))
+            if os.path.isdir(os.path.join(ROOT, folder, name)) and name != "common"
+            and not os.path.exists(os.path.join(ROOT, folder, name, name + ".c"))]
+
+
+def over_all(rule, *endings, **only):
+    return [line for path, text in sources(*endings, **only) for line in rule(path, text)]
+
+
+long = "static int f(int a,\n             int b)\n{\n" + "    a++;\n" * LINES_IN_FUNCTION + "}\n"
+check("a planted long function is seen", [] if len(long_function("x.c", long)) == 1 else ["it is not"])
+check("a planted body in a header is seen", [] if len(code_in_header("x.h", long)) == 1 else ["it is not"])
+planted = ["    static cudaEvent_t start, stop;", "static struct verdict *memory;", "static int n = 0;",
+           "    static struct watch watch[BLOCKS];"]
+missed = [line for line in planted if not state("x.c", line)]
+check("planted state is seen", missed)
+check("what is constant is no state", [line for line in (
+    "static const char *const names[] = {", "static int f(void);", "static const int n = 3;",
+    "    static const double x[] = {1, 2};", "static struct pair of(int a);") if state("x.c", line)])
+
+check("functions fit a screen", over_all(long_function, ".c", ".h", ".cu", ".cuh"))
+check("headers hold declarations", over_all(code_in_header, ".h"))
+check("no state outside core/", over_all(state, ".c", ".h", folders=("report",) + FOLDERS))
+for folder in FOLDERS:
+    check(f"each program of {folder}/ is a folder", no_program(folder))
+print(f"{passed} passed, {failed} failed, 0 skipped")
+sys.exit(failed != 0)
