@@ -5,7 +5,7 @@
 #include "core/verdict.h"
 #include "fused/quantized/form.h"
 
-/* Of an operation, whose `self` is a form: outputs of set 0, with the weights that the kernel had. */
+/* Of an operation, whose `self` is a form: outputs of set 0, by the weights that the kernel had. */
 double quantized_verify(struct probe_run *r, const void *self, const char *when);
 bool quantized_is_wrong(struct probe_run *r, const void *self);
 

@@ -1,4 +1,4 @@
-/* Are the results of a form right? Judged on the GPU in fp64, and those of small layers on the CPU. */
+/* Are the results of a form right? On the GPU in fp64, and for small layers on the CPU, too. */
 #ifndef FUSED_TWO_GEMV_CHECK_H
 #define FUSED_TWO_GEMV_CHECK_H
 

@@ -39,8 +39,8 @@ bool two_gemv_is_here(const struct two_gemv_form *form);
 void two_gemv_launch(struct probe_run *r, const void *self, size_t set);
 void two_gemv_poison(struct probe_run *r, const void *self);
 
-/* Of DRAM, which multiplies W1 of `set`: the set whose W2 is multiplied by what its own W1 gave half
- * of all sets ago. */
+/* Of DRAM, which multiplies W1 of `set`: the set whose W2 comes with it, by what that set's own W1
+ * gave half of all sets ago. */
 size_t two_gemv_second_set(const struct two_gemv_layer *l, size_t set);
 
 #endif
