@@ -182,6 +182,15 @@ template <typename T> __device__ __forceinline__ double element(const void *base
     return T::one(((const typename T::number *)base)[index]);
 }
 
+// The row that is looked at as number i: one of each m / looked, and the last.
+__device__ __forceinline__ uint32_t looked_row(uint32_t i, uint32_t looked, uint32_t m)
+{
+    const uint32_t every = m / looked;
+    if (looked == m)
+        return i;
+    return i + 1 == looked ? m - 1 : i * every + (i * 2654435761u >> 16) % every;
+}
+
 // The plain product in fp64, an output a thread, operands through tiles in shared memory.
 template <typename T> __device__ __forceinline__ void reference(const reference_args &v)
 {
