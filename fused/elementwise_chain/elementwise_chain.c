@@ -24,29 +24,30 @@
  * Traps. Contraction makes the fused chain cheaper by itself; a clamp hides NaN, so what was not
  * written is found by value; a chain that ends in a constant would prove nothing: the bias keeps it
  * alive. */
-#include "fused/elementwise_chain/args.h"
-
 #include <math.h>
 #include <stdio.h>
 
 #include "core/draw.h"
 #include "fused/common/quality.h"
+#include "fused/elementwise_chain/args.h"
+#include "fused/elementwise_chain/form.h"
 #include "fused/elementwise_chain/life.h"
-#include "fused/elementwise_chain/work.h"
+#include "fused/elementwise_chain/metrics.h"
 
 PROBE_IMAGE(elementwise_chain);
 
-enum { REGISTERS = CHAIN_INSTRUCTIONS + 1, WARPS };
+#define KEYS OPERATION_KEYS("rows,cols,chain,operations")
+#define LIFE_KEYS "life,steps,elements"
 static const struct probe_metric metrics[] = {
-    OPERATION_METRICS(OPERATION_KEYS("rows,cols,chain,operations")),
-    OPERATION_EACH_METRICS(OPERATION_KEYS("rows,cols,chain,operations")),
-    [CHAIN_INSTRUCTIONS] = {"instructions", "count", PROBE_EXACT, PROBE_EACH, NULL,
-                            OPERATION_KEYS("rows,cols,chain,operations"),
-                            "fp32 and MUFU instructions on one element, conversions left out"},
-    [REGISTERS] = {"registers", "count", PROBE_EXACT, PROBE_EACH, NULL, "life,steps,elements",
-                   "registers of a thread, as loaded"},
-    [WARPS] = {"resident_warps", "count", PROBE_EXACT, PROBE_EACH, NULL, "life,steps,elements",
-               "warps that fit one SM, blocks of 256 threads"},
+    OPERATION_METRICS(KEYS),
+    OPERATION_EACH_METRICS(KEYS),
+    [CHAIN_INSTRUCTIONS] = {"instructions", "count", PROBE_EXACT, .keys = KEYS,
+                            .what = "fp32 and MUFU instructions on one element, conversions left "
+                                    "out"},
+    [CHAIN_REGISTERS] = {"registers", "count", PROBE_EXACT, .keys = LIFE_KEYS,
+                         .what = "registers of a thread, as loaded"},
+    [CHAIN_WARPS] = {"resident_warps", "count", PROBE_EXACT, .keys = LIFE_KEYS,
+                     .what = "warps that fit one SM, blocks of 256 threads"},
 };
 
 static const char *const chain_names[] = {"plain", "activated", "fmas"};
@@ -63,28 +64,28 @@ static void keys_of(char keys[96], const struct chain_tensors *t, const char *ch
 static void measure_chain(struct probe_run *r, const struct chain_tensors *t, enum chain_kind kind,
                           int n, struct condition c, unsigned flags, double copy_ns)
 {
-    struct chain_work w = {.t = t, .kind = kind, .n = n, .only = -1};
+    struct chain_form form = {.t = t, .kind = kind, .n = n, .only = -1};
     char keys[96], stem[32];
 
     keys_of(keys, t, chain_names[kind], n);
     snprintf(stem, sizeof stem, "%s_%d_%s", chain_names[kind], n, gpu_type_name(t->type));
-    chain_kernels(r, &image_elementwise_chain, stem, true, w.fused);
+    chain_kernels(r, &image_elementwise_chain, stem, true, form.fused);
     for (int i = 0; i < 2; i++) {
-        w.is_fused = i;
-        const struct operation o = chain_operation(&w, w.is_fused ? "fused" : "unfused", c);
+        form.is_fused = i;
+        const struct operation o = chain_operation(&form, form.is_fused ? "fused" : "unfused", c);
         operation_measure(r, keys, &o, c, flags, copy_ns);
     }
 }
 
 /* Each operator's kernel by itself; outside --deep, those with the most instructions, in fp16. */
-static void measure_alone(struct probe_run *r, const struct chain_tensors *t, struct condition c,
-                          double copy_ns)
+static void measure_singles(struct probe_run *r, const struct chain_tensors *t, struct condition c,
+                            double copy_ns)
 {
     char keys[96];
     keys_of(keys, t, "none", 1);
-    for (int i = 0; i < CHAIN_ALONE; i++) {
-        const struct chain_work w = {.t = t, .n = 1, .only = i};
-        const struct operation o = chain_operation(&w, chain_operator_names[i], c);
+    for (int i = 0; i < CHAIN_SINGLES; i++) {
+        const struct chain_form form = {.t = t, .n = 1, .only = i};
+        const struct operation o = chain_operation(&form, chain_operator_names[i], c);
         const bool is_usual = i >= CHAIN_CLAMP && t->type == GPU_FP16;
         operation_measure(r, keys, &o, c, is_usual ? PROBE_ONCE : PROBE_DEEP, copy_ns);
     }
@@ -138,7 +139,7 @@ static double measure_size(struct probe_run *r, int size, struct condition c,
     }
     if (size == 2) {
         chain_tensors_draw(r, t, operation_seed(r, PROBE_ONCE));
-        measure_alone(r, t, c, copy_ns);
+        measure_singles(r, t, c, copy_ns);
     }
     return copy_ns;
 }
@@ -188,7 +189,7 @@ static void check_odd(struct probe_run *r)
 static void measure_fmas(struct probe_run *r, struct chain_tensors *t, int n, struct condition c,
                          unsigned flags, double copy_ns)
 {
-    struct chain_work w = {.t = t, .kind = CHAIN_FMAS, .n = n, .only = -1, .is_fused = true};
+    struct chain_form form = {.t = t, .kind = CHAIN_FMAS, .n = n, .only = -1, .is_fused = true};
     char keys[96], stem[32];
 
     keys_of(keys, t, chain_names[CHAIN_FMAS], n);
@@ -196,9 +197,9 @@ static void measure_fmas(struct probe_run *r, struct chain_tensors *t, int n, st
         snprintf(stem, sizeof stem, "fmas_loop_%s", gpu_type_name(t->type));
     else
         snprintf(stem, sizeof stem, "fmas_%d_%s", n, gpu_type_name(t->type));
-    chain_kernels(r, &image_elementwise_chain, stem, false, w.fused);
+    chain_kernels(r, &image_elementwise_chain, stem, false, form.fused);
     chain_tensors_draw(r, t, operation_seed(r, flags));
-    const struct operation o = chain_operation(&w, "fused", c);
+    const struct operation o = chain_operation(&form, "fused", c);
     operation_measure(r, keys, &o, c, flags, copy_ns);
 }
 
@@ -267,8 +268,8 @@ static void measure_quality(struct probe_run *r, enum gpu_type type)
 {
     struct chain_tensors t =
         chain_tensors_new(r, &image_elementwise_chain, 1001, 1024, type, true, 1);
-    const struct chain_work unfused = {.t = &t, .kind = CHAIN_ACTIVATED, .n = 16, .only = -1};
-    struct chain_work fused = unfused;
+    const struct chain_form unfused = {.t = &t, .kind = CHAIN_ACTIVATED, .n = 16, .only = -1};
+    struct chain_form fused = unfused;
     const struct quality_pair pair = {.results = {t.out.memory, 1001, 1024, 2},
                                       .launch_unfused = chain_launch_unfused,
                                       .launch_fused = chain_launch,
@@ -297,7 +298,7 @@ static void measure(struct probe_run *r)
     for (enum chain_life life = 0; life < N_CHAIN_LIVES; life++)
         for (size_t i = 0; i < PROBE_LENGTH(steps); i++)
             for (int each = 1; each <= 8; each += 7)
-                chain_life_measure(r, life, steps[i], each, REGISTERS, WARPS);
+                chain_life_measure(r, life, steps[i], each);
     measure_quality(r, GPU_FP16);
     if (probe_is_check_run(r) || probe_deep(r))
         measure_quality(r, GPU_BF16);

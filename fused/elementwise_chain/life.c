@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "fused/elementwise_chain/args.h"
+#include "fused/elementwise_chain/metrics.h"
 #include "fused/elementwise_chain/reference.h"
 
 PROBE_IMAGE(elementwise_chain_life);
@@ -42,8 +44,7 @@ static void check(struct probe_run *r, cudaKernel_t kernel, enum chain_life life
     free(out);
 }
 
-void chain_life_measure(struct probe_run *r, enum chain_life life, int n, int elements,
-                        int registers, int resident_warps)
+void chain_life_measure(struct probe_run *r, enum chain_life life, int n, int elements)
 {
     static const char too_many[] = "more values than a thread can have registers";
     struct cudaFuncAttributes attributes;
@@ -54,8 +55,8 @@ void chain_life_measure(struct probe_run *r, enum chain_life life, int n, int el
     if (!probe_begin_case(r, PROBE_ONCE, "life=%s,steps=%d,elements=%d", names[life], n, elements))
         return;
     if (life == CHAIN_LIVE && n * elements > REGISTERS_MAX) {
-        probe_missing(r, registers, too_many);
-        probe_missing(r, resident_warps, too_many);
+        probe_missing(r, CHAIN_REGISTERS, too_many);
+        probe_missing(r, CHAIN_WARPS, too_many);
         return;
     }
     snprintf(name, sizeof name, "chain_%s_%d_%d", names[life], n, elements);
@@ -64,6 +65,6 @@ void chain_life_measure(struct probe_run *r, enum chain_life life, int n, int el
     CUDA(cudaFuncGetAttributes(&attributes, (const void *)kernel));
     CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (const void *)kernel, CHAIN_THREADS,
                                                        0));
-    probe_value(r, registers, attributes.numRegs);
-    probe_value(r, resident_warps, blocks * CHAIN_THREADS / 32);
+    probe_value(r, CHAIN_REGISTERS, attributes.numRegs);
+    probe_value(r, CHAIN_WARPS, blocks * CHAIN_THREADS / 32);
 }

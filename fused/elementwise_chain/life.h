@@ -27,10 +27,9 @@ ARGS_SIZE(struct live_args, 48);
 #include "core/gpu.h"
 
 /* One kernel, as a case "life=..,steps=..,elements=.." of the first and last round: checked on
- * random inputs, its registers a thread and the warps that fit one SM handed over as these two
- * metrics. */
-void chain_life_measure(struct probe_run *r, enum chain_life life, int n, int elements,
-                        int registers, int resident_warps);
+ * random inputs, its registers a thread and the warps that fit one SM handed over as
+ * CHAIN_REGISTERS and CHAIN_WARPS. */
+void chain_life_measure(struct probe_run *r, enum chain_life life, int n, int elements);
 #endif
 
 #endif

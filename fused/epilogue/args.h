@@ -76,16 +76,4 @@ struct judge_args {
 };
 ARGS_SIZE(struct judge_args, 80);
 
-/* The row that is looked at as number i: one of each m / looked, and the last. */
-#ifdef __CUDACC__
-__host__ __device__
-#endif
-static inline uint32_t looked_row(uint32_t i, uint32_t looked, uint32_t m)
-{
-    const uint32_t every = m / looked;
-    if (looked == m)
-        return i;
-    return i + 1 == looked ? m - 1 : i * every + (i * 2654435761u >> 16) % every;
-}
-
 #endif

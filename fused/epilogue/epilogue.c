@@ -45,67 +45,69 @@
  * made of where that is faster. A bias that lies in memory, asked for at the end of
  * a block, cost 2 us: a prefetch during the main loop hides it. A part of Q, K and V by itself
  * would be found in the L2 by the search: it walks all of the weights. */
+#include <math.h>
+#include <stdio.h>
+
 #include "core/draw.h"
 #include "core/gpu.h"
-
-/* Here and not in the headers below: the Makefile looks for them in this file. */
-PROBE_IMAGE(epilogue);
-PROBE_IMAGE(epilogue_mma);
-
 #include "fused/common/quality.h"
+#include "fused/epilogue/layer.h"
 #include "fused/epilogue/operation.h"
 #include "fused/epilogue/qkv.h"
 #include "fused/epilogue/turns.h"
 
-enum { FORM_TANH = N_OPERATION_EACH_METRICS, FORM_ERF };
+enum { DISTANCE_TANH = N_OPERATION_EACH_METRICS, DISTANCE_ERF };
+#define KEYS OPERATION_KEYS("m,n,k,op")
 static const struct probe_metric metrics[] = {
-    OPERATION_METRICS(OPERATION_KEYS("m,n,k,op")),
-    OPERATION_EACH_METRICS(OPERATION_KEYS("m,n,k,op")),
-    [FORM_TANH] = {"distance_tanh", "ratio", PROBE_LOWER, PROBE_EACH, NULL,
-                   OPERATION_KEYS("m,n,k,op"), "error of the library's GELU by the tanh form"},
-    [FORM_ERF] = {"distance_erf", "ratio", PROBE_LOWER, PROBE_EACH, NULL,
-                  OPERATION_KEYS("m,n,k,op"), "the same against the erf form"},
+    OPERATION_METRICS(KEYS),
+    OPERATION_EACH_METRICS(KEYS),
+    [DISTANCE_TANH] = {"distance_tanh", "ratio", PROBE_LOWER, .keys = KEYS,
+                       .what = "error of the library's GELU by the tanh form"},
+    [DISTANCE_ERF] = {"distance_erf", "ratio", PROBE_LOWER, .keys = KEYS,
+                      .what = "the same against the erf form"},
 };
 
 /* A way through and its name. */
 struct entry {
     const char *name;
-    enum chain chain;
-    int whose;
+    enum epilogue_chain chain;
+    enum epilogue_whose whose;
 };
 
-static void keys_of(char *keys, size_t size, const struct layer *l, const struct finish *f)
+static void keys_of(char *keys, size_t size, const struct epilogue_layer *l,
+                    const struct epilogue_finish *f)
 {
     snprintf(keys, size, "m=%d,n=%d,k=%d,op=%s,type=%s", l->m, l->n, l->k, f->name,
              gpu_type_name(l->type));
 }
 
 /* In turn, by graph, operands from memory. */
-static void measure_entries(struct probe_run *r, struct layer *l, const struct finish *f,
-                            const struct entry *entries, size_t n, unsigned flags)
+static void measure_entries(struct probe_run *r, struct epilogue_layer *l,
+                            const struct epilogue_finish *f, const struct entry *entries, size_t n,
+                            unsigned flags)
 {
-    struct work work[TURNS_MAX];
+    struct epilogue_form forms[TURNS_MAX];
     struct operation list[TURNS_MAX];
     char keys[96];
 
     for (size_t i = 0; i < n; i++) {
-        work[i] = (struct work){
+        forms[i] = (struct epilogue_form){
             .l = l, .finish = f, .chain = entries[i].chain, .whose = entries[i].whose};
-        list[i] = operation_of(&work[i], entries[i].name);
+        list[i] = epilogue_operation(&forms[i], entries[i].name);
     }
     keys_of(keys, sizeof keys, l, f);
     /* Where bytes decide: the copy of as many, for shares and predictions. */
-    const bool by_bytes = l->m == 1 && f == &finishes[0] && l->type == GPU_BF16;
+    const bool by_bytes = l->m == 1 && f == &epilogue_finishes[0] && l->type == GPU_BF16;
     const double copy_ns =
         by_bytes && !probe_is_check_run(r)
             ? copy_measure(r, keys, list[0].bytes, (struct condition){.cold = true}, flags)
             : NAN;
-    measure_in_turn(r, keys, list, n, flags, copy_ns);
+    epilogue_measure_in_turn(r, keys, list, n, flags, copy_ns);
 }
 
 /* The other modes and states of the cache, one behind the other. */
-static void measure_otherwise(struct probe_run *r, struct layer *l, const struct finish *f,
-                              struct condition c)
+static void measure_otherwise(struct probe_run *r, struct epilogue_layer *l,
+                              const struct epilogue_finish *f, struct condition c)
 {
     static const struct entry entries[] = {
         {"fused", FUSED, 0}, {"unfused", UNFUSED, 0}, {"one_pass", ONE_PASS, 0}};
@@ -113,20 +115,20 @@ static void measure_otherwise(struct probe_run *r, struct layer *l, const struct
 
     keys_of(keys, sizeof keys, l, f);
     for (size_t i = 0; i < PROBE_LENGTH(entries); i++) {
-        const struct work w = {.l = l, .finish = f, .chain = entries[i].chain};
-        const struct operation o = operation_of(&w, entries[i].name);
+        const struct epilogue_form form = {.l = l, .finish = f, .chain = entries[i].chain};
+        const struct operation o = epilogue_operation(&form, entries[i].name);
         operation_measure(r, keys, &o, c, PROBE_DEEP, NAN);
     }
 }
 
 /* Whether one of our kernels takes the layer: bf16 on 8.0 and up, whole tiles. */
-static bool takes(const struct probe_run *r, const struct layer *l)
+static bool takes(const struct probe_run *r, const struct epilogue_layer *l)
 {
     return l->type == GPU_BF16 && l->n % 64 == 0 && l->k % 64 == 0 && gpu_facts(r)->cc >= 80;
 }
 
-static void measure_finish(struct probe_run *r, struct layer *l, const struct finish *f,
-                           unsigned flags)
+static void measure_finish(struct probe_run *r, struct epilogue_layer *l,
+                           const struct epilogue_finish *f, unsigned flags)
 {
     static const struct entry two_operators[] = {{"fused", FUSED, ANY},
                                                  {"unfused", UNFUSED, ANY},
@@ -137,9 +139,9 @@ static void measure_finish(struct probe_run *r, struct layer *l, const struct fi
                                                 {"product", PRODUCT, ANY},
                                                 {"own_product", PRODUCT, OWN}};
     static const struct entry ours[] = {{"own", FUSED, OWN}, {"own_product", PRODUCT, OWN}};
-    const bool ours_alone = f->gelu_in || (f->flags & EPILOGUE_QUANTISE);
+    const bool ours_only = f->gelu_in || (f->flags & EPILOGUE_QUANTISE);
 
-    if (!takes(r, l) && (ours_alone || !l->tools->blas))
+    if (!takes(r, l) && (ours_only || !l->tools->blas))
         return;
     if (!f->steps[1]) {
         measure_entries(r, l, f, one_operator, takes(r, l) ? 4 : 3, flags);
@@ -151,104 +153,108 @@ static void measure_finish(struct probe_run *r, struct layer *l, const struct fi
         measure_entries(r, l, f, ours, PROBE_LENGTH(ours), PROBE_DEEP);
 }
 
-static struct layer layer_of(const struct probe_run *r, const struct tools *tools, int m, int n,
-                             int k, enum gpu_type type)
+static struct epilogue_layer layer_of(const struct probe_run *r, const struct epilogue_tools *tools,
+                                      int m, int n, int k, enum gpu_type type)
 {
-    struct layer l = {.tools = tools, .m = m, .n = n, .k = k, .type = type, .seed = probe_seed(r)};
-    l.sets = probe_is_check_run(r) ? 1 : operation_sets(r, set_bytes(&l));
+    struct epilogue_layer l = {
+        .tools = tools, .m = m, .n = n, .k = k, .type = type, .seed = probe_seed(r)};
+    l.sets = probe_is_check_run(r) ? 1 : operation_sets(r, epilogue_set_bytes(&l));
     return l;
 }
 
 /* When a finish is measured: of seldom sizes only the first, in bf16. */
-static unsigned seldom_of(const struct finish *f, int m, enum gpu_type type, unsigned size_flags)
+static unsigned seldom_of(const struct epilogue_finish *f, int m, enum gpu_type type,
+                          unsigned size_flags)
 {
     const unsigned flags =
         size_flags | f->when[type == GPU_FP16 ? 3 : m < 256 ? 0 : m < 4096 ? 1 : 2];
-    const bool first = f == &finishes[0] && type == GPU_BF16;
+    const bool first = f == &epilogue_finishes[0] && type == GPU_BF16;
     if ((flags & PROBE_DEEP) || (m > 4096 && !first) ||
         (type == GPU_FP16 && m == 16))
         return PROBE_DEEP;
     return flags;
 }
 
-static void measure_size(struct probe_run *r, const struct tools *tools, int m, int n, int k,
-                         enum gpu_type type, unsigned flags)
+static void measure_size(struct probe_run *r, const struct epilogue_tools *tools, int m, int n,
+                         int k, enum gpu_type type, unsigned flags)
 {
-    struct layer l = layer_of(r, tools, m, n, k, type);
+    struct epilogue_layer l = layer_of(r, tools, m, n, k, type);
 
     for (size_t i = 0; i < N_FINISHES; i++)
-        measure_finish(r, &l, &finishes[i],
-                       probe_is_check_run(r) ? 0 : seldom_of(&finishes[i], m, type, flags));
+        measure_finish(r, &l, &epilogue_finishes[i],
+                       probe_is_check_run(r) ? 0
+                                             : seldom_of(&epilogue_finishes[i], m, type, flags));
     if (m == 16 && type == GPU_BF16)
         for (int stream = 0; stream < 2; stream++)
-            measure_otherwise(r, &l, &finishes[0],
+            measure_otherwise(r, &l, &epilogue_finishes[0],
                               (struct condition){.stream = stream, .cold = stream});
-    layer_free(r, &l);
+    epilogue_layer_free(r, &l);
 }
 
 /* --- what are the results worth? ------------------------------------------------------------- */
 
 /* Inputs of a fixed seed, and not the fastest but always the same kernel: the same bits in every
  * run. Ours where this GPU has it. */
-static void measure_quality(struct probe_run *r, const struct tools *tools)
+static void measure_quality(struct probe_run *r, const struct epilogue_tools *tools)
 {
-    struct layer l = layer_of(r, tools, 129, 1024, 1024, GPU_BF16);
-    struct work fused = {.l = &l, .finish = &finishes[0], .chain = FUSED};
-    struct work unfused = {.l = &l, .finish = &finishes[0], .chain = UNFUSED};
+    struct epilogue_layer l = layer_of(r, tools, 129, 1024, 1024, GPU_BF16);
+    struct epilogue_form fused = {.l = &l, .finish = &epilogue_finishes[0], .chain = FUSED};
+    struct epilogue_form unfused = {.l = &l, .finish = &epilogue_finishes[0], .chain = UNFUSED};
 
     l.seed = 1;
     l.sets = 1;
     if (probe_begin_case(
             r, PROBE_ONCE | PROBE_POWER_BOUND,
             "m=129,n=1024,k=1024,op=bias_gelu,type=bf16,impl=fused,mode=graph,l2=warm")) {
-        prepare(r, &unfused);
-        prepare(r, &fused);
-        struct ways all[2] = {{.n = 0}};
+        epilogue_prepare(r, &unfused);
+        epilogue_prepare(r, &fused);
+        struct epilogue_ways all[2] = {{.n = 0}};
         for (int i = 0; i < 2; i++) {
-            struct work *w = i ? &fused : &unfused;
-            const struct product p = product_of(w, 0);
-            add_own(r, &p, &all[i]);
+            struct epilogue_form *form = i ? &fused : &unfused;
+            const struct epilogue_product p = epilogue_product_of(form, 0);
+            epilogue_add_own(r, &p, &all[i]);
             for (size_t j = 0; j < all[i].n; j++) /* the same on every board */
-                w->way = all[i].way[j].tile->m == 64 ? &all[i].way[j] : w->way;
+                form->way = all[i].way[j].tile->m == 64 ? &all[i].way[j] : form->way;
         }
         const struct quality_pair pair = {.results = {l.out.memory, 129, 1024, 2},
-                                          .launch_unfused = launch,
-                                          .launch_fused = launch,
+                                          .launch_unfused = epilogue_launch,
+                                          .launch_fused = epilogue_launch,
                                           .unfused = &unfused,
                                           .fused = &fused,
-                                          .is_wrong = is_wrong};
+                                          .is_wrong = epilogue_is_wrong};
         quality_of_pair(r, &pair);
     }
-    layer_free(r, &l);
+    epilogue_layer_free(r, &l);
 }
 
 /* Which GELU is the library's? fp16, whose steps are small enough to tell. */
-static void measure_form(struct probe_run *r, const struct tools *tools)
+static void measure_gelu(struct probe_run *r, const struct epilogue_tools *tools)
 {
-    struct layer l = layer_of(r, tools, 256, 1024, 1024, GPU_FP16);
-    struct work w = {.l = &l, .finish = &finishes[0], .chain = FUSED, .whose = LIBRARY};
+    struct epilogue_layer l = layer_of(r, tools, 256, 1024, 1024, GPU_FP16);
+    struct epilogue_form form = {
+        .l = &l, .finish = &epilogue_finishes[0], .chain = FUSED, .whose = LIBRARY};
 
     l.sets = 1;
     if (tools->blas &&
         probe_begin_case(
             r, PROBE_ONCE | PROBE_POWER_BOUND,
             "m=256,n=1024,k=1024,op=bias_gelu,type=fp16,impl=library,mode=graph,l2=warm")) {
-        prepare(r, &w);
-        launch(r, &w, 0);
-        const struct verdict tanh_form = look_at(r, &w, 0);
-        const struct verdict erf_form = look_at(r, &w, JUDGE_ERF);
-        probe_value(r, FORM_TANH, verdict_error(&tanh_form));
-        probe_value(r, FORM_ERF, verdict_error(&erf_form));
+        epilogue_prepare(r, &form);
+        epilogue_launch(r, &form, 0);
+        const struct verdict tanh_form = epilogue_look_at(r, &form, 0);
+        const struct verdict erf_form = epilogue_look_at(r, &form, JUDGE_ERF);
+        probe_value(r, DISTANCE_TANH, verdict_error(&tanh_form));
+        probe_value(r, DISTANCE_ERF, verdict_error(&erf_form));
         probe_require(r, verdict_error(&tanh_form) < verdict_error(&erf_form),
                       "cuBLASLt's GELU is the tanh form: error %.2g by that, %.2g by the erf form",
                       verdict_error(&tanh_form), verdict_error(&erf_form));
     }
-    layer_free(r, &l);
+    epilogue_layer_free(r, &l);
 }
 
 /* Odd ones: any number of rows; columns and k in multiples of 8, which a 16-byte access needs, our
  * product in multiples of 64. */
-static void check_shapes(struct probe_run *r, const struct tools *tools)
+static void check_shapes(struct probe_run *r, const struct epilogue_tools *tools)
 {
     static const int fixed[][3] = {{1, 8, 8},      {1, 64, 64},    {2, 1024, 64},  {31, 64, 128},
                                    {33, 128, 64},  {63, 192, 192}, {65, 64, 320},  {127, 128, 128},
@@ -266,9 +272,9 @@ static void check_shapes(struct probe_run *r, const struct tools *tools)
         measure_size(r, tools, shape[0], unit * shape[1], unit * shape[2],
                      i % 4 ? GPU_BF16 : GPU_FP16, 0);
     }
-    measure_qkv(r, tools);
+    epilogue_measure_qkv(r, tools);
     measure_quality(r, tools);
-    measure_form(r, tools);
+    measure_gelu(r, tools);
     probe_note(r, "%zu odd shapes", PROBE_LENGTH(fixed) + DRAWN);
 }
 
@@ -279,7 +285,7 @@ static void measure(struct probe_run *r)
         unsigned flags;
     } sizes[] = {{1, 0},   {4, PROBE_DEEP},    {16, 0},   {64, PROBE_DEEP},
                  {256, 0}, {1024, PROBE_DEEP}, {4096, 0}, {16384, 0}};
-    const struct tools tools = tools_open(r);
+    const struct epilogue_tools tools = epilogue_tools_open(r);
 
     if (probe_is_check_run(r)) {
         check_shapes(r, &tools);
@@ -289,9 +295,9 @@ static void measure(struct probe_run *r)
         for (int type = 0; type < 2; type++)
             measure_size(r, &tools, sizes[i].m, 4096, 4096, type ? GPU_FP16 : GPU_BF16,
                          sizes[i].flags);
-    measure_qkv(r, &tools);
+    epilogue_measure_qkv(r, &tools);
     measure_quality(r, &tools);
-    measure_form(r, &tools);
+    measure_gelu(r, &tools);
 }
 
 const struct probe probe = {

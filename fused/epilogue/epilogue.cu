@@ -177,9 +177,18 @@ __device__ __forceinline__ double gelu_exactly(double z, bool erf_form)
     return erf_form ? 0.5 * z * (1 + erf(z * 0.70710678118654752)) : z / (1 + exp(-2 * u));
 }
 
-template <typename T> __device__ __forceinline__ double element(const void *base, uint64_t place)
+template <typename T> __device__ __forceinline__ double element(const void *base, uint64_t index)
 {
-    return T::one(((const typename T::number *)base)[place]);
+    return T::one(((const typename T::number *)base)[index]);
+}
+
+// The row that is looked at as number i: one of each m / looked, and the last.
+__device__ __forceinline__ uint32_t looked_row(uint32_t i, uint32_t looked, uint32_t m)
+{
+    const uint32_t every = m / looked;
+    if (looked == m)
+        return i;
+    return i + 1 == looked ? m - 1 : i * every + (i * 2654435761u >> 16) % every;
 }
 
 // The plain product in fp64, an output a thread, operands through tiles in shared memory.
@@ -220,7 +229,7 @@ struct expected {
 };
 template <typename T>
 __device__ __forceinline__ expected expect(const judge_args &a, struct reference_sum p,
-                                           uint64_t place, uint32_t column, double unit)
+                                           uint64_t index, uint32_t column, double unit)
 {
     double z = p.sum, bound = 8 * sqrt((double)a.k) * 0x1p-24 * p.absolute + 0x1p-23;
     if (a.flags & JUDGE_ROUNDED)
@@ -235,7 +244,7 @@ __device__ __forceinline__ expected expect(const judge_args &a, struct reference
         z = gelu_exactly(z, a.flags & JUDGE_ERF);
     }
     if (a.flags & EPILOGUE_RESIDUAL)
-        z += element<T>(a.residual, place);
+        z += element<T>(a.residual, index);
     if (a.flags & EPILOGUE_QUANTISE)
         return {fmin(fmax(z * a.scale, -128.0), 127.0), 0.5 + 1.01 * bound * a.scale + 1e-5};
     return {z, 1.01 * (unit * fabs(z) + bound)};
@@ -247,12 +256,12 @@ template <typename T> __device__ __forceinline__ void look(const judge_args &a, 
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
          i < (uint64_t)a.looked * a.n; i += (uint64_t)gridDim.x * blockDim.x) {
         const uint32_t row = looked_row(i / a.n, a.looked, a.m), column = i % a.n;
-        const uint64_t place = (uint64_t)row * a.ldc + column;
+        const uint64_t index = (uint64_t)row * a.ldc + column;
         const reference_sum sum = a.sum[i / a.n * a.columns + a.first + column];
-        const expected e = expect<T>(a, sum, place, column, unit);
+        const expected e = expect<T>(a, sum, index, column, unit);
         judge(&own,
-              a.flags & EPILOGUE_QUANTISE ? ((const int8_t *)a.out)[place]
-                                          : element<T>(a.out, place),
+              a.flags & EPILOGUE_QUANTISE ? ((const int8_t *)a.out)[index]
+                                          : element<T>(a.out, index),
               e.value, e.bound);
     }
     deliver(a.verdict, &own);

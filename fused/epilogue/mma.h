@@ -1,4 +1,4 @@
-/* Arguments and tile table of the product with an epilogue in mma.cu, compute capability
+/* Arguments and tile tables of the product with an epilogue in mma.cu, compute capability
  * 8.0 and up, for C host code and CUDA alike.
  *
  *     C = finish(act(A) x W^T),   finish(z) = quantised(gelu(z + bias) + residual),
@@ -61,21 +61,11 @@ ARGS_SIZE(struct mma_epilogue_args, 104);
 /* clang-format on */
 
 #ifndef __CUDACC__
+/* A row of them as the host needs it: sizes in elements, shared memory of a block in bytes. */
 struct mma_epilogue_tile {
     const char *name;
     uint32_t m, n, threads, shared;
 };
-/* clang-format off */
-#define MMA_EPILOGUE_ROW(m, n, stages, wm, wn, wk, blocks) \
-    {"bf16_" #m "x" #n, m, n, 32 * (wm) * (wn) * (wk), 2 * (stages) * 64 * ((m) + (n))},
-#define MMA_EPILOGUE_GELU_IN_ROW(m, n, stages, wm, wn, wk, blocks) \
-    {"bf16_" #m "x" #n "_gelu_in", m, n, 32 * (wm) * (wn) * (wk), 2 * (stages) * 64 * ((m) + (n))},
-/* clang-format on */
-static const struct mma_epilogue_tile mma_epilogue_tiles[] = {MMA_EPILOGUE_TILES(MMA_EPILOGUE_ROW)};
-static const struct mma_epilogue_tile mma_epilogue_gelu_in_tiles[] = {
-    MMA_EPILOGUE_GELU_IN_TILES(MMA_EPILOGUE_GELU_IN_ROW)};
-#undef MMA_EPILOGUE_ROW
-#undef MMA_EPILOGUE_GELU_IN_ROW
 #endif
 
 #endif

@@ -29,54 +29,57 @@
  * few warps.
  *
  * Local memory is not in `bytes`, which counts operands and results: that is the harm. */
+#include <math.h>
 #include <string.h>
 
 #include "core/gpu.h"
+#include "fused/harm/args.h"
+#include "fused/harm/form.h"
 
-/* Here and not in the header below: the Makefile looks for them in this file. */
 PROBE_IMAGE(harm);
 PROBE_IMAGE(harm_spills);
-
-#include "fused/harm/work.h"
 
 #define KEYS OPERATION_KEYS("what,rows,columns")
 static const struct probe_metric metrics[] = {
     OPERATION_METRICS(KEYS),
     OPERATION_EACH_METRICS(KEYS),
-    [REGISTERS] = {"registers", "count", PROBE_EXACT, PROBE_EACH, NULL, KEYS,
-                   "of a thread, in the kernel that does the most"},
-    [LOCAL] = {"local", "bytes", PROBE_EXACT, PROBE_EACH, NULL, KEYS,
-               "local memory of a thread, where spilled registers lie"},
-    [WARPS] = {"warps", "count", PROBE_EXACT, PROBE_EACH, NULL, KEYS,
-               "resident on an SM, as the occupancy API has it"},
+    [HARM_REGISTERS] = {"registers", "count", PROBE_EXACT, .keys = KEYS,
+                        .what = "of a thread, in the kernel that does the most"},
+    [HARM_LOCAL] = {"local", "bytes", PROBE_EXACT, .keys = KEYS,
+                    .what = "local memory of a thread, where spilled registers lie"},
+    [HARM_WARPS] = {"warps", "count", PROBE_EXACT, .keys = KEYS,
+                    .what = "resident on an SM, as the occupancy API has it"},
 };
+
+static const struct condition cold = {.cold = true};
 
 /* --- the cases -------------------------------------------------------------------------------- */
 
-static void measure_streams_unfused(struct probe_run *r, const struct operands *t, unsigned blocks)
+static void measure_streams_unfused(struct probe_run *r, const struct harm_operands *t,
+                                    unsigned blocks)
 {
     const double columns = t->columns, all = t->rows * columns;
-    struct work w = {.t = t, .name = "unfused", .n = 2, .what = HARM_STREAMS};
+    struct harm_form form = {.t = t, .name = "unfused", .n = 2, .what = HARM_STREAMS};
 
     /* The input again; two sums an element, written once and read for every four streams. */
-    w.extra_bytes = 4 * all + 8 * columns + 2 * all;
-    w.kernels[0] = kernel_of(r, &image_harm, "harm_streams_sums", (dim3){blocks, 1, 1},
-                             HARM_STREAM_THREADS);
-    w.kernels[0].does = (struct operation_kernel){
+    form.extra_bytes = 4 * all + 8 * columns + 2 * all;
+    form.kernels[0] = harm_kernel_of(r, &image_harm, "harm_streams_sums", (dim3){blocks, 1, 1},
+                                     HARM_STREAM_THREADS);
+    form.kernels[0].does = (struct operation_kernel){
         .bytes = 4 * all + 8 * columns, .operations = 4.75 * all, .exponentials = 1.25 * all};
-    w.kernels[0].batches = t->rows / 4;
-    w.kernels[1] = kernel_of(r, &image_harm, "harm_streams_apply",
-                             (dim3){blocks, t->rows / 4, 1}, HARM_STREAM_THREADS);
-    w.kernels[1].does = (struct operation_kernel){
-        .bytes = 10 * all, .operations = 3 * all, .exponentials = all};
-    w.kernels[1].batches = 1;
-    w.kernels[1].holds = true;
-    measure_work(r, w, cold);
+    form.kernels[0].batches = t->rows / 4;
+    form.kernels[1] = harm_kernel_of(r, &image_harm, "harm_streams_apply",
+                                     (dim3){blocks, t->rows / 4, 1}, HARM_STREAM_THREADS);
+    form.kernels[1].does =
+        (struct operation_kernel){.bytes = 10 * all, .operations = 3 * all, .exponentials = all};
+    form.kernels[1].batches = 1;
+    form.kernels[1].holds = true;
+    harm_measure(r, form, cold);
 }
 
 static void measure_streams(struct probe_run *r, uint32_t streams, uint32_t columns)
 {
-    struct operands t = operands_of(r, "streams", GPU_FP32, streams, columns, 0);
+    struct harm_operands t = harm_operands_of(r, "streams", GPU_FP32, streams, columns, 0);
     const unsigned blocks = (columns / 4 + HARM_STREAM_THREADS - 1) / HARM_STREAM_THREADS;
     const struct {
         const char *name;
@@ -87,64 +90,65 @@ static void measure_streams(struct probe_run *r, uint32_t streams, uint32_t colu
                 {"cap_32", streams == 32 ? &image_harm_spills : &image_harm,
                  {"harm_streams_32_cap_32", "harm_streams_4_cap_32"}}};
     const double all = (double)streams * columns;
-    struct work w = {.t = &t, .n = 1, .what = HARM_STREAMS};
+    struct harm_form form = {.t = &t, .n = 1, .what = HARM_STREAMS};
 
-    measure_copy(r, &t);
+    harm_measure_copy(r, &t);
     measure_streams_unfused(r, &t, blocks);
     for (size_t i = 0; i < PROBE_LENGTH(ways); i++) {
-        w.name = ways[i].name;
+        form.name = ways[i].name;
         if (!ways[i].kernel[streams == 4])
             continue;
-        w.kernels[0] = kernel_of(r, ways[i].image, ways[i].kernel[streams == 4],
-                                 (dim3){blocks, 1, 1}, HARM_STREAM_THREADS);
-        w.kernels[0].does =
+        form.kernels[0] = harm_kernel_of(r, ways[i].image, ways[i].kernel[streams == 4],
+                                         (dim3){blocks, 1, 1}, HARM_STREAM_THREADS);
+        form.kernels[0].does =
             (struct operation_kernel){.operations = 5 * all, .exponentials = all + columns};
-        w.kernels[0].batches = 1;
-        w.kernels[0].holds = true;
-        measure_work(r, w, cold);
+        form.kernels[0].batches = 1;
+        form.kernels[0].holds = true;
+        harm_measure(r, form, cold);
     }
-    operands_free(r, &t);
+    harm_operands_free(r, &t);
 }
 
 static void measure_wide(struct probe_run *r, uint32_t rows)
 {
-    struct operands t = operands_of(r, "wide", GPU_FP16, rows, HARM_ROW_COLUMNS, 0);
-    struct work w = {.t = &t, .n = 1, .what = HARM_WIDE};
+    struct harm_operands t = harm_operands_of(r, "wide", GPU_FP16, rows, HARM_ROW_COLUMNS, 0);
+    struct harm_form form = {.t = &t, .n = 1, .what = HARM_WIDE};
     const double all = (double)rows * HARM_ROW_COLUMNS;
     const struct operation_kernel once = {.operations = 5 * all, .exponentials = all};
 
-    measure_copy(r, &t);
-    w.name = "fused";
-    w.kernels[0] = kernel_of(r, &image_harm_spills, "harm_wide_held", (dim3){rows, 1, 1},
-                             HARM_ROW_THREADS);
-    w.kernels[0].does = once;
-    w.kernels[0].batches = 1;
-    w.kernels[0].holds = true;
-    measure_work(r, w, cold);
-    w.name = "twice";
-    w.kernels[0] =
-        kernel_of(r, &image_harm, "harm_wide_twice", (dim3){rows, 1, 1}, HARM_ROW_THREADS);
-    w.kernels[0].does = (struct operation_kernel){.operations = 7 * all, .exponentials = 2 * all};
-    w.kernels[0].batches = 2 * HARM_ROW_COLUMNS / HARM_ROW_THREADS / 32;
-    w.extra_bytes = t.bytes / 2;
-    measure_work(r, w, cold);
-    w.name = "cluster";
-    w.kernels[0] = kernel_of(r, &image_harm, "harm_wide_cluster",
-                             (dim3){rows * HARM_CLUSTER, 1, 1}, HARM_CLUSTER_THREADS);
-    w.kernels[0].cluster = HARM_CLUSTER;
-    w.kernels[0].does = once;
-    w.kernels[0].batches = 1;
-    w.kernels[0].holds = true;
-    w.extra_bytes = 0;
-    measure_work(r, w, cold);
-    operands_free(r, &t);
+    harm_measure_copy(r, &t);
+    form.name = "fused";
+    form.kernels[0] = harm_kernel_of(r, &image_harm_spills, "harm_wide_held", (dim3){rows, 1, 1},
+                                     HARM_ROW_THREADS);
+    form.kernels[0].does = once;
+    form.kernels[0].batches = 1;
+    form.kernels[0].holds = true;
+    harm_measure(r, form, cold);
+    form.name = "twice";
+    form.kernels[0] =
+        harm_kernel_of(r, &image_harm, "harm_wide_twice", (dim3){rows, 1, 1}, HARM_ROW_THREADS);
+    form.kernels[0].does =
+        (struct operation_kernel){.operations = 7 * all, .exponentials = 2 * all};
+    form.kernels[0].batches = 2 * HARM_ROW_COLUMNS / HARM_ROW_THREADS / 32;
+    form.extra_bytes = t.bytes / 2;
+    harm_measure(r, form, cold);
+    form.name = "cluster";
+    form.kernels[0] = harm_kernel_of(r, &image_harm, "harm_wide_cluster",
+                                     (dim3){rows * HARM_CLUSTER, 1, 1}, HARM_CLUSTER_THREADS);
+    form.kernels[0].cluster = HARM_CLUSTER;
+    form.kernels[0].does = once;
+    form.kernels[0].batches = 1;
+    form.kernels[0].holds = true;
+    form.extra_bytes = 0;
+    harm_measure(r, form, cold);
+    harm_operands_free(r, &t);
 }
 
 static void measure_phases(struct probe_run *r, uint32_t elements)
 {
     const unsigned sm = (unsigned)gpu_facts(r)->n_sm, tiles = 256;
-    struct operands t = operands_of(r, "phases", GPU_FP32, tiles, HARM_TILE, elements);
-    struct work w = {.t = &t, .what = HARM_REVERSED, .what2 = HARM_SCALED};
+    struct harm_operands t = harm_operands_of(r, "phases", GPU_FP32, tiles, HARM_TILE, elements);
+    struct harm_form form = {.t = &t, .what = HARM_REVERSED, .what2 = HARM_SCALED};
     const struct {
         const char *name, *kernel;
         unsigned in_flight; /* vectors of a thread, in the second phase */
@@ -152,72 +156,74 @@ static void measure_phases(struct probe_run *r, uint32_t elements)
     const dim3 every = {2 * sm, 1, 1};
     const double reverse_trips = HARM_TILE / 4 / HARM_PHASE_THREADS / 4; /* of a tile */
 
-    measure_copy(r, &t);
-    w.name = "unfused";
-    w.n = 2;
-    w.kernels[0] = kernel_of(r, &image_harm, "harm_phases_reverse", (dim3){tiles, 1, 1}, HARM_PHASE_THREADS);
-    w.kernels[0].shared = 4 * HARM_TILE;
-    w.kernels[0].does.bytes = t.bytes - 8.0 * elements;
-    w.kernels[0].batches = reverse_trips;
-    w.kernels[0].holds = true;
-    w.kernels[1] = kernel_of(r, &image_harm, "harm_phases_scale",
-                             (dim3){elements / 4 / HARM_PHASE_THREADS + 1, 1, 1},
-                             HARM_PHASE_THREADS);
-    w.kernels[1].does = (struct operation_kernel){.bytes = 8.0 * elements, .operations = elements};
-    w.kernels[1].batches = 1;
-    measure_work(r, w, cold);
-    w.n = 1;
+    harm_measure_copy(r, &t);
+    form.name = "unfused";
+    form.n = 2;
+    form.kernels[0] = harm_kernel_of(r, &image_harm, "harm_phases_reverse", (dim3){tiles, 1, 1},
+                                     HARM_PHASE_THREADS);
+    form.kernels[0].shared = 4 * HARM_TILE;
+    form.kernels[0].does.bytes = t.bytes - 8.0 * elements;
+    form.kernels[0].batches = reverse_trips;
+    form.kernels[0].holds = true;
+    form.kernels[1] =
+        harm_kernel_of(r, &image_harm, "harm_phases_scale",
+                       (dim3){elements / 4 / HARM_PHASE_THREADS + 1, 1, 1}, HARM_PHASE_THREADS);
+    form.kernels[1].does =
+        (struct operation_kernel){.bytes = 8.0 * elements, .operations = elements};
+    form.kernels[1].batches = 1;
+    harm_measure(r, form, cold);
+    form.n = 1;
     for (int i = 0; i < 2; i++) {
         const double at_once = 4.0 * ones[i].in_flight * every.x * HARM_PHASE_THREADS;
-        w.name = ones[i].name;
-        w.kernels[0] = kernel_of(r, &image_harm, ones[i].kernel, every, HARM_PHASE_THREADS);
-        w.kernels[0].shared = 4 * HARM_TILE;
-        w.kernels[0].does.operations = elements;
-        w.kernels[0].batches =
+        form.name = ones[i].name;
+        form.kernels[0] = harm_kernel_of(r, &image_harm, ones[i].kernel, every, HARM_PHASE_THREADS);
+        form.kernels[0].shared = 4 * HARM_TILE;
+        form.kernels[0].does.operations = elements;
+        form.kernels[0].batches =
             ceil((double)tiles / every.x) * reverse_trips + ceil(elements / at_once);
-        measure_work(r, w, cold);
+        harm_measure(r, form, cold);
     }
-    operands_free(r, &t);
+    harm_operands_free(r, &t);
 }
 
 static void measure_serial(struct probe_run *r, uint32_t rows, uint32_t columns)
 {
-    struct operands t = operands_of(r, "serial", GPU_FP16, rows, columns, 0);
+    struct harm_operands t = harm_operands_of(r, "serial", GPU_FP16, rows, columns, 0);
     const unsigned sm = (unsigned)gpu_facts(r)->n_sm;
     const unsigned most = (columns / 8 + HARM_ROW_THREADS - 1) / HARM_ROW_THREADS; /* 16 bytes each */
-    struct work w = {.t = &t, .what = HARM_SERIAL};
+    struct harm_form form = {.t = &t, .what = HARM_SERIAL};
 
     t.parts = rows < sm ? (sm / rows < most ? sm / rows : most) : 1;
     /* Of a part of a row, four vectors of a thread at a time. */
     const double trips = ceil(ceil(columns / 8.0 / t.parts / HARM_ROW_THREADS) / 4);
     const double all = (double)rows * columns;
     if (rows > 1) /* a copy of one row is too short to have a rate */
-        measure_copy(r, &t);
+        harm_measure_copy(r, &t);
     for (int is_cold = rows > 1; is_cold < 2; is_cold++) {
         const struct condition c = {.cold = is_cold};
-        w.name = "unfused";
-        w.n = 2;
-        w.extra_bytes = t.bytes / 2 + 8.0 * rows * t.parts;
-        w.kernels[0] = kernel_of(r, &image_harm, "harm_serial_sums", (dim3){t.parts, rows, 1},
-                                 HARM_ROW_THREADS);
-        w.kernels[1] = kernel_of(r, &image_harm, "harm_serial_scale", (dim3){t.parts, rows, 1},
-                                 HARM_ROW_THREADS);
+        form.name = "unfused";
+        form.n = 2;
+        form.extra_bytes = t.bytes / 2 + 8.0 * rows * t.parts;
+        form.kernels[0] = harm_kernel_of(r, &image_harm, "harm_serial_sums",
+                                         (dim3){t.parts, rows, 1}, HARM_ROW_THREADS);
+        form.kernels[1] = harm_kernel_of(r, &image_harm, "harm_serial_scale",
+                                         (dim3){t.parts, rows, 1}, HARM_ROW_THREADS);
         for (int i = 0; i < 2; i++) {
-            w.kernels[i].does = (struct operation_kernel){
+            form.kernels[i].does = (struct operation_kernel){
                 .bytes = (1 + i) * t.bytes / 2 + 4.0 * rows * t.parts, .operations = all};
-            w.kernels[i].batches = trips;
+            form.kernels[i].batches = trips;
         }
-        measure_work(r, w, c);
-        w.name = "fused";
-        w.n = 1;
-        w.extra_bytes = t.bytes / 2;
-        w.kernels[0] =
-            kernel_of(r, &image_harm, "harm_serial_row", (dim3){rows, 1, 1}, HARM_ROW_THREADS);
-        w.kernels[0].does.operations = 2 * all;
-        w.kernels[0].batches = 2 * ceil(ceil(columns / 8.0 / HARM_ROW_THREADS) / 4);
-        measure_work(r, w, c);
+        harm_measure(r, form, c);
+        form.name = "fused";
+        form.n = 1;
+        form.extra_bytes = t.bytes / 2;
+        form.kernels[0] =
+            harm_kernel_of(r, &image_harm, "harm_serial_row", (dim3){rows, 1, 1}, HARM_ROW_THREADS);
+        form.kernels[0].does.operations = 2 * all;
+        form.kernels[0].batches = 2 * ceil(ceil(columns / 8.0 / HARM_ROW_THREADS) / 4);
+        harm_measure(r, form, c);
     }
-    operands_free(r, &t);
+    harm_operands_free(r, &t);
 }
 
 /* Shared memory that nobody uses: as much for each block as leaves room for so many of them. */
@@ -231,22 +237,22 @@ static size_t room_for(struct probe_run *r, unsigned blocks)
 static void measure_occupancy(struct probe_run *r, const char *what, uint32_t elements)
 {
     const bool is_compute = !strcmp(what, "compute");
-    struct operands t = operands_of(r, what, GPU_FP32, 0, 0, elements);
+    struct harm_operands t = harm_operands_of(r, what, GPU_FP32, 0, 0, elements);
     const unsigned most = (unsigned)gpu_facts(r)->warps_per_sm * 32 / HARM_PHASE_THREADS;
     const char *const names[] = {"plain", "all", "half", "quarter"};
-    struct work w = {.t = &t, .n = 1, .what2 = is_compute ? HARM_TRIED : HARM_SCALED};
+    struct harm_form form = {.t = &t, .n = 1, .what2 = is_compute ? HARM_TRIED : HARM_SCALED};
 
-    w.kernels[0] =
-        kernel_of(r, &image_harm, is_compute ? "harm_compute" : "harm_phases_scale",
-                  (dim3){elements / 4 / HARM_PHASE_THREADS + 1, 1, 1}, HARM_PHASE_THREADS);
-    w.kernels[0].does.operations = (is_compute ? HARM_TRIALS : 1.0) * elements;
-    w.kernels[0].batches = 1;
+    form.kernels[0] =
+        harm_kernel_of(r, &image_harm, is_compute ? "harm_compute" : "harm_phases_scale",
+                       (dim3){elements / 4 / HARM_PHASE_THREADS + 1, 1, 1}, HARM_PHASE_THREADS);
+    form.kernels[0].does.operations = (is_compute ? HARM_TRIALS : 1.0) * elements;
+    form.kernels[0].batches = 1;
     for (unsigned part = 0; part < PROBE_LENGTH(names); part++) {
-        w.name = names[part];
-        w.kernels[0].shared = part ? room_for(r, most >> (part - 1)) : 0;
-        measure_work(r, w, cold);
+        form.name = names[part];
+        form.kernels[0].shared = part ? room_for(r, most >> (part - 1)) : 0;
+        harm_measure(r, form, cold);
     }
-    operands_free(r, &t);
+    harm_operands_free(r, &t);
 }
 
 static void measure(struct probe_run *r)

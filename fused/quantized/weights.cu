@@ -51,17 +51,17 @@ extern "C" __global__ void __launch_bounds__(32 * QUANTIZED_WARPS)
         const float scale = round_scale(most / range);
         if (t == 0)
             scales[2 * g + half] = __float2bfloat16_rn(scale);
-        for (uint32_t i = 0; i < 32; i++) { // i = 16 c + 8 j + 4 h + the place in the step
-            const uint32_t step = i / 4, place = i % 4, pair = 2 * (place / 2) + half;
+        for (uint32_t i = 0; i < 32; i++) { // i = 16 c + 8 j + 4 h + the index in the step
+            const uint32_t step = i / 4, index = i % 4, pair = 2 * (index / 2) + half;
             const float w = row < a.rows && scale > 0
                                 ? __bfloat162float(from[32 * (i / 8) + i % 8]) / scale
                                 : 0;
             const uint32_t code = code_of(a.format, w);
-            const uint32_t word = bits == 4 ? step : 2 * step + place / 2;
-            const uint32_t at = bits == 4 ? 4 * pair + 16 * (place % 2)
-                                          : 8 * half + 16 * (place % 2);
+            const uint32_t word = bits == 4 ? step : 2 * step + index / 2;
+            const uint32_t at = bits == 4 ? 4 * pair + 16 * (index % 2)
+                                          : 8 * half + 16 * (index % 2);
             uint32_t *home = to + word / 4 * 128 + 4 * lane + word % 4;
-            const bool is_first = half == 0 && (bits == 4 ? place == 0 : place % 2 == 0);
+            const bool is_first = half == 0 && (bits == 4 ? index == 0 : index % 2 == 0);
             *home = (is_first ? 0 : *home) | code << at;
         }
     }
@@ -73,9 +73,9 @@ __device__ __forceinline__ uint32_t code_at(const void *weights, uint32_t format
 {
     const uint32_t tile = row / 16 * (columns / 128) + column / 128, bits = format == INT4 ? 4 : 8;
     const uint32_t r = row % 16, k = column % 128, c = k / 64, j = k / 32 % 2, t = k / 8 % 4;
-    const uint32_t h = k / 4 % 2, place = k % 4, lane = 4 * (r % 8) + t, step = 4 * c + 2 * j + h;
-    const uint32_t reg = 2 * (place / 2) + r / 8, word = bits == 4 ? step : 2 * step + reg / 2;
-    const uint32_t at = bits == 4 ? 4 * reg + 16 * (place % 2) : 8 * (reg % 2) + 16 * (place % 2);
+    const uint32_t h = k / 4 % 2, index = k % 4, lane = 4 * (r % 8) + t, step = 4 * c + 2 * j + h;
+    const uint32_t reg = 2 * (index / 2) + r / 8, word = bits == 4 ? step : 2 * step + reg / 2;
+    const uint32_t at = bits == 4 ? 4 * reg + 16 * (index % 2) : 8 * (reg % 2) + 16 * (index % 2);
     const uint32_t *home = (const uint32_t *)weights + (uint64_t)tile * (64 * bits);
     return home[word / 4 * 128 + 4 * lane + word % 4] >> at & ((1u << bits) - 1);
 }

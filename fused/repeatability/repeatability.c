@@ -32,13 +32,14 @@ PROBE_IMAGE(repeatability);
 
 enum { TIME, DISTINCT, ERROR, GRAPH_MEMORY };
 static const struct probe_metric metrics[] = {
-    [TIME] = {"time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", "order", "one product, warm, by graph"},
-    [DISTINCT] = {"distinct", "count", PROBE_LOWER, PROBE_EACH, NULL, "order,runs",
-                  "different results of runs on the same inputs"},
-    [ERROR] = {"error", "ratio", PROBE_LOWER, PROBE_EACH, NULL, "order",
-               "relative norm of the difference from float64"},
-    [GRAPH_MEMORY] = {"graph_memory", "bytes", PROBE_LOWER, PROBE_EACH, NULL, "nodes",
-                      "device memory that an instantiated graph takes"},
+    [TIME] = {"time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event", .keys = "order",
+              .what = "one product, warm, by graph"},
+    [DISTINCT] = {"distinct", "count", PROBE_LOWER, .keys = "order,runs",
+                  .what = "different results of runs on the same inputs"},
+    [ERROR] = {"error", "ratio", PROBE_LOWER, .keys = "order",
+               .what = "relative norm of the difference from float64"},
+    [GRAPH_MEMORY] = {"graph_memory", "bytes", PROBE_LOWER, .keys = "nodes",
+                      .what = "device memory that an instantiated graph takes"},
 };
 
 enum order { ARRIVAL, LAST_ARRIVER, TWO_KERNELS, FIXED_POINT, N_ORDERS };

@@ -30,247 +30,29 @@
  *
  * Kernels that stay wait for each other, and are launched cooperatively; their barrier has a
  * budget, and that it was never used up is checked. */
-#include "fused/two_gemv/args.h"
-
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "core/draw.h"
-#include "core/half.h"
 #include "fused/common/operation.h"
 #include "fused/common/quality.h"
+#include "fused/two_gemv/args.h"
+#include "fused/two_gemv/check.h"
+#include "fused/two_gemv/form.h"
 
-PROBE_IMAGE(two_gemv);
-
-enum { WEIGHTS = N_OPERATION_METRICS };
+enum { INTERMEDIATE = N_OPERATION_METRICS };
 #define KEYS OPERATION_KEYS("model,hidden,batch")
 static const struct probe_metric metrics[] = {
     OPERATION_METRICS(KEYS),
-    [WEIGHTS] = {"intermediate", "bytes", PROBE_EXACT, PROBE_EACH, NULL, KEYS,
-                 "bytes of the intermediate, once; a place off the chip writes and reads it"},
+    [INTERMEDIATE] = {"intermediate", "bytes", PROBE_EXACT, .keys = KEYS,
+                      .what = "bytes of the intermediate, once; a place off the chip writes and "
+                              "reads it"},
 };
 
-enum place { REGISTERS, SHARED, L2, KERNELS, DEPENDENT, UNFUSED, DRAM, N_PLACES };
-static const char *const names[] = {"fused",       "shared",  "l2",  "kernels",
-                                    "kernels_pdl", "unfused", "dram"};
-enum { N_SIZES = 3, SETS = 4 };
-static const int sizes[N_SIZES] = {2048, 4096, 8192};
-
-/* The layer, its operands in `sets` sets, and the kernels. */
-struct layer {
-    int model, hidden;
-    size_t sets;
-    struct pool up, down, turned, h, y; /* turned: W2 transposed */
-    void *x;
-    double *reference; /* the intermediate in fp64 */
-    void *partial;     /* sums of the blocks, in fp32 */
-    size_t partial_bytes;
-    struct grid_barrier_state *barrier;
-    unsigned blocks; /* of a kernel that stays */
-    cudaKernel_t stays[3], k_up, k_activate, k_down, k_reference, k_verify;
-    cudaKernel_t k_up_dependent, k_down_dependent; /* NULL before compute capability 9.0 */
+static const char *const names[N_TWO_GEMV_IMPLS] = {
+    [REGISTERS] = "fused",       [SHARED] = "shared",   [L2] = "l2",     [KERNELS] = "kernels",
+    [DEPENDENT] = "kernels_pdl", [UNFUSED] = "unfused", [DRAM] = "dram",
 };
-
-struct work {
-    const struct layer *l;
-    enum place place;
-};
-
-static void load_kernels(struct probe_run *r, struct layer *l)
-{
-    static const char *const kept[] = {"registers", "shared", "l2"};
-    const size_t size = sizeof(struct two_gemv_args);
-    char name[64];
-    int of = 0;
-
-    while (sizes[of] < l->model)
-        of++;
-    for (int i = 0; i < 3; i++) {
-        snprintf(name, sizeof name, "two_gemv_%s_%d", kept[i], sizes[of]);
-        l->stays[i] = gpu_kernel(r, &image_two_gemv, name, size);
-        if (2 * (size_t)l->hidden > 40 << 10)
-            gpu_kernel_shared(l->stays[i], 2 * (size_t)l->hidden, -1);
-    }
-    l->k_up = gpu_kernel(r, &image_two_gemv, "two_gemv_up", size);
-    l->k_activate = gpu_kernel(r, &image_two_gemv, "two_gemv_activate", size);
-    l->k_down = gpu_kernel(r, &image_two_gemv, "two_gemv_down", size);
-    l->k_up_dependent = gpu_kernel_if_any(r, &image_two_gemv, "two_gemv_up_dependent", size);
-    l->k_down_dependent = gpu_kernel_if_any(r, &image_two_gemv, "two_gemv_down_dependent", size);
-    l->k_reference =
-        gpu_kernel(r, &image_two_gemv, "two_gemv_reference", sizeof(struct two_gemv_verify_args));
-    l->k_verify =
-        gpu_kernel(r, &image_two_gemv, "two_gemv_verify", sizeof(struct two_gemv_verify_args));
-}
-
-static void turn(struct probe_run *r, struct layer *l)
-{
-    cudaKernel_t kernel = gpu_kernel(r, &image_two_gemv, "two_gemv_transpose",
-                                     sizeof(struct two_gemv_transpose_args));
-    for (size_t set = 0; set < l->sets; set++) {
-        const struct two_gemv_transpose_args a = {.from = pool_at(&l->down, set),
-                                                  .to = pool_at(&l->turned, set),
-                                                  .rows = (uint32_t)l->model,
-                                                  .columns = (uint32_t)l->hidden};
-        gpu_launch(r, kernel, (unsigned)gpu_facts(r)->n_sm * 8, 256, 0, &a);
-    }
-}
-
-static struct layer layer_of(struct probe_run *r, int model, int hidden, uint64_t seed)
-{
-    const size_t elements = (size_t)model * (size_t)hidden;
-    struct layer l = {.model = model, .hidden = hidden};
-
-    l.sets = probe_is_check_run(r) ? 2 : operation_sets(r, 4 * (double)elements);
-    l.sets = l.sets < SETS && !probe_is_check_run(r) ? SETS : l.sets;
-    l.blocks = TWO_BLOCKS * (unsigned)gpu_facts(r)->n_sm;
-    load_kernels(r, &l);
-    l.up = pool_normal(r, GPU_BF16, elements, l.sets, seed, "W1");
-    l.down = pool_normal(r, GPU_BF16, elements, l.sets, seed + 1, "W2");
-    l.turned = pool_new(r, 2 * elements, l.sets, "W2 transposed");
-    l.h = pool_new(r, 2 * (size_t)hidden, l.sets, "the intermediate");
-    l.y = pool_new(r, 2 * (size_t)model, l.sets, "y");
-    l.x = gpu_alloc(r, 2 * (size_t)model, "x");
-    gpu_fill_normal(r, l.x, GPU_BF16, (size_t)model, seed + 2);
-    l.reference = gpu_alloc(r, 8 * (size_t)hidden, "the intermediate in fp64");
-    l.partial_bytes = l.blocks * ((size_t)model * 4 + TWO_GAP * 16);
-    l.partial = gpu_alloc(r, l.partial_bytes, "sums of the blocks");
-    l.barrier = gpu_alloc(r, sizeof *l.barrier, "the grid barrier");
-    CUDA(cudaMemsetAsync(l.barrier, 0, sizeof *l.barrier, gpu_stream(r)));
-    turn(r, &l);
-    return l;
-}
-
-static void layer_free(struct probe_run *r, struct layer *l)
-{
-    struct pool *const pools[] = {&l->up, &l->down, &l->turned, &l->h, &l->y};
-    uint32_t aborted;
-
-    gpu_to_host(r, &aborted, &l->barrier->aborted, sizeof aborted);
-    probe_require(r, !aborted, "no block waited for others longer than its budget");
-    for (size_t i = 0; i < PROBE_LENGTH(pools); i++)
-        pool_free(r, pools[i]);
-    gpu_release(r, l->x);
-    gpu_release(r, l->reference);
-    gpu_release(r, l->partial);
-    gpu_release(r, l->barrier);
-}
-
-/* --- the variants ----------------------------------------------------------------------------- */
-
-static struct two_gemv_args args_of(const struct layer *l, size_t set)
-{
-    return (struct two_gemv_args){.up = pool_at(&l->up, set),
-                                  .down = pool_at(&l->down, set),
-                                  .x = l->x,
-                                  .h = pool_at(&l->h, set),
-                                  .y = pool_at(&l->y, set),
-                                  .partial = l->partial,
-                                  .barrier = l->barrier,
-                                  .model = (uint32_t)l->model,
-                                  .hidden = (uint32_t)l->hidden,
-                                  .scale = (float)(1 / sqrt(l->model)),
-                                  .has_activation = 1};
-}
-
-/* One kernel that stays. Its shared memory: the intermediate's elements of a block's turns, or,
- * read back from the L2, all of them. */
-static void launch_staying(struct probe_run *r, const void *self, size_t set)
-{
-    const struct work *w = self;
-    const struct layer *l = w->l;
-    struct two_gemv_args a = args_of(l, set);
-    const size_t of_block = 4 * ((size_t)l->hidden / l->blocks + 16), all = 2 * (size_t)l->hidden;
-    const struct gpu_shape shape = {.grid = {l->blocks, 1, 1},
-                                    .block = TWO_THREADS,
-                                    .shared = w->place == SHARED ? of_block
-                                              : w->place == L2   ? all
-                                                                 : 0,
-                                    .cooperative = true};
-
-    if (w->place != L2)
-        a.down = pool_at(&l->turned, set);
-    gpu_launch_shape(r, l->stays[w->place], &shape, &a);
-}
-
-/* A block so large that each thread has the same to do in every turn, in as few turns as can be. */
-static unsigned threads_of(uint32_t vectors)
-{
-    for (uint32_t turns = 1;; turns++) {
-        uint32_t each = TWO_LOADS * turns, threads = ((vectors + each - 1) / each + 31) / 32 * 32;
-        if (threads <= TWO_THREADS)
-            return threads;
-    }
-}
-
-static void launch_up(struct probe_run *r, const struct layer *l, size_t set, bool activate)
-{
-    struct two_gemv_args a = args_of(l, set);
-    a.has_activation = activate;
-    gpu_launch(r, l->k_up, (a.hidden + TWO_ROWS - 1) / TWO_ROWS, threads_of(a.model / 8), 0, &a);
-}
-
-static void launch_down(struct probe_run *r, const struct layer *l, size_t set)
-{
-    const struct two_gemv_args a = args_of(l, set);
-    gpu_launch(r, l->k_down, (a.model + TWO_ROWS - 1) / TWO_ROWS, threads_of(a.hidden / 8), 0, &a);
-}
-
-static void launch_kernels(struct probe_run *r, const void *self, size_t set)
-{
-    const struct work *w = self;
-    const struct two_gemv_args a = args_of(w->l, set);
-
-    launch_up(r, w->l, set, w->place != UNFUSED);
-    if (w->place == UNFUSED)
-        gpu_launch(r, w->l->k_activate, (a.hidden + TWO_THREADS - 1) / TWO_THREADS, TWO_THREADS, 0,
-                   &a);
-    launch_down(r, w->l, set);
-}
-
-/* The same as programmatic dependents of each other. */
-static void launch_dependent(struct probe_run *r, const void *self, size_t set)
-{
-    const struct layer *l = ((const struct work *)self)->l;
-    const struct two_gemv_args a = args_of(l, set);
-    struct gpu_shape shape = {.grid = {(a.hidden + TWO_ROWS - 1) / TWO_ROWS, 1, 1},
-                              .block = threads_of(a.model / 8),
-                              .dependent = true};
-    gpu_launch_shape(r, l->k_up_dependent, &shape, &a);
-    shape.grid.x = (a.model + TWO_ROWS - 1) / TWO_ROWS;
-    shape.block = threads_of(a.hidden / 8);
-    gpu_launch_shape(r, l->k_down_dependent, &shape, &a);
-}
-
-/* The first product of a set, the second of that which had its first half of all sets ago. */
-static size_t set_before(const struct layer *l, size_t set)
-{
-    return (set + l->sets / 2) % l->sets;
-}
-
-static void launch_dram(struct probe_run *r, const void *self, size_t set)
-{
-    const struct work *w = self;
-    launch_up(r, w->l, set, true);
-    launch_down(r, w->l, set_before(w->l, set));
-}
-
-static bool is_here(const struct work *w)
-{
-    return w->place != DEPENDENT || w->l->k_up_dependent;
-}
-
-static void poison(struct probe_run *r, const void *self)
-{
-    const struct work *w = self;
-    pool_poison(r, &w->l->y);
-    pool_poison(r, &w->l->h);
-    gpu_poison(r, w->l->partial, w->l->partial_bytes);
-    for (size_t set = 0; w->place == DRAM && set < w->l->sets; set++)
-        launch_up(r, w->l, set, true); /* what its second products read at first */
-}
-
-#include "fused/two_gemv/check.h"
 
 /* --- how long does it take? ------------------------------------------------------------------- */
 
@@ -283,65 +65,119 @@ static void describe(struct probe_run *r, const void *self)
                                          "L2, two dependent kernels",
                                          "L2, three kernels",
                                          "device memory, presumed"};
-    const struct work *w = self;
-    const double intermediate = 2.0 * w->l->hidden, weights = 4.0 * w->l->hidden * w->l->model;
-    probe_value(r, WEIGHTS, intermediate);
-    probe_fact(r, "place", "%s", places[w->place]);
+    const struct two_gemv_form *form = self;
+    const double intermediate = 2.0 * form->l->hidden;
+    const double weights = 4.0 * form->l->hidden * form->l->model;
+    probe_value(r, INTERMEDIATE, intermediate);
+    probe_fact(r, "place", "%s", places[form->impl]);
     probe_fact(r, "share_of_bytes", "%.5f is what two passes over the intermediate would be",
                2 * intermediate / (weights + 2 * intermediate));
-    if (w->place <= L2)
-        gpu_kernel_facts(r, w->l->stays[w->place], TWO_THREADS, 0);
+    if (form->impl <= L2)
+        gpu_kernel_facts(r, form->l->stays[form->impl], TWO_THREADS, 0);
 }
 
 /* What the blocks have for each other, in the L2: sums of all of y. */
-static double sums_of_blocks(const struct work *w)
+static double sums_of_blocks(const struct two_gemv_form *form)
 {
-    return w->place < L2 ? 4.0 * w->l->model * w->l->blocks : 0;
+    return form->impl < L2 ? 4.0 * form->l->model * form->l->blocks : 0;
 }
 
-static struct operation operation_of(const struct work *w)
+static struct operation operation_of(const struct two_gemv_form *form)
 {
-    static void (*const launches[])(struct probe_run *, const void *, size_t) = {
-        launch_staying,   launch_staying, launch_staying, launch_kernels,
-        launch_dependent, launch_kernels, launch_dram};
     static const unsigned kernels[] = {1, 1, 1, 2, 2, 3, 2}, passes[] = {0, 0, 2, 2, 2, 4, 2};
-    const struct layer *l = w->l;
+    const struct two_gemv_layer *l = form->l;
     const double weights = 4.0 * l->model * l->hidden, ends = 4.0 * l->model;
-    const double partial = sums_of_blocks(w);
+    const double partial = sums_of_blocks(form);
 
     return (struct operation){
-        .name = names[w->place],
-        .launch = launches[w->place],
-        .poison = poison,
-        .verify = verify,
+        .name = names[form->impl],
+        .launch = two_gemv_launch,
+        .poison = two_gemv_poison,
+        .verify = two_gemv_verify,
         .describe = describe,
-        .self = w,
+        .self = form,
         .sets = l->sets,
         .set_bytes = weights,
-        .bytes = weights + ends + passes[w->place] * 2.0 * l->hidden + 2 * partial,
-        .memory = weights + ends + (passes[w->place] ? 2.0 * l->hidden : 0) + partial,
-        .kernels = kernels[w->place]};
+        .bytes = weights + ends + passes[form->impl] * 2.0 * l->hidden + 2 * partial,
+        .memory = weights + ends + (passes[form->impl] ? 2.0 * l->hidden : 0) + partial,
+        .kernels = kernels[form->impl]};
 }
 
 static void measure_layer(struct probe_run *r, int model, int hidden, unsigned flags)
 {
-    struct layer l = layer_of(r, model, hidden, probe_seed(r));
+    struct two_gemv_layer l = two_gemv_layer_of(r, model, hidden, probe_seed(r));
     const struct condition cold = {.cold = true}, stream = {.cold = true, .stream = true};
     char keys[96];
 
     snprintf(keys, sizeof keys, "model=%d,hidden=%d,batch=1,type=bf16", model, hidden);
-    for (enum place place = 0; place < N_PLACES; place++) {
-        const struct work w = {&l, place};
-        const struct operation o = operation_of(&w);
-        if (!is_here(&w))
+    for (enum two_gemv_impl impl = 0; impl < N_TWO_GEMV_IMPLS; impl++) {
+        const struct two_gemv_form form = {&l, impl};
+        const struct operation o = operation_of(&form);
+        if (!two_gemv_is_here(&form))
             continue;
-        const double moved = o.bytes - 2 * sums_of_blocks(&w);
-        const double copy_ns = place == REGISTERS ? copy_measure(r, keys, moved, cold, flags) : NAN;
+        const double moved = o.bytes - 2 * sums_of_blocks(&form);
+        const double copy_ns = impl == REGISTERS ? copy_measure(r, keys, moved, cold, flags) : NAN;
         operation_measure(r, keys, &o, cold, flags, copy_ns);
-        if (place == REGISTERS || place == UNFUSED)
+        if (impl == REGISTERS || impl == UNFUSED)
             operation_measure(r, keys, &o, stream, PROBE_DEEP, NAN);
     }
-    layer_free(r, &l);
+    two_gemv_layer_free(r, &l);
+}
+
+/* --- odd shapes, and what the results are worth ----------------------------------------------- */
+
+enum { ODD_SHAPES = 42 };
+
+/* Multiples of eight, which is a vector; a row of W1 and one of W2 must be whole vectors. */
+static void check_odd_shapes(struct probe_run *r)
+{
+    uint64_t state = probe_seed(r);
+    if (!probe_begin_case(r, 0, "model=0,hidden=0,batch=1,type=bf16,impl=fused,mode=graph,l2=warm"))
+        return;
+    for (int i = 0; i < ODD_SHAPES; i++) {
+        static const int some[] = {8, 16, 248, 256, 264, 2040, 2048, 2056, 4096, 4104, 8184, 8192};
+        const int model =
+            i % 2 ? some[draw_below(&state, 12)] : 8 * (1 + (int)draw_below(&state, 256));
+        const int hidden =
+            i % 3 ? 8 * (1 + (int)draw_below(&state, 40)) : some[draw_below(&state, 6)];
+        struct two_gemv_layer l = two_gemv_layer_of(r, model, hidden, state);
+        for (enum two_gemv_impl impl = 0; impl < N_TWO_GEMV_IMPLS; impl++) {
+            const struct two_gemv_form form = {&l, impl};
+            const struct operation o = operation_of(&form);
+            if (!two_gemv_is_here(&form))
+                continue;
+            two_gemv_poison(r, &form);
+            o.launch(r, &form, 0);
+            two_gemv_verify(r, &form, "an odd shape");
+        }
+        two_gemv_layer_free(r, &l);
+    }
+    probe_fact(r, "shapes", "%d of seeded model and hidden, multiples of 8", ODD_SHAPES);
+}
+
+/* Inputs of a fixed seed: the same bits in every run, on this GPU. */
+static void measure_results(struct probe_run *r)
+{
+    enum { MODEL = 1000, HIDDEN = 1032 };
+    if (!probe_begin_case(r, PROBE_ONCE,
+                          "model=%d,hidden=%d,batch=1,type=bf16,impl=fused,mode=graph,l2=warm",
+                          MODEL, HIDDEN))
+        return;
+    struct two_gemv_layer l = two_gemv_layer_of(r, MODEL, HIDDEN, 1);
+    const struct two_gemv_form fused = {&l, REGISTERS}, unfused = {&l, UNFUSED};
+    const struct quality_results results = {l.y.memory, 1, MODEL, 2};
+    void *other = gpu_alloc(r, 2 * MODEL, "the unfused results");
+
+    two_gemv_launch(r, &unfused, 0);
+    CUDA(cudaMemcpyAsync(other, l.y.memory, 2 * MODEL, cudaMemcpyDeviceToDevice, gpu_stream(r)));
+    two_gemv_poison(r, &fused);
+    two_gemv_launch(r, &fused, 0);
+    two_gemv_verify(r, &fused, "of a fixed seed");
+    quality_distance(r, l.y.memory, other, 2, MODEL);
+    quality_digest(r, l.y.memory, 2, MODEL);
+    quality_faults(r, &results, two_gemv_is_wrong, &fused);
+    gpu_release(r, other);
+    two_gemv_layer_free(r, &l);
 }
 
 static void measure(struct probe_run *r)

@@ -3,9 +3,10 @@
 // Chains of elementwise operators, each kernel of fused/elementwise_chain/elementwise_chain.cu, against double.
 #include "tests/shim/shim.h"
 
+#include "core/half.h"
 #include "fused/elementwise_chain/elementwise_chain.cu"
 #include "fused/elementwise_chain/life.cu"
-#include "fused/elementwise_chain/reference.h"
+#include "fused/elementwise_chain/reference.c"
 
 typedef void (*chain_kernel)(chain_args);
 

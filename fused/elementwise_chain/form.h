@@ -1,14 +1,13 @@
 /* A chain of elementwise operators as an operation of operation.h: operands, launches,
  * verification. */
-#ifndef FUSED_ELEMENTWISE_CHAIN_WORK_H
-#define FUSED_ELEMENTWISE_CHAIN_WORK_H
+#ifndef FUSED_ELEMENTWISE_CHAIN_FORM_H
+#define FUSED_ELEMENTWISE_CHAIN_FORM_H
 
 #include "fused/common/operation.h"
 #include "fused/elementwise_chain/args.h"
 
-enum { CHAIN_ALONE = CHAIN_FMA /* operators that have a kernel of their own */ };
-enum { CHAIN_INSTRUCTIONS = N_OPERATION_EACH_METRICS /* the metric: of an element */ };
-extern const char *const chain_operator_names[CHAIN_ALONE];
+enum { CHAIN_SINGLES = CHAIN_FMA /* operators that have a kernel of their own */ };
+extern const char *const chain_operator_names[CHAIN_SINGLES];
 
 /* Operands and results. The intermediates are written in turn. */
 struct chain_tensors {
@@ -20,11 +19,11 @@ struct chain_tensors {
     bool has_chains; /* else for multiply-adds alone */
     uint64_t seed;
     const struct gpu_image *image;
-    cudaKernel_t alone[CHAIN_ALONE][2], verify; /* [operator][is_small] */
+    cudaKernel_t single[CHAIN_SINGLES][2], verify; /* [operator][is_small] */
 };
 
 /* One operation: a chain, fused or not, or one operator of it (only >= 0). */
-struct chain_work {
+struct chain_form {
     const struct chain_tensors *t;
     cudaKernel_t fused[2]; /* [is_small] */
     enum chain_kind kind;
@@ -45,8 +44,9 @@ void chain_tensors_draw(struct probe_run *r, struct chain_tensors *t, uint64_t s
 void chain_kernels(struct probe_run *r, const struct gpu_image *image, const char *stem,
                    bool has_small, cudaKernel_t of[2]);
 
-/* The whole of it as one operation; `w` must outlive that. Its single launches, and its judge. */
-struct operation chain_operation(const struct chain_work *w, const char *name, struct condition c);
+/* The whole of it as one operation; `form` must outlive that. Its launches, and its judge. */
+struct operation chain_operation(const struct chain_form *form, const char *name,
+                                 struct condition c);
 void chain_launch(struct probe_run *r, const void *self, size_t set);
 void chain_launch_unfused(struct probe_run *r, const void *self, size_t set);
 bool chain_is_wrong(struct probe_run *r, const void *self);

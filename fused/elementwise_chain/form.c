@@ -1,13 +1,15 @@
-#include "fused/elementwise_chain/work.h"
+#include "fused/elementwise_chain/form.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/half.h"
+#include "fused/elementwise_chain/metrics.h"
 #include "fused/elementwise_chain/reference.h"
 
-const char *const chain_operator_names[CHAIN_ALONE] = {"bias",  "scale", "leaky", "shift",
-                                                       "clamp", "gelu",  "silu"};
+const char *const chain_operator_names[CHAIN_SINGLES] = {"bias",  "scale", "leaky", "shift",
+                                                         "clamp", "gelu",  "silu"};
 /* Of fp32 on an element; proved by the contracts of the kernels. Of those of an activation two, an
  * exponential and a reciprocal, go to the MUFU. */
 static const unsigned instructions_of[N_CHAIN_OPERATORS] = {
@@ -47,10 +49,10 @@ struct chain_tensors chain_tensors_new(struct probe_run *r, const struct gpu_ima
         return t;
     for (int i = 0; i < 2; i++)
         t.middle[i] = pool_new(r, t.bytes, sets, "an intermediate");
-    for (int i = 0; i < CHAIN_ALONE; i++) {
+    for (int i = 0; i < CHAIN_SINGLES; i++) {
         char stem[32];
         snprintf(stem, sizeof stem, "%s_%s", chain_operator_names[i], gpu_type_name(type));
-        chain_kernels(r, image, stem, true, t.alone[i]);
+        chain_kernels(r, image, stem, true, t.single[i]);
     }
     t.bias = gpu_alloc(r, size * (size_t)cols, "the bias");
     gpu_fill_normal(r, t.bias, type, (size_t)cols, seed + 1);
@@ -108,32 +110,32 @@ static void launch(struct probe_run *r, const cudaKernel_t kernel[2], const stru
 
 void chain_launch(struct probe_run *r, const void *self, size_t set)
 {
-    const struct chain_work *w = self;
-    struct chain_args a = args_of(w->t, pool_at(&w->t->in, set), pool_at(&w->t->out, set));
-    a.rounds = (uint32_t)w->n / CHAIN_FMA_ROUND;
-    launch(r, w->only >= 0 ? w->t->alone[w->only] : w->fused, &a);
+    const struct chain_form *form = self;
+    struct chain_args a = args_of(form->t, pool_at(&form->t->in, set), pool_at(&form->t->out, set));
+    a.rounds = (uint32_t)form->n / CHAIN_FMA_ROUND;
+    launch(r, form->only >= 0 ? form->t->single[form->only] : form->fused, &a);
 }
 
 void chain_launch_unfused(struct probe_run *r, const void *self, size_t set)
 {
-    const struct chain_work *w = self;
-    const struct chain_tensors *t = w->t;
+    const struct chain_form *form = self;
+    const struct chain_tensors *t = form->t;
     const void *from = pool_at(&t->in, set);
 
-    for (int i = 0; i < w->n; i++) {
-        void *to = pool_at(i + 1 == w->n ? &t->out : &t->middle[i % 2], set);
+    for (int i = 0; i < form->n; i++) {
+        void *to = pool_at(i + 1 == form->n ? &t->out : &t->middle[i % 2], set);
         const struct chain_args a = args_of(t, from, to);
-        launch(r, t->alone[CHAIN_OPERATOR(w->kind, i)], &a);
+        launch(r, t->single[CHAIN_OPERATOR(form->kind, i)], &a);
         from = to;
     }
 }
 
 static void poison(struct probe_run *r, const void *self)
 {
-    const struct chain_work *w = self;
-    pool_poison(r, &w->t->out);
-    for (int i = 0; w->t->has_chains && !w->is_fused && i < 2; i++)
-        pool_poison(r, &w->t->middle[i]);
+    const struct chain_form *form = self;
+    pool_poison(r, &form->t->out);
+    for (int i = 0; form->t->has_chains && !form->is_fused && i < 2; i++)
+        pool_poison(r, &form->t->middle[i]);
 }
 
 /* --- is it right? ----------------------------------------------------------------------------- */
@@ -146,35 +148,35 @@ static double number(const void *p, size_t i, enum gpu_type type)
 }
 
 /* Elements of a row that are not what the CPU computes in double. */
-static size_t wrong_in_row(const struct chain_work *w, const void *in, const void *out,
+static size_t wrong_in_row(const struct chain_form *form, const void *in, const void *out,
                            const void *bias)
 {
-    const enum gpu_type type = w->t->type;
-    const struct chain_task task = {.a = args_of(w->t, NULL, NULL),
-                                    .kind = w->kind,
-                                    .n = w->n,
-                                    .only = w->only,
-                                    .is_fused = w->is_fused,
+    const enum gpu_type type = form->t->type;
+    const struct chain_task task = {.a = args_of(form->t, NULL, NULL),
+                                    .kind = form->kind,
+                                    .n = form->n,
+                                    .only = form->only,
+                                    .is_fused = form->is_fused,
                                     .unit = type == GPU_FP16   ? HALF_FP16_UNIT
                                             : type == GPU_BF16 ? HALF_BF16_UNIT
                                                                : 0,
                                     .tiny = type == GPU_FP16 ? CHAIN_FP16_TINY : CHAIN_TINY};
     size_t wrong = 0;
 
-    for (size_t i = 0; i < (size_t)w->t->cols;
-         i += 1 + (size_t)w->n / 16) { /* of long chains, some */
+    for (size_t i = 0; i < (size_t)form->t->cols;
+         i += 1 + (size_t)form->n / 16) { /* of long chains, some */
         double off;
         const double reference = chain_reference(&task, number(in, i, type),
-                                                 w->t->bias ? number(bias, i, type) : 0, &off);
+                                                 form->t->bias ? number(bias, i, type) : 0, &off);
         wrong += !(fabs(number(out, i, type) - reference) <= off);
     }
     return wrong;
 }
 
 /* The first row, the last, and two between; the GPU looks at all of them. */
-static void check_on_host(struct probe_run *r, const struct chain_work *w)
+static void check_on_host(struct probe_run *r, const struct chain_form *form)
 {
-    const struct chain_tensors *t = w->t;
+    const struct chain_tensors *t = form->t;
     const size_t row = t->bytes / (size_t)t->rows;
     char *in = probe_host_alloc(r, row), *out = probe_host_alloc(r, row);
     char *bias = probe_host_alloc(r, row);
@@ -186,7 +188,7 @@ static void check_on_host(struct probe_run *r, const struct chain_work *w)
         const size_t at = i * (size_t)(t->rows - 1) / 3 * row;
         gpu_to_host(r, in, t->in.memory + at, row);
         gpu_to_host(r, out, t->out.memory + at, row);
-        wrong += wrong_in_row(w, in, out, bias);
+        wrong += wrong_in_row(form, in, out, bias);
     }
     probe_require(r, wrong == 0,
                   "%zu elements of four rows are not as computed on the CPU in double", wrong);
@@ -195,18 +197,18 @@ static void check_on_host(struct probe_run *r, const struct chain_work *w)
     free(bias);
 }
 
-static struct verdict run_verifier(struct probe_run *r, const struct chain_work *w)
+static struct verdict run_verifier(struct probe_run *r, const struct chain_form *form)
 {
-    const struct chain_tensors *t = w->t;
+    const struct chain_tensors *t = form->t;
     const struct chain_verify_args a = {.a = args_of(t, t->in.memory, t->out.memory),
                                         .verdict = verdict_clear(r),
                                         .elements = t->bytes / gpu_type_size(t->type),
                                         .columns = (uint32_t)t->cols,
-                                        .n = (uint32_t)w->n,
-                                        .kind = w->kind,
+                                        .n = (uint32_t)form->n,
+                                        .kind = form->kind,
                                         .type = t->type,
-                                        .only = w->only,
-                                        .is_fused = w->is_fused};
+                                        .only = form->only,
+                                        .is_fused = form->is_fused};
     gpu_launch(r, t->verify, 1024, 256, 0, &a);
     return verdict_fetch(r);
 }
@@ -218,74 +220,75 @@ bool chain_is_wrong(struct probe_run *r, const void *self)
 
 static double verify(struct probe_run *r, const void *self, const char *when)
 {
-    const struct chain_work *w = self;
-    struct verdict v = run_verifier(r, w);
+    const struct chain_form *form = self;
+    struct verdict v = run_verifier(r, form);
     if (probe_in_full(r))
-        check_on_host(r, w);
-    return verdict_check(r, &v, w->t->bytes / gpu_type_size(w->t->type), when);
+        check_on_host(r, form);
+    return verdict_check(r, &v, form->t->bytes / gpu_type_size(form->t->type), when);
 }
 
 /* --- as an operation ------------------------------------------------------------------------- */
 
-static unsigned count_of(const struct chain_work *w, int which)
+static unsigned count_of(const struct chain_form *form, int which)
 {
     unsigned n = 0;
-    for (int i = 0; i < w->n; i++)
-        n += (w->only >= 0 ? w->only : (int)CHAIN_OPERATOR(w->kind, i)) == which;
+    for (int i = 0; i < form->n; i++)
+        n += (form->only >= 0 ? form->only : (int)CHAIN_OPERATOR(form->kind, i)) == which;
     return n;
 }
 
-static unsigned instructions(const struct chain_work *w)
+static unsigned instructions(const struct chain_form *form)
 {
     unsigned n = 0;
     for (int i = 0; i < N_CHAIN_OPERATORS; i++)
-        n += count_of(w, i) * instructions_of[i];
+        n += count_of(form, i) * instructions_of[i];
     return n;
 }
 
 static void describe(struct probe_run *r, const void *self)
 {
-    const struct chain_work *w = self;
-    probe_value(r, CHAIN_INSTRUCTIONS, instructions(w));
-    if (w->is_fused)
-        gpu_kernel_facts(r, w->fused[0], CHAIN_THREADS, 0);
+    const struct chain_form *form = self;
+    probe_value(r, CHAIN_INSTRUCTIONS, instructions(form));
+    if (form->is_fused)
+        gpu_kernel_facts(r, form->fused[0], CHAIN_THREADS, 0);
 }
 
-static double bytes_of(const struct chain_work *w)
+static double bytes_of(const struct chain_form *form)
 {
-    const double tensor = (double)w->t->bytes, kernels = w->is_fused ? 1 : w->n;
-    const double bias = tensor / w->t->rows, reads = count_of(w, CHAIN_BIAS);
-    return 2 * kernels * tensor + bias * (w->is_fused ? fmin(reads, 1) : reads);
+    const double tensor = (double)form->t->bytes, kernels = form->is_fused ? 1 : form->n;
+    const double bias = tensor / form->t->rows, reads = count_of(form, CHAIN_BIAS);
+    return 2 * kernels * tensor + bias * (form->is_fused ? fmin(reads, 1) : reads);
 }
 
 /* Of the fused kernel; those of the chain are copies with next to no arithmetic. */
 static void count_kernels(struct probe_run *r, const void *self, struct operation_kernel *each)
 {
-    const struct chain_work *w = self;
-    const double elements = (double)w->t->bytes / (double)gpu_type_size(w->t->type);
-    const unsigned special = 2 * (count_of(w, CHAIN_GELU) + count_of(w, CHAIN_SILU));
+    const struct chain_form *form = self;
+    const double elements = (double)form->t->bytes / (double)gpu_type_size(form->t->type);
+    const unsigned special = 2 * (count_of(form, CHAIN_GELU) + count_of(form, CHAIN_SILU));
 
     (void)r;
-    each[0] = (struct operation_kernel){.bytes = bytes_of(w),
-                                        .operations = elements * (instructions(w) - special),
+    each[0] = (struct operation_kernel){.bytes = bytes_of(form),
+                                        .operations = elements * (instructions(form) - special),
                                         .exponentials = elements * special};
 }
 
-struct operation chain_operation(const struct chain_work *w, const char *name, struct condition c)
+struct operation chain_operation(const struct chain_form *form, const char *name,
+                                 struct condition c)
 {
-    const double tensor = (double)w->t->bytes, kernels = w->is_fused ? 1 : w->n;
-    const double bias = count_of(w, CHAIN_BIAS) ? tensor / w->t->rows : 0;
-    return (struct operation){
-        .name = name,
-        .launch = w->is_fused || w->only >= 0 ? chain_launch : chain_launch_unfused,
-        .poison = poison,
-        .verify = verify,
-        .describe = c.stream ? NULL : describe,
-        .self = w,
-        .sets = w->t->in.sets,
-        .set_bytes = 2 * tensor,
-        .count = w->is_fused ? count_kernels : NULL,
-        .bytes = bytes_of(w),
-        .memory = (2 + fmin(kernels - 1, 2)) * tensor + bias,
-        .kernels = (unsigned)kernels};
+    const double tensor = (double)form->t->bytes, kernels = form->is_fused ? 1 : form->n;
+    const double bias = count_of(form, CHAIN_BIAS) ? tensor / form->t->rows : 0;
+    return (struct operation){.name = name,
+                              .launch = form->is_fused || form->only >= 0 ? chain_launch
+                                                                          : chain_launch_unfused,
+                              .poison = poison,
+                              .verify = verify,
+                              .describe = c.stream ? NULL : describe,
+                              .self = form,
+                              .sets = form->t->in.sets,
+                              .set_bytes = 2 * tensor,
+                              .count = form->is_fused ? count_kernels : NULL,
+                              .bytes = bytes_of(form),
+                              .memory = (2 + fmin(kernels - 1, 2)) * tensor + bias,
+                              .kernels = (unsigned)kernels};
 }

@@ -1,60 +1,22 @@
-/* harm: operands, launches, what makes sure that they are right, and what each kernel does. The
- * probe names its images before it includes this. */
-#ifndef FUSED_HARM_WORK_H
-#define FUSED_HARM_WORK_H
+#include "fused/harm/form.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "fused/common/operation.h"
 #include "core/verdict.h"
-#include "fused/harm/args.h"
 
-enum { /* the probe's own metrics */
-    REGISTERS = N_OPERATION_EACH_METRICS,
-    LOCAL,
-    WARPS,
-};
+PROBE_IMAGE(harm);
 
-/* One launch of an operation, what it takes, and what it does. */
-struct kernel {
-    cudaKernel_t kernel;
-    dim3 grid;
-    unsigned block, cluster;
-    size_t shared;
-    struct operation_kernel does; /* bytes and arithmetic; count_kernels() adds the rest */
-    double batches;               /* loads of a thread, one behind the other */
-    bool holds;                   /* a block loads all that it works on before it stores any */
-};
+/* --- operands and launches -------------------------------------------------------------------- */
 
-/* Operands of one case, and the kernels that are launched over them, one or two. */
-struct operands {
-    const char *what, *type;
-    struct pool in, out, aside, in2, out2;
-    uint64_t stride, stride2; /* in elements; of the arrays of the second phase */
-    uint32_t rows, columns, parts;
-    size_t sets;
-    double bytes; /* read and written by one kernel that does it all */
-};
-struct work {
-    const struct operands *t;
-    const char *name;
-    struct kernel kernels[2];
-    int n;
-    double extra_bytes;         /* that two kernels move beyond one */
-    enum harm_what what, what2; /* to be looked at in out and out2 */
-};
-
-/* --- operands --------------------------------------------------------------------------------- */
-
-static struct operands operands_of(struct probe_run *r, const char *what, enum gpu_type type,
-                                   uint32_t rows, uint32_t columns, uint64_t second)
+struct harm_operands harm_operands_of(struct probe_run *r, const char *what, enum gpu_type type,
+                                      uint32_t rows, uint32_t columns, uint64_t second)
 {
-    struct operands t = {.what = what, .type = gpu_type_name(type), .rows = rows,
-                         .columns = columns, .parts = 1};
+    struct harm_operands t = {
+        .what = what, .type = gpu_type_name(type), .rows = rows, .columns = columns, .parts = 1};
     const size_t size = gpu_type_size(type);
     t.stride = ((uint64_t)columns + 63) / 64 * 64 + 64;
-    t.stride2 = second;
+    t.second = second;
     t.bytes = 2 * (double)size * rows * columns + 2 * 4 * (double)second;
     t.sets = operation_sets(r, t.bytes);
     if (rows > 0) {
@@ -69,12 +31,19 @@ static struct operands operands_of(struct probe_run *r, const char *what, enum g
     return t;
 }
 
-static void operands_free(struct probe_run *r, struct operands *t)
+void harm_operands_free(struct probe_run *r, struct harm_operands *t)
 {
     struct pool *all[] = {&t->in, &t->out, &t->aside, &t->in2, &t->out2};
     for (size_t i = 0; i < PROBE_LENGTH(all); i++)
         if (all[i]->memory)
             pool_free(r, all[i]);
+}
+
+struct harm_kernel harm_kernel_of(struct probe_run *r, const struct gpu_image *image,
+                                  const char *name, dim3 grid, unsigned block)
+{
+    cudaKernel_t kernel = gpu_kernel_if_any(r, image, name, sizeof(struct harm_args));
+    return (struct harm_kernel){.kernel = kernel, .grid = grid, .block = block};
 }
 
 static void *at(const struct pool *p, size_t set)
@@ -84,8 +53,8 @@ static void *at(const struct pool *p, size_t set)
 
 static void launch(struct probe_run *r, const void *self, size_t set)
 {
-    const struct work *w = self;
-    const struct operands *t = w->t;
+    const struct harm_form *form = self;
+    const struct harm_operands *t = form->t;
     const struct harm_args a = {.in = at(&t->in, set),
                                 .out = at(&t->out, set),
                                 .aside = at(&t->aside, set),
@@ -93,21 +62,19 @@ static void launch(struct probe_run *r, const void *self, size_t set)
                                 .out2 = at(&t->out2, set),
                                 .stride = t->stride,
                                 .rows = t->rows,
-                                .columns = t->stride2 ? (uint32_t)(t->stride2 / 4) : t->columns,
+                                .columns = t->second ? (uint32_t)(t->second / 4) : t->columns,
                                 .parts = t->parts};
-    for (int i = 0; i < w->n; i++) {
-        const struct kernel *k = &w->kernels[i];
-        const struct gpu_shape shape = {.grid = k->grid,
-                                        .block = k->block,
-                                        .shared = k->shared,
-                                        .cluster = k->cluster};
+    for (int i = 0; i < form->n; i++) {
+        const struct harm_kernel *k = &form->kernels[i];
+        const struct gpu_shape shape = {
+            .grid = k->grid, .block = k->block, .shared = k->shared, .cluster = k->cluster};
         gpu_launch_shape(r, k->kernel, &shape, &a);
     }
 }
 
 static void poison(struct probe_run *r, const void *self)
 {
-    const struct operands *t = ((const struct work *)self)->t;
+    const struct harm_operands *t = ((const struct harm_form *)self)->t;
     const struct pool *all[] = {&t->out, &t->aside, &t->out2};
     for (size_t i = 0; i < PROBE_LENGTH(all); i++)
         if (all[i]->memory)
@@ -127,15 +94,16 @@ static double run_verifier(struct probe_run *r, struct harm_verify_args a, const
     if (is_row && !in_full && a.rows > 16)
         a.rows = 16;
     a.verdict = verdict_clear(r);
-    gpu_launch_grid(r, kernel, (dim3){is_row ? 1 : 256, a.rows < 1024 ? a.rows : 1024, 1}, 64, 0, &a);
+    gpu_launch_grid(r, kernel, (dim3){is_row ? 1 : 256, a.rows < 1024 ? a.rows : 1024, 1}, 64, 0,
+                    &a);
     const struct verdict v = verdict_fetch(r);
     return verdict_check(r, &v, (uint64_t)a.rows * (a.columns / a.step), when);
 }
 
 static double verify(struct probe_run *r, const void *self, const char *when)
 {
-    const struct work *w = self;
-    const struct operands *t = w->t;
+    const struct harm_form *form = self;
+    const struct harm_operands *t = form->t;
     double error = NAN;
     if (t->in.memory)
         error = run_verifier(r,
@@ -144,15 +112,15 @@ static double verify(struct probe_run *r, const void *self, const char *when)
                                                        .stride = t->stride,
                                                        .rows = t->rows,
                                                        .columns = t->columns,
-                                                       .what = w->what},
+                                                       .what = form->what},
                              when);
     if (t->in2.memory)
         error = run_verifier(r,
                              (struct harm_verify_args){.in = t->in2.memory,
                                                        .out = t->out2.memory,
                                                        .rows = 1,
-                                                       .columns = (uint32_t)t->stride2,
-                                                       .what = w->what2},
+                                                       .columns = (uint32_t)t->second,
+                                                       .what = form->what2},
                              when);
     return error;
 }
@@ -160,7 +128,7 @@ static double verify(struct probe_run *r, const void *self, const char *when)
 /* --- how long does it take? ------------------------------------------------------------------- */
 
 /* Blocks that fit an SM. */
-static int resident(const struct kernel *k, struct cudaFuncAttributes *facts)
+static int resident(const struct harm_kernel *k, struct cudaFuncAttributes *facts)
 {
     int blocks = 0;
     CUDA(cudaFuncGetAttributes(facts, (const void *)k->kernel));
@@ -172,24 +140,24 @@ static int resident(const struct kernel *k, struct cudaFuncAttributes *facts)
 /* Of the first kernel, which is the whole of a fused one. */
 static void describe(struct probe_run *r, const void *self)
 {
-    const struct kernel *k = &((const struct work *)self)->kernels[0];
+    const struct harm_kernel *k = &((const struct harm_form *)self)->kernels[0];
     struct cudaFuncAttributes facts;
     const int blocks = resident(k, &facts);
-    probe_value(r, REGISTERS, facts.numRegs);
-    probe_value(r, LOCAL, (double)facts.localSizeBytes);
-    probe_value(r, WARPS, blocks * (int)k->block / 32);
+    probe_value(r, HARM_REGISTERS, facts.numRegs);
+    probe_value(r, HARM_LOCAL, (double)facts.localSizeBytes);
+    probe_value(r, HARM_WARPS, blocks * (int)k->block / 32);
     gpu_kernel_facts(r, k->kernel, (int)k->block, k->shared);
 }
 
-/* Of what is held and spilled each byte is accessed four times: x is set when it is loaded, read and
- * set for its exponential, and read for the result. */
+/* Of what is held and spilled each byte is accessed four times: x is set when it is loaded, read
+ * and set for its exponential, and read for the result. */
 static void count_kernels(struct probe_run *r, const void *self, struct operation_kernel *each)
 {
     enum { ACCESSES = 4 };
-    const struct work *w = self;
+    const struct harm_form *form = self;
 
-    for (int i = 0; i < w->n; i++) {
-        const struct kernel *k = &w->kernels[i];
+    for (int i = 0; i < form->n; i++) {
+        const struct harm_kernel *k = &form->kernels[i];
         struct cudaFuncAttributes facts;
         const double fitting = resident(k, &facts);
         const double blocks = (double)k->grid.x * k->grid.y * k->grid.z;
@@ -204,56 +172,43 @@ static void count_kernels(struct probe_run *r, const void *self, struct operatio
     }
 }
 
-static const struct condition cold = {.cold = true};
-
-static void keys_of(char keys[96], const struct operands *t)
+static void keys_of(char keys[96], const struct harm_operands *t)
 {
     snprintf(keys, 96, "what=%s,rows=%u,columns=%u,type=%s", t->what, (unsigned)t->rows,
-             (unsigned)(t->rows ? t->columns : t->stride2), t->type);
+             (unsigned)(t->rows ? t->columns : t->second), t->type);
 }
 
-static void measure_work(struct probe_run *r, struct work w, struct condition c)
+void harm_measure(struct probe_run *r, struct harm_form form, struct condition c)
 {
-    const struct operands *t = w.t;
-    const struct operation o = {.name = w.name,
+    const struct harm_operands *t = form.t;
+    const struct operation o = {.name = form.name,
                                 .launch = launch,
                                 .poison = poison,
                                 .verify = verify,
                                 .describe = c.stream ? NULL : describe,
                                 .count = count_kernels,
-                                .self = &w,
+                                .self = &form,
                                 .sets = t->sets,
                                 .set_bytes = t->bytes,
-                                .bytes = t->bytes + w.extra_bytes,
-                                .kernels = (unsigned)w.n};
+                                .bytes = t->bytes + form.extra_bytes,
+                                .kernels = (unsigned)form.n};
     char keys[96];
 
-    for (int i = 0; i < w.n; i++) {
-        if (!w.kernels[i].kernel || w.kernels[i].shared > gpu_facts(r)->shared_per_block)
+    for (int i = 0; i < form.n; i++) {
+        if (!form.kernels[i].kernel || form.kernels[i].shared > gpu_facts(r)->shared_per_block)
             return;
-        if (w.kernels[i].shared)
-            gpu_kernel_shared(w.kernels[i].kernel, w.kernels[i].shared, 100);
+        if (form.kernels[i].shared)
+            gpu_kernel_shared(form.kernels[i].kernel, form.kernels[i].shared, 100);
     }
-    if (w.n == 1)
-        w.kernels[0].does.bytes = o.bytes;
+    if (form.n == 1)
+        form.kernels[0].does.bytes = o.bytes;
     keys_of(keys, t);
     operation_measure(r, keys, &o, c, 0, NAN);
 }
 
-/* For the rate that predictions take from it; in two rounds only, so no share is formed with it. */
-static void measure_copy(struct probe_run *r, const struct operands *t)
+void harm_measure_copy(struct probe_run *r, const struct harm_operands *t)
 {
     char keys[96];
     keys_of(keys, t);
-    copy_measure(r, keys, t->bytes, cold, PROBE_ONCE);
+    copy_measure(r, keys, t->bytes, (struct condition){.cold = true}, PROBE_ONCE);
 }
-
-static struct kernel kernel_of(struct probe_run *r, const struct gpu_image *image, const char *name,
-                               dim3 grid, unsigned block)
-{
-    return (struct kernel){.kernel = gpu_kernel_if_any(r, image, name, sizeof(struct harm_args)),
-                           .grid = grid,
-                           .block = block};
-}
-
-#endif
