@@ -154,6 +154,12 @@ struct gpu_node {
 };
 struct gpu_node gpu_graph_first_kernel(struct probe_run *r, const struct gpu_graph *graph);
 
+/* The run's own pair of events, for what no call below times. */
+struct gpu_events {
+    cudaEvent_t start, stop;
+};
+struct gpu_events gpu_events(const struct probe_run *r);
+
 /* ns between two events that have completed. */
 double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop);
 

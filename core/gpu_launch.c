@@ -59,6 +59,11 @@ void gpu_launch(struct probe_run *r, cudaKernel_t kernel, unsigned grid, unsigne
 
 /* --- one launch or one replay, timed --------------------------------------------------------- */
 
+struct gpu_events gpu_events(const struct probe_run *r)
+{
+    return (struct gpu_events){r->gpu->start, r->gpu->stop};
+}
+
 double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop)
 {
     float ms;

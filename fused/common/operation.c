@@ -73,19 +73,15 @@ static struct gpu_graph graph_of(struct probe_run *r, const struct operation *o,
 
 static double stream_ns(struct probe_run *r, const struct operation *o, bool cold, size_t n)
 {
-    static cudaEvent_t start, stop;
-    if (!start) {
-        CUDA(cudaEventCreate(&start));
-        CUDA(cudaEventCreate(&stop));
-    }
+    const struct gpu_events event = gpu_events(r);
     gpu_clock_start(r);
 
-    CUDA(cudaEventRecord(start, gpu_stream(r)));
+    CUDA(cudaEventRecord(event.start, gpu_stream(r)));
     launch_many(r, o, cold, n);
-    CUDA(cudaEventRecord(stop, gpu_stream(r)));
+    CUDA(cudaEventRecord(event.stop, gpu_stream(r)));
 
     gpu_clock_stop(r);
-    return gpu_elapsed_ns(start, stop);
+    return gpu_elapsed_ns(event.start, event.stop);
 }
 
 /* Operations in the shorter of the two amounts of work: enough to dwarf a tick, few where one is

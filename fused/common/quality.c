@@ -12,18 +12,17 @@ enum { THREADS = 256, BLOCKS = 512 };
 static struct quality_found compare(struct probe_run *r, const void *a, const void *b, size_t size,
                                     uint64_t count)
 {
-    static struct quality_found *memory;
+    struct quality_found *memory = gpu_alloc(r, sizeof *memory, "a comparison");
     cudaKernel_t kernel =
         gpu_kernel(r, &image_quality, "quality_compare", sizeof(struct quality_args));
     struct quality_found found;
 
-    if (!memory)
-        memory = gpu_alloc(r, sizeof *memory, "a comparison");
     struct quality_args args = {
         .a = a, .b = b, .found = memory, .count = count, .size = (uint32_t)size};
     CUDA(cudaMemsetAsync(memory, 0, sizeof *memory, gpu_stream(r)));
     gpu_launch(r, kernel, BLOCKS, THREADS, 0, &args);
     gpu_to_host(r, &found, memory, sizeof found);
+    gpu_release(r, memory);
     return found;
 }
 

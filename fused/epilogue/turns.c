@@ -19,7 +19,6 @@ struct turns {
     size_t n, laps, length[TURNS_MAX]; /* operations in the shorter graph */
     struct gpu_graph graph[TURNS_MAX][2];
     struct lap *lap[TURNS_MAX];
-    cudaEvent_t start, stop;
     unsigned flags;
     double copy_ns; /* for shares; NaN: none */
 };
@@ -46,17 +45,17 @@ static struct gpu_graph turn_graph(struct probe_run *r, const struct operation *
 }
 
 /* One replay of a graph of n operations. */
-static struct lap replay(struct probe_run *r, const struct turns *t, const struct gpu_graph *graph,
-                         size_t n)
+static struct lap replay(struct probe_run *r, const struct gpu_graph *graph, size_t n)
 {
+    const struct gpu_events event = gpu_events(r);
     gpu_clock_start(r);
 
-    CUDA(cudaEventRecord(t->start, gpu_stream(r)));
+    CUDA(cudaEventRecord(event.start, gpu_stream(r)));
     CUDA(cudaGraphLaunch(graph->exec, gpu_stream(r)));
-    CUDA(cudaEventRecord(t->stop, gpu_stream(r)));
+    CUDA(cudaEventRecord(event.stop, gpu_stream(r)));
 
     const double mhz = gpu_clock_stop(r);
-    return (struct lap){.n = (double)n, .ns = gpu_elapsed_ns(t->start, t->stop), .mhz = mhz};
+    return (struct lap){.n = (double)n, .ns = gpu_elapsed_ns(event.start, event.stop), .mhz = mhz};
 }
 
 static void turn_open(struct probe_run *r, struct turns *t, size_t i)
@@ -70,7 +69,7 @@ static void turn_open(struct probe_run *r, struct turns *t, size_t i)
     t->length[i] = o->sets;
     if (!probe_is_check_run(r)) {
         struct gpu_graph one = turn_graph(r, o, o->sets);
-        const double ns = replay(r, t, &one, 1).ns;
+        const double ns = replay(r, &one, 1).ns;
         gpu_graph_free(&one);
         t->length[i] *= ns < TURN_NS ? (size_t)ceil(TURN_NS / ns) : 1;
         t->lap[i] = probe_host_alloc(r, LAPS_MAX * sizeof **t->lap);
@@ -102,7 +101,7 @@ static void take_turns(struct probe_run *r, struct turns *t, size_t first)
     for (size_t side = 0; !probe_is_check_run(r) && side < 2; side++, t->laps++)
         for (size_t i = 0; i < t->n; i++) {
             const size_t n = t->length[i] << side;
-            const struct lap lap = replay(r, t, &t->graph[i][side], n);
+            const struct lap lap = replay(r, &t->graph[i][side], n);
             if (i == first)
                 probe_sample(r, OPERATION_TIME, lap.n, lap.ns);
             if (t->laps < LAPS_MAX)
@@ -126,8 +125,6 @@ void epilogue_measure_in_turn(struct probe_run *r, const char *keys, const struc
         first++;
     if (first == n)
         return;
-    CUDA(cudaEventCreate(&t.start));
-    CUDA(cudaEventCreate(&t.stop));
     for (size_t i = 0; i < n; i++)
         turn_open(r, &t, i);
 
@@ -151,6 +148,4 @@ void epilogue_measure_in_turn(struct probe_run *r, const char *keys, const struc
         for (size_t side = 0; side < sides(r); side++)
             gpu_graph_free(&t.graph[i][side]);
     }
-    CUDA(cudaEventDestroy(t.start));
-    CUDA(cudaEventDestroy(t.stop));
 }
