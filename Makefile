@@ -220,9 +220,11 @@ REPORT_LIB := $(filter-out $B/report/cli/main.o,$(REPORT_OBJ))
 .PHONY: tests
 tests: $(UNIT) $B/tests/sass $B/tests/fuzz $B/tests/names $(if $(NVCC),$(CUBINS))
 
-$B/tests/unit/test_samples: $B/core/samples.o
+$B/tests/unit/test_samples: $B/core/samples.o $B/core/options.o $B/core/image.o
 $B/tests/unit/test_options: $B/core/options.o
 $B/tests/unit/test_respawn: $B/core/respawn.o
+$B/tests/unit/test_half: $B/core/half.o
+$B/tests/unit/test_permute: $B/core/permute.o
 $(UNIT): $B/tests/unit/%: $B/tests/unit/%.o $(REPORT_LIB) $(REPORT_USES)
 	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl -lcmocka
 

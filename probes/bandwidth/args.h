@@ -6,12 +6,6 @@
 
 #include "core/args.h"
 
-#ifdef __CUDACC__
-#define BANDWIDTH_BOTH __host__ __device__ __forceinline__
-#else
-#define BANDWIDTH_BOTH static inline
-#endif
-
 enum {
     /* Global memory: threads of a block, and elements of each that are in flight at a time. */
     STREAM_THREADS = 1024, /* read and write */
@@ -53,7 +47,7 @@ struct bandwidth_walk {
 };
 
 /* What a turn at element `at` adds to a launch's log. */
-BANDWIDTH_BOTH uint32_t bandwidth_mark(uint32_t at)
+ARGS_BOTH uint32_t bandwidth_mark(uint32_t at)
 {
     uint32_t x = (at + 1) * 0x9e3779b9u;
     return x ^ x >> 15;

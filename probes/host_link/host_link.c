@@ -39,6 +39,7 @@
 #include <time.h>
 
 #include "core/gpu.h"
+#include "core/permute.h"
 
 PROBE_IMAGE(host_link);
 
