@@ -116,7 +116,8 @@ $B/%.o: %.c $B/flags
 	$Q$C -MMD -MP -c $< -o $@
 
 $B/core.a: $(CORE:%.c=$B/%.o) $(call objects_of,core/device/)
-$(foreach f,$(FOLDERS),$(eval $B/$f/common.a: $(call objects_of,$f/common/)))
+# What programs share is for GPUs; those that build anywhere take nothing of it.
+$(foreach f,$(FOLDERS),$(eval $B/$f/common.a: $(if $(CUDART),$(call objects_of,$f/common/))))
 $B/%.a:
 	@mkdir -p $(@D)
 	@rm -f $@

@@ -1,7 +1,7 @@
 /* A pseudo-random permutation of 0 .. n-1, computed, not stored: every thread of a GPU
- * (core/device/permute.cuh), and the host, can ask for its own element. Rings for pointer chases are
- * made with it: line permute(i) points to line permute(i + 1), so that any permutation gives one cycle
- * through all lines. For C and CUDA alike.
+ * (core/device/permute.cuh), and the host, can ask for its own element. Rings for pointer chases
+ * are made with it: line permute(i) points to line permute(i + 1), so that any permutation gives
+ * one cycle through all lines. For C and CUDA alike.
  *
  * Method: a four-round Feistel network over the next even number of bits, walked until it falls
  * inside 0 .. n-1 (Black & Rogaway, "Ciphers with Arbitrary Finite Domains", 2002). A bijection by

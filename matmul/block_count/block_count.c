@@ -187,8 +187,8 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
 {
     const struct way *w = &plan->way;
     const unsigned n_sm = (unsigned)gpu_facts(r)->n_sm, resident = way_facts(r, w);
-    static const int saw_metric[SAW] = {START_SPREAD, FIRST_DATA, FETCHED, PRODUCTS_DONE, END};
-    struct sight s = {.busiest = (g->blocks + n_sm - 1) / n_sm};
+    static const int moments[BLOCKS_MOMENTS] = {START_SPREAD, FIRST_DATA, FETCHED, PRODUCTS_DONE, END};
+    struct blocks_seen s = {.busiest = (g->blocks + n_sm - 1) / n_sm};
     struct way_census census;
     const char *by = "census";
     bool counted = true;
@@ -201,10 +201,10 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
         s.busiest = census.busiest;
         s.idle = census.idle;
     } else {
-        counted = sight_take(r, ways, p, w, g->blocks, &s);
+        counted = blocks_watch(r, ways, p, w, g->blocks, &s);
         const bool told = counted && w->tiles == 0 && !(plan->flags & PROBE_ONCE);
-        for (size_t i = 0; told && i < SAW; i++)
-            probe_value(r, saw_metric[i], sight_median(s.saw[i], LOOKS));
+        for (size_t i = 0; told && i < BLOCKS_MOMENTS; i++)
+            probe_value(r, moments[i], blocks_median(s.moment[i]));
     }
     const unsigned at_once = s.busiest < resident ? s.busiest : resident;
     probe_value(r, BLOCKS, g->blocks);
@@ -302,13 +302,13 @@ static double measure_whole(struct probe_run *r, const struct ways *ways, const 
                             const struct plan *plan)
 {
     const struct way *w = &plan->way;
-    const struct geometry g = geometry_of(p, w);
+    const struct geometry g = blocks_geometry(p, w);
 
     product_poison(r, p);
     way_multiply(r, ways, p, w, 0);
     verify(r, p, w, &g, "before timing");
     probe_fact(r, "tiles", "%u", g.tiles);
-    probe_value(r, OPERANDS, operand_bytes(p, w, &g));
+    probe_value(r, OPERANDS, blocks_operand_bytes(p, w, &g));
     count_blocks(r, ways, p, plan, &g);
     sample(r, ways, p, w, (const int[]){TIME}, 1, plan->cold ? p->sets : 1);
     verify(r, p, w, &g, "after timing");
@@ -436,7 +436,7 @@ static void measure_staircase(struct probe_run *r, const struct ways *ways, int 
 
     whole.grid = &grids[PROBE_LENGTH(grids) - 1];
     whole.way.blocks = count_of(r, whole.grid);
-    const unsigned tiles = geometry_of(&p, &whole.way).tiles;
+    const unsigned tiles = blocks_geometry(&p, &whole.way).tiles;
     measure_plan(r, ways, &p, whole);
     for (size_t i = 0; i < PROBE_LENGTH(staircase); i++) {
         struct plan plan = plan_of(r, "128x64_persistent", staircase[i].flags);

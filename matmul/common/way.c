@@ -345,7 +345,7 @@ static void count_mma(struct probe_run *r, const struct ways *ways, const struct
 static bool count_wgmma(struct probe_run *r, const struct ways *ways, const struct product *p,
                         const struct way *w, uint32_t *seen)
 {
-    static struct wgmma_gemm_watch watch[WAY_BLOCKS];
+    struct wgmma_gemm_watch *watch = probe_host_alloc(r, WAY_BLOCKS * sizeof *watch);
     struct way twin = {.impl = w->impl,
                        .wgmma = w->wgmma,
                        .part = WAY_WATCHED,
@@ -366,6 +366,7 @@ static bool count_wgmma(struct probe_run *r, const struct ways *ways, const stru
         }
     }
     way_close(r, &twin);
+    free(watch);
     return open;
 }
 

@@ -470,7 +470,7 @@ static void measure_persistent(struct probe_run *r, const struct chain *c,
 
 static void measure_library(struct probe_run *r, const struct chain *c)
 {
-    static struct way list[CHOICES_MAX];
+    struct way list[CHOICES_MAX];
     const size_t most = probe_is_check_run(r) ? 1 : CHOICES_MAX;
     size_t n =
         c->ways.blas ? way_list(r, &c->ways, &c->p, WAY_CUBLASLT, BLAS_IN_FP32, list, most) : 0;

@@ -152,14 +152,14 @@ static void measure_steps(struct probe_run *r, const struct jitter *j, enum mode
         graph = gpu_graph_end(r);
     }
     if (loaded)
-        crowd_begin(&crowd);
+        jitter_crowd_begin(&crowd);
     time_steps(r, j, mode, launches, &graph, WARM_STEPS);
     CUDA(cudaMemsetAsync(j->count, 0, sizeof count, gpu_stream(r)));
     gpu_wait(r);
     time_steps(r, j, mode, launches, &graph, n);
     if (loaded)
-        probe_value(r, HOST_LOAD, crowd_load(&crowd));
-    crowd_end(&crowd);
+        probe_value(r, HOST_LOAD, jitter_crowd_load(&crowd));
+    jitter_crowd_end(&crowd);
 
     sample_tail(r, STEP, j->ns, n);
     gpu_to_host(r, &count, j->count, sizeof count);
@@ -355,21 +355,21 @@ static void measure_layers(struct probe_run *r, const struct jitter *j, struct l
     int n = layers_of(r, scene);
 
     if (!probe_begin_case(r, spare ? PROBE_DEEP : 0, "mode=%s,rival=%s,streams=%d,priority=%s",
-                          mode_names[scene->mode], rival_names[scene->kind], scene->streams,
+                          mode_names[scene->mode], jitter_rival_names[scene->kind], scene->streams,
                           scene->higher ? "higher" : "equal"))
         return;
     prepare_layers(r, j, l, scene, n + WARM_STEPS);
-    rivals_begin(r, all, scene->kind, scene->streams);
+    jitter_rivals_begin(r, all, scene->kind, scene->streams);
     time_layers(r, j, l, scene->mode, WARM_STEPS);
 
-    long before = rivals_finished(all);
+    long before = jitter_rivals_finished(all);
     uint64_t t0 = probe_host_ns();
     time_layers(r, j, l, scene->mode, n);
     double seconds = (double)(probe_host_ns() - t0) / 1e9;
     if (scene->kind != NONE)
-        probe_value(r, RIVAL_RATE, (double)(rivals_finished(all) - before) / seconds);
+        probe_value(r, RIVAL_RATE, (double)(jitter_rivals_finished(all) - before) / seconds);
 
-    rivals_end(all);
+    jitter_rivals_end(all);
     sample_layers(r, j, l, n);
     if (scene->mode == BY_GRAPH)
         gpu_graph_free(&l->graph);
@@ -380,13 +380,13 @@ static void measure_layers(struct probe_run *r, const struct jitter *j, struct l
 static void measure_rivals(struct probe_run *r, struct rivals *all, enum rival_kind kind)
 {
     if (!probe_begin_case(r, PROBE_ONCE, "mode=none,rival=%s,streams=2,priority=equal",
-                          rival_names[kind]))
+                          jitter_rival_names[kind]))
         return;
-    rivals_begin(r, all, kind, 2);
-    long before = rivals_finished(all);
-    let_pass(ALONE_NS);
-    probe_value(r, RIVAL_RATE, (double)(rivals_finished(all) - before) / (ALONE_NS / 1e9));
-    rivals_end(all);
+    jitter_rivals_begin(r, all, kind, 2);
+    long before = jitter_rivals_finished(all);
+    jitter_let_pass(ALONE_NS);
+    probe_value(r, RIVAL_RATE, (double)(jitter_rivals_finished(all) - before) / (ALONE_NS / 1e9));
+    jitter_rivals_end(all);
 }
 
 static void measure_scenes(struct probe_run *r, const struct jitter *j)
@@ -398,7 +398,7 @@ static void measure_scenes(struct probe_run *r, const struct jitter *j)
     struct layerer l = make_layer(r);
     struct rivals all = {.n = 0};
 
-    rivals_make(r, &image_jitter, &all);
+    jitter_rivals_make(r, &image_jitter, &all);
     for (enum mode mode = BY_STREAM; mode < N_MODES; mode++)
         measure_layers(r, j, &l, &all, &(struct scene){.mode = mode, .kind = NONE});
     for (enum rival_kind kind = STREAMER; kind < NONE; kind++) {

@@ -41,9 +41,11 @@
  * the curve is a mixture, no level: memory_map has the sides apart. */
 #include "probes/memory_latency/args.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-#include "probes/common/home_host.h"
+#include "core/gpu.h"
+#include "probes/common/home.h"
 
 PROBE_IMAGE(memory_latency);
 PROBE_IMAGE(home);
@@ -364,8 +366,8 @@ static void measure_all_constants(struct probe_run *r, struct chaser *c)
 {
     const struct home_sides *sides = find_homes(r, c);
 
-    for (int i = 0; half_octave(4, i) * CONSTANT_SPACING <= CONSTANT_BYTES; i++) {
-        size_t bytes = half_octave(4, i) * CONSTANT_SPACING;
+    for (int i = 0; chase_half_octave(4, i) * CONSTANT_SPACING <= CONSTANT_BYTES; i++) {
+        size_t bytes = chase_half_octave(4, i) * CONSTANT_SPACING;
         bool always = bytes == 1 << 10 || bytes == 16 << 10;
         measure_constants(r, c, bytes, always ? 0 : PROBE_ONCE);
     }

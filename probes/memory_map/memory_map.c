@@ -43,8 +43,13 @@
  * an address that it takes to be uniform into a vote, one atomic and a shuffle. */
 #include "probes/memory_map/args.h"
 
+#include <math.h>
+#include <string.h>
+
+#include "core/gpu.h"
 #include "core/permute.h"
-#include "probes/common/home_host.h"
+#include "core/stat.h"
+#include "probes/common/home.h"
 
 PROBE_IMAGE(memory_map);
 PROBE_IMAGE(home);
@@ -456,8 +461,8 @@ static void measure_tlbs(struct probe_run *r, struct mapper *m)
     size_t most = probe_is_check_run(r) ? LINES_FEW : LIST_MAX, n = 0, lines_of[32];
     double cycles[32];
 
-    for (int i = 0; half_octave(LINES_FEW, i) <= most; i++) {
-        size_t lines = half_octave(LINES_FEW, i);
+    for (int i = 0; chase_half_octave(LINES_FEW, i) <= most; i++) {
+        size_t lines = chase_half_octave(LINES_FEW, i);
         bool always = lines == 64 || lines == 512 || lines == LINES_DEFAULT;
         unsigned flags = lines > LINES_DEFAULT ? PROBE_DEEP : always ? 0 : PROBE_ONCE;
         double median = measure_tlb(r, m, lines, PAGE, flags);
