@@ -87,7 +87,8 @@ static void measure_variant(struct probe_run *r, const struct ways *ways, struct
                           "m=%d,n=%d,k=%d,type=%s,layout=%s,lda=%d,ldb=%d,ldc=%d,offset=%d,impl=%s,"
                           "tile=%s,l2=warm",
                           v->m, v->n, v->k, gpu_type_name(shape->type), v->layout, shape->lda,
-                          shape->ldb, shape->ldc, 2 * v->shift, sizes_impl_names[take], sizes_tile_names[take]))
+                          shape->ldb, shape->ldc, 2 * v->shift, sizes_impl_names[take],
+                          sizes_tile_names[take]))
         return;
     const struct way *way = sizes_way(r, ways, s, take), *aligned = sizes_way(r, ways, base, take);
     struct entrant e[] = {{.subject = s, .way = way, .metric = LAYOUT_TIME},

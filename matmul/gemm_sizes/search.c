@@ -126,7 +126,7 @@ static bool find(struct probe_run *r, const struct ways *ways, struct subject *s
 }
 
 const struct way *sizes_way(struct probe_run *r, const struct ways *ways, struct subject *s,
-                         enum take take)
+                            enum take take)
 {
     sizes_subject_open(r, s);
     if (!s->taken[take].sought) {
