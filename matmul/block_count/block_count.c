@@ -55,16 +55,17 @@ enum {
     START_SPREAD, FIRST_DATA, FETCHED, PRODUCTS_DONE, END, ERROR,
 };
 #define KEYS "m,n,k,type,acc,layout,impl,tile,split,grid,tiles,resident,l2"
-#define COUNT(name, what) {name, "count", PROBE_EXACT, PROBE_EACH, NULL, KEYS, what}
-#define CYCLES(name, what) {name, "cycles", PROBE_LOWER, PROBE_EACH, NULL, KEYS, what}
-#define SLOPE(name, what) {name, "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS, what}
+#define COUNT(id, line) {id, "count", PROBE_EXACT, .keys = KEYS, .what = line}
+#define CYCLES(id, line) {id, "cycles", PROBE_LOWER, .keys = KEYS, .what = line}
+#define SLOPE(id, line)                                                                            \
+    {id, "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event", .keys = KEYS, .what = line}
 static const struct probe_metric metrics[] = {
     [TIME] = SLOPE("time", "one product, edge included"),
     [EMPTY] = SLOPE("empty", "the same grid, registers and shared memory: returns at once"),
     [LOADS] = SLOPE("loads", "the same without products: all copies and barriers, C written"),
     [PRODUCTS] = SLOPE("products", "the same without copies: all products, C written"),
-    [PRODUCTS_SHARE] = {"products_share", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, KEYS,
-                        "products over time: 1 where no operand is waited for"},
+    [PRODUCTS_SHARE] = {"products_share", "ratio", PROBE_HIGHER, .keys = KEYS,
+        .what = "products over time: 1 where no operand is waited for"},
     [BLOCKS] = COUNT("blocks", "thread blocks of it"),
     [BUSIEST] = COUNT("blocks_on_busiest_sm", "of those with a tile, on the SM that ran most, by "
                                               "census"),
@@ -73,16 +74,16 @@ static const struct probe_metric metrics[] = {
                                                       "busiest SM computes"),
     [AT_ONCE] = COUNT("blocks_at_once", "of those on the busiest SM, side by side"),
     [WARPS] = COUNT("warps", "of those"),
-    [OPERANDS] = {"operand_bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, KEYS,
-                  "of A and B that all blocks fetch, worked out from the tiles"},
-    [START_SPREAD] = {"start_spread", "ns", PROBE_LOWER, PROBE_EACH, "device", KEYS,
-                      "from the first block's start to the last one's"},
+    [OPERANDS] = {"operand_bytes", "bytes", PROBE_EXACT, .keys = KEYS,
+        .what = "of A and B that all blocks fetch, worked out from the tiles"},
+    [START_SPREAD] = {"start_spread", "ns", PROBE_LOWER, .timer = "device", .keys = KEYS,
+        .what = "from the first block's start to the last one's"},
     [FIRST_DATA] = CYCLES("first_data", "a block's start to its first operands, median of blocks"),
     [FETCHED] = CYCLES("fetched", "a block's start to its last copy's being sent"),
     [PRODUCTS_DONE] = CYCLES("products_done", "a block's start to its last product"),
     [END] = CYCLES("end", "a block's start to its end"),
-    [ERROR] = {"error", "ratio", PROBE_LOWER, PROBE_EACH, NULL, KEYS,
-               "relative Frobenius norm of the difference from float64"},
+    [ERROR] = {"error", "ratio", PROBE_LOWER, .keys = KEYS,
+        .what = "relative Frobenius norm of the difference from float64"},
 };
 
 enum {

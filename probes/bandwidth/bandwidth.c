@@ -53,20 +53,21 @@
 PROBE_IMAGE(bandwidth);
 
 static const struct probe_metric metrics[] = {
-    [RATE] = {"rate", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, NULL, "level,op,path,bytes",
-              "sustained rate of the whole GPU; a copy counts bytes read and bytes written"},
-    [SM_RATE] = {"sm_rate", "bytes/cycle", PROBE_HIGHER, PROBE_EACH, NULL, "level,op,path,bytes",
-                 "the same of one SM, by its clock"},
-    [IN_STEP] = {"in_step", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, NULL, "level,sms,bytes",
-                 "bytes that arrive at SMs of which so many read the same lines at the same time"},
-    [CURVE] = {"curve", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, NULL, "bytes",
-               "a buffer of this size read again and again, dealt out to blocks"},
-    [LOADED] = {"loaded_latency", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "level,load",
-                "dependent load while the other SMs stream at so many per cent of what they can"},
-    [LOADED_RATE] = {"loaded_rate", "bytes/s", PROBE_HIGHER, PROBE_EACH, NULL, "level,load",
-                     "rate of those streams during the chase"},
-    [CAPACITY] = {"capacity", "bytes", PROBE_EXACT, PROBE_EACH, NULL, "level",
-                  "of all SMs together, as the device states it"},
+    [RATE] = {"rate", "bytes/s", PROBE_HIGHER, .form = PROBE_SLOPE, .keys = "level,op,path,bytes",
+        .what = "sustained rate of the whole GPU; a copy counts bytes read and bytes written"},
+    [SM_RATE] = {"sm_rate", "bytes/cycle", PROBE_HIGHER, .keys = "level,op,path,bytes",
+        .what = "the same of one SM, by its clock"},
+    [IN_STEP] = {"in_step", "bytes/s", PROBE_HIGHER, .form = PROBE_SLOPE, .keys = "level,sms,bytes",
+        .what = "bytes that arrive at SMs of which so many read the same lines at the same time"},
+    [CURVE] = {"curve", "bytes/s", PROBE_HIGHER, .form = PROBE_SLOPE, .keys = "bytes",
+        .what = "a buffer of this size read again and again, dealt out to blocks"},
+    [LOADED] = {"loaded_latency", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "device",
+        .keys = "level,load",
+        .what = "dependent load while the other SMs stream at so many per cent of what they can"},
+    [LOADED_RATE] = {"loaded_rate", "bytes/s", PROBE_HIGHER, .keys = "level,load",
+        .what = "rate of those streams during the chase"},
+    [CAPACITY] = {"capacity", "bytes", PROBE_EXACT, .keys = "level",
+        .what = "of all SMs together, as the device states it"},
 };
 
 static const size_t GAP = (37 << 20) + 20480; /* between buffers: never a power of two apart */

@@ -52,24 +52,25 @@
 PROBE_IMAGE(barriers);
 
 enum { BLOCK, BLOCK_TIME, CLUSTER, CLUSTER_TIME, GRID, GRID_TIME, VIOLATIONS, CONTROL, SMS };
-#define SLOPE PROBE_LOWER, PROBE_SLOPE
+#define SLOPE PROBE_LOWER, .form = PROBE_SLOPE
 static const struct probe_metric metrics[] = {
-    [BLOCK] = {"block", "cycles", SLOPE, NULL, "barrier,warps", "a barrier of one block"},
-    [BLOCK_TIME] = {"block_time", "ns", SLOPE, "device", "barrier,warps", "the same in ns"},
-    [CLUSTER] = {"cluster", "cycles", SLOPE, NULL, "order,blocks,threads,store",
-                 "a barrier of one cluster, its arrival relaxed or ordered, after a store"},
-    [CLUSTER_TIME] = {"cluster_time", "ns", SLOPE, "device", "order,blocks,threads,store",
-                      "the same in ns"},
-    [GRID] = {"grid", "cycles", SLOPE, NULL, "barrier,per_sm,threads,store",
-              "a barrier of all blocks, so many on each SM"},
-    [GRID_TIME] = {"grid_time", "ns", SLOPE, "device", "barrier,per_sm,threads,store",
-                   "the same in ns"},
-    [VIOLATIONS] = {"violations", "count", PROBE_EXACT, PROBE_EACH, NULL,
-                    "scope,barrier,blocks,rounds", "stores before the barrier not seen after it"},
-    [CONTROL] = {"control_violates", "count", PROBE_EXACT, PROBE_EACH, NULL,
-                 "scope,barrier,blocks,rounds", "1: what this barrier lacks is seen"},
-    [SMS] = {"sms", "count", PROBE_EXACT, PROBE_EACH, NULL, "scope,barrier,blocks,rounds",
-             "SMs over which the barrier reached"},
+    [BLOCK] = {"block", "cycles", SLOPE, .keys = "barrier,warps", .what = "a barrier of one block"},
+    [BLOCK_TIME] = {"block_time", "ns", SLOPE, .timer = "device", .keys = "barrier,warps",
+        .what = "the same in ns"},
+    [CLUSTER] = {"cluster", "cycles", SLOPE, .keys = "order,blocks,threads,store",
+        .what = "a barrier of one cluster, its arrival relaxed or ordered, after a store"},
+    [CLUSTER_TIME] = {"cluster_time", "ns", SLOPE, .timer = "device",
+        .keys = "order,blocks,threads,store", .what = "the same in ns"},
+    [GRID] = {"grid", "cycles", SLOPE, .keys = "barrier,per_sm,threads,store",
+        .what = "a barrier of all blocks, so many on each SM"},
+    [GRID_TIME] = {"grid_time", "ns", SLOPE, .timer = "device",
+        .keys = "barrier,per_sm,threads,store", .what = "the same in ns"},
+    [VIOLATIONS] = {"violations", "count", PROBE_EXACT, .keys = "scope,barrier,blocks,rounds",
+        .what = "stores before the barrier not seen after it"},
+    [CONTROL] = {"control_violates", "count", PROBE_EXACT, .keys = "scope,barrier,blocks,rounds",
+        .what = "1: what this barrier lacks is seen"},
+    [SMS] = {"sms", "count", PROBE_EXACT, .keys = "scope,barrier,blocks,rounds",
+        .what = "SMs over which the barrier reached"},
 };
 
 enum {

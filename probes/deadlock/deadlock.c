@@ -39,10 +39,10 @@ PROBE_IMAGE(deadlock);
 
 enum { COMPLETED, REFUSED };
 static const struct probe_metric metrics[] = {
-    [COMPLETED] = {"completed", "count", PROBE_EXACT, PROBE_EACH, NULL, "scene,launch,blocks",
-                   "1: all blocks crossed all of their barriers"},
-    [REFUSED] = {"refused", "count", PROBE_EXACT, PROBE_EACH, NULL, "scene,launch,blocks",
-                 "1: the launch was refused as too large to be resident"},
+    [COMPLETED] = {"completed", "count", PROBE_EXACT, .keys = "scene,launch,blocks",
+        .what = "1: all blocks crossed all of their barriers"},
+    [REFUSED] = {"refused", "count", PROBE_EXACT, .keys = "scene,launch,blocks",
+        .what = "1: the launch was refused as too large to be resident"},
 };
 
 static const struct probe_parameter parameters[] = {

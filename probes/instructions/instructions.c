@@ -51,16 +51,16 @@ PROBE_IMAGE(instructions);
 enum { LATENCY, THROUGHPUT, RECIPROCAL, PEAK, INTEGER_PEAK };
 #define KEYS "op,shape,type,acc,a"
 static const struct probe_metric metrics[] = {
-    [LATENCY] = {"latency", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, KEYS,
-                 "from one instruction to the next, which needs its result"},
-    [THROUGHPUT] = {"throughput", "ops/cycle", PROBE_HIGHER, PROBE_EACH, NULL, KEYS,
-                    "results an SM finishes in a cycle; of products, multiply-adds"},
-    [RECIPROCAL] = {"reciprocal_throughput", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, KEYS,
-                    "from one warp's instruction to the next one's, on a full SM"},
-    [PEAK] = {"tensor_peak", "flop/s", PROBE_HIGHER, PROBE_SLOPE, NULL, KEYS,
-              "products and nothing else, on every SM, at the clock that the power limit leaves"},
-    [INTEGER_PEAK] = {"integer_peak", "ops/s", PROBE_HIGHER, PROBE_SLOPE, NULL, KEYS,
-                      "the same of integers"},
+    [LATENCY] = {"latency", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = KEYS,
+        .what = "from one instruction to the next, which needs its result"},
+    [THROUGHPUT] = {"throughput", "ops/cycle", PROBE_HIGHER, .keys = KEYS,
+        .what = "results an SM finishes in a cycle; of products, multiply-adds"},
+    [RECIPROCAL] = {"reciprocal_throughput", "cycles", PROBE_LOWER, .form = PROBE_SLOPE,
+        .keys = KEYS, .what = "from one warp's instruction to the next one's, on a full SM"},
+    [PEAK] = {"tensor_peak", "flop/s", PROBE_HIGHER, .form = PROBE_SLOPE, .keys = KEYS,
+        .what = "products and nothing else, on every SM, at the clock that the power limit leaves"},
+    [INTEGER_PEAK] = {"integer_peak", "ops/s", PROBE_HIGHER, .form = PROBE_SLOPE, .keys = KEYS,
+        .what = "the same of integers"},
 };
 
 /* --- what is measured ------------------------------------------------------------------------ */

@@ -57,14 +57,14 @@ enum {
     LAYER_WALL = 2 * N_OF_A_STEP,
     HOST_LOAD = 3 * N_OF_A_STEP, RIVAL_RATE, BUSY, LATENCY, LATENCY_P99,
 };
-#define OF_A_STEP(metric, name, tail, timer, keys, what)                                           \
-    [metric] = {name, "ns", PROBE_LOWER, PROBE_EACH, timer, keys, what},                           \
-    [metric + P99] = {name "_p99", "ns", PROBE_LOWER, PROBE_P99, timer, keys,                      \
-                      "its 99th percentile"},                                                      \
-    [metric + P999] = {name "_p999", "ns", PROBE_LOWER, PROBE_P999, timer, keys,                   \
-                       "its 99.9th percentile"},                                                   \
-    [metric + TAIL] = {tail, "ratio", PROBE_LOWER, PROBE_EACH, NULL, keys,                         \
-                       "99th percentile over median, timer=" timer}
+#define OF_A_STEP(metric, id, tail, clock, of, line)                                               \
+    [metric] = {id, "ns", PROBE_LOWER, .timer = clock, .keys = of, .what = line},                  \
+    [metric + P99] = {id "_p99", "ns", PROBE_LOWER, .form = PROBE_P99, .timer = clock,             \
+        .keys = of, .what = "its 99th percentile"},                                                \
+    [metric + P999] = {id "_p999", "ns", PROBE_LOWER, .form = PROBE_P999, .timer = clock,          \
+        .keys = of, .what = "its 99.9th percentile"},                                              \
+    [metric + TAIL] = {tail, "ratio", PROBE_LOWER, .keys = of,                                     \
+        .what = "99th percentile over median, timer=" clock}
 static const struct probe_metric metrics[] = {
     OF_A_STEP(STEP, "step", "step_tail", "wall", STEP_KEYS,
               "a step of so many dependent trivial launches"),
@@ -72,16 +72,16 @@ static const struct probe_metric metrics[] = {
               "eight dependent reads of 4 MiB, first instruction to last"),
     OF_A_STEP(LAYER_WALL, "layer", "layer_wall_tail", "wall", LAYER_KEYS,
               "eight dependent reads of 4 MiB, first call to the host's knowing"),
-    [HOST_LOAD] = {"host_load", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, STEP_KEYS,
-                   "share of all CPUs' time that the busy threads had"},
-    [RIVAL_RATE] = {"rival_rate", "ops/s", PROBE_HIGHER, PROBE_EACH, NULL, LAYER_KEYS,
-                    "kernels that all rivals together finish beside the layers"},
-    [BUSY] = {"busy", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, ITEM_KEYS,
-              "share of all SMs' time that went into items"},
-    [LATENCY] = {"latency", "ns", PROBE_LOWER, PROBE_EACH, "wall", ITEM_KEYS,
-                 "an item's arrival to its end"},
-    [LATENCY_P99] = {"latency_p99", "ns", PROBE_LOWER, PROBE_P99, "wall", ITEM_KEYS,
-                     "its 99th percentile"},
+    [HOST_LOAD] = {"host_load", "ratio", PROBE_HIGHER, .keys = STEP_KEYS,
+        .what = "share of all CPUs' time that the busy threads had"},
+    [RIVAL_RATE] = {"rival_rate", "ops/s", PROBE_HIGHER, .keys = LAYER_KEYS,
+        .what = "kernels that all rivals together finish beside the layers"},
+    [BUSY] = {"busy", "ratio", PROBE_HIGHER, .keys = ITEM_KEYS,
+        .what = "share of all SMs' time that went into items"},
+    [LATENCY] = {"latency", "ns", PROBE_LOWER, .timer = "wall", .keys = ITEM_KEYS,
+        .what = "an item's arrival to its end"},
+    [LATENCY_P99] = {"latency_p99", "ns", PROBE_LOWER, .form = PROBE_P99, .timer = "wall",
+        .keys = ITEM_KEYS, .what = "its 99th percentile"},
 };
 
 enum { STEPS_MOST = 100000, WARM_STEPS = 5, CHECK_STEPS = 3 };
