@@ -453,7 +453,7 @@ double way_quick_ns(struct probe_run *r, const struct ways *ways, const struct p
 
 /* One of those that a first look leaves in the race. */
 struct finalist {
-    size_t place; /* in the list */
+    size_t index; /* in the list */
     struct gpu_graph graph[2];
     double ns[2][TURNS];
 };
@@ -472,7 +472,7 @@ static size_t find_finalists(struct probe_run *r, const struct ways *ways, const
     }
     for (size_t i = 0; i < n; i++)
         if (ns[i] <= 1.1 * least)
-            f[found++].place = i;
+            f[found++].index = i;
     free(ns);
     return found;
 }
@@ -485,7 +485,7 @@ static void race(struct probe_run *r, const struct ways *ways, const struct prod
 
     for (size_t k = 0; k < n; k++)
         for (size_t i = 0; i < 2; i++)
-            f[k].graph[i] = way_graph(r, ways, p, &list[f[k].place], products << i, sets);
+            f[k].graph[i] = way_graph(r, ways, p, &list[f[k].index], products << i, sets);
     for (size_t turn = 0; turn < TURNS; turn++)
         for (size_t i = 0; i < 2; i++)
             for (size_t k = 0; k < n; k++)
@@ -513,7 +513,7 @@ size_t ways_fastest(struct probe_run *r, const struct ways *ways, const struct p
         double ns = stat_median(f[k].ns[1], TURNS) - stat_median(f[k].ns[0], TURNS);
         if (ns < least) {
             least = ns;
-            best = f[k].place;
+            best = f[k].index;
         }
     }
     free(f);

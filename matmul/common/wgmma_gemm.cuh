@@ -107,7 +107,7 @@ template <class s> struct walk {
     }
 };
 
-/* Where in its cluster this block stands, which tile it computes, and which part of k. */
+/* Which of its cluster this block is, which tile it computes, and which part of k. */
 template <class s> struct post {
     uint32_t rank_m, rank_n, part; /* of the cluster's cm, cn, split */
     uint32_t first, stride, tiles; /* persistent: tiles of the cluster */
@@ -130,10 +130,10 @@ template <class s> struct post {
             tiles = high(args) * wide(args);
             if (args.tiles && args.tiles < tiles)
                 tiles = args.tiles;
-            stand(args, first);
+            go_to(args, first);
         } else {
             tiles = 1;
-            place(first, blockIdx.y);
+            set_corner(first, blockIdx.y);
         }
     }
     /* Tiles of a cluster in C. */
@@ -147,7 +147,7 @@ template <class s> struct post {
         constexpr uint32_t n = s::tile_n * s::cluster_n;
         return (args.n + n - 1) / n;
     }
-    __device__ __forceinline__ void place(uint32_t x, uint32_t y)
+    __device__ __forceinline__ void set_corner(uint32_t x, uint32_t y)
     {
         row = (y * s::cluster_m + rank_m) * s::tile_m;
         column = (x * s::cluster_n + rank_n) * s::tile_n;
@@ -171,13 +171,13 @@ template <class s> struct post {
     }
     /* Persistent: tiles in bands of args.group along m, each band walked along n, so that what is
      * computed at one time has few panels of A and B, which the L2 keeps. */
-    __device__ __forceinline__ void stand(const struct wgmma_gemm_args &args, uint32_t tile)
+    __device__ __forceinline__ void go_to(const struct wgmma_gemm_args &args, uint32_t tile)
     {
         const uint32_t per_band = args.group * wide(args);
         const uint32_t band = tile / per_band, in = tile % per_band;
         const uint32_t left = high(args) - band * args.group;
         const uint32_t rows = left < args.group ? left : args.group;
-        place(in / rows, band * args.group + in % rows);
+        set_corner(in / rows, band * args.group + in % rows);
     }
 };
 
@@ -297,7 +297,7 @@ static __device__ __forceinline__ void fetch_rest(const struct wgmma_gemm_args &
 
     do {
         if (tile != p.first)
-            p.stand(args, tile);
+            p.go_to(args, tile);
 #pragma unroll 1
         for (; step < p.steps; step++) {
             mbarrier_wait(left<s>(w.slot), w.parity ^ 1); /* open in the first round */

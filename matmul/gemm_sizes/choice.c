@@ -46,14 +46,14 @@ static void describe_row(const struct probe_run *r, struct choice *c, size_t i, 
         ((unsigned)s->m + m - 1) / m * (((unsigned)s->n + n - 1) / n) * way_split(w);
 }
 
-/* One kernel on one shape; in full runs its result is looked at, too. */
+/* One kernel on one shape; in full runs its result is verified, too. */
 static double time_way(struct probe_run *r, const struct ways *ways, struct subject *s,
-                       struct way w, bool look)
+                       struct way w, bool verify)
 {
     double ns = NAN;
     if (way_open(r, ways, &s->product, &w)) {
         ns = way_quick_ns(r, ways, &s->product, &w, s->sets);
-        if (look) {
+        if (verify) {
             product_poison(r, &s->product);
             way_multiply(r, ways, &s->product, &w, 0);
             probe_require(r, sizes_is_right(r, &s->product), "%s %s computes %d x %d x %d",

@@ -29,8 +29,8 @@ enum {
     REGISTER_OPERANDS = 4,   /* factors, and as many terms */
     REGISTER_ROUNDS = 4,     /* over all sums, in a pass */
 
-    /* Sums are gathered in so many places, so many words apart. */
-    SUM_PLACES = 64,
+    /* Sums are gathered in so many words, so many words apart. */
+    SUM_WORDS = 64,
     SUM_SPACING = 32,
 };
 

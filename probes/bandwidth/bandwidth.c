@@ -143,9 +143,9 @@ void bandwidth_clear_sums(struct probe_run *r, const struct mover *m)
 void bandwidth_check_sum(struct probe_run *r, const uint32_t *gathered, uint32_t must,
                          const char *what)
 {
-    uint32_t words[SUM_PLACES * SUM_SPACING], sum = 0;
+    uint32_t words[SUM_WORDS * SUM_SPACING], sum = 0;
     gpu_to_host(r, words, gathered, sizeof words);
-    for (size_t i = 0; i < SUM_PLACES; i++)
+    for (size_t i = 0; i < SUM_WORDS; i++)
         sum += words[i * SUM_SPACING];
     probe_require(r, sum == must, "%s add up to %08x, must be %08x", what, sum, must);
 }

@@ -8,7 +8,7 @@
 /* Indices into the table of metrics in bandwidth.c. */
 enum { RATE, SM_RATE, IN_STEP, CURVE, LOADED, LOADED_RATE, CAPACITY };
 
-enum { MIB = 1 << 20, SUM_BYTES = SUM_PLACES * SUM_SPACING * 4, N_FORMS = 9 };
+enum { MIB = 1 << 20, SUM_BYTES = SUM_WORDS * SUM_SPACING * 4, N_FORMS = 9 };
 static const size_t GIB = (size_t)1 << 30;
 
 enum op { READ, WRITE, COPY };
@@ -19,7 +19,7 @@ struct mover {
     cudaEvent_t start, stop;
     char *in, *out;   /* `room` bytes each */
     size_t room;
-    uint32_t *sum, *log; /* SUM_PLACES words each, SUM_SPACING apart */
+    uint32_t *sum, *log; /* SUM_WORDS words each, SUM_SPACING apart */
     uint64_t *result; /* of a verification */
     struct bandwidth_local *blocks; /* mapped, one each */
     uint32_t salt;

@@ -76,7 +76,7 @@ static const struct probe_metric metrics[] = {
 enum {
     THREADS = 256,
     ROUNDS = 256,       /* of a grid barrier between the first two clock reads */
-    PLACES = 1 << 20,   /* words to store to */
+    WORDS = 1 << 20,    /* words to store to */
     SLOT_WORDS = 2 * GRID_BARRIER_BLOCKS * 32 * ORDER_STRIDE, /* of odd and even rounds */
     LAUNCH = 100000,    /* rounds of the oracle in one launch */
     BUDGET_NS = 500000000,
@@ -85,7 +85,7 @@ enum {
 struct meeting {
     const struct gpu_facts *gpu;
     struct barriers_result *result; /* mapped */
-    uint32_t *place, *slots;
+    uint32_t *words, *slots;
     uint32_t *counter; /* of a barrier */
     uint32_t *wrong;   /* two counts of the oracle */
     uint32_t *sm;
@@ -96,7 +96,7 @@ static struct meeting prepare(struct probe_run *r)
 {
     struct meeting m = {.gpu = gpu_facts(r)};
     m.result = gpu_mapped(r, sizeof *m.result);
-    m.place = gpu_alloc(r, PLACES * sizeof *m.place, "words to store to");
+    m.words = gpu_alloc(r, WORDS * sizeof *m.words, "words to store to");
     m.slots = gpu_alloc(r, SLOT_WORDS * sizeof *m.slots, "slots");
     m.counter = gpu_alloc(r, sizeof *m.counter, "a counter");
     m.wrong = gpu_alloc(r, 2 * sizeof *m.wrong, "the oracle's counts");
@@ -180,7 +180,7 @@ static void check_whole(struct probe_run *r, const struct barriers_result *x, do
 static void measure_near(struct probe_run *r, const struct meeting *m, cudaKernel_t kernel,
                          const struct gpu_shape *shape, int handed, int in_cycles, int in_ns)
 {
-    struct near_args a = {.result = m->result, .place = m->place};
+    struct near_args a = {.result = m->result, .words = m->words};
     while (probe_more(r)) {
         gpu_launch_shape(r, kernel, shape, &a);
         gpu_wait(r);
@@ -240,7 +240,7 @@ static void measure_clusters(struct probe_run *r, const struct meeting *m)
         const char *order = orders[i / 4 % 2], *store = stores[i / 8 % 3];
         struct gpu_shape shape = {
             .grid = {blocks, 1, 1}, .block = threads, .shared = shared, .cluster = blocks};
-        struct near_args a = {.result = m->result, .place = m->place};
+        struct near_args a = {.result = m->result, .words = m->words};
 
         snprintf(name, sizeof name, "barriers_cluster_%s_%s", order, store);
         cudaKernel_t kernel = kernel_of(r, name, sizeof a, shared);
@@ -266,7 +266,7 @@ static void measure_grid(struct probe_run *r, const struct meeting *m, const cha
     struct gpu_shape shape = {.grid = {blocks, 1, 1}, .block = threads, .shared = shared,
                               .cluster = pairs ? 2 : 0, .cooperative = true};
     struct far_args a = {.result = m->result, .state = m->state, .counter = m->counter,
-                         .place = stores ? m->place : NULL, .budget_ns = BUDGET_NS};
+                         .words = stores ? m->words : NULL, .budget_ns = BUDGET_NS};
     char name[64];
 
     snprintf(name, sizeof name, "barriers_grid_%s", barrier);

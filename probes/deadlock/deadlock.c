@@ -76,7 +76,7 @@ static const struct scene {
     {"overtaken", "cooperative", "0.75xcapacity", 0.75, 0, OVERTAKEN, 0, 0},
 };
 enum {
-    HALF_ALONE = 0, ONE_QUITS = 9, /* places in that table */
+    HALF_ALONE = 0, ONE_QUITS = 9, /* indices into that table */
     SPIN_THREADS = 1024,
     SPIN_ROUNDS = 100,
     PATIENCE_NS = 20000000,
@@ -223,12 +223,12 @@ static void play_all(struct probe_run *r)
     fprintf(stderr, "\n");
 }
 
-/* What the child said of scene `place`. */
-static struct outcome outcome_of(const char *said, size_t place)
+/* What the child said of a scene, by its index in the table. */
+static struct outcome outcome_of(const char *said, size_t scene)
 {
     struct outcome o = {.end = OTHER};
     int length = 0;
-    for (size_t i = 0; i <= place; i++, said += length)
+    for (size_t i = 0; i <= scene; i++, said += length)
         if (sscanf(said, "%c,%u,%u,%u %n", &o.end, &o.took_us, &o.waited_us, &o.beside,
                    &length) != 4)
             return (struct outcome){.end = OTHER};

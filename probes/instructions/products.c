@@ -93,8 +93,8 @@ void product_free(struct product *p)
 
 /* --- how threads hold it --------------------------------------------------------------------- */
 
-/* Place of element i of a lane's share of the sum. */
-static int product_place(const struct product *p, int thread, int i)
+/* Index, row-major, of element i of a thread's share of the sum. */
+static int product_index(const struct product *p, int thread, int i)
 {
     int g = thread % 32 / 4, t = thread % 4, warp = p->m == 64 ? thread / 32 % 4 : 0;
     return (16 * warp + g + i / 2 % 2 * 8) * p->n + 2 * t + i % 2 + i / 4 * 8;
@@ -116,7 +116,7 @@ uint64_t *product_words(const struct product *p, uint64_t *in)
                 *in |= (w < an + bn ? code : number_minus(p->type, code)) << (8 * bytes * i);
             }
             for (int i = 0; i < halves && d >= 0; i++)
-                *in |= p->first[product_place(p, lane, halves * d + i)] << (16 * i);
+                *in |= p->first[product_index(p, lane, halves * d + i)] << (16 * i);
         }
     return in;
 }
@@ -151,15 +151,15 @@ double product_error(const struct product *p, const uint32_t *out, int threads, 
 
     for (int thread = 0; thread < threads; thread++)
         for (int i = 0; i < elements; i++) {
-            int place = product_place(p, thread, i), w = p->sum_type == FP16 ? i / 2 : i;
+            int index = product_index(p, thread, i), w = p->sum_type == FP16 ? i / 2 : i;
             uint64_t code = out[w * threads + thread];
             if (p->sum_type == FP64)
                 code = out[2 * w * threads + thread] | (uint64_t)out[(2 * w + 1) * threads + thread]
                                                            << 32;
             if (p->sum_type == FP16)
                 code = code >> (i % 2 * 16) & 0xffff;
-            double must = number_value(p->sum_type, p->first[place]) + times * p->sum[place];
-            double error = fabs(number_value(p->sum_type, code) - must) / p->magnitude[place];
+            double must = number_value(p->sum_type, p->first[index]) + times * p->sum[index];
+            double error = fabs(number_value(p->sum_type, code) - must) / p->magnitude[index];
             if (p->sum_type == INT32)
                 error = (uint32_t)(int64_t)must == (uint32_t)code ? 0 : (double)INFINITY;
             worst = isnan(error) ? (double)INFINITY : fmax(worst, error);

@@ -107,7 +107,7 @@ struct chaser {
     uint64_t strayed;    /* launches of the case whose chase ended where it must not */
 };
 
-/* Where one case's chase stands: its ring, and the address at which the next launch goes on. */
+/* How far one case's chase has come: its ring, and the address at which the next launch goes on. */
 struct walk {
     enum kind kind;
     struct permutation order;
@@ -119,7 +119,7 @@ struct walk {
     const uint64_t *lines;    /* which of them the ring has; NULL: the first order.n */
 };
 
-/* Where a chase stands that has gone so many steps from the ring's first line. */
+/* The address at which a chase is that has gone so many steps from the ring's first line. */
 static uint64_t address_of(const struct walk *w, uint64_t steps)
 {
     uint64_t line = permute(w->order, steps % w->order.n);
@@ -167,16 +167,16 @@ static void check_ring(struct probe_run *r, const struct chaser *c, uint64_t lin
 {
     size_t bytes = lines * CHASE_SPACING;
     char *copy = probe_host_alloc(r, bytes), *seen = calloc(lines, 1);
-    uint64_t place = 0, visited = 0;
+    uint64_t line = 0, visited = 0;
 
     gpu_to_host(r, copy, c->ring, bytes);
-    while (seen && place < lines && !seen[place]) {
-        seen[place] = 1;
+    while (seen && line < lines && !seen[line]) {
+        seen[line] = 1;
         visited++;
-        uint64_t next = *(const uint64_t *)(const void *)(copy + place * CHASE_SPACING);
-        place = (next - (uint64_t)(uintptr_t)c->ring) / CHASE_SPACING;
+        uint64_t next = *(const uint64_t *)(const void *)(copy + line * CHASE_SPACING);
+        line = (next - (uint64_t)(uintptr_t)c->ring) / CHASE_SPACING;
     }
-    probe_require(r, visited == lines && place == 0, "the ring of %zu bytes visits every line once",
+    probe_require(r, visited == lines && line == 0, "the ring of %zu bytes visits every line once",
                   bytes);
     free(seen);
     free(copy);
@@ -321,11 +321,11 @@ static struct home_sides *find_homes(struct probe_run *r, const struct chaser *c
 {
     enum { OTHERS = 1024, LINES = CONSTANT_BYTES / CONSTANT_LINE };
     struct home home = home_prepare(r, &image_home, SM);
-    uint64_t line[OTHERS], places = c->room / CHASE_SPACING, seed = probe_seed(r);
+    uint64_t line[OTHERS], lines = c->room / CHASE_SPACING, seed = probe_seed(r);
 
     for (uint64_t i = 0; i < OTHERS; i++)
         line[i] = (uint64_t)(uintptr_t)c->ring +
-                  permute_round(i, seed, INT64_MAX) % places * CHASE_SPACING;
+                  permute_round(i, seed, INT64_MAX) % lines * CHASE_SPACING;
     double border = home_part(r, &home, line, OTHERS, NAN)->border;
     for (uint64_t i = 0; i < LINES; i++)
         line[i] = c->constants[0] + i * CONSTANT_LINE;

@@ -20,7 +20,6 @@
 #include "core/gpu.h"
 
 PROBE_IMAGE(timers);
-_Static_assert(sizeof(struct timers_mailbox) == 128, "one L2 line each");
 
 enum { TICK_DEVICE, TICK_EVENT, TICK_WALL, CLOCK64_COST, EVENT_FLOOR, SKEW };
 static const struct probe_metric metrics[] = {
