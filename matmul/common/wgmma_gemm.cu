@@ -42,6 +42,7 @@
  *   an arrival, WARPGROUP.DEPBAR that lets the last k-step's products run. No local memory.
  */
 #include "matmul/common/wgmma_gemm.cuh"
+#include "matmul/common/wgmma_store.cuh"
 
 #if defined __CUDA_ARCH_FEAT_SM90_ALL
 

@@ -19,6 +19,7 @@
  */
 #include "core/device/grid_barrier.cuh"
 #include "matmul/common/wgmma_gemm.cuh"
+#include "matmul/common/wgmma_store.cuh"
 
 #if defined __CUDA_ARCH_FEAT_SM90_ALL
 
