@@ -1,7 +1,7 @@
 /* Argument structs go by value from C to a kernel: the two compilers must lay them out alike.
  * `ARGS_SIZE(struct load_args, 40);` behind a struct, in the header that both include, holds both to
- * one size; gpu_kernel() holds the kernel's parameter to it when it loads one. A few lines that both
- * compute begin with ARGS_BOTH there. */
+ * one size; gpu_kernel() holds the kernel's parameter to it when it loads one. ARGS_BOTH begins a
+ * function of a few lines that both call. */
 #ifndef CORE_ARGS_H
 #define CORE_ARGS_H
 

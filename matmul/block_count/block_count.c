@@ -188,7 +188,8 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
 {
     const struct way *w = &plan->way;
     const unsigned n_sm = (unsigned)gpu_facts(r)->n_sm, resident = way_facts(r, w);
-    static const int moments[BLOCKS_MOMENTS] = {START_SPREAD, FIRST_DATA, FETCHED, PRODUCTS_DONE, END};
+    static const int moments[BLOCKS_MOMENTS] = {START_SPREAD, FIRST_DATA, FETCHED, PRODUCTS_DONE,
+                                                END};
     struct blocks_seen s = {.busiest = (g->blocks + n_sm - 1) / n_sm};
     struct way_census census;
     const char *by = "census";

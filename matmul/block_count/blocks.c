@@ -54,7 +54,8 @@ double blocks_median(double values[BLOCKS_WATCHED])
     return stat_median(values, BLOCKS_WATCHED);
 }
 
-/* One launch of those watched. Blocks without a tile left no end. `cycles` holds `blocks` values. */
+/* One launch of those watched. Blocks without a tile left no end. `cycles` is room for a value of
+ * each block. */
 static void time_launch(const struct wgmma_gemm_watch *watch, size_t blocks, size_t launch,
                         double *cycles, struct blocks_seen *s)
 {

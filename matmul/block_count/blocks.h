@@ -25,8 +25,8 @@ double blocks_operand_bytes(const struct product *p, const struct way *w, const 
 /* --- what they saw ---------------------------------------------------------------------------- */
 
 /* Of each launch watched: ns from the first block's start to the last one's; then, medians over
- * blocks, cycles from a block's start to its first operands, to the sending of its last copy, to its
- * last product, and to its end. */
+ * blocks, cycles from a block's start to its first operands, to the sending of its last copy, to
+ * its last product, and to its end. */
 enum { BLOCKS_MOMENTS = 5, BLOCKS_WATCHED = 9 };
 
 struct blocks_seen {

@@ -32,8 +32,8 @@ double product_bytes(const struct product_shape *s)
 
 /* --- the reference on the CPU ---------------------------------------------------------------- */
 
-/* Outputs that the CPU computes, too: all of a small product; else random ones, then the corners, and
- * the last row and the last column, of which a large product gets every so-manieth. */
+/* Outputs that the CPU computes, too: all of a small product; else random ones, then the corners,
+ * and the last row and the last column, of which a large product gets every so-manieth. */
 struct chosen {
     bool whole;
     size_t random, step, n;

@@ -1,8 +1,8 @@
 /*
  * The wgmma matrix product as device code: what the kernels of wgmma_gemm.cu consist of, and those
  * that put several products into one launch. Compute capability 9.0 only. The table of tiles and
- * the arguments are in wgmma_gemm.h; what brings C out, in wgmma_store.cuh; what limits the product,
- * in wgmma_gemm.cu.
+ * the arguments are in wgmma_gemm.h; what brings C out, in wgmma_store.cuh; what limits the
+ * product, in wgmma_gemm.cu.
  *
  * Division of work
  *   One warp fetches and the others, in warpgroups of four, compute. A k-step is 64 columns of A

@@ -1,8 +1,8 @@
 /* gemm_sizes: is a kernel chosen by measurement, or by a rule, better than any fixed one?
  *
- * All of our kernels compute all of the shapes in choice.c, in two passes, the first for choosing and the
- * second for judging. A choice costs, on each shape, the time of the kernel chosen over that of the
- * fastest, both of the second pass; what is reported is the geometric mean.
+ * All of our kernels compute all of the shapes in choice.c, in two passes, the first for choosing
+ * and the second for judging. A choice costs, on each shape, the time of the kernel chosen over
+ * that of the fastest, both of the second pass; what is reported is the geometric mean.
  *     measured    the fastest of the first pass on that shape
  *     neighbour   the fastest of the first pass on the nearest other shape
  *     rule        of this GPU's newest kind of kernel the largest tile that makes a block for nine

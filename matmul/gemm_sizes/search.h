@@ -70,7 +70,8 @@ struct entrant {
 
 /* Replay by replay in turn, so that clock and power are the same for all: above 2048^3 the board's
  * power limit decides how fast a product is. */
-void sizes_sample_in_turn(struct probe_run *r, const struct ways *ways, struct entrant *e, size_t n);
+void sizes_sample_in_turn(struct probe_run *r, const struct ways *ways, struct entrant *e,
+                          size_t n);
 
 /* What was timed, once more, into a poisoned result: to be verified. */
 void sizes_replay_for_check(struct probe_run *r, const struct entrant *e);
@@ -90,7 +91,7 @@ struct way sizes_own_row(size_t row);
 
 /* The way to a product that a take finds, opened; NULL where there is none. */
 const struct way *sizes_way(struct probe_run *r, const struct ways *ways, struct subject *s,
-                         enum take take);
+                            enum take take);
 
 /* --- what is said beside a time -------------------------------------------------------------- */
 

@@ -97,7 +97,7 @@ static struct mover prepare(struct probe_run *r)
     return m;
 }
 
-/* --- checks ---------------------------------------------------------------------------------- */
+/* --- checks ----------------------------------------------------------------------------------- */
 
 uint64_t bandwidth_run_verifier(struct probe_run *r, const struct mover *m,
                                 struct bandwidth_verify_args a, uint64_t *sum)
@@ -150,7 +150,7 @@ void bandwidth_check_sum(struct probe_run *r, const uint32_t *gathered, uint32_t
     probe_require(r, sum == must, "%s add up to %08x, must be %08x", what, sum, must);
 }
 
-/* --- all of it --------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static void measure_capacity(struct probe_run *r, const char *level, size_t bytes)
 {

@@ -39,7 +39,7 @@ void bandwidth_clear_sums(struct probe_run *r, const struct mover *m);
 void bandwidth_check_sum(struct probe_run *r, const uint32_t *gathered, uint32_t must,
                          const char *what);
 
-/* --- streams.c: global memory ------------------------------------------------------------------ */
+/* --- streams.c: global memory ----------------------------------------------------------------- */
 
 /* The kernels of all forms; NULL where this GPU has none. */
 void bandwidth_find_forms(struct probe_run *r, cudaKernel_t kernel[N_FORMS]);
@@ -49,7 +49,7 @@ void bandwidth_measure_streams(struct probe_run *r, struct mover *m);
 
 void bandwidth_measure_locals(struct probe_run *r, struct mover *m);
 
-/* --- loaded.c: a load while the others stream --------------------------------------------------- */
+/* --- loaded.c: a load while the others stream ------------------------------------------------- */
 
 void bandwidth_measure_loaded(struct probe_run *r, const struct mover *m);
 

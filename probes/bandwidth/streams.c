@@ -57,7 +57,7 @@ void bandwidth_find_forms(struct probe_run *r, cudaKernel_t kernel[N_FORMS])
                                           sizeof(struct bandwidth_args));
 }
 
-/* --- launches ---------------------------------------------------------------------------------- */
+/* --- launches --------------------------------------------------------------------------------- */
 
 /* A launch of a form, ready to go. */
 struct stream {

@@ -1,5 +1,5 @@
-/* What the pointer chases of this folder hand over, for C and CUDA alike; chase.cuh has the kernels'
- * code. For the host alone: a launch that is meant for one SM, and its samples. */
+/* What the pointer chases of this folder hand over, for C and CUDA alike; chase.cuh has the code of
+ * the kernels. For the host alone: a launch that is meant for one SM, and its samples. */
 #ifndef PROBES_COMMON_CHASE_H
 #define PROBES_COMMON_CHASE_H
 
@@ -26,8 +26,8 @@ struct chase_result {
 #ifndef __CUDACC__
 #include "core/gpu.h"
 
-/* Launches one block for each SM until one ran on the SM that args name, and left its result. `given`
- * is the ticket inside args, `ticket` the last one that was used. */
+/* Launches one block for each SM until one ran on the SM that args name, and left its result.
+ * `given` is the ticket inside args, `ticket` the last one that was used. */
 void chase_launch(struct probe_run *r, cudaKernel_t kernel, unsigned threads, const void *args,
                   uint32_t *given, uint32_t *ticket, struct chase_result *result);
 

@@ -35,8 +35,8 @@ struct home home_prepare(struct probe_run *r, const struct gpu_image *image, uin
 /* What an atomic takes at each of n lines: the least of three, since one may meet a refresh. */
 void home_ask(struct probe_run *r, struct home *h, const uint64_t *line, size_t n, double *cycles);
 
-/* The border: between the two heaps lies a gap of at least a tenth of a latency; INFINITY where there is one
- * heap. The twentieth at each end may lie where it likes. */
+/* The border: between the two heaps lies a gap of at least a tenth of a latency; INFINITY where
+ * there is one heap. The twentieth at each end may lie where it likes. */
 double home_border(struct probe_run *r, const double *cycles, size_t n);
 
 enum { NEAR, FAR, N_SIDES };

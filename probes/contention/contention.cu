@@ -21,7 +21,7 @@ __device__ __forceinline__ void complain(const struct contention_args &a, bool w
 
 // --- chains of loads -----------------------------------------------------------------------------
 
-// Each lane follows a ring of its own through the sets; lanes with the same unit read the same word.
+// Each lane follows a ring of its own through the sets; lanes of one unit read the same word.
 template <typename LOAD>
 __device__ __forceinline__ void chase(const struct contention_args &a,
                                       typename LOAD::address base, uint32_t unit)

@@ -63,7 +63,8 @@ struct rivals {
 
 void jitter_rivals_make(struct probe_run *r, const struct gpu_image *image, struct rivals *all);
 
-void jitter_rivals_begin(struct probe_run *r, struct rivals *all, enum rival_kind kind, int streams);
+void jitter_rivals_begin(struct probe_run *r, struct rivals *all, enum rival_kind kind,
+                         int streams);
 
 /* Kernels that they have finished so far, all together. */
 long jitter_rivals_finished(struct rivals *all);

@@ -66,7 +66,7 @@ void map_check_ends(struct probe_run *r, struct mapper *m);
 void map_ask(struct probe_run *r, struct mapper *m, enum kernel kernel,
              const struct map_pair *pairs, size_t n, double *cycles);
 
-/* --- sms.c: every SM --------------------------------------------------------------------------- */
+/* --- sms.c: every SM -------------------------------------------------------------------------- */
 
 void map_measure_sms(struct probe_run *r, struct mapper *m, const struct home_sides *s);
 
