@@ -116,7 +116,8 @@ $B/%.o: %.c $B/flags
 	$Q$C -MMD -MP -c $< -o $@
 
 $B/core.a: $(CORE:%.c=$B/%.o) $(call objects_of,core/device/)
-$(foreach f,$(FOLDERS),$(eval $B/$f/common.a: $(call objects_of,$f/common/)))
+# What programs share is for GPUs; those that build anywhere take nothing of it.
+$(foreach f,$(FOLDERS),$(eval $B/$f/common.a: $(if $(CUDART),$(call objects_of,$f/common/))))
 $B/%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
@@ -220,9 +221,11 @@ REPORT_LIB := $(filter-out $B/report/cli/main.o,$(REPORT_OBJ))
 .PHONY: tests
 tests: $(UNIT) $B/tests/sass $B/tests/fuzz $B/tests/names $(if $(NVCC),$(CUBINS))
 
-$B/tests/unit/test_samples: $B/core/samples.o
+$B/tests/unit/test_samples: $B/core/samples.o $B/core/options.o $B/core/image.o
 $B/tests/unit/test_options: $B/core/options.o
 $B/tests/unit/test_respawn: $B/core/respawn.o
+$B/tests/unit/test_half: $B/core/half.o
+$B/tests/unit/test_permute: $B/core/permute.o
 $(UNIT): $B/tests/unit/%: $B/tests/unit/%.o $(REPORT_LIB) $(REPORT_USES)
 	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl -lcmocka
 

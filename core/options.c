@@ -153,6 +153,12 @@ void options_read(struct options *options, int argc, char **argv)
         options->rounds = options->round + 1;
 }
 
+const char *better_name(enum probe_better better)
+{
+    static const char *const names[] = {"lower", "higher", "exact"};
+    return names[better];
+}
+
 static const char *const needs_names[] = {"host", "gpu if any", "gpu"};
 static const char *const forms[] = {"each", "slope", "p99", "p999"};
 

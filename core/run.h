@@ -85,11 +85,7 @@ void options_read(struct options *options, int argc, char **argv);
 void options_list(FILE *out, bool json); /* --list */
 
 /* The word that stands for a direction in documents and lists. */
-static inline const char *better_name(enum probe_better better)
-{
-    static const char *const names[] = {"lower", "higher", "exact"};
-    return names[better];
-}
+const char *better_name(enum probe_better better);
 
 /* core/samples.c: closes the current case, if any, into r->cases. */
 void samples_close_case(struct probe_run *r);

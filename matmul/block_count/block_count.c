@@ -55,16 +55,17 @@ enum {
     START_SPREAD, FIRST_DATA, FETCHED, PRODUCTS_DONE, END, ERROR,
 };
 #define KEYS "m,n,k,type,acc,layout,impl,tile,split,grid,tiles,resident,l2"
-#define COUNT(name, what) {name, "count", PROBE_EXACT, PROBE_EACH, NULL, KEYS, what}
-#define CYCLES(name, what) {name, "cycles", PROBE_LOWER, PROBE_EACH, NULL, KEYS, what}
-#define SLOPE(name, what) {name, "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS, what}
+#define COUNT(id, line) {id, "count", PROBE_EXACT, .keys = KEYS, .what = line}
+#define CYCLES(id, line) {id, "cycles", PROBE_LOWER, .keys = KEYS, .what = line}
+#define SLOPE(id, line)                                                                            \
+    {id, "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event", .keys = KEYS, .what = line}
 static const struct probe_metric metrics[] = {
     [TIME] = SLOPE("time", "one product, edge included"),
     [EMPTY] = SLOPE("empty", "the same grid, registers and shared memory: returns at once"),
     [LOADS] = SLOPE("loads", "the same without products: all copies and barriers, C written"),
     [PRODUCTS] = SLOPE("products", "the same without copies: all products, C written"),
-    [PRODUCTS_SHARE] = {"products_share", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, KEYS,
-                        "products over time: 1 where no operand is waited for"},
+    [PRODUCTS_SHARE] = {"products_share", "ratio", PROBE_HIGHER, .keys = KEYS,
+        .what = "products over time: 1 where no operand is waited for"},
     [BLOCKS] = COUNT("blocks", "thread blocks of it"),
     [BUSIEST] = COUNT("blocks_on_busiest_sm", "of those with a tile, on the SM that ran most, by "
                                               "census"),
@@ -73,16 +74,16 @@ static const struct probe_metric metrics[] = {
                                                       "busiest SM computes"),
     [AT_ONCE] = COUNT("blocks_at_once", "of those on the busiest SM, side by side"),
     [WARPS] = COUNT("warps", "of those"),
-    [OPERANDS] = {"operand_bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, KEYS,
-                  "of A and B that all blocks fetch, worked out from the tiles"},
-    [START_SPREAD] = {"start_spread", "ns", PROBE_LOWER, PROBE_EACH, "device", KEYS,
-                      "from the first block's start to the last one's"},
+    [OPERANDS] = {"operand_bytes", "bytes", PROBE_EXACT, .keys = KEYS,
+        .what = "of A and B that all blocks fetch, worked out from the tiles"},
+    [START_SPREAD] = {"start_spread", "ns", PROBE_LOWER, .timer = "device", .keys = KEYS,
+        .what = "from the first block's start to the last one's"},
     [FIRST_DATA] = CYCLES("first_data", "a block's start to its first operands, median of blocks"),
     [FETCHED] = CYCLES("fetched", "a block's start to its last copy's being sent"),
     [PRODUCTS_DONE] = CYCLES("products_done", "a block's start to its last product"),
     [END] = CYCLES("end", "a block's start to its end"),
-    [ERROR] = {"error", "ratio", PROBE_LOWER, PROBE_EACH, NULL, KEYS,
-               "relative Frobenius norm of the difference from float64"},
+    [ERROR] = {"error", "ratio", PROBE_LOWER, .keys = KEYS,
+        .what = "relative Frobenius norm of the difference from float64"},
 };
 
 enum {
@@ -187,8 +188,9 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
 {
     const struct way *w = &plan->way;
     const unsigned n_sm = (unsigned)gpu_facts(r)->n_sm, resident = way_facts(r, w);
-    static const int saw_metric[SAW] = {START_SPREAD, FIRST_DATA, FETCHED, PRODUCTS_DONE, END};
-    struct sight s = {.busiest = (g->blocks + n_sm - 1) / n_sm};
+    static const int moments[BLOCKS_MOMENTS] = {START_SPREAD, FIRST_DATA, FETCHED, PRODUCTS_DONE,
+                                                END};
+    struct blocks_seen s = {.busiest = (g->blocks + n_sm - 1) / n_sm};
     struct way_census census;
     const char *by = "census";
     bool counted = true;
@@ -201,10 +203,10 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
         s.busiest = census.busiest;
         s.idle = census.idle;
     } else {
-        counted = sight_take(r, ways, p, w, g->blocks, &s);
+        counted = blocks_watch(r, ways, p, w, g->blocks, &s);
         const bool told = counted && w->tiles == 0 && !(plan->flags & PROBE_ONCE);
-        for (size_t i = 0; told && i < SAW; i++)
-            probe_value(r, saw_metric[i], sight_median(s.saw[i], LOOKS));
+        for (size_t i = 0; told && i < BLOCKS_MOMENTS; i++)
+            probe_value(r, moments[i], blocks_median(s.moment[i]));
     }
     const unsigned at_once = s.busiest < resident ? s.busiest : resident;
     probe_value(r, BLOCKS, g->blocks);
@@ -302,13 +304,13 @@ static double measure_whole(struct probe_run *r, const struct ways *ways, const 
                             const struct plan *plan)
 {
     const struct way *w = &plan->way;
-    const struct geometry g = geometry_of(p, w);
+    const struct geometry g = blocks_geometry(p, w);
 
     product_poison(r, p);
     way_multiply(r, ways, p, w, 0);
     verify(r, p, w, &g, "before timing");
     probe_fact(r, "tiles", "%u", g.tiles);
-    probe_value(r, OPERANDS, operand_bytes(p, w, &g));
+    probe_value(r, OPERANDS, blocks_operand_bytes(p, w, &g));
     count_blocks(r, ways, p, plan, &g);
     sample(r, ways, p, w, (const int[]){TIME}, 1, plan->cold ? p->sets : 1);
     verify(r, p, w, &g, "after timing");
@@ -436,7 +438,7 @@ static void measure_staircase(struct probe_run *r, const struct ways *ways, int 
 
     whole.grid = &grids[PROBE_LENGTH(grids) - 1];
     whole.way.blocks = count_of(r, whole.grid);
-    const unsigned tiles = geometry_of(&p, &whole.way).tiles;
+    const unsigned tiles = blocks_geometry(&p, &whole.way).tiles;
     measure_plan(r, ways, &p, whole);
     for (size_t i = 0; i < PROBE_LENGTH(staircase); i++) {
         struct plan plan = plan_of(r, "128x64_persistent", staircase[i].flags);

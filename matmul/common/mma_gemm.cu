@@ -171,16 +171,16 @@ static __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t p
                  : "memory");
 }
 
-/* A place in the ring, and the parity of its turn. */
-struct place {
+/* A slot of the ring, and the parity of its turn. */
+struct turn {
     uint32_t slot, parity;
 };
 
-template <class s> static __device__ __forceinline__ struct place next_place(struct place p)
+template <class s> static __device__ __forceinline__ struct turn next_turn(struct turn p)
 {
-    const bool turn = p.slot + 1 == s::stages;
+    const bool last = p.slot + 1 == s::stages;
 
-    return {turn ? 0 : p.slot + 1, turn ? p.parity ^ 1 : p.parity};
+    return {last ? 0 : p.slot + 1, last ? p.parity ^ 1 : p.parity};
 }
 
 /* Copies the box at (x, y) of a map to shared memory, swizzled; counts its bytes at the barrier. */
@@ -224,14 +224,14 @@ template <class s>
 static __device__ __forceinline__ void fetch_rest(const struct mma_gemm_tma_args &args,
                                                   uint32_t steps)
 {
-    struct place p = next_place<s>({0, 1});
+    struct turn p = next_turn<s>({0, 1});
 
 #pragma unroll 1
     for (uint32_t step = 1; step < steps; step++) {
         if (step >= s::stages)
             barrier_wait(left<s>(p.slot), p.parity);
         fetch<s>(args, step, p.slot);
-        p = next_place<s>(p);
+        p = next_turn<s>(p);
     }
 }
 
@@ -242,13 +242,13 @@ static __device__ __forceinline__ void accumulate_fed(float (&sum)[s::mmas_m * s
                                                       uint32_t b_addr)
 {
     struct operands<s> o[2];
-    struct place p = {0, 0};
+    struct turn p = {0, 0};
 
     barrier_wait(full<s>(0), 0);
     load_slice<s>(o[0], a_addr, b_addr, 0);
 #pragma unroll 1
     for (uint32_t step = 0; step < steps; step++) {
-        const struct place next = next_place<s>(p);
+        const struct turn next = next_turn<s>(p);
         bool ready = false;
 
 #pragma unroll

@@ -32,18 +32,18 @@ double product_bytes(const struct product_shape *s)
 
 /* --- the reference on the CPU ---------------------------------------------------------------- */
 
-/* Places that the CPU looks at: all of a small product; else at random, then the corners, and the last
- * row and the last column, of which a large product gets every so-manieth. */
-struct places {
+/* Outputs that the CPU computes, too: all of a small product; else random ones, then the corners,
+ * and the last row and the last column, of which a large product gets every so-manieth. */
+struct chosen {
     bool whole;
     size_t random, step, n;
 };
 
-static struct places places_of(const struct product_shape *s)
+static struct chosen choose_outputs(const struct product_shape *s)
 {
     const size_t all = (size_t)s->m * (size_t)s->n, edge = (size_t)(s->m + s->n);
     const size_t affordable = ((size_t)1 << 22) / (size_t)s->k + 1;
-    struct places p = {.whole = (double)all * s->k <= 0x1p23, .n = all};
+    struct chosen p = {.whole = (double)all * s->k <= 0x1p23, .n = all};
 
     if (!p.whole) {
         p.random = affordable < SAMPLED ? affordable : SAMPLED;
@@ -53,8 +53,9 @@ static struct places places_of(const struct product_shape *s)
     return p;
 }
 
-static size_t place_of(const struct product_shape *s, const struct places *p, size_t i,
-                       uint64_t *state)
+/* Index of the i-th of them, row * n + column. */
+static size_t chosen_output(const struct product_shape *s, const struct chosen *p, size_t i,
+                            uint64_t *state)
 {
     const size_t m = (size_t)s->m, n = (size_t)s->n, corner = i - p->random;
     const size_t e = (i - p->random - 2) * p->step;
@@ -77,7 +78,7 @@ static void reference_on_host(struct probe_run *r, struct product *p)
 {
     const struct product_shape *s = &p->shape;
     const size_t n = (size_t)s->n;
-    const struct places places = places_of(s);
+    const struct chosen chosen = choose_outputs(s);
     const bool at = s->layout[0] == 't', bt = s->layout[1] == 't';
     const size_t a_row = at ? 1 : (size_t)s->lda, a_column = at ? (size_t)s->lda : 1;
     const size_t b_row = bt ? 1 : (size_t)s->ldb, b_column = bt ? (size_t)s->ldb : 1;
@@ -91,15 +92,16 @@ static void reference_on_host(struct probe_run *r, struct product *p)
     uint16_t *a = fetch(r, p->a, rows[0], (size_t)s->lda);
     uint16_t *b = fetch(r, p->b, rows[1], (size_t)s->ldb);
 
-    p->n_places = places.n;
-    p->places = probe_host_alloc(r, p->n_places * sizeof *p->places);
-    p->reference = probe_host_alloc(r, p->n_places * sizeof *p->reference);
-    for (size_t i = 0; i < p->n_places; i++) {
-        size_t place = place_of(s, &places, i, &state), row = place / n, column = place % n;
+    p->n_outputs = chosen.n;
+    p->outputs = probe_host_alloc(r, p->n_outputs * sizeof *p->outputs);
+    p->reference = probe_host_alloc(r, p->n_outputs * sizeof *p->reference);
+    for (size_t i = 0; i < p->n_outputs; i++) {
+        const size_t output = chosen_output(s, &chosen, i, &state);
+        const size_t row = output / n, column = output % n;
         double sum = 0;
         for (size_t k = 0; k < (size_t)s->k; k++)
             sum += value[a[row * a_row + k * a_column]] * value[b[k * b_row + column * b_column]];
-        p->places[i] = place;
+        p->outputs[i] = output;
         p->reference[i] = sum;
     }
     free(a);
@@ -115,10 +117,10 @@ static void check_on_host(struct probe_run *r, const struct product *p, const ch
     uint16_t *c = fetch(r, p->c, (size_t)s->m, ldc);
     size_t wrong = 0, touched = 0, furthest = 0;
 
-    for (size_t i = 0; i < p->n_places; i++) {
+    for (size_t i = 0; i < p->n_outputs; i++) {
         /* sum |a b| of N(0,1) operands is 2/pi k on average; twice that bounds it safely here */
         double bound = 2 * unit * fabs(p->reference[i]) + 8 * sqrt(s->k) * 0x1p-24 * 1.3 * s->k;
-        uint16_t bits = c[p->places[i] / n * ldc + p->places[i] % n];
+        uint16_t bits = c[p->outputs[i] / n * ldc + p->outputs[i] % n];
         double value = s->type == GPU_FP16 ? half_fp16(bits) : half_bf16(bits);
         wrong += !(fabs(value - p->reference[i]) <= bound);
     }
@@ -129,7 +131,7 @@ static void check_on_host(struct probe_run *r, const struct product *p, const ch
                 furthest = column - n + 1 > furthest ? column - n + 1 : furthest;
             }
     probe_require(r, wrong == 0, "%s: %zu of %zu outputs are as computed on the CPU in double",
-                  when, p->n_places - wrong, p->n_places);
+                  when, p->n_outputs - wrong, p->n_outputs);
     probe_require(r, touched == 0,
                   "%s: %zu elements between the rows of C were written, up to %zu behind a row",
                   when, touched, furthest);
@@ -172,7 +174,7 @@ void product_free(struct probe_run *r, struct product *p)
 {
     for (size_t i = 0; i < 3; i++)
         gpu_release(r, p->memory[i]);
-    free(p->places);
+    free(p->outputs);
     free(p->reference);
     memset(p, 0, sizeof *p);
 }
@@ -223,7 +225,7 @@ double product_verify(struct probe_run *r, const struct product *p, const char *
                   "%s: %llu of %llu outputs looked at are beyond the error bound", when,
                   (unsigned long long)verdict.wrong, (unsigned long long)verdict.looked_at);
     probe_require(r, error < PRODUCT_ERROR(p->shape.type), "%s: relative error %.2g", when, error);
-    if (p->places)
+    if (p->outputs)
         check_on_host(r, p, when);
     return error;
 }

@@ -9,9 +9,9 @@ __device__ __forceinline__ double wide(__half x) { return __half2float(x); }
 __device__ __forceinline__ double wide(__nv_bfloat16 x) { return __bfloat162float(x); }
 
 template <typename T>
-__device__ __forceinline__ double element(const void *base, uint64_t place, bool inside)
+__device__ __forceinline__ double element(const void *base, uint64_t index, bool inside)
 {
-    return inside ? wide(((const T *)base)[place]) : 0.0;
+    return inside ? wide(((const T *)base)[index]) : 0.0;
 }
 
 template <typename T>

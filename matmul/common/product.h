@@ -58,8 +58,8 @@ struct product {
     /* private */
     char *memory[3];
     size_t bytes[3];
-    size_t n_places; /* looked at on the CPU */
-    size_t *places;
+    size_t n_outputs; /* that the CPU computes, too */
+    size_t *outputs;  /* row * n + column of each */
     double *reference;
 };
 
@@ -77,7 +77,7 @@ void product_poison(struct probe_run *r, const struct product *p);
 struct verdict product_run_verifier(struct probe_run *r, const struct product *p);
 
 /* The same with judgement: probe_require on both bounds, on what lies between the rows, and in full
- * runs on the CPU's places. Returns the relative error. */
+ * runs at what the CPU computed. Returns the relative error. */
 double product_verify(struct probe_run *r, const struct product *p, const char *when);
 #endif
 

@@ -370,7 +370,7 @@ static void count_mma(struct probe_run *r, const struct ways *ways, const struct
 static bool count_wgmma(struct probe_run *r, const struct ways *ways, const struct product *p,
                         const struct way *w, uint32_t *seen)
 {
-    static struct wgmma_gemm_watch watch[WAY_BLOCKS];
+    struct wgmma_gemm_watch *watch = probe_host_alloc(r, WAY_BLOCKS * sizeof *watch);
     struct way twin = {.impl = w->impl,
                        .wgmma = w->wgmma,
                        .part = WAY_WATCHED,
@@ -391,6 +391,7 @@ static bool count_wgmma(struct probe_run *r, const struct ways *ways, const stru
         }
     }
     way_close(r, &twin);
+    free(watch);
     return open;
 }
 
@@ -477,7 +478,7 @@ double way_quick_ns(struct probe_run *r, const struct ways *ways, const struct p
 
 /* One of those that a first look leaves in the race. */
 struct finalist {
-    size_t place; /* in the list */
+    size_t index; /* in the list */
     struct gpu_graph graph[2];
     double ns[2][TURNS];
 };
@@ -496,7 +497,7 @@ static size_t find_finalists(struct probe_run *r, const struct ways *ways, const
     }
     for (size_t i = 0; i < n; i++)
         if (ns[i] <= 1.1 * least)
-            f[found++].place = i;
+            f[found++].index = i;
     free(ns);
     return found;
 }
@@ -509,7 +510,7 @@ static void race(struct probe_run *r, const struct ways *ways, const struct prod
 
     for (size_t k = 0; k < n; k++)
         for (size_t i = 0; i < 2; i++)
-            f[k].graph[i] = way_graph(r, ways, p, &list[f[k].place], products << i, sets);
+            f[k].graph[i] = way_graph(r, ways, p, &list[f[k].index], products << i, sets);
     for (size_t turn = 0; turn < TURNS; turn++)
         for (size_t i = 0; i < 2; i++)
             for (size_t k = 0; k < n; k++)
@@ -537,7 +538,7 @@ size_t ways_fastest(struct probe_run *r, const struct ways *ways, const struct p
         double ns = stat_median(f[k].ns[1], TURNS) - stat_median(f[k].ns[0], TURNS);
         if (ns < least) {
             least = ns;
-            best = f[k].place;
+            best = f[k].index;
         }
     }
     free(f);

@@ -42,6 +42,7 @@
  *   an arrival, WARPGROUP.DEPBAR that lets the last k-step's products run. No local memory.
  */
 #include "matmul/common/wgmma_gemm.cuh"
+#include "matmul/common/wgmma_store.cuh"
 
 #if defined __CUDA_ARCH_FEAT_SM90_ALL
 
@@ -58,7 +59,7 @@ static __device__ __forceinline__ void compute(const struct wgmma_gemm_args &arg
         struct sums<s, type> sum;
 
         if (tile != p.first)
-            p.stand(args, tile);
+            p.go_to(args, tile);
         const uint32_t later = s::persistent ? (p.tiles - 1 - tile) / p.stride : 0;
         accumulate<s, layout, type, mode, watched>(sum, p, w, later * p.steps,
                                                    tile == p.first ? watch : NULL);

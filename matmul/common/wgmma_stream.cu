@@ -19,6 +19,7 @@
  */
 #include "core/device/grid_barrier.cuh"
 #include "matmul/common/wgmma_gemm.cuh"
+#include "matmul/common/wgmma_store.cuh"
 
 #if defined __CUDA_ARCH_FEAT_SM90_ALL
 
@@ -51,13 +52,13 @@ static __device__ __forceinline__ struct share share_of(const struct wgmma_gemm_
 
 /* Tiles in the order in which blocks of the plain kernel have them. */
 template <class s>
-static __device__ __forceinline__ void stand_at(struct post<s> &p,
+static __device__ __forceinline__ void go_to_plain(struct post<s> &p,
                                                 const struct wgmma_gemm_args &args, uint32_t tile)
 {
     const uint32_t pair = tile / s::cluster, wide = post<s>::wide(args);
 
     p.rank_m = tile % s::cluster;
-    p.place(pair % wide, pair / wide);
+    p.set_corner(pair % wide, pair / wide);
 }
 
 /* --- fetching --------------------------------------------------------------------------------- */
@@ -69,14 +70,14 @@ static __device__ __forceinline__ void fetch_share(const struct wgmma_gemm_args 
     struct walk<s> w = {0, 0};
     uint32_t tile = mine.first / mine.each, step = mine.first % mine.each;
 
-    stand_at<s>(p, args, tile);
+    go_to_plain<s>(p, args, tile);
 #pragma unroll 1
     for (uint32_t i = mine.first; i < mine.end; i++, w.step()) {
         mbarrier_wait(left<s>(w.slot), w.parity ^ 1); /* open in the first round */
         fetch<s, NN, false>(args, p, step, w.slot);
         if (++step == mine.each) {
             step = 0;
-            stand_at<s>(p, args, ++tile);
+            go_to_plain<s>(p, args, ++tile);
         }
     }
 }
@@ -181,7 +182,7 @@ static __device__ __forceinline__ void compute_share(const struct wgmma_stream_a
         const uint32_t end = tile_end < mine.end ? tile_end : mine.end;
         struct sums<s, type> sum;
 
-        stand_at<s>(p, args, tile);
+        go_to_plain<s>(p, args, tile);
         p.steps = end - i;
         accumulate<s, NN, type, FULL, false>(sum, p, w, mine.end - end, NULL);
         i = end;

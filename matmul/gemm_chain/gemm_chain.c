@@ -46,14 +46,15 @@ PROBE_IMAGE(gemm_chain);
 enum { TIME, ALONE, ERROR, WRONG };
 #define KEYS "products,m,n,type,acc,impl,tile,mode"
 static const struct probe_metric metrics[] = {
-    [TIME] = {"time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS,
-              "one product of a chain of so many, m x n by n x n, edges included"},
-    [ALONE] = {"alone", "ns", PROBE_LOWER, PROBE_SLOPE, "event", "m,n,k,type,acc,impl,tile,mode",
-               "one product of the same operands again and again, edge included"},
-    [ERROR] = {"error", "ratio", PROBE_LOWER, PROBE_EACH, NULL, KEYS,
-               "relative Frobenius norm of the difference from float64, of the worst product"},
-    [WRONG] = {"wrong", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, KEYS,
-               "share of wrong outputs when nothing makes a product wait: must not be 0"},
+    [TIME] = {"time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event", .keys = KEYS,
+        .what = "one product of a chain of so many, m x n by n x n, edges included"},
+    [ALONE] = {"alone", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = "m,n,k,type,acc,impl,tile,mode",
+        .what = "one product of the same operands again and again, edge included"},
+    [ERROR] = {"error", "ratio", PROBE_LOWER, .keys = KEYS,
+        .what = "relative Frobenius norm of the difference from float64, of the worst product"},
+    [WRONG] = {"wrong", "ratio", PROBE_HIGHER, .keys = KEYS,
+        .what = "share of wrong outputs when nothing makes a product wait: must not be 0"},
 };
 
 enum {
@@ -470,7 +471,7 @@ static void measure_persistent(struct probe_run *r, const struct chain *c,
 
 static void measure_library(struct probe_run *r, const struct chain *c)
 {
-    static struct way list[CHOICES_MAX];
+    struct way list[CHOICES_MAX];
     const size_t most = probe_is_check_run(r) ? 1 : CHOICES_MAX;
     size_t n =
         c->ways.blas ? way_list(r, &c->ways, &c->p, WAY_CUBLASLT, BLAS_IN_FP32, list, most) : 0;

@@ -18,6 +18,7 @@
 
 #include "core/device/grid_barrier.cuh"
 #include "matmul/common/wgmma_gemm.cuh"
+#include "matmul/common/wgmma_store.cuh"
 #include "matmul/gemm_chain/args.h"
 
 #if defined __CUDA_ARCH_FEAT_SM90_ALL

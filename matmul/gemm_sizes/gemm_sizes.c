@@ -45,31 +45,33 @@ PROBE_IMAGE(product); /* and by matmul/common/way.c those of the products themse
 #define KEYS "m,n,k,type,acc,layout,impl,tile,l2"
 #define LAYOUT_KEYS "m,n,k,type,layout,lda,ldb,ldc,offset,impl,tile,l2"
 static const struct probe_metric metrics[] = {
-    [TIME] = {"time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS, "one product, edge included"},
-    [LIBRARY_TIME] = {"library_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS,
-                      "cuBLASLt's best for it, replayed in turn with it"},
-    [OVER_LIBRARY] = {"over_library", "ratio", PROBE_LOWER, PROBE_EACH, NULL, KEYS,
-                      "time over library_time"},
-    [ERROR] = {"error", "ratio", PROBE_LOWER, PROBE_EACH, NULL, KEYS,
-               "relative Frobenius norm of the difference from float64"},
-    [LAYOUT_TIME] = {"layout_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", LAYOUT_KEYS,
-                     "one product as it lies, edge included; offset: bytes of A and B"},
-    [ALIGNED_TIME] = {"aligned_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", LAYOUT_KEYS,
-                      "the aligned product beside it, replayed in turn"},
-    [OVER_ALIGNED] = {"over_aligned", "ratio", PROBE_LOWER, PROBE_EACH, NULL, LAYOUT_KEYS,
-                      "layout_time over aligned_time, each per useful multiply-add"},
-    [OTHER_KERNEL] = {"other_kernel", "count", PROBE_EXACT, PROBE_EACH, NULL, LAYOUT_KEYS,
-                      "1: another kernel is chosen for it than for the aligned one"},
-    [LAYOUT_ERROR] = {"layout_error", "ratio", PROBE_LOWER, PROBE_EACH, NULL, LAYOUT_KEYS,
-                      "relative Frobenius norm of the difference from float64"},
-    [OVER_BEST] = {"over_best", "ratio", PROBE_LOWER, PROBE_EACH, NULL, "by",
-                   "time of the kernel chosen so over the fastest's, geometric mean of 8 shapes"},
-    [SLOWEST] = {"slowest_over_best", "ratio", PROBE_LOWER, PROBE_EACH, NULL, "of",
-                 "the same of the slowest of all kernels on all shapes"},
-    [MOVED] = {"moved", "ratio", PROBE_LOWER, PROBE_EACH, NULL, "of",
-               "how far two measurements of a kernel are apart, geometric mean"},
-    [VARIANTS] = {"variant_time", "ns", PROBE_LOWER, PROBE_EACH, "event", "of",
-                  "map: every kernel of ours on every shape"},
+    [TIME] = {"time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event", .keys = KEYS,
+        .what = "one product, edge included"},
+    [LIBRARY_TIME] = {"library_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = KEYS, .what = "cuBLASLt's best for it, replayed in turn with it"},
+    [OVER_LIBRARY] = {"over_library", "ratio", PROBE_LOWER, .keys = KEYS,
+        .what = "time over library_time"},
+    [ERROR] = {"error", "ratio", PROBE_LOWER, .keys = KEYS,
+        .what = "relative Frobenius norm of the difference from float64"},
+    [LAYOUT_TIME] = {"layout_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = LAYOUT_KEYS,
+        .what = "one product as it lies, edge included; offset: bytes of A and B"},
+    [ALIGNED_TIME] = {"aligned_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = LAYOUT_KEYS, .what = "the aligned product beside it, replayed in turn"},
+    [OVER_ALIGNED] = {"over_aligned", "ratio", PROBE_LOWER, .keys = LAYOUT_KEYS,
+        .what = "layout_time over aligned_time, each per useful multiply-add"},
+    [OTHER_KERNEL] = {"other_kernel", "count", PROBE_EXACT, .keys = LAYOUT_KEYS,
+        .what = "1: another kernel is chosen for it than for the aligned one"},
+    [LAYOUT_ERROR] = {"layout_error", "ratio", PROBE_LOWER, .keys = LAYOUT_KEYS,
+        .what = "relative Frobenius norm of the difference from float64"},
+    [OVER_BEST] = {"over_best", "ratio", PROBE_LOWER, .keys = "by",
+        .what = "time of the kernel chosen so over the fastest's, geometric mean of 8 shapes"},
+    [SLOWEST] = {"slowest_over_best", "ratio", PROBE_LOWER, .keys = "of",
+        .what = "the same of the slowest of all kernels on all shapes"},
+    [MOVED] = {"moved", "ratio", PROBE_LOWER, .keys = "of",
+        .what = "how far two measurements of a kernel are apart, geometric mean"},
+    [VARIANTS] = {"variant_time", "ns", PROBE_LOWER, .timer = "event", .keys = "of",
+        .what = "map: every kernel of ours on every shape"},
 };
 
 static const struct probe_parameter parameters[] = {
@@ -102,7 +104,7 @@ static double verified(struct probe_run *r, const struct subject *s, const char 
 static void measure_way(struct probe_run *r, const struct ways *ways, struct subject *s,
                         const struct way *way, bool against_library)
 {
-    const struct way *library = against_library ? way_of(r, ways, s, LT_BEST) : NULL;
+    const struct way *library = against_library ? sizes_way(r, ways, s, LT_BEST) : NULL;
     struct entrant e[] = {{.subject = s, .way = way, .metric = TIME},
                           {.subject = s, .way = library, .metric = LIBRARY_TIME}};
     const size_t n = library ? 2 : 1;
@@ -111,16 +113,16 @@ static void measure_way(struct probe_run *r, const struct ways *ways, struct sub
     way_multiply(r, ways, &s->product, way, 0);
     verified(r, s, "before timing");
 
-    sample_in_turn(r, ways, e, n);
+    sizes_sample_in_turn(r, ways, e, n);
 
-    say_kernel(r, ways, &e[0]);
+    sizes_say_kernel(r, ways, &e[0]);
     if (library)
         probe_value(r, OVER_LIBRARY, probe_median(r, TIME) / probe_median(r, LIBRARY_TIME));
-    replay_for_check(r, &e[0]);
+    sizes_replay_for_check(r, &e[0]);
     double error = verified(r, s, "after timing");
     if (is_large_enough(&s->shape))
         probe_value(r, ERROR, error);
-    entrants_free(e, n);
+    sizes_entrants_free(e, n);
 }
 
 static bool begin(struct probe_run *r, const struct subject *s, const char *impl, const char *tile,
@@ -136,13 +138,13 @@ static bool begin(struct probe_run *r, const struct subject *s, const char *impl
 static void measure_take(struct probe_run *r, const struct ways *ways, struct subject *s,
                          enum take take, unsigned flags)
 {
-    if (!begin(r, s, impl_names[take], tile_names[take], flags))
+    if (!begin(r, s, sizes_impl_names[take], sizes_tile_names[take], flags))
         return;
-    const struct way *way = way_of(r, ways, s, take);
+    const struct way *way = sizes_way(r, ways, s, take);
     if (way)
         measure_way(r, ways, s, way, take >= LT_BEST && s->accumulate == BLAS_IN_FP32);
     else
-        say_missing(r, ways, TIME, take);
+        sizes_say_missing(r, ways, TIME, take);
 }
 
 static void measure_row(struct probe_run *r, const struct ways *ways, struct subject *s,
@@ -150,11 +152,11 @@ static void measure_row(struct probe_run *r, const struct ways *ways, struct sub
 {
     if (!begin(r, s, way_names[w.impl], way_tile(&w), flags))
         return;
-    subject_open(r, s);
+    sizes_subject_open(r, s);
     if (way_open(r, ways, &s->product, &w))
         measure_way(r, ways, s, &w, true);
     else
-        say_missing(r, ways, TIME, OWN_BEST);
+        sizes_say_missing(r, ways, TIME, OWN_BEST);
     way_close(r, &w);
 }
 
@@ -201,7 +203,7 @@ static void measure_task(struct probe_run *r, const struct ways *ways, const str
     for (int take = 0; take < TAKES && can_be(r, &s); take++)
         if (takes & 1u << take)
             measure_take(r, ways, &s, (enum take)take, t->flags);
-    subject_close(r, &s);
+    sizes_subject_close(r, &s);
 }
 
 /* 1024^3 in every way that a product may be asked for; the others warm, in fp16, nn. Ascending: the
@@ -249,8 +251,8 @@ static void measure_loser(struct probe_run *r, const struct ways *ways)
 
     for (size_t i = 0; i < N_MMA; i++)
         if (strcmp(mma_gemm_tiles[i].name, "32x32") == 0)
-            measure_row(r, ways, &s, own_row(i), 0);
-    subject_close(r, &s);
+            measure_row(r, ways, &s, sizes_own_row(i), 0);
+    sizes_subject_close(r, &s);
 }
 
 /* y = x W for so many tokens at once, bf16, weights not in the L2; the layers of Llama 3. W is
@@ -302,17 +304,17 @@ static void measure_asked(struct probe_run *r, const struct ways *ways, bool col
 
     if (cold && !can_be(r, &s))
         return;
-    subject_open(r, &s); /* ends the run where the memory is too small */
+    sizes_subject_open(r, &s); /* ends the run where the memory is too small */
     for (int take = 0; take < TAKES; take++)
         measure_take(r, ways, &s, (enum take)take, 0);
     for (size_t row = 0; row < N_OWN; row++) {
-        struct way w = own_row(row);
+        struct way w = sizes_own_row(row);
         bool takes = way_open(r, ways, &s.product, &w);
         way_close(r, &w);
         if (takes)
-            measure_row(r, ways, &s, own_row(row), 0);
+            measure_row(r, ways, &s, sizes_own_row(row), 0);
     }
-    subject_close(r, &s);
+    sizes_subject_close(r, &s);
 }
 
 static bool asked(struct probe_run *r)
@@ -326,7 +328,7 @@ static bool asked(struct probe_run *r)
 
     const int64_t m = probe_parameter(r, "m"), n = probe_parameter(r, "n"),
                   k = probe_parameter(r, "k");
-    const char *why = why_refused(m, n, k);
+    const char *why = sizes_why_refused(m, n, k);
     if (why)
         probe_usage(r, "a product of %lld x %lld x %lld: %s", (long long)m, (long long)n,
                     (long long)k, why);
@@ -345,14 +347,14 @@ static void measure(struct probe_run *r)
     }
     measure_squares(r, &ways);
     measure_loser(r, &ways);
-    measure_layouts(r, &ways);
+    sizes_measure_layouts(r, &ways);
     if (probe_is_check_run(r)) {
-        check_random_shapes(r, &ways);
-        check_that_faults_are_seen(r, &ways);
-        check_refused(r);
+        sizes_check_random_shapes(r, &ways);
+        sizes_check_that_faults_are_seen(r, &ways);
+        sizes_check_refused(r);
         return;
     }
-    measure_choices(r, &ways);
+    sizes_measure_choices(r, &ways);
     measure_layers(r, &ways);
 }
 

@@ -42,15 +42,16 @@ PROBE_IMAGE(gemv);
 enum { TIME, RATE, SHARE, ERROR, READ };
 #define KEYS "m,k,type,acc,impl,l2"
 static const struct probe_metric metrics[] = {
-    [TIME] = {"time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS, "one product, edge included"},
-    [RATE] = {"rate", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, NULL, KEYS,
-              "bytes of weights, x and y over that time"},
-    [SHARE] = {"share_of_read", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, KEYS,
-               "that rate over the rate of a read of the weights in the same way"},
-    [ERROR] = {"error", "ratio", PROBE_LOWER, PROBE_EACH, NULL, KEYS,
-               "relative Frobenius norm of the difference from float64"},
-    [READ] = {"read", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, NULL, "bytes,path,l2",
-              "so many bytes read and added up, nothing else; edge included"},
+    [TIME] = {"time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event", .keys = KEYS,
+        .what = "one product, edge included"},
+    [RATE] = {"rate", "bytes/s", PROBE_HIGHER, .form = PROBE_SLOPE, .keys = KEYS,
+        .what = "bytes of weights, x and y over that time"},
+    [SHARE] = {"share_of_read", "ratio", PROBE_HIGHER, .keys = KEYS,
+        .what = "that rate over the rate of a read of the weights in the same way"},
+    [ERROR] = {"error", "ratio", PROBE_LOWER, .keys = KEYS,
+        .what = "relative Frobenius norm of the difference from float64"},
+    [READ] = {"read", "bytes/s", PROBE_HIGHER, .form = PROBE_SLOPE, .keys = "bytes,path,l2",
+        .what = "so many bytes read and added up, nothing else; edge included"},
 };
 
 enum {

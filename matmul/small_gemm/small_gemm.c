@@ -32,18 +32,19 @@ PROBE_IMAGE(small_gemm);
 enum { TIME, BLOCKS, BUSIEST, IDLE, ERROR, PEAK, MMA_CYCLES };
 #define KEYS "m,n,k,type,acc,layout,impl,tile,split,l2"
 static const struct probe_metric metrics[] = {
-    [TIME] = {"time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS, "one product, edge included"},
-    [BLOCKS] = {"blocks", "count", PROBE_EXACT, PROBE_EACH, NULL, KEYS, "thread blocks of it"},
-    [BUSIEST] = {"blocks_on_busiest_sm", "count", PROBE_EXACT, PROBE_EACH, NULL, KEYS,
-                 "of them on the SM that ran most, by census"},
-    [IDLE] = {"idle_sms", "count", PROBE_EXACT, PROBE_EACH, NULL, KEYS, "SMs that ran none"},
-    [ERROR] = {"error", "ratio", PROBE_LOWER, PROBE_EACH, NULL, KEYS,
-               "relative Frobenius norm of the difference from float64"},
-    [PEAK] = {"tensor_peak", "flop/s", PROBE_HIGHER, PROBE_SLOPE, NULL, "type,acc",
-              "mma.sync m16n8k16 and nothing else, on every SM"},
-    [MMA_CYCLES] = {"mma_cycles", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "type,acc",
-                    "SM cycles for each m16n8k16 of that loop, four tensor cores at work: the same "
-                    "without the clock, which the power limit moves"},
+    [TIME] = {"time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event", .keys = KEYS,
+        .what = "one product, edge included"},
+    [BLOCKS] = {"blocks", "count", PROBE_EXACT, .keys = KEYS, .what = "thread blocks of it"},
+    [BUSIEST] = {"blocks_on_busiest_sm", "count", PROBE_EXACT, .keys = KEYS,
+        .what = "of them on the SM that ran most, by census"},
+    [IDLE] = {"idle_sms", "count", PROBE_EXACT, .keys = KEYS, .what = "SMs that ran none"},
+    [ERROR] = {"error", "ratio", PROBE_LOWER, .keys = KEYS,
+        .what = "relative Frobenius norm of the difference from float64"},
+    [PEAK] = {"tensor_peak", "flop/s", PROBE_HIGHER, .form = PROBE_SLOPE, .keys = "type,acc",
+        .what = "mma.sync m16n8k16 and nothing else, on every SM"},
+    [MMA_CYCLES] = {"mma_cycles", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = "type,acc",
+        .what = "SM cycles for each m16n8k16 of that loop, four tensor cores at work: the same "
+                "without the clock, which the power limit moves"},
 };
 
 enum {

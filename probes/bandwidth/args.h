@@ -6,12 +6,6 @@
 
 #include "core/args.h"
 
-#ifdef __CUDACC__
-#define BANDWIDTH_BOTH __host__ __device__ __forceinline__
-#else
-#define BANDWIDTH_BOTH static inline
-#endif
-
 enum {
     /* Global memory: threads of a block, and elements of each that are in flight at a time. */
     STREAM_THREADS = 1024, /* read and write */
@@ -35,8 +29,8 @@ enum {
     REGISTER_OPERANDS = 4,   /* factors, and as many terms */
     REGISTER_ROUNDS = 4,     /* over all sums, in a pass */
 
-    /* Sums are gathered in so many places, so many words apart. */
-    SUM_PLACES = 64,
+    /* Sums are gathered in so many words, so many words apart. */
+    SUM_WORDS = 64,
     SUM_SPACING = 32,
 };
 
@@ -53,7 +47,7 @@ struct bandwidth_walk {
 };
 
 /* What a turn at element `at` adds to a launch's log. */
-BANDWIDTH_BOTH uint32_t bandwidth_mark(uint32_t at)
+ARGS_BOTH uint32_t bandwidth_mark(uint32_t at)
 {
     uint32_t x = (at + 1) * 0x9e3779b9u;
     return x ^ x >> 15;

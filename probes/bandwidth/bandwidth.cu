@@ -59,16 +59,16 @@ __device__ __forceinline__ uint32_t sum_of_warp(uint32_t sum)
     return sum;
 }
 
-// Each warp adds its lanes' sums to one of SUM_PLACES places, a line apart.
-__device__ __forceinline__ void hand_over(uint32_t *places, uint32_t sum)
+// Each warp adds its lanes' sums to one of SUM_WORDS words, a line apart.
+__device__ __forceinline__ void hand_over(uint32_t *gathered, uint32_t sum)
 {
     sum = sum_of_warp(sum);
     if (threadIdx.x % 32 == 0)
-        atomicAdd(places + blockIdx.x % SUM_PLACES * SUM_SPACING, sum);
+        atomicAdd(gathered + blockIdx.x % SUM_WORDS * SUM_SPACING, sum);
 }
 
 // The same, one addition a block: those of all warps would cost a stream of short blocks 2 %.
-__device__ __forceinline__ void hand_over_block(uint32_t *places, uint32_t sum)
+__device__ __forceinline__ void hand_over_block(uint32_t *gathered, uint32_t sum)
 {
     __shared__ uint32_t of_warp[32];
     sum = sum_of_warp(sum);
@@ -76,7 +76,7 @@ __device__ __forceinline__ void hand_over_block(uint32_t *places, uint32_t sum)
         of_warp[threadIdx.x / 32] = sum;
     __syncthreads();
     if (threadIdx.x < 32)
-        hand_over(places, threadIdx.x < blockDim.x / 32 ? of_warp[threadIdx.x] : 0);
+        hand_over(gathered, threadIdx.x < blockDim.x / 32 ? of_warp[threadIdx.x] : 0);
 }
 
 // What a write puts into element e.
@@ -105,10 +105,10 @@ struct walker {
         if (at >= end)
             at -= walk.range, round++;
     }
-    __device__ __forceinline__ void hand_log(uint32_t *places) const
+    __device__ __forceinline__ void hand_log(uint32_t *gathered) const
     {
         if (threadIdx.x == 0)
-            atomicAdd(places + blockIdx.x % SUM_PLACES * SUM_SPACING, log);
+            atomicAdd(gathered + blockIdx.x % SUM_WORDS * SUM_SPACING, log);
     }
 };
 
@@ -182,11 +182,11 @@ extern __shared__ __align__(128) uint4 ring[];
 
 #if __CUDA_ARCH__ >= 800
 
-// Waits for the oldest step of the ring. Every thread looks at what it copied itself.
-__device__ __forceinline__ void take_step(uint32_t slot, bool look, uint32_t &sum)
+// Waits for the oldest step of the ring. Every thread reads what it copied itself, or nothing.
+__device__ __forceinline__ void take_step(uint32_t slot, bool read, uint32_t &sum)
 {
     cp_async_wait<ASYNC_SLOTS - 1>();
-    for (int i = 0; look && i < ASYNC_LOADS; i++)
+    for (int i = 0; read && i < ASYNC_LOADS; i++)
         add(sum, load_shared_128(slot + i * ASYNC_THREADS * 16));
 }
 
@@ -255,8 +255,8 @@ struct bulk_ring {
     }
 };
 
-// All threads wait for a piece and look at it.
-__device__ __forceinline__ void look_at(const struct bulk_ring &r, uint32_t use, uint32_t &sum)
+// All threads wait for a piece and read it.
+__device__ __forceinline__ void read_piece(const struct bulk_ring &r, uint32_t use, uint32_t &sum)
 {
     r.wait(use);
     for (uint32_t e = threadIdx.x; e < BULK_ELEMENTS; e += BULK_THREADS)
@@ -282,7 +282,7 @@ bandwidth_read_bulk(const __grid_constant__ struct bandwidth_args a)
 #pragma unroll 1
     for (uint32_t use = 0; use < a.walk.turns + BULK_SLOTS; use++) {
         if (use >= BULK_SLOTS && a.sum)
-            look_at(r, use - BULK_SLOTS, sum);
+            read_piece(r, use - BULK_SLOTS, sum);
         else if (use >= BULK_SLOTS)
             r.wait(use - BULK_SLOTS);
         if (use < a.walk.turns && threadIdx.x == 0) {

@@ -1,6 +1,7 @@
 // The loaded chase: on one SM a thread follows a ring of pointers (chase.cuh), while the other SMs
 // read a buffer at a chosen rate. One block an SM, all of them resident at once.
 #include "core/device/order.cuh"
+#include "core/device/permute.cuh"
 #include "probes/bandwidth/loaded_chase.h"
 #include "probes/common/chase.cuh"
 

@@ -26,7 +26,7 @@ struct barriers_result {
 /* Barriers of one block, and of one cluster. */
 struct near_args {
     struct barriers_result *result;
-    uint32_t *place; /* a word for each thread of the grid, to store to; NULL for a block's */
+    uint32_t *words; /* a word for each thread of the grid, to store to; NULL for a block's */
 };
 ARGS_SIZE(struct near_args, 16);
 
@@ -36,7 +36,7 @@ struct far_args {
     struct barriers_result *result;   /* its first sample is filled in */
     struct grid_barrier_state *state; /* of our barrier, or */
     uint32_t *counter;                /* of one counter, which must be 0 */
-    uint32_t *place;                  /* a word for each thread to store to each time; or NULL */
+    uint32_t *words;                  /* a word for each thread to store to each time; or NULL */
     uint32_t rounds, budget_ns;
 };
 ARGS_SIZE(struct far_args, 40);

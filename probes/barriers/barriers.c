@@ -52,30 +52,31 @@
 PROBE_IMAGE(barriers);
 
 enum { BLOCK, BLOCK_TIME, CLUSTER, CLUSTER_TIME, GRID, GRID_TIME, VIOLATIONS, CONTROL, SMS };
-#define SLOPE PROBE_LOWER, PROBE_SLOPE
+#define SLOPE PROBE_LOWER, .form = PROBE_SLOPE
 static const struct probe_metric metrics[] = {
-    [BLOCK] = {"block", "cycles", SLOPE, NULL, "barrier,warps", "a barrier of one block"},
-    [BLOCK_TIME] = {"block_time", "ns", SLOPE, "device", "barrier,warps", "the same in ns"},
-    [CLUSTER] = {"cluster", "cycles", SLOPE, NULL, "order,blocks,threads,store",
-                 "a barrier of one cluster, its arrival relaxed or ordered, after a store"},
-    [CLUSTER_TIME] = {"cluster_time", "ns", SLOPE, "device", "order,blocks,threads,store",
-                      "the same in ns"},
-    [GRID] = {"grid", "cycles", SLOPE, NULL, "barrier,per_sm,threads,store",
-              "a barrier of all blocks, so many on each SM"},
-    [GRID_TIME] = {"grid_time", "ns", SLOPE, "device", "barrier,per_sm,threads,store",
-                   "the same in ns"},
-    [VIOLATIONS] = {"violations", "count", PROBE_EXACT, PROBE_EACH, NULL,
-                    "scope,barrier,blocks,rounds", "stores before the barrier not seen after it"},
-    [CONTROL] = {"control_violates", "count", PROBE_EXACT, PROBE_EACH, NULL,
-                 "scope,barrier,blocks,rounds", "1: what this barrier lacks is seen"},
-    [SMS] = {"sms", "count", PROBE_EXACT, PROBE_EACH, NULL, "scope,barrier,blocks,rounds",
-             "SMs over which the barrier reached"},
+    [BLOCK] = {"block", "cycles", SLOPE, .keys = "barrier,warps", .what = "a barrier of one block"},
+    [BLOCK_TIME] = {"block_time", "ns", SLOPE, .timer = "device", .keys = "barrier,warps",
+        .what = "the same in ns"},
+    [CLUSTER] = {"cluster", "cycles", SLOPE, .keys = "order,blocks,threads,store",
+        .what = "a barrier of one cluster, its arrival relaxed or ordered, after a store"},
+    [CLUSTER_TIME] = {"cluster_time", "ns", SLOPE, .timer = "device",
+        .keys = "order,blocks,threads,store", .what = "the same in ns"},
+    [GRID] = {"grid", "cycles", SLOPE, .keys = "barrier,per_sm,threads,store",
+        .what = "a barrier of all blocks, so many on each SM"},
+    [GRID_TIME] = {"grid_time", "ns", SLOPE, .timer = "device",
+        .keys = "barrier,per_sm,threads,store", .what = "the same in ns"},
+    [VIOLATIONS] = {"violations", "count", PROBE_EXACT, .keys = "scope,barrier,blocks,rounds",
+        .what = "stores before the barrier not seen after it"},
+    [CONTROL] = {"control_violates", "count", PROBE_EXACT, .keys = "scope,barrier,blocks,rounds",
+        .what = "1: what this barrier lacks is seen"},
+    [SMS] = {"sms", "count", PROBE_EXACT, .keys = "scope,barrier,blocks,rounds",
+        .what = "SMs over which the barrier reached"},
 };
 
 enum {
     THREADS = 256,
     ROUNDS = 256,       /* of a grid barrier between the first two clock reads */
-    PLACES = 1 << 20,   /* words to store to */
+    WORDS = 1 << 20,    /* words to store to */
     SLOT_WORDS = 2 * GRID_BARRIER_BLOCKS * 32 * ORDER_STRIDE, /* of odd and even rounds */
     LAUNCH = 100000,    /* rounds of the oracle in one launch */
     BUDGET_NS = 500000000,
@@ -84,7 +85,7 @@ enum {
 struct meeting {
     const struct gpu_facts *gpu;
     struct barriers_result *result; /* mapped */
-    uint32_t *place, *slots;
+    uint32_t *words, *slots;
     uint32_t *counter; /* of a barrier */
     uint32_t *wrong;   /* two counts of the oracle */
     uint32_t *sm;
@@ -95,7 +96,7 @@ static struct meeting prepare(struct probe_run *r)
 {
     struct meeting m = {.gpu = gpu_facts(r)};
     m.result = gpu_mapped(r, sizeof *m.result);
-    m.place = gpu_alloc(r, PLACES * sizeof *m.place, "words to store to");
+    m.words = gpu_alloc(r, WORDS * sizeof *m.words, "words to store to");
     m.slots = gpu_alloc(r, SLOT_WORDS * sizeof *m.slots, "slots");
     m.counter = gpu_alloc(r, sizeof *m.counter, "a counter");
     m.wrong = gpu_alloc(r, 2 * sizeof *m.wrong, "the oracle's counts");
@@ -179,7 +180,7 @@ static void check_whole(struct probe_run *r, const struct barriers_result *x, do
 static void measure_near(struct probe_run *r, const struct meeting *m, cudaKernel_t kernel,
                          const struct gpu_shape *shape, int handed, int in_cycles, int in_ns)
 {
-    struct near_args a = {.result = m->result, .place = m->place};
+    struct near_args a = {.result = m->result, .words = m->words};
     while (probe_more(r)) {
         gpu_launch_shape(r, kernel, shape, &a);
         gpu_wait(r);
@@ -239,7 +240,7 @@ static void measure_clusters(struct probe_run *r, const struct meeting *m)
         const char *order = orders[i / 4 % 2], *store = stores[i / 8 % 3];
         struct gpu_shape shape = {
             .grid = {blocks, 1, 1}, .block = threads, .shared = shared, .cluster = blocks};
-        struct near_args a = {.result = m->result, .place = m->place};
+        struct near_args a = {.result = m->result, .words = m->words};
 
         snprintf(name, sizeof name, "barriers_cluster_%s_%s", order, store);
         cudaKernel_t kernel = kernel_of(r, name, sizeof a, shared);
@@ -265,7 +266,7 @@ static void measure_grid(struct probe_run *r, const struct meeting *m, const cha
     struct gpu_shape shape = {.grid = {blocks, 1, 1}, .block = threads, .shared = shared,
                               .cluster = pairs ? 2 : 0, .cooperative = true};
     struct far_args a = {.result = m->result, .state = m->state, .counter = m->counter,
-                         .place = stores ? m->place : NULL, .budget_ns = BUDGET_NS};
+                         .words = stores ? m->words : NULL, .budget_ns = BUDGET_NS};
     char name[64];
 
     snprintf(name, sizeof name, "barriers_grid_%s", barrier);

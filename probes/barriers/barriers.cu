@@ -203,7 +203,7 @@ __device__ __forceinline__ void measure_cluster(const struct near_args &a)
     __shared__ uint32_t word[1024];
     uint32_t me = blockIdx.x * blockDim.x + threadIdx.x;
     uint32_t next = (cluster_rank() + 1) % cluster_size();
-    struct cluster_site site = {a.place + me,
+    struct cluster_site site = {a.words + me,
                                 cluster_map(shared_address(word + threadIdx.x), next)};
 
     cluster_arrive(); // nobody stores to a block that has not begun,
@@ -266,12 +266,12 @@ struct far_twin {
 };
 
 template <typename BARRIER>
-__device__ __forceinline__ void crossings(BARRIER &barrier, uint32_t rounds, uint32_t *place)
+__device__ __forceinline__ void crossings(BARRIER &barrier, uint32_t rounds, uint32_t *word)
 {
 #pragma unroll 1
     for (uint32_t i = 0; i < rounds; i++) {
-        if (place)
-            store_relaxed(place, i);
+        if (word)
+            store_relaxed(word, i);
         barrier.cross();
     }
 }
@@ -280,14 +280,14 @@ template <typename BARRIER>
 __device__ __forceinline__ void measure_far(const struct far_args &a, BARRIER &barrier)
 {
     uint32_t me = blockIdx.x * blockDim.x + threadIdx.x;
-    uint32_t *place = a.place ? a.place + me : nullptr;
+    uint32_t *word = a.words ? a.words + me : nullptr;
 
     struct clock_pair lead = clock_edge();
-    crossings(barrier, 2, place);
+    crossings(barrier, 2, word);
     uint64_t t0 = clock_cycles();
-    crossings(barrier, a.rounds, place);
+    crossings(barrier, a.rounds, word);
     uint64_t t1 = clock_cycles();
-    crossings(barrier, 2 * a.rounds, place);
+    crossings(barrier, 2 * a.rounds, word);
     uint64_t t2 = clock_cycles();
     struct clock_pair tail = clock_edge();
     if (me == 0) {

@@ -1,4 +1,5 @@
-/* Arguments of the kernel in home.cu, for C and CUDA alike. */
+/* On which side of the L2, seen from one SM, do lines have their homes? What an atomic takes there
+ * falls into two heaps, near and far. The kernel's arguments are for C and CUDA alike. */
 #ifndef PROBES_COMMON_HOME_H
 #define PROBES_COMMON_HOME_H
 
@@ -17,5 +18,38 @@ struct home_args {
     uint32_t sm;                  /* %smid from which to ask */
 };
 ARGS_SIZE(struct home_args, 48);
+
+#ifndef __CUDACC__
+#include "core/gpu.h"
+
+enum { HOME_LINES = 4096, HOME_TIMES = 3 }; /* most lines at a time; the least of so many counts */
+
+struct home {
+    cudaKernel_t kernel;
+    struct home_args args; /* its lists are device memory */
+    uint64_t *cycles;      /* host */
+};
+
+struct home home_prepare(struct probe_run *r, const struct gpu_image *image, uint32_t sm);
+
+/* What an atomic takes at each of n lines: the least of three, since one may meet a refresh. */
+void home_ask(struct probe_run *r, struct home *h, const uint64_t *line, size_t n, double *cycles);
+
+/* The border: between the two heaps lies a gap of at least a tenth of a latency; INFINITY where
+ * there is one heap. The twentieth at each end may lie where it likes. */
+double home_border(struct probe_run *r, const double *cycles, size_t n);
+
+enum { NEAR, FAR, N_SIDES };
+
+struct home_sides {
+    uint64_t line[N_SIDES][HOME_LINES];
+    size_t n[N_SIDES];
+    double border; /* cycles; INFINITY: all are near */
+};
+
+/* Parts n lines at the border, or where it is NAN at the gap between their own two heaps. */
+struct home_sides *home_part(struct probe_run *r, struct home *h, const uint64_t *line, size_t n,
+                             double border);
+#endif
 
 #endif

@@ -27,8 +27,8 @@ enum {
     ADDS = 4,             /* additions of a thread in one turn */
 };
 
-/* Which place thread i uses, in units of the kernel: neighbours in a run lie `near` apart, runs
- * `far`. {1, 4, 0}: every fourth; {32, 128, 0}: a whole warp one place, the next warp another. */
+/* Which unit of the kernel thread i uses, by its number: neighbours in a run lie `near` apart, runs
+ * `far`. {1, 4, 0}: every fourth; {32, 128, 0}: a whole warp one unit, the next warp another. */
 struct spread {
     uint32_t run, far, near;
 };

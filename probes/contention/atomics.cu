@@ -3,7 +3,7 @@
 #include "core/device/load.cuh"
 #include "probes/contention/args.h"
 
-__device__ __forceinline__ uint32_t place(const struct spread &s, uint32_t i)
+__device__ __forceinline__ uint32_t spread_unit(const struct spread &s, uint32_t i)
 {
     return i / s.run * s.far + i % s.run * s.near;
 }
@@ -247,7 +247,7 @@ __device__ __forceinline__ void add_shared(const struct contention_args &a,
                                            typename WAY::value *counters)
 {
     typename WAY::value one = (typename WAY::value)a.one;
-    uint32_t mine = place(a.spread, threadIdx.x), p = shared_address(counters + mine);
+    uint32_t mine = spread_unit(a.spread, threadIdx.x), p = shared_address(counters + mine);
 
     counters[threadIdx.x] = 0;
     __syncthreads();
@@ -292,7 +292,7 @@ ADD_SHARED(cas_u32_atom, by_cas)
     contention_global_##name(const __grid_constant__ struct contention_args a) \
     { \
         uint32_t thread = blockIdx.x * ALL_THREADS + threadIdx.x; \
-        uint64_t p = (uint64_t)((uint32_t *)a.memory + place(a.spread, thread)); \
+        uint64_t p = (uint64_t)((uint32_t *)a.memory + spread_unit(a.spread, thread)); \
         add_many<way>(p, a.turns, (way::value)a.one); \
     }
 

@@ -8,7 +8,7 @@
 #include "probes/common/loads.cuh"
 #include "probes/contention/args.h"
 
-__device__ __forceinline__ uint32_t place(const struct spread &s, uint32_t i)
+__device__ __forceinline__ uint32_t spread_unit(const struct spread &s, uint32_t i)
 {
     return i / s.run * s.far + i % s.run * s.near;
 }
@@ -21,13 +21,13 @@ __device__ __forceinline__ void complain(const struct contention_args &a, bool w
 
 // --- chains of loads -----------------------------------------------------------------------------
 
-// Each lane follows a ring of its own through the sets; lanes of one place read the same word.
+// Each lane follows a ring of its own through the sets; lanes of one unit read the same word.
 template <typename LOAD>
 __device__ __forceinline__ void chase(const struct contention_args &a,
                                       typename LOAD::address base, uint32_t unit)
 {
     typedef typename LOAD::address address;
-    uint32_t offset = unit * place(a.spread, threadIdx.x);
+    uint32_t offset = unit * spread_unit(a.spread, threadIdx.x);
     address p = base + offset;
 
     stretch<SETS, LOAD>(p); // once round, so that they are in the cache
@@ -47,7 +47,7 @@ __device__ __forceinline__ void chase(const struct contention_args &a,
 
 __device__ __forceinline__ void lay_shared(const struct contention_args &a, uint32_t *words)
 {
-    uint32_t base = shared_address(words), word = place(a.spread, threadIdx.x % 32);
+    uint32_t base = shared_address(words), word = spread_unit(a.spread, threadIdx.x % 32);
     for (uint32_t set = threadIdx.x / 32; set < SETS; set += blockDim.x / 32)
         words[set * (SET_BYTES / 4) + word] = base + (set + 1) % SETS * SET_BYTES + 4 * word;
     __syncthreads();
@@ -57,7 +57,7 @@ __device__ __forceinline__ void lay_shared(const struct contention_args &a, uint
 __device__ __forceinline__ void lay_global(const struct contention_args &a, char *ring,
                                            uint32_t first, uint32_t step)
 {
-    char *at = ring + place(a.spread, threadIdx.x % 32);
+    char *at = ring + spread_unit(a.spread, threadIdx.x % 32);
     for (uint32_t set = first; set < a.sets; set += step)
         *(uint64_t *)(at + set * SET_BYTES) = (uint64_t)(at + (set + 1) % a.sets * SET_BYTES);
     __threadfence();
@@ -186,7 +186,7 @@ extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_bank_load(const __grid_constant__ struct contention_args a)
 {
     __shared__ uint32_t words[SETS * SET_BYTES / 4];
-    uint32_t p = shared_address(words) + 4 * place(a.spread, threadIdx.x % 32);
+    uint32_t p = shared_address(words) + 4 * spread_unit(a.spread, threadIdx.x % 32);
     lay_shared(a, words);
     check_sum(a, p, time_turns<turn_shared_load>(a, p));
 }
@@ -197,7 +197,7 @@ extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_bank_store(const __grid_constant__ struct contention_args a)
 {
     __shared__ uint32_t words[SETS * SET_BYTES / 4];
-    uint32_t word = place(a.spread, threadIdx.x % 32);
+    uint32_t word = spread_unit(a.spread, threadIdx.x % 32);
     time_turns<turn_shared_store>(a, shared_address(words) + 4 * word);
     for (uint32_t set = 0; set < SETS; set++)
         complain(a, words[set * (SET_BYTES / 4) + word] != 2 * a.turns - 1);
@@ -210,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_sector_load_l1(const __grid_constant__ struct contention_args a)
 {
     char *ring = (char *)a.memory;
-    uint64_t p = (uint64_t)ring + place(a.spread, threadIdx.x % 32);
+    uint64_t p = (uint64_t)ring + spread_unit(a.spread, threadIdx.x % 32);
     lay_global(a, ring, threadIdx.x / 32, ALL_THREADS / 32);
     check_sum(a, (uint32_t)p, time_turns<turn_l1>(a, p));
 }
@@ -222,7 +222,7 @@ extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_sector_load_l2(const __grid_constant__ struct contention_args a)
 {
     char *ring = (char *)a.memory + threadIdx.x / 32 * WARP_BYTES;
-    uint64_t p = (uint64_t)ring + place(a.spread, threadIdx.x % 32);
+    uint64_t p = (uint64_t)ring + spread_unit(a.spread, threadIdx.x % 32);
     lay_global(a, ring, 0, 1);
     check_sum(a, (uint32_t)p, time_turns<turn_l2>(a, p));
 }

@@ -39,10 +39,10 @@ PROBE_IMAGE(deadlock);
 
 enum { COMPLETED, REFUSED };
 static const struct probe_metric metrics[] = {
-    [COMPLETED] = {"completed", "count", PROBE_EXACT, PROBE_EACH, NULL, "scene,launch,blocks",
-                   "1: all blocks crossed all of their barriers"},
-    [REFUSED] = {"refused", "count", PROBE_EXACT, PROBE_EACH, NULL, "scene,launch,blocks",
-                 "1: the launch was refused as too large to be resident"},
+    [COMPLETED] = {"completed", "count", PROBE_EXACT, .keys = "scene,launch,blocks",
+        .what = "1: all blocks crossed all of their barriers"},
+    [REFUSED] = {"refused", "count", PROBE_EXACT, .keys = "scene,launch,blocks",
+        .what = "1: the launch was refused as too large to be resident"},
 };
 
 static const struct probe_parameter parameters[] = {
@@ -77,7 +77,7 @@ static const struct scene {
     {"overtaken", "cooperative", "0.75xcapacity", 0.75, 0, OVERTAKEN, 0, 0},
 };
 enum {
-    HALF_ALONE = 0, ONE_QUITS = 9, /* places in that table */
+    HALF_ALONE = 0, ONE_QUITS = 9, /* indices into that table */
     SPIN_THREADS = 1024,
     SPIN_ROUNDS = 100,
     PATIENCE_NS = 20000000,
@@ -224,12 +224,12 @@ static void play_all(struct probe_run *r)
     fprintf(stderr, "\n");
 }
 
-/* What the child said of scene `place`. */
-static struct outcome outcome_of(const char *said, size_t place)
+/* What the child said of a scene, by its index in the table. */
+static struct outcome outcome_of(const char *said, size_t scene)
 {
     struct outcome o = {.end = OTHER};
     int length = 0;
-    for (size_t i = 0; i <= place; i++, said += length)
+    for (size_t i = 0; i <= scene; i++, said += length)
         if (sscanf(said, "%c,%u,%u,%u %n", &o.end, &o.took_us, &o.waited_us, &o.beside,
                    &length) != 4)
             return (struct outcome){.end = OTHER};

@@ -43,12 +43,12 @@ PROBE_IMAGE(edges);
 
 enum { STEP, CHAIN, WRONG };
 static const struct probe_metric metrics[] = {
-    [STEP] = {"step", "ns", PROBE_LOWER, PROBE_SLOPE, "event", "mode,blocks,body,span",
-              "one more dependent step of a chain"},
-    [CHAIN] = {"chain", "ns", PROBE_LOWER, PROBE_EACH, "event", "mode,blocks,body,steps",
-               "a whole chain, with an event pair's own time"},
-    [WRONG] = {"wrong", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, "mode,blocks,body,steps",
-               "share of wrong words when nothing makes a step wait: must not be 0"},
+    [STEP] = {"step", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = "mode,blocks,body,span", .what = "one more dependent step of a chain"},
+    [CHAIN] = {"chain", "ns", PROBE_LOWER, .timer = "event", .keys = "mode,blocks,body,steps",
+        .what = "a whole chain, with an event pair's own time"},
+    [WRONG] = {"wrong", "ratio", PROBE_HIGHER, .keys = "mode,blocks,body,steps",
+        .what = "share of wrong words when nothing makes a step wait: must not be 0"},
 };
 
 enum {

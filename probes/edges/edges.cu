@@ -47,11 +47,11 @@ __device__ __forceinline__ uint32_t read_body(const struct edges_args &a, uint32
     return sum;
 }
 
-struct place { // of a warp in the grid; other: the next warp of the next block, or of a lone one
+struct warp_index { // in the grid; other: the next warp of the next block, or of a lone one
     uint32_t warps, own, other;
 };
 
-__device__ __forceinline__ struct place place_of_warp(void)
+__device__ __forceinline__ struct warp_index index_of_warp(void)
 {
     uint32_t warps = gridDim.x * EDGES_WARPS;
     uint32_t own = blockIdx.x * EDGES_WARPS + threadIdx.x / 32, other = own + EDGES_WARPS + 1;
@@ -81,7 +81,7 @@ struct in_shared {
 
 template <typename CELLS>
 __device__ __forceinline__ void step(const struct edges_args &a, CELLS cells,
-                                     const struct place &p, uint32_t k)
+                                     const struct warp_index &p, uint32_t k)
 {
     uint32_t before = cells.load((k & 1) * p.warps + p.other), sum = 0;
     if (a.chunks > 0)
@@ -94,7 +94,7 @@ __device__ __forceinline__ void step(const struct edges_args &a, CELLS cells,
 
 __device__ __forceinline__ void one_step(const struct edges_args &a)
 {
-    step(a, in_global{a.cells}, place_of_warp(), a.first);
+    step(a, in_global{a.cells}, index_of_warp(), a.first);
     if (a.census && threadIdx.x == 0)
         a.census[blockIdx.x] = sm_id();
 }
@@ -145,7 +145,7 @@ edges_dependent_unwaited(const __grid_constant__ struct edges_args a)
 template <typename CELLS, typename WAIT>
 __device__ __forceinline__ void chain(const struct edges_args &a, CELLS cells, WAIT wait)
 {
-    const struct place p = place_of_warp();
+    const struct warp_index p = index_of_warp();
 #pragma unroll 1
     for (uint32_t k = a.first; k != a.first + a.steps; k++) {
         step(a, cells, p, k);

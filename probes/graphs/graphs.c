@@ -25,7 +25,8 @@
 PROBE_IMAGE(graphs);
 
 enum { INSTANTIATE, UPLOAD, FIRST, SUBMIT, REPLAY, SET_NODE, UPDATE, CHANGED };
-#define WALL(name, what) {name, "ns", PROBE_LOWER, PROBE_EACH, "wall", "nodes", what}
+#define WALL(id, line) \
+    {id, "ns", PROBE_LOWER, .timer = "wall", .keys = "nodes", .what = line}
 static const struct probe_metric metrics[] = {
     [INSTANTIATE] = WALL("instantiate", "cudaGraphInstantiate"),
     [UPLOAD] = WALL("upload", "cudaGraphUpload, and the wait for it"),

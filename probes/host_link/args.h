@@ -6,7 +6,6 @@
 
 #include "core/args.h"
 #include "core/device/harness.h"
-#include "core/permute.h" /* PERMUTE_INLINE */
 
 enum {
     LINK_SPACING = 128, /* bytes from one entry of a ring in host memory to the next */
@@ -15,7 +14,7 @@ enum {
 };
 
 /* The i-th word of what is copied. */
-PERMUTE_INLINE uint32_t link_word(uint64_t seed, uint64_t i)
+ARGS_BOTH uint32_t link_word(uint64_t seed, uint64_t i)
 {
     uint64_t z = (i + seed) * 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 32) * 0xd6e8feb86659fd93u;

@@ -39,32 +39,33 @@
 #include <time.h>
 
 #include "core/gpu.h"
+#include "core/permute.h"
 
 PROBE_IMAGE(host_link);
 
 enum { COPY, COPY_EVENT, RATE, FLAG, LOAD, CALL, EDGE, ANSWER, WAKEUP, CPU_SHARE };
 #define COPY_KEYS "direction,memory,bytes"
 static const struct probe_metric metrics[] = {
-    [COPY] = {"copy", "ns", PROBE_LOWER, PROBE_EACH, "wall", COPY_KEYS,
-              "one asynchronous copy and the wait for it"},
-    [COPY_EVENT] = {"copy", "ns", PROBE_LOWER, PROBE_SLOPE, "event", COPY_KEYS,
-                    "GPU time from one copy to the next in a stream"},
-    [RATE] = {"copy_rate", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, NULL, COPY_KEYS,
-              "rate of copies of N and 2N bytes"},
-    [FLAG] = {"flag", "ns", PROBE_LOWER, PROBE_EACH, "wall", NULL,
-              "a word to a running kernel and its answer back"},
-    [LOAD] = {"load", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "level",
-              "dependent load of the GPU from mapped host memory"},
-    [CALL] = {"call", "ns", PROBE_LOWER, PROBE_SLOPE, "wall", "name",
-              "host time of one call that has nothing to wait for"},
-    [EDGE] = {"edge", "ns", PROBE_LOWER, PROBE_SLOPE, "event", "by",
-              "GPU time from one empty kernel to the next, by stream order or by an event"},
-    [ANSWER] = {"answer", "ns", PROBE_LOWER, PROBE_EACH, "wall", "by,delay_us",
-                "from the host's word to its knowledge that the kernel has ended, delay included"},
-    [WAKEUP] = {"wakeup", "ns", PROBE_LOWER, PROBE_EACH, "wall", "by,delay_us",
-                "what this way to wait adds to watching a word in memory"},
-    [CPU_SHARE] = {"cpu_share", "ratio", PROBE_LOWER, PROBE_EACH, NULL, "by,delay_us",
-                   "part of the wait that the thread spends on a CPU"},
+    [COPY] = {"copy", "ns", PROBE_LOWER, .timer = "wall", .keys = COPY_KEYS,
+        .what = "one asynchronous copy and the wait for it"},
+    [COPY_EVENT] = {"copy", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = COPY_KEYS, .what = "GPU time from one copy to the next in a stream"},
+    [RATE] = {"copy_rate", "bytes/s", PROBE_HIGHER, .form = PROBE_SLOPE, .keys = COPY_KEYS,
+        .what = "rate of copies of N and 2N bytes"},
+    [FLAG] = {"flag", "ns", PROBE_LOWER, .timer = "wall",
+        .what = "a word to a running kernel and its answer back"},
+    [LOAD] = {"load", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "device", .keys = "level",
+        .what = "dependent load of the GPU from mapped host memory"},
+    [CALL] = {"call", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "wall", .keys = "name",
+        .what = "host time of one call that has nothing to wait for"},
+    [EDGE] = {"edge", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event", .keys = "by",
+        .what = "GPU time from one empty kernel to the next, by stream order or by an event"},
+    [ANSWER] = {"answer", "ns", PROBE_LOWER, .timer = "wall", .keys = "by,delay_us",
+        .what = "from the host's word to its knowledge that the kernel has ended, delay included"},
+    [WAKEUP] = {"wakeup", "ns", PROBE_LOWER, .timer = "wall", .keys = "by,delay_us",
+        .what = "what this way to wait adds to watching a word in memory"},
+    [CPU_SHARE] = {"cpu_share", "ratio", PROBE_LOWER, .keys = "by,delay_us",
+        .what = "part of the wait that the thread spends on a CPU"},
 };
 
 enum {

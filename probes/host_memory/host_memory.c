@@ -24,8 +24,8 @@
 
 enum { LOAD_TIME };
 static const struct probe_metric metrics[] = {
-    [LOAD_TIME] = {"load_time", "ns", PROBE_LOWER, PROBE_SLOPE, "wall", "level",
-                   "dependent load of the CPU from this level"},
+    [LOAD_TIME] = {"load_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "wall",
+        .keys = "level", .what = "dependent load of the CPU from this level"},
 };
 
 enum {

@@ -46,18 +46,12 @@ struct instructions_args {
 ARGS_SIZE(struct instructions_args, 32);
 
 /* Tile of the ldmatrix ring that follows, and the words that no address is made of. */
-#ifdef __CUDACC__
-#define INSTRUCTIONS_INLINE __device__ __forceinline__
-#else
-#define INSTRUCTIONS_INLINE static inline
-#endif
-
-INSTRUCTIONS_INLINE uint32_t ring_next(uint32_t tile)
+ARGS_BOTH uint32_t ring_next(uint32_t tile)
 {
     return (5 * tile + 3) % RING_TILES; /* visits all eight (Hull and Dobell, 1962) */
 }
 
-INSTRUCTIONS_INLINE uint32_t ring_word(uint32_t tile, uint32_t row, uint32_t word)
+ARGS_BOTH uint32_t ring_word(uint32_t tile, uint32_t row, uint32_t word)
 {
     return (tile * 128 + row * 4 + word) * 0x9e3779b9u;
 }

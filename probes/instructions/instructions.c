@@ -51,16 +51,16 @@ PROBE_IMAGE(instructions);
 enum { LATENCY, THROUGHPUT, RECIPROCAL, PEAK, INTEGER_PEAK };
 #define KEYS "op,shape,type,acc,a"
 static const struct probe_metric metrics[] = {
-    [LATENCY] = {"latency", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, KEYS,
-                 "from one instruction to the next, which needs its result"},
-    [THROUGHPUT] = {"throughput", "ops/cycle", PROBE_HIGHER, PROBE_EACH, NULL, KEYS,
-                    "results an SM finishes in a cycle; of products, multiply-adds"},
-    [RECIPROCAL] = {"reciprocal_throughput", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, KEYS,
-                    "from one warp's instruction to the next one's, on a full SM"},
-    [PEAK] = {"tensor_peak", "flop/s", PROBE_HIGHER, PROBE_SLOPE, NULL, KEYS,
-              "products and nothing else, on every SM, at the clock that the power limit leaves"},
-    [INTEGER_PEAK] = {"integer_peak", "ops/s", PROBE_HIGHER, PROBE_SLOPE, NULL, KEYS,
-                      "the same of integers"},
+    [LATENCY] = {"latency", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = KEYS,
+        .what = "from one instruction to the next, which needs its result"},
+    [THROUGHPUT] = {"throughput", "ops/cycle", PROBE_HIGHER, .keys = KEYS,
+        .what = "results an SM finishes in a cycle; of products, multiply-adds"},
+    [RECIPROCAL] = {"reciprocal_throughput", "cycles", PROBE_LOWER, .form = PROBE_SLOPE,
+        .keys = KEYS, .what = "from one warp's instruction to the next one's, on a full SM"},
+    [PEAK] = {"tensor_peak", "flop/s", PROBE_HIGHER, .form = PROBE_SLOPE, .keys = KEYS,
+        .what = "products and nothing else, on every SM, at the clock that the power limit leaves"},
+    [INTEGER_PEAK] = {"integer_peak", "ops/s", PROBE_HIGHER, .form = PROBE_SLOPE, .keys = KEYS,
+        .what = "the same of integers"},
 };
 
 /* --- what is measured ------------------------------------------------------------------------ */
@@ -352,7 +352,7 @@ static void measure_scalar(struct probe_run *r, const struct bench *b, const str
     snprintf(name, sizeof name, "%s_%s", s->op, s->type);
     snprintf(l.keys, sizeof l.keys, "op=%s,type=%s", s->op, s->type);
     find_kernels(r, &l, name, true);
-    fill_operands(in, s->operands, &random);
+    model_operands(in, s->operands, &random);
     gpu_to_device(r, b->in, in, sizeof in);
     double latency = measure_latency(r, b, &l), throughput = measure_throughput(r, b, &l);
     if (s->model == model_fma_fp32)
@@ -408,7 +408,7 @@ struct products {
  * fp8 are added with fewer bits than the sum has. */
 static double worst_allowed(const struct tensor *t, uint64_t products)
 {
-    double unit = t->type == E4M3 ? 0x1p-13 : numbers[t->acc].unit;
+    double unit = t->type == E4M3 ? 0x1p-13 : number_facts[t->acc].unit;
     return unit * (double)(16 + products);
 }
 
@@ -432,7 +432,7 @@ static void check_products(struct probe_run *r, const struct loop *l, const uint
 
 static void name_tensor(const struct tensor *t, char *name, size_t size, char *keys, size_t room)
 {
-    const char *type = numbers[t->type].name, *acc = numbers[t->acc].name;
+    const char *type = number_facts[t->type].name, *acc = number_facts[t->acc].name;
     bool waited = t->flags & NO_THROUGHPUT;
 
     snprintf(name, size, "%s_m%dn%dk%d_%s_%s%s%s", t->m == 64 ? "wgmma" : "mma", t->m, t->n, t->k,

@@ -57,14 +57,14 @@ enum {
     LAYER_WALL = 2 * N_OF_A_STEP,
     HOST_LOAD = 3 * N_OF_A_STEP, RIVAL_RATE, BUSY, LATENCY, LATENCY_P99,
 };
-#define OF_A_STEP(metric, name, tail, timer, keys, what)                                           \
-    [metric] = {name, "ns", PROBE_LOWER, PROBE_EACH, timer, keys, what},                           \
-    [metric + P99] = {name "_p99", "ns", PROBE_LOWER, PROBE_P99, timer, keys,                      \
-                      "its 99th percentile"},                                                      \
-    [metric + P999] = {name "_p999", "ns", PROBE_LOWER, PROBE_P999, timer, keys,                   \
-                       "its 99.9th percentile"},                                                   \
-    [metric + TAIL] = {tail, "ratio", PROBE_LOWER, PROBE_EACH, NULL, keys,                         \
-                       "99th percentile over median, timer=" timer}
+#define OF_A_STEP(metric, id, tail, clock, of, line)                                               \
+    [metric] = {id, "ns", PROBE_LOWER, .timer = clock, .keys = of, .what = line},                  \
+    [metric + P99] = {id "_p99", "ns", PROBE_LOWER, .form = PROBE_P99, .timer = clock,             \
+        .keys = of, .what = "its 99th percentile"},                                                \
+    [metric + P999] = {id "_p999", "ns", PROBE_LOWER, .form = PROBE_P999, .timer = clock,          \
+        .keys = of, .what = "its 99.9th percentile"},                                              \
+    [metric + TAIL] = {tail, "ratio", PROBE_LOWER, .keys = of,                                     \
+        .what = "99th percentile over median, timer=" clock}
 static const struct probe_metric metrics[] = {
     OF_A_STEP(STEP, "step", "step_tail", "wall", STEP_KEYS,
               "a step of so many dependent trivial launches"),
@@ -72,16 +72,16 @@ static const struct probe_metric metrics[] = {
               "eight dependent reads of 4 MiB, first instruction to last"),
     OF_A_STEP(LAYER_WALL, "layer", "layer_wall_tail", "wall", LAYER_KEYS,
               "eight dependent reads of 4 MiB, first call to the host's knowing"),
-    [HOST_LOAD] = {"host_load", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, STEP_KEYS,
-                   "share of all CPUs' time that the busy threads had"},
-    [RIVAL_RATE] = {"rival_rate", "ops/s", PROBE_HIGHER, PROBE_EACH, NULL, LAYER_KEYS,
-                    "kernels that all rivals together finish beside the layers"},
-    [BUSY] = {"busy", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, ITEM_KEYS,
-              "share of all SMs' time that went into items"},
-    [LATENCY] = {"latency", "ns", PROBE_LOWER, PROBE_EACH, "wall", ITEM_KEYS,
-                 "an item's arrival to its end"},
-    [LATENCY_P99] = {"latency_p99", "ns", PROBE_LOWER, PROBE_P99, "wall", ITEM_KEYS,
-                     "its 99th percentile"},
+    [HOST_LOAD] = {"host_load", "ratio", PROBE_HIGHER, .keys = STEP_KEYS,
+        .what = "share of all CPUs' time that the busy threads had"},
+    [RIVAL_RATE] = {"rival_rate", "ops/s", PROBE_HIGHER, .keys = LAYER_KEYS,
+        .what = "kernels that all rivals together finish beside the layers"},
+    [BUSY] = {"busy", "ratio", PROBE_HIGHER, .keys = ITEM_KEYS,
+        .what = "share of all SMs' time that went into items"},
+    [LATENCY] = {"latency", "ns", PROBE_LOWER, .timer = "wall", .keys = ITEM_KEYS,
+        .what = "an item's arrival to its end"},
+    [LATENCY_P99] = {"latency_p99", "ns", PROBE_LOWER, .form = PROBE_P99, .timer = "wall",
+        .keys = ITEM_KEYS, .what = "its 99th percentile"},
 };
 
 enum { STEPS_MOST = 100000, WARM_STEPS = 5, CHECK_STEPS = 3 };
@@ -152,14 +152,14 @@ static void measure_steps(struct probe_run *r, const struct jitter *j, enum mode
         graph = gpu_graph_end(r);
     }
     if (loaded)
-        crowd_begin(&crowd);
+        jitter_crowd_begin(&crowd);
     time_steps(r, j, mode, launches, &graph, WARM_STEPS);
     CUDA(cudaMemsetAsync(j->count, 0, sizeof count, gpu_stream(r)));
     gpu_wait(r);
     time_steps(r, j, mode, launches, &graph, n);
     if (loaded)
-        probe_value(r, HOST_LOAD, crowd_load(&crowd));
-    crowd_end(&crowd);
+        probe_value(r, HOST_LOAD, jitter_crowd_load(&crowd));
+    jitter_crowd_end(&crowd);
 
     sample_tail(r, STEP, j->ns, n);
     gpu_to_host(r, &count, j->count, sizeof count);
@@ -355,21 +355,21 @@ static void measure_layers(struct probe_run *r, const struct jitter *j, struct l
     int n = layers_of(r, scene);
 
     if (!probe_begin_case(r, spare ? PROBE_DEEP : 0, "mode=%s,rival=%s,streams=%d,priority=%s",
-                          mode_names[scene->mode], rival_names[scene->kind], scene->streams,
+                          mode_names[scene->mode], jitter_rival_names[scene->kind], scene->streams,
                           scene->higher ? "higher" : "equal"))
         return;
     prepare_layers(r, j, l, scene, n + WARM_STEPS);
-    rivals_begin(r, all, scene->kind, scene->streams);
+    jitter_rivals_begin(r, all, scene->kind, scene->streams);
     time_layers(r, j, l, scene->mode, WARM_STEPS);
 
-    long before = rivals_finished(all);
+    long before = jitter_rivals_finished(all);
     uint64_t t0 = probe_host_ns();
     time_layers(r, j, l, scene->mode, n);
     double seconds = (double)(probe_host_ns() - t0) / 1e9;
     if (scene->kind != NONE)
-        probe_value(r, RIVAL_RATE, (double)(rivals_finished(all) - before) / seconds);
+        probe_value(r, RIVAL_RATE, (double)(jitter_rivals_finished(all) - before) / seconds);
 
-    rivals_end(all);
+    jitter_rivals_end(all);
     sample_layers(r, j, l, n);
     if (scene->mode == BY_GRAPH)
         gpu_graph_free(&l->graph);
@@ -380,13 +380,13 @@ static void measure_layers(struct probe_run *r, const struct jitter *j, struct l
 static void measure_rivals(struct probe_run *r, struct rivals *all, enum rival_kind kind)
 {
     if (!probe_begin_case(r, PROBE_ONCE, "mode=none,rival=%s,streams=2,priority=equal",
-                          rival_names[kind]))
+                          jitter_rival_names[kind]))
         return;
-    rivals_begin(r, all, kind, 2);
-    long before = rivals_finished(all);
-    let_pass(ALONE_NS);
-    probe_value(r, RIVAL_RATE, (double)(rivals_finished(all) - before) / (ALONE_NS / 1e9));
-    rivals_end(all);
+    jitter_rivals_begin(r, all, kind, 2);
+    long before = jitter_rivals_finished(all);
+    jitter_let_pass(ALONE_NS);
+    probe_value(r, RIVAL_RATE, (double)(jitter_rivals_finished(all) - before) / (ALONE_NS / 1e9));
+    jitter_rivals_end(all);
 }
 
 static void measure_scenes(struct probe_run *r, const struct jitter *j)
@@ -398,7 +398,7 @@ static void measure_scenes(struct probe_run *r, const struct jitter *j)
     struct layerer l = make_layer(r);
     struct rivals all = {.n = 0};
 
-    rivals_make(r, &image_jitter, &all);
+    jitter_rivals_make(r, &image_jitter, &all);
     for (enum mode mode = BY_STREAM; mode < N_MODES; mode++)
         measure_layers(r, j, &l, &all, &(struct scene){.mode = mode, .kind = NONE});
     for (enum rival_kind kind = STREAMER; kind < NONE; kind++) {

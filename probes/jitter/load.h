@@ -4,29 +4,15 @@
 #define PROBES_JITTER_LOAD_H
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "core/gpu.h"
 #include "probes/jitter/args.h"
 
-enum { SETTLE_NS = 2000000 }; /* until they are at it */
-
-static inline void let_pass(uint64_t ns)
-{
-    for (uint64_t began = probe_host_ns(); probe_host_ns() - began < ns;)
-        ;
-}
+/* Waits by the host's clock, busily. */
+void jitter_let_pass(uint64_t ns);
 
 /* --- the host: busy threads ------------------------------------------------------------------- */
-
-static void *spin_until(void *stop)
-{
-    while (!atomic_load_explicit((atomic_bool *)stop, memory_order_relaxed))
-        ;
-    return NULL;
-}
 
 enum { THREADS_MAX = 256 };
 
@@ -38,43 +24,18 @@ struct crowd {
 };
 
 /* A busy thread for every CPU that this process may use. */
-static inline void crowd_begin(struct crowd *c)
-{
-    cpu_set_t cpus;
-    c->n_cpus = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
-    atomic_init(&c->stop, false);
-    c->began = probe_host_ns();
-    for (c->n = 0; c->n < c->n_cpus && c->n < THREADS_MAX; c->n++)
-        if (pthread_create(&c->thread[c->n], NULL, spin_until, &c->stop) != 0)
-            break;
-    let_pass(SETTLE_NS);
-}
+void jitter_crowd_begin(struct crowd *c);
 
 /* Share of these CPUs' time that the threads had: was the host loaded? */
-static inline double crowd_load(const struct crowd *c)
-{
-    double busy_ns = 0, ns = (double)(probe_host_ns() - c->began);
-    for (int i = 0; i < c->n; i++) {
-        clockid_t clock;
-        struct timespec used;
-        if (pthread_getcpuclockid(c->thread[i], &clock) == 0 && clock_gettime(clock, &used) == 0)
-            busy_ns += 1e9 * (double)used.tv_sec + (double)used.tv_nsec;
-    }
-    return busy_ns / (ns * c->n_cpus);
-}
+double jitter_crowd_load(const struct crowd *c);
 
-static inline void crowd_end(struct crowd *c)
-{
-    atomic_store(&c->stop, true);
-    while (c->n > 0)
-        pthread_join(c->thread[--c->n], NULL);
-}
+void jitter_crowd_end(struct crowd *c);
 
 /* --- the GPU: rival streams ------------------------------------------------------------------- */
 
 enum rival_kind { STREAMER, TENSOR, TINY, NONE };
-static const char *const rival_names[] = {"stream", "tensor", "tiny", "none"};
-enum { STREAMS_MAX = 8, RIVAL_BYTES = 256 << 20, RIVAL_TURNS = 4000, TINY_BATCH = 64 };
+enum { STREAMS_MAX = 8 };
+extern const char *const jitter_rival_names[];
 
 /* A stream that is never without work, and the thread that sees to it. It must not end the run:
  * what goes wrong is kept until the thread has been joined. */
@@ -91,22 +52,6 @@ struct rival {
     cudaError_t error;
 };
 
-static void *be_rival(void *argument)
-{
-    struct rival *v = argument;
-    for (int turn = 0; !v->error && !atomic_load(v->stop); turn++) {
-        for (int i = 0; i < v->batch && !v->error; i++)
-            v->error = gpu_try_launch(v->r, v->kernel, &v->shape, &v->args);
-        if (!v->error)
-            v->error = cudaEventRecord(v->event[turn % 2], v->shape.stream);
-        if (!v->error && turn > 0)
-            v->error = cudaEventSynchronize(v->event[(turn - 1) % 2]);
-        if (turn > 0)
-            atomic_fetch_add(&v->finished, v->batch);
-    }
-    return NULL;
-}
-
 struct rivals {
     cudaKernel_t kernel[NONE];
     struct rival rival[STREAMS_MAX];
@@ -116,71 +61,14 @@ struct rivals {
     uint32_t *sink;
 };
 
-static inline void rivals_make(struct probe_run *r, const struct gpu_image *image,
-                               struct rivals *all)
-{
-    static const char *const names[] = {"jitter_rival_stream", "jitter_rival_tensor",
-                                        "jitter_rival_tiny"};
-    for (int i = 0; i < NONE; i++)
-        all->kernel[i] = gpu_kernel(r, image, names[i], sizeof(struct rival_args));
-    for (int i = 0; i < (probe_deep(r) ? STREAMS_MAX : 2); i++) {
-        all->in[i] = gpu_alloc(r, RIVAL_BYTES, "what a rival stream reads");
-        gpu_fill_normal(r, all->in[i], GPU_FP32, RIVAL_BYTES / 4, probe_seed(r) + 1 + (unsigned)i);
-    }
-    all->sink = gpu_alloc(r, sizeof *all->sink, "a sink");
-    gpu_wait(r);
-}
+void jitter_rivals_make(struct probe_run *r, const struct gpu_image *image, struct rivals *all);
 
-static inline void rivals_begin(struct probe_run *r, struct rivals *all, enum rival_kind kind,
-                                int streams)
-{
-    unsigned n_sm = (unsigned)gpu_facts(r)->n_sm;
-    atomic_init(&all->stop, false);
-    for (all->n = 0; kind != NONE && all->n < streams; all->n++) {
-        struct rival *v = &all->rival[all->n];
-        *v = (struct rival){.r = r,
-                            .kernel = all->kernel[kind],
-                            .shape = {.grid = {2 * n_sm, 1, 1}, .block = RIVAL_THREADS},
-                            .args = {.in = all->in[all->n],
-                                     .sink = all->sink,
-                                     .elements = RIVAL_BYTES / 16,
-                                     .turns = RIVAL_TURNS},
-                            .batch = kind == TINY ? TINY_BATCH : 1,
-                            .stop = &all->stop};
-        if (kind == TINY)
-            v->shape.grid.x = 1, v->shape.block = 32;
-        CUDA(cudaStreamCreateWithFlags(&v->shape.stream, cudaStreamNonBlocking));
-        for (int i = 0; i < 2; i++)
-            CUDA(cudaEventCreateWithFlags(&v->event[i],
-                                          cudaEventDisableTiming | cudaEventBlockingSync));
-        if (pthread_create(&v->thread, NULL, be_rival, v) != 0)
-            probe_fail(r, "no thread for a rival stream");
-    }
-    let_pass(all->n > 0 ? SETTLE_NS : 0);
-}
+void jitter_rivals_begin(struct probe_run *r, struct rivals *all, enum rival_kind kind,
+                         int streams);
 
-static inline long rivals_finished(struct rivals *all)
-{
-    long sum = 0;
-    for (int i = 0; i < all->n; i++)
-        sum += atomic_load(&all->rival[i].finished);
-    return sum;
-}
+/* Kernels that they have finished so far, all together. */
+long jitter_rivals_finished(struct rivals *all);
 
-static inline void rivals_end(struct rivals *all)
-{
-    atomic_store(&all->stop, true);
-    for (int i = 0; i < all->n; i++)
-        pthread_join(all->rival[i].thread, NULL);
-    for (int i = 0; i < all->n; i++) {
-        struct rival *v = &all->rival[i];
-        CUDA(v->error);
-        CUDA(cudaStreamSynchronize(v->shape.stream));
-        CUDA(cudaStreamDestroy(v->shape.stream));
-        CUDA(cudaEventDestroy(v->event[0]));
-        CUDA(cudaEventDestroy(v->event[1]));
-    }
-    all->n = 0;
-}
+void jitter_rivals_end(struct rivals *all);
 
 #endif

@@ -30,16 +30,18 @@ PROBE_IMAGE(launch_shape);
 
 enum { EDGE, SUBMIT, BLOCK, SPLIT };
 static const struct probe_metric metrics[] = {
-    [EDGE] = {"edge", "ns", PROBE_LOWER, PROBE_SLOPE, "event", "blocks,threads,shared,args",
-              "GPU time from one empty kernel to the next in a graph"},
-    [SUBMIT] = {"submit", "ns", PROBE_LOWER, PROBE_SLOPE, "wall", "blocks,threads,shared,args",
-                "host time of one launch call that nobody waits for"},
-    [BLOCK] = {"block", "ns", PROBE_LOWER, PROBE_SLOPE, "event", "threads,shared",
-               "one more empty block in a large grid"},
-    [SPLIT] = {"split", "ns", PROBE_LOWER, PROBE_EACH, "event", "bytes,launches,each",
-               "a graph that reads so many bytes of L2, each launch its part, all of them, or none "
-               "(by a kernel that reads nothing, or an empty one: idle); an event pair's own time "
-               "included"},
+    [EDGE] = {"edge", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = "blocks,threads,shared,args",
+        .what = "GPU time from one empty kernel to the next in a graph"},
+    [SUBMIT] = {"submit", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "wall",
+        .keys = "blocks,threads,shared,args",
+        .what = "host time of one launch call that nobody waits for"},
+    [BLOCK] = {"block", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = "threads,shared", .what = "one more empty block in a large grid"},
+    [SPLIT] = {"split", "ns", PROBE_LOWER, .timer = "event", .keys = "bytes,launches,each",
+        .what = "a graph that reads so many bytes of L2, each launch its part, all of them, or "
+                "none (by a kernel that reads nothing, or an empty one: idle); an event pair's own "
+                "time included"},
 };
 
 enum { CALLS = 32, CHAIN = 256, BLOCKS = 65536, SPLIT_BYTES = 16 << 20, ARGS_MAX = 32764 };

@@ -42,9 +42,11 @@
  * the curve is a mixture, no level: memory_map has the sides apart. */
 #include "probes/memory_latency/args.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-#include "probes/common/home_host.h"
+#include "core/gpu.h"
+#include "probes/common/home.h"
 
 PROBE_IMAGE(memory_latency);
 PROBE_IMAGE(home);
@@ -53,25 +55,25 @@ enum {
     LOAD, LOAD_TIME, ASYNC, ASYNC_TIME, CONSTANT, CONSTANT_MISS, CURVE, CURVE_TIME, CONTROL,
 };
 static const struct probe_metric metrics[] = {
-    [LOAD] = {"load", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "level",
-              "dependent load from this level, in cycles of the SM clock"},
-    [LOAD_TIME] = {"load_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "level",
-                   "the same in ns"},
-    [ASYNC] = {"async", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "level,path",
-               "the same step by an asynchronous copy of 16 bytes, its read from shared included"},
-    [ASYNC_TIME] = {"async_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "level,path",
-                    "the same in ns"},
-    [CONSTANT] = {"constant", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "bytes,spacing",
-                  "dependent load of a constant, from a ring of this footprint"},
-    [CONSTANT_MISS] = {"constant_miss", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL,
-                       "bytes,spacing,side",
-                       "the same on the first lap: from this side of the L2, in no constant cache"},
-    [CURVE] = {"curve", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "bytes",
-               "dependent load from a ring of this footprint"},
-    [CURVE_TIME] = {"curve_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "bytes",
-                    "the same in ns"},
-    [CONTROL] = {"control", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "path",
-                 "the 16 KiB ring through L2 only: must not read like an L1 hit"},
+    [LOAD] = {"load", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = "level",
+        .what = "dependent load from this level, in cycles of the SM clock"},
+    [LOAD_TIME] = {"load_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "device",
+        .keys = "level", .what = "the same in ns"},
+    [ASYNC] = {"async", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = "level,path",
+        .what = "the same step by an asynchronous copy of 16 bytes, its read from shared included"},
+    [ASYNC_TIME] = {"async_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "device",
+        .keys = "level,path", .what = "the same in ns"},
+    [CONSTANT] = {"constant", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = "bytes,spacing",
+        .what = "dependent load of a constant, from a ring of this footprint"},
+    [CONSTANT_MISS] = {"constant_miss", "cycles", PROBE_LOWER, .form = PROBE_SLOPE,
+        .keys = "bytes,spacing,side",
+        .what = "the same on the first lap: from this side of the L2, in no constant cache"},
+    [CURVE] = {"curve", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = "bytes",
+        .what = "dependent load from a ring of this footprint"},
+    [CURVE_TIME] = {"curve_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "device",
+        .keys = "bytes", .what = "the same in ns"},
+    [CONTROL] = {"control", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = "path",
+        .what = "the 16 KiB ring through L2 only: must not read like an L1 hit"},
 };
 
 static const struct probe_parameter parameters[] = {
@@ -108,7 +110,7 @@ struct chaser {
     uint64_t strayed;    /* launches of the case whose chase ended where it must not */
 };
 
-/* Where one case's chase stands: its ring, and the address at which the next launch goes on. */
+/* How far one case's chase has come: its ring, and the address at which the next launch goes on. */
 struct walk {
     enum kind kind;
     struct permutation order;
@@ -120,7 +122,7 @@ struct walk {
     const uint64_t *lines;    /* which of them the ring has; NULL: the first order.n */
 };
 
-/* Where a chase stands that has gone so many steps from the ring's first line. */
+/* The address at which a chase is that has gone so many steps from the ring's first line. */
 static uint64_t address_of(const struct walk *w, uint64_t steps)
 {
     uint64_t line = permute(w->order, steps % w->order.n);
@@ -168,16 +170,16 @@ static void check_ring(struct probe_run *r, const struct chaser *c, uint64_t lin
 {
     size_t bytes = lines * CHASE_SPACING;
     char *copy = probe_host_alloc(r, bytes), *seen = calloc(lines, 1);
-    uint64_t place = 0, visited = 0;
+    uint64_t line = 0, visited = 0;
 
     gpu_to_host(r, copy, c->ring, bytes);
-    while (seen && place < lines && !seen[place]) {
-        seen[place] = 1;
+    while (seen && line < lines && !seen[line]) {
+        seen[line] = 1;
         visited++;
-        uint64_t next = *(const uint64_t *)(const void *)(copy + place * CHASE_SPACING);
-        place = (next - (uint64_t)(uintptr_t)c->ring) / CHASE_SPACING;
+        uint64_t next = *(const uint64_t *)(const void *)(copy + line * CHASE_SPACING);
+        line = (next - (uint64_t)(uintptr_t)c->ring) / CHASE_SPACING;
     }
-    probe_require(r, visited == lines && place == 0, "the ring of %zu bytes visits every line once",
+    probe_require(r, visited == lines && line == 0, "the ring of %zu bytes visits every line once",
                   bytes);
     free(seen);
     free(copy);
@@ -322,11 +324,11 @@ static struct home_sides *find_homes(struct probe_run *r, const struct chaser *c
 {
     enum { OTHERS = 1024, LINES = CONSTANT_BYTES / CONSTANT_LINE };
     struct home home = home_prepare(r, &image_home, SM);
-    uint64_t line[OTHERS], places = c->room / CHASE_SPACING, seed = probe_seed(r);
+    uint64_t line[OTHERS], lines = c->room / CHASE_SPACING, seed = probe_seed(r);
 
     for (uint64_t i = 0; i < OTHERS; i++)
         line[i] = (uint64_t)(uintptr_t)c->ring +
-                  permute_round(i, seed, INT64_MAX) % places * CHASE_SPACING;
+                  permute_round(i, seed, INT64_MAX) % lines * CHASE_SPACING;
     double border = home_part(r, &home, line, OTHERS, NAN)->border;
     for (uint64_t i = 0; i < LINES; i++)
         line[i] = c->constants[0] + i * CONSTANT_LINE;
@@ -367,8 +369,8 @@ static void measure_all_constants(struct probe_run *r, struct chaser *c)
 {
     const struct home_sides *sides = find_homes(r, c);
 
-    for (int i = 0; half_octave(4, i) * CONSTANT_SPACING <= CONSTANT_BYTES; i++) {
-        size_t bytes = half_octave(4, i) * CONSTANT_SPACING;
+    for (int i = 0; chase_half_octave(4, i) * CONSTANT_SPACING <= CONSTANT_BYTES; i++) {
+        size_t bytes = chase_half_octave(4, i) * CONSTANT_SPACING;
         bool always = bytes == 1 << 10 || bytes == 16 << 10;
         measure_constants(r, c, bytes, always ? 0 : PROBE_ONCE);
     }

@@ -1,5 +1,6 @@
 // Kernels of memory_latency: the pointer chase (common/chase.cuh) by loads and by copies, by address space.
 #include "core/device/async.cuh"
+#include "core/device/permute.cuh"
 #include "probes/common/chase.cuh"
 #include "probes/memory_latency/args.h"
 

@@ -41,168 +41,60 @@
  * misses of lines whose home is near, so its plateau is not the latency of a far hit (513 against
  * 458 cycles). A load that repeats itself never shows the far side. The compiler turns an atomic on
  * an address that it takes to be uniform into a vote, one atomic and a shuffle. */
-#include "probes/memory_map/args.h"
+#include "probes/memory_map/memory_map.h"
 
+#include <math.h>
+#include <string.h>
+
+#include "core/gpu.h"
 #include "core/permute.h"
-#include "probes/common/home_host.h"
+#include "core/stat.h"
 
 PROBE_IMAGE(memory_map);
 PROBE_IMAGE(home);
 
-enum {
-    LOAD, LOAD_TIME, FAR_SHARE, HOME_BYTES, L2, L2_NEAR, L2_FAR, SM_GROUPS, BEST_SM, WORST_SM,
-    TLB, TLB_TIME, TLB_REACH, FETCH, FETCH_BYTES, SPAN, LINE_BYTES,
-};
 static const struct probe_metric metrics[] = {
-    [LOAD] = {"load", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "level,side",
-              "dependent load from this side of the L2 or of device memory"},
-    [LOAD_TIME] = {"load_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "level,side",
-                   "the same in ns"},
-    [FAR_SHARE] = {"far_share", "ratio", PROBE_LOWER, PROBE_EACH, NULL, "level,side",
-                   "share of random lines whose home is on the other side"},
-    [HOME_BYTES] = {"home_bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, NULL,
-                    "largest aligned block whose lines all have the same home"},
-    [L2] = {"l2", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
-            "map of SM x line: an access to the L2, alone on the GPU"},
-    [L2_NEAR] = {"l2_near", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
-                 "its cells whose line has its home in the SM's own partition, median"},
-    [L2_FAR] = {"l2_far", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
-                "its cells whose line has its home in the other partition, median"},
-    [SM_GROUPS] = {"sm_groups", "count", PROBE_EXACT, PROBE_EACH, NULL, "access",
-                   "groups of SMs, each with its own partition of the L2"},
-    [BEST_SM] = {"best_sm", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
-                 "mean over the lines, of the SM for which it is least"},
-    [WORST_SM] = {"worst_sm", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "access",
-                  "mean over all lines of the SM for which it is most"},
-    [TLB] = {"tlb", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "lines,stride",
-             "dependent L2 hit, one line in each stride"},
-    [TLB_TIME] = {"tlb_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "lines,stride",
-                  "the same in ns"},
-    [TLB_REACH] = {"tlb_reach", "bytes", PROBE_HIGHER, PROBE_EACH, NULL, "stride",
-                   "span of the most lines whose pages the first TLB holds, to half an octave"},
-    [FETCH] = {"fetch", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "level,limit",
-               "map of sector loaded first x sector loaded next, of a cold block: the second load"},
-    [FETCH_BYTES] = {"fetch_bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, "level,limit",
-                     "what one miss brings in"},
-    [SPAN] = {"span", "cycles", PROBE_LOWER, PROBE_SLOPE, NULL, "level,stride",
-              "dependent load, one word in each stride, through more than the cache"},
-    [LINE_BYTES] = {"line_bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, "level",
-                    "what one line takes from the cache"},
+    [LOAD] = {"load", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = "level,side",
+        .what = "dependent load from this side of the L2 or of device memory"},
+    [LOAD_TIME] = {"load_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "device",
+        .keys = "level,side", .what = "the same in ns"},
+    [FAR_SHARE] = {"far_share", "ratio", PROBE_LOWER, .keys = "level,side",
+        .what = "share of random lines whose home is on the other side"},
+    [HOME_BYTES] = {"home_bytes", "bytes", PROBE_EXACT,
+        .what = "largest aligned block whose lines all have the same home"},
+    [L2] = {"l2", "cycles", PROBE_LOWER, .keys = "access",
+        .what = "map of SM x line: an access to the L2, alone on the GPU"},
+    [L2_NEAR] = {"l2_near", "cycles", PROBE_LOWER, .keys = "access",
+        .what = "its cells whose line has its home in the SM's own partition, median"},
+    [L2_FAR] = {"l2_far", "cycles", PROBE_LOWER, .keys = "access",
+        .what = "its cells whose line has its home in the other partition, median"},
+    [SM_GROUPS] = {"sm_groups", "count", PROBE_EXACT, .keys = "access",
+        .what = "groups of SMs, each with its own partition of the L2"},
+    [BEST_SM] = {"best_sm", "cycles", PROBE_LOWER, .keys = "access",
+        .what = "mean over the lines, of the SM for which it is least"},
+    [WORST_SM] = {"worst_sm", "cycles", PROBE_LOWER, .keys = "access",
+        .what = "mean over all lines of the SM for which it is most"},
+    [TLB] = {"tlb", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = "lines,stride",
+        .what = "dependent L2 hit, one line in each stride"},
+    [TLB_TIME] = {"tlb_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "device",
+        .keys = "lines,stride", .what = "the same in ns"},
+    [TLB_REACH] = {"tlb_reach", "bytes", PROBE_HIGHER, .keys = "stride",
+        .what = "span of the most lines whose pages the first TLB holds, to half an octave"},
+    [FETCH] = {"fetch", "cycles", PROBE_LOWER, .keys = "level,limit",
+        .what = "map of sector loaded first x sector loaded next, of a cold block: the second "
+                "load"},
+    [FETCH_BYTES] = {"fetch_bytes", "bytes", PROBE_EXACT, .keys = "level,limit",
+        .what = "what one miss brings in"},
+    [SPAN] = {"span", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = "level,stride",
+        .what = "dependent load, one word in each stride, through more than the cache"},
+    [LINE_BYTES] = {"line_bytes", "bytes", PROBE_EXACT, .keys = "level",
+        .what = "what one line takes from the cache"},
 };
-
-enum {
-    SM = 0,
-    LINE = 128,        /* bytes between lines that share nothing */
-    LIST_MAX = 65536,  /* lines in a ring, most */
-    SAMPLES_MAX = 4096,
-    REGION = 64 << 20, /* lines without a page of their own lie in so much: no TLB misses */
-};
-
-/* Chases, and single loads after another. */
-enum kernel { LOAD_L2, LOAD_L1, ATOMIC, BOTH, ASK_L1, ASK_L2, N_KERNELS };
-
-struct mapper {
-    cudaKernel_t kernel[N_KERNELS], link;
-    char *memory; /* all lines lie in it */
-    size_t room;
-    uint64_t *line, *next;         /* host: LIST_MAX each */
-    uint64_t *lists[2], *cycles;   /* device: likewise; cycles of single loads */
-    struct chase_sample *samples, *copied; /* device, host */
-    struct chase_result *result;   /* mapped */
-    uint32_t *claim, ticket;
-    struct home home;
-    size_t home_bytes;
-    uint64_t drawn, strayed; /* how often lines were drawn; chases that ended where they must not */
-};
-
-/* --- lines, and what is done with them -------------------------------------------------------- */
-
-/* `turn` lies inside args. */
-static void take_turn(struct probe_run *r, struct mapper *m, enum kernel kernel,
-                      struct map_turn *turn, uint32_t sm, const void *args)
-{
-    *turn = (struct map_turn){.claim = m->claim, .sm = sm, .result = m->result};
-    chase_launch(r, m->kernel[kernel], 32, args, &turn->ticket, &m->ticket, m->result);
-}
-
-/* One address in each of n strides that lie side by side somewhere in the first `room` bytes, in
- * random order; at its beginning, or at a random line inside. */
-static void draw(struct probe_run *r, struct mapper *m, size_t room, size_t n, size_t stride,
-                 bool inside)
-{
-    uint64_t seed = probe_seed(r) + ++m->drawn;
-    struct permutation order = permutation_of(n, seed);
-    uint64_t first = permute_round(n, seed, INT64_MAX) % (room / stride - n + 1);
-
-    for (size_t i = 0; i < n; i++) {
-        uint64_t at = first + permute(order, i), random = permute_round(at, seed, UINT32_MAX);
-        m->line[i] = (uint64_t)(uintptr_t)m->memory + at * stride;
-        if (inside)
-            m->line[i] += random % (stride / LINE) * LINE;
-    }
-}
-
-/* Makes the n lines point to each other in a ring, or each to itself. */
-static void link_lines(struct probe_run *r, struct mapper *m, const uint64_t *line, size_t n,
-                       bool ring)
-{
-    struct map_link_args a = {.line = m->lists[0], .next = m->lists[1], .n = n};
-    for (size_t i = 0; i < n; i++)
-        m->next[i] = ring ? line[(i + 1) % n] : line[i];
-    gpu_to_device(r, m->lists[0], line, n * sizeof *line);
-    gpu_to_device(r, m->lists[1], m->next, n * sizeof *line);
-    gpu_launch(r, m->link, (unsigned)gpu_facts(r)->n_sm, 256, 0, &a);
-}
-
-/* A chase from each of n addresses, `warm` untimed steps before it; the last one must stop at
- * `end`. Leaves the samples in m->copied. */
-static void chase(struct probe_run *r, struct mapper *m, enum kernel kernel, uint32_t sm,
-                  const uint64_t *start, size_t n, uint64_t warm, uint32_t repeats, uint64_t end)
-{
-    struct map_chase_args a = {.start = m->lists[0],
-                               .n = n,
-                               .warm = warm,
-                               .samples = m->samples,
-                               .repeats = repeats};
-
-    gpu_to_device(r, m->lists[0], start, n * sizeof *start);
-    take_turn(r, m, kernel, &a.turn, sm, &a);
-    gpu_to_host(r, m->copied, m->samples, n * repeats * sizeof *m->copied);
-    m->strayed += m->result->end != end;
-}
-
-/* The same along a ring of n lines, from its first. */
-static void walk(struct probe_run *r, struct mapper *m, enum kernel kernel, const uint64_t *line,
-                 size_t n, uint64_t warm, uint32_t repeats)
-{
-    chase(r, m, kernel, SM, line, 1, warm, repeats, line[(warm + repeats * CHASE_LOADS) % n]);
-}
-
-/* Known answer: so many steps from its start, each chase of the case stood where its ring leads. */
-static void check_ends(struct probe_run *r, struct mapper *m)
-{
-    probe_require(r, m->strayed == 0, "%llu chases of the case ended somewhere else than expected",
-                  (unsigned long long)m->strayed);
-    m->strayed = 0;
-}
-
-/* Of n pairs of lines, what the second took after the first. */
-static void ask(struct probe_run *r, struct mapper *m, enum kernel kernel,
-                const struct map_pair *pairs, size_t n, double *cycles)
-{
-    struct map_pair_args a = {.pairs = (void *)m->lists[0], .n = n, .cycles = m->cycles};
-
-    gpu_to_device(r, m->lists[0], pairs, n * sizeof *pairs);
-    take_turn(r, m, kernel, &a.turn, SM, &a);
-    gpu_to_host(r, m->next, m->cycles, n * sizeof *m->cycles);
-    for (size_t i = 0; i < n; i++)
-        cycles[i] = (double)m->next[i];
-}
 
 /* --- sides of the L2 -------------------------------------------------------------------------- */
 
 enum { SIDE_REPEATS = 16, SIDE_LINES = SIDE_REPEATS * CHASE_LOADS };
-static const char one_side[] = "the L2 of this GPU shows one partition only";
+const char map_one_side[] = "the L2 of this GPU shows one partition only";
 
 /* The largest aligned block that has one home throughout, at the memory's beginning; 0: longer than
  * was looked at. */
@@ -226,7 +118,7 @@ static size_t find_block(struct probe_run *r, struct mapper *m, double border)
 /* Of one random line in each stretch of the region, in random order. */
 static struct home_sides *find_sides(struct probe_run *r, struct mapper *m)
 {
-    draw(r, m, REGION, HOME_LINES, REGION / HOME_LINES, true);
+    map_draw(r, m, REGION, HOME_LINES, REGION / HOME_LINES, true);
     struct home_sides *s = home_part(r, &m->home, m->line, HOME_LINES, NAN);
     m->home_bytes = find_block(r, m, s->border);
     return s;
@@ -243,20 +135,20 @@ static void measure_side(struct probe_run *r, struct mapper *m, const struct hom
     if (!probe_begin_case(r, 0, "level=%s,side=%s", level, side == FAR ? "far" : "near"))
         return;
     if (s->n[side] < SIDE_LINES) {
-        probe_missing(r, LOAD, one_side);
-        probe_missing(r, LOAD_TIME, one_side);
+        probe_missing(r, LOAD, map_one_side);
+        probe_missing(r, LOAD_TIME, map_one_side);
         return;
     }
-    link_lines(r, m, line, SIDE_LINES, true);
+    map_link_lines(r, m, line, SIDE_LINES, true);
     while (probe_more(r)) {
         if (cold)
             gpu_sweep_l2(r);
         else
-            walk(r, m, side == FAR ? ATOMIC : LOAD_L2, line, SIDE_LINES, SIDE_LINES, 0);
-        walk(r, m, LOAD_L2, line, SIDE_LINES, 0, SIDE_REPEATS);
+            map_walk(r, m, side == FAR ? ATOMIC : LOAD_L2, line, SIDE_LINES, SIDE_LINES, 0);
+        map_walk(r, m, LOAD_L2, line, SIDE_LINES, 0, SIDE_REPEATS);
         chase_hand_over(r, m->result, m->copied, SIDE_REPEATS, LOAD, LOAD_TIME);
     }
-    check_ends(r, m);
+    map_check_ends(r, m);
     probe_fact(r, "sm", "%d", SM);
     probe_fact(r, "lines", "%zu of %d", s->n[side], HOME_LINES);
     if (side == FAR && !cold)
@@ -270,136 +162,8 @@ static void measure_homes(struct probe_run *r, const struct mapper *m, const str
     if (m->home_bytes > 0)
         probe_value(r, HOME_BYTES, (double)m->home_bytes);
     else
-        probe_missing(r, HOME_BYTES, isfinite(s->border) ? "longer than was looked at" : one_side);
-}
-
-/* --- every SM --------------------------------------------------------------------------------- */
-
-enum access { BY_ATOMIC, BY_LOAD, FRESH, N_ACCESS };
-enum { MAP_LINES = 48, SM_MAX = 1024, WARM_STEPS = 4 };
-
-struct maps {
-    size_t n_sm, n, far; /* rows, columns, and how many of these: the last, far from SM 0 */
-    double *cells[N_ACCESS], *some, border;
-    char group[SM_MAX + 1]; /* '0' or '1' for each SM */
-    int groups;
-};
-
-static int side_of(const struct maps *x, size_t sm, size_t j)
-{
-    return x->cells[BY_ATOMIC][sm * x->n + j] > x->border ? FAR : NEAR;
-}
-
-static void take_map(struct probe_run *r, struct mapper *m, enum kernel kernel, struct maps *x,
-                     enum access access)
-{
-    double *row = x->cells[access] = probe_host_alloc(r, x->n_sm * x->n * sizeof *row);
-    for (size_t sm = 0; sm < x->n_sm; sm++, row += x->n) {
-        chase(r, m, kernel, (uint32_t)sm, m->line, x->n, WARM_STEPS, 1, m->line[x->n - 1]);
-        for (size_t j = 0; j < x->n; j++)
-            row[j] = ((double)m->copied[j].long_cycles - (double)m->copied[j].short_cycles) /
-                     (CHASE_LONG - CHASE_SHORT);
-    }
-}
-
-/* Into group 0 with SM 0, whoever is near to most of what SM 0 is near to. */
-static void group_sms(struct probe_run *r, struct maps *x)
-{
-    size_t all = x->n_sm * x->n, fit = 0;
-
-    x->border = home_border(r, x->cells[BY_ATOMIC], all);
-    for (size_t sm = 0; sm < x->n_sm; sm++) {
-        size_t differ = 0;
-        for (size_t j = 0; j < x->n; j++)
-            differ += side_of(x, sm, j) != side_of(x, 0, j);
-        x->group[sm] = 2 * differ > x->n ? '1' : '0';
-        fit += x->group[sm] == '1' ? differ : x->n - differ;
-    }
-    x->groups = isfinite(x->border) && 100 * (all - fit) <= all ? 2 : 1;
-    if (x->groups == 1)
-        x->border = INFINITY;
-}
-
-/* Second method for the sides of all that this probe and its readers call near or far: chases of
- * atomics must find SM 0's lines where single atomics put them. */
-static void check_sides(struct probe_run *r, const struct maps *x)
-{
-    size_t differ = 0;
-    for (size_t j = 0; j < x->n; j++)
-        differ += (side_of(x, SM, j) == FAR) != (j >= x->n - x->far);
-    if (x->groups == 2 && !probe_is_check_run(r))
-        probe_require(r, differ == 0, "%zu of %zu lines lie elsewhere by chase than by one atomic",
-                      differ, x->n);
-}
-
-static void take_maps(struct probe_run *r, struct mapper *m, const struct home_sides *s,
-                      struct maps *x)
-{
-    x->n_sm = probe_is_check_run(r) ? 4 : (size_t)gpu_facts(r)->n_sm;
-    x->n = probe_is_check_run(r) ? 4 : MAP_LINES;
-    x->some = probe_host_alloc(r, x->n_sm * x->n * sizeof *x->some);
-    x->far = s->n[FAR] > x->n ? x->n / 2 : 0;
-    for (size_t j = 0; j < x->n; j++)
-        m->line[j] = s->line[j < x->n - x->far ? NEAR : FAR][j];
-    link_lines(r, m, m->line, x->n, false);
-    take_map(r, m, ATOMIC, x, BY_ATOMIC);
-    take_map(r, m, LOAD_L2, x, BY_LOAD);
-    take_map(r, m, BOTH, x, FRESH);
-    for (size_t i = 0; i < x->n_sm * x->n; i++)
-        x->cells[FRESH][i] -= x->cells[BY_ATOMIC][i];
-    group_sms(r, x);
-    check_sides(r, x);
-    check_ends(r, m);
-}
-
-static double median_of_side(const struct maps *x, enum access access, int side)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < x->n_sm * x->n; i++)
-        if (side_of(x, i / x->n, i % x->n) == side)
-            x->some[n++] = x->cells[access][i];
-    return stat_summarise(x->some, n).median;
-}
-
-/* The SMs that are best and worst off, on average over the lines. */
-static void show_sms(struct probe_run *r, const struct maps *x, enum access access)
-{
-    double best = INFINITY, worst = 0;
-    for (size_t sm = 0; sm < x->n_sm; sm++) {
-        double mean = 0;
-        for (size_t j = 0; j < x->n; j++)
-            mean += x->cells[access][sm * x->n + j] / (double)x->n;
-        best = fmin(best, mean);
-        worst = fmax(worst, mean);
-    }
-    probe_value(r, BEST_SM, best);
-    probe_value(r, WORST_SM, worst);
-}
-
-static void measure_maps(struct probe_run *r, struct mapper *m, const struct home_sides *s)
-{
-    static const char *const names[] = {"atomic", "load", "fresh"};
-    struct maps x = {0};
-
-    for (enum access access = 0; access < N_ACCESS; access++) {
-        if (!probe_begin_case(r, PROBE_ONCE, "access=%s", names[access]))
-            continue;
-        if (x.n == 0)
-            take_maps(r, m, s, &x);
-        probe_grid(r, L2, (struct probe_axis){.name = "sm", .n = x.n_sm},
-                   (struct probe_axis){.name = "line", .n = x.n}, x.cells[access]);
-        probe_value(r, L2_NEAR, median_of_side(&x, access, NEAR));
-        if (x.groups == 2)
-            probe_value(r, L2_FAR, median_of_side(&x, access, FAR));
-        else
-            probe_missing(r, L2_FAR, one_side);
-        if (access == BY_LOAD)
-            show_sms(r, &x, access);
-        if (access == BY_ATOMIC) {
-            probe_value(r, SM_GROUPS, x.groups);
-            probe_fact(r, "group_of_sm", "%s", x.group);
-        }
-    }
+        probe_missing(r, HOME_BYTES,
+                      isfinite(s->border) ? "longer than was looked at" : map_one_side);
 }
 
 /* --- TLB -------------------------------------------------------------------------------------- */
@@ -412,12 +176,12 @@ static double measure_ring(struct probe_run *r, struct mapper *m, enum kernel ke
                            size_t stride, bool inside, int in_cycles, int in_ns)
 {
     while (probe_more(r)) {
-        draw(r, m, m->room, n, stride, inside);
-        link_lines(r, m, m->line, n, true);
-        walk(r, m, kernel, m->line, n, n, RING_REPEATS);
+        map_draw(r, m, m->room, n, stride, inside);
+        map_link_lines(r, m, m->line, n, true);
+        map_walk(r, m, kernel, m->line, n, n, RING_REPEATS);
         chase_hand_over(r, m->result, m->copied, RING_REPEATS, in_cycles, in_ns);
     }
-    check_ends(r, m);
+    map_check_ends(r, m);
     probe_fact(r, "span_bytes", "%zu", n * stride);
     probe_fact(r, "sm", "%d", SM);
     return probe_median(r, in_cycles);
@@ -456,8 +220,8 @@ static void measure_tlbs(struct probe_run *r, struct mapper *m)
     size_t most = probe_is_check_run(r) ? LINES_FEW : LIST_MAX, n = 0, lines_of[32];
     double cycles[32];
 
-    for (int i = 0; half_octave(LINES_FEW, i) <= most; i++) {
-        size_t lines = half_octave(LINES_FEW, i);
+    for (int i = 0; chase_half_octave(LINES_FEW, i) <= most; i++) {
+        size_t lines = chase_half_octave(LINES_FEW, i);
         bool always = lines == 64 || lines == 512 || lines == LINES_DEFAULT;
         unsigned flags = lines > LINES_DEFAULT ? PROBE_DEEP : always ? 0 : PROBE_ONCE;
         double median = measure_tlb(r, m, lines, PAGE, flags);
@@ -496,7 +260,7 @@ static void ask_sectors(struct probe_run *r, struct mapper *m, const struct home
         pair->asked = block + i % SECTORS * SECTOR + sizeof(uint64_t);
     }
     gpu_sweep_l2(r);
-    ask(r, m, kernel, pairs, n, cycles);
+    map_ask(r, m, kernel, pairs, n, cycles);
     for (size_t i = 0; i < CELLS; i++) {
         for (size_t k = 0; k < times; k++)
             of_cell[k] = cycles[permute(order, k * CELLS + i)];
@@ -623,7 +387,7 @@ static void measure(struct probe_run *r)
     measure_side(r, &m, sides, "hbm", NEAR);
     measure_side(r, &m, sides, "hbm", FAR);
     measure_homes(r, &m, sides);
-    measure_maps(r, &m, sides);
+    map_measure_sms(r, &m, sides);
     measure_tlbs(r, &m);
     measure_fetch(r, &m, sides, "l1", 0);
     for (size_t limit = 0; limit <= 128; limit = limit ? 2 * limit : SECTOR)

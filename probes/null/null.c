@@ -20,10 +20,10 @@
 
 enum { EMPTY, PROCESS };
 static const struct probe_metric metrics[] = {
-    [EMPTY] = {"empty", "ns", PROBE_LOWER, PROBE_EACH, "wall", NULL,
-               "an empty timed region: two readings of the host clock"},
-    [PROCESS] = {"process", "ns", PROBE_LOWER, PROBE_EACH, "wall", "context",
-                 "start to end of a program of this suite, without and with a GPU context"},
+    [EMPTY] = {"empty", "ns", PROBE_LOWER, .timer = "wall",
+        .what = "an empty timed region: two readings of the host clock"},
+    [PROCESS] = {"process", "ns", PROBE_LOWER, .timer = "wall", .keys = "context",
+        .what = "start to end of a program of this suite, without and with a GPU context"},
 };
 
 enum { CONTEXT_PROCESSES = 3 }; /* 0.3 s each: a fixed few instead of the sample loop */

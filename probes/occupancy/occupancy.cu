@@ -263,9 +263,9 @@ struct hit_l2 {
     }
 };
 
-// Of this lane's element in row i.
+// The address of this lane's element in row i.
 template <typename ADDRESS>
-__device__ __forceinline__ ADDRESS place(const struct occupancy_ring &r, ADDRESS base, uint32_t i)
+__device__ __forceinline__ ADDRESS element(const struct occupancy_ring &r, ADDRESS base, uint32_t i)
 {
     ADDRESS lane = threadIdx.x % 32 * r.stride * r.element;
     return base + (ADDRESS)(i % r.layers * r.pitch) +
@@ -282,7 +282,7 @@ __device__ __forceinline__ void chase(const struct occupancy_chase_args &a,
     uint32_t first = threadIdx.x / 32 * CHAINS, steps = a.turns * OCCUPANCY_STEPS;
 #pragma unroll
     for (uint32_t j = 0; j < CHAINS; j++)
-        p[j] = place(a.ring, base, (first + j) % a.ring.rows);
+        p[j] = element(a.ring, base, (first + j) % a.ring.rows);
 
 #pragma unroll 1
     for (uint32_t turn = 0; turn < a.turns; turn++)
@@ -294,7 +294,7 @@ __device__ __forceinline__ void chase(const struct occupancy_chase_args &a,
 
 #pragma unroll
     for (uint32_t j = 0; j < CHAINS; j++)
-        if (p[j] != place(a.ring, base, (first + j + steps) % a.ring.rows))
+        if (p[j] != element(a.ring, base, (first + j + steps) % a.ring.rows))
             atomicAdd(a.wrong, 1u);
     count_block(a.census);
 }
@@ -305,7 +305,7 @@ __device__ __forceinline__ void chase_shared(const struct occupancy_chase_args &
     __shared__ uint32_t ring[OCCUPANCY_RING_BYTES / 4];
     uint32_t base = shared_address(ring), n_warps = blockDim.x / 32;
     for (uint32_t i = threadIdx.x / 32; i < a.ring.rows; i += n_warps)
-        ring[(place(a.ring, base, i) - base) / 4] = place(a.ring, base, (i + 1) % a.ring.rows);
+        ring[(element(a.ring, base, i) - base) / 4] = element(a.ring, base, (i + 1) % a.ring.rows);
     __syncthreads();
     chase<hit_shared, CHAINS>(a, base);
 }
@@ -337,8 +337,8 @@ extern "C" __global__ void occupancy_ring(const __grid_constant__ struct occupan
 {
     uint32_t n_warps = gridDim.x * (blockDim.x / 32);
     for (uint32_t i = (blockIdx.x * blockDim.x + threadIdx.x) / 32; i < a.rows; i += n_warps)
-        *(uint64_t *)place(a, (uint64_t)a.base, i) =
-            place(a, (uint64_t)a.base, (i + 1) % a.rows);
+        *(uint64_t *)element(a, (uint64_t)a.base, i) =
+            element(a, (uint64_t)a.base, (i + 1) % a.rows);
 }
 
 // --- residency

@@ -6,6 +6,7 @@
 #include "core/device/clock.cuh"
 #include "core/device/cluster.cuh"
 #include "core/device/order.cuh"
+#include "core/device/permute.cuh"
 #include "probes/common/loads.cuh"
 #include "probes/sm_to_sm/args.h"
 

@@ -164,13 +164,13 @@ __device__ __forceinline__ bool phase_over(uint32_t barrier, uint32_t parity, ui
 }
 
 // Bulk copies from shared memory to the next one's, a chunk each. Thread 0 sends: it waits until
-// the next block has taken what the chunk's place held before (free), and names that block's
+// the next block has taken what the chunk's slot held before (free), and names that block's
 // barrier (full), which counts the bytes that arrive. Thread 32 takes.
 // sass-loop: ublkcp=1 local=0 arch=90a+
 extern "C" __global__ void __launch_bounds__(RATE_THREADS, 1)
 sm_to_sm_rate_bulk(const __grid_constant__ struct stream_args a)
 {
-    extern __shared__ uint4 window[]; // CHUNKS places, and one chunk to send
+    extern __shared__ uint4 window[]; // CHUNKS slots, and one chunk to send
     __shared__ uint64_t full[CHUNKS], free[CHUNKS];
     struct seat s = seat_of(a);
     uint4 *chunk = window + WINDOW_BYTES / 16;
@@ -194,24 +194,24 @@ sm_to_sm_rate_bulk(const __grid_constant__ struct stream_args a)
     if (threadIdx.x == 0 && s.moves)
 #pragma unroll 1
         for (uint32_t i = 0; i < a.turns * CHUNKS && came; i++) {
-            uint32_t place = i % CHUNKS, lap = i / CHUNKS;
-            came = lap == 0 || phase_over(shared_address(free + place), lap - 1 & 1, give_up_ns);
+            uint32_t slot = i % CHUNKS, lap = i / CHUNKS;
+            came = lap == 0 || phase_over(shared_address(free + slot), lap - 1 & 1, give_up_ns);
             asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes "
                          "[%0], [%1], %2, [%3];" ::"r"(cluster_map(
-                             shared_address(window) + place * CHUNK_BYTES, s.next)),
+                             shared_address(window) + slot * CHUNK_BYTES, s.next)),
                          "r"(send), "r"(CHUNK_BYTES),
-                         "r"(cluster_map(shared_address(full + place), s.next))
+                         "r"(cluster_map(shared_address(full + slot), s.next))
                          : "memory");
         }
     if (threadIdx.x == 32 && s.is_moved)
 #pragma unroll 1
         for (uint32_t i = 0; i < a.turns * CHUNKS && came; i++) {
-            uint32_t place = i % CHUNKS, lap = i / CHUNKS;
-            came = phase_over(shared_address(full + place), lap & 1, give_up_ns);
+            uint32_t slot = i % CHUNKS, lap = i / CHUNKS;
+            came = phase_over(shared_address(full + slot), lap & 1, give_up_ns);
             if (lap + 1 < a.turns)
-                mbarrier_expect(shared_address(full + place), CHUNK_BYTES);
+                mbarrier_expect(shared_address(full + slot), CHUNK_BYTES);
             asm volatile("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];" ::"r"(
-                             cluster_map(shared_address(free + place), s.previous))
+                             cluster_map(shared_address(free + slot), s.previous))
                          : "memory");
         }
     if (!came)

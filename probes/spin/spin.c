@@ -26,12 +26,12 @@ PROBE_IMAGE(spin);
 
 enum { WAITED, CYCLE_TIME, SM_CLOCK };
 static const struct probe_metric metrics[] = {
-    [WAITED] = {"waited", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "asked",
-                "cycles counted by a kernel that was asked to wait this many"},
-    [CYCLE_TIME] = {"cycle_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", NULL,
-                    "length of one cycle, from waits of 2 and 4 million cycles"},
-    [SM_CLOCK] = {"sm_clock", "hertz", PROBE_HIGHER, PROBE_EACH, NULL, "source",
-                  "SM clock while the GPU is busy, as measured and as NVML says"},
+    [WAITED] = {"waited", "cycles", PROBE_LOWER, .keys = "asked",
+        .what = "cycles counted by a kernel that was asked to wait this many"},
+    [CYCLE_TIME] = {"cycle_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .what = "length of one cycle, from waits of 2 and 4 million cycles"},
+    [SM_CLOCK] = {"sm_clock", "hertz", PROBE_HIGHER, .keys = "source",
+        .what = "SM clock while the GPU is busy, as measured and as NVML says"},
 };
 
 enum {

@@ -19,6 +19,7 @@ struct timers_mailbox {
     uint64_t stamp;
     char pad[112];
 };
+ARGS_SIZE(struct timers_mailbox, 128);
 
 struct skew_args {
     struct timers_mailbox *mail; /* one a SM, zeroed, device memory */

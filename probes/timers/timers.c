@@ -20,22 +20,21 @@
 #include "core/gpu.h"
 
 PROBE_IMAGE(timers);
-_Static_assert(sizeof(struct timers_mailbox) == 128, "one L2 line each");
 
 enum { TICK_DEVICE, TICK_EVENT, TICK_WALL, CLOCK64_COST, EVENT_FLOOR, SKEW };
 static const struct probe_metric metrics[] = {
-    [TICK_DEVICE] = {"tick", "ns", PROBE_LOWER, PROBE_EACH, "device", NULL,
-                     "smallest step of %globaltimer"},
-    [TICK_EVENT] = {"tick", "ns", PROBE_LOWER, PROBE_EACH, "event", NULL,
-                    "smallest difference between two readings of an event pair"},
-    [TICK_WALL] = {"tick", "ns", PROBE_LOWER, PROBE_EACH, "wall", NULL,
-                   "smallest step of the host's clock"},
-    [CLOCK64_COST] = {"clock64_cost", "cycles", PROBE_LOWER, PROBE_EACH, NULL, NULL,
-                      "from one reading of the cycle counter to the next"},
-    [EVENT_FLOOR] = {"event_floor", "ns", PROBE_LOWER, PROBE_EACH, "event", NULL,
-                     "an event pair with nothing between"},
-    [SKEW] = {"skew", "ns", PROBE_LOWER, PROBE_EACH, "device", NULL,
-              "largest difference of %globaltimer between SM 0 and another SM"},
+    [TICK_DEVICE] = {"tick", "ns", PROBE_LOWER, .timer = "device",
+        .what = "smallest step of %globaltimer"},
+    [TICK_EVENT] = {"tick", "ns", PROBE_LOWER, .timer = "event",
+        .what = "smallest difference between two readings of an event pair"},
+    [TICK_WALL] = {"tick", "ns", PROBE_LOWER, .timer = "wall",
+        .what = "smallest step of the host's clock"},
+    [CLOCK64_COST] = {"clock64_cost", "cycles", PROBE_LOWER,
+        .what = "from one reading of the cycle counter to the next"},
+    [EVENT_FLOOR] = {"event_floor", "ns", PROBE_LOWER, .timer = "event",
+        .what = "an event pair with nothing between"},
+    [SKEW] = {"skew", "ns", PROBE_LOWER, .timer = "device",
+        .what = "largest difference of %globaltimer between SM 0 and another SM"},
 };
 
 enum { SKEW_BUDGET_NS = 200000000 };

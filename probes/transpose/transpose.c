@@ -39,18 +39,18 @@ PROBE_IMAGE(transpose);
 
 enum { PASS_TIME, SHARE, NN, TN, NT, AFTER };
 static const struct probe_metric metrics[] = {
-    [PASS_TIME] = {"pass_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event",
-                   "rows,columns,ld,type,impl", "a matrix copied, read or transposed"},
-    [SHARE] = {"share_of_copy", "ratio", PROBE_HIGHER, PROBE_EACH, NULL,
-               "rows,columns,ld,type,impl", "the better copy's time over this one's"},
-    [NN] = {"product_nn", "ns", PROBE_LOWER, PROBE_SLOPE, "event", "m,n,k,type,l2",
-            "cuBLAS, both operands stored as the product has them"},
-    [TN] = {"product_tn", "ns", PROBE_LOWER, PROBE_SLOPE, "event", "m,n,k,type,l2",
-            "the same, A stored transposed"},
-    [NT] = {"product_nt", "ns", PROBE_LOWER, PROBE_SLOPE, "event", "m,n,k,type,l2",
-            "the same, B stored transposed"},
-    [AFTER] = {"product_after", "ns", PROBE_LOWER, PROBE_SLOPE, "event", "m,n,k,type,l2",
-               "A stored transposed, and first turned by our kernel"},
+    [PASS_TIME] = {"pass_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = "rows,columns,ld,type,impl", .what = "a matrix copied, read or transposed"},
+    [SHARE] = {"share_of_copy", "ratio", PROBE_HIGHER, .keys = "rows,columns,ld,type,impl",
+        .what = "the better copy's time over this one's"},
+    [NN] = {"product_nn", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = "m,n,k,type,l2", .what = "cuBLAS, both operands stored as the product has them"},
+    [TN] = {"product_tn", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = "m,n,k,type,l2", .what = "the same, A stored transposed"},
+    [NT] = {"product_nt", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = "m,n,k,type,l2", .what = "the same, B stored transposed"},
+    [AFTER] = {"product_after", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = "m,n,k,type,l2", .what = "A stored transposed, and first turned by our kernel"},
 };
 
 enum {

@@ -3,7 +3,7 @@
 // Chains of elementwise operators, each kernel of fused/elementwise_chain/elementwise_chain.cu, against double.
 #include "tests/shim/shim.h"
 
-#include "core/half.h"
+#include "core/half.c"
 #include "fused/elementwise_chain/elementwise_chain.cu"
 #include "fused/elementwise_chain/life.cu"
 #include "fused/elementwise_chain/reference.c"

@@ -4,7 +4,7 @@
 // a kernel which leaves its memory, or its barrier, is caught.
 #include "tests/shim/shim.h"
 
-#include "core/half.h"
+#include "core/half.c"
 #include "fused/common/reduce.cuh"
 #include "fused/common/vector.cuh"
 

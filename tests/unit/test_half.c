@@ -2,6 +2,8 @@
  * way: the bits of the float that has the same value, after IEEE 754-2019 section 3.4. */
 #include "core/half.h"
 
+#include <string.h>
+
 #include "tests/unit/check.h"
 
 static double float_of(uint32_t bits)

@@ -1,25 +1,12 @@
-/* The host's side of home.cu, for the probes of this folder: on which side of the L2, seen from one
- * SM, do lines have their homes? What an atomic takes there falls into two heaps, near and far. */
-#ifndef PROBES_COMMON_HOME_HOST_H
-#define PROBES_COMMON_HOME_HOST_H
+#include "probes/common/home.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "core/gpu.h"
 #include "core/stat.h"
-#include "probes/common/chase_host.h"
-#include "probes/common/home.h"
 
-enum { HOME_LINES = 4096, HOME_TIMES = 3 }; /* most lines at a time; the least of so many counts */
-
-struct home {
-    cudaKernel_t kernel;
-    struct home_args args; /* its lists are device memory */
-    uint64_t *cycles;      /* host */
-};
-
-static inline struct home home_prepare(struct probe_run *r, const struct gpu_image *image,
-                                       uint32_t sm)
+struct home home_prepare(struct probe_run *r, const struct gpu_image *image, uint32_t sm)
 {
     const size_t list = HOME_LINES * sizeof(uint64_t);
     struct home h = {.kernel = gpu_kernel(r, image, "home_ask", sizeof h.args),
@@ -32,9 +19,7 @@ static inline struct home home_prepare(struct probe_run *r, const struct gpu_ima
     return h;
 }
 
-/* What an atomic takes at each of n lines: the least of three, since one may meet a refresh. */
-static inline void home_ask(struct probe_run *r, struct home *h, const uint64_t *line, size_t n,
-                            double *cycles)
+void home_ask(struct probe_run *r, struct home *h, const uint64_t *line, size_t n, double *cycles)
 {
     uint32_t ticket = h->args.ticket;
 
@@ -48,9 +33,7 @@ static inline void home_ask(struct probe_run *r, struct home *h, const uint64_t 
     }
 }
 
-/* Between the two heaps lies a gap of at least a tenth of a latency; INFINITY where there is one
- * heap. The twentieth at each end may lie where it likes. */
-static inline double home_border(struct probe_run *r, const double *cycles, size_t n)
+double home_border(struct probe_run *r, const double *cycles, size_t n)
 {
     double *sorted = probe_host_alloc(r, n * sizeof *sorted), widest = 0, border = INFINITY;
 
@@ -64,17 +47,8 @@ static inline double home_border(struct probe_run *r, const double *cycles, size
     return widest > 0.1 * stat_median(sorted, n) ? border : (double)INFINITY;
 }
 
-enum { NEAR, FAR, N_SIDES };
-
-struct home_sides {
-    uint64_t line[N_SIDES][HOME_LINES];
-    size_t n[N_SIDES];
-    double border; /* cycles; INFINITY: all are near */
-};
-
-/* Parts n lines at the border, or where it is NAN at the gap between their own two heaps. */
-static inline struct home_sides *home_part(struct probe_run *r, struct home *h,
-                                           const uint64_t *line, size_t n, double border)
+struct home_sides *home_part(struct probe_run *r, struct home *h, const uint64_t *line, size_t n,
+                             double border)
 {
     struct home_sides *s = probe_host_alloc(r, sizeof *s);
     double cycles[HOME_LINES];
@@ -88,5 +62,3 @@ static inline struct home_sides *home_part(struct probe_run *r, struct home *h,
     }
     return s;
 }
-
-#endif
