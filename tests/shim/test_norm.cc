@@ -3,6 +3,7 @@
 // RMSNorm and LayerNorm with what stands beside them, each kernel of fused/norm/norm.cu, against double.
 #include "tests/shim/shim.h"
 
+#include "core/half.c"
 #include "fused/norm/norm.cu"
 #include "fused/norm/passes.cu"
 #include "fused/norm/reference.c"
