@@ -12,8 +12,8 @@
 #include "core/image.h"
 #include "core/probe.h"
 
-/* Names an image that this probe uses: its own .cu, or one of its folder's kernels/. The Makefile
- * looks for this word to tell GPU probes from host probes. */
+/* Names an image that this .c uses: image_norm of norm/norm.cu, image_norm_passes of norm/passes.cu,
+ * image_copy of common/copy.cu. */
 #define PROBE_IMAGE(name) extern const struct gpu_image image_##name
 
 /* Ends the run with status failed when a runtime call fails. Evaluates the call once. */
@@ -171,6 +171,10 @@ double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop);
  *
  * Returns ns between the events. Their own cost goes by the slope over two graphs. */
 double gpu_replay_ns(struct probe_run *r, const struct gpu_graph *graph);
+
+/* The sample loop over two graphs, of n units of work and of 2n, replayed in turn: a PROBE_SLOPE
+ * metric's value is then one unit. */
+void gpu_sample_graphs(struct probe_run *r, int metric, double n, const struct gpu_graph graph[2]);
 
 /* The same around one launch on the run's stream: for the slope over two amounts of work. The
  * second one also tells the SM clock: ns * mhz / 1e3 are cycles. */

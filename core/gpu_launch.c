@@ -166,3 +166,11 @@ double gpu_replay_ns(struct probe_run *r, const struct gpu_graph *graph)
     gpu_clock_stop(r);
     return gpu_elapsed_ns(g->start, g->stop);
 }
+
+void gpu_sample_graphs(struct probe_run *r, int metric, double n, const struct gpu_graph graph[2])
+{
+    while (probe_more(r)) {
+        probe_sample(r, metric, n, gpu_replay_ns(r, &graph[0]));
+        probe_sample(r, metric, 2 * n, gpu_replay_ns(r, &graph[1]));
+    }
+}

@@ -234,9 +234,7 @@ static void measure_time(struct probe_run *r, const struct product *p, enum orde
             multiply(r, p, order);
         graph[i] = gpu_graph_end(r);
     }
-    while (probe_more(r))
-        for (size_t i = 0; i < 2; i++)
-            probe_sample(r, TIME, (double)((size_t)SUMS << i), gpu_replay_ns(r, &graph[i]));
+    gpu_sample_graphs(r, TIME, SUMS, graph);
     for (size_t i = 0; i < 2; i++) {
         poison(r, p);
         CUDA(cudaGraphLaunch(graph[i].exec, gpu_stream(r)));

@@ -146,9 +146,7 @@ static void sample_graphs(struct probe_run *r, int metric, size_t products,
     probe_fact(r, "kernel", "%s", node.kernel);
     probe_fact(r, "blocks", "%u", node.blocks);
     probe_fact(r, "threads", "%u", node.threads);
-    while (probe_more(r))
-        for (size_t i = 0; i < 2; i++)
-            probe_sample(r, metric, (double)(products << i), gpu_replay_ns(r, &graph[i]));
+    gpu_sample_graphs(r, metric, (double)products, graph);
     for (size_t i = 0; i < 2; i++)
         gpu_graph_free(&graph[i]);
 }

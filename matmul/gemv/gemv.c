@@ -399,9 +399,7 @@ static void measure_read(struct probe_run *r, struct gemv *g, const struct matri
             read_set(r, g, m, k % m->sets, NULL);
         graph[i] = gpu_graph_end(r);
     }
-    while (probe_more(r))
-        for (size_t i = 0; i < 2; i++)
-            probe_sample(r, READ, (double)(n << i) * (double)bytes, gpu_replay_ns(r, &graph[i]));
+    gpu_sample_graphs(r, READ, (double)n * (double)bytes, graph);
     for (size_t i = 0; i < 2; i++)
         gpu_graph_free(&graph[i]);
 

@@ -88,9 +88,7 @@ static void sample(struct probe_run *r, const struct ways *ways, const struct pr
         probe_fact(r, "cublas", "%s", blas_version(ways->blas));
     }
     product_poison(r, p); /* so that what is verified afterwards is what was timed */
-    while (probe_more(r))
-        for (size_t i = 0; i < 2; i++)
-            probe_sample(r, TIME, (double)(n << i), gpu_replay_ns(r, &graph[i]));
+    gpu_sample_graphs(r, TIME, (double)n, graph);
     for (size_t i = 0; i < 2; i++)
         gpu_graph_free(&graph[i]);
 }

@@ -73,9 +73,7 @@ static void measure_edge(struct probe_run *r, const struct job *j)
         chain(r, j, CHAIN << i);
         graph[i] = gpu_graph_end(r);
     }
-    while (probe_more(r))
-        for (int i = 0; i < 2; i++)
-            probe_sample(r, EDGE, CHAIN << i, gpu_replay_ns(r, &graph[i]));
+    gpu_sample_graphs(r, EDGE, CHAIN, graph);
     for (int i = 0; i < 2; i++)
         gpu_graph_free(&graph[i]);
 }
