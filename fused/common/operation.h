@@ -57,49 +57,51 @@ enum operation_each_metric {
 };
 #define OPERATION_KEYS(sizes) sizes ",type,impl,mode,l2"
 #define OPERATION_METRICS(k) OPERATION_METRICS_TIMED(k, "one whole operation")
-#define OPERATION_METRICS_TIMED(k, time) /* with a text for the time */                           \
-    [OPERATION_TIME] = {"time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", k, time},                \
-    [OPERATION_SHARE] = {"share_of_copy", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, k,             \
-                         "time of the best copy of the fused operator's bytes over the time of "  \
-                         "the operation"},                                                        \
-    [OPERATION_BYTES] = {"bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, k,                      \
-                         "loads and stores by count, whichever cache serves them"},               \
-    [OPERATION_KERNELS] = {"kernels", "count", PROBE_EXACT, PROBE_EACH, NULL, k,                  \
-                           "kernels of one operation"},                                           \
-    [OPERATION_MEMORY] = {"memory", "bytes", PROBE_EXACT, PROBE_EACH, NULL, k,                    \
-                          "operands, results, intermediates and workspace of one operation"},     \
-    [OPERATION_ERROR] = {"error", "ratio", PROBE_LOWER, PROBE_EACH, NULL, k,                      \
-                         "relative Frobenius norm of the difference from float64"},               \
-    [OPERATION_DIFFER] = {"differ", "ratio", PROBE_LOWER, PROBE_EACH, NULL, k,                    \
-                          "share of the results that differ in a bit from the unfused ones"},     \
-    [OPERATION_ULPS] = {"ulps", "ulps", PROBE_LOWER, PROBE_EACH, NULL, k,                         \
-                        "greatest distance of a result from the unfused one"},                    \
-    [OPERATION_CAUGHT] = {"caught", "ratio", PROBE_HIGHER, PROBE_EACH, NULL, k,                   \
-                          "share of planted faults that verification sees"},                      \
-    [OPERATION_DIGEST] = {"digest", "count", PROBE_EXACT, PROBE_EACH, NULL, k,                    \
-                          "29 bits of a hash of the results for inputs of a fixed seed"}
+#define OPERATION_METRICS_TIMED(k, time_text) /* with a text for the time */                      \
+    [OPERATION_TIME] = {.name = "time", .unit = "ns", .form = PROBE_SLOPE, .timer = "event",      \
+                        .keys = k, .what = time_text},                                            \
+    [OPERATION_SHARE] = {.name = "share_of_copy", .unit = "ratio", .better = PROBE_HIGHER,        \
+                         .keys = k, .what = "time of the best copy of the fused operator's bytes " \
+                                            "over the time of the operation"},                    \
+    [OPERATION_BYTES] = OPERATION_COUNT("bytes", "bytes", k, "loads and stores by count, "        \
+                                        "whichever cache serves them"),                           \
+    [OPERATION_KERNELS] = OPERATION_COUNT("kernels", "count", k, "kernels of one operation"),     \
+    [OPERATION_MEMORY] = OPERATION_COUNT("memory", "bytes", k, "operands, results, "              \
+                                         "intermediates and workspace of one operation"),         \
+    [OPERATION_ERROR] = {.name = "error", .unit = "ratio", .keys = k,                             \
+                         .what = "relative Frobenius norm of the difference from float64"},       \
+    [OPERATION_DIFFER] = {.name = "differ", .unit = "ratio", .keys = k,                           \
+                          .what = "share of the results that differ in a bit from the unfused "   \
+                                  "ones"},                                                        \
+    [OPERATION_ULPS] = {.name = "ulps", .unit = "ulps", .keys = k,                                \
+                        .what = "greatest distance of a result from the unfused one"},            \
+    [OPERATION_CAUGHT] = {.name = "caught", .unit = "ratio", .better = PROBE_HIGHER, .keys = k,   \
+                          .what = "share of planted faults that verification sees"},              \
+    [OPERATION_DIGEST] = OPERATION_COUNT("digest", "count", k, "29 bits of a hash of the "        \
+                                         "results for inputs of a fixed seed")
+#define OPERATION_COUNT(metric, of_unit, k, text) /* exact, by count */ \
+    {.name = metric, .unit = of_unit, .better = PROBE_EXACT, .keys = k, .what = text}
 
 #define OPERATION_EACH_METRICS(k) OPERATION_EACH_METRICS_OF(k ",kernel")
-#define OPERATION_EACH_METRICS_OF(k) /* exact, by count, of one kernel of an operation */         \
-    [OPERATION_EACH_BYTES] = {"kernel_bytes", "bytes", PROBE_EXACT, PROBE_EACH, NULL, k,          \
-                              "loads and stores of one kernel of the operation by count"},        \
-    [OPERATION_EACH_BLOCKS] = {"blocks", "count", PROBE_EXACT, PROBE_EACH, NULL, k,               \
-                               "blocks of that kernel"},                                          \
-    [OPERATION_EACH_TRIPS] = {"trips", "count", PROBE_EXACT, PROBE_EACH, NULL, k,                 \
-                              "times that the busiest SM waits for loads, one behind the other"}, \
-    [OPERATION_EACH_ALONE] = {"alone", "count", PROBE_EXACT, PROBE_EACH, NULL, k,                 \
-                              "1: an SM has one block at a time, which loads all it works on "    \
-                              "before it stores any"},                                            \
-    [OPERATION_EACH_SPILLED] = {"spilled", "bytes", PROBE_EXACT, PROBE_EACH, NULL, k,             \
-                                "loads and stores of local memory"},                              \
-    [OPERATION_EACH_LOCAL] = {"sm_local", "bytes", PROBE_EXACT, PROBE_EACH, NULL, k,              \
-                              "local memory of the threads resident on an SM"},                   \
-    [OPERATION_EACH_OPERATIONS] = {"operations", "count", PROBE_EXACT, PROBE_EACH, NULL, k,       \
-                                   "fp32 additions, products and comparisons"},                   \
-    [OPERATION_EACH_EXPONENTIALS] = {"exponentials", "count", PROBE_EXACT, PROBE_EACH, NULL, k,   \
-                                     "exponentials and reciprocals"},                             \
-    [OPERATION_EACH_FLOPS] = {"flops", "count", PROBE_EXACT, PROBE_EACH, NULL, k,                 \
-                              "of its product, on tensor cores"}
+#define OPERATION_EACH_METRICS_OF(k) /* of one kernel of an operation */                           \
+    [OPERATION_EACH_BYTES] = OPERATION_COUNT("kernel_bytes", "bytes", k, "loads and stores of "    \
+                                             "one kernel of the operation by count"),              \
+    [OPERATION_EACH_BLOCKS] = OPERATION_COUNT("blocks", "count", k, "blocks of that kernel"),      \
+    [OPERATION_EACH_TRIPS] = OPERATION_COUNT("trips", "count", k, "times that the busiest SM "     \
+                                             "waits for loads, one behind the other"),             \
+    [OPERATION_EACH_ALONE] = OPERATION_COUNT("alone", "count", k, "1: an SM has one block at a "   \
+                                             "time, which loads all it works on before it stores " \
+                                             "any"),                                               \
+    [OPERATION_EACH_SPILLED] = OPERATION_COUNT("spilled", "bytes", k, "loads and stores of local " \
+                                               "memory"),                                          \
+    [OPERATION_EACH_LOCAL] = OPERATION_COUNT("sm_local", "bytes", k, "local memory of the "        \
+                                             "threads resident on an SM"),                         \
+    [OPERATION_EACH_OPERATIONS] = OPERATION_COUNT("operations", "count", k, "fp32 additions, "     \
+                                                  "products and comparisons"),                     \
+    [OPERATION_EACH_EXPONENTIALS] = OPERATION_COUNT("exponentials", "count", k, "exponentials "    \
+                                                    "and reciprocals"),                            \
+    [OPERATION_EACH_FLOPS] = OPERATION_COUNT("flops", "count", k, "of its product, on tensor "     \
+                                             "cores")
 
 /* Equal buffers, one a set, never a power of two apart; poisoned when new. */
 struct pool {
