@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/board.h"
 #include "core/unit.h"
@@ -238,11 +237,7 @@ bool bundle_take(struct bundle *bundle, const json_t *document, const char *path
 
 bool bundle_open(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY])
 {
-    struct stat facts;
     *bundle = (struct bundle){0};
-    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode))
-        return folder_open(bundle, path, why);
-
     json_t *document = document_load(path, "bundle", why);
     if (!document)
         return false;

@@ -53,7 +53,7 @@ void rule_not_testable(struct finding *f, const char *format, ...)
 /* --- figures ---------------------------------------------------------------------------------- */
 
 /* Is it usable, and has it an interval? */
-static bool stands(const struct bundle *bundle, const struct row *row, struct finding *f)
+static bool is_usable(const struct bundle *bundle, const struct row *row, struct finding *f)
 {
     bool quick = json_is_true(json_object_get(bundle->head, "quick"));
     if (!row_usable(row))
@@ -73,7 +73,7 @@ bool rule_take(const struct bundle *bundle, const char *glob, struct row *row, s
         return false;
     }
     *row = *found;
-    return stands(bundle, row, f);
+    return is_usable(bundle, row, f);
 }
 
 bool rule_take_best(const struct bundle *bundle, const char *glob, struct row *row,
@@ -83,7 +83,7 @@ bool rule_take_best(const struct bundle *bundle, const char *glob, struct row *r
         rule_not_testable(f, "%s is not in this bundle", glob);
         return false;
     }
-    return stands(bundle, row, f);
+    return is_usable(bundle, row, f);
 }
 
 struct row rule_ratio(const struct row *a, const struct row *b)
