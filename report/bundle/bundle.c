@@ -89,7 +89,7 @@ static enum row_better better_of(const char *name)
     return !strcmp(name, "exact") ? ROW_EXACT : ROW_LOWER;
 }
 
-struct place {
+struct run_context {
     const char *probe;
     int method, round;
     bool failed;
@@ -120,7 +120,7 @@ static double resolution_of(const json_t *one, const json_t *metric)
     return stated;
 }
 
-static bool take_metric(struct bundle *bundle, const struct place *at, const json_t *one,
+static bool take_metric(struct bundle *bundle, const struct run_context *at, const json_t *one,
                         const json_t *metric)
 {
     char id[DOCUMENT_ID];
@@ -168,7 +168,7 @@ static bool take_run(struct bundle *bundle, const json_t *run, int place_in_file
     if (!part->note)
         replace(&part->note,
                 json_string_value(json_array_get(json_object_get(run, "notes"), 0)));
-    struct place at = {.probe = name, .method = part->method,
+    struct run_context at = {.probe = name, .method = part->method,
                        .round = whole(about, "round", place_in_file),
                        .failed = strcmp(document_get_text(run, "status", "failed"), "ok") != 0,
                        .discarded = document_get_text(run, "discarded", NULL)};

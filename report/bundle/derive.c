@@ -247,7 +247,7 @@ static void find_points(const struct rows *rows, struct points *points)
     char text[32];
 
     points->n = 0;
-    for (size_t place = 0; (row = rows_match(rows, "memory_latency.curve{*}", &place));) {
+    for (size_t next = 0; (row = rows_match(rows, "memory_latency.curve{*}", &next));) {
         double bytes = row_key(row, "bytes", text, sizeof text) ? strtod(text, NULL) : 0;
         /* On a flank the first and the last round may well disagree; each is read on its own. */
         bool usable = row_usable(row) || row->status == ROW_DISAGREE;
@@ -369,20 +369,20 @@ static void renamed(char id[DOCUMENT_ID], const char *name, const struct row *ro
 static const struct row *load_time_of(const struct rows *rows, const char *level)
 {
     char glob[96];
-    size_t place = 0;
+    size_t next = 0;
     if (strpbrk(level, "*?[\\"))
         return NULL;
     snprintf(glob, sizeof glob, "memory_latency.load_time{level=%s,*}", level);
-    return rows_match(rows, glob, &place);
+    return rows_match(rows, glob, &next);
 }
 
 static void derive_bytes_in_flight(struct rows *rows, double n_sm)
 {
     char id[DOCUMENT_ID], level[32];
 
-    for (size_t place = 0, n = rows->n; place < n;) {
-        const struct row *rate = rows_match(rows, "occupancy.read_rate{*}", &place);
-        if (!rate || place > n)
+    for (size_t next = 0, n = rows->n; next < n;) {
+        const struct row *rate = rows_match(rows, "occupancy.read_rate{*}", &next);
+        if (!rate || next > n)
             return;
         row_key(rate, "level", level, sizeof level);
         if (!load_time_of(rows, level))
@@ -391,7 +391,7 @@ static void derive_bytes_in_flight(struct rows *rows, double n_sm)
         struct row *made = rows_get(rows, id, "bytes", ROW_HIGHER);
         if (!made)
             return;
-        rate = &rows->row[place - 1]; /* the rows may have moved */
+        rate = &rows->row[next - 1]; /* the rows may have moved */
         const struct row *load = load_time_of(rows, level);
         made->method = rate->method;
         if (!(n_sm > 0))
@@ -416,16 +416,16 @@ static void derive_flops(struct rows *rows, const char *times)
 {
     char id[DOCUMENT_ID];
 
-    for (size_t place = 0, n = rows->n; place < n;) {
-        const struct row *time = rows_match(rows, times, &place);
-        if (!time || place > n)
+    for (size_t next = 0, n = rows->n; next < n;) {
+        const struct row *time = rows_match(rows, times, &next);
+        if (!time || next > n)
             return;
         double flops = flops_of(time);
         if (isnan(flops) || !row_usable(time))
             continue;
         renamed(id, "derived.flops", time);
         struct row *made = rows_get(rows, id, "flop/s", ROW_HIGHER);
-        time = &rows->row[place - 1];
+        time = &rows->row[next - 1];
         if (!made)
             return;
         made->method = time->method;

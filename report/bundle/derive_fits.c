@@ -42,9 +42,9 @@ static const char *square(const struct row *row, double *size)
     return *size > 0 && *size < 1e6 && strlen(type) < TAIL ? type + 1 : NULL;
 }
 
-/* All squares of one implementation: their places, as rows move when new ones are made. */
+/* All squares of one implementation: where they stand among the rows, which move when new ones are made. */
 struct squares {
-    size_t place[SIZES_MAX], n;
+    size_t index[SIZES_MAX], n;
     double work[SIZES_MAX];
 };
 
@@ -54,11 +54,11 @@ static void find_squares(const struct rows *rows, const char *tail, struct squar
     double size;
 
     found->n = 0;
-    for (size_t place = 0; (row = rows_match(rows, "gemm_sizes.time{*}", &place));) {
+    for (size_t next = 0; (row = rows_match(rows, "gemm_sizes.time{*}", &next));) {
         const char *its = square(row, &size);
         if (its && !strcmp(its, tail) && row_usable(row) && found->n < SIZES_MAX) {
             found->work[found->n] = 2 * size * size * size;
-            found->place[found->n++] = place - 1;
+            found->index[found->n++] = next - 1;
         }
     }
 }
@@ -68,7 +68,7 @@ static struct fit fit_of_round(const struct rows *rows, const struct squares *sq
     double work[SIZES_MAX], ns[SIZES_MAX];
     size_t n = 0;
     for (size_t i = 0; i < squares->n; i++) {
-        double value = row_at(&rows->row[squares->place[i]], round);
+        double value = row_at(&rows->row[squares->index[i]], round);
         if (value > 0) {
             work[n] = squares->work[i];
             ns[n++] = value;
@@ -98,7 +98,7 @@ static void derive_tail(struct rows *rows, const char *tail)
     find_squares(rows, tail, &squares);
     if (squares.n < LEAST_SIZES)
         return;
-    like = rows->row[squares.place[0]];
+    like = rows->row[squares.index[0]];
     for (size_t i = 0; i < like.n; i++) {
         struct fit f = fit_of_round(rows, &squares, like.round[i]);
         put(rows, "derived.fixed_time", tail, "ns", ROW_LOWER, &like, like.round[i], f.fixed_ns);
@@ -113,9 +113,9 @@ void derive_fits(struct rows *rows)
     const char *tail;
     double size;
 
-    for (size_t place = 0, n = rows->n; place < n;) {
-        const struct row *row = rows_match(rows, "gemm_sizes.time{*}", &place);
-        if (!row || place > n)
+    for (size_t next = 0, n = rows->n; next < n;) {
+        const struct row *row = rows_match(rows, "gemm_sizes.time{*}", &next);
+        if (!row || next > n)
             return;
         /* Each implementation once, at its first square; the id moves with its row. */
         if (!(tail = square(row, &size)))

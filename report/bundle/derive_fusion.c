@@ -97,13 +97,13 @@ static const struct pair pairs[] = {
 
 /* The keys of a time, cut where other rows of the same size differ from it:
  * "norm" "{op=..,type=fp16" impl=fused ",mode=graph,l2=" "cold". */
-struct place {
+struct fusion_case {
     const char *probe, *impl;
     char sizes[DOCUMENT_ID];
     bool cold;
 };
 
-static bool place_of(const struct row *fused, const char *name, struct place *p)
+static bool case_of(const struct row *fused, const char *name, struct fusion_case *c)
 {
     char cut[64];
     snprintf(cut, sizeof cut, ",impl=%s,mode=graph,l2=", name);
@@ -111,36 +111,36 @@ static bool place_of(const struct row *fused, const char *name, struct place *p)
 
     if (!keys || !impl)
         return false;
-    p->probe = fused->probe;
-    p->impl = name;
-    p->cold = strstr(impl, "l2=cold") != NULL;
-    snprintf(p->sizes, sizeof p->sizes, "%.*s", (int)(impl - keys), keys);
+    c->probe = fused->probe;
+    c->impl = name;
+    c->cold = strstr(impl, "l2=cold") != NULL;
+    snprintf(c->sizes, sizeof c->sizes, "%.*s", (int)(impl - keys), keys);
     return true;
 }
 
 /* end: what stands behind the state of the cache. */
-static const struct row *row_at_place(const struct rows *rows, const struct place *p,
+static const struct row *row_of_case(const struct rows *rows, const struct fusion_case *c,
                                       const char *metric, const char *impl, bool cold,
                                       const char *end)
 {
     char id[2 * DOCUMENT_ID];
 
-    snprintf(id, sizeof id, "%s.%s%s,impl=%s,mode=graph,l2=%s%s}", p->probe, metric, p->sizes, impl,
+    snprintf(id, sizeof id, "%s.%s%s,impl=%s,mode=graph,l2=%s%s}", c->probe, metric, c->sizes, impl,
              cold ? "cold" : "warm", end);
     const struct row *row = rows_find(rows, id);
     return row && row_usable(row) ? row : NULL;
 }
 
-static const struct row *time_at_place(const struct rows *rows, const struct place *p,
+static const struct row *time_of_case(const struct rows *rows, const struct fusion_case *c,
                                        const char *impl, bool cold)
 {
-    return row_at_place(rows, p, "time", impl, cold, ",timer=event");
+    return row_of_case(rows, c, "time", impl, cold, ",timer=event");
 }
 
-static double count_at_place(const struct rows *rows, const struct place *p, const char *metric,
+static double count_of_case(const struct rows *rows, const struct fusion_case *c, const char *metric,
                              const char *impl, const char *end)
 {
-    const struct row *row = row_at_place(rows, p, metric, impl, p->cold, end);
+    const struct row *row = row_of_case(rows, c, metric, impl, c->cold, end);
     return row ? row->centre : (double)NAN;
 }
 
@@ -161,7 +161,7 @@ struct form {
     struct fusion_kernel each[EACH_MAX];
 };
 
-static struct fusion_kernel kernel_at_place(const struct rows *rows, const struct place *p,
+static struct fusion_kernel kernel_of_case(const struct rows *rows, const struct fusion_case *c,
                                             const char *impl, int number)
 {
     static const char *const names[] = {"kernel_bytes", "blocks",       "trips",
@@ -172,7 +172,7 @@ static struct fusion_kernel kernel_at_place(const struct rows *rows, const struc
 
     snprintf(end, sizeof end, ",kernel=%d", number);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        value[i] = count_at_place(rows, p, names[i], impl, end);
+        value[i] = count_of_case(rows, c, names[i], impl, end);
         value[i] = isnan(value[i]) ? 0 : value[i];
     }
     return (struct fusion_kernel){.bytes = value[0],
@@ -186,18 +186,18 @@ static struct fusion_kernel kernel_at_place(const struct rows *rows, const struc
                                   .flops = value[8]};
 }
 
-static bool form_at_place(const struct rows *rows, const struct place *p, const char *impl,
+static bool form_of_case(const struct rows *rows, const struct fusion_case *c, const char *impl,
                           struct form *f)
 {
-    *f = (struct form){.time = time_at_place(rows, p, impl, p->cold),
+    *f = (struct form){.time = time_of_case(rows, c, impl, c->cold),
                        .impl = impl,
-                       .bytes = count_at_place(rows, p, "bytes", impl, ""),
-                       .kernels = count_at_place(rows, p, "kernels", impl, "")};
+                       .bytes = count_of_case(rows, c, "bytes", impl, ""),
+                       .kernels = count_of_case(rows, c, "kernels", impl, "")};
     if (!f->time || isnan(f->bytes) || isnan(f->kernels))
         return false;
     f->is_told = f->kernels <= EACH_MAX;
     for (int i = 0; f->is_told && i < (int)f->kernels; i++) {
-        f->each[i] = kernel_at_place(rows, p, impl, i);
+        f->each[i] = kernel_of_case(rows, c, impl, i);
         f->is_told = f->each[i].bytes > 0;
     }
     return true;
@@ -205,11 +205,11 @@ static bool form_at_place(const struct rows *rows, const struct place *p, const 
 
 /* What its product makes in that round alone: for a kernel of ours, by ours. False where a kernel
  * has a product and that was not measured. */
-static bool set_product_rates(const struct rows *rows, const struct place *p, double edge_ns,
+static bool set_product_rates(const struct rows *rows, const struct fusion_case *c, double edge_ns,
                               int round, bool is_fused, struct form *f)
 {
-    const struct row *ours = is_fused ? time_at_place(rows, p, "own_product", p->cold) : NULL;
-    const struct row *time = ours ? ours : time_at_place(rows, p, "product", p->cold);
+    const struct row *ours = is_fused ? time_of_case(rows, c, "own_product", c->cold) : NULL;
+    const struct row *time = ours ? ours : time_of_case(rows, c, "product", c->cold);
 
     for (int i = 0; f->is_told && i < (int)f->kernels; i++) {
         const double ns = time ? in_round(time, round) - edge_ns : (double)NAN;
@@ -222,10 +222,10 @@ static bool set_product_rates(const struct rows *rows, const struct place *p, do
 
 /* Is the product inside the fused kernel another, slower one than the chain's? Then it is that which
  * is compared, and not a fusion. */
-static bool has_slower_product(const struct rows *rows, const struct place *p)
+static bool has_slower_product(const struct rows *rows, const struct fusion_case *c)
 {
-    const struct row *ours = time_at_place(rows, p, "own_product", p->cold);
-    const struct row *time = time_at_place(rows, p, "product", p->cold);
+    const struct row *ours = time_of_case(rows, c, "own_product", c->cold);
+    const struct row *time = time_of_case(rows, c, "product", c->cold);
     return ours && (!time || ours->centre > 1.03 * time->centre);
 }
 
@@ -247,8 +247,8 @@ static double form_ns(const struct fusion_chip *chip, const struct form *f, doub
 /* The centre: the bundle that it comes from may be another. */
 static double centre_of(const struct rows *rows, const char *glob)
 {
-    size_t place = 0;
-    const struct row *row = rows_match(rows, glob, &place);
+    size_t next = 0;
+    const struct row *row = rows_match(rows, glob, &next);
     return row && row_usable(row) ? row->centre : (double)NAN;
 }
 
@@ -284,15 +284,15 @@ static struct fusion_chip chip_of(const struct rows *rows, double n_sm, bool col
 
 /* bytes/ns of the better copy beyond one edge; NaN where there is none, 0 where none takes longer than
  * an edge by half: what is left of it then is no rate. */
-static double copy_rate(const struct rows *rows, const struct place *p, bool cold, double edge_ns,
+static double copy_rate(const struct rows *rows, const struct fusion_case *c, bool cold, double edge_ns,
                         int round)
 {
     static const char *const impls[] = {"copy", "memcpy", "memcpy_longer"};
     double best = NAN;
 
     for (int i = 0; i < 3; i++) {
-        const struct row *time = time_at_place(rows, p, impls[i], cold);
-        const struct row *bytes = row_at_place(rows, p, "bytes", impls[i], cold, "");
+        const struct row *time = time_of_case(rows, c, impls[i], cold);
+        const struct row *bytes = row_of_case(rows, c, "bytes", impls[i], cold, "");
         const double beyond = time && bytes ? in_round(time, round) - edge_ns : (double)NAN;
         if (!isnan(beyond))
             best = fmax(isnan(best) ? 0 : best, beyond > edge_ns / 2 ? bytes->centre / beyond : 0);
@@ -311,7 +311,7 @@ struct gains {
     bool power_bound; /* one of the two times is */
 };
 
-static void predict_round(const struct rows *rows, const struct place *p, struct fusion_chip chip,
+static void predict_round(const struct rows *rows, const struct fusion_case *c, struct fusion_chip chip,
                           struct form *fused, struct form *other, int round, struct gains *g)
 {
     const double saved = other->bytes - fused->bytes;
@@ -320,14 +320,14 @@ static void predict_round(const struct rows *rows, const struct place *p, struct
 
     for (int i = 0; i < FIGURES; i++)
         at[i] = &g->value[i][g->n];
-    chip.rate = copy_rate(rows, p, p->cold, chip.edge_ns, round);
-    chip.warm_rate = p->cold ? copy_rate(rows, p, false, chip.edge_ns, round) : (double)NAN;
+    chip.rate = copy_rate(rows, c, c->cold, chip.edge_ns, round);
+    chip.warm_rate = c->cold ? copy_rate(rows, c, false, chip.edge_ns, round) : (double)NAN;
     if (chip.rate == 0 || (isnan(chip.rate) && fused->is_told && other->is_told))
-        chip.rate = with_level(rows, any_copy, p->cold) / 1e9;
+        chip.rate = with_level(rows, any_copy, c->cold) / 1e9;
     if (chip.warm_rate == 0)
         chip.warm_rate = with_level(rows, any_copy, false) / 1e9;
-    if (!set_product_rates(rows, p, chip.edge_ns, round, true, fused) ||
-        !set_product_rates(rows, p, chip.edge_ns, round, false, other))
+    if (!set_product_rates(rows, c, chip.edge_ns, round, true, fused) ||
+        !set_product_rates(rows, c, chip.edge_ns, round, false, other))
         return;
 
     *at[GAIN] = in_round(other->time, round) / row_at(fused->time, round);
@@ -340,46 +340,46 @@ static void predict_round(const struct rows *rows, const struct place *p, struct
     g->n += isfinite(*at[GAIN]) && isfinite(*at[PREDICTED]) && !isnan(chip.rate);
 }
 
-static bool predict(const struct rows *rows, const struct place *p, const struct pair *pair,
+static bool predict(const struct rows *rows, const struct fusion_case *c, const struct pair *pair,
                     double n_sm, struct gains *g)
 {
-    const struct fusion_chip chip = chip_of(rows, n_sm, p->cold);
+    const struct fusion_chip chip = chip_of(rows, n_sm, c->cold);
     struct form fused, other;
 
     *g = (struct gains){0};
-    if (isnan(chip.edge_ns) || !form_at_place(rows, p, pair->impl, &fused))
+    if (isnan(chip.edge_ns) || !form_of_case(rows, c, pair->impl, &fused))
         return false;
-    if (!form_at_place(rows, p, pair->others[0], &other) &&
-        (!pair->others[1] || !form_at_place(rows, p, pair->others[1], &other)))
+    if (!form_of_case(rows, c, pair->others[0], &other) &&
+        (!pair->others[1] || !form_of_case(rows, c, pair->others[1], &other)))
         return false;
     if (strcmp(pair->impl, "fused") && !(fused.is_told && other.is_told))
         return false;
-    if (has_slower_product(rows, p))
+    if (has_slower_product(rows, c))
         return false;
     g->power_bound = fused.time->power_bound || other.time->power_bound;
     for (size_t i = 0; i < fused.time->n; i++)
-        predict_round(rows, p, chip, &fused, &other, fused.time->round[i], g);
+        predict_round(rows, c, chip, &fused, &other, fused.time->round[i], g);
     return g->n > 0;
 }
 
-static struct row *made(struct rows *rows, const char *name, const struct place *p)
+static struct row *made(struct rows *rows, const char *name, const struct fusion_case *c)
 {
     char id[2 * DOCUMENT_ID], impl[32] = "";
-    if (strcmp(p->impl, "fused"))
-        snprintf(impl, sizeof impl, ",impl=%s", p->impl);
-    snprintf(id, sizeof id, "derived.%s{probe=%s,%s%s,l2=%s}", name, p->probe, p->sizes + 1, impl,
-             p->cold ? "cold" : "warm");
+    if (strcmp(c->impl, "fused"))
+        snprintf(impl, sizeof impl, ",impl=%s", c->impl);
+    snprintf(id, sizeof id, "derived.%s{probe=%s,%s%s,l2=%s}", name, c->probe, c->sizes + 1, impl,
+             c->cold ? "cold" : "warm");
     return strlen(id) < DOCUMENT_ID ? rows_get(rows, id, "ratio", ROW_HIGHER) : NULL;
 }
 
-static void put(struct rows *rows, const struct place *p, const struct gains *g, int method,
+static void put(struct rows *rows, const struct fusion_case *c, const struct gains *g, int method,
                 bool once)
 {
     static const char *const names[FIGURES] = {"fusion_gain", "predicted_gain", "gain_error",
                                                "traffic_gain", "bytes_cut"};
 
     for (enum figure which = 0; which < FIGURES; which++) {
-        struct row *row = made(rows, names[which], p);
+        struct row *row = made(rows, names[which], c);
         if (!row)
             return;
         row->method = method;
@@ -397,19 +397,19 @@ static void put(struct rows *rows, const struct place *p, const struct gains *g,
 static void derive_pair(struct rows *rows, const struct pair *pair, double n_sm)
 {
     struct gains g;
-    struct place p;
+    struct fusion_case c;
 
-    for (size_t place = 0, n = rows->n; place < n;) {
-        const struct row *fused = rows_match(rows, pair->glob, &place);
-        if (!fused || place > n)
+    for (size_t next = 0, n = rows->n; next < n;) {
+        const struct row *fused = rows_match(rows, pair->glob, &next);
+        if (!fused || next > n)
             return;
         const int method = fused->method;
         const bool once = fused->once;
         char *probe = strdup(fused->probe); /* rows may move when others are added */
-        if (row_usable(fused) && probe && place_of(fused, pair->impl, &p) &&
-            predict(rows, &p, pair, n_sm, &g)) {
-            p.probe = probe;
-            put(rows, &p, &g, method, once);
+        if (row_usable(fused) && probe && case_of(fused, pair->impl, &c) &&
+            predict(rows, &c, pair, n_sm, &g)) {
+            c.probe = probe;
+            put(rows, &c, &g, method, once);
         }
         free(probe);
     }

@@ -49,11 +49,11 @@ static const char *const figure_globs[FIGURES] = {
 static bool find_figures(const struct rows *rows, size_t figure[FIGURES])
 {
     for (size_t i = 0; i < FIGURES; i++) {
-        size_t place = 0;
-        const struct row *row = rows_match(rows, figure_globs[i], &place);
+        size_t next = 0;
+        const struct row *row = rows_match(rows, figure_globs[i], &next);
         if (!row || !row_usable(row))
             return false;
-        figure[i] = place - 1;
+        figure[i] = next - 1;
     }
     return true;
 }
@@ -159,10 +159,10 @@ void derive_products(struct rows *rows, double n_sm)
 
     if (!(n_sm > 0) || !find_figures(rows, figure))
         return;
-    for (size_t place = 0, n = rows->n; place < n;) {
-        const struct row *time = rows_match(rows, glob, &place);
-        if (!time || place > n)
+    for (size_t next = 0, n = rows->n; next < n;) {
+        const struct row *time = rows_match(rows, glob, &next);
+        if (!time || next > n)
             return;
-        predict(rows, figure, place - 1, n_sm);
+        predict(rows, figure, next - 1, n_sm);
     }
 }

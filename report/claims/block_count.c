@@ -65,8 +65,8 @@ static const char *cubes_of(const struct bundle *bundle)
 {
     static const char wgmma[] = "block_count.time{" CUBE_KEYS "impl=wgmma,*tiles=all,*l2=warm,*}";
     static const char mma[] = "block_count.time{" CUBE_KEYS "impl=mma,*tiles=all,*l2=warm,*}";
-    size_t place = 0;
-    return rows_match(&bundle->rows, wgmma, &place) ? wgmma : mma;
+    size_t next = 0;
+    return rows_match(&bundle->rows, wgmma, &next) ? wgmma : mma;
 }
 
 /* The fastest of a group in the first round, judged on the others; of those with parts alone, where
@@ -79,7 +79,7 @@ bool cube_best(const struct bundle *bundle, enum cube_group group, bool parts, s
     const struct row *row;
     double least = INFINITY;
 
-    for (size_t place = 0; (row = rows_match(&bundle->rows, glob, &place));)
+    for (size_t next = 0; (row = rows_match(&bundle->rows, glob, &next));)
         if (row_usable(row) && row->n > 0 && group_of(bundle, row, n_sm) == group &&
             (!parts || has_parts(bundle, row)) && row->value[0] < least) {
             least = row->value[0];

@@ -9,7 +9,7 @@ static void judge_c05(const struct bundle *bundle, struct finding *f)
 {
     struct row l2, slowest, own, through_l2;
     const struct row *found;
-    size_t place = 0, n = 0, n_faster = 0;
+    size_t next = 0, n = 0, n_faster = 0;
 
     if (!rule_take(bundle, "memory_latency.load{level=l2}", &l2, f) ||
         !rule_take(bundle, "sm_to_sm.dsmem_slowest{size=*}", &slowest, f) ||
@@ -17,7 +17,7 @@ static void judge_c05(const struct bundle *bundle, struct finding *f)
         !rule_take(bundle, "sm_to_sm.reference{path=l2}", &through_l2, f))
         return;
     rule_say_row(f->evidence, "an L2 hit takes", &l2);
-    while ((found = rows_match(&bundle->rows, "sm_to_sm.dsmem{size=*}", &place))) {
+    while ((found = rows_match(&bundle->rows, "sm_to_sm.dsmem{size=*}", &next))) {
         struct row pair;
         if (!rule_take(bundle, found->id, &pair, f))
             return;

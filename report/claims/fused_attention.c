@@ -173,9 +173,9 @@ static void judge_c44(const struct bundle *bundle, struct finding *f)
     const enum claim_verdict verdict = linear == PLACE_INSIDE  ? rule_band(square)
                                        : linear == PLACE_ABOVE ? CLAIM_REFUTED
                                                                : CLAIM_MIXED;
-    size_t place = 0;
+    size_t next = 0;
     const struct row *longest = rows_match(
-        &bundle->rows, "attention_prefill.footprint" SHAPE(65536, "bf16") "unfused}", &place);
+        &bundle->rows, "attention_prefill.footprint" SHAPE(65536, "bf16") "unfused}", &next);
 
     rule_say_row(f->evidence, "exponent of memory over 512 to 16384 tokens: fused", &fused);
     rule_say_row(f->evidence, "unfused, where operands still weigh in the short ones", &chain);

@@ -73,8 +73,8 @@ static void score(const struct bundle *bundle, struct c80 *c)
 {
     const struct row *gain;
 
-    for (size_t place = 0; c->n < FUSIONS_MAX &&
-                           (gain = rows_match(&bundle->rows, "derived.fusion_gain{*", &place));) {
+    for (size_t next = 0; c->n < FUSIONS_MAX &&
+                           (gain = rows_match(&bundle->rows, "derived.fusion_gain{*", &next));) {
         const struct row *cold = rows_beside(&bundle->rows, gain, NULL, "l2", "cold");
         if (row_usable(gain) && (!cold || cold == gain || !row_usable(cold)))
             score_one(bundle, gain, c);

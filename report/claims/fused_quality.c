@@ -42,7 +42,7 @@ static void compare_all(const struct bundle *bundle, struct c75 *c)
     const struct row *row, *ulps, *caught, *error, *unfused;
 
     c->least_caught = INFINITY;
-    for (size_t place = 0; (row = rows_match(&bundle->rows, "*.differ{*", &place));) {
+    for (size_t next = 0; (row = rows_match(&bundle->rows, "*.differ{*", &next));) {
         if (!row_usable(row))
             continue;
         c->compared++;
@@ -56,7 +56,7 @@ static void compare_all(const struct bundle *bundle, struct c75 *c)
         if (caught)
             c->least_caught = fmin(c->least_caught, caught->centre);
     }
-    for (size_t place = 0; (error = rows_match(&bundle->rows, "*.error{*impl=fused,*", &place));) {
+    for (size_t next = 0; (error = rows_match(&bundle->rows, "*.error{*impl=fused,*", &next));) {
         if (!row_usable(error) || !(unfused = unfused_of(bundle, error)))
             continue;
         c->judged_by_error++;
@@ -158,7 +158,7 @@ static void judge_c78(const struct bundle *bundle, struct finding *f)
     int compared = 0;
     char most_id[DOCUMENT_ID] = "";
 
-    for (size_t place = 0; (fused = rows_match(&bundle->rows, "*.memory{*impl=fused,*", &place));) {
+    for (size_t next = 0; (fused = rows_match(&bundle->rows, "*.memory{*impl=fused,*", &next));) {
         if (!row_usable(fused) || !(unfused = unfused_of(bundle, fused)))
             continue;
         const double ratio = fused->centre / unfused->centre;
@@ -207,7 +207,7 @@ static double least_caught(const struct bundle *bundle, int *cases)
     const struct row *row;
 
     *cases = 0;
-    for (size_t place = 0; (row = rows_match(&bundle->rows, "*.caught{*", &place));)
+    for (size_t next = 0; (row = rows_match(&bundle->rows, "*.caught{*", &next));)
         if (row_usable(row)) {
             least = isnan(least) ? row->centre : fmin(least, row->centre);
             ++*cases;

@@ -217,9 +217,9 @@ static struct stability stability_of(const struct bundle *bundle, const char *gl
 {
     struct stability s = {.naive_least = INFINITY, .naive_most = -INFINITY};
     const struct row *row;
-    size_t place = 0;
+    size_t next = 0;
 
-    while ((row = rows_match(&bundle->rows, glob, &place))) {
+    while ((row = rows_match(&bundle->rows, glob, &next))) {
         char impl[48];
         if (row->status == ROW_MISSING)
             continue;

@@ -23,10 +23,10 @@ static void say_other_regimes(const struct bundle *bundle, struct finding *f)
     const struct row *fused, *unfused;
     int said = 0;
 
-    for (size_t place = 0;
+    for (size_t next = 0;
          said < 8 &&
          (fused = rows_match(&bundle->rows, "bias_gelu_scale.time{*type=fp16,impl=fused,*}",
-                             &place));) {
+                             &next));) {
         for (int i = 0; i < 4; i++)
             row_key(fused, keys[i], text[i], sizeof text[i]);
         size_t other = 0;

@@ -202,9 +202,9 @@ static struct tally tally_of(const struct bundle *bundle)
     struct config c;
     char id[DOCUMENT_ID];
 
-    for (size_t place = 0;
+    for (size_t next = 0;
          (row = rows_match(&bundle->rows, "occupancy.resident_warps{*,local=0,*,carveout=100}",
-                           &place));) {
+                           &next));) {
         if (!row_usable(row) || !config_of(row, &c) || c.shared == 0)
             continue;
         config_id(id, "predicted_warps", &c);

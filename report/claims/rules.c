@@ -66,8 +66,8 @@ static bool is_usable(const struct bundle *bundle, const struct row *row, struct
 
 bool rule_take(const struct bundle *bundle, const char *glob, struct row *row, struct finding *f)
 {
-    size_t place = 0;
-    const struct row *found = rows_match(&bundle->rows, glob, &place);
+    size_t next = 0;
+    const struct row *found = rows_match(&bundle->rows, glob, &next);
     if (!found) {
         rule_not_testable(f, "%s is not in this bundle", glob);
         return false;

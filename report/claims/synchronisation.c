@@ -26,7 +26,7 @@ static bool oracle_sees(const struct bundle *bundle, const char *scope, const ch
 
     snprintf(id, sizeof id, "barriers.control_violates{scope=%s,barrier=*,blocks=%s,*", scope,
              blocks);
-    for (size_t place = 0; (row = rows_match(&bundle->rows, id, &place));) {
+    for (size_t next = 0; (row = rows_match(&bundle->rows, id, &next));) {
         if (!rule_take(bundle, row->id, &control, &ignored) || !(control.low > 0))
             return false;
         row_key(row, "barrier", barrier, sizeof barrier);
@@ -44,8 +44,8 @@ static void say_controls(const struct bundle *bundle, struct finding *f)
     char barrier[24], what[80];
     const struct row *row;
 
-    for (size_t place = 0;
-         (row = rows_match(&bundle->rows, "barriers.control_violates{scope=grid,*", &place));) {
+    for (size_t next = 0;
+         (row = rows_match(&bundle->rows, "barriers.control_violates{scope=grid,*", &next));) {
         row_key(row, "barrier", barrier, sizeof barrier);
         snprintf(what, sizeof what, "the grid with barrier=%s violates", barrier);
         rule_say_control(f, false, row_usable(row) && row->low > 0, what, row);
@@ -60,7 +60,7 @@ static void count_barriers(const struct bundle *bundle, struct finding *f, int *
     char scope[16], barrier[24], blocks[16], rounds[24];
     const struct row *row;
 
-    for (size_t place = 0; (row = rows_match(&bundle->rows, "barriers.violations{*", &place));) {
+    for (size_t next = 0; (row = rows_match(&bundle->rows, "barriers.violations{*", &next));) {
         const struct row *sms = beside(bundle, row, "barriers.sms");
         bool refused = row->status == ROW_MISSING;
         row_key(row, "scope", scope, sizeof scope);

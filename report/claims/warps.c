@@ -164,8 +164,8 @@ static double say_model(const struct bundle *bundle, const struct row *few, cons
     const struct row *row;
     size_t n = 0, n_others = 0;
 
-    for (size_t place = 0;
-         n < MOST && (row = rows_match(&bundle->rows, "derived.prediction_error{*}", &place));) {
+    for (size_t next = 0;
+         n < MOST && (row = rows_match(&bundle->rows, "derived.prediction_error{*}", &next));) {
         const char *keys = strchr(row->id, '{');
         if (!row_usable(row))
             continue;

@@ -41,7 +41,7 @@ static void errors(FILE *out, const struct rows *rows, enum table_format format)
     table_cell(&table, "error");
     table_cell(&table, "unfused");
     table_cell(&table, "memory/unfused");
-    for (size_t place = 0; (row = rows_match(rows, "*.error{*impl=fused*", &place));) {
+    for (size_t next = 0; (row = rows_match(rows, "*.error{*impl=fused*", &next));) {
         const double unfused = value_beside(rows, row, "error", "unfused");
         if (!row_usable(row))
             continue;
@@ -67,7 +67,7 @@ static void bits(FILE *out, const struct rows *rows, enum table_format format)
     table_cell(&table, "differ");
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         table_cell(&table, "%s", columns[i]);
-    for (size_t place = 0; (row = rows_match(rows, "*.differ{*", &place));) {
+    for (size_t next = 0; (row = rows_match(rows, "*.differ{*", &next));) {
         if (!row_usable(row))
             continue;
         case_cell(&table, row);
@@ -87,8 +87,8 @@ static void bits(FILE *out, const struct rows *rows, enum table_format format)
 
 bool report_quality(FILE *out, const struct bundle *bundle, enum table_format format)
 {
-    size_t place = 0;
-    if (!rows_match(&bundle->rows, "*.differ{*", &place))
+    size_t next = 0;
+    if (!rows_match(&bundle->rows, "*.differ{*", &next))
         return false;
     errors(out, &bundle->rows, format);
     bits(out, &bundle->rows, format);
