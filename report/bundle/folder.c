@@ -94,18 +94,9 @@ static bool copy_rows(struct rows *into, const struct rows *from, const char *pr
         const struct row *row = &from->row[i];
         if (strcmp(row->probe, probe))
             continue;
-        struct row *copy = rows_get(into, row->id, row->unit, row->better);
+        struct row *copy = rows_add(into, row);
         if (!copy)
             return false;
-        char *id = copy->id, *name = copy->probe, *metric = copy->metric;
-        size_t order = copy->order, metric_order = copy->metric_order;
-        *copy = *row;
-        copy->id = id;
-        copy->probe = name;
-        copy->metric = metric;
-        copy->why = row->why ? strdup(row->why) : NULL;
-        copy->order = order;
-        copy->metric_order = metric_order;
         copy->stale = stale;
     }
     return true;

@@ -98,6 +98,23 @@ struct row *rows_get(struct rows *rows, const char *id, const char *unit, enum r
     return row;
 }
 
+struct row *rows_add(struct rows *rows, const struct row *row)
+{
+    struct row *copy = rows_get(rows, row->id, row->unit, row->better);
+    if (!copy)
+        return NULL;
+    const struct row names = *copy;
+    free(names.why);
+    *copy = *row;
+    copy->id = names.id;
+    copy->probe = names.probe;
+    copy->metric = names.metric;
+    copy->why = row->why ? strdup(row->why) : NULL;
+    copy->order = names.order;
+    copy->metric_order = names.metric_order;
+    return copy;
+}
+
 const struct row *rows_find(const struct rows *rows, const char *id)
 {
     size_t slot = rows->n_slots ? slot_of(rows, id) : 0;

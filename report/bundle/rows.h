@@ -58,6 +58,10 @@ struct rows {
  * until the next rows_get() of a new id. */
 struct row *rows_get(struct rows *rows, const char *id, const char *unit, enum row_better better);
 
+/* Copies a row of other rows into these, strings anew; it takes the place of one with its id. NULL
+ * only when memory is short. */
+struct row *rows_add(struct rows *rows, const struct row *row);
+
 /* The row of that id, or NULL. */
 const struct row *rows_find(const struct rows *rows, const char *id);
 
