@@ -7,7 +7,7 @@
 #include "core/document.h"
 #include "report/bundle/derive.h"
 
-const char *const derive_fits_needs[] = {"gemm_sizes.time{m=*,n=*,k=*,*type=*}", NULL};
+const char *const derive_fits_needs[] = {"gemm_sizes.time{m=*,n=*,k=*,type=*,*}", NULL};
 
 enum { LEAST_SIZES = 4, SIZES_MAX = 32, TAIL = 400 };
 

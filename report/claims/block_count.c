@@ -22,12 +22,13 @@ static double sms_of(const struct bundle *bundle)
 static const char wgmma[] = "block_count.time{" CUBE_KEYS "impl=wgmma,*tiles=all,*l2=warm,*}";
 static const char mma[] = "block_count.time{" CUBE_KEYS "impl=mma,*tiles=all,*l2=warm,*}";
 
-const struct need cube_needs[] = {{NEED_ANY, wgmma},
-                                  {NEED_ANY, mma},
-                                  {NEED_ANY, "block_count.blocks{" CUBE_KEYS "*}"},
-                                  {NEED_ANY, "block_count.idle_sms{" CUBE_KEYS "*}"},
-                                  {NEED_ANY, "block_count.products{" CUBE_KEYS "*}"},
-                                  NEEDS_END};
+const struct need cube_needs[] = {
+    {NEED_ANY, wgmma},
+    {NEED_ANY, mma},
+    {NEED_ANY, "block_count.blocks{" CUBE_KEYS "*}"},
+    {NEED_ANY, "block_count.idle_sms{" CUBE_KEYS "*}"},
+    {NEED_ANY, "block_count.products{" CUBE_KEYS "*}"},
+    NEEDS_END};
 
 /* In every round: a verdict needs as many. */
 static bool has_parts(const struct bundle *bundle, const struct row *time, struct finding *f)
@@ -113,14 +114,16 @@ static double fixed_part(const double *at)
     return at[0] - 512 * (at[1] - at[0]) / (2048 - 512);
 }
 
-static const struct need whole_needs[] = {{NEED_ONE, CUBE_WGMMA("128x64", "1", "tiles")},
-                                          {NEED_ONE, DEPTH(512)},
-                                          {NEED_ONE, DEPTH(2048)},
-                                          {NEED_ONE, FIRST_TILES("sm")},
-                                          {NEED_ONE, FIRST_TILES("sm+1")},
-                                          NEEDS_END};
+static const struct need whole_needs[] = {
+    {NEED_ONE, CUBE_WGMMA("128x64", "1", "tiles")},
+    {NEED_ONE, DEPTH(512)},
+    {NEED_ONE, DEPTH(2048)},
+    {NEED_ONE, FIRST_TILES("sm")},
+    {NEED_ONE, FIRST_TILES("sm+1")},
+    NEEDS_END};
 static const struct need empty_needs[] = {
-    {NEED_ANY, "block_count.empty{" CUBE_KEYS "*,timer=event}"}, NEEDS_END};
+    {NEED_ANY, "block_count.empty{" CUBE_KEYS "*,timer=event}"},
+    NEEDS_END};
 
 /* Where the time of the best tile goes. Idle SMs would have their part of what grows with k. */
 static void say_where_it_goes(const struct bundle *bundle, double n_sm, struct finding *f)

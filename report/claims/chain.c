@@ -20,13 +20,13 @@ struct chain {
 
 static const struct need chain_needs[] = {
     {NEED_BEST, "gemm_chain.alone{m=1024,n=1024,k=1024,type=fp16,acc=fp32,impl=*,tile=*,"
-                "mode=graph" TIMED},
+      "mode=graph" TIMED},
     {NEED_BEST, CHAIN("time", "persistent_*" TIMED)},
     {NEED_BEST, CHAIN("time", "graph" TIMED)},
     {NEED_ONE, CHAIN("time", "unwaited" TIMED)},
     {NEED_ONE, CHAIN("wrong", "unwaited}")},
     {NEED_ONE, "small_gemm.time{m=4096,n=4096,k=4096,type=fp16,acc=fp32,layout=nn,"
-               "impl=cublas,tile=auto,split=auto,l2=warm" TIMED},
+      "impl=cublas,tile=auto,split=auto,l2=warm" TIMED},
     NEEDS_END};
 
 static bool take_chain(const struct bundle *bundle, struct chain *c, struct finding *f)
@@ -35,9 +35,10 @@ static bool take_chain(const struct bundle *bundle, struct chain *c, struct find
                      &c->wrong, &c->large);
 }
 
-static const struct need other_modes[] = {{NEED_ANY, CHAIN("time", "stream" TIMED)},
-                                          {NEED_ANY, CHAIN("time", "graph_pdl" TIMED)},
-                                          NEEDS_END};
+static const struct need other_modes[] = {
+    {NEED_ANY, CHAIN("time", "stream" TIMED)},
+    {NEED_ANY, CHAIN("time", "graph_pdl" TIMED)},
+    NEEDS_END};
 
 /* How else the chain can be launched; not judged. */
 static void say_other_modes(const struct bundle *bundle, struct finding *f)

@@ -7,13 +7,14 @@
 
 static const struct need pair_needs[] = {{NEED_ANY, PAIRS}, NEEDS_END};
 
-static const struct need c05_needs[] = {{NEED_ONE, "memory_latency.load{level=l2}"},
-                                        {NEED_ONE, "sm_to_sm.dsmem_slowest{size=*}"},
-                                        {NEED_ONE, "sm_to_sm.reference{path=own}"},
-                                        {NEED_ONE, "sm_to_sm.reference{path=l2}"},
-                                        NEEDS_END};
-
 /* --- C05: from SM to SM directly -------------------------------------------------------------- */
+
+static const struct need c05_needs[] = {
+    {NEED_ONE, "memory_latency.load{level=l2}"},
+    {NEED_ONE, "sm_to_sm.dsmem_slowest{size=*}"},
+    {NEED_ONE, "sm_to_sm.reference{path=own}"},
+    {NEED_ONE, "sm_to_sm.reference{path=l2}"},
+    NEEDS_END};
 
 static void judge_c05(const struct bundle *bundle, struct finding *f)
 {

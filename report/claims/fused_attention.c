@@ -23,10 +23,11 @@ struct speeds {
     struct row ratio, positive, negative;
 };
 
-static const struct need speeds_needs[] = {{NEED_ONE, TIME(4096, "fp16", "fused")},
-                                           {NEED_ONE, TIME(4096, "fp16", "unfused")},
-                                           {NEED_ONE, TIME(4096, "fp16", "values")},
-                                           NEEDS_END};
+static const struct need speeds_needs[] = {
+    {NEED_ONE, TIME(4096, "fp16", "fused")},
+    {NEED_ONE, TIME(4096, "fp16", "unfused")},
+    {NEED_ONE, TIME(4096, "fp16", "values")},
+    NEEDS_END};
 
 static bool take_speeds(const struct bundle *bundle, struct speeds *s, struct finding *f)
 {
@@ -49,7 +50,9 @@ static void conclude(struct finding *f, const struct speeds *s, double least,
 }
 
 static const struct need c43_needs[] = {
-    {NEED_ONE, TIME(8192, "bf16", "fused")}, {NEED_ONE, TIME(8192, "bf16", "unfused")}, NEEDS_END};
+    {NEED_ONE, TIME(8192, "bf16", "fused")},
+    {NEED_ONE, TIME(8192, "bf16", "unfused")},
+    NEEDS_END};
 
 static void judge_c43(const struct bundle *bundle, struct finding *f)
 {
@@ -74,14 +77,17 @@ static const double C43B_SHARE = 0.25;
 #define SHARE(shape, context)                                                                      \
     "attention_decode.share_of_token{shape=" shape ",context=" #context "}"
 
-static const struct need share_needs[] = {{NEED_ONE, SHARE("8b", 4096)},
-                                          {NEED_ONE, SHARE("8b", 8192)},
-                                          {NEED_ONE, SHARE("1b", 4096)},
-                                          {NEED_ONE, SHARE("1b", 8192)},
-                                          NEEDS_END};
+static const struct need share_needs[] = {
+    {NEED_ONE, SHARE("8b", 4096)},
+    {NEED_ONE, SHARE("8b", 8192)},
+    {NEED_ONE, SHARE("1b", 4096)},
+    {NEED_ONE, SHARE("1b", 8192)},
+    NEEDS_END};
 
 static const struct need c43b_needs[] = {
-    {NEED_ONE, SHARE("8b", 1024)}, {NEED_ONE, SHARE("8b", 131072)}, NEEDS_END};
+    {NEED_ONE, SHARE("8b", 1024)},
+    {NEED_ONE, SHARE("8b", 131072)},
+    NEEDS_END};
 
 static void judge_c43b(const struct bundle *bundle, struct finding *f)
 {
@@ -174,10 +180,12 @@ static const struct need c44_needs[] = {
     NEEDS_END};
 
 static const struct need c44_longest[] = {
-    {NEED_ONE, "attention_prefill.footprint" SHAPE(16384, "bf16") "unfused}"}, NEEDS_END};
+    {NEED_ONE, "attention_prefill.footprint" SHAPE(16384, "bf16") "unfused}"},
+    NEEDS_END};
 
 static const struct need c44_beyond[] = {
-    {NEED_ANY, "attention_prefill.footprint" SHAPE(65536, "bf16") "unfused}"}, NEEDS_END};
+    {NEED_ANY, "attention_prefill.footprint" SHAPE(65536, "bf16") "unfused}"},
+    NEEDS_END};
 
 static void judge_c44(const struct bundle *bundle, struct finding *f)
 {
@@ -196,8 +204,7 @@ static void judge_c44(const struct bundle *bundle, struct finding *f)
                                        : linear == PLACE_ABOVE ? CLAIM_REFUTED
                                                                : CLAIM_MIXED;
     size_t next = 0;
-    const struct row *longest = rows_match(
-        &bundle->rows, "attention_prefill.footprint" SHAPE(65536, "bf16") "unfused}", &next);
+    const struct row *longest = rule_next(bundle, c44_beyond[0].id, &next, f);
 
     rule_say_row(f->evidence, "exponent of memory over 512 to 16384 tokens: fused", &fused);
     rule_say_row(f->evidence, "unfused, where operands still weigh in the short ones", &chain);

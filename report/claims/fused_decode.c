@@ -57,15 +57,19 @@ static struct row worst_over_best(const struct row *rows, size_t n)
     return ratio;
 }
 
-static const struct need layout_needs[] = {{NEED_ONE, TIME(1, 8192, "bf16", "pages_16")},
-                                           {NEED_ONE, TIME(1, 8192, "bf16", "pages_64")},
-                                           {NEED_ONE, TIME(1, 8192, "bf16", "by_token")},
-                                           {NEED_ONE, TIME(1, 8192, "bf16", "attention")},
-                                           NEEDS_END};
+static const struct need layout_needs[] = {
+    {NEED_ONE, TIME(1, 8192, "bf16", "pages_16")},
+    {NEED_ONE, TIME(1, 8192, "bf16", "pages_64")},
+    {NEED_ONE, TIME(1, 8192, "bf16", "by_token")},
+    {NEED_ONE, TIME(1, 8192, "bf16", "attention")},
+    NEEDS_END};
 static const struct need c59_needs[] = {
-    {NEED_ONE, GEMV("rows", "along")},         {NEED_ONE, GEMV("columns", "along")},
-    {NEED_ONE, GEMV("rows", "across")},        {NEED_ONE, GEMV("columns", "across")},
-    {NEED_ONE, TIME(1, 8192, "bf16", "read")}, NEEDS_END};
+    {NEED_ONE, GEMV("rows", "along")},
+    {NEED_ONE, GEMV("columns", "along")},
+    {NEED_ONE, GEMV("rows", "across")},
+    {NEED_ONE, GEMV("columns", "across")},
+    {NEED_ONE, TIME(1, 8192, "bf16", "read")},
+    NEEDS_END};
 
 static void judge_c59(const struct bundle *bundle, struct finding *f)
 {
@@ -187,9 +191,10 @@ static bool judge_launch(const struct bundle *bundle, struct finding *f)
     return true;
 }
 
-static const struct need c67_needs[] = {{NEED_ONE, NEW_ROWS(1024, 16, "rope_then_append")},
-                                        {NEED_ONE, NEW_ROWS(1024, 16, "append_kv")},
-                                        NEEDS_END};
+static const struct need c67_needs[] = {
+    {NEED_ONE, NEW_ROWS(1024, 16, "rope_then_append")},
+    {NEED_ONE, NEW_ROWS(1024, 16, "append_kv")},
+    NEEDS_END};
 
 static void judge_c67(const struct bundle *bundle, struct finding *f)
 {
@@ -223,10 +228,11 @@ static void judge_c67(const struct bundle *bundle, struct finding *f)
 
 static const double C91_CUTS = 0.7, C91_NOT = 0.95, C91_PAYS = 0.75;
 
-static const struct need pays_needs[] = {{NEED_ANY, TIME(8, 32768, "e4m3", "attention")},
-                                         {NEED_ANY, TIME(8, 32768, "int8", "attention")},
-                                         {NEED_ANY, TIME(8, 32768, "bf16", "attention")},
-                                         NEEDS_END};
+static const struct need pays_needs[] = {
+    {NEED_ANY, TIME(8, 32768, "e4m3", "attention")},
+    {NEED_ANY, TIME(8, 32768, "int8", "attention")},
+    {NEED_ANY, TIME(8, 32768, "bf16", "attention")},
+    NEEDS_END};
 
 /* Does it pay at all, against a cache of bf16? Evidence only. */
 static void say_pays(const struct bundle *bundle, struct finding *f)

@@ -120,11 +120,12 @@ struct chain {
     "elementwise_chain." metric "{rows=16384,cols=8192,chain=%s,operations=%d,type=fp16,impl=%s,"  \
     "mode=graph,l2=cold*"
 
-static const struct need chain_needs[] = {{NEED_ANY, CHAIN("time")},
-                                          {NEED_ANY, CHAIN("bytes")},
-                                          {NEED_ANY, CHAIN("instructions")},
-                                          {NEED_ANY, CHAIN("share_of_copy")},
-                                          NEEDS_END};
+static const struct need chain_needs[] = {
+    {NEED_ANY, CHAIN("time")},
+    {NEED_ANY, CHAIN("bytes")},
+    {NEED_ANY, CHAIN("instructions")},
+    {NEED_ANY, CHAIN("share_of_copy")},
+    NEEDS_END};
 
 static bool take_chain(const struct bundle *bundle, const char *kind, int n, struct chain *c,
                        struct finding *f)
@@ -271,7 +272,9 @@ static const double C83_RISES = 0.5, C83_FLAT = 0.05, C83_LIVE = 0.8;
 #define LIFE(metric) "elementwise_chain." metric "{life=%s,steps=%d,elements=1}"
 
 static const struct need life_needs[] = {
-    {NEED_ANY, LIFE("registers")}, {NEED_ANY, LIFE("resident_warps")}, NEEDS_END};
+    {NEED_ANY, LIFE("registers")},
+    {NEED_ANY, LIFE("resident_warps")},
+    NEEDS_END};
 
 static bool take_life(const struct bundle *bundle, const char *metric, const char *life, int steps,
                       struct row *row, struct finding *f)

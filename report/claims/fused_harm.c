@@ -25,13 +25,17 @@ static enum place against_one(const struct row *ratio)
     return rule_place(ratio, 1 - DELTA, 1 + DELTA);
 }
 
-static const struct need c60_needs[] = {
-    {NEED_ONE, STREAMS("unfused")},    {NEED_ONE, STREAMS("fused")},
-    {NEED_ONE, STREAMS("cap_32")},     {NEED_ONE, LOCAL("cap_32")},
-    {NEED_ONE, LOCAL("fused")},        {NEED_ONE, FEW_STREAMS("unfused")},
-    {NEED_ONE, FEW_STREAMS("cap_32")}, NEEDS_END};
-
 /* --- C60: registers that spill ----------------------------------------------------------------- */
+
+static const struct need c60_needs[] = {
+    {NEED_ONE, STREAMS("unfused")},
+    {NEED_ONE, STREAMS("fused")},
+    {NEED_ONE, STREAMS("cap_32")},
+    {NEED_ONE, LOCAL("cap_32")},
+    {NEED_ONE, LOCAL("fused")},
+    {NEED_ONE, FEW_STREAMS("unfused")},
+    {NEED_ONE, FEW_STREAMS("cap_32")},
+    NEEDS_END};
 
 static void judge_c60(const struct bundle *bundle, struct finding *f)
 {
@@ -63,15 +67,16 @@ static void judge_c60(const struct bundle *bundle, struct finding *f)
     rule_conclude(f, verdict, positive, negative);
 }
 
-static const struct need c61a_needs[] = {{NEED_ONE, WARPS("fused")},
-                                         {NEED_ONE, WARPS("cap_64")},
-                                         {NEED_ONE, WARPS("cap_32")},
-                                         {NEED_ONE, REGISTERS("fused")},
-                                         {NEED_ONE, FEW_WARPS("fused")},
-                                         {NEED_ONE, FEW_WARPS("cap_32")},
-                                         NEEDS_END};
-
 /* --- C61: registers take warps, and fewer warps take throughput --------------------------------- */
+
+static const struct need c61a_needs[] = {
+    {NEED_ONE, WARPS("fused")},
+    {NEED_ONE, WARPS("cap_64")},
+    {NEED_ONE, WARPS("cap_32")},
+    {NEED_ONE, REGISTERS("fused")},
+    {NEED_ONE, FEW_WARPS("fused")},
+    {NEED_ONE, FEW_WARPS("cap_32")},
+    NEEDS_END};
 
 static void judge_c61a(const struct bundle *bundle, struct finding *f)
 {
@@ -93,13 +98,14 @@ static void judge_c61a(const struct bundle *bundle, struct finding *f)
 
 static const double C61_COSTS = 0.10, C61_NOTHING = 0.03;
 
-static const struct need c61_needs[] = {{NEED_ANY, OCCUPANCY("memory", "all")},
-                                        {NEED_ANY, OCCUPANCY("memory", "half")},
-                                        {NEED_ANY, OCCUPANCY("compute", "all")},
-                                        {NEED_ANY, OCCUPANCY("compute", "half")},
-                                        {NEED_ANY, OCCUPANCY("memory", "quarter")},
-                                        {NEED_ANY, OCCUPANCY("memory", "plain")},
-                                        NEEDS_END};
+static const struct need c61_needs[] = {
+    {NEED_ANY, OCCUPANCY("memory", "all")},
+    {NEED_ANY, OCCUPANCY("memory", "half")},
+    {NEED_ANY, OCCUPANCY("compute", "all")},
+    {NEED_ANY, OCCUPANCY("compute", "half")},
+    {NEED_ANY, OCCUPANCY("memory", "quarter")},
+    {NEED_ANY, OCCUPANCY("memory", "plain")},
+    NEEDS_END};
 
 /* Of the throughput with all warps, what is left with half of them. */
 static void judge_c61(const struct bundle *bundle, struct finding *f)
@@ -137,13 +143,14 @@ static void judge_c61(const struct bundle *bundle, struct finding *f)
                   positive, negative);
 }
 
-static const struct need c63_needs[] = {{NEED_ONE, SERIAL("1", "262144", "fused", "warm")},
-                                        {NEED_ONE, SERIAL("1", "262144", "unfused", "warm")},
-                                        {NEED_ONE, SERIAL("4096", "16384", "fused", "cold")},
-                                        {NEED_ONE, SERIAL("4096", "16384", "unfused", "cold")},
-                                        NEEDS_END};
-
 /* --- C63: fewer blocks --------------------------------------------------------------------------- */
+
+static const struct need c63_needs[] = {
+    {NEED_ONE, SERIAL("1", "262144", "fused", "warm")},
+    {NEED_ONE, SERIAL("1", "262144", "unfused", "warm")},
+    {NEED_ONE, SERIAL("4096", "16384", "fused", "cold")},
+    {NEED_ONE, SERIAL("4096", "16384", "unfused", "cold")},
+    NEEDS_END};
 
 static void judge_c63(const struct bundle *bundle, struct finding *f)
 {

@@ -20,10 +20,11 @@ static const double C40_GAIN = 1.3, C40_NONE = 1.05;
 #define QUANTISED(impl)                                                                            \
     TIME("rmsnorm_residual_fp8", "rows=1,cols=8192,type=fp16,impl=" impl, "cold")
 
-static const struct need quantised_needs[] = {{NEED_ONE, QUANTISED("fused")},
-                                              {NEED_ONE, QUANTISED("unfused")},
-                                              {NEED_ONE, QUANTISED("narrow")},
-                                              NEEDS_END};
+static const struct need quantised_needs[] = {
+    {NEED_ONE, QUANTISED("fused")},
+    {NEED_ONE, QUANTISED("unfused")},
+    {NEED_ONE, QUANTISED("narrow")},
+    NEEDS_END};
 
 /* Fused says little where a kernel has too few threads: vLLM's issue 32957, made again. */
 static void say_too_few_threads(const struct bundle *bundle, struct finding *f)
@@ -38,15 +39,16 @@ static void say_too_few_threads(const struct bundle *bundle, struct finding *f)
             unfused.centre / 1e3, fused.centre / 1e3, narrow.centre / 1e3);
 }
 
-static const struct need c40_needs[] = {{NEED_ONE, TIME(CHAIN, LONG "fused", "cold")},
-                                        {NEED_ONE, TIME(CHAIN, LONG "unfused", "cold")},
-                                        {NEED_ONE, TIME(CHAIN, LONG "silu", "cold")},
-                                        {NEED_ONE, TIME(CHAIN, ROW "fused", "cold")},
-                                        {NEED_ONE, TIME(CHAIN, ROW "unfused", "cold")},
-                                        {NEED_ONE, SHARE(CHAIN, "fused")},
-                                        {NEED_ONE, BYTES(CHAIN, "fused")},
-                                        {NEED_ONE, BYTES(CHAIN, "unfused")},
-                                        NEEDS_END};
+static const struct need c40_needs[] = {
+    {NEED_ONE, TIME(CHAIN, LONG "fused", "cold")},
+    {NEED_ONE, TIME(CHAIN, LONG "unfused", "cold")},
+    {NEED_ONE, TIME(CHAIN, LONG "silu", "cold")},
+    {NEED_ONE, TIME(CHAIN, ROW "fused", "cold")},
+    {NEED_ONE, TIME(CHAIN, ROW "unfused", "cold")},
+    {NEED_ONE, SHARE(CHAIN, "fused")},
+    {NEED_ONE, BYTES(CHAIN, "fused")},
+    {NEED_ONE, BYTES(CHAIN, "unfused")},
+    NEEDS_END};
 
 static void judge_c40(const struct bundle *bundle, struct finding *f)
 {
@@ -108,14 +110,15 @@ static void say_in_cache(const struct bundle *bundle, struct finding *f)
                  three.centre / fused.centre);
 }
 
-static const struct need c42_needs[] = {{NEED_ONE, TIME("layernorm", LONG "fused", "cold")},
-                                        {NEED_ONE, TIME("layernorm", LONG "unfused", "cold")},
-                                        {NEED_ONE, TIME("layernorm", LONG "three_pass", "cold")},
-                                        {NEED_ONE, TIME(CHAIN, LONG "fused", "cold")},
-                                        {NEED_ONE, SHARE("layernorm", "fused")},
-                                        {NEED_ONE, BYTES("layernorm", "fused")},
-                                        {NEED_ONE, BYTES("layernorm", "unfused")},
-                                        NEEDS_END};
+static const struct need c42_needs[] = {
+    {NEED_ONE, TIME("layernorm", LONG "fused", "cold")},
+    {NEED_ONE, TIME("layernorm", LONG "unfused", "cold")},
+    {NEED_ONE, TIME("layernorm", LONG "three_pass", "cold")},
+    {NEED_ONE, TIME(CHAIN, LONG "fused", "cold")},
+    {NEED_ONE, SHARE("layernorm", "fused")},
+    {NEED_ONE, BYTES("layernorm", "fused")},
+    {NEED_ONE, BYTES("layernorm", "unfused")},
+    NEEDS_END};
 
 static void judge_c42(const struct bundle *bundle, struct finding *f)
 {

@@ -32,12 +32,15 @@ static int sign_of(double gain)
 #define KNOWN "{probe=bias_gelu_scale,rows=16384,cols=8192,type=fp16,l2=cold}"
 
 static const struct need known_needs[] = {
-    {NEED_ONE, "derived.fusion_gain" KNOWN}, {NEED_ONE, "derived.predicted_gain" KNOWN}, NEEDS_END};
-static const struct need gain_needs[] = {{NEED_ANY, "derived.fusion_gain{*"},
-                                         {NEED_ANY, "derived.predicted_gain{*"},
-                                         {NEED_ANY, "derived.traffic_gain{*"},
-                                         {NEED_ANY, "derived.bytes_cut{*"},
-                                         NEEDS_END};
+    {NEED_ONE, "derived.fusion_gain" KNOWN},
+    {NEED_ONE, "derived.predicted_gain" KNOWN},
+    NEEDS_END};
+static const struct need gain_needs[] = {
+    {NEED_ANY, "derived.fusion_gain{*"},
+    {NEED_ANY, "derived.predicted_gain{*"},
+    {NEED_ANY, "derived.traffic_gain{*"},
+    {NEED_ANY, "derived.bytes_cut{*"},
+    NEEDS_END};
 
 static void score_one(const struct bundle *bundle, const struct row *gain, struct c80 *c,
                       struct finding *f)

@@ -42,8 +42,12 @@ struct c75 {
 #define CAUGHT "*.caught{*"
 
 static const struct need compared_needs[] = {
-    {NEED_ANY, DIFFER},         {NEED_ANY, "*.ulps{*"},       {NEED_ANY, CAUGHT},
-    {NEED_ANY, FUSED("error")}, {NEED_ANY, UNFUSED("error")}, NEEDS_END};
+    {NEED_ANY, DIFFER},
+    {NEED_ANY, "*.ulps{*"},
+    {NEED_ANY, CAUGHT},
+    {NEED_ANY, FUSED("error")},
+    {NEED_ANY, UNFUSED("error")},
+    NEEDS_END};
 
 /* Every fused result that was compared with the unfused one, bit by bit; each needs the share of planted
  * faults that verification saw in the same case. */
@@ -74,8 +78,9 @@ static void compare_all(const struct bundle *bundle, struct c75 *c, struct findi
     }
 }
 
-static const struct need c75_needs[] = {{NEED_ONE, "repeatability.distinct{order=two_kernels,*"},
-                                        NEEDS_END};
+static const struct need c75_needs[] = {
+    {NEED_ONE, "repeatability.distinct{order=two_kernels,*"},
+    NEEDS_END};
 
 static void judge_c75(const struct bundle *bundle, struct finding *f)
 {
@@ -110,14 +115,15 @@ static void judge_c75(const struct bundle *bundle, struct finding *f)
     rule_conclude(f, c.differ ? CLAIM_REFUTED : CLAIM_REPRODUCED, positive, negative);
 }
 
-static const struct need c76_needs[] = {{NEED_ONE, "repeatability.distinct{order=arrival,*"},
-                                        {NEED_ONE, "repeatability.distinct{order=last_arriver,*"},
-                                        {NEED_ONE, "repeatability.distinct{order=two_kernels,*"},
-                                        {NEED_ONE, "repeatability.distinct{order=fixed_point,*"},
-                                        {NEED_ONE, "repeatability.distinct{order=inputs,*"},
-                                        NEEDS_END};
-
 /* --- C76: do atomics change results from run to run? ------------------------------------------ */
+
+static const struct need c76_needs[] = {
+    {NEED_ONE, "repeatability.distinct{order=arrival,*"},
+    {NEED_ONE, "repeatability.distinct{order=last_arriver,*"},
+    {NEED_ONE, "repeatability.distinct{order=two_kernels,*"},
+    {NEED_ONE, "repeatability.distinct{order=fixed_point,*"},
+    {NEED_ONE, "repeatability.distinct{order=inputs,*"},
+    NEEDS_END};
 
 static void judge_c76(const struct bundle *bundle, struct finding *f)
 {
@@ -166,12 +172,15 @@ static const double C78_MORE = 1.1, C78_COUNTED = 0.05;
     "impl="
 
 static const struct need counted_needs[] = {
-    {NEED_ANY, FUSED("memory")}, {NEED_ANY, UNFUSED("memory")}, NEEDS_END};
-static const struct need c78_needs[] = {{NEED_ONE, "repeatability.graph_memory{nodes=4096}"},
-                                        {NEED_ONE, FOOTPRINT "unfused}"},
-                                        {NEED_ONE, FOOTPRINT "fused}"},
-                                        {NEED_ONE, COUNTED "unfused,*"},
-                                        NEEDS_END};
+    {NEED_ANY, FUSED("memory")},
+    {NEED_ANY, UNFUSED("memory")},
+    NEEDS_END};
+static const struct need c78_needs[] = {
+    {NEED_ONE, "repeatability.graph_memory{nodes=4096}"},
+    {NEED_ONE, FOOTPRINT "unfused}"},
+    {NEED_ONE, FOOTPRINT "fused}"},
+    {NEED_ONE, COUNTED "unfused,*"},
+    NEEDS_END};
 
 /* The rule rests on counts; what the driver says is gone checks them, where both are known. */
 static void judge_c78(const struct bundle *bundle, struct finding *f)

@@ -62,10 +62,12 @@ static void judge_c45(const struct bundle *bundle, struct finding *f)
 
 static const struct need c64_needs[] = {{NEED_BEST, TIME("bf16", "full*")}, NEEDS_END};
 
-static const struct need c64_bytes[] = {
-    {NEED_ONE, BYTES("int4", "unfused")}, {NEED_ONE, BYTES("bf16", "full")}, NEEDS_END};
-
 /* --- C64: when is a quantised path slower than full precision? ------------------------------- */
+
+static const struct need c64_bytes[] = {
+    {NEED_ONE, BYTES("int4", "unfused")},
+    {NEED_ONE, BYTES("bf16", "full")},
+    NEEDS_END};
 
 static void judge_c64(const struct bundle *bundle, struct finding *f)
 {
@@ -166,7 +168,9 @@ enum {
 #define QUALITY(metric) "quantized." metric "{format=%s,input=%s,calibration=%s}"
 
 static const struct need quality_needs[] = {
-    {NEED_ANY, QUALITY("quality_error")}, {NEED_ANY, QUALITY("clamped")}, NEEDS_END};
+    {NEED_ANY, QUALITY("quality_error")},
+    {NEED_ANY, QUALITY("clamped")},
+    NEEDS_END};
 
 static bool take_quality(const struct bundle *bundle, const char *metric, const char *format,
                          const char *input, const char *calibration, struct row *row,

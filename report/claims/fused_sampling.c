@@ -23,14 +23,15 @@ static enum claim_verdict one_kernel_wins(const struct row *one, const struct ro
     return by_half == PLACE_BELOW ? CLAIM_REFUTED : CLAIM_MIXED;
 }
 
-static const struct need c66_needs[] = {{NEED_ONE, TIME("1", "fused", "warm")},
-                                        {NEED_ONE, TIME("1", "unfused", "warm")},
-                                        {NEED_ONE, TIME("256", "fused", "cold")},
-                                        {NEED_ONE, TIME("256", "unfused", "cold")},
-                                        {NEED_ONE, DRAWS("border")},
-                                        {NEED_ONE, DRAWS("differ")},
-                                        {NEED_ONE, DRAWS("control")},
-                                        NEEDS_END};
+static const struct need c66_needs[] = {
+    {NEED_ONE, TIME("1", "fused", "warm")},
+    {NEED_ONE, TIME("1", "unfused", "warm")},
+    {NEED_ONE, TIME("256", "fused", "cold")},
+    {NEED_ONE, TIME("256", "unfused", "cold")},
+    {NEED_ONE, DRAWS("border")},
+    {NEED_ONE, DRAWS("differ")},
+    {NEED_ONE, DRAWS("control")},
+    NEEDS_END};
 
 static void judge_c66(const struct bundle *bundle, struct finding *f)
 {

@@ -9,11 +9,12 @@
 #define LONGEST(type, impl) "softmax.longest{type=" type ",impl=" impl "}"
 static const double C33_LONG = 131072, C33_GRANTED = 12288; /* fp32 in the 48 KiB of every block */
 
-static const struct need c33_needs[] = {{NEED_ONE, LONGEST("fp32", "resident")},
-                                        {NEED_ONE, LONGEST("fp16", "resident")},
-                                        {NEED_ONE, LONGEST("fp32", "shared")},
-                                        {NEED_ONE, LONGEST("fp32", "online")},
-                                        NEEDS_END};
+static const struct need c33_needs[] = {
+    {NEED_ONE, LONGEST("fp32", "resident")},
+    {NEED_ONE, LONGEST("fp16", "resident")},
+    {NEED_ONE, LONGEST("fp32", "shared")},
+    {NEED_ONE, LONGEST("fp32", "online")},
+    NEEDS_END};
 
 static void judge_c33(const struct bundle *bundle, struct finding *f)
 {
@@ -68,10 +69,11 @@ static void say_crossover(const struct bundle *bundle, struct finding *f)
 
 #define BATCHED(impl) "softmax.time{rows=sm,cols=131072,type=fp16,impl=" impl ",mode=graph,l2=cold*"
 
-static const struct need batched_needs[] = {{NEED_ONE, BATCHED("online")},
-                                            {NEED_ONE, BATCHED("two")},
-                                            {NEED_ONE, BATCHED("resident")},
-                                            NEEDS_END};
+static const struct need batched_needs[] = {
+    {NEED_ONE, BATCHED("online")},
+    {NEED_ONE, BATCHED("two")},
+    {NEED_ONE, BATCHED("resident")},
+    NEEDS_END};
 
 /* With a row for every SM there is nothing to spread. */
 static void say_batched(const struct bundle *bundle, struct finding *f)
@@ -91,9 +93,12 @@ static bool is_right(const struct row *error)
 }
 
 static const struct need c34_needs[] = {
-    {NEED_ONE, LONGEST("fp16", "resident")},         {NEED_ONE, ONE("error", "1048576", "online")},
-    {NEED_ONE, ONE("error", "1048576", "two")},      {NEED_ONE, ONE("error", "16384", "resident")},
-    {NEED_ONE, ONE("error", "1048576", "unmerged")}, NEEDS_END};
+    {NEED_ONE, LONGEST("fp16", "resident")},
+    {NEED_ONE, ONE("error", "1048576", "online")},
+    {NEED_ONE, ONE("error", "1048576", "two")},
+    {NEED_ONE, ONE("error", "16384", "resident")},
+    {NEED_ONE, ONE("error", "1048576", "unmerged")},
+    NEEDS_END};
 
 static void judge_c34(const struct bundle *bundle, struct finding *f)
 {
@@ -151,9 +156,10 @@ struct traffic { /* over the fused kernel */
     }
 
 static const struct need traffic_needs[] = {TRAFFIC(SIZE_A), TRAFFIC(SIZE_B), NEEDS_END};
-static const struct need counted_needs[] = {{NEED_ONE, LONG("bytes", SIZE_A, "unfused")},
-                                            {NEED_ONE, LONG("bytes", SIZE_A, "fused")},
-                                            NEEDS_END};
+static const struct need counted_needs[] = {
+    {NEED_ONE, LONG("bytes", SIZE_A, "unfused")},
+    {NEED_ONE, LONG("bytes", SIZE_A, "fused")},
+    NEEDS_END};
 enum { N_TRAFFIC = 5 };
 
 /* needs: of one size. */
@@ -273,10 +279,11 @@ static bool controls_hold(const struct bundle *bundle, struct finding *f, bool *
 }
 
 /* In the order of the probes. */
-static const struct need stable_needs[] = {{NEED_ANY, "softmax.stable{*"},
-                                           {NEED_ANY, "attention_prefill.stable{*"},
-                                           {NEED_ANY, "attention_decode.stable{*"},
-                                           NEEDS_END};
+static const struct need stable_needs[] = {
+    {NEED_ANY, "softmax.stable{*"},
+    {NEED_ANY, "attention_prefill.stable{*"},
+    {NEED_ANY, "attention_decode.stable{*"},
+    NEEDS_END};
 
 static void judge_c82(const struct bundle *bundle, struct finding *f)
 {

@@ -28,7 +28,9 @@ static struct row saved_over_predicted(const struct row *times, const struct row
 }
 
 static const struct need formed_needs[] = {
-    {NEED_ANY, CHAIN_TIME("%s")}, {NEED_ANY, TIME("%s")}, NEEDS_END};
+    {NEED_ANY, CHAIN_TIME("%s")},
+    {NEED_ANY, TIME("%s")},
+    NEEDS_END};
 
 /* The same where nothing can be saved: the chain of three kernels over these three, each timed alone
  * on an input that has left the L2. Above 0 when a part of what lies between them stays on the chip. */

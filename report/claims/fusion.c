@@ -18,7 +18,10 @@ static enum place about_three(const struct row *ratio)
 #define REGIMES "bias_gelu_scale.time{*type=fp16,impl=fused,*}"
 #define REGIME "bias_gelu_scale.time{rows=%s,cols=%s,type=fp16,impl=unfused,mode=%s,l2=%s,*}"
 
-static const struct need regime_needs[] = {{NEED_ANY, REGIMES}, {NEED_ANY, REGIME}, NEEDS_END};
+static const struct need regime_needs[] = {
+    {NEED_ANY, REGIMES},
+    {NEED_ANY, REGIME},
+    NEEDS_END};
 
 /* The same ratio in the other regimes, where L2 or the launch decides. */
 static void say_other_regimes(const struct bundle *bundle, struct finding *f)

@@ -28,7 +28,10 @@ struct reached {
 #define PRODUCT "gemv.rate{m=%d,k=%d,type=bf16,acc=fp32,impl=*,l2=cold}"
 #define READ "gemv.read{bytes=%zu,*l2=cold}"
 
-static const struct need reached_needs[] = {{NEED_ANY, PRODUCT}, {NEED_ANY, READ}, NEEDS_END};
+static const struct need reached_needs[] = {
+    {NEED_ANY, PRODUCT},
+    {NEED_ANY, READ},
+    NEEDS_END};
 
 static bool take_reached(const struct bundle *bundle, const struct matrix *m,
                          const struct row *sustained, struct reached *s, struct finding *f)

@@ -8,11 +8,12 @@
 enum { LEVELS = 4 };
 static const char *const level_names[LEVELS] = {"device memory", "L2", "shared memory",
                                                 "registers"};
-static const struct need latency_needs[] = {{NEED_ONE, "memory_latency.load{level=hbm}"},
-                                            {NEED_ONE, "memory_latency.load{level=l2}"},
-                                            {NEED_ONE, "memory_latency.load{level=shared}"},
-                                            {NEED_ONE, "instructions.latency{op=fma,type=fp32*}"},
-                                            NEEDS_END};
+static const struct need latency_needs[] = {
+    {NEED_ONE, "memory_latency.load{level=hbm}"},
+    {NEED_ONE, "memory_latency.load{level=l2}"},
+    {NEED_ONE, "memory_latency.load{level=shared}"},
+    {NEED_ONE, "instructions.latency{op=fma,type=fp32*}"},
+    NEEDS_END};
 static const struct need rate_needs[] = {
     {NEED_ONE, "bandwidth.rate{level=hbm,op=read,path=ld,bytes=536870912}"},
     {NEED_ONE, "bandwidth.rate{level=l2,op=read,path=ld,*}"},

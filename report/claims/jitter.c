@@ -46,12 +46,13 @@ static int fall_from(const struct row *graph, const struct row *persistent)
     return by_graph == PLACE_INSIDE && by_one == PLACE_INSIDE ? STAYED : UNCLEAR;
 }
 
-static const struct need c68_needs[] = {{NEED_ONE, STEP("step", "8", "stream", "idle")},
-                                        {NEED_ONE, STEP("step", "8", "stream", "loaded")},
-                                        {NEED_ONE, STEP("host_load", "512", "stream", "loaded")},
-                                        {NEED_ONE, STEP("step_tail", "1", "stream", "loaded")},
-                                        {NEED_ONE, STEP("step_tail", "1", "persistent", "loaded")},
-                                        NEEDS_END};
+static const struct need c68_needs[] = {
+    {NEED_ONE, STEP("step", "8", "stream", "idle")},
+    {NEED_ONE, STEP("step", "8", "stream", "loaded")},
+    {NEED_ONE, STEP("host_load", "512", "stream", "loaded")},
+    {NEED_ONE, STEP("step_tail", "1", "stream", "loaded")},
+    {NEED_ONE, STEP("step_tail", "1", "persistent", "loaded")},
+    NEEDS_END};
 
 static void judge_c68(const struct bundle *bundle, struct finding *f)
 {

@@ -34,14 +34,15 @@ static void say_bodies(const struct bundle *bundle, struct finding *f)
     }
 }
 
-static const struct need c29_needs[] = {{NEED_ONE, STEP("graph", "sm", "64-512")},
-                                        {NEED_BEST, STEP(IN_ONE_LAUNCH, "sm", "64-512")},
-                                        {NEED_ONE, STEP("graph", "sm", "512-4096")},
-                                        {NEED_ONE, STEP("counter", "sm", "512-4096")},
-                                        {NEED_ONE, STEP("stream", "sm", "64-512")},
-                                        {NEED_ONE, STEP("block_shared", "1", "64-512")},
-                                        {NEED_ONE, "edges.wrong{mode=unwaited,blocks=sm,*}"},
-                                        NEEDS_END};
+static const struct need c29_needs[] = {
+    {NEED_ONE, STEP("graph", "sm", "64-512")},
+    {NEED_BEST, STEP(IN_ONE_LAUNCH, "sm", "64-512")},
+    {NEED_ONE, STEP("graph", "sm", "512-4096")},
+    {NEED_ONE, STEP("counter", "sm", "512-4096")},
+    {NEED_ONE, STEP("stream", "sm", "64-512")},
+    {NEED_ONE, STEP("block_shared", "1", "64-512")},
+    {NEED_ONE, "edges.wrong{mode=unwaited,blocks=sm,*}"},
+    NEEDS_END};
 
 static void judge_c29(const struct bundle *bundle, struct finding *f)
 {
@@ -107,9 +108,12 @@ static const struct need whole_needs[] = {
     NEEDS_END};
 
 static const struct need split_needs[] = {
-    {NEED_ONE, SPLIT("64", "part")}, {NEED_ONE, SPLIT("4096", "part")},
-    {NEED_ONE, SPLIT("64", "idle")}, {NEED_ONE, SPLIT("64", "none")},
-    {NEED_ONE, SPLIT("64", "all")},  NEEDS_END};
+    {NEED_ONE, SPLIT("64", "part")},
+    {NEED_ONE, SPLIT("4096", "part")},
+    {NEED_ONE, SPLIT("64", "idle")},
+    {NEED_ONE, SPLIT("64", "none")},
+    {NEED_ONE, SPLIT("64", "all")},
+    NEEDS_END};
 
 /* What n launches that share the bytes take, over one that reads all and n - 1 empty ones. */
 static bool split_ratio(const struct bundle *bundle, const char *glob, double n, struct row *ratio,
@@ -159,15 +163,16 @@ static void judge_c50b(const struct bundle *bundle, struct finding *f)
     judge_split(bundle, f, CLAIM_REPRODUCED);
 }
 
-static const struct need c50c_needs[] = {{NEED_ONE, "launch.call{blocks=1,*"},
-                                         {NEED_ONE, "launch.start{blocks=1,*"},
-                                         {NEED_ONE, "launch.run{blocks=1,*"},
-                                         {NEED_ONE, "launch.finish{blocks=1,*"},
-                                         {NEED_ONE, "launch.block{threads=32,*"},
-                                         {NEED_ONE, "launch.whole{blocks=1,*"},
-                                         {NEED_ONE, "launch.whole{blocks=65536,threads=32,*"},
-                                         {NEED_ONE, "launch.run{blocks=65536,threads=32,*"},
-                                         NEEDS_END};
+static const struct need c50c_needs[] = {
+    {NEED_ONE, "launch.call{blocks=1,*"},
+    {NEED_ONE, "launch.start{blocks=1,*"},
+    {NEED_ONE, "launch.run{blocks=1,*"},
+    {NEED_ONE, "launch.finish{blocks=1,*"},
+    {NEED_ONE, "launch.block{threads=32,*"},
+    {NEED_ONE, "launch.whole{blocks=1,*"},
+    {NEED_ONE, "launch.whole{blocks=65536,threads=32,*"},
+    {NEED_ONE, "launch.run{blocks=65536,threads=32,*"},
+    NEEDS_END};
 
 /* The stretches of a launch of one block, and the blocks of a grid, against the grid's trip. The
  * stretches lie end to end, so that their sum is the stamped launch whatever the clocks say: that
@@ -210,12 +215,13 @@ static const double C71_HIDDEN = 0.6;
 
 #define QUEUED(depth, work) "launch.queued{depth=" depth ",work_ns=" work ",timer=wall}"
 
-static const struct need c71_needs[] = {{NEED_ONE, QUEUED("1", "0")},
-                                        {NEED_ONE, QUEUED("1000", "0")},
-                                        {NEED_ONE, "launch.round_trip{timer=wall}"},
-                                        {NEED_ONE, QUEUED("1", "20000")},
-                                        {NEED_ONE, QUEUED("100", "20000")},
-                                        NEEDS_END};
+static const struct need c71_needs[] = {
+    {NEED_ONE, QUEUED("1", "0")},
+    {NEED_ONE, QUEUED("1000", "0")},
+    {NEED_ONE, "launch.round_trip{timer=wall}"},
+    {NEED_ONE, QUEUED("1", "20000")},
+    {NEED_ONE, QUEUED("100", "20000")},
+    NEEDS_END};
 
 static void judge_c71(const struct bundle *bundle, struct finding *f)
 {

@@ -16,7 +16,9 @@
 static const double C56_COPY = 0.9, C56_ABSORBED = 1.05;
 
 static const struct need transpose_needs[] = {
-    {NEED_BEST, PASS(8200, "[npv]*")}, {NEED_BEST, PASS(8200, "[cm]*")}, NEEDS_END};
+    {NEED_BEST, PASS(8200, "[npv]*")},
+    {NEED_BEST, PASS(8200, "[cm]*")},
+    NEEDS_END};
 
 /* The fastest transpose over the faster of the copies, by rows that are no power of two apart. */
 static bool take_transpose(const struct bundle *bundle, struct row *ratio, struct row *copy,
@@ -31,11 +33,12 @@ static bool take_transpose(const struct bundle *bundle, struct row *ratio, struc
     return true;
 }
 
-static const struct need product_needs[] = {{NEED_ANY, PRODUCT("nn")},
-                                            {NEED_ANY, PRODUCT("tn")},
-                                            {NEED_ANY, PRODUCT("nt")},
-                                            {NEED_ANY, PRODUCT("after")},
-                                            NEEDS_END};
+static const struct need product_needs[] = {
+    {NEED_ANY, PRODUCT("nn")},
+    {NEED_ANY, PRODUCT("tn")},
+    {NEED_ANY, PRODUCT("nt")},
+    {NEED_ANY, PRODUCT("after")},
+    NEEDS_END};
 static const struct need c56_needs[] = {{NEED_ONE, PASS(8200, "read")}, NEEDS_END};
 
 static const struct need padded_needs[] = {{NEED_ONE, PASS(8200, "padded")}, NEEDS_END};
@@ -83,9 +86,13 @@ static const double C57_MODEL = 1.2, C57_HIDDEN = 2, C57_SECTOR = 8, C57_FULL = 
 #define STRUCTS "layout.struct_rate{level=hbm,fields=8,width=4}"
 
 static const struct need stride_needs[] = {
-    {NEED_ANY, STRIDED}, {NEED_ANY, STRUCTS}, {NEED_ANY, READ("hbm", 0, 16, 65536)}, NEEDS_END};
-static const struct need of_model_needs[] = {{NEED_ONE, "layout.strided_rate{level=hbm,stride=1}"},
-                                             NEEDS_END};
+    {NEED_ANY, STRIDED},
+    {NEED_ANY, STRUCTS},
+    {NEED_ANY, READ("hbm", 0, 16, 65536)},
+    NEEDS_END};
+static const struct need of_model_needs[] = {
+    {NEED_ONE, "layout.strided_rate{level=hbm,stride=1}"},
+    NEEDS_END};
 
 /* Useful rate over what the sector model gives: an eighth of the rate of stride 1. */
 static bool take_of_model(const struct bundle *bundle, const char *id, struct row *of_model,
@@ -144,16 +151,17 @@ static const double C84_FASTER = 1.10, C84_SAME = 1.03;
 #define ROWS "layout.rows_rate{level=hbm,columns=16384,ld=16388,width=16}"
 
 static const struct need fault_needs[] = {{NEED_ANY, FAULTS}, NEEDS_END};
-static const struct need width_needs[] = {{NEED_ANY, READ("hbm", 0, 16, 65536)},
-                                          {NEED_ANY, READ("hbm", 0, 4, 65536)},
-                                          {NEED_ANY, READ("hbm", 0, 16, 16384)},
-                                          {NEED_ANY, READ("hbm", 0, 4, 16384)},
-                                          {NEED_ANY, READ("l2", 0, 16, 65536)},
-                                          {NEED_ANY, READ("l2", 0, 4, 65536)},
-                                          {NEED_ANY, READ("l2", 0, 16, 16384)},
-                                          {NEED_ANY, READ("l2", 0, 1, 16384)},
-                                          {NEED_ANY, ROWS},
-                                          NEEDS_END};
+static const struct need width_needs[] = {
+    {NEED_ANY, READ("hbm", 0, 16, 65536)},
+    {NEED_ANY, READ("hbm", 0, 4, 65536)},
+    {NEED_ANY, READ("hbm", 0, 16, 16384)},
+    {NEED_ANY, READ("hbm", 0, 4, 16384)},
+    {NEED_ANY, READ("l2", 0, 16, 65536)},
+    {NEED_ANY, READ("l2", 0, 4, 65536)},
+    {NEED_ANY, READ("l2", 0, 16, 16384)},
+    {NEED_ANY, READ("l2", 0, 1, 16384)},
+    {NEED_ANY, ROWS},
+    NEEDS_END};
 
 /* Does a 16-byte load fault at this offset? */
 static bool take_fault(const struct bundle *bundle, int offset, bool *faults, struct finding *f)

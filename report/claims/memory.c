@@ -8,11 +8,12 @@
 static const double C10_LEAST = 31, C10_MOST = 36, C10_ASKED = 20000, C10_CLOCK = 0.005;
 static const double C10_CONTROL_LEAST = 150, C10_KNOWN_LEAST = 20, C10_KNOWN_MOST = 32;
 
-static const struct need c10_needs[] = {{NEED_ONE, "memory_latency.load{level=l1}"},
-                                        {NEED_ONE, "spin.waited{asked=20000}"},
-                                        {NEED_ONE, "memory_latency.load{level=shared}"},
-                                        {NEED_ONE, "memory_latency.control{path=l2}"},
-                                        NEEDS_END};
+static const struct need c10_needs[] = {
+    {NEED_ONE, "memory_latency.load{level=l1}"},
+    {NEED_ONE, "spin.waited{asked=20000}"},
+    {NEED_ONE, "memory_latency.load{level=shared}"},
+    {NEED_ONE, "memory_latency.control{path=l2}"},
+    NEEDS_END};
 
 /* A wait reads as long as it was asked for by the very clock that it waits by: that shows only that
  * the run of spin stands, and with it that the clock agrees with events. So the chase, too, is
@@ -39,16 +40,16 @@ static void judge_c10(const struct bundle *bundle, struct finding *f)
 
 /* --- C11: is L1 the fastest? ------------------------------------------------------------------ */
 
-static const struct need c11_needs[] = {{NEED_ONE, "memory_latency.load{level=shared}"},
-                                        {NEED_ONE, "memory_latency.load{level=l1}"},
-                                        {NEED_ONE, "memory_latency.load{level=l2}"},
-                                        {NEED_ONE, "memory_latency.curve{bytes=16384}"},
-                                        NEEDS_END};
+static const struct need c11_needs[] = {
+    {NEED_ONE, "memory_latency.load{level=shared}"},
+    {NEED_ONE, "memory_latency.load{level=l1}"},
+    {NEED_ONE, "memory_latency.load{level=l2}"},
+    {NEED_ONE, "memory_latency.curve{bytes=16384}"},
+    NEEDS_END};
 
-static const struct need constant_needs[] = {/* not of all bundles */
-                                             {NEED_ANY,
-                                              "memory_latency.constant{bytes=1024,spacing=64}"},
-                                             NEEDS_END};
+static const struct need constant_needs[] = { /* not of all bundles */
+    {NEED_ANY, "memory_latency.constant{bytes=1024,spacing=64}"},
+    NEEDS_END};
 
 /* One memory that is faster refutes; nothing is the fastest before all were looked at. */
 static void judge_c11(const struct bundle *bundle, struct finding *f)

@@ -42,7 +42,10 @@ static enum holding both(enum holding a, enum holding b)
 #define HIT "occupancy.hit{memory=%s,stride=%d,warps=%d,loads=%d}"
 #define LAYERS "occupancy.layers{level=%s,layers=%d,placement=%s}"
 
-static const struct need hit_needs[] = {{NEED_ANY, HIT}, {NEED_ANY, LAYERS}, NEEDS_END};
+static const struct need hit_needs[] = {
+    {NEED_ANY, HIT},
+    {NEED_ANY, LAYERS},
+    NEEDS_END};
 
 static bool take_hit(const struct bundle *bundle, const char *memory, int stride, int warps,
                      int loads, struct row *row, struct finding *f)
@@ -173,7 +176,9 @@ struct config {
 
 static const struct need resident_needs[] = {{NEED_ANY, CONFIG("resident_warps")}, NEEDS_END};
 static const struct need tally_needs[] = {
-    {NEED_ANY, CONFIGS}, {NEED_ANY, CONFIG("predicted_warps")}, NEEDS_END};
+    {NEED_ANY, CONFIGS},
+    {NEED_ANY, CONFIG("predicted_warps")},
+    NEEDS_END};
 
 static void config_id(char id[DOCUMENT_ID], const char *metric, const struct config *c)
 {
@@ -295,9 +300,10 @@ static bool moves(const struct swing *s)
     return s->least < s->most;
 }
 
-static const struct need split_needs[] = {{NEED_ONE, "occupancy.split{carveout=100}"},
-                                          {NEED_ONE, "occupancy.split{carveout=0}"},
-                                          NEEDS_END};
+static const struct need split_needs[] = {
+    {NEED_ONE, "occupancy.split{carveout=100}"},
+    {NEED_ONE, "occupancy.split{carveout=0}"},
+    NEEDS_END};
 
 /* Did the carve-out take the L1 away? A ring that fits only the larger one tells. */
 static bool take_split(const struct bundle *bundle, struct row *ratio, struct finding *f)

@@ -56,7 +56,7 @@ static const struct need clock_needs[] = {{NEED_ANY, CLOCK}, NEEDS_END};
 static const struct need c21_needs[] = {
     {NEED_ONE, "peers.time" TUNED "l2=warm,timer=event}"},
     {NEED_ONE, "peers.time{m=4096,n=4096,k=4096,type=fp16,acc=fp32,layout=nn,impl=triton,"
-               "tile=best,l2=warm,timer=event}"},
+      "tile=best,l2=warm,timer=event}"},
     NEEDS_END};
 
 static void judge_c21(const struct bundle *bundle, struct finding *f)
@@ -102,7 +102,8 @@ static enum place on_par(const struct row *ratio)
     "tile=auto,l2=warm,timer=event}"
 
 static const struct need best_needs[] = {
-    {NEED_BEST, "gemm_sizes.time" PRODUCT "impl=*,tile=*,l2=warm,*"}, NEEDS_END};
+    {NEED_BEST, "gemm_sizes.time" PRODUCT "impl=*,tile=*,l2=warm,*"},
+    NEEDS_END};
 static const struct need c23_needs[] = {
     {NEED_ONE, "peers.time" TUNED "l2=warm,timer=event}"},
     {NEED_ONE, "peers.time" PRODUCT "impl=torch,tile=auto,l2=warm,timer=event}"},

@@ -21,9 +21,10 @@ static struct row share_of_peak(const struct row *time, double size, double peak
     return rule_rate(time, 2 * size * size * size / peak, "ratio");
 }
 
-static const struct need other_needs[] = {{NEED_ANY, "small_gemm.tensor_peak{type=fp16,acc=fp32*"},
-                                          {NEED_ANY, GEMM(1024) "*l2=cold,timer=event}"},
-                                          NEEDS_END};
+static const struct need other_needs[] = {
+    {NEED_ANY, "small_gemm.tensor_peak{type=fp16,acc=fp32*"},
+    {NEED_ANY, GEMM(1024) "*l2=cold,timer=event}"},
+    NEEDS_END};
 
 /* Other denominators, for which the rule was not written. */
 static void say_other_shares(const struct bundle *bundle, const struct row *time,
@@ -41,10 +42,11 @@ static void say_other_shares(const struct bundle *bundle, const struct row *time
         rule_say(f->evidence, ", %.1f us with cold L2", cold.centre / 1e3);
 }
 
-static const struct need c22_needs[] = {{NEED_BEST, GEMM(1024) "*l2=warm,timer=event}"},
-                                        {NEED_ONE, GEMM(512) CUBLAS},
-                                        {NEED_ONE, GEMM(4096) CUBLAS},
-                                        NEEDS_END};
+static const struct need c22_needs[] = {
+    {NEED_BEST, GEMM(1024) "*l2=warm,timer=event}"},
+    {NEED_ONE, GEMM(512) CUBLAS},
+    {NEED_ONE, GEMM(4096) CUBLAS},
+    NEEDS_END};
 
 static void judge_c22(const struct bundle *bundle, struct finding *f)
 {

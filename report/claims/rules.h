@@ -39,17 +39,12 @@ struct claim_subject {
 
 /* --- needs ------------------------------------------------------------------------------------ */
 
-#define NEEDS_END                                                                                  \
-    {                                                                                              \
-        NEED_ONE, NULL                                                                             \
-    }
+// clang-format off
+#define NEEDS_END {NEED_ONE, NULL}
 
 /* The lists of a claim's needs, for its entry; NEEDS(NULL) for one that takes nothing. */
-#define NEEDS(...)                                                                                 \
-    (const struct need *const[])                                                                   \
-    {                                                                                              \
-        __VA_ARGS__, NULL                                                                          \
-    }
+#define NEEDS(...) (const struct need *const[]){__VA_ARGS__, NULL}
+// clang-format on
 
 /* Takes the rows of a list of needs, in its order, into as many rows: as rule_take() or, of a
  * NEED_BEST, as rule_take_best() does. False at the first that cannot be had. */

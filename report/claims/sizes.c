@@ -29,10 +29,11 @@ static struct row efficiency(const struct row *small, double n, const struct row
 
 #define FIT "{type=fp16,acc=fp32,layout=nn,impl=own,tile=best,l2=warm,*"
 
-static const struct need fit_needs[] = {{NEED_ONE, "derived.fixed_time" FIT},
-                                        {NEED_ONE, "derived.marginal_flops" FIT},
-                                        {NEED_ONE, "derived.fit_error" FIT},
-                                        NEEDS_END};
+static const struct need fit_needs[] = {
+    {NEED_ONE, "derived.fixed_time" FIT},
+    {NEED_ONE, "derived.marginal_flops" FIT},
+    {NEED_ONE, "derived.fit_error" FIT},
+    NEEDS_END};
 
 static void say_fit(const struct bundle *bundle, struct finding *f)
 {
@@ -46,13 +47,14 @@ static void say_fit(const struct bundle *bundle, struct finding *f)
              100 * error.centre);
 }
 
-static const struct need c26_needs[] = {{NEED_BEST, TIME(128)},
-                                        {NEED_BEST, TIME(256)},
-                                        {NEED_BEST, TIME(512)},
-                                        {NEED_BEST, TIME(1024)},
-                                        {NEED_BEST, TIME(4096)},
-                                        {NEED_BEST, TIME(8192)},
-                                        NEEDS_END};
+static const struct need c26_needs[] = {
+    {NEED_BEST, TIME(128)},
+    {NEED_BEST, TIME(256)},
+    {NEED_BEST, TIME(512)},
+    {NEED_BEST, TIME(1024)},
+    {NEED_BEST, TIME(4096)},
+    {NEED_BEST, TIME(8192)},
+    NEEDS_END};
 
 static void judge_c26(const struct bundle *bundle, struct finding *f)
 {
@@ -112,26 +114,30 @@ static const struct beside again = {"", 1024, 1024, 1024, 1024, 0, "nn", true, f
 static const struct beside ruler = {"", 1024, 1024, 1536, 0, 0, "nn", false, false};
 static const struct beside vector = {"", 1, 1024, 1024, 0, 0, "nn", false, false};
 
+/* Who computes it: the keys of implementation and tile. */
+struct by {
+    const char *impl, *tile;
+};
+static const struct by cublas = {"cublas", "auto"}, cublaslt_best = {"cublaslt", "best"};
+static const struct by cublaslt_first = {"cublaslt", "first"};
+
 #define BESIDE(metric)                                                                             \
     "gemm_sizes." metric "{m=%d,n=%d,k=%d,type=fp16,layout=%s,lda=%s,ldb=%s,ldc=%s,offset=%d,"     \
-    "impl=%s,l2=warm}"
+    "impl=%s,tile=%s,l2=warm}"
 
-/* impl holds the key of the tile, too. */
 static const struct need over_needs[] = {{NEED_ANY, BESIDE("over_aligned")}, NEEDS_END};
 static const struct need kernel_needs[] = {{NEED_ANY, BESIDE("other_kernel")}, NEEDS_END};
 
 static bool take_beside(const struct bundle *bundle, const char *metric, const struct beside *b,
-                        const char *impl, struct row *row, struct finding *f)
+                        struct by by, struct row *row, struct finding *f)
 {
     char ld[32] = "*";
 
     if (b->ld)
         snprintf(ld, sizeof ld, "%d", b->ld);
     return rule_take_formed(bundle, row, f, BESIDE("%s"), metric, b->m, b->n, b->k, b->layout, ld,
-                            ld, ld, b->offset, impl);
+                            ld, ld, b->offset, by.impl, by.tile);
 }
-
-#define CUBLAS "cublas,tile=auto"
 
 static const double C58_LOSES = 1.20, C58_KEEPS = 1.05;
 
@@ -141,18 +147,18 @@ static void judge_c58(const struct bundle *bundle, struct finding *f)
     struct row over, best, same, more;
     size_t lose = 0, keep = 0, n = 0;
 
-    if (!take_beside(bundle, "over_aligned", &again, CUBLAS, &same, f) ||
-        !take_beside(bundle, "over_aligned", &ruler, CUBLAS, &more, f))
+    if (!take_beside(bundle, "over_aligned", &again, cublas, &same, f) ||
+        !take_beside(bundle, "over_aligned", &ruler, cublas, &more, f))
         return;
     rule_say(f->evidence, "cuBLAS, time for each multiply-add over that of the aligned product");
     for (size_t i = 0; i < COUNT(besides); i++) {
         const struct beside *b = &besides[i];
         if (!b->misaligned)
             continue;
-        if (!take_beside(bundle, "over_aligned", b, CUBLAS, &over, f))
+        if (!take_beside(bundle, "over_aligned", b, cublas, &over, f))
             return;
         rule_say(f->evidence, "; %s %.2f", b->name, over.centre);
-        if (take_beside(bundle, "over_aligned", b, "cublaslt,tile=best", &best, &ignored))
+        if (take_beside(bundle, "over_aligned", b, cublaslt_best, &best, &ignored))
             rule_say(f->evidence, " (best of cuBLASLt %.2f)", best.centre);
         lose += rule_place(&over, C58_LOSES, INFINITY) == PLACE_INSIDE;
         keep += rule_place(&over, 0, C58_KEEPS) == PLACE_INSIDE;
@@ -178,14 +184,14 @@ struct layouts {
     size_t n, other, costly, cheap;
 };
 
-static void count_layout(const struct bundle *bundle, const struct beside *b, const char *impl,
+static void count_layout(const struct bundle *bundle, const struct beside *b, struct by by,
                          struct layouts *l, struct finding *f)
 {
     struct finding ignored = rule_aside(f);
     struct row over, other;
 
-    if (!take_beside(bundle, "over_aligned", b, impl, &over, &ignored) ||
-        !take_beside(bundle, "other_kernel", b, impl, &other, &ignored))
+    if (!take_beside(bundle, "over_aligned", b, by, &over, &ignored) ||
+        !take_beside(bundle, "other_kernel", b, by, &other, &ignored))
         return;
     const bool changed = other.low > 0;
     rule_say(f->evidence, "%s%s %.2f%s", l->n ? ", " : "", b->name, over.centre,
@@ -198,20 +204,20 @@ static void count_layout(const struct bundle *bundle, const struct beside *b, co
 
 static void judge_c86(const struct bundle *bundle, struct finding *f)
 {
-    static const char *const impls[] = {CUBLAS, "cublaslt,tile=first"};
+    const struct by libraries[] = {cublas, cublaslt_first};
     struct row same, same_kernel, vector_kernel;
     struct layouts all = {0};
 
-    if (!take_beside(bundle, "over_aligned", &again, CUBLAS, &same, f) ||
-        !take_beside(bundle, "other_kernel", &again, CUBLAS, &same_kernel, f) ||
-        !take_beside(bundle, "other_kernel", &vector, CUBLAS, &vector_kernel, f))
+    if (!take_beside(bundle, "over_aligned", &again, cublas, &same, f) ||
+        !take_beside(bundle, "other_kernel", &again, cublas, &same_kernel, f) ||
+        !take_beside(bundle, "other_kernel", &vector, cublas, &vector_kernel, f))
         return;
-    for (size_t i = 0; i < COUNT(impls); i++) {
+    for (size_t i = 0; i < COUNT(libraries); i++) {
         struct layouts its = {0};
         rule_say(f->evidence, "%s%s: ", i ? "; " : "", i ? "cuBLASLt's first guess" : "cuBLAS");
         for (size_t j = 0; j < COUNT(besides); j++)
             if (besides[j].same)
-                count_layout(bundle, &besides[j], impls[i], &its, f);
+                count_layout(bundle, &besides[j], libraries[i], &its, f);
         all.n += its.n, all.other += its.other;
         all.costly += its.costly, all.cheap += its.cheap;
     }
@@ -309,15 +315,17 @@ static enum claim_verdict chosen_against_fixed(const struct row *chosen, const s
                : CLAIM_MIXED;
 }
 
-static const struct need neighbour_needs[] = {{NEED_ONE, "gemm_sizes.over_best{by=neighbour}"},
-                                              NEEDS_END};
-static const struct need c89_needs[] = {{NEED_ONE, "gemm_sizes.over_best{by=measured}"},
-                                        {NEED_ONE, "gemm_sizes.over_best{by=rule}"},
-                                        {NEED_ONE, "gemm_sizes.over_best{by=fixed}"},
-                                        {NEED_ONE, "gemm_sizes.over_best{by=worst}"},
-                                        {NEED_ONE, "gemm_sizes.slowest_over_best{of=all}"},
-                                        {NEED_ONE, "gemm_sizes.moved{of=all}"},
-                                        NEEDS_END};
+static const struct need neighbour_needs[] = {
+    {NEED_ONE, "gemm_sizes.over_best{by=neighbour}"},
+    NEEDS_END};
+static const struct need c89_needs[] = {
+    {NEED_ONE, "gemm_sizes.over_best{by=measured}"},
+    {NEED_ONE, "gemm_sizes.over_best{by=rule}"},
+    {NEED_ONE, "gemm_sizes.over_best{by=fixed}"},
+    {NEED_ONE, "gemm_sizes.over_best{by=worst}"},
+    {NEED_ONE, "gemm_sizes.slowest_over_best{of=all}"},
+    {NEED_ONE, "gemm_sizes.moved{of=all}"},
+    NEEDS_END};
 
 static void judge_c89(const struct bundle *bundle, struct finding *f)
 {

@@ -12,11 +12,16 @@
 #define OF_GRID "barriers.control_violates{scope=grid,*"
 #define GRID_TIME "barriers.grid_time{barrier=%s,per_sm=1,threads=256,store=none*"
 
-static const struct need barrier_needs[] = {{NEED_ANY, VIOLATIONS}, {NEED_ANY, "barriers.sms{*"},
-                                            {NEED_ANY, CONTROLS},   {NEED_ANY, OF_GRID},
-                                            {NEED_ANY, GRID_TIME},  NEEDS_END};
+static const struct need barrier_needs[] = {
+    {NEED_ANY, VIOLATIONS},
+    {NEED_ANY, "barriers.sms{*"},
+    {NEED_ANY, CONTROLS},
+    {NEED_ANY, OF_GRID},
+    {NEED_ANY, GRID_TIME},
+    NEEDS_END};
 static const struct need block_needs[] = {
-    {NEED_ONE, "barriers.block_time{barrier=syncthreads,warps=8,*"}, NEEDS_END};
+    {NEED_ONE, "barriers.block_time{barrier=syncthreads,warps=8,*"},
+    NEEDS_END};
 
 /* Would the oracle have seen a barrier of so many blocks fail: one that does not wait, and one that
  * waits and does not order? Whatever of them lacks something must have been seen. */

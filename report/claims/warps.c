@@ -20,7 +20,9 @@ static const struct need parts_needs[] = {
     {NEED_ANY, "block_count.warps{" CUBE_KEYS "*}"},
     NEEDS_END};
 static const struct need model_needs[] = {
-    {NEED_ANY, "derived.prediction_error{*}"}, {NEED_ANY, "derived.predicted_time{*}"}, NEEDS_END};
+    {NEED_ANY, "derived.prediction_error{*}"},
+    {NEED_ANY, "derived.predicted_time{*}"},
+    NEEDS_END};
 
 /* A configuration and its parts. */
 struct parts {

@@ -7,10 +7,11 @@
 #include "report/claims/claims.h"
 #include "report/cli/catalogue.h"
 #include "report/cli/command.h"
+#include "report/cli/needs.h"
 #include "report/cli/origin.h"
 #include "report/cli/table.h"
 
-enum { KEY_FORMAT = 256, KEY_ID };
+enum { KEY_FORMAT = 256, KEY_ID, KEY_NEEDS };
 
 static const struct argp_option options_table[] = {
     {.name = "format", .key = KEY_FORMAT, .arg = "text|md|tsv", .doc = "Default: text"},
@@ -18,12 +19,16 @@ static const struct argp_option options_table[] = {
      .key = KEY_ID,
      .arg = "GLOB",
      .doc = "Only claims whose id matches, for example C41 or 'C4*'"},
+    {.name = "needs",
+     .key = KEY_NEEDS,
+     .doc = "Only the metric ids that claims and tables take, each with who takes it"},
     {0},
 };
 
 struct claims_options {
     enum table_format format;
     const char *path, *glob;
+    bool needs;
 };
 
 static error_t take(int key, char *argument, struct argp_state *state)
@@ -36,6 +41,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
             argp_failure(state, EXIT_TROUBLE, 0, "--format %s: expected text, md or tsv", argument);
         break;
     case KEY_ID: o->glob = argument; break;
+    case KEY_NEEDS: o->needs = true; break;
     case ARGP_KEY_ARG:
         if (state->arg_num > 0)
             argp_failure(state, EXIT_TROUBLE, 0, "unexpected argument '%s': expected one BUNDLE",
@@ -147,6 +153,10 @@ int claims_main(int argc, char **argv)
                "committed results/nvidia-h200.\vExit: 0, whatever the verdicts; 2 "
                "when the bundle cannot be read, or no claim matches."};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
+    if (o.needs) {
+        needs_print(stdout);
+        return EXIT_FINE;
+    }
     if (!next_claim(&first, o.glob)) {
         fprintf(stderr, "gpufloor claims: --id %s: no claim matches\n", o.glob);
         return EXIT_TROUBLE;
