@@ -168,10 +168,12 @@ static bool take_run(struct bundle *bundle, const json_t *run, int place_in_file
     if (!part->note)
         replace(&part->note,
                 json_string_value(json_array_get(json_object_get(run, "notes"), 0)));
-    struct run_context at = {.probe = name, .method = part->method,
-                       .round = whole(about, "round", place_in_file),
-                       .failed = strcmp(document_get_text(run, "status", "failed"), "ok") != 0,
-                       .discarded = document_get_text(run, "discarded", NULL)};
+    struct run_context at = {.probe = name,
+                             .method = part->method,
+                             .round = whole(about, "round", place_in_file),
+                             .failed =
+                                 strcmp(document_get_text(run, "status", "failed"), "ok") != 0,
+                             .discarded = document_get_text(run, "discarded", NULL)};
     if (at.round < INT_MAX && at.round + 1 > bundle->n_rounds)
         bundle->n_rounds = at.round + 1;
     json_array_foreach(json_object_get(run, "cases"), i, one)

@@ -456,8 +456,8 @@ static void derive_flops(const struct rows *rows, struct rows *made, const char 
             if (time->value[i] > 0)
                 row_put(rate, time->round[i], flops / time->value[i] * 1e9,
                         flops / time->best_of[i] * 1e9);
-        rate->resolution = time->centre > 0 ? time->resolution * flops * 1e9 /
-                                              (time->centre * time->centre) : 0;
+        rate->resolution =
+            time->centre > 0 ? time->resolution * flops * 1e9 / (time->centre * time->centre) : 0;
     }
 }
 

@@ -186,9 +186,8 @@ static bool case_of(const struct row *fused, const char *name, struct fusion_cas
 }
 
 /* end: what stands behind the state of the cache. */
-static const struct row *row_of_case(const struct rows *rows, const struct fusion_case *c,
-                                      int need, const char *impl, bool cold,
-                                      const char *end)
+static const struct row *row_of_case(const struct rows *rows, const struct fusion_case *c, int need,
+                                     const char *impl, bool cold, const char *end)
 {
     char id[3 * DOCUMENT_ID], metric[DOCUMENT_ID];
 
@@ -200,7 +199,7 @@ static const struct row *row_of_case(const struct rows *rows, const struct fusio
 }
 
 static const struct row *time_of_case(const struct rows *rows, const struct fusion_case *c,
-                                       const char *impl, bool cold)
+                                      const char *impl, bool cold)
 {
     return row_of_case(rows, c, TIME, impl, cold, ",timer=event");
 }
@@ -230,7 +229,7 @@ struct form {
 };
 
 static struct fusion_kernel kernel_of_case(const struct rows *rows, const struct fusion_case *c,
-                                            const char *impl, int number)
+                                           const char *impl, int number)
 {
     double value[FLOPS + 1];
     char end[32];
@@ -252,7 +251,7 @@ static struct fusion_kernel kernel_of_case(const struct rows *rows, const struct
 }
 
 static bool form_of_case(const struct rows *rows, const struct fusion_case *c, const char *impl,
-                          struct form *f)
+                         struct form *f)
 {
     *f = (struct form){.time = time_of_case(rows, c, impl, c->cold),
                        .impl = impl,
@@ -350,8 +349,8 @@ static struct fusion_chip chip_of(const struct rows *rows, double n_sm, bool col
 
 /* bytes/ns of the better copy beyond one edge; NaN where there is none, 0 where none takes longer than
  * an edge by half: what is left of it then is no rate. */
-static double copy_rate(const struct rows *rows, const struct fusion_case *c, bool cold, double edge_ns,
-                        int round)
+static double copy_rate(const struct rows *rows, const struct fusion_case *c, bool cold,
+                        double edge_ns, int round)
 {
     static const char *const impls[] = {"copy", "memcpy", "memcpy_longer"};
     double best = NAN;
@@ -377,8 +376,9 @@ struct gains {
     bool power_bound; /* one of the two times is */
 };
 
-static void predict_round(const struct rows *rows, const struct fusion_case *c, struct fusion_chip chip,
-                          struct form *fused, struct form *other, int round, struct gains *g)
+static void predict_round(const struct rows *rows, const struct fusion_case *c,
+                          struct fusion_chip chip, struct form *fused, struct form *other,
+                          int round, struct gains *g)
 {
     const double saved = other->bytes - fused->bytes;
     const double cached = fmax(saved / other->bytes, 0);

@@ -8,6 +8,7 @@
 #include "report/claims/claims.h"
 #include "report/cli/headline.h"
 #include "report/cli/report.h"
+#include "report/cli/session.h"
 
 struct wanted {
     char glob[DOCUMENT_ID];
@@ -57,6 +58,7 @@ static void add_all(struct list *list)
         add(list, need, "quality");
     for (size_t i = 0; (need = derive_need(i, &file)); i++)
         add(list, need, file);
+    add(list, session_need, "run");
 }
 
 void needs_print(FILE *out)
