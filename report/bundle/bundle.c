@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/board.h"
 #include "core/unit.h"
@@ -90,7 +89,7 @@ static enum row_better better_of(const char *name)
     return !strcmp(name, "exact") ? ROW_EXACT : ROW_LOWER;
 }
 
-struct place {
+struct run_context {
     const char *probe;
     int method, round;
     bool failed;
@@ -121,7 +120,7 @@ static double resolution_of(const json_t *one, const json_t *metric)
     return stated;
 }
 
-static bool take_metric(struct bundle *bundle, const struct place *at, const json_t *one,
+static bool take_metric(struct bundle *bundle, const struct run_context *at, const json_t *one,
                         const json_t *metric)
 {
     char id[DOCUMENT_ID];
@@ -169,10 +168,12 @@ static bool take_run(struct bundle *bundle, const json_t *run, int place_in_file
     if (!part->note)
         replace(&part->note,
                 json_string_value(json_array_get(json_object_get(run, "notes"), 0)));
-    struct place at = {.probe = name, .method = part->method,
-                       .round = whole(about, "round", place_in_file),
-                       .failed = strcmp(document_get_text(run, "status", "failed"), "ok") != 0,
-                       .discarded = document_get_text(run, "discarded", NULL)};
+    struct run_context at = {.probe = name,
+                             .method = part->method,
+                             .round = whole(about, "round", place_in_file),
+                             .failed =
+                                 strcmp(document_get_text(run, "status", "failed"), "ok") != 0,
+                             .discarded = document_get_text(run, "discarded", NULL)};
     if (at.round < INT_MAX && at.round + 1 > bundle->n_rounds)
         bundle->n_rounds = at.round + 1;
     json_array_foreach(json_object_get(run, "cases"), i, one)
@@ -238,11 +239,7 @@ bool bundle_take(struct bundle *bundle, const json_t *document, const char *path
 
 bool bundle_open(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY])
 {
-    struct stat facts;
     *bundle = (struct bundle){0};
-    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode))
-        return folder_open(bundle, path, why);
-
     json_t *document = document_load(path, "bundle", why);
     if (!document)
         return false;

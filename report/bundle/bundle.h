@@ -32,10 +32,7 @@ struct bundle {
  * is short. The document may be released afterwards. */
 bool bundle_take(struct bundle *bundle, const json_t *document, const char *path);
 
-/* Reads a bundle, or a folder of them: per probe then the newest bundle that holds it as measured
- * by the kernels of this tree, and in which no check of it failed if there is one; else the newest
- * that holds it at all, its rows marked stale. False,
- * with one line in why that starts with the path. */
+/* Reads one bundle's file. False, with one line in why that starts with the path. */
 bool bundle_open(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY]);
 
 void bundle_free(struct bundle *bundle);
@@ -51,13 +48,5 @@ char *bundle_line(const struct bundle *bundle, char *text, size_t size);
  * from the bundle that the line speaks of. Empty where all do. */
 enum { BUNDLE_LINE = 4096 };
 char *bundle_others(const struct bundle *bundle, char *text, size_t size);
-
-/* report/bundle/folder.c: the .json files of a folder, by name; NULL and 0 when it cannot be read. The
- * caller releases the list with paths_free. */
-char **paths_in(const char *folder, size_t *n);
-void paths_free(char **paths, size_t n);
-
-/* report/bundle/folder.c: bundle_open for a folder. */
-bool folder_open(struct bundle *bundle, const char *folder, char why[DOCUMENT_WHY]);
 
 #endif

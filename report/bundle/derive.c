@@ -10,6 +10,36 @@
 #include "report/bundle/derive_fusion.h"
 #include "report/bundle/derive_product.h"
 
+enum { CURVE, LOAD_TIME, READ_RATE, PRODUCT_TIMES };
+static const char *const needs[] = {
+    [CURVE] = "memory_latency.curve{bytes=*}",
+    [LOAD_TIME] = "memory_latency.load_time{level=%s,*}",
+    [READ_RATE] = "occupancy.read_rate{level=*,*}",
+    [PRODUCT_TIMES] = "small_gemm.time{m=*,n=*,k=*,*}",
+    "gemm_sizes.time{m=*,n=*,k=*,*}",
+    "peers.time{m=*,n=*,k=*,*}",
+    NULL,
+};
+
+const char *derive_need(size_t i, const char **file)
+{
+    static const struct {
+        const char *file;
+        const char *const *needs;
+    } files[] = {{"derive", needs},
+                 {"derive_fits", derive_fits_needs},
+                 {"derive_product", derive_product_needs},
+                 {"derive_fusion", derive_fusion_needs}};
+
+    for (size_t k = 0; k < sizeof files / sizeof files[0]; k++)
+        for (size_t n = 0; files[k].needs[n]; n++)
+            if (i-- == 0) {
+                *file = files[k].file;
+                return files[k].needs[n];
+            }
+    return NULL;
+}
+
 static const struct derived_metric metrics[] = {
     {"derived.capacity", "bytes", "higher", "level=l1|l2_near|l2",
      "footprint at which memory_latency.curve has left one plateau by a tenth of the way to the "
@@ -247,7 +277,7 @@ static void find_points(const struct rows *rows, struct points *points)
     char text[32];
 
     points->n = 0;
-    for (size_t place = 0; (row = rows_match(rows, "memory_latency.curve{*}", &place));) {
+    for (size_t next = 0; (row = rows_match(rows, needs[CURVE], &next));) {
         double bytes = row_key(row, "bytes", text, sizeof text) ? strtod(text, NULL) : 0;
         /* On a flank the first and the last round may well disagree; each is read on its own. */
         bool usable = row_usable(row) || row->status == ROW_DISAGREE;
@@ -293,7 +323,7 @@ static double tick_of(struct curve curve, double bytes)
 }
 
 /* Gives the capacity rows one round's values. */
-static void put_capacities(struct rows *rows, const struct points *points, int round,
+static void put_capacities(struct rows *made, const struct points *points, int round,
                            double l2_bytes)
 {
     double bytes[CURVE_MAX], cycles[CURVE_MAX];
@@ -302,7 +332,7 @@ static void put_capacities(struct rows *rows, const struct points *points, int r
     const double values[N_CAPACITIES] = {c.l1, c.l2_near, c.l2};
 
     for (size_t i = 0; i < N_CAPACITIES; i++) {
-        struct row *row = rows_get(rows, capacity_ids[i], "bytes", ROW_HIGHER);
+        struct row *row = rows_get(made, capacity_ids[i], "bytes", ROW_HIGHER);
         if (!row)
             return;
         row_put(row, round, values[i], values[i]);
@@ -315,7 +345,7 @@ static void put_capacities(struct rows *rows, const struct points *points, int r
     }
 }
 
-static void derive_capacity(struct rows *rows, const json_t *gpu)
+static void derive_capacity(const struct rows *rows, struct rows *made, const json_t *gpu)
 {
     struct points *points = malloc(sizeof *points);
     int rounds[ROW_RUNS_MAX];
@@ -338,17 +368,15 @@ static void derive_capacity(struct rows *rows, const json_t *gpu)
             memcpy(rounds, row->round, row->n * sizeof *rounds);
         }
     }
-    /* Rows may move when new ones are made: make the three before the curve is read by pointer. */
     for (size_t i = 0; i < N_CAPACITIES; i++) {
-        struct row *row = rows_get(rows, capacity_ids[i], "bytes", ROW_HIGHER);
+        struct row *row = rows_get(made, capacity_ids[i], "bytes", ROW_HIGHER);
         if (row) {
             row->once = once;
             row->method = method;
         }
     }
-    find_points(rows, points);
     for (size_t i = 0; i < n_rounds; i++)
-        put_capacities(rows, points, rounds[i], l2_bytes > 0 ? l2_bytes : 0);
+        put_capacities(made, points, rounds[i], l2_bytes > 0 ? l2_bytes : 0);
     free(points);
 }
 
@@ -369,35 +397,31 @@ static void renamed(char id[DOCUMENT_ID], const char *name, const struct row *ro
 static const struct row *load_time_of(const struct rows *rows, const char *level)
 {
     char glob[96];
-    size_t place = 0;
+    size_t next = 0;
     if (strpbrk(level, "*?[\\"))
         return NULL;
-    snprintf(glob, sizeof glob, "memory_latency.load_time{level=%s,*}", level);
-    return rows_match(rows, glob, &place);
+    snprintf(glob, sizeof glob, needs[LOAD_TIME], level);
+    return rows_match(rows, glob, &next);
 }
 
-static void derive_bytes_in_flight(struct rows *rows, double n_sm)
+static void derive_bytes_in_flight(const struct rows *rows, struct rows *made, double n_sm)
 {
+    const struct row *rate, *load;
     char id[DOCUMENT_ID], level[32];
 
-    for (size_t place = 0, n = rows->n; place < n;) {
-        const struct row *rate = rows_match(rows, "occupancy.read_rate{*}", &place);
-        if (!rate || place > n)
-            return;
+    for (size_t next = 0; (rate = rows_match(rows, needs[READ_RATE], &next));) {
         row_key(rate, "level", level, sizeof level);
-        if (!load_time_of(rows, level))
+        if (!(load = load_time_of(rows, level)))
             continue;
         renamed(id, "derived.bytes_in_flight", rate);
-        struct row *made = rows_get(rows, id, "bytes", ROW_HIGHER);
-        if (!made)
+        struct row *bytes = rows_get(made, id, "bytes", ROW_HIGHER);
+        if (!bytes)
             return;
-        rate = &rows->row[place - 1]; /* the rows may have moved */
-        const struct row *load = load_time_of(rows, level);
-        made->method = rate->method;
+        bytes->method = rate->method;
         if (!(n_sm > 0))
-            say_why(made, "the number of SMs is not known");
+            say_why(bytes, "the number of SMs is not known");
         for (size_t i = 0; n_sm > 0 && row_usable(rate) && row_usable(load) && i < rate->n; i++)
-            row_put(made, rate->round[i],
+            row_put(bytes, rate->round[i],
                     derive_in_flight(rate->value[i], row_at(load, rate->round[i]), n_sm), NAN);
     }
 }
@@ -412,43 +436,45 @@ static double flops_of(const struct row *row)
     return flops > 0 && isfinite(flops) ? flops : (double)NAN;
 }
 
-static void derive_flops(struct rows *rows, const char *times)
+static void derive_flops(const struct rows *rows, struct rows *made, const char *times)
 {
+    const struct row *time;
     char id[DOCUMENT_ID];
 
-    for (size_t place = 0, n = rows->n; place < n;) {
-        const struct row *time = rows_match(rows, times, &place);
-        if (!time || place > n)
-            return;
+    for (size_t next = 0; (time = rows_match(rows, times, &next));) {
         double flops = flops_of(time);
         if (isnan(flops) || !row_usable(time))
             continue;
         renamed(id, "derived.flops", time);
-        struct row *made = rows_get(rows, id, "flop/s", ROW_HIGHER);
-        time = &rows->row[place - 1];
-        if (!made)
+        struct row *rate = rows_get(made, id, "flop/s", ROW_HIGHER);
+        if (!rate)
             return;
-        made->method = time->method;
-        made->once = time->once;
-        made->power_bound = time->power_bound;
+        rate->method = time->method;
+        rate->once = time->once;
+        rate->power_bound = time->power_bound;
         for (size_t i = 0; i < time->n; i++)
             if (time->value[i] > 0)
-                row_put(made, time->round[i], flops / time->value[i] * 1e9,
+                row_put(rate, time->round[i], flops / time->value[i] * 1e9,
                         flops / time->best_of[i] * 1e9);
-        made->resolution = time->centre > 0 ? time->resolution * flops * 1e9 /
-                                              (time->centre * time->centre) : 0;
+        rate->resolution =
+            time->centre > 0 ? time->resolution * flops * 1e9 / (time->centre * time->centre) : 0;
     }
 }
 
 void derive(struct rows *rows, const json_t *gpu)
 {
-    derive_capacity(rows, gpu);
-    derive_bytes_in_flight(rows, document_get_number(gpu, "n_sm"));
-    derive_flops(rows, "small_gemm.time{*}");
-    derive_flops(rows, "gemm_sizes.time{*}");
-    derive_flops(rows, "peers.time{*}");
-    derive_fits(rows);
-    derive_products(rows, document_get_number(gpu, "n_sm"));
-    derive_fusions(rows, document_get_number(gpu, "n_sm"));
+    const double n_sm = document_get_number(gpu, "n_sm");
+    struct rows made = {0};
+
+    derive_capacity(rows, &made, gpu);
+    derive_bytes_in_flight(rows, &made, n_sm);
+    for (size_t i = PRODUCT_TIMES; needs[i]; i++)
+        derive_flops(rows, &made, needs[i]);
+    derive_fits(rows, &made);
+    derive_products(rows, &made, n_sm);
+    derive_fusions(rows, &made, n_sm);
+    for (size_t i = 0; i < made.n; i++)
+        rows_add(rows, &made.row[i]);
+    rows_free(&made);
     rows_finish(rows);
 }

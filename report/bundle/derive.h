@@ -19,7 +19,8 @@
 
 #include "report/bundle/rows.h"
 
-/* Adds the derived rows to finished rows, and finishes them anew. `gpu` is environment.gpu, or
+/* Adds the derived rows to finished rows, and finishes them anew. They are made apart, so that what
+ * they are made of neither moves nor grows meanwhile. `gpu` is environment.gpu, or
  * NULL. What cannot be had is a row without value that says why, where its inputs were measured at
  * all. */
 void derive(struct rows *rows, const json_t *gpu);
@@ -58,8 +59,13 @@ struct fit {
 };
 struct fit derive_fit(const double *work, const double *ns, size_t n);
 
-/* Adds the fits over the squares of gemm_sizes.time; report/bundle/derive_fits.c. */
-void derive_fits(struct rows *rows);
+/* Makes the fits over the squares of gemm_sizes.time; report/bundle/derive_fits.c. */
+void derive_fits(const struct rows *rows, struct rows *made);
+
+/* What derived figures are made of: the i-th need (report/bundle/needs.h), or NULL past the last one.
+ * *file names the part of derive that takes it. */
+const char *derive_need(size_t i, const char **file);
+extern const char *const derive_fits_needs[]; /* up to NULL */
 
 /* What each derived metric is, for the list of metrics; NULL past the last one. */
 struct derived_metric {

@@ -7,6 +7,8 @@
 #include "core/document.h"
 #include "report/bundle/derive.h"
 
+const char *const derive_fits_needs[] = {"gemm_sizes.time{m=*,n=*,k=*,type=*,*}", NULL};
+
 enum { LEAST_SIZES = 4, SIZES_MAX = 32, TAIL = 400 };
 
 struct fit derive_fit(const double *work, const double *ns, size_t n)
@@ -42,10 +44,11 @@ static const char *square(const struct row *row, double *size)
     return *size > 0 && *size < 1e6 && strlen(type) < TAIL ? type + 1 : NULL;
 }
 
-/* All squares of one implementation: their places, as rows move when new ones are made. */
+/* All squares of one implementation. */
 struct squares {
-    size_t place[SIZES_MAX], n;
+    const struct row *row[SIZES_MAX];
     double work[SIZES_MAX];
+    size_t n;
 };
 
 static void find_squares(const struct rows *rows, const char *tail, struct squares *found)
@@ -54,21 +57,21 @@ static void find_squares(const struct rows *rows, const char *tail, struct squar
     double size;
 
     found->n = 0;
-    for (size_t place = 0; (row = rows_match(rows, "gemm_sizes.time{*}", &place));) {
+    for (size_t next = 0; (row = rows_match(rows, derive_fits_needs[0], &next));) {
         const char *its = square(row, &size);
         if (its && !strcmp(its, tail) && row_usable(row) && found->n < SIZES_MAX) {
             found->work[found->n] = 2 * size * size * size;
-            found->place[found->n++] = place - 1;
+            found->row[found->n++] = row;
         }
     }
 }
 
-static struct fit fit_of_round(const struct rows *rows, const struct squares *squares, int round)
+static struct fit fit_of_round(const struct squares *squares, int round)
 {
     double work[SIZES_MAX], ns[SIZES_MAX];
     size_t n = 0;
     for (size_t i = 0; i < squares->n; i++) {
-        double value = row_at(&rows->row[squares->place[i]], round);
+        double value = row_at(squares->row[i], round);
         if (value > 0) {
             work[n] = squares->work[i];
             ns[n++] = value;
@@ -77,12 +80,12 @@ static struct fit fit_of_round(const struct rows *rows, const struct squares *sq
     return derive_fit(work, ns, n);
 }
 
-static void put(struct rows *rows, const char *name, const char *tail, const char *unit,
+static void put(struct rows *made, const char *name, const char *tail, const char *unit,
                 enum row_better better, const struct row *like, int round, double value)
 {
     char id[DOCUMENT_ID];
     snprintf(id, sizeof id, "%s{%s", name, tail);
-    struct row *row = rows_get(rows, id, unit, better);
+    struct row *row = rows_get(made, id, unit, better);
     if (!row)
         return;
     row->method = like->method;
@@ -90,40 +93,36 @@ static void put(struct rows *rows, const char *name, const char *tail, const cha
     row_put(row, round, value, NAN);
 }
 
-static void derive_tail(struct rows *rows, const char *tail)
+static void derive_tail(const struct rows *rows, struct rows *made, const char *tail)
 {
     struct squares squares;
-    struct row like;
 
     find_squares(rows, tail, &squares);
     if (squares.n < LEAST_SIZES)
         return;
-    like = rows->row[squares.place[0]];
-    for (size_t i = 0; i < like.n; i++) {
-        struct fit f = fit_of_round(rows, &squares, like.round[i]);
-        put(rows, "derived.fixed_time", tail, "ns", ROW_LOWER, &like, like.round[i], f.fixed_ns);
-        put(rows, "derived.marginal_flops", tail, "flop/s", ROW_HIGHER, &like, like.round[i],
-            f.rate);
-        put(rows, "derived.fit_error", tail, "ratio", ROW_LOWER, &like, like.round[i], f.error);
+    const struct row *like = squares.row[0];
+    for (size_t i = 0; i < like->n; i++) {
+        const int round = like->round[i];
+        struct fit f = fit_of_round(&squares, round);
+        put(made, "derived.fixed_time", tail, "ns", ROW_LOWER, like, round, f.fixed_ns);
+        put(made, "derived.marginal_flops", tail, "flop/s", ROW_HIGHER, like, round, f.rate);
+        put(made, "derived.fit_error", tail, "ratio", ROW_LOWER, like, round, f.error);
     }
 }
 
-void derive_fits(struct rows *rows)
+void derive_fits(const struct rows *rows, struct rows *made)
 {
+    const struct row *row;
     const char *tail;
     double size;
 
-    for (size_t place = 0, n = rows->n; place < n;) {
-        const struct row *row = rows_match(rows, "gemm_sizes.time{*}", &place);
-        if (!row || place > n)
-            return;
-        /* Each implementation once, at its first square; the id moves with its row. */
+    /* Each implementation once, at its first square. */
+    for (size_t next = 0; (row = rows_match(rows, derive_fits_needs[0], &next));) {
+        char id[DOCUMENT_ID];
         if (!(tail = square(row, &size)))
             continue;
-        char copy[TAIL], made[DOCUMENT_ID];
-        snprintf(copy, sizeof copy, "%s", tail);
-        snprintf(made, sizeof made, "derived.fixed_time{%s", copy);
-        if (!rows_find(rows, made))
-            derive_tail(rows, copy);
+        snprintf(id, sizeof id, "derived.fixed_time{%s", tail);
+        if (!rows_find(made, id))
+            derive_tail(rows, made, tail);
     }
 }

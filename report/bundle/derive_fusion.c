@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/document.h"
+#include "report/bundle/needs.h"
 
 /* --- the model -------------------------------------------------------------------------------- */
 
@@ -78,32 +78,99 @@ double derive_kernel_ns(const struct fusion_chip *chip, const struct fusion_kern
     return k->alone > 0 ? memory + fmax(arithmetic, 0) : fmax(memory, arithmetic);
 }
 
+/* --- what it takes ---------------------------------------------------------------------------- */
+
+enum {
+    FUSED, /* what is compared: see pairs */
+    CAP_64,
+    CAP_32,
+    RESIDENT,
+    TIME, /* of every form of a case; these three, and what each of its kernels does */
+    BYTES,
+    KERNELS,
+    KERNEL_BYTES,
+    BLOCKS,
+    TRIPS,
+    ALONE,
+    SPILLED,
+    SM_LOCAL,
+    OPERATIONS,
+    EXPONENTIALS,
+    FLOPS,
+    EDGE, /* of the chip */
+    L2_CYCLES,
+    L2_TIME,
+    IN_STEP,
+    LATENCY_IDLE,
+    LATENCY_HALF,
+    LATENCY_FULL,
+    RATE_HALF,
+    RATE_FULL,
+    ADDS,
+    EX2S,
+    L2_BYTES,
+    ANY_COPY,
+};
+#define OF_FORM "{*,impl=*,mode=graph,l2=*}"
+#define OF_KERNEL "{*,impl=*,mode=graph,l2=*,kernel=*}"
+const char *const derive_fusion_needs[] = {
+    [FUSED] = "*.time{*,impl=fused,mode=graph,l2=*,timer=event}",
+    [CAP_64] = "harm.time{what=streams,rows=32,*,impl=cap_64,mode=graph,*}",
+    [CAP_32] = "harm.time{what=streams,rows=32,*,impl=cap_32,mode=graph,*}",
+    [RESIDENT] = "softmax.time{*,impl=resident,mode=graph,*}",
+    [TIME] = "*.time{*,impl=*,mode=graph,l2=*,timer=event}",
+    [BYTES] = "*.bytes" OF_FORM,
+    [KERNELS] = "*.kernels" OF_FORM,
+    [KERNEL_BYTES] = "*.kernel_bytes" OF_KERNEL,
+    [BLOCKS] = "*.blocks" OF_KERNEL,
+    [TRIPS] = "*.trips" OF_KERNEL,
+    [ALONE] = "*.alone" OF_KERNEL,
+    [SPILLED] = "*.spilled" OF_KERNEL,
+    [SM_LOCAL] = "*.sm_local" OF_KERNEL,
+    [OPERATIONS] = "*.operations" OF_KERNEL,
+    [EXPONENTIALS] = "*.exponentials" OF_KERNEL,
+    [FLOPS] = "*.flops" OF_KERNEL,
+    [EDGE] = "edges.step{mode=graph,blocks=sm,body=0,span=64-512,*",
+    [L2_CYCLES] = "memory_latency.load{level=l2}",
+    [L2_TIME] = "memory_latency.load_time{level=l2,*}",
+    [IN_STEP] = "bandwidth.in_step{level=l2,sms=all,*}",
+    [LATENCY_IDLE] = "bandwidth.loaded_latency{level=%s,load=0,*}",
+    [LATENCY_HALF] = "bandwidth.loaded_latency{level=%s,load=50,*}",
+    [LATENCY_FULL] = "bandwidth.loaded_latency{level=%s,load=100,*}",
+    [RATE_HALF] = "bandwidth.loaded_rate{level=%s,load=50}",
+    [RATE_FULL] = "bandwidth.loaded_rate{level=%s,load=100}",
+    [ADDS] = "instructions.throughput{op=add,type=fp32}",
+    [EX2S] = "instructions.throughput{op=ex2,type=fp32}",
+    [L2_BYTES] = "bandwidth.capacity{level=l2}",
+    [ANY_COPY] = "bandwidth.rate{level=%s,op=copy,path=ld,*}",
+    NULL,
+};
+
 /* --- what is compared ------------------------------------------------------------------------- */
 
 /* A form of an operation that moves less or has fewer kernels, and the one that it replaces, the
  * first of two that was measured. Forms other than `fused` stand here for what blocks them: where
  * nothing is said of their kernels, nothing is predicted. */
 struct pair {
-    const char *glob, *impl, *others[2];
+    int need;
+    const char *impl, *others[2];
 };
 static const struct pair pairs[] = {
-    {"*.time{*,impl=fused,mode=graph,l2=*,timer=event}", "fused", {"unfused", "twice"}},
-    /* in one kernel, which spills */
-    {"harm.time{what=streams,rows=32,*,impl=cap_64,mode=graph,*}", "cap_64", {"unfused", NULL}},
-    {"harm.time{what=streams,rows=32,*,impl=cap_32,mode=graph,*}", "cap_32", {"unfused", NULL}},
-    /* in one block a row */
-    {"softmax.time{*,impl=resident,mode=graph,*}", "resident", {"two", NULL}},
+    {FUSED, "fused", {"unfused", "twice"}},
+    {CAP_64, "cap_64", {"unfused", NULL}}, /* in one kernel, which spills */
+    {CAP_32, "cap_32", {"unfused", NULL}},
+    {RESIDENT, "resident", {"two", NULL}}, /* in one block a row */
 };
 
 /* The keys of a time, cut where other rows of the same size differ from it:
  * "norm" "{op=..,type=fp16" impl=fused ",mode=graph,l2=" "cold". */
-struct place {
+struct fusion_case {
     const char *probe, *impl;
     char sizes[DOCUMENT_ID];
     bool cold;
 };
 
-static bool place_of(const struct row *fused, const char *name, struct place *p)
+static bool case_of(const struct row *fused, const char *name, struct fusion_case *c)
 {
     char cut[64];
     snprintf(cut, sizeof cut, ",impl=%s,mode=graph,l2=", name);
@@ -111,36 +178,36 @@ static bool place_of(const struct row *fused, const char *name, struct place *p)
 
     if (!keys || !impl)
         return false;
-    p->probe = fused->probe;
-    p->impl = name;
-    p->cold = strstr(impl, "l2=cold") != NULL;
-    snprintf(p->sizes, sizeof p->sizes, "%.*s", (int)(impl - keys), keys);
+    c->probe = fused->probe;
+    c->impl = name;
+    c->cold = strstr(impl, "l2=cold") != NULL;
+    snprintf(c->sizes, sizeof c->sizes, "%.*s", (int)(impl - keys), keys);
     return true;
 }
 
 /* end: what stands behind the state of the cache. */
-static const struct row *row_at_place(const struct rows *rows, const struct place *p,
-                                      const char *metric, const char *impl, bool cold,
-                                      const char *end)
+static const struct row *row_of_case(const struct rows *rows, const struct fusion_case *c, int need,
+                                     const char *impl, bool cold, const char *end)
 {
-    char id[2 * DOCUMENT_ID];
+    char id[3 * DOCUMENT_ID], metric[DOCUMENT_ID];
 
-    snprintf(id, sizeof id, "%s.%s%s,impl=%s,mode=graph,l2=%s%s}", p->probe, metric, p->sizes, impl,
+    need_metric(metric, derive_fusion_needs[need]);
+    snprintf(id, sizeof id, "%s.%s%s,impl=%s,mode=graph,l2=%s%s}", c->probe, metric, c->sizes, impl,
              cold ? "cold" : "warm", end);
     const struct row *row = rows_find(rows, id);
     return row && row_usable(row) ? row : NULL;
 }
 
-static const struct row *time_at_place(const struct rows *rows, const struct place *p,
-                                       const char *impl, bool cold)
+static const struct row *time_of_case(const struct rows *rows, const struct fusion_case *c,
+                                      const char *impl, bool cold)
 {
-    return row_at_place(rows, p, "time", impl, cold, ",timer=event");
+    return row_of_case(rows, c, TIME, impl, cold, ",timer=event");
 }
 
-static double count_at_place(const struct rows *rows, const struct place *p, const char *metric,
-                             const char *impl, const char *end)
+static double count_of_case(const struct rows *rows, const struct fusion_case *c, int need,
+                            const char *impl, const char *end)
 {
-    const struct row *row = row_at_place(rows, p, metric, impl, p->cold, end);
+    const struct row *row = row_of_case(rows, c, need, impl, c->cold, end);
     return row ? row->centre : (double)NAN;
 }
 
@@ -161,43 +228,40 @@ struct form {
     struct fusion_kernel each[EACH_MAX];
 };
 
-static struct fusion_kernel kernel_at_place(const struct rows *rows, const struct place *p,
-                                            const char *impl, int number)
+static struct fusion_kernel kernel_of_case(const struct rows *rows, const struct fusion_case *c,
+                                           const char *impl, int number)
 {
-    static const char *const names[] = {"kernel_bytes", "blocks",       "trips",
-                                        "alone",        "spilled",      "sm_local",
-                                        "operations",   "exponentials", "flops"};
-    double value[sizeof names / sizeof names[0]];
+    double value[FLOPS + 1];
     char end[32];
 
     snprintf(end, sizeof end, ",kernel=%d", number);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        value[i] = count_at_place(rows, p, names[i], impl, end);
-        value[i] = isnan(value[i]) ? 0 : value[i];
+    for (int need = KERNEL_BYTES; need <= FLOPS; need++) {
+        value[need] = count_of_case(rows, c, need, impl, end);
+        value[need] = isnan(value[need]) ? 0 : value[need];
     }
-    return (struct fusion_kernel){.bytes = value[0],
-                                  .blocks = value[1],
-                                  .trips = value[2],
-                                  .alone = value[3],
-                                  .spilled = value[4],
-                                  .local = value[5],
-                                  .operations = value[6],
-                                  .exponentials = value[7],
-                                  .flops = value[8]};
+    return (struct fusion_kernel){.bytes = value[KERNEL_BYTES],
+                                  .blocks = value[BLOCKS],
+                                  .trips = value[TRIPS],
+                                  .alone = value[ALONE],
+                                  .spilled = value[SPILLED],
+                                  .local = value[SM_LOCAL],
+                                  .operations = value[OPERATIONS],
+                                  .exponentials = value[EXPONENTIALS],
+                                  .flops = value[FLOPS]};
 }
 
-static bool form_at_place(const struct rows *rows, const struct place *p, const char *impl,
-                          struct form *f)
+static bool form_of_case(const struct rows *rows, const struct fusion_case *c, const char *impl,
+                         struct form *f)
 {
-    *f = (struct form){.time = time_at_place(rows, p, impl, p->cold),
+    *f = (struct form){.time = time_of_case(rows, c, impl, c->cold),
                        .impl = impl,
-                       .bytes = count_at_place(rows, p, "bytes", impl, ""),
-                       .kernels = count_at_place(rows, p, "kernels", impl, "")};
+                       .bytes = count_of_case(rows, c, BYTES, impl, ""),
+                       .kernels = count_of_case(rows, c, KERNELS, impl, "")};
     if (!f->time || isnan(f->bytes) || isnan(f->kernels))
         return false;
     f->is_told = f->kernels <= EACH_MAX;
     for (int i = 0; f->is_told && i < (int)f->kernels; i++) {
-        f->each[i] = kernel_at_place(rows, p, impl, i);
+        f->each[i] = kernel_of_case(rows, c, impl, i);
         f->is_told = f->each[i].bytes > 0;
     }
     return true;
@@ -205,11 +269,11 @@ static bool form_at_place(const struct rows *rows, const struct place *p, const 
 
 /* What its product makes in that round alone: for a kernel of ours, by ours. False where a kernel
  * has a product and that was not measured. */
-static bool set_product_rates(const struct rows *rows, const struct place *p, double edge_ns,
+static bool set_product_rates(const struct rows *rows, const struct fusion_case *c, double edge_ns,
                               int round, bool is_fused, struct form *f)
 {
-    const struct row *ours = is_fused ? time_at_place(rows, p, "own_product", p->cold) : NULL;
-    const struct row *time = ours ? ours : time_at_place(rows, p, "product", p->cold);
+    const struct row *ours = is_fused ? time_of_case(rows, c, "own_product", c->cold) : NULL;
+    const struct row *time = ours ? ours : time_of_case(rows, c, "product", c->cold);
 
     for (int i = 0; f->is_told && i < (int)f->kernels; i++) {
         const double ns = time ? in_round(time, round) - edge_ns : (double)NAN;
@@ -222,10 +286,10 @@ static bool set_product_rates(const struct rows *rows, const struct place *p, do
 
 /* Is the product inside the fused kernel another, slower one than the chain's? Then it is that which
  * is compared, and not a fusion. */
-static bool has_slower_product(const struct rows *rows, const struct place *p)
+static bool has_slower_product(const struct rows *rows, const struct fusion_case *c)
 {
-    const struct row *ours = time_at_place(rows, p, "own_product", p->cold);
-    const struct row *time = time_at_place(rows, p, "product", p->cold);
+    const struct row *ours = time_of_case(rows, c, "own_product", c->cold);
+    const struct row *time = time_of_case(rows, c, "product", c->cold);
     return ours && (!time || ours->centre > 1.03 * time->centre);
 }
 
@@ -244,55 +308,56 @@ static double form_ns(const struct fusion_chip *chip, const struct form *f, doub
 
 /* --- the chip --------------------------------------------------------------------------------- */
 
-/* The centre: the bundle that it comes from may be another. */
-static double centre_of(const struct rows *rows, const char *glob)
+static double centre_of_glob(const struct rows *rows, const char *glob)
 {
-    size_t place = 0;
-    const struct row *row = rows_match(rows, glob, &place);
+    size_t next = 0;
+    const struct row *row = rows_match(rows, glob, &next);
     return row && row_usable(row) ? row->centre : (double)NAN;
 }
 
-static const char any_copy[] = "bandwidth.rate{level=%s,op=copy,path=ld,*}";
+/* The centre: the bundle that it comes from may be another. */
+static double centre_of(const struct rows *rows, int need)
+{
+    return centre_of_glob(rows, derive_fusion_needs[need]);
+}
 
-static double with_level(const struct rows *rows, const char *glob, bool cold)
+static double with_level(const struct rows *rows, int need, bool cold)
 {
     char of_level[128];
-    snprintf(of_level, sizeof of_level, glob, cold ? "hbm" : "l2");
-    return centre_of(rows, of_level);
+    snprintf(of_level, sizeof of_level, derive_fusion_needs[need], cold ? "hbm" : "l2");
+    return centre_of_glob(rows, of_level);
 }
 
 /* All but the rates of copies. */
 static struct fusion_chip chip_of(const struct rows *rows, double n_sm, bool cold)
 {
-    const double l2_cycles = centre_of(rows, "memory_latency.load{level=l2}");
     const double sms = n_sm > 0 ? n_sm : (double)NAN;
-    return (struct fusion_chip){
-        .edge_ns = centre_of(rows, "edges.step{mode=graph,blocks=sm,body=0,span=64-512,*"),
-        .n_sm = sms,
-        .sm_rate = centre_of(rows, "bandwidth.in_step{level=l2,sms=all,*}") / 1e9 / sms,
-        .load_ns = {with_level(rows, "bandwidth.loaded_latency{level=%s,load=0,*}", cold),
-                    with_level(rows, "bandwidth.loaded_latency{level=%s,load=50,*}", cold),
-                    with_level(rows, "bandwidth.loaded_latency{level=%s,load=100,*}", cold)},
-        .load = {0, with_level(rows, "bandwidth.loaded_rate{level=%s,load=50}", cold) / 1e9,
-                 with_level(rows, "bandwidth.loaded_rate{level=%s,load=100}", cold) / 1e9},
-        .ghz = l2_cycles / centre_of(rows, "memory_latency.load_time{level=l2,*}"),
-        .operations = centre_of(rows, "instructions.throughput{op=add,type=fp32}"),
-        .exponentials = centre_of(rows, "instructions.throughput{op=ex2,type=fp32}"),
-        .l2_bytes = centre_of(rows, "bandwidth.capacity{level=l2}"),
-        .l2_rate = with_level(rows, any_copy, false) / 1e9};
+    return (struct fusion_chip){.edge_ns = centre_of(rows, EDGE),
+                                .n_sm = sms,
+                                .sm_rate = centre_of(rows, IN_STEP) / 1e9 / sms,
+                                .load_ns = {with_level(rows, LATENCY_IDLE, cold),
+                                            with_level(rows, LATENCY_HALF, cold),
+                                            with_level(rows, LATENCY_FULL, cold)},
+                                .load = {0, with_level(rows, RATE_HALF, cold) / 1e9,
+                                         with_level(rows, RATE_FULL, cold) / 1e9},
+                                .ghz = centre_of(rows, L2_CYCLES) / centre_of(rows, L2_TIME),
+                                .operations = centre_of(rows, ADDS),
+                                .exponentials = centre_of(rows, EX2S),
+                                .l2_bytes = centre_of(rows, L2_BYTES),
+                                .l2_rate = with_level(rows, ANY_COPY, false) / 1e9};
 }
 
 /* bytes/ns of the better copy beyond one edge; NaN where there is none, 0 where none takes longer than
  * an edge by half: what is left of it then is no rate. */
-static double copy_rate(const struct rows *rows, const struct place *p, bool cold, double edge_ns,
-                        int round)
+static double copy_rate(const struct rows *rows, const struct fusion_case *c, bool cold,
+                        double edge_ns, int round)
 {
     static const char *const impls[] = {"copy", "memcpy", "memcpy_longer"};
     double best = NAN;
 
     for (int i = 0; i < 3; i++) {
-        const struct row *time = time_at_place(rows, p, impls[i], cold);
-        const struct row *bytes = row_at_place(rows, p, "bytes", impls[i], cold, "");
+        const struct row *time = time_of_case(rows, c, impls[i], cold);
+        const struct row *bytes = row_of_case(rows, c, BYTES, impls[i], cold, "");
         const double beyond = time && bytes ? in_round(time, round) - edge_ns : (double)NAN;
         if (!isnan(beyond))
             best = fmax(isnan(best) ? 0 : best, beyond > edge_ns / 2 ? bytes->centre / beyond : 0);
@@ -311,8 +376,9 @@ struct gains {
     bool power_bound; /* one of the two times is */
 };
 
-static void predict_round(const struct rows *rows, const struct place *p, struct fusion_chip chip,
-                          struct form *fused, struct form *other, int round, struct gains *g)
+static void predict_round(const struct rows *rows, const struct fusion_case *c,
+                          struct fusion_chip chip, struct form *fused, struct form *other,
+                          int round, struct gains *g)
 {
     const double saved = other->bytes - fused->bytes;
     const double cached = fmax(saved / other->bytes, 0);
@@ -320,14 +386,14 @@ static void predict_round(const struct rows *rows, const struct place *p, struct
 
     for (int i = 0; i < FIGURES; i++)
         at[i] = &g->value[i][g->n];
-    chip.rate = copy_rate(rows, p, p->cold, chip.edge_ns, round);
-    chip.warm_rate = p->cold ? copy_rate(rows, p, false, chip.edge_ns, round) : (double)NAN;
+    chip.rate = copy_rate(rows, c, c->cold, chip.edge_ns, round);
+    chip.warm_rate = c->cold ? copy_rate(rows, c, false, chip.edge_ns, round) : (double)NAN;
     if (chip.rate == 0 || (isnan(chip.rate) && fused->is_told && other->is_told))
-        chip.rate = with_level(rows, any_copy, p->cold) / 1e9;
+        chip.rate = with_level(rows, ANY_COPY, c->cold) / 1e9;
     if (chip.warm_rate == 0)
-        chip.warm_rate = with_level(rows, any_copy, false) / 1e9;
-    if (!set_product_rates(rows, p, chip.edge_ns, round, true, fused) ||
-        !set_product_rates(rows, p, chip.edge_ns, round, false, other))
+        chip.warm_rate = with_level(rows, ANY_COPY, false) / 1e9;
+    if (!set_product_rates(rows, c, chip.edge_ns, round, true, fused) ||
+        !set_product_rates(rows, c, chip.edge_ns, round, false, other))
         return;
 
     *at[GAIN] = in_round(other->time, round) / row_at(fused->time, round);
@@ -340,50 +406,50 @@ static void predict_round(const struct rows *rows, const struct place *p, struct
     g->n += isfinite(*at[GAIN]) && isfinite(*at[PREDICTED]) && !isnan(chip.rate);
 }
 
-static bool predict(const struct rows *rows, const struct place *p, const struct pair *pair,
+static bool predict(const struct rows *rows, const struct fusion_case *c, const struct pair *pair,
                     double n_sm, struct gains *g)
 {
-    const struct fusion_chip chip = chip_of(rows, n_sm, p->cold);
+    const struct fusion_chip chip = chip_of(rows, n_sm, c->cold);
     struct form fused, other;
 
     *g = (struct gains){0};
-    if (isnan(chip.edge_ns) || !form_at_place(rows, p, pair->impl, &fused))
+    if (isnan(chip.edge_ns) || !form_of_case(rows, c, pair->impl, &fused))
         return false;
-    if (!form_at_place(rows, p, pair->others[0], &other) &&
-        (!pair->others[1] || !form_at_place(rows, p, pair->others[1], &other)))
+    if (!form_of_case(rows, c, pair->others[0], &other) &&
+        (!pair->others[1] || !form_of_case(rows, c, pair->others[1], &other)))
         return false;
     if (strcmp(pair->impl, "fused") && !(fused.is_told && other.is_told))
         return false;
-    if (has_slower_product(rows, p))
+    if (has_slower_product(rows, c))
         return false;
     g->power_bound = fused.time->power_bound || other.time->power_bound;
     for (size_t i = 0; i < fused.time->n; i++)
-        predict_round(rows, p, chip, &fused, &other, fused.time->round[i], g);
+        predict_round(rows, c, chip, &fused, &other, fused.time->round[i], g);
     return g->n > 0;
 }
 
-static struct row *made(struct rows *rows, const char *name, const struct place *p)
+static struct row *make(struct rows *made, const char *name, const struct fusion_case *c)
 {
     char id[2 * DOCUMENT_ID], impl[32] = "";
-    if (strcmp(p->impl, "fused"))
-        snprintf(impl, sizeof impl, ",impl=%s", p->impl);
-    snprintf(id, sizeof id, "derived.%s{probe=%s,%s%s,l2=%s}", name, p->probe, p->sizes + 1, impl,
-             p->cold ? "cold" : "warm");
-    return strlen(id) < DOCUMENT_ID ? rows_get(rows, id, "ratio", ROW_HIGHER) : NULL;
+    if (strcmp(c->impl, "fused"))
+        snprintf(impl, sizeof impl, ",impl=%s", c->impl);
+    snprintf(id, sizeof id, "derived.%s{probe=%s,%s%s,l2=%s}", name, c->probe, c->sizes + 1, impl,
+             c->cold ? "cold" : "warm");
+    return strlen(id) < DOCUMENT_ID ? rows_get(made, id, "ratio", ROW_HIGHER) : NULL;
 }
 
-static void put(struct rows *rows, const struct place *p, const struct gains *g, int method,
-                bool once)
+static void put(struct rows *made, const struct fusion_case *c, const struct gains *g,
+                const struct row *fused)
 {
     static const char *const names[FIGURES] = {"fusion_gain", "predicted_gain", "gain_error",
                                                "traffic_gain", "bytes_cut"};
 
     for (enum figure which = 0; which < FIGURES; which++) {
-        struct row *row = made(rows, names[which], p);
+        struct row *row = make(made, names[which], c);
         if (!row)
             return;
-        row->method = method;
-        row->once = once;
+        row->method = fused->method;
+        row->once = fused->once;
         row->power_bound = g->power_bound;
         if (which == ERROR) {
             row->better = ROW_LOWER;
@@ -394,29 +460,16 @@ static void put(struct rows *rows, const struct place *p, const struct gains *g,
     }
 }
 
-static void derive_pair(struct rows *rows, const struct pair *pair, double n_sm)
+void derive_fusions(const struct rows *rows, struct rows *made, double n_sm)
 {
+    const struct row *fused;
+    struct fusion_case c;
     struct gains g;
-    struct place p;
 
-    for (size_t place = 0, n = rows->n; place < n;) {
-        const struct row *fused = rows_match(rows, pair->glob, &place);
-        if (!fused || place > n)
-            return;
-        const int method = fused->method;
-        const bool once = fused->once;
-        char *probe = strdup(fused->probe); /* rows may move when others are added */
-        if (row_usable(fused) && probe && place_of(fused, pair->impl, &p) &&
-            predict(rows, &p, pair, n_sm, &g)) {
-            p.probe = probe;
-            put(rows, &p, &g, method, once);
-        }
-        free(probe);
-    }
-}
-
-void derive_fusions(struct rows *rows, double n_sm)
-{
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-        derive_pair(rows, &pairs[i], n_sm);
+        for (size_t next = 0;
+             (fused = rows_match(rows, derive_fusion_needs[pairs[i].need], &next));)
+            if (row_usable(fused) && case_of(fused, pairs[i].impl, &c) &&
+                predict(rows, &c, &pairs[i], n_sm, &g))
+                put(made, &c, &g, fused);
 }

@@ -70,6 +70,8 @@ double derive_fusion_gain(const struct fusion_chip *chip, double unfused_kernels
 /* Adds derived.fusion_gain, derived.predicted_gain, derived.gain_error, derived.traffic_gain and
  * derived.bytes_cut, whose keys are those of the fused time with the probe's name in front. n_sm: NaN
  * or 0 where it is not known. */
-void derive_fusions(struct rows *rows, double n_sm);
+void derive_fusions(const struct rows *rows, struct rows *made, double n_sm);
+
+extern const char *const derive_fusion_needs[]; /* up to NULL; report/bundle/needs.h */
 
 #endif

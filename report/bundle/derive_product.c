@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/document.h"
+#include "report/bundle/needs.h"
 
 /* Cycles of one wgmma of 64 columns of C, so many of its rows, 16 of k: the tensor cores' time, or
  * that of reading both operands from shared memory where that is longer (32 rows and fewer). */
@@ -34,7 +34,8 @@ double derive_product_ns(const struct product_chip *chip, const struct product_r
 /* --- the chip's figures ----------------------------------------------------------------------- */
 
 enum { L2, COPY, READ, WRITE, L2_CYCLES, WGMMA, SHARED, EXCHANGE, FIGURES };
-static const char *const figure_globs[FIGURES] = {
+enum { TIME = FIGURES, EMPTY, BLOCKS_ON_BUSIEST, TILES_ON_BUSIEST, AT_ONCE };
+const char *const derive_product_needs[] = {
     [L2] = "memory_latency.load_time{level=l2,*}",
     [COPY] = "memory_latency.async_time{level=l2,path=bulk,*}",
     [READ] = "bandwidth.in_step{level=l2,sms=2,*}",
@@ -43,31 +44,33 @@ static const char *const figure_globs[FIGURES] = {
     [WGMMA] = "instructions.reciprocal_throughput{op=wgmma,shape=m64n256k16,type=fp16,acc=fp32,*}",
     [SHARED] = "bandwidth.sm_rate{level=shared,op=read,path=ld,*}",
     [EXCHANGE] = "sm_to_sm_rate.stream_per_sm{op=write,size=2,active=all}",
+    [TIME] = "block_count.time{*k=*,*impl=wgmma,*tile=*,*split=*,*l2=warm,*}",
+    [EMPTY] = "block_count.empty{*}", /* these of the time's case */
+    [BLOCKS_ON_BUSIEST] = "block_count.blocks_on_busiest_sm{*}",
+    [TILES_ON_BUSIEST] = "block_count.tiles_on_busiest_sm{*}",
+    [AT_ONCE] = "block_count.blocks_at_once{*}",
+    NULL,
 };
 
-/* Their places among the rows; false where one was not measured. Rows are only ever added. */
-static bool find_figures(const struct rows *rows, size_t figure[FIGURES])
+/* False where one was not measured. */
+static bool find_figures(const struct rows *rows, const struct row *figure[FIGURES])
 {
     for (size_t i = 0; i < FIGURES; i++) {
-        size_t place = 0;
-        const struct row *row = rows_match(rows, figure_globs[i], &place);
-        if (!row || !row_usable(row))
+        size_t next = 0;
+        figure[i] = rows_match(rows, derive_product_needs[i], &next);
+        if (!figure[i] || !row_usable(figure[i]))
             return false;
-        figure[i] = place - 1;
     }
     return true;
 }
 
 /* The chip in one round. What is measured in the first and last round only holds in all of them. */
-static struct product_chip chip_of(const struct rows *rows, const size_t figure[FIGURES],
-                                   int round, double n_sm)
+static struct product_chip chip_of(const struct row *const figure[FIGURES], int round, double n_sm)
 {
     double value[FIGURES];
 
-    for (size_t i = 0; i < FIGURES; i++) {
-        const struct row *row = &rows->row[figure[i]];
-        value[i] = row->once ? row->centre : row_at(row, round);
-    }
+    for (size_t i = 0; i < FIGURES; i++)
+        value[i] = figure[i]->once ? figure[i]->centre : row_at(figure[i], round);
     return (struct product_chip){.l2_ns = value[L2],
                                  .copy_ns = value[COPY],
                                  .read_rate = value[READ] / n_sm / 1e9,
@@ -86,18 +89,26 @@ static double key_of(const struct row *row, const char *key)
     return row_key(row, key, text, sizeof text) ? strtod(text, NULL) : (double)NAN;
 }
 
-static double count_beside(const struct rows *rows, const struct row *time, const char *metric)
+static const struct row *beside(const struct rows *rows, const struct row *time, int need)
 {
+    char metric[DOCUMENT_ID];
+    need_metric(metric, derive_product_needs[need]);
     const struct row *row = rows_beside(rows, time, metric, NULL, NULL);
-    return row && row_usable(row) ? row->centre : (double)NAN;
+    return row && row_usable(row) ? row : NULL;
+}
+
+static double count_beside(const struct rows *rows, const struct row *time, int need)
+{
+    const struct row *row = beside(rows, time, need);
+    return row ? row->centre : (double)NAN;
 }
 
 /* The row but for its empty time, which differs from round to round. */
 static struct product_row row_of(const struct rows *rows, const struct row *time)
 {
-    const double busiest = count_beside(rows, time, "block_count.blocks_on_busiest_sm");
-    const double on_busiest = count_beside(rows, time, "block_count.tiles_on_busiest_sm");
-    const double at_once = count_beside(rows, time, "block_count.blocks_at_once");
+    const double busiest = count_beside(rows, time, BLOCKS_ON_BUSIEST);
+    const double on_busiest = count_beside(rows, time, TILES_ON_BUSIEST);
+    const double at_once = count_beside(rows, time, AT_ONCE);
     struct product_row row = {.k = key_of(time, "k"),
                               .split = key_of(time, "split"),
                               .on_busiest = on_busiest};
@@ -110,59 +121,52 @@ static struct product_row row_of(const struct rows *rows, const struct row *time
     return row;
 }
 
-static struct row *made(struct rows *rows, const char *name, const char *unit, size_t of)
+static struct row *make(struct rows *made, const char *name, const char *unit,
+                        const struct row *time)
 {
     char id[DOCUMENT_ID];
-    snprintf(id, sizeof id, "%s%s", name, strchr(rows->row[of].id, '{'));
-    struct row *row = rows_get(rows, id, unit, ROW_LOWER);
-    if (row) { /* the rows may have moved */
-        row->method = rows->row[of].method;
-        row->once = rows->row[of].once;
-        row->power_bound = rows->row[of].power_bound;
+    snprintf(id, sizeof id, "%s%s", name, strchr(time->id, '{'));
+    struct row *row = rows_get(made, id, unit, ROW_LOWER);
+    if (row) {
+        row->method = time->method;
+        row->once = time->once;
+        row->power_bound = time->power_bound;
     }
     return row;
 }
 
-static void predict(struct rows *rows, const size_t figure[FIGURES], size_t of, double n_sm)
+static void predict(const struct rows *rows, struct rows *made,
+                    const struct row *const figure[FIGURES], const struct row *time, double n_sm)
 {
     double ns[ROW_RUNS_MAX];
-    const struct row *time = &rows->row[of], 
-                     *empty = rows_beside(rows, time, "block_count.empty", NULL, NULL);
+    const struct row *empty = beside(rows, time, EMPTY);
     struct product_row row = row_of(rows, time);
-    const size_t n = time->n;
 
-    if (!row_usable(time) || !empty || !row_usable(empty) || !isfinite(row.on_busiest))
+    if (!row_usable(time) || !empty || !isfinite(row.on_busiest))
         return;
-    for (size_t i = 0; i < n; i++) {
-        const struct product_chip chip = chip_of(rows, figure, time->round[i], n_sm);
+    for (size_t i = 0; i < time->n; i++) {
+        const struct product_chip chip = chip_of(figure, time->round[i], n_sm);
         row.empty_ns = empty->once ? empty->centre : row_at(empty, time->round[i]);
         ns[i] = derive_product_ns(&chip, &row);
     }
-    struct row *predicted = made(rows, "derived.predicted_time", "ns", of);
-    time = &rows->row[of];
-    for (size_t i = 0; predicted && i < n; i++)
+    struct row *predicted = make(made, "derived.predicted_time", "ns", time);
+    for (size_t i = 0; predicted && i < time->n; i++)
         if (isfinite(ns[i]))
             row_put(predicted, time->round[i], ns[i], NAN);
-    struct row *error = made(rows, "derived.prediction_error", "ratio", of);
-    time = &rows->row[of];
+    struct row *error = make(made, "derived.prediction_error", "ratio", time);
     if (error) /* two rounds may differ by 3 % of the time, not of this */
         error->resolution = 0.015;
-    for (size_t i = 0; error && i < n; i++)
+    for (size_t i = 0; error && i < time->n; i++)
         if (isfinite(ns[i]))
             row_put(error, time->round[i], fabs(ns[i] / time->value[i] - 1), NAN);
 }
 
-void derive_products(struct rows *rows, double n_sm)
+void derive_products(const struct rows *rows, struct rows *made, double n_sm)
 {
-    static const char glob[] = "block_count.time{*impl=wgmma,*l2=warm,*}";
-    size_t figure[FIGURES];
+    const struct row *figure[FIGURES], *time;
 
     if (!(n_sm > 0) || !find_figures(rows, figure))
         return;
-    for (size_t place = 0, n = rows->n; place < n;) {
-        const struct row *time = rows_match(rows, glob, &place);
-        if (!time || place > n)
-            return;
-        predict(rows, figure, place - 1, n_sm);
-    }
+    for (size_t next = 0; (time = rows_match(rows, derive_product_needs[TIME], &next));)
+        predict(rows, made, figure, time, n_sm);
 }

@@ -41,8 +41,10 @@ struct product_row {
 
 double derive_product_ns(const struct product_chip *chip, const struct product_row *row);
 
-/* Adds derived.predicted_time and derived.prediction_error for the warm rows of block_count.time
+/* Makes derived.predicted_time and derived.prediction_error for the warm rows of block_count.time
  * of the wgmma kernel. */
-void derive_products(struct rows *rows, double n_sm);
+void derive_products(const struct rows *rows, struct rows *made, double n_sm);
+
+extern const char *const derive_product_needs[]; /* up to NULL; report/bundle/needs.h */
 
 #endif

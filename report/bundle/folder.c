@@ -1,4 +1,5 @@
-/* A folder of bundles read as one: each probe's newest measurement by the kernels of this tree. */
+#include "report/bundle/folder.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -6,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/bundle/bundle.h"
 #include "report/bundle/derive.h"
-#include "report/cli/catalogue.h"
 
 static int is_bundle_name(const struct dirent *entry)
 {
@@ -55,9 +54,10 @@ struct choice {
     bool sound;          /* and no check of it failed */
 };
 
-static bool is_current(const struct part *part, const struct catalogue *tree)
+static bool is_current(const struct part *part, const struct folder_tree *tree)
 {
-    return part->n_ok > 0 && !catalogue_differs(tree, part->name, part->method, part->cubins);
+    return part->n_ok > 0 &&
+           !tree->differs(tree->programs, part->name, part->method, part->cubins);
 }
 
 /* Is a better than b, which is of a newer bundle? */
@@ -69,7 +69,7 @@ static bool is_better(const struct choice *a, const struct choice *b)
 }
 
 static struct choice choose(const struct bundle *bundles, size_t n, const char *probe,
-                            const struct catalogue *tree)
+                            const struct folder_tree *tree)
 {
     struct choice choice = {0};
     for (size_t i = 0; i < n && !(choice.current && choice.sound); i++)
@@ -94,18 +94,9 @@ static bool copy_rows(struct rows *into, const struct rows *from, const char *pr
         const struct row *row = &from->row[i];
         if (strcmp(row->probe, probe))
             continue;
-        struct row *copy = rows_get(into, row->id, row->unit, row->better);
+        struct row *copy = rows_add(into, row);
         if (!copy)
             return false;
-        char *id = copy->id, *name = copy->probe, *metric = copy->metric;
-        size_t order = copy->order, metric_order = copy->metric_order;
-        *copy = *row;
-        copy->id = id;
-        copy->probe = name;
-        copy->metric = metric;
-        copy->why = row->why ? strdup(row->why) : NULL;
-        copy->order = order;
-        copy->metric_order = metric_order;
         copy->stale = stale;
     }
     return true;
@@ -146,12 +137,11 @@ static bool has_part(const struct bundle *bundle, const char *probe)
 }
 
 /* Bundles stand newest first. */
-static bool merge(struct bundle *into, const struct bundle *bundles, size_t n, const char *folder)
+static bool merge(struct bundle *into, const struct bundle *bundles, size_t n, const char *folder,
+                  const struct folder_tree *tree)
 {
-    struct catalogue tree;
     bool merged = true;
 
-    catalogue_open(&tree, true);
     into->head = json_incref(bundles[0].head);
     into->name = strdup(bundles[0].name);
     into->board = bundles[0].board ? strdup(bundles[0].board) : NULL;
@@ -161,25 +151,26 @@ static bool merge(struct bundle *into, const struct bundle *bundles, size_t n, c
             const char *probe = bundles[i].parts[k].name;
             if (has_part(into, probe))
                 continue;
-            struct choice choice = choose(bundles, n, probe, &tree);
+            struct choice choice = choose(bundles, n, probe, tree);
             const struct bundle *from = &bundles[choice.bundle];
             merged = copy_rows(&into->rows, &from->rows, probe, !choice.current) &&
                      copy_part(into, from, probe, !choice.current);
             into->n_rounds = from->n_rounds > into->n_rounds ? from->n_rounds : into->n_rounds;
         }
-    catalogue_free(&tree);
     rows_finish(&into->rows);
     derive(&into->rows, json_object_get(json_object_get(into->head, "environment"), "gpu"));
     return merged;
 }
 
-bool folder_open(struct bundle *bundle, const char *folder, char why[DOCUMENT_WHY])
+bool folder_open(struct bundle *bundle, const char *folder, const struct folder_tree *tree,
+                 char why[DOCUMENT_WHY])
 {
     size_t n_paths, n = 0;
     char **paths = paths_in(folder, &n_paths);
     struct bundle *bundles = calloc(n_paths + 1, sizeof *bundles);
     bool opened = bundles != NULL;
 
+    *bundle = (struct bundle){0};
     if (n_paths == 0)
         snprintf(why, DOCUMENT_WHY, "%.400s: holds no .json file; expected gpufloor bundles",
                  folder);
@@ -190,7 +181,7 @@ bool folder_open(struct bundle *bundle, const char *folder, char why[DOCUMENT_WH
     opened = opened && n > 0;
     if (opened) {
         qsort(bundles, n, sizeof *bundles, newest_first);
-        opened = merge(bundle, bundles, n, folder);
+        opened = merge(bundle, bundles, n, folder, tree);
         if (!opened)
             snprintf(why, DOCUMENT_WHY, "%.400s: out of memory", folder);
     }

@@ -98,16 +98,33 @@ struct row *rows_get(struct rows *rows, const char *id, const char *unit, enum r
     return row;
 }
 
+struct row *rows_add(struct rows *rows, const struct row *row)
+{
+    struct row *copy = rows_get(rows, row->id, row->unit, row->better);
+    if (!copy)
+        return NULL;
+    const struct row names = *copy;
+    free(names.why);
+    *copy = *row;
+    copy->id = names.id;
+    copy->probe = names.probe;
+    copy->metric = names.metric;
+    copy->why = row->why ? strdup(row->why) : NULL;
+    copy->order = names.order;
+    copy->metric_order = names.metric_order;
+    return copy;
+}
+
 const struct row *rows_find(const struct rows *rows, const char *id)
 {
     size_t slot = rows->n_slots ? slot_of(rows, id) : 0;
     return rows->n_slots && rows->slots[slot] ? &rows->row[rows->slots[slot] - 1] : NULL;
 }
 
-const struct row *rows_match(const struct rows *rows, const char *glob, size_t *place)
+const struct row *rows_match(const struct rows *rows, const char *glob, size_t *next)
 {
-    while (*place < rows->n) {
-        const struct row *row = &rows->row[(*place)++];
+    while (*next < rows->n) {
+        const struct row *row = &rows->row[(*next)++];
         if (fnmatch(glob, row->id, 0) == 0)
             return row;
     }
@@ -118,9 +135,9 @@ const struct row *rows_match(const struct rows *rows, const char *glob, size_t *
 static const char *value_of(const char *id, const char *key)
 {
     const size_t length = strlen(key);
-    for (const char *place = strchr(id, '{'); place; place = strchr(place + 1, ','))
-        if (!strncmp(place + 1, key, length) && place[1 + length] == '=')
-            return place + length + 2;
+    for (const char *at = strchr(id, '{'); at; at = strchr(at + 1, ','))
+        if (!strncmp(at + 1, key, length) && at[1 + length] == '=')
+            return at + length + 2;
     return NULL;
 }
 
@@ -291,7 +308,7 @@ bool rows_pick(const struct rows *rows, const char *glob, struct row *picked)
     double of_chosen = NAN;
     int first;
 
-    for (size_t place = 0; (row = rows_match(rows, glob, &place));) {
+    for (size_t next = 0; (row = rows_match(rows, glob, &next));) {
         if (!row_usable(row))
             continue;
         several_rounds(row, &first);

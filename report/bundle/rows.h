@@ -58,6 +58,10 @@ struct rows {
  * until the next rows_get() of a new id. */
 struct row *rows_get(struct rows *rows, const char *id, const char *unit, enum row_better better);
 
+/* Copies a row of other rows into these, strings anew; it takes the place of one with its id. NULL
+ * only when memory is short. */
+struct row *rows_add(struct rows *rows, const struct row *row);
+
 /* The row of that id, or NULL. */
 const struct row *rows_find(const struct rows *rows, const char *id);
 
@@ -66,8 +70,8 @@ const struct row *rows_find(const struct rows *rows, const char *id);
 const struct row *rows_beside(const struct rows *rows, const struct row *row, const char *metric,
                               const char *key, const char *value);
 
-/* The next row from *place on whose id matches a glob, or NULL; *place moves past it. */
-const struct row *rows_match(const struct rows *rows, const char *glob, size_t *place);
+/* The next row from *next on whose id matches a glob, or NULL; *next moves past it. */
+const struct row *rows_match(const struct rows *rows, const char *glob, size_t *next);
 
 /* Gives a row a round's value; ignored when it has one, or holds ROW_RUNS_MAX. best may be NaN. */
 void row_put(struct row *row, int round, double value, double best);

@@ -19,54 +19,46 @@ static double sms_of(const struct bundle *bundle)
     return strtod(bundle_fact(bundle, "gpu", "n_sm", text, sizeof text, "0"), NULL);
 }
 
-/* The id of another metric of a time's case. */
-void cube_beside(char id[DOCUMENT_ID], const struct row *time, const char *metric, bool timed)
-{
-    const char *keys = strchr(time->id, '{'), *timer = strstr(time->id, ",timer=");
-    const int n = keys && timer > keys ? (int)(timer - keys) : 0;
-    snprintf(id, DOCUMENT_ID, "%s%.*s%s", metric, n, n ? keys : "",
-             timed ? ",timer=event}" : "}");
-}
+static const char wgmma[] = "block_count.time{" CUBE_KEYS "impl=wgmma,*tiles=all,*l2=warm,*}";
+static const char mma[] = "block_count.time{" CUBE_KEYS "impl=mma,*tiles=all,*l2=warm,*}";
 
-double cube_count(const struct bundle *bundle, const struct row *time, const char *metric)
-{
-    char id[DOCUMENT_ID];
-    cube_beside(id, time, metric, false);
-    const struct row *row = rows_find(&bundle->rows, id);
-    return row && row_usable(row) ? row->centre : (double)NAN;
-}
+const struct need cube_needs[] = {
+    {NEED_ANY, wgmma},
+    {NEED_ANY, mma},
+    {NEED_ANY, "block_count.blocks{" CUBE_KEYS "*}"},
+    {NEED_ANY, "block_count.idle_sms{" CUBE_KEYS "*}"},
+    {NEED_ANY, "block_count.products{" CUBE_KEYS "*}"},
+    NEEDS_END};
 
 /* In every round: a verdict needs as many. */
-static bool has_parts(const struct bundle *bundle, const struct row *time)
+static bool has_parts(const struct bundle *bundle, const struct row *time, struct finding *f)
 {
-    char id[DOCUMENT_ID];
-    cube_beside(id, time, "block_count.products", true);
-    const struct row *row = rows_find(&bundle->rows, id);
+    const struct row *row = rule_beside(bundle, time, "block_count.products", NULL, NULL, f);
     return row && row_usable(row) && !row->once;
 }
 
-static enum cube_group group_of(const struct bundle *bundle, const struct row *time, double n_sm)
+static enum cube_group group_of(const struct bundle *bundle, const struct row *time, double n_sm,
+                                struct finding *f)
 {
-    const double blocks = cube_count(bundle, time, "block_count.blocks");
+    const double blocks = rule_centre_beside(bundle, time, "block_count.blocks", f);
     char grid[32], split[32], resident[32];
 
     if (!row_key(time, "grid", grid, sizeof grid) || !row_key(time, "split", split, sizeof split) ||
         !row_key(time, "resident", resident, sizeof resident) || strcmp(resident, "max") != 0)
         return CUBE_OTHER;
     if (strcmp(grid, "tiles") != 0)
-        return cube_count(bundle, time, "block_count.idle_sms") == 0 ? CUBE_PERSISTENT : CUBE_OTHER;
+        return rule_centre_beside(bundle, time, "block_count.idle_sms", f) == 0 ? CUBE_PERSISTENT
+                                                                                : CUBE_OTHER;
     if (strcmp(split, "1") != 0)
         return blocks >= n_sm ? CUBE_SPLIT : CUBE_OTHER;
     return blocks >= n_sm ? CUBE_MANY : blocks < n_sm ? CUBE_FEW : CUBE_OTHER;
 }
 
 /* The wgmma kernel's rows where there are any: kernels are not mixed. */
-static const char *cubes_of(const struct bundle *bundle)
+static const char *cubes_of(const struct bundle *bundle, struct finding *f)
 {
-    static const char wgmma[] = "block_count.time{" CUBE_KEYS "impl=wgmma,*tiles=all,*l2=warm,*}";
-    static const char mma[] = "block_count.time{" CUBE_KEYS "impl=mma,*tiles=all,*l2=warm,*}";
-    size_t place = 0;
-    return rows_match(&bundle->rows, wgmma, &place) ? wgmma : mma;
+    size_t next = 0;
+    return rule_next(bundle, wgmma, &next, f) ? wgmma : mma;
 }
 
 /* The fastest of a group in the first round, judged on the others; of those with parts alone, where
@@ -74,14 +66,14 @@ static const char *cubes_of(const struct bundle *bundle)
 bool cube_best(const struct bundle *bundle, enum cube_group group, bool parts, struct row *best,
                struct finding *f)
 {
-    const char *glob = cubes_of(bundle), *id = NULL;
+    const char *glob = cubes_of(bundle, f), *id = NULL;
     const double n_sm = sms_of(bundle);
     const struct row *row;
     double least = INFINITY;
 
-    for (size_t place = 0; (row = rows_match(&bundle->rows, glob, &place));)
-        if (row_usable(row) && row->n > 0 && group_of(bundle, row, n_sm) == group &&
-            (!parts || has_parts(bundle, row)) && row->value[0] < least) {
+    for (size_t next = 0; (row = rule_next(bundle, glob, &next, f));)
+        if (row_usable(row) && row->n > 0 && group_of(bundle, row, n_sm, f) == group &&
+            (!parts || has_parts(bundle, row, f)) && row->value[0] < least) {
             least = row->value[0];
             id = row->id;
         }
@@ -93,7 +85,7 @@ void cube_say(const struct bundle *bundle, const struct row *time, struct findin
     char tile[48];
     row_key(time, "tile", tile, sizeof tile);
     rule_say(f->evidence, "%s (%.0f blocks) %.2f", tile,
-             cube_count(bundle, time, "block_count.blocks"), time->centre / 1e3);
+             rule_centre_beside(bundle, time, "block_count.blocks", f), time->centre / 1e3);
 }
 
 /* A row formed in each round from rows of that round. */
@@ -122,28 +114,31 @@ static double fixed_part(const double *at)
     return at[0] - 512 * (at[1] - at[0]) / (2048 - 512);
 }
 
+static const struct need whole_needs[] = {
+    {NEED_ONE, CUBE_WGMMA("128x64", "1", "tiles")},
+    {NEED_ONE, DEPTH(512)},
+    {NEED_ONE, DEPTH(2048)},
+    {NEED_ONE, FIRST_TILES("sm")},
+    {NEED_ONE, FIRST_TILES("sm+1")},
+    NEEDS_END};
+static const struct need empty_needs[] = {
+    {NEED_ANY, "block_count.empty{" CUBE_KEYS "*,timer=event}"},
+    NEEDS_END};
+
 /* Where the time of the best tile goes. Idle SMs would have their part of what grows with k. */
 static void say_where_it_goes(const struct bundle *bundle, double n_sm, struct finding *f)
 {
     struct row whole, short_k, long_k, step[2], part[2];
-    struct finding ignored = {.verdict = CLAIM_MIXED};
-    char id[DOCUMENT_ID];
+    struct finding ignored = rule_aside(f);
 
-    if (!rule_take(bundle, CUBE_WGMMA("128x64", "1", "tiles"), &whole, &ignored) ||
-        !rule_take(bundle, DEPTH(512), &short_k, &ignored) ||
-        !rule_take(bundle, DEPTH(2048), &long_k, &ignored) ||
-        !rule_take(bundle, FIRST_TILES("sm"), &step[0], &ignored) ||
-        !rule_take(bundle, FIRST_TILES("sm+1"), &step[1], &ignored))
+    if (!RULE_TAKE(bundle, whole_needs, &ignored, &whole, &short_k, &long_k, &step[0], &step[1]) ||
+        !rule_take_beside(bundle, &whole, "block_count.empty", &part[0], &ignored) ||
+        !rule_take_beside(bundle, &whole, "block_count.products", &part[1], &ignored))
         return;
-    static const char *const names[] = {"block_count.empty", "block_count.products"};
-    for (size_t i = 0; i < 2; i++) {
-        cube_beside(id, &whole, names[i], true);
-        if (!rule_take(bundle, id, &part[i], &ignored))
-            return;
-    }
-    const double idle = cube_count(bundle, &whole, "block_count.idle_sms"), us = 1e3;
-    const char *waves = cube_count(bundle, &whole, "block_count.blocks") > n_sm ? "more than one"
-                                                                               : "none";
+    const double idle = rule_centre_beside(bundle, &whole, "block_count.idle_sms", f), us = 1e3;
+    const char *waves = rule_centre_beside(bundle, &whole, "block_count.blocks", f) > n_sm
+                            ? "more than one"
+                            : "none";
     const struct row fixed =
         cube_formed((const struct row *const[]){&short_k, &long_k}, 2, "ns", fixed_part);
     const double all = whole.centre / 100, over = (whole.centre - fixed.centre) * idle / n_sm;
@@ -183,15 +178,19 @@ static bool say_others(const struct bundle *bundle, const struct row *few, size_
     return as_fast;
 }
 
+static const struct need c24_controls_needs[] = {
+    {NEED_ONE, CUBE_WGMMA("128x64_persistent", "1", "64")},
+    {NEED_ONE, CUBE_WGMMA("128x64_persistent", "1", "128")},
+    {NEED_ONE, FIRST_TILES("96")},
+    {NEED_ONE, FIRST_TILES("sm")},
+    NEEDS_END};
+
 static bool c24_controls(const struct bundle *bundle, double n_sm, bool *positive, bool *negative,
                          struct finding *f)
 {
     struct row half, full, few, many;
 
-    if (!rule_take(bundle, CUBE_WGMMA("128x64_persistent", "1", "64"), &half, f) ||
-        !rule_take(bundle, CUBE_WGMMA("128x64_persistent", "1", "128"), &full, f) ||
-        !rule_take(bundle, FIRST_TILES("96"), &few, f) ||
-        !rule_take(bundle, FIRST_TILES("sm"), &many, f))
+    if (!RULE_TAKE(bundle, c24_controls_needs, f, &half, &full, &few, &many))
         return false;
     const struct row halved = rule_ratio(&half, &full), filled = rule_ratio(&many, &few);
     *positive = rule_faster(&full, &half);
@@ -255,6 +254,6 @@ static const struct claim claims[] = {
      "chosen in the first round and judged on the others. "
      "Positive control: 128 tiles by 64 persistent blocks take longer than by 128. Negative "
      "control: of one tile size, as many tiles as SMs must not take longer, for each, than 96.",
-     judge_c24},
+     judge_c24, NEEDS(cube_needs, whole_needs, empty_needs, c24_controls_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -2,7 +2,6 @@
 #ifndef REPORT_CLAIMS_BLOCK_COUNT_H
 #define REPORT_CLAIMS_BLOCK_COUNT_H
 
-#include "core/document.h"
 #include "report/claims/rules.h"
 
 #define CUBE_KEYS "m=1024,n=1024,k=1024,type=fp16,acc=fp32,layout=nn,"
@@ -20,15 +19,14 @@ enum cube_group { CUBE_FEW, CUBE_MANY, CUBE_SPLIT, CUBE_PERSISTENT, CUBE_OTHER }
 bool cube_best(const struct bundle *bundle, enum cube_group group, bool parts, struct row *best,
                struct finding *f);
 
-/* Another metric of a time's case: its id, and its value where it is a count, else NaN. */
-void cube_beside(char id[DOCUMENT_ID], const struct row *time, const char *metric, bool timed);
-double cube_count(const struct bundle *bundle, const struct row *time, const char *metric);
-
 /* A row formed in each round from rows of that round, at most eight. */
 struct row cube_formed(const struct row *const *in, size_t n, const char *unit,
                        double (*of)(const double *value));
 
 /* "128x64 (128 blocks) 4.81", in us */
 void cube_say(const struct bundle *bundle, const struct row *time, struct finding *f);
+
+/* What these functions take. */
+extern const struct need cube_needs[];
 
 #endif

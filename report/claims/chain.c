@@ -18,33 +18,37 @@ struct chain {
     struct row alone, graph, persistent, unwaited, wrong, large;
 };
 
+static const struct need chain_needs[] = {
+    {NEED_BEST, "gemm_chain.alone{m=1024,n=1024,k=1024,type=fp16,acc=fp32,impl=*,tile=*,"
+      "mode=graph" TIMED},
+    {NEED_BEST, CHAIN("time", "persistent_*" TIMED)},
+    {NEED_BEST, CHAIN("time", "graph" TIMED)},
+    {NEED_ONE, CHAIN("time", "unwaited" TIMED)},
+    {NEED_ONE, CHAIN("wrong", "unwaited}")},
+    {NEED_ONE, "small_gemm.time{m=4096,n=4096,k=4096,type=fp16,acc=fp32,layout=nn,"
+      "impl=cublas,tile=auto,split=auto,l2=warm" TIMED},
+    NEEDS_END};
+
 static bool take_chain(const struct bundle *bundle, struct chain *c, struct finding *f)
 {
-    return rule_take_best(bundle,
-                          "gemm_chain.alone{m=1024,n=1024,k=1024,type=fp16,acc=fp32,impl=*,tile=*,"
-                          "mode=graph" TIMED,
-                          &c->alone, f) &&
-           rule_take_best(bundle, CHAIN("time", "persistent_*" TIMED), &c->persistent, f) &&
-           rule_take_best(bundle, CHAIN("time", "graph" TIMED), &c->graph, f) &&
-           rule_take(bundle, CHAIN("time", "unwaited" TIMED), &c->unwaited, f) &&
-           rule_take(bundle, CHAIN("wrong", "unwaited}"), &c->wrong, f) &&
-           rule_take(bundle,
-                     "small_gemm.time{m=4096,n=4096,k=4096,type=fp16,acc=fp32,layout=nn,"
-                     "impl=cublas,tile=auto,split=auto,l2=warm" TIMED,
-                     &c->large, f);
+    return RULE_TAKE(bundle, chain_needs, f, &c->alone, &c->persistent, &c->graph, &c->unwaited,
+                     &c->wrong, &c->large);
 }
+
+static const struct need other_modes[] = {
+    {NEED_ANY, CHAIN("time", "stream" TIMED)},
+    {NEED_ANY, CHAIN("time", "graph_pdl" TIMED)},
+    NEEDS_END};
 
 /* How else the chain can be launched; not judged. */
 static void say_other_modes(const struct bundle *bundle, struct finding *f)
 {
-    static const char *const globs[] = {CHAIN("time", "stream" TIMED),
-                                        CHAIN("time", "graph_pdl" TIMED)};
     static const char *const names[] = {"by stream", "by graph with programmatic dependents"};
-    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct finding ignored = rule_aside(f);
     struct row row;
 
-    for (size_t i = 0; i < sizeof globs / sizeof *globs; i++)
-        if (rule_take_best(bundle, globs[i], &row, &ignored))
+    for (size_t i = 0; other_modes[i].id; i++)
+        if (rule_take_best(bundle, other_modes[i].id, &row, &ignored))
             rule_say_row(f->evidence, names[i], &row);
 }
 
@@ -117,6 +121,6 @@ static const struct claim claims[] = {
      "the standalone product is, costs within 10 % of it. Negative controls: a persistent kernel "
      "that does not wait between products must be wrong; 4096^3 by cuBLAS must not stay below half "
      "of the peak.",
-     judge_c27},
+     judge_c27, NEEDS(chain_needs, other_modes)},
 };
 CLAIM_SUBJECT(claims);

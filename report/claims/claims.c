@@ -42,7 +42,7 @@ const char *claim_reference(const char *article)
 
 void claim_judge(const struct claim *claim, const struct bundle *bundle, struct finding *finding)
 {
-    *finding = (struct finding){.verdict = CLAIM_NOT_TESTABLE};
+    *finding = (struct finding){.claim = claim, .verdict = CLAIM_NOT_TESTABLE};
     claim->judge(bundle, finding);
     if (!finding->controls[0])
         rule_say(finding->controls, "not reached");

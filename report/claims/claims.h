@@ -13,9 +13,23 @@ enum { CLAIM_TEXT = 1600 };
  * the positive one (the instrument sees what is known to be there) passed, and the negative one
  * (the same rule, put to figures where it must not hold) failed. */
 struct finding {
+    const struct claim *claim;
+    struct finding *of; /* what it stands aside of, see rule_aside(); or NULL */
+    size_t n_refused;   /* ids asked for that no need of the claim covers: a fault of its judge */
     enum claim_verdict verdict;
     char evidence[CLAIM_TEXT];
     char controls[CLAIM_TEXT];
+};
+
+/* The metrics that a judge takes (report/bundle/needs.h). */
+enum need_kind {
+    NEED_ONE,  /* the row, or the first that matches */
+    NEED_BEST, /* the best of all that match */
+    NEED_ANY,  /* one by one: ids are formed by it, rows walked or looked up */
+};
+struct need {
+    enum need_kind kind;
+    const char *id;
 };
 
 struct claim {
@@ -25,6 +39,7 @@ struct claim {
     const char *statement; /* ours: what is judged */
     const char *rule;      /* the thresholds, fixed here before anything was measured */
     void (*judge)(const struct bundle *bundle, struct finding *finding);
+    const struct need *const *needs; /* lists up to NULL, each up to NEEDS_END; see NEEDS() */
 };
 
 /* The claim at place i, or NULL past the last one. */

@@ -3,21 +3,29 @@
 
 #include "report/claims/rules.h"
 
+#define PAIRS "sm_to_sm.dsmem{size=*}"
+
+static const struct need pair_needs[] = {{NEED_ANY, PAIRS}, NEEDS_END};
+
 /* --- C05: from SM to SM directly -------------------------------------------------------------- */
+
+static const struct need c05_needs[] = {
+    {NEED_ONE, "memory_latency.load{level=l2}"},
+    {NEED_ONE, "sm_to_sm.dsmem_slowest{size=*}"},
+    {NEED_ONE, "sm_to_sm.reference{path=own}"},
+    {NEED_ONE, "sm_to_sm.reference{path=l2}"},
+    NEEDS_END};
 
 static void judge_c05(const struct bundle *bundle, struct finding *f)
 {
     struct row l2, slowest, own, through_l2;
     const struct row *found;
-    size_t place = 0, n = 0, n_faster = 0;
+    size_t next = 0, n = 0, n_faster = 0;
 
-    if (!rule_take(bundle, "memory_latency.load{level=l2}", &l2, f) ||
-        !rule_take(bundle, "sm_to_sm.dsmem_slowest{size=*}", &slowest, f) ||
-        !rule_take(bundle, "sm_to_sm.reference{path=own}", &own, f) ||
-        !rule_take(bundle, "sm_to_sm.reference{path=l2}", &through_l2, f))
+    if (!RULE_TAKE(bundle, c05_needs, f, &l2, &slowest, &own, &through_l2))
         return;
     rule_say_row(f->evidence, "an L2 hit takes", &l2);
-    while ((found = rows_match(&bundle->rows, "sm_to_sm.dsmem{size=*}", &place))) {
+    while ((found = rule_next(bundle, PAIRS, &next, f))) {
         struct row pair;
         if (!rule_take(bundle, found->id, &pair, f))
             return;
@@ -26,7 +34,7 @@ static void judge_c05(const struct bundle *bundle, struct finding *f)
         n++;
     }
     if (n == 0) {
-        rule_not_testable(f, "sm_to_sm.dsmem{size=*} is not in this bundle");
+        rule_not_testable(f, PAIRS " is not in this bundle");
         return;
     }
     rule_say_row(f->evidence, "slowest of all pairs", &slowest);
@@ -48,15 +56,19 @@ static void judge_c05(const struct bundle *bundle, struct finding *f)
 #define HANDOFF "sm_to_sm_rate.handoff_over_pin{"
 static const double C06_PINS = 1, C06_LATENCY = 0.8;
 
+static const struct need c06_needs[] = {
+    {NEED_BEST, HANDOFF "from=next,slab=*[0-9][0-9][0-9]}"},
+    {NEED_ONE, HANDOFF "from=own,slab=*}"},
+    {NEED_ONE, HANDOFF "from=next,slab=4xl2}"},
+    {NEED_ONE, "sm_to_sm.flag_time{path=l2_same,by=relaxed,timer=device}"},
+    {NEED_ONE, "sm_to_sm.flag_time{path=l2,by=acq_rel,timer=device}"},
+    {NEED_ONE, "memory_latency.load_time{level=hbm,timer=device}"},
+    NEEDS_END};
+
 static void judge_c06(const struct bundle *bundle, struct finding *f)
 {
     struct row rate, flag, ordered, dram, own, large;
-    if (!rule_take_best(bundle, HANDOFF "from=next,slab=*[0-9][0-9][0-9]}", &rate, f) ||
-        !rule_take(bundle, HANDOFF "from=own,slab=*}", &own, f) ||
-        !rule_take(bundle, HANDOFF "from=next,slab=4xl2}", &large, f) ||
-        !rule_take(bundle, "sm_to_sm.flag_time{path=l2_same,by=relaxed,timer=device}", &flag, f) ||
-        !rule_take(bundle, "sm_to_sm.flag_time{path=l2,by=acq_rel,timer=device}", &ordered, f) ||
-        !rule_take(bundle, "memory_latency.load_time{level=hbm,timer=device}", &dram, f))
+    if (!RULE_TAKE(bundle, c06_needs, f, &rate, &own, &large, &flag, &ordered, &dram))
         return;
 
     struct row latency = rule_ratio(&flag, &dram);
@@ -96,7 +108,7 @@ static const struct claim claims[] = {
      "REPRODUCED when at none; else MIXED. Positive control: the own shared memory lies below by "
      "the same rule. "
      "Negative control: the same chase led through the L2 must not.",
-     judge_c05},
+     judge_c05, NEEDS(c05_needs, pair_needs)},
     {"C06", "smallest.ai",
      "Unlike some AI-specific chips that include a Network-on-Chip (NOC) for fast intra-chip data "
      "exchange, Nvidia GPUs rely on global DRAM for all inter-SM communication.",
@@ -108,6 +120,6 @@ static const struct claim claims[] = {
      "back themselves exceed the "
      "pins. Negative control: the same with slabs of four times the L2 must stay at the pins or "
      "below.",
-     judge_c06},
+     judge_c06, NEEDS(c06_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -23,11 +23,15 @@ struct speeds {
     struct row ratio, positive, negative;
 };
 
+static const struct need speeds_needs[] = {
+    {NEED_ONE, TIME(4096, "fp16", "fused")},
+    {NEED_ONE, TIME(4096, "fp16", "unfused")},
+    {NEED_ONE, TIME(4096, "fp16", "values")},
+    NEEDS_END};
+
 static bool take_speeds(const struct bundle *bundle, struct speeds *s, struct finding *f)
 {
-    if (!rule_take(bundle, TIME(4096, "fp16", "fused"), &s->fused, f) ||
-        !rule_take(bundle, TIME(4096, "fp16", "unfused"), &s->chain, f) ||
-        !rule_take(bundle, TIME(4096, "fp16", "values"), &s->product, f))
+    if (!RULE_TAKE(bundle, speeds_needs, f, &s->fused, &s->chain, &s->product))
         return false;
     s->ratio = rule_ratio(&s->chain, &s->fused);
     s->positive = rule_ratio(&s->chain, &s->product);
@@ -45,12 +49,16 @@ static void conclude(struct finding *f, const struct speeds *s, double least,
     rule_conclude(f, verdict, positive, negative);
 }
 
+static const struct need c43_needs[] = {
+    {NEED_ONE, TIME(8192, "bf16", "fused")},
+    {NEED_ONE, TIME(8192, "bf16", "unfused")},
+    NEEDS_END};
+
 static void judge_c43(const struct bundle *bundle, struct finding *f)
 {
     struct speeds s;
     struct row fused, chain;
-    if (!take_speeds(bundle, &s, f) || !rule_take(bundle, TIME(8192, "bf16", "fused"), &fused, f) ||
-        !rule_take(bundle, TIME(8192, "bf16", "unfused"), &chain, f))
+    if (!take_speeds(bundle, &s, f) || !RULE_TAKE(bundle, c43_needs, f, &fused, &chain))
         return;
 
     struct row longer = rule_ratio(&chain, &fused);
@@ -69,25 +77,34 @@ static const double C43B_SHARE = 0.25;
 #define SHARE(shape, context)                                                                      \
     "attention_decode.share_of_token{shape=" shape ",context=" #context "}"
 
+static const struct need share_needs[] = {
+    {NEED_ONE, SHARE("8b", 4096)},
+    {NEED_ONE, SHARE("8b", 8192)},
+    {NEED_ONE, SHARE("1b", 4096)},
+    {NEED_ONE, SHARE("1b", 8192)},
+    NEEDS_END};
+
+static const struct need c43b_needs[] = {
+    {NEED_ONE, SHARE("8b", 1024)},
+    {NEED_ONE, SHARE("8b", 131072)},
+    NEEDS_END};
+
 static void judge_c43b(const struct bundle *bundle, struct finding *f)
 {
-    static const char *const globs[] = {SHARE("8b", 4096), SHARE("8b", 8192), SHARE("1b", 4096),
-                                        SHARE("1b", 8192)};
     static const char *const names[] = {"attention's share of a token's time, 8B, 4096 keys",
                                         "8192", "1B, 4096", "8192"};
     struct row share, least, longest;
     int reached = 0, below = 0;
 
-    for (size_t i = 0; i < sizeof globs / sizeof *globs; i++) {
-        if (!rule_take(bundle, globs[i], &share, f))
+    for (size_t i = 0; share_needs[i].id; i++) {
+        if (!rule_take(bundle, share_needs[i].id, &share, f))
             return;
         const enum place place = rule_place(&share, C43B_SHARE, INFINITY);
         reached += place == PLACE_INSIDE;
         below += place == PLACE_BELOW;
         rule_say_row(f->evidence, names[i], &share);
     }
-    if (!rule_take(bundle, SHARE("8b", 1024), &least, f) ||
-        !rule_take(bundle, SHARE("8b", 131072), &longest, f))
+    if (!RULE_TAKE(bundle, c43b_needs, f, &least, &longest))
         return;
     rule_say_row(f->evidence, "8B, 131072", &longest);
     const bool positive = rule_place(&longest, C43B_SHARE, INFINITY) == PLACE_INSIDE;
@@ -101,20 +118,22 @@ static void judge_c43b(const struct bundle *bundle, struct finding *f)
                   positive, negative);
 }
 
+static const struct need memory_needs[] = {
+    {NEED_ONE, "attention_prefill.footprint" SHAPE(4096, "bf16") "fused}"},
+    {NEED_ONE, "attention_prefill.footprint" SHAPE(4096, "bf16") "unfused}"},
+    NEEDS_END};
+
 static void judge_c55(const struct bundle *bundle, struct finding *f)
 {
     struct speeds s;
     struct row fused, chain;
-    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct finding ignored = rule_aside(f);
     if (!take_speeds(bundle, &s, f))
         return;
 
     rule_say_row(f->evidence, "unfused over fused, 4096 tokens, fp16, causal", &s.ratio);
     rule_say_row(f->evidence, "fused", &s.fused);
-    if (rule_take(bundle, "attention_prefill.footprint" SHAPE(4096, "bf16") "fused}", &fused,
-                  &ignored) &&
-        rule_take(bundle, "attention_prefill.footprint" SHAPE(4096, "bf16") "unfused}", &chain,
-                  &ignored)) {
+    if (RULE_TAKE(bundle, memory_needs, &ignored, &fused, &chain)) {
         struct row memory = rule_ratio(&chain, &fused);
         rule_say_row(f->evidence, "memory, unfused over fused (C44 judges its growth)", &memory);
     }
@@ -126,20 +145,20 @@ static void judge_c55(const struct bundle *bundle, struct finding *f)
 static const double C44_FUSED = 1.1, C44_UNFUSED = 1.8, C44_COUNTED = 0.05;
 enum { SHORTEST = 512, N_CONTEXTS = 6 };
 
+#define FOOTPRINT                                                                                  \
+    "attention_prefill.footprint{heads=32,kv_heads=32,depth=128,context=%d,mask=causal,type=bf16," \
+    "impl=%s}"
+
+static const struct need footprint_needs[] = {{NEED_ANY, FOOTPRINT}, NEEDS_END};
+
 /* The slope of log memory over log context, by least squares, in every round that has them all. */
 static bool take_exponent(const struct bundle *bundle, const char *impl, struct row *exponent,
                           struct finding *f)
 {
     struct row memory[N_CONTEXTS];
-    for (int i = 0; i < N_CONTEXTS; i++) {
-        char id[160];
-        snprintf(id, sizeof id,
-                 "attention_prefill.footprint{heads=32,kv_heads=32,depth=128,context=%d,"
-                 "mask=causal,type=bf16,impl=%s}",
-                 SHORTEST << i, impl);
-        if (!rule_take(bundle, id, &memory[i], f))
+    for (int i = 0; i < N_CONTEXTS; i++)
+        if (!rule_take_formed(bundle, &memory[i], f, FOOTPRINT, SHORTEST << i, impl))
             return false;
-    }
     *exponent = (struct row){.id = memory[0].id, .unit = "ratio", .once = memory[0].once};
     for (size_t k = 0; k < memory[0].n; k++) {
         const int round = memory[0].round[k];
@@ -155,14 +174,25 @@ static bool take_exponent(const struct bundle *bundle, const char *impl, struct 
     return true;
 }
 
+static const struct need c44_needs[] = {
+    {NEED_ONE, "attention_prefill.memory" SHAPE(8192, "bf16") "unfused,*"},
+    {NEED_ONE, "attention_prefill.footprint" SHAPE(8192, "bf16") "unfused}"},
+    NEEDS_END};
+
+static const struct need c44_longest[] = {
+    {NEED_ONE, "attention_prefill.footprint" SHAPE(16384, "bf16") "unfused}"},
+    NEEDS_END};
+
+static const struct need c44_beyond[] = {
+    {NEED_ANY, "attention_prefill.footprint" SHAPE(65536, "bf16") "unfused}"},
+    NEEDS_END};
+
 static void judge_c44(const struct bundle *bundle, struct finding *f)
 {
     struct row fused, chain, counted, seen, last;
     if (!take_exponent(bundle, "fused", &fused, f) ||
         !take_exponent(bundle, "unfused", &chain, f) ||
-        !rule_take(bundle, "attention_prefill.memory" SHAPE(8192, "bf16") "unfused,*", &counted,
-                   f) ||
-        !rule_take(bundle, "attention_prefill.footprint" SHAPE(8192, "bf16") "unfused}", &seen, f))
+        !RULE_TAKE(bundle, c44_needs, f, &counted, &seen))
         return;
 
     struct row agree = rule_ratio(&seen, &counted);
@@ -173,13 +203,12 @@ static void judge_c44(const struct bundle *bundle, struct finding *f)
     const enum claim_verdict verdict = linear == PLACE_INSIDE  ? rule_band(square)
                                        : linear == PLACE_ABOVE ? CLAIM_REFUTED
                                                                : CLAIM_MIXED;
-    size_t place = 0;
-    const struct row *longest = rows_match(
-        &bundle->rows, "attention_prefill.footprint" SHAPE(65536, "bf16") "unfused}", &place);
+    size_t next = 0;
+    const struct row *longest = rule_next(bundle, c44_beyond[0].id, &next, f);
 
     rule_say_row(f->evidence, "exponent of memory over 512 to 16384 tokens: fused", &fused);
     rule_say_row(f->evidence, "unfused, where operands still weigh in the short ones", &chain);
-    if (rule_take(bundle, "attention_prefill.footprint" SHAPE(16384, "bf16") "unfused}", &last, f))
+    if (RULE_TAKE(bundle, c44_longest, f, &last))
         rule_say(f->evidence, ", and from 8192 to 16384 alone %.2f",
                  log2(last.centre / seen.centre));
     if (longest)
@@ -204,7 +233,7 @@ static const struct claim claims[] = {
      "causal, 32 heads of 128, by graph; REFUTED when it reads less at both. Positive control: the "
      "chain reads at least 2 over one of its own products. Negative control: that product alone "
      "over the fused kernel must not.",
-     judge_c43},
+     judge_c43, NEEDS(speeds_needs, c43_needs)},
     {"C43b", "ai-rng", "Attention kernels are the highest leverage target",
      "In decode attention takes a quarter or more of a token's time, at 4096 and 8192 keys; "
      "leverage is read as "
@@ -216,7 +245,7 @@ static const struct claim claims[] = {
      "is below 0.25 in all four, REPRODUCED when in none of them, MIXED otherwise. Positive "
      "control: at 131072 keys of an 8B "
      "layer it is 0.25 or more. Negative control: at 1024 it must not be.",
-     judge_c43b},
+     judge_c43b, NEEDS(share_needs, c43b_needs)},
     {"C44", "ai-rng", "Fused attention kernels can change the economics of context length.",
      "Memory of attention over a prompt grows linearly when fused, nearly with the square when "
      "not.",
@@ -224,12 +253,12 @@ static const struct claim claims[] = {
      "32 heads of 128) to what the driver says is gone, is at most 1.1 fused and at least 1.8 "
      "unfused; REFUTED when one is not. Positive control: at 8192 tokens the driver and the count "
      "of bytes agree within 5 %. Negative control: the unfused exponent must not be at most 1.1.",
-     judge_c44},
+     judge_c44, NEEDS(footprint_needs, c44_needs, c44_longest, c44_beyond)},
     {"C55", "dev.to",
      "The result is dramatically lower memory usage and substantially higher throughput.",
      "Fused attention is at least 1.5 times as fast at 4096 tokens; memory is C44.",
      "REPRODUCED when unfused over fused reads at least 1.5 at 4096 tokens, fp16, causal, 32 heads "
      "of 128, by graph, REFUTED when it does not. Controls as for C43, at 1.5.",
-     judge_c55},
+     judge_c55, NEEDS(speeds_needs, memory_needs)},
 };
 CLAIM_SUBJECT(claims);

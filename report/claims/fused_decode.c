@@ -12,10 +12,12 @@
     "attention_decode.time" CASE(batch, context, type, impl) ",timer=event}"
 #define GRAPH_EDGE "edges.step{mode=graph,blocks=sm,body=0,span=64-512,timer=event}"
 
+static const struct need edge_needs[] = {{NEED_ONE, GRAPH_EDGE}, NEEDS_END};
+
 /* One graph edge, against which launches saved are held (C29). */
 static bool take_edge(const struct bundle *bundle, struct row *edge, struct finding *f)
 {
-    return rule_take(bundle, GRAPH_EDGE, edge, f);
+    return RULE_TAKE(bundle, edge_needs, f, edge);
 }
 
 /* Of each run: value of a less value of b. */
@@ -26,16 +28,6 @@ static struct row less(const struct row *a, const struct row *b)
         row_put(&d, a->round[i], a->value[i] - row_at(b, a->round[i]), NAN);
     row_finish(&d);
     return d;
-}
-
-static bool take_ratio(const struct bundle *bundle, const char *above, const char *below,
-                       struct row *ratio, struct finding *f)
-{
-    struct row a, b;
-    if (!rule_take(bundle, above, &a, f) || !rule_take(bundle, below, &b, f))
-        return false;
-    *ratio = rule_ratio(&a, &b);
-    return true;
 }
 
 /* --- C59: layouts ----------------------------------------------------------------------------- */
@@ -65,20 +57,27 @@ static struct row worst_over_best(const struct row *rows, size_t n)
     return ratio;
 }
 
+static const struct need layout_needs[] = {
+    {NEED_ONE, TIME(1, 8192, "bf16", "pages_16")},
+    {NEED_ONE, TIME(1, 8192, "bf16", "pages_64")},
+    {NEED_ONE, TIME(1, 8192, "bf16", "by_token")},
+    {NEED_ONE, TIME(1, 8192, "bf16", "attention")},
+    NEEDS_END};
+static const struct need c59_needs[] = {
+    {NEED_ONE, GEMV("rows", "along")},
+    {NEED_ONE, GEMV("columns", "along")},
+    {NEED_ONE, GEMV("rows", "across")},
+    {NEED_ONE, GEMV("columns", "across")},
+    {NEED_ONE, TIME(1, 8192, "bf16", "read")},
+    NEEDS_END};
+
 static void judge_c59(const struct bundle *bundle, struct finding *f)
 {
-    static const char *const ids[] = {
-        TIME(1, 8192, "bf16", "pages_16"), TIME(1, 8192, "bf16", "pages_64"),
-        TIME(1, 8192, "bf16", "by_token"), TIME(1, 8192, "bf16", "attention")};
     struct row attention[4], along_rows, along_columns, across_rows, across_columns, read;
-    for (size_t i = 0; i < 4; i++)
-        if (!rule_take(bundle, ids[i], &attention[i], f))
-            return;
-    if (!rule_take(bundle, GEMV("rows", "along"), &along_rows, f) ||
-        !rule_take(bundle, GEMV("columns", "along"), &along_columns, f) ||
-        !rule_take(bundle, GEMV("rows", "across"), &across_rows, f) ||
-        !rule_take(bundle, GEMV("columns", "across"), &across_columns, f) ||
-        !rule_take(bundle, TIME(1, 8192, "bf16", "read"), &read, f))
+    if (!RULE_TAKE(bundle, layout_needs, f, &attention[0], &attention[1], &attention[2],
+                   &attention[3]) ||
+        !RULE_TAKE(bundle, c59_needs, f, &along_rows, &along_columns, &across_rows, &across_columns,
+                   &read))
         return;
 
     const struct row ratios[] = {worst_over_best(attention, 4),
@@ -120,12 +119,20 @@ static const double C67_WITHIN = 0.10, C67_NOT = 0.5, C67_MATERIAL = 0.05, C67_N
 static const double C67_LEAST_RATE = 1e12, C67_MOST_RATE = 6e12;
 enum { C67_FEW = 512, C67_MANY = 1024 };
 
+/* Of so many sequences, by impl. */
+#define APPEND                                                                                     \
+    "attention_decode.time{batch=%d,context=16,heads=32,kv_heads=8,d=128,type=bf16,"               \
+    "impl=%s,mode=graph,l2=cold,timer=event}"
+
+static const struct need slope_needs[] = {{NEED_ANY, APPEND}, NEEDS_END};
+
 /* Time for one more appended row, from 512 to 1024 of them. */
-static bool take_slope(const struct bundle *bundle, const char *few, const char *many,
-                       struct row *slope, struct finding *f)
+static bool take_slope(const struct bundle *bundle, const char *impl, struct row *slope,
+                       struct finding *f)
 {
     struct row a, b;
-    if (!rule_take(bundle, many, &a, f) || !rule_take(bundle, few, &b, f))
+    if (!rule_take_formed(bundle, &a, f, APPEND, C67_MANY, impl) ||
+        !rule_take_formed(bundle, &b, f, APPEND, C67_FEW, impl))
         return false;
     *slope = less(&a, &b);
     for (size_t i = 0; i < slope->n; i++)
@@ -133,8 +140,6 @@ static bool take_slope(const struct bundle *bundle, const char *few, const char 
     row_finish(slope);
     return true;
 }
-#define TAKE_SLOPE(impl, slope)                                                                    \
-    take_slope(bundle, TIME(512, 16, "bf16", impl), TIME(1024, 16, "bf16", impl), slope, f)
 #define NEW_ROWS(batch, context, impl)                                                             \
     "attention_decode.new_row_bytes" CASE(batch, context, "bf16", impl) "*"
 
@@ -157,16 +162,19 @@ static enum claim_verdict judge_passes(const struct row *fall)
     return rule_place(fall, C67_NOT, INFINITY) == PLACE_BELOW ? CLAIM_REFUTED : CLAIM_MIXED;
 }
 
+static const struct need launch_needs[] = {
+    {NEED_ONE, TIME(1, 8192, "bf16", "unfused")},
+    {NEED_ONE, TIME(1, 8192, "bf16", "fused")},
+    {NEED_ONE, "attention_decode.bytes" CASE(1, 8192, "bf16", "fused") "*"},
+    {NEED_ONE, NEW_ROWS(1, 8192, "unfused")},
+    {NEED_ONE, NEW_ROWS(1, 8192, "fused")},
+    NEEDS_END};
+
 static bool judge_launch(const struct bundle *bundle, struct finding *f)
 {
     struct row edge, three, fused, bytes, new_rows, kept;
     if (!take_edge(bundle, &edge, f) ||
-        !rule_take(bundle, TIME(1, 8192, "bf16", "unfused"), &three, f) ||
-        !rule_take(bundle, TIME(1, 8192, "bf16", "fused"), &fused, f) ||
-        !rule_take(bundle, "attention_decode.bytes" CASE(1, 8192, "bf16", "fused") "*", &bytes,
-                   f) ||
-        !rule_take(bundle, NEW_ROWS(1, 8192, "unfused"), &new_rows, f) ||
-        !rule_take(bundle, NEW_ROWS(1, 8192, "fused"), &kept, f))
+        !RULE_TAKE(bundle, launch_needs, f, &three, &fused, &bytes, &new_rows, &kept))
         return false;
     const struct row saved = less(&three, &fused), beyond = less(&saved, &edge);
     const double share = (new_rows.centre - kept.centre) / bytes.centre;
@@ -183,13 +191,18 @@ static bool judge_launch(const struct bundle *bundle, struct finding *f)
     return true;
 }
 
+static const struct need c67_needs[] = {
+    {NEED_ONE, NEW_ROWS(1024, 16, "rope_then_append")},
+    {NEED_ONE, NEW_ROWS(1024, 16, "append_kv")},
+    NEEDS_END};
+
 static void judge_c67(const struct bundle *bundle, struct finding *f)
 {
     struct row two, one, plain, two_bytes, one_bytes;
-    if (!TAKE_SLOPE("rope_then_append", &two) || !TAKE_SLOPE("append_kv", &one) ||
-        !TAKE_SLOPE("append_plain", &plain) ||
-        !rule_take(bundle, NEW_ROWS(1024, 16, "rope_then_append"), &two_bytes, f) ||
-        !rule_take(bundle, NEW_ROWS(1024, 16, "append_kv"), &one_bytes, f))
+    if (!take_slope(bundle, "rope_then_append", &two, f) ||
+        !take_slope(bundle, "append_kv", &one, f) ||
+        !take_slope(bundle, "append_plain", &plain, f) ||
+        !RULE_TAKE(bundle, c67_needs, f, &two_bytes, &one_bytes))
         return;
 
     const double bytes = one_bytes.centre / C67_MANY;
@@ -215,15 +228,19 @@ static void judge_c67(const struct bundle *bundle, struct finding *f)
 
 static const double C91_CUTS = 0.7, C91_NOT = 0.95, C91_PAYS = 0.75;
 
+static const struct need pays_needs[] = {
+    {NEED_ANY, TIME(8, 32768, "e4m3", "attention")},
+    {NEED_ANY, TIME(8, 32768, "int8", "attention")},
+    {NEED_ANY, TIME(8, 32768, "bf16", "attention")},
+    NEEDS_END};
+
 /* Does it pay at all, against a cache of bf16? Evidence only. */
 static void say_pays(const struct bundle *bundle, struct finding *f)
 {
-    static const char *const ids[] = {TIME(8, 32768, "e4m3", "attention"),
-                                      TIME(8, 32768, "int8", "attention")};
-    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct finding ignored = rule_aside(f);
     struct row ratio;
     for (size_t i = 0; i < 2; i++)
-        if (take_ratio(bundle, ids[i], TIME(8, 32768, "bf16", "attention"), &ratio, &ignored)) {
+        if (rule_take_ratio(bundle, pays_needs[i].id, pays_needs[2].id, &ratio, &ignored)) {
             rule_say_row(f->evidence,
                          i ? "of int8" : "C91b, 8 sequences of 32768 keys, cache of e4m3 over bf16",
                          &ratio);
@@ -235,6 +252,12 @@ static void say_pays(const struct bundle *bundle, struct finding *f)
         }
 }
 
+#define OF_CACHE                                                                                   \
+    "attention_decode.time{batch=1,context=%d,heads=32,kv_heads=8,d=128,type=%s,impl=%s,"          \
+    "mode=graph,l2=cold,timer=event}"
+
+static const struct need dequantised_needs[] = {{NEED_ANY, OF_CACHE}, NEEDS_END};
+
 /* Counts the ratios at or below 0.7, and those at or above 0.95. */
 static bool take_ratios(const struct bundle *bundle, int *cut, int *not_cut, struct finding *f)
 {
@@ -244,11 +267,9 @@ static bool take_ratios(const struct bundle *bundle, int *cut, int *not_cut, str
     struct row ratio;
     for (int i = 0; i < 4; i++) {
         for (int j = 0; j < 2; j++)
-            snprintf(id[j], sizeof id[j],
-                     "attention_decode.time{batch=1,context=%d,heads=32,kv_heads=8,d=128,type=%s,"
-                     "impl=%s,mode=graph,l2=cold,timer=event}",
-                     contexts[i % 2], types[i / 2], j ? "dequantised" : "attention");
-        if (!take_ratio(bundle, id[0], id[1], &ratio, f))
+            snprintf(id[j], sizeof id[j], OF_CACHE, contexts[i % 2], types[i / 2],
+                     j ? "dequantised" : "attention");
+        if (!rule_take_ratio(bundle, id[0], id[1], &ratio, f))
             return false;
         snprintf(what, sizeof what, "in registers over beforehand, %s, %d keys", types[i / 2],
                  contexts[i % 2]);
@@ -259,18 +280,22 @@ static bool take_ratios(const struct bundle *bundle, int *cut, int *not_cut, str
     return true;
 }
 
+static const struct need c91_needs[] = {
+    {NEED_ONE, TIME(1, 8192, "e4m3", "append_separate")},
+    {NEED_ONE, TIME(1, 8192, "e4m3", "append")},
+    {NEED_ONE, "attention_decode.append_right{type=e4m3,impl=clamped}"},
+    {NEED_ONE, "attention_decode.append_right{type=int8,impl=clamped}"},
+    {NEED_ONE, "attention_decode.append_right{type=e4m3,impl=unclamped}"},
+    {NEED_ONE, "attention_decode.append_right{type=int8,impl=unclamped}"},
+    NEEDS_END};
+
 static void judge_c91(const struct bundle *bundle, struct finding *f)
 {
     struct row edge, apart, together, right[2], wrong[2];
     int cut = 0, not_cut = 0;
     if (!take_ratios(bundle, &cut, &not_cut, f) || !take_edge(bundle, &edge, f) ||
-        !rule_take(bundle, TIME(1, 8192, "e4m3", "append_separate"), &apart, f) ||
-        !rule_take(bundle, TIME(1, 8192, "e4m3", "append"), &together, f) ||
-        !rule_take(bundle, "attention_decode.append_right{type=e4m3,impl=clamped}", &right[0], f) ||
-        !rule_take(bundle, "attention_decode.append_right{type=int8,impl=clamped}", &right[1], f) ||
-        !rule_take(bundle, "attention_decode.append_right{type=e4m3,impl=unclamped}", &wrong[0],
-                   f) ||
-        !rule_take(bundle, "attention_decode.append_right{type=int8,impl=unclamped}", &wrong[1], f))
+        !RULE_TAKE(bundle, c91_needs, f, &apart, &together, &right[0], &right[1], &wrong[0],
+                   &wrong[1]))
         return;
 
     const struct row saved = less(&apart, &together), beyond = less(&saved, &edge);
@@ -304,7 +329,7 @@ static const struct claim claims[] = {
      "Positive control: the product by rows with lanes along them reaches 0.7 of the rate of a "
      "kernel that reads half as many bytes and drops them. Negative control: the two layouts, each "
      "with the lanes that suit it, must not differ twofold.",
-     judge_c59},
+     judge_c59, NEEDS(layout_needs, c59_needs)},
     {"C67", "ai-rng",
      "KV cache updates: kernels that combine attention computation with cache writes can reduce "
      "extra passes over memory.",
@@ -318,7 +343,7 @@ static const struct claim claims[] = {
      "one kernel instead of three must save a graph edge. Positive control: the slope of one "
      "kernel implies 1 to 6 TB/s. Negative control: an append without rope, of as many bytes, must "
      "not show half of the fall.",
-     judge_c67},
+     judge_c67, NEEDS(slope_needs, c67_needs, edge_needs, launch_needs)},
     {"C91", "ai-rng",
      "Quantize or dequantize fusion | scale and clamp fused into matmul or attention | reduces "
      "conversion overhead",
@@ -329,6 +354,6 @@ static const struct claim claims[] = {
      "one kernel instead of three saves a graph edge or more, REFUTED when all four are 0.95 or "
      "more, else MIXED. Positive control: rows beyond the range come out saturated. Negative "
      "control: by a cast without the clamp they must come out NaN or wrong.",
-     judge_c91},
+     judge_c91, NEEDS(dequantised_needs, edge_needs, c91_needs, pays_needs)},
 };
 CLAIM_SUBJECT(claims);

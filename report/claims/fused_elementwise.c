@@ -1,25 +1,9 @@
 /* The ledger: chains of elementwise operators, and what their values cost in registers. */
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 
-#include "core/document.h"
 #include "report/claims/rules.h"
 
 static const double DELTA = 0.03; /* less is no difference */
-
-static bool take(const struct bundle *bundle, struct row *row, struct finding *f,
-                 const char *format, ...) __attribute__((format(printf, 4, 5)));
-static bool take(const struct bundle *bundle, struct row *row, struct finding *f,
-                 const char *format, ...)
-{
-    char glob[DOCUMENT_ID];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(glob, sizeof glob, format, arguments);
-    va_end(arguments);
-    return rule_take(bundle, glob, row, f);
-}
 
 /* --- C37: little arithmetic costs nothing ----------------------------------------------------- */
 
@@ -27,22 +11,27 @@ static const double C37_SHARE = 0.90, C37_SAVES = 0.40;
 enum { C37_MOST = 16, C37_FMAS = 5 };
 static const int c37_fmas[C37_FMAS] = {0, 2, 4, 8, 16};
 
+#define FMAS(shape)                                                                                \
+    "elementwise_chain.time{" shape ",chain=fmas,operations=%d,type=%s,impl=fused,mode=graph,*}"
+#define C37_LONG "rows=8192,cols=8192"
+#define C37_SHARE_OF_COPY                                                                          \
+    "elementwise_chain.share_of_copy{" C37_LONG ",chain=fmas,operations=%d,type=fp32,*}"
+
+static const struct need fmas_needs[] = {{NEED_ANY, FMAS("rows=%d,cols=%d")}, NEEDS_END};
+static const struct need c37_needs[] = {{NEED_ANY, C37_SHARE_OF_COPY}, NEEDS_END};
+
 static bool take_fmas(const struct bundle *bundle, const char *shape, int n, const char *type,
                       struct row *time, struct finding *f)
 {
-    return take(
-        bundle, time, f,
-        "elementwise_chain.time{%s,chain=fmas,operations=%d,type=%s,impl=fused,mode=graph,*}",
-        shape, n, type);
+    return rule_take_formed(bundle, time, f, FMAS("%s"), shape, n, type);
 }
-#define C37_LONG "rows=8192,cols=8192"
 
 /* Below the L2's size: what multiply-adds cost there. */
 static void say_short(const struct bundle *bundle, struct finding *f)
 {
     static const char *const shapes[][2] = {{"rows=1,cols=1024", "4 KiB"},
                                             {"rows=4096,cols=1024", "16 MiB, warm"}};
-    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct finding ignored = rule_aside(f);
     struct row none, sixteen;
 
     for (int i = 0; i < 2; i++)
@@ -82,10 +71,7 @@ static void judge_c37(const struct bundle *bundle, struct finding *f)
 
     for (int i = 0; i < C37_FMAS; i++)
         if (!take_fmas(bundle, C37_LONG, c37_fmas[i], "fp32", &time[i], f) ||
-            !take(bundle, &share[i], f,
-                  "elementwise_chain.share_of_copy{" C37_LONG
-                  ",chain=fmas,operations=%d,type=fp32,*}",
-                  c37_fmas[i]))
+            !rule_take_formed(bundle, &share[i], f, C37_SHARE_OF_COPY, c37_fmas[i]))
             return;
     if (!take_fmas(bundle, C37_LONG, 4, "bf16", &narrow_4, f) ||
         !take_fmas(bundle, C37_LONG, 16, "bf16", &narrow_16, f) ||
@@ -130,6 +116,17 @@ struct chain {
     struct row share_unfused;         /* of a copy of two tensors */
 };
 
+#define CHAIN(metric)                                                                              \
+    "elementwise_chain." metric "{rows=16384,cols=8192,chain=%s,operations=%d,type=fp16,impl=%s,"  \
+    "mode=graph,l2=cold*"
+
+static const struct need chain_needs[] = {
+    {NEED_ANY, CHAIN("time")},
+    {NEED_ANY, CHAIN("bytes")},
+    {NEED_ANY, CHAIN("instructions")},
+    {NEED_ANY, CHAIN("share_of_copy")},
+    NEEDS_END};
+
 static bool take_chain(const struct bundle *bundle, const char *kind, int n, struct chain *c,
                        struct finding *f)
 {
@@ -139,10 +136,8 @@ static bool take_chain(const struct bundle *bundle, const char *kind, int n, str
 
     for (int i = 0; i < 2; i++)
         for (int m = 0; m < 4; m++)
-            if (!take(bundle, &row[i][m], f,
-                      "elementwise_chain.%s{rows=16384,cols=8192,chain=%s,operations=%d,type=fp16,"
-                      "impl=%s,mode=graph,l2=cold*",
-                      metrics[m], kind, n, impls[i]))
+            if (!rule_take_formed(bundle, &row[i][m], f, CHAIN("%s"), metrics[m], kind, n,
+                                  impls[i]))
                 return false;
     *c = (struct chain){.speed_up = rule_ratio(&row[0][0], &row[1][0]),
                         .bytes = rule_ratio(&row[0][1], &row[1][1]),
@@ -159,22 +154,26 @@ static void say_chain(const char *what, const struct chain *c, struct finding *f
              c->bytes.centre);
 }
 
+#define REGIME                                                                                     \
+    "elementwise_chain.time{rows=%s,cols=4096,chain=plain,operations=16,type=fp16,impl=%s,"        \
+    "mode=graph,l2=%s,*}"
+
+static const struct need regime_needs[] = {{NEED_ANY, REGIME}, NEEDS_END};
+
 /* Whether the cost of an unfused chain follows its passes, and the other regimes. */
 static void say_regimes(const struct bundle *bundle, struct finding *f)
 {
     static const char *const where[][3] = {{"1", "warm", "one row"},
                                            {"2048", "warm", "16 MiB tensors, warm"},
                                            {"2048", "cold", "cold"}};
-    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct finding ignored = rule_aside(f);
     struct row time[2];
 
     for (int i = 0; i < 3; i++) {
         bool found = true;
         for (int fused = 0; fused < 2; fused++)
-            found = found && take(bundle, &time[fused], &ignored,
-                                  "elementwise_chain.time{rows=%s,cols=4096,chain=plain,"
-                                  "operations=16,type=fp16,impl=%s,mode=graph,l2=%s,*}",
-                                  where[i][0], fused ? "fused" : "unfused", where[i][1]);
+            found = found && rule_take_formed(bundle, &time[fused], &ignored, REGIME, where[i][0],
+                                              fused ? "fused" : "unfused", where[i][1]);
         if (found)
             rule_say(f->evidence, "; plain chain of 16, %s: %.1f", where[i][2],
                      time[0].centre / time[1].centre);
@@ -270,11 +269,17 @@ static void judge_c52(const struct bundle *bundle, struct finding *f)
 
 static const double C83_RISES = 0.5, C83_FLAT = 0.05, C83_LIVE = 0.8;
 
+#define LIFE(metric) "elementwise_chain." metric "{life=%s,steps=%d,elements=1}"
+
+static const struct need life_needs[] = {
+    {NEED_ANY, LIFE("registers")},
+    {NEED_ANY, LIFE("resident_warps")},
+    NEEDS_END};
+
 static bool take_life(const struct bundle *bundle, const char *metric, const char *life, int steps,
                       struct row *row, struct finding *f)
 {
-    return take(bundle, row, f, "elementwise_chain.%s{life=%s,steps=%d,elements=1}", metric, life,
-                steps);
+    return rule_take_formed(bundle, row, f, LIFE("%s"), metric, life, steps);
 }
 
 /* Registers a value, from a chain of `from` to one of `to`. */
@@ -344,7 +349,7 @@ static const struct claim claims[] = {
      "without "
      "arithmetic it runs at 0.90 of a copy. Negative control: with 1024 multiply-adds neither "
      "holds.",
-     judge_c37},
+     judge_c37, NEEDS(fmas_needs, c37_needs)},
     {"C39", "ai-rng",
      "Elementwise operations often look cheap because they involve few FLOPs. They are expensive "
      "when "
@@ -357,7 +362,7 @@ static const struct claim claims[] = {
      "otherwise. Positive control: one kernel of the unfused chain reaches 0.85 of a copy. "
      "Negative "
      "control: a chain of one does not gain what the bytes of four would allow.",
-     judge_c39},
+     judge_c39, NEEDS(chain_needs, regime_needs)},
     {"C52", "dev.to",
      "This is why fusion often produces large speedups even when the number of mathematical "
      "operations "
@@ -373,7 +378,7 @@ static const struct claim claims[] = {
      "MIXED otherwise. Positive control: the fused chain of 16 is bound by memory, at 0.85 of a "
      "copy. "
      "Negative control: the chain of 16 with gelu and silu, bound by arithmetic, must not follow.",
-     judge_c52},
+     judge_c52, NEEDS(chain_needs)},
     {"C83", "dev.to", "Every intermediate value consumes registers.",
      "Registers per thread rise by at least half a register per operation of a dependent chain; "
      "values "
@@ -384,6 +389,6 @@ static const struct claim claims[] = {
      "Positive control: values that are all kept to the end take 0.8 each or more. Negative "
      "control: "
      "values that are loaded and added up, from 16 to 64, take fewer than 0.5 each.",
-     judge_c83},
+     judge_c83, NEEDS(life_needs)},
 };
 CLAIM_SUBJECT(claims);

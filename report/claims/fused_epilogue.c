@@ -1,19 +1,22 @@
 /* The ledger: what is finished inside a product, and three products made one. */
 #include <math.h>
-#include <stdio.h>
 
 #include "report/claims/rules.h"
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
+#define EPILOGUE(metric)                                                                           \
+    "epilogue." metric "{m=%d,n=%d,k=%d,op=%s,type=%s,impl=%s,mode=graph,l2=cold"
+#define TIME EPILOGUE("time") ",timer=event}"
+#define BYTES EPILOGUE("bytes") "}"
+
+static const struct need time_needs[] = {{NEED_ANY, TIME}, NEEDS_END};
+static const struct need bytes_needs[] = {{NEED_ANY, BYTES}, NEEDS_END};
+
 static bool take_time(const struct bundle *bundle, struct row *row, struct finding *f, int m, int n,
                       int k, const char *op, const char *type, const char *impl)
 {
-    char glob[256];
-    snprintf(glob, sizeof glob,
-             "epilogue.time{m=%d,n=%d,k=%d,op=%s,type=%s,impl=%s,mode=graph,l2=cold,timer=event}",
-             m, n, k, op, type, impl);
-    return rule_take(bundle, glob, row, f);
+    return rule_take_formed(bundle, row, f, TIME, m, n, k, op, type, impl);
 }
 
 /* --- C46: bias, activation and residual in the product's epilogue ----------------------------- */
@@ -115,21 +118,14 @@ static bool take_projections(const struct bundle *bundle, struct projections *p,
     static const char *const names[] = {"fused", "unfused", "branches", "grouped", "own", "split"};
     struct row *const rows[] = {&p->fused,   &p->unfused, &p->branches,
                                 &p->grouped, &p->own,     &p->split};
-    struct finding ignored = {.verdict = CLAIM_MIXED};
-    char text[160];
+    struct finding ignored = rule_aside(f);
 
     for (size_t i = 0; i < COUNT(rows); i++)
         if (!take_time(bundle, rows[i], f, m, n, k, "qkv", "bf16", names[i]))
             return false;
     p->has_batched = take_time(bundle, &p->batched, &ignored, m, n, k, "qkv", "bf16", "batched");
-    for (int i = 0; i < 2; i++) {
-        snprintf(text, sizeof text,
-                 "epilogue.bytes{m=%d,n=%d,k=%d,op=qkv,type=bf16,impl=%s,mode=graph,l2=cold}", m, n,
-                 k, names[i]);
-        if (!rule_take(bundle, text, i ? &p->unfused_bytes : &p->fused_bytes, f))
-            return false;
-    }
-    return true;
+    return rule_take_formed(bundle, &p->fused_bytes, f, BYTES, m, n, k, "qkv", "bf16", "fused") &&
+           rule_take_formed(bundle, &p->unfused_bytes, f, BYTES, m, n, k, "qkv", "bf16", "unfused");
 }
 
 /* What the one product takes no less time than, within 3 %: branches or one launch. */
@@ -219,7 +215,7 @@ static const struct claim claims[] = {
      "Positive control: two kernels behind the product are slower than the product alone, "
      "everywhere. Negative control: two kernels behind it must not read faster than one, nor the "
      "finished product than the product alone, by more than 3 %.",
-     judge_c46},
+     judge_c46, NEEDS(time_needs)},
     {"C90", "ai-rng",
      "Attention blocks | QKV projection, attention score, softmax, value aggregation | large "
      "speedups because attention is bandwidth-heavy",
@@ -236,6 +232,6 @@ static const struct claim claims[] = {
      "it: whether the bytes saved, two more readings of the input, are half of the gain. Positive "
      "control: a copy behind the one product is seen. Negative control: our kernel's one product "
      "must not read 0.95 of the same blocks writing three outputs.",
-     judge_c90},
+     judge_c90, NEEDS(time_needs, bytes_needs)},
 };
 CLAIM_SUBJECT(claims);

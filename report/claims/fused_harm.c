@@ -27,16 +27,21 @@ static enum place against_one(const struct row *ratio)
 
 /* --- C60: registers that spill ----------------------------------------------------------------- */
 
+static const struct need c60_needs[] = {
+    {NEED_ONE, STREAMS("unfused")},
+    {NEED_ONE, STREAMS("fused")},
+    {NEED_ONE, STREAMS("cap_32")},
+    {NEED_ONE, LOCAL("cap_32")},
+    {NEED_ONE, LOCAL("fused")},
+    {NEED_ONE, FEW_STREAMS("unfused")},
+    {NEED_ONE, FEW_STREAMS("cap_32")},
+    NEEDS_END};
+
 static void judge_c60(const struct bundle *bundle, struct finding *f)
 {
     struct row unfused, fused, cap, local, fused_local, few, few_cap;
-    if (!rule_take(bundle, STREAMS("unfused"), &unfused, f) ||
-        !rule_take(bundle, STREAMS("fused"), &fused, f) ||
-        !rule_take(bundle, STREAMS("cap_32"), &cap, f) ||
-        !rule_take(bundle, LOCAL("cap_32"), &local, f) ||
-        !rule_take(bundle, LOCAL("fused"), &fused_local, f) ||
-        !rule_take(bundle, FEW_STREAMS("unfused"), &few, f) ||
-        !rule_take(bundle, FEW_STREAMS("cap_32"), &few_cap, f))
+    if (!RULE_TAKE(bundle, c60_needs, f, &unfused, &fused, &cap, &local, &fused_local, &few,
+                   &few_cap))
         return;
 
     const struct row spilling = rule_ratio(&cap, &unfused), healed = rule_ratio(&fused, &unfused);
@@ -64,15 +69,19 @@ static void judge_c60(const struct bundle *bundle, struct finding *f)
 
 /* --- C61: registers take warps, and fewer warps take throughput --------------------------------- */
 
+static const struct need c61a_needs[] = {
+    {NEED_ONE, WARPS("fused")},
+    {NEED_ONE, WARPS("cap_64")},
+    {NEED_ONE, WARPS("cap_32")},
+    {NEED_ONE, REGISTERS("fused")},
+    {NEED_ONE, FEW_WARPS("fused")},
+    {NEED_ONE, FEW_WARPS("cap_32")},
+    NEEDS_END};
+
 static void judge_c61a(const struct bundle *bundle, struct finding *f)
 {
     struct row fused, cap_64, cap_32, registers, few, few_cap;
-    if (!rule_take(bundle, WARPS("fused"), &fused, f) ||
-        !rule_take(bundle, WARPS("cap_64"), &cap_64, f) ||
-        !rule_take(bundle, WARPS("cap_32"), &cap_32, f) ||
-        !rule_take(bundle, REGISTERS("fused"), &registers, f) ||
-        !rule_take(bundle, FEW_WARPS("fused"), &few, f) ||
-        !rule_take(bundle, FEW_WARPS("cap_32"), &few_cap, f))
+    if (!RULE_TAKE(bundle, c61a_needs, f, &fused, &cap_64, &cap_32, &registers, &few, &few_cap))
         return;
 
     const bool falls = fused.high < cap_64.low && cap_64.high < cap_32.low;
@@ -89,26 +98,27 @@ static void judge_c61a(const struct bundle *bundle, struct finding *f)
 
 static const double C61_COSTS = 0.10, C61_NOTHING = 0.03;
 
-/* Of the throughput with all warps, what is left with half of them. */
-static bool take_half(const struct bundle *bundle, const char *all_glob, const char *half_glob,
-                      struct row *left, struct finding *f)
-{
-    struct row all, half;
-    if (!rule_take(bundle, all_glob, &all, f) || !rule_take(bundle, half_glob, &half, f))
-        return false;
-    *left = rule_ratio(&all, &half);
-    return true;
-}
+static const struct need c61_needs[] = {
+    {NEED_ANY, OCCUPANCY("memory", "all")},
+    {NEED_ANY, OCCUPANCY("memory", "half")},
+    {NEED_ANY, OCCUPANCY("compute", "all")},
+    {NEED_ANY, OCCUPANCY("compute", "half")},
+    {NEED_ANY, OCCUPANCY("memory", "quarter")},
+    {NEED_ANY, OCCUPANCY("memory", "plain")},
+    NEEDS_END};
 
+/* Of the throughput with all warps, what is left with half of them. */
 static void judge_c61(const struct bundle *bundle, struct finding *f)
 {
     struct row memory, compute, quarter, same;
-    if (!take_half(bundle, OCCUPANCY("memory", "all"), OCCUPANCY("memory", "half"), &memory, f) ||
-        !take_half(bundle, OCCUPANCY("compute", "all"), OCCUPANCY("compute", "half"), &compute,
-                   f) ||
-        !take_half(bundle, OCCUPANCY("memory", "all"), OCCUPANCY("memory", "quarter"), &quarter,
-                   f) ||
-        !take_half(bundle, OCCUPANCY("memory", "plain"), OCCUPANCY("memory", "all"), &same, f))
+    if (!rule_take_ratio(bundle, OCCUPANCY("memory", "all"), OCCUPANCY("memory", "half"), &memory,
+                         f) ||
+        !rule_take_ratio(bundle, OCCUPANCY("compute", "all"), OCCUPANCY("compute", "half"),
+                         &compute, f) ||
+        !rule_take_ratio(bundle, OCCUPANCY("memory", "all"), OCCUPANCY("memory", "quarter"),
+                         &quarter, f) ||
+        !rule_take_ratio(bundle, OCCUPANCY("memory", "plain"), OCCUPANCY("memory", "all"), &same,
+                         f))
         return;
 
     const double costs = 1 - C61_COSTS, nothing = 1 - C61_NOTHING;
@@ -135,13 +145,17 @@ static void judge_c61(const struct bundle *bundle, struct finding *f)
 
 /* --- C63: fewer blocks --------------------------------------------------------------------------- */
 
+static const struct need c63_needs[] = {
+    {NEED_ONE, SERIAL("1", "262144", "fused", "warm")},
+    {NEED_ONE, SERIAL("1", "262144", "unfused", "warm")},
+    {NEED_ONE, SERIAL("4096", "16384", "fused", "cold")},
+    {NEED_ONE, SERIAL("4096", "16384", "unfused", "cold")},
+    NEEDS_END};
+
 static void judge_c63(const struct bundle *bundle, struct finding *f)
 {
     struct row fused, unfused, many_fused, many_unfused;
-    if (!rule_take(bundle, SERIAL("1", "262144", "fused", "warm"), &fused, f) ||
-        !rule_take(bundle, SERIAL("1", "262144", "unfused", "warm"), &unfused, f) ||
-        !rule_take(bundle, SERIAL("4096", "16384", "fused", "cold"), &many_fused, f) ||
-        !rule_take(bundle, SERIAL("4096", "16384", "unfused", "cold"), &many_unfused, f))
+    if (!RULE_TAKE(bundle, c63_needs, f, &fused, &unfused, &many_fused, &many_unfused))
         return;
 
     const struct row one = rule_ratio(&fused, &unfused);
@@ -178,14 +192,14 @@ static const struct claim claims[] = {
      "memory, the uncapped one none. Negative control: softmax across 4 arrays, which fit, must "
      "not "
      "be slower than its two kernels under the same cap.",
-     judge_c60},
+     judge_c60, NEEDS(c60_needs)},
     {"C61a", "dev.to", "Too many registers reduce occupancy.",
      "More registers per thread, fewer resident warps.",
      "REPRODUCED when one source holds fewer warps on an SM compiled for the registers it needs "
      "than for 64, and for 64 than for 32, as the occupancy API has it; by construction, so it is "
      "checked and no more. Negative control: a kernel that needs no more than 32 must gain none by "
      "the cap.",
-     judge_c61a},
+     judge_c61a, NEEDS(c61a_needs)},
     {"C61", "ai-rng",
      "Reduced occupancy: large fused kernels reduce the number of active warps, lowering "
      "throughput.",
@@ -197,7 +211,7 @@ static const struct claim claims[] = {
      "%. "
      "Negative control: the unused shared memory by which warps are taken away must cost less than "
      "3 % where it takes none.",
-     judge_c61},
+     judge_c61, NEEDS(c61_needs)},
     {"C63", "ai-rng",
      "It can lose performance when it reduces parallelism or increases register pressure.",
      "A fusion that shrinks the grid is slower at batch 1; register pressure is C60.",
@@ -205,6 +219,6 @@ static const struct claim claims[] = {
      "kernel, one block, than in two whose blocks fill the GPU; REFUTED when not. Negative "
      "control: "
      "with 4096 rows the one kernel must not be slower.",
-     judge_c63},
+     judge_c63, NEEDS(c63_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -11,13 +11,6 @@
 
 static const double MEMORY_BOUND = 0.85; /* share of a copy */
 
-/* For rows that are said and not judged. */
-static bool look_up(const struct bundle *bundle, const char *glob, struct row *row)
-{
-    struct finding ignored = {.verdict = CLAIM_MIXED};
-    return rule_take(bundle, glob, row, &ignored);
-}
-
 /* --- C40: norm, bias and activation in one kernel --------------------------------------------- */
 
 static const double C40_GAIN = 1.3, C40_NONE = 1.05;
@@ -27,13 +20,18 @@ static const double C40_GAIN = 1.3, C40_NONE = 1.05;
 #define QUANTISED(impl)                                                                            \
     TIME("rmsnorm_residual_fp8", "rows=1,cols=8192,type=fp16,impl=" impl, "cold")
 
+static const struct need quantised_needs[] = {
+    {NEED_ONE, QUANTISED("fused")},
+    {NEED_ONE, QUANTISED("unfused")},
+    {NEED_ONE, QUANTISED("narrow")},
+    NEEDS_END};
+
 /* Fused says little where a kernel has too few threads: vLLM's issue 32957, made again. */
 static void say_too_few_threads(const struct bundle *bundle, struct finding *f)
 {
+    struct finding aside = rule_aside(f);
     struct row fused, unfused, narrow;
-    if (look_up(bundle, QUANTISED("fused"), &fused) &&
-        look_up(bundle, QUANTISED("unfused"), &unfused) &&
-        look_up(bundle, QUANTISED("narrow"), &narrow))
+    if (RULE_TAKE(bundle, quantised_needs, &aside, &fused, &unfused, &narrow))
         rule_say(
             f->evidence,
             "; RMSNorm with residual and fp8 codes, one row of 8192, cold: three kernels %.2f us, "
@@ -41,17 +39,22 @@ static void say_too_few_threads(const struct bundle *bundle, struct finding *f)
             unfused.centre / 1e3, fused.centre / 1e3, narrow.centre / 1e3);
 }
 
+static const struct need c40_needs[] = {
+    {NEED_ONE, TIME(CHAIN, LONG "fused", "cold")},
+    {NEED_ONE, TIME(CHAIN, LONG "unfused", "cold")},
+    {NEED_ONE, TIME(CHAIN, LONG "silu", "cold")},
+    {NEED_ONE, TIME(CHAIN, ROW "fused", "cold")},
+    {NEED_ONE, TIME(CHAIN, ROW "unfused", "cold")},
+    {NEED_ONE, SHARE(CHAIN, "fused")},
+    {NEED_ONE, BYTES(CHAIN, "fused")},
+    {NEED_ONE, BYTES(CHAIN, "unfused")},
+    NEEDS_END};
+
 static void judge_c40(const struct bundle *bundle, struct finding *f)
 {
     struct row fused, unfused, silu, share, row_fused, row_unfused, bytes, all_bytes;
-    if (!rule_take(bundle, TIME(CHAIN, LONG "fused", "cold"), &fused, f) ||
-        !rule_take(bundle, TIME(CHAIN, LONG "unfused", "cold"), &unfused, f) ||
-        !rule_take(bundle, TIME(CHAIN, LONG "silu", "cold"), &silu, f) ||
-        !rule_take(bundle, TIME(CHAIN, ROW "fused", "cold"), &row_fused, f) ||
-        !rule_take(bundle, TIME(CHAIN, ROW "unfused", "cold"), &row_unfused, f) ||
-        !rule_take(bundle, SHARE(CHAIN, "fused"), &share, f) ||
-        !rule_take(bundle, BYTES(CHAIN, "fused"), &bytes, f) ||
-        !rule_take(bundle, BYTES(CHAIN, "unfused"), &all_bytes, f))
+    if (!RULE_TAKE(bundle, c40_needs, f, &fused, &unfused, &silu, &row_fused, &row_unfused, &share,
+                   &bytes, &all_bytes))
         return;
 
     const struct row large = rule_ratio(&unfused, &fused), one = rule_ratio(&silu, &fused);
@@ -91,26 +94,37 @@ static bool takes_as_long(const struct row *ratio)
     return ratio->high < C42_TIME;
 }
 
+#define MIDDLING "rows=1024,cols=4096,type=fp16,impl="
+
+static const struct need cached_needs[] = {
+    {NEED_ONE, TIME("layernorm", MIDDLING "fused", "warm")},
+    {NEED_ONE, TIME("layernorm", MIDDLING "three_pass", "warm")},
+    NEEDS_END};
+
 static void say_in_cache(const struct bundle *bundle, struct finding *f)
 {
-#define MIDDLING "rows=1024,cols=4096,type=fp16,impl="
+    struct finding aside = rule_aside(f);
     struct row fused, three;
-    if (look_up(bundle, TIME("layernorm", MIDDLING "fused", "warm"), &fused) &&
-        look_up(bundle, TIME("layernorm", MIDDLING "three_pass", "warm"), &three))
+    if (RULE_TAKE(bundle, cached_needs, &aside, &fused, &three))
         rule_say(f->evidence, "; 1024x4096 in the L2, one kernel, three loads over one: %.2f",
                  three.centre / fused.centre);
 }
 
+static const struct need c42_needs[] = {
+    {NEED_ONE, TIME("layernorm", LONG "fused", "cold")},
+    {NEED_ONE, TIME("layernorm", LONG "unfused", "cold")},
+    {NEED_ONE, TIME("layernorm", LONG "three_pass", "cold")},
+    {NEED_ONE, TIME(CHAIN, LONG "fused", "cold")},
+    {NEED_ONE, SHARE("layernorm", "fused")},
+    {NEED_ONE, BYTES("layernorm", "fused")},
+    {NEED_ONE, BYTES("layernorm", "unfused")},
+    NEEDS_END};
+
 static void judge_c42(const struct bundle *bundle, struct finding *f)
 {
     struct row fused, kernels, loop, other, share, bytes, kernel_bytes;
-    if (!rule_take(bundle, TIME("layernorm", LONG "fused", "cold"), &fused, f) ||
-        !rule_take(bundle, TIME("layernorm", LONG "unfused", "cold"), &kernels, f) ||
-        !rule_take(bundle, TIME("layernorm", LONG "three_pass", "cold"), &loop, f) ||
-        !rule_take(bundle, TIME(CHAIN, LONG "fused", "cold"), &other, f) ||
-        !rule_take(bundle, SHARE("layernorm", "fused"), &share, f) ||
-        !rule_take(bundle, BYTES("layernorm", "fused"), &bytes, f) ||
-        !rule_take(bundle, BYTES("layernorm", "unfused"), &kernel_bytes, f))
+    if (!RULE_TAKE(bundle, c42_needs, f, &fused, &kernels, &loop, &other, &share, &bytes,
+                   &kernel_bytes))
         return;
 
     const struct row by_kernels = rule_ratio(&kernels, &fused), by_loop = rule_ratio(&loop, &fused);
@@ -156,7 +170,7 @@ static const struct claim claims[] = {
      "REFUTED when either is below 1.05, else MIXED. Positive control: the fused kernel reaches "
      "0.85 of a copy of the same bytes. Negative control: one of the three kernels alone over the "
      "fused one must stay below 1.3.",
-     judge_c40},
+     judge_c40, NEEDS(c40_needs, quantised_needs)},
     {"C42", "dev.to", "Naively these can involve multiple passes through memory.",
      "A two- or three-pass LayerNorm moves more bytes than one read and one write and takes "
      "longer; "
@@ -171,6 +185,6 @@ static const struct claim claims[] = {
      "control: the fused kernel reaches 0.85 of a copy of the same bytes. Negative control: "
      "another "
      "fused kernel that reads once must not take 1.05 times as long.",
-     judge_c42},
+     judge_c42, NEEDS(c42_needs, cached_needs)},
 };
 CLAIM_SUBJECT(claims);

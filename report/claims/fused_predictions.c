@@ -29,18 +29,25 @@ static int sign_of(double gain)
     return gain > 1 + C80_DELTA ? 1 : gain < 1 - C80_DELTA ? -1 : 0;
 }
 
-/* The figure of the same fusion; NaN where there is none. */
-static double beside(const struct bundle *bundle, const struct row *gain, const char *metric)
-{
-    const struct row *row = rows_beside(&bundle->rows, gain, metric, NULL, NULL);
-    return row && row_usable(row) ? row->centre : (double)NAN;
-}
+#define KNOWN "{probe=bias_gelu_scale,rows=16384,cols=8192,type=fp16,l2=cold}"
 
-static void score_one(const struct bundle *bundle, const struct row *gain, struct c80 *c)
+static const struct need known_needs[] = {
+    {NEED_ONE, "derived.fusion_gain" KNOWN},
+    {NEED_ONE, "derived.predicted_gain" KNOWN},
+    NEEDS_END};
+static const struct need gain_needs[] = {
+    {NEED_ANY, "derived.fusion_gain{*"},
+    {NEED_ANY, "derived.predicted_gain{*"},
+    {NEED_ANY, "derived.traffic_gain{*"},
+    {NEED_ANY, "derived.bytes_cut{*"},
+    NEEDS_END};
+
+static void score_one(const struct bundle *bundle, const struct row *gain, struct c80 *c,
+                      struct finding *f)
 {
-    const double predicted = beside(bundle, gain, "derived.predicted_gain");
-    const double traffic = beside(bundle, gain, "derived.traffic_gain");
-    const double cut = beside(bundle, gain, "derived.bytes_cut");
+    const double predicted = rule_centre_beside(bundle, gain, "derived.predicted_gain", f);
+    const double traffic = rule_centre_beside(bundle, gain, "derived.traffic_gain", f);
+    const double cut = rule_centre_beside(bundle, gain, "derived.bytes_cut", f);
     const double error = fabs(predicted / gain->centre - 1);
     const int sign = sign_of(gain->centre);
 
@@ -69,30 +76,24 @@ static void score_one(const struct bundle *bundle, const struct row *gain, struc
 }
 
 /* A fusion counts once: where it was measured with cold and with warm buffers, as the former. */
-static void score(const struct bundle *bundle, struct c80 *c)
+static void score(const struct bundle *bundle, struct c80 *c, struct finding *f)
 {
     const struct row *gain;
 
-    for (size_t place = 0; c->n < FUSIONS_MAX &&
-                           (gain = rows_match(&bundle->rows, "derived.fusion_gain{*", &place));) {
-        const struct row *cold = rows_beside(&bundle->rows, gain, NULL, "l2", "cold");
+    for (size_t next = 0;
+         c->n < FUSIONS_MAX && (gain = rule_next(bundle, gain_needs[0].id, &next, f));) {
+        const struct row *cold = rule_beside(bundle, gain, NULL, "l2", "cold", f);
         if (row_usable(gain) && (!cold || cold == gain || !row_usable(cold)))
-            score_one(bundle, gain, c);
+            score_one(bundle, gain, c, f);
     }
 }
 
 /* Three kernels that are bound by bytes into one: a gain of three by count. */
 static bool known_is_known(const struct bundle *bundle, struct finding *f)
 {
-    static const char known[] = "{probe=bias_gelu_scale,rows=16384,cols=8192,type=fp16,l2=cold}";
-    char id[DOCUMENT_ID];
     struct row gain, predicted;
 
-    snprintf(id, sizeof id, "derived.fusion_gain%s", known);
-    if (!rule_take(bundle, id, &gain, f))
-        return false;
-    snprintf(id, sizeof id, "derived.predicted_gain%s", known);
-    if (!rule_take(bundle, id, &predicted, f))
+    if (!RULE_TAKE(bundle, known_needs, f, &gain, &predicted))
         return false;
     const bool passed =
         fabs(gain.centre / 3 - 1) <= C80_ERROR && fabs(predicted.centre / 3 - 1) <= C80_ERROR;
@@ -130,7 +131,7 @@ static void judge_c80(const struct bundle *bundle, struct finding *f)
 {
     struct c80 c = {0};
 
-    score(bundle, &c);
+    score(bundle, &c, f);
     if (c.n < C80_LEAST) {
         rule_not_testable(f, "this bundle has %zu fusions with a prediction, %d are needed", c.n,
                           C80_LEAST);
@@ -167,7 +168,8 @@ static const struct claim claims[] = {
      "none, of a kernel "
      "that reads twice), and of two kernels over one block a row, of two over one that spills "
      "under a cap on "
-     "registers; predicted by report/bundle/derive_fusion.h, with no fitted constant, but terms that were "
+     "registers; predicted by report/bundle/derive_fusion.h, with no fitted constant, but terms "
+     "that were "
      "chosen with an H200's times in "
      "view. A fusion counts once: where it was "
      "measured cold and warm, as cold. "
@@ -184,6 +186,6 @@ static const struct claim claims[] = {
      "predicted. Negative controls: to call every fusion a gain must not have 0.90 of the signs, "
      "and bytes and edges "
      "alone must not have them, or what blocks units explains nothing.",
-     judge_c80},
+     judge_c80, NEEDS(gain_needs, known_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -13,16 +13,17 @@ static const struct row *usable(const struct row *row)
 
 /* The same case of another metric of the probe: its ulps beside what differs. */
 static const struct row *beside(const struct bundle *bundle, const struct row *row,
-                                const char *metric)
+                                const char *metric, struct finding *f)
 {
     char whole[DOCUMENT_ID];
     snprintf(whole, sizeof whole, "%s.%s", row->probe, metric);
-    return usable(rows_beside(&bundle->rows, row, whole, NULL, NULL));
+    return usable(rule_beside(bundle, row, whole, NULL, NULL, f));
 }
 
-static const struct row *unfused_of(const struct bundle *bundle, const struct row *fused)
+static const struct row *unfused_of(const struct bundle *bundle, const struct row *fused,
+                                    struct finding *f)
 {
-    return usable(rows_beside(&bundle->rows, fused, NULL, "impl", "unfused"));
+    return usable(rule_beside(bundle, fused, NULL, "impl", "unfused", f));
 }
 
 /* --- C75: are fused and unfused results the same? --------------------------------------------- */
@@ -35,46 +36,63 @@ struct c75 {
     char first[DOCUMENT_ID];
 };
 
+#define DIFFER "*.differ{*"
+#define FUSED(metric) "*." metric "{*impl=fused,*"
+#define UNFUSED(metric) "*." metric "{*impl=unfused,*"
+#define CAUGHT "*.caught{*"
+
+static const struct need compared_needs[] = {
+    {NEED_ANY, DIFFER},
+    {NEED_ANY, "*.ulps{*"},
+    {NEED_ANY, CAUGHT},
+    {NEED_ANY, FUSED("error")},
+    {NEED_ANY, UNFUSED("error")},
+    NEEDS_END};
+
 /* Every fused result that was compared with the unfused one, bit by bit; each needs the share of planted
  * faults that verification saw in the same case. */
-static void compare_all(const struct bundle *bundle, struct c75 *c)
+static void compare_all(const struct bundle *bundle, struct c75 *c, struct finding *f)
 {
     const struct row *row, *ulps, *caught, *error, *unfused;
 
     c->least_caught = INFINITY;
-    for (size_t place = 0; (row = rows_match(&bundle->rows, "*.differ{*", &place));) {
+    for (size_t next = 0; (row = rule_next(bundle, DIFFER, &next, f));) {
         if (!row_usable(row))
             continue;
         c->compared++;
         if (row->centre > 0 && c->differ++ == 0)
             snprintf(c->first, sizeof c->first, "%s", row->id);
         c->most = fmax(c->most, row->centre);
-        if ((ulps = beside(bundle, row, "ulps")))
+        if ((ulps = beside(bundle, row, "ulps", f)))
             c->most_ulps = fmax(c->most_ulps, ulps->centre);
-        caught = beside(bundle, row, "caught");
+        caught = beside(bundle, row, "caught", f);
         c->blind += !caught || caught->low < C75_SEEN;
         if (caught)
             c->least_caught = fmin(c->least_caught, caught->centre);
     }
-    for (size_t place = 0; (error = rows_match(&bundle->rows, "*.error{*impl=fused,*", &place));) {
-        if (!row_usable(error) || !(unfused = unfused_of(bundle, error)))
+    for (size_t next = 0; (error = rule_next(bundle, FUSED("error"), &next, f));) {
+        if (!row_usable(error) || !(unfused = unfused_of(bundle, error, f)))
             continue;
         c->judged_by_error++;
         c->worse += error->centre > 1.03 * unfused->centre;
     }
 }
 
+static const struct need c75_needs[] = {
+    {NEED_ONE, "repeatability.distinct{order=two_kernels,*"},
+    NEEDS_END};
+
 static void judge_c75(const struct bundle *bundle, struct finding *f)
 {
     struct c75 c = {0};
     struct row ordered;
 
-    compare_all(bundle, &c);
+    compare_all(bundle, &c, f);
     if (c.compared == 0) {
         rule_not_testable(f, "no fused result in this bundle was compared with the unfused one");
         return;
     }
-    if (!rule_take(bundle, "repeatability.distinct{order=two_kernels,*", &ordered, f))
+    if (!RULE_TAKE(bundle, c75_needs, f, &ordered))
         return;
     const bool positive = c.blind == 0, negative = ordered.high <= 1;
 
@@ -99,14 +117,18 @@ static void judge_c75(const struct bundle *bundle, struct finding *f)
 
 /* --- C76: do atomics change results from run to run? ------------------------------------------ */
 
+static const struct need c76_needs[] = {
+    {NEED_ONE, "repeatability.distinct{order=arrival,*"},
+    {NEED_ONE, "repeatability.distinct{order=last_arriver,*"},
+    {NEED_ONE, "repeatability.distinct{order=two_kernels,*"},
+    {NEED_ONE, "repeatability.distinct{order=fixed_point,*"},
+    {NEED_ONE, "repeatability.distinct{order=inputs,*"},
+    NEEDS_END};
+
 static void judge_c76(const struct bundle *bundle, struct finding *f)
 {
     struct row arrival, last, two, fixed, inputs;
-    if (!rule_take(bundle, "repeatability.distinct{order=arrival,*", &arrival, f) ||
-        !rule_take(bundle, "repeatability.distinct{order=last_arriver,*", &last, f) ||
-        !rule_take(bundle, "repeatability.distinct{order=two_kernels,*", &two, f) ||
-        !rule_take(bundle, "repeatability.distinct{order=fixed_point,*", &fixed, f) ||
-        !rule_take(bundle, "repeatability.distinct{order=inputs,*", &inputs, f))
+    if (!RULE_TAKE(bundle, c76_needs, f, &arrival, &last, &two, &fixed, &inputs))
         return;
     const bool several = arrival.low > 1, one = last.high <= 1 && two.high <= 1;
     const bool positive = inputs.low >= 10, negative = fixed.high <= 1;
@@ -149,6 +171,17 @@ static const double C78_MORE = 1.1, C78_COUNTED = 0.05;
     "attention_prefill.memory{heads=32,kv_heads=32,depth=128,context=8192,mask=causal,type=bf16,"  \
     "impl="
 
+static const struct need counted_needs[] = {
+    {NEED_ANY, FUSED("memory")},
+    {NEED_ANY, UNFUSED("memory")},
+    NEEDS_END};
+static const struct need c78_needs[] = {
+    {NEED_ONE, "repeatability.graph_memory{nodes=4096}"},
+    {NEED_ONE, FOOTPRINT "unfused}"},
+    {NEED_ONE, FOOTPRINT "fused}"},
+    {NEED_ONE, COUNTED "unfused,*"},
+    NEEDS_END};
+
 /* The rule rests on counts; what the driver says is gone checks them, where both are known. */
 static void judge_c78(const struct bundle *bundle, struct finding *f)
 {
@@ -158,8 +191,8 @@ static void judge_c78(const struct bundle *bundle, struct finding *f)
     int compared = 0;
     char most_id[DOCUMENT_ID] = "";
 
-    for (size_t place = 0; (fused = rows_match(&bundle->rows, "*.memory{*impl=fused,*", &place));) {
-        if (!row_usable(fused) || !(unfused = unfused_of(bundle, fused)))
+    for (size_t next = 0; (fused = rule_next(bundle, FUSED("memory"), &next, f));) {
+        if (!row_usable(fused) || !(unfused = unfused_of(bundle, fused, f)))
             continue;
         const double ratio = fused->centre / unfused->centre;
         compared++;
@@ -174,10 +207,7 @@ static void judge_c78(const struct bundle *bundle, struct finding *f)
             f, "no fused operator in this bundle has its memory beside the unfused one's");
         return;
     }
-    if (!rule_take(bundle, "repeatability.graph_memory{nodes=4096}", &graph, f) ||
-        !rule_take(bundle, FOOTPRINT "unfused}", &seen, f) ||
-        !rule_take(bundle, FOOTPRINT "fused}", &fused_seen, f) ||
-        !rule_take(bundle, COUNTED "unfused,*", &counted, f))
+    if (!RULE_TAKE(bundle, c78_needs, f, &graph, &seen, &fused_seen, &counted))
         return;
     const struct row agree = rule_ratio(&seen, &counted), saved = rule_ratio(&fused_seen, &seen);
     const bool positive = rule_place(&agree, 1 - C78_COUNTED, 1 + C78_COUNTED) == PLACE_INSIDE;
@@ -200,14 +230,16 @@ static void judge_c78(const struct bundle *bundle, struct finding *f)
 
 /* --- C81: are bugs hard to see? --------------------------------------------------------------- */
 
+static const struct need caught_needs[] = {{NEED_ANY, CAUGHT}, NEEDS_END};
+
 /* The least share of planted faults that verification saw; NaN where none was planted. */
-static double least_caught(const struct bundle *bundle, int *cases)
+static double least_caught(const struct bundle *bundle, int *cases, struct finding *f)
 {
     double least = NAN;
     const struct row *row;
 
     *cases = 0;
-    for (size_t place = 0; (row = rows_match(&bundle->rows, "*.caught{*", &place));)
+    for (size_t next = 0; (row = rule_next(bundle, CAUGHT, &next, f));)
         if (row_usable(row)) {
             least = isnan(least) ? row->centre : fmin(least, row->centre);
             ++*cases;
@@ -218,7 +250,7 @@ static double least_caught(const struct bundle *bundle, int *cases)
 static void judge_c81(const struct bundle *bundle, struct finding *f)
 {
     int cases;
-    const double caught = least_caught(bundle, &cases);
+    const double caught = least_caught(bundle, &cases, f);
 
     if (cases)
         rule_say(f->evidence,
@@ -244,7 +276,7 @@ static const struct claim claims[] = {
      "cases verification sees 0.99 of the planted faults. Negative control: a kernel in a fixed "
      "order, run 10000 times "
      "on the same inputs, must not differ from itself.",
-     judge_c75},
+     judge_c75, NEEDS(compared_needs, c75_needs)},
     {"C76", "ai-rng",
      "Nondeterminism: race conditions or atomic behavior can change outputs across runs.",
      "Sums split over blocks by fp32 atomics give more than one result in 10000 runs, where a "
@@ -255,14 +287,14 @@ static const struct claim claims[] = {
      "one, else MIXED. Positive control: ten inputs are told apart. Negative control: atomics on "
      "integers must "
      "not give more than one.",
-     judge_c76},
+     judge_c76, NEEDS(c76_needs)},
     {"C77", "ai-rng",
      "Edge-case shapes: rare shapes can trigger incorrect code paths in specialized kernels.",
      "Random shapes find a wrong result in some fused kernel of this suite.",
      "Not testable from a bundle: shapes are drawn by --check of every probe, which ends with 1 "
      "when one is "
      "wrong.",
-     judge_c77},
+     judge_c77, NEEDS(NULL)},
     {"C78", "8bit.tr",
      "Validate memory usage patterns to avoid unexpected OOMs after kernel changes.",
      "Some fused variant takes more than 1.1 times the device memory of the unfused one.",
@@ -273,12 +305,12 @@ static const struct claim claims[] = {
      "is gone, within 5 %. Negative control: by the driver the fused kernel, which stores no "
      "scores, must not "
      "take 1.1 times as much.",
-     judge_c78},
+     judge_c78, NEEDS(counted_needs, c78_needs)},
     {"C81", "8bit.tr", "What is the biggest risk? Kernel bugs that are hard to detect in QA.",
      "Debugging and maintenance become harder.",
      "Not testable: nothing here measures what debugging costs. Recorded: the share of planted "
      "faults that "
      "verification sees.",
-     judge_c81},
+     judge_c81, NEEDS(caught_needs)},
 };
 CLAIM_SUBJECT(claims);

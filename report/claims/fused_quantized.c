@@ -1,8 +1,6 @@
 /* The ledger: weights of 4 and 8 bits in products. */
 #include <math.h>
-#include <stdio.h>
 
-#include "core/document.h"
 #include "report/claims/rules.h"
 
 /* One product of the 8B layer's down matrix and a vector, weights not in the L2. */
@@ -14,12 +12,13 @@
 static const char *const formats[] = {"int4", "int8", "e4m3"};
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
+static const struct need time_needs[] = {{NEED_ANY, TIME("%s", "%s")}, NEEDS_END};
+static const struct need bytes_needs[] = {{NEED_ANY, BYTES("%s", "%s")}, NEEDS_END};
+
 static bool take_time(const struct bundle *bundle, const char *type, const char *impl,
                       struct row *row, struct finding *f)
 {
-    char glob[DOCUMENT_ID];
-    snprintf(glob, sizeof glob, TIME("%s", "%s"), type, impl);
-    return rule_take(bundle, glob, row, f);
+    return rule_take_formed(bundle, row, f, TIME("%s", "%s"), type, impl);
 }
 
 /* --- C45: converting inside the product or before it ---------------------------------------- */
@@ -61,18 +60,23 @@ static void judge_c45(const struct bundle *bundle, struct finding *f)
                   positive, negative);
 }
 
+static const struct need c64_needs[] = {{NEED_BEST, TIME("bf16", "full*")}, NEEDS_END};
+
 /* --- C64: when is a quantised path slower than full precision? ------------------------------- */
+
+static const struct need c64_bytes[] = {
+    {NEED_ONE, BYTES("int4", "unfused")},
+    {NEED_ONE, BYTES("bf16", "full")},
+    NEEDS_END};
 
 static void judge_c64(const struct bundle *bundle, struct finding *f)
 {
     struct row full, fused, converted, scalar, int8, bytes, full_bytes;
-    if (!rule_take_best(bundle, TIME("bf16", "full*"), &full, f) ||
-        !take_time(bundle, "int4", "fused", &fused, f) ||
+    if (!RULE_TAKE(bundle, c64_needs, f, &full) || !take_time(bundle, "int4", "fused", &fused, f) ||
         !take_time(bundle, "int4", "unfused", &converted, f) ||
         !take_time(bundle, "int4", "scalar", &scalar, f) ||
         !take_time(bundle, "int8", "fused", &int8, f) ||
-        !rule_take(bundle, BYTES("int4", "unfused"), &bytes, f) ||
-        !rule_take(bundle, BYTES("bf16", "full"), &full_bytes, f))
+        !RULE_TAKE(bundle, c64_bytes, f, &bytes, &full_bytes))
         return;
 
     const bool by_conversion = rule_faster(&full, &converted);
@@ -109,20 +113,17 @@ static void say_bytes(const struct bundle *bundle, const struct row *full, struc
 {
     static const char *const types[] = {"int4", "int8", "int4", "int8"};
     static const char *const impls[] = {"fused", "fused", "unfused", "unfused"};
-    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct finding ignored = rule_aside(f);
     struct row full_bytes, time, bytes;
-    char glob[DOCUMENT_ID];
 
     if (!rule_take(bundle, BYTES("bf16", "full"), &full_bytes, &ignored))
         return;
     rule_say(f->evidence, "; bytes moved and time over those of bf16");
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        snprintf(glob, sizeof glob, BYTES("%s", "%s"), types[i], impls[i]);
-        if (rule_take(bundle, glob, &bytes, &ignored) &&
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (rule_take_formed(bundle, &bytes, &ignored, BYTES("%s", "%s"), types[i], impls[i]) &&
             take_time(bundle, types[i], impls[i], &time, &ignored))
             rule_say(f->evidence, "%s %s %s %.2f and %.2f", i ? "," : ":", types[i], impls[i],
                      bytes.centre / full_bytes.centre, time.centre / full->centre);
-    }
 }
 
 static void judge_c65(const struct bundle *bundle, struct finding *f)
@@ -164,14 +165,18 @@ enum {
     N_OF_8_BITS = 3, /* the first ones */
 };
 
+#define QUALITY(metric) "quantized." metric "{format=%s,input=%s,calibration=%s}"
+
+static const struct need quality_needs[] = {
+    {NEED_ANY, QUALITY("quality_error")},
+    {NEED_ANY, QUALITY("clamped")},
+    NEEDS_END};
+
 static bool take_quality(const struct bundle *bundle, const char *metric, const char *format,
                          const char *input, const char *calibration, struct row *row,
                          struct finding *f)
 {
-    char glob[DOCUMENT_ID];
-    snprintf(glob, sizeof glob, "quantized.%s{format=%s,input=%s,calibration=%s}", metric, format,
-             input, calibration);
-    return rule_take(bundle, glob, row, f);
+    return rule_take_formed(bundle, row, f, QUALITY("%s"), metric, format, input, calibration);
 }
 
 /* How far the errors of one input are apart: by calibration within the format that depends on it
@@ -255,7 +260,7 @@ static const struct claim claims[] = {
      "0.95 or more, MIXED otherwise. Positive control: a bf16 product that needs no pass takes at "
      "most 0.70 of pass and product. Negative control: two bf16 products, ours and cuBLAS's, which "
      "both convert nothing, must not be 0.70 apart.",
-     judge_c45},
+     judge_c45, NEEDS(time_needs)},
     {"C64", "ai-rng",
      "A naive quantization path can be slower than full precision if it introduces extra "
      "conversions or forces fallback kernels.",
@@ -270,7 +275,7 @@ static const struct claim claims[] = {
      "moves "
      "at least twice the bytes of bf16. Negative control: int8 with neither must not read slower "
      "than bf16.",
-     judge_c64},
+     judge_c64, NEEDS(time_needs, c64_needs, c64_bytes)},
     {"C65", "ai-rng",
      "Kernel availability: whether the runtime has efficient kernels for the quantized operators.",
      "The gain of one format differs 1.5x or more between kernels on one GPU. That it differs "
@@ -280,7 +285,7 @@ static const struct claim claims[] = {
      "than ours with them, REFUTED when less; that runtimes have such kernels is not looked at. "
      "Positive control: the fast kernel takes bf16's time over 1.5 or less. Negative control: two "
      "good kernels of one format, bf16 by ours and by cuBLAS, must not be 1.5 times apart.",
-     judge_c65},
+     judge_c65, NEEDS(time_needs, bytes_needs)},
     {"C85", "ai-rng",
      "Calibration and accuracy: whether the format preserves output quality in the target "
      "workload.",
@@ -296,6 +301,6 @@ static const struct claim claims[] = {
      "within 2 times bf16's; MIXED otherwise. Positive control: bf16 on normal numbers reads 0.17 "
      "% "
      "within 0.02. Negative control: an eighth of the scale must raise clamp count and error.",
-     judge_c85},
+     judge_c85, NEEDS(quality_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -23,16 +23,21 @@ static enum claim_verdict one_kernel_wins(const struct row *one, const struct ro
     return by_half == PLACE_BELOW ? CLAIM_REFUTED : CLAIM_MIXED;
 }
 
+static const struct need c66_needs[] = {
+    {NEED_ONE, TIME("1", "fused", "warm")},
+    {NEED_ONE, TIME("1", "unfused", "warm")},
+    {NEED_ONE, TIME("256", "fused", "cold")},
+    {NEED_ONE, TIME("256", "unfused", "cold")},
+    {NEED_ONE, DRAWS("border")},
+    {NEED_ONE, DRAWS("differ")},
+    {NEED_ONE, DRAWS("control")},
+    NEEDS_END};
+
 static void judge_c66(const struct bundle *bundle, struct finding *f)
 {
     struct row fused, unfused, many_fused, many_unfused, border, differ, blind;
-    if (!rule_take(bundle, TIME("1", "fused", "warm"), &fused, f) ||
-        !rule_take(bundle, TIME("1", "unfused", "warm"), &unfused, f) ||
-        !rule_take(bundle, TIME("256", "fused", "cold"), &many_fused, f) ||
-        !rule_take(bundle, TIME("256", "unfused", "cold"), &many_unfused, f) ||
-        !rule_take(bundle, DRAWS("border"), &border, f) ||
-        !rule_take(bundle, DRAWS("differ"), &differ, f) ||
-        !rule_take(bundle, DRAWS("control"), &blind, f))
+    if (!RULE_TAKE(bundle, c66_needs, f, &fused, &unfused, &many_fused, &many_unfused, &border,
+                   &differ, &blind))
         return;
 
     const struct row one = rule_ratio(&unfused, &fused);
@@ -68,6 +73,6 @@ static const struct claim claims[] = {
      "Positive control: of 100000 draws by given uniform numbers at most 1 in 10000 differs from "
      "float64's, and from the six kernels'. Negative control: when the one kernel leaves the "
      "penalty out, at least 1 in 100 draws is found wrong.",
-     judge_c66},
+     judge_c66, NEEDS(c66_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -1,30 +1,25 @@
 /* The ledger: softmax in one kernel and on one SM, and whether it stays in range. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "core/document.h"
 #include "report/claims/rules.h"
-
-/* For rows that are said and not judged. */
-static bool look_up(const struct bundle *bundle, const char *glob, struct row *row)
-{
-    struct finding ignored = {.verdict = CLAIM_MIXED};
-    return rule_take(bundle, glob, row, &ignored);
-}
 
 /* --- C33: does a long row fit one SM? --------------------------------------------------------- */
 
 #define LONGEST(type, impl) "softmax.longest{type=" type ",impl=" impl "}"
 static const double C33_LONG = 131072, C33_GRANTED = 12288; /* fp32 in the 48 KiB of every block */
 
+static const struct need c33_needs[] = {
+    {NEED_ONE, LONGEST("fp32", "resident")},
+    {NEED_ONE, LONGEST("fp16", "resident")},
+    {NEED_ONE, LONGEST("fp32", "shared")},
+    {NEED_ONE, LONGEST("fp32", "online")},
+    NEEDS_END};
+
 static void judge_c33(const struct bundle *bundle, struct finding *f)
 {
     struct row fp32, fp16, shared, online;
-    if (!rule_take(bundle, LONGEST("fp32", "resident"), &fp32, f) ||
-        !rule_take(bundle, LONGEST("fp16", "resident"), &fp16, f) ||
-        !rule_take(bundle, LONGEST("fp32", "shared"), &shared, f) ||
-        !rule_take(bundle, LONGEST("fp32", "online"), &online, f))
+    if (!RULE_TAKE(bundle, c33_needs, f, &fp32, &fp16, &shared, &online))
         return;
 
     const bool positive = rule_place(&shared, C33_GRANTED, INFINITY) == PLACE_INSIDE;
@@ -45,6 +40,8 @@ static void judge_c33(const struct bundle *bundle, struct finding *f)
     "softmax." metric "{rows=1,cols=" cols ",type=fp16,impl=" impl ",mode=graph,l2=warm*"
 static const double C34_COLS = 1048576, C34_ERROR = 0.01;
 
+static const struct need crossover_needs[] = {{NEED_ANY, ONE("time", "%s", "%s")}, NEEDS_END};
+
 /* The shortest measured row that a way over several SMs computes faster than one SM does. */
 static void say_crossover(const struct bundle *bundle, struct finding *f)
 {
@@ -56,10 +53,11 @@ static void say_crossover(const struct bundle *bundle, struct finding *f)
         const char *first = NULL;
         struct row online, other;
         for (size_t i = 0; i < sizeof cols / sizeof cols[0] && !first; i++) {
-            char id[2][DOCUMENT_ID];
-            snprintf(id[0], sizeof id[0], ONE("time", "%s", "online"), cols[i]);
-            snprintf(id[1], sizeof id[1], ONE("time", "%s", "%s"), cols[i], impls[k]);
-            if (look_up(bundle, id[0], &online) && look_up(bundle, id[1], &other) &&
+            struct finding aside = rule_aside(f);
+            if (rule_take_formed(bundle, &online, &aside, ONE("time", "%s", "%s"), cols[i],
+                                 "online") &&
+                rule_take_formed(bundle, &other, &aside, ONE("time", "%s", "%s"), cols[i],
+                                 impls[k]) &&
                 rule_faster(&other, &online))
                 first = cols[i];
         }
@@ -69,13 +67,20 @@ static void say_crossover(const struct bundle *bundle, struct finding *f)
     }
 }
 
+#define BATCHED(impl) "softmax.time{rows=sm,cols=131072,type=fp16,impl=" impl ",mode=graph,l2=cold*"
+
+static const struct need batched_needs[] = {
+    {NEED_ONE, BATCHED("online")},
+    {NEED_ONE, BATCHED("two")},
+    {NEED_ONE, BATCHED("resident")},
+    NEEDS_END};
+
 /* With a row for every SM there is nothing to spread. */
 static void say_batched(const struct bundle *bundle, struct finding *f)
 {
-#define BATCHED(impl) "softmax.time{rows=sm,cols=131072,type=fp16,impl=" impl ",mode=graph,l2=cold*"
+    struct finding aside = rule_aside(f);
     struct row online, resident, two;
-    if (look_up(bundle, BATCHED("online"), &online) && look_up(bundle, BATCHED("two"), &two) &&
-        look_up(bundle, BATCHED("resident"), &resident))
+    if (RULE_TAKE(bundle, batched_needs, &aside, &online, &two, &resident))
         rule_say(f->evidence,
                  "; with a row of 131072 for each SM: time of two kernels over that of one block "
                  "a row %.2f, over that of one that holds its row %.2f",
@@ -87,14 +92,18 @@ static bool is_right(const struct row *error)
     return rule_place(error, 0, C34_ERROR) == PLACE_INSIDE;
 }
 
+static const struct need c34_needs[] = {
+    {NEED_ONE, LONGEST("fp16", "resident")},
+    {NEED_ONE, ONE("error", "1048576", "online")},
+    {NEED_ONE, ONE("error", "1048576", "two")},
+    {NEED_ONE, ONE("error", "16384", "resident")},
+    {NEED_ONE, ONE("error", "1048576", "unmerged")},
+    NEEDS_END};
+
 static void judge_c34(const struct bundle *bundle, struct finding *f)
 {
     struct row longest, online, two, resident, unmerged, time;
-    if (!rule_take(bundle, LONGEST("fp16", "resident"), &longest, f) ||
-        !rule_take(bundle, ONE("error", "1048576", "online"), &online, f) ||
-        !rule_take(bundle, ONE("error", "1048576", "two"), &two, f) ||
-        !rule_take(bundle, ONE("error", "16384", "resident"), &resident, f) ||
-        !rule_take(bundle, ONE("error", "1048576", "unmerged"), &unmerged, f))
+    if (!RULE_TAKE(bundle, c34_needs, f, &longest, &online, &two, &resident, &unmerged))
         return;
     if (rule_place(&longest, C34_COLS, INFINITY) != PLACE_BELOW) {
         rule_not_testable(f, "one block holds a row of 1048576 here");
@@ -104,10 +113,10 @@ static void judge_c34(const struct bundle *bundle, struct finding *f)
     const bool one_sm = is_right(&online), no_barrier = is_right(&two);
     const bool positive = is_right(&resident), negative = !is_right(&unmerged);
     rule_say_row(f->evidence, "one row of 1048576 fp16, a block that reads twice: error", &online);
-    if (look_up(bundle, ONE("time", "1048576", "online"), &time))
+    if (rule_look_up(bundle, ONE("time", "1048576", "online"), &time, f))
         rule_say_row(f->evidence, "time", &time);
     rule_say_row(f->evidence, "two kernels without any barrier: error", &two);
-    if (look_up(bundle, ONE("time", "1048576", "two"), &time))
+    if (rule_look_up(bundle, ONE("time", "1048576", "two"), &time, f))
         rule_say_row(f->evidence, "time", &time);
     rule_say_row(f->evidence, "longest row that a block holds", &longest);
     say_crossover(bundle, f);
@@ -139,13 +148,28 @@ struct traffic { /* over the fused kernel */
     struct row computed, stored, one, share;
 };
 
-static bool take_traffic(const struct bundle *bundle, const char *const ids[5], struct traffic *t,
+#define TRAFFIC(size)                                                                              \
+    {NEED_ONE, LONG("time", size, "fused")}, {NEED_ONE, LONG("time", size, "unfused")},            \
+        {NEED_ONE, LONG("time", size, "unfused_stored")}, {NEED_ONE, LONG("time", size, "scale")}, \
+    {                                                                                              \
+        NEED_ONE, LONG("share_of_copy", size, "fused")                                             \
+    }
+
+static const struct need traffic_needs[] = {TRAFFIC(SIZE_A), TRAFFIC(SIZE_B), NEEDS_END};
+static const struct need counted_needs[] = {
+    {NEED_ONE, LONG("bytes", SIZE_A, "unfused")},
+    {NEED_ONE, LONG("bytes", SIZE_A, "fused")},
+    NEEDS_END};
+enum { N_TRAFFIC = 5 };
+
+/* needs: of one size. */
+static bool take_traffic(const struct bundle *bundle, const struct need *needs, struct traffic *t,
                          struct finding *f)
 {
-    struct row fused, unfused, stored, scale;
-    if (!rule_take(bundle, ids[0], &fused, f) || !rule_take(bundle, ids[1], &unfused, f) ||
-        !rule_take(bundle, ids[2], &stored, f) || !rule_take(bundle, ids[3], &scale, f) ||
-        !rule_take(bundle, ids[4], &t->share, f))
+    struct row fused, unfused, stored,
+        scale, *const rows[N_TRAFFIC] = {&fused, &unfused, &stored, &scale, &t->share};
+
+    if (!rule_take_rows(bundle, needs, f, rows, N_TRAFFIC))
         return false;
     t->computed = rule_ratio(&unfused, &fused);
     t->stored = rule_ratio(&stored, &fused);
@@ -155,21 +179,15 @@ static bool take_traffic(const struct bundle *bundle, const char *const ids[5], 
 
 static void judge_c41(const struct bundle *bundle, struct finding *f)
 {
-#define IDS(size)                                                                                  \
-    {                                                                                              \
-        LONG("time", size, "fused"), LONG("time", size, "unfused"),                                \
-            LONG("time", size, "unfused_stored"), LONG("time", size, "scale"),                     \
-            LONG("share_of_copy", size, "fused")                                                   \
-    }
-    static const char *const ids[2][5] = {IDS(SIZE_A), IDS(SIZE_B)};
     static const char *const sizes[2] = {"131072x4096", "8192x32768"};
+    struct finding aside = rule_aside(f);
     struct row bytes[2];
     size_t agree = 0, outside = 0;
     bool positive = true, negative = true;
 
     for (int i = 0; i < 2; i++) {
         struct traffic t;
-        if (!take_traffic(bundle, ids[i], &t, f))
+        if (!take_traffic(bundle, &traffic_needs[i * N_TRAFFIC], &t, f))
             return;
         const enum place computed = about(&t.computed, C41_COMPUTED);
         const enum place stored = about(&t.stored, C41_STORED);
@@ -187,8 +205,7 @@ static void judge_c41(const struct bundle *bundle, struct finding *f)
         rule_say_control(f, false, one == PLACE_BELOW || one == PLACE_ABOVE,
                          "the scaling kernel alone over the fused one", &t.one);
     }
-    if (look_up(bundle, LONG("bytes", SIZE_A, "unfused"), &bytes[0]) &&
-        look_up(bundle, LONG("bytes", SIZE_A, "fused"), &bytes[1]))
+    if (RULE_TAKE(bundle, counted_needs, &aside, &bytes[0], &bytes[1]))
         rule_say(f->evidence, "; bytes by count %.2f", bytes[0].centre / bytes[1].centre);
     rule_conclude(f,
                   agree == 4     ? CLAIM_REPRODUCED
@@ -213,13 +230,14 @@ struct stability {
     double naive_least, naive_most;
 };
 
-static struct stability stability_of(const struct bundle *bundle, const char *glob)
+static struct stability stability_of(const struct bundle *bundle, const char *glob,
+                                     struct finding *f)
 {
     struct stability s = {.naive_least = INFINITY, .naive_most = -INFINITY};
     const struct row *row;
-    size_t place = 0;
+    size_t next = 0;
 
-    while ((row = rows_match(&bundle->rows, glob, &place))) {
+    while ((row = rule_next(bundle, glob, &next, f))) {
         char impl[48];
         if (row->status == ROW_MISSING)
             continue;
@@ -236,16 +254,20 @@ static struct stability stability_of(const struct bundle *bundle, const char *gl
     return s;
 }
 
+static const struct need controls_needs[] = {
+    {NEED_ONE, "softmax.stable{case=by_60,type=fp32,impl=naive}"},
+    {NEED_ONE, "softmax.stable{case=by_60,type=fp16,impl=naive}"},
+    {NEED_ONE, "softmax.stable{case=by_6e4,type=fp32,impl=naive}"},
+    {NEED_ONE, "softmax.stable{case=by_6e4,type=fp16,impl=naive}"},
+    {NEED_ONE, "softmax.stable{case=all_below,type=fp32,impl=finite}"},
+    NEEDS_END};
+
 /* The controls of softmax's own cases: without a maximum, right at +-60 in fp32, wrong there in
  * fp16, and at +-6e4 in both; with -5e4 for minus infinity, wrong in a row of -6e4. */
 static bool controls_hold(const struct bundle *bundle, struct finding *f, bool *positive)
 {
     struct row fp32, fp16, far32, far16, finite;
-    if (!rule_take(bundle, "softmax.stable{case=by_60,type=fp32,impl=naive}", &fp32, f) ||
-        !rule_take(bundle, "softmax.stable{case=by_60,type=fp16,impl=naive}", &fp16, f) ||
-        !rule_take(bundle, "softmax.stable{case=by_6e4,type=fp32,impl=naive}", &far32, f) ||
-        !rule_take(bundle, "softmax.stable{case=by_6e4,type=fp16,impl=naive}", &far16, f) ||
-        !rule_take(bundle, "softmax.stable{case=all_below,type=fp32,impl=finite}", &finite, f))
+    if (!RULE_TAKE(bundle, controls_needs, f, &fp32, &fp16, &far32, &far16, &finite))
         return false;
     *positive = fp32.low >= 1;
     rule_say_control(f, true, *positive, "without a maximum, logits of +-60 in fp32", &fp32);
@@ -255,6 +277,13 @@ static bool controls_hold(const struct bundle *bundle, struct finding *f, bool *
     rule_say_control(f, false, finite.high == 0, "-5e4 for minus infinity, rows of -6e4", &finite);
     return fp16.high < 1 && far32.high == 0 && far16.high == 0 && finite.high == 0;
 }
+
+/* In the order of the probes. */
+static const struct need stable_needs[] = {
+    {NEED_ANY, "softmax.stable{*"},
+    {NEED_ANY, "attention_prefill.stable{*"},
+    {NEED_ANY, "attention_decode.stable{*"},
+    NEEDS_END};
 
 static void judge_c82(const struct bundle *bundle, struct finding *f)
 {
@@ -266,9 +295,8 @@ static void judge_c82(const struct bundle *bundle, struct finding *f)
     if (!f->controls[0])
         return;
     for (size_t i = 0; i < sizeof probes / sizeof probes[0]; i++) {
-        char glob[64];
-        snprintf(glob, sizeof glob, "%s.stable{*", probes[i]);
-        const struct stability s = stability_of(bundle, glob);
+        const char *glob = stable_needs[i].id;
+        const struct stability s = stability_of(bundle, glob, f);
         if (s.cases == 0 || s.unusable > 0) {
             rule_not_testable(f, "%s: %zu cases, %zu of them not to be used", glob,
                               s.cases + s.unusable, s.unusable);
@@ -299,7 +327,7 @@ static const struct claim claims[] = {
      "have. REPRODUCED below 131072 elements of fp32, else REFUTED. Positive control: the same in "
      "shared memory alone finds 48 KiB at least. Negative control: by the same search, a block "
      "that keeps two numbers of its row must take 131072 and more.",
-     judge_c33},
+     judge_c33, NEEDS(c33_needs)},
     {"C34", "smallest.ai", "Without batching, spreading the operation across SMs becomes necessary",
      "With a single row (no batching) a correct softmax beyond the one-SM limit needs several SMs; "
      "that it needs in-kernel synchronisation is judged apart.",
@@ -309,7 +337,7 @@ static const struct claim claims[] = {
      "are right, REPRODUCED when neither is, else MIXED. Positive control: a row that fits, held "
      "by one block, is right. Negative control: two kernels that do not merge their parts must be "
      "wrong.",
-     judge_c34},
+     judge_c34, NEEDS(c34_needs, crossover_needs, batched_needs)},
     {"C41", "dev.to", "This reduces memory traffic significantly.",
      "Scale, mask and softmax in one kernel move two tensor passes against six (eight with a "
      "stored mask), within 15 %; the counts are ours, the article says only significantly.",
@@ -318,7 +346,7 @@ static const struct claim claims[] = {
      "15 % of 4. REPRODUCED when all four ratios are, REFUTED when the first is outside at both "
      "sizes, else MIXED. Positive control: the fused kernel reaches 0.85 of a copy of the same "
      "bytes. Negative control: the scaling kernel alone over the fused one must not read 3.",
-     judge_c41},
+     judge_c41, NEEDS(traffic_needs, counted_needs)},
     {"C82", "ai-rng", "Stable numerics: softmax is computed in a way that avoids overflow.",
      "Logits of +-60 to +-6e4 and all -inf rows give no NaN, inf or false zero row; naive exp must "
      "fail the same rows.",
@@ -329,6 +357,6 @@ static const struct claim claims[] = {
      "right, REFUTED when one is not. Positive control: softmax without the maximum is right at "
      "+-60 in fp32. Negative controls: it must go wrong at +-60 in fp16, at +-6e4, and in each of "
      "the attention probes; -5e4 for minus infinity must go wrong in rows of -6e4.",
-     judge_c82},
+     judge_c82, NEEDS(controls_needs, stable_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -1,8 +1,6 @@
 /* The ledger: where an intermediate is kept, and what that saves in device memory. */
 #include <math.h>
-#include <stdio.h>
 
-#include "core/document.h"
 #include "report/claims/rules.h"
 
 #define LAYER "{model=4096,hidden=14336,batch=1,type=bf16,impl="
@@ -29,6 +27,11 @@ static struct row saved_over_predicted(const struct row *times, const struct row
     return saved;
 }
 
+static const struct need formed_needs[] = {
+    {NEED_ANY, CHAIN_TIME("%s")},
+    {NEED_ANY, TIME("%s")},
+    NEEDS_END};
+
 /* The same where nothing can be saved: the chain of three kernels over these three, each timed alone
  * on an input that has left the L2. Above 0 when a part of what lies between them stays on the chip. */
 static bool take_nothing(const struct bundle *bundle, const struct row *unfused,
@@ -37,15 +40,12 @@ static bool take_nothing(const struct bundle *bundle, const struct row *unfused,
 {
     static const char *const kernels[N_ALONE] = {"bias", "gelu", "scale"};
     struct row alone[N_ALONE];
-    char glob[DOCUMENT_ID];
 
     *nothing = (struct row){
         .id = unfused->id, .unit = "ratio", .better = ROW_LOWER, .once = unfused->once};
-    for (size_t k = 0; k < N_ALONE; k++) {
-        snprintf(glob, sizeof glob, CHAIN_TIME("%s"), kernels[k]);
-        if (!rule_take(bundle, glob, &alone[k], f))
+    for (size_t k = 0; k < N_ALONE; k++)
+        if (!rule_take_formed(bundle, &alone[k], f, CHAIN_TIME("%s"), kernels[k]))
             return false;
-    }
     for (size_t i = 0; i < unfused->n; i++) {
         const int round = unfused->round[i];
         double saved = -unfused->value[i];
@@ -57,6 +57,11 @@ static bool take_nothing(const struct bundle *bundle, const struct row *unfused,
     return true;
 }
 
+static const struct need batch_1_needs[] = {
+    {NEED_ONE, "two_gemv.intermediate" LAYER "dram,mode=graph,l2=cold}"},
+    {NEED_ONE, "two_gemv.bytes" LAYER "dram,mode=graph,l2=cold}"},
+    NEEDS_END};
+
 /* At batch 1: how much two passes over the intermediate would be, and what its places take. */
 static bool say_batch_1(const struct bundle *bundle, struct finding *f)
 {
@@ -65,11 +70,8 @@ static bool say_batch_1(const struct bundle *bundle, struct finding *f)
                                          "in the L2, one kernel", "in the L2, two kernels",
                                          "in device memory, as its distance lets presume"};
     struct row intermediate, bytes, time[5];
-    char glob[DOCUMENT_ID];
 
-    if (!rule_take(bundle, "two_gemv.intermediate" LAYER "dram,mode=graph,l2=cold}", &intermediate,
-                   f) ||
-        !rule_take(bundle, "two_gemv.bytes" LAYER "dram,mode=graph,l2=cold}", &bytes, f))
+    if (!RULE_TAKE(bundle, batch_1_needs, f, &intermediate, &bytes))
         return false;
     const double share = 2 * intermediate.centre / bytes.centre;
     rule_say(
@@ -77,8 +79,7 @@ static bool say_batch_1(const struct bundle *bundle, struct finding *f)
         "; two products at batch 1: two passes over the intermediate are %.2g of the bytes, %s",
         share, share >= C28_MATERIAL ? "material" : "immaterial");
     for (size_t i = 0; i < 5; i++) {
-        snprintf(glob, sizeof glob, TIME("%s"), impls[i]);
-        if (!rule_take(bundle, glob, &time[i], f))
+        if (!rule_take_formed(bundle, &time[i], f, TIME("%s"), impls[i]))
             return false;
         rule_say_row(f->evidence, places[i], &time[i]);
     }
@@ -88,15 +89,18 @@ static bool say_batch_1(const struct bundle *bundle, struct finding *f)
     return true;
 }
 
+static const struct need c28_needs[] = {
+    {NEED_ONE, CHAIN_TIME("fused")},
+    {NEED_ONE, CHAIN_TIME("unfused")},
+    {NEED_ONE, CHAIN_BYTES("fused")},
+    {NEED_ONE, CHAIN_BYTES("unfused")},
+    {NEED_ONE, "bias_gelu_scale.share_of_copy" CHAIN "fused,mode=graph,l2=cold}"},
+    NEEDS_END};
+
 static void judge_c28(const struct bundle *bundle, struct finding *f)
 {
     struct row fused, unfused, fused_bytes, unfused_bytes, copy, nothing;
-    if (!rule_take(bundle, CHAIN_TIME("fused"), &fused, f) ||
-        !rule_take(bundle, CHAIN_TIME("unfused"), &unfused, f) ||
-        !rule_take(bundle, CHAIN_BYTES("fused"), &fused_bytes, f) ||
-        !rule_take(bundle, CHAIN_BYTES("unfused"), &unfused_bytes, f) ||
-        !rule_take(bundle, "bias_gelu_scale.share_of_copy" CHAIN "fused,mode=graph,l2=cold}", &copy,
-                   f))
+    if (!RULE_TAKE(bundle, c28_needs, f, &fused, &unfused, &fused_bytes, &unfused_bytes, &copy))
         return;
 
     struct row times = rule_ratio(&unfused, &fused);
@@ -145,6 +149,6 @@ static const struct claim claims[] = {
      "Negative control: the chain of three kernels, whose intermediates of 256 MiB "
      "go through memory, must not read as having saved 0.10 of those bytes against the same three "
      "kernels, each timed alone on an input that is not in the L2.",
-     judge_c28},
+     judge_c28, NEEDS(c28_needs, formed_needs, batch_1_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -15,6 +15,14 @@ static enum place about_three(const struct row *ratio)
     return rule_place(ratio, C38_RATIO * (1 - C38_WITHIN), C38_RATIO * (1 + C38_WITHIN));
 }
 
+#define REGIMES "bias_gelu_scale.time{*type=fp16,impl=fused,*}"
+#define REGIME "bias_gelu_scale.time{rows=%s,cols=%s,type=fp16,impl=unfused,mode=%s,l2=%s,*}"
+
+static const struct need regime_needs[] = {
+    {NEED_ANY, REGIMES},
+    {NEED_ANY, REGIME},
+    NEEDS_END};
+
 /* The same ratio in the other regimes, where L2 or the launch decides. */
 static void say_other_regimes(const struct bundle *bundle, struct finding *f)
 {
@@ -23,18 +31,12 @@ static void say_other_regimes(const struct bundle *bundle, struct finding *f)
     const struct row *fused, *unfused;
     int said = 0;
 
-    for (size_t place = 0;
-         said < 8 &&
-         (fused = rows_match(&bundle->rows, "bias_gelu_scale.time{*type=fp16,impl=fused,*}",
-                             &place));) {
+    for (size_t next = 0; said < 8 && (fused = rule_next(bundle, REGIMES, &next, f));) {
         for (int i = 0; i < 4; i++)
             row_key(fused, keys[i], text[i], sizeof text[i]);
         size_t other = 0;
-        snprintf(glob, sizeof glob,
-                 "bias_gelu_scale.time{rows=%s,cols=%s,type=fp16,impl=unfused,"
-                 "mode=%s,l2=%s,*}",
-                 text[0], text[1], text[2], text[3]);
-        if (!row_usable(fused) || !(unfused = rows_match(&bundle->rows, glob, &other)) ||
+        snprintf(glob, sizeof glob, REGIME, text[0], text[1], text[2], text[3]);
+        if (!row_usable(fused) || !(unfused = rule_next(bundle, glob, &other, f)) ||
             !row_usable(unfused))
             continue;
         rule_say(f->evidence, "%s%sx%s %s %s %.2f",
@@ -43,15 +45,20 @@ static void say_other_regimes(const struct bundle *bundle, struct finding *f)
     }
 }
 
+static const struct need c38_needs[] = {
+    {NEED_ONE, "bias_gelu_scale.time" FUSED("fused") ",timer=event}"},
+    {NEED_ONE, "bias_gelu_scale.time" FUSED("unfused") ",timer=event}"},
+    {NEED_ONE, "bias_gelu_scale.time" FUSED("scale") ",timer=event}"},
+    {NEED_ONE, "bias_gelu_scale.bytes" FUSED("fused") "*"},
+    {NEED_ONE, "bias_gelu_scale.bytes" FUSED("unfused") "*"},
+    {NEED_ONE, "bias_gelu_scale.share_of_copy" FUSED("fused") "*"},
+    NEEDS_END};
+
 static void judge_c38(const struct bundle *bundle, struct finding *f)
 {
     struct row fused, unfused, scale, fused_bytes, unfused_bytes, copy;
-    if (!rule_take(bundle, "bias_gelu_scale.time" FUSED("fused") ",timer=event}", &fused, f) ||
-        !rule_take(bundle, "bias_gelu_scale.time" FUSED("unfused") ",timer=event}", &unfused, f) ||
-        !rule_take(bundle, "bias_gelu_scale.time" FUSED("scale") ",timer=event}", &scale, f) ||
-        !rule_take(bundle, "bias_gelu_scale.bytes" FUSED("fused") "*", &fused_bytes, f) ||
-        !rule_take(bundle, "bias_gelu_scale.bytes" FUSED("unfused") "*", &unfused_bytes, f) ||
-        !rule_take(bundle, "bias_gelu_scale.share_of_copy" FUSED("fused") "*", &copy, f))
+    if (!RULE_TAKE(bundle, c38_needs, f, &fused, &unfused, &scale, &fused_bytes, &unfused_bytes,
+                   &copy))
         return;
 
     struct row time_ratio = rule_ratio(&unfused, &fused), one_ratio = rule_ratio(&scale, &fused);
@@ -83,6 +90,6 @@ static const struct claim claims[] = {
      "ratio of times and the ratio of bytes lie within 10 % of 3, REFUTED when one lies outside. "
      "Positive control: the fused kernel reaches 0.85 of a copy of the same bytes. Negative "
      "control: one of the three kernels alone over the fused one must not read 3.",
-     judge_c38},
+     judge_c38, NEEDS(c38_needs, regime_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -25,18 +25,24 @@ struct reached {
     struct row of_sustained, of_read;
 };
 
+#define PRODUCT "gemv.rate{m=%d,k=%d,type=bf16,acc=fp32,impl=*,l2=cold}"
+#define READ "gemv.read{bytes=%zu,*l2=cold}"
+
+static const struct need reached_needs[] = {
+    {NEED_ANY, PRODUCT},
+    {NEED_ANY, READ},
+    NEEDS_END};
+
 static bool take_reached(const struct bundle *bundle, const struct matrix *m,
                          const struct row *sustained, struct reached *s, struct finding *f)
 {
     struct row product, read;
     char glob[128];
 
-    snprintf(glob, sizeof glob, "gemv.rate{m=%d,k=%d,type=bf16,acc=fp32,impl=*,l2=cold}", m->m,
-             m->k);
+    snprintf(glob, sizeof glob, PRODUCT, m->m, m->k);
     if (!rule_take_best(bundle, glob, &product, f))
         return false;
-    snprintf(glob, sizeof glob, "gemv.read{bytes=%zu,*l2=cold}", 2 * (size_t)m->m * (size_t)m->k);
-    if (!rule_take(bundle, glob, &read, f))
+    if (!rule_take_formed(bundle, &read, f, READ, 2 * (size_t)m->m * (size_t)m->k))
         return false;
     s->of_sustained = rule_ratio(&product, sustained);
     s->of_read = rule_ratio(&product, &read);
@@ -44,6 +50,12 @@ static bool take_reached(const struct bundle *bundle, const struct matrix *m,
              s->of_sustained.centre);
     return true;
 }
+
+static const struct need c14_needs[] = {
+    {NEED_BEST, "gemv.read{bytes=*,l2=cold}"},
+    {NEED_ONE, "gemv.read{bytes=469762048,*l2=cold}"},
+    {NEED_ONE, "gemv.rate{m=4096,k=4096,*impl=one_warp,l2=cold}"},
+    NEEDS_END};
 
 /* The share of the sustained rate decides. That of a read of the same bytes stands beside it: where
  * the first is low and the second is not, the layer is short, and no product could be faster. */
@@ -54,9 +66,7 @@ static void judge_c14(const struct bundle *bundle, struct finding *f)
     struct reached s;
     size_t kept = 0, collapsed = 0;
 
-    if (!rule_take_best(bundle, "gemv.read{bytes=*,l2=cold}", &sustained, f) ||
-        !rule_take(bundle, "gemv.read{bytes=469762048,*l2=cold}", &longest, f) ||
-        !rule_take(bundle, "gemv.rate{m=4096,k=4096,*impl=one_warp,l2=cold}", &starved, f))
+    if (!RULE_TAKE(bundle, c14_needs, f, &sustained, &longest, &starved))
         return;
     rule_say_row(f->evidence, "sustained", &sustained);
     rule_say(f->evidence, "; the best product over a read of its bytes and over sustained");
@@ -106,6 +116,6 @@ static const struct claim claims[] = {
      "sustained. "
      "Negative control: a product by one warp an SM with one load in flight must not reach 0.70 of "
      "it.",
-     judge_c14},
+     judge_c14, NEEDS(reached_needs, c14_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -8,13 +8,18 @@
 enum { LEVELS = 4 };
 static const char *const level_names[LEVELS] = {"device memory", "L2", "shared memory",
                                                 "registers"};
-static const char *const latency_ids[LEVELS] = {
-    "memory_latency.load{level=hbm}", "memory_latency.load{level=l2}",
-    "memory_latency.load{level=shared}", "instructions.latency{op=fma,type=fp32*}"};
-static const char *const rate_ids[LEVELS] = {
-    "bandwidth.rate{level=hbm,op=read,path=ld,bytes=536870912}",
-    "bandwidth.rate{level=l2,op=read,path=ld,*}",
-    "bandwidth.rate{level=shared,op=read,path=ld,*}", "bandwidth.rate{level=register,op=read,*}"};
+static const struct need latency_needs[] = {
+    {NEED_ONE, "memory_latency.load{level=hbm}"},
+    {NEED_ONE, "memory_latency.load{level=l2}"},
+    {NEED_ONE, "memory_latency.load{level=shared}"},
+    {NEED_ONE, "instructions.latency{op=fma,type=fp32*}"},
+    NEEDS_END};
+static const struct need rate_needs[] = {
+    {NEED_ONE, "bandwidth.rate{level=hbm,op=read,path=ld,bytes=536870912}"},
+    {NEED_ONE, "bandwidth.rate{level=l2,op=read,path=ld,*}"},
+    {NEED_ONE, "bandwidth.rate{level=shared,op=read,path=ld,*}"},
+    {NEED_ONE, "bandwidth.rate{level=register,op=read,*}"},
+    NEEDS_END};
 
 static const double BY_MORE_THAN = 1.03, TIMES = 5, BANKS = 128, BANKS_WITHIN = 0.05;
 static const double CLOCK_WITHIN = 0.005; /* of the rate in cycles: spin's known answer */
@@ -41,11 +46,11 @@ static enum claim_verdict climb(const struct row level[LEVELS], const struct row
     return ordered && five == PLACE_INSIDE ? CLAIM_REPRODUCED : CLAIM_MIXED;
 }
 
-static bool take_ladder(const struct bundle *bundle, const char *const ids[LEVELS],
+static bool take_ladder(const struct bundle *bundle, const struct need *needs,
                         struct row level[LEVELS], struct finding *f)
 {
     for (int i = 0; i < LEVELS; i++) {
-        if (!rule_take(bundle, ids[i], &level[i], f))
+        if (!rule_take(bundle, needs[i].id, &level[i], f))
             return false;
         rule_say_row(f->evidence, level_names[i], &level[i]);
     }
@@ -58,15 +63,20 @@ static enum claim_verdict both(enum claim_verdict a, enum claim_verdict b)
     return a == b ? a : CLAIM_MIXED;
 }
 
+static const struct need c54_needs[] = {
+    {NEED_ONE, "bandwidth.capacity{level=register}"},
+    {NEED_ONE, "bandwidth.capacity{level=shared}"},
+    {NEED_ONE, "bandwidth.sm_rate{level=shared,op=read,path=ld,*}"},
+    {NEED_ONE, "bandwidth.rate{level=l1,op=read,path=ld,bytes=65536}"},
+    NEEDS_END};
+
 static void judge_c54(const struct bundle *bundle, struct finding *f)
 {
     struct row latency[LEVELS], rate[LEVELS], banks, l1, registers, shared;
 
-    if (!take_ladder(bundle, latency_ids, latency, f) || !take_ladder(bundle, rate_ids, rate, f) ||
-        !rule_take(bundle, "bandwidth.capacity{level=register}", &registers, f) ||
-        !rule_take(bundle, "bandwidth.capacity{level=shared}", &shared, f) ||
-        !rule_take(bundle, "bandwidth.sm_rate{level=shared,op=read,path=ld,*}", &banks, f) ||
-        !rule_take(bundle, "bandwidth.rate{level=l1,op=read,path=ld,bytes=65536}", &l1, f))
+    if (!take_ladder(bundle, latency_needs, latency, f) ||
+        !take_ladder(bundle, rate_needs, rate, f) ||
+        !RULE_TAKE(bundle, c54_needs, f, &registers, &shared, &banks, &l1))
         return;
 
     struct row sooner = rule_ratio(&latency[2], &latency[3]), more = rule_ratio(&rate[3], &rate[2]);
@@ -104,6 +114,6 @@ static const struct claim claims[] = {
      "bytes as their shared memory. Positive control: shared memory reads at 128 bytes a cycle, "
      "within 5 % below. Negative control: the same rule must not set L1 and shared memory, which "
      "are one memory, apart by rate.",
-     judge_c54},
+     judge_c54, NEEDS(latency_needs, rate_needs, c54_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -15,14 +15,23 @@ static const double DELTA = 0.03; /* differences below do not count */
 static const double FALLS = 0.9, C68_LOADED = 0.8;
 enum { FELL, STAYED, UNCLEAR };
 
-/* Tail of one form over the tail of many launches; said, and judged by the rule. */
-static bool tail_against(const struct bundle *bundle, const char *many, const char *few,
-                         const char *what, struct row *ratio, struct finding *f)
+enum { OF_512, OF_64 = 3, STREAM = 0, GRAPH, PERSISTENT };
+static const struct need tail_needs[] = {
+    {NEED_ONE, STEP("step_tail", "512", "stream", "loaded")},
+    {NEED_ONE, STEP("step_tail", "512", "graph", "loaded")},
+    {NEED_ONE, STEP("step_tail", "512", "persistent", "loaded")},
+    {NEED_ONE, STEP("step_tail", "64", "stream", "loaded")},
+    {NEED_ONE, STEP("step_tail", "64", "graph", "loaded")},
+    {NEED_ONE, STEP("step_tail", "64", "persistent", "loaded")},
+    NEEDS_END};
+
+/* Tail of one form over the tail of as many launches by stream; said, and judged by the rule. */
+static bool tail_against(const struct bundle *bundle, int launches, int form, const char *what,
+                         struct row *ratio, struct finding *f)
 {
-    struct row a, b;
-    if (!rule_take(bundle, few, &a, f) || !rule_take(bundle, many, &b, f))
+    if (!rule_take_ratio(bundle, tail_needs[launches + form].id, tail_needs[launches + STREAM].id,
+                         ratio, f))
         return false;
-    *ratio = rule_ratio(&a, &b);
     rule_say_row(f->evidence, what, ratio);
     return true;
 }
@@ -37,31 +46,27 @@ static int fall_from(const struct row *graph, const struct row *persistent)
     return by_graph == PLACE_INSIDE && by_one == PLACE_INSIDE ? STAYED : UNCLEAR;
 }
 
+static const struct need c68_needs[] = {
+    {NEED_ONE, STEP("step", "8", "stream", "idle")},
+    {NEED_ONE, STEP("step", "8", "stream", "loaded")},
+    {NEED_ONE, STEP("host_load", "512", "stream", "loaded")},
+    {NEED_ONE, STEP("step_tail", "1", "stream", "loaded")},
+    {NEED_ONE, STEP("step_tail", "1", "persistent", "loaded")},
+    NEEDS_END};
+
 static void judge_c68(const struct bundle *bundle, struct finding *f)
 {
     struct row graph, persistent, idle, loaded, busy, one, same;
     int from_512, from_64;
 
     rule_say(f->evidence, "p99 / median under host load, over that of the stream");
-    if (!tail_against(bundle, STEP("step_tail", "512", "stream", "loaded"),
-                      STEP("step_tail", "512", "graph", "loaded"), "512 launches as a graph",
-                      &graph, f) ||
-        !tail_against(bundle, STEP("step_tail", "512", "stream", "loaded"),
-                      STEP("step_tail", "512", "persistent", "loaded"), "as one kernel",
-                      &persistent, f))
+    if (!tail_against(bundle, OF_512, GRAPH, "512 launches as a graph", &graph, f) ||
+        !tail_against(bundle, OF_512, PERSISTENT, "as one kernel", &persistent, f))
         return;
     from_512 = fall_from(&graph, &persistent);
-    if (!tail_against(bundle, STEP("step_tail", "64", "stream", "loaded"),
-                      STEP("step_tail", "64", "graph", "loaded"), "64 launches as a graph", &graph,
-                      f) ||
-        !tail_against(bundle, STEP("step_tail", "64", "stream", "loaded"),
-                      STEP("step_tail", "64", "persistent", "loaded"), "as one kernel", &persistent,
-                      f) ||
-        !rule_take(bundle, STEP("step", "8", "stream", "idle"), &idle, f) ||
-        !rule_take(bundle, STEP("step", "8", "stream", "loaded"), &loaded, f) ||
-        !rule_take(bundle, STEP("host_load", "512", "stream", "loaded"), &busy, f) ||
-        !rule_take(bundle, STEP("step_tail", "1", "stream", "loaded"), &one, f) ||
-        !rule_take(bundle, STEP("step_tail", "1", "persistent", "loaded"), &same, f))
+    if (!tail_against(bundle, OF_64, GRAPH, "64 launches as a graph", &graph, f) ||
+        !tail_against(bundle, OF_64, PERSISTENT, "as one kernel", &persistent, f) ||
+        !RULE_TAKE(bundle, c68_needs, f, &idle, &loaded, &busy, &one, &same))
         return;
     from_64 = fall_from(&graph, &persistent);
 
@@ -84,17 +89,22 @@ static void judge_c68(const struct bundle *bundle, struct finding *f)
 
 static const double C69_RISES = 1.5, C69_QUEUES = 3;
 
+static const struct need c69_needs[] = {
+    {NEED_ONE, ITEM("busy", "600000", "batched")},
+    {NEED_ONE, ITEM("busy", "600000", "each_of_8_streams")},
+    {NEED_ONE, ITEM("busy", "600000", "each")},
+    {NEED_ONE, ITEM("busy", "30000", "batched")},
+    {NEED_ONE, ITEM("busy", "30000", "each_of_8_streams")},
+    {NEED_ONE, ITEM("latency", "600000", "each_of_8_streams,*")},
+    {NEED_ONE, ITEM("latency", "30000", "each_of_8_streams,*")},
+    {NEED_ONE, ITEM("latency", "600000", "batched,*")},
+    NEEDS_END};
+
 static void judge_c69(const struct bundle *bundle, struct finding *f)
 {
     struct row batched, each, one, calm_batched, calm_each, waits, calm_waits, batched_waits;
-    if (!rule_take(bundle, ITEM("busy", "600000", "batched"), &batched, f) ||
-        !rule_take(bundle, ITEM("busy", "600000", "each_of_8_streams"), &each, f) ||
-        !rule_take(bundle, ITEM("busy", "600000", "each"), &one, f) ||
-        !rule_take(bundle, ITEM("busy", "30000", "batched"), &calm_batched, f) ||
-        !rule_take(bundle, ITEM("busy", "30000", "each_of_8_streams"), &calm_each, f) ||
-        !rule_take(bundle, ITEM("latency", "600000", "each_of_8_streams,*"), &waits, f) ||
-        !rule_take(bundle, ITEM("latency", "30000", "each_of_8_streams,*"), &calm_waits, f) ||
-        !rule_take(bundle, ITEM("latency", "600000", "batched,*"), &batched_waits, f))
+    if (!RULE_TAKE(bundle, c69_needs, f, &batched, &each, &one, &calm_batched, &calm_each, &waits,
+                   &calm_waits, &batched_waits))
         return;
 
     struct row rise = rule_ratio(&batched, &each), rise_of_one = rule_ratio(&batched, &one);
@@ -123,28 +133,36 @@ struct beside { /* one kind of rival */
     struct row one_p99, many_p99; /* for the reader: a ratio also rises when the median falls */
 };
 
-static bool beside(const struct bundle *bundle, const char *rival, const char *streams,
-                   struct beside *b, struct finding *f)
+#define LAYER(metric, mode) "jitter." metric "{mode=" mode ",rival=%s,streams=%s,priority=equal"
+
+enum { FORMS = 7 };
+static const struct need rival_needs[] = {
+    {NEED_ANY, LAYER("layer_wall_tail", "persistent") "}"},
+    {NEED_ANY, LAYER("layer_wall_tail", "stream") "}"},
+    {NEED_ANY, LAYER("layer_tail", "persistent") "}"},
+    {NEED_ANY, LAYER("layer_tail", "stream") "}"},
+    {NEED_ANY, LAYER("layer", "stream") ",timer=wall}"},
+    {NEED_ANY, LAYER("layer_p99", "persistent") ",timer=wall}"},
+    {NEED_ANY, LAYER("layer_p99", "stream") ",timer=wall}"},
+    NEEDS_END};
+static const struct need alone_needs[] = {
+    {NEED_ONE, "jitter.layer{mode=stream,rival=none,streams=0,priority=equal,timer=wall}"},
+    NEEDS_END};
+
+static bool take_beside(const struct bundle *bundle, const char *rival, const char *streams,
+                        struct beside *b, struct finding *f)
 {
-    char id[7][DOCUMENT_ID];
     struct row one, many, device_one, device_many, alone, among;
-    static const char *const form[] = {"layer_wall_tail{mode=persistent",
-                                       "layer_wall_tail{mode=stream",
-                                       "layer_tail{mode=persistent",
-                                       "layer_tail{mode=stream",
-                                       "layer{mode=stream",
-                                       "layer_p99{mode=persistent",
-                                       "layer_p99{mode=stream"};
-    for (int i = 0; i < 7; i++)
-        snprintf(id[i], sizeof id[i], "jitter.%s,rival=%s,streams=%s,priority=equal%s}", form[i],
-                 rival, streams, i >= 4 ? ",timer=wall" : "");
-    if (!rule_take(bundle, id[0], &one, f) || !rule_take(bundle, id[1], &many, f) ||
-        !rule_take(bundle, id[2], &device_one, f) || !rule_take(bundle, id[3], &device_many, f) ||
-        !rule_take(bundle, id[4], &among, f) || !rule_take(bundle, id[5], &b->one_p99, f) ||
-        !rule_take(bundle, id[6], &b->many_p99, f) ||
-        !rule_take(bundle,
-                   "jitter.layer{mode=stream,rival=none,streams=0,priority=equal,timer=wall}",
-                   &alone, f))
+    struct row *const rows[FORMS] = {&one,   &many,       &device_one, &device_many,
+                                     &among, &b->one_p99, &b->many_p99};
+
+    for (int i = 0; i < FORMS; i++) {
+        char id[DOCUMENT_ID];
+        snprintf(id, sizeof id, rival_needs[i].id, rival, streams);
+        if (!rule_take(bundle, id, rows[i], f))
+            return false;
+    }
+    if (!RULE_TAKE(bundle, alone_needs, f, &alone))
         return false;
     b->tail = rule_ratio(&one, &many);
     b->device = rule_ratio(&device_one, &device_many);
@@ -163,7 +181,7 @@ static void judge_c87(const struct bundle *bundle, struct finding *f)
 
     rule_say(f->evidence, "p99 / median on the host's clock, one fused kernel over eight launches");
     for (int i = 0; i < 3; i++) {
-        if (!beside(bundle, rivals[i], "2", &b, f))
+        if (!take_beside(bundle, rivals[i], "2", &b, f))
             return;
         rule_say_row(f->evidence, words[i], &b.tail);
         rule_say_row(f->evidence, "(first to last instruction)", &b.device);
@@ -176,7 +194,7 @@ static void judge_c87(const struct bundle *bundle, struct finding *f)
         steadier = steadier && b.tail.high <= FALLS;
         worse = worse || b.tail.low > 1 + DELTA;
     }
-    if (!beside(bundle, "none", "0", &alone, f))
+    if (!take_beside(bundle, "none", "0", &alone, f))
         return;
     bool negative = !(alone.tail.high <= FALLS);
     rule_say_control(f, false, negative, "without any rival the ratio falls as far", &alone.tail);
@@ -202,7 +220,7 @@ static const struct claim claims[] = {
      "control: a step of one launch against the very same "
      "step must not fall by the same rule. 4096 launches, 11 ms a step, are left out; and for time "
      "a run has 1000 steps of 64 launches and 500 of 512, not 10000, which --deep takes.",
-     judge_c68},
+     judge_c68, NEEDS(tail_needs, c68_needs)},
     {"C69", "ai-rng",
      "Decoder step scheduling: continuous batching can fuse parts of scheduling and compute so "
      "that the GPU sees a steady stream of work instead of bursty micro-kernels.",
@@ -219,7 +237,7 @@ static const struct claim claims[] = {
      "same for each way. Positive control: launched one by one, items "
      "wait at least 3 times as long at that load as at 30000 a second. Negative control: at 30000 "
      "a second the ratio must stay below 1.5.",
-     judge_c69},
+     judge_c69, NEEDS(c69_needs)},
     {"C87", "ai-rng",
      "These gains are often more visible in latency-sensitive systems than in throughput-only "
      "benchmarks because they reduce synchronization points and improve stability under "
@@ -232,6 +250,6 @@ static const struct claim claims[] = {
      "the ratio of the tails is at most 0.9 beside every kind, REFUTED when it is above 1.03 "
      "beside any, else MIXED. Positive control: each kind slows eight launches by more than 3 %. "
      "Negative control: without rivals the ratio must not be at most 0.9.",
-     judge_c87},
+     judge_c87, NEEDS(rival_needs, alone_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -19,27 +19,36 @@ static enum claim_verdict c29_rule(const struct row *ratio)
     return rule_place(ratio, C29_KEPT, INFINITY) == PLACE_INSIDE ? CLAIM_REFUTED : CLAIM_MIXED;
 }
 
+static const struct need body_needs[] = {
+    {NEED_ONE, "edges.step{mode=counter,blocks=sm,body=33554432,*"},
+    {NEED_ONE, "edges.step{mode=graph,blocks=sm,body=33554432,*"},
+    NEEDS_END};
+
 static void say_bodies(const struct bundle *bundle, struct finding *f)
 {
     struct row fused, graph;
-    struct finding ignored = {.verdict = CLAIM_MIXED};
-    if (rule_take(bundle, "edges.step{mode=counter,blocks=sm,body=33554432,*", &fused, &ignored) &&
-        rule_take(bundle, "edges.step{mode=graph,blocks=sm,body=33554432,*", &graph, &ignored)) {
+    struct finding ignored = rule_aside(f);
+    if (RULE_TAKE(bundle, body_needs, &ignored, &fused, &graph)) {
         struct row ratio = rule_ratio(&fused, &graph);
         rule_say_row(f->evidence, "steps that read 32 MiB, fused over graph", &ratio);
     }
 }
 
+static const struct need c29_needs[] = {
+    {NEED_ONE, STEP("graph", "sm", "64-512")},
+    {NEED_BEST, STEP(IN_ONE_LAUNCH, "sm", "64-512")},
+    {NEED_ONE, STEP("graph", "sm", "512-4096")},
+    {NEED_ONE, STEP("counter", "sm", "512-4096")},
+    {NEED_ONE, STEP("stream", "sm", "64-512")},
+    {NEED_ONE, STEP("block_shared", "1", "64-512")},
+    {NEED_ONE, "edges.wrong{mode=unwaited,blocks=sm,*}"},
+    NEEDS_END};
+
 static void judge_c29(const struct bundle *bundle, struct finding *f)
 {
     struct row graph, fused, graph_long, fused_long, stream, block, wrong;
-    if (!rule_take(bundle, STEP("graph", "sm", "64-512"), &graph, f) ||
-        !rule_take_best(bundle, STEP(IN_ONE_LAUNCH, "sm", "64-512"), &fused, f) ||
-        !rule_take(bundle, STEP("graph", "sm", "512-4096"), &graph_long, f) ||
-        !rule_take(bundle, STEP("counter", "sm", "512-4096"), &fused_long, f) ||
-        !rule_take(bundle, STEP("stream", "sm", "64-512"), &stream, f) ||
-        !rule_take(bundle, STEP("block_shared", "1", "64-512"), &block, f) ||
-        !rule_take(bundle, "edges.wrong{mode=unwaited,blocks=sm,*}", &wrong, f))
+    if (!RULE_TAKE(bundle, c29_needs, f, &graph, &fused, &graph_long, &fused_long, &stream, &block,
+                   &wrong))
         return;
 
     struct row ratio = rule_ratio(&fused, &graph), at_length = rule_ratio(&fused_long, &graph_long);
@@ -93,14 +102,25 @@ static enum place near_one(const struct row *ratio)
 #define SPLIT(launches, each)                                                                      \
     "launch_shape.split{bytes=16777216,launches=" launches ",each=" each ",timer=event}"
 
+static const struct need whole_needs[] = {
+    {NEED_ONE, SPLIT("1", "part")},
+    {NEED_ONE, "launch_shape.edge{blocks=sm,threads=256,shared=0,args=8,timer=event}"},
+    NEEDS_END};
+
+static const struct need split_needs[] = {
+    {NEED_ONE, SPLIT("64", "part")},
+    {NEED_ONE, SPLIT("4096", "part")},
+    {NEED_ONE, SPLIT("64", "idle")},
+    {NEED_ONE, SPLIT("64", "none")},
+    {NEED_ONE, SPLIT("64", "all")},
+    NEEDS_END};
+
 /* What n launches that share the bytes take, over one that reads all and n - 1 empty ones. */
 static bool split_ratio(const struct bundle *bundle, const char *glob, double n, struct row *ratio,
                         struct finding *f)
 {
     struct row many, one, null;
-    if (!rule_take(bundle, glob, &many, f) || !rule_take(bundle, SPLIT("1", "part"), &one, f) ||
-        !rule_take(bundle, "launch_shape.edge{blocks=sm,threads=256,shared=0,args=8,timer=event}",
-                   &null, f))
+    if (!rule_take(bundle, glob, &many, f) || !RULE_TAKE(bundle, whole_needs, f, &one, &null))
         return false;
     const struct row *const parts[] = {&one, &null};
     const double weight[] = {1, n - 1};
@@ -113,11 +133,11 @@ static bool split_ratio(const struct bundle *bundle, const char *glob, double n,
 static void judge_split(const struct bundle *bundle, struct finding *f, enum claim_verdict no_more)
 {
     struct row few, many, idle, nothing, everything;
-    if (!split_ratio(bundle, SPLIT("64", "part"), 64, &few, f) ||
-        !split_ratio(bundle, SPLIT("4096", "part"), 4096, &many, f) ||
-        !split_ratio(bundle, SPLIT("64", "idle"), 64, &idle, f) ||
-        !split_ratio(bundle, SPLIT("64", "none"), 64, &nothing, f) ||
-        !split_ratio(bundle, SPLIT("64", "all"), 64, &everything, f))
+    if (!split_ratio(bundle, split_needs[0].id, 64, &few, f) ||
+        !split_ratio(bundle, split_needs[1].id, 4096, &many, f) ||
+        !split_ratio(bundle, split_needs[2].id, 64, &idle, f) ||
+        !split_ratio(bundle, split_needs[3].id, 64, &nothing, f) ||
+        !split_ratio(bundle, split_needs[4].id, 64, &everything, f))
         return;
 
     bool within = near_one(&few) == PLACE_INSIDE && near_one(&many) == PLACE_INSIDE;
@@ -143,6 +163,17 @@ static void judge_c50b(const struct bundle *bundle, struct finding *f)
     judge_split(bundle, f, CLAIM_REPRODUCED);
 }
 
+static const struct need c50c_needs[] = {
+    {NEED_ONE, "launch.call{blocks=1,*"},
+    {NEED_ONE, "launch.start{blocks=1,*"},
+    {NEED_ONE, "launch.run{blocks=1,*"},
+    {NEED_ONE, "launch.finish{blocks=1,*"},
+    {NEED_ONE, "launch.block{threads=32,*"},
+    {NEED_ONE, "launch.whole{blocks=1,*"},
+    {NEED_ONE, "launch.whole{blocks=65536,threads=32,*"},
+    {NEED_ONE, "launch.run{blocks=65536,threads=32,*"},
+    NEEDS_END};
+
 /* The stretches of a launch of one block, and the blocks of a grid, against the grid's trip. The
  * stretches lie end to end, so that their sum is the stamped launch whatever the clocks say: that
  * it is the trip without stamps shows only that these do not disturb. What the sum of a large grid
@@ -151,14 +182,8 @@ static void judge_c50c(const struct bundle *bundle, struct finding *f)
 {
     static const double C50_BLOCKS = 65536;
     struct row call, start, run, finish, block, one, total, stamped;
-    if (!rule_take(bundle, "launch.call{blocks=1,*", &call, f) ||
-        !rule_take(bundle, "launch.start{blocks=1,*", &start, f) ||
-        !rule_take(bundle, "launch.run{blocks=1,*", &run, f) ||
-        !rule_take(bundle, "launch.finish{blocks=1,*", &finish, f) ||
-        !rule_take(bundle, "launch.block{threads=32,*", &block, f) ||
-        !rule_take(bundle, "launch.whole{blocks=1,*", &one, f) ||
-        !rule_take(bundle, "launch.whole{blocks=65536,threads=32,*", &total, f) ||
-        !rule_take(bundle, "launch.run{blocks=65536,threads=32,*", &stamped, f))
+    if (!RULE_TAKE(bundle, c50c_needs, f, &call, &start, &run, &finish, &block, &one, &total,
+                   &stamped))
         return;
 
     const struct row *const parts[] = {&call, &start, &finish, &run, &block};
@@ -190,14 +215,18 @@ static const double C71_HIDDEN = 0.6;
 
 #define QUEUED(depth, work) "launch.queued{depth=" depth ",work_ns=" work ",timer=wall}"
 
+static const struct need c71_needs[] = {
+    {NEED_ONE, QUEUED("1", "0")},
+    {NEED_ONE, QUEUED("1000", "0")},
+    {NEED_ONE, "launch.round_trip{timer=wall}"},
+    {NEED_ONE, QUEUED("1", "20000")},
+    {NEED_ONE, QUEUED("100", "20000")},
+    NEEDS_END};
+
 static void judge_c71(const struct bundle *bundle, struct finding *f)
 {
     struct row one, deep, trip, busy_one, busy_deep;
-    if (!rule_take(bundle, QUEUED("1", "0"), &one, f) ||
-        !rule_take(bundle, QUEUED("1000", "0"), &deep, f) ||
-        !rule_take(bundle, "launch.round_trip{timer=wall}", &trip, f) ||
-        !rule_take(bundle, QUEUED("1", "20000"), &busy_one, f) ||
-        !rule_take(bundle, QUEUED("100", "20000"), &busy_deep, f))
+    if (!RULE_TAKE(bundle, c71_needs, f, &one, &deep, &trip, &busy_one, &busy_deep))
         return;
 
     struct row ratio = rule_ratio(&deep, &one), same = rule_ratio(&one, &trip);
@@ -224,7 +253,7 @@ static const struct claim claims[] = {
      "to 4096. REPRODUCED when both ratios are at most 0.2, REFUTED when both are at least 0.5, "
      "else MIXED. Positive controls: a step inside one block passes for eliminated; without a wait "
      "the words come out wrong. Negative control: a step by stream must not pass.",
-     judge_c29},
+     judge_c29, NEEDS(c29_needs, body_needs)},
     {"C50", "dev.to", "Each kernel launch has overhead:",
      "Scheduling, reading, writing and synchronisation are parts of a launch: fixed bytes cut into "
      "n launches cost more than n - 1 null launches extra.",
@@ -233,13 +262,13 @@ static const struct claim claims[] = {
      "reading asks for more bytes, too, which a bundle does not count. Positive control: one "
      "launch that reads all and 63 of the empty kernel lie within 15 %. Negative control: 64 that "
      "read all must not.",
-     judge_c50},
+     judge_c50, NEEDS(split_needs, whole_needs)},
     {"C50b", "ai-rng", "The cost of a kernel includes more than math.",
      "Traffic and synchronisation are costs beside launch overhead: fixed bytes cut into n "
      "launches cost n - 1 null launches extra and no more.",
      "The figures and controls of C50, read the other way: REPRODUCED when both lie within 15 %, "
      "else MIXED.",
-     judge_c50b},
+     judge_c50b, NEEDS(split_needs, whole_needs)},
     {"C50c", "ai-rng",
      "Launch overhead: scheduling and dispatch cost, especially painful when thousands of tiny "
      "kernels run per step.",
@@ -251,7 +280,7 @@ static const struct claim claims[] = {
      "for: see launch.gap. Positive controls: within 15 %, the stretches of one block add up to "
      "the round trip of one without stamps, and 65536 blocks take as long from the first stamp to "
      "the last as by the slope. Negative control: without the blocks the sum must miss.",
-     judge_c50c},
+     judge_c50c, NEEDS(c50c_needs)},
     {"C71", "ai-rng",
      "Launch overhead is hard to see if benchmarks focus only on end-to-end throughput, but it "
      "becomes visible in profiles.",
@@ -260,6 +289,6 @@ static const struct claim claims[] = {
      "REPRODUCED when the ratio is at most 0.6, REFUTED above. Positive control: depth 1 reads the "
      "round trip within 15 %. Negative control: with kernels of 20 us, which nothing hides, the "
      "ratio must stay above 0.6.",
-     judge_c71},
+     judge_c71, NEEDS(c71_needs)},
 };
 CLAIM_SUBJECT(claims);

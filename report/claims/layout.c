@@ -11,28 +11,21 @@
     "transpose.pass_time{rows=8192,columns=8192,ld=" #ld ",type=fp32,impl=" impl ",*}"
 #define PRODUCT(layout) "transpose.product_" layout "{m=4096,n=4096,k=4096,type=fp16,l2=cold,*}"
 
-/* Both sides of a ratio, and the ratio of each run. */
-static bool take_ratio(const struct bundle *bundle, const char *above, const char *below,
-                       struct row *ratio, struct finding *f)
-{
-    struct row a, b;
-    if (!rule_take(bundle, above, &a, f) || !rule_take(bundle, below, &b, f))
-        return false;
-    *ratio = rule_ratio(&a, &b);
-    return true;
-}
-
 /* --- C56: does a transpose force a movement? -------------------------------------------------- */
 
 static const double C56_COPY = 0.9, C56_ABSORBED = 1.05;
+
+static const struct need transpose_needs[] = {
+    {NEED_BEST, PASS(8200, "[npv]*")},
+    {NEED_BEST, PASS(8200, "[cm]*")},
+    NEEDS_END};
 
 /* The fastest transpose over the faster of the copies, by rows that are no power of two apart. */
 static bool take_transpose(const struct bundle *bundle, struct row *ratio, struct row *copy,
                            struct finding *f)
 {
     struct row best;
-    if (!rule_take_best(bundle, PASS(8200, "[npv]*"), &best, f) ||
-        !rule_take_best(bundle, PASS(8200, "[cm]*"), copy, f))
+    if (!RULE_TAKE(bundle, transpose_needs, f, &best, copy))
         return false;
     *ratio = rule_ratio(&best, copy);
     rule_say_row(f->evidence, "fastest transpose", &best);
@@ -40,15 +33,24 @@ static bool take_transpose(const struct bundle *bundle, struct row *ratio, struc
     return true;
 }
 
+static const struct need product_needs[] = {
+    {NEED_ANY, PRODUCT("nn")},
+    {NEED_ANY, PRODUCT("tn")},
+    {NEED_ANY, PRODUCT("nt")},
+    {NEED_ANY, PRODUCT("after")},
+    NEEDS_END};
+static const struct need c56_needs[] = {{NEED_ONE, PASS(8200, "read")}, NEEDS_END};
+
+static const struct need padded_needs[] = {{NEED_ONE, PASS(8200, "padded")}, NEEDS_END};
+
 static void judge_c56(const struct bundle *bundle, struct finding *f)
 {
     struct row cost, copy, read, padded, tn, nt, explicit;
-    if (!take_transpose(bundle, &cost, &copy, f) ||
-        !rule_take(bundle, PASS(8200, "read"), &read, f) ||
-        !take_ratio(bundle, PRODUCT("tn"), PRODUCT("nn"), &tn, f) ||
-        !take_ratio(bundle, PRODUCT("nt"), PRODUCT("nn"), &nt, f) ||
-        !take_ratio(bundle, PRODUCT("after"), PRODUCT("nn"), &explicit, f) ||
-        !rule_take(bundle, PASS(8200, "padded"), &padded, f))
+    if (!take_transpose(bundle, &cost, &copy, f) || !RULE_TAKE(bundle, c56_needs, f, &read) ||
+        !rule_take_ratio(bundle, PRODUCT("tn"), PRODUCT("nn"), &tn, f) ||
+        !rule_take_ratio(bundle, PRODUCT("nt"), PRODUCT("nn"), &nt, f) ||
+        !rule_take_ratio(bundle, PRODUCT("after"), PRODUCT("nn"), &explicit, f) ||
+        !RULE_TAKE(bundle, padded_needs, f, &padded))
         return;
 
     struct row half = rule_ratio(&read, &copy), tiles = rule_ratio(&padded, &copy);
@@ -80,13 +82,24 @@ static void judge_c56(const struct bundle *bundle, struct finding *f)
 
 static const double C57_MODEL = 1.2, C57_HIDDEN = 2, C57_SECTOR = 8, C57_FULL = 0.85;
 
+#define STRIDED "layout.strided_rate{level=hbm,stride=%d}"
+#define STRUCTS "layout.struct_rate{level=hbm,fields=8,width=4}"
+
+static const struct need stride_needs[] = {
+    {NEED_ANY, STRIDED},
+    {NEED_ANY, STRUCTS},
+    {NEED_ANY, READ("hbm", 0, 16, 65536)},
+    NEEDS_END};
+static const struct need of_model_needs[] = {
+    {NEED_ONE, "layout.strided_rate{level=hbm,stride=1}"},
+    NEEDS_END};
+
 /* Useful rate over what the sector model gives: an eighth of the rate of stride 1. */
 static bool take_of_model(const struct bundle *bundle, const char *id, struct row *of_model,
                           struct finding *f)
 {
     struct row rate, whole;
-    if (!rule_take(bundle, id, &rate, f) ||
-        !rule_take(bundle, "layout.strided_rate{level=hbm,stride=1}", &whole, f))
+    if (!rule_take(bundle, id, &rate, f) || !RULE_TAKE(bundle, of_model_needs, f, &whole))
         return false;
     *of_model = (struct row){.id = rate.id, .unit = "ratio", .better = ROW_LOWER};
     for (size_t i = 0; i < rate.n; i++)
@@ -104,7 +117,7 @@ static void judge_c57(const struct bundle *bundle, struct finding *f)
     int n_within = 0, n_hidden = 0;
 
     for (int i = 0; i < 3; i++) {
-        snprintf(id, sizeof id, "layout.strided_rate{level=hbm,stride=%d}", strides[i]);
+        snprintf(id, sizeof id, STRIDED, strides[i]);
         if (!take_of_model(bundle, id, &of_model, f))
             return;
         snprintf(what, sizeof what, "stride %d, over the sector model", strides[i]);
@@ -112,9 +125,8 @@ static void judge_c57(const struct bundle *bundle, struct finding *f)
         n_within += rule_place(&of_model, 0, C57_MODEL) == PLACE_INSIDE;
         n_hidden += rule_place(&of_model, 0, C57_HIDDEN) == PLACE_ABOVE;
     }
-    if (!take_ratio(bundle, "layout.strided_rate{level=hbm,stride=1}", READ("hbm", 0, 16, 65536),
-                    &full, f) ||
-        !take_of_model(bundle, "layout.struct_rate{level=hbm,fields=8,width=4}", &hidden, f))
+    if (!rule_take_ratio(bundle, of_model_needs[0].id, READ("hbm", 0, 16, 65536), &full, f) ||
+        !take_of_model(bundle, STRUCTS, &hidden, f))
         return;
 
     bool positive = rule_place(&full, C57_FULL, 1 / C57_FULL) == PLACE_INSIDE;
@@ -135,13 +147,27 @@ static void judge_c57(const struct bundle *bundle, struct finding *f)
 
 static const double C84_FASTER = 1.10, C84_SAME = 1.03;
 
+#define FAULTS "layout.faults{offset=%d,width=16}"
+#define ROWS "layout.rows_rate{level=hbm,columns=16384,ld=16388,width=16}"
+
+static const struct need fault_needs[] = {{NEED_ANY, FAULTS}, NEEDS_END};
+static const struct need width_needs[] = {
+    {NEED_ANY, READ("hbm", 0, 16, 65536)},
+    {NEED_ANY, READ("hbm", 0, 4, 65536)},
+    {NEED_ANY, READ("hbm", 0, 16, 16384)},
+    {NEED_ANY, READ("hbm", 0, 4, 16384)},
+    {NEED_ANY, READ("l2", 0, 16, 65536)},
+    {NEED_ANY, READ("l2", 0, 4, 65536)},
+    {NEED_ANY, READ("l2", 0, 16, 16384)},
+    {NEED_ANY, READ("l2", 0, 1, 16384)},
+    {NEED_ANY, ROWS},
+    NEEDS_END};
+
 /* Does a 16-byte load fault at this offset? */
 static bool take_fault(const struct bundle *bundle, int offset, bool *faults, struct finding *f)
 {
     struct row row;
-    char id[DOCUMENT_ID];
-    snprintf(id, sizeof id, "layout.faults{offset=%d,width=16}", offset);
-    if (!rule_take(bundle, id, &row, f))
+    if (!rule_take_formed(bundle, &row, f, FAULTS, offset))
         return false;
     *faults = row.centre == 1;
     return true;
@@ -166,15 +192,14 @@ static void judge_c84(const struct bundle *bundle, struct finding *f)
     rule_say(f->evidence, "16-byte loads %s at an offset of 4, %s at 8", at_4 ? "fault" : "run",
              at_8 ? "fault" : "run");
     for (int i = 0; i < PLACES; i++) {
-        if (!take_ratio(bundle, wide[i], narrow[i], &ratio, f))
+        if (!rule_take_ratio(bundle, wide[i], narrow[i], &ratio, f))
             return;
         rule_say_row(f->evidence, what[i], &ratio);
         n_faster += rule_place(&ratio, C84_FASTER, INFINITY) == PLACE_INSIDE;
         n_same += rule_place(&ratio, 2 - C84_SAME, C84_SAME) == PLACE_INSIDE;
     }
-    if (!take_ratio(bundle, READ("l2", 0, 16, 16384), READ("l2", 0, 1, 16384), &bytes, f) ||
-        !take_ratio(bundle, "layout.rows_rate{level=hbm,columns=16384,ld=16388,width=16}",
-                    READ("hbm", 0, 16, 65536), &same, f))
+    if (!rule_take_ratio(bundle, READ("l2", 0, 16, 16384), READ("l2", 0, 1, 16384), &bytes, f) ||
+        !rule_take_ratio(bundle, ROWS, READ("hbm", 0, 16, 65536), &same, f))
         return;
 
     bool positive = rule_place(&bytes, C84_FASTER, INFINITY) == PLACE_INSIDE;
@@ -208,7 +233,7 @@ static const struct claim claims[] = {
      "copy or more. Negative "
      "controls: reading alone must not, and a transpose before the product must not pass as "
      "absorbed.",
-     judge_c56},
+     judge_c56, NEEDS(transpose_needs, c56_needs, product_needs, padded_needs)},
     {"C57", "ai-rng", "Strides that force scattered reads.",
      "Useful bandwidth at strides of 8 to 32 floats falls to 1.2x of the 32-byte sector model or "
      "less; device memory answers by 64 bytes, so that it may be half.",
@@ -216,11 +241,12 @@ static const struct claim claims[] = {
      "leaves "
      "an eighth of the rate of stride 1. REPRODUCED when at strides 8, 16 and 32, from device "
      "memory, the useful rate is at most 1.2 of that, REFUTED when at any it is above 2, MIXED "
-     "otherwise. Positive control: stride 1 is within 0.85 and 1/0.85 of what 16-byte loads do. Negative "
+     "otherwise. Positive control: stride 1 is within 0.85 and 1/0.85 of what 16-byte loads do. "
+     "Negative "
      "control: "
      "the same loads, 32 bytes apart, when the lanes go on to use the rest of each sector, must be "
      "above 2.",
-     judge_c57},
+     judge_c57, NEEDS(of_model_needs, stride_needs)},
     {"C84", "ai-rng",
      "Data layout choices determine whether memory access is coalesced and whether vectorized "
      "instructions can be used.",
@@ -232,6 +258,6 @@ static const struct claim claims[] = {
      "device memory or L2, at any of three places, MIXED when at none. Positive control: they are "
      "1.10 times as fast as 1-byte loads. Negative control: 16-byte loads of rows with a gap must "
      "not be 1.10 times as fast as of rows without.",
-     judge_c84},
+     judge_c84, NEEDS(fault_needs, width_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -8,6 +8,13 @@
 static const double C10_LEAST = 31, C10_MOST = 36, C10_ASKED = 20000, C10_CLOCK = 0.005;
 static const double C10_CONTROL_LEAST = 150, C10_KNOWN_LEAST = 20, C10_KNOWN_MOST = 32;
 
+static const struct need c10_needs[] = {
+    {NEED_ONE, "memory_latency.load{level=l1}"},
+    {NEED_ONE, "spin.waited{asked=20000}"},
+    {NEED_ONE, "memory_latency.load{level=shared}"},
+    {NEED_ONE, "memory_latency.control{path=l2}"},
+    NEEDS_END};
+
 /* A wait reads as long as it was asked for by the very clock that it waits by: that shows only that
  * the run of spin stands, and with it that the clock agrees with events. So the chase, too, is
  * shown something known: shared memory, which answers in 20 to 32 cycles on all GPUs since
@@ -15,10 +22,7 @@ static const double C10_CONTROL_LEAST = 150, C10_KNOWN_LEAST = 20, C10_KNOWN_MOS
 static void judge_c10(const struct bundle *bundle, struct finding *f)
 {
     struct row l1, spin, shared, control;
-    if (!rule_take(bundle, "memory_latency.load{level=l1}", &l1, f) ||
-        !rule_take(bundle, "spin.waited{asked=20000}", &spin, f) ||
-        !rule_take(bundle, "memory_latency.load{level=shared}", &shared, f) ||
-        !rule_take(bundle, "memory_latency.control{path=l2}", &control, f))
+    if (!RULE_TAKE(bundle, c10_needs, f, &l1, &spin, &shared, &control))
         return;
 
     bool clock =
@@ -36,18 +40,24 @@ static void judge_c10(const struct bundle *bundle, struct finding *f)
 
 /* --- C11: is L1 the fastest? ------------------------------------------------------------------ */
 
+static const struct need c11_needs[] = {
+    {NEED_ONE, "memory_latency.load{level=shared}"},
+    {NEED_ONE, "memory_latency.load{level=l1}"},
+    {NEED_ONE, "memory_latency.load{level=l2}"},
+    {NEED_ONE, "memory_latency.curve{bytes=16384}"},
+    NEEDS_END};
+
+static const struct need constant_needs[] = { /* not of all bundles */
+    {NEED_ANY, "memory_latency.constant{bytes=1024,spacing=64}"},
+    NEEDS_END};
+
 /* One memory that is faster refutes; nothing is the fastest before all were looked at. */
 static void judge_c11(const struct bundle *bundle, struct finding *f)
 {
-    struct finding ignored = {.verdict = CLAIM_MIXED}; /* of bundles without constants */
     struct row shared, constant, l1, again, l2;
-    if (!rule_take(bundle, "memory_latency.load{level=shared}", &shared, f) ||
-        !rule_take(bundle, "memory_latency.load{level=l1}", &l1, f) ||
-        !rule_take(bundle, "memory_latency.load{level=l2}", &l2, f) ||
-        !rule_take(bundle, "memory_latency.curve{bytes=16384}", &again, f))
+    if (!RULE_TAKE(bundle, c11_needs, f, &shared, &l1, &l2, &again))
         return;
-    bool constants =
-        rule_take(bundle, "memory_latency.constant{bytes=1024,spacing=64}", &constant, &ignored);
+    bool constants = rule_look_up(bundle, constant_needs[0].id, &constant, f);
 
     enum claim_verdict verdict = CLAIM_MIXED;
     if (rule_faster(&shared, &l1) || (constants && rule_faster(&constant, &l1)))
@@ -76,13 +86,13 @@ static const struct claim claims[] = {
      "REFUTED when it lies outside. Positive controls: a wait of 20000 cycles reads as such "
      "within 0.5 %, and the same chase through shared memory 20 to 32. Negative control: the same "
      "ring kept out of L1 must not read so, but above 150 cycles.",
-     judge_c10},
+     judge_c10, NEEDS(c10_needs)},
     {"C11", "smallest.ai", "considered the fastest local memory on the SM",
      "No memory of the SM other than its registers answers faster than an L1 hit.",
      "REFUTED when the interval of shared memory, or of a constant in its innermost cache, lies "
      "below L1's by more than 3 % and a cycle, REPRODUCED when L1's lies below both by that. "
      "Positive control: L1 reads faster than L2 by the same rule. Negative control: the same ring "
      "in L1, measured again as a point of the curve, must be neither faster nor slower.",
-     judge_c11},
+     judge_c11, NEEDS(c11_needs, constant_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -39,12 +39,18 @@ static enum holding both(enum holding a, enum holding b)
     return a == HOLDS && b == HOLDS ? HOLDS : OPEN;
 }
 
-static bool take_hit(const struct bundle *bundle, const char *memory, const char *keys,
-                     struct row *row, struct finding *f)
+#define HIT "occupancy.hit{memory=%s,stride=%d,warps=%d,loads=%d}"
+#define LAYERS "occupancy.layers{level=%s,layers=%d,placement=%s}"
+
+static const struct need hit_needs[] = {
+    {NEED_ANY, HIT},
+    {NEED_ANY, LAYERS},
+    NEEDS_END};
+
+static bool take_hit(const struct bundle *bundle, const char *memory, int stride, int warps,
+                     int loads, struct row *row, struct finding *f)
 {
-    char id[DOCUMENT_ID];
-    snprintf(id, sizeof id, "occupancy.hit{memory=%s,%s}", memory, keys);
-    return rule_take(bundle, id, row, f);
+    return rule_take_formed(bundle, row, f, HIT, memory, stride, warps, loads);
 }
 
 /* Share of the SM's load rate that 4 warps reach with so many loads each: rates are warps x loads
@@ -56,15 +62,15 @@ static struct row share_of_rate(const struct row *full, const struct row *few, i
 }
 
 /* At most half the rate, and the worst pattern at least 1.5 times as slow. */
-static bool judge_memory(const struct bundle *bundle, const char *memory, const char *worst_keys,
+static bool judge_memory(const struct bundle *bundle, const char *memory, int worst_stride,
                          enum holding *part, struct finding *f)
 {
     struct row one, eight, full, worst;
     char what[80];
-    if (!take_hit(bundle, memory, "stride=1,warps=4,loads=1", &one, f) ||
-        !take_hit(bundle, memory, "stride=1,warps=4,loads=8", &eight, f) ||
-        !take_hit(bundle, memory, "stride=1,warps=32,loads=8", &full, f) ||
-        !take_hit(bundle, memory, worst_keys, &worst, f))
+    if (!take_hit(bundle, memory, 1, FEW_WARPS, 1, &one, f) ||
+        !take_hit(bundle, memory, 1, FEW_WARPS, FULL_LOADS, &eight, f) ||
+        !take_hit(bundle, memory, 1, FULL_WARPS, FULL_LOADS, &full, f) ||
+        !take_hit(bundle, memory, worst_stride, FEW_WARPS, 1, &worst, f))
         return false;
 
     struct row share = share_of_rate(&full, &one, 1), remedy = share_of_rate(&full, &eight, 8);
@@ -83,27 +89,26 @@ static bool take_apart(const struct bundle *bundle, const char *level, int layer
                        struct finding *f)
 {
     struct row apart, piece;
-    char id[2][DOCUMENT_ID];
-    static const char *const placement[] = {"apart", "contiguous"};
-    for (int i = 0; i < 2; i++)
-        snprintf(id[i], sizeof id[i], "occupancy.layers{level=%s,layers=%d,placement=%s}", level,
-                 layers, placement[i]);
-    if (!rule_take(bundle, id[0], &apart, f) || !rule_take(bundle, id[1], &piece, f))
+    if (!rule_take_formed(bundle, &apart, f, LAYERS, level, layers, "apart") ||
+        !rule_take_formed(bundle, &piece, f, LAYERS, level, layers, "contiguous"))
         return false;
     *row = rule_ratio(&apart, &piece);
     return true;
 }
 
+static const struct need c12_needs[] = {
+    {NEED_ONE, "occupancy.layers{level=l1,layers=32,placement=contiguous}"},
+    {NEED_ONE, "occupancy.layers{level=l2,layers=32,placement=contiguous}"},
+    NEEDS_END};
+
 static void judge_c12(const struct bundle *bundle, struct finding *f)
 {
     struct row l1, l2, in_l1, in_l2, one_piece;
     enum holding shared, cached;
-    if (!judge_memory(bundle, "shared", "stride=32,warps=4,loads=1", &shared, f) ||
-        !judge_memory(bundle, "l1", "stride=16,warps=4,loads=1", &cached, f) ||
-        !take_apart(bundle, "l1", 32, &in_l1, f) || !take_apart(bundle, "l2", 32, &in_l2, f) ||
-        !take_apart(bundle, "l1", 1, &one_piece, f) ||
-        !rule_take(bundle, "occupancy.layers{level=l1,layers=32,placement=contiguous}", &l1, f) ||
-        !rule_take(bundle, "occupancy.layers{level=l2,layers=32,placement=contiguous}", &l2, f))
+    if (!judge_memory(bundle, "shared", 32, &shared, f) ||
+        !judge_memory(bundle, "l1", 16, &cached, f) || !take_apart(bundle, "l1", 32, &in_l1, f) ||
+        !take_apart(bundle, "l2", 32, &in_l2, f) || !take_apart(bundle, "l1", 1, &one_piece, f) ||
+        !RULE_TAKE(bundle, c12_needs, f, &l1, &l2))
         return;
 
     struct row slower = rule_ratio(&l2, &l1);
@@ -126,13 +131,17 @@ static void judge_c12(const struct bundle *bundle, struct finding *f)
 
 static const double C13_SHARE = 0.9;
 
+static const struct need c13_needs[] = {
+    {NEED_BEST, "occupancy.*_rate{level=hbm,*warps=[124],*}"},
+    {NEED_BEST, "occupancy.*_rate{level=hbm,*}"},
+    {NEED_ONE, "occupancy.read_rate{level=hbm,warps=32,loads=8}"},
+    {NEED_ONE, "occupancy.read_rate{level=hbm,warps=1,loads=1}"},
+    NEEDS_END};
+
 static void judge_c13(const struct bundle *bundle, struct finding *f)
 {
     struct row few, most, many, one;
-    if (!rule_take_best(bundle, "occupancy.*_rate{level=hbm,*warps=[124],*}", &few, f) ||
-        !rule_take_best(bundle, "occupancy.*_rate{level=hbm,*}", &most, f) ||
-        !rule_take(bundle, "occupancy.read_rate{level=hbm,warps=32,loads=8}", &many, f) ||
-        !rule_take(bundle, "occupancy.read_rate{level=hbm,warps=1,loads=1}", &one, f))
+    if (!RULE_TAKE(bundle, c13_needs, f, &few, &most, &many, &one))
         return;
 
     struct row share = rule_ratio(&few, &most), full = rule_ratio(&many, &most);
@@ -162,10 +171,19 @@ struct config {
     int registers, local, shared, block, carveout;
 };
 
+#define CONFIG(metric) "occupancy." metric "{registers=%d,local=%d,shared=%d,block=%d,carveout=%d}"
+#define CONFIGS "occupancy.resident_warps{*,local=0,*,carveout=100}"
+
+static const struct need resident_needs[] = {{NEED_ANY, CONFIG("resident_warps")}, NEEDS_END};
+static const struct need tally_needs[] = {
+    {NEED_ANY, CONFIGS},
+    {NEED_ANY, CONFIG("predicted_warps")},
+    NEEDS_END};
+
 static void config_id(char id[DOCUMENT_ID], const char *metric, const struct config *c)
 {
-    snprintf(id, DOCUMENT_ID, "occupancy.%s{registers=%d,local=%d,shared=%d,block=%d,carveout=%d}",
-             metric, c->registers, c->local, c->shared, c->block, c->carveout);
+    snprintf(id, DOCUMENT_ID, CONFIG("%s"), metric, c->registers, c->local, c->shared, c->block,
+             c->carveout);
 }
 
 static bool take_resident(const struct bundle *bundle, struct config c, struct row *row,
@@ -195,23 +213,21 @@ struct tally {
     char first[DOCUMENT_ID];
 };
 
-static struct tally tally_of(const struct bundle *bundle)
+static struct tally tally_of(const struct bundle *bundle, struct finding *f)
 {
     struct tally t = {0};
     const struct row *row, *without, *predicted;
     struct config c;
     char id[DOCUMENT_ID];
 
-    for (size_t place = 0;
-         (row = rows_match(&bundle->rows, "occupancy.resident_warps{*,local=0,*,carveout=100}",
-                           &place));) {
+    for (size_t next = 0; (row = rule_next(bundle, CONFIGS, &next, f));) {
         if (!row_usable(row) || !config_of(row, &c) || c.shared == 0)
             continue;
         config_id(id, "predicted_warps", &c);
-        predicted = rows_find(&bundle->rows, id);
+        predicted = rule_find(bundle, id, f);
         c.shared = 0;
         config_id(id, "resident_warps", &c);
-        without = rows_find(&bundle->rows, id);
+        without = rule_find(bundle, id, f);
         if (!without || !row_usable(without) || !predicted)
             continue;
         if (row->centre != predicted->centre)
@@ -234,7 +250,7 @@ static void judge_c15(const struct bundle *bundle, struct finding *f)
         !take_resident(bundle, (struct config){32, 0, 0, 256, 75}, &again, f))
         return;
 
-    struct tally t = tally_of(bundle);
+    struct tally t = tally_of(bundle, f);
     bool positive = large.centre < without.centre;
     bool negative = without.centre == again.centre;
     rule_say(
@@ -284,12 +300,16 @@ static bool moves(const struct swing *s)
     return s->least < s->most;
 }
 
+static const struct need split_needs[] = {
+    {NEED_ONE, "occupancy.split{carveout=100}"},
+    {NEED_ONE, "occupancy.split{carveout=0}"},
+    NEEDS_END};
+
 /* Did the carve-out take the L1 away? A ring that fits only the larger one tells. */
 static bool take_split(const struct bundle *bundle, struct row *ratio, struct finding *f)
 {
     struct row small, large;
-    if (!rule_take(bundle, "occupancy.split{carveout=100}", &small, f) ||
-        !rule_take(bundle, "occupancy.split{carveout=0}", &large, f))
+    if (!RULE_TAKE(bundle, split_needs, f, &small, &large))
         return false;
     *ratio = rule_ratio(&small, &large);
     return true;
@@ -353,7 +373,7 @@ static const struct claim claims[] = {
      "best-placed data, and what 4 warps reach with eight loads each are reported only. Positive "
      "control: rows of 4 MiB from L2 are 1.5 times as slow as from L1 or more. Negative control: "
      "a single layer, moved by 2 MiB, must not be slower.",
-     judge_c12},
+     judge_c12, NEEDS(hit_needs, c12_needs)},
     {"C13", "smallest.ai",
      "To mask latency effectively, Nvidia GPUs require each SM to have multiple active warps.",
      "No configuration with at most 4 warps per SM reaches 90 % of sustained DRAM bandwidth; "
@@ -362,7 +382,7 @@ static const struct claim claims[] = {
      "asynchronous copies, reaches 0.9 of the best by any number, REPRODUCED when it stays below. "
      "Both are chosen in the first round and judged on the others. Positive control: 32 warps of 8 "
      "loads reach 0.9. Negative control: 1 warp of 1 load must not.",
-     judge_c13},
+     judge_c13, NEEDS(c13_needs)},
     {"C15", "smallest.ai", "But this is gated by the amount of available L1/shared memory per SM.",
      "Shared memory is the binding limit of occupancy in every configuration; read as a general "
      "statement.",
@@ -372,7 +392,7 @@ static const struct claim claims[] = {
      "as the occupancy API has them, REPRODUCED when it binds in all, MIXED when none refutes and "
      "the API disagrees about some. Positive control: 32 KiB a block of 8 warps of 32 registers "
      "bind. Negative control: a request for none, at carve-outs of 75 and 100 %, must not.",
-     judge_c15},
+     judge_c15, NEEDS(resident_needs, tally_needs)},
     {"C16", "smallest.ai",
      "Every SM has to maintain the context of all its active warps\u2014registers, local memory, "
      "and thread state. But this is gated by the amount of available L1/shared memory per SM.",
@@ -384,7 +404,7 @@ static const struct claim claims[] = {
      "the split: a kernel "
      "bound by shared memory changes, and a ring of 0.6 of the SM's memory is 1.5 times as slow at "
      "100 % or more. Negative control: a kernel bound by registers must not change.",
-     judge_c16},
+     judge_c16, NEEDS(resident_needs, split_needs)},
     {"C17", "smallest.ai",
      "So, to maintain high occupancy (i.e., more warps to hide memory latency), you need more L1 "
      "capacity.",
@@ -394,6 +414,6 @@ static const struct claim claims[] = {
      "that registers limit, REFUTED as a general rule when it does not. Positive "
      "control: it raises those of a kernel bound by shared memory, for which the claim holds. "
      "Negative control: those of a kernel that has all the warps there are must not rise.",
-     judge_c17},
+     judge_c17, NEEDS(resident_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -1,6 +1,5 @@
 /* The ledger: the article's own product, by Triton, as baselines/peers.py measures it. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "report/claims/rules.h"
@@ -24,14 +23,17 @@ static void conclude_for_l40s(const struct bundle *bundle, struct finding *f,
 
 static const double C20_BLOCKS = 128;
 
+static const struct need c20_needs[] = {
+    {NEED_ONE, "peers.blocks" TUNED "l2=warm}"},
+    {NEED_ONE, "peers.idle_sms" TUNED "l2=warm}"},
+    {NEED_ONE, "peers.blocks" PRODUCT "impl=triton,tile=128x64x32,l2=warm}"},
+    {NEED_ONE, "peers.blocks" PRODUCT "impl=triton,tile=forced,l2=warm}"},
+    NEEDS_END};
+
 static void judge_c20(const struct bundle *bundle, struct finding *f)
 {
     struct row tuned, idle, known, forced;
-    if (!rule_take(bundle, "peers.blocks" TUNED "l2=warm}", &tuned, f) ||
-        !rule_take(bundle, "peers.idle_sms" TUNED "l2=warm}", &idle, f) ||
-        !rule_take(bundle, "peers.blocks" PRODUCT "impl=triton,tile=128x64x32,l2=warm}", &known,
-                   f) ||
-        !rule_take(bundle, "peers.blocks" PRODUCT "impl=triton,tile=forced,l2=warm}", &forced, f))
+    if (!RULE_TAKE(bundle, c20_needs, f, &tuned, &idle, &known, &forced))
         return;
 
     const bool positive = known.low == C20_BLOCKS && known.high == C20_BLOCKS;
@@ -48,23 +50,26 @@ static void judge_c20(const struct bundle *bundle, struct finding *f)
 
 static const double C21_LEAST = 12000, C21_MOST = 14500, C21_SAME = 0.05;
 
+#define CLOCK "peers.clock" TUNED "clock=%s,timer=event}"
+
+static const struct need clock_needs[] = {{NEED_ANY, CLOCK}, NEEDS_END};
+static const struct need c21_needs[] = {
+    {NEED_ONE, "peers.time" TUNED "l2=warm,timer=event}"},
+    {NEED_ONE, "peers.time{m=4096,n=4096,k=4096,type=fp16,acc=fp32,layout=nn,impl=triton,"
+      "tile=best,l2=warm,timer=event}"},
+    NEEDS_END};
+
 static void judge_c21(const struct bundle *bundle, struct finding *f)
 {
     static const char *const clocks[] = {"do_bench", "event_hot", "event_cold", "graph_warm",
                                          "graph_cold"};
     struct row by[5], time, large;
     size_t inside = 0, straddle = 0;
-    char glob[192];
 
-    if (!rule_take(bundle, "peers.time" TUNED "l2=warm,timer=event}", &time, f) ||
-        !rule_take(bundle,
-                   "peers.time{m=4096,n=4096,k=4096,type=fp16,acc=fp32,layout=nn,impl=triton,"
-                   "tile=best,l2=warm,timer=event}",
-                   &large, f))
+    if (!RULE_TAKE(bundle, c21_needs, f, &time, &large))
         return;
     for (size_t i = 0; i < 5; i++) {
-        snprintf(glob, sizeof glob, "peers.clock" TUNED "clock=%s,timer=event}", clocks[i]);
-        if (!rule_take(bundle, glob, &by[i], f))
+        if (!rule_take_formed(bundle, &by[i], f, CLOCK, clocks[i]))
             return;
         const enum place place = rule_place(&by[i], C21_LEAST, C21_MOST);
         rule_say_row(f->evidence, clocks[i], &by[i]);
@@ -92,18 +97,25 @@ static enum place on_par(const struct row *ratio)
     return rule_place(ratio, 1 - C23_PAR, 1 + C23_PAR);
 }
 
-static void judge_c23(const struct bundle *bundle, struct finding *f)
-{
 #define CUBLAS(n)                                                                                  \
     "gemm_sizes.time{m=" #n ",n=" #n ",k=" #n ",type=fp16,acc=fp32,layout=nn,impl=cublas,"         \
     "tile=auto,l2=warm,timer=event}"
-    struct finding ignored = {.verdict = CLAIM_MIXED};
+
+static const struct need best_needs[] = {
+    {NEED_BEST, "gemm_sizes.time" PRODUCT "impl=*,tile=*,l2=warm,*"},
+    NEEDS_END};
+static const struct need c23_needs[] = {
+    {NEED_ONE, "peers.time" TUNED "l2=warm,timer=event}"},
+    {NEED_ONE, "peers.time" PRODUCT "impl=torch,tile=auto,l2=warm,timer=event}"},
+    {NEED_ONE, CUBLAS(1024)},
+    {NEED_ONE, CUBLAS(1536)},
+    NEEDS_END};
+
+static void judge_c23(const struct bundle *bundle, struct finding *f)
+{
+    struct finding ignored = rule_aside(f);
     struct row triton, torch, cublas, larger, best;
-    if (!rule_take(bundle, "peers.time" TUNED "l2=warm,timer=event}", &triton, f) ||
-        !rule_take(bundle, "peers.time" PRODUCT "impl=torch,tile=auto,l2=warm,timer=event}", &torch,
-                   f) ||
-        !rule_take(bundle, CUBLAS(1024), &cublas, f) ||
-        !rule_take(bundle, CUBLAS(1536), &larger, f))
+    if (!RULE_TAKE(bundle, c23_needs, f, &triton, &torch, &cublas, &larger))
         return;
 
     const struct row ratio = rule_ratio(&triton, &cublas), same = rule_ratio(&torch, &cublas);
@@ -113,8 +125,7 @@ static void judge_c23(const struct bundle *bundle, struct finding *f)
     rule_say_row(f->evidence, "1024^3 fp16, warm, by slope: Triton's tuned over cuBLAS", &ratio);
     rule_say_row(f->evidence, "Triton", &triton);
     rule_say_row(f->evidence, "cuBLAS", &cublas);
-    if (rule_take_best(bundle, "gemm_sizes.time" PRODUCT "impl=*,tile=*,l2=warm,*", &best,
-                       &ignored))
+    if (RULE_TAKE(bundle, best_needs, &ignored, &best))
         rule_say_row(f->evidence, "the best of cuBLASLt and our kernels", &best);
     rule_say_control(f, true, positive, "PyTorch, which calls cuBLAS, is on par with it, at",
                      &same);
@@ -133,7 +144,7 @@ static const struct claim claims[] = {
      "Judged on an L40S only: REPRODUCED when the graph of what the tuner picks holds 128 blocks "
      "a product, REFUTED when it holds another number. Positive control: tiles of 128x64 make 128. "
      "Negative control: the best configuration with as many blocks as SMs does not.",
-     judge_c20},
+     judge_c20, NEEDS(c20_needs)},
     {"C21", "smallest.ai",
      "Despite this underutilization, the kernel achieves an execution time of ~13 microseconds",
      "What the tuner picks takes 12 to 14.5 us by one of five clocks.",
@@ -141,7 +152,7 @@ static const struct claim claims[] = {
      "a graph warm or cold reads 12 to 14.5 us, REFUTED when none does, MIXED when one straddles. "
      "Positive control: the warm slope measured twice agrees within 5 %. Negative control: 4096^3 "
      "must read more.",
-     judge_c21},
+     judge_c21, NEEDS(c21_needs, clock_needs)},
     {"C23", "smallest.ai",
      "Interestingly, this performance is on par with Nvidia\u2019s highly tuned cuBLAS library, "
      "indicating that even the most optimized matrix multiplication implementations hit the same "
@@ -152,6 +163,6 @@ static const struct claim claims[] = {
      "10 % of that of cuBLAS's own choice, REFUTED when it is not. Positive control: "
      "PyTorch's product, which cuBLAS computes, is within 10 %. Negative control: cuBLAS at "
      "1536^3, 3.4 times the work, is not.",
-     judge_c23},
+     judge_c23, NEEDS(c23_needs, best_needs)},
 };
 CLAIM_SUBJECT(claims);

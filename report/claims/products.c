@@ -21,21 +21,32 @@ static struct row share_of_peak(const struct row *time, double size, double peak
     return rule_rate(time, 2 * size * size * size / peak, "ratio");
 }
 
+static const struct need other_needs[] = {
+    {NEED_ANY, "small_gemm.tensor_peak{type=fp16,acc=fp32*"},
+    {NEED_ANY, GEMM(1024) "*l2=cold,timer=event}"},
+    NEEDS_END};
+
 /* Other denominators, for which the rule was not written. */
 static void say_other_shares(const struct bundle *bundle, const struct row *time,
                              const struct row *large, struct finding *f)
 {
     struct row peak, cold;
-    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct finding ignored = rule_aside(f);
     double rate = 2 * 1024.0 * 1024 * 1024 / time->centre * 1e9;
     double large_rate = 2 * 4096.0 * 4096 * 4096 / large->centre * 1e9;
 
     rule_say(f->evidence, "; beside it: %.3g of the rate at 4096^3", rate / large_rate);
-    if (rule_take(bundle, "small_gemm.tensor_peak{type=fp16,acc=fp32*", &peak, &ignored))
+    if (rule_take(bundle, other_needs[0].id, &peak, &ignored))
         rule_say(f->evidence, ", %.3g of the measured mma.sync peak", rate / peak.centre);
-    if (rule_take_best(bundle, GEMM(1024) "*l2=cold,timer=event}", &cold, &ignored))
+    if (rule_take_best(bundle, other_needs[1].id, &cold, &ignored))
         rule_say(f->evidence, ", %.1f us with cold L2", cold.centre / 1e3);
 }
+
+static const struct need c22_needs[] = {
+    {NEED_BEST, GEMM(1024) "*l2=warm,timer=event}"},
+    {NEED_ONE, GEMM(512) CUBLAS},
+    {NEED_ONE, GEMM(4096) CUBLAS},
+    NEEDS_END};
 
 static void judge_c22(const struct bundle *bundle, struct finding *f)
 {
@@ -48,9 +59,7 @@ static void judge_c22(const struct bundle *bundle, struct finding *f)
                           bundle->board ? bundle->board : "a machine without GPU");
         return;
     }
-    if (!rule_take_best(bundle, GEMM(1024) "*l2=warm,timer=event}", &time, f) ||
-        !rule_take(bundle, GEMM(512) CUBLAS, &small, f) ||
-        !rule_take(bundle, GEMM(4096) CUBLAS, &large, f))
+    if (!RULE_TAKE(bundle, c22_needs, f, &time, &small, &large))
         return;
 
     double flops = peak->fp16_fp32_flops;
@@ -82,6 +91,6 @@ static const struct claim claims[] = {
      "stays below 0.5 of the board's rated dense peak, REFUTED when it does not. The best is "
      "chosen in the first round and judged on the others. Positive control: 512^3 by cuBLAS "
      "stays below half. Negative control: 4096^3 by cuBLAS must not.",
-     judge_c22},
+     judge_c22, NEEDS(c22_needs, other_needs)},
 };
 CLAIM_SUBJECT(claims);

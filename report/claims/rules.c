@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/document.h"
 #include "core/unit.h"
+#include "report/bundle/needs.h"
 
 /* --- saying it -------------------------------------------------------------------------------- */
 
@@ -53,7 +55,7 @@ void rule_not_testable(struct finding *f, const char *format, ...)
 /* --- figures ---------------------------------------------------------------------------------- */
 
 /* Is it usable, and has it an interval? */
-static bool stands(const struct bundle *bundle, const struct row *row, struct finding *f)
+static bool is_usable(const struct bundle *bundle, const struct row *row, struct finding *f)
 {
     bool quick = json_is_true(json_object_get(bundle->head, "quick"));
     if (!row_usable(row))
@@ -64,26 +66,109 @@ static bool stands(const struct bundle *bundle, const struct row *row, struct fi
     return row_usable(row) && !isnan(row->low);
 }
 
-bool rule_take(const struct bundle *bundle, const char *glob, struct row *row, struct finding *f)
+/* Does a need of the claim speak of that id? */
+static bool is_needed(const char *id, struct finding *f)
 {
-    size_t place = 0;
-    const struct row *found = rows_match(&bundle->rows, glob, &place);
-    if (!found) {
+    for (const struct need *const *list = f->claim->needs; *list; list++)
+        for (const struct need *need = *list; need->id; need++)
+            if (need_covers(need->id, id))
+                return true;
+    rule_not_testable(f, "%s is none of the claim's needs", id);
+    for (struct finding *its = f; its; its = its->of)
+        its->n_refused++;
+    return false;
+}
+
+static bool take(const struct bundle *bundle, const char *glob, bool best, struct row *row,
+                 struct finding *f)
+{
+    size_t next = 0;
+
+    if (!is_needed(glob, f))
+        return false;
+    const struct row *first = best ? NULL : rows_match(&bundle->rows, glob, &next);
+    if (first)
+        *row = *first;
+    if (best ? !rows_pick(&bundle->rows, glob, row) : !first) {
         rule_not_testable(f, "%s is not in this bundle", glob);
         return false;
     }
-    *row = *found;
-    return stands(bundle, row, f);
+    return is_usable(bundle, row, f);
+}
+
+bool rule_take(const struct bundle *bundle, const char *glob, struct row *row, struct finding *f)
+{
+    return take(bundle, glob, false, row, f);
 }
 
 bool rule_take_best(const struct bundle *bundle, const char *glob, struct row *row,
                     struct finding *f)
 {
-    if (!rows_pick(&bundle->rows, glob, row)) {
-        rule_not_testable(f, "%s is not in this bundle", glob);
-        return false;
-    }
-    return stands(bundle, row, f);
+    return take(bundle, glob, true, row, f);
+}
+
+bool rule_take_rows(const struct bundle *bundle, const struct need *needs, struct finding *f,
+                    struct row *const *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!take(bundle, needs[i].id, needs[i].kind == NEED_BEST, rows[i], f))
+            return false;
+    return true;
+}
+
+bool rule_take_formed(const struct bundle *bundle, struct row *row, struct finding *f,
+                      const char *format, ...)
+{
+    char glob[DOCUMENT_ID];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(glob, sizeof glob, format, arguments);
+    va_end(arguments);
+    return take(bundle, glob, false, row, f);
+}
+
+bool rule_take_beside(const struct bundle *bundle, const struct row *of, const char *metric,
+                      struct row *row, struct finding *f)
+{
+    const char *keys = strchr(of->id, '{');
+    return rule_take_formed(bundle, row, f, "%s%s", metric, keys ? keys : "");
+}
+
+struct finding rule_aside(struct finding *f)
+{
+    return (struct finding){.claim = f->claim, .of = f, .verdict = CLAIM_MIXED};
+}
+
+bool rule_look_up(const struct bundle *bundle, const char *glob, struct row *row, struct finding *f)
+{
+    struct finding aside = rule_aside(f);
+    return take(bundle, glob, false, row, &aside);
+}
+
+const struct row *rule_next(const struct bundle *bundle, const char *glob, size_t *next,
+                            struct finding *f)
+{
+    return is_needed(glob, f) ? rows_match(&bundle->rows, glob, next) : NULL;
+}
+
+const struct row *rule_find(const struct bundle *bundle, const char *id, struct finding *f)
+{
+    return is_needed(id, f) ? rows_find(&bundle->rows, id) : NULL;
+}
+
+const struct row *rule_beside(const struct bundle *bundle, const struct row *row,
+                              const char *metric, const char *key, const char *value,
+                              struct finding *f)
+{
+    const struct row *found = rows_beside(&bundle->rows, row, metric, key, value);
+    return found && is_needed(found->id, f) ? found : NULL;
+}
+
+double rule_centre_beside(const struct bundle *bundle, const struct row *row, const char *metric,
+                          struct finding *f)
+{
+    const struct row *found = rule_beside(bundle, row, metric, NULL, NULL, f);
+    return found && row_usable(found) ? found->centre : (double)NAN;
 }
 
 struct row rule_ratio(const struct row *a, const struct row *b)
@@ -97,6 +182,16 @@ struct row rule_ratio(const struct row *a, const struct row *b)
         row_put(&ratio, a->round[i], a->value[i] / row_at(b, a->round[i]), NAN);
     row_finish(&ratio);
     return ratio;
+}
+
+bool rule_take_ratio(const struct bundle *bundle, const char *above, const char *below,
+                     struct row *ratio, struct finding *f)
+{
+    struct row a, b;
+    if (!rule_take(bundle, above, &a, f) || !rule_take(bundle, below, &b, f))
+        return false;
+    *ratio = rule_ratio(&a, &b);
+    return true;
 }
 
 struct row rule_rate(const struct row *time, double work, const char *unit)

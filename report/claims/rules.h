@@ -1,14 +1,19 @@
 /* What the ledger's judges share: taking rows, comparing them with thresholds, saying the evidence.
  *
  * A subject is one file of this folder: its judges, and at its end the table of its claims, which
- * CLAIM_SUBJECT() hands to the ledger; no list elsewhere names it. A judge takes the rows that it
- * needs, says what they read, states both controls, and concludes:
+ * CLAIM_SUBJECT() hands to the ledger; no list elsewhere names it. Which rows a judge needs is data,
+ * named in the claim's entry by NEEDS(c10_needs), and nothing else does it get. It takes them, says
+ * what they read, states both controls, and concludes:
+ *
+ *     static const struct need c10_needs[] = {
+ *         {NEED_ONE, "memory_latency.load{level=l1}"},
+ *         {NEED_ONE, "memory_latency.control{path=l2}"},
+ *         NEEDS_END};
  *
  *     static void judge_c10(const struct bundle *bundle, struct finding *f)
  *     {
  *         struct row l1, control;
- *         if (!rule_take(bundle, "memory_latency.load{level=l1}", &l1, f) ||
- *             !rule_take(bundle, "memory_latency.control{path=l2}", &control, f))
+ *         if (!RULE_TAKE(bundle, c10_needs, f, &l1, &control))
  *             return;
  *         bool negative = rule_place(&control, LEAST, MOST) == PLACE_ABOVE;
  *         rule_say_row(f->evidence, "a dependent L1 hit takes", &l1);
@@ -32,7 +37,30 @@ struct claim_subject {
         __attribute__((section("claim_subjects"), used, aligned(sizeof(void *)))) = {            \
             table, sizeof table / sizeof(table)[0]}
 
-/* --- figures ---------------------------------------------------------------------------------- */
+/* --- needs ------------------------------------------------------------------------------------ */
+
+// clang-format off
+#define NEEDS_END {NEED_ONE, NULL}
+
+/* The lists of a claim's needs, for its entry; NEEDS(NULL) for one that takes nothing. */
+#define NEEDS(...) (const struct need *const[]){__VA_ARGS__, NULL}
+// clang-format on
+
+/* Takes the rows of a list of needs, in its order, into as many rows: as rule_take() or, of a
+ * NEED_BEST, as rule_take_best() does. False at the first that cannot be had. */
+#define RULE_TAKE(bundle, needs, f, ...)                                                           \
+    rule_take_rows(bundle, needs, f, (struct row *const[]){__VA_ARGS__},                           \
+                   sizeof(char[sizeof(needs) / sizeof(needs)[0] - 1 == RULE_COUNT(__VA_ARGS__)     \
+                                   ? (int)RULE_COUNT(__VA_ARGS__)                                  \
+                                   : -1]))
+#define RULE_COUNT(...) (sizeof((struct row *const[]){__VA_ARGS__}) / sizeof(struct row *))
+bool rule_take_rows(const struct bundle *bundle, const struct need *needs, struct finding *f,
+                    struct row *const *rows, size_t n);
+
+/* --- figures ----------------------------------------------------------------------------------
+ *
+ * Whatever is asked for must be covered by a need of the finding's claim. What is not is refused: it
+ * counts as missing, and the finding tells. */
 
 /* A row that a verdict may rest on: the first whose id matches, usable, and with an interval, which
  * takes six runs, or two of a case that is measured in the first and last round only. Otherwise the
@@ -43,8 +71,40 @@ bool rule_take(const struct bundle *bundle, const char *glob, struct row *row, s
 bool rule_take_best(const struct bundle *bundle, const char *glob, struct row *row,
                     struct finding *f);
 
+/* The same of an id that a need forms: rule_take_formed(bundle, &row, f, SHARE, "8b", 4096). */
+bool rule_take_formed(const struct bundle *bundle, struct row *row, struct finding *f,
+                      const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* The same of another metric of a row's case. */
+bool rule_take_beside(const struct bundle *bundle, const struct row *of, const char *metric,
+                      struct row *row, struct finding *f);
+
+/* For rows that are said and not judged: rule_take(), and rule_take_formed(), that leave the finding
+ * as it is. */
+bool rule_look_up(const struct bundle *bundle, const char *glob, struct row *row,
+                  struct finding *f);
+
+/* A finding of the same claim that nobody reads: for what takes rows that may be missing. */
+struct finding rule_aside(struct finding *f);
+
+/* rows_match(), rows_find() and rows_beside() of what the claim needs. */
+const struct row *rule_next(const struct bundle *bundle, const char *glob, size_t *next,
+                            struct finding *f);
+const struct row *rule_find(const struct bundle *bundle, const char *id, struct finding *f);
+const struct row *rule_beside(const struct bundle *bundle, const struct row *row,
+                              const char *metric, const char *key, const char *value,
+                              struct finding *f);
+
+/* The centre of another metric of a row's case; NaN where there is none to be used. */
+double rule_centre_beside(const struct bundle *bundle, const struct row *row, const char *metric,
+                          struct finding *f);
+
 /* Formed per run: value of a over value of b in the same round. Once-rows count in their rounds. */
 struct row rule_ratio(const struct row *a, const struct row *b);
+
+/* The ratio of two rows by their ids, of each run. */
+bool rule_take_ratio(const struct bundle *bundle, const char *above, const char *below,
+                     struct row *ratio, struct finding *f);
 
 /* Work over time: a rate row from a time row in ns. */
 struct row rule_rate(const struct row *time, double work, const char *unit);

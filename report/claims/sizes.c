@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/document.h"
 #include "core/unit.h"
 #include "report/claims/rules.h"
 
@@ -15,13 +14,6 @@ static const double DELTA = 0.03; /* less is no difference */
 #define OVER_LIBRARY(shape, type, impl, l2)                                                        \
     "gemm_sizes.over_library{" shape ",type=" type ",acc=fp32,layout=nn," impl ",l2=" l2 "}"
 #define OWN "impl=own,tile=best"
-
-/* For rows that are said and not judged. */
-static bool look_up(const struct bundle *bundle, const char *glob, struct row *row)
-{
-    struct finding ignored = {.verdict = CLAIM_MIXED};
-    return rule_take(bundle, glob, row, &ignored);
-}
 
 /* --- C26: does latency bottom out before performance peaks? ---------------------------------- */
 
@@ -35,29 +27,39 @@ static struct row efficiency(const struct row *small, double n, const struct row
     return rule_ratio(&a, &b);
 }
 
+#define FIT "{type=fp16,acc=fp32,layout=nn,impl=own,tile=best,l2=warm,*"
+
+static const struct need fit_needs[] = {
+    {NEED_ONE, "derived.fixed_time" FIT},
+    {NEED_ONE, "derived.marginal_flops" FIT},
+    {NEED_ONE, "derived.fit_error" FIT},
+    NEEDS_END};
+
 static void say_fit(const struct bundle *bundle, struct finding *f)
 {
+    struct finding aside = rule_aside(f);
     struct row fixed, rate, error;
     char text[48];
-#define FIT "{type=fp16,acc=fp32,layout=nn,impl=own,tile=best,l2=warm,*"
-    if (!look_up(bundle, "derived.fixed_time" FIT, &fixed) ||
-        !look_up(bundle, "derived.marginal_flops" FIT, &rate) ||
-        !look_up(bundle, "derived.fit_error" FIT, &error))
+    if (!RULE_TAKE(bundle, fit_needs, &aside, &fixed, &rate, &error))
         return;
     rule_say(f->evidence, "; own kernels fit %.2f us + 2 N^3 / %s within %.0f %% (r.m.s.)",
              fixed.centre / 1e3, unit_format(text, sizeof text, rate.centre, "flop/s", 3),
              100 * error.centre);
 }
 
+static const struct need c26_needs[] = {
+    {NEED_BEST, TIME(128)},
+    {NEED_BEST, TIME(256)},
+    {NEED_BEST, TIME(512)},
+    {NEED_BEST, TIME(1024)},
+    {NEED_BEST, TIME(4096)},
+    {NEED_BEST, TIME(8192)},
+    NEEDS_END};
+
 static void judge_c26(const struct bundle *bundle, struct finding *f)
 {
     struct row t128, t256, t512, t1024, t4096, t8192;
-    if (!rule_take_best(bundle, TIME(128), &t128, f) ||
-        !rule_take_best(bundle, TIME(256), &t256, f) ||
-        !rule_take_best(bundle, TIME(512), &t512, f) ||
-        !rule_take_best(bundle, TIME(1024), &t1024, f) ||
-        !rule_take_best(bundle, TIME(4096), &t4096, f) ||
-        !rule_take_best(bundle, TIME(8192), &t8192, f))
+    if (!RULE_TAKE(bundle, c26_needs, f, &t128, &t256, &t512, &t1024, &t4096, &t8192))
         return;
 
     const struct row share = efficiency(&t1024, 1024, &t8192, 8192);
@@ -112,42 +114,51 @@ static const struct beside again = {"", 1024, 1024, 1024, 1024, 0, "nn", true, f
 static const struct beside ruler = {"", 1024, 1024, 1536, 0, 0, "nn", false, false};
 static const struct beside vector = {"", 1, 1024, 1024, 0, 0, "nn", false, false};
 
+/* Who computes it: the keys of implementation and tile. */
+struct by {
+    const char *impl, *tile;
+};
+static const struct by cublas = {"cublas", "auto"}, cublaslt_best = {"cublaslt", "best"};
+static const struct by cublaslt_first = {"cublaslt", "first"};
+
+#define BESIDE(metric)                                                                             \
+    "gemm_sizes." metric "{m=%d,n=%d,k=%d,type=fp16,layout=%s,lda=%s,ldb=%s,ldc=%s,offset=%d,"     \
+    "impl=%s,tile=%s,l2=warm}"
+
+static const struct need over_needs[] = {{NEED_ANY, BESIDE("over_aligned")}, NEEDS_END};
+static const struct need kernel_needs[] = {{NEED_ANY, BESIDE("other_kernel")}, NEEDS_END};
+
 static bool take_beside(const struct bundle *bundle, const char *metric, const struct beside *b,
-                        const char *impl, struct row *row, struct finding *f)
+                        struct by by, struct row *row, struct finding *f)
 {
-    char glob[DOCUMENT_ID], ld[32] = "*";
+    char ld[32] = "*";
 
     if (b->ld)
         snprintf(ld, sizeof ld, "%d", b->ld);
-    snprintf(glob, sizeof glob,
-             "gemm_sizes.%s{m=%d,n=%d,k=%d,type=fp16,layout=%s,lda=%s,ldb=%s,ldc=%s,offset=%d,"
-             "impl=%s,l2=warm}",
-             metric, b->m, b->n, b->k, b->layout, ld, ld, ld, b->offset, impl);
-    return rule_take(bundle, glob, row, f);
+    return rule_take_formed(bundle, row, f, BESIDE("%s"), metric, b->m, b->n, b->k, b->layout, ld,
+                            ld, ld, b->offset, by.impl, by.tile);
 }
-
-#define CUBLAS "cublas,tile=auto"
 
 static const double C58_LOSES = 1.20, C58_KEEPS = 1.05;
 
 static void judge_c58(const struct bundle *bundle, struct finding *f)
 {
-    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct finding ignored = rule_aside(f);
     struct row over, best, same, more;
     size_t lose = 0, keep = 0, n = 0;
 
-    if (!take_beside(bundle, "over_aligned", &again, CUBLAS, &same, f) ||
-        !take_beside(bundle, "over_aligned", &ruler, CUBLAS, &more, f))
+    if (!take_beside(bundle, "over_aligned", &again, cublas, &same, f) ||
+        !take_beside(bundle, "over_aligned", &ruler, cublas, &more, f))
         return;
     rule_say(f->evidence, "cuBLAS, time for each multiply-add over that of the aligned product");
     for (size_t i = 0; i < COUNT(besides); i++) {
         const struct beside *b = &besides[i];
         if (!b->misaligned)
             continue;
-        if (!take_beside(bundle, "over_aligned", b, CUBLAS, &over, f))
+        if (!take_beside(bundle, "over_aligned", b, cublas, &over, f))
             return;
         rule_say(f->evidence, "; %s %.2f", b->name, over.centre);
-        if (take_beside(bundle, "over_aligned", b, "cublaslt,tile=best", &best, &ignored))
+        if (take_beside(bundle, "over_aligned", b, cublaslt_best, &best, &ignored))
             rule_say(f->evidence, " (best of cuBLASLt %.2f)", best.centre);
         lose += rule_place(&over, C58_LOSES, INFINITY) == PLACE_INSIDE;
         keep += rule_place(&over, 0, C58_KEEPS) == PLACE_INSIDE;
@@ -173,14 +184,14 @@ struct layouts {
     size_t n, other, costly, cheap;
 };
 
-static void count_layout(const struct bundle *bundle, const struct beside *b, const char *impl,
+static void count_layout(const struct bundle *bundle, const struct beside *b, struct by by,
                          struct layouts *l, struct finding *f)
 {
-    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct finding ignored = rule_aside(f);
     struct row over, other;
 
-    if (!take_beside(bundle, "over_aligned", b, impl, &over, &ignored) ||
-        !take_beside(bundle, "other_kernel", b, impl, &other, &ignored))
+    if (!take_beside(bundle, "over_aligned", b, by, &over, &ignored) ||
+        !take_beside(bundle, "other_kernel", b, by, &other, &ignored))
         return;
     const bool changed = other.low > 0;
     rule_say(f->evidence, "%s%s %.2f%s", l->n ? ", " : "", b->name, over.centre,
@@ -193,20 +204,20 @@ static void count_layout(const struct bundle *bundle, const struct beside *b, co
 
 static void judge_c86(const struct bundle *bundle, struct finding *f)
 {
-    static const char *const impls[] = {CUBLAS, "cublaslt,tile=first"};
+    const struct by libraries[] = {cublas, cublaslt_first};
     struct row same, same_kernel, vector_kernel;
     struct layouts all = {0};
 
-    if (!take_beside(bundle, "over_aligned", &again, CUBLAS, &same, f) ||
-        !take_beside(bundle, "other_kernel", &again, CUBLAS, &same_kernel, f) ||
-        !take_beside(bundle, "other_kernel", &vector, CUBLAS, &vector_kernel, f))
+    if (!take_beside(bundle, "over_aligned", &again, cublas, &same, f) ||
+        !take_beside(bundle, "other_kernel", &again, cublas, &same_kernel, f) ||
+        !take_beside(bundle, "other_kernel", &vector, cublas, &vector_kernel, f))
         return;
-    for (size_t i = 0; i < COUNT(impls); i++) {
+    for (size_t i = 0; i < COUNT(libraries); i++) {
         struct layouts its = {0};
         rule_say(f->evidence, "%s%s: ", i ? "; " : "", i ? "cuBLASLt's first guess" : "cuBLAS");
         for (size_t j = 0; j < COUNT(besides); j++)
             if (besides[j].same)
-                count_layout(bundle, &besides[j], impls[i], &its, f);
+                count_layout(bundle, &besides[j], libraries[i], &its, f);
         all.n += its.n, all.other += its.other;
         all.costly += its.costly, all.cheap += its.cheap;
     }
@@ -229,48 +240,50 @@ static void judge_c86(const struct bundle *bundle, struct finding *f)
 
 /* --- C79: does the library win on standard products? ----------------------------------------- */
 
+static const struct need smaller_needs[] = {
+    {NEED_ONE, OVER_LIBRARY(SQUARE(512), "fp16", OWN, "warm")},
+    {NEED_ONE, OVER_LIBRARY(SQUARE(1024), "fp16", OWN, "warm")},
+    {NEED_ONE, OVER_LIBRARY(SQUARE(1536), "fp16", OWN, "warm")},
+    {NEED_ONE, OVER_LIBRARY("m=1,n=4096,k=4096", "bf16", OWN, "cold")},
+    {NEED_ONE, OVER_LIBRARY("m=16,n=4096,k=4096", "bf16", OWN, "cold")},
+    NEEDS_END};
+
 static void say_smaller(const struct bundle *bundle, struct finding *f)
 {
-    static const struct {
-        const char *name, *id;
-    } rows[] = {
-        {"512^3", OVER_LIBRARY(SQUARE(512), "fp16", OWN, "warm")},
-        {"1024^3", OVER_LIBRARY(SQUARE(1024), "fp16", OWN, "warm")},
-        {"1536^3", OVER_LIBRARY(SQUARE(1536), "fp16", OWN, "warm")},
-        {"1 x 4096 x 4096", OVER_LIBRARY("m=1,n=4096,k=4096", "bf16", OWN, "cold")},
-        {"16 x 4096 x 4096", OVER_LIBRARY("m=16,n=4096,k=4096", "bf16", OWN, "cold")},
-    };
+    static const char *const names[] = {"512^3", "1024^3", "1536^3", "1 x 4096 x 4096",
+                                        "16 x 4096 x 4096"};
     struct row row;
     size_t n = 0;
-    for (size_t i = 0; i < COUNT(rows); i++)
-        if (look_up(bundle, rows[i].id, &row))
-            rule_say(f->evidence, "%s%s %.3f", n++ ? ", " : "; not judged: ", rows[i].name,
-                     row.centre);
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (rule_look_up(bundle, smaller_needs[i].id, &row, f))
+            rule_say(f->evidence, "%s%s %.3f", n++ ? ", " : "; not judged: ", names[i], row.centre);
 }
+
+static const struct need judged_needs[] = {
+    {NEED_ONE, OVER_LIBRARY(SQUARE(2048), "fp16", OWN, "warm")},
+    {NEED_ONE, OVER_LIBRARY(SQUARE(4096), "fp16", OWN, "warm")},
+    {NEED_ONE, OVER_LIBRARY(SQUARE(4096), "bf16", OWN, "warm")},
+    {NEED_ONE, OVER_LIBRARY(SQUARE(8192), "fp16", OWN, "warm")},
+    NEEDS_END};
+static const struct need c79_needs[] = {
+    {NEED_ONE, OVER_LIBRARY(SQUARE(2048), "fp16", "impl=mma,tile=32x32", "warm")},
+    {NEED_ONE, OVER_LIBRARY(SQUARE(4096), "fp16", "impl=cublaslt,tile=best", "warm")},
+    NEEDS_END};
 
 static void judge_c79(const struct bundle *bundle, struct finding *f)
 {
-    static const struct {
-        const char *name, *id;
-    } judged[] = {
-        {"2048^3 fp16", OVER_LIBRARY(SQUARE(2048), "fp16", OWN, "warm")},
-        {"4096^3 fp16", OVER_LIBRARY(SQUARE(4096), "fp16", OWN, "warm")},
-        {"4096^3 bf16", OVER_LIBRARY(SQUARE(4096), "bf16", OWN, "warm")},
-        {"8192^3 fp16", OVER_LIBRARY(SQUARE(8192), "fp16", OWN, "warm")},
-    };
+    static const char *const judged[] = {"2048^3 fp16", "4096^3 fp16", "4096^3 bf16",
+                                         "8192^3 fp16"};
     struct row own, loser, itself;
     size_t wins = 0, fails = 0;
 
-    if (!rule_take(bundle, OVER_LIBRARY(SQUARE(2048), "fp16", "impl=mma,tile=32x32", "warm"),
-                   &loser, f) ||
-        !rule_take(bundle, OVER_LIBRARY(SQUARE(4096), "fp16", "impl=cublaslt,tile=best", "warm"),
-                   &itself, f))
+    if (!RULE_TAKE(bundle, c79_needs, f, &loser, &itself))
         return;
     for (size_t i = 0; i < COUNT(judged); i++) {
-        if (!rule_take(bundle, judged[i].id, &own, f))
+        if (!rule_take(bundle, judged_needs[i].id, &own, f))
             return;
         const enum place place = rule_place(&own, 0, 1 + DELTA);
-        rule_say_row(f->evidence, judged[i].name, &own);
+        rule_say_row(f->evidence, judged[i], &own);
         wins += place == PLACE_ABOVE;
         fails += place == PLACE_INSIDE;
     }
@@ -302,15 +315,22 @@ static enum claim_verdict chosen_against_fixed(const struct row *chosen, const s
                : CLAIM_MIXED;
 }
 
+static const struct need neighbour_needs[] = {
+    {NEED_ONE, "gemm_sizes.over_best{by=neighbour}"},
+    NEEDS_END};
+static const struct need c89_needs[] = {
+    {NEED_ONE, "gemm_sizes.over_best{by=measured}"},
+    {NEED_ONE, "gemm_sizes.over_best{by=rule}"},
+    {NEED_ONE, "gemm_sizes.over_best{by=fixed}"},
+    {NEED_ONE, "gemm_sizes.over_best{by=worst}"},
+    {NEED_ONE, "gemm_sizes.slowest_over_best{of=all}"},
+    {NEED_ONE, "gemm_sizes.moved{of=all}"},
+    NEEDS_END};
+
 static void judge_c89(const struct bundle *bundle, struct finding *f)
 {
     struct row measured, rule, neighbour, fixed, worst, moved, slowest;
-    if (!rule_take(bundle, "gemm_sizes.over_best{by=measured}", &measured, f) ||
-        !rule_take(bundle, "gemm_sizes.over_best{by=rule}", &rule, f) ||
-        !rule_take(bundle, "gemm_sizes.over_best{by=fixed}", &fixed, f) ||
-        !rule_take(bundle, "gemm_sizes.over_best{by=worst}", &worst, f) ||
-        !rule_take(bundle, "gemm_sizes.slowest_over_best{of=all}", &slowest, f) ||
-        !rule_take(bundle, "gemm_sizes.moved{of=all}", &moved, f))
+    if (!RULE_TAKE(bundle, c89_needs, f, &measured, &rule, &fixed, &worst, &slowest, &moved))
         return;
 
     const enum claim_verdict by_time = chosen_against_fixed(&measured, &fixed);
@@ -318,7 +338,7 @@ static void judge_c89(const struct bundle *bundle, struct finding *f)
     rule_say_row(f->evidence, "time over the fastest kernel's on 8 shapes: chosen by measurement",
                  &measured);
     rule_say_row(f->evidence, "by a rule", &rule);
-    if (look_up(bundle, "gemm_sizes.over_best{by=neighbour}", &neighbour))
+    if (rule_look_up(bundle, neighbour_needs[0].id, &neighbour, f))
         rule_say_row(f->evidence, "by measurement of the nearest other shape", &neighbour);
     rule_say_row(f->evidence, "the best fixed one", &fixed);
     rule_say(f->evidence, "; the slowest fixed kernel on its worst shape: %.1f, which is %s",
@@ -348,14 +368,14 @@ static const struct claim claims[] = {
      "below half of that at 8192^3, and 1024^3 takes less than 3 times as long as 512^3; REFUTED "
      "when one of the two does not hold. Positive control: both hold at 128^3 and 256^3. Negative "
      "control: neither holds at 4096^3 and 8192^3.",
-     judge_c26},
+     judge_c26, NEEDS(c26_needs, fit_needs)},
     {"C58", "ai-rng", "Padding and alignment that affect tensor core usage.",
      "A misaligned size, row length or address costs a tensor-core product 20 % or more.",
      "cuBLAS, fp16, beside the aligned product replayed in turn, by time for each multiply-add. "
      "REPRODUCED when a misaligned one loses 20 %, REFUTED when none loses more than 5 %, MIXED "
      "otherwise. Positive control: with half as much work again, padded on along K, it loses 20 %. "
      "Negative control: the aligned product in other buffers must not lose 5 %.",
-     judge_c58},
+     judge_c58, NEEDS(over_needs)},
     {"C79", "ai-rng",
      "Libraries win for standard matmul and convolution primitives, especially when shapes are "
      "well supported.",
@@ -366,7 +386,7 @@ static const struct claim claims[] = {
      "more than 3 % at each, REFUTED when at none, MIXED otherwise. Positive control: it is, "
      "against our portable kernel with tiles of 32x32. Negative control: it is not, against "
      "itself.",
-     judge_c79},
+     judge_c79, NEEDS(c79_needs, judged_needs, smaller_needs)},
     {"C86", "ai-rng", "Non-contiguous tensors that prevent efficient kernels from being selected.",
      "A change of row length, address or layout alone makes cuBLAS or cuBLASLt choose another "
      "kernel, and costs 10 % or more.",
@@ -374,7 +394,7 @@ static const struct claim claims[] = {
      "when a change brings another name and costs 10 %, REFUTED when no name changes, or no change "
      "costs 3 %; MIXED otherwise. Positive control: one row instead of 1024 gets another name. "
      "Negative control: the same product again gets the same name and time.",
-     judge_c86},
+     judge_c86, NEEDS(over_needs, kernel_needs)},
     {"C89", "8bit.tr",
      "Automate kernel selection based on hardware detection to avoid fragile manual configs.",
      "On shapes that differ, a kernel chosen by measurement or by a rule comes within 3 % of the "
@@ -385,6 +405,6 @@ static const struct claim claims[] = {
      "fixed one is within 3 % of both, or ahead; MIXED otherwise. Positive control: the two "
      "measurements of a kernel agree within 3 %. Negative control: the worst fixed kernel does not "
      "come within 3 % of the fastest.",
-     judge_c89},
+     judge_c89, NEEDS(c89_needs, neighbour_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -7,26 +7,35 @@
 
 /* --- C01: is there a barrier across SMs? ------------------------------------------------------ */
 
-/* Rows of one case share its keys: "barriers.sms{...}" beside "barriers.violations{...}". */
-static const struct row *beside(const struct bundle *bundle, const struct row *row,
-                                const char *metric)
-{
-    return rows_beside(&bundle->rows, row, metric, NULL, NULL);
-}
+#define VIOLATIONS "barriers.violations{*"
+#define CONTROLS "barriers.control_violates{scope=%s,barrier=*,blocks=%s,*"
+#define OF_GRID "barriers.control_violates{scope=grid,*"
+#define GRID_TIME "barriers.grid_time{barrier=%s,per_sm=1,threads=256,store=none*"
+
+static const struct need barrier_needs[] = {
+    {NEED_ANY, VIOLATIONS},
+    {NEED_ANY, "barriers.sms{*"},
+    {NEED_ANY, CONTROLS},
+    {NEED_ANY, OF_GRID},
+    {NEED_ANY, GRID_TIME},
+    NEEDS_END};
+static const struct need block_needs[] = {
+    {NEED_ONE, "barriers.block_time{barrier=syncthreads,warps=8,*"},
+    NEEDS_END};
 
 /* Would the oracle have seen a barrier of so many blocks fail: one that does not wait, and one that
  * waits and does not order? Whatever of them lacks something must have been seen. */
-static bool oracle_sees(const struct bundle *bundle, const char *scope, const char *blocks)
+static bool oracle_sees(const struct bundle *bundle, const char *scope, const char *blocks,
+                        struct finding *f)
 {
-    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct finding ignored = rule_aside(f);
     struct row control;
     char id[DOCUMENT_ID], barrier[24];
     const struct row *row;
     int waitless = 0, orderless = 0;
 
-    snprintf(id, sizeof id, "barriers.control_violates{scope=%s,barrier=*,blocks=%s,*", scope,
-             blocks);
-    for (size_t place = 0; (row = rows_match(&bundle->rows, id, &place));) {
+    snprintf(id, sizeof id, CONTROLS, scope, blocks);
+    for (size_t next = 0; (row = rule_next(bundle, id, &next, f));) {
         if (!rule_take(bundle, row->id, &control, &ignored) || !(control.low > 0))
             return false;
         row_key(row, "barrier", barrier, sizeof barrier);
@@ -44,8 +53,7 @@ static void say_controls(const struct bundle *bundle, struct finding *f)
     char barrier[24], what[80];
     const struct row *row;
 
-    for (size_t place = 0;
-         (row = rows_match(&bundle->rows, "barriers.control_violates{scope=grid,*", &place));) {
+    for (size_t next = 0; (row = rule_next(bundle, OF_GRID, &next, f));) {
         row_key(row, "barrier", barrier, sizeof barrier);
         snprintf(what, sizeof what, "the grid with barrier=%s violates", barrier);
         rule_say_control(f, false, row_usable(row) && row->low > 0, what, row);
@@ -60,8 +68,8 @@ static void count_barriers(const struct bundle *bundle, struct finding *f, int *
     char scope[16], barrier[24], blocks[16], rounds[24];
     const struct row *row;
 
-    for (size_t place = 0; (row = rows_match(&bundle->rows, "barriers.violations{*", &place));) {
-        const struct row *sms = beside(bundle, row, "barriers.sms");
+    for (size_t next = 0; (row = rule_next(bundle, VIOLATIONS, &next, f));) {
+        const struct row *sms = rule_beside(bundle, row, "barriers.sms", NULL, NULL, f);
         bool refused = row->status == ROW_MISSING;
         row_key(row, "scope", scope, sizeof scope);
         row_key(row, "barrier", barrier, sizeof barrier);
@@ -71,7 +79,7 @@ static void count_barriers(const struct bundle *bundle, struct finding *f, int *
             continue;
         if (!refused && (!row_usable(row) || !sms || !row_usable(sms) || !(sms->low >= 2)))
             continue;
-        if (!refused && row->high == 0 && !oracle_sees(bundle, scope, blocks)) {
+        if (!refused && row->high == 0 && !oracle_sees(bundle, scope, blocks, f)) {
             ++*blind;
             continue;
         }
@@ -90,16 +98,13 @@ static void count_barriers(const struct bundle *bundle, struct finding *f, int *
 static void say_price(const struct bundle *bundle, struct finding *f)
 {
     static const char *const barriers[] = {"sync", "twin"};
-    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct finding ignored = rule_aside(f);
     struct row grid, block;
     char id[DOCUMENT_ID];
 
     for (size_t i = 0; i < 2; i++) {
-        snprintf(id, sizeof id, "barriers.grid_time{barrier=%s,per_sm=1,threads=256,store=none*",
-                 barriers[i]);
-        if (!rule_take(bundle, id, &grid, &ignored) ||
-            !rule_take(bundle, "barriers.block_time{barrier=syncthreads,warps=8,*", &block,
-                       &ignored))
+        if (!rule_take_formed(bundle, &grid, &ignored, GRID_TIME, barriers[i]) ||
+            !RULE_TAKE(bundle, block_needs, &ignored, &block))
             continue;
         struct row ratio = rule_ratio(&grid, &block);
         snprintf(id, sizeof id,
@@ -110,11 +115,13 @@ static void say_price(const struct bundle *bundle, struct finding *f)
     }
 }
 
+static const struct need c01_needs[] = {{NEED_ONE, "barriers.violations{scope=block,*"}, NEEDS_END};
+
 static void judge_c01(const struct bundle *bundle, struct finding *f)
 {
     struct row block;
     int judged = 0, sound = 0, blind = 0;
-    if (!rule_take(bundle, "barriers.violations{scope=block,*", &block, f))
+    if (!RULE_TAKE(bundle, c01_needs, f, &block))
         return;
 
     count_barriers(bundle, f, &judged, &sound, &blind);
@@ -126,7 +133,7 @@ static void judge_c01(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, block.high == 0, "__syncthreads in one block, violations", &block);
     say_controls(bundle, f);
     rule_conclude(f, sound > 0 ? CLAIM_REFUTED : CLAIM_REPRODUCED, block.high == 0,
-                  oracle_sees(bundle, "grid", "sm") && (sound > 0 || blind == 0));
+                  oracle_sees(bundle, "grid", "sm", f) && (sound > 0 || blind == 0));
 }
 
 /* --- C02: does it deadlock? ------------------------------------------------------------------- */
@@ -135,13 +142,15 @@ static void judge_c01(const struct bundle *bundle, struct finding *f)
 static const char *const sizes[] = {"0.5xcapacity", "1xcapacity", "1xcapacity+1", "2xcapacity"};
 enum { SIZES = 4, WITHIN = 2 };
 
+#define SCENE(metric) "deadlock." metric "{scene=%s,launch=%s,blocks=%s}"
+
+static const struct need completed_needs[] = {{NEED_ANY, SCENE("completed")}, NEEDS_END};
+static const struct need refused_needs[] = {{NEED_ANY, SCENE("refused")}, NEEDS_END};
+
 static bool take_scene(const struct bundle *bundle, const char *metric, const char *scene,
                        const char *launch, const char *blocks, struct row *row, struct finding *f)
 {
-    char id[DOCUMENT_ID];
-    snprintf(id, sizeof id, "deadlock.%s{scene=%s,launch=%s,blocks=%s}", metric, scene, launch,
-             blocks);
-    return rule_take(bundle, id, row, f);
+    return rule_take_formed(bundle, row, f, SCENE("%s"), metric, scene, launch, blocks);
 }
 
 static bool take_sizes(const struct bundle *bundle, const char *metric, const char *launch,
@@ -157,7 +166,7 @@ static bool take_sizes(const struct bundle *bundle, const char *metric, const ch
 static void say_scene(const struct bundle *bundle, struct finding *f, const char *what,
                       const char *scene, const char *launch, const char *blocks)
 {
-    struct finding ignored = {.verdict = CLAIM_MIXED};
+    struct finding ignored = rule_aside(f);
     struct row done;
     if (take_scene(bundle, "completed", scene, launch, blocks, &done, &ignored))
         rule_say(f->evidence, "; %s: %s", what, done.low > 0 ? "completes" : "deadlocks");
@@ -255,7 +264,7 @@ static const struct claim claims[] = {
      "barrier of clusters counts only where as many blocks show some without one and with a "
      "relaxed arrival. The weak form (C01b), the price of a grid's barrier over a block's, is "
      "reported only.",
-     judge_c01},
+     judge_c01, NEEDS(c01_needs, barrier_needs, block_needs)},
     {"C02", "smallest.ai",
      "If a fused computation is split across SMs and requires synchronization (e.g., between "
      "attention steps), you risk deadlocks where some SMs are stalled waiting for others.",
@@ -267,13 +276,13 @@ static const struct claim claims[] = {
      "Two launches at once, each within the capacity, are reported only. "
      "Positive control: a block that never comes is seen as a deadlock. Negative control: a "
      "deadlock must not be seen at half the capacity.",
-     judge_c02},
+     judge_c02, NEEDS(completed_needs)},
     {"C02b", "smallest.ai", "you risk deadlocks where some SMs are stalled waiting for others.",
      "Our reading: hence it is unsafe, whatever one does. Judged on cooperative launches.",
      "REFUTED when a cooperative launch completes at 0.5x and 1x of the resident capacity and is "
      "refused at 1xcapacity+1 and 2xcapacity, REPRODUCED when one is accepted and does not "
      "complete. Positive control: an ordinary launch of twice the capacity deadlocks. Negative "
      "control: half the capacity must not be refused.",
-     judge_c02b},
+     judge_c02b, NEEDS(completed_needs, refused_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -12,6 +12,18 @@ static const double C25_MODEL = 0.10;
 
 enum { WHOLE, EMPTY, LOADS, PRODUCTS, PARTS };
 
+static const struct need parts_needs[] = {
+    {NEED_ANY, "block_count.time{" CUBE_KEYS "*,timer=event}"}, /* of another residence, too */
+    {NEED_ANY, "block_count.empty{" CUBE_KEYS "*,timer=event}"},
+    {NEED_ANY, "block_count.loads{" CUBE_KEYS "*,timer=event}"},
+    {NEED_ANY, "block_count.products{" CUBE_KEYS "*,timer=event}"},
+    {NEED_ANY, "block_count.warps{" CUBE_KEYS "*}"},
+    NEEDS_END};
+static const struct need model_needs[] = {
+    {NEED_ANY, "derived.prediction_error{*}"},
+    {NEED_ANY, "derived.predicted_time{*}"},
+    NEEDS_END};
+
 /* A configuration and its parts. */
 struct parts {
     struct row row[PARTS];
@@ -21,18 +33,15 @@ struct parts {
 static bool take_parts(const struct bundle *bundle, const struct row *whole, struct parts *p,
                        struct finding *f)
 {
-    static const char *const names[] = {
-        [EMPTY] = "block_count.empty", [LOADS] = "block_count.loads",
-        [PRODUCTS] = "block_count.products"};
-    char id[DOCUMENT_ID];
+    static const char *const names[] = {[EMPTY] = "block_count.empty",
+                                        [LOADS] = "block_count.loads",
+                                        [PRODUCTS] = "block_count.products"};
 
     p->row[WHOLE] = *whole;
-    p->warps = cube_count(bundle, whole, "block_count.warps");
-    for (size_t i = EMPTY; i < PARTS; i++) {
-        cube_beside(id, whole, names[i], true);
-        if (!rule_take(bundle, id, &p->row[i], f))
+    p->warps = rule_centre_beside(bundle, whole, "block_count.warps", f);
+    for (size_t i = EMPTY; i < PARTS; i++)
+        if (!rule_take_beside(bundle, whole, names[i], &p->row[i], f))
             return false;
-    }
     return true;
 }
 
@@ -100,8 +109,8 @@ static bool take_sensitivity(const struct bundle *bundle, const struct row *many
              at + strlen("resident=max"));
     if (!rule_take(bundle, id, &s->alone, f) || !rule_take(bundle, many->id, &s->many, f))
         return false;
-    s->warps_alone = cube_count(bundle, &s->alone, "block_count.warps");
-    s->warps_many = cube_count(bundle, &s->many, "block_count.warps");
+    s->warps_alone = rule_centre_beside(bundle, &s->alone, "block_count.warps", f);
+    s->warps_many = rule_centre_beside(bundle, &s->many, "block_count.warps", f);
     if (s->warps_many > s->warps_alone)
         return true;
     rule_not_testable(f, "one block an SM has no fewer warps: nothing to tell their effect by");
@@ -112,7 +121,7 @@ static bool take_sensitivity(const struct bundle *bundle, const struct row *many
 static bool model_says(const struct bundle *bundle, const struct row *time, struct finding *f)
 {
     const struct row *predicted =
-        rows_beside(&bundle->rows, time, "derived.predicted_time", NULL, NULL);
+        rule_beside(bundle, time, "derived.predicted_time", NULL, NULL, f);
 
     if (!predicted || !row_usable(predicted)) {
         rule_say(f->evidence, ", model none");
@@ -164,8 +173,7 @@ static double say_model(const struct bundle *bundle, const struct row *few, cons
     const struct row *row;
     size_t n = 0, n_others = 0;
 
-    for (size_t place = 0;
-         n < MOST && (row = rows_match(&bundle->rows, "derived.prediction_error{*}", &place));) {
+    for (size_t next = 0; n < MOST && (row = rule_next(bundle, model_needs[0].id, &next, f));) {
         const char *keys = strchr(row->id, '{');
         if (!row_usable(row))
             continue;
@@ -192,20 +200,24 @@ static bool resolved(const struct parts *p)
            2 * row[LOADS].resolution;
 }
 
+static const struct need c25_controls_needs[] = {
+    {NEED_ONE, CUBE_WGMMA("128x64", "1", "tiles")},
+    {NEED_ONE, CUBE_WGMMA("128x64_4stages", "1", "tiles")},
+    {NEED_ONE, CUBE_WGMMA("32x256_alone", "1", "tiles")},
+    {NEED_ONE, CUBE_WGMMA("256x128_once", "1", "tiles")},
+    NEEDS_END};
+
 static bool c25_controls(const struct bundle *bundle, const struct sensitivity *s, bool *positive,
                          bool *negative, struct finding *f)
 {
     struct row deep, shallow, narrow, wide;
 
-    if (!rule_take(bundle, CUBE_WGMMA("128x64", "1", "tiles"), &deep, f) ||
-        !rule_take(bundle, CUBE_WGMMA("128x64_4stages", "1", "tiles"), &shallow, f) ||
-        !rule_take(bundle, CUBE_WGMMA("32x256_alone", "1", "tiles"), &narrow, f) ||
-        !rule_take(bundle, CUBE_WGMMA("256x128_once", "1", "tiles"), &wide, f))
+    if (!RULE_TAKE(bundle, c25_controls_needs, f, &deep, &shallow, &narrow, &wide))
         return false;
     const struct row shown = rule_ratio(&shallow, &deep);
     const struct row share =
-        explained(s, &narrow, cube_count(bundle, &narrow, "block_count.warps"), &wide,
-                  cube_count(bundle, &wide, "block_count.warps"));
+        explained(s, &narrow, rule_centre_beside(bundle, &narrow, "block_count.warps", f), &wide,
+                  rule_centre_beside(bundle, &wide, "block_count.warps", f));
     *positive = rule_faster(&deep, &shallow);
     *negative = rule_faster(&narrow, &wide) && !rule_faster(&s->alone, &s->many) &&
                 rule_place(&share, C25_EXPLAINS, INFINITY) == PLACE_BELOW;
@@ -288,6 +300,6 @@ static const struct claim claims[] = {
      "control: half the stages take longer at one tile. Negative control: warps must not explain "
      "half of what 32 blocks of 256x128 take longer than 128 of 32x256, which have more warps, but "
      "a quarter of the work each; nor may one block an SM be the faster.",
-     judge_c25},
+     judge_c25, NEEDS(cube_needs, parts_needs, model_needs, c25_controls_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -9,6 +9,7 @@
 
 #include "core/document.h"
 #include "report/bundle/cubins.h"
+#include "report/bundle/folder.h"
 #include "report/cli/child.h"
 
 static const char *const folders[] = {"probes", "matmul", "fused"};
@@ -173,4 +174,25 @@ bool catalogue_differs(const struct catalogue *catalogue, const char *name, int 
     if (!probe || !probe->list)
         return false;
     return probe->method != method || cubins_changed(cubins, here) > 0;
+}
+
+/* --- bundles against the tree ------------------------------------------------------------------ */
+
+static bool differs(const void *programs, const char *probe, int method, const json_t *cubins)
+{
+    return catalogue_differs(programs, probe, method, cubins);
+}
+
+bool catalogue_read(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY])
+{
+    struct catalogue catalogue;
+    struct stat facts;
+
+    if (stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode))
+        return bundle_open(bundle, path, why);
+    catalogue_open(&catalogue, true);
+    const struct folder_tree tree = {.differs = differs, .programs = &catalogue};
+    const bool opened = folder_open(bundle, path, &tree, why);
+    catalogue_free(&catalogue);
+    return opened;
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "core/document.h"
+#include "report/bundle/bundle.h"
 
 enum listed_needs { NEEDS_HOST, NEEDS_GPU_IF_ANY, NEEDS_GPU };
 
@@ -39,6 +40,10 @@ void catalogue_free(struct catalogue *catalogue);
 bool catalogue_add(struct catalogue *catalogue, const char *file, char why[DOCUMENT_WHY]);
 
 const struct listed *catalogue_find(const struct catalogue *catalogue, const char *name);
+
+/* Reads a bundle, or a folder of them against the programs of this tree: see folder_open(). False, with
+ * one line in why that starts with the path. */
+bool catalogue_read(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY]);
 
 /* Was a probe's share of a bundle measured by other code than this tree's: another method, or a
  * cubin of the same name and architecture with another hash? False where the tree cannot say. */

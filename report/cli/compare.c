@@ -21,6 +21,7 @@
 
 #include "core/stat.h"
 #include "core/unit.h"
+#include "report/bundle/folder.h"
 #include "report/cli/catalogue.h"
 #include "report/cli/command.h"
 #include "report/cli/conditions.h"
@@ -567,12 +568,12 @@ int compare_main(int argc, char **argv)
                                 "differs.\vExit, like diff: 0 nothing is slower, 1 something is, 2 "
                                 "trouble."};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
-    if (!bundle_open(&old, o.paths[0], why)) {
+    if (!catalogue_read(&old, o.paths[0], why)) {
         fprintf(stderr, "gpufloor compare: %s\n", why);
         return EXIT_TROUBLE;
     }
     int status = EXIT_TROUBLE;
-    if (!bundle_open(&new, o.paths[1], why)) {
+    if (!catalogue_read(&new, o.paths[1], why)) {
         fprintf(stderr, "gpufloor compare: %s\n", why);
     } else {
         status = compare_bundles(&old, &new, &o);

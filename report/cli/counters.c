@@ -12,7 +12,7 @@
 #include "report/cli/catalogue.h"
 #include "report/cli/child.h"
 #include "report/cli/command.h"
-#include "report/cli/counters.h"
+#include "report/cli/counter_table.h"
 #include "report/cli/session.h"
 
 enum { EXIT_REFUSED = 77, SETTINGS_MAX = 8, WORDS_MAX = 16 + 2 * SETTINGS_MAX };
@@ -211,7 +211,7 @@ static void merge(json_t *cases, const json_t *counted)
 
     json_array_foreach(counted, i, one) {
         json_t *counters = json_object_get(one, "counters");
-        json_t *whole = counted_case(cases, one);
+        json_t *whole = counter_case(cases, one);
         if (!counters)
             continue;
         if (!whole) {
@@ -231,9 +231,9 @@ static void add_figures(const char *probe, json_t *cases, const json_t *timed)
     size_t i;
 
     json_array_foreach(cases, i, one) {
-        struct counted figures;
-        counted_read(&figures, probe, one, counted_case(timed, one));
-        json_object_set_new(one, "figures", counted_object(&figures));
+        struct counter_figures figures;
+        counter_read(&figures, probe, one, counter_case(timed, one));
+        json_object_set_new(one, "figures", counter_object(&figures));
     }
 }
 
@@ -308,7 +308,7 @@ static void show(const struct asked *a, json_t *document)
         return;
     }
     json_array_foreach(json_object_get(document, "probes"), i, probe)
-        counters_show(stdout, probe);
+        counter_table_show(stdout, probe);
 }
 
 static int measure(struct asked *a, const struct catalogue *catalogue)

@@ -100,10 +100,10 @@ const struct headline *headline_at(size_t i)
 
 bool headline_row(const struct headline *headline, const struct rows *rows, struct row *row)
 {
-    size_t place = 0;
+    size_t next = 0;
     if (headline->kind == HEADLINE_BEST && rows_pick(rows, headline->glob, row))
         return true;
-    const struct row *first = rows_match(rows, headline->glob, &place);
+    const struct row *first = rows_match(rows, headline->glob, &next);
     if (first)
         *row = *first;
     return first != NULL;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "report/bundle/folder.h"
 #include "report/cli/report.h"
 
 /* The grid of the metric with that id in the first run that has it; NULL where none has. */

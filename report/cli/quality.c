@@ -4,14 +4,32 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/bundle/needs.h"
 #include "report/cli/report.h"
+
+enum { ERROR, MEMORY, DIFFER, ULPS, CAUGHT, DIGEST };
+static const char *const needs[] = {
+    [ERROR] = "*.error{*impl=fused*",
+    [MEMORY] = "*.memory{*impl=*",
+    [DIFFER] = "*.differ{*",
+    [ULPS] = "*.ulps{*",
+    [CAUGHT] = "*.caught{*",
+    [DIGEST] = "*.digest{*",
+    NULL,
+};
+
+const char *report_quality_need(size_t i)
+{
+    return needs[i];
+}
 
 /* The value of another of the probe's metrics, or of another implementation, in the same case; NaN where
  * there is none. */
-static double value_beside(const struct rows *rows, const struct row *row, const char *metric,
+static double value_beside(const struct rows *rows, const struct row *row, int need,
                            const char *impl)
 {
-    char whole[DOCUMENT_ID];
+    char metric[DOCUMENT_ID], whole[2 * DOCUMENT_ID];
+    need_metric(metric, needs[need]);
     snprintf(whole, sizeof whole, "%s.%s", row->probe, metric);
     const struct row *found = rows_beside(rows, row, whole, impl ? "impl" : NULL, impl);
     return found && row_usable(found) ? found->centre : (double)NAN;
@@ -41,16 +59,16 @@ static void errors(FILE *out, const struct rows *rows, enum table_format format)
     table_cell(&table, "error");
     table_cell(&table, "unfused");
     table_cell(&table, "memory/unfused");
-    for (size_t place = 0; (row = rows_match(rows, "*.error{*impl=fused*", &place));) {
-        const double unfused = value_beside(rows, row, "error", "unfused");
+    for (size_t next = 0; (row = rows_match(rows, needs[ERROR], &next));) {
+        const double unfused = value_beside(rows, row, ERROR, "unfused");
         if (!row_usable(row))
             continue;
         case_cell(&table, row);
         number_cell(&table, row->centre, format);
         number_cell(&table, unfused, format);
         number_cell(&table,
-                    value_beside(rows, row, "memory", NULL) /
-                        value_beside(rows, row, "memory", "unfused"),
+                    value_beside(rows, row, MEMORY, NULL) /
+                        value_beside(rows, row, MEMORY, "unfused"),
                     format);
     }
     table_print(out, &table, format, "Relative error against float64, fused and unfused; memory fused over unfused");
@@ -59,22 +77,24 @@ static void errors(FILE *out, const struct rows *rows, enum table_format format)
 /* Bit by bit against the unfused results; what verification sees; a digest for this board. */
 static void bits(FILE *out, const struct rows *rows, enum table_format format)
 {
-    static const char *const columns[] = {"ulps", "caught", "digest"};
     struct table table = table_new("lrrrr");
     const struct row *row;
 
     table_cell(&table, "case");
     table_cell(&table, "differ");
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        table_cell(&table, "%s", columns[i]);
-    for (size_t place = 0; (row = rows_match(rows, "*.differ{*", &place));) {
+    for (int need = ULPS; need <= DIGEST; need++) {
+        char column[DOCUMENT_ID];
+        need_metric(column, needs[need]);
+        table_cell(&table, "%s", column);
+    }
+    for (size_t next = 0; (row = rows_match(rows, needs[DIFFER], &next));) {
         if (!row_usable(row))
             continue;
         case_cell(&table, row);
         number_cell(&table, row->centre, format);
-        for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-            const double value = value_beside(rows, row, columns[i], NULL);
-            if (i == 2 && !isnan(value))
+        for (int need = ULPS; need <= DIGEST; need++) {
+            const double value = value_beside(rows, row, need, NULL);
+            if (need == DIGEST && !isnan(value))
                 table_cell(&table, "%.9g", value);
             else
                 number_cell(&table, value, format);
@@ -87,8 +107,8 @@ static void bits(FILE *out, const struct rows *rows, enum table_format format)
 
 bool report_quality(FILE *out, const struct bundle *bundle, enum table_format format)
 {
-    size_t place = 0;
-    if (!rows_match(&bundle->rows, "*.differ{*", &place))
+    size_t next = 0;
+    if (!rows_match(&bundle->rows, needs[DIFFER], &next))
         return false;
     errors(out, &bundle->rows, format);
     bits(out, &bundle->rows, format);

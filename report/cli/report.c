@@ -1,4 +1,5 @@
 /* gpufloor report: tables of one bundle, or of several side by side. */
+#include "report/cli/origin.h"
 #include "report/cli/report.h"
 
 #include <fnmatch.h>
@@ -11,7 +12,7 @@
 #include "core/unit.h"
 #include "report/cli/catalogue.h"
 #include "report/cli/command.h"
-#include "report/cli/counters.h"
+#include "report/cli/counter_table.h"
 #include "report/cli/headline.h"
 
 enum { BUNDLES_MAX = 12, DIGITS = 4 };
@@ -100,16 +101,8 @@ static struct table value_table(const char *first, const struct bundle *const bu
 static void print_machines(FILE *out, const struct bundle *const bundles[], size_t n,
                            enum table_format format)
 {
-    char line[BUNDLE_LINE], others[BUNDLE_LINE], all[3 * BUNDLE_LINE];
     for (size_t i = 0; i < n; i++) {
-        bundle_line(bundles[i], line, sizeof line);
-        bundle_others(bundles[i], others, sizeof others);
-        snprintf(all, sizeof all, format == TABLE_MD ? "**%s**: %s%s%s" : "%s: %s%s%s",
-                 column_name(bundles, n, i), line, others[0] ? "; " : "", others);
-        if (format == TABLE_MD)
-            table_put(out, all, format);
-        else
-            table_wrap(out, all, 0, 2);
+        origin_print(out, bundles[i], column_name(bundles, n, i), format);
         fputs(format == TABLE_MD ? "\n\n" : "\n", out);
     }
     if (format == TABLE_TEXT)
@@ -419,7 +412,7 @@ static int print_map(const struct report_options *o)
 static int print_counters(const struct report_options *o)
 {
     char why[DOCUMENT_WHY];
-    if (counters_report(stdout, o->paths[0], why))
+    if (counter_table_report(stdout, o->paths[0], why))
         return EXIT_FINE;
     fprintf(stderr, "gpufloor report: %s\n", why);
     return EXIT_TROUBLE;
@@ -441,7 +434,7 @@ int report_main(int argc, char **argv)
     char standard[PATH_MAX], why[DOCUMENT_WHY], *only = standard;
     struct report_options o = {.paths = &only, .n_paths = 1};
     struct bundle bundles[BUNDLES_MAX];
-    const struct bundle *columns[BUNDLES_MAX];
+    const struct bundle *columns[BUNDLES_MAX] = {NULL};
     const struct argp parser = {.options = options_table, .parser = take, .args_doc = "[BUNDLE...]",
                                 .doc = "Tables of one bundle, or of several side by side. A BUNDLE "
                                 "is a file, or a folder of them: then each probe's newest "
@@ -454,10 +447,10 @@ int report_main(int argc, char **argv)
     argp_parse(&parser, argc, argv, 0, NULL, &o);
     if (o.map)
         return print_map(&o);
-    if (o.n_paths == 1 && counters_are_in(o.paths[0]))
+    if (o.n_paths == 1 && counter_table_is_for(o.paths[0]))
         return print_counters(&o);
     for (; n < o.n_paths && fine; n += fine) {
-        fine = bundle_open(&bundles[n], o.paths[n], why);
+        fine = catalogue_read(&bundles[n], o.paths[n], why);
         columns[n] = &bundles[n];
     }
     if (!fine)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "report/bundle/folder.h"
 #include "report/cli/child.h"
 #include "report/cli/command.h"
 #include "report/cli/compare.h"
@@ -191,7 +192,7 @@ static bool open_committed(const struct session *s, const char *board, struct bu
     paths_free(paths, n);
     if (n == 0)
         return false;
-    if (bundle_open(committed, folder, why))
+    if (catalogue_read(committed, folder, why))
         return true;
     fprintf(stderr, "gpufloor run: %s\n", why);
     return false;

@@ -11,8 +11,11 @@
 #include "core/board.h"
 #include "core/version.h"
 #include "report/bundle/bundle.h"
+#include "report/bundle/needs.h"
 #include "report/cli/child.h"
 #include "report/cli/session.h"
+
+const char session_need[] = "spin.waited{asked=*}";
 
 enum { TRIAL_BYTES = 1 << 20, HASH_TEXT = 65 };
 static const double HASH_LIMIT_S = 600;
@@ -129,18 +132,17 @@ bool session_place(struct session *s, char why[DOCUMENT_WHY])
  * look odd. */
 static json_t *harness_object(const struct bundle *bundle)
 {
-    static const char waited[] = "spin.waited{asked=";
     json_t *harness = json_object();
+    char asked[32];
 
     for (size_t i = 0; i < bundle->rows.n; i++) {
         const struct row *row = &bundle->rows.row[i];
         if (strcmp(row->probe, "null") && strcmp(row->probe, "spin"))
             continue;
         json_object_set_new(harness, row->id, document_number(row->centre));
-        if (!strncmp(row->id, waited, strlen(waited))) {
-            double asked = strtod(row->id + strlen(waited), NULL);
-            json_object_set_new(harness, "spin_error", document_number(row->centre / asked - 1));
-        }
+        if (need_covers(session_need, row->id) && row_key(row, "asked", asked, sizeof asked))
+            json_object_set_new(harness, "spin_error",
+                                document_number(row->centre / strtod(asked, NULL) - 1));
     }
     return harness;
 }

@@ -32,7 +32,7 @@ make_it() {
 }
 
 measures() { # the probe's own document says that it measured
-    build/bin/probes/clock_read --json | grep -q '"status": "ok"'
+    build/bin/probes/clock_read --json | grep -qE '"status": ?"ok"'
 }
 is_listed() { # is_listed ID
     build/bin/gpufloor list | grep -qF "$1"

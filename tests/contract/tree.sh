@@ -34,6 +34,17 @@ report_knows_only_core() {
     includes report | grep -v -e '#include "core/' -e '#include "report/'
 }
 
+# report/cli -> report/claims -> report/bundle -> core.
+report_folders_point_one_way() {
+    includes report/bundle | grep -e '#include "report/cli/' -e '#include "report/claims/'
+    includes report/claims | grep '#include "report/cli/'
+}
+
+# A judge gets rows from rules.c alone, which holds them against the claim's needs.
+judges_take_by_rule() {
+    grep -nE '\brows_(find|match|beside|pick)\b|bundle->rows' report/claims/*.c | grep -v '^report/claims/rules\.c:'
+}
+
 # core/, its own folder, and what its neighbours share in common/, which knows none of them.
 programs_know_no_other() {
     local file included
@@ -101,6 +112,8 @@ scripts_parse() {
 
 check "core includes only core" core_knows_only_core
 check "report includes only report and core" report_knows_only_core
+check "report's folders point one way" report_folders_point_one_way
+check "judges take rows by rule" judges_take_by_rule
 check "no program includes another" programs_know_no_other
 check "nothing links a driver, a runtime or jansson dynamically" links_no_driver
 check "no PTX is embedded" keeps_no_ptx

@@ -14,6 +14,7 @@ static inline enum claim_verdict verdict_of(const char *id, struct bundle *b, st
         if (!strcmp(claim_at(i)->id, id)) {
             claim_judge(claim_at(i), b, f);
             assert_true(f->evidence[0] && f->controls[0]);
+            assert_int_equal(f->n_refused, 0); /* it asks for nothing that it does not name */
             rows_free(&b->rows);
             return f->verdict;
         }

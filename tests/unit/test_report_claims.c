@@ -28,6 +28,7 @@ static enum claim_verdict verdict(const char *id, const struct bundle *bundle,
     for (size_t i = 0; claim_at(i); i++)
         if (!strcmp(claim_at(i)->id, id)) {
             claim_judge(claim_at(i), bundle, finding);
+            assert_int_equal(finding->n_refused, 0);
             return finding->verdict;
         }
     fail_msg("no claim %s", id);
@@ -171,6 +172,7 @@ static void an_empty_bundle(void **unused)
     (void)unused;
     for (size_t i = 0; claim_at(i); i++) {
         claim_judge(claim_at(i), &b, &f);
+        assert_int_equal(f.n_refused, 0);
         assert_int_equal(f.verdict, CLAIM_NOT_TESTABLE);
         assert_true(f.evidence[0] != '\0');
     }

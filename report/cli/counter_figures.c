@@ -1,4 +1,4 @@
-#include "report/cli/counted.h"
+#include "report/cli/counter_figures.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -24,7 +24,7 @@ const char *level_name(enum level level)
     return levels[level];
 }
 
-int counted_claim(const char *keys)
+int counter_claim(const char *keys)
 {
     static const char key[] = "level=";
     if (strstr(keys, "path=cp_async") || strstr(keys, "path=bulk"))
@@ -60,7 +60,7 @@ static double of(double whole, double share)
     return whole > 0 || isnan(whole) ? whole * share : 0;
 }
 
-static void read_loads(struct counted *c, const json_t *counters)
+static void read_loads(struct counter_figures *c, const json_t *counters)
 {
     c->shared_loads = document_get_number(counters, "shared_loads");
     c->global_loads = document_get_number(counters, "global_loads");
@@ -90,7 +90,7 @@ static const json_t *same_metric(const json_t *one, const json_t *metric)
     return NULL;
 }
 
-json_t *counted_case(const json_t *cases, const json_t *like)
+json_t *counter_case(const json_t *cases, const json_t *like)
 {
     const json_t *metric;
     json_t *one;
@@ -119,7 +119,7 @@ static double pass_ns(const json_t *timed, const json_t *counted)
         with += n * document_get_number(side, "median");
         without += n * document_get_number(json_array_get(before, i), "median");
     }
-    double speedup = with > 0 ? without / with : 1 / counted_slowdown(timed, counted);
+    double speedup = with > 0 ? without / with : 1 / counter_slowdown(timed, counted);
     return document_get_number(counted, "pass_value") * speedup;
 }
 
@@ -153,7 +153,7 @@ static double own_bytes(const json_t *one)
 
 /* --- SMs -------------------------------------------------------------------------------------- */
 
-static void read_sms(struct counted *c, const json_t *counters)
+static void read_sms(struct counter_figures *c, const json_t *counters)
 {
     double most = document_get_number(counters, "sm_active_most");
 
@@ -174,25 +174,25 @@ static void read_sms(struct counted *c, const json_t *counters)
 
 static int by_share(const void *a, const void *b)
 {
-    const struct counted_loss *x = a, *y = b;
+    const struct counter_loss *x = a, *y = b;
     return (x->share < y->share) - (x->share > y->share);
 }
 
 /* The slots in which nothing was issued, shared out by what the warps were waiting for then. Warps
  * that were selected, or ready but not selected, lost no slot. */
-static void read_losses(struct counted *c, const json_t *counters)
+static void read_losses(struct counter_figures *c, const json_t *counters)
 {
     static const char prefix[] = "stalled_";
     double all = 0;
 
     c->n_lost = 0;
     for (size_t i = 0; i < COUNTER_SETS; i++)
-        for (size_t k = 0; k < counter_sets[i].n && c->n_lost < COUNTED_LOSSES_MAX; k++) {
+        for (size_t k = 0; k < counter_sets[i].n && c->n_lost < COUNTER_LOSSES_MAX; k++) {
             const char *id = counter_sets[i].counters[k].id;
             double waited = document_get_number(counters, id);
             if (strncmp(id, prefix, strlen(prefix)) || strstr(id, "selected") || !(waited > 0))
                 continue;
-            c->lost[c->n_lost++] = (struct counted_loss){id + strlen(prefix), waited};
+            c->lost[c->n_lost++] = (struct counter_loss){id + strlen(prefix), waited};
             all += waited;
         }
     for (int i = 0; i < c->n_lost; i++)
@@ -234,7 +234,7 @@ static const struct resource *busiest(const json_t *counters, const struct resou
     return found;
 }
 
-static void read_bound(struct counted *c, const json_t *counters)
+static void read_bound(struct counter_figures *c, const json_t *counters)
 {
 #define WHILE(set) set "_sm_active", set "_sm_elapsed"
     static const struct resource memories[] = {{"dram_busy", "memory", WHILE("memory")},
@@ -296,7 +296,7 @@ static bool gated(const char *probe, const json_t *one)
     return false;
 }
 
-void counted_read(struct counted *c, const char *probe, const json_t *one, const json_t *timed)
+void counter_read(struct counter_figures *c, const char *probe, const json_t *one, const json_t *timed)
 {
     const json_t *counters = json_object_get(one, "counters");
     c->gated = gated(probe, one);
@@ -311,7 +311,7 @@ void counted_read(struct counted *c, const char *probe, const json_t *one, const
     read_bound(c, counters);
 }
 
-double counted_slowdown(const json_t *timed, const json_t *counted)
+double counter_slowdown(const json_t *timed, const json_t *counted)
 {
     const char *unit = document_get_text(timed, "unit", "");
     double without = document_get_number(timed, "median");
@@ -323,7 +323,7 @@ double counted_slowdown(const json_t *timed, const json_t *counted)
 
 /* --- as an object ----------------------------------------------------------------------------- */
 
-json_t *counted_object(const struct counted *c)
+json_t *counter_object(const struct counter_figures *c)
 {
     json_t *lost = json_object(), *served = json_object();
     for (int i = 0; i < c->n_lost; i++)

@@ -1,6 +1,6 @@
-/* report/cli/counted.c: what counters come to, on made-up cases with known answers; each word of "bound
+/* report/cli/counter_figures.c: what counters come to, on made-up cases with known answers; each word of "bound
  * by" and what keeps it from being said. */
-#include "report/cli/counted.h"
+#include "report/cli/counter_figures.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "tests/unit/check.h"
 
 /* A case by its counters (and, if given, its one metric), and the same case as it was timed. */
-static struct counted figures(const char *counters, const char *metric, const char *timed_metric)
+static struct counter_figures figures(const char *counters, const char *metric, const char *timed_metric)
 {
-    struct counted c;
+    struct counter_figures c;
     json_t *read = json_loads(counters, 0, NULL);
     assert_non_null(read);
     json_t *one = json_pack("{s:s, s:o, s:[]}", "case", "k=1", "counters", read, "metrics");
@@ -19,7 +19,7 @@ static struct counted figures(const char *counters, const char *metric, const ch
         json_array_append_new(json_object_get(one, "metrics"), json_loads(metric, 0, NULL));
     if (timed_metric)
         json_array_append_new(json_object_get(timed, "metrics"), json_loads(timed_metric, 0, NULL));
-    counted_read(&c, "made_up", one, timed_metric ? timed : NULL);
+    counter_read(&c, "made_up", one, timed_metric ? timed : NULL);
     json_decref(one);
     json_decref(timed);
     return c;
@@ -29,7 +29,7 @@ static struct counted figures(const char *counters, const char *metric, const ch
 
 static void levels_add_up(void **state)
 {
-    struct counted c = figures("{\"shared_loads\": 50, \"global_loads\": 150, \"l1_sectors\": 400,"
+    struct counter_figures c = figures("{\"shared_loads\": 50, \"global_loads\": 150, \"l1_sectors\": 400,"
                                " \"l1_hits\": 300, \"l2_sectors\": 100, \"l2_hits\": 80}",
                                NULL, NULL);
     (void)state;
@@ -60,7 +60,7 @@ static void levels_of_an_h200(void **state)
     };
     (void)state;
     for (size_t i = 0; i < CHECK_LENGTH(table); i++) {
-        struct counted c = figures(table[i].counters, NULL, NULL);
+        struct counter_figures c = figures(table[i].counters, NULL, NULL);
         assert_close(c.served[table[i].level], table[i].share, 1e-12);
         double all = 0;
         for (int k = 0; k < N_LEVELS; k++)
@@ -72,7 +72,7 @@ static void levels_of_an_h200(void **state)
 /* Hits and lookups come from two passes, which need not agree to the last sector. */
 static void more_hits_than_lookups(void **state)
 {
-    struct counted c = figures("{\"shared_loads\": 0, \"global_loads\": 9, \"l1_sectors\": 9,"
+    struct counter_figures c = figures("{\"shared_loads\": 0, \"global_loads\": 9, \"l1_sectors\": 9,"
                                " \"l1_hits\": 0, \"l2_sectors\": 1000, \"l2_hits\": 1001}",
                                NULL, NULL);
     (void)state;
@@ -83,7 +83,7 @@ static void more_hits_than_lookups(void **state)
 
 static void levels_not_known(void **state)
 {
-    struct counted c = figures("{}", NULL, NULL);
+    struct counter_figures c = figures("{}", NULL, NULL);
     (void)state;
     assert_nan(c.l1_hits);
     assert_nan(c.served[LEVEL_L2]);
@@ -95,15 +95,15 @@ static void levels_not_known(void **state)
 static void claims_are_read(void **state)
 {
     (void)state;
-    assert_int_equal(counted_claim("level=l1"), LEVEL_L1);
-    assert_int_equal(counted_claim("warps=8,level=hbm,loads=4"), LEVEL_MEMORY);
-    assert_int_equal(counted_claim("level=shared,path=x"), LEVEL_SHARED);
-    assert_int_equal(counted_claim("level=l2_near"), -1);
-    assert_int_equal(counted_claim("sublevel=l1"), -1);
-    assert_int_equal(counted_claim("level=l2,path=cp_async"), -1);
-    assert_int_equal(counted_claim("level=hbm,path=bulk"), -1);
-    assert_int_equal(counted_claim("level="), -1);
-    assert_int_equal(counted_claim(""), -1);
+    assert_int_equal(counter_claim("level=l1"), LEVEL_L1);
+    assert_int_equal(counter_claim("warps=8,level=hbm,loads=4"), LEVEL_MEMORY);
+    assert_int_equal(counter_claim("level=shared,path=x"), LEVEL_SHARED);
+    assert_int_equal(counter_claim("level=l2_near"), -1);
+    assert_int_equal(counter_claim("sublevel=l1"), -1);
+    assert_int_equal(counter_claim("level=l2,path=cp_async"), -1);
+    assert_int_equal(counter_claim("level=hbm,path=bulk"), -1);
+    assert_int_equal(counter_claim("level="), -1);
+    assert_int_equal(counter_claim(""), -1);
 }
 
 /* --- memory and time --------------------------------------------------------------------------------- */
@@ -114,7 +114,7 @@ static void own_bytes(void **state)
                                " \"pass_work\": 3000, \"pass_value\": 1}";
     static const char made[] = "{\"name\": \"rate\", \"unit\": \"bytes/s\", \"median\": 4e12,"
                                " \"pass_work\": 3, \"pass_value\": 1}";
-    struct counted c = figures("{\"dram_read\": 2400, \"dram_write\": 540}", rate, NULL);
+    struct counter_figures c = figures("{\"dram_read\": 2400, \"dram_write\": 540}", rate, NULL);
     (void)state;
     assert_close(c.read_of_own, 0.8, 1e-12);
     assert_close(c.written_of_own, 0.18, 1e-12);
@@ -127,12 +127,12 @@ static void slowdowns(void **state)
     json_t *timed = json_pack("{s:s, s:f}", "unit", "ns", "median", 100.0);
     json_t *counted = json_pack("{s:s, s:f}", "unit", "ns", "median", 150.0);
     (void)state;
-    assert_close(counted_slowdown(timed, counted), 1.5, 1e-12);
+    assert_close(counter_slowdown(timed, counted), 1.5, 1e-12);
     json_object_set_new(timed, "unit", json_string("bytes/s"));
-    assert_close(counted_slowdown(timed, counted), 100.0 / 150, 1e-12);
+    assert_close(counter_slowdown(timed, counted), 100.0 / 150, 1e-12);
     json_object_set_new(timed, "unit", json_string("count"));
-    assert_nan(counted_slowdown(timed, counted));
-    assert_nan(counted_slowdown(NULL, counted));
+    assert_nan(counter_slowdown(timed, counted));
+    assert_nan(counter_slowdown(NULL, counted));
     json_decref(timed);
     json_decref(counted);
 }
@@ -144,7 +144,7 @@ static void slowdowns(void **state)
 
 static void busy_sms(void **state)
 {
-    struct counted c = figures("{" CYCLES(1000, 400, 100, 1200) "}", NULL, NULL);
+    struct counter_figures c = figures("{" CYCLES(1000, 400, 100, 1200) "}", NULL, NULL);
     (void)state;
     assert_close(c.body_ns, 1000, 1e-12); /* nothing was timed: the range as counted */
     assert_close(c.busy, 0.4, 1e-12);
@@ -169,7 +169,7 @@ static void time_of_the_body(void **state)
     static const char each[] = "{\"name\": \"t\", \"unit\": \"ns\", \"median\": 300,"
                                " \"pass_value\": 600, \"pass_work\": 2}";
     static const char each_timed[] = "{\"name\": \"t\", \"unit\": \"ns\", \"median\": 200}";
-    struct counted c = figures("{" CYCLES(9000, 300, 0, 300) "}", counted, timed);
+    struct counter_figures c = figures("{" CYCLES(9000, 300, 0, 300) "}", counted, timed);
     (void)state;
     assert_close(c.body_ns, 400, 1e-12);
     assert_close(c.busy, 0.75, 1e-12);
@@ -189,13 +189,13 @@ static void cases_are_found(void **state)
         " {\"case\": \"k=1\", \"metrics\": [{\"name\": \"b\"}]}]", 0, NULL);
     json_t *like = json_loads("{\"case\": \"\", \"metrics\": [{\"name\": \"b\"}]}", 0, NULL);
     (void)state;
-    assert_ptr_equal(counted_case(cases, like), json_array_get(cases, 1));
+    assert_ptr_equal(counter_case(cases, like), json_array_get(cases, 1));
     json_object_set_new(like, "case", json_string("k=1"));
-    assert_ptr_equal(counted_case(cases, like), json_array_get(cases, 2));
+    assert_ptr_equal(counter_case(cases, like), json_array_get(cases, 2));
     json_object_set_new(like, "case", json_string("k=2"));
-    assert_null(counted_case(cases, like));
-    assert_null(counted_case(NULL, like));
-    assert_null(counted_case(cases, NULL));
+    assert_null(counter_case(cases, like));
+    assert_null(counter_case(NULL, like));
+    assert_null(counter_case(cases, NULL));
     json_decref(cases);
     json_decref(like);
 }
@@ -204,7 +204,7 @@ static void cases_are_found(void **state)
 
 static void losses(void **state)
 {
-    struct counted c = figures("{\"issue\": 20, \"stalled_wait\": 100, \"stalled_barrier\": 300,"
+    struct counter_figures c = figures("{\"issue\": 20, \"stalled_wait\": 100, \"stalled_barrier\": 300,"
                                " \"stalled_selected\": 50, \"stalled_not_selected\": 70,"
                                " \"stalled_gmma\": null, \"stalled_drain\": 0}",
                                NULL, NULL);
@@ -265,7 +265,7 @@ static void bounds(void **state)
     };
     (void)state;
     for (size_t i = 0; i < CHECK_LENGTH(table); i++) {
-        struct counted c = figures(table[i].counters, NULL, NULL);
+        struct counter_figures c = figures(table[i].counters, NULL, NULL);
         if (c.bound != table[i].bound || strcmp(c.limit, table[i].limit))
             fail_msg("row %zu: %s (%s), expected %s (%s)", i, bound_name(c.bound), c.limit,
                      bound_name(table[i].bound), table[i].limit);
@@ -282,16 +282,16 @@ static void bound_needs_all_of_it(void **state)
     assert_int_equal(bound_of("{\"a\": 1" MEMORY(9, 4, 3, 500) PIPES(0, 2, 6) "}"), BOUND_UNKNOWN);
 }
 
-static struct counted busy_case(const char *probe, const char *keys, const char *timer)
+static struct counter_figures busy_case(const char *probe, const char *keys, const char *timer)
 {
     static const char counters[] = "{" CYCLES(1000, 900, 0, 900) MEMORY(5, 4, 3, 900)
                                    PIPES(0, 2, 6) "}";
     json_t *one = json_pack("{s:s, s:[{s:s, s:s, s:s}], s:o}", "case", keys, "metrics", "name", "t",
                             "unit", "ns", "timer", timer, "counters",
                             json_loads(counters, 0, NULL));
-    struct counted c;
+    struct counter_figures c;
     assert_non_null(one);
-    counted_read(&c, probe, one, NULL);
+    counter_read(&c, probe, one, NULL);
     json_decref(one);
     return c;
 }
@@ -319,7 +319,7 @@ static void no_word_behind_a_gate(void **state)
     };
     (void)state;
     for (size_t i = 0; i < CHECK_LENGTH(table); i++) {
-        struct counted c = busy_case(table[i].probe, table[i].keys, table[i].timer);
+        struct counter_figures c = busy_case(table[i].probe, table[i].keys, table[i].timer);
         if (c.gated != table[i].gated)
             fail_msg("%s{%s}: gated %d", table[i].probe, table[i].keys, c.gated);
         assert_int_equal(c.bound, table[i].gated ? BOUND_UNKNOWN : BOUND_LATENCY);
@@ -328,10 +328,10 @@ static void no_word_behind_a_gate(void **state)
 
 static void as_an_object(void **state)
 {
-    struct counted c = figures("{" CYCLES(1000, 900, 0, 900) MEMORY(90, 40, 3, 1000) PIPES(0, 2, 6)
+    struct counter_figures c = figures("{" CYCLES(1000, 900, 0, 900) MEMORY(90, 40, 3, 1000) PIPES(0, 2, 6)
                                ", \"stalled_wait\": 5, \"shared_loads\": 4, \"global_loads\": 0}",
                                NULL, NULL);
-    json_t *object = counted_object(&c);
+    json_t *object = counter_object(&c);
     (void)state;
     assert_non_null(object);
     assert_string_equal(json_string_value(json_object_get(object, "bound_by")), "bandwidth");

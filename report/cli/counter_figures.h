@@ -1,4 +1,4 @@
-/* Counted: what the hardware counters of one case come to. The counters themselves are listed in
+/* What the hardware counters of one case come to. The counters themselves are listed in
  * core/counter_sets.c; which figures follow from them, and the rule for "bound by", stand here.
  *
  * Bound by, first that holds:
@@ -11,8 +11,8 @@
  *     compute    an execution pipe, or the issue slots, were busy to 60 % or more
  *     latency    none of these: the SMs held warps, and these waited
  * 60 % is where Nsight Compute's "speed of light" rules draw the same line. */
-#ifndef REPORT_CLI_COUNTED_H
-#define REPORT_CLI_COUNTED_H
+#ifndef REPORT_CLI_COUNTER_FIGURES_H
+#define REPORT_CLI_COUNTER_FIGURES_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -22,10 +22,10 @@ const char *bound_name(enum bound bound);
 
 enum level { LEVEL_SHARED, LEVEL_L1, LEVEL_L2, LEVEL_MEMORY, N_LEVELS };
 
-enum { COUNTED_LOSSES_MAX = 20 };
+enum { COUNTER_LOSSES_MAX = 20 };
 
 /* All shares are of 1; NaN where the counters for it were not read, or counted nothing. */
-struct counted {
+struct counter_figures {
     double time_ns;
     double sm_mhz, l2_mhz, dram_mhz, sys_mhz; /* the real clock of each domain */
 
@@ -41,10 +41,10 @@ struct counted {
                                 that the body takes when nobody counts, see body_ns */
     double body_ns;          /* as timed; where the probe hands over no times, as counted */
     double warps, issued;     /* resident warps of an SM; issue slots that issued, of an SM's */
-    struct counted_loss {     /* issue slots that did not, by what the warps waited for */
+    struct counter_loss {     /* issue slots that did not, by what the warps waited for */
         const char *reason;
         double share;
-    } lost[COUNTED_LOSSES_MAX]; /* largest first */
+    } lost[COUNTER_LOSSES_MAX]; /* largest first */
     int n_lost;
 
     bool gated; /* a kernel holds an SM while the host prepares: nothing can be said of "bound" */
@@ -55,22 +55,22 @@ struct counted {
 
 /* Reads the figures off one case of a probe's run document; `timed` is the same case of the timed
  * run, or NULL. */
-void counted_read(struct counted *c, const char *probe, const json_t *one, const json_t *timed);
+void counter_read(struct counter_figures *c, const char *probe, const json_t *one, const json_t *timed);
 
 /* Of an array of cases the one that is the same as `like`, or NULL: the same keys, and a metric in
  * common (a probe may have several cases without keys). */
-json_t *counted_case(const json_t *cases, const json_t *like);
+json_t *counter_case(const json_t *cases, const json_t *like);
 
 /* The level that a case claims to measure ("level=l1"), or -1; also for a case of copies ("path=bulk"),
  * which are not counted as loads. */
-int counted_claim(const char *keys);
+int counter_claim(const char *keys);
 const char *level_name(enum level level);
 
 /* How much longer a metric's time was while it was counted than while it was timed; NaN where one
  * of the two is missing. */
-double counted_slowdown(const json_t *timed, const json_t *counted);
+double counter_slowdown(const json_t *timed, const json_t *counted);
 
 /* The figures as an object, for the document. */
-json_t *counted_object(const struct counted *c);
+json_t *counter_object(const struct counter_figures *c);
 
 #endif

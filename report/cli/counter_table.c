@@ -4,7 +4,7 @@
 
 #include "core/document.h"
 #include "core/unit.h"
-#include "report/cli/counters.h"
+#include "report/cli/counter_table.h"
 
 enum { LOSSES_SHOWN = 3 };
 
@@ -53,13 +53,13 @@ static const char *keys_of(const json_t *one)
 /* --- counters --------------------------------------------------------------------------------- */
 
 /* Each table shows every case of a probe that was counted. */
-typedef void case_row(struct table *table, const json_t *one, const struct counted *c,
+typedef void case_row(struct table *table, const json_t *one, const struct counter_figures *c,
                       const json_t *timed);
 
-static void loads_row(struct table *table, const json_t *one, const struct counted *c,
+static void loads_row(struct table *table, const json_t *one, const struct counter_figures *c,
                       const json_t *timed)
 {
-    int claim = counted_claim(document_get_text(one, "case", ""));
+    int claim = counter_claim(document_get_text(one, "case", ""));
     (void)timed;
     number_cell(table, c->shared_loads, 0);
     number_cell(table, c->global_loads, 0);
@@ -75,7 +75,7 @@ static void loads_row(struct table *table, const json_t *one, const struct count
         table_cell(table, "%s %.2f %%", level_name((enum level)claim), 100 * c->served[claim]);
 }
 
-static void sms_row(struct table *table, const json_t *one, const struct counted *c,
+static void sms_row(struct table *table, const json_t *one, const struct counter_figures *c,
                     const json_t *timed)
 {
     char lost[160] = "";
@@ -109,7 +109,7 @@ static double slowdown(const json_t *one, const json_t *timed, const char **name
     json_array_foreach(json_object_get(one, "metrics"), i, metric) {
         *name = document_get_text(metric, "name", "?");
         json_array_foreach(json_object_get(timed, "metrics"), k, other) {
-            double factor = counted_slowdown(other, metric);
+            double factor = counter_slowdown(other, metric);
             if (!strcmp(*name, document_get_text(other, "name", "")) && !isnan(factor) &&
                 !strcmp(document_get_text(metric, "timer", ""),
                         document_get_text(other, "timer", "")))
@@ -120,7 +120,7 @@ static double slowdown(const json_t *one, const json_t *timed, const char **name
     return NAN;
 }
 
-static void clocks_row(struct table *table, const json_t *one, const struct counted *c,
+static void clocks_row(struct table *table, const json_t *one, const struct counter_figures *c,
                        const json_t *timed)
 {
     const char *name;
@@ -139,10 +139,10 @@ static void rows(struct table *table, const json_t *probe, case_row *print)
     size_t i;
 
     json_array_foreach(json_object_get(probe, "cases"), i, one) {
-        struct counted c;
+        struct counter_figures c;
         const json_t *timed =
-            counted_case(json_object_get(json_object_get(probe, "timed"), "cases"), one);
-        counted_read(&c, document_get_text(probe, "name", ""), one, timed);
+            counter_case(json_object_get(json_object_get(probe, "timed"), "cases"), one);
+        counter_read(&c, document_get_text(probe, "name", ""), one, timed);
         table_cell(table, "%s", keys_of(one));
         print(table, one, &c, timed);
     }
@@ -213,7 +213,7 @@ static void show_traced(FILE *out, const json_t *probe)
             const char *name = document_get_text(probe, "name", "?");
             const char *unit = document_get_text(metric, "unit", "");
             document_metric_id(id, name, one, metric);
-            const json_t *same = counted_case(timed, one);
+            const json_t *same = counter_case(timed, one);
             json_array_foreach(json_object_get(same, "metrics"), j, other) {
                 document_metric_id(of_other, name, same, other);
                 if (strcmp(id, of_other))
@@ -221,13 +221,13 @@ static void show_traced(FILE *out, const json_t *probe)
                 table_cell(&table, "%s", id);
                 unit_cell(&table, document_get_number(other, "median"), unit);
                 unit_cell(&table, document_get_number(metric, "median"), unit);
-                number_cell(&table, counted_slowdown(other, metric), 3);
+                number_cell(&table, counter_slowdown(other, metric), 3);
             }
         }
     table_print(out, &table, TABLE_TEXT, NULL);
 }
 
-void counters_show(FILE *out, const json_t *probe)
+void counter_table_show(FILE *out, const json_t *probe)
 {
     const json_t *first = json_array_get(json_object_get(probe, "counted"), 0);
     const char *chip = document_get_text(json_object_get(first, "counters"), "chip", NULL);
@@ -243,7 +243,7 @@ void counters_show(FILE *out, const json_t *probe)
 
 /* --- a document from a file ------------------------------------------------------------------- */
 
-bool counters_are_in(const char *path)
+bool counter_table_is_for(const char *path)
 {
     char head[64] = "";
     FILE *file = fopen(path, "rb");
@@ -253,14 +253,14 @@ bool counters_are_in(const char *path)
     return n > 0 && strstr(head, "\"counters\"") != NULL;
 }
 
-bool counters_report(FILE *out, const char *path, char why[DOCUMENT_WHY])
+bool counter_table_report(FILE *out, const char *path, char why[DOCUMENT_WHY])
 {
     json_t *document = document_load(path, "counters", why);
     const json_t *probe;
     size_t i;
 
     json_array_foreach(json_object_get(document, "probes"), i, probe)
-        counters_show(out, probe);
+        counter_table_show(out, probe);
     json_decref(document);
     return document != NULL;
 }

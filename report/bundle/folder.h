@@ -1,0 +1,25 @@
+/* A folder of bundles read as one: each probe's newest measurement by the kernels of this tree. */
+#ifndef REPORT_BUNDLE_FOLDER_H
+#define REPORT_BUNDLE_FOLDER_H
+
+#include "report/bundle/bundle.h"
+
+/* The .json files of a folder, by name; NULL and 0 when it cannot be read. The caller releases the
+ * list with paths_free. */
+char **paths_in(const char *folder, size_t *n);
+void paths_free(char **paths, size_t n);
+
+/* What the programs of this tree are, as far as a folder needs to know: was a probe's share of a
+ * bundle measured by other code than theirs? */
+struct folder_tree {
+    bool (*differs)(const void *programs, const char *probe, int method, const json_t *cubins);
+    const void *programs;
+};
+
+/* Reads all bundles of a folder: per probe the newest that holds it as measured by the kernels of
+ * this tree, and in which no check of it failed if there is one; else the newest that holds it at
+ * all, its rows marked stale. False, with one line in why that starts with the path. */
+bool folder_open(struct bundle *bundle, const char *folder, const struct folder_tree *tree,
+                 char why[DOCUMENT_WHY]);
+
+#endif

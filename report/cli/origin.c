@@ -1,0 +1,24 @@
+#include "report/cli/origin.h"
+
+void origin_print(FILE *out, const struct bundle *bundle, const char *name,
+                  enum table_format format)
+{
+    char line[BUNDLE_LINE], others[BUNDLE_LINE], all[3 * BUNDLE_LINE];
+    const char *mark = format == TABLE_MD && name ? "**" : "";
+    const bool apart = format != TABLE_MD && !name;
+
+    bundle_line(bundle, line, sizeof line);
+    bundle_others(bundle, others, sizeof others);
+    const bool joined = others[0] && !apart;
+    snprintf(all, sizeof all, "%s%s%s%s%s%s%s", mark, name ? name : "", mark, name ? ": " : "", line,
+             joined ? "; " : "", joined ? others : "");
+    if (format == TABLE_MD) {
+        table_put(out, all, format);
+        return;
+    }
+    table_wrap(out, all, 0, name ? 2 : 0);
+    if (apart && others[0]) {
+        fputs(";\n", out);
+        table_wrap(out, others, 0, 0);
+    }
+}
