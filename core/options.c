@@ -174,9 +174,13 @@ static json_t *list_document(void)
     }
     for (size_t i = 0; i < probe.n_parameters; i++) {
         const struct probe_parameter *p = &probe.parameters[i];
-        json_array_append_new(parameters, json_pack(
-            "{s:s, s:I, s:I, s:I, s:s}", "name", p->name, "default", (json_int_t)p->standard,
-            "min", (json_int_t)p->min, "max", (json_int_t)p->max, "what", p->what));
+        json_t *words = json_array();
+        for (int64_t k = 0; p->words && k <= p->max - p->min; k++)
+            json_array_append_new(words, json_string(p->words[k]));
+        json_array_append_new(
+            parameters, json_pack("{s:s, s:I, s:I, s:I, s:o, s:s}", "name", p->name, "default",
+                                  (json_int_t)p->standard, "min", (json_int_t)p->min, "max",
+                                  (json_int_t)p->max, "words", words, "what", p->what));
     }
     return json_pack("{s:s, s:i, s:s, s:s, s:i, s:s, s:i, s:o, s:o, s:o}", "schema", "probe",
                      "schema_version", DOCUMENT_SCHEMA_VERSION, "name", probe.name, "what",

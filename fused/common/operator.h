@@ -174,7 +174,7 @@ bool operator_is_wrong(struct probe_run *r, const struct operator_set *s,
     }
 #define OPERATOR_TYPES(last)                                                                       \
     {                                                                                              \
-        "type", GPU_FP16, GPU_FP16, last, "of that shape: fp16, bf16 or fp32", operator_type_words \
+        "type", GPU_FP16, GPU_FP16, last, "of that shape's elements", operator_type_words          \
     }
 extern const char *const operator_type_words[];
 

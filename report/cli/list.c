@@ -113,6 +113,20 @@ static void print_metrics(const char *probe, const json_t *list, enum table_form
     table_print(stdout, &table, format, NULL);
 }
 
+/* A number, or the word that stands for it. */
+static void put_parameter_value(struct table *table, const json_t *parameter, const char *field)
+{
+    const json_t *words = json_object_get(parameter, "words");
+    const json_int_t value = json_integer_value(json_object_get(parameter, field));
+    const json_int_t first = json_integer_value(json_object_get(parameter, "min"));
+    const char *word =
+        value < first ? NULL : json_string_value(json_array_get(words, (size_t)(value - first)));
+    if (word)
+        table_cell(table, "%s", word);
+    else
+        table_cell(table, "%lld", (long long)value);
+}
+
 static void print_parameters(const json_t *list, enum table_format format)
 {
     static const char *const heads[] = {"parameter", "default", "from", "to", "what"};
@@ -125,9 +139,8 @@ static void print_parameters(const json_t *list, enum table_format format)
         table_cell(&table, "%s", heads[i]);
     json_array_foreach(json_object_get(list, "parameters"), i, parameter) {
         table_cell(&table, "%s", document_get_text(parameter, "name", "?"));
-        for (size_t k = 0; k < 3; k++)
-            table_cell(&table, "%" JSON_INTEGER_FORMAT,
-                       json_integer_value(json_object_get(parameter, fields[k])));
+        for (size_t k = 0; k < sizeof fields / sizeof fields[0]; k++)
+            put_parameter_value(&table, parameter, fields[k]);
         table_cell(&table, "%s", document_get_text(parameter, "what", ""));
     }
     table_print(stdout, &table, format, NULL);
