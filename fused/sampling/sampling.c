@@ -8,7 +8,7 @@
  * (best_way). Unfused: penalty, temperature, top-k (the same selection), softmax, top-p and draw
  * of the k that are left, the last three by one warp a row: no kernel touches the whole vocabulary
  * but the three that must. k=0: top-p alone, where the whole row stays in play; in one kernel
- * only.
+ * only. One shape comes from the command line: --set vocabulary=.. and others.
  *
  * Inside the timed region: the operations, between two events; modes: common/operation.h. What a
  * row takes depends on it: with k=0 some take a third longer than others. So rows and uniform
