@@ -18,6 +18,7 @@
  *     by_token, pages_16, pages_64   attention over other layouts of the cache; everywhere else the
  *                  rows of a head lie side by side
  *     read         the same keys and values, read and dropped; share_of_read is held against it
+ * A shape of the command line (--set context=.. and others) is measured by all that take it.
  * type is that of the cache; all else is bf16, and sums are fp32. Caches of 8 bits have a scale for
  * each head.
  *
@@ -76,6 +77,17 @@ static const struct probe_metric metrics[] = {
         .what = "share of the numbers that are right where rows exceed the cache's range"},
     [GEMV_TIME] = {"gemv_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event",
         .keys = "rows,columns,type,layout,impl,l2", .what = "a product of a matrix with a vector"},
+};
+
+/* One shape to measure instead of the probe's own; what is not given of it is as here. */
+static const struct probe_parameter parameters[] = {
+    {"batch", 1, 1, 65535, "sequences of the one shape to measure", NULL},
+    {"context", 8192, 1, 1 << 20, "of that shape: keys of a sequence, the new one included", NULL},
+    {"heads", 32, 1, DECODE_HEADS, "of its queries", NULL},
+    {"kv_heads", 8, 1, DECODE_KV_HEADS, "of its keys and values", NULL},
+    {"d", 128, 64, 128, "of its heads: 128, or with a bf16 cache 64", NULL},
+    {"type", DECODE_BF16, DECODE_BF16, DECODE_INT8, "of its cache: bf16, e4m3 or int8",
+     decode_number_names},
 };
 
 static const struct condition cold = {.cold = true}, warm = {0};
@@ -153,29 +165,42 @@ struct measured {
     double read_rate;  /* bytes/ns of the reading kernel over the long context */
 };
 
-/* All ways to take a step at 8192 keys; returns the time of attention alone. */
-static double measure_step(struct probe_run *r, const struct decode_kernels *k)
+/* All ways to take a step; returns the time of attention alone. */
+static double measure_step(struct probe_run *r, const struct decode_kernels *k,
+                           struct decode_shape shape)
 {
+    static const struct named_way ways[] = {{DECODE_ATTEND, "attention"}, {DECODE_TICKET, "ticket"},
+                                            {DECODE_MERGE, "merge"},      {DECODE_FUSED, "fused"},
+                                            {DECODE_TWO, "two"},          {DECODE_THREE, "unfused"},
+                                            {DECODE_WIDEN, "dequantised"}};
     const struct condition stream = {.stream = true, .cold = true};
-    struct decode_tensors t =
-        decode_tensors_of(r, k, shape_of(1, 8192, DECODE_BF16), false, probe_seed(r));
+    const double kv = decode_kv_bytes(&shape), turn = 16 * DECODE_THREADS * DECODE_VECTORS;
+    const bool wide = decode_takes(&shape, DECODE_WIDEN);
+    struct decode_tensors t = decode_tensors_of(r, k, shape, wide, probe_seed(r));
     struct reference reference = none;
     char keys[128];
+    double attention_ns = NAN;
 
-    keys_of(&t.shape, keys, sizeof keys);
-    reference.copy_ns = copy_measure(r, keys, decode_kv_bytes(&t.shape), cold, 0);
-    reference.read_ns = measure_way(r, &t, DECODE_READ, "read", cold, 0, none);
-    const double ns = measure_way(r, &t, DECODE_ATTEND, "attention", cold, 0, reference);
-    measure_way(r, &t, DECODE_ATTEND, "attention", warm, 0, none);
-    measure_way(r, &t, DECODE_TICKET, "ticket", cold, 0, reference);
-    measure_way(r, &t, DECODE_MERGE, "merge", cold, 0, reference);
-    measure_way(r, &t, DECODE_FUSED, "fused", cold, 0, reference);
-    measure_way(r, &t, DECODE_TWO, "two", cold, 0, reference);
-    measure_way(r, &t, DECODE_THREE, "unfused", cold, 0, reference);
+    keys_of(&shape, keys, sizeof keys);
+    reference.copy_ns = copy_measure(r, keys, kv, cold, 0);
+    if (fmod(kv, turn) == 0) /* what the kernel reads is a multiple of it */
+        reference.read_ns = measure_way(r, &t, DECODE_READ, "read", cold, 0, none);
+    for (size_t i = 0; i < PROBE_LENGTH(ways); i++) {
+        const enum decode_how how = ways[i].how;
+        if (!decode_takes(&shape, how))
+            continue;
+        const double ns = measure_way(r, &t, how, ways[i].name, cold, 0, reference);
+        if (how != DECODE_ATTEND)
+            continue;
+        attention_ns = ns;
+        if (kv < 3 * (double)gpu_facts(r)->l2_bytes)
+            measure_way(r, &t, how, ways[i].name, warm, 0, none);
+    }
     measure_way(r, &t, DECODE_FUSED, "fused", stream, 0, none);
-    measure_way(r, &t, DECODE_THREE, "unfused", stream, 0, none);
+    if (decode_takes(&shape, DECODE_THREE))
+        measure_way(r, &t, DECODE_THREE, "unfused", stream, 0, none);
     decode_tensors_free(r, &t);
-    return ns;
+    return attention_ns;
 }
 
 /* The long context; returns the rate of the reading kernel, in bytes/ns. */
@@ -397,15 +422,73 @@ static void measure_deep(struct probe_run *r, const struct decode_kernels *k)
             }
 }
 
+/* The one shape of the command line. */
+static bool is_given(const struct probe_run *r)
+{
+    for (size_t i = 0; i < PROBE_LENGTH(parameters); i++)
+        if (probe_parameter_given(r, parameters[i].name))
+            return true;
+    return false;
+}
+
+/* Why it is not taken; NULL: it is. Grids have KV heads of all sequences in a short dimension, and
+ * count the threads that fill a cache in 32 bits. */
+static const char *refuses(const struct decode_shape *s)
+{
+    if (s->heads % s->kv_heads != 0 || s->heads > ATTENTION_HEADS * s->kv_heads)
+        return "heads: expected 1 to 8 for each of kv_heads";
+    if (s->d != 128 && (s->d != 64 || s->number != DECODE_BF16))
+        return "d: expected 128, or with a bf16 cache 64";
+    if (s->batch * s->kv_heads > 65535)
+        return "batch: expected at most 65535 by kv_heads";
+    if ((int64_t)s->batch * s->kv_heads * s->context > 1 << 27)
+        return "context: expected at most 2^27 by batch and kv_heads";
+    return NULL;
+}
+
+static void measure_given(struct probe_run *r, const struct decode_kernels *k)
+{
+    static const struct named_way appends[] = {{DECODE_KV, "append_kv"},
+                                               {DECODE_KV_2, "rope_then_append"},
+                                               {DECODE_KV_PLAIN, "append_plain"},
+                                               {DECODE_APPEND, "append"},
+                                               {DECODE_APPEND_3, "append_separate"}};
+    const struct decode_shape s = {.batch = (int)probe_parameter(r, "batch"),
+                                   .context = (int)probe_parameter(r, "context"),
+                                   .heads = (int)probe_parameter(r, "heads"),
+                                   .kv_heads = (int)probe_parameter(r, "kv_heads"),
+                                   .d = (int)probe_parameter(r, "d"),
+                                   .number = (enum decode_number)probe_parameter(r, "type")};
+    const char *why = refuses(&s);
+    char keys[128];
+
+    keys_of(&s, keys, sizeof keys);
+    if (why)
+        probe_usage(r, "%s: %s", keys, why);
+    measure_step(r, k, s);
+    if (!decode_takes(&s, DECODE_APPEND))
+        return;
+    /* They touch so little of a set that there are many. */
+    const double sets = (double)operation_sets(r, decode_set_bytes(&s, DECODE_APPEND));
+    if (2 * sets * decode_kv_bytes(&s) > (double)gpu_facts(r)->free_bytes)
+        probe_note(r, "%s: too little memory for appends alone", keys);
+    else
+        measure_ways(r, k, s, appends, PROBE_LENGTH(appends) - (s.number == DECODE_BF16), 0);
+}
+
 static void measure(struct probe_run *r)
 {
     const struct decode_kernels k = decode_kernels_of(r);
     struct measured m = {0};
 
+    if (is_given(r)) {
+        measure_given(r, &k);
+        return;
+    }
     if (probe_is_check_run(r)) {
         decode_check_shapes(r, &k);
     } else {
-        m.at_8192_ns = measure_step(r, &k);
+        m.at_8192_ns = measure_step(r, &k, shape_of(1, 8192, DECODE_BF16));
         MEASURE_WAYS(r, &k, shape_of(1, 8192, DECODE_E4M3), 0, {DECODE_ATTEND, "attention"});
         m.read_rate = measure_long(r, &k);
     }
@@ -432,5 +515,7 @@ const struct probe probe = {
     .min_cc = 80,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
     .measure = measure,
 };

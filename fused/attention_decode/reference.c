@@ -133,13 +133,10 @@ void decode_check_shapes(struct probe_run *r, const struct decode_kernels *k)
             s.number = DECODE_BF16;
             s.layout = DECODE_BY_HEAD;
         }
-        const bool wide = s.number != DECODE_BF16 && s.layout == DECODE_BY_HEAD;
+        const bool wide = decode_takes(&s, DECODE_WIDEN);
         struct decode_tensors t = decode_tensors_of(r, k, s, wide, state);
         for (size_t w = 0; w < PROBE_LENGTH(ways); w++) {
-            const bool ropes = ways[w] > DECODE_TICKET && ways[w] != DECODE_FUSED;
-            const bool casts = ways[w] == DECODE_WIDEN || ways[w] == DECODE_APPEND_3;
-            if ((s.d == 64 && ropes) || (ways[w] == DECODE_WIDEN && !wide) ||
-                (casts && s.number == DECODE_BF16))
+            if (!decode_takes(&s, ways[w]))
                 continue;
             const struct decode_way way = {&t, ways[w]};
             const struct operation o = decode_operation(&way, "any");

@@ -13,7 +13,7 @@ enum {
     SMALL_TURN = 16 * ATTENTION_WARPS, /* keys of a block in one turn, bf16 with d = 128 */
 };
 
-const char *const decode_number_names[] = {"bf16", "e4m3", "int8"};
+const char *const decode_number_names[] = {"bf16", "e4m3", "int8", NULL};
 
 static cudaKernel_t kernel_of(struct probe_run *r, const char *name, size_t args)
 {
@@ -116,7 +116,7 @@ static void *turn_of(struct probe_run *r, const struct decode_shape *s)
 /* Powers of two, so that what is dequantised into bf16 is exact; a different one for each head. */
 static float *scales_of(struct probe_run *r, const struct decode_shape *s)
 {
-    float host[2 * ATTENTION_HEADS * ATTENTION_HEADS], *scales;
+    float host[2 * DECODE_KV_HEADS], *scales;
     if (s->number == DECODE_BF16)
         return NULL;
     scales = gpu_alloc(r, 2 * (size_t)s->kv_heads * sizeof *scales, "scales");

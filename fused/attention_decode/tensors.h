@@ -5,6 +5,8 @@
 #include "fused/attention_decode/args.h"
 #include "fused/common/operation.h"
 
+enum { DECODE_KV_HEADS = 64, DECODE_HEADS = ATTENTION_HEADS * DECODE_KV_HEADS }; /* at most */
+
 /* Where the rows of a cache lie. */
 enum decode_layout {
     DECODE_BY_HEAD,  /* [sequence][head][key][d] */
@@ -53,7 +55,7 @@ struct decode_tensors {
     bool exchanges; /* there are several blocks a KV head, and all can be resident at once */
 };
 
-extern const char *const decode_number_names[];
+extern const char *const decode_number_names[]; /* NULL behind the last */
 
 /* All kernels of attention_decode.cu but those of gemv.h. */
 struct decode_kernels decode_kernels_of(struct probe_run *r);

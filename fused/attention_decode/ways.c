@@ -185,6 +185,23 @@ static bool appends(enum decode_how how)
     return turns(how) || how >= DECODE_KV_PLAIN;
 }
 
+/* With d = 64 there is attention alone, the kernel that does all in one, and what takes bytes. */
+bool decode_takes(const struct decode_shape *s, enum decode_how how)
+{
+    const bool is_8bit = s->number != DECODE_BF16;
+    switch (how) {
+    case DECODE_ATTEND:
+    case DECODE_TICKET:
+    case DECODE_FUSED:
+    case DECODE_READ: return true;
+    case DECODE_NAIVE: return !is_8bit && s->d == 128 && !decode_is_paged(s);
+    case DECODE_WIDEN: return is_8bit && s->layout == DECODE_BY_HEAD;
+    case DECODE_APPEND_3:
+    case DECODE_UNCLAMPED: return is_8bit;
+    default: return s->d == 128;
+    }
+}
+
 /* --- is it right? ---------------------------------------------------------------------------- */
 
 /* All bits of the new row, keys and values, of the set that is verified: NaN, or -1 of int8, which

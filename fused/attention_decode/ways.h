@@ -28,6 +28,9 @@ struct decode_way {
     enum decode_how how;
 };
 
+/* Are there kernels for it, at this d, in this type and layout? */
+bool decode_takes(const struct decode_shape *s, enum decode_how how);
+
 struct operation decode_operation(const struct decode_way *w, const char *name);
 /* Bytes of one set that a way touches: of an append the new row alone. What all sets share, queries
  * and the new row as projected, is none of it. */

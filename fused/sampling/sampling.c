@@ -8,7 +8,7 @@
  * (best_way). Unfused: penalty, temperature, top-k (the same selection), softmax, top-p and draw
  * of the k that are left, the last three by one warp a row: no kernel touches the whole vocabulary
  * but the three that must. k=0: top-p alone, where the whole row stays in play; in one kernel
- * only.
+ * only. One shape comes from the command line: --set vocabulary=.. and others.
  *
  * Inside the timed region: the operations, between two events; modes: common/operation.h. What a
  * row takes depends on it: with k=0 some take a third longer than others. So rows and uniform
@@ -48,7 +48,16 @@ static const struct probe_metric metrics[] = {
         .what = "probability of a chi-square as large or larger, by draws of random numbers"},
 };
 
-enum { DRAWS = 100000, ODD_SHAPES = 48, TIMED_SEED = 3 };
+/* One shape to measure instead of the probe's own; what is not given of it is as here. Masses of a
+ * row, 2^42 at most, are summed in 64 bits; rows are an index of a grid's second dimension. */
+static const struct probe_parameter parameters[] = {
+    {"vocabulary", 128256, 1, 1 << 21, "logits of a row of the one shape to measure", NULL},
+    {"batch", 1, 1, 65535, "rows of that shape", NULL},
+    {"k", 50, 0, SAMPLING_SORTED, "of that shape: the highest logits that are kept; 0: all", NULL},
+    {"p", 900, 1, 1000, "of that shape: top-p, in thousandths", NULL},
+};
+
+enum { DRAWS = 100000, ODD_SHAPES = 48, TIMED_SEED = 3, MOST_LOGITS = 1 << 27 };
 static const double LEAST_CHI_SQUARE = 1e-6, MOST_BORDER = 1e-4;
 
 /* Rows, and what float64 says of some of them. */
@@ -441,6 +450,30 @@ static void check_odd_shapes(struct probe_run *r)
     probe_note(r, "%u odd shapes checked", done);
 }
 
+/* --- all -------------------------------------------------------------------------------------- */
+
+/* The one shape of the command line. */
+static bool is_given(const struct probe_run *r)
+{
+    for (size_t i = 0; i < PROBE_LENGTH(parameters); i++)
+        if (probe_parameter_given(r, parameters[i].name))
+            return true;
+    return false;
+}
+
+/* What float64 says of k=0 takes 16 bytes of the host for each logit: there is an end to them. */
+static void measure_given(struct probe_run *r)
+{
+    const struct size s = {.vocabulary = (uint32_t)probe_parameter(r, "vocabulary"),
+                           .batch = (uint32_t)probe_parameter(r, "batch"),
+                           .k = (uint32_t)probe_parameter(r, "k"),
+                           .p = (double)probe_parameter(r, "p") / 1000};
+    if ((uint64_t)s.vocabulary * s.batch > MOST_LOGITS)
+        probe_usage(r, "vocabulary=%u,batch=%u: expected at most %d logits in all",
+                    (unsigned)s.vocabulary, (unsigned)s.batch, (int)MOST_LOGITS);
+    measure_size(r, s);
+}
+
 static void measure(struct probe_run *r)
 {
     static const struct size sizes[] = {
@@ -451,6 +484,10 @@ static void measure(struct probe_run *r)
         {128256, 8, 50, 0.9, PROBE_DEEP}, {128256, 64, 50, 0.9, PROBE_DEEP}};
     static const struct size small[] = {{4099, 3, 50, 0.9, 0}, {4096, 2, 0, 0.9, 0}};
 
+    if (is_given(r)) {
+        measure_given(r);
+        return;
+    }
     for (size_t i = 0; !probe_is_check_run(r) && i < PROBE_LENGTH(sizes); i++)
         measure_size(r, sizes[i]);
     for (size_t i = 0; probe_is_check_run(r) && i < PROBE_LENGTH(small); i++)
@@ -467,5 +504,7 @@ const struct probe probe = {
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
     .measure = measure,
 };

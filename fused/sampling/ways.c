@@ -64,7 +64,7 @@ struct sampling_rows sampling_rows_new(struct probe_run *r, uint32_t batch, uint
                                     .share = p < 1 ? (uint32_t)(p * 0x1p32) : UINT32_MAX};
     t.stride = ((uint64_t)vocabulary + 3) / 4 * 4;
     t.words = ((uint64_t)vocabulary + 31) / 32;
-    t.sets = operation_sets(r, 4 * (double)batch * (double)t.stride);
+    t.sets = operation_sets(r, 4 * (double)batch * (double)vocabulary);
     load_kernels(r, &t);
 
     const size_t row = k ? 4 * t.stride : 4, few = 4 * (k ? k : 1);
