@@ -296,7 +296,7 @@ static const struct operator_form *form_of(const struct operator_form *forms, si
 }
 
 /* Inputs of a fixed seed: the same bits in every run, on this GPU. */
-static void measure_quality(struct probe_run *r, const struct fused_operator *o, enum gpu_type type)
+static void measure_quality(struct probe_run *r, const struct fused_operator *o, int type)
 {
     struct operator_shape shape = o->quality;
     struct operator_form forms[OPERATOR_FORMS];

@@ -42,7 +42,7 @@ void softmax_measure_longest(struct probe_run *r, enum gpu_type type)
     } ways[] = {{"resident", HELD}, {"shared", SHARED}, {"online", ONLINE}};
     if (probe_is_check_run(r)) /* refusals are errors to the tools that look on then */
         return;
-    const struct operator_shape shape = {{1, LONG_ROW}, type};
+    const struct operator_shape shape = {{1, LONG_ROW}, (int)type};
     struct operator_set s = operator_open(r, &softmax, &shape, OPERATOR_FUSED, 1, OPERATOR_FIXED);
     const struct softmax *t = s.own;
     for (size_t i = 0; i < PROBE_LENGTH(ways); i++) {
@@ -148,7 +148,7 @@ void softmax_measure_stable(struct probe_run *r, enum gpu_type type)
                 {"cluster8", CLUSTER, 8, false}, {"cluster16", CLUSTER, 16, false},
                 {"grid", GRID, 7, false},        {"last", LAST, 7, false},
                 {"two", PARTIAL, 7, false}};
-    const struct operator_shape shape = {{STABLE_ROWS, STABLE_COLS}, type};
+    const struct operator_shape shape = {{STABLE_ROWS, STABLE_COLS}, (int)type};
     struct operator_set s = operator_open(r, &softmax, &shape, OPERATOR_MAIN, 1, OPERATOR_FIXED);
     struct softmax *t = s.own;
     uint32_t right[STABLE_ROWS];

@@ -74,19 +74,16 @@ static const struct probe_metric metrics[] = {
         .what = "map: every kernel of ours on every shape"},
 };
 
+static const char *const types[] = {"fp16", "bf16", NULL}; /* enum gpu_type */
+static const char *const layouts[] = {"nn", "tn", "nt", NULL};
 static const struct probe_parameter parameters[] = {
     {.name = "m", .min = INT32_MIN, .max = INT32_MAX,
      .what = "rows of A and C: a product to be measured by all ways"},
-    {.name = "n", .min = INT32_MIN, .max = INT32_MAX,
-     .what = "columns of B and C"},
-    {.name = "k", .min = INT32_MIN, .max = INT32_MAX,
-     .what = "columns of A, rows of B"},
-    {.name = "bf16", .max = 1,
-     .what = "that product in bf16 instead of fp16"},
-    {.name = "layout", .max = 2,
-     .what = "0 nn, 1 tn, 2 nt"},
+    {.name = "n", .min = INT32_MIN, .max = INT32_MAX, .what = "columns of B and C"},
+    {.name = "k", .min = INT32_MIN, .max = INT32_MAX, .what = "columns of A, rows of B"},
+    {.name = "type", .max = GPU_BF16, .what = "of that product's operands", .words = types},
+    {.name = "layout", .max = 2, .what = "of that product's operands", .words = layouts},
 };
-static const char *const layouts[] = {"nn", "tn", "nt"};
 
 /* --- one way to one product ------------------------------------------------------------------ */
 
@@ -298,7 +295,7 @@ static void measure_asked(struct probe_run *r, const struct ways *ways, bool col
     struct subject s = {.shape = {.m = (int)probe_parameter(r, "m"),
                                   .n = (int)probe_parameter(r, "n"),
                                   .k = (int)probe_parameter(r, "k"),
-                                  .type = probe_parameter(r, "bf16") ? GPU_BF16 : GPU_FP16,
+                                  .type = (enum gpu_type)probe_parameter(r, "type"),
                                   .layout = layouts[probe_parameter(r, "layout")]},
                         .cold = cold};
 
