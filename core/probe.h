@@ -1,12 +1,12 @@
-/* A probe: one question put to the machine, one executable, one file (and a .cu of the same stem
- * where it runs kernels). This is the one header that a host probe includes; a probe that uses the
- * GPU includes core/gpu.h, which brings this along.
+/* A probe: one question put to the machine, one executable, one folder: NAME/NAME.c, other .c files,
+ * and .cu files with its kernels. This is the one header that a host probe includes; a probe that uses
+ * the GPU includes core/gpu.h, which brings this along.
  *
- *     PROBE  spin.c
+ *     probes/spin/spin.c
  *
  *     enum { WAITED };
  *     static const struct probe_metric metrics[] = {
- *         [WAITED] = {"waited", "cycles", PROBE_LOWER, .keys = "asked", .what = "..."},
+ *         [WAITED] = {.name = "waited", .unit = "cycles", .keys = "asked", .what = "..."},
  *     };
  *
  *     static void measure(struct probe_run *r)
@@ -81,7 +81,7 @@ enum probe_needs {
 };
 
 struct probe {
-    const char *name;   /* = file stem = program name */
+    const char *name;   /* of the folder, of its .c, of the program */
     const char *what;   /* the question, one line */
     int method;         /* raised whenever numbers stop being comparable with earlier ones */
     enum probe_needs needs;

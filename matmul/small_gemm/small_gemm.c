@@ -15,7 +15,7 @@
  *
  * Inside the timed region: one graph replay between two events.
  * Expected on an H200: cuBLAS 5.2 us warm; own 4.8 us by wgmma, 6.6 by mma.sync at 128 blocks, and
- * slower with fewer blocks and with more. docs/METHOD.md has where the time goes.
+ * slower with fewer blocks and with more. docs/FINDINGS.md has where the time goes.
  *
  * Traps. Zeros, or any small integers, run at a higher clock than N(0,1) does: power. Large products
  * run into the power limit: they are marked, and reported at the clock they had. */

@@ -156,7 +156,7 @@ static void judge_c77(const struct bundle *bundle, struct finding *f)
         f,
         "shapes are drawn under --check, which is no part of a bundle; what they found while this "
         "suite was "
-        "made stands in docs/METHOD.md: a bulk store that wrote behind the rows of C where n is no "
+        "made stands in docs/FINDINGS.md: a bulk store that wrote behind the rows of C where n is no "
         "multiple of 8, and libraries that round partial sums at odd sizes");
 }
 
