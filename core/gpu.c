@@ -53,7 +53,7 @@ void gpu_wait(struct probe_run *r)
 
 /* --- which state is this machine in? --------------------------------------------------------- */
 
-/* engineering.md's table: error 35 means "no driver" or "driver too old", and the driver's version
+/* Error 35 means "no driver" or "driver too old", and the driver's version
  * tells them apart; 34 is the toolkit's stub library; 100 a driver without a device. */
 static bool device_there(int wanted, const char **state, char why[DOCUMENT_WHY])
 {
