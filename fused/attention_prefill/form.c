@@ -1,15 +1,16 @@
-#include "fused/attention_prefill/form.h"
+/* attention_prefill: the forms of it, each a fused kernel, the unfused chain or a part of that. */
+#include "fused/attention_prefill/attention_prefill.h"
 
-bool prefill_has(const struct prefill_tensors *t, enum prefill_part part)
+bool prefill_has(const struct prefill *t, enum prefill_part part)
 {
-    return part == PREFILL_MMA     ? t->mma != NULL
-           : part == PREFILL_FUSED ? t->wgmma || t->mma
+    return part == PREFILL_MMA     ? t->mma && t->wgmma
+           : part == PREFILL_FUSED ? t->mma || t->wgmma
                                    : t->blas != NULL;
 }
 
-bool prefill_is_by_wgmma(const struct prefill_form *form)
+static bool is_by_wgmma(const struct prefill *t, enum prefill_part part)
 {
-    return form->part == PREFILL_FUSED && form->t->wgmma;
+    return part == PREFILL_FUSED && t->wgmma;
 }
 
 /* --- fused ----------------------------------------------------------------------------------- */
@@ -44,13 +45,12 @@ static void map_heads(struct probe_run *r, unsigned char map[GPU_TENSOR_MAP_BYTE
     gpu_tensor_map(r, map, &tensor);
 }
 
-void prefill_launch_as(struct probe_run *r, const struct prefill_form *form,
+void prefill_launch_as(struct probe_run *r, const struct prefill *t, enum prefill_part part,
                        struct attention_prefill_args a)
 {
-    const struct prefill_tensors *t = form->t;
     const unsigned blocks = (a.queries + ATTENTION_PREFILL_ROWS - 1) / ATTENTION_PREFILL_ROWS;
 
-    if (!prefill_is_by_wgmma(form)) {
+    if (!is_by_wgmma(t, part)) {
         a.together = a.heads;
         gpu_launch(r, t->mma, blocks * a.heads, ATTENTION_PREFILL_THREADS,
                    ATTENTION_PREFILL_SHARED(t->of.depth), &a);
@@ -68,8 +68,7 @@ void prefill_launch_as(struct probe_run *r, const struct prefill_form *form,
 /* --- the chain ------------------------------------------------------------------------------- */
 
 /* Of one KV head the queries of all its query heads lie behind one another: one product. */
-static void launch_product(struct probe_run *r, const struct prefill_tensors *t, size_t set,
-                           bool is_scores)
+static void launch_product(struct probe_run *r, const struct prefill *t, size_t set, bool is_scores)
 {
     const struct prefill_problem *p = &t->of;
     const int rows = p->heads / p->kv_heads * p->queries;
@@ -80,10 +79,10 @@ static void launch_product(struct probe_run *r, const struct prefill_tensors *t,
                                    .k = is_scores ? p->depth : p->keys,
                                    .lda = is_scores ? 0 : (int)t->row,
                                    .ldc = is_scores ? (int)t->row : 0,
-                                   .a = is_scores ? pool_at(&t->q, set) : t->scores.memory,
+                                   .a = is_scores ? pool_at(&t->q, set) : t->scores,
                                    .b = pool_at(is_scores ? &t->k : &t->v, set),
-                                   .c = is_scores ? t->scores.memory : pool_at(&t->out, set),
-                                   .workspace = t->workspace.memory,
+                                   .c = is_scores ? t->scores : pool_at(&t->out, set),
+                                   .workspace = t->workspace,
                                    .workspace_bytes = PREFILL_WORKSPACE,
                                    .stream = gpu_stream(r)};
     const long long q = (long long)rows * p->depth, scores = (long long)rows * (long long)t->row;
@@ -94,10 +93,10 @@ static void launch_product(struct probe_run *r, const struct prefill_tensors *t,
     blas_gemm_batched(r, t->blas, &gemm, &batch);
 }
 
-static void launch_softmax(struct probe_run *r, const struct prefill_tensors *t)
+static void launch_softmax(struct probe_run *r, const struct prefill *t)
 {
     const struct prefill_problem *p = &t->of;
-    const struct attention_softmax_args a = {.scores = t->scores.memory,
+    const struct attention_softmax_args a = {.scores = t->scores,
                                              .queries = (uint32_t)p->queries,
                                              .keys = (uint32_t)p->keys,
                                              .row = (uint32_t)t->row,
@@ -107,9 +106,11 @@ static void launch_softmax(struct probe_run *r, const struct prefill_tensors *t)
     gpu_launch(r, t->softmax, a.queries * (unsigned)p->heads, (threads + 31) / 32 * 32, 0, &a);
 }
 
-static void launch_chain(struct probe_run *r, const struct prefill_tensors *t,
-                         enum prefill_part part, size_t set)
+void prefill_launch(struct probe_run *r, const struct prefill *t, enum prefill_part part,
+                    size_t set)
 {
+    if (part < PREFILL_CHAIN)
+        prefill_launch_as(r, t, part, prefill_args_of(t, set));
     if (part == PREFILL_CHAIN || part == PREFILL_SCORES)
         launch_product(r, t, set, true);
     if (part == PREFILL_CHAIN || part == PREFILL_SOFTMAX)
@@ -118,28 +119,66 @@ static void launch_chain(struct probe_run *r, const struct prefill_tensors *t,
         launch_product(r, t, set, false);
 }
 
-/* --- as operations --------------------------------------------------------------------------- */
+/* --- as the harness takes them --------------------------------------------------------------- */
 
-void prefill_launch(struct probe_run *r, const void *self, size_t set)
+/* Leaves the probabilities of set 0, as the chain computes them: what the product with V needs that
+ * is verified alone, and numbers that the softmax alone is timed on. A chain that leaves out one of
+ * its kernels goes wrong on them. */
+void prefill_reset(struct probe_run *r, const struct operator_set *s)
 {
-    const struct prefill_form *form = self;
-    if (form->part >= PREFILL_CHAIN)
-        launch_chain(r, form->t, form->part, set);
-    else
-        prefill_launch_as(r, form, prefill_args_of(form->t, set));
+    const struct prefill *t = s->own;
+    if (!t->blas)
+        return;
+    prefill_launch(r, t, PREFILL_SCORES, 0);
+    prefill_launch(r, t, PREFILL_SOFTMAX, 0);
 }
 
-void prefill_poison(struct probe_run *r, const void *self)
+static void launch(struct probe_run *r, const struct operator_set *s, const struct operator_form *f,
+                   size_t set)
 {
-    const struct prefill_form *form = self;
-    pool_poison(r, &form->t->out);
-    if (form->t->blas)
-        pool_poison(r, &form->t->scores);
+    prefill_launch(r, s->own, (enum prefill_part)f->which, set);
 }
 
-void prefill_poison_values(struct probe_run *r, const void *self)
+/* Bytes loaded and stored if every tensor passes once; of a softmax below a causal mask half the
+ * scores are loaded. What tiles load again comes from the L2 and is not counted. */
+static double bytes_of(const struct prefill_problem *p, enum prefill_part part)
 {
-    const struct prefill_form *form = self;
-    launch_chain(r, form->t, PREFILL_CHAIN, 0);
-    pool_poison(r, &form->t->out);
+    const double q = (double)prefill_q_bytes(p), kv = (double)prefill_kv_bytes(p);
+    const double scores = (double)prefill_scores_bytes(p);
+    const double product = q + kv + scores, softmax = scores * (p->is_causal ? 1.5 : 2);
+
+    return part < PREFILL_CHAIN      ? 2 * q + 2 * kv
+           : part == PREFILL_CHAIN   ? 2 * product + softmax
+           : part == PREFILL_SOFTMAX ? softmax
+                                     : product;
+}
+
+size_t prefill_forms(struct probe_run *r, const struct operator_set *s, size_t member,
+                     struct operator_form *list)
+{
+    static const struct {
+        const char *name;
+        unsigned group;
+    } known[] = {[PREFILL_FUSED] = {"fused", OPERATOR_FUSED},
+                 [PREFILL_MMA] = {"mma", BY_MMA},
+                 [PREFILL_CHAIN] = {"unfused", OPERATOR_UNFUSED},
+                 [PREFILL_VALUES] = {"values", VALUES},
+                 [PREFILL_SCORES] = {"scores", OPERATOR_PARTS},
+                 [PREFILL_SOFTMAX] = {"softmax", OPERATOR_PARTS}};
+    const struct prefill *t = s->own;
+    size_t n = 0;
+
+    (void)r, (void)member;
+    for (enum prefill_part part = PREFILL_FUSED; part < N_PREFILL_PARTS; part++)
+        if (prefill_has(t, part))
+            list[n++] = (struct operator_form){
+                .name = known[part].name,
+                .group = known[part].group,
+                .bytes = bytes_of(&t->of, part),
+                .memory = prefill_memory(&t->of, part >= PREFILL_CHAIN),
+                .kernels = part == PREFILL_CHAIN ? 3 : 1,
+                .launch = launch,
+                .which = (int)part,
+            };
+    return n;
 }

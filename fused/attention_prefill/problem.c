@@ -1,13 +1,26 @@
-#include "fused/attention_prefill/problem.h"
-
+/* attention_prefill: sizes, operands and kernels. */
 #include <math.h>
 #include <stdio.h>
+
+#include "fused/attention_prefill/attention_prefill.h"
 
 PROBE_IMAGE(attention_prefill);
 
 static const float LOG2_E = 1.4426950409f;
 
 /* --- sizes ----------------------------------------------------------------------------------- */
+
+struct prefill_problem prefill_problem_of(const struct operator_shape *shape)
+{
+    const int *dim = shape->dim, keys = dim[CONTEXT];
+    return (struct prefill_problem){.heads = dim[HEADS],
+                                    .kv_heads = dim[KV_HEADS],
+                                    .depth = dim[DEPTH],
+                                    .queries = dim[QUERIES] ? dim[QUERIES] : keys,
+                                    .keys = keys,
+                                    .is_causal = dim[MASK] == PREFILL_CAUSAL,
+                                    .type = (enum gpu_type)shape->type};
+}
 
 bool prefill_is_bf16(const struct prefill_problem *p)
 {
@@ -51,97 +64,74 @@ double prefill_memory(const struct prefill_problem *p, bool has_chain)
     return operands + (has_chain ? (double)prefill_scores_bytes(p) + PREFILL_WORKSPACE : 0);
 }
 
+double prefill_free_bytes(void)
+{
+    size_t available = 0, all = 0;
+    CUDA(cudaMemGetInfo(&available, &all));
+    return (double)available;
+}
+
 /* --- operands and kernels -------------------------------------------------------------------- */
 
-static void load_kernels(struct probe_run *r, struct prefill_tensors *t)
+struct prefill prefill_load(struct probe_run *r, struct prefill_problem p, bool has_chain)
 {
-    const struct prefill_problem *p = &t->of;
-    const char *type = gpu_type_name(p->type);
-    char name[64];
+    struct prefill t = {.of = p, .row = row_of_scores(&p)};
+    const char *type = gpu_type_name(p.type);
+    char name[64], why[320];
 
-    snprintf(name, sizeof name, "attention_prefill_%s_%d", type, p->depth);
-    t->mma =
+    snprintf(name, sizeof name, "attention_prefill_%s_%d", type, p.depth);
+    t.mma =
         gpu_kernel_if_any(r, &image_attention_prefill, name, sizeof(struct attention_prefill_args));
-    if (t->mma)
-        gpu_kernel_shared(t->mma, ATTENTION_PREFILL_SHARED(p->depth), 100);
+    if (t.mma)
+        gpu_kernel_shared(t.mma, ATTENTION_PREFILL_SHARED(p.depth), 100);
     snprintf(name, sizeof name, "attention_prefill_wgmma_%s", type);
-    t->wgmma = gpu_kernel_if_any(r, &image_attention_prefill, name,
-                                 sizeof(struct attention_prefill_wgmma_args));
-    if (p->depth != 128)
-        t->wgmma = NULL;
-    if (t->wgmma)
-        gpu_kernel_shared(t->wgmma, ATTENTION_PREFILL_WGMMA_SHARED, 100);
+    t.wgmma = gpu_kernel_if_any(r, &image_attention_prefill, name,
+                                sizeof(struct attention_prefill_wgmma_args));
+    if (p.depth != 128)
+        t.wgmma = NULL;
+    if (t.wgmma)
+        gpu_kernel_shared(t.wgmma, ATTENTION_PREFILL_WGMMA_SHARED, 100);
     snprintf(name, sizeof name, "attention_softmax_%s", type);
-    t->softmax =
+    t.softmax =
         gpu_kernel(r, &image_attention_prefill, name, sizeof(struct attention_softmax_args));
-    t->verify = gpu_kernel(r, &image_attention_prefill, "attention_prefill_verify",
-                           sizeof(struct attention_row_args));
-    t->naive = gpu_kernel(r, &image_attention_prefill, "attention_prefill_naive",
+    t.verify = gpu_kernel(r, &image_attention_prefill, "attention_prefill_verify",
                           sizeof(struct attention_row_args));
-}
-
-static const struct blas *open_library(struct probe_run *r, struct prefill_library *library)
-{
-    char why[320];
-    if (!library->was_tried)
-        library->blas = blas_open(r, why, sizeof why);
-    library->was_tried = true;
-    return library->blas;
-}
-
-/* PREFILL_ONCE: without what keeps the buffers of a measurement apart, so that what the driver says
- * is gone is what the buffer takes. */
-static struct pool buffer(struct probe_run *r, size_t bytes, size_t sets, enum prefill_use use,
-                          const char *what)
-{
-    if (use == PREFILL_TIMED)
-        return pool_new(r, bytes, sets, what);
-    return (struct pool){
-        .memory = gpu_alloc(r, bytes, what), .bytes = bytes, .stride = bytes, .sets = 1};
-}
-
-static void fill(struct probe_run *r, const struct prefill_problem *p, const struct pool *pool,
-                 uint64_t seed)
-{
-    gpu_fill_normal(r, pool->memory, p->type, pool->sets * pool->stride / 2, seed);
-}
-
-struct prefill_tensors prefill_tensors_of(struct probe_run *r, struct prefill_problem p,
-                                          struct prefill_library *library, enum prefill_use use,
-                                          uint64_t seed)
-{
-    struct prefill_tensors t = {.of = p, .row = row_of_scores(&p)};
-    const size_t sets = use == PREFILL_ONCE ? 1 : operation_sets(r, prefill_memory(&p, false));
-
-    t.blas = library ? open_library(r, library) : NULL;
-    load_kernels(r, &t);
-    t.q = buffer(r, prefill_q_bytes(&p), sets, use, "Q");
-    t.k = buffer(r, prefill_kv_bytes(&p), sets, use, "K");
-    t.v = buffer(r, prefill_kv_bytes(&p), sets, use, "V");
-    t.out = buffer(r, prefill_q_bytes(&p), sets, use, "the result");
-    if (t.blas) {
-        t.scores = buffer(r, prefill_scores_bytes(&p), 1, use, "the scores");
-        t.workspace = buffer(r, PREFILL_WORKSPACE, 1, use, "cuBLAS's workspace");
-    }
-    fill(r, &p, &t.q, seed);
-    fill(r, &p, &t.k, seed + 1);
-    fill(r, &p, &t.v, seed + 2);
+    t.naive = gpu_kernel(r, &image_attention_prefill, "attention_prefill_naive",
+                         sizeof(struct attention_row_args));
+    t.blas = has_chain ? blas_open(r, why, sizeof why) : NULL;
     return t;
 }
 
-void prefill_tensors_free(struct probe_run *r, struct prefill_tensors *t)
+/* Does a block's softmax hold the row, and the memory the scores, with a tenth to spare? */
+static bool takes_chain(struct probe_run *r, const struct prefill_problem *p)
 {
-    pool_free(r, &t->q);
-    pool_free(r, &t->k);
-    pool_free(r, &t->v);
-    pool_free(r, &t->out);
+    const double more = prefill_memory(p, true) - prefill_memory(p, false);
+    const bool takes = p->keys <= SOFTMAX_ROW_MAX && more < 0.9 * prefill_free_bytes();
+    if (!takes)
+        probe_note(r, "%d tokens are too many for the chain of kernels", p->keys);
+    return takes;
+}
+
+void prefill_open(struct probe_run *r, struct operator_set *s)
+{
+    const struct prefill_problem p = prefill_problem_of(&s->shape);
+    const bool has_chain = s->groups & (OPERATOR_UNFUSED | VALUES | OPERATOR_PARTS);
+    struct prefill *t = s->own;
+
+    *t = prefill_load(r, p, has_chain);
+    t->q = operator_operand(r, s, p.type, prefill_q_bytes(&p) / 2, "Q");
+    t->k = operator_operand(r, s, p.type, prefill_kv_bytes(&p) / 2, "K");
+    t->v = operator_operand(r, s, p.type, prefill_kv_bytes(&p) / 2, "V");
+    t->out = operator_result(r, s, prefill_q_bytes(&p), "the result");
+    if (t->blas && !takes_chain(r, &p))
+        t->blas = NULL;
     if (t->blas) {
-        pool_free(r, &t->scores);
-        pool_free(r, &t->workspace);
+        t->scores = operator_table(r, s, prefill_scores_bytes(&p), "the scores");
+        t->workspace = operator_table(r, s, PREFILL_WORKSPACE, "cuBLAS's workspace");
     }
 }
 
-struct attention_prefill_args prefill_args_of(const struct prefill_tensors *t, size_t set)
+struct attention_prefill_args prefill_args_of(const struct prefill *t, size_t set)
 {
     const struct prefill_problem *p = &t->of;
     return (struct attention_prefill_args){.q = pool_at(&t->q, set),

@@ -197,10 +197,12 @@ static void keys_of(const struct fused_operator *o, const struct operator_shape 
     size_t n = 0;
     if (o->family)
         n += (size_t)snprintf(keys, KEYS_MAX, "%s=%s,", o->family, o->members[member]);
-    for (size_t i = 0; i < OPERATOR_DIMS && o->dims[i]; i++)
-        n += (size_t)(shape->dim[i] == OPERATOR_SM
-                          ? snprintf(keys + n, KEYS_MAX - n, "%s=sm,", o->dims[i])
-                          : snprintf(keys + n, KEYS_MAX - n, "%s=%d,", o->dims[i], shape->dim[i]));
+    for (size_t i = 0; i < OPERATOR_DIMS && o->dims[i]; i++) {
+        const int value = shape->dim[i];
+        const char *word = value == OPERATOR_SM ? "sm" : o->words[i] ? o->words[i][value] : NULL;
+        n += (size_t)(word ? snprintf(keys + n, KEYS_MAX - n, "%s=%s,", o->dims[i], word)
+                           : snprintf(keys + n, KEYS_MAX - n, "%s=%d,", o->dims[i], value));
+    }
     snprintf(keys + n, KEYS_MAX - n, "type=%s",
              (o->types ? o->types : operator_type_words)[shape->type]);
 }
@@ -253,13 +255,14 @@ static double least_copied(const struct fused_operator *o, const struct operator
 static void sweep_member(struct probe_run *r, struct operator_set *s, size_t member,
                          const struct operator_sweep *w)
 {
-    const bool can_be_warm = s->of->copied(s, member) < 3 * (double)gpu_facts(r)->l2_bytes;
-    if (w->conditions & OPERATOR_WARM && can_be_warm)
+    const bool is_warm = w->conditions & OPERATOR_WARM &&
+                         s->of->copied(s, member) < 3 * (double)gpu_facts(r)->l2_bytes;
+    if (is_warm)
         measure_member(r, s, member, w, (struct condition){.cold = false});
     if (w->conditions & OPERATOR_COLD)
         measure_member(r, s, member, w, (struct condition){.cold = true});
     if (w->conditions & OPERATOR_STREAM)
-        measure_member(r, s, member, w, (struct condition){.stream = true, .cold = !can_be_warm});
+        measure_member(r, s, member, w, (struct condition){.stream = true, .cold = !is_warm});
 }
 
 void operator_sweep(struct probe_run *r, const struct fused_operator *o,
@@ -316,8 +319,12 @@ static void measure_quality(struct probe_run *r, const struct fused_operator *o,
                                           .is_wrong = is_wrong,
                                           .no_distance = o->no_distance && o->no_distance(member)};
         keys_of(o, &shape, member, keys);
-        if (probe_begin_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys))
-            quality_of_pair(r, &pair);
+        if (!fused.f || !unfused.f ||
+            !probe_begin_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys))
+            continue;
+        quality_of_pair(r, &pair);
+        if (o->judge)
+            o->judge(r, &s, unfused.f, fused.f);
     }
     if (o->adversaries && probe_in_full(r))
         o->adversaries(r, &s);
@@ -379,8 +386,8 @@ static void check_odd_shapes(struct probe_run *r, const struct fused_operator *o
 static struct operator_shape cut(const struct fused_operator *o, const struct operator_sweep *w)
 {
     struct operator_shape shape = w->shape;
-    if (shape.dim[0] > o->check_rows)
-        shape.dim[0] = o->check_rows;
+    if (shape.dim[o->check_dim] > o->check_rows)
+        shape.dim[o->check_dim] = o->check_rows;
     return shape;
 }
 
@@ -412,7 +419,7 @@ static void measure_given(struct probe_run *r, const struct fused_operator *o)
     struct operator_sweep w = {.members = ~0u,
                                .groups = OPERATOR_ALL,
                                .conditions = OPERATOR_WARM | OPERATOR_COLD | OPERATOR_STREAM,
-                               .has_copy = true};
+                               .has_copy = o->sweeps[0].has_copy};
     for (size_t i = 0; i < OPERATOR_DIMS && o->dims[i]; i++) {
         const int64_t given = probe_parameter(r, o->dims[i]);
         w.shape.dim[i] = given > 0 ? (int)given : o->sweeps[0].shape.dim[i];
@@ -446,7 +453,7 @@ bool operator_measure(struct probe_run *r, const struct fused_operator *o)
     }
     for (int type = o->quality.type; type <= (is_full ? o->quality_types : o->quality.type); type++)
         measure_quality(r, o, type);
-    if (probe_is_check_run(r))
+    if (probe_is_check_run(r) && o->n_odd > 0)
         check_odd_shapes(r, o);
     return true;
 }

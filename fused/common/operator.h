@@ -46,8 +46,8 @@ enum {
     OPERATOR_ALL = 0xffff,
 };
 
-/* How a sweep is timed. Warm only where a set is smaller than 3 x L2; by stream warm where that can
- * be, else cold. */
+/* How a sweep is timed. Warm only where a set is smaller than 3 x L2; by stream warm where it is so
+ * by graph, else cold. */
 enum { OPERATOR_WARM = 1, OPERATOR_COLD = 2, OPERATOR_STREAM = 4 };
 
 struct operator_sweep {
@@ -109,10 +109,12 @@ struct fused_operator {
     const char *const *members;      /* their names */
     size_t n_members;                /* at least 1 */
     const char *dims[OPERATOR_DIMS]; /* keys: "rows", "cols" */
+    const char *const *words[OPERATOR_DIMS]; /* names of a dimension's values; NULL: a number */
     const char *const *types;        /* names of types; NULL: those of enum gpu_type */
     const struct operator_sweep *sweeps;
     size_t n_sweeps;
-    int check_rows; /* under --check no first dimension of a sweep is longer */
+    int check_rows; /* under --check no first dimension of a sweep is longer, ... */
+    int check_dim;  /* ... or another one, where it is not the first */
 
     size_t own_bytes;
     void (*open)(struct probe_run *r, struct operator_set *s);
@@ -141,10 +143,14 @@ struct fused_operator {
     size_t n_odd;
     struct operator_shape (*odd)(size_t i, uint64_t *state);
 
-    struct operator_shape quality; /* the shape whose results' quality is measured, ... */
+    /* The shape whose results' quality is measured, where both main forms are to be had, ... */
+    struct operator_shape quality;
     int quality_types; /* ... in the first type; with --deep and --check in those up to this */
     struct quality_results (*results)(const struct operator_set *s, size_t member);
     bool (*no_distance)(size_t member); /* its results are no sign and magnitude; may be NULL */
+    /* What else is to be said in the case of quality; may be NULL. */
+    void (*judge)(struct probe_run *r, const struct operator_set *s,
+                  const struct operator_form *unfused, const struct operator_form *fused);
     void (*adversaries)(struct probe_run *r, struct operator_set *s); /* hard inputs; may be NULL */
 };
 

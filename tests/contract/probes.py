@@ -271,11 +271,21 @@ def check_raw(path, name):
 # --- all of them ----------------------------------------------------------------------------------------------
 
 def sources():
-    """(folder, name, whether it needs nvcc) of every probe in the tree."""
+    """(folder, name, whether it needs nvcc) of every probe in the tree: FOLDER/NAME/NAME.c is one."""
     for folder in FOLDERS:
-        for path in sorted(glob.glob(os.path.join(ROOT, folder, "*.c"))):
-            with open(path, encoding="utf-8") as file:
-                yield folder, os.path.basename(path)[:-2], bool(re.search(r"^PROBE_IMAGE\b", file.read(), re.M))
+        for path in sorted(glob.glob(os.path.join(ROOT, folder, "*", "*.c"))):
+            home, file = os.path.split(path)
+            if file == os.path.basename(home) + ".c":
+                yield folder, file[:-2], needs_gpu(home)
+
+
+def needs_gpu(home):
+    """Does a source of the folder say so? The Makefile asks the same."""
+    for path in glob.glob(os.path.join(home, "*.c")):
+        with open(path, encoding="utf-8") as file:
+            if "needs = PROBE_GPU," in file.read():
+                return True
+    return False
 
 
 def built_with_cuda():
@@ -305,7 +315,10 @@ def check_held(lists, cuda):
 def main():
     cuda = built_with_cuda()
     lists, tree = {}, list(sources())
-    check(tree, "the tree has probes")
+    for folder in FOLDERS:
+        homes = {path.split("/")[-2] for path in glob.glob(os.path.join(ROOT, folder, "*", "*.c"))}
+        check({n for f, n, _ in tree if f == folder} == homes - {"common"} != set(),
+              f"every folder of {folder}/ with sources is a probe", str(sorted(homes)))
     check(len({n for _, n, _ in tree}) == len(tree), "no two probes share a name")
     for folder, name, needs_nvcc in tree:
         path = os.path.join(BUILD, "bin", folder, name)
