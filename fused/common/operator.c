@@ -197,23 +197,36 @@ static void keys_of(const struct fused_operator *o, const struct operator_shape 
     size_t n = 0;
     if (o->family)
         n += (size_t)snprintf(keys, KEYS_MAX, "%s=%s,", o->family, o->members[member]);
-    for (size_t i = 0; i < OPERATOR_DIMS && o->dims[i]; i++)
-        n += (size_t)(shape->dim[i] == OPERATOR_SM
-                          ? snprintf(keys + n, KEYS_MAX - n, "%s=sm,", o->dims[i])
-                          : snprintf(keys + n, KEYS_MAX - n, "%s=%d,", o->dims[i], shape->dim[i]));
+    for (size_t i = 0; i < OPERATOR_DIMS && o->dims[i]; i++) {
+        const int value = shape->dim[i];
+        const char *word = value == OPERATOR_SM ? "sm" : o->words[i] ? o->words[i][value] : NULL;
+        n += (size_t)(word ? snprintf(keys + n, KEYS_MAX - n, "%s=%s,", o->dims[i], word)
+                           : snprintf(keys + n, KEYS_MAX - n, "%s=%d,", o->dims[i], value));
+    }
     snprintf(keys + n, KEYS_MAX - n, "type=%s",
              (o->types ? o->types : operator_type_words)[shape->type]);
 }
 
-/* One copy for all members that load and store as much. */
+struct operator_copies {
+    double bytes[2], ns[2]; /* [cold] */
+};
+
+/* One copy for all members that load and store as much. NaN: none. */
 static double copy_of(struct probe_run *r, struct operator_set *s, size_t member, const char *keys,
-                      struct condition c, unsigned flags)
+                      struct condition c, const struct operator_sweep *w)
 {
     const double bytes = s->of->copied(s, member);
-    if (s->copied[c.cold] != bytes)
-        s->copy_ns[c.cold] = copy_measure(r, keys, bytes, c, flags);
-    s->copied[c.cold] = bytes;
-    return s->copy_ns[c.cold];
+    struct operator_copies *last = s->copies;
+
+    if (w->has_copy == OPERATOR_NO_COPY || c.stream)
+        return NAN;
+    if (last->bytes[c.cold] == bytes)
+        return last->ns[c.cold];
+    if (w->has_copy == OPERATOR_COPY_BEFORE)
+        return NAN;
+    last->bytes[c.cold] = bytes;
+    last->ns[c.cold] = copy_measure(r, keys, bytes, c, w->flags);
+    return last->ns[c.cold];
 }
 
 static void measure_member(struct probe_run *r, struct operator_set *s, size_t member,
@@ -222,11 +235,9 @@ static void measure_member(struct probe_run *r, struct operator_set *s, size_t m
     struct operator_form forms[OPERATOR_FORMS];
     const size_t n = operator_forms(r, s, member, forms);
     char keys[KEYS_MAX];
-    double copy_ns = NAN;
 
     keys_of(s->of, &w->shape, member, keys);
-    if (w->has_copy && !c.stream)
-        copy_ns = copy_of(r, s, member, keys, c, w->flags);
+    const double copy_ns = copy_of(r, s, member, keys, c, w);
     for (size_t i = 0; i < n; i++) {
         const struct subject u = {s, &forms[i]};
         if (forms[i].group & w->groups & (c.stream ? OPERATOR_MAIN : OPERATOR_ALL))
@@ -262,8 +273,8 @@ static void sweep_member(struct probe_run *r, struct operator_set *s, size_t mem
         measure_member(r, s, member, w, (struct condition){.stream = true, .cold = !can_be_warm});
 }
 
-void operator_sweep(struct probe_run *r, const struct fused_operator *o,
-                    const struct operator_sweep *w)
+static void sweep(struct probe_run *r, const struct fused_operator *o,
+                  const struct operator_sweep *w, struct operator_copies *copies)
 {
     struct operator_set sketch = {.of = o, .shape = w->shape};
     char keys[KEYS_MAX];
@@ -278,10 +289,20 @@ void operator_sweep(struct probe_run *r, const struct fused_operator *o,
     }
     struct operator_set s =
         operator_open(r, o, &w->shape, w->groups, sets, operation_seed(r, w->flags));
+    s.copies = copies;
+    if (w->has_copy == OPERATOR_COPY) /* under its own keys */
+        *copies = (struct operator_copies){0};
     for (size_t member = 0; member < o->n_members; member++)
         if (is_wanted(o, w, member))
             sweep_member(r, &s, member, w);
     operator_close(r, &s);
+}
+
+void operator_sweep(struct probe_run *r, const struct fused_operator *o,
+                    const struct operator_sweep *w)
+{
+    struct operator_copies none = {0};
+    sweep(r, o, w, &none);
 }
 
 /* --- what are the results worth? -------------------------------------------------------------- */
@@ -429,6 +450,7 @@ static void measure_given(struct probe_run *r, const struct fused_operator *o)
 bool operator_measure(struct probe_run *r, const struct fused_operator *o)
 {
     const bool is_full = probe_is_check_run(r) || probe_deep(r);
+    struct operator_copies copies = {0};
 
     if (is_given(r, o)) {
         measure_given(r, o);
@@ -442,7 +464,7 @@ bool operator_measure(struct probe_run *r, const struct fused_operator *o)
             continue;
         if (probe_is_check_run(r))
             w.shape = cut(o, &w);
-        operator_sweep(r, o, &w);
+        sweep(r, o, &w, &copies);
     }
     for (int type = o->quality.type; type <= (is_full ? o->quality_types : o->quality.type); type++)
         measure_quality(r, o, type);
