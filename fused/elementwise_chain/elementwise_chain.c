@@ -15,12 +15,14 @@
  *
  * Inside the timed region: the operations, between two events; see common/operation.h, and for what
  * is done at each shape common/operator.h, to which a chain and its length are two dimensions more.
- * Expected, on an H200. Far above the L2: a copy's time fused, n times that unfused, until arithmetic takes
- * longer than the bytes. An SM moves 4 fp16 elements a cycle (4.2 TB/s, 4 bytes each), which leaves
- * 32 issue slots and 4 MUFU an element: the plain chain, 7 instructions for five operators, is
- * bound by bytes up to n = 20, the activated one, 4 MUFU for five, up to n = 4 or 5; at n = 16 it
- * takes 3 copies. Multiply-adds in fp32, half as many elements: up to n = 60. Below the L2: its
- * bandwidth instead of the memory's. At one row: one launch against n edges of 1 us.
+ *
+ * Expected, on an H200. Far above the L2: a copy's time fused, n times that unfused, until
+ * arithmetic takes longer than the bytes. An SM moves 4 fp16 elements a cycle (4.2 TB/s, 4 bytes
+ * each), which leaves 32 issue slots and 4 MUFU an element: the plain chain, 7 instructions for
+ * five operators, is bound by bytes up to n = 20, the activated one, 4 MUFU for five, up to n = 4
+ * or 5; at n = 16 it takes 3 copies. Multiply-adds in fp32, half as many elements: up to n = 60.
+ * Below the L2: its bandwidth instead of the memory's. At one row: one launch against n edges of
+ * 1 us.
  *
  * Traps. Contraction makes the fused chain cheaper by itself; a clamp hides NaN, so what was not
  * written is found by value; a chain that ends in a constant would prove nothing: the bias keeps it
