@@ -63,8 +63,8 @@ static void load_kernels(struct probe_run *r, const struct operator_set *s, stru
         snprintf(stem, sizeof stem, "%s_%s", operator_names[i], type);
         load(r, stem, true, t->single[i]);
     }
-    t->verify = gpu_kernel(r, &image_elementwise_chain, "chain_verify",
-                           sizeof(struct chain_verify_args));
+    t->verify =
+        gpu_kernel(r, &image_elementwise_chain, "chain_verify", sizeof(struct chain_verify_args));
 }
 
 double chain_copied(const struct operator_set *s, size_t member)
@@ -82,8 +82,7 @@ void chain_open(struct probe_run *r, struct operator_set *s)
     t->out = operator_result(r, s, t->bytes, "the output");
     if (kind_of(s) == CHAIN_FMAS)
         return;
-    t->bias =
-        operator_vector(r, s, type_of(s), (size_t)s->shape.dim[CHAIN_COLS], "the bias");
+    t->bias = operator_vector(r, s, type_of(s), (size_t)s->shape.dim[CHAIN_COLS], "the bias");
     for (int i = 0; s->groups & OPERATOR_UNFUSED && i < 2; i++)
         t->middle[i] = operator_result(r, s, t->bytes, "an intermediate");
 }
@@ -93,8 +92,7 @@ struct quality_results chain_results(const struct operator_set *s, size_t member
     const struct chain *t = s->own;
     (void)member;
     return (struct quality_results){t->out.memory, (uint64_t)s->shape.dim[CHAIN_ROWS],
-                                    (uint64_t)s->shape.dim[CHAIN_COLS],
-                                    gpu_type_size(type_of(s))};
+                                    (uint64_t)s->shape.dim[CHAIN_COLS], gpu_type_size(type_of(s))};
 }
 
 /* --- launches --------------------------------------------------------------------------------- */
@@ -220,10 +218,10 @@ void chain_count(struct probe_run *r, const struct operator_set *s, const struct
 
     (void)r;
     if (f->group == OPERATOR_FUSED)
-        each[0] = (struct operation_kernel){.bytes = f->bytes,
-                                            .operations =
-                                                elements * (instructions(s, -1) - special),
-                                            .exponentials = elements * special};
+        each[0] =
+            (struct operation_kernel){.bytes = f->bytes,
+                                      .operations = elements * (instructions(s, -1) - special),
+                                      .exponentials = elements * special};
 }
 
 /* --- is it right? ----------------------------------------------------------------------------- */
