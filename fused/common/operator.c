@@ -207,15 +207,26 @@ static void keys_of(const struct fused_operator *o, const struct operator_shape 
              (o->types ? o->types : operator_type_words)[shape->type]);
 }
 
-/* One copy for all members that load and store as much. */
+struct operator_copies {
+    double bytes[2], ns[2]; /* [cold] */
+};
+
+/* One copy for all members that load and store as much. NaN: none. */
 static double copy_of(struct probe_run *r, struct operator_set *s, size_t member, const char *keys,
-                      struct condition c, unsigned flags)
+                      struct condition c, const struct operator_sweep *w)
 {
     const double bytes = s->of->copied(s, member);
-    if (s->copied[c.cold] != bytes)
-        s->copy_ns[c.cold] = copy_measure(r, keys, bytes, c, flags);
-    s->copied[c.cold] = bytes;
-    return s->copy_ns[c.cold];
+    struct operator_copies *last = s->copies;
+
+    if (w->has_copy == OPERATOR_NO_COPY || c.stream)
+        return NAN;
+    if (last->bytes[c.cold] == bytes)
+        return last->ns[c.cold];
+    if (w->has_copy == OPERATOR_COPY_BEFORE)
+        return NAN;
+    last->bytes[c.cold] = bytes;
+    last->ns[c.cold] = copy_measure(r, keys, bytes, c, w->flags);
+    return last->ns[c.cold];
 }
 
 static void measure_member(struct probe_run *r, struct operator_set *s, size_t member,
@@ -224,11 +235,9 @@ static void measure_member(struct probe_run *r, struct operator_set *s, size_t m
     struct operator_form forms[OPERATOR_FORMS];
     const size_t n = operator_forms(r, s, member, forms);
     char keys[KEYS_MAX];
-    double copy_ns = NAN;
 
     keys_of(s->of, &w->shape, member, keys);
-    if (w->has_copy && !c.stream)
-        copy_ns = copy_of(r, s, member, keys, c, w->flags);
+    const double copy_ns = copy_of(r, s, member, keys, c, w);
     for (size_t i = 0; i < n; i++) {
         const struct subject u = {s, &forms[i]};
         if (forms[i].group & w->groups & (c.stream ? OPERATOR_MAIN : OPERATOR_ALL))
@@ -265,8 +274,8 @@ static void sweep_member(struct probe_run *r, struct operator_set *s, size_t mem
         measure_member(r, s, member, w, (struct condition){.stream = true, .cold = !is_warm});
 }
 
-void operator_sweep(struct probe_run *r, const struct fused_operator *o,
-                    const struct operator_sweep *w)
+static void sweep(struct probe_run *r, const struct fused_operator *o,
+                  const struct operator_sweep *w, struct operator_copies *copies)
 {
     struct operator_set sketch = {.of = o, .shape = w->shape};
     char keys[KEYS_MAX];
@@ -281,10 +290,20 @@ void operator_sweep(struct probe_run *r, const struct fused_operator *o,
     }
     struct operator_set s =
         operator_open(r, o, &w->shape, w->groups, sets, operation_seed(r, w->flags));
+    s.copies = copies;
+    if (w->has_copy == OPERATOR_COPY) /* under its own keys */
+        *copies = (struct operator_copies){0};
     for (size_t member = 0; member < o->n_members; member++)
         if (is_wanted(o, w, member))
             sweep_member(r, &s, member, w);
     operator_close(r, &s);
+}
+
+void operator_sweep(struct probe_run *r, const struct fused_operator *o,
+                    const struct operator_sweep *w)
+{
+    struct operator_copies none = {0};
+    sweep(r, o, w, &none);
 }
 
 /* --- what are the results worth? -------------------------------------------------------------- */
@@ -436,6 +455,7 @@ static void measure_given(struct probe_run *r, const struct fused_operator *o)
 bool operator_measure(struct probe_run *r, const struct fused_operator *o)
 {
     const bool is_full = probe_is_check_run(r) || probe_deep(r);
+    struct operator_copies copies = {0};
 
     if (is_given(r, o)) {
         measure_given(r, o);
@@ -449,7 +469,7 @@ bool operator_measure(struct probe_run *r, const struct fused_operator *o)
             continue;
         if (probe_is_check_run(r))
             w.shape = cut(o, &w);
-        operator_sweep(r, o, &w);
+        sweep(r, o, &w, &copies);
     }
     for (int type = o->quality.type; type <= (is_full ? o->quality_types : o->quality.type); type++)
         measure_quality(r, o, type);

@@ -50,13 +50,17 @@ enum {
  * by graph, else cold. */
 enum { OPERATOR_WARM = 1, OPERATOR_COLD = 2, OPERATOR_STREAM = 4 };
 
+/* What shares are formed against: a copy that the sweep times under its own keys; the last of as many
+ * bytes that a sweep before it has timed. */
+enum operator_copy { OPERATOR_NO_COPY, OPERATOR_COPY, OPERATOR_COPY_BEFORE };
+
 struct operator_sweep {
     struct operator_shape shape;
-    unsigned members;    /* bits, of an operator that is a family */
-    unsigned groups;     /* of forms */
-    unsigned conditions; /* OPERATOR_WARM ... */
-    unsigned flags;      /* of probe_begin_case */
-    bool has_copy;       /* the copy is timed, and shares are formed */
+    unsigned members;            /* bits, of an operator that is a family */
+    unsigned groups;             /* of forms */
+    unsigned conditions;         /* OPERATOR_WARM ... */
+    unsigned flags;              /* of probe_begin_case */
+    enum operator_copy has_copy; /* true: OPERATOR_COPY */
 };
 
 /* The operands and the results of one shape. */
@@ -74,7 +78,7 @@ struct operator_set {
         bool is_result;
     } pools[OPERATOR_POOLS];
     size_t n_pools;
-    double copied[2], copy_ns[2]; /* [cold]: bytes of the copy that was timed last, and its time */
+    struct operator_copies *copies; /* that were timed last */
 };
 
 /* For open(): memory that the harness frees. Inputs are N(0,1) in a type, each by the next seed; of an operand there are as many as sets, of a vector (weights, a bias) there is one. Results

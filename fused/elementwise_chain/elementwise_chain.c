@@ -13,28 +13,26 @@
  * two of their steps live: one step (dependent), to the end (live), or loaded, not computed
  * (inputs).
  *
- * Inside the timed region: the operations, between two events; see common/operation.h. Expected,
- * on an H200. Far above the L2: a copy's time fused, n times that unfused, until arithmetic takes
- * longer than the bytes. An SM moves 4 fp16 elements a cycle (4.2 TB/s, 4 bytes each), which leaves
- * 32 issue slots and 4 MUFU an element: the plain chain, 7 instructions for five operators, is
- * bound by bytes up to n = 20, the activated one, 4 MUFU for five, up to n = 4 or 5; at n = 16 it
- * takes 3 copies. Multiply-adds in fp32, half as many elements: up to n = 60. Below the L2: its
- * bandwidth instead of the memory's. At one row: one launch against n edges of 1 us.
+ * Inside the timed region: the operations, between two events; see common/operation.h, and for what
+ * is done at each shape common/operator.h, to which a chain and its length are two dimensions more.
+ *
+ * Expected, on an H200. Far above the L2: a copy's time fused, n times that unfused, until
+ * arithmetic takes longer than the bytes. An SM moves 4 fp16 elements a cycle (4.2 TB/s, 4 bytes
+ * each), which leaves 32 issue slots and 4 MUFU an element: the plain chain, 7 instructions for
+ * five operators, is bound by bytes up to n = 20, the activated one, 4 MUFU for five, up to n = 4
+ * or 5; at n = 16 it takes 3 copies. Multiply-adds in fp32, half as many elements: up to n = 60.
+ * Below the L2: its bandwidth instead of the memory's. At one row: one launch against n edges of
+ * 1 us.
  *
  * Traps. Contraction makes the fused chain cheaper by itself; a clamp hides NaN, so what was not
  * written is found by value; a chain that ends in a constant would prove nothing: the bias keeps it
  * alive. */
-#include <math.h>
-#include <stdio.h>
-
 #include "core/draw.h"
-#include "fused/common/quality.h"
+#include "fused/common/operator.h"
 #include "fused/elementwise_chain/args.h"
 #include "fused/elementwise_chain/form.h"
 #include "fused/elementwise_chain/life.h"
 #include "fused/elementwise_chain/metrics.h"
-
-PROBE_IMAGE(elementwise_chain);
 
 #define KEYS OPERATION_KEYS("rows,cols,chain,operations")
 #define LIFE_KEYS "life,steps,elements"
@@ -50,260 +48,203 @@ static const struct probe_metric metrics[] = {
                      .what = "warps that fit one SM, blocks of 256 threads"},
 };
 
-static const char *const chain_names[] = {"plain", "activated", "fmas"};
+enum { LONGEST = 64, MOST_FMAS = 1024 };
+static const struct probe_parameter parameters[] = {
+    OPERATOR_SIZE("rows", 1 << 24),
+    OPERATOR_SIZE("cols", 1 << 24),
+    {"chain", CHAIN_PLAIN, CHAIN_PLAIN, CHAIN_NONE,
+     "of that shape: plain, activated, fmas, or none: each operator by itself", chain_names},
+    OPERATOR_SIZE("operations", MOST_FMAS),
+    OPERATOR_TYPES(GPU_FP32)};
 
-/* --- chains ----------------------------------------------------------------------------------- */
+/* --- shapes ----------------------------------------------------------------------------------- */
 
-static void keys_of(char keys[96], const struct chain_tensors *t, const char *chain, int n)
+enum { GRAPH = OPERATOR_WARM | OPERATOR_COLD };
+#define CHAIN(rows, cols, chain, n, type, conditions, flags, copy)                                 \
+    {                                                                                              \
+        {{rows, cols, CHAIN_##chain, n}, GPU_##type}, 1, OPERATOR_MAIN, conditions, flags, copy    \
+    }
+#define SINGLES(type, groups, flags)                                                               \
+    {                                                                                              \
+        {{16384, 8192, CHAIN_NONE, 1}, GPU_##type}, 1, groups, OPERATOR_COLD, flags,               \
+            OPERATOR_COPY_BEFORE                                                                   \
+    }
+#define FMAS(rows, cols, n, type, conditions, flags, copy)                                         \
+    {                                                                                              \
+        {{rows, cols, CHAIN_FMAS, n}, GPU_##type}, 1, OPERATOR_FUSED, conditions, flags, copy      \
+    }
+
+/* A chain of 16 has a copy of as many bytes beside it, under its own keys; the others are held
+ * against the last one. */
+#define BESIDE(rows, cols, chain, n, type, conditions, flags)                                      \
+    CHAIN(rows, cols, chain, n, type, conditions, flags, OPERATOR_COPY_BEFORE)
+#define DEEP_BESIDE(rows, cols, type, conditions)                                                  \
+    BESIDE(rows, cols, PLAIN, 2, type, conditions, PROBE_DEEP),                                    \
+        BESIDE(rows, cols, PLAIN, 8, type, conditions, PROBE_DEEP),                                \
+        BESIDE(rows, cols, PLAIN, 32, type, conditions, PROBE_DEEP),                               \
+        BESIDE(rows, cols, PLAIN, 64, type, conditions, PROBE_DEEP)
+#define FEW_BESIDE(rows, cols, type, conditions, flags)                                            \
+    BESIDE(rows, cols, ACTIVATED, 4, type, conditions, flags),                                     \
+        BESIDE(rows, cols, PLAIN, 1, type, conditions, flags),                                     \
+        BESIDE(rows, cols, PLAIN, 4, type, conditions, flags)
+#define BOTH_16(rows, cols, type, conditions, flags)                                               \
+    CHAIN(rows, cols, ACTIVATED, 16, type, conditions, flags, OPERATOR_COPY),                      \
+        CHAIN(rows, cols, PLAIN, 16, type, conditions, flags, OPERATOR_COPY)
+
+/* From a copy to pure arithmetic, 256 MiB of fp32; the copy before is of as many bytes. */
+#define RIDGE(n, flags) FMAS(8192, 8192, n, FP32, OPERATOR_COLD, flags, OPERATOR_COPY_BEFORE)
+/* At other sizes few, some and very many. */
+#define FMAS_AT(rows, conditions, none, few, some, many)                                           \
+    FMAS(rows, 1024, 0, FP32, conditions, none, OPERATOR_NO_COPY),                                 \
+        FMAS(rows, 1024, 4, FP32, conditions, few, OPERATOR_NO_COPY),                              \
+        FMAS(rows, 1024, 16, FP32, conditions, some, OPERATOR_NO_COPY),                            \
+        FMAS(rows, 1024, 1024, FP32, conditions, many, OPERATOR_NO_COPY)
+#define DEEP_FMAS_AT(rows, conditions)                                                             \
+    FMAS_AT(rows, conditions, PROBE_DEEP, PROBE_DEEP, PROBE_DEEP, PROBE_DEEP)
+
+/* What is measured where: at one row launches decide, at 16 MiB the L2, at 256 MiB the memory. By
+ * stream the host's pace decides, which processes do not share: with --deep. bf16 moves the same
+ * bytes by the same instructions: with --deep, and chains of 16 alone where tensors are short. */
+static const struct operator_sweep sweeps[] = {
+    CHAIN(1, 4096, PLAIN, 16, FP16, OPERATOR_WARM, 0, OPERATOR_COPY),
+    BESIDE(1, 4096, PLAIN, 4, FP16, OPERATOR_WARM, PROBE_ONCE),
+    BESIDE(1, 4096, ACTIVATED, 4, FP16, OPERATOR_WARM, PROBE_DEEP),
+    BESIDE(1, 4096, PLAIN, 1, FP16, OPERATOR_WARM, PROBE_DEEP),
+    DEEP_BESIDE(1, 4096, FP16, OPERATOR_WARM),
+    CHAIN(1, 4096, ACTIVATED, 16, FP16, OPERATOR_WARM | OPERATOR_STREAM, PROBE_DEEP, OPERATOR_COPY),
+    CHAIN(1, 4096, PLAIN, 16, FP16, OPERATOR_STREAM, PROBE_DEEP, OPERATOR_NO_COPY),
+
+    CHAIN(2048, 4096, PLAIN, 16, FP16, OPERATOR_WARM, 0, OPERATOR_COPY),
+    CHAIN(2048, 4096, PLAIN, 16, FP16, OPERATOR_COLD, PROBE_ONCE, OPERATOR_COPY),
+    CHAIN(2048, 4096, ACTIVATED, 16, FP16, GRAPH, PROBE_DEEP, OPERATOR_COPY),
+    FEW_BESIDE(2048, 4096, FP16, GRAPH, PROBE_DEEP),
+    DEEP_BESIDE(2048, 4096, FP16, GRAPH),
+
+    BOTH_16(16384, 8192, FP16, OPERATOR_COLD, 0),
+    FEW_BESIDE(16384, 8192, FP16, OPERATOR_COLD, PROBE_ONCE),
+    DEEP_BESIDE(16384, 8192, FP16, OPERATOR_COLD),
+    SINGLES(FP16, CHAIN_MOST, PROBE_ONCE),
+    SINGLES(FP16, CHAIN_OTHERS, PROBE_DEEP),
+
+    RIDGE(0, 0),
+    RIDGE(2, PROBE_ONCE),
+    RIDGE(4, PROBE_ONCE),
+    RIDGE(8, PROBE_ONCE),
+    RIDGE(16, 0),
+    RIDGE(32, PROBE_DEEP),
+    RIDGE(64, PROBE_DEEP),
+    RIDGE(128, PROBE_DEEP),
+    RIDGE(256, PROBE_DEEP),
+    RIDGE(512, PROBE_ONCE),
+    RIDGE(1024, PROBE_ONCE),
+    FMAS(8192, 8192, 4, BF16, OPERATOR_COLD, PROBE_ONCE, OPERATOR_NO_COPY),
+    FMAS(8192, 8192, 16, BF16, OPERATOR_COLD, PROBE_ONCE, OPERATOR_NO_COPY),
+    FMAS(8192, 8192, 1024, BF16, OPERATOR_COLD, PROBE_ONCE, OPERATOR_NO_COPY),
+    FMAS_AT(1, OPERATOR_WARM, PROBE_ONCE, PROBE_ONCE, PROBE_ONCE, PROBE_ONCE),
+    /* In the L2, where two processes differ by more than rounds of one do. */
+    FMAS_AT(4096, OPERATOR_WARM, 0, PROBE_DEEP, 0, PROBE_ONCE),
+    DEEP_FMAS_AT(16, OPERATOR_WARM),
+    DEEP_FMAS_AT(256, OPERATOR_WARM),
+    DEEP_FMAS_AT(16384 + 1024, OPERATOR_WARM),
+    DEEP_FMAS_AT(262144, OPERATOR_COLD),
+    DEEP_FMAS_AT(1048576, OPERATOR_COLD),
+
+    BOTH_16(1, 4096, BF16, OPERATOR_WARM, PROBE_DEEP),
+    BOTH_16(2048, 4096, BF16, GRAPH, PROBE_DEEP),
+    BOTH_16(16384, 8192, BF16, OPERATOR_COLD, PROBE_DEEP),
+    FEW_BESIDE(16384, 8192, BF16, OPERATOR_COLD, PROBE_DEEP),
+    DEEP_BESIDE(16384, 8192, BF16, OPERATOR_COLD),
+    SINGLES(BF16, CHAIN_MOST | CHAIN_OTHERS, PROBE_DEEP),
+};
+
+/* Is there a kernel of so many operators? */
+static bool is_compiled(const struct operator_shape *shape)
 {
-    snprintf(keys, 96, "rows=%d,cols=%d,chain=%s,operations=%d,type=%s", t->rows, t->cols, chain, n,
-             gpu_type_name(t->type));
-}
-
-/* A chain as one kernel and as n. */
-static void measure_chain(struct probe_run *r, const struct chain_tensors *t, enum chain_kind kind,
-                          int n, struct condition c, unsigned flags, double copy_ns)
-{
-    struct chain_form form = {.t = t, .kind = kind, .n = n, .only = -1};
-    char keys[96], stem[32];
-
-    keys_of(keys, t, chain_names[kind], n);
-    snprintf(stem, sizeof stem, "%s_%d_%s", chain_names[kind], n, gpu_type_name(t->type));
-    chain_kernels(r, &image_elementwise_chain, stem, true, form.fused);
-    for (int i = 0; i < 2; i++) {
-        form.is_fused = i;
-        const struct operation o = chain_operation(&form, form.is_fused ? "fused" : "unfused", c);
-        operation_measure(r, keys, &o, c, flags, copy_ns);
+    const int n = shape->dim[CHAIN_LENGTH];
+    switch (shape->dim[CHAIN_KIND]) {
+    case CHAIN_PLAIN: return n > 0 && n <= LONGEST && !(n & (n - 1));
+    case CHAIN_ACTIVATED: return n == 4 || n == 16;
+    case CHAIN_FMAS:
+        return n == 4 || (n > 0 && n % CHAIN_FMA_ROUND == 0) ||
+               (shape->type == GPU_FP32 && (n == 0 || n == 2 || n == 8));
+    default: return n == 1;
     }
 }
 
-/* Each operator's kernel by itself; outside --deep, those with the most instructions, in fp16. */
-static void measure_singles(struct probe_run *r, const struct chain_tensors *t, struct condition c,
-                            double copy_ns)
+static const char *refuses(const struct operator_shape *shape)
 {
-    char keys[96];
-    keys_of(keys, t, "none", 1);
-    for (int i = 0; i < CHAIN_SINGLES; i++) {
-        const struct chain_form form = {.t = t, .n = 1, .only = i};
-        const struct operation o = chain_operation(&form, chain_operator_names[i], c);
-        const bool is_usual = i >= CHAIN_CLAMP && t->type == GPU_FP16;
-        operation_measure(r, keys, &o, c, is_usual ? PROBE_ONCE : PROBE_DEEP, copy_ns);
-    }
+    static const char *const lengths[] = {
+        [CHAIN_PLAIN] = "operations: expected a power of two up to 64",
+        [CHAIN_ACTIVATED] = "operations: expected 4 or 16",
+        [CHAIN_FMAS] = "operations: expected 4 or a multiple of 16, or in fp32 2 or 8",
+        [CHAIN_NONE] = "operations: expected 1"};
+    const int kind = shape->dim[CHAIN_KIND];
+    const size_t row = (size_t)shape->dim[CHAIN_COLS] * gpu_type_size((enum gpu_type)shape->type);
+
+    if (row % 16)
+        return "cols: rows must be whole vectors of 16 bytes";
+    if ((size_t)shape->dim[CHAIN_ROWS] * (row / 16) > INT32_MAX)
+        return "rows, cols: a tensor must be shorter than 32 GiB";
+    if (kind == CHAIN_FMAS ? shape->type == GPU_FP16 : shape->type == GPU_FP32)
+        return kind == CHAIN_FMAS ? "type: expected fp32 or bf16" : "type: expected fp16 or bf16";
+    return is_compiled(shape) ? NULL : lengths[kind];
 }
 
-/* What is measured where: at one row launches decide, at 16 MiB the L2, at 256 MiB the memory. The
- * flags of a chain are those of the three sizes. A chain of 16 has a copy of as many bytes beside
- * it, under its own keys; the others are held against the last one. */
+/* Every chain in both types, short tensors and at last, from LONG on, long ones: rows from 1 up,
+ * columns of whole vectors of eight elements. Rows of other columns fit no access of 16 bytes:
+ * these kernels do not take them. */
 static const struct {
     enum chain_kind kind;
     int n;
-    unsigned flags[3];
-} chains[] = {
-    {CHAIN_ACTIVATED, 16, {PROBE_DEEP, PROBE_DEEP, 0}},
-    {CHAIN_PLAIN, 16, {0, 0, 0}},
-    {CHAIN_ACTIVATED, 4, {PROBE_DEEP, PROBE_DEEP, PROBE_ONCE}},
-    {CHAIN_PLAIN, 1, {PROBE_DEEP, PROBE_DEEP, PROBE_ONCE}},
-    {CHAIN_PLAIN, 2, {PROBE_DEEP, PROBE_DEEP, PROBE_DEEP}},
-    {CHAIN_PLAIN, 4, {PROBE_ONCE, PROBE_DEEP, PROBE_ONCE}},
-    {CHAIN_PLAIN, 8, {PROBE_DEEP, PROBE_DEEP, PROBE_DEEP}},
-    {CHAIN_PLAIN, 32, {PROBE_DEEP, PROBE_DEEP, PROBE_DEEP}},
-    {CHAIN_PLAIN, 64, {PROBE_DEEP, PROBE_DEEP, PROBE_DEEP}},
+} chains[] = {{CHAIN_ACTIVATED, 16}, {CHAIN_PLAIN, 16}, {CHAIN_ACTIVATED, 4},
+              {CHAIN_PLAIN, 1},      {CHAIN_PLAIN, 2},  {CHAIN_PLAIN, 4},
+              {CHAIN_PLAIN, 8},      {CHAIN_PLAIN, 32}, {CHAIN_PLAIN, 64}};
+enum { N = PROBE_LENGTH(chains), LONG = 4 * N, SHAPES = 6 * N };
+
+static struct operator_shape odd(size_t i, uint64_t *state)
+{
+    const int rows = i < 4 ? 1 : 1 + (int)draw_below(state, 300) + (i < LONG ? 0 : 1100);
+    const int vectors =
+        i < 4 ? 1 + 2 * (int)i : 1 + (int)draw_below(state, 130) + (i < LONG ? 0 : 125);
+    return (struct operator_shape){{rows, 8 * vectors, (int)chains[i % N].kind, chains[i % N].n},
+                                   i / N % 2 ? GPU_BF16 : GPU_FP16};
+}
+
+static const char *const only[] = {"elementwise_chain"};
+static const struct fused_operator chain = {
+    .members = only,
+    .n_members = 1,
+    .dims = {"rows", "cols", "chain", "operations"},
+    .words = {[CHAIN_KIND] = chain_names},
+    .sweeps = sweeps,
+    .n_sweeps = PROBE_LENGTH(sweeps),
+    .check_rows = 200, /* of 8192 columns: enough for the kernels of long tensors */
+    .own_bytes = sizeof(struct chain),
+    .open = chain_open,
+    .copied = chain_copied,
+    .forms = chain_forms,
+    .verify = chain_verify,
+    .check_on_host = chain_check_on_host,
+    .describe = chain_describe,
+    .count = chain_count,
+    .refuses = refuses,
+    .n_odd = SHAPES,
+    .odd = odd,
+    .quality = {{1001, 1024, CHAIN_ACTIVATED, 16}, GPU_FP16},
+    .quality_types = GPU_BF16,
+    .results = chain_results,
 };
-static const int sizes[3][2] = {{1, 4096}, {2048, 4096}, {16384, 8192}};
-static const int checked[3][2] = {{1, 4096}, {40, 1016}, {1100, 1000}};
-
-/* By stream the host's pace decides, which processes do not share: with --deep. bf16 moves the same
- * bytes by the same instructions: with --deep, and chains of 16 alone where tensors are short.
- * Returns the time of the copy. */
-static double measure_size(struct probe_run *r, int size, struct condition c,
-                           struct chain_tensors *t)
-{
-    const bool is_bf16 = t->type == GPU_BF16;
-    const unsigned seldom = c.stream || is_bf16    ? PROBE_DEEP
-                            : size == 1 && c.cold ? PROBE_ONCE
-                                                  : 0;
-    double copy_ns = NAN;
-
-    for (size_t i = 0; i < PROBE_LENGTH(chains); i++) {
-        const unsigned flags = seldom | chains[i].flags[size];
-        const bool is_left_out = (c.stream || (is_bf16 && size < 2)) && chains[i].n != 16;
-        if (is_left_out || ((flags & PROBE_DEEP) && !probe_deep(r)))
-            continue;
-        if (!c.stream && chains[i].n == 16) {
-            char keys[96];
-            keys_of(keys, t, chain_names[chains[i].kind], chains[i].n);
-            copy_ns = copy_measure(r, keys, 2 * (double)t->bytes, c, flags);
-        }
-        chain_tensors_draw(r, t, operation_seed(r, flags));
-        measure_chain(r, t, chains[i].kind, chains[i].n, c, flags, copy_ns);
-    }
-    if (size == 2) {
-        chain_tensors_draw(r, t, operation_seed(r, PROBE_ONCE));
-        measure_singles(r, t, c, copy_ns);
-    }
-    return copy_ns;
-}
-
-/* Returns the time of the copy at the largest size. */
-static double measure_sizes(struct probe_run *r, enum gpu_type type)
-{
-    double copy_ns = NAN;
-    for (int size = 0; size < 3; size++) {
-        const int *shape = probe_is_check_run(r) ? checked[size] : sizes[size];
-        struct chain_tensors t = chain_tensors_new(r, &image_elementwise_chain, shape[0], shape[1],
-                                                   type, true, probe_seed(r));
-        const bool can_be_warm = 2 * t.bytes < 3 * gpu_facts(r)->l2_bytes;
-        if (can_be_warm)
-            measure_size(r, size, (struct condition){.cold = false}, &t);
-        if (size > 0)
-            copy_ns = measure_size(r, size, (struct condition){.cold = true}, &t);
-        if (size == 0 && type == GPU_FP16)
-            measure_size(r, size, (struct condition){.stream = true}, &t);
-        chain_tensors_free(r, &t);
-    }
-    return copy_ns;
-}
-
-/* Odd shapes, every chain in both types, short tensors and at last, from LONG on, long ones: rows
- * from 1 up, columns of whole vectors of eight elements. Rows of other columns fit no access of 16
- * bytes: these kernels do not take them. */
-static void check_odd(struct probe_run *r)
-{
-    enum { N = PROBE_LENGTH(chains), LONG = 4 * N, SHAPES = 6 * N };
-    uint64_t state = probe_seed(r);
-    probe_note(r, "%d odd shapes; columns must be a multiple of 8", SHAPES);
-    for (int i = 0; i < SHAPES; i++) {
-        const int rows = i < 4 ? 1 : 1 + (int)draw_below(&state, 300) + (i < LONG ? 0 : 1100);
-        const int cols =
-            8 * (i < 4 ? 1 + 2 * i : 1 + (int)draw_below(&state, 130) + (i < LONG ? 0 : 125));
-        struct chain_tensors t = chain_tensors_new(r, &image_elementwise_chain, rows, cols,
-                                                   i / N % 2 ? GPU_BF16 : GPU_FP16, true, state);
-        measure_chain(r, &t, chains[i % N].kind, chains[i % N].n, (struct condition){.cold = false},
-                      0, (double)NAN);
-        chain_tensors_free(r, &t);
-    }
-}
-
-/* --- multiply-adds ---------------------------------------------------------------------------- */
-
-static void measure_fmas(struct probe_run *r, struct chain_tensors *t, int n, struct condition c,
-                         unsigned flags, double copy_ns)
-{
-    struct chain_form form = {.t = t, .kind = CHAIN_FMAS, .n = n, .only = -1, .is_fused = true};
-    char keys[96], stem[32];
-
-    keys_of(keys, t, chain_names[CHAIN_FMAS], n);
-    if (n > CHAIN_FMA_ROUND)
-        snprintf(stem, sizeof stem, "fmas_loop_%s", gpu_type_name(t->type));
-    else
-        snprintf(stem, sizeof stem, "fmas_%d_%s", n, gpu_type_name(t->type));
-    chain_kernels(r, &image_elementwise_chain, stem, false, form.fused);
-    chain_tensors_draw(r, t, operation_seed(r, flags));
-    const struct operation o = chain_operation(&form, "fused", c);
-    operation_measure(r, keys, &o, c, flags, copy_ns);
-}
-
-static struct chain_tensors fma_tensors(struct probe_run *r, int rows, int cols, enum gpu_type type)
-{
-    const bool is_small = probe_is_check_run(r);
-    return chain_tensors_new(r, &image_elementwise_chain, is_small && rows > 257 ? 257 : rows,
-                             is_small ? 512 : cols, type, false, probe_seed(r));
-}
-
-/* From a copy to pure arithmetic, 256 MiB of fp32. copy_ns: of 512 MiB in all, as these are. */
-static void measure_ridge(struct probe_run *r, double copy_ns)
-{
-    static const struct {
-        int n;
-        unsigned flags;
-    } fmas[] = {{0, 0},
-                {2, PROBE_ONCE},
-                {4, PROBE_ONCE},
-                {8, PROBE_ONCE},
-                {16, 0},
-                {32, PROBE_DEEP},
-                {64, PROBE_DEEP},
-                {128, PROBE_DEEP},
-                {256, PROBE_DEEP},
-                {512, PROBE_ONCE},
-                {1024, PROBE_ONCE}};
-    struct chain_tensors t = fma_tensors(r, 8192, 8192, GPU_FP32);
-    for (size_t i = 0; i < PROBE_LENGTH(fmas); i++)
-        measure_fmas(r, &t, fmas[i].n, (struct condition){.cold = true}, fmas[i].flags, copy_ns);
-    chain_tensors_free(r, &t);
-}
-
-/* Few, some and very many at another size or type; `flags` are those of each. */
-static void measure_beside(struct probe_run *r, int rows, int cols, enum gpu_type type,
-                           const unsigned flags[4])
-{
-    static const int fmas[] = {0, 4, 16, 1024};
-    struct chain_tensors t = fma_tensors(r, rows, cols, type);
-    const bool is_cold = 2 * t.bytes >= 3 * gpu_facts(r)->l2_bytes;
-    for (size_t i = type == GPU_BF16 ? 1 : 0; i < PROBE_LENGTH(fmas); i++)
-        measure_fmas(r, &t, fmas[i], (struct condition){.cold = is_cold}, flags[i], (double)NAN);
-    chain_tensors_free(r, &t);
-}
-
-static void measure_all_fmas(struct probe_run *r, double copy_ns)
-{
-    static const int rows[] = {16, 256, 16384 + 1024, 262144, 1048576};
-    static const unsigned once[] = {PROBE_ONCE, PROBE_ONCE, PROBE_ONCE, PROBE_ONCE};
-    static const unsigned deep[] = {PROBE_DEEP, PROBE_DEEP, PROBE_DEEP, PROBE_DEEP};
-    /* In the L2, where two processes differ by more than rounds of one do. */
-    static const unsigned short_ones[] = {0, PROBE_DEEP, 0, PROBE_ONCE};
-
-    measure_ridge(r, copy_ns);
-    measure_beside(r, 8192, 8192, GPU_BF16, once);
-    measure_beside(r, 1, 1024, GPU_FP32, once);
-    measure_beside(r, 4096, 1024, GPU_FP32, short_ones);
-    for (size_t i = 0; probe_deep(r) && i < PROBE_LENGTH(rows); i++)
-        measure_beside(r, rows[i], 1024, GPU_FP32, deep);
-}
-
-/* --- what are the results worth? -------------------------------------------------------------- */
-
-/* Inputs of a fixed seed: the same bits in every run, on this GPU. */
-static void measure_quality(struct probe_run *r, enum gpu_type type)
-{
-    struct chain_tensors t =
-        chain_tensors_new(r, &image_elementwise_chain, 1001, 1024, type, true, 1);
-    const struct chain_form unfused = {.t = &t, .kind = CHAIN_ACTIVATED, .n = 16, .only = -1};
-    struct chain_form fused = unfused;
-    const struct quality_pair pair = {.results = {t.out.memory, 1001, 1024, 2},
-                                      .launch_unfused = chain_launch_unfused,
-                                      .launch_fused = chain_launch,
-                                      .unfused = &unfused,
-                                      .fused = &fused,
-                                      .is_wrong = chain_is_wrong};
-    char keys[96], stem[32];
-
-    keys_of(keys, &t, chain_names[fused.kind], fused.n);
-    snprintf(stem, sizeof stem, "activated_16_%s", gpu_type_name(type));
-    chain_kernels(r, &image_elementwise_chain, stem, true, fused.fused);
-    fused.is_fused = true;
-    if (probe_begin_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys))
-        quality_of_pair(r, &pair);
-    chain_tensors_free(r, &t);
-}
 
 static void measure(struct probe_run *r)
 {
     static const int steps[] = {1, 4, 16, 64};
 
-    const double copy_ns = measure_sizes(r, GPU_FP16);
-    measure_all_fmas(r, copy_ns);
-    if (probe_deep(r))
-        measure_sizes(r, GPU_BF16);
+    if (!operator_measure(r, &chain))
+        return;
     for (enum chain_life life = 0; life < N_CHAIN_LIVES; life++)
         for (size_t i = 0; i < PROBE_LENGTH(steps); i++)
             for (int each = 1; each <= 8; each += 7)
                 chain_life_measure(r, life, steps[i], each);
-    measure_quality(r, GPU_FP16);
-    if (probe_is_check_run(r) || probe_deep(r))
-        measure_quality(r, GPU_BF16);
-    if (probe_is_check_run(r))
-        check_odd(r);
 }
 
 const struct probe probe = {
@@ -313,5 +254,7 @@ const struct probe probe = {
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
     .measure = measure,
 };

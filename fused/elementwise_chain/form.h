@@ -1,54 +1,40 @@
-/* A chain of elementwise operators as an operation of operation.h: operands, launches,
- * verification. */
+/* Chains of elementwise operators as an operator of operator.h: operands, launches, verification.
+ * One shape is a tensor and a chain upon it; see elementwise_chain.c. */
 #ifndef FUSED_ELEMENTWISE_CHAIN_FORM_H
 #define FUSED_ELEMENTWISE_CHAIN_FORM_H
 
-#include "fused/common/operation.h"
+#include "fused/common/operator.h"
 #include "fused/elementwise_chain/args.h"
 
+enum { CHAIN_ROWS, CHAIN_COLS, CHAIN_KIND, CHAIN_LENGTH }; /* dimensions of a shape */
+/* As CHAIN_KIND, beside enum chain_kind: no chain, but each operator by itself. */
+enum { CHAIN_NONE = N_CHAIN_KINDS };
+extern const char *const chain_names[N_CHAIN_KINDS + 2]; /* NULL behind the last */
+
 enum { CHAIN_SINGLES = CHAIN_FMA /* operators that have a kernel of their own */ };
-extern const char *const chain_operator_names[CHAIN_SINGLES];
+/* Groups of those: the ones with the most instructions, and the others. */
+enum { CHAIN_MOST = OPERATOR_OWN, CHAIN_OTHERS = OPERATOR_OWN << 1 };
 
-/* Operands and results. The intermediates are written in turn. */
-struct chain_tensors {
-    struct pool in, middle[2], out;
-    void *bias;
-    size_t bytes;
-    int rows, cols;
-    enum gpu_type type;
-    bool has_chains; /* else for multiply-adds alone */
-    uint64_t seed;
-    const struct gpu_image *image;
-    cudaKernel_t single[CHAIN_SINGLES][2], verify; /* [operator][is_small] */
+/* The operator's part of a set: operands, results, kernels. */
+struct chain {
+    struct pool in, middle[2], out; /* middle: of a chain unfused, written in turn */
+    void *bias;                     /* NULL for multiply-adds */
+    size_t bytes;                   /* of a tensor */
+    cudaKernel_t fused[2], single[N_CHAIN_OPERATORS][2], verify; /* [operator][is_small] */
 };
 
-/* One operation: a chain, fused or not, or one operator of it (only >= 0). */
-struct chain_form {
-    const struct chain_tensors *t;
-    cudaKernel_t fused[2]; /* [is_small] */
-    enum chain_kind kind;
-    int n, only;
-    bool is_fused;
-};
-
-/* N(0,1) from a seed. With has_chains, for fp16 and bf16, there are the intermediates, the bias and
- * the kernels of an unfused chain. */
-struct chain_tensors chain_tensors_new(struct probe_run *r, const struct gpu_image *image, int rows,
-                                       int cols, enum gpu_type type, bool has_chains,
-                                       uint64_t seed);
-void chain_tensors_free(struct probe_run *r, struct chain_tensors *t);
-/* The input and the bias again, if they are of another seed. */
-void chain_tensors_draw(struct probe_run *r, struct chain_tensors *t, uint64_t seed);
-
-/* chain_STEM and chain_STEM_small. */
-void chain_kernels(struct probe_run *r, const struct gpu_image *image, const char *stem,
-                   bool has_small, cudaKernel_t of[2]);
-
-/* The whole of it as one operation; `form` must outlive that. Its launches, and its judge. */
-struct operation chain_operation(const struct chain_form *form, const char *name,
-                                 struct condition c);
-void chain_launch(struct probe_run *r, const void *self, size_t set);
-void chain_launch_unfused(struct probe_run *r, const void *self, size_t set);
-bool chain_is_wrong(struct probe_run *r, const void *self);
+void chain_open(struct probe_run *r, struct operator_set *s);
+double chain_copied(const struct operator_set *s, size_t member);
+size_t chain_forms(struct probe_run *r, const struct operator_set *s, size_t member,
+                   struct operator_form *list);
+struct verdict chain_verify(struct probe_run *r, const struct operator_set *s,
+                            const struct operator_form *f, bool all, uint64_t *due);
+void chain_check_on_host(struct probe_run *r, const struct operator_set *s,
+                         const struct operator_form *f, const char *when);
+void chain_describe(struct probe_run *r, const struct operator_set *s,
+                    const struct operator_form *f);
+void chain_count(struct probe_run *r, const struct operator_set *s, const struct operator_form *f,
+                 struct operation_kernel *each);
+struct quality_results chain_results(const struct operator_set *s, size_t member);
 
 #endif

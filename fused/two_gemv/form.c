@@ -8,9 +8,18 @@
 PROBE_IMAGE(two_gemv);
 
 enum { N_SIZES = 3, SETS = 4 };
-static const int sizes[N_SIZES] = {2048, 4096, 8192};
+static const int sizes[N_SIZES] = {2048, 4096, TWO_MODEL_MAX};
 
 /* --- the layer -------------------------------------------------------------------------------- */
+
+/* In bf16, beside what else a block has in shared memory and what the system takes of it. */
+int two_gemv_most_hidden(const struct probe_run *r)
+{
+    enum { BESIDE = 2048 };
+    const struct gpu_facts *f = gpu_facts(r);
+    const size_t room = f->shared_per_sm / TWO_BLOCKS;
+    return (int)((room < f->shared_per_block ? room : f->shared_per_block) - BESIDE) / 16 * 8;
+}
 
 static void load_kernels(struct probe_run *r, struct two_gemv_layer *l)
 {

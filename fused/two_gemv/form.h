@@ -5,6 +5,10 @@
 
 #include "fused/common/operation.h"
 
+enum { TWO_MODEL_MAX = 8192 }; /* that the kernels are compiled for */
+/* The longest intermediate of which every block can have a copy in shared memory (l2). */
+int two_gemv_most_hidden(const struct probe_run *r);
+
 /* The layer, its operands in `sets` sets, and the kernels. */
 struct two_gemv_layer {
     int model, hidden;

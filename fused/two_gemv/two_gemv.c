@@ -49,6 +49,11 @@ static const struct probe_metric metrics[] = {
                               "reads it"},
 };
 
+static const struct probe_parameter parameters[] = {
+    {"model", 0, 0, TWO_MODEL_MAX, "of the one layer to measure; 0: the probe's own layers", NULL},
+    {"hidden", 0, 0, 1 << 20, "of the one layer to measure; 0: the probe's own layers", NULL},
+};
+
 static const char *const names[N_TWO_GEMV_IMPLS] = {
     [REGISTERS] = "fused",       [SHARED] = "shared",   [L2] = "l2",     [KERNELS] = "kernels",
     [DEPENDENT] = "kernels_pdl", [UNFUSED] = "unfused", [DRAM] = "dram",
@@ -103,6 +108,13 @@ static struct operation operation_of(const struct two_gemv_form *form)
         .kernels = kernels[form->impl]};
 }
 
+/* Of layers so small that all sets stay in the L2, no place is presumed to be device memory. */
+static bool is_told(const struct probe_run *r, const struct operation *o, enum two_gemv_impl impl)
+{
+    return impl != DRAM || probe_is_check_run(r) ||
+           (double)o->sets * o->set_bytes >= 3 * (double)gpu_facts(r)->l2_bytes;
+}
+
 static void measure_layer(struct probe_run *r, int model, int hidden, unsigned flags)
 {
     struct two_gemv_layer l = two_gemv_layer_of(r, model, hidden, probe_seed(r));
@@ -113,7 +125,7 @@ static void measure_layer(struct probe_run *r, int model, int hidden, unsigned f
     for (enum two_gemv_impl impl = 0; impl < N_TWO_GEMV_IMPLS; impl++) {
         const struct two_gemv_form form = {&l, impl};
         const struct operation o = operation_of(&form);
-        if (!two_gemv_is_here(&form))
+        if (!two_gemv_is_here(&form) || !is_told(r, &o, impl))
             continue;
         const double moved = o.bytes - 2 * sums_of_blocks(&form);
         const double copy_ns = impl == REGISTERS ? copy_measure(r, keys, moved, cold, flags) : NAN;
@@ -180,8 +192,26 @@ static void measure_results(struct probe_run *r)
     two_gemv_layer_free(r, &l);
 }
 
+/* The layer of the command line; a size that it does not give is that of the first layer. */
+static void measure_given(struct probe_run *r, int model, int hidden)
+{
+    const int most = two_gemv_most_hidden(r);
+    model = model > 0 ? model : 4096;
+    hidden = hidden > 0 ? hidden : 14336;
+    if (model % 8)
+        probe_usage(r, "model=%d: expected a multiple of 8 up to %d", model, TWO_MODEL_MAX);
+    if (hidden % 8 || hidden > most)
+        probe_usage(r, "hidden=%d: expected a multiple of 8 up to %d", hidden, most);
+    measure_layer(r, model, hidden, 0);
+}
+
 static void measure(struct probe_run *r)
 {
+    const int model = (int)probe_parameter(r, "model"), hidden = (int)probe_parameter(r, "hidden");
+    if (model > 0 || hidden > 0) {
+        measure_given(r, model, hidden);
+        return;
+    }
     if (probe_is_check_run(r)) {
         measure_layer(r, 1024, 528, 0);
         check_odd_shapes(r);
@@ -201,5 +231,7 @@ const struct probe probe = {
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
     .measure = measure,
 };
