@@ -48,6 +48,12 @@ void *operator_table(struct probe_run *r, struct operator_set *s, size_t bytes, 
     return add(r, s, pool_new(r, bytes, 1, what), false)->memory;
 }
 
+struct pool operator_tables(struct probe_run *r, struct operator_set *s, size_t bytes,
+                            const char *what)
+{
+    return *add(r, s, pool_new(r, bytes, s->sets, what), false);
+}
+
 static void resolve(struct probe_run *r, struct operator_shape *shape)
 {
     for (size_t i = 0; i < OPERATOR_DIMS; i++)
@@ -183,7 +189,8 @@ static void measure_form(struct probe_run *r, const struct subject *u, const cha
                                 .set_bytes = copied,
                                 .bytes = f->bytes,
                                 .memory = f->memory,
-                                .kernels = f->kernels};
+                                .kernels = f->kernels,
+                                .power_bound = f->power_bound};
     operation_measure(r, keys, &o, c, flags | (f->is_once ? PROBE_ONCE : 0),
                       is_part ? copy_ns * f->bytes / copied : copy_ns);
 }
@@ -253,13 +260,14 @@ static double least_copied(const struct fused_operator *o, const struct operator
 static void sweep_member(struct probe_run *r, struct operator_set *s, size_t member,
                          const struct operator_sweep *w)
 {
-    const bool can_be_warm = s->of->copied(s, member) < 3 * (double)gpu_facts(r)->l2_bytes;
-    if (w->conditions & OPERATOR_WARM && can_be_warm)
+    const bool is_warm = w->conditions & OPERATOR_WARM &&
+                         s->of->copied(s, member) < 3 * (double)gpu_facts(r)->l2_bytes;
+    if (is_warm)
         measure_member(r, s, member, w, (struct condition){.cold = false});
     if (w->conditions & OPERATOR_COLD)
         measure_member(r, s, member, w, (struct condition){.cold = true});
     if (w->conditions & OPERATOR_STREAM)
-        measure_member(r, s, member, w, (struct condition){.stream = true, .cold = !can_be_warm});
+        measure_member(r, s, member, w, (struct condition){.stream = true, .cold = !is_warm});
 }
 
 void operator_sweep(struct probe_run *r, const struct fused_operator *o,
@@ -269,7 +277,7 @@ void operator_sweep(struct probe_run *r, const struct fused_operator *o,
     char keys[KEYS_MAX];
 
     resolve(r, &sketch.shape);
-    const double least = least_copied(o, w, &sketch);
+    const double least = o->rotated ? o->rotated(&sketch) : least_copied(o, w, &sketch);
     const size_t sets = w->conditions == OPERATOR_WARM ? 1 : operation_sets(r, least);
     keys_of(o, &w->shape, 0, keys);
     if (4 * least * (double)sets > (double)gpu_facts(r)->free_bytes) {
@@ -308,6 +316,8 @@ static void measure_quality(struct probe_run *r, const struct fused_operator *o,
         const size_t n = operator_forms(r, &s, member, forms);
         const struct subject fused = {&s, form_of(forms, n, OPERATOR_FUSED)};
         const struct subject unfused = {&s, form_of(forms, n, OPERATOR_UNFUSED)};
+        if (!fused.f || !unfused.f) /* a library is not installed */
+            continue;
         const struct quality_pair pair = {.results = o->results(&s, member),
                                           .launch_unfused = launch,
                                           .launch_fused = launch,
