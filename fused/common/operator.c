@@ -186,7 +186,7 @@ static void measure_form(struct probe_run *r, const struct subject *u, const cha
                                 .count = of->count ? count : NULL,
                                 .self = u,
                                 .sets = u->s->sets,
-                                .set_bytes = copied,
+                                .set_bytes = of->rotated ? of->rotated(u->s) : copied,
                                 .bytes = f->bytes,
                                 .memory = f->memory,
                                 .kernels = f->kernels,

@@ -124,7 +124,7 @@ struct fused_operator {
     void (*reset)(struct probe_run *r, const struct operator_set *s);
     /* Bytes of a set that the fused form moves, and so does the copy. */
     double (*copied)(const struct operator_set *s, size_t member);
-    /* Bytes of a set by which it is said how many are cold; NULL: the least that is copied. */
+    /* Bytes that change from set to set, which decide what is cold; NULL: what is copied. */
     double (*rotated)(const struct operator_set *s);
     /* Fills in at most OPERATOR_FORMS, the fused one and the unfused one among them. Returns how
      * many. */

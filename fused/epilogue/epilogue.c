@@ -1,7 +1,8 @@
 /* epilogue: what does it save to finish a product inside it, not by kernels behind it?
  *
- * Method. y = finish(x W^T), x m x 4096 and W 4096 x 4096, W stored as linear layers store it
- * ("nt"), elements N(0,1), W scaled by 2^-6 so that outputs are of order 1, where GELU bends. op=
+ * Method. y = finish(x W^T), x m x 4096 and W 4096 x 4096, or x m x k and W n x k by --set m=1
+ * --set n=8192 --set k=4096; W stored as linear layers store it ("nt"), elements N(0,1), W scaled
+ * by 2^-6 so that outputs are of order 1, where GELU bends. op=
  *
  *     bias, bias_gelu, bias_residual   what the names say; the residual is a matrix like y
  *     quantise                         int8 by one scale
@@ -135,8 +136,8 @@ static void measure_otherwise(struct probe_run *r, struct epilogue_layer *l,
     }
 }
 
-/* Whether one of our kernels takes the layer: bf16 on 8.0 and up, whole tiles, which are broad where
- * rows are many. */
+/* Whether one of our kernels takes the layer: bf16 on 8.0 and up, whole tiles, which are broad
+ * where rows are many. */
 static bool takes(const struct probe_run *r, const struct epilogue_layer *l)
 {
     return l->type == GPU_BF16 && l->n % (l->m < 512 ? 64 : 128) == 0 && l->k % 64 == 0 &&

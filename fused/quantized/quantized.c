@@ -122,7 +122,7 @@ static struct operator_shape odd(size_t i, uint64_t *state)
     return (struct operator_shape){{rows, cols, odd_batches[i / N_TYPES]}, (int)(i % N_TYPES)};
 }
 
-/* As many sets for every type and batch: the weights of int4 are the fewest bytes of a set. */
+/* The weights, in the fewest bytes that they have, for as many sets in every type and batch. */
 static double rotated(const struct operator_set *s)
 {
     return 0.5 * s->shape.dim[ROWS] * s->shape.dim[COLS];
