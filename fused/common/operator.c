@@ -48,6 +48,12 @@ void *operator_table(struct probe_run *r, struct operator_set *s, size_t bytes, 
     return add(r, s, pool_new(r, bytes, 1, what), false)->memory;
 }
 
+struct pool operator_tables(struct probe_run *r, struct operator_set *s, size_t bytes,
+                            const char *what)
+{
+    return *add(r, s, pool_new(r, bytes, s->sets, what), false);
+}
+
 static void resolve(struct probe_run *r, struct operator_shape *shape)
 {
     for (size_t i = 0; i < OPERATOR_DIMS; i++)
@@ -180,10 +186,11 @@ static void measure_form(struct probe_run *r, const struct subject *u, const cha
                                 .count = of->count ? count : NULL,
                                 .self = u,
                                 .sets = u->s->sets,
-                                .set_bytes = copied,
+                                .set_bytes = of->rotated ? of->rotated(u->s) : copied,
                                 .bytes = f->bytes,
                                 .memory = f->memory,
-                                .kernels = f->kernels};
+                                .kernels = f->kernels,
+                                .power_bound = f->power_bound};
     operation_measure(r, keys, &o, c, flags | (f->is_once ? PROBE_ONCE : 0),
                       is_part ? copy_ns * f->bytes / copied : copy_ns);
 }
@@ -281,7 +288,7 @@ static void sweep(struct probe_run *r, const struct fused_operator *o,
     char keys[KEYS_MAX];
 
     resolve(r, &sketch.shape);
-    const double least = least_copied(o, w, &sketch);
+    const double least = o->rotated ? o->rotated(&sketch) : least_copied(o, w, &sketch);
     const size_t sets = w->conditions == OPERATOR_WARM ? 1 : operation_sets(r, least);
     keys_of(o, &w->shape, 0, keys);
     if (4 * least * (double)sets > (double)gpu_facts(r)->free_bytes) {
@@ -330,6 +337,8 @@ static void measure_quality(struct probe_run *r, const struct fused_operator *o,
         const size_t n = operator_forms(r, &s, member, forms);
         const struct subject fused = {&s, form_of(forms, n, OPERATOR_FUSED)};
         const struct subject unfused = {&s, form_of(forms, n, OPERATOR_UNFUSED)};
+        if (!fused.f || !unfused.f) /* a library is not installed */
+            continue;
         const struct quality_pair pair = {.results = o->results(&s, member),
                                           .launch_unfused = launch,
                                           .launch_fused = launch,

@@ -90,16 +90,19 @@ void *operator_vector(struct probe_run *r, struct operator_set *s, enum gpu_type
 struct pool operator_result(struct probe_run *r, struct operator_set *s, size_t bytes,
                             const char *what);
 void *operator_scratch(struct probe_run *r, struct operator_set *s, size_t bytes, const char *what);
-/* Memory that the operator fills itself, in open() or in reset(). */
+/* Memory that the operator fills itself, in open() or in reset(): one, or as many as sets. */
 void *operator_table(struct probe_run *r, struct operator_set *s, size_t bytes, const char *what);
+struct pool operator_tables(struct probe_run *r, struct operator_set *s, size_t bytes,
+                            const char *what);
 
 struct operator_form {
     const char *name; /* impl=NAME; "fused" and "unfused" are the two of OPERATOR_MAIN */
     unsigned group;
     bool is_once;  /* in the first and last round only */
     bool is_wrong; /* a control that goes wrong: its error is measured, and nothing required */
-    double bytes, memory; /* as in struct operation */
+    double bytes, memory; /* as in struct operation, and so are these: */
     unsigned kernels;
+    bool power_bound;
     void (*launch)(struct probe_run *r, const struct operator_set *s, const struct operator_form *f,
                    size_t set);
     /* The operator's own words for it. */
@@ -122,10 +125,13 @@ struct fused_operator {
 
     size_t own_bytes;
     void (*open)(struct probe_run *r, struct operator_set *s);
+    const void *tools; /* the operator's own, alike for all sets: a library; may be NULL */
     /* Before launches whose results are verified or timed; NULL: nothing to do. */
     void (*reset)(struct probe_run *r, const struct operator_set *s);
     /* Bytes of a set that the fused form moves, and so does the copy. */
     double (*copied)(const struct operator_set *s, size_t member);
+    /* Bytes that change from set to set, which decide what is cold; NULL: what is copied. */
+    double (*rotated)(const struct operator_set *s);
     /* Fills in at most OPERATOR_FORMS, the fused one and the unfused one among them. Returns how
      * many. */
     size_t (*forms)(struct probe_run *r, const struct operator_set *s, size_t member,

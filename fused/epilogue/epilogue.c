@@ -1,7 +1,8 @@
 /* epilogue: what does it save to finish a product inside it, not by kernels behind it?
  *
- * Method. y = finish(x W^T), x m x 4096 and W 4096 x 4096, W stored as linear layers store it
- * ("nt"), elements N(0,1), W scaled by 2^-6 so that outputs are of order 1, where GELU bends. op=
+ * Method. y = finish(x W^T), x m x 4096 and W 4096 x 4096, or x m x k and W n x k by --set m=1
+ * --set n=8192 --set k=4096; W stored as linear layers store it ("nt"), elements N(0,1), W scaled
+ * by 2^-6 so that outputs are of order 1, where GELU bends. op=
  *
  *     bias, bias_gelu, bias_residual   what the names say; the residual is a matrix like y
  *     quantise                         int8 by one scale
@@ -50,7 +51,7 @@
 
 #include "core/draw.h"
 #include "core/gpu.h"
-#include "fused/common/quality.h"
+#include "fused/common/operator.h"
 #include "fused/epilogue/layer.h"
 #include "fused/epilogue/operation.h"
 #include "fused/epilogue/qkv.h"
@@ -66,6 +67,20 @@ static const struct probe_metric metrics[] = {
     [DISTANCE_ERF] = {"distance_erf", "ratio", PROBE_LOWER, .keys = KEYS,
                       .what = "the same against the erf form"},
 };
+
+/* A grid has at most 65535 blocks down, of a row each where rows are short. */
+static const struct probe_parameter parameters[] = {
+    OPERATOR_SIZE("m", 65535),
+    OPERATOR_SIZE("n", 1 << 18),
+    OPERATOR_SIZE("k", 1 << 18),
+    {"type", GPU_BF16, GPU_FP16, GPU_BF16, "of that shape: fp16 or bf16", operator_type_words},
+};
+
+static bool is_given(const struct probe_run *r)
+{
+    return probe_parameter(r, "m") > 0 || probe_parameter(r, "n") > 0 ||
+           probe_parameter(r, "k") > 0;
+}
 
 /* A way through and its name. */
 struct entry {
@@ -107,7 +122,7 @@ static void measure_entries(struct probe_run *r, struct epilogue_layer *l,
 
 /* The other modes and states of the cache, one behind the other. */
 static void measure_otherwise(struct probe_run *r, struct epilogue_layer *l,
-                              const struct epilogue_finish *f, struct condition c)
+                              const struct epilogue_finish *f, struct condition c, unsigned flags)
 {
     static const struct entry entries[] = {
         {"fused", FUSED, 0}, {"unfused", UNFUSED, 0}, {"one_pass", ONE_PASS, 0}};
@@ -115,16 +130,18 @@ static void measure_otherwise(struct probe_run *r, struct epilogue_layer *l,
 
     keys_of(keys, sizeof keys, l, f);
     for (size_t i = 0; i < PROBE_LENGTH(entries); i++) {
-        const struct epilogue_form form = {.l = l, .finish = f, .chain = entries[i].chain};
+        struct epilogue_form form = {.l = l, .finish = f, .chain = entries[i].chain};
         const struct operation o = epilogue_operation(&form, entries[i].name);
-        operation_measure(r, keys, &o, c, PROBE_DEEP, NAN);
+        operation_measure(r, keys, &o, c, flags, NAN);
     }
 }
 
-/* Whether one of our kernels takes the layer: bf16 on 8.0 and up, whole tiles. */
+/* Whether one of our kernels takes the layer: bf16 on 8.0 and up, whole tiles, which are broad
+ * where rows are many. */
 static bool takes(const struct probe_run *r, const struct epilogue_layer *l)
 {
-    return l->type == GPU_BF16 && l->n % 64 == 0 && l->k % 64 == 0 && gpu_facts(r)->cc >= 80;
+    return l->type == GPU_BF16 && l->n % (l->m < 512 ? 64 : 128) == 0 && l->k % 64 == 0 &&
+           gpu_facts(r)->cc >= 80;
 }
 
 static void measure_finish(struct probe_run *r, struct epilogue_layer *l,
@@ -149,8 +166,8 @@ static void measure_finish(struct probe_run *r, struct epilogue_layer *l,
     }
     measure_entries(r, l, f, two_operators, PROBE_LENGTH(two_operators), flags);
     /* 0.15 s each: too long for every round, and two rounds differ by 4 %, with the power. */
-    if (takes(r, l) && (l->m >= 256 || probe_is_check_run(r)))
-        measure_entries(r, l, f, ours, PROBE_LENGTH(ours), PROBE_DEEP);
+    if (takes(r, l) && (l->m >= 256 || probe_is_check_run(r) || is_given(r)))
+        measure_entries(r, l, f, ours, PROBE_LENGTH(ours), is_given(r) ? 0 : PROBE_DEEP);
 }
 
 static struct epilogue_layer layer_of(const struct probe_run *r, const struct epilogue_tools *tools,
@@ -187,7 +204,37 @@ static void measure_size(struct probe_run *r, const struct epilogue_tools *tools
     if (m == 16 && type == GPU_BF16)
         for (int stream = 0; stream < 2; stream++)
             measure_otherwise(r, &l, &epilogue_finishes[0],
-                              (struct condition){.stream = stream, .cold = stream});
+                              (struct condition){.stream = stream, .cold = stream}, PROBE_DEEP);
+    epilogue_layer_free(r, &l);
+}
+
+static int size_of(const struct probe_run *r, const char *name, int otherwise)
+{
+    const int given = (int)probe_parameter(r, name);
+    return given > 0 ? given : otherwise;
+}
+
+/* The one layer of the command line: every finish in turn, where nothing sweeps the L2, so that the
+ * sets must be too many for it; the first finish otherwise, too. */
+static void measure_given(struct probe_run *r, const struct epilogue_tools *tools)
+{
+    struct epilogue_layer l =
+        layer_of(r, tools, size_of(r, "m", 1), size_of(r, "n", 4096), size_of(r, "k", 4096),
+                 (enum gpu_type)probe_parameter(r, "type"));
+    const double most = 3 * (double)gpu_facts(r)->l2_bytes, bytes = epilogue_set_bytes(&l);
+
+    if (l.n % 8 || l.k % 8)
+        probe_usage(r, "m=%d,n=%d,k=%d: expected n and k in multiples of 8", l.m, l.n, l.k);
+    if ((double)l.sets * bytes < most && !probe_is_check_run(r))
+        probe_usage(r, "m=%d,n=%d,k=%d: %zu sets of operands and results would stay in the L2", l.m,
+                    l.n, l.k, l.sets);
+    if (!tools->blas && !takes(r, &l))
+        probe_skip(r, "%s", tools->no_blas);
+    for (size_t i = 0; i < N_FINISHES; i++)
+        measure_finish(r, &l, &epilogue_finishes[i], 0);
+    for (int stream = bytes < most ? 0 : 1; stream < 2; stream++)
+        measure_otherwise(r, &l, &epilogue_finishes[0],
+                          (struct condition){.stream = stream, .cold = stream}, 0);
     epilogue_layer_free(r, &l);
 }
 
@@ -287,6 +334,10 @@ static void measure(struct probe_run *r)
                  {256, 0}, {1024, PROBE_DEEP}, {4096, 0}, {16384, 0}};
     const struct epilogue_tools tools = epilogue_tools_open(r);
 
+    if (is_given(r)) {
+        measure_given(r, &tools);
+        return;
+    }
     if (probe_is_check_run(r)) {
         check_shapes(r, &tools);
         return;
@@ -307,5 +358,7 @@ const struct probe probe = {
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
     .measure = measure,
 };

@@ -1,9 +1,6 @@
-#include "fused/quantized/formats.h"
-
+/* quantized: what formats do to numbers. */
 #include "core/stat.h"
-#include "core/verdict.h"
-#include "fused/quantized/args.h"
-#include "fused/quantized/metrics.h"
+#include "fused/quantized/quantized.h"
 
 PROBE_IMAGE(quantized_weights);
 

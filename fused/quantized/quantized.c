@@ -32,17 +32,9 @@
  * was slower than as many warps with one tile each: 10.0 us with two tiles, 10.9 with three. Lanes
  * that copy the last column of x in place of those beyond it slow all down: 32 columns in room for
  * 64 took longer than 64. */
-#include <math.h>
-#include <stdio.h>
+#include "fused/quantized/quantized.h"
 
 #include "core/draw.h"
-#include "fused/common/operation.h"
-#include "fused/common/quality.h"
-#include "fused/quantized/check.h"
-#include "fused/quantized/form.h"
-#include "fused/quantized/formats.h"
-#include "fused/quantized/matrix.h"
-#include "fused/quantized/metrics.h"
 
 #define KEYS OPERATION_KEYS("rows,cols,batch")
 #define QUALITY_KEYS "format,input,calibration"
@@ -62,187 +54,123 @@ static const struct probe_metric metrics[] = {
                  "draws"},
 };
 
-static const char *const names[N_QUANTIZED_IMPLS] = {"fused", "unfused", "full", "full_cublas",
-                                                     "scalar"};
+const char *const quantized_types[] = {"int4", "int8", "e4m3", "bf16", NULL};
+const int quantized_type_bits[N_TYPES] = {4, 8, 8, 16};
+const int quantized_widths[N_WIDTHS] = {1, 8, 16, 32, 64};
 
-/* --- how long does it take? ------------------------------------------------------------------- */
+/* Within these limits the kernels' 32-bit counts hold. */
+static const struct probe_parameter parameters[] = {
+    OPERATOR_SIZE("rows", 1 << 18),
+    OPERATOR_SIZE("cols", 1 << 18),
+    OPERATOR_SIZE("batch", 1 << 12),
+    {"type", INT4, INT4, UNQUANTISED, "of that shape: int4, int8, e4m3 or bf16", quantized_types},
+};
 
-static void describe(struct probe_run *r, const void *self)
-{
-    const struct quantized_form *form = self;
-    const struct verdict v = quantized_run_verifier(r, form, true);
-    if (!isnan(verdict_error(&v)))
-        probe_value(r, QUANTIZED_ERROR_UNQUANTISED, verdict_error(&v));
-    if (form->impl != FUSED)
-        return;
-    const struct quantized_shape s = quantized_shape_of(r, form);
-    probe_fact(r, "blocks", "%u x %u x %u", s.grid.x, s.grid.y, s.grid.z);
-    gpu_kernel_facts(r, form->m->k->fused[form->format][s.width], (int)s.threads, s.shared);
-}
+/* --- shapes ---------------------------------------------------------------------------------- */
 
-static struct operation operation_of(struct probe_run *r, const struct quantized_form *form)
-{
-    const struct quantized_matrix *m = form->m;
-    const double elements = (double)m->rows * m->cols;
-    const double packed =
-        elements * (quantized_format_bits[form->format] / 8.0 + 2.0 / QUANTIZED_GROUP);
-    const double weights = form->impl == FULL || form->impl == FULL_CUBLAS ? 2 * elements : packed;
-    const double vectors = 2.0 * form->batch * (m->rows + m->cols);
-    const double partial = form->impl == FUSED ? (double)quantized_shape_of(r, form).partial : 0;
-    const double between = form->impl == UNFUSED ? 2 * elements : partial;
-    const bool by_cublas = form->impl == FULL_CUBLAS || (form->impl != FUSED && form->batch > 1);
-
-    return (struct operation){.name = names[form->impl],
-                              .launch = quantized_launch,
-                              .poison = quantized_poison,
-                              .verify = quantized_verify,
-                              .describe = describe,
-                              .self = form,
-                              .sets = m->sets,
-                              .set_bytes = weights,
-                              .bytes = weights + vectors + 2 * between,
-                              .memory = weights + vectors + between,
-                              .kernels = by_cublas               ? 0
-                                         : form->impl == UNFUSED ? 2
-                                                                 : 1,
-                              .power_bound = form->batch > 8};
-}
-
-static void measure_form(struct probe_run *r, const struct quantized_form *form, struct condition c,
-                         unsigned flags, bool with_copy)
-{
-    const struct operation o = operation_of(r, form);
-    const bool is_full = form->impl == FULL || form->impl == FULL_CUBLAS;
-    char keys[96];
-
-    if (!form->m->k->blas && o.kernels == 0)
-        return; /* measure() has said so */
-    snprintf(keys, sizeof keys, "rows=%d,cols=%d,batch=%d,type=%s", form->m->rows, form->m->cols,
-             form->batch, is_full ? "bf16" : quantized_format_names[form->format]);
-    double copy_ns = with_copy ? copy_measure(r, keys, o.bytes, c, flags) : NAN;
-    operation_measure(r, keys, &o, c, flags, copy_ns);
-}
-
+#define SWEEP(rows, cols, batch, type, groups, condition, flags)                                   \
+    {                                                                                              \
+        {{rows, cols, batch}, type}, 1, groups, condition, flags, false                            \
+    }
 /* At batch 1: every format fused and unfused, bf16, and the kernel without a fast path. */
-static void measure_one(struct probe_run *r, const struct quantized_matrix *m, unsigned flags)
-{
-    const struct condition cold = {.cold = true}, warm = {0};
-    for (int f = 0; f < N_FORMATS; f++)
-        for (enum quantized_impl impl = FUSED; impl <= UNFUSED; impl++) {
-            const struct quantized_form form = {m, impl, (enum quantized_format)f, 1};
-            measure_form(r, &form, cold, flags, f == INT4 && impl == FUSED);
-            if (f == INT4 && impl == FUSED)
-                measure_form(r, &form, warm, flags, false);
-            measure_form(r, &form, (struct condition){.cold = true, .stream = true}, PROBE_DEEP,
-                         false);
-        }
-    for (enum quantized_impl impl = FULL; impl <= SCALAR; impl++) {
-        const struct quantized_form form = {m, impl, INT4, 1};
-        measure_form(r, &form, cold, flags, false);
-    }
-}
-
+#define ONE(rows, cols, flags)                                                                     \
+    {{{rows, cols, 1}, INT4}, 1, OPERATOR_FUSED, OPERATOR_COLD, flags, true},                      \
+        SWEEP(rows, cols, 1, INT4, OPERATOR_FUSED, OPERATOR_WARM, flags),                          \
+        SWEEP(rows, cols, 1, INT4, OPERATOR_UNFUSED | WITH_SCALAR, OPERATOR_COLD, flags),          \
+        SWEEP(rows, cols, 1, INT8, OPERATOR_MAIN, OPERATOR_COLD, flags),                           \
+        SWEEP(rows, cols, 1, E4M3, OPERATOR_MAIN, OPERATOR_COLD, flags),                           \
+        SWEEP(rows, cols, 1, UNQUANTISED, WITH_FULL, OPERATOR_COLD, flags),                        \
+        SWEEP(rows, cols, 1, INT4, OPERATOR_MAIN, OPERATOR_STREAM, PROBE_DEEP),                    \
+        SWEEP(rows, cols, 1, INT8, OPERATOR_MAIN, OPERATOR_STREAM, PROBE_DEEP),                    \
+        SWEEP(rows, cols, 1, E4M3, OPERATOR_MAIN, OPERATOR_STREAM, PROBE_DEEP)
 /* With more columns: where does the gain end? */
-static void measure_batch(struct probe_run *r, const struct quantized_matrix *m, int batch,
-                          unsigned flags)
+#define MORE(batch, flags)                                                                         \
+    SWEEP(4096, 14336, batch, INT4, OPERATOR_FUSED, OPERATOR_COLD, flags),                         \
+        SWEEP(4096, 14336, batch, UNQUANTISED, WITH_FULL, OPERATOR_COLD, flags),                   \
+        SWEEP(4096, 14336, batch, INT4, OPERATOR_UNFUSED, OPERATOR_COLD, PROBE_DEEP),              \
+        SWEEP(4096, 14336, batch, INT8, OPERATOR_MAIN, OPERATOR_COLD, PROBE_DEEP),                 \
+        SWEEP(4096, 14336, batch, E4M3, OPERATOR_MAIN, OPERATOR_COLD, PROBE_DEEP)
+
+static const struct operator_sweep sweeps[] = {
+    ONE(4096, 14336, 0),
+    MORE(2, PROBE_DEEP),
+    MORE(4, PROBE_ONCE),
+    MORE(8, PROBE_DEEP),
+    MORE(16, PROBE_ONCE),
+    MORE(32, PROBE_DEEP),
+    MORE(64, PROBE_ONCE),
+    MORE(128, PROBE_DEEP),
+    MORE(256, PROBE_ONCE),
+    ONE(14336, 4096, PROBE_DEEP),
+    ONE(2048, 8192, PROBE_DEEP),
+};
+
+static const char *refuses(const struct operator_shape *shape)
 {
-    const struct condition cold = {.cold = true};
-    for (int f = 0; f < N_FORMATS; f++)
-        for (enum quantized_impl impl = FUSED; impl <= UNFUSED; impl++) {
-            const struct quantized_form form = {m, impl, (enum quantized_format)f, batch};
-            measure_form(r, &form, cold, f == INT4 && impl == FUSED ? flags : PROBE_DEEP, false);
-        }
-    const struct quantized_form full = {m, FULL, INT4, batch};
-    measure_form(r, &full, cold, flags, false);
+    return shape->dim[COLS] % QUANTIZED_GROUP ? "cols: expected a multiple of 128" : NULL;
 }
 
-/* --- odd shapes, and what the results are worth ----------------------------------------------- */
-
-enum { ODD_SHAPES = 44 };
-
-/* Any number of rows, batches across the widths' borders; columns must be whole groups. */
-static void check_odd_shapes(struct probe_run *r, const struct quantized_kernels *k)
+/* Every type by every batch, on both sides of the widths' borders; any number of rows. */
+static const int odd_batches[] = {1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65};
+static struct operator_shape odd(size_t i, uint64_t *state)
 {
-    static const int some_rows[] = {1, 2, 15, 16, 17, 127, 128, 129, 131, 1009};
-    static const int some_batches[] = {1, 1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65};
-    uint64_t state = probe_seed(r);
-
-    if (!probe_begin_case(r, 0, "rows=0,cols=0,batch=0,type=odd,impl=fused,mode=graph,l2=warm"))
-        return;
-    for (int i = 0; i < ODD_SHAPES; i++) {
-        const int rows = i % 2 ? 1 + (int)draw_below(&state, 600) : some_rows[i / 2 % 10];
-        const int batch = some_batches[draw_below(&state, 12)];
-        const int cols = 128 * (1 + (int)draw_below(&state, 24));
-        struct quantized_matrix m = quantized_matrix_of(r, k, rows, cols, batch, state);
-        for (enum quantized_impl impl = FUSED; impl <= UNFUSED; impl++) {
-            const struct quantized_form form = {&m, impl, (enum quantized_format)(i % N_FORMATS),
-                                                batch};
-            if (impl == UNFUSED && batch > 1 && !k->blas)
-                continue;
-            quantized_poison(r, &form);
-            quantized_launch(r, &form, 0);
-            quantized_verify(r, &form, "an odd shape");
-        }
-        quantized_matrix_free(r, &m);
-    }
-    probe_fact(r, "shapes", "%d of seeded rows, columns (whole groups of 128) and batch",
-               ODD_SHAPES);
+    static const int special[] = {1, 2, 15, 16, 17, 127, 128, 129, 131, 1009};
+    const int drawn = 1 + (int)draw_below(state, 600);
+    const int rows =
+        draw_below(state, 2) ? special[draw_below(state, PROBE_LENGTH(special))] : drawn;
+    const int cols = QUANTIZED_GROUP * (1 + (int)draw_below(state, 24));
+    return (struct operator_shape){{rows, cols, odd_batches[i / N_TYPES]}, (int)(i % N_TYPES)};
 }
 
-/* Inputs of a fixed seed: the same bits in every run, on this GPU. */
-static void measure_results(struct probe_run *r, const struct quantized_kernels *k)
+/* The weights, in the fewest bytes that they have, for as many sets in every type and batch. */
+static double rotated(const struct operator_set *s)
 {
-    enum { ROWS = 1001, COLS = 1024, BATCH = 8 };
-    if (!k->blas ||
-        !probe_begin_case(r, PROBE_ONCE,
-                          "rows=%d,cols=%d,batch=%d,type=int4,impl=fused,mode=graph,l2=warm", ROWS,
-                          COLS, BATCH))
-        return;
-    struct quantized_matrix m = quantized_matrix_of(r, k, ROWS, COLS, BATCH, 1);
-    const struct quantized_form fused = {&m, FUSED, INT4, BATCH},
-                                unfused = {&m, UNFUSED, INT4, BATCH};
-    const struct quality_results results = {m.y.memory, BATCH, ROWS, 2};
-    void *other = gpu_alloc(r, 2 * ROWS * BATCH, "the unfused results");
-
-    quantized_launch(r, &unfused, 0);
-    CUDA(cudaMemcpyAsync(other, m.y.memory, 2 * ROWS * BATCH, cudaMemcpyDeviceToDevice,
-                         gpu_stream(r)));
-    quantized_poison(r, &fused);
-    quantized_launch(r, &fused, 0);
-    quality_distance(r, m.y.memory, other, 2, (uint64_t)ROWS * BATCH);
-    quality_digest(r, m.y.memory, 2, (uint64_t)ROWS * BATCH);
-    quality_faults(r, &results, quantized_is_wrong, &fused);
-    gpu_release(r, other);
-    quantized_matrix_free(r, &m);
+    return 0.5 * s->shape.dim[ROWS] * s->shape.dim[COLS];
 }
+
+static struct quality_results results(const struct operator_set *s, size_t member)
+{
+    const struct quantized *q = s->own;
+    (void)member;
+    return (struct quality_results){q->y.memory, (uint64_t)s->shape.dim[BATCH],
+                                    (uint64_t)s->shape.dim[ROWS], 2};
+}
+
+static const char *const only[] = {"quantized"};
+static const struct fused_operator quantized = {
+    .members = only,
+    .n_members = 1,
+    .dims = {"rows", "cols", "batch"},
+    .types = quantized_types,
+    .sweeps = sweeps,
+    .n_sweeps = PROBE_LENGTH(sweeps),
+    .check_rows = 40,
+    .own_bytes = sizeof(struct quantized),
+    .open = quantized_open,
+    .copied = quantized_copied,
+    .rotated = rotated,
+    .forms = quantized_forms,
+    .verify = quantized_verify,
+    .check_on_host = quantized_check_on_host,
+    .describe = quantized_describe,
+    .refuses = refuses,
+    .n_odd = N_TYPES * PROBE_LENGTH(odd_batches),
+    .odd = odd,
+    .quality = {{1001, 1024, 8}, INT4},
+    .quality_types = INT4,
+    .results = results,
+};
 
 static void measure(struct probe_run *r)
 {
-    static const int batches[] = {2, 4, 8, 16, 32, 64, 128, 256};
-    const struct quantized_kernels *k = quantized_kernels_new(r);
-    const bool checking = probe_is_check_run(r);
-    struct quantized_matrix m = checking
-                                    ? quantized_matrix_of(r, k, 528, 2048, 80, probe_seed(r))
-                                    : quantized_matrix_of(r, k, 4096, 14336, 256, probe_seed(r));
-    if (!k->blas)
-        probe_note(r, "%s", k->no_blas);
-    measure_one(r, &m, 0);
-    for (size_t i = 0; i < PROBE_LENGTH(batches); i++)
-        if (batches[i] <= m.batch_max)
-            measure_batch(r, &m, batches[i], i % 2 ? PROBE_ONCE : PROBE_DEEP);
-    quantized_matrix_free(r, &m);
-    if (probe_deep(r) && !checking) {
-        m = quantized_matrix_of(r, k, 14336, 4096, 1, probe_seed(r) + 2);
-        measure_one(r, &m, PROBE_DEEP);
-        quantized_matrix_free(r, &m);
-        m = quantized_matrix_of(r, k, 2048, 8192, 1, probe_seed(r) + 4);
-        measure_one(r, &m, PROBE_DEEP);
-        quantized_matrix_free(r, &m);
-    }
-    if (checking)
-        check_odd_shapes(r, k);
-    measure_results(r, k);
-    quantized_measure_formats(r);
+    const struct quantized_tools *tools = quantized_tools_open(r);
+    struct fused_operator o = quantized;
+
+    o.tools = tools;
+    if (!tools->blas)
+        probe_note(r, "%s", tools->no_blas);
+    if (operator_measure(r, &o))
+        quantized_measure_formats(r);
 }
 
 const struct probe probe = {
@@ -253,5 +181,7 @@ const struct probe probe = {
     .min_cc = 80,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
     .measure = measure,
 };
