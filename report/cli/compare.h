@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "report/bundle/bundle.h"
+#include "report/cli/history.h"
 
 enum verdict {
     VERDICT_SAME,
@@ -27,10 +28,14 @@ struct comparison {
     char note[80];
 };
 
-/* Compares one metric. `deviation` is the relative standard deviation of its centre between bundles
- * of the board, or NaN; `threshold` the least relative difference that counts. */
+/* Of one card, before and after; of cards. */
+enum question { DID_IT_MATTER, IS_IT_NORMAL };
+
+/* Compares one metric, by the board's spread; `threshold` is the least relative difference that
+ * counts. */
 struct comparison compare_rows(const struct row *old_row, const struct row *new_row,
-                               double deviation, double threshold);
+                               enum question question, const struct spread *spread,
+                               double threshold);
 
 /* "Is my card normal?": the headline's metrics and every one that differs, in a few lines.
  * `results` is the folder of all boards' committed bundles. */
