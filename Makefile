@@ -15,71 +15,77 @@ B       := build
 BIN     := $B/bin
 FOLDERS := probes matmul fused
 
-.DEFAULT_GOAL := all
-.DELETE_ON_ERROR:
-.SECONDARY:
+.PHONY: all host deps run here report test test-long suites test-update sanitize tests clean help
+.DELETE_ON_ERROR .SECONDARY:
 MAKEFLAGS += --no-builtin-rules
 JOBS ?= $(shell nproc)
 Q := $(if $V,,@)
+READS_ONLY := $(and $(MAKECMDGOALS),$(if $(filter-out help clean deps,$(MAKECMDGOALS)),,yes))
 
 # --- what this machine has -----------------------------------------------------------------------
 
-CUDA_HOME ?= $(firstword $(wildcard /usr/local/cuda) \
-               $(patsubst %/bin/nvcc,%,$(shell command -v nvcc 2>/dev/null)))
-NVCC      := $(wildcard $(CUDA_HOME)/bin/nvcc)
-CUDART    := $(and $(NVCC),$(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h),$(firstword \
-               $(wildcard $(CUDA_HOME)/lib64/libcudart_static.a $(CUDA_HOME)/lib/libcudart_static.a)))
-CUBLAS    := $(and $(CUDART),$(wildcard $(CUDA_HOME)/include/cublas_v2.h))
+CUDA_HOME ?= $(firstword $(wildcard /usr/local/cuda) $(patsubst %/bin/nvcc,%,$(shell command -v nvcc)))
+# nvcc's host compiler is what CXX names, less wrapper and flags, where somebody set it.
+CCBIN     := $(if $(filter-out default,$(origin CXX)),$(firstword $(filter-out -% %ccache %distcc,$(CXX))))
+DEPS      := CC='$(CC)' CUDA_HOME='$(CUDA_HOME)' CCBIN='$(CCBIN)' tests/deps.sh
+# What keeps kernels from being built here, in one line; nothing where they can be.
+NO_CUDA   := $(if $(READS_ONLY),not asked,$(shell $(DEPS) toolkit))
+NVCC      := $(if $(NO_CUDA),,$(CUDA_HOME)/bin/nvcc)
+CUDART    := $(if $(NVCC),$(lastword $(wildcard $(CUDA_HOME)/lib*/libcudart_static.a)))
 CUDA_LIB  := $(patsubst %/,%,$(dir $(CUDART)))
-# CUPTI lies in a folder of its own, or beside the rest.
-CUPTI     := $(and $(CUDART),$(patsubst %/cupti_range_profiler.h,%,$(firstword $(wildcard \
-               $(addsuffix /cupti_range_profiler.h,$(CUDA_HOME)/extras/CUPTI/include \
-               $(CUDA_HOME)/include)))))
-CUPTI_LIB := $(patsubst %/libcupti.so,%,$(firstword $(wildcard $(addsuffix /libcupti.so, \
-               $(CUDA_HOME)/extras/CUPTI/lib64 $(CUDA_LIB)))))
+CUPTI     := $(CUDA_HOME)/extras/CUPTI# a folder of its own, or none: then it lies beside the rest
 ALL_ARCHS := 75 80 86 89 90a 100 120
 
-# The architecture of the GPU that is here; without one, all of them. 9.0 is built as 90a.
+# Of the GPU that is here; without one, all. 9.0 is built as 90a, and 10.3 and 12.1 run 10.0's and 12.0's.
 PRESENT   := $(sort $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | \
-               tr -d . | grep -x '[0-9]*' | sed 's/^90$$/90a/'))
-ARCH      ?= $(or $(PRESENT),all)
+               tr -d . | grep -x '[0-9]*' | sed 's/^90$$/90a/; s/^103$$/100/; s/^121$$/120/'))
+ARCH      ?= $(or $(filter $(ALL_ARCHS),$(PRESENT)),all)
 ARCHS     := $(if $(filter all,$(ARCH)),$(ALL_ARCHS),$(ARCH))
 
 # --- flags, which are a dependency of every object -------------------------------------------------
 
 CFLAGS    ?= -O2 -g
-WARNINGS  := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Werror
-CPPFLAGS  += -D_GNU_SOURCE -I. -I$B $(if $(CUDART),-isystem $(CUDA_HOME)/include)
-C         := $(CC) -std=c11 $(CPPFLAGS) $(CFLAGS) $(WARNINGS)
-NVFLAGS   := -std=c++17 -O3 -I. -Xptxas -v,-warn-spills,-warn-lmem-usage,-Werror
+# WERROR=-Werror (CI): a warning is an error, and so is a plugin that cannot be built. A number in an enum
+# is a constant here, which a double may be multiplied by.
+WARNINGS  := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wno-enum-float-conversion $(WERROR)
+# What the environment adds to the search for headers comes last: there may be another CUDA's, or a <string>.
+CLEAN     := env -u CPATH -u C_INCLUDE_PATH -u CPLUS_INCLUDE_PATH
+FOREIGN   := $(foreach v,CPATH C_INCLUDE_PATH,$(if $($v),-idirafter '$(subst :,' -idirafter ',$($v))'))
+C         := $(CLEAN) $(CC) -std=c11 -D_GNU_SOURCE -I. -I$B $(if $(CUDART),-isystem $(CUDA_HOME)/include) \
+               $(CPPFLAGS) $(FOREIGN) $(CFLAGS) $(WARNINGS)
+NVCC_RUN  := $(CLEAN) $(NVCC) $(CCBIN:%=-ccbin %)
+# A cubin holds ptxas' options. Where this toolkit's spills, a user's build tries again without the last.
+NVFLAGS   := -std=c++17 -O3 -I. -Xptxas -v,-warn-spills,-warn-lmem-usage --ptxas-options=-Werror
 # One file spills on purpose.
 NVFLAGS_fused/harm/spills := -std=c++17 -O3 -I. -Xptxas -v
-LIBS      := -l:libjansson.a -lm
+LIBS      := -l:libjansson.a -lm -ldl
 GPU_LIBS  := $(if $(CUDART),$(CUDART) -lpthread -ldl -lrt)
 
-COMPILED_WITH := $(shell $(CC) -dumpfullversion 2>/dev/null)
+COMPILED_WITH := $(shell $(CC) -dumpfullversion 2>/dev/null || $(CC) -dumpversion 2>/dev/null)
 NVCC_VERSION  := $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*, V//p'),none)
-GIT           := git -c safe.directory='$(CURDIR)'
-COMMIT        := $(or $(shell $(GIT) rev-parse -q --verify HEAD 2>/dev/null),unknown)
-DIRTY         := $(if $(filter unknown,$(COMMIT))$(shell $(GIT) status --porcelain -- Makefile \
-                   core $(FOLDERS) report 2>/dev/null),true,false)
-define VALUES
-#define VERSION_NUMBER "$(VERSION)"
-#define VERSION_SHORT "$(shell printf %.7s $(COMMIT))$(if $(filter true,$(DIRTY)),+)"
-#define VERSION_COMMIT "$(COMMIT)"
-#define VERSION_DIRTY $(DIRTY)
-#define VERSION_FLAGS "$(notdir $(CC)) $(COMPILED_WITH) $(CFLAGS); nvcc $(NVCC_VERSION) -O3; sm $(if $(CUDART),$(ARCHS),none)"
-endef
-FLAGS   = $C $(GPU_LIBS)
-NVFLAGS_USED = $(NVCC) $(NVFLAGS)
+# `git archive` writes its commit here (.gitattributes); what is newer than its LICENSE was touched since.
+GIT           := git --git-dir=.git --work-tree=.
+COMMIT        := $(or $(shell $(GIT) rev-parse -q --verify HEAD 2>/dev/null),$(filter-out ormat%,$Format:%H$),unknown)
+TOUCHED       := $(shell set -- Makefile core $(FOLDERS) report; if [ -e .git ]; \
+                   then $(GIT) status --porcelain -- "$$@"; else find "$$@" -newer LICENSE; fi 2>/dev/null)
 
-# Rewrites $1 with the text of variable $2 only when that changes it.
+# Files of build/ that are variables: each is rewritten only when its text changes.
+define version_values.h
+#define VERSION_NUMBER "$(VERSION)"
+#define VERSION_SHORT "$(shell printf %.7s $(COMMIT))$(if $(TOUCHED),$(if $(filter-out unknown,$(COMMIT)),+))"
+#define VERSION_COMMIT "$(COMMIT)"
+#define VERSION_DIRTY $(if $(filter unknown,$(COMMIT))$(TOUCHED),true,false)
+#define VERSION_FLAGS "$(notdir $(CC)) $(COMPILED_WITH) $(CFLAGS); nvcc $(NVCC_VERSION) -O3; sm $(if $(CUDART),$(ARCHS),none)"
+#define VERSION_NO_CUDA "$(NO_CUDA)"
+endef
+flags   = $C $(GPU_LIBS)
+nvflags = $(NVCC) $(NVFLAGS)
+archs   = $(ARCHS)
 same = $(if $(subst x$(strip $1),,x$(strip $2))$(subst x$(strip $2),,x$(strip $1)),,yes)
-keep = $(shell mkdir -p $(dir $1))$(if $(call same,$(file <$1),$($2)),,$(file >$1,$($2)))
-$(call keep,$B/flags,FLAGS)
-$(call keep,$B/nvflags,NVFLAGS_USED)
-$(call keep,$B/version_values.h,VALUES)
-$(call keep,$B/archs,ARCHS)
+keep = $(if $(call same,$(file <$B/$1),$($1)),,$(if $(shell mkdir -p $B 2>/dev/null; [ -w $B ] && echo yes),, \
+         $(error cannot write to $B/ (read-only, or another user's): copy this folder to where you can \
+         write, and run make there))$(file >$B/$1,$($1)))
+$(if $(READS_ONLY),,$(foreach f,flags nvflags archs version_values.h,$(call keep,$f)))
 
 # --- sources ---------------------------------------------------------------------------------------
 
@@ -97,38 +103,40 @@ objects_of  = $(patsubst %,$B/%.o,$(basename $(filter $1%.c,$(SOURCES)))) \
 # An image has the name of its .cu, behind that of its program where that is another: norm_passes.
 image_of    = $(patsubst common_%,%,$(patsubst device_%,%,$(subst $(notdir $1)_$(notdir $1),$(notdir $1),$(notdir \
                 $(patsubst %/,%,$(dir $1)))_$(notdir $1))))
-CUBINS     := $(foreach a,$(ARCHS),$(CU:%.cu=$B/%.sm_$a.cubin))
 REPORT_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard report/*/*.c)))
 # Of core, the report uses documents, statistics, units, boards, NVML and the version; no CUDA.
 REPORT_USES := $(patsubst %,$B/core/%.o,document draw stat unit board nvml version counter_sets)
-PLUGINS    := $(if $(CUBLAS),$(BIN)/blas.so) $(if $(and $(CUPTI),$(CUPTI_LIB)),$(BIN)/counters.so)
+PLUGINS    := $(if $(CUDART),$(BIN)/blas.so $(BIN)/counters.so)
 
-.PHONY: all host
 all: host $(GPU_BIN) $(PLUGINS)  ## build everything that this machine can build (the default)
-	@$(if $(CUDART),,echo "no CUDA toolkit: built the host probes and the report only")
+	@$(if $(CUDART),,echo "$(NO_CUDA): built the host probes and the report only")
 host: $(BIN)/gpufloor $(HOST_BIN)
 
 # --- rules -----------------------------------------------------------------------------------------
 
-$B/%.o: %.c $B/flags
-	@mkdir -p $(@D)
-	$(if $V,,@echo "  cc    $<")
+# A compiler and jansson are asked for once, so that what lacks is said in one line.
+$B/checked:
+	$Q$(DEPS) check && touch $@
+
+say = @mkdir -p $(@D)$(if $V,, && echo "  $1")
+$B/%.o: %.c $B/flags | $B/checked
+	$(call say,cc    $<)
 	$Q$C -MMD -MP -c $< -o $@
 
 $B/core.a: $(CORE:%.c=$B/%.o) $(call objects_of,core/device/)
 # What programs share is for GPUs; those that build anywhere take nothing of it.
 $(foreach f,$(FOLDERS),$(eval $B/$f/common.a: $(if $(CUDART),$(call objects_of,$f/common/))))
 $B/%.a:
-	@mkdir -p $(@D)
-	@rm -f $@
+	@mkdir -p $(@D) && rm -f $@
 	$Qar rcs $@ $^
 
 define CUBIN_RULE
 $B/%.sm_$1.cubin: %.cu $B/nvflags
-	@mkdir -p $$(@D)
-	$$(if $$V,,@echo "  nvcc  $$< sm_$1")
-	$$Q$$(NVCC) $$(or $$(NVFLAGS_$$*),$$(NVFLAGS)) -gencode arch=compute_$1,code=sm_$1 -cubin -MD -MP -MF $$@.d -MT $$@ \
-	  -o $$@ $$< >$$@.res 2>&1 || { cat $$@.res >&2; rm -f $$@; exit 1; }
+	$$(call say,nvcc  $$< sm_$1)
+	$$Qcubin() { $$(NVCC_RUN) "$$$$@" -cubin -o $$@ $$< -gencode arch=compute_$1,code=sm_$1 -MD -MP -MF $$@.d \
+	  -MT $$@ >$$@.res 2>&1; }; cubin $$(or $$(NVFLAGS_$$*),$$(NVFLAGS)) || \
+	  $(if $(WERROR),,{ cubin $$(filter-out %-Werror,$$(NVFLAGS)) && grep warning $$@.res >&2; } ||) \
+	  { cat $$@.res >&2; rm -f $$@; exit 1; }
 endef
 $(foreach a,$(ALL_ARCHS),$(eval $(call CUBIN_RULE,$a)))
 
@@ -146,57 +154,59 @@ $B/%.image.o: $B/%.fatbin Makefile
 	  '.section .note.GNU-stack,"",@progbits' | $(CC) -c -x assembler - -o $@
 
 $(foreach p,$(PROGRAMS:%/=%),$(eval $(BIN)/$p: $(call objects_of,$p/) $B/$(dir $p)common.a $B/core.a))
-$(HOST_BIN) $(GPU_BIN):
+$(BIN)/gpufloor: $(REPORT_OBJ) $(REPORT_USES)
+$(BIN)/gpufloor $(HOST_BIN) $(GPU_BIN):
 	@mkdir -p $(@D)
 	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(GPU_LIBS)
 	$Qstrip $@
 
-$(BIN)/gpufloor: $(REPORT_OBJ) $(REPORT_USES)
-	@mkdir -p $(@D)
-	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
-	$Qstrip $@
+# A plugin that cannot be built is left out, in one line that says what is lost.
+$(PLUGINS): $B/flags | $B/checked
+	$(call say,cc    $(filter %.c,$^))
+	$Qrm -f $@; $C $(USES) -fPIC -shared -fvisibility=hidden -o $@ $(filter %.c,$^) $(WITH) >$B/$(@F).log 2>&1 && \
+	  cat $B/$(@F).log >&2 || { rm -f $@; $(if $(WERROR),cat $B/$(@F).log >&2; exit 1;) \
+	  echo "left out $@, without it $(LOST): $$(grep -im 1 -e error -e 'cannot find' $B/$(@F).log)" >&2; }
 
-$(BIN)/blas.so: core/plugins/blas.c core/blas.h $B/flags
-	@mkdir -p $(@D)
-	$(if $V,,@echo "  cc    $<")
-	$Q$C -fPIC -shared -fvisibility=hidden -o $@ $< -L$(CUDA_LIB) -lcublas -lcublasLt \
-	  -Wl,-rpath,'$$ORIGIN:$(CUDA_LIB)'
+$(BIN)/blas.so: core/plugins/blas.c core/blas.h
+$(BIN)/blas.so: LOST = no row of cuBLAS or cuBLASLt, and no share of them
+$(BIN)/blas.so: WITH = -L$(CUDA_LIB) -lcublas -lcublasLt -Wl,-rpath,'$$ORIGIN:$(CUDA_LIB)'
 
-# cupti_profiler_host.h includes <string>, of which it uses nothing: compat/ holds an empty one. CUPTI
-# opens the nvperf libraries by name, and finds them only if they are here already.
-$(BIN)/counters.so: core/plugins/counters.c core/plugins/records.c core/plugins/counters.h \
-                    core/counters.h $B/flags
-	@mkdir -p $(@D)
-	$(if $V,,@echo "  cc    $(filter %.c,$^)")
-	$Q$C -isystem $(CUPTI) -idirafter core/plugins/compat -fPIC -shared -fvisibility=hidden -o $@ \
-	  $(filter %.c,$^) -L$(CUPTI_LIB) -lcupti -Wl,--no-as-needed -L$(CUDA_LIB) -lnvperf_host \
-	  -lnvperf_target -Wl,-rpath,'$$ORIGIN:$(CUPTI_LIB):$(CUDA_LIB)'
+# cupti_profiler_host.h includes <string>, of which it uses nothing: compat/ holds an empty one, searched
+# first. CUPTI opens the nvperf libraries by name, and finds them only if they are here already.
+$(BIN)/counters.so: core/plugins/counters.c core/plugins/records.c core/plugins/counters.h core/counters.h
+$(BIN)/counters.so: LOST = no gpufloor counters
+$(BIN)/counters.so: USES = -Icore/plugins/compat -isystem $(CUPTI)/include
+$(BIN)/counters.so: WITH = -L$(CUPTI)/lib64 -L$(CUDA_LIB) -lcupti -Wl,--no-as-needed -lnvperf_host -lnvperf_target \
+  -Wl,-rpath,'$$ORIGIN:$(CUPTI)/lib64:$(CUDA_LIB)'
 
-$B/core/version.o: $B/version_values.h
-
--include $(shell find $B -name '*.d' 2>/dev/null)
+-include $(if $(READS_ONLY),,$(shell find $B -name '*.d' 2>/dev/null))
 
 # --- what people type --------------------------------------------------------------------------------
 
-.PHONY: deps run report test test-update sanitize clean help
 deps:  ## install what is missing from Debian or Ubuntu packages (root or sudo -n)
-	$QCUDA_HOME='$(CUDA_HOME)' tests/deps.sh
+	$Q$(DEPS)
 
 run:  ## measure this machine: 7 rounds, one bundle in build/run/, then the table
-	$QCUDA_HOME='$(CUDA_HOME)' tests/deps.sh build
-	$Q$(MAKE) -s --no-print-directory -j$(JOBS) $(if $(and $(CUDART),$(PRESENT)),all,host)
+	$Q$(DEPS) build
+	$Q$(MAKE) -s --no-print-directory -j$(JOBS) here
 	$Q$(BIN)/gpufloor run $(RUN_FLAGS)
+here: $(if $(and $(CUDART),$(PRESENT)),all,host)
 
 report: host  ## report of the committed results
 	$Q$(BIN)/gpufloor report results/nvidia-h200
 
 test:  ## every test that this machine can run; the last line counts them
-	$QCUDA_HOME='$(CUDA_HOME)' tests/deps.sh test
+test-long:  ## the campaigns that make test has no time for (CI; 20 minutes)
+test test-long:
+	$Q$(DEPS) $(@:test-%=%)
 	$Q$(MAKE) --no-print-directory -j$(JOBS) ARCH=all all tests
-	$QNVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' tests/run.sh $B
+	$Q$(MAKE) --no-print-directory suites SUITES=$(subst test,-,$(filter %-long,$@))
+
+suites:
+	$Q$(CLEAN) CPPFLAGS="$(CPPFLAGS) $(FOREIGN)" NVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' tests/run.sh $B $(SUITES)
 
 test-update: all  ## rewrite golden outputs and generated docs; read the diff
-	$QNVCC='$(NVCC)' CUDA_HOME='$(CUDA_HOME)' tests/run.sh $B --update
+	$Q$(MAKE) --no-print-directory suites SUITES=--update
 
 sanitize: all  ## compute-sanitizer over every kernel at small shapes (needs a GPU)
 	$Qtests/gpu/sanitize.sh $(BIN)
@@ -210,16 +220,16 @@ help:  ## this list
 	  'ARCH="80 90a"       architectures (default: the GPU that is here, else all)' \
 	  'CUDA_HOME=DIR       CUDA toolkit (default: /usr/local/cuda, else where nvcc is)' \
 	  'RUN_FLAGS=...       passed to gpufloor run, for example --quick' \
-	  'FUZZ_SECONDS=60     for how long make test mutates bundles' \
+	  'FUZZ_SECONDS=60     for how long make test mutates bundles (make test-long: 300)' \
 	  'ONLY=GLOB           only those suites of make test, for example unit/*' \
+	  'WERROR=-Werror      a warning is an error, and a plugin that cannot be built' \
 	  'V=1                 show the commands'
 
 # --- tests: each is a program; see tests/run.sh ------------------------------------------------------
 
 UNIT      := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 REPORT_LIB := $(filter-out $B/report/cli/main.o,$(REPORT_OBJ))
-.PHONY: tests
-tests: $(UNIT) $B/tests/sass $B/tests/fuzz $B/tests/names $(if $(NVCC),$(CUBINS))
+tests: $(UNIT) $B/tests/sass $B/tests/fuzz $B/tests/names $(if $(NVCC),$(foreach a,$(ARCHS),$(CU:%.cu=$B/%.sm_$a.cubin)))
 
 $B/tests/unit/test_samples: $B/core/samples.o $B/core/options.o $B/core/image.o
 $B/tests/unit/test_options: $B/core/options.o
@@ -227,16 +237,13 @@ $B/tests/unit/test_respawn: $B/core/respawn.o
 $B/tests/unit/test_half: $B/core/half.o
 $B/tests/unit/test_permute: $B/core/permute.o
 $(UNIT): $B/tests/unit/%: $B/tests/unit/%.o $(REPORT_LIB) $(REPORT_USES)
-	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl -lcmocka
-
 $B/tests/names: $B/tests/counters/names.o $B/core/counter_sets.o
-	$Q$(CC) $(LDFLAGS) -o $@ $^ -ldl -lcmocka
-
 $B/tests/sass: $(patsubst %.c,$B/%.o,$(sort $(wildcard tests/kernels/*.c)))
-	$Q$(CC) $(LDFLAGS) -o $@ $^
+$(UNIT) $B/tests/names $B/tests/sass:
+	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -Wl,--as-needed -lcmocka
 
 FUZZ_SRC := tests/fuzz/fuzz.c $(filter-out report/cli/main.c,$(sort $(wildcard report/*/*.c))) \
             $(REPORT_USES:$B/%.o=%.c)
 $B/tests/fuzz: $(FUZZ_SRC) $B/flags $B/version_values.h
 	@mkdir -p $(@D)
-	$Q$C -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -o $@ $(FUZZ_SRC) $(LIBS) -ldl
+	$Q$C -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -o $@ $(FUZZ_SRC) $(LIBS)

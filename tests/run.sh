@@ -1,21 +1,25 @@
 #!/bin/sh
-# run.sh BUILD [--update]: every suite of the tests, one line each, failing tests named, and a last
-# line `N passed, N failed, N skipped`. Exit 1 when anything failed. With --update it rewrites what
-# is generated (golden outputs, docs) instead: read the diff.
+# run.sh BUILD [--long | --update]: every suite of the tests, one line each, failing tests named, and a
+# last line `N passed, N failed, N skipped`. Exit 1 when anything failed. With --long it runs the
+# campaigns that `make test` has no time for. With --update it rewrites what is generated (golden
+# outputs, docs) instead: read the diff.
 #
 # A suite is a program: exit 0 passed, 77 skipped, anything else failed. It counts as one test unless
 # it says more: TAP lines (`ok`, `not ok`), or a last line `N passed, N failed[, N skipped]`. A suite
 # whose program is missing fails; nothing is left out in silence. Output of each is kept in
 # BUILD/tests/log/.
 #
-# Environment: NVCC (default: CUDA_HOME's, or the one in PATH; empty: none), FUZZ_SECONDS (60),
-# SUITE_SECONDS (600, the longest that one suite may take), ONLY (a shell pattern: only suites whose
-# name matches).
+# Environment: NVCC (default: CUDA_HOME's, or the one in PATH; empty: none), FUZZ_SECONDS (60; 300 with
+# --long), SUITE_SECONDS (600; 1500 with --long: the longest that one suite may take), ONLY (a shell
+# pattern: only suites whose name matches; that none does is a failure).
 set -u
 
-build=${1:?usage: run.sh BUILD [--update]}
-update=${2:-}
-case $update in '' | --update) ;; *) echo "run.sh: expected --update, got '$update'" >&2; exit 2 ;; esac
+build=${1:?usage: run.sh BUILD [--long | --update]}
+mode=${2:-}
+case $mode in
+'' | --long | --update) ;;
+*) echo "run.sh: expected --long or --update, got '$mode'" >&2; exit 2 ;;
+esac
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 case $build in /*) ;; *) build=$root/$build ;; esac
@@ -27,7 +31,7 @@ mkdir -p "$log" || exit 2
 # The Makefile says which nvcc it built with, if any; by hand, the usual places are looked at.
 nvcc=${NVCC-$(ls "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" 2>/dev/null || command -v nvcc)}
 
-if [ -n "$update" ]; then
+if [ "$mode" = --update ]; then
     status=0
     tests/golden/run.sh "$gpufloor" --update || status=1
     tests/contract/docs.sh "$gpufloor" --update || status=1
@@ -37,6 +41,9 @@ fi
 passed=0
 failed=0
 skipped=0
+matched=0
+longest=${SUITE_SECONDS:-600}
+[ "$mode" != --long ] || longest=${SUITE_SECONDS:-1500}
 
 line() { # line WORD NAME REMARK
     printf '%-5s %-22s %s\n' "$1" "$2" "$3"
@@ -44,7 +51,7 @@ line() { # line WORD NAME REMARK
 
 wanted() {
     # shellcheck disable=SC2254 # a pattern
-    case $1 in ${ONLY:-*}) ;; *) return 1 ;; esac
+    case $1 in ${ONLY:-*}) matched=1 ;; *) return 1 ;; esac
 }
 
 skip() { # skip NAME WHY
@@ -81,7 +88,7 @@ suite() { # suite NAME PROGRAM ARGUMENT...
     fi
     began=$(date +%s)
     status=0
-    timeout -k 10 "${SUITE_SECONDS:-600}" "$@" >"$file" 2>&1 </dev/null || status=$?
+    timeout -k 10 "$longest" "$@" >"$file" 2>&1 </dev/null || status=$?
     took=$(($(date +%s) - began))
 
     if [ "$status" = 77 ]; then
@@ -111,7 +118,7 @@ suite() { # suite NAME PROGRAM ARGUMENT...
         line ok "$name" "$remark"
         return
     fi
-    [ "$status" != 124 ] || remark="$remark, stopped after ${SUITE_SECONDS:-600} s"
+    [ "$status" != 124 ] || remark="$remark, stopped after $longest s"
     line FAIL "$name" "$bad failed, $remark, exit $status; all of it in ${file#"$root"/}"
     # TAP explains a failure in lines that start with '#', the other suites in indented ones.
     if grep -Eq '^(not ok [0-9]|FAIL )' "$file"; then
@@ -121,6 +128,26 @@ suite() { # suite NAME PROGRAM ARGUMENT...
         tail -n 15 "$file" | cut -c1-200 | sed 's/^/      /'
     fi
 }
+
+finish() {
+    if [ "$matched" = 0 ]; then
+        failed=1
+        line FAIL "ONLY=${ONLY:-}" "no suite has such a name"
+    fi
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" = 0 ]
+    exit
+}
+
+# --- the campaigns ---------------------------------------------------------------------------------------
+
+if [ "$mode" = --long ]; then
+    suite long/fuzz "$build/tests/fuzz" "${FUZZ_SECONDS:-300}" "$(date +%s)" tests/golden/*.json
+    suite long/no_toolkit tests/long/no_toolkit.sh
+    suite long/compilers tests/long/compilers.sh
+    suite long/bare tests/bare --commands bookworm
+    finish
+fi
 
 # --- the suites ------------------------------------------------------------------------------------------
 
@@ -153,6 +180,4 @@ suite states tests/states/run.sh "$build"
 suite fuzz "$build/tests/fuzz" "${FUZZ_SECONDS:-60}" "$(date +%s)" tests/golden/*.json
 suite gpu tests/gpu/run.sh "$build/bin"
 suite gpu/counters tests/gpu/counters.sh "$build/bin"
-
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ]
+finish

@@ -294,7 +294,7 @@ static void measure_fetch(struct probe_run *r, struct mapper *m, const struct ho
 {
     double cells[CELLS];
     size_t before = 0, block;
-    char text[16] = "default";
+    char text[24] = "default";
     struct probe_axis axis = {.name = "sector", .n = SECTORS};
 
     if (limit > 0)

@@ -211,6 +211,9 @@ int list_main(int argc, char **argv)
     argp_parse(&parser, argc, argv, 0, NULL, &o);
 
     catalogue_open(&catalogue, true);
+    if (catalogue.n == 0)
+        fprintf(stderr, "gpufloor list: no probes beside this program: expected build/bin/probes "
+                "(make)\n");
     if (!names_known(&catalogue, &o)) {
         catalogue_free(&catalogue);
         return EXIT_TROUBLE;

@@ -142,8 +142,9 @@ static bool choose_tasks(struct session *s)
 
 static void say_gpu_state(const struct session *s)
 {
-    if (s->gpu_state[0])
-        fprintf(stderr, "no GPU: %s\n", s->gpu_why[0] ? s->gpu_why : s->gpu_state);
+    if (s->gpu_state[0]) /* what was not built says nothing of the GPU */
+        fprintf(stderr, "%s: %s\n", strcmp(s->gpu_state, "not_built") ? "no GPU" : "GPU probes",
+                s->gpu_why[0] ? s->gpu_why : s->gpu_state);
 }
 
 static bool alone(struct session *s)

@@ -11,6 +11,7 @@ bin=$(realpath "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
+[ -x "$bin/probes/memory_latency" ] || { echo "skipped: no GPU probes: they were not built"; exit 77; }
 
 count() { # count PROBE ARGUMENT...
     local probe=$1 status=0

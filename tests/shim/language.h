@@ -120,8 +120,10 @@ static inline float __fmul_rn(float a, float b) { return a * b; }
 static inline float __frcp_rn(float x) { return 1 / x; }
 static inline float __fsqrt_rn(float x) { return sqrtf(x); }
 static inline float __frsqrt_rn(float x) { return (float)(1 / sqrt((double)x)); }
-static inline float rsqrtf(float x) { return (float)(1 / sqrt((double)x)); }
-static inline double rsqrt(double x) { return 1 / sqrt(x); }
+static inline float shim_rsqrtf(float x) { return (float)(1 / sqrt((double)x)); }
+static inline double shim_rsqrt(double x) { return 1 / sqrt(x); }
+#define rsqrtf shim_rsqrtf /* some C libraries have their own */
+#define rsqrt shim_rsqrt
 static inline float __saturatef(float x) { return x > 0 ? fminf(x, 1) : 0; }
 static inline int __float2int_rn(float x) { return (int)lrintf(x); }
 static inline int __float2int_rd(float x) { return (int)floorf(x); }
