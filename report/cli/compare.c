@@ -169,11 +169,12 @@ static void weigh(struct comparison *c)
         snprintf(c->note, sizeof c->note, "the board scatters by %.0f %%", 100 * c->tau);
 }
 
+/* Runs that disagree are judged all the same, with the slack that they ask for, but for a count. */
 static const char *unfit(const struct row *row)
 {
     if (row->status == ROW_FAILED)
         return "a check failed";
-    return row->status == ROW_DISAGREE ? "runs disagree" : NULL;
+    return row->status == ROW_DISAGREE && row->better == ROW_EXACT ? "runs disagree" : NULL;
 }
 
 /* What counts as the same, by the board's spread. */
