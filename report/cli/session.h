@@ -82,7 +82,4 @@ json_t *session_bundle(struct session *s);
  * when it could be written nowhere. */
 bool session_save(struct session *s, const json_t *bundle);
 
-/* What the self-check of the harness takes (report/bundle/needs.h). */
-extern const char session_need[];
-
 #endif
