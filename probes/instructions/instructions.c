@@ -32,10 +32,10 @@
  *
  * Traps. The compiler simplifies what it understands: rcp(rcp(x)) becomes x. An fp8 product that
  * the hardware lacks becomes fp16 products, of which only the first is kept. fp16x2 alternates
- * between two pipes on 8.x and 9.0: its latency is the mean of both. An FMA that reads three
- * registers anew, with none from the reuse cache, takes a second cycle one time in four. Operands
- * are N(0,1): with zeros the chip stays cooler and the tensor peak is too high. Products are added
- * to a sum and subtracted from it in turn, or fp16 would saturate. */
+ * between two pipes on 8.x and 9.0: its latency is the mean of both. FMAs that read three registers
+ * anew, with none from the reuse cache, reach 84 a cycle and not 128. Operands are N(0,1): with
+ * zeros the chip stays cooler and the tensor peak is too high. Products are added to a sum and
+ * subtracted from it in turn, or fp16 would saturate. */
 #include "probes/instructions/args.h"
 
 #include <math.h>
