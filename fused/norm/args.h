@@ -17,7 +17,7 @@ enum {
     NORM_CLUSTER_MAX = 8,       /* by at most this many blocks */
     NORM_THREADS = 256,         /* in a block of the elementwise kernels */
     NORM_SMALL_THREADS = 64,
-    NORM_PASS_THREADS = 256,    /* in a block of the kernels that read a row several times */
+    NORM_PASS_THREADS = 256, /* in a block of the kernels that read a row several times */
 };
 
 struct norm_args {

@@ -27,7 +27,7 @@
 #include "fused/common/vector.cuh"
 
 enum {
-    TEAM_SCRATCH = 64,             // floats of shared memory for one reduction of a block
+    TEAM_SCRATCH = 64,              // floats of shared memory for one reduction of a block
     TEAM_CLUSTER_SCRATCH = 2 * 256, // for a cluster of at most 256 warps
 };
 

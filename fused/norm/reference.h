@@ -17,10 +17,10 @@ enum {
     NORM_CENTRED = 2,  /* LayerNorm; else RMSNorm */
     NORM_BIAS = 4,
     NORM_SILU = 8,
-    NORM_E4M3 = 16,    /* fp8 codes with a scale for each row */
+    NORM_E4M3 = 16, /* fp8 codes with a scale for each row */
     NORM_INT8 = 32,
-    NORM_CHAIN = 64,   /* the result of every operator was rounded to the tensors' type */
-    NORM_BF16 = 128,   /* that type is bf16; else fp16 */
+    NORM_CHAIN = 64, /* the result of every operator was rounded to the tensors' type */
+    NORM_BF16 = 128, /* that type is bf16; else fp16 */
 };
 
 struct norm_verify_args {

@@ -8,10 +8,10 @@
 
 enum {
     SAMPLING_THREADS = 512,
-    SAMPLING_SORTED = 1024,  /* tokens that can be sorted at a time: the greatest top-k */
-    SAMPLING_CLUSTER = 16,   /* most blocks that share a row */
+    SAMPLING_SORTED = 1024,     /* tokens that can be sorted at a time: the greatest top-k */
+    SAMPLING_CLUSTER = 16,      /* most blocks that share a row */
     SAMPLING_NONE = 0xffffffff, /* instead of a token: no logit is above -infinity */
-    SAMPLING_EACH = 256,     /* threads of a block, in the kernels that take each logit by itself */
+    SAMPLING_EACH = 256, /* threads of a block, in the kernels that take each logit by itself */
 };
 
 /* How a token is drawn. Uniform numbers and shares are fixed-point numbers: 2^32 means 1. */

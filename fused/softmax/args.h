@@ -79,8 +79,8 @@ enum softmax_kind {
 
 /* Row r is of kind r % N_SOFTMAX_KINDS. */
 struct softmax_stable_args {
-    const void *normal;   /* softmax_adversary: fp32 numbers of N(0,1), one per element of `in` */
-    void *in;             /* softmax_adversary writes it, softmax_stable reads it */
+    const void *normal; /* softmax_adversary: fp32 numbers of N(0,1), one per element of `in` */
+    void *in;           /* softmax_adversary writes it, softmax_stable reads it */
     const void *out, *unfused; /* results, and those of an unfused softmax */
     uint32_t *lengths;
     uint32_t *right;      /* softmax_stable: one word a row */

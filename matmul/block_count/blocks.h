@@ -11,9 +11,9 @@
 struct geometry {
     unsigned tile_m, tile_n, threads;
     unsigned blocks;
-    unsigned wide, high;  /* C in tiles */
-    unsigned tiles;       /* number that is computed */
-    unsigned a_block;     /* tiles, or parts of tiles, that the busiest block computes */
+    unsigned wide, high; /* C in tiles */
+    unsigned tiles;      /* number that is computed */
+    unsigned a_block;    /* tiles, or parts of tiles, that the busiest block computes */
 };
 
 struct geometry blocks_geometry(const struct product *p, const struct way *w);

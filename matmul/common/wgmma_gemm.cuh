@@ -53,8 +53,8 @@ struct shape {
     static constexpr bool multicast = multicast_, persistent = persistent_, spare = spare_;
     static constexpr int cluster = cm * cn * split;
     static constexpr int threads = WGMMA_GEMM_THREADS(wgs, spare), computing = 128 * wgs;
-    static constexpr int blocks = n / 64 / wgs;    /* of 64 columns, per warpgroup */
-    static constexpr int rows = m / split;         /* that this block of a split tile writes */
+    static constexpr int blocks = n / 64 / wgs; /* of 64 columns, per warpgroup */
+    static constexpr int rows = m / split;      /* that this block of a split tile writes */
     static constexpr int out = WGMMA_GEMM_OUT(m, n, split, persistent);
     static constexpr bool small = WGMMA_GEMM_SMALL(m, n, split, persistent);
     static constexpr int a_bytes = 128 * m, slot_bytes = 128 * (m + n);

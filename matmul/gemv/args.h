@@ -8,9 +8,9 @@
 #include "core/verdict.h"
 
 enum {
-    GEMV_VECTOR = 8, /* elements */
-    GEMV_ROWS = 2,   /* of a block */
-    GEMV_LOADS = 4,  /* of each row that a thread has in flight together */
+    GEMV_VECTOR = 8,    /* elements */
+    GEMV_ROWS = 2,      /* of a block */
+    GEMV_LOADS = 4,     /* of each row that a thread has in flight together */
     GEMV_THREADS = 256, /* most threads of a block */
     READ_THREADS = 512,
     READ_LOADS = 4,

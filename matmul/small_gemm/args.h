@@ -7,9 +7,9 @@
 #include "core/args.h"
 
 enum {
-    PEAK_WARPS = 16,      /* in a block; one block an SM */
-    PEAK_CHAINS = 8,      /* independent products of each warp */
-    PEAK_ROUNDS = 8,      /* of all chains, in one turn of the loop */
+    PEAK_WARPS = 16, /* in a block; one block an SM */
+    PEAK_CHAINS = 8, /* independent products of each warp */
+    PEAK_ROUNDS = 8, /* of all chains, in one turn of the loop */
 };
 
 struct peak_args {

@@ -13,9 +13,9 @@ struct shim_fiber {
     ucontext_t context;
     shim_state state;
     uint3 thread;
-    unsigned mask;            /* of the lanes in an exchange */
-    uint64_t given;           /* what this thread gives to a barrier or an exchange */
-    uint64_t got[SHIM_WARP];  /* from an exchange: each lane's; from a barrier: [0], the sum */
+    unsigned mask;           /* of the lanes in an exchange */
+    uint64_t given;          /* what this thread gives to a barrier or an exchange */
+    uint64_t got[SHIM_WARP]; /* from an exchange: each lane's; from a barrier: [0], the sum */
 };
 
 static struct {

@@ -76,7 +76,7 @@ static void its_controls(void **unused)
 {
     struct c28 c = h200;
     (void)unused;
-    c.share_of_copy = 0.80; /* time does not stand for bytes */
+    c.share_of_copy = 0.80; /* time does not measure bytes */
     assert_int_equal(c28(c), CLAIM_NOT_TESTABLE);
     c = h200;
     c.alone = 1.1; /* a part of the intermediates did not go through memory */

@@ -81,7 +81,7 @@ static void its_controls(void **unused)
     c = h200;
     c.starved = 0.75; /* one warp an SM is as good: the rule does not see warps */
     assert_int_equal(c14(c), CLAIM_NOT_TESTABLE);
-    c.each = c.smallest = 0.6; /* nor would the other verdict stand */
+    c.each = c.smallest = 0.6; /* nor would the other verdict be valid */
     assert_int_equal(c14(c), CLAIM_NOT_TESTABLE);
     assert_int_equal(c14_with(h200, 8, &f), CLAIM_NOT_TESTABLE); /* a shape is missing */
 }
