@@ -9,7 +9,7 @@
 #include "core/unit.h"
 #include "report/bundle/needs.h"
 
-/* --- saying it -------------------------------------------------------------------------------- */
+/* --- evidence --------------------------------------------------------------------------------- */
 
 void rule_say(char text[CLAIM_TEXT], const char *format, ...)
 {
@@ -54,7 +54,7 @@ void rule_not_testable(struct finding *f, const char *format, ...)
 
 /* --- figures ---------------------------------------------------------------------------------- */
 
-/* Is it usable, and has it an interval? */
+/* Is it usable, and does it have an interval? */
 static bool is_usable(const struct bundle *bundle, const struct row *row, struct finding *f)
 {
     bool quick = json_is_true(json_object_get(bundle->head, "quick"));
@@ -66,7 +66,7 @@ static bool is_usable(const struct bundle *bundle, const struct row *row, struct
     return row_usable(row) && !isnan(row->low);
 }
 
-/* Does a need of the claim speak of that id? */
+/* Does a need of the claim cover that id? */
 static bool is_needed(const char *id, struct finding *f)
 {
     for (const struct need *const *list = f->claim->needs; *list; list++)

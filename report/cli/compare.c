@@ -1,13 +1,17 @@
 /* gpufloor compare: two bundles, metric by metric.
  *
- * Decided in this order: in one bundle only -> NEW, GONE; another method or unit -> n/c; a failed
- * check or runs that disagree -> UNSURE; an exact metric -> equality, else CHANGED; otherwise by
- * size and by doubt. What counts as the same is 1 +- tau, tau = max(1 %, two timer ticks, three
- * standard deviations of the metric's centre between committed bundles of the board, where there
- * are three). FASTER and SLOWER need every run of one side beyond every run of the other *and*
- * centres further apart than tau; SAME needs the 95 % interval of the ratio within tau. No p-values
- * over a thousand cases: seven runs beyond seven happen by chance once in 1716 comparisons, and tau
- * then still stands in between.
+ * The verdict follows the first rule that applies:
+ *   - the metric is in one bundle only: NEW, GONE
+ *   - another method or unit: n/c
+ *   - a failed check, or runs that disagree: UNSURE
+ *   - an exact metric: equality, else CHANGED
+ *   - otherwise size and doubt decide. Figures within 1 +- tau count as the same. tau is the
+ *     largest of 1 %, two timer ticks, and three standard deviations of the metric's centre between
+ *     committed bundles of the board, if there are three. FASTER and SLOWER require every run of
+ *     one side beyond every run of the other *and* centres further apart than tau. SAME requires
+ *     the 95 % interval of the ratio within tau.
+ * There are no p-values over a thousand cases: seven runs lie beyond seven others by chance once in
+ * 1716 comparisons, and then the rule of tau still applies.
  *
  * CHANGED has no direction, so it counts as a difference for the exit status only with --strict. */
 #include "report/cli/compare.h"
@@ -73,7 +77,7 @@ static bool all_within(const struct row *old, const struct row *new, double tau)
     return true;
 }
 
-/* The interval narrows with the square root of the runs; so many would make it fit. */
+/* The interval narrows with the square root of the runs; estimates how many would make it fit. */
 static void estimate_runs(struct comparison *c)
 {
     double off = fabs(c->ratio - 1), half = (c->high - c->low) / 2;
@@ -188,7 +192,7 @@ static void history_close(struct history *history)
         bundle_free(&history->bundles[i]);
 }
 
-/* Between the newest bundles that hold the metric as it is measured now. */
+/* The deviation between the newest bundles that hold the metric as it is measured now. */
 static double history_deviation(const struct history *history, const struct row *row)
 {
     double centres[HISTORY_MOST], sum = 0;
@@ -505,7 +509,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_STRICT: o->strict = true; break;
     case KEY_EXPLAIN: o->explain = true; break;
     case KEY_RESULTS:
-        if (access(argument, R_OK | X_OK) != 0) /* silently without history, verdicts would differ */
+        if (access(argument, R_OK | X_OK) != 0) /* without history the verdicts would differ */
             argp_failure(state, EXIT_TROUBLE, errno, "--results %s", argument);
         o->results = argument;
         break;

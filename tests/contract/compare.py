@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """compare.py BUILD: `gpufloor compare` on the committed bundles of each board.
 
-Bundles of one machine and one commit, one after the other: nothing that the GPU's clocks time is
-FASTER or SLOWER between any two of them, and of all metrics, those included that the host paces, at
-most 1 % (up to 0.8 % was seen: copies and launches of a virtual machine's host in one bundle of
-three). The same without history: tau holds three times the standard deviation of the committed
-bundles, so that a set of three that is itself the history could never move. (The rank test alone would
-let 0.06 % through if runs were independent of their bundle.) One of them against a copy of another in
-which a tenth of the metrics was made 3 % worse: at least 90 % of those are found, and nothing else
-that the GPU times. They are drawn from that, too, and from what does not scatter: runs of what the host
-paces, or the power limit, differ by more than 3 % among themselves. TAP on stdout."""
+1. Bundles of one machine and one commit, measured one after another. No metric that the GPU's
+   clocks time may be FASTER or SLOWER between any two of them. Of all metrics, including those that
+   the host paces, at most 1 % may be (up to 0.8 % was seen: copies and launches of a virtual
+   machine's host in one bundle of three).
+2. The same without history. tau contains three times the standard deviation of the committed
+   bundles, so a set of three that is itself the history could never move. (The rank test alone
+   would let 0.06 % through if runs were independent of their bundle.)
+3. One of them against a copy of another in which a tenth of the metrics was made 3 % worse. At
+   least 90 % of those must be found, and nothing else that the GPU times. The changed metrics are
+   drawn from those that the GPU times and that do not scatter: runs of metrics paced by the host or
+   the power limit differ by more than 3 % among themselves.
+TAP on stdout."""
 import copy
 import glob
 import itertools
@@ -63,8 +66,9 @@ def paced_by_host(name):
 
 
 def eligible(bundle):
-    """Measured in every run and timed by the GPU: no counts, no errors of random inputs; and whose own
-    runs lie within 1.5 %: where they scatter by as much as 3 %, as at the power limit, 3 % cannot be told."""
+    """Metrics measured in every run and timed by the GPU: no counts, no errors of random inputs.
+    Their own runs must lie within 1.5 %: if they scatter by 3 %, as at the power limit, 3 % cannot
+    be detected."""
     values, skipped = {}, set()
     for name, case, metric in metrics(bundle):
         if (case.get("once") or metric["better"] == "exact" or not metric.get("median")
@@ -97,8 +101,8 @@ def check_board(folder):
     board = os.path.basename(folder)
     paths = sorted(glob.glob(os.path.join(folder, "*.json")))
     ok(len(paths) >= 3, f"{board}: three bundles or more", f"{len(paths)} in {folder}")
-    # A set is what was measured on one machine by one commit, of the same probes: DATE-COMMIT-1.json,
-    # -2 and so on; of a few probes DATE-COMMIT-PROBES-1.json.
+    # A set is what one commit measured on one machine, with the same probes: DATE-COMMIT-1.json, -2
+    # and so on; with a few probes only, DATE-COMMIT-PROBES-1.json.
     sets = {}
     for path in paths:
         sets.setdefault(path.rsplit("-", 1)[0], []).append(path)
