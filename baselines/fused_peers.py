@@ -1,24 +1,26 @@
 #!/usr/bin/env python3
-"""fused_peers: how fast are the fused operators that people compare with: PyTorch's, eager and compiled?
+"""fused_peers: how fast are the fused operators that people compare with: PyTorch's, eager and
+compiled?
 
-Optional, as baselines/peers.py: without a python3 with torch and triton it leaves with 77 and one line.
-`gpufloor run --with baselines/fused_peers.py` takes it into every round.
+Optional, like baselines/peers.py: without a python3 with torch and triton it exits with 77 and one
+line. `gpufloor run --with baselines/fused_peers.py` adds it to every round.
 
-Method. The operators of this folder's probes at the sizes of their bars, the same data types, N(0,1).
-    impl=eager    as one writes it in PyTorch: torch.nn.functional where it has the operator
-    impl=compile  the same function through torch.compile
-    impl=flash, impl=cudnn   scaled_dot_product_attention by that backend alone
-Cold: sets of operands rotated past 3 x L2, at most 32; set after set in a graph of n and 2n operations.
-Where so few bytes are touched that 32 sets are too few for that, warm: always the same set.
+Method. The operators of fused/'s probes at the sizes of their bars, with the same data types,
+    N(0,1). impl=eager    as one writes it in PyTorch: torch.nn.functional where it has the operator
+    impl=compile  the same function through torch.compile impl=flash, impl=cudnn
+    scaled_dot_product_attention by that backend alone
+Cold: a graph of n and one of 2n operations rotate over sets of operands, more than 3 x L2, at most
+32 sets. Where an operation touches so few bytes that 32 sets are too few, it is warm: always the
+same set.
 
-Inside the timed region: one replay of a graph between two events, behind a kernel that holds the stream;
-the slope over the graphs.
-An H200, two single runs: compiled norms take 0.97 of a copy's rate, bias, GELU and scale 0.76, softmax over
-4096 columns 0.40; flash 1.71 ms and cuDNN 1.0 ms for 8192 tokens, causal; cuDNN 14.5 us, flash 22 us for one
-query over 8192 keys.
+Inside the timed region: one replay of a graph between two events, after a kernel that holds the
+stream; the slope over the graphs. Expected on an H200 (two single runs): compiled norms reach 0.97
+of a copy's rate, bias, GELU and scale 0.76, softmax over 4096 columns 0.40. For 8192 tokens,
+causal, flash takes 1.71 ms and cuDNN 1.0 ms; for one query over 8192 keys cuDNN takes 14.5 us and
+flash 22 us.
 
-Traps. What an operator allocates comes from the graph's own pool. A function that cannot be captured, or
-a backend that refuses, is left out, and said so."""
+Traps. Memory that an operator allocates comes from the graph's own pool. A function that cannot be
+captured, or a backend that refuses, is left out, and the run says so."""
 import math
 import os
 import sys
@@ -121,7 +123,8 @@ class Sets:
         self.sets = [first] + [operator.make() for _ in range(wanted - 1 if self.cold else 0)]
 
     def error(self, result):
-        """Against float64, on the GPU; attention by rows of queries, as its scores would not fit."""
+        """Compares with float64 on the GPU; attention by blocks of query rows, or its scores would
+        not fit."""
         torch, result = self.gpu.torch, result if isinstance(result, tuple) else (result,)
         operands = [t.double() for t in self.sets[0]]
         if self.operator.name.startswith("attention"):
@@ -155,7 +158,7 @@ class Sets:
 # --- measuring -------------------------------------------------------------------------------------
 
 def ways(torch, operator):
-    """(impl, function): what PyTorch has for it."""
+    """(impl, function): the implementations that PyTorch has."""
     if operator.backends:
         from torch.nn.attention import SDPBackend, sdpa_kernel
         by_name = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
@@ -203,14 +206,15 @@ def measure_way(run, gpu, sets, impl, function):
     while run.more():
         for n, graph in pair:
             run.sample(TIME, n, gpu.timed_ns(run, graph.replay))
-    if len(sets.sets) == 1:  # the graph's last result is of the set that is verified
+    if len(sets.sets) == 1:  # the graph's last result belongs to the set that is verified
         error = sets.error(keep[-1])
         run.check(error < o.error_max, f"{o.name} by {impl}, after timing: {error:.2g}")
     run.value(ERROR, error)
 
 
 def check_faults(run, gpu, sets):
-    """Wrong results must be seen to be wrong: a column that nobody wrote, a row beside its place."""
+    """Wrong results must be found wrong: a column that is not written, a row in its neighbour's
+    place."""
     right = sets.operator.function(*sets.sets[0])
     spoiled = right.clone()
     spoiled[:, -1] = 0

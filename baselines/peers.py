@@ -1,39 +1,43 @@
 #!/usr/bin/env python3
 """peers: how fast are the products that people compare with: Triton's tutorial, and PyTorch?
 
-Optional. It needs a python3 with torch and triton; where they are missing it leaves with 77 and one
-line, like any probe, and nothing of the suite needs it. `gpufloor run --with baselines/peers.py` takes
-it into every round. Its rows are those of the probe `peers`, and no others.
+Optional. It needs a python3 with torch and triton. Where they are missing it exits with 77 and one
+line, like any probe, and nothing of the suite needs it. `gpufloor run --with baselines/peers.py`
+adds it to every round. Its rows are those of the probe `peers`, and no others.
 
 Method. C = A x B, row-major, fp16 and bf16 operands from N(0,1), sums in fp32, as in small_gemm.c.
     impl=triton  the method of Triton's tutorial 03 (peers_kernels.py), with each of the tutorial's
-                 own configurations below; seven of them were compiled beside the tutorial's kernel,
-                 fp16 for sm_90: the machine code holds as many copies, loads and products
+                 own configurations below. Seven of them were compiled for comparison with the
+                 tutorial's kernel, fp16 for sm_90: the machine code has the same number of copies,
+                 loads and products
     impl=torch   torch.matmul, without sums in reduced precision
-At 1024^3 fp16 every configuration is a row (tile=128x64x64: rows, columns, step of K), and two more
-are chosen as the tutorial does, by triton.autotune, whose clock is do_bench:
+At 1024^3 fp16 every configuration is a row (tile=128x64x64: rows, columns, step of K). Two more are
+chosen as the tutorial does, by triton.autotune, whose clock is do_bench:
     tile=tuned   the best of all: claim C20 is about its blocks
     tile=forced  the best of those with at least as many blocks as SMs: claim C24
-Elsewhere tile=best: the least of four replays of each, of which nothing else is kept.
+For other products tile=best: each configuration is replayed four times, and the one with the least
+time is measured anew.
     l2=warm      the same operands again and again
-    l2=cold      sets of operands rotated past 3 x L2
+    l2=cold      rotates over sets of operands, more than 3 x L2
 
 Inside the timed region of `time`: one replay of a graph of products between two events; the slope
 over graphs of n and 2n products. `clock` times one product by five clocks (claim C21):
-    do_bench     triton.testing.do_bench: 256 MB of zeros before each call: cold, behind dirty lines
+    do_bench     triton.testing.do_bench: writes 256 MB of zeros before each call, so the product is
+                 cold and follows dirty lines
     event_hot    an event, the call, an event, on operands that are in the L2; its launch is inside
     event_cold   the same on rotated sets
     graph_warm, graph_cold   as `time`
 Before all but do_bench a kernel holds the stream for 200 us, until Python has queued everything
-behind it: the GPU is timed, and not the interpreter. The fact queued_late counts the samples for
+after it. So the GPU is timed, and not the interpreter. The fact queued_late counts the samples for
 which that was too short.
 
-An H200 at 1024^3 fp16: torch as cuBLAS by graph_warm (5.24 us), Triton 5.9; by do_bench 9.8 and 11.0
-(the tutorial's own table for such a GPU has 11.5 and 14); `tuned` has 128 blocks, `forced` 256 and 8.6
-us.
+Expected on an H200 at 1024^3 fp16: by graph_warm torch takes as long as cuBLAS (5.24 us), Triton
+5.9 us; by do_bench 9.8 and 11.0 us (the tutorial's own table for such a GPU has 11.5 and 14).
+`tuned` has 128 blocks; `forced` has 256 and takes 8.6 us.
 
-Traps. Python takes 30 to 100 us for a launch: what is not queued behind something times that. A
-configuration whose shared memory does not fit cannot be launched: it is left out, and said so."""
+Traps. Python takes 30 to 100 us for a launch: work that is not queued behind other work times that.
+A configuration whose shared memory does not fit cannot be launched; it is left out, and the run
+says so."""
 import hashlib
 import math
 import os
@@ -63,7 +67,7 @@ PROBE = {"name": "peers", "what": "How fast are Triton's tutorial product and Py
          "metrics": (TIME, BLOCKS, IDLE, ERROR, CLOCK, CLOCK_SLOPE)}
 
 # get_cuda_autotune_config() of python/tutorials/03-matrix-multiplication.py in triton-lang/triton,
-# at commit 7649d87cce6c, in its order. GROUP_SIZE_M is 8 in all.
+# at commit 7649d87cce6c, in the same order. GROUP_SIZE_M is 8 in all.
 Configuration = namedtuple("Configuration", "m n step stages warps")
 CONFIGURATIONS = tuple(Configuration(*row) for row in (
     (128, 256, 64, 3, 8),
@@ -74,7 +78,7 @@ CONFIGURATIONS = tuple(Configuration(*row) for row in (
     (128, 32, 32, 4, 4),
     (64, 32, 32, 5, 2),
     (32, 64, 32, 5, 2),
-    (128, 256, 128, 3, 8),  # from here on those that the tutorial calls good for fp8
+    (128, 256, 128, 3, 8),  # from here on: the ones that the tutorial calls good for fp8
     (256, 128, 128, 3, 8),
     (256, 64, 128, 4, 4),
     (64, 256, 128, 4, 4),
@@ -85,7 +89,7 @@ CONFIGURATIONS = tuple(Configuration(*row) for row in (
 GROUP = 8
 
 SIZE, OTHER_SIZES = 1024, (512, 2048, 4096)
-REPLAYS, SETS_MAX, SAMPLED = 20, 64, 512  # as small_gemm.c; places looked at on the CPU
+REPLAYS, SETS_MAX, SAMPLED = 20, 64, 512  # as in small_gemm.c; places that the CPU checks
 SEARCH_REPLAYS = 4
 PAD_ELEMENTS = 2176  # between sets, so that no two buffers lie a power of two apart
 UNIT = {"fp16": 2.0 ** -11, "bf16": 2.0 ** -8}
@@ -95,7 +99,8 @@ ERROR_MAX = {"fp16": 5e-4, "bf16": 4e-3}
 # --- a product, and is it right? ------------------------------------------------------------------
 
 class Product:
-    """Its operands in as many sets as make 3 x the L2, at most 64, and its reference in float64."""
+    """Its operands in as many sets as amount to 3 x the L2, at most 64; and its float64
+    reference."""
 
     def __init__(self, run, gpu, m, n, k, type_name):
         torch = gpu.torch
@@ -133,7 +138,8 @@ class Product:
             c.fill_(math.nan)
 
     def verdict(self, c):
-        """(outputs beyond the bound of matmul/common/product.h, relative error). NaN is wrong."""
+        """(outputs beyond the bound of matmul/common/product.h, relative error). NaN counts as
+        wrong."""
         off = (c.double() - self.reference).abs()
         bound = (2 * UNIT[self.type] * self.reference.abs()
                  + 8 * math.sqrt(self.k) * 2.0 ** -24 * self.magnitude)
@@ -145,7 +151,8 @@ class Product:
         return wrong == 0 and error < ERROR_MAX[self.type]
 
     def verify(self, run, when):
-        """Set 0 against float64: all of it on the GPU, places on the CPU. Returns the error."""
+        """Compares set 0 with float64: all of it on the GPU, places on the CPU. Returns the
+        error."""
         wrong, error = self.verdict(self.c[0])
         run.check(wrong == 0, f"{when}: {wrong} outputs beyond the error bound")
         run.check(error < ERROR_MAX[self.type], f"{when}: relative error {error:.2g}")
@@ -189,7 +196,7 @@ class Triton:
             num_stages=f.stages)
 
     def describe(self, run, p):
-        """What was compiled, and the hash of the machine code that runs."""
+        """The compiled configuration, and the hash of the machine code that runs."""
         compiled, f = self.launch(p, 0), self.configuration
         name = f"triton_{p.type}_{f.m}x{f.n}x{f.step}.sm_{self.gpu.cc}"
         run.cubins[name] = hashlib.sha256(compiled.asm["cubin"]).hexdigest()
@@ -199,7 +206,7 @@ class Triton:
         run.fact("shared_bytes", compiled.metadata.shared)
 
     def count(self, run, p):
-        """A twin that counts its blocks on each SM. Returns the SMs that ran none."""
+        """A twin that counts its blocks on each SM. Returns the number of SMs that ran none."""
         self.gpu.seen.zero_()
         self.launch(p, 0, counted=True)
         seen = self.gpu.seen.tolist()
@@ -231,7 +238,7 @@ def graph_pair(gpu, p, way, cold):
 
 
 def fastest(run, gpu, p, ways):
-    """By the slope over two graphs, the least of a few replays of each, as ways_fastest()."""
+    """The slope over two graphs, from the least of a few replays of each, as in ways_fastest()."""
     def quick_ns(way):
         pair = graph_pair(gpu, p, way, cold=False)
         least = [min(gpu.timed_ns(run, graph.replay) for _ in range(SEARCH_REPLAYS))
@@ -242,7 +249,7 @@ def fastest(run, gpu, p, ways):
 
 
 def tuned(run, gpu, p, ways):
-    """What the tutorial's autotuner chooses of all, and of those with a block for every SM."""
+    """The tutorial's autotuner's choice among all, and among those with a block for every SM."""
     forced = [w for w in ways if w.blocks(p) >= gpu.n_sm]
     if not run.options.check:
         known = {(w.configuration.m, w.configuration.n, w.configuration.step): w for w in ways}
@@ -328,7 +335,7 @@ def measure_size(run, gpu, size, type_name):
 
 
 def check_shapes(run, gpu):
-    """Shapes that no tuning has seen: three tiles by two, and a K of five steps."""
+    """Shapes that the kernels were not tuned for: three tiles by two, with five steps of K."""
     for type_name in ("fp16", "bf16"):
         for f in CONFIGURATIONS:
             p, way = Product(run, gpu, 3 * f.m, 2 * f.n, 5 * f.step, type_name), Triton(gpu, f)
@@ -341,8 +348,8 @@ def check_shapes(run, gpu):
 
 
 def check_faults(run, gpu):
-    """Wrong products must be seen to be wrong: a dropped step of K, a last column that nobody
-    wrote, and fp16 sums, rounded every 16 of K as tensor cores with fp16 accumulators do."""
+    """Wrong products must be found wrong: a dropped step of K, a last column that is not written,
+    and fp16 sums, rounded every 16 of K as tensor cores with fp16 accumulators do."""
     p = Product(run, gpu, 512, 512, 512, "fp16")
     right = (p.a[0].double() @ p.b[0].double()).half()
     run.check(p.right(right), "a product rounded from float64 is right")
@@ -360,7 +367,7 @@ def check_faults(run, gpu):
 
 def measure(run):
     gpu = Gpu(run)
-    import peers_kernels  # behind the Gpu, which says what is missing
+    import peers_kernels  # after the Gpu, which says what is missing
     gpu.kernels = peers_kernels
     for type_name in ("fp16", "bf16"):
         for size in (512,) if run.options.check else (SIZE,) + OTHER_SIZES:

@@ -1,7 +1,8 @@
-/* Argument structs go by value from C to a kernel: the two compilers must lay them out alike.
- * `ARGS_SIZE(struct load_args, 40);` behind a struct, in the header that both include, holds both to
- * one size; gpu_kernel() holds the kernel's parameter to it when it loads one. ARGS_BOTH begins a
- * function of a few lines that both call. */
+/* A kernel takes one argument struct by value, so the host compiler and nvcc must give it the same
+ * layout. Write `ARGS_SIZE(struct load_args, 40);` after the struct, in the header that both
+ * include: both compilers then assert that size. gpu_kernel() compares it with the size of the
+ * kernel's parameter when it loads one. ARGS_BOTH begins a function of a few lines that both sides
+ * call. */
 #ifndef CORE_ARGS_H
 #define CORE_ARGS_H
 

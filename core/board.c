@@ -23,8 +23,8 @@ char *board_slug(char *slug, size_t size, const char *name)
     return slug;
 }
 
-/* Dense figures; where a datasheet prints only the one with sparsity, half of it. Matched in full:
- * laptop and "Ti" parts and MIG slices carry the names of boards that they are not. */
+/* Dense figures. If a datasheet prints only the figure with sparsity, half of it. Names are matched
+ * in full: laptop and "Ti" parts and MIG slices have names that contain those of other boards. */
 static const struct board_peak peaks[] = {
     {"nvidia-b200", 2250e12, "NVIDIA HGX datasheet: 4.5 PFLOPS FP16 with sparsity per B200"},
     {"nvidia-gh200-480gb", 989.4e12, "NVIDIA GH200 datasheet: 1,979 TFLOPS FP16 with sparsity"},

@@ -4,19 +4,18 @@
 
 #include <stddef.h>
 
-/* "NVIDIA H200" -> "nvidia-h200": lower case, every run of other characters one '-'. Returns slug,
- * which is "unknown" for a name without a letter or digit. */
+/* "NVIDIA H200" -> "nvidia-h200": lower case, with each run of other characters replaced by one
+ * '-'. Returns slug. A name without a letter or digit gives "unknown". */
 char *board_slug(char *slug, size_t size, const char *name);
 
-/* Rated dense peak of fp16 products accumulated in fp32, in flop/s, and where the vendor states it.
- */
+/* Rated dense peak of fp16 products accumulated in fp32, in flop/s, and the vendor's document. */
 struct board_peak {
     const char *slug;
     double fp16_fp32_flops;
     const char *source;
 };
 
-/* The row of a board, or NULL where none is known for certain. */
+/* The row of a board, or NULL if its peak is not known for certain. */
 const struct board_peak *board_peak(const char *slug);
 
 #endif

@@ -25,8 +25,8 @@ static const struct counter sm[] = {
     {"blocks", "cta", {"sm__ctas_launched.sum"}, false},
 };
 
-/* Which level served the loads. For the L2 only what the L1s ask for: the total also counts what
- * its partitions ask of each other. */
+/* Which level served the loads. For the L2 only the requests of the L1s: the total also counts
+ * requests between its partitions. */
 static const struct counter loads[] = {
     {"shared_loads", "instruction", {"smsp__inst_executed_op_shared_ld.sum"}, false},
     {"global_loads", "instruction", {"smsp__inst_executed_op_global_ld.sum"}, false},
@@ -36,7 +36,8 @@ static const struct counter loads[] = {
     {"l2_hits", "l2_sector", {"lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum"}, false},
 };
 
-/* How much the memories moved, of what they can; SM cycles of the same pass to scale it by. */
+/* How much the memories moved relative to their peak, and SM cycles of the same pass to scale
+ * it. */
 static const struct counter memory[] = {
     {"dram_read", "byte", {"dram__bytes_read.sum", "dram__bytes_op_read.sum"}, false},
     {"dram_write", "byte", {"dram__bytes_write.sum", "dram__bytes_op_write.sum"}, false},
@@ -48,7 +49,7 @@ static const struct counter memory[] = {
     {"memory_sm_active", "gpc_cycle", {"sm__cycles_active.max"}, false},
 };
 
-/* The way from the L2 to the SMs, at both of its ends. */
+/* The path from the L2 to the SMs, at both ends. */
 static const struct counter paths[] = {
     {"l2_out_busy", PERCENT, {"lts__lts2xbar_cycles_active.avg.pct_of_peak_sustained_elapsed"},
      false},
@@ -69,7 +70,8 @@ static const struct counter pipes[] = {
     {"xu_busy", PERCENT, {"sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active"}, false},
 };
 
-/* Warps x cycles by what each resident warp was doing: the reasons add up to all of them. */
+/* Warps x cycles by the state of each resident warp (warp stalls): the states add up to all
+ * cycles. */
 #define STALL(reason, optional) \
     {"stalled_" #reason, "gpc_cyclewarp", {"smsp__warps_issue_stalled_" #reason ".sum"}, optional}
 static const struct counter stalls[] = {

@@ -1,9 +1,10 @@
-/* Which hardware counters are read, under what names on which chip, and in how many passes. Data
- * alone: the probes read them (core/gpu_counters.c), the report turns them into figures
- * (report/cli/counted.c), and tests/counters proves every name, unit and number of passes offline.
+/* Which hardware counters are read, their names on each chip, and how many passes they need. This
+ * is data only. The probes read the counters (core/gpu_counters.c), the report turns them into
+ * figures (report/cli/counted.c), and tests/counters proves every name, unit and number of passes
+ * offline.
  *
- * A set is what one process reads. With one pass all of its values come from the same execution of
- * the loop's body; with more, from as many executions, one after the other. */
+ * One process reads one set. If the set needs one pass, all its values come from the same execution
+ * of the loop body. If it needs more, each pass is another execution, one after another. */
 #ifndef GPUFLOOR_COUNTER_SETS_H
 #define GPUFLOOR_COUNTER_SETS_H
 
@@ -15,8 +16,8 @@ enum { COUNTER_NAMES = 2, COUNTER_CHIPS = 6, COUNTER_SETS = 6, COUNTERS_IN_SET_M
 struct counter {
     const char *id;                  /* ours, the same on every chip: the key in documents */
     const char *unit;                /* as CUPTI words it */
-    const char *name[COUNTER_NAMES]; /* CUPTI's; the first that the chip knows counts */
-    bool optional;                   /* some chips have no such thing */
+    const char *name[COUNTER_NAMES]; /* CUPTI's; the first that the chip knows is used */
+    bool optional;                   /* some chips lack it */
 };
 
 struct counter_set {
@@ -27,7 +28,7 @@ struct counter_set {
 };
 
 /* The chips for which names and passes are known, as CUPTI calls them: H100 and H200, A100, Turing,
- * Ada, B200, RTX 50. Others are read all the same, where they know the names. */
+ * Ada, B200, RTX 50. On any other chip, the counters whose names it knows are still read. */
 extern const char *const counter_chips[COUNTER_CHIPS];
 
 extern const struct counter_set counter_sets[COUNTER_SETS];

@@ -61,7 +61,7 @@ static bool wrong(char why[DOCUMENT_WHY], const char *name, const char *format, 
 static bool wrong(char why[DOCUMENT_WHY], const char *name, const char *format, ...)
 {
     va_list arguments;
-    size_t length = strlen(name); /* of a long path, the end tells more */
+    size_t length = strlen(name); /* of a long path, keep the end */
     int used = snprintf(why, DOCUMENT_WHY, "%s%s: ", length > 300 ? "..." : "",
                         length > 300 ? name + length - 297 : name);
     if (used < 0 || used >= DOCUMENT_WHY)
@@ -75,8 +75,8 @@ static bool wrong(char why[DOCUMENT_WHY], const char *name, const char *format, 
     return false;
 }
 
-/* Metric: a name, a unit of the closed list, a direction, and a number or null under each figure.
- */
+/* A metric: a name, a unit of the closed list, a direction, and a number or null for each
+ * figure. */
 static bool is_valid_metric(const json_t *metric, const char *where, char why[DOCUMENT_WHY])
 {
     static const char *const figures[] = {"median", "best", "min", "max", "q1", "q3", "mad", "n"};
@@ -182,7 +182,7 @@ json_t *document_load(const char *path, const char *kind, char why[DOCUMENT_WHY]
 {
     struct stat facts;
     json_t *document = NULL;
-    /* Not fopen(): it would wait for ever for somebody to write into a FIFO. */
+    /* Not fopen(): on a FIFO it would wait for ever for a writer. */
     int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
 
@@ -213,9 +213,8 @@ static int append(const char *bytes, size_t size, void *file)
     return fwrite(bytes, 1, size, file) == size ? 0 : -1;
 }
 
-/* Gives the temporary file its name, and never another file's: link() refuses an existing name,
- * where rename() would replace it. Where the file system has no links, renameat2() can do the same.
- */
+/* Renames the temporary file without ever replacing another: link() refuses an existing name, which
+ * rename() would replace. If the file system has no links, renameat2() can do the same. */
 static bool take_name(const char *temporary, const char *path)
 {
     if (link(temporary, path) == 0)

@@ -1,9 +1,10 @@
-/* Documents: the run document that a probe prints and the bundle that `gpufloor run` writes.
+/* Documents: the run document that a probe prints, and the bundle that `gpufloor run` writes. Both
+ * are JSON, by jansson. Their shapes are in results/schema/.
  *
- * JSON by jansson. Missing is null with a "why" beside it; no NaN. Readers ignore fields that they
- * do not know and refuse a newer schema_version. A document from a file is untrusted: every function
- * that reads one says in one line what is wrong, and never crashes on any byte string. The shapes
- * are in results/schema/. */
+ * A missing value is null, with the reason in a "why" next to it; there are no NaNs. Readers ignore
+ * fields that they do not know, and refuse a newer schema_version. A document read from a file is
+ * untrusted: no byte string may crash a function that reads one, and each such function says in one
+ * line what is wrong. */
 #ifndef GPUFLOOR_DOCUMENT_H
 #define GPUFLOOR_DOCUMENT_H
 
@@ -12,28 +13,28 @@
 #include <stddef.h>
 
 enum { DOCUMENT_SCHEMA_VERSION = 1, DOCUMENT_WHY = 512, DOCUMENT_ID = 512 };
-enum { DOCUMENT_BYTES_MAX = 64 << 20 }; /* a bundle is at most 8 MB; a reader takes somewhat more */
+enum { DOCUMENT_BYTES_MAX = 64 << 20 }; /* bundles are at most 8 MB; a reader accepts more */
 
 /* A JSON number, or null for NaN and infinities. */
 json_t *document_number(double value);
 
-/* The number under a key, or NaN where it is missing, null or no number. */
+/* The number under a key, or NaN if it is missing, null or not a number. */
 double document_get_number(const json_t *object, const char *key);
 
 /* The string under a key, or fallback. */
 const char *document_get_text(const json_t *object, const char *key, const char *fallback);
 
-/* Reads and validates a "run", a "bundle" or "counters". NULL, with one line in why that starts with the path,
- * when the file is missing, empty, truncated, not JSON, of another kind, of a newer version, or
- * lacks what its kind must have. */
+/* Reads and validates a "run", a "bundle" or "counters". Returns NULL when the file is missing,
+ * empty, truncated, not JSON, of another kind, of a newer version, or lacks a field that its kind
+ * must have. `why` then holds one line that starts with the path. */
 json_t *document_load(const char *path, const char *kind, char why[DOCUMENT_WHY]);
 
-/* The same for bytes in memory; `name` stands for the path in messages. */
+/* The same for bytes in memory; messages show `name` in place of the path. */
 json_t *document_parse(const char *bytes, size_t size, const char *name, const char *kind,
                        char why[DOCUMENT_WHY]);
 
-/* Writes to a temporary name in the same folder, syncs, and renames. Never overwrites: an existing
- * path is an error, as is a full disk; the temporary file is then removed. */
+/* Writes to a temporary name in the same folder, syncs, and renames. Never overwrites: if the path
+ * exists or the disk is full, the call fails and removes the temporary file. */
 bool document_write(const char *path, const json_t *document, char why[DOCUMENT_WHY]);
 
 /* Writes the id "probe.metric{keys,timer=...}" of one metric object of one case object. */

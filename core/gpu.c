@@ -21,7 +21,7 @@ enum {
     EVENT_PAIRS = 64,
 };
 
-/* gpu_must() is called from CUDA(), which has no run at hand. */
+/* gpu_must() is called from CUDA(), which does not know the run. */
 static struct probe_run *owner;
 
 void gpu_must(cudaError_t result, const char *call, const char *file, int line)
@@ -53,8 +53,8 @@ void gpu_wait(struct probe_run *r)
 
 /* --- which state is this machine in? --------------------------------------------------------- */
 
-/* Error 35 means "no driver" or "driver too old", and the driver's version
- * tells them apart; 34 is the toolkit's stub library; 100 a driver without a device. */
+/* Error 35 means "no driver" or "driver too old"; the driver's version tells them apart. 34 is the
+ * toolkit's stub library; 100 is a driver without a device. */
 static bool device_there(int wanted, const char **state, char why[DOCUMENT_WHY])
 {
     int driver = 0, runtime = 0, n = 0;
@@ -154,7 +154,7 @@ static json_t *known(int value)
     return value < 0 ? json_null() : json_integer(value);
 }
 
-/* What only NVML knows; null where it is not there. */
+/* Facts that only NVML knows; null without NVML. */
 static void describe_settings(struct probe_run *r, json_t *gpu)
 {
     char why[NVML_WHY];
@@ -250,7 +250,7 @@ double gpu_clock_stop(struct probe_run *r)
     double mhz[1024];
     size_t n = 0;
 
-    if (r->watch) { /* a stamp's own work would be counted; the clock comes from the counters */
+    if (r->watch) { /* the counters would count a stamp's own work; they also give the clock */
         gpu_wait(r);
         return attribute(r->options.device, cudaDevAttrClockRate) / 1e3;
     }

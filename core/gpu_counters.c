@@ -1,13 +1,13 @@
-/* --counters: the plugin of core/counters.h looks on at the sample loop, pass by pass.
+/* --counters: the plugin of core/counters.h observes the sample loop, pass by pass.
  *
- * Hardware counters, of one set (core/counter_sets.c). A pass is everything that the loop's body
- * does on the GPU between two moments at which the GPU is idle. After the warm-up, which nobody
- * counts, the set takes as many passes as its configuration has, three times over; the medians
- * count. (A pass costs up to 50 ms, more than most bodies: each slice of the L2 and of the memory
- * is read out.) The body runs as it does when it is timed, except that the clock stamps around it
- * stay away.
+ * Hardware counters, of one set (core/counter_sets.c). A pass is everything that the loop body does
+ * on the GPU between two moments at which the GPU is idle. The warm-up is not counted. After it the
+ * set takes as many passes as its configuration needs, three times over, and the medians are kept.
+ * (A pass costs up to 50 ms, more than most bodies, because each slice of the L2 and of the memory
+ * is read out.) The body runs exactly as when it is timed, but without the clock stamps around it.
  *
- * Launches. The same number of passes for every case; medians of what became of each launch. */
+ * Launches. Every case takes the same number of passes. The medians of each launch's stages are
+ * kept. */
 #include <cuda.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,12 +21,12 @@
 
 enum { ROUNDS = 3, TRACED_PASSES = 20 };
 
-/* What a run under --counters holds of them. */
+/* State of a run under --counters. */
 struct counting {
     const struct counters_plugin *plugin;
     bool is_open;
-    const char *why; /* tracing could not be started; NULL: it was */
-    /* The set as this chip has it: which of the table's counters, under which names. */
+    const char *why; /* why tracing could not start; NULL: it did */
+    /* The set on this chip: which of the table's counters it has, under which names. */
     const struct counter *counters[COUNTERS_IN_SET_MAX];
     const char *names[COUNTERS_IN_SET_MAX];
     size_t n;
@@ -161,13 +161,14 @@ static bool launches_end(struct probe_run *r)
     return r->loop.passes < TRACED_PASSES;
 }
 
-/* Has it every moment? Those before the start are missing for the kernels of a graph. */
+/* Are all its times recorded? Kernels of a graph lack those before the start. */
 static bool usable(const struct counters_launch *l)
 {
     return l->called && l->returned && l->queued && l->submitted && l->started && l->ended;
 }
 
-/* The median of an interval, over the usable launches; from one launch to the next, over all. */
+/* The median of an interval over the usable launches; the interval from launch to launch, over
+ * all. */
 static json_t *interval(const struct counters_launch *launches, size_t n, size_t from, size_t to,
                         size_t step)
 {
@@ -241,7 +242,7 @@ void counters_open(struct probe_run *r)
     if (!c->plugin)
         refused(r, why);
     if (tracing(r))
-        c->why = c->plugin->trace(); /* where there is no GPU, that is the reason */
+        c->why = c->plugin->trace(); /* without a GPU, this is the reason */
 }
 
 void counters_start(struct probe_run *r)

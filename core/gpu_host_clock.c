@@ -1,5 +1,6 @@
 /* A gate in the stream, and the clocks of host and GPU; see core/gpu.h. The kernels are in
- * core/device/host_clock.cu: a file of its own, so that a probe that uses none links none. */
+ * core/device/host_clock.cu, a file of its own: a probe that uses none of them links none of
+ * them. */
 #include "core/device/host_clock.h"
 #include "core/gpu_inside.h"
 #include "core/run.h"
@@ -34,8 +35,8 @@ bool gpu_gate_held(const struct probe_run *r)
 
 /* --- the clocks ------------------------------------------------------------------------------ */
 
-/* The GPU waits for twice as long as the host: an answer that nobody asked for, which it gives when
- * its time is up, comes too late to be taken for one. */
+/* The GPU waits twice as long as the host. When its time is up it gives an answer that nobody asked
+ * for; by then the host no longer waits, so it cannot take that for an answer. */
 static void launch_handshake(struct probe_run *r)
 {
     struct gpu *g = r->gpu;
@@ -62,11 +63,11 @@ struct gpu_host_clock gpu_relate_clocks(struct probe_run *r)
     for (uint32_t round = 1; round <= QUESTIONS; round++) {
         uint64_t before = *answer, after, t0 = probe_host_ns(), t1 = t0 + round * 617 % 2048;
         while ((t0 = probe_host_ns()) < t1)
-            ; /* or question and answer fall into step, and all sixteen bound alike */
+            ; /* else question and answer fall into step, and all sixteen bounds are alike */
         *asked = round;
         do {
             after = *answer;
-            t1 = probe_host_ns(); /* after the look: this thread may be held up in between */
+            t1 = probe_host_ns(); /* after the look: this thread may be delayed in between */
         } while (after == before && t1 < until);
         if (t1 >= until)
             probe_fail(r, "the GPU did not answer %d questions through mapped memory in %d ms",

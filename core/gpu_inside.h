@@ -1,4 +1,4 @@
-/* Inside of core/gpu*.c: what a run holds of its GPU. Probes do not include this. */
+/* Internal to core/gpu*.c: what a run holds of its GPU. Probes do not include this. */
 #ifndef GPUFLOOR_GPU_INSIDE_H
 #define GPUFLOOR_GPU_INSIDE_H
 
@@ -22,11 +22,11 @@ struct gpu {
         cudaLibrary_t library;
     } loaded[LIBRARIES_MAX];
     size_t n_loaded;
-    struct harness_stamp *stamp[2]; /* mapped host memory, one a SM */
+    struct harness_stamp *stamp[2]; /* mapped host memory, one per SM */
     cudaKernel_t stamper, fill[3], sweeper;
-    char *sweep;             /* 3 x L2, made at first use */
+    char *sweep;             /* 3 x L2, allocated at first use */
     struct verdict *verdict; /* likewise */
-    cudaKernel_t gatekeeper, answerer; /* these and what follows: made at first use */
+    cudaKernel_t gatekeeper, answerer; /* these and the fields below: made at first use */
     uint32_t *gate, gate_ticket; /* mapped: [0] opens the gate of that ticket, [1] was late */
     uint32_t *asked;             /* mapped */
     uint64_t *answer;            /* mapped, in a page of its own */

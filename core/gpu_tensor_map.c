@@ -1,4 +1,4 @@
-/* Tensor maps, which the driver alone can encode; see core/gpu.h. */
+/* Tensor maps, which only the driver can encode; see core/gpu.h. */
 #include <cudaTypedefs.h>
 #include <stdio.h>
 #include <string.h>

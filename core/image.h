@@ -1,4 +1,5 @@
-/* An image: the machine code of one .cu, a cubin for each architecture of the build, no PTX. */
+/* An image: the machine code of one .cu, as one cubin for each architecture of the build. No
+ * PTX. */
 #ifndef GPUFLOOR_IMAGE_H
 #define GPUFLOOR_IMAGE_H
 
@@ -10,7 +11,7 @@ struct gpu_image {
     const char *cubins;               /* "sm_80:SHA256 sm_90a:SHA256 " */
 };
 
-/* Adds "name.sm_90a": "SHA256" for the image's cubins; with cc (90 for 9.0) only that one's. */
+/* Adds "name.sm_90a": "SHA256" for the image's cubins. With cc (90 for 9.0) only for that one. */
 void image_hashes(const struct gpu_image *image, int cc, json_t *hashes);
 
 /* The hashes of all images linked into this program: a new object, empty for a host probe. */

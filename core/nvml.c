@@ -15,7 +15,7 @@ struct utilisation {
     unsigned gpu, memory; /* per cent */
 };
 
-/* nvmlProcessInfo_v2_t; only how many come back is looked at. */
+/* nvmlProcessInfo_v2_t; only the number of them is used. */
 struct process {
     unsigned pid;
     unsigned long long memory_bytes;
@@ -44,7 +44,8 @@ struct nvml {
     int (*persistence)(device_t, unsigned *);
 };
 
-/* Where each function goes, and under which names drivers have had it, the newest first. */
+/* Where each function's pointer goes, and the names that drivers have given it, the newest
+ * first. */
 static const struct symbol {
     size_t offset;
     const char *names[2];
@@ -192,7 +193,7 @@ struct nvml_facts nvml_facts(const struct nvml *nvml)
 char *nvml_reasons(char *text, size_t size, unsigned long long reasons)
 {
     /* Bits of nvmlClocksEventReasons. 0x1 (idle), 0x2 (application clocks) and 0x100 (display) are
-     * settings, not a GPU that is held back. */
+     * settings, and do not mean that the GPU is held back. */
     static const struct {
         unsigned long long bit;
         const char *name;

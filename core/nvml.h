@@ -1,9 +1,11 @@
-/* NVML, the driver's management library: clocks, temperature, power, and who else is on the GPU.
+/* NVML, the driver's management library: clocks, temperature, power, and which processes use the
+ * GPU.
  *
- * Opened with dlopen and called through own prototypes, so that no header and no library is needed
- * to build or to start. Every function is optional: what a driver lacks reads as NaN, -1 or 0. An
- * open handle also keeps the driver loaded between processes, which takes its start-up out of
- * whatever is measured. Never read here: serial numbers, UUIDs, process names. */
+ * The library is opened with dlopen and called through prototypes of our own, so that neither
+ * building nor starting needs its header or library. Every function is optional: if a driver lacks
+ * one, its value reads as NaN, -1 or 0. An open handle also keeps the driver loaded between
+ * processes, so that no measurement includes the driver's start-up. Serial numbers, UUIDs and
+ * process names are never read here. */
 #ifndef GPUFLOOR_NVML_H
 #define GPUFLOOR_NVML_H
 
@@ -14,29 +16,29 @@ struct nvml;
 
 enum { NVML_WHY = 160 };
 
-/* What changes from moment to moment. NaN where it cannot be read. */
+/* What changes from moment to moment. NaN if it cannot be read. */
 struct nvml_state {
     double sm_clock_mhz, memory_clock_mhz, temperature_c, power_w, utilisation; /* 0 to 1 */
     unsigned long long reasons; /* bitmask: why the clock is held back; 0: nothing, or not known */
     int n_processes;            /* compute processes on the GPU; -1: not known */
 };
 
-/* What stays. NaN and -1 where it cannot be read. */
+/* What stays the same. NaN or -1 if it cannot be read. */
 struct nvml_facts {
     double power_limit_w, sm_clock_max_mhz, memory_clock_max_mhz;
     int ecc, mig, persistence; /* 0 off, 1 on */
 };
 
 /* Opens the GPU named by an index ("0", in PCI order), a UUID ("GPU-...") or a PCI bus id
- * ("00000000:04:00.0"). NULL, with one line in why, where NVML or that GPU is not to be had. */
+ * ("00000000:04:00.0"). NULL, with one line in why, if NVML or that GPU is not available. */
 struct nvml *nvml_open(const char *gpu, char why[NVML_WHY]);
 void nvml_close(struct nvml *nvml); /* NULL is allowed, here and below */
 
 struct nvml_state nvml_state(const struct nvml *nvml);
 struct nvml_facts nvml_facts(const struct nvml *nvml);
 
-/* Those of the reasons that hold a clock below what was asked for, in words: "power cap, thermal".
- * Empty for none; idle and application clocks are no such reasons. Returns text. */
+/* The reasons that hold a clock below what was asked for, in words: "power cap, thermal". Empty for
+ * none. Idle and application clocks do not count as reasons. Returns text. */
 char *nvml_reasons(char *text, size_t size, unsigned long long reasons);
 
 #endif

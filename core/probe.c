@@ -142,7 +142,7 @@ void *probe_host_alloc(struct probe_run *r, size_t bytes)
 
 /* --- the run --------------------------------------------------------------------------------- */
 
-/* Step and cost of the host clock: the smallest step seen in 2000 readings, and their mean cost. */
+/* Step and cost of the host clock: the smallest step in 2000 readings, and their mean cost. */
 static void calibrate_host_clock(struct probe_run *r)
 {
     enum { READINGS = 2000 };
@@ -248,7 +248,7 @@ static bool open_raw(struct probe_run *r)
     return true;
 }
 
-/* The line that stderr owes a person, whatever stdout carries. */
+/* The one line on stderr for a person, whatever stdout carries. */
 static void say_outcome(const struct probe_run *r)
 {
     if (r->exit_status == RUN_EXIT_SKIPPED)

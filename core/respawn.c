@@ -1,4 +1,4 @@
-/* probe_respawn(): a probe that runs itself, for what it must survive. */
+/* probe_respawn(): a probe runs itself in a child process, to survive what the child does. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -9,8 +9,8 @@
 
 #include "core/run.h"
 
-/* The child stays in this process group: whoever watches or stops the probe watches and stops it,
- * too. Its stdout is of no interest. */
+/* The child stays in this process group, so that whoever watches or stops the probe also watches
+ * and stops the child. Its stdout is ignored. */
 _Noreturn static void become(char *const argv[], int said)
 {
     int nowhere = open("/dev/null", O_WRONLY);
@@ -20,7 +20,7 @@ _Noreturn static void become(char *const argv[], int said)
     _exit(127);
 }
 
-/* Keeps the last line of what comes through the pipe, until it is closed or the time is up. */
+/* Keeps the last line that comes through the pipe, until it is closed or the time is up. */
 static bool listen_until(int pipe, uint64_t deadline_ns, char *said, size_t size)
 {
     size_t used = 0;

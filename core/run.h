@@ -1,4 +1,4 @@
-/* Inside of core: what one run holds. Probes do not include this. */
+/* Internal to core: the state of one run. Probes do not include this. */
 #ifndef GPUFLOOR_RUN_H
 #define GPUFLOOR_RUN_H
 
@@ -20,7 +20,7 @@ struct options {
     bool check, deep, list, json;
     const char *raw;      /* side file of raw samples, or NULL */
     const char *only;     /* glob that a case's keys must match, or NULL */
-    const char *counters; /* a set of hardware counters, or "launches"; NULL: time is measured */
+    const char *counters; /* a counter set, or "launches"; NULL: time is measured */
     int64_t parameters[RUN_PARAMETERS_MAX];
     bool given[RUN_PARAMETERS_MAX];
 };
@@ -39,18 +39,18 @@ enum { LOOP_IDLE, LOOP_WARMING, LOOP_SAMPLING, LOOP_WATCHED, LOOP_DONE };
 
 struct loop {
     int state;
-    int passes;         /* of the loop body since sampling began */
-    int next_look;      /* pass count at which stability is looked at next */
+    int passes;         /* of the loop body since warm-up ended */
+    int next_look;      /* pass count at the next test of stability */
     uint64_t began_ns;
     const char *stopped;
 };
 
-/* Looks on at passes of the loop's body, under --counters. The loop then ends when the watch has
- * seen enough, and what the harness would run beside the body (stamps of the SM clock) is left out. */
+/* Observes each pass of the loop body, under --counters. The loop then ends when the watch has seen
+ * enough. The harness runs nothing of its own around the body (no stamps of the SM clock). */
 struct watch {
-    void (*begin)(struct probe_run *r); /* a pass comes next */
-    bool (*end)(struct probe_run *r);   /* it is over; true: one more, please */
-    void (*close_case)(struct probe_run *r, json_t *one); /* adds what was seen to the case */
+    void (*begin)(struct probe_run *r); /* before a pass */
+    bool (*end)(struct probe_run *r);   /* after it; true: one more pass */
+    void (*close_case)(struct probe_run *r, json_t *one); /* adds the results to the case */
 };
 
 struct probe_run {
@@ -58,7 +58,7 @@ struct probe_run {
     char keys[RUN_KEYS];
     unsigned flags;
     bool in_case;
-    int n_cases;           /* that this run took */
+    int n_cases;           /* cases that this run measured */
     struct loop loop;
     const struct watch *watch; /* NULL: nobody */
     struct series *series; /* one per metric */
@@ -70,7 +70,7 @@ struct probe_run {
     bool failed;
     double tick_wall_ns, cost_wall_ns, tick_device_ns, tick_event_ns;
     FILE *raw;
-    jmp_buf *leave;        /* probe_skip and probe_fail return to probe_main by it */
+    jmp_buf *leave;        /* by which probe_skip and probe_fail return */
     int exit_status;
     char why[DOCUMENT_WHY];
     json_t *environment;
@@ -78,39 +78,39 @@ struct probe_run {
     json_t *counters;      /* under --counters: how reading them went; else NULL */
     struct counting *counting; /* under --counters; core/gpu_counters.c; else NULL */
     struct gpu *gpu;       /* NULL without one; core/gpu.c */
-    const char *gpu_state; /* why there is none, one word; NULL where none was looked for */
+    const char *gpu_state; /* why there is none, one word; NULL: not looked for */
     char gpu_why[DOCUMENT_WHY];
 };
 
-/* core/options.c: reads the command line; leaves with 2 on a bad one, 0 after --help. */
+/* core/options.c: reads the command line. Exits with 2 on a bad one, with 0 after --help. */
 void options_read(struct options *options, int argc, char **argv);
 void options_list(FILE *out, bool json); /* --list */
 
-/* The word that stands for a direction in documents and lists. */
+/* The word for a direction in documents and lists. */
 const char *better_name(enum probe_better better);
 
 /* core/samples.c: closes the current case, if any, into r->cases. */
 void samples_close_case(struct probe_run *r);
 void samples_free(struct probe_run *r);
 
-/* core/show.c: the table of a run by hand. */
+/* core/show.c: the table that a run by hand prints. */
 void show_run(FILE *out, const json_t *document);
 
 /* core/environment.c: allow-listed facts of the host and of this program. */
 json_t *environment_host(void);
 
-/* core/gpu_counters.c, or core/gpu_none.c. Under --counters: opens the plugin, before anything calls
- * CUDA; starts reading, once there is a GPU; and puts away. Where counters are refused the run is
- * skipped with the reason. */
+/* core/gpu_counters.c, or core/gpu_none.c in a build without CUDA. Under --counters: counters_open
+ * opens the plugin before anything calls CUDA, counters_start begins reading once there is a GPU,
+ * and counters_close ends it. If counters are refused the run is skipped with the reason. */
 void counters_open(struct probe_run *r);
 void counters_start(struct probe_run *r);
 void counters_close(struct probe_run *r);
 
-/* core/gpu.c, or core/gpu_none.c in a build without CUDA.
- * gpu_open: false when there is no GPU to be had; state is then one of not_built, no_driver,
- * old_driver, stub_driver, no_device, failed, and why says it in one line. */
+/* core/gpu.c, or core/gpu_none.c in a build without CUDA. gpu_open returns false when no GPU is
+ * available; state is then one of not_built, no_driver, old_driver, stub_driver, no_device, failed,
+ * and why explains it in one line. */
 bool gpu_open(struct probe_run *r, const char **state, char why[DOCUMENT_WHY]);
-bool gpu_guards_intact(struct probe_run *r); /* of every allocation still held */
+bool gpu_guards_intact(struct probe_run *r); /* checks every allocation still held */
 void gpu_close(struct probe_run *r);
 
 #endif

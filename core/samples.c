@@ -14,7 +14,7 @@ enum {
     PASSES_MIN = 5,
     FIRST_LOOK = 20,
     CASE_MS = 80,
-    BEST_OF_FIRST = 20, /* "best" looks at a fixed number of samples, never at an adaptive one */
+    BEST_OF_FIRST = 20, /* "best" uses a fixed number of samples, never an adaptive one */
 };
 static const double STABLE = 0.002, CONFIDENCE = 0.95, CLOCK_MOVED = 0.01;
 
@@ -57,7 +57,7 @@ bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...
     return true;
 }
 
-/* Is the median's interval as narrow as promised? `unit` is one tick per unit of work. */
+/* Is the median's interval narrow enough? `tick` is one timer tick per unit of work. */
 static bool narrow(const double *values, size_t n, double tick)
 {
     size_t low, high;
@@ -235,7 +235,7 @@ struct figures {
     } side[2];
 };
 
-/* A time per unit of work becomes a rate: the order turns round, spreads stay relative. */
+/* Turns a time per unit of work into a rate: the order reverses, relative spreads stay. */
 static struct figures to_rate(struct figures t)
 {
     struct figures f = {.s = {.n = t.s.n}};
@@ -250,7 +250,7 @@ static struct figures to_rate(struct figures t)
     f.s.mad = f.s.median * t.s.mad / t.s.median;
     f.best = 1e9 / t.best;
     f.resolution = f.s.median * t.resolution / t.s.median;
-    f.has_sides = t.has_sides; /* which stay times */
+    f.has_sides = t.has_sides; /* they stay times */
     memcpy(f.side, t.side, sizeof f.side);
     return f;
 }
@@ -275,9 +275,9 @@ static struct figures of_each(const struct probe_metric *m, const struct series 
     return unit_is_rate(m->unit) ? to_rate(f) : f;
 }
 
-/* Slope from the medians, best from the minima of each side; the spread of a slope is kept by side.
- * The MAD given for the slope is the sum of the sides' over the work between them: an upper bound.
- */
+/* The slope comes from the medians, `best` from the minima of each side; the spread is kept for
+ * each side. The MAD of the slope is the sum of the sides' MADs divided by the work between them:
+ * an upper bound. */
 static struct figures of_slope(struct probe_run *r, const struct probe_metric *m,
                                const struct series *s, double tick)
 {
@@ -335,7 +335,7 @@ static json_t *side_object(double work, const struct stat_summary *s)
         "q1", document_number(s->q1), "q3", document_number(s->q3), "mad", document_number(s->mad));
 }
 
-/* A map's own figures: those of its finite cells. */
+/* A map's figures are those of its finite cells. */
 static void describe_cells(json_t *object, const struct probe_metric *m, const struct series *s)
 {
     struct stat_summary cells = stat_summarise(s->value, s->n);
@@ -350,7 +350,7 @@ static void describe_cells(json_t *object, const struct probe_metric *m, const s
     json_object_set(object, "grid", s->grid);
 }
 
-/* What one pass of a watched loop came to: its samples and their work, added up. */
+/* What one pass of a watched loop measured: its samples and their work, added up. */
 static void describe_pass(struct probe_run *r, json_t *object, const struct series *s)
 {
     double value = 0, work = 0;
@@ -406,8 +406,8 @@ static json_t *metric_object(struct probe_run *r, const struct probe_metric *m,
     return object;
 }
 
-/* Each reading of the clock becomes the median of itself and its neighbours: a lone odd one is the
- * timer's, since a clock that moves stays where it went. */
+/* Replaces each reading of the clock by the median of itself and its neighbours. A single outlier
+ * is an error of the timer, since a clock that moves stays where it went. */
 static void drop_glitches(double *mhz, size_t n)
 {
     double before = n > 0 ? mhz[0] : 0;
@@ -508,7 +508,7 @@ void probe_value(struct probe_run *r, int metric, double value)
         probe_missing(r, metric, "not a finite number in this run");
 }
 
-/* Five digits: a map has thousands of cells, and none is known better. */
+/* Five digits: a map has thousands of cells, and none is known more precisely. */
 static json_t *cell(double value)
 {
     char text[32];

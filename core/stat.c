@@ -34,7 +34,7 @@ double stat_quantile(const double *sorted, size_t n, double q)
     return sorted[below] + (place - (double)below) * (sorted[below + 1] - sorted[below]);
 }
 
-/* A percentile is stated only where at least five samples lie in its tail. */
+/* A percentile is stated only if at least five samples are in its tail. */
 static double tail(const double *sorted, size_t n, double q)
 {
     double share = q < 0.5 ? q : 1 - q;
@@ -95,9 +95,9 @@ double stat_largest_of_first(const double *values, size_t n, size_t count)
 bool stat_median_ranks(size_t n, double confidence, size_t *low, size_t *high)
 {
     /* The interval (x_r, x_{n+1-r}) misses the median when fewer than r of n fair coins fall on one
-     * side: probability 2 * P(B < r). Take the largest r that keeps the promise. Terms further than
-     * twenty deviations below the middle are nothing, and 2^-n of a large n is no double: start
-     * there, in logarithms. */
+     * side: probability 2 * P(B < r). Take the largest r that keeps the promise. Terms more than
+     * twenty deviations below the middle are negligible, and for large n 2^-n is no double: so
+     * start there, in logarithms. */
     double all = (double)n, below = 0;
     size_t first = all > 10 * sqrt(all) * 2 ? (size_t)(all / 2 - 10 * sqrt(all)) : 0, rank = first;
 
@@ -120,12 +120,12 @@ double stat_slope(double t_low, double n_low, double t_high, double n_high)
     return (t_high - t_low) / (n_high - n_low);
 }
 
-/* Largest k with P(U < k) <= alpha/2 for the Mann-Whitney U of n against m: the k-th smallest and
- * k-th largest pairwise ratio bound the interval. 0 when even k = 1 breaks the promise. */
+/* The largest k with P(U < k) <= alpha/2 for the Mann-Whitney U of n against m: the k-th smallest
+ * and k-th largest pairwise ratios bound the interval. 0 when even k = 1 breaks the promise. */
 static size_t mann_whitney_rank(size_t n, size_t m, double alpha)
 {
-    /* ways[j][u]: arrangements of j of the n among those seen so far with statistic u, built by the
-     * recurrence N(n, m, u) = N(n-1, m, u-m) + N(n, m-1, u), one m at a time. */
+    /* ways[j][u] counts the arrangements of j of the n, among those seen so far, with statistic u.
+     * It is built by the recurrence N(n, m, u) = N(n-1, m, u-m) + N(n, m-1, u), one m at a time. */
     size_t top = n * m;
     double *ways = calloc((n + 1) * (top + 1), sizeof *ways);
     size_t rank = 0;

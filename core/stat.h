@@ -1,7 +1,7 @@
 /* Statistics: medians, order statistics, slopes, and the interval of a ratio. Pure, no I/O.
  *
- * Everything here is exact and deterministic: no resampling, no seeds. Sources: order-statistic
- * interval of a median, David & Nagaraja, "Order Statistics", 7.1; ratio of two samples by the
+ * Everything here is exact and deterministic: no resampling, no seeds. Sources: the order-statistic
+ * interval of a median, David & Nagaraja, "Order Statistics", 7.1; the ratio of two samples by the
  * Hodges-Lehmann estimator with the Mann-Whitney interval, Hollander & Wolfe, "Nonparametric
  * Statistical Methods", 4.2-4.3. */
 #ifndef GPUFLOOR_STAT_H
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Five-number summary and tails of one set of samples. What n does not support is NaN: p01 and p99
- * need n/100 >= 5 samples in the tail, p999 needs n/1000 >= 5. */
+/* Five-number summary and tails of one set of samples. A figure for which n is too small is NaN:
+ * p01 and p99 need n/100 >= 5 samples in the tail, p999 needs n/1000 >= 5. */
 struct stat_summary {
     size_t n;
     double median, min, max, q1, q3, mad;
@@ -24,27 +24,27 @@ void stat_sort(double *values, size_t n);
 /* Median of n >= 1 *sorted* values; the mean of the middle two when n is even. NaN for n = 0. */
 double stat_median(const double *sorted, size_t n);
 
-/* Quantile q in [0, 1] of sorted values, linear between order statistics (type 7). NaN for n = 0. */
+/* Quantile q in [0, 1] of sorted values, linear between order statistics (type 7). NaN: n = 0. */
 double stat_quantile(const double *sorted, size_t n, double q);
 
-/* Summary of n values in any order; the input is left as it is. */
+/* Summary of n values in any order; does not change its input. */
 struct stat_summary stat_summarise(const double *values, size_t n);
 
-/* Least and largest of the first `count` values (or of all, where there are fewer). NaN for n = 0. */
+/* Minimum and maximum of the first `count` values (of all, if there are fewer). NaN for n = 0. */
 double stat_least_of_first(const double *values, size_t n, size_t count);
 double stat_largest_of_first(const double *values, size_t n, size_t count);
 
 /* Ranks (from 1) of the order statistics that bracket the median of a distribution with at least
- * `confidence`: n = 7 gives 1 and 7 (98.4 %), n = 10 gives 2 and 9 (97.9 %). Coverage is exact
- * (binomial). False when n is too small for any (n < 6 at 95 %). */
+ * the given confidence: n = 7 gives 1 and 7 (98.4 %), n = 10 gives 2 and 9 (97.9 %). Coverage is
+ * exact (binomial). False when n is too small for any interval (n < 6 at 95 %). */
 bool stat_median_ranks(size_t n, double confidence, size_t *low, size_t *high);
 
 /* Slope through two points of work: (t_high - t_low) / (n_high - n_low), per unit of work. */
 double stat_slope(double t_low, double n_low, double t_high, double n_high);
 
-/* Ratio new/old of two samples of positive values: centre = median of all n*m pairwise ratios, and
- * its distribution-free interval. False (interval NaN) where the samples are too few for
- * `confidence` (below 4 against 4 at 95 %). n and m at most STAT_RATIO_MAX. */
+/* Ratio new/old of two samples of positive values: centre is the median of all n*m pairwise ratios,
+ * low and high are its distribution-free interval. False, with a NaN interval, if the samples are
+ * too few for `confidence` (below 4 against 4 at 95 %). n and m are at most STAT_RATIO_MAX. */
 enum { STAT_RATIO_MAX = 64 };
 struct stat_ratio {
     double centre, low, high;

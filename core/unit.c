@@ -65,8 +65,8 @@ static int decimals(double value, int digits)
     return digits > whole ? digits - whole : 0;
 }
 
-/* value to so many significant digits: what its scale is judged by, or 999.96 would print as
- * "1000.0". */
+/* Rounds value to `digits` significant digits, by which its scale is chosen: otherwise 999.96 would
+ * print as "1000.0". */
 static double rounded(double value, int digits)
 {
     if (value == 0)

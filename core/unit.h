@@ -1,7 +1,7 @@
-/* Units: the closed list that values may carry, and how a person sees them.
+/* Units: the closed list of units, and how values are printed for a person.
  *
- * A value is never scaled in a file: bytes, not KiB; ns, not us. Scaling happens here, when a value is
- * printed. Sizes scale by 1024 (KiB), everything else by 1000 (GB/s, us), as lmbench settled it. */
+ * A file never holds a scaled value: bytes, not KiB; ns, not us. Scaling happens here, when a value
+ * is printed. Sizes scale by 1024 (KiB), everything else by 1000 (GB/s, us), as in lmbench. */
 #ifndef GPUFLOOR_UNIT_H
 #define GPUFLOOR_UNIT_H
 
@@ -13,18 +13,18 @@
  * joules celsius. */
 bool unit_known(const char *unit);
 
-/* True for units of something per second: the sample is then a time in ns for a number of things. */
+/* True for units per second. The sample of such a metric is a time in ns for an amount of work. */
 bool unit_is_rate(const char *unit);
 
-/* The known unit at place i, or NULL past the last one. */
+/* The i-th unit of the list, or NULL past the last one. */
 const char *unit_at(size_t i);
 
 /* Writes value with at most `digits` significant digits and a scaled unit: 5220 ns -> "5.22 us".
  * Counts and cycles keep their unit. Returns text. */
 char *unit_format(char *text, size_t size, double value, const char *unit, int digits);
 
-/* Reads a size: "4096", "64K", "1M", "2G" (powers of 1024). False for anything else, and for what
- * does not fit 63 bits; *bytes is then untouched. */
+/* Reads a size: "4096", "64K", "1M", "2G" (powers of 1024). False for anything else, and for a size
+ * of more than 63 bits; *bytes is then unchanged. */
 bool unit_parse_size(const char *text, int64_t *bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* Which program this is, compiled in. */
+/* The version of this program, compiled in. */
 #ifndef GPUFLOOR_VERSION_H
 #define GPUFLOOR_VERSION_H
 

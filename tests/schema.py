@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""schema.py KIND FILE: does a document follow results/schema/KIND.schema.json? Exit 0 when it does, or
-when this python has no jsonschema; else 1 and one line."""
+"""schema.py KIND FILE: does a document follow results/schema/KIND.schema.json? Exits with 0 if it
+does, or if this python has no jsonschema; else with 1 and one line."""
 import glob
 import json
 import os
@@ -15,7 +15,7 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../results/sc
 
 
 def schemas():
-    """Name of the file, and what a $ref may call it -> schema."""
+    """File names, and what a $ref may call each, mapped to schemas."""
     found = {}
     for path in sorted(glob.glob(os.path.join(FOLDER, "*.json"))):
         with open(path, encoding="utf-8") as file:
@@ -26,8 +26,8 @@ def schemas():
 
 
 def validator_of(kind):
-    """The validator of a kind of document, whichever way this version of jsonschema finds the other
-    files that a schema refers to. None where there is no such schema."""
+    """The validator of a kind of document, in whichever way this version of jsonschema finds the
+    other files that a schema refers to. None if there is no such schema."""
     all_of_them = schemas()
     schema = all_of_them.get(f"{kind}.schema.json")
     if schema is None:
@@ -47,7 +47,7 @@ def validator_of(kind):
 
 
 def complaint(kind, document):
-    """What is wrong with a document, in one line; None when nothing is."""
+    """What is wrong with a document, in one line; None if nothing is."""
     validator = validator_of(kind)
     if validator is None:
         return f"results/schema has no {kind}.schema.json"

@@ -1,6 +1,6 @@
-"""What core/ does for a probe in C, for a probe in Python: command line, cases, the sample loop,
-how samples become figures, the run document. Standard library only. The rules are those of
-core/probe.h and core/samples.c, number for number; tests/contract/peers.py feeds the raw samples of
+"""Does for a probe in Python what core/ does for a probe in C: command line, cases, the sample
+loop, the figures from samples, the run document. Standard library only. The rules are those of
+core/probe.h and core/samples.c, number for number. tests/contract/peers.py feeds the raw samples of
 probes in C to both and compares every figure.
 
 A probe makes a Run, asks `if run.case(...)`, loops `while run.more()`, and hands over samples."""
@@ -122,7 +122,8 @@ def figures_of_each(samples, tick, higher=False):
 
 
 def figures_of(metric, samples, tick):
-    """The fields of a metric object; what is not finite is left out, the two centres excepted."""
+    """The fields of a metric object, without those that are not finite, except for the two
+    centres."""
     if metric.form == "slope":
         figures = figures_of_slope(samples, tick)
     else:
@@ -142,8 +143,8 @@ def figures_of(metric, samples, tick):
 
 
 def without_glitches(mhz):
-    """Each reading of the clock becomes the median of itself and its neighbours: a lone odd one is
-    the timer's, since a clock that moves stays where it went."""
+    """Each reading of the clock becomes the median of itself and its neighbours. A single odd
+    reading is the timer's fault, because a clock that moves stays where it went."""
     if len(mhz) < 3:
         return list(mhz)
     middle = [sorted(mhz[i - 1:i + 2])[1] for i in range(1, len(mhz) - 1)]
@@ -166,7 +167,7 @@ def no_parameter(text):
 
 
 def options_of(probe, words):
-    """Leaves with 2 on a bad line, with 0 after --help and --version."""
+    """Exits with 2 on a bad line, with 0 after --help and --version."""
     parser = argparse.ArgumentParser(
         prog=probe["name"], description=f"{probe['name']}: {probe['what']}",
         epilog="Exit: 0 measured, 1 a check or call failed, 2 usage, 77 cannot be measured here.")
@@ -224,8 +225,8 @@ class Run:
     # cases and the sample loop
 
     def case(self, keys, deep=False):
-        """Starts a case, which is power-bound as products are: its clock is recorded, and may move.
-        False when this run leaves it out."""
+        """Starts a case. It is power-bound, as products are: its clock is recorded, and may move.
+        False if this run leaves the case out."""
         self.close_case()
         if (deep and not self.options.deep) or (
                 self.options.only and not fnmatch.fnmatchcase(keys, self.options.only)):
@@ -281,7 +282,7 @@ class Run:
                   self.options.round, f"{n:.17g}", f"{value:.17g}", sep="\t", file=self.raw)
 
     def taken(self, metric, values):
-        """Samples of one unit of work each, which somebody else's loop took."""
+        """Takes samples of one unit of work each from a loop that is not the Run's own."""
         self.state, self.stopped = "sampling", "count"
         for value in values:
             self.sample(metric, 1, value)
@@ -357,7 +358,7 @@ class Run:
 
 
 def table_of(document):
-    """What a person sees who runs it by hand."""
+    """Prints for a person who runs it by hand."""
     name = document["probe"]["name"]
     lines = [f"{name:92} {'median':>14} {'best':>14} {'n':>6}"] if document["cases"] else []
     for one in document["cases"]:
@@ -374,12 +375,12 @@ def table_of(document):
 
 
 def first_line(error):
-    """Of what an exception says, without the folders of this machine."""
+    """The first line of an exception's text, without this machine's folders."""
     return re.sub(r"[^\s'\"]*/", "", str(error).strip().split("\n")[0])[:200]
 
 
 def take(run, measure):
-    """Calls measure(run), whatever comes of it."""
+    """Calls measure(run) and catches everything that it raises."""
     try:
         if run.options.counters:
             raise Leave(SKIPPED, "hardware counters are read in the suite's own programs only")
@@ -391,12 +392,12 @@ def take(run, measure):
             raise Leave(FAILED, "a check failed")
     except Leave as leave:
         run.status, run.why = leave.args
-    except Exception as error:  # of a library: what it says goes into the document
+    except Exception as error:  # from a library: its text goes into the document
         run.status, run.why = FAILED, f"{type(error).__name__}: {first_line(error)}"
 
 
 def put(name, text):
-    """A result that nobody got is no success."""
+    """A result that cannot be delivered is a failure."""
     try:
         if text:
             print(text)

@@ -1,5 +1,5 @@
-"""What core/gpu.c and core/gpu_launch.c do for a probe in C, for peers: finds a GPU, captures
-graphs, times one piece of work between two events and reads the SM clock around it. By torch and
+"""Does for peers what core/gpu.c and core/gpu_launch.c do for a probe in C: finds a GPU, captures
+graphs, times a piece of work between two events and reads the SM clock around it. It uses torch and
 triton, which are imported when a Gpu is made."""
 import ctypes
 import math
@@ -22,7 +22,7 @@ class Gpu:
             import triton
             import triton.testing
             import peers_stamp
-        except Exception as error:  # a broken installation says more than ImportError
+        except Exception as error:  # a broken installation raises more than ImportError
             raise core.Leave(core.SKIPPED, "needs torch and triton in this python3: "
                              + core.first_line(error))
         self.torch, self.triton, self.stamping = torch, triton, peers_stamp
@@ -41,9 +41,9 @@ class Gpu:
         run.ticks["event"] = self.event_tick_ns()
 
     def find(self, run):
-        """Leaves with 77 where torch has no such GPU."""
+        """Exits with 77 if torch has no such GPU."""
         torch, device = self.torch, run.options.device
-        warnings.simplefilter("ignore")  # an old driver's, which the reason below says better
+        warnings.simplefilter("ignore")  # about an old driver: the reason below says it better
         if not torch.cuda.is_available():
             raise core.Leave(core.SKIPPED, f"no GPU: torch {torch.__version__} finds none")
         if device >= torch.cuda.device_count():
@@ -60,7 +60,7 @@ class Gpu:
             raise core.Leave(core.SKIPPED, f"needs torch 2.8 or newer, this is {torch.__version__}")
 
     def warm_up(self):
-        """An idle GPU clocks down: some 25 ms of products."""
+        """An idle GPU lowers its clock: runs some 25 ms of products."""
         x = self.torch.randn((4096, 4096), dtype=self.torch.float16, device="cuda")
         for _ in range(100):
             self.torch.matmul(x, x)
@@ -103,7 +103,7 @@ class Gpu:
         return self.start.elapsed_time(self.stop) * 1e6
 
     def watch(self, run, queued_ns):
-        """Was everything queued before the stream was let go? As a fact of the case."""
+        """Records as a fact of the case: was everything queued before the stream was released?"""
         if run.keys != self.watched:
             self.watched, self.late, self.timed = run.keys, 0, 0
         self.late, self.timed = self.late + (queued_ns > HOLD_NS), self.timed + 1

@@ -1,6 +1,6 @@
-// Copies that run beside the threads: cp.async (compute capability 8.0) and the bulk copies of 9.0
-// with the barrier in shared memory (mbarrier) that they report to. A kernel that uses them stands
-// under #if with the same architectures; its contract says arch=80+ or arch=90+.
+// Asynchronous copies: cp.async (compute capability 8.0), and the bulk copies of 9.0 with the
+// barrier in shared memory (mbarrier) that they signal. Put a kernel that uses them under #if with
+// the same architectures; its contract says arch=80+ or arch=90+.
 #ifndef GPUFLOOR_ASYNC_CUH
 #define GPUFLOOR_ASYNC_CUH
 
@@ -22,7 +22,7 @@ __device__ __forceinline__ void cp_async_commit(void)
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Waits until at most `pending` of this thread's groups are still under way.
+// Waits until at most `pending` of this thread's groups are still in flight.
 template <int pending> __device__ __forceinline__ void cp_async_wait(void)
 {
     asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
@@ -32,14 +32,14 @@ template <int pending> __device__ __forceinline__ void cp_async_wait(void)
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
 
 // An mbarrier: 8 bytes of shared memory, 8-byte aligned. A phase is over when all arrivals and all
-// announced bytes have come; phases alternate in parity, the first has parity 0.
+// announced bytes have come. Phases alternate in parity; the first has parity 0.
 __device__ __forceinline__ void mbarrier_make(uint32_t barrier, uint32_t arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)
                  : "memory");
 }
 
-// After mbarrier_make, before any other thread or the copy engine may use it.
+// Call it after mbarrier_make, before any other thread or the copy engine uses the barrier.
 __device__ __forceinline__ void mbarrier_made(void)
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -50,7 +50,7 @@ __device__ __forceinline__ void mbarrier_arrive(uint32_t barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Arrives, and announces bytes that a bulk copy will bring.
+// Arrives, and announces the bytes that a bulk copy will bring.
 __device__ __forceinline__ void mbarrier_expect(uint32_t barrier, uint32_t bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
@@ -58,7 +58,7 @@ __device__ __forceinline__ void mbarrier_expect(uint32_t barrier, uint32_t bytes
                  : "memory");
 }
 
-// Is the phase of that parity over? Waits a little before it says no.
+// Is the phase of that parity over? Waits a little before it returns false.
 __device__ __forceinline__ bool mbarrier_try_wait(uint32_t barrier, uint32_t parity)
 {
     uint32_t done;
@@ -85,7 +85,7 @@ __device__ __forceinline__ void mbarrier_wait(uint32_t barrier, uint32_t parity)
                  : "memory");
 }
 
-// Bulk copy (TMA without a tensor map) of bytes, a multiple of 16, both ends 16-byte aligned.
+// Bulk copy (TMA without a tensor map). `bytes` is a multiple of 16; both ends are 16-byte aligned.
 __device__ __forceinline__ void bulk_load(uint32_t to_shared, const void *from, uint32_t bytes,
                                           uint32_t barrier)
 {
@@ -95,8 +95,8 @@ __device__ __forceinline__ void bulk_load(uint32_t to_shared, const void *from, 
                  : "memory");
 }
 
-// And back; complete when bulk_store_wait returns. What threads wrote to shared memory is seen by
-// the copy only after bulk_store_fence().
+// The opposite direction; complete when bulk_store_wait returns. The copy sees what threads wrote
+// to shared memory only after bulk_store_fence().
 __device__ __forceinline__ void bulk_store(void *to, uint32_t from_shared, uint32_t bytes)
 {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
@@ -114,7 +114,7 @@ __device__ __forceinline__ void bulk_store_commit(void)
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-// Until at most `pending` groups of this thread have not yet read their shared memory.
+// Waits until at most `pending` groups of this thread have still to read their shared memory.
 template <int pending> __device__ __forceinline__ void bulk_store_read_wait(void)
 {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-// Cycles of this SM's own clock. Not comparable between SMs. One CS2R of 64 bits.
+// Cycles of this SM's own clock, one 64-bit CS2R. Not comparable between SMs.
 __device__ __forceinline__ uint64_t clock_cycles()
 {
     uint64_t t;
@@ -31,8 +31,9 @@ struct clock_pair {
     uint64_t cycles, ns;
 };
 
-// Both clocks at the moment the shared one ticks: right to one turn of the polling loop (about ten
-// cycles) however coarse the tick is. Gives up after 2 ms of cycles at 2 GHz, should it stand still.
+// Both clocks at the moment when the shared one ticks. The error is one turn of the polling loop
+// (about ten cycles), however coarse the tick is. Gives up after 2 ms of cycles at 2 GHz, in case
+// the shared clock stands still.
 __device__ __forceinline__ struct clock_pair clock_edge()
 {
     struct clock_pair p;

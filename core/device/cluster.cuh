@@ -1,5 +1,5 @@
-// Clusters of blocks, compute capability 9.0 and up: who is where, their barrier, and each other's
-// shared memory.
+// Clusters of blocks, compute capability 9.0 and up: ranks, the cluster's barrier, and the shared
+// memory of other blocks.
 #ifndef GPUFLOOR_CLUSTER_CUH
 #define GPUFLOOR_CLUSTER_CUH
 
@@ -21,8 +21,8 @@ __device__ __forceinline__ uint32_t cluster_size(void)
     return size;
 }
 
-// The barrier of all threads of the cluster. Relaxed orders nothing; release and acquire make what
-// was written before it visible after it.
+// The barrier of all threads of the cluster. The relaxed functions order nothing. With release and
+// acquire, what was written before the barrier is visible after it.
 __device__ __forceinline__ void cluster_arrive_relaxed(void)
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -43,7 +43,7 @@ __device__ __forceinline__ void cluster_wait(void)
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// Address, in the cluster's window, of the same variable in the block of that rank.
+// The address, in the cluster's window, of the same variable in the block of that rank.
 __device__ __forceinline__ uint32_t cluster_map(uint32_t shared, uint32_t rank)
 {
     uint32_t there;
@@ -51,8 +51,8 @@ __device__ __forceinline__ uint32_t cluster_map(uint32_t shared, uint32_t rank)
     return there;
 }
 
-// The same as a generic address of 64 bits. Chases use this one: of a 32-bit address the compiler
-// makes a generic one before every load, by two moves, one of them in the chain.
+// The same as a generic 64-bit address. Chases use this one: the compiler converts a 32-bit address
+// to a generic one before every load, by two moves, one of them in the dependency chain.
 __device__ __forceinline__ uint64_t cluster_map_generic(const void *shared, uint32_t rank)
 {
     uint64_t there;
@@ -65,8 +65,9 @@ __device__ __forceinline__ void cluster_store(uint32_t address, uint32_t v)
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address), "r"(v) : "memory");
 }
 
-// 64 bits to another block's shared memory, which its mbarrier counts as 8 of the bytes that it
-// expects: who has waited for them there sees them, with no fence on either side.
+// Sends 64 bits to another block's shared memory. That block's mbarrier counts them as 8 of the
+// bytes that it expects. A thread that has waited for that barrier sees them, with no fence on
+// either side.
 __device__ __forceinline__ void cluster_send(uint32_t address, uint64_t v, uint32_t barrier)
 {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u64 [%0], %1, [%2];" ::"r"(

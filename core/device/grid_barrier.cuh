@@ -6,29 +6,33 @@
 //         grid_barrier(barrier);
 //     }
 //
-// What any thread of any block wrote before the barrier, every thread reads after it. All threads
-// of all blocks take part, equally often; the grid has one dimension; all its blocks are resident
-// at once, for which only a cooperative launch vouches. A block that waits longer than the budget,
-// in ns, sets state->aborted: from then on every barrier of the launch lets everyone through, and
-// the kernel runs to its end, with results that mean nothing. The host looks at `aborted`.
+// What any thread of any block wrote before the barrier is visible to every thread after it. All
+// threads of all blocks must take part, equally often. The grid has one dimension. All its blocks
+// must be resident at once, which only a cooperative launch guarantees. If a block waits longer
+// than the budget, in ns, it sets state->aborted. From then on every barrier of the launch lets
+// everyone through, and the kernel runs to its end with meaningless results. The host checks
+// `aborted`.
 //
-// One thread of each block arrives, by adding to a counter in the L2; one polls until the counter
-// says that all have. What makes it faster than just that, on an H200:
+// One thread of each block arrives by adding to a counter in the L2. One thread polls until the
+// counter shows that all blocks have arrived. Three things make it faster than that alone, on an
+// H200:
 //   - There are two counters. Every block adds to both, and polls the nearer one. This L2 has two
-//     halves, and a line has its home in one: an atomic there takes 300 cycles, from the other half
-//     510. A load from the other half leaves a copy there, which the next addition must withdraw.
-//     The home follows from the address, among others from bit 12: the twins are 4 KiB apart.
-//   - Additions return nothing. Polls order nothing; a single fence does, when the last is over.
-//   - The thread that polls is not the one that arrives, where there is more than one warp.
-// What is left, back to back: a fence, 500 to 600 cycles; from an addition to a poll that sees it,
-// 500; one period of polling, 300; two __syncthreads. More counters, a flag for each block instead,
-// later polls, and more polls at a time were no faster. It is meant for one or two blocks on each
-// SM: from four on, cooperative groups are faster.
+//     halves, and a line has its home in one of them. An atomic takes 300 cycles if the home is in
+//     the SM's own half, and 510 if it is in the other. A load from the other half leaves a copy in
+//     its own half, which the next addition must invalidate. The home depends on the address, on
+//     bit 12 among others: the twin counters are 4 KiB apart.
+//   - Additions return nothing. Polls order nothing; a single fence after the last poll does.
+//   - The thread that polls is not the one that arrives, if there is more than one warp.
+// What remains, one after another: a fence, 500 to 600 cycles; from an addition to a poll that sees
+// it, 500; one polling period, 300; two __syncthreads. More counters, a flag per block instead,
+// later polls, and more polls at a time were no faster. It is meant for one or two blocks per SM:
+// from four on, cooperative groups are faster.
 //
-// A counter's highest bit is the phase, and flips when all have arrived: the first block adds what
-// the others leave of half the range, as in cooperative groups, and nothing is ever reset. Where
-// a block's addition to one counter comes late, one of the next round may stand in for it: only
-// those make it who saw on the other counter that everyone had come.
+// The highest bit of a counter is the phase. It flips when all have arrived: the first block adds
+// half of the range less what the others add, as in cooperative groups, so that nothing is ever
+// reset. If a block's addition to one counter is late, an addition of the next round may take its
+// place. That is safe: a block starts its next round only after it saw on the other counter that
+// all had arrived.
 #ifndef GPUFLOOR_GRID_BARRIER_CUH
 #define GPUFLOOR_GRID_BARRIER_CUH
 
@@ -38,8 +42,8 @@
 
 enum : uint32_t {
     GRID_BARRIER_PHASE = 0x80000000u,
-    GRID_BARRIER_NEVER = 0x40000000u, // no counter ever shows this
-    GRID_BARRIER_POLLS = 256,         // between two looks at the timer and at `aborted`
+    GRID_BARRIER_NEVER = 0x40000000u, // a value that no counter ever has
+    GRID_BARRIER_POLLS = 256,         // between two checks of the timer and of `aborted`
     GRID_BARRIER_TRIES = 4,           // to tell near from far
 };
 
@@ -58,7 +62,7 @@ __device__ __forceinline__ bool grid_barrier_polls(void)
     return threadIdx.x == (blockDim.x > 32 ? 32 : 0);
 }
 
-// The shortest of some atomics that change nothing, in cycles.
+// The shortest of a few atomics that change nothing, in cycles.
 __device__ __forceinline__ uint64_t grid_barrier_distance(uint32_t *counter)
 {
     uint64_t least = ~0ull;
@@ -74,7 +78,7 @@ __device__ __forceinline__ uint64_t grid_barrier_distance(uint32_t *counter)
     return least;
 }
 
-// Before a launch's first barrier, by all threads. Takes about four microseconds.
+// Call it before a launch's first barrier, with all threads. It takes about four microseconds.
 __device__ __forceinline__ struct grid_barrier
 grid_barrier_join(struct grid_barrier_state *state, uint32_t blocks, uint32_t budget_ns)
 {
@@ -89,7 +93,7 @@ grid_barrier_join(struct grid_barrier_state *state, uint32_t blocks, uint32_t bu
     return {state, counter, twin, share, phase, budget_ns, false};
 }
 
-// Has this block waited for too long, or did another one give up?
+// Has this block waited for too long, or has another one given up?
 __device__ __forceinline__ bool grid_barrier_given_up(struct grid_barrier_state *state,
                                                       uint64_t came_ns, uint32_t budget_ns)
 {
@@ -110,7 +114,7 @@ __device__ __forceinline__ void grid_barrier_arrive(const struct grid_barrier &b
     grid_barrier_add(b.twin, b.share);
 }
 
-// Before sm_90 there is no fence that only acquires: each poll does.
+// Before sm_90 there is no acquire-only fence: each poll acquires.
 __device__ __forceinline__ uint32_t grid_barrier_poll(const uint32_t *counter)
 {
 #if __CUDA_ARCH__ >= 900

@@ -5,16 +5,17 @@
 #include <stdint.h>
 
 enum {
-    GRID_BARRIER_BLOCKS = 2048, /* most blocks for which it is meant */
+    GRID_BARRIER_BLOCKS = 2048, /* the most blocks that it is meant for */
     GRID_BARRIER_TWIN = 4096,   /* bytes from one counter to its twin */
 };
 
-/* In device memory. The host sets all of it to zero before its first use and after an abort; not
- * between launches, whose numbers of blocks may differ. One launch at a time uses it. */
+/* In device memory. The host sets all of it to zero before its first use and after an abort, but
+ * not between launches, which may differ in their number of blocks. One launch at a time may use
+ * it. */
 struct grid_barrier_state {
-    uint32_t aborted; /* not 0: some block waited longer than its budget */
+    uint32_t aborted; /* not 0: a block waited longer than its budget */
     uint32_t pad[31];
-    uint32_t room[4 * GRID_BARRIER_TWIN / sizeof(uint32_t)]; /* the counters, where they align */
+    uint32_t room[4 * GRID_BARRIER_TWIN / sizeof(uint32_t)]; /* holds the counters, aligned */
 };
 
 #endif

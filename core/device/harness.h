@@ -9,18 +9,18 @@ struct harness_stamp { /* both clocks of one SM at one moment */
 };
 
 struct harness_stamp_args {
-    struct harness_stamp *out; /* one a SM, by %smid; host memory */
+    struct harness_stamp *out; /* one per SM, by %smid; host memory */
     uint64_t n_sm;
 };
 
 struct harness_tick_args {
     uint64_t *out;  /* [0] smallest step of %globaltimer in ns */
-    uint64_t ns;    /* for how long to look */
+    uint64_t ns;    /* how long to look */
 };
 
 struct harness_warm_args {
     float *sink;    /* never written */
-    uint64_t ns;    /* for how long */
+    uint64_t ns;    /* how long */
 };
 
 struct harness_fill_args {

@@ -1,9 +1,10 @@
-// Kernels that go by the host's word: one holds the stream until the host lets go, one tells the
-// host what time it is here. Neither is measured. An image of its own: only what uses it carries it.
+// Kernels that the host controls: one holds the stream until the host lets go, one tells the host
+// the time of the GPU. Neither is measured. They are an image of their own, so that only programs
+// that use them contain them.
 #include "core/device/clock.cuh"
 #include "core/device/host_clock.h"
 
-// Holds the stream until the host lets go, or the budget is spent, which it then says.
+// Holds the stream until the host lets go or the budget is spent; in the latter case it says so.
 // sass: none not a timed kernel
 extern "C" __global__ void host_clock_gate(const __grid_constant__ struct host_clock_gate_args a)
 {

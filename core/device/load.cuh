@@ -1,11 +1,12 @@
-// Loads and stores by the cache that may hold what they bring, and what makes a reader wait for them.
-// Each is one instruction; volatile, so that none is dropped, merged or moved past another.
+// Loads and stores, by which cache may keep their data, and an instruction that makes a reader wait
+// for them. Each is one instruction. They are volatile, so that none is dropped, merged or
+// reordered.
 #ifndef GPUFLOOR_LOAD_CUH
 #define GPUFLOOR_LOAD_CUH
 
 #include <stdint.h>
 
-// A shared-memory address as the 32 bits that shared instructions take.
+// A shared-memory address in the 32-bit form that shared-memory instructions take.
 __device__ __forceinline__ uint32_t shared_address(const void *p)
 {
     return (uint32_t)__cvta_generic_to_shared(p);
@@ -29,7 +30,7 @@ __device__ __forceinline__ uint4 load_cg_128(const void *p)
     return v;
 }
 
-// Used once: past the L1, by the path for what no thread writes meanwhile.
+// For data that is used once: past the L1, by the path for data that no thread writes meanwhile.
 __device__ __forceinline__ uint4 load_once(const void *p)
 {
     uint4 v;
@@ -39,9 +40,9 @@ __device__ __forceinline__ uint4 load_once(const void *p)
     return v;
 }
 
-// Holds back whatever follows until p has arrived: only an instruction that uses a loaded value
-// makes a clock read wait for it. p is an address of the chase; none of them is 1, and the store
-// goes to p itself, or an address would be fetched in between.
+// Makes everything that follows wait until p has arrived. Only an instruction that uses a loaded
+// value makes a clock read wait for the load. p is an address of the chase and never 1, so the
+// store is never done. It goes to p itself, or an address would have to be fetched in between.
 __device__ __forceinline__ void consume(uint64_t p)
 {
     asm volatile("{ .reg .pred q; setp.eq.u64 q, %0, 1; @q st.global.u64 [%0], %0; }" ::"l"(p)

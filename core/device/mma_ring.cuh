@@ -1,5 +1,5 @@
 // The main loop of a tile of C = A x B on the tensor cores through mma.sync: 16-bit operands, fp32
-// sums, which stay in registers. What becomes of them is the kernel's business: see
+// sums, which stay in registers. The kernel decides what happens to them: see
 // matmul/common/mma_gemm.cu and fused/epilogue/mma.cu.
 //
 //     float sum[s::mmas_m * s::mmas_n][4] = {};
@@ -14,35 +14,36 @@
 //
 // Pipeline
 //   A k-step is k_step columns of A and k_step rows of B. Dynamic shared memory is a ring of
-//   `stages` slots of one k-step each, A (tile_m x k_step) then B (k_step x tile_n), which cp.async
-//   fills 16 bytes at a time around the L1 cache. A warp splits its part of a k-step into slices 16
-//   elements deep, the depth of one mma, and holds the operands of two slices in registers:
-//   ldmatrix brings the next slice while mma works on this one. The first slice of the next k-step
-//   is brought during the last slice of this one, so a k-step's only __syncthreads stands before
-//   its last slice. That barrier says two things: the next slot has arrived, and every warp has
-//   left the current one, whose refill therefore starts there and is spread over all slices.
+//   `stages` slots of one k-step each: A (tile_m x k_step), then B (k_step x tile_n). cp.async
+//   fills the slots 16 bytes at a time, past the L1 cache. A warp splits its part of a k-step into
+//   slices 16 elements deep, the depth of one mma. It holds the operands of two slices in
+//   registers: ldmatrix loads the next slice while mma works on this one. The first slice of the
+//   next k-step is loaded during the last slice of this one, so a k-step's only __syncthreads comes
+//   before its last slice. That barrier means two things: the next slot has arrived, and every warp
+//   has left the current one. The refill of the current slot therefore starts there and is spread
+//   over all slices.
 //
 // Warps along k
-//   Shared memory moves 128 bytes a clock and is what a small tile runs out of first. At 128x64, a
-//   slice of the block takes 6 KiB written by cp.async; four warps as 2x2 of 64x32 read another
-//   12 KiB of it, but as 2x1 of 64x64, with each warp on half of the k-step, they read 8 KiB. So
-//   `wk` warps share a warp tile, each over its own slices, and add their sums once at the end.
-//   That pays for the smaller tiles; at 128x64 the sum at the end takes what the loop gains.
+//   Shared memory moves 128 bytes per clock. It is the first limit of a small tile. At 128x64,
+//   cp.async writes 6 KiB for one slice of the block. Four warps as 2x2 of 64x32 read another 12
+//   KiB of it. As 2x1 of 64x64, with each warp on half of the k-step, they read 8 KiB. So `wk`
+//   warps share a warp tile, each with its own slices, and add their sums once at the end. This
+//   pays for the smaller tiles; at 128x64 the sum at the end costs as much as the loop gains.
 //
 // Swizzle
 //   Think of a tile in shared memory as lines of 128 bytes, that is all 32 banks, or 8 chunks of 16
-//   bytes. Shared memory serves a 16-byte access 8 lanes at a time, and serves those in one clock
-//   if they touch 8 different chunk columns. A row of the tile is 2, 4, 8 or 16 chunks. Chunk c of
-//   row r is stored at place c ^ s(r) of that row:
+//   bytes. Shared memory serves a 16-byte access 8 lanes at a time. It serves those in one clock if
+//   they touch 8 different chunk columns. A row of the tile is 2, 4, 8 or 16 chunks. Chunk c of row
+//   r is stored at place c ^ s(r) of that row:
 //     8 or 16 chunks  s(r) = r % 8        a row is one line or two
 //     4 chunks        s(r) = r / 2 % 4    two rows share a line, in its two halves
 //     2 chunks        s(r) = r / 4 % 2    four rows share a line, in its quarters
-//   ldmatrix reads chunk c of 8 consecutive rows starting at a multiple of 8. With 8 or 16 chunks
-//   s takes 8 values, hence 8 columns; with 4, rows of one parity take 4 values of s and parity
-//   picks the half; with 2, rows of one quarter take 2 values of s and r % 4 picks the quarter.
-//   cp.async writes 8 consecutive chunks starting at a multiple of 8, which is one line, or half of
-//   a two-line row; s only permutes places within it. Rows 8 apart have the same s, and
-//   c ^ s ^ 2j = (c ^ 2j) ^ s: whole 8-row steps are therefore immediate offsets and every other
+//   ldmatrix reads chunk c of 8 consecutive rows starting at a multiple of 8. With 8 or 16 chunks s
+//   takes 8 values, hence 8 columns; with 4, rows of one parity take 4 values of s and parity picks
+//   the half; with 2, rows of one quarter take 2 values of s and r % 4 picks the quarter. cp.async
+//   writes 8 consecutive chunks starting at a multiple of 8, which is one line, or half of a
+//   two-line row; s only permutes places within it. Rows 8 apart have the same s, and
+//   c ^ s ^ 2j = (c ^ 2j) ^ s: whole 8-row steps are therefore immediate offsets, and every other
 //   move is one xor of the lane's address.
 #ifndef GPUFLOOR_MMA_RING_CUH
 #define GPUFLOOR_MMA_RING_CUH
@@ -51,8 +52,8 @@
 
 #include "core/device/async.cuh"
 
-/* Compute capability 7.5 has no cp.async, no bf16, and an mma half as deep. Defined by hand, its
- * way can be tried on later GPUs. */
+/* Compute capability 7.5 has no cp.async, no bf16, and an mma half as deep. Define this by hand to
+ * try its code path on later GPUs. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800 && !defined(MMA_GEMM_7_5)
 #define MMA_GEMM_7_5
 #endif
@@ -102,7 +103,7 @@ struct mma_shape {
     static_assert(2 * m * n <= ring_bytes, "the tile of C leaves through the ring");
 };
 
-/* 16 bytes into the ring, if `live`: beside the threads, or, on 7.5, through their registers. */
+/* Copies 16 bytes into the ring if `live`: asynchronously or, on 7.5, through registers. */
 static __device__ __forceinline__ void ring_fetch(uint32_t dst, const void *src, bool live)
 {
 #ifdef MMA_GEMM_7_5
@@ -130,7 +131,7 @@ static __device__ __forceinline__ void ring_commit(void)
 #endif
 }
 
-/* Waits until at most `pending` of this thread's groups are still under way. */
+/* Waits until at most `pending` of this thread's groups are still in flight. */
 template <int pending> static __device__ __forceinline__ void ring_wait(void)
 {
 #ifndef MMA_GEMM_7_5
@@ -213,11 +214,11 @@ static __device__ __forceinline__ uint32_t swizzled(uint32_t row, uint32_t chunk
 
 /* What one thread needs to refill the ring: where its chunks come from and where they go. */
 struct refill {
-    const unsigned char *a, *b; /* this thread's first chunk of the k-step at hand */
+    const unsigned char *a, *b; /* this thread's first chunk of the current k-step */
     size_t a_pass, b_pass;      /* bytes in global memory from one pass to the next */
-    size_t a_step, b_step;      /* and from one k-step to the next */
+    size_t a_step, b_step;      /* bytes from one k-step to the next */
     uint32_t a_dst, b_dst;      /* shared address of the first chunk, in slot 0 */
-    uint32_t steps, place;      /* k-steps in all, and which one along k is at hand */
+    uint32_t steps, place;      /* k-steps in all, and the current one along k */
 };
 
 /* For the tile of this block, blockIdx.y down and blockIdx.x across. The kernel's arguments have a,
@@ -309,7 +310,8 @@ static __device__ __forceinline__ void load_slice(struct operands<s> &o, uint32_
         ldmatrix_x4(o.a[i], (a_addr ^ (slice * 32)) + i * 16 * s::a_chunks * 16);
 }
 
-/* A column of b[j / 2] that mma takes lies in two registers: upper and lower half along k. */
+/* The column of b[j / 2] that mma takes is in two registers: the upper and the lower half along
+ * k. */
 template <class s, bool bf16>
 static __device__ __forceinline__ void multiply(float (&sum)[s::mmas_m * s::mmas_n][4],
                                                 const struct operands<s> &o)
@@ -339,7 +341,7 @@ static __device__ __forceinline__ void trade_places(float (&x)[4], float (&y)[4]
  * Adds up the wk partial sums of a warp tile. In round d a warp gives one half of what it holds to
  * the warp that differs from it in bit d of warp_k, and takes that warp's part of the other half,
  * so all warps work to the end and then hold 1/wk of the rows each. Halves pass as they lie in
- * registers, 16 bytes a lane, which is free of bank conflicts. Each round has an area of its own,
+ * registers, 16 bytes per lane, which is free of bank conflicts. Each round has an area of its own,
  * from ring offset `area`. Returns the offset of memory that only this warp still touches.
  */
 template <class s, int d, int area>

@@ -1,5 +1,5 @@
-// Loads, stores and additions with a memory order, at the scope of the whole GPU: what flags and
-// barriers between blocks are made of.
+// Loads, stores and additions with a memory order, at the scope of the whole GPU: the parts of
+// flags and barriers between blocks.
 #ifndef GPUFLOOR_ORDER_CUH
 #define GPUFLOOR_ORDER_CUH
 
@@ -29,7 +29,7 @@ __device__ __forceinline__ void store_relaxed(uint32_t *p, uint32_t v)
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }
 
-// Adds and returns what was there before.
+// Adds, and returns the old value.
 __device__ __forceinline__ uint32_t add_release(uint32_t *p, uint32_t v)
 {
     uint32_t before;

@@ -22,7 +22,7 @@ PERMUTE_FUNCTION struct permutation permutation_of(uint64_t n, uint64_t seed)
     return p;
 }
 
-// Low bits of a mixed (half, key): one step of splitmix64.
+// The low bits of (half, key), mixed by one step of splitmix64.
 PERMUTE_FUNCTION uint64_t permute_round(uint64_t half, uint64_t key, uint64_t mask)
 {
     uint64_t z = half * 0x9e3779b97f4a7c15u + key;

@@ -18,7 +18,7 @@ static int open_handles(void)
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
     if (!handle)
         status = cublasCreate(&handle);
-    if (status == CUBLAS_STATUS_SUCCESS) /* of a k that is split over blocks: else they are rounded */
+    if (status == CUBLAS_STATUS_SUCCESS) /* partial sums of split-K: else they are rounded */
         status = cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH |
                                                CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
     if (status == CUBLAS_STATUS_SUCCESS && !handle_lt)
@@ -72,7 +72,7 @@ static int gemm(const struct blas_gemm *g)
     const void *alpha = in_fp16(g) ? (const void *)&one_fp16 : &one;
     const void *beta = in_fp16(g) ? (const void *)&zero_fp16 : &zero;
 
-    /* Setting a stream resets the workspace: in this order. */
+    /* Setting a stream resets the workspace: keep this order. */
     cublasStatus_t status = cublasSetStream(handle, (cudaStream_t)g->stream);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = cublasSetWorkspace(handle, g->workspace, g->workspace_bytes);
@@ -101,7 +101,7 @@ static int gemm_batched(const struct blas_gemm *g, const struct blas_batch *batc
     return (int)status;
 }
 
-/* The header shows these two to C++ only, because of the types of their elements. */
+/* The header declares these two for C++ only, because of the types of their elements. */
 typedef cublasStatus_t gemv_batches(cublasHandle_t, cublasOperation_t, int m, int n,
                                     const float *alpha, const void *a, int lda, long long stride_a,
                                     const void *x, int step_x, long long stride_x,
@@ -143,14 +143,14 @@ static void plan_free(void *opaque)
     free(p);
 }
 
-/* Bytes that divide an address, as far as cuBLASLt cares. */
+/* The alignment of an address in bytes, up to what matters to cuBLASLt. */
 static uint32_t alignment_of(const void *p)
 {
     uintptr_t lowest = (uintptr_t)p & -(uintptr_t)p;
     return lowest == 0 || lowest > 256 ? 256 : (uint32_t)lowest;
 }
 
-/* The bias runs along the rows of a column-major result, which are the columns of ours. */
+/* The bias runs along the rows of a column-major result, which are our columns. */
 static bool set_epilogue(const struct plan *p, const struct blas_epilogue *e)
 {
     const cublasLtEpilogue_t epilogue = e->gelu && e->bias ? CUBLASLT_EPILOGUE_GELU_BIAS

@@ -1,8 +1,8 @@
-/* counters.so: CUPTI's Range Profiler for core/counters.h. UserRange and UserReplay: the sample
- * loop says where a range begins and ends and repeats its body until every pass is done, so that
- * what is warm or cold stays the probe's affair. (KernelReplay would serialise the kernels and save
- * and restore gigabytes around each.) libnvperf_host and libnvperf_target are linked although
- * nothing here calls them: CUPTI opens them by name, and finds them so. */
+/* counters.so: CUPTI's Range Profiler for core/counters.h, with UserRange and UserReplay. The
+ * sample loop says where a range begins and ends, and repeats its body until every pass is done, so
+ * that the probe alone decides what is warm or cold. (KernelReplay would serialise the kernels and
+ * save and restore gigabytes around each.) libnvperf_host and libnvperf_target are linked although
+ * nothing here calls them: CUPTI opens them by name, and finds them this way. */
 #include "core/plugins/counters.h"
 
 #include <cuda.h> /* types only */
@@ -17,7 +17,7 @@
 #define PARAMS(type, name) type##_Params name = {.structSize = type##_Params_STRUCT_SIZE}
 
 static struct {
-    CUpti_Profiler_Host_Object *host; /* names of the chip at hand */
+    CUpti_Profiler_Host_Object *host; /* names of the current chip */
     CUpti_RangeProfiler_Object *profiler;
     char chip[64];
     const char **names; /* of the set that is read */
@@ -132,7 +132,7 @@ static const char *make_config(const char *const names[], size_t n, uint8_t **co
     return NULL;
 }
 
-/* Metrics added once stay in the host object: the next question needs a new one. */
+/* Metrics stay in the host object once they are added: the next question needs a new one. */
 static const char *count_passes(const char *const names[], size_t n, int *passes)
 {
     uint8_t *config = NULL;
@@ -181,8 +181,8 @@ static const char *open_profiler(void *context, int device)
     return choose_chip(chip.pChipName);
 }
 
-/* A profiler keeps to the first configuration that it is given (CUDA 13.0), and a new one costs
- * 0.2 s: hence one set a process. */
+/* A profiler keeps the first configuration that it gets (CUDA 13.0), and a new profiler costs 0.2
+ * s: hence one set per process. */
 static const char *configure(const char *const names[], size_t n, int *passes)
 {
     session.names = calloc(n, sizeof *session.names);

@@ -1,4 +1,4 @@
-/* Inside of counters.so: counters.c reads counters, records.c what becomes of launches. */
+/* Internal to counters.so: counters.c reads counters, records.c records launches. */
 #ifndef GPUFLOOR_PLUGINS_COUNTERS_H
 #define GPUFLOOR_PLUGINS_COUNTERS_H
 
@@ -6,7 +6,7 @@
 
 #include "core/counters.h"
 
-/* Returns from a function of the plugin, with one line, when a call fails. */
+/* Returns one line from a function of the plugin when a call fails. */
 #define CUPTI(call) \
     do { \
         CUptiResult result_ = (call); \

@@ -1,7 +1,7 @@
 /* counters.so: CUPTI's activity records for core/counters.h: when each launch was called, queued,
- * submitted to the GPU, started and ended. The order matters: latency timestamps must be asked for
- * before anything initialises CUDA. Tracing of concurrent kernels patches their code on Hopper and
- * before, so what it shows explains a latency and is not one. */
+ * submitted to the GPU, started and ended. The order matters: latency timestamps must be requested
+ * before anything initialises CUDA. On Hopper and earlier, tracing of concurrent kernels patches
+ * their code, so these times explain a latency but do not measure it. */
 #include "core/plugins/counters.h"
 
 #include <cupti.h>
@@ -20,7 +20,7 @@ struct kernel {
     uint64_t queued, submitted, started, ended;
 };
 
-/* Buffers are handed over on a thread of CUPTI's. */
+/* CUPTI hands buffers over on a thread of its own. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     struct call *calls;
@@ -144,8 +144,8 @@ static void join(struct counters_launch *launches)
         qsort(launches, seen.n_kernels, sizeof *launches, by_start);
 }
 
-/* What was recorded since the last call, in the order in which the kernels started. The GPU must
- * have finished. The caller frees the launches. */
+/* The launches recorded since the last call, in the order in which the kernels started. The GPU
+ * must have finished. The caller frees the launches. */
 const char *records_take(struct counters_launch **launches, size_t *n, size_t *dropped)
 {
     CUPTI(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));

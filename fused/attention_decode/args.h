@@ -9,23 +9,23 @@
 
 enum {
     DECODE_THREADS = 256,
-    DECODE_VECTORS = 8, /* 16-byte loads of a thread in flight, when reading or dequantising */
+    DECODE_VECTORS = 8, /* 16-byte loads a thread has in flight, when reading or dequantising */
     DECODE_GEMV_THREADS = 512,
     DECODE_GEMV_WARPS = DECODE_GEMV_THREADS / 32,
-    DECODE_GEMV_ROWS = 64,  /* of a block: 4 of each warp, or 4 of each of 16 lanes */
-    DECODE_GEMV_TURN = 1024 /* columns are a multiple of it: 4 loads of 8 a lane along a row */
+    DECODE_GEMV_ROWS = 64,  /* in a block: 4 per warp, or 4 per lane of 16 lanes */
+    DECODE_GEMV_TURN = 1024 /* divides columns: a lane makes 4 loads of 8 along a row */
 };
 
 enum decode_number { DECODE_BF16, DECODE_E4M3, DECODE_INT8, N_DECODE_NUMBERS };
 
-/* Of a whole cache without pages, heads and sequences packed: one head (y) of keys (z = 0) or of
- * values, which lie `apart` bytes behind the keys. */
+/* For a whole cache without pages, heads and sequences packed. A block's y is its head, its z is 0
+ * for keys and 1 for values, which begin `apart` bytes after the keys. */
 struct decode_dequantise_args {
     const void *from; /* 8 bit */
     void *to;         /* bf16 */
     uint64_t from_apart, to_apart;
-    const float *scale;              /* kv_heads for keys, kv_heads for values */
-    uint32_t head_vectors, kv_heads; /* vectors of 8 bytes of a head at `from` */
+    const float *scale;              /* kv_heads for keys, then kv_heads for values */
+    uint32_t head_vectors, kv_heads; /* vectors of 8 bytes in a head of `from` */
 };
 ARGS_SIZE(struct decode_dequantise_args, 48);
 
@@ -47,12 +47,12 @@ ARGS_SIZE(struct decode_gemv_args, 48);
 
 struct decode_verify_args {
     struct kv_cache cache;
-    const void *q;    /* not turned */
-    const void *turn; /* NULL: q is what attention takes */
+    const void *q;    /* before the rotary embedding */
+    const void *turn; /* NULL: attention takes q as it is */
     const void *out, *k_new, *v_new;
     double *scores; /* batch x heads x keys */
     struct verdict *verdict;
-    uint32_t *wrong_rows; /* outputs (sequence, head) with an element beyond its bound, or NULL */
+    uint32_t *wrong_rows; /* count of outputs (sequence, head) with a wrong element, or NULL */
     uint32_t keys, group, d, number;
     float scale;
     uint32_t pad;

@@ -1,48 +1,52 @@
-/* attention_decode: how long does one token's attention take, and what does it save to fuse with it
- * the rotary embedding, the append to the cache, and the dequantising of the cache?
+/* attention_decode: how long does one token's attention take, and what does it save to fuse it with
+ * the rotary embedding (rope), the append to the cache, and the dequantising of the cache?
  *
- * Method. One query a sequence, 4 query heads a KV head, over a cache of keys and values; rotary
- * embedding in the half-split form. impl=
- *     attention    attention alone, in one kernel: keys split over blocks, each of which merges a
- *                  slice of the outputs; where not all blocks are resident at once, by ticket
+ * Method. One query per sequence, with 4 query heads per KV head, over a cache of keys and values.
+ * Rope is in the half-split form. The ways, as impl=
+ *     attention    attention alone, in one kernel: the keys are split over blocks, and each block
+ *                  merges a slice of the outputs; by ticket where not all blocks are resident
  *     ticket       the same, merged by the last block of a KV head
  *     merge        the same, merged by a second kernel
  *     unfused      rope; append; attention: three kernels
  *     two          rope with append; attention
- *     fused        all of it in one kernel: the new row goes from the projections to the cache and,
- *                  past it, into the attention
- *     dequantised  an 8-bit cache made into a bf16 buffer, and attention over that: two kernels;
- *                  with 8-bit types all others dequantise in registers
+ *     fused        all in one kernel: the new row goes from the projections to the cache and,
+ *                  without a detour through it, into the attention
+ *     dequantised  a kernel turns an 8-bit cache into a bf16 buffer, and attention takes that: two
+ *                  kernels; all other ways dequantise 8-bit types in registers
  *     append, append_separate   rope, scale, clamp, cast, store in one kernel, or in three
  *     append_kv, rope_then_append, append_plain   keys and values alone, of many sequences
- *     by_token, pages_16, pages_64   attention over other layouts of the cache; everywhere else the
- *                  rows of a head lie side by side
- *     read         the same keys and values, read and dropped; share_of_read is held against it
- * A shape of the command line (--set context=.. and others) is measured by all that take it.
- * type is that of the cache; all else is bf16, and sums are fp32. Caches of 8 bits have a scale for
- * each head.
+ *     by_token, pages_16, pages_64   attention over other layouts of the cache; in all other cases
+ *                  the rows of a head are adjacent
+ *     read         reads the same keys and values and drops them; share_of_read compares with it
+ * A shape of the command line (--set context=.. and others) is measured by all ways that accept it.
+ * type is the type of the cache; everything else is bf16, and sums are fp32. An 8-bit cache has one
+ * scale per head.
  *
  * Inside the timed region: the operations, between two events; see common/operation.h. Queries and
- * the new row are always warm, as a projection has just written them; its place in the cache is
- * cold where the rest is, so that appends, which touch nothing else there, run behind a sweep.
- * Expected on an H200: 8192 keys are 33.5 MB, 7.5 us; a kernel that drops them takes 9; what is
- * added before the first load and behind the last (two products, merges over warps and over blocks)
- * is 3 to 3.5. Of that the merge over 16 blocks is 0.7 us by slices, a store and a load through the
- * L2 with all SMs at work (12.0 us in all; 11.3 if no block merges), and 1.45 us by ticket, where
- * two trips precede the load and one SM makes it. 65536 keys: above 4 TB/s. A new row is 4 KiB: to
- * fuse it saves launches, not bytes.
+ * the new row are always warm, because a projection has just written them. The new row's place in
+ * the cache is as cold as the rest of it. Appends touch nothing else there, so they run after a
+ * sweep.
  *
- * Traps. These caches fit the L2: without rotating them a run over 8192 keys times that. A fused
- * append races with the block that reads the row; here that block has it from the projections
- * itself. For a graph to be replayed a ticket must be back at its start, and wraps; parts must have
- * been taken away. A warp without a key has outputs to merge all the same. An empty block's maximum
- * is -inf, and -inf less -inf is no number. An H200 runs these kernels at 1840 MHz, and those that
- * only read at 1980; shares of a read hold that difference.
+ * Expected on an H200: 8192 keys are 33.5 MB, 7.5 us; a kernel that drops them takes 9 us. The work
+ * before the first load and after the last (two products, merges over warps and over blocks) adds 3
+ * to 3.5 us. Of that, the merge over 16 blocks takes
+ *     0.7 us by slices: a store and a load through the L2, with all SMs at work (12.0 us in all,
+ *     11.3 us if no block merges);
+ *     1.45 us by ticket: two trips come before the load, and one SM does it.
+ * 65536 keys run above 4 TB/s. A new row is 4 KiB, so fusing it saves launches, not bytes.
  *
- * Derived here: share_of_token, attention's share of a decode step of the 8B shape (32 layers of
- * 218 million weights, 525 million in the last product) and of the 1B shape (16 of 61 million, 263
- * million; d = 64), where all else is the time to read the bf16 weights at the rate of impl=read:
- * no launches, no norms, so that it is an upper bound of the share. */
+ * Traps. These caches fit the L2: a run over 8192 keys that does not rotate them times the L2. A
+ * fused append races with the block that reads the row; here that block takes the row from the
+ * projections itself. When a graph is replayed, a ticket must be back at its start, so it wraps,
+ * and the parts must have been cleared. A warp without a key still has outputs to merge. The
+ * maximum of an empty block is -inf, and -inf minus -inf is NaN. An H200 runs these kernels at 1840
+ * MHz and kernels that only read at 1980 MHz; share_of_read contains that difference.
+ *
+ * Derived here: share_of_token, attention's share of one decode step. The 8B shape has 32 layers of
+ * 218 million weights and 525 million in the last product; the 1B shape has 16 layers of 61 million
+ * and 263 million, with d = 64. All else in the step is the time to read the bf16 weights at the
+ * rate of impl=read, without launches and norms. The result is therefore an upper bound of the
+ * share. */
 #include "fused/attention_decode/args.h"
 
 #include <math.h>
@@ -79,7 +83,7 @@ static const struct probe_metric metrics[] = {
         .keys = "rows,columns,type,layout,impl,l2", .what = "a product of a matrix with a vector"},
 };
 
-/* One shape to measure instead of the probe's own; what is not given of it is as here. */
+/* One shape to measure instead of the probe's own; parameters not given have these values. */
 static const struct probe_parameter parameters[] = {
     {"batch", 1, 1, 65535, "sequences of the one shape to measure", NULL},
     {"context", 8192, 1, 1 << 20, "of that shape: keys of a sequence, the new one included", NULL},
@@ -94,7 +98,7 @@ static const struct condition cold = {.cold = true}, warm = {0};
 
 /* --- one way, timed -------------------------------------------------------------------------- */
 
-struct reference { /* what the same bytes take otherwise; NaN where that was not measured */
+struct reference { /* the time of a copy and of a read of the same bytes; NaN: not measured */
     double copy_ns, read_ns;
 };
 static const struct reference none = {NAN, NAN};
@@ -137,7 +141,7 @@ struct named_way {
     const char *name;
 };
 
-/* Some ways over one shape, each cold; with `wide` the buffer for dequantising. */
+/* Measures some ways at one shape, each cold; `wide` asks for the buffer for dequantising. */
 static void measure_ways(struct probe_run *r, const struct decode_kernels *k,
                          struct decode_shape shape, const struct named_way *ways, size_t n,
                          unsigned flags)
@@ -159,13 +163,13 @@ static void measure_ways(struct probe_run *r, const struct decode_kernels *k,
 
 /* --- the headline ---------------------------------------------------------------------------- */
 
-/* What later cases refer to. */
+/* Results that later cases need. */
 struct measured {
     double at_8192_ns; /* attention alone, bf16, cold */
     double read_rate;  /* bytes/ns of the reading kernel over the long context */
 };
 
-/* All ways to take a step; returns the time of attention alone. */
+/* All ways to compute a step. Returns the time of attention alone. */
 static double measure_step(struct probe_run *r, const struct decode_kernels *k,
                            struct decode_shape shape)
 {
@@ -183,7 +187,7 @@ static double measure_step(struct probe_run *r, const struct decode_kernels *k,
 
     keys_of(&shape, keys, sizeof keys);
     reference.copy_ns = copy_measure(r, keys, kv, cold, 0);
-    if (fmod(kv, turn) == 0) /* what the kernel reads is a multiple of it */
+    if (fmod(kv, turn) == 0) /* the reading kernel takes whole turns only */
         reference.read_ns = measure_way(r, &t, DECODE_READ, "read", cold, 0, none);
     for (size_t i = 0; i < PROBE_LENGTH(ways); i++) {
         const enum decode_how how = ways[i].how;
@@ -218,7 +222,7 @@ static double measure_long(struct probe_run *r, const struct decode_kernels *k)
 
 /* --- what the claims ask --------------------------------------------------------------------- */
 
-/* A cache of eight bits: dequantised in registers, or beforehand. */
+/* An 8-bit cache, dequantised in registers or beforehand. */
 static void measure_8bit(struct probe_run *r, const struct decode_kernels *k)
 {
     MEASURE_WAYS(r, k, shape_of(1, 8192, DECODE_E4M3), PROBE_ONCE, {DECODE_WIDEN, "dequantised"});
@@ -245,7 +249,8 @@ static void measure_layouts(struct probe_run *r, const struct decode_kernels *k)
     }
 }
 
-/* New rows of many sequences: what a pass over them costs is the slope from 512 to 1024. */
+/* New rows of many sequences: the slope from 512 to 1024 sequences is the cost of a pass over
+ * them. */
 static void measure_new_rows(struct probe_run *r, const struct decode_kernels *k)
 {
     for (int batch = 512; batch <= 1024; batch *= 2)
@@ -257,7 +262,7 @@ static void measure_new_rows(struct probe_run *r, const struct decode_kernels *k
                  {DECODE_TWO, "two"}, {DECODE_THREE, "unfused"});
 }
 
-/* ns of attention alone over a context; 8192 keys of d = 128 are measured already. */
+/* ns of attention alone over a context; 8192 keys with d = 128 have been measured already. */
 static double attention_ns(struct probe_run *r, const struct decode_kernels *k, int context, int d)
 {
     struct decode_shape shape = shape_of(1, context, DECODE_BF16);
@@ -273,7 +278,7 @@ static void measure_token(struct probe_run *r, const struct decode_kernels *k, s
     static const struct model {
         const char *name;
         int d, layers;
-        double weights; /* of all layers and the last product */
+        double weights; /* of all layers and of the last product */
     } models[] = {{"8b", 128, 32, 32 * 218103808.0 + 128256.0 * 4096},
                   {"1b", 64, 16, 16 * 60817408.0 + 128256.0 * 2048}};
     static const int contexts[] = {1024, 4096, 8192, 32768, 131072};
@@ -291,7 +296,8 @@ static void measure_token(struct probe_run *r, const struct decode_kernels *k, s
 
 /* --- extreme scores -------------------------------------------------------------------------- */
 
-/* False in a round that leaves out its cases, and with them all that are measured once. */
+/* Returns false in a round that leaves out its cases; all cases that are measured once are then
+ * left out, too. */
 static bool measure_stable(struct probe_run *r, const struct decode_kernels *k)
 {
     static const struct decode_extreme extremes[] = {
@@ -299,7 +305,7 @@ static bool measure_stable(struct probe_run *r, const struct decode_kernels *k)
         {"shift_-60", -60, false, 300, 3},       {"shift_1000", 1000, false, 300, 3},
         {"shift_-1000", -1000, false, 300, 3},   {"shift_60000", 60000, false, 300, 3},
         {"shift_-60000", -60000, false, 300, 3}, {"one_high", -60000, true, 300, 3},
-        {"last_masked", -1000, false, 33, 3}, /* of three blocks two have no key */
+        {"last_masked", -1000, false, 33, 3}, /* two of three blocks have no key */
     };
     bool any = false;
     for (enum decode_number n = DECODE_BF16; n < N_DECODE_NUMBERS; n++)
@@ -349,7 +355,7 @@ static void measure_append(struct probe_run *r, const struct decode_kernels *k)
             if (!probe_begin_case(r, PROBE_ONCE, "type=%s,impl=%s", decode_number_names[n],
                                   unclamped ? "unclamped" : "clamped"))
                 continue;
-            if (!unclamped) /* the control spoils the right row: what is wrong then is its own */
+            if (!unclamped) /* the control overwrites a right row, so every error is its own */
                 o.poison(r, o.self);
             o.launch(r, o.self, 0);
             const struct verdict v = decode_look_at_row(r, &way);
@@ -370,7 +376,7 @@ static bool is_wrong(struct probe_run *r, const void *self)
     return decode_look(r, self, &rows).wrong > 0;
 }
 
-/* Inputs of a fixed seed: the same bits in every run, on this GPU. */
+/* Inputs of a fixed seed: every run on this GPU gets the same bits. */
 static void measure_quality(struct probe_run *r, const struct decode_kernels *k)
 {
     struct decode_tensors t = decode_tensors_of(r, k, shape_of(1, 1000, DECODE_BF16), false, 1);
@@ -411,7 +417,7 @@ static void measure_deep(struct probe_run *r, const struct decode_kernels *k)
         for (size_t i = 0; i < PROBE_LENGTH(contexts); i++)
             for (enum decode_number n = DECODE_BF16; n < N_DECODE_NUMBERS; n++) {
                 const struct decode_shape s = shape_of(batches[b], contexts[i], n);
-                const size_t known = s.batch == 1 && s.context == 131072; /* attention alone */
+                const size_t known = s.batch == 1 && s.context == 131072; /* attention is done */
                 if (decode_kv_bytes(&s) > 5e9)
                     continue;
                 if (n == DECODE_BF16)
@@ -431,8 +437,8 @@ static bool is_given(const struct probe_run *r)
     return false;
 }
 
-/* Why it is not taken; NULL: it is. Grids have KV heads of all sequences in a short dimension, and
- * count the threads that fill a cache in 32 bits. */
+/* Why a shape is refused; NULL: it is not. A short grid dimension counts the KV heads of all
+ * sequences, and 32 bits count the threads that fill a cache. */
 static const char *refuses(const struct decode_shape *s)
 {
     if (s->heads % s->kv_heads != 0 || s->heads > ATTENTION_HEADS * s->kv_heads)
@@ -468,7 +474,7 @@ static void measure_given(struct probe_run *r, const struct decode_kernels *k)
     measure_step(r, k, s);
     if (!decode_takes(&s, DECODE_APPEND))
         return;
-    /* They touch so little of a set that there are many. */
+    /* Appends touch so little of a set that the number of sets is large. */
     const double sets = (double)operation_sets(r, decode_set_bytes(&s, DECODE_APPEND));
     if (2 * sets * decode_kv_bytes(&s) > (double)gpu_facts(r)->free_bytes)
         probe_note(r, "%s: too little memory for appends alone", keys);

@@ -1,6 +1,5 @@
-// Kernels of attention_decode: the operator, whole and in parts, from decode.cuh
-// and rope.cuh; dequantising; reading; a product with a vector by two layouts;
-// verification.
+// Kernels of attention_decode: the operator, whole and in parts, from decode.cuh and rope.cuh;
+// dequantising; reading; a matrix-vector product with two layouts; verification.
 #include "core/device/load.cuh"
 #include "core/device/verdict.cuh"
 #include "fused/attention_decode/args.h"
@@ -16,7 +15,7 @@
         rope_append<cache, 128, turn, append>(a);                                                  \
     }
 
-// Beyond the range of e4m3, NaN: the control of the clamp.
+// Values beyond the range of e4m3 become NaN: the control of the clamp.
 struct e4m3_unclamped : e4m3 {
     static __device__ __forceinline__ uint8_t store(float x)
     {
@@ -49,8 +48,8 @@ ROPE_KERNEL(rope_append_e4m3, cache_e4m3, true, true)
 // sass-all: kernel=attention_decode_rope_append_int8 ldg128na=2 local=0
 ROPE_KERNEL(rope_append_int8, cache_int8, true, true)
 
-// Rows of 8-bit numbers from a buffer (`q`, like k and v: batch x kv_heads x 128 each) into the
-// cache.
+// Copies rows of 8-bit numbers from a buffer (`q`, laid out like k and v: batch x kv_heads x 128
+// each) into the cache.
 // sass-all: ldg128na=1 stg128=1 local=0
 extern "C" __global__ void __launch_bounds__(ROPE_THREADS)
     attention_decode_store(const __grid_constant__ struct rope_args a)
@@ -70,8 +69,8 @@ extern "C" __global__ void __launch_bounds__(ROPE_THREADS)
 #if __CUDA_ARCH__ >= 800
 #include "fused/attention_decode/decode.cuh"
 
-// A turn: eight loads of keys and eight of values, of 16 bytes a lane; both once more with
-// predicates, for the last turn.
+// A turn has eight loads of keys and eight of values, 16 bytes a lane. The code of a turn exists
+// twice: the second time with predicates, for the last turn.
 #define ATTENTION_KERNEL(name, cache, d, paged, stable)                                            \
     extern "C" __global__ void __launch_bounds__(ATTENTION_THREADS)                                \
         attention_decode_##name(const __grid_constant__ struct attention_decode_args a)            \
@@ -111,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(ATTENTION_THREADS)
 
 // --- dequantising, reading -----------------------------------------------------------------------
 
-// Eight numbers a load, so that what a warp stores lies side by side.
+// Eight numbers per load, so that the stores of a warp are adjacent.
 template <typename NUMBER>
 __device__ __forceinline__ void dequantise(const decode_dequantise_args &a)
 {
@@ -156,7 +155,7 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS)
     dequantise<int8>(a);
 }
 
-// What the memory gives: as many bytes, read and dropped.
+// The memory's own rate: reads as many bytes and drops them.
 // sass-loop: ldg128na=8 local=0
 extern "C" __global__ void __launch_bounds__(DECODE_THREADS)
     attention_decode_read(const __grid_constant__ struct decode_read_args a)
@@ -178,10 +177,9 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS)
         *a.sink = sum.x;
 }
 
-// --- one product with a vector, by two layouts ---------------------------------------------------
+// --- one matrix-vector product, with two layouts -------------------------------------------------
 
-// N numbers from `at` on, `stride` apart, to be used as a vector: one load where they are
-// neighbours.
+// N numbers from `at` on, `stride` apart, as a vector: one load where they are adjacent.
 template <int N, typename VECTOR>
 __device__ __forceinline__ VECTOR gather(const __nv_bfloat16 *at, uint32_t stride)
 {
@@ -197,7 +195,7 @@ __device__ __forceinline__ VECTOR gather(const __nv_bfloat16 *at, uint32_t strid
     return x.vector;
 }
 
-// Lanes run along a row: eight neighbours each, four times in a turn.
+// Lanes run along a row: each loads eight neighbours, four times in a turn.
 // sass: none what it costs by either layout is the question, not how
 extern "C" __global__ void __launch_bounds__(DECODE_GEMV_THREADS)
     attention_decode_gemv_along(const __grid_constant__ struct decode_gemv_args a)
@@ -232,7 +230,7 @@ extern "C" __global__ void __launch_bounds__(DECODE_GEMV_THREADS)
     }
 }
 
-// Lanes run across rows: 16 of them have four neighbours each, of two columns a warp.
+// Lanes run across rows: each of 16 lanes loads four neighbours; a warp covers two columns.
 // sass: none what it costs by either layout is the question, not how
 extern "C" __global__ void __launch_bounds__(DECODE_GEMV_THREADS)
     attention_decode_gemv_across(const __grid_constant__ struct decode_gemv_args a)
@@ -325,7 +323,7 @@ struct larger {
     }
 };
 
-// Scores of one query head, a key a warp; the greatest, and the greatest sum of |q k|.
+// Scores of one query head, one key a warp. Returns the maximum, and the maximum sum of |q k|.
 __device__ double2 verify_scores(const decode_verify_args &a, double *scores, const double *q,
                                  double *scratch)
 {
@@ -351,11 +349,13 @@ __device__ double2 verify_scores(const decode_verify_args &a, double *scores, co
     return make_double2(most, steepest);
 }
 
-// Attention in float64, one block for each sequence (y) and query head (x), over what the cache
-// holds now. Bound of an element: the rounding of the result and of a turned query, 2 u |o|; that
-// of the probabilities, which are 16-bit numbers: at worst u times the sum of |p v|, but as
-// independent roundings four standard deviations, 4 u sqrt(sum of (p v)^2); sums in fp32, which
-// reach probabilities by the exponential: 2^-19 times the greatest sum of |q k|.
+// Attention in float64 over what the cache holds now, a block per query head (x) and sequence (y).
+// The bound of an element has three terms:
+//   - rounding of the result and of a turned query: 2 u |o|;
+//   - rounding of the probabilities, which are 16-bit numbers: at worst u times the sum of |p v|;
+//     as independent roundings, four standard deviations are 4 u sqrt(sum of (p v)^2);
+//   - fp32 sums, whose error reaches probabilities by the exponential: 2^-19 times the maximum
+//     sum of |q k|.
 // sass: none not a timed kernel
 extern "C" __global__ void
 attention_decode_verify(const __grid_constant__ struct decode_verify_args a)
@@ -410,9 +410,9 @@ attention_decode_verify(const __grid_constant__ struct decode_verify_args a)
         atomicAdd(a.wrong_rows, 1u);
 }
 
-// The row that was appended, number by number, against the same formula in float64. Bound: a
-// rounding to bf16, and one to the cache's numbers: half a unit in the last place of e4m3 (2^-4;
-// below its normal numbers 2^-10), half a step of int8.
+// Compares the appended row, number by number, with the same formula in float64. The bound: one
+// rounding to bf16, plus one to the cache's numbers: half a unit in the last place of e4m3 (2^-4;
+// 2^-10 below its normal numbers), or half a step of int8.
 // sass: none not a timed kernel
 extern "C" __global__ void
 attention_decode_verify_row(const __grid_constant__ struct decode_verify_args a)

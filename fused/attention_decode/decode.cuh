@@ -1,25 +1,25 @@
 // Decode attention: one query a sequence, the keys split over blocks (flash-decoding).
 //
-// A block serves one KV head of one sequence, all its query heads at a time, so that keys and
+// A block serves one KV head of one sequence, with all its query heads at once, so that keys and
 // values cross the memory bus once. Its eight warps take tiles of keys in turn and never wait for
-// each other; each keeps its own maximum m, sum l and output o, merged at the end: over the warps
-// in shared memory, over the blocks in one of three ways.
+// each other. Each warp keeps its own maximum m, sum l and output o. These are merged at the end:
+// over the warps in shared memory, over the blocks in one of three ways.
 //
-//   parts    Every block stores what it has of all outputs, and merges a slice of them: it polls
-//            the L2 until all blocks' parts of the slice are there, whose bits say so themselves.
-//            Blocks wait for each other, so the launch has to be cooperative. Who has read a part
-//            takes it away, for the next launch.
-//   ticket   No block waits: whichever draws the last ticket of a KV head merges all of it. That
-//            takes a fence and an atomic before its first load, and then one SM loads all parts,
-//            33 KB of 16 blocks.
+//   parts    Every block stores its part of all outputs and merges a slice of them. It polls the L2
+//            until all blocks' parts of the slice are there; their bits themselves say so. Blocks
+//            wait for each other, so the launch has to be cooperative. The block that has read a
+//            part clears it for the next launch.
+//   ticket   No block waits. The block that draws the last ticket of a KV head merges all of it. It
+//            needs a fence and an atomic before its first load, and then a single SM loads all
+//            parts, 33 KB from 16 blocks.
 //   neither  A second kernel merges.
 //
-// Bytes in flight. Keys of the next turn are loaded while the scores of this one become
-// probabilities, and values likewise: 4 to 8 KiB a warp are under way at any time, in registers. A
-// ring in shared memory that holds three times as much (cp.async, 192 KiB an SM) was slower on an
-// H200: 91 us over 65536 keys, against 65. What precedes the first load and follows the last is
-// what short contexts pay for, so that queries and the new row are fetched behind the first keys,
-// and there is no barrier before the last key.
+// Bytes in flight. Keys of the next turn are loaded while the scores of this turn become
+// probabilities, and values likewise: a warp has 4 to 8 KiB in flight at any time, in registers. A
+// ring in shared memory with three times as much (cp.async, 192 KiB an SM) was slower on an H200:
+// 91 us over 65536 keys, against 65 us. Short contexts pay for what comes before the first load and
+// after the last. So queries and the new row are fetched after the first keys, and there is no
+// barrier before the last key.
 #ifndef FUSED_ATTENTION_DECODE_DECODE_CUH
 #define FUSED_ATTENTION_DECODE_DECODE_CUH
 
@@ -27,11 +27,11 @@
 #include "fused/attention_decode/part.cuh"
 #include "fused/attention_decode/warp.cuh"
 
-// --- where rows lie ------------------------------------------------------------------------------
+// --- addresses of rows ---------------------------------------------------------------------------
 
-// Offsets of a warp's tiles of one head, in their order: TILES neighbours in a turn, `step` tiles
-// from turn to turn. Page numbers are fetched 32 tiles at a time, one a lane, well before they are
-// needed.
+// Offsets of a warp's tiles of one head, in order: TILES adjacent tiles in a turn, `step` tiles
+// from one turn to the next. Page numbers are fetched 32 tiles at a time, one per lane, well before
+// they are needed.
 template <bool PAGED, int TILES> struct attention_rows {
     const kv_cache &c;
     uint64_t at; // of the head; without pages, of the next turn
@@ -83,7 +83,7 @@ template <bool PAGED, int TILES> struct attention_rows {
 template <int D> struct attention_shared {
     float o[ATTENTION_WARPS][ATTENTION_HEADS][D];
     float m[ATTENTION_HEADS][ATTENTION_WARPS], l[ATTENTION_HEADS][ATTENTION_WARPS];
-    uint4 k_new[D / 8], v_new[D / 8]; // of one warp only
+    uint4 k_new[D / 8], v_new[D / 8]; // written by one warp only
     uint32_t is_last;
 };
 
@@ -93,7 +93,7 @@ template <typename CACHE, int D> struct attention_block {
     enum { TOGETHER = 16, PARTS = ATTENTION_HEADS * D / 2 };
     const attention_decode_args &a;
     attention_shared<D> &shared;
-    const uint64_t pair; // of sequence and KV head: what splits share
+    const uint64_t pair; // of sequence and KV head: the unit that splits share
     float v_scale;
 
     __device__ __forceinline__ attention_block(const attention_decode_args &args,
@@ -102,14 +102,14 @@ template <typename CACHE, int D> struct attention_block {
     {
     }
 
-    // Not at the start, where it would go before the first key, nor where it is used, which would
-    // wait for it.
+    // Called neither at the start, where it would delay the first key, nor where the scale is used,
+    // where it would be waited for.
     __device__ __forceinline__ void take_scale()
     {
         v_scale = kv_scale(a.cache.v_scale, blockIdx.y);
     }
 
-    // What the warps have, into shared memory.
+    // Puts the warps' results into shared memory.
     __device__ __forceinline__ void gather(share &w)
     {
         const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, warp = threadIdx.x / 32;
@@ -141,8 +141,8 @@ template <typename CACHE, int D> struct attention_block {
             bf16::narrow(make_float2(o.x * by, o.y * by));
     }
 
-    // Where this pair's parts begin: ATTENTION_HEADS heads a split, however many there are, so that
-    // all that a thread reads lies at constant distances.
+    // Where this pair's parts begin. A split always has room for ATTENTION_HEADS heads, so that
+    // everything a thread reads lies at constant distances.
     __device__ __forceinline__ float *partial(uint32_t split) const
     {
         return a.partial + (pair * a.splits + split) * (ATTENTION_HEADS * D);
@@ -157,12 +157,12 @@ template <typename CACHE, int D> struct attention_block {
         return (attention_part *)a.parts + (pair * a.splits + split) * PARTS;
     }
 
-    // Sums over the warps: results where no other block has a share, else its part of them.
+    // Merges over the warps. Stores results if no other block shares them, else this block's part.
     __device__ __forceinline__ void deliver() const
     {
         for (uint32_t at = 2 * threadIdx.x; at < a.group * D; at += 2 * ATTENTION_THREADS) {
             const uint32_t head = at / D, i = at % D;
-            attention_part own = {{0, 0}, -1e38f, 0}; // never -inf: a difference were no number
+            attention_part own = {{0, 0}, -1e38f, 0}; // not -inf: -inf minus -inf would be NaN
             float m[ATTENTION_WARPS], l[ATTENTION_WARPS];
             float2 x[ATTENTION_WARPS];
 #pragma unroll
@@ -193,7 +193,7 @@ template <typename CACHE, int D> struct attention_block {
         }
     }
 
-    // Is this the last block of its KV head to come here?
+    // Is this the last block of its KV head to arrive?
     __device__ __forceinline__ bool is_last()
     {
         __syncthreads();
@@ -203,7 +203,7 @@ template <typename CACHE, int D> struct attention_block {
         return shared.is_last;
     }
 
-    // A power of two, so large that the slices of all blocks are all of it.
+    // The size of a slice: a power of two, large enough that the blocks' slices cover everything.
     __device__ __forceinline__ uint32_t slice_of(uint32_t pairs) const
     {
         const int32_t whole = 32 - __clz((int32_t)pairs - 1),
@@ -211,8 +211,8 @@ template <typename CACHE, int D> struct attention_block {
         return whole > blocks ? 1u << (whole - blocks) : 1;
     }
 
-    // All blocks' shares of one KV head become its results. Sixteen at a time are loaded together,
-    // sums and outputs: one trip to the L2.
+    // Merges all blocks' shares of one KV head into its results. Sums and outputs of sixteen blocks
+    // are loaded together: one trip to the L2.
     __device__ __forceinline__ void merge_blocks() const
     {
         for (uint32_t at = 2 * threadIdx.x; at < a.group * D; at += 2 * ATTENTION_THREADS) {
@@ -254,7 +254,7 @@ template <typename CACHE, int D> struct attention_block {
         }
     }
 
-    // A slice of the outputs, as soon as all blocks' parts of it are there, which it takes away.
+    // Merges a slice of the outputs as soon as all blocks' parts of it are there, and clears them.
     __device__ __forceinline__ void merge_slice() const
     {
         const uint32_t pairs = a.group * (D / 2), slice = slice_of(pairs);
@@ -290,7 +290,7 @@ template <typename CACHE, int D> struct attention_block {
     }
 };
 
-// STABLE: with the maximum; without it, a control.
+// STABLE: with the maximum. Without it, a control.
 template <typename CACHE, int D, bool PAGED, bool STABLE>
 __device__ __forceinline__ void attention_decode(const attention_decode_args &a)
 {
@@ -299,7 +299,7 @@ __device__ __forceinline__ void attention_decode(const attention_decode_args &a)
     attention_block<CACHE, D> block(a, shared);
     share w;
 
-    // Turns go round the warps of all blocks of the head: together they walk along the cache.
+    // The warps of all blocks of a head take turns: together they walk along the cache.
     const kv_cache &c = a.cache;
     const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const uint32_t turn = blockIdx.x * ATTENTION_WARPS + threadIdx.x / 32;
@@ -307,12 +307,12 @@ __device__ __forceinline__ void attention_decode(const attention_decode_args &a)
     const char *k = (const char *)c.k + g * c.row_stride + 16 * t;
     const char *v = (const char *)c.v + 2 * t * c.row_stride + 16 * g;
     attention_rows<PAGED, share::TILES> rows(c, turn * share::TILES, step / ATTENTION_TILE);
-    // Keys from this warp's next turn on. The last one may be new: not in the cache yet.
+    // Number of keys from this warp's next turn on. The last one may be new: not in the cache yet.
     int32_t left = (int32_t)(a.keys - turn * share::KEYS);
     const int32_t is_new = a.turn && left > 0 && (uint32_t)(left - 1) % step < share::KEYS;
     float scale = 0;
 
-    // Each pass computes with what the one before has loaded.
+    // Each pass computes with what the pass before has loaded.
     w.start();
 #pragma unroll 1
     for (int32_t now = 0;; left -= (int32_t)step) {
@@ -332,7 +332,7 @@ __device__ __forceinline__ void attention_decode(const attention_decode_args &a)
             if (has_new_row)
                 w.put_new_v(shared.v_new, now - 1);
             w.accumulate();
-        } else { // of warps without a key, too: their threads merge as well
+        } else { // warps without a key, too: their threads take part in the merge
             block.take_scale();
         }
         if (left <= 0)

@@ -35,7 +35,7 @@ static void poison_gemv(struct probe_run *r, const struct gemv *g)
     gpu_poison(r, g->y, (size_t)g->rows * sizeof *g->y);
 }
 
-/* y against the matrix of that set. */
+/* Verifies y against the matrix of that set. */
 static void verify_gemv(struct probe_run *r, const struct gemv *g, size_t set, const char *when)
 {
     struct decode_gemv_args a = gemv_of(g, set);
@@ -45,7 +45,7 @@ static void verify_gemv(struct probe_run *r, const struct gemv *g, size_t set, c
     verdict_check(r, &v, (uint64_t)g->rows, when);
 }
 
-/* Of one and of two rounds of all sets; y is left as the last set has it. */
+/* Times one round and two rounds of all sets. y is left as the last set has it. */
 static void time_gemv(struct probe_run *r, const struct gemv *g, int metric)
 {
     struct gpu_graph graph[2];

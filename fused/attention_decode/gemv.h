@@ -1,12 +1,12 @@
-/* One product of a matrix with a vector, the matrix stored by rows or by columns: what a layout
- * costs a kernel whose lanes run along the rows, and one whose lanes run across them. */
+/* One matrix-vector product, with the matrix stored by rows or by columns: what does a layout cost
+ * a kernel whose lanes run along the rows, and one whose lanes run across them? */
 #ifndef FUSED_ATTENTION_DECODE_GEMV_H
 #define FUSED_ATTENTION_DECODE_GEMV_H
 
 #include "fused/attention_decode/args.h"
 #include "fused/common/operation.h"
 
-/* Four cases, cold, once a bundle; metric: a slope of time. */
+/* Four cases, cold, measured once per bundle. `metric` is a slope of time. */
 void decode_measure_gemv(struct probe_run *r, int metric);
 
 #endif

@@ -1,4 +1,4 @@
-// A cache of keys and values: the numbers that it stores, and where its rows lie.
+// A cache of keys and values: the numbers it stores, and the addresses of its rows.
 #ifndef FUSED_ATTENTION_DECODE_KV_CACHE_CUH
 #define FUSED_ATTENTION_DECODE_KV_CACHE_CUH
 
@@ -10,10 +10,10 @@
 
 // --- what a cache stores -----------------------------------------------------------------------
 //
-// key_pairs: of one loaded word, the pairs of dimensions for B. value_pairs: of the same word of
-// two rows, pairs (first row, second row) of each dimension. 8-bit numbers become fp16, exactly.
-// from_bf16: a pair of a query for the product with them. pack: the i-th 16 bytes that are stored,
-// out of vectors of eight bf16.
+// key_pairs: one loaded word as pairs of dimensions for the operand B. value_pairs: the same word
+// of two rows, as pairs (first row, second row) of each dimension. 8-bit numbers become fp16
+// exactly. from_bf16: converts a pair of a query for the product with the keys. pack: the i-th 16
+// bytes to be stored, made from vectors of eight bf16.
 
 struct cache_bf16 {
     enum { BYTES = 2, PAIRS = 1 }; // pairs of numbers in a 32-bit word
@@ -42,7 +42,7 @@ struct cache_bf16 {
     }
 };
 
-// Bytes in two words become four pairs of fp16.
+// The bytes of two words become four pairs of fp16.
 template <typename NUMBER> struct cache_8bit {
     enum { BYTES = 1, PAIRS = 2 };
     typedef fp16 mma;
@@ -94,7 +94,7 @@ struct e4m3 {
             : "=r"(low), "=r"(high)
             : "r"(bytes));
 #else
-        // Exponent and fraction stand seven places higher in fp16, whose bias is greater by 8.
+        // In fp16, exponent and fraction are seven bits higher, and the bias is greater by 8.
         const uint32_t p = __byte_perm(bytes, 0, 0x1404), q = __byte_perm(bytes, 0, 0x3424);
         const __half2 up = __float2half2_rn(256.0f);
         uint32_t x = (p & 0x80008000u) | (p >> 1 & 0x3f803f80u);
@@ -104,7 +104,7 @@ struct e4m3 {
         high = *(uint32_t *)&h;
 #endif
     }
-    // Saturates at +-448: what lies beyond would become NaN.
+    // Saturates at +-448: values beyond would become NaN.
     static __device__ __forceinline__ uint8_t store(float x)
     {
         return (uint8_t)__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3);
@@ -118,7 +118,7 @@ struct e4m3 {
 struct int8 {
     static __device__ __forceinline__ void widen(uint32_t bytes, uint32_t &low, uint32_t &high)
     {
-        const uint32_t biased = bytes ^ 0x80808080u; // 0 to 255; as the fraction of 1024 in fp16
+        const uint32_t biased = bytes ^ 0x80808080u; // 0 to 255: the fraction of 1024 in fp16
         const __half2 bias = __float2half2_rn(1152.0f);
         uint32_t p = __byte_perm(biased, 0x64646464u, 0x4140);
         uint32_t q = __byte_perm(biased, 0x64646464u, 0x4342);
@@ -126,7 +126,7 @@ struct int8 {
         low = *(uint32_t *)&l;
         high = *(uint32_t *)&h;
     }
-    static __device__ __forceinline__ uint8_t store(float x) // to +-127
+    static __device__ __forceinline__ uint8_t store(float x) // saturates at +-127
     {
         return (uint8_t)__float2int_rn(fminf(fmaxf(x, -127.0f), 127.0f));
     }
@@ -138,7 +138,7 @@ struct int8 {
 typedef cache_8bit<e4m3> cache_e4m3;
 typedef cache_8bit<int8> cache_int8;
 
-// Offset in bytes of one row from the cache's k or v.
+// Offset in bytes of one row from the base of the cache's keys or values.
 __device__ __forceinline__ uint64_t kv_row(const kv_cache &c, uint32_t sequence, uint32_t head,
                                            uint32_t key)
 {
@@ -159,7 +159,7 @@ __device__ __forceinline__ float kv_inverse(const float *scales, uint32_t head)
     return scales ? reciprocal_fast(__ldg(scales + head)) : 1;
 }
 
-// Eight neighbours in one store.
+// Eight adjacent numbers in one store.
 template <typename CACHE>
 __device__ __forceinline__ void kv_store(void *to, const float (&x)[8], float inverse)
 {

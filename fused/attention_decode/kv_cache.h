@@ -1,4 +1,4 @@
-/* A cache of keys and values of a decoder layer, for C and CUDA alike. */
+/* The cache of keys and values of one decoder layer, for C and CUDA alike. */
 #ifndef FUSED_ATTENTION_DECODE_KV_CACHE_H
 #define FUSED_ATTENTION_DECODE_KV_CACHE_H
 
@@ -6,12 +6,13 @@
 
 #include "core/args.h"
 
-/* Where row `key` of KV head `head` of sequence `sequence` lies, in bytes from the cache's base:
+/* The address of row `key` of KV head `head` of sequence `sequence`, in bytes from the cache's
+ * base:
  *     sequence x sequence_stride + page x page_stride + head x head_stride
  *     + (key mod keys of a page) x row_stride
- * Without pages `pages` is NULL, page_stride 0 and page_shift 31: one page holds all keys. With
- * them sequence_stride is 0, and `page` stands in the table. All strides are multiples of 16. Keys
- * and values are laid out alike. */
+ * Without pages, `pages` is NULL, page_stride 0 and page_shift 31: one page holds all keys. With
+ * pages, sequence_stride is 0, and `page` comes from the table. All strides are multiples of 16.
+ * Keys and values have the same layout. */
 struct kv_cache {
     void *k, *v;
     const uint32_t *pages; /* batch x pages_of_sequence; NULL: without pages */
@@ -20,7 +21,7 @@ struct kv_cache {
     uint32_t page_shift; /* a page holds 1 << page_shift keys, 16 or more */
     uint32_t pages_of_sequence;
     uint32_t kv_heads;
-    const float *k_scale, *v_scale; /* of each KV head, for 8-bit caches: value = scale x stored */
+    const float *k_scale, *v_scale; /* one per KV head, for 8-bit caches: value = scale x stored */
 };
 ARGS_SIZE(struct kv_cache, 80);
 

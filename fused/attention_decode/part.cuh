@@ -1,12 +1,13 @@
-// How blocks hand over what they have of one KV head: a ticket, or parts that are their own flags.
+// How blocks hand over their parts of one KV head: by a ticket, or by parts that are their own
+// flags.
 #ifndef FUSED_ATTENTION_DECODE_PART_CUH
 #define FUSED_ATTENTION_DECODE_PART_CUH
 
 #include "core/device/clock.cuh"
 #include "core/device/order.cuh"
 
-// Draws a ticket: 0 to last, and 0 again. What the block wrote before is seen by whoever draws
-// later.
+// Draws a ticket: 0 to last, then 0 again. A block that draws later sees what this block wrote
+// before.
 __device__ __forceinline__ uint32_t draw_ticket(uint32_t *ticket, uint32_t last)
 {
     uint32_t drawn;
@@ -17,15 +18,15 @@ __device__ __forceinline__ uint32_t draw_ticket(uint32_t *ticket, uint32_t last)
     return drawn;
 }
 
-// What one block has of two neighbouring outputs. It comes to the L2 and from there as two words of
-// 64 bits, each whole or not at all (PTX promises that of no more), so that it takes no flag and no
-// fence to know that it is there: a word that is not has all bits set, as no number has, nor the
-// NaN that arithmetic makes.
+// One block's part of two neighbouring outputs. It goes to the L2 and back as two 64-bit words.
+// Each word arrives whole or not at all (PTX promises that of no larger unit), so no flag and no
+// fence are needed to know that it is there. A missing word has all bits set. No number has that
+// pattern, nor has the NaN that arithmetic makes.
 struct attention_part {
     float2 o; // sums before division
     float m, l;
 
-    __device__ __forceinline__ uint32_t greater() const // of both words' flags
+    __device__ __forceinline__ uint32_t greater() const // the greater of both words' flags
     {
         return max(__float_as_uint(o.x), __float_as_uint(m));
     }
@@ -62,8 +63,8 @@ struct attention_part {
     }
 };
 
-// The greatest of FIRST and the N - 1 behind it, by halves: a chain of comparisons would be as long
-// as they are many.
+// The greatest of FIRST and the N - 1 that follow, by halves: a chain of comparisons would have N
+// latencies.
 template <int FIRST, int N, int ALL>
 __device__ __forceinline__ uint32_t greatest(const attention_part (&x)[ALL])
 {
@@ -73,7 +74,7 @@ __device__ __forceinline__ uint32_t greatest(const attention_part (&x)[ALL])
         return max(greatest<FIRST, N / 2>(x), greatest<FIRST + N / 2, N - N / 2>(x));
 }
 
-// Is the budget of a wait spent, by this thread or another? `began_ns` is 0 at first.
+// Has this thread or another spent the budget for a wait? `began_ns` is 0 at first.
 __device__ __forceinline__ bool waits_in_vain(uint64_t &began_ns, uint32_t *aborted)
 {
     if (began_ns == 0)
@@ -84,8 +85,8 @@ __device__ __forceinline__ bool waits_in_vain(uint64_t &began_ns, uint32_t *abor
     return true;
 }
 
-// The parts of `there` blocks, `apart` from each other; those of blocks that do not exist weigh
-// nothing. What has not come when the budget is spent is NaN, and so is the result.
+// Waits for the parts of `there` blocks, `apart` from each other. Blocks that do not exist have no
+// weight. A part that has not arrived when the budget is spent is NaN, and so is the result.
 template <int N>
 __device__ __forceinline__ void receive(attention_part (&x)[N], const attention_part *from,
                                         uint32_t apart, int32_t there, uint32_t *aborted)

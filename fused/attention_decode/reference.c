@@ -8,8 +8,8 @@
 #include "core/draw.h"
 #include "core/half.h"
 
-/* Dimension 0 of every key becomes a constant, of queries what makes it the shift; the rest of the
- * queries is such that their part of the score is about N(0,1). */
+/* Dimension 0 of every key becomes a constant, and dimension 0 of the queries is set so that their
+ * product is the shift. The rest of the queries adds about N(0,1) to the score. */
 void decode_plant(struct probe_run *r, const struct decode_tensors *t,
                   const struct decode_extreme *e)
 {
@@ -26,7 +26,7 @@ void decode_plant(struct probe_run *r, const struct decode_tensors *t,
     gpu_to_host(r, k, t->cache.memory, bytes);
     gpu_to_host(r, q, t->q, q_bytes);
     for (size_t i = 0; i < rows; i++) {
-        const bool high = e->one_high && i % 100 == 50; /* each head has some */
+        const bool high = e->one_high && i % 100 == 50; /* each head has some of these */
         if (s->number == DECODE_BF16)
             memcpy(k + 2 * i * row, &(uint16_t){high ? 0xc380 : 0x4380}, 2);
         else
@@ -49,7 +49,7 @@ void decode_plant(struct probe_run *r, const struct decode_tensors *t,
     free(q);
 }
 
-/* One query head: out[d] from scores[keys]. Rows lie row_elements apart. */
+/* One query head: out[d] from scores[keys]. Rows are row_elements apart. */
 static void attend_on_host(const struct decode_shape *s, const uint16_t *q, const uint16_t *k,
                            const uint16_t *v, size_t row_elements, double *scores, double *out)
 {
@@ -111,7 +111,7 @@ void decode_check_on_host(struct probe_run *r, const struct decode_tensors *t)
 void decode_check_shapes(struct probe_run *r, const struct decode_kernels *k)
 {
     static const int contexts[] = {1, 2, 15, 16, 17, 31, 33, 127, 128, 129, 251, 509};
-    static const int splits[] = {0, 3, 6, 19}; /* 0: chosen; 19: of many heads not all resident */
+    static const int splits[] = {0, 3, 6, 19}; /* 0: chosen; 19: with many heads not all resident */
     static const enum decode_how ways[] = {
         DECODE_ATTEND, DECODE_TICKET, DECODE_MERGE,   DECODE_FUSED,  DECODE_TWO,
         DECODE_THREE,  DECODE_WIDEN,  DECODE_READ,    DECODE_APPEND, DECODE_APPEND_3,

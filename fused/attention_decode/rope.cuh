@@ -1,9 +1,11 @@
-// Rotary position embedding (Su et al. 2021) in the half-split form of Llama: dimension i of a head
-// turns with dimension i + d/2 by the angle position x base^(-2i/d). The cosines and sines of one
-// position come from a table, d/2 pairs; computing them in a kernel costs more than loading them.
+// Rotary position embedding (Su et al. 2021) in the half-split form of Llama: dimensions i and i +
+// d/2 of a head are rotated together by the angle position x base^(-2i/d). The cosines and sines of
+// one position come from a table of d/2 pairs; computing them in a kernel costs more than loading
+// them.
 //
-// rope_append() is three operators in one skeleton: turn q and k; append k and v to the cache, cast
-// to its numbers; both at once. A thread has eight numbers and the eight half a row further on.
+// rope_append() is three operators in one skeleton: rotate q and k; append k and v to the cache,
+// cast to its numbers; or both at once. A thread has eight numbers and the eight that are d/2
+// further on.
 #ifndef FUSED_ATTENTION_DECODE_ROPE_CUH
 #define FUSED_ATTENTION_DECODE_ROPE_CUH
 
@@ -17,7 +19,7 @@ __device__ __forceinline__ float2 rope(float low, float high, float2 turn)
     return make_float2(low * turn.x - high * turn.y, high * turn.x + low * turn.y);
 }
 
-// Turned numbers are bf16 wherever they go: in memory, or on to the cache or to attention.
+// Rotated numbers are rounded to bf16 wherever they go: to memory, the cache or the attention.
 __device__ __forceinline__ float2 rope_rounded(float low, float high, float2 turn)
 {
     const float2 y = rope(low, high, turn);
@@ -31,7 +33,7 @@ __device__ __forceinline__ void rope_append(const rope_args &a)
     const uint32_t rows = (TURN ? a.heads : 0) + kv_heads + (APPEND ? kv_heads : 0);
     const uint32_t at = blockIdx.x * ROPE_THREADS + threadIdx.x, i = at % of_row * 8;
     const uint32_t row = at / of_row % rows, sequence = at / of_row / rows;
-    const uint32_t head = row - (TURN ? a.heads : 0); // of keys, then of values
+    const uint32_t head = row - (TURN ? a.heads : 0); // first the heads of keys, then of values
     const bool is_q = TURN && row < a.heads, is_v = !is_q && head >= kv_heads;
     if (sequence >= a.batch)
         return;

@@ -1,4 +1,5 @@
-/* Arguments of rotary embedding and of the append to the cache, for C and CUDA alike: rope.cuh. */
+/* Arguments of the rotary embedding and of the append to the cache, for C and CUDA alike. See
+ * rope.cuh. */
 #ifndef FUSED_ATTENTION_DECODE_ROPE_H
 #define FUSED_ATTENTION_DECODE_ROPE_H
 
@@ -7,15 +8,15 @@
 
 enum {
     ROPE_THREADS = 128,
-    ROPE_EACH = 16 /* numbers of a thread: eight, and eight half a row on */
+    ROPE_EACH = 16 /* numbers of a thread: eight, and the eight half a row further on */
 };
 
 struct rope_args {
     struct kv_cache cache;
     const void *q, *k, *v; /* batch x heads x d, batch x kv_heads x d twice; bf16 */
-    void *q_to, *k_to;     /* turned, like q and k; k_to unused where k goes into the cache */
+    void *q_to, *k_to;     /* rotated, like q and k; k_to is unused where k goes into the cache */
     const void *turn;      /* d/2 pairs of fp32: cos, sin of this position */
-    uint32_t key;          /* row of the cache that is written */
+    uint32_t key;          /* the row of the cache to write */
     uint32_t batch, heads, pad;
 };
 ARGS_SIZE(struct rope_args, 144);

@@ -9,8 +9,8 @@
 PROBE_IMAGE(attention_decode);
 
 enum {
-    APART = 6400, /* from the end of the keys to the values: no power of two lies between them */
-    SMALL_TURN = 16 * ATTENTION_WARPS, /* keys of a block in one turn, bf16 with d = 128 */
+    APART = 6400, /* bytes between keys and values, so that their distance is no power of two */
+    SMALL_TURN = 16 * ATTENTION_WARPS, /* keys of a block in one turn, for bf16 with d = 128 */
 };
 
 const char *const decode_number_names[] = {"bf16", "e4m3", "int8", NULL};
@@ -79,7 +79,7 @@ double decode_kv_bytes(const struct decode_shape *s)
 
 /* --- tensors --------------------------------------------------------------------------------- */
 
-/* As many blocks as SMs, but each with a turn of keys at least. */
+/* As many blocks as SMs, but every block has at least one turn of keys. */
 static void choose_splits(struct decode_tensors *t, int n_sm)
 {
     const struct decode_shape *s = &t->shape;
@@ -113,7 +113,7 @@ static void *turn_of(struct probe_run *r, const struct decode_shape *s)
     return turn;
 }
 
-/* Powers of two, so that what is dequantised into bf16 is exact; a different one for each head. */
+/* One scale per head, all different. They are powers of two, so dequantising to bf16 is exact. */
 static float *scales_of(struct probe_run *r, const struct decode_shape *s)
 {
     float host[2 * DECODE_KV_HEADS], *scales;
@@ -126,7 +126,7 @@ static float *scales_of(struct probe_run *r, const struct decode_shape *s)
     return scales;
 }
 
-/* A random order of all pages. */
+/* All pages in random order. */
 static uint32_t *pages_of(struct probe_run *r, const struct decode_shape *s, uint64_t seed)
 {
     const size_t n = (size_t)s->batch * decode_room(s) / page_keys(s);
@@ -180,7 +180,8 @@ void decode_launch_rope(struct probe_run *r, const struct decode_tensors *t, cud
     gpu_launch(r, kernel, (threads + ROPE_THREADS - 1) / ROPE_THREADS, ROPE_THREADS, 0, a);
 }
 
-/* Fills an 8-bit cache with N(0,1), by the kernel that appends: each key a sequence of its own. */
+/* Fills an 8-bit cache with N(0,1), by the kernel that appends: each key as a sequence of its
+ * own. */
 static void fill_8bit(struct probe_run *r, struct decode_tensors *t, uint64_t seed)
 {
     const struct decode_shape *s = &t->shape;
@@ -194,7 +195,7 @@ static void fill_8bit(struct probe_run *r, struct decode_tensors *t, uint64_t se
             .cache = decode_cache(t, set), .k = k, .v = v, .batch = (uint32_t)rows};
         a.cache.pages = NULL;
         a.cache.page_shift = 31;
-        a.cache.head_stride = (uint64_t)s->d; /* in any order, as all are alike; scales apart */
+        a.cache.head_stride = (uint64_t)s->d; /* any order will do: all are alike but for scales */
         a.cache.sequence_stride = (uint64_t)(s->d * s->kv_heads);
         decode_launch_rope(r, t, t->kernels->append[s->number], &a, 2 * s->kv_heads);
     }

@@ -1,4 +1,4 @@
-/* The kernels of decode attention, and the tensors of one shape of it. */
+/* The kernels of decode attention, and the tensors of one shape. */
 #ifndef FUSED_ATTENTION_DECODE_TENSORS_H
 #define FUSED_ATTENTION_DECODE_TENSORS_H
 
@@ -7,7 +7,7 @@
 
 enum { DECODE_KV_HEADS = 64, DECODE_HEADS = ATTENTION_HEADS * DECODE_KV_HEADS }; /* at most */
 
-/* Where the rows of a cache lie. */
+/* How the rows of a cache are laid out. */
 enum decode_layout {
     DECODE_BY_HEAD,  /* [sequence][head][key][d] */
     DECODE_BY_TOKEN, /* [sequence][key][head][d] */
@@ -18,11 +18,11 @@ enum decode_layout {
 struct decode_shape {
     int batch, context; /* keys attended to, the new one included */
     int heads, kv_heads, d;
-    enum decode_number number; /* of the cache; all else is bf16 */
+    enum decode_number number; /* the cache's numbers; all else is bf16 */
     enum decode_layout layout;
     int splits;       /* 0: chosen */
-    double set_bytes; /* the least that an operation touches of a set, which says how many sets
-                         there must be; 0: keys and values */
+    double set_bytes; /* the fewest bytes of a set that an operation touches; decides how many sets
+                         there are; 0: keys and values */
 };
 
 struct decode_kernels {
@@ -36,45 +36,45 @@ struct decode_kernels {
 struct decode_tensors {
     const struct decode_kernels *kernels;
     struct decode_shape shape;
-    size_t k_bytes, v_at;    /* of a set: keys, and where its values begin */
-    struct pool cache;       /* one set: keys, values */
-    struct pool wide;        /* the same as bf16, for dequantising; no memory unless asked for */
+    size_t k_bytes, v_at;    /* of a set: bytes of keys, and offset of its values */
+    struct pool cache;       /* one buffer per set: keys, values */
+    struct pool wide;        /* the same as bf16, for dequantising; allocated only if asked for */
     void *q, *k_new, *v_new; /* of the new token, as projected */
     void *q_turned, *k_turned,
-        *cast; /* intermediates; cast: keys and values as the cache has them */
+        *cast; /* intermediates; cast: keys and values in the cache's numbers */
     struct pool out;
     void *turn;
-    float *scales; /* kv_heads for keys, kv_heads for values; NULL for bf16 */
+    float *scales; /* kv_heads for keys, then kv_heads for values; NULL for bf16 */
     uint32_t *pages, *ticket;
     float *partial, *summary;
     void *parts;       /* what blocks exchange */
-    uint32_t *aborted; /* one of them waited in vain */
-    double *scores;    /* of verification */
+    uint32_t *aborted; /* set if one of them waited beyond the budget */
+    double *scores;    /* for verification */
     uint32_t *wrong_rows;
     uint32_t splits;
-    bool exchanges; /* there are several blocks a KV head, and all can be resident at once */
+    bool exchanges; /* a KV head has several blocks, and all blocks can be resident at once */
 };
 
-extern const char *const decode_number_names[]; /* NULL behind the last */
+extern const char *const decode_number_names[]; /* NULL after the last */
 
-/* All kernels of attention_decode.cu but those of gemv.h. */
+/* All kernels of attention_decode.cu except those of gemv.h. */
 struct decode_kernels decode_kernels_of(struct probe_run *r);
 
-/* Inputs are functions of the seed. `wide`: room for the dequantised cache, too. */
+/* Inputs are functions of the seed. `wide`: allocates the buffer for the dequantised cache, too. */
 struct decode_tensors decode_tensors_of(struct probe_run *r, const struct decode_kernels *kernels,
                                         struct decode_shape shape, bool wide, uint64_t seed);
 void decode_tensors_free(struct probe_run *r, struct decode_tensors *t);
 
-/* The cache of one set, as kernels take it. */
+/* The cache of one set, as kernel arguments. */
 struct kv_cache decode_cache(const struct decode_tensors *t, size_t set);
 
 int decode_number_bytes(const struct decode_shape *s);
 bool decode_is_paged(const struct decode_shape *s);
-size_t decode_room(const struct decode_shape *s); /* keys that a sequence has room for */
+size_t decode_room(const struct decode_shape *s); /* keys that fit in a sequence */
 /* Bytes of keys and values of one set, as stored. */
 double decode_kv_bytes(const struct decode_shape *s);
 
-/* One of the kernels of rope.cuh over that many rows of each sequence. */
+/* Launches one of the kernels of rope.cuh over this many rows of each sequence. */
 void decode_launch_rope(struct probe_run *r, const struct decode_tensors *t, cudaKernel_t kernel,
                         const struct rope_args *a, int rows);
 

@@ -1,12 +1,13 @@
-// One warp's share of decode attention: tiles of 16 keys, with the products on the tensor cores, or
-// conversions and additions would take as long as the bytes.
+// One warp's share of decode attention: tiles of 16 keys, with the products on the tensor cores.
+// Without tensor cores, conversions and additions would take as long as the bytes.
 //
-// Nothing passes through shared memory: what a lane loads, 16 bytes at a time, is what the
-// instruction wants of it, once dimensions and keys are renamed. With lane = 4 g + t and m16n8k16,
+// Nothing passes through shared memory. A lane loads 16 bytes at a time, and these are what the
+// matrix instruction wants of the lane, once dimensions and keys are renamed. With lane = 4 g + t
+// and m16n8k16,
 //     S = Q K^T       A = Q: row g is head g (rows 8 to 15 are zero); B = K: column g is key g. The
-//                     lane's dimensions of one instruction are four neighbours, the same in both.
-//     O^T = V^T P^T   A = V: rows are dimensions, columns keys 2t, 2t+1, 2t+8, 2t+9; two rows of V
-//                     are interleaved into pairs of keys by byte permutes. B = P: what S left.
+//                     lane's dimensions in one instruction are four neighbours, the same in both.
+//     O^T = V^T P^T   A = V: rows are dimensions, columns are keys 2t, 2t+1, 2t+8, 2t+9. Byte
+//                     permutes interleave two rows of V into pairs of keys. B = P, as S left it.
 #ifndef FUSED_ATTENTION_DECODE_WARP_CUH
 #define FUSED_ATTENTION_DECODE_WARP_CUH
 
@@ -44,12 +45,12 @@ __device__ __forceinline__ void mma_16816<fp16>(float (&c)[4], uint32_t a0, uint
 
 template <typename CACHE, int D> struct attention_warp {
     enum {
-        K_LOADS = D * CACHE::BYTES / 64,  // of 16 bytes, of a lane for a key: four lanes have a row
-        V_LOADS = D * CACHE::BYTES / 128, // eight lanes
-        TILES = 256 / (D * CACHE::BYTES), // of 16 keys in one turn: 8 loads of each kind a lane
+        K_LOADS = D * CACHE::BYTES / 64,  // 16-byte loads per lane and key: four lanes share a row
+        V_LOADS = D * CACHE::BYTES / 128, // likewise: eight lanes share a row
+        TILES = 256 / (D * CACHE::BYTES), // tiles of 16 keys in a turn: 8 loads of each kind a lane
         KEYS = TILES * ATTENTION_TILE,
         OUT = D / 16, // instructions for all dimensions of O
-        SLACK = 6,    // a maximum is left as it is while probabilities stay below 2^6
+        SLACK = 6,    // a maximum is kept while probabilities stay below 2^6
     };
     typedef typename CACHE::mma T;
 
@@ -57,7 +58,7 @@ template <typename CACHE, int D> struct attention_warp {
     uint4 k[8], v[8];
     float s[2 * TILES][4]; // scores of head g: keys 8 n + 2 t and the next; [2], [3] unused
     float o[OUT][4];       // dimensions low, low, high, high; heads 2t, 2t + 1, 2t, 2t + 1
-    float m, l;            // of head g; l of this lane's keys only
+    float m, l;            // of head g; l is the sum over this lane's keys only
 
     __device__ __forceinline__ void start()
     {
@@ -68,8 +69,8 @@ template <typename CACHE, int D> struct attention_warp {
             o[i][0] = o[i][1] = o[i][2] = o[i][3] = 0;
     }
 
-    // A turn, of which `keys` are left, at least one: from its tiles' offsets and this lane's place
-    // in a tile; zeros behind the last key.
+    // Loads a turn, of which `keys` are left, at least one, from its tiles' offsets and this lane's
+    // place in a tile; zeros after the last key.
     __device__ __forceinline__ void load_k(const char *lane, const uint64_t (&at)[TILES],
                                            uint32_t row_stride, int32_t keys)
     {
@@ -173,7 +174,7 @@ template <typename CACHE, int D> struct attention_warp {
             }
     }
 
-    // A new maximum: sums and outputs so far shrink.
+    // There is a new maximum: scales down the sums and outputs so far.
     __device__ __forceinline__ void rescale(float most)
     {
         const uint32_t t = threadIdx.x % 4;
@@ -219,15 +220,16 @@ template <typename CACHE, int D> struct attention_warp {
         }
     }
 
-    // The dimension behind pair `i` of this lane; i < OUT is low, the rest high.
+    // The dimension of this lane's pair `i`; i < OUT is in the low half, the rest in the high half.
     static __device__ __forceinline__ uint32_t dimension(uint32_t i)
     {
         const uint32_t g = threadIdx.x % 32 / 4, together = 16 / CACHE::BYTES;
         return i / together * 8 * together + g * together + i % together;
     }
 
-    // Eight neighbours of a row of queries or keys as this lane has them in one instruction after
-    // another: PIECES of them, and the second half of these is what the first turns with.
+    // Eight neighbouring elements of a row of queries or keys, as this lane has them in successive
+    // instructions. There are PIECES such groups; those in the second half of them are rotated with
+    // those in the first half.
     enum { PIECES = D / 32 };
     static __device__ __forceinline__ uint32_t piece(uint32_t p)
     {
@@ -260,7 +262,7 @@ template <typename CACHE, int D> struct attention_warp {
         }
     }
 
-    // Query heads of the group; zeros for the rest of eight.
+    // Loads the query heads of the group; zeros for the rest of eight.
     __device__ __forceinline__ void take_queries(const void *heads, uint32_t group,
                                                  const void *turn)
     {
@@ -277,7 +279,7 @@ template <typename CACHE, int D> struct attention_warp {
         }
     }
 
-    // The new row, as the cache stores it, to its place there and into shared memory.
+    // Stores the new row, in the cache's numbers, in its place there and in shared memory.
     __device__ __forceinline__ void stage_new_row(const attention_decode_args &a, uint64_t pair,
                                                   uint4 *k_new, uint4 *v_new)
     {
@@ -310,7 +312,7 @@ template <typename CACHE, int D> struct attention_warp {
         __syncwarp();
     }
 
-    // The new row as key `row` of this turn.
+    // Puts the new row in the place of key `row` of this turn.
     __device__ __forceinline__ void put_new_k(const uint4 *k_new, uint32_t row)
     {
         const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;

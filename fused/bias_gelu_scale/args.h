@@ -24,8 +24,9 @@ struct gelu_args {
 };
 ARGS_SIZE(struct gelu_args, 40);
 
-/* Half of fp16's smallest number; in bf16, what the division by an exponential takes to zero, beyond
- * 2^126 in fp32. */
+/* The absolute error allowed to small results. In fp16: half of its smallest number. In bf16:
+ * results that the division by an exponential flushes to zero, because the exponential exceeds
+ * 2^126. */
 #define GELU_FP16_TINY 0x1p-25
 #define GELU_BF16_TINY 0x1p-122
 

@@ -1,18 +1,20 @@
 /* bias_gelu_scale: what does it save to compute scale * gelu(x + bias) in one kernel, not three?
  *
- * Method. x is rows x cols fp16 or bf16, N(0,1); bias has cols elements; gelu in the tanh form;
- * arithmetic in fp32. Unfused: three kernels, each with its result in memory; fused: one. All are
- * made from one skeleton with 16-byte accesses, four in flight a thread, and so is the copy; the
- * copy that counts is the better of that and cudaMemcpyAsync, timed in the same process on the same
- * bytes, by the same mode and with the same rotation of buffers. Modes and cache states:
- * common/operation.h; what is done at each shape: common/operator.h.
+ * Method. x is rows x cols of fp16 or bf16, drawn from N(0,1); bias has cols elements; gelu is in
+ * the tanh form; arithmetic is fp32. Unfused: three kernels, each with its result in memory. Fused:
+ * one kernel. All are made from one skeleton with 16-byte accesses, four in flight per thread, and
+ * so is the copy. share_of_copy uses the faster of that copy and cudaMemcpyAsync. Both are timed in
+ * the same process, on the same number of bytes, in the same mode and with the same rotation of
+ * buffers. common/operation.h describes modes and cache states, common/operator.h what is done at
+ * each shape.
  *
  * Inside the timed region: the operations, between two events.
- * Expected: unfused moves three times the bytes, and takes three times as long where bytes are what
- * takes time (above 3 x L2); where launches are, three times the launches; in between, what the L2
- * gives. An H200: 16384 x 8192, 125 us fused, 375 us unfused.
+ * Expected: unfused moves three times the bytes. It takes three times as long where bytes take the
+ * time (above 3 x L2), the time of three launches instead of one where launches do, and in between
+ * what the L2 allows. On an H200, 16384 x 8192 takes 125 us fused and 375 us unfused.
  *
- * Bytes are counted, not measured: 2 or 6 tensors, and the bias once a kernel that reads it. */
+ * Bytes are counted, not measured. The count is 2 or 6 tensors, plus the bias once for each
+ * kernel that reads it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +86,7 @@ static void open(struct probe_run *r, struct operator_set *s)
 
 /* --- forms ----------------------------------------------------------------------------------- */
 
-/* The small kernel where four vectors a thread would leave SMs without a block. */
+/* Takes the small kernel where four vectors a thread would leave SMs without a block. */
 static void launch(struct probe_run *r, const struct operator_set *s, enum kernel which,
                    const void *in, void *out)
 {
@@ -167,7 +169,7 @@ static double number(const struct operator_set *s, uint16_t bits)
     return s->shape.type == GPU_BF16 ? half_bf16(bits) : half_fp16(bits);
 }
 
-/* The same formula on the CPU, in double, at random places and at the ends. */
+/* The same formula on the CPU, in double, at random places and at both ends. */
 static void check_on_host(struct probe_run *r, const struct operator_set *s,
                           const struct operator_form *f, const char *when)
 {
@@ -229,7 +231,7 @@ static const struct operator_sweep sweeps[] = {
     SWEEP(1024, 4096, GPU_BF16, OPERATOR_MAIN, PROBE_DEEP),
 };
 
-/* The kernel takes the column by a mask. */
+/* The kernel computes the column with a mask, which needs a power of two. */
 static const char *refuses(const struct operator_shape *shape)
 {
     const int cols = shape->dim[COLS];

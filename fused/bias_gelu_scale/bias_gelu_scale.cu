@@ -1,9 +1,9 @@
-// Kernels of bias_gelu_scale: out = scale * gelu(in + bias), as one kernel and as three. One skeleton,
-// that of the copy in common/copy.cu too: what differs is what happens between load and store.
+// Kernels of bias_gelu_scale: out = scale * gelu(in + bias), as one kernel and as three. All have
+// one skeleton, as has the copy in common/copy.cu; they differ in the work between load and store.
 //
-// Neighbouring threads move neighbouring vectors of 16 bytes. The input passes by the L1 (it is used
-// once), the output is stored evict-first, which is worth 5 % of a long copy on an H200 (140 to 133
-// us). Arithmetic is fp32.
+// Neighbouring threads move neighbouring 16-byte vectors. The input bypasses the L1, as it is used
+// once. The output is stored evict-first, which is worth 5 % of a long copy on an H200 (from 140 us
+// down to 133 us). Arithmetic is fp32.
 #include "core/device/load.cuh"
 #include "core/device/verdict.cuh"
 #include "fused/bias_gelu_scale/args.h"
@@ -41,9 +41,9 @@ __device__ __forceinline__ uint32_t pair(uint32_t in, uint32_t bias, float scale
     return T::narrow(OPERATION::of(T::widen(in), T::widen(bias), scale));
 }
 
-// VECTORS accesses of 16 bytes a thread, THREADS a block. Everything is loaded before anything is
-// used: the bias too, or its latency would come on top. (No early return: behind one, the assembler
-// moves loads past the first use.)
+// VECTORS accesses of 16 bytes a thread, THREADS a block. All loads are issued before any result is
+// used, the bias included, or its latency would come on top. (There is no early return: the
+// assembler would move loads that follow it past the first use.)
 template <typename T, typename OPERATION, bool BIAS, int THREADS, int VECTORS>
 __device__ __forceinline__ void apply(const gelu_args &a)
 {
@@ -70,9 +70,9 @@ __device__ __forceinline__ void apply(const gelu_args &a)
     }
 }
 
-// Each operation twice: with four vectors a thread, which keeps the memory busiest, and, for tensors
-// too small to give every SM a block that way, with one vector and small blocks; both for fp16 and
-// for bf16.
+// Each operation has two kernels, for fp16 and for bf16. One moves four vectors a thread, which
+// keeps the memory busiest. The other, for tensors too small to give every SM a block that way,
+// moves one vector a thread in small blocks.
 #define KERNELS_OF(name, type, operation, bias)                                                   \
     extern "C" __global__ void __launch_bounds__(GELU_THREADS)                                    \
     bias_gelu_scale_##name##_##type(const __grid_constant__ struct gelu_args a)                   \
@@ -103,10 +103,10 @@ KERNELS(scale, scaled, false)
 // sass-all: kernel=bias_gelu_scale_fused_*_small ldg128=2 ldg128na=1 stg128=1 local=0 together
 KERNELS(fused, fused, true)
 
-// The plain method, in fp64, one element a thread: forward error bound element by element, and the
-// sums for a relative Frobenius norm. Every rounding of the unfused path has its own term: that of
-// x + b is carried on by gelu' (at most 1.13), those of gelu and of the product are relative; `tiny`
-// is what a result may be off where it is small.
+// The plain method, in fp64, one element a thread. Each element has a forward error bound; sums for
+// a relative Frobenius norm are kept, too. Every rounding of the unfused path has a term of its
+// own: gelu' (at most 1.13) carries the error of x + b on; the errors of gelu and of the product
+// are relative. `tiny` is the absolute error allowed to small results.
 template <typename T> __device__ void verify(const gelu_verify_args &a, double u, double tiny)
 {
     const typename T::number *in = (const typename T::number *)a.in;

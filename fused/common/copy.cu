@@ -1,6 +1,7 @@
-// The copy that everything in this folder is held against: 16 bytes an access, four in flight a
-// thread, past the L1, stored evict-first (5 % of a long copy on an H200); and, for what is too small
-// to give every SM a block that way, one vector a thread in small blocks.
+// The copy that every operator in this folder is compared with. A thread moves 16 bytes per access
+// and has four accesses in flight. Loads bypass the L1; stores are evict-first, which is worth 5 %
+// of a long copy on an H200. A second kernel moves one vector a thread in small blocks, for buffers
+// too small to give every SM a block of the first.
 #include "core/device/load.cuh"
 #include "fused/common/copy.h"
 

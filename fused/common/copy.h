@@ -12,7 +12,7 @@ struct copy_args {
     const void *from; /* 16-byte aligned */
     void *to;
     uint64_t vectors; /* of 16 bytes */
-    uint32_t *wrong; /* copy_compare: counts vectors that differ; else unused */
+    uint32_t *wrong;  /* copy_compare counts the vectors that differ here; the copies ignore it */
 };
 ARGS_SIZE(struct copy_args, 32);
 

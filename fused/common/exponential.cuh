@@ -1,6 +1,6 @@
-// 2^x and 1/x in one instruction each, good to 2 ulp of fp32: results too small for a normal number
-// are zero, where exp2f() and the division spend further instructions on them. tests/shim/ holds a
-// twin in plain C++.
+// 2^x and 1/x in one instruction each, accurate to 2 ulp of fp32. Results too small for a normal
+// number become zero; exp2f() and a division spend further instructions to keep them. tests/shim/
+// holds a twin of this file in plain C++.
 #ifndef FUSED_COMMON_EXPONENTIAL_CUH
 #define FUSED_COMMON_EXPONENTIAL_CUH
 

@@ -1,7 +1,7 @@
 // gelu in the tanh form (Hendrycks & Gimpel 2016), written with the logistic function:
-// 0.5 x (1 + tanh(u)) = x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3). The tanh.approx of
-// the hardware is good to 2^-11 absolute only, which ruins small results; ex2 and rcp keep all of
-// fp32.
+// 0.5 x (1 + tanh(u)) = x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3). The hardware's
+// tanh.approx has an absolute error of 2^-11, which ruins small results; ex2 and rcp keep the full
+// precision of fp32.
 #ifndef FUSED_COMMON_GELU_CUH
 #define FUSED_COMMON_GELU_CUH
 

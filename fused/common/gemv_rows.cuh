@@ -1,10 +1,11 @@
-// A matrix times a vector, both bf16, sums in fp32: a block takes ROWS rows and deals their vectors
-// of 16 bytes out to its threads, LOADS vectors of each row in flight together. The form is the
-// best of a hundred that matmul/gemv/gemv.cu lists: two rows, four vectors, at most 256 threads.
+// A matrix times a vector, both bf16, with sums in fp32. A block takes ROWS rows and distributes
+// their 16-byte vectors over its threads. Each thread has LOADS vectors of every row in flight. The
+// form is the best of the hundred that matmul/gemv/gemv.cu lists: two rows, four vectors, at most
+// 256 threads.
 //
 //     float sum[2] = {};
-//     gemv_rows<4>(sum, rows_of(...), x, vectors);    // what this thread has of each row's sum
-//     float y = gemv_rows_sum<8>(sum, scratch);       // thread r < 2 has the whole of row r
+//     gemv_rows<4>(sum, rows_of(...), x, vectors);    // this thread's share of each row's sum
+//     float y = gemv_rows_sum<8>(sum, scratch);       // thread r < 2 has the whole sum of row r
 #ifndef FUSED_COMMON_GEMV_ROWS_CUH
 #define FUSED_COMMON_GEMV_ROWS_CUH
 
@@ -14,7 +15,8 @@
 #include "fused/common/reduce.cuh"
 #include "fused/common/vector.cuh"
 
-// Where x comes from: written before this kernel began, or by other blocks of this very kernel.
+// Where x comes from: it was written before this kernel began, or other blocks of this same kernel
+// write it.
 struct from_before {
     static __device__ __forceinline__ uint4 load(const uint4 *p) { return __ldg(p); }
 };
@@ -33,13 +35,13 @@ __device__ __forceinline__ void gemv_multiply(float &sum, uint4 w, uint4 x)
     }
 }
 
-// What is done once, when the first weights are on their way and before x is looked at: nothing, or
-// to wait for the kernel that writes x.
+// What a thread does once, after it has issued its first loads of weights and before it reads x:
+// nothing, or wait for the kernel that writes x.
 struct at_once {
     __device__ __forceinline__ void operator()() const {}
 };
 
-// LOADS vectors of each row, `step` apart. All are asked for before any is used.
+// LOADS vectors of each row, `step` apart. All loads are issued before any result is used.
 template <typename X, uint32_t LOADS, typename WAIT, uint32_t ROWS>
 __device__ __forceinline__ void gemv_take(float (&sum)[ROWS], const uint4 *const (&row)[ROWS],
                                           const uint4 *x, uint32_t at, uint32_t step, WAIT wait)
@@ -61,7 +63,8 @@ __device__ __forceinline__ void gemv_take(float (&sum)[ROWS], const uint4 *const
             gemv_multiply(sum[r], weights[i][r], part[i]);
 }
 
-// Adds this thread's share of each row's product. Whole turns of the block first, then single ones.
+// Adds this thread's share of each row's product. The block goes along the row in full turns of
+// LOADS vectors first, then takes the remaining vectors one at a time.
 template <uint32_t LOADS, typename X = from_before, typename WAIT = at_once, uint32_t ROWS>
 __device__ __forceinline__ void gemv_rows(float (&sum)[ROWS], const uint4 *const (&row)[ROWS],
                                           const uint4 *x, uint32_t vectors, WAIT wait = {})
@@ -83,8 +86,8 @@ __device__ __forceinline__ void gemv_rows(float (&sum)[ROWS], const uint4 *const
         gemv_take<X, 1>(sum, row, x, v, threads, at_once());
 }
 
-// The whole sums: of row r in thread r, for r < ROWS; elsewhere nothing of use. Of a block of at
-// most WARPS warps; `scratch` is free again after the next __syncthreads().
+// The whole sums: thread r < ROWS returns that of row r, other threads return nothing of use. The
+// block has at most WARPS warps; `scratch` is free again after the next __syncthreads().
 template <uint32_t WARPS, uint32_t ROWS>
 __device__ __forceinline__ float gemv_rows_sum(float (&sum)[ROWS], float (&scratch)[ROWS][WARPS])
 {
@@ -102,7 +105,8 @@ __device__ __forceinline__ float gemv_rows_sum(float (&sum)[ROWS], float (&scrat
     return all;
 }
 
-// The first vectors of ROWS rows from `first` on; past the last row, the last one again.
+// Pointers to the first vectors of ROWS rows, from row `first` on. Beyond the last row the pointer
+// to the last row is repeated.
 template <uint32_t ROWS>
 __device__ __forceinline__ void gemv_rows_at(const uint4 *(&row)[ROWS], const void *weights,
                                              uint32_t first, uint32_t rows, uint32_t vectors)

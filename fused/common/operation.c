@@ -7,10 +7,11 @@
 PROBE_IMAGE(copy);
 
 enum { SETS_MAX = 32, OPERATIONS_MAX = 16, LONG_BYTES = 8 << 20 };
-/* Behind a long buffer, so that the next is no power of two away: a copy between buffers of 512 MiB that
- * follow each other runs at 2.7 TB/s on an H200, at 4.2 otherwise. */
+/* Unused bytes after a long buffer, so that the next buffer is no power of two away. On an H200 a
+ * copy between two adjacent buffers of 512 MiB runs at 2.7 TB/s, and at 4.2 TB/s with the
+ * spacer. */
 enum { SPACER = (37 << 20) + 20480 };
-static const double SHORT_NS = 100e3; /* the shorter graph, where sixteen operations take that long */
+static const double SHORT_NS = 100e3; /* the shorter graph takes this long, if 16 operations do */
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
@@ -84,9 +85,10 @@ static double stream_ns(struct probe_run *r, const struct operation *o, bool col
     return gpu_elapsed_ns(event.start, event.stop);
 }
 
-/* Operations in the shorter of the two amounts of work: enough to dwarf a tick, few where one is
- * long. Cold ones go round all sets, or, behind a sweep, use each set once at most; of a single set
- * the second operation of the longer would find all in the L2. */
+/* Number of operations in the shorter of the two graphs: enough to dwarf a tick of the clock, few
+ * where one operation is long. Cold operations rotate over all sets. Where a sweep evicts the sets
+ * instead, each set is used at most once. With a single set, the second operation of the longer
+ * graph would find its data in the L2. */
 static size_t operations_of(struct probe_run *r, const struct operation *o, bool cold)
 {
     struct gpu_graph one = graph_of(r, o, cold, 1);
@@ -99,7 +101,7 @@ static size_t operations_of(struct probe_run *r, const struct operation *o, bool
     if (!cold)
         return n;
     if (needs_sweep(r, o, cold))
-        return n < o->sets / 2 ? n : o->sets > 1 ? o->sets / 2 : 1; /* one: a failed check */
+        return n < o->sets / 2 ? n : o->sets > 1 ? o->sets / 2 : 1; /* 1 set: a check has failed */
     return (n + o->sets - 1) / o->sets * o->sets;
 }
 
@@ -127,7 +129,8 @@ void operation_sample(struct probe_run *r, const struct operation *o, struct con
 double operation_measure(struct probe_run *r, const char *keys, const struct operation *o,
                          struct condition c, unsigned flags, double copy_ns)
 {
-    /* Short ones behind a sweep keep their clock, and must. */
+    /* Short operations after a sweep do not move the clock; if it moves, their case is
+     * discarded. */
     if (o->bytes >= LONG_BYTES || o->power_bound)
         flags |= PROBE_POWER_BOUND;
     if (!probe_begin_case(r, flags, "%s,impl=%s,mode=%s,l2=%s", keys, o->name,
@@ -139,7 +142,7 @@ double operation_measure(struct probe_run *r, const char *keys, const struct ope
     o->launch(r, o->self, 0);
     if (o->verify)
         o->verify(r, o->self, "before timing");
-    if (o->poison) /* what is verified behind it shall be of the timed launches */
+    if (o->poison) /* so that the second verification sees results of the timed launches alone */
         o->poison(r, o->self);
 
     operation_sample(r, o, c);
@@ -183,7 +186,7 @@ static void say_kernel(struct probe_run *r, const struct operation_kernel *k)
             probe_value(r, all[i].metric, all[i].value);
 }
 
-/* They do not change from round to round: the first and the last will do. */
+/* The counts are the same in every round, so the first and the last round record them. */
 void operation_count(struct probe_run *r, const char *keys, const struct operation *o,
                      struct condition c, unsigned flags)
 {
@@ -209,7 +212,7 @@ void operation_count(struct probe_run *r, const char *keys, const struct operati
 
 struct copies {
     struct pool from, to;
-    cudaKernel_t kernel[2]; /* four vectors a thread; one, for what is too small to fill the GPU */
+    cudaKernel_t kernel[2]; /* four vectors a thread; one, for buffers too small to fill the GPU */
     uint32_t *wrong;        /* vectors that differ */
 };
 
@@ -237,7 +240,7 @@ static void copy_poison(struct probe_run *r, const void *self)
     pool_poison(r, &((const struct copies *)self)->to);
 }
 
-/* Bytes that differ; on the GPU, as the buffers can be long. */
+/* Number of bytes that differ. The GPU compares, because the buffers can be long. */
 static double copy_verify(struct probe_run *r, const void *self, const char *when)
 {
     const struct copies *c = self;
@@ -255,8 +258,9 @@ static double copy_verify(struct probe_run *r, const void *self, const char *whe
     return NAN;
 }
 
-/* cudaMemcpyAsync drops to two thirds of its rate at some lengths (512 MiB, not 513, on an H200): a long one
- * is tried with 1 MiB more, too, and counts in proportion. */
+/* cudaMemcpyAsync drops to two thirds of its rate at some lengths (at 512 MiB, not at 513 MiB, on
+ * an H200). A long copy is therefore also timed with 1 MiB more, and its time scaled to the
+ * length. */
 enum { LONGER = 1 << 20, OFTEN_SLOW = 128 << 20 };
 
 static double copy_longer(struct probe_run *r, const char *keys, const struct operation *o,

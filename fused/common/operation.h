@@ -1,25 +1,28 @@
-/* One way to compute a fused operator, timed: what all probes of this folder share.
+/* Times one way to compute a fused operator. All probes of this folder share this file.
  *
- * An operation is a sequence of launches on one set of buffers: the fused kernel, the unfused chain of
- * kernels, a library's call, a plain copy. operation_measure() makes the case, has it verified, times
- * it, and has it verified again:
+ * An operation is a sequence of launches on one set of buffers: the fused kernel, the unfused chain
+ * of kernels, a library's call, or a plain copy. operation_measure() makes the case, verifies the
+ * operation, times it, and verifies it again:
  *
- *     mode=graph   n and 2n whole operations in a graph; the slope is one operation, edges included
- *     mode=stream  the same, launched one by one: what a program pays that submits as it goes
- *     l2=warm      always the same set
- *     l2=cold      set after set, so that 3 x L2 of other bytes lie between two uses of one; where
- *                  the sets are too few for that, each is used once behind a reading sweep of 3 x L2
+ *     mode=graph   n and 2n whole operations in a graph; the slope is the time of one operation,
+ *                  graph edges included
+ *     mode=stream  the same operations launched one by one: the cost for a program that submits
+ *                  work as it goes
+ *     l2=warm      every operation uses the same set
+ *     l2=cold      operations rotate over the sets, so that 3 x L2 of other bytes pass between two
+ *                  uses of one set; where there are too few sets for that, each set is used once,
+ *                  after a sweep that reads 3 x L2
  *
- * share_of_copy sets the copy of what the fused operator moves, half read and half written, against
- * each form of it: what mostly reads may pass 1.
+ * share_of_copy divides the time of a copy by the time of a form. The copy moves as many bytes as
+ * the fused operator, half of them read and half written. A form that mostly reads can exceed 1.
  *
- * Every probe has the metrics of OPERATION_METRICS under the same names and keys,
+ * Every probe has the metrics of OPERATION_METRICS, under the same names and keys:
  *
  *     SIZES...,type=T,impl=NAME,mode=graph|stream,l2=warm|cold
  *
- * with impl=fused for its best fused kernel, impl=unfused for one good kernel per operator, and
- * impl=copy, impl=memcpy for the copies; so that shares, predictions and the table of quality can be
- * formed over all of them. */
+ * impl=fused is the probe's best fused kernel, impl=unfused is one good kernel per operator, and
+ * impl=copy and impl=memcpy are the copies. Common names let the report compute shares, predictions
+ * and the table of quality over all probes. */
 #ifndef FUSED_COMMON_OPERATION_H
 #define FUSED_COMMON_OPERATION_H
 
@@ -38,11 +41,12 @@ enum operation_metric {
     OPERATION_ULPS,
     OPERATION_CAUGHT,
     OPERATION_DIGEST,
-    N_OPERATION_METRICS, /* a probe's own metrics begin here */
+    N_OPERATION_METRICS, /* a probe's own metrics start here */
 };
 
-/* A probe that says what each kernel of an operation does, for predictions (report/bundle/derive_fusion.h),
- * has these next, and its own from N_OPERATION_EACH_METRICS on. */
+/* A probe that tells what each kernel of an operation does, for the predictions of
+ * report/bundle/derive_fusion.h, has these metrics next. Its own start at
+ * N_OPERATION_EACH_METRICS. */
 enum operation_each_metric {
     OPERATION_EACH_BYTES = N_OPERATION_METRICS,
     OPERATION_EACH_BLOCKS,
@@ -103,10 +107,10 @@ enum operation_each_metric {
     [OPERATION_EACH_FLOPS] = OPERATION_COUNT("flops", "count", k, "of its product, on tensor "     \
                                              "cores")
 
-/* Equal buffers, one a set, never a power of two apart; poisoned when new. */
+/* Equal buffers, one per set. Their distance is never a power of two. New buffers are poisoned. */
 struct pool {
     char *memory;
-    size_t bytes, stride, sets; /* of one set; from one to the next; how many */
+    size_t bytes, stride, sets; /* bytes of one set; distance of two sets; number of sets */
     void *spacer;               /* private */
 };
 struct pool pool_new(struct probe_run *r, size_t bytes, size_t sets, const char *what);
@@ -119,25 +123,26 @@ static inline void *pool_at(const struct pool *p, size_t set)
     return p->memory + set * p->stride;
 }
 
-/* Seed of a case's inputs: another in every run, but one for all runs of a case that is measured in the
- * first and the last round only, whose figures must agree. */
+/* Seed of a case's inputs. It differs from run to run. A case that is measured in the first and the
+ * last round only has one seed for all runs, because the two rounds' figures must agree. */
 static inline uint64_t operation_seed(const struct probe_run *r, unsigned flags)
 {
     return flags & PROBE_ONCE ? 1 : probe_seed(r);
 }
 
-/* Sets of buffers to rotate over, one of them having so many bytes: enough for 3 x L2, at most 32. */
+/* Number of buffer sets to rotate over when one set has this many bytes: enough for 3 x L2, at most
+ * 32. */
 size_t operation_sets(const struct probe_run *r, double bytes_of_a_set);
 
-/* What one kernel of an operation does, by count; 0: not known. */
+/* What one kernel of an operation does, by count; 0 means not known. */
 struct operation_kernel {
     double bytes;        /* loads and stores */
     double blocks;
-    double trips;        /* on the busiest SM: rounds of its blocks x loads in sequence of a thread */
-    double alone;        /* 1: one block an SM at a time, which loads all before it stores any */
+    double trips;        /* on the busiest SM: waves of its blocks x dependent loads of a thread */
+    double alone;        /* 1: one block at a time on an SM, which loads all before it stores any */
     double spilled;      /* bytes of local memory, loaded and stored */
     double local;        /* bytes of local memory that the threads of an SM have */
-    double operations;   /* fp32 additions, products, comparisons; one that does two counts once */
+    double operations;   /* fp32 additions, products, comparisons; an FMA counts once */
     double exponentials; /* and reciprocals */
     double flops;        /* on tensor cores */
 };
@@ -147,44 +152,45 @@ struct operation {
     const char *name; /* impl=NAME */
     /* Launches all of it on the run's stream; must be capturable. */
     void (*launch)(struct probe_run *r, const void *self, size_t set);
-    /* Fills what it writes with NaN, every set, before the first launch and again before those that
-     * are timed, which must need nothing of what launches before them left; NULL: nothing to do. */
+    /* Fills the outputs of every set with NaN, before the first launch and again before the timed
+     * launches: those must not depend on what earlier launches left. NULL: nothing to do. */
     void (*poison)(struct probe_run *r, const void *self);
-    /* Judges set 0 by probe_require and returns the relative error; NULL: not verified, which is for
-     * the single kernels of a chain: as its steps they are verified with the whole. */
+    /* Judges set 0 by probe_require and returns the relative error. NULL: not verified. That is for
+     * single kernels of a chain, which are verified as steps of the whole chain. */
     double (*verify)(struct probe_run *r, const void *self, const char *when);
-    /* Facts of the case (registers, the library's kernel), values of the probe's own; may be NULL. */
+    /* Records facts of the case (registers, the library's kernel) and own values; may be NULL. */
     void (*describe)(struct probe_run *r, const void *self);
-    /* Says what each of its kernels does, OPERATION_EACH_MAX at most; NULL: nothing. For probes with
-     * OPERATION_EACH_METRICS. */
+    /* Fills in what each kernel does, for at most OPERATION_EACH_MAX kernels. NULL: nothing. For
+     * probes with OPERATION_EACH_METRICS. */
     void (*count)(struct probe_run *r, const void *self, struct operation_kernel *each);
     const void *self;
-    size_t sets;      /* that launch() takes */
-    double set_bytes; /* of one set, whatever this operation touches of it: decides what is cold */
+    size_t sets;      /* number of sets that launch() accepts */
+    double set_bytes; /* of one set, whatever part this operation touches: decides what is cold */
     double bytes;     /* loads and stores of one operation by count, whichever cache serves them */
-    double memory;    /* bytes of operands, results, intermediates, workspace of one set; 0: not said */
-    unsigned kernels; /* launched for one operation; 0: not said */
-    bool power_bound; /* products and the like; long streams are found out by their bytes */
+    double memory;    /* bytes: a set's operands, results, intermediates, workspace; 0: unknown */
+    unsigned kernels; /* launched for one operation; 0: unknown */
+    bool power_bound; /* matrix products and the like; long streams are recognised by their bytes */
 };
 
 struct condition {
-    bool stream; /* launch by launch; else by graph */
+    bool stream; /* launched one by one; else in a graph */
     bool cold;
 };
 
-/* Makes the case "SIZES,type=..,impl=..,mode=..,l2=.." (`keys` is all before ",impl="), with flags of
- * probe_begin_case, verifies, times, verifies what was timed. copy_ns: the best copy of as many bytes as
- * the fused operator moves, for the share; NaN: no share. Returns the median in ns; NaN when left
- * out or checking. */
+/* Makes the case "SIZES,type=..,impl=..,mode=..,l2=.." (`keys` is the part before ",impl=") with
+ * the flags of probe_begin_case. Verifies the operation, times it, and verifies what the timed
+ * launches left. copy_ns is the time of the best copy of as many bytes as the fused operator moves;
+ * NaN: no share is computed. Returns the median in ns, or NaN when the case is left out or only
+ * checked. */
 double operation_measure(struct probe_run *r, const char *keys, const struct operation *o,
                          struct condition c, unsigned flags, double copy_ns);
 
-/* What each kernel does, as cases of their own: the operation's keys and kernel=0, 1... */
+/* Records what each kernel does, as cases of their own: the operation's keys plus kernel=0, 1... */
 void operation_count(struct probe_run *r, const char *keys, const struct operation *o,
                      struct condition c, unsigned flags);
 
-/* Of a launch whose blocks fit an SM `resident` at a time: how many the busiest SM has at a time, and
- * in how many rounds they come. */
+/* An SM holds `resident` blocks of a launch at a time. How many blocks the busiest SM runs at a
+ * time, and in how many waves its blocks come. */
 static inline double operation_at_once(const struct probe_run *r, double blocks, double resident)
 {
     return fmin(resident, ceil(blocks / gpu_facts(r)->n_sm));
@@ -194,12 +200,12 @@ static inline double operation_rounds(const struct probe_run *r, double blocks, 
     return resident < 1 ? 0 : ceil(ceil(blocks / gpu_facts(r)->n_sm) / resident);
 }
 
-/* The sample loop alone, for a case that the caller has made. */
+/* The sampling loop alone, for a case that the caller has made. */
 void operation_sample(struct probe_run *r, const struct operation *o, struct condition c);
 
-/* The best copy of `bytes` in all (half read, half written), ours or cudaMemcpyAsync (a long one 1 MiB
- * longer, too, in proportion), each a case of the same keys; same mode, cache state and rotation as
- * what it is compared with. In ns. */
+/* Times the best copy of `bytes` in total (half read, half written): our kernel or cudaMemcpyAsync
+ * (a long one also with 1 MiB more, scaled). Each is a case with the same keys, and with the mode,
+ * cache state and rotation of what it is compared with. Returns ns. */
 double copy_measure(struct probe_run *r, const char *keys, double bytes, struct condition c,
                     unsigned flags);
 

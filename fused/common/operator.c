@@ -137,7 +137,7 @@ static double verify(struct probe_run *r, const void *self, const char *when)
 {
     const struct subject *u = self;
     const struct fused_operator *o = u->s->of;
-    const bool all = probe_in_full(r) || u->s->is_fixed; /* what is fixed, alike in every run */
+    const bool all = probe_in_full(r) || u->s->is_fixed; /* fixed inputs: the same in every run */
     uint64_t due;
     const struct verdict v = o->verify(r, u->s, u->f, all, &due);
 
@@ -146,7 +146,7 @@ static double verify(struct probe_run *r, const void *self, const char *when)
     if (o->check_on_host && probe_in_full(r))
         o->check_on_host(r, u->s, u->f, when);
     const double error = verdict_check(r, &v, due, when);
-    /* The first and the last round have other inputs, and two errors that do not agree. */
+    /* The first and the last round have different inputs, so their errors do not agree. */
     return u->f->is_once && !u->s->is_fixed ? NAN : error;
 }
 
@@ -218,7 +218,7 @@ struct operator_copies {
     double bytes[2], ns[2]; /* [cold] */
 };
 
-/* One copy for all members that load and store as much. NaN: none. */
+/* One copy serves all members that load and store the same number of bytes. NaN: none. */
 static double copy_of(struct probe_run *r, struct operator_set *s, size_t member, const char *keys,
                       struct condition c, const struct operator_sweep *w)
 {
@@ -257,7 +257,7 @@ static bool is_wanted(const struct fused_operator *o, const struct operator_swee
     return o->n_members == 1 || w->members >> member & 1;
 }
 
-/* The least that a member moves of a set: decides how many sets are cold. */
+/* The fewest bytes that any member moves of a set: decides how many sets are cold. */
 static double least_copied(const struct fused_operator *o, const struct operator_sweep *w,
                            const struct operator_set *s)
 {
@@ -324,7 +324,7 @@ static const struct operator_form *form_of(const struct operator_form *forms, si
     return NULL;
 }
 
-/* Inputs of a fixed seed: the same bits in every run, on this GPU. */
+/* Inputs of a fixed seed: every run on this GPU gets the same bits. */
 static void measure_quality(struct probe_run *r, const struct fused_operator *o, int type)
 {
     struct operator_shape shape = o->quality;
@@ -360,7 +360,7 @@ static void measure_quality(struct probe_run *r, const struct fused_operator *o,
 
 /* --- --check ---------------------------------------------------------------------------------- */
 
-/* One form, twice: the second time on the state that the first has left. */
+/* Runs one form twice; the second run meets the state that the first has left. */
 static bool fails_at(struct probe_run *r, const struct operator_set *s,
                      const struct operator_form *f)
 {
@@ -418,7 +418,7 @@ static struct operator_shape cut(const struct fused_operator *o, const struct op
     return shape;
 }
 
-/* Has a sweep before the i-th the same shape, cut to a few rows? */
+/* Has an earlier sweep the same shape, once both are cut to a few rows? */
 static bool is_cut_alike(const struct fused_operator *o, size_t i)
 {
     const struct operator_shape shape = cut(o, &o->sweeps[i]);

@@ -18,8 +18,8 @@ __device__ __forceinline__ void put(void *base, uint64_t i, uint32_t size, uint3
         ((uint32_t *)base)[i] = bits;
 }
 
-// Floats of any width in the order of their values: neighbours are one apart, and so are -0 and the
-// least positive number; +0 and -0 are the same.
+// Maps floats of any width to integers in the order of their values. Neighbouring numbers are one
+// apart; -0 and the smallest positive number are one apart, too; +0 and -0 are the same.
 __device__ __forceinline__ int64_t ordered(uint32_t bits, uint32_t size)
 {
     const uint32_t sign = 1u << (8 * size - 1);
@@ -50,8 +50,8 @@ extern "C" __global__ void quality_compare(const __grid_constant__ struct qualit
     atomicAdd((unsigned long long *)&a.found->digest, (unsigned long long)digest);
 }
 
-// One block: faults are small, and a row of any length is walked by all threads. What is read and
-// written by different threads goes through `row`, one after the other.
+// One block. Faults are small, and all threads together walk a row of any length. Where one thread
+// writes what another reads, a barrier separates the reads from the writes.
 // sass: none not a timed kernel
 extern "C" __global__ void quality_plant(const __grid_constant__ struct quality_fault_args a)
 {

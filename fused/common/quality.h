@@ -1,5 +1,6 @@
-/* What a fused kernel's results are worth: how far they lie from the unfused ones, bit for bit; a digest
- * of them; and whether the probe's own verification would see a fault in them. */
+/* Judges the results of a fused kernel in three ways: their distance from the unfused results, bit
+ * for bit; a digest of them; and whether the probe's own verification would notice a fault in
+ * them. */
 #ifndef FUSED_COMMON_QUALITY_H
 #define FUSED_COMMON_QUALITY_H
 
@@ -12,7 +13,7 @@ struct quality_found {
 };
 
 struct quality_args {
-    const void *a, *b;           /* `count` elements each; b NULL: only the digest of a */
+    const void *a, *b;           /* `count` elements each; b NULL: only the digest of a is made */
     struct quality_found *found; /* zeroed */
     uint64_t count;
     uint32_t size;               /* bytes of an element: 1, 2 or 4, compared as sign and magnitude */
@@ -22,13 +23,13 @@ ARGS_SIZE(struct quality_args, 40);
 
 enum quality_fault {
     QUALITY_NAN,         /* one element is NaN */
-    QUALITY_ZERO,        /* sixteen bytes are zero: a store that was skipped */
-    QUALITY_LAST_COLUMN, /* the last column holds what is beside it */
-    QUALITY_LAST_ROW,    /* the last row is that before it: a stale one */
+    QUALITY_ZERO,        /* sixteen bytes are zero: a store was skipped */
+    QUALITY_LAST_COLUMN, /* the last column holds its neighbour's values */
+    QUALITY_LAST_ROW,    /* the last row holds the row before it: a stale row */
     QUALITY_SWAPPED,     /* two rows, or heads, are swapped */
-    QUALITY_SHIFTED,     /* a row lies one element beside its place */
+    QUALITY_SHIFTED,     /* a row is shifted by one element */
     QUALITY_SIGN,        /* one element, the greatest of its row, has the wrong sign */
-    QUALITY_SCALED,      /* all of a row is too large: twice, or in fp16 by an eighth */
+    QUALITY_SCALED,      /* a whole row is too large: by a factor of 2, in fp16 by an eighth */
     N_QUALITY_FAULTS,
 };
 
@@ -43,17 +44,19 @@ ARGS_SIZE(struct quality_fault_args, 32);
 
 #include "core/gpu.h"
 
-/* Results of the current case against the unfused ones: OPERATION_DIFFER and OPERATION_ULPS. */
+/* Compares the current case's results with the unfused ones: OPERATION_DIFFER and
+ * OPERATION_ULPS. */
 void quality_distance(struct probe_run *r, const void *result, const void *unfused, size_t size,
                       uint64_t count);
 
-/* OPERATION_DIGEST of results for inputs of a fixed seed: bits that must agree between runs, and
- * that tell one GPU's arithmetic from another's. */
+/* OPERATION_DIGEST of results for inputs of a fixed seed. The digest must agree between runs, and
+ * it tells one GPU's arithmetic from another's. */
 void quality_digest(struct probe_run *r, const void *result, size_t size, uint64_t count);
 
-/* Plants each fault in right results, one after the other, and asks is_wrong() whether verification
- * sees it: OPERATION_CAUGHT, and the names of those that it did not see as a fact. The results are
- * put back. Faults that leave the bits as they were (a matrix of one row) do not count. */
+/* Plants one fault after another in right results, and asks is_wrong() whether verification
+ * notices. Records OPERATION_CAUGHT, and as a fact the names of the faults that went unnoticed.
+ * Restores the results. Faults that leave the bits unchanged (in a matrix of one row) do not
+ * count. */
 struct quality_results {
     void *memory; /* packed rows x columns */
     uint64_t rows, columns;
@@ -62,15 +65,15 @@ struct quality_results {
 void quality_faults(struct probe_run *r, const struct quality_results *results,
                     bool (*is_wrong)(struct probe_run *r, const void *self), const void *self);
 
-/* All three for the current case: launches the unfused form and the fused one, each with its self, on
- * set 0, whose results come to the same place and are poisoned between. */
+/* All three for the current case. Launches the unfused and the fused form, each with its self, on
+ * set 0. Both write to the same place, which is poisoned in between. */
 struct quality_pair {
     struct quality_results results;
     void (*launch_unfused)(struct probe_run *r, const void *self, size_t set);
     void (*launch_fused)(struct probe_run *r, const void *self, size_t set);
     const void *unfused, *fused;
     bool (*is_wrong)(struct probe_run *r, const void *fused);
-    bool no_distance; /* the results are no sign and magnitude */
+    bool no_distance; /* the results are not sign and magnitude */
 };
 void quality_of_pair(struct probe_run *r, const struct quality_pair *pair);
 #endif

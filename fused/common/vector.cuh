@@ -1,4 +1,4 @@
-// Eight 16-bit numbers in one 16-byte access, and what is computed with them in fp32.
+// Eight 16-bit numbers in one 16-byte access, and conversions to fp32 for computing with them.
 //
 //     uint4 bits = load_once(in + at);
 //     float x[8];

@@ -1,5 +1,5 @@
-// Numbers of one byte: fp8 (e4m3) and int8, made from floats that a scale has brought into their
-// range.
+// Numbers of one byte, fp8 (e4m3) and int8, made from floats that a scale has already brought into
+// their range.
 //
 //     __stcs((uint2 *)out + at, codes<e4m3>(y));            eight at a time
 #ifndef FUSED_NORM_CODES_CUH
@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-// fp8 with 4 bits of exponent and 3 of mantissa, to nearest even; beyond 448 it stays 448.
+// fp8 with 4 bits of exponent and 3 of mantissa, rounded to nearest even; saturates at 448.
 struct e4m3 {
     static constexpr float most = 448;
     static __device__ __forceinline__ uint32_t pair(float low, float high)
@@ -20,19 +20,20 @@ struct e4m3 {
         return one(low) | one(high) << 8;
 #endif
     }
-    // Without an instruction for it. Below 2^-6 codes are multiples of 2^-9; above, the exponent
-    // and the upper three bits of a float, rounded by an addition that carries into them.
+    // For GPUs without an instruction for it. Codes below 2^-6 are multiples of 2^-9. Codes above
+    // are the exponent and the upper three mantissa bits of a float; an addition rounds them and
+    // carries into them.
     static __device__ __forceinline__ uint32_t one(float x)
     {
         const float a = fminf(fabsf(x), most);
         const uint32_t bits = __float_as_uint(a), sign = __float_as_uint(x) >> 24 & 0x80;
-        const uint32_t small = __float_as_uint(a + 0x1p14f) & 15; // 2^14 has a last bit of 2^-9
+        const uint32_t small = __float_as_uint(a + 0x1p14f) & 15; // the last bit of 2^14 is 2^-9
         const uint32_t large = ((bits + 0x7ffff + (bits >> 20 & 1)) >> 20) - (120 << 3);
         return sign | (a < 0x1p-6f ? small : large);
     }
 };
 
-// The addition rounds to an integer, to nearest even, and leaves it in the lowest bits.
+// The addition rounds to the nearest even integer and leaves it in the lowest bits.
 struct int8 {
     static constexpr float most = 127;
     static __device__ __forceinline__ uint32_t one(float x)

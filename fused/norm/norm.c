@@ -1,35 +1,38 @@
-/* norm: what does it save to normalise a row in one kernel with all that stands beside it?
+/* norm: what does it save to fuse a normalisation with its neighbours, the operators before and
+ * after it?
  *
- * Method. x is rows x cols fp16 or bf16, N(0,1), as are the residual, the weights and the bias;
- * statistics are fp32. Six operators, each as one kernel that keeps the row in registers and reads
- * it once, and as a chain of kernels that are as good (16-byte accesses, rows read once), results
- * in memory between them:
+ * Method. x is rows x cols of fp16 or bf16, drawn from N(0,1), as are the residual, the weights and
+ * the bias. Statistics are fp32. There are six operators. Each is computed in two ways: by one
+ * kernel that keeps the row in registers and reads it once, and by a chain of equally good kernels
+ * (16-byte accesses, every row read once) whose intermediate results go through memory:
  *
  *     rmsnorm_residual        s = x + residual; rmsnorm(s), s             add, norm
- *     rmsnorm_residual_fp8    ... in e4m3 codes with a scale a row        add, norm, quantise
+ *     rmsnorm_residual_fp8    ... in e4m3 codes with a scale per row      add, norm, quantise
  *     rmsnorm_residual_int8   ... in int8 codes
  *     rmsnorm_bias_silu       silu(rmsnorm(x) + bias)                     norm, bias, silu
  *     layernorm               with weights and bias                       mean, variance, normalise
  *     layernorm_silu                                                      norm, silu
  *
- * The chain of layernorm is no chain of operators but the formula's three passes, a kernel each:
- * every one reads the tensor. two_pass and three_pass are one kernel that loads its row so often,
- * where the SM's L1 may serve all loads but the first. narrow is a fused kernel with one warp for
- * a row.
+ * The chain of layernorm is not a chain of operators: it is the formula's three passes with one
+ * kernel each, and every kernel reads the tensor. two_pass and three_pass are single kernels that
+ * load their row two or three times; the SM's L1 may serve all loads but the first. narrow is a
+ * fused kernel that uses one warp per row.
  *
- * Inside the timed region: the operations, between two events. Modes, cache states, rotation of
- * buffers and the copy that is the reference: common/operation.h, common/operator.h. A kernel of a chain alone
- * ("add", "norm" ...) moves other bytes than the operator; its share is of the operator's copy in
- * proportion. Expected: where bytes are what takes time, the ratio of bytes: 10 to 8 an element
- * for rmsnorm_residual, 13 to 7 with fp8, 12 to 4 for rmsnorm_bias_silu, 8 to 4 for layernorm; at
- * one row that of launches. bf16 moves the same bytes by the same code: the times of fp16.
+ * Inside the timed region: the operations, between two events. common/operation.h and
+ * common/operator.h describe modes, cache states, the rotation of buffers and the reference copy. A
+ * single kernel of a chain ("add", "norm" ...) moves a different number of bytes than the operator.
+ * Its share_of_copy therefore uses the time of the operator's copy, scaled by the bytes. The
+ * weights and the bias are one set, which stays in the L2.
  *
- * The weights and the bias are one set, which stays in the L2.
+ * Expected: where bytes take the time, unfused / fused is the ratio of bytes: 10 to 8 per element
+ * for rmsnorm_residual, 13 to 7 with fp8, 12 to 4 for rmsnorm_bias_silu, 8 to 4 for layernorm. At
+ * one row it is the ratio of launches. bf16 moves the same bytes by the same code and takes the
+ * times of fp16.
  *
- * Traps. The sum with the residual is rounded before it is normalised, fused or not, or the two
- * would not be the same function. Variance from the mean of squares less the square of the mean
- * loses all digits where the mean is large: two_pass does that, and rows of mean 1000 must show
- * it. */
+ * Traps. The sum with the residual is rounded before it is normalised, in the fused kernel too;
+ * otherwise fused and unfused would not be the same function. A variance computed as the mean of
+ * squares minus the square of the mean loses all digits where the mean is large. two_pass computes
+ * it so, and must be seen to fail on rows of mean 1000. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +51,7 @@ static const struct probe_parameter parameters[] = {
     OPERATOR_SIZE("rows", 1 << 24),
     OPERATOR_SIZE("cols", NORM_COLS_MAX),
     OPERATOR_TYPES(GPU_BF16),
-    {"cluster", 0, 0, NORM_CLUSTER_MAX, /* set by hand, to compare */
+    {"cluster", 0, 0, NORM_CLUSTER_MAX, /* set by hand, for comparisons */
      "blocks that share a row where rows are few, a power of two; 0: as the probe chooses", NULL},
 };
 
@@ -60,7 +63,7 @@ static const float EPSILON = 1e-5f;
 struct norm {
     struct pool pool[N_TENSORS], scale;
     void *weight, *bias;
-    float *mean, *factor; /* between kernels of one operation, so one set is enough */
+    float *mean, *factor; /* passed between kernels of one operation, so one set is enough */
     cudaKernel_t kernel[N_NORM_KERNELS][N_LAUNCH_FORMS];
 };
 
@@ -84,7 +87,7 @@ static void load_kernels(struct probe_run *r, struct norm *t, enum gpu_type type
         }
 }
 
-/* The tensors of the fused kernel alone. */
+/* Bytes of the tensors of the fused kernel alone. */
 static double copied(const struct operator_set *s, size_t member)
 {
     return norm_tensor_bytes(&norm_operators[member], s->shape.dim[ROWS_DIM],
@@ -140,7 +143,8 @@ static void launch(struct probe_run *r, const struct operator_set *s, const stru
     }
 }
 
-/* Above so many rows a warp for each no longer pays, and kernels that read a row twice begin to. */
+/* Above this many rows a warp per row no longer pays, and kernels that read a row twice begin
+ * to. */
 enum { FEW_ROWS = 32 };
 
 static size_t forms(struct probe_run *r, const struct operator_set *s, size_t member,
@@ -179,7 +183,7 @@ static uint32_t flags_of(const struct operator_set *s, const struct operator_for
            (s->shape.type == GPU_BF16 ? NORM_BF16 : 0);
 }
 
-/* What set 0 holds, for the reference. */
+/* What set 0 holds, as input of the reference. */
 static struct norm_verify_args results_of(const struct operator_set *s,
                                           const struct operator_form *f)
 {
@@ -227,8 +231,8 @@ static bool no_distance(size_t member)
     return norm_operators[member].flags & NORM_INT8;
 }
 
-/* LayerNorm where it is hard: rows of mean 1000, of one value, with one huge element. What takes
- * the variance from two moments must be seen to fail, or these rows prove nothing. */
+/* LayerNorm on hard rows: of mean 1000, of one constant value, with one huge element. The kernel
+ * that takes the variance from two moments must fail on them, or these rows prove nothing. */
 static void check_adversaries(struct probe_run *r, struct operator_set *s)
 {
     const size_t rows = (size_t)s->shape.dim[ROWS_DIM], cols = (size_t)s->shape.dim[COLS_DIM];
@@ -293,7 +297,7 @@ static const struct operator_sweep sweeps[] = {
     {{{1, 4096}, GPU_FP16}, BIT(BIAS_SILU), NO_PARTS, ALSO_STREAM, 0, false},
     {{{1, 8192}, GPU_FP16}, BIT(RESIDUAL_FP8), NO_PARTS, GRAPH, PROBE_ONCE, false},
     {{{1024, 4096}, GPU_FP16}, BIT(LAYER), NO_PARTS, GRAPH, PROBE_ONCE, false},
-    /* bf16 moves the same bytes by the same code: its fused kernels, and all of it with --deep */
+    /* bf16 moves the same bytes by the same code: only the fused kernels; everything with --deep */
     {{{16384, 8192}, GPU_BF16}, BOTH, OPERATOR_FUSED, GRAPH, PROBE_ONCE, true},
     {{{16384, 8192}, GPU_BF16}, BOTH, NO_PARTS & ~OPERATOR_FUSED, GRAPH, PROBE_DEEP, false},
     {{{16384, 8192}, GPU_BF16}, BIT(RESIDUAL_FP8), NO_PARTS, GRAPH, PROBE_DEEP, true},

@@ -1,15 +1,16 @@
-// Kernels of norm: RMSNorm and LayerNorm with what stands before and behind them, in one kernel
-// that reads a row once; and the same as a chain. LayerNorm in several passes:
+// Kernels of norm: RMSNorm and LayerNorm together with the operators before and after them, in one
+// kernel that reads a row once; and the same as a chain. LayerNorm in several passes is in
 // passes.cu.
 //
-// One skeleton for all that keep the row in registers (norm.cuh), in four forms: a row a
-// block, four vectors a thread (_block); a row a warp, where rows are short (_warp); a row a block
-// with one vector a thread, where there are too few rows to fill the GPU otherwise (_few); and,
-// where there are clusters and few rows too long for that, a row a cluster (_cluster), which
-// brings one row of 32768 from 5.0 us to 2.5 on an H200. (For many such rows a cluster a row is
-// slower than a block of 1024 threads: 185 us against 158, LayerNorm of 4096 x 32768.) The input
-// passes by the L1, results are stored evict-first, weights stay in the L1, where every block
-// finds them. Each is there for fp16 and for bf16, which its name ends in.
+// All kernels that keep the row in registers share one skeleton (norm.cuh), in four forms:
+//     _block     a block per row, four vectors a thread
+//     _warp      a warp per row, for short rows
+//     _few       a block per row, one vector a thread, where there are too few rows to fill the GPU
+//     _cluster   a cluster per row, for few rows too long for _few, on GPUs with clusters
+// The cluster takes one row of 32768 from 5.0 us to 2.5 us on an H200. For many such rows a cluster
+// is slower than a block of 1024 threads: LayerNorm of 4096 x 32768 takes 185 us against 158 us.
+// The input bypasses the L1 and results are stored evict-first; weights stay in the L1, where every
+// block finds them. Each kernel exists for fp16 and for bf16, which ends its name.
 #include "core/device/load.cuh"
 #include "fused/norm/args.h"
 #include "fused/norm/codes.cuh"
@@ -18,8 +19,8 @@
 // --- rows in registers ---------------------------------------------------------------------------
 
 struct row_of {
-    uint32_t vectors, last; // how many it has, 0 where there is no such row; the last one's number
-    size_t start;           // its first vector; where there is no such row, of the last one
+    uint32_t vectors, last; // vectors of the row, 0 if there is no such row; number of the last one
+    size_t start;           // its first vector; if there is no such row, that of the last row
     __device__ __forceinline__ row_of(const norm_args &a, uint32_t row)
         : vectors(row < a.rows ? a.row_vectors : 0), last(a.row_vectors - 1),
           start((size_t)min(row, a.rows - 1) * a.row_vectors)
@@ -36,7 +37,7 @@ __device__ __forceinline__ void load_row(uint4 (&x)[VECTORS], const void *from, 
         x[i] = load_once((const uint4 *)from + row.start + min(team.at(i), row.last));
 }
 
-// Of the weights or the bias, what belongs to vector i.
+// The part of the weights or the bias that belongs to vector i.
 template <typename TEAM>
 __device__ __forceinline__ uint4 load_column(const void *from, const row_of &row, const TEAM &team,
                                              int i)
@@ -44,9 +45,9 @@ __device__ __forceinline__ uint4 load_column(const void *from, const row_of &row
     return __ldg((const uint4 *)from + min(team.at(i), row.last));
 }
 
-// x = x + other, which is a result, too. To save registers the assembler would put off loads of
-// one vector until another is added, and half as many would be in flight: so the first addition is
-// made to depend on all of them, by a term of which only we know that it is zero (threadIdx.y).
+// x = x + other, which is a result, too. To save registers the assembler would delay the loads of
+// one vector until another is added, which halves the loads in flight. So the first addition is
+// made to depend on all loads, by a term that is always zero; only we know that (threadIdx.y).
 template <typename T, int VECTORS, typename TEAM>
 __device__ __forceinline__ void add_and_store(const norm_args &a, uint4 (&x)[VECTORS],
                                               const uint4 (&other)[VECTORS], const row_of &row,
@@ -65,9 +66,10 @@ __device__ __forceinline__ void add_and_store(const norm_args &a, uint4 (&x)[VEC
         }
 }
 
-// What belongs to the columns is loaded in front of the statistics where a thread has one vector,
-// as nothing else hides its latency there; else behind them, from the L1, vector by vector:
-// registers that hold it meanwhile would cost more blocks on an SM than its latency costs time.
+// Weights and bias are loaded before the statistics where a thread has one vector, because nothing
+// else hides their latency there. With more vectors they are loaded after the statistics, from the
+// L1, vector by vector: holding them meanwhile takes registers, and the blocks that an SM loses by
+// that cost more than the latency does.
 template <typename T, bool RESIDUAL, bool CENTRED, bool BIAS, bool SILU> struct norm_to_tensor {
     template <int VECTORS, typename TEAM>
     static __device__ __forceinline__ void of(const norm_args &a, uint32_t at_row, TEAM team)
@@ -111,14 +113,13 @@ template <typename T, bool RESIDUAL, bool CENTRED, bool BIAS, bool SILU> struct 
     }
 };
 
-// What a code is worth, and by what a number must be multiplied to become one; 0 for a row of
-// zeros.
+// The factor that turns a number of the row into a code; 0 for a row of zeros.
 template <typename CODE> __device__ __forceinline__ float to_code(float most)
 {
     return most > 0 ? __fdividef(CODE::most, most) : 0.0f;
 }
 
-// The factor of the norm drops out of the codes: the greatest of them is CODE::most whatever it is.
+// The norm's factor cancels in the codes: whatever it is, the greatest code is CODE::most.
 template <typename T, typename CODE> struct norm_to_codes {
     template <int VECTORS, typename TEAM>
     static __device__ __forceinline__ void of(const norm_args &a, uint32_t at_row, TEAM team)
@@ -153,7 +154,7 @@ template <typename T, typename CODE> struct norm_to_codes {
     }
 };
 
-// The last kernel of a chain that ends in codes.
+// The last kernel of a chain whose result is codes.
 template <typename T, typename CODE> struct quantise {
     template <int VECTORS, typename TEAM>
     static __device__ __forceinline__ void of(const norm_args &a, uint32_t at_row, TEAM team)
@@ -187,7 +188,7 @@ template <typename T, typename CODE> struct quantise {
     }
 };
 
-// The second number of a bound keeps the assembler from aiming at more warps than registers allow.
+// The bound's second number keeps the assembler from aiming at more warps than the registers allow.
 #define ROWS_OF_A_BLOCK(name, type)                                                                \
     extern "C" __global__ void __launch_bounds__(1024)                                             \
         norm_##name##_block_##type(const __grid_constant__ struct norm_args a)                     \
@@ -266,8 +267,8 @@ ROWS(rmsnorm)
 ROWS(quantise_fp8)
 ROWS(quantise_int8)
 
-// One warp for a row however long it is: what a fused kernel must not do where there are few rows.
-// Every lane reads again what it has stored itself.
+// One warp per row, however long the row is: a mistake that a fused kernel must avoid where there
+// are few rows. Every lane reads back what it has stored itself.
 template <typename T> __device__ __forceinline__ void narrow_fp8(const norm_args &a)
 {
     const row_of row(a, blockIdx.x);
@@ -322,7 +323,7 @@ struct applying_silu {
     static __device__ __forceinline__ float of(float x, float) { return silu(x); }
 };
 
-// Everything is loaded before anything is used; beyond the end, what is last.
+// All loads are issued before any result is used; beyond the end, the last vector is loaded again.
 template <typename T, typename OPERATION, int THREADS, int VECTORS>
 __device__ __forceinline__ void apply(const norm_args &a)
 {

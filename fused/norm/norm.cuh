@@ -1,11 +1,11 @@
 // RMSNorm and LayerNorm of a row that is kept in registers.
 //
-// A row belongs to a team of threads, a block, a warp or a cluster. A thread keeps VECTORS vectors
-// of eight 16-bit numbers, those numbered team.at(0), team.at(1) ... of the row, so that
-// neighbours hold neighbouring vectors. What lies beyond the row's `vectors` is held but not
-// counted: loads that no condition guards are all in flight together, so a thread whose vector is
-// beyond the end loads some other one. Loads and stores are the caller's, who alone knows which
-// cache may answer:
+// A row belongs to a team of threads: a block, a warp or a cluster. A thread keeps VECTORS vectors
+// of eight 16-bit numbers, numbers team.at(0), team.at(1) ... of the row, so that neighbouring
+// threads hold neighbouring vectors. Vectors beyond the row's `vectors` are held but not counted:
+// loads without a condition are all in flight together, so a thread whose vector is beyond the end
+// loads some other one. The caller does the loads and stores, because only it knows which cache may
+// serve them:
 //
 //     by_block team(scratch);                 float scratch[2 * TEAM_SCRATCH] in shared memory
 //     uint4 x[VECTORS] = ..., y[VECTORS] = ...;
@@ -15,8 +15,8 @@
 //     float n[8];
 //     row_scaled<fp16>(x[i], weight[i], factor, n);                  n = x * factor * weight
 //
-// Statistics are fp32, and the order of additions is fixed. LayerNorm takes two passes over the
-// registers, the mean first and centred squares second: E[x^2] - E[x]^2 loses every digit where
+// Statistics are fp32, and the order of additions is fixed. LayerNorm makes two passes over the
+// registers: first the mean, then the centred squares. E[x^2] - E[x]^2 would lose every digit where
 // the mean is large.
 #ifndef FUSED_NORM_NORM_CUH
 #define FUSED_NORM_NORM_CUH
@@ -27,8 +27,8 @@
 #include "fused/common/vector.cuh"
 
 enum {
-    TEAM_SCRATCH = 64,             // floats of shared memory for one reduction of a block
-    TEAM_CLUSTER_SCRATCH = 2 * 256, // of a cluster of at most 256 warps
+    TEAM_SCRATCH = 64,              // floats of shared memory for one reduction of a block
+    TEAM_CLUSTER_SCRATCH = 2 * 256, // for a cluster of at most 256 warps
 };
 
 struct by_warp {
@@ -42,9 +42,9 @@ struct by_warp {
     }
 };
 
-// Of any number of whole warps. Every reduction has scratch of its own, so that one barrier is
-// enough; the warps' results are reduced by every warp for itself. Greatest of what is not
-// negative.
+// A block of any number of whole warps. Every reduction has scratch of its own, so one barrier is
+// enough. Every warp reduces the warps' results for itself. The maximum takes non-negative numbers
+// only.
 struct by_block {
     float *scratch;
 
@@ -81,9 +81,10 @@ struct by_block {
     }
 };
 
-// Makes the assembler forget what it has widened of a row: it would keep the row a second time, in
-// fp32 and across the reductions, in registers that other rows' loads need more. Blocks here have
-// one dimension, so threadIdx.y is zero, which no compiler knows. One vector is not worth it.
+// Makes the assembler forget the widened numbers of a row. It would otherwise keep the row a second
+// time, in fp32 and across the reductions, in registers that other rows' loads need more. Blocks
+// here have one dimension, so threadIdx.y is zero, which no compiler knows. For one vector it does
+// not pay.
 template <int VECTORS> __device__ __forceinline__ void row_forget(uint4 (&x)[VECTORS])
 {
     const uint32_t zero = VECTORS > 1 ? threadIdx.y : 0;
@@ -93,9 +94,9 @@ template <int VECTORS> __device__ __forceinline__ void row_forget(uint4 (&x)[VEC
 }
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
-// Of the blocks of a cluster, each with a share of the row of its own. Every warp hands its result
-// to every block; what a block reduces is then in its own memory behind a single barrier. The
-// first such exchange waits until all blocks have begun: only then is there memory to write to.
+// The blocks of a cluster, each with its own share of the row. Every warp sends its result to every
+// block, so after a single barrier a block finds everything it reduces in its own memory. The first
+// such exchange waits until all blocks have begun, as a block has no memory to write to before.
 template <int VECTORS> struct by_cluster {
     float *scratch;
     uint32_t blocks;
@@ -163,7 +164,7 @@ template <int VECTORS> struct by_cluster {
 };
 #endif
 
-// x + y, rounded to the type: what leaves as the residual is what is normalised.
+// x + y, rounded to the type: the stored residual and the normalised value are the same numbers.
 template <typename T> __device__ __forceinline__ uint4 vector_add(uint4 x, uint4 y)
 {
     float a[8], b[8];
@@ -186,7 +187,7 @@ __device__ __forceinline__ float vector_squares(uint4 x, float mean)
     return sum;
 }
 
-// Sum of (x - mean)^2 over this thread's share of a row.
+// Sum of (x - mean)^2 over this thread's share of the row.
 template <typename T, int VECTORS, typename TEAM>
 __device__ __forceinline__ float row_squares(const uint4 (&x)[VECTORS], const TEAM &team,
                                              uint32_t vectors, float mean)
@@ -209,8 +210,8 @@ __device__ __forceinline__ float row_rms_factor(const uint4 (&x)[VECTORS], TEAM 
     return rsqrtf(team.sum(row_squares<T>(x, team, vectors, 0)) * one_over_cols + epsilon);
 }
 
-// The same, and the greatest |x * weight| of the row, in one reduction: a scale for each row
-// follows before a single result is formed.
+// The same together with the greatest |x * weight| of the row, in one reduction: it gives the row's
+// scale before any result is formed.
 template <typename T, int VECTORS, typename TEAM>
 __device__ __forceinline__ float row_rms_factor(const uint4 (&x)[VECTORS],
                                                 const uint4 (&weight)[VECTORS], TEAM &team,
@@ -233,7 +234,7 @@ __device__ __forceinline__ float row_rms_factor(const uint4 (&x)[VECTORS],
     return rsqrtf(own.x * one_over_cols + epsilon);
 }
 
-// Mean, and 1 / sqrt(variance + epsilon).
+// Mean and 1 / sqrt(variance + epsilon).
 template <typename T, int VECTORS, typename TEAM>
 __device__ __forceinline__ float2 row_mean_and_factor(uint4 (&x)[VECTORS], TEAM &team,
                                                       uint32_t vectors, float one_over_cols,
@@ -255,7 +256,7 @@ __device__ __forceinline__ float2 row_mean_and_factor(uint4 (&x)[VECTORS], TEAM 
     return make_float2(mean, rsqrtf(squares * one_over_cols + epsilon));
 }
 
-// y = x * factor * weight, eight at a time.
+// y = x * factor * weight for eight numbers.
 template <typename T>
 __device__ __forceinline__ void row_scaled(uint4 x, uint4 weight, float factor, float (&y)[8])
 {
@@ -281,7 +282,7 @@ __device__ __forceinline__ void row_centred(uint4 x, uint4 weight, uint4 bias,
         y[k] = (y[k] - mean_and_factor.x) * mean_and_factor.y * w[k] + b[k];
 }
 
-// x / (1 + exp(-x)) in full fp32; of -inf and below exp2's range it is -0.
+// x / (1 + exp(-x)) in full fp32. For -inf, and below the range of exp2, the result is -0.
 __device__ __forceinline__ float silu(float x)
 {
     return __fdividef(x, 1.0f + __expf(-x));

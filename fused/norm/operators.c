@@ -104,9 +104,9 @@ static unsigned over(unsigned n, unsigned each)
     return (n + each - 1) / each;
 }
 
-/* A block a row with four vectors a thread. Where rows are few, one vector a thread, so that as
- * many threads as possible work at a row, and a cluster a row where that is too much for a block;
- * where they are short, a warp a row. */
+/* Normally a block per row with four vectors a thread. Where rows are few, one vector a thread, so
+ * that as many threads as possible work at a row; and a cluster per row where the row is too long
+ * for one block that way. Where rows are short, a warp per row. */
 static struct norm_launch launch_rows(unsigned rows, unsigned vectors, unsigned n_sm,
                                       unsigned cluster)
 {
@@ -126,7 +126,7 @@ static struct norm_launch launch_rows(unsigned rows, unsigned vectors, unsigned 
     return (struct norm_launch){BLOCK, rows, up_to_warps(over(vectors, NORM_VECTORS)), 1};
 }
 
-/* Of the elementwise kernels the small one where the other would leave SMs without a block. */
+/* The small elementwise kernel is chosen where the other would leave SMs without a block. */
 struct norm_launch norm_launch_of(enum norm_form form, unsigned rows, unsigned vectors,
                                   unsigned n_sm, unsigned cluster)
 {

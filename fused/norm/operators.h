@@ -1,5 +1,5 @@
-/* The operators of norm as data: which kernels compute each, fused and as a chain, and what these
- * load and store. */
+/* The operators of norm as data: the kernels that compute each, fused and as a chain, and what
+ * these kernels load and store. */
 #ifndef FUSED_NORM_OPERATORS_H
 #define FUSED_NORM_OPERATORS_H
 
@@ -9,18 +9,18 @@
 enum norm_form {
     ROWS,     /* keeps a row in registers; three kernels for long rows, few rows, short rows */
     ELEMENTS, /* element by element; two kernels for many elements, few elements */
-    PASSES,   /* a row a block, that reads memory for every pass */
-    NARROW,   /* a row a warp, however long */
+    PASSES,   /* a block per row, which reads memory in every pass */
+    NARROW,   /* a warp per row, however long the row */
 };
 
-/* Which of a form's kernels, and with how many blocks and threads; blocks of a cluster, 1: none. */
+/* Index of a form's kernel. A launch also has blocks, threads and blocks of a cluster; 1: none. */
 enum { BLOCK, FEW, WARP, CLUSTER, LONG = 0, SMALL = 1, N_LAUNCH_FORMS = 4 };
 struct norm_launch {
     unsigned form, blocks, threads, cluster;
 };
 
-/* `vectors` of 16 bytes in a row; cluster: blocks that share a row where rows are few, 0: chosen.
- * */
+/* `vectors` is the number of 16-byte vectors of a row. `cluster` is the number of blocks that share
+ * a row where rows are few; 0: chosen here. */
 struct norm_launch norm_launch_of(enum norm_form form, unsigned rows, unsigned vectors,
                                   unsigned n_sm, unsigned cluster);
 
@@ -33,23 +33,23 @@ enum norm_kernel {
 struct norm_kernel_facts {
     const char *name;
     enum norm_form form;
-    int element_bytes; /* loaded and stored for each element, */
-    int columns;       /* vectors of cols numbers of 16 bits loaded, */
-    int row_floats;    /* floats loaded and stored for each row */
+    int element_bytes; /* loaded and stored per element, */
+    int columns;       /* vectors of cols 16-bit numbers loaded, */
+    int row_floats;    /* floats loaded and stored per row */
 };
 extern const struct norm_kernel_facts norm_kernels[N_NORM_KERNELS];
 
-/* What a kernel reads and writes. */
+/* The tensors that a kernel reads and writes. */
 enum norm_tensor { IN, OTHER, SUM, MIDDLE, MIDDLE2, OUT, N_TENSORS };
 
-/* Of a variant: results are rounded between its kernels; it is one kernel of the chain,
- * and no way to compute the operator; it is wrong on rows of large mean; it is for few rows, or
- * for many. */
+/* Properties of a variant: ROUNDS, results are rounded between its kernels; PART, it is one kernel
+ * of the chain and does not compute the whole operator; UNSAFE, it is wrong on rows of large mean;
+ * FOR_FEW, FOR_MANY, it is for few rows or for many. */
 enum { ROUNDS = 1, PART = 2, UNSAFE = 4, FOR_FEW = 8, FOR_MANY = 16 };
 enum { STEPS_MAX = 3, VARIANTS_MAX = 6 };
 
 struct norm_variant {
-    const char *name; /* NULL behind the last one */
+    const char *name; /* NULL after the last one */
     int properties, steps;
     struct {
         enum norm_kernel kernel;
@@ -65,11 +65,11 @@ struct norm_operator {
 enum { RESIDUAL, RESIDUAL_FP8, RESIDUAL_INT8, BIAS_SILU, LAYER, LAYER_SILU, N_OPERATORS };
 extern const struct norm_operator norm_operators[N_OPERATORS];
 
-/* Codes of a byte, not of 16 bits? */
+/* Are the results codes of one byte, rather than 16-bit numbers? */
 bool norm_gives_codes(const struct norm_operator *o);
 
-/* Bytes that the variant loads and stores; that the fused kernel does for its tensors alone; and of
- * everything that the variant touches. */
+/* Bytes that a variant loads and stores; bytes that the fused kernel loads and stores of its
+ * tensors alone; bytes of everything that a variant touches. */
 double norm_bytes(const struct norm_variant *v, int rows, int cols);
 double norm_tensor_bytes(const struct norm_operator *o, int rows, int cols);
 double norm_memory(const struct norm_operator *o, const struct norm_variant *v, int rows, int cols);

@@ -1,11 +1,11 @@
-// LayerNorm by several passes through memory: one kernel that reads its row two or three times,
-// where the L1 or the L2 may serve all reads but the first, and three kernels, where nothing of a
-// row is left in the SM when it is read again. Loads are plain ones, which the L1 keeps. A row a
-// block.
+// LayerNorm by several passes through memory, a block per row. One kernel reads its row two or
+// three times, and the L1 or the L2 may serve all reads but the first. Three kernels do the same
+// passes; when they read a row again, the SM holds nothing of it. Loads are plain, so that the L1
+// keeps them.
 #include "fused/norm/args.h"
 #include "fused/norm/norm.cuh"
 
-// Calls visit(number of a vector, vector) for this thread's part of a row, four loads in flight.
+// Calls visit(vector number, vector) for this thread's part of a row, with four loads in flight.
 template <typename VISIT>
 __device__ __forceinline__ void pass(const norm_args &a, uint32_t row, VISIT visit)
 {
@@ -74,7 +74,7 @@ template <typename T> __device__ __forceinline__ void three_pass(const norm_args
     pass_normalise<T>(a, blockIdx.x, make_float2(mean, factor));
 }
 
-// Both sums by one pass: the variance as E[x^2] - E[x]^2, which is worth little where the mean is
+// Both sums in one pass: the variance as E[x^2] - E[x]^2, which is inaccurate where the mean is
 // large.
 template <typename T> __device__ __forceinline__ void two_pass(const norm_args &a)
 {
@@ -96,7 +96,7 @@ template <typename T> __device__ __forceinline__ void two_pass(const norm_args &
     pass_normalise<T>(a, blockIdx.x, make_float2(mean, rsqrtf(variance + a.epsilon)));
 }
 
-// The three passes as three kernels: nothing of a row is left in the SM when it is read again.
+// The three passes as three kernels: when a row is read again, the SM holds nothing of it.
 template <typename T> __device__ __forceinline__ void mean_of(const norm_args &a)
 {
     __shared__ float scratch[TEAM_SCRATCH];

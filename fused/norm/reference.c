@@ -9,7 +9,7 @@ static double number(const struct norm_row *row, uint16_t bits)
     return row->operator_flags & NORM_BF16 ? half_bf16(bits) : half_fp16(bits);
 }
 
-/* Half a unit in the last place of 1, and half of the smallest number. */
+/* Half a unit in the last place of 1, and half of the smallest positive number. */
 static double unit_of(const struct norm_row *row)
 {
     return row->operator_flags & NORM_BF16 ? HALF_BF16_UNIT : HALF_FP16_UNIT;
@@ -19,7 +19,7 @@ static double tiny_of(const struct norm_row *row)
     return row->operator_flags & NORM_BF16 ? 0x1p-134 : 0x1p-25;
 }
 
-/* What is normalised: the sum as it was stored, which is looked at for itself. */
+/* The normalised operand: the input, or the stored sum, which is checked separately. */
 static double operand(const struct norm_row *row, size_t i)
 {
     return number(row, row->operator_flags & NORM_RESIDUAL ? row->sum[i] : row->in[i]);
@@ -36,7 +36,7 @@ static double code_value(const struct norm_row *row, size_t i)
     return bits & 128 ? -size : size;
 }
 
-/* Of the codes none may be nearer than the one that was chosen, but for rounding before. */
+/* No code may be nearer than the chosen one, apart from rounding before the quantisation. */
 static bool is_code_right(const struct norm_row *row, size_t i, double v, double scale)
 {
     const bool chain = row->operator_flags & NORM_CHAIN;
@@ -49,7 +49,7 @@ static bool is_code_right(const struct norm_row *row, size_t i, double v, double
     return fabs(code_value(row, i) - v) <= bound;
 }
 
-/* norm_verify in reference.cu says what each term stands for. */
+/* norm_verify in reference.cu explains each term. */
 static bool is_result_right(const struct norm_row *row, size_t i, double mean, double factor,
                             double size)
 {

@@ -1,4 +1,4 @@
-// The reference of norm: the plain method, in fp64, a row a block, with bounds element by element.
+// The reference of norm: the plain method in fp64, a block per row, with a bound for each element.
 // Not timed. reference.c does the same on the CPU for some rows.
 #include "core/device/verdict.cuh"
 #include "fused/common/reduce.cuh"
@@ -12,14 +12,14 @@ struct greatest_double {
     }
 };
 
-// A number of a tensor, of the weights or of the bias.
+// A number of a tensor, of the weights, or of the bias.
 __device__ __forceinline__ double at_of(const norm_verify_args &a, const void *base, uint64_t at)
 {
     return a.operator_flags & NORM_BF16 ? bf16::one(((const bf16::number *)base)[at])
                                         : fp16::one(((const fp16::number *)base)[at]);
 }
 
-// Half a unit in the last place of 1, and half of the smallest number.
+// Half a unit in the last place of 1, and half of the smallest positive number.
 __device__ __forceinline__ double unit_of(const norm_verify_args &a)
 {
     return a.operator_flags & NORM_BF16 ? 0x1p-8 : 0x1p-11;
@@ -29,13 +29,13 @@ __device__ __forceinline__ double tiny_of(const norm_verify_args &a)
     return a.operator_flags & NORM_BF16 ? 0x1p-134 : 0x1p-25;
 }
 
-// What is normalised: the input, or the sum as it has been stored, which is judged for itself.
+// The normalised operand: the input, or the sum as it was stored, which is judged separately.
 __device__ __forceinline__ double operand(const norm_verify_args &a, uint64_t at)
 {
     return at_of(a, a.operator_flags & NORM_RESIDUAL ? a.sum : a.in, at);
 }
 
-// A code's value. Written for itself, not by what made the code.
+// The value of a code, computed independently of the code's maker.
 __device__ double decoded(const norm_verify_args &a, uint64_t at)
 {
     if (a.operator_flags & NORM_INT8)
@@ -47,8 +47,8 @@ __device__ double decoded(const norm_verify_args &a, uint64_t at)
     return bits & 128 ? -size : size;
 }
 
-// A result must be the nearest code, but for what rounding did to the number before: half the
-// distance between codes at v, which for e4m3 is a sixteenth of v's power of two.
+// A result must be the nearest code, except for what rounding did to the number before. The bound
+// is half the distance between codes at v; for e4m3 that is a sixteenth of v's power of two.
 __device__ void judge_code(struct verdict *own, const norm_verify_args &a, uint64_t at,
                            double factor, double scale)
 {
@@ -60,9 +60,9 @@ __device__ void judge_code(struct verdict *own, const norm_verify_args &a, uint6
               (chain ? tiny_of(a) / scale : 0));
 }
 
-// What one element must be, and how far it may lie from that: half a unit of its type for each
-// rounding, those before the activation carried on by its slope (at most 1.1), and the fp32 error
-// of the mean.
+// The right value of one element, and its bound: half a unit of its type for each rounding, plus
+// the fp32 error of the mean. Roundings before the activation are multiplied by its slope (at most
+// 1.1).
 __device__ void judge_number(struct verdict *own, const norm_verify_args &a, uint64_t at,
                              double mean, double factor, double size)
 {
@@ -79,19 +79,19 @@ __device__ void judge_number(struct verdict *own, const norm_verify_args &a, uin
     judge(own, at_of(a, a.out, at), reference, bound);
 }
 
-// What is looked at beside the results themselves; their error is not that of the operator.
+// Checks what is stored besides the results; its error does not count as the operator's.
 __device__ void look(struct verdict *own, double value, double reference, double bound)
 {
     own->wrong += !(fabs(value - reference) <= bound);
     own->looked_at++;
 }
 
-// What the whole of a row decides; every thread gets it.
+// Statistics of a whole row; every thread gets them.
 struct of_row {
     double mean, factor, size, most; // 1 / deviation; mean |x|; greatest |x - mean| |weight|
 };
 
-// A block of 256 threads. Sums with the residual are judged on the way.
+// A block of 256 threads. Also judges the sums with the residual, as it reads them.
 __device__ struct of_row examine(struct verdict *own, const norm_verify_args &a, uint64_t row,
                                  double (&scratch)[4][8])
 {
@@ -119,7 +119,7 @@ __device__ struct of_row examine(struct verdict *own, const norm_verify_args &a,
     return {mean, 1 / sqrt(squares / a.cols + a.epsilon), size, most};
 }
 
-// One block an SM is enough: for more of them, registers would be spilled.
+// One block an SM is enough; with more, registers would be spilled.
 // sass: none not a timed kernel
 extern "C" __global__ void __launch_bounds__(256, 1)
     norm_verify(const __grid_constant__ struct norm_verify_args a)

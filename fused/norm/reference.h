@@ -1,6 +1,6 @@
-/* RMSNorm and LayerNorm in double, with what may stand before and behind them, on the GPU for
- * whole tensors and on the CPU for a row; and rows that are hard for a LayerNorm. For C and CUDA
- * alike. */
+/* RMSNorm and LayerNorm in double, with the operators that may come before and after them: on the
+ * GPU for whole tensors, on the CPU for single rows. Also rows that are hard for a LayerNorm. For C
+ * and CUDA alike. */
 #ifndef FUSED_NORM_REFERENCE_H
 #define FUSED_NORM_REFERENCE_H
 
@@ -11,21 +11,21 @@
 #include "core/args.h"
 #include "core/verdict.h"
 
-/* What an operator's result must be; for the reference. */
+/* The function that an operator computes, for the reference. */
 enum {
-    NORM_RESIDUAL = 1, /* the norm of in + residual, which is a result, too */
-    NORM_CENTRED = 2,  /* LayerNorm, else RMSNorm */
+    NORM_RESIDUAL = 1, /* normalises in + residual, and that sum is a result, too */
+    NORM_CENTRED = 2,  /* LayerNorm; else RMSNorm */
     NORM_BIAS = 4,
     NORM_SILU = 8,
-    NORM_E4M3 = 16,    /* fp8 codes with a scale for each row */
+    NORM_E4M3 = 16, /* fp8 codes with a scale for each row */
     NORM_INT8 = 32,
-    NORM_CHAIN = 64,   /* every operator's result was rounded to the tensors' type */
-    NORM_BF16 = 128,   /* that type is bf16, else fp16 */
+    NORM_CHAIN = 64, /* the result of every operator was rounded to the tensors' type */
+    NORM_BF16 = 128, /* that type is bf16; else fp16 */
 };
 
 struct norm_verify_args {
     const void *in, *residual, *weight, *bias, *sum, *out;
-    const float *scale;      /* a row, with codes; else NULL */
+    const float *scale;      /* one per row, with codes; else NULL */
     struct verdict *verdict; /* zeroed, device memory */
     uint32_t rows, cols, operator_flags;
     float epsilon;
@@ -36,14 +36,14 @@ ARGS_SIZE(struct norm_verify_args, 80);
 
 #include "core/gpu.h"
 
-/* Every result against the reference on the GPU. No judgement; the verdict of `results` is not
- * used. */
+/* Compares every result with the reference on the GPU, without judging. The `verdict` of `results`
+ * is not used. */
 struct verdict norm_run_verifier(struct probe_run *r, const struct norm_verify_args *results);
 
-/* How many those are: the results, the sums where there are any, and the scales. */
+/* Number of values that are compared: the results, and the sums and scales if there are any. */
 uint64_t norm_results(const struct norm_verify_args *a);
 
-/* Three rows of them against the reference on the CPU, by probe_require. */
+/* Compares three rows with the reference on the CPU, by probe_require. */
 void norm_check_rows(struct probe_run *r, const struct norm_verify_args *a, const char *when);
 #endif
 
@@ -58,12 +58,12 @@ struct norm_row {
     double epsilon;
 };
 
-/* Results of the row beyond their bound. */
+/* Number of results of the row that exceed their bound. */
 size_t norm_row_wrong(const struct norm_row *row);
 
-/* Makes a row of N(0,1) one of: all elements 1000 and a little, all the same, one huge outlier. At
- * 1000 fp16 holds multiples of 1/2, and bf16 multiples of 4: there all elements but one in eighty
- * are 1000, or the variance would be no small difference of two moments. */
+/* Makes a row of N(0,1) one of three: all elements 1000 and a little, all the same, one huge
+ * outlier. At 1000, fp16 holds multiples of 1/2 and bf16 multiples of 4. There all elements but one
+ * in eighty are 1000: otherwise the variance would not be a small difference of two moments. */
 enum norm_adversary { NORM_LARGE_MEAN, NORM_CONSTANT, NORM_OUTLIER, N_NORM_ADVERSARIES };
 void norm_make_adversary(uint16_t *row, size_t cols, uint32_t operator_flags,
                          enum norm_adversary adversary);

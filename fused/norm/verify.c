@@ -1,4 +1,4 @@
-/* Results of a norm against the reference, on the GPU and, of some rows, on the CPU. */
+/* Compares results of a norm with the reference, on the GPU and, for some rows, on the CPU. */
 #include <stdlib.h>
 
 #include "fused/norm/reference.h"
@@ -22,7 +22,7 @@ static void fetch(struct probe_run *r, void *to, const void *from, size_t row, s
     gpu_to_host(r, to, (const char *)from + row * bytes, bytes);
 }
 
-/* The first row, the last, one between. */
+/* The first row, the last, and one in between. */
 void norm_check_rows(struct probe_run *r, const struct norm_verify_args *a, const char *when)
 {
     const size_t rows = a->rows, cols = a->cols, bytes = 2 * cols;

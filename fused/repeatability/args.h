@@ -8,8 +8,8 @@
 
 enum {
     SUM_THREADS = 256,
-    SUM_PARTS = 64,    /* blocks that share a row */
-    SUM_PART = 2048,   /* elements of a row that a block adds */
+    SUM_PARTS = 64,  /* blocks that share a row */
+    SUM_PART = 2048, /* elements of a row that one block adds */
     SUM_ROWS = 64,
     SUM_COLUMNS = SUM_PARTS * SUM_PART,
 };
@@ -24,10 +24,10 @@ struct sum_args {
 ARGS_SIZE(struct sum_args, 48);
 
 struct sum_hash_args {
-    const uint32_t *bits; /* n words of one run's results */
-    uint64_t *hash;       /* of each run; this is run number *run, which is counted up */
+    const uint32_t *bits; /* n words: the results of one run */
+    uint64_t *hash;       /* one per run; this is run number *run, which the kernel increments */
     uint32_t *run;
-    uint32_t n, runs;     /* words; room for so many hashes */
+    uint32_t n, runs; /* words; number of hashes that fit */
 };
 ARGS_SIZE(struct sum_hash_args, 32);
 

@@ -1,24 +1,26 @@
-/* repeatability: do the same inputs give the same bits every time, and what does a fixed order cost?
+/* repeatability: do the same inputs give the same bits every time, and what does a fixed order
+ * cost?
  *
- * Method. y = A x, fp32, A 64 x 131072 from N(0,1): each row is shared by 64 blocks, whose partial
- * sums are added
+ * Method. y = A x in fp32, where A is 64 x 131072 from N(0,1). Each row is shared by 64 blocks,
+ * whose partial sums are added in one of four ways:
  *     order=arrival       by atomicAdd on fp32, as they come
  *     order=last_arriver  by the block that comes last, from the first part to the last; one kernel
- *     order=two_kernels   likewise, by a second kernel
+ *     order=two_kernels   from the first part to the last, by a second kernel
  *     order=fixed_point   by atomicAdd on 64-bit integers, in units of 2^-32, as they come: the
- *                         control, since integers add up to the same in any order
- * `distinct` counts the different results, by a hash of all 64 numbers, among 10000 runs on the same
- * inputs; order=inputs are 10 runs on 10 different x, which must be told apart. All are verified
- * against float64: a product before timing, what the timed graphs leave, and the last of the runs.
+ *                         control, since the order of integer additions does not matter
+ * `distinct` counts the different results among 10000 runs on the same inputs; a hash of all 64
+ * numbers identifies a result. order=inputs makes 10 runs on 10 different x, whose results must be
+ * told apart. Three results are verified against float64: a product before timing, what the timed
+ * graphs leave, and the last of the runs.
  *
- * `graph_memory` is by what the device's free memory falls when a graph of so many empty kernels is
- * instantiated and uploaded, in steps of what the driver takes at a time.
+ * `graph_memory` instantiates and uploads a graph of a given number of empty kernels, and reports
+ * by how much the device's free memory falls. The driver takes memory in steps.
  *
- * Inside the timed region of `time`: graphs of n and 2n sums, between two events; the memset that
- * order=arrival and fixed_point need included.
- * Expected: arrival thousands of results, the others one; a fixed order costs a node, or the last
- * arriver's way to the L2 and back.
- * Trap: with few blocks in flight arrivals repeat, too. 4096 blocks on an H200 do not. */
+ * Inside the timed region of `time`: graphs of n and 2n sums, between two events. The memset that
+ * order=arrival and order=fixed_point need is included.
+ * Expected: thousands of results for arrival, one for the others. A fixed order costs a graph node,
+ * or the last arriver's trip to the L2 and back.
+ * Trap: with few blocks in flight even arrivals repeat. 4096 blocks on an H200 do not. */
 #include "fused/repeatability/args.h"
 
 #include <math.h>
@@ -115,7 +117,7 @@ static void multiply(struct probe_run *r, const struct product *p, enum order or
         gpu_launch(r, p->add_up, 1, SUM_ROWS, 0, a);
 }
 
-/* Whatever is computed next must be written: results and partial sums. */
+/* Poisons results and partial sums, so that the next launch has to write them. */
 static void poison(struct probe_run *r, const struct product *p)
 {
     gpu_poison(r, p->args.y, SUM_ROWS * sizeof *p->args.y);
@@ -123,7 +125,8 @@ static void poison(struct probe_run *r, const struct product *p)
     gpu_poison(r, p->args.partial, SUM_ROWS * SUM_PARTS * sizeof *p->args.partial);
 }
 
-/* What lies there now: 2^-24 for each of the additions that an element of a sum can see. */
+/* Judges what is in memory now. The bound: 2^-24 for each addition that an element's sum
+ * contains. */
 static double verify(struct probe_run *r, const struct product *p, enum order order,
                      const char *when)
 {
@@ -191,7 +194,7 @@ static void count_results(struct probe_run *r, const struct product *p, enum ord
         multiply(r, p, order);
         hash_result(r, p, order);
     }
-    graph = gpu_graph_end(r); /* it has run once now */
+    graph = gpu_graph_end(r); /* it has run once by now */
     CUDA(cudaMemsetAsync(p->hash.run, 0, sizeof *p->hash.run, gpu_stream(r)));
     poison(r, p);
     for (size_t i = 0; i < runs / RUNS_A_GRAPH; i++)
@@ -201,7 +204,8 @@ static void count_results(struct probe_run *r, const struct product *p, enum ord
     gpu_graph_free(&graph);
 }
 
-/* A hash that cannot tell results apart would find one in everything. */
+/* Checks the hash on different inputs: one that told nothing apart would count one result
+ * always. */
 static void count_inputs(struct probe_run *r, const struct product *p)
 {
     if (!probe_begin_case(r, PROBE_ONCE, "order=inputs,runs=%d", INPUTS))

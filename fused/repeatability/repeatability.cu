@@ -1,9 +1,9 @@
-// Kernels of repeatability: y = A x with each row shared by SUM_PARTS blocks, whose partial sums are added
-// in the order in which they come, or in a fixed one. A block's own sum has a fixed order always.
+// Kernels of repeatability: y = A x, each row shared by SUM_PARTS blocks, whose partial sums are
+// added in order of arrival or in a fixed order. A block's own sum always has a fixed order.
 #include "fused/common/reduce.cuh"
 #include "fused/repeatability/args.h"
 
-// The sum of this block's part of its row; in every thread.
+// The sum of this block's part of its row; every thread gets it.
 __device__ __forceinline__ float partial_sum(const sum_args &a)
 {
     __shared__ float scratch[SUM_THREADS / 32];
@@ -22,7 +22,7 @@ __device__ __forceinline__ float in_order(const float *partial)
 {
     float part[SUM_PARTS], sum = 0;
 #pragma unroll
-    for (int i = 0; i < SUM_PARTS; i++) // all at once: one way to the L2
+    for (int i = 0; i < SUM_PARTS; i++) // all loads in flight together: one trip to the L2
         part[i] = __ldcg(partial + i);
 #pragma unroll
     for (int i = 0; i < SUM_PARTS; i++)
@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
         atomicAdd(a.y + blockIdx.y, sum);
 }
 
-// The same in integers, whose addition has no rounding: order cannot matter.
+// The same in integers, whose addition has no rounding, so the order cannot matter.
 // sass-all: ldg32=16 local=0
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     repeatability_fixed_point(const __grid_constant__ struct sum_args a)
@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
                   (unsigned long long)__float2ll_rn(sum * 0x1p32f));
 }
 
-// Whoever comes last adds all up, from first to last.
+// The block that comes last adds all parts, from first to last.
 // sass: none order of a sum, not instructions
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     repeatability_last_arriver(const __grid_constant__ struct sum_args a)

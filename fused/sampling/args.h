@@ -8,25 +8,25 @@
 
 enum {
     SAMPLING_THREADS = 512,
-    SAMPLING_SORTED = 1024,  /* tokens that are sorted at a time: the greatest top-k */
-    SAMPLING_CLUSTER = 16,   /* most blocks that share a row */
+    SAMPLING_SORTED = 1024,     /* tokens that can be sorted at a time: the greatest top-k */
+    SAMPLING_CLUSTER = 16,      /* most blocks that share a row */
     SAMPLING_NONE = 0xffffffff, /* instead of a token: no logit is above -infinity */
-    SAMPLING_EACH = 256,     /* threads of a block of the kernels that take each logit by itself */
+    SAMPLING_EACH = 256, /* threads of a block, in the kernels that take each logit by itself */
 };
 
-/* How a token is drawn. Uniform numbers and shares are fixed-point: 2^32 is 1. */
+/* How a token is drawn. Uniform numbers and shares are fixed-point numbers: 2^32 means 1. */
 struct sampling_rule {
     float penalty, inverse_penalty, inverse_temperature;
-    uint32_t k;     /* 1 to 1024 highest logits; 0: all */
-    uint32_t share; /* top-p: the highest with so much of their probability; 2^32 - 1: all */
+    uint32_t k;     /* take the k highest logits, 1 to 1024; 0: all */
+    uint32_t share; /* top-p: the highest that together have this much probability; 2^32 - 1: all */
 };
 
 struct sampling_args {
     const float *logits;   /* rows of `stride` fp32, 16-byte aligned */
-    const uint32_t *seen;  /* rows of `seen_stride` words: one bit a token that has occurred */
-    const uint32_t *noise; /* a uniform number a row */
-    uint32_t *tokens;      /* a token a row */
-    float *values;         /* of the kernels that only select: the k highest of a row, and whose */
+    const uint32_t *seen;  /* rows of `seen_stride` words; one bit per token: it has occurred */
+    const uint32_t *noise; /* a uniform number per row */
+    uint32_t *tokens;      /* a token per row */
+    float *values;         /* of the kernels that only select: a row's k highest, and their ids */
     uint32_t *ids;
     uint64_t stride, seen_stride; /* 0: every row is the same */
     uint32_t vocabulary, pad;
@@ -35,7 +35,7 @@ struct sampling_args {
 };
 ARGS_SIZE(struct sampling_args, 96);
 
-/* One operator of the chain that is not fused. What it reads and writes, in this order:
+/* One operator of the unfused chain. What each reads and writes, in this order:
  *     penalty      logits (in), seen -> out          temperature  in -> out
  *     softmax      in (k highest, sorted) -> out     top_p        in -> out, normalised again
  *     draw         in, ids, noise -> tokens */

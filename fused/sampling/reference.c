@@ -19,7 +19,7 @@ static int compare_tokens(const void *a, const void *b)
                                 : (x->id > y->id) - (x->id < y->id);
 }
 
-/* Takes what is above the lowest of the k found so far; sorts and cuts whenever 2 k are there. */
+/* Takes what is above the lowest of the k found so far. Sorts and cuts whenever it has 2 k. */
 static uint32_t sort_highest(struct sampling_token *to, const float *logits, const uint32_t *seen,
                              uint32_t vocabulary, const struct sampling_rule *rule)
 {
@@ -72,7 +72,7 @@ void sampling_reference_free(struct sampling_reference *r)
     free(r->sums);
 }
 
-/* How many tokens come before it in the order; n: it is not among them. */
+/* The number of tokens before it in the order; n if it is not among them. */
 static uint32_t rank_of(const struct sampling_reference *r, uint32_t token)
 {
     for (uint32_t i = 0; i < r->n; i++)
@@ -84,7 +84,7 @@ static uint32_t rank_of(const struct sampling_reference *r, uint32_t token)
 uint32_t sampling_drawn(const struct sampling_reference *r, uint32_t uniform)
 {
     const double drawn = uniform * 0x1p-32 * r->sums[r->kept - 1];
-    uint32_t low = 0, high = r->kept - 1; /* the first whose sum is above */
+    uint32_t low = 0, high = r->kept - 1; /* finds the first token whose sum is above */
     while (low < high) {
         uint32_t middle = (low + high) / 2;
         if (r->sums[middle] > drawn)
@@ -95,8 +95,8 @@ uint32_t sampling_drawn(const struct sampling_reference *r, uint32_t uniform)
     return r->sums[r->n - 1] > 0 ? r->sorted[low].id : SAMPLING_NONE;
 }
 
-/* The cut of top-p first: it may have kept a few more or less, and the uniform number is a share of
- * what is kept. */
+/* First the cut of top-p: it may have kept a few tokens more or fewer. The uniform number is a
+ * share of what was kept. */
 bool sampling_is_right(const struct sampling_reference *r, uint32_t token, uint32_t uniform)
 {
     const double whole = r->sums[r->n - 1], off = SAMPLING_TOLERANCE * whole;
@@ -106,7 +106,7 @@ bool sampling_is_right(const struct sampling_reference *r, uint32_t token, uint3
         return true;
     if (rank == r->n || whole <= 0)
         return false;
-    uint32_t first = r->kept, last = r->kept; /* how many may be kept */
+    uint32_t first = r->kept, last = r->kept; /* the least and the most that may be kept */
     while (first > 1 && r->sums[first - 2] > r->share * whole - off)
         first--;
     while (last < r->n && r->sums[last - 1] <= r->share * whole + off)

@@ -1,9 +1,10 @@
-// A row of logits and who works at it, for sampling.cuh: one block, which reads it again for each
-// pass, or a cluster of up to 16 (compute capability 9.0 and up), which holds it in shared memory.
+// A row of logits and the team that works on it, for sampling.cuh. The team is one block, which
+// reads the row again for each pass, or a cluster of up to 16 blocks (compute capability 9.0 and
+// up), which holds the row in shared memory.
 //
-// What the blocks of a cluster tell each other they send into each other's shared memory, and who
-// receives it waits until so many bytes have come: a cluster barrier that orders memory costs a
-// fence of the whole GPU and an invalidation of the L1, each time.
+// The blocks of a cluster send messages into each other's shared memory, and the receiver waits
+// until the expected number of bytes has arrived. A cluster barrier that orders memory would cost a
+// fence of the whole GPU and an invalidation of the L1 each time.
 #ifndef FUSED_SAMPLING_ROW_CUH
 #define FUSED_SAMPLING_ROW_CUH
 
@@ -20,25 +21,25 @@
 
 namespace sampling {
 
-// What a block waits for: numbers from all blocks, by turns; the candidates of the row; these in
-// their order (the first block only); the answer.
+// What a block waits for: numbers from all blocks, in two alternating mails; the candidates of the
+// row; the sorted candidates (the first block only); the answer.
 enum sampling_mail { TOLD, TOLD_NEXT, LISTED, SORTED, ANSWERED, N_MAILS };
 
 struct sampling_room { // shared memory of a block
     uint64_t found[SAMPLING_SORTED];  // candidates of this block
     uint64_t list[SAMPLING_SORTED];   // of the whole row
     uint64_t sorted[SAMPLING_SORTED]; // first block of the row only
-    uint64_t told[2][2][SAMPLING_CLUSTER]; // numbers from all blocks of the row, by turns
+    uint64_t told[2][2][SAMPLING_CLUSTER]; // numbers from all blocks of the row, alternating
     uint64_t sums[32];
     uint32_t scratch[32];
     uint64_t answer[2];
-    uint64_t mail[N_MAILS]; // an mbarrier each
+    uint64_t mail[N_MAILS]; // one mbarrier each
     uint32_t n_found;
 };
 
 // --- numbers -----------------------------------------------------------------------------------
 
-// Float bits that order as unsigned; no float gives 0.
+// The bits of a float, mapped so that they order as unsigned. No float gives 0.
 __device__ __forceinline__ uint32_t key_of(float x)
 {
     const uint32_t bits = __float_as_uint(x);
@@ -55,7 +56,7 @@ __device__ __forceinline__ uint64_t candidate_of(uint32_t key, uint32_t id)
     return (uint64_t)key << 32 | ~id;
 }
 
-// By x + 0 as its last step -0 becomes 0.
+// Its last step adds 0, which turns -0 into 0.
 __device__ __forceinline__ float penalised(float x, bool seen, const sampling_rule &rule)
 {
     return seen ? x * (x > 0 ? rule.inverse_penalty : rule.penalty) : x;
@@ -83,8 +84,8 @@ __device__ __forceinline__ uint64_t part_of(uint64_t whole, uint32_t fraction)
 
 enum { WARPS = SAMPLING_THREADS / 32 };
 
-// One number from all lanes of a warp: their sum, greatest or least. On 32 bits one instruction
-// does it from compute capability 8.0 on.
+// Reduces one number per lane over a warp: sum, maximum or minimum. For 32 bits this is one
+// instruction from compute capability 8.0 on.
 struct least {
     static __device__ __forceinline__ uint32_t of(uint32_t a, uint32_t b) { return min(a, b); }
 };
@@ -132,8 +133,8 @@ template <typename N> __device__ __forceinline__ N block_sum(N x, sampling_room 
     return warp_all<adding>(threadIdx.x % 32 < WARPS ? (N)room.sums[threadIdx.x % 32] : 0);
 }
 
-// The threads make `parts` groups, a power of two: the least of their maxima. Warps belong to
-// groups by turns, for in a short row the last warps have nothing.
+// The threads form `parts` groups, a power of two. Returns the least of the groups' maxima. Warps
+// are assigned to groups in turn, because in a short row the last warps have nothing.
 __device__ __forceinline__ uint32_t least_maximum(uint32_t x, uint32_t parts, sampling_room &room)
 {
     if (parts <= WARPS) {
@@ -174,7 +175,7 @@ struct one_cluster {
     uint32_t rank = cluster_rank(), size = cluster_size(), turn = 0, parities = 0;
     uint32_t log_size = (uint32_t)__ffs((int)size) - 1;
 
-    // A block's shared memory may be written by others once it runs and its mail is made.
+    // Other blocks may write to a block's shared memory once it runs and has initialised its mail.
     __device__ __forceinline__ void start(sampling_room &room)
     {
         if (threadIdx.x == 0) {
@@ -193,7 +194,8 @@ struct one_cluster {
                      cluster_map(shared_address(mail), block));
     }
 
-    // By all threads: until so many bytes have come. In vain for a second: the kernel is ended.
+    // Called by all threads; waits until this many bytes have arrived. Ends the kernel after a
+    // second.
     __device__ __forceinline__ void receive(sampling_room &room, sampling_mail which, uint32_t bytes)
     {
         const uint32_t mail = shared_address(&room.mail[which]);
@@ -209,15 +211,16 @@ struct one_cluster {
 };
 #endif
 
-// What threads have counted: candidates, and their weight.
+// Counts of a thread or a team: candidates, and their weight.
 struct counted {
     uint32_t n;
     uint64_t weight;
 };
 
-// Every block says one number, or with BOTH two, and hears those of all: block i's in lane i, in
-// the other lanes 0. Where one block is still busy with an exchange another may begin the next, but
-// not the one after that: they take turns. Between two of them a block must synchronise.
+// Every block tells one number, or with BOTH two, and hears the numbers of all blocks: lane i gets
+// block i's, other lanes 0. A block may begin the next exchange while another is still busy with
+// this one, but not the exchange after the next: two buffers alternate. A block must synchronise
+// between two exchanges.
 template <bool BOTH, typename TEAM>
 __device__ __forceinline__ struct counted told_by(TEAM &team, sampling_room &room, struct counted own)
 {
@@ -246,9 +249,9 @@ __device__ __forceinline__ uint32_t told_by(TEAM &team, sampling_room &room, uin
 
 extern __shared__ float4 held[];
 
-// A block's part of a row: vectors of four logits, 32 neighbours a warp, warps and blocks by turns.
-// They are compared as floats; what is no number, and what lies beyond the vocabulary, is NaN and
-// passes no bound. IN_FLIGHT vectors a thread are loaded at a time.
+// A block's part of a row, in vectors of four logits. The 32 lanes of a warp take neighbouring
+// vectors; warps and blocks take turns. Logits are compared as floats. A NaN, and everything beyond
+// the vocabulary, is NaN and passes no bound. A thread loads IN_FLIGHT vectors at a time.
 template <typename TEAM, bool ADJUST, int IN_FLIGHT> struct row {
     const float4 *logits;
     const uint32_t *seen;
@@ -275,7 +278,7 @@ template <typename TEAM, bool ADJUST, int IN_FLIGHT> struct row {
         return ADJUST ? tempered(penalised(x, seen_bits >> i & 1, rule), rule) : x;
     }
 
-    // f(four logits, first id, turn), read from device memory.
+    // Calls f(four logits, first id, turn) on vectors read from device memory.
     template <typename F> __device__ __forceinline__ void read(F f) const
     {
         for (uint32_t turn = 0; turn < turns; turn += IN_FLIGHT) {
@@ -305,7 +308,7 @@ template <typename TEAM, bool ADJUST, int IN_FLIGHT> struct row {
         }
     }
 
-    // The first pass: the greatest logit of this thread, as a key; a cluster keeps the row.
+    // The first pass. Returns this thread's greatest logit, as a key; a cluster keeps the row.
     __device__ __forceinline__ uint32_t take() const
     {
         float greatest = NAN;
@@ -317,8 +320,8 @@ template <typename TEAM, bool ADJUST, int IN_FLIGHT> struct row {
         return greatest >= -INFINITY ? key_of(greatest) : 0;
     }
 
-    // f(four logits, first id, which of them pass) wherever some of a vector lie from `low` to
-    // below `high`. Nearly all vectors end at the first comparison.
+    // Calls f(four logits, first id, which of them pass) for vectors with logits in [low, high).
+    // Nearly all vectors fail the first comparison.
     template <typename F>
     __device__ __forceinline__ void each(uint64_t low, uint64_t high, F f) const
     {
@@ -345,7 +348,7 @@ template <typename TEAM, bool ADJUST, int IN_FLIGHT> struct row {
     }
 };
 
-// The candidate that is the i-th of four logits.
+// The candidate of the i-th of four logits.
 __device__ __forceinline__ uint64_t candidate_at(float4 x, uint32_t id, uint32_t i)
 {
     return candidate_of(key_of(i < 2 ? (i == 0 ? x.x : x.y) : (i == 2 ? x.z : x.w)), id + i);

@@ -1,30 +1,34 @@
 /* sampling: what does it take to draw a token from a row of logits, in one kernel and in six?
  *
- * Method. Rows of fp32 logits, N(0,1) at temperature 0.3, which spreads them as a model's are; a
- * repetition penalty on the half of the vocabulary that has occurred; top-k 50; top-p 0.9; the
- * token by a given uniform number. How it is done is told in sampling.cuh. Shapes of the one
- * kernel: a cluster of 16, 8 or 4 blocks a row, which holds the row in shared memory, or one block
- * a row, which reads it twice; impl=fused is the widest for few rows and one block for many
- * (best_way). Unfused: penalty, temperature, top-k (the same selection), softmax, top-p and draw
- * of the k that are left, the last three by one warp a row: no kernel touches the whole vocabulary
- * but the three that must. k=0: top-p alone, where the whole row stays in play; in one kernel
- * only. One shape comes from the command line: --set vocabulary=.. and others.
+ * Method. Rows of fp32 logits are drawn from N(0,1) at temperature 0.3, which spreads them like a
+ * model's. The half of the vocabulary that has occurred gets a repetition penalty. Then top-k 50,
+ * top-p 0.9, and the token that a given uniform number selects. sampling.cuh explains how.
+ *     one kernel   a cluster of 16, 8 or 4 blocks per row, which holds the row in shared memory; or
+ *                  one block per row, which reads it twice. impl=fused is the widest cluster for
+ *                  few rows and one block for many (best_way).
+ *     unfused      six kernels: penalty, temperature, top-k (the same selection), then softmax,
+ *                  top-p and draw over the k tokens left, with one warp per row. Only the first
+ *                  three touch the whole vocabulary.
+ *     k=0          top-p alone, where the whole row stays in play; in one kernel only
+ * The command line can give one shape instead: --set vocabulary=.. and others.
  *
- * Inside the timed region: the operations, between two events; modes: common/operation.h. What a
- * row takes depends on it: with k=0 some take a third longer than others. So rows and uniform
- * numbers of what is timed have a fixed seed, and every set holds the same: times are those of
- * these rows, in every run, warm and cold, and at batch 1 of one row alone.
- * Expected: with 128256 logits, batch 1, latency decides: an edge (1.2 us on an H200), the row from
- * the L2 or device memory (1 us), four exchanges between the blocks of a cluster, and code that runs
- * once, from a cold instruction cache; 6 us in all, against six edges and six kernels of 0.5 to 4
- * us. At batch 256 bytes ought to decide, 131 MB twice by a block a row, or six times: 63 us, or
- * 190. In fact what a block does to its row takes longer: about 100 us on an H200, against 230 in
- * six kernels.
+ * Inside the timed region: the operations, between two events; modes: common/operation.h. The time
+ * of a row depends on the row: with k=0 some take a third longer than others. Rows and uniform
+ * numbers of what is timed therefore have a fixed seed, and every set holds the same rows. Times
+ * are those of these rows, in every run, warm and cold, and at batch 1 of a single row.
  *
- * Right is a token that float64 would draw; reference.h tells what rounding excuses, `border` how
- * often it had to, `control` how often a sampler that leaves the penalty out is caught. These and
- * the digest come from uniform numbers of a fixed seed; as many new ones are checked beside them,
- * and new rows under --check. */
+ * Expected, with 128256 logits on an H200:
+ *   Batch 1 is bound by latency, 6 us in all: an edge (1.2 us), the row from the L2 or from device
+ *   memory (1 us), four exchanges between the blocks of a cluster, and code that runs once, from a
+ *   cold instruction cache. Unfused: six edges and six kernels of 0.5 to 4 us.
+ *   Batch 256 ought to be bound by bytes, 131 MB: read twice by a block per row, 63 us, or moved
+ *   six times, 190 us. In fact a block's work on its row takes longer: about 100 us in one kernel,
+ *   230 us in six.
+ *
+ * A token is right if float64 would draw it; reference.h says which rounding is excused. `border`
+ * is how often it had to be excused, `control` how often a sampler without the penalty is caught.
+ * Both, and the digest, come from uniform numbers of a fixed seed. As many new numbers are checked
+ * besides, and new rows under --check. */
 #include "fused/sampling/args.h"
 
 #include <math.h>
@@ -48,8 +52,9 @@ static const struct probe_metric metrics[] = {
         .what = "probability of a chi-square as large or larger, by draws of random numbers"},
 };
 
-/* One shape to measure instead of the probe's own; what is not given of it is as here. Masses of a
- * row, 2^42 at most, are summed in 64 bits; rows are an index of a grid's second dimension. */
+/* One shape to measure instead of the probe's own; parameters not given have these values. The
+ * limits: masses of a row, at most 2^42 each, are summed in 64 bits; rows index a grid's second
+ * dimension. */
 static const struct probe_parameter parameters[] = {
     {"vocabulary", 128256, 1, 1 << 21, "logits of a row of the one shape to measure", NULL},
     {"batch", 1, 1, 65535, "rows of that shape", NULL},
@@ -60,7 +65,7 @@ static const struct probe_parameter parameters[] = {
 enum { DRAWS = 100000, ODD_SHAPES = 48, TIMED_SEED = 3, MOST_LOGITS = 1 << 27 };
 static const double LEAST_CHI_SQUARE = 1e-6, MOST_BORDER = 1e-4;
 
-/* Rows, and what float64 says of some of them. */
+/* Rows, and the float64 reference for some of them. */
 struct looked_at {
     const struct sampling_rows *rows;
     struct sampling_reference *expected;
@@ -68,16 +73,16 @@ struct looked_at {
     size_t n;
 };
 
-/* A way to draw from them, whole or one step of it: what operation.h calls self. */
+/* A way to draw from them, whole or one step of it; operation.h calls it self. */
 struct sampling_form {
     const struct looked_at *of;
     struct sampling_way way;
-    int only; /* one step of the chain, or -1 */
+    int only; /* index of the one step of the chain, or -1 */
 };
 
 /* --- is it right? ----------------------------------------------------------------------------- */
 
-/* All rows in full, else the first and the last. */
+/* All rows in a full run, else the first and the last. */
 static struct looked_at look_at(struct probe_run *r, const struct sampling_rows *t)
 {
     const size_t n = probe_in_full(r) || t->batch < 2 ? t->batch : 2;
@@ -143,7 +148,7 @@ static void poison(struct probe_run *r, const void *self)
     sampling_rows_poison(r, ((const struct sampling_form *)self)->of->rows);
 }
 
-/* Four bytes a logit, a bit for what has occurred; a single block reads both twice. */
+/* Four bytes per logit and one bit per token for `seen`; a single block reads both twice. */
 static double bytes_of(const struct sampling_form *form)
 {
     const struct sampling_rows *t = form->of->rows;
@@ -180,7 +185,7 @@ static struct operation operation_of(const struct sampling_form *form)
     return (struct operation){.name = is_whole ? form->way.name : sampling_step_names[form->only],
                               .launch = launch,
                               .poison = is_whole ? poison : NULL,
-                              .verify = is_whole ? verify : NULL, /* steps: within the chain */
+                              .verify = is_whole ? verify : NULL, /* steps: as part of the chain */
                               .describe = is_whole || form->only == TOP_K ? describe : NULL,
                               .self = form,
                               .sets = t->sets,
@@ -206,18 +211,19 @@ static void measure_way(struct probe_run *r, const struct looked_at *l, struct s
 
     if (!sampling_fits(r, l->rows, way.cluster))
         return;
-    if (only >= 0 && probe_deep(r)) /* its operands */
+    if (only >= 0 && probe_deep(r)) /* makes its operands */
         launch(r, &whole, 0);
     keys_of(keys, l->rows);
     operation_measure(r, keys, &o, c, flags, copy_ns);
 }
 
-/* One row is done soonest by as many blocks as can share it; of many rows each has a block. */
+/* A few rows are done soonest if as many blocks as possible share each; many rows get a block
+ * each. */
 static struct sampling_way best_way(struct probe_run *r, const struct sampling_rows *t,
                                     bool is_chain)
 {
     static const unsigned clusters[] = {16, 8, 4, 1};
-    static const uint32_t batches[] = {4, 16, 128, UINT32_MAX}; /* up to which each is best */
+    static const uint32_t batches[] = {4, 16, 128, UINT32_MAX}; /* each is best up to this batch */
     struct sampling_way way = {is_chain ? "unfused" : "fused", 1, is_chain};
 
     for (size_t i = 0; i < PROBE_LENGTH(clusters); i++)
@@ -248,7 +254,7 @@ static void measure_condition(struct probe_run *r, const struct looked_at *l, st
     double copy_ns = NAN;
 
     keys_of(keys, t);
-    if (t->batch > 1 && !c.stream) /* one row's copy is no more than a launch */
+    if (t->batch > 1 && !c.stream) /* a copy of one row takes no longer than a launch */
         copy_ns = copy_measure(r, keys, 4.0 * t->vocabulary * t->batch, c, flags);
     if (t->rule.k)
         measure_way(r, l, best_way(r, t, true), -1, c, flags, copy_ns);
@@ -311,7 +317,8 @@ static bool is_wrong(struct probe_run *r, const void *self)
     return sampling_judge(d->expected, d->host_tokens, d->host_noise, DRAWS).wrong > 0;
 }
 
-/* Draws by uniform numbers of this seed must be float64's, but for borders, and pass for random. */
+/* Draws by uniform numbers of this seed must be float64's, except at borders, and must be
+ * random. */
 static void check_draws(struct probe_run *r, struct draws *d, uint64_t seed, double *border,
                         double *chi_square)
 {
@@ -325,7 +332,8 @@ static void check_draws(struct probe_run *r, struct draws *d, uint64_t seed, dou
                   "so large a chi-square has a probability of %g", *chi_square);
 }
 
-/* Checked with new numbers every time; what is reported comes from those of a fixed seed. */
+/* New uniform numbers are checked every time; the reported figures come from those of a fixed
+ * seed. */
 static void judge_fused(struct probe_run *r, struct draws *d)
 {
     const struct quality_results results = {d->tokens, DRAWS, 1, 4};
@@ -340,7 +348,7 @@ static void judge_fused(struct probe_run *r, struct draws *d)
     quality_faults(r, &results, is_wrong, d);
 }
 
-/* Against the chain, and against a sampler that leaves the penalty out. */
+/* Judges the chain, and a sampler without the penalty. */
 static void judge_others(struct probe_run *r, struct draws *d)
 {
     const struct sampling_rule rule = d->rows->rule;
@@ -388,7 +396,7 @@ static void measure_quality(struct probe_run *r)
 
 /* --- odd rows --------------------------------------------------------------------------------- */
 
-/* Rows that are hard in another way each: put over the random ones. */
+/* Rows that are hard, each in another way; they overwrite the random ones. */
 enum oddity { RANDOM, TOGETHER, EQUAL, MASKED, ALL_MASKED, INFINITE, N_ODDITIES };
 
 static void make_odd(struct probe_run *r, const struct sampling_rows *t, enum oddity oddity)
@@ -399,7 +407,7 @@ static void make_odd(struct probe_run *r, const struct sampling_rows *t, enum od
     gpu_to_host(r, x, t->parts[LOGITS].memory, 4 * n);
     for (size_t i = 0; i < n; i++) {
         const size_t id = i % t->stride;
-        if (oddity == TOGETHER && id < 3000) /* the high ones, in few of the parts of a bound */
+        if (oddity == TOGETHER && id < 3000) /* the high ones lie in few of the bound's parts */
             x[i] += 9;
         if (oddity == EQUAL)
             x[i] = -1.5f;
@@ -424,7 +432,7 @@ static void check_odd(struct probe_run *r, const struct sampling_rows *t, unsign
     look_away(&l);
 }
 
-/* Seeded random sizes, every kernel, every row looked at. */
+/* Seeded random sizes; every kernel; every row is checked. */
 static void check_odd_shapes(struct probe_run *r)
 {
     static const unsigned clusters[] = {1, 4, 8, 16};
@@ -461,7 +469,8 @@ static bool is_given(const struct probe_run *r)
     return false;
 }
 
-/* What float64 says of k=0 takes 16 bytes of the host for each logit: there is an end to them. */
+/* The float64 reference of k=0 takes 16 bytes of host memory per logit, so the logits have a
+ * limit. */
 static void measure_given(struct probe_run *r)
 {
     const struct size s = {.vocabulary = (uint32_t)probe_parameter(r, "vocabulary"),

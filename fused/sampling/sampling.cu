@@ -1,5 +1,5 @@
-// Kernels of sampling: all of it in one, for a cluster or for a block a row; and one for each
-// operator.
+// Kernels of sampling: the whole of it in one kernel, for a cluster or a block per row; and one
+// kernel for each operator.
 #include "fused/sampling/sampling.cuh"
 
 using namespace sampling;
@@ -33,7 +33,7 @@ template <typename TEAM> __device__ __forceinline__ void sample_whole(const samp
         a.tokens[at] = token;
 }
 
-// The operator top-k by itself: the k highest, sorted, and whose they are.
+// The operator top-k by itself: the k highest logits, sorted, and their tokens.
 template <typename TEAM> __device__ __forceinline__ void select_top_k(const sampling_args &a)
 {
     __shared__ sampling_room room;
@@ -89,7 +89,7 @@ struct temperature {
     }
 };
 
-// Four tokens a vector, VECTORS of them a thread; blockIdx.y is the row.
+// A vector holds four tokens, a thread takes VECTORS vectors; blockIdx.y is the row.
 template <typename OPERATION, bool SEEN, int VECTORS>
 __device__ __forceinline__ void each_logit(const sampling_step_args &a)
 {
@@ -136,8 +136,8 @@ EACH_LOGIT(temperature, temperature, false, 4)
 // sass-all: kernel=sampling_temperature_small ldg128na=1 stg128=1 local=0
 EACH_LOGIT(temperature_small, temperature, false, 1)
 
-// What is left are k sorted logits a row: one warp each. Probabilities are fp32, their sums
-// integers of 42 fractional bits, as in the fused kernel.
+// What remains of a row is k sorted logits, for one warp. Probabilities are fp32; their sums are
+// integers with 42 fractional bits, as in the fused kernel.
 __device__ __forceinline__ uint64_t fixed(float probability)
 {
     return (uint64_t)(probability * 0x1p42f);
@@ -161,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(32)
         out[i] = in[i] > -INFINITY ? expf(in[i] - highest) / sum : 0;
 }
 
-// The sum of `count` probabilities with the first that reaches `need`.
+// Finds the first of `count` probabilities at which the sum reaches `need`; returns that sum.
 __device__ __forceinline__ uint64_t sum_reaching(const float *in, uint32_t count, uint64_t need,
                                                  uint32_t *where)
 {

@@ -1,27 +1,29 @@
-// Draws a token: penalty and temperature, the k highest logits, of these the most probable with a
-// given share of the probability (top-p), one of those by a uniform number.
+// Draws a token: penalty and temperature; the k highest logits; of these the most probable ones
+// that together have a given share of the probability (top-p); of those the one that a uniform
+// number selects.
 //
-// Selection. A logit and its token's id make one 64-bit number, a candidate: the logit's bits,
-// turned so that they order as unsigned, over the complement of the id. No two are equal, so there
-// are no ties: of equal logits the lower id comes first. Nothing is sorted but what can still be
-// among the k highest. A bound for that costs one pass: cut the row into k parts; the least of the
-// parts' maxima has at least k candidates at or above it, and on N(0,1) only about k ln k. Parts
-// are interleaved by 128 tokens, as the logits of neighbouring tokens are often alike. Where more
-// than 1024 pass the bound (few parts hold all the high logits; most logits are equal), the bound
-// is narrowed by halving, counting all candidates each time.
+// Selection. A logit and its token's id form one 64-bit number, a candidate. Its upper half is the
+// logit's bits, mapped so that they order as unsigned; its lower half is the complement of the id.
+// No two candidates are equal, so there are no ties: of equal logits the lower id comes first.
 //
-// The candidates that pass are sorted by rank: each counts how many are above it, one warp a
-// candidate.
+// Only tokens that can still be among the k highest are sorted. A bound for them costs one pass.
+// Cut the row into k parts. The least of the parts' maxima has at least k candidates at or above
+// it, and on N(0,1) only about k ln k. Parts are interleaved by 128 tokens, because neighbouring
+// tokens often have similar logits. If more than 1024 candidates pass the bound (few parts hold all
+// the high logits, or most logits are equal), it is narrowed by bisection, and every step counts
+// all candidates.
 //
-// Probability. Of a sorted candidate exp(x - x0), x0 the highest, is taken as an integer of 42
-// fractional bits, its mass. Sums of masses are exact and do not depend on their order: the same
-// logits and the same uniform number give the same token whatever the shape of the grid. Less than
-// 2^-42 of the most probable token's probability is no mass: such tokens are never drawn. What is
-// drawn is the first token of the sorted order whose sum of masses is above uniform number x whole.
-// Without top-k, where sums run over the vocabulary, both top-p and the draw are found by halving,
-// too.
+// The candidates that pass are sorted by rank: one warp per candidate counts those above it.
 //
-// Who works at a row, and how its blocks talk to each other: row.cuh.
+// Probability. A sorted candidate has a mass: exp(x - x0), where x0 is the highest logit, as an
+// integer with 42 fractional bits. Sums of masses are exact and do not depend on their order. The
+// same logits and the same uniform number therefore give the same token with any grid. A token with
+// less than 2^-42 of the most probable token's probability has no mass and is never drawn. The
+// drawn token is the first in sorted order whose running sum of masses exceeds uniform number x
+// whole. Without top-k, where sums run over the vocabulary, top-p and the draw are found by
+// bisection, too.
+//
+// row.cuh has the team that works on a row and the way its blocks communicate.
 #ifndef FUSED_SAMPLING_SAMPLING_CUH
 #define FUSED_SAMPLING_SAMPLING_CUH
 
@@ -31,16 +33,16 @@ namespace sampling {
 
 // --- selection -----------------------------------------------------------------------------------
 
-// From minus infinity on; above everything.
+// The lowest candidate, that of minus infinity; a bound above every candidate.
 enum : uint64_t { SAMPLING_LOWEST = 0x007fffffull << 32, SAMPLING_ABOVE_ALL = ~0ull };
 
-// Candidates from low to below high, counted over the row. At most SAMPLING_SORTED of them end
-// sorted in the first block, highest first; are there more, none is moved.
+// Counts the candidates of the row in [low, high). If they are at most SAMPLING_SORTED, they end up
+// sorted in the first block, highest first; if there are more, none is moved.
 template <typename TEAM, typename ROW>
 __device__ __forceinline__ uint32_t sort_between(TEAM &team, const ROW &row, sampling_room &room,
                                                  uint64_t low, uint64_t high)
 {
-    __syncthreads(); // what was found before has been read
+    __syncthreads(); // everyone has read what was found before
     if (threadIdx.x == 0)
         room.n_found = 0;
     __syncthreads();
@@ -76,12 +78,12 @@ __device__ __forceinline__ uint32_t sort_between(TEAM &team, const ROW &row, sam
     return n;
 }
 
-// A candidate, and the sum of the weights of all down to it in the sorted order.
+// A candidate, and the sum of all weights down to it in the sorted order.
 struct summed {
     uint64_t candidate, sum;
 };
 
-// The sorted candidates walked by one warp: each lane has as many neighbours as it takes.
+// One warp walks the sorted candidates; each lane has an equal number of neighbours.
 struct walk {
     sampling_room &room;
     const uint32_t n, each, first;
@@ -91,7 +93,7 @@ struct walk {
     {
     }
 
-    // Weights are kept in room.list; returns this lane's sum with all before it.
+    // Keeps weights in room.list. Returns the sum up to the end of this lane's candidates.
     template <typename F> __device__ __forceinline__ uint64_t sums(F weight) const
     {
         uint64_t own = 0;
@@ -100,7 +102,7 @@ struct walk {
         return warp_sums(own);
     }
 
-    // Where the sum reaches `need`, which is not 0; candidate 0 when it never does.
+    // The candidate at which the sum reaches `need`, which is not 0; candidate 0 if it never does.
     __device__ __forceinline__ struct summed to(uint64_t sum, uint64_t need) const
     {
         const uint32_t reached = __ballot_sync(~0u, sum >= need);
@@ -108,7 +110,7 @@ struct walk {
         struct summed last = {0, sum};
         if (reached == 0)
             return last;
-        if ((int)(threadIdx.x % 32) == lane) { // from its end back to where the sum still reaches
+        if ((int)(threadIdx.x % 32) == lane) { // back from its end while the sum reaches `need`
             uint32_t i = min(first + each, n) - 1;
             for (; last.sum - room.list[i] >= need; i--)
                 last.sum -= room.list[i];
@@ -118,7 +120,7 @@ struct walk {
     }
 };
 
-// What all threads of all blocks have counted, summed.
+// The sum of what all threads of all blocks have counted.
 template <typename TEAM>
 __device__ __forceinline__ struct counted sum_up(TEAM &team, sampling_room &room, struct counted own)
 {
@@ -127,8 +129,9 @@ __device__ __forceinline__ struct counted sum_up(TEAM &team, sampling_room &room
     return {warp_all<adding>(own.n), warp_all<adding>(own.weight)};
 }
 
-// A candidate about half-way between two. Masses lie within 30 of the highest logit: half-way by
-// value, while there are floats between; counts may lie anywhere, half-way by bits.
+// A candidate about half-way between two. For masses: half-way by value, while there are floats in
+// between, because masses lie within 30 of the highest logit. For counts: half-way by bits, because
+// counts may lie anywhere.
 template <bool COUNT> __device__ __forceinline__ uint64_t middle(uint64_t low, uint64_t high)
 {
     const float a = logit_of((uint32_t)(low >> 32)), b = logit_of((uint32_t)(high >> 32));
@@ -136,16 +139,16 @@ template <bool COUNT> __device__ __forceinline__ uint64_t middle(uint64_t low, u
     return !COUNT && low < m && m < high ? m : low + (high - low) / 2;
 }
 
-// Where, in descending order, the summed weight reaches `need`: the candidate there, and the sum
-// with it. Weight is 1 (COUNT) or mass. All that weighs anything lies from low to below
-// high, n candidates, which together weigh at least `need`.
+// Finds where, in descending order, the summed weight reaches `need`. Returns that candidate and
+// the sum with it. Weight is 1 (COUNT) or mass. All weight lies in [low, high), which has n
+// candidates; together they weigh at least `need`.
 template <bool COUNT, typename TEAM, typename ROW>
 __device__ __forceinline__ struct summed find(TEAM &team, const ROW &row, sampling_room &room,
                                              uint64_t low, uint64_t high, uint64_t n, uint64_t need,
                                              float highest)
 {
     auto weight = [&](uint64_t candidate) { return COUNT ? 1 : mass_of(candidate, highest); };
-    uint64_t above = 0; // weight from `high` on
+    uint64_t above = 0; // weight of the candidates from `high` on
 
     while (n > SAMPLING_SORTED) {
         const uint64_t m = middle<COUNT>(low, high);
@@ -188,7 +191,8 @@ __device__ __forceinline__ void nothing_sorted(sampling_room &room)
         room.sorted[i] = 0;
 }
 
-// The k highest, sorted, in room.sorted of the first block, and all beyond k or the vocabulary 0.
+// The k highest, sorted, in room.sorted of the first block; entries beyond k or the vocabulary are
+// 0.
 template <typename TEAM, typename ROW>
 __device__ __forceinline__ void top_k(TEAM &team, const ROW &row, sampling_room &room, uint32_t k)
 {
@@ -198,7 +202,7 @@ __device__ __forceinline__ void top_k(TEAM &team, const ROW &row, sampling_room 
     uint32_t parts = 1;
     while (parts * team.size < k)
         parts *= 2;
-    // More parts than threads: no bound.
+    // With more parts than threads there is no bound.
     const uint32_t own = parts > SAMPLING_THREADS ? 0 : least_maximum(greatest, parts, room);
 
     team.started();
@@ -214,7 +218,7 @@ __device__ __forceinline__ void top_k(TEAM &team, const ROW &row, sampling_room 
     }
 }
 
-// Top-p and draw among the k sorted ones, by one warp of the first block.
+// Top-p and draw among the k sorted candidates, by one warp of the first block.
 __device__ __forceinline__ uint32_t draw_sorted(sampling_room &room, const sampling_rule &rule,
                                                 uint32_t uniform)
 {
@@ -229,13 +233,13 @@ __device__ __forceinline__ uint32_t draw_sorted(sampling_room &room, const sampl
     return ~(uint32_t)walk.to(sum, part_of(last.sum, uniform) + 1).candidate;
 }
 
-// Top-p and draw in the whole row, without top-k. The same token in every block.
+// Top-p and draw in the whole row, without top-k. Every block gets the same token.
 template <typename TEAM, typename ROW>
 __device__ __forceinline__ uint32_t draw_whole(TEAM &team, const ROW &row, sampling_room &room,
                                                const sampling_rule &rule, uint32_t uniform)
 {
     team.start(room);
-    // Of one part, the least maximum is the maximum.
+    // With one part, the least maximum is the maximum.
     const uint32_t own_greatest = least_maximum(row.take(), 1, room);
     team.started();
     const uint32_t told = told_by(team, room, own_greatest);

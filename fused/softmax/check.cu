@@ -1,5 +1,5 @@
-// Kernels of softmax that are not timed: what its results are held against, rows on which a softmax
-// that is not stable goes wrong, and two that do.
+// Kernels of softmax that are not timed: the reference for its results, rows on which an unstable
+// softmax goes wrong, and two unstable softmaxes as controls.
 #include "core/device/verdict.cuh"
 #include "fused/softmax/args.h"
 #include "fused/softmax/lanes.cuh"
@@ -13,8 +13,8 @@ template <> constexpr double unit<fp32> = 0x1p-24;
 
 // --- the plain method, in fp64 ------------------------------------------------------------------
 
-// One block a row. Of `length` logits: the greatest, and the sum of exp(scale (x - that)); and the
-// largest scale |x|, for the bound of the unfused chain.
+// A block per row. Over `length` logits: the greatest, the sum of exp(scale (x - greatest)), and
+// the largest scale |x|, for the bound of the unfused chain.
 struct reference {
     double most, sum, largest;
 };
@@ -48,11 +48,11 @@ __device__ double probability(reference of_row, float x, bool counts, double sca
     return counts && of_row.sum > 0 ? exp(scale * (x - of_row.most)) / of_row.sum : 0;
 }
 
-// Rounding to T is relative, u; below its least normal number, absolute, tiny. ex2.approx.ftz is
-// right to 2^-22, drops what is below 2^-126, and its argument is right to three roundings of fp32:
-// 2^-22 of itself. Sums of positive numbers have their own 2^-20. The chain rounds scale x to T,
-// which moves an exponent by u |scale x|, that of the greatest likewise, and in the mean that of
-// all others.
+// Rounding to T has a relative error of u, and below T's least normal number an absolute one, tiny.
+// ex2.approx.ftz is accurate to 2^-22 and flushes results below 2^-126. Its argument has three fp32
+// roundings, 2^-22 of itself. Sums of positive numbers have another 2^-20. The chain rounds scale x
+// to T, which moves an exponent by u |scale x|; the greatest exponent moves as much, and so, on
+// average, do all others.
 template <typename T>
 __device__ double bound(reference of_row, double probability, double exponent,
                         const softmax_verify_args &a)
@@ -87,8 +87,8 @@ template <typename T> __device__ __forceinline__ void verify(const softmax_verif
 
 // --- controls -----------------------------------------------------------------------------------
 
-// Two ways to do it wrong. NAIVE subtracts no maximum, and keeps exponentials in the type of the
-// tensor; the other takes -5e4 for minus infinity.
+// Two wrong ways. NAIVE does not subtract the maximum, and keeps exponentials in the tensor's type.
+// The other uses -5e4 for minus infinity.
 template <typename T, bool NAIVE> __device__ __forceinline__ void unstable(const softmax_args &a)
 {
     __shared__ float scratch[SOFTMAX_SMALL_THREADS / 32];
@@ -115,7 +115,7 @@ template <typename T, bool NAIVE> __device__ __forceinline__ void unstable(const
         out[i] = T::one(NAIVE ? T::one(out[i]) / sum : sum == 0 ? 0 : T::one(out[i]) / sum);
 }
 
-// --- rows on which what is not stable goes wrong ------------------------------------------------
+// --- rows on which an unstable softmax goes wrong -----------------------------------------------
 
 __device__ float adversary(uint32_t kind, uint32_t column, float normal)
 {
@@ -147,9 +147,9 @@ template <typename T> __device__ __forceinline__ void make(const softmax_stable_
         a.lengths[blockIdx.x] = kind == SOFTMAX_TAIL_MASKED ? a.cols / 2 : a.cols;
 }
 
-// Is a row right? Finite; a sum of 1 within 1e-3 and what rounding its results to T may make of it,
-// or all zeros where no logit counts; no further from fp64 than twice the unfused result, both
-// measured in the row's greatest probability.
+// Is a row right? It must be finite. It must sum to 1 within 1e-3 plus what rounding its results to
+// T may contribute, or be all zeros where no logit counts. And it may lie no further from fp64 than
+// twice the unfused result, both distances relative to the row's greatest probability.
 template <typename T> __device__ __forceinline__ void is_stable(const softmax_stable_args &a)
 {
     __shared__ double scratch[4][SOFTMAX_SMALL_THREADS / 32];

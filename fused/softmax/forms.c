@@ -1,22 +1,22 @@
-/* softmax: its tensors, and the forms in which it is computed. */
+/* softmax: its tensors, and its forms, the ways to compute it. */
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "fused/softmax/softmax.h"
 
 static const float LOG2_E = 1.4426950409f;
-static const float SCALE_BY = 2.5f; /* of N(0,1): logits that spread as those of attention do */
+static const float SCALE_BY = 2.5f; /* times N(0,1): logits spread as those of attention do */
 
 /* --- tensors --------------------------------------------------------------------------------- */
 
-/* A row keeps seven eighths of its columns or more; two short ones are masked whole, or but for
- * one. */
+/* A row keeps at least seven eighths of its columns. Two rows are short: one is masked whole, the
+ * other keeps one column. */
 static void draw_lengths(struct probe_run *r, struct softmax *t, uint64_t seed)
 {
     uint32_t *lengths = probe_host_alloc(r, t->rows * sizeof *lengths);
 
     for (uint32_t i = 0; i < t->rows; i++) {
-        /* Knuth's MMIX and not draw(): digests in committed bundles rest on these lengths. */
+        /* Knuth's MMIX instead of draw(): digests in committed bundles depend on these lengths. */
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         lengths[i] = t->cols - (uint32_t)(seed >> 33) % (t->cols / 8 + 1);
     }
@@ -28,8 +28,8 @@ static void draw_lengths(struct probe_run *r, struct softmax *t, uint64_t seed)
     free(lengths);
 }
 
-/* Before launches of another number of blocks than those so far, whose slots these would take for
- * their own. */
+/* Needed before launches of a different number of blocks than the last ones, because they would
+ * mistake the slots that those left for their own. */
 void softmax_reset(struct probe_run *r, const struct operator_set *s)
 {
     const struct softmax *t = s->own;
@@ -51,7 +51,7 @@ double softmax_copied(const struct operator_set *s, size_t member)
 
 void softmax_open(struct probe_run *r, struct operator_set *s)
 {
-    const uint64_t seed = s->seed; /* before the operands take theirs */
+    const uint64_t seed = s->seed; /* before the operands advance it */
     const enum gpu_type type = (enum gpu_type)s->shape.type;
     struct softmax *t = s->own;
 
@@ -76,7 +76,7 @@ void softmax_open(struct probe_run *r, struct operator_set *s)
 
 /* --- launches -------------------------------------------------------------------------------- */
 
-/* The chain's last kernel: as planned, without scale or mask. */
+/* The chain's last kernel: the planned softmax without scale or mask. */
 static void launch_last(struct probe_run *r, const struct softmax *t, const struct softmax_plan *p,
                         const void *in, void *out)
 {
@@ -114,7 +114,7 @@ static void launch(struct probe_run *r, const struct operator_set *s, const stru
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
-/* Tensors that the operator moves; ways that keep nothing of a row read it twice. */
+/* Tensors that the operator moves. Ways that keep nothing of a row read it twice. */
 static double tensors_moved(const struct softmax_plan *p)
 {
     return p->kernel == ONLINE || p->kernel == PARTIAL || p->kernel == UNMERGED || p->kernel == LAST
@@ -122,7 +122,8 @@ static double tensors_moved(const struct softmax_plan *p)
                : 2;
 }
 
-/* What blocks leave for each other in device memory: written once, read by those who need it. */
+/* Bytes that blocks leave for each other in device memory: written once, read by every block that
+ * needs them. */
 static double parts_moved(const struct softmax *t, const struct softmax_plan *p)
 {
     const double parts = p->parts, bytes = 8.0 * t->rows * parts;
@@ -132,7 +133,7 @@ static double parts_moved(const struct softmax *t, const struct softmax_plan *p)
                                 : 0;
 }
 
-/* The first two kernels of the chain are plain passes: their bytes are all there is to say. */
+/* The first two kernels of the chain are plain passes, fully described by their bytes. */
 void softmax_count(struct probe_run *r, const struct operator_set *s, const struct operator_form *f,
                    struct operation_kernel *each)
 {
@@ -150,7 +151,7 @@ void softmax_count(struct probe_run *r, const struct operator_set *s, const stru
         each[n++].bytes = 2 * tensor;
         each[n++].bytes = 2 * tensor;
     }
-    if (p->kernel == PARTIAL) { /* each block leaves a part, which all blocks of its row read */
+    if (p->kernel == PARTIAL) { /* each block leaves a part; all blocks of its row read it */
         each[n++] = softmax_does(r, t, p, PARTIAL, tensor + lengths + parts);
         each[n++] = softmax_does(r, t, p, FINISH, 2 * tensor + parts * p->parts);
     } else {
@@ -161,7 +162,8 @@ void softmax_count(struct probe_run *r, const struct operator_set *s, const stru
 
 /* --- forms ----------------------------------------------------------------------------------- */
 
-/* Tensors that the kernels before the last move, how many of them there are, and what they leave. */
+/* For the kernels before the last: tensors that they move, number of kernels, tensors they
+ * leave. */
 static const struct {
     double moved, left;
     unsigned kernels;
@@ -170,7 +172,7 @@ static const struct {
               [CHAIN_LAST] = {0, 0, 0},
               [CHAIN_KERNEL] = {0, 0, 0}};
 
-/* Adds a form that the GPU can launch. */
+/* Adds a form if the GPU can launch it. */
 static void add(struct probe_run *r, const struct operator_set *s, const char *name, unsigned group,
                 enum softmax_chain chain, struct softmax_plan plan, struct operator_form *list,
                 size_t *n)
@@ -198,7 +200,8 @@ static void add(struct probe_run *r, const struct operator_set *s, const char *n
         .plan = form};
 }
 
-/* Every way to share a row; where rows are many, without those that take a launch for each. */
+/* Every way to share a row; where there are many rows, without the ways that need a launch per
+ * row. */
 static void add_ways(struct probe_run *r, const struct operator_set *s, struct operator_form *list,
                      size_t *n)
 {
@@ -217,7 +220,7 @@ static void add_ways(struct probe_run *r, const struct operator_set *s, struct o
                 {"grid", GRID, parts < n_sm ? parts : n_sm},
                 {"last", LAST, parts},
                 {"two", PARTIAL, parts},
-                {"unmerged", UNMERGED, parts}}; /* a control, on a row that no block holds */
+                {"unmerged", UNMERGED, parts}}; /* a control, on a row that no single block holds */
 
     for (size_t i = 0; i < PROBE_LENGTH(ways); i++) {
         const enum softmax_kernel kernel = ways[i].kernel;

@@ -1,5 +1,5 @@
-// As vector.cuh, for fp32 too: a vector of 16 bytes holds lanes<T> numbers, eight of fp16 or bf16,
-// or four of fp32.
+// The same as vector.cuh, and for fp32 too: a 16-byte vector holds lanes<T> numbers, eight of fp16
+// or bf16, or four of fp32.
 //
 //     float x[lanes<T>];
 //     unpack<T>(load_once(in + at), x);

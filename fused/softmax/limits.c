@@ -1,10 +1,10 @@
-/* softmax: how long a row one block can hold, and on which rows a softmax goes wrong. */
+/* softmax: the longest row that one block can hold, and the rows on which a softmax goes wrong. */
 #include "fused/softmax/softmax.h"
 
 /* --- the longest row that one block holds ---------------------------------------------------- */
 
-/* Launches one row of so many vectors: does that work, with right results? Here the launch is to be
- * refused, not foreseen. */
+/* Launches one row of this many vectors: does that work, with right results? The plan is not
+ * checked beforehand, because a refused launch is part of the answer. */
 static bool holds(struct probe_run *r, const struct softmax *room, enum softmax_kernel kernel,
                   uint32_t vectors)
 {
@@ -32,15 +32,16 @@ static bool holds(struct probe_run *r, const struct softmax *room, enum softmax_
     return v.wrong == 0 && v.looked_at == elements;
 }
 
-/* By bisection, to the vector. A row of one vector must be held, and room for a million elements is
- * there: what one block may not hold is found by a launch that is refused, or one that is wrong. */
+/* Found by bisection, to the vector. A row of one vector must be held. There is memory for a
+ * million elements. A row is too long for a block if its launch is refused or its results are
+ * wrong. */
 void softmax_measure_longest(struct probe_run *r, enum gpu_type type)
 {
     static const struct {
         const char *impl;
         enum softmax_kernel kernel;
     } ways[] = {{"resident", HELD}, {"shared", SHARED}, {"online", ONLINE}};
-    if (probe_is_check_run(r)) /* refusals are errors to the tools that look on then */
+    if (probe_is_check_run(r)) /* a tool that watches this run would report refused launches */
         return;
     const struct operator_shape shape = {{1, LONG_ROW}, (int)type};
     struct operator_set s = operator_open(r, &softmax, &shape, OPERATOR_FUSED, 1, OPERATOR_FIXED);
@@ -78,7 +79,8 @@ static const struct {
     {"masked", SOFTMAX_ONE_FINITE, SOFTMAX_TAIL_MASKED},
 };
 
-/* Inputs of every kind, and in the first intermediate what the chain's kernel makes of them. */
+/* Makes inputs of every kind, and in the first intermediate what the chain's kernel makes of
+ * them. */
 static void make_adversaries(struct probe_run *r, enum gpu_type type, struct softmax *t)
 {
     struct pool normal =
@@ -99,11 +101,11 @@ static void make_adversaries(struct probe_run *r, enum gpu_type type, struct sof
     pool_free(r, &normal);
 }
 
-/* One word a row: is it right? */
+/* Writes one word per row: is it right? */
 static void judge_rows(struct probe_run *r, const struct softmax *t, const struct softmax_plan *p,
                        uint32_t right[STABLE_ROWS])
 {
-    const bool is_unfused = p->kernel == N_KERNELS; /* done already */
+    const bool is_unfused = p->kernel == N_KERNELS; /* it has run already */
     uint32_t *words = gpu_alloc(r, STABLE_ROWS * sizeof *words, "a word for each row");
     const struct softmax_stable_args a = {.in = t->in.memory,
                                           .out = (is_unfused ? &t->middle[0] : &t->out)->memory,
@@ -133,7 +135,7 @@ static double share_right(const uint32_t right[STABLE_ROWS], uint32_t first, uin
     return (double)good / rows;
 }
 
-/* Case by case for the fused kernel and the controls, all cases in one for every other way. */
+/* The fused kernel and the controls report every kind of row; every other way reports one total. */
 void softmax_measure_stable(struct probe_run *r, enum gpu_type type)
 {
     static const struct {

@@ -1,13 +1,13 @@
-// Parts of a softmax, and how they merge: what makes one stable, and lets it be split.
+// Parts of a softmax and how they merge. This is what makes a softmax stable and lets it be split.
 //
-// A part stands for some logits x of a row: the greatest of them, and the sum of exp2(c (x -
-// most)), c being scale x log2(e). Two parts merge into one of all their logits, in any order:
-// threads merge to warps, warps to blocks, blocks to rows by one and the same rule. Nothing
-// overflows, as no exponent is above 0; the subtraction comes first, so that a large logit costs no
-// accuracy.
+// A part describes some logits x of a row by two numbers: their maximum, `most`, and the sum of
+// exp2(c (x - most)), with c = scale x log2(e). Two parts merge into one part of all their logits,
+// in any order. One rule merges threads to warps, warps to blocks and blocks to rows. Nothing
+// overflows, because no exponent is above 0. The subtraction comes first, so that a large logit
+// costs no accuracy.
 //
-// Logits that are masked, or minus infinity, count nothing. A part of none but such has most = -inf
-// and sum = 0, and -inf - -inf would be NaN: hence base().
+// Masked logits and logits of minus infinity do not count. A part in which none counts has
+// most = -inf and sum = 0. There -inf - -inf would be NaN, which base() avoids.
 #ifndef FUSED_SOFTMAX_PARTS_CUH
 #define FUSED_SOFTMAX_PARTS_CUH
 
@@ -21,7 +21,7 @@ struct alignas(8) part {
     float most, sum;
 };
 
-// What to subtract from the logits of a part.
+// The number to subtract from the logits of a part.
 __device__ __forceinline__ float base(float most)
 {
     return most == -CUDART_INF_F ? 0.0f : most;
@@ -38,14 +38,14 @@ __device__ __forceinline__ part merge(part a, part b, float c)
     return {most, a.sum * power(a.most, from, c) + b.sum * power(b.most, from, c)};
 }
 
-// Of a warp's threads; all get the result.
+// Merges the parts of a warp's threads; all get the result.
 __device__ __forceinline__ part warp_merge(part p, float c)
 {
     const float most = warp_reduce<greatest>(p.most);
     return {most, warp_reduce<adding>(p.sum * power(p.most, base(most), c))};
 }
 
-// Of n parts in shared memory, by each warp for itself.
+// Merges n parts in shared memory; each warp does it for itself.
 __device__ __forceinline__ part merge_all(const part *parts, uint32_t n, float c)
 {
     part own = {-CUDART_INF_F, 0};
@@ -59,7 +59,8 @@ __device__ __forceinline__ part merge_all(const part *parts, uint32_t n, float c
     return {own.most, warp_reduce<adding>(own.sum)};
 }
 
-// Of a block's threads; all get the result. `scratch` is shared memory for a part a warp.
+// Merges the parts of a block's threads; all get the result. `scratch` has room for one part a
+// warp.
 __device__ __forceinline__ part block_merge(part p, part *scratch, float c)
 {
     p = warp_merge(p, c);
@@ -71,8 +72,8 @@ __device__ __forceinline__ part block_merge(part p, part *scratch, float c)
     return merge_all(scratch, blockDim.x / 32, c);
 }
 
-// What exp2(c (x - base(most))) is to be multiplied by, to be a probability of the row `all`. Of a
-// row without any logit that counts: zero.
+// The factor that makes exp2(c (x - base(most))) a probability of the row `all`. It is zero for a
+// row in which no logit counts.
 __device__ __forceinline__ float share(float most, part all, float c)
 {
     return all.sum == 0 ? 0.0f : __fdividef(power(most, base(all.most), c), all.sum);

@@ -1,4 +1,4 @@
-/* softmax: its kernels, how they are launched, and how blocks share a row. */
+/* softmax: its kernels, their launches, and how blocks share a row. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static cudaKernel_t kernel_of(struct probe_run *r, const struct gpu_image *image
                                    : gpu_kernel_if_any(r, image, whole, args);
 }
 
-/* There are no clusters before compute capability 9.0: NULL. */
+/* GPUs below compute capability 9.0 have no clusters: NULL there. */
 struct softmax_kernels softmax_load(struct probe_run *r, enum gpu_type type)
 {
     struct softmax_kernels k = {.lanes = (uint32_t)(16 / gpu_type_size(type))};
@@ -53,8 +53,9 @@ static uint32_t round_up(uint32_t n, uint32_t to)
     return (n + to - 1) / to * to;
 }
 
-/* Vectors of a thread: four in flight where there is much to do, and in a cluster, whose barrier
- * costs the more the more warps there are; else one, and a row is nearer to its end. */
+/* Threads of a block. A thread takes four vectors where there is much to do, and in a cluster,
+ * whose barrier costs more with more warps. Else it takes one vector, and the row is done
+ * sooner. */
 static uint32_t threads_of(struct probe_run *r, const struct softmax *t, enum softmax_kernel kernel,
                            uint32_t parts, uint32_t slice)
 {
@@ -113,9 +114,9 @@ uint32_t softmax_parts(struct probe_run *r, const struct softmax *t)
     return parts < 1 ? 1 : parts > SOFTMAX_PARTS ? SOFTMAX_PARTS : parts;
 }
 
-/* The best way known: a block a row where rows are enough or short, two of them an SM where rows are
- * long; all SMs on one that is long; else the least cluster that keeps the SMs busy, or two kernels
- * where that cannot be. */
+/* The best way known. Many rows or short rows: a block per row, two blocks an SM where rows are
+ * long. A single long row: all SMs on it. Else: the smallest cluster that keeps the SMs busy, or
+ * two kernels where there is no such cluster. */
 struct softmax_plan softmax_best_plan(struct probe_run *r, const struct softmax *t)
 {
     const uint32_t n_sm = (uint32_t)gpu_facts(r)->n_sm;
@@ -191,8 +192,8 @@ void softmax_launch_step(struct probe_run *r, const struct softmax *t, enum soft
 
 /* --- what a kernel does ----------------------------------------------------------------------- */
 
-/* What a block of a plan does beside the bytes: its arithmetic for each logit, how often a thread
- * waits for loads, and whether it holds what it works on. Of 0 exponentials nothing is said. */
+/* What a block of a plan does besides moving bytes: arithmetic per logit, how often a thread waits
+ * for loads, and whether it holds its slice. 0 exponentials: not known. */
 struct effort {
     double operations, exponentials, batches;
     bool holds;
@@ -200,7 +201,7 @@ struct effort {
 
 static struct effort effort_of(const struct softmax_plan *p, enum softmax_kernel kernel)
 {
-    const double each = ceil((double)p->slice / p->threads); /* vectors of a thread */
+    const double each = ceil((double)p->slice / p->threads); /* vectors per thread */
     const double passed = ceil(each / (2 * SOFTMAX_STREAM_VECTORS));
     const double shared = fmax(each - SOFTMAX_HELD, 0); /* where a row does not fit the registers */
 

@@ -1,5 +1,6 @@
-// softmax: what a block has to do with its slice of a row. It keeps the slice in registers (take,
-// give) or reads through it, of any length, once for its part and once more for its probabilities.
+// softmax: the work of a block on its slice of a row. Either it keeps the slice in registers (take,
+// give), or it streams a slice of any length: once for its part and once more for its
+// probabilities.
 #ifndef FUSED_SOFTMAX_SLICE_CUH
 #define FUSED_SOFTMAX_SLICE_CUH
 
@@ -8,7 +9,7 @@
 #include "fused/softmax/lanes.cuh"
 #include "fused/softmax/parts.cuh"
 
-// Vectors [begin, end) of a row, of which columns below `length` count.
+// Vectors [begin, end) of a row; the columns below `length` count.
 struct slice {
     const uint4 *in;
     uint4 *out;
@@ -28,7 +29,7 @@ __device__ __forceinline__ slice slice_of(const softmax_args &a, uint32_t row, u
             a.exponent};
 }
 
-// Columns from the row's length on are minus infinity.
+// Columns from the row's length on become minus infinity.
 template <typename T>
 __device__ __forceinline__ void hide(float (&x)[lanes<T>], const slice &s, uint32_t vector)
 {
@@ -39,7 +40,7 @@ __device__ __forceinline__ void hide(float (&x)[lanes<T>], const slice &s, uint3
             x[j] = j < left ? x[j] : -CUDART_INF_F;
 }
 
-// As a tree: a chain of eight would be waited for.
+// Reduces as a tree: a chain of eight would have eight latencies.
 template <typename OPERATION, int N> __device__ __forceinline__ float of_all(const float (&x)[N])
 {
     float y[N / 2];
@@ -52,7 +53,7 @@ template <typename OPERATION, int N> __device__ __forceinline__ float of_all(con
         return of_all<OPERATION>(y);
 }
 
-// A thread's vectors from `first` on.
+// A thread's vectors, from `first` on.
 template <int V>
 __device__ __forceinline__ void fetch(const slice &s, uint32_t first, uint4 (&bits)[V])
 {
@@ -62,7 +63,7 @@ __device__ __forceinline__ void fetch(const slice &s, uint32_t first, uint4 (&bi
             bits[i] = load_once(s.in + first + i * blockDim.x);
 }
 
-// Their part, and in e what becomes their probabilities.
+// Returns the part of these vectors, and leaves in e what will become their probabilities.
 template <typename T, int V>
 __device__ __forceinline__ part take(const slice &s, uint32_t first, const uint4 (&bits)[V],
                                      float (&e)[V][lanes<T>])
@@ -110,8 +111,8 @@ __device__ __forceinline__ void give(const slice &s, uint32_t first, float (&e)[
         }
 }
 
-// Calls f(first, bits) for SOFTMAX_STREAM_VECTORS vectors at a time of a slice of any length, while
-// the next are on their way.
+// Calls f(first, bits) for SOFTMAX_STREAM_VECTORS vectors at a time, on a slice of any length,
+// while the next ones are in flight.
 template <typename F> __device__ __forceinline__ void read_through(const slice &s, F f)
 {
     const uint32_t step = SOFTMAX_STREAM_VECTORS * blockDim.x;
@@ -128,7 +129,7 @@ template <typename F> __device__ __forceinline__ void read_through(const slice &
     }
 }
 
-// The part of a slice: what it was made of is forgotten.
+// The part of a slice; the logits themselves are not kept.
 template <typename T> __device__ __forceinline__ part part_of(const slice &s)
 {
     part p = {-CUDART_INF_F, 0};
@@ -139,7 +140,7 @@ template <typename T> __device__ __forceinline__ part part_of(const slice &s)
     return p;
 }
 
-// A vector of logits as probabilities of a row whose part is known.
+// Turns a vector of logits into probabilities of a row whose part is known.
 template <typename T>
 __device__ __forceinline__ uint4 normalised(const slice &s, uint32_t vector, uint4 bits, part all)
 {
@@ -153,7 +154,7 @@ __device__ __forceinline__ uint4 normalised(const slice &s, uint32_t vector, uin
     return pack<T>(x);
 }
 
-// And, when the row's part is known, its probabilities: it is read once more.
+// Reads the slice once more and writes its probabilities, once the row's part is known.
 template <typename T> __device__ __forceinline__ void read_again(const slice &s, part all)
 {
     read_through(s, [&](uint32_t at, const uint4 (&bits)[SOFTMAX_STREAM_VECTORS]) {

@@ -1,38 +1,43 @@
-/* softmax: what does it save to scale, mask and normalise rows of logits in one kernel, not three;
- * and when does a row need more than one SM?
+/* softmax: what does it save to scale, mask and normalise rows of logits in one kernel instead of
+ * three, and when does a row need more than one SM?
  *
- * Method. Rows of N(0,1) logits are scaled by 2.5, cut off behind the length of their row (an
- * eighth of the columns at most, in two rows all of them or all but one), and normalised;
- * arithmetic is fp32. A row masked whole gives zeros, in every way here. Unfused: scale, mask,
- * softmax, each with its result in memory (6 tensors moved, fused 2); unfused_stored: the mask is a
- * tensor that a kernel writes and the addition reads (8). The softmax of the chain is the fused
- * kernel without scale and mask. Rows are any number of columns, padded to 16 bytes. Modes, cache
- * states, the copy: common/operation.h, common/operator.h.
+ * Method. Rows of N(0,1) logits are scaled by 2.5, masked beyond the length of their row, and
+ * normalised. The mask takes at most an eighth of the columns; in two rows it takes all of them or
+ * all but one. Arithmetic is fp32. A row masked whole gives zeros, in every way here. Rows have any
+ * number of columns, padded to 16 bytes.
+ *     fused            one kernel; moves 2 tensors
+ *     unfused          scale, mask, softmax, each with its result in memory; moves 6 tensors
+ *     unfused_stored   a kernel writes the mask as a tensor, which is then added; moves 8 tensors
+ * The softmax of the chain is the fused kernel without scale and mask. Modes, cache states, the
+ * copy: common/operation.h, common/operator.h.
  *
- * One row can be spread so (impl=):
+ * One row can be spread in these ways (impl=):
  *     resident              one block that holds it in registers, and the rest in shared memory
- *     pair                  likewise in registers alone, so that two blocks share an SM
- *     online                one block that reads twice, and keeps two numbers
+ *     pair                  the same in registers alone, so that two blocks share an SM
+ *     online                one block that reads the row twice and keeps two numbers of it
  *     cluster8, cluster16   blocks that exchange their parts in distributed shared memory
- *     grid                  blocks all resident that wait for each other in device memory
- *     last                  one launch in which nobody waits: the last to be done finishes alone
+ *     grid                  blocks, all resident, that wait for each other in device memory
+ *     last                  one launch in which no block waits: the last to arrive finishes alone
  *     two                   two kernels
- * `fused` is the best by shape (softmax_ways.h; a fact of the case says which). `longest` is the
- * longest row that one block holds, found by bisection over launches with right results; `stable`
- * the share of rows made to overflow, or to cancel, that come out right.
+ * `fused` takes the best way for the shape (softmax_best_plan; a fact of the case names it).
+ * `longest` is the longest row that one block holds, found by bisection over launches with right
+ * results. `stable` is the share of rows, made to overflow or to cancel, that come out right.
  *
  * Inside the timed region: the operations, between two events.
- * Expected of an H200: 131072 x 4096 fp16 as long as a copy, 0.5 ms, the chain three times that.
- * 8192 x 32768 likewise: a row that fills an SM alone is loaded, then stored, and reaches 0.84 of a
- * copy; two at a time, by registers for 16-bit logits instead of exponentials, 0.97.
- * One row of 131072: launch and edge of a graph, 1.2 us; loads, 0.4 us; the arithmetic of an SM's
- * 8192 logits, 0.6 us; shuffles and the cluster's barrier, 0.5 us; stores: 3 us by a cluster. By
- * one SM 12 us: it makes 16 exponentials a cycle, 4 us for each of two reads, and moves 64 bytes a
- * cycle.
+ * Expected on an H200:
+ *   131072 x 4096 fp16 takes as long as a copy, 0.5 ms, and the chain three times that.
+ *   8192 x 32768 likewise. A row that fills an SM alone is loaded first and stored afterwards: 0.84
+ *   of a copy's rate. With two rows an SM it is 0.97; they fit because a thread keeps 16-bit logits
+ *   in its registers instead of exponentials.
+ *   One row of 131072 takes 3 us by a cluster: launch and edge of a graph 1.2 us, loads 0.4 us, the
+ *   arithmetic of an SM's 8192 logits 0.6 us, shuffles and the cluster's barrier 0.5 us, then the
+ *   stores. By one SM it takes 12 us. An SM makes 16 exponentials a cycle, 4 us for each of two
+ *   passes, and moves 64 bytes a cycle.
  *
- * Traps: -inf minus -inf where a whole row is masked. log2(e) folded into the scale before the
- * greatest logit is subtracted costs a logit of 6e4 three digits. Code that runs once: a block
- * whose threads held 52 vectors each, unrolled, took 39 us where 26 and twice the warps take 19. */
+ * Traps. -inf minus -inf, where a whole row is masked. Folding log2(e) into the scale before the
+ * greatest logit is subtracted costs a logit of 6e4 three digits. Unrolled code that runs once: a
+ * block whose threads held 52 vectors each took 39 us; with 26 vectors and twice the warps it takes
+ * 19 us. */
 #include "fused/softmax/softmax.h"
 
 #include "core/draw.h"
@@ -62,7 +67,7 @@ enum {
     {                                                                                              \
         {{rows, cols}, type}, 1, OPERATOR_MAIN, conditions, flags, true                            \
     }
-/* One row, or as many as there are SMs, by every way. */
+/* One row, or as many rows as there are SMs, by every way. */
 #define SPREAD(rows, cols, type, condition)                                                        \
     {                                                                                              \
         {{rows, cols}, type}, 1, WAYS, condition, PROBE_ONCE, false                                \
@@ -93,7 +98,7 @@ static const struct operator_sweep sweeps[] = {
     DEEP(GPU_FP32),
 };
 
-/* Half of them narrow, with the sizes at which something begins anew among them. */
+/* Half of the shapes are narrow. Sizes at which the way changes are among them. */
 static struct operator_shape odd(size_t i, uint64_t *state)
 {
     static const int special[] = {1,   2,    7,    8,    9,    31,   127,  255,  256,

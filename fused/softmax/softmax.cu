@@ -1,10 +1,10 @@
-// Kernels of softmax: out = softmax(scale x in) over the columns that a row's length leaves, as one
+// Kernels of softmax: out = softmax(scale x in) over the columns within a row's length, as one
 // kernel and as three; and the ways to spread one row over threads, blocks and SMs.
 //
-// What is shared: a thread takes up to four vectors of 16 bytes, all loads before any use, and
-// keeps exp2 of them relative to its own greatest; parts merge (parts.cuh); once the
-// row's part is known, one multiplication makes an exp2 a probability. The input passes by the L1,
-// the output is stored evict-first. Arithmetic is fp32.
+// All share this scheme. A thread takes up to four 16-byte vectors, all loads before any use, and
+// keeps their exp2 relative to its own maximum. Parts merge (parts.cuh). Once the row's part is
+// known, one multiplication turns an exp2 into a probability. The input bypasses the L1, the output
+// is stored evict-first. Arithmetic is fp32.
 #include "core/device/clock.cuh"
 #include "core/device/cluster.cuh"
 #include "core/device/load.cuh"
@@ -24,7 +24,7 @@ template <typename T> __device__ __forceinline__ void row(const softmax_args &a)
     give<T>(s, threadIdx.x, e, share(own.most, all, s.c));
 }
 
-// Two reads, and of the row nothing is kept but its part.
+// Reads the row twice; between the reads it keeps only the row's part.
 template <typename T> __device__ __forceinline__ void online(const softmax_args &a)
 {
     __shared__ part scratch[SOFTMAX_THREADS / 32];
@@ -34,10 +34,10 @@ template <typename T> __device__ __forceinline__ void online(const softmax_args 
     read_again<T>(s, all);
 }
 
-// One read, and as much of the row as one block can hold: HELD vectors a thread in registers, as
-// they came, and with REST the others in shared memory. Every exponential is computed twice: what
-// is kept takes half the registers, and two blocks fit an SM, of which one loads while the other
-// stores.
+// Reads the row once and keeps as much of it as one block can hold: HELD vectors a thread in
+// registers, as 16-bit logits, and with REST the other vectors in shared memory. Every exponential
+// is computed twice. In exchange the row takes half the registers, so two blocks fit an SM, and one
+// can load while the other stores.
 template <typename T, int HELD, bool REST> struct holder {
     uint4 bits[HELD > 0 ? HELD : 1];
     uint4 *shared;
@@ -94,8 +94,8 @@ __device__ __forceinline__ void held(const softmax_args &a)
 
 // --- several blocks a row -----------------------------------------------------------------------
 
-// By a cluster: every warp puts its part into the shared memory of every block, and one barrier of
-// the cluster later each block has all of them.
+// By a cluster. Every warp writes its part into the shared memory of every block; after one cluster
+// barrier each block has all parts.
 #if __CUDA_ARCH__ >= 900
 __device__ __forceinline__ void put(uint32_t address, part p)
 {
@@ -113,7 +113,7 @@ template <typename T> __device__ __forceinline__ void cluster(const softmax_args
 
     const part own = take<T>(s, s.begin + threadIdx.x, e);
     const part of_warp = warp_merge(own, s.c);
-    cluster_wait_relaxed(); // all blocks have begun: before, they have no shared memory
+    cluster_wait_relaxed(); // all blocks must have begun: before, they have no shared memory
     if (lane < a.parts)
         put(cluster_map(shared_address(parts + rank * warps + threadIdx.x / 32), lane), of_warp);
     cluster_arrive();
@@ -123,7 +123,7 @@ template <typename T> __device__ __forceinline__ void cluster(const softmax_args
 }
 #endif
 
-// By two kernels, and no block waits for another.
+// By two kernels; no block waits for another.
 template <typename T> __device__ __forceinline__ void partial(const softmax_args &a)
 {
     __shared__ part scratch[SOFTMAX_THREADS / 32];
@@ -147,8 +147,8 @@ template <typename T, bool MERGED> __device__ __forceinline__ void finish(const 
     read_again<T>(s, MERGED ? merge_all(parts, a.parts, s.c) : of_row[number]);
 }
 
-// By one launch in which no block waits: the last to be done merges, and reads the row again,
-// alone.
+// By one launch in which no block waits: the last block to arrive merges all parts, reads the row
+// again and writes it alone.
 template <typename T> __device__ __forceinline__ void last(const softmax_args &a)
 {
     __shared__ part parts[SOFTMAX_PARTS];
@@ -178,10 +178,10 @@ template <typename T> __device__ __forceinline__ void last(const softmax_args &a
         a.state->ticket = 0;
 }
 
-// By one launch whose blocks are all resident, each holding its slice: they wait for each other. A
-// part is its own flag: 8 bytes that are written and read at once, and are all ones before that,
-// which no part is (`most` is never NaN). Launches take turns with two sets of slots, and each
-// clears the other.
+// By one launch whose blocks are all resident. Each holds its slice, and they wait for each other.
+// A part is its own flag: its 8 bytes are written and read in one access. Before that all its bits
+// are set, which no part has (`most` is never NaN). Launches alternate between two sets of slots;
+// each launch clears the other set.
 enum : uint64_t { NOT_YET = ~0ull };
 
 __device__ __forceinline__ void publish(uint64_t *slot, uint64_t bits)
@@ -196,7 +196,7 @@ __device__ __forceinline__ uint64_t look(const uint64_t *slot)
     return bits;
 }
 
-// Gives up when the budget is spent: the part is NaN then, and so is the row.
+// Gives up when the budget is spent; then the part is NaN, and so is the row.
 __device__ __forceinline__ part wait_for(const uint64_t *slot, softmax_state *state)
 {
     uint64_t bits, came_ns = 0;
@@ -234,7 +234,7 @@ template <typename T> __device__ __forceinline__ void grid(const softmax_args &a
     __syncthreads(); // block_merge has read `parts`
     for (uint32_t i = threadIdx.x; i < a.parts; i += blockDim.x)
         parts[i] = wait_for(slots + i, a.state);
-    __syncthreads(); // behind it, all blocks have come, and have read `turn`
+    __syncthreads(); // after it, all blocks have arrived and have read `turn`
     if (blockIdx.x == 0 && threadIdx.x == 0)
         store_relaxed(&a.state->turn, shared_turn + 1);
     const part all = merge_all(parts, a.parts, s.c);
@@ -243,8 +243,8 @@ template <typename T> __device__ __forceinline__ void grid(const softmax_args &a
 
 // --- operator by operator -----------------------------------------------------------------------
 
-// y = scale x; y = the mask applied; the mask as a tensor; y = x + mask. The softmax of the chain
-// is the fused kernel, asked for neither scale nor mask.
+// SCALE: y = scale x. MASK: y = x with the mask applied. FILL: the mask as a tensor. ADD: y = x +
+// mask. The softmax of the chain is the fused kernel, with neither scale nor mask.
 enum operator_ { SCALE, MASK, FILL, ADD };
 
 template <typename T, operator_ OPERATOR>

@@ -1,4 +1,4 @@
-/* softmax: its kernels, its tensors, and the plans by which blocks share a row. */
+/* softmax: its kernels, its tensors, and the plans that say how blocks share a row. */
 #ifndef FUSED_SOFTMAX_SOFTMAX_H
 #define FUSED_SOFTMAX_SOFTMAX_H
 
@@ -16,54 +16,54 @@ enum softmax_kernel {
     FINISH,
     UNMERGED,
     LAST,
-    GRID, /* all of it */
+    GRID, /* up to here: the whole operator */
     SCALE,
     MASK,
     FILL,
-    ADD, /* of the chain */
+    ADD, /* from SCALE on: the chain */
     NAIVE,
     FINITE, /* wrong on purpose */
     N_KERNELS,
 };
 extern const char *const softmax_kernel_names[N_KERNELS];
 
-struct softmax_kernels { /* of one type; NULL where the GPU has no clusters */
+struct softmax_kernels { /* for one type; NULL where the GPU has no clusters */
     cudaKernel_t of[N_KERNELS], verify, adversary, stable;
     uint32_t lanes; /* elements in 16 bytes */
 };
 
 /* How the blocks of a launch share the rows. */
 struct softmax_plan {
-    enum softmax_kernel kernel;     /* PARTIAL stands for it and FINISH */
-    uint32_t parts, slice, threads; /* blocks of a row; vectors of a block */
+    enum softmax_kernel kernel;     /* PARTIAL means PARTIAL and then FINISH */
+    uint32_t parts, slice, threads; /* blocks that share a row; vectors of a block */
     size_t shared;
 };
 
-/* What a form computes: all of it, the chain of kernels, the chain that stores its mask, its last
- * kernel alone, or another of its kernels alone. */
+/* What a form computes: the whole operator, the chain of kernels, the chain that stores its mask,
+ * that chain's last kernel alone, or another of its kernels alone. */
 enum softmax_chain { WHOLE, CHAIN, CHAIN_STORED, CHAIN_LAST, CHAIN_KERNEL };
 struct softmax_form {
     enum softmax_chain chain;
-    struct softmax_plan plan; /* of the operator, of which the chain's softmax is a case */
+    struct softmax_plan plan; /* of the operator, and of the chain's softmax */
 };
 
-/* The operator's part of a set. */
+/* What the operator keeps with a set. */
 struct softmax {
     struct softmax_kernels k;
     struct pool in, middle[2], mask, out;
-    uint32_t *lengths;           /* of each row: columns from there on are masked; NULL: none is */
-    void *partial;               /* what blocks leave for each other, ... */
-    struct softmax_state *state; /* ... and how far they are */
+    uint32_t *lengths;           /* one per row: columns from there on are masked; NULL: none */
+    void *partial;               /* parts that blocks leave for each other, ... */
+    struct softmax_state *state; /* ... and how far the blocks are */
     uint32_t rows, cols, vectors;
     size_t bytes; /* of one tensor, padding included */
     float scale;
-    struct softmax_form form[OPERATOR_FORMS]; /* what the harness' forms point to */
+    struct softmax_form form[OPERATOR_FORMS]; /* the harness's forms point to these */
 };
 
-/* Groups of forms: the chain that stores its mask, and rows one at a time where two share an SM; every
- * way to share a row. */
+/* Groups of forms. WITH_STORED: the chain that stores its mask, and, where two rows share an SM,
+ * one row at a time. WAYS: every way to share a row. */
 enum { WITH_STORED = OPERATOR_OWN, WAYS = OPERATOR_OWN << 1 };
-enum { LONG_ROW = 1048576 }; /* longer than what one block can hold */
+enum { LONG_ROW = 1048576 }; /* longer than one block can hold */
 
 extern const struct fused_operator softmax;
 
@@ -75,24 +75,25 @@ struct softmax_plan softmax_plan(struct probe_run *r, const struct softmax *t,
                                  enum softmax_kernel kernel, uint32_t parts);
 struct softmax_plan softmax_best_plan(struct probe_run *r, const struct softmax *t);
 
-/* Can it be launched here? Of a plan with shared memory, this makes it so. */
+/* Can this GPU launch the plan? Also raises the kernel's limit of shared memory where it needs
+ * it. */
 bool softmax_plan_fits(struct probe_run *r, const struct softmax *t, const struct softmax_plan *p);
 
-/* The blocks for one row by which many rows, or one, keep the SMs busy with 4 KiB each or more. */
+/* How many blocks must share a row so that all SMs are busy, with 4 KiB or more for each block. */
 uint32_t softmax_parts(struct probe_run *r, const struct softmax *t);
 
 struct softmax_args softmax_args_of(const struct softmax *t, const struct softmax_plan *p,
                                     const void *in, void *out);
 
-/* The whole operator, by plan. The ways that know of one row take a launch for each. */
+/* The whole operator, by plan. Ways that handle one row at a time are launched once per row. */
 void softmax_launch(struct probe_run *r, const struct softmax *t, const struct softmax_plan *p,
                     struct softmax_args a);
 
-/* One kernel of the chain. Small blocks where large ones would leave SMs without. */
+/* One kernel of the chain. Blocks are small where large ones would leave SMs without a block. */
 void softmax_launch_step(struct probe_run *r, const struct softmax *t, enum softmax_kernel which,
                          const void *in, const void *mask, void *out);
 
-/* What one kernel of a plan does, of `bytes`; 0 exponentials: not known. */
+/* What one kernel of a plan does while it moves `bytes`; 0 exponentials: not known. */
 struct operation_kernel softmax_does(struct probe_run *r, const struct softmax *t,
                                      const struct softmax_plan *p, enum softmax_kernel kernel,
                                      double bytes);
@@ -111,14 +112,15 @@ void softmax_count(struct probe_run *r, const struct operator_set *s, const stru
 
 struct verdict softmax_verify(struct probe_run *r, const struct operator_set *s,
                               const struct operator_form *f, bool all, uint64_t *due);
-/* The same of tensors: all rows, or every 61st from a random one on. */
+/* The same for tensors: all rows, or every 61st from a random one on. */
 struct verdict softmax_run_verifier(struct probe_run *r, const struct softmax *t, bool is_fused,
                                     bool all, uint64_t *due);
 void softmax_check_on_host(struct probe_run *r, const struct operator_set *s,
                            const struct operator_form *f, const char *when);
 
 enum { LONGEST = N_OPERATION_EACH_METRICS, STABLE };
-/* The longest row that one block holds, and the rows on which a softmax goes wrong. */
+/* Measures the longest row that one block holds, and tries the rows on which a softmax goes
+ * wrong. */
 void softmax_measure_longest(struct probe_run *r, enum gpu_type type);
 void softmax_measure_stable(struct probe_run *r, enum gpu_type type);
 

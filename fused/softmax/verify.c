@@ -1,4 +1,4 @@
-/* softmax: are the results right? All rows against float64 on the GPU, some on the CPU. */
+/* softmax: are the results right? The GPU compares all rows with float64, the CPU some. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,8 +12,8 @@ static double as_double(enum gpu_type type, const void *elements, size_t i)
                               : (double)((const float *)elements)[i];
 }
 
-/* A row on the CPU, in double: within two of the least steps of the type, or four where each
- * operator rounds the logits, which are at most 16. */
+/* Checks a row on the CPU, in double. The relative error may be 2 unit roundoffs of the type; where
+ * each operator rounds the logits, which are at most 16, another 4 x 16. */
 static size_t wrong_on_host(const struct softmax *t, enum gpu_type type, bool is_fused,
                             const void *in, const void *out, uint32_t length)
 {

@@ -3,42 +3,42 @@
  *
  * Method. C = A x B, row-major, operands from N(0,1), sums in fp32, by our own kernels: on compute
  * capability 9.0 the one of matmul/common/wgmma_gemm.cu, elsewhere the portable one (mma_gemm.cu;
- * with --deep on 9.0, too). One thing is changed at a time:
- *     tile       256x128_once to 32x64: 32 blocks to 512; such a sweep changes all at once
- *     aspect     128x64_alone, 64x128_alone, 32x256_alone, 16x512_alone: 128 blocks, each with 8192
- *                outputs; only the bytes change that a block takes in: 384, 384, 576, 1056 KiB
- *     split      128x128_split2, _split4, 64x64_split2: more blocks, no smaller tiles; the sum of
- *                the parts is in the time
- *     tiles      the first so many tiles of 128x64 of a product of 4096 x 2048 x 1024, one block
- *                each, one block an SM at a time: one wave up to sm tiles, two from sm+1 on
- *     grid       the 128 tiles of 1024^3 by so many persistent blocks, one an SM; by 128x64_stream
- *                (wgmma_stream.cu), max of them share all k-steps evenly
- *     resident   1: shared memory that is not used keeps a second block away from each SM. Of
- *                128x64 and larger ones an SM holds one block anyway
- *     stages     128x64 (8 k-steps on their way) and 128x64_4stages
+ * with --deep on 9.0, too). Each experiment changes one thing:
+ *     tile       256x128_once to 32x64, 32 to 512 blocks; this sweep alone changes several things
+ *     aspect     128x64_alone, 64x128_alone, 32x256_alone, 16x512_alone: 128 blocks with 8192
+ *                outputs each; only the bytes that a block takes in change: 384, 384, 576, 1056 KiB
+ *     split      split-K: 128x128_split2, _split4, 64x64_split2 have more blocks without smaller
+ *                tiles; the time includes the sum of the parts
+ *     tiles      the first N tiles of 128x64 of a product of 4096 x 2048 x 1024, a block per tile,
+ *                one block an SM at a time: one wave up to `sm` tiles, two waves from sm+1 on
+ *     grid       the 128 tiles of 1024^3 on N persistent blocks, one an SM; with 128x64_stream
+ *                (wgmma_stream.cu), `max` of them share all k-steps evenly
+ *     resident   1: unused shared memory keeps a second block off each SM. With 128x64 and larger
+ *                tiles an SM holds one block anyway
+ *     stages     128x64 (8 k-steps in flight) and 128x64_4stages
  *     multicast  128x64_multicast; 128x64 (the same cluster without it); 128x64_alone (no cluster)
- *     k, l2      fewer and more k-steps; operands not in the L2
- * Beside the time of a product the same kernel's parts, in turn, with its grid, registers and
- * shared memory: empty returns at once, loads has all copies and barriers and no
- * products, products multiplies what lies there. And one watched launch after another: what each
- * block saw, by its SM's cycle counter, and which SM it ran on. Times are the slope over graphs of
- * n and 2n.
+ *     k, l2      fewer and more k-steps; operands that are not in the L2
+ * In turn with the product, parts of the same kernel are timed, with its grid, registers and shared
+ * memory: `empty` returns at once, `loads` has all copies and barriers but no products, `products`
+ * multiplies whatever is in shared memory. Watched launches then record, one after another, what
+ * each block saw by its SM's cycle counter, and on which SM it ran. Times are the slope over graphs
+ * of n and 2n.
  *
- * Verified: the whole result against fp64 before and after the timing. Of the first t tiles of a
- * larger product exactly the outputs of t tiles must be right, and all others still be NaN; of all
- * tiles of it, once, everything.
+ * Verified: the whole result against fp64, before and after the timing. With the first t tiles of a
+ * larger product, exactly the outputs of t tiles must be right and all others still NaN; with all
+ * its tiles, once, everything must be right.
  *
  * Inside the timed region: one graph replay between two events.
- * Expected on an H200: 4.8 us for 128x64, of which 0.7 are the empty kernel's; 4.4 loads, 4.2
- * products. With 128 blocks of the same work each: 5.2, 6.0, 6.2, 11 us down the list of aspects.
- * One wave more costs nearly the time of the first. derived.predicted_time says what the chip's own
- * figures make of each row.
+ * Expected on an H200: 4.8 us for 128x64; its parts take 0.7 us (empty), 4.4 us (loads) and 4.2 us
+ * (products). The four aspects, with 128 blocks of the same work each, take 5.2, 6.0, 6.2 and 11
+ * us. A second wave costs nearly as much as the first. derived.predicted_time is the chip's own
+ * figures' prediction of each row.
  *
- * Traps. A cluster changes which blocks stand beside each other: 128x64 and 128x64_alone differ by
- * 7 % and share every instruction of the loop. A persistent grid of more blocks than tiles leaves
- * SMs with a block and nothing to do: the census counts blocks that had a tile. 128 tiles on 96 to
- * 127 blocks take two rounds like 64 blocks do: a capped grid shows the rounding, not the SMs.
- * Products alone take no operand in, but start and write C like the whole. */
+ * Traps. A cluster changes which blocks are neighbours: 128x64 and 128x64_alone differ by 7 % and
+ * share every instruction of the loop. A persistent grid with more blocks than tiles gives some SMs
+ * a block without work: the census counts blocks that had a tile. 128 tiles take two rounds on 96
+ * to 127 blocks just as on 64: a capped grid shows the rounding, not the SMs. Products alone fetch
+ * no operands, but start and write C like the whole kernel. */
 #include <stdio.h>
 #include <string.h>
 
@@ -87,13 +87,13 @@ static const struct probe_metric metrics[] = {
 };
 
 enum {
-    REPLAYS = 20, /* products in the shorter graph, at least */
+    REPLAYS = 20, /* least number of products in the shorter graph */
     PARTS = 3,    /* empty, loads, products */
 };
 
 /* --- what is measured ------------------------------------------------------------------------ */
 
-/* So many, or as a relation to the number of SMs: sms x SMs + more. */
+/* A number, or a relation to the number of SMs: sms x SMs + more. */
 struct count {
     const char *name;
     unsigned sms;
@@ -112,16 +112,16 @@ static const struct count staircase[] = {
 static const struct count grids[] = {
     {"32", 0, 32, PROBE_DEEP},   {"64", 0, 64, 0},   {"96", 0, 96, PROBE_DEEP},
     {"112", 0, 112, PROBE_ONCE}, {"120", 0, 120, PROBE_DEEP}, {"128", 0, 128, 0},
-    {"sm", 1, 0, PROBE_ONCE}, /* stays the last */
+    {"sm", 1, 0, PROBE_ONCE}, /* must remain the last */
 };
 
-/* Rows of the wgmma kernel at 1024^3; the portable kernel has all of its tiles. Every round has
- * those that a claim needs, and the parts of those whose parts a claim needs. */
+/* Rows of the wgmma kernel at 1024^3; the portable kernel has all of its tiles. Every round
+ * measures the rows that a claim needs, and the parts of the rows whose parts a claim needs. */
 static const struct variant {
     const char *tile;
-    bool alone; /* one block an SM, by shared memory */
+    bool alone; /* one block an SM, forced by shared memory */
     bool cold;
-    bool parts; /* in every round */
+    bool parts; /* measured in every round */
     enum gpu_type type;
     unsigned flags;
 } variants[] = {
@@ -157,7 +157,7 @@ static const struct depth {
     unsigned flags;
 } depths[] = {{256, PROBE_DEEP}, {512, 0}, {2048, 0}, {4096, PROBE_DEEP}, {8192, PROBE_DEEP}};
 
-/* One case: a way to a product, and what its keys say of grid and tiles. */
+/* One case: a way to compute a product, and the grid and tiles that its keys name. */
 struct plan {
     struct way way;
     const struct count *grid, *tiles;
@@ -181,8 +181,9 @@ static const struct wgmma_gemm_tile *wgmma_tile(struct probe_run *r, const char 
 
 /* --- one case --------------------------------------------------------------------------------- */
 
-/* Counts, and the timeline where there is one: of whole products, one block after another would
- * show the wave and not the kernel; and of cases of every round, as two would not agree on it. */
+/* Counts of blocks, and the timeline if there is one. Only for whole products: with one block after
+ * another it would show the wave and not the kernel. Not for cases of every round, because two
+ * rounds would not agree. */
 static void count_blocks(struct probe_run *r, const struct ways *ways, const struct product *p,
                          const struct plan *plan, const struct geometry *g)
 {
@@ -195,7 +196,7 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
     const char *by = "census";
     bool counted = true;
 
-    if (w->impl == WAY_STREAM) { /* a cooperative launch: all are there at once, one an SM */
+    if (w->impl == WAY_STREAM) { /* a cooperative launch: all blocks are resident, one an SM */
         s.idle = n_sm - g->blocks;
         by = "cooperative launch";
     } else if (w->impl == WAY_MMA) {
@@ -219,14 +220,14 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
         probe_missing(r, IDLE, why);
         by = "all SMs alike";
     }
-    if (w->impl != WAY_STREAM) /* which has parts of tiles */
+    if (w->impl != WAY_STREAM) /* stream-K computes parts of tiles */
         probe_value(r, TILES_ON_BUSIEST, (double)s.busiest * g->a_block);
     probe_value(r, AT_ONCE, at_once);
     probe_value(r, WARPS, g->threads / 32 * at_once);
     probe_fact(r, "busiest_sm", "%s", by);
 }
 
-/* Each of several ways in turn; metric[i] is that of ways[i]. */
+/* Samples several ways in turn; metric[i] belongs to ways[i]. */
 static void sample(struct probe_run *r, const struct ways *ways, const struct product *p,
                    const struct way *way, const int *metric, size_t n_ways, size_t sets)
 {
@@ -237,7 +238,7 @@ static void sample(struct probe_run *r, const struct ways *ways, const struct pr
         for (size_t k = 0; k < 2; k++)
             graph[i][k] = way_graph(r, ways, p, &way[i], n << k, sets);
     if (metric[0] == TIME)
-        product_poison(r, p); /* so that what is verified afterwards is what was timed */
+        product_poison(r, p); /* so that the later verification sees what was timed */
     while (probe_more(r))
         for (size_t i = 0; i < n_ways; i++)
             for (size_t k = 0; k < 2; k++)
@@ -247,8 +248,8 @@ static void sample(struct probe_run *r, const struct ways *ways, const struct pr
             gpu_graph_free(&graph[i][k]);
 }
 
-/* The parts that the tile has, in a case of their own with the same keys: hardware counters then
- * count the whole alone. */
+/* The parts that the tile has, in a case of their own with the same keys: the case of the whole
+ * then has hardware counters of the whole alone. */
 static void measure_parts(struct probe_run *r, const struct ways *ways, const struct product *p,
                           const struct plan *plan, double whole_ns)
 {
@@ -280,7 +281,7 @@ static void measure_parts(struct probe_run *r, const struct ways *ways, const st
         way_close(r, &open[i]);
 }
 
-/* All of C; or, of the first tiles alone, that as many outputs are right as they have. */
+/* Verifies all of C; or, with the first tiles alone, that exactly their outputs are right. */
 static void verify(struct probe_run *r, const struct product *p, const struct way *w,
                    const struct geometry *g, const char *when)
 {
@@ -299,7 +300,7 @@ static void verify(struct probe_run *r, const struct product *p, const struct wa
                   when, (unsigned long long)(all - v.wrong), g->tiles, (unsigned long long)due);
 }
 
-/* Returns the time, ns. */
+/* Returns the time in ns. */
 static double measure_whole(struct probe_run *r, const struct ways *ways, const struct product *p,
                             const struct plan *plan)
 {
@@ -329,7 +330,7 @@ static bool begin_case(struct probe_run *r, const struct product_shape *s, const
         plan->cold ? "cold" : "warm");
 }
 
-/* Leaves out what this GPU has not. Parts of warm products only. */
+/* Leaves out what this GPU cannot run. Parts are measured for warm products only. */
 static void measure_plan(struct probe_run *r, const struct ways *ways, const struct product *p,
                          struct plan plan)
 {
@@ -365,7 +366,7 @@ static struct product product_of(struct probe_run *r, int m, int n, int k, enum 
         r, &(struct product_shape){.m = m, .n = n, .k = k, .type = type, .layout = "nn"}, sets);
 }
 
-/* The portable kernel: its tiles, and two of them with one block an SM. */
+/* The portable kernel: all its tiles, and two of them with one block an SM. */
 static void measure_portable(struct probe_run *r, const struct ways *ways, const struct product *p)
 {
     const unsigned flags = gpu_facts(r)->cc == 90 && !probe_is_check_run(r) ? PROBE_DEEP : 0;
@@ -383,7 +384,7 @@ static void measure_portable(struct probe_run *r, const struct ways *ways, const
         }
 }
 
-/* Stream-K: every SM has the same share of the k-steps, and some tiles are shared. */
+/* Stream-K: every SM has the same share of the k-steps, so some tiles are shared. */
 static void measure_stream(struct probe_run *r, const struct ways *ways, const struct product *p)
 {
     for (size_t i = 0; i < PROBE_LENGTH(wgmma_stream_tiles); i++)
@@ -430,7 +431,7 @@ static void measure_depths(struct probe_run *r, const struct ways *ways, int siz
     }
 }
 
-/* All tiles first, which are verified place by place; then the first so many. */
+/* First all tiles, which are verified output by output; then the first N. */
 static void measure_staircase(struct probe_run *r, const struct ways *ways, int m, int n, int k)
 {
     struct product p = product_of(r, m, n, k, GPU_FP16, 1);

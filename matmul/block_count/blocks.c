@@ -28,7 +28,7 @@ struct geometry blocks_geometry(const struct product *p, const struct way *w)
     return g;
 }
 
-enum { UNSHARED = 4 }; /* k-steps fetched before blocks of a cluster share what they fetch */
+enum { UNSHARED = 4 }; /* k-steps fetched before the blocks of a cluster share their fetches */
 
 double blocks_operand_bytes(const struct product *p, const struct way *w, const struct geometry *g)
 {
@@ -54,8 +54,8 @@ double blocks_median(double values[BLOCKS_WATCHED])
     return stat_median(values, BLOCKS_WATCHED);
 }
 
-/* One launch of those watched. Blocks without a tile left no end. `cycles` is room for a value of
- * each block. */
+/* Times one of the watched launches. Blocks without a tile have recorded no end. `cycles` has room
+ * for one value per block. */
 static void time_launch(const struct wgmma_gemm_watch *watch, size_t blocks, size_t launch,
                         double *cycles, struct blocks_seen *s)
 {

@@ -5,30 +5,30 @@
  * The main loop, its ring in shared memory and the swizzle there: core/device/mma_ring.cuh.
  *
  * Bulk copies
- *   At 128x64 a k-step of this loop takes 1.25 times what it takes when the tensor memory
- *   accelerator (TMA) fills the ring; cp.async from warps of their own is slower still. So from
- *   sm_90 on there is a second 128x64. One thread of a warp that does nothing else starts two
- *   copies a k-step. Each slot has two barriers, one that opens when the slot is full and one when
- *   all warps have left it, and the loop has no __syncthreads. Measured on an H200 at 1024^3:
- *     - The barriers have the block's memory order. A wait or an arrival ordered for a cluster
+ *   A k-step of this loop at 128x64 takes 1.25 times as long as when the tensor memory accelerator
+ *   (TMA) fills the ring; cp.async from dedicated warps is slower still. So sm_90 and up have a
+ *   second 128x64. One thread of a dedicated warp starts two copies a k-step. Each slot has two
+ *   barriers: one opens when the slot is full, the other when all warps have left it. The loop has
+ *   no __syncthreads. Measured on an H200 at 1024^3:
+ *     - The barriers have the block's memory order. A wait or an arrival with the cluster's order
  *       compiles to a fence of the whole GPU and a cache invalidation: 0.3 us in each k-step.
- *     - A warp asks a slice ahead whether the next slot is full: 0.5 us in all.
- *     - The first copies start before the block's first barrier: 0.25 us.
- *     - stmatrix in place of 4-byte stores, in cold code that runs once: 0.2 us.
+ *     - A warp tests one slice ahead whether the next slot is full: saves 0.5 us in all.
+ *     - The first copies start before the block's first barrier: saves 0.25 us.
+ *     - stmatrix instead of 4-byte stores, in cold code that runs once: saves 0.2 us.
  *
  * SASS
- *   The main loop has, for each slice of a warp of wt_m x wt_n, wt_m/16 * wt_n/8 HMMA.16816.F32 and
- *   wt_m/16 + wt_n/16 LDSM.x4 (those of B transposed, .MT88). Among them stand the refill's
- *   LDGSTS.BYPASS.128, each under a predicate, and a single BAR.SYNC; there is no branch but the
- *   loop's own and no local memory. The tma loop has neither LDGSTS nor BAR, but two questions to a
- *   barrier (SYNCS). Full unrolling within the k-step keeps register indices static.
+ *   For each slice of a warp of wt_m x wt_n, the main loop has wt_m/16 * wt_n/8 HMMA.16816.F32 and
+ *   wt_m/16 + wt_n/16 LDSM.x4 (for B transposed, .MT88). The refill's LDGSTS.BYPASS.128, each under
+ *   a predicate, and a single BAR.SYNC are interleaved with them. There is no branch but the loop's
+ *   own and no local memory. The tma loop has neither LDGSTS nor BAR, but two barrier tests
+ *   (SYNCS). Full unrolling within the k-step keeps register indices static.
  */
 #include "matmul/common/mma_gemm.h"
 
 #include "core/device/clock.cuh"
 #include "core/device/mma_ring.cuh"
 
-/* Not on sm_120: a block there has not the shared memory that the tma tile takes. */
+/* Not on sm_120: a block there has too little shared memory for the tma tile. */
 #if !defined(MMA_GEMM_7_5) && \
     (!defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200))
 #define MMA_GEMM_HAS_TMA 1
@@ -37,9 +37,9 @@
 #endif
 
 /*
- * Stores a warp's rows of C, warp_m/wk x warp_n of them from c onwards. A lane holds two
- * neighbours of a row in each mma; a trip through the warp's own shared memory, swizzled as the
- * tiles are, turns them into 16-byte chunks of whole rows.
+ * Stores a warp's rows of C, warp_m/wk x warp_n of them from c on. In each mma a lane holds two
+ * neighbouring elements of a row. A trip through the warp's own shared memory, swizzled like the
+ * tiles, turns them into 16-byte chunks of whole rows.
  */
 template <class s, bool bf16>
 static __device__ __forceinline__ void store_rows(const float (&sum)[s::mmas_m * s::mmas_n][4],
@@ -49,7 +49,7 @@ static __device__ __forceinline__ void store_rows(const float (&sum)[s::mmas_m *
     const uint32_t lane = threadIdx.x % 32;
     unsigned char *stage = ring + mine;
 
-    __syncwarp(); /* other lanes may still be taking their sums from here */
+    __syncwarp(); /* other lanes may still be reading their sums from here */
 #pragma unroll
     for (int i = 0; i < rows / 16 * s::mmas_n; i++) {
         const uint32_t row = i / s::mmas_n * 16 + lane / 4, word = lane % 4 * 4;
@@ -89,7 +89,7 @@ static __device__ __forceinline__ void gemm_tile(const struct mma_gemm_args &arg
     accumulate<s, bf16>(sum, r, shared_address(ring) + a_addr,
                         shared_address(ring) + s::a_bytes + b_addr);
 
-    uint32_t mine = warp * (s::warp_m * s::warp_n * 2); /* ring bytes of this warp alone */
+    uint32_t mine = warp * (s::warp_m * s::warp_n * 2); /* part of the ring for this warp alone */
     if constexpr (s::warps_k > 1)
         mine = sum_over_k<s, 1, 0>(sum, warp, warp_k);
     size_t c_row = blockIdx.y * s::tile_m + warp_m * s::warp_m;
@@ -105,11 +105,11 @@ static __device__ __forceinline__ void gemm_tile(const struct mma_gemm_args &arg
 
 #if MMA_GEMM_HAS_TMA
 
-/* A row of MMA_GEMM_TMA_TILES. After the ring come the tile of C, then the barriers. */
+/* A row of MMA_GEMM_TMA_TILES. After the ring come the tile of C and then the barriers. */
 template <int m, int n, int stages, int wm, int wn>
 struct tma_shape : mma_shape<m, n, 64, stages, wm, wn, 1, 1, 0> {
     using base = mma_shape<m, n, 64, stages, wm, wn, 1, 1, 0>;
-    static constexpr int block_threads = base::threads + 32; /* one warp only fetches */
+    static constexpr int block_threads = base::threads + 32; /* one more warp, which only fetches */
     static constexpr int c_chunks = base::warp_n / 8; /* 16-byte chunks in a warp's row of C */
     static constexpr int warp_bytes = 2 * base::warp_m * base::warp_n; /* of C */
     static constexpr int barriers_at = base::ring_bytes + 2 * m * n;
@@ -120,13 +120,13 @@ struct tma_shape : mma_shape<m, n, 64, stages, wm, wn, 1, 1, 0> {
                   "the barriers fit");
 };
 
-/* Opens when slot i of the ring is full: once in each turn of the ring. */
+/* The barrier that opens when slot i of the ring is full: once in each turn of the ring. */
 template <class s> static __device__ __forceinline__ uint32_t full(uint32_t i)
 {
     return shared_address(ring) + s::barriers_at + 8 * i;
 }
 
-/* Opens when every warp has left slot i. */
+/* The barrier that opens when every warp has left slot i. */
 template <class s> static __device__ __forceinline__ uint32_t left(uint32_t i)
 {
     return full<s>(s::stages + i);
@@ -143,7 +143,7 @@ static __device__ __forceinline__ void barrier_arrive(uint32_t barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* Whether the phase of this parity is over. */
+/* Is the phase of this parity over? */
 static __device__ __forceinline__ bool barrier_open(uint32_t barrier, uint32_t parity)
 {
     uint32_t open;
@@ -206,7 +206,7 @@ static __device__ __forceinline__ void fetch(const struct mma_gemm_tma_args &arg
     copy_box(at + s::a_bytes, args.b_map, blockIdx.x * s::tile_n, step * s::k_step, full<s>(slot));
 }
 
-/* What the fetching thread does before the block's first barrier. */
+/* What the fetching thread does before the block's first barrier, ... */
 template <class s>
 static __device__ __forceinline__ void fetch_first(const struct mma_gemm_tma_args &args)
 {
@@ -219,7 +219,7 @@ static __device__ __forceinline__ void fetch_first(const struct mma_gemm_tma_arg
     fetch<s>(args, 0, 0);
 }
 
-/* And after it. */
+/* ... and after it. */
 template <class s>
 static __device__ __forceinline__ void fetch_rest(const struct mma_gemm_tma_args &args,
                                                   uint32_t steps)
@@ -235,7 +235,7 @@ static __device__ __forceinline__ void fetch_rest(const struct mma_gemm_tma_args
     }
 }
 
-/* accumulate() of a ring that others fill. */
+/* accumulate() on a ring that others fill. */
 template <class s, bool bf16>
 static __device__ __forceinline__ void accumulate_fed(float (&sum)[s::mmas_m * s::mmas_n][4],
                                                       uint32_t steps, uint32_t a_addr,
@@ -253,7 +253,7 @@ static __device__ __forceinline__ void accumulate_fed(float (&sum)[s::mmas_m * s
 
 #pragma unroll
         for (int i = 0; i < s::slices; i++) {
-            const int part = (i + 1) % s::slices; /* the slice to load */
+            const int part = (i + 1) % s::slices; /* the slice to load next */
             const uint32_t slot = (part == 0 ? next.slot : p.slot) * s::slot_bytes;
 
             if (i == s::slices - 2)
@@ -264,7 +264,7 @@ static __device__ __forceinline__ void accumulate_fed(float (&sum)[s::mmas_m * s
             load_slice<s>(o[part % 2], a_addr + slot, b_addr + slot, part);
             multiply<s, bf16>(sum, o[i % 2]);
         }
-        /* The mma above have used all that ldmatrix took from the slot. */
+        /* The mma above have consumed everything that ldmatrix read from the slot. */
         if (threadIdx.x % 32 == 0 && step + s::stages < steps)
             barrier_arrive(left<s>(p.slot));
         p = next;

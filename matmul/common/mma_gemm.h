@@ -12,9 +12,9 @@
 #include "core/args.h"
 
 /*
- * C = A x B. Elements are 16 bits wide, all of the type that the kernel's name carries. The three
- * matrices start on 16-byte boundaries and their leading dimensions are multiples of 8 elements,
- * because every global access moves 16 bytes.
+ * C = A x B. Elements have 16 bits, of the type in the kernel's name. The three matrices start on
+ * 16-byte boundaries, and their leading dimensions are multiples of 8 elements, because every
+ * global access moves 16 bytes.
  */
 struct mma_gemm_args {
     const void *a;          /* m x k, row-major */
@@ -27,30 +27,30 @@ struct mma_gemm_args {
 ARGS_SIZE(struct mma_gemm_args, 56);
 
 /*
- * For the tma kernels. The maps are CUtensorMap, from cuTensorMapEncodeTiled with rank 2, element
- * strides 1, no interleave, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, no
- * fill:
+ * Arguments of the tma kernels. The maps are CUtensorMaps from cuTensorMapEncodeTiled with rank 2,
+ * element strides 1, no interleave, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+ * no fill:
  *
  *   a_map     base a, size {k, m}, stride {2 * lda} bytes, box {64, tile m}
  *   b_map     base b, size {n, k}, stride {2 * ldb} bytes, box {64, 64}
  */
 #ifdef __cplusplus
 struct mma_gemm_tma_args {
-    struct mma_gemm_args gemm; /* a and b are not read: the maps hold them */
+    struct mma_gemm_args gemm; /* a and b are not read: the maps hold their addresses */
     alignas(64) unsigned char a_map[128];
     alignas(64) unsigned char b_map[128];
 };
 ARGS_SIZE(struct mma_gemm_tma_args, 320);
 #else
 struct mma_gemm_tma_args {
-    struct mma_gemm_args gemm; /* a and b are not read: the maps hold them */
+    struct mma_gemm_args gemm; /* a and b are not read: the maps hold their addresses */
     _Alignas(64) unsigned char a_map[128];
     _Alignas(64) unsigned char b_map[128];
 };
 #endif
 
 /*
- * One row per tile, in the order of falling size:
+ * One row per tile, by decreasing size:
  *
  *   m, n      rows and columns of C that one block computes
  *   k_step    columns of A (rows of B) in one stage of the shared memory ring
@@ -60,21 +60,22 @@ struct mma_gemm_tma_args {
  *   rotate    1: each block starts its walk along k at a different step, so that blocks that share
  *             a panel of A or B do not all ask the L2 for the same lines at the same time
  *
- * The kernel of a row is mma_gemm_fp16_<m>x<n> or mma_gemm_bf16_<m>x<n>. It wants a grid of
- * n / tile n blocks in x and m / tile m in y. The host leaves out a row whose shared memory exceeds
- * what the device grants a block: 99 KiB on sm_86, sm_89 and sm_120, 163 KiB on sm_80, 227 KiB on
- * sm_90 and sm_100. On sm_75 there are the last two rows, in fp16.
+ * The kernel of a row is mma_gemm_fp16_<m>x<n> or mma_gemm_bf16_<m>x<n>. Its grid has n / tile n
+ * blocks in x and m / tile m in y. The host leaves out a row whose shared memory exceeds what the
+ * device grants a block: 99 KiB on sm_86, sm_89 and sm_120, 163 KiB on sm_80, 227 KiB on sm_90 and
+ * sm_100. sm_75 has the last two rows, in fp16.
  *
- * The rows of MMA_GEMM_TMA_TILES exist on sm_90 and sm_100. Their k_step is 64, one warp more than
- * wm x wn fetches, and the kernel is mma_gemm_<type>_<m>x<n>_tma, which takes mma_gemm_tma_args.
+ * The rows of MMA_GEMM_TMA_TILES exist on sm_90 and sm_100. Their k_step is 64. They have wm x wn
+ * warps plus one that fetches. The kernel is mma_gemm_<type>_<m>x<n>_tma, which takes
+ * mma_gemm_tma_args.
  *
- * Every row is the fastest of its tile on an H200 at 1024^3 in fp16, N(0,1), warm L2: 18.8, 10.7,
- * 7.35, 7.45, 9.4 and 12.0 us a graph node from the top, 6.55 with tma; cuBLAS takes 5.2. Slower
- * for 128x64: warps 2x1x2 7.4, eight warps 7.8, k_step 32 8.0, more stages 7.4 to 7.8, rotate 7.5;
- * cp.async from warps of their own 7.9; 128x128 with k halved over a cluster of two 7.6, of which
- * 1.2 are the sum of the two. Prefetch hints and other orders of the blocks gained nothing. With
- * tma: A by multicast in a cluster of two 0.1 more, k_step 128 and more stages no less, ldmatrix
- * two slices ahead 0.3 more, eight warps 0.4 more.
+ * Every row is the fastest of its tile on an H200 at 1024^3 in fp16, N(0,1), warm L2. From the top
+ * they take 18.8, 10.7, 7.35, 7.45, 9.4 and 12.0 us per graph node, 6.55 with tma; cuBLAS takes
+ * 5.2. Slower variants of 128x64: warps 2x1x2 7.4, eight warps 7.8, k_step 32 8.0, more stages 7.4
+ * to 7.8, rotate 7.5, cp.async from dedicated warps 7.9; 128x128 with k halved over a cluster of
+ * two 7.6, of which 1.2 are the sum of the two halves. Prefetch hints and other orders of the
+ * blocks gained nothing. With tma: multicast of A in a cluster of two costs 0.1 more, k_step 128
+ * and more stages save nothing, ldmatrix two slices ahead costs 0.3 more, eight warps 0.4 more.
  */
 /* clang-format off */
 #define MMA_GEMM_TILES(X) \
@@ -92,8 +93,8 @@ struct mma_gemm_tma_args {
 /* clang-format on */
 
 /*
- * Threads in a block, and bytes of dynamic shared memory: the ring, two bytes an element. A tma
- * tile adds the tile of C and two barriers a stage.
+ * Threads in a block, and bytes of dynamic shared memory: the ring, with two bytes per element. A
+ * tma tile adds the tile of C and two barriers per stage.
  */
 #define MMA_GEMM_THREADS(wm, wn, wk) (32u * (wm) * (wn) * (wk))
 #define MMA_GEMM_RING(m, n, k_step, stages) (2u * (stages) * (k_step) * ((m) + (n)))

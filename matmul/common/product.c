@@ -13,7 +13,7 @@ enum {
     SETS_MAX = 64,
     SAMPLED = 4096,
     ALIGNMENT = 256,
-    VERIFY_ALL = 1 << 24, /* tiles x k-steps of 16: up to 4096^3 all of C is verified */
+    VERIFY_ALL = 1 << 24, /* tiles x k-steps of 16: all of C is verified up to 4096^3 */
 };
 
 /* Rows and row length of A, B and C as they are stored. */
@@ -32,8 +32,8 @@ double product_bytes(const struct product_shape *s)
 
 /* --- the reference on the CPU ---------------------------------------------------------------- */
 
-/* Outputs that the CPU computes, too: all of a small product; else random ones, then the corners,
- * and the last row and the last column, of which a large product gets every so-manieth. */
+/* Outputs that the CPU computes, too. Of a small product: all. Of a larger one: random ones, the
+ * corners, and the last row and column; if these are long, evenly spaced ones of them. */
 struct chosen {
     bool whole;
     size_t random, step, n;

@@ -1,5 +1,5 @@
-// The plain product in fp64 that every other is verified against: one output a thread, operands
-// through tiles in shared memory.
+// The plain product in fp64, the reference for all others: one output a thread, with operand tiles
+// in shared memory.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -21,7 +21,7 @@ __device__ __forceinline__ void verify(const struct product_verify_args &v, doub
     const uint32_t x = threadIdx.x % PRODUCT_TILE, y = threadIdx.x / PRODUCT_TILE;
     const uint32_t tile = blockIdx.y * gridDim.x + blockIdx.x;
     const bool border = blockIdx.x + 1 == gridDim.x || blockIdx.y + 1 == gridDim.y;
-    // By the upper bits: the lower ones would pick the same columns of every row of tiles.
+    // By the upper bits: the lower ones would select the same columns in every row of tiles.
     if (!border && (tile * 2654435761u >> 16) % v.every != 0)
         return;
 

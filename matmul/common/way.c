@@ -78,7 +78,7 @@ static bool open_mma(struct probe_run *r, const struct product_shape *s, struct 
     return w->kernel != NULL;
 }
 
-/* Tensor maps of every set, A, B, C one behind the other. */
+/* Tensor maps of every set: A, B, C one after another. */
 static void map_sets(struct probe_run *r, const struct product *p, struct way *w)
 {
     const struct product_shape *s = &p->shape;
@@ -123,7 +123,7 @@ static bool open_wgmma(struct probe_run *r, const struct product *p, struct way 
     const struct wgmma_gemm_tile *t = w->wgmma;
     const struct product_shape *s = &p->shape;
 
-    /* A bulk store writes 16 bytes at a time: with another n it would write behind the rows. */
+    /* A bulk store writes 16 bytes at a time: with another n it would write past the rows. */
     if (s->n % 8 || s->lda % 8 || s->ldb % 8 || s->ldc % 8 || s->a_shift % 8 || s->b_shift % 8 ||
         shared_of(w) > gpu_facts(r)->shared_per_block || gpu_facts(r)->cc != 90 ||
         (uint32_t)s->k <= t->k_step * (t->split - 1))
@@ -147,7 +147,7 @@ static bool open_wgmma(struct probe_run *r, const struct product *p, struct way 
     return true;
 }
 
-/* A tile of sums for each block, and in front of them the state of waits and the blocks' flags. */
+/* Memory for a tile of sums per block, preceded by the state of waits and the blocks' flags. */
 static bool open_stream(struct probe_run *r, const struct product *p, struct way *w)
 {
     const struct wgmma_gemm_tile *t = w->wgmma;
@@ -446,7 +446,7 @@ size_t way_list(struct probe_run *r, const struct ways *ways, const struct produ
     return n;
 }
 
-/* The least of a few replays of a graph of n, in ns; of one where that takes longer than `most`. */
+/* The least of a few replays of a graph of n, in ns; of a single one if that exceeds `most`. */
 static double least_ns(struct probe_run *r, const struct ways *ways, const struct product *p,
                        const struct way *w, size_t sets, size_t n, double most)
 {
@@ -476,14 +476,14 @@ double way_quick_ns(struct probe_run *r, const struct ways *ways, const struct p
     return (least_ns(r, ways, p, w, sets, 2 * n, INFINITY) - shorter) / (double)n;
 }
 
-/* One of those that a first look leaves in the race. */
+/* A way that a first look leaves in the race. */
 struct finalist {
     size_t index; /* in the list */
     struct gpu_graph graph[2];
     double ns[2][TURNS];
 };
 
-/* Those within a tenth of the fastest, by a graph each, a replay's own cost included. */
+/* Those within a tenth of the fastest, by one graph each; a replay's own cost is included. */
 static size_t find_finalists(struct probe_run *r, const struct ways *ways, const struct product *p,
                              const struct way *list, size_t n, size_t sets, struct finalist *f)
 {
@@ -502,7 +502,7 @@ static size_t find_finalists(struct probe_run *r, const struct ways *ways, const
     return found;
 }
 
-/* Their two graphs replayed in turn: they share clock and power. */
+/* Replays their two graphs in turn, so that they share clock and power. */
 static void race(struct probe_run *r, const struct ways *ways, const struct product *p,
                  const struct way *list, size_t sets, struct finalist *f, size_t n)
 {

@@ -1,10 +1,10 @@
 /*
  * C = A x B on the tensor cores through wgmma, fed by bulk copies: 16-bit operands, 16-bit result
- * rounded to nearest. Compute capability 9.0 only. The table of tiles, the arguments and how to
- * launch are in wgmma_gemm.h; how a block works, in wgmma_gemm.cuh. Here are the kernels.
+ * rounded to nearest. Compute capability 9.0 only. This file has the kernels. wgmma_gemm.h has the
+ * table of tiles, the arguments and how to launch; wgmma_gemm.cuh explains how a block works.
  *
  * What limits it, at 1024^3
- *   H200, us a graph node, fp16, N(0,1), warm L2; cuBLASLt's best takes 5.14, an empty kernel of
+ *   H200, us per graph node, fp16, N(0,1), warm L2. cuBLASLt's best takes 5.14, an empty kernel of
  *   the same shape 0.70:
  *
  *                        full   copies alone   products alone   bytes that a block takes in
@@ -16,30 +16,31 @@
  *     16x512_alone      11.1               .                .        1056
  *     128x128_split2     6.12           5.82             5.43         256, and 32 KiB of sums
  *
- *   128 blocks each. Copies take longer than products throughout, and it is not the number of bytes
- *   alone that decides: 128x64 and 128x64_alone differ in which blocks stand beside each other and
- *   in how they are launched, nothing else. Clusters of two start sooner; and the blocks of a GPC,
- *   16 neighbours of the grid, then want 2 panels of A and 8 of B instead of 1 and 16. If all
- *   blocks fetch one and the same tile, copies alone take 4.55 without clusters. Also measured:
- *     - Clusters of four blocks of one an SM: 128 do not fit the GPU at once, 1.7 times the time.
- *     - k split over two blocks takes in a third less, but the sum costs 1 us: an SM writes into
- *       another's shared memory at 14 to 21 bytes a cycle. To compute the half that is given away
- *       first, and send it while the other half is computed, was no faster. At 512^3 a split is
+ *   All have 128 blocks. Copies take longer than products throughout. The number of bytes alone
+ *   does not decide: 128x64 and 128x64_alone differ only in which blocks are neighbours and in how
+ *   they are launched. Clusters of two start sooner. And the blocks of a GPC, 16 neighbours of the
+ *   grid, then need 2 panels of A and 8 of B instead of 1 and 16. If all blocks fetch the same
+ *   tile, copies alone take 4.55 without clusters. Also measured:
+ *     - Clusters of four, one block an SM: 128 such blocks do not fit the GPU at once; 1.7 times
+ *       the time.
+ *     - Split-K over two blocks takes in a third less, but the sum costs 1 us: an SM writes into
+ *       another's shared memory at 14 to 21 bytes a cycle. Computing the half that is given away
+ *       first, and sending it while the other half is computed, was no faster. At 512^3 a split is
  *       within 0.2 us of the best.
- *     - Tensor maps as kernel parameters: first data 150 cycles later; 0.08 us without clusters,
- *       nothing to be seen with them.
+ *     - Tensor maps as kernel parameters: first data come 150 cycles later; 0.08 us without
+ *       clusters, no visible effect with them.
  *     - 4 stages instead of 8: 5.25.
  *     - wgmma not transposed, two m64n64 a slice: the same without clusters, 0.3 us more with
  *       multicast. Two warpgroups: 0.05 more, and 0.6.
- *     - Blocks that begin their walk along k at different steps: 0.2 to 0.3 us more.
- *     - The result by 4-byte stores: 2500 cycles from the last product; by stmatrix and one bulk
- *       copy a warpgroup 400 until it is sent, and 700 more until it has been read.
- *   At 2048^3 and 4096^3 the power limit sets the clock; the loop takes 1.01 of the cycles of the
- *   products alone.
+ *     - Blocks that start along k at different steps: 0.2 to 0.3 us more.
+ *     - Writing the result with 4-byte stores: 2500 cycles from the last product. With stmatrix and
+ *       one bulk copy a warpgroup: 400 until the copy is issued, and 700 more until it has read.
+ *   At 2048^3 and 4096^3 the power limit sets the clock; the loop takes 1.01 times the cycles of
+ *   the products alone.
  *
  * SASS
- *   The loop has n/64/wgs x 4 HGMMA and, of the rest, little that waits: a question to a barrier,
- *   an arrival, WARPGROUP.DEPBAR that lets the last k-step's products run. No local memory.
+ *   The loop has n/64/wgs x 4 HGMMA and little else that waits: a barrier test, an arrival, and a
+ *   WARPGROUP.DEPBAR that lets the last k-step's products run. No local memory.
  */
 #include "matmul/common/wgmma_gemm.cuh"
 #include "matmul/common/wgmma_store.cuh"
@@ -71,7 +72,7 @@ static __device__ __forceinline__ void compute(const struct wgmma_gemm_args &arg
         tile += p.stride;
     } while (s::persistent && tile < p.tiles);
     if (threadIdx.x % 128 == 0)
-        bulk_store_read_wait<0>(); /* a block's shared memory is its own until it ends */
+        bulk_store_read_wait<0>(); /* a block loses its shared memory when it ends */
 }
 
 template <class s, enum layout layout, enum type type, enum mode mode, bool watched>
@@ -118,7 +119,7 @@ static __device__ __forceinline__ void gemm(const struct wgmma_gemm_args &args)
     }
 }
 
-/* Clusters are part of the kernel: the compiler then leaves out what asks whether there are any. */
+/* Clusters are part of the kernel: the compiler then omits the code that tests for them. */
 #define WGMMA_KERNEL(kernel, row, layout, type, mode, watched)                                     \
     extern "C" __global__ void __cluster_dims__(row_##row::cluster, 1, 1)                          \
         __launch_bounds__(row_##row::threads, 1)                                                   \
@@ -155,7 +156,7 @@ WGMMA_KERNEL(gemm_fp16_nt, 256x128, NT, FP16, FULL, false)
 WGMMA_KERNEL(gemm_fp16_tn, 256x128, TN, FP16, FULL, false)
 WGMMA_KERNEL(gemm_fp16_sums_in_fp16, 128x64, NN, FP16_SUMS, FULL, false)
 
-/* The parts of a kernel by themselves, and the whole with its times and places. */
+/* The parts of a kernel by themselves, and the whole kernel that records times and SMs. */
 // sass-loop: kernel=wgmma_watched_* hgmma>=4 syncs<=3 bar=0 ldg=0 local=0 arch=90a
 // sass-loop: kernel=wgmma_loads_* utmaldg>=2 hgmma=0 local=0 arch=90a
 // sass-loop: kernel=wgmma_products_* hgmma>=4 utmaldg=0 syncs=0 bar=0 ldg=0 local=0 arch=90a
@@ -168,7 +169,7 @@ WGMMA_PARTS(32x256_alone)
 WGMMA_PARTS(128x128_split2)
 WGMMA_PARTS(64x64)
 
-/* Where the blocks of the others are dealt, and when they run. */
+/* Watched twins of the others: which SM runs each block, and when. */
 WGMMA_WATCHED(256x128_once)
 WGMMA_WATCHED(96x192)
 WGMMA_WATCHED(128x128)

@@ -1,30 +1,30 @@
 /*
- * The wgmma matrix product as device code: what the kernels of wgmma_gemm.cu consist of, and those
- * that put several products into one launch. Compute capability 9.0 only. The table of tiles and
- * the arguments are in wgmma_gemm.h; what brings C out, in wgmma_store.cuh; what limits the
- * product, in wgmma_gemm.cu.
+ * The wgmma matrix product as device code, for the kernels of wgmma_gemm.cu and for kernels that
+ * put several products into one launch. Compute capability 9.0 only. wgmma_gemm.h has the table of
+ * tiles and the arguments, wgmma_store.cuh the code that writes C, wgmma_gemm.cu what limits the
+ * product.
  *
  * Division of work
- *   One warp fetches and the others, in warpgroups of four, compute. A k-step is 64 columns of A
- *   and 64 rows of B; dynamic shared memory is a ring of `stages` slots of one k-step each. A slot
- *   has two barriers: one opens when all bytes of the slot have come, one when all warps that read
- *   it have left. There is no __syncthreads after the start, and the first copies are under way
- *   before that one. Waits have no budget: what they wait for comes from this block or its cluster,
+ *   One warp fetches; the others, in warpgroups of four, compute. A k-step is 64 columns of A and
+ *   64 rows of B. Dynamic shared memory is a ring of `stages` slots of one k-step each. A slot has
+ *   two barriers: one opens when all bytes of the slot have arrived, the other when all warps that
+ *   read it have left. There is no __syncthreads after the start, and the first copies are in
+ *   flight before that one. Waits have no budget: they depend on this block or its cluster alone,
  *   whatever else the GPU does.
  *
  * C is computed transposed
- *   wgmma multiplies 64 rows by n columns. Here its rows are 64 columns of C, its columns all rows
- *   of the tile: C^T = B^T x A^T. For a tile of 128x64 that is one m64n128 a slice of k, which
- *   reads 6 KiB of shared memory where two m64n64 would read 8; and the number of rows of a tile is
- *   free in steps of 16 (48, 96), as A, whose k is contiguous, may have any number of rows in a
- *   slot, while B, whose n is contiguous, lies in blocks of 64 columns. stmatrix turns the result
+ *   wgmma multiplies 64 rows by n columns. Here its rows are 64 columns of C, and its columns are
+ *   all rows of the tile: C^T = B^T x A^T. For a tile of 128x64 that is one m64n128 per slice of k,
+ *   which reads 6 KiB of shared memory where two m64n64 would read 8. It also lets a tile have any
+ *   multiple of 16 rows (48, 96): A, whose k is contiguous, may have any number of rows in a slot,
+ *   while B, whose n is contiguous, comes in blocks of 64 columns. stmatrix transposes the result
  *   back.
  *
  * Shared memory
- *   Copies lay rows of 128 bytes with the 128-byte swizzle: chunk c of row r at place c ^ (r % 8).
- *   wgmma undoes it. An operand whose k is contiguous has 64 elements of k in a row, and its rows
- *   one behind the other; one whose k runs across has 64 columns in a row and 64 k in a block of
- *   8 KiB, and its blocks one behind the other. Either way 64 rows or columns are 8 KiB.
+ *   Copies store rows of 128 bytes with the 128-byte swizzle: chunk c of row r is at place c ^ (r %
+ *   8). wgmma undoes it. An operand with contiguous k has 64 elements of k in a row, and its rows
+ *   follow one another. An operand whose k runs across has 64 columns in a row and 64 k in a block
+ *   of 8 KiB, and its blocks follow one another. Either way 64 rows or columns take 8 KiB.
  */
 #ifndef MATMUL_COMMON_WGMMA_GEMM_CUH
 #define MATMUL_COMMON_WGMMA_GEMM_CUH
@@ -40,7 +40,7 @@ extern __shared__ __align__(1024) unsigned char ring[];
 
 enum layout { NN, NT, TN };
 enum mode { FULL, LOADS, PRODUCTS }; /* LOADS: no products. PRODUCTS: no copies */
-enum type { FP16, BF16, FP16_SUMS }; /* the last one also adds in fp16 */
+enum type { FP16, BF16, FP16_SUMS }; /* FP16_SUMS also adds in fp16 */
 
 /* --- the table's row, and what follows from it ----------------------------------------------- */
 
@@ -53,8 +53,8 @@ struct shape {
     static constexpr bool multicast = multicast_, persistent = persistent_, spare = spare_;
     static constexpr int cluster = cm * cn * split;
     static constexpr int threads = WGMMA_GEMM_THREADS(wgs, spare), computing = 128 * wgs;
-    static constexpr int blocks = n / 64 / wgs;    /* of 64 columns that a warpgroup has */
-    static constexpr int rows = m / split;         /* that this block of a split tile brings out */
+    static constexpr int blocks = n / 64 / wgs; /* of 64 columns, per warpgroup */
+    static constexpr int rows = m / split;      /* that this block of a split tile writes */
     static constexpr int out = WGMMA_GEMM_OUT(m, n, split, persistent);
     static constexpr bool small = WGMMA_GEMM_SMALL(m, n, split, persistent);
     static constexpr int a_bytes = 128 * m, slot_bytes = 128 * (m + n);
@@ -62,8 +62,8 @@ struct shape {
     static constexpr int sums_at = out_at + WGMMA_GEMM_OUT_BYTES(m, n, wgs, split, persistent);
     static constexpr int barriers_at = sums_at + WGMMA_GEMM_SUMS(m, n, split);
     static constexpr int a_parts = multicast ? cn : 1, b_parts = multicast ? cm : 1;
-    static constexpr int readers = a_parts + b_parts - 1; /* blocks that read what one fetches */
-    /* Slots that are filled before the other blocks of a cluster are known to have barriers. */
+    static constexpr int readers = a_parts + b_parts - 1; /* blocks that read one block's fetches */
+    /* Slots filled before it is known that the other blocks of a cluster have their barriers. */
     static constexpr int ahead = multicast ? 4 : stages;
 
     static_assert(m % 16 == 0 && m <= 256 && n % (64 * wgs) == 0, "wgmma's shapes");
@@ -108,10 +108,10 @@ template <class s> struct walk {
     }
 };
 
-/* Which of its cluster this block is, which tile it computes, and which part of k. */
+/* This block's place in its cluster, its tile, and its part of k. */
 template <class s> struct post {
-    uint32_t rank_m, rank_n, part; /* of the cluster's cm, cn, split */
-    uint32_t first, stride, tiles; /* persistent: tiles of the cluster */
+    uint32_t rank_m, rank_n, part; /* place along the cluster's cm, cn, split */
+    uint32_t first, stride, tiles; /* persistent: in tiles of a cluster */
     int row, column;               /* of C */
     int k_first, steps;
 
@@ -137,7 +137,7 @@ template <class s> struct post {
             set_corner(first, blockIdx.y);
         }
     }
-    /* Tiles of a cluster in C. */
+    /* Height of C in tiles of a cluster. */
     static __device__ __forceinline__ uint32_t high(const struct wgmma_gemm_args &args)
     {
         constexpr uint32_t m = s::tile_m * s::cluster_m;
@@ -153,7 +153,7 @@ template <class s> struct post {
         row = (y * s::cluster_m + rank_m) * s::tile_m;
         column = (x * s::cluster_n + rank_n) * s::tile_n;
     }
-    /* Blocks of the cluster, as bits, that have the same rows or the same columns. */
+    /* The blocks of the cluster with the same rows or the same columns, as bits. */
     __device__ __forceinline__ uint32_t same_rows() const
     {
         return (s::cluster_n == 2 ? 1 | 1 << s::cluster_m : 1) << rank_m;
@@ -162,7 +162,7 @@ template <class s> struct post {
     {
         return ((1 << s::cluster_m) - 1) << (rank_n * s::cluster_m);
     }
-    /* The i-th of the blocks that fetch what this one reads: those of its rows, then the others of
+    /* The i-th of the blocks whose fetches this one reads: those of its rows, then the others of
      * its columns. */
     __device__ __forceinline__ uint32_t reader(uint32_t i) const
     {
@@ -170,8 +170,8 @@ template <class s> struct post {
             return rank_m + s::cluster_m * i;
         return rank_n * s::cluster_m + (rank_m + 1 + i - s::a_parts) % s::cluster_m;
     }
-    /* Persistent: tiles in bands of args.group along m, each band walked along n, so that what is
-     * computed at one time has few panels of A and B, which the L2 keeps. */
+    /* Persistent: tiles are walked in bands of args.group along m, and each band along n. What is
+     * computed at one time then needs few panels of A and B, which the L2 keeps. */
     __device__ __forceinline__ void go_to(const struct wgmma_gemm_args &args, uint32_t tile)
     {
         const uint32_t per_band = args.group * wide(args);
@@ -184,7 +184,7 @@ template <class s> struct post {
 
 /* --- fetching -------------------------------------------------------------------------------- */
 
-/* A box of a tensor map, from element (row, column), into shared memory. */
+/* Copies a box of a tensor map, from element (row, column), into shared memory. */
 static __device__ __forceinline__ void copy_box(uint32_t to, const void *map, int row, int column,
                                                 uint32_t barrier)
 {
@@ -194,8 +194,8 @@ static __device__ __forceinline__ void copy_box(uint32_t to, const void *map, in
                  : "memory");
 }
 
-/* The same into all blocks of the cluster whose bit is set, at the same place, each reporting to
- * its own barrier. */
+/* The same into all blocks of the cluster whose bit is set, at the same place in each; each copy
+ * reports to its block's own barrier. */
 static __device__ __forceinline__ void copy_box_to(uint32_t to, const void *map, int row,
                                                    int column, uint32_t barrier, uint32_t blocks)
 {
@@ -206,9 +206,10 @@ static __device__ __forceinline__ void copy_box_to(uint32_t to, const void *map,
 }
 
 /*
- * One operand's k-step: `extent` of its rows or columns from `first`, 64 of k. across: k runs
- * across its rows. Where `parts` blocks share it, every box is cut into so many: shared, this block
- * fetches its own part for all of them; else all parts for itself.
+ * Fetches one operand's k-step: `extent` of its rows or columns from `first` on, and 64 of k.
+ * across: k runs across its rows. Where `parts` blocks share it, every box is cut into as many
+ * parts. shared: this block fetches its own part for all of them; else it fetches all parts for
+ * itself.
  */
 template <int extent, bool across, int parts, bool shared>
 static __device__ __forceinline__ void fetch_operand(uint32_t to, const void *map, int first, int k,
@@ -248,7 +249,7 @@ static __device__ __forceinline__ void fetch(const struct wgmma_gemm_args &args,
                                                                p.rank_m, p.same_columns());
 }
 
-/* One lane of the warp, so that the compiler knows it is one. */
+/* Elects one lane of the warp in a form that tells the compiler it is one. */
 static __device__ __forceinline__ bool elected(void)
 {
     uint32_t yes;
@@ -276,8 +277,8 @@ static __device__ __forceinline__ void begin(const struct wgmma_gemm_args &args,
     mbarrier_made();
     if (s::split > 1)
         mbarrier_expect(sums_came<s>(), WGMMA_GEMM_SUMS(s::tile_m, s::tile_n, s::split));
-    /* Where the launch allows it, the next kernel may get ready, and this one now waits for the
-     * one before it. Nothing otherwise. */
+    /* In a dependent launch, the next kernel may now start up, and this one waits for the one
+     * before it. In any other launch this does nothing. */
     asm volatile("griddepcontrol.launch_dependents;\n"
                  "griddepcontrol.wait;" ::: "memory");
     if (mode != PRODUCTS) {
@@ -287,7 +288,7 @@ static __device__ __forceinline__ void begin(const struct wgmma_gemm_args &args,
     }
 }
 
-/* The rest of the k-steps, of all tiles: each into the next slot, once it is left. */
+/* Fetches the remaining k-steps of all tiles, each into the next slot as soon as it is left. */
 template <class s, enum layout layout>
 static __device__ __forceinline__ void fetch_rest(const struct wgmma_gemm_args &args,
                                                   struct post<s> p)
@@ -312,7 +313,7 @@ static __device__ __forceinline__ void fetch_rest(const struct wgmma_gemm_args &
 
 /* --- products -------------------------------------------------------------------------------- */
 
-/* Registers 0 to n - 1 of a sum, in the words of the instruction and as operands of asm. */
+/* Registers 0 to n - 1 of a sum, as text of the instruction and as operands of asm. */
 #define T8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define T16 T8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define T24 T16 ", %16, %17, %18, %19, %20, %21, %22, %23"
@@ -378,25 +379,25 @@ static __device__ __forceinline__ void wgmma_commit(void)
 {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-/* Until at most `pending` k-steps are under way. */
+/* Waits until at most `pending` k-steps are in flight. */
 template <int pending> static __device__ __forceinline__ void wgmma_wait(void)
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 }
 
-/* The sums of a thread: in each block of 64 columns, for every 16 rows of the tile, 8 registers of
- * C^T in fp32 or 4 in fp16. */
+/* A thread's sums: for each block of 64 columns and every 16 rows of the tile, 8 registers of C^T
+ * in fp32 or 4 in fp16. */
 template <class s, enum type type> struct sums {
     using D = typename wgmma<s::tile_m, type>::D;
     static constexpr int n = s::tile_m / (type == FP16_SUMS ? 4 : 2);
-    static constexpr int kept = n / s::split; /* of them, in the end */
+    static constexpr int kept = n / s::split; /* registers that the block keeps in the end */
     D d[s::blocks][n];
 };
 
 /*
- * A descriptor for wgmma: of an operand that starts at this byte of the ring. k contiguous: groups
- * of 8 rows are 1 KiB apart. k across: groups of 8 k are 1 KiB apart, blocks of 64 columns 8 KiB.
- * Addresses are those of the block itself; in a cluster's window they have more bits.
+ * The wgmma descriptor of an operand that starts at this byte of the ring. k contiguous: groups of
+ * 8 rows are 1 KiB apart. k across: groups of 8 k are 1 KiB apart, blocks of 64 columns 8 KiB.
+ * Addresses are those in the block itself; in the cluster's window they have more bits.
  */
 static __device__ __forceinline__ uint64_t descriptor(uint32_t byte)
 {
@@ -410,7 +411,7 @@ static __device__ __forceinline__ void multiply(struct sums<s, type> &sum, uint6
                                                 bool add)
 {
     constexpr bool x_across = layout != NT, y_across = layout == TN;
-    /* from one slice of 16 k to the next, in the descriptor's units of 16 bytes */
+    /* distance of two slices of 16 k, in the descriptor's units of 16 bytes */
     constexpr int x_slice = (x_across ? 2048 : 32) / 16, y_slice = (y_across ? 2048 : 32) / 16;
 
     wgmma_begin();
@@ -424,7 +425,7 @@ static __device__ __forceinline__ void multiply(struct sums<s, type> &sum, uint6
     wgmma_commit();
 }
 
-/* This warp has left a slot: says so to all blocks that fill it. */
+/* Tells all blocks that fill this slot that this warp has left it. */
 template <class s>
 static __device__ __forceinline__ void leave(const struct post<s> &p, uint32_t slot)
 {
@@ -439,9 +440,9 @@ static __device__ __forceinline__ void leave(const struct post<s> &p, uint32_t s
     }
 }
 
-/* The k-steps of one tile. The products of a step run while the next one's data are waited for;
- * a slot is left when its products are done, a step later. `more` k-steps follow in later tiles.
- * A persistent block's watch is given with its first tile only. */
+/* The k-steps of one tile. The products of a step run while the code waits for the next step's
+ * data. A slot is left when its products are done, which is one step later. `more` k-steps follow
+ * in later tiles. A persistent block passes its watch with its first tile only. */
 template <class s, enum layout layout, enum type type, enum mode mode, bool watched>
 static __device__ __forceinline__ void accumulate(struct sums<s, type> &sum,
                                                   const struct post<s> &p, struct walk<s> &w,

@@ -1,4 +1,4 @@
-/* The way out of the wgmma product: sums of a split tile change blocks, and C goes to memory. */
+/* How the wgmma product writes C: blocks of a split tile exchange sums, then C goes to memory. */
 #ifndef MATMUL_COMMON_WGMMA_STORE_CUH
 #define MATMUL_COMMON_WGMMA_STORE_CUH
 
@@ -7,9 +7,10 @@
 #if defined __CUDA_ARCH_FEAT_SM90_ALL
 
 /*
- * k split over blocks: each keeps the sums of its own rows of the tile and sends the others theirs,
- * 16 bytes a thread at a time, which report to a barrier there. Sums that belong together are in
- * the same thread of every block. Leaves the own ones in front.
+ * Split-K. Each block keeps the sums of its own rows of the tile and sends the others theirs, 16
+ * bytes a thread at a time; the bytes report to a barrier of the receiver. Sums that belong
+ * together are in the same thread of every block. Afterwards the block's own sums are in the first
+ * registers.
  */
 template <class s, enum type type>
 static __device__ __forceinline__ void exchange(struct sums<s, type> &sum, const struct post<s> &p)
@@ -56,7 +57,7 @@ static __device__ __forceinline__ void exchange(struct sums<s, type> &sum, const
     }
 }
 
-/* The registers of 16 rows of C by 16 columns of this warp, as four 8x8 blocks of 16 bits for
+/* This warp's registers of 16 rows by 16 columns of C, as four 8x8 blocks of 16 bits for
  * stmatrix. */
 template <enum type type, typename D>
 static __device__ __forceinline__ void pack(uint32_t (&v)[4], const D *d)
@@ -72,8 +73,9 @@ static __device__ __forceinline__ void pack(uint32_t (&v)[4], const D *d)
     }
 }
 
-/* 16 rows of 64 columns of C, from `first` on, into shared memory. A warp has 16 of the columns;
- * stmatrix turns its blocks of C^T. This lane's place, swizzled, is `chunk` of `row`. */
+/* Writes 16 rows of 64 columns of C, from `first` on, into shared memory. A warp has 16 of the
+ * columns; stmatrix transposes its blocks of C^T. This lane's place, swizzled, is `chunk` of
+ * `row`. */
 template <enum type type, typename D>
 static __device__ __forceinline__ void turn(uint32_t to, int first, uint32_t row,
                                             uint32_t chunk, const D *d)
@@ -103,8 +105,8 @@ static __device__ __forceinline__ void store_box(const void *map, int row, int c
 }
 
 /*
- * The sums leave through shared memory, `out` rows of 64 columns at a time, swizzled like all that
- * bulk copies move.
+ * The sums leave through shared memory, `out` rows of 64 columns at a time, swizzled like
+ * everything that bulk copies move.
  */
 template <class s, enum type type>
 static __device__ __forceinline__ void store(const struct wgmma_gemm_args &args,
@@ -124,7 +126,7 @@ static __device__ __forceinline__ void store(const struct wgmma_gemm_args &args,
             const uint32_t box = s::small ? group * s::blocks + i : group;
             const uint32_t from = at(s::out_at) + box * s::out * 128;
 
-            if (!s::small) { /* what stood here is out */
+            if (!s::small) { /* the staging area's last contents have been read */
                 if (threadIdx.x % 128 == 0)
                     bulk_store_read_wait<0>();
                 warpgroup_barrier(group);

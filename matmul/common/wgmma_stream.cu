@@ -1,21 +1,22 @@
 /*
  * C = A x B through wgmma by stream-K: any number of blocks, each with an equal share of the work,
- * whatever the number of tiles. Compute capability 9.0 only. How a block computes is in
- * wgmma_gemm.cuh; the tile and the arguments in wgmma_gemm.h.
+ * whatever the number of tiles. Compute capability 9.0 only. wgmma_gemm.cuh explains how a block
+ * computes; wgmma_gemm.h has the tile and the arguments.
  *
  * Shares
- *   All k-steps of all tiles are numbered, tile after tile; block b of B has those from
- *   all x b / B on. So a block may begin within a tile, and end within another. The block that has
- *   a tile's first k-step owns it, adds what the others computed of it, in the order of the blocks,
- *   so that the sum is the same every time, and brings it out. A block that begins within a tile
- *   does that part first: its owner comes to the end of its own share later, and hardly ever waits.
- *   Only its first part may belong to another block, so each leaves one partial tile at most.
+ *   All k-steps of all tiles are numbered, tile after tile. Block b of B blocks has those from
+ *   all x b / B on. So a block may begin within one tile and end within another. The block with a
+ *   tile's first k-step owns the tile. It adds what the others computed of it, in the order of the
+ *   blocks, so that the sum is the same every time, and writes the tile. A block that begins within
+ *   a tile does that part first. The tile's owner reaches the end of its own share later, and
+ *   hardly ever waits. Only a block's first part may belong to another block, so each leaves at
+ *   most one partial tile.
  *
- * What makes a partial tile visible. Its block's threads store it, meet, and one of them sets a
- * flag with release. One thread of the owner polls the flag, acquires, and meets the others, which
- * then read from L2. The owner takes the flag back: the next launch finds zero. All blocks must be
- * resident, for which a cooperative launch vouches; a wait beyond its budget makes this C, and any
- * later one, NaN.
+ * How a partial tile becomes visible. The threads of its block store it and synchronise, and one of
+ * them sets a flag with release. One thread of the owner polls the flag, acquires, and synchronises
+ * with the others, which then read the tile from the L2. The owner clears the flag, so that the
+ * next launch finds zero. All blocks must be resident, which a cooperative launch guarantees. A
+ * wait beyond its budget makes this C, and every later one, NaN.
  */
 #include "core/device/grid_barrier.cuh"
 #include "matmul/common/wgmma_gemm.cuh"
@@ -25,12 +26,12 @@
 
 /* --- shares ----------------------------------------------------------------------------------- */
 
-/* The k-steps of a block, first to end - 1, where each tile has `each`. */
+/* The k-steps of a block, first to end - 1; each tile has `each` of them. */
 struct share {
     uint32_t first, end, each;
 };
 
-/* all x blocks stays below 2^32: the host sees to that. */
+/* all x blocks stays below 2^32; the host ensures it. */
 static __device__ __forceinline__ uint32_t first_of(uint32_t all, uint32_t block)
 {
     return all * block / gridDim.x;
@@ -50,7 +51,7 @@ static __device__ __forceinline__ struct share share_of(const struct wgmma_gemm_
     return {first_of(all, blockIdx.x), first_of(all, blockIdx.x + 1), (args.k + 63) / 64};
 }
 
-/* Tiles in the order in which blocks of the plain kernel have them. */
+/* Tiles in the same order as in the plain kernel. */
 template <class s>
 static __device__ __forceinline__ void go_to_plain(struct post<s> &p,
                                                 const struct wgmma_gemm_args &args, uint32_t tile)
@@ -100,7 +101,7 @@ static __device__ __forceinline__ bool warpgroup_any(bool mine)
     return any;
 }
 
-/* A thread's sums, 16 bytes at a time, side by side with those of its neighbours. */
+/* A thread's sums, 16 bytes at a time, adjacent to those of its neighbours. */
 template <class s>
 static __device__ __forceinline__ float4 *partial_of(const struct wgmma_stream_args &a,
                                                      uint32_t block)
@@ -123,7 +124,7 @@ static __device__ __forceinline__ void leave_partial(const struct wgmma_stream_a
         store_release(a.came + blockIdx.x, 1);
 }
 
-/* By one thread: until the block has left its part. False after too long, then and ever after. */
+/* One thread waits until the block has left its part. False once a wait has taken too long. */
 static __device__ __forceinline__ bool wait_for(const struct wgmma_stream_args &a, uint32_t block)
 {
     uint64_t came_ns = 0;
@@ -143,7 +144,7 @@ static __device__ __forceinline__ bool wait_for(const struct wgmma_stream_args &
     return !given_up;
 }
 
-/* Adds what the blocks behind this one have of the tile that ends before step `tile_end`. */
+/* Adds what the blocks after this one have of the tile that ends before step `tile_end`. */
 template <class s, enum type type>
 static __device__ __forceinline__ void add_partials(const struct wgmma_stream_args &a,
                                                     struct sums<s, type> &sum, uint32_t all,
@@ -194,11 +195,11 @@ static __device__ __forceinline__ void compute_share(const struct wgmma_stream_a
         store<s, type>(args, sum, p);
         if (threadIdx.x == 0)
             bulk_store_read_wait<0>();
-        warpgroup_barrier(0); /* the way out is free again */
+        warpgroup_barrier(0); /* the staging area is free again */
     }
 }
 
-/* The fetching warp made the barriers, and need not wait for the others to begin. */
+/* The fetching warp made the barriers, so it need not wait until the others begin. */
 template <class s, enum type type>
 static __device__ __forceinline__ void stream(const struct wgmma_stream_args &a)
 {

@@ -1,35 +1,37 @@
 /* gemm_chain: what does a product cost in a chain of eight, launched one by one or as one kernel?
  *
- * Method. X(i+1) = X(i) W(i) for i = 0..7: X and W 1024 x 1024, fp16 with fp32 sums, N(0,1), the
- * weights scaled by 1/32, so that every X is N(0,1) again. A tile of a product needs whole rows of
- * the one before. Time of one product in such a chain, edges included, by mode:
- *     stream           one launch a product, the chain queued behind a gate kernel
- *     graph            one node a product
+ * Method. X(i+1) = X(i) W(i) for i = 0..7. X and W are 1024 x 1024, fp16 with fp32 sums, from
+ * N(0,1); the weights are scaled by 1/32, so that every X is N(0,1) again. A tile of a product
+ * needs whole rows of the product before. `time` is that of one product in such a chain, edges
+ * included, by mode:
+ *     stream           one launch per product, the chain queued behind a gate kernel
+ *     graph            one node per product
  *     graph_pdl        the same as programmatic dependents (compute capability 9.0)
- *     persistent_grid  one cooperative launch for all eight (9.0, gemm_chain.cu); between products
- *                      all blocks wait for all, by one counter. The weights of the next product are
- *                      fetched before, as many as shared memory holds
- *     persistent_rows  the same, but a block waits only for those that write the rows it reads;
- *                      tile=128x64_halves computes two halves of its rows in turn, so that one
- *                      half is computed while the other is on its way
+ *     persistent_grid  one cooperative launch for all eight (9.0, gemm_chain.cu). Between products
+ *                      all blocks wait for all others, by one counter. The weights of the next
+ *                      product are fetched before that, as many as shared memory holds
+ *     persistent_rows  the same, but a block waits only for the blocks that write the rows it
+ *                      reads; tile=128x64_halves computes the two halves of its rows in turn, so
+ *                      that one half is computed while the other is in flight
  *     unwaited         the same without waiting: the negative control
- * impl=wgmma is our kernel of compute capability 9.0, mma the portable one, cublaslt the choice of
- * cuBLASLt's that is fastest in a short search. `alone` is the denominator: one product of the same
- * operands again and again, by graph; the best of these, of which 128x64_stream is one by stream-K.
- * Times are slopes over 3 and 6 chains, 24 and 48 products.
+ * impl=wgmma is our kernel for compute capability 9.0, mma the portable one, and cublaslt the
+ * choice of cuBLASLt that is fastest in a short search. `alone` is the denominator: one product of
+ * the same operands, repeated in a graph. The best of these counts; 128x64_stream, by stream-K, is
+ * one of them. Times are slopes over 3 and 6 chains, 24 and 48 products.
  *
  * Inside the timed region: one graph replay between two events; for stream, the launches.
- * An H200: alone 4.83 us; graph 5.2, stream 7, graph_pdl 4.8; persistent 4.8: the launch that it saves
- * it spends on the tile's way out, a counter and the first rows of X. In halves, which should hide
- * that, 6.2: twice as many bytes of W. Unwaited 5.2, slower than with the waits: it seems that
- * blocks in step share answers of the L2, as bandwidth.in_step shows, and that these drift apart.
+ * Expected on an H200, in us: alone 4.83, graph 5.2, stream 7, graph_pdl 4.8, persistent 4.8. What
+ * the persistent kernel saves in launches it spends on writing the tile, a counter and the first
+ * rows of X. Computing in halves should hide that but takes 6.2: it reads twice as many bytes of W.
+ * unwaited takes 5.2, longer than with the waits. It seems that blocks in step share answers of the
+ * L2, as bandwidth.in_step shows, and that these blocks drift apart.
  *
- * Traps. Every run of a chain leaves the same values, so that one which reads an X too early finds
- * there what the run before left, and looks right. So a run that is to be verified starts from NaN
- * in X(1) to X(8): all of every product is then compared with fp64, taking its measured X(i); two
- * rows are followed by the CPU from X(0) to X(8); and the persistent kernel repeats its X(8) bit by
- * bit. The same looks must find a chain without waiting wrong (wrong). Every wait for another block
- * has a budget; a cooperative launch has all blocks resident. */
+ * Traps. Every run of a chain leaves the same values. A run that reads an X too early finds what
+ * the run before left there, and looks right. So a run that is to be verified starts from NaN in
+ * X(1) to X(8). Every product is then compared with fp64 as a whole, taking its measured X(i) as
+ * input. The CPU follows two rows from X(0) to X(8). The persistent kernel must repeat its X(8) bit
+ * by bit. The same checks must find a chain without waiting wrong (`wrong`). Every wait for another
+ * block has a budget; a cooperative launch makes all blocks resident. */
 #include "matmul/gemm_chain/args.h"
 
 #include <math.h>
@@ -62,15 +64,15 @@ enum {
     SIZE = 1024,
     CHAINS = 3,   /* in the shorter of two graphs */
     GAP = 4352,   /* bytes between two matrices */
-    ROWS = 2,     /* followed by the CPU: a random one, and the last */
-    REPEATS = 10, /* of the persistent kernel that must leave the same bits */
+    ROWS = 2,     /* that the CPU follows: a random one, and the last */
+    REPEATS = 10, /* runs of the persistent kernel that must leave the same bits */
     CHOICES_MAX = 64,
     WAIT_BUDGET_NS = 200000000,
 };
 _Static_assert(SIZE <= 64 * GEMM_CHAIN_HALVES_STEPS && SIZE / 2 >= 64 * GEMM_CHAIN_HALVES_SLOTS,
                "what the kernel of two halves can take");
 
-/* Eight products as eight sets of one: X(i), W(i) and X(i+1) are A, B and C of set i. */
+/* Eight products as eight sets of one product: X(i), W(i) and X(i+1) are A, B and C of set i. */
 struct chain {
     struct ways ways;
     struct product p;
@@ -78,13 +80,13 @@ struct chain {
     struct grid_barrier_state *state;
     uint32_t *counters;
     uint32_t row[ROWS];
-    double *reference[ROWS]; /* of X(8), by the CPU; NULL where this run does not look */
+    double *reference[ROWS]; /* of X(8), by the CPU; NULL where this run does not verify it */
 };
 
 /* One way to run it. */
 struct form {
     const char *impl, *tile, *mode;
-    const struct way *way; /* one launch a product ... */
+    const struct way *way; /* one launch per product ... */
     cudaKernel_t kernel;   /* ... or this one for all */
     struct gpu_shape shape;
     struct gemm_chain_args args;
@@ -113,7 +115,7 @@ static struct gpu_graph capture(struct probe_run *r, const struct chain *c, cons
     return gpu_graph_end(r);
 }
 
-/* Behind the gate all of it is in the queue before the first product begins. */
+/* A gate holds the stream, so that the whole chain is queued before the first product begins. */
 static double stream_ns(struct probe_run *r, const struct chain *c, const struct form *f,
                         size_t chains)
 {
@@ -163,7 +165,7 @@ static struct product link_of(const struct chain *c, size_t i)
     return link;
 }
 
-/* One chain from NaN in all that it is to write; launched as it is when it is timed. */
+/* Runs one chain from NaN in everything that it writes, launched as it is when timed. */
 static void run_afresh(struct probe_run *r, const struct chain *c, const struct form *f)
 {
     product_poison(r, &c->p);
@@ -173,7 +175,7 @@ static void run_afresh(struct probe_run *r, const struct chain *c, const struct 
         enqueue(r, c, f);
 }
 
-/* The CPU's rows of X(8): as far off as eight roundings that know nothing of each other may be. */
+/* Compares with the CPU's rows of X(8). The bound is that of eight independent roundings. */
 static void check_rows(struct probe_run *r, const struct chain *c, const char *when)
 {
     const struct product last = link_of(c, PRODUCTS - 1);
@@ -196,7 +198,7 @@ static void check_rows(struct probe_run *r, const struct chain *c, const char *w
     free(x);
 }
 
-/* Every product of a fresh chain against fp64. Returns the worst relative error. */
+/* Verifies every product of a fresh chain against fp64. Returns the worst relative error. */
 static double verify(struct probe_run *r, const struct chain *c, const struct form *f,
                      const char *when)
 {
@@ -221,7 +223,7 @@ static double verify(struct probe_run *r, const struct chain *c, const struct fo
     return worst;
 }
 
-/* The order of its sums is fixed: whatever differs was read too early. */
+/* The order of the sums is fixed, so any difference comes from reading too early. */
 static void check_repeats(struct probe_run *r, const struct chain *c, const struct form *f)
 {
     const int repeats = probe_is_check_run(r) ? 1 : REPEATS;
@@ -241,7 +243,7 @@ static void check_repeats(struct probe_run *r, const struct chain *c, const stru
     free(again);
 }
 
-/* What the same looks say of a chain whose products do not wait. */
+/* What the same checks say of a chain whose products do not wait. */
 static double share_of_wrong(struct probe_run *r, const struct chain *c, const struct form *f)
 {
     double wrong = 0, all = 0;
@@ -316,7 +318,7 @@ static void measure_alone(struct probe_run *r, const struct chain *c, const stru
     product_poison(r, &c->p);
     way_multiply(r, &c->ways, &c->p, w, 0);
     product_verify(r, &first, "before timing");
-    product_poison(r, &c->p); /* what is right after timing, the timed graphs have computed */
+    product_poison(r, &c->p); /* verification after the timing then sees the timed graphs' work */
     struct gpu_graph graph[2];
     for (size_t i = 0; i < 2; i++)
         graph[i] = way_graph(r, &c->ways, &c->p, w, (size_t)(PRODUCTS * CHAINS) << i, 1);
@@ -378,7 +380,7 @@ static void measure_own(struct probe_run *r, const struct chain *c)
     way_close(r, &w);
 }
 
-/* The product alone by equal shares of k-steps: another candidate for the denominator. */
+/* The product alone with equal shares of k-steps: another candidate for the denominator. */
 static void measure_stream_k(struct probe_run *r, const struct chain *c)
 {
     struct way list[1];
@@ -391,7 +393,7 @@ static void measure_stream_k(struct probe_run *r, const struct chain *c)
 
 static const struct persistent {
     const char *tile, *mode;
-    const char *grid, *maps; /* the rows of wgmma_gemm.h whose grid and tensor maps it takes */
+    const char *grid, *maps; /* the rows of wgmma_gemm.h whose grid and tensor maps it uses */
     unsigned threads, shared;
     bool by_rows, unwaited;
 } persistents[] = {
@@ -403,8 +405,9 @@ static const struct persistent {
     {"128x64", "unwaited", "128x64", "128x64", 0, 0, true, true},
 };
 
-/* Not cleared between launches, but where another number of blocks begins to count; nor does one
- * kernel that gave up make the next one give up. */
+/* The counters are cleared only where a different number of blocks begins to count, not between
+ * launches. `aborted` is cleared, so that one kernel that gave up does not make the next give
+ * up. */
 static struct gemm_chain_args chain_args(struct probe_run *r, const struct chain *c,
                                          const struct way *w, bool by_rows)
 {
@@ -487,7 +490,7 @@ static void measure_library(struct probe_run *r, const struct chain *c)
 
 /* --- preparation ------------------------------------------------------------------------------ */
 
-/* All bit patterns' values: the CPU's rows read 8 x 10^6 of them. */
+/* The values of all bit patterns: the CPU's rows read 8 x 10^6 of them. */
 static double *values_of(struct probe_run *r)
 {
     double *value = probe_host_alloc(r, 65536 * sizeof *value);
@@ -557,7 +560,7 @@ static struct chain prepare(struct probe_run *r, int m, int n)
         .a_step = x_step,
         .b_step = w_step,
         .c_step = x_step,
-        .memory = {[2] = x + x_step}, /* what product_poison() poisons */
+        .memory = {[2] = x + x_step}, /* the part that product_poison() poisons */
         .bytes = {[2] = PRODUCTS * x_step},
     };
     CUDA(cudaEventCreate(&c.start));
@@ -574,7 +577,7 @@ static void measure(struct probe_run *r)
     const struct chain c =
         probe_is_check_run(r) ? prepare(r, SIZE / 4, SIZE / 2) : prepare(r, SIZE, SIZE);
 
-    measure_library(r, &c); /* first: its search reads clocks that belong to no case */
+    measure_library(r, &c); /* first, because its search reads clocks that belong to no case */
     measure_own(r, &c);
     measure_stream_k(r, &c);
     for (size_t i = 0; i < PROBE_LENGTH(persistents); i++)

@@ -1,19 +1,19 @@
-// Kernels of gemm_chain: several dependent products in one launch, by the device code of the wgmma
-// kernel. How a block computes a tile is in matmul/common/wgmma_gemm.cuh; here is what makes the
-// next product wait for the one before, and what need not wait.
+// Kernels of gemm_chain: several dependent products in one launch, from the device code of the
+// wgmma kernel. matmul/common/wgmma_gemm.cuh explains how a block computes a tile. This file has
+// what makes a product wait for the one before, and what need not wait.
 //
-// A block has the same tile of every product. Its fetching thread walks the ring of k-steps without
-// a break: when the slots of one product are left, it fills them with the weights of the next, as
-// many k-steps as the ring has, while the tile before is still computed and brought out. Only then
-// does it wait for the other blocks, and the rows of X follow into the same slots. A slot's barrier
-// opens when both have come.
+// A block has the same tile in every product. Its fetching thread walks the ring of k-steps without
+// a break. When the slots of one product are left, it fills them with the weights of the next, as
+// many k-steps as the ring has, while the tile before is still computed and written. Only then does
+// it wait for the other blocks; the rows of X follow into the same slots. A slot's barrier opens
+// when both have arrived.
 //
-// What makes X(i+1) visible. The thread that brings a tile out waits until its bulk copy is
-// complete, not only read (bulk_store_wait): with that, PTX says (Async Proxy, under the bulk
-// copies), what the copy wrote through the async proxy is visible in the generic one. It then adds
-// to a counter, with release. The fetching thread of another block polls that counter, acquires,
-// and passes a fence.proxy.async, as its next bulk copies read through the async proxy what it only
-// knows of in the generic one; the fence belongs into the block that reads.
+// How X(i+1) becomes visible. The thread that writes a tile waits until its bulk copy is complete,
+// not only read (bulk_store_wait). By PTX (Async Proxy, under the bulk copies), what the copy wrote
+// through the async proxy is then visible in the generic proxy. The thread adds to a counter, with
+// release. The fetching thread of another block polls that counter, acquires, and executes
+// fence.proxy.async: it knows of the data in the generic proxy only, and its next bulk copies read
+// through the async proxy. The fence belongs in the block that reads.
 #include <cuda_fp16.h>
 
 #include "core/device/grid_barrier.cuh"
@@ -25,22 +25,23 @@
 
 // --- waiting for the other blocks ----------------------------------------------------------------
 
-// Of the blocks that bring out what a block reads next: all of them, or those of its rows.
+// The blocks that write what a block reads next: all of them, or those of its rows.
 struct meeting {
     struct grid_barrier_state *state;
     uint32_t *counter;
-    uint32_t members, before, budget_ns; // before: the counter at some time of the first product
-    uint32_t met;                        // how often
+    uint32_t members, before, budget_ns; // before: the counter at some time in the first product
+    uint32_t met;                        // number of meetings so far
     bool given_up;
 };
 
-// The counter of the blocks that write these rows, where tiles have `high` rows; or of all blocks.
+// The counter of the blocks that write these rows, if tiles have `high` rows; or that of all
+// blocks.
 __device__ __forceinline__ uint32_t *counter_of(const struct gemm_chain_args &a, int row, int high)
 {
     return a.counters + (a.by_rows ? 1 + row / high : 0) * GEMM_CHAIN_APART;
 }
 
-// Not waited for here: the first copies come first.
+// Does not wait here: the first copies are issued first.
 __device__ __forceinline__ struct meeting join(const struct gemm_chain_args &a, int row, int high,
                                                int wide)
 {
@@ -55,8 +56,8 @@ __device__ __forceinline__ void arrive(uint32_t *counter)
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
 }
 
-// Every launch adds a multiple of `members`, and nobody gets past the first meeting before this
-// block came: so the remainder tells what the counter was when the launch began.
+// Every launch adds a multiple of `members`, and no block gets past the first meeting before this
+// one has arrived. So the remainder tells the counter's value at the launch's beginning.
 __device__ __forceinline__ void meet(struct meeting &m)
 {
     const uint32_t began_at = m.before - m.before % m.members;
@@ -78,7 +79,7 @@ __device__ __forceinline__ void meet(struct meeting &m)
 
 // --- fetching ------------------------------------------------------------------------------------
 
-// Every product has maps of its own: those of the next one are brought before they are needed.
+// Every product has maps of its own: those of the next product are prefetched.
 __device__ __forceinline__ void prefetch_maps(const unsigned char *maps)
 {
 #pragma unroll
@@ -87,7 +88,7 @@ __device__ __forceinline__ void prefetch_maps(const unsigned char *maps)
                      : "memory");
 }
 
-// A k-step's weights, once its slot is left; and the announcement of all that will come into it.
+// Fetches a k-step's weights once its slot is left, and announces all bytes that will arrive in it.
 template <class s>
 __device__ __forceinline__ void fetch_weights(const unsigned char *maps, const struct post<s> &p,
                                               int step, const struct walk<s> &w)
@@ -161,13 +162,13 @@ __device__ __forceinline__ void compute_chain(const struct gemm_chain_args &a,
             if (later > 0)
                 arrive(counter);
         }
-        warpgroup_barrier(0); // the way out is free again
+        warpgroup_barrier(0); // the staging area is free again
         product.maps = (const unsigned char *)product.maps + 3 * WGMMA_GEMM_MAP_BYTES;
     }
 }
 
-// The fetching warp does not wait for the others to begin: it made the barriers, and they may not
-// look at these before.
+// The fetching warp need not wait until the others begin: it made the barriers, and the others must
+// not use them before.
 template <class s, bool waits>
 __device__ __forceinline__ void chain(const struct gemm_chain_args &a)
 {
@@ -212,11 +213,11 @@ CHAIN(unwaited_fp16, 128x64, false) // which must give wrong results
 
 // --- the tile in two halves ----------------------------------------------------------------------
 
-// Rows of a chain know nothing of each other. So a block computes the upper 64 rows of its tile,
-// and while these are brought out and the others' come, the lower 64: with both halves under way
-// in turn, the wait between two products is filled with work. Each half is a pass over k of its own,
-// with the same weights, which stay in shared memory for both; X comes through a ring. A warp of
-// its own brings halves out, so that no other waits for a copy's completion.
+// Rows of a chain are independent. So a block computes the upper 64 rows of its tile, and while
+// these are written and the other blocks' rows arrive, the lower 64. With the two halves in flight
+// in turn, the wait between two products is filled with work. Each half is a pass of its own over
+// k, with the same weights, which stay in shared memory for both; X comes through a ring. A
+// dedicated warp writes the halves, so that no other warp waits for a copy's completion.
 namespace halves {
 
 using half = row_64x64; // its products and maps
@@ -243,8 +244,8 @@ __device__ __forceinline__ uint32_t w_full(uint32_t step)
     return at(GEMM_CHAIN_HALVES_BARRIERS + 16 * GEMM_CHAIN_HALVES_SLOTS + 8 * step);
 }
 
-// The fetching thread. `left` follows `steps` behind the slots that it takes again: the pass and
-// the step that were computed from a slot before.
+// The fetching thread. `left` trails the slots that it refills by `steps`: the pass and the step
+// that were computed from a slot before.
 struct fetcher {
     const struct gemm_chain_args &a;
     const struct post<tile> &p;
@@ -269,8 +270,8 @@ struct fetcher {
         fetch_operand<64, false, 1, false>(at(X_AT + slot * BOX), maps(product), row, 64 * step,
                                            x_full(slot), 0, 0);
     }
-    // The next slot of X. Whatever was computed from it before is over; was that of a lower half,
-    // the weights of its step have served, and those of the next product take their place.
+    // The next slot of X. The computation from its last contents is over. If that was a lower half,
+    // the weights of its step are done with, and those of the next product replace them.
     __device__ __forceinline__ void take()
     {
         mbarrier_wait(x_left(w.slot), w.parity ^ 1); // open in the first round
@@ -325,7 +326,7 @@ __device__ __forceinline__ void fetch(const struct gemm_chain_args &a, const str
     }
 }
 
-// One half: `parity` of the weights, which the upper one waits for; `more` k-steps follow.
+// One half. `parity` is that of the weights, for which the upper half waits; `more` k-steps follow.
 __device__ __forceinline__ void accumulate_half(struct sums<half, FP16> &sum, int steps, bool lower,
                                                 uint32_t parity, struct walk<ring_of_x> &w,
                                                 uint32_t more)
@@ -367,7 +368,7 @@ __device__ __forceinline__ void compute(const struct gemm_chain_args &a,
         struct sums<half, FP16> sum;
 
         accumulate_half(sum, p.steps, pass % 2, pass / 2 % 2, w, more);
-        asm volatile("bar.sync 2, 160;" ::: "memory"); // the way out is free
+        asm volatile("bar.sync 2, 160;" ::: "memory"); // the staging area is free
 #pragma unroll
         for (int k = 0; k < 64; k += 16)
             turn<FP16>(at(OUT_AT), k, lane / 16 * 8 + lane % 8, chunk, sum.d[0] + k / 2);
@@ -376,7 +377,7 @@ __device__ __forceinline__ void compute(const struct gemm_chain_args &a,
     }
 }
 
-// The warp that brings halves out, and says so.
+// The warp that writes the halves and announces them.
 __device__ __forceinline__ void bring_out(const struct gemm_chain_args &a,
                                           const struct post<tile> &p)
 {
@@ -386,7 +387,7 @@ __device__ __forceinline__ void bring_out(const struct gemm_chain_args &a,
     for (uint32_t pass = 0; pass < 2 * a.products; pass++) {
         const int row = p.row + 64 * (pass % 2);
 
-        asm volatile("bar.arrive 2, 160;" ::: "memory"); // the way out is free
+        asm volatile("bar.arrive 2, 160;" ::: "memory"); // the staging area is free
         asm volatile("bar.sync 3, 160;" ::: "memory");   // and filled
         if (elected()) {
             store_box(map, row, p.column, at(OUT_AT));

@@ -14,7 +14,7 @@ static int number_below(uint64_t *state, int n)
     return (int)draw_below(state, (uint64_t)n);
 }
 
-/* 1 to LONGEST; small ones as likely as large ones in half of the draws. */
+/* Draws 1 to LONGEST; in half of the draws small numbers are as likely as large ones. */
 static int draw_length(uint64_t *state)
 {
     const int uniform = number_below(state, LONGEST), octave = number_below(state, 1 << 20);
@@ -26,7 +26,7 @@ static int padded(uint64_t *state, int columns)
     return (columns + 7) / 8 * 8 + 8 * number_below(state, 3);
 }
 
-/* Four kinds: whatever comes, packed and now and then from an odd address, which only a library
+/* Four kinds of shape: anything, packed and sometimes at an odd address, which only a library
  * takes; the same with rows on 16-byte boundaries; multiples of 8; and multiples of every tile,
  * which all of our kernels take. */
 static struct product_shape random_shape(uint64_t *state, int kind)
@@ -55,7 +55,7 @@ static struct product_shape random_shape(uint64_t *state, int kind)
     return s;
 }
 
-/* Poison, product, and the verdict on it. */
+/* Poisons, multiplies, and judges the result. */
 static void check_way(struct probe_run *r, const struct ways *ways, const struct product *p,
                       const struct way *w)
 {
@@ -70,7 +70,7 @@ static void check_way(struct probe_run *r, const struct ways *ways, const struct
     product_verify(r, p, text);
 }
 
-/* Whether this GPU has what a row needs. */
+/* Does this GPU have what a row needs? */
 static bool row_is_here(const struct probe_run *r, const struct way *w)
 {
     const struct gpu_facts *f = gpu_facts(r);
@@ -115,7 +115,7 @@ void sizes_check_random_shapes(struct probe_run *r, const struct ways *ways)
     probe_note(r, "%d random shapes, %zu products", SHAPES, products);
 }
 
-/* --- what must be found wrong ---------------------------------------------------------------- */
+/* --- faults that must be found ---------------------------------------------------------------- */
 
 bool sizes_is_right(struct probe_run *r, const struct product *p)
 {
@@ -124,8 +124,8 @@ bool sizes_is_right(struct probe_run *r, const struct product *p)
            verdict_error(&v) < PRODUCT_ERROR(p->shape.type);
 }
 
-/* Is the result right that a way has when it is opened for one product and judged as another, which
- * may be the same? */
+/* Opens a way for one product and judges its result as that of another, which may be the same: is
+ * it right? */
 static bool is_right_by(struct probe_run *r, const struct ways *ways, const struct product *judged,
                         const struct product *computed, struct way w)
 {
@@ -150,7 +150,7 @@ void sizes_check_that_faults_are_seen(struct probe_run *r, const struct ways *wa
 
     if (!ways->blas)
         w = sizes_own_row(0);
-    shorter.shape.k -= 64; /* the rows stay where they are */
+    shorter.shape.k -= 64; /* with the same distance between rows */
     probe_require(r, !is_right_by(r, ways, &p, &p, in_fp16),
                   "sums in fp16 are told from sums in fp32");
     probe_require(r, !is_right_by(r, ways, &p, &shorter, w), "a missing k-step is seen");
@@ -163,7 +163,7 @@ void sizes_check_that_faults_are_seen(struct probe_run *r, const struct ways *wa
 
 /* --- sizes from the command line ------------------------------------------------------------- */
 
-enum { LONGEST_ASKED = 1000000 }; /* a grid has 65535 rows of 16 outputs */
+enum { LONGEST_ASKED = 1000000 }; /* a grid has at most 65535 rows of 16 outputs */
 static const double ELEMENTS_MAX = 0x1p31, WORK_MAX = 0x1p42;
 
 const char *sizes_why_refused(int64_t m, int64_t n, int64_t k)

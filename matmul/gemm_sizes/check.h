@@ -5,21 +5,21 @@
 
 #include "matmul/gemm_sizes/search.h"
 
-/* The library computes every shape, and of our kernels six in turn those that they take: each row
- * meets 44 shapes, eleven of them of the kind that it must take. */
+/* The library computes every shape. Six of our kernels in turn compute those that they accept: each
+ * row of a table gets 44 shapes, eleven of them of the kind that it must accept. */
 void sizes_check_random_shapes(struct probe_run *r, const struct ways *ways);
 
 /* Is all of C within the bound of its type? */
 bool sizes_is_right(struct probe_run *r, const struct product *p);
 
-/* Sums in fp16 that pass for fp32, one k-step of 64 left out, a last column that nobody wrote. The
- * same product done right must pass, so that it is these that are seen. */
+/* Three faults: sums in fp16 that pass for fp32, one k-step of 64 left out, a last column that is
+ * not written. The same product computed correctly must pass, so that only the faults are found. */
 void sizes_check_that_faults_are_seen(struct probe_run *r, const struct ways *ways);
 
 /* Why a product is refused; NULL: it is not. */
 const char *sizes_why_refused(int64_t m, int64_t n, int64_t k);
 
-/* That it refuses what it must, and nothing else. */
+/* Checks that it refuses what it must, and nothing else. */
 void sizes_check_refused(struct probe_run *r);
 
 #endif

@@ -23,12 +23,12 @@ static const char *const chooser_names[] = {"measured", "neighbour", "rule", "fi
 struct choice {
     size_t n; /* kernels */
     char names[CHOICE_WAYS][32];
-    double ns[2][CHOICE_WAYS][CHOICE_SHAPES]; /* by pass; NaN: not to be had here */
+    double ns[2][CHOICE_WAYS][CHOICE_SHAPES]; /* by pass; NaN: not available here */
     unsigned blocks[CHOICE_WAYS][CHOICE_SHAPES], area[CHOICE_WAYS];
     bool newest[CHOICE_WAYS];
     double over_best[CHOOSERS]; /* geometric means */
-    double slowest;             /* of all kernels on all shapes, over the fastest on that shape */
-    double moved;               /* geometric mean of how far the two passes are apart */
+    double slowest;             /* the slowest kernel on any shape over the fastest on it */
+    double moved;               /* geometric mean of the distance between the two passes */
 };
 
 /* --- what is measured ------------------------------------------------------------------------ */
@@ -46,7 +46,7 @@ static void describe_row(const struct probe_run *r, struct choice *c, size_t i, 
         ((unsigned)s->m + m - 1) / m * (((unsigned)s->n + n - 1) / n) * way_split(w);
 }
 
-/* One kernel on one shape; in full runs its result is verified, too. */
+/* Times one kernel on one shape; in full runs verifies its result, too. */
 static double time_way(struct probe_run *r, const struct ways *ways, struct subject *s,
                        struct way w, bool verify)
 {
@@ -64,7 +64,8 @@ static double time_way(struct probe_run *r, const struct ways *ways, struct subj
     return ns;
 }
 
-/* All kernels in the order of the tables, whatever this GPU takes: rows of the map stay. */
+/* All kernels in the order of the tables, also those that this GPU lacks: the map keeps its
+ * rows. */
 static void time_shape(struct probe_run *r, const struct ways *ways, struct choice *c, size_t shape)
 {
     struct subject s = {.shape = choice_shapes[shape]};
@@ -83,7 +84,7 @@ static void time_shape(struct probe_run *r, const struct ways *ways, struct choi
 
 /* --- how the choosers choose ----------------------------------------------------------------- */
 
-/* The fastest of a pass on a shape among those that take another shape, too; n: there is none. */
+/* The fastest of a pass on one shape among the kernels that also take shape `too`; n: none. */
 static size_t fastest_on(const struct choice *c, int pass, size_t shape, size_t too)
 {
     size_t best = c->n;
@@ -129,7 +130,7 @@ static size_t by_rule(const struct choice *c, size_t shape, int n_sm)
 
 /* --- what the choices cost ------------------------------------------------------------------- */
 
-/* Of kernel i on all shapes; NaN where it does not take them all. */
+/* The cost of using kernel i for all shapes; NaN if it does not take them all. */
 static double of_fixed(const struct choice *c, size_t i)
 {
     double sum = 0;
@@ -150,7 +151,7 @@ static double of_chooser(const struct choice *c, enum chooser by, int n_sm)
     return exp(sum / CHOICE_SHAPES);
 }
 
-/* No kernel of ours here: all stays NaN. */
+/* Without a kernel of ours all figures stay NaN. */
 static void judge_choices(struct choice *c, int n_sm)
 {
     double moved = 0;
@@ -195,7 +196,7 @@ static void say_map(struct probe_run *r, const struct choice *c)
     double *cells = probe_host_alloc(r, c->n * CHOICE_SHAPES * sizeof *cells);
     char kernels[256], key[32], shapes[256] = "";
 
-    for (size_t i = 0; i < c->n; i++) { /* as many to a fact as it holds */
+    for (size_t i = 0; i < c->n; i++) { /* as many names to a fact as it holds */
         const size_t first = i % NAMES_IN_FACT == 0, used = first ? 0 : strlen(kernels);
         snprintf(kernels + used, sizeof kernels - used, "%s%s", first ? "" : ", ", c->names[i]);
         snprintf(key, sizeof key, "kernels_from_%zu", i - i % NAMES_IN_FACT);

@@ -1,14 +1,15 @@
 /* gemm_sizes: is a kernel chosen by measurement, or by a rule, better than any fixed one?
  *
- * All of our kernels compute all of the shapes in choice.c, in two passes, the first for choosing
- * and the second for judging. A choice costs, on each shape, the time of the kernel chosen over
- * that of the fastest, both of the second pass; what is reported is the geometric mean.
+ * All of our kernels compute all of the shapes in choice.c, in two passes: the first is for
+ * choosing, the second for judging. The cost of a choice on a shape is the time of the chosen
+ * kernel over that of the fastest, both from the second pass. The geometric mean over the shapes is
+ * reported.
  *     measured    the fastest of the first pass on that shape
  *     neighbour   the fastest of the first pass on the nearest other shape
- *     rule        of this GPU's newest kind of kernel the largest tile that makes a block for nine
- *                 of ten SMs, or, where none does, the one that makes most
- *     fixed       the one kernel that is best for all of them: known only afterwards
- *     worst       the one that is worst */
+ *     rule        of this GPU's newest kind of kernel, the largest tile that gives nine of ten SMs
+ *                 a block or, where none does, the tile that makes most blocks
+ *     fixed       the one kernel that is best for all shapes, which is known only afterwards
+ *     worst       the one kernel that is worst */
 #ifndef MATMUL_GEMM_SIZES_CHOICE_H
 #define MATMUL_GEMM_SIZES_CHOICE_H
 

@@ -1,34 +1,37 @@
-/* gemm_sizes: how fast is a product by the best there is, at every size, layout and alignment, and
- * which kernel does the library choose?
+/* gemm_sizes: how fast is the best available product at every size, layout and alignment, and which
+ * kernel does the library choose?
  *
  * Method. C = A x B, row-major, operands from N(0,1), by
  *     impl=cublas,tile=auto      what cublasGemmEx chooses
  *     impl=cublaslt,tile=first   the first guess of cuBLASLt's heuristic, 32 MiB of workspace
  *     impl=cublaslt,tile=best    the fastest of all that the heuristic offers
- *     impl=own,tile=best         the fastest of our kernels (matmul/kernels/)
- * The two best are found by a search in the same process and then sampled anew; which kernel it is
- * stands beside the time, with its grid, from the captured graph's node. Time of a product = slope
- * over graphs of n and 2n of them, the edge to the next one included. l2=warm: the same operands
- * again and again; cold: sets of them, 3 x the L2.
- *     over_library   time over that of cuBLASLt's best, the two replayed in turn: they share clock
- *                    and power. That of cuBLASLt's best itself says what 1.00 is worth
- *     layout_time    one product as it may lie in memory: rows further apart than they are long,
- *                    addresses off a boundary, sizes beside a round one. In turn with it the
- *                    aligned product (aligned_time); over_aligned is the ratio, of times for each
+ *     impl=own,tile=best         the fastest of our kernels (matmul/common/)
+ * A search in the same process finds the two best, which are then sampled anew. Next to the time,
+ * the report names the kernel and its grid, read from the captured graph's node. The time of a
+ * product is the slope over graphs of n and 2n of them; it includes the edge to the next one.
+ * l2=warm uses the same operands again and again, l2=cold rotates over sets of them, 3 x the L2.
+ *     over_library   time over that of cuBLASLt's best. The two are replayed in turn, so that they
+ *                    share clock and power. The row of cuBLASLt's best itself tells how far from
+ *                    1.00 noise can lead
+ *     layout_time    one product in other layouts: rows further apart than they are long, addresses
+ *                    off a boundary, sizes next to a round one. The aligned product is replayed in
+ *                    turn with it (aligned_time); over_aligned is the ratio of the times per
  *                    multiply-add
  *     over_best      a kernel chosen by measurement, by a rule, or fixed (choice.h)
- * acc=fp16 has sums in fp16, and is compared with nothing.
+ * acc=fp16 has sums in fp16, and is not compared with anything.
  *
  * Inside the timed region: one graph replay between two events.
  * Expected on an H200: 512^3 2.6 us (own) and 3.1 (cuBLASLt), 1024^3 4.8 and 5.1, 2048^3 25.5 and
- * 24.5, 4096^3 205 and 199; about 2 us of fixed cost and 700 Tflop/s fitted over the squares. Rows
- * of odd length cost a library its kernels that fetch by tensor maps: several times as long.
+ * 24.5, 4096^3 205 and 199. The fit over the squares gives about 2 us of fixed cost and 700
+ * Tflop/s. Rows of odd length rule out a library's kernels that fetch by tensor maps: several times
+ * as long.
  *
- * Traps. Two kernels timed one after the other differ by 4 % at 4096^3 for the power limit alone.
- * What a library offers depends on the alignment that it is told: the plan is made for the real
- * addresses. A product beside a round size has more or less to do than the round one, so times are
- * compared for each multiply-add. All choices of cuBLASLt and 27 kernels of ours are searched; one
- * look at each would choose by noise, so those within a tenth of the fastest are replayed in turn. */
+ * Traps. Two kernels timed one after another differ by 4 % at 4096^3 because of the power limit
+ * alone. What a library offers depends on the alignment that it is told; the plan is made for the
+ * real addresses. A product next to a round size does more or less work than the round one, so
+ * times are compared per multiply-add. The search covers all choices of cuBLASLt and 27 kernels of
+ * ours. One look at each would choose by noise, so those within a tenth of the fastest are replayed
+ * in turn. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +43,7 @@
 #include "matmul/gemm_sizes/layout.h"
 #include "matmul/gemm_sizes/search.h"
 
-PROBE_IMAGE(product); /* and by matmul/common/way.c those of the products themselves */
+PROBE_IMAGE(product); /* matmul/common/way.c has the images of the products themselves */
 
 #define KEYS "m,n,k,type,acc,layout,impl,tile,l2"
 #define LAYOUT_KEYS "m,n,k,type,layout,lda,ldb,ldc,offset,impl,tile,l2"
@@ -87,7 +90,7 @@ static const struct probe_parameter parameters[] = {
 
 /* --- one way to one product ------------------------------------------------------------------ */
 
-/* Sums in fp16 are meant to be beyond the bound of sums in fp32; they must not be garbage. */
+/* Sums in fp16 may exceed the bound of sums in fp32, but they must not be garbage. */
 static double verified(struct probe_run *r, const struct subject *s, const char *when)
 {
     if (s->accumulate == BLAS_IN_FP32)
@@ -159,7 +162,7 @@ static void measure_row(struct probe_run *r, const struct ways *ways, struct sub
 
 /* --- squares and layers ---------------------------------------------------------------------- */
 
-/* One product by all four, or by some of them. */
+/* One product by all four takes, or by some of them. */
 enum {
     ALL = (1 << TAKES) - 1,
     FIRST = 1 << LT_FIRST,
@@ -173,11 +176,11 @@ struct task {
     const char *layout;
     bool cold;
     enum blas_accumulate accumulate;
-    unsigned takes, deep; /* by which, and by which with --deep, too */
+    unsigned takes, deep; /* takes that measure it; more takes with --deep */
     unsigned flags;
 };
 
-/* Does the memory hold it, and are 64 sets of it so many bytes that they are cold? */
+/* Does it fit the memory, and are 64 sets of it enough bytes to be cold? */
 static bool can_be(const struct probe_run *r, const struct subject *s)
 {
     const double three_l2 = 3.0 * (double)gpu_facts(r)->l2_bytes, one = product_bytes(&s->shape);
@@ -203,9 +206,9 @@ static void measure_task(struct probe_run *r, const struct ways *ways, const str
     sizes_subject_close(r, &s);
 }
 
-/* 1024^3 in every way that a product may be asked for; the others warm, in fp16, nn. Ascending: the
- * large ones leave the board at its power limit. Every round has what a claim, a fit or a bar looks
- * at; the library's first guess is none of these. */
+/* 1024^3 in every variant of a product; the other sizes warm, in fp16, nn. Sizes ascend, because
+ * large ones leave the board at its power limit. Every round measures what a claim, a fit or a bar
+ * uses; the library's first guess is not among that. */
 static void measure_squares(struct probe_run *r, const struct ways *ways)
 {
 #define SQUARE(n) n, n, n
@@ -239,7 +242,7 @@ static void measure_squares(struct probe_run *r, const struct ways *ways)
     }
 }
 
-/* The portable kernel with its smallest tile: the library must be seen to win (claim C79). */
+/* The portable kernel with its smallest tile: a case that the library must win (claim C79). */
 static void measure_loser(struct probe_run *r, const struct ways *ways)
 {
     const int size = probe_is_check_run(r) ? 128 : 2048;
@@ -252,12 +255,12 @@ static void measure_loser(struct probe_run *r, const struct ways *ways)
     sizes_subject_close(r, &s);
 }
 
-/* y = x W for so many tokens at once, bf16, weights not in the L2; the layers of Llama 3. W is
- * stored k x n, and, for the library only, n x k as PyTorch's Linear has it: for that we have no
- * kernel in bf16. */
+/* y = x W for a number of tokens at once, bf16, weights not in the L2; the layers of Llama 3. W is
+ * stored k x n, and for the library also n x k, as PyTorch's Linear has it; we have no bf16 kernel
+ * for that layout. */
 struct layer {
     int n, k;
-    bool all; /* tokens; else three of them */
+    bool all; /* all numbers of tokens; else three of them */
 };
 static const struct layer layers[] = {
     {4096, 4096, false},  {2048, 8192, true}, {16384, 2048, false}, {14336, 4096, true},
@@ -289,7 +292,8 @@ static void measure_layers(struct probe_run *r, const struct ways *ways)
 
 /* --- all of it ------------------------------------------------------------------------------- */
 
-/* The product from the command line by everything that takes it, every row of ours apart. */
+/* The product from the command line, by everything that takes it, with a row for each of our
+ * kernels. */
 static void measure_asked(struct probe_run *r, const struct ways *ways, bool cold)
 {
     struct subject s = {.shape = {.m = (int)probe_parameter(r, "m"),

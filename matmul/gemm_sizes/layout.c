@@ -4,10 +4,10 @@
 
 #include "matmul/gemm_sizes/search.h"
 
-/* A product beside an aligned cube of `base`: by its size, its layout, elements between the rows of
- * all three matrices, elements by which A and B are off a 256-byte boundary. Only `useful` of its
- * steps along k count as work. By cuBLAS, and by cuBLASLt's first guess and its best where a claim
- * looks at them; by all three with --deep. */
+/* A product that differs from an aligned cube of `base` in its size, its layout, the extra elements
+ * between the rows of all three matrices, or the elements by which A and B are off a 256-byte
+ * boundary. Only `useful` of its steps along k count as work. Measured by cuBLAS, and by cuBLASLt's
+ * first guess and its best where a claim needs them; by all three with --deep. */
 enum { FIRST_TOO = 1, BEST_TOO = 2 };
 struct variant {
     int base, m, n, k, useful;
@@ -17,7 +17,7 @@ struct variant {
 };
 static const struct variant variants[] = {
     {1024, 1024, 1024, 1024, 1024, "nn", 0, 0, PROBE_ONCE, 0}, /* the same again */
-    {1024, 1024, 1024, 1536, 1024, "nn", 0, 0, PROBE_ONCE, 0}, /* half as much again to do */
+    {1024, 1024, 1024, 1536, 1024, "nn", 0, 0, PROBE_ONCE, 0}, /* half as much work again */
     {1024, 1, 1024, 1024, 1024, "nn", 0, 0, PROBE_ONCE, 0},    /* a vector: another kernel */
     {1024, 1024, 1024, 1024, 1024, "nn", 8, 0, PROBE_ONCE, FIRST_TOO}, /* on 16-byte boundaries */
     {1024, 1024, 1024, 1024, 1024, "nn", 4, 0, PROBE_DEEP, 0},
@@ -53,7 +53,8 @@ static struct product_shape shape_of(const struct variant *v)
                                   .b_shift = v->shift};
 }
 
-/* Under --check: everything at an eighth, rows as far apart and as far beside a round size. */
+/* For --check: everything at an eighth, with rows as far apart and sizes as far from a round
+ * one. */
 static struct variant smaller(struct variant v)
 {
     const int less = v.base - v.base / 8;
@@ -62,8 +63,8 @@ static struct variant smaller(struct variant v)
     return v;
 }
 
-/* The fastest of all offered is found by measurement, and which of two equals it is is no choice of
- * the library's. */
+/* The fastest on offer is found by measurement. Which one of two equally fast kernels it is, is not
+ * a choice of the library's. */
 static void compare_kernels(struct probe_run *r, const struct entrant e[2], enum take take)
 {
     struct gpu_node here = gpu_graph_first_kernel(r, &e[0].graph[0]);

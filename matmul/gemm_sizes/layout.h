@@ -1,4 +1,4 @@
-/* gemm_sizes: one product as it may lie in memory, beside the same aligned. */
+/* gemm_sizes: one product in several layouts in memory, next to the same product aligned. */
 #ifndef MATMUL_GEMM_SIZES_LAYOUT_H
 #define MATMUL_GEMM_SIZES_LAYOUT_H
 

@@ -72,8 +72,8 @@ struct way sizes_own_row(size_t row)
     return (struct way){.impl = WAY_STREAM, .wgmma = &wgmma_stream_tiles[row - N_MMA - N_WGMMA]};
 }
 
-/* All of ours, portable ones first. From 4096^3 on small tiles take no part: they fetch their
- * operands so often that they take several times as long, and so would the search. */
+/* All of our ways, portable ones first. From 4096^3 on small tiles are left out: they fetch their
+ * operands so often that they, and with them the search, would take several times as long. */
 static size_t list_own(struct probe_run *r, const struct ways *ways, const struct product *p,
                        struct way *list, size_t max)
 {
@@ -91,8 +91,8 @@ static size_t list_own(struct probe_run *r, const struct ways *ways, const struc
     return kept;
 }
 
-/* The fastest of a list. Its time is not kept: what is reported of it is sampled anew. The others
- * are closed. */
+/* The fastest of a list. Its time is not kept, because the caller samples it anew. The others are
+ * closed. */
 static struct way fastest(struct probe_run *r, const struct ways *ways, const struct subject *s,
                           struct way *list, size_t n)
 {
@@ -136,7 +136,7 @@ const struct way *sizes_way(struct probe_run *r, const struct ways *ways, struct
     return s->taken[take].found ? &s->taken[take].way : NULL;
 }
 
-/* --- what is said beside a time -------------------------------------------------------------- */
+/* --- facts reported with a time --------------------------------------------------------------- */
 
 void sizes_say_kernel(struct probe_run *r, const struct ways *ways, const struct entrant *e)
 {

@@ -1,5 +1,5 @@
-/* gemm_sizes: a product, the ways to it, the search for the fastest, and how several are sampled in
- * turn. */
+/* gemm_sizes: a product, the ways to compute it, the search for the fastest, and sampling several
+ * in turn. */
 #ifndef MATMUL_GEMM_SIZES_SEARCH_H
 #define MATMUL_GEMM_SIZES_SEARCH_H
 
@@ -28,14 +28,14 @@ enum {
 enum take { CUBLAS, LT_FIRST, LT_BEST, OWN_BEST, TAKES };
 extern const char *const sizes_impl_names[TAKES], *const sizes_tile_names[TAKES];
 
-/* A product in memory and what was found for it, both made when they are first asked for. */
+/* A product in memory and what was found for it. Both are made when they are first needed. */
 struct subject {
     struct product_shape shape;
-    bool cold;                       /* sets of operands in turn, 3 x the L2 of them */
-    enum blas_accumulate accumulate; /* of the library */
+    bool cold;                       /* rotates over sets of operands, 3 x the L2 in all */
+    enum blas_accumulate accumulate; /* for the library */
     bool open;
     struct product product;
-    size_t sets; /* that a graph walks */
+    size_t sets; /* that a graph rotates over */
     struct {
         bool sought, found;
         struct way way;
@@ -47,7 +47,7 @@ static inline double multiply_adds(const struct product_shape *s)
     return (double)s->m * s->n * s->k;
 }
 
-/* Of fewer outputs the rate of error is too much a matter of the seed to be a figure. */
+/* With fewer outputs the relative error depends too much on the seed to be a figure. */
 static inline bool is_large_enough(const struct product_shape *s)
 {
     return (double)s->m * s->n >= 0x1p14;
@@ -58,7 +58,7 @@ void sizes_subject_close(struct probe_run *r, struct subject *s);
 
 /* --- sampling -------------------------------------------------------------------------------- */
 
-/* One of those that are sampled in turn. */
+/* One of several that are sampled in turn. */
 struct entrant {
     struct subject *subject;
     const struct way *way;
@@ -68,12 +68,12 @@ struct entrant {
     struct gpu_graph graph[2];
 };
 
-/* Replay by replay in turn, so that clock and power are the same for all: above 2048^3 the board's
- * power limit decides how fast a product is. */
+/* Replays them one after another, in turn, so that clock and power are the same for all: above
+ * 2048^3 the board's power limit decides how fast a product is. */
 void sizes_sample_in_turn(struct probe_run *r, const struct ways *ways, struct entrant *e,
                           size_t n);
 
-/* What was timed, once more, into a poisoned result: to be verified. */
+/* Replays the timed graph once more, into a poisoned result, for verification. */
 void sizes_replay_for_check(struct probe_run *r, const struct entrant *e);
 
 void sizes_entrants_free(struct entrant *e, size_t n);
@@ -89,11 +89,11 @@ enum {
 };
 struct way sizes_own_row(size_t row);
 
-/* The way to a product that a take finds, opened; NULL where there is none. */
+/* The opened way that a take finds for a product; NULL where there is none. */
 const struct way *sizes_way(struct probe_run *r, const struct ways *ways, struct subject *s,
                             enum take take);
 
-/* --- what is said beside a time -------------------------------------------------------------- */
+/* --- facts reported with a time --------------------------------------------------------------- */
 
 void sizes_say_kernel(struct probe_run *r, const struct ways *ways, const struct entrant *e);
 void sizes_say_missing(struct probe_run *r, const struct ways *ways, int metric, enum take take);

@@ -8,13 +8,13 @@
 #include "core/verdict.h"
 
 enum {
-    GEMV_VECTOR = 8, /* elements */
-    GEMV_ROWS = 2,   /* of a block */
-    GEMV_LOADS = 4,  /* of each row, by a thread, in flight together */
-    GEMV_THREADS = 256, /* of a block, at most */
+    GEMV_VECTOR = 8,    /* elements */
+    GEMV_ROWS = 2,      /* of a block */
+    GEMV_LOADS = 4,     /* of each row that a thread has in flight together */
+    GEMV_THREADS = 256, /* most threads of a block */
     READ_THREADS = 512,
     READ_LOADS = 4,
-    VERIFY_WARPS = 8, /* of a block, a row each */
+    VERIFY_WARPS = 8, /* in a block; each has a row */
 };
 
 struct gemv_args {
@@ -27,7 +27,7 @@ ARGS_SIZE(struct gemv_args, 32);
 
 struct gemv_read_args {
     const void *in;
-    uint32_t *sums; /* one a block: of all 32-bit words that it read; NULL: nobody looks */
+    uint32_t *sums; /* one per block: the sum of all 32-bit words that it read; NULL: not wanted */
 };
 ARGS_SIZE(struct gemv_read_args, 16);
 
@@ -42,7 +42,7 @@ ARGS_SIZE(struct gemv_verify_args, 56);
 struct gemv_sum_args {
     const void *in;
     uint64_t vectors;
-    uint32_t *sum; /* gains all 32-bit words */
+    uint32_t *sum; /* all 32-bit words are added to it */
 };
 ARGS_SIZE(struct gemv_sum_args, 24);
 

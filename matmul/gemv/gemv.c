@@ -1,31 +1,32 @@
-/* gemv: how near does a layer at batch 1, a matrix times a vector, come to a read of its weights?
+/* gemv: how close does a layer at batch 1, a matrix-vector product, come to a read of its weights?
  *
- * Method. y = W x, W row-major (a dot product runs along memory, as in PyTorch's Linear), all of
- * bf16 from N(0,1), sums in fp32; the matrices of Llama 3 of 1B, 8B and 70B. By our own kernel
- * (gemv.cu), and by cuBLAS with its own choice, asked for a product of one column (cublas_gemm) or
- * for one with a vector (cublas_gemv). The time of a product is the slope over graphs of n and 2n
- * of them: it includes the edge to the next one, and nothing of the replay. The denominator of
- * share_of_read is a kernel that reads the same bytes out of the same sets, in the same process, as
- * nodes of such graphs, so that it has the same edge.
- *     l2=cold  sets of weights in turn: 512 MiB of them, and 3 x the L2 at least, before one comes
- *              again. x stays in the L2: what runs before a layer has just written it
- *     l2=warm  the same weights again and again, where they are fewer bytes than the L2 has
+ * Method. y = W x, with W row-major (a dot product runs along memory, as in PyTorch's Linear), all
+ * in bf16 from N(0,1), sums in fp32. The matrices are those of Llama 3 1B, 8B and 70B. They are
+ * multiplied by our own kernel (gemv.cu), and by cuBLAS with its own choice of kernel, asked for a
+ * product of one column (cublas_gemm) or for a matrix-vector product (cublas_gemv). The time of a
+ * product is the slope over graphs of n and 2n of them: it includes the edge to the next one, and
+ * nothing of the replay. The denominator of share_of_read is a kernel that reads the same bytes
+ * from the same sets, in the same process and in the same kind of graph, so that it has the same
+ * edge.
+ *     l2=cold  rotates over sets of weights: at least 512 MiB and 3 x the L2 pass before one set
+ *              comes again. x stays in the L2, because what runs before a layer has just written it
+ *     l2=warm  the same weights again and again, where they are smaller than the L2
  * one_warp is a product starved of warps, the negative control of claim C14.
  *
- * Every output of every set that was timed is compared with fp64 on the GPU, NaN before; 64 rows of
- * set 0 with fp64 on the CPU. A read states the sum of what it got where it is asked for, before
- * the timing; timed, it adds up and drops.
+ * Every output of every timed set is poisoned with NaN and afterwards compared with fp64 on the
+ * GPU; 64 rows of set 0 are compared with fp64 on the CPU. Before the timing a read returns the sum
+ * of what it read, which is checked. While timed, it adds up and drops the sum.
  *
  * Inside the timed region: one graph replay between two events.
- * Expected on an H200: 117 MB (14336 x 4096, and 4096 x 14336) in 27.7 us where a read takes 26.9
- * and cuBLAS 30 to 31; 34 MB in 9.2 us where a read takes 8.6 and cuBLAS 12 to 13. A product takes
- * 0.6 us (8 MB) to 1.3 us (470 MB) longer than a read; where these go was not measured.
+ * Expected on an H200: 117 MB (14336 x 4096, and 4096 x 14336) in 27.7 us, where a read takes 26.9
+ * us and cuBLAS 30 to 31; 34 MB in 9.2 us, where a read takes 8.6 us and cuBLAS 12 to 13. A product
+ * takes 0.6 us (8 MB) to 1.3 us (470 MB) longer than a read; where this time goes was not measured.
  *
- * Traps. A short read is no measure of the memory: 8 MiB come at 2.7 TB/s, 1 GiB at 4.6, so both
- * denominators are needed. Hints to evict weights first could leave older sets in the L2 until
- * their turn; they gained nothing, and are not used. That the source has loads together does not
- * put them in flight together: without a number of blocks in __launch_bounds__ the assembler saves
- * registers, and waits after three of twelve (tests/kernels sees it). */
+ * Traps. A short read does not measure the memory: 8 MiB come at 2.7 TB/s, 1 GiB at 4.6 TB/s. So
+ * both denominators are needed. Hints to evict weights first could leave older sets in the L2 until
+ * their turn; they gained nothing and are not used. Loads that are together in the source are not
+ * always in flight together: without a number of blocks in __launch_bounds__ the assembler saves
+ * registers, and waits after three of twelve loads (tests/kernels checks this). */
 #include "matmul/gemv/args.h"
 
 #include <math.h>
@@ -56,17 +57,17 @@ static const struct probe_metric metrics[] = {
 
 enum {
     MIB = 1 << 20,
-    SAMPLED = 62, /* rows that the CPU looks at, and the first and the last */
+    SAMPLED = 62, /* random rows that the CPU checks, besides the first and the last */
     SETS_MAX = 256,
     READS_MAX = 16,
-    PIECE = 16 * READ_LOADS * READ_THREADS, /* bytes that a block reads */
+    PIECE = 16 * READ_LOADS * READ_THREADS, /* bytes that one block reads */
     LONGEST = 1 << 16,
     WORKSPACE = 32 << 20,
     GAP = 20480,     /* bytes between two sets of weights */
     X_MAX = 1 << 16, /* elements */
 };
 static const size_t ROOM = (size_t)1280 * MIB;
-static const double GRAPH_BYTES = 512.0 * MIB; /* of weights in the shorter graph, at least */
+static const double GRAPH_BYTES = 512.0 * MIB; /* least bytes of weights in the shorter graph */
 static const double BF16_ERROR = 4e-3;
 
 /* --- what is measured ------------------------------------------------------------------------ */
@@ -93,16 +94,16 @@ static const struct layer layers[] = {
     {10240, 8192, PROBE_DEEP}, /* q, k, v */
     {28672, 8192, PROBE_DEEP}, /* gate, or up */
     {8192, 28672, 0},          /* down */
-    {LONGEST, 8192, 0},        /* 1 GiB, to be read only: what is sustained */
+    {LONGEST, 8192, 0},        /* 1 GiB, only read: the sustained rate */
 };
 
 struct matrix {
     int m, k;
-    size_t bytes, step; /* of the weights; from one set of them to the next */
+    size_t bytes, step; /* of one set of weights; from one set to the next */
     size_t sets;
-    char *y; /* sets of y_step bytes */
+    char *y; /* sets, y_step bytes apart */
     size_t y_step;
-    uint32_t rows[SAMPLED + 2];                           /* that the CPU looks at */
+    uint32_t rows[SAMPLED + 2];                           /* that the CPU checks */
     double reference[SAMPLED + 2], absolute[SAMPLED + 2]; /* sum w x, sum |w x| */
     size_t n_rows;
 };
@@ -148,7 +149,7 @@ static struct gemv prepare(struct probe_run *r)
 
 /* --- the matrix and its reference ------------------------------------------------------------ */
 
-/* Rows that the CPU looks at: random ones, the first and the last. */
+/* Rows that the CPU checks: random ones, the first and the last. */
 static void reference_on_host(struct probe_run *r, const struct gemv *g, struct matrix *m)
 {
     size_t row_bytes = 2 * (size_t)m->k;
@@ -171,7 +172,7 @@ static void reference_on_host(struct probe_run *r, const struct gemv *g, struct 
     free(x);
 }
 
-/* Sets of weights as many as fit, all with the same x: what wrote x has just left it in the L2. */
+/* As many sets of weights as fit, all with the same x: what wrote x has just left it in the L2. */
 static struct matrix matrix_of(struct probe_run *r, const struct gemv *g, int rows, int columns)
 {
     struct matrix m = {.m = rows,
@@ -192,7 +193,7 @@ static struct matrix matrix_of(struct probe_run *r, const struct gemv *g, int ro
 
 /* --- is it right? ---------------------------------------------------------------------------- */
 
-/* What an fp32-accumulated sum may be off by, rounded once to bf16. */
+/* The error allowed to a sum accumulated in fp32 and rounded once to bf16. */
 static double bound_of(double reference, double absolute, int k)
 {
     return 2 * HALF_BF16_UNIT * fabs(reference) + 8 * sqrt(k) * 0x1p-24 * absolute + 0x1p-25;
@@ -213,7 +214,7 @@ static void check_on_host(struct probe_run *r, const struct matrix *m)
     free(y);
 }
 
-/* All outputs of the first sets against fp64 on the GPU. Returns the relative error. */
+/* Compares all outputs of the first sets with fp64 on the GPU. Returns the relative error. */
 static double verify(struct probe_run *r, const struct gemv *g, const struct matrix *m, size_t sets,
                      const char *when)
 {
@@ -238,7 +239,8 @@ static double verify(struct probe_run *r, const struct gemv *g, const struct mat
 
 /* --- a product ------------------------------------------------------------------------------- */
 
-/* Of a block: so many that each has the same to do in every turn, in as few turns as can be. */
+/* Threads of a block: chosen so that all have the same work in every turn, in as few turns as
+ * possible. */
 static unsigned threads_of(uint32_t vectors)
 {
     for (uint32_t turns = 1;; turns++) {
@@ -296,7 +298,7 @@ static size_t launches(const struct probe_run *r, const struct matrix *m)
     return n < 4 ? 4 : n > SETS_MAX ? SETS_MAX : (size_t)n;
 }
 
-/* Whether none of it is left in the L2 when its turn comes again. */
+/* Has all of a set left the L2 when its turn comes again? */
 static bool is_cold(struct probe_run *r, const struct matrix *m)
 {
     size_t n = launches(r, m) < m->sets ? launches(r, m) : m->sets;
@@ -331,9 +333,10 @@ static void sample_products(struct probe_run *r, const struct gemv *g, const str
         gpu_graph_free(&graph[i]);
 }
 
-/* --- a mere read ----------------------------------------------------------------------------- */
+/* --- a plain read ----------------------------------------------------------------------------- */
 
-/* Whole pieces; those of a matrix that does not end with one reach beyond it, as its bytes say. */
+/* Bytes in whole pieces. If a matrix does not end with a piece, the last one reaches beyond it, and
+ * the case's bytes include that. */
 static size_t read_bytes(const struct matrix *m)
 {
     return (m->bytes + PIECE - 1) / PIECE * PIECE;
@@ -346,8 +349,8 @@ static void read_set(struct probe_run *r, const struct gemv *g, const struct mat
     gpu_launch(r, g->read, (unsigned)(read_bytes(m) / PIECE), READ_THREADS, 0, &a);
 }
 
-/* The words that a read adds up must be those that a plain kernel finds, and, where that is not too
- * much to copy, the host. */
+/* The sum of the words that a read returns must be the sum that a plain kernel finds and, where
+ * there is not too much to copy, the host's. */
 static void check_read(struct probe_run *r, const struct gemv *g, const struct matrix *m)
 {
     size_t bytes = read_bytes(m), blocks = bytes / PIECE;
@@ -373,7 +376,7 @@ static void check_read(struct probe_run *r, const struct gemv *g, const struct m
     free(words);
 }
 
-/* What a read of so many bytes was measured at; NaN where it was not. */
+/* The measured rate of a read of this many bytes; NaN where it was not measured. */
 static double read_rate(const struct gemv *g, size_t bytes)
 {
     for (size_t i = 0; i < g->n_reads; i++)
@@ -412,7 +415,7 @@ static void measure_read(struct probe_run *r, struct gemv *g, const struct matri
     g->reads[g->n_reads++].rate = rate;
 }
 
-/* With the weights of one set, or of as many as there are. */
+/* With one set of weights, or with as many as there are. */
 static void measure_product(struct probe_run *r, const struct gemv *g, const struct matrix *m,
                             enum implementation impl, bool cold, unsigned flags)
 {
@@ -442,7 +445,7 @@ static void measure_product(struct probe_run *r, const struct gemv *g, const str
 
 /* --- all of it ------------------------------------------------------------------------------- */
 
-/* Leaves out what the memory does not hold often enough to be cold. */
+/* Leaves out a layer if memory holds too few sets of it to be cold. */
 static bool measure_layer(struct probe_run *r, struct gemv *g, const struct layer *l)
 {
     struct matrix m = matrix_of(r, g, l->m, l->k);

@@ -1,7 +1,8 @@
-// Kernels of gemv: the product, the same starved of warps, the mere read, and what checks them.
+// Kernels of gemv: the product, the same starved of warps, the plain read, and the checks.
 //
-// The product's form was chosen out of a hundred variants, cold, over shapes of 8 to 470 MB, on an
-// H200. Shares of the best read of the same bytes, for 4096 x 14336, 14336 x 4096, 4096 x 4096:
+// The product's form was chosen from a hundred variants, cold, over shapes of 8 to 470 MB, on an
+// H200. Their shares of the best read of the same bytes, for 4096 x 14336, 14336 x 4096, 4096 x
+// 4096:
 //     2 rows a block, 4 vectors of each in flight, up to 256 threads  0.97  0.97  0.94  this one
 //     the same, up to 512 threads                                     0.95  0.97  0.93
 //     1 row x 4 vectors, up to 256 threads                            0.96  0.98  0.93
@@ -9,12 +10,13 @@
 //     1 row x 8 vectors, up to 512 threads                            0.85  0.97  0.92
 //     a row a warp, 4 vectors in flight                               0.96  0.93  0.88
 //     a row a warp, 8 vectors in flight                               0.92  0.95  0.91
-//     a ring of bulk copies for each warp, blocks that stay           0.81 to 0.93 (the first)
+//     a ring of bulk copies for each warp, persistent blocks          0.81 to 0.93 (the first)
 //     2 rows at once to shared memory by bulk copies                  0.79 to 0.88 (the first)
-// More warps an SM by fewer registers (5 to 8 blocks of 256 threads) took 1 to 10 % longer;
-// L2::256B took 3 % longer, evict-first and ld.cg as long. Where the turns do not fill, half of the
-// rate is lost (7 vectors of 256 threads on a row of 4096: 0.55): threads_of() in gemv.c fits the
-// block to the row. Of the read, bulk copies were no faster than loads.
+// More warps an SM through fewer registers (5 to 8 blocks of 256 threads) took 1 to 10 % longer.
+// L2::256B took 3 % longer; evict-first and ld.cg made no difference. Where a row does not fill the
+// turns, half of the rate is lost (7 vectors of 256 threads on a row of 4096: 0.55), so
+// threads_of() in gemv.c fits the block to the row. For the read, bulk copies were no faster than
+// loads.
 #include <cuda_bf16.h>
 
 #include "core/device/load.cuh"
@@ -55,8 +57,8 @@ __device__ __forceinline__ float sum_of_warp(float sum)
     return sum;
 }
 
-// Adds LOADS vectors of each row, `step` apart, to its sum. All are asked for before any is used,
-// the weights first: x is in the L2.
+// Adds LOADS vectors of each row, `step` apart, to its sum. All loads are issued before any result
+// is used, the weights first, because x is in the L2.
 template <uint32_t LOADS>
 __device__ __forceinline__ void take(float (&sum)[GEMV_ROWS], const uint4 *w,
                                      const uint32_t (&row_at)[GEMV_ROWS], const uint4 *x,
@@ -78,8 +80,8 @@ __device__ __forceinline__ void take(float (&sum)[GEMV_ROWS], const uint4 *w,
             multiply(sum[row], weights[i][row], part[i]);
 }
 
-// GEMV_ROWS rows a block, their vectors dealt out to its threads, a thread's part of x for all
-// rows. Past the last row the last one is done again, and dropped.
+// GEMV_ROWS rows a block, whose vectors are distributed over its threads; a thread uses its part of
+// x for all rows. Beyond the last row the last one is computed again, and dropped.
 // sass-loop: ldg128na=8 ldg128=12 local=0 together
 extern "C" __global__ void __launch_bounds__(GEMV_THREADS, 1)
 gemv_own(const __grid_constant__ struct gemv_args a)
@@ -116,7 +118,7 @@ gemv_own(const __grid_constant__ struct gemv_args a)
     }
 }
 
-// A product by one warp an SM, a row at a time, one load in flight a thread: what is to be slow.
+// A product by one warp an SM, a row at a time, with one load in flight a thread: slow on purpose.
 // sass-loop: ldg128na=1 local=0
 extern "C" __global__ void __launch_bounds__(32)
 gemv_one_warp(const __grid_constant__ struct gemv_args a)
@@ -136,7 +138,7 @@ gemv_one_warp(const __grid_constant__ struct gemv_args a)
     }
 }
 
-// --- a mere read ---------------------------------------------------------------------------------
+// --- a plain read --------------------------------------------------------------------------------
 
 __device__ __forceinline__ void add(uint32_t &sum, uint4 v)
 {
@@ -152,8 +154,8 @@ __device__ __forceinline__ uint32_t sum_of_warp(uint32_t sum)
     return sum;
 }
 
-// Where a sum is asked for, each block states that of its words; else they are added up all the
-// same, so that the loads are waited for, and dropped.
+// If sums are wanted, each block stores the sum of its words. If not, it adds them up all the same,
+// so that the loads are waited for, and drops the sum.
 __device__ __forceinline__ void hand_over(uint32_t *sums, uint32_t sum)
 {
     __shared__ uint32_t of_warp[READ_THREADS / 32];
@@ -171,7 +173,7 @@ __device__ __forceinline__ void hand_over(uint32_t *sums, uint32_t sum)
         sums[blockIdx.x] = sum;
 }
 
-// As bandwidth_read does: a block reads READ_LOADS vectors a thread, and goes.
+// Like bandwidth_read: a block reads READ_LOADS vectors a thread and ends.
 // sass-all: ldg128na=4 ldg128=4 local=0 together regs<=32
 extern "C" __global__ void __launch_bounds__(READ_THREADS)
 gemv_read(const __grid_constant__ struct gemv_read_args a)
@@ -192,8 +194,8 @@ gemv_read(const __grid_constant__ struct gemv_read_args a)
 
 // --- checks --------------------------------------------------------------------------------------
 
-// The plain method in fp64, a row a warp, sets along the grid's y. The bound for a sum in fp32,
-// rounded once to bf16, is that of every product here (matmul/common/product.h).
+// The plain method in fp64, a row a warp, sets along the grid's y. The bound, for a sum in fp32
+// that is rounded once to bf16, is that of every product here (matmul/common/product.h).
 // sass: none not a timed kernel
 extern "C" __global__ void __launch_bounds__(32 * VERIFY_WARPS)
 gemv_verify(const __grid_constant__ struct gemv_verify_args a)

@@ -7,13 +7,13 @@
 #include "core/args.h"
 
 enum {
-    PEAK_WARPS = 16,      /* a block, and one block an SM */
-    PEAK_CHAINS = 8,      /* independent products of each warp */
-    PEAK_ROUNDS = 8,      /* of them in a turn of the loop */
+    PEAK_WARPS = 16, /* in a block; one block an SM */
+    PEAK_CHAINS = 8, /* independent products of each warp */
+    PEAK_ROUNDS = 8, /* of all chains, in one turn of the loop */
 };
 
 struct peak_args {
-    const uint32_t *operands; /* 6 words a lane and chain: N(0,1), 16-bit, two a word */
+    const uint32_t *operands; /* 6 words per lane and chain: N(0,1), two 16-bit numbers a word */
     float *sink;              /* never written */
     uint64_t turns;           /* of the loop: PEAK_ROUNDS x PEAK_CHAINS m16n8k16 a warp and turn */
 };

@@ -1,24 +1,26 @@
 /* small_gemm: how fast is a 1024 x 1024 x 1024 product, and does the number of blocks decide it?
  *
- * Method. C = A x B, row-major, fp16 and bf16 operands from N(0,1), fp32 accumulation. Our own kernels
- * with every tile that they have: the portable one (matmul/common/mma_gemm.cu: mma.sync, cp.async
- * ring, swizzle, ldmatrix; tile=128x64_tma fetches by bulk copies) and, on compute capability 9.0,
- * matmul/common/wgmma_gemm.cu; together they cut the product into 32 to 1024 blocks. Beside them
- * cuBLAS with its own choice. Time of one product = slope over graphs of n and 2n of them, so that a
- * product includes the edge to the next one, and nothing of the replay.
+ * Method. C = A x B, row-major, fp16 and bf16 operands from N(0,1), fp32 accumulation. Our own
+ * kernels run with every tile that they have: the portable one (matmul/common/mma_gemm.cu:
+ * mma.sync, cp.async ring, swizzle, ldmatrix; tile=128x64_tma fetches by bulk copies) and, on
+ * compute capability 9.0, matmul/common/wgmma_gemm.cu. Together they cut the product into 32 to
+ * 1024 blocks. cuBLAS runs with its own choice. The time of a product is the slope over graphs of n
+ * and 2n of them, so that it includes the edge to the next one, and nothing of the replay.
  *     l2=warm  the same operands again and again: all 6 MiB stay in the L2
- *     l2=cold  sets of operands rotated past 3 x L2
- * Beside each time: blocks, blocks on the busiest SM by a census of %smid, and SMs that had none (a
- * closed library's blocks are read off the captured graph, and cannot be counted by SM; nor can
- * those of a wgmma tile without a watched twin), and the error. In the same process, the tensor peak
- * by mma.sync alone, and cuBLAS at 512^3 and 4096^3, the two controls of claim C22.
+ *     l2=cold  rotates over sets of operands, more than 3 x L2
+ * Each time is reported with its number of blocks, the blocks on the busiest SM by a census of
+ * %smid, the SMs without a block, and the error. (A closed library's blocks are read from the
+ * captured graph and cannot be counted by SM; nor can those of a wgmma tile without a watched
+ * twin.) The same process also measures the tensor peak by mma.sync alone, and cuBLAS at 512^3 and
+ * 4096^3, the two controls of claim C22.
  *
  * Inside the timed region: one graph replay between two events.
- * Expected on an H200: cuBLAS 5.2 us warm; own 4.8 us by wgmma, 6.6 by mma.sync at 128 blocks, and
- * slower with fewer blocks and with more. docs/FINDINGS.md has where the time goes.
+ * Expected on an H200: cuBLAS 5.2 us warm. Ours takes 4.8 us by wgmma and 6.6 us by mma.sync with
+ * 128 blocks, and longer with fewer blocks and with more. docs/FINDINGS.md tells where the time
+ * goes.
  *
- * Traps. Zeros, or any small integers, run at a higher clock than N(0,1) does: power. Large products
- * run into the power limit: they are marked, and reported at the clock they had. */
+ * Traps. Zeros, or any small integers, take less power than N(0,1) and run at a higher clock. Large
+ * products reach the power limit: they are marked, and reported at the clock they had. */
 #include "matmul/small_gemm/args.h"
 
 #include <stdio.h>
@@ -49,7 +51,7 @@ static const struct probe_metric metrics[] = {
 
 enum {
     SIZE = 1024,
-    REPLAYS = 20, /* products in the shorter graph, at least */
+    REPLAYS = 20, /* least number of products in the shorter graph */
     PEAK_TURNS = 256,
 };
 
@@ -87,13 +89,13 @@ static void sample(struct probe_run *r, const struct ways *ways, const struct pr
         probe_fact(r, "kernel", "%s", node.kernel);
         probe_fact(r, "cublas", "%s", blas_version(ways->blas));
     }
-    product_poison(r, p); /* so that what is verified afterwards is what was timed */
+    product_poison(r, p); /* so that the later verification sees what was timed */
     gpu_sample_graphs(r, TIME, (double)n, graph);
     for (size_t i = 0; i < 2; i++)
         gpu_graph_free(&graph[i]);
 }
 
-/* Leaves out what this GPU has not. */
+/* Leaves out what this GPU cannot run. */
 static void measure_way(struct probe_run *r, const struct ways *ways, const struct product *p,
                         struct way w, bool cold, unsigned flags)
 {
@@ -131,8 +133,8 @@ static struct product product_of(struct probe_run *r, int m, int n, int k, enum 
         r, &(struct product_shape){.m = m, .n = n, .k = k, .type = type, .layout = "nn"}, 0);
 }
 
-/* Every round has what claim C22 chooses from, fp16 and warm, and of the cold products the
- * library's and that of the tile which is best at this size. bf16 is no different: the same two. */
+/* Every round measures what claim C22 chooses from, in fp16 and warm; and of the cold products, the
+ * library's and that of the tile that is best at this size. For bf16: the same two. */
 static void measure_type(struct probe_run *r, const struct ways *ways, enum gpu_type type)
 {
     struct product p = product_of(r, SIZE, SIZE, SIZE, type);
@@ -192,7 +194,7 @@ static void measure_peak(struct probe_run *r, enum gpu_type type)
     gpu_release(r, operands);
 }
 
-/* Shapes that no tuning has seen: three tiles by two, and a K of five steps. */
+/* Shapes that the kernels were not tuned for: three tiles by two, with five k-steps. */
 static void check_shapes(struct probe_run *r, const struct ways *ways, enum gpu_type type)
 {
     for (size_t i = 0; i < PROBE_LENGTH(mma_gemm_tiles); i++) {

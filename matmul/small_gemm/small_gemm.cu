@@ -1,5 +1,5 @@
-// Kernels of small_gemm: the tensor peak by mma.sync. The products are in matmul/kernels, and
-// cuBLAS's.
+// Kernels of small_gemm: the tensor peak by mma.sync. The products' kernels are in matmul/common
+// and in cuBLAS.
 #include "matmul/small_gemm/args.h"
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
@@ -23,8 +23,8 @@ struct bf16 {
     }
 };
 
-// Nothing but products: operands stay in registers, chains are independent of one another. With 8 in
-// a turn of the loop instead of 64 the loop itself takes 6 %.
+// Nothing but products: operands stay in registers, and chains are independent of each other. With
+// 8 products in a turn of the loop instead of 64, the loop itself takes 6 %.
 template <typename TYPE> __device__ __forceinline__ void peak(const struct peak_args &p)
 {
     float d[PEAK_CHAINS][4] = {};

@@ -1,51 +1,54 @@
-/* bandwidth: how fast can each level of the memory be read, written and copied, and what does a
- * load cost while the rest of the chip streams?
+/* bandwidth: how fast can each level of the memory be read, written and copied, and how long does a
+ * dependent load take while the rest of the chip streams?
  *
- * Method. 16 bytes a lane and instruction, random data, by these paths:
+ * Method. Each instruction moves 16 bytes per lane. The data are random. The paths:
  *     ld        loads and stores; loads of global memory are ld.global.cg, of L1 .ca
  *     cp_async  cp.async into a ring in shared memory that nobody reads (compute capability 8.0)
  *     bulk      bulk copies of 16 KiB between global and shared memory, by one thread (9.0)
  *     driver    cudaMemcpyAsync and cudaMemsetAsync, for comparison
- *     ffma      fused multiply-adds, three operands of 4 bytes a lane: how registers are read
- * `bytes` is the size of one buffer; where a level belongs to an SM, of that SM's own. A copy
- * counts the bytes that it reads and those that it writes.
- *     hbm       a buffer is dealt out in order to short blocks; slope over n and 2n times
- *     l2        one block an SM, each round and round in a slice of its own, so that no line is
- *               asked for by two; slope over n and 2n rounds
- *     l1, shared, register   every SM for itself; slope over n and 2n passes, and in bytes a cycle
- *               of the SM's clock over the 2n passes, about 1.3 million cycles
- * in_step reads the L2 by SMs that ask for the same lines at the same time, and counts what
- * arrives at the SMs. Of n and 2n each comes first every other time, so that a drift leans on none.
+ *     ffma      fused multiply-adds, three operands of 4 bytes per lane: how registers are read
+ * `bytes` is the size of one buffer. If a level belongs to an SM, it is the size in that SM. A copy
+ * counts the bytes that it reads plus those that it writes. The levels:
+ *     hbm       the buffer is dealt out in order to short-lived blocks; slope over n and 2n passes
+ *     l2        one block per SM; each goes round a slice of its own, so that no two blocks ask for
+ *               the same line; slope over n and 2n rounds
+ *     l1, shared, register   each SM uses its own; slope over n and 2n passes; also in bytes per
+ *               cycle of the SM's clock, over the 2n passes, which take about 1.3 million cycles
+ * in_step reads the L2 by SMs that ask for the same lines at the same time, and counts the bytes
+ * that arrive at the SMs. The n and 2n measurements take turns in coming first, so that a drift of
+ * the clock does not favour one of them.
  *
- * Verified: every timed read by ld adds up the words that it got, which must be what a plain kernel
- * finds, and that is checked by the host. In every other stream each block marks the pieces that it
- * has done, and all timed launches together must have marked every piece as often as was asked.
- * Before and after the timing a launch is looked at word by word: by the same kernel with somebody
- * reading the ring, and in memory. Stores write another pattern in each round through a slice, and
- * the driver's calls each something else: the last must stand.
+ * Verified: every timed read by ld sums the words that it got. The sum must equal that of a plain
+ * kernel, which the host checks. In every other stream each block marks the pieces that it has
+ * done; over all timed launches together every piece must be marked exactly as often as was asked.
+ * One launch before the timing and one after it are checked word by word: in memory, and for a ring
+ * in shared memory by the same kernel with its reading switched on. Stores write a different
+ * pattern in each round of a slice, and each call of the driver writes something different: the
+ * last must remain.
  *
- * loaded_latency: on one SM a thread chases pointers as in memory_latency, through a ring of 4 x
- * L2 (hbm) or 4 MiB (l2), while on all other SMs 16 warps read a buffer of 4 GiB, or 8 KiB each of
- * their own.
- * load=100: each lane asks for the next four elements as soon as it has four; the rate of that is
- * the 100 % of which other loads are shares, by a wait between turns. loaded_rate is what was read
- * meanwhile.
+ * loaded_latency: on one SM a thread chases pointers as in memory_latency, through a ring of 4 x L2
+ * (hbm) or 4 MiB (l2). On all other SMs 16 warps read: together a buffer of 4 GiB (hbm), or each
+ * warp 8 KiB of its own (l2). At load=100 each lane asks for the next four elements as soon as it
+ * has the last four. The rate of that is 100 %. Lower loads wait between turns to reach their share
+ * of it. loaded_rate is the rate of the streams during the chase.
  *
- * Inside the timed region: events around one launch; for bytes a cycle, two clock reads in it.
- * Expected on an H200, whose pins give 4.81 TB/s: 4.7 read, 4.7 written, 4.2 copied; L2 9.2 read,
- * 4.8 written, 7.8 copied; L1 and shared memory 128 bytes a cycle and SM; registers 1024, not the
- * 1536 of a full rate of fma: two of three operands come from the register file in a cycle, the
- * third must be a reused one.
+ * Inside the timed region: one launch between two events; for bytes per cycle, two clock reads in
+ * it.
+ * Expected on an H200, whose memory pins give 4.81 TB/s, in TB/s: HBM 4.7 read, 4.7 written, 4.2
+ * copied; L2 9.2 read, 4.8 written, 7.8 copied. L1 and shared memory: 128 bytes per cycle and SM.
+ * Registers: 1024 bytes per cycle, not the 1536 of a full rate of ffma, because the register file
+ * delivers two of the three operands per cycle and the third must come from the reuse cache.
  *
- * Traps. Blocks that stay and walk a buffer again and again drift apart, until some find in the L2
- * what others read a pass before: 512 MiB then read at 5.4 TB/s, above the pins. SMs that read the
- * same lines in step are served at once: 20 TB/s arrive where 9 are sent, and SMs that walk the
- * same lines fall into step by themselves, the longer the more. SMs do not get the same share of
- * the L2, and equal slices end with the slowest: while all read it is 9.15 (loaded_rate). Shared
- * memory taken from the L1 leaves it less room for loads in flight: with all of it taken, ld.cg in
- * step drops from 20 to 10 TB/s. L1 keeps no writes: the l2 row is what they cost. An addition to
- * memory from every warp of a stream costs it 2 %. At load=100 the latency depends on how much the
- * others may ask for at once; that is a fact of the case. */
+ * Traps. Persistent blocks that walk a buffer repeatedly drift apart, until some find in the L2
+ * what others read a pass before: 512 MiB then reads at 5.4 TB/s, above the pins. SMs that read the
+ * same lines in step are served together: 20 TB/s arrive where the L2 sends 9. SMs that walk the
+ * same lines fall into step by themselves, the more the longer they walk. SMs do not get equal
+ * shares of the L2, and with equal slices the slowest SM ends the measurement: while all of them
+ * read, the rate is 9.15 TB/s (loaded_rate). Shared memory is taken from the L1, which then has
+ * less room for loads in flight: with all of it taken, ld.cg in step drops from 20 to 10 TB/s. The
+ * L1 keeps no writes, so the l2 row gives their cost. One addition to memory per warp slows a
+ * stream by 2 %. At load=100 the latency depends on how many loads the other SMs keep in flight;
+ * that number is a fact of the case. */
 #include "probes/bandwidth/bandwidth.h"
 
 #include "core/gpu.h"
@@ -70,7 +73,7 @@ static const struct probe_metric metrics[] = {
         .what = "of all SMs together, as the device states it"},
 };
 
-static const size_t GAP = (37 << 20) + 20480; /* between buffers: never a power of two apart */
+static const size_t GAP = (37 << 20) + 20480; /* between buffers: no power of two */
 
 const char *const bandwidth_op_names[] = {[READ] = "read", [WRITE] = "write", [COPY] = "copy"};
 
@@ -120,7 +123,7 @@ uint64_t bandwidth_sum_of(struct probe_run *r, const struct mover *m, size_t byt
     return sum;
 }
 
-/* That kernel's sum against the host's. */
+/* Compares that kernel's sum with the host's. */
 static void check_reference(struct probe_run *r, const struct mover *m)
 {
     size_t bytes = 8 * MIB;

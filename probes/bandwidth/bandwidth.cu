@@ -1,5 +1,5 @@
-// Kernels of bandwidth: read, write and copy by each path and of each level, and what checks them.
-// An element is 16 bytes, a piece what a block moves in one turn.
+// Kernels of bandwidth: read, write and copy by each path and on each level, and the kernels that
+// check them. An element is 16 bytes. A piece is what a block moves in one turn.
 #include "core/device/async.cuh"
 #include "core/device/clock.cuh"
 #include "probes/bandwidth/args.h"
@@ -23,7 +23,7 @@ __device__ __forceinline__ uint4 load_ca_128(const void *p)
     return v;
 }
 
-// Volatile in PTX, too: the assembler takes a plain one out of a loop that only reads.
+// Volatile in PTX, too: the assembler hoists a plain load out of a loop that only reads.
 __device__ __forceinline__ uint4 load_shared_128(uint32_t p)
 {
     uint4 v;
@@ -67,7 +67,8 @@ __device__ __forceinline__ void hand_over(uint32_t *gathered, uint32_t sum)
         atomicAdd(gathered + blockIdx.x % SUM_WORDS * SUM_SPACING, sum);
 }
 
-// The same, one addition a block: those of all warps would cost a stream of short blocks 2 %.
+// The same with one addition per block: one per warp would slow a stream of short-lived blocks by 2
+// %.
 __device__ __forceinline__ void hand_over_block(uint32_t *gathered, uint32_t sum)
 {
     __shared__ uint32_t of_warp[32];
@@ -79,15 +80,15 @@ __device__ __forceinline__ void hand_over_block(uint32_t *gathered, uint32_t sum
         hand_over(gathered, threadIdx.x < blockDim.x / 32 ? of_warp[threadIdx.x] : 0);
 }
 
-// What a write puts into element e.
+// The value that a write puts into element e.
 __device__ __forceinline__ uint4 pattern(uint32_t salt, uint32_t e)
 {
     uint32_t x = (e ^ salt) * 0x9e3779b9u, y = x ^ x >> 15;
     return make_uint4(x, y, y + salt, ~x);
 }
 
-// Where a block is: at element `at`, and through all of its range so many rounds already. Its log
-// gains a mark for every piece that it leaves behind.
+// Where a block is: at element `at`, after the given number of complete rounds through its range.
+// Its log gains a mark for every piece that it finishes.
 struct walker {
     uint32_t at, end, round, log;
 
@@ -176,7 +177,7 @@ bandwidth_copy(const __grid_constant__ struct bandwidth_args a)
     w.hand_log(a.log);
 }
 
-// --- global memory by copies that run beside the threads ---------------------------------------
+// --- global memory by asynchronous copies ------------------------------------------------------
 
 extern __shared__ __align__(128) uint4 ring[];
 
@@ -190,8 +191,8 @@ __device__ __forceinline__ void take_step(uint32_t slot, bool read, uint32_t &su
         add(sum, load_shared_128(slot + i * ASYNC_THREADS * 16));
 }
 
-// A ring of ASYNC_SLOTS steps; a step is a group of copies. After the last real one come empty
-// groups, which the waits count like any other.
+// A ring of ASYNC_SLOTS steps; a step is one group of copies. After the last real group come empty
+// ones, which the waits count like any other.
 // sass-loop: ldgsts=4 local=0 arch=80+
 extern "C" __global__ void __launch_bounds__(ASYNC_THREADS)
 bandwidth_read_cp_async(const __grid_constant__ struct bandwidth_args a)
@@ -226,8 +227,8 @@ bandwidth_read_cp_async(const __grid_constant__ struct bandwidth_args a)
 
 enum { BULK_ELEMENTS = BULK_BYTES / 16 };
 
-// The ring of bulk copies: BULK_SLOTS pieces of shared memory, and a barrier for each that opens
-// when the piece is full. Use u of the ring is use u / BULK_SLOTS of a slot.
+// The ring of bulk copies: BULK_SLOTS pieces of shared memory, each with a barrier that opens when
+// the piece is full. Use u of the ring is use u / BULK_SLOTS of a slot.
 struct bulk_ring {
     uint32_t data, full;
 
@@ -264,7 +265,7 @@ __device__ __forceinline__ void read_piece(const struct bulk_ring &r, uint32_t u
     __syncthreads();
 }
 
-// One thread does it all, unless somebody is to look.
+// One thread does it all, unless the pieces are to be checked.
 // sass-loop: ublkcp=1 local=0 arch=90a+
 extern "C" __global__ void __launch_bounds__(BULK_THREADS)
 bandwidth_read_bulk(const __grid_constant__ struct bandwidth_args a)
@@ -295,7 +296,7 @@ bandwidth_read_bulk(const __grid_constant__ struct bandwidth_args a)
         hand_over(a.sum, sum);
 }
 
-// One piece of shared memory is written everywhere.
+// Writes one piece of shared memory to every place.
 // sass-loop: ublkcp=1 local=0 arch=90a+
 extern "C" __global__ void __launch_bounds__(BULK_THREADS)
 bandwidth_write_bulk(const __grid_constant__ struct bandwidth_args a)
@@ -320,7 +321,7 @@ bandwidth_write_bulk(const __grid_constant__ struct bandwidth_args a)
     w.hand_log(a.log);
 }
 
-// Loads run half a ring ahead of the stores: the other half is what the stores still read.
+// Loads run half a ring ahead of the stores; the stores still read the other half.
 // sass-loop: ublkcp>=1 local=0 arch=90a+
 extern "C" __global__ void __launch_bounds__(32)
 bandwidth_copy_bulk(const __grid_constant__ struct bandwidth_args a)
@@ -369,7 +370,7 @@ __device__ __forceinline__ uint64_t passes(const struct bandwidth_local_args &a,
     return clock_cycles() - began;
 }
 
-// Thread 0 states the cycles that its block took.
+// Thread 0 reports the cycles of its block.
 __device__ __forceinline__ void state(const struct bandwidth_local_args &a, uint64_t cycles,
                                       uint32_t wrong)
 {
@@ -378,7 +379,7 @@ __device__ __forceinline__ void state(const struct bandwidth_local_args &a, uint
         a.blocks[blockIdx.x] = {cycles, sm_id(), (uint32_t)all_wrong};
 }
 
-// A block has a range of its own, read once before. No shared memory: it would take from the L1.
+// A block has a range of its own, read once before. No shared memory, which would take from the L1.
 // sass-loop: ldg128=4 stores=0 local=0 together regs<=40
 extern "C" __global__ void __launch_bounds__(L1_THREADS)
 bandwidth_l1_read(const __grid_constant__ struct bandwidth_local_args a)
@@ -475,8 +476,8 @@ bandwidth_shared_copy(const __grid_constant__ struct bandwidth_local_args a)
     state(a, cycles, wrong);
 }
 
-// Fused multiply-adds: three operands of 4 bytes a lane are read, none of them twice in a row, or a
-// cache of operands would serve it. The sums go out to be checked.
+// Fused multiply-adds. Each lane reads three operands of 4 bytes, none of them twice in a row, or
+// the operand reuse cache would serve it. The sums are stored and checked.
 // sass-loop: ffma=192 other<=8 local=0 regs<=64
 extern "C" __global__ void __launch_bounds__(REGISTER_THREADS)
 bandwidth_register_read(const __grid_constant__ struct bandwidth_local_args a)
@@ -506,8 +507,8 @@ bandwidth_register_read(const __grid_constant__ struct bandwidth_local_args a)
 
 // --- checks --------------------------------------------------------------------------------------
 
-// result[0] gains the elements of `out` that do not hold what they must, result[1] the sum of all
-// its words.
+// result[0] gains the number of elements of `out` that are wrong, result[1] the sum of all its
+// words.
 // sass: none not a timed kernel
 extern "C" __global__ void bandwidth_verify(const __grid_constant__ struct bandwidth_verify_args a)
 {

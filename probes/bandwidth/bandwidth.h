@@ -1,4 +1,4 @@
-/* What the files of bandwidth share: the buffers that are moved, and checks of what was read. */
+/* Shared by the files of bandwidth: the buffers that are moved, and checks of what was read. */
 #ifndef PROBES_BANDWIDTH_BANDWIDTH_H
 #define PROBES_BANDWIDTH_BANDWIDTH_H
 
@@ -19,7 +19,7 @@ struct mover {
     cudaEvent_t start, stop;
     char *in, *out;   /* `room` bytes each */
     size_t room;
-    uint32_t *sum, *log; /* SUM_WORDS words each, SUM_SPACING apart */
+    uint32_t *sum, *log; /* SUM_WORDS words each, SUM_SPACING words apart */
     uint64_t *result; /* of a verification */
     struct bandwidth_local *blocks; /* mapped, one each */
     uint32_t salt;
@@ -27,21 +27,22 @@ struct mover {
 
 /* --- bandwidth.c ------------------------------------------------------------------------------ */
 
-/* Elements that differ from other memory or from a pattern; the sum of all 32-bit words. */
+/* Counts the elements that differ from other memory or from a pattern; also sums all 32-bit
+ * words. */
 uint64_t bandwidth_run_verifier(struct probe_run *r, const struct mover *m,
                                 struct bandwidth_verify_args a, uint64_t *sum);
 
-/* The sum of all words of the first bytes to be read, by a kernel that is not timed. */
+/* The sum of all words of the first `bytes` that are read, by a kernel that is not timed. */
 uint64_t bandwidth_sum_of(struct probe_run *r, const struct mover *m, size_t bytes);
 
-/* Zeroes m->sum and m->log; holds what was gathered in one of them to its sum. */
+/* Zeroes m->sum and m->log; requires that what was gathered in one of them has the expected sum. */
 void bandwidth_clear_sums(struct probe_run *r, const struct mover *m);
 void bandwidth_check_sum(struct probe_run *r, const uint32_t *gathered, uint32_t must,
                          const char *what);
 
 /* --- streams.c: global memory ----------------------------------------------------------------- */
 
-/* The kernels of all forms; NULL where this GPU has none. */
+/* The kernels of all forms; NULL if this GPU has none. */
 void bandwidth_find_forms(struct probe_run *r, cudaKernel_t kernel[N_FORMS]);
 void bandwidth_measure_streams(struct probe_run *r, struct mover *m);
 

@@ -11,10 +11,10 @@ PROBE_IMAGE(bandwidth_loaded_chase);
 
 enum {
     L2_RING_BYTES = 4 * MIB,
-    L2_WARP_BYTES = 8192, /* that a streaming warp has of its own in the L2 */
-    L2_WARP_GAP = 17 * 128, /* from there to the next warp's: never a power of two apart */
+    L2_WARP_BYTES = 8192, /* of its own in the L2, per streaming warp */
+    L2_WARP_GAP = 17 * 128, /* from there to the next warp's: no power of two */
     LAPS = 2,
-    CHASES = 8, /* pairs of stretches in a launch */
+    CHASES = 8, /* pairs of stretches per launch */
     SM = 0,     /* on which the chase runs */
 };
 
@@ -28,7 +28,7 @@ struct chaser {
     double full;                    /* bytes/s without any wait */
 };
 
-/* One chase; returns the rate of the streams beside it, bytes/s. */
+/* One chase; returns the rate of the concurrent streams in bytes/s. */
 static double chase(struct probe_run *r, struct chaser *c)
 {
     const struct permutation *order = &c->args.order;
@@ -61,7 +61,7 @@ static struct chaser chaser_of(struct probe_run *r, const struct mover *m)
 {
     const struct gpu_facts *gpu = gpu_facts(r);
     unsigned n_sm = (unsigned)gpu->n_sm;
-    size_t half = gpu->shared_per_sm / 2; /* and what the system takes: one block an SM */
+    size_t half = gpu->shared_per_sm / 2; /* plus the system's share: one block per SM */
     struct chaser c = {
         .shape = {.grid = {n_sm, 1, 1}, .block = 32 * (LOAD_WARPS + 1), .cooperative = true}};
     uint32_t *words = gpu_alloc(r, 2 * 128, "the words of the chase");
@@ -85,7 +85,7 @@ static struct chaser chaser_of(struct probe_run *r, const struct mover *m)
     return c;
 }
 
-/* Lays a ring of so many bytes, and finds what the streams can do beside it. */
+/* Makes a ring of the given size, and measures the streams' full rate during a chase. */
 static void lay_ring(struct probe_run *r, struct chaser *c, char *ring, size_t bytes)
 {
     struct loaded_ring_args a = {

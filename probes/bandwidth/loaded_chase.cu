@@ -1,5 +1,5 @@
 // The loaded chase: on one SM a thread follows a ring of pointers (chase.cuh), while the other SMs
-// read a buffer at a chosen rate. One block an SM, all of them resident at once.
+// read a buffer at a chosen rate. One block per SM, all of them resident at once.
 #include "core/device/order.cuh"
 #include "core/device/permute.cuh"
 #include "probes/bandwidth/loaded_chase.h"
@@ -22,12 +22,12 @@ extern "C" __global__ void loaded_chase_ring(const __grid_constant__ struct load
         *(uint64_t *)ring_line(a.ring, a.order, i) = ring_line(a.ring, a.order, i + 1);
 }
 
-// The word that the chasing SM gives the others, of which each launch has its own two values.
+// The word that the chasing SM gives the others. Each launch has two values of its own.
 __device__ __forceinline__ uint32_t word_go(uint32_t ticket) { return 2 * ticket; }
 __device__ __forceinline__ uint32_t word_stop(uint32_t ticket) { return 2 * ticket + 1; }
 
-// One thread chases. Before, it waits until every block of the grid is there, and until the streams
-// have settled.
+// One thread chases. Before that it waits until every block of the grid has started, and until the
+// streams have settled.
 __device__ __forceinline__ void chase_alone(const struct loaded_chase_args &a)
 {
     uint64_t came = clock_ns(), p = ring_line(a.ring, a.order, a.start);
@@ -46,8 +46,8 @@ __device__ __forceinline__ void chase_alone(const struct loaded_chase_args &a)
     *a.result = {{lead.cycles, lead.ns}, {tail.cycles, tail.ns}, p, sm_id()};
 }
 
-// One thread of a streaming block listens, and hands on what it hears. It hears "stop" from itself
-// when the budget is spent.
+// One thread of a streaming block polls the word and passes it on to its block. When the budget is
+// spent it tells the block "stop" by itself.
 __device__ __forceinline__ void listen(const struct loaded_chase_args &a,
                                        volatile uint32_t *heard)
 {
@@ -63,10 +63,11 @@ __device__ __forceinline__ void listen(const struct loaded_chase_args &a,
     }
 }
 
-// A warp issues LOAD_LOADS loads a lane in a turn, and begins a turn every `interval` cycles; the
-// warps of the GPU take turns evenly. What it read between "go" and "stop" counts. From the L2 each
-// warp reads lines of its own: SMs that share some fall into step, and are served as one. Of device
-// memory the two SMs of a pair, neighbours by number, begin half apart.
+// A warp issues LOAD_LOADS loads per lane in a turn, and begins a turn every `interval` cycles. The
+// turns of the GPU's warps are staggered evenly. The warp counts what it reads between "go" and
+// "stop". In the L2 each warp reads lines of its own, because SMs that share lines fall into step
+// and are served together. In device memory the two SMs of a pair, neighbours by number, begin half
+// a buffer apart.
 __device__ __forceinline__ void stream(const struct loaded_chase_args &a,
                                        volatile uint32_t *heard)
 {

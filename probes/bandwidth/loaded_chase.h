@@ -27,19 +27,19 @@ struct loaded_stream {
 struct loaded_chase_args {
     char *ring;
     struct permutation order;
-    uint64_t start;       /* the step of the ring with which the chase begins */
+    uint64_t start;       /* step of the ring at which the chase begins */
     const void *in;       /* what the other SMs read */
-    uint32_t elements;    /* round which a warp goes, 16 bytes each; a power of two */
-    uint32_t base;        /* elements from one warp's to the next one's; 0: all have the same */
-    uint32_t apart;       /* elements from where one warp begins to where the next does */
-    uint32_t step;        /* and from one turn of a warp to its next */
+    uint32_t elements;    /* that a warp wraps round in, 16 bytes each; a power of two */
+    uint32_t base;        /* elements from one warp's range to the next one's; 0: all share one */
+    uint32_t apart;       /* elements from one warp's first turn to the next warp's */
+    uint32_t step;        /* elements from one turn of a warp to its next */
     uint32_t interval;    /* cycles between two turns of a warp; 0: as fast as it can */
     uint32_t streams;     /* 0: the other SMs stay idle */
     uint32_t warm_laps;   /* of the ring, before the chase */
     struct chase_sample *samples;
     struct chase_result *result;
     struct loaded_stream *streamed; /* LOAD_WARPS for each block */
-    uint32_t *arrived;    /* gains one from every block */
+    uint32_t *arrived;    /* each block adds one */
     uint32_t *word;       /* what the chasing SM tells the others */
     uint32_t ticket;      /* 1, 2, 3 ... over all launches */
     uint32_t sm;          /* %smid on which to chase */

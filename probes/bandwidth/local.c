@@ -1,4 +1,4 @@
-/* bandwidth: the memory of an SM, each for itself: registers, shared memory, L1. */
+/* bandwidth: the memories of an SM, each by itself: registers, shared memory, L1. */
 #include "probes/bandwidth/bandwidth.h"
 
 #include <math.h>
@@ -10,11 +10,11 @@
 PROBE_IMAGE(bandwidth);
 
 enum {
-    LOCAL_CYCLES = 640000, /* that the passes over an SM's memory take, about */
+    LOCAL_CYCLES = 640000, /* roughly how long the passes over an SM's memory take */
     L1_BYTES = 16 * STREAM_LOADS * L1_THREADS,
     SHARED_BYTES = 16 * LOCAL_ELEMENTS,
     REGISTER_BYTES = 4 * REGISTER_THREADS * (REGISTER_SUMS + 2 * REGISTER_OPERANDS),
-    REGISTER_READS = 12 * REGISTER_THREADS * REGISTER_SUMS * REGISTER_ROUNDS, /* bytes, a pass */
+    REGISTER_READS = 12 * REGISTER_THREADS * REGISTER_SUMS * REGISTER_ROUNDS, /* bytes per pass */
 };
 
 struct local {
@@ -23,7 +23,7 @@ struct local {
     const char *path, *kernel;
     unsigned threads;
     size_t shared, bytes; /* of the buffer */
-    double moved, rate;   /* bytes in a pass; a cycle, as expected */
+    double moved, rate;   /* bytes per pass; expected bytes per cycle */
 };
 
 static const struct local locals[] = {
@@ -40,7 +40,7 @@ static const struct local locals[] = {
     {"l1", READ, "ld", "bandwidth_l1_read", L1_THREADS, 0, 3 * L1_BYTES, 3 * L1_BYTES, 128},
 };
 
-/* What the words read in one pass add up to; of registers, the bits of all sums after it. */
+/* The sum of the words that one pass reads; for registers, the bits of all sums after it. */
 static uint32_t sum_of_pass(struct probe_run *r, const struct mover *m, const struct local *l)
 {
     float in[REGISTER_THREADS + 300], sum[REGISTER_SUMS];
@@ -65,7 +65,7 @@ static uint32_t sum_of_pass(struct probe_run *r, const struct mover *m, const st
     return n_sm * bits;
 }
 
-/* One launch; every SM must have run one block, and what it wrote must be right. */
+/* One launch. Every SM must have run one block, and every block's result must be right. */
 static double local_ns(struct probe_run *r, struct mover *m, cudaKernel_t kernel,
                        const struct local *l, uint32_t passes)
 {

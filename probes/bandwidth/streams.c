@@ -1,4 +1,5 @@
-/* bandwidth: global memory, dealt out to short blocks, in slices of the L2, or read in step. */
+/* bandwidth: global memory: dealt out to short-lived blocks, in slices of the L2, or read in
+ * step. */
 #include "probes/bandwidth/bandwidth.h"
 
 #include <math.h>
@@ -10,9 +11,9 @@ PROBE_IMAGE(bandwidth);
 enum {
     CURVE_BYTES = 1 << 30,
     TURN_BYTES = 16 * STREAM_LOADS * STREAM_THREADS,
-    L2_TURNS = 144, /* of an SM through its slice, and then twice as many */
+    L2_TURNS = 144, /* of an SM through its slice; the longer launch does twice as many */
     L2_DEEP_TURNS = 5,
-    DRIVER_APART = 4096, /* bytes between where one call of the driver reads and where the next */
+    DRIVER_APART = 4096, /* bytes from where one call of the driver reads to where the next does */
 };
 
 /* The ways to go through global memory. */
@@ -21,10 +22,10 @@ struct form {
     enum op op;
     const char *kernel; /* NULL: the driver's own */
     unsigned threads, l2_threads;
-    uint32_t loads;  /* elements of a thread in a turn; 0: one bulk copy is a turn */
-    uint32_t turns;  /* of a block, where blocks are dealt out */
+    uint32_t loads;  /* elements per thread and turn; 0: a turn is one bulk copy */
+    uint32_t turns;  /* per block, where pieces are dealt out to blocks */
     size_t shared;
-    uint32_t period; /* elements after which the pattern that it writes begins anew */
+    uint32_t period; /* elements after which the pattern that it writes repeats */
 };
 
 enum { BY_LOADS }; /* the form that reads by ld */
@@ -66,7 +67,7 @@ struct stream {
     struct gpu_shape shape;
     struct bandwidth_args args;
     size_t bytes;    /* of a buffer */
-    uint32_t times;  /* that the launch goes through it */
+    uint32_t times;  /* how often the launch goes through it */
     uint32_t rounds; /* of each block through its range */
 };
 
@@ -88,7 +89,8 @@ static struct stream stream_of(const struct mover *m, int form, unsigned threads
                            .rounds = 1};
 }
 
-/* So many times through a buffer, in blocks that each do a few pieces and go. */
+/* Goes through a buffer the given number of times, with blocks that each do a few pieces and
+ * end. */
 static struct stream dealt(const struct mover *m, int form, size_t bytes, uint32_t times)
 {
     struct stream s = stream_of(m, form, forms[form].threads, bytes, times);
@@ -101,7 +103,7 @@ static struct stream dealt(const struct mover *m, int form, size_t bytes, uint32
     return s;
 }
 
-/* One block an SM, each so many rounds through a slice of its own. */
+/* One block per SM; each goes the given number of rounds through a slice of its own. */
 static struct stream sliced(const struct probe_run *r, const struct mover *m, int form,
                             size_t bytes, uint32_t rounds)
 {
@@ -114,7 +116,8 @@ static struct stream sliced(const struct probe_run *r, const struct mover *m, in
     return s;
 }
 
-/* One block an SM, each through the whole buffer: pairs from places evenly apart, all from one. */
+/* One block per SM; each goes through the whole buffer. Pairs start at evenly spaced places, `all`
+ * from one place. */
 static struct stream in_step(const struct probe_run *r, const struct mover *m, size_t bytes,
                              uint32_t rounds, enum bandwidth_who who)
 {
@@ -130,8 +133,8 @@ static struct stream in_step(const struct probe_run *r, const struct mover *m, s
     return s;
 }
 
-/* One launch, or the driver's calls: the last one copies from the buffer's begin and sets the bytes
- * that its salt says, the others do not. */
+/* One launch, or the driver's calls. The last call copies from the beginning of the buffer, or sets
+ * the bytes that its salt gives; the others do not. */
 static void issue(struct probe_run *r, struct mover *m, struct stream *s)
 {
     s->args.salt = ++m->salt;
@@ -156,9 +159,9 @@ static double issue_ns(struct probe_run *r, struct mover *m, struct stream *s)
     return gpu_elapsed_ns(m->start, m->stop);
 }
 
-/* Elements that a stream did not leave as it must. Stores write another pattern in each round, of
- * which the last must stand. Where the driver set bytes, each element must be as the one before it,
- * and the first one right. */
+/* Counts the elements that a stream left wrong. Stores write another pattern in each round; the
+ * last must remain. If the driver set bytes, each element must equal the one before it, and the
+ * first must be right. */
 static uint64_t wrong_elements(struct probe_run *r, const struct mover *m, const struct stream *s)
 {
     bool each_round = s->form->period == UINT32_MAX;
@@ -179,7 +182,7 @@ static uint64_t wrong_elements(struct probe_run *r, const struct mover *m, const
     return wrong + bandwidth_run_verifier(r, m, a, &sum);
 }
 
-/* One launch that is not timed, at which somebody looks. */
+/* One launch that is not timed, and is checked word by word. */
 static void check_stream(struct probe_run *r, struct mover *m, struct stream s)
 {
     uint64_t wrong;
@@ -199,7 +202,7 @@ static void check_stream(struct probe_run *r, struct mover *m, struct stream s)
                   s.form->path, bandwidth_op_names[s.form->op], (unsigned long long)wrong);
 }
 
-/* What a launch's log must be: every piece of the buffer so many times. */
+/* What a launch's log must be: every piece of the buffer the given number of times. */
 static uint32_t log_of(const struct stream *s)
 {
     uint32_t marks = 0;
@@ -208,9 +211,9 @@ static uint32_t log_of(const struct stream *s)
     return s->times * marks;
 }
 
-/* Times a smaller and a larger amount of work, each first every other time: a clock that drifts
- * must not lean on one of them. Checks the larger one before and after, and of all timed launches
- * the words or the turns. */
+/* Times a smaller and a larger amount of work; they take turns in coming first, so that a clock
+ * that drifts favours neither. Checks the larger one before and after, and the words or the turns
+ * of all timed launches. */
 static void measure_streams(struct probe_run *r, struct mover *m, int metric, struct stream few,
                             struct stream many)
 {
@@ -242,7 +245,7 @@ static void measure_streams(struct probe_run *r, struct mover *m, int metric, st
         gpu_kernel_facts(r, few.kernel, (int)few.shape.block, few.shape.shared);
 }
 
-/* Whether a form can be measured here, in so much memory. */
+/* Whether a form can be measured here with the given amount of memory. */
 static bool can(struct probe_run *r, const struct mover *m, int form, size_t needs, size_t room)
 {
     const char *why = NULL;
@@ -272,7 +275,7 @@ static void measure_hbm(struct probe_run *r, struct mover *m, int form, size_t b
                       pins / 1e12);
 }
 
-/* Turns of a slice, so that all that is touched fits the L2 twice: each side may hold a copy. */
+/* Turns per slice such that all slices fit into half of the L2: each side of it may hold a copy. */
 static uint32_t l2_turns(const struct probe_run *r, enum op op)
 {
     double turn = (double)TURN_BYTES * gpu_facts(r)->n_sm, times = op == COPY ? 4 : 2;
@@ -280,7 +283,7 @@ static uint32_t l2_turns(const struct probe_run *r, enum op op)
     return turns > 0 ? turns : 1;
 }
 
-/* Slices of so many turns of the largest blocks. */
+/* Slices of the given number of turns of the largest blocks. */
 static void measure_l2(struct probe_run *r, struct mover *m, int form, uint32_t turns,
                        unsigned flags)
 {
@@ -295,7 +298,8 @@ static void measure_l2(struct probe_run *r, struct mover *m, int form, uint32_t 
     measure_streams(r, m, RATE, sliced(r, m, form, bytes, few), sliced(r, m, form, bytes, 2 * few));
 }
 
-/* One round and two: pairs that walk longer meet others, and are served with them. */
+/* One round and two rounds only: pairs that walk longer meet others, and are then served with
+ * them. */
 static void measure_in_step(struct probe_run *r, struct mover *m, size_t bytes,
                             enum bandwidth_who who)
 {

@@ -9,9 +9,9 @@
 #include "core/device/harness.h"
 
 enum {
-    BARRIERS_SHORT = 32,   /* barriers of a block or cluster between the first two clock reads */
-    BARRIERS_LONG = 64,    /* and between the next two */
-    BARRIERS_REPEATS = 16, /* such pairs a launch */
+    BARRIERS_SHORT = 32,   /* barriers of a block or cluster between clock reads 1 and 2 */
+    BARRIERS_LONG = 64,    /* and between reads 2 and 3 */
+    BARRIERS_REPEATS = 16, /* such pairs per launch */
 };
 
 struct barriers_sample {
@@ -26,33 +26,33 @@ struct barriers_result {
 /* Barriers of one block, and of one cluster. */
 struct near_args {
     struct barriers_result *result;
-    uint32_t *words; /* a word for each thread of the grid, to store to; NULL for a block's */
+    uint32_t *words; /* one word per thread of the grid, to store to; NULL: block barriers */
 };
 ARGS_SIZE(struct near_args, 16);
 
 /* Barriers of the whole grid: `rounds` of them between the first two clock reads, twice as many
- * between the next two. */
+ * between the second and the third. */
 struct far_args {
     struct barriers_result *result;   /* its first sample is filled in */
-    struct grid_barrier_state *state; /* of our barrier, or */
-    uint32_t *counter;                /* of one counter, which must be 0 */
-    uint32_t *words;                  /* a word for each thread to store to each time; or NULL */
+    struct grid_barrier_state *state; /* of our barrier; or ... */
+    uint32_t *counter;                /* ... of the one-counter barrier: must be 0 */
+    uint32_t *words;                  /* one per thread, stored to before each barrier; or NULL */
     uint32_t rounds, budget_ns;
 };
 ARGS_SIZE(struct far_args, 40);
 
-/* The oracle: each round every member publishes the round's number, crosses the barrier, and reads
- * what all members published. In some rounds the numbers are late. */
+/* The oracle: in each round every member publishes the round's number, crosses the barrier, and
+ * reads what all members published. In some rounds the stores are late. */
 enum {
-    ORDER_STRIDE = 2,       /* words from one member's slot to the next; every other is spare */
+    ORDER_STRIDE = 2,       /* words from one member's slot to the next; every second is spare */
     ORDER_NEXT_LINE = 16,   /* slots in a line of the L2 */
     ORDER_LATE_EVERY = 256, /* rounds */
-    ORDER_LATE_ADDS = 64,   /* additions to spare words, in a late round */
+    ORDER_LATE_ADDS = 64,   /* additions to spare words in a late round */
 };
 
 struct order_args {
-    uint32_t *slots;  /* of even rounds and of odd ones, one after the other */
-    uint32_t *wrong;  /* what was read and was [0] of a round before, [1] of a round to come */
+    uint32_t *slots;  /* of even rounds, then of odd ones */
+    uint32_t *wrong;  /* values read that belong to [0] an earlier, [1] a later round */
     uint32_t *sm;     /* of each block: %smid + 1 */
     struct grid_barrier_state *state;
     uint32_t *counter;

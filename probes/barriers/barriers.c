@@ -1,47 +1,49 @@
-/* barriers: what does it cost to wait for others, in a block, in a cluster, on the whole GPU; and
- * do they see what was written?
+/* barriers: what does a barrier cost in a block, in a cluster and on the whole GPU, and do its
+ * members see what was written before it?
  *
- * Cost. Inside a block and a cluster: 32 and 64 barriers in a row between three reads of the SM's
- * cycle counter, slope over the 32 between them. On the whole GPU: one block on each SM, a
- * cooperative launch, N and 2N rounds between three clock reads on one SM. The barriers:
+ * Cost. Inside a block and a cluster: 32 and then 64 barriers back to back between three reads of
+ * the SM's cycle counter; the slope is over the 32 between them. On the whole GPU: one block per
+ * SM, a cooperative launch, N and then 2N rounds between three clock reads on one SM. The barriers:
  *     block    syncthreads; named (bar.sync with a count); handoff (half of the warps wait for the
  *              other half's bar.arrive, then the other way round; the cost of one way);
- *              mbarrier_test and mbarrier_try (one thread a warp arrives, all wait, polling or by
- *              the hardware's wait)
- *     cluster  barrier.cluster: ordered has an arrival that releases, relaxed one that does not;
- *              the wait acquires in both, as PTX knows no other. By itself, or each time after a
- *              store of every thread: to global memory, or to the next block's shared one
+ *              mbarrier_test and mbarrier_try (one thread per warp arrives, all wait, by polling
+ *              or by the hardware's wait)
+ *     cluster  barrier.cluster. The arrival of `ordered` releases, that of `relaxed` does not; the
+ *              wait acquires in both, as PTX has no other. Measured alone, and after a store of
+ *              every thread: to global memory, or to the next block's shared memory
  *     grid     grid_sync (cooperative groups, as shipped); counter (everyone adds one, and polls);
- *              cluster (pairs of blocks meet, one of each adds and polls, pairs meet again); twin,
- *              ours: see core/device/grid_barrier.cuh
+ *              cluster (pairs of blocks meet, one of each pair adds and polls, pairs meet again);
+ *              twin, our own: see core/device/grid_barrier.cuh
  *
- * Order. Each round every member stores the round's number with an ordinary store, crosses the
- * barrier, and loads what all members stored, with ordinary loads. Members are warps of a block, or
- * blocks: there the last warp stores, and all but the first two load, of whom one arrives for the
- * block and one waits. In one round of 256 some stores are late, by additions that queue before
- * them. Controls must show violations: one without a barrier, and some that count their members,
- * and so are never a round ahead, but order less. Each lacks one thing:
- *     unreleased  the arrival does not wait for stores: the late ones are not seen
+ * Order. In each round every member stores the round's number with an ordinary store, crosses the
+ * barrier, and loads what all members stored, with ordinary loads. The members are the warps of a
+ * block, or whole blocks. If they are blocks, the last warp of each stores and all but the first
+ * two warps load; of those two, one arrives for the block and the other waits. In one round of 256
+ * some stores are late, because additions are queued before them. Controls must show violations.
+ * One has no barrier. The others count their members, so that none is ever a round ahead, but each
+ * lacks one part of the order:
+ *     unreleased  the arrival does not wait for stores: late ones are not seen
  *     unacquired  the wait leaves the L1 as it is: old lines are seen, in any round
- *     unmet       the block's warps do not meet before one arrives for them: late stores, again
- *     relaxed     of clusters: as unreleased
- * What is not seen: that our twin's wait acquires, since the fence of its arrival has just emptied
- * the L1; tests/kernels count both CCTL. And nothing is shown for a GPU whose controls pass.
+ *     unmet       the block's warps do not meet before one arrives for them: late ones are not seen
+ *     relaxed     in clusters: as unreleased
+ * This cannot show that our twin's wait acquires, because the fence of its arrival has just emptied
+ * the L1; tests/kernels count both CCTL instructions. It shows nothing on a GPU whose controls
+ * pass.
  *
- * What becomes of a barrier to which not all can come is the probe deadlock's.
+ * The probe deadlock shows what happens to a barrier that not all blocks can reach.
  *
  * Inside the timed region: the barriers, and the stores that the case names (tests/kernels); for
  * the grid also the loop round them.
- * Expected on Hopper: syncthreads 14 cycles and 2 for each further warp; a relaxed cluster barrier
- * 60 to 90, an ordered one 337 to 382, since it waits for the L2, and 458 to 725 after a store;
- * grid.sync 1.0 us, ours 0.83 with one block on each SM.
+ * Expected on Hopper: syncthreads 14 cycles plus 2 for each further warp. A relaxed cluster barrier
+ * 60 to 90; an ordered one 337 to 382, since it waits for the L2, and 458 to 725 after a store.
+ * grid.sync 1.0 us; ours 0.83 us, with one block per SM.
  *
- * Traps. A cluster barrier "with release" is a fence of the whole GPU: published figures from 102
- * to 1300 cycles differ in that, and in the stores before. Samples that went to host memory between
- * the repeats were such stores, and made 560 cycles of 350: they stay in shared memory. Where the
- * compiler does not know that a kernel is launched in clusters, each barrier first asks. A fence
- * takes longer after loads and stores than after nothing. __syncwarp is not here: in converged code
- * it is no instruction. */
+ * Traps. A cluster barrier "with release" is a fence of the whole GPU. Published figures range from
+ * 102 to 1300 cycles; they differ in that fence and in the stores before it. Samples that were
+ * written to host memory between the repeats were such stores, and turned 350 cycles into 560:
+ * samples stay in shared memory. If the compiler does not know that a kernel is launched in
+ * clusters, the code asks before each barrier. A fence takes longer after loads and stores than
+ * after nothing. __syncwarp is not measured: in converged code it is no instruction. */
 #include "probes/barriers/args.h"
 
 #include <math.h>
@@ -76,9 +78,9 @@ static const struct probe_metric metrics[] = {
 enum {
     THREADS = 256,
     ROUNDS = 256,       /* of a grid barrier between the first two clock reads */
-    WORDS = 1 << 20,    /* words to store to */
-    SLOT_WORDS = 2 * GRID_BARRIER_BLOCKS * 32 * ORDER_STRIDE, /* of odd and even rounds */
-    LAUNCH = 100000,    /* rounds of the oracle in one launch */
+    WORDS = 1 << 20,    /* for the stores */
+    SLOT_WORDS = 2 * GRID_BARRIER_BLOCKS * 32 * ORDER_STRIDE, /* for odd and for even rounds */
+    LAUNCH = 100000,    /* rounds of the oracle per launch */
     BUDGET_NS = 500000000,
 };
 
@@ -106,7 +108,8 @@ static struct meeting prepare(struct probe_run *r)
     return m;
 }
 
-/* Counters that count from zero, and no barrier given up. Our barrier's need no reset. */
+/* Zeroes the counters that count from zero, and clears `aborted`. Our barrier's counters need no
+ * reset. */
 static void reset(struct probe_run *r, const struct meeting *m)
 {
     CUDA(cudaMemsetAsync(m->counter, 0, sizeof *m->counter, gpu_stream(r)));
@@ -114,8 +117,8 @@ static void reset(struct probe_run *r, const struct meeting *m)
     CUDA(cudaMemsetAsync(&m->state->aborted, 0, sizeof m->state->aborted, gpu_stream(r)));
 }
 
-/* Did everyone wait until all had come? To be asked after each launch: one that was given up ran on
- * without waiting, and what it leaves means nothing. */
+/* Did every member wait for all others? Check it after each launch: after a barrier gives up, its
+ * launch runs on without waiting, and its results are meaningless. */
 static bool nobody_gave_up(struct probe_run *r, const struct meeting *m)
 {
     uint32_t aborted = 0;
@@ -123,7 +126,7 @@ static bool nobody_gave_up(struct probe_run *r, const struct meeting *m)
     return aborted == 0;
 }
 
-/* A case without a figure, and a run that failed. */
+/* Leaves a case without a figure, and fails the run. */
 static void given_up(struct probe_run *r, int metric, int beside)
 {
     probe_require(r, false, "a barrier was given up after %d ms", BUDGET_NS / 1000000);
@@ -133,7 +136,7 @@ static void given_up(struct probe_run *r, int metric, int beside)
 
 /* --- cost ------------------------------------------------------------------------------------- */
 
-/* Shared memory that a block must ask for, so that per_sm of them fit an SM and not one more. */
+/* Shared memory per block such that exactly per_sm blocks fit an SM. */
 static size_t share_of_sm(const struct gpu_facts *gpu, unsigned per_sm)
 {
     return (gpu->shared_per_sm / (per_sm + 1) / 128 + 1) * 128;
@@ -148,7 +151,7 @@ static cudaKernel_t kernel_of(struct probe_run *r, const char *name, size_t args
     return kernel;
 }
 
-/* Hands over what one launch left; the two amounts of work are `few` and `many` barriers. */
+/* Records the samples of one launch; the two amounts of work are `few` and `many` barriers. */
 static void sample(struct probe_run *r, const struct barriers_result *x, int n, double few,
                    double many, int in_cycles, int in_ns)
 {
@@ -165,8 +168,8 @@ static void sample(struct probe_run *r, const struct barriers_result *x, int n, 
     }
 }
 
-/* Second method: the whole launch over all its barriers, which can only be more than the slope, by
- * no more than the clock reads and the loops take. */
+/* Second method: the time of the whole launch, divided by all its barriers. It can only be more
+ * than the slope, by at most the clock reads and the loops. */
 static void check_whole(struct probe_run *r, const struct barriers_result *x, double barriers,
                         double slope)
 {
@@ -176,7 +179,7 @@ static void check_whole(struct probe_run *r, const struct barriers_result *x, do
                       "whole launch %.1f cycles a barrier, slope %.1f", each, slope);
 }
 
-/* Barriers of one block or one cluster; `handed` of them in a step of the kernel. */
+/* Barriers of one block or one cluster; one step of the kernel has `handed` of them. */
 static void measure_near(struct probe_run *r, const struct meeting *m, cudaKernel_t kernel,
                          const struct gpu_shape *shape, int handed, int in_cycles, int in_ns)
 {
@@ -218,7 +221,7 @@ static void measure_blocks(struct probe_run *r, const struct meeting *m)
         }
 }
 
-/* Does such a launch start at all? A cluster of 16 blocks on SMs of their own needs a large GPC. */
+/* Can such a launch start at all? A cluster of 16 blocks, each on its own SM, needs a large GPC. */
 static bool fits(struct probe_run *r, cudaKernel_t kernel, const struct gpu_shape *shape,
                  const void *args)
 {
@@ -320,7 +323,7 @@ struct order_case {
     bool control; /* lacks something, and must fail */
 };
 
-/* Members on one SM each; a block's are its warps. */
+/* One member per SM; the members of a block are its warps. */
 static double distinct_sms(struct probe_run *r, const struct meeting *m, unsigned members)
 {
     uint32_t sm[GRID_BARRIER_BLOCKS];
@@ -335,7 +338,7 @@ static double distinct_sms(struct probe_run *r, const struct meeting *m, unsigne
     return distinct;
 }
 
-/* All rounds, so many to a launch that no display's watchdog minds. */
+/* All rounds, LAUNCH of them per launch: short enough for a display's watchdog. */
 enum rounds_end { ROUNDS_DONE, ROUNDS_REFUSED, ROUNDS_GIVEN_UP };
 static enum rounds_end run_rounds(struct probe_run *r, const struct meeting *m, cudaKernel_t kernel,
                                   const struct gpu_shape *shape, uint32_t rounds)
@@ -355,7 +358,7 @@ static enum rounds_end run_rounds(struct probe_run *r, const struct meeting *m, 
     return ROUNDS_DONE;
 }
 
-/* What the oracle saw. A control that waits, but orders nothing, is never a round ahead. */
+/* Judges what the oracle saw. A control that waits but does not order is never a round ahead. */
 static void report_order(struct probe_run *r, const struct meeting *m, const struct order_case *c,
                          unsigned blocks, unsigned members)
 {
@@ -379,7 +382,7 @@ static void report_order(struct probe_run *r, const struct meeting *m, const str
     probe_fact(r, "reads_of_rounds_to_come", "%u", wrong[1]);
 }
 
-/* Members are the warps of a block; `cluster` blocks; or one block on each SM. */
+/* The members: the warps of a block, `cluster` blocks, or one block per SM. */
 static void measure_order(struct probe_run *r, const struct meeting *m, const struct order_case *c,
                           unsigned cluster)
 {

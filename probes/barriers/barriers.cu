@@ -12,7 +12,7 @@
 
 // --- barriers of a block -------------------------------------------------------------------------
 
-// What a step needs that is known before the clock starts. Steps of one launch are numbered, for
+// What a step needs and knows before the clock starts. The steps of a launch are numbered, for
 // barriers whose phases differ in parity.
 struct block_site {
     uint32_t threads;  // that take part
@@ -31,8 +31,8 @@ struct block_named {
     }
 };
 
-// Two halves of the block hand a turn to each other: wait for theirs, give them ours. One step is
-// two handoffs.
+// The two halves of the block hand a turn to each other: wait for the other half, then signal it.
+// One step is two handoffs.
 template <int MINE, int THEIRS> struct block_handoff {
     static __device__ __forceinline__ void step(const struct block_site &s, int)
     {
@@ -42,7 +42,7 @@ template <int MINE, int THEIRS> struct block_handoff {
 };
 
 #if __CUDA_ARCH__ >= 800
-// One thread of each warp arrives, all wait; by polling, as sm_80 does it.
+// One thread of each warp arrives, all wait by polling, as on sm_80.
 struct block_mbarrier_test {
     static __device__ __forceinline__ void step(const struct block_site &s, int i)
     {
@@ -79,8 +79,9 @@ __device__ __forceinline__ void steps(const SITE &site)
         STEP::step(site, i);
 }
 
-// The measurement, by every thread; the first writes it down, and hands it over when all is done: a
-// fence waits for stores under way. Two untimed steps first; parities begin at even.
+// The measurement, by every thread. The first thread records it in shared memory and writes it out
+// only at the end, because a fence waits for stores in flight. Two untimed steps come first, so
+// that parities begin at even.
 template <typename STEP, typename SITE>
 __device__ __forceinline__ void measure_near(const struct near_args &a, const SITE &site,
                                              bool first)
@@ -136,8 +137,8 @@ barriers_block_named(const __grid_constant__ struct near_args a)
     measure_block<block_named>(a);
 }
 
-// The second half arrives once before it waits, and the first waits once more at the end.
-// Of the second half ptxas drops the clocks that nobody reads.
+// The second half arrives once before it waits; the first half waits once more at the end.
+// ptxas drops the clock reads of the second half, which nobody uses.
 // sass: clocks=11 bar=*,*,64,128 looped arch=75,80,86,89,90a
 // sass: clocks=11 bar=*,64,128,*,* looped arch=100,120
 extern "C" __global__ void __launch_bounds__(1024)
@@ -175,7 +176,7 @@ barriers_block_mbarrier_try(const __grid_constant__ struct near_args a)
 
 struct cluster_site {
     uint32_t *global; // this thread's word in global memory
-    uint32_t remote;  // and in the shared memory of the next block of the cluster
+    uint32_t remote;  // its word in the shared memory of the cluster's next block
 };
 
 enum store { STORE_NONE, STORE_GLOBAL, STORE_REMOTE };
@@ -214,8 +215,8 @@ __device__ __forceinline__ void measure_cluster(const struct near_args &a)
     cluster_wait();
 }
 
-// __cluster_dims__() says that there are clusters without saying how large: otherwise each barrier
-// would begin by asking.
+// __cluster_dims__() says that there are clusters, without saying how large. Without it each
+// barrier would first test for that.
 #define CLUSTER_KERNEL(name, ordered, store)                                                     \
     extern "C" __global__ void __cluster_dims__() __launch_bounds__(1024)                        \
         name(const __grid_constant__ struct near_args a)                                         \
@@ -238,13 +239,13 @@ CLUSTER_KERNEL(barriers_cluster_ordered_remote, true, STORE_REMOTE)
 
 // --- barriers of the grid ------------------------------------------------------------------------
 
-// Cooperative groups, as NVIDIA ships them. They know no budget; the launch is cooperative.
+// Cooperative groups, as NVIDIA ships them. They have no budget; the launch is cooperative.
 struct far_grid_sync {
     __device__ __forceinline__ void cross() { cooperative_groups::this_grid().sync(); }
 };
 
-// By the hierarchy: the cluster meets, one of its blocks meets those of the other clusters, and the
-// cluster meets again.
+// By the hierarchy: the blocks of a cluster meet, one block of each cluster meets those of the
+// others, and the blocks of the cluster meet again.
 #if __CUDA_ARCH__ >= 900
 struct far_cluster : counter_barrier {
     __device__ __forceinline__ void cross()
@@ -334,7 +335,7 @@ barriers_grid_cluster(const __grid_constant__ struct far_args a)
 
 // --- do they order memory? -----------------------------------------------------------------------
 
-// Who meets: each member has a slot for odd and one for even rounds, in ordinary memory.
+// The members of the oracle. Each has a slot for odd and one for even rounds, in ordinary memory.
 struct crowd {
     uint32_t *slots;
     uint32_t members, me;
@@ -342,14 +343,14 @@ struct crowd {
     uint32_t reader; // this thread reads the slots from here, in steps of
     uint32_t readers;
     bool delays;     // this thread makes slots late, in some rounds
-    uint32_t *apart; // by adding to this word; or, where NULL, to one of the slots' lines
+    uint32_t *apart; // by adding to this word; if NULL, to one of the slots' lines
 };
 
-// What is stored behind these additions is late, by more than a barrier takes: one that does not
-// wait for it is seen by that. Of a grid, all blocks add to one line, and stores to its slots queue
-// in the L2; each time another line, since one slice of the L2 could hold both the first and the
-// barrier's counter, and delay both. Of a cluster, one block adds to lines apart, and its store
-// queues on its own SM.
+// A store queued after these additions is late, by more than a barrier takes: it exposes a barrier
+// that does not wait for it. In a grid, all blocks add to one line, and stores to its slots queue
+// in the L2. Each time it is another line, since one slice of the L2 could hold both the first line
+// and the barrier's counter, and delay both. In a cluster, one block adds to lines apart, and its
+// store queues on its own SM.
 __device__ __forceinline__ void delay_slots(const struct crowd &c, uint32_t *slots, uint32_t time)
 {
     uint32_t *spare = slots + time * ORDER_NEXT_LINE % c.members * ORDER_STRIDE + 1;
@@ -360,8 +361,8 @@ __device__ __forceinline__ void delay_slots(const struct crowd &c, uint32_t *slo
         grid_barrier_add(spare, 1);
 }
 
-// Ordinary stores and loads, through L1: it is the barrier that has to make them meet. A slot is
-// written again two rounds later, when its readers are a barrier away.
+// Ordinary stores and loads, through L1: the barrier has to order them. A slot is written again two
+// rounds later, when its readers are one barrier away.
 template <typename BARRIER>
 __device__ __forceinline__ void keep_order(const struct order_args &a, BARRIER &barrier,
                                            const struct crowd &c)
@@ -389,8 +390,9 @@ __device__ __forceinline__ void keep_order(const struct order_args &a, BARRIER &
         a.sm[blockIdx.x] = sm_id() + 1;
 }
 
-// Blocks are the members. The last warp writes; all but the first two read, of whom one arrives and
-// one may wait: what they write and read, others must have made visible, or been told of.
+// The members are blocks. The last warp writes. All but the first two warps read; of those two, one
+// arrives and the other may wait. So a thread reads and writes only what other threads had to make
+// visible, or were told of.
 __device__ __forceinline__ struct crowd crowd_of_blocks(uint32_t *slots, uint32_t members,
                                                         uint32_t me)
 {
@@ -404,7 +406,7 @@ __device__ __forceinline__ struct crowd crowd_of_grid(const struct order_args &a
     return crowd_of_blocks(a.slots, gridDim.x, blockIdx.x);
 }
 
-// The control. The compiler, too, must not know that there is no barrier.
+// The control without a barrier. The compiler must not know that there is none.
 struct far_none {
     __device__ __forceinline__ void cross() { asm volatile("" ::: "memory"); }
 };
@@ -431,7 +433,7 @@ ORDER_KERNEL(barriers_order_grid_twin, ,
 // sass-loop: kernel=barriers_order_grid_counter bar=2 membar=1 cctl>=1 stg>=1 ldg>=2 local=0
 ORDER_KERNEL(barriers_order_grid_counter, , counter_barrier COUNTER(gridDim.x), crowd_of_grid(a))
 
-// Controls: no barrier; and the counter's, less one thing each.
+// Controls: no barrier; and the counter barrier with one part missing in each.
 #define LESS_KERNEL(name, lack)                                                                  \
     ORDER_KERNEL(name, , counter_barrier_less<lack> COUNTER(gridDim.x), crowd_of_grid(a))
 // sass-loop: kernel=barriers_order_grid_none stg=1 ldg>=1 bar=0 membar=0 cctl=0 local=0
@@ -443,7 +445,7 @@ LESS_KERNEL(barriers_order_grid_unacquired, LACKS_ACQUIRE)
 // sass-loop: kernel=barriers_order_grid_unmet bar=1 membar=1 cctl>=1 stg>=1 ldg>=2 local=0
 LESS_KERNEL(barriers_order_grid_unmet, LACKS_MEETING)
 
-// Warps of a block are the members; every block is a crowd of its own.
+// The members are the warps of a block; each block is a group of its own.
 __device__ __forceinline__ struct crowd crowd_of_block(const struct order_args &a)
 {
     uint32_t warps = blockDim.x / 32, lane = threadIdx.x % 32;

@@ -1,9 +1,10 @@
-// The pointer chase: one thread, each address the value of the load before.
+// The pointer chase: one thread loads, and each address is the value of the load before.
 //
-// A ring holds absolute addresses, so that a step is one load and nothing else. The compiler moves a
-// clock read ahead of a load it does not wait for, whatever barrier or clobber stands between: only
-// an instruction that *uses* the loaded value holds the clock back. Hence consume() before every
-// closing clock read, and the contracts above the kernels, which tests/kernels proves from the cubins.
+// The ring holds absolute addresses, so that a step is one load and nothing else. The compiler
+// moves a clock read ahead of a load that it does not wait for, whatever barrier or clobber is
+// between them: only an instruction that *uses* the loaded value holds the clock read back. Hence a
+// consume() before every closing clock read. The contracts above the kernels state this, and
+// tests/kernels proves it from the cubins.
 #ifndef PROBES_COMMON_CHASE_CUH
 #define PROBES_COMMON_CHASE_CUH
 
@@ -11,9 +12,9 @@
 #include "probes/common/chase.h"
 #include "probes/common/loads.cuh"
 
-enum { MEET_NS = 4000 }; // for how long blocks on other SMs stay, so that every SM gets one
+enum { MEET_NS = 4000 }; // how long blocks on other SMs stay, so that every SM gets one
 
-struct add_nothing { // an atomic addition of 0: what it returns is what a load would
+struct add_nothing { // an atomic addition of 0 returns what a load would
     __device__ __forceinline__ void step(uint64_t &p) const
     {
         asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%0], 0;" : "+l"(p)::"memory");
@@ -28,9 +29,9 @@ __device__ __forceinline__ void steps(LOAD &load, POINTER &p)
         load.step(p);
 }
 
-// The measurement. One untimed step first, consumed, so that both timed stretches begin alike. The
-// differences are kept in 64 bits: where only the low half counts, the assembler reads some of the
-// clocks by another instruction, which takes longer.
+// The measurement. One untimed step comes first and is consumed, so that both timed stretches begin
+// alike. The differences are kept in 64 bits: if only the low half were used, the assembler would
+// read some of the clocks by another, slower instruction.
 template <int SHORT = CHASE_SHORT, int LONG = CHASE_LONG, typename LOAD, typename POINTER>
 __device__ __forceinline__ void chase(LOAD &load, POINTER &p, uint32_t repeats,
                                       struct chase_sample *samples)
@@ -51,8 +52,9 @@ __device__ __forceinline__ void chase(LOAD &load, POINTER &p, uint32_t repeats,
     }
 }
 
-// 0 in the thread that chases. An address that the compiler takes to be the same in all lanes goes to
-// the uniform data path, and an atomic on it is done by one lane for all, with a vote and a shuffle.
+// Returns 0 in the thread that chases. The compiler sends an address that it takes to be the same
+// in all lanes to the uniform data path; one lane then does an atomic on it for all, with a vote
+// and a shuffle.
 __device__ __forceinline__ uint32_t lane(void)
 {
     uint32_t id;
@@ -60,9 +62,9 @@ __device__ __forceinline__ uint32_t lane(void)
     return id;
 }
 
-// True in exactly one block: the first on the SM that was asked for. The others wait a little, so
-// that no SM gets a second block before each has one. `claim` holds the ticket of the last launch
-// that found its SM. Uses no shared memory: a single byte of it would take 8 KiB from the L1.
+// True in exactly one block: the first on the given SM. The others wait a little, so that no SM
+// gets a second block before each has one. `claim` holds the ticket of the last launch that found
+// its SM. Uses no shared memory: a single byte of it would take 8 KiB from the L1.
 __device__ __forceinline__ bool chosen(uint32_t sm, uint32_t *claim, uint32_t ticket)
 {
     bool mine = false;

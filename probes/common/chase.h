@@ -1,5 +1,5 @@
-/* What the pointer chases of this folder hand over, for C and CUDA alike; chase.cuh has the code of
- * the kernels. For the host alone: a launch that is meant for one SM, and its samples. */
+/* Pointer chases, for C and CUDA alike; chase.cuh has the code of the kernels. For the host alone:
+ * a launch that must run on one given SM, and its samples. */
 #ifndef PROBES_COMMON_CHASE_H
 #define PROBES_COMMON_CHASE_H
 
@@ -9,8 +9,8 @@
 
 enum {
     CHASE_SHORT = 32, /* loads between the first two clock reads */
-    CHASE_LONG = 64,  /* and between the next two: the slope is over the 32 between them */
-    CHASE_LOADS = 1 + CHASE_SHORT + CHASE_LONG, /* of one such pair; the first is not timed */
+    CHASE_LONG = 64,  /* between the next two; the slope is over 32 */
+    CHASE_LOADS = 1 + CHASE_SHORT + CHASE_LONG, /* per such pair; the first is not timed */
 };
 
 struct chase_sample {
@@ -19,28 +19,28 @@ struct chase_sample {
 
 struct chase_result {
     struct harness_stamp lead, tail; /* around all repeats, on one SM */
-    uint64_t end;                    /* where the chase stopped; 0: the SM asked for was not met */
+    uint64_t end;                    /* where the chase stopped; 0: no block ran on the given SM */
     uint64_t sm;
 };
 
 #ifndef __CUDACC__
 #include "core/gpu.h"
 
-/* Launches one block for each SM until one ran on the SM that args name, and left its result.
- * `given` is the ticket inside args, `ticket` the last one that was used. */
+/* Launches one block per SM, again and again, until one ran on the SM that args name and left its
+ * result. `given` is the ticket inside args; `ticket` is the last one that was used. */
 void chase_launch(struct probe_run *r, cudaKernel_t kernel, unsigned threads, const void *args,
                   uint32_t *given, uint32_t *ticket, struct chase_result *result);
 
-/* The SM clock between the two stamps of a launch, in MHz; hands it over. */
+/* Records the SM clock between the two stamps of a launch, and returns it in MHz. */
 double chase_clock(struct probe_run *r, const struct chase_result *at);
 
-/* Hands over the n pairs of stretches of one launch, and the SM clock while it ran; in ns too, by
- * that clock, unless in_ns is -1. */
+/* Records the n pairs of stretches of one launch, and the SM clock while it ran. Also in ns by that
+ * clock, unless in_ns is -1. */
 void chase_hand_over(struct probe_run *r, const struct chase_result *at,
                      const struct chase_sample *samples, size_t n, int in_cycles, int in_ns);
 
-/* The i-th size of a sweep that goes up by half octaves from `first`; every other one is a power of
- * two times it, whatever rounding would make of a product of square roots. */
+/* The i-th size of a sweep in half octaves from `first`. Every second size is exactly `first` times
+ * a power of two; a product of square roots would round. */
 size_t chase_half_octave(size_t first, int i);
 #endif
 

@@ -1,19 +1,19 @@
-// The textbook's barrier of a grid, on one counter: what people write, and slower than the one in
-// core/device/grid_barrier.cuh. The counter must be 0 when the first launch begins.
+// The textbook barrier of a grid, on one counter: what people usually write. It is slower than the
+// one in core/device/grid_barrier.cuh. The counter must be 0 when the first launch begins.
 #ifndef PROBES_COMMON_COUNTER_BARRIER_CUH
 #define PROBES_COMMON_COUNTER_BARRIER_CUH
 
 #include "core/device/grid_barrier.cuh"
 
-// What a barrier may lack that still counts right: for controls, which must fail.
+// What a barrier may lack and still count right. Such barriers are controls, which must fail.
 enum barrier_lack {
     LACKS_NOTHING,
-    LACKS_RELEASE, // the arrival does not wait for stores under way
+    LACKS_RELEASE, // the arrival does not wait for stores in flight
     LACKS_ACQUIRE, // the wait leaves old lines in the L1
     LACKS_MEETING, // the block's other warps may still be about to store
 };
 
-// Everyone adds one and waits until the counter says that all have.
+// Every block adds one and waits until the counter shows that all have.
 template <enum barrier_lack LACK> struct counter_barrier_less {
     struct grid_barrier_state *state;
     uint32_t *counter;

@@ -1,10 +1,10 @@
-// How far is it from one SM to the home of a line? An atomic is carried out at the line's home, the
-// partition of the L2 in front of its piece of device memory, whatever copies there are.
+// How far is the home of a line from one SM? An atomic is carried out at the line's home, the
+// partition of the L2 in front of its piece of device memory, whatever copies of the line exist.
 #include "probes/common/chase.cuh"
 #include "probes/common/home.h"
 
-// Each line twice: the first brings it into the L2, the second is timed, with the clock read after
-// it. An addition of 0 leaves what is there, constants too.
+// Each line twice: the first atomic brings it into the L2, the second is timed, with the clock read
+// after it. An addition of 0 changes nothing, not even in constants.
 // sass: clocks=6 atom=*,1 other<=3 local=0 waited
 extern "C" __global__ void home_ask(const __grid_constant__ struct home_args a)
 {

@@ -1,11 +1,12 @@
-// The loads of a chase: each address is the value of the load before. step() is one load; use() an
-// instruction that needs its value, without which the compiler moves a clock read ahead of it.
+// The loads of a chase: each address is the value of the load before. step() is one load. use() is
+// an instruction that needs its value; without it the compiler moves a clock read ahead of the
+// load.
 #ifndef PROBES_COMMON_LOADS_CUH
 #define PROBES_COMMON_LOADS_CUH
 
 #include "core/device/load.cuh"
 
-// As consume() of an address in global memory.
+// The same as consume() of an address in global memory.
 __device__ __forceinline__ void consume(uint32_t p)
 {
     asm volatile("{ .reg .pred q; setp.eq.u32 q, %0, 1; @q st.shared.u32 [%0], %0; }" ::"r"(p)
@@ -39,7 +40,7 @@ struct load_l2 { // global memory, cached in L2 only
     static __device__ __forceinline__ void use(uint64_t p) { consume(p); }
 };
 
-// So many loads, the last one's value used.
+// The given number of loads; the value of the last one is used.
 template <int STEPS, typename LOAD>
 __device__ __forceinline__ void stretch(typename LOAD::address &p)
 {

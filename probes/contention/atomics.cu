@@ -1,4 +1,4 @@
-// Kernels of contention: atomics, one after the other and all at once.
+// Kernels of contention: atomics, one after another and all at once.
 #include "core/device/clock.cuh"
 #include "core/device/load.cuh"
 #include "probes/contention/args.h"
@@ -78,9 +78,10 @@ __device__ __forceinline__ uint32_t bits(float v)
     return __float_as_uint(v);
 }
 
-// Operations of a chain: the old content is the next operand, so that nothing stands between. An
-// addition adds what was there before: a chain is a Fibonacci series, and the host works out what
-// is left. A swap compares with what was there before, and after the first failure always succeeds.
+// Operations of a chain: the old content is the next operand, so that no instruction comes in
+// between. An addition adds the content found before: a chain is a Fibonacci series, and the host
+// computes the result. A swap compares with the content found before; after the first failure it
+// always succeeds.
 template <typename T> struct chain_add {
     typedef T value;
     static __device__ __forceinline__ T word() { return 0; }
@@ -101,7 +102,7 @@ struct chain_swap {
     }
 };
 
-// One after the other to CHAIN_WORDS words: in the L2 these are some near and some far.
+// One after another to CHAIN_WORDS words: in the L2 some of these are near and some far.
 template <typename P> __device__ __forceinline__ P word_at(P p, int k)
 {
     return p + k % CHAIN_WORDS * (sizeof p == 4 ? CHAIN_APART_SHARED : CHAIN_APART_GLOBAL);
@@ -157,7 +158,8 @@ contention_chain_shared_add_u32(const __grid_constant__ struct contention_args a
     chain<chain_add<uint32_t>>(a, shared_address(words + threadIdx.x));
 }
 
-// Shared memory adds no floats: the compiler makes it a loop of load, add and compare-and-swap.
+// Shared memory has no float addition: the compiler makes it a loop of load, add and
+// compare-and-swap.
 // sass: clocks=3 atom=32,64 lds=32,64 local=0 waited looped
 extern "C" __global__ void __launch_bounds__(32, 1)
 contention_chain_shared_add_f32(const __grid_constant__ struct contention_args a)
@@ -198,9 +200,9 @@ contention_chain_global_cas_u32(const __grid_constant__ struct contention_args a
 // --- many additions at a time --------------------------------------------------------------------
 //
 // Every thread adds to one counter, again and again, by one of these. Additions without an answer
-// are still under way when their thread has long gone on: each stretch ends with a load of the
-// counter, which is served behind them, and with the use of what it brought.
-template <typename T> struct by_atom { // and uses the old content
+// are still in flight long after their thread has gone on. Each stretch therefore ends with a load
+// of the counter, which is served after them, and with an instruction that uses its value.
+template <typename T> struct by_atom { // uses the old content
     typedef T value;
     template <typename P> static __device__ __forceinline__ void once(P p, T one, T &sum)
     {
@@ -216,7 +218,7 @@ template <typename T> struct by_red { // asks for nothing back
     }
 };
 
-struct by_cas { // compare-and-swap until it succeeds; expects what it left itself
+struct by_cas { // compare-and-swap until it succeeds; expects what it left last
     typedef uint32_t value;
     template <typename P>
     static __device__ __forceinline__ void once(P p, uint32_t one, uint32_t &expected)
@@ -240,8 +242,8 @@ __device__ __forceinline__ void add_many(P p, uint32_t n, typename WAY::value on
     use(p, bits(sum) + get(p));
 }
 
-// One block, all warps, counters in shared memory. Each counter, a float or an integer, must in the
-// end be the number of additions, times the threads that share it.
+// One block, all warps, counters in shared memory. At the end each counter, a float or an integer,
+// must be the number of additions times the threads that share it.
 template <typename WAY>
 __device__ __forceinline__ void add_shared(const struct contention_args &a,
                                            typename WAY::value *counters)
@@ -305,7 +307,7 @@ ADD_GLOBAL(add_f32_red, by_red<float>)
 // sass-loop: atomg=1 kernel=contention_global_cas_u32_* local=0
 ADD_GLOBAL(cas_u32_atom, by_cas)
 
-// Are the counters what they must be? Sets them to zero again.
+// Counts the counters with the right value, and sets all to zero again.
 // sass: none not a timed kernel
 extern "C" __global__ void contention_count(const __grid_constant__ struct contention_args a)
 {

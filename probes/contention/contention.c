@@ -1,35 +1,37 @@
-/* contention: what do accesses cost that get in each other's way?
+/* contention: what do memory accesses cost when they collide?
  *
- * Method. Three ways to meet, each by a chain of dependent accesses of one warp (what one costs)
- * and by a loop of all 32 warps of one SM (at what rate they go):
+ * Method. There are three ways to collide. Each is measured by a chain of dependent accesses of one
+ * warp (latency) and by a loop of all 32 warps of one SM (throughput):
  *     bank      shared memory. ways=w: each bank that is used holds w of the 32 words that a warp
  *               asks for; ways=broadcast: all lanes ask for the same word.
  *     sector    global memory, from L1 (ld.ca) or L2 (ld.cg), all hits. The 32 lanes ask for
- *               `sectors` different sectors of 32 bytes, which lie in `lines` lines of 128. In a
- *               loop all warps ask the L1 for the same lines, and the L2 each for its own.
+ *               `sectors` different sectors of 32 bytes, in `lines` lines of 128 bytes. In the loop
+ *               all warps ask the L1 for the same lines; from the L2 each asks for its own.
  *     atomic    additions, and compare-and-swap. The chain: each operand is the old content that
  *               the operation before returned; lanes=1, or 32 lanes with a word each in one line.
  *               The rate: every thread adds to a counter again and again. kind=atom uses the old
- *               content, red does not ask for it; op=cas_u32 adds by compare-and-swap until it
- *               succeeds. counter= says who shares one: each thread its own, each warp, each sm, or
- *               one for all. Shared memory: one SM. Global memory: all SMs.
- * Chains by slope over 32 and 64 accesses, loops over n and 2n turns. `interval` is the time from
- * one access of a warp to the next when all warps of an SM have some to make; rates follow from it.
+ *               content, kind=red does not ask for it; op=cas_u32 adds by compare-and-swap until it
+ *               succeeds. counter= says who shares one: each thread, each warp or each sm has its
+ *               own, or one is for all. Shared memory: one SM. Global memory: all SMs.
+ * Chains use the slope over 32 and 64 accesses, loops the slope over n and 2n turns. `interval` is
+ * the time from one access of a warp to its next while all warps of an SM access; rates follow from
+ * it.
  *
- * Inside the timed region: the accesses, and at most three other instructions in a chain. Stores
- * and additions without an answer end with a load of the same address, which is served behind them.
- * Expected (figures-of-others, cycles): shared 23-30, each further way +1 or +2 in a chain and one
- * cycle a way in a loop; L1 a line a cycle, and four sectors at most; shared addition 25 to 37, one
- * cycle a lane where lanes share a counter, of floats a loop of load and swap; global 380, between near and far.
- * Verified: chains end where they must, sums of loads are those of what lay there, stored words are
- * there, counters hold exactly the number of additions, no bank serves more than a word a cycle.
+ * Inside the timed region: the accesses, and in a chain at most three other instructions. Stores,
+ * and additions without an answer, end with a load of the same address, which is served after them.
+ * Expected (figures-of-others, cycles): shared memory 23 to 30; each further way adds 1 or 2 in a
+ * chain, and one cycle in a loop. L1: one line per cycle, and at most four sectors. Additions in
+ * shared memory: 25 to 37, plus one cycle per lane if lanes share a counter; an addition of floats
+ * is a loop of load and swap. Global: 380, between near and far.
+ * Verified: chains end where they must; sums of loads equal the sums of the data; stored words are
+ * there; counters hold exactly the number of additions; no bank serves more than a word per cycle.
  *
- * Traps. Of additions of a constant to one address the compiler makes one addition a warp, and of
- * red +1 in shared memory an increment by population count: addresses and operand come from
- * registers here. Loads that cannot change leave their loop. Shared memory adds no floats. Warps
- * that ask the L2 for the same lines are answered as one: by the counters a quarter to three
- * quarters of their sectors get there. Warps do not end at once: what comes of that is 500 to 3500
- * cycles, and stretches must be long against it. */
+ * Traps. The compiler merges additions of a constant to one address into one addition per warp, and
+ * turns red +1 in shared memory into an increment by a population count: here addresses and operand
+ * come from registers. The compiler hoists loads that cannot change out of their loop. Shared
+ * memory has no float addition. Warps that ask the L2 for the same lines are answered together: by
+ * the counters, a quarter to three quarters of their sectors reach the L2. Warps do not end at the
+ * same time: they differ by 500 to 3500 cycles, and the stretches must be long against that. */
 #include "probes/contention/args.h"
 
 #include <math.h>
@@ -93,14 +95,14 @@ static const struct probe_metric metrics[] = {
 
 enum {
     REGION = L2_SETS * SET_BYTES + 33 * 128,
-    REGIONS = 64, /* rings lie in another one in every pass, so as to meet all slices of the L2 */
+    REGIONS = 64, /* each pass uses another one for its rings, to meet all slices of the L2 */
     WARPS = ALL_THREADS / 32,
-    PLACES = 64, /* in which atomics work, another in every pass */
+    PLACES = 64, /* for atomics; each pass uses another one */
     PLACE_APART = 1057 * 128,
     BANK_STRETCH = 1 << 18,
     L1_STRETCH = 5 << 18,
     L2_STRETCH = 1 << 18,
-    FAR = 32, /* words between counters that are not neighbours: a line */
+    FAR = 32, /* words between counters that share no line */
 };
 
 struct bench {
@@ -119,7 +121,7 @@ static cudaKernel_t find(struct probe_run *r, const char *name)
             : &image_contention;
     cudaKernel_t kernel = gpu_kernel(r, image, name, sizeof(struct contention_args));
     if (strstr(name, "_l1"))
-        gpu_kernel_shared(kernel, 0, 0); /* all of it for the L1 */
+        gpu_kernel_shared(kernel, 0, 0); /* no shared memory: all for the L1 */
     return kernel;
 }
 
@@ -161,7 +163,7 @@ static void check_errors(struct probe_run *r, const struct bench *b)
     CUDA(cudaMemsetAsync(b->errors, 0, sizeof *b->errors, gpu_stream(r)));
 }
 
-/* A chain's samples, by the SM clock meanwhile; in_ns < 0: inside the SM, cycles only. */
+/* Records a chain's samples, with the SM clock during it. in_ns < 0: within the SM, cycles only. */
 static void sample_chain(struct probe_run *r, const struct bench *b, cudaKernel_t kernel,
                          const struct contention_args *a, int in_cycles, int in_ns,
                          struct contention_result *result)
@@ -183,7 +185,8 @@ static void sample_chain(struct probe_run *r, const struct bench *b, cudaKernel_
     }
 }
 
-/* A loop's: so many accesses of a warp a turn, and twice as many turns in the longer stretch. */
+/* Records a loop's samples: the accesses per warp and turn; the longer stretch has twice as many
+ * turns. */
 static void sample_loop(struct probe_run *r, const struct bench *b, cudaKernel_t kernel,
                         const struct contention_args *a, int metric, double accesses)
 {
@@ -196,15 +199,15 @@ static void sample_loop(struct probe_run *r, const struct bench *b, cudaKernel_t
     probe_sample(r, metric, 2 * accesses, (double)result.sample[0].long_cycles);
 }
 
-/* Turns of a loop of which an access takes an SM so many cycles: `stretch` cycles in the shorter
- * stretch, or 256 turns of cheap ones. */
+/* Turns of a loop in which an access occupies an SM for the given number of cycles: enough for
+ * `stretch` cycles in the shorter stretch, or 256 if accesses are cheap. */
 static uint32_t turns_of(struct probe_run *r, uint32_t cycles, uint32_t stretch)
 {
     uint32_t turns = cycles < 8 ? 256 : stretch / (SETS * WARPS * cycles);
     return probe_is_check_run(r) ? turns / 32 : turns;
 }
 
-/* What goes on in each cycle: `amount` an access. */
+/* A rate per cycle: `amount` per access. */
 static void value_of_interval(struct probe_run *r, int rate, int interval, double amount)
 {
     double cycles = probe_median(r, interval);
@@ -212,7 +215,7 @@ static void value_of_interval(struct probe_run *r, int rate, int interval, doubl
         probe_value(r, rate, amount / cycles);
 }
 
-/* So many words of a bank take as many cycles, which is the limit of these rates; within 0.3 %. */
+/* A bank serves one word per cycle, which limits these rates; checked within 0.3 %. */
 static void check_banks(struct probe_run *r, uint32_t ways)
 {
     const double loads = probe_median(r, BANK_LOAD), stores = probe_median(r, BANK_STORE);
@@ -282,7 +285,7 @@ static void measure_sectors(struct probe_run *r, const struct bench *b, const ch
 
 /* --- atomics ---------------------------------------------------------------------------------- */
 
-/* What a chain leaves in memory, and what its last operation returned: bits. */
+/* What a chain leaves in memory, and the value that its last operation returned, as bits. */
 static void expected_chain(const char *op, uint32_t *memory, uint32_t *value)
 {
     static const int stretches[] = {1, STEPS_SHORT, STEPS_LONG};
@@ -337,7 +340,7 @@ static void measure_chain(struct probe_run *r, const struct bench *b, unsigned f
     check_errors(r, b);
 }
 
-/* Who shares a counter: runs of so many threads, each run's counter in a line of its own, unless
+/* Who shares a counter: runs of `share` threads. Each run's counter has a line of its own, unless
  * every thread has one. */
 static const struct sharing {
     const char *name;
@@ -364,7 +367,7 @@ static void measure_shared(struct probe_run *r, const struct bench *b, unsigned 
     check_errors(r, b);
 }
 
-/* Time of one launch; then every counter is looked at, and cleared. */
+/* Times one launch; then checks and clears every counter. */
 static double add_global_ns(struct probe_run *r, cudaKernel_t kernel, cudaKernel_t count,
                             const struct contention_args *a)
 {
@@ -426,7 +429,7 @@ static void measure_atomics(struct probe_run *r, const struct bench *b)
                 bool cas = !strcmp(ops[i], "cas_u32"), plain = i == 0 && kind == 1;
                 bool end = sharings[s].run == 1 || sharings[s].run == 0;
                 if (cas && (kind > 0 || s == 3))
-                    continue; /* a swap returns by its nature; by all SMs it takes seconds */
+                    continue; /* a swap always returns; on all SMs it takes seconds */
                 if (sharings[s].run > 0)
                     measure_shared(r, b, cas && s > 0 ? PROBE_DEEP : 0, ops[i], kinds[kind],
                                    &sharings[s]);

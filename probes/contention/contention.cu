@@ -1,9 +1,9 @@
-// Kernels of contention: accesses of a warp that meet in a bank, or spread over sectors.
-// Its atomics stand in atomics.cu.
+// Kernels of contention: accesses of a warp that collide in a bank, or spread over sectors. The
+// atomics are in atomics.cu.
 //
-// Chains go as in memory_latency: a load's value is the next one's address, and is used before the
-// clock is read again. Loops for throughput add an unknown zero to their addresses in every turn:
-// of a load that cannot change the assembler makes one load before the loop.
+// Chains work as in memory_latency: a load's value is the next one's address, and is used before
+// the clock is read again. Loops for throughput add an unknown zero to their addresses in every
+// turn; the assembler would move a load that cannot change out of the loop.
 #include "core/device/clock.cuh"
 #include "probes/common/loads.cuh"
 #include "probes/contention/args.h"
@@ -91,7 +91,7 @@ contention_sector_chase_l2(const __grid_constant__ struct contention_args a)
 
 // --- many at a time ------------------------------------------------------------------------------
 
-// A turn's accesses, one to each set from p on, in one block: all are issued before one is used.
+// The accesses of a turn, one to each set from p on: all are issued before one is used.
 #define TURN_LOAD(load, pointer, letter) \
     typedef pointer address; \
     static __device__ __forceinline__ uint32_t turn(pointer p, uint32_t) \
@@ -137,8 +137,8 @@ struct turn_shared_store {
     }
 };
 
-// All warps at once, and to the end: loads are, when their sum is there; behind stores goes a load
-// of where the last ones went. Returns the sum of what was loaded.
+// All warps at once, until the end: loads end when their sum is there; after stores comes a load
+// from the place of the last ones. Returns the sum of the loaded values.
 template <typename WORK>
 __device__ __forceinline__ uint32_t turns(const struct contention_args &a,
                                           typename WORK::address p, uint32_t n)
@@ -153,7 +153,7 @@ __device__ __forceinline__ uint32_t turns(const struct contention_args &a,
     return sum;
 }
 
-// From one barrier of the block to the next; what a barrier costs drops out of the difference.
+// Timed from one barrier of the block to the next; the difference cancels the cost of a barrier.
 template <typename WORK>
 __device__ __forceinline__ uint32_t time_turns(const struct contention_args &a,
                                                typename WORK::address p)
@@ -215,7 +215,7 @@ contention_sector_load_l1(const __grid_constant__ struct contention_args a)
     check_sum(a, (uint32_t)p, time_turns<turn_l1>(a, p));
 }
 
-// Every warp reads lines of its own: one answer to two warps would be more than the L2 sends.
+// Every warp reads lines of its own: one answer for two warps would be more than the L2 sends.
 // sass-loop: ldg32=8 local=0 together
 // sass: clocks=3 ldg=8,8 waited looped
 extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)

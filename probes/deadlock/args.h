@@ -11,23 +11,23 @@
 struct spin_tally {
     uint32_t counter;   /* of its barrier */
     uint32_t crossed;   /* blocks that crossed all of their barriers */
-    uint32_t present;   /* blocks that have come and not left */
+    uint32_t present;   /* blocks that have started and not left */
     uint32_t beside;    /* the most blocks of the other launch that were present when one left */
     uint32_t waited_ns; /* longest time at one barrier */
 };
 
-/* A spin barrier that may have to give up. */
+/* A spin barrier that may give up. */
 struct spin_args {
     struct grid_barrier_state *state; /* only its `aborted` */
     struct spin_tally *mine, *others; /* of two launches at once */
     uint32_t rounds;
-    uint32_t extra; /* block 0 waits at so many more */
+    uint32_t extra; /* how many more barriers block 0 waits at */
     uint32_t quits; /* not 0: the last block leaves at once */
     uint32_t budget_ns;
 };
 ARGS_SIZE(struct spin_args, 40);
 
-/* Stays on its SM for so long. */
+/* Stays on its SM for the given time. */
 struct hold_args {
     uint32_t *came; /* counts blocks that do */
     uint32_t *held; /* mapped host memory: that count, once all do */

@@ -1,33 +1,36 @@
-/* deadlock: what becomes of a barrier to which not all blocks can come?
+/* deadlock: what happens at a grid barrier that not all blocks can reach?
  *
- * Method. Blocks of 1024 threads meet 100 times at a barrier of their grid, on one counter. Each
- * wait ends by itself when the patience does, then all others do; a launch is complete when every
- * block crossed all of its barriers. Everything runs in a process of its own, which the host kills
- * should it not return. The scenes:
- *     alone        half of, all of, one more than and twice what fits the GPU at once (occupancy
+ * Method. Blocks of 1024 threads meet 100 times at a barrier of their grid, on one counter. A wait
+ * that exceeds the patience gives up, and then all others do. A launch is complete when every block
+ * crossed all of its barriers. All scenes run in a child process, which the host kills if it does
+ * not return. The scenes:
+ *     alone        half of, all of, one more than, and twice what fits the GPU at once (occupancy
  *                  API), by an ordinary and by a cooperative launch
  *     unequal      block 0 waits once more than the others
  *     one_quits    a block leaves at once
  *     busy         another kernel holds half of the SMs for 50 ms when the launch comes
- *     two_streams  two such launches at once, each of three quarters of what fits
- *     overtaken    the same beside the kernel that holds half of the SMs; the second launch has the
- *                  higher priority, and takes them when they are let go, before all blocks of the
- *                  first have come
- * The patience is 20 ms, and 200 ms where another kernel holds SMs: longer than it does.
+ *     two_streams  two such launches at once, each with three quarters of what fits
+ *     overtaken    two launches as well, while another kernel holds half of the SMs. The second
+ *                  launch has the higher priority. When the SMs become free it takes them, before
+ *                  all blocks of the first have started
+ * The patience is 20 ms. If another kernel holds SMs it is 200 ms, longer than that kernel holds
+ * them.
  *
- * Inside the timed region: nothing is timed. Beside each outcome stand, as facts, how long the host
- * waited, the longest wait of a block at one barrier, and how many blocks of the second launch
- * were there when one of the first left, those that took a place just freed included.
- * Expected: ordinary launches complete up to what fits and never above it, since blocks that wait
- * are not set aside for blocks that have not begun; cooperative launches are refused instead.
- * Unequal waits deadlock in either. Beside the holder both complete when it has left: the ordinary
- * launch waits for 50 ms at its first barrier, the cooperative one does not begin before. Two
- * launches share the GPU as long as the first has all that it needs; overtaken, both deadlock,
- * though each would fit: only cooperative ones run one after the other.
+ * Inside the timed region: nothing is timed. Each outcome comes with three facts: how long the host
+ * waited; the longest wait of a block at one barrier; and how many blocks of the second launch were
+ * present when a block of the first left, including those that took a place just freed.
+ * Expected: ordinary launches complete if all their blocks fit and never otherwise, since blocks
+ * that wait are not preempted for blocks that have not started. Cooperative launches that do not
+ * fit are refused. Unequal waits deadlock in both. With the holder, both complete once it has left:
+ * the ordinary launch waits for 50 ms at its first barrier, and the cooperative one starts only
+ * then. Two launches share the GPU as long as the first has all the room that it needs. Overtaken,
+ * two ordinary launches deadlock, although each would fit: only cooperative ones run one after
+ * another.
  *
- * Traps. "Not complete" is what the patience shows: a barrier takes a microsecond. A scene beside
- * the holder counts only when all of the holder's blocks had come, and the launch was not over
- * before they left; two ordinary launches only when blocks of both were there at once. */
+ * Traps. "Not complete" means "not within the patience"; a barrier takes a microsecond. A scene
+ * with the holder counts only if all of the holder's blocks had started, and the launch did not end
+ * before they left. A scene with two ordinary launches counts only if blocks of both were present
+ * at once. */
 #include "probes/deadlock/args.h"
 
 #include <stdio.h>
@@ -50,13 +53,13 @@ static const struct probe_parameter parameters[] = {
      .what = "1: play the scenes, say the outcomes on stderr (set by the probe itself)"},
 };
 
-/* What may deadlock. Blocks are shares of the capacity: what is resident at once, by the occupancy
- * API. */
+/* The scenes, each of which may deadlock. Blocks are given as shares of the capacity: the number
+ * that is resident at once, by the occupancy API. */
 enum with { ALONE, TWO_STREAMS, BUSY, OVERTAKEN };
 static const struct scene {
     const char *scene, *launch, *blocks;
     double share;
-    unsigned more;         /* blocks on top of that share */
+    unsigned more;         /* blocks added to that share */
     enum with with;        /* what else runs */
     uint32_t extra, quits; /* as in struct spin_args */
 } scenes[] = {
@@ -82,12 +85,12 @@ enum {
     SPIN_ROUNDS = 100,
     PATIENCE_NS = 20000000,
     HOLD_NS = 50000000,
-    OUTLAST_NS = 200000000,        /* patience beside one who holds SMs for that long */
-    LONG_PATIENCE_NS = 1000000000, /* where a tool slows the kernels down */
+    OUTLAST_NS = 200000000,        /* patience where a kernel holds SMs for HOLD_NS */
+    LONG_PATIENCE_NS = 1000000000, /* if a tool slows the kernels down */
     CHILD_MS = 20000,
 };
 
-/* Does another kernel hold half of the SMs? And are there two of the kernel? */
+/* Does another kernel hold half of the SMs? Are there two launches? */
 static bool is_held(const struct scene *scene)
 {
     return scene->with == BUSY || scene->with == OVERTAKEN;
@@ -103,22 +106,22 @@ static unsigned blocks_of(const struct scene *scene, unsigned capacity)
     return (unsigned)(scene->share * capacity) + scene->more;
 }
 
-/* How a scene ended; the child says so in this order. */
+/* How a scene ended; the child prints the fields in this order. */
 struct outcome {
     char end;
     unsigned took_us;   /* host time from the launch until it was over */
-    unsigned waited_us; /* the longest that a block was at one barrier */
+    unsigned waited_us; /* longest wait of a block at one barrier */
     unsigned beside;    /* blocks of the second launch present when one of the first left */
 };
 static const char COMPLETE = '1', GIVEN_UP = '0', TOO_LARGE = 'r', NOT_HELD = 'h', OTHER = '?';
 
 struct spinner {
     cudaKernel_t spin, hold;
-    cudaStream_t holder, second, urgent; /* beside the run's own */
+    cudaStream_t holder, second, urgent; /* in addition to the run's own */
     struct grid_barrier_state *state;
     struct spin_tally *tally; /* of two launches */
     uint32_t *came;           /* blocks of the holder, */
-    volatile uint32_t *held;  /* and the same in mapped memory once all have come */
+    volatile uint32_t *held;  /* the same in mapped memory, once all have started */
     unsigned capacity;        /* blocks */
     unsigned half;            /* of the SMs */
 };
@@ -144,7 +147,7 @@ static struct spinner prepare(struct probe_run *r)
     return s;
 }
 
-/* Half of the SMs are another kernel's from here on, for HOLD_NS. */
+/* Starts the holder: another kernel takes half of the SMs for HOLD_NS. */
 static bool hold(struct probe_run *r, const struct spinner *s)
 {
     struct hold_args a = {
@@ -160,7 +163,7 @@ static bool hold(struct probe_run *r, const struct spinner *s)
     return *s->held == s->half;
 }
 
-/* The launch of a scene, or both, until they are over. */
+/* Runs the launch of a scene, or both launches, until they end. */
 static cudaError_t spin(struct probe_run *r, const struct spinner *s, const struct scene *scene,
                         uint32_t patience_ns)
 {
@@ -211,7 +214,7 @@ static struct outcome play(struct probe_run *r, const struct spinner *s, const s
     return o;
 }
 
-/* The child's part: plays all scenes, and says how they ended as its last line. */
+/* The child's part: runs all scenes, and prints how they ended as its last line. */
 static void play_all(struct probe_run *r)
 {
     struct spinner s = prepare(r);
@@ -224,7 +227,7 @@ static void play_all(struct probe_run *r)
     fprintf(stderr, "\n");
 }
 
-/* What the child said of a scene, by its index in the table. */
+/* What the child reported for a scene, by its index in the table. */
 static struct outcome outcome_of(const char *said, size_t scene)
 {
     struct outcome o = {.end = OTHER};
@@ -236,8 +239,8 @@ static struct outcome outcome_of(const char *said, size_t scene)
     return o;
 }
 
-/* Did the scene meet the kernel that holds SMs? It held them, and what could not do without them
- * was not over before it let go. */
+/* Was the holder there? It must have held its SMs, and a launch that needed them must not have
+ * ended before it let go. */
 static bool checked_hold(struct probe_run *r, const struct outcome *o)
 {
     return probe_require(r, o->end != NOT_HELD, "the other kernel holds half of the SMs") &&
@@ -283,7 +286,7 @@ static void measure_scenes(struct probe_run *r)
     }
 }
 
-/* --check plays in this process: scenes that must complete, and one that must be given up. */
+/* --check runs scenes in this process: those that must complete, and one that must give up. */
 static void check_scenes(struct probe_run *r)
 {
     struct spinner s = prepare(r);

@@ -1,8 +1,8 @@
-// Kernels of deadlock: a barrier to which not everyone may come.
+// Kernels of deadlock: a barrier that not all blocks may reach.
 #include "probes/common/counter_barrier.cuh"
 #include "probes/deadlock/args.h"
 
-// Barriers in a launch for which nobody vouches. Given up, a block has not crossed.
+// Barriers in a launch that nobody guarantees to be resident. A block that gave up has not crossed.
 // sass: none not a timed kernel
 extern "C" __global__ void __launch_bounds__(1024)
 deadlock_spin(const __grid_constant__ struct spin_args a)

@@ -1,37 +1,42 @@
-/* edges: what does one more dependent step cost, by each way to make it wait for the one before?
+/* edges: what does one more dependent step cost, for each way to make it wait for the step before?
  *
- * Method. A chain of K steps; the step is the same everywhere, 256 threads a block: each warp takes
- * the word that a warp of the next block left in the step before, mixes it, and leaves its own, so
- * that one step too early or too late anywhere makes the end of the chain wrong. With a body, the
- * grid first reads so many bytes in each step, at addresses that hang on the word, through L2 only.
- * One block an SM (blocks=sm), one cluster, or one block; and the next step waits by
- *     stream        one launch a step; the chain is queued behind a gate kernel
+ * Method. A chain of K steps, with 256 threads per block. The step is always the same: each warp
+ * takes the word that a warp of the next block left in the step before, mixes it, and leaves its
+ * own. A step that runs too early or too late anywhere makes the end of the chain wrong. With a
+ * body, the grid first reads the given number of bytes in each step, through L2 only, at addresses
+ * that depend on the word. The grid is one block per SM (blocks=sm), one cluster, or one block. The
+ * next step waits by
+ *     stream        one launch per step; the chain is queued after a gate kernel
  *     submitted     the same without the gate, as a program submits it: the host may be the slower
- *     graph         one node a step, one replay
+ *     graph         one node per step, one replay
  *     *_pdl_early   programmatic dependent launch (compute capability 9.0): a kernel lets the next
- *                   one begin at once; that waits by griddepcontrol.wait
- *     *_pdl_late    the same, but lets it begin after its own step
+ *                   one begin at once; the next one waits by griddepcontrol.wait
+ *     *_pdl_late    the same, but a kernel lets the next one begin after its own step
  *     grid_sync     one launch, cooperative groups' grid.sync() between steps
  *     counter       one launch, the barrier of core/device/grid_barrier.cuh,
  *                   which barriers calls twin
- *     cluster       one launch of one cluster, its barrier
+ *     cluster       one launch of one cluster, with the cluster's barrier
  *     block         one launch of one block, __syncthreads(); block_shared: the words, too, stay in
  *                   the SM, in shared memory
- *     unwaited      one launch, nothing: what the step takes itself, and the negative control
- * Time of a step: the slope over two lengths, span=64-512 from 64 and 512 steps.
+ *     unwaited      one launch without any wait: the time of the step itself, and the negative
+ *                   control
+ * The time of a step is the slope over two lengths: span=64-512 means 64 and 512 steps.
  *
- * Inside the timed region: events around the chain. Launch, replay and drain drop out.
- * Expected on an H200: 2 us by stream, 1.0-1.3 with programmatic launch; 1.15 by graph, 0.9 with
- * it; 1.2 by grid.sync(), 1.0 by counter; 0.56 in a cluster of 16; 0.2 in one block and 0.07 there
- * in shared memory. Of the graph's 1.15 a kernel that returns at once is 0.54.
+ * Inside the timed region: the chain, between two events. Launch, replay and drain cancel in the
+ * slope.
+ * Expected on an H200: 2 us by stream, 1.0 to 1.3 with programmatic launch. 1.15 us by graph, 0.9
+ * with programmatic launch. 1.2 us by grid.sync(), 1.0 by counter. 0.56 us in a cluster of 16. 0.2
+ * us in one block, and 0.07 there in shared memory. Of the graph's 1.15 us, 0.54 are those of a
+ * kernel that returns at once.
  *
- * Traps. A stream holds about a thousand launches: no longer chain can be queued behind a gate, so
- * span=512-4096 has no stream. The spans must agree: where a chain is not a straight line, no slope
- * is the cost of a step. Words side by side in one sector cost 0.5 us where SMs read and write them
- * at the same time: each has a sector of its own. A barrier that orders too little would look fast:
- * the host computes every chain, too, before it is timed and after, and without the wait it must
- * come out wrong (wrong). Whatever waits in a kernel has a budget, except grid.sync(), which has
- * none: all blocks are resident, by a cooperative launch. */
+ * Traps. A stream holds about a thousand launches. No longer chain can be queued after a gate, so
+ * span=512-4096 has no stream. The spans must agree: if the time of a chain is not a straight line
+ * in its length, no slope is the cost of a step. Words next to each other in one sector cost 0.5 us
+ * when several SMs read and write them at the same time, so each word has a sector of its own. A
+ * barrier that orders too little would look fast. The host therefore computes every chain too, and
+ * compares it before and after the timing; without the wait, the result must be wrong (wrong).
+ * Every wait in a kernel has a time budget. Only grid.sync() has none; it needs none, because a
+ * cooperative launch makes all blocks resident. */
 #include "probes/edges/args.h"
 
 #include <math.h>
@@ -67,9 +72,9 @@ enum { PER_SM = 0, NEVER = 1 << 30 };
 static const struct mode {
     const char *name, *kernel;
     enum how how;
-    unsigned blocks; /* or one an SM */
+    unsigned blocks; /* 0: one per SM */
     bool dependent, cluster;
-    unsigned flags, flags_long, flags_body; /* of the cases: short chains, long ones, with a body */
+    unsigned flags, flags_long, flags_body; /* of the cases: short, long, with a body */
 } modes[] = {
     {"stream", "edges_one", BY_STREAM, PER_SM, 0, 0, 0, NEVER, PROBE_DEEP},
     {"stream_pdl_early", "edges_dependent_early", BY_STREAM, PER_SM, 1, 0, 0, NEVER, PROBE_DEEP},
@@ -88,7 +93,7 @@ static const struct mode {
     {"unwaited", "edges_unwaited", BY_ONE_LAUNCH, PER_SM, 0, 0, 0, PROBE_DEEP, PROBE_DEEP},
 };
 
-/* The same without what makes a step wait. The body is there to give the warps time to part. */
+/* The same steps without any wait. The body gives the warps time to drift apart. */
 static const struct control {
     struct mode m;
     int body;
@@ -107,11 +112,11 @@ struct ladder {
     cudaEvent_t start, stop;
     struct edges_args a;
     uint32_t *census;       /* of the device */
-    uint32_t *first, *room; /* of the host: what every chain starts from; room for four rows */
-    uint32_t *chunk_sum;    /* of the host: every chunk of the body, xored */
+    uint32_t *first, *room; /* host: the start of every chain; room for four rows */
+    uint32_t *chunk_sum;    /* host: every chunk of the body, xored */
 };
 
-/* One way to make it wait, ready to run. */
+/* One way to make a step wait, ready to run. */
 struct chain {
     const struct mode *m;
     cudaKernel_t kernel;
@@ -135,7 +140,7 @@ static void compute_chain(uint32_t *row[2], const uint32_t *sum, uint32_t words,
     }
 }
 
-/* How many words differ from what the host computes, after a chain that was just run. */
+/* How many words differ from what the host computes, after a chain that has just run. */
 static uint32_t differing(struct probe_run *r, const struct ladder *l, uint32_t words, int steps)
 {
     uint32_t *row[2] = {l->room, l->room + words}, wrong = 0;
@@ -178,7 +183,7 @@ static struct gpu_graph capture(struct probe_run *r, struct ladder *l, const str
     return gpu_graph_end(r);
 }
 
-/* GPU time of one chain. Behind the gate all of it was in the queue before the first step began. */
+/* GPU time of one chain. With the gate, all of it was in the queue before the first step began. */
 static double chain_ns(struct probe_run *r, struct ladder *l, const struct chain *c,
                        const struct gpu_graph *graph, int steps)
 {
@@ -300,7 +305,7 @@ static void measure_control(struct probe_run *r, struct ladder *l, const struct 
 
 /* --- preparation ------------------------------------------------------------------------------ */
 
-/* False where this GPU or this build cannot do it. */
+/* False if this GPU or this build cannot do it. */
 static bool prepare_chain(struct probe_run *r, struct chain *c, const struct mode *m)
 {
     unsigned n_sm = (unsigned)gpu_facts(r)->n_sm, blocks = m->blocks == PER_SM ? n_sm : m->blocks;

@@ -1,5 +1,5 @@
-// Kernels of edges: a chain of steps, each of which needs what every step before it left, with each
-// way to make it wait. The step is the same in all of them.
+// Kernels of edges: a chain of steps, each of which needs the results of every step before it.
+// There is one kernel for each way to make a step wait. The step is the same in all of them.
 #include <cooperative_groups.h>
 
 #include "core/device/clock.cuh"
@@ -11,8 +11,8 @@
 
 // --- the step ------------------------------------------------------------------------------------
 
-// 16 bytes through L2 only; zeros where `there` is false. Predicated and not branched round, so
-// that the loads of one turn are issued together.
+// 16 bytes through L2 only; zeros if `there` is false. Predicated instead of branched, so that the
+// loads of one turn are issued together.
 __device__ __forceinline__ uint4 load_if(const uint4 *p, bool there)
 {
     uint4 v = make_uint4(0, 0, 0, 0);
@@ -23,8 +23,8 @@ __device__ __forceinline__ uint4 load_if(const uint4 *p, bool there)
     return v;
 }
 
-// Reads this warp's share of the body. Where each lane begins hangs on `before`: not a load can be
-// issued until the step before is known.
+// Reads this warp's share of the body. Each lane's first address depends on `before`: no load can
+// be issued until the result of the step before is known.
 __device__ __forceinline__ uint32_t read_body(const struct edges_args &a, uint32_t warp,
                                               uint32_t warps, uint32_t before)
 {
@@ -60,7 +60,7 @@ __device__ __forceinline__ struct warp_index index_of_warp(void)
     return {warps, own, other};
 }
 
-// Where the words lie. Relaxed: the wait between two steps orders them, or nothing does.
+// Where the words are. Accesses are relaxed: the wait between two steps must order them.
 struct in_global {
     uint32_t *cells;
     __device__ __forceinline__ uint32_t load(uint32_t i) const
@@ -108,8 +108,8 @@ edges_one(const __grid_constant__ struct edges_args a)
 
 #if __CUDA_ARCH__ >= 900
 
-// Waits before its step until all launches before it are over. The next launch may begin, and wait
-// in its turn, as soon as this one has begun ...
+// Waits before its step until all launches before it are complete. The next launch may begin, and
+// wait in its turn, as soon as this one has begun ...
 // sass-loop: ldg128=8 local=0 together regs<=64 arch=90a+
 extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
 edges_dependent_early(const __grid_constant__ struct edges_args a)
@@ -129,7 +129,7 @@ edges_dependent_late(const __grid_constant__ struct edges_args a)
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-// The early one without the wait, which must give wrong answers.
+// The early variant without the wait; its results must be wrong.
 // sass: none not a timed kernel
 extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
 edges_dependent_unwaited(const __grid_constant__ struct edges_args a)
@@ -155,7 +155,7 @@ __device__ __forceinline__ void chain(const struct edges_args &a, CELLS cells, W
         a.census[blockIdx.x] = sm_id();
 }
 
-// The grid synchronisation of cooperative groups, as it is.
+// The grid synchronisation of cooperative groups, unchanged.
 // sass-loop: ldg128=8 local=0 together regs<=64
 // sass-loop: bar=2
 extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
@@ -200,7 +200,7 @@ edges_block_shared(const __grid_constant__ struct edges_args a)
         outside.store(last, cells[last]);
 }
 
-// No wait at all: what the step itself takes, and must give wrong answers.
+// No wait at all: the time of the step itself. Its results must be wrong.
 // sass-loop: ldg128=8 local=0 together regs<=64
 // sass-loop: stg>=1 bar=0
 extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)

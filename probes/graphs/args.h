@@ -7,7 +7,7 @@
 #include "core/args.h"
 
 struct graphs_args {
-    uint64_t *sum; /* one thread adds so much to it */
+    uint64_t *sum; /* one thread adds `amount` to it */
     uint64_t amount;
 };
 ARGS_SIZE(struct graphs_args, 16);

@@ -1,6 +1,6 @@
 /* graphs: what does it cost the host to make a graph, to change it, and to replay it?
  *
- * Method. A chain of n dependent kernels of one thread, captured from a stream. In each sample
+ * Method. A chain of n dependent kernels of one thread, captured from a stream. Each sample times:
  *     instantiate   cudaGraphInstantiate
  *     upload        cudaGraphUpload, and the wait for it
  *     first         the first replay, from the call until the stream is empty
@@ -9,15 +9,15 @@
  *     set_node      cudaGraphExecKernelNodeSetParams: new arguments for one node
  *     update        cudaGraphExecUpdate: all nodes from a graph of the same form
  *     changed       the first replay after that, from the call until the stream is empty
- * nodes=1, 64, 1024: two of them tell what a graph costs and what a node.
+ * nodes=1, 64, 1024: two of these give the cost per graph and the cost per node.
  *
- * Inside the timed region: the call, and the wait where one is named.
- * Expected on an H200: instantiate and upload 0.8 us a node each; submit 1 us and 2 ns a node, less
- * than one launch; replay 5 us and an edge of 0.73 us a node; set_node 0.3 us, 1.8 us in a graph of
- * 1024; update 0.15 us a node.
+ * Inside the timed region: the call, and the wait if one is named.
+ * Expected on an H200: instantiate and upload 0.8 us per node each. submit 1 us plus 2 ns per node,
+ * less than one launch. replay 5 us plus an edge of 0.73 us per node. set_node 0.3 us; 1.8 us in a
+ * graph of 1024. update 0.15 us per node.
  *
- * Traps. A graph that was not uploaded pays for it in its first replay. The kernel adds its
- * argument to a sum: every replay, and every change, is seen to have had its effect. */
+ * Traps. The first replay of a graph that was not uploaded includes the upload. The kernel adds its
+ * argument to a sum, which shows that every replay and every change had its effect. */
 #include "probes/graphs/args.h"
 
 #include "core/gpu.h"
@@ -68,7 +68,7 @@ static void set_node(const struct maker *m, cudaGraphExec_t exec, cudaGraphNode_
     CUDA(cudaGraphExecKernelNodeSetParams(exec, node, &p));
 }
 
-/* One replay; `called` gets the time when the call returned. */
+/* One replay; `called` gets the time at which the call returned. */
 static uint64_t replay_ns(struct probe_run *r, cudaGraphExec_t exec, uint64_t *called)
 {
     uint64_t t0 = probe_host_ns();
@@ -80,7 +80,7 @@ static uint64_t replay_ns(struct probe_run *r, cudaGraphExec_t exec, uint64_t *c
     return probe_host_ns() - t0;
 }
 
-/* One sample of everything. Returns what all replays must have added to the sum. */
+/* One sample of each metric. Returns what all replays together must have added to the sum. */
 static uint64_t sample(struct probe_run *r, const struct maker *m, cudaGraph_t ones,
                        cudaGraph_t twos, cudaGraphNode_t node)
 {

@@ -13,7 +13,7 @@ enum {
     LINK_LONG = 32,     /* and between the next two */
 };
 
-/* The i-th word of what is copied. */
+/* The i-th word that is copied. */
 ARGS_BOTH uint32_t link_word(uint64_t seed, uint64_t i)
 {
     uint64_t z = (i + seed) * 0x9e3779b97f4a7c15u;
@@ -23,13 +23,13 @@ ARGS_BOTH uint32_t link_word(uint64_t seed, uint64_t i)
 
 struct link_words_args {
     uint32_t *words; /* device */
-    uint64_t *wrong; /* device; words that are not link_word() are added up here */
+    uint64_t *wrong; /* device; counts the words that are not link_word() */
     uint64_t n, seed;
 };
 ARGS_SIZE(struct link_words_args, 32);
 
 struct link_answer_args {
-    const uint32_t *asked; /* mapped host memory, as all that follows */
+    const uint32_t *asked; /* mapped host memory, like all fields below */
     uint32_t *answered;
     uint32_t *aborted;  /* set when the budget is spent */
     uint64_t budget_ns; /* of the whole launch */
@@ -51,9 +51,9 @@ struct link_load_args {
 ARGS_SIZE(struct link_load_args, 24);
 
 struct link_late_args {
-    uint32_t *up;       /* mapped, as all three: gets the ticket as the kernel's first act */
-    const uint32_t *go; /* starts the delay when it holds the ticket */
-    uint32_t *done;     /* gets it as the last act */
+    uint32_t *up;       /* all three are mapped. The kernel's first act: writes the ticket here */
+    const uint32_t *go; /* the delay begins when it holds the ticket */
+    uint32_t *done;     /* the kernel's last act: writes the ticket here */
     uint64_t delay_ns, budget_ns;
     uint32_t ticket, pad;
 };

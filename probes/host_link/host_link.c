@@ -1,4 +1,4 @@
-/* host_link: what does it cost to get bytes and words across to the GPU and back?
+/* host_link: what does it cost to move bytes and words to the GPU and back?
  *
  * Method.
  *     copy       host time of one cudaMemcpyAsync and the wait for its stream. timer=event (pinned
@@ -8,29 +8,32 @@
  *     flag       a resident kernel watches a word in mapped host memory and answers in another one:
  *                host time from writing the question to reading the answer
  *     load       dependent loads of one GPU thread from mapped host memory: slope over 16 and 32 in
- *                cycles, over the SM clock of the same launch. level=host: a ring of 1 MiB by
- *                ld.relaxed.sys, as flags are read; level=host_again: 4 KiB by ld.ca, walked twice
- *                before: the GPU's L1 keeps what it read from the host
+ *                cycles, converted by the SM clock of the same launch. level=host: a ring of 1 MiB,
+ *                by ld.relaxed.sys, as flags are read. level=host_again: 4 KiB by ld.ca, walked
+ *                twice before: the GPU's L1 keeps what it read from the host
  *     call       host time of one call of the runtime that has nothing to wait for, slope over 8
  *                and 16
- *     edge       GPU time from one empty kernel to the next, slope over chains of 32 and 64, gated;
- *                by=event: in two streams by turns, each waiting for an event in the other
- *     answer     a kernel that is up sees the host's word, waits 20 us by its own clock, writes a
- *                word back as its last act, and ends: host time, those 20 us included, until the
- *                host knows. by=flag watches the word; the others wait for the stream in the way
- *                named (cudaSetDeviceFlags), or for an event. wakeup = median minus that of
- *                by=flag: what the wait adds to the moment at which the host could have known
- *     cpu_share  of the waiting thread's time, the part on a CPU: the control that the ways differ
+ *     edge       GPU time from one empty kernel to the next, slope over gated chains of 32 and 64.
+ *                by=event: alternating between two streams, each waiting for an event in the other
+ *     answer     host time for a kernel to answer the host. The running kernel sees the host's
+ *                word, waits 20 us by its own clock, writes a word back as its last act, and ends.
+ *                The time includes those 20 us, and ends when the host knows. by=flag polls the
+ *                word. The others wait for the stream in the way named (cudaSetDeviceFlags), or for
+ *                an event. wakeup = median minus that of by=flag: how much later than possible the
+ *                host knows
+ *     cpu_share  the share of its time that the waiting thread was on a CPU: the control that the
+ *                ways differ
  *
  * Inside the timed region: the calls shown, nothing else. The GPU is idle otherwise.
- * Expected over PCIe 5: 4 bytes 5-7 us either way, 55 GB/s pinned, a third of it pageable; flag 2
- * us; load 1.1 us; calls 0.1-0.8 us; wakeup 2 us spinning, 30 us and more blocked.
+ * Expected over PCIe 5: 4 bytes in 5 to 7 us either way. Large copies 55 GB/s pinned, a third of
+ * that pageable. flag 2 us. load 1.1 us. Calls 0.1 to 0.8 us. wakeup 2 us if the thread spins, 30
+ * us and more if it blocks.
  *
- * Traps. A blocked thread sleeps, and the longer it does, the longer it takes to wake: with --deep
- * the delay is 1 ms too. Pageable memory is copied by way of the driver's own pinned buffers, by a
- * CPU whose caches matter: 16 MiB go faster than 256. All contents are drawn at random and
- * compared, on the GPU or here, before and after; of large copies all of it in the first round,
- * else 1 MiB. */
+ * Traps. A blocked thread sleeps, and the longer it sleeps, the longer it takes to wake up: --deep
+ * also measures a delay of 1 ms. The driver copies pageable memory through pinned buffers of its
+ * own, on a CPU whose caches matter: 16 MiB go faster than 256. All contents are drawn at random
+ * and compared, on the GPU or on the host, before and after. Of large copies all bytes are compared
+ * in the first round, and 1 MiB in the others. */
 #include "probes/host_link/args.h"
 
 #include <math.h>
@@ -71,14 +74,14 @@ static const struct probe_metric metrics[] = {
 enum {
     BUDGET_NS = 200000000,
     COPIES = 16,
-    ROUNDS = 32, /* questions a launch */
+    ROUNDS = 32, /* questions per launch */
     RING_BYTES = 1 << 20,
     SMALL_RING_BYTES = 4 << 10,
     CALLS = 8,
     CHAIN = 32,
     DELAY_US = 20,
     LONG_DELAY_US = 1000,
-    LARGE = 1 << 24, /* from here on a copy is a rate */
+    LARGE = 1 << 24, /* from this size on a copy is a rate */
 };
 
 struct link {
@@ -104,7 +107,7 @@ static uint32_t read_word(const struct link *l, int word)
     return __atomic_load_n(&l->host[word], __ATOMIC_ACQUIRE);
 }
 
-/* False when the GPU has not written it in the time that its own budget leaves it. */
+/* False when the GPU has not written it within the time that its own budget leaves. */
 static bool wait_for_word(const struct link *l, int word, uint32_t value)
 {
     uint64_t began = probe_host_ns();
@@ -114,7 +117,7 @@ static bool wait_for_word(const struct link *l, int word, uint32_t value)
     return true;
 }
 
-/* Queues a kernel that ends delay_ns after the word GO has got the ticket. */
+/* Queues a kernel that ends delay_ns after the word GO holds the ticket. */
 static void launch_late(struct probe_run *r, struct link *l, uint64_t delay_ns)
 {
     struct link_late_args a = {.up = l->host + UP, .go = l->host + GO, .done = l->host + DONE,
@@ -146,7 +149,7 @@ static void start_copy(struct probe_run *r, const struct link *l, const struct c
                          gpu_stream(r)));
 }
 
-/* One copy of fresh random words into a poisoned buffer; are they all there? */
+/* One copy of fresh random words into a poisoned buffer. Returns whether all have arrived. */
 static void check_copy(struct probe_run *r, const struct link *l, const struct copy *c,
                        size_t bytes, const char *when)
 {
@@ -291,7 +294,7 @@ static void measure_flag(struct probe_run *r, struct link *l)
     probe_require(r, answered && !read_word(l, ABORTED), "all questions were answered");
 }
 
-/* A ring of absolute pointers in mapped host memory, one every LINK_SPACING bytes. */
+/* A ring of absolute pointers in mapped host memory, LINK_SPACING bytes apart. */
 static char *ring_of(struct probe_run *r, size_t bytes)
 {
     char *ring = gpu_mapped(r, bytes);
@@ -400,7 +403,7 @@ static void measure_calls(struct probe_run *r, const struct link *l)
     }
 }
 
-/* A chain of n kernels behind a gate: in one stream, or in two by turns. */
+/* A chain of n kernels queued after a gate: in one stream, or alternating between two. */
 static double chain_ns(struct probe_run *r, const struct link *l, cudaStream_t other,
                        cudaEvent_t *hop, int n)
 {
@@ -470,7 +473,7 @@ static double thread_cpu_ns(void)
     return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
-/* Returns whether the kernel had ended when the host thought so. */
+/* Returns whether the kernel had really ended when the host believed so. */
 static bool sample_answer(struct probe_run *r, struct link *l, const struct way *w,
                           cudaEvent_t event, uint64_t delay_ns)
 {
@@ -478,7 +481,7 @@ static bool sample_answer(struct probe_run *r, struct link *l, const struct way 
     if (w->how == EVENT)
         CUDA(cudaEventRecord(event, gpu_stream(r)));
     bool answered = wait_for_word(l, UP, l->ticket);
-    uint64_t before = probe_host_ns(); /* and after: around the clock of the thread */
+    uint64_t before = probe_host_ns(); /* and after: around the thread's clock */
     double cpu0 = thread_cpu_ns();
     uint64_t t0 = probe_host_ns();
 

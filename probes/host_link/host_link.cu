@@ -1,5 +1,5 @@
-// Kernels of host_link: what answers the host, reads its memory, ends when it is told to, and looks
-// at what was copied.
+// Kernels of host_link: they answer the host, read its memory, end when they are told to, and check
+// what was copied.
 #include "core/device/clock.cuh"
 #include "probes/host_link/args.h"
 
@@ -16,7 +16,7 @@ __device__ __forceinline__ void store_system(uint32_t *p, uint32_t v)
     asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }
 
-// One thread answers n questions, one after the other.
+// One thread answers n questions, one after another.
 // sass: none timed by the host, and full of loops
 extern "C" __global__ void host_link_answer(const __grid_constant__ struct link_answer_args a)
 {
@@ -31,7 +31,7 @@ extern "C" __global__ void host_link_answer(const __grid_constant__ struct link_
     }
 }
 
-// Ends delay_ns after the host said so; the store is the last thing that it does.
+// Ends delay_ns after the host's word; the store is the last thing that it does.
 // sass: none timed by the host, and full of loops
 extern "C" __global__ void host_link_late(const __grid_constant__ struct link_late_args a)
 {
@@ -60,7 +60,7 @@ struct load_cached { // wherever the hardware may keep it
     }
 };
 
-// Whatever follows waits for p: see probes/common/chase.cuh.
+// Everything that follows waits for p: see probes/common/chase.cuh.
 __device__ __forceinline__ void hold(uint64_t p)
 {
     asm volatile("{ .reg .pred q; setp.eq.u64 q, %0, 1; @q exit; }" ::"l"(p) : "memory");

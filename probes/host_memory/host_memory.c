@@ -1,17 +1,18 @@
 /* host_memory: how long does one dependent load take on the CPU?
  *
- * Method. The chase of probes/memory_latency on the host: a ring of absolute pointers, one in each
- * 64-byte line, in pseudo-random order, followed by one thread for n and 2n steps; the latency is
- * the slope. Footprints are half of L1d and L2 as the system reports them, half of the L3 but at
- * most 16 MiB (a core may reach only its part of it), and for DRAM four times the L3, at most 512
- * MiB. The chase goes on where the last one stopped, so that a level is never helped by lines just
- * used.
+ * Method. The pointer chase of probes/memory_latency on the host. One thread follows a ring of
+ * absolute pointers, one in each 64-byte line, in pseudo-random order, for n and 2n steps; the
+ * latency is the slope. The footprints: half of L1d and half of L2 as the system reports them; half
+ * of the L3 but at most 16 MiB (a core may reach only its part of it); for DRAM four times the L3,
+ * at most 512 MiB. Each chase continues where the last one stopped, so that no level profits from
+ * lines just used.
  *
- * Inside the timed region: the loads, unrolled 16 times, and one counter per 16.
- * Expected: 4-5, 12-16, 40-80 cycles of the CPU; 80-150 ns. It is the host half of every launch.
+ * Inside the timed region: the loads, unrolled 16 times, and one counter per 16 loads.
+ * Expected: 4 to 5 cycles of the CPU in L1, 12 to 16 in L2, 40 to 80 in L3; 80 to 150 ns in DRAM.
+ * This is the host's half of every launch.
  *
- * Traps. Pages: transparent huge pages are asked for; without them, DRAM includes TLB misses (the
- * case's facts say which). A virtual machine may hide its caches: a level that the system does not
+ * Traps. Pages: the probe asks for transparent huge pages. Without them, DRAM includes TLB misses
+ * (the case's facts tell). A virtual machine may hide its caches: a level that the system does not
  * report is left out, with a note. */
 #include "core/probe.h"
 
@@ -65,7 +66,7 @@ static struct ring ring_of(struct probe_run *r, size_t bytes)
     return ring;
 }
 
-/* Every line once and back to the start. */
+/* Walks every line once, back to the start. */
 static void check_ring(struct probe_run *r, const struct ring *ring, size_t lines)
 {
     void **at = ring->at;

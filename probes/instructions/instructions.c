@@ -1,40 +1,41 @@
-/* instructions: what does one instruction cost when the next one needs its result, and how many
- * does an SM finish in a cycle when none does?
+/* instructions: what is the latency of one instruction, and how many can an SM finish per cycle?
  *
- * Method. Latency: one warp (of wgmma: four) runs a chain in which each instruction works on the
- * result of the one before; two stretches stand between three reads of the SM's cycle counter, and
- * the slope frees the figure from the clock reads and from the loop around them. Throughput: 32
- * warps with four chains each (tensor cores: 16 warps with eight, or two warpgroups) on every SM,
- * one block an SM, between two barriers; the slope over N and 2N turns is the reciprocal
- * throughput, cycles from one warp instruction to the next, and what it finishes over that is the
- * throughput: results (of products: multiply-adds) a cycle. Neither depends on the clock. The
- * tensor peak is the second loop for 0.1 to 0.5 ms, by events, at the clock that the power limit
- * leaves.
+ * Method. Latency: one warp (for wgmma four) runs a chain in which each instruction needs the
+ * result of the one before. The cycle counter of the SM is read three times, around two stretches
+ * of the chain; the slope over the two removes the cost of the clock reads and of the loop.
+ * Throughput: on every SM one block with 32 warps, each with four independent chains (tensor cores:
+ * 16 warps with eight, or two warpgroups), between two barriers. The slope over N and 2N turns is
+ * the reciprocal throughput: cycles from one warp instruction to the next. The throughput is the
+ * results of one warp instruction divided by that: results per cycle (for products: multiply-adds).
+ * Neither depends on the clock. The tensor peak is the throughput loop for 0.1 to 0.5 ms, timed by
+ * events, at the clock that the power limit leaves.
  *
  *     latency              chains of 128 and 256; mma 32 and 64; wgmma 4 and 8 (n < 256: 12 and 24)
- *     op=wgmma             products that follow each other without a wait; op=wgmma_waited: fence,
- *                          product, commit and wait for each, which is what its result costs
- *     op=ballot,cos,redux  with what the compiler puts beside it: the comparison that makes the
- *                          predicate, the product with 1/2pi, the move from the uniform register
+ *     op=wgmma             back-to-back products without a wait; op=wgmma_waited: fence, product,
+ *                          commit and wait for each, which is the cost of getting its result
+ *     op=ballot,cos,redux  with an instruction that the compiler adds: the comparison that makes
+ *                          the predicate, the product with 1/2pi, the move from the uniform
+ *                          register
  *     op=cvt               two fp32 to a pair of fp16
  *     a=                   where wgmma reads A: shared, registers. B is always in shared memory
  *
  * Inside the timed region: the instructions, counted in the cubin by tests/kernels, and two others.
- * Checked: every chain's end, bit by bit against the CPU where the hardware does not approximate;
- * all cycles of the launch over all its instructions, which must be the slope and the loop's cost;
- * that a dependent FFMA takes 4 to 5 cycles and an SM finishes as many as it has lanes; that the
- * SMs' counters agree with events and clock.
+ * Checked: the end of every chain against the CPU, bit by bit unless the hardware approximates. The
+ * cycles of the launch per instruction: they must equal the slope plus the cost of the loop. A
+ * dependent FFMA: it must take 4 to 5 cycles, and an SM must finish as many per cycle as it has
+ * lanes. The SMs' cycle counters: they must agree with events and clock.
  *
- * Expected of 9.0: 4 cycles for what the FMA and integer pipes do; 128 fma (64 in fp64, 256 in
- * fp16x2), 64 integer, 16 special functions, 32 shuffles a cycle. wgmma: 2048 fp16 multiply-adds a
- * cycle, since 989.4 TFLOP/s dense of the data sheet = 2 x 2048 x 132 SMs x 1830 MHz: m64n256k16 in
- * 128 cycles. mma.sync: two thirds of it.
+ * Expected on 9.0: 4 cycles for instructions of the FMA and integer pipes. Per cycle 128 fma (64 in
+ * fp64, 256 in fp16x2), 64 integer, 16 special functions, 32 shuffles. wgmma: 2048 fp16
+ * multiply-adds per cycle, since the data sheet's 989.4 TFLOP/s dense = 2 x 2048 x 132 SMs x 1830
+ * MHz: one m64n256k16 in 128 cycles. mma.sync: two thirds of that.
  *
- * Traps. The compiler folds what it understands: rcp(rcp(x)) is x; an fp8 product that the hardware
- * lacks becomes fp16 ones, of which only the first is kept. fp16x2 alternates between two pipes on
- * 8.x and 9.0: its latency is the mean of both. Three registers that are all read anew cost an FMA
- * a second cycle in four. Operands are N(0,1): with zeros the tensor peak is that of a cooler chip.
- * Sums are added to and subtracted from in turn, or fp16 would saturate. */
+ * Traps. The compiler simplifies what it understands: rcp(rcp(x)) becomes x. An fp8 product that
+ * the hardware lacks becomes fp16 products, of which only the first is kept. fp16x2 alternates
+ * between two pipes on 8.x and 9.0: its latency is the mean of both. FMAs that read three registers
+ * anew, with none from the reuse cache, reach 84 a cycle and not 128. Operands are N(0,1): with
+ * zeros the chip stays cooler and the tensor peak is too high. Products are added to a sum and
+ * subtracted from it in turn, or fp16 would saturate. */
 #include "probes/instructions/args.h"
 
 #include <math.h>
@@ -69,7 +70,7 @@ static const struct scalar {
     const char *op, *type;
     instruction_model *model;
     enum operands operands;
-    int results, unroll; /* of one warp instruction; instructions of a warp in a turn */
+    int results, unroll; /* results of a warp instruction; instructions per warp and turn */
     double tolerance;    /* relative; 0: bit for bit */
     int from_cc;
 } scalars[] = {
@@ -91,7 +92,7 @@ static const struct scalar {
     {"redux", "int32", model_redux, BITS, 32, SCALAR_UNROLL, 0, 80},
 };
 
-/* PEAK_TOO: the tensor peak is measured by default, else with --deep. */
+/* PEAK_TOO: the tensor peak is measured by default; without it, only with --deep. */
 enum { PEAK_TOO = 1, NO_THROUGHPUT = 2 };
 static const struct tensor {
     const char *op;
@@ -125,26 +126,26 @@ static const struct tensor {
     {"wgmma_waited", 64, 256, 16, FP16, FP32, "shared", NO_THROUGHPUT},
 };
 
-/* Full turns for an SM to be busy 5 to 50 us, longer by this for the peak. */
+/* Turns that keep an SM busy for 5 to 50 us; longer by this factor for the peak. */
 enum { TURNS = 16, FULL_RATE_TURNS = 4, PEAK_TIMES = 16 };
 enum { IN_BYTES = 64 << 10, OUT_BYTES = 512 << 10 };
 
-/* What all chains have in common. A step is one instruction, of wgmma four. */
+/* What all chains have in common. A step is one instruction; for wgmma it is four. */
 struct loop {
     char keys[96];
     cudaKernel_t latency, throughput;
-    unsigned alone, full;      /* threads of a block */
+    unsigned alone, full;      /* threads per block: latency, throughput */
     int step;                  /* instructions of it */
-    int lead, shorter, longer; /* steps of a turn of the latency loop */
-    int chains, turn_steps;    /* of a warp, and steps of each in a turn of the throughput loop */
-    double streams;            /* warps of a full SM, of wgmma warpgroups */
+    int lead, shorter, longer; /* steps per turn of the latency loop */
+    int chains, turn_steps;    /* chains per warp; steps of each per turn of the throughput loop */
+    double streams;            /* warps of a full SM; for wgmma warpgroups */
     double results;            /* of one instruction */
     uint32_t turns;
-    /* Are the values right that all threads held after so many steps of each of their chains? */
+    /* Are the final values of all threads right, after the given number of steps of each chain? */
     void (*check)(struct probe_run *r, const struct loop *l, const uint32_t *out, int threads,
                   int chains, uint64_t steps);
     const void *what;
-    const uint64_t *in; /* what `check` starts from */
+    const uint64_t *in; /* the start values for `check` */
 };
 
 struct bench {
@@ -155,7 +156,8 @@ struct bench {
     cudaEvent_t start, stop;
 };
 
-/* Of the shared memory, and a little more: two blocks that ask for it do not fit one SM. */
+/* A little more than half of the SM's shared memory: two blocks that ask for it do not fit one
+ * SM. */
 static size_t half_of_sm(const struct probe_run *r)
 {
     return gpu_facts(r)->shared_per_sm / 2 + 1024;
@@ -188,7 +190,7 @@ static void check_end(struct probe_run *r, const struct bench *b, const struct l
     l->check(r, l, b->seen, (int)threads, chains, steps);
 }
 
-/* All of a launch's cycles: the slope's, and what the loop and three stops cost. */
+/* All cycles of a launch: those of the slope, plus the cost of the loop and of three stops. */
 static void check_whole(struct probe_run *r, const struct bench *b, const struct loop *l,
                         double slope)
 {
@@ -200,7 +202,7 @@ static void check_whole(struct probe_run *r, const struct bench *b, const struct
                       l->step * steps, turn, chain);
 }
 
-/* Returns the latency; NaN where this run leaves the case out. */
+/* Returns the latency; NaN if this run leaves the case out. */
 static double measure_latency(struct probe_run *r, const struct bench *b, const struct loop *l)
 {
     struct instructions_args a = arguments(b, LATENCY_TURNS, 0);
@@ -224,7 +226,7 @@ static double measure_latency(struct probe_run *r, const struct bench *b, const 
     return probe_median(r, LATENCY);
 }
 
-/* One block on every SM, alone there by the shared memory that it asks for. */
+/* One block per SM; the shared memory that it asks for keeps others out. */
 static void launch_full(struct probe_run *r, const struct loop *l,
                         const struct instructions_args *a)
 {
@@ -243,7 +245,7 @@ static double median_cycles(struct probe_run *r, const struct bench *b)
 
 static double measure_throughput(struct probe_run *r, const struct bench *b, const struct loop *l)
 {
-    double turn = l->streams * l->chains * l->turn_steps * l->step; /* instructions of an SM */
+    double turn = l->streams * l->chains * l->turn_steps * l->step; /* instructions per SM */
     struct instructions_args a = arguments(b, l->turns, (uint32_t)gpu_facts(r)->n_sm - 1);
 
     if (!probe_begin_case(r, 0, "%s", l->keys))
@@ -264,9 +266,10 @@ static double measure_throughput(struct probe_run *r, const struct bench *b, con
     return throughput;
 }
 
-/* By events at the clock that there is; `flops` of one instruction. The counters of the SMs are the
- * second method: between two amounts of work they must count what time and clock say, as nearly as
- * one clock speaks for a launch during which the power limit moves it. */
+/* Timed by events, at whatever clock the GPU has; `flops` per instruction. The SMs' cycle counters
+ * are the second method: between two amounts of work they must count what time and clock say. They
+ * agree only as well as one clock value describes a launch during which the power limit changes
+ * it. */
 static void measure_peak(struct probe_run *r, const struct bench *b, const struct loop *l,
                          int metric, unsigned flags, double flops)
 {
@@ -326,7 +329,7 @@ static void check_scalar(struct probe_run *r, const struct loop *l, const uint32
                   chains * threads, (unsigned long long)steps);
 }
 
-/* What an SM has lanes for is known of the FMA; NVIDIA, CUDA C++ Programming Guide, "Arithmetic
+/* The lanes of an SM, known for the FMA: NVIDIA, CUDA C++ Programming Guide, "Arithmetic
  * Instructions". */
 static void check_fma(struct probe_run *r, double latency, double throughput)
 {
@@ -404,7 +407,7 @@ struct products {
     const struct tensor *tensor;
 };
 
-/* Tensor cores cut off what they add, so that a chain's error grows with its length; products of
+/* Tensor cores truncate what they add, so that a chain's error grows with its length. Products of
  * fp8 are added with fewer bits than the sum has. */
 static double worst_allowed(const struct tensor *t, uint64_t products)
 {
@@ -464,8 +467,8 @@ static void fill_products(struct probe_run *r, const struct bench *b, struct pro
     free(in);
 }
 
-/* fp8 by one warp is native to 8.9 and 12.0 alone, large fp64 to 9.0: elsewhere the compiler makes
- * them of others. wgmma went as it came. */
+/* fp8 mma by one warp is native to 8.9 and 12.0 only, large fp64 mma to 9.0: elsewhere the compiler
+ * builds them from others. wgmma exists on 9.0 only. */
 static bool has_tensor(int cc, const struct tensor *t)
 {
     if (t->m == 64 || (t->type == FP64 && t->m == 16))

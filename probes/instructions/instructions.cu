@@ -1,18 +1,18 @@
 // Kernels of instructions: each instruction in one dependent chain of a warp, and in independent
 // chains of a full SM.
 //
-// The compiler folds what it understands: 128 times 1 / (1 / x) are no instruction at all. So every
-// operand comes from memory, even and odd steps differ where steps could be merged, the value at the
-// end is stored and checked on the host, and the contracts below count what is left between the
-// clock reads.
+// The compiler simplifies what it understands: 128 times 1 / (1 / x) are no instruction at all.
+// Therefore every operand comes from memory, even and odd steps differ if steps could be merged,
+// and the value at the end is stored and checked on the host. The contracts below count the
+// instructions that are left between the clock reads.
 #include "core/device/clock.cuh"
 #include "probes/instructions/tensor_chains.cuh"
 
 // --- one value a lane ----------------------------------------------------------------------------
 
-// ODD: where the operands a and b of odd steps lie; 0: all steps have the same. What the compiler
-// could merge needs two sets; but an FMA that reads three registers anew takes an SM longer than one
-// that finds two of them where the last one left them.
+// ODD: the place of the operands a and b of odd steps; 0: all steps have the same operands.
+// Instructions that the compiler could merge need two sets. But an FMA that reads three registers
+// anew takes longer than one that finds two of them in the reuse cache.
 #define SCALAR(NAME, TYPE, LETTER, ODD_, TEXT)                                                    \
     struct NAME {                                                                                 \
         using T = TYPE;                                                                           \
@@ -29,7 +29,7 @@ SCALAR(fma_fp16x2, uint32_t, "r", 0, "fma.rn.f16x2 %0, %0, %1, %2;")
 SCALAR(fma_fp64, double, "d", 0, "fma.rn.f64 %0, %0, %1, %2;")
 SCALAR(imad_int32, uint32_t, "r", 2, "mad.lo.u32 %0, %0, %1, %2;")
 SCALAR(iadd3_int32, uint32_t, "r", 2, "add.u32 %0, %0, %1; add.u32 %0, %0, %2;")
-SCALAR(lop3_b32, uint32_t, "r", 2, "lop3.b32 %0, %0, %1, %2, 0xca;") // x ? a : b, bit by bit
+SCALAR(lop3_b32, uint32_t, "r", 2, "lop3.b32 %0, %0, %1, %2, 0xca;") // x ? a : b, for each bit
 SCALAR(shf_b32, uint32_t, "r", 2, "shf.l.wrap.b32 %0, %0, %0, %1;")
 SCALAR(popc_b32, uint32_t, "r", 0, "popc.b32 %0, %0;")
 SCALAR(ex2_fp32, float, "f", 0, "{ .reg .f32 t; neg.f32 t, %0; ex2.approx.ftz.f32 %0, t; }")
@@ -39,12 +39,13 @@ SCALAR(shfl_b32, uint32_t, "r", 2, "shfl.sync.idx.b32 %0, %0, %1, 0x1f, 0xffffff
 SCALAR(ballot_b32, uint32_t, "r", 2,
        "{ .reg .pred p; setp.gt.u32 p, %0, %1; vote.sync.ballot.b32 %0, p, 0xffffffff; }")
 #if __CUDA_ARCH__ >= 800
-// Its bits are taken for those of the next fp32: a chain without a conversion back.
+// Its bits are used as those of the next fp32: a chain without a conversion back.
 SCALAR(cvt_fp32_fp16x2, uint32_t, "r", 0, "cvt.rn.f16x2.f32 %0, %1, %0;")
 SCALAR(redux_int32, uint32_t, "r", 0, "redux.sync.max.u32 %0, %0, 0xffffffff;")
 #endif
 
-// in: a and b of even steps, of odd steps, then the first values of the chains, 32 lanes of each.
+// in: a and b of even steps, a and b of odd steps, then the first values of the chains; 32 lanes
+// each.
 template <class OP> struct scalar_chain {
     using T = typename OP::T;
     enum { LEAD = 2, SHORT = CHAIN_SHORT, LONG = CHAIN_LONG, WORDS = sizeof(T) / 4 };
@@ -112,8 +113,8 @@ template <int MATRICES> struct ldmatrix_chain {
 
 // --- the two measurements ------------------------------------------------------------------------
 
-// Whatever follows waits for x: an instruction that uses it comes first, in order. EXIT needs no
-// address, and if a value were ever this one, the missing result would show.
+// Everything that follows waits for x: an instruction that uses it comes first, in order. EXIT
+// needs no address, and if a value were ever this one, the missing result would show.
 __device__ __forceinline__ void hold(uint32_t x)
 {
     asm volatile("{ .reg .pred q; setp.eq.u32 q, %0, 0x5eedf100; @q exit; }" ::"r"(x) : "memory");
@@ -139,8 +140,8 @@ __device__ __forceinline__ void store(const struct instructions_args &args, cons
         *out = c.word(i);
 }
 
-// One warp (of wgmma: four), one chain. One step more at the end, or a sum that is added to and
-// subtracted from would be what it began with.
+// One warp (for wgmma four), one chain. There is one more step at the end; otherwise a sum that is
+// added to and subtracted from would end as it began.
 template <class CHAIN> __device__ __forceinline__ void latency(const struct instructions_args &args)
 {
     constexpr int LEAD = CHAIN::LEAD, SHORT = CHAIN::SHORT, LONG = CHAIN::LONG;
@@ -167,7 +168,7 @@ template <class CHAIN> __device__ __forceinline__ void latency(const struct inst
     store(args, c, 0);
 }
 
-// All warps of a block, CHAINS chains of each, between two barriers.
+// All warps of a block, with CHAINS chains each, between two barriers.
 template <class CHAIN, int CHAINS, int UNROLL>
 __device__ __forceinline__ void throughput(const struct instructions_args &args)
 {

@@ -63,7 +63,7 @@ double model_normal(uint64_t *state)
 
 /* --- models ---------------------------------------------------------------------------------- */
 
-/* Of instructions in which no lane sees another: `v` is the lane's value, p and q its operands. */
+/* Instructions in which no lane sees another. `v` is the lane's value; p and q are its operands. */
 #define LANE_BY_LANE(name, expression)                                                            \
     void name(uint64_t x[32], const uint64_t a[32], const uint64_t b[32])                         \
     {                                                                                             \
@@ -74,7 +74,7 @@ double model_normal(uint64_t *state)
         }                                                                                         \
     }
 
-/* Exact in double: 22 bits of the product and 11 of the addend, of like size. */
+/* Exact in double: the product has 22 bits and the addend 11, and they are of similar size. */
 static uint64_t fma_of_halves(uint64_t v, uint64_t p, uint64_t q, int shift)
 {
     double x = format_decode(FORMAT_FP16, (uint32_t)(v >> shift) & 0xffff) *

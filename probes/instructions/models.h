@@ -1,6 +1,7 @@
-/* What instructions give, on the CPU: each model does one step of a chain for a warp's 32 lanes,
- * x = f(x, a, b), bit for bit except where the hardware approximates. Values lie in the low bits
- * of 64. With them, small floating-point numbers by their format, and random numbers. Host only. */
+/* The results of instructions, computed on the CPU. Each model does one step of a chain for the 32
+ * lanes of a warp, x = f(x, a, b), bit for bit unless the hardware approximates. Values are in the
+ * low bits of 64. Also here: small floating-point numbers by their format, and random numbers. Host
+ * only. */
 #ifndef PROBES_INSTRUCTIONS_MODELS_H
 #define PROBES_INSTRUCTIONS_MODELS_H
 
@@ -9,7 +10,7 @@
 
 /* --- numbers --------------------------------------------------------------------------------- */
 
-/* IEEE-like: a sign, exponent_bits, fraction_bits; no infinities or NaNs are ever met here. */
+/* IEEE-like: a sign, exponent_bits, fraction_bits. Infinities and NaNs never occur here. */
 struct float_format {
     int exponent_bits, fraction_bits;
 };
@@ -49,11 +50,11 @@ instruction_model model_cvt, model_shfl, model_ballot, model_redux;
 
 /* --- operands -------------------------------------------------------------------------------- */
 
-/* Such that a value neither vanishes nor overflows: x -> p - 0.9998 x, or a sum that goes up and
- * down; an odd factor; b = ~a; a shift; another lane. */
+/* Operands such that a value neither vanishes nor overflows: x -> p - 0.9998 x, or a sum that goes
+ * up and down; an odd factor; b = ~a; a shift; another lane. */
 enum operands { BITS, ODD, OPPOSITE, AMOUNT, LANE, REAL, REAL_SUM, REAL_PAIR, REAL_DOUBLE };
 
-/* What a scalar_chain loads: a and b of even steps, of odd steps, and first values. */
+/* What a scalar_chain loads: a and b of even steps, a and b of odd steps, and first values. */
 void model_operands(uint64_t *in, enum operands kind, uint64_t *random);
 
 #endif

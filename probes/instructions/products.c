@@ -13,7 +13,7 @@ const struct number_facts number_facts[] = {
     [FP32] = {"fp32", 4, {8, 23}, 0x1p-22}, [INT32] = {"int32", 4, {0, 0}, 0},
 };
 
-/* Rounds a value to its code; N(0,1) fills a good part of int8 when it is 32 times as large. */
+/* Rounds a value to its code. Multiplied by 32, N(0,1) uses most of the range of int8. */
 static uint64_t number_encode(enum number type, double x)
 {
     if (type == INT8)
@@ -93,7 +93,7 @@ void product_free(struct product *p)
 
 /* --- how threads hold it --------------------------------------------------------------------- */
 
-/* Index, row-major, of element i of a thread's share of the sum. */
+/* The row-major index of element i of a thread's share of the sum. */
 static int product_index(const struct product *p, int thread, int i)
 {
     int g = thread % 32 / 4, t = thread % 4, warp = p->m == 64 ? thread / 32 % 4 : 0;
@@ -121,7 +121,7 @@ uint64_t *product_words(const struct product *p, uint64_t *in)
     return in;
 }
 
-/* One row (of A; of B: column) along k, into its slices' core matrices. */
+/* Writes one row of A (or column of B) along k into the core matrices of its slices. */
 static void product_row(const struct product *p, const uint64_t *codes, int step, int row,
                         int slice_bytes, char *image)
 {

@@ -1,9 +1,9 @@
-// Chains of tensor core products: mma.sync by one warp, wgmma (9.0 alone) by four.
+// Chains of tensor core products: mma.sync by one warp, wgmma (9.0 only) by four.
 //
-// Each product adds to the sum of the one before. Every second of them (of wgmma: every second set
-// of four) is subtracted, so that a sum stays as large as one product however long the chain is, in
-// fp16 too, and the adders see what they see in a real product. wgmma has no minus for integers:
-// they are added, and wrap round.
+// Each product is added to the sum of the one before. Every second one (for wgmma: every second set
+// of four) is subtracted. The sum then stays as large as one product however long the chain is, in
+// fp16 too, and the adders see values as in a real product. wgmma cannot negate integers: they are
+// added, and wrap around.
 #ifndef PROBES_INSTRUCTIONS_TENSOR_CHAINS_CUH
 #define PROBES_INSTRUCTIONS_TENSOR_CHAINS_CUH
 
@@ -69,8 +69,8 @@ MMA(m16n8k16_fp16_fp16, uint32_t, R2, uint32_t, 4, 2, 2,
 MMA(m8n8k4_fp64_fp64, double, D2, double, 1, 1, 2,
     "m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};", "d"(a[0]), "d"(b[0]))
 #endif
-// 9.0 and 10.0 have no such instruction: the compiler converts to fp16, and keeps products that it
-// has seen before, so that a chain of them would be a chain of additions.
+// 9.0 and 10.0 have no such instruction: the compiler converts to fp16. It also keeps products that
+// it has computed before, which would turn the chain into a chain of additions.
 #if __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200
 MMA(m16n8k32_e4m3_fp32, float, F4, uint32_t, 4, 2, 4,
     "m16n8k32.row.col.f32.e4m3.e4m3.f32" FORM_4_4_2, WORDS_4_2)
@@ -83,10 +83,10 @@ MMA(m16n8k16_fp64_fp64, double, D4, double, 8, 4, 4,
     "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]))
 #endif
 
-// in: of each chain the words of A, B, -B and the first sum, 32 lanes of each.
+// in: for each chain the words of A, B, -B and the initial sum, 32 lanes each.
 template <class M> struct mma_chain {
     enum {
-        LEAD = 2, // steps before the first clock read; an even number in a whole turn
+        LEAD = 2, // steps before the first clock read; a turn has an even number
         SHORT = MMA_SHORT,
         LONG = MMA_LONG,
         WORDS = M::WORDS,
@@ -137,8 +137,8 @@ template <class M> struct mma_chain {
         "%98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "      \
         "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, "    \
         "%126, %127"
-// Four products of a warpgroup, one for each slice of k: A as four descriptors (S) or in four times
-// four registers (V), B as four descriptors; their numbers follow those of the sum.
+// Four products of a warpgroup, one for each slice of k. A comes as four descriptors (S) or in four
+// times four registers (V), B as four descriptors; their operand numbers follow those of the sum.
 #define WGMMA_ONE(A, B, SHAPE, LIST, SIGNS, BEFORE, AFTER)                                        \
     BEFORE "wgmma.mma_async.sync.aligned." SHAPE " {" LIST "}, " A ", " B SIGNS "\n\t" AFTER
 #define S4(...)                                                                                   \
@@ -172,8 +172,8 @@ template <class M> struct mma_chain {
     WGMMA_ONE("{%136, %137, %138, %139}", "%146", __VA_ARGS__)                                    \
     WGMMA_ONE("{%140, %141, %142, %143}", "%147", __VA_ARGS__)
 
-// PLUS and MINUS say that the sum counts, and give the signs of A and B, and of 16-bit types that
-// neither is transposed.
+// PLUS and MINUS say that the sum is accumulated, and give the signs of A and B; for 16-bit types
+// also that neither is transposed.
 #define WGMMA(NAME, SUM, LETTER, DN_, SHAPE, FOUR, PLUS, MINUS, BEFORE, AFTER, ...)               \
     struct NAME {                                                                                 \
         using D = SUM;                                                                            \
@@ -196,8 +196,8 @@ template <class M> struct mma_chain {
 #define FENCE "wgmma.fence.sync.aligned;\n\t"
 #define COMMIT_AND_WAIT "wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;\n\t"
 
-// A from shared memory, A from registers, and A from shared memory with each product waited for
-// before the next one starts. END is ", 0, 0" or ", 0" for 16-bit types, else nothing.
+// A from shared memory; A from registers; and A from shared memory with a wait for each product
+// before the next one starts. END is ", 0, 0" or ", 0" for 16-bit types, else empty.
 #define WGMMA_SHARED(NAME, SUM, LETTER, DN, SHAPE, END)                                           \
     WGMMA(NAME##_shared, SUM, LETTER, DN, SHAPE, S##DN, ", 1, 1, 1" END ";", ", 1, -1, 1" END ";", \
           "", "", L4(a), L4(b))
@@ -225,14 +225,15 @@ WGMMA_WAITED(m64n64k16_fp16_fp32, 32, "m64n64k16.f32.f16.f16")
 WGMMA_WAITED(m64n256k16_fp16_fp32, 128, "m64n256k16.f32.f16.f16")
 
 // Operands in shared memory, k contiguous, without swizzle: core matrices of 8 rows x 16 bytes, 128
-// bytes each, the two of a slice's k beside each other, rows in groups of eight 256 bytes apart.
+// bytes each. The two core matrices of a slice's k are adjacent. Groups of eight rows are 256 bytes
+// apart.
 __device__ __forceinline__ uint64_t wgmma_descriptor(uint32_t shared)
 {
     return (shared >> 4) | (uint64_t)(128 >> 4) << 16 | (uint64_t)(256 >> 4) << 32;
 }
 
 // in: the image of shared memory, A slice by slice, then B. All warpgroups read the same. A step is
-// four products, one a slice.
+// four products, one per slice.
 template <class M> struct wgmma_chain {
     enum {
         LEAD = 1,
@@ -273,7 +274,7 @@ template <class M> struct wgmma_chain {
         if constexpr (!M::WAITED)
             asm volatile(FENCE::: "memory");
     }
-    __device__ __forceinline__ void turned() // one turn's products may still be under way
+    __device__ __forceinline__ void turned() // one turn's products may still be in flight
     {
         asm volatile("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 1;" :::
                      "memory");

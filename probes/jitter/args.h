@@ -10,14 +10,14 @@
 enum {
     TINY_THREADS = 32,
     LAYER_STEPS = 8,                 /* dependent kernels of one layer */
-    LAYER_BYTES = 4 << 20,           /* that each of them reads: 32 MiB in all, inside the L2 */
+    LAYER_BYTES = 4 << 20,           /* that each of them reads: 32 MiB in all, which fit the L2 */
     LAYER_THREADS = 256,
     RIVAL_THREADS = 512,
 };
 
 struct tiny_args {
-    uint32_t *count; /* one more for every step done */
-    uint32_t steps;  /* 1 where every step is a launch */
+    uint32_t *count; /* counts the steps done */
+    uint32_t steps;  /* 1 if every step is a launch */
     uint32_t pad;
 };
 ARGS_SIZE(struct tiny_args, 16);
@@ -28,16 +28,16 @@ struct stamp { /* of one layer or one item, %globaltimer */
 
 struct layer_args {
     const void *weights;  /* LAYER_STEPS x LAYER_BYTES */
-    uint32_t *values[2];  /* one a block, in turns: a step reads one and writes the other */
-    struct stamp *stamps; /* one a layer */
-    uint32_t *turns;      /* one a block: layers that it has finished, which picks the stamp */
+    uint32_t *values[2];  /* one per block; a step reads one and writes the other */
+    struct stamp *stamps; /* one per layer */
+    uint32_t *turns;      /* one per block: layers finished, which picks the stamp */
     struct grid_barrier_state *barrier;
     uint32_t first, steps; /* of the layer, in this launch */
 };
 ARGS_SIZE(struct layer_args, 56);
 
 struct item_args {
-    struct stamp *stamps; /* mapped; one a block */
+    struct stamp *stamps; /* mapped; one per block */
     uint64_t work_ns;
 };
 ARGS_SIZE(struct item_args, 16);

@@ -1,41 +1,43 @@
 /* jitter: does a step made of fewer launches take a steadier time?
  *
- * Method. A step is a piece of work that a program repeats: its time is taken again and again, and
- * what counts is the tail, as p99 and p99.9 beside the median, and p99 / median in one figure.
+ * Method. A step is a piece of work that a program repeats. The probe times it again and again and
+ * looks at the tail: p99 and p99.9 next to the median, and p99 / median as one figure.
  *     step    K dependent trivial kernels (one block, one addition), by stream, by graph, or as one
- *             persistent kernel that does K additions with a barrier after each; with an idle host,
- *             and with as many busy threads as this process may use CPUs, beside the one that
- *             launches. timer=wall: from before the first launch call to after the synchronisation.
- *     layer   eight dependent reads of 4 MiB, by a block for every SM, as eight launches, a graph,
- *             or one cooperative kernel with a barrier of the grid between; alone, and beside other
- *             streams of the same process that keep the GPU busy: each reading 256 MiB of its own,
- *             multiplying on the tensor cores, or launching trivial kernels without end.
+ *             persistent kernel that does K additions with a barrier after each. With an idle host,
+ *             and with one busy thread for each CPU that this process may use, in addition to the
+ *             thread that launches. timer=wall: from before the first launch call to after the
+ *             synchronisation.
+ *     layer   eight dependent reads of 4 MiB, by one block per SM, as eight launches, a graph, or
+ *             one cooperative kernel with a barrier of the grid in between. Alone, and together
+ *             with other streams of the same process that keep the GPU busy: each reads 256 MiB of
+ *             its own, multiplies on the tensor cores, or launches trivial kernels without end.
  *             timer=device: from the first instruction to the last, by %globaltimer; timer=wall as
- *             above. rival_rate is what the others still achieve while layer follows layer, and
- *             with mode=none what they achieve alone.
+ *             above. rival_rate is what the other streams still achieve while layer follows layer;
+ *             with mode=none, what they achieve alone.
  *     item    a queue of tiny items (one block, 5 us of work) that arrive in bursts of 16, as a
- *             Poisson process drawn anew for each trace of 512 items: each item in a launch of its
- *             own, by one stream or by eight in turn, or all that wait in one launch. The three
- *             serve the same traces. latency is from an item's arrival to its end, busy the share
- *             of the SMs' time that went into items, until the trace is over and all are served.
+ *             Poisson process drawn anew for each trace of 512 items. Each item has a launch of its
+ *             own, by one stream or by eight in turn; or one launch takes all that wait. The three
+ *             serve the same traces. latency is from an item's arrival to its end. busy is the
+ *             share of the SMs' time spent on items, until the trace is over and all are served.
  *
  * Inside the timed region: the calls shown. A case takes a fixed number of steps, whatever they
- * show: a tail cannot be sampled until it looks stable. How many is the figure's n: 4000 of up to 8
- * launches, 1000 of 64, 500 of 512; 1000 layers, 500 beside readers of memory. --deep takes 10^5 of
- * up to 8 launches, 10^4 of more (of 512 on an idle host 500), 5000 layers, and states p99.9;
- * beside four or eight streams 50 layers, for a median.
- * Expected: the median falls with the launches; whether p99 / median does is the question.
+ * show: "until it looks stable" is no rule for a tail. That number is the figure's n: 4000 steps of
+ * up to 8 launches, 1000 of 64, 500 of 512; 1000 layers, 500 while others read memory. --deep takes
+ * 10^5 steps of up to 8 launches, 10^4 of more (500 of 512 launches on an idle host) and 5000
+ * layers, and states p99.9; with four or eight other streams 50 layers, for a median.
+ * Expected: the median falls with fewer launches. Whether p99 / median falls is the question.
  *
- * Traps. Tails of the wall clock are the operating system's as much as the GPU's; they differ
- * between machines and runs, and belong to the machine measured. The scheduler mostly leaves the
- * thread that launches a CPU of its own: host_load is 0.937 then on 16 CPUs. In some cases it does
- * not, host_load is 0.96, and a few steps in a hundred wait for 4 ms: p99 reads one or the other,
- * whatever the number of steps. A load or a rival that does not slow the step down proves
- * nothing: the claims' judges look for that. By its own clock a layer of the persistent kernel
- * begins before it joins the grid's barrier. It needs all its blocks at once, so it waits for
- * the rivals' blocks to leave; a launch slips in where it can. 600000 items a second are more than
- * single launches can serve: the queue grows for as long as the trace lasts, so that latencies
- * there are those of a trace of 512 items; how many were served a second stands beside them. */
+ * Traps. Tails of the wall clock depend on the operating system as much as on the GPU. They differ
+ * between machines and between runs, and are properties of the measured machine. The scheduler
+ * mostly leaves a CPU to the thread that launches: host_load is then 0.937 on 16 CPUs. In some
+ * cases it does not: host_load is 0.96, and a few steps in a hundred wait for 4 ms. p99 then shows
+ * one or the other, whatever the number of steps. A load or a rival that does not slow the step
+ * down proves nothing; the claims' judges test for that. By its own clock a layer of the persistent
+ * kernel begins before it joins the grid's barrier. That kernel needs all its blocks resident at
+ * once, so it waits for the rivals' blocks to leave, while a single launch takes free room as it
+ * appears. 600000 items per second are more than single launches can serve. The queue then grows as
+ * long as the trace lasts, and latencies are those of a trace of 512 items; the items served per
+ * second are stored next to them. */
 #include "probes/jitter/args.h"
 
 #include <string.h>
@@ -50,7 +52,7 @@ PROBE_IMAGE(jitter);
 #define STEP_KEYS "launches,mode,host"
 #define LAYER_KEYS "mode,rival,streams,priority"
 #define ITEM_KEYS "load,items,launch"
-enum { P99 = 1, P999, TAIL, N_OF_A_STEP }; /* beside the median, in this order */
+enum { P99 = 1, P999, TAIL, N_OF_A_STEP }; /* indices after the median's, in this order */
 enum {
     STEP,
     LAYER = N_OF_A_STEP,
@@ -95,7 +97,7 @@ struct jitter {
     double *ns;      /* what each of up to STEPS_MOST steps took */
 };
 
-/* Hands over n steps' times: once for each of the figures that so many can carry. */
+/* Records n steps' times, once for each figure that n samples support. */
 static void sample_tail(struct probe_run *r, int metric, const double *ns, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -169,7 +171,7 @@ static void measure_steps(struct probe_run *r, const struct jitter *j, enum mode
         gpu_graph_free(&graph);
 }
 
-/* How many of each are taken follows from what they take: 512 launches by stream 1.6 ms. */
+/* The number of steps follows from their duration: 512 launches by stream take 1.6 ms. */
 static void measure_all_steps(struct probe_run *r, const struct jitter *j)
 {
     static const struct {
@@ -198,20 +200,20 @@ struct scene {
     enum mode mode;
     enum rival_kind kind;
     int streams; /* of rivals */
-    bool higher; /* priority than theirs */
+    bool higher; /* a higher priority than theirs */
 };
 
 struct layerer {
     struct layer_args args;
     cudaStream_t stream;
     struct gpu_graph graph;
-    uint32_t *sums;       /* host: of step s and block b, what its weights come to */
-    uint32_t *values;     /* host: what the blocks' values must be by now */
-    struct stamp *stamps; /* host: one a layer */
+    uint32_t *sums;       /* host: the sum of the weights of step s and block b */
+    uint32_t *values;     /* host: the expected values of the blocks */
+    struct stamp *stamps; /* host: one per layer */
     unsigned blocks;
 };
 
-/* The layer in steps of a launch each, or in one launch. */
+/* The layer, as one launch per step or as one launch. */
 static void launch_layer(struct probe_run *r, const struct jitter *j, struct layerer *l,
                          enum mode mode)
 {
@@ -224,7 +226,7 @@ static void launch_layer(struct probe_run *r, const struct jitter *j, struct lay
         gpu_launch_shape(r, j->layer, &shape, &l->args);
 }
 
-/* What one more layer makes of the values: the same arithmetic, on the host. */
+/* What one more layer does to the values: the same arithmetic, on the host. */
 static void follow_layer(struct layerer *l)
 {
     uint32_t before[BLOCKS_MAX];
@@ -269,7 +271,7 @@ static struct layerer make_layer(struct probe_run *r)
     return l;
 }
 
-/* Before n layers: a stream, the graph where one is asked for, and stamps that say nothing yet. */
+/* Prepares n layers: a stream, the graph if the mode needs one, and cleared stamps. */
 static void prepare_layers(struct probe_run *r, const struct jitter *j, struct layerer *l,
                            const struct scene *scene, int n)
 {
@@ -292,7 +294,7 @@ static void prepare_layers(struct probe_run *r, const struct jitter *j, struct l
     gpu_wait(r);
 }
 
-/* n layers, one after the other, the host waiting for each. */
+/* n layers, one after another; the host waits for each. */
 static void time_layers(struct probe_run *r, const struct jitter *j, struct layerer *l,
                         enum mode mode, int n)
 {
@@ -309,8 +311,9 @@ static void time_layers(struct probe_run *r, const struct jitter *j, struct laye
     }
 }
 
-/* The host's times of n layers, and the GPU's; the values must be what the host computes, and each
- * layer's stamps must lie behind the last one's and within its host time, but for a tick. */
+/* Records the host's times of n layers, and the GPU's. The values must be what the host computes.
+ * Each layer's stamps must come after the last one's and lie within its host time, give or take a
+ * tick. */
 static void sample_layers(struct probe_run *r, const struct jitter *j, struct layerer *l, int n)
 {
     uint32_t got[BLOCKS_MAX], aborted;
@@ -336,7 +339,7 @@ static void sample_layers(struct probe_run *r, const struct jitter *j, struct la
     probe_require(r, misplaced == 0, "stamps of %d layers, %d of them misplaced", n, misplaced);
 }
 
-/* How many layers a case takes: beside streamers, or many streams, each is slow. */
+/* How many layers a case takes: with streamers, or with many streams, each layer is slow. */
 static int layers_of(struct probe_run *r, const struct scene *scene)
 {
     if (probe_is_check_run(r))
@@ -376,7 +379,7 @@ static void measure_layers(struct probe_run *r, const struct jitter *j, struct l
     CUDA(cudaStreamDestroy(l->stream));
 }
 
-/* What two rivals achieve when no layer is beside them. */
+/* What two rivals achieve without a layer. */
 static void measure_rivals(struct probe_run *r, struct rivals *all, enum rival_kind kind)
 {
     if (!probe_begin_case(r, PROBE_ONCE, "mode=none,rival=%s,streams=2,priority=equal",
@@ -418,7 +421,7 @@ enum { EACH, EACH_OF_8, BATCHED, N_LAUNCHES };
 static const char *const launch_names[] = {"each", "each_of_8_streams", "batched"};
 
 struct trace {
-    double arrival_ns[BURSTS]; /* after the trace's begin */
+    double arrival_ns[BURSTS]; /* after the beginning of the trace */
     double length_ns;
 };
 
@@ -429,8 +432,8 @@ struct queue {
     uint64_t began, ended; /* the trace, on the host's clock */
 };
 
-/* Bursts that come at moments drawn uniformly over the trace: a Poisson process of which the count
- * is given, so that every trace offers the load that its key says. */
+/* Bursts at moments drawn uniformly over the trace: a Poisson process with a given count, so that
+ * every trace offers the load that its key says. */
 static void draw_trace(struct trace *t, uint64_t *seed, double load)
 {
     t->length_ns = ITEMS / load * 1e9;
@@ -478,8 +481,8 @@ static void serve(struct probe_run *r, const struct jitter *j, struct queue *q,
     q->ended = probe_host_ns();
 }
 
-/* Hands over a trace; returns how many of its items began before they came, worked for less than
- * they should, or ended after the host had waited for all: none. */
+/* Records a trace. Returns how many of its items were impossible: began before they arrived, worked
+ * for too short a time, or ended after the host had waited for all. It must be none. */
 static int sample_items(struct probe_run *r, const struct queue *q, const struct trace *t,
                         struct gpu_host_clock clock, double *served_ns)
 {

@@ -1,11 +1,11 @@
-// Kernels of jitter: steps that are as small as steps can be, a layer's worth of dependent reads,
-// and the work of others beside it. None is timed by its own clock; the host and %globaltimer are.
+// Kernels of jitter: the smallest possible steps, dependent reads as in a layer, and rival work
+// that runs at the same time. None is timed by its own clock, but by the host and %globaltimer.
 #include "core/device/clock.cuh"
 #include "core/device/grid_barrier.cuh"
 #include "core/device/load.cuh"
 #include "probes/jitter/args.h"
 
-// One step, or all of them one after the other: what the next step does depends on the last one.
+// One step, or all of them one after another: each step depends on the one before.
 // sass: none timed from outside
 extern "C" __global__ void __launch_bounds__(TINY_THREADS)
 jitter_tiny(const __grid_constant__ struct tiny_args a)
@@ -18,7 +18,7 @@ jitter_tiny(const __grid_constant__ struct tiny_args a)
     }
 }
 
-// What block b makes of step s: its share of the step's weights, and its neighbour's last value.
+// The result of block b in step s: its share of the step's weights, and its neighbour's last value.
 __device__ __forceinline__ void layer_step(const struct layer_args &a, uint32_t s)
 {
     __shared__ uint32_t parts[LAYER_THREADS / 32];
@@ -47,8 +47,8 @@ __device__ __forceinline__ void layer_step(const struct layer_args &a, uint32_t 
     __syncthreads();
 }
 
-// A layer begins with the first block of its first launch, and ends with the last of its last.
-// Which layer it is each block counts for itself: a graph's arguments are the same in every replay.
+// A layer begins with the first block of its first launch, and ends with the last block of its
+// last. Each block counts layers for itself: a graph's arguments are the same in every replay.
 __device__ __forceinline__ void layer_stamped(const struct layer_args &a, uint64_t began,
                                               uint64_t ended)
 {
@@ -61,7 +61,8 @@ __device__ __forceinline__ void layer_stamped(const struct layer_args &a, uint64
     }
 }
 
-// Steps [first, first + steps) of a layer: one of them, or all with a barrier of the grid between.
+// Steps [first, first + steps) of a layer: one of them, or all with a barrier of the grid in
+// between.
 // sass: none timed from outside
 extern "C" __global__ void __launch_bounds__(LAYER_THREADS)
 jitter_layer(const __grid_constant__ struct layer_args a)
@@ -91,7 +92,7 @@ extern "C" __global__ void jitter_item(const __grid_constant__ struct item_args 
         a.stamps[blockIdx.x] = {began, now};
 }
 
-// Rivals: other people's work on the same GPU. This one streams from device memory,
+// Rivals: other work on the same GPU. This one streams from device memory,
 // sass: none not a timed kernel
 extern "C" __global__ void __launch_bounds__(RIVAL_THREADS)
 jitter_rival_stream(const __grid_constant__ struct rival_args a)
@@ -126,7 +127,7 @@ jitter_rival_tensor(const __grid_constant__ struct rival_args a)
         *a.sink = 1;
 }
 
-// and this one is nothing, over and over.
+// and this one is empty, to be launched over and over.
 // sass: none not a timed kernel
 extern "C" __global__ void jitter_rival_tiny(const __grid_constant__ struct rival_args a)
 {

@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <time.h>
 
-enum { SETTLE_NS = 2000000 }; /* until they are at it */
+enum { SETTLE_NS = 2000000 }; /* until they have started */
 
 void jitter_let_pass(uint64_t ns)
 {

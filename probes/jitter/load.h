@@ -1,5 +1,5 @@
-/* What keeps host or GPU busy while jitter measures: busy threads on all CPUs, and other streams of
- * the same process that are never without work. */
+/* Load on the host or the GPU while jitter measures: busy threads on all CPUs, and other streams of
+ * the same process that always have work. */
 #ifndef PROBES_JITTER_LOAD_H
 #define PROBES_JITTER_LOAD_H
 
@@ -9,7 +9,7 @@
 #include "core/gpu.h"
 #include "probes/jitter/args.h"
 
-/* Waits by the host's clock, busily. */
+/* Busy-waits by the host's clock. */
 void jitter_let_pass(uint64_t ns);
 
 /* --- the host: busy threads ------------------------------------------------------------------- */
@@ -26,7 +26,7 @@ struct crowd {
 /* A busy thread for every CPU that this process may use. */
 void jitter_crowd_begin(struct crowd *c);
 
-/* Share of these CPUs' time that the threads had: was the host loaded? */
+/* The share of these CPUs' time that the threads got: it shows whether the host was loaded. */
 double jitter_crowd_load(const struct crowd *c);
 
 void jitter_crowd_end(struct crowd *c);
@@ -37,8 +37,8 @@ enum rival_kind { STREAMER, TENSOR, TINY, NONE };
 enum { STREAMS_MAX = 8 };
 extern const char *const jitter_rival_names[];
 
-/* A stream that is never without work, and the thread that sees to it. It must not end the run:
- * what goes wrong is kept until the thread has been joined. */
+/* A stream that always has work, and the thread that feeds it. The thread must not end the run: its
+ * errors are kept until it has been joined. */
 struct rival {
     struct probe_run *r;
     cudaKernel_t kernel;
@@ -66,7 +66,7 @@ void jitter_rivals_make(struct probe_run *r, const struct gpu_image *image, stru
 void jitter_rivals_begin(struct probe_run *r, struct rivals *all, enum rival_kind kind,
                          int streams);
 
-/* Kernels that they have finished so far, all together. */
+/* The kernels that all of them together have finished so far. */
 long jitter_rivals_finished(struct rivals *all);
 
 void jitter_rivals_end(struct rivals *all);

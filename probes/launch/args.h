@@ -17,7 +17,7 @@ struct launch_wait_args {
 ARGS_SIZE(struct launch_wait_args, 8);
 
 struct launch_stamp_args {
-    uint64_t *out; /* %globaltimer: the first block's first, the last block's last moment */
+    uint64_t *out; /* %globaltimer: first block's beginning, last block's end */
 };
 ARGS_SIZE(struct launch_stamp_args, 8);
 

@@ -1,38 +1,41 @@
-/* launch: what does it cost to start a kernel, to hear back, and to go on to the next one?
+/* launch: what does it cost to start a kernel, to learn that it ended, and to go on to the next
+ * one?
  *
- * Method. The kernel is empty: one block, one thread, eight bytes of arguments, unless the keys say
- * otherwise.
- *     submit      host time of one launch call, from the slope over 32 and 64 calls that nobody
- *                 waits for, by each call that can do it; <<<>>> (chevrons) is what nvcc makes of
- *                 it: two calls that hand the configuration on, and cudaLaunchKernel
- *     round_trip  host time from before one launch call to after the stream is empty again; whole
- *                 is the same of a grid of empty blocks
- *     edge        time from one kernel to the next, dependent one, from the slope over chains of n
- *                 and 2n. By stream, n = 64 (timer=event): the whole chain is queued behind a gate
+ * Method. Unless the keys say otherwise, the kernel is empty: one block, one thread, eight bytes of
+ * arguments.
+ *     submit      host time of one launch call, from the slope over 32 and 64 calls without a wait,
+ *                 for each call that can launch. <<<>>> (chevrons) is what nvcc makes of it: two
+ *                 calls that hand the configuration on, and cudaLaunchKernel
+ *     round_trip  host time from before one launch call until the stream is empty again; whole is
+ *                 the same with a grid of empty blocks
+ *     edge        time from one kernel to the next, which depends on it: the slope over chains of n
+ *                 and 2n. By stream, n = 64 (timer=event): the whole chain is queued after a gate
  *                 kernel that holds the GPU until the host has submitted everything, so that the
- *                 GPU is measured and not the host; timer=wall has no gate, and is what a program
- *                 pays that submits as it goes: the slower of host and GPU. By graph, n = 256: one
+ *                 GPU is measured and not the host. timer=wall has no gate: it is what a program
+ *                 pays that submits as it goes, the slower of host and GPU. By graph, n = 256: one
  *                 replay.
- *     gap         in a chain of kernels that look at %globaltimer first and last, and store what
- *                 they see: from the last look of one to the first look of the next. A store lies
- *                 between that empty kernels do not have: a gap is longer than an edge
+ *     gap         in a chain of kernels that read %globaltimer first and last, and store both
+ *                 values: from the last read of one to the first read of the next. Empty kernels
+ *                 have no such store in between: a gap is longer than an edge
  *     block       one more empty block, from grids of 65536 and 131072
- *     call, start, run, finish   the stretches of one launch on an idle GPU: the call, until the
- *                 first block begins, until the highest-numbered one ends, until the host knows
- *     queued      wall time a launch when so many are queued before the host waits
+ *     call, start, run, finish   the stretches of one launch on an idle GPU: the call; until the
+ *                 first block begins; until the highest-numbered block ends; until the host knows
+ *     queued      wall time per launch when the given number is queued before the host waits
  *
  * Inside the timed region: the calls shown, nothing else.
- * Expected on an H200: submit 2-3 us, the ways to launch within 0.2 us of each other; edge 0.5 us
- * by graph, 1.3 by stream; round trip 7-8 us, of which call, start and finish take 2.5 each; 0.6 ns
- * a block.
+ * Expected on an H200: submit 2 to 3 us, all ways to launch within 0.2 us of each other. edge 0.5
+ * us by graph, 1.3 by stream. Round trip 7 to 8 us, of which call, start and finish take 2.5 each.
+ * block 0.6 ns.
  *
- * Traps. An event pair around a graph is off by up to 0.3 us, differently in different processes:
- * its chains are long enough to make that 1 ns an edge (with n = 64 it was 1 %). The first launch
- * of a kernel may load it: it was touched before. A stream holds about a thousand launches: its
- * chains stay well below. The host's speed is in submit, round_trip and wall.
- *     start and finish lie between two clocks, which gpu_relate_clocks() relates anew before each
- * sample. What it leaves open is clock_uncertainty: start + finish is sure, where the border
- * between them lies is not. */
+ * Traps. An event pair around a graph is off by up to 0.3 us, differently in each process: the
+ * chains of graph are long enough to make that 1 ns per edge (with n = 64 it was 1 %). The first
+ * launch of a kernel may load it: it was touched before. A stream holds about a thousand launches:
+ * chains by stream stay well below that. submit, round_trip and wall depend on the speed of the
+ * host.
+ *
+ * start and finish each lie between two clocks, which gpu_relate_clocks() relates anew before each
+ * sample. The remaining error is clock_uncertainty. It does not affect start + finish, only the
+ * border between them. */
 #include "probes/launch/args.h"
 
 #include <cudaTypedefs.h>
@@ -94,15 +97,15 @@ enum {
 struct launcher {
     cudaKernel_t null, stamp;
     cudaEvent_t start, stop;
-    uint64_t *stamps; /* of the device: two for each kernel of a chain */
+    uint64_t *stamps; /* device: two for each kernel of a chain */
 };
 
-/* What a chain is made of. */
+/* The kernels of a chain. */
 struct job {
     cudaKernel_t kernel;
     unsigned blocks, threads;
     const void *args;
-    uint64_t *stamps; /* if any, the arguments are these instead, two for each launch */
+    uint64_t *stamps; /* if not NULL, the arguments: two for each launch */
 };
 
 static void chain(struct probe_run *r, const struct job *j, int n)
@@ -116,7 +119,7 @@ static void chain(struct probe_run *r, const struct job *j, int n)
 
 /* --- submit, by each way to launch ------------------------------------------------------------ */
 
-/* The two calls that nvcc makes of kernel<<<grid, block, shared, stream>>>() before it launches. */
+/* The two calls that nvcc puts before a launch by kernel<<<grid, block, shared, stream>>>(). */
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream);
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
 
@@ -180,8 +183,8 @@ static struct call call_of(struct probe_run *r, cudaKernel_t kernel, void **para
     return c;
 }
 
-/* All ways in turn, so that they meet the same host. Each is first seen to start a kernel with its
- * arguments: one that leaves stamps. */
+/* Times all ways in turn, so that they meet the same host. First each must start a kernel that
+ * leaves stamps, which shows that it passes the arguments. */
 static void measure_submits(struct probe_run *r, const struct launcher *l)
 {
     void (*const launch[WAYS])(struct probe_run *, const struct call *) = {
@@ -295,8 +298,8 @@ static void measure_block(struct probe_run *r, const struct job *j)
 
 /* --- the stretches of one launch -------------------------------------------------------------- */
 
-/* The same launch twice: with stamps, and without, so that the stretches can be held against a
- * round trip that nothing disturbed. */
+/* The same launch twice, with stamps and without, so that the sum of the stretches can be compared
+ * with an undisturbed round trip. */
 static void measure_stretches(struct probe_run *r, const struct launcher *l, unsigned blocks,
                               unsigned threads)
 {
@@ -327,7 +330,7 @@ static void measure_stretches(struct probe_run *r, const struct launcher *l, uns
     }
 }
 
-/* From the stamps of a chain: all its gaps. */
+/* All gaps of a chain, from its stamps. */
 static void sample_gaps(struct probe_run *r, const struct launcher *l)
 {
     uint64_t at[2 * STREAM_CHAIN], gaps = 0;

@@ -1,4 +1,4 @@
-// Kernels of launch: nothing at all, and what shows when that nothing begins and ends.
+// Kernels of launch: an empty one, and one that shows when it begins and ends.
 #include "core/device/clock.cuh"
 #include "probes/launch/args.h"
 
@@ -7,7 +7,7 @@ extern "C" __global__ void launch_null(const __grid_constant__ struct launch_arg
 {
 }
 
-// Two readings of the clock, and the store of them: the last instructions but the exit.
+// Two readings of the clock and the store of both: the last instructions before the exit.
 // sass: none the timer is %globaltimer, which has no bracket to prove
 extern "C" __global__ void launch_stamp(const __grid_constant__ struct launch_stamp_args a)
 {
@@ -18,7 +18,7 @@ extern "C" __global__ void launch_stamp(const __grid_constant__ struct launch_st
         a.out[1] = clock_ns();
 }
 
-// One block that takes so long.
+// One block that takes the given time.
 // sass: none not a timed kernel
 extern "C" __global__ void launch_wait(const __grid_constant__ struct launch_wait_args a)
 {

@@ -10,7 +10,7 @@ enum { SLICE_THREADS = 256 };
 
 struct slice_args {
     const void *in;    /* 16-byte elements */
-    uint32_t *partial; /* a word for each thread of the grid, or NULL: gets what it read, xored */
+    uint32_t *partial; /* one word per thread: what it read, xored; or NULL */
     uint32_t *sink;    /* never written */
     uint32_t first, elements;
 };

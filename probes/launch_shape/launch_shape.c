@@ -1,27 +1,28 @@
-/* launch_shape: what does a launch cost more for its arguments, blocks, shared memory, and slice?
+/* launch_shape: how much do arguments, blocks, shared memory and slicing add to the cost of a
+ * launch?
  *
- * Method. Empty kernels, one property varied at a time from one block of 32 threads, no shared
- * memory and eight bytes of arguments; blocks=sm is one block an SM, shared=max what one block may
- * have.
+ * Method. Empty kernels. One property is varied at a time, starting from one block of 32 threads,
+ * no shared memory and eight bytes of arguments. blocks=sm is one block per SM; shared=max is the
+ * most that one block may have.
  *     edge      GPU time from one kernel to the next in a graph, from the slope over chains of 256
  *               and 512. carveout=alternating: every second kernel wants all of the SM's memory as
  *               L1, the others all as shared memory
  *     submit    host time of the launch call, from the slope over 32 and 64 calls
  *     block     one more empty block, from grids of 65536 and 131072
- *     split     a graph of n launches that read 16 MiB, which stay in L2, one block an SM of 256
- *               threads: each=part, each launch reads its own n-th part; each=all, each reads
- *               everything; each=idle, the first reads all and the others nothing; each=none, the
- *               others are of the empty kernel
+ *     split     a graph of n launches, one block of 256 threads per SM, that read 16 MiB, which
+ *               stay in L2. each=part: each launch reads its own n-th part. each=all: each reads
+ *               everything. each=idle: the first reads all and the others nothing. each=none: the
+ *               first reads all and the others launch the empty kernel
  *
- * Inside the timed region: the calls, the replay or the launch between two events.
- * Expected on an H200: an edge of 0.5 us, 0.55 with a block on every SM, whatever the threads;
- * arguments free until 4 KiB, 32764 bytes 1 us of the host and 0.02 of the GPU; a block 0.6 ns; a
- * change of the division nothing, since a dependent kernel finds the SMs empty anyway. A kernel of
- * more than an exit costs 0.2 us more although it does nothing, and one way to L2 0.3 us: a slice
- * costs both, however small it is.
+ * Inside the timed region: the calls, the replay, or the launch between two events.
+ * Expected on an H200: an edge of 0.5 us; 0.55 with a block on every SM, whatever the threads.
+ * Arguments are free up to 4 KiB; 32764 bytes cost 1 us on the host and 0.02 on the GPU. A block
+ * costs 0.6 ns. A change of the carve-out costs nothing, since a dependent kernel finds the SMs
+ * empty anyway. A kernel with more code than an exit costs 0.2 us more although it does nothing,
+ * and one access to L2 0.3 us. A slice costs both, however small it is.
  *
- * Traps. A launch of 65536 blocks is as long as its blocks take to be handed out, not what one
- * block lasts. The empty kernels' images are never looked into: only their sizes differ. */
+ * Traps. A launch of 65536 blocks takes as long as dispatching its blocks takes, not as long as one
+ * block lasts. Nobody inspects the images of the empty kernels: only their sizes differ. */
 #include "probes/launch_shape/args.h"
 
 #include "core/gpu.h"
@@ -46,7 +47,7 @@ static const struct probe_metric metrics[] = {
 
 enum { CALLS = 32, CHAIN = 256, BLOCKS = 65536, SPLIT_BYTES = 16 << 20, ARGS_MAX = 32764 };
 
-/* What a chain is made of. */
+/* The kernels of a chain. */
 struct job {
     cudaKernel_t kernel, other; /* other, if any, is every second one, without shared memory */
     unsigned blocks, threads;
@@ -198,7 +199,8 @@ static void read_slices(struct probe_run *r, const struct slices *s, int n, enum
     }
 }
 
-/* Do n launches together read every word once? (All of them an even number of times: 0.) */
+/* Do n launches together read every word once? (If every word is read an even number of times:
+ * 0.) */
 static void check_slices(struct probe_run *r, const struct slices *s, int n, enum each each)
 {
     const size_t words = s->blocks * SLICE_THREADS;

@@ -1,8 +1,9 @@
-// Kernels of launch_shape: nothing at all, with more and more arguments; one that reads a slice.
+// Kernels of launch_shape: empty ones with more and more arguments, and one that reads a slice.
 #include "core/device/load.cuh"
 #include "probes/launch_shape/args.h"
 
-// So many bytes of arguments, which every launch copies, whether the kernel looks at them or not.
+// The given number of bytes of arguments. Every launch copies them, whether the kernel uses them or
+// not.
 template <int BYTES> struct carried {
     uint32_t word[BYTES / 4];
 };
@@ -20,7 +21,7 @@ CARRIES(1024)
 CARRIES(4096)
 CARRIES(32764)
 
-// Two that want the SM's memory divided otherwise.
+// Two kernels that ask for different carve-outs of the SM's memory.
 // sass: none an empty kernel has nothing to prove
 extern "C" __global__ void launch_shape_l1(const __grid_constant__ struct carried<8> a)
 {

@@ -1,36 +1,37 @@
 /* layout: what does the layout of the data cost?
  *
- * Method. Reads and copies that use every byte, and others that do not; rates are of useful bytes.
- *     strided_rate   4 bytes of every stride-th 4-byte element, 16 loads of each of 1024 threads on
- *                    every SM in flight. The sector model: a sector of 32 bytes is fetched whole,
- *                    so that stride s gives 1 / min(s, 8) of stride 1
- *     gather_rate    4 bytes of each granule of that many bytes, the granules in random order
- *     read_rate      streaming, by loads of `width` bytes a lane, in_flight bytes an SM whatever
- *                    the width; offset: bytes from an aligned address to where all of it begins
+ * Method. Reads and copies that use every byte, and others that do not. Rates count useful bytes.
+ *     strided_rate   4 bytes of every stride-th 4-byte element; 1024 threads on every SM, each with
+ *                    16 loads in flight. The sector model: a sector of 32 bytes is fetched whole,
+ *                    so that stride s reaches 1 / min(s, 8) of the rate of stride 1
+ *     gather_rate    4 bytes of each granule of the given size, the granules in random order
+ *     read_rate      streaming, by loads of `width` bytes per lane, with in_flight bytes per SM
+ *                    whatever the width; offset: bytes from an aligned address to the beginning
  *     copy_rate      the same as a copy; the bytes read and the bytes written are both counted
- *     rows_rate      rows of `columns` floats that lie `ld` floats apart, by the widest load that
+ *     rows_rate      rows of `columns` floats that are `ld` floats apart, by the widest load that
  *                    ld allows and by 4 bytes
- *     struct_rate    an array of structures of 8 floats, each lane reads all of its structure field
+ *     struct_rate    an array of structures of 8 floats; each lane reads all of its structure field
  *                    by field, by loads of `width` bytes, through L1
- *     footprint_rate reads of an area of so many bytes of each SM's own
+ *     footprint_rate reads of an area of the given size of each SM's own
  *     faults         a load of `width` bytes at an address that is only `offset`-aligned, in a
  *                    process of its own: 1 when that ends with a misaligned address
  *
- * Inside the timed region: events around one launch; slope over N and 2N turns. level=hbm goes
- * through a buffer of more than 64 x L2, no place twice in a launch, and on from where the last
- * launch stopped. level=l2 reads 128 KiB of each SM's own again and again. Before it is timed, each
- * kernel reads with all values XORed, and the host knows what must come out; copies are compared
- * byte by byte, outputs poisoned before.
- * Expected on an H200: stride 8 at an eighth of the rate, 16 at half of that, as device memory is
- * fetched in 64 bytes; widths alike once enough is in flight.
+ * Inside the timed region: one launch between two events; slope over N and 2N turns. level=hbm goes
+ * through a buffer of more than 64 x L2. It reads no place twice in a launch, and continues where
+ * the last launch stopped. level=l2 reads 128 KiB of each SM's own again and again. Before the
+ * timing each kernel reads and XORs all values, and the host knows the right result. Copies are
+ * compared byte by byte, with the outputs poisoned before.
+ * Expected on an H200: stride 8 reaches an eighth of the rate, and 16 half of that, as device
+ * memory is fetched in units of 64 bytes. All widths are alike once enough bytes are in flight.
  *
  * Traps. SMs that read the same buffer from the L2 fall into step, and one answer then serves
- * several: 10 TB/s and more seem to arrive where 9 are sent. Hence areas of their own, and no
- * strides from L2, where the places of one turn would meet on the same sectors. A stride of 64 uses
- * every second line: of those that it walks the L2 could hold a thirtieth [in a buffer of 16 GiB,
- * so a hundredth, it is as fast within 0.5 %]. 1- and 2-byte loads meet the limit of how many can
- * be issued, not the memory's. The buffers of a copy are no power of two apart. A fault costs its
- * process a second: two of the cases do that, in the first and last round. */
+ * several: 10 TB/s and more seem to arrive where 9 are sent. Hence each SM has an area of its own.
+ * There are no strides from L2, because the places of one turn would share sectors. A stride of 64
+ * uses every second line: the L2 could hold a thirtieth of the lines that it walks. [In a buffer of
+ * 16 GiB, where it could hold a hundredth, the rate is the same within 0.5 %.] 1- and 2-byte loads
+ * are limited by how many can be issued, not by the memory. The distance of a copy's buffers is no
+ * power of two. A fault costs its process a second: two of the cases do that, in the first and last
+ * round. */
 #include "probes/layout/args.h"
 
 #include <math.h>
@@ -70,21 +71,21 @@ static const struct probe_parameter parameters[] = {
 };
 
 enum {
-    HOST_BYTES = 16 << 20, /* the host knows so many at least: strides are checked in them */
+    HOST_BYTES = 16 << 20, /* the host knows at least these: strides are checked in them */
     KIB_64 = 64 << 10,
     KIB_16 = 16 << 10,
     L2_CHUNKS = 2,   /* of 64 KiB, in each SM's area of level=l2 */
-    CHECK_TURNS = 3, /* of a kernel that is checked, and where it begins, in chunks or places */
+    CHECK_TURNS = 3, /* turns of a check, and where it begins, in chunks or places */
     CHECK_FIRST = 1,
-    GAP = (3 << 20) + 4352, /* between the buffers, which are a power of two long */
+    GAP = (3 << 20) + 4352, /* between the buffers, whose length is a power of two */
     CHILD_MS = 20000,
 };
 static const double TARGET_NS = 300e3, RATE_GUESS = 4e12;
 
 struct data {
-    char *in, *out;   /* device; `bytes` each and some more, out well away from in */
+    char *in, *out;   /* device; `bytes` each and some more, far apart */
     size_t bytes;     /* a power of two */
-    const char *host; /* the first of `in` */
+    const char *host; /* the first bytes of `in` */
     uint32_t *check;
 };
 
@@ -97,7 +98,8 @@ static double launch_ns(struct probe_run *r, cudaKernel_t kernel, const void *ar
     return gpu_launch_ns(r, kernel, &shape, args);
 }
 
-/* Turns for so long a launch; the longer of two, of twice as many, passes nothing twice. */
+/* Turns for a launch of the given duration. The longer of two launches has twice as many, and reads
+ * no place twice. */
 static uint32_t turns_of(size_t bytes_of_turn, size_t turns_of_walk)
 {
     size_t turns = (size_t)(TARGET_NS * 1e-9 * RATE_GUESS / (double)bytes_of_turn) + 1;
@@ -116,7 +118,7 @@ static uint32_t xor_of(struct probe_run *r, const struct data *d, cudaKernel_t k
     return found;
 }
 
-/* How much of the input the host knows: what a check reads. */
+/* How many bytes of the input the host knows: what a check reads. */
 static size_t host_bytes(const struct probe_run *r)
 {
     size_t streams = ((size_t)gpu_facts(r)->n_sm * CHECK_TURNS + 1) * (KIB_64 + KIB_16);
@@ -128,11 +130,12 @@ static size_t host_bytes(const struct probe_run *r)
 struct stream {
     const char *kernel; /* "read", "copy", "struct" */
     int offset, width;
-    bool own;                  /* each block has such a room to itself */
-    size_t room, chunk, pitch; /* bytes: to walk, of a block's turn, from one to the next */
+    bool own;                  /* each block has `room` bytes to itself */
+    size_t room, chunk, pitch; /* bytes: to walk; of a turn; from one turn to the next */
 };
 
-/* In every round, or in the first and last, or by --deep; --check has everything. */
+/* When a case runs: in every round, in the first and last, or with --deep. --check has
+ * everything. */
 enum show { ALWAYS, ONCE, DEEP };
 
 static unsigned flags_of(const struct probe_run *r, enum show show)
@@ -154,7 +157,8 @@ static size_t area_of(const struct stream *s)
     return s->own ? chunks_of(s) * s->pitch : 0;
 }
 
-/* Turns of a check: in areas of two chunks a third would read the first again, and XOR it away. */
+/* Turns of a check: in an area of two chunks, a third turn would read the first chunk again and XOR
+ * it away. */
 static uint32_t check_turns(const struct stream *s)
 {
     return s->own ? L2_CHUNKS : CHECK_TURNS;
@@ -168,7 +172,7 @@ static size_t place_of(const struct stream *s, size_t i, size_t n_blocks)
     return (size_t)s->offset + block * area_of(s) + chunk * s->pitch;
 }
 
-/* All that a check reads, XORed, and folded to the width of a load. */
+/* All that a check reads, XORed and folded to the width of a load. */
 static uint32_t stream_on_host(const struct data *d, const struct stream *s, size_t n_blocks)
 {
     uint32_t sum = 0, word;
@@ -182,7 +186,7 @@ static uint32_t stream_on_host(const struct data *d, const struct stream *s, siz
     return s->width < 2 ? (sum ^ sum >> 8) & 0xff : sum;
 }
 
-/* All chunks arrive, and nothing else: what lies between them stays poisoned. */
+/* All chunks must arrive, and nothing else: the bytes between them must stay poisoned. */
 static void check_copy(struct probe_run *r, const struct data *d, const struct stream *s,
                        cudaKernel_t kernel, const struct layout_stream_args *a)
 {
@@ -223,8 +227,8 @@ static void check_stream(struct probe_run *r, const struct data *d, const struct
                   check_turns(s) * n_sm * s->chunk, found, expected);
 }
 
-/* What the current case read from device memory, in useful bytes times `fetched`, cannot have come
- * faster than its pins carry. */
+/* Useful bytes times `fetched` is what the current case read from device memory. It cannot arrive
+ * faster than the pins allow. */
 static void check_pins(struct probe_run *r, int metric, double fetched)
 {
     double rate = probe_median(r, metric) * fetched, pins = gpu_facts(r)->pin_rate;
@@ -257,8 +261,8 @@ static void measure_stream(struct probe_run *r, const struct data *d, int metric
                                    .area = area_of(s),
                                    .mask = (uint32_t)(chunks_of(s) - 1),
                                    .step = s->own ? 1 : (uint32_t)n_sm};
-    size_t moved = (metric == COPY ? 2 : 1) * n_sm * s->chunk;  /* in a turn */
-    if (probe_in_full(r) && n_sm * area_of(s) <= host_bytes(r)) /* of larger ones, the kernel was */
+    size_t moved = (metric == COPY ? 2 : 1) * n_sm * s->chunk;  /* per turn */
+    if (probe_in_full(r) && n_sm * area_of(s) <= host_bytes(r)) /* larger ones: the kernel was */
         check_stream(r, d, s, kernel, a);
     while (probe_more(r))
         for (a.turns = turns; a.turns <= 2 * turns; a.turns += turns) {
@@ -332,7 +336,7 @@ static void measure_footprints(struct probe_run *r, const struct data *d)
 
 /* --- strides and gathers ---------------------------------------------------------------------- */
 
-/* The kernel's own places, followed by the host through the part of the buffer that it has. */
+/* The kernel's own places, followed by the host through the part of the buffer that it holds. */
 static uint32_t gather_on_host(const struct data *d, const struct layout_gather_args *a, size_t n)
 {
     uint32_t sum = 0, word, mask = (1u << a->bits) - 1;
@@ -358,7 +362,7 @@ static uint32_t log2_of(size_t power)
     return bits;
 }
 
-/* The current case. stride in elements; its places, strided or at random. */
+/* The current case. stride is in elements; places are strided or random. */
 static void measure_places(struct probe_run *r, const struct data *d, int metric, uint32_t stride)
 {
     bool random = metric == GATHER;
@@ -382,7 +386,7 @@ static void measure_places(struct probe_run *r, const struct data *d, int metric
                       CHECK_TURNS * turn, found, expected);
     }
     a.check = NULL;
-    a.first = 0; /* or every warp of stride 1 would read from two lines */
+    a.first = 0; /* else every warp of stride 1 would read from two lines */
     a.mask = (uint32_t)(d->bytes / 4 - 1);
     a.bits = random ? log2_of(d->bytes / 4 / stride) : 0;
     probe_fact(r, "footprint_bytes", "%zu", d->bytes);
@@ -427,7 +431,7 @@ static void measure_fault(struct probe_run *r, const struct data *d, enum show s
                           int width)
 {
     char said[256];
-    bool again = probe_is_check_run(r) && offset != 4; /* one will do for --check */
+    bool again = probe_is_check_run(r) && offset != 4; /* one is enough for --check */
     if (!probe_begin_case(r, show == DEEP || again ? PROBE_DEEP : PROBE_ONCE, "offset=%d,width=%d",
                           offset, width))
         return;
@@ -444,7 +448,7 @@ static void measure_fault(struct probe_run *r, const struct data *d, enum show s
                                    .step = (uint32_t)gpu_facts(r)->n_sm};
     cudaKernel_t kernel = gpu_kernel(r, &image_layout, "layout_read_16_64", sizeof a);
     if (probe_in_full(r))
-        check_stream(r, d, &s, kernel, a); /* this process is none the worse for it */
+        check_stream(r, d, &s, kernel, a); /* this process still works */
 }
 
 /* --- the sweep -------------------------------------------------------------------------------- */

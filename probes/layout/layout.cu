@@ -5,7 +5,7 @@
 // --- one access of a lane, by its width in bytes
 // ------------------------------------------------------
 
-// Through L2 only, each one instruction; stores likewise. fold: the bits of a value, as 32.
+// Loads through L2 only, each one instruction; stores likewise. fold: the bits of a value, as 32.
 template <int WIDTH> struct lane;
 
 template <> struct lane<1> {
@@ -102,9 +102,9 @@ template <> struct lane<32> {
 // --- streaming
 // ---------------------------------------------------------------------------------------
 
-// A turn's loads all issue before the first is used: the chunk is what a block, and an SM, has in
-// flight, whatever the width. Used in the reverse order, or the assembler would begin with the
-// first before it has issued the last.
+// All loads of a turn are issued before the first is used: the chunk is what a block, and an SM,
+// has in flight, whatever the width. They are used in reverse order; otherwise the assembler would
+// begin to use the first before it has issued the last.
 template <int WIDTH, int CHUNK, bool COPY>
 __device__ __forceinline__ void stream(const struct layout_stream_args &a)
 {
@@ -137,7 +137,7 @@ __device__ __forceinline__ void stream(const struct layout_stream_args &a)
         stream<WIDTH, KIB * 1024, COPY>(a);                                                        \
     }
 
-// That loads of 1 and 2 bytes are no wider shows in what they are not.
+// The contracts of loads of 1 and 2 bytes prove their width by the absence of all wider loads.
 // sass-loop: kernel=layout_read_1_16 ldg=16 ldg32=0 ldg64=0 ldg128=0 local=0 together
 // sass-loop: kernel=layout_read_2_16 ldg=8 ldg32=0 ldg64=0 ldg128=0 local=0 together
 // sass-loop: kernel=layout_read_2_64 ldg=32 ldg32=0 ldg64=0 ldg128=0 local=0 together
@@ -179,7 +179,7 @@ STREAM(copy, 32, 64, true)
 // --- gathers
 // -----------------------------------------------------------------------------------------
 
-// An array of structures of 32 bytes, all of which is used: each lane reads its own structure,
+// An array of structures of 32 bytes, all of which are used: each lane reads its own structure,
 // field by field. Through L1, which has to keep the rest of the sector for the next field.
 template <int WIDTH> __device__ __forceinline__ void structures(const struct layout_stream_args &a)
 {

@@ -11,10 +11,10 @@
 enum {
     CHASE_SPACING = 128, /* bytes between ring entries: one L2 line, so no two share a fetch */
     CHASE_THREADS = 256, /* all of them warm the ring; then one chases */
-    CHASE_WORDS = 4096,  /* of the ring in shared memory: 16 KiB */
-    SHARED_ORIGIN = 4, /* in shared memory the end is told from a word before the ring: never 0 */
+    CHASE_WORDS = 4096,  /* words of the ring in shared memory: 16 KiB */
+    SHARED_ORIGIN = 4, /* offset of the ring in shared memory, so that no end is 0 */
     CHASE_CONSTANTS = 16384, /* words of constant memory: 64 KiB, all that a program has */
-    MISS_SHORT = 8, /* loads as in CHASE_SHORT, from constants in no cache: few on each side */
+    MISS_SHORT = 8, /* like CHASE_SHORT, for uncached constants: few on each side */
     MISS_LONG = 16,
     MISS_LOADS = 1 + MISS_SHORT + MISS_LONG,
 };
@@ -31,7 +31,7 @@ struct where_args {
 ARGS_SIZE(struct where_args, 8);
 
 struct chase_args {
-    char *ring;                   /* used where it lies in global memory */
+    char *ring;                   /* if it is in global memory */
     struct permutation order;     /* of its lines */
     uint64_t start;               /* address to enter at; 0: the ring's first line */
     uint64_t warm_laps;           /* of the ring, by all threads, before the chase; 0: none */

@@ -1,45 +1,48 @@
 /* memory_latency: how long does one dependent load take, from each level of the memory?
  *
- * Method. A ring of absolute pointers, one in each 128-byte line, in pseudo-random order
- * (core/permute.h: it is made in milliseconds, and no prefetcher can follow it); one thread follows
- * it, so that each load's address is the value of the load before. Two stretches of 32 and 64 loads
- * stand between three reads of the SM's cycle counter; the latency is the slope, (T_64 - T_32) / 32,
- * which frees it from the cost of the clock reads and of the loop around them. The value of the last
- * load is used before each closing read, or that load would not be timed at all. The levels:
+ * Method. A pointer chase: one thread follows a ring of absolute pointers, one in each 128-byte
+ * line, in pseudo-random order, so that each load's address is the value of the load before. (The
+ * order is that of core/permute.h: made in milliseconds, and no prefetcher can follow it.) The SM's
+ * cycle counter is read three times, around stretches of 32 and 64 loads. The latency is the slope,
+ * (T_64 - T_32) / 32, which removes the cost of the clock reads and of the loop. An instruction
+ * uses the value of the last load before each closing clock read; otherwise that load would not be
+ * timed. The levels:
  *     shared  a 16 KiB ring in shared memory
  *     l1      a 16 KiB ring, ld.global.ca, walked once before
  *     l2      a 4 MiB ring, ld.global.cg (not in L1), walked before
  *     hbm     a ring of 4 x L2, ld.global.cg, never walked before: the device memory
- * and the curve over footprints from 4 KiB to 2 GiB, ld.global.ca, from whose plateaus the report
- * derives capacities. Footprints that can stay in a cache are first walked three times by 256
- * threads of the same SM, in the order in which the chase will go; the chase then goes on where it
- * stopped. The same SM (%smid 0) chases in every launch. As a second method, all loads of a launch
- * over all its cycles must be the slope plus the loop's cost; every run checks that.
+ * The curve goes over footprints from 4 KiB to 2 GiB, by ld.global.ca; the report derives
+ * capacities from its plateaus. A footprint that can stay in a cache is first walked three times by
+ * 256 threads of the same SM, in the order of the chase. Each chase continues where the last one
+ * stopped. The same SM (%smid 0) chases in every launch. Second method: the cycles of a launch
+ * divided by all its loads must equal the slope plus the cost of the loop; every run checks that.
  *
- * `async` follows the same rings by copies that run beside the thread: a step copies 16 bytes of
- * the line into shared memory, waits, and reads the next address there. cp_async_ca is cp.async
- * through the L1, cp_async is cp.async past it, bulk is cp.async.bulk (TMA without a tensor map)
- * with an mbarrier. So a step is the copy plus one load from shared memory, as for anyone who uses
+ * `async` follows the same rings by asynchronous copies. A step copies 16 bytes of the line into
+ * shared memory, waits, and reads the next address there. cp_async_ca is cp.async through the L1,
+ * cp_async is cp.async past it, and bulk is cp.async.bulk (TMA without a tensor map) with an
+ * mbarrier. A step is thus the copy plus one load from shared memory, as for any program that uses
  * its data.
- * `constant` follows a ring in constant memory by ld.const with the address in a register, one
- * entry in each 64 bytes; constant_miss one in each 256, on the first lap after the ring was
- * written, in the L2 therefore. There each side of the L2 counts for itself (common/home.cu tells
- * where lines have their homes), by stretches of 8 and 16 loads, as a side has few of the lines.
  *
- * Inside the timed region: the loads, and at most three other instructions (tests/kernels); for
- * async what a copy, its group or barrier and the wait consist of, from 6 to 13 instructions a
- * step.
- * Expected on Hopper: 23-30, 32-34, 250-290 cycles, 280-380 ns. Of async 75 cycles from the L1, 35
- * to 50 more than a load from the L2 and beyond. Constants 28 cycles up to 2 KiB, then 93 to 102 by
- * the SM (102 on SM 0): the outer cache lies outside the SMs; from the L2 308 near and 490 far, 30
- * more than a load by the thread. Cycles mean something inside the SM only; beyond it, quote ns.
- * ns = cycles over the SM clock of the same launch, which is read at edges of %globaltimer.
+ * `constant` follows a ring in constant memory by ld.const with the address in a register, one
+ * entry in each 64 bytes. constant_miss has one entry in each 256 bytes and is the first lap after
+ * the ring was written, so the entries are in the L2. There each side of the L2 is measured
+ * separately (common/home.cu finds the home of a line), by stretches of 8 and 16 loads, as a side
+ * has few of the lines.
+ *
+ * Inside the timed region: the loads, and at most three other instructions (tests/kernels). For
+ * async, the instructions of a copy, of its group or barrier, and of the wait: 6 to 13 per step.
+ * Expected on Hopper: shared 23 to 30 cycles, l1 32 to 34, l2 250 to 290, hbm 280 to 380 ns. async:
+ * 75 cycles from the L1; from the L2 and beyond 35 to 50 more than a load. Constants: 28 cycles up
+ * to 2 KiB, then 93 to 102 depending on the SM (102 on SM 0), because the outer cache is outside
+ * the SMs; from the L2 308 near and 490 far, 30 more than a load by the thread. Cycles are
+ * meaningful inside the SM only; beyond it, quote ns. ns = cycles divided by the SM clock of the
+ * same launch, which is read at edges of %globaltimer.
  *
  * Traps. One byte of shared memory in the kernel takes 8 KiB from the L1: the kernels for global
- * memory use none, and ask for a carve-out of zero. Device memory is measured on a compact ring,
- * still above 3x the L2: what TLB misses add shows in the curve's tail and in memory_map. A ring
- * just built lies in the L2, dirty: it is swept out. Between the two capacities of a partitioned L2
- * the curve is a mixture, no level: memory_map has the sides apart. */
+ * memory use none, and ask for a carve-out of zero. Device memory is measured on a compact ring
+ * that is still larger than 3x the L2: the curve's tail and memory_map show what TLB misses add. A
+ * ring just built is in the L2, dirty: the probe sweeps it out. Between the two capacities of a
+ * partitioned L2 the curve is a mixture and not a level: memory_map separates the sides. */
 #include "probes/memory_latency/args.h"
 
 #include <math.h>
@@ -85,12 +88,12 @@ static const struct probe_parameter parameters[] = {
 
 enum {
     SM = 0,
-    RING_BYTES = 16 << 10, /* inside every L1 */
+    RING_BYTES = 16 << 10, /* fits every L1 */
     L2_RING_BYTES = 4 << 20,
-    REWARM_BYTES = 2 << 20, /* up to here L1 matters, and L1 is emptied by every launch */
+    REWARM_BYTES = 2 << 20, /* up to here L1 matters; every launch empties it */
     LAPS = 3,
-    CONSTANT_SPACING = 64, /* bytes between constants of a ring: a line of the innermost cache */
-    CONSTANT_LINE = 256,   /* and of the outermost */
+    CONSTANT_SPACING = 64, /* bytes between constants of a ring: a line of the inner cache */
+    CONSTANT_LINE = 256,   /* and of the outer cache */
     CONSTANT_BYTES = CHASE_CONSTANTS * sizeof(uint32_t),
 };
 
@@ -107,22 +110,23 @@ struct chaser {
     struct chase_result *result;  /* mapped */
     uint32_t *claim, ticket;
     uint64_t *constants; /* mapped: where_args.out */
-    uint64_t strayed;    /* launches of the case whose chase ended where it must not */
+    uint64_t strayed;    /* launches of the case whose chase ended at a wrong place */
 };
 
-/* How far one case's chase has come: its ring, and the address at which the next launch goes on. */
+/* The progress of one case's chase: its ring, and the address at which the next launch
+ * continues. */
 struct walk {
     enum kind kind;
     struct permutation order;
     int repeats;
-    bool rewarm;        /* before every launch, or before the first only */
-    uint64_t warm_laps; /* 0: this ring is to be cold */
-    uint64_t at, steps; /* steps: how many of the ring lie before that address */
-    uint64_t origin, spacing; /* line i of memory lies at origin + i x spacing */
-    const uint64_t *lines;    /* which of them the ring has; NULL: the first order.n */
+    bool rewarm;        /* walk the ring before every launch; else before the first only */
+    uint64_t warm_laps; /* 0: the ring must be cold */
+    uint64_t at, steps; /* steps: how many steps of the ring come before that address */
+    uint64_t origin, spacing; /* line i of memory is at origin + i x spacing */
+    const uint64_t *lines;    /* the lines of the ring; NULL: the first order.n */
 };
 
-/* The address at which a chase is that has gone so many steps from the ring's first line. */
+/* The address that a chase reaches after the given number of steps from the ring's first line. */
 static uint64_t address_of(const struct walk *w, uint64_t steps)
 {
     uint64_t line = permute(w->order, steps % w->order.n);
@@ -165,7 +169,8 @@ static struct chaser prepare(struct probe_run *r)
     return c;
 }
 
-/* Follows a ring that was copied to the host: every line once, and back to the start. */
+/* Follows a ring that was copied to the host. It must visit every line once and return to the
+ * start. */
 static void check_ring(struct probe_run *r, const struct chaser *c, uint64_t lines)
 {
     size_t bytes = lines * CHASE_SPACING;
@@ -185,7 +190,7 @@ static void check_ring(struct probe_run *r, const struct chaser *c, uint64_t lin
     free(copy);
 }
 
-/* Builds the ring of a case in device memory, and leaves none of it in the L2. */
+/* Builds the ring of a case in device memory, and sweeps it out of the L2. */
 static struct walk ring_of(struct probe_run *r, const struct chaser *c, enum kind kind,
                            size_t bytes)
 {
@@ -206,8 +211,9 @@ static struct walk ring_of(struct probe_run *r, const struct chaser *c, enum kin
                          .spacing = CHASE_SPACING};
 }
 
-/* A ring in constant memory, from its second word on: no line has the address 0, which as the end
- * of a chase would mean that there was none. `lines` are addresses in global memory. */
+/* Builds a ring in constant memory, from its second word on: no line may have the address 0,
+ * because as the end of a chase 0 means that no chase ran. `lines` are addresses in global
+ * memory. */
 static struct walk ring_of_constants(struct probe_run *r, const struct chaser *c,
                                      struct permutation order, const uint64_t *lines,
                                      uint64_t warm_laps)
@@ -230,7 +236,7 @@ static struct walk ring_of_constants(struct probe_run *r, const struct chaser *c
     return w;
 }
 
-/* One launch: warms as the walk asks, chases, and leaves its samples on the host. */
+/* One launch: warms up as the walk asks, chases, and copies its samples to the host. */
 static void chase(struct probe_run *r, struct chaser *c, struct walk *w)
 {
     struct chase_args a = {.ring = (char *)(uintptr_t)w->origin,
@@ -251,7 +257,8 @@ static void chase(struct probe_run *r, struct chaser *c, struct walk *w)
     c->strayed += c->result->end != address_of(w, w->steps);
 }
 
-/* Known answer: so many steps from where it began, the ring leads here and nowhere else. */
+/* Known answer: after that number of steps from its start, the ring must have led to this
+ * address. */
 static void check_ends(struct probe_run *r, struct chaser *c)
 {
     probe_require(r, c->strayed == 0, "%llu chases of the case ended elsewhere than the ring says",
@@ -259,8 +266,8 @@ static void check_ends(struct probe_run *r, struct chaser *c)
     c->strayed = 0;
 }
 
-/* Second method: all loads of a launch over all its cycles, which can only be more than the slope,
- * and by no more than the clock reads and the loop cost. */
+/* Second method: the cycles of a launch divided by all its loads. This can only be more than the
+ * slope, by at most the cost of the clock reads and the loop. */
 static void check_whole(struct probe_run *r, const struct chaser *c, double slope)
 {
     double cycles = (double)(c->result->tail.cycles - c->result->lead.cycles);
@@ -300,7 +307,7 @@ static void measure_level(struct probe_run *r, struct chaser *c, const char *lev
     probe_fact(r, "footprint_bytes", "%zu", bytes);
 }
 
-/* Left out where the GPU has no such copies: cp.async came with 8.0, bulk copies with 9.0. */
+/* Left out if the GPU has no such copies: cp.async came with 8.0, bulk copies with 9.0. */
 static void measure_async(struct probe_run *r, struct chaser *c, const char *level,
                           const char *path, enum kind kind, size_t bytes)
 {
@@ -318,8 +325,8 @@ static void measure_constants(struct probe_run *r, struct chaser *c, size_t byte
         measure_walk(r, c, ring_of_constants(r, c, order, NULL, LAPS), CONSTANT, -1);
 }
 
-/* The constants' lines by the side of their homes. What is near and what is far is learnt from a
- * thousand lines at random places of device memory. */
+/* The lines of the constants, by the side of their homes. A thousand lines at random places of
+ * device memory show what is near and what is far. */
 static struct home_sides *find_homes(struct probe_run *r, const struct chaser *c)
 {
     enum { OTHERS = 1024, LINES = CONSTANT_BYTES / CONSTANT_LINE };
@@ -335,7 +342,7 @@ static struct home_sides *find_homes(struct probe_run *r, const struct chaser *c
     return home_part(r, &home, line, LINES, border);
 }
 
-/* In every pass other lines in another order, written anew before. */
+/* Every pass uses other lines in another order, written anew before. */
 static void measure_constant_miss(struct probe_run *r, struct chaser *c,
                                   const struct home_sides *s, int side)
 {
@@ -378,8 +385,8 @@ static void measure_all_constants(struct probe_run *r, struct chaser *c)
     measure_constant_miss(r, c, sides, FAR);
 }
 
-/* Footprints of the curve: eight an octave where capacities of today's L1s and L2s lie, two
- * elsewhere; whole lines. */
+/* Footprints of the curve: eight per octave near the capacities of today's L1s and L2s, two per
+ * octave elsewhere; whole lines. */
 static size_t next_footprint(size_t bytes)
 {
     bool knees =
@@ -388,7 +395,7 @@ static size_t next_footprint(size_t bytes)
     return (size_t)(next / CHASE_SPACING + 0.5) * CHASE_SPACING;
 }
 
-/* Steps of half and eighth octaves, back on the power of two where rounding left it. */
+/* Steps of half and eighth octaves. Every power of two is exact, without rounding. */
 static size_t snapped(size_t bytes)
 {
     size_t power = (size_t)exp2(round(log2((double)bytes)));

@@ -1,4 +1,5 @@
-// Kernels of memory_latency: the pointer chase (common/chase.cuh) by loads and by copies, by address space.
+// Kernels of memory_latency: the pointer chase (common/chase.cuh) by loads and by copies, in each
+// address space.
 #include "core/device/async.cuh"
 #include "core/device/permute.cuh"
 #include "probes/common/chase.cuh"
@@ -11,7 +12,8 @@ struct load_constant { // an address in constant memory has 32 bits
     }
 };
 
-// All repeats, between two moments of both clocks. The end is told as its distance from `origin`.
+// All repeats, between two readings of both clocks. The end is reported as its distance from
+// `origin`.
 template <int SHORT = CHASE_SHORT, int LONG = CHASE_LONG, typename LOAD, typename POINTER>
 __device__ __forceinline__ void chase(const struct chase_args &a, LOAD load, POINTER p,
                                       POINTER origin = 0)
@@ -22,11 +24,11 @@ __device__ __forceinline__ void chase(const struct chase_args &a, LOAD load, POI
     *a.result = {{lead.cycles, lead.ns}, {tail.cycles, tail.ns}, p - origin, sm_id()};
 }
 
-// Walks the ring, all threads together, in the order in which the chase will go: neighbouring threads
-// load neighbouring steps of the cycle. The order matters. What a cache still holds when a lap is
-// over are the lines of its end, so a chase that starts at the beginning meets them as a single
-// thread would that has walked for ever. Threads that walk a stretch each leave the ends of all
-// stretches instead, and hide the steps of the curve.
+// Walks the ring with all threads together, in the order of the chase: neighbouring threads load
+// neighbouring steps of the cycle. The order matters. After a lap a cache holds the end of the lap.
+// A chase that starts at the beginning then meets the same lines as a single thread that has walked
+// for ever. If each thread walked a stretch of its own, the cache would hold the ends of all
+// stretches, and that would hide the steps of the curve.
 template <typename LOAD> __device__ __forceinline__ void warm(const struct chase_args &a)
 {
     for (uint64_t lap = 0; lap < a.warm_laps; lap++)
@@ -107,7 +109,8 @@ memory_latency_constant_miss(const __grid_constant__ struct chase_args a)
     chase_constants<MISS_SHORT, MISS_LONG>(a);
 }
 
-// Where the constants lie, for the host to write them: in global and in constant memory.
+// The addresses of the constants, in global and in constant memory, so that the host can write
+// them.
 // sass: none not a timed kernel
 extern "C" __global__ void memory_latency_where(const __grid_constant__ struct where_args a)
 {
@@ -127,9 +130,9 @@ extern "C" __global__ void memory_latency_ring(const __grid_constant__ struct ri
     }
 }
 
-// The same chase by copies that run beside the threads. A step copies 16 bytes of a line into shared
-// memory, waits for the copy, and reads the next address there: what one asynchronous copy takes from
-// its address to its data, the read from shared memory (load level=shared) included. There is no
+// The same chase by asynchronous copies. A step copies 16 bytes of a line into shared memory, waits
+// for the copy, and reads the next address there. It is the time of one asynchronous copy from its
+// address to its data, including the read from shared memory (load level=shared). There is no
 // shorter way to the data of such a copy.
 #if __CUDA_ARCH__ >= 800
 

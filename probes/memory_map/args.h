@@ -7,7 +7,7 @@
 #include "core/args.h"
 #include "probes/common/chase.h"
 
-/* The SM that a kernel shall run on, and how it says that it did. */
+/* The SM that a kernel must run on, and how it reports that it did. */
 struct map_turn {
     uint32_t *claim;              /* the block that runs stores its ticket here */
     uint32_t ticket;              /* differs in every launch */
@@ -16,14 +16,14 @@ struct map_turn {
 };
 
 struct map_link_args {
-    const uint64_t *line, *next;  /* line[i] is made to hold the address next[i] */
+    const uint64_t *line, *next;  /* stores the address next[i] at line[i] */
     uint64_t n;
 };
 ARGS_SIZE(struct map_link_args, 24);
 
 struct map_chase_args {
     struct map_turn turn;
-    const uint64_t *start;        /* n addresses: at each a chase begins */
+    const uint64_t *start;        /* n addresses, one chase from each */
     uint64_t n;
     uint64_t warm;                /* untimed steps before it */
     struct chase_sample *samples; /* n x repeats */
@@ -39,7 +39,7 @@ struct map_pair_args {
     struct map_turn turn;
     const struct map_pair *pairs; /* n: the first is loaded, then the second, which is timed */
     uint64_t n;
-    uint64_t *cycles;             /* of each */
+    uint64_t *cycles;             /* of each pair */
 };
 ARGS_SIZE(struct map_pair_args, 48);
 

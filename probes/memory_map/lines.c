@@ -4,7 +4,7 @@
 #include "core/gpu.h"
 #include "core/permute.h"
 
-/* `turn` lies inside args. */
+/* `turn` is a field of args. */
 static void take_turn(struct probe_run *r, struct mapper *m, enum kernel kernel,
                       struct map_turn *turn, uint32_t sm, const void *args)
 {

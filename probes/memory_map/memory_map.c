@@ -1,43 +1,45 @@
-/* memory_map: where does an address live, and what does that cost?
+/* memory_map: where is an address located, and what does that cost?
  *
- * Method. Every figure is a dependent chase, or one load, by one thread on a chosen SM; no other SM
- * does anything meanwhile. Three parts:
+ * Method. Every figure is a dependent chase, or one load, by one thread on a chosen SM. No other SM
+ * does anything meanwhile. There are three parts.
  *
  * Sides of the L2. Large GPUs have their L2 in two partitions, and each SM is attached to one of
- * them. A line has a home, the partition in front of its piece of device memory. The cells of the
- * map `l2` (SM x line; the lines drawn at random, put in the order of their homes) are latencies of
+ * them. A line has a home: the partition in front of its piece of device memory. The map `l2` (SM x
+ * line; the lines are drawn at random and sorted by their homes) has as its cells the latencies of
  *     access=atomic  an atomic addition, which is carried out at the line's home;
  *     access=load    a load repeated on the same line (ld.cg, not in L1): the SM's own partition
  *                    keeps a copy of a line from the other side, so this shows no sides at all;
- *     access=fresh   a load right after an atomic, which takes such copies away: atomic and load
+ *     access=fresh   a load right after an atomic, which removes such copies: atomic and load
  *                    together, less the atomic alone. This is what a first read costs.
- * The cells of the atomic map fall into two heaps with a gap between them, near and far. SMs to
- * which the same lines are near form a group. All but one cell of a hundred must fit two groups,
- * each near to what is far from the other, or there is one partition as far as this can show.
- * `load{level,side}` is the same for one SM by slope, on rings whose lines all have one side:
- * level=l2 far after atomics took the copies away, level=hbm after a sweep of the L2.
+ * The cells of the atomic map form two clusters with a gap between them, near and far. SMs that
+ * have the same lines near form a group. Two groups must explain all but one cell in a hundred,
+ * with what is near to one far from the other; if they do not, this method sees only one partition.
+ * `load{level,side}` is the same for one SM by slope, on rings whose lines are all on one side:
+ * level=l2 far after atomics removed the copies, level=hbm after a sweep of the L2.
  *
- * TLB. `tlb`: a ring with one line in each of many pages in a row, the line's place in its page
- * random, against as many lines side by side. All of them stay in the L2, so that what grows is the
- * translation. Lines are drawn anew in every pass, those side by side at another place: over 32
- * lines, their distances to the SM alone make 5 cycles, and 64 side by side have but two or three
- * homes, so that they read 280 to 286 from run to run.
+ * TLB. `tlb` compares a ring with one line in each of many consecutive pages, at a random place of
+ * its page, with the same number of adjacent lines. All of them stay in the L2, so that any growth
+ * is due to the translation. Every pass draws the lines anew and puts the adjacent ones at another
+ * place. It matters: over 32 lines, their distances to the SM alone make a difference of 5
+ * cycles, and 64 adjacent lines have only two or three homes, so that they read 280 to 286 from run
+ * to run.
  *
  * What comes along. One load of a cold word, then one load of another word of the same 512 bytes:
- * `fetch` is the latency of the second for each pair of 32-byte sectors, of blocks whose home is
- * near, and the sectors that came along with the first make `fetch_bytes`, for the L1, and for the
- * L2 by what the driver may be asked for (cudaLimitMaxL2FetchGranularity). The L1's line is half of
- * the least stride at which a ring through 1.6 times the SM's shared memory begins to hit: that is
- * more than the L1 holds, but every second line stays unused then, and the others fit.
+ * `fetch` is the latency of the second for each pair of 32-byte sectors, in blocks whose home is
+ * near. The sectors that came along with the first make up `fetch_bytes`: for the L1, and for the
+ * L2 by each granularity that the driver accepts (cudaLimitMaxL2FetchGranularity). The L1's line is
+ * half of the smallest stride at which a ring through 1.6 times the SM's shared memory begins to
+ * hit: the ring spans more than the L1 holds, but at that stride it leaves every second line
+ * unused, and the others fit.
  *
  * Inside the timed region: the loads or atomics, and at most three other instructions. `fetch`
- * times one load and the clock read behind it, about 20 cycles more than a slope.
+ * times one load and the clock read after it, about 20 cycles more than a slope.
  * Expected on an H200: 278 and 458 cycles near and far; from device memory 550 to 610 and 730 to
- * 785, by the board; 10 cycles more beyond 256 MiB of pages; one line in each 32 MiB beyond 64 GiB
- * 90 more, on one board of three 150; 32 bytes come into the L1, whose lines have 128, and 64 into
- * the L2.
+ * 785, depending on the board; 10 cycles more beyond 256 MiB of pages; one line in each 32 MiB
+ * beyond 64 GiB 90 more, on one board of three 150. 32 bytes come into the L1, whose lines have
+ * 128, and 64 into the L2.
  *
- * Traps. A chase over more than one partition holds thrashes the near one: it mixes far hits with
+ * Traps. A chase over more than one partition holds thrashes the near one. It mixes far hits with
  * misses of lines whose home is near, so its plateau is not the latency of a far hit (513 against
  * 458 cycles). A load that repeats itself never shows the far side. The compiler turns an atomic on
  * an address that it takes to be uniform into a vote, one atomic and a shuffle. */
@@ -96,8 +98,8 @@ static const struct probe_metric metrics[] = {
 enum { SIDE_REPEATS = 16, SIDE_LINES = SIDE_REPEATS * CHASE_LOADS };
 const char map_one_side[] = "the L2 of this GPU shows one partition only";
 
-/* The largest aligned block that has one home throughout, at the memory's beginning; 0: longer than
- * was looked at. */
+/* The largest aligned block that has one home throughout, at the beginning of the memory; 0: longer
+ * than the range that was examined. */
 static size_t find_block(struct probe_run *r, struct mapper *m, double border)
 {
     enum { NEIGHBOURS = 1024 };
@@ -115,7 +117,7 @@ static size_t find_block(struct probe_run *r, struct mapper *m, double border)
     return block < n ? block * LINE : 0;
 }
 
-/* Of one random line in each stretch of the region, in random order. */
+/* One random line in each stretch of the region, in random order. */
 static struct home_sides *find_sides(struct probe_run *r, struct mapper *m)
 {
     map_draw(r, m, REGION, HOME_LINES, REGION / HOME_LINES, true);
@@ -124,8 +126,8 @@ static struct home_sides *find_sides(struct probe_run *r, struct mapper *m)
     return s;
 }
 
-/* One lap of a ring whose lines all lie on one side. What must not be in the SM's own partition is
- * taken away before: copies by atomics, everything by a sweep. */
+/* One lap of a ring whose lines are all on one side. The lines must not be in the SM's own
+ * partition: atomics remove copies first, and a sweep removes everything. */
 static void measure_side(struct probe_run *r, struct mapper *m, const struct home_sides *s,
                          const char *level, int side)
 {
@@ -171,7 +173,7 @@ static void measure_homes(struct probe_run *r, const struct mapper *m, const str
 enum { PAGE = 2 << 20, RING_REPEATS = 24, LINES_FEW = 32, LINES_DEFAULT = 4096 };
 static const double LEAST_RISE = 0.015;
 
-/* A ring through n strides, walked once before; its lines drawn anew in each pass. */
+/* A ring through n strides, walked once before; each pass draws its lines anew. */
 static double measure_ring(struct probe_run *r, struct mapper *m, enum kernel kernel, size_t n,
                            size_t stride, bool inside, int in_cycles, int in_ns)
 {
@@ -196,9 +198,9 @@ static double measure_tlb(struct probe_run *r, struct mapper *m, size_t lines, s
     return measure_ring(r, m, LOAD_L2, lines, stride, true, TLB, TLB_TIME);
 }
 
-/* The most pages at which the latency has not yet risen by a quarter of the way from few pages to
- * LINES_DEFAULT. Beyond its reach a TLB that evicted the oldest would miss always; this one goes on
- * to hit for as many pages as it holds, and the latency rises over several octaves. */
+/* The most pages at which the latency has risen by less than a quarter of the way from few pages to
+ * LINES_DEFAULT. Beyond its reach, a TLB that evicts the oldest entry would always miss; this one
+ * still hits for as many pages as it holds, and the latency rises over several octaves. */
 static void show_reach(struct probe_run *r, const double *cycles, const size_t *lines, size_t n)
 {
     double few = n > 2 ? fmin(cycles[0], cycles[2]) : NAN, rise = n > 2 ? cycles[n - 1] - few : NAN;
@@ -214,7 +216,7 @@ static void show_reach(struct probe_run *r, const double *cycles, const size_t *
         probe_missing(r, TLB_REACH, "no step between few pages and many");
 }
 
-/* Half octaves of pages; those that every round measures have their packed controls. */
+/* Half octaves of pages; the sizes measured in every round have packed controls. */
 static void measure_tlbs(struct probe_run *r, struct mapper *m)
 {
     size_t most = probe_is_check_run(r) ? LINES_FEW : LIST_MAX, n = 0, lines_of[32];
@@ -242,9 +244,9 @@ static void measure_tlbs(struct probe_run *r, struct mapper *m)
 enum { SECTOR = 32, SECTORS = 16, BLOCK = SECTORS * SECTOR, CELLS = SECTORS * SECTORS };
 enum { FETCH_TIMES = 7, FETCH_BLOCKS = FETCH_TIMES * CELLS };
 
-/* For each pair of sectors the second load's latency, on blocks whose home is near, none of which
- * was touched since the L2 was swept. A block serves one pair, in random order: refreshes come at
- * regular intervals, as the pairs do. The lower quartile leaves out those that met one. */
+/* The second load's latency for each pair of sectors, on blocks whose home is near and that nobody
+ * touched since the L2 was swept. A block serves one pair, in random order, because refreshes come
+ * at regular intervals, as the pairs do. The lower quartile excludes loads that met a refresh. */
 static void ask_sectors(struct probe_run *r, struct mapper *m, const struct home_sides *s,
                         enum kernel kernel, double *cells)
 {
@@ -268,7 +270,8 @@ static void ask_sectors(struct probe_run *r, struct mapper *m, const struct home
     }
 }
 
-/* The largest block of sectors that come together, and never with others; 0: there is none. */
+/* The largest block of sectors that always come together, and never with others; 0: there is
+ * none. */
 static size_t block_of(const double *cells)
 {
     double same[SECTORS], other = stat_summarise(cells, CELLS).median, hit;
@@ -288,7 +291,7 @@ static size_t block_of(const double *cells)
 
 static const char few_near[] = "too few blocks of 512 bytes whose home is near";
 
-/* limit 0: as the driver leaves it. */
+/* limit 0: the driver's default. */
 static void measure_fetch(struct probe_run *r, struct mapper *m, const struct home_sides *s,
                           const char *level, size_t limit)
 {
@@ -320,7 +323,7 @@ static void measure_fetch(struct probe_run *r, struct mapper *m, const struct ho
     probe_fact(r, "driver_default", "%zu", before);
 }
 
-/* 1.6 times what can be shared of an SM's memory is more than its L1, and half of it fits. */
+/* 1.6 times the largest shared memory of an SM is more than its L1, and half of it fits. */
 static double measure_span(struct probe_run *r, struct mapper *m, size_t stride)
 {
     if (!probe_begin_case(r, PROBE_ONCE, "level=l1,stride=%zu", stride))

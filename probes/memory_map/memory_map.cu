@@ -2,7 +2,7 @@
 #include "probes/common/chase.cuh"
 #include "probes/memory_map/args.h"
 
-struct add_then_load { // of the same address: the load finds the line just written
+struct add_then_load { // on the same address: the load finds the line just written
     __device__ __forceinline__ void step(uint64_t &p) const
     {
         add_nothing().step(p);
@@ -22,7 +22,7 @@ __device__ __forceinline__ void leave(const struct map_turn &t, struct clock_pai
     *t.result = {{lead.cycles, lead.ns}, {tail.cycles, tail.ns}, end, sm_id()};
 }
 
-// A chase from each of n addresses: n lines that point to themselves make a map, one address on a
+// A chase from each of n addresses. n lines that point to themselves make a map; one address on a
 // ring makes a walk.
 template <typename STEP> __device__ __forceinline__ void walk(const struct map_chase_args &a)
 {
@@ -66,8 +66,8 @@ extern "C" __global__ void memory_map_load_l1(const __grid_constant__ struct map
     walk<load_l1>(a);
 }
 
-// One load after another: the first brings in what it brings, the second shows whether its own word
-// came along. What is timed is one load and the clock read after it.
+// One load after another: the first fetches a sector and whatever comes along, the second shows
+// whether its own word came too. The timed part is one load and the clock read after it.
 template <typename LOAD> __device__ __forceinline__ void ask(const struct map_pair_args &a)
 {
     if (!my_turn(a.turn))

@@ -1,4 +1,4 @@
-/* What the files of memory_map share: lines of device memory, and what is done with them. */
+/* Shared by the files of memory_map: lines of device memory, and the chases and loads on them. */
 #ifndef PROBES_MEMORY_MAP_MEMORY_MAP_H
 #define PROBES_MEMORY_MAP_MEMORY_MAP_H
 
@@ -15,17 +15,17 @@ enum {
 enum {
     SM = 0,
     LINE = 128,        /* bytes between lines that share nothing */
-    LIST_MAX = 65536,  /* lines in a ring, most */
+    LIST_MAX = 65536,  /* most lines in a ring */
     SAMPLES_MAX = 4096,
-    REGION = 64 << 20, /* lines without a page of their own lie in so much: no TLB misses */
+    REGION = 64 << 20, /* holds the lines without a page of their own: no TLB misses */
 };
 
-/* Chases, and single loads after another. */
+/* Chases, and single loads after another load. */
 enum kernel { LOAD_L2, LOAD_L1, ATOMIC, BOTH, ASK_L1, ASK_L2, N_KERNELS };
 
 struct mapper {
     cudaKernel_t kernel[N_KERNELS], link;
-    char *memory; /* all lines lie in it */
+    char *memory; /* holds all lines */
     size_t room;
     uint64_t *line, *next;         /* host: LIST_MAX each */
     uint64_t *lists[2], *cycles;   /* device: likewise; cycles of single loads */
@@ -34,15 +34,15 @@ struct mapper {
     uint32_t *claim, ticket;
     struct home home;
     size_t home_bytes;
-    uint64_t drawn, strayed; /* how often lines were drawn; chases that ended where they must not */
+    uint64_t drawn, strayed; /* how often lines were drawn; chases that ended wrong */
 };
 
 extern const char map_one_side[]; /* why there is no figure for the far side */
 
 /* --- lines.c ---------------------------------------------------------------------------------- */
 
-/* One address in each of n strides that lie side by side somewhere in the first `room` bytes, in
- * random order; at its beginning, or at a random line inside. */
+/* One address in each of n adjacent strides, somewhere in the first `room` bytes, in random order:
+ * at the beginning of the stride, or at a random line inside. */
 void map_draw(struct probe_run *r, struct mapper *m, size_t room, size_t n, size_t stride,
               bool inside);
 
@@ -50,8 +50,8 @@ void map_draw(struct probe_run *r, struct mapper *m, size_t room, size_t n, size
 void map_link_lines(struct probe_run *r, struct mapper *m, const uint64_t *line, size_t n,
                     bool ring);
 
-/* A chase from each of n addresses, `warm` untimed steps before it; the last one must stop at
- * `end`. Leaves the samples in m->copied. */
+/* A chase from each of n addresses, after `warm` untimed steps; the last one must stop at `end`.
+ * The samples are in m->copied. */
 void map_chase(struct probe_run *r, struct mapper *m, enum kernel kernel, uint32_t sm,
                const uint64_t *start, size_t n, uint64_t warm, uint32_t repeats, uint64_t end);
 
@@ -59,10 +59,11 @@ void map_chase(struct probe_run *r, struct mapper *m, enum kernel kernel, uint32
 void map_walk(struct probe_run *r, struct mapper *m, enum kernel kernel, const uint64_t *line,
               size_t n, uint64_t warm, uint32_t repeats);
 
-/* Known answer: so many steps from its start, each chase of the case stood where its ring leads. */
+/* Known answer: each chase of the case must have ended where its ring leads after that many
+ * steps. */
 void map_check_ends(struct probe_run *r, struct mapper *m);
 
-/* Of n pairs of lines, what the second took after the first. */
+/* For n pairs of lines, the cycles of the second load after the first. */
 void map_ask(struct probe_run *r, struct mapper *m, enum kernel kernel,
              const struct map_pair *pairs, size_t n, double *cycles);
 

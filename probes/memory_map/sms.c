@@ -12,7 +12,7 @@ enum access { BY_ATOMIC, BY_LOAD, FRESH, N_ACCESS };
 enum { MAP_LINES = 48, SM_MAX = 1024, WARM_STEPS = 4 };
 
 struct maps {
-    size_t n_sm, n, far; /* rows, columns, and how many of these: the last, far from SM 0 */
+    size_t n_sm, n, far; /* rows, columns; the last `far` columns are far from SM 0 */
     double *cells[N_ACCESS], *some, border;
     char group[SM_MAX + 1]; /* '0' or '1' for each SM */
     int groups;
@@ -35,7 +35,7 @@ static void take_map(struct probe_run *r, struct mapper *m, enum kernel kernel, 
     }
 }
 
-/* Into group 0 with SM 0, whoever is near to most of what SM 0 is near to. */
+/* An SM joins SM 0 in group 0 if most of the lines near to SM 0 are near to it. */
 static void group_sms(struct probe_run *r, struct maps *x)
 {
     size_t all = x->n_sm * x->n, fit = 0;
@@ -53,8 +53,8 @@ static void group_sms(struct probe_run *r, struct maps *x)
         x->border = INFINITY;
 }
 
-/* Second method for the sides of all that this probe and its readers call near or far: chases of
- * atomics must find SM 0's lines where single atomics put them. */
+/* Second method for the sides, on which near and far rest in this probe and in those that read its
+ * maps: chases of atomics must find SM 0's lines where single atomics put them. */
 static void check_sides(struct probe_run *r, const struct maps *x)
 {
     size_t differ = 0;
@@ -94,7 +94,7 @@ static double median_of_side(const struct maps *x, enum access access, int side)
     return stat_summarise(x->some, n).median;
 }
 
-/* The SMs that are best and worst off, on average over the lines. */
+/* The SMs with the lowest and the highest mean latency over the lines. */
 static void show_sms(struct probe_run *r, const struct maps *x, enum access access)
 {
     double best = INFINITY, worst = 0;

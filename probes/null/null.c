@@ -1,14 +1,14 @@
 /* null: what does the harness itself cost?
  *
- * Method. The instrument pointed at nothing: samples of an empty timed region, which is two
- * readings of the host clock, and the time from starting a program of this suite to its end, which
- * every figure of `gpufloor run` pays once a probe. A GPU context is most of the latter, so it is
- * measured without one (--list needs none) and, where there is a GPU, with one (--check makes one).
+ * Method. Two figures without a subject. The first is an empty timed region: two readings of the
+ * host clock. The second is the time from starting a program of this suite to its end, which
+ * `gpufloor run` pays once per probe. Most of it is making a GPU context, so it is measured without
+ * one (--list needs none) and, if there is a GPU, with one (--check makes one).
  *
  * Inside the timed region: nothing; or posix_spawn to waitpid of this same program.
- * Expected: 20-60 ns; about 1 ms, and 0.2-0.4 s with a context.
+ * Expected: 20 to 60 ns; about 1 ms without and 0.2 to 0.4 s with a context.
  *
- * The child with a context is this probe under --check, in which it starts no child of its own. */
+ * The child with a context is this probe under --check, which starts no child of its own. */
 #include "core/probe.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static const struct probe_metric metrics[] = {
         .what = "start to end of a program of this suite, without and with a GPU context"},
 };
 
-enum { CONTEXT_PROCESSES = 3 }; /* 0.3 s each: a fixed few instead of the sample loop */
+enum { CONTEXT_PROCESSES = 3 }; /* 0.3 s each: a fixed number, no sample loop */
 
 extern char **environ;
 

@@ -1,40 +1,41 @@
-/* occupancy: how many warps does it take to keep the memory busy, what replaces them, and what
- * limits how many there can be?
+/* occupancy: how many warps does it take to keep the memory busy, what can replace them, and what
+ * limits their number?
  *
- * Method. Every SM holds W warps: as many blocks as the occupancy API lets it have at once, and a
- * census of %smid shows that they are spread evenly.
+ * Method. Every SM holds W warps: the blocks are as many as the occupancy API lets an SM have at
+ * once, and a census of %smid shows that they are spread evenly.
  *     read_rate       every thread has L independent 16-byte loads in flight at a time (1 to 32);
  *                     ld.global.cg. level=l2 reads 16 MiB again and again; level=hbm streams
- *                     through a buffer of more than 16 x L2 and goes on where the last launch
+ *                     through a buffer of more than 16 x L2 and continues where the last launch
  *                     stopped
  *     path_rate       the same bytes by other paths: path=words, 4-byte loads; cp_async and bulk
  *                     (TMA), copies into a ring of four stages in shared memory, from which the
- *                     warps read all of it into registers. in_flight: bytes an SM, the ring's size
+ *                     warps read all of it into registers. in_flight: bytes per SM, the ring's size
  *     hit             every warp chases L chains of addresses that stay in shared memory or L1:
  *                     cycles from one load of a chain to the next, so that an SM does warps x loads
- *                     / hit loads a cycle. stride: elements (4 bytes in shared memory, 8 in L1)
- *                     between lanes; in shared memory the number of lanes a bank serves
- *     layers          the same chase with 4 warps and one chain, its rows in one piece or in one
- *                     piece for each layer, 2 MiB apart, visited in turn either way; 16 KiB in all
- *                     from L1, or 4 MiB from L2
- *     split           the same through more than half of the SM's memory, by ld.global.ca: whether
- *                     the carve-out (per cent of it that are shared memory) really took it from L1
- *     resident_warps  blocks of a kernel that uses so many registers, local memory and shared
- *                     memory stay until no other has come to their SM for 8 us; the most that were
- *                     there at once. Beside it what the occupancy API predicts, and what binds
+ *                     / hit loads per cycle. stride: elements (4 bytes in shared memory, 8 in L1)
+ *                     between lanes; in shared memory the number of lanes that one bank serves
+ *     layers          the same chase with 4 warps and one chain. Its rows are in one piece, or in
+ *                     one piece for each layer, 2 MiB apart; the layers are visited in turn
+ *                     either way. 16 KiB in all from L1, or 4 MiB from L2
+ *     split           the same through more than half of the SM's memory, by ld.global.ca: did the
+ *                     carve-out (the percentage that is shared memory) really take it from L1?
+ *     resident_warps  the most warps that an SM held at once. Each block uses given amounts of
+ *                     registers, local memory and shared memory, and stays until no other block has
+ *                     come to its SM for 8 us. Facts: what the occupancy API predicts, and which
+ *                     limit binds
  *
- * Inside the timed region: events around one launch; slope over N and 2N turns of the loop, so that
- * launch and drain drop out. Before it each kernel reads once with all words XORed: the host knows
- * what must come out. Chases must end at the address that was worked out for them.
+ * Inside the timed region: one launch between two events; slope over N and 2N turns of the loop, so
+ * that launch and drain cancel. Before that each kernel reads once and XORs all words, and the host
+ * knows the right result. Chases must end at the address that was computed for them.
  * Expected by Little's law: rate = bytes in flight / latency, until a limit of the memory is
- * reached; an H200 needs about 11 KB an SM for 4.2 TB/s at 340 ns, and more in practice, since the
+ * reached. An H200 needs about 11 KB per SM for 4.2 TB/s at 340 ns, and more in practice, since the
  * latency grows with the load. The report derives the bytes in flight.
  *
- * Traps. L loads are in flight only until the loop uses them, so the mean is a little below W x 32
- * x L x 16 bytes. What is in flight lands in L1, ld.global.cg or not: with nearly all of it given
- * to shared memory the same loads are 2 to 7 % slower. A warp that serves a ring alone does
- * everything in sequence, about 250 ns a stage on an H200, so that stages must be large. The driver
- * takes a carve-out as a wish, and rounds it up to what one block needs. */
+ * Traps. L loads are in flight only until the loop uses them, so the mean is slightly below W x 32
+ * x L x 16 bytes. Loads in flight occupy L1, even ld.global.cg: with nearly all of it given to
+ * shared memory the same loads are 2 to 7 % slower. A single warp that serves a ring does
+ * everything in sequence, about 250 ns per stage on an H200, so that stages must be large. The
+ * driver takes a carve-out as a hint, and rounds it up to what one block needs. */
 #include "probes/occupancy/args.h"
 
 #include <math.h>
@@ -79,7 +80,7 @@ enum {
     CHECK_TURNS = 3,
     LAYER_PITCH = 2 << 20,
     LAYERS_MAX = 32,
-    LAYERS_L2 = 4 << 20, /* bytes of the rows in all, for level=l2 */
+    LAYERS_L2 = 4 << 20, /* total bytes of the rows, for level=l2 */
     FEW_WARPS = 4,
     STACK = 256,
     RING_EXTRA = 128, /* the ring's barriers */
@@ -97,14 +98,14 @@ struct reader {
 
 /* --- one reading kernel ----------------------------------------------------------------------- */
 
-/* A kernel, and how it gets W warps onto every SM: one block an SM, or two of half the warps. The
- * GPU deals blocks out evenly, which the census checks. */
+/* A kernel, and how it puts W warps on every SM: one block per SM, or two with half of the warps
+ * each. The GPU distributes blocks evenly, which the census checks. */
 struct way {
     cudaKernel_t kernel;
     unsigned blocks, threads, per_sm;
     size_t shared;          /* bytes: the ring, or none */
-    uint32_t stage;         /* bytes of it; 0 for loads */
-    uint32_t turn_elements; /* of 16 bytes, by the whole grid */
+    uint32_t stage;         /* bytes per stage; 0 for loads */
+    uint32_t turn_elements; /* of 16 bytes, for the whole grid */
 };
 
 static struct way way_of(const struct gpu_facts *gpu, cudaKernel_t kernel, int warps, int elements)
@@ -131,7 +132,7 @@ static void check_census(struct probe_run *r, const struct reader *x, unsigned p
     CUDA(cudaMemsetAsync(x->census, 0, (size_t)n_sm * sizeof *seen, gpu_stream(r)));
 }
 
-/* Does it read what it says, from blocks that are where they should be? */
+/* Does the kernel read what it claims, and are its blocks where they should be? */
 static void check_reads(struct probe_run *r, const struct reader *x, const struct way *w)
 {
     uint64_t n = (uint64_t)CHECK_TURNS * w->turn_elements;
@@ -179,7 +180,8 @@ static void measure_way(struct probe_run *r, const struct reader *x, const struc
 
 /* --- loads ------------------------------------------------------------------------------------ */
 
-/* Left to --deep: what neither a verdict nor the curve's shape needs. --check has every kernel. */
+/* Cases that neither a verdict nor the curve's shape needs are left to --deep. --check runs every
+ * kernel. */
 static unsigned flags_of_loads(const struct probe_run *r, const char *level, int warps, int loads)
 {
     bool hbm = !strcmp(level, "hbm"), few = warps == FEW_WARPS, ends = warps == 1 || warps == 64;
@@ -190,7 +192,7 @@ static unsigned flags_of_loads(const struct probe_run *r, const char *level, int
     return PROBE_POWER_BOUND | (shown ? 0 : PROBE_DEEP);
 }
 
-/* Are the blocks on an SM at once, or one after the other? The census cannot tell them apart. */
+/* Are the blocks on an SM at the same time, or one after another? The census cannot tell. */
 static bool fits(const struct way *w)
 {
     int blocks = 0;
@@ -217,7 +219,7 @@ static void measure_loads(struct probe_run *r, const struct reader *x, const cha
 
 /* --- other paths ------------------------------------------------------------------------------ */
 
-/* How many 4-byte loads, or which of the rings. */
+/* The number of 4-byte loads, or one of the rings. */
 static void path_kernel(char name[40], const char *path, int warps, uint32_t in_flight)
 {
     bool words = !strcmp(path, "words");
@@ -312,7 +314,7 @@ static void measure_hit(struct probe_run *r, const struct reader *x, const char 
 {
     bool shared = !strcmp(memory, "shared");
     uint32_t element = shared ? 4 : 8, row = 32 * element * (uint32_t)stride;
-    int worst = shared ? 32 : 16; /* every lane from one bank, or from a line of its own */
+    int worst = shared ? 32 : 16; /* all lanes in one bank, or each in a line of its own */
     bool shown = (stride == 1 && warps == FEW_WARPS && (chains != 4 || probe_is_check_run(r))) ||
                  (stride == 1 && warps == 32 && chains == 8) ||
                  (stride == worst && warps == FEW_WARPS && chains == 1);
@@ -395,8 +397,8 @@ static int attribute_of(enum cudaDeviceAttr which)
     return value;
 }
 
-/* What allows no more blocks than `blocks`: our own arithmetic, beside the API's. Registers are
- * given to a warp in 256s, and each quarter of an SM has its own. */
+/* Which resource allows no more than `blocks` blocks, by our own arithmetic and not the API's.
+ * Registers are allocated to a warp in units of 256, and each quarter of an SM has its own. */
 static const char *limiter(const struct gpu_facts *gpu, const struct resident *c, int registers,
                            int blocks)
 {
@@ -426,7 +428,7 @@ static uint32_t most_at_once(struct probe_run *r, const struct reader *x, cudaKe
                                       .budget_ns = (uint64_t)RESIDE_BUDGET_NS,
                                       .stack_bytes = (uint32_t)c->local};
 
-    /* More than there is room for, whatever the prediction: it is what is tested. */
+    /* More blocks than fit, whatever the prediction: the prediction is what this tests. */
     unsigned offered = 2 * (unsigned)predicted;
     unsigned slots = (unsigned)attribute_of(cudaDevAttrMaxBlocksPerMultiprocessor);
     offered = offered > slots + 1 ? offered : slots + 1;
@@ -485,8 +487,8 @@ static void measure_residency(struct probe_run *r, const struct reader *x)
     static const struct resident swept[] = {
         {32, 0, 256, 0, 0},        {32, STACK, 256, 0, 0}, /* no shared memory at all */
         {32, 0, 256, 0, 32 << 10},                         /* bound by shared memory */
-        {128, 0, 256, 0, 0},                               /* by registers */
-        {32, 0, 32, 0, 0},                                 /* by block slots */
+        {128, 0, 256, 0, 0},                               /* bound by registers */
+        {32, 0, 32, 0, 0},                                 /* bound by block slots */
     };
 
     for (size_t i = 0; i < PROBE_LENGTH(registers); i++)
@@ -497,7 +499,7 @@ static void measure_residency(struct probe_run *r, const struct reader *x)
     for (size_t i = 0; i < PROBE_LENGTH(swept); i++)
         for (int carveout = -25; carveout <= (swept[i].local ? 100 : 75); carveout += 25) {
             struct resident c = swept[i];
-            c.carveout = carveout < 0 ? -1 : carveout; /* -1: as the driver likes */
+            c.carveout = carveout < 0 ? -1 : carveout; /* -1: the driver decides */
             measure_resident(r, x, 0, c);
         }
 }

@@ -1,6 +1,5 @@
-// Kernels of occupancy: reading with a fixed number of loads of each thread in flight, by other
-// paths than loads, chasing rings that stay in the SM, and counting the blocks that live on an SM
-// at once.
+// Kernels of occupancy. They read with a fixed number of loads in flight per thread, read by other
+// paths than loads, chase rings that stay in the SM, and count the resident blocks of an SM.
 #include "core/device/async.cuh"
 #include "core/device/clock.cuh"
 #include "core/device/order.cuh"
@@ -12,8 +11,8 @@ __device__ __forceinline__ void count_block(uint32_t *census)
         atomicAdd(census + sm_id(), 1u);
 }
 
-// What was read comes into registers, and into *check where one is given: the host knows the
-// answer.
+// The data read goes into registers, and is XORed into *check if that is not NULL: the host knows
+// the result.
 __device__ __forceinline__ void hand_over(const struct occupancy_args &a, uint32_t sum)
 {
     if (a.check)
@@ -39,14 +38,14 @@ struct load_4 {
     __device__ __forceinline__ uint32_t fold() const { return v; }
 };
 
-// All threads of the grid read neighbouring elements; each turn of the loop issues LOADS loads
-// before it uses the first. Used in the reverse order, or the assembler would begin to use the
-// first before it has issued the last: then fewer are in flight than the case's name says. Not
-// unrolled: a second turn's loads would be in flight too.
+// All threads of the grid read neighbouring elements. Each turn of the loop issues LOADS loads
+// before it uses the first. They are used in reverse order; otherwise the assembler would begin to
+// use the first before it has issued the last, and fewer would be in flight than the case's name
+// says. The loop is not unrolled: a second turn's loads would be in flight too.
 template <typename LOAD, int LOADS>
 __device__ __forceinline__ void read(const struct occupancy_args &a)
 {
-    constexpr uint32_t EACH = 16 / sizeof(LOAD); // loads to an element
+    constexpr uint32_t EACH = 16 / sizeof(LOAD); // loads per element
     uint32_t threads = gridDim.x * blockDim.x, mask = a.mask * EACH + EACH - 1;
     uint32_t at = a.first * EACH + blockIdx.x * blockDim.x + threadIdx.x;
     const LOAD *in = (const LOAD *)a.in;
@@ -94,9 +93,8 @@ READ(words_16, load_4, 16, 1024)
 // --- asynchronous copies
 // ------------------------------------------------------------------------------
 
-// Copies go into a ring of stages in shared memory; the warps only read there what has arrived. A
-// turn reads a stage, whose place in memory is the block's share of what the grid reads in that
-// turn.
+// Copies fill a ring of stages in shared memory, and the warps only read from there. A turn reads
+// one stage: the block's share of what the grid reads in that turn.
 __device__ __forceinline__ const char *stage_in_memory(const struct occupancy_args &a,
                                                        uint32_t turn)
 {
@@ -104,8 +102,8 @@ __device__ __forceinline__ const char *stage_in_memory(const struct occupancy_ar
     return (const char *)a.in + (uint64_t)(at & a.mask) * 16;
 }
 
-// A stage is a multiple of what the warps take at a time: PIECES loads of each thread that overlap,
-// or a few warps would wait for one after the other.
+// A stage is a multiple of what the warps read at a time. Each thread overlaps PIECES loads;
+// otherwise a few warps would wait for one load after another.
 template <int WARPS, int PIECES>
 __device__ __forceinline__ uint32_t fold_stage(const char *stage, uint32_t bytes)
 {
@@ -128,7 +126,7 @@ __device__ __forceinline__ uint32_t fold_stage(const char *stage, uint32_t bytes
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
-// Each thread reads what it has itself asked for: no barrier is needed.
+// Each thread reads only what it copied itself: no barrier is needed.
 template <int WARPS, int PIECES>
 __device__ __forceinline__ void cp_async_ring(const struct occupancy_args &a)
 {
@@ -183,7 +181,7 @@ __device__ __forceinline__ void bulk_wait(uint32_t barrier, uint32_t parity)
     }
 }
 
-// One thread asks for a whole stage by one instruction, as soon as all have read the one before.
+// One thread requests a whole stage by one instruction, as soon as all have read the one before.
 template <int WARPS, int PIECES>
 __device__ __forceinline__ void bulk_ring(const struct occupancy_args &a)
 {
@@ -272,8 +270,8 @@ __device__ __forceinline__ ADDRESS element(const struct occupancy_ring &r, ADDRE
            (ADDRESS)(i / r.layers * 32 * r.stride * r.element) + lane;
 }
 
-// Every warp follows CHAINS chains through the ring, each from another row: so many loads of each
-// thread are in flight, and a load's address is the value of the load before it in the chain.
+// Every warp follows CHAINS chains through the ring, each from another row. Each thread has CHAINS
+// loads in flight, and a load's address is the value of the load before it in the chain.
 template <typename HIT, int CHAINS>
 __device__ __forceinline__ void chase(const struct occupancy_chase_args &a,
                                       typename HIT::address base)
@@ -344,8 +342,8 @@ extern "C" __global__ void occupancy_ring(const __grid_constant__ struct occupan
 // --- residency
 // ---------------------------------------------------------------------------------------
 
-// A block enters itself with its SM, and stays until for a while no other has come there: by then
-// the SM is full. The most that were there at once is what fits.
+// A block registers with its SM, and stays until no other block has come there for a while: by then
+// the SM is full. The most blocks that were there at once is the number that fits.
 __device__ __forceinline__ void stay(const struct occupancy_reside_args &a)
 {
     if (threadIdx.x == 0) {
@@ -386,7 +384,8 @@ template <int VALUES> __device__ __forceinline__ void reside(const struct occupa
         reside<VALUES>(a);                                                                         \
     }
 
-// Registers are handed out by eights; so near to the number in its name that nothing is left over.
+// Registers are allocated in eights: the number is so near to the one in the name that none is left
+// over.
 // sass-all: kernel=occupancy_reside_32 regs>=25 regs<=32 local=0 smem=0 looped
 // sass-all: kernel=occupancy_reside_64 regs>=57 regs<=64 local=0 smem=0 looped
 // sass-all: kernel=occupancy_reside_128 regs>=121 regs<=128 local=0 smem=0 looped

@@ -10,7 +10,7 @@
 enum {
     PAIR_MOST = 16,     /* blocks in the largest cluster */
     PAIR_THREADS = 128, /* of a block that chases; one of them does it */
-    FLAG_THREADS = 1,   /* of a block that signals: no other lane waits beside it */
+    FLAG_THREADS = 1,   /* of a block that signals: no other lane waits with it */
 
     CHASE_WORDS = 1024, /* pointers of a block's ring: 8 KiB of shared memory */
     CHASE_LINE = 128,   /* bytes between the pointers of the ring in global memory */
@@ -18,7 +18,7 @@ enum {
     CHASE_LONG = 32,
     CHASE_STEPS = 1 + CHASE_SHORT + CHASE_LONG,
 
-    FLAG_LINES = 4096,  /* of 128 bytes, among which flags are placed */
+    FLAG_LINES = 4096,  /* of 128 bytes, in which flags are placed */
     FLAG_PLACES = 4,    /* places tried in one launch */
     FLAG_SHORT = 16,    /* round trips between the first two clock reads */
     FLAG_LONG = 32,
@@ -33,26 +33,26 @@ struct chase_sample {
 };
 
 struct chase_args {
-    struct chase_sample *samples; /* of each reader, one for each owner: PAIR_MOST of them */
+    struct chase_sample *samples; /* for each reader, PAIR_MOST of them, one per owner */
     uint64_t *sm;                 /* %smid of each reader: mapped */
     char *ring;                   /* in global memory, or NULL for the rings in shared memory */
     struct permutation order;     /* of the ring's places; owner n adds n to the seed */
     uint32_t first;               /* step of the ring at which to enter */
-    uint32_t chosen;              /* the cluster that chases; the SM, where there are no clusters */
-    uint32_t walked;              /* the ring in global memory: read by the same SM before */
-    uint32_t writer;              /* the SM that lays it */
+    uint32_t chosen;              /* the cluster that chases; without clusters, the SM */
+    uint32_t walked;              /* the ring in global memory: the same SM reads it before */
+    uint32_t writer;              /* the SM that makes the ring */
 };
 ARGS_SIZE(struct chase_args, 64);
 
 /* --- a flag to and fro ------------------------------------------------------------------------ */
 
 struct flag_sample {
-    uint64_t short_cycles, long_cycles; /* 0: given up */
+    uint64_t short_cycles, long_cycles; /* 0: gave up */
 };
 
 struct flag_result {
-    uint64_t sm[2];   /* of the side that is timed, and of the other */
-    uint64_t word[2]; /* of st.async: the last word that each side was sent */
+    uint64_t sm[2];   /* of the timed side, and of the other */
+    uint64_t word[2]; /* for st.async: the last word sent to each side */
     struct flag_sample sample[FLAG_PLACES];
 };
 

@@ -1,41 +1,44 @@
-/* sm_to_sm: how do two SMs talk, and how long does a word take from one to the other?
+/* sm_to_sm: by which ways can two SMs communicate, and how long does a word take from one to the
+ * other?
  *
- * Method. Two ways lead from SM to SM. Inside a cluster (compute capability 9.0 and up) a block
- * reads and writes the shared memory of another; anywhere, two blocks meet in the L2.
+ * Method. There are two ways from SM to SM. Inside a cluster (compute capability 9.0 and up) a
+ * block reads and writes the shared memory of another; anywhere, two blocks meet in the L2.
  *     dsmem      one thread follows a ring of pointers through the shared memory of another block
- *                of its cluster: the dependent load of memory_latency, across SMs. Every block lays
- *                a ring in an order of its own, every block reads every other's, one at a time. The
- *                value is the median over all pairs of the cluster, and over all clusters that the
- *                GPU holds at once, one a pass; dsmem_self the block's own ring by the same path.
+ *                of its cluster: the dependent load of memory_latency, across SMs. Every block
+ *                makes a ring in an order of its own, and every block reads every other's, one at a
+ *                time. The value is the median over all pairs of the cluster, and over all clusters
+ *                that the GPU holds at once, one per pass. dsmem_self is the block's own ring by
+ *                the same path.
  *     dsmem_map  the same for every pair of SMs that met in the largest clusters.
- *     reference  the same chase, in the same kernel's words, on another SM in every pass: through
- *                the own shared memory (path=own), and through the L2, along a ring in memory that
- *                was walked just before (path=l2); or walked, then written anew by an SM that is on
- *                the same side of the L2 (path=l2_same) or not (path=l2_other). The sides are found
- *                before: SM 0 reads what each SM wrote; there are two if these latencies, sorted,
- *                have a gap of more than a tenth (l2_sides, l2_side_of_sm).
- *     flag       a flag to and fro between two SMs, half a round trip: by a word of global memory
- *                (path=l2; path=l2_same and l2_other: SMs on the same side of the L2, or not), or
- *                in the shared memory of the side that waits (path=dsmem). by= says how: relaxed,
- *                acq_rel (release and acquire, as a hand-over of data needs it), mbarrier (remote
- *                arrival), async (st.async: a word and its arrival in one). Another pair, and other
- *                lines, in every pass.
- * All by slope, over 16 loads or 16 round trips. What the rings held is verified: each chase ends
- * where the permutation of the ring's owner says.
+ *     reference  the same chase with the same code, on another SM in every pass: through its own
+ *                shared memory (path=own), and through the L2, along a ring in memory that was
+ *                walked just before (path=l2); or walked, then written anew by an SM that is on the
+ *                same side of the L2 (path=l2_same) or not (path=l2_other). The sides are found
+ *                before: SM 0 reads what each SM wrote; there are two sides if these latencies,
+ *                sorted, have a gap of more than a tenth (l2_sides, l2_side_of_sm).
+ *     flag       a flag sent back and forth between two SMs, half a round trip: by a word of global
+ *                memory (path=l2; path=l2_same and l2_other: SMs on the same side of the L2, or
+ *                not), or in the shared memory of the side that waits (path=dsmem). by= says how:
+ *                relaxed; acq_rel (release and acquire, as a hand-over of data needs it); mbarrier
+ *                (remote arrival); async (st.async: a word and its arrival in one). Every pass uses
+ *                another pair and other lines.
+ * All figures are slopes, over 16 loads or 16 round trips. Each chase must end where the
+ * permutation of the ring's owner says, which verifies what the rings held.
  *
- * Inside the timed region: the loads, and at most three other instructions (tests/kernels); polls.
- * Expected on Hopper: dsmem 180-215 cycles, own 23-30, L2 260-290; flags 80-100 ns in shared
- * memory, by the L2 250 ns on one side and 330 ns across. With a fence more.
+ * Inside the timed region: the loads, and at most three other instructions (tests/kernels); for
+ * flags the polls.
+ * Expected on Hopper: dsmem 180 to 215 cycles, own 23 to 30, L2 260 to 290. Flags 80 to 100 ns in
+ * shared memory; by the L2 250 ns on one side and 330 ns across. More with a fence.
  *
- * Traps. A 32-bit address in the cluster's window costs two moves a load: generic addresses do not.
- * A release at the scope of a cluster is compiled to a fence of the whole GPU, and a fence waits
- * for every store that is under way, one to the host most of all: what side 0 saw stays in shared
- * memory until its last trip is over. A warp whose other lanes wait where the polling ends polls
- * slowly [347 cycles for a flag in shared memory, 180 without them]: a block that signals is one
- * thread. Polls answer in steps of one poll, and two sides fall into step. A flag that is swapped
- * is no flag: a swap under way when the other side's arrives learns and answers in one trip, less
- * than one way. One block an SM, by its shared memory, and %smid of both ends is checked. Every
- * wait has a budget. */
+ * Traps. A 32-bit address in the cluster's window costs two moves per load; a generic address does
+ * not. A release at cluster scope compiles to a fence of the whole GPU. A fence waits for every
+ * store in flight, and longest for one to the host: the values that side 0 saw stay in shared
+ * memory until its last trip is over. A warp polls slowly if its other lanes wait where the polling
+ * ends [347 cycles for a flag in shared memory, 180 without them]: a block that signals is one
+ * thread. Polls quantise the answer to one poll, and the two sides fall into step. A flag that is
+ * swapped is no flag: a swap in flight when the other side's arrives reads and answers in one trip,
+ * less than one way. Shared memory limits an SM to one block, and the probe checks %smid of both
+ * ends. Every wait has a budget. */
 #include "probes/sm_to_sm/args.h"
 
 #include <math.h>
@@ -97,7 +100,7 @@ enum {
 };
 static const int sizes[SIZES] = {2, 4, 8, 16};
 
-/* The ways of a flag; those in a cluster are missing below compute capability 9.0. */
+/* The ways of a flag. Those in a cluster do not exist below compute capability 9.0. */
 static const struct way {
     const char *path, *by, *kernel;
     unsigned flags;
@@ -116,13 +119,13 @@ static const struct way {
 
 struct talk {
     cudaKernel_t own, l2, lay, dsmem;
-    size_t shared; /* so much that an SM holds one block */
+    size_t shared; /* enough that an SM holds one block */
     char *ring;
     struct permutation ring_order;
     struct chase_sample *samples; /* device */
     uint64_t *sm;                 /* mapped */
-    double *fresh;                /* cycles in which SM 0 reads what each SM wrote */
-    double far;                   /* from here on on the other side; INFINITY: one side */
+    double *fresh;                /* cycles of SM 0 to read what each SM wrote */
+    double far;                   /* more cycles: on the other side; INFINITY: one side */
     uint32_t *lines, trip;
     struct flag_result *result;   /* mapped */
     uint64_t random;
@@ -145,7 +148,7 @@ static bool is_far(const struct talk *t, size_t sm)
     return t->fresh[sm] >= t->far;
 }
 
-/* Two different SMs: on the same side of the L2, or not, where the path says so. */
+/* Two different SMs, on the same side of the L2 or not, if the path asks for it. */
 static void draw_sms(struct talk *t, uint32_t sm[2], uint32_t n_sm, const char *path)
 {
     bool same = !strcmp(path, "l2_same"), other = !strcmp(path, "l2_other");
@@ -169,7 +172,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Everything that is launched here gets one block on every SM that it uses. */
+/* All launches of this probe put one block on every SM that they use. */
 static void make_alone(const struct talk *t, cudaKernel_t kernel)
 {
     if (!kernel)
@@ -207,7 +210,7 @@ static struct talk prepare(struct probe_run *r)
 
 /* --- chases ----------------------------------------------------------------------------------- */
 
-/* Hands over one chase, after looking whether it ended where the ring's owner led it. */
+/* Records one chase, after checking that it ended where the ring's owner led it. */
 static void take_chase(struct probe_run *r, const struct chase_sample *s, uint64_t end, double mhz,
                        int in_cycles, int in_ns)
 {
@@ -224,7 +227,7 @@ static void take_chase(struct probe_run *r, const struct chase_sample *s, uint64
     }
 }
 
-/* Launches a kernel that looks for its SM: one block on every SM. */
+/* Launches a kernel that searches for its SM: one block per SM. */
 static void run_everywhere(struct probe_run *r, const struct talk *t, cudaKernel_t kernel,
                            const struct chase_args *a)
 {
@@ -235,7 +238,7 @@ static void run_everywhere(struct probe_run *r, const struct talk *t, cudaKernel
     gpu_launch_shape(r, kernel, &shape, a);
 }
 
-/* The ring is walked by the SM that will chase, so that it is near, and then written by another. */
+/* The SM that will chase walks the ring, so that it is near; then another SM writes it. */
 static void write_anew(struct probe_run *r, const struct talk *t, struct chase_args *a)
 {
     a->walked = 1;
@@ -244,7 +247,8 @@ static void write_anew(struct probe_run *r, const struct talk *t, struct chase_a
     run_everywhere(r, t, t->lay, a);
 }
 
-/* How SM 0 reads what each SM wrote, and where these latencies, sorted, have their widest gap. */
+/* How fast SM 0 reads what each SM wrote, and where these latencies, sorted, have their widest
+ * gap. */
 static void find_sides(struct probe_run *r, struct talk *t)
 {
     size_t n_sm = (size_t)gpu_facts(r)->n_sm, n = probe_is_check_run(r) ? 2 : n_sm;
@@ -361,7 +365,7 @@ static double chase_cluster(struct probe_run *r, struct talk *t, struct chase_ar
     return mhz;
 }
 
-/* Where the chase of the order of that owner ends. */
+/* Where a chase of that owner's ring ends. */
 static uint64_t end_of(const struct chase_args *a, uint32_t owner)
 {
     struct permutation order = a->order;
@@ -395,7 +399,7 @@ static void measure_dsmem(struct probe_run *r, struct talk *t, uint32_t size, ui
     probe_fact(r, "clusters", "%u", clusters);
 }
 
-/* Cells from sums over `met` chases to means; the extremes stand beside the map. */
+/* Turns cells from sums over `met` chases into means; the extremes are stored next to the map. */
 static void take_map(struct probe_run *r, double *map, const uint32_t *met, size_t n_sm)
 {
     double least = INFINITY, most = 0;

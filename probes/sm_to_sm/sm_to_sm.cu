@@ -1,7 +1,6 @@
-// Kernels of sm_to_sm: chases into another SM's shared memory and flags to and fro.
+// Kernels of sm_to_sm: chases into another SM's shared memory, and flags sent back and forth.
 //
-// Chases into a cluster's shared memory go by generic addresses, for the reason that stands at
-// cluster_map_generic().
+// Chases into a cluster's shared memory use generic addresses; cluster_map_generic() explains why.
 #include "core/device/async.cuh"
 #include "core/device/clock.cuh"
 #include "core/device/cluster.cuh"
@@ -25,8 +24,8 @@ struct load_there { // anywhere in the cluster's shared memory, by a generic add
     }
 };
 
-// One untimed step first, so that both stretches begin alike; the value of a stretch's last load is
-// used before the clock is read again, or that load would not be timed.
+// One untimed step comes first, so that both stretches begin alike. The value of a stretch's last
+// load is used before the clock is read again; otherwise that load would not be timed.
 template <typename LOAD>
 __device__ __forceinline__ void chase(typename LOAD::address &p, struct chase_sample *sample)
 {
@@ -40,8 +39,8 @@ __device__ __forceinline__ void chase(typename LOAD::address &p, struct chase_sa
     sample->long_cycles = t2 - t1;
 }
 
-// All chases of one reader: owner i's ring begins at ring + i * stride and is entered at offset
-// first[i] of it; the offset where the chase stopped is kept.
+// All chases of one reader. Owner i's ring begins at ring + i * stride and is entered at its offset
+// first[i]; the offset where the chase stopped is kept.
 template <typename LOAD>
 __device__ __forceinline__ void read_rings(const struct chase_args &a, uint32_t reader,
                                            uint32_t owners, typename LOAD::address ring,
@@ -76,7 +75,7 @@ sm_to_sm_own(const __grid_constant__ struct chase_args a)
         read_rings<load_shared>(a, 0, PAIR_MOST, base, 0, first);
 }
 
-// The ring lies in global memory. Once walked by this SM it is near, whatever was before.
+// The ring is in global memory. After a walk by this SM it is near, whatever was before.
 // sass: clocks=3 loads=16,32 other<=3 local=0 waited
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS, 1)
 sm_to_sm_l2(const __grid_constant__ struct chase_args a)
@@ -96,7 +95,7 @@ sm_to_sm_l2(const __grid_constant__ struct chase_args a)
         read_rings<load_l2>(a, 0, PAIR_MOST, (uint64_t)a.ring, 0, first);
 }
 
-// Lays that ring from one SM: line permute(i) points to line permute(i + 1).
+// Writes that ring from one SM: line permute(i) points to line permute(i + 1).
 // sass: none not a timed kernel
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS, 1)
 sm_to_sm_lay(const __grid_constant__ struct chase_args a)
@@ -109,8 +108,9 @@ sm_to_sm_lay(const __grid_constant__ struct chase_args a)
 }
 
 #if __CUDA_ARCH__ >= 900
-// Every block lays a ring of its own; then the blocks of the chosen cluster read all rings of the
-// cluster, their own included, one reader at a time while the others wait in the cluster's barrier.
+// Every block makes a ring of its own. Then the blocks of the chosen cluster read all rings of the
+// cluster, their own included, one reader at a time, while the others wait in the cluster's
+// barrier.
 // sass: clocks=3 loads=16,32 other<=3 local=0 waited arch=90a+
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS, 1)
 sm_to_sm_dsmem(const __grid_constant__ struct chase_args a)
@@ -171,7 +171,7 @@ struct by_acq_rel {
     }
 };
 
-enum { POLLS = 256 }; // between two looks at the timer
+enum { POLLS = 256 }; // between two checks of the timer
 
 template <typename WAY>
 __device__ __forceinline__ bool await(typename WAY::flag mine, uint32_t k, uint64_t give_up_ns)
@@ -185,8 +185,8 @@ __device__ __forceinline__ bool await(typename WAY::flag mine, uint32_t k, uint6
     return false;
 }
 
-// n round trips: side 0 begins. A template of the side, so that nothing is decided between a flag's
-// coming and the answer.
+// n round trips; side 0 begins. The side is a template parameter, so that no branch comes between
+// the flag's arrival and the answer.
 template <typename WAY, uint32_t SIDE>
 __device__ __forceinline__ bool trips(uint32_t n, uint32_t &k, typename WAY::flag mine,
                                       typename WAY::flag theirs, uint64_t give_up_ns)
@@ -204,8 +204,8 @@ __device__ __forceinline__ bool trips(uint32_t n, uint32_t &k, typename WAY::fla
     return true;
 }
 
-// All trips of one place. Side 0 looks at its clock and keeps what it saw in shared memory: a store
-// to the host that is still under way would hold up the next place's fences.
+// All trips of one place. Side 0 reads its clock and keeps the results in shared memory: a store to
+// the host still in flight would delay the fences of the next place.
 template <typename WAY, uint32_t SIDE>
 __device__ __forceinline__ void play(uint32_t &k, typename WAY::flag mine,
                                      typename WAY::flag theirs, uint64_t budget_ns,
@@ -226,7 +226,7 @@ __device__ __forceinline__ void play(uint32_t &k, typename WAY::flag mine,
     *sample = {came ? t1 - t0 : 0, came ? t2 - t1 : 0};
 }
 
-// When nothing is timed any more.
+// Called when nothing is timed any more.
 template <uint32_t SIDE>
 __device__ __forceinline__ void hand_in(const struct flag_args &a, const struct flag_sample *kept)
 {
@@ -235,7 +235,7 @@ __device__ __forceinline__ void hand_in(const struct flag_args &a, const struct 
     a.result->sm[SIDE] = sm_id();
 }
 
-// The flags of a pair lie in two of the lines, at FLAG_PLACES places one after the other.
+// The flags of a pair are in two of the lines, at FLAG_PLACES places one after another.
 template <typename WAY, uint32_t SIDE>
 __device__ __forceinline__ void play_places(const struct flag_args &a, struct flag_sample *kept)
 {
@@ -260,9 +260,9 @@ template <typename WAY> __device__ __forceinline__ void play_l2(const struct fla
         play_places<WAY, 1>(a, kept);
 }
 
-// Round trips have no fixed number of polls: the contracts prove that a poll is one load, a compare
-// and a count, and that side 0, from its first clock read to its last, stores nothing to memory but
-// the flag: one store in the code of each of its three stretches.
+// Round trips have no fixed number of polls. The contracts prove that a poll is one load, a compare
+// and a count. They also prove that side 0, from its first clock read to its last, stores nothing
+// to memory but the flag: one store in the code of each of its three stretches.
 // sass-loop: ldg=1 other<=10 local=0
 // sass-loop: clocks=3 stg=3 st=0
 extern "C" __global__ void __launch_bounds__(FLAG_THREADS, 1)
@@ -280,8 +280,8 @@ sm_to_sm_flag_acq_rel(const __grid_constant__ struct flag_args a)
 }
 
 #if __CUDA_ARCH__ >= 900
-// Ways inside a cluster. Flags lie in the shared memory of the side that waits for them, so that it
-// polls at home; k counts from 1 in every launch.
+// Ways inside a cluster. A flag is in the shared memory of the side that waits for it, which
+// therefore polls locally. k counts from 1 in every launch.
 
 struct mailbox {
     uint64_t phase; // an mbarrier
@@ -290,7 +290,7 @@ struct mailbox {
 };
 
 struct in_cluster {
-    uint32_t word, phase; // addresses at home, or in the cluster's window
+    uint32_t word, phase; // addresses in own shared memory, or in the cluster's window
     uint64_t generic;     // address of the word
 };
 
@@ -328,7 +328,7 @@ struct there_acq_rel {
     }
 };
 
-// The k-th phase, of parity k - 1, is over.
+// Waits until the k-th phase, of parity k - 1, is over.
 __device__ __forceinline__ bool phase_over(uint32_t barrier, uint32_t k)
 {
     uint32_t over;

@@ -1,35 +1,36 @@
-/* sm_to_sm_rate: at what rate do SMs hand data to each other, and which of them can do so directly?
+/* sm_to_sm_rate: at what rate do SMs pass data to each other, and which SMs can do so directly?
  *
  * Method. Two ways, as in sm_to_sm.
  *     stream   inside clusters (compute capability 9.0 and up): every block moves 64 KiB again and
- *              again out of, or into, the shared memory of the next block of its cluster, which
- *              closes to a ring. op=read: 16-byte loads, four a thread in flight; op=write: 16-byte
- *              stores; op=bulk: 8 KiB bulk copies that report to a barrier of the receiver, which
- *              frees each place again. active=all: all clusters that the GPU holds at once, one
- *              block an SM; active=one: a single block of a single cluster.
+ *              again out of, or into, the shared memory of the next block of its cluster; the last
+ *              block's next is the first. op=read: 16-byte loads, four per thread in flight.
+ *              op=write: 16-byte stores. op=bulk: 8 KiB bulk copies that report to a barrier of the
+ *              receiver, which frees each place again. active=all: all clusters that the GPU holds
+ *              at once, one block per SM. active=one: a single block of a single cluster.
  *     handoff  through the L2: every SM writes a slab of global memory, all meet at a barrier,
- *              every SM reads another's slab by 16-byte loads, four a thread in flight, all meet
- *              again. from=next: of the next block; from=any: of a block at another
- *              distance in every pass; from=own: its own. `slab` is bytes an SM; slabs whose sum is
- *              more than half the L2 are left out; slab=4xl2: together four times the L2, so that
- *              most of it must come back from device memory.
- * Rates by slope: of streams over the turns of a loop; of handoff_read over the bytes read in each
- * round, half the slab or all of it, so that barriers drop out: what is left is the time in which
- * the other half was read. handoff_round is the slope over whole rounds.
- * handoff_over_pin is handoff_read over the rate at the memory's pins (clock x width x 2).
+ *              every SM reads another's slab by 16-byte loads, four per thread in flight, and all
+ *              meet again. from=next: of the next block. from=any: of a block at another distance
+ *              in every pass. from=own: its own. `slab` is bytes per SM. Slabs that together exceed
+ *              half the L2 are left out. slab=4xl2: together four times the L2, so that most of it
+ *              must come back from device memory.
+ * Rates are slopes. For streams, over the turns of a loop. For handoff_read, over the bytes read in
+ * each round, half the slab or all of it: the barriers cancel, and what remains is the time to read
+ * the other half. handoff_round is the slope over whole rounds. handoff_over_pin is handoff_read
+ * divided by the rate at the memory's pins (clock x width x 2).
  *
- * Inside the timed region: events around one launch; of handoff_read each block's own clock, from
- * one barrier to the next, without the writing: mean over the blocks.
- * Verified in every launch: each thread adds up what it read, and compares with what was written in
- * that very round; after streams of stores the windows are compared word by word.
- * Expected on an H200: streams 14-22 bytes a cycle an SM, handoffs 9-9.5 TB/s (pins: 4.8), as fast
- * as any reading of the L2; 4xl2 below the pins.
+ * Inside the timed region: one launch between two events. For handoff_read, each block's own clock,
+ * from one barrier to the next, without the writing: mean over the blocks.
+ * Verified in every launch: each thread sums what it read, and compares it with what was written in
+ * that very round. After streams of stores the windows are compared word by word.
+ * Expected on an H200: streams 14 to 22 bytes per cycle and SM; handoffs 9 to 9.5 TB/s (pins: 4.8),
+ * as fast as any reading of the L2; 4xl2 below the pins.
  *
- * Traps. A cluster that the GPU cannot hold beside the others would come after them: as many are
- * launched as the driver says, and a census of %smid must find a block an SM. What a reader expects
- * is added up before the first round, longer for more; and a line of which another side of the L2
- * holds a copy is written 2 % slower: events around the launch hold both, the blocks' clocks
- * neither. Slabs of 64 KiB, read within a microsecond, look 3 % faster than the L2 is. */
+ * Traps. A cluster that does not fit next to the others would run after them: the probe launches as
+ * many as the driver says fit, and a census of %smid must find one block per SM. The sum that a
+ * reader expects is computed before the first round, which takes longer for more data. And a line
+ * of which the other side of the L2 holds a copy is written 2 % more slowly. Events around the
+ * launch include both effects; the blocks' clocks include neither. Slabs of 64 KiB, read within a
+ * microsecond, look 3 % faster than the L2 is. */
 #include "probes/sm_to_sm_rate/args.h"
 
 #include <math.h>
@@ -86,8 +87,8 @@ enum op { OP_READ, OP_WRITE, OP_BULK, N_OPS };
 static const char *const op_names[N_OPS] = {"read", "write", "bulk"};
 
 struct mover {
-    cudaKernel_t stream[N_OPS], slab; /* stream: NULL where there are no clusters */
-    size_t shared;                    /* so much that an SM holds one block */
+    cudaKernel_t stream[N_OPS], slab; /* stream: NULL without clusters */
+    size_t shared;                    /* enough that an SM holds one block */
     uint32_t *errors, *sm, seed;
     uint64_t *cycles, *host_cycles;   /* of every block */
     struct grid_barrier_state *barrier;
@@ -189,7 +190,7 @@ static void measure_stream(struct probe_run *r, struct mover *m, unsigned flags,
 
 /* --- slabs ------------------------------------------------------------------------------------ */
 
-/* ns in which the blocks read, by their own clocks: the mean. */
+/* The time in ns that the blocks spent reading, by their own clocks: the mean. */
 static double reading_ns(struct probe_run *r, const struct mover *m, unsigned blocks, double mhz)
 {
     double sum = 0;
@@ -200,8 +201,8 @@ static double reading_ns(struct probe_run *r, const struct mover *m, unsigned bl
     return sum / blocks * 1e3 / mhz;
 }
 
-/* The rate of reading, by slope over half a slab and all of it, and the time of whole rounds. Every
- * pass begins with another of the three. */
+/* The rate of reading, by slope over half a slab and all of it, and the time of whole rounds. The
+ * three take turns in coming first in a pass. */
 static void sample_slabs(struct probe_run *r, struct mover *m, struct slab_args *a,
                          const struct gpu_shape *shape, uint32_t pass)
 {
@@ -291,7 +292,7 @@ static void measure_slabs(struct probe_run *r, struct mover *m)
 
 /* --- who sits where --------------------------------------------------------------------------- */
 
-/* The set of an SM is named after its least member. */
+/* A set of SMs has the name of its least member. */
 static size_t set_of(const double *parent, size_t sm)
 {
     while (parent[sm] != (double)sm)
@@ -299,7 +300,7 @@ static size_t set_of(const double *parent, size_t sm)
     return sm;
 }
 
-/* The sets of two SMs become one. */
+/* Merges the sets of two SMs. */
 static void unite(double *parent, size_t a, size_t b)
 {
     a = set_of(parent, a);

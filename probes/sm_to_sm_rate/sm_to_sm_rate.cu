@@ -7,8 +7,8 @@
 #include "core/device/load.cuh"
 #include "probes/sm_to_sm_rate/args.h"
 
-// What block b writes to its 16-byte element i: multiples of a number that depends on both, 17
-// times that number in all. Mixing by Wellons's lowbias32.
+// What block b writes to its 16-byte element i: multiples of a number that depends on both; they
+// add up to 17 times that number. The mixing is Wellons's lowbias32.
 __device__ __forceinline__ uint32_t number(uint32_t seed, uint32_t block, uint32_t i)
 {
     uint32_t h = seed ^ block * 0x9e3779b9u ^ i * 0x85ebca6bu;
@@ -35,7 +35,7 @@ __device__ __forceinline__ bool same(uint4 v, uint4 w)
 // --- streams inside a cluster --------------------------------------------------------------------
 #if __CUDA_ARCH__ >= 900
 
-// Who this block is, and whose window it uses: that of the next rank. Rank 0 follows the last.
+// This block's rank, and whose window it uses: that of the next rank. Rank 0 follows the last.
 struct seat {
     uint32_t rank, next, previous; // ranks
     uint32_t first;                // block of rank 0
@@ -85,8 +85,8 @@ __device__ __forceinline__ void store_window(uint64_t to, uint4 v, uint32_t turn
                  : "memory");
 }
 
-// What a thread reads of each row: the same element of both halves, by turns. Always the same one
-// would be read once, before the loop: the assembler moves a load that cannot change out of it.
+// What a thread reads of each row: the same element of both halves, in turn. A single element would
+// be read once, before the loop: the assembler moves a load that cannot change out of it.
 // sass-loop: ld128=4 local=0 together arch=90a+
 extern "C" __global__ void __launch_bounds__(RATE_THREADS, 1)
 sm_to_sm_rate_read(const __grid_constant__ struct stream_args a)
@@ -163,9 +163,9 @@ __device__ __forceinline__ bool phase_over(uint32_t barrier, uint32_t parity, ui
     return over;
 }
 
-// Bulk copies from shared memory to the next one's, a chunk each. Thread 0 sends: it waits until
-// the next block has taken what the chunk's slot held before (free), and names that block's
-// barrier (full), which counts the bytes that arrive. Thread 32 takes.
+// Bulk copies from shared memory to the next block's, one chunk each. Thread 0 sends. It waits
+// until the next block has consumed the old content of the chunk's slot (free), and names that
+// block's barrier (full), which counts the bytes that arrive. Thread 32 receives.
 // sass-loop: ublkcp=1 local=0 arch=90a+
 extern "C" __global__ void __launch_bounds__(RATE_THREADS, 1)
 sm_to_sm_rate_bulk(const __grid_constant__ struct stream_args a)
@@ -238,7 +238,8 @@ __device__ __forceinline__ void write_slab(uint4 *slab, uint32_t elements, uint3
     }
 }
 
-// What this thread reads of a slab, added up. SLAB_LOADS rows at a time, or what is left of them.
+// The sum of what this thread reads of a slab, SLAB_LOADS rows at a time, or the rows that are
+// left.
 __device__ __forceinline__ uint32_t read_slab(const uint4 *slab, uint32_t elements)
 {
     uint32_t sum = 0;
@@ -256,10 +257,11 @@ __device__ __forceinline__ uint32_t read_slab(const uint4 *slab, uint32_t elemen
     return sum;
 }
 
-// Every round: all blocks write their slabs, meet, read another block's, and meet again, so that
-// nobody writes what is still being read. What was read in a round must add up to what was written
-// in it: old data differ in every word. Reading has a clock of its own, as all else that depends on
-// `taken` does not belong to it: the sum that is expected, and writing where copies are withdrawn.
+// In every round all blocks write their slabs, meet, read another block's, and meet again, so that
+// nobody overwrites what is still being read. The sum of what was read in a round must equal that
+// of what was written in it; old data differ in every word. Reading has a clock of its own, because
+// everything else that depends on `taken` does not belong to it: computing the expected sum, and
+// writes that invalidate copies.
 // sass-loop: ldg128=4 local=0 together
 // sass: ldg128=4 looped waited
 extern "C" __global__ void __launch_bounds__(RATE_THREADS, 1)

@@ -1,19 +1,19 @@
-/* spin: does the instrument measure what it is known to be shown?
+/* spin: do the instruments measure a known duration correctly?
  *
- * Method. A kernel waits a given number of cycles of the SM's clock. Three instruments look at it:
- * the kernel counts the cycles itself (they must be those asked for, plus at most one turn of the
- * waiting loop); events time waits of N and 2N cycles, whose slope is the length of one cycle; and
- * the SM clock read as cycles over %globaltimer must be the inverse of that. What NVML reports
- * while a long wait keeps the GPU busy stands beside it, with a note where it differs.
+ * Method. A kernel waits a given number of cycles of the SM's clock. Three instruments measure it.
+ * The kernel counts the cycles itself: they must be those asked for, plus at most one turn of the
+ * waiting loop. Events time waits of N and 2N cycles: the slope is the length of one cycle. The SM
+ * clock, read as cycles over %globaltimer, must be the inverse of that. The value that NVML reports
+ * while a long wait keeps the GPU busy is stored as well, with a note if it differs.
  *
  * Inside the timed region: the wait. A gate holds the stream until the events and the wait between
- * them are queued: without one, the pair also times how much later than the event the host comes
- * with the kernel, and of that up to 0.7 us stay in the slope. What stays with it [0.1 us] is a
- * ten-thousandth of N, which is 2 million cycles.
- * Expected: N to N + 60 cycles; 0.505 ns a cycle at 1980 MHz; the two within 0.2 %.
+ * them are queued. Without the gate, the pair would also time how much later than the event the
+ * host submits the kernel, and up to 0.7 us of that would stay in the slope. What stays with the
+ * gate [0.1 us] is a ten-thousandth of N, which is 2 million cycles.
+ * Expected: N to N + 60 cycles; 0.505 ns per cycle at 1980 MHz; the two agree within 0.2 %.
  *
  * Every figure of this suite rests on these. NVML's value is a label with a resolution of 15 MHz on
- * some boards, not a measurement; it is the second method, not the judge. */
+ * some boards, not a measurement: it is the second method, not the judge. */
 #include "probes/spin/args.h"
 
 #include <math.h>
@@ -69,7 +69,7 @@ static void measure_waited(struct probe_run *r, const struct spinner *s, int ask
         spin(r, s, (uint64_t)asked);
         gpu_wait(r);
         probe_sample(r, WAITED, 1, (double)s->result->cycles);
-        if (asked >= LONG) /* shorter windows are too short for a clock good to 1 % */
+        if (asked >= LONG) /* shorter windows give no clock good to 1 % */
             probe_clock(r, clock_of(s->result));
     }
     double waited = probe_median(r, WAITED);
@@ -111,7 +111,7 @@ static void measure_clock(struct probe_run *r, const struct spinner *s, double c
     double measured = NAN, said = NAN;
 
     if (probe_begin_case(r, 0, "source=measured")) {
-        spin(r, s, BUSY_CYCLES); /* 30 ms, in the midst of which NVML is asked */
+        spin(r, s, BUSY_CYCLES); /* 30 ms; NVML is asked in the middle */
         pause_ms(10);
         if (nvml)
             said = 1e6 * nvml_state(nvml).sm_clock_mhz;

@@ -13,7 +13,7 @@ struct reads_args {
 };
 ARGS_SIZE(struct reads_args, 8);
 
-/* One SM's mailbox, on a line of its own. */
+/* The mailbox of one SM, on a line of its own. */
 struct timers_mailbox {
     uint32_t ping, pong;
     uint64_t stamp;
@@ -22,9 +22,9 @@ struct timers_mailbox {
 ARGS_SIZE(struct timers_mailbox, 128);
 
 struct skew_args {
-    struct timers_mailbox *mail; /* one a SM, zeroed, device memory */
-    int64_t *offset;             /* one a SM: its %globaltimer less SM 0's, ns; mapped */
-    uint64_t *round_trip;        /* one a SM: the least round trip seen, ns; mapped. 0: not met */
+    struct timers_mailbox *mail; /* one per SM, zeroed, device memory */
+    int64_t *offset;             /* one per SM: its %globaltimer less SM 0's, ns; mapped */
+    uint64_t *round_trip;        /* one per SM: shortest round trip, ns; mapped. 0: none */
     uint64_t budget_ns;
     uint32_t n_sm, pad;
 };

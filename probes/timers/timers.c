@@ -1,4 +1,5 @@
-/* timers: how fine, how costly and how common are the clocks that everything else is read from?
+/* timers: how fine and how costly are the clocks that all figures come from, and do the SMs agree
+ * on the time?
  *
  * Method.
  *     tick         smallest non-zero step: of %globaltimer over 0.2 ms on one SM, of an event pair
@@ -6,13 +7,14 @@
  *                  three at start-up, in every process)
  *     clock64_cost cycles from one reading of the cycle counter to the next, over 32 readings
  *     event_floor  what an event pair reads with nothing between
- *     skew         largest difference of %globaltimer between SM 0 and any other, by stamps that
- *                  travel there and back; known to half of the round trip
+ *     skew         largest difference of %globaltimer between SM 0 and any other, by time stamps
+ *                  that travel there and back; known to within half of the round trip
  *
- * Expected on an H200: 32 ns, 32 ns (some boards 1 us), 20 ns; 2-20 cycles; 1-3 us; under 1 us.
+ * Expected on an H200: tick 32 ns, 32 ns (1 us on some boards) and 20 ns; clock64_cost 2 to 20
+ * cycles; event_floor 1 to 3 us; skew under 1 us.
  *
- * A time below two ticks is no time: no verdict rests on one. Cycle counters of two SMs are not
- * comparable at all. */
+ * A time below two ticks is not a measurement, and no verdict rests on one. The cycle counters of
+ * two SMs are not comparable at all. */
 #include "probes/timers/args.h"
 
 #include <stdlib.h>
@@ -69,7 +71,7 @@ static void measure_events(struct probe_run *r)
 static void measure_skew(struct probe_run *r)
 {
     int n_sm = gpu_facts(r)->n_sm;
-    size_t shared = gpu_facts(r)->shared_per_sm / 2 + 1024; /* one block an SM */
+    size_t shared = gpu_facts(r)->shared_per_sm / 2 + 1024; /* one block per SM */
     struct skew_args a = {.mail = gpu_alloc(r, (size_t)n_sm * sizeof *a.mail, "mailboxes"),
                           .offset = gpu_mapped(r, (size_t)n_sm * sizeof *a.offset),
                           .round_trip = gpu_mapped(r, (size_t)n_sm * sizeof *a.round_trip),

@@ -1,8 +1,8 @@
-// Kernels of timers: what a reading of the cycle counter costs, and whether all SMs share one time.
+// Kernels of timers: the cost of reading the cycle counter, and whether all SMs share one time.
 #include "core/device/clock.cuh"
 #include "probes/timers/args.h"
 
-// Readings one after the other; their sum is used, so that none is dropped.
+// Readings back to back; their sum is used, so that none is dropped.
 // sass: clocks=33 other<=2 local=0
 extern "C" __global__ void timers_reads(const __grid_constant__ struct reads_args a)
 {
@@ -26,9 +26,10 @@ __device__ __forceinline__ bool met(volatile uint32_t *word, uint32_t value, uin
     return true;
 }
 
-// SM 0 exchanges stamps with every other SM in turn, as NTP does between hosts: it sends at t1, the
-// other stamps t2 and answers, SM 0 hears at t3; the other's clock is ahead by t2 - (t1 + t3) / 2,
-// to within half of the round trip, and best known where that is least.
+// SM 0 exchanges time stamps with every other SM in turn, as NTP does between hosts. It sends at
+// t1, the other takes its time stamp t2 and answers, and SM 0 gets the answer at t3. The other's
+// clock is ahead by t2 - (t1 + t3) / 2, to within half of the round trip; the shortest round trip
+// is best.
 // sass: none not a timed kernel: the exchange is timed by the clocks under test
 extern "C" __global__ void timers_skew(const __grid_constant__ struct skew_args a)
 {

@@ -6,8 +6,9 @@
 
 #include "core/args.h"
 
-/* out[c][r] = in[r][c]. Lengths in elements; for copies, in units of 16 bytes, and out[r][c]. What
- * checks adds its count to *check; what only reads XORs all words into it, unless it is NULL. */
+/* out[c][r] = in[r][c]. Lengths are in elements. For copies they are in units of 16 bytes, and
+ * out[r][c] = in[r][c]. A kernel that checks adds its count to *check. A kernel that only reads
+ * XORs all words into it, unless it is NULL. */
 struct transpose_args {
     const void *in;
     void *out;

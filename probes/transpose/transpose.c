@@ -1,29 +1,31 @@
-/* transpose: what does it cost to turn a matrix round in memory, and does anything force it?
+/* transpose: what does it cost to transpose a matrix in memory, and is it ever necessary?
  *
- * Method. A matrix of 8192 x 8192, rows `ld` elements apart in input and output, goes through
- * device memory once, impl=
- *     memcpy   cudaMemcpyAsync of as many bytes in one piece
+ * Method. A matrix of 8192 x 8192, with rows `ld` elements apart in input and output, goes through
+ * device memory once. impl=
+ *     memcpy   cudaMemcpyAsync of the same number of bytes in one piece
  *     copy     our own kernel, row by row, 16-byte loads and stores
  *     read     its reading half alone
  *     naive    transposed, neighbouring lanes writing a row apart
  *     padded   by tiles of 32 x 32 in shared memory, with padded rows
  *     vector   by tiles of 16 x 16 squares of 16-byte vectors; every access is of 16 bytes
- * and share_of_copy is the time of the better of the two copies over this one's. Two matrices take
- * turns. The products are cuBLAS's, fp16: both operands stored as the product has them (nn), A
- * stored transposed (tn), B stored transposed (nt), and A stored transposed and first turned by our
- * vector kernel (after). As many sets of operands take turns as fill the L2 three times: they come
- * from device memory. m=1 is one token times a weight matrix that is far above the L2.
+ * share_of_copy is the time of the better of the two copies divided by the time of this one. Two
+ * matrices take turns. The products are cuBLAS's, fp16: both operands stored as the product has
+ * them (nn), A stored transposed (tn), B stored transposed (nt), and A stored transposed and first
+ * transposed back by our vector kernel (after). The sets of operands that take turns fill the L2
+ * three times, so that operands come from device memory. m=1 is one token times a weight matrix
+ * that is far larger than the L2.
  *
- * Inside the timed region: events around so many passes, or one and two products; slope. The
- * layouts of a product are sampled in turn: it runs at the board's power limit, and so they all
- * meet the same clock. Every element of a transposed matrix is compared with its source before and
- * after timing, and what lies between the rows must stay as it was; the comparison must see a
- * poisoned matrix. Products: 512 random outputs against float64 on the CPU, before and after.
+ * Inside the timed region: events around a number of passes, or one and two products; slope. The
+ * layouts of a product are sampled in turn: a product runs at the board's power limit, and this way
+ * all layouts meet the same clock. Every element of a transposed matrix is compared with its source
+ * before and after the timing, and the bytes between the rows must be unchanged; the comparison
+ * must also detect a poisoned matrix. Products: 512 random outputs against float64 on the CPU,
+ * before and after.
  * Expected on an H200: 130 us for the copy's 537 MB, 5 to 17 % more by tiles, eight times as much
- * naively; products within 5 % of each other.
+ * by naive; products within 5 % of each other.
  *
- * Traps. Where rows do not begin on a line of 128 bytes (ld=8200), tiles touch more lines than
- * they fill. */
+ * Traps. If rows do not begin on a line of 128 bytes (ld=8200), tiles touch more lines than they
+ * fill. */
 #include "probes/transpose/args.h"
 
 #include <math.h>
@@ -57,14 +59,15 @@ enum {
     MATRIX = 8192,
     MATRICES = 2,
     PASSES = 2,
-    GAP = (3 << 20) + 4352, /* between matrices, or they would be a power of two apart */
+    GAP = (3 << 20) + 4352, /* between matrices, so that their distance is no power of two */
     MOST_SETS = 8,
     ROWS_CHECKED = 512,
     WORKSPACE = 32 << 20,
     SAMPLED = 512,
 };
 
-/* In every round, or in the first and last, or by --deep; --check has everything. */
+/* When a case runs: in every round, in the first and last, or with --deep. --check has
+ * everything. */
 enum show { ALWAYS, ONCE, DEEP };
 
 static unsigned flags_of(const struct probe_run *r, enum show show)
@@ -88,7 +91,7 @@ struct way {
     const char *impl;
     cudaKernel_t kernel;
     dim3 grid;
-    struct transpose_args args; /* but for the matrix, and where a check leaves its count */
+    struct transpose_args args; /* complete but for the matrix and the place of a check's count */
 };
 
 /* "copy", "read", "differ" go by rows of 16 bytes, the others by type. */
@@ -126,7 +129,7 @@ static void pass(struct probe_run *r, const struct matrix *m, const struct way *
         CUDA(cudaMemcpyAsync(a.out, a.in, bytes, cudaMemcpyDeviceToDevice, gpu_stream(r)));
 }
 
-/* What a kernel leaves in *check, which was 0. */
+/* The value that a kernel leaves in *check, which was 0. */
 static uint32_t left_by(struct probe_run *r, const struct matrix *m, const struct way *w)
 {
     struct way checking = *w;
@@ -138,7 +141,8 @@ static uint32_t left_by(struct probe_run *r, const struct matrix *m, const struc
     return found;
 }
 
-/* Some rows of matrix 0, without what lies between them: their words XORed, as read and here. */
+/* Some rows of matrix 0 without the gaps between them: their words XORed, as read and as computed
+ * here. */
 static void check_read(struct probe_run *r, const struct matrix *m, struct way w)
 {
     size_t size = gpu_type_size(m->type), row = m->ld * size / 4, n = m->edge * size / 4;
@@ -230,11 +234,11 @@ static void measure_matrix(struct probe_run *r, enum gpu_type type, uint32_t gap
 
 /* --- a product that takes it as it is --------------------------------------------------------- */
 
-/* What is stored as the product has it, and what is stored transposed, are different matrices: a
- * product of the wrong one does not pass for right. */
+/* The matrix stored as the product has it and the one stored transposed are different matrices, so
+ * that a product with the wrong one does not pass. */
 struct operands {
     char *a[2], *b[2], *c;
-    char *turned; /* where a transpose before the product goes */
+    char *turned; /* output of a transpose before the product */
 };
 
 struct product {
@@ -246,7 +250,7 @@ struct product {
     struct way turn; /* of a matrix of k x k */
 };
 
-/* By the next set of operands. */
+/* Uses the next set of operands. */
 static void multiply(struct probe_run *r, struct product *p, int layout)
 {
     bool turn_a = layout == TN, turn_b = layout == NT;
@@ -307,7 +311,7 @@ static void poison_outputs(struct probe_run *r, const struct product *p)
     }
 }
 
-/* Each layout from poisoned memory. */
+/* Checks each layout, from poisoned memory. */
 static void check_layouts(struct probe_run *r, struct product *p, const int *layouts,
                           size_t n_layouts)
 {
@@ -341,7 +345,7 @@ static void measure_layouts(struct probe_run *r, struct product *p, const int *l
                 gpu_clock_stop(r);
                 probe_sample(r, layouts[i], n, gpu_elapsed_ns(start, stop));
             }
-    if (probe_in_full(r)) { /* the last one timed, and that the operands are as they were */
+    if (probe_in_full(r)) { /* check the last one timed, and that the operands are unchanged */
         check_product(r, p, layouts[n_layouts - 1]);
         check_layouts(r, p, layouts, n_layouts);
     }

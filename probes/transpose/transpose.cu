@@ -1,4 +1,4 @@
-// Kernels of transpose: three ways to turn a matrix round, and the copy to hold them against.
+// Kernels of transpose: three ways to transpose a matrix, and the copy to compare them with.
 #include "core/device/load.cuh"
 #include "probes/transpose/args.h"
 
@@ -15,8 +15,8 @@ template <typename T> __device__ __forceinline__ void naive(const struct transpo
             ((const T *)a.in)[(uint64_t)(r + i) * a.ld_in + c];
 }
 
-// By way of a tile in shared memory, so that both sides are rows; its rows are one element longer,
-// or a column would lie in one bank.
+// Through a tile in shared memory, so that both sides are accessed by rows. The tile's rows are one
+// element longer; otherwise a column would be in one bank.
 template <typename T> __device__ __forceinline__ void padded(const struct transpose_args &a)
 {
     __shared__ T tile[TILE][TILE + 1];
@@ -31,7 +31,7 @@ template <typename T> __device__ __forceinline__ void padded(const struct transp
         ((T *)a.out)[(uint64_t)(c + y + i) * a.ld_out + r + x] = tile[x][y + i];
 }
 
-// N x N elements that a thread holds as N vectors of 16 bytes, transposed in its registers.
+// Transposes, in a thread's registers, N x N elements held as N vectors of 16 bytes.
 __device__ __forceinline__ void turn_round(uint4 (&v)[4])
 {
     const uint4 a = v[0], b = v[1], c = v[2], d = v[3];
@@ -60,9 +60,9 @@ __device__ __forceinline__ void turn_round(uint4 (&v)[8])
         v[k] = t[k];
 }
 
-// 16 x 16 threads turn a tile of 16 x 16 such squares: loads, stores and the way through shared
-// memory are all of 16 bytes. There a row's vectors are permuted by exclusive or with the row's
-// square, so that eight lanes, which are served together, meet eight different bank groups.
+// 16 x 16 threads transpose a tile of 16 x 16 such squares. All accesses are of 16 bytes, also in
+// shared memory. There the vectors of a row are permuted by an XOR with the row's square, so that
+// eight lanes, which are served together, meet eight different bank groups.
 template <typename T> __device__ __forceinline__ void vector(const struct transpose_args &a)
 {
     constexpr int N = 16 / sizeof(T);
@@ -106,7 +106,8 @@ TRANSPOSE(padded, fp16, uint16_t)
 TRANSPOSE(vector, fp32, uint32_t)
 TRANSPOSE(vector, fp16, uint16_t)
 
-// The references: a copy by rows, four vectors of 16 bytes a thread, and its reading half alone.
+// The references: a copy by rows, with four vectors of 16 bytes per thread, and its reading half
+// alone.
 template <bool WRITE> __device__ __forceinline__ void rows(const struct transpose_args &a)
 {
     uint32_t x = blockIdx.x * 4 * blockDim.x + threadIdx.x, y = blockIdx.y, sum = 0;
@@ -140,7 +141,7 @@ transpose_read_rows(const __grid_constant__ struct transpose_args a)
     rows<false>(a);
 }
 
-// Counts the elements that are not where they must be, and what was written between the rows.
+// Counts the misplaced elements, and anything that was written between the rows.
 template <typename T> __device__ __forceinline__ void wrong(const struct transpose_args &a)
 {
     uint64_t step = (uint64_t)gridDim.x * blockDim.x, all = (uint64_t)a.columns * a.ld_out;

@@ -96,9 +96,9 @@ struct run_context {
     const char *discarded; /* of the whole run */
 };
 
-/* One tick, in the metric's unit. A time named NAME_time beside NAME in cycles is the same samples
- * in another unit, counted by the cycle counter: its tick is that of the cycles, not of the timer
- * that gave the clock. */
+/* One tick, in the metric's unit. A metric NAME_time may accompany NAME in cycles: it holds the
+ * same samples in another unit, counted by the cycle counter. Its tick is that of the cycles, not
+ * of the timer that gave the clock. */
 static double resolution_of(const json_t *one, const json_t *metric)
 {
     static const char suffix[] = "_time";
@@ -149,7 +149,7 @@ static bool take_metric(struct bundle *bundle, const struct run_context *at, con
     } else {
         const double best = document_get_number(metric, "best");
         const bool is_single = document_get_number(metric, "n") == 1 && best == value;
-        row_put(row, at->round, value, is_single ? (double)NAN : best); /* of one none is the best */
+        row_put(row, at->round, value, is_single ? (double)NAN : best); /* one value has no best */
     }
     return true;
 }
@@ -321,7 +321,7 @@ static bool same_origin(const struct part *a, const struct part *b)
     return !strcmp(a->commit, b->commit) && a->card && b->card && !strcmp(a->card, b->card);
 }
 
-/* Is there one of the same origin before part i? */
+/* Does a part before part i come from the same bundle? */
 static bool is_named(const struct bundle *bundle, size_t i)
 {
     for (size_t j = 0; j < i; j++)

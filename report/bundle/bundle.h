@@ -1,4 +1,4 @@
-/* A bundle as the report sees it: rows, and what is said once about the machine and each probe. */
+/* A bundle as the report sees it: rows, and facts about the machine and each probe. */
 #ifndef REPORT_BUNDLE_BUNDLE_H
 #define REPORT_BUNDLE_BUNDLE_H
 
@@ -9,8 +9,8 @@
 struct part {
     char *name, *what, *why; /* why: the last failure, skip or discard, or NULL */
     char *note;              /* the first remark of its runs, or NULL */
-    char *from;              /* when the bundle it comes from was started */
-    char *commit, *card;     /* of that bundle: what measured, and on which GPU (its id_hash) */
+    char *from;              /* when the bundle that it comes from was started */
+    char *commit, *card;     /* of that bundle: the code that measured, and the GPU (its id_hash) */
     int method;
     int n_runs, n_ok, n_failed, n_skipped, n_discarded;
     bool stale;
@@ -28,7 +28,7 @@ struct bundle {
     int n_rounds;
 };
 
-/* Takes a valid bundle document (see document_parse). Derived rows are included. False when memory
+/* Takes a valid bundle document (see document_parse), and adds the derived rows. False when memory
  * is short. The document may be released afterwards. */
 bool bundle_take(struct bundle *bundle, const json_t *document, const char *path);
 
@@ -44,8 +44,8 @@ const char *bundle_fact(const struct bundle *bundle, const char *section, const 
 /* One line about the machine, the software and the runs. */
 char *bundle_line(const struct bundle *bundle, char *text, size_t size);
 
-/* Of a folder: "gemv, small_gemm: gpufloor 966d18b, another card; ..." for the probes that do not come
- * from the bundle that the line speaks of. Empty where all do. */
+/* For a folder: "gemv, small_gemm: gpufloor 966d18b, another card; ...", the probes that do not
+ * come from the bundle that bundle_line() describes. Empty if all do. */
 enum { BUNDLE_LINE = 4096 };
 char *bundle_others(const struct bundle *bundle, char *text, size_t size);
 

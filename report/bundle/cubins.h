@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
-/* How many cubins of `old` are code that `new` lacks, of the architectures that `new` has. Told by the
- * hash alone: an image that was renamed is the same code. NULL: no cubins. */
+/* How many cubins of `old` are code that `new` lacks, among the architectures that `new` has. Code
+ * is identified by the hash alone: a renamed image is the same code. NULL: no cubins. */
 size_t cubins_changed(const json_t *old, const json_t *new);
 
 #endif

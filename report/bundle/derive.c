@@ -77,9 +77,9 @@ const struct derived_metric *derived_metric(size_t i)
 
 /* --- steps of a curve --------------------------------------------------------------------------
  *
- * Where one level of the memory ends, latency climbs within a fraction of an octave of footprint;
- * on a plateau it climbs slowly or not at all. So a step is a stretch of the curve that is steep,
- * and what lies between two steps is a plateau, flat or not. Slopes are relative, per octave:
+ * Where one level of the memory ends, latency climbs within a fraction of an octave of footprint.
+ * On a plateau it climbs slowly or not at all. So a step is a steep stretch of the curve, and
+ * between two steps is a plateau, flat or not. Slopes are relative, per octave:
  *
  *     GH200 (published)      slope per octave
  *     L1 -> near L2          several hundred %      step
@@ -88,14 +88,14 @@ const struct derived_metric *derived_metric(size_t i)
  *     far L2 -> DRAM         about 120 %            step
  *     DRAM, TLB misses       about 3 %              plateau
  *
- * A stretch belongs to a step from GENTLE on, if somewhere in it the slope reaches STEEP. Where a
- * plateau is so short that its slope never falls below GENTLE, it still shows as a shoulder: a
+ * A stretch with slopes of at least GENTLE is a step if somewhere in it the slope reaches STEEP. A
+ * plateau may be so short that its slope never falls below GENTLE. It still shows as a shoulder: a
  * place where the slope drops to a third of what it is on both sides. */
 static const double GENTLE = 0.20, STEEP = 0.40, SHOULDER = 1.0 / 3, LEAST_RISE = 0.10;
 
-/* Where on a rise the capacity is read off. Not at half height: a cache of limited associativity
- * begins to miss when its first set overflows, and misses always only when its last one does. On an
- * H200 half height makes 265 KiB of an L1 that has 256. */
+/* The height on a rise at which the capacity is read. Not half height: a cache of limited
+ * associativity begins to miss when its first set overflows, and misses always only when its last
+ * set does. On an H200 half height would give 265 KiB for an L1 of 256. */
 static const double KNEE = 0.10;
 
 enum { CURVE_MAX = 512, CURVE_LEAST = 12, LEVEL_POINTS = 3, STEPS_MAX = 16 };
@@ -108,7 +108,7 @@ static double median_of(const double *values, size_t n)
     return stat_median(sorted, n);
 }
 
-/* The median of each point and its neighbours: takes out a lone outlier, leaves edges in place. */
+/* The median of each point and its neighbours: removes a lone outlier and leaves edges in place. */
 static void smooth(struct curve curve, double *smoothed)
 {
     for (size_t i = 0; i < curve.n; i++) {
@@ -132,7 +132,8 @@ static double largest(const double *values, size_t from, size_t to)
     return most;
 }
 
-/* The level of a plateau right beside a step: the points next to it, as far as the plateau goes. */
+/* The level of a plateau right next to a step: the points next to it, as far as the plateau
+ * goes. */
 static double level_before(const double *smoothed, const double *slope, size_t at)
 {
     size_t from = at;
@@ -154,7 +155,7 @@ static double level_after(const double *smoothed, const double *slope, size_t at
 static double crossing(struct curve curve, const double *smoothed, size_t from, size_t to,
                        double height)
 {
-    while (from > 0 && smoothed[from] > height) /* the plateau's last point may be up already */
+    while (from > 0 && smoothed[from] > height) /* the plateau's last point may be above already */
         from--;
     for (size_t i = from; i < to; i++)
         if (smoothed[i] <= height && smoothed[i + 1] > height) {
@@ -214,15 +215,15 @@ size_t derive_steps(struct curve curve, struct step *steps, size_t most)
 
 /* --- capacities ------------------------------------------------------------------------------- */
 
-/* The step out of the L1 more than doubles the latency on every GPU; none after it does. */
+/* The step out of the L1 more than doubles the latency on every GPU; no later step does. */
 static const double LEAVES_L1 = 2.0;
 
-/* A partition of the L2 is no smaller than this part of it; a step before that is a shoulder of the
- * rise out of the L1, which takes an octave and is not smooth. */
+/* A partition of the L2 is at least this part of it. An earlier step is a shoulder of the rise out
+ * of the L1, which takes an octave and is not smooth. */
 static const double LEAST_PARTITION = 1.0 / 16;
 
-/* Of the steps behind the L1, the one nearest to the L2 size that the GPU states is its end: later
- * ones belong to the TLB, earlier ones to a partition. */
+/* The end of the L2 is the step, among those after the L1, nearest to the L2 size that the GPU
+ * states. Later steps belong to the TLB, earlier ones to a partition. */
 static size_t end_of_l2(const struct step *steps, size_t first, size_t n, double l2_bytes)
 {
     size_t end = first + 1 < n ? first + 1 : first;
@@ -279,14 +280,14 @@ static void find_points(const struct rows *rows, struct points *points)
     points->n = 0;
     for (size_t next = 0; (row = rows_match(rows, needs[CURVE], &next));) {
         double bytes = row_key(row, "bytes", text, sizeof text) ? strtod(text, NULL) : 0;
-        /* On a flank the first and the last round may well disagree; each is read on its own. */
+        /* On a flank the first and the last round may well disagree; each is used on its own. */
         bool usable = row_usable(row) || row->status == ROW_DISAGREE;
         if (bytes >= 1 && bytes < 1e18 && row->n > 0 && usable && points->n < CURVE_MAX)
             insert(points, row, bytes);
     }
 }
 
-/* The curve of one round: what was discarded in it is left out. */
+/* The curve of one round, without what was discarded in it. */
 static struct curve curve_of(const struct points *points, int round, double *bytes, double *cycles)
 {
     size_t n = 0;
@@ -312,8 +313,8 @@ static const char *const capacity_ids[] = {"derived.capacity{level=l1}",
                                            "derived.capacity{level=l2}"};
 enum { N_CAPACITIES = 3 };
 
-/* A capacity lies between two footprints of the curve, and where between them is interpolated: it
- * is known to half of that distance, its tick. */
+/* A capacity lies between two footprints of the curve and is interpolated between them. It is known
+ * to half of their distance, which is its tick. */
 static double tick_of(struct curve curve, double bytes)
 {
     for (size_t i = 0; i + 1 < curve.n; i++)

@@ -1,6 +1,6 @@
-/* Derived figures: what is read off several cases or probes rather than measured by one.
+/* Derived figures: formed from several cases or probes rather than measured by one.
  *
- *   derived.capacity{level=l1|l2_near|l2}        bytes   footprint a tenth up between plateaus
+ *   derived.capacity{level=l1|l2_near|l2}        bytes   footprint at a tenth of a rise's height
  *   derived.bytes_in_flight{level,warps,loads}   bytes   per SM, by Little's law
  *   derived.flops{keys of a product's time}      flop/s  2 m n k / time
  *   derived.fixed_time, marginal_flops, fit_error   t(N) = t0 + 2 N^3 / P over squares
@@ -10,7 +10,7 @@
  *   derived.bytes_cut{probe and keys of a fused time}
  *                                                ratio  report/bundle/derive_fusion.h
  *
- * Each is formed per run from values of that run, then reduced like any other row. */
+ * Each is formed per run from values of that run, and then summarised like any other row. */
 #ifndef REPORT_BUNDLE_DERIVE_H
 #define REPORT_BUNDLE_DERIVE_H
 
@@ -19,10 +19,9 @@
 
 #include "report/bundle/rows.h"
 
-/* Adds the derived rows to finished rows, and finishes them anew. They are made apart, so that what
- * they are made of neither moves nor grows meanwhile. `gpu` is environment.gpu, or
- * NULL. What cannot be had is a row without value that says why, where its inputs were measured at
- * all. */
+/* Adds the derived rows to finished rows, and finishes them anew. Derived rows are made in a table
+ * of their own, so that their inputs do not move meanwhile. `gpu` is environment.gpu, or NULL. If a
+ * figure cannot be formed although its inputs were measured, its row has no value and says why. */
 void derive(struct rows *rows, const json_t *gpu);
 
 /* Latency over footprint: one run's curve. */
@@ -36,23 +35,24 @@ struct step {
     double from_cycles, to_cycles, bytes;
 };
 
-/* Finds the steps of a curve, in order; returns how many, at most `most`. Plateaus may slope, as
- * the far partition of an L2 and device memory behind a TLB do. */
+/* Finds the steps of a curve, in order; returns their number, at most `most`. Plateaus may slope,
+ * as the far partition of an L2 and device memory behind a TLB do. */
 size_t derive_steps(struct curve curve, struct step *steps, size_t most);
 
 struct capacities {
     double l1, l2_near, l2; /* bytes; NaN where the curve shows none */
 };
 
-/* Reads capacities off a curve. l2_bytes is the L2 size that the GPU states, 0 when not known: it
- * only decides which of several steps is the L2's end, never the value. */
+/* Reads capacities off a curve. l2_bytes is the L2 size that the GPU states, 0 if unknown: it
+ * decides which of several steps is the L2's end, never the value. */
 struct capacities derive_capacities(struct curve curve, double l2_bytes);
 
 /* Bytes in flight on each SM that sustain `rate` bytes/s at a latency of `load_ns`. */
 double derive_in_flight(double rate, double load_ns, double n_sm);
 
-/* The line t = fixed + work / rate through times of different amounts of work, so that the relative
- * errors' squares are least: an error of 5 % weighs the same at any size. NaN for fewer than four. */
+/* The line t = fixed + work / rate through times of different amounts of work. It minimises the
+ * squares of the relative errors: 5 % counts the same at any size. NaN for fewer than four
+ * times. */
 struct fit {
     double fixed_ns, rate; /* work a second */
     double error;          /* root mean square of the relative errors */
@@ -62,8 +62,8 @@ struct fit derive_fit(const double *work, const double *ns, size_t n);
 /* Makes the fits over the squares of gemm_sizes.time; report/bundle/derive_fits.c. */
 void derive_fits(const struct rows *rows, struct rows *made);
 
-/* What derived figures are made of: the i-th need (report/bundle/needs.h), or NULL past the last one.
- * *file names the part of derive that takes it. */
+/* The inputs of derived figures: the i-th need (report/bundle/needs.h), or NULL past the last one.
+ * *file names the part of derive that uses it. */
 const char *derive_need(size_t i, const char **file);
 extern const char *const derive_fits_needs[]; /* up to NULL */
 

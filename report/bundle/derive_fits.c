@@ -32,7 +32,7 @@ struct fit derive_fit(const double *work, const double *ns, size_t n)
     return (struct fit){fixed, 1e9 / per_work, sqrt(sum / (double)n)};
 }
 
-/* What stands behind m, n and k in the id of a square's time: "type=...}". NULL: it is no square. */
+/* The text after m, n and k in the id of a square's time: "type=...}". NULL: it is not a square. */
 static const char *square(const struct row *row, double *size)
 {
     char m[24], n[24], k[24];

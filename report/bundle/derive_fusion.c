@@ -19,7 +19,7 @@ double derive_fusion_gain(const struct fusion_chip *chip, double unfused_kernels
     return unfused / fused;
 }
 
-/* Between the loads at which it was measured in proportion, beyond the last as there. */
+/* Interpolates between the measured loads; beyond the last one the latency stays the same. */
 static double latency_at(const struct fusion_chip *chip, double rate)
 {
     const double *at = chip->load, *ns = chip->load_ns;
@@ -29,8 +29,9 @@ static double latency_at(const struct fusion_chip *chip, double rate)
     return ns[2];
 }
 
-/* The least time in which that many trips fit, one behind the other, at the latency that so many
- * bytes in that time make. Less time is more load and a longer latency: there is one such time. */
+/* The least time that holds this many dependent trips, at the latency under the load that `bytes`
+ * in that time make. A shorter time means more load and a longer latency, so there is exactly one
+ * such time. */
 static double waiting_ns(const struct fusion_chip *chip, double trips, double bytes)
 {
     double low = trips * chip->load_ns[0], high = trips * chip->load_ns[2];
@@ -47,7 +48,7 @@ static double waiting_ns(const struct fusion_chip *chip, double trips, double by
     return high;
 }
 
-/* SMs' worth of work at a time: the busiest has a whole number of blocks. */
+/* How many SMs' worth of work runs at a time: the busiest SM has a whole number of blocks. */
 static double sms_of(const struct fusion_chip *chip, const struct fusion_kernel *k)
 {
     return k->blocks > 0 ? k->blocks / ceil(k->blocks / chip->n_sm) : chip->n_sm;
@@ -59,7 +60,7 @@ static double spilled_ns(const struct fusion_chip *chip, const struct fusion_ker
     return k->spilled / (fits_l2 ? chip->l2_rate : chip->rate);
 }
 
-/* fmax() leaves out what is not a number: a figure of the chip that was not measured. */
+/* fmax() ignores NaN: a figure of the chip that was not measured. */
 double derive_kernel_ns(const struct fusion_chip *chip, const struct fusion_kernel *k,
                         double cached)
 {
@@ -81,11 +82,11 @@ double derive_kernel_ns(const struct fusion_chip *chip, const struct fusion_kern
 /* --- what it takes ---------------------------------------------------------------------------- */
 
 enum {
-    FUSED, /* what is compared: see pairs */
+    FUSED, /* the forms that are compared: see pairs */
     CAP_64,
     CAP_32,
     RESIDENT,
-    TIME, /* of every form of a case; these three, and what each of its kernels does */
+    TIME, /* of every form of a case; TIME and the next two, and what each of its kernels does */
     BYTES,
     KERNELS,
     KERNEL_BYTES,
@@ -148,21 +149,21 @@ const char *const derive_fusion_needs[] = {
 
 /* --- what is compared ------------------------------------------------------------------------- */
 
-/* A form of an operation that moves less or has fewer kernels, and the one that it replaces, the
- * first of two that was measured. Forms other than `fused` stand here for what blocks them: where
- * nothing is said of their kernels, nothing is predicted. */
+/* A form of an operation that moves fewer bytes or has fewer kernels, and the form that it
+ * replaces: the first of two that was measured. Forms other than `fused` are here for what blocks
+ * their SMs. If a probe does not describe their kernels, nothing is predicted. */
 struct pair {
     int need;
     const char *impl, *others[2];
 };
 static const struct pair pairs[] = {
     {FUSED, "fused", {"unfused", "twice"}},
-    {CAP_64, "cap_64", {"unfused", NULL}}, /* in one kernel, which spills */
+    {CAP_64, "cap_64", {"unfused", NULL}}, /* one kernel that spills */
     {CAP_32, "cap_32", {"unfused", NULL}},
-    {RESIDENT, "resident", {"two", NULL}}, /* in one block a row */
+    {RESIDENT, "resident", {"two", NULL}}, /* one block per row */
 };
 
-/* The keys of a time, cut where other rows of the same size differ from it:
+/* The keys of a time, split at the places where other rows of the same size differ from it:
  * "norm" "{op=..,type=fp16" impl=fused ",mode=graph,l2=" "cold". */
 struct fusion_case {
     const char *probe, *impl;
@@ -185,7 +186,7 @@ static bool case_of(const struct row *fused, const char *name, struct fusion_cas
     return true;
 }
 
-/* end: what stands behind the state of the cache. */
+/* end: the rest of the id after the cache state. */
 static const struct row *row_of_case(const struct rows *rows, const struct fusion_case *c, int need,
                                      const char *impl, bool cold, const char *end)
 {
@@ -211,7 +212,7 @@ static double count_of_case(const struct rows *rows, const struct fusion_case *c
     return row ? row->centre : (double)NAN;
 }
 
-/* What a row says of one round; once-rows hold in all. */
+/* A row's value in one round; once-rows hold in all rounds. */
 static double in_round(const struct row *row, int round)
 {
     return row->once ? row->centre : row_at(row, round);
@@ -224,7 +225,7 @@ struct form {
     const struct row *time;
     const char *impl;
     double bytes, kernels;
-    bool is_told; /* what each of its kernels does */
+    bool is_told; /* the probe tells what each of its kernels does */
     struct fusion_kernel each[EACH_MAX];
 };
 
@@ -267,8 +268,8 @@ static bool form_of_case(const struct rows *rows, const struct fusion_case *c, c
     return true;
 }
 
-/* What its product makes in that round alone: for a kernel of ours, by ours. False where a kernel
- * has a product and that was not measured. */
+/* The rate of each kernel's product, measured alone in that round; for a kernel of ours, by our own
+ * product. False if a kernel has a product that was not measured. */
 static bool set_product_rates(const struct rows *rows, const struct fusion_case *c, double edge_ns,
                               int round, bool is_fused, struct form *f)
 {
@@ -284,8 +285,8 @@ static bool set_product_rates(const struct rows *rows, const struct fusion_case 
     return true;
 }
 
-/* Is the product inside the fused kernel another, slower one than the chain's? Then it is that which
- * is compared, and not a fusion. */
+/* Does the fused kernel contain a different, slower product than the chain's? Then a comparison
+ * would be of products and not of a fusion. */
 static bool has_slower_product(const struct rows *rows, const struct fusion_case *c)
 {
     const struct row *ours = time_of_case(rows, c, "own_product", c->cold);
@@ -293,7 +294,7 @@ static bool has_slower_product(const struct rows *rows, const struct fusion_case
     return ours && (!time || ours->centre > 1.03 * time->centre);
 }
 
-/* cached: the share of its bytes that comes out of the L2. */
+/* cached: the share of its bytes that the L2 serves. */
 static double form_ns(const struct fusion_chip *chip, const struct form *f, double cached)
 {
     const struct fusion_kernel all = {.bytes = f->bytes};
@@ -315,7 +316,7 @@ static double centre_of_glob(const struct rows *rows, const char *glob)
     return row && row_usable(row) ? row->centre : (double)NAN;
 }
 
-/* The centre: the bundle that it comes from may be another. */
+/* The centre over all rounds, because the row may come from another bundle. */
 static double centre_of(const struct rows *rows, int need)
 {
     return centre_of_glob(rows, derive_fusion_needs[need]);
@@ -347,8 +348,8 @@ static struct fusion_chip chip_of(const struct rows *rows, double n_sm, bool col
                                 .l2_rate = with_level(rows, ANY_COPY, false) / 1e9};
 }
 
-/* bytes/ns of the better copy beyond one edge; NaN where there is none, 0 where none takes longer than
- * an edge by half: what is left of it then is no rate. */
+/* bytes/ns of the better copy beyond one edge; NaN where there is no copy. 0 where none takes 1.5
+ * edges: the little that is left beyond the edge is no rate. */
 static double copy_rate(const struct rows *rows, const struct fusion_case *c, bool cold,
                         double edge_ns, int round)
 {
@@ -453,7 +454,7 @@ static void put(struct rows *made, const struct fusion_case *c, const struct gai
         row->power_bound = g->power_bound;
         if (which == ERROR) {
             row->better = ROW_LOWER;
-            row->resolution = 0.015; /* two rounds may differ by 3 % of the gain, not of this */
+            row->resolution = 0.015; /* two rounds may differ by 3 % of the gain */
         }
         for (size_t i = 0; i < g->n; i++)
             row_put(row, g->round[i], g->value[which][i], NAN);

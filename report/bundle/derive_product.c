@@ -7,14 +7,14 @@
 
 #include "report/bundle/needs.h"
 
-/* Cycles of one wgmma of 64 columns of C, so many of its rows, 16 of k: the tensor cores' time, or
- * that of reading both operands from shared memory where that is longer (32 rows and fewer). */
+/* Cycles of one wgmma of 64 columns of C, `rows` of its rows, 16 of k: the tensor cores' time, or
+ * the time to read both operands from shared memory where that is longer (32 rows and fewer). */
 static double wgmma_cycles(const struct product_chip *chip, double rows)
 {
     return fmax(chip->wgmma_cycles * rows / 256, (64 + rows) * 16 * 2 / chip->shared_bytes);
 }
 
-enum { K_STEP = 64 }; /* of the kernel: what is copied at a time */
+enum { K_STEP = 64 }; /* of the kernel: the unit of its copies */
 
 double derive_product_ns(const struct product_chip *chip, const struct product_row *row)
 {
@@ -52,7 +52,7 @@ const char *const derive_product_needs[] = {
     NULL,
 };
 
-/* False where one was not measured. */
+/* False if one of them was not measured. */
 static bool find_figures(const struct rows *rows, const struct row *figure[FIGURES])
 {
     for (size_t i = 0; i < FIGURES; i++) {
@@ -64,7 +64,7 @@ static bool find_figures(const struct rows *rows, const struct row *figure[FIGUR
     return true;
 }
 
-/* The chip in one round. What is measured in the first and last round only holds in all of them. */
+/* The chip in one round. What is measured in the first and last round only holds in all rounds. */
 static struct product_chip chip_of(const struct row *const figure[FIGURES], int round, double n_sm)
 {
     double value[FIGURES];
@@ -103,7 +103,7 @@ static double count_beside(const struct rows *rows, const struct row *time, int 
     return row ? row->centre : (double)NAN;
 }
 
-/* The row but for its empty time, which differs from round to round. */
+/* The row without its empty time, which differs from round to round. */
 static struct product_row row_of(const struct rows *rows, const struct row *time)
 {
     const double busiest = count_beside(rows, time, BLOCKS_ON_BUSIEST);
@@ -154,7 +154,7 @@ static void predict(const struct rows *rows, struct rows *made,
         if (isfinite(ns[i]))
             row_put(predicted, time->round[i], ns[i], NAN);
     struct row *error = make(made, "derived.prediction_error", "ratio", time);
-    if (error) /* two rounds may differ by 3 % of the time, not of this */
+    if (error) /* two rounds may differ by 3 % of the time, not of the error */
         error->resolution = 0.015;
     for (size_t i = 0; error && i < time->n; i++)
         if (isfinite(ns[i]))

@@ -50,8 +50,8 @@ static int newest_first(const void *a, const void *b)
 
 struct choice {
     size_t bundle;
-    bool found, current; /* measured by this tree's kernels */
-    bool sound;          /* and no check of it failed */
+    bool found, current; /* current: measured by this tree's kernels */
+    bool sound;          /* no check of it failed */
 };
 
 static bool is_current(const struct part *part, const struct folder_tree *tree)
@@ -60,7 +60,7 @@ static bool is_current(const struct part *part, const struct folder_tree *tree)
            !tree->differs(tree->programs, part->name, part->method, part->cubins);
 }
 
-/* Is a better than b, which is of a newer bundle? */
+/* Is a better than b, which comes from a newer bundle? */
 static bool is_better(const struct choice *a, const struct choice *b)
 {
     if (!b->found || a->current != b->current)
@@ -87,7 +87,7 @@ static struct choice choose(const struct bundle *bundles, size_t n, const char *
     return choice;
 }
 
-/* Copies a probe's rows; strings are made anew. */
+/* Copies a probe's rows, with copies of their strings. */
 static bool copy_rows(struct rows *into, const struct rows *from, const char *probe, bool stale)
 {
     for (size_t i = 0; i < from->n; i++) {
@@ -136,7 +136,7 @@ static bool has_part(const struct bundle *bundle, const char *probe)
     return false;
 }
 
-/* Bundles stand newest first. */
+/* Bundles are ordered newest first. */
 static bool merge(struct bundle *into, const struct bundle *bundles, size_t n, const char *folder,
                   const struct folder_tree *tree)
 {

@@ -4,21 +4,22 @@
 
 #include "report/bundle/bundle.h"
 
-/* The .json files of a folder, by name; NULL and 0 when it cannot be read. The caller releases the
- * list with paths_free. */
+/* The .json files of a folder, by name; NULL and 0 if it cannot be read. Release the list with
+ * paths_free. */
 char **paths_in(const char *folder, size_t *n);
 void paths_free(char **paths, size_t n);
 
-/* What the programs of this tree are, as far as a folder needs to know: was a probe's share of a
- * bundle measured by other code than theirs? */
+/* What a folder needs to know of this tree's programs: was a probe's share of a bundle measured by
+ * different code? */
 struct folder_tree {
     bool (*differs)(const void *programs, const char *probe, int method, const json_t *cubins);
     const void *programs;
 };
 
-/* Reads all bundles of a folder: per probe the newest that holds it as measured by the kernels of
- * this tree, and in which no check of it failed if there is one; else the newest that holds it at
- * all, its rows marked stale. False, with one line in why that starts with the path. */
+/* Reads all bundles of a folder. For each probe it takes the newest bundle that was measured by the
+ * kernels of this tree and in which none of its checks failed, if there is one; else the newest
+ * that was measured by these kernels; else the newest that holds the probe, with its rows marked
+ * stale. False, with one line in why that starts with the path. */
 bool folder_open(struct bundle *bundle, const char *folder, const struct folder_tree *tree,
                  char why[DOCUMENT_WHY]);
 

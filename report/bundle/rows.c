@@ -10,8 +10,8 @@
 #include "core/document.h"
 #include "core/stat.h"
 
-/* Runs of a case measured once a bundle end must agree this well: a capacity or a map is a property
- * of the chip, but its clock may have moved between first and last round. */
+/* Two runs of a case that is measured in the first and the last round must agree this well. A
+ * capacity or a map is a property of the chip, but the clock may have moved between the rounds. */
 static const double ONCE_AGREES = 0.03, CONFIDENCE = 0.95;
 
 /* --- finding ---------------------------------------------------------------------------------- */
@@ -24,7 +24,7 @@ static size_t hash(const char *text)
     return (size_t)(h ^ h >> 32);
 }
 
-/* The slot that holds an id, or the empty one where it would go. */
+/* The slot that holds an id, or the empty slot where it belongs. */
 static size_t slot_of(const struct rows *rows, const char *id)
 {
     size_t slot = hash(id) & (rows->n_slots - 1);
@@ -59,7 +59,8 @@ static bool make_room(struct rows *rows)
     return 2 * rows->n < rows->n_slots || rehash(rows, rows->n_slots ? 2 * rows->n_slots : 256);
 }
 
-/* Metrics of a probe keep the order in which they were first seen, and so do the cases of one. */
+/* Metrics of a probe keep the order in which they were first seen, and so do the cases of a
+ * metric. */
 static size_t metric_order(const struct rows *rows, const char *metric)
 {
     for (size_t i = rows->n; i-- > 0;)

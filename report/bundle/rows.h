@@ -1,8 +1,9 @@
-/* Rows: one metric of one case each, with its value in every round and what these come to.
+/* Rows: one metric of one case each, with its value in every round and a summary of these.
  *
- * A row's centre is the median of its runs' medians, its interval the order statistics that hold
- * the true median with 95 % (7 runs: the least and the largest), its best the median of the runs'
- * bests. A round gives at most one value: the first that was not discarded. */
+ * A row's centre is the median of its runs' medians. Its interval is the pair of order statistics
+ * that hold the true median with 95 % confidence (for 7 runs: the least and the largest). Its best
+ * is the median of the runs' best values. A round gives at most one value: the first that was not
+ * discarded. */
 #ifndef REPORT_BUNDLE_ROWS_H
 #define REPORT_BUNDLE_ROWS_H
 
@@ -13,7 +14,7 @@ enum { ROW_RUNS_MAX = 32, ROW_RUNS_NEEDED = 6 };
 
 enum row_better { ROW_LOWER, ROW_HIGHER, ROW_EXACT };
 
-/* What may be said of a row. Up to ROW_STALE it has a value that stands. */
+/* The status of a row. Up to ROW_STALE it has a value that may be used. */
 enum row_status {
     ROW_OK,
     ROW_ONCE,        /* measured in the first and last round only, and they agree */
@@ -54,26 +55,27 @@ struct rows {
     size_t n_slots;
 };
 
-/* The row of that id, made when there is none. NULL only when memory is short. The pointer holds
+/* The row with that id, made if there is none. NULL only when memory is short. The pointer is valid
  * until the next rows_get() of a new id. */
 struct row *rows_get(struct rows *rows, const char *id, const char *unit, enum row_better better);
 
-/* Copies a row of other rows into these, strings anew; it takes the place of one with its id. NULL
- * only when memory is short. */
+/* Copies a row of another table into these, with copies of its strings; it replaces a row with its
+ * id. NULL only when memory is short. */
 struct row *rows_add(struct rows *rows, const struct row *row);
 
 /* The row of that id, or NULL. */
 const struct row *rows_find(const struct rows *rows, const char *id);
 
 /* The row of the same case under another metric ("probe.metric"; NULL: the same) and, unless key is
- * NULL, with another value of that key. Beside a time a metric without timer is found, too. NULL: none. */
+ * NULL, with another value of that key. For a time it also finds a metric without a timer. NULL:
+ * none. */
 const struct row *rows_beside(const struct rows *rows, const struct row *row, const char *metric,
                               const char *key, const char *value);
 
 /* The next row from *next on whose id matches a glob, or NULL; *next moves past it. */
 const struct row *rows_match(const struct rows *rows, const char *glob, size_t *next);
 
-/* Gives a row a round's value; ignored when it has one, or holds ROW_RUNS_MAX. best may be NaN. */
+/* Gives a row a round's value. Ignored if it has one, or holds ROW_RUNS_MAX. best may be NaN. */
 void row_put(struct row *row, int round, double value, double best);
 
 /* The value of a round; NaN where it has none. */
@@ -82,14 +84,14 @@ double row_at(const struct row *row, int round);
 /* Works out centre, interval, best and status. */
 void row_finish(struct row *row);
 
-/* Finishes all rows and sorts them by probe ("derived" last), metric, and case, the latter two in
- * the order in which they were first seen. */
+/* Finishes all rows and sorts them by probe ("derived" last), metric and case. Metrics and cases
+ * keep the order in which they were first seen. */
 void rows_finish(struct rows *rows);
 
-/* The best of the rows that match a glob, lowest or highest centre by their direction. It is chosen
- * by the first round and judged on the others, so that luck in the choice does not flatter it;
- * with one round, on that. *picked then holds a copy whose strings belong to `rows`. False when
- * nothing usable matches. */
+/* The best of the rows that match a glob: the lowest or highest centre, by their direction. The
+ * first round chooses it and the other rounds measure it, so that luck in the choice does not
+ * flatter it; with one round, that round does both. *picked then holds a copy whose strings belong
+ * to `rows`. False when nothing usable matches. */
 bool rows_pick(const struct rows *rows, const char *glob, struct row *picked);
 
 void rows_free(struct rows *rows);
@@ -98,11 +100,11 @@ void rows_free(struct rows *rows);
 const char *row_status_name(enum row_status status);
 const char *row_better_name(enum row_better better);
 
-/* True when the row has a value that may be used in a verdict or a derived figure. */
+/* Does the row have a value that may be used in a verdict or a derived figure? */
 bool row_usable(const struct row *row);
 
-/* Copies the value of a key of the id into text: "bytes" of "...{bytes=4096}" is "4096". False, and
- * text empty, when the id has no such key. */
+/* Copies the value of a key of the id into text: "4096" for "bytes" of "...{bytes=4096}". False,
+ * with empty text, if the id has no such key. */
 bool row_key(const struct row *row, const char *key, char *text, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* The ledger: what decides the time of a 1024^3 product, its blocks or something else. */
+/* The ledger: what decides the time of a 1024^3 product, the number of blocks or something else? */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ const struct need cube_needs[] = {
     {NEED_ANY, "block_count.products{" CUBE_KEYS "*}"},
     NEEDS_END};
 
-/* In every round: a verdict needs as many. */
+/* Measured in every round, as a verdict needs? */
 static bool has_parts(const struct bundle *bundle, const struct row *time, struct finding *f)
 {
     const struct row *row = rule_beside(bundle, time, "block_count.products", NULL, NULL, f);
@@ -54,15 +54,15 @@ static enum cube_group group_of(const struct bundle *bundle, const struct row *t
     return blocks >= n_sm ? CUBE_MANY : blocks < n_sm ? CUBE_FEW : CUBE_OTHER;
 }
 
-/* The wgmma kernel's rows where there are any: kernels are not mixed. */
+/* The wgmma kernel's rows if there are any: kernels are not mixed. */
 static const char *cubes_of(const struct bundle *bundle, struct finding *f)
 {
     size_t next = 0;
     return rule_next(bundle, wgmma, &next, f) ? wgmma : mma;
 }
 
-/* The fastest of a group in the first round, judged on the others; of those with parts alone, where
- * asked for. Says nothing where there is none. */
+/* The fastest of a group. The first round chooses it, the others measure it. parts: only among rows
+ * that have parts. Says nothing if there is none. */
 bool cube_best(const struct bundle *bundle, enum cube_group group, bool parts, struct row *best,
                struct finding *f)
 {
@@ -88,7 +88,7 @@ void cube_say(const struct bundle *bundle, const struct row *time, struct findin
              rule_centre_beside(bundle, time, "block_count.blocks", f), time->centre / 1e3);
 }
 
-/* A row formed in each round from rows of that round. */
+/* A row computed in each round from rows of that round. */
 struct row cube_formed(const struct row *const *in, size_t n, const char *unit,
                        double (*of)(const double *value))
 {
@@ -106,9 +106,9 @@ struct row cube_formed(const struct row *const *in, size_t n, const char *unit,
 
 /* --- C24: more blocks than SMs ---------------------------------------------------------------- */
 
-static const double C24_DELTA = 0.03; /* less is no difference */
+static const double C24_DELTA = 0.03; /* a smaller difference does not count */
 
-/* Times over k: what does not grow with it. */
+/* From times over k: the part that does not grow with k. */
 static double fixed_part(const double *at)
 {
     return at[0] - 512 * (at[1] - at[0]) / (2048 - 512);
@@ -125,7 +125,7 @@ static const struct need empty_needs[] = {
     {NEED_ANY, "block_count.empty{" CUBE_KEYS "*,timer=event}"},
     NEEDS_END};
 
-/* Where the time of the best tile goes. Idle SMs would have their part of what grows with k. */
+/* Where the time of the best tile goes. Idle SMs would account for a part of what grows with k. */
 static void say_where_it_goes(const struct bundle *bundle, double n_sm, struct finding *f)
 {
     struct row whole, short_k, long_k, step[2], part[2];
@@ -154,7 +154,7 @@ static void say_where_it_goes(const struct bundle *bundle, double n_sm, struct f
              waits / all);
 }
 
-/* The best split and persistent rows, and whether one is as fast as the best with few blocks. */
+/* The best split and persistent rows; is one of them as fast as the best with few blocks? */
 static bool say_others(const struct bundle *bundle, const struct row *few, size_t *n,
                        struct finding *f)
 {

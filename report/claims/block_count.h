@@ -1,4 +1,4 @@
-/* What the judges of block_count's claims share: the rows of the 1024^3 product. */
+/* Shared by the judges of block_count's claims: the rows of the 1024^3 product. */
 #ifndef REPORT_CLAIMS_BLOCK_COUNT_H
 #define REPORT_CLAIMS_BLOCK_COUNT_H
 
@@ -9,24 +9,25 @@
     "block_count.time{" CUBE_KEYS "impl=wgmma,tile=" tile ",split=" split ",grid=" grid \
     ",tiles=all,resident=max,l2=warm,timer=event}"
 
-/* Of a sweep of tiles those with fewer blocks than SMs, and those with as many or more; tiles split
- * along k into as many; a grid of its own size, persistent or stream-K, with work for every SM. */
+/* Groups of rows: from the sweep of tiles, those with fewer blocks than SMs and those with at least
+ * as many; tiles split along k into at least as many; grids of their own size, persistent or
+ * stream-K, with work for every SM. */
 enum cube_group { CUBE_FEW, CUBE_MANY, CUBE_SPLIT, CUBE_PERSISTENT, CUBE_OTHER };
 
-/* The fastest of a group in the first round, judged on the others; of those with parts alone, where
- * asked for. The wgmma kernel's where there are any, else the portable one's. False, with nothing
- * said, where there is none. */
+/* The fastest of a group. The first round chooses it, the others measure it. parts: only among rows
+ * that have parts. The wgmma kernel's rows if there are any, else the portable one's. False, with
+ * nothing said, if there is none. */
 bool cube_best(const struct bundle *bundle, enum cube_group group, bool parts, struct row *best,
                struct finding *f);
 
-/* A row formed in each round from rows of that round, at most eight. */
+/* A row computed in each round from rows of that round, at most eight. */
 struct row cube_formed(const struct row *const *in, size_t n, const char *unit,
                        double (*of)(const double *value));
 
 /* "128x64 (128 blocks) 4.81", in us */
 void cube_say(const struct bundle *bundle, const struct row *time, struct finding *f);
 
-/* What these functions take. */
+/* The metrics that these functions take. */
 extern const struct need cube_needs[];
 
 #endif

@@ -40,7 +40,7 @@ static const struct need other_modes[] = {
     {NEED_ANY, CHAIN("time", "graph_pdl" TIMED)},
     NEEDS_END};
 
-/* How else the chain can be launched; not judged. */
+/* Other ways to launch the chain; not judged. */
 static void say_other_modes(const struct bundle *bundle, struct finding *f)
 {
     static const char *const names[] = {"by stream", "by graph with programmatic dependents"};
@@ -63,10 +63,11 @@ static enum claim_verdict decide(const struct row *ratio, const struct row *shar
     return kept && half == PLACE_INSIDE ? CLAIM_REPRODUCED : CLAIM_MIXED;
 }
 
-/* A chain by graph launches what is launched alone: it must cost what that costs, or the two are not
- * to be compared. Without the waits the results must be wrong, or nothing was fused; the rule of half
- * the peak must fail for a large product. (That the waits cost time is no control: blocks that no
- * longer walk in step fetch the same lines at different times, and a chain without them is slower.) */
+/* A chain by graph launches the same kernels as the product alone, so both must cost the same, or
+ * they cannot be compared. Without the waits the results must be wrong, or nothing was fused. The
+ * rule of half the peak must fail for a large product. (That waits cost time is not used as a
+ * control: without them blocks no longer walk in step and fetch the same lines at different times,
+ * and the chain is slower.) */
 static void judge_c27(const struct bundle *bundle, struct finding *f)
 {
     const struct board_peak *peak = board_peak(bundle->board);

@@ -8,7 +8,8 @@
 /* The linker marks both ends of the section that CLAIM_SUBJECT() fills. */
 extern const struct claim_subject __start_claim_subjects[], __stop_claim_subjects[];
 
-/* Claims with a smaller number than this one; numbers have two digits and are unique. */
+/* The number of claims with a smaller number than this one; numbers have two digits and are
+ * unique. */
 static size_t rank(const struct claim *claim)
 {
     size_t smaller = 0;

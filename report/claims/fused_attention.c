@@ -14,10 +14,9 @@
 
 static const double C43_RATIO = 2, C55_RATIO = 1.5;
 
-/* Below a causal mask the fused kernel computes half of two products: as many flops as one whole
- * product of the chain has. So the chain takes at least twice as long as one of its products, which
- * the rule has to see; and that product alone must not count as a speed-up over the fused kernel.
- */
+/* With a causal mask the fused kernel computes half of two products: as many flops as one whole
+ * product of the chain. So the chain takes at least twice as long as one of its products, which the
+ * rule must detect. And that single product must not count as a speed-up over the fused kernel. */
 struct speeds {
     struct row fused, chain, product; /* 4096 tokens, fp16 */
     struct row ratio, positive, negative;
@@ -71,7 +70,7 @@ static void judge_c43(const struct bundle *bundle, struct finding *f)
     conclude(f, &s, C43_RATIO, at_4096 == at_8192 ? rule_band(at_4096) : CLAIM_MIXED);
 }
 
-/* --- C43b: is attention where the time goes in decode? ---------------------------------------- */
+/* --- C43b: is attention where decode spends its time? ----------------------------------------- */
 
 static const double C43B_SHARE = 0.25;
 #define SHARE(shape, context)                                                                      \

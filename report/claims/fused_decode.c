@@ -1,4 +1,4 @@
-/* The ledger: attention of one token, what fusing saves around it, and what layouts cost it. */
+/* The ledger: attention of one token, what fusion saves around it, and what layouts cost it. */
 #include <math.h>
 #include <stdio.h>
 
@@ -14,13 +14,13 @@
 
 static const struct need edge_needs[] = {{NEED_ONE, GRAPH_EDGE}, NEEDS_END};
 
-/* One graph edge, against which launches saved are held (C29). */
+/* One graph edge, the unit in which saved launches are counted (C29). */
 static bool take_edge(const struct bundle *bundle, struct row *edge, struct finding *f)
 {
     return RULE_TAKE(bundle, edge_needs, f, edge);
 }
 
-/* Of each run: value of a less value of b. */
+/* For each run: value of a minus value of b. */
 static struct row less(const struct row *a, const struct row *b)
 {
     struct row d = {.id = a->id, .unit = a->unit, .better = ROW_LOWER, .once = a->once || b->once};
@@ -115,11 +115,11 @@ static void judge_c59(const struct bundle *bundle, struct finding *f)
 /* --- C67: the append fused into attention ----------------------------------------------------- */
 
 static const double C67_WITHIN = 0.10, C67_NOT = 0.5, C67_MATERIAL = 0.05, C67_NO_LAUNCH_NS = 200;
-/* An H200's pins give 4.8e12: beyond 6e12 it is the L2's rate that is seen, not memory's. */
+/* An H200's pins give 4.8e12: a rate beyond 6e12 is the L2's, not memory's. */
 static const double C67_LEAST_RATE = 1e12, C67_MOST_RATE = 6e12;
 enum { C67_FEW = 512, C67_MANY = 1024 };
 
-/* Of so many sequences, by impl. */
+/* The time of an append for %d sequences, by impl. */
 #define APPEND                                                                                     \
     "attention_decode.time{batch=%d,context=16,heads=32,kv_heads=8,d=128,type=bf16,"               \
     "impl=%s,mode=graph,l2=cold,timer=event}"
@@ -143,8 +143,8 @@ static bool take_slope(const struct bundle *bundle, const char *impl, struct row
 #define NEW_ROWS(batch, context, impl)                                                             \
     "attention_decode.new_row_bytes" CASE(batch, context, "bf16", impl) "*"
 
-/* Share of the predicted fall in bytes that the slopes show: what `more` takes above `fewer`, in
- * bytes at the rate of the latter, over the count. */
+/* The share of the predicted saving of bytes that the slopes show: what `more` takes beyond
+ * `fewer`, in bytes at the latter's rate, over the count. */
 static struct row fall_of(const struct row *more, const struct row *fewer, double bytes,
                           double predicted)
 {
@@ -234,7 +234,7 @@ static const struct need pays_needs[] = {
     {NEED_ANY, TIME(8, 32768, "bf16", "attention")},
     NEEDS_END};
 
-/* Does it pay at all, against a cache of bf16? Evidence only. */
+/* Does it pay at all, compared with a bf16 cache? Evidence only. */
 static void say_pays(const struct bundle *bundle, struct finding *f)
 {
     struct finding ignored = rule_aside(f);

@@ -3,7 +3,7 @@
 
 #include "report/claims/rules.h"
 
-static const double DELTA = 0.03; /* less is no difference */
+static const double DELTA = 0.03; /* a smaller difference does not count */
 
 /* --- C37: little arithmetic costs nothing ----------------------------------------------------- */
 
@@ -26,7 +26,7 @@ static bool take_fmas(const struct bundle *bundle, const char *shape, int n, con
     return rule_take_formed(bundle, time, f, FMAS("%s"), shape, n, type);
 }
 
-/* Below the L2's size: what multiply-adds cost there. */
+/* Below the L2's size: the cost of multiply-adds there. */
 static void say_short(const struct bundle *bundle, struct finding *f)
 {
     static const char *const shapes[][2] = {{"rows=1,cols=1024", "4 KiB"},
@@ -41,7 +41,7 @@ static void say_short(const struct bundle *bundle, struct finding *f)
                      sixteen.centre, none.centre);
 }
 
-/* Saved by taking a away from b: inside [least, most]? */
+/* The share saved by going from b to a: is it inside [least, most]? */
 static enum place saved(const struct row *a, const struct row *b, double least, double most,
                         const char *what, struct finding *f)
 {
@@ -51,7 +51,7 @@ static enum place saved(const struct row *a, const struct row *b, double least, 
     return rule_place(&ratio, 1 - most, 1 - least);
 }
 
-/* Halving the bytes against halving the arithmetic, at n multiply-adds. */
+/* Compares halving the bytes with halving the arithmetic, at n multiply-adds. */
 static bool bytes_matter(const struct row *whole, const struct row *half_bytes,
                          const struct row *half_work, const char *const what[2], struct finding *f)
 {
@@ -108,11 +108,11 @@ static void judge_c37(const struct bundle *bundle, struct finding *f)
 
 /* --- chains: C39, C52 ------------------------------------------------------------------------- */
 
-/* A chain where the memory decides, fused and not. */
+/* A memory-bound chain, fused and unfused. */
 struct chain {
-    struct row speed_up, bytes, kept; /* unfused over fused: time, bytes, the one over the other */
-    struct row instructions;          /* likewise */
-    struct row share;                 /* of a copy, fused */
+    struct row speed_up, bytes, kept; /* unfused over fused: time; bytes; time ratio / byte ratio */
+    struct row instructions;          /* unfused over fused */
+    struct row share;                 /* of a copy, for the fused kernel */
     struct row share_unfused;         /* of a copy of two tensors */
 };
 
@@ -160,7 +160,7 @@ static void say_chain(const char *what, const struct chain *c, struct finding *f
 
 static const struct need regime_needs[] = {{NEED_ANY, REGIME}, NEEDS_END};
 
-/* Whether the cost of an unfused chain follows its passes, and the other regimes. */
+/* Does the cost of an unfused chain follow its passes? Also the other regimes. */
 static void say_regimes(const struct bundle *bundle, struct finding *f)
 {
     static const char *const where[][3] = {{"1", "warm", "one row"},
@@ -265,7 +265,7 @@ static void judge_c52(const struct bundle *bundle, struct finding *f)
                   positive, negative);
 }
 
-/* --- C83: registers of values ----------------------------------------------------------------- */
+/* --- C83: registers that values take ---------------------------------------------------------- */
 
 static const double C83_RISES = 0.5, C83_FLAT = 0.05, C83_LIVE = 0.8;
 
@@ -282,7 +282,7 @@ static bool take_life(const struct bundle *bundle, const char *metric, const cha
     return rule_take_formed(bundle, row, f, LIFE("%s"), metric, life, steps);
 }
 
-/* Registers a value, from a chain of `from` to one of `to`. */
+/* Registers per value, from a chain of `from` values to one of `to`. */
 static bool take_slope(const struct bundle *bundle, const char *life, int from, int to,
                        struct row *slope, struct finding *f)
 {

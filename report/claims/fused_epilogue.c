@@ -1,4 +1,4 @@
-/* The ledger: what is finished inside a product, and three products made one. */
+/* The ledger: operators fused into a product's epilogue, and three products made one. */
 #include <math.h>
 
 #include "report/claims/rules.h"
@@ -21,7 +21,7 @@ static bool take_time(const struct bundle *bundle, struct row *row, struct findi
 
 /* --- C46: bias, activation and residual in the product's epilogue ----------------------------- */
 
-/* One layer with one finish, by its four ways. */
+/* One layer with one epilogue, computed in four ways. */
 struct layer {
     struct row fused, one_pass, unfused, product;
 };
@@ -40,11 +40,11 @@ static bool take_layer(const struct bundle *bundle, struct layer *l, struct find
 
 struct tally {
     int cells, faster, not_faster, slower, seen, impossible;
-    double most; /* the product alone over the finished one */
+    double most; /* the product alone over the product with its epilogue */
 };
 
-/* By more than 3 %, round by round: the four are timed in turn, and what the power limit does to one
- * round it does to all of them. */
+/* By more than 3 %, round by round: the four are timed in turn, so the power limit affects all of
+ * them alike in a round. */
 static const double C46_FASTER = 1.03;
 static bool is_faster_in_turn(const struct row *a, const struct row *b)
 {
@@ -72,7 +72,7 @@ static void judge_c46(const struct bundle *bundle, struct finding *f)
 {
     static const struct {
         const char *op, *type;
-        int rows[6]; /* up to a 0 */
+        int rows[6]; /* ended by a 0 */
     } columns[] = {{"bias_gelu", "bf16", {1, 16, 256, 4096, 16384}},
                    {"bias_residual", "bf16", {1, 16, 256, 4096}},
                    {"bias_gelu", "fp16", {1, 256, 4096}}};
@@ -108,7 +108,7 @@ static const double C90_SHORTER = 0.95;
 
 struct projections {
     struct row fused, unfused, branches, grouped, own, split, fused_bytes, unfused_bytes;
-    struct row batched; /* where the three are of one shape */
+    struct row batched; /* only if the three have the same shape */
     bool has_batched;
 };
 
@@ -128,7 +128,7 @@ static bool take_projections(const struct bundle *bundle, struct projections *p,
            rule_take_formed(bundle, &p->unfused_bytes, f, BYTES, m, n, k, "qkv", "bf16", "unfused");
 }
 
-/* What the one product takes no less time than, within 3 %: branches or one launch. */
+/* Is another way, branches or one launch, no slower than the one product, within 3 %? */
 static bool has_rival(const struct projections *p)
 {
     return !rule_faster(&p->fused, &p->branches) || !rule_faster(&p->fused, &p->grouped) ||

@@ -18,7 +18,7 @@
 #define SERIAL(rows, columns, impl, l2)                                                            \
     HARM("time", "serial", rows, columns, "fp16", impl, l2) ",timer=event}"
 
-static const double DELTA = 0.03; /* less is no difference */
+static const double DELTA = 0.03; /* a smaller difference does not count */
 
 static enum place against_one(const struct row *ratio)
 {
@@ -107,7 +107,7 @@ static const struct need c61_needs[] = {
     {NEED_ANY, OCCUPANCY("memory", "plain")},
     NEEDS_END};
 
-/* Of the throughput with all warps, what is left with half of them. */
+/* The throughput left with half the warps, as a share of that with all warps. */
 static void judge_c61(const struct bundle *bundle, struct finding *f)
 {
     struct row memory, compute, quarter, same;

@@ -1,4 +1,4 @@
-/* The ledger: norms that are fused with what stands beside them, and passes through memory. */
+/* The ledger: norms fused with their neighbours, and passes through memory. */
 #include <math.h>
 #include <stdio.h>
 
@@ -26,7 +26,7 @@ static const struct need quantised_needs[] = {
     {NEED_ONE, QUANTISED("narrow")},
     NEEDS_END};
 
-/* Fused says little where a kernel has too few threads: vLLM's issue 32957, made again. */
+/* "Fused" says little about a kernel with too few threads: vLLM's issue 32957, made again. */
 static void say_too_few_threads(const struct bundle *bundle, struct finding *f)
 {
     struct finding aside = rule_aside(f);
@@ -83,7 +83,7 @@ static void judge_c40(const struct bundle *bundle, struct finding *f)
 
 static const double C42_BYTES = 1.1, C42_TIME = 1.05, C42_ELEMENTS = 16384.0 * 8192;
 
-/* Above 1.05: reading again takes time. */
+/* A ratio above 1.05: reading again takes time. */
 static bool takes_longer(const struct row *ratio)
 {
     return ratio->low >= C42_TIME;

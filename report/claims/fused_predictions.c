@@ -13,13 +13,13 @@ static const double C80_SIGNS = 0.90, C80_ERROR = 0.15, C80_DELTA = 0.03, C80_CU
 enum { C80_LEAST = 10, FUSIONS_MAX = 400 };
 
 struct c80 {
-    size_t n, right;         /* scored, with the right sign */
-    size_t wins, by_traffic; /* with the sign of a gain; with that of bytes and edges */
+    size_t n, right;         /* fusions scored; of these, with the right sign */
+    size_t wins, by_traffic; /* that gain; whose sign bytes and edges predict rightly */
     double error[FUSIONS_MAX];
-    const char *worst; /* keys of the one that is off the most */
+    const char *worst; /* keys of the fusion with the largest error */
     double worst_error;
-    char missed[1200]; /* those of which the sign is wrong */
-    /* That move fewer bytes and are said to lose all the same. */
+    char missed[1200]; /* those with the wrong sign */
+    /* Those that move fewer bytes but are predicted to lose. */
     size_t blocked, lost, won;
     double least, most; /* their gains */
 };
@@ -75,7 +75,7 @@ static void score_one(const struct bundle *bundle, const struct row *gain, struc
     c->won += sign > 0;
 }
 
-/* A fusion counts once: where it was measured with cold and with warm buffers, as the former. */
+/* A fusion counts once: if it was measured with cold and with warm buffers, the cold one counts. */
 static void score(const struct bundle *bundle, struct c80 *c, struct finding *f)
 {
     const struct row *gain;
@@ -88,7 +88,7 @@ static void score(const struct bundle *bundle, struct c80 *c, struct finding *f)
     }
 }
 
-/* Three kernels that are bound by bytes into one: a gain of three by count. */
+/* Three kernels bound by bytes, fused into one: a gain of three by count. */
 static bool known_is_known(const struct bundle *bundle, struct finding *f)
 {
     struct row gain, predicted;
@@ -105,7 +105,7 @@ static bool known_is_known(const struct bundle *bundle, struct finding *f)
     return passed;
 }
 
-/* Of all that could be said without looking, and without what blocks units. */
+/* Both negative controls must fail: calling every fusion a gain, and bytes and edges alone. */
 static bool others_fail(const struct c80 *c, struct finding *f)
 {
     const double always = (double)c->wins / (double)c->n;

@@ -1,4 +1,5 @@
-/* The ledger: what fused results are worth: the same bits, the same memory, faults that are seen. */
+/* The ledger: the quality of fused results: the same bits, the same memory, faults that are
+ * caught. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@ static const struct row *usable(const struct row *row)
     return row && row_usable(row) ? row : NULL;
 }
 
-/* The same case of another metric of the probe: its ulps beside what differs. */
+/* Another metric of the same case, such as the ulps that go with a share that differs. */
 static const struct row *beside(const struct bundle *bundle, const struct row *row,
                                 const char *metric, struct finding *f)
 {
@@ -49,8 +50,8 @@ static const struct need compared_needs[] = {
     {NEED_ANY, UNFUSED("error")},
     NEEDS_END};
 
-/* Every fused result that was compared with the unfused one, bit by bit; each needs the share of planted
- * faults that verification saw in the same case. */
+/* Every fused result that was compared with the unfused one, bit by bit. Each also needs the share
+ * of planted faults that verification caught in the same case. */
 static void compare_all(const struct bundle *bundle, struct c75 *c, struct finding *f)
 {
     const struct row *row, *ulps, *caught, *error, *unfused;
@@ -182,7 +183,8 @@ static const struct need c78_needs[] = {
     {NEED_ONE, COUNTED "unfused,*"},
     NEEDS_END};
 
-/* The rule rests on counts; what the driver says is gone checks them, where both are known. */
+/* The rule uses counts. The memory that the driver reports as taken checks them, if both are
+ * known. */
 static void judge_c78(const struct bundle *bundle, struct finding *f)
 {
     struct row graph, seen, counted, fused_seen;
@@ -232,7 +234,7 @@ static void judge_c78(const struct bundle *bundle, struct finding *f)
 
 static const struct need caught_needs[] = {{NEED_ANY, CAUGHT}, NEEDS_END};
 
-/* The least share of planted faults that verification saw; NaN where none was planted. */
+/* The least share of planted faults that verification caught; NaN if none was planted. */
 static double least_caught(const struct bundle *bundle, int *cases, struct finding *f)
 {
     double least = NAN;

@@ -45,7 +45,7 @@ static void judge_c45(const struct bundle *bundle, struct finding *f)
         cuts += rule_place(&ratio, 0, C45_CUTS) == PLACE_INSIDE;
         idle += rule_place(&ratio, C45_IDLE, INFINITY) == PLACE_INSIDE;
     }
-    /* The pass writes and reads bf16 weights, so it must cost more than a product of them. */
+    /* The pass writes and reads bf16 weights, so it must cost more than a product with them. */
     struct row pass = rule_ratio(&full, &int4), neither = rule_ratio(&full, &cublas);
     const bool positive = rule_place(&pass, 0, C45_CUTS) == PLACE_INSIDE;
     const bool negative = rule_place(&neither, C45_CUTS, INFINITY) == PLACE_INSIDE;
@@ -108,7 +108,7 @@ static void judge_c64(const struct bundle *bundle, struct finding *f)
 
 static const double C65_SPREAD = 1.5;
 
-/* Beside the verdict: how the times of all paths go with their bytes. */
+/* In addition to the verdict: how the times of all paths follow their bytes. */
 static void say_bytes(const struct bundle *bundle, const struct row *full, struct finding *f)
 {
     static const char *const types[] = {"int4", "int8", "int4", "int8"};
@@ -162,7 +162,7 @@ enum {
     N_INPUTS = sizeof inputs / sizeof *inputs,
     N_CALIBRATIONS = sizeof calibrations / sizeof *calibrations,
     N_Q_FORMATS = sizeof q_formats / sizeof *q_formats,
-    N_OF_8_BITS = 3, /* the first ones */
+    N_OF_8_BITS = 3, /* the first three */
 };
 
 #define QUALITY(metric) "quantized." metric "{format=%s,input=%s,calibration=%s}"
@@ -179,8 +179,8 @@ static bool take_quality(const struct bundle *bundle, const char *metric, const 
     return rule_take_formed(bundle, row, f, QUALITY("%s"), metric, format, input, calibration);
 }
 
-/* How far the errors of one input are apart: by calibration within the format that depends on it
- * most, and between formats of 8 bits with the same calibration; and the greatest over bf16's. */
+/* How far the errors of one input are apart: by calibration, within the format that depends on it
+ * most; and between 8-bit formats with the same calibration. Also the largest error over bf16's. */
 struct apart {
     double by_calibration, by_format, over_bf16; /* by_*: lower ends of intervals */
 };

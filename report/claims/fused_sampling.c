@@ -13,7 +13,8 @@
 
 static const double C66_FASTER = 1.5, C66_DELTA = 0.03, C66_OTHER_TOKENS = 1e-4, C66_BLIND = 0.01;
 
-/* At batch 1 faster by half, at 256 not slower; mixed where the sign turns, or an interval straddles. */
+/* Batch 1 must be faster by half, batch 256 not slower. Mixed if the sign turns or an interval
+ * straddles. */
 static enum claim_verdict one_kernel_wins(const struct row *one, const struct row *many)
 {
     const enum place by_half = rule_place(one, C66_FASTER, INFINITY);

@@ -144,7 +144,7 @@ static enum place about(const struct row *ratio, double expected)
     return rule_place(ratio, expected * (1 - C41_WITHIN), expected * (1 + C41_WITHIN));
 }
 
-struct traffic { /* over the fused kernel */
+struct traffic { /* ratios to the fused kernel */
     struct row computed, stored, one, share;
 };
 
@@ -162,7 +162,7 @@ static const struct need counted_needs[] = {
     NEEDS_END};
 enum { N_TRAFFIC = 5 };
 
-/* needs: of one size. */
+/* needs: those of one size. */
 static bool take_traffic(const struct bundle *bundle, const struct need *needs, struct traffic *t,
                          struct finding *f)
 {
@@ -216,7 +216,7 @@ static void judge_c41(const struct bundle *bundle, struct finding *f)
 
 /* --- C82: stable ------------------------------------------------------------------------------ */
 
-/* Wrong on purpose; what they come to is for the controls. */
+/* Wrong on purpose; their results serve as controls only. */
 static bool is_control(const struct row *row)
 {
     char impl[48];
@@ -224,7 +224,7 @@ static bool is_control(const struct row *row)
     return !strncmp(impl, "naive", 5) || !strncmp(impl, "finite", 6);
 }
 
-/* Over the rows of one probe: cases that are right, of so many, and the naive control's worst. */
+/* Over the rows of one probe: cases, cases that are right, and the naive control's worst. */
 struct stability {
     size_t right, cases, unusable;
     double naive_least, naive_most;
@@ -262,8 +262,8 @@ static const struct need controls_needs[] = {
     {NEED_ONE, "softmax.stable{case=all_below,type=fp32,impl=finite}"},
     NEEDS_END};
 
-/* The controls of softmax's own cases: without a maximum, right at +-60 in fp32, wrong there in
- * fp16, and at +-6e4 in both; with -5e4 for minus infinity, wrong in a row of -6e4. */
+/* The controls of softmax's own cases. Without a maximum: right at +-60 in fp32, wrong there in
+ * fp16, and wrong at +-6e4 in both. With -5e4 for minus infinity: wrong in a row of -6e4. */
 static bool controls_hold(const struct bundle *bundle, struct finding *f, bool *positive)
 {
     struct row fp32, fp16, far32, far16, finite;
@@ -303,7 +303,7 @@ static void judge_c82(const struct bundle *bundle, struct finding *f)
             return;
         }
         all &= s.right == s.cases;
-        negative &= s.naive_least < 1; /* not where there is none */
+        negative &= s.naive_least < 1; /* false if the control is missing */
         rule_say(f->evidence, "%s%s: %zu of %zu cases right in every row", i ? "; " : "", probes[i],
                  s.right, s.cases);
         rule_say(f->controls, "; negative control: %s without a maximum: %s", probes[i],

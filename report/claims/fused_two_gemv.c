@@ -1,4 +1,4 @@
-/* The ledger: where an intermediate is kept, and what that saves in device memory. */
+/* The ledger: where an intermediate is kept, and what that saves in device memory traffic. */
 #include <math.h>
 
 #include "report/claims/rules.h"
@@ -14,8 +14,8 @@
 static const double C28_WITHIN = 0.10, C28_NOT = 0.50, C28_BOUND = 0.85, C28_MATERIAL = 0.05;
 enum { N_ALONE = 3 };
 
-/* Saved bytes as the time saved tells them, at the fused kernel's own rate, over those predicted:
- * (t_unfused / t_fused - 1) / (bytes_unfused / bytes_fused - 1), formed per run. */
+/* Saved bytes as derived from the saved time, at the fused kernel's own rate, over the predicted
+ * bytes: (t_unfused / t_fused - 1) / (bytes_unfused / bytes_fused - 1), formed per run. */
 static struct row saved_over_predicted(const struct row *times, const struct row *bytes)
 {
     struct row saved = {
@@ -32,8 +32,9 @@ static const struct need formed_needs[] = {
     {NEED_ANY, TIME("%s")},
     NEEDS_END};
 
-/* The same where nothing can be saved: the chain of three kernels over these three, each timed alone
- * on an input that has left the L2. Above 0 when a part of what lies between them stays on the chip. */
+/* The same where nothing can be saved: the chain of three kernels over the sum of these three, each
+ * timed alone on an input that has left the L2. Above 0 if a part of the intermediates stays on the
+ * chip. */
 static bool take_nothing(const struct bundle *bundle, const struct row *unfused,
                          const struct row *fused, const struct row *bytes, struct row *nothing,
                          struct finding *f)
@@ -62,7 +63,8 @@ static const struct need batch_1_needs[] = {
     {NEED_ONE, "two_gemv.bytes" LAYER "dram,mode=graph,l2=cold}"},
     NEEDS_END};
 
-/* At batch 1: how much two passes over the intermediate would be, and what its places take. */
+/* At batch 1: how much two passes over the intermediate would cost, and what each place for it
+ * costs. */
 static bool say_batch_1(const struct bundle *bundle, struct finding *f)
 {
     static const char *const impls[] = {"fused", "shared", "l2", "kernels", "dram"};

@@ -8,7 +8,7 @@
 
 static const double C14_COLLAPSED = 0.70, C14_KEPT = 0.85;
 
-/* Of Llama-class layers, rows x columns, bf16: the judged ones have 32 MiB at least. */
+/* A matrix of Llama-class layers, rows x columns, bf16; the judged ones have at least 32 MiB. */
 struct matrix {
     const char *layer;
     int m, k;
@@ -20,7 +20,7 @@ static const struct matrix judged[] = {
 };
 static const struct matrix below = {"below 32 MiB and not judged: 1B o", 2048, 2048};
 
-/* The best product's share of the sustained rate, and of a read of its own bytes. */
+/* The best product's rate, as a share of the sustained rate and of a read of its own bytes. */
 struct reached {
     struct row of_sustained, of_read;
 };
@@ -57,8 +57,9 @@ static const struct need c14_needs[] = {
     {NEED_ONE, "gemv.rate{m=4096,k=4096,*impl=one_warp,l2=cold}"},
     NEEDS_END};
 
-/* The share of the sustained rate decides. That of a read of the same bytes stands beside it: where
- * the first is low and the second is not, the layer is short, and no product could be faster. */
+/* The share of the sustained rate decides. The share of a read of the same bytes is reported with
+ * it: if the first is low and the second is not, the layer is short, and no product could be
+ * faster. */
 static void judge_c14(const struct bundle *bundle, struct finding *f)
 {
     const size_t n = sizeof judged / sizeof *judged;

@@ -24,14 +24,14 @@ static const struct need rate_needs[] = {
 static const double BY_MORE_THAN = 1.03, TIMES = 5, BANKS = 128, BANKS_WITHIN = 0.05;
 static const double CLOCK_WITHIN = 0.005; /* of the rate in cycles: spin's known answer */
 
-/* a's interval lies above b's by more than 3 %. */
+/* Does a's interval lie above b's by more than 3 %? */
 static bool above(const struct row *a, const struct row *b)
 {
     return a->low > BY_MORE_THAN * b->high;
 }
 
-/* All of a ladder: each level beats the one before, the last does so by five times. Neither, when
- * a step is too small to tell. */
+/* A whole ladder: each level must beat the one before, and the last one by a factor of five.
+ * Neither, if a step is too small to tell. */
 static enum claim_verdict climb(const struct row level[LEVELS], const struct row *last_step)
 {
     bool latency = level[0].better == ROW_LOWER, ordered = true, reversed = false;
@@ -57,7 +57,7 @@ static bool take_ladder(const struct bundle *bundle, const struct need *needs,
     return true;
 }
 
-/* Both halves must come out alike for a verdict of its own. */
+/* Both halves must agree for a verdict other than mixed. */
 static enum claim_verdict both(enum claim_verdict a, enum claim_verdict b)
 {
     return a == b ? a : CLAIM_MIXED;

@@ -11,7 +11,7 @@
 
 /* --- C68: fewer launches, shorter tails ------------------------------------------------------- */
 
-static const double DELTA = 0.03; /* differences below do not count */
+static const double DELTA = 0.03; /* smaller differences do not count */
 static const double FALLS = 0.9, C68_LOADED = 0.8;
 enum { FELL, STAYED, UNCLEAR };
 
@@ -25,7 +25,8 @@ static const struct need tail_needs[] = {
     {NEED_ONE, STEP("step_tail", "64", "persistent", "loaded")},
     NEEDS_END};
 
-/* Tail of one form over the tail of as many launches by stream; said, and judged by the rule. */
+/* The tail of one form over the tail of as many stream launches; reported, and judged by the
+ * rule. */
 static bool tail_against(const struct bundle *bundle, int launches, int form, const char *what,
                          struct row *ratio, struct finding *f)
 {
@@ -36,7 +37,7 @@ static bool tail_against(const struct bundle *bundle, int launches, int form, co
     return true;
 }
 
-/* From so many launches to a graph or to one persistent kernel, whichever is steadier. */
+/* From this many launches to a graph or to one persistent kernel, whichever is steadier. */
 static int fall_from(const struct row *graph, const struct row *persistent)
 {
     enum place by_graph = rule_place(graph, FALLS, INFINITY);
@@ -126,7 +127,7 @@ static void judge_c69(const struct bundle *bundle, struct finding *f)
     rule_conclude(f, rule_band(rule_place(&rise, C69_RISES, INFINITY)), positive, negative);
 }
 
-/* --- C87: stability beside other work on the GPU ---------------------------------------------- */
+/* --- C87: stability next to other work on the GPU --------------------------------------------- */
 
 struct beside { /* one kind of rival */
     struct row tail, slower, device;

@@ -1,4 +1,4 @@
-/* The ledger: what launches cost, and what one fused kernel saves of it. */
+/* The ledger: what launches cost, and how much of that one fused kernel saves. */
 #include <math.h>
 
 #include "report/claims/rules.h"
@@ -11,7 +11,7 @@
 
 static const double C29_ELIMINATED = 0.2, C29_KEPT = 0.5;
 
-/* Of a ratio of fused to launched steps. */
+/* Judges a ratio of fused to launched steps. */
 static enum claim_verdict c29_rule(const struct row *ratio)
 {
     if (rule_place(ratio, 0, C29_ELIMINATED) == PLACE_INSIDE)
@@ -115,7 +115,8 @@ static const struct need split_needs[] = {
     {NEED_ONE, SPLIT("64", "all")},
     NEEDS_END};
 
-/* What n launches that share the bytes take, over one that reads all and n - 1 empty ones. */
+/* The time of n launches that share the bytes, over one that reads them all and n - 1 empty
+ * ones. */
 static bool split_ratio(const struct bundle *bundle, const char *glob, double n, struct row *ratio,
                         struct finding *f)
 {
@@ -129,7 +130,8 @@ static bool split_ratio(const struct bundle *bundle, const char *glob, double n,
     return true;
 }
 
-/* Two articles' reading of the same figures: is traffic part of a launch, or a cost beside it? */
+/* Two articles read the same figures differently: is traffic part of a launch, or a cost besides
+ * it? */
 static void judge_split(const struct bundle *bundle, struct finding *f, enum claim_verdict no_more)
 {
     struct row few, many, idle, nothing, everything;
@@ -174,10 +176,10 @@ static const struct need c50c_needs[] = {
     {NEED_ONE, "launch.run{blocks=65536,threads=32,*"},
     NEEDS_END};
 
-/* The stretches of a launch of one block, and the blocks of a grid, against the grid's trip. The
- * stretches lie end to end, so that their sum is the stamped launch whatever the clocks say: that
- * it is the trip without stamps shows only that these do not disturb. What the sum of a large grid
- * rests on is the slope of a block, and that is shown by a second instrument. */
+/* Compares the stretches of a one-block launch, plus the blocks of a grid, with the grid's round
+ * trip. The stretches are adjacent, so their sum is the stamped launch whatever the clocks say.
+ * That it equals the trip without stamps shows only that the stamps do not disturb. The sum for a
+ * large grid depends on the slope per block, which a second instrument confirms. */
 static void judge_c50c(const struct bundle *bundle, struct finding *f)
 {
     static const double C50_BLOCKS = 65536;

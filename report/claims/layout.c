@@ -20,7 +20,7 @@ static const struct need transpose_needs[] = {
     {NEED_BEST, PASS(8200, "[cm]*")},
     NEEDS_END};
 
-/* The fastest transpose over the faster of the copies, by rows that are no power of two apart. */
+/* The fastest transpose over the faster copy, with rows that are no power of two apart. */
 static bool take_transpose(const struct bundle *bundle, struct row *ratio, struct row *copy,
                            struct finding *f)
 {
@@ -94,7 +94,7 @@ static const struct need of_model_needs[] = {
     {NEED_ONE, "layout.strided_rate{level=hbm,stride=1}"},
     NEEDS_END};
 
-/* Useful rate over what the sector model gives: an eighth of the rate of stride 1. */
+/* Useful rate over what the sector model predicts: an eighth of the rate of stride 1. */
 static bool take_of_model(const struct bundle *bundle, const char *id, struct row *of_model,
                           struct finding *f)
 {

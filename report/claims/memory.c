@@ -1,4 +1,4 @@
-/* The ledger: what the memory of an SM is said to cost. */
+/* The ledger: published latencies of an SM's memories. */
 #include <math.h>
 
 #include "report/claims/rules.h"
@@ -15,10 +15,9 @@ static const struct need c10_needs[] = {
     {NEED_ONE, "memory_latency.control{path=l2}"},
     NEEDS_END};
 
-/* A wait reads as long as it was asked for by the very clock that it waits by: that shows only that
- * the run of spin stands, and with it that the clock agrees with events. So the chase, too, is
- * shown something known: shared memory, which answers in 20 to 32 cycles on all GPUs since
- * Turing. */
+/* A wait reads as long as was asked for, on the very clock that times it. That shows only that the
+ * run of spin is valid and that the clock agrees with events. So the chase is also tried on
+ * something known: shared memory, which answers in 20 to 32 cycles on all GPUs since Turing. */
 static void judge_c10(const struct bundle *bundle, struct finding *f)
 {
     struct row l1, spin, shared, control;
@@ -47,11 +46,11 @@ static const struct need c11_needs[] = {
     {NEED_ONE, "memory_latency.curve{bytes=16384}"},
     NEEDS_END};
 
-static const struct need constant_needs[] = { /* not of all bundles */
+static const struct need constant_needs[] = { /* not all bundles have these */
     {NEED_ANY, "memory_latency.constant{bytes=1024,spacing=64}"},
     NEEDS_END};
 
-/* One memory that is faster refutes; nothing is the fastest before all were looked at. */
+/* One faster memory refutes the claim; L1 is the fastest only if all memories were measured. */
 static void judge_c11(const struct bundle *bundle, struct finding *f)
 {
     struct row shared, constant, l1, again, l2;

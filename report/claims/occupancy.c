@@ -18,7 +18,7 @@ static struct row scaled(const struct row *row, double factor)
     return product;
 }
 
-/* --- C12: what an L1 or shared-memory hit costs ----------------------------------------------- */
+/* --- C12: the cost of an L1 or shared-memory hit ---------------------------------------------- */
 
 static const double C12_HALF = 0.5, C12_WORSE = 1.5, C12_MOVED = 1.03;
 enum { FEW_WARPS = 4, FULL_WARPS = 32, FULL_LOADS = 8 };
@@ -53,8 +53,8 @@ static bool take_hit(const struct bundle *bundle, const char *memory, int stride
     return rule_take_formed(bundle, row, f, HIT, memory, stride, warps, loads);
 }
 
-/* Share of the SM's load rate that 4 warps reach with so many loads each: rates are warps x loads
- * over the cycles from one load to the next. */
+/* The share of the SM's load rate that 4 warps reach with `loads` loads each. A rate is warps x
+ * loads over the cycles from one load to the next. */
 static struct row share_of_rate(const struct row *full, const struct row *few, int loads)
 {
     struct row ratio = rule_ratio(full, few);
@@ -84,7 +84,7 @@ static bool judge_memory(const struct bundle *bundle, const char *memory, int wo
     return true;
 }
 
-/* The latency of layers apart over that of one piece. */
+/* The latency of separate layers over that of one piece. */
 static bool take_apart(const struct bundle *bundle, const char *level, int layers, struct row *row,
                        struct finding *f)
 {
@@ -207,7 +207,7 @@ static bool config_of(const struct row *row, struct config *c)
     return true;
 }
 
-/* Configurations that ask for shared memory, by whether dropping the request lets more warps in. */
+/* Configurations that request shared memory, by whether dropping the request lets more warps in. */
 struct tally {
     int bound, free, disagree;
     char first[DOCUMENT_ID];
@@ -240,8 +240,8 @@ static struct tally tally_of(const struct bundle *bundle, struct finding *f)
     return t;
 }
 
-/* The negative control must not be one of the configurations that refute: where it came out as it
- * must, the claim would be refuted by it alone. */
+/* The negative control must not be one of the configurations that refute: if it came out right, it
+ * alone would refute the claim. */
 static void judge_c15(const struct bundle *bundle, struct finding *f)
 {
     struct row large, without, again;
@@ -305,7 +305,7 @@ static const struct need split_needs[] = {
     {NEED_ONE, "occupancy.split{carveout=0}"},
     NEEDS_END};
 
-/* Did the carve-out take the L1 away? A ring that fits only the larger one tells. */
+/* Did the carve-out shrink the L1? A ring that fits only the larger L1 tells. */
 static bool take_split(const struct bundle *bundle, struct row *ratio, struct finding *f)
 {
     struct row small, large;

@@ -1,4 +1,4 @@
-/* The ledger: the article's own product, by Triton, as baselines/peers.py measures it. */
+/* The ledger: the article's own product, in Triton, as baselines/peers.py measures it. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #define PRODUCT "{m=1024,n=1024,k=1024,type=fp16,acc=fp32,layout=nn,"
 #define TUNED PRODUCT "impl=triton,tile=tuned,"
 
-/* Two of the claims give a number for one GPU, and on no other is it right or wrong. */
+/* Two of the claims give a number for one GPU; on others they can be neither right nor wrong. */
 static const char L40S[] = "nvidia-l40s";
 
 static void conclude_for_l40s(const struct bundle *bundle, struct finding *f,

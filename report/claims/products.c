@@ -26,7 +26,7 @@ static const struct need other_needs[] = {
     {NEED_ANY, GEMM(1024) "*l2=cold,timer=event}"},
     NEEDS_END};
 
-/* Other denominators, for which the rule was not written. */
+/* Shares of other denominators, for which the rule was not written. */
 static void say_other_shares(const struct bundle *bundle, const struct row *time,
                              const struct row *large, struct finding *f)
 {

@@ -9,7 +9,7 @@
 #include "core/unit.h"
 #include "report/bundle/needs.h"
 
-/* --- saying it -------------------------------------------------------------------------------- */
+/* --- evidence --------------------------------------------------------------------------------- */
 
 void rule_say(char text[CLAIM_TEXT], const char *format, ...)
 {
@@ -54,13 +54,13 @@ void rule_not_testable(struct finding *f, const char *format, ...)
 
 /* --- figures ---------------------------------------------------------------------------------- */
 
-/* Is it usable, and has it an interval? */
 /* A time, or work over time. */
 static bool is_measured(const struct row *row)
 {
     return !strcmp(row->unit, "ns") || !strcmp(row->unit, "cycles") || unit_is_rate(row->unit);
 }
 
+/* Is it usable, does it have an interval, and is a time or a rate positive? */
 static bool is_usable(const struct bundle *bundle, const struct row *row, struct finding *f)
 {
     bool quick = json_is_true(json_object_get(bundle->head, "quick"));
@@ -76,7 +76,7 @@ static bool is_usable(const struct bundle *bundle, const struct row *row, struct
     return false;
 }
 
-/* Does a need of the claim speak of that id? */
+/* Does a need of the claim cover that id? */
 static bool is_needed(const char *id, struct finding *f)
 {
     for (const struct need *const *list = f->claim->needs; *list; list++)

@@ -1,9 +1,10 @@
-/* What the ledger's judges share: taking rows, comparing them with thresholds, saying the evidence.
+/* Shared by the ledger's judges: taking rows, comparing them with thresholds, reporting the
+ * evidence.
  *
- * A subject is one file of this folder: its judges, and at its end the table of its claims, which
- * CLAIM_SUBJECT() hands to the ledger; no list elsewhere names it. Which rows a judge needs is data,
- * named in the claim's entry by NEEDS(c10_needs), and nothing else does it get. It takes them, says
- * what they read, states both controls, and concludes:
+ * A subject is one file of this folder: its judges and, at its end, the table of its claims, which
+ * CLAIM_SUBJECT() passes to the ledger; no other list names it. The rows that a judge needs are
+ * data, named in the claim's entry by NEEDS(c10_needs), and a judge gets no others. It takes them,
+ * reports what they say, states both controls, and concludes:
  *
  *     static const struct need c10_needs[] = {
  *         {NEED_ONE, "memory_latency.load{level=l1}"},
@@ -31,7 +32,8 @@ struct claim_subject {
     size_t n;
 };
 
-/* Puts a subject's claims into the section that report/claims/claims.c walks. Once a file. */
+/* Puts a subject's claims into the section that report/claims/claims.c walks. Use it once per
+ * file. */
 #define CLAIM_SUBJECT(table)                                                                     \
     static const struct claim_subject subject                                                    \
         __attribute__((section("claim_subjects"), used, aligned(sizeof(void *)))) = {            \
@@ -42,12 +44,12 @@ struct claim_subject {
 // clang-format off
 #define NEEDS_END {NEED_ONE, NULL}
 
-/* The lists of a claim's needs, for its entry; NEEDS(NULL) for one that takes nothing. */
+/* The lists of a claim's needs, for its entry; NEEDS(NULL) for a claim that takes nothing. */
 #define NEEDS(...) (const struct need *const[]){__VA_ARGS__, NULL}
 // clang-format on
 
-/* Takes the rows of a list of needs, in its order, into as many rows: as rule_take() or, of a
- * NEED_BEST, as rule_take_best() does. False at the first that cannot be had. */
+/* Takes the rows of a list of needs, in its order, into as many rows: by rule_take() or, for
+ * NEED_BEST, by rule_take_best(). False at the first that is not available. */
 #define RULE_TAKE(bundle, needs, f, ...)                                                           \
     rule_take_rows(bundle, needs, f, (struct row *const[]){__VA_ARGS__},                           \
                    sizeof(char[sizeof(needs) / sizeof(needs)[0] - 1 == RULE_COUNT(__VA_ARGS__)     \
@@ -59,35 +61,36 @@ bool rule_take_rows(const struct bundle *bundle, const struct need *needs, struc
 
 /* --- figures ----------------------------------------------------------------------------------
  *
- * Whatever is asked for must be covered by a need of the finding's claim. What is not is refused: it
- * counts as missing, and the finding tells. */
+ * Every id asked for must be covered by a need of the finding's claim. An id that is not covered is
+ * refused: it counts as missing, and the finding says so. */
 
-/* A row that a verdict may rest on: the first whose id matches, usable, and with an interval, which
- * takes six runs, or two of a case that is measured in the first and last round only. Otherwise the
- * claim is not testable, and the reason is said. */
+/* A row that a verdict may use: the first whose id matches, usable, and with an interval. An
+ * interval takes six runs, or two runs of a case that is measured in the first and last round only.
+ * Without such a row the claim is not testable, and the evidence says why. */
 bool rule_take(const struct bundle *bundle, const char *glob, struct row *row, struct finding *f);
 
-/* The same of the best of all that match: chosen in the first round, judged on the others. */
+/* The same for the best of all that match: the first round chooses it, the others measure it. */
 bool rule_take_best(const struct bundle *bundle, const char *glob, struct row *row,
                     struct finding *f);
 
-/* The same of an id that a need forms: rule_take_formed(bundle, &row, f, SHARE, "8b", 4096). */
+/* The same for an id that a need forms: rule_take_formed(bundle, &row, f, SHARE, "8b", 4096). */
 bool rule_take_formed(const struct bundle *bundle, struct row *row, struct finding *f,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* The same of another metric of a row's case. */
+/* The same for another metric of a row's case. */
 bool rule_take_beside(const struct bundle *bundle, const struct row *of, const char *metric,
                       struct row *row, struct finding *f);
 
-/* For rows that are said and not judged: rule_take(), and rule_take_formed(), that leave the finding
- * as it is. */
+/* For rows that are reported and not judged: rule_take() and rule_take_formed() without an effect
+ * on the finding. */
 bool rule_look_up(const struct bundle *bundle, const char *glob, struct row *row,
                   struct finding *f);
 
-/* A finding of the same claim that nobody reads: for what takes rows that may be missing. */
+/* A finding of the same claim that nobody reads, for functions that take rows which may be
+ * missing. */
 struct finding rule_aside(struct finding *f);
 
-/* rows_match(), rows_find() and rows_beside() of what the claim needs. */
+/* rows_match(), rows_find() and rows_beside(), limited to what the claim needs. */
 const struct row *rule_next(const struct bundle *bundle, const char *glob, size_t *next,
                             struct finding *f);
 const struct row *rule_find(const struct bundle *bundle, const char *id, struct finding *f);
@@ -95,14 +98,14 @@ const struct row *rule_beside(const struct bundle *bundle, const struct row *row
                               const char *metric, const char *key, const char *value,
                               struct finding *f);
 
-/* The centre of another metric of a row's case; NaN where there is none to be used. */
+/* The centre of another metric of a row's case; NaN if there is no usable one. */
 double rule_centre_beside(const struct bundle *bundle, const struct row *row, const char *metric,
                           struct finding *f);
 
 /* Formed per run: value of a over value of b in the same round. Once-rows count in their rounds. */
 struct row rule_ratio(const struct row *a, const struct row *b);
 
-/* The ratio of two rows by their ids, of each run. */
+/* The ratio of two rows, given by their ids, for each run. */
 bool rule_take_ratio(const struct bundle *bundle, const char *above, const char *below,
                      struct row *ratio, struct finding *f);
 
@@ -111,22 +114,22 @@ struct row rule_rate(const struct row *time, double work, const char *unit);
 
 /* --- rules ------------------------------------------------------------------------------------ */
 
-/* Where a row's interval lies with respect to [least, most]; -INFINITY and INFINITY leave a side
- * open. Straddles: it holds a threshold, or there is no interval. */
+/* Where a row's interval lies relative to [least, most]; -INFINITY and INFINITY leave a side open.
+ * Straddles: it contains a threshold, or there is no interval. */
 enum place { PLACE_BELOW, PLACE_INSIDE, PLACE_ABOVE, PLACE_STRADDLES };
 enum place rule_place(const struct row *row, double least, double most);
 
 /* Inside the band: reproduced; outside: refuted; straddling: mixed. */
 enum claim_verdict rule_band(enum place place);
 
-/* a's interval lies below b's by more than 3 % of b and more than one unit (a cycle, a ns). */
+/* Does a's interval lie below b's by more than 3 % of b and more than one unit (a cycle, a ns)? */
 bool rule_faster(const struct row *a, const struct row *b);
 
-/* The verdict, or NOT TESTABLE when a control did not come out as it must: positive says whether
- * the positive control passed, negative whether the negative one failed as it has to. */
+/* Sets the verdict, or NOT TESTABLE if a control did not come out right. positive: did the positive
+ * control pass? negative: did the negative control fail, as it must? */
 void rule_conclude(struct finding *f, enum claim_verdict verdict, bool positive, bool negative);
 
-/* --- saying it -------------------------------------------------------------------------------- */
+/* --- evidence --------------------------------------------------------------------------------- */
 
 /* Appends to a finding's evidence or controls. */
 void rule_say(char text[CLAIM_TEXT], const char *format, ...)
@@ -135,7 +138,7 @@ void rule_say(char text[CLAIM_TEXT], const char *format, ...)
 /* "; WHAT 32.1 cycles (32.0 to 32.2)" */
 void rule_say_row(char text[CLAIM_TEXT], const char *what, const struct row *row);
 
-/* "positive control: WHAT: 2.0e4 cycles, passed"; as_it_must: it came out as this kind must. */
+/* "positive control: WHAT: 2.0e4 cycles, passed"; as_it_must: it came out as its kind must. */
 void rule_say_control(struct finding *f, bool positive, bool as_it_must, const char *what,
                       const struct row *row);
 

@@ -6,7 +6,7 @@
 #include "core/unit.h"
 #include "report/claims/rules.h"
 
-static const double DELTA = 0.03; /* less is no difference */
+static const double DELTA = 0.03; /* a smaller difference does not count */
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 #define SQUARE(n) "m=" #n ",n=" #n ",k=" #n
@@ -19,7 +19,7 @@ static const double DELTA = 0.03; /* less is no difference */
 
 static const double C26_HALF = 0.5, C26_CUT = 3;
 
-/* Of two sizes, each by its best: the rate of the small one over that of the large one. */
+/* The rate of the small size over that of the large one, each by its best. */
 static struct row efficiency(const struct row *small, double n, const struct row *large, double m)
 {
     const struct row a = rule_rate(small, 2 * n * n * n, "flop/s");
@@ -88,10 +88,10 @@ static void judge_c26(const struct bundle *bundle, struct finding *f)
                   positive, negative);
 }
 
-/* --- products beside an aligned one: C58, C86 ------------------------------------------------ */
+/* --- products next to an aligned one: C58, C86 ------------------------------------------------ */
 
-/* As gemm_sizes has them: a product of m x n x k whose rows lie `ld` elements apart (0: of each
- * matrix its own), A and B `offset` bytes off. `same`: of the sizes of the aligned one. */
+/* A product as in gemm_sizes: m x n x k, rows `ld` elements apart (0: packed), A and B `offset`
+ * bytes off a boundary. `same`: it has the sizes of the aligned one. */
 struct beside {
     const char *name;
     int m, n, k, ld, offset;
@@ -178,8 +178,8 @@ static void judge_c58(const struct bundle *bundle, struct finding *f)
 
 static const double C86_COSTS = 1.10;
 
-/* Counts one change of layout, where it was measured: whether it costs anything, and whether it
- * brings another kernel and costs a tenth. */
+/* Counts one change of layout, if it was measured: does it cost anything, and does it bring another
+ * kernel and cost a tenth? */
 struct layouts {
     size_t n, other, costly, cheap;
 };
@@ -300,7 +300,7 @@ static void judge_c79(const struct bundle *bundle, struct finding *f)
                   positive, negative);
 }
 
-/* --- C89: is a kernel that is chosen better than a fixed one? -------------------------------- */
+/* --- C89: is a chosen kernel better than a fixed one? ----------------------------------------- */
 
 static const double C89_FRAGILE = 1.5;
 

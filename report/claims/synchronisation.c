@@ -23,8 +23,8 @@ static const struct need block_needs[] = {
     {NEED_ONE, "barriers.block_time{barrier=syncthreads,warps=8,*"},
     NEEDS_END};
 
-/* Would the oracle have seen a barrier of so many blocks fail: one that does not wait, and one that
- * waits and does not order? Whatever of them lacks something must have been seen. */
+/* Would the oracle have caught a faulty barrier of this many blocks: one that does not wait, and
+ * one that waits and does not order? Every barrier that lacks something must have been caught. */
 static bool oracle_sees(const struct bundle *bundle, const char *scope, const char *blocks,
                         struct finding *f)
 {
@@ -47,7 +47,7 @@ static bool oracle_sees(const struct bundle *bundle, const char *scope, const ch
     return waitless > 0 && orderless > 0;
 }
 
-/* Says what the oracle saw of the grid's controls, by name. */
+/* Reports what the oracle saw of the grid's controls, by name. */
 static void say_controls(const struct bundle *bundle, struct finding *f)
 {
     char barrier[24], what[80];
@@ -60,8 +60,8 @@ static void say_controls(const struct bundle *bundle, struct finding *f)
     }
 }
 
-/* How many kinds of barrier are to reach over at least two SMs, how many of them do so and keep the
- * order, and how many only seem to, since the oracle is blind for them. */
+/* Counts the kinds of barrier that should span at least two SMs; those that do and keep the order;
+ * and those that only seem to, because the oracle is blind for them. */
 static void count_barriers(const struct bundle *bundle, struct finding *f, int *judged, int *sound,
                            int *blind)
 {
@@ -94,7 +94,7 @@ static void count_barriers(const struct bundle *bundle, struct finding *f, int *
     }
 }
 
-/* C01b, the weak form: not whether, but at what price. */
+/* C01b, the weak form: not whether there is one, but at what price. */
 static void say_price(const struct bundle *bundle, struct finding *f)
 {
     static const char *const barriers[] = {"sync", "twin"};
@@ -138,7 +138,7 @@ static void judge_c01(const struct bundle *bundle, struct finding *f)
 
 /* --- C02: does it deadlock? ------------------------------------------------------------------- */
 
-/* Sizes of the grid, the first two within what is resident at once. */
+/* Grid sizes; the first two are within what is resident at once. */
 static const char *const sizes[] = {"0.5xcapacity", "1xcapacity", "1xcapacity+1", "2xcapacity"};
 enum { SIZES = 4, WITHIN = 2 };
 
@@ -162,7 +162,7 @@ static bool take_sizes(const struct bundle *bundle, const char *metric, const ch
     return true;
 }
 
-/* Adds how a scene ended that no rule looks at, if it is in the bundle. */
+/* Adds how a scene ended that no rule uses, if it is in the bundle. */
 static void say_scene(const struct bundle *bundle, struct finding *f, const char *what,
                       const char *scene, const char *launch, const char *blocks)
 {

@@ -5,7 +5,7 @@
 
 #include "report/claims/block_count.h"
 
-/* --- C25: is it for want of warps? ------------------------------------------------------------ */
+/* --- C25: is a shortage of warps the reason? -------------------------------------------------- */
 
 static const double C25_EXPLAINS = 0.50, C25_EXPOSED = 0.20, C25_ALIKE = 0.10, C25_WAITS = 0.05;
 static const double C25_MODEL = 0.10;
@@ -13,7 +13,7 @@ static const double C25_MODEL = 0.10;
 enum { WHOLE, EMPTY, LOADS, PRODUCTS, PARTS };
 
 static const struct need parts_needs[] = {
-    {NEED_ANY, "block_count.time{" CUBE_KEYS "*,timer=event}"}, /* of another residence, too */
+    {NEED_ANY, "block_count.time{" CUBE_KEYS "*,timer=event}"}, /* also with other residence */
     {NEED_ANY, "block_count.empty{" CUBE_KEYS "*,timer=event}"},
     {NEED_ANY, "block_count.loads{" CUBE_KEYS "*,timer=event}"},
     {NEED_ANY, "block_count.products{" CUBE_KEYS "*,timer=event}"},
@@ -45,8 +45,8 @@ static bool take_parts(const struct bundle *bundle, const struct row *whole, str
     return true;
 }
 
-/* Shares of the whole in which operands are waited for; and of the shorter of loads and products,
- * empty kernel apart, that is not hidden behind the longer one. */
+/* Shares of the whole time: the share spent waiting for operands; and the share of the shorter of
+ * loads and products, without the empty kernel, that the longer one does not hide. */
 static double waiting(const double *v)
 {
     return (v[WHOLE] - v[PRODUCTS]) / v[WHOLE];
@@ -76,13 +76,14 @@ static struct row rise(const struct parts *few, const struct parts *many,
 }
 
 /* What a factor e of resident warps saves, measured where nothing else changes: the tile of many
- * blocks, with one block an SM by shared memory and with as many as fit. */
+ * blocks, with one block an SM (forced by shared memory) and with as many as fit. */
 struct sensitivity {
     struct row alone, many;
     double warps_alone, warps_many;
 };
 
-/* Share of the time from `few` to `many` that their numbers of resident warps explain. */
+/* The share of the difference between `few` and `many` that their numbers of resident warps
+ * explain. */
 static struct row explained(const struct sensitivity *s, const struct row *few, double warps_few,
                             const struct row *many, double warps_many)
 {
@@ -117,7 +118,7 @@ static bool take_sensitivity(const struct bundle *bundle, const struct row *many
     return false;
 }
 
-/* Does the model of busiest SM and operand bytes, which knows no warps, say this row's time? */
+/* Does the model of busiest SM and operand bytes, which ignores warps, predict this row's time? */
 static bool model_says(const struct bundle *bundle, const struct row *time, struct finding *f)
 {
     const struct row *predicted =
@@ -149,7 +150,7 @@ static bool say_parts(const struct bundle *bundle, const struct parts *p, struct
     return model_says(bundle, in[WHOLE], f);
 }
 
-/* Ascending, as they come. */
+/* Inserts a value into an ascending list. */
 static void insert(double *sorted, size_t *n, double value)
 {
     size_t at;
@@ -163,8 +164,8 @@ static double middle(const double *sorted, size_t n)
     return n == 0 ? (double)NAN : (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
 }
 
-/* Of all rows that the model predicts. Returns the median error of all but the two that are judged,
- * as it may have been written with these in view. */
+/* Covers all rows that the model predicts. Returns the median error without the two rows that are
+ * judged, because the model may have been written with these in view. */
 static double say_model(const struct bundle *bundle, const struct row *few, const struct row *many,
                         struct finding *f)
 {
@@ -192,7 +193,7 @@ static double say_model(const struct bundle *bundle, const struct row *few, cons
     return middle(others, n_others);
 }
 
-/* Are the parts long enough for the clock to tell them from the empty kernel? */
+/* Are the parts long enough for the clock to distinguish them from the empty kernel? */
 static bool resolved(const struct parts *p)
 {
     const struct row *row = p->row;

@@ -124,7 +124,7 @@ bool catalogue_add(struct catalogue *catalogue, const char *file, char why[DOCUM
     char path[PATH_MAX], name[PATH_MAX];
 
     snprintf(name, sizeof name, "%.*s", (int)strcspn(base, "."), base);
-    /* without a slash it would be looked for in PATH */
+    /* without a slash PATH would be searched */
     if (snprintf(path, sizeof path, "%s%s", slash ? "" : "./", file) >= PATH_MAX ||
         !is_program(path) || !*name) {
         snprintf(why, DOCUMENT_WHY, "%.300s: expected a program that can be run", file);

@@ -1,4 +1,4 @@
-/* The catalogue: which probes stand beside this program, and what each says of itself. */
+/* The catalogue: the probes in the folders next to this program, and how each describes itself. */
 #ifndef REPORT_CLI_CATALOGUE_H
 #define REPORT_CLI_CATALOGUE_H
 
@@ -14,7 +14,7 @@ enum listed_needs { NEEDS_HOST, NEEDS_GPU_IF_ANY, NEEDS_GPU };
 
 struct listed {
     char *name, *path;
-    json_t *list; /* what --list --json printed, or NULL; why then says what went wrong */
+    json_t *list; /* what --list --json printed; NULL: why says what went wrong */
     char why[400];
     enum listed_needs needs;
     int method;
@@ -26,27 +26,27 @@ struct catalogue {
     size_t n;
 };
 
-/* Writes the folder of this program joined with `below`: "probes", "../run". Returns path. */
+/* Joins the folder of this program with `below`: "probes", "../run". Returns path. */
 char *catalogue_path(char path[PATH_MAX], const char *below);
 
 /* Finds the probes; with `ask`, each is run with --list --json. */
 void catalogue_open(struct catalogue *catalogue, bool ask);
 void catalogue_free(struct catalogue *catalogue);
 
-/* Adds a program that stands elsewhere and answers as a probe does, under the name of its file up to
- * the first dot. Invalidates what catalogue_find() returned. False, with one line in why, when it
- * cannot be run, does not describe itself under that name, or the name is taken: what a stranger
- * measures must not pass for a probe of the suite. */
+/* Adds a program from elsewhere that answers as a probe does, under the name of its file up to the
+ * first dot. Invalidates what catalogue_find() returned. False, with one line in why, if it cannot
+ * be run, describes itself under another name, or the name is taken: figures of a foreign program
+ * must not pass for those of a probe of the suite. */
 bool catalogue_add(struct catalogue *catalogue, const char *file, char why[DOCUMENT_WHY]);
 
 const struct listed *catalogue_find(const struct catalogue *catalogue, const char *name);
 
-/* Reads a bundle, or a folder of them against the programs of this tree: see folder_open(). False, with
- * one line in why that starts with the path. */
+/* Reads a bundle, or a folder of them compared with the programs of this tree: see folder_open().
+ * False, with one line in why that starts with the path. */
 bool catalogue_read(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY]);
 
 /* Was a probe's share of a bundle measured by other code than this tree's: another method, or a
- * cubin of the same name and architecture with another hash? False where the tree cannot say. */
+ * cubin with the same name and architecture but another hash? False if the tree cannot tell. */
 bool catalogue_differs(const struct catalogue *catalogue, const char *name, int method,
                        const json_t *cubins);
 

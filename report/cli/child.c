@@ -16,7 +16,7 @@
 
 enum { TICK_MS = 100, READ_BYTES = 1 << 16 };
 
-/* What a child may leave behind after its end: a grandchild that holds the pipes open. */
+/* How long a grandchild may outlive the child and hold the pipes open. */
 static const double LINGER_S = 0.5;
 
 extern char **environ;
@@ -57,7 +57,7 @@ static bool start(const char *const argv[], int out[2], int talk[2], pid_t *pid,
     return error ? failed_to_start(result, argv[0], error) : true;
 }
 
-/* Appends what a pipe holds. False at its end, or when there is too much. */
+/* Appends what a pipe holds. False at its end, or if there is too much. */
 static bool take_out(int fd, struct child_result *result, size_t *room)
 {
     if (result->n_out + READ_BYTES + 1 > *room) {
@@ -77,7 +77,7 @@ static bool take_out(int fd, struct child_result *result, size_t *room)
     return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-/* Keeps the end of what it says; keep_last_line() cuts it when all is said. */
+/* Keeps the end of what the child says; keep_last_line() cuts it at the end. */
 static bool take_talk(int fd, struct child_result *result)
 {
     char bytes[sizeof result->said / 2];
@@ -94,7 +94,7 @@ static bool take_talk(int fd, struct child_result *result)
     return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-/* It goes into documents, which take nothing but valid text. */
+/* The line goes into documents, which accept valid text only. */
 static void keep_last_line(char *said)
 {
     size_t n = strlen(said);
@@ -108,7 +108,7 @@ static void keep_last_line(char *said)
         memmove(said, line + 1, strlen(line + 1) + 1);
 }
 
-/* Reads both pipes until they end, the limit passes, or the child is to be stopped. */
+/* Reads both pipes until they end, the limit passes, or the child must be stopped. */
 static void listen(pid_t pid, int out, int talk, double limit_s, child_tick *tick, void *context,
                    struct child_result *result)
 {
@@ -133,7 +133,7 @@ static void listen(pid_t pid, int out, int talk, double limit_s, child_tick *tic
         if (gone_at > 0 && child_now_s() - gone_at > LINGER_S)
             return;
     }
-    /* Both pipes are closed: what is left is to exit, within the limit. */
+    /* Both pipes are closed: the child now has to exit within the limit. */
     for (siginfo_t info = {0}; !info.si_pid && !result->timed_out && !result->stopped;) {
         if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno != EINTR)
             return;
@@ -160,7 +160,7 @@ bool child_run(const char *const argv[], double limit_s, child_tick *tick, void 
             close((i ? talk : out)[1]);
     if (started) {
         listen(pid, out[0], talk[0], limit_s, tick, context, result);
-        kill(-pid, SIGKILL); /* the group: the child where it still is, and what it left behind */
+        kill(-pid, SIGKILL); /* the group: the child if it still runs, and what it left behind */
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;
         result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -16,13 +16,13 @@ struct child_result {
     double elapsed_s;
 };
 
-/* Called about ten times a second while the child, which leads process group `group`, runs; false
- * stops it. */
+/* Called about ten times a second while the child runs; the child leads process group `group`.
+ * Returning false stops it. */
 typedef bool child_tick(void *context, pid_t group);
 
-/* Runs argv[0] in a process group of its own, with nothing on its stdin, and waits for its end; the
- * whole group is killed when the limit passes or tick (which may be NULL) says so. False, with one
- * line in said, when it could not be started. Release with child_free either way. */
+/* Runs argv[0] in a process group of its own, with nothing on its stdin, and waits for its end. The
+ * whole group is killed when the limit passes or tick (which may be NULL) returns false. False,
+ * with one line in said, if it could not be started. Release with child_free either way. */
 bool child_run(const char *const argv[], double limit_s, child_tick *tick, void *context,
                struct child_result *result);
 void child_free(struct child_result *result);

@@ -14,7 +14,7 @@ int compare_main(int argc, char **argv);
 int claims_main(int argc, char **argv);
 int counters_main(int argc, char **argv);
 
-/* A whole number within bounds; otherwise leaves with one line that names the option. */
+/* Reads a whole number within bounds; else exits with one line that names the option. */
 long long command_whole(const struct argp_state *state, const char *option, const char *text,
                         long long least, long long most);
 

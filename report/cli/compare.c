@@ -1,21 +1,25 @@
 /* gpufloor compare: two bundles, metric by metric.
  *
- * Decided in this order: in one bundle only -> NEW, GONE; another method or unit -> n/c; a failed
- * check or runs that disagree -> UNSURE; an exact metric -> equality, else CHANGED; otherwise by size
- * and by doubt.
+ * The verdict follows the first rule that applies:
+ *   - the metric is in one bundle only: NEW, GONE
+ *   - another method or unit: n/c
+ *   - a failed check: UNSURE
+ *   - an exact metric: equality, else CHANGED
+ *   - otherwise size and doubt decide. Figures within 1 +- tau count as the same.
  *
- * What counts as the same is 1 +- tau. "Did my change matter?" takes tau = max(1 %, two timer ticks,
- * three standard deviations of the centre within the committed sets of the board, where there are
- * such); see history.h. "Is this card normal?" takes three standard deviations between cards, or 3 %
- * where the committed sets are of one card only.
+ * "Did my change matter?" takes tau = the largest of 1 %, two timer ticks, and three standard
+ * deviations of the metric's centre within the committed sets of the board, if there are such sets;
+ * see history.h. "Is this card normal?" takes three standard deviations between cards, or 3 % if the
+ * committed sets are of one card.
  *
- * FASTER and SLOWER need every run of one side beyond every run of the other *and* centres further
- * apart than tau. SAME needs the 95 % interval of the ratio within tau, and never holds beyond 10 %.
- * Seven runs lie beyond seven by chance once in 1716 comparisons, and tau still stands in between;
- * hence no p-values. Fewer than six runs have no interval, and lie beyond each other by chance: two
- * beyond two in one comparison of three. From two runs on they are judged with a slack: tau is then at
- * least 2 %, and at least twice the distance of either side's own runs. On the committed sets that
- * finds 87 % of slowdowns of 3 %, and sees one where there is none in 0.3 % of such rows.
+ * FASTER and SLOWER require every run of one side beyond every run of the other *and* centres further
+ * apart than tau. SAME requires the 95 % interval of the ratio within tau, and the ratio within 10 %.
+ * There are no p-values over a thousand cases: seven runs lie beyond seven others by chance once in
+ * 1716 comparisons, and then the rule of tau still applies.
+ *
+ * Fewer than six runs have no interval. Two runs lie beyond two others by chance in one comparison of
+ * three. Such rows are judged from two runs on, with a slack: tau is at least 2 %, and at least twice
+ * the distance between either side's own runs. docs/FINDINGS.md says what that finds and misses.
  *
  * CHANGED has no direction, so it counts as a difference for the exit status only with --strict. */
 #include "report/cli/compare.h"

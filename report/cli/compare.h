@@ -37,7 +37,7 @@ struct comparison compare_rows(const struct row *old_row, const struct row *new_
                                enum question question, const struct spread *spread,
                                double threshold);
 
-/* "Is my card normal?": the headline's metrics and every one that differs, in a few lines.
+/* "Is my card normal?": the headline's metrics and every metric that differs, in a few lines.
  * `results` is the folder of all boards' committed bundles. */
 void compare_normal(FILE *out, const struct bundle *committed, const struct bundle *measured,
                     const char *results);

@@ -4,7 +4,7 @@
 
 #include "report/bundle/cubins.h"
 
-/* `forbids`: with it different, figures are not those of the same kind of machine. */
+/* `forbids`: if it differs, the bundles come from different kinds of machine. */
 static const struct condition {
     const char *key, *section, *field;
     bool forbids;
@@ -48,7 +48,7 @@ const char *condition_keys(char *text, size_t size)
     return text;
 }
 
-/* What a bundle says of a condition; "none" when nothing. */
+/* What a bundle says about a condition; "none" if nothing. */
 static const char *value_of(const struct bundle *bundle, const struct condition *condition,
                             char *text, size_t size)
 {
@@ -79,7 +79,7 @@ static bool unknown(const struct bundle *bundle, const struct condition *conditi
     return !strcmp(value_of(bundle, condition, text, sizeof text), "none");
 }
 
-/* What one side does not say forbids nothing, except for the board: no GPU is another machine. */
+/* A missing statement forbids nothing, except for the board: no GPU is another machine. */
 const char *condition_forbids(const struct bundle *old, const struct bundle *new,
                               const char *const allowed[], size_t n, char *text, size_t size)
 {

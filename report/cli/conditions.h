@@ -18,11 +18,11 @@ bool condition_known(const char *key);
 const char *condition_keys(char *text, size_t size);
 
 /* The first condition that makes two bundles incomparable and is not in `allowed` (n names), or
- * NULL. text then says "board (nvidia-h200, nvidia-l40s)". */
+ * NULL. text then says, for example, "board (nvidia-h200, nvidia-l40s)". */
 const char *condition_forbids(const struct bundle *old, const struct bundle *new,
                               const char *const allowed[], size_t n, char *text, size_t size);
 
-/* Prints what differs and what is the same, changed kernels included, in three lines. */
+/* Prints what differs and what is the same, including changed kernels, in three lines. */
 void conditions_print(FILE *out, const struct bundle *old, const struct bundle *new,
                       enum table_format format);
 

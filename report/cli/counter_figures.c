@@ -46,15 +46,15 @@ static double ratio(double part, double whole)
     return whole > 0 ? part / whole : (double)NAN;
 }
 
-/* Part and whole are counted in different passes, and the body also does what its metrics do not
- * time: a part may come out a little larger than the whole. */
+/* Part and whole are counted in different passes, and the body also does work that its metrics do
+ * not time: a part may come out slightly larger than the whole. */
 static double at_most_all(double part, double whole)
 {
     double share = ratio(part, whole);
     return share > 1 ? 1 : share;
 }
 
-/* A share of a whole; of nothing it is nothing, although the share is then not known. */
+/* A share of a whole. Of nothing it is nothing, even if the share is not known. */
 static double of(double whole, double share)
 {
     return whole > 0 || isnan(whole) ? whole * share : 0;
@@ -106,8 +106,9 @@ json_t *counter_case(const json_t *cases, const json_t *like)
     return NULL;
 }
 
-/* The samples of a counted pass, in ns, as they come out when nobody counts: each by its own side
- * where there are two, since what does not grow with the work is slowed down most. */
+/* The samples of a counted pass, in ns, as they would be without counting. If there are two sides,
+ * each is scaled by its own, because the part that does not grow with the work is slowed down
+ * most. */
 static double pass_ns(const json_t *timed, const json_t *counted)
 {
     const json_t *before = json_object_get(timed, "sides"), *side;
@@ -123,7 +124,7 @@ static double pass_ns(const json_t *timed, const json_t *counted)
     return document_get_number(counted, "pass_value") * speedup;
 }
 
-/* The body's longest metric: several may tell of one and the same time. */
+/* The body's longest metric, because several metrics may describe the same time. */
 static double body_ns(const json_t *one, const json_t *timed)
 {
     const json_t *metric;
@@ -138,7 +139,7 @@ static double body_ns(const json_t *one, const json_t *timed)
     return longest;
 }
 
-/* The work of the metrics in bytes/s. A rate that was handed over ready-made has none. */
+/* The work of the metrics in bytes/s. A rate that the probe hands over ready-made has no work. */
 static double own_bytes(const json_t *one)
 {
     const json_t *metric;
@@ -178,8 +179,8 @@ static int by_share(const void *a, const void *b)
     return (x->share < y->share) - (x->share > y->share);
 }
 
-/* The slots in which nothing was issued, shared out by what the warps were waiting for then. Warps
- * that were selected, or ready but not selected, lost no slot. */
+/* The issue slots in which nothing was issued, divided by what the warps were waiting for at the
+ * time. Warps that were selected, or ready but not selected, lost no slot. */
 static void read_losses(struct counter_figures *c, const json_t *counters)
 {
     static const char prefix[] = "stalled_";
@@ -202,9 +203,9 @@ static void read_losses(struct counter_figures *c, const json_t *counters)
 
 /* --- bound by --------------------------------------------------------------------------------- */
 
-/* Something that can be busy, in per cent of its peak. The memories' shares are of the whole range:
- * active and elapsed, SM cycles of the same pass, turn them into shares of the time in which an SM
- * held a warp. */
+/* Something that can be busy, in per cent of its peak. The memories' shares refer to the whole
+ * range. The active and elapsed SM cycles of the same pass convert them into shares of the time in
+ * which an SM held a warp. */
 struct resource {
     const char *id, *name, *active, *elapsed;
 };
@@ -218,7 +219,7 @@ static double busy_of(const json_t *counters, const struct resource *of)
     return busy > 1 ? 1 : busy;
 }
 
-/* The busiest of some resources; NULL when none was counted. */
+/* The busiest of some resources; NULL if none was counted. */
 static const struct resource *busiest(const json_t *counters, const struct resource *of, size_t n,
                                       double *busy)
 {
@@ -277,12 +278,12 @@ static bool has_timer(const json_t *one, const char *timer)
     return false;
 }
 
-/* Bodies that hold the GPU with a kernel of their own while the host submits what is measured, or
- * has not yet sent the word that it is about. Of copies only those that are timed by events. */
+/* Bodies that hold the GPU with a gate kernel while the host submits the measured work, or before
+ * the host has sent its word. Among copies only those that are timed by events. */
 static bool gated(const char *probe, const json_t *one)
 {
     static const struct {
-        const char *probe, *keys, *timer; /* of one of its metrics; NULL: whatever they are */
+        const char *probe, *keys, *timer; /* of one of its metrics; NULL: any */
     } gates[] = {{"launch", "mode=stream", NULL},
                  {"edges", "mode=stream*", NULL},
                  {"host_link", "by=*", NULL},

@@ -42,7 +42,7 @@ static void unit_cell(struct table *table, double value, const char *unit)
         table_cell(table, "%s", unit_format(text, sizeof text, value, unit, 4));
 }
 
-/* The keys of a case; without any, what it measures. */
+/* The keys of a case; if it has none, what it measures. */
 static const char *keys_of(const json_t *one)
 {
     const char *keys = document_get_text(one, "case", "");
@@ -198,7 +198,7 @@ static void show_launches(FILE *out, const json_t *probe)
     table_print(out, &table, TABLE_TEXT, NULL);
 }
 
-/* What was timed without any instrument, beside the same while launches were recorded. */
+/* What was timed without any instrument, next to the same while launches were recorded. */
 static void show_traced(FILE *out, const json_t *probe)
 {
     const json_t *timed = json_object_get(json_object_get(probe, "timed"), "cases");

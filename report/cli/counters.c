@@ -1,5 +1,5 @@
-/* gpufloor counters: the same cases under CUPTI's hardware counters, in processes of their own, as
- * a cross-check of what was timed. */
+/* gpufloor counters: runs the same cases under CUPTI's hardware counters, in processes of their
+ * own, to cross-check what was timed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 enum { EXIT_REFUSED = 77, SETTINGS_MAX = 8, WORDS_MAX = 16 + 2 * SETTINGS_MAX };
 enum { KEY_CASE = 256, KEY_COUNTERS, KEY_FORMAT, KEY_LIMIT, KEY_LAUNCHES };
 
-/* Probes whose launches are looked into unasked: what they measure is launching. */
+/* Probes whose launches are traced without being asked, because launching is what they measure. */
 static const char *const launchers[] = {"launch"};
 
 struct asked {
@@ -34,7 +34,7 @@ struct asked {
     enum table_format format;
 
     struct progress progress;
-    struct progress_now now; /* round: which process of the probe */
+    struct progress_now now; /* round: number of the probe's current process */
 };
 
 static const struct argp_option table[] = {
@@ -132,7 +132,7 @@ static const char *usage_of(const struct child_result *result)
 }
 
 /* Runs the probe once, timed (counters NULL) or counted. The document goes to *document; the exit
- * says whether it can be used. What is refused has its document too. */
+ * status says whether it can be used. A refused run has a document, too. */
 static int run_probe(struct asked *a, const struct listed *probe, const char *counters,
                      json_t **document)
 {
@@ -194,7 +194,7 @@ static int n_processes(const struct asked *a, const char *name)
     return n;
 }
 
-/* The machine stands in the document once. */
+/* Keeps the machine's description once per document. */
 static void keep_environment(json_t *environment, json_t *document)
 {
     json_t *own = json_object_get(document, "environment");
@@ -237,7 +237,7 @@ static void add_figures(const char *probe, json_t *cases, const json_t *timed)
     }
 }
 
-/* Runs the probe once more; its document, less what stands elsewhere, goes to `keep`. */
+/* Runs the probe once more; its document, without what is stored elsewhere, goes to `keep`. */
 static int measure_once(struct asked *a, const struct listed *probe, const char *counters,
                         json_t *document, json_t **keep)
 {
@@ -250,8 +250,8 @@ static int measure_once(struct asked *a, const struct listed *probe, const char 
     return status;
 }
 
-/* Times, counts set by set, and looks into launches, each in a process of its own; the first that
- * does not go ends it. What there is goes into the document. */
+/* Times, counts set by set, and traces launches, each in a process of its own; stops at the first
+ * failure. The document gets what there is. */
 static int measure_probe(struct asked *a, const struct listed *probe, json_t *document)
 {
     json_t *cases = json_array(), *counted = json_array(), *timed = NULL, *traced = NULL, *run;

@@ -53,7 +53,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
-/* The next claim, from *i on, whose id matches; NULL behind the last. */
+/* The next claim, from *i on, whose id matches; NULL after the last. */
 static const struct claim *next_claim(size_t *i, const char *glob)
 {
     const struct claim *claim;

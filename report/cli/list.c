@@ -1,4 +1,4 @@
-/* gpufloor list: the probes that stand beside this program, as each describes itself. */
+/* gpufloor list: the probes next to this program, as each describes itself. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const struct argp_option options_table[] = {
 
 struct list_options {
     enum table_format format;
-    char **names; /* of probes; none: all of them, and what is derived */
+    char **names; /* of probes; none: all of them, and the derived metrics */
     size_t n_names;
 };
 
@@ -113,7 +113,7 @@ static void print_metrics(const char *probe, const json_t *list, enum table_form
     table_print(stdout, &table, format, NULL);
 }
 
-/* A number, or the word that stands for it. */
+/* A number, or the word that the parameter has for it. */
 static void put_parameter_value(struct table *table, const json_t *parameter, const char *field)
 {
     const json_t *words = json_object_get(parameter, "words");

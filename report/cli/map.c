@@ -1,4 +1,4 @@
-/* A map of a bundle, cell by cell: what a plot is drawn from. */
+/* A map of a bundle, cell by cell: the data of a plot. */
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -6,7 +6,7 @@
 #include "report/bundle/folder.h"
 #include "report/cli/report.h"
 
-/* The grid of the metric with that id in the first run that has it; NULL where none has. */
+/* The grid of the metric with that id in the first run that has it; NULL if none has. */
 static const json_t *grid_of(const json_t *document, const char *id)
 {
     const json_t *run, *one, *metric;
@@ -38,8 +38,8 @@ static void print_number(FILE *out, const json_t *number)
         fputs("nan", out);
 }
 
-/* The first line names the axes and the columns' positions, each further one a row's. A bundle is
- * untrusted: a grid whose values do not fill its axes has the missing ones printed as nan. */
+/* The first line has the axes' names and the columns' positions; each further line is a row. A
+ * bundle is untrusted: values that are missing from a grid are printed as nan. */
 static void print_grid(FILE *out, const json_t *grid)
 {
     const json_t *rows = json_object_get(axis(grid, 0), "at");
@@ -86,7 +86,7 @@ bool report_map(FILE *out, const char *path, const char *id, char why[DOCUMENT_W
     why[0] = '\0';
     if (!paths)
         found = print_from(out, path, id, why);
-    for (size_t i = n; !found && !why[0] && i-- > 0;) /* named by date: the newest first */
+    for (size_t i = n; !found && !why[0] && i-- > 0;) /* names are dates: the newest first */
         found = print_from(out, paths[i], id, why);
     paths_free(paths, n);
     if (!found && !why[0])

@@ -5,8 +5,8 @@
 #include "report/bundle/bundle.h"
 #include "report/cli/table.h"
 
-/* One paragraph, without the line's end. With a name in front it is an entry of a list; without, as
- * text, what was measured elsewhere begins a line of its own. */
+/* Prints one paragraph without a line end. With a name it is an entry of a list. Without one it is
+ * text, in which figures measured elsewhere start a line of their own. */
 void origin_print(FILE *out, const struct bundle *bundle, const char *name,
                   enum table_format format);
 

@@ -1,4 +1,5 @@
-/* What a person sees while `gpufloor run` measures: one line on a terminal, else one a round. */
+/* What a person sees while `gpufloor run` measures: one line on a terminal, else one line per
+ * round. */
 #ifndef REPORT_CLI_PROGRESS_H
 #define REPORT_CLI_PROGRESS_H
 
@@ -7,7 +8,7 @@
 struct progress {
     bool terminal;
     double began_s, drawn_s;
-    int width; /* of the line drawn last; 0: none stands */
+    int width; /* of the line drawn last; 0: there is none */
 };
 
 struct progress_now {
@@ -19,13 +20,13 @@ struct progress_now {
 
 void progress_open(struct progress *progress);
 
-/* Redraws the line, at most ten times a second; nothing where stderr is no terminal. */
+/* Redraws the line, at most ten times a second; does nothing if stderr is no terminal. */
 void progress_draw(struct progress *progress, const struct progress_now *now);
 
-/* Takes the line away, so that something else can be printed. */
+/* Removes the line, so that something else can be printed. */
 void progress_clear(struct progress *progress);
 
-/* Prints one line of talk on stderr, with the progress line out of the way. */
+/* Prints one line of talk on stderr; removes the progress line first. */
 void progress_say(struct progress *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,5 +1,5 @@
-/* The table of quality: what the results of the fused kernels are worth, gathered over all probes that
- * have the metrics of fused/common/operation.h. */
+/* The table of quality: how good the results of the fused kernels are, over all probes that have
+ * the metrics of fused/common/operation.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ const char *report_quality_need(size_t i)
     return needs[i];
 }
 
-/* The value of another of the probe's metrics, or of another implementation, in the same case; NaN where
+/* The value of another metric of the probe, or of another implementation, in the same case; NaN if
  * there is none. */
 static double value_beside(const struct rows *rows, const struct row *row, int need,
                            const char *impl)
@@ -35,7 +35,7 @@ static double value_beside(const struct rows *rows, const struct row *row, int n
     return found && row_usable(found) ? found->centre : (double)NAN;
 }
 
-/* Four digits for a reader, all of them for a program. */
+/* Four digits for a person, all digits for a program. */
 static void number_cell(struct table *table, double value, enum table_format format)
 {
     if (format == TABLE_TSV || isnan(value))
@@ -49,7 +49,7 @@ static void case_cell(struct table *table, const struct row *row)
     table_cell(table, "%s%s", row->probe, strchr(row->id, '{'));
 }
 
-/* Fused and unfused against float64, and what both take of the memory. */
+/* The errors of fused and unfused against float64, and the memory that both take. */
 static void errors(FILE *out, const struct rows *rows, enum table_format format)
 {
     struct table table = table_new("lrrr");
@@ -74,7 +74,8 @@ static void errors(FILE *out, const struct rows *rows, enum table_format format)
     table_print(out, &table, format, "Relative error against float64, fused and unfused; memory fused over unfused");
 }
 
-/* Bit by bit against the unfused results; what verification sees; a digest for this board. */
+/* The distance from the unfused results, bit by bit; faults that verification catches; the
+ * digest. */
 static void bits(FILE *out, const struct rows *rows, enum table_format format)
 {
     struct table table = table_new("lrrrr");

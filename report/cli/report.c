@@ -19,7 +19,8 @@ enum { BUNDLES_MAX = 12, DIGITS = 4 };
 
 /* --- one figure ------------------------------------------------------------------------------- */
 
-/* Half the interval over the centre; a spread below a tick of the timer is one tick, never zero. */
+/* Half the interval over the centre. A spread below a tick of the timer is shown as one tick, never
+ * zero. */
 static void spread_text(char *text, size_t size, const struct row *row)
 {
     double half = fmax(row->high - row->centre, row->centre - row->low);
@@ -70,7 +71,7 @@ static void figure_cells(struct table *table, const struct row *row)
 
 /* --- headings --------------------------------------------------------------------------------- */
 
-/* The board, or the file's name where two columns are of one board. */
+/* The board, or the file's name if two columns have the same board. */
 static const char *column_name(const struct bundle *const bundles[], size_t n, size_t i)
 {
     for (size_t k = 0; k < n; k++)
@@ -205,7 +206,8 @@ static const struct row *find_elsewhere(const struct bundle *const bundles[], si
     return NULL;
 }
 
-/* The rows of one probe: of the first bundle in its order, then what only later ones have. */
+/* The rows of one probe: those of the first bundle in its order, then those that only later ones
+ * have. */
 static size_t probe_cells(struct table *table, const struct bundle *const bundles[], size_t n,
                           const char *probe, const char *glob)
 {
@@ -274,7 +276,7 @@ static bool print_probe(FILE *out, const struct bundle *const bundles[], size_t 
     return printed > 0;
 }
 
-/* Every probe of any bundle once; what is derived from them comes last. */
+/* Every probe of any bundle once; the derived figures come last. */
 static bool print_probes(FILE *out, const struct bundle *const bundles[], size_t n,
                          enum table_format format, const char *glob)
 {

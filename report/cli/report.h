@@ -1,4 +1,4 @@
-/* What a bundle says, as tables. */
+/* A bundle as tables. */
 #ifndef REPORT_CLI_REPORT_H
 #define REPORT_CLI_REPORT_H
 
@@ -9,17 +9,17 @@
 void report_headline(FILE *out, const struct bundle *const bundles[], size_t n,
                      enum table_format format);
 
-/* Everything: headline, a table a probe, what was not measured and why. glob picks metrics (NULL:
- * all, with the headline). False when it matches none. */
+/* Prints everything: the headline, a table per probe, what was not measured and why. glob selects
+ * metrics (NULL: all, with the headline). False if it matches none. */
 bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
                   enum table_format format, const char *glob);
 
-/* The cells of a metric that is a map, as tab-separated values: a line a row, its position first.
- * A folder gives its newest bundle that holds it. False, with one line in why. */
+/* Prints the cells of a map metric as tab-separated values: a line per row, its position first. In
+ * a folder, the newest bundle that has the map is used. False, with one line in why. */
 bool report_map(FILE *out, const char *path, const char *id, char why[DOCUMENT_WHY]);
 
-/* Errors, memory, bits and faults of every fused kernel (report/cli/quality.c), in two tables. False when the
- * bundle has none. */
+/* Prints errors, memory, bits and faults of every fused kernel (report/cli/quality.c) in two
+ * tables. False if the bundle has none. */
 bool report_quality(FILE *out, const struct bundle *bundle, enum table_format format);
 
 /* A row's centre with its spread, for a person: "32.1 cycles ±0.3 %". Returns text. */

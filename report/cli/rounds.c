@@ -1,5 +1,5 @@
-/* Rounds: every probe once each, in a seeded random order, each run a process of its own, so that
- * drift of the machine spreads over all probes instead of blaming one. */
+/* Rounds: each runs every probe once, in a seeded random order, each in a process of its own. Drift
+ * of the machine then spreads over all probes instead of hitting one. */
 #include <ctype.h>
 #include <dirent.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "report/cli/child.h"
 #include "report/cli/session.h"
 
-/* A probe that just ended may still be listed by NVML for a moment. */
+/* NVML may list a probe that has just ended for a moment. */
 static const double LEAVING_S = 2.0, LOOK_S = 1.0;
 
 static volatile sig_atomic_t signalled;
@@ -28,7 +28,7 @@ static void on_signal(int number)
 void session_catch_signals(void)
 {
     static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART: poll() is to end */
+    struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART: poll() must return */
     struct sigaction before;
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof caught / sizeof caught[0]; i++) {
@@ -45,7 +45,8 @@ bool session_interrupted(void)
 
 /* --- watching the GPU ------------------------------------------------------------------------- */
 
-/* Processes of a group, of which some may use the GPU: a probe may start children of its own. */
+/* The number of processes in a group that may use the GPU: a probe may start children of its
+ * own. */
 static int processes_of(pid_t group)
 {
     DIR *processes = opendir("/proc");
@@ -60,8 +61,8 @@ static int processes_of(pid_t group)
     return n;
 }
 
-/* While a probe runs, it and its children may be on the GPU; more processes than these are foreign.
- * It takes two looks in a row: one of ours may end between the two counts. */
+/* While a probe runs, it and its children may be on the GPU; further processes are foreign. Two
+ * looks in a row are required, because one of ours may end between the two counts. */
 static bool tick(void *context, pid_t group)
 {
     struct session *s = context;
@@ -79,7 +80,7 @@ static bool tick(void *context, pid_t group)
     return !session_interrupted();
 }
 
-/* Before a run there should be nobody; a process of our own that is leaving gets a moment. */
+/* Before a run the GPU should be free; a process of our own that is ending gets a moment. */
 static void look_before(struct session *s)
 {
     double until = child_now_s() + LEAVING_S;
@@ -122,7 +123,7 @@ static json_t *failed_document(const struct session *s, const struct task *task,
                      "check", 0, "deep", 0, "cases", "checks", "notes");
 }
 
-/* A parser's message quotes what it did not understand, which may be no valid text. */
+/* A parser's message quotes what it did not understand, which may be invalid text. */
 static void make_plain(char *text)
 {
     for (; *text; text++)
@@ -130,7 +131,8 @@ static void make_plain(char *text)
             *text = '?';
 }
 
-/* What the process printed as a run document, or one that says how it failed. NULL when stopped. */
+/* What the process printed as a run document, or a document that says how it failed. NULL if
+ * stopped. */
 static json_t *document_of(const struct session *s, const struct task *task, bool started,
                            const struct child_result *result)
 {
@@ -190,8 +192,8 @@ static json_t *run_probe(struct session *s, struct task *task)
 
 /* --- a run in its round ----------------------------------------------------------------------- */
 
-/* What a document says of the machine goes to the bundle once: the host's part from the first, the
- * GPU's from the first that has it. */
+/* What a document says of the machine goes into the bundle once: the host's part from the first
+ * document, the GPU's part from the first that has it. */
 static void keep_environment(struct session *s, json_t *document)
 {
     json_t *environment = json_object_get(document, "environment");
@@ -211,7 +213,7 @@ static const char *discarded_case(const json_t *document)
     return NULL;
 }
 
-/* Adds what the runner knows of the run. Returns why it is to be repeated, or NULL. */
+/* Adds what the runner knows of the run. Returns why it must be repeated, or NULL. */
 static const char *judge(struct session *s, json_t *document, int repeat, json_t *before)
 {
     json_t *about = json_object_get(document, "run");
@@ -285,7 +287,7 @@ static void shuffle(size_t *order, size_t n, uint64_t *state)
     }
 }
 
-/* Each probe is taken to need what its last run did. */
+/* Each probe is expected to take as long as its last run. */
 static double seconds_left(const struct session *s, const size_t *order, size_t place)
 {
     double left = 0, whole = 0;
@@ -331,8 +333,8 @@ void session_measure(struct session *s)
 
 /* --- is there a GPU? -------------------------------------------------------------------------- */
 
-/* NVML counts GPUs in PCI order and knows nothing of CUDA_VISIBLE_DEVICES: make CUDA count alike,
- * and look the device up in the list where there is one. */
+/* NVML counts GPUs in PCI order and ignores CUDA_VISIBLE_DEVICES. So this makes CUDA count in the
+ * same order, and looks the device up in the list if there is one. */
 static void open_nvml(struct session *s)
 {
     char gpu[64], why[NVML_WHY];

@@ -1,4 +1,4 @@
-/* gpufloor run: measures this machine, writes one bundle, and shows what it found. */
+/* gpufloor run: measures this machine, writes one bundle, and shows the results. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "report/cli/session.h"
 
 static const char standard_board[] =
-    "nvidia-h200"; /* whose results stand in where there is no GPU */
+    "nvidia-h200"; /* whose results are shown if there is no GPU */
 
 enum { KEY_QUICK = 256, KEY_SEED, KEY_SHARED, KEY_RAW, KEY_RESULTS, KEY_LIMIT, KEY_WITH };
 
@@ -123,8 +123,8 @@ static bool names_known(const struct session *s)
     return false;
 }
 
-/* Without a GPU, those that need one are left out rather than asked one by one; of one that was
-* added it is said. */
+/* Without a GPU, probes that need one are left out without being asked. For one that was added, a
+ * line says so. */
 static bool choose_tasks(struct session *s)
 {
     s->tasks = calloc(s->catalogue.n, sizeof *s->tasks);
@@ -152,7 +152,7 @@ static bool alone(struct session *s)
     struct nvml_state state = nvml_state(s->nvml);
     if (state.n_processes <= 0 || s->options.shared)
         return true;
-    nanosleep(&(struct timespec){.tv_sec = 2}, NULL); /* our own first look may still be leaving */
+    nanosleep(&(struct timespec){.tv_sec = 2}, NULL); /* our own first process may still end */
     state = nvml_state(s->nvml);
     if (state.n_processes <= 0)
         return true;

@@ -1,4 +1,4 @@
-/* Where a bundle goes, what is in it, and that nothing measured is lost. */
+/* Where a bundle goes, what is in it, and how nothing measured gets lost. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -39,8 +39,8 @@ static void make_folders(const char *path)
     }
 }
 
-/* Writes and removes a file next to where the bundle will be: a full disk or a folder that cannot
- * be written shows now, not after ten minutes of measuring. */
+/* Writes and removes a file next to where the bundle will be. A full disk or a write-protected
+ * folder then shows now, not after ten minutes of measuring. */
 static bool try_place(const char *path, char why[DOCUMENT_WHY])
 {
     char trial[PATH_MAX], *zeros = calloc(1, TRIAL_BYTES);
@@ -48,7 +48,7 @@ static bool try_place(const char *path, char why[DOCUMENT_WHY])
         free(zeros);
         return refuse(why, path, "path too long");
     }
-    errno = 0; /* a short write sets none: then the disk is full */
+    errno = 0; /* a short write does not set it: then the disk is full */
     int fd = open(trial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     bool fits = fd >= 0 && zeros && write(fd, zeros, TRIAL_BYTES) == TRIAL_BYTES && fsync(fd) == 0;
     int error = errno ? errno : ENOSPC;
@@ -76,7 +76,7 @@ static bool start_raw(struct session *s, char why[DOCUMENT_WHY])
     return written ? true : refuse(why, s->raw_path, strerror(errno));
 }
 
-/* TIME-BOARD.json in the folder of runs. Two runs may begin in one second. */
+/* TIME-BOARD.json in the folder of runs. Two runs may begin in the same second. */
 static bool default_place(char path[PATH_MAX], const char *started, const char *board,
                           const char *ending, char why[DOCUMENT_WHY])
 {
@@ -127,7 +127,7 @@ bool session_place(struct session *s, char why[DOCUMENT_WHY])
 
 /* --- the document ----------------------------------------------------------------------------- */
 
-/* Centres of the probes that measure the harness itself: what a person looks at first when figures
+/* Centres of the probes that measure the harness itself, which a person checks first when figures
  * look odd. */
 static json_t *harness_object(const struct bundle *bundle)
 {
@@ -167,7 +167,7 @@ static json_t *raw_object(const struct session *s)
                      hashed ? json_string(hash) : json_null());
 }
 
-/* The machine once; the program from the runner itself. */
+/* The machine once; the program's own facts from the runner. */
 static json_t *environment_object(const struct session *s)
 {
     json_t *environment = json_copy(s->environment);

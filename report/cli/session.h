@@ -78,8 +78,8 @@ bool place_document(char path[PATH_MAX], const char *output, const char *started
 /* The bundle document of what has been measured so far; the caller releases it. */
 json_t *session_bundle(struct session *s);
 
-/* Writes it; when its place fails, to the temporary folder instead, and s->path says where. False
- * when it could be written nowhere. */
+/* Writes it; if its place fails, to the temporary folder instead, and s->path says where. False if
+ * it could be written nowhere. */
 bool session_save(struct session *s, const json_t *bundle);
 
 #endif

@@ -26,18 +26,19 @@ void table_cell(struct table *table, const char *format, ...) __attribute__((for
 /* Appends a number: at least six significant digits, "-" for NaN. */
 void table_number(struct table *table, double value);
 
-/* Prints the table and releases it. TSV has no title; an empty table (headings only) prints in TSV
- * alone. */
+/* Prints the table and releases it. TSV has no title. An empty table (headings only) is printed in
+ * TSV alone. */
 void table_print(FILE *out, struct table *table, enum table_format format, const char *title);
 
 /* Reads "text", "md", "tsv" or "json"; false for anything else. */
 bool table_format_read(const char *name, enum table_format *format);
 
-/* Prints text with its control characters as '?', Markdown's table bar escaped for TABLE_MD. */
+/* Prints text with its control characters as '?', and with Markdown's table bar escaped for
+ * TABLE_MD. */
 void table_put(FILE *out, const char *text, enum table_format format);
 
-/* Prints a paragraph that begins in column `at`, its further lines behind `indent` blanks, broken
- * at blanks so that lines end before column TABLE_WIDTH; a word that is longer stands whole. */
+/* Prints a paragraph that begins in column `at`, with further lines indented by `indent` blanks.
+ * Lines are broken at blanks and end before column TABLE_WIDTH; a longer word is kept whole. */
 enum { TABLE_WIDTH = 100 };
 void table_wrap(FILE *out, const char *text, size_t at, size_t indent);
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# additions.sh BUILD: a new probe is one folder, a new fused operator one folder of at most six files, a
-# new claim one entry and its test. Each of tests/additions/ is put into a copy of the tree, where no
-# other file changes; then it is built, listed, run.
+# additions.sh BUILD: a new probe is one folder, a new fused operator one folder of at most six
+# files, a new claim one entry and its test. Each of tests/additions/ is copied into a copy of the
+# tree without a change to any other file. Then it is built, listed and run.
 set -u
 build=$(realpath "$1")
 cd "$(dirname "$0")/../.." || exit 1
@@ -21,7 +21,7 @@ check() { # check NAME COMMAND...
     fi
 }
 
-# What is built stays built: objects are newer than the sources beside them.
+# Keeps what is built: objects must be newer than the sources next to them.
 cp -a Makefile core probes matmul fused report tests "$tree/" || exit 1
 mkdir "$tree/build" && (cd "$build" && cp -a core report tests core.a bin flags nvflags archs version_values.h \
     fused probes "$tree/build/" 2>/dev/null)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""house.py BUILD: how the house is kept. Code stands in .c and .cu: a header's functions have three
-lines at most (.cuh aside, which is device code). A function has 70 lines at most. A program is a
-folder with a .c of its name. No state outside core/ that a program could change behind a reader's
-back. Each rule is tried on a planted fault, too."""
+"""house.py BUILD: rules of the source code's structure. Code is in .c and .cu: a header's functions
+have at most three lines (except in .cuh, which is device code). A function has at most 70 lines. A
+program is a folder with a .c of its name. Outside core/ no program keeps state that could change
+unnoticed. Each rule is also tried on a planted fault."""
 import os
 import re
 import sys
@@ -35,8 +35,8 @@ def sources(*endings, folders=("core", "report") + FOLDERS):
 
 
 def bodies(text):
-    """(first line of the head, lines of the whole function, lines between its braces); the tree's
-    style has a function's braces in the first column."""
+    """(first line of the head, lines of the whole function, lines between its braces). In the
+    tree's style a function's braces are in the first column."""
     lines = text.split("\n")
     begun = None
     for i, line in enumerate(lines):
@@ -64,8 +64,8 @@ STATE = re.compile(r"^\s*static (?!const\b|inline\b|_Noreturn\b)(?:\w+[ *]+)+\w+
 
 
 def state(path, text):
-    """static, not constant, and no function: kept from call to call. A signal handler has no other way
-    to tell what it saw."""
+    """Finds static data that is neither constant nor a function: it is kept from call to call.
+    Signal handlers are excepted: they have no other way to tell what they saw."""
     return [f"{path}:{i}: {line.strip()}" for i, line in enumerate(text.split("\n"), 1)
             if STATE.match(line) and "const " not in line.split("=")[0] and "sig_atomic_t" not in line]
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""needs.py BUILD: every metric id that the report knows by name (`gpufloor claims --needs`) is one that a
-program announces (`--list --json`): its metric, and its keys in their order.
+"""needs.py BUILD: every metric id that the report knows by name (`gpufloor claims --needs`) is one
+that a program announces (`--list --json`): its metric, and its keys in their order.
 
-What is compared: the name as a glob, and the keys without their values, which --list does not give. Where a
-need leaves keys out ("*"), any may stand there; where it leaves none out it must name all of them. Tolerated: a
-derived figure whose keys are told in words ("keys of the time") is compared by its name alone, and of a program
-whose cases leave out the keys that do not apply to them (LEAVE_OUT) a need may leave out any; so may the globs in HIDES. Programs that
-are not built here, for want of a CUDA toolkit, are skipped and named. That a renamed metric or key is seen is
-shown for each need on a doctored list."""
+The test compares the name as a glob, and the keys without their values, which --list does not give.
+Where a need leaves keys out ("*"), any keys may be there; where it leaves none out it must name all
+of them. Exceptions: a derived figure whose keys are described in words ("keys of the time") is
+compared by its name alone. For a program whose cases leave out keys that do not apply to them
+(LEAVE_OUT), a need may leave out any key; so may the globs in HIDES. Programs that are not built
+here because there is no CUDA toolkit are skipped and named. For each need, a modified list shows
+that a renamed metric or key is noticed."""
 import fnmatch
 import glob
 import json
@@ -22,9 +23,9 @@ GPUFLOOR = os.path.join(BUILD, "bin/gpufloor")
 FOLDERS = ("probes", "matmul", "fused", "links")
 UNITS = set("ns cycles bytes bytes/s bytes/cycle flop/s ops/s ops/cycle hertz count ratio ulps watts "
             "joules celsius".split())
-WORDS = ["*"]  # of keys that are told in words
-HIDES = ("gemv.read{bytes=*,l2=cold}",)  # globs of which a value's "*" stands for further keys, too
-LEAVE_OUT = ("instructions",)  # programs whose cases leave out keys that say nothing of them
+WORDS = ["*"]  # keys that are described in words
+HIDES = ("gemv.read{bytes=*,l2=cold}",)  # globs whose "*" for a value covers further keys, too
+LEAVE_OUT = ("instructions",)  # programs whose cases leave out keys that do not apply to them
 
 passed, failed, skipped = 0, 0, 0
 
@@ -112,7 +113,7 @@ def is_met(need, listed):
 # --- lists with one thing changed -----------------------------------------------------------------------------
 
 def doctored(listed, need, change):
-    """The same lists, every metric that the need speaks of changed."""
+    """The same lists, with every metric that the need covers changed."""
     program, metric, _ = pattern_of(need)
     return {name: [change(*m) if fnmatch.fnmatchcase(name, program) and fnmatch.fnmatchcase(m[0], metric)
                    else m for m in metrics]
@@ -130,7 +131,7 @@ def swapped(one, other):
 
 
 def check_doctored(need, who, listed):
-    """A change of its metric, of one of its keys, of their order, or of its unit is seen."""
+    """Is a change of its metric, of one of its keys, of their order, or of its unit noticed?"""
     _, metric, _ = pattern_of(need)
     keys = keys_named(need)
     told = not any(k is WORDS for name, metrics in listed.items() for m, _, k in metrics

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""peers.py BUILD: baselines/peers.py and baselines/fused_peers.py answer as probes do, and make of samples what
-core does.
+"""peers.py BUILD: baselines/peers.py and baselines/fused_peers.py answer as probes do, and compute
+from samples what core computes.
 
-Whatever this machine has, torch and triton are stand-ins here: missing, broken, or without a GPU. What
-the script measures is checked on a GPU by its own --check. Its statistics are held against core's:
-host probes in C write their raw samples and their figures, and both must fit."""
+Whatever this machine has, torch and triton are stand-ins here: missing, broken, or without a GPU.
+The script's own --check, on a GPU, checks what it measures. Its statistics are compared with
+core's: host probes in C write their raw samples and their figures, and both must agree."""
 import importlib.util
 import json
 import math
@@ -124,7 +124,8 @@ def near(a, b):
 
 
 def check_probe_in_c(core, path):
-    """Each figure of a probe's document from the raw samples of the same run."""
+    """Computes each figure of a probe's document from the raw samples of the same run, and
+    compares."""
     name = os.path.basename(path)
     with tempfile.TemporaryDirectory() as folder:
         raw = os.path.join(folder, "raw.tsv")
@@ -159,7 +160,7 @@ def check_probe_in_c(core, path):
 
 
 def check_known_answers(core):
-    """Answers that do not come from core."""
+    """Known answers that do not come from core."""
     check(core.median_ranks(5, 0.95) is None, "five values hold no interval")
     check(core.median_ranks(7, 0.95) == (1, 7) and core.median_ranks(10, 0.95) == (2, 9), "ranks of 7 and 10")
     check(core.narrow([100.0] * 20, 0) and not core.narrow([90.0, 110.0] * 10, 0), "narrow, and not narrow")
@@ -181,7 +182,7 @@ def check_known_answers(core):
 
 
 def check_loop(core):
-    """How many passes the loop makes, by what stops it."""
+    """How many passes the loop makes, for each reason to stop."""
     metric = core.Metric("t", "ns", "lower", "each", "event", "", "")
     probe = {"name": "p", "method": 1, "what": "", "metrics": (metric,)}
     for values, words, passes, stopped in (([5.0], [], 22, "stable"), ([1.0, 2.0], [], 1002, "count"),

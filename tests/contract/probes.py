@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""probes.py BUILD: what every probe owes to whoever starts it, and every name that is an interface.
+"""probes.py BUILD: what every probe owes to the caller, and every name that is an interface.
 
 For each program in BUILD/bin/{probes,matmul,fused}: --help, --version, --list, bad command lines,
-its exit and document where there is no GPU, and an output that cannot be written. A GPU, where there
-is one, is hidden, so that this test asks the same of every machine."""
+its exit and document where there is no GPU, and an output that cannot be written. If there is a
+GPU, it is hidden, so that this test does the same on every machine."""
 import glob
 import json
 import os
@@ -25,7 +25,7 @@ OPTIONS = ("--device", "--set", "--case", "--check", "--deep", "--json", "--coun
            "--rounds", "--list", "--help", "--version")
 SECONDS = 60
 
-# Names that others hold on to: probe, metric, unit, keys in their order.
+# Names that others depend on: probe, metric, unit, keys in their order.
 HELD = [
     ("memory_latency", "load", "cycles", "level"),
     ("memory_latency", "load_time", "ns", "level,timer"),
@@ -152,7 +152,7 @@ def check_metrics(listed, people, name):
 
 
 def check_bad_lines(path, name, listed):
-    """A bad command line: 2, a message that names what is bad, nothing on stdout."""
+    """A bad command line: exit 2, a message that names the bad part, nothing on stdout."""
     bad = [("--nonsense",), ("--device=12q",), ("--device=-1",), ("--seed=x",), ("--rounds=0",),
            ("--set=no_such_parameter=1",), ("--set=no_equals_sign",), ("stray",)]
     for p in listed["parameters"]:
@@ -176,14 +176,14 @@ def check_bad_lines(path, name, listed):
 
 
 def check_private(document_text, name):
-    """The document is an allow-list: nothing of who and where."""
+    """The document is an allow-list: it says nothing of who and where."""
     for word in {os.uname().nodename, ROOT, os.environ.get("HOME", ""), os.environ.get("USER", "")}:
         if len(word) > 4:
             check(word not in document_text, f"{name} keeps '{word}' to itself")
 
 
 def check_document(path, name, listed):
-    """Without a GPU: skipped and why, or measured and checked."""
+    """Without a GPU: skipped with a reason, or measured and checked."""
     ended = Ended(path, "--json", "--seed=7", "--round=1", "--rounds=3")
     document = parse(ended.out)
     if not check(isinstance(document, dict) and ended.out.count("\n") == 1,
@@ -243,14 +243,14 @@ def check_cases(document, name, listed):
 
 
 def check_broken_stdout(path, name):
-    """A result that nobody got is no success: not 0, and one line that says so."""
+    """A result that cannot be delivered is a failure: not 0, and one line that says so."""
     lines = [("--list",), ("--list", "--json"), ("--check", "--json"), ("--json",), ()]
     for words in lines:
         for way in ("full", "closed"):
             with open("/dev/full", "wb") as full:
                 ended = Ended(path, *words, stdout=full if way == "full" else None, close=way == "closed")
             said = ended.err.strip().split("\n")[-1]
-            # Where a table has nothing to show, nothing is lost: 77 stands.
+            # If a table has nothing to show, nothing is lost: 77 is right.
             fine = ended.code not in (0, "hangs") and said.startswith(f"{name}:") and ended.code != 2
             check(fine, f"{name} {' '.join(words)} with stdout {way}",
                   f"exit {ended.code}, stderr {ended.err[-300:]!r}")

@@ -40,12 +40,12 @@ report_folders_point_one_way() {
     includes report/claims | grep '#include "report/cli/'
 }
 
-# A judge gets rows from rules.c alone, which holds them against the claim's needs.
+# A judge gets rows from rules.c alone, which checks them against the claim's needs.
 judges_take_by_rule() {
     grep -nE '\brows_(find|match|beside|pick)\b|bundle->rows' report/claims/*.c | grep -v '^report/claims/rules\.c:'
 }
 
-# core/, its own folder, and what its neighbours share in common/, which knows none of them.
+# A program may include core/, its own folder, and common/ of its group, which knows no program.
 programs_know_no_other() {
     local file included
     for file in {probes,matmul,fused}/*/*.{c,cu,h,cuh}; do
@@ -57,8 +57,8 @@ programs_know_no_other() {
     done
 }
 
-# The program that reports measures nothing: it links no CUDA, and no probe links libcuda, whose
-# absence would keep it from starting.
+# The program that reports measures nothing: it links no CUDA. And no probe links libcuda: without
+# that library it would not start.
 links_no_driver() {
     local file
     for file in "$build"/bin/gpufloor "$build"/bin/*/*; do
@@ -66,8 +66,9 @@ links_no_driver() {
     done
 }
 
-# An unknown driver must not compile what is measured. A fatbin is a header (magic, version, its size,
-# size of the rest) and entries of the same shape, whose first field says 1 for PTX, 2 for a cubin.
+# No driver may compile measured code, because its version is unknown. A fatbin is a header (magic,
+# version, its size, size of the rest) and entries of the same shape; their first field is 1 for
+# PTX, 2 for a cubin.
 keeps_no_ptx() {
     python3 - "$build" <<'END'
 import glob, struct, sys
@@ -84,7 +85,7 @@ for path in glob.glob(f"{sys.argv[1]}/**/*.fatbin", recursive=True):
 END
 }
 
-# Every host file by one compiler, two at a time; flags of the Makefile.
+# Compiles every host file with one compiler, two at a time, with the flags of the Makefile.
 compiles_under() {
     local cuda=${CUDA_HOME:-/usr/local/cuda}/include
     local cupti=${CUDA_HOME:-/usr/local/cuda}/extras/CUPTI/include

@@ -1,7 +1,7 @@
 #!/bin/bash
-# command.sh BUILD: `gpufloor counters` against stand-in probes: what it prints, what it writes, how
-# it leaves when there is no GPU, when counters are refused, when a probe fails or is used wrongly;
-# and the probes themselves where there is no GPU.
+# command.sh BUILD: runs `gpufloor counters` against stand-in probes. Checks what it prints, what it
+# writes, and how it exits when there is no GPU, when counters are refused, when a probe fails or is
+# used wrongly. Also runs the probes themselves where there is no GPU.
 set -u
 build=$(realpath "$1") here=$(realpath "$(dirname "$0")")
 work=$(mktemp -d)

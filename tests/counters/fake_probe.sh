@@ -1,5 +1,5 @@
 #!/bin/bash
-# Stands in for a probe in command.sh; what it does follows from the name that it is called by.
+# Stands in for a probe in command.sh; its name decides what it does.
 name=$(basename "$0") counters=
 echo "$name $*" >>"${FAKE_LOG:-/dev/null}"
 while [ $# -gt 0 ]; do

@@ -1,7 +1,7 @@
-/* names COUNTERS.SO: every counter of core/counter_sets.c exists on every chip that the table names,
- * with the unit and in the number of passes that it states. CUPTI's host library knows all chips, so
- * that this needs neither a GPU nor a driver. Then the same with planted faults, which must be
- * caught. 77 where CUPTI is not to be had. */
+/* names COUNTERS.SO: checks that every counter of core/counter_sets.c exists on every chip that the
+ * table names, with the stated unit and number of passes. CUPTI's host library knows all chips, so
+ * this needs neither a GPU nor a driver. Then checks that planted faults are caught. Exits with 77
+ * where CUPTI is not available. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 static const struct counters_plugin *plugin;
 
-/* The name under which the chip at hand knows a counter; NULL, with a complaint, for none. */
+/* The name of a counter on the chip at hand; NULL, with a complaint, if it has none. */
 static const char *name_on_chip(const struct counter *c, const char *chip, char *wrong, size_t size)
 {
     for (int i = 0; i < COUNTER_NAMES; i++) {
@@ -64,7 +64,7 @@ static void table_holds(void **state)
             assert_string_equal(complaint(&counter_sets[i], chip), "");
 }
 
-/* Each alternative and each optional counter is there for some chip, or it would be dead. */
+/* Each alternative and each optional counter must exist on some chip, or it is dead. */
 static void nothing_is_dead(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void an_unknown_chip_is_caught(void **state)
     assert_null(plugin->choose_chip("GH100"));
 }
 
-/* Refusals that a person can do something about, by CUPTI's own numbers. */
+/* Refusals that a person can act on, by CUPTI's own numbers. */
 static void refusals_say_what_to_do(void **state)
 {
     static const struct {

@@ -9,7 +9,7 @@
 
 /* ---- Words -------------------------------------------------------------------------------- */
 
-/* Sums of mnemonics that make a class of their own; every other class is one mnemonic. */
+/* Classes that are a sum of mnemonics; every other class is one mnemonic. */
 static const struct {
     const char *name, *members[5];
 } sums[] = {
@@ -86,7 +86,7 @@ static unsigned parse_archs(const char *list)
     return archs;
 }
 
-/* NAME, NAME=n, NAME<=n, NAME>=n,n,*: false where it is none of these. */
+/* NAME, NAME=n, NAME<=n, NAME>=n,n,*: false if it is none of these. */
 static bool parse_word(const char *text, struct word *w)
 {
     size_t n = strcspn(text, "=<>");
@@ -132,7 +132,8 @@ static bool add_class(struct contract *c, struct word *w)
         w->count = 1, w->numbers[0] = 1, w->relation = AT_LEAST;
     if (w->count == 0 || (c->kind != INTERVALS && (w->count > 1 || w->numbers[0] < 0)))
         return false;
-    /* Each line has one list of intervals, so all its lists have one length and skip the same. */
+    /* A line has one list of intervals, so all its lists have one length and skip the same
+     * places. */
     if (c->class_count > 0 && w->count != c->classes[0].count)
         return false;
     for (size_t i = 0; c->class_count > 0 && i < w->count; i++)
@@ -166,7 +167,7 @@ static bool add_word(struct contract *c, const char *text)
     return w.count == 1 && w.numbers[0] >= 0;
 }
 
-/* text: what follows the head up to the end of the line. */
+/* text: the rest of the line after the head. */
 static void parse_contract(const struct source *s, struct contract *c, const char *text)
 {
     char word[600];
@@ -238,7 +239,7 @@ static size_t skip_constant(const char *text, size_t i, size_t n)
     return i < n ? i + 1 : n;
 }
 
-/* Blanks what is not code, byte for byte, and notes the contracts among the comments. */
+/* Blanks everything that is not code, byte for byte, and notes the contracts among the comments. */
 static void split_source(struct source *s)
 {
     const char *text = (const char *)s->file.bytes;

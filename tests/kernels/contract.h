@@ -1,4 +1,4 @@
-/* Contracts, as they stand in the comments of a .cu; sass.c says what they mean. */
+/* Contracts, as written in the comments of a .cu; sass.c explains their meaning. */
 #ifndef CONTRACT_H
 #define CONTRACT_H
 
@@ -11,19 +11,19 @@ enum kind { INTERVALS, LOOP, WHOLE };
 
 struct word {
     char name[32];
-    const char *const *sum; /* a class: the mnemonics that belong to it, up to NULL; or NULL, */
-    char mnemonic[32];      /* then the one that does, */
-    unsigned width;         /* with so many bits a lane, 0 for any */
+    const char *const *sum; /* a class: the mnemonics that belong to it, up to NULL; or NULL, and */
+    char mnemonic[32];      /* then the single mnemonic, */
+    unsigned width;         /* with this many bits a lane, 0 for any, */
     bool no_allocate;       /* and only with that hint */
     enum relation relation;
-    size_t count;           /* how many numbers */
-    long numbers[MAX_LIST]; /* -1 stands for * */
+    size_t count;           /* of the numbers */
+    long numbers[MAX_LIST]; /* -1 means * */
 };
 
 struct contract {
     enum kind kind;
     unsigned line;
-    size_t end;       /* offset in the source behind the comment */
+    size_t end;       /* offset in the source after the comment */
     char kernel[512]; /* from kernel=, or the definition below */
     bool glob;
     unsigned archs;
@@ -37,7 +37,7 @@ struct source {
     char *code; /* the file with comments, strings and preprocessor lines blanked */
     struct contract *contracts;
     size_t contract_count;
-    unsigned bare; /* kernels without any contract; each was reported */
+    unsigned bare; /* kernels without a contract; each was reported */
 };
 
 struct source read_source(const char *path); /* free contracts, code, file.bytes */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # contracts.sh SASS BUILD_DIR: checks the contracts of every kernel that gpufloor ships, on all the
-# architectures whose cubins lie in BUILD_DIR. Prints the failures, a line for each source, the sum.
+# architectures that have cubins in BUILD_DIR. Prints the failures, a line per source, and the sum.
 set -u
 sass=$(realpath "$1") build=$(realpath "$2")
 cd "$(dirname "$0")/../.." || exit 2

@@ -1,8 +1,9 @@
 /*
- * The corpus from which opcodes.sh reads the opcode table: not a probe, never run, never shipped.
- * It only has to make ptxas emit as many different instructions, operand forms and memory spaces
- * as kernels of this project could, on each of 75 80 86 89 90a 100 120. Add what a new kernel
- * needed when the checker met an unknown opcode, then run opcodes.sh where nvdisasm is installed.
+ * The corpus from which opcodes.sh reads the opcode table. It is no probe; it is never run and
+ * never shipped. It only has to make ptxas emit as many different instructions, operand forms and
+ * memory spaces as kernels of this project could, on each of 75 80 86 89 90a 100 120. When the
+ * checker meets an unknown opcode, add what the new kernel needed, and run opcodes.sh where
+ * nvdisasm is installed.
  */
 #include <cooperative_groups.h>
 #include <assert.h>
@@ -896,7 +897,8 @@ KERNEL predicates(int *o, const float *f, int n)
 #endif
 }
 
-/* More conditions alive than there are predicate registers: they are packed (P2R) and unpacked. */
+/* More conditions are alive than there are predicate registers: they are packed (P2R) and
+ * unpacked. */
 KERNEL packed_predicates(int *o, const int *in, int n, int m)
 {
     int v[16], rank[16], t = threadIdx.x;

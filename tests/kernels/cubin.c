@@ -84,7 +84,7 @@ static Elf64_Shdr section(const struct cubin *c, unsigned index)
     return s;
 }
 
-/* The contents of a section, empty where it has none or where it does not lie inside the file. */
+/* The contents of a section; empty if it has none or does not lie inside the file. */
 static struct bytes contents(const struct cubin *c, const Elf64_Shdr *s)
 {
     if (s->sh_type == SHT_NOBITS || s->sh_offset > c->file.size ||
@@ -93,7 +93,7 @@ static struct bytes contents(const struct cubin *c, const Elf64_Shdr *s)
     return (struct bytes){ c->file.bytes + s->sh_offset, s->sh_size };
 }
 
-/* A NUL-terminated string of a string table, or "" where there is none. */
+/* A NUL-terminated string of a string table, or "" if there is none. */
 static const char *string_at(struct bytes table, size_t offset)
 {
     if (offset >= table.size || !memchr(table.at + offset, 0, table.size - offset))
@@ -286,9 +286,9 @@ static int64_t sign_extend(uint64_t value, unsigned bits)
     return (int64_t)(value << (64 - bits)) >> (64 - bits);
 }
 
-/* The target of the BRA at index i, or -1 where it lies outside the kernel. The offset counts from
- * the next instruction: up to sm_89 bytes in bits 32-81 (bits 32 and 33 are modifiers); from sm_90
- * on words of 4 bytes, the low 8 bits in bits 16-23, the others in bits 34-81. */
+/* The target of the BRA at index i, or -1 if it lies outside the kernel. The offset counts from the
+ * next instruction. Up to sm_89 it is in bytes, in bits 32-81 (bits 32 and 33 are modifiers). From
+ * sm_90 on it is in words of 4 bytes, the low 8 bits in bits 16-23, the others in bits 34-81. */
 static long branch_target(const struct kernel *k, size_t i, bool old)
 {
     uint64_t lo = k->code[i].lo, high = k->code[i].hi & 0x3ffff;
@@ -299,7 +299,7 @@ static long branch_target(const struct kernel *k, size_t i, bool old)
     return at >= 0 && at % 16 == 0 && at / 16 < (int64_t)k->n ? (long)(at / 16) : -1;
 }
 
-/* Where control goes from the instruction at i. Calls return; where they and BRX go is unknown. */
+/* Where control goes from the instruction at i. Calls return; where calls and BRX go is unknown. */
 static void find_successors(struct kernel *k, size_t i, bool old)
 {
     struct instruction *x = &k->code[i];

@@ -1,10 +1,10 @@
 /*
- * Cubins, decoded as far as contracts need it: kernels, their resources, their instructions, and
- * where control goes from each. No GPU and no tool of the vendor's takes part.
+ * Decodes cubins as far as contracts need it: kernels, their resources, their instructions, and
+ * where control goes from each. It needs neither a GPU nor a tool of the vendor's.
  *
- * The encoding is not documented; it was read off nvdisasm's output (opcodes.sh), and a new
- * architecture needs that again. From sm_75 on an instruction has 16 bytes: opcode in bits 0-11,
- * guard predicate 12-15, and in bits 105-125 stall count 4, yield 1, write scoreboard 3, read
+ * The encoding is not documented. It was derived from nvdisasm's output (opcodes.sh), and a new
+ * architecture needs that again. From sm_75 on an instruction has 16 bytes. Opcode: bits 0-11.
+ * Guard predicate: bits 12-15. Bits 105-125: stall count 4, yield 1, write scoreboard 3, read
  * scoreboard 3, wait mask 6.
  */
 #ifndef CUBIN_H
@@ -35,13 +35,13 @@ struct file read_file(const char *path);
 struct cubin {
     struct file file;
     unsigned arch;     /* index into arch_names, from the file's name */
-    unsigned sections; /* some of which are kernels */
+    unsigned sections; /* some of them are kernels */
 };
 
 struct instruction {
     uint64_t lo, hi;
     const char *name; /* the mnemonic, "" where the table lacks the opcode */
-    long jump;        /* BRA: the index that it goes to; -1: no BRA, or out of the kernel */
+    long jump;        /* BRA: index of its target; -1: no BRA, or a target outside the kernel */
     bool falls;       /* the next instruction can follow */
 };
 
@@ -54,7 +54,7 @@ struct kernel {
 
 struct cubin open_cubin(const char *path); /* free file.bytes */
 
-/* False where the section is no kernel; otherwise free code. */
+/* False if the section is no kernel; otherwise free code. */
 bool load_kernel(const struct cubin *c, unsigned index, struct kernel *k);
 
 bool mnemonic_exists(const char *name);
@@ -70,9 +70,10 @@ bool waits_on(const struct instruction *i, unsigned scoreboard);
 bool leads_to(const struct kernel *k, size_t from, size_t to); /* in one step */
 /* Adds to the set what can run after its members, step by step, without leaving `within`. */
 void spread(const struct kernel *k, unsigned char *set, const unsigned char *within);
-/* Makes body the natural loop of the header: all that reaches, without passing the header, a jump
- * back to it. A jump back is one from where only the header leads to; what merely lies at a higher
- * address, as the out-of-line block of a rare case does, makes no loop. False: no loop. */
+/* Makes body the natural loop of the header: everything that reaches a jump back to it without
+ * passing the header. A jump back is one from a place that only the header leads to. A jump to a
+ * lower address alone makes no loop: the out-of-line block of a rare case has one, too. False: no
+ * loop. */
 bool natural_loop(const struct kernel *k, size_t header, unsigned char *body);
 
 #endif

@@ -1,18 +1,19 @@
 #!/bin/sh
 # opcodes.sh [NVCC [NVDISASM]] > opcodes.h: makes the opcode table of the contract checker anew.
 #
-# Compiles corpus.cu for every architecture at three levels of ptxas, has nvdisasm print the
-# encoding beside the mnemonic, and writes each opcode (bits 0-11) with its mnemonic and the
-# architectures that have it. Not run by the tests: nvdisasm is in the toolkit, in NVIDIA's Python
-# wheels (nvidia-cuda-nvdisasm), but not on every build machine. Takes a minute on two cores.
+# Compiles corpus.cu for every architecture at three levels of ptxas. nvdisasm prints each encoding
+# with its mnemonic; the table gets each opcode (bits 0-11) with its mnemonic and the architectures
+# that have it. The tests do not run this: nvdisasm is in the toolkit and in NVIDIA's Python wheels
+# (nvidia-cuda-nvdisasm), but not on every build machine. Takes a minute on two cores.
 #
-# An entry holds where the opcode was seen, and also where the same mnemonic was seen with another
-# opcode, as long as no other mnemonic has that opcode there: the numbers hardly move from
-# generation to generation, and where they did (0x235), both were seen. The corpus cannot meet every
-# form of operands (register, immediate, constant, uniform register, in bits 9-11) of every
-# arithmetic instruction or shuffle, so of those all forms are taken for the same instruction. In
-# nothing that nvdisasm printed did the low 9 bits mean two of them on one architecture, and forms
-# made up for sm_90a and sm_120 were either refused by it or had the expected mnemonic.
+# An entry holds for every architecture where the opcode was seen. It also holds where the same
+# mnemonic was seen with another opcode, as long as no other mnemonic has that opcode there: the
+# numbers hardly change from generation to generation, and where they did (0x235), both were seen.
+# The corpus cannot contain every form of operands (register, immediate, constant, uniform register,
+# in bits 9-11) of every arithmetic instruction or shuffle, so all their forms are taken for the
+# same instruction. In all that nvdisasm printed, the low 9 bits never meant two of them on one
+# architecture. Forms made up for sm_90a and sm_120 were either refused by it or had the expected
+# mnemonic.
 set -eu
 nvcc=${1:-nvcc}
 nvdisasm=${2:-nvdisasm}

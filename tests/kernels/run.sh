@@ -1,8 +1,8 @@
 #!/bin/sh
 # run.sh SASS NVCC: tests of the contract checker itself. Every file of faults/ has one planted
-# fault and says in its first line how the checker must end and what it must say (and on which
-# architectures, if not on 90a and 120); good_*.cu must pass on all. Further: unknown opcodes, files
-# that are no proper cubins, and the driver contracts.sh.
+# fault. Its first line says how the checker must exit and what it must print (and on which
+# architectures, if not on 90a and 120). good_*.cu must pass on all. Also tested: unknown opcodes,
+# files that are no proper cubins, and the driver contracts.sh.
 set -u
 sass=$1
 nvcc=$2
@@ -49,7 +49,7 @@ for source in *.cu; do
     esac
     # shellcheck disable=SC2086
     compile "$source" $archs
-    # Each architecture on its own, so that one cannot hide the other.
+    # Each architecture on its own, so that a failure of one cannot hide the other's.
     for arch in $archs; do
         say=$(echo "${planted#*: }" | sed "s/sm_90a/sm_$arch/")
         expect "${source%.cu} sm_$arch" "$status" "$say" \
@@ -85,7 +85,7 @@ expect "an architecture without table" 2 "known architecture" \
 expect "no such file" 2 "cannot be opened" "$sass" "$good.cu" "$work/none.sm_90a.cubin"
 expect "no arguments" 2 "usage:" "$sass"
 
-# The driver: no cubin at all; a failure; what is no cubin.
+# The driver: without any cubin; with a failure; with a file that is no cubin.
 mkdir -p "$work/build/core/device"
 expect "driver without cubins" 1 "core/device/harness.cu: no cubin" \
     ../contracts.sh "$sass" "$work/build"

@@ -1,12 +1,13 @@
 /*
  * sass SOURCE.cu CUBIN [CUBIN...]
  *
- * Checks what ptxas made of the kernels of SOURCE.cu against the contracts that stand above them:
- * how many loads lie between two clock reads, that the last one is waited for, what the body of a
- * main loop consists of, that loads are in flight together, that nothing spills. It needs no GPU
- * and no tool of the vendor's: it reads the cubins, whose names end in .sm_ARCH.cubin, itself.
+ * Compares what ptxas made of the kernels of SOURCE.cu with the contracts above them: how many
+ * loads are between two clock reads, whether the last one is waited for, what the body of a main
+ * loop consists of, whether loads are in flight together, whether anything spills. It needs neither
+ * a GPU nor a tool of the vendor's: it reads the cubins itself. Their names end in .sm_ARCH.cubin.
  *
- * A contract is a comment above the definition of the kernel, several are allowed, and all hold:
+ * A contract is a comment above the definition of the kernel. Several are allowed, and all must
+ * hold:
  *
  *   // sass: clocks=3 loads=32,64 other<=3 local=0 waited regs<=40   prose after two blanks
  *   // sass-loop: hmma>=32 ldg128=4 local=0 arch=80+
@@ -14,8 +15,8 @@
  *   // sass: none REASON                               this kernel has nothing to prove
  *
  * WORDS OF ALL. An operator OP is =, <= or >=.
- *   kernel=GLOB   the kernels of the cubin that GLOB matches, at least one, wherever the line
- *                 stands: for kernels that a macro makes
+ *   kernel=GLOB   the kernels of the cubin that GLOB matches, at least one, wherever the line is:
+ *                 for kernels that a macro makes
  *   arch=LIST     of 75 80 86 89 90a 100 120, or ARCH+ for that and every later one; default all
  *   local OP n    local-memory instructions (LDL, STL) in the whole kernel
  *   regs OP n     registers a thread;   smem OP n   bytes of static shared memory (without the
@@ -23,49 +24,49 @@
  *   clocks OP n   reads of the SM clock in the whole kernel; under sass-loop a class like others
  *   CLASS OP ...  counts of instructions. A class is a mnemonic in lower case (hmma, hgmma, ldg,
  *                 lds, ldsm, ldgsts, ffma, imad, mufu, bar, shfl, ...; they are counted apart), or
- *                 ldg, stg, lds, sts, ld, st with the bits a lane behind (ldg128), or with both
- *                 that and the hint L1::no_allocate (ldg128na), or a sum: loads = LDG LDS LD LDSM,
+ *                 ldg, stg, lds, sts, ld, st followed by the bits a lane (ldg128), or by both that
+ *                 and the hint L1::no_allocate (ldg128na), or a sum: loads = LDG LDS LD LDSM,
  *                 stores = STG STS ST STSM, atom = ATOM ATOMG ATOMS, reds = RED REDG
  *   other OP n    instructions that belong to no class of the line (NOP left out)
  *
- * "sass:" COUNTS BETWEEN CLOCK READS. Intervals go in the order of addresses from one read of the
- * SM clock (SR_CLOCKLO, not the global timer, not SR_CLOCKHI) to the next.
+ * "sass:" COUNTS BETWEEN CLOCK READS. An interval reaches from one read of the SM clock
+ * (SR_CLOCKLO, not the global timer, not SR_CLOCKHI) to the next, in the order of addresses.
  *   CLASS OP n,n,..  one number for each interval that holds an instruction of the line's classes;
  *                 the others (bookkeeping between two samples) are left out, unless some place
- *                 is 0 in every list of the line. A * for a number: this interval is there, and
- *                 not looked at. A line without classes looks at every interval.
+ *                 is 0 in every list of the line. A * instead of a number: the interval exists, and
+ *                 is not checked. A line without classes checks every interval.
  *   waited        the closing clock read cannot issue before the last instruction of the line's
- *                 classes (loads, if it names none) delivered: something from there up to and with
- *                 the clock read waits on its scoreboard, before any branch. And neither clock is
- *                 read through a scoreboard (S2R, S2UR): where only 32 bits of a reading count,
- *                 ptxas may do that at one end of a bracket and read the other end by CS2R, and
- *                 the detour does not drop out of a difference.
+ *                 classes (loads, if it names none) has delivered: an instruction from there up to
+ *                 and including the clock read waits on its scoreboard, before any branch. And
+ *                 neither clock is read through a scoreboard (S2R, S2UR): where only 32 bits of a
+ *                 reading count, ptxas may do that at one end of a bracket and use CS2R at the
+ *                 other end, and then the detour does not cancel in a difference.
  *   looped        a backward branch inside an interval is allowed. Without this word it is a
  *                 failure, because static counts of a loop say nothing.
  *
  * "sass-loop:" COUNTS IN A LOOP BODY: the innermost natural loop that holds the line's first class;
- * of several, the one that holds the most. A bare CLASS means at least one. The paths of a
- * diverged warp (BRA.DIV) do not belong to it.
+ * if there are several, the one that holds the most. A bare CLASS means at least one. The paths of
+ * a diverged warp (BRA.DIV) do not belong to it.
  *
- * "sass-all:" COUNTS IN THE WHOLE KERNEL, as far as its entry leads to (so without padding): for
- * straight code without clocks. A loop is a failure without the word looped; a call or an indirect
- * branch is always one, as nobody knows here what lies behind it.
+ * "sass-all:" COUNTS IN THE WHOLE KERNEL, in everything that can be reached from its entry (so
+ * without padding): for straight code without clocks. A loop is a failure without the word looped;
+ * a call or an indirect branch always is, because its target is unknown here.
  *
  *   together      (sass-loop, sass-all) all instructions of the line's first class are issued
  *                 before any instruction waits for one of them: no path leads from one, over an
  *                 instruction that waits on its scoreboard, to another; in a loop, in one turn.
  *
  * FAILURES are also: a kernel of the source or of the cubin without any contract, a contract whose
- * kernel the cubin lacks, and any instruction of a contracted kernel whose opcode is not in the
- * table for that architecture. A word that is not understood, and a file that is no proper cubin,
- * is trouble. Exit: 0 all passed, 1 some failed, 2 trouble.
+ * kernel is missing in the cubin, and any instruction of a contracted kernel whose opcode is not in
+ * the table for that architecture. A word that is not understood, and a file that is no proper
+ * cubin, is trouble. Exit: 0 all passed, 1 some failed, 2 trouble.
  *
- * LIMITS. What is checked is what is issued, in the order of addresses; which cache level answers
- * is for the hardware counters. Indirect branches (BRX) and calls have no known target here: a loop
- * that goes through one is not seen, and its count is then too low, a failure. Preprocessor
+ * LIMITS. The check covers what is issued, in the order of addresses; which cache level answers is
+ * for the hardware counters. Indirect branches (BRX) and calls have no known target here: a loop
+ * that goes through one is not seen, its count is then too low, and that is a failure. Preprocessor
  * conditions are not evaluated: a kernel under #if needs a fitting arch= word.
  *
- * contract.c reads the source, cubin.c the cubins; here is what is checked.
+ * contract.c reads the source, cubin.c the cubins; this file has the checks.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "contract.h"
@@ -94,12 +95,12 @@ static void append(struct text *t, const char *format, ...)
         t->length += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* A contract and the kernel that it speaks of. */
+/* A contract and one kernel that it covers. */
 struct check {
     const struct contract *contract;
     const struct kernel *kernel;
     unsigned arch;
-    struct text *found, *wrong; /* one line for a kernel, shared by its contracts */
+    struct text *found, *wrong; /* one line per kernel, shared by its contracts */
 };
 
 static const char *const relation_signs[] = { "=", "<=", ">=" };
@@ -180,13 +181,13 @@ static void check_limits(const struct check *k)
 
 /* ---- sass: -------------------------------------------------------------------------------- */
 
-/* Between the clock reads at first and last; the set holds what lies between. */
+/* From the clock read at first to the one at last; the set holds the instructions in between. */
 struct interval {
     size_t first, last;
     unsigned char *set;
 };
 
-/* Whether the contract speaks of intervals that hold nothing of its classes. */
+/* Does the contract cover intervals that hold nothing of its classes? */
 static bool keeps_empty(const struct contract *c)
 {
     for (size_t i = 0; c->class_count > 0 && i < c->classes[0].count; i++) {
@@ -200,7 +201,7 @@ static bool keeps_empty(const struct contract *c)
     return c->class_count == 0;
 }
 
-/* The intervals that the contract speaks of: see the top of this file. */
+/* The intervals that the contract covers: see the top of this file. */
 static size_t list_intervals(const struct check *k, struct interval *list)
 {
     size_t count = 0, n = k->kernel->n, previous = n;
@@ -222,7 +223,7 @@ static size_t list_intervals(const struct check *k, struct interval *list)
     return count;
 }
 
-/* Says why the bracket does not hold exactly what its counted instructions take; NULL: it does. */
+/* Says why the bracket holds other time than its counted instructions take; NULL: it does not. */
 static const char *not_waited(const struct check *k, const struct interval *v)
 {
     const struct instruction *code = k->kernel->code;
@@ -335,8 +336,8 @@ static void check_intervals(const struct check *k)
 
 /* ---- sass-loop: and sass-all: ------------------------------------------------------------- */
 
-/* Whether a path leads from the instruction at i, over one that waits for it, to another of the
- * class (which may itself be what waits). */
+/* Does a path lead from the instruction at i, over one that waits for it, to another of the class
+ * (which may itself be the one that waits)? */
 static bool waits_too_early(const struct check *k, const unsigned char *within, size_t i)
 {
     const struct instruction *code = k->kernel->code;
@@ -443,7 +444,7 @@ static void check_loop(const struct check *k)
     free(body);
 }
 
-/* Whether the jump at i closes a cycle, and does not merely go back from an out-of-line block. */
+/* Does the jump at i close a cycle, rather than merely return from an out-of-line block? */
 static bool closes_cycle(const struct kernel *k, size_t i)
 {
     unsigned char *set;
@@ -504,7 +505,7 @@ static void check_contract(const struct check *k)
     check_limits(k);
 }
 
-/* All contracts of one kernel in one cubin: one line. */
+/* Checks all contracts of one kernel in one cubin: one line of output. */
 static void check_kernel(const struct source *s, const struct cubin *c, const struct kernel *kernel,
                          bool *used, struct tally *tally)
 {

@@ -1,5 +1,5 @@
-/* Threads as fibers, and what lets them wait for each other; main(). See shim.h, which includes
- * this. */
+/* Threads as fibers, the ways they wait for each other, and main(). shim.h includes this and
+ * explains it. */
 #ifndef TESTS_SHIM_FIBERS_H
 #define TESTS_SHIM_FIBERS_H
 
@@ -13,16 +13,16 @@ struct shim_fiber {
     ucontext_t context;
     shim_state state;
     uint3 thread;
-    unsigned mask;            /* of lanes, at an exchange */
-    uint64_t given;           /* what this thread brings to a barrier or an exchange */
-    uint64_t got[SHIM_WARP];  /* of an exchange: what each lane gave; of a barrier: [0], the sum */
+    unsigned mask;           /* of the lanes in an exchange */
+    uint64_t given;          /* what this thread gives to a barrier or an exchange */
+    uint64_t got[SHIM_WARP]; /* from an exchange: each lane's; from a barrier: [0], the sum */
 };
 
 static struct {
     shim_fiber *all, *now;
     char *stacks;
     ucontext_t scheduler;
-    unsigned n, *turn; /* threads of a block, and the order in which they get their turn */
+    unsigned n, *turn; /* threads of a block, and the order in which they run */
     int order;         /* 0 forward, 1 backward, 2 shuffled */
     void (*call)();
     uint64_t random;
@@ -58,12 +58,12 @@ static void shim_wait(shim_state what)
 {
     shim_fiber *self = shim.now;
     self->state = what;
-    asm volatile("" ::: "memory"); /* others change shared memory now */
+    asm volatile("" ::: "memory"); /* other threads change shared memory now */
     swapcontext(&self->context, &shim.scheduler);
     asm volatile("" ::: "memory");
 }
 
-/* All threads of the block come here; returns how many gave true. */
+/* All threads of the block must call this; returns how many gave true. */
 static unsigned shim_barrier(bool given)
 {
     shim.now->given = given;
@@ -80,7 +80,7 @@ static inline int __syncthreads_count(int given) { return (int)shim_barrier(give
 static inline int __syncthreads_or(int given) { return shim_barrier(given != 0) > 0; }
 static inline int __syncthreads_and(int given) { return shim_barrier(given == 0) == 0; }
 
-/* The lanes of the mask show each other what they give; all exchanges are made of this. */
+/* The lanes of the mask show each other what they give. All exchanges are built on this. */
 static const uint64_t *shim_exchange(unsigned mask, uint64_t given)
 {
     shim_fiber *self = shim.now;
@@ -92,9 +92,9 @@ static const uint64_t *shim_exchange(unsigned mask, uint64_t given)
     return self->got;
 }
 
-/* --- what lanes do with each other ------------------------------------------------------------ */
+/* --- exchanges between lanes ------------------------------------------------------------------ */
 
-/* The value of lane `from` of the segment of `width` lanes that this lane is in. */
+/* The value of lane `from` in this lane's segment of `width` lanes. */
 template <typename T>
 static inline T shim_shuffle(unsigned mask, T value, int from, int width, bool is_inside)
 {
@@ -175,7 +175,7 @@ SHIM_REDUCE(__reduce_min_sync, a < b ? a : b)
 SHIM_REDUCE(__reduce_or_sync, a | b)
 SHIM_REDUCE(__reduce_and_sync, a & b)
 
-/* --- one block after the other ---------------------------------------------------------------- */
+/* --- one block after another ------------------------------------------------------------------ */
 
 static void shim_begin()
 {
@@ -183,7 +183,7 @@ static void shim_begin()
     shim_wait(SHIM_ENDED);
 }
 
-/* Shared memory is the thread-local memory of this program; NaN until somebody writes it. */
+/* Shared memory is this program's thread-local memory; NaN until a thread writes it. */
 static int shim_poison_shared(struct dl_phdr_info *program, size_t, void *)
 {
     for (int i = 0; i < program->dlpi_phnum; i++)
@@ -192,7 +192,7 @@ static int shim_poison_shared(struct dl_phdr_info *program, size_t, void *)
     return 1; /* the first one is this program: no further */
 }
 
-/* Lanes of a warp whose whole mask has come exchange what they gave, and go on. */
+/* Lanes of a warp whose whole mask has arrived exchange what they gave, and continue. */
 static bool shim_release_warp(unsigned first)
 {
     const unsigned lanes = shim.n - first < SHIM_WARP ? shim.n - first : SHIM_WARP;
@@ -224,7 +224,7 @@ static bool shim_release_warp(unsigned first)
     return released;
 }
 
-/* Whoever is at the barrier goes on when all are there. */
+/* Threads at the barrier continue when all have arrived. */
 static bool shim_release_block(unsigned ended)
 {
     uint64_t sum = 0, here = 0;
@@ -312,7 +312,7 @@ void shim_launch(void (*kernel)(ARGS), const ARGS &args, dim3 grid, unsigned blo
     blockDim = dim3(block);
     shim.all = (shim_fiber *)calloc(block, sizeof *shim.all);
     shim.turn = (unsigned *)calloc(block, sizeof *shim.turn);
-    if (!shim.stacks) /* kept: their pages are touched once */
+    if (!shim.stacks) /* kept, so that their pages are touched once */
         shim.stacks = (char *)malloc((size_t)SHIM_THREADS * SHIM_STACK);
     if (!shim.all || !shim.turn || !shim.stacks || block > SHIM_THREADS)
         shim_die("no room for %u threads", block);
@@ -354,7 +354,7 @@ void shim_check(bool ok, const char *format, ...)
     vprintf(format, arguments);
     va_end(arguments);
     putchar('\n');
-    if (*shim_planted()) /* seen: enough */
+    if (*shim_planted()) /* the fault was caught: enough */
         exit(1);
 }
 

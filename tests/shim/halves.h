@@ -1,11 +1,11 @@
-/* Storage types of 16 bits: rounded from float to nearest, ties to even, as cvt.rn does; their
- * arithmetic is done in float. cuda_fp16.h and cuda_bf16.h of this folder bring it in. */
+/* Storage types of 16 bits. They are rounded from float to nearest, ties to even, as cvt.rn does;
+ * their arithmetic is done in float. cuda_fp16.h and cuda_bf16.h of this folder include this. */
 #ifndef TESTS_SHIM_HALVES_H
 #define TESTS_SHIM_HALVES_H
 
 #include "tests/shim/fault.h"
 
-/* Keeps the upper bits of x, dropping `low` of them, rounded; the fault cuts them off. */
+/* Keeps the upper bits of x and rounds off `low` lower ones; the planted fault truncates them. */
 static inline uint32_t shim_round(uint32_t x, int low)
 {
     const uint32_t half = 1u << (low - 1), rest = x & (2 * half - 1), kept = x >> low;
@@ -19,7 +19,7 @@ static inline uint16_t shim_to_fp16(float x)
     const uint32_t bits = __float_as_uint(x), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
     if (size > 0x7f800000)
         return 0x7fff;
-    if (size >= 0x47800000) /* 65536: larger than what rounds to a finite number */
+    if (size >= 0x47800000) /* 65536: larger than anything that rounds to a finite number */
         return (uint16_t)(sign | 0x7c00);
     if (size >= 0x38800000) /* 2^-14, the smallest normal number; 65520 carries over to infinity */
         return (uint16_t)(sign | shim_round(size - 0x38000000, 13));

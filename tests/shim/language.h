@@ -1,5 +1,5 @@
 /* The words of CUDA C++ that the kernels use, in plain C++: qualifiers, vector types, 16-bit
- * floats, intrinsics. What waits for other threads stands in fibers.h. See shim.h. */
+ * floats, intrinsics. fibers.h has those that wait for other threads. See shim.h. */
 #ifndef TESTS_SHIM_LANGUAGE_H
 #define TESTS_SHIM_LANGUAGE_H
 
@@ -17,7 +17,7 @@
 #define __restrict__ __restrict
 #define __align__(n) __attribute__((aligned(n)))
 
-/* --- vectors, aligned as on the GPU, so that UBSan sees an access that is not ----------------- */
+/* --- vectors, aligned as on the GPU, so that UBSan sees a misaligned access ------------------- */
 
 #define SHIM_VECTORS(type, name)                                                                   \
     struct alignas(2 * sizeof(type)) name##2 {                                                     \
@@ -107,7 +107,7 @@ static inline double max(double a, double b) { return fmax(a, b); }
 
 static inline float __fdividef(float a, float b) { return a / b; }
 static inline float __fdiv_rn(float a, float b) { return a / b; }
-/* Names that glibc has for itself already. */
+/* Names that glibc already uses itself. */
 #define __expf expf
 #define __logf logf
 #define __log2f log2f
@@ -133,7 +133,7 @@ static inline float __int2float_rn(int x) { return (float)x; }
 static inline float __uint2float_rn(unsigned x) { return (float)x; }
 static inline float __double2float_rn(double x) { return (float)x; }
 
-/* --- memory: the caches make no difference; blocks run one after the other -------------------- */
+/* --- memory: the caches make no difference; blocks run one after another ---------------------- */
 
 template <typename T> static inline T __ldg(const T *p) { return *p; }
 template <typename T> static inline T __ldcs(const T *p) { return *p; }

@@ -1,6 +1,7 @@
 #!/bin/sh
-# run.sh BUILD [TEST]: kernels on the CPU, under ASan and UBSan; see shim.h. Every test_*.cc must pass,
-# and must fail with each fault planted that its first line names. Needs g++ and nothing of CUDA.
+# run.sh BUILD [TEST]: kernels on the CPU, under ASan and UBSan; see shim.h. Every test_*.cc must
+# pass, and must fail with each planted fault that its first line names. Needs g++ and nothing of
+# CUDA.
 set -u
 build=${1:?usage: run.sh BUILD [TEST]}
 case $build in /*) ;; *) build=$PWD/$build ;; esac
@@ -18,7 +19,7 @@ if [ $# = 1 ]; then # all of them, two at a time
     exit
 fi
 
-# A fiber's stack is none that ASan knows; it says so once, and it keeps no stacks of its own then.
+# ASan does not know the stack of a fiber; it says so once. So it must keep no stacks of its own.
 export ASAN_OPTIONS=detect_stack_use_after_return=0:detect_leaks=0
 source=$2 stem=$(basename "$2" .cc)
 program=$work/$stem log=$work/$stem.log

@@ -1,6 +1,6 @@
 // faults: thread lane barrier rounding
 //
-// RMSNorm and LayerNorm with what stands beside them, each kernel of fused/norm/norm.cu, against double.
+// RMSNorm and LayerNorm with their neighbours, each kernel of fused/norm/norm.cu, against double.
 #include "tests/shim/shim.h"
 
 #include "core/half.c"
@@ -26,7 +26,8 @@ static uint16_t *normal(size_t n, uint32_t type)
     return memory;
 }
 
-// Codes take half as much as the others: room for no more, so that a store beyond the end is seen.
+// Codes take half as many bytes as the others. There is no more room, so that a store past it is
+// seen.
 static tensors tensors_of(unsigned rows, unsigned cols, uint32_t type, bool codes)
 {
     const size_t n = (size_t)rows * cols;
@@ -93,7 +94,7 @@ static void test_fused(const char *name, form f, uint32_t flags, uint32_t type, 
     check(name, t, flags);
 }
 
-// The kernel of a type, which is an argument of the test.
+// The kernel of a type; the type is an argument of the test.
 #define OF(name) (type == NORM_BF16 ? norm_##name##_bf16 : norm_##name##_fp16)
 #define BLOCK(name) {OF(name##_block), NORM_VECTORS, 1}
 #define FEW(name) {OF(name##_few), 1, 1}
@@ -117,7 +118,7 @@ static void test_all_fused(uint32_t type)
     FUSED(layernorm_silu, NORM_CENTRED | NORM_BIAS | NORM_SILU)
 }
 
-// What reads memory for every pass, and one warp for a long row.
+// Kernels that read memory in every pass, and one warp on a long row.
 static void test_passes(uint32_t type, unsigned rows, unsigned cols)
 {
     const uint32_t flags = NORM_CENTRED | NORM_BIAS;
@@ -138,7 +139,7 @@ static void test_passes(uint32_t type, unsigned rows, unsigned cols)
     check("narrow", narrow, NORM_RESIDUAL | NORM_E4M3);
 }
 
-// Chains, their elementwise kernels in both forms.
+// Chains, with their elementwise kernels in both forms.
 static void test_chains(uint32_t type, unsigned rows, unsigned cols, bool small)
 {
     const unsigned threads = small ? NORM_SMALL_THREADS : NORM_THREADS;
@@ -160,7 +161,7 @@ static void test_chains(uint32_t type, unsigned rows, unsigned cols, bool small)
     check("add, rmsnorm, int8", codes, NORM_RESIDUAL | NORM_INT8 | NORM_CHAIN);
 }
 
-// LayerNorm where it is hard. The variance from two moments must be seen to fail there.
+// LayerNorm on hard rows. The variance from two moments must fail there.
 static void test_adversaries(uint32_t type)
 {
     const uint32_t flags = NORM_CENTRED | NORM_BIAS;
@@ -178,7 +179,7 @@ static void test_adversaries(uint32_t type)
     shim_check(wrong_of(t, flags) > 0, "two_pass passes on rows of mean 1000");
 }
 
-// Every code of e4m3 by the nearest float, what lies half way between two, and what is too large.
+// Every code of e4m3 from the nearest float, values half-way between two codes, and too large ones.
 static void test_codes()
 {
     for (uint32_t code = 0; code < 126; code++) {

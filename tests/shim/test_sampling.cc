@@ -1,7 +1,7 @@
 // faults: thread lane barrier
 //
-// Sampling by one block a row: the token against float64, of rows whose high logits stand together,
-// of equal ones, of masked and of infinite ones.
+// Sampling with one block per row: the token against float64, on rows whose high logits are
+// adjacent, on rows of equal logits, masked rows and infinite ones.
 #include "tests/shim/shim.h"
 
 #include "fused/sampling/reference.c"
@@ -13,8 +13,7 @@ thread_local float4 held[1]; // only a cluster keeps its row
 
 enum kind { NORMAL, TOGETHER, EQUAL, MASKED, ALL_MASKED, INFINITE };
 
-// The logits of a row; its high ones stand together where a part of it holds more than 1024 of
-// them.
+// The logits of a row. Its high ones are adjacent if a part of it holds more than 1024 of them.
 static float logit(enum kind kind, unsigned id, unsigned vocabulary)
 {
     const float x = (float)(2 * shim_normal());

@@ -1,7 +1,7 @@
 // faults: thread lane barrier rounding outside misaligned divergent absent
 //
-// The shim itself: sums over blocks by reduce.cuh, each exchange of lanes, 16-bit numbers, and that
-// a kernel which leaves its memory, or its barrier, is caught.
+// Tests the shim itself: sums over blocks by reduce.cuh, each exchange of lanes, 16-bit numbers;
+// and that a kernel which leaves its memory, or its barrier, is caught.
 #include "tests/shim/shim.h"
 
 #include "core/half.c"

@@ -1,4 +1,4 @@
-/* What the unit tests share: cmocka with the headers that it wants first, and numbers. */
+/* Shared by the unit tests: cmocka with the headers that it needs first, and comparing numbers. */
 #ifndef GPUFLOOR_CHECK_H
 #define GPUFLOOR_CHECK_H
 

@@ -1,5 +1,5 @@
-/* The claims on blocks and warps of a 1024^3 product: each verdict, and that none stands without
- * its controls. */
+/* The claims on blocks and warps of a 1024^3 product: each verdict, and no verdict without its
+ * controls. */
 #include "tests/unit/test_claims_help.h"
 
 #include <stdio.h>
@@ -93,8 +93,8 @@ static enum claim_verdict judged(const char *id, struct bundle *b, struct findin
 
 /* --- C24 -------------------------------------------------------------------------------------- */
 
-/* us: of the tile with fewer blocks and the one with more; split over 256 blocks, and persistent
- * with no SM idle, 0: not there; 64 and 128 persistent blocks; 96 tiles, and as many as SMs. */
+/* us: the tile with fewer blocks and the one with more; split over 256 blocks, and persistent with
+ * no SM idle (0: missing); 64 and 128 persistent blocks; 96 tiles, and as many tiles as SMs. */
 struct c24 {
     double few, many, split, persistent, half, full, at_96, at_sm;
 };
@@ -139,7 +139,7 @@ static void more_blocks(void **unused)
     assert_int_equal(c24(c), CLAIM_REFUTED);
     c.many = 4.5;
     assert_int_equal(c24(c), CLAIM_REFUTED);
-    c.many = 1.03 * c.few; /* its interval holds 3 % */
+    c.many = 1.03 * c.few; /* its interval contains 3 % */
     assert_int_equal(c24(c), CLAIM_MIXED);
     c = h200;
     c.split = 4.6; /* smaller tiles lose, split ones do not */
@@ -187,9 +187,9 @@ static void where_the_time_goes(void **unused)
 
 /* --- C25 -------------------------------------------------------------------------------------- */
 
-/* The tile of many blocks: whole, loads, products, with one block an SM, warps with as many as fit;
- * what the model says of it, of the other one and of a third one, 0: nothing; and the controls'
- * times. */
+/* The tile with many blocks: whole, loads, products, with one block an SM, warps with as many as
+ * fit. What the model predicts for it, for the other tile and for a third one (0: nothing). The
+ * controls' times. */
 struct c25 {
     double many, loads, products, alone, warps, model_few, model_many, model_other, shallow, wide;
 };

@@ -1,4 +1,4 @@
-/* The claim about fused chains: each verdict, and that none stands without its controls. */
+/* The claim about fused chains: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void verdicts(void **unused)
     assert_int_equal(c27(c), CLAIM_MIXED);
     c.rows = 4.40; /* 0.73 of alone, below half of the peak */
     assert_int_equal(c27(c), CLAIM_REFUTED);
-    c.rows = 5.40; /* its interval holds 0.90 */
+    c.rows = 5.40; /* its interval contains 0.90 */
     assert_int_equal(c27(c), CLAIM_MIXED);
 }
 

@@ -1,4 +1,4 @@
-/* Claims about how SMs reach each other: each verdict, and that none stands without controls. */
+/* Claims about how SMs reach each other: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 static void put(struct bundle *b, const char *id, const char *unit, enum row_better better,

@@ -1,5 +1,4 @@
-/* The claims about attention over a prompt: each verdict, and that none stands without its
- * controls. */
+/* The claims about attention over a prompt: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 #include <math.h>
@@ -45,9 +44,9 @@ static void how_much_faster(void **unused)
     assert_int_equal(of_times("C55", t), CLAIM_REPRODUCED);
     t.fused_8192 = 3500;
     assert_int_equal(of_times("C43", t), CLAIM_REFUTED);
-    t.fused = 750; /* the interval holds 2, and at 8192 it is less */
+    t.fused = 750; /* the interval contains 2, and at 8192 it is less */
     assert_int_equal(of_times("C43", t), CLAIM_MIXED);
-    t.fused = 1000; /* the interval holds 1.5 */
+    t.fused = 1000; /* the interval contains 1.5 */
     assert_int_equal(of_times("C55", t), CLAIM_MIXED);
     t.fused = 1200;
     assert_int_equal(of_times("C55", t), CLAIM_REFUTED);

@@ -1,4 +1,4 @@
-/* The claims about decode attention: each verdict, and that none stands without its controls. */
+/* The claims about decode attention: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 #include <math.h>
@@ -124,7 +124,7 @@ static void passes(void **unused)
     c.two = 2.4;
     assert_int_equal(c67(c, &f), CLAIM_REFUTED);
     c = h200_67;
-    c.plain = 2.8; /* as many bytes, and yet a fall */
+    c.plain = 2.8; /* the same number of bytes, and yet a smaller slope */
     assert_int_equal(c67(c, &f), CLAIM_NOT_TESTABLE);
     c = (struct c67){15, 10, 9.5, 2800}; /* 0.8 TB/s: something else than bytes */
     assert_int_equal(c67(c, &f), CLAIM_NOT_TESTABLE);

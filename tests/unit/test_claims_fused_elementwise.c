@@ -1,4 +1,5 @@
-/* The claims about chains of elementwise operators: each verdict, and none without its controls. */
+/* The claims about chains of elementwise operators: each verdict, and no verdict without its
+ * controls. */
 #include "tests/unit/test_claims_help.h"
 
 #include <stdio.h>

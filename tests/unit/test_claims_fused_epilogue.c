@@ -1,5 +1,4 @@
-/* The claims about what is finished inside a product: each verdict, and none without its
- * controls. */
+/* The claims about a product's epilogue: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 #include <stdio.h>
@@ -61,13 +60,13 @@ static void finished_inside(void **unused)
     struct c46 c = finished;
     (void)unused;
     assert_int_equal(c46(c), CLAIM_REPRODUCED);
-    c.fused[1] = 1.11; /* as long as a kernel behind it, from 256 rows on */
+    c.fused[1] = 1.11; /* as long as a kernel after it, from 256 rows on */
     assert_int_equal(c46(c), CLAIM_MIXED);
     c.fused[0] = 1.15;
     assert_int_equal(c46(c), CLAIM_REFUTED);
 }
 
-/* What rounds have in common does not blur the ratio; what they have not does. */
+/* What rounds have in common does not blur the ratio; what differs between them does. */
 static void finished_while_the_clock_drifts(void **unused)
 {
     struct c46 c = finished;
@@ -83,7 +82,7 @@ static void controls_of_finished(void **unused)
     struct c46 c = finished;
     struct finding f;
     (void)unused;
-    c.unfused = c.one_pass = 1.02; /* kernels behind the product are not seen */
+    c.unfused = c.one_pass = 1.02; /* kernels after the product are not noticed */
     assert_int_equal(c46(c), CLAIM_NOT_TESTABLE);
     c = finished;
     c.unfused = 1.07; /* two kernels faster than one */
@@ -164,7 +163,7 @@ static void controls_of_one(void **unused)
     struct c90 c = merged;
     struct finding f;
     (void)unused;
-    c.split = 0.61; /* a copy behind the product is not seen */
+    c.split = 0.61; /* a copy after the product is not noticed */
     assert_int_equal(c90(c), CLAIM_NOT_TESTABLE);
     c = merged;
     c.own = 0.60; /* the same blocks gain where there is nothing to gain */

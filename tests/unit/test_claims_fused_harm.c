@@ -1,4 +1,4 @@
-/* Claims about fusion that harms: each verdict, and that none stands without its controls. */
+/* Claims about fusion that harms: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 #include <stdio.h>

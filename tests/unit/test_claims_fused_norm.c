@@ -1,4 +1,4 @@
-/* Claims about fused norms: each verdict, and that none stands without its controls. */
+/* Claims about fused norms: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 #define LONG "rows=16384,cols=8192,type=fp16,impl="

@@ -65,8 +65,8 @@ static void one_kernel(void **unused)
 static void waiting(void **unused)
 {
     (void)unused;
-    /* few bytes: ten idle latencies; 4000 bytes in 2000 ns are a load of 2, at which it is 200; so
-     * many that the last measured latency holds */
+    /* Few bytes: ten idle latencies. 4000 bytes in 2000 ns are a load of 2, at which the latency is
+     * 200. Then more bytes than any measured load: the last measured latency applies. */
     assert_close(ns((struct fusion_kernel){.bytes = 1e-6, .trips = 10}), 1000, 1e-6);
     assert_close(ns((struct fusion_kernel){.bytes = 4000, .trips = 10}), 2000, 1e-6);
     assert_close(ns((struct fusion_kernel){.bytes = 15999, .trips = 10}), 3999.9, 0.1);
@@ -76,14 +76,15 @@ static void waiting(void **unused)
 static void spilling(void **unused)
 {
     (void)unused;
-    /* ten SMs have 2000 bytes of local memory, which no L2 of 1000 holds; 500, which it does */
+    /* Ten SMs have 2000 bytes of local memory, more than an L2 of 1000 holds; then 500, which
+     * fit. */
     assert_close(ns((struct fusion_kernel){.bytes = 4000, .spilled = 8000, .local = 200}), 3000,
                  1e-9);
     assert_close(ns((struct fusion_kernel){.bytes = 4000, .spilled = 8000, .local = 50}), 2000,
                  1e-9);
 }
 
-/* What the chip's figures lack is left out; without a rate there is no time. */
+/* Missing figures of the chip are left out; without a rate there is no time. */
 static void not_measured(void **unused)
 {
     const struct fusion_kernel k = {.bytes = 4000,
@@ -145,7 +146,7 @@ static void from_rows(void **unused)
     rows_free(&rows);
 }
 
-/* A kernel that reads twice stands for the chain where there is none. */
+/* Where there is no chain, a kernel that reads twice replaces it. */
 static void reading_twice(void **unused)
 {
     struct rows rows = {0};

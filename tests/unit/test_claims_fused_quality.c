@@ -1,4 +1,5 @@
-/* The claims about what fused results are worth: each verdict, and that none stands without controls. */
+/* The claims about what fused results are worth: each verdict, and no verdict without its
+ * controls. */
 #include "tests/unit/test_claims_help.h"
 
 #include <stdio.h>
@@ -56,7 +57,7 @@ static void from_run_to_run(void **unused)
     assert_int_equal(c76(9000, 1, 1, 1, 10), CLAIM_REPRODUCED);
     assert_int_equal(c76(1, 1, 1, 1, 10), CLAIM_REFUTED);
     assert_int_equal(c76(9000, 2, 1, 1, 10), CLAIM_MIXED);
-    assert_int_equal(c76(9000, 1, 1, 5, 10), CLAIM_NOT_TESTABLE); /* order is not what is seen */
+    assert_int_equal(c76(9000, 1, 1, 5, 10), CLAIM_NOT_TESTABLE); /* it does not see the order */
     assert_int_equal(c76(9000, 1, 1, 1, 1), CLAIM_NOT_TESTABLE);  /* a blind hash */
 }
 

@@ -1,4 +1,4 @@
-/* The claims on quantised weights: each verdict, and that none stands without its controls. */
+/* The claims on quantised weights: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void converting_inside(void **unused)
     p.int4 = 0.97 * p.int4_unfused;
     assert_int_equal(of("C45", p), CLAIM_REFUTED);
     p = h200;
-    p.int4 = 0.70 * p.int4_unfused; /* its interval holds 0.70 */
+    p.int4 = 0.70 * p.int4_unfused; /* its interval contains 0.70 */
     assert_int_equal(of("C45", p), CLAIM_MIXED);
     p = h200;
     p.int4_unfused = 1.2 * p.full; /* the pass costs next to nothing */

@@ -1,4 +1,5 @@
-/* The claim about drawing a token in one kernel: each verdict, and that none stands without controls. */
+/* The claim about drawing a token in one kernel: each verdict, and no verdict without its
+ * controls. */
 #include "tests/unit/test_claims_help.h"
 
 #define SAMPLING(metric, batch, impl, l2)                                                          \

@@ -1,4 +1,4 @@
-/* Claims about softmax: each verdict, and that none stands without its controls. */
+/* Claims about softmax: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 #include <stdio.h>
@@ -87,7 +87,7 @@ static void one_row(void **unused)
     c.two = 0.5;
     assert_int_equal(c34(c), CLAIM_REPRODUCED);
     c = right;
-    c.unmerged = 1e-4; /* what is wrong is not seen */
+    c.unmerged = 1e-4; /* the wrong results are not noticed */
     assert_int_equal(c34(c), CLAIM_NOT_TESTABLE);
     c = right;
     c.resident = 0.5;

@@ -1,4 +1,4 @@
-/* The claim on where an intermediate is kept: each verdict, and none without its controls. */
+/* The claim on where an intermediate is kept: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void kept_on_the_chip(void **unused)
     assert_int_equal(c28(c), CLAIM_REPRODUCED);
     c.ratio = 2.7; /* 0.85 of what was predicted */
     assert_int_equal(c28(c), CLAIM_MIXED);
-    c.ratio = 2.8; /* 0.9: the interval holds the threshold */
+    c.ratio = 2.8; /* 0.9: the interval contains the threshold */
     assert_int_equal(c28(c), CLAIM_MIXED);
     c.ratio = 1.9; /* 0.45 */
     assert_int_equal(c28(c), CLAIM_REFUTED);
@@ -76,7 +76,7 @@ static void its_controls(void **unused)
 {
     struct c28 c = h200;
     (void)unused;
-    c.share_of_copy = 0.80; /* time does not stand for bytes */
+    c.share_of_copy = 0.80; /* time does not measure bytes */
     assert_int_equal(c28(c), CLAIM_NOT_TESTABLE);
     c = h200;
     c.alone = 1.1; /* a part of the intermediates did not go through memory */

@@ -1,4 +1,4 @@
-/* The claim about batch 1: each verdict, and that none stands without its controls. */
+/* The claim about batch 1: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 #include <stdio.h>
@@ -59,7 +59,7 @@ static void too_little_work(void **unused)
     assert_int_equal(c14(c), CLAIM_MIXED); /* 32 MiB are too short for 0.85, and no collapse */
     c.smallest = 0.90;
     assert_int_equal(c14(c), CLAIM_REFUTED);
-    c.smallest = 0.85; /* its interval holds 0.85 */
+    c.smallest = 0.85; /* its interval contains 0.85 */
     assert_int_equal(c14(c), CLAIM_MIXED);
     c.smallest = 0.60; /* one collapses, the others do not */
     assert_int_equal(c14(c), CLAIM_MIXED);
@@ -81,12 +81,12 @@ static void its_controls(void **unused)
     c = h200;
     c.starved = 0.75; /* one warp an SM is as good: the rule does not see warps */
     assert_int_equal(c14(c), CLAIM_NOT_TESTABLE);
-    c.each = c.smallest = 0.6; /* nor would the other verdict stand */
+    c.each = c.smallest = 0.6; /* nor would the other verdict be valid */
     assert_int_equal(c14(c), CLAIM_NOT_TESTABLE);
     assert_int_equal(c14_with(h200, 8, &f), CLAIM_NOT_TESTABLE); /* a shape is missing */
 }
 
-/* What a reader needs to see why: the shapes, and the share of a read of the same bytes. */
+/* The evidence must tell a reader why: the shapes, and the share of a read of the same bytes. */
 static void its_evidence(void **unused)
 {
     struct finding f;

@@ -1,4 +1,4 @@
-/* What the tests of the ledger share: putting a claim before its judge. */
+/* Shared by the tests of the ledger: putting a claim before its judge. */
 #ifndef GPUFLOOR_TEST_CLAIMS_HELP_H
 #define GPUFLOOR_TEST_CLAIMS_HELP_H
 

@@ -1,4 +1,4 @@
-/* C54: each verdict of each half, and that none stands without its controls. */
+/* C54: each verdict of each half, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 struct c54 {

@@ -1,4 +1,4 @@
-/* Claims about tails and bursts: each verdict, and that none stands without its controls. */
+/* Claims about tails and bursts: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 static void put(struct bundle *b, const char *unit, double centre, double spread, const char *id)
@@ -108,7 +108,7 @@ static void put_layer(struct bundle *b, const char *rival, int streams, double o
     }
 }
 
-/* Ratio of the tails beside each kind of rival and alone, and how much the tensor rival slows. */
+/* Ratio of the tails next to each kind of rival and alone, and how much the tensor rival slows. */
 static enum claim_verdict c87(double stream, double tensor, double tiny, double alone,
                               double slowed)
 {

@@ -1,4 +1,4 @@
-/* Claims about launches: each verdict, and that none stands without its controls. */
+/* Claims about launches: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 static void put(struct bundle *b, const char *unit, double centre, const char *id)
@@ -60,7 +60,7 @@ static void controls_of_c29(void **unused)
 {
     struct c29 c = measured;
     (void)unused;
-    c.block = 300; /* what is fused for certain does not read so */
+    c.block = 300; /* steps that are certainly fused do not look fused */
     assert_int_equal(c29(c), CLAIM_NOT_TESTABLE);
     c = measured;
     c.wrong = 0; /* the answers cannot tell whether anything waits */

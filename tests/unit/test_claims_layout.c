@@ -1,4 +1,4 @@
-/* Claims about layout: each verdict, and that none stands without its controls. */
+/* Claims about layout: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 #define READ(level, width, kib) \
@@ -129,7 +129,7 @@ static void width_of_a_load(void **unused)
     c.fault_at_8 = 0;
     assert_int_equal(c84(c), CLAIM_REFUTED);
     c = seen;
-    c.bytes = 8500; /* one byte as fast as sixteen: the width is not what is measured */
+    c.bytes = 8500; /* one byte is as fast as sixteen: it does not measure the width */
     assert_int_equal(c84(c), CLAIM_NOT_TESTABLE);
     c = seen;
     c.rows = 5200;

@@ -1,5 +1,4 @@
-/* Claims about warps and what limits them: each verdict, and that none stands without its controls.
- * */
+/* Claims about warps and what limits them: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 /* `spread` is a share of the centre, to both sides. */
@@ -106,7 +105,7 @@ static void agreed(struct bundle *b, const char *keys, double n)
     warps(b, "predicted_warps", keys, 100, n);
 }
 
-/* Resident warps with 32 KiB, with 1 KiB beside 255 registers, with none at another carve-out. */
+/* Resident warps with 32 KiB; with 1 KiB and 255 registers; with none, at another carve-out. */
 static enum claim_verdict c15_with(double large, double small, double predicted, double again)
 {
     struct bundle b = {0};

@@ -1,4 +1,4 @@
-/* Claims about products of every size: each verdict, and that none stands without its controls. */
+/* Claims about products of every size: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 #include <stdio.h>
@@ -126,7 +126,7 @@ static void alignment(void **unused)
     assert_int_equal(with("C58", s), CLAIM_REFUTED);
     s.off = 1.1;
     assert_int_equal(with("C58", s), CLAIM_MIXED);
-    s.odd_rows = 1.2005; /* its interval holds 1.20 */
+    s.odd_rows = 1.2005; /* its interval contains 1.20 */
     assert_int_equal(with("C58", s), CLAIM_MIXED);
     s = usual;
     s.same = 1.06; /* nothing was changed, and it is slower */
@@ -151,7 +151,7 @@ static void selection(void **unused)
     s.other_same = 1;
     assert_int_equal(with("C86", s), CLAIM_NOT_TESTABLE);
     s = usual;
-    s.other_vector = 0; /* names are not told apart */
+    s.other_vector = 0; /* different names count as the same */
     assert_int_equal(with("C86", s), CLAIM_NOT_TESTABLE);
 }
 

@@ -1,4 +1,4 @@
-/* Claims about waiting for other SMs: each verdict, and that none stands without its controls. */
+/* Claims about waiting for other SMs: each verdict, and no verdict without its controls. */
 #include <stdio.h>
 
 #include "tests/unit/test_claims_help.h"

@@ -154,7 +154,7 @@ static void bad_command_lines(void **state)
 {
     static const struct {
         const char *words[WORDS];
-        const char *named; /* must stand in the message */
+        const char *named; /* must appear in the message */
     } table[] = {
         {{"--nonsense"}, "--nonsense"},
         {{"-Z"}, "Z"},

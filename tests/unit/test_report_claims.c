@@ -1,4 +1,4 @@
-/* The ledger's rules: each verdict, and that no verdict stands without its controls. */
+/* The ledger's rules: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_report_help.h"
 
 #include "core/board.h"

@@ -65,7 +65,7 @@ static void levels_of_an_h200(void **state)
         double all = 0;
         for (int k = 0; k < N_LEVELS; k++)
             all += c.served[k];
-        assert_close(all, 1, 1e-12); /* what is served by nobody is no NaN */
+        assert_close(all, 1, 1e-12); /* a level that serves nothing gives 0, not NaN */
     }
 }
 
@@ -153,8 +153,8 @@ static void busy_sms(void **state)
     assert_close(c.sm_mhz, 1000, 1e-12);
 }
 
-/* The range of a counted pass holds the profiler's own gaps: the time that counts is the one that
- * was taken without it. Samples of a pass: two of 150 and one of 300 ns, which took 100 and 200. */
+/* The range of a counted pass contains the profiler's own gaps: the time taken without it counts.
+ * Samples of a pass: two of 150 and one of 300 ns, which took 100 and 200. */
 static void time_of_the_body(void **state)
 {
     static const char counted[] =
@@ -180,7 +180,7 @@ static void time_of_the_body(void **state)
     assert_same(c.busy, 1);
 }
 
-/* Several cases of a probe may have no keys: they are told apart by their metrics. */
+/* Several cases of a probe may have no keys: their metrics distinguish them. */
 static void cases_are_found(void **state)
 {
     json_t *cases = json_loads(
@@ -296,7 +296,7 @@ static struct counter_figures busy_case(const char *probe, const char *keys, con
     return c;
 }
 
-/* A kernel that waits for the host holds an SM: that is no latency of what is measured. */
+/* A kernel that waits for the host holds an SM: that is not a latency of the measured work. */
 static void no_word_behind_a_gate(void **state)
 {
     static const struct {

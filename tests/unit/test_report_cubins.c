@@ -1,4 +1,5 @@
-/* cubins: code is told by its hash, whatever its image is called; what was not built is not compared. */
+/* cubins: the hash alone identifies code, whatever its image is called; images not built are
+ * ignored. */
 #include "report/bundle/cubins.h"
 #include "tests/unit/check.h"
 

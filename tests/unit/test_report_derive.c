@@ -53,7 +53,7 @@ static double knee(double bytes, double octaves)
     return bytes * exp2(-0.4 * octaves);
 }
 
-/* What is published for a GH200: L1 to 225 KiB, near L2 to 28 MiB, far to 58 MiB, then DRAM. */
+/* Figures published for a GH200: L1 to 225 KiB, near L2 to 28 MiB, far to 58 MiB, then DRAM. */
 static const struct level gh200[] = {{0, 32}, {225 * KIB, 275}, {28 * MIB, 505}, {58 * MIB, 615}};
 
 static void two_partitions(void **unused)
@@ -233,7 +233,7 @@ static void products_by_hand(void **unused)
      * but those of the last of 16 k-steps, 128; 16 KiB out in 512. 700 + 350 + 6144 + 128 + 512 */
     assert_close(of_row(128, 64, 1024, 1, 1, 1), 7834, 1e-9);
     assert_close(of_row(64, 128, 1024, 1, 1, 1), 7834, 1e-9);
-    /* Two of them, side by side or one after the other. */
+    /* Two of them, at the same time or one after another. */
     assert_close(of_row(128, 64, 1024, 1, 2, 1), 700 + 478 + 2 * 6656, 1e-9);
     assert_close(of_row(128, 64, 1024, 1, 2, 2), 700 + 2 * 478 + 2 * 6656, 1e-9);
     /* 256 x 256: 2 x 1024 x 512 bytes take 16384 ns, products 64 x 4 x 128 cycles as long. */
@@ -322,8 +322,8 @@ static void products_from_rows(void **unused)
     json_decref(gpu);
 }
 
-/* An H200's figures, and times of a graph node there. What the model says of them today, not that
- * it is right: see derive_product.h. */
+/* An H200's figures, and times of a graph node there. Checks what the model predicts of them today,
+ * not that it is right: see derive_product.h. */
 static void products_of_an_h200(void **unused)
 {
     static const struct product_chip h200 = {.l2_ns = 142.8,
@@ -341,7 +341,7 @@ static void products_of_an_h200(void **unused)
         {{128, 64, 1024, 1, 1, 1, 700}, 4.81, 0.02},   {{32, 256, 1024, 1, 1, 1, 700}, 6.23, 0.06},
         {{16, 512, 1024, 1, 1, 1, 700}, 11.1, 0.08},   {{64, 64, 1024, 1, 2, 1, 700}, 5.57, 0.06},
         {{128, 128, 1024, 2, 1, 1, 700}, 6.12, 0.25}, /* the sum takes longer than its bytes do */
-        {{64, 128, 1024, 1, 1, 1, 700}, 6.00, 0.21},  /* which blocks stand side by side matters */
+        {{64, 128, 1024, 1, 1, 1, 700}, 6.00, 0.21},  /* which blocks are neighbours matters */
         {{32, 64, 512, 1, 1, 1, 700}, 2.61, 0.22},
         {{96, 192, 1536, 1, 1, 1, 700}, 11.45, 0.20},
         {{256, 128, 2048, 1, 1, 1, 700}, 25.5, 0.24},

@@ -1,4 +1,4 @@
-/* What the tests of the report share: rows made by hand. */
+/* Shared by the tests of the report: rows made by hand. */
 #ifndef GPUFLOOR_TEST_REPORT_HELP_H
 #define GPUFLOOR_TEST_REPORT_HELP_H
 

@@ -70,7 +70,7 @@ static void the_best_is_chosen_in_the_first_round(void **unused)
 {
     struct rows rows = {0};
     struct row picked;
-    /* b is lucky in the first round and wins; what is reported is its other rounds. */
+    /* b is lucky in the first round and wins; its other rounds are reported. */
     const double a[] = {10, 10, 10, 10, 10, 10, 10}, b[] = {9, 12, 12, 13, 12, 12, 12};
     (void)unused;
 
@@ -126,7 +126,7 @@ static void beside_a_row(void **unused)
     assert_ptr_equal(rows_beside(&rows, time, "p.bytes", NULL, NULL), rows_find(&rows, ids[3]));
     assert_ptr_equal(rows_beside(&rows, time, "p.bytes", "impl", "b"), rows_find(&rows, ids[4]));
     assert_null(rows_beside(&rows, time, NULL, "impl", "c"));
-    assert_null(rows_beside(&rows, time, NULL, "mpl", "b")); /* a key, not the end of one */
+    assert_null(rows_beside(&rows, time, NULL, "mpl", "b")); /* a whole key, not the end of one */
     assert_null(rows_beside(&rows, time, "p.rate", NULL, NULL));
     rows_free(&rows);
 }

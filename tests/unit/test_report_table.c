@@ -76,7 +76,7 @@ static void columns_not_bytes(void **state)
     ASSERT_SAYS(wrapped(text, 0, 0), text);
 }
 
-/* A word that is wider than the line stands whole, and nothing is lost behind it. */
+/* A word that is wider than the line is kept whole, and the text after it is kept, too. */
 static void long_words(void **state)
 {
     char text[400], expected[400], word[151];

@@ -1,5 +1,5 @@
-/* core/samples.c, alone: a made-up probe, scripted samples, and a clock that this file turns. What it
- * needs of core/probe.c (the clock, the timers' ticks, the way out) stands in here. */
+/* core/samples.c, alone: a made-up probe, scripted samples, and a clock that this file turns. This
+ * file also replaces what it needs of core/probe.c (the clock, the timers' ticks, the way out). */
 #include "core/draw.h"
 #include "core/run.h"
 
@@ -188,7 +188,7 @@ static void stops_by_time(void **state)
     assert_string_equal(text(last_case(), "stopped"), "time");
 }
 
-/* 80 passes of 1 ms: time and stability hold at pass 81 and 80; the looks come at 20, 40, 80. */
+/* 80 passes of 1 ms: enough time at pass 81, stable at pass 80; the loop checks at 20, 40, 80. */
 static double settles(int i)
 {
     return i < 25 ? 1000 * (i + 1) : 500;
@@ -605,7 +605,7 @@ static void clock_moves(void **state)
     assert_null(json_object_get(case_with_clock(0, 1980 * 0.991), "discarded"));
     const json_t *one = case_with_clock(0, 1980 * 0.98);
     assert_string_equal(text(one, "discarded"), "SM clock moved by 2.0 % (1940 to 1980 MHz)");
-    /* What was dropped stays in the document, with its figures. */
+    /* A dropped case stays in the document, with its figures. */
     assert_same(number(metric_of(one, "time"), "median"), 100);
     assert_same(number(json_object_get(one, "sm_clock"), "min_mhz"), 1980 * 0.98);
     assert_non_null(json_object_get(case_with_clock(0, 1980 * 1.02), "discarded"));

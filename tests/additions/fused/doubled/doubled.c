@@ -1,10 +1,10 @@
-/* doubled: what does it save to multiply by four in one kernel, not by two twice?
+/* doubled: what does it save to multiply by four in one kernel instead of by two twice?
  *
- * The least fused operator that there can be: what tests/contract/additions.sh adds to a copy of the
+ * The smallest possible fused operator, which tests/contract/additions.sh adds to a copy of the
  * tree. Modes, cache states, the copy: common/operation.h, common/operator.h.
  *
- * Inside the timed region: the operations, between two events. Expected: half of the time where bytes
- * are what takes time. */
+ * Inside the timed region: the operations, between two events. Expected: half of the time where
+ * bytes take the time. */
 #include "core/draw.h"
 #include "fused/common/operator.h"
 #include "fused/doubled/args.h"

@@ -1,6 +1,6 @@
 /* clock_read: how long does the host take to read its monotonic clock?
  *
- * The least probe that there can be: what tests/contract/additions.sh adds to a copy of the tree.
+ * The smallest possible probe, which tests/contract/additions.sh adds to a copy of the tree.
  *
  * Inside the timed region: N readings and nothing else. Expected: 20 to 50 ns. */
 #include "core/probe.h"

@@ -1,4 +1,4 @@
-/* The ledger: a claim of nobody's, the least entry that there can be. */
+/* The ledger: a claim that nobody made, the smallest possible entry. */
 #include <math.h>
 
 #include "report/claims/rules.h"
@@ -8,7 +8,7 @@ static const struct need z01_needs[] = {
     {NEED_ONE, "host_memory.load_time{level=l1,timer=wall}"},
     NEEDS_END};
 
-/* The clock is known to cost something, and a load from the L1 is known to be faster. */
+/* Positive control: the clock costs something. Negative control: a load from the L1 is faster. */
 static void judge_z01(const struct bundle *bundle, struct finding *f)
 {
     const double most_ns = 100, least_ns = 5;

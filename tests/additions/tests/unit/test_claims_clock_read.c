@@ -1,4 +1,4 @@
-/* The claim about the clock: each verdict, and that none stands without its controls. */
+/* The claim about the clock: each verdict, and no verdict without its controls. */
 #include "tests/unit/test_claims_help.h"
 
 static enum claim_verdict z01(double clock_ns, double l1_ns)
