@@ -8,18 +8,19 @@
  *   - otherwise size and doubt decide. Figures within 1 +- tau count as the same.
  *
  * "Did my change matter?" takes tau = the largest of 1 %, two timer ticks, and three standard
- * deviations of the metric's centre within the committed sets of the board, if there are such sets;
- * see history.h. "Is this card normal?" takes three standard deviations between cards, or 3 % if the
- * committed sets are of one card.
+ * deviations of the metric's centre within the committed sets of the board, if there are such
+ * sets; see history.h. "Is this card normal?" takes three standard deviations between cards, or
+ * 3 % if the committed sets are of one card.
  *
- * FASTER and SLOWER require every run of one side beyond every run of the other *and* centres further
- * apart than tau. SAME requires the 95 % interval of the ratio within tau, and the ratio within 10 %.
- * There are no p-values over a thousand cases: seven runs lie beyond seven others by chance once in
- * 1716 comparisons, and then the rule of tau still applies.
+ * FASTER and SLOWER require every run of one side beyond every run of the other *and* centres
+ * further apart than tau. SAME requires the 95 % interval of the ratio within tau, and the ratio
+ * within 10 %. There are no p-values over a thousand cases: seven runs lie beyond seven others
+ * by chance once in 1716 comparisons, and then the rule of tau still applies.
  *
- * Fewer than six runs have no interval. Two runs lie beyond two others by chance in one comparison of
- * three. Such rows are judged from two runs on, with a slack: tau is at least 2 %, and at least twice
- * the distance between either side's own runs. docs/FINDINGS.md says what that finds and misses.
+ * Fewer than six runs have no interval. Two runs lie beyond two others by chance in one
+ * comparison of three. Such rows are judged from two runs on, with a slack: tau is at least 2 %,
+ * and at least twice the distance between either side's own runs. docs/FINDINGS.md says what
+ * that finds and misses.
  *
  * CHANGED has no direction, so it counts as a difference for the exit status only with --strict. */
 #include "report/cli/compare.h"
