@@ -64,7 +64,9 @@ struct probe_run {
     struct series *series; /* one per metric */
     double *clock_mhz;
     size_t n_clock, room_clock;
-    json_t *cases, *facts, *checks, *notes;
+    json_t *cases, *facts, *notes;
+    json_t *checks;        /* that failed; of those that passed the number is kept */
+    json_int_t n_passed;
     bool failed;
     double tick_wall_ns, cost_wall_ns, tick_device_ns, tick_event_ns;
     FILE *raw;

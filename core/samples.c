@@ -14,7 +14,7 @@ enum {
     PASSES_MIN = 5,
     FIRST_LOOK = 20,
     CASE_MS = 80,
-    BEST_OF_FIRST = 100, /* "best" uses a fixed number of samples, never an adaptive one */
+    BEST_OF_FIRST = 20, /* "best" uses a fixed number of samples, never an adaptive one */
 };
 static const double STABLE = 0.002, CONFIDENCE = 0.95, CLOCK_MOVED = 0.01;
 

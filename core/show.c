@@ -36,11 +36,10 @@ void show_run(FILE *out, const json_t *document)
         if (json_object_get(one, "discarded"))
             fprintf(out, "  ^ discarded: %s\n", document_get_text(one, "discarded", ""));
     }
-    size_t passed = 0;
-    json_array_foreach(json_object_get(document, "checks"), i, item) passed +=
-        json_is_true(json_object_get(item, "ok"));
-    if (i > 0)
-        fprintf(out, "%zu of %zu checks passed\n", passed, i);
+    const json_int_t passed = json_integer_value(json_object_get(document, "checks_passed"));
+    const json_int_t all = passed + (json_int_t)json_array_size(json_object_get(document, "checks"));
+    if (all > 0)
+        fprintf(out, "%lld of %lld checks passed\n", (long long)passed, (long long)all);
     json_array_foreach(json_object_get(document, "notes"), i, item)
         fprintf(out, "note: %s\n", json_string_value(item));
 }

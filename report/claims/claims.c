@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "report/bundle/instrument.h"
+
 /* The linker marks both ends of the section that CLAIM_SUBJECT() fills. */
 extern const struct claim_subject __start_claim_subjects[], __stop_claim_subjects[];
 
@@ -44,7 +46,11 @@ const char *claim_reference(const char *article)
 void claim_judge(const struct claim *claim, const struct bundle *bundle, struct finding *finding)
 {
     *finding = (struct finding){.claim = claim, .verdict = CLAIM_NOT_TESTABLE};
-    claim->judge(bundle, finding);
+    char why[DOCUMENT_WHY];
+    if (instrument_holds(bundle, why))
+        claim->judge(bundle, finding);
+    else
+        rule_not_testable(finding, "%s", why);
     if (!finding->controls[0])
         rule_say(finding->controls, "not reached");
 }

@@ -20,7 +20,7 @@ static void judge_c05(const struct bundle *bundle, struct finding *f)
 {
     struct row l2, slowest, own, through_l2;
     const struct row *found;
-    size_t next = 0, n = 0, n_faster = 0;
+    size_t next = 0, n = 0, n_faster = 0, n_slower = 0;
 
     if (!RULE_TAKE(bundle, c05_needs, f, &l2, &slowest, &own, &through_l2))
         return;
@@ -31,6 +31,7 @@ static void judge_c05(const struct bundle *bundle, struct finding *f)
             return;
         rule_say_row(f->evidence, pair.id, &pair);
         n_faster += rule_faster(&pair, &l2);
+        n_slower += rule_faster(&l2, &pair);
         n++;
     }
     if (n == 0) {
@@ -42,7 +43,7 @@ static void judge_c05(const struct bundle *bundle, struct finding *f)
     enum claim_verdict verdict = CLAIM_MIXED;
     if (n_faster == n && rule_faster(&slowest, &l2))
         verdict = CLAIM_REFUTED;
-    else if (n_faster == 0)
+    else if (n_slower == n)
         verdict = CLAIM_REPRODUCED;
     rule_say_control(f, true, rule_faster(&own, &l2), "the same chase in the own shared memory",
                      &own);
@@ -105,7 +106,7 @@ static const struct claim claims[] = {
      "between SMs and L2 is trivially there and is not counted. REFUTED when the dependent load "
      "from another SM's shared memory, its data verified, lies below the L2 hit by more than 3 % "
      "and a cycle, at every cluster size and for the slowest of all pairs that clusters reach; "
-     "REPRODUCED when at none; else MIXED. Positive control: the own shared memory lies below by "
+     "REPRODUCED when the L2 hit lies below it at each, by as much; else MIXED. Positive control: the own shared memory lies below by "
      "the same rule. "
      "Negative control: the same chase led through the L2 must not.",
      judge_c05, NEEDS(c05_needs, pair_needs)},

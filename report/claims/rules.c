@@ -54,7 +54,13 @@ void rule_not_testable(struct finding *f, const char *format, ...)
 
 /* --- figures ---------------------------------------------------------------------------------- */
 
-/* Is it usable, and does it have an interval? */
+/* A time, or work over time. */
+static bool is_measured(const struct row *row)
+{
+    return !strcmp(row->unit, "ns") || !strcmp(row->unit, "cycles") || unit_is_rate(row->unit);
+}
+
+/* Is it usable, does it have an interval, and is a time or a rate positive? */
 static bool is_usable(const struct bundle *bundle, const struct row *row, struct finding *f)
 {
     bool quick = json_is_true(json_object_get(bundle->head, "quick"));
@@ -63,7 +69,11 @@ static bool is_usable(const struct bundle *bundle, const struct row *row, struct
     else if (isnan(row->low))
         rule_not_testable(f, "%s has %zu usable run%s; a verdict needs 7, or 6 of them%s", row->id,
                           row->n, row->n == 1 ? "" : "s", quick ? " (measured with --quick)" : "");
-    return row_usable(row) && !isnan(row->low);
+    else if (is_measured(row) && !(row->low > 0))
+        rule_not_testable(f, "%s reads %g %s: no time, and no rate", row->id, row->low, row->unit);
+    else
+        return true;
+    return false;
 }
 
 /* Does a need of the claim cover that id? */

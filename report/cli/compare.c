@@ -3,15 +3,24 @@
  * The verdict follows the first rule that applies:
  *   - the metric is in one bundle only: NEW, GONE
  *   - another method or unit: n/c
- *   - a failed check, or runs that disagree: UNSURE
+ *   - a failed check: UNSURE
  *   - an exact metric: equality, else CHANGED
- *   - otherwise size and doubt decide. Figures within 1 +- tau count as the same. tau is the
- *     largest of 1 %, two timer ticks, and three standard deviations of the metric's centre between
- *     committed bundles of the board, if there are three. FASTER and SLOWER require every run of
- *     one side beyond every run of the other *and* centres further apart than tau. SAME requires
- *     the 95 % interval of the ratio within tau.
- * There are no p-values over a thousand cases: seven runs lie beyond seven others by chance once in
- * 1716 comparisons, and then the rule of tau still applies.
+ *   - otherwise size and doubt decide. Figures within 1 +- tau count as the same.
+ *
+ * "Did my change matter?" takes tau = the largest of 1 %, two timer ticks, and three standard
+ * deviations of the metric's centre within the committed sets of the board, if there are such
+ * sets; see history.h. "Is this card normal?" takes three standard deviations between cards, or
+ * 3 % if the committed sets are of one card.
+ *
+ * FASTER and SLOWER require every run of one side beyond every run of the other *and* centres
+ * further apart than tau. SAME requires the 95 % interval of the ratio within tau, and the ratio
+ * within 10 %. There are no p-values over a thousand cases: seven runs lie beyond seven others
+ * by chance once in 1716 comparisons, and then the rule of tau still applies.
+ *
+ * Fewer than six runs have no interval. Two runs lie beyond two others by chance in one
+ * comparison of three. Such rows are judged from two runs on, with a slack: tau is at least 2 %,
+ * and at least twice the distance between either side's own runs. docs/FINDINGS.md says what
+ * that finds and misses.
  *
  * CHANGED has no direction, so it counts as a difference for the exit status only with --strict. */
 #include "report/cli/compare.h"
@@ -25,15 +34,18 @@
 
 #include "core/stat.h"
 #include "core/unit.h"
-#include "report/bundle/folder.h"
 #include "report/cli/catalogue.h"
 #include "report/cli/command.h"
 #include "report/cli/conditions.h"
-#include "report/cli/headline.h"
+#include "report/cli/history.h"
 #include "report/cli/table.h"
 
 static const double CONFIDENCE = 0.95, THRESHOLD = 0.01, TICKS = 2, DEVIATIONS = 3;
-enum { HISTORY_LEAST = 3, HISTORY_MOST = 5, HISTORY_BUNDLES = 16, ESTIMATE_MOST = 64, LISTED_MOST = 10 };
+static const double NEVER_SAME = 0.10;             /* whatever the spread */
+static const double TAU_MOST = 0.40;               /* twice the time, half the rate are beyond it */
+static const double ONE_CARD = 0.03;               /* between cards, where one is known */
+static const double SLACK = 0.02, OWN_SPREADS = 2; /* where runs are fewer than six */
+enum { ESTIMATE_MOST = 64, LISTED_MOST = 10, RUNS_LEAST = 2 };
 
 const char *verdict_name(enum verdict verdict)
 {
@@ -77,7 +89,7 @@ static bool all_within(const struct row *old, const struct row *new, double tau)
     return true;
 }
 
-/* The interval narrows with the square root of the runs; estimates how many would make it fit. */
+/* The interval narrows with the square root of the runs; so many would make it fit. */
 static void estimate_runs(struct comparison *c)
 {
     double off = fabs(c->ratio - 1), half = (c->high - c->low) / 2;
@@ -92,39 +104,95 @@ static void estimate_runs(struct comparison *c)
     decide(c, VERDICT_UNSURE, note);
 }
 
+/* Distance of a side's own runs, over its centre. */
+static double own_spread(const struct row *row)
+{
+    double least = row->value[0], most = row->value[0];
+    for (size_t i = 1; i < row->n; i++) {
+        least = fmin(least, row->value[i]);
+        most = fmax(most, row->value[i]);
+    }
+    return (most - least) / row->centre;
+}
+
+static bool is_beyond(const struct comparison *c)
+{
+    return stat_disjoint(c->new_row->value, c->new_row->n, c->old_row->value, c->old_row->n) &&
+           fabs(c->ratio - 1) > c->tau;
+}
+
+static void decide_direction(struct comparison *c, const char *note)
+{
+    decide(c, (c->ratio < 1) == (c->new_row->better == ROW_LOWER) ? VERDICT_FASTER : VERDICT_SLOWER,
+           note);
+}
+
+/* Fewer than six runs on a side: no interval. */
+static void weigh_few(struct comparison *c)
+{
+    const struct row *old = c->old_row, *new = c->new_row;
+    const double same = c->tau; /* all runs within it: the same */
+    char note[64];
+
+    if (old->n < RUNS_LEAST || new->n < RUNS_LEAST) {
+        decide(c, VERDICT_UNSURE, "needs 6 runs");
+        return;
+    }
+    c->tau = fmax(fmax(same, SLACK), OWN_SPREADS * fmax(own_spread(old), own_spread(new)));
+    c->tau = fmin(c->tau, TAU_MOST);
+    snprintf(note, sizeof note, "%zu and %zu runs", old->n, new->n);
+    if (is_beyond(c))
+        decide_direction(c, note);
+    else if (all_within(old, new, fmin(same, NEVER_SAME)))
+        decide(c, VERDICT_SAME, note);
+    else
+        decide(c, VERDICT_UNSURE, "needs 6 runs");
+}
+
 static void weigh(struct comparison *c)
 {
     const struct row *old = c->old_row, *new = c->new_row;
     struct stat_ratio ratio;
-    bool enough = old->n >= ROW_RUNS_NEEDED && new->n >= ROW_RUNS_NEEDED;
 
     c->ratio = new->centre / old->centre;
     stat_ratio(new->value, new->n, old->value, old->n, CONFIDENCE, &ratio);
     c->low = ratio.low;
     c->high = ratio.high;
-    if (!enough && old->once && new->once && all_within(old, new, c->tau))
-        decide(c, VERDICT_SAME, "measured once");
-    else if (!enough)
-        decide(c, VERDICT_UNSURE, "needs 6 runs");
-    else if (stat_disjoint(new->value, new->n, old->value, old->n) && fabs(c->ratio - 1) > c->tau)
-        decide(c, (c->ratio < 1) == (new->better == ROW_LOWER) ? VERDICT_FASTER : VERDICT_SLOWER,
-               "");
-    else if (c->low >= 1 - c->tau && c->high <= 1 + c->tau)
+    if (old->n < ROW_RUNS_NEEDED || new->n < ROW_RUNS_NEEDED)
+        weigh_few(c);
+    else if (is_beyond(c))
+        decide_direction(c, "");
+    else if (c->low >= 1 - c->tau && c->high <= 1 + c->tau && fabs(c->ratio - 1) <= NEVER_SAME)
         decide(c, VERDICT_SAME, "");
+    else if (fabs(c->ratio - 1) > NEVER_SAME && fabs(c->ratio - 1) <= c->tau)
+        decide(c, VERDICT_UNSURE, "");
     else
         estimate_runs(c);
-    if (c->verdict == VERDICT_SAME && c->tau > THRESHOLD)
+    if (c->verdict == VERDICT_SAME && c->tau > THRESHOLD && !*c->note)
         snprintf(c->note, sizeof c->note, "within %.1f %%", 100 * c->tau);
+    if (c->verdict == VERDICT_UNSURE && !*c->note)
+        snprintf(c->note, sizeof c->note, "the board scatters by %.0f %%", 100 * c->tau);
 }
 
+/* Runs that disagree are judged all the same, with the slack that they ask for, but for a count. */
 static const char *unfit(const struct row *row)
 {
     if (row->status == ROW_FAILED)
         return "a check failed";
-    return row->status == ROW_DISAGREE ? "runs disagree" : NULL;
+    return row->status == ROW_DISAGREE && row->better == ROW_EXACT ? "runs disagree" : NULL;
 }
 
-struct comparison compare_rows(const struct row *old, const struct row *new, double deviation,
+/* What counts as the same, by the board's spread. */
+static double same_within(enum question question, const struct spread *spread, double threshold)
+{
+    if (question == DID_IT_MATTER)
+        return spread->within > 0 ? fmax(threshold, DEVIATIONS * spread->within) : threshold;
+    return fmax(threshold,
+                isnan(spread->between) ? ONE_CARD : DEVIATIONS * spread->between);
+}
+
+struct comparison compare_rows(const struct row *old, const struct row *new,
+                               enum question question, const struct spread *spread,
                                double threshold)
 {
     struct comparison c = {.old_row = old, .new_row = new, .ratio = NAN, .low = NAN, .high = NAN,
@@ -148,65 +216,10 @@ struct comparison compare_rows(const struct row *old, const struct row *new, dou
         decide(&c, VERDICT_UNSURE, "no ratio: a value is not positive");
     } else {
         double ticks = TICKS * fmax(old->resolution, new->resolution) / old->centre;
-        c.tau = fmax(threshold, ticks);
-        c.tau = deviation > 0 ? fmax(c.tau, DEVIATIONS * deviation) : c.tau;
+        c.tau = fmin(fmax(same_within(question, spread, threshold), ticks), TAU_MOST);
         weigh(&c);
     }
     return c;
-}
-
-/* --- the board's own spread ------------------------------------------------------------------- */
-
-struct history {
-    struct bundle bundles[HISTORY_BUNDLES]; /* newest first */
-    size_t n;
-};
-
-static int newest_first(const void *a, const void *b)
-{
-    const struct bundle *x = a, *y = b;
-    return strcmp(document_get_text(y->head, "started", ""),
-                  document_get_text(x->head, "started", ""));
-}
-
-/* The committed bundles of a board. */
-static void history_open(struct history *history, const char *results, const char *board)
-{
-    char folder[PATH_MAX], why[DOCUMENT_WHY];
-    size_t n = 0;
-
-    *history = (struct history){0};
-    if (!board || strchr(board, '/') || snprintf(folder, sizeof folder, "%s/%s", results, board) >=
-        PATH_MAX)
-        return;
-    char **paths = paths_in(folder, &n);
-    for (size_t i = n; i > 0 && history->n < HISTORY_BUNDLES; i--)
-        history->n += bundle_open(&history->bundles[history->n], paths[i - 1], why);
-    paths_free(paths, n);
-    qsort(history->bundles, history->n, sizeof *history->bundles, newest_first);
-}
-
-static void history_close(struct history *history)
-{
-    for (size_t i = 0; i < history->n; i++)
-        bundle_free(&history->bundles[i]);
-}
-
-/* The deviation between the newest bundles that hold the metric as it is measured now. */
-static double history_deviation(const struct history *history, const struct row *row)
-{
-    double centres[HISTORY_MOST], sum = 0;
-    size_t n = 0;
-
-    for (size_t i = 0; i < history->n && n < HISTORY_MOST; i++) {
-        const struct row *then = rows_find(&history->bundles[i].rows, row->id);
-        if (!then || then->method != row->method || then->n == 0 || !row_usable(then))
-            continue;
-        centres[n++] = then->centre;
-        sum += then->centre;
-    }
-    return n >= HISTORY_LEAST && sum > 0 ? stat_deviation(centres, n) / (sum / (double)n)
-                                         : (double)NAN;
 }
 
 /* --- all metrics ------------------------------------------------------------------------------ */
@@ -228,19 +241,22 @@ static bool wanted(const char *id, const char *glob)
 }
 
 static bool compare_all(struct compared *all, const struct bundle *old, const struct bundle *new,
-                        const struct history *history, double threshold, const char *glob)
+                        enum question question, const struct history *history, double threshold,
+                        const char *glob)
 {
+    const struct spread unknown = SPREAD_UNKNOWN;
     *all = (struct compared){.c = calloc(old->rows.n + new->rows.n + 1, sizeof *all->c)};
     for (size_t i = 0; all->c && i < old->rows.n; i++) {
         const struct row *row = &old->rows.row[i];
+        const struct spread spread = history_spread(history, row);
         if (wanted(row->id, glob))
-            add(all, compare_rows(row, rows_find(&new->rows, row->id),
-                                  history_deviation(history, row), threshold));
+            add(all, compare_rows(row, rows_find(&new->rows, row->id), question, &spread,
+                                  threshold));
     }
     for (size_t i = 0; all->c && i < new->rows.n; i++) {
         const struct row *row = &new->rows.row[i];
         if (wanted(row->id, glob) && !rows_find(&old->rows, row->id))
-            add(all, compare_rows(NULL, row, NAN, threshold));
+            add(all, compare_rows(NULL, row, question, &unknown, threshold));
     }
     return all->c != NULL;
 }
@@ -368,6 +384,22 @@ static void print_listed(FILE *out, const struct compared *all, enum verdict ver
         fprintf(out, "         and %zu more\n", listed - LISTED_MOST);
 }
 
+/* What the spread rests on. */
+static void print_history(FILE *out, enum question question, const struct history *history)
+{
+    size_t sets, cards;
+    history_count(history, &sets, &cards);
+    if (question == DID_IT_MATTER && sets == 0)
+        fprintf(out, "spread: no other committed set of this board: 1 %% and two timer ticks\n");
+    else if (question == DID_IT_MATTER)
+        fprintf(out, "spread: within %zu other committed set%s of this board, %zu card%s\n", sets,
+                sets == 1 ? "" : "s", cards, cards == 1 ? "" : "s");
+    else if (cards < 2)
+        fprintf(out, "spread: of %s known: 3 %%\n", cards == 1 ? "one card" : "no other card");
+    else
+        fprintf(out, "spread: between %zu cards\n", cards);
+}
+
 static void print_json(FILE *out, const struct compared *all, const struct bundle *old,
                        const struct bundle *new, const struct compare_options *o)
 {
@@ -409,7 +441,8 @@ static void print_side(FILE *out, const char *side, const struct bundle *bundle,
 }
 
 static void print_all(FILE *out, const struct compared *all, const struct bundle *old,
-                      const struct bundle *new, const struct compare_options *o)
+                      const struct bundle *new, const struct history *history,
+                      const struct compare_options *o)
 {
     if (o->format == TABLE_JSON) {
         print_json(out, all, old, new, o);
@@ -419,6 +452,7 @@ static void print_all(FILE *out, const struct compared *all, const struct bundle
         print_side(out, "old", old, o->format);
         print_side(out, "new", new, o->format);
         conditions_print(out, old, new, o->format);
+        print_history(out, DID_IT_MATTER, history);
         fputc('\n', out);
     }
     print_table(out, all, o);
@@ -435,14 +469,21 @@ void compare_normal(FILE *out, const struct bundle *committed, const struct bund
 {
     struct history history;
     struct compared all;
-    char text[400];
+    char text[400], why[DOCUMENT_WHY];
 
-    history_open(&history, results, measured->board);
     fprintf(out, "Is this card normal? Against the committed results of %s:\n", committed->name);
-    if (condition_forbids(committed, measured, NULL, 0, text, sizeof text))
+    if (condition_forbids(committed, measured, NULL, 0, text, sizeof text)) {
         fprintf(out, "not comparable: %s\n", text);
-    else if (compare_all(&all, committed, measured, &history, THRESHOLD, NULL)) {
+        return;
+    }
+    /* What was just measured is no history; what it is compared with is. */
+    if (!history_open(&history, results, NULL, measured, why)) {
+        fprintf(out, "not comparable: %s\n", why);
+        return;
+    }
+    if (compare_all(&all, committed, measured, IS_IT_NORMAL, &history, THRESHOLD, NULL)) {
         conditions_print(out, committed, measured, TABLE_TEXT);
+        print_history(out, IS_IT_NORMAL, &history);
         print_counts(out, &all);
         print_listed(out, &all, VERDICT_SLOWER);
         print_listed(out, &all, VERDICT_FASTER);
@@ -509,7 +550,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_STRICT: o->strict = true; break;
     case KEY_EXPLAIN: o->explain = true; break;
     case KEY_RESULTS:
-        if (access(argument, R_OK | X_OK) != 0) /* without history the verdicts would differ */
+        if (access(argument, R_OK | X_OK) != 0) /* silently without history, verdicts would differ */
             argp_failure(state, EXIT_TROUBLE, errno, "--results %s", argument);
         o->results = argument;
         break;
@@ -533,7 +574,7 @@ static int compare_bundles(const struct bundle *old, const struct bundle *new,
 {
     struct history history;
     struct compared all;
-    char text[400];
+    char text[400], why[DOCUMENT_WHY];
     const char *key = condition_forbids(old, new, o->allowed, o->n_allowed, text, sizeof text);
     int status = EXIT_TROUBLE;
 
@@ -542,8 +583,11 @@ static int compare_bundles(const struct bundle *old, const struct bundle *new,
                 o->paths[1], text, key);
         return EXIT_TROUBLE;
     }
-    history_open(&history, o->results, new->board);
-    if (!compare_all(&all, old, new, &history, o->threshold, o->glob)) {
+    if (!history_open(&history, o->results, old, new, why)) {
+        fprintf(stderr, "gpufloor compare: history: %s\n", why);
+        return EXIT_TROUBLE;
+    }
+    if (!compare_all(&all, old, new, DID_IT_MATTER, &history, o->threshold, o->glob)) {
         fprintf(stderr, "gpufloor compare: out of memory\n");
     } else if (all.n == 0) {
         fprintf(stderr, "gpufloor compare: %s%s: no metric to compare\n",
@@ -552,7 +596,7 @@ static int compare_bundles(const struct bundle *old, const struct bundle *new,
         size_t worse = all.of[VERDICT_SLOWER];
         if (o->strict)
             worse += all.of[VERDICT_UNSURE] + all.of[VERDICT_CHANGED] + all.of[VERDICT_GONE];
-        print_all(stdout, &all, old, new, o);
+        print_all(stdout, &all, old, new, &history, o);
         status = worse ? EXIT_WORSE : EXIT_FINE;
     }
     free(all.c);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "report/bundle/bundle.h"
+#include "report/cli/history.h"
 
 enum verdict {
     VERDICT_SAME,
@@ -23,14 +24,18 @@ struct comparison {
     const struct row *old_row, *new_row; /* NULL where there is none */
     enum verdict verdict;
     double ratio, low, high; /* new over old: of the centres, and the 95 % interval; or NaN */
-    double tau;              /* 1 +- tau counted as the same; NaN where nothing was weighed */
+    double tau;              /* what counted as the same: 1 +- tau; NaN where nothing was weighed */
     char note[80];
 };
 
-/* Compares one metric. `deviation` is the relative standard deviation of its centre between bundles
- * of the board, or NaN; `threshold` is the least relative difference that counts. */
+/* Of one card, before and after; of cards. */
+enum question { DID_IT_MATTER, IS_IT_NORMAL };
+
+/* Compares one metric, by the board's spread; `threshold` is the least relative difference that
+ * counts. */
 struct comparison compare_rows(const struct row *old_row, const struct row *new_row,
-                               double deviation, double threshold);
+                               enum question question, const struct spread *spread,
+                               double threshold);
 
 /* "Is my card normal?": the headline's metrics and every metric that differs, in a few lines.
  * `results` is the folder of all boards' committed bundles. */

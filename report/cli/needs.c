@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/bundle/derive.h"
+#include "report/bundle/instrument.h"
 #include "report/bundle/needs.h"
 #include "report/claims/claims.h"
 #include "report/cli/headline.h"
@@ -58,7 +59,7 @@ static void add_all(struct list *list)
         add(list, need, "quality");
     for (size_t i = 0; (need = derive_need(i, &file)); i++)
         add(list, need, file);
-    add(list, session_need, "run");
+    add(list, instrument_need, "run, claims");
 }
 
 void needs_print(FILE *out)

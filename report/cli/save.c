@@ -11,11 +11,10 @@
 #include "core/board.h"
 #include "core/version.h"
 #include "report/bundle/bundle.h"
+#include "report/bundle/instrument.h"
 #include "report/bundle/needs.h"
 #include "report/cli/child.h"
 #include "report/cli/session.h"
-
-const char session_need[] = "spin.waited{asked=*}";
 
 enum { TRIAL_BYTES = 1 << 20, HASH_TEXT = 65 };
 static const double HASH_LIMIT_S = 600;
@@ -140,7 +139,7 @@ static json_t *harness_object(const struct bundle *bundle)
         if (strcmp(row->probe, "null") && strcmp(row->probe, "spin"))
             continue;
         json_object_set_new(harness, row->id, document_number(row->centre));
-        if (need_covers(session_need, row->id) && row_key(row, "asked", asked, sizeof asked))
+        if (need_covers(instrument_need, row->id) && row_key(row, "asked", asked, sizeof asked))
             json_object_set_new(harness, "spin_error",
                                 document_number(row->centre / strtod(asked, NULL) - 1));
     }

@@ -1,4 +1,4 @@
-/* One `gpufloor run`, as its parts share it. run.c reads the options and shows the result, rounds.c
+/* One `gpufloor run`: what its parts share. run.c reads the options and shows the result, rounds.c
  * measures, save.c writes. */
 #ifndef REPORT_CLI_SESSION_H
 #define REPORT_CLI_SESSION_H
@@ -46,7 +46,7 @@ struct session {
     struct progress_now now;
     bool interrupted;
     double looked_s;
-    int n_suspicious; /* looks in a row that saw more processes on the GPU than our own */
+    int n_suspicious; /* looks in a row that saw more processes on the GPU than are ours */
     bool foreign;     /* another process was on the GPU before or during the current run */
 
     json_t *environment, *runs;
@@ -57,21 +57,21 @@ struct session {
     char path[PATH_MAX], raw_path[PATH_MAX];
 };
 
-/* rounds.c: asks the null probe whether there is a GPU, and opens NVML if there is. */
+/* rounds.c: asks the null probe whether there is a GPU, and opens NVML when there is. */
 void session_find_gpu(struct session *s);
 
-/* Runs every task once per round, until all rounds are done or a signal asks to stop. */
+/* Every task once a round, until all rounds are done or a signal asks to stop. */
 void session_measure(struct session *s);
 
 /* Catches SIGINT, SIGTERM and SIGHUP; session_interrupted says whether one came. */
 void session_catch_signals(void);
 bool session_interrupted(void);
 
-/* save.c: decides where the bundle goes, and tries before the measurement whether it can be written
- * there. False with one line in why. */
+/* save.c: decides where the bundle goes, and tries whether it can go there, before anything is
+ * measured. False with one line in why. */
 bool session_place(struct session *s, char why[DOCUMENT_WHY]);
 
-/* The same for any document: at `output` or, for NULL, at build/run/TIME-BOARD and the ending. */
+/* The same for any document: at `output`, or for NULL at build/run/TIME-BOARD and the ending. */
 bool place_document(char path[PATH_MAX], const char *output, const char *started,
                     const char *board, const char *ending, char why[DOCUMENT_WHY]);
 
@@ -81,8 +81,5 @@ json_t *session_bundle(struct session *s);
 /* Writes it; if its place fails, to the temporary folder instead, and s->path says where. False if
  * it could be written nowhere. */
 bool session_save(struct session *s, const json_t *bundle);
-
-/* The metrics that the self-check of the harness takes (report/bundle/needs.h). */
-extern const char session_need[];
 
 #endif

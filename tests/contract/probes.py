@@ -209,7 +209,8 @@ def check_document(path, name, listed):
         return
     check(ended.code == 0 and document["status"] == "ok" and ended.err == "",
           f"{name} measures without a GPU", f"exit {ended.code}, {ended.err[:300]!r}")
-    check(all(c["ok"] for c in document["checks"]), f"{name}: all checks hold", str(document["checks"]))
+    check(not document["checks"] and document["checks_passed"] > 0, f"{name}: all checks hold",
+          str(document["checks"]))
     check_cases(document, name, listed)
     ended = Ended(path, "--check", "--json")
     document = parse(ended.out)

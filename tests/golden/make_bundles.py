@@ -7,6 +7,7 @@ import copy
 import json
 import math
 import os
+import shutil
 import random
 
 ROUNDS = 7
@@ -276,7 +277,7 @@ def main():
     os.chdir(os.path.dirname(os.path.abspath(__file__)))
     os.makedirs("results/nvidia-h200", exist_ok=True)
     os.makedirs("mixed", exist_ok=True)
-    os.makedirs("same_day/nvidia-h200", exist_ok=True)
+    os.makedirs("bad_history/nvidia-h200", exist_ok=True)
     full_probes = [memory_latency(), small_gemm(), bias_gelu_scale()] + others() + host_probes()
     full = bundle(full_probes, 1)
     write("full.json", full)
@@ -296,13 +297,10 @@ def main():
         each(committed, "launch", "edge", scale(1 + 0.03 * i), case="mode=stream")
         if i == 2:
             committed["runs"] = [r for r in committed["runs"] if r["probe"]["name"] != "moved"]
+        # A set of two of one card, and one bundle of another card.
+        committed["suite"] = dict(SUITE, commit="c" * 40)
+        committed["environment"]["gpu"] = dict(GPU, id_hash="%016x" % (7 + i // 2))
         write("results/nvidia-h200/2026-11-2%d.json" % i, committed)
-        # The same under names that do not go by time, behind three older ones without that probe.
-        write("same_day/nvidia-h200/a%d.json" % i, committed)
-        bare = copy.deepcopy(committed)
-        bare["started"] = "2026-11-1%dT00:00:00Z" % i
-        bare["runs"] = [r for r in bare["runs"] if r["probe"]["name"] != "launch"]
-        write("same_day/nvidia-h200/z%d.json" % i, bare)
 
     def folder_probe(name, what, unit, value):
         return Figures(name, 1, what).add("", m("time", unit, value, timer="wall"))
@@ -339,6 +337,7 @@ def main():
         out.write("metric unit centre\n")
     with open("small.json", "rb") as whole, open("truncated.json", "wb") as out:
         out.write(whole.read()[:3000])
+    shutil.copy("truncated.json", "bad_history/nvidia-h200/2026-11-20.json")
 
 
 if __name__ == "__main__":

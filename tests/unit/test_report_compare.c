@@ -3,9 +3,10 @@
 
 #include "report/cli/compare.h"
 
-static struct comparison compared(struct row *old, struct row *new, double deviation)
+static struct comparison compared(struct row *old, struct row *new, double within)
 {
-    return compare_rows(old, new, deviation, 0.01);
+    const struct spread spread = {.within = within, .between = 0.5, .sets = 2, .cards = 2};
+    return compare_rows(old, new, DID_IT_MATTER, &spread, 0.01);
 }
 
 /* Two rows of n runs, 0.1 % around their centres. */
@@ -42,9 +43,70 @@ static void few_runs_decide_nothing(void **unused)
 {
     (void)unused;
     assert_int_equal(of(100, 150, ROW_LOWER, 6).verdict, VERDICT_SLOWER);
-    struct comparison c = of(100, 150, ROW_LOWER, 5);
+    struct comparison c = of(100, 150, ROW_LOWER, 1);
     assert_int_equal(c.verdict, VERDICT_UNSURE);
     assert_string_equal(c.note, "needs 6 runs");
+}
+
+/* Two runs and more are judged with a slack: 2 %, and twice the distance of a side's own runs. */
+static void a_few_runs_are_judged_with_slack(void **unused)
+{
+    struct rows old = {0}, new = {0};
+    const double close[] = {100, 100.2}, near[] = {101.8, 101.9}, far[] = {103, 103.2};
+    const double wide[] = {104, 108}, half[] = {50, 50.1};
+    struct row *a = put_values(&old, "a.b", "ns", ROW_LOWER, close, 2);
+    (void)unused;
+    assert_int_equal(compared(a, put_values(&new, "a.c", "ns", ROW_LOWER, near, 2), NAN).verdict,
+                     VERDICT_UNSURE); /* beyond, but by less than 2 % */
+    assert_int_equal(compared(a, put_values(&new, "a.d", "ns", ROW_LOWER, far, 2), NAN).verdict,
+                     VERDICT_SLOWER);
+    assert_int_equal(compared(a, put_values(&new, "a.d", "ns", ROW_LOWER, far, 2), 0.02).verdict,
+                     VERDICT_SAME); /* three standard deviations are 6 % */
+    assert_int_equal(compared(a, put_values(&new, "a.e", "ns", ROW_LOWER, wide, 2), NAN).verdict,
+                     VERDICT_UNSURE); /* its own runs lie 3.8 % apart, and it 5.9 % off */
+    assert_int_equal(compared(a, put_values(&new, "a.f", "ns", ROW_LOWER, half, 2), NAN).verdict,
+                     VERDICT_FASTER);
+    rows_free(&old);
+    rows_free(&new);
+}
+
+/* Whatever the board's spread: twice the time is slower, half the rate too, and a tenth is not the
+ * same. */
+static void no_spread_hides_a_large_change(void **unused)
+{
+    struct rows old = {0}, new = {0};
+    struct row *time = put_spread(&old, "a.b", "ns", ROW_LOWER, 100, 1, 7);
+    struct row *rate = put_spread(&old, "a.r", "bytes/s", ROW_HIGHER, 100, 1, 7);
+    struct row *twice = put_spread(&new, "a.b", "ns", ROW_LOWER, 200, 1, 7);
+    struct row *halved = put_spread(&new, "a.r", "bytes/s", ROW_HIGHER, 50, 0.5, 7);
+    struct row *tenth = put_spread(&new, "a.c", "ns", ROW_LOWER, 112, 1, 7);
+    (void)unused;
+    assert_int_equal(compared(time, twice, 10).verdict, VERDICT_SLOWER);
+    assert_int_equal(compared(rate, halved, 10).verdict, VERDICT_SLOWER);
+    struct comparison c = compared(time, tenth, 0.05); /* 3 x 5 % > 12 % */
+    assert_int_equal(c.verdict, VERDICT_UNSURE);
+    assert_string_equal(c.note, "the board scatters by 15 %");
+    rows_free(&old);
+    rows_free(&new);
+}
+
+/* Of cards another spread counts, and 3 % where one card is known. */
+static void is_it_normal_is_another_question(void **unused)
+{
+    struct rows old = {0}, new = {0};
+    struct row *a = put_spread(&old, "a.b", "ns", ROW_LOWER, 100, 0.1, 7);
+    struct row *b = put_spread(&new, "a.b", "ns", ROW_LOWER, 102.5, 0.1, 7);
+    struct row *far = put_spread(&new, "a.c", "ns", ROW_LOWER, 104, 0.1, 7);
+    const struct spread two = {.within = 0.001, .between = 0.02, .sets = 4, .cards = 2};
+    const struct spread one = {.within = 0.001, .between = NAN, .sets = 2, .cards = 1};
+    (void)unused;
+    assert_int_equal(compare_rows(a, b, DID_IT_MATTER, &two, 0.01).verdict, VERDICT_SLOWER);
+    assert_int_equal(compare_rows(a, b, IS_IT_NORMAL, &two, 0.01).verdict, VERDICT_SAME);
+    assert_int_equal(compare_rows(a, b, IS_IT_NORMAL, &one, 0.01).verdict, VERDICT_SAME);
+    assert_int_equal(compare_rows(a, far, IS_IT_NORMAL, &two, 0.01).verdict, VERDICT_SAME);
+    assert_int_equal(compare_rows(a, far, IS_IT_NORMAL, &one, 0.01).verdict, VERDICT_SLOWER);
+    rows_free(&old);
+    rows_free(&new);
 }
 
 static void doubt(void **unused)
@@ -94,12 +156,10 @@ static void exact_metrics(void **unused)
 static void once_rows_may_be_the_same(void **unused)
 {
     struct rows old = {0}, new = {0};
-    const double first[] = {100, 100.2}, second[] = {100.1, 100.4}, third[] = {120, 120};
+    const double first[] = {100, 100.2}, second[] = {100.1, 100.4}, third[] = {100, 120};
     (void)unused;
     struct row *a = put_values(&old, "a.b", "ns", ROW_LOWER, first, 2);
     struct row *b = put_values(&new, "a.b", "ns", ROW_LOWER, second, 2);
-    assert_int_equal(compared(a, b, NAN).verdict, VERDICT_UNSURE);
-    a->once = b->once = true;
     assert_int_equal(compared(a, b, NAN).verdict, VERDICT_SAME);
     b = put_values(&new, "a.c", "ns", ROW_LOWER, third, 2);
     b->once = true;
@@ -153,6 +213,9 @@ int main(void)
         cmocka_unit_test(directions),
         cmocka_unit_test(a_small_difference_is_the_same),
         cmocka_unit_test(few_runs_decide_nothing),
+        cmocka_unit_test(a_few_runs_are_judged_with_slack),
+        cmocka_unit_test(no_spread_hides_a_large_change),
+        cmocka_unit_test(is_it_normal_is_another_question),
         cmocka_unit_test(doubt),
         cmocka_unit_test(spread_between_bundles_and_ticks),
         cmocka_unit_test(exact_metrics),

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""doctored.py BUILD: what the ledger says of bundles that no instrument made. The committed bundles of
+each board are read as one; then every time is the same, every figure is 1, or -1, or times are 0: no claim
+may be decided. One run of seven reads three times as long: no verdict may turn from REPRODUCED to REFUTED
+or back. The bundle itself decides most of its claims, or nothing would be shown. TAP on stdout."""
+import collections
+import copy
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+GPUFLOOR = os.path.join(sys.argv[1], "bin", "gpufloor")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+FIGURES = ("median", "best", "min", "max", "q1", "q3", "p01", "p99", "p999")
+n_tests = 0
+
+
+def ok(passed, what, detail=""):
+    global n_tests
+    n_tests += 1
+    print(f"{'ok' if passed else 'not ok'} {n_tests} - {what}")
+    if not passed and detail:
+        print("\n".join("# " + line for line in detail.splitlines()[:20]))
+
+
+def read_as_one(folder):
+    """Each probe's runs of the newest bundle that has them."""
+    bundles = []
+    for path in glob.glob(os.path.join(folder, "*.json")):
+        with open(path, encoding="utf-8") as file:
+            bundles.append(json.load(file))
+    bundles.sort(key=lambda bundle: bundle["started"], reverse=True)
+    one, seen = bundles[0], {run["probe"]["name"] for run in bundles[0]["runs"]}
+    for bundle in bundles[1:]:
+        one["runs"] += [run for run in bundle["runs"] if run["probe"]["name"] not in seen]
+        seen |= {run["probe"]["name"] for run in bundle["runs"]}
+    return one
+
+
+def doctored(bundle, figure):
+    bundle = copy.deepcopy(bundle)
+    for run in bundle["runs"]:
+        for case in run["cases"]:
+            for metric in case["metrics"]:
+                for name in FIGURES:
+                    if metric.get(name) is not None:
+                        metric[name] = figure(metric, metric[name], run["run"]["round"])
+    return bundle
+
+
+def verdicts(bundle):
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(bundle, file)
+        file.flush()
+        run = subprocess.run([GPUFLOOR, "claims", "--format", "tsv", file.name], capture_output=True,
+                             text=True, check=False)
+    if run.returncode:
+        sys.exit(f"claims: exit {run.returncode}: {run.stderr}")
+    rows = [line.split("\t") for line in run.stdout.splitlines()]
+    return {row[0]: row[rows[0].index("verdict")] for row in rows[1:]}
+
+
+NOTHING = {
+    "all times are equal": lambda m, x, r: 1000.0 if m["unit"] == "ns" or "timer" in m else x,
+    "all times and rates are equal":
+        lambda m, x, r: 1000.0 if m["unit"] in ("ns", "cycles") or m["unit"].endswith("/s") else x,
+    "all figures are 1": lambda m, x, r: 1.0,
+    "all figures are -1": lambda m, x, r: -1.0,
+    "all times are 0": lambda m, x, r: 0.0 if m["unit"] == "ns" else x,
+    "all times are negative": lambda m, x, r: -x if m["unit"] in ("ns", "cycles") else x,
+}
+
+
+def outlier(metric, value, run):
+    return 3 * value if run == 3 and metric["unit"] in ("ns", "cycles") else value
+
+
+def main():
+    for folder in sorted(glob.glob(os.path.join(ROOT, "results", "*", ""))):
+        board = os.path.basename(folder[:-1])
+        if board == "schema":
+            continue
+        bundle = read_as_one(folder)
+        sound = verdicts(bundle)
+        count = collections.Counter(sound.values())
+        ok(count["NOT TESTABLE"] <= len(sound) / 4, f"{board}: as measured {dict(count)}")
+        for what, figure in NOTHING.items():
+            decided = [f"{v} {c}" for c, v in verdicts(doctored(bundle, figure)).items()
+                       if v != "NOT TESTABLE"]
+            ok(not decided, f"{board}: {what}: {len(decided)} claims are decided", "\n".join(decided))
+        pair = {"REPRODUCED", "REFUTED"}
+        turned = [c for c, v in verdicts(doctored(bundle, outlier)).items()
+                  if {v, sound[c]} == pair]
+        ok(not turned, f"{board}: one run of seven three times as long: {len(turned)} verdicts turn",
+           "\n".join(turned))
+    print(f"1..{n_tests}")
+
+
+main()

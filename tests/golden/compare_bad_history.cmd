@@ -1,0 +1,1 @@
+compare --results bad_history small.json small_new.json

@@ -1,1 +1,0 @@
-compare --results same_day small.json small_new.json
