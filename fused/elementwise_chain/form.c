@@ -83,8 +83,16 @@ void chain_open(struct probe_run *r, struct operator_set *s)
     if (kind_of(s) == CHAIN_FMAS)
         return;
     t->bias = operator_vector(r, s, type_of(s), (size_t)s->shape.dim[CHAIN_COLS], "the bias");
-    for (int i = 0; s->groups & OPERATOR_UNFUSED && i < 2; i++)
+    for (int i = 0; i < 2; i++)
         t->middle[i] = operator_result(r, s, t->bytes, "an intermediate");
+}
+
+void chain_poison(struct probe_run *r, const struct operator_set *s, const struct operator_form *f)
+{
+    const struct chain *t = s->own;
+    pool_poison(r, &t->out);
+    for (int i = 0; f->group != OPERATOR_FUSED && i < 2; i++)
+        pool_poison(r, &t->middle[i]);
 }
 
 struct quality_results chain_results(const struct operator_set *s, size_t member)
