@@ -8,7 +8,10 @@
  * Inside the timed region: nothing; or posix_spawn to waitpid of this same program.
  * Expected: 20 to 60 ns; about 1 ms without and 0.2 to 0.4 s with a context.
  *
- * The child with a context is this probe under --check, which starts no child of its own. */
+ * The child with a context is this probe under --check, which starts no child of its own.
+ *
+ * Check. The host clock must see a sleep of known length: at least as long as asked for, and no
+ * longer than the raw clock, read around it, says. */
 #include "core/probe.h"
 
 #include <fcntl.h>
@@ -16,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { EMPTY, PROCESS };
@@ -27,6 +31,8 @@ static const struct probe_metric metrics[] = {
 };
 
 enum { CONTEXT_PROCESSES = 3 }; /* 0.3 s each: a fixed number, no sample loop */
+
+enum { SLEEP_NS = 1000000 };
 
 extern char **environ;
 
@@ -49,8 +55,35 @@ static int child(const char *option)
     return status;
 }
 
+static double raw_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+/* Other work on the machine can only lengthen the sleep and the reading around it, so that neither
+ * bound fails for it. The host clock is slewed by at most 0.05 % against the raw one; 1 % is allowed. */
+static void check_clock(struct probe_run *r)
+{
+    const struct timespec sleep = {.tv_nsec = SLEEP_NS};
+    const double around = raw_ns();
+    const uint64_t t0 = probe_host_ns();
+
+    if (clock_nanosleep(CLOCK_MONOTONIC, 0, &sleep, NULL) != 0)
+        return; /* a signal: the run is ending */
+
+    const double slept = (double)(probe_host_ns() - t0), most = raw_ns() - around;
+
+    probe_require(r, slept >= 0.99 * SLEEP_NS && slept <= 1.01 * most,
+                  "the host clock sees a sleep of %d ns as %.0f ns, of at most %.0f ns", SLEEP_NS,
+                  slept, most);
+}
+
 static void measure(struct probe_run *r)
 {
+    check_clock(r);
     if (probe_begin_case(r, 0, PROBE_NO_KEYS))
         while (probe_more(r)) {
             uint64_t t0 = probe_host_ns();
