@@ -6,9 +6,9 @@
 
 #include "report/claims/block_count.h"
 
-#define FIRST_TILES(tiles) \
+#define FIRST_TILES(tiles)                                                                         \
     "block_count.time{m=4096,n=2048,k=1024,type=fp16,*tiles=" tiles ",resident=max,l2=warm,*}"
-#define DEPTH(k) \
+#define DEPTH(k)                                                                                   \
     "block_count.time{m=1024,n=1024,k=" #k ",type=fp16,*tile=128x64,*tiles=all,*l2=warm,*}"
 
 /* --- rows of the probe ------------------------------------------------------------------------ */
@@ -22,13 +22,12 @@ static double sms_of(const struct bundle *bundle)
 static const char wgmma[] = "block_count.time{" CUBE_KEYS "impl=wgmma,*tiles=all,*l2=warm,*}";
 static const char mma[] = "block_count.time{" CUBE_KEYS "impl=mma,*tiles=all,*l2=warm,*}";
 
-const struct need cube_needs[] = {
-    {NEED_ANY, wgmma},
-    {NEED_ANY, mma},
-    {NEED_ANY, "block_count.blocks{" CUBE_KEYS "*}"},
-    {NEED_ANY, "block_count.idle_sms{" CUBE_KEYS "*}"},
-    {NEED_ANY, "block_count.products{" CUBE_KEYS "*}"},
-    NEEDS_END};
+const struct need cube_needs[] = {{NEED_ANY, wgmma},
+                                  {NEED_ANY, mma},
+                                  {NEED_ANY, "block_count.blocks{" CUBE_KEYS "*}"},
+                                  {NEED_ANY, "block_count.idle_sms{" CUBE_KEYS "*}"},
+                                  {NEED_ANY, "block_count.products{" CUBE_KEYS "*}"},
+                                  NEEDS_END};
 
 /* Measured in every round, as a verdict needs? */
 static bool has_parts(const struct bundle *bundle, const struct row *time, struct finding *f)
@@ -114,16 +113,14 @@ static double fixed_part(const double *at)
     return at[0] - 512 * (at[1] - at[0]) / (2048 - 512);
 }
 
-static const struct need whole_needs[] = {
-    {NEED_ONE, CUBE_WGMMA("128x64", "1", "tiles")},
-    {NEED_ONE, DEPTH(512)},
-    {NEED_ONE, DEPTH(2048)},
-    {NEED_ONE, FIRST_TILES("sm")},
-    {NEED_ONE, FIRST_TILES("sm+1")},
-    NEEDS_END};
+static const struct need whole_needs[] = {{NEED_ONE, CUBE_WGMMA("128x64", "1", "tiles")},
+                                          {NEED_ONE, DEPTH(512)},
+                                          {NEED_ONE, DEPTH(2048)},
+                                          {NEED_ONE, FIRST_TILES("sm")},
+                                          {NEED_ONE, FIRST_TILES("sm+1")},
+                                          NEEDS_END};
 static const struct need empty_needs[] = {
-    {NEED_ANY, "block_count.empty{" CUBE_KEYS "*,timer=event}"},
-    NEEDS_END};
+    {NEED_ANY, "block_count.empty{" CUBE_KEYS "*,timer=event}"}, NEEDS_END};
 
 /* Where the time of the best tile goes. Idle SMs would account for a part of what grows with k. */
 static void say_where_it_goes(const struct bundle *bundle, double n_sm, struct finding *f)
@@ -158,9 +155,9 @@ static void say_where_it_goes(const struct bundle *bundle, double n_sm, struct f
 static bool say_others(const struct bundle *bundle, const struct row *few, size_t *n,
                        struct finding *f)
 {
-    static const char *const names[] = {
-        [CUBE_SPLIT] = "split along k, as many blocks or more",
-        [CUBE_PERSISTENT] = "persistent or stream-K, every SM at work"};
+    static const char *const names[] = {[CUBE_SPLIT] = "split along k, as many blocks or more",
+                                        [CUBE_PERSISTENT] =
+                                            "persistent or stream-K, every SM at work"};
     bool as_fast = false;
     struct row row;
 
@@ -241,19 +238,24 @@ static void judge_c24(const struct bundle *bundle, struct finding *f)
 /* --- the entries ----------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
-    {"C24", "smallest.ai",
-     "when we force Triton to pick block sizes that result in \u2265142 active blocks\u2014fully "
-     "engaging every SM\u2014the performance actually gets worse, dropping to ~17 microseconds.",
-     "A 1024^3 product with at least as many blocks as SMs is slower than the best with fewer, "
-     "whether by smaller tiles, by tiles split along k, by stream-K or by a persistent grid.",
-     "Own kernel, fp16 with fp32 sums, warm L2. REFUTED when of the tiles the best with at least "
-     "as many blocks as SMs is not slower than the best with fewer, by more than 3 %. Where it is: "
-     "REPRODUCED when the best tile split along k into as many blocks or more, and the best "
-     "persistent or stream-K grid with work for every SM, are slower by more than 3 %, too; MIXED "
-     "when one of them is not, or the interval of the first comparison holds 3 %. The best are "
-     "chosen in the first round and judged on the others. "
-     "Positive control: 128 tiles by 64 persistent blocks take longer than by 128. Negative "
-     "control: of one tile size, as many tiles as SMs must not take longer, for each, than 96.",
-     judge_c24, NEEDS(cube_needs, whole_needs, empty_needs, c24_controls_needs)},
+    {.id = "C24",
+     .article = "smallest.ai",
+     .quote = "when we force Triton to pick block sizes that result in \u2265142 active "
+              "blocks\u2014fully engaging every SM\u2014the performance actually gets worse, "
+              "dropping to ~17 microseconds.",
+     .statement =
+         "A 1024^3 product with at least as many blocks as SMs is slower than the best with fewer, "
+         "whether by smaller tiles, by tiles split along k, by stream-K or by a persistent grid.",
+     .rule =
+         "Own kernel, fp16 with fp32 sums, warm L2. REFUTED when of the tiles the best with at "
+         "least as many blocks as SMs is not slower than the best with fewer, by more than 3 %. "
+         "Where it is: REPRODUCED when the best tile split along k into as many blocks or more, "
+         "and the best persistent or stream-K grid with work for every SM, are slower by more than "
+         "3 %, too; MIXED when one of them is not, or the interval of the first comparison holds 3 "
+         "%. The best are chosen in the first round and judged on the others. Positive control: "
+         "128 tiles by 64 persistent blocks take longer than by 128. Negative control: of one tile "
+         "size, as many tiles as SMs must not take longer, for each, than 96.",
+     .judge = judge_c24,
+     .needs = NEEDS(cube_needs, whole_needs, empty_needs, c24_controls_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -20,13 +20,13 @@ struct chain {
 
 static const struct need chain_needs[] = {
     {NEED_BEST, "gemm_chain.alone{m=1024,n=1024,k=1024,type=fp16,acc=fp32,impl=*,tile=*,"
-      "mode=graph" TIMED},
+                "mode=graph" TIMED},
     {NEED_BEST, CHAIN("time", "persistent_*" TIMED)},
     {NEED_BEST, CHAIN("time", "graph" TIMED)},
     {NEED_ONE, CHAIN("time", "unwaited" TIMED)},
     {NEED_ONE, CHAIN("wrong", "unwaited}")},
     {NEED_ONE, "small_gemm.time{m=4096,n=4096,k=4096,type=fp16,acc=fp32,layout=nn,"
-      "impl=cublas,tile=auto,split=auto,l2=warm" TIMED},
+               "impl=cublas,tile=auto,split=auto,l2=warm" TIMED},
     NEEDS_END};
 
 static bool take_chain(const struct bundle *bundle, struct chain *c, struct finding *f)
@@ -35,10 +35,9 @@ static bool take_chain(const struct bundle *bundle, struct chain *c, struct find
                      &c->wrong, &c->large);
 }
 
-static const struct need other_modes[] = {
-    {NEED_ANY, CHAIN("time", "stream" TIMED)},
-    {NEED_ANY, CHAIN("time", "graph_pdl" TIMED)},
-    NEEDS_END};
+static const struct need other_modes[] = {{NEED_ANY, CHAIN("time", "stream" TIMED)},
+                                          {NEED_ANY, CHAIN("time", "graph_pdl" TIMED)},
+                                          NEEDS_END};
 
 /* Other ways to launch the chain; not judged. */
 static void say_other_modes(const struct bundle *bundle, struct finding *f)
@@ -108,20 +107,22 @@ static void judge_c27(const struct bundle *bundle, struct finding *f)
 /* --- the entry ------------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
-    {"C27", "smallest.ai",
-     "These limitations aren\u2019t simply due to lack of optimization\u2014they\u2019re a direct "
-     "consequence of how GPU architectures are designed, and they persist even with the most "
-     "carefully engineered large kernel fusion strategies.",
-     "A chain of dependent 1024^3 products in one persistent kernel keeps 90 % or more of the "
-     "standalone time per product and stays under half of peak.",
-     "Eight dependent products, fp16 with fp32 sums. REPRODUCED when a product in the best "
-     "persistent kernel takes at least 0.90 of the best standalone time (same operands, by graph) "
-     "and stays below 0.5 of the board's rated dense peak; REFUTED when it takes less than 0.75 "
-     "of that time or passes 0.5 of the peak; MIXED otherwise. The best are chosen in the first "
-     "round and judged on the others. Positive control: the chain by graph, which is launched as "
-     "the standalone product is, costs within 10 % of it. Negative controls: a persistent kernel "
-     "that does not wait between products must be wrong; 4096^3 by cuBLAS must not stay below half "
-     "of the peak.",
-     judge_c27, NEEDS(chain_needs, other_modes)},
+    {.id = "C27",
+     .article = "smallest.ai",
+     .quote = "These limitations aren\u2019t simply due to lack of optimization\u2014they\u2019re "
+              "a direct consequence of how GPU architectures are designed, and they persist even "
+              "with the most carefully engineered large kernel fusion strategies.",
+     .statement = "A chain of dependent 1024^3 products in one persistent kernel keeps 90 % or "
+                  "more of the standalone time per product and stays under half of peak.",
+     .rule = "Eight dependent products, fp16 with fp32 sums. REPRODUCED when a product in the best "
+             "persistent kernel takes at least 0.90 of the best standalone time (same operands, by "
+             "graph) and stays below 0.5 of the board's rated dense peak; REFUTED when it takes "
+             "less than 0.75 of that time or passes 0.5 of the peak; MIXED otherwise. The best are "
+             "chosen in the first round and judged on the others. Positive control: the chain by "
+             "graph, which is launched as the standalone product is, costs within 10 % of it. "
+             "Negative controls: a persistent kernel that does not wait between products must be "
+             "wrong; 4096^3 by cuBLAS must not stay below half of the peak.",
+     .judge = judge_c27,
+     .needs = NEEDS(chain_needs, other_modes)},
 };
 CLAIM_SUBJECT(claims);

@@ -43,13 +43,35 @@ const char *claim_reference(const char *article)
     return article;
 }
 
+/* Names each threshold that another value, 10 % less or more, would make decide otherwise. */
+static void say_near(const struct bundle *bundle, struct finding *finding)
+{
+    static const struct {
+        double by;
+        const char *word;
+    } moves[] = {{0.9, "less"}, {1.1, "more"}};
+    for (size_t i = 0; i < finding->n_limits; i++)
+        for (size_t k = 0; k < sizeof moves / sizeof moves[0]; k++) {
+            struct finding other = {.claim = finding->claim,
+                                    .verdict = CLAIM_NOT_TESTABLE,
+                                    .moved = finding->limit[i],
+                                    .by = moves[k].by};
+            finding->claim->judge(bundle, &other);
+            if (other.verdict != finding->verdict)
+                rule_say(finding->evidence, "; near its threshold: with 10 %% %s for %s it is %s",
+                         moves[k].word, finding->limit[i], claim_verdict_name(other.verdict));
+        }
+}
+
 void claim_judge(const struct claim *claim, const struct bundle *bundle, struct finding *finding)
 {
     *finding = (struct finding){.claim = claim, .verdict = CLAIM_NOT_TESTABLE};
     char why[DOCUMENT_WHY];
-    if (instrument_holds(bundle, why))
+    if (instrument_holds(bundle, why)) {
         claim->judge(bundle, finding);
-    else
+        if (finding->verdict != CLAIM_NOT_TESTABLE)
+            say_near(bundle, finding);
+    } else
         rule_not_testable(finding, "%s", why);
     if (!finding->controls[0])
         rule_say(finding->controls, "not reached");

@@ -7,7 +7,7 @@
 enum claim_verdict { CLAIM_REPRODUCED, CLAIM_REFUTED, CLAIM_MIXED, CLAIM_NOT_TESTABLE };
 const char *claim_verdict_name(enum claim_verdict verdict);
 
-enum { CLAIM_TEXT = 1600 };
+enum { CLAIM_TEXT = 1600, CLAIM_LIMITS = 24 };
 
 /* What was found. A verdict other than NOT TESTABLE requires that both controls came out right. The
  * positive control (the instrument sees what is known to be there) must pass. The negative control
@@ -16,6 +16,10 @@ struct finding {
     const struct claim *claim;
     struct finding *of; /* the finding whose aside this is, see rule_aside(); or NULL */
     size_t n_refused;   /* ids taken that no need of the claim covers: a fault of its judge */
+    const char *limit[CLAIM_LIMITS]; /* the thresholds that the judge used, see RULE_LIMIT() */
+    size_t n_limits;
+    const char *moved; /* the threshold that is multiplied by `by`; or NULL */
+    double by;
     enum claim_verdict verdict;
     char evidence[CLAIM_TEXT];
     char controls[CLAIM_TEXT];
@@ -40,6 +44,10 @@ struct claim {
     const char *rule;      /* the thresholds, fixed here before anything was measured */
     void (*judge)(const struct bundle *bundle, struct finding *finding);
     const struct need *const *needs; /* lists up to NULL, each up to NEEDS_END; see NEEDS() */
+    const char
+        *clause;       /* the words of the quote that the rule tests; NULL: all of it; "": none, the
+                         * sentence is ours, beside a claim that is the author's */
+    const char *since; /* when the rule got its present form: "2026-11-22" */
 };
 
 /* The claim at place i, or NULL past the last one. */
@@ -48,7 +56,8 @@ const struct claim *claim_at(size_t i);
 /* The full reference of an article: author or publisher, title, date if known. */
 const char *claim_reference(const char *article);
 
-/* Judges a claim; evidence and controls are always filled in. */
+/* Judges a claim; evidence and controls are always filled in. A verdict that another value of one
+ * threshold, 10 % less or more, would change says so. */
 void claim_judge(const struct claim *claim, const struct bundle *bundle, struct finding *finding);
 
 #endif

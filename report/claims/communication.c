@@ -9,12 +9,11 @@ static const struct need pair_needs[] = {{NEED_ANY, PAIRS}, NEEDS_END};
 
 /* --- C05: from SM to SM directly -------------------------------------------------------------- */
 
-static const struct need c05_needs[] = {
-    {NEED_ONE, "memory_latency.load{level=l2}"},
-    {NEED_ONE, "sm_to_sm.dsmem_slowest{size=*}"},
-    {NEED_ONE, "sm_to_sm.reference{path=own}"},
-    {NEED_ONE, "sm_to_sm.reference{path=l2}"},
-    NEEDS_END};
+static const struct need c05_needs[] = {{NEED_ONE, "memory_latency.load{level=l2}"},
+                                        {NEED_ONE, "sm_to_sm.dsmem_slowest{size=*}"},
+                                        {NEED_ONE, "sm_to_sm.reference{path=own}"},
+                                        {NEED_ONE, "sm_to_sm.reference{path=l2}"},
+                                        NEEDS_END};
 
 static void judge_c05(const struct bundle *bundle, struct finding *f)
 {
@@ -99,28 +98,33 @@ static void judge_c06(const struct bundle *bundle, struct finding *f)
 /* --- the entries ------------------------------------------------------------------------------ */
 
 static const struct claim claims[] = {
-    {"C05", "smallest.ai", "there’s no mechanism to let SMs communicate directly",
-     "Shared memory of another SM cannot be read, or only as slowly as an L2 hit; tested on every "
-     "pair of a cluster (compute capability 9.0 and up).",
-     "The same article: \"3. No Network-on-Chip (NOC) for Cross-SM Coordination\"; a network "
-     "between SMs and L2 is trivially there and is not counted. REFUTED when the dependent load "
-     "from another SM's shared memory, its data verified, lies below the L2 hit by more than 3 % "
-     "and a cycle, at every cluster size and for the slowest of all pairs that clusters reach; "
-     "REPRODUCED when the L2 hit lies below it at each, by as much; else MIXED. Positive control: the own shared memory lies below by "
-     "the same rule. "
-     "Negative control: the same chase led through the L2 must not.",
-     judge_c05, NEEDS(c05_needs, pair_needs)},
-    {"C06", "smallest.ai",
-     "Unlike some AI-specific chips that include a Network-on-Chip (NOC) for fast intra-chip data "
-     "exchange, Nvidia GPUs rely on global DRAM for all inter-SM communication.",
-     "Handing data from SM to SM never runs faster than DRAM, in latency and in bandwidth; 'all' "
-     "makes one exception enough to refute.",
-     "REFUTED when SMs read what others have just written, verified, above the rate of the DRAM's "
-     "pins, or a flag goes one way, on the same side of the L2, in less than 0.8 of a DRAM load; "
-     "REPRODUCED when neither comes before DRAM; else MIXED. Positive control: slabs that SMs read "
-     "back themselves exceed the "
-     "pins. Negative control: the same with slabs of four times the L2 must stay at the pins or "
-     "below.",
-     judge_c06, NEEDS(c06_needs)},
+    {.id = "C05",
+     .article = "smallest.ai",
+     .quote = "there’s no mechanism to let SMs communicate directly",
+     .statement = "Shared memory of another SM cannot be read, or only as slowly as an L2 hit; "
+                  "tested on every pair of a cluster (compute capability 9.0 and up).",
+     .rule = "The same article: \"3. No Network-on-Chip (NOC) for Cross-SM Coordination\"; a "
+             "network between SMs and L2 is trivially there and is not counted. REFUTED when the "
+             "dependent load from another SM's shared memory, its data verified, lies below the L2 "
+             "hit by more than 3 % and a cycle, at every cluster size and for the slowest of all "
+             "pairs that clusters reach; REPRODUCED when the L2 hit lies below it at each, by as "
+             "much; else MIXED. Positive control: the own shared memory lies below by the same "
+             "rule. Negative control: the same chase led through the L2 must not.",
+     .judge = judge_c05,
+     .needs = NEEDS(c05_needs, pair_needs)},
+    {.id = "C06",
+     .article = "smallest.ai",
+     .quote =
+         "Unlike some AI-specific chips that include a Network-on-Chip (NOC) for fast intra-chip "
+         "data exchange, Nvidia GPUs rely on global DRAM for all inter-SM communication.",
+     .statement = "Handing data from SM to SM never runs faster than DRAM, in latency and in "
+                  "bandwidth; 'all' makes one exception enough to refute.",
+     .rule = "REFUTED when SMs read what others have just written, verified, above the rate of the "
+             "DRAM's pins, or a flag goes one way, on the same side of the L2, in less than 0.8 of "
+             "a DRAM load; REPRODUCED when neither comes before DRAM; else MIXED. Positive "
+             "control: slabs that SMs read back themselves exceed the pins. Negative control: the "
+             "same with slabs of four times the L2 must stay at the pins or below.",
+     .judge = judge_c06,
+     .needs = NEEDS(c06_needs)},
 };
 CLAIM_SUBJECT(claims);

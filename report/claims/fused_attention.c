@@ -22,11 +22,10 @@ struct speeds {
     struct row ratio, positive, negative;
 };
 
-static const struct need speeds_needs[] = {
-    {NEED_ONE, TIME(4096, "fp16", "fused")},
-    {NEED_ONE, TIME(4096, "fp16", "unfused")},
-    {NEED_ONE, TIME(4096, "fp16", "values")},
-    NEEDS_END};
+static const struct need speeds_needs[] = {{NEED_ONE, TIME(4096, "fp16", "fused")},
+                                           {NEED_ONE, TIME(4096, "fp16", "unfused")},
+                                           {NEED_ONE, TIME(4096, "fp16", "values")},
+                                           NEEDS_END};
 
 static bool take_speeds(const struct bundle *bundle, struct speeds *s, struct finding *f)
 {
@@ -49,9 +48,7 @@ static void conclude(struct finding *f, const struct speeds *s, double least,
 }
 
 static const struct need c43_needs[] = {
-    {NEED_ONE, TIME(8192, "bf16", "fused")},
-    {NEED_ONE, TIME(8192, "bf16", "unfused")},
-    NEEDS_END};
+    {NEED_ONE, TIME(8192, "bf16", "fused")}, {NEED_ONE, TIME(8192, "bf16", "unfused")}, NEEDS_END};
 
 static void judge_c43(const struct bundle *bundle, struct finding *f)
 {
@@ -76,17 +73,14 @@ static const double C43B_SHARE = 0.25;
 #define SHARE(shape, context)                                                                      \
     "attention_decode.share_of_token{shape=" shape ",context=" #context "}"
 
-static const struct need share_needs[] = {
-    {NEED_ONE, SHARE("8b", 4096)},
-    {NEED_ONE, SHARE("8b", 8192)},
-    {NEED_ONE, SHARE("1b", 4096)},
-    {NEED_ONE, SHARE("1b", 8192)},
-    NEEDS_END};
+static const struct need share_needs[] = {{NEED_ONE, SHARE("8b", 4096)},
+                                          {NEED_ONE, SHARE("8b", 8192)},
+                                          {NEED_ONE, SHARE("1b", 4096)},
+                                          {NEED_ONE, SHARE("1b", 8192)},
+                                          NEEDS_END};
 
 static const struct need c43b_needs[] = {
-    {NEED_ONE, SHARE("8b", 1024)},
-    {NEED_ONE, SHARE("8b", 131072)},
-    NEEDS_END};
+    {NEED_ONE, SHARE("8b", 1024)}, {NEED_ONE, SHARE("8b", 131072)}, NEEDS_END};
 
 static void judge_c43b(const struct bundle *bundle, struct finding *f)
 {
@@ -179,12 +173,10 @@ static const struct need c44_needs[] = {
     NEEDS_END};
 
 static const struct need c44_longest[] = {
-    {NEED_ONE, "attention_prefill.footprint" SHAPE(16384, "bf16") "unfused}"},
-    NEEDS_END};
+    {NEED_ONE, "attention_prefill.footprint" SHAPE(16384, "bf16") "unfused}"}, NEEDS_END};
 
 static const struct need c44_beyond[] = {
-    {NEED_ANY, "attention_prefill.footprint" SHAPE(65536, "bf16") "unfused}"},
-    NEEDS_END};
+    {NEED_ANY, "attention_prefill.footprint" SHAPE(65536, "bf16") "unfused}"}, NEEDS_END};
 
 static void judge_c44(const struct bundle *bundle, struct finding *f)
 {
@@ -224,40 +216,48 @@ static void judge_c44(const struct bundle *bundle, struct finding *f)
 /* --- the entries ------------------------------------------------------------------------------ */
 
 static const struct claim claims[] = {
-    {"C43", "ai-rng", "large speedups because attention is bandwidth-heavy",
-     "Our reading: over a prompt of 4096 tokens or more, fused attention is at least twice as fast "
-     "as a product, a softmax and a product.",
-     "REPRODUCED when unfused over fused reads at least 2 at 4096 tokens (fp16) and at 8192 "
-     "(bf16), "
-     "causal, 32 heads of 128, by graph; REFUTED when it reads less at both. Positive control: the "
-     "chain reads at least 2 over one of its own products. Negative control: that product alone "
-     "over the fused kernel must not.",
-     judge_c43, NEEDS(speeds_needs, c43_needs)},
-    {"C43b", "ai-rng", "Attention kernels are the highest leverage target",
-     "In decode attention takes a quarter or more of a token's time, at 4096 and 8192 keys; "
-     "leverage is read as "
-     "share of time.",
-     "Attention of one query over the rest of a layer, whose time is that of its weights at the "
-     "rate of a read "
-     "measured in the same process, for layers of 1B and 8B models, 4096 and 8192 keys. REFUTED "
-     "when the share "
-     "is below 0.25 in all four, REPRODUCED when in none of them, MIXED otherwise. Positive "
-     "control: at 131072 keys of an 8B "
-     "layer it is 0.25 or more. Negative control: at 1024 it must not be.",
-     judge_c43b, NEEDS(share_needs, c43b_needs)},
-    {"C44", "ai-rng", "Fused attention kernels can change the economics of context length.",
-     "Memory of attention over a prompt grows linearly when fused, nearly with the square when "
-     "not.",
-     "REPRODUCED when the exponent of memory over context, fitted over 512 to 16384 tokens (bf16, "
-     "32 heads of 128) to what the driver says is gone, is at most 1.1 fused and at least 1.8 "
-     "unfused; REFUTED when one is not. Positive control: at 8192 tokens the driver and the count "
-     "of bytes agree within 5 %. Negative control: the unfused exponent must not be at most 1.1.",
-     judge_c44, NEEDS(footprint_needs, c44_needs, c44_longest, c44_beyond)},
-    {"C55", "dev.to",
-     "The result is dramatically lower memory usage and substantially higher throughput.",
-     "Fused attention is at least 1.5 times as fast at 4096 tokens; memory is C44.",
-     "REPRODUCED when unfused over fused reads at least 1.5 at 4096 tokens, fp16, causal, 32 heads "
-     "of 128, by graph, REFUTED when it does not. Controls as for C43, at 1.5.",
-     judge_c55, NEEDS(speeds_needs, memory_needs)},
+    {.id = "C43",
+     .article = "ai-rng",
+     .quote = "large speedups because attention is bandwidth-heavy",
+     .statement = "Our reading: over a prompt of 4096 tokens or more, fused attention is at least "
+                  "twice as fast as a product, a softmax and a product.",
+     .rule = "REPRODUCED when unfused over fused reads at least 2 at 4096 tokens (fp16) and at "
+             "8192 (bf16), causal, 32 heads of 128, by graph; REFUTED when it reads less at both. "
+             "Positive control: the chain reads at least 2 over one of its own products. Negative "
+             "control: that product alone over the fused kernel must not.",
+     .judge = judge_c43,
+     .needs = NEEDS(speeds_needs, c43_needs)},
+    {.id = "C43b",
+     .article = "ai-rng",
+     .quote = "Attention kernels are the highest leverage target",
+     .statement = "In decode attention takes a quarter or more of a token's time, at 4096 and 8192 "
+                  "keys; leverage is read as share of time.",
+     .rule = "Attention of one query over the rest of a layer, whose time is that of its weights "
+             "at the rate of a read measured in the same process, for layers of 1B and 8B models, "
+             "4096 and 8192 keys. REFUTED when the share is below 0.25 in all four, REPRODUCED "
+             "when in none of them, MIXED otherwise. Positive control: at 131072 keys of an 8B "
+             "layer it is 0.25 or more. Negative control: at 1024 it must not be.",
+     .judge = judge_c43b,
+     .needs = NEEDS(share_needs, c43b_needs)},
+    {.id = "C44",
+     .article = "ai-rng",
+     .quote = "Fused attention kernels can change the economics of context length.",
+     .statement = "Memory of attention over a prompt grows linearly when fused, nearly with the "
+                  "square when not.",
+     .rule = "REPRODUCED when the exponent of memory over context, fitted over 512 to 16384 tokens "
+             "(bf16, 32 heads of 128) to what the driver says is gone, is at most 1.1 fused and at "
+             "least 1.8 unfused; REFUTED when one is not. Positive control: at 8192 tokens the "
+             "driver and the count of bytes agree within 5 %. Negative control: the unfused "
+             "exponent must not be at most 1.1.",
+     .judge = judge_c44,
+     .needs = NEEDS(footprint_needs, c44_needs, c44_longest, c44_beyond)},
+    {.id = "C55",
+     .article = "dev.to",
+     .quote = "The result is dramatically lower memory usage and substantially higher throughput.",
+     .statement = "Fused attention is at least 1.5 times as fast at 4096 tokens; memory is C44.",
+     .rule = "REPRODUCED when unfused over fused reads at least 1.5 at 4096 tokens, fp16, causal, "
+             "32 heads of 128, by graph, REFUTED when it does not. Controls as for C43, at 1.5.",
+     .judge = judge_c55,
+     .needs = NEEDS(speeds_needs, memory_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -57,19 +57,15 @@ static struct row worst_over_best(const struct row *rows, size_t n)
     return ratio;
 }
 
-static const struct need layout_needs[] = {
-    {NEED_ONE, TIME(1, 8192, "bf16", "pages_16")},
-    {NEED_ONE, TIME(1, 8192, "bf16", "pages_64")},
-    {NEED_ONE, TIME(1, 8192, "bf16", "by_token")},
-    {NEED_ONE, TIME(1, 8192, "bf16", "attention")},
-    NEEDS_END};
+static const struct need layout_needs[] = {{NEED_ONE, TIME(1, 8192, "bf16", "pages_16")},
+                                           {NEED_ONE, TIME(1, 8192, "bf16", "pages_64")},
+                                           {NEED_ONE, TIME(1, 8192, "bf16", "by_token")},
+                                           {NEED_ONE, TIME(1, 8192, "bf16", "attention")},
+                                           NEEDS_END};
 static const struct need c59_needs[] = {
-    {NEED_ONE, GEMV("rows", "along")},
-    {NEED_ONE, GEMV("columns", "along")},
-    {NEED_ONE, GEMV("rows", "across")},
-    {NEED_ONE, GEMV("columns", "across")},
-    {NEED_ONE, TIME(1, 8192, "bf16", "read")},
-    NEEDS_END};
+    {NEED_ONE, GEMV("rows", "along")},         {NEED_ONE, GEMV("columns", "along")},
+    {NEED_ONE, GEMV("rows", "across")},        {NEED_ONE, GEMV("columns", "across")},
+    {NEED_ONE, TIME(1, 8192, "bf16", "read")}, NEEDS_END};
 
 static void judge_c59(const struct bundle *bundle, struct finding *f)
 {
@@ -191,10 +187,9 @@ static bool judge_launch(const struct bundle *bundle, struct finding *f)
     return true;
 }
 
-static const struct need c67_needs[] = {
-    {NEED_ONE, NEW_ROWS(1024, 16, "rope_then_append")},
-    {NEED_ONE, NEW_ROWS(1024, 16, "append_kv")},
-    NEEDS_END};
+static const struct need c67_needs[] = {{NEED_ONE, NEW_ROWS(1024, 16, "rope_then_append")},
+                                        {NEED_ONE, NEW_ROWS(1024, 16, "append_kv")},
+                                        NEEDS_END};
 
 static void judge_c67(const struct bundle *bundle, struct finding *f)
 {
@@ -228,11 +223,10 @@ static void judge_c67(const struct bundle *bundle, struct finding *f)
 
 static const double C91_CUTS = 0.7, C91_NOT = 0.95, C91_PAYS = 0.75;
 
-static const struct need pays_needs[] = {
-    {NEED_ANY, TIME(8, 32768, "e4m3", "attention")},
-    {NEED_ANY, TIME(8, 32768, "int8", "attention")},
-    {NEED_ANY, TIME(8, 32768, "bf16", "attention")},
-    NEEDS_END};
+static const struct need pays_needs[] = {{NEED_ANY, TIME(8, 32768, "e4m3", "attention")},
+                                         {NEED_ANY, TIME(8, 32768, "int8", "attention")},
+                                         {NEED_ANY, TIME(8, 32768, "bf16", "attention")},
+                                         NEEDS_END};
 
 /* Does it pay at all, compared with a bf16 cache? Evidence only. */
 static void say_pays(const struct bundle *bundle, struct finding *f)
@@ -319,41 +313,52 @@ static void judge_c91(const struct bundle *bundle, struct finding *f)
 /* --- the entries ------------------------------------------------------------------------------ */
 
 static const struct claim claims[] = {
-    {"C59", "ai-rng",
-     "A model that is mathematically identical can run very differently depending on layout.",
-     "Best and worst layout of one operator differ 2x or more; operators stand for the model.",
-     "Decode attention, bf16, over 8192 keys laid out by head, by token, in pages of 16 and of 64; "
-     "and a product of 16384 x 2048, stored by rows or by columns, with a vector, by one kernel: "
-     "either with lanes along the rows or with lanes across them. REPRODUCED when slowest over "
-     "fastest is 2 or more in any of the three, REFUTED when all are below 1.2, else MIXED. "
-     "Positive control: the product by rows with lanes along them reaches 0.7 of the rate of a "
-     "kernel that reads half as many bytes and drops them. Negative control: the two layouts, each "
-     "with the lanes that suit it, must not differ twofold.",
-     judge_c59, NEEDS(layout_needs, c59_needs)},
-    {"C67", "ai-rng",
-     "KV cache updates: kernels that combine attention computation with cache writes can reduce "
-     "extra passes over memory.",
-     "Bytes moved fall by the passes over the new rows (the article's words); the launch saved is "
-     "judged apart.",
-     "Bytes are shown by the slope of time from 512 to 1024 appended rows a step, keys and values "
-     "alone, into places of the cache that the L2 does not hold: rope and append in two kernels "
-     "against one, at the rate of the latter, against the count of loads and stores. REPRODUCED "
-     "when the fall is within 10 % of the count, REFUTED when it is below half of it, else MIXED; "
-     "material from 5 % of the attention's bytes. The launch, apart: rope, append and attention in "
-     "one kernel instead of three must save a graph edge. Positive control: the slope of one "
-     "kernel implies 1 to 6 TB/s. Negative control: an append without rope, of as many bytes, must "
-     "not show half of the fall.",
-     judge_c67, NEEDS(slope_needs, c67_needs, edge_needs, launch_needs)},
-    {"C91", "ai-rng",
-     "Quantize or dequantize fusion | scale and clamp fused into matmul or attention | reduces "
-     "conversion overhead",
-     "Dequantising fp8 or int8 keys and values inside decode attention takes at most 0.7 of "
-     "dequantise-then-attend from 8 K, and a fused append saves a graph edge; products are C45.",
-     "One sequence, 8192 and 32768 keys, e4m3 and int8, a scale for each head, graph, cold. "
-     "REPRODUCED when all four ratios are at most 0.7 and rope, scale, clamp, cast and store in "
-     "one kernel instead of three saves a graph edge or more, REFUTED when all four are 0.95 or "
-     "more, else MIXED. Positive control: rows beyond the range come out saturated. Negative "
-     "control: by a cast without the clamp they must come out NaN or wrong.",
-     judge_c91, NEEDS(dequantised_needs, edge_needs, c91_needs, pays_needs)},
+    {.id = "C59",
+     .article = "ai-rng",
+     .quote =
+         "A model that is mathematically identical can run very differently depending on layout.",
+     .statement =
+         "Best and worst layout of one operator differ 2x or more; operators stand for the model.",
+     .rule =
+         "Decode attention, bf16, over 8192 keys laid out by head, by token, in pages of 16 and of "
+         "64; and a product of 16384 x 2048, stored by rows or by columns, with a vector, by one "
+         "kernel: either with lanes along the rows or with lanes across them. REPRODUCED when "
+         "slowest over fastest is 2 or more in any of the three, REFUTED when all are below 1.2, "
+         "else MIXED. Positive control: the product by rows with lanes along them reaches 0.7 of "
+         "the rate of a kernel that reads half as many bytes and drops them. Negative control: the "
+         "two layouts, each with the lanes that suit it, must not differ twofold.",
+     .judge = judge_c59,
+     .needs = NEEDS(layout_needs, c59_needs)},
+    {.id = "C67",
+     .article = "ai-rng",
+     .quote = "KV cache updates: kernels that combine attention computation with cache writes can "
+              "reduce extra passes over memory.",
+     .statement = "Bytes moved fall by the passes over the new rows (the article's words); the "
+                  "launch saved is judged apart.",
+     .rule = "Bytes are shown by the slope of time from 512 to 1024 appended rows a step, keys and "
+             "values alone, into places of the cache that the L2 does not hold: rope and append in "
+             "two kernels against one, at the rate of the latter, against the count of loads and "
+             "stores. REPRODUCED when the fall is within 10 % of the count, REFUTED when it is "
+             "below half of it, else MIXED; material from 5 % of the attention's bytes. The "
+             "launch, apart: rope, append and attention in one kernel instead of three must save a "
+             "graph edge. Positive control: the slope of one kernel implies 1 to 6 TB/s. Negative "
+             "control: an append without rope, of as many bytes, must not show half of the fall.",
+     .judge = judge_c67,
+     .needs = NEEDS(slope_needs, c67_needs, edge_needs, launch_needs)},
+    {.id = "C91",
+     .article = "ai-rng",
+     .quote = "Quantize or dequantize fusion | scale and clamp fused into matmul or attention | "
+              "reduces conversion overhead",
+     .statement = "Dequantising fp8 or int8 keys and values inside decode attention takes at most "
+                  "0.7 of dequantise-then-attend from 8 K, and a fused append saves a graph edge; "
+                  "products are C45.",
+     .rule =
+         "One sequence, 8192 and 32768 keys, e4m3 and int8, a scale for each head, graph, cold. "
+         "REPRODUCED when all four ratios are at most 0.7 and rope, scale, clamp, cast and store "
+         "in one kernel instead of three saves a graph edge or more, REFUTED when all four are "
+         "0.95 or more, else MIXED. Positive control: rows beyond the range come out saturated. "
+         "Negative control: by a cast without the clamp they must come out NaN or wrong.",
+     .judge = judge_c91,
+     .needs = NEEDS(dequantised_needs, edge_needs, c91_needs, pays_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -120,12 +120,11 @@ struct chain {
     "elementwise_chain." metric "{rows=16384,cols=8192,chain=%s,operations=%d,type=fp16,impl=%s,"  \
     "mode=graph,l2=cold*"
 
-static const struct need chain_needs[] = {
-    {NEED_ANY, CHAIN("time")},
-    {NEED_ANY, CHAIN("bytes")},
-    {NEED_ANY, CHAIN("instructions")},
-    {NEED_ANY, CHAIN("share_of_copy")},
-    NEEDS_END};
+static const struct need chain_needs[] = {{NEED_ANY, CHAIN("time")},
+                                          {NEED_ANY, CHAIN("bytes")},
+                                          {NEED_ANY, CHAIN("instructions")},
+                                          {NEED_ANY, CHAIN("share_of_copy")},
+                                          NEEDS_END};
 
 static bool take_chain(const struct bundle *bundle, const char *kind, int n, struct chain *c,
                        struct finding *f)
@@ -272,9 +271,7 @@ static const double C83_RISES = 0.5, C83_FLAT = 0.05, C83_LIVE = 0.8;
 #define LIFE(metric) "elementwise_chain." metric "{life=%s,steps=%d,elements=1}"
 
 static const struct need life_needs[] = {
-    {NEED_ANY, LIFE("registers")},
-    {NEED_ANY, LIFE("resident_warps")},
-    NEEDS_END};
+    {NEED_ANY, LIFE("registers")}, {NEED_ANY, LIFE("resident_warps")}, NEEDS_END};
 
 static bool take_life(const struct bundle *bundle, const char *metric, const char *life, int steps,
                       struct row *row, struct finding *f)
@@ -334,61 +331,59 @@ static void judge_c83(const struct bundle *bundle, struct finding *f)
 /* --- the entries ------------------------------------------------------------------------------ */
 
 static const struct claim claims[] = {
-    {"C37", "ai-rng",
-     "If it is bandwidth-bound, reducing reads and writes often matters more than optimizing "
-     "arithmetic.",
-     "For 256 MiB, up to 16 multiply-adds per element change time by less than 3 %, at 90 % of a "
-     "copy "
-     "or more; halving the bytes saves 40 % where halving the arithmetic saves nothing measurable.",
-     "8192x8192 fp32 by graph, cold. First, 2, 4, 8 and 16 multiply-adds an element take as long "
-     "as "
-     "none within 3 %, and each runs at 0.90 of a copy or more. Second, at 4 and at 16, the same "
-     "in "
-     "bf16 takes 40 % less time or better, and half as many multiply-adds less than 3 % less. "
-     "REPRODUCED when both hold, REFUTED when neither does, MIXED otherwise. Positive control: "
-     "without "
-     "arithmetic it runs at 0.90 of a copy. Negative control: with 1024 multiply-adds neither "
-     "holds.",
-     judge_c37, NEEDS(fmas_needs, c37_needs)},
-    {"C39", "ai-rng",
-     "Elementwise operations often look cheap because they involve few FLOPs. They are expensive "
-     "when "
-     "they cause large tensors to be read and written multiple times.",
-     "Chains of 4 to 16 operations, with and without gelu and silu, gain 0.8 of their traffic "
-     "ratio or "
-     "more from being fused where tensors exceed the L2.",
-     "16384x8192 fp16 by graph, cold; speed-up over the ratio of bytes, of two chains at 4 and 16 "
-     "operators each. REPRODUCED when all four keep 0.8, REFUTED when none keeps 0.5, MIXED "
-     "otherwise. Positive control: one kernel of the unfused chain reaches 0.85 of a copy. "
-     "Negative "
-     "control: a chain of one does not gain what the bytes of four would allow.",
-     judge_c39, NEEDS(chain_needs, regime_needs)},
-    {"C52", "dev.to",
-     "This is why fusion often produces large speedups even when the number of mathematical "
-     "operations "
-     "stays exactly the same.",
-     "With arithmetic instruction counts equal within 10 %, speed-up follows the ratio of "
-     "arithmetic "
-     "intensity within 20 % below the ridge.",
-     "Plain chains of 4 and 16 operators at 16384x8192 fp16, by graph and cold; instructions as "
-     "counted in the cubins, without conversions between fp16 and fp32. REPRODUCED when at both "
-     "the "
-     "speed-up lies within 20 % of the ratio of intensities, REFUTED when at neither on the same "
-     "side, "
-     "MIXED otherwise. Positive control: the fused chain of 16 is bound by memory, at 0.85 of a "
-     "copy. "
-     "Negative control: the chain of 16 with gelu and silu, bound by arithmetic, must not follow.",
-     judge_c52, NEEDS(chain_needs)},
-    {"C83", "dev.to", "Every intermediate value consumes registers.",
-     "Registers per thread rise by at least half a register per operation of a dependent chain; "
-     "values "
-     "all kept live are the control.",
-     "Registers as loaded, one element a thread, chains of 4 and 64 operators. REPRODUCED when a "
-     "dependent chain takes 0.5 registers a value or more, REFUTED when 0.05 or fewer, MIXED "
-     "between. "
-     "Positive control: values that are all kept to the end take 0.8 each or more. Negative "
-     "control: "
-     "values that are loaded and added up, from 16 to 64, take fewer than 0.5 each.",
-     judge_c83, NEEDS(life_needs)},
+    {.id = "C37",
+     .article = "ai-rng",
+     .quote = "If it is bandwidth-bound, reducing reads and writes often matters more than "
+              "optimizing arithmetic.",
+     .statement = "For 256 MiB, up to 16 multiply-adds per element change time by less than 3 %, "
+                  "at 90 % of a copy or more; halving the bytes saves 40 % where halving the "
+                  "arithmetic saves nothing measurable.",
+     .rule = "8192x8192 fp32 by graph, cold. First, 2, 4, 8 and 16 multiply-adds an element take "
+             "as long as none within 3 %, and each runs at 0.90 of a copy or more. Second, at 4 "
+             "and at 16, the same in bf16 takes 40 % less time or better, and half as many "
+             "multiply-adds less than 3 % less. REPRODUCED when both hold, REFUTED when neither "
+             "does, MIXED otherwise. Positive control: without arithmetic it runs at 0.90 of a "
+             "copy. Negative control: with 1024 multiply-adds neither holds.",
+     .judge = judge_c37,
+     .needs = NEEDS(fmas_needs, c37_needs)},
+    {.id = "C39",
+     .article = "ai-rng",
+     .quote = "Elementwise operations often look cheap because they involve few FLOPs. They are "
+              "expensive when they cause large tensors to be read and written multiple times.",
+     .statement = "Chains of 4 to 16 operations, with and without gelu and silu, gain 0.8 of their "
+                  "traffic ratio or more from being fused where tensors exceed the L2.",
+     .rule =
+         "16384x8192 fp16 by graph, cold; speed-up over the ratio of bytes, of two chains at 4 and "
+         "16 operators each. REPRODUCED when all four keep 0.8, REFUTED when none keeps 0.5, MIXED "
+         "otherwise. Positive control: one kernel of the unfused chain reaches 0.85 of a copy. "
+         "Negative control: a chain of one does not gain what the bytes of four would allow.",
+     .judge = judge_c39,
+     .needs = NEEDS(chain_needs, regime_needs)},
+    {.id = "C52",
+     .article = "dev.to",
+     .quote = "This is why fusion often produces large speedups even when the number of "
+              "mathematical operations stays exactly the same.",
+     .statement = "With arithmetic instruction counts equal within 10 %, speed-up follows the "
+                  "ratio of arithmetic intensity within 20 % below the ridge.",
+     .rule = "Plain chains of 4 and 16 operators at 16384x8192 fp16, by graph and cold; "
+             "instructions as counted in the cubins, without conversions between fp16 and fp32. "
+             "REPRODUCED when at both the speed-up lies within 20 % of the ratio of intensities, "
+             "REFUTED when at neither on the same side, MIXED otherwise. Positive control: the "
+             "fused chain of 16 is bound by memory, at 0.85 of a copy. Negative control: the chain "
+             "of 16 with gelu and silu, bound by arithmetic, must not follow.",
+     .judge = judge_c52,
+     .needs = NEEDS(chain_needs)},
+    {.id = "C83",
+     .article = "dev.to",
+     .quote = "Every intermediate value consumes registers.",
+     .statement = "Registers per thread rise by at least half a register per operation of a "
+                  "dependent chain; values all kept live are the control.",
+     .rule = "Registers as loaded, one element a thread, chains of 4 and 64 operators. REPRODUCED "
+             "when a dependent chain takes 0.5 registers a value or more, REFUTED when 0.05 or "
+             "fewer, MIXED between. Positive control: values that are all kept to the end take 0.8 "
+             "each or more. Negative control: values that are loaded and added up, from 16 to 64, "
+             "take fewer than 0.5 each.",
+     .judge = judge_c83,
+     .needs = NEEDS(life_needs)},
 };
 CLAIM_SUBJECT(claims);

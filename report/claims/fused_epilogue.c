@@ -200,38 +200,43 @@ static void judge_c90(const struct bundle *bundle, struct finding *f)
 /* --- the entries ----------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
-    {"C46", "ai-rng",
-     "Bias and residual fusion | add bias and residual connections during matmul outputs | fewer "
-     "kernels, fewer writes",
-     "Bias and GELU, and bias and residual, in the epilogue of a product are faster than in a "
-     "kernel of their own, for 1 to 16384 rows.",
-     "A 4096 x 4096 layer by graph, weights out of the L2; the best epilogue (each algorithm that "
-     "cuBLASLt offers, and our own kernel) against the best product and one kernel behind it that "
-     "does both operators in place, timed in turn, so that ratios are taken round by round: faster "
-     "is a ratio whose interval lies above 1.03. REPRODUCED when faster at 1, 16, 256, 4096 and "
-     "16384 rows with bias and GELU in bf16, at 1, 256 and 4096 in fp16, and at 1, 16, 256 and "
-     "4096 "
-     "with bias and residual in bf16; REFUTED when no interval goes beyond 1.03; MIXED otherwise. "
-     "Positive control: two kernels behind the product are slower than the product alone, "
-     "everywhere. Negative control: two kernels behind it must not read faster than one, nor the "
-     "finished product than the product alone, by more than 3 %.",
-     judge_c46, NEEDS(time_needs)},
-    {"C90", "ai-rng",
-     "Attention blocks | QKV projection, attention score, softmax, value aggregation | large "
-     "speedups because attention is bandwidth-heavy",
-     "One product over concatenated Q, K and V weights takes at most 0.95 of three products up to "
-     "16 rows, and it is the one product that does it; projection and attention in one kernel are "
-     "not covered.",
-     "bf16, by graph, weights out of the L2, timed in turn, each product by the best of cuBLASLt's "
-     "algorithms, cuBLAS and our kernels; shapes of 1B, 8B and heads 1:1. REPRODUCED when the one "
-     "product takes at most 0.95 of the three in sequence at 1 and 16 rows in each shape, is not "
-     "slower by more than 3 % at 256 rows of 8B, and neither three parallel branches nor one "
-     "grouped launch (our kernel; for heads 1:1 the library's batch too) come within 3 % of it. "
-     "REFUTED when it is nowhere faster by more than 3 %, or when one of them does everywhere up "
-     "to 16 rows: then it is launches and empty SMs, and not fusion. MIXED otherwise. Said beside "
-     "it: whether the bytes saved, two more readings of the input, are half of the gain. Positive "
-     "control: a copy behind the one product is seen. Negative control: our kernel's one product "
-     "must not read 0.95 of the same blocks writing three outputs.",
-     judge_c90, NEEDS(time_needs, bytes_needs)},
+    {.id = "C46",
+     .article = "ai-rng",
+     .quote = "Bias and residual fusion | add bias and residual connections during matmul outputs "
+              "| fewer kernels, fewer writes",
+     .statement = "Bias and GELU, and bias and residual, in the epilogue of a product are faster "
+                  "than in a kernel of their own, for 1 to 16384 rows.",
+     .rule = "A 4096 x 4096 layer by graph, weights out of the L2; the best epilogue (each "
+             "algorithm that cuBLASLt offers, and our own kernel) against the best product and one "
+             "kernel behind it that does both operators in place, timed in turn, so that ratios "
+             "are taken round by round: faster is a ratio whose interval lies above 1.03. "
+             "REPRODUCED when faster at 1, 16, 256, 4096 and 16384 rows with bias and GELU in "
+             "bf16, at 1, 256 and 4096 in fp16, and at 1, 16, 256 and 4096 with bias and residual "
+             "in bf16; REFUTED when no interval goes beyond 1.03; MIXED otherwise. Positive "
+             "control: two kernels behind the product are slower than the product alone, "
+             "everywhere. Negative control: two kernels behind it must not read faster than one, "
+             "nor the finished product than the product alone, by more than 3 %.",
+     .judge = judge_c46,
+     .needs = NEEDS(time_needs)},
+    {.id = "C90",
+     .article = "ai-rng",
+     .quote = "Attention blocks | QKV projection, attention score, softmax, value aggregation | "
+              "large speedups because attention is bandwidth-heavy",
+     .statement = "One product over concatenated Q, K and V weights takes at most 0.95 of three "
+                  "products up to 16 rows, and it is the one product that does it; projection and "
+                  "attention in one kernel are not covered.",
+     .rule = "bf16, by graph, weights out of the L2, timed in turn, each product by the best of "
+             "cuBLASLt's algorithms, cuBLAS and our kernels; shapes of 1B, 8B and heads 1:1. "
+             "REPRODUCED when the one product takes at most 0.95 of the three in sequence at 1 and "
+             "16 rows in each shape, is not slower by more than 3 % at 256 rows of 8B, and neither "
+             "three parallel branches nor one grouped launch (our kernel; for heads 1:1 the "
+             "library's batch too) come within 3 % of it. REFUTED when it is nowhere faster by "
+             "more than 3 %, or when one of them does everywhere up to 16 rows: then it is "
+             "launches and empty SMs, and not fusion. MIXED otherwise. Said beside it: whether the "
+             "bytes saved, two more readings of the input, are half of the gain. Positive control: "
+             "a copy behind the one product is seen. Negative control: our kernel's one product "
+             "must not read 0.95 of the same blocks writing three outputs.",
+     .judge = judge_c90,
+     .needs = NEEDS(time_needs, bytes_needs)},
 };
 CLAIM_SUBJECT(claims);

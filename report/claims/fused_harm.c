@@ -28,14 +28,10 @@ static enum place against_one(const struct row *ratio)
 /* --- C60: registers that spill ----------------------------------------------------------------- */
 
 static const struct need c60_needs[] = {
-    {NEED_ONE, STREAMS("unfused")},
-    {NEED_ONE, STREAMS("fused")},
-    {NEED_ONE, STREAMS("cap_32")},
-    {NEED_ONE, LOCAL("cap_32")},
-    {NEED_ONE, LOCAL("fused")},
-    {NEED_ONE, FEW_STREAMS("unfused")},
-    {NEED_ONE, FEW_STREAMS("cap_32")},
-    NEEDS_END};
+    {NEED_ONE, STREAMS("unfused")},    {NEED_ONE, STREAMS("fused")},
+    {NEED_ONE, STREAMS("cap_32")},     {NEED_ONE, LOCAL("cap_32")},
+    {NEED_ONE, LOCAL("fused")},        {NEED_ONE, FEW_STREAMS("unfused")},
+    {NEED_ONE, FEW_STREAMS("cap_32")}, NEEDS_END};
 
 static void judge_c60(const struct bundle *bundle, struct finding *f)
 {
@@ -69,14 +65,13 @@ static void judge_c60(const struct bundle *bundle, struct finding *f)
 
 /* --- C61: registers take warps, and fewer warps take throughput --------------------------------- */
 
-static const struct need c61a_needs[] = {
-    {NEED_ONE, WARPS("fused")},
-    {NEED_ONE, WARPS("cap_64")},
-    {NEED_ONE, WARPS("cap_32")},
-    {NEED_ONE, REGISTERS("fused")},
-    {NEED_ONE, FEW_WARPS("fused")},
-    {NEED_ONE, FEW_WARPS("cap_32")},
-    NEEDS_END};
+static const struct need c61a_needs[] = {{NEED_ONE, WARPS("fused")},
+                                         {NEED_ONE, WARPS("cap_64")},
+                                         {NEED_ONE, WARPS("cap_32")},
+                                         {NEED_ONE, REGISTERS("fused")},
+                                         {NEED_ONE, FEW_WARPS("fused")},
+                                         {NEED_ONE, FEW_WARPS("cap_32")},
+                                         NEEDS_END};
 
 static void judge_c61a(const struct bundle *bundle, struct finding *f)
 {
@@ -98,14 +93,13 @@ static void judge_c61a(const struct bundle *bundle, struct finding *f)
 
 static const double C61_COSTS = 0.10, C61_NOTHING = 0.03;
 
-static const struct need c61_needs[] = {
-    {NEED_ANY, OCCUPANCY("memory", "all")},
-    {NEED_ANY, OCCUPANCY("memory", "half")},
-    {NEED_ANY, OCCUPANCY("compute", "all")},
-    {NEED_ANY, OCCUPANCY("compute", "half")},
-    {NEED_ANY, OCCUPANCY("memory", "quarter")},
-    {NEED_ANY, OCCUPANCY("memory", "plain")},
-    NEEDS_END};
+static const struct need c61_needs[] = {{NEED_ANY, OCCUPANCY("memory", "all")},
+                                        {NEED_ANY, OCCUPANCY("memory", "half")},
+                                        {NEED_ANY, OCCUPANCY("compute", "all")},
+                                        {NEED_ANY, OCCUPANCY("compute", "half")},
+                                        {NEED_ANY, OCCUPANCY("memory", "quarter")},
+                                        {NEED_ANY, OCCUPANCY("memory", "plain")},
+                                        NEEDS_END};
 
 /* The throughput left with half the warps, as a share of that with all warps. */
 static void judge_c61(const struct bundle *bundle, struct finding *f)
@@ -145,12 +139,11 @@ static void judge_c61(const struct bundle *bundle, struct finding *f)
 
 /* --- C63: fewer blocks --------------------------------------------------------------------------- */
 
-static const struct need c63_needs[] = {
-    {NEED_ONE, SERIAL("1", "262144", "fused", "warm")},
-    {NEED_ONE, SERIAL("1", "262144", "unfused", "warm")},
-    {NEED_ONE, SERIAL("4096", "16384", "fused", "cold")},
-    {NEED_ONE, SERIAL("4096", "16384", "unfused", "cold")},
-    NEEDS_END};
+static const struct need c63_needs[] = {{NEED_ONE, SERIAL("1", "262144", "fused", "warm")},
+                                        {NEED_ONE, SERIAL("1", "262144", "unfused", "warm")},
+                                        {NEED_ONE, SERIAL("4096", "16384", "fused", "cold")},
+                                        {NEED_ONE, SERIAL("4096", "16384", "unfused", "cold")},
+                                        NEEDS_END};
 
 static void judge_c63(const struct bundle *bundle, struct finding *f)
 {
@@ -180,45 +173,50 @@ static void judge_c63(const struct bundle *bundle, struct finding *f)
 /* --- the entries ----------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
-    {"C60", "ai-rng",
-     "Register spilling: a fused kernel uses too many registers, forcing spills to memory and "
-     "slowing the kernel.",
-     "Some fused kernel that spills is slower than its unfused pair and stops being so once the "
-     "spill is removed.",
-     "REPRODUCED when softmax across 32 arrays in one kernel under a cap of 32 registers is more "
-     "than 3 % slower than two kernels, and without the cap more than 3 % faster; MIXED when only "
-     "the first holds, REFUTED when it is not slower. Positive control: the capped kernel has "
-     "local "
-     "memory, the uncapped one none. Negative control: softmax across 4 arrays, which fit, must "
-     "not "
-     "be slower than its two kernels under the same cap.",
-     judge_c60, NEEDS(c60_needs)},
-    {"C61a", "dev.to", "Too many registers reduce occupancy.",
-     "More registers per thread, fewer resident warps.",
-     "REPRODUCED when one source holds fewer warps on an SM compiled for the registers it needs "
-     "than for 64, and for 64 than for 32, as the occupancy API has it; by construction, so it is "
-     "checked and no more. Negative control: a kernel that needs no more than 32 must gain none by "
-     "the cap.",
-     judge_c61a, NEEDS(c61a_needs)},
-    {"C61", "ai-rng",
-     "Reduced occupancy: large fused kernels reduce the number of active warps, lowering "
-     "throughput.",
-     "Halving occupancy with the same instructions costs 10 % or more.",
-     "REPRODUCED when half of the warps that an SM can hold cost at least 10 % of the throughput "
-     "both of a "
-     "memory-bound and of a compute-bound kernel, REFUTED when at most 3 % of either; MIXED "
-     "otherwise. Positive control: a quarter of the warps costs the memory-bound one at least 10 "
-     "%. "
-     "Negative control: the unused shared memory by which warps are taken away must cost less than "
-     "3 % where it takes none.",
-     judge_c61, NEEDS(c61_needs)},
-    {"C63", "ai-rng",
-     "It can lose performance when it reduces parallelism or increases register pressure.",
-     "A fusion that shrinks the grid is slower at batch 1; register pressure is C60.",
-     "REPRODUCED when a long row over its root mean square takes more than 3 % longer in one "
-     "kernel, one block, than in two whose blocks fill the GPU; REFUTED when not. Negative "
-     "control: "
-     "with 4096 rows the one kernel must not be slower.",
-     judge_c63, NEEDS(c63_needs)},
+    {.id = "C60",
+     .article = "ai-rng",
+     .quote = "Register spilling: a fused kernel uses too many registers, forcing spills to memory "
+              "and slowing the kernel.",
+     .statement = "Some fused kernel that spills is slower than its unfused pair and stops being "
+                  "so once the spill is removed.",
+     .rule =
+         "REPRODUCED when softmax across 32 arrays in one kernel under a cap of 32 registers is "
+         "more than 3 % slower than two kernels, and without the cap more than 3 % faster; MIXED "
+         "when only the first holds, REFUTED when it is not slower. Positive control: the capped "
+         "kernel has local memory, the uncapped one none. Negative control: softmax across 4 "
+         "arrays, which fit, must not be slower than its two kernels under the same cap.",
+     .judge = judge_c60,
+     .needs = NEEDS(c60_needs)},
+    {.id = "C61a",
+     .article = "dev.to",
+     .quote = "Too many registers reduce occupancy.",
+     .statement = "More registers per thread, fewer resident warps.",
+     .rule = "REPRODUCED when one source holds fewer warps on an SM compiled for the registers it "
+             "needs than for 64, and for 64 than for 32, as the occupancy API has it; by "
+             "construction, so it is checked and no more. Negative control: a kernel that needs no "
+             "more than 32 must gain none by the cap.",
+     .judge = judge_c61a,
+     .needs = NEEDS(c61a_needs)},
+    {.id = "C61",
+     .article = "ai-rng",
+     .quote = "Reduced occupancy: large fused kernels reduce the number of active warps, lowering "
+              "throughput.",
+     .statement = "Halving occupancy with the same instructions costs 10 % or more.",
+     .rule = "REPRODUCED when half of the warps that an SM can hold cost at least 10 % of the "
+             "throughput both of a memory-bound and of a compute-bound kernel, REFUTED when at "
+             "most 3 % of either; MIXED otherwise. Positive control: a quarter of the warps costs "
+             "the memory-bound one at least 10 %. Negative control: the unused shared memory by "
+             "which warps are taken away must cost less than 3 % where it takes none.",
+     .judge = judge_c61,
+     .needs = NEEDS(c61_needs)},
+    {.id = "C63",
+     .article = "ai-rng",
+     .quote = "It can lose performance when it reduces parallelism or increases register pressure.",
+     .statement = "A fusion that shrinks the grid is slower at batch 1; register pressure is C60.",
+     .rule = "REPRODUCED when a long row over its root mean square takes more than 3 % longer in "
+             "one kernel, one block, than in two whose blocks fill the GPU; REFUTED when not. "
+             "Negative control: with 4096 rows the one kernel must not be slower.",
+     .judge = judge_c63,
+     .needs = NEEDS(c63_needs)},
 };
 CLAIM_SUBJECT(claims);

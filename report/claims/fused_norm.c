@@ -20,11 +20,10 @@ static const double C40_GAIN = 1.3, C40_NONE = 1.05;
 #define QUANTISED(impl)                                                                            \
     TIME("rmsnorm_residual_fp8", "rows=1,cols=8192,type=fp16,impl=" impl, "cold")
 
-static const struct need quantised_needs[] = {
-    {NEED_ONE, QUANTISED("fused")},
-    {NEED_ONE, QUANTISED("unfused")},
-    {NEED_ONE, QUANTISED("narrow")},
-    NEEDS_END};
+static const struct need quantised_needs[] = {{NEED_ONE, QUANTISED("fused")},
+                                              {NEED_ONE, QUANTISED("unfused")},
+                                              {NEED_ONE, QUANTISED("narrow")},
+                                              NEEDS_END};
 
 /* "Fused" says little about a kernel with too few threads: vLLM's issue 32957, made again. */
 static void say_too_few_threads(const struct bundle *bundle, struct finding *f)
@@ -39,16 +38,15 @@ static void say_too_few_threads(const struct bundle *bundle, struct finding *f)
             unfused.centre / 1e3, fused.centre / 1e3, narrow.centre / 1e3);
 }
 
-static const struct need c40_needs[] = {
-    {NEED_ONE, TIME(CHAIN, LONG "fused", "cold")},
-    {NEED_ONE, TIME(CHAIN, LONG "unfused", "cold")},
-    {NEED_ONE, TIME(CHAIN, LONG "silu", "cold")},
-    {NEED_ONE, TIME(CHAIN, ROW "fused", "cold")},
-    {NEED_ONE, TIME(CHAIN, ROW "unfused", "cold")},
-    {NEED_ONE, SHARE(CHAIN, "fused")},
-    {NEED_ONE, BYTES(CHAIN, "fused")},
-    {NEED_ONE, BYTES(CHAIN, "unfused")},
-    NEEDS_END};
+static const struct need c40_needs[] = {{NEED_ONE, TIME(CHAIN, LONG "fused", "cold")},
+                                        {NEED_ONE, TIME(CHAIN, LONG "unfused", "cold")},
+                                        {NEED_ONE, TIME(CHAIN, LONG "silu", "cold")},
+                                        {NEED_ONE, TIME(CHAIN, ROW "fused", "cold")},
+                                        {NEED_ONE, TIME(CHAIN, ROW "unfused", "cold")},
+                                        {NEED_ONE, SHARE(CHAIN, "fused")},
+                                        {NEED_ONE, BYTES(CHAIN, "fused")},
+                                        {NEED_ONE, BYTES(CHAIN, "unfused")},
+                                        NEEDS_END};
 
 static void judge_c40(const struct bundle *bundle, struct finding *f)
 {
@@ -110,15 +108,14 @@ static void say_in_cache(const struct bundle *bundle, struct finding *f)
                  three.centre / fused.centre);
 }
 
-static const struct need c42_needs[] = {
-    {NEED_ONE, TIME("layernorm", LONG "fused", "cold")},
-    {NEED_ONE, TIME("layernorm", LONG "unfused", "cold")},
-    {NEED_ONE, TIME("layernorm", LONG "three_pass", "cold")},
-    {NEED_ONE, TIME(CHAIN, LONG "fused", "cold")},
-    {NEED_ONE, SHARE("layernorm", "fused")},
-    {NEED_ONE, BYTES("layernorm", "fused")},
-    {NEED_ONE, BYTES("layernorm", "unfused")},
-    NEEDS_END};
+static const struct need c42_needs[] = {{NEED_ONE, TIME("layernorm", LONG "fused", "cold")},
+                                        {NEED_ONE, TIME("layernorm", LONG "unfused", "cold")},
+                                        {NEED_ONE, TIME("layernorm", LONG "three_pass", "cold")},
+                                        {NEED_ONE, TIME(CHAIN, LONG "fused", "cold")},
+                                        {NEED_ONE, SHARE("layernorm", "fused")},
+                                        {NEED_ONE, BYTES("layernorm", "fused")},
+                                        {NEED_ONE, BYTES("layernorm", "unfused")},
+                                        NEEDS_END};
 
 static void judge_c42(const struct bundle *bundle, struct finding *f)
 {
@@ -160,31 +157,33 @@ static void judge_c42(const struct bundle *bundle, struct finding *f)
 /* --- the entries ------------------------------------------------------------------------------ */
 
 static const struct claim claims[] = {
-    {"C40", "ai-rng",
-     "Normalization + activation | layer norm or RMS norm with bias and activation | reduces "
-     "bandwidth and improves cache use",
-     "Fused norm, bias and activation is 1.3x or more as fast as 3 to 5 kernels in a graph, at 256 "
-     "MiB and at one row.",
-     "silu(rmsnorm(x) + bias) as three kernels over one, fp16, by graph, cold. REPRODUCED when the "
-     "ratio of times is 1.3 or more both at 16384x8192 (256 MiB a tensor) and at one row of 4096, "
-     "REFUTED when either is below 1.05, else MIXED. Positive control: the fused kernel reaches "
-     "0.85 of a copy of the same bytes. Negative control: one of the three kernels alone over the "
-     "fused one must stay below 1.3.",
-     judge_c40, NEEDS(c40_needs, quantised_needs)},
-    {"C42", "dev.to", "Naively these can involve multiple passes through memory.",
-     "A two- or three-pass LayerNorm moves more bytes than one read and one write and takes "
-     "longer; "
-     "'can': not when L1 or L2 serves the re-read. The fused kernel moves at most 1.1 times one "
-     "read "
-     "and one write.",
-     "LayerNorm of 16384x8192 fp16, by graph, cold, three passes over one. REPRODUCED when the "
-     "fused "
-     "kernel's bytes are at most 1.1 times one read and one write and three passes take 1.05 times "
-     "as long or more both as three kernels and as one kernel that loads its row three times, "
-     "REFUTED when neither takes as much as that or the bytes are more, else MIXED. Positive "
-     "control: the fused kernel reaches 0.85 of a copy of the same bytes. Negative control: "
-     "another "
-     "fused kernel that reads once must not take 1.05 times as long.",
-     judge_c42, NEEDS(c42_needs, cached_needs)},
+    {.id = "C40",
+     .article = "ai-rng",
+     .quote = "Normalization + activation | layer norm or RMS norm with bias and activation | "
+              "reduces bandwidth and improves cache use",
+     .statement = "Fused norm, bias and activation is 1.3x or more as fast as 3 to 5 kernels in a "
+                  "graph, at 256 MiB and at one row.",
+     .rule = "silu(rmsnorm(x) + bias) as three kernels over one, fp16, by graph, cold. REPRODUCED "
+             "when the ratio of times is 1.3 or more both at 16384x8192 (256 MiB a tensor) and at "
+             "one row of 4096, REFUTED when either is below 1.05, else MIXED. Positive control: "
+             "the fused kernel reaches 0.85 of a copy of the same bytes. Negative control: one of "
+             "the three kernels alone over the fused one must stay below 1.3.",
+     .judge = judge_c40,
+     .needs = NEEDS(c40_needs, quantised_needs)},
+    {.id = "C42",
+     .article = "dev.to",
+     .quote = "Naively these can involve multiple passes through memory.",
+     .statement = "A two- or three-pass LayerNorm moves more bytes than one read and one write and "
+                  "takes longer; 'can': not when L1 or L2 serves the re-read. The fused kernel "
+                  "moves at most 1.1 times one read and one write.",
+     .rule =
+         "LayerNorm of 16384x8192 fp16, by graph, cold, three passes over one. REPRODUCED when the "
+         "fused kernel's bytes are at most 1.1 times one read and one write and three passes take "
+         "1.05 times as long or more both as three kernels and as one kernel that loads its row "
+         "three times, REFUTED when neither takes as much as that or the bytes are more, else "
+         "MIXED. Positive control: the fused kernel reaches 0.85 of a copy of the same bytes. "
+         "Negative control: another fused kernel that reads once must not take 1.05 times as long.",
+     .judge = judge_c42,
+     .needs = NEEDS(c42_needs, cached_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -32,15 +32,12 @@ static int sign_of(double gain)
 #define KNOWN "{probe=bias_gelu_scale,rows=16384,cols=8192,type=fp16,l2=cold}"
 
 static const struct need known_needs[] = {
-    {NEED_ONE, "derived.fusion_gain" KNOWN},
-    {NEED_ONE, "derived.predicted_gain" KNOWN},
-    NEEDS_END};
-static const struct need gain_needs[] = {
-    {NEED_ANY, "derived.fusion_gain{*"},
-    {NEED_ANY, "derived.predicted_gain{*"},
-    {NEED_ANY, "derived.traffic_gain{*"},
-    {NEED_ANY, "derived.bytes_cut{*"},
-    NEEDS_END};
+    {NEED_ONE, "derived.fusion_gain" KNOWN}, {NEED_ONE, "derived.predicted_gain" KNOWN}, NEEDS_END};
+static const struct need gain_needs[] = {{NEED_ANY, "derived.fusion_gain{*"},
+                                         {NEED_ANY, "derived.predicted_gain{*"},
+                                         {NEED_ANY, "derived.traffic_gain{*"},
+                                         {NEED_ANY, "derived.bytes_cut{*"},
+                                         NEEDS_END};
 
 static void score_one(const struct bundle *bundle, const struct row *gain, struct c80 *c,
                       struct finding *f)
@@ -157,35 +154,29 @@ static void judge_c80(const struct bundle *bundle, struct finding *f)
 }
 
 static const struct claim claims[] = {
-    {"C80", "ai-rng",
-     "Fusion wins when it reduces memory traffic without introducing a worse bottleneck or "
-     "blocking hardware "
-     "utilization.",
-     "A model of bytes, edges, SMs in use, loads in flight, spilled registers and arithmetic "
-     "predicts the sign of "
-     "90 % of fusions, and those that it says lose although their bytes fall do lose.",
-     "Gain: time of the unfused chain over that of the fused kernel, by graph (where there is "
-     "none, of a kernel "
-     "that reads twice), and of two kernels over one block a row, of two over one that spills "
-     "under a cap on "
-     "registers; predicted by report/bundle/derive_fusion.h, with no fitted constant, but terms "
-     "that were "
-     "chosen with an H200's times in "
-     "view. A fusion counts once: where it was "
-     "measured cold and warm, as cold. "
-     "REPRODUCED when the signs of 0.90 of the fusions are right (less than 3 % is no gain), the "
-     "median error is at "
-     "most 15 %, and of the fusions that cut bytes by 5 % each that the model says loses by more "
-     "than 3 % does. "
-     "REFUTED when fewer signs are right, but 0.90 would be if of those the ones that win by more "
-     "than 3 % did not "
-     "count as misses: then fewer bytes win although units are blocked. A fusion that loses and is "
-     "not said to is a "
-     "bottleneck that the model does not know: with too many of them, or too large errors, MIXED. "
-     "Positive control: bias, GELU and scale of 16384 x 8192 gain 3 within 15 %, measured and "
-     "predicted. Negative controls: to call every fusion a gain must not have 0.90 of the signs, "
-     "and bytes and edges "
-     "alone must not have them, or what blocks units explains nothing.",
-     judge_c80, NEEDS(gain_needs, known_needs)},
+    {.id = "C80",
+     .article = "ai-rng",
+     .quote = "Fusion wins when it reduces memory traffic without introducing a worse bottleneck "
+              "or blocking hardware utilization.",
+     .statement = "A model of bytes, edges, SMs in use, loads in flight, spilled registers and "
+                  "arithmetic predicts the sign of 90 % of fusions, and those that it says lose "
+                  "although their bytes fall do lose.",
+     .rule = "Gain: time of the unfused chain over that of the fused kernel, by graph (where there "
+             "is none, of a kernel that reads twice), and of two kernels over one block a row, of "
+             "two over one that spills under a cap on registers; predicted by "
+             "report/bundle/derive_fusion.h, with no fitted constant, but terms that were chosen "
+             "with an H200's times in view. A fusion counts once: where it was measured cold and "
+             "warm, as cold. REPRODUCED when the signs of 0.90 of the fusions are right (less than "
+             "3 % is no gain), the median error is at most 15 %, and of the fusions that cut bytes "
+             "by 5 % each that the model says loses by more than 3 % does. REFUTED when fewer "
+             "signs are right, but 0.90 would be if of those the ones that win by more than 3 % "
+             "did not count as misses: then fewer bytes win although units are blocked. A fusion "
+             "that loses and is not said to is a bottleneck that the model does not know: with too "
+             "many of them, or too large errors, MIXED. Positive control: bias, GELU and scale of "
+             "16384 x 8192 gain 3 within 15 %, measured and predicted. Negative controls: to call "
+             "every fusion a gain must not have 0.90 of the signs, and bytes and edges alone must "
+             "not have them, or what blocks units explains nothing.",
+     .judge = judge_c80,
+     .needs = NEEDS(gain_needs, known_needs)},
 };
 CLAIM_SUBJECT(claims);

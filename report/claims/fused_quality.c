@@ -43,12 +43,8 @@ struct c75 {
 #define CAUGHT "*.caught{*"
 
 static const struct need compared_needs[] = {
-    {NEED_ANY, DIFFER},
-    {NEED_ANY, "*.ulps{*"},
-    {NEED_ANY, CAUGHT},
-    {NEED_ANY, FUSED("error")},
-    {NEED_ANY, UNFUSED("error")},
-    NEEDS_END};
+    {NEED_ANY, DIFFER},         {NEED_ANY, "*.ulps{*"},       {NEED_ANY, CAUGHT},
+    {NEED_ANY, FUSED("error")}, {NEED_ANY, UNFUSED("error")}, NEEDS_END};
 
 /* Every fused result that was compared with the unfused one, bit by bit. Each also needs the share
  * of planted faults that verification caught in the same case. */
@@ -79,9 +75,8 @@ static void compare_all(const struct bundle *bundle, struct c75 *c, struct findi
     }
 }
 
-static const struct need c75_needs[] = {
-    {NEED_ONE, "repeatability.distinct{order=two_kernels,*"},
-    NEEDS_END};
+static const struct need c75_needs[] = {{NEED_ONE, "repeatability.distinct{order=two_kernels,*"},
+                                        NEEDS_END};
 
 static void judge_c75(const struct bundle *bundle, struct finding *f)
 {
@@ -118,13 +113,12 @@ static void judge_c75(const struct bundle *bundle, struct finding *f)
 
 /* --- C76: do atomics change results from run to run? ------------------------------------------ */
 
-static const struct need c76_needs[] = {
-    {NEED_ONE, "repeatability.distinct{order=arrival,*"},
-    {NEED_ONE, "repeatability.distinct{order=last_arriver,*"},
-    {NEED_ONE, "repeatability.distinct{order=two_kernels,*"},
-    {NEED_ONE, "repeatability.distinct{order=fixed_point,*"},
-    {NEED_ONE, "repeatability.distinct{order=inputs,*"},
-    NEEDS_END};
+static const struct need c76_needs[] = {{NEED_ONE, "repeatability.distinct{order=arrival,*"},
+                                        {NEED_ONE, "repeatability.distinct{order=last_arriver,*"},
+                                        {NEED_ONE, "repeatability.distinct{order=two_kernels,*"},
+                                        {NEED_ONE, "repeatability.distinct{order=fixed_point,*"},
+                                        {NEED_ONE, "repeatability.distinct{order=inputs,*"},
+                                        NEEDS_END};
 
 static void judge_c76(const struct bundle *bundle, struct finding *f)
 {
@@ -157,7 +151,8 @@ static void judge_c77(const struct bundle *bundle, struct finding *f)
         f,
         "shapes are drawn under --check, which is no part of a bundle; what they found while this "
         "suite was "
-        "made stands in docs/FINDINGS.md: a bulk store that wrote behind the rows of C where n is no "
+        "made stands in docs/FINDINGS.md: a bulk store that wrote behind the rows of C where n is "
+        "no "
         "multiple of 8, and libraries that round partial sums at odd sizes");
 }
 
@@ -173,15 +168,12 @@ static const double C78_MORE = 1.1, C78_COUNTED = 0.05;
     "impl="
 
 static const struct need counted_needs[] = {
-    {NEED_ANY, FUSED("memory")},
-    {NEED_ANY, UNFUSED("memory")},
-    NEEDS_END};
-static const struct need c78_needs[] = {
-    {NEED_ONE, "repeatability.graph_memory{nodes=4096}"},
-    {NEED_ONE, FOOTPRINT "unfused}"},
-    {NEED_ONE, FOOTPRINT "fused}"},
-    {NEED_ONE, COUNTED "unfused,*"},
-    NEEDS_END};
+    {NEED_ANY, FUSED("memory")}, {NEED_ANY, UNFUSED("memory")}, NEEDS_END};
+static const struct need c78_needs[] = {{NEED_ONE, "repeatability.graph_memory{nodes=4096}"},
+                                        {NEED_ONE, FOOTPRINT "unfused}"},
+                                        {NEED_ONE, FOOTPRINT "fused}"},
+                                        {NEED_ONE, COUNTED "unfused,*"},
+                                        NEEDS_END};
 
 /* The rule uses counts. The memory that the driver reports as taken checks them, if both are
  * known. */
@@ -266,53 +258,57 @@ static void judge_c81(const struct bundle *bundle, struct finding *f)
 /* --- the entries ------------------------------------------------------------------------------ */
 
 static const struct claim claims[] = {
-    {"C75", "8bit.tr", "Does fusion change model outputs? No, if implemented correctly.",
-     "A correct fused kernel never differs in a bit from the unfused chain; operators stand for "
-     "models.",
-     "Every fused kernel against its unfused chain on the same inputs, bit by bit, and both "
-     "against float64. "
-     "REFUTED when one that passes verification differs in any bit, REPRODUCED when none does. "
-     "Said beside it: "
-     "the weaker statement, that the fused error is not larger, by 3 %. Positive control: in each "
-     "of these "
-     "cases verification sees 0.99 of the planted faults. Negative control: a kernel in a fixed "
-     "order, run 10000 times "
-     "on the same inputs, must not differ from itself.",
-     judge_c75, NEEDS(compared_needs, c75_needs)},
-    {"C76", "ai-rng",
-     "Nondeterminism: race conditions or atomic behavior can change outputs across runs.",
-     "Sums split over blocks by fp32 atomics give more than one result in 10000 runs, where a "
-     "fixed order gives "
-     "one.",
-     "REPRODUCED when atomicAdd gives more than one and both fixed orders give one, REFUTED when "
-     "atomicAdd gives "
-     "one, else MIXED. Positive control: ten inputs are told apart. Negative control: atomics on "
-     "integers must "
-     "not give more than one.",
-     judge_c76, NEEDS(c76_needs)},
-    {"C77", "ai-rng",
-     "Edge-case shapes: rare shapes can trigger incorrect code paths in specialized kernels.",
-     "Random shapes find a wrong result in some fused kernel of this suite.",
-     "Not testable from a bundle: shapes are drawn by --check of every probe, which ends with 1 "
-     "when one is "
-     "wrong.",
-     judge_c77, NEEDS(NULL)},
-    {"C78", "8bit.tr",
-     "Validate memory usage patterns to avoid unexpected OOMs after kernel changes.",
-     "Some fused variant takes more than 1.1 times the device memory of the unfused one.",
-     "By count of operands, results, intermediates and workspace. REPRODUCED when one does, "
-     "REFUTED when none "
-     "does. Positive control: for three kernels of attention over 8192 tokens the count is what "
-     "the driver says "
-     "is gone, within 5 %. Negative control: by the driver the fused kernel, which stores no "
-     "scores, must not "
-     "take 1.1 times as much.",
-     judge_c78, NEEDS(counted_needs, c78_needs)},
-    {"C81", "8bit.tr", "What is the biggest risk? Kernel bugs that are hard to detect in QA.",
-     "Debugging and maintenance become harder.",
-     "Not testable: nothing here measures what debugging costs. Recorded: the share of planted "
-     "faults that "
-     "verification sees.",
-     judge_c81, NEEDS(caught_needs)},
+    {.id = "C75",
+     .article = "8bit.tr",
+     .quote = "Does fusion change model outputs? No, if implemented correctly.",
+     .statement = "A correct fused kernel never differs in a bit from the unfused chain; operators "
+                  "stand for models.",
+     .rule = "Every fused kernel against its unfused chain on the same inputs, bit by bit, and "
+             "both against float64. REFUTED when one that passes verification differs in any bit, "
+             "REPRODUCED when none does. Said beside it: the weaker statement, that the fused "
+             "error is not larger, by 3 %. Positive control: in each of these cases verification "
+             "sees 0.99 of the planted faults. Negative control: a kernel in a fixed order, run "
+             "10000 times on the same inputs, must not differ from itself.",
+     .judge = judge_c75,
+     .needs = NEEDS(compared_needs, c75_needs)},
+    {.id = "C76",
+     .article = "ai-rng",
+     .quote = "Nondeterminism: race conditions or atomic behavior can change outputs across runs.",
+     .statement = "Sums split over blocks by fp32 atomics give more than one result in 10000 runs, "
+                  "where a fixed order gives one.",
+     .rule = "REPRODUCED when atomicAdd gives more than one and both fixed orders give one, "
+             "REFUTED when atomicAdd gives one, else MIXED. Positive control: ten inputs are told "
+             "apart. Negative control: atomics on integers must not give more than one.",
+     .judge = judge_c76,
+     .needs = NEEDS(c76_needs)},
+    {.id = "C77",
+     .article = "ai-rng",
+     .quote =
+         "Edge-case shapes: rare shapes can trigger incorrect code paths in specialized kernels.",
+     .statement = "Random shapes find a wrong result in some fused kernel of this suite.",
+     .rule = "Not testable from a bundle: shapes are drawn by --check of every probe, which ends "
+             "with 1 when one is wrong.",
+     .judge = judge_c77,
+     .needs = NEEDS(NULL)},
+    {.id = "C78",
+     .article = "8bit.tr",
+     .quote = "Validate memory usage patterns to avoid unexpected OOMs after kernel changes.",
+     .statement =
+         "Some fused variant takes more than 1.1 times the device memory of the unfused one.",
+     .rule =
+         "By count of operands, results, intermediates and workspace. REPRODUCED when one does, "
+         "REFUTED when none does. Positive control: for three kernels of attention over 8192 "
+         "tokens the count is what the driver says is gone, within 5 %. Negative control: by the "
+         "driver the fused kernel, which stores no scores, must not take 1.1 times as much.",
+     .judge = judge_c78,
+     .needs = NEEDS(counted_needs, c78_needs)},
+    {.id = "C81",
+     .article = "8bit.tr",
+     .quote = "What is the biggest risk? Kernel bugs that are hard to detect in QA.",
+     .statement = "Debugging and maintenance become harder.",
+     .rule = "Not testable: nothing here measures what debugging costs. Recorded: the share of "
+             "planted faults that verification sees.",
+     .judge = judge_c81,
+     .needs = NEEDS(caught_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -65,9 +65,7 @@ static const struct need c64_needs[] = {{NEED_BEST, TIME("bf16", "full*")}, NEED
 /* --- C64: when is a quantised path slower than full precision? ------------------------------- */
 
 static const struct need c64_bytes[] = {
-    {NEED_ONE, BYTES("int4", "unfused")},
-    {NEED_ONE, BYTES("bf16", "full")},
-    NEEDS_END};
+    {NEED_ONE, BYTES("int4", "unfused")}, {NEED_ONE, BYTES("bf16", "full")}, NEEDS_END};
 
 static void judge_c64(const struct bundle *bundle, struct finding *f)
 {
@@ -168,9 +166,7 @@ enum {
 #define QUALITY(metric) "quantized." metric "{format=%s,input=%s,calibration=%s}"
 
 static const struct need quality_needs[] = {
-    {NEED_ANY, QUALITY("quality_error")},
-    {NEED_ANY, QUALITY("clamped")},
-    NEEDS_END};
+    {NEED_ANY, QUALITY("quality_error")}, {NEED_ANY, QUALITY("clamped")}, NEEDS_END};
 
 static bool take_quality(const struct bundle *bundle, const char *metric, const char *format,
                          const char *input, const char *calibration, struct row *row,
@@ -249,58 +245,67 @@ static void judge_c85(const struct bundle *bundle, struct finding *f)
 /* --- the entries ----------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
-    {"C45", "ai-rng",
-     "Quantize or dequantize fusion | scale and clamp fused into matmul or attention | reduces "
-     "conversion overhead",
-     "Dequantising inside the product takes at most 0.7 of dequantise-then-product at batch 1; "
-     "narrowed to weights, attention is C91.",
-     "int4, int8 and e4m3 weights, 4096 x 14336, batch 1, by graph, weights not in the L2. "
-     "REPRODUCED when for every format the kernel that dequantises in registers takes at most 0.70 "
-     "of a pass that dequantises followed by the bf16 product, REFUTED when for every one it takes "
-     "0.95 or more, MIXED otherwise. Positive control: a bf16 product that needs no pass takes at "
-     "most 0.70 of pass and product. Negative control: two bf16 products, ours and cuBLAS's, which "
-     "both convert nothing, must not be 0.70 apart.",
-     judge_c45, NEEDS(time_needs)},
-    {"C64", "ai-rng",
-     "A naive quantization path can be slower than full precision if it introduces extra "
-     "conversions or forces fallback kernels.",
-     "Slower than bf16 with an extra conversion or a fallback kernel, and not slower with neither; "
-     "'can': one common path suffices.",
-     "int4 weights, 4096 x 14336, batch 1, weights not in the L2, against the better of two bf16 "
-     "products. REPRODUCED when a conversion pass before the bf16 product, or a kernel of ours "
-     "without vector loads, which decodes one weight at a time and stands for a runtime's "
-     "fallback, "
-     "is slower than bf16 by more than 3 %, and the kernel with neither is not; MIXED when that is "
-     "slower too; REFUTED when neither of the two is slower. Positive control: the conversion "
-     "moves "
-     "at least twice the bytes of bf16. Negative control: int8 with neither must not read slower "
-     "than bf16.",
-     judge_c64, NEEDS(time_needs, c64_needs, c64_bytes)},
-    {"C65", "ai-rng",
-     "Kernel availability: whether the runtime has efficient kernels for the quantized operators.",
-     "The gain of one format differs 1.5x or more between kernels on one GPU. That it differs "
-     "between GPUs is not testable with one; that it follows the bytes moved is said beside it.",
-     "int4 weights, 4096 x 14336, batch 1, weights not in the L2. REPRODUCED when a kernel of ours "
-     "without vector loads, which decodes one weight at a time, takes 1.5 times as long or longer "
-     "than ours with them, REFUTED when less; that runtimes have such kernels is not looked at. "
-     "Positive control: the fast kernel takes bf16's time over 1.5 or less. Negative control: two "
-     "good kernels of one format, bf16 by ours and by cuBLAS, must not be 1.5 times apart.",
-     judge_c65, NEEDS(time_needs, bytes_needs)},
-    {"C85", "ai-rng",
-     "Calibration and accuracy: whether the format preserves output quality in the target "
-     "workload.",
-     "Error against the unquantised float64 result differs 2x or more by calibration or format; "
-     "synthetic inputs stand for the target workload.",
-     "Products with 1024 x 4096 weights in int8, int4 in groups of 32 and 128, e4m3 and e5m2, "
-     "drawn "
-     "normal, from Student's t of three degrees, with one channel times 100, with a mean of 8; "
-     "scales from the greatest magnitude of a group, from the 99.9th percentile of a row, none; "
-     "each error the median over seven draws of fixed seeds. REPRODUCED when for some input a "
-     "format's best and worst calibration, or two formats of 8 bits with the same calibration, are "
-     "at least 2 times apart; REFUTED when every error stays "
-     "within 2 times bf16's; MIXED otherwise. Positive control: bf16 on normal numbers reads 0.17 "
-     "% "
-     "within 0.02. Negative control: an eighth of the scale must raise clamp count and error.",
-     judge_c85, NEEDS(quality_needs)},
+    {.id = "C45",
+     .article = "ai-rng",
+     .quote = "Quantize or dequantize fusion | scale and clamp fused into matmul or attention | "
+              "reduces conversion overhead",
+     .statement = "Dequantising inside the product takes at most 0.7 of dequantise-then-product at "
+                  "batch 1; narrowed to weights, attention is C91.",
+     .rule =
+         "int4, int8 and e4m3 weights, 4096 x 14336, batch 1, by graph, weights not in the L2. "
+         "REPRODUCED when for every format the kernel that dequantises in registers takes at most "
+         "0.70 of a pass that dequantises followed by the bf16 product, REFUTED when for every one "
+         "it takes 0.95 or more, MIXED otherwise. Positive control: a bf16 product that needs no "
+         "pass takes at most 0.70 of pass and product. Negative control: two bf16 products, ours "
+         "and cuBLAS's, which both convert nothing, must not be 0.70 apart.",
+     .judge = judge_c45,
+     .needs = NEEDS(time_needs)},
+    {.id = "C64",
+     .article = "ai-rng",
+     .quote = "A naive quantization path can be slower than full precision if it introduces extra "
+              "conversions or forces fallback kernels.",
+     .statement = "Slower than bf16 with an extra conversion or a fallback kernel, and not slower "
+                  "with neither; 'can': one common path suffices.",
+     .rule = "int4 weights, 4096 x 14336, batch 1, weights not in the L2, against the better of "
+             "two bf16 products. REPRODUCED when a conversion pass before the bf16 product, or a "
+             "kernel of ours without vector loads, which decodes one weight at a time and stands "
+             "for a runtime's fallback, is slower than bf16 by more than 3 %, and the kernel with "
+             "neither is not; MIXED when that is slower too; REFUTED when neither of the two is "
+             "slower. Positive control: the conversion moves at least twice the bytes of bf16. "
+             "Negative control: int8 with neither must not read slower than bf16.",
+     .judge = judge_c64,
+     .needs = NEEDS(time_needs, c64_needs, c64_bytes)},
+    {.id = "C65",
+     .article = "ai-rng",
+     .quote = "Kernel availability: whether the runtime has efficient kernels for the quantized "
+              "operators.",
+     .statement = "The gain of one format differs 1.5x or more between kernels on one GPU. That it "
+                  "differs between GPUs is not testable with one; that it follows the bytes moved "
+                  "is said beside it.",
+     .rule = "int4 weights, 4096 x 14336, batch 1, weights not in the L2. REPRODUCED when a kernel "
+             "of ours without vector loads, which decodes one weight at a time, takes 1.5 times as "
+             "long or longer than ours with them, REFUTED when less; that runtimes have such "
+             "kernels is not looked at. Positive control: the fast kernel takes bf16's time over "
+             "1.5 or less. Negative control: two good kernels of one format, bf16 by ours and by "
+             "cuBLAS, must not be 1.5 times apart.",
+     .judge = judge_c65,
+     .needs = NEEDS(time_needs, bytes_needs)},
+    {.id = "C85",
+     .article = "ai-rng",
+     .quote = "Calibration and accuracy: whether the format preserves output quality in the target "
+              "workload.",
+     .statement = "Error against the unquantised float64 result differs 2x or more by calibration "
+                  "or format; synthetic inputs stand for the target workload.",
+     .rule =
+         "Products with 1024 x 4096 weights in int8, int4 in groups of 32 and 128, e4m3 and e5m2, "
+         "drawn normal, from Student's t of three degrees, with one channel times 100, with a mean "
+         "of 8; scales from the greatest magnitude of a group, from the 99.9th percentile of a "
+         "row, none; each error the median over seven draws of fixed seeds. REPRODUCED when for "
+         "some input a format's best and worst calibration, or two formats of 8 bits with the same "
+         "calibration, are at least 2 times apart; REFUTED when every error stays within 2 times "
+         "bf16's; MIXED otherwise. Positive control: bf16 on normal numbers reads 0.17 % within "
+         "0.02. Negative control: an eighth of the scale must raise clamp count and error.",
+     .judge = judge_c85,
+     .needs = NEEDS(quality_needs)},
 };
 CLAIM_SUBJECT(claims);

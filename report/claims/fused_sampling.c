@@ -24,15 +24,14 @@ static enum claim_verdict one_kernel_wins(const struct row *one, const struct ro
     return by_half == PLACE_BELOW ? CLAIM_REFUTED : CLAIM_MIXED;
 }
 
-static const struct need c66_needs[] = {
-    {NEED_ONE, TIME("1", "fused", "warm")},
-    {NEED_ONE, TIME("1", "unfused", "warm")},
-    {NEED_ONE, TIME("256", "fused", "cold")},
-    {NEED_ONE, TIME("256", "unfused", "cold")},
-    {NEED_ONE, DRAWS("border")},
-    {NEED_ONE, DRAWS("differ")},
-    {NEED_ONE, DRAWS("control")},
-    NEEDS_END};
+static const struct need c66_needs[] = {{NEED_ONE, TIME("1", "fused", "warm")},
+                                        {NEED_ONE, TIME("1", "unfused", "warm")},
+                                        {NEED_ONE, TIME("256", "fused", "cold")},
+                                        {NEED_ONE, TIME("256", "unfused", "cold")},
+                                        {NEED_ONE, DRAWS("border")},
+                                        {NEED_ONE, DRAWS("differ")},
+                                        {NEED_ONE, DRAWS("control")},
+                                        NEEDS_END};
 
 static void judge_c66(const struct bundle *bundle, struct finding *f)
 {
@@ -61,19 +60,22 @@ static void judge_c66(const struct bundle *bundle, struct finding *f)
 /* --- the entries ----------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
-    {"C66", "ai-rng",
-     "Token sampling and logits processing: softmax, top-k, top-p, temperature scaling, and "
-     "repetition penalties can be fused to avoid materializing large probability tensors multiple "
-     "times.",
-     "One kernel is 1.5x or more as fast as one for each operator at batch 1, and not slower at "
-     "256, with the same tokens.",
-     "REPRODUCED when, with 128256 fp32 logits by graph, six good kernels take at least 1.5 times "
-     "as long as one at batch 1 (warm L2), and at batch 256 (cold) the one is within 3 % or "
-     "better; MIXED when it wins at batch 1 and not at 256; REFUTED when it stays below 1.5 at "
-     "batch 1. The six are no straw man: behind top-k only the k logits that are left are touched. "
-     "Positive control: of 100000 draws by given uniform numbers at most 1 in 10000 differs from "
-     "float64's, and from the six kernels'. Negative control: when the one kernel leaves the "
-     "penalty out, at least 1 in 100 draws is found wrong.",
-     judge_c66, NEEDS(c66_needs)},
+    {.id = "C66",
+     .article = "ai-rng",
+     .quote = "Token sampling and logits processing: softmax, top-k, top-p, temperature scaling, "
+              "and repetition penalties can be fused to avoid materializing large probability "
+              "tensors multiple times.",
+     .statement = "One kernel is 1.5x or more as fast as one for each operator at batch 1, and not "
+                  "slower at 256, with the same tokens.",
+     .rule =
+         "REPRODUCED when, with 128256 fp32 logits by graph, six good kernels take at least 1.5 "
+         "times as long as one at batch 1 (warm L2), and at batch 256 (cold) the one is within 3 % "
+         "or better; MIXED when it wins at batch 1 and not at 256; REFUTED when it stays below 1.5 "
+         "at batch 1. The six are no straw man: behind top-k only the k logits that are left are "
+         "touched. Positive control: of 100000 draws by given uniform numbers at most 1 in 10000 "
+         "differs from float64's, and from the six kernels'. Negative control: when the one kernel "
+         "leaves the penalty out, at least 1 in 100 draws is found wrong.",
+     .judge = judge_c66,
+     .needs = NEEDS(c66_needs)},
 };
 CLAIM_SUBJECT(claims);

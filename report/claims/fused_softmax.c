@@ -9,12 +9,11 @@
 #define LONGEST(type, impl) "softmax.longest{type=" type ",impl=" impl "}"
 static const double C33_LONG = 131072, C33_GRANTED = 12288; /* fp32 in the 48 KiB of every block */
 
-static const struct need c33_needs[] = {
-    {NEED_ONE, LONGEST("fp32", "resident")},
-    {NEED_ONE, LONGEST("fp16", "resident")},
-    {NEED_ONE, LONGEST("fp32", "shared")},
-    {NEED_ONE, LONGEST("fp32", "online")},
-    NEEDS_END};
+static const struct need c33_needs[] = {{NEED_ONE, LONGEST("fp32", "resident")},
+                                        {NEED_ONE, LONGEST("fp16", "resident")},
+                                        {NEED_ONE, LONGEST("fp32", "shared")},
+                                        {NEED_ONE, LONGEST("fp32", "online")},
+                                        NEEDS_END};
 
 static void judge_c33(const struct bundle *bundle, struct finding *f)
 {
@@ -69,11 +68,10 @@ static void say_crossover(const struct bundle *bundle, struct finding *f)
 
 #define BATCHED(impl) "softmax.time{rows=sm,cols=131072,type=fp16,impl=" impl ",mode=graph,l2=cold*"
 
-static const struct need batched_needs[] = {
-    {NEED_ONE, BATCHED("online")},
-    {NEED_ONE, BATCHED("two")},
-    {NEED_ONE, BATCHED("resident")},
-    NEEDS_END};
+static const struct need batched_needs[] = {{NEED_ONE, BATCHED("online")},
+                                            {NEED_ONE, BATCHED("two")},
+                                            {NEED_ONE, BATCHED("resident")},
+                                            NEEDS_END};
 
 /* With a row for every SM there is nothing to spread. */
 static void say_batched(const struct bundle *bundle, struct finding *f)
@@ -93,12 +91,9 @@ static bool is_right(const struct row *error)
 }
 
 static const struct need c34_needs[] = {
-    {NEED_ONE, LONGEST("fp16", "resident")},
-    {NEED_ONE, ONE("error", "1048576", "online")},
-    {NEED_ONE, ONE("error", "1048576", "two")},
-    {NEED_ONE, ONE("error", "16384", "resident")},
-    {NEED_ONE, ONE("error", "1048576", "unmerged")},
-    NEEDS_END};
+    {NEED_ONE, LONGEST("fp16", "resident")},         {NEED_ONE, ONE("error", "1048576", "online")},
+    {NEED_ONE, ONE("error", "1048576", "two")},      {NEED_ONE, ONE("error", "16384", "resident")},
+    {NEED_ONE, ONE("error", "1048576", "unmerged")}, NEEDS_END};
 
 static void judge_c34(const struct bundle *bundle, struct finding *f)
 {
@@ -156,10 +151,9 @@ struct traffic { /* ratios to the fused kernel */
     }
 
 static const struct need traffic_needs[] = {TRAFFIC(SIZE_A), TRAFFIC(SIZE_B), NEEDS_END};
-static const struct need counted_needs[] = {
-    {NEED_ONE, LONG("bytes", SIZE_A, "unfused")},
-    {NEED_ONE, LONG("bytes", SIZE_A, "fused")},
-    NEEDS_END};
+static const struct need counted_needs[] = {{NEED_ONE, LONG("bytes", SIZE_A, "unfused")},
+                                            {NEED_ONE, LONG("bytes", SIZE_A, "fused")},
+                                            NEEDS_END};
 enum { N_TRAFFIC = 5 };
 
 /* needs: those of one size. */
@@ -279,11 +273,10 @@ static bool controls_hold(const struct bundle *bundle, struct finding *f, bool *
 }
 
 /* In the order of the probes. */
-static const struct need stable_needs[] = {
-    {NEED_ANY, "softmax.stable{*"},
-    {NEED_ANY, "attention_prefill.stable{*"},
-    {NEED_ANY, "attention_decode.stable{*"},
-    NEEDS_END};
+static const struct need stable_needs[] = {{NEED_ANY, "softmax.stable{*"},
+                                           {NEED_ANY, "attention_prefill.stable{*"},
+                                           {NEED_ANY, "attention_decode.stable{*"},
+                                           NEEDS_END};
 
 static void judge_c82(const struct bundle *bundle, struct finding *f)
 {
@@ -317,46 +310,61 @@ static void judge_c82(const struct bundle *bundle, struct finding *f)
 /* --- the entries ------------------------------------------------------------------------------ */
 
 static const struct claim claims[] = {
-    {"C33", "smallest.ai",
-     "For example, softmax over long context lengths may not fit on a single SM due to memory "
-     "constraints.",
-     "The longest fp32 row that one block can hold on chip is under 128 K elements; 128 K is our "
-     "choice of 'long'.",
-     "The longest row is found by bisection over launches of one block with right results, its row "
-     "in 26 x 16 bytes of registers a thread, 512 threads, and all shared memory that a block can "
-     "have. REPRODUCED below 131072 elements of fp32, else REFUTED. Positive control: the same in "
-     "shared memory alone finds 48 KiB at least. Negative control: by the same search, a block "
-     "that keeps two numbers of its row must take 131072 and more.",
-     judge_c33, NEEDS(c33_needs)},
-    {"C34", "smallest.ai", "Without batching, spreading the operation across SMs becomes necessary",
-     "With a single row (no batching) a correct softmax beyond the one-SM limit needs several SMs; "
-     "that it needs in-kernel synchronisation is judged apart.",
-     "One row of 1048576 fp16, beyond what a block holds. \"Necessary\" is refuted when one block "
-     "that reads twice is right (every element within its bound, norm of the error at most 0.01); "
-     "that SMs must wait for each other, when two kernels without a barrier are. REFUTED when both "
-     "are right, REPRODUCED when neither is, else MIXED. Positive control: a row that fits, held "
-     "by one block, is right. Negative control: two kernels that do not merge their parts must be "
-     "wrong.",
-     judge_c34, NEEDS(c34_needs, crossover_needs, batched_needs)},
-    {"C41", "dev.to", "This reduces memory traffic significantly.",
-     "Scale, mask and softmax in one kernel move two tensor passes against six (eight with a "
-     "stored mask), within 15 %; the counts are ours, the article says only significantly.",
-     "By time, as device memory decides it, at 131072x4096 and 8192x32768 fp16, graph, cold: three "
-     "kernels over one within 15 % of 3, four kernels that write and read a mask over one within "
-     "15 % of 4. REPRODUCED when all four ratios are, REFUTED when the first is outside at both "
-     "sizes, else MIXED. Positive control: the fused kernel reaches 0.85 of a copy of the same "
-     "bytes. Negative control: the scaling kernel alone over the fused one must not read 3.",
-     judge_c41, NEEDS(traffic_needs, counted_needs)},
-    {"C82", "ai-rng", "Stable numerics: softmax is computed in a way that avoids overflow.",
-     "Logits of +-60 to +-6e4 and all -inf rows give no NaN, inf or false zero row; naive exp must "
-     "fail the same rows.",
-     "Softmax, fused prefill and split decode attention; \"generally share\" is narrowed to the "
-     "kernels of this suite. A row is right when it is finite, sums to 1 within 1e-3 and the "
-     "rounding of its type, lies no further from float64 than twice an unfused max-subtracting "
-     "softmax, and is zero where no logit counts. REPRODUCED when every row of every kernel is "
-     "right, REFUTED when one is not. Positive control: softmax without the maximum is right at "
-     "+-60 in fp32. Negative controls: it must go wrong at +-60 in fp16, at +-6e4, and in each of "
-     "the attention probes; -5e4 for minus infinity must go wrong in rows of -6e4.",
-     judge_c82, NEEDS(controls_needs, stable_needs)},
+    {.id = "C33",
+     .article = "smallest.ai",
+     .quote = "For example, softmax over long context lengths may not fit on a single SM due to "
+              "memory constraints.",
+     .statement = "The longest fp32 row that one block can hold on chip is under 128 K elements; "
+                  "128 K is our choice of 'long'.",
+     .rule =
+         "The longest row is found by bisection over launches of one block with right results, its "
+         "row in 26 x 16 bytes of registers a thread, 512 threads, and all shared memory that a "
+         "block can have. REPRODUCED below 131072 elements of fp32, else REFUTED. Positive "
+         "control: the same in shared memory alone finds 48 KiB at least. Negative control: by the "
+         "same search, a block that keeps two numbers of its row must take 131072 and more.",
+     .judge = judge_c33,
+     .needs = NEEDS(c33_needs)},
+    {.id = "C34",
+     .article = "smallest.ai",
+     .quote = "Without batching, spreading the operation across SMs becomes necessary",
+     .statement = "With a single row (no batching) a correct softmax beyond the one-SM limit needs "
+                  "several SMs; that it needs in-kernel synchronisation is judged apart.",
+     .rule = "One row of 1048576 fp16, beyond what a block holds. \"Necessary\" is refuted when "
+             "one block that reads twice is right (every element within its bound, norm of the "
+             "error at most 0.01); that SMs must wait for each other, when two kernels without a "
+             "barrier are. REFUTED when both are right, REPRODUCED when neither is, else MIXED. "
+             "Positive control: a row that fits, held by one block, is right. Negative control: "
+             "two kernels that do not merge their parts must be wrong.",
+     .judge = judge_c34,
+     .needs = NEEDS(c34_needs, crossover_needs, batched_needs)},
+    {.id = "C41",
+     .article = "dev.to",
+     .quote = "This reduces memory traffic significantly.",
+     .statement =
+         "Scale, mask and softmax in one kernel move two tensor passes against six (eight with a "
+         "stored mask), within 15 %; the counts are ours, the article says only significantly.",
+     .rule = "By time, as device memory decides it, at 131072x4096 and 8192x32768 fp16, graph, "
+             "cold: three kernels over one within 15 % of 3, four kernels that write and read a "
+             "mask over one within 15 % of 4. REPRODUCED when all four ratios are, REFUTED when "
+             "the first is outside at both sizes, else MIXED. Positive control: the fused kernel "
+             "reaches 0.85 of a copy of the same bytes. Negative control: the scaling kernel alone "
+             "over the fused one must not read 3.",
+     .judge = judge_c41,
+     .needs = NEEDS(traffic_needs, counted_needs)},
+    {.id = "C82",
+     .article = "ai-rng",
+     .quote = "Stable numerics: softmax is computed in a way that avoids overflow.",
+     .statement = "Logits of +-60 to +-6e4 and all -inf rows give no NaN, inf or false zero row; "
+                  "naive exp must fail the same rows.",
+     .rule = "Softmax, fused prefill and split decode attention; \"generally share\" is narrowed "
+             "to the kernels of this suite. A row is right when it is finite, sums to 1 within "
+             "1e-3 and the rounding of its type, lies no further from float64 than twice an "
+             "unfused max-subtracting softmax, and is zero where no logit counts. REPRODUCED when "
+             "every row of every kernel is right, REFUTED when one is not. Positive control: "
+             "softmax without the maximum is right at +-60 in fp32. Negative controls: it must go "
+             "wrong at +-60 in fp16, at +-6e4, and in each of the attention probes; -5e4 for minus "
+             "infinity must go wrong in rows of -6e4.",
+     .judge = judge_c82,
+     .needs = NEEDS(controls_needs, stable_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -28,9 +28,7 @@ static struct row saved_over_predicted(const struct row *times, const struct row
 }
 
 static const struct need formed_needs[] = {
-    {NEED_ANY, CHAIN_TIME("%s")},
-    {NEED_ANY, TIME("%s")},
-    NEEDS_END};
+    {NEED_ANY, CHAIN_TIME("%s")}, {NEED_ANY, TIME("%s")}, NEEDS_END};
 
 /* The same where nothing can be saved: the chain of three kernels over the sum of these three, each
  * timed alone on an input that has left the L2. Above 0 if a part of the intermediates stays on the
@@ -134,23 +132,25 @@ static void judge_c28(const struct bundle *bundle, struct finding *f)
 /* --- the entry ------------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
-    {"C28", "dev.to",
-     "Fusion attempts to keep intermediate values as close to registers as possible.",
-     "With the intermediate in registers bytes of device memory fall by two passes over it, within "
-     "10 %; 'attempts' makes it an aim. Said beside it: whether that is material between the two "
-     "products of a layer at batch 1, in registers, in shared memory, in the L2.",
-     "Bytes are inferred from time, where time stands for bytes: on scale * gelu(x + bias), "
-     "16384x8192 fp16, not in the L2, the time that the fused kernel saves, at its own rate, over "
-     "the four tensors that it does not move. REPRODUCED within 10 % of 1, REFUTED below 0.5, "
-     "MIXED "
-     "otherwise. Two products and an activation at batch 1 move an intermediate of 0.02 % of their "
-     "bytes; that is immaterial (below 5 %), and a place where time cannot judge: there, in shared "
-     "memory too, it takes counters, and that it is in device memory is presumed by how much is "
-     "read in between. Positive control: the fused kernel reaches 0.85 of a copy of the same "
-     "bytes. "
-     "Negative control: the chain of three kernels, whose intermediates of 256 MiB "
-     "go through memory, must not read as having saved 0.10 of those bytes against the same three "
-     "kernels, each timed alone on an input that is not in the L2.",
-     judge_c28, NEEDS(c28_needs, formed_needs, batch_1_needs)},
+    {.id = "C28",
+     .article = "dev.to",
+     .quote = "Fusion attempts to keep intermediate values as close to registers as possible.",
+     .statement = "With the intermediate in registers bytes of device memory fall by two passes "
+                  "over it, within 10 %; 'attempts' makes it an aim. Said beside it: whether that "
+                  "is material between the two products of a layer at batch 1, in registers, in "
+                  "shared memory, in the L2.",
+     .rule = "Bytes are inferred from time, where time stands for bytes: on scale * gelu(x + "
+             "bias), 16384x8192 fp16, not in the L2, the time that the fused kernel saves, at its "
+             "own rate, over the four tensors that it does not move. REPRODUCED within 10 % of 1, "
+             "REFUTED below 0.5, MIXED otherwise. Two products and an activation at batch 1 move "
+             "an intermediate of 0.02 % of their bytes; that is immaterial (below 5 %), and a "
+             "place where time cannot judge: there, in shared memory too, it takes counters, and "
+             "that it is in device memory is presumed by how much is read in between. Positive "
+             "control: the fused kernel reaches 0.85 of a copy of the same bytes. Negative "
+             "control: the chain of three kernels, whose intermediates of 256 MiB go through "
+             "memory, must not read as having saved 0.10 of those bytes against the same three "
+             "kernels, each timed alone on an input that is not in the L2.",
+     .judge = judge_c28,
+     .needs = NEEDS(c28_needs, formed_needs, batch_1_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -18,10 +18,7 @@ static enum place about_three(const struct row *ratio)
 #define REGIMES "bias_gelu_scale.time{*type=fp16,impl=fused,*}"
 #define REGIME "bias_gelu_scale.time{rows=%s,cols=%s,type=fp16,impl=unfused,mode=%s,l2=%s,*}"
 
-static const struct need regime_needs[] = {
-    {NEED_ANY, REGIMES},
-    {NEED_ANY, REGIME},
-    NEEDS_END};
+static const struct need regime_needs[] = {{NEED_ANY, REGIMES}, {NEED_ANY, REGIME}, NEEDS_END};
 
 /* The same ratio in the other regimes, where L2 or the launch decides. */
 static void say_other_regimes(const struct bundle *bundle, struct finding *f)
@@ -83,13 +80,17 @@ static void judge_c38(const struct bundle *bundle, struct finding *f)
 /* --- the entries ----------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
-    {"C38", "dev.to", "The data movement is dramatically reduced.",
-     "Our reading: as three kernels, scale * gelu(x + bias) moves three times the bytes of the "
-     "fused kernel and takes three times the time.",
-     "REPRODUCED when, at 16384x8192 fp16 by graph and cold (tensors far above the L2), both the "
-     "ratio of times and the ratio of bytes lie within 10 % of 3, REFUTED when one lies outside. "
-     "Positive control: the fused kernel reaches 0.85 of a copy of the same bytes. Negative "
-     "control: one of the three kernels alone over the fused one must not read 3.",
-     judge_c38, NEEDS(c38_needs, regime_needs)},
+    {.id = "C38",
+     .article = "dev.to",
+     .quote = "The data movement is dramatically reduced.",
+     .statement = "Our reading: as three kernels, scale * gelu(x + bias) moves three times the "
+                  "bytes of the fused kernel and takes three times the time.",
+     .rule =
+         "REPRODUCED when, at 16384x8192 fp16 by graph and cold (tensors far above the L2), both "
+         "the ratio of times and the ratio of bytes lie within 10 % of 3, REFUTED when one lies "
+         "outside. Positive control: the fused kernel reaches 0.85 of a copy of the same bytes. "
+         "Negative control: one of the three kernels alone over the fused one must not read 3.",
+     .judge = judge_c38,
+     .needs = NEEDS(c38_needs, regime_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -28,10 +28,7 @@ struct reached {
 #define PRODUCT "gemv.rate{m=%d,k=%d,type=bf16,acc=fp32,impl=*,l2=cold}"
 #define READ "gemv.read{bytes=%zu,*l2=cold}"
 
-static const struct need reached_needs[] = {
-    {NEED_ANY, PRODUCT},
-    {NEED_ANY, READ},
-    NEEDS_END};
+static const struct need reached_needs[] = {{NEED_ANY, PRODUCT}, {NEED_ANY, READ}, NEEDS_END};
 
 static bool take_reached(const struct bundle *bundle, const struct matrix *m,
                          const struct row *sustained, struct reached *s, struct finding *f)
@@ -101,22 +98,25 @@ static void judge_c14(const struct bundle *bundle, struct finding *f)
 /* --- the entry ------------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
-    {"C14", "smallest.ai",
-     "But in batch-1 real-time workloads, the amount of available work is too small. The result? "
-     "There just aren\u2019t enough warps to keep the SMs busy\u2014so memory latency becomes "
-     "visible, and performance collapses well below the hardware's theoretical peak.",
-     "The best product of a matrix and a vector at batch 1 stays below 70 % of the sustained read "
-     "bandwidth; measured against the peak of bandwidth, as the peak of arithmetic is out of reach "
-     "at one multiply-add a weight, with any number of warps.",
-     "Matrices of at least 32 MiB of 1B, 8B and 70B Llama-class layers, bf16, weights not in the "
-     "L2, each by the best implementation, chosen in the first round and judged on the others, "
-     "against the sustained read bandwidth, measured in the same process and launched in the same "
-     "way. REPRODUCED when every one stays below 0.70 of it; REFUTED when every one reaches 0.85; "
-     "MIXED otherwise. Said beside it, and not judged: the share of a read of the same bytes. "
-     "Positive control: a read of 448 MiB, launched in the same way, reaches 0.85 of the "
-     "sustained. "
-     "Negative control: a product by one warp an SM with one load in flight must not reach 0.70 of "
-     "it.",
-     judge_c14, NEEDS(reached_needs, c14_needs)},
+    {.id = "C14",
+     .article = "smallest.ai",
+     .quote =
+         "But in batch-1 real-time workloads, the amount of available work is too small. The "
+         "result? There just aren\u2019t enough warps to keep the SMs busy\u2014so memory latency "
+         "becomes visible, and performance collapses well below the hardware's theoretical peak.",
+     .statement =
+         "The best product of a matrix and a vector at batch 1 stays below 70 % of the sustained "
+         "read bandwidth; measured against the peak of bandwidth, as the peak of arithmetic is out "
+         "of reach at one multiply-add a weight, with any number of warps.",
+     .rule = "Matrices of at least 32 MiB of 1B, 8B and 70B Llama-class layers, bf16, weights not "
+             "in the L2, each by the best implementation, chosen in the first round and judged on "
+             "the others, against the sustained read bandwidth, measured in the same process and "
+             "launched in the same way. REPRODUCED when every one stays below 0.70 of it; REFUTED "
+             "when every one reaches 0.85; MIXED otherwise. Said beside it, and not judged: the "
+             "share of a read of the same bytes. Positive control: a read of 448 MiB, launched in "
+             "the same way, reaches 0.85 of the sustained. Negative control: a product by one warp "
+             "an SM with one load in flight must not reach 0.70 of it.",
+     .judge = judge_c14,
+     .needs = NEEDS(reached_needs, c14_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -8,12 +8,11 @@
 enum { LEVELS = 4 };
 static const char *const level_names[LEVELS] = {"device memory", "L2", "shared memory",
                                                 "registers"};
-static const struct need latency_needs[] = {
-    {NEED_ONE, "memory_latency.load{level=hbm}"},
-    {NEED_ONE, "memory_latency.load{level=l2}"},
-    {NEED_ONE, "memory_latency.load{level=shared}"},
-    {NEED_ONE, "instructions.latency{op=fma,type=fp32*}"},
-    NEEDS_END};
+static const struct need latency_needs[] = {{NEED_ONE, "memory_latency.load{level=hbm}"},
+                                            {NEED_ONE, "memory_latency.load{level=l2}"},
+                                            {NEED_ONE, "memory_latency.load{level=shared}"},
+                                            {NEED_ONE, "instructions.latency{op=fma,type=fp32*}"},
+                                            NEEDS_END};
 static const struct need rate_needs[] = {
     {NEED_ONE, "bandwidth.rate{level=hbm,op=read,path=ld,bytes=536870912}"},
     {NEED_ONE, "bandwidth.rate{level=l2,op=read,path=ld,*}"},
@@ -102,18 +101,23 @@ static void judge_c54(const struct bundle *bundle, struct finding *f)
 /* --- the entries ----------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
-    {"C54", "dev.to",
-     "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny.",
-     "From device memory over L2 and shared memory to registers each is faster, in latency and in "
-     "rate; registers are 5 times as fast as shared memory, and smaller.",
-     "Two halves, MIXED when they differ. Fast: REPRODUCED when, of device memory, L2, shared "
-     "memory and registers, each is faster than the one before by more than 3 %, in latency and "
-     "in read rate (registers: a dependent fma; operands of fma), and registers at least 5 times "
-     "as fast as shared memory in both; REFUTED when a step goes the other way or the factor is "
-     "below 5, in both ladders. Tiny: REFUTED when the registers of all SMs hold at least as many "
-     "bytes as their shared memory. Positive control: shared memory reads at 128 bytes a cycle, "
-     "within 5 % below. Negative control: the same rule must not set L1 and shared memory, which "
-     "are one memory, apart by rate.",
-     judge_c54, NEEDS(latency_needs, rate_needs, c54_needs)},
+    {.id = "C54",
+     .article = "dev.to",
+     .quote =
+         "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny.",
+     .statement =
+         "From device memory over L2 and shared memory to registers each is faster, in latency and "
+         "in rate; registers are 5 times as fast as shared memory, and smaller.",
+     .rule =
+         "Two halves, MIXED when they differ. Fast: REPRODUCED when, of device memory, L2, shared "
+         "memory and registers, each is faster than the one before by more than 3 %, in latency "
+         "and in read rate (registers: a dependent fma; operands of fma), and registers at least 5 "
+         "times as fast as shared memory in both; REFUTED when a step goes the other way or the "
+         "factor is below 5, in both ladders. Tiny: REFUTED when the registers of all SMs hold at "
+         "least as many bytes as their shared memory. Positive control: shared memory reads at 128 "
+         "bytes a cycle, within 5 % below. Negative control: the same rule must not set L1 and "
+         "shared memory, which are one memory, apart by rate.",
+     .judge = judge_c54,
+     .needs = NEEDS(latency_needs, rate_needs, c54_needs)},
 };
 CLAIM_SUBJECT(claims);

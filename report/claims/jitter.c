@@ -47,13 +47,12 @@ static int fall_from(const struct row *graph, const struct row *persistent)
     return by_graph == PLACE_INSIDE && by_one == PLACE_INSIDE ? STAYED : UNCLEAR;
 }
 
-static const struct need c68_needs[] = {
-    {NEED_ONE, STEP("step", "8", "stream", "idle")},
-    {NEED_ONE, STEP("step", "8", "stream", "loaded")},
-    {NEED_ONE, STEP("host_load", "512", "stream", "loaded")},
-    {NEED_ONE, STEP("step_tail", "1", "stream", "loaded")},
-    {NEED_ONE, STEP("step_tail", "1", "persistent", "loaded")},
-    NEEDS_END};
+static const struct need c68_needs[] = {{NEED_ONE, STEP("step", "8", "stream", "idle")},
+                                        {NEED_ONE, STEP("step", "8", "stream", "loaded")},
+                                        {NEED_ONE, STEP("host_load", "512", "stream", "loaded")},
+                                        {NEED_ONE, STEP("step_tail", "1", "stream", "loaded")},
+                                        {NEED_ONE, STEP("step_tail", "1", "persistent", "loaded")},
+                                        NEEDS_END};
 
 static void judge_c68(const struct bundle *bundle, struct finding *f)
 {
@@ -209,48 +208,55 @@ static void judge_c87(const struct bundle *bundle, struct finding *f)
 /* --- the entries ------------------------------------------------------------------------------ */
 
 static const struct claim claims[] = {
-    {"C68", "ai-rng",
-     "Preprocessing and postprocessing: small CPU or GPU kernels can become bottlenecks at scale; "
-     "fusing them into fewer launches removes latency jitter.",
-     "Under host load, p99 / median of a step's time falls by 10 % or more when its 64 or 512 "
-     "launches become a graph or one kernel.",
-     "REPRODUCED when it falls so from both 512 and 64 launches, to a graph or to one kernel; "
-     "REFUTED when from neither; else MIXED. Positive controls: the busy threads have at "
-     "least 0.8 of all CPUs' time, and slow a step of 8 launches by more than 3 %: a load that the "
-     "launching thread does not feel, since it keeps a CPU to itself, decides nothing. Negative "
-     "control: a step of one launch against the very same "
-     "step must not fall by the same rule. 4096 launches, 11 ms a step, are left out; and for time "
-     "a run has 1000 steps of 64 launches and 500 of 512, not 10000, which --deep takes.",
-     judge_c68, NEEDS(tail_needs, c68_needs)},
-    {"C69", "ai-rng",
-     "Decoder step scheduling: continuous batching can fuse parts of scheduling and compute so "
-     "that the GPU sees a steady stream of work instead of bursty micro-kernels.",
-     "Tiny items in bursts, at the same offered load: launching all that wait at once raises the "
-     "share of SM time that does work by 1.5 or more over a launch each.",
-     "Judged at 600000 items a second against a launch each on 8 streams: REPRODUCED when the "
-     "ratio of busy shares is at least 1.5, REFUTED below. That load is above what one by one is "
-     "served (about 150000 a second on one stream, 300000 on eight), and the ratio follows from "
-     "it: "
-     "load over what is served. Below, all offered work is done in any way, so that busy shares "
-     "are "
-     "equal by definition; an item's latency is not. The queue then grows for as long as a trace "
-     "lasts, which is 512 items, the "
-     "same for each way. Positive control: launched one by one, items "
-     "wait at least 3 times as long at that load as at 30000 a second. Negative control: at 30000 "
-     "a second the ratio must stay below 1.5.",
-     judge_c69, NEEDS(c69_needs)},
-    {"C87", "ai-rng",
-     "These gains are often more visible in latency-sensitive systems than in throughput-only "
-     "benchmarks because they reduce synchronization points and improve stability under "
-     "concurrency.",
-     "Beside other streams on the GPU, p99 / median of a step is smaller for one fused kernel than "
-     "for its eight launches.",
-     "On the host's clock, since the GPU's starts with a step's first instruction, after its wait "
-     "for SMs; for time 500 steps a run beside readers of memory and 1000 else, not 10000. Beside "
-     "two streams of each kind (reading memory, tensor cores, trivial kernels): REPRODUCED when "
-     "the ratio of the tails is at most 0.9 beside every kind, REFUTED when it is above 1.03 "
-     "beside any, else MIXED. Positive control: each kind slows eight launches by more than 3 %. "
-     "Negative control: without rivals the ratio must not be at most 0.9.",
-     judge_c87, NEEDS(rival_needs, alone_needs)},
+    {.id = "C68",
+     .article = "ai-rng",
+     .quote = "Preprocessing and postprocessing: small CPU or GPU kernels can become bottlenecks "
+              "at scale; fusing them into fewer launches removes latency jitter.",
+     .statement = "Under host load, p99 / median of a step's time falls by 10 % or more when its "
+                  "64 or 512 launches become a graph or one kernel.",
+     .rule =
+         "REPRODUCED when it falls so from both 512 and 64 launches, to a graph or to one kernel; "
+         "REFUTED when from neither; else MIXED. Positive controls: the busy threads have at least "
+         "0.8 of all CPUs' time, and slow a step of 8 launches by more than 3 %: a load that the "
+         "launching thread does not feel, since it keeps a CPU to itself, decides nothing. "
+         "Negative control: a step of one launch against the very same step must not fall by the "
+         "same rule. 4096 launches, 11 ms a step, are left out; and for time a run has 1000 steps "
+         "of 64 launches and 500 of 512, not 10000, which --deep takes.",
+     .judge = judge_c68,
+     .needs = NEEDS(tail_needs, c68_needs)},
+    {.id = "C69",
+     .article = "ai-rng",
+     .quote =
+         "Decoder step scheduling: continuous batching can fuse parts of scheduling and compute so "
+         "that the GPU sees a steady stream of work instead of bursty micro-kernels.",
+     .statement = "Tiny items in bursts, at the same offered load: launching all that wait at once "
+                  "raises the share of SM time that does work by 1.5 or more over a launch each.",
+     .rule =
+         "Judged at 600000 items a second against a launch each on 8 streams: REPRODUCED when the "
+         "ratio of busy shares is at least 1.5, REFUTED below. That load is above what one by one "
+         "is served (about 150000 a second on one stream, 300000 on eight), and the ratio follows "
+         "from it: load over what is served. Below, all offered work is done in any way, so that "
+         "busy shares are equal by definition; an item's latency is not. The queue then grows for "
+         "as long as a trace lasts, which is 512 items, the same for each way. Positive control: "
+         "launched one by one, items wait at least 3 times as long at that load as at 30000 a "
+         "second. Negative control: at 30000 a second the ratio must stay below 1.5.",
+     .judge = judge_c69,
+     .needs = NEEDS(c69_needs)},
+    {.id = "C87",
+     .article = "ai-rng",
+     .quote = "These gains are often more visible in latency-sensitive systems than in "
+              "throughput-only benchmarks because they reduce synchronization points and improve "
+              "stability under concurrency.",
+     .statement = "Beside other streams on the GPU, p99 / median of a step is smaller for one "
+                  "fused kernel than for its eight launches.",
+     .rule =
+         "On the host's clock, since the GPU's starts with a step's first instruction, after its "
+         "wait for SMs; for time 500 steps a run beside readers of memory and 1000 else, not "
+         "10000. Beside two streams of each kind (reading memory, tensor cores, trivial kernels): "
+         "REPRODUCED when the ratio of the tails is at most 0.9 beside every kind, REFUTED when it "
+         "is above 1.03 beside any, else MIXED. Positive control: each kind slows eight launches "
+         "by more than 3 %. Negative control: without rivals the ratio must not be at most 0.9.",
+     .judge = judge_c87,
+     .needs = NEEDS(rival_needs, alone_needs)},
 };
 CLAIM_SUBJECT(claims);

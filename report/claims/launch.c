@@ -34,15 +34,14 @@ static void say_bodies(const struct bundle *bundle, struct finding *f)
     }
 }
 
-static const struct need c29_needs[] = {
-    {NEED_ONE, STEP("graph", "sm", "64-512")},
-    {NEED_BEST, STEP(IN_ONE_LAUNCH, "sm", "64-512")},
-    {NEED_ONE, STEP("graph", "sm", "512-4096")},
-    {NEED_ONE, STEP("counter", "sm", "512-4096")},
-    {NEED_ONE, STEP("stream", "sm", "64-512")},
-    {NEED_ONE, STEP("block_shared", "1", "64-512")},
-    {NEED_ONE, "edges.wrong{mode=unwaited,blocks=sm,*}"},
-    NEEDS_END};
+static const struct need c29_needs[] = {{NEED_ONE, STEP("graph", "sm", "64-512")},
+                                        {NEED_BEST, STEP(IN_ONE_LAUNCH, "sm", "64-512")},
+                                        {NEED_ONE, STEP("graph", "sm", "512-4096")},
+                                        {NEED_ONE, STEP("counter", "sm", "512-4096")},
+                                        {NEED_ONE, STEP("stream", "sm", "64-512")},
+                                        {NEED_ONE, STEP("block_shared", "1", "64-512")},
+                                        {NEED_ONE, "edges.wrong{mode=unwaited,blocks=sm,*}"},
+                                        NEEDS_END};
 
 static void judge_c29(const struct bundle *bundle, struct finding *f)
 {
@@ -108,12 +107,9 @@ static const struct need whole_needs[] = {
     NEEDS_END};
 
 static const struct need split_needs[] = {
-    {NEED_ONE, SPLIT("64", "part")},
-    {NEED_ONE, SPLIT("4096", "part")},
-    {NEED_ONE, SPLIT("64", "idle")},
-    {NEED_ONE, SPLIT("64", "none")},
-    {NEED_ONE, SPLIT("64", "all")},
-    NEEDS_END};
+    {NEED_ONE, SPLIT("64", "part")}, {NEED_ONE, SPLIT("4096", "part")},
+    {NEED_ONE, SPLIT("64", "idle")}, {NEED_ONE, SPLIT("64", "none")},
+    {NEED_ONE, SPLIT("64", "all")},  NEEDS_END};
 
 /* The time of n launches that share the bytes, over one that reads them all and n - 1 empty
  * ones. */
@@ -165,16 +161,15 @@ static void judge_c50b(const struct bundle *bundle, struct finding *f)
     judge_split(bundle, f, CLAIM_REPRODUCED);
 }
 
-static const struct need c50c_needs[] = {
-    {NEED_ONE, "launch.call{blocks=1,*"},
-    {NEED_ONE, "launch.start{blocks=1,*"},
-    {NEED_ONE, "launch.run{blocks=1,*"},
-    {NEED_ONE, "launch.finish{blocks=1,*"},
-    {NEED_ONE, "launch.block{threads=32,*"},
-    {NEED_ONE, "launch.whole{blocks=1,*"},
-    {NEED_ONE, "launch.whole{blocks=65536,threads=32,*"},
-    {NEED_ONE, "launch.run{blocks=65536,threads=32,*"},
-    NEEDS_END};
+static const struct need c50c_needs[] = {{NEED_ONE, "launch.call{blocks=1,*"},
+                                         {NEED_ONE, "launch.start{blocks=1,*"},
+                                         {NEED_ONE, "launch.run{blocks=1,*"},
+                                         {NEED_ONE, "launch.finish{blocks=1,*"},
+                                         {NEED_ONE, "launch.block{threads=32,*"},
+                                         {NEED_ONE, "launch.whole{blocks=1,*"},
+                                         {NEED_ONE, "launch.whole{blocks=65536,threads=32,*"},
+                                         {NEED_ONE, "launch.run{blocks=65536,threads=32,*"},
+                                         NEEDS_END};
 
 /* Compares the stretches of a one-block launch, plus the blocks of a grid, with the grid's round
  * trip. The stretches are adjacent, so their sum is the stamped launch whatever the clocks say.
@@ -217,13 +212,12 @@ static const double C71_HIDDEN = 0.6;
 
 #define QUEUED(depth, work) "launch.queued{depth=" depth ",work_ns=" work ",timer=wall}"
 
-static const struct need c71_needs[] = {
-    {NEED_ONE, QUEUED("1", "0")},
-    {NEED_ONE, QUEUED("1000", "0")},
-    {NEED_ONE, "launch.round_trip{timer=wall}"},
-    {NEED_ONE, QUEUED("1", "20000")},
-    {NEED_ONE, QUEUED("100", "20000")},
-    NEEDS_END};
+static const struct need c71_needs[] = {{NEED_ONE, QUEUED("1", "0")},
+                                        {NEED_ONE, QUEUED("1000", "0")},
+                                        {NEED_ONE, "launch.round_trip{timer=wall}"},
+                                        {NEED_ONE, QUEUED("1", "20000")},
+                                        {NEED_ONE, QUEUED("100", "20000")},
+                                        NEEDS_END};
 
 static void judge_c71(const struct bundle *bundle, struct finding *f)
 {
@@ -246,51 +240,66 @@ static void judge_c71(const struct bundle *bundle, struct finding *f)
 /* --- the entries ------------------------------------------------------------------------------ */
 
 static const struct claim claims[] = {
-    {"C29", "smallest.ai", "Eliminate the latency overhead from launching many discrete kernels,",
-     "A dependency edge inside a fused kernel costs 20 % or less of a graph edge, up to 4096 "
-     "steps; 20 % is our reading of 'eliminate'.",
-     "The article: \"These large kernels aim to:\"; another (ai-rng): \"the system pays launch "
-     "overhead once\". One block an SM, the same step by one kernel and by a graph: the cheaper of "
-     "grid.sync() and our barrier by the slope from 64 to 512 steps, our barrier by that from 512 "
-     "to 4096. REPRODUCED when both ratios are at most 0.2, REFUTED when both are at least 0.5, "
-     "else MIXED. Positive controls: a step inside one block passes for eliminated; without a wait "
-     "the words come out wrong. Negative control: a step by stream must not pass.",
-     judge_c29, NEEDS(c29_needs, body_needs)},
-    {"C50", "dev.to", "Each kernel launch has overhead:",
-     "Scheduling, reading, writing and synchronisation are parts of a launch: fixed bytes cut into "
-     "n launches cost more than n - 1 null launches extra.",
-     "REFUTED when 16 MiB in L2, cut into 64 and into 4096 launches of a graph, take within 15 % "
-     "of one launch that reads all and n - 1 that are empty; else MIXED, since the article's "
-     "reading asks for more bytes, too, which a bundle does not count. Positive control: one "
-     "launch that reads all and 63 of the empty kernel lie within 15 %. Negative control: 64 that "
-     "read all must not.",
-     judge_c50, NEEDS(split_needs, whole_needs)},
-    {"C50b", "ai-rng", "The cost of a kernel includes more than math.",
-     "Traffic and synchronisation are costs beside launch overhead: fixed bytes cut into n "
-     "launches cost n - 1 null launches extra and no more.",
-     "The figures and controls of C50, read the other way: REPRODUCED when both lie within 15 %, "
-     "else MIXED.",
-     judge_c50b, NEEDS(split_needs, whole_needs)},
-    {"C50c", "ai-rng",
-     "Launch overhead: scheduling and dispatch cost, especially painful when thousands of tiny "
-     "kernels run per step.",
-     "Host submit, start, block scheduling, drain and next start add up to the launch's cost "
-     "within 15 %.",
-     "Call, start and finish of a launch of one block, each by stamps, and 65536 times the slope "
-     "of a block: REPRODUCED when their sum lies within 15 % of the round trip of 65536 blocks "
-     "that nothing disturbs, REFUTED outside. The next start is no part of a launch that is waited "
-     "for: see launch.gap. Positive controls: within 15 %, the stretches of one block add up to "
-     "the round trip of one without stamps, and 65536 blocks take as long from the first stamp to "
-     "the last as by the slope. Negative control: without the blocks the sum must miss.",
-     judge_c50c, NEEDS(c50c_needs)},
-    {"C71", "ai-rng",
-     "Launch overhead is hard to see if benchmarks focus only on end-to-end throughput, but it "
-     "becomes visible in profiles.",
-     "Time per launch at a queue depth of 1000 is at most 0.6 of that at depth 1; the profile half "
-     "is not judged.",
-     "REPRODUCED when the ratio is at most 0.6, REFUTED above. Positive control: depth 1 reads the "
-     "round trip within 15 %. Negative control: with kernels of 20 us, which nothing hides, the "
-     "ratio must stay above 0.6.",
-     judge_c71, NEEDS(c71_needs)},
+    {.id = "C29",
+     .article = "smallest.ai",
+     .quote = "Eliminate the latency overhead from launching many discrete kernels,",
+     .statement = "A dependency edge inside a fused kernel costs 20 % or less of a graph edge, up "
+                  "to 4096 steps; 20 % is our reading of 'eliminate'.",
+     .rule = "The article: \"These large kernels aim to:\"; another (ai-rng): \"the system pays "
+             "launch overhead once\". One block an SM, the same step by one kernel and by a graph: "
+             "the cheaper of grid.sync() and our barrier by the slope from 64 to 512 steps, our "
+             "barrier by that from 512 to 4096. REPRODUCED when both ratios are at most 0.2, "
+             "REFUTED when both are at least 0.5, else MIXED. Positive controls: a step inside one "
+             "block passes for eliminated; without a wait the words come out wrong. Negative "
+             "control: a step by stream must not pass.",
+     .judge = judge_c29,
+     .needs = NEEDS(c29_needs, body_needs)},
+    {.id = "C50",
+     .article = "dev.to",
+     .quote = "Each kernel launch has overhead:",
+     .statement = "Scheduling, reading, writing and synchronisation are parts of a launch: fixed "
+                  "bytes cut into n launches cost more than n - 1 null launches extra.",
+     .rule = "REFUTED when 16 MiB in L2, cut into 64 and into 4096 launches of a graph, take "
+             "within 15 % of one launch that reads all and n - 1 that are empty; else MIXED, since "
+             "the article's reading asks for more bytes, too, which a bundle does not count. "
+             "Positive control: one launch that reads all and 63 of the empty kernel lie within 15 "
+             "%. Negative control: 64 that read all must not.",
+     .judge = judge_c50,
+     .needs = NEEDS(split_needs, whole_needs)},
+    {.id = "C50b",
+     .article = "ai-rng",
+     .quote = "The cost of a kernel includes more than math.",
+     .statement = "Traffic and synchronisation are costs beside launch overhead: fixed bytes cut "
+                  "into n launches cost n - 1 null launches extra and no more.",
+     .rule = "The figures and controls of C50, read the other way: REPRODUCED when both lie within "
+             "15 %, else MIXED.",
+     .judge = judge_c50b,
+     .needs = NEEDS(split_needs, whole_needs)},
+    {.id = "C50c",
+     .article = "ai-rng",
+     .quote = "Launch overhead: scheduling and dispatch cost, especially painful when thousands of "
+              "tiny kernels run per step.",
+     .statement = "Host submit, start, block scheduling, drain and next start add up to the "
+                  "launch's cost within 15 %.",
+     .rule = "Call, start and finish of a launch of one block, each by stamps, and 65536 times the "
+             "slope of a block: REPRODUCED when their sum lies within 15 % of the round trip of "
+             "65536 blocks that nothing disturbs, REFUTED outside. The next start is no part of a "
+             "launch that is waited for: see launch.gap. Positive controls: within 15 %, the "
+             "stretches of one block add up to the round trip of one without stamps, and 65536 "
+             "blocks take as long from the first stamp to the last as by the slope. Negative "
+             "control: without the blocks the sum must miss.",
+     .judge = judge_c50c,
+     .needs = NEEDS(c50c_needs)},
+    {.id = "C71",
+     .article = "ai-rng",
+     .quote = "Launch overhead is hard to see if benchmarks focus only on end-to-end throughput, "
+              "but it becomes visible in profiles.",
+     .statement = "Time per launch at a queue depth of 1000 is at most 0.6 of that at depth 1; the "
+                  "profile half is not judged.",
+     .rule = "REPRODUCED when the ratio is at most 0.6, REFUTED above. Positive control: depth 1 "
+             "reads the round trip within 15 %. Negative control: with kernels of 20 us, which "
+             "nothing hides, the ratio must stay above 0.6.",
+     .judge = judge_c71,
+     .needs = NEEDS(c71_needs)},
 };
 CLAIM_SUBJECT(claims);

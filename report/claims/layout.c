@@ -16,9 +16,7 @@
 static const double C56_COPY = 0.9, C56_ABSORBED = 1.05;
 
 static const struct need transpose_needs[] = {
-    {NEED_BEST, PASS(8200, "[npv]*")},
-    {NEED_BEST, PASS(8200, "[cm]*")},
-    NEEDS_END};
+    {NEED_BEST, PASS(8200, "[npv]*")}, {NEED_BEST, PASS(8200, "[cm]*")}, NEEDS_END};
 
 /* The fastest transpose over the faster copy, with rows that are no power of two apart. */
 static bool take_transpose(const struct bundle *bundle, struct row *ratio, struct row *copy,
@@ -33,12 +31,11 @@ static bool take_transpose(const struct bundle *bundle, struct row *ratio, struc
     return true;
 }
 
-static const struct need product_needs[] = {
-    {NEED_ANY, PRODUCT("nn")},
-    {NEED_ANY, PRODUCT("tn")},
-    {NEED_ANY, PRODUCT("nt")},
-    {NEED_ANY, PRODUCT("after")},
-    NEEDS_END};
+static const struct need product_needs[] = {{NEED_ANY, PRODUCT("nn")},
+                                            {NEED_ANY, PRODUCT("tn")},
+                                            {NEED_ANY, PRODUCT("nt")},
+                                            {NEED_ANY, PRODUCT("after")},
+                                            NEEDS_END};
 static const struct need c56_needs[] = {{NEED_ONE, PASS(8200, "read")}, NEEDS_END};
 
 static const struct need padded_needs[] = {{NEED_ONE, PASS(8200, "padded")}, NEEDS_END};
@@ -86,13 +83,9 @@ static const double C57_MODEL = 1.2, C57_HIDDEN = 2, C57_SECTOR = 8, C57_FULL = 
 #define STRUCTS "layout.struct_rate{level=hbm,fields=8,width=4}"
 
 static const struct need stride_needs[] = {
-    {NEED_ANY, STRIDED},
-    {NEED_ANY, STRUCTS},
-    {NEED_ANY, READ("hbm", 0, 16, 65536)},
-    NEEDS_END};
-static const struct need of_model_needs[] = {
-    {NEED_ONE, "layout.strided_rate{level=hbm,stride=1}"},
-    NEEDS_END};
+    {NEED_ANY, STRIDED}, {NEED_ANY, STRUCTS}, {NEED_ANY, READ("hbm", 0, 16, 65536)}, NEEDS_END};
+static const struct need of_model_needs[] = {{NEED_ONE, "layout.strided_rate{level=hbm,stride=1}"},
+                                             NEEDS_END};
 
 /* Useful rate over what the sector model predicts: an eighth of the rate of stride 1. */
 static bool take_of_model(const struct bundle *bundle, const char *id, struct row *of_model,
@@ -151,17 +144,16 @@ static const double C84_FASTER = 1.10, C84_SAME = 1.03;
 #define ROWS "layout.rows_rate{level=hbm,columns=16384,ld=16388,width=16}"
 
 static const struct need fault_needs[] = {{NEED_ANY, FAULTS}, NEEDS_END};
-static const struct need width_needs[] = {
-    {NEED_ANY, READ("hbm", 0, 16, 65536)},
-    {NEED_ANY, READ("hbm", 0, 4, 65536)},
-    {NEED_ANY, READ("hbm", 0, 16, 16384)},
-    {NEED_ANY, READ("hbm", 0, 4, 16384)},
-    {NEED_ANY, READ("l2", 0, 16, 65536)},
-    {NEED_ANY, READ("l2", 0, 4, 65536)},
-    {NEED_ANY, READ("l2", 0, 16, 16384)},
-    {NEED_ANY, READ("l2", 0, 1, 16384)},
-    {NEED_ANY, ROWS},
-    NEEDS_END};
+static const struct need width_needs[] = {{NEED_ANY, READ("hbm", 0, 16, 65536)},
+                                          {NEED_ANY, READ("hbm", 0, 4, 65536)},
+                                          {NEED_ANY, READ("hbm", 0, 16, 16384)},
+                                          {NEED_ANY, READ("hbm", 0, 4, 16384)},
+                                          {NEED_ANY, READ("l2", 0, 16, 65536)},
+                                          {NEED_ANY, READ("l2", 0, 4, 65536)},
+                                          {NEED_ANY, READ("l2", 0, 16, 16384)},
+                                          {NEED_ANY, READ("l2", 0, 1, 16384)},
+                                          {NEED_ANY, ROWS},
+                                          NEEDS_END};
 
 /* Does a 16-byte load fault at this offset? */
 static bool take_fault(const struct bundle *bundle, int offset, bool *faults, struct finding *f)
@@ -220,44 +212,48 @@ static void judge_c84(const struct bundle *bundle, struct finding *f)
 /* --- the entries ------------------------------------------------------------------------------ */
 
 static const struct claim claims[] = {
-    {"C56", "ai-rng", "Transposes inserted between operators that force real memory movement.",
-     "An explicit transpose costs 0.9 of a copy or more; 'force' fails if the consumer absorbs it "
-     "at 5 % or less.",
-     "Of a matrix of 8192 x 8192 floats, rows 8200 apart, the fastest of three transposes (chosen "
-     "in "
-     "the first round) takes 0.9 of the faster copy's time or more: it moves. A product of 4096^3, "
-     "fp16, takes at most 1.05 of its time when A, and when B, is stored transposed: nothing "
-     "forces "
-     "it. REPRODUCED when it moves and neither is absorbed, REFUTED when it does not move and both "
-     "are absorbed, MIXED otherwise. Positive control: the plain transpose by tiles takes 0.9 of a "
-     "copy or more. Negative "
-     "controls: reading alone must not, and a transpose before the product must not pass as "
-     "absorbed.",
-     judge_c56, NEEDS(transpose_needs, c56_needs, product_needs, padded_needs)},
-    {"C57", "ai-rng", "Strides that force scattered reads.",
-     "Useful bandwidth at strides of 8 to 32 floats falls to 1.2x of the 32-byte sector model or "
-     "less; device memory answers by 64 bytes, so that it may be half.",
-     "The model: a sector of 32 bytes is fetched whole, so that a stride of 8 floats or more "
-     "leaves "
-     "an eighth of the rate of stride 1. REPRODUCED when at strides 8, 16 and 32, from device "
-     "memory, the useful rate is at most 1.2 of that, REFUTED when at any it is above 2, MIXED "
-     "otherwise. Positive control: stride 1 is within 0.85 and 1/0.85 of what 16-byte loads do. "
-     "Negative "
-     "control: "
-     "the same loads, 32 bytes apart, when the lanes go on to use the rest of each sector, must be "
-     "above 2.",
-     judge_c57, NEEDS(of_model_needs, stride_needs)},
-    {"C84", "ai-rng",
-     "Data layout choices determine whether memory access is coalesced and whether vectorized "
-     "instructions can be used.",
-     "Alignment decides the load width that runs, and 16-byte loads are 1.10x or more as fast as "
-     "4-byte ones at equal bytes in flight; coalescing is C57.",
-     "REFUTED when a 16-byte load at an offset of 4 or of 8 bytes does not fault. Else REPRODUCED "
-     "when at equal bytes in flight an SM 16-byte loads are 1.10 times as fast as 4-byte ones, "
-     "from "
-     "device memory or L2, at any of three places, MIXED when at none. Positive control: they are "
-     "1.10 times as fast as 1-byte loads. Negative control: 16-byte loads of rows with a gap must "
-     "not be 1.10 times as fast as of rows without.",
-     judge_c84, NEEDS(fault_needs, width_needs)},
+    {.id = "C56",
+     .article = "ai-rng",
+     .quote = "Transposes inserted between operators that force real memory movement.",
+     .statement = "An explicit transpose costs 0.9 of a copy or more; 'force' fails if the "
+                  "consumer absorbs it at 5 % or less.",
+     .rule =
+         "Of a matrix of 8192 x 8192 floats, rows 8200 apart, the fastest of three transposes "
+         "(chosen in the first round) takes 0.9 of the faster copy's time or more: it moves. A "
+         "product of 4096^3, fp16, takes at most 1.05 of its time when A, and when B, is stored "
+         "transposed: nothing forces it. REPRODUCED when it moves and neither is absorbed, REFUTED "
+         "when it does not move and both are absorbed, MIXED otherwise. Positive control: the "
+         "plain transpose by tiles takes 0.9 of a copy or more. Negative controls: reading alone "
+         "must not, and a transpose before the product must not pass as absorbed.",
+     .judge = judge_c56,
+     .needs = NEEDS(transpose_needs, c56_needs, product_needs, padded_needs)},
+    {.id = "C57",
+     .article = "ai-rng",
+     .quote = "Strides that force scattered reads.",
+     .statement =
+         "Useful bandwidth at strides of 8 to 32 floats falls to 1.2x of the 32-byte sector model "
+         "or less; device memory answers by 64 bytes, so that it may be half.",
+     .rule = "The model: a sector of 32 bytes is fetched whole, so that a stride of 8 floats or "
+             "more leaves an eighth of the rate of stride 1. REPRODUCED when at strides 8, 16 and "
+             "32, from device memory, the useful rate is at most 1.2 of that, REFUTED when at any "
+             "it is above 2, MIXED otherwise. Positive control: stride 1 is within 0.85 and 1/0.85 "
+             "of what 16-byte loads do. Negative control: the same loads, 32 bytes apart, when the "
+             "lanes go on to use the rest of each sector, must be above 2.",
+     .judge = judge_c57,
+     .needs = NEEDS(of_model_needs, stride_needs)},
+    {.id = "C84",
+     .article = "ai-rng",
+     .quote = "Data layout choices determine whether memory access is coalesced and whether "
+              "vectorized instructions can be used.",
+     .statement = "Alignment decides the load width that runs, and 16-byte loads are 1.10x or more "
+                  "as fast as 4-byte ones at equal bytes in flight; coalescing is C57.",
+     .rule =
+         "REFUTED when a 16-byte load at an offset of 4 or of 8 bytes does not fault. Else "
+         "REPRODUCED when at equal bytes in flight an SM 16-byte loads are 1.10 times as fast as "
+         "4-byte ones, from device memory or L2, at any of three places, MIXED when at none. "
+         "Positive control: they are 1.10 times as fast as 1-byte loads. Negative control: 16-byte "
+         "loads of rows with a gap must not be 1.10 times as fast as of rows without.",
+     .judge = judge_c84,
+     .needs = NEEDS(fault_needs, width_needs)},
 };
 CLAIM_SUBJECT(claims);

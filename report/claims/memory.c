@@ -8,12 +8,11 @@
 static const double C10_LEAST = 31, C10_MOST = 36, C10_ASKED = 20000, C10_CLOCK = 0.005;
 static const double C10_CONTROL_LEAST = 150, C10_KNOWN_LEAST = 20, C10_KNOWN_MOST = 32;
 
-static const struct need c10_needs[] = {
-    {NEED_ONE, "memory_latency.load{level=l1}"},
-    {NEED_ONE, "spin.waited{asked=20000}"},
-    {NEED_ONE, "memory_latency.load{level=shared}"},
-    {NEED_ONE, "memory_latency.control{path=l2}"},
-    NEEDS_END};
+static const struct need c10_needs[] = {{NEED_ONE, "memory_latency.load{level=l1}"},
+                                        {NEED_ONE, "spin.waited{asked=20000}"},
+                                        {NEED_ONE, "memory_latency.load{level=shared}"},
+                                        {NEED_ONE, "memory_latency.control{path=l2}"},
+                                        NEEDS_END};
 
 /* A wait reads as long as was asked for, on the very clock that times it. That shows only that the
  * run of spin is valid and that the clock agrees with events. So the chase is also tried on
@@ -39,16 +38,16 @@ static void judge_c10(const struct bundle *bundle, struct finding *f)
 
 /* --- C11: is L1 the fastest? ------------------------------------------------------------------ */
 
-static const struct need c11_needs[] = {
-    {NEED_ONE, "memory_latency.load{level=shared}"},
-    {NEED_ONE, "memory_latency.load{level=l1}"},
-    {NEED_ONE, "memory_latency.load{level=l2}"},
-    {NEED_ONE, "memory_latency.curve{bytes=16384}"},
-    NEEDS_END};
+static const struct need c11_needs[] = {{NEED_ONE, "memory_latency.load{level=shared}"},
+                                        {NEED_ONE, "memory_latency.load{level=l1}"},
+                                        {NEED_ONE, "memory_latency.load{level=l2}"},
+                                        {NEED_ONE, "memory_latency.curve{bytes=16384}"},
+                                        NEEDS_END};
 
-static const struct need constant_needs[] = { /* not all bundles have these */
-    {NEED_ANY, "memory_latency.constant{bytes=1024,spacing=64}"},
-    NEEDS_END};
+static const struct need constant_needs[] = {/* not all bundles have these */
+                                             {NEED_ANY,
+                                              "memory_latency.constant{bytes=1024,spacing=64}"},
+                                             NEEDS_END};
 
 /* One faster memory refutes the claim; L1 is the fastest only if all memories were measured. */
 static void judge_c11(const struct bundle *bundle, struct finding *f)
@@ -77,21 +76,28 @@ static void judge_c11(const struct bundle *bundle, struct finding *f)
 /* --- the entries ----------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
-    {"C10", "smallest.ai",
-     "Even the L1 cache, considered the fastest local memory on the SM, has a latency of ~33 "
-     "cycles.",
-     "A dependent L1 hit takes about 33 SM cycles: pure pointer chase, slope.",
-     "REPRODUCED when the interval of memory_latency.load{level=l1} lies in 31 to 36 cycles, "
-     "REFUTED when it lies outside. Positive controls: a wait of 20000 cycles reads as such "
-     "within 0.5 %, and the same chase through shared memory 20 to 32. Negative control: the same "
-     "ring kept out of L1 must not read so, but above 150 cycles.",
-     judge_c10, NEEDS(c10_needs)},
-    {"C11", "smallest.ai", "considered the fastest local memory on the SM",
-     "No memory of the SM other than its registers answers faster than an L1 hit.",
-     "REFUTED when the interval of shared memory, or of a constant in its innermost cache, lies "
-     "below L1's by more than 3 % and a cycle, REPRODUCED when L1's lies below both by that. "
-     "Positive control: L1 reads faster than L2 by the same rule. Negative control: the same ring "
-     "in L1, measured again as a point of the curve, must be neither faster nor slower.",
-     judge_c11, NEEDS(c11_needs, constant_needs)},
+    {.id = "C10",
+     .article = "smallest.ai",
+     .quote = "Even the L1 cache, considered the fastest local memory on the SM, has a latency of "
+              "~33 cycles.",
+     .statement = "A dependent L1 hit takes about 33 SM cycles: pure pointer chase, slope.",
+     .rule =
+         "REPRODUCED when the interval of memory_latency.load{level=l1} lies in 31 to 36 cycles, "
+         "REFUTED when it lies outside. Positive controls: a wait of 20000 cycles reads as such "
+         "within 0.5 %, and the same chase through shared memory 20 to 32. Negative control: the "
+         "same ring kept out of L1 must not read so, but above 150 cycles.",
+     .judge = judge_c10,
+     .needs = NEEDS(c10_needs)},
+    {.id = "C11",
+     .article = "smallest.ai",
+     .quote = "considered the fastest local memory on the SM",
+     .statement = "No memory of the SM other than its registers answers faster than an L1 hit.",
+     .rule = "REFUTED when the interval of shared memory, or of a constant in its innermost cache, "
+             "lies below L1's by more than 3 % and a cycle, REPRODUCED when L1's lies below both "
+             "by that. Positive control: L1 reads faster than L2 by the same rule. Negative "
+             "control: the same ring in L1, measured again as a point of the curve, must be "
+             "neither faster nor slower.",
+     .judge = judge_c11,
+     .needs = NEEDS(c11_needs, constant_needs)},
 };
 CLAIM_SUBJECT(claims);

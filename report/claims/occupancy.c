@@ -42,10 +42,7 @@ static enum holding both(enum holding a, enum holding b)
 #define HIT "occupancy.hit{memory=%s,stride=%d,warps=%d,loads=%d}"
 #define LAYERS "occupancy.layers{level=%s,layers=%d,placement=%s}"
 
-static const struct need hit_needs[] = {
-    {NEED_ANY, HIT},
-    {NEED_ANY, LAYERS},
-    NEEDS_END};
+static const struct need hit_needs[] = {{NEED_ANY, HIT}, {NEED_ANY, LAYERS}, NEEDS_END};
 
 static bool take_hit(const struct bundle *bundle, const char *memory, int stride, int warps,
                      int loads, struct row *row, struct finding *f)
@@ -176,9 +173,7 @@ struct config {
 
 static const struct need resident_needs[] = {{NEED_ANY, CONFIG("resident_warps")}, NEEDS_END};
 static const struct need tally_needs[] = {
-    {NEED_ANY, CONFIGS},
-    {NEED_ANY, CONFIG("predicted_warps")},
-    NEEDS_END};
+    {NEED_ANY, CONFIGS}, {NEED_ANY, CONFIG("predicted_warps")}, NEEDS_END};
 
 static void config_id(char id[DOCUMENT_ID], const char *metric, const struct config *c)
 {
@@ -300,10 +295,9 @@ static bool moves(const struct swing *s)
     return s->least < s->most;
 }
 
-static const struct need split_needs[] = {
-    {NEED_ONE, "occupancy.split{carveout=100}"},
-    {NEED_ONE, "occupancy.split{carveout=0}"},
-    NEEDS_END};
+static const struct need split_needs[] = {{NEED_ONE, "occupancy.split{carveout=100}"},
+                                          {NEED_ONE, "occupancy.split{carveout=0}"},
+                                          NEEDS_END};
 
 /* Did the carve-out shrink the L1? A ring that fits only the larger L1 tells. */
 static bool take_split(const struct bundle *bundle, struct row *ratio, struct finding *f)
@@ -360,60 +354,76 @@ static void judge_c17(const struct bundle *bundle, struct finding *f)
 /* --- the entries ------------------------------------------------------------------------------ */
 
 static const struct claim claims[] = {
-    {"C12", "smallest.ai",
-     "This means that even the best-placed data in shared or L1 memory still adds latency, "
-     "especially when memory access is irregular or fragmented across layers.",
-     "With few warps and one load in flight each, L1 and shared hits leave the SM at half its load "
-     "rate or less; bank conflicts, sectors and per-layer placement make it worse.",
-     "Two parts. Slow: with 4 warps of one load each, shared memory and L1 are at half or less of "
-     "the load rate that 32 warps of 8 loads reach, and the worst pattern (all lanes in one bank; "
-     "a line for each lane) is 1.5 times as slow or more. Fragmented: 32 layers 2 MiB apart, the "
-     "same loads, all in L1, are slower by more than 3 % than in one piece. REPRODUCED when both "
-     "hold, REFUTED when both fail, MIXED when they disagree. The same in L2, which is no "
-     "best-placed data, and what 4 warps reach with eight loads each are reported only. Positive "
-     "control: rows of 4 MiB from L2 are 1.5 times as slow as from L1 or more. Negative control: "
-     "a single layer, moved by 2 MiB, must not be slower.",
-     judge_c12, NEEDS(hit_needs, c12_needs)},
-    {"C13", "smallest.ai",
-     "To mask latency effectively, Nvidia GPUs require each SM to have multiple active warps.",
-     "No configuration with at most 4 warps per SM reaches 90 % of sustained DRAM bandwidth; "
-     "narrowed to DRAM reads.",
-     "REFUTED when the best reading of device memory by at most 4 warps an SM, by loads or by "
-     "asynchronous copies, reaches 0.9 of the best by any number, REPRODUCED when it stays below. "
-     "Both are chosen in the first round and judged on the others. Positive control: 32 warps of 8 "
-     "loads reach 0.9. Negative control: 1 warp of 1 load must not.",
-     judge_c13, NEEDS(c13_needs)},
-    {"C15", "smallest.ai", "But this is gated by the amount of available L1/shared memory per SM.",
-     "Shared memory is the binding limit of occupancy in every configuration; read as a general "
-     "statement.",
-     "Shared memory binds where dropping a kernel's request for it lets more warps in. REFUTED "
-     "when "
-     "in any measured configuration that asks for some it does not bind, and the warps counted are "
-     "as the occupancy API has them, REPRODUCED when it binds in all, MIXED when none refutes and "
-     "the API disagrees about some. Positive control: 32 KiB a block of 8 warps of 32 registers "
-     "bind. Negative control: a request for none, at carve-outs of 75 and 100 %, must not.",
-     judge_c15, NEEDS(resident_needs, tally_needs)},
-    {"C16", "smallest.ai",
-     "Every SM has to maintain the context of all its active warps\u2014registers, local memory, "
-     "and thread state. But this is gated by the amount of available L1/shared memory per SM.",
-     "The number of resident warps of a kernel without shared memory changes with the L1/shared "
-     "split; where the context is kept is not claimed and not tested.",
-     "REPRODUCED when a kernel of 32 registers without shared memory, in blocks of 8 warps, with "
-     "or without 256 bytes of local memory a thread, changes the number of resident warps over "
-     "carve-outs from 0 to 100 %; REFUTED when neither does. Positive control: the carve-out moves "
-     "the split: a kernel "
-     "bound by shared memory changes, and a ring of 0.6 of the SM's memory is 1.5 times as slow at "
-     "100 % or more. Negative control: a kernel bound by registers must not change.",
-     judge_c16, NEEDS(resident_needs, split_needs)},
-    {"C17", "smallest.ai",
-     "So, to maintain high occupancy (i.e., more warps to hide memory latency), you need more L1 "
-     "capacity.",
-     "Raising the shared-memory share of L1 raises occupancy also where shared memory is not the "
-     "limiter.",
-     "REPRODUCED when raising the carve-out from 0 to 100 % raises the resident warps of a kernel "
-     "that registers limit, REFUTED as a general rule when it does not. Positive "
-     "control: it raises those of a kernel bound by shared memory, for which the claim holds. "
-     "Negative control: those of a kernel that has all the warps there are must not rise.",
-     judge_c17, NEEDS(resident_needs)},
+    {.id = "C12",
+     .article = "smallest.ai",
+     .quote = "This means that even the best-placed data in shared or L1 memory still adds "
+              "latency, especially when memory access is irregular or fragmented across layers.",
+     .statement =
+         "With few warps and one load in flight each, L1 and shared hits leave the SM at half its "
+         "load rate or less; bank conflicts, sectors and per-layer placement make it worse.",
+     .rule =
+         "Two parts. Slow: with 4 warps of one load each, shared memory and L1 are at half or less "
+         "of the load rate that 32 warps of 8 loads reach, and the worst pattern (all lanes in one "
+         "bank; a line for each lane) is 1.5 times as slow or more. Fragmented: 32 layers 2 MiB "
+         "apart, the same loads, all in L1, are slower by more than 3 % than in one piece. "
+         "REPRODUCED when both hold, REFUTED when both fail, MIXED when they disagree. The same in "
+         "L2, which is no best-placed data, and what 4 warps reach with eight loads each are "
+         "reported only. Positive control: rows of 4 MiB from L2 are 1.5 times as slow as from L1 "
+         "or more. Negative control: a single layer, moved by 2 MiB, must not be slower.",
+     .judge = judge_c12,
+     .needs = NEEDS(hit_needs, c12_needs)},
+    {.id = "C13",
+     .article = "smallest.ai",
+     .quote =
+         "To mask latency effectively, Nvidia GPUs require each SM to have multiple active warps.",
+     .statement = "No configuration with at most 4 warps per SM reaches 90 % of sustained DRAM "
+                  "bandwidth; narrowed to DRAM reads.",
+     .rule = "REFUTED when the best reading of device memory by at most 4 warps an SM, by loads or "
+             "by asynchronous copies, reaches 0.9 of the best by any number, REPRODUCED when it "
+             "stays below. Both are chosen in the first round and judged on the others. Positive "
+             "control: 32 warps of 8 loads reach 0.9. Negative control: 1 warp of 1 load must not.",
+     .judge = judge_c13,
+     .needs = NEEDS(c13_needs)},
+    {.id = "C15",
+     .article = "smallest.ai",
+     .quote = "But this is gated by the amount of available L1/shared memory per SM.",
+     .statement = "Shared memory is the binding limit of occupancy in every configuration; read as "
+                  "a general statement.",
+     .rule = "Shared memory binds where dropping a kernel's request for it lets more warps in. "
+             "REFUTED when in any measured configuration that asks for some it does not bind, and "
+             "the warps counted are as the occupancy API has them, REPRODUCED when it binds in "
+             "all, MIXED when none refutes and the API disagrees about some. Positive control: 32 "
+             "KiB a block of 8 warps of 32 registers bind. Negative control: a request for none, "
+             "at carve-outs of 75 and 100 %, must not.",
+     .judge = judge_c15,
+     .needs = NEEDS(resident_needs, tally_needs)},
+    {.id = "C16",
+     .article = "smallest.ai",
+     .quote = "Every SM has to maintain the context of all its active warps\u2014registers, local "
+              "memory, and thread state. But this is gated by the amount of available L1/shared "
+              "memory per SM.",
+     .statement = "The number of resident warps of a kernel without shared memory changes with the "
+                  "L1/shared split; where the context is kept is not claimed and not tested.",
+     .rule = "REPRODUCED when a kernel of 32 registers without shared memory, in blocks of 8 "
+             "warps, with or without 256 bytes of local memory a thread, changes the number of "
+             "resident warps over carve-outs from 0 to 100 %; REFUTED when neither does. Positive "
+             "control: the carve-out moves the split: a kernel bound by shared memory changes, and "
+             "a ring of 0.6 of the SM's memory is 1.5 times as slow at 100 % or more. Negative "
+             "control: a kernel bound by registers must not change.",
+     .judge = judge_c16,
+     .needs = NEEDS(resident_needs, split_needs)},
+    {.id = "C17",
+     .article = "smallest.ai",
+     .quote = "So, to maintain high occupancy (i.e., more warps to hide memory latency), you need "
+              "more L1 capacity.",
+     .statement = "Raising the shared-memory share of L1 raises occupancy also where shared memory "
+                  "is not the limiter.",
+     .rule =
+         "REPRODUCED when raising the carve-out from 0 to 100 % raises the resident warps of a "
+         "kernel that registers limit, REFUTED as a general rule when it does not. Positive "
+         "control: it raises those of a kernel bound by shared memory, for which the claim holds. "
+         "Negative control: those of a kernel that has all the warps there are must not rise.",
+     .judge = judge_c17,
+     .needs = NEEDS(resident_needs)},
 };
 CLAIM_SUBJECT(claims);

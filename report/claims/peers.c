@@ -56,7 +56,7 @@ static const struct need clock_needs[] = {{NEED_ANY, CLOCK}, NEEDS_END};
 static const struct need c21_needs[] = {
     {NEED_ONE, "peers.time" TUNED "l2=warm,timer=event}"},
     {NEED_ONE, "peers.time{m=4096,n=4096,k=4096,type=fp16,acc=fp32,layout=nn,impl=triton,"
-      "tile=best,l2=warm,timer=event}"},
+               "tile=best,l2=warm,timer=event}"},
     NEEDS_END};
 
 static void judge_c21(const struct bundle *bundle, struct finding *f)
@@ -102,8 +102,7 @@ static enum place on_par(const struct row *ratio)
     "tile=auto,l2=warm,timer=event}"
 
 static const struct need best_needs[] = {
-    {NEED_BEST, "gemm_sizes.time" PRODUCT "impl=*,tile=*,l2=warm,*"},
-    NEEDS_END};
+    {NEED_BEST, "gemm_sizes.time" PRODUCT "impl=*,tile=*,l2=warm,*"}, NEEDS_END};
 static const struct need c23_needs[] = {
     {NEED_ONE, "peers.time" TUNED "l2=warm,timer=event}"},
     {NEED_ONE, "peers.time" PRODUCT "impl=torch,tile=auto,l2=warm,timer=event}"},
@@ -136,33 +135,41 @@ static void judge_c23(const struct bundle *bundle, struct finding *f)
 /* --- the entries ----------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
-    {"C20", "smallest.ai",
-     "On an Nvidia L40S, with 142 SMs, the optimized Triton kernel selects a configuration that "
-     "uses only 128 blocks\u2014meaning 14 SMs remain idle.",
-     "At 1024^3 fp16 the autotuner of Triton's tutorial picks a configuration of 128 blocks; the "
-     "article names no type.",
-     "Judged on an L40S only: REPRODUCED when the graph of what the tuner picks holds 128 blocks "
-     "a product, REFUTED when it holds another number. Positive control: tiles of 128x64 make 128. "
-     "Negative control: the best configuration with as many blocks as SMs does not.",
-     judge_c20, NEEDS(c20_needs)},
-    {"C21", "smallest.ai",
-     "Despite this underutilization, the kernel achieves an execution time of ~13 microseconds",
-     "What the tuner picks takes 12 to 14.5 us by one of five clocks.",
-     "Judged on an L40S only: REPRODUCED when do_bench, an event pair hot or cold, or the slope of "
-     "a graph warm or cold reads 12 to 14.5 us, REFUTED when none does, MIXED when one straddles. "
-     "Positive control: the warm slope measured twice agrees within 5 %. Negative control: 4096^3 "
-     "must read more.",
-     judge_c21, NEEDS(c21_needs, clock_needs)},
-    {"C23", "smallest.ai",
-     "Interestingly, this performance is on par with Nvidia\u2019s highly tuned cuBLAS library, "
-     "indicating that even the most optimized matrix multiplication implementations hit the same "
-     "ceiling when dealing with small, standalone workloads.",
-     "At 1024^3 fp16 Triton's tuned kernel and cuBLAS differ by 10 % or less; that the best of all "
-     "meets a ceiling is C22.",
-     "Warm, by the slope of graphs, in the same rounds. REPRODUCED when Triton's time is within "
-     "10 % of that of cuBLAS's own choice, REFUTED when it is not. Positive control: "
-     "PyTorch's product, which cuBLAS computes, is within 10 %. Negative control: cuBLAS at "
-     "1536^3, 3.4 times the work, is not.",
-     judge_c23, NEEDS(c23_needs, best_needs)},
+    {.id = "C20",
+     .article = "smallest.ai",
+     .quote = "On an Nvidia L40S, with 142 SMs, the optimized Triton kernel selects a "
+              "configuration that uses only 128 blocks\u2014meaning 14 SMs remain idle.",
+     .statement = "At 1024^3 fp16 the autotuner of Triton's tutorial picks a configuration of 128 "
+                  "blocks; the article names no type.",
+     .rule = "Judged on an L40S only: REPRODUCED when the graph of what the tuner picks holds 128 "
+             "blocks a product, REFUTED when it holds another number. Positive control: tiles of "
+             "128x64 make 128. Negative control: the best configuration with as many blocks as SMs "
+             "does not.",
+     .judge = judge_c20,
+     .needs = NEEDS(c20_needs)},
+    {.id = "C21",
+     .article = "smallest.ai",
+     .quote =
+         "Despite this underutilization, the kernel achieves an execution time of ~13 microseconds",
+     .statement = "What the tuner picks takes 12 to 14.5 us by one of five clocks.",
+     .rule = "Judged on an L40S only: REPRODUCED when do_bench, an event pair hot or cold, or the "
+             "slope of a graph warm or cold reads 12 to 14.5 us, REFUTED when none does, MIXED "
+             "when one straddles. Positive control: the warm slope measured twice agrees within 5 "
+             "%. Negative control: 4096^3 must read more.",
+     .judge = judge_c21,
+     .needs = NEEDS(c21_needs, clock_needs)},
+    {.id = "C23",
+     .article = "smallest.ai",
+     .quote = "Interestingly, this performance is on par with Nvidia\u2019s highly tuned cuBLAS "
+              "library, indicating that even the most optimized matrix multiplication "
+              "implementations hit the same ceiling when dealing with small, standalone workloads.",
+     .statement = "At 1024^3 fp16 Triton's tuned kernel and cuBLAS differ by 10 % or less; that "
+                  "the best of all meets a ceiling is C22.",
+     .rule = "Warm, by the slope of graphs, in the same rounds. REPRODUCED when Triton's time is "
+             "within 10 % of that of cuBLAS's own choice, REFUTED when it is not. Positive "
+             "control: PyTorch's product, which cuBLAS computes, is within 10 %. Negative control: "
+             "cuBLAS at 1536^3, 3.4 times the work, is not.",
+     .judge = judge_c23,
+     .needs = NEEDS(c23_needs, best_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -21,10 +21,9 @@ static struct row share_of_peak(const struct row *time, double size, double peak
     return rule_rate(time, 2 * size * size * size / peak, "ratio");
 }
 
-static const struct need other_needs[] = {
-    {NEED_ANY, "small_gemm.tensor_peak{type=fp16,acc=fp32*"},
-    {NEED_ANY, GEMM(1024) "*l2=cold,timer=event}"},
-    NEEDS_END};
+static const struct need other_needs[] = {{NEED_ANY, "small_gemm.tensor_peak{type=fp16,acc=fp32*"},
+                                          {NEED_ANY, GEMM(1024) "*l2=cold,timer=event}"},
+                                          NEEDS_END};
 
 /* Shares of other denominators, for which the rule was not written. */
 static void say_other_shares(const struct bundle *bundle, const struct row *time,
@@ -42,11 +41,10 @@ static void say_other_shares(const struct bundle *bundle, const struct row *time
         rule_say(f->evidence, ", %.1f us with cold L2", cold.centre / 1e3);
 }
 
-static const struct need c22_needs[] = {
-    {NEED_BEST, GEMM(1024) "*l2=warm,timer=event}"},
-    {NEED_ONE, GEMM(512) CUBLAS},
-    {NEED_ONE, GEMM(4096) CUBLAS},
-    NEEDS_END};
+static const struct need c22_needs[] = {{NEED_BEST, GEMM(1024) "*l2=warm,timer=event}"},
+                                        {NEED_ONE, GEMM(512) CUBLAS},
+                                        {NEED_ONE, GEMM(4096) CUBLAS},
+                                        NEEDS_END};
 
 static void judge_c22(const struct bundle *bundle, struct finding *f)
 {
@@ -84,13 +82,17 @@ static void judge_c22(const struct bundle *bundle, struct finding *f)
 /* --- the entries ----------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
-    {"C22", "smallest.ai",
-     "a throughput of approximately 150 TFLOPSless than half of the GPU\u2019s rated 362 TFLOPS",
-     "The 1024^3 fp16 product stays below half of the GPU's rated dense peak, whatever GPU it is.",
-     "REPRODUCED when the best of all implementations at 1024^3, fp16 with fp32 sums, warm L2, "
-     "stays below 0.5 of the board's rated dense peak, REFUTED when it does not. The best is "
-     "chosen in the first round and judged on the others. Positive control: 512^3 by cuBLAS "
-     "stays below half. Negative control: 4096^3 by cuBLAS must not.",
-     judge_c22, NEEDS(c22_needs, other_needs)},
+    {.id = "C22",
+     .article = "smallest.ai",
+     .quote = "a throughput of approximately 150 TFLOPSless than half of the GPU\u2019s rated 362 "
+              "TFLOPS",
+     .statement = "The 1024^3 fp16 product stays below half of the GPU's rated dense peak, "
+                  "whatever GPU it is.",
+     .rule = "REPRODUCED when the best of all implementations at 1024^3, fp16 with fp32 sums, warm "
+             "L2, stays below 0.5 of the board's rated dense peak, REFUTED when it does not. The "
+             "best is chosen in the first round and judged on the others. Positive control: 512^3 "
+             "by cuBLAS stays below half. Negative control: 4096^3 by cuBLAS must not.",
+     .judge = judge_c22,
+     .needs = NEEDS(c22_needs, other_needs)},
 };
 CLAIM_SUBJECT(claims);

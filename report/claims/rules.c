@@ -215,6 +215,18 @@ struct row rule_rate(const struct row *time, double work, const char *unit)
 
 /* --- rules ------------------------------------------------------------------------------------ */
 
+double rule_limit(struct finding *f, const char *name, double value)
+{
+    while (f->of)
+        f = f->of;
+    size_t i = 0;
+    while (i < f->n_limits && strcmp(f->limit[i], name) != 0)
+        i++;
+    if (i == f->n_limits && i < CLAIM_LIMITS)
+        f->limit[f->n_limits++] = name;
+    return f->moved && !strcmp(f->moved, name) ? value * f->by : value;
+}
+
 enum place rule_place(const struct row *row, double least, double most)
 {
     if (isnan(row->low))

@@ -34,9 +34,9 @@ struct claim_subject {
 
 /* Puts a subject's claims into the section that report/claims/claims.c walks. Use it once per
  * file. */
-#define CLAIM_SUBJECT(table)                                                                     \
-    static const struct claim_subject subject                                                    \
-        __attribute__((section("claim_subjects"), used, aligned(sizeof(void *)))) = {            \
+#define CLAIM_SUBJECT(table)                                                                       \
+    static const struct claim_subject subject                                                      \
+        __attribute__((section("claim_subjects"), used, aligned(sizeof(void *)))) = {              \
             table, sizeof table / sizeof(table)[0]}
 
 /* --- needs ------------------------------------------------------------------------------------ */
@@ -114,6 +114,12 @@ struct row rule_rate(const struct row *time, double work, const char *unit);
 
 /* --- rules ------------------------------------------------------------------------------------ */
 
+/* A threshold of the rule, by its name in the source: RULE_LIMIT(f, C33_LONG). Every threshold of a
+ * verdict or a control is taken this way, and the ledger tells which of them, moved by 10 %, would
+ * change the verdict. A tolerance around 1 is a margin: 1 + RULE_LIMIT(f, MARGIN). */
+#define RULE_LIMIT(f, limit) rule_limit(f, #limit, limit)
+double rule_limit(struct finding *f, const char *name, double value);
+
 /* Where a row's interval lies relative to [least, most]; -INFINITY and INFINITY leave a side open.
  * Straddles: it contains a threshold, or there is no interval. */
 enum place { PLACE_BELOW, PLACE_INSIDE, PLACE_ABOVE, PLACE_STRADDLES };
@@ -132,8 +138,7 @@ void rule_conclude(struct finding *f, enum claim_verdict verdict, bool positive,
 /* --- evidence --------------------------------------------------------------------------------- */
 
 /* Appends to a finding's evidence or controls. */
-void rule_say(char text[CLAIM_TEXT], const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void rule_say(char text[CLAIM_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* "; WHAT 32.1 cycles (32.0 to 32.2)" */
 void rule_say_row(char text[CLAIM_TEXT], const char *what, const struct row *row);

@@ -29,11 +29,10 @@ static struct row efficiency(const struct row *small, double n, const struct row
 
 #define FIT "{type=fp16,acc=fp32,layout=nn,impl=own,tile=best,l2=warm,*"
 
-static const struct need fit_needs[] = {
-    {NEED_ONE, "derived.fixed_time" FIT},
-    {NEED_ONE, "derived.marginal_flops" FIT},
-    {NEED_ONE, "derived.fit_error" FIT},
-    NEEDS_END};
+static const struct need fit_needs[] = {{NEED_ONE, "derived.fixed_time" FIT},
+                                        {NEED_ONE, "derived.marginal_flops" FIT},
+                                        {NEED_ONE, "derived.fit_error" FIT},
+                                        NEEDS_END};
 
 static void say_fit(const struct bundle *bundle, struct finding *f)
 {
@@ -47,14 +46,13 @@ static void say_fit(const struct bundle *bundle, struct finding *f)
              100 * error.centre);
 }
 
-static const struct need c26_needs[] = {
-    {NEED_BEST, TIME(128)},
-    {NEED_BEST, TIME(256)},
-    {NEED_BEST, TIME(512)},
-    {NEED_BEST, TIME(1024)},
-    {NEED_BEST, TIME(4096)},
-    {NEED_BEST, TIME(8192)},
-    NEEDS_END};
+static const struct need c26_needs[] = {{NEED_BEST, TIME(128)},
+                                        {NEED_BEST, TIME(256)},
+                                        {NEED_BEST, TIME(512)},
+                                        {NEED_BEST, TIME(1024)},
+                                        {NEED_BEST, TIME(4096)},
+                                        {NEED_BEST, TIME(8192)},
+                                        NEEDS_END};
 
 static void judge_c26(const struct bundle *bundle, struct finding *f)
 {
@@ -315,17 +313,15 @@ static enum claim_verdict chosen_against_fixed(const struct row *chosen, const s
                : CLAIM_MIXED;
 }
 
-static const struct need neighbour_needs[] = {
-    {NEED_ONE, "gemm_sizes.over_best{by=neighbour}"},
-    NEEDS_END};
-static const struct need c89_needs[] = {
-    {NEED_ONE, "gemm_sizes.over_best{by=measured}"},
-    {NEED_ONE, "gemm_sizes.over_best{by=rule}"},
-    {NEED_ONE, "gemm_sizes.over_best{by=fixed}"},
-    {NEED_ONE, "gemm_sizes.over_best{by=worst}"},
-    {NEED_ONE, "gemm_sizes.slowest_over_best{of=all}"},
-    {NEED_ONE, "gemm_sizes.moved{of=all}"},
-    NEEDS_END};
+static const struct need neighbour_needs[] = {{NEED_ONE, "gemm_sizes.over_best{by=neighbour}"},
+                                              NEEDS_END};
+static const struct need c89_needs[] = {{NEED_ONE, "gemm_sizes.over_best{by=measured}"},
+                                        {NEED_ONE, "gemm_sizes.over_best{by=rule}"},
+                                        {NEED_ONE, "gemm_sizes.over_best{by=fixed}"},
+                                        {NEED_ONE, "gemm_sizes.over_best{by=worst}"},
+                                        {NEED_ONE, "gemm_sizes.slowest_over_best{of=all}"},
+                                        {NEED_ONE, "gemm_sizes.moved{of=all}"},
+                                        NEEDS_END};
 
 static void judge_c89(const struct bundle *bundle, struct finding *f)
 {
@@ -357,54 +353,72 @@ static void judge_c89(const struct bundle *bundle, struct finding *f)
 /* --- the entries ----------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
-    {"C26", "smallest.ai",
-     "Whether it\u2019s a standalone matrix multiplication or a large fused forward pass combining "
-     "multiple layers into a single kernel, the result is the same: latency bottoms out well "
-     "before performance peaks.",
-     "A 1024^3 product runs at less than half of the rate of 8192^3, and an eighth of its work "
-     "(512^3) takes more than a third of its time; the fused half is C27.",
-     "Best of all implementations, fp16 with fp32 sums, warm, by slope and so without the launch; "
-     "chosen in the first round and judged on the others. REPRODUCED when the rate at 1024^3 is "
-     "below half of that at 8192^3, and 1024^3 takes less than 3 times as long as 512^3; REFUTED "
-     "when one of the two does not hold. Positive control: both hold at 128^3 and 256^3. Negative "
-     "control: neither holds at 4096^3 and 8192^3.",
-     judge_c26, NEEDS(c26_needs, fit_needs)},
-    {"C58", "ai-rng", "Padding and alignment that affect tensor core usage.",
-     "A misaligned size, row length or address costs a tensor-core product 20 % or more.",
-     "cuBLAS, fp16, beside the aligned product replayed in turn, by time for each multiply-add. "
-     "REPRODUCED when a misaligned one loses 20 %, REFUTED when none loses more than 5 %, MIXED "
-     "otherwise. Positive control: with half as much work again, padded on along K, it loses 20 %. "
-     "Negative control: the aligned product in other buffers must not lose 5 %.",
-     judge_c58, NEEDS(over_needs)},
-    {"C79", "ai-rng",
-     "Libraries win for standard matmul and convolution primitives, especially when shapes are "
-     "well supported.",
-     "cuBLASLt is faster than our kernels on large square products; this suite has no convolution, "
-     "and the halves on fused operators and compilers are not judged here.",
-     "2048^3, 4096^3 and 8192^3 in fp16, 4096^3 in bf16, warm: the fastest of our kernels over the "
-     "fastest that cuBLASLt offers, replayed in turn. REPRODUCED when the library is faster by "
-     "more than 3 % at each, REFUTED when at none, MIXED otherwise. Positive control: it is, "
-     "against our portable kernel with tiles of 32x32. Negative control: it is not, against "
-     "itself.",
-     judge_c79, NEEDS(c79_needs, judged_needs, smaller_needs)},
-    {"C86", "ai-rng", "Non-contiguous tensors that prevent efficient kernels from being selected.",
-     "A change of row length, address or layout alone makes cuBLAS or cuBLASLt choose another "
-     "kernel, and costs 10 % or more.",
-     "Same sizes, type and values; the kernel's name is read from a captured graph. REPRODUCED "
-     "when a change brings another name and costs 10 %, REFUTED when no name changes, or no change "
-     "costs 3 %; MIXED otherwise. Positive control: one row instead of 1024 gets another name. "
-     "Negative control: the same product again gets the same name and time.",
-     judge_c86, NEEDS(over_needs, kernel_needs)},
-    {"C89", "8bit.tr",
-     "Automate kernel selection based on hardware detection to avoid fragile manual configs.",
-     "On shapes that differ, a kernel chosen by measurement or by a rule comes within 3 % of the "
-     "best and beats every fixed one; with one GPU only shapes are judged, not hardware.",
-     "All of our kernels on 8 shapes, fp16, measured twice: once to choose, once to judge, by the "
-     "geometric mean of time over the fastest. REPRODUCED when measurement or the rule comes "
-     "within 3 % of 1 and the best fixed kernel is more than 3 % behind it; REFUTED when the best "
-     "fixed one is within 3 % of both, or ahead; MIXED otherwise. Positive control: the two "
-     "measurements of a kernel agree within 3 %. Negative control: the worst fixed kernel does not "
-     "come within 3 % of the fastest.",
-     judge_c89, NEEDS(c89_needs, neighbour_needs)},
+    {.id = "C26",
+     .article = "smallest.ai",
+     .quote = "Whether it\u2019s a standalone matrix multiplication or a large fused forward pass "
+              "combining multiple layers into a single kernel, the result is the same: latency "
+              "bottoms out well before performance peaks.",
+     .statement = "A 1024^3 product runs at less than half of the rate of 8192^3, and an eighth of "
+                  "its work (512^3) takes more than a third of its time; the fused half is C27.",
+     .rule = "Best of all implementations, fp16 with fp32 sums, warm, by slope and so without the "
+             "launch; chosen in the first round and judged on the others. REPRODUCED when the rate "
+             "at 1024^3 is below half of that at 8192^3, and 1024^3 takes less than 3 times as "
+             "long as 512^3; REFUTED when one of the two does not hold. Positive control: both "
+             "hold at 128^3 and 256^3. Negative control: neither holds at 4096^3 and 8192^3.",
+     .judge = judge_c26,
+     .needs = NEEDS(c26_needs, fit_needs)},
+    {.id = "C58",
+     .article = "ai-rng",
+     .quote = "Padding and alignment that affect tensor core usage.",
+     .statement =
+         "A misaligned size, row length or address costs a tensor-core product 20 % or more.",
+     .rule = "cuBLAS, fp16, beside the aligned product replayed in turn, by time for each "
+             "multiply-add. REPRODUCED when a misaligned one loses 20 %, REFUTED when none loses "
+             "more than 5 %, MIXED otherwise. Positive control: with half as much work again, "
+             "padded on along K, it loses 20 %. Negative control: the aligned product in other "
+             "buffers must not lose 5 %.",
+     .judge = judge_c58,
+     .needs = NEEDS(over_needs)},
+    {.id = "C79",
+     .article = "ai-rng",
+     .quote = "Libraries win for standard matmul and convolution primitives, especially when "
+              "shapes are well supported.",
+     .statement =
+         "cuBLASLt is faster than our kernels on large square products; this suite has no "
+         "convolution, and the halves on fused operators and compilers are not judged here.",
+     .rule = "2048^3, 4096^3 and 8192^3 in fp16, 4096^3 in bf16, warm: the fastest of our kernels "
+             "over the fastest that cuBLASLt offers, replayed in turn. REPRODUCED when the library "
+             "is faster by more than 3 % at each, REFUTED when at none, MIXED otherwise. Positive "
+             "control: it is, against our portable kernel with tiles of 32x32. Negative control: "
+             "it is not, against itself.",
+     .judge = judge_c79,
+     .needs = NEEDS(c79_needs, judged_needs, smaller_needs)},
+    {.id = "C86",
+     .article = "ai-rng",
+     .quote = "Non-contiguous tensors that prevent efficient kernels from being selected.",
+     .statement = "A change of row length, address or layout alone makes cuBLAS or cuBLASLt choose "
+                  "another kernel, and costs 10 % or more.",
+     .rule =
+         "Same sizes, type and values; the kernel's name is read from a captured graph. REPRODUCED "
+         "when a change brings another name and costs 10 %, REFUTED when no name changes, or no "
+         "change costs 3 %; MIXED otherwise. Positive control: one row instead of 1024 gets "
+         "another name. Negative control: the same product again gets the same name and time.",
+     .judge = judge_c86,
+     .needs = NEEDS(over_needs, kernel_needs)},
+    {.id = "C89",
+     .article = "8bit.tr",
+     .quote =
+         "Automate kernel selection based on hardware detection to avoid fragile manual configs.",
+     .statement =
+         "On shapes that differ, a kernel chosen by measurement or by a rule comes within 3 % of "
+         "the best and beats every fixed one; with one GPU only shapes are judged, not hardware.",
+     .rule = "All of our kernels on 8 shapes, fp16, measured twice: once to choose, once to judge, "
+             "by the geometric mean of time over the fastest. REPRODUCED when measurement or the "
+             "rule comes within 3 % of 1 and the best fixed kernel is more than 3 % behind it; "
+             "REFUTED when the best fixed one is within 3 % of both, or ahead; MIXED otherwise. "
+             "Positive control: the two measurements of a kernel agree within 3 %. Negative "
+             "control: the worst fixed kernel does not come within 3 % of the fastest.",
+     .judge = judge_c89,
+     .needs = NEEDS(c89_needs, neighbour_needs)},
 };
 CLAIM_SUBJECT(claims);

@@ -12,16 +12,11 @@
 #define OF_GRID "barriers.control_violates{scope=grid,*"
 #define GRID_TIME "barriers.grid_time{barrier=%s,per_sm=1,threads=256,store=none*"
 
-static const struct need barrier_needs[] = {
-    {NEED_ANY, VIOLATIONS},
-    {NEED_ANY, "barriers.sms{*"},
-    {NEED_ANY, CONTROLS},
-    {NEED_ANY, OF_GRID},
-    {NEED_ANY, GRID_TIME},
-    NEEDS_END};
+static const struct need barrier_needs[] = {{NEED_ANY, VIOLATIONS}, {NEED_ANY, "barriers.sms{*"},
+                                            {NEED_ANY, CONTROLS},   {NEED_ANY, OF_GRID},
+                                            {NEED_ANY, GRID_TIME},  NEEDS_END};
 static const struct need block_needs[] = {
-    {NEED_ONE, "barriers.block_time{barrier=syncthreads,warps=8,*"},
-    NEEDS_END};
+    {NEED_ONE, "barriers.block_time{barrier=syncthreads,warps=8,*"}, NEEDS_END};
 
 /* Would the oracle have caught a faulty barrier of this many blocks: one that does not wait, and
  * one that waits and does not order? Every barrier that lacks something must have been caught. */
@@ -250,39 +245,48 @@ static void judge_c02b(const struct bundle *bundle, struct finding *f)
 /* --- the entries ------------------------------------------------------------------------------ */
 
 static const struct claim claims[] = {
-    {"C01", "smallest.ai",
-     "But CUDA only supports synchronization within a single SM\u2014not across them.",
-     "No barrier that spans blocks on two or more SMs works correctly: cluster, cooperative-grid "
-     "and hand-written barriers over distinct SM ids.",
-     "REFUTED when one barrier that reaches over two SMs or more shows no violation: each round "
-     "every block stores the round's number, crosses, and reads what all blocks stored; 1000000 "
-     "rounds of grid.sync() and of our barrier, 100000 of the others, which take longer. "
-     "REPRODUCED when all of them are refused or violate. Positive "
-     "control: __syncthreads in one block shows none. Negative controls: the grid must show "
-     "violations without a barrier, and with one that waits for all and does not order, for "
-     "lack of the release, of the acquire, or of the block's own barrier before the arrival; and a "
-     "barrier of clusters counts only where as many blocks show some without one and with a "
-     "relaxed arrival. The weak form (C01b), the price of a grid's barrier over a block's, is "
-     "reported only.",
-     judge_c01, NEEDS(c01_needs, barrier_needs, block_needs)},
-    {"C02", "smallest.ai",
-     "If a fused computation is split across SMs and requires synchronization (e.g., between "
-     "attention steps), you risk deadlocks where some SMs are stalled waiting for others.",
-     "A spin barrier in an ordinary launch that has the GPU to itself hangs when the grid exceeds "
-     "the resident capacity and only then.",
-     "REPRODUCED when an ordinary launch does not complete at 1xcapacity+1 and 2xcapacity blocks "
-     "and does at 0.5x and 1x, REFUTED when it completes at 2x. Waits end after 20 ms: a "
-     "barrier takes a microsecond, and a deadlock is not to hold the GPU longer. "
-     "Two launches at once, each within the capacity, are reported only. "
-     "Positive control: a block that never comes is seen as a deadlock. Negative control: a "
-     "deadlock must not be seen at half the capacity.",
-     judge_c02, NEEDS(completed_needs)},
-    {"C02b", "smallest.ai", "you risk deadlocks where some SMs are stalled waiting for others.",
-     "Our reading: hence it is unsafe, whatever one does. Judged on cooperative launches.",
-     "REFUTED when a cooperative launch completes at 0.5x and 1x of the resident capacity and is "
-     "refused at 1xcapacity+1 and 2xcapacity, REPRODUCED when one is accepted and does not "
-     "complete. Positive control: an ordinary launch of twice the capacity deadlocks. Negative "
-     "control: half the capacity must not be refused.",
-     judge_c02b, NEEDS(completed_needs, refused_needs)},
+    {.id = "C01",
+     .article = "smallest.ai",
+     .quote = "But CUDA only supports synchronization within a single SM\u2014not across them.",
+     .statement = "No barrier that spans blocks on two or more SMs works correctly: cluster, "
+                  "cooperative-grid and hand-written barriers over distinct SM ids.",
+     .rule = "REFUTED when one barrier that reaches over two SMs or more shows no violation: each "
+             "round every block stores the round's number, crosses, and reads what all blocks "
+             "stored; 1000000 rounds of grid.sync() and of our barrier, 100000 of the others, "
+             "which take longer. REPRODUCED when all of them are refused or violate. Positive "
+             "control: __syncthreads in one block shows none. Negative controls: the grid must "
+             "show violations without a barrier, and with one that waits for all and does not "
+             "order, for lack of the release, of the acquire, or of the block's own barrier before "
+             "the arrival; and a barrier of clusters counts only where as many blocks show some "
+             "without one and with a relaxed arrival. The weak form (C01b), the price of a grid's "
+             "barrier over a block's, is reported only.",
+     .judge = judge_c01,
+     .needs = NEEDS(c01_needs, barrier_needs, block_needs)},
+    {.id = "C02",
+     .article = "smallest.ai",
+     .quote =
+         "If a fused computation is split across SMs and requires synchronization (e.g., between "
+         "attention steps), you risk deadlocks where some SMs are stalled waiting for others.",
+     .statement = "A spin barrier in an ordinary launch that has the GPU to itself hangs when the "
+                  "grid exceeds the resident capacity and only then.",
+     .rule = "REPRODUCED when an ordinary launch does not complete at 1xcapacity+1 and 2xcapacity "
+             "blocks and does at 0.5x and 1x, REFUTED when it completes at 2x. Waits end after 20 "
+             "ms: a barrier takes a microsecond, and a deadlock is not to hold the GPU longer. Two "
+             "launches at once, each within the capacity, are reported only. Positive control: a "
+             "block that never comes is seen as a deadlock. Negative control: a deadlock must not "
+             "be seen at half the capacity.",
+     .judge = judge_c02,
+     .needs = NEEDS(completed_needs)},
+    {.id = "C02b",
+     .article = "smallest.ai",
+     .quote = "you risk deadlocks where some SMs are stalled waiting for others.",
+     .statement =
+         "Our reading: hence it is unsafe, whatever one does. Judged on cooperative launches.",
+     .rule = "REFUTED when a cooperative launch completes at 0.5x and 1x of the resident capacity "
+             "and is refused at 1xcapacity+1 and 2xcapacity, REPRODUCED when one is accepted and "
+             "does not complete. Positive control: an ordinary launch of twice the capacity "
+             "deadlocks. Negative control: half the capacity must not be refused.",
+     .judge = judge_c02b,
+     .needs = NEEDS(completed_needs, refused_needs)},
 };
 CLAIM_SUBJECT(claims);

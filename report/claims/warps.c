@@ -20,9 +20,7 @@ static const struct need parts_needs[] = {
     {NEED_ANY, "block_count.warps{" CUBE_KEYS "*}"},
     NEEDS_END};
 static const struct need model_needs[] = {
-    {NEED_ANY, "derived.prediction_error{*}"},
-    {NEED_ANY, "derived.predicted_time{*}"},
-    NEEDS_END};
+    {NEED_ANY, "derived.prediction_error{*}"}, {NEED_ANY, "derived.predicted_time{*}"}, NEEDS_END};
 
 /* A configuration and its parts. */
 struct parts {
@@ -143,8 +141,9 @@ static bool say_parts(const struct bundle *bundle, const struct parts *p, struct
 
     rule_say(f->evidence, "%s", f->evidence[0] ? "; " : "");
     cube_say(bundle, in[WHOLE], f);
-    rule_say(f->evidence, " us: empty %.2f, loads %.2f, products %.2f, waiting share %.3f, exposed "
-                          "%.3f, %.0f warps on the busiest SM",
+    rule_say(f->evidence,
+             " us: empty %.2f, loads %.2f, products %.2f, waiting share %.3f, exposed "
+             "%.3f, %.0f warps on the busiest SM",
              in[EMPTY]->centre / 1e3, in[LOADS]->centre / 1e3, in[PRODUCTS]->centre / 1e3,
              waits.centre, shows.centre, p->warps);
     return model_says(bundle, in[WHOLE], f);
@@ -183,9 +182,10 @@ static double say_model(const struct bundle *bundle, const struct row *few, cons
             insert(others, &n_others, row->centre);
     }
     if (n > 0)
-        rule_say(f->evidence, "; the model of all %zu warm rows errs by %.1f %% in the median, "
-                              "%.1f %% at most (its terms were chosen with an H200's 128x64 and "
-                              "64x64 in view)",
+        rule_say(f->evidence,
+                 "; the model of all %zu warm rows errs by %.1f %% in the median, "
+                 "%.1f %% at most (its terms were chosen with an H200's 128x64 and "
+                 "64x64 in view)",
                  n, 100 * middle(all, n), 100 * all[n - 1]);
     if (n_others > 0)
         rule_say(f->evidence, ", of the other %zu by %.1f %%", n_others,
@@ -222,8 +222,8 @@ static bool c25_controls(const struct bundle *bundle, const struct sensitivity *
     *positive = rule_faster(&deep, &shallow);
     *negative = rule_faster(&narrow, &wide) && !rule_faster(&s->alone, &s->many) &&
                 rule_place(&share, C25_EXPLAINS, INFINITY) == PLACE_BELOW;
-    rule_say_control(f, true, *positive,
-                     "half as many k-steps on their way take longer, ratio", &shown);
+    rule_say_control(f, true, *positive, "half as many k-steps on their way take longer, ratio",
+                     &shown);
     rule_say_control(f, false, *negative,
                      "128 blocks of 32x256 to 32 of 256x128, fewer warps and four times the work "
                      "for a block: warps explain half of it, share",
@@ -283,24 +283,26 @@ static void judge_c25(const struct bundle *bundle, struct finding *f)
 /* --- the entry ------------------------------------------------------------------------------- */
 
 static const struct claim claims[] = {
-    {"C25", "smallest.ai",
-     "That\u2019s because with smaller blocks per SM, the amount of work each SM does shrinks, and "
-     "there are fewer warps available to hide memory latency. The GPU spends more time waiting and "
-     "less time computing.",
-     "Our reading, two halves: fewer resident warps cause what C24 finds; and a larger part of the "
-     "time is waiting.",
-     "Between the best tile with fewer blocks than SMs and the best with as many, of those with "
-     "parts. Cause: REPRODUCED when resident warps explain 0.5 of the slowdown, by what they are "
-     "worth at one tile with and without a second block on each SM, and the exposed share x = (all "
-     "- max(loads, products)) / (min(loads, products) - empty) rises by 0.2; REFUTED when the "
-     "model of busiest SM and operand bytes, which knows no warps, predicts both times within "
-     "10 % (on an H200 no blind prediction) and all other warm rows within 10 % in the median, or "
-     "x stays within 0.1 while loads take longer. "
-     "Waiting: REPRODUCED when (all - "
-     "products) / all rises by 0.05, REFUTED when not. MIXED when the halves differ. Positive "
-     "control: half the stages take longer at one tile. Negative control: warps must not explain "
-     "half of what 32 blocks of 256x128 take longer than 128 of 32x256, which have more warps, but "
-     "a quarter of the work each; nor may one block an SM be the faster.",
-     judge_c25, NEEDS(cube_needs, parts_needs, model_needs, c25_controls_needs)},
+    {.id = "C25",
+     .article = "smallest.ai",
+     .quote = "That\u2019s because with smaller blocks per SM, the amount of work each SM does "
+              "shrinks, and there are fewer warps available to hide memory latency. The GPU spends "
+              "more time waiting and less time computing.",
+     .statement = "Our reading, two halves: fewer resident warps cause what C24 finds; and a "
+                  "larger part of the time is waiting.",
+     .rule = "Between the best tile with fewer blocks than SMs and the best with as many, of those "
+             "with parts. Cause: REPRODUCED when resident warps explain 0.5 of the slowdown, by "
+             "what they are worth at one tile with and without a second block on each SM, and the "
+             "exposed share x = (all - max(loads, products)) / (min(loads, products) - empty) "
+             "rises by 0.2; REFUTED when the model of busiest SM and operand bytes, which knows no "
+             "warps, predicts both times within 10 % (on an H200 no blind prediction) and all "
+             "other warm rows within 10 % in the median, or x stays within 0.1 while loads take "
+             "longer. Waiting: REPRODUCED when (all - products) / all rises by 0.05, REFUTED when "
+             "not. MIXED when the halves differ. Positive control: half the stages take longer at "
+             "one tile. Negative control: warps must not explain half of what 32 blocks of 256x128 "
+             "take longer than 128 of 32x256, which have more warps, but a quarter of the work "
+             "each; nor may one block an SM be the faster.",
+     .judge = judge_c25,
+     .needs = NEEDS(cube_needs, parts_needs, model_needs, c25_controls_needs)},
 };
 CLAIM_SUBJECT(claims);
