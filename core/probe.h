@@ -97,12 +97,16 @@ struct probe {
 extern const struct probe probe; /* each executable defines exactly one */
 
 /* Starts a case; keys in their fixed order, "rows=%d,cols=%d". If it returns false, this run leaves
- * the case out (because of --case, or because a PROBE_ONCE case runs in the first and last round
- * only): skip its set-up too. */
+ * the case out (because of --case, or because of its flags): skip its set-up too. How often a case
+ * runs is declared by its flags. Without one of them it runs in every round, which is for numbers
+ * that the report shows first and for times on which a verdict rests. */
 enum {
-    PROBE_ONCE = 1,        /* maps, censuses, capacities: first and last round only */
+    PROBE_TWICE = 1,       /* first and last round, which must agree; not with `run --quick`: maps,
+                            * censuses, capacities, searches, campaigns */
+    PROBE_ONCE = PROBE_TWICE,
     PROBE_POWER_BOUND = 2, /* large products, long streams: kept, marked, if the clock moves */
     PROBE_DEEP = 4,        /* only with --deep; never part of `gpufloor run` */
+    PROBE_THRICE = 8,      /* first, middle and last round: points of a curve, sweeps beside others */
 };
 bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...)
     PROBE_PRINTF(3, 4);

@@ -36,6 +36,16 @@ static const struct probe_metric *metric_of(struct probe_run *r, int metric)
 
 /* --- the sample loop ------------------------------------------------------------------------- */
 
+/* Does a case with these flags run in this round? */
+static bool is_due(const struct options *o, unsigned flags)
+{
+    const int last = o->rounds - 1;
+    const bool outer = o->round == 0 || o->round == last;
+    if (flags & PROBE_TWICE)
+        return outer && !o->quick;
+    return !(flags & PROBE_THRICE) || outer || o->round == last / 2;
+}
+
 bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...)
 {
     va_list arguments;
@@ -46,7 +56,7 @@ bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...
     va_end(arguments);
     if ((flags & PROBE_DEEP) && !r->options.deep)
         return false;
-    if ((flags & PROBE_ONCE) && r->options.round != 0 && r->options.round != r->options.rounds - 1)
+    if (!is_due(&r->options, flags))
         return false;
     if (r->options.only && fnmatch(r->options.only, r->keys, FNM_EXTMATCH) != 0)
         return false;
@@ -156,6 +166,8 @@ bool probe_more(struct probe_run *r)
     case LOOP_IDLE:
         if (!r->in_case)
             probe_fail(r, "harness: probe_more() outside a case");
+        if (r->settle && !r->watch && !r->options.check && !(r->flags & PROBE_POWER_BOUND))
+            r->settle(r);
         loop->state = LOOP_WARMING;
         loop->passes = 0;
         return true;
@@ -461,8 +473,10 @@ void samples_close_case(struct probe_run *r)
     close_metrics(r, metrics);
     if (json_array_size(metrics) > 0) {
         json_t *one = json_pack("{s:s, s:o}", "case", r->keys, "metrics", metrics);
-        if (r->flags & PROBE_ONCE)
+        if (r->flags & PROBE_TWICE)
             json_object_set_new(one, "once", json_true());
+        else if (r->flags & PROBE_THRICE)
+            json_object_set_new(one, "thrice", json_true());
         if (r->flags & PROBE_POWER_BOUND)
             json_object_set_new(one, "power_bound", json_true());
         if (r->loop.stopped)

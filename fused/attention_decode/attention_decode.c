@@ -516,7 +516,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "attention_decode",
     .what = "How long does one token's attention take, and what does fusing save around it?",
-    .method = 2,
+    .method = 3,
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,

@@ -119,12 +119,8 @@ static void poison_results(struct probe_run *r, const struct operator_set *s)
 
 static void poison(struct probe_run *r, const void *self)
 {
-    const struct subject *u = self;
-    const struct operator_set *s = u->s;
-    if (s->of->poison)
-        s->of->poison(r, s, u->f);
-    else
-        poison_results(r, s);
+    const struct operator_set *s = ((const struct subject *)self)->s;
+    poison_results(r, s);
     if (s->of->reset)
         s->of->reset(r, s);
 }
@@ -293,8 +289,7 @@ static void sweep(struct probe_run *r, const struct fused_operator *o,
 
     resolve(r, &sketch.shape);
     const double least = o->rotated ? o->rotated(&sketch) : least_copied(o, w, &sketch);
-    const bool is_warm = w->conditions == OPERATOR_WARM && !o->keeps_sets;
-    const size_t sets = is_warm ? 1 : operation_sets(r, least);
+    const size_t sets = w->conditions == OPERATOR_WARM ? 1 : operation_sets(r, least);
     keys_of(o, &w->shape, 0, keys);
     if (4 * least * (double)sets > (double)gpu_facts(r)->free_bytes) {
         probe_note(r, "%s: too little memory", keys);

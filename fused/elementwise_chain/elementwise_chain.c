@@ -221,8 +221,6 @@ static const struct fused_operator chain = {
     .check_rows = 200, /* of 8192 columns: enough for the kernels of long tensors */
     .own_bytes = sizeof(struct chain),
     .open = chain_open,
-    .poison = chain_poison,
-    .keeps_sets = true,
     .copied = chain_copied,
     .forms = chain_forms,
     .verify = chain_verify,
@@ -252,7 +250,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "elementwise_chain",
     .what = "What does a chain of n elementwise operators cost in one kernel, and in n?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

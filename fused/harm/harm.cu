@@ -81,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(HARM_STREAM_THREADS)
     const float4 most = *(const float4 *)aside, scale = *(const float4 *)(aside + a.stride);
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        __stcs((float4 *)(out + i * a.stride), mul4(exp4(x[i], most), scale));
+        *(float4 *)(out + i * a.stride) = mul4(exp4(x[i], most), scale);
 }
 
 // --- a wide row ----------------------------------------------------------------------------------
@@ -186,8 +186,8 @@ template <int IN_FLIGHT> __device__ __forceinline__ void scale(const harm_args &
 #pragma unroll
         for (int i = 0; i < IN_FLIGHT; i++)
             if (at + i * threads < a.columns)
-                __stcs(out + at + i * threads,
-                       make_float4(2 * x[i].x + 1, 2 * x[i].y + 1, 2 * x[i].z + 1, 2 * x[i].w + 1));
+                out[at + i * threads] =
+                    make_float4(2 * x[i].x + 1, 2 * x[i].y + 1, 2 * x[i].z + 1, 2 * x[i].w + 1);
     }
 }
 
@@ -234,7 +234,7 @@ __device__ __forceinline__ void scaled(const uint4 *in, uint4 *out, uint32_t fir
 #pragma unroll
         for (int j = 0; j < 8; j++)
             x[j] *= by;
-        __stcs(out + i, narrow<fp16>(x));
+        out[i] = narrow<fp16>(x);
     }
 }
 
@@ -295,7 +295,7 @@ extern "C" __global__ void __launch_bounds__(HARM_PHASE_THREADS)
     for (int i = 0; i < HARM_TRIALS; i++)
         x = make_float4(fmaf(x.x, 0.9f, 0.1f), fmaf(x.y, 0.9f, 0.1f), fmaf(x.z, 0.9f, 0.1f),
                         fmaf(x.w, 0.9f, 0.1f));
-    __stcs((float4 *)a.out2 + at, x);
+    ((float4 *)a.out2)[at] = x;
 }
 
 // --- the plain method ----------------------------------------------------------------------------

@@ -355,7 +355,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "norm",
     .what = "What does it save to normalise a row in one kernel with all that stands beside it?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

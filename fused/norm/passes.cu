@@ -61,7 +61,7 @@ __device__ __forceinline__ void pass_normalise(const norm_args &a, uint32_t row,
         const uint4 bias = __ldg((const uint4 *)a.bias + at);
         float y[8];
         row_centred<T>(x, weight, bias, found, y);
-        __stcs((uint4 *)a.out + (size_t)row * a.row_vectors + at, narrow<T>(y));
+        ((uint4 *)a.out)[(size_t)row * a.row_vectors + at] = narrow<T>(y);
     });
 }
 

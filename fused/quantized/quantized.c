@@ -176,7 +176,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "quantized",
     .what = "What do weights of 4 or 8 bits gain, dequantised inside the product or before it?",
-    .method = 2,
+    .method = 3,
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,

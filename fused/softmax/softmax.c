@@ -153,7 +153,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "softmax",
     .what = "What does it save to scale, mask and normalise in one kernel, and when by many SMs?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

@@ -3,8 +3,8 @@
 //
 // All share this scheme. A thread takes up to four 16-byte vectors, all loads before any use, and
 // keeps their exp2 relative to its own maximum. Parts merge (parts.cuh). Once the row's part is
-// known, one multiplication turns an exp2 into a probability. The input bypasses the L1, the output
-// is stored evict-first. Arithmetic is fp32.
+// known, one multiplication turns an exp2 into a probability. The input bypasses the L1.
+// Arithmetic is fp32.
 #include "core/device/clock.cuh"
 #include "core/device/cluster.cuh"
 #include "core/device/load.cuh"
@@ -89,7 +89,7 @@ __device__ __forceinline__ void held(const softmax_args &a)
         own.sum += of_all<adding>(x);
     });
     const part all = block_merge(own, scratch, s.c);
-    h.each([&](uint32_t at, uint4 &held) { __stcs(s.out + at, normalised<T>(s, at, held, all)); });
+    h.each([&](uint32_t at, uint4 &held) { s.out[at] = normalised<T>(s, at, held, all); });
 }
 
 // --- several blocks a row -----------------------------------------------------------------------
@@ -275,7 +275,7 @@ __device__ __forceinline__ void apply(const softmax_args &a)
 #pragma unroll
             for (int j = 0; j < lanes<T>; j++)
                 x[j] = OPERATOR == SCALE ? a.scale * x[j] : OPERATOR == ADD ? x[j] + y[j] : x[j];
-            __stcs(s.out + first + i * blockDim.x, pack<T>(x));
+            s.out[first + i * blockDim.x] = pack<T>(x);
         }
 }
 
