@@ -81,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(HARM_STREAM_THREADS)
     const float4 most = *(const float4 *)aside, scale = *(const float4 *)(aside + a.stride);
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        *(float4 *)(out + i * a.stride) = mul4(exp4(x[i], most), scale);
+        __stwb((float4 *)(out + i * a.stride), mul4(exp4(x[i], most), scale));
 }
 
 // --- a wide row ----------------------------------------------------------------------------------
