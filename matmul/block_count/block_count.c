@@ -2,8 +2,8 @@
  * else does?
  *
  * Method. C = A x B, row-major, operands from N(0,1), sums in fp32, by our own kernels: on compute
- * capability 9.0 the one of matmul/common/wgmma_gemm.cu, elsewhere the portable one (mma_gemm.cu;
- * with --deep on 9.0, too). Each experiment changes one thing:
+ * capability 9.0 the one of matmul/common/wgmma_gemm.cu, elsewhere the portable one (mma_gemm.cu),
+ * of which 9.0 has 128x64 and 64x64, too, and --deep all. Each experiment changes one thing:
  *     tile       256x128_once to 32x64, 32 to 512 blocks; this sweep alone changes several things
  *     aspect     128x64_alone, 64x128_alone, 32x256_alone, 16x512_alone: 128 blocks with 8192
  *                outputs each; only the bytes that a block takes in change: 384, 384, 576, 1056 KiB
@@ -16,6 +16,8 @@
  *     resident   1: unused shared memory keeps a second block off each SM. With 128x64 and larger
  *                tiles an SM holds one block anyway
  *     stages     128x64 (8 k-steps in flight) and 128x64_4stages
+ *     warps      the portable kernel's 128x64 by two, four and eight warps: 128x64_2warps, 128x64,
+ *                128x64_8warps. Blocks, stages and operand bytes are the same
  *     multicast  128x64_multicast; 128x64 (the same cluster without it); 128x64_alone (no cluster)
  *     k, l2      fewer and more k-steps; operands that are not in the L2
  * In turn with the product, parts of the same kernel are timed, with its grid, registers and shared
@@ -366,22 +368,34 @@ static struct product product_of(struct probe_run *r, int m, int n, int k, enum 
         r, &(struct product_shape){.m = m, .n = n, .k = k, .type = type, .layout = "nn"}, sets);
 }
 
-/* The portable kernel: all its tiles, and two of them with one block an SM. */
+static void measure_portable_tile(struct probe_run *r, const struct ways *ways,
+                                  const struct product *p, const struct mma_gemm_tile *t,
+                                  bool alone, unsigned flags)
+{
+    measure_plan(r, ways, p,
+                 (struct plan){.way = {.impl = WAY_MMA, .mma = t},
+                               .grid = &a_block_each,
+                               .tiles = &every_tile,
+                               .alone = alone,
+                               .flags = flags});
+}
+
+/* The portable kernel: all its tiles, two of them with one block an SM, and one with two and eight
+ * warps instead of four. Where the wgmma kernel is, only the tiles that claims C24 and C25 need. */
 static void measure_portable(struct probe_run *r, const struct ways *ways, const struct product *p)
 {
-    const unsigned flags = gpu_facts(r)->cc == 90 && !probe_is_check_run(r) ? PROBE_DEEP : 0;
+    const unsigned rest = gpu_facts(r)->cc == 90 && !probe_is_check_run(r) ? PROBE_DEEP : 0;
 
-    for (size_t i = 0; i < PROBE_LENGTH(mma_gemm_tiles); i++)
-        for (int alone = 0; alone <= 1; alone++) {
-            const struct mma_gemm_tile *t = &mma_gemm_tiles[i];
-            if (!alone || strcmp(t->name, "64x64") == 0 || strcmp(t->name, "64x32") == 0)
-                measure_plan(r, ways, p,
-                             (struct plan){.way = {.impl = WAY_MMA, .mma = t},
-                                           .grid = &a_block_each,
-                                           .tiles = &every_tile,
-                                           .alone = alone,
-                                           .flags = flags});
-        }
+    for (size_t i = 0; i < PROBE_LENGTH(mma_gemm_tiles); i++) {
+        const struct mma_gemm_tile *t = &mma_gemm_tiles[i];
+        const bool small = strcmp(t->name, "64x64") == 0;
+        const bool needed = small || strcmp(t->name, "128x64") == 0;
+        measure_portable_tile(r, ways, p, t, false, needed ? 0 : rest);
+        if (small || strcmp(t->name, "64x32") == 0)
+            measure_portable_tile(r, ways, p, t, true, small ? 0 : rest);
+    }
+    for (size_t i = 0; i < PROBE_LENGTH(mma_gemm_warp_tiles); i++)
+        measure_portable_tile(r, ways, p, &mma_gemm_warp_tiles[i], false, 0);
 }
 
 /* Stream-K: every SM has the same share of the k-steps, so some tiles are shared. */

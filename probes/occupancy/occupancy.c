@@ -188,6 +188,7 @@ static unsigned flags_of_loads(const struct probe_run *r, const char *level, int
     bool shown = (loads == 1 && (ends || few || warps == 16)) ||
                  (loads == 8 && (few || warps == 8 || (hbm && warps >= 32))) ||
                  (hbm && ((loads == 4 && warps == 64) || (loads > 8 && few))) ||
+                 (hbm && loads == 32 && (warps == 1 || warps == 2)) || /* for claim C13 */
                  (probe_is_check_run(r) && few);
     return PROBE_POWER_BOUND | (shown ? 0 : PROBE_DEEP);
 }
