@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "core/counter_sets.h"
+#include "core/unit.h"
 #include "report/bundle/cubins.h"
 #include "report/bundle/folder.h"
 
@@ -99,9 +100,32 @@ static double added(const json_t *one, const char *which, const struct figure *f
     return sum >= 0 ? sum : (double)NAN;
 }
 
+/* Do two metrics time different work in one pass? The same work has the same samples. */
+static bool has_several_bodies(const json_t *one)
+{
+    double first = NAN;
+    const json_t *metric;
+    size_t i;
+
+    json_array_foreach(json_object_get(one, "metrics"), i, metric)
+    {
+        const char *unit = document_get_text(metric, "unit", "");
+        const double ns = document_get_number(metric, "pass_value");
+        if (isnan(ns) || (strcmp(unit, "ns") && !unit_is_rate(unit)))
+            continue;
+        if (isnan(first))
+            first = ns;
+        else if (fabs(ns / first - 1) > 1e-6)
+            return true;
+    }
+    return false;
+}
+
 /* Why a case has no figures; NULL: it has. */
 static const char *lacks_figures(const json_t *one)
 {
+    if (has_several_bodies(one))
+        return "one pass holds what several of its metrics time, and all of it was counted";
     if (!json_is_integer(json_object_get(one, "sweeps")))
         return "its document does not say whether the L2 was swept: it is of an older version";
     if (json_integer_value(json_object_get(one, "sweeps")) != 0)

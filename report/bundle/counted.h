@@ -9,8 +9,8 @@
  * A figure is the median of three countings, and its interval runs from the least of the three to
  * the most. It has no runs: one process counts it.
  *
- * A pass whose body sweeps the L2 (cold cases with few bytes) has no figures, because the sweep is
- * counted too. */
+ * A pass whose body sweeps the L2 (cold cases with few bytes), or does the work of several timed
+ * metrics, has no figures: all of it is counted. */
 #ifndef REPORT_BUNDLE_COUNTED_H
 #define REPORT_BUNDLE_COUNTED_H
 

@@ -107,6 +107,29 @@ static void a_sweep_is_no_operation(void **unused)
     }
 }
 
+/* Two times in one pass: whose bytes are they? Two metrics of one time are fine. */
+static void two_bodies_are_not_one(void **unused)
+{
+    (void)unused;
+    for (int other = 5; other <= 6; other++) {
+        json_t *made = document(&sound), *metrics;
+        struct bundle b = {.board = strdup("a-board")};
+        char why[DOCUMENT_WHY];
+        metrics = json_object_get(
+            json_array_get(
+                json_object_get(json_array_get(json_object_get(made, "probes"), 0), "cases"), 0),
+            "metrics");
+        json_object_set_new(json_array_get(metrics, 0), "pass_value", json_real(5));
+        json_array_append_new(metrics,
+                              json_pack("{s:s, s:s, s:s, s:i}", "name", "other", "unit", "bytes/s",
+                                        "better", "lower", "pass_value", other));
+        assert_true(counted_take(&b, &made, 1, why));
+        assert_int_equal(row_usable(figure(&b, "dram_bytes of " TIME)), other == 5);
+        json_decref(made);
+        bundle_free(&b);
+    }
+}
+
 static void nonsense_is_not_counted(void **unused)
 {
     struct made m = sound;
@@ -284,9 +307,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_count_is_of_one_operation), cmocka_unit_test(a_sweep_is_no_operation),
-        cmocka_unit_test(nonsense_is_not_counted),     cmocka_unit_test(other_kernels_are_stale),
-        cmocka_unit_test(documents_of_a_folder),       cmocka_unit_test(a_rule_takes_figures),
-        cmocka_unit_test(needs_of_the_ledger),
+        cmocka_unit_test(two_bodies_are_not_one),      cmocka_unit_test(nonsense_is_not_counted),
+        cmocka_unit_test(other_kernels_are_stale),     cmocka_unit_test(documents_of_a_folder),
+        cmocka_unit_test(a_rule_takes_figures),        cmocka_unit_test(needs_of_the_ledger),
     };
     return cmocka_run_group_tests_name("counted figures", tests, NULL, NULL);
 }
