@@ -611,4 +611,5 @@ void gpu_sweep_l2(struct probe_run *r)
     struct harness_sweep_args a = {
         .in = g->sweep, .bytes = bytes, .sink = (uint32_t *)(void *)(g->sweep + bytes)};
     gpu_launch(r, g->sweeper, (unsigned)g->facts.n_sm * 2, 1024, 0, &a);
+    r->loop.sweeps += r->loop.state == LOOP_WATCHED;
 }

@@ -2,8 +2,8 @@
  *
  * Hardware counters, of one set (core/counter_sets.c). A pass is everything that the loop body does
  * on the GPU between two moments at which the GPU is idle. The warm-up is not counted. After it the
- * set takes as many passes as its configuration needs, three times over, and the medians are kept.
- * (A pass costs up to 50 ms, more than most bodies, because each slice of the L2 and of the memory
+ * set takes as many passes as its configuration needs, three times over, and of the three values
+ * the median, the least and the most are kept. (A pass costs up to 50 ms, more than most bodies, because each slice of the L2 and of the memory
  * is read out.) The body runs exactly as when it is timed, but without the clock stamps around it.
  *
  * Launches. Every case takes the same number of passes. The medians of each launch's stages are
@@ -83,16 +83,22 @@ static bool counters_end(struct probe_run *r)
 static void counters_close_case(struct probe_run *r, json_t *one)
 {
     const struct counting *c = r->counting;
-    json_t *medians = json_object();
+    json_t *medians = json_object(), *least = json_object(), *most = json_object();
     for (size_t i = 0; i < c->n; i++) {
+        const char *id = c->counters[i]->id;
+        const size_t n = (size_t)c->round;
         double value[ROUNDS];
-        for (int k = 0; k < c->round; k++)
+        for (size_t k = 0; k < n; k++)
             value[k] = c->values[k][i];
-        stat_sort(value, (size_t)c->round);
-        json_object_set_new(medians, c->counters[i]->id,
-                            document_number(stat_median(value, (size_t)c->round)));
+        stat_sort(value, n);
+        json_object_set_new(medians, id, document_number(stat_median(value, n)));
+        json_object_set_new(least, id, document_number(n > 0 ? value[0] : (double)NAN));
+        json_object_set_new(most, id, document_number(n > 0 ? value[n - 1] : (double)NAN));
     }
     json_object_set_new(one, "counters", medians);
+    json_object_set_new(one, "counters_least", least);
+    json_object_set_new(one, "counters_most", most);
+    json_object_set_new(one, "sweeps", json_integer(r->loop.sweeps / r->loop.passes));
     json_object_set_new(one, "passes", json_integer(r->loop.passes));
 }
 
@@ -137,8 +143,8 @@ static void start_counters(struct probe_run *r)
     json_t *names = json_object();
     for (size_t i = 0; i < c->n; i++)
         json_object_set_new(names, c->counters[i]->id, json_string(c->names[i]));
-    r->counters = json_pack("{s:s, s:s, s:s, s:i, s:o}", "status", "ok", "chip",
-                            c->plugin->chip(), "set", name, "passes", passes, "names", names);
+    r->counters = json_pack("{s:s, s:s, s:s, s:i, s:o}", "status", "ok", "chip", c->plugin->chip(),
+                            "set", name, "passes", passes, "names", names);
     r->watch = &counters_watch;
 }
 
@@ -212,9 +218,9 @@ static void launches_close_case(struct probe_run *r, json_t *one)
     json_t *seen = json_pack("{s:I, s:I, s:I}", "kernels", (json_int_t)n, "usable",
                              (json_int_t)n_usable, "dropped", (json_int_t)dropped);
     for (size_t i = 0; i < PROBE_LENGTH(intervals); i++)
-        json_object_set_new(seen, intervals[i].name,
-                            interval(launches, n, intervals[i].from, intervals[i].to,
-                                     intervals[i].step));
+        json_object_set_new(
+            seen, intervals[i].name,
+            interval(launches, n, intervals[i].from, intervals[i].to, intervals[i].step));
     free(launches);
     json_object_set_new(one, "launches", seen);
     json_object_set_new(one, "passes", json_integer(r->loop.passes));

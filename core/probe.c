@@ -104,6 +104,11 @@ bool probe_has_gpu(const struct probe_run *r)
     return r->gpu != NULL;
 }
 
+bool probe_is_counted(const struct probe_run *r)
+{
+    return r->watch != NULL;
+}
+
 bool probe_is_check_run(const struct probe_run *r)
 {
     return r->options.check;

@@ -181,6 +181,8 @@ int64_t probe_parameter(const struct probe_run *r, const char *name);
 bool probe_parameter_given(const struct probe_run *r, const char *name);
 
 bool probe_has_gpu(const struct probe_run *r);  /* for PROBE_GPU_IF_ANY only */
+/* --counters: all that the loop's body does on the GPU is counted as the case's own. */
+bool probe_is_counted(const struct probe_run *r);
 bool probe_is_check_run(const struct probe_run *r); /* --check: fresh shapes, every kernel once */
 bool probe_deep(const struct probe_run *r);     /* --deep: every sweep */
 bool probe_in_full(const struct probe_run *r);  /* first round or --check: verify all elements */

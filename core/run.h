@@ -41,6 +41,7 @@ struct loop {
     int state;
     int passes;         /* of the loop body since warm-up ended */
     int next_look;      /* pass count at the next test of stability */
+    int sweeps;         /* of the L2 that the watched passes made, see gpu_sweep_l2() */
     uint64_t began_ns;
     const char *stopped;
 };

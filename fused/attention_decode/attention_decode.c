@@ -46,41 +46,43 @@
  * 218 million weights and 525 million in the last product; the 1B shape has 16 layers of 61 million
  * and 263 million, with d = 64. All else in the step is the time to read the bf16 weights at the
  * rate of impl=read, without launches and norms. The result is therefore an upper bound of the
- * share. */
+ * share. share_of_step is the same for a step of several sequences: their keys and values grow with
+ * the batch and the weights do not. byte_share is that share by count of bytes. */
 #include "fused/attention_decode/args.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "fused/attention_decode/cases.h"
 #include "fused/attention_decode/gemv.h"
 #include "fused/attention_decode/reference.h"
 #include "fused/attention_decode/ways.h"
 #include "fused/common/quality.h"
 
-enum {
-    SHARE_OF_READ = N_OPERATION_METRICS,
-    NEW_ROW_BYTES,
-    SHARE_OF_TOKEN,
-    STABLE,
-    APPEND_RIGHT,
-    GEMV_TIME,
-};
 #define KEYS OPERATION_KEYS("batch,context,heads,kv_heads,d")
 static const struct probe_metric metrics[] = {
     OPERATION_METRICS(KEYS),
     [SHARE_OF_READ] = {"share_of_read", "ratio", PROBE_HIGHER, .keys = KEYS,
-        .what = "time to read the keys and values over the time of the operation"},
+                       .what = "time to read the keys and values over the time of the operation"},
     [NEW_ROW_BYTES] = {"new_row_bytes", "bytes", PROBE_EXACT, .keys = KEYS,
-        .what = "loads and stores of the new rows of keys and values, by count"},
+                       .what = "loads and stores of the new rows of keys and values, by count"},
     [SHARE_OF_TOKEN] = {"share_of_token", "ratio", PROBE_LOWER, .keys = "shape,context",
-        .what = "attention's share of a decode step, all else at the rate of a read"},
+                        .what =
+                            "attention's share of a decode step, all else at the rate of a read"},
+    [SHARE_OF_STEP] = {"share_of_step", "ratio", PROBE_LOWER, .keys = "shape,batch,context",
+                       .what = "the same for a step of a batch of sequences"},
+    [BYTE_SHARE] =
+        {"byte_share", "ratio", PROBE_EXACT, .keys = "shape,batch,context",
+         .what = "of the bytes of that step, by count: keys and values over these and all weights"},
     [STABLE] = {"stable", "ratio", PROBE_HIGHER, .keys = "case,type,impl",
-        .what = "share of the outputs that are right where scores are extreme"},
-    [APPEND_RIGHT] = {"append_right", "ratio", PROBE_HIGHER, .keys = "type,impl",
-        .what = "share of the numbers that are right where rows exceed the cache's range"},
+                .what = "share of the outputs that are right where scores are extreme"},
+    [APPEND_RIGHT] =
+        {"append_right", "ratio", PROBE_HIGHER, .keys = "type,impl",
+         .what = "share of the numbers that are right where rows exceed the cache's range"},
     [GEMV_TIME] = {"gemv_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event",
-        .keys = "rows,columns,type,layout,impl,l2", .what = "a product of a matrix with a vector"},
+                   .keys = "rows,columns,type,layout,impl,l2",
+                   .what = "a product of a matrix with a vector"},
 };
 
 /* One shape to measure instead of the probe's own; parameters not given have these values. */
@@ -95,114 +97,44 @@ static const struct probe_parameter parameters[] = {
 };
 
 static const struct condition cold = {.cold = true}, warm = {0};
-
-/* --- one way, timed -------------------------------------------------------------------------- */
-
-struct reference { /* the time of a copy and of a read of the same bytes; NaN: not measured */
-    double copy_ns, read_ns;
-};
-static const struct reference none = {NAN, NAN};
-
-static struct decode_shape shape_of(int batch, int context, enum decode_number number)
-{
-    return (struct decode_shape){
-        .batch = batch, .context = context, .heads = 32, .kv_heads = 8, .d = 128, .number = number};
-}
-
-static void keys_of(const struct decode_shape *s, char *keys, size_t size)
-{
-    snprintf(keys, size, "batch=%d,context=%d,heads=%d,kv_heads=%d,d=%d,type=%s", s->batch,
-             s->context, s->heads, s->kv_heads, s->d, decode_number_names[s->number]);
-}
-
-static double measure_way(struct probe_run *r, const struct decode_tensors *t, enum decode_how how,
-                          const char *name, struct condition c, unsigned flags,
-                          struct reference reference)
-{
-    const struct decode_way way = {t, how};
-    const struct operation o = decode_operation(&way, name);
-    const double new_rows = decode_new_row_bytes(&way);
-    char keys[128];
-
-    keys_of(&t->shape, keys, sizeof keys);
-    const double ns = operation_measure(r, keys, &o, c, flags, reference.copy_ns);
-    if (isnan(ns))
-        return NAN;
-    if (!isnan(reference.read_ns) && how != DECODE_READ)
-        probe_value(r, SHARE_OF_READ, reference.read_ns / ns);
-    if (new_rows > 0 && !c.stream)
-        probe_value(r, NEW_ROW_BYTES, new_rows);
-    probe_fact(r, "splits", "%u", t->splits);
-    return ns;
-}
-
-struct named_way {
-    enum decode_how how;
-    const char *name;
-};
-
-/* Measures some ways at one shape, each cold; `wide` asks for the buffer for dequantising. */
-static void measure_ways(struct probe_run *r, const struct decode_kernels *k,
-                         struct decode_shape shape, const struct named_way *ways, size_t n,
-                         unsigned flags)
-{
-    bool wide = false;
-    shape.set_bytes = decode_kv_bytes(&shape);
-    for (size_t i = 0; i < n; i++) {
-        wide |= ways[i].how == DECODE_WIDEN;
-        shape.set_bytes = fmin(shape.set_bytes, decode_set_bytes(&shape, ways[i].how));
-    }
-    struct decode_tensors t = decode_tensors_of(r, k, shape, wide, operation_seed(r, flags));
-    for (size_t i = 0; i < n; i++)
-        measure_way(r, &t, ways[i].how, ways[i].name, cold, flags, none);
-    decode_tensors_free(r, &t);
-}
-#define MEASURE_WAYS(r, k, shape, flags, ...)                                                      \
-    measure_ways(r, k, shape, (const struct named_way[]){__VA_ARGS__},                             \
-                 PROBE_LENGTH(((const struct named_way[]){__VA_ARGS__})), flags)
+static const struct decode_reference none = {NAN, NAN};
 
 /* --- the headline ---------------------------------------------------------------------------- */
-
-/* Results that later cases need. */
-struct measured {
-    double at_8192_ns; /* attention alone, bf16, cold */
-    double read_rate;  /* bytes/ns of the reading kernel over the long context */
-};
 
 /* All ways to compute a step. Returns the time of attention alone. */
 static double measure_step(struct probe_run *r, const struct decode_kernels *k,
                            struct decode_shape shape)
 {
-    static const struct named_way ways[] = {{DECODE_ATTEND, "attention"}, {DECODE_TICKET, "ticket"},
-                                            {DECODE_MERGE, "merge"},      {DECODE_FUSED, "fused"},
-                                            {DECODE_TWO, "two"},          {DECODE_THREE, "unfused"},
-                                            {DECODE_WIDEN, "dequantised"}};
+    static const struct decode_named_way ways[] = {
+        {DECODE_ATTEND, "attention"}, {DECODE_TICKET, "ticket"}, {DECODE_MERGE, "merge"},
+        {DECODE_FUSED, "fused"},      {DECODE_TWO, "two"},       {DECODE_THREE, "unfused"},
+        {DECODE_WIDEN, "dequantised"}};
     const struct condition stream = {.stream = true, .cold = true};
     const double kv = decode_kv_bytes(&shape), turn = 16 * DECODE_THREADS * DECODE_VECTORS;
     const bool wide = decode_takes(&shape, DECODE_WIDEN);
     struct decode_tensors t = decode_tensors_of(r, k, shape, wide, probe_seed(r));
-    struct reference reference = none;
+    struct decode_reference reference = none;
     char keys[128];
     double attention_ns = NAN;
 
-    keys_of(&shape, keys, sizeof keys);
+    decode_keys_of(&shape, keys, sizeof keys);
     reference.copy_ns = copy_measure(r, keys, kv, cold, 0);
     if (fmod(kv, turn) == 0) /* the reading kernel takes whole turns only */
-        reference.read_ns = measure_way(r, &t, DECODE_READ, "read", cold, 0, none);
+        reference.read_ns = decode_measure_way(r, &t, DECODE_READ, "read", cold, 0, none);
     for (size_t i = 0; i < PROBE_LENGTH(ways); i++) {
         const enum decode_how how = ways[i].how;
         if (!decode_takes(&shape, how))
             continue;
-        const double ns = measure_way(r, &t, how, ways[i].name, cold, 0, reference);
+        const double ns = decode_measure_way(r, &t, how, ways[i].name, cold, 0, reference);
         if (how != DECODE_ATTEND)
             continue;
         attention_ns = ns;
         if (kv < 3 * (double)gpu_facts(r)->l2_bytes)
-            measure_way(r, &t, how, ways[i].name, warm, 0, none);
+            decode_measure_way(r, &t, how, ways[i].name, warm, 0, none);
     }
-    measure_way(r, &t, DECODE_FUSED, "fused", stream, 0, none);
+    decode_measure_way(r, &t, DECODE_FUSED, "fused", stream, 0, none);
     if (decode_takes(&shape, DECODE_THREE))
-        measure_way(r, &t, DECODE_THREE, "unfused", stream, 0, none);
+        decode_measure_way(r, &t, DECODE_THREE, "unfused", stream, 0, none);
     decode_tensors_free(r, &t);
     return attention_ns;
 }
@@ -211,87 +143,13 @@ static double measure_step(struct probe_run *r, const struct decode_kernels *k,
 static double measure_long(struct probe_run *r, const struct decode_kernels *k)
 {
     struct decode_tensors t =
-        decode_tensors_of(r, k, shape_of(1, 65536, DECODE_BF16), false, probe_seed(r));
-    struct reference reference = none;
-    reference.read_ns = measure_way(r, &t, DECODE_READ, "read", cold, 0, none);
-    measure_way(r, &t, DECODE_ATTEND, "attention", cold, 0, reference);
+        decode_tensors_of(r, k, decode_shape_of(1, 65536, DECODE_BF16), false, probe_seed(r));
+    struct decode_reference reference = none;
+    reference.read_ns = decode_measure_way(r, &t, DECODE_READ, "read", cold, 0, none);
+    decode_measure_way(r, &t, DECODE_ATTEND, "attention", cold, 0, reference);
     const double rate = decode_kv_bytes(&t.shape) / reference.read_ns;
     decode_tensors_free(r, &t);
     return rate;
-}
-
-/* --- what the claims ask --------------------------------------------------------------------- */
-
-/* An 8-bit cache, dequantised in registers or beforehand. */
-static void measure_8bit(struct probe_run *r, const struct decode_kernels *k)
-{
-    MEASURE_WAYS(r, k, shape_of(1, 8192, DECODE_E4M3), PROBE_ONCE, {DECODE_WIDEN, "dequantised"});
-    MEASURE_WAYS(r, k, shape_of(1, 8192, DECODE_E4M3), PROBE_ONCE, {DECODE_APPEND, "append"},
-                 {DECODE_APPEND_3, "append_separate"});
-    MEASURE_WAYS(r, k, shape_of(1, 8192, DECODE_INT8), PROBE_ONCE, {DECODE_ATTEND, "attention"},
-                 {DECODE_WIDEN, "dequantised"});
-    for (enum decode_number n = DECODE_E4M3; n < N_DECODE_NUMBERS; n++)
-        MEASURE_WAYS(r, k, shape_of(1, 32768, n), PROBE_ONCE, {DECODE_ATTEND, "attention"},
-                     {DECODE_WIDEN, "dequantised"});
-    for (enum decode_number n = DECODE_BF16; n < N_DECODE_NUMBERS; n++)
-        MEASURE_WAYS(r, k, shape_of(8, 32768, n), PROBE_ONCE, {DECODE_ATTEND, "attention"});
-}
-
-static void measure_layouts(struct probe_run *r, const struct decode_kernels *k)
-{
-    static const struct named_way ways[] = {[DECODE_BY_TOKEN] = {DECODE_ATTEND, "by_token"},
-                                            [DECODE_PAGES_16] = {DECODE_ATTEND, "pages_16"},
-                                            [DECODE_PAGES_64] = {DECODE_ATTEND, "pages_64"}};
-    for (enum decode_layout l = DECODE_BY_TOKEN; l <= DECODE_PAGES_64; l++) {
-        struct decode_shape shape = shape_of(1, 8192, DECODE_BF16);
-        shape.layout = l;
-        measure_ways(r, k, shape, &ways[l], 1, PROBE_ONCE);
-    }
-}
-
-/* New rows of many sequences: the slope from 512 to 1024 sequences is the cost of a pass over
- * them. */
-static void measure_new_rows(struct probe_run *r, const struct decode_kernels *k)
-{
-    for (int batch = 512; batch <= 1024; batch *= 2)
-        MEASURE_WAYS(r, k, shape_of(batch, 16, DECODE_BF16), PROBE_ONCE, {DECODE_KV, "append_kv"},
-                     {DECODE_KV_2, "rope_then_append"}, {DECODE_KV_PLAIN, "append_plain"});
-    MEASURE_WAYS(r, k, shape_of(64, 1024, DECODE_BF16), PROBE_ONCE, {DECODE_FUSED, "fused"},
-                 {DECODE_TWO, "two"}, {DECODE_THREE, "unfused"});
-    MEASURE_WAYS(r, k, shape_of(1, 1024, DECODE_BF16), PROBE_ONCE, {DECODE_FUSED, "fused"},
-                 {DECODE_TWO, "two"}, {DECODE_THREE, "unfused"});
-}
-
-/* ns of attention alone over a context; 8192 keys with d = 128 have been measured already. */
-static double attention_ns(struct probe_run *r, const struct decode_kernels *k, int context, int d)
-{
-    struct decode_shape shape = shape_of(1, context, DECODE_BF16);
-    shape.d = d;
-    struct decode_tensors t = decode_tensors_of(r, k, shape, false, operation_seed(r, PROBE_ONCE));
-    const double ns = measure_way(r, &t, DECODE_ATTEND, "attention", cold, PROBE_ONCE, none);
-    decode_tensors_free(r, &t);
-    return ns;
-}
-
-static void measure_token(struct probe_run *r, const struct decode_kernels *k, struct measured m)
-{
-    static const struct model {
-        const char *name;
-        int d, layers;
-        double weights; /* of all layers and of the last product */
-    } models[] = {{"8b", 128, 32, 32 * 218103808.0 + 128256.0 * 4096},
-                  {"1b", 64, 16, 16 * 60817408.0 + 128256.0 * 2048}};
-    static const int contexts[] = {1024, 4096, 8192, 32768, 131072};
-
-    for (size_t i = 0; i < PROBE_LENGTH(models); i++)
-        for (size_t j = 0; j < PROBE_LENGTH(contexts); j++) {
-            const struct model *of = &models[i];
-            const bool known = of->d == 128 && contexts[j] == 8192;
-            const double ns =
-                of->layers * (known ? m.at_8192_ns : attention_ns(r, k, contexts[j], of->d));
-            if (probe_begin_case(r, PROBE_ONCE, "shape=%s,context=%d", of->name, contexts[j]))
-                probe_value(r, SHARE_OF_TOKEN, ns / (ns + 2 * of->weights / m.read_rate));
-        }
 }
 
 /* --- extreme scores -------------------------------------------------------------------------- */
@@ -312,7 +170,7 @@ static bool measure_stable(struct probe_run *r, const struct decode_kernels *k)
         for (int naive = 0; naive <= (n == DECODE_BF16); naive++)
             for (size_t i = 0; i < PROBE_LENGTH(extremes); i++) {
                 const struct decode_extreme *e = &extremes[i];
-                struct decode_shape shape = shape_of(1, e->context, n);
+                struct decode_shape shape = decode_shape_of(1, e->context, n);
                 struct decode_tensors t;
                 uint32_t wrong;
                 if (!probe_begin_case(r, PROBE_ONCE, "case=%s,type=%s,impl=%s", e->name,
@@ -339,8 +197,8 @@ static bool measure_stable(struct probe_run *r, const struct decode_kernels *k)
 static void measure_append(struct probe_run *r, const struct decode_kernels *k)
 {
     for (enum decode_number n = DECODE_E4M3; n < N_DECODE_NUMBERS; n++) {
-        struct decode_tensors t =
-            decode_tensors_of(r, k, shape_of(1, 64, n), false, operation_seed(r, PROBE_ONCE));
+        struct decode_tensors t = decode_tensors_of(r, k, decode_shape_of(1, 64, n), false,
+                                                    operation_seed(r, PROBE_ONCE));
         const size_t count = (size_t)(t.shape.kv_heads * t.shape.d);
         uint16_t *x = probe_host_alloc(r, 2 * count);
         gpu_to_host(r, x, t.k_new, 2 * count);
@@ -379,7 +237,8 @@ static bool is_wrong(struct probe_run *r, const void *self)
 /* Inputs of a fixed seed: every run on this GPU gets the same bits. */
 static void measure_quality(struct probe_run *r, const struct decode_kernels *k)
 {
-    struct decode_tensors t = decode_tensors_of(r, k, shape_of(1, 1000, DECODE_BF16), false, 1);
+    struct decode_tensors t =
+        decode_tensors_of(r, k, decode_shape_of(1, 1000, DECODE_BF16), false, 1);
     const struct decode_way fused = {&t, DECODE_FUSED}, unfused = {&t, DECODE_THREE};
     const struct operation o = decode_operation(&fused, ""), u = decode_operation(&unfused, "");
     const size_t count = (size_t)(t.shape.heads * t.shape.d);
@@ -387,7 +246,7 @@ static void measure_quality(struct probe_run *r, const struct decode_kernels *k)
                                             (uint64_t)t.shape.d, 2};
     char keys[128];
 
-    keys_of(&t.shape, keys, sizeof keys);
+    decode_keys_of(&t.shape, keys, sizeof keys);
     if (probe_begin_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys)) {
         void *before = gpu_alloc(r, 2 * count, "the unfused results");
         u.poison(r, u.self);
@@ -409,22 +268,23 @@ static void measure_quality(struct probe_run *r, const struct decode_kernels *k)
 static void measure_deep(struct probe_run *r, const struct decode_kernels *k)
 {
     static const int contexts[] = {128, 512, 2048, 16384, 131072}, batches[] = {1, 8, 64};
-    static const struct named_way steps[] = {{DECODE_ATTEND, "attention"},
-                                             {DECODE_FUSED, "fused"},
-                                             {DECODE_TWO, "two"},
-                                             {DECODE_THREE, "unfused"}};
+    static const struct decode_named_way steps[] = {{DECODE_ATTEND, "attention"},
+                                                    {DECODE_FUSED, "fused"},
+                                                    {DECODE_TWO, "two"},
+                                                    {DECODE_THREE, "unfused"}};
     for (size_t b = 0; b < PROBE_LENGTH(batches); b++)
         for (size_t i = 0; i < PROBE_LENGTH(contexts); i++)
             for (enum decode_number n = DECODE_BF16; n < N_DECODE_NUMBERS; n++) {
-                const struct decode_shape s = shape_of(batches[b], contexts[i], n);
+                const struct decode_shape s = decode_shape_of(batches[b], contexts[i], n);
                 const size_t known = s.batch == 1 && s.context == 131072; /* attention is done */
                 if (decode_kv_bytes(&s) > 5e9)
                     continue;
                 if (n == DECODE_BF16)
-                    measure_ways(r, k, s, steps + known, PROBE_LENGTH(steps) - known, PROBE_DEEP);
+                    decode_measure_ways(r, k, s, steps + known, PROBE_LENGTH(steps) - known,
+                                        PROBE_DEEP);
                 else
-                    MEASURE_WAYS(r, k, s, PROBE_DEEP, {DECODE_ATTEND, "attention"},
-                                 {DECODE_WIDEN, "dequantised"});
+                    DECODE_MEASURE_WAYS(r, k, s, PROBE_DEEP, {DECODE_ATTEND, "attention"},
+                                        {DECODE_WIDEN, "dequantised"});
             }
 }
 
@@ -454,11 +314,11 @@ static const char *refuses(const struct decode_shape *s)
 
 static void measure_given(struct probe_run *r, const struct decode_kernels *k)
 {
-    static const struct named_way appends[] = {{DECODE_KV, "append_kv"},
-                                               {DECODE_KV_2, "rope_then_append"},
-                                               {DECODE_KV_PLAIN, "append_plain"},
-                                               {DECODE_APPEND, "append"},
-                                               {DECODE_APPEND_3, "append_separate"}};
+    static const struct decode_named_way appends[] = {{DECODE_KV, "append_kv"},
+                                                      {DECODE_KV_2, "rope_then_append"},
+                                                      {DECODE_KV_PLAIN, "append_plain"},
+                                                      {DECODE_APPEND, "append"},
+                                                      {DECODE_APPEND_3, "append_separate"}};
     const struct decode_shape s = {.batch = (int)probe_parameter(r, "batch"),
                                    .context = (int)probe_parameter(r, "context"),
                                    .heads = (int)probe_parameter(r, "heads"),
@@ -468,7 +328,7 @@ static void measure_given(struct probe_run *r, const struct decode_kernels *k)
     const char *why = refuses(&s);
     char keys[128];
 
-    keys_of(&s, keys, sizeof keys);
+    decode_keys_of(&s, keys, sizeof keys);
     if (why)
         probe_usage(r, "%s: %s", keys, why);
     measure_step(r, k, s);
@@ -479,13 +339,13 @@ static void measure_given(struct probe_run *r, const struct decode_kernels *k)
     if (2 * sets * decode_kv_bytes(&s) > (double)gpu_facts(r)->free_bytes)
         probe_note(r, "%s: too little memory for appends alone", keys);
     else
-        measure_ways(r, k, s, appends, PROBE_LENGTH(appends) - (s.number == DECODE_BF16), 0);
+        decode_measure_ways(r, k, s, appends, PROBE_LENGTH(appends) - (s.number == DECODE_BF16), 0);
 }
 
 static void measure(struct probe_run *r)
 {
     const struct decode_kernels k = decode_kernels_of(r);
-    struct measured m = {0};
+    struct decode_measured m = {0};
 
     if (is_given(r)) {
         measure_given(r, &k);
@@ -494,21 +354,27 @@ static void measure(struct probe_run *r)
     if (probe_is_check_run(r)) {
         decode_check_shapes(r, &k);
     } else {
-        m.at_8192_ns = measure_step(r, &k, shape_of(1, 8192, DECODE_BF16));
-        MEASURE_WAYS(r, &k, shape_of(1, 8192, DECODE_E4M3), 0, {DECODE_ATTEND, "attention"});
+        m.at_8192_ns = measure_step(r, &k, decode_shape_of(1, 8192, DECODE_BF16));
+        DECODE_MEASURE_WAYS(r, &k, decode_shape_of(1, 8192, DECODE_E4M3), 0,
+                            {DECODE_ATTEND, "attention"});
         m.read_rate = measure_long(r, &k);
+    }
+    decode_measure_gemv(r, GEMV_TIME);
+    if (!probe_is_check_run(r)) {
+        decode_measure_new_rows(r, &k);
+        decode_measure_8bit(r, &k);
+        decode_measure_shares(r, &k, m);
     }
     if (!measure_stable(r, &k) && !probe_in_full(r))
         return;
     measure_append(r, &k);
     measure_quality(r, &k);
-    decode_measure_gemv(r, GEMV_TIME);
     if (probe_is_check_run(r))
         return;
-    measure_8bit(r, &k);
-    measure_layouts(r, &k);
-    measure_new_rows(r, &k);
-    measure_token(r, &k, m);
+    decode_measure_8bit_beside(r, &k);
+    decode_measure_layouts(r, &k);
+    decode_measure_steps_beside(r, &k);
+    decode_measure_shares_beside(r, &k, m);
     if (probe_deep(r))
         measure_deep(r, &k);
 }

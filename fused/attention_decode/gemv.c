@@ -68,7 +68,7 @@ void decode_measure_gemv(struct probe_run *r, int metric)
     static const char *const kernels[] = {"attention_decode_gemv_along",
                                           "attention_decode_gemv_across"};
     const size_t args = sizeof(struct decode_gemv_args);
-    const uint64_t seed = operation_seed(r, PROBE_ONCE);
+    const uint64_t seed = probe_seed(r);
     struct gemv g = {.rows = probe_is_check_run(r) ? 512 : GEMV_ROWS};
     const size_t count = (size_t)g.rows * GEMV_COLUMNS;
 
@@ -80,7 +80,7 @@ void decode_measure_gemv(struct probe_run *r, int metric)
     for (int which = 0; which < 4; which++) {
         g.kernel = gpu_kernel(r, &image_attention_decode, kernels[which / 2], args);
         g.by_columns = which % 2;
-        if (!probe_begin_case(r, PROBE_ONCE | PROBE_POWER_BOUND,
+        if (!probe_begin_case(r, PROBE_POWER_BOUND,
                               "rows=%d,columns=%d,type=bf16,layout=%s,impl=%s,l2=cold", g.rows,
                               GEMV_COLUMNS, layouts[which % 2], names[which / 2]))
             continue;

@@ -38,11 +38,13 @@ enum { RATE = N_OPERATION_METRICS, FOOTPRINT, STABLE };
 static const struct probe_metric metrics[] = {
     OPERATION_METRICS(OPERATION_KEYS(SIZES)),
     [RATE] = {"rate", "flop/s", PROBE_HIGHER, .keys = OPERATION_KEYS(SIZES),
-        .what = "flops that the mask leaves, over the time"},
+              .what = "flops that the mask leaves, over the time"},
     [FOOTPRINT] = {"footprint", "bytes", PROBE_LOWER, .keys = SIZES ",type,impl",
-        .what = "device memory that is gone once everything is allocated, by the driver"},
+                   .what =
+                       "device memory that is gone once everything is allocated, by the driver"},
     [STABLE] = {"stable", "ratio", PROBE_HIGHER, .keys = "case,type,impl",
-        .what = "share of the rows that are right where scores are far from zero, or masked"},
+                .what =
+                    "share of the rows that are right where scores are far from zero, or masked"},
 };
 
 static const char *const masks[] = {
@@ -255,6 +257,9 @@ static const struct operator_sweep sweeps[] = {
     SWEEP(1024, PREFILL_CAUSAL, GPU_BF16, OPERATOR_MAIN, GRAPH, 0),
     SWEEP(4096, PREFILL_CAUSAL, GPU_FP16, OPERATOR_MAIN | VALUES, OPERATOR_COLD, 0),
     SWEEP(8192, PREFILL_CAUSAL, GPU_BF16, KERNELS, OPERATOR_COLD, 0),
+    /* without a mask, where the chain has no scores to compute in vain */
+    SWEEP(4096, PREFILL_NO_MASK, GPU_FP16, OPERATOR_MAIN | VALUES, OPERATOR_COLD, 0),
+    SWEEP(8192, PREFILL_NO_MASK, GPU_BF16, OPERATOR_MAIN, OPERATOR_COLD, 0),
     SWEEP(1024, PREFILL_CAUSAL, GPU_BF16, OPERATOR_MAIN, OPERATOR_STREAM, PROBE_DEEP),
     DEEP(512, PREFILL_NO_MASK, KERNELS),
     DEEP(512, PREFILL_CAUSAL, KERNELS),
@@ -263,7 +268,7 @@ static const struct operator_sweep sweeps[] = {
     DEEP(2048, PREFILL_CAUSAL, KERNELS),
     DEEP(4096, PREFILL_NO_MASK, OPERATOR_ALL),
     DEEP(4096, PREFILL_CAUSAL, OPERATOR_ALL),
-    DEEP(8192, PREFILL_NO_MASK, KERNELS),
+    DEEP(8192, PREFILL_NO_MASK, BY_MMA),
     DEEP(16384, PREFILL_NO_MASK, KERNELS),
     DEEP(16384, PREFILL_CAUSAL, KERNELS),
     {{{32, 32, 64, 4096, PREFILL_CAUSAL}, GPU_BF16}, 1, KERNELS, OPERATOR_COLD, PROBE_DEEP, false},

@@ -22,11 +22,13 @@
 #include "core/draw.h"
 #include "core/half.h"
 #include "fused/bias_gelu_scale/args.h"
-#include "fused/common/operator.h"
+#include "fused/common/campaign.h"
 
 PROBE_IMAGE(bias_gelu_scale);
 
-static const struct probe_metric metrics[] = {OPERATION_METRICS(OPERATION_KEYS("rows,cols"))};
+enum { SHAPES = N_OPERATION_METRICS };
+static const struct probe_metric metrics[] = {OPERATION_METRICS(OPERATION_KEYS("rows,cols")),
+                                              CAMPAIGN_METRICS(SHAPES)};
 static const struct probe_parameter parameters[] = {
     OPERATOR_SIZE("rows", 1 << 24), OPERATOR_SIZE("cols", 1 << 24), OPERATOR_TYPES(GPU_BF16)};
 
@@ -271,9 +273,24 @@ static const struct fused_operator bias_gelu_scale = {
     .results = results,
 };
 
+/* Also rows of a number of vectors that is no power of two. The kernels refuse them: their mask
+ * would then give some columns another column's bias. It never leads beyond the bias, so that they
+ * can be launched to see whether the results go wrong. */
+static struct operator_shape any_shape(size_t i, uint64_t *state)
+{
+    return (struct operator_shape){
+        {1 + (int)draw_below(state, 300), GELU_VECTOR * (1 + (int)draw_below(state, 512))},
+        i % 2 ? GPU_BF16 : GPU_FP16};
+}
+
 static void measure(struct probe_run *r)
 {
-    operator_measure(r, &bias_gelu_scale);
+    const struct campaign unguarded = {.n = 24, .shape = any_shape, .is_unguarded = true};
+
+    if (!operator_measure(r, &bias_gelu_scale))
+        return;
+    campaign_of_odd_shapes(r, &bias_gelu_scale, 24, SHAPES);
+    campaign_measure(r, &bias_gelu_scale, &unguarded, SHAPES);
 }
 
 const struct probe probe = {

@@ -369,7 +369,7 @@ void epilogue_measure_qkv(struct probe_run *r, const struct epilogue_tools *tool
     static const struct {
         int m;
         unsigned flags;
-    } rows[] = {{1, 0}, {4, PROBE_DEEP}, {16, PROBE_ONCE}, {256, PROBE_ONCE}, {4096, PROBE_DEEP}};
+    } rows[] = {{1, 0}, {4, PROBE_DEEP}, {16, 0}, {256, PROBE_ONCE}, {4096, PROBE_DEEP}};
     static const int small[][PARTS] = {{256, 128, 128}, {128, 128, 128}};
 
     for (size_t i = 0; probe_is_check_run(r) && i < PROBE_LENGTH(small); i++)

@@ -95,12 +95,14 @@ static void turn_close(struct probe_run *r, struct turns *t, size_t i)
     o->describe(r, o->self);
 }
 
-/* `first`: the one whose case is open. */
+/* `first`: the one whose case is open. Counters would add up all turns: they see that one alone. */
 static void take_turns(struct probe_run *r, struct turns *t, size_t first)
 {
     for (size_t side = 0; !probe_is_check_run(r) && side < 2; side++, t->laps++)
         for (size_t i = 0; i < t->n; i++) {
             const size_t n = t->length[i] << side;
+            if (i != first && probe_is_counted(r))
+                continue;
             const struct lap lap = replay(r, &t->graph[i][side], n);
             if (i == first)
                 probe_sample(r, OPERATION_TIME, lap.n, lap.ns);
@@ -109,10 +111,39 @@ static void take_turns(struct probe_run *r, struct turns *t, size_t first)
         }
 }
 
-/* Where counters look on, the median is not a number, and it is they who say when. */
 static bool is_enough(struct probe_run *r, const struct turns *t)
 {
     return t->laps >= LAPS_MAX && !isnan(probe_median(r, OPERATION_TIME));
+}
+
+/* Under counters: one after another. */
+static void count_each(struct probe_run *r, struct turns *t, size_t first)
+{
+    for (size_t i = first; i < t->n; i++) {
+        if (i > first && !turn_case(r, t, i))
+            continue;
+        while (probe_more(r))
+            take_turns(r, t, i);
+        turn_close(r, t, i);
+    }
+}
+
+/* One loop for all; the others' cases get their samples behind it. */
+static void time_all(struct probe_run *r, struct turns *t, size_t first)
+{
+    while (!is_enough(r, t) && probe_more(r))
+        take_turns(r, t, first);
+
+    turn_close(r, t, first);
+    for (size_t i = first + 1; i < t->n; i++) {
+        if (!turn_case(r, t, i))
+            continue;
+        for (size_t k = WARM_LAPS; k < t->laps && k < LAPS_MAX; k++) {
+            probe_sample(r, OPERATION_TIME, t->lap[i][k].n, t->lap[i][k].ns);
+            probe_clock(r, t->lap[i][k].mhz);
+        }
+        turn_close(r, t, i);
+    }
 }
 
 void epilogue_measure_in_turn(struct probe_run *r, const char *keys, const struct operation *list,
@@ -129,19 +160,10 @@ void epilogue_measure_in_turn(struct probe_run *r, const char *keys, const struc
         turn_open(r, &t, i);
     gpu_sweep_l2(r); /* of what the poison left there */
 
-    while (!is_enough(r, &t) && probe_more(r))
-        take_turns(r, &t, first);
-
-    turn_close(r, &t, first);
-    for (size_t i = first + 1; i < n; i++) {
-        if (!turn_case(r, &t, i))
-            continue;
-        for (size_t k = WARM_LAPS; k < t.laps && k < LAPS_MAX; k++) {
-            probe_sample(r, OPERATION_TIME, t.lap[i][k].n, t.lap[i][k].ns);
-            probe_clock(r, t.lap[i][k].mhz);
-        }
-        turn_close(r, &t, i);
-    }
+    if (probe_is_counted(r))
+        count_each(r, &t, first);
+    else
+        time_all(r, &t, first);
     for (size_t i = 0; i < n; i++)
         operation_count(r, keys, &list[i], (struct condition){.cold = true}, flags);
     for (size_t i = 0; i < n; i++) {

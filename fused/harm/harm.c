@@ -4,7 +4,9 @@
  * harm; with registers, local memory and resident warps of every kernel.
  *     streams   softmax across 32 arrays (rows), element by element, fp32. One kernel holds 128
  *               values a thread: as they need registers (fused), and capped at 64 and 32, which
- *               spills (cap_64, cap_32). unfused: sums; then each array. 4 arrays fit any cap
+ *               spills (cap_64, cap_32). unfused: sums; then each array. 4 arrays fit any cap.
+ *               96 arrays are 384 values a thread, which spill at 255 registers without a cap
+ *               (fused); with one value of each array a thread (narrow) they fit
  *     wide      softmax of rows of 131072 fp16. One block that holds its row spills (fused); one
  *               that reads it twice (twice) and a cluster of 8 that holds it (cluster) do not
  *     phases    a tile of 96 KiB reversed in shared memory, and a long array scaled: as two
@@ -82,24 +84,31 @@ static void measure_streams(struct probe_run *r, uint32_t streams, uint32_t colu
     struct harm_operands t = harm_operands_of(r, "streams", GPU_FP32, streams, columns, 0);
     const unsigned blocks = (columns / 4 + HARM_STREAM_THREADS - 1) / HARM_STREAM_THREADS;
     const struct {
+        uint32_t streams;
         const char *name;
         const struct gpu_image *image;
-        const char *kernel[2]; /* 32 streams, 4 */
-    } ways[] = {{"fused", &image_harm, {"harm_streams_32", "harm_streams_4"}},
-                {"cap_64", &image_harm_spills, {"harm_streams_32_cap_64", NULL}},
-                {"cap_32", streams == 32 ? &image_harm_spills : &image_harm,
-                 {"harm_streams_32_cap_32", "harm_streams_4_cap_32"}}};
+        const char *kernel;
+        unsigned each; /* values of a thread, of each stream */
+    } ways[] = {{32, "fused", &image_harm, "harm_streams_32", 4},
+                {32, "cap_64", &image_harm_spills, "harm_streams_32_cap_64", 4},
+                {32, "cap_32", &image_harm_spills, "harm_streams_32_cap_32", 4},
+                {4, "fused", &image_harm, "harm_streams_4", 4},
+                {4, "cap_32", &image_harm, "harm_streams_4_cap_32", 4},
+                {96, "fused", &image_harm_spills, "harm_streams_96", 4},
+                {96, "narrow", &image_harm, "harm_streams_96_narrow", 1}};
     const double all = (double)streams * columns;
     struct harm_form form = {.t = &t, .n = 1, .what = HARM_STREAMS};
 
     harm_measure_copy(r, &t);
     measure_streams_unfused(r, &t, blocks);
     for (size_t i = 0; i < PROBE_LENGTH(ways); i++) {
-        form.name = ways[i].name;
-        if (!ways[i].kernel[streams == 4])
+        const unsigned width = ways[i].each * HARM_STREAM_THREADS;
+        if (ways[i].streams != streams)
             continue;
-        form.kernels[0] = harm_kernel_of(r, ways[i].image, ways[i].kernel[streams == 4],
-                                         (dim3){blocks, 1, 1}, HARM_STREAM_THREADS);
+        form.name = ways[i].name;
+        form.kernels[0] =
+            harm_kernel_of(r, ways[i].image, ways[i].kernel,
+                           (dim3){(columns + width - 1) / width, 1, 1}, HARM_STREAM_THREADS);
         form.kernels[0].does =
             (struct operation_kernel){.operations = 5 * all, .exponentials = all + columns};
         form.kernels[0].batches = 1;
@@ -190,7 +199,8 @@ static void measure_serial(struct probe_run *r, uint32_t rows, uint32_t columns)
 {
     struct harm_operands t = harm_operands_of(r, "serial", GPU_FP16, rows, columns, 0);
     const unsigned sm = (unsigned)gpu_facts(r)->n_sm;
-    const unsigned most = (columns / 8 + HARM_ROW_THREADS - 1) / HARM_ROW_THREADS; /* 16 bytes each */
+    const unsigned most =
+        (columns / 8 + HARM_ROW_THREADS - 1) / HARM_ROW_THREADS; /* 16 bytes each */
     struct harm_form form = {.t = &t, .what = HARM_SERIAL};
 
     t.parts = rows < sm ? (sm / rows < most ? sm / rows : most) : 1;
@@ -261,6 +271,7 @@ static void measure(struct probe_run *r)
 
     measure_streams(r, 32, is_small ? 5000 : 2000000);
     measure_streams(r, 4, is_small ? 5000 : 16000000);
+    measure_streams(r, 96, is_small ? 5000 : 250000);
     measure_wide(r, is_small ? 3 : 512);
     measure_phases(r, is_small ? 40000 : 48000000);
     measure_serial(r, 1, is_small ? 10008 : 262144);

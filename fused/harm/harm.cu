@@ -32,6 +32,35 @@ extern "C" __global__ void __maxnreg__(32)
     softmax_across<4>(a);
 }
 
+// One value a thread of each stream, not four: all of 96 streams fit into registers.
+// sass-all: kernel=harm_streams_96_narrow local=0 regs>=96
+extern "C" __global__ void __launch_bounds__(HARM_STREAM_THREADS)
+    harm_streams_96_narrow(const __grid_constant__ struct harm_args a)
+{
+    enum { STREAMS = 96 };
+    const uint64_t at = (uint64_t)blockIdx.x * HARM_STREAM_THREADS + threadIdx.x;
+    const float *in = (const float *)a.in + at;
+    float *out = (float *)a.out + at;
+    float x[STREAMS], sum = 0;
+
+    if (at >= a.columns)
+        return;
+#pragma unroll
+    for (int i = 0; i < STREAMS; i++)
+        x[i] = __ldcs(in + i * a.stride);
+    float most = x[0];
+#pragma unroll
+    for (int i = 1; i < STREAMS; i++)
+        most = fmaxf(most, x[i]);
+#pragma unroll
+    for (int i = 0; i < STREAMS; i++)
+        sum += x[i] = __expf(x[i] - most);
+    sum = __fdividef(1, sum);
+#pragma unroll
+    for (int i = 0; i < STREAMS; i++)
+        __stcs(out + i * a.stride, x[i] * sum);
+}
+
 // In two kernels nothing lives long: greatest and sum over the streams, four at a time; then each
 // stream by itself. aside: the greatest, and one over the sum.
 // sass-loop: ldg128na=4 local=0 together

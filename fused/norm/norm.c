@@ -38,7 +38,7 @@
 #include <stdlib.h>
 
 #include "core/draw.h"
-#include "fused/common/operator.h"
+#include "fused/common/campaign.h"
 #include "fused/norm/args.h"
 #include "fused/norm/operators.h"
 #include "fused/norm/reference.h"
@@ -46,7 +46,9 @@
 PROBE_IMAGE(norm);
 PROBE_IMAGE(norm_passes);
 
-static const struct probe_metric metrics[] = {OPERATION_METRICS(OPERATION_KEYS("op,rows,cols"))};
+enum { SHAPES = N_OPERATION_METRICS };
+static const struct probe_metric metrics[] = {OPERATION_METRICS(OPERATION_KEYS("op,rows,cols")),
+                                              CAMPAIGN_METRICS(SHAPES)};
 static const struct probe_parameter parameters[] = {
     OPERATOR_SIZE("rows", 1 << 24),
     OPERATOR_SIZE("cols", NORM_COLS_MAX),
@@ -349,7 +351,8 @@ static void measure(struct probe_run *r)
     const int64_t cluster = probe_parameter(r, "cluster");
     if (cluster & (cluster - 1))
         probe_usage(r, "cluster=%d is no power of two", (int)cluster);
-    operator_measure(r, &norm);
+    if (operator_measure(r, &norm))
+        campaign_of_odd_shapes(r, &norm, 48, SHAPES);
 }
 
 const struct probe probe = {

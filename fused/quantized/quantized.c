@@ -35,6 +35,7 @@
 #include "fused/quantized/quantized.h"
 
 #include "core/draw.h"
+#include "fused/common/campaign.h"
 
 #define KEYS OPERATION_KEYS("rows,cols,batch")
 #define QUALITY_KEYS "format,input,calibration"
@@ -52,6 +53,7 @@ static const struct probe_metric metrics[] = {
         {"clamped", "ratio", PROBE_LOWER, .keys = QUALITY_KEYS,
          .what = "share of the weights that lay beyond the format's range, median over seven "
                  "draws"},
+    CAMPAIGN_METRICS(QUANTIZED_SHAPES),
 };
 
 const char *const quantized_types[] = {"int4", "int8", "e4m3", "bf16", NULL};
@@ -92,17 +94,10 @@ static const struct probe_parameter parameters[] = {
         SWEEP(4096, 14336, batch, E4M3, OPERATOR_MAIN, OPERATOR_COLD, PROBE_DEEP)
 
 static const struct operator_sweep sweeps[] = {
-    ONE(4096, 14336, 0),
-    MORE(2, PROBE_DEEP),
-    MORE(4, PROBE_ONCE),
-    MORE(8, PROBE_DEEP),
-    MORE(16, PROBE_ONCE),
-    MORE(32, PROBE_DEEP),
-    MORE(64, PROBE_ONCE),
-    MORE(128, PROBE_DEEP),
-    MORE(256, PROBE_ONCE),
-    ONE(14336, 4096, PROBE_DEEP),
-    ONE(2048, 8192, PROBE_DEEP),
+    ONE(4096, 14336, 0),          MORE(2, PROBE_DEEP),         MORE(4, PROBE_ONCE),
+    MORE(8, PROBE_DEEP),          MORE(16, PROBE_ONCE),        MORE(32, PROBE_DEEP),
+    MORE(64, PROBE_ONCE),         MORE(128, PROBE_DEEP),       MORE(256, PROBE_ONCE),
+    ONE(14336, 4096, PROBE_DEEP), ONE(2048, 8192, PROBE_DEEP),
 };
 
 static const char *refuses(const struct operator_shape *shape)
@@ -169,8 +164,10 @@ static void measure(struct probe_run *r)
     o.tools = tools;
     if (!tools->blas)
         probe_note(r, "%s", tools->no_blas);
-    if (operator_measure(r, &o))
-        quantized_measure_formats(r);
+    if (!operator_measure(r, &o))
+        return;
+    quantized_measure_formats(r);
+    campaign_of_odd_shapes(r, &o, N_TYPES * PROBE_LENGTH(odd_batches), QUANTIZED_SHAPES);
 }
 
 const struct probe probe = {

@@ -19,6 +19,7 @@ enum quantized_metric {
     QUANTIZED_ERROR_UNQUANTISED = N_OPERATION_METRICS,
     QUANTIZED_QUALITY_ERROR,
     QUANTIZED_CLAMPED,
+    QUANTIZED_SHAPES,
 };
 
 /* The fused kernels differ by the columns of x that they take at once. */

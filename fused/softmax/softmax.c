@@ -41,6 +41,7 @@
 #include "fused/softmax/softmax.h"
 
 #include "core/draw.h"
+#include "fused/common/campaign.h"
 
 static const struct probe_metric metrics[] = {
     OPERATION_METRICS(OPERATION_KEYS("rows,cols")),
@@ -49,6 +50,7 @@ static const struct probe_metric metrics[] = {
                  .what = "elements of the longest row that one block can hold"},
     [STABLE] = {"stable", "ratio", PROBE_HIGHER, .keys = "case,type,impl",
                 .what = "share of rows that overflow, cancel or are masked that come out right"},
+    CAMPAIGN_METRICS(SHAPES),
 };
 
 static const struct probe_parameter parameters[] = {
@@ -148,6 +150,7 @@ static void measure(struct probe_run *r)
     softmax_measure_longest(r, GPU_FP32);
     for (enum gpu_type type = GPU_FP16; type <= GPU_FP32; type++)
         softmax_measure_stable(r, type);
+    campaign_of_odd_shapes(r, &softmax, 48, SHAPES);
 }
 
 const struct probe probe = {

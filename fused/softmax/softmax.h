@@ -118,7 +118,7 @@ struct verdict softmax_run_verifier(struct probe_run *r, const struct softmax *t
 void softmax_check_on_host(struct probe_run *r, const struct operator_set *s,
                            const struct operator_form *f, const char *when);
 
-enum { LONGEST = N_OPERATION_EACH_METRICS, STABLE };
+enum { LONGEST = N_OPERATION_EACH_METRICS, STABLE, SHAPES };
 /* Measures the longest row that one block holds, and tries the rows on which a softmax goes
  * wrong. */
 void softmax_measure_longest(struct probe_run *r, enum gpu_type type);

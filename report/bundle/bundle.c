@@ -110,7 +110,8 @@ static double resolution_of(const json_t *one, const json_t *metric)
     if (length <= strlen(suffix) || strcmp(name + length - strlen(suffix), suffix))
         return stated;
     length -= strlen(suffix);
-    json_array_foreach(json_object_get(one, "metrics"), i, other) {
+    json_array_foreach(json_object_get(one, "metrics"), i, other)
+    {
         const char *beside = document_get_text(other, "name", "");
         if (strlen(beside) == length && !strncmp(beside, name, length) &&
             !strcmp(document_get_text(other, "unit", ""), "cycles"))
@@ -167,8 +168,7 @@ static bool take_run(struct bundle *bundle, const json_t *run, int place_in_file
         return false;
     count_run(part, run);
     if (!part->note)
-        replace(&part->note,
-                json_string_value(json_array_get(json_object_get(run, "notes"), 0)));
+        replace(&part->note, json_string_value(json_array_get(json_object_get(run, "notes"), 0)));
     struct run_context at = {.probe = name,
                              .method = part->method,
                              .round = whole(about, "round", place_in_file),
@@ -178,9 +178,8 @@ static bool take_run(struct bundle *bundle, const json_t *run, int place_in_file
     if (at.round < INT_MAX && at.round + 1 > bundle->n_rounds)
         bundle->n_rounds = at.round + 1;
     json_array_foreach(json_object_get(run, "cases"), i, one)
-        json_array_foreach(json_object_get(one, "metrics"), k, metric)
-            if (!take_metric(bundle, &at, one, metric))
-                return false;
+        json_array_foreach(json_object_get(one, "metrics"), k,
+                           metric) if (!take_metric(bundle, &at, one, metric)) return false;
     return true;
 }
 
@@ -193,9 +192,8 @@ static void take_head(struct bundle *bundle, const json_t *document, const char 
     json_t *value;
 
     bundle->head = json_object();
-    json_object_foreach((json_t *)document, key, value)
-        if (strcmp(key, "runs"))
-            json_object_set(bundle->head, key, value);
+    json_object_foreach((json_t *)document, key, value) if (strcmp(key, "runs"))
+        json_object_set(bundle->head, key, value);
     if (!board && document_get_text(gpu, "name", NULL))
         board = board_slug(slug, sizeof slug, document_get_text(gpu, "name", ""));
     replace(&bundle->board, board);
@@ -223,7 +221,8 @@ bool bundle_take(struct bundle *bundle, const json_t *document, const char *path
 
     *bundle = (struct bundle){0};
     take_head(bundle, document, path);
-    json_array_foreach(json_object_get(document, "runs"), i, run) {
+    json_array_foreach(json_object_get(document, "runs"), i, run)
+    {
         if (!take_run(bundle, run, (int)(i < INT_MAX ? i : INT_MAX))) {
             bundle_free(bundle);
             return false;
@@ -264,12 +263,19 @@ void bundle_free(struct bundle *bundle)
         free(part->card);
         json_decref(part->cubins);
     }
+    for (size_t i = 0; i < bundle->n_counted; i++) {
+        free(bundle->counted_from[i].program);
+        free(bundle->counted_from[i].from);
+        free(bundle->counted_from[i].commit);
+    }
+    free(bundle->counted_from);
     free(bundle->parts);
     free(bundle->name);
     free(bundle->path);
     free(bundle->board);
     json_decref(bundle->head);
     rows_free(&bundle->rows);
+    rows_free(&bundle->counted);
     *bundle = (struct bundle){0};
 }
 

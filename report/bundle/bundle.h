@@ -17,14 +17,23 @@ struct part {
     json_t *cubins; /* "image.sm_90a" -> SHA-256 */
 };
 
+/* Where the counted figures of one program come from, see report/bundle/counted.h. */
+struct counted {
+    char *program, *from, *commit; /* from: when counting was started */
+    bool stale;                    /* other kernels than those of the bundle's rows */
+};
+
 struct bundle {
-    char *name;   /* a heading: the board, or the host where no GPU was measured */
-    char *path;   /* as given */
-    char *board;  /* slug, or NULL */
-    json_t *head; /* the document without its runs */
+    char *name;         /* a heading: the board, or the host where no GPU was measured */
+    char *path;         /* as given */
+    char *board;        /* slug, or NULL */
+    json_t *head;       /* the document without its runs */
     struct part *parts; /* by name */
     size_t n_parts;
     struct rows rows;
+    struct rows counted; /* counted figures; empty until counted_open() */
+    struct counted *counted_from;
+    size_t n_counted;
     int n_rounds;
 };
 

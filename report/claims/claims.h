@@ -27,9 +27,10 @@ struct finding {
 
 /* How a judge takes metrics (report/bundle/needs.h). */
 enum need_kind {
-    NEED_ONE,  /* the row, or the first that matches */
-    NEED_BEST, /* the best of all that match */
-    NEED_ANY,  /* one by one: the judge builds ids from it, or walks or looks up rows */
+    NEED_ONE,     /* the row, or the first that matches */
+    NEED_BEST,    /* the best of all that match */
+    NEED_ANY,     /* one by one: the judge builds ids from it, or walks or looks up rows */
+    NEED_COUNTED, /* "FIGURE of ID", from a document of counters (report/bundle/counted.h) */
 };
 struct need {
     enum need_kind kind;

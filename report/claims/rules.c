@@ -7,6 +7,7 @@
 
 #include "core/document.h"
 #include "core/unit.h"
+#include "report/bundle/counted.h"
 #include "report/bundle/needs.h"
 
 /* --- evidence --------------------------------------------------------------------------------- */
@@ -20,6 +21,12 @@ void rule_say(char text[CLAIM_TEXT], const char *format, ...)
     va_end(arguments);
 }
 
+static bool is_counted(const struct row *row)
+{
+    size_t n;
+    return row->id && counted_split(row->id, &n);
+}
+
 void rule_say_row(char text[CLAIM_TEXT], const char *what, const struct row *row)
 {
     char centre[48], low[48], high[48];
@@ -27,7 +34,9 @@ void rule_say_row(char text[CLAIM_TEXT], const char *what, const struct row *row
              unit_format(centre, sizeof centre, row->centre, row->unit, 4),
              unit_format(low, sizeof low, row->low, row->unit, 4),
              unit_format(high, sizeof high, row->high, row->unit, 4),
-             row->stale ? ", by other code than this tree's" : "");
+             !row->stale       ? ""
+             : is_counted(row) ? ", counted with other kernels than the timed ones"
+                               : ", by other code than this tree's");
 }
 
 void rule_say_control(struct finding *f, bool positive, bool as_it_must, const char *what,
@@ -76,12 +85,14 @@ static bool is_usable(const struct bundle *bundle, const struct row *row, struct
     return false;
 }
 
-/* Does a need of the claim cover that id? */
+/* Does a need of the claim cover that id? Counted figures have needs of their own kind. */
 static bool is_needed(const char *id, struct finding *f)
 {
+    size_t n;
+    const bool counted = counted_split(id, &n) != NULL;
     for (const struct need *const *list = f->claim->needs; *list; list++)
         for (const struct need *need = *list; need->id; need++)
-            if (need_covers(need->id, id))
+            if ((need->kind == NEED_COUNTED) == counted && need_covers(need->id, id))
                 return true;
     rule_not_testable(f, "%s is none of the claim's needs", id);
     for (struct finding *its = f; its; its = its->of)
@@ -117,11 +128,52 @@ bool rule_take_best(const struct bundle *bundle, const char *glob, struct row *r
     return take(bundle, glob, true, row, f);
 }
 
+/* Is the id one that the bundle's counted figures do not have? Says which document lacks. */
+static void say_not_counted(const struct bundle *bundle, const char *id, struct finding *f)
+{
+    size_t n;
+    const char *of = counted_split(id, &n);
+    const int length = of ? (int)strcspn(of, ".") : 0;
+
+    if (!of)
+        rule_not_testable(f, "%s is no counted figure", id);
+    else if (counted_find(bundle, of, (size_t)length))
+        rule_not_testable(f, "the counters document of %.*s holds no %s", length, of, id);
+    else
+        rule_not_testable(f, "no counters document holds %.*s", length, of);
+}
+
+static bool take_counted(const struct bundle *bundle, const char *id, struct row *row,
+                         struct finding *f)
+{
+    size_t next = 0;
+
+    if (!is_needed(id, f))
+        return false;
+    const struct row *found = rows_match(&bundle->counted, id, &next);
+    if (!found) {
+        say_not_counted(bundle, id, f);
+        return false;
+    }
+    *row = *found;
+    return is_usable(bundle, row, f);
+}
+
+bool rule_take_counted(const struct bundle *bundle, const char *figure, const char *glob,
+                       struct row *row, struct finding *f)
+{
+    char id[2 * DOCUMENT_ID];
+    snprintf(id, sizeof id, "%s of %s", figure, glob);
+    return take_counted(bundle, id, row, f);
+}
+
 bool rule_take_rows(const struct bundle *bundle, const struct need *needs, struct finding *f,
                     struct row *const *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!take(bundle, needs[i].id, needs[i].kind == NEED_BEST, rows[i], f))
+        if (needs[i].kind == NEED_COUNTED
+                ? !take_counted(bundle, needs[i].id, rows[i], f)
+                : !take(bundle, needs[i].id, needs[i].kind == NEED_BEST, rows[i], f))
             return false;
     return true;
 }
@@ -193,6 +245,22 @@ struct row rule_ratio(const struct row *a, const struct row *b)
         row_put(&ratio, a->round[i], a->value[i] / row_at(b, a->round[i]), NAN);
     row_finish(&ratio);
     return ratio;
+}
+
+struct row rule_number(double value, const char *unit)
+{
+    return (struct row){.unit = unit, .centre = value, .low = value, .high = value, .best = value};
+}
+
+struct row rule_quotient(const struct row *a, const struct row *b)
+{
+    return (struct row){.id = a->id,
+                        .unit = "ratio",
+                        .centre = a->centre / b->centre,
+                        .low = a->low / b->high,
+                        .high = a->high / b->low,
+                        .best = NAN,
+                        .stale = a->stale || b->stale};
 }
 
 bool rule_take_ratio(const struct bundle *bundle, const char *above, const char *below,

@@ -81,6 +81,14 @@ bool rule_take_formed(const struct bundle *bundle, struct row *row, struct findi
 bool rule_take_beside(const struct bundle *bundle, const struct row *of, const char *metric,
                       struct row *row, struct finding *f);
 
+/* A counted figure (report/bundle/counted.h) for one unit of a metric's work, where a document of
+ * `gpufloor counters` holds the first case that matches:
+ *     rule_take_counted(bundle, "dram_bytes", "elementwise_chain.time{...}", &row, f)
+ * The need of it is {NEED_COUNTED, "dram_bytes of elementwise_chain.time{...}"}. The row has no
+ * runs: its interval runs from the least to the most of three countings. */
+bool rule_take_counted(const struct bundle *bundle, const char *figure, const char *glob,
+                       struct row *row, struct finding *f);
+
 /* For rows that are reported and not judged: rule_take() and rule_take_formed() without an effect
  * on the finding. */
 bool rule_look_up(const struct bundle *bundle, const char *glob, struct row *row,
@@ -104,6 +112,11 @@ double rule_centre_beside(const struct bundle *bundle, const struct row *row, co
 
 /* Formed per run: value of a over value of b in the same round. Once-rows count in their rounds. */
 struct row rule_ratio(const struct row *a, const struct row *b);
+
+/* The ratio of two rows of which one has no runs, a counted figure or a number: from the least that
+ * the intervals allow to the most. */
+struct row rule_quotient(const struct row *a, const struct row *b);
+struct row rule_number(double value, const char *unit);
 
 /* The ratio of two rows, given by their ids, for each run. */
 bool rule_take_ratio(const struct bundle *bundle, const char *above, const char *below,

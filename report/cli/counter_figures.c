@@ -8,6 +8,7 @@
 #include "core/counter_sets.h"
 #include "core/document.h"
 #include "core/unit.h"
+#include "report/bundle/counted.h"
 
 static const double HALF = 0.5, BUSY = 0.6, LEAST_BYTES = 1000;
 
@@ -139,6 +140,16 @@ static double body_ns(const json_t *one, const json_t *timed)
     return longest;
 }
 
+/* A pass's work of one metric in the process that counted the bytes. */
+static double work_of_memory(const json_t *one, const json_t *metric)
+{
+    const json_t *works = json_object_get(one, "works");
+    char name[COUNTED_METRIC];
+    return works ? document_get_number(json_object_get(works, "memory"),
+                                       counted_metric(name, metric))
+                 : document_get_number(metric, "pass_work"); /* an older document */
+}
+
 /* The work of the metrics in bytes/s. A rate that the probe hands over ready-made has no work. */
 static double own_bytes(const json_t *one)
 {
@@ -148,7 +159,7 @@ static double own_bytes(const json_t *one)
 
     json_array_foreach(json_object_get(one, "metrics"), i, metric)
         if (!strcmp(document_get_text(metric, "unit", ""), "bytes/s"))
-            bytes += document_get_number(metric, "pass_work");
+            bytes += work_of_memory(one, metric);
     return bytes > LEAST_BYTES ? bytes : (double)NAN;
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/counter_sets.h"
 #include "core/version.h"
+#include "report/bundle/counted.h"
 #include "report/cli/catalogue.h"
 #include "report/cli/child.h"
 #include "report/cli/command.h"
@@ -38,19 +39,33 @@ struct asked {
 };
 
 static const struct argp_option table[] = {
-    {.name = "case", .key = KEY_CASE, .arg = "GLOB", .doc = "Only cases whose keys match, for "
-     "example 'level=*'"},
+    {.name = "case",
+     .key = KEY_CASE,
+     .arg = "GLOB",
+     .doc = "Only cases whose keys match, for "
+            "example 'level=*'"},
     {.name = "set", .key = 's', .arg = "NAME=VALUE", .doc = "Set a parameter of the probes"},
-    {.name = "counters", .key = KEY_COUNTERS, .arg = "SETS", .doc = "Only these sets of counters: "
-     "some of sm,loads,memory,paths,pipes,stalls"},
-    {.name = "launches", .key = KEY_LAUNCHES, .doc = "Records of each launch as well (for the "
-     "probe 'launch' always)"},
+    {.name = "counters",
+     .key = KEY_COUNTERS,
+     .arg = "SETS",
+     .doc = "Only these sets of counters: "
+            "some of sm,loads,memory,paths,pipes,stalls"},
+    {.name = "launches",
+     .key = KEY_LAUNCHES,
+     .doc = "Records of each launch as well (for the "
+            "probe 'launch' always)"},
     {.name = "format", .key = KEY_FORMAT, .arg = "text|json", .doc = "Default: text"},
-    {.name = "output", .key = 'o', .arg = "FILE", .doc = "Write the document there (default: "
-     "build/run/TIME-BOARD.counters.json); never overwritten"},
+    {.name = "output",
+     .key = 'o',
+     .arg = "FILE",
+     .doc = "Write the document there (default: "
+            "build/run/TIME-BOARD.counters.json); never overwritten"},
     {.name = "device", .key = 'd', .arg = "N", .doc = "GPU to measure (default 0)"},
-    {.name = "timeout", .key = KEY_LIMIT, .arg = "S", .doc = "Longest time of one process, in "
-     "seconds (default 300)"},
+    {.name = "timeout",
+     .key = KEY_LIMIT,
+     .arg = "S",
+     .doc = "Longest time of one process, in "
+            "seconds (default 300)"},
     {0},
 };
 
@@ -62,8 +77,10 @@ static void choose_sets(struct asked *a, const char *text, struct argp_state *st
         size_t length = strcspn(at, ",");
         const struct counter_set *set = counter_set_find(at, length);
         if (!set)
-            argp_failure(state, EXIT_TROUBLE, 0, "--counters %s: expected some of sm, loads, "
-                         "memory, paths, pipes, stalls", text);
+            argp_failure(state, EXIT_TROUBLE, 0,
+                         "--counters %s: expected some of sm, loads, "
+                         "memory, paths, pipes, stalls",
+                         text);
         else
             a->counters[set - counter_sets] = true;
         at += length;
@@ -165,11 +182,10 @@ static int run_probe(struct asked *a, const struct listed *probe, const char *co
     else if (result.exit_code == EXIT_TROUBLE)
         status = complain(EXIT_TROUBLE, probe->name, usage_of(&result));
     else if (*document && result.exit_code == EXIT_REFUSED)
-        status = complain(EXIT_REFUSED, probe->name,
-                          document_get_text(*document, "why", result.said));
+        status =
+            complain(EXIT_REFUSED, probe->name, document_get_text(*document, "why", result.said));
     else if (!*document || result.exit_code != 0)
-        status = complain(EXIT_WORSE, probe->name,
-                          child_end(&result, a->limit_s, end, sizeof end));
+        status = complain(EXIT_WORSE, probe->name, child_end(&result, a->limit_s, end, sizeof end));
     else
         status = EXIT_FINE;
     child_free(&result);
@@ -203,25 +219,49 @@ static void keep_environment(json_t *environment, json_t *document)
     json_object_del(document, "environment");
 }
 
-/* Adds what one process counted to the cases that the probe's other processes counted. */
-static void merge(json_t *cases, const json_t *counted)
+/* The work of a pass of the process that read one set. Processes may differ in it: how many
+ * operations a body repeats depends on how long one took. */
+static void keep_work(json_t *whole, const json_t *one, const char *set)
 {
+    json_t *works = json_object_get(whole, "works"), *work = json_object();
+    const json_t *metric;
+    size_t i;
+
+    json_array_foreach(json_object_get(one, "metrics"), i,
+                       metric) if (json_is_number(json_object_get(metric, "pass_work")))
+    {
+        char name[COUNTED_METRIC];
+        json_object_set(work, counted_metric(name, metric), json_object_get(metric, "pass_work"));
+    }
+    if (!works)
+        json_object_set_new(whole, "works", works = json_object());
+    json_object_set_new(works, set, work);
+}
+
+/* Adds what the process of one set counted to the cases that the probe's other processes
+ * counted. */
+static void merge(json_t *cases, const json_t *counted, const char *set)
+{
+    static const char *const values[] = {"counters", "counters_least", "counters_most"};
     const json_t *one;
     size_t i;
 
-    json_array_foreach(counted, i, one) {
-        json_t *counters = json_object_get(one, "counters");
+    json_array_foreach(counted, i, one)
+    {
         json_t *whole = counter_case(cases, one);
-        if (!counters)
+        if (!json_object_get(one, "counters"))
             continue;
         if (!whole) {
-            json_array_append_new(cases, json_deep_copy(one));
-            continue;
+            json_array_append_new(cases, whole = json_deep_copy(one));
+        } else {
+            for (size_t k = 0; k < sizeof values / sizeof values[0]; k++)
+                json_object_update(json_object_get(whole, values[k]),
+                                   json_object_get(one, values[k]));
+            json_object_set_new(whole, "passes",
+                                json_integer(json_integer_value(json_object_get(whole, "passes")) +
+                                             json_integer_value(json_object_get(one, "passes"))));
         }
-        json_object_update(json_object_get(whole, "counters"), counters);
-        json_object_set_new(whole, "passes",
-                            json_integer(json_integer_value(json_object_get(whole, "passes")) +
-                                         json_integer_value(json_object_get(one, "passes"))));
+        keep_work(whole, one, set);
     }
 }
 
@@ -230,7 +270,8 @@ static void add_figures(const char *probe, json_t *cases, const json_t *timed)
     json_t *one;
     size_t i;
 
-    json_array_foreach(cases, i, one) {
+    json_array_foreach(cases, i, one)
+    {
         struct counter_figures figures;
         counter_read(&figures, probe, one, counter_case(timed, one));
         json_object_set_new(one, "figures", counter_object(&figures));
@@ -264,7 +305,7 @@ static int measure_probe(struct asked *a, const struct listed *probe, json_t *do
         if (!a->counters[i])
             continue;
         status = measure_once(a, probe, counter_sets[i].name, document, &run);
-        merge(cases, json_object_get(run, "cases"));
+        merge(cases, json_object_get(run, "cases"), counter_sets[i].name);
         json_object_set_new(run, "cases", json_array());
         if (run)
             json_array_append_new(counted, run);
@@ -272,10 +313,9 @@ static int measure_probe(struct asked *a, const struct listed *probe, json_t *do
     if (status == EXIT_FINE && wants_launches(a, probe->name))
         status = measure_once(a, probe, "launches", document, &traced);
     add_figures(probe->name, cases, json_object_get(timed, "cases"));
-    json_array_append_new(
-        json_object_get(document, "probes"),
-        json_pack("{s:s, s:o*, s:o, s:o, s:o*}", "name", probe->name, "timed", timed, "counted",
-                  counted, "cases", cases, "traced", traced));
+    json_array_append_new(json_object_get(document, "probes"),
+                          json_pack("{s:s, s:o*, s:o, s:o, s:o*}", "name", probe->name, "timed",
+                                    timed, "counted", counted, "cases", cases, "traced", traced));
     a->now.done++;
     return status;
 }
@@ -325,16 +365,16 @@ static int measure(struct asked *a, const struct catalogue *catalogue)
     document_time(started, sizeof started);
     progress_open(&a->progress);
     a->now = (struct progress_now){.total = (int)a->n_names, .left_s = NAN, .sm_clock_mhz = NAN};
-    json_t *document = json_pack(
-        "{s:s, s:i, s:{s:s, s:s, s:b, s:s}, s:s, s:{}, s:[]}", "schema", "counters",
-        "schema_version", DOCUMENT_SCHEMA_VERSION, "suite", "version", version_number, "commit",
-        version_commit, "dirty", version_dirty, "build", version_flags, "started", started,
-        "environment", "probes");
+    json_t *document =
+        json_pack("{s:s, s:i, s:{s:s, s:s, s:b, s:s}, s:s, s:{}, s:[]}", "schema", "counters",
+                  "schema_version", DOCUMENT_SCHEMA_VERSION, "suite", "version", version_number,
+                  "commit", version_commit, "dirty", version_dirty, "build", version_flags,
+                  "started", started, "environment", "probes");
     for (size_t i = 0; i < a->n_names && status == EXIT_FINE; i++)
         status = measure_probe(a, catalogue_find(catalogue, a->names[i]), document);
     json_object_set_new(document, "elapsed_s", json_real(child_now_s() - began_s));
-    json_object_set_new(document, "status", json_string(status == EXIT_REFUSED
-                                                            ? "refused" : words[status != 0]));
+    json_object_set_new(document, "status",
+                        json_string(status == EXIT_REFUSED ? "refused" : words[status != 0]));
     json_object_del(json_object_get(document, "environment"), "suite");
 
     bool any = json_object_get(json_object_get(document, "environment"), "gpu") != NULL;
@@ -351,7 +391,8 @@ static bool names_known(const struct asked *a, const struct catalogue *catalogue
 {
     for (size_t i = 0; i < a->n_names; i++)
         if (!catalogue_find(catalogue, a->names[i])) {
-            fprintf(stderr, "gpufloor counters: unknown probe '%s': expected one that 'gpufloor "
+            fprintf(stderr,
+                    "gpufloor counters: unknown probe '%s': expected one that 'gpufloor "
                     "list' shows (those that run kernels are built by 'make', with a CUDA "
                     "toolkit)\n",
                     a->names[i]);

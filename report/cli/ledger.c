@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/bundle/counted.h"
 #include "report/claims/claims.h"
 #include "report/cli/catalogue.h"
 #include "report/cli/command.h"
@@ -11,7 +12,8 @@
 #include "report/cli/origin.h"
 #include "report/cli/table.h"
 
-enum { KEY_FORMAT = 256, KEY_ID, KEY_NEEDS };
+enum { KEY_FORMAT = 256, KEY_ID, KEY_NEEDS, KEY_COUNTERS };
+enum { COUNTERS_MAX = 32 };
 
 static const struct argp_option options_table[] = {
     {.name = "format", .key = KEY_FORMAT, .arg = "text|md|tsv", .doc = "Default: text"},
@@ -19,6 +21,11 @@ static const struct argp_option options_table[] = {
      .key = KEY_ID,
      .arg = "GLOB",
      .doc = "Only claims whose id matches, for example C41 or 'C4*'"},
+    {.name = "counters",
+     .key = KEY_COUNTERS,
+     .arg = "FILE",
+     .doc = "Takes counted figures from this document of 'gpufloor counters', before those of the "
+            "folder's counters/; may be given several times"},
     {.name = "needs",
      .key = KEY_NEEDS,
      .doc = "Only the metric ids that claims and tables take, each with who takes it"},
@@ -28,6 +35,8 @@ static const struct argp_option options_table[] = {
 struct claims_options {
     enum table_format format;
     const char *path, *glob;
+    const char *counters[COUNTERS_MAX];
+    size_t n_counters;
     bool needs;
 };
 
@@ -42,6 +51,12 @@ static error_t take(int key, char *argument, struct argp_state *state)
         break;
     case KEY_ID: o->glob = argument; break;
     case KEY_NEEDS: o->needs = true; break;
+    case KEY_COUNTERS:
+        if (o->n_counters == COUNTERS_MAX)
+            argp_failure(state, EXIT_TROUBLE, 0, "--counters %s: %d files at most", argument,
+                         COUNTERS_MAX);
+        o->counters[o->n_counters++] = argument;
+        break;
     case ARGP_KEY_ARG:
         if (state->arg_num > 0)
             argp_failure(state, EXIT_TROUBLE, 0, "unexpected argument '%s': expected one BUNDLE",
@@ -114,7 +129,53 @@ static void print_claim(FILE *out, const struct claim *claim, const struct findi
     fputc('\n', out);
 }
 
-/* The machine, the versions, and what was measured elsewhere. */
+/* Does a claim take counted figures of that program? */
+static bool is_counted_for(const char *program)
+{
+    const struct claim *claim;
+    const size_t length = strlen(program);
+    size_t n;
+
+    for (size_t i = 0; (claim = claim_at(i)); i++)
+        for (const struct need *const *needs = claim->needs; *needs; needs++)
+            for (size_t k = 0; (*needs)[k].id; k++) {
+                const char *of =
+                    (*needs)[k].kind == NEED_COUNTED ? counted_split((*needs)[k].id, &n) : NULL;
+                if (of && !strncmp(of, program, length) && of[length] == '.')
+                    return true;
+            }
+    return false;
+}
+
+/* "counted: norm (gpufloor 0123abc, 2026-11-22), ...", where documents of counters were taken. */
+static void print_counted(FILE *out, const struct bundle *bundle, enum table_format format)
+{
+    char line[BUNDLE_LINE] = "";
+    FILE *text = bundle->n_counted > 0 ? fmemopen(line, sizeof line, "w") : NULL;
+
+    if (!text)
+        return;
+    for (size_t i = 0; i < bundle->n_counted; i++) {
+        const struct counted *from = &bundle->counted_from[i];
+        if (!is_counted_for(from->program))
+            continue;
+        fprintf(text, "%s%s (gpufloor %.7s, %.10s%s)",
+                ftell(text) ? ", " : "counted: ", from->program, from->commit, from->from,
+                from->stale ? ", other kernels than the timed ones" : "");
+    }
+    fclose(text);
+    if (!line[0])
+        return;
+    fputc('\n', out);
+    if (format == TABLE_MD) {
+        fputc('\n', out);
+        table_put(out, line, format);
+    } else {
+        table_wrap(out, line, 0, 0);
+    }
+}
+
+/* The machine, the versions, what was measured elsewhere, and what was counted. */
 static void print_head(FILE *out, const struct bundle *bundle, enum table_format format)
 {
     if (format == TABLE_MD)
@@ -122,6 +183,7 @@ static void print_head(FILE *out, const struct bundle *bundle, enum table_format
               "has the words.\n\n",
               out);
     origin_print(out, bundle, NULL, format);
+    print_counted(out, bundle, format);
     fputs("\n\n", out);
 }
 
@@ -161,8 +223,10 @@ int claims_main(int argc, char **argv)
         fprintf(stderr, "gpufloor claims: --id %s: no claim matches\n", o.glob);
         return EXIT_TROUBLE;
     }
-    if (!catalogue_read(&bundle, o.path, why)) {
+    if (!catalogue_read(&bundle, o.path, why) ||
+        !counted_open(&bundle, o.counters, o.n_counters, why)) {
         fprintf(stderr, "gpufloor claims: %s\n", why);
+        bundle_free(&bundle);
         return EXIT_TROUBLE;
     }
     if (o.format == TABLE_TSV)

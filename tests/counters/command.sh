@@ -54,6 +54,12 @@ check "the document is whole" holds 'd["status"] == "ok" and d["schema"] == "cou
 check "it holds times" holds 'p["timed"]["cases"][0]["metrics"][0]["median"] == 1000'
 check "and counters" holds 'p["cases"][0]["counters"]["dram_read"] == 2048'
 check "of all sets" holds 'len(p["counted"]) == 6 and p["cases"][0]["passes"] == 30'
+check "the least of each" holds 'p["cases"][0]["counters_least"]["dram_read"] == 2048'
+check "and the most" holds 'p["cases"][0]["counters_most"]["time"] == 9000'
+check "the work of a pass, set by set" holds \
+    'p["cases"][0]["works"] == {s: {"time,event": w} for s, w in
+        dict(sm=1, loads=2, memory=3, paths=1, pipes=1, stalls=1).items()}'
+check "and whether it swept the L2" holds 'p["cases"][0]["sweeps"] == 0'
 check "and what they come to" holds 'p["cases"][0]["figures"]["bound_by"] == "bandwidth"'
 check "the machine stands there once" holds '"environment" not in p["timed"] and "gpu" in d["environment"]'
 check "it follows the schema" follows_schema

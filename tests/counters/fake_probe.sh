@@ -53,7 +53,8 @@ crash:*) kill -SEGV $$ ;;
     document ok '"counters":{"status":"ok"},' "$(case_of level=l2 1500 '' ",$seen")"
     ;;
 *)
-    document ok "$how" "$(case_of level=l2 1100 ',"pass_value":1100,"pass_work":1' \
-        ",\"counters\":{${!counters}},\"passes\":5")"
+    case $counters in loads) work=2 ;; memory) work=3 ;; *) work=1 ;; esac # of a pass of this process
+    document ok "$how" "$(case_of level=l2 1100 ",\"pass_value\":1100,\"pass_work\":$work" \
+        ",\"counters\":{${!counters}},\"counters_least\":{${!counters}},\"counters_most\":{${!counters}},\"sweeps\":0,\"passes\":5")"
     ;;
 esac

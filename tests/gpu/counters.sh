@@ -5,7 +5,7 @@
 #   a chase makes exactly the loads that it says, and the level that a case names serves 99 % of them
 #   (and, as a control, not those of another case); bytes counted at device memory are those that the
 #   probe read; the SM clock by counters is the clock by stamps; each word of "bound by" where it must
-#   stand.
+#   stand; a fused operator's bytes, for one operation of a pass, are those that it states.
 set -u
 bin=$(realpath "$1")
 work=$(mktemp -d)
@@ -24,6 +24,7 @@ count memory_latency --counters sm,loads,memory --set repeats=1024 --case 'level
 count occupancy --counters sm,memory,paths --case 'level=@(l2|hbm),warps=64,loads=8'
 count launch --counters sm,memory --case '@(|mode=stream)'
 count small_gemm --counters sm,memory,pipes --case 'type=fp16,acc=fp32'
+count bias_gelu_scale --counters memory --case 'rows=16384,cols=8192,type=fp16,impl=fused,mode=graph,l2=cold'
 
 python3 - <<'END'
 import json, sys
@@ -73,6 +74,11 @@ check(0 < seen["started_to_ended_ns"] < 10000, f"an empty kernel takes {seen['st
 _, gemm = cases("small_gemm")
 peak = gemm["type=fp16,acc=fp32"]["figures"]
 check(peak["bound_by"] == "compute" and peak["limit"] == "tensor pipe", f"mma.sync alone is bound by {peak['bound_by']}, {peak['limit']}")
+_, fused = cases("bias_gelu_scale")
+one = fused["rows=16384,cols=8192,type=fp16,impl=fused,mode=graph,l2=cold"]
+stated = [m["median"] for m in one["metrics"] if m["name"] == "bytes"][0]
+moved = (one["counters"]["dram_read"] + one["counters"]["dram_write"]) / one["works"]["memory"]["time,event"]
+check(one["sweeps"] == 0 and abs(moved / stated - 1) < 0.05, f"an operation moves {moved} bytes, and states {stated}")
 print(f"{passed} passed, {failed} failed, 0 skipped")
 sys.exit(failed != 0)
 END

@@ -1,0 +1,1 @@
+claims host.json --id C10 --counters counted.json
