@@ -103,7 +103,6 @@ extern const struct probe probe; /* each executable defines exactly one */
 enum {
     PROBE_TWICE = 1,       /* first and last round, which must agree; not with `run --quick`: maps,
                             * censuses, capacities, searches, campaigns */
-    PROBE_ONCE = PROBE_TWICE,
     PROBE_POWER_BOUND = 2, /* large products, long streams: kept, marked, if the clock moves */
     PROBE_DEEP = 4,        /* only with --deep; never part of `gpufloor run` */
     PROBE_THRICE = 8,      /* first, middle and last round: points of a curve, sweeps beside others */
@@ -139,7 +138,7 @@ void probe_value(struct probe_run *r, int metric, double value);
 
 /* A map, as one metric rather than one case per cell: rows.n x columns.n values in the metric's
  * unit, row by row. A cell that was not measured is NaN. The metric's value is the median of the
- * finite cells; the document holds all cells next to it. Cases that hold a map are PROBE_ONCE. */
+ * finite cells; the document holds all cells next to it. Cases that hold a map are PROBE_TWICE. */
 struct probe_axis {
     const char *name; /* "sm" */
     size_t n;

@@ -101,8 +101,8 @@ struct pool operator_tables(struct probe_run *r, struct operator_set *s, size_t 
 struct operator_form {
     const char *name; /* impl=NAME; "fused" and "unfused" are the two forms of OPERATOR_MAIN */
     unsigned group;
-    bool is_once;  /* measured in the first and the last round only */
-    bool is_wrong; /* a control with wrong results: its error is measured but nothing is required */
+    bool is_thrice; /* measured in the first, middle and last round only */
+    bool is_wrong;  /* a control with wrong results: its error is measured but nothing is required */
     double bytes, memory; /* as in struct operation, and so are these: */
     unsigned kernels;
     bool power_bound;

@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(HARM_STREAM_THREADS)
     sum = __fdividef(1, sum);
 #pragma unroll
     for (int i = 0; i < STREAMS; i++)
-        __stcs(out + i * a.stride, x[i] * sum);
+        out[i * a.stride] = x[i] * sum;
 }
 
 // In two kernels nothing lives long: greatest and sum over the streams, four at a time; then each

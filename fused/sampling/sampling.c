@@ -373,7 +373,7 @@ static void judge_others(struct probe_run *r, struct draws *d)
 static void measure_quality(struct probe_run *r)
 {
     if (!probe_begin_case(
-            r, PROBE_ONCE,
+            r, PROBE_TWICE,
             "vocabulary=128256,batch=%d,k=50,p=0.9,type=fp32,impl=fused,mode=graph,l2=warm", DRAWS))
         return;
     struct sampling_rows t = sampling_rows_new(r, 1, 128256, 50, 0.9, 1);

@@ -171,7 +171,7 @@ static void check_odd_shapes(struct probe_run *r)
 static void measure_results(struct probe_run *r)
 {
     enum { MODEL = 1000, HIDDEN = 1032 };
-    if (!probe_begin_case(r, PROBE_ONCE,
+    if (!probe_begin_case(r, PROBE_TWICE,
                           "model=%d,hidden=%d,batch=1,type=bf16,impl=fused,mode=graph,l2=warm",
                           MODEL, HIDDEN))
         return;

@@ -71,7 +71,8 @@ static const struct probe_metric metrics[] = {
     [BLOCKS] = COUNT("blocks", "thread blocks of it"),
     [BUSIEST] = COUNT("blocks_on_busiest_sm", "of those with a tile, on the SM that ran most, by "
                                               "census"),
-    [IDLE] = COUNT("idle_sms", "SMs without a block that had a tile, by census"),
+    [IDLE] = {"idle_sms", "count", PROBE_LOWER, .keys = KEYS, /* one more or less from run to run */
+        .what = "SMs without a block that had a tile, by census"},
     [TILES_ON_BUSIEST] = COUNT("tiles_on_busiest_sm", "tiles, or parts of split ones, that the "
                                                       "busiest SM computes"),
     [AT_ONCE] = COUNT("blocks_at_once", "of those on the busiest SM, side by side"),
@@ -107,14 +108,14 @@ static const struct count as_many_as_fit = {.name = "max"};
 
 static const struct count staircase[] = {
     {"64", 0, 64, PROBE_DEEP},   {"96", 0, 96, 0},          {"120", 0, 120, PROBE_DEEP},
-    {"128", 0, 128, PROBE_ONCE}, {"sm-1", 1, -1, PROBE_DEEP}, {"sm", 1, 0, 0},
+    {"128", 0, 128, PROBE_THRICE}, {"sm-1", 1, -1, PROBE_DEEP}, {"sm", 1, 0, 0},
     {"sm+1", 1, 1, 0},           {"160", 0, 160, PROBE_DEEP}, {"192", 0, 192, PROBE_DEEP},
-    {"256", 0, 256, PROBE_DEEP}, {"2sm", 2, 0, PROBE_ONCE}, {"2sm+1", 2, 1, PROBE_ONCE},
+    {"256", 0, 256, PROBE_DEEP}, {"2sm", 2, 0, PROBE_THRICE}, {"2sm+1", 2, 1, PROBE_THRICE},
 };
 static const struct count grids[] = {
     {"32", 0, 32, PROBE_DEEP},   {"64", 0, 64, 0},   {"96", 0, 96, PROBE_DEEP},
-    {"112", 0, 112, PROBE_ONCE}, {"120", 0, 120, PROBE_DEEP}, {"128", 0, 128, 0},
-    {"sm", 1, 0, PROBE_ONCE}, /* must remain the last */
+    {"112", 0, 112, PROBE_THRICE}, {"120", 0, 120, PROBE_DEEP}, {"128", 0, 128, 0},
+    {"sm", 1, 0, PROBE_THRICE}, /* must remain the last */
 };
 
 /* Rows of the wgmma kernel at 1024^3; the portable kernel has all of its tiles. Every round
@@ -140,12 +141,12 @@ static const struct variant {
     {"16x512_alone", 0, 0, 0, GPU_FP16, 0},
     {"128x64_multicast", 0, 0, 1, GPU_FP16, 0},
     {"128x64_4stages", 0, 0, 0, GPU_FP16, 0},
-    {"128x128_split2", 0, 0, 0, GPU_FP16, PROBE_ONCE},
+    {"128x128_split2", 0, 0, 0, GPU_FP16, PROBE_THRICE},
     {"128x128_split4", 0, 0, 0, GPU_FP16, 0},
     {"64x64_split2", 0, 0, 0, GPU_FP16, 0},
     {"64x64", 1, 0, 0, GPU_FP16, 0},
-    {"128x64", 0, 1, 0, GPU_FP16, PROBE_ONCE},
-    {"64x64", 0, 1, 0, GPU_FP16, PROBE_ONCE},
+    {"128x64", 0, 1, 0, GPU_FP16, PROBE_THRICE},
+    {"64x64", 0, 1, 0, GPU_FP16, PROBE_THRICE},
     {"128x128_split2", 0, 1, 0, GPU_FP16, PROBE_DEEP},
     {"32x256_alone", 0, 1, 0, GPU_FP16, PROBE_DEEP},
     {"32x64", 1, 0, 0, GPU_FP16, PROBE_DEEP},
@@ -207,7 +208,7 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
         s.idle = census.idle;
     } else {
         counted = blocks_watch(r, ways, p, w, g->blocks, &s);
-        const bool told = counted && w->tiles == 0 && !(plan->flags & PROBE_ONCE);
+        const bool told = counted && w->tiles == 0 && !(plan->flags & PROBE_THRICE);
         for (size_t i = 0; told && i < BLOCKS_MOMENTS; i++)
             probe_value(r, moments[i], blocks_median(s.moment[i]));
     }
@@ -336,7 +337,7 @@ static bool begin_case(struct probe_run *r, const struct product_shape *s, const
 static void measure_plan(struct probe_run *r, const struct ways *ways, const struct product *p,
                          struct plan plan)
 {
-    const unsigned once = plan.parts ? 0 : PROBE_ONCE;
+    const unsigned once = plan.parts ? 0 : PROBE_THRICE;
 
     if ((plan.flags & PROBE_DEEP) && !probe_deep(r))
         return;
@@ -449,7 +450,7 @@ static void measure_depths(struct probe_run *r, const struct ways *ways, int siz
 static void measure_staircase(struct probe_run *r, const struct ways *ways, int m, int n, int k)
 {
     struct product p = product_of(r, m, n, k, GPU_FP16, 1);
-    struct plan whole = plan_of(r, "128x64_persistent", PROBE_ONCE);
+    struct plan whole = plan_of(r, "128x64_persistent", PROBE_THRICE);
 
     whole.grid = &grids[PROBE_LENGTH(grids) - 1];
     whole.way.blocks = count_of(r, whole.grid);

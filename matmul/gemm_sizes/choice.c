@@ -254,7 +254,7 @@ void sizes_measure_choices(struct probe_run *r, const struct ways *ways)
             probe_value(r, MOVED, c->moved);
         }
     }
-    if (probe_begin_case(r, flags | PROBE_ONCE, "of=all")) {
+    if (probe_begin_case(r, flags | PROBE_TWICE, "of=all")) {
         c = c ? c : make_choices(r, ways);
         if (!isnan(c->slowest))
             say_map(r, c);

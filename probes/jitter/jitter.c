@@ -390,7 +390,7 @@ static void measure_layers(struct probe_run *r, const struct jitter *j, struct l
 /* What two rivals achieve without a layer. */
 static void measure_rivals(struct probe_run *r, struct rivals *all, enum rival_kind kind)
 {
-    if (!probe_begin_case(r, PROBE_ONCE, "mode=none,rival=%s,streams=2,priority=equal",
+    if (!probe_begin_case(r, PROBE_THRICE, "mode=none,rival=%s,streams=2,priority=equal",
                           jitter_rival_names[kind]))
         return;
     jitter_rivals_begin(r, all, kind, 2);

@@ -459,7 +459,7 @@ static void measure_resident(struct probe_run *r, const struct reader *x, unsign
     snprintf(name, sizeof name, c.local ? "occupancy_reside_stack" : "occupancy_reside_%d",
              c.registers);
     if (c.shared > gpu->shared_per_block ||
-        !probe_begin_case(r, flags | PROBE_ONCE,
+        !probe_begin_case(r, flags | PROBE_TWICE,
                           "registers=%d,local=%d,shared=%zu,block=%d,carveout=%d", c.registers,
                           c.local, c.shared, c.block, c.carveout))
         return;
