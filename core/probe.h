@@ -117,15 +117,16 @@ bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...
  *   - at 20, 40, 80, 160 ... rounds: the 95 % order-statistic interval of every metric's median is
  *     within 0.2 % of it, or within one timer tick ("stable").
  * Two rounds of warm-up come first; their samples are discarded. The word in parentheses is stored
- * with the case. Under --check the loop body runs once and its sample is dropped. */
+ * with the case. If the SM clock moved by more than 1 % meanwhile, the loop begins anew, up to three
+ * times, unless the case is PROBE_POWER_BOUND. Under --check the loop body runs once and its sample is dropped. */
 bool probe_more(struct probe_run *r);
 
 /* One raw sample: `value` in the metric's unit (in ns for a rate) for n units of work. */
 void probe_sample(struct probe_run *r, int metric, double n, double value);
 
-/* The SM clock during the sample just recorded, in MHz. If the clock moved by more than 1 % in a
- * case, the case is discarded with that reason, unless it is PROBE_POWER_BOUND. core/gpu.h calls
- * this. */
+/* The SM clock during the sample just recorded, in MHz. If the clock moved by more than 1 % in each
+ * attempt at a case, the case is discarded with that reason, unless it is PROBE_POWER_BOUND.
+ * core/gpu.h calls this. */
 void probe_clock(struct probe_run *r, double mhz);
 
 /* A metric's median over the samples of this case so far. Use it for a share whose reference was

@@ -43,6 +43,7 @@ struct loop {
     int next_look;      /* pass count at the next test of stability */
     int sweeps;         /* of the L2 that the watched passes made, see gpu_sweep_l2() */
     uint64_t began_ns;
+    int began_anew;     /* times that it did, because the SM clock moved */
     const char *stopped;
 };
 

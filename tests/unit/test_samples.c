@@ -3,6 +3,7 @@
 #include "core/draw.h"
 #include "core/run.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -578,14 +579,25 @@ static void a_missing_value_stays_in_its_case(void **state)
 
 /* --- the SM clock --------------------------------------------------------------------------------------- */
 
-static const json_t *case_with_clock(unsigned flags, double last_mhz)
+enum { PASSES = 22 }; /* of a case whose samples are all the same: two to warm up, and twenty */
+
+/* The clock ends at last_mhz in the first attempts at the case, and stands still in later ones. */
+static const json_t *case_with_attempts(unsigned flags, double last_mhz, int attempts)
 {
     assert_true(probe_begin_case(r, flags, PROBE_NO_KEYS));
-    for (int pass = 0; probe_more(r); pass++) {
-        probe_sample(r, TIME, 1, 100);
-        probe_clock(r, pass < 2 ? 300 : pass >= 18 ? last_mhz : 1980); /* slow while warming up */
+    for (int i = 0; probe_more(r); i++) {
+        const int pass = i % PASSES;
+        probe_sample(r, TIME, 1, i / PASSES < attempts ? 100 : 90);
+        probe_clock(r, pass < 2                                ? 300 /* slow while warming up */
+                       : pass >= 18 && i / PASSES < attempts ? last_mhz
+                                                               : 1980);
     }
     return last_case();
+}
+
+static const json_t *case_with_clock(unsigned flags, double last_mhz)
+{
+    return case_with_attempts(flags, last_mhz, INT_MAX);
 }
 
 static void clock_stands_still(void **state)
@@ -609,6 +621,24 @@ static void clock_moves(void **state)
     assert_same(number(metric_of(one, "time"), "median"), 100);
     assert_same(number(json_object_get(one, "sm_clock"), "min_mhz"), 1980 * 0.98);
     assert_non_null(json_object_get(case_with_clock(0, 1980 * 1.02), "discarded"));
+}
+
+/* The case begins anew; what was sampled while the clock moved is not in its figures. */
+static void clock_moves_at_first(void **state)
+{
+    (void)state;
+    for (int attempts = 1; attempts <= 3; attempts++) {
+        const json_t *one = case_with_attempts(0, 1980 * 0.98, attempts);
+        assert_null(json_object_get(one, "discarded"));
+        assert_int_equal(number(one, "began_anew"), attempts);
+        assert_same(number(metric_of(one, "time"), "median"), 90);
+        assert_int_equal(number(metric_of(one, "time"), "n"), 20);
+        assert_same(number(json_object_get(one, "sm_clock"), "min_mhz"), 1980);
+    }
+    assert_int_equal(number(case_with_attempts(0, 1980 * 0.98, 4), "began_anew"), 3);
+    assert_non_null(json_object_get(last_case(), "discarded"));
+    assert_null(json_object_get(case_with_clock(0, 1980), "began_anew"));
+    assert_null(json_object_get(case_with_clock(PROBE_POWER_BOUND, 1980 * 0.8), "began_anew"));
 }
 
 /* A clock that moves stays where it went: one odd reading between two good ones is the timer's. */
@@ -886,6 +916,7 @@ int main(void)
         TEST(a_missing_value_stays_in_its_case),
         TEST(clock_stands_still),
         TEST(clock_moves),
+        TEST(clock_moves_at_first),
         TEST(clock_read_wrong_once),
         TEST(clock_moves_when_power_bound),
         TEST(clock_of_the_next_case),
