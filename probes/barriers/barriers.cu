@@ -139,8 +139,10 @@ barriers_block_named(const __grid_constant__ struct near_args a)
 
 // The second half arrives once before it waits; the first half waits once more at the end.
 // ptxas drops the clock reads of the second half, which nobody uses.
-// sass: clocks=11 bar.sync.counted=*,*,32,64 bar.arv.counted=*,*,32,64 other<=*,*,0,0 looped arch=75,80,86,89,90a
-// sass: clocks=11 bar.sync.counted=*,32,64,*,* bar.arv.counted=*,32,64,*,* other<=*,0,1,*,* looped arch=100+
+// sass: clocks=11 bar.sync.counted=*,*,32,64 bar.arv.counted=*,*,32,64 other<=*,*,0,0 looped
+// sass-and: arch=75,80,86,89,90a
+// sass: clocks=11 bar.sync.counted=*,32,64,*,* bar.arv.counted=*,32,64,*,* other<=*,0,1,*,* looped
+// sass-and: arch=100+
 extern "C" __global__ void __launch_bounds__(1024)
 barriers_block_handoff(const __grid_constant__ struct near_args a)
 {
@@ -225,8 +227,10 @@ __device__ __forceinline__ void measure_cluster(const struct near_args &a)
         measure_cluster<ordered, store>(a);                                                      \
     }
 
-// sass: kernel=barriers_cluster_relaxed_* clocks=7 ucgabar_arv=*,32,64 membar=*,0,0 other<=*,126,225 arch=90a+
-// sass: kernel=barriers_cluster_ordered_* clocks=7 ucgabar_arv=*,32,64 membar=*,32,64 other<=*,190,353 arch=90a+
+// sass: kernel=barriers_cluster_relaxed_* clocks=7 ucgabar_arv=*,32,64 membar=*,0,0
+// sass-and: other<=*,126,225 arch=90a+
+// sass: kernel=barriers_cluster_ordered_* clocks=7 ucgabar_arv=*,32,64 membar=*,32,64
+// sass-and: other<=*,190,353 arch=90a+
 CLUSTER_KERNEL(barriers_cluster_relaxed_none, false, STORE_NONE)
 CLUSTER_KERNEL(barriers_cluster_ordered_none, true, STORE_NONE)
 // sass: kernel=barriers_cluster_*_global stg=*,32,64 arch=90a+
@@ -308,8 +312,9 @@ barriers_grid_sync(const __grid_constant__ struct far_args a)
     measure_far(a, barrier);
 }
 
-// sass-loop: bar.block=2 membar.gpu=1 reds.gpu=1 ldg32.gpu>=1 guarded<=0 other<=57 exits<=2 local=0 arch=75,80,86,89,90a,100
-// sass-loop: bar.block=2 membar.gpu=1 reds.gpu=1 ldg32.gpu>=1 guarded<=0 other<=42 exits<=2 local=0 arch=120
+// sass-loop: bar.block=2 membar.gpu=1 reds.gpu=1 ldg32.gpu>=1 other<=57 exits<=2 local=0
+// sass-and: arch=75,80,86,89,90a,100
+// sass-loop: bar.block=2 membar.gpu=1 reds.gpu=1 ldg32.gpu>=1 other<=42 exits<=2 local=0 arch=120
 extern "C" __global__ void __launch_bounds__(1024)
 barriers_grid_counter(const __grid_constant__ struct far_args a)
 {
@@ -317,8 +322,9 @@ barriers_grid_counter(const __grid_constant__ struct far_args a)
     measure_far(a, barrier);
 }
 
-// sass-loop: bar.block=2 membar.gpu=1 reds.gpu=2 ldg32.gpu>=1 guarded<=0 other<=71 exits<=2 local=0 arch=75,80,86,89,90a,100
-// sass-loop: bar.block=2 membar.gpu=1 reds.gpu=2 ldg32.gpu>=1 guarded<=0 other<=46 exits<=2 local=0 arch=120
+// sass-loop: bar.block=2 membar.gpu=1 reds.gpu=2 ldg32.gpu>=1 other<=71 exits<=2 local=0
+// sass-and: arch=75,80,86,89,90a,100
+// sass-loop: bar.block=2 membar.gpu=1 reds.gpu=2 ldg32.gpu>=1 other<=46 exits<=2 local=0 arch=120
 extern "C" __global__ void __launch_bounds__(1024)
 barriers_grid_twin(const __grid_constant__ struct far_args a)
 {
@@ -428,26 +434,34 @@ struct far_block {
     }
 #define COUNTER(members) {a.state, a.counter, members, a.first * (members), a.budget_ns, false}
 
-// sass-loop: kernel=barriers_order_grid_sync bar>=2 membar=1 cctl>=1 stg>=1 ldg>=1 guarded<=2 other<=143 local=0
+// sass-loop: kernel=barriers_order_grid_sync bar>=2 membar=1 cctl>=1 stg>=1 ldg>=1 guarded<=2
+// sass-and: other<=143 local=0
 ORDER_KERNEL(barriers_order_grid_sync, , far_grid_sync(), crowd_of_grid(a))
-// sass-loop: kernel=barriers_order_grid_twin bar=2 membar=1 reds>=2 stg>=1 ldg>=2 guarded<=5 other<=140 local=0 arch=75,80,86,89,90a
-// sass-loop: kernel=barriers_order_grid_twin bar=2 membar=1 reds>=2 stg>=1 ldg>=2 guarded<=6 other<=124 local=0 arch=100+
+// sass-loop: kernel=barriers_order_grid_twin bar=2 membar=1 reds>=2 stg>=1 ldg>=2 guarded<=5
+// sass-and: other<=140 local=0 arch=75,80,86,89,90a
+// sass-loop: kernel=barriers_order_grid_twin bar=2 membar=1 reds>=2 stg>=1 ldg>=2 guarded<=6
+// sass-and: other<=124 local=0 arch=100+
 // sass-loop: kernel=barriers_order_grid_twin bar=2 cctl=2 arch=90a+   of the fence, of the wait
 ORDER_KERNEL(barriers_order_grid_twin, ,
              (far_twin{grid_barrier_join(a.state, gridDim.x, a.budget_ns)}), crowd_of_grid(a))
-// sass-loop: kernel=barriers_order_grid_counter bar=2 membar=1 cctl>=1 stg>=1 ldg>=2 guarded<=2 other<=136 local=0
+// sass-loop: kernel=barriers_order_grid_counter bar=2 membar=1 cctl>=1 stg>=1 ldg>=2 guarded<=2
+// sass-and: other<=136 local=0
 ORDER_KERNEL(barriers_order_grid_counter, , counter_barrier COUNTER(gridDim.x), crowd_of_grid(a))
 
 // Controls: no barrier; and the counter barrier with one part missing in each.
 #define LESS_KERNEL(name, lack)                                                                  \
     ORDER_KERNEL(name, , counter_barrier_less<lack> COUNTER(gridDim.x), crowd_of_grid(a))
-// sass-loop: kernel=barriers_order_grid_none stg=1 ldg>=1 bar=0 membar=0 cctl=0 guarded<=1 other<=81 local=0
+// sass-loop: kernel=barriers_order_grid_none stg=1 ldg>=1 bar=0 membar=0 cctl=0 guarded<=1
+// sass-and: other<=81 local=0
 ORDER_KERNEL(barriers_order_grid_none, , far_none(), crowd_of_grid(a))
-// sass-loop: kernel=barriers_order_grid_unreleased bar=2 membar=0 cctl>=1 stg>=1 ldg>=2 guarded<=2 other<=135 local=0
+// sass-loop: kernel=barriers_order_grid_unreleased bar=2 membar=0 cctl>=1 stg>=1 ldg>=2 guarded<=2
+// sass-and: other<=135 local=0
 LESS_KERNEL(barriers_order_grid_unreleased, LACKS_RELEASE)
-// sass-loop: kernel=barriers_order_grid_unacquired bar=2 membar=1 cctl=0 stg>=1 ldg>=2 guarded<=2 other<=136 local=0
+// sass-loop: kernel=barriers_order_grid_unacquired bar=2 membar=1 cctl=0 stg>=1 ldg>=2 guarded<=2
+// sass-and: other<=136 local=0
 LESS_KERNEL(barriers_order_grid_unacquired, LACKS_ACQUIRE)
-// sass-loop: kernel=barriers_order_grid_unmet bar=1 membar=1 cctl>=1 stg>=1 ldg>=2 guarded<=2 other<=136 local=0
+// sass-loop: kernel=barriers_order_grid_unmet bar=1 membar=1 cctl>=1 stg>=1 ldg>=2 guarded<=2
+// sass-and: other<=136 local=0
 LESS_KERNEL(barriers_order_grid_unmet, LACKS_MEETING)
 
 // The members are the warps of a block; each block is a group of its own.
@@ -458,7 +472,8 @@ __device__ __forceinline__ struct crowd crowd_of_block(const struct order_args &
     return {slots, warps, threadIdx.x / 32, lane == 0, lane, 32, false, nullptr};
 }
 
-// sass-loop: kernel=barriers_order_block* stg>=1 ldg>=1 guarded<=1 other<=324 local=0 arch=75,80,86,89,90a
+// sass-loop: kernel=barriers_order_block* stg>=1 ldg>=1 guarded<=1 other<=324 local=0
+// sass-and: arch=75,80,86,89,90a
 // sass-loop: kernel=barriers_order_block* stg>=1 ldg>=1 guarded<=1 other<=27 local=0 arch=100+
 ORDER_KERNEL(barriers_order_block_syncthreads, , far_block(), crowd_of_block(a))
 ORDER_KERNEL(barriers_order_block_none, , far_none(), crowd_of_block(a))
@@ -489,7 +504,8 @@ ORDER_KERNEL(barriers_order_cluster_ordered, __cluster_dims__(), near_cluster<tr
 ORDER_KERNEL(barriers_order_cluster_relaxed, __cluster_dims__(), near_cluster<false>(),
              crowd_of_cluster(a))
 ORDER_KERNEL(barriers_order_cluster_none, __cluster_dims__(), far_none(), crowd_of_cluster(a))
-// sass-loop: kernel=barriers_order_grid_cluster ucgabar_arv=2 stg>=1 ldg>=1 guarded<=2 other<=148 local=0 arch=90a+
+// sass-loop: kernel=barriers_order_grid_cluster ucgabar_arv=2 stg>=1 ldg>=1 guarded<=2 other<=148
+// sass-and: local=0 arch=90a+
 ORDER_KERNEL(barriers_order_grid_cluster, __cluster_dims__(),
              far_cluster{COUNTER(gridDim.x / cluster_size())}, crowd_of_grid(a))
 #endif

@@ -259,22 +259,28 @@ SCALAR_KERNELS(ex2_fp32, SCALAR_UNROLL)
 // sass: kernel=*_latency_rsqrt_fp32 clocks=4 mufu=*,128,256 other<=*,2,3 local=0 waited chain
 // sass-loop: kernel=*_throughput_rsqrt_fp32 mufu=128 other<=3 exits<=2 local=0
 SCALAR_KERNELS(rsqrt_fp32, SCALAR_UNROLL)
-// sass: kernel=*_latency_cos_fp32 clocks=4 mufu=*,128,256 fmul=*,128,256 other<=*,2,2 local=0 waited chain
+// sass: kernel=*_latency_cos_fp32 clocks=4 mufu=*,128,256 fmul=*,128,256 other<=*,2,2 local=0
+// sass-and: waited chain
 // sass-loop: kernel=*_throughput_cos_fp32 mufu=128 fmul=128 other<=4 exits<=2 local=0
 SCALAR_KERNELS(cos_fp32, SCALAR_UNROLL)
 // sass: kernel=*_latency_shfl_b32 clocks=4 shfl=*,128,256 other<=*,2,3 local=0 waited chain
 // sass-loop: kernel=*_throughput_shfl_b32 shfl=128 other<=3 exits<=2 local=0
 SCALAR_KERNELS(shfl_b32, SCALAR_UNROLL)
-// sass: kernel=*_latency_ballot_b32 clocks=4 vote=*,128,256 isetp=*,129,257 other<=*,1,1 local=0 waited chain
+// sass: kernel=*_latency_ballot_b32 clocks=4 vote=*,128,256 isetp=*,129,257 other<=*,1,1 local=0
+// sass-and: waited chain
 // sass-loop: kernel=*_throughput_ballot_b32 vote=128 isetp>=128 other<=3 exits<=2 local=0
 SCALAR_KERNELS(ballot_b32, SCALAR_UNROLL)
 #if __CUDA_ARCH__ >= 800
-// sass: kernel=*_latency_cvt_fp32_fp16x2 clocks=4 f2fp=*,128,256 other<=*,2,2 local=0 waited chain arch=80+
+// sass: kernel=*_latency_cvt_fp32_fp16x2 clocks=4 f2fp=*,128,256 other<=*,2,2 local=0 waited chain
+// sass-and: arch=80+
 // sass-loop: kernel=*_throughput_cvt_fp32_fp16x2 f2fp=512 other<=4 exits<=2 local=0 arch=80+
 SCALAR_KERNELS(cvt_fp32_fp16x2, FULL_RATE_UNROLL)
-// sass: kernel=*_latency_redux_* clocks=4 redux=*,128,256 other<=*,130,258 local=0 waited chain arch=80,86,89,90a,120
-// sass: kernel=*_latency_redux_* clocks=4 credux=*,128,256 other<=*,130,258 local=0 waited chain arch=100
-// sass-loop: kernel=*_throughput_redux_* redux=128 other<=132 exits<=2 local=0 arch=80,86,89,90a,120
+// sass: kernel=*_latency_redux_* clocks=4 redux=*,128,256 other<=*,130,258 local=0 waited chain
+// sass-and: arch=80,86,89,90a,120
+// sass: kernel=*_latency_redux_* clocks=4 credux=*,128,256 other<=*,130,258 local=0 waited chain
+// sass-and: arch=100
+// sass-loop: kernel=*_throughput_redux_* redux=128 other<=132 exits<=2 local=0
+// sass-and: arch=80,86,89,90a,120
 // sass-loop: kernel=*_throughput_redux_* credux=128 other<=131 exits<=2 local=0 arch=100
 SCALAR_KERNELS(redux_int32, SCALAR_UNROLL)
 #endif
@@ -289,17 +295,28 @@ LDMATRIX_KERNELS(2)
 LDMATRIX_KERNELS(4)
 
 // 8.x has two empty instructions after each product.
-// sass: kernel=*_latency_mma_m16n8k8_* clocks=4 hmma=*,32,64 other<=*,2,2 local=0 waited chain arch=75,90a,100,120
-// sass: kernel=*_latency_mma_m16n8k8_* clocks=4 hmma=*,32,64 other<=*,67,131 local=0 waited chain arch=80,86,89
-// sass: kernel=*_latency_mma_m16n8k16_[fb]?16_* clocks=4 hmma=*,32,64 other<=*,67,131 local=0 waited chain arch=80,86,89
-// sass: kernel=*_latency_mma_m16n8k16_[fb]?16_* clocks=4 hmma=*,32,64 other<=*,2,2 local=0 waited chain arch=90a+
-// sass: kernel=*_latency_mma_*_int8_* clocks=4 imma=*,32,64 other<=*,67,131 local=0 waited chain arch=80,86,89
-// sass: kernel=*_latency_mma_*_int8_* clocks=4 imma=*,32,64 other<=*,2,2 local=0 waited chain arch=90a+
-// sass: kernel=*_latency_mma_m8n8k4_* clocks=4 dmma=*,32,64 other<=*,36,68 local=0 waited chain arch=80,86,89
-// sass: kernel=*_latency_mma_m8n8k4_* clocks=4 dmma=*,32,64 other<=*,2,2 local=0 waited chain arch=90a+
-// sass: kernel=*_latency_mma_*_e4m3_* clocks=4 qmma=*,32,64 other<=*,67,131 local=0 waited chain arch=89
-// sass: kernel=*_latency_mma_*_e4m3_* clocks=4 qmma=*,32,64 other<=*,2,2 local=0 waited chain arch=120
-// sass: kernel=*_latency_mma_m16*_fp64_* clocks=4 dmma=*,32,64 other<=*,2,4 local=0 waited chain arch=90a
+// sass: kernel=*_latency_mma_m16n8k8_* clocks=4 hmma=*,32,64 other<=*,2,2 local=0 waited chain
+// sass-and: arch=75,90a,100,120
+// sass: kernel=*_latency_mma_m16n8k8_* clocks=4 hmma=*,32,64 other<=*,67,131 local=0 waited chain
+// sass-and: arch=80,86,89
+// sass: kernel=*_latency_mma_m16n8k16_[fb]?16_* clocks=4 hmma=*,32,64 other<=*,67,131 local=0
+// sass-and: waited chain arch=80,86,89
+// sass: kernel=*_latency_mma_m16n8k16_[fb]?16_* clocks=4 hmma=*,32,64 other<=*,2,2 local=0 waited
+// sass-and: chain arch=90a+
+// sass: kernel=*_latency_mma_*_int8_* clocks=4 imma=*,32,64 other<=*,67,131 local=0 waited chain
+// sass-and: arch=80,86,89
+// sass: kernel=*_latency_mma_*_int8_* clocks=4 imma=*,32,64 other<=*,2,2 local=0 waited chain
+// sass-and: arch=90a+
+// sass: kernel=*_latency_mma_m8n8k4_* clocks=4 dmma=*,32,64 other<=*,36,68 local=0 waited chain
+// sass-and: arch=80,86,89
+// sass: kernel=*_latency_mma_m8n8k4_* clocks=4 dmma=*,32,64 other<=*,2,2 local=0 waited chain
+// sass-and: arch=90a+
+// sass: kernel=*_latency_mma_*_e4m3_* clocks=4 qmma=*,32,64 other<=*,67,131 local=0 waited chain
+// sass-and: arch=89
+// sass: kernel=*_latency_mma_*_e4m3_* clocks=4 qmma=*,32,64 other<=*,2,2 local=0 waited chain
+// sass-and: arch=120
+// sass: kernel=*_latency_mma_m16*_fp64_* clocks=4 dmma=*,32,64 other<=*,2,4 local=0 waited chain
+// sass-and: arch=90a
 // sass-loop: kernel=*_throughput_mma_m16n8k8_* hmma=64 other<=3 exits<=2 local=0
 // sass-loop: kernel=*_throughput_mma_m16n8k16_[fb]?16_* hmma=64 other<=3 exits<=2 local=0 arch=80+
 // sass-loop: kernel=*_throughput_mma_*_int8_* imma=64 other<=3 exits<=2 local=0 arch=80+
@@ -324,12 +341,18 @@ MMA_KERNELS(m16n8k16_fp64_fp64, MMA_CHAINS / 4)
 #endif
 
 #if defined __CUDA_ARCH_FEAT_SM90_ALL
-// sass: kernel=*_latency_wgmma_m64n256k16_* clocks=4 hgmma=*,4,8 other<=*,10,18 local=0 waited chain arch=90a
-// sass: kernel=*_latency_wgmma_m64n256k8_* clocks=4 hgmma=*,4,8 other<=*,4,4 local=0 waited chain arch=90a
-// sass: kernel=*_latency_wgmma_*_e4m3_* clocks=4 qgmma=*,4,8 other<=*,4,4 local=0 waited chain arch=90a
-// sass: kernel=*_latency_wgmma_*_int8_* clocks=4 igmma=*,4,8 other<=*,4,4 local=0 waited chain arch=90a
-// sass: kernel=*_latency_wgmma_m64n8k* clocks=4 hgmma=*,12,24 other<=*,26,50 local=0 waited chain arch=90a
-// sass: kernel=*_latency_wgmma_m64n64k* clocks=4 hgmma=*,12,24 other<=*,26,50 local=0 waited chain arch=90a
+// sass: kernel=*_latency_wgmma_m64n256k16_* clocks=4 hgmma=*,4,8 other<=*,10,18 local=0 waited
+// sass-and: chain arch=90a
+// sass: kernel=*_latency_wgmma_m64n256k8_* clocks=4 hgmma=*,4,8 other<=*,4,4 local=0 waited chain
+// sass-and: arch=90a
+// sass: kernel=*_latency_wgmma_*_e4m3_* clocks=4 qgmma=*,4,8 other<=*,4,4 local=0 waited chain
+// sass-and: arch=90a
+// sass: kernel=*_latency_wgmma_*_int8_* clocks=4 igmma=*,4,8 other<=*,4,4 local=0 waited chain
+// sass-and: arch=90a
+// sass: kernel=*_latency_wgmma_m64n8k* clocks=4 hgmma=*,12,24 other<=*,26,50 local=0 waited chain
+// sass-and: arch=90a
+// sass: kernel=*_latency_wgmma_m64n64k* clocks=4 hgmma=*,12,24 other<=*,26,50 local=0 waited chain
+// sass-and: arch=90a
 // sass-loop: kernel=*_throughput_wgmma_*k16_* hgmma=8 other<=36 exits<=2 local=0 arch=90a
 // sass-loop: kernel=*_throughput_wgmma_*k8_* hgmma=8 other<=25 exits<=2 local=0 arch=90a
 // sass-loop: kernel=*_throughput_wgmma_*_e4m3_* qgmma=8 other<=25 exits<=2 local=0 arch=90a

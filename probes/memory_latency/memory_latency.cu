@@ -195,8 +195,10 @@ struct copy_bulk { // cp.async.bulk, by the copy engine (TMA)
     }
 };
 
-// sass: clocks=7 ublkcp=*,32,64 lds64=*,32,64 other<=*,360,709 local=0 waited looped chain arch=90a,100
-// sass: clocks=7 ublkcp=*,32,64 lds64=*,32,64 other<=*,1125,2240 local=0 waited looped chain arch=120
+// sass: clocks=7 ublkcp=*,32,64 lds64=*,32,64 other<=*,360,709 local=0 waited looped chain
+// sass-and: arch=90a,100
+// sass: clocks=7 ublkcp=*,32,64 lds64=*,32,64 other<=*,1125,2240 local=0 waited looped chain
+// sass-and: arch=120
 extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
 memory_latency_bulk(const __grid_constant__ struct chase_args a)
 {

@@ -97,8 +97,10 @@ template <typename T> __device__ __forceinline__ void vector(const struct transp
 // sass-all: kernel=transpose_naive_fp16 ldg=4 stg=4 ldg32=0 stg32=0 local=0 smem=0 exits<=1
 // sass-all: kernel=transpose_padded_fp32 ldg32=4 stg32=4 lds=4 sts=4 local=0 smem=4224 exits<=1
 // sass-all: kernel=transpose_padded_fp16 ldg=4 stg=4 lds=4 sts=4 local=0 smem=2112 exits<=1
-// sass-all: kernel=transpose_vector_fp32 ldg128=4 stg128=4 lds128=4 sts128=4 smem=16384 exits<=1 together
-// sass-all: kernel=transpose_vector_fp16 ldg128=8 stg128=8 lds128=8 sts128=8 smem=32768 exits<=1 together
+// sass-all: kernel=transpose_vector_fp32 ldg128=4 stg128=4 lds128=4 sts128=4 smem=16384 exits<=1
+// sass-and: together
+// sass-all: kernel=transpose_vector_fp16 ldg128=8 stg128=8 lds128=8 sts128=8 smem=32768 exits<=1
+// sass-and: together
 TRANSPOSE(naive, fp32, uint32_t)
 TRANSPOSE(naive, fp16, uint16_t)
 TRANSPOSE(padded, fp32, uint32_t)

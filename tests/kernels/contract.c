@@ -237,6 +237,8 @@ static bool add_word(struct contract *c, const char *text)
         return c->outer = true;
     if (!strcmp(text, "ahead") && c->kind == LOOP)
         return c->ahead = true;
+    if (!strcmp(text, "calls") && c->kind == WHOLE)
+        return c->calls = true;
     if (!strcmp(text, "looped") && c->kind != LOOP)
         return c->looped = true;
     if (!strcmp(text, "together") && c->kind != INTERVALS)
@@ -257,7 +259,6 @@ static void parse_contract(const struct source *s, struct contract *c, const cha
     static const char not_timed[] = "not a timed kernel";
     char word[600];
 
-    c->archs = ALL_ARCHS;
     text += strspn(text, " \t");
     while (*text && *text != '\n' && *text != '\r') {
         size_t n = strcspn(text, " \t\r\n");
@@ -297,9 +298,20 @@ static void parse_contract(const struct source *s, struct contract *c, const cha
 
 /* ---- The source --------------------------------------------------------------------------- */
 
+/* A line too long for the page goes on in the next. */
+static void continue_contract(struct source *s, unsigned line, size_t end, const char *text)
+{
+    struct contract *c = s->contract_count > 0 ? &s->contracts[s->contract_count - 1] : NULL;
+
+    if (!c || c->last_line + 1 != line || c->none)
+        trouble("%s:%u: there is no contract above this line to go on with", s->file.path, line);
+    c->last_line = line, c->end = end;
+    parse_contract(s, c, text);
+}
+
 static void note_contract(struct source *s, size_t at, unsigned line)
 {
-    static const char *const heads[] = {"// sass:", "// sass-loop:", "// sass-all:"};
+    static const char *const heads[] = {"// sass:", "// sass-loop:", "// sass-all:", "// sass-and:"};
     const char *text = (const char *)s->file.bytes + at, *word = text + 2 + strspn(text + 2, " \t");
     size_t end = at + strcspn(text, "\n");
 
@@ -308,12 +320,17 @@ static void note_contract(struct source *s, size_t at, unsigned line)
 
         if (strncmp(text, heads[i], strlen(heads[i])))
             continue;
+        if (i == COUNT(heads) - 1) {
+            continue_contract(s, line, end, text + strlen(heads[i]));
+            return;
+        }
         s->contracts = realloc(s->contracts, (s->contract_count + 1) * sizeof(*s->contracts));
         if (!s->contracts)
             trouble("out of memory");
         c = &s->contracts[s->contract_count++];
         memset(c, 0, sizeof(*c));
-        c->line = line, c->end = end, c->kind = (enum kind)i;
+        c->line = c->last_line = line, c->end = end, c->kind = (enum kind)i;
+        c->archs = ALL_ARCHS;
         parse_contract(s, c, text + strlen(heads[i]));
         return;
     }

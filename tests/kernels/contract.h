@@ -24,12 +24,12 @@ struct word {
 
 struct contract {
     enum kind kind;
-    unsigned line;
+    unsigned line, last_line;
     size_t end;       /* offset in the source after the comment */
     char kernel[512]; /* from kernel=, or the definition below */
     bool glob;
     unsigned archs;
-    bool none, waited, looped, together, chain, moving, outer, ahead;
+    bool none, waited, looped, together, chain, moving, outer, ahead, calls;
     struct word classes[MAX_WORDS], limits[MAX_WORDS]; /* limits: see is_limit() */
     size_t class_count, limit_count;
 };
