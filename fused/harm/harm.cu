@@ -144,7 +144,8 @@ extern "C" __global__ void __launch_bounds__(HARM_ROW_THREADS, 1)
 
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
 // A cluster holds the row, 32 values a thread, and its blocks tell each other greatest and sum.
-// sass: local=0 arch=90a+
+// sass-all: ldg128na=4 stg128=4 ucgabar_arv=2 st=2 bar.block=4 mufu>=34 other<=503 local=0 looped
+// sass-and: calls arch=90a+
 extern "C" __global__ void __launch_bounds__(HARM_CLUSTER_THREADS, 2)
     harm_wide_cluster(const __grid_constant__ struct harm_args a)
 {
@@ -226,14 +227,22 @@ template <int IN_FLIGHT> __device__ __forceinline__ void scale(const harm_args &
     {                                                                                              \
         body;                                                                                      \
     }
-// sass: kernel=harm_phases_reverse local=0
+// sass-loop: kernel=harm_phases_reverse ldg128na=4 other<=35 exits<=2 local=0 arch=75,90a
+// sass-loop: kernel=harm_phases_reverse ldg128na=4 other<=35 exits<=1 local=0 arch=80,86,89
+// sass-loop: kernel=harm_phases_reverse ldg128na=4 other<=12 exits<=2 local=0 arch=100+
+// sass-all: kernel=harm_phases_reverse ldg128na=7 bar.block=2 stg32>=7 lds32>=7 sts128=7 stg128=0
+// sass-and: looped calls
 PHASES(reverse, reverse(a))
-// sass-loop: kernel=harm_phases_scale ldg128na=1 local=0
+// sass-loop: kernel=harm_phases_scale ldg128na=1 stg128=1 guarded<=1 other<=17 exits<=2 local=0
 PHASES(scale, scale<1>(a))
-// sass: kernel=harm_phases_one local=0
+// sass-all: kernel=harm_phases_one ldg128na=8 bar.block=2 stg32>=7 lds32>=7 sts128=7 stg128=1
+// sass-and: ffma=4 local=0 looped calls
 PHASES(one, reverse(a); scale<1>(a))
 // The merged kernel healed by what it has in flight instead.
-// sass: kernel=harm_phases_deep local=0
+// sass-loop: kernel=harm_phases_deep ldg128na=8 stg128=8 ffma=32 guarded<=8 other<=133 exits<=2
+// sass-and: local=0 together
+// sass-all: kernel=harm_phases_deep ldg128na=15 bar.block=2 stg32>=7 lds32>=7 sts128=7 stg128=8
+// sass-and: looped calls
 PHASES(deep, reverse(a); scale<8>(a))
 
 // --- fewer blocks --------------------------------------------------------------------------------
@@ -268,7 +277,8 @@ __device__ __forceinline__ void scaled(const uint4 *in, uint4 *out, uint32_t fir
 }
 
 // A row over its root mean square, in one kernel: one block a row.
-// sass: local=0
+// sass-loop: ldg128na=4 stores=0 ffma=32 other<=42 exits<=3 local=0 together moving
+// sass-all: ldg128na=10 stg128=5 ffma=45 bar.block=1 looped calls
 extern "C" __global__ void __launch_bounds__(HARM_ROW_THREADS, 1)
     harm_serial_row(const __grid_constant__ struct harm_args a)
 {
@@ -280,7 +290,8 @@ extern "C" __global__ void __launch_bounds__(HARM_ROW_THREADS, 1)
 }
 
 // In two: blockIdx.x is one of a.parts parts, blockIdx.y the row. aside: sums of rows x parts.
-// sass: local=0
+// sass-loop: ldg128na=4 stores=0 ffma=32 other<=48 exits<=2 local=0 moving
+// sass-all: ldg128na>=4 stg32=1 stg=1 bar.block=1 looped calls
 extern "C" __global__ void __launch_bounds__(HARM_ROW_THREADS, 1)
     harm_serial_sums(const __grid_constant__ struct harm_args a)
 {
@@ -293,7 +304,9 @@ extern "C" __global__ void __launch_bounds__(HARM_ROW_THREADS, 1)
         ((float *)a.aside)[blockIdx.y * a.parts + blockIdx.x] = sum;
 }
 
-// sass: local=0
+// sass-loop: ldg128na=4 stg128=4 other<=132 exits<=5 local=0 moving arch=75,80,86,89,90a
+// sass-loop: ldg128na=4 stg128=4 other<=95 exits<=3 local=0 moving arch=100+
+// sass-all: ldg128na>=4 ldg32=1 stg128>=4 bar.block=1 looped calls
 extern "C" __global__ void __launch_bounds__(HARM_ROW_THREADS, 1)
     harm_serial_scale(const __grid_constant__ struct harm_args a)
 {
@@ -312,7 +325,7 @@ extern "C" __global__ void __launch_bounds__(HARM_ROW_THREADS, 1)
 // --- fewer warps ---------------------------------------------------------------------------------
 
 // A chain of multiply-adds on each vector. Unused shared memory decides how many blocks an SM holds.
-// sass: local=0
+// sass-all: ldg128na=1 stg128=1 ffma=64 other<=19 exits<=2 local=0 looped
 extern "C" __global__ void __launch_bounds__(HARM_PHASE_THREADS)
     harm_compute(const __grid_constant__ struct harm_args a)
 {
