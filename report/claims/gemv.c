@@ -99,7 +99,7 @@ static void judge_c14(const struct bundle *bundle, struct finding *f)
 
 /* --- C14b: would more warps help where the rate is low? --------------------------------------- */
 
-static const double C14B_FASTER = 1.10, C14B_SAME = 0.03, C14B_STARVED = 0.5;
+static const double C14B_FASTER = 0.10, C14B_SAME = 0.03, C14B_STARVED = 0.5;
 
 #define OF(m, k, impl) "gemv.rate{m=" #m ",k=" #k ",type=bf16,acc=fp32,impl=" impl ",l2=cold}"
 
@@ -115,7 +115,7 @@ static void judge_c14b(const struct bundle *bundle, struct finding *f)
 
     if (!RULE_TAKE(bundle, c14b_needs, f, &eight, &two, &one, &starved, &fed, &longest, &sustained))
         return;
-    const double faster = RULE_LIMIT(f, C14B_FASTER);
+    const double faster = 1 + RULE_LIMIT(f, C14B_FASTER);
     const struct row more = rule_ratio(&eight, &two), fewer = rule_ratio(&one, &two);
     const struct row known = rule_ratio(&starved, &fed), room = rule_ratio(&sustained, &longest);
     const bool positive = rule_place(&known, 0, RULE_LIMIT(f, C14B_STARVED)) == PLACE_INSIDE;

@@ -142,7 +142,7 @@ static void judge_c57(const struct bundle *bundle, struct finding *f)
 
 /* --- C84: does the layout decide whether wide loads can be used? ------------------------------ */
 
-static const double C84_FASTER = 1.10, C84_SAME = 0.03;
+static const double C84_FASTER = 0.10, C84_SAME = 0.03;
 
 #define FAULTS "layout.faults{offset=%d,width=16}"
 #define ROWS "layout.rows_rate{level=hbm,columns=16384,ld=16388,width=16}"
@@ -174,8 +174,8 @@ static bool take_wide(const struct bundle *bundle, bool *positive, bool *negativ
     if (!RULE_TAKE(bundle, wide_needs, f, &wide, &bytes, &aligned, &gap))
         return false;
     const struct row faster = rule_ratio(&wide, &bytes), same = rule_ratio(&gap, &aligned);
-    *positive = rule_place(&faster, RULE_LIMIT(f, C84_FASTER), INFINITY) == PLACE_INSIDE;
-    *negative = rule_place(&same, RULE_LIMIT(f, C84_FASTER), INFINITY) == PLACE_BELOW;
+    *positive = rule_place(&faster, 1 + RULE_LIMIT(f, C84_FASTER), INFINITY) == PLACE_INSIDE;
+    *negative = rule_place(&same, 1 + RULE_LIMIT(f, C84_FASTER), INFINITY) == PLACE_BELOW;
     rule_say_control(f, true, *positive, "16-byte over 1-byte loads from L2", &faster);
     rule_say_control(f, false, *negative,
                      "16-byte loads of rows with a gap are 1.10 times as fast as without, at",
@@ -216,7 +216,7 @@ static void judge_c84b(const struct bundle *bundle, struct finding *f)
     static const char *const what[] = {"16-byte over 4-byte loads, device memory, 64 KiB in flight",
                                        "16 KiB in flight", "L2, 64 KiB in flight"};
     enum { PLACES = sizeof what / sizeof *what };
-    const double faster = RULE_LIMIT(f, C84_FASTER), same = RULE_LIMIT(f, C84_SAME);
+    const double faster = 1 + RULE_LIMIT(f, C84_FASTER), same = RULE_LIMIT(f, C84_SAME);
     struct row ratio;
     int n_faster = 0, n_same = 0;
     bool positive, negative;
