@@ -174,9 +174,8 @@ static void controls_of_one(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finished_inside), cmocka_unit_test(finished_while_the_clock_drifts),
-        cmocka_unit_test(controls_of_finished),
-        cmocka_unit_test(three_made_one),
+        cmocka_unit_test(finished_inside),      cmocka_unit_test(finished_while_the_clock_drifts),
+        cmocka_unit_test(controls_of_finished), cmocka_unit_test(three_made_one),
         cmocka_unit_test(controls_of_one),
     };
     return cmocka_run_group_tests_name("claims on finished products", tests, NULL, NULL);

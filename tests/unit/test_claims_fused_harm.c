@@ -43,9 +43,9 @@ static void registers_spill(void **unused)
     (void)unused;
     assert_int_equal(c60(300, 130, 1168, 130), CLAIM_REPRODUCED);
     assert_int_equal(c60(180, 130, 1168, 130), CLAIM_REFUTED);
-    assert_int_equal(c60(206, 130, 1168, 130), CLAIM_MIXED); /* straddles */
-    assert_int_equal(c60(300, 220, 1168, 130), CLAIM_MIXED); /* not healed */
-    assert_int_equal(c60(300, 130, 0, 130), CLAIM_NOT_TESTABLE); /* nothing spilled */
+    assert_int_equal(c60(206, 130, 1168, 130), CLAIM_MIXED);        /* straddles */
+    assert_int_equal(c60(300, 220, 1168, 130), CLAIM_MIXED);        /* not healed */
+    assert_int_equal(c60(300, 130, 0, 130), CLAIM_NOT_TESTABLE);    /* nothing spilled */
     assert_int_equal(c60(300, 130, 1168, 220), CLAIM_NOT_TESTABLE); /* the cap alone harms */
 }
 
@@ -97,9 +97,9 @@ static void half_of_the_warps(void **unused)
     assert_int_equal(c61(150, 300, 120, 100), CLAIM_REPRODUCED);
     assert_int_equal(c61(101, 300, 100, 100), CLAIM_REFUTED);
     assert_int_equal(c61(150, 300, 100, 100), CLAIM_MIXED);
-    assert_int_equal(c61(111, 300, 120, 100), CLAIM_MIXED); /* straddles */
+    assert_int_equal(c61(111, 300, 120, 100), CLAIM_MIXED);        /* straddles */
     assert_int_equal(c61(150, 105, 120, 100), CLAIM_NOT_TESTABLE); /* warps do not matter at all */
-    assert_int_equal(c61(150, 300, 120, 90), CLAIM_NOT_TESTABLE); /* it is the unused memory */
+    assert_int_equal(c61(150, 300, 120, 90), CLAIM_NOT_TESTABLE);  /* it is the unused memory */
 }
 
 /* --- C63 ------------------------------------------------------------------------------------- */
