@@ -74,10 +74,9 @@ static bool say_batch_1(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, batch_1_needs, f, &intermediate, &bytes))
         return false;
     const double share = 2 * intermediate.centre / bytes.centre;
-    rule_say(
-        f->evidence,
-        "; two products at batch 1: two passes over the intermediate are %.2g of the bytes, %s",
-        share, share >= C28_MATERIAL ? "material" : "immaterial");
+    rule_say(f->evidence,
+             "two products at batch 1: two passes over the intermediate are %.2g of the bytes, %s",
+             share, share >= C28_MATERIAL ? "material" : "immaterial");
     for (size_t i = 0; i < 5; i++) {
         if (!rule_take_formed(bundle, &time[i], f, TIME("%s"), impls[i]))
             return false;
