@@ -1,15 +1,15 @@
 /* The ledger: chains of elementwise operators, and what their values cost in registers. */
 #include <math.h>
 
-#include "report/claims/rules.h"
+#include "report/claims/fused.h"
 
 static const double DELTA = 0.03; /* a smaller difference does not count */
 
-/* --- C37: little arithmetic costs nothing ----------------------------------------------------- */
+/* --- C37, C37a: little arithmetic costs nothing, bytes do -------------------------------------- */
 
-static const double C37_SHARE = 0.90, C37_SAVES = 0.40;
-enum { C37_MOST = 16, C37_FMAS = 5 };
-static const int c37_fmas[C37_FMAS] = {0, 2, 4, 8, 16};
+static const double C37_SHORT = 0.10, C37_SAVES = 0.40, C37_SEEN = 2;
+enum { NONE, EIGHT, SIXTEEN, MANY, N_FMAS }; /* multiply-adds an element */
+static const int fmas[N_FMAS] = {0, 8, 16, 1024};
 
 #define FMAS(shape)                                                                                \
     "elementwise_chain.time{" shape ",chain=fmas,operations=%d,type=%s,impl=fused,mode=graph,*}"
@@ -18,7 +18,7 @@ static const int c37_fmas[C37_FMAS] = {0, 2, 4, 8, 16};
     "elementwise_chain.share_of_copy{" C37_LONG ",chain=fmas,operations=%d,type=fp32,*}"
 
 static const struct need fmas_needs[] = {{NEED_ANY, FMAS("rows=%d,cols=%d")}, NEEDS_END};
-static const struct need c37_needs[] = {{NEED_ANY, C37_SHARE_OF_COPY}, NEEDS_END};
+static const struct need share_needs[] = {{NEED_ANY, C37_SHARE_OF_COPY}, NEEDS_END};
 
 static bool take_fmas(const struct bundle *bundle, const char *shape, int n, const char *type,
                       struct row *time, struct finding *f)
@@ -35,74 +35,89 @@ static void say_short(const struct bundle *bundle, struct finding *f)
     struct row none, sixteen;
 
     for (int i = 0; i < 2; i++)
-        if (take_fmas(bundle, shapes[i][0], 0, "fp32", &none, &ignored) &&
-            take_fmas(bundle, shapes[i][0], C37_MOST, "fp32", &sixteen, &ignored))
+        if (take_fmas(bundle, shapes[i][0], fmas[NONE], "fp32", &none, &ignored) &&
+            take_fmas(bundle, shapes[i][0], fmas[SIXTEEN], "fp32", &sixteen, &ignored))
             rule_say(f->evidence, "; at %s 16 take %.0f ns, none %.0f ns", shapes[i][1],
                      sixteen.centre, none.centre);
 }
 
-/* The share saved by going from b to a: is it inside [least, most]? */
-static enum place saved(const struct row *a, const struct row *b, double least, double most,
-                        const char *what, struct finding *f)
+/* 256 MiB of fp32: times, and shares of a copy. */
+struct ridge {
+    struct row time[N_FMAS], share[N_FMAS];
+};
+
+static bool take_ridge(const struct bundle *bundle, struct ridge *g, struct finding *f)
 {
-    const struct row ratio = rule_ratio(a, b);
-    if (what)
-        rule_say_row(f->evidence, what, &ratio);
-    return rule_place(&ratio, 1 - most, 1 - least);
+    for (int i = 0; i < N_FMAS; i++)
+        if (!take_fmas(bundle, C37_LONG, fmas[i], "fp32", &g->time[i], f) ||
+            !rule_take_formed(bundle, &g->share[i], f, C37_SHARE_OF_COPY, fmas[i]))
+            return false;
+    return true;
 }
 
-/* Compares halving the bytes with halving the arithmetic, at n multiply-adds. */
-static bool bytes_matter(const struct row *whole, const struct row *half_bytes,
-                         const struct row *half_work, const char *const what[2], struct finding *f)
+/* Arithmetic is seen where there is much of it: false if all times are equal. */
+static bool sees_arithmetic(const struct ridge *g, struct finding *f)
 {
-    const bool by_bytes =
-        saved(half_bytes, whole, C37_SAVES, 1, what ? what[0] : NULL, f) == PLACE_INSIDE;
-    const bool by_work =
-        saved(half_work, whole, -INFINITY, DELTA, what ? what[1] : NULL, f) == PLACE_INSIDE;
-    return by_bytes && by_work;
+    const struct row many = rule_ratio(&g->time[MANY], &g->time[NONE]);
+    const bool sees = fused_at_least(&many, RULE_LIMIT(f, C37_SEEN));
+    rule_say_control(f, true, sees, "1024 multiply-adds over none, time", &many);
+    return sees;
 }
 
 static void judge_c37(const struct bundle *bundle, struct finding *f)
 {
-    static const char *const at_4[] = {"at 4, half the bytes take", "half the arithmetic"};
-    static const char *const at_16[] = {"at 16, half the bytes", "half the arithmetic"};
-    struct row time[C37_FMAS], share[C37_FMAS], narrow_4, narrow_16, many, half, narrow_many;
-    int flat = 0, fast = 0;
-
-    for (int i = 0; i < C37_FMAS; i++)
-        if (!take_fmas(bundle, C37_LONG, c37_fmas[i], "fp32", &time[i], f) ||
-            !rule_take_formed(bundle, &share[i], f, C37_SHARE_OF_COPY, c37_fmas[i]))
-            return;
-    if (!take_fmas(bundle, C37_LONG, 4, "bf16", &narrow_4, f) ||
-        !take_fmas(bundle, C37_LONG, 16, "bf16", &narrow_16, f) ||
-        !take_fmas(bundle, C37_LONG, 1024, "fp32", &many, f) ||
-        !take_fmas(bundle, C37_LONG, 512, "fp32", &half, f) ||
-        !take_fmas(bundle, C37_LONG, 1024, "bf16", &narrow_many, f))
+    struct ridge g;
+    struct row narrow, narrow_many;
+    if (!take_ridge(bundle, &g, f) ||
+        !take_fmas(bundle, C37_LONG, fmas[SIXTEEN], "bf16", &narrow, f) ||
+        !take_fmas(bundle, C37_LONG, fmas[MANY], "bf16", &narrow_many, f))
         return;
 
-    for (int i = 0; i < C37_FMAS; i++) {
-        const struct row over = rule_ratio(&time[i], &time[0]);
-        flat += rule_place(&over, 1 - DELTA, 1 + DELTA) == PLACE_INSIDE;
-        fast += rule_place(&share[i], C37_SHARE, INFINITY) == PLACE_INSIDE;
-    }
-    const struct row most = rule_ratio(&time[C37_FMAS - 1], &time[0]);
-    const struct row many_over = rule_ratio(&many, &time[0]);
-    rule_say_row(f->evidence, "256 MiB of fp32, cold, 16 multiply-adds over none, time", &most);
-    rule_say_row(f->evidence, "share of a copy at 16", &share[C37_FMAS - 1]);
-    const bool b_4 = bytes_matter(&time[2], &narrow_4, &time[1], at_4, f);
-    const bool b_16 = bytes_matter(&time[4], &narrow_16, &time[3], at_16, f);
-    say_short(bundle, f);
+    const struct row by_bytes = rule_ratio(&narrow, &g.time[SIXTEEN]);
+    const struct row by_work = rule_ratio(&g.time[EIGHT], &g.time[SIXTEEN]);
+    const struct row many = rule_ratio(&narrow_many, &g.time[MANY]);
+    const double left = 1 - RULE_LIMIT(f, C37_SAVES), delta = RULE_LIMIT(f, DELTA);
+    const bool bound = fused_at_least(&g.share[SIXTEEN], 1 - RULE_LIMIT(f, C37_SHORT));
+    const bool sees = sees_arithmetic(&g, f), negative = fused_at_least(&many, left);
 
-    const bool a = flat == C37_FMAS && fast == C37_FMAS, b = b_4 && b_16;
-    const bool positive = rule_place(&share[0], C37_SHARE, INFINITY) == PLACE_INSIDE;
-    const bool negative = rule_place(&many_over, 1 - DELTA, 1 + DELTA) == PLACE_ABOVE &&
-                          !bytes_matter(&many, &narrow_many, &half, NULL, f);
-    rule_say_control(f, true, positive, "without arithmetic, share of a copy", &share[0]);
-    rule_say_control(f, false, negative, "1024 multiply-adds over none, time", &many_over);
+    rule_say(f->evidence, "256 MiB of fp32, cold, 16 multiply-adds an element");
+    rule_say_row(f->evidence, "half the bytes take", &by_bytes);
+    rule_say_row(f->evidence, "half the arithmetic takes", &by_work);
+    rule_say_control(f, true, bound, "it is bound by bandwidth, share of a copy",
+                     &g.share[SIXTEEN]);
+    rule_say_control(f, false, negative, "with 1024 multiply-adds half the bytes take", &many);
     rule_conclude(f,
-                  a && b   ? CLAIM_REPRODUCED
-                  : a || b ? CLAIM_MIXED
-                           : CLAIM_REFUTED,
+                  fused_below(&by_bytes, left) && fused_at_least(&by_work, 1 - delta)
+                      ? CLAIM_REPRODUCED
+                  : by_work.high <= by_bytes.low ? CLAIM_REFUTED
+                                                 : CLAIM_MIXED,
+                  bound && sees, negative);
+}
+
+static void judge_c37a(const struct bundle *bundle, struct finding *f)
+{
+    struct ridge g;
+    if (!take_ridge(bundle, &g, f))
+        return;
+
+    const double share = 1 - RULE_LIMIT(f, C37_SHORT), delta = RULE_LIMIT(f, DELTA);
+    const struct row most = rule_ratio(&g.time[SIXTEEN], &g.time[NONE]);
+    int fast = 0, flat = 0;
+    for (int i = EIGHT; i <= SIXTEEN; i++) {
+        const struct row over = rule_ratio(&g.time[i], &g.time[NONE]);
+        fast += fused_at_least(&g.share[i], share);
+        flat += rule_place(&over, 1 - delta, 1 + delta) == PLACE_INSIDE;
+    }
+    rule_say_row(f->evidence, "256 MiB of fp32, cold, 16 multiply-adds over none, time", &most);
+    rule_say_row(f->evidence, "share of a copy at 16", &g.share[SIXTEEN]);
+    say_short(bundle, f);
+    const bool positive = sees_arithmetic(&g, f), negative = fused_below(&g.share[MANY], share);
+    rule_say_control(f, false, negative, "with 1024 multiply-adds, share of a copy",
+                     &g.share[MANY]);
+    rule_conclude(f,
+                  fast == 2 && flat == 2   ? CLAIM_REPRODUCED
+                  : fast == 0 && flat == 0 ? CLAIM_REFUTED
+                                           : CLAIM_MIXED,
                   positive, negative);
 }
 
@@ -114,6 +129,7 @@ struct chain {
     struct row instructions;          /* unfused over fused */
     struct row share;                 /* of a copy, for the fused kernel */
     struct row share_unfused;         /* of a copy of two tensors */
+    struct row unfused;               /* time */
 };
 
 #define CHAIN(metric)                                                                              \
@@ -142,7 +158,8 @@ static bool take_chain(const struct bundle *bundle, const char *kind, int n, str
                         .bytes = rule_ratio(&row[0][1], &row[1][1]),
                         .instructions = rule_ratio(&row[0][2], &row[1][2]),
                         .share = row[1][3],
-                        .share_unfused = row[0][3]};
+                        .share_unfused = row[0][3],
+                        .unfused = row[0][0]};
     c->kept = rule_ratio(&c->speed_up, &c->bytes);
     return true;
 }
@@ -179,7 +196,16 @@ static void say_regimes(const struct bundle *bundle, struct finding *f)
     }
 }
 
-static const double C39_KEEPS = 0.8, C39_LOSES = 0.5, GOOD_KERNEL = 0.85;
+static const double C39_KEEPS = 0.8, C39_LOSES = 0.5, GOOD_KERNEL = 0.85, LONGER = 2;
+
+/* 16 kernels take longer than 4: false if all times are equal. */
+static bool sees_kernels(const struct chain *many, const struct chain *few, struct finding *f)
+{
+    const struct row ratio = rule_ratio(&many->unfused, &few->unfused);
+    const bool sees = fused_at_least(&ratio, RULE_LIMIT(f, LONGER));
+    rule_say_control(f, true, sees, "16 kernels over 4, time", &ratio);
+    return sees;
+}
 
 static void judge_c39(const struct bundle *bundle, struct finding *f)
 {
@@ -191,7 +217,8 @@ static void judge_c39(const struct bundle *bundle, struct finding *f)
                   {"plain", 16, "of 16"},
                   {"activated", 4, "with gelu and silu, of 4"},
                   {"activated", 16, "of 16"}};
-    struct chain one, c, four = {0};
+    const double keeps = RULE_LIMIT(f, C39_KEEPS), loses = RULE_LIMIT(f, C39_LOSES);
+    struct chain one, c, four = {0}, sixteen = {0};
     int keep = 0, lose = 0;
 
     if (!take_chain(bundle, "plain", 1, &one, f))
@@ -202,16 +229,19 @@ static void judge_c39(const struct bundle *bundle, struct finding *f)
             return;
         if (i == 0)
             four = c;
+        if (i == 1)
+            sixteen = c;
         say_chain(judged[i].what, &c, f);
-        keep += rule_place(&c.kept, C39_KEEPS, INFINITY) == PLACE_INSIDE;
-        lose += rule_place(&c.kept, -INFINITY, C39_LOSES) == PLACE_INSIDE;
+        keep += fused_at_least(&c.kept, keeps);
+        lose += fused_below(&c.kept, loses);
     }
     say_regimes(bundle, f);
 
     const struct row control = rule_ratio(&one.speed_up, &four.bytes);
-    const bool positive = rule_place(&one.share_unfused, GOOD_KERNEL, INFINITY) == PLACE_INSIDE;
-    const bool negative = rule_place(&control, C39_KEEPS, INFINITY) == PLACE_BELOW;
-    rule_say_control(f, true, positive, "a kernel of the unfused chain, share of a copy",
+    const bool good = fused_at_least(&one.share_unfused, RULE_LIMIT(f, GOOD_KERNEL));
+    const bool positive = sees_kernels(&sixteen, &four, f) && good;
+    const bool negative = fused_below(&control, keeps);
+    rule_say_control(f, true, good, "a kernel of the unfused chain, share of a copy",
                      &one.share_unfused);
     rule_say_control(f, false, negative,
                      "a chain of one gains as much as one of four, share of the bytes' ratio",
@@ -225,9 +255,10 @@ static void judge_c39(const struct bundle *bundle, struct finding *f)
 
 static const double C52_WITHIN = 0.20, C52_SAME = 0.10;
 
-static enum place tracks(const struct chain *c)
+static enum place tracks(const struct chain *c, struct finding *f)
 {
-    return rule_place(&c->kept, 1 - C52_WITHIN, 1 + C52_WITHIN);
+    const double within = RULE_LIMIT(f, C52_WITHIN);
+    return rule_place(&c->kept, 1 - within, 1 + within);
 }
 
 static void judge_c52(const struct bundle *bundle, struct finding *f)
@@ -238,9 +269,10 @@ static void judge_c52(const struct bundle *bundle, struct finding *f)
         !take_chain(bundle, "activated", 16, &above, f))
         return;
 
-    const bool same = rule_place(&four.instructions, 1 - C52_SAME, 1 + C52_SAME) == PLACE_INSIDE &&
-                      rule_place(&sixteen.instructions, 1 - C52_SAME, 1 + C52_SAME) == PLACE_INSIDE;
-    const enum place a = tracks(&four), b = tracks(&sixteen);
+    const double apart = RULE_LIMIT(f, C52_SAME);
+    const bool same = rule_place(&four.instructions, 1 - apart, 1 + apart) == PLACE_INSIDE &&
+                      rule_place(&sixteen.instructions, 1 - apart, 1 + apart) == PLACE_INSIDE;
+    const enum place a = tracks(&four, f), b = tracks(&sixteen, f);
     rule_say(f->evidence, "256 MiB tensors, fp16, cold");
     rule_say_row(f->evidence, "arithmetic instructions, unfused over fused", &sixteen.instructions);
     say_chain("plain chain of 4", &four, f);
@@ -250,9 +282,10 @@ static void judge_c52(const struct bundle *bundle, struct finding *f)
         rule_not_testable(f, "the two forms differ in their instructions");
         return;
     }
-    const bool positive = rule_place(&sixteen.share, GOOD_KERNEL, INFINITY) == PLACE_INSIDE;
-    const bool negative = tracks(&above) == PLACE_BELOW;
-    rule_say_control(f, true, positive, "below the ridge: the fused chain of 16, share of a copy",
+    const bool bound = fused_at_least(&sixteen.share, RULE_LIMIT(f, GOOD_KERNEL));
+    const bool positive = sees_kernels(&sixteen, &four, f) && bound;
+    const bool negative = tracks(&above, f) == PLACE_BELOW;
+    rule_say_control(f, true, bound, "below the ridge: the fused chain of 16, share of a copy",
                      &sixteen.share);
     rule_say_control(f, false, negative,
                      "above it, where 6 activations decide: speed-up over the ratio of intensities",
@@ -307,10 +340,11 @@ static void judge_c83(const struct bundle *bundle, struct finding *f)
         !take_life(bundle, "resident_warps", "dependent", 64, &warps_64, f))
         return;
 
-    const bool rises = rule_place(&dependent, C83_RISES, INFINITY) == PLACE_INSIDE;
-    const bool flat = rule_place(&dependent, -INFINITY, C83_FLAT) == PLACE_INSIDE;
-    const bool positive = rule_place(&live, C83_LIVE, INFINITY) == PLACE_INSIDE;
-    const bool negative = rule_place(&inputs, C83_RISES, INFINITY) == PLACE_BELOW;
+    const double least = RULE_LIMIT(f, C83_RISES);
+    const bool rises = fused_at_least(&dependent, least);
+    const bool flat = fused_below(&dependent, RULE_LIMIT(f, C83_FLAT));
+    const bool positive = fused_at_least(&live, RULE_LIMIT(f, C83_LIVE));
+    const bool negative = fused_below(&inputs, least);
     rule_say(f->evidence, "a dependent chain of 1 takes %.0f registers, one of 64 %.0f", few.centre,
              many.centre);
     rule_say_row(f->evidence, "registers a value from 4 to 64", &dependent);
@@ -335,27 +369,45 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "If it is bandwidth-bound, reducing reads and writes often matters more than "
               "optimizing arithmetic.",
-     .statement = "For 256 MiB, up to 16 multiply-adds per element change time by less than 3 %, "
-                  "at 90 % of a copy or more; halving the bytes saves 40 % where halving the "
-                  "arithmetic saves nothing measurable.",
-     .rule = "8192x8192 fp32 by graph, cold. First, 2, 4, 8 and 16 multiply-adds an element take "
-             "as long as none within 3 %, and each runs at 0.90 of a copy or more. Second, at 4 "
-             "and at 16, the same in bf16 takes 40 % less time or better, and half as many "
-             "multiply-adds less than 3 % less. REPRODUCED when both hold, REFUTED when neither "
-             "does, MIXED otherwise. Positive control: without arithmetic it runs at 0.90 of a "
-             "copy. Negative control: with 1024 multiply-adds neither holds.",
+     .since = "2026-11-22",
+     .statement = "With 16 multiply-adds an element over 256 MiB, which is bound by bandwidth, "
+                  "halving the bytes saves 40 % where halving the arithmetic saves nothing "
+                  "measurable.",
+     .rule = "8192x8192 fp32 by graph, cold, 16 multiply-adds an element. REPRODUCED when the same "
+             "in bf16 takes 40 % less time or better, and half as many multiply-adds less than 3 % "
+             "less; REFUTED when halving the arithmetic saves as much as halving the bytes; MIXED "
+             "otherwise. Positive controls: it runs at 0.90 of a copy ('if it is "
+             "bandwidth-bound'), and 1024 multiply-adds take at least twice the time of none. "
+             "Negative control: with 1024 multiply-adds half the bytes must not save 40 %.",
      .judge = judge_c37,
-     .needs = NEEDS(fmas_needs, c37_needs)},
+     .needs = NEEDS(fmas_needs, share_needs)},
+    {.id = "C37a",
+     .article = "ai-rng",
+     .quote = "If an operator does little math per element, it is likely bandwidth-bound.",
+     .since = "2026-11-22",
+     .statement = "Over 256 MiB up to 16 multiply-adds an element change time by less than 3 %, at "
+                  "90 % of a copy or more; 'little' and 'bound' by these figures are ours.",
+     .rule = "8192x8192 fp32 by graph, cold, 8 and 16 multiply-adds an element. REPRODUCED when "
+             "both take as long as none within 3 % and run at 0.90 of a copy or more, REFUTED when "
+             "neither does either, MIXED otherwise. Positive control: 1024 multiply-adds take at "
+             "least twice the time of none. Negative control: with 1024 it must not run at 0.90 of "
+             "a copy.",
+     .judge = judge_c37a,
+     .needs = NEEDS(fmas_needs, share_needs)},
     {.id = "C39",
      .article = "ai-rng",
      .quote = "Elementwise operations often look cheap because they involve few FLOPs. They are "
               "expensive when they cause large tensors to be read and written multiple times.",
+     .clause = "They are expensive when they cause large tensors to be read and written multiple "
+               "times.",
+     .since = "2026-11-22",
      .statement = "Chains of 4 to 16 operations, with and without gelu and silu, gain 0.8 of their "
                   "traffic ratio or more from being fused where tensors exceed the L2.",
      .rule =
          "16384x8192 fp16 by graph, cold; speed-up over the ratio of bytes, of two chains at 4 and "
          "16 operators each. REPRODUCED when all four keep 0.8, REFUTED when none keeps 0.5, MIXED "
-         "otherwise. Positive control: one kernel of the unfused chain reaches 0.85 of a copy. "
+         "otherwise. Positive controls: one kernel of the unfused chain reaches 0.85 of a copy, "
+         "and 16 of them take at least twice as long as 4. "
          "Negative control: a chain of one does not gain what the bytes of four would allow.",
      .judge = judge_c39,
      .needs = NEEDS(chain_needs, regime_needs)},
@@ -363,19 +415,24 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "This is why fusion often produces large speedups even when the number of "
               "mathematical operations stays exactly the same.",
+     .clause = "fusion often produces large speedups even when the number of mathematical "
+               "operations stays exactly the same",
+     .since = "2026-11-22",
      .statement = "With arithmetic instruction counts equal within 10 %, speed-up follows the "
                   "ratio of arithmetic intensity within 20 % below the ridge.",
      .rule = "Plain chains of 4 and 16 operators at 16384x8192 fp16, by graph and cold; "
              "instructions as counted in the cubins, without conversions between fp16 and fp32. "
              "REPRODUCED when at both the speed-up lies within 20 % of the ratio of intensities, "
-             "REFUTED when at neither on the same side, MIXED otherwise. Positive control: the "
-             "fused chain of 16 is bound by memory, at 0.85 of a copy. Negative control: the chain "
+             "REFUTED when at neither on the same side, MIXED otherwise. Positive "
+             "controls: the fused chain of 16 is bound by memory, at 0.85 of a copy, and 16 "
+             "kernels take at least twice as long as 4. Negative control: the chain "
              "of 16 with gelu and silu, bound by arithmetic, must not follow.",
      .judge = judge_c52,
      .needs = NEEDS(chain_needs)},
     {.id = "C83",
      .article = "dev.to",
      .quote = "Every intermediate value consumes registers.",
+     .since = "2026-11-22",
      .statement = "Registers per thread rise by at least half a register per operation of a "
                   "dependent chain; values all kept live are the control.",
      .rule = "Registers as loaded, one element a thread, chains of 4 and 64 operators. REPRODUCED "

@@ -1,18 +1,16 @@
 /* The ledger: when the fused kernel is the slower one. */
 #include <math.h>
 
-#include "report/claims/rules.h"
+#include "report/claims/fused.h"
 
 #define HARM(metric, what, rows, columns, type, impl, l2)                                          \
     "harm." metric "{what=" what ",rows=" rows ",columns=" columns ",type=" type ",impl=" impl     \
     ",mode=graph,l2=" l2
-#define STREAMS(impl) HARM("time", "streams", "32", "2000000", "fp32", impl, "cold") ",timer=event}"
-#define FEW_STREAMS(impl)                                                                          \
-    HARM("time", "streams", "4", "16000000", "fp32", impl, "cold") ",timer=event}"
-#define LOCAL(impl) HARM("local", "streams", "32", "2000000", "fp32", impl, "cold") "}"
-#define WARPS(impl) HARM("warps", "streams", "32", "2000000", "fp32", impl, "cold") "}"
-#define REGISTERS(impl) HARM("registers", "streams", "32", "2000000", "fp32", impl, "cold") "}"
-#define FEW_WARPS(impl) HARM("warps", "streams", "4", "16000000", "fp32", impl, "cold") "}"
+#define MANY(impl) HARM("time", "streams", "96", "250000", "fp32", impl, "cold") ",timer=event}"
+#define SOME(impl) HARM("time", "streams", "32", "2000000", "fp32", impl, "cold") ",timer=event}"
+#define OF_MANY(metric, impl) HARM(metric, "streams", "96", "250000", "fp32", impl, "cold") "}"
+#define OF_SOME(metric, impl) HARM(metric, "streams", "32", "2000000", "fp32", impl, "cold") "}"
+#define OF_FEW(metric, impl) HARM(metric, "streams", "4", "16000000", "fp32", impl, "cold") "}"
 #define OCCUPANCY(what, impl)                                                                      \
     HARM("time", what, "0", "48000000", "fp32", impl, "cold") ",timer=event}"
 #define SERIAL(rows, columns, impl, l2)                                                            \
@@ -20,75 +18,91 @@
 
 static const double DELTA = 0.03; /* a smaller difference does not count */
 
-static enum place against_one(const struct row *ratio)
+static enum place against_one(const struct row *ratio, struct finding *f)
 {
-    return rule_place(ratio, 1 - DELTA, 1 + DELTA);
+    const double delta = RULE_LIMIT(f, DELTA);
+    return rule_place(ratio, 1 - delta, 1 + delta);
 }
 
 /* --- C60: registers that spill ----------------------------------------------------------------- */
 
-static const struct need c60_needs[] = {
-    {NEED_ONE, STREAMS("unfused")},    {NEED_ONE, STREAMS("fused")},
-    {NEED_ONE, STREAMS("cap_32")},     {NEED_ONE, LOCAL("cap_32")},
-    {NEED_ONE, LOCAL("fused")},        {NEED_ONE, FEW_STREAMS("unfused")},
-    {NEED_ONE, FEW_STREAMS("cap_32")}, NEEDS_END};
+static const double C60_LONGER = 1.5;
+
+static const struct need c60_needs[] = {{NEED_ONE, MANY("unfused")},
+                                        {NEED_ONE, MANY("fused")},
+                                        {NEED_ONE, MANY("narrow")},
+                                        {NEED_ONE, OF_MANY("local", "fused")},
+                                        {NEED_ONE, OF_MANY("local", "narrow")},
+                                        {NEED_ONE, SOME("unfused")},
+                                        {NEED_ONE, SOME("fused")},
+                                        NEEDS_END};
 
 static void judge_c60(const struct bundle *bundle, struct finding *f)
 {
-    struct row unfused, fused, cap, local, fused_local, few, few_cap;
-    if (!RULE_TAKE(bundle, c60_needs, f, &unfused, &fused, &cap, &local, &fused_local, &few,
-                   &few_cap))
+    struct row unfused, fused, narrow, local, healed_local, some, some_fused;
+    if (!RULE_TAKE(bundle, c60_needs, f, &unfused, &fused, &narrow, &local, &healed_local, &some,
+                   &some_fused))
         return;
 
-    const struct row spilling = rule_ratio(&cap, &unfused), healed = rule_ratio(&fused, &unfused);
-    const struct row few_ratio = rule_ratio(&few_cap, &few);
-    const enum place loses = against_one(&spilling), wins = against_one(&healed);
-    const bool positive = local.low > 0 && fused_local.high <= 0;
-    const bool negative = few_ratio.high <= 1 + DELTA;
-    const enum claim_verdict verdict = loses == PLACE_ABOVE
-                                           ? (wins == PLACE_BELOW ? CLAIM_REPRODUCED : CLAIM_MIXED)
-                                       : loses == PLACE_STRADDLES ? CLAIM_MIXED
-                                                                  : CLAIM_REFUTED;
+    const struct row spilling = rule_ratio(&fused, &unfused);
+    const struct row healed = rule_ratio(&narrow, &unfused);
+    const struct row fits = rule_ratio(&some_fused, &some), longer = rule_ratio(&some, &unfused);
+    const enum place loses = against_one(&spilling, f), wins = against_one(&healed, f);
+    const bool spills = local.low > 0 && healed_local.high <= 0;
+    const bool sees = fused_at_least(&longer, RULE_LIMIT(f, C60_LONGER));
+    const bool negative = fits.high <= 1 + RULE_LIMIT(f, DELTA);
 
-    rule_say(f->evidence, "softmax across 32 arrays, 128 values a thread");
-    rule_say_row(f->evidence, "one kernel capped at 32 registers over two kernels, time",
-                 &spilling);
+    rule_say(f->evidence, "softmax across 96 arrays, 384 values a thread, no cap on registers");
+    rule_say_row(f->evidence, "one kernel over two, time", &spilling);
     rule_say_row(f->evidence, "its local memory, bytes a thread", &local);
-    rule_say_row(f->evidence, "uncapped over two kernels", &healed);
-    rule_say_control(f, true, positive, "the capped kernel spills and the uncapped one does not",
-                     &local);
-    rule_say_control(f, false, negative,
-                     "four arrays, which fit, lose under the same cap: over two kernels",
-                     &few_ratio);
-    rule_conclude(f, verdict, positive, negative);
+    rule_say_row(f->evidence, "one kernel of 96 values a thread, which fit, over two", &healed);
+    rule_say_control(f, true, spills, "the one spills and the other does not", &local);
+    rule_say_control(f, true, sees, "two kernels over 2.7 times the elements take longer, times",
+                     &longer);
+    rule_say_control(f, false, negative, "32 arrays, which fit, lose, too: one kernel over two",
+                     &fits);
+    rule_conclude(f,
+                  loses == PLACE_ABOVE ? (wins == PLACE_BELOW ? CLAIM_REPRODUCED : CLAIM_MIXED)
+                  : loses == PLACE_STRADDLES ? CLAIM_MIXED
+                                             : CLAIM_REFUTED,
+                  spills && sees, negative);
 }
 
 /* --- C61: registers take warps, and fewer warps take throughput --------------------------------- */
 
-static const struct need c61a_needs[] = {{NEED_ONE, WARPS("fused")},
-                                         {NEED_ONE, WARPS("cap_64")},
-                                         {NEED_ONE, WARPS("cap_32")},
-                                         {NEED_ONE, REGISTERS("fused")},
-                                         {NEED_ONE, FEW_WARPS("fused")},
-                                         {NEED_ONE, FEW_WARPS("cap_32")},
+static const struct need c61a_needs[] = {{NEED_ONE, OF_SOME("warps", "fused")},
+                                         {NEED_ONE, OF_SOME("warps", "cap_64")},
+                                         {NEED_ONE, OF_SOME("warps", "cap_32")},
+                                         {NEED_ONE, OF_SOME("registers", "fused")},
+                                         {NEED_ONE, OF_SOME("registers", "cap_64")},
+                                         {NEED_ONE, OF_SOME("registers", "cap_32")},
+                                         {NEED_ONE, OF_FEW("warps", "fused")},
+                                         {NEED_ONE, OF_FEW("warps", "cap_32")},
                                          NEEDS_END};
 
 static void judge_c61a(const struct bundle *bundle, struct finding *f)
 {
-    struct row fused, cap_64, cap_32, registers, few, few_cap;
-    if (!RULE_TAKE(bundle, c61a_needs, f, &fused, &cap_64, &cap_32, &registers, &few, &few_cap))
+    struct row fused, cap_64, cap_32, needed, given_64, given_32, few, few_cap;
+    if (!RULE_TAKE(bundle, c61a_needs, f, &fused, &cap_64, &cap_32, &needed, &given_64, &given_32,
+                   &few, &few_cap))
         return;
 
     const bool falls = fused.high < cap_64.low && cap_64.high < cap_32.low;
+    const bool none = fused.low >= cap_64.high && cap_64.low >= cap_32.high;
+    const bool positive = needed.low > given_64.high && given_64.low > given_32.high;
     const bool negative = few.low >= few_cap.high;
     rule_say(f->evidence, "one source, compiled for as many registers as it needs and for fewer");
-    rule_say_row(f->evidence, "registers it needs", &registers);
-    rule_say_row(f->evidence, "warps an SM holds then", &fused);
-    rule_say_row(f->evidence, "with 64 registers", &cap_64);
+    rule_say_row(f->evidence, "warps an SM holds at the registers it needs", &fused);
+    rule_say_row(f->evidence, "with 64", &cap_64);
     rule_say_row(f->evidence, "with 32", &cap_32);
+    rule_say_control(f, true, positive, "the three have fewer and fewer registers, from", &needed);
     rule_say_control(f, false, negative,
                      "a kernel that needs no more than 32 gains warps by the cap", &few);
-    rule_conclude(f, falls ? CLAIM_REPRODUCED : CLAIM_REFUTED, true, negative);
+    rule_conclude(f,
+                  falls  ? CLAIM_REPRODUCED
+                  : none ? CLAIM_REFUTED
+                         : CLAIM_MIXED,
+                  positive, negative);
 }
 
 static const double C61_COSTS = 0.10, C61_NOTHING = 0.03;
@@ -115,11 +129,10 @@ static void judge_c61(const struct bundle *bundle, struct finding *f)
                          f))
         return;
 
-    const double costs = 1 - C61_COSTS, nothing = 1 - C61_NOTHING;
+    const double costs = 1 - RULE_LIMIT(f, C61_COSTS), nothing = 1 - RULE_LIMIT(f, C61_NOTHING);
     const bool both_cost = memory.high <= costs && compute.high <= costs;
-    const bool none_costs = memory.low >= nothing && compute.low >= nothing;
-    const bool positive = rule_place(&quarter, 0, costs) == PLACE_INSIDE;
-    const bool negative = rule_place(&same, nothing, INFINITY) == PLACE_INSIDE;
+    const bool none_costs = fused_at_least(&memory, nothing) && fused_at_least(&compute, nothing);
+    const bool positive = fused_below(&quarter, costs), negative = fused_at_least(&same, nothing);
 
     rule_say(f->evidence, "one instruction stream, warps taken away by shared memory nobody uses");
     rule_say_row(f->evidence, "a copy with one vector a thread keeps, with half of the warps",
@@ -139,6 +152,8 @@ static void judge_c61(const struct bundle *bundle, struct finding *f)
 
 /* --- C63: fewer blocks --------------------------------------------------------------------------- */
 
+static const double C63_LONGER = 4;
+
 static const struct need c63_needs[] = {{NEED_ONE, SERIAL("1", "262144", "fused", "warm")},
                                         {NEED_ONE, SERIAL("1", "262144", "unfused", "warm")},
                                         {NEED_ONE, SERIAL("4096", "16384", "fused", "cold")},
@@ -153,8 +168,10 @@ static void judge_c63(const struct bundle *bundle, struct finding *f)
 
     const struct row one = rule_ratio(&fused, &unfused);
     const struct row many = rule_ratio(&many_fused, &many_unfused);
-    const enum place place = against_one(&one);
-    const bool negative = many.high <= 1 + DELTA;
+    const struct row work = rule_ratio(&many_unfused, &unfused);
+    const enum place place = against_one(&one, f);
+    const bool positive = fused_at_least(&work, RULE_LIMIT(f, C63_LONGER));
+    const bool negative = many.high <= 1 + RULE_LIMIT(f, DELTA);
 
     rule_say(f->evidence,
              "a row over its root mean square: one block a row, or as many as there are "
@@ -162,12 +179,14 @@ static void judge_c63(const struct bundle *bundle, struct finding *f)
     rule_say_row(f->evidence, "one kernel, one row of 262144 fp16", &fused);
     rule_say_row(f->evidence, "two kernels", &unfused);
     rule_say_row(f->evidence, "one over two, time", &one);
+    rule_say_control(f, true, positive,
+                     "two kernels over 256 times the elements take longer, times", &work);
     rule_say_control(f, false, negative, "4096 rows of 16384 lose, too: one over two", &many);
     rule_conclude(f,
                   place == PLACE_ABOVE       ? CLAIM_REPRODUCED
                   : place == PLACE_STRADDLES ? CLAIM_MIXED
                                              : CLAIM_REFUTED,
-                  true, negative);
+                  positive, negative);
 }
 
 /* --- the entries ----------------------------------------------------------------------------- */
@@ -177,30 +196,39 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "Register spilling: a fused kernel uses too many registers, forcing spills to memory "
               "and slowing the kernel.",
-     .statement = "Some fused kernel that spills is slower than its unfused pair and stops being "
-                  "so once the spill is removed.",
+     .since = "2026-11-22",
+     .statement = "A fused kernel that holds more values than a thread has registers spills "
+                  "without any cap, is slower than its unfused pair, and stops being so when its "
+                  "threads hold fewer.",
      .rule =
-         "REPRODUCED when softmax across 32 arrays in one kernel under a cap of 32 registers is "
-         "more than 3 % slower than two kernels, and without the cap more than 3 % faster; MIXED "
-         "when only the first holds, REFUTED when it is not slower. Positive control: the capped "
-         "kernel has local memory, the uncapped one none. Negative control: softmax across 4 "
-         "arrays, which fit, must not be slower than its two kernels under the same cap.",
+         "Softmax across 96 arrays, element by element: in one kernel with 4 elements a thread, "
+         "384 values, which spill at 255 registers; in one with 1 element a thread, which fits; in "
+         "two kernels. REPRODUCED when the one that spills is more than 3 % slower than the two "
+         "and the one that fits more than 3 % faster; MIXED when only the first holds, REFUTED "
+         "when it is not slower. Positive controls: the one has local memory and the other none, "
+         "and 2.7 times the elements take at least 1.5 times as long. Negative control: across 32 "
+         "arrays, which fit, the one kernel must not be slower than two.",
      .judge = judge_c60,
      .needs = NEEDS(c60_needs)},
     {.id = "C61a",
      .article = "dev.to",
      .quote = "Too many registers reduce occupancy.",
+     .since = "2026-11-22",
      .statement = "More registers per thread, fewer resident warps.",
      .rule = "REPRODUCED when one source holds fewer warps on an SM compiled for the registers it "
-             "needs than for 64, and for 64 than for 32, as the occupancy API has it; by "
-             "construction, so it is checked and no more. Negative control: a kernel that needs no "
-             "more than 32 must gain none by the cap.",
+             "needs than for 64, and for 64 than for 32, as the occupancy API has it; REFUTED when "
+             "it holds as many each time, MIXED otherwise; by construction, so it is checked and "
+             "no more. Positive control: the three kernels as loaded have fewer and fewer "
+             "registers. Negative control: a kernel that needs no more than 32 must gain no warps "
+             "by the cap.",
      .judge = judge_c61a,
      .needs = NEEDS(c61a_needs)},
     {.id = "C61",
      .article = "ai-rng",
      .quote = "Reduced occupancy: large fused kernels reduce the number of active warps, lowering "
               "throughput.",
+     .clause = "reduce the number of active warps, lowering throughput",
+     .since = "2026-11-22",
      .statement = "Halving occupancy with the same instructions costs 10 % or more.",
      .rule = "REPRODUCED when half of the warps that an SM can hold cost at least 10 % of the "
              "throughput both of a memory-bound and of a compute-bound kernel, REFUTED when at "
@@ -212,10 +240,13 @@ static const struct claim claims[] = {
     {.id = "C63",
      .article = "ai-rng",
      .quote = "It can lose performance when it reduces parallelism or increases register pressure.",
+     .clause = "lose performance when it reduces parallelism",
+     .since = "2026-11-22",
      .statement = "A fusion that shrinks the grid is slower at batch 1; register pressure is C60.",
      .rule = "REPRODUCED when a long row over its root mean square takes more than 3 % longer in "
              "one kernel, one block, than in two whose blocks fill the GPU; REFUTED when not. "
-             "Negative control: with 4096 rows the one kernel must not be slower.",
+             "Positive control: two kernels over 256 times the elements take at least 4 times as "
+             "long. Negative control: with 4096 rows the one kernel must not be slower.",
      .judge = judge_c63,
      .needs = NEEDS(c63_needs)},
 };

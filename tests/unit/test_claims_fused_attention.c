@@ -2,12 +2,13 @@
 #include "tests/unit/test_claims_help.h"
 
 #include <math.h>
-#include <stdio.h>
 
-#define SHAPE(context, type)                                                                       \
-    "{heads=32,kv_heads=32,depth=128,context=" #context ",mask=causal,type=" type ",impl="
-#define TIME(context, type, impl)                                                                  \
-    "attention_prefill.time" SHAPE(context, type) impl ",mode=graph,l2=cold,timer=event}"
+#define SHAPE(context, mask, type)                                                                 \
+    "{heads=32,kv_heads=32,depth=128,context=" #context ",mask=" mask ",type=" type ",impl="
+#define TIME(context, mask, type, impl)                                                            \
+    "attention_prefill.time" SHAPE(context, mask, type) impl ",mode=graph,l2=cold,timer=event}"
+#define MEMORY(context, type, impl)                                                                \
+    "attention_prefill.memory" SHAPE(context, "causal", type) impl ",mode=graph,l2=cold}"
 
 /* The fused kernel varies by 1 % from run to run, the library does not. */
 static void us(struct bundle *b, const char *id, double time)
@@ -16,20 +17,26 @@ static void us(struct bundle *b, const char *id, double time)
     put_spread(&b->rows, id, "ns", ROW_LOWER, time * 1e3, spread, 7);
 }
 
-/* Times in us: 4096 tokens fused, unfused, one product; 8192 tokens fused, unfused. */
+/* Times in us, with a mask: 4096 tokens fused, unfused, one product; 8192 fused, unfused. Without
+ * one the fused kernel takes `unmasked` times as long. */
 struct times {
-    double fused, chain, product, fused_8192, chain_8192;
+    double fused, chain, product, fused_8192, chain_8192, unmasked;
 };
-static const struct times h200 = {480, 1500, 250, 1750, 5800};
+static const struct times h200 = {480, 2200, 600, 1100, 5800, 2};
 
 static enum claim_verdict of_times(const char *id, struct times t)
 {
     struct bundle b = {0};
-    us(&b, TIME(4096, "fp16", "fused"), t.fused);
-    us(&b, TIME(4096, "fp16", "unfused"), t.chain);
-    us(&b, TIME(4096, "fp16", "values"), t.product);
-    us(&b, TIME(8192, "bf16", "fused"), t.fused_8192);
-    us(&b, TIME(8192, "bf16", "unfused"), t.chain_8192);
+    us(&b, TIME(4096, "causal", "fp16", "fused"), t.fused);
+    us(&b, TIME(4096, "causal", "fp16", "unfused"), t.chain);
+    us(&b, TIME(4096, "causal", "fp16", "values"), t.product);
+    us(&b, TIME(8192, "causal", "bf16", "fused"), t.fused_8192);
+    us(&b, TIME(8192, "causal", "bf16", "unfused"), t.chain_8192);
+    us(&b, TIME(4096, "none", "fp16", "fused"), t.fused * t.unmasked);
+    us(&b, TIME(4096, "none", "fp16", "unfused"), t.chain);
+    us(&b, TIME(4096, "none", "fp16", "values"), t.product);
+    us(&b, TIME(8192, "none", "bf16", "fused"), t.fused_8192 * t.unmasked);
+    us(&b, TIME(8192, "none", "bf16", "unfused"), t.chain_8192);
     return verdict(id, &b);
 }
 
@@ -39,101 +46,100 @@ static void how_much_faster(void **unused)
     (void)unused;
     assert_int_equal(of_times("C43", t), CLAIM_REPRODUCED);
     assert_int_equal(of_times("C55", t), CLAIM_REPRODUCED);
-    t.fused = 800; /* 1.9 times, and longer prompts gain more */
+    t.unmasked = 4; /* without a mask it is 1.15 times as fast */
     assert_int_equal(of_times("C43", t), CLAIM_MIXED);
-    assert_int_equal(of_times("C55", t), CLAIM_REPRODUCED);
-    t.fused_8192 = 3500;
-    assert_int_equal(of_times("C43", t), CLAIM_REFUTED);
-    t.fused = 750; /* the interval contains 2, and at 8192 it is less */
-    assert_int_equal(of_times("C43", t), CLAIM_MIXED);
-    t.fused = 1000; /* the interval contains 1.5 */
     assert_int_equal(of_times("C55", t), CLAIM_MIXED);
-    t.fused = 1200;
+    t = h200;
+    t.fused = 1600, t.fused_8192 = 3500, t.unmasked = 1.2;
+    assert_int_equal(of_times("C43", t), CLAIM_REFUTED);
     assert_int_equal(of_times("C55", t), CLAIM_REFUTED);
-}
-
-/* Shares of a token: at 1024, 4096 and 8192 keys of 8B, half as much more of 1B; at 131072 of 8B. */
-static enum claim_verdict of_shares(double a, double b, double c, double longest)
-{
-    static const int contexts[] = {1024, 4096, 8192};
-    const double share[] = {a, b, c};
-    struct bundle all = {0};
-    char id[100];
-
-    for (int i = 0; i < 6; i++) {
-        snprintf(id, sizeof id, "attention_decode.share_of_token{shape=%s,context=%d}",
-                 i < 3 ? "8b" : "1b", contexts[i % 3]);
-        put_spread(&all.rows, id, "ratio", ROW_LOWER, share[i % 3] * (i < 3 ? 1 : 1.5), 0.001, 7);
-    }
-    put_spread(&all.rows, "attention_decode.share_of_token{shape=8b,context=131072}", "ratio",
-               ROW_LOWER, longest, 0.001, 7);
-    return verdict("C43b", &all);
-}
-
-static void shares_of_a_token(void **unused)
-{
-    (void)unused;
-    assert_int_equal(of_shares(0.05, 0.08, 0.11, 0.54), CLAIM_REFUTED);
-    assert_int_equal(of_shares(0.05, 0.08, 0.20, 0.54), CLAIM_MIXED); /* 0.3 of 1B */
-    assert_int_equal(of_shares(0.05, 0.08, 0.11, 0.20), CLAIM_NOT_TESTABLE);
-    assert_int_equal(of_shares(0.20, 0.40, 0.50, 0.60), CLAIM_REPRODUCED);
-    assert_int_equal(of_shares(0.30, 0.40, 0.50, 0.60), CLAIM_NOT_TESTABLE); /* at 1024, too */
+    t.fused_8192 = 1100; /* 4096 tokens miss it, 8192 do not */
+    assert_int_equal(of_times("C43", t), CLAIM_MIXED);
+    t.fused = 1100, t.unmasked = 1; /* the interval contains 2 */
+    assert_int_equal(of_times("C43", t), CLAIM_MIXED);
 }
 
 static void their_controls(void **unused)
 {
-    struct times t = h200;
+    static const char *const claims[] = {"C43", "C55"};
     (void)unused;
-    t.product = 1100; /* no chain is faster than two of its products */
-    assert_int_equal(of_times("C43", t), CLAIM_NOT_TESTABLE);
-    assert_int_equal(of_times("C55", t), CLAIM_NOT_TESTABLE);
-    t = h200;
-    t.fused =
-        100; /* a product alone reads 2.5 over the fused kernel: half of its flops are missing */
-    assert_int_equal(of_times("C43", t), CLAIM_NOT_TESTABLE);
-    assert_int_equal(of_times("C55", t), CLAIM_NOT_TESTABLE);
+    for (int i = 0; i < 2; i++) {
+        struct times t = h200;
+        t.product = 1600; /* no chain is faster than two of its products */
+        assert_int_equal(of_times(claims[i], t), CLAIM_NOT_TESTABLE);
+        t = h200;
+        t.fused = 100; /* a product alone reads 6 over the fused kernel: flops are missing */
+        assert_int_equal(of_times(claims[i], t), CLAIM_NOT_TESTABLE);
+        t = (struct times){1000, 1000, 1000, 1000, 1000, 1}; /* a stuck timer */
+        assert_int_equal(of_times(claims[i], t), CLAIM_NOT_TESTABLE);
+    }
 }
 
-/* Memory grows as base x context^exponent; `counted` over what the driver says at 8192. */
-static enum claim_verdict of_memory(double fused, double unfused, double counted, bool has_long)
+/* --- C55a ------------------------------------------------------------------------------------- */
+
+/* MB at 4096 tokens: fused, unfused; how often as much at 8192 fused; the driver over the count. */
+static enum claim_verdict of_memory(double fused, double unfused, double grows, double counted)
 {
     struct bundle b = {0};
-    char id[160];
-    for (int context = 512; context <= (has_long ? 16384 : 8192); context *= 2)
-        for (int i = 0; i < 2; i++) {
-            const double bytes = 1e8 * pow(context / 1024.0, i ? unfused : fused);
-            const double both[] = {bytes, bytes};
-            snprintf(id, sizeof id,
-                     "attention_prefill.footprint{heads=32,kv_heads=32,depth=128,context=%d,"
-                     "mask=causal,type=bf16,impl=%s}",
-                     context, i ? "unfused" : "fused");
-            put_values(&b.rows, id, "bytes", ROW_LOWER, both, 2)->once = true;
-            row_finish(rows_get(&b.rows, id, "bytes", ROW_LOWER));
-        }
-    put_spread(&b.rows,
-               "attention_prefill.memory" SHAPE(8192, "bf16") "unfused,mode=graph,l2=cold}",
-               "bytes", ROW_EXACT, counted * 1e8 * pow(8, unfused), 0, 7);
-    return verdict("C44", &b);
+    const double at_8192 = 4 * unfused;
+#define BYTES(id, value) put_spread(&b.rows, id, "bytes", ROW_LOWER, value, 0, 7)
+    BYTES("attention_prefill.footprint" SHAPE(4096, "causal", "bf16") "fused}", fused);
+    BYTES("attention_prefill.footprint" SHAPE(4096, "causal", "bf16") "unfused}", unfused);
+    BYTES("attention_prefill.footprint" SHAPE(8192, "causal", "bf16") "fused}", fused * grows);
+    BYTES("attention_prefill.footprint" SHAPE(8192, "causal", "bf16") "unfused}", at_8192);
+    BYTES(MEMORY(8192, "bf16", "unfused"), at_8192 / counted);
+    BYTES(MEMORY(4096, "fp16", "fused"), fused);
+    return verdict("C55a", &b);
 }
 
-static void growth_of_memory(void **unused)
+static void how_much_memory(void **unused)
 {
     (void)unused;
-    assert_int_equal(of_memory(1.0, 1.86, 0.99, true), CLAIM_REPRODUCED);
-    assert_int_equal(of_memory(1.0, 1.7, 0.99, true), CLAIM_REFUTED);
-    assert_int_equal(of_memory(1.5, 1.86, 0.99, true), CLAIM_REFUTED);
-    assert_int_equal(of_memory(1.0, 1.86, 0.8, true), CLAIM_NOT_TESTABLE);   /* count and driver */
-    assert_int_equal(of_memory(1.0, 1.05, 0.99, true), CLAIM_NOT_TESTABLE);  /* cannot tell them */
-    assert_int_equal(of_memory(1.0, 1.86, 0.99, false), CLAIM_NOT_TESTABLE); /* 16384 is missing */
+    assert_int_equal(of_memory(134, 1150, 1.94, 1), CLAIM_REPRODUCED);
+    assert_int_equal(of_memory(134, 140, 1.94, 1), CLAIM_REFUTED);
+    assert_int_equal(of_memory(134, 200, 1.94, 1), CLAIM_MIXED);
+    assert_int_equal(of_memory(134, 1150, 1.94, 1.2),
+                     CLAIM_NOT_TESTABLE); /* not what was counted */
+    assert_int_equal(of_memory(134, 1150, 1.0, 1),
+                     CLAIM_NOT_TESTABLE); /* the driver sees nothing */
+}
+
+/* --- C55c ------------------------------------------------------------------------------------- */
+
+/* MB written by counters: fused, unfused, unfused at 8192 tokens; 0: not counted. */
+static enum claim_verdict of_scores(double fused, double unfused, double longer)
+{
+    struct bundle b = {0};
+    us(&b, TIME(4096, "causal", "fp16", "unfused"), 2200);
+    us(&b, TIME(4096, "causal", "fp16", "values"), 600);
+    BYTES(MEMORY(4096, "fp16", "fused"), 134e6);
+    BYTES(MEMORY(4096, "fp16", "unfused"), 1241e6);
+    if (unfused > 0) {
+        put_counted(&b, "dram_written", TIME(4096, "causal", "fp16", "fused"), fused * 1e6);
+        put_counted(&b, "dram_written", TIME(4096, "causal", "fp16", "unfused"), unfused * 1e6);
+        put_counted(&b, "dram_written", TIME(8192, "causal", "bf16", "unfused"), longer * 1e6);
+    }
+    return verdict("C55c", &b);
+}
+
+static void scores_written(void **unused)
+{
+    (void)unused;
+    assert_int_equal(of_scores(34, 2150, 8600), CLAIM_REPRODUCED);
+    assert_int_equal(of_scores(1500, 2150, 8600), CLAIM_REFUTED);
+    assert_int_equal(of_scores(600, 2150, 8600), CLAIM_MIXED);
+    assert_int_equal(of_scores(34, 500, 8600), CLAIM_NOT_TESTABLE); /* the chain writes none */
+    assert_int_equal(of_scores(34, 2150, 100), CLAIM_NOT_TESTABLE);
+    assert_int_equal(of_scores(0, 0, 0), CLAIM_NOT_TESTABLE);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(how_much_faster),
-        cmocka_unit_test(shares_of_a_token),
         cmocka_unit_test(their_controls),
-        cmocka_unit_test(growth_of_memory),
+        cmocka_unit_test(how_much_memory),
+        cmocka_unit_test(scores_written),
     };
     return cmocka_run_group_tests_name("claims on attention over a prompt", tests, NULL, NULL);
 }

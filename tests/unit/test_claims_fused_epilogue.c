@@ -93,11 +93,11 @@ static void controls_of_finished(void **unused)
     assert_int_equal(c46_with(finished, 4, &f), CLAIM_NOT_TESTABLE); /* 16384 rows are missing */
 }
 
-/* Times over those of three products in sequence: at 1 and 16 rows, and at 256. */
+/* Times over those of three products in sequence: at 1 row, and at 16 and more. */
 struct c90 {
     double fused[2], branches, grouped, own, split;
 };
-static const struct c90 merged = {{0.60, 0.70}, 0.75, 0.70, 0.69, 0.66};
+static const struct c90 merged = {{0.60, 0.60}, 0.75, 0.70, 0.69, 0.66};
 
 static enum claim_verdict c90_with(struct c90 c, size_t n_shapes, struct finding *f)
 {
@@ -111,7 +111,7 @@ static enum claim_verdict c90_with(struct c90 c, size_t n_shapes, struct finding
             const int m = rows[j], n = shapes[i][0], k = shapes[i][1];
             const double three = 25e3;
             put_time(&b, m, n, k, "qkv", "bf16", "unfused", three);
-            put_time(&b, m, n, k, "qkv", "bf16", "fused", c.fused[m > 16] * three);
+            put_time(&b, m, n, k, "qkv", "bf16", "fused", c.fused[m > 1] * three);
             put_time(&b, m, n, k, "qkv", "bf16", "branches", c.branches * three);
             put_time(&b, m, n, k, "qkv", "bf16", "grouped", c.grouped * three);
             put_time(&b, m, n, k, "qkv", "bf16", "own", c.own * three);
@@ -146,13 +146,16 @@ static void three_made_one(void **unused)
     c.branches = 0.61; /* three branches do it as well: launches and empty SMs */
     assert_int_equal(c90(c), CLAIM_REFUTED);
     c = merged;
-    c.grouped = c.own = 0.60;
+    c.fused[1] = c.grouped = c.own = 0.60;
     assert_int_equal(c90(c), CLAIM_REFUTED);
     c = merged;
-    c.fused[1] = 1.05; /* slower at 256 rows */
+    c.fused[1] = 1.05; /* slower at 16 rows */
     assert_int_equal(c90(c), CLAIM_MIXED);
     c = merged;
-    c.fused[0] = 0.96, c.split = 1.05; /* faster, but not by enough */
+    c.fused[1] = 0.69; /* as good as the grouped launch at 16 rows, better at one */
+    assert_int_equal(c90(c), CLAIM_MIXED);
+    c = merged;
+    c.fused[0] = 0.96, c.split = 1.05; /* faster at one row, but not by enough */
     assert_int_equal(c90(c), CLAIM_MIXED);
     c.fused[0] = c.fused[1] = 0.99;
     assert_int_equal(c90(c), CLAIM_REFUTED);
@@ -168,15 +171,16 @@ static void controls_of_one(void **unused)
     c = merged;
     c.own = 0.60; /* the same blocks gain where there is nothing to gain */
     assert_int_equal(c90(c), CLAIM_NOT_TESTABLE);
-    assert_int_equal(c90_with(merged, 2, &f), CLAIM_NOT_TESTABLE); /* a shape is missing */
+    c = (struct c90){{1, 1}, 1, 1, 1, 1}; /* a stuck timer */
+    assert_int_equal(c90(c), CLAIM_NOT_TESTABLE);
+    assert_int_equal(c90_with(merged, 1, &f), CLAIM_NOT_TESTABLE); /* the shape is missing */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finished_inside), cmocka_unit_test(finished_while_the_clock_drifts),
-        cmocka_unit_test(controls_of_finished),
-        cmocka_unit_test(three_made_one),
+        cmocka_unit_test(finished_inside),      cmocka_unit_test(finished_while_the_clock_drifts),
+        cmocka_unit_test(controls_of_finished), cmocka_unit_test(three_made_one),
         cmocka_unit_test(controls_of_one),
     };
     return cmocka_run_group_tests_name("claims on finished products", tests, NULL, NULL);

@@ -280,7 +280,7 @@ static void in_a_product(void **unused)
     assert_close(predicted_of_product(5000, 0), 6500.0 / 5000, 1e-9);
     assert_true(isnan(predicted_of_product(5000, 9000))); /* another product */
     assert_true(isnan(predicted_of_product(0, 5100)));
-    assert_true(isnan(predicted_of_product(0, 0))); /* not: no arithmetic */
+    assert_true(isnan(predicted_of_product(0, 0)));   /* not: no arithmetic */
     assert_true(isnan(predicted_of_product(900, 0))); /* less than an edge */
 }
 
@@ -320,7 +320,8 @@ static void nothing_told(void **unused)
     row_of(&rows, "softmax", "bytes", sizes, "unfused", "", 9000);
     row_of(&rows, "softmax", "kernels", sizes, "unfused", "", 3);
     derive(&rows, NULL);
-    assert_null(rows_find(&rows, "derived.fusion_gain{probe=softmax,rows=1,cols=9,type=fp16,l2=warm}"));
+    assert_null(
+        rows_find(&rows, "derived.fusion_gain{probe=softmax,rows=1,cols=9,type=fp16,l2=warm}"));
     rows_free(&rows);
 }
 
@@ -347,12 +348,12 @@ static void fusion(struct bundle *b, const char *keys, double gain, double predi
  * bytes; four that cut none. */
 struct scene {
     int losers;
-    int wrong;   /* of the fifteen lose */
+    int wrong;         /* of the fifteen lose */
     int winning, tied; /* of the losers win, or neither */
-    double off;  /* of all predictions */
-    double known; /* what the positive control gains */
-    double traffic; /* what bytes and edges say of what loses */
-    bool none_idle; /* without the last four */
+    double off;        /* of all predictions */
+    double known;      /* what the positive control gains */
+    double traffic;    /* what bytes and edges say of what loses */
+    bool none_idle;    /* without the last four */
 };
 
 static enum claim_verdict c80(struct scene s, struct finding *f)
@@ -368,8 +369,11 @@ static enum claim_verdict c80(struct scene s, struct finding *f)
     }
     for (int i = 0; i < s.losers; i++) {
         snprintf(keys, sizeof keys, "softmax,rows=1,cols=%d,impl=resident,l2=warm", i);
-        fusion(&b, keys, i < s.winning ? 2 : i < s.winning + s.tied ? 1 : 0.5, 0.5 * (1 + s.off),
-               s.traffic, 0.3);
+        fusion(&b, keys,
+               i < s.winning            ? 2
+               : i < s.winning + s.tied ? 1
+                                        : 0.5,
+               0.5 * (1 + s.off), s.traffic, 0.3);
     }
     for (int i = 0; !s.none_idle && i < 4; i++) {
         snprintf(keys, sizeof keys, "harm,rows=%d,l2=cold", i);
@@ -390,9 +394,9 @@ static void verdicts(void **unused)
     assert_int_equal(c80(good, &f), CLAIM_REPRODUCED);
     assert_non_null(strstr(f.evidence, "of 24 fusions the model has the sign of 24 (100 %)"));
     assert_non_null(strstr(f.evidence, "4 move fewer bytes and are said to lose: 4 lose, 0 win"));
-    assert_int_equal(WITH(s.wrong = 3), CLAIM_MIXED);  /* losses that are not known: 21 of 24 */
-    assert_int_equal(WITH(s.off = 0.30), CLAIM_MIXED); /* sizes */
-    assert_int_equal(WITH(s.tied = 1), CLAIM_MIXED);   /* a blocked one that does not lose */
+    assert_int_equal(WITH(s.wrong = 3), CLAIM_MIXED);   /* losses that are not known: 21 of 24 */
+    assert_int_equal(WITH(s.off = 0.30), CLAIM_MIXED);  /* sizes */
+    assert_int_equal(WITH(s.tied = 1), CLAIM_MIXED);    /* a blocked one that does not lose */
     assert_int_equal(WITH(s.winning = 1), CLAIM_MIXED); /* and one that wins, of 24 */
     assert_int_equal(WITH(s.winning = 3), CLAIM_REFUTED);
     assert_int_equal(WITH(s.winning = 3, s.wrong = 3), CLAIM_MIXED); /* but not for that alone */
@@ -409,13 +413,12 @@ static void verdicts(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_hand),      cmocka_unit_test(one_kernel),
-        cmocka_unit_test(waiting),      cmocka_unit_test(spilling),
-        cmocka_unit_test(not_measured), cmocka_unit_test(from_rows),
+        cmocka_unit_test(by_hand),       cmocka_unit_test(one_kernel),
+        cmocka_unit_test(waiting),       cmocka_unit_test(spilling),
+        cmocka_unit_test(not_measured),  cmocka_unit_test(from_rows),
         cmocka_unit_test(reading_twice), cmocka_unit_test(one_block),
-        cmocka_unit_test(in_a_product), cmocka_unit_test(too_short_a_copy),
-        cmocka_unit_test(nothing_told),
-        cmocka_unit_test(verdicts),
+        cmocka_unit_test(in_a_product),  cmocka_unit_test(too_short_a_copy),
+        cmocka_unit_test(nothing_told),  cmocka_unit_test(verdicts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,8 @@ static void the_same_bits(void **unused)
     assert_int_equal(c75(0, 1, 1, 1, &f), CLAIM_REPRODUCED);
     assert_int_equal(c75(1e-3, 0.5, 1, 1, &f), CLAIM_REFUTED);
     assert_non_null(strstr(f.evidence, "by 2 ulps"));
-    assert_non_null(strstr(f.evidence, "0 of 1 cases: the weaker statement, within rounding, holds"));
+    assert_non_null(
+        strstr(f.evidence, "0 of 1 cases: the weaker statement, within rounding, holds"));
     assert_int_equal(c75(1e-3, 1.2, 1, 1, &f), CLAIM_REFUTED);
     assert_non_null(strstr(f.evidence, "1 of 1 cases"));
     assert_int_equal(c75(0, 1, 0.8, 1, &f), CLAIM_NOT_TESTABLE); /* blind verification */
@@ -86,8 +87,10 @@ static void more_memory(void **unused)
     assert_int_equal(c78(50, 100, 1, 0.1, &f), CLAIM_REFUTED);
     assert_int_equal(c78(120, 100, 1, 0.1, &f), CLAIM_REPRODUCED);
     assert_non_null(strstr(f.evidence, "most: norm.memory"));
-    assert_int_equal(c78(50, 100, 1.2, 0.1, &f), CLAIM_NOT_TESTABLE); /* the count is not the driver's */
-    assert_int_equal(c78(50, 100, 1, 1.3, &f), CLAIM_NOT_TESTABLE);   /* nor does it see what is saved */
+    assert_int_equal(c78(50, 100, 1.2, 0.1, &f),
+                     CLAIM_NOT_TESTABLE); /* the count is not the driver's */
+    assert_int_equal(c78(50, 100, 1, 1.3, &f),
+                     CLAIM_NOT_TESTABLE); /* nor does it see what is saved */
     assert_int_equal(verdict_of("C78", &b, &f), CLAIM_NOT_TESTABLE);
 }
 

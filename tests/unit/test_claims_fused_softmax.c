@@ -39,8 +39,8 @@ static void one_block_holds(void **unused)
 static void put_one(struct bundle *b, int cols, const char *impl, double error, double us)
 {
     char id[160];
-    snprintf(id, sizeof id,
-             "softmax.error{rows=1,cols=%d,type=fp16,impl=%s,mode=graph,l2=warm}", cols, impl);
+    snprintf(id, sizeof id, "softmax.error{rows=1,cols=%d,type=fp16,impl=%s,mode=graph,l2=warm}",
+             cols, impl);
     put_once(b, id, "ratio", ROW_LOWER, error);
     snprintf(id, sizeof id,
              "softmax.time{rows=1,cols=%d,type=fp16,impl=%s,mode=graph,l2=warm,timer=event}", cols,
@@ -114,9 +114,8 @@ static void put_long(struct bundle *b, const char *size, struct c41 c)
                 {"scale", 500 * c.scale}};
     char id[160];
     for (size_t i = 0; i < 4; i++) {
-        snprintf(id, sizeof id,
-                 "softmax.time{%s,type=fp16,impl=%s,mode=graph,l2=cold,timer=event}", size,
-                 rows[i].impl);
+        snprintf(id, sizeof id, "softmax.time{%s,type=fp16,impl=%s,mode=graph,l2=cold,timer=event}",
+                 size, rows[i].impl);
         put_spread(&b->rows, id, "ns", ROW_LOWER, 1e3 * rows[i].us, 500 + 1000 * (double)i, 7);
     }
     snprintf(id, sizeof id, "softmax.share_of_copy{%s,type=fp16,impl=fused,mode=graph,l2=cold}",
@@ -149,7 +148,7 @@ static void traffic(void **unused)
 /* --- C82 ------------------------------------------------------------------------------------- */
 
 struct c82 {
-    double softmax, prefill, decode;             /* right of the kernels' rows */
+    double softmax, prefill, decode; /* right of the kernels' rows */
     double near32, near16, far, finite, prefill_naive, decode_naive; /* of the controls' */
 };
 static const struct c82 stable = {1, 1, 1, 1, 0, 0, 0, 0.5, 0};
@@ -232,8 +231,10 @@ static void what_must_go_wrong(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_block_holds), cmocka_unit_test(one_row),
-        cmocka_unit_test(traffic),         cmocka_unit_test(stays_in_range),
+        cmocka_unit_test(one_block_holds),
+        cmocka_unit_test(one_row),
+        cmocka_unit_test(traffic),
+        cmocka_unit_test(stays_in_range),
         cmocka_unit_test(what_must_go_wrong),
     };
     return cmocka_run_group_tests_name("claims on softmax", tests, NULL, NULL);

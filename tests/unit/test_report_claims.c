@@ -4,13 +4,9 @@
 #include "core/board.h"
 #include "report/claims/claims.h"
 
-#define GEMM(size) \
+#define GEMM(size)                                                                                 \
     "small_gemm.time{m=" #size ",n=" #size ",k=" #size ",type=fp16,acc=fp32,layout=nn,"
 #define CUBLAS "impl=cublas,tile=auto,split=auto,l2=warm,timer=event}"
-#define FUSED(metric, impl) "bias_gelu_scale." metric "{rows=16384,cols=8192,type=fp16,impl=" impl \
-                            ",mode=graph,l2=cold"
-
-static char board[] = "nvidia-h200";
 
 static void cycles(struct bundle *b, const char *id, double centre, double spread)
 {
@@ -136,35 +132,6 @@ static void half_of_the_peak(void **unused)
     assert_int_equal(c22("nvidia-unheard-of", 5.2, 3.4, 190), CLAIM_NOT_TESTABLE);
 }
 
-static enum claim_verdict c38(double fused, double unfused, double scale, double passes,
-                              double copy)
-{
-    struct bundle b = {.board = board};
-    struct finding f;
-    const double one[] = {1e9, 1e9}, many[] = {passes * 1e9, passes * 1e9};
-    ns(&b, FUSED("time", "fused") ",timer=event}", fused);
-    put_spread(&b.rows, FUSED("time", "unfused") ",timer=event}", "ns", ROW_LOWER, unfused,
-               unfused / 50, 7);
-    ns(&b, FUSED("time", "scale") ",timer=event}", scale);
-    put_values(&b.rows, FUSED("bytes", "fused") "}", "bytes", ROW_EXACT, one, 2);
-    put_values(&b.rows, FUSED("bytes", "unfused") "}", "bytes", ROW_EXACT, many, 2);
-    put_spread(&b.rows, FUSED("share_of_copy", "fused") "}", "ratio", ROW_HIGHER, copy, 0.01, 7);
-    enum claim_verdict v = verdict("C38", &b, &f);
-    rows_free(&b.rows);
-    return v;
-}
-
-static void what_fusion_saves(void **unused)
-{
-    (void)unused;
-    assert_int_equal(c38(130, 390, 131, 3, 0.95), CLAIM_REPRODUCED);
-    assert_int_equal(c38(130, 300, 131, 3, 0.95), CLAIM_REFUTED);
-    assert_int_equal(c38(130, 390, 131, 2, 0.95), CLAIM_REFUTED); /* the bytes do not agree */
-    assert_int_equal(c38(130, 130 * 3.3, 131, 3, 0.95), CLAIM_MIXED);
-    assert_int_equal(c38(130, 390, 131, 3, 0.80), CLAIM_NOT_TESTABLE); /* not bound by memory */
-    assert_int_equal(c38(130, 390, 390, 3, 0.95), CLAIM_NOT_TESTABLE); /* one kernel reads 3, too */
-}
-
 static void an_empty_bundle(void **unused)
 {
     struct bundle b = {0};
@@ -197,9 +164,8 @@ static void boards(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(latency_of_l1),   cmocka_unit_test(fastest_of_the_sm),
-        cmocka_unit_test(half_of_the_peak), cmocka_unit_test(what_fusion_saves),
-        cmocka_unit_test(an_empty_bundle),
+        cmocka_unit_test(latency_of_l1),    cmocka_unit_test(fastest_of_the_sm),
+        cmocka_unit_test(half_of_the_peak), cmocka_unit_test(an_empty_bundle),
         cmocka_unit_test(boards),
     };
     return cmocka_run_group_tests_name("report claims", tests, NULL, NULL);

@@ -1,0 +1,32 @@
+/* Shared by the claims on fused operators: the bytes that hardware counters saw. */
+#ifndef REPORT_CLAIMS_FUSED_H
+#define REPORT_CLAIMS_FUSED_H
+
+#include "report/claims/rules.h"
+
+/* The need of the bytes that device memory moved for one operation, which an id of a time names. */
+#define COUNTED_BYTES(time)                                                                        \
+    {                                                                                              \
+        NEED_COUNTED, "dram_bytes of " time                                                        \
+    }
+
+/* The counted bytes of one operation over those of another, both named by their times. False where
+ * they are not counted: the evidence then says why, and the finding is not affected. */
+bool fused_counted_ratio(const struct bundle *bundle, const char *above, const char *below,
+                         const char *what, struct row *ratio, struct finding *f);
+
+/* For each run: value of a minus value of b. */
+struct row fused_less(const struct row *a, const struct row *b);
+
+/* Is every run of it at least that? False for a row without an interval. */
+static inline bool fused_at_least(const struct row *row, double least)
+{
+    return row->low >= least;
+}
+
+static inline bool fused_below(const struct row *row, double most)
+{
+    return row->high < most;
+}
+
+#endif
