@@ -5,9 +5,15 @@
 #include "report/claims/rules.h"
 
 #define CUBE_KEYS "m=1024,n=1024,k=1024,type=fp16,acc=fp32,layout=nn,"
-#define CUBE_WGMMA(tile, split, grid) \
-    "block_count.time{" CUBE_KEYS "impl=wgmma,tile=" tile ",split=" split ",grid=" grid \
+#define CUBE_OF(impl, tile, split, grid)                                                           \
+    "block_count.time{" CUBE_KEYS "impl=" impl ",tile=" tile ",split=" split ",grid=" grid         \
     ",tiles=all,resident=max,l2=warm,timer=event}"
+#define CUBE_WGMMA(tile, split, grid) CUBE_OF("wgmma", tile, split, grid)
+#define CUBE_MMA(tile) CUBE_OF("mma", tile, "1", "tiles")
+
+/* Our kernels: the one by wgmma, and the portable one by mma.sync. They are never mixed. */
+enum cube_kernel { CUBE_BY_WGMMA, CUBE_BY_MMA, CUBE_KERNELS };
+extern const char *const cube_kernel_names[CUBE_KERNELS];
 
 /* Groups of rows: from the sweep of tiles, those with fewer blocks than SMs and those with at least
  * as many; tiles split along k into at least as many; grids of their own size, persistent or
@@ -15,10 +21,13 @@
 enum cube_group { CUBE_FEW, CUBE_MANY, CUBE_SPLIT, CUBE_PERSISTENT, CUBE_OTHER };
 
 /* The fastest of a group. The first round chooses it, the others measure it. parts: only among rows
- * that have parts. The wgmma kernel's rows if there are any, else the portable one's. False, with
- * nothing said, if there is none. */
-bool cube_best(const struct bundle *bundle, enum cube_group group, bool parts, struct row *best,
-               struct finding *f);
+ * that have parts. False, with nothing said, if there is none. */
+bool cube_best(const struct bundle *bundle, enum cube_kernel kernel, enum cube_group group,
+               bool parts, struct row *best, struct finding *f);
+
+/* The one of the sweep of tiles with the fewest blocks: it leaves most SMs without work. */
+bool cube_fewest(const struct bundle *bundle, enum cube_kernel kernel, struct row *fewest,
+                 struct finding *f);
 
 /* A row computed in each round from rows of that round, at most eight. */
 struct row cube_formed(const struct row *const *in, size_t n, const char *unit,

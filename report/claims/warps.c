@@ -5,27 +5,151 @@
 
 #include "report/claims/block_count.h"
 
-/* --- C25: is a shortage of warps the reason? -------------------------------------------------- */
+/* --- what both claims compare ----------------------------------------------------------------- */
 
-static const double C25_EXPLAINS = 0.50, C25_EXPOSED = 0.20, C25_ALIKE = 0.10, C25_WAITS = 0.05;
-static const double C25_MODEL = 0.10;
+/* Between the best tile with fewer blocks than SMs and the best with as many or more. */
+struct pair {
+    enum cube_kernel kernel;
+    struct row few, many;
+    double warps_few, warps_many; /* on the busiest SM */
+};
+
+static const struct need warps_needs[] = {{NEED_ANY, "block_count.warps{" CUBE_KEYS "*}"},
+                                          NEEDS_END};
+
+static double warps_of(const struct bundle *bundle, const struct row *time, struct finding *f)
+{
+    return rule_centre_beside(bundle, time, "block_count.warps", f);
+}
+
+/* By the first kernel that has both; parts: rows whose parts were measured. */
+static bool take_pair(const struct bundle *bundle, bool parts, struct pair *p, struct finding *f)
+{
+    for (p->kernel = 0; p->kernel < CUBE_KERNELS; p->kernel++)
+        if (cube_best(bundle, p->kernel, CUBE_FEW, parts, &p->few, f) &&
+            cube_best(bundle, p->kernel, CUBE_MANY, parts, &p->many, f)) {
+            p->warps_few = warps_of(bundle, &p->few, f);
+            p->warps_many = warps_of(bundle, &p->many, f);
+            rule_say(f->evidence, "by %s, us: ", cube_kernel_names[p->kernel]);
+            cube_say(bundle, &p->few, f);
+            rule_say(f->evidence, ", ");
+            cube_say(bundle, &p->many, f);
+            if (rule_faster(&p->few, &p->many))
+                return true;
+            rule_not_testable(f, "there is no slowdown to be explained");
+            return false;
+        }
+    rule_not_testable(f, "no tile with fewer blocks than SMs, or none with as many, %s",
+                      parts ? "was taken apart in this bundle" : "is in this bundle");
+    return false;
+}
+
+/* --- C25: are there fewer warps, and is that the reason? --------------------------------------- */
+
+static const double C25_EXPLAINS = 0.50;
+enum { SWEEP = 3 };
+
+/* One tile, by two, four and eight warps on an SM: nothing else differs. */
+static const struct need sweep_needs[] = {{NEED_ONE, CUBE_MMA("128x64_2warps")},
+                                          {NEED_ONE, CUBE_MMA("128x64")},
+                                          {NEED_ONE, CUBE_MMA("128x64_8warps")},
+                                          NEEDS_END};
+static const struct need alone_needs[] = {
+    {NEED_ANY, "block_count.time{" CUBE_KEYS "*,timer=event}"}, NEEDS_END};
+
+static bool take_sweep(const struct bundle *bundle, struct row sweep[SWEEP], struct finding *f)
+{
+    return RULE_TAKE(bundle, sweep_needs, f, &sweep[0], &sweep[1], &sweep[2]);
+}
+
+/* The share of the slowdown that fewer warps explain: a halving costs what the dearer of the two
+ * halvings of the sweep costs, relative to its time. */
+static struct row explained(const struct row sweep[SWEEP], const struct pair *p)
+{
+    struct row out = {.id = p->many.id, .unit = "ratio", .better = ROW_LOWER};
+    const double halvings = log2(p->warps_few / p->warps_many);
+
+    for (size_t i = 0; i < p->many.n; i++) {
+        const int round = p->many.round[i];
+        const double two = row_at(&sweep[0], round), four = row_at(&sweep[1], round);
+        const double halving = fmax(two / four, four / row_at(&sweep[2], round)) - 1;
+        const double loss = p->many.value[i] / row_at(&p->few, round) - 1;
+        row_put(&out, round, halving * halvings / loss, NAN);
+    }
+    row_finish(&out);
+    return out;
+}
+
+/* The tile of many blocks with one block an SM, forced by shared memory, has fewer warps there; and
+ * takes longer: warps are counted, and a loss of them is seen. From few blocks to fewest a product
+ * takes longer, too, though warps are not fewer: the rule must not blame them. */
+static bool take_controls(const struct bundle *bundle, const struct pair *p, bool *positive,
+                          bool *negative, struct finding *f)
+{
+    const char *at = strstr(p->many.id, "resident=max");
+    struct row alone, fewest;
+
+    if (!at || !rule_take_formed(bundle, &alone, f, "%.*sresident=1%s", (int)(at - p->many.id),
+                                 p->many.id, at + strlen("resident=max")))
+        return false;
+    if (!cube_fewest(bundle, p->kernel, &fewest, f)) {
+        rule_not_testable(f, "no tile of few blocks is in this bundle");
+        return false;
+    }
+    const struct row shown = rule_ratio(&alone, &p->many), worse = rule_ratio(&fewest, &p->few);
+    *positive = rule_faster(&p->many, &alone) && warps_of(bundle, &alone, f) < p->warps_many;
+    *negative = rule_faster(&p->few, &fewest) && !(warps_of(bundle, &fewest, f) < p->warps_few);
+    rule_say_control(f, true, *positive,
+                     "the same tile with one block an SM has fewer warps and takes, times as long",
+                     &shown);
+    rule_say_control(f, false, *negative,
+                     "the tile that makes fewest blocks is slower for fewer warps; times as long",
+                     &worse);
+    return true;
+}
+
+static void judge_c25(const struct bundle *bundle, struct finding *f)
+{
+    struct finding ignored = rule_aside(f);
+    struct row sweep[SWEEP], share;
+    struct pair p;
+    bool positive, negative;
+
+    if (!take_pair(bundle, false, &p, f))
+        return;
+    const bool fewer = p.warps_many < p.warps_few;
+    rule_say(f->evidence, "; warps on the busiest SM %.0f and %.0f: %s", p.warps_few, p.warps_many,
+             fewer ? "fewer" : "not fewer, the premise fails");
+    const bool swept = take_sweep(bundle, sweep, fewer ? f : &ignored);
+    if (swept)
+        rule_say(f->evidence, "; 128x64 by mma.sync with 2, 4 and 8 warps %.2f, %.2f, %.2f us",
+                 sweep[0].centre / 1e3, sweep[1].centre / 1e3, sweep[2].centre / 1e3);
+    if ((fewer && !swept) || !take_controls(bundle, &p, &positive, &negative, f))
+        return;
+    enum claim_verdict verdict = CLAIM_REFUTED;
+    if (fewer) {
+        share = explained(sweep, &p);
+        rule_say_row(f->evidence, "share of the slowdown that warps explain", &share);
+        verdict = rule_band(rule_place(&share, RULE_LIMIT(f, C25_EXPLAINS), INFINITY));
+    }
+    rule_conclude(f, verdict, positive, negative);
+}
+
+/* --- C25b: is more of the time spent waiting? -------------------------------------------------- */
+
+static const double C25_WAITS = 0.05;
 
 enum { WHOLE, EMPTY, LOADS, PRODUCTS, PARTS };
 
 static const struct need parts_needs[] = {
-    {NEED_ANY, "block_count.time{" CUBE_KEYS "*,timer=event}"}, /* also with other residence */
     {NEED_ANY, "block_count.empty{" CUBE_KEYS "*,timer=event}"},
     {NEED_ANY, "block_count.loads{" CUBE_KEYS "*,timer=event}"},
     {NEED_ANY, "block_count.products{" CUBE_KEYS "*,timer=event}"},
-    {NEED_ANY, "block_count.warps{" CUBE_KEYS "*}"},
     NEEDS_END};
-static const struct need model_needs[] = {
-    {NEED_ANY, "derived.prediction_error{*}"}, {NEED_ANY, "derived.predicted_time{*}"}, NEEDS_END};
 
 /* A configuration and its parts. */
 struct parts {
     struct row row[PARTS];
-    double warps;
 };
 
 static bool take_parts(const struct bundle *bundle, const struct row *whole, struct parts *p,
@@ -36,7 +160,6 @@ static bool take_parts(const struct bundle *bundle, const struct row *whole, str
                                         [PRODUCTS] = "block_count.products"};
 
     p->row[WHOLE] = *whole;
-    p->warps = rule_centre_beside(bundle, whole, "block_count.warps", f);
     for (size_t i = EMPTY; i < PARTS; i++)
         if (!rule_take_beside(bundle, whole, names[i], &p->row[i], f))
             return false;
@@ -73,65 +196,8 @@ static struct row rise(const struct parts *few, const struct parts *many,
     return cube_formed(in, 2 * PARTS, "ratio", of);
 }
 
-/* What a factor e of resident warps saves, measured where nothing else changes: the tile of many
- * blocks, with one block an SM (forced by shared memory) and with as many as fit. */
-struct sensitivity {
-    struct row alone, many;
-    double warps_alone, warps_many;
-};
-
-/* The share of the difference between `few` and `many` that their numbers of resident warps
- * explain. */
-static struct row explained(const struct sensitivity *s, const struct row *few, double warps_few,
-                            const struct row *many, double warps_many)
-{
-    struct row out = {.id = many->id, .unit = "ratio", .better = ROW_LOWER};
-    const double per_e = 1 / log(s->warps_many / s->warps_alone);
-
-    for (size_t i = 0; i < many->n; i++) {
-        const int round = many->round[i];
-        const double saved = (row_at(&s->alone, round) - row_at(&s->many, round)) * per_e;
-        const double slower = many->value[i] - row_at(few, round);
-        row_put(&out, round, saved * log(warps_few / warps_many) / slower, NAN);
-    }
-    row_finish(&out);
-    return out;
-}
-
-static bool take_sensitivity(const struct bundle *bundle, const struct row *many,
-                             struct sensitivity *s, struct finding *f)
-{
-    char id[DOCUMENT_ID];
-    const char *at = strstr(many->id, "resident=max");
-
-    snprintf(id, sizeof id, "%.*sresident=1%s", (int)(at - many->id), many->id,
-             at + strlen("resident=max"));
-    if (!rule_take(bundle, id, &s->alone, f) || !rule_take(bundle, many->id, &s->many, f))
-        return false;
-    s->warps_alone = rule_centre_beside(bundle, &s->alone, "block_count.warps", f);
-    s->warps_many = rule_centre_beside(bundle, &s->many, "block_count.warps", f);
-    if (s->warps_many > s->warps_alone)
-        return true;
-    rule_not_testable(f, "one block an SM has no fewer warps: nothing to tell their effect by");
-    return false;
-}
-
-/* Does the model of busiest SM and operand bytes, which ignores warps, predict this row's time? */
-static bool model_says(const struct bundle *bundle, const struct row *time, struct finding *f)
-{
-    const struct row *predicted =
-        rule_beside(bundle, time, "derived.predicted_time", NULL, NULL, f);
-
-    if (!predicted || !row_usable(predicted)) {
-        rule_say(f->evidence, ", model none");
-        return false;
-    }
-    const struct row ratio = rule_ratio(predicted, time);
-    rule_say(f->evidence, ", model %+.1f %%", 100 * (ratio.centre - 1));
-    return rule_place(&ratio, 1 - C25_MODEL, 1 + C25_MODEL) == PLACE_INSIDE;
-}
-
-static bool say_parts(const struct bundle *bundle, const struct parts *p, struct finding *f)
+/* The share of the time that is spent waiting, and how much of the parts is not hidden. */
+static void say_parts(const struct parts *p, struct finding *f)
 {
     const struct row *in[PARTS];
     for (size_t i = 0; i < PARTS; i++)
@@ -139,58 +205,10 @@ static bool say_parts(const struct bundle *bundle, const struct parts *p, struct
     const struct row waits = cube_formed(in, PARTS, "ratio", waiting);
     const struct row shows = cube_formed(in, PARTS, "ratio", exposed);
 
-    rule_say(f->evidence, "%s", f->evidence[0] ? "; " : "");
-    cube_say(bundle, in[WHOLE], f);
     rule_say(f->evidence,
-             " us: empty %.2f, loads %.2f, products %.2f, waiting share %.3f, exposed "
-             "%.3f, %.0f warps on the busiest SM",
+             "; empty %.2f, loads %.2f, products %.2f, waiting share %.3f, exposed %.3f",
              in[EMPTY]->centre / 1e3, in[LOADS]->centre / 1e3, in[PRODUCTS]->centre / 1e3,
-             waits.centre, shows.centre, p->warps);
-    return model_says(bundle, in[WHOLE], f);
-}
-
-/* Inserts a value into an ascending list. */
-static void insert(double *sorted, size_t *n, double value)
-{
-    size_t at;
-    for (at = (*n)++; at > 0 && sorted[at - 1] > value; at--)
-        sorted[at] = sorted[at - 1];
-    sorted[at] = value;
-}
-
-static double middle(const double *sorted, size_t n)
-{
-    return n == 0 ? (double)NAN : (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
-}
-
-/* Covers all rows that the model predicts. Returns the median error without the two rows that are
- * judged, because the model may have been written with these in view. */
-static double say_model(const struct bundle *bundle, const struct row *few, const struct row *many,
-                        struct finding *f)
-{
-    enum { MOST = 64 };
-    double all[MOST], others[MOST];
-    const struct row *row;
-    size_t n = 0, n_others = 0;
-
-    for (size_t next = 0; n < MOST && (row = rule_next(bundle, model_needs[0].id, &next, f));) {
-        const char *keys = strchr(row->id, '{');
-        if (!row_usable(row))
-            continue;
-        insert(all, &n, row->centre);
-        if (strcmp(keys, strchr(few->id, '{')) != 0 && strcmp(keys, strchr(many->id, '{')) != 0)
-            insert(others, &n_others, row->centre);
-    }
-    if (n > 0)
-        rule_say(f->evidence,
-                 "; the model of all %zu warm rows errs by %.1f %% in the median, "
-                 "%.1f %% at most (its terms were chosen with an H200's 128x64 and "
-                 "64x64 in view)",
-                 n, 100 * middle(all, n), 100 * all[n - 1]);
-    if (n_others > 0)
-        rule_say(f->evidence, ", of the other %zu by %.1f %%", n_others,
-                 100 * middle(others, n_others));
-    return middle(others, n_others);
+             waits.centre, shows.centre);
 }
 
 /* Are the parts long enough for the clock to distinguish them from the empty kernel? */
@@ -201,108 +219,94 @@ static bool resolved(const struct parts *p)
            2 * row[LOADS].resolution;
 }
 
-static const struct need c25_controls_needs[] = {
-    {NEED_ONE, CUBE_WGMMA("128x64", "1", "tiles")},
-    {NEED_ONE, CUBE_WGMMA("128x64_4stages", "1", "tiles")},
-    {NEED_ONE, CUBE_WGMMA("32x256_alone", "1", "tiles")},
-    {NEED_ONE, CUBE_WGMMA("256x128_once", "1", "tiles")},
-    NEEDS_END};
+static const struct need stage_needs[] = {{NEED_ONE, CUBE_WGMMA("128x64", "1", "tiles")},
+                                          {NEED_ONE, CUBE_WGMMA("128x64_4stages", "1", "tiles")},
+                                          {NEED_ONE, CUBE_WGMMA("128x64_multicast", "1", "tiles")},
+                                          NEEDS_END};
 
-static bool c25_controls(const struct bundle *bundle, const struct sensitivity *s, bool *positive,
-                         bool *negative, struct finding *f)
+/* With half of the stages a tile waits longer: the clock must see it. The same tile by the same
+ * cluster, which fetches each operand once for two blocks, does not wait for more. */
+static bool take_wait_controls(const struct bundle *bundle, bool *positive, bool *negative,
+                               struct finding *f)
 {
-    struct row deep, shallow, narrow, wide;
+    struct row deep, shallow, shared;
+    struct parts alone, together;
 
-    if (!RULE_TAKE(bundle, c25_controls_needs, f, &deep, &shallow, &narrow, &wide))
+    if (!RULE_TAKE(bundle, stage_needs, f, &deep, &shallow, &shared) ||
+        !take_parts(bundle, &deep, &alone, f) || !take_parts(bundle, &shared, &together, f))
         return false;
     const struct row shown = rule_ratio(&shallow, &deep);
-    const struct row share =
-        explained(s, &narrow, rule_centre_beside(bundle, &narrow, "block_count.warps", f), &wide,
-                  rule_centre_beside(bundle, &wide, "block_count.warps", f));
+    const struct row none = rise(&alone, &together, waiting_rise);
     *positive = rule_faster(&deep, &shallow);
-    *negative = rule_faster(&narrow, &wide) && !rule_faster(&s->alone, &s->many) &&
-                rule_place(&share, C25_EXPLAINS, INFINITY) == PLACE_BELOW;
+    *negative = rule_place(&none, RULE_LIMIT(f, C25_WAITS), INFINITY) == PLACE_BELOW;
     rule_say_control(f, true, *positive, "half as many k-steps on their way take longer, ratio",
                      &shown);
     rule_say_control(f, false, *negative,
-                     "128 blocks of 32x256 to 32 of 256x128, fewer warps and four times the work "
-                     "for a block: warps explain half of it, share",
-                     &share);
+                     "128x64 that shares its fetches waits for 0.05 more of its time; more", &none);
     return true;
 }
 
-static enum claim_verdict both(enum claim_verdict a, enum claim_verdict b)
+static void judge_c25b(const struct bundle *bundle, struct finding *f)
 {
-    return a == b ? a : CLAIM_MIXED;
-}
-
-static void judge_c25(const struct bundle *bundle, struct finding *f)
-{
-    struct row best_few, best_many;
     struct parts few, many;
-    struct sensitivity s;
+    struct pair p;
     bool positive, negative;
 
-    if (!cube_best(bundle, CUBE_FEW, true, &best_few, f) ||
-        !cube_best(bundle, CUBE_MANY, true, &best_many, f)) {
-        rule_not_testable(f, "no tile with fewer blocks than SMs, or none with as many, was taken "
-                             "apart in this bundle");
+    if (!take_pair(bundle, true, &p, f) || !take_parts(bundle, &p.few, &few, f) ||
+        !take_parts(bundle, &p.many, &many, f))
         return;
-    }
-    if (!take_parts(bundle, &best_few, &few, f) || !take_parts(bundle, &best_many, &many, f) ||
-        !take_sensitivity(bundle, &best_many, &s, f))
-        return;
-    const bool model_few = say_parts(bundle, &few, f), model_many = say_parts(bundle, &many, f);
+    say_parts(&few, f);
+    say_parts(&many, f);
     const struct row waits = rise(&few, &many, waiting_rise);
     const struct row shows = rise(&few, &many, exposed_rise);
-    const struct row share = explained(&s, &best_few, few.warps, &best_many, many.warps);
     rule_say_row(f->evidence, "waiting share rises by", &waits);
     rule_say_row(f->evidence, "exposed share by", &shows);
-    rule_say_row(f->evidence, "share of the slowdown that warps explain", &share);
-    const double blind = say_model(bundle, &best_few, &best_many, f);
-    if (!rule_faster(&best_few, &best_many) || !resolved(&few) || !resolved(&many)) {
-        rule_not_testable(f, "there is no slowdown to be explained, or its parts are too short");
+    if (!resolved(&few) || !resolved(&many)) {
+        rule_not_testable(f, "the parts are too short");
         return;
     }
-
-    const bool alike = rule_place(&shows, -C25_ALIKE, C25_ALIKE) == PLACE_INSIDE;
-    const bool by_warps = rule_place(&share, C25_EXPLAINS, INFINITY) == PLACE_INSIDE &&
-                          rule_place(&shows, C25_EXPOSED, INFINITY) == PLACE_INSIDE;
-    const bool by_bytes = (model_few && model_many && blind <= C25_MODEL) ||
-                          (alike && rule_faster(&few.row[LOADS], &many.row[LOADS]));
-    const enum claim_verdict cause = by_warps == by_bytes ? CLAIM_MIXED
-                                     : by_warps           ? CLAIM_REPRODUCED
-                                                          : CLAIM_REFUTED;
-    const enum claim_verdict waited = rule_band(rule_place(&waits, C25_WAITS, INFINITY));
-    rule_say(f->evidence, "; the cause: %s, more waiting: %s", claim_verdict_name(cause),
-             claim_verdict_name(waited));
-    if (c25_controls(bundle, &s, &positive, &negative, f))
-        rule_conclude(f, both(cause, waited), positive, negative);
+    if (take_wait_controls(bundle, &positive, &negative, f))
+        rule_conclude(f, rule_band(rule_place(&waits, RULE_LIMIT(f, C25_WAITS), INFINITY)),
+                      positive, negative);
 }
 
-/* --- the entry ------------------------------------------------------------------------------- */
+/* --- the entries ------------------------------------------------------------------------------ */
+
+#define QUOTE                                                                                      \
+    "That\u2019s because with smaller blocks per SM, the amount of work each SM does shrinks, "    \
+    "and there are fewer warps available to hide memory latency. The GPU spends more time "        \
+    "waiting "                                                                                     \
+    "and less time computing."
 
 static const struct claim claims[] = {
     {.id = "C25",
      .article = "smallest.ai",
-     .quote = "That\u2019s because with smaller blocks per SM, the amount of work each SM does "
-              "shrinks, and there are fewer warps available to hide memory latency. The GPU spends "
-              "more time waiting and less time computing.",
-     .statement = "Our reading, two halves: fewer resident warps cause what C24 finds; and a "
-                  "larger part of the time is waiting.",
-     .rule = "Between the best tile with fewer blocks than SMs and the best with as many, of those "
-             "with parts. Cause: REPRODUCED when resident warps explain 0.5 of the slowdown, by "
-             "what they are worth at one tile with and without a second block on each SM, and the "
-             "exposed share x = (all - max(loads, products)) / (min(loads, products) - empty) "
-             "rises by 0.2; REFUTED when the model of busiest SM and operand bytes, which knows no "
-             "warps, predicts both times within 10 % (on an H200 no blind prediction) and all "
-             "other warm rows within 10 % in the median, or x stays within 0.1 while loads take "
-             "longer. Waiting: REPRODUCED when (all - products) / all rises by 0.05, REFUTED when "
-             "not. MIXED when the halves differ. Positive control: half the stages take longer at "
-             "one tile. Negative control: warps must not explain half of what 32 blocks of 256x128 "
-             "take longer than 128 of 32x256, which have more warps, but a quarter of the work "
-             "each; nor may one block an SM be the faster.",
+     .quote = QUOTE,
+     .clause = "there are fewer warps available to hide memory latency",
+     .since = "2026-11-22",
+     .statement = "Where a product with at least as many blocks as SMs is slower, its busiest SM "
+                  "has fewer warps, and that explains half of what it loses.",
+     .rule = "Our wgmma kernel, or without it the portable one: between the best tile with fewer "
+             "blocks than SMs and the best with as many. REFUTED when the busiest SM has no fewer "
+             "warps by census. Where it has: by what fewer warps cost at one tile where nothing "
+             "else differs (128x64 by mma.sync with 2, 4 and 8 warps, the dearer halving), "
+             "REPRODUCED when that explains 0.5 of the slowdown, REFUTED when less. Positive "
+             "control: the tile of many blocks with one block an SM has fewer warps and takes "
+             "longer. Negative control: from the best tile with few blocks to the one that makes "
+             "fewest, time grows too, but warps must not be fewer.",
      .judge = judge_c25,
-     .needs = NEEDS(cube_needs, parts_needs, model_needs, c25_controls_needs)},
+     .needs = NEEDS(cube_needs, warps_needs, sweep_needs, alone_needs)},
+    {.id = "C25b",
+     .article = "smallest.ai",
+     .quote = QUOTE,
+     .clause = "The GPU spends more time waiting and less time computing.",
+     .since = "2026-11-22",
+     .statement = "Of such a product's time, waiting for operands is a larger part.",
+     .rule = "Our wgmma kernel, whose parts are timed by themselves, between the best such tiles. "
+             "REPRODUCED when the share (all - products) / all rises by 0.05, REFUTED when not. "
+             "Positive control: half the stages take longer at one tile. Negative control: the "
+             "share must not rise so where blocks of a cluster share what they fetch.",
+     .judge = judge_c25b,
+     .needs = NEEDS(cube_needs, warps_needs, parts_needs, stage_needs)},
 };
 CLAIM_SUBJECT(claims);
