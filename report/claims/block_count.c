@@ -220,22 +220,24 @@ static void say_loss(const struct bundle *bundle, struct finding *f)
     static const char *const metrics[] = {"block_count.empty", "block_count.loads",
                                           "block_count.products", "block_count.operand_bytes"};
     struct finding ignored = rule_aside(f);
-    struct row large, small, of_large[4], of_small[4];
+    struct row large, small;
+    double of_large[4], of_small[4];
 
     if (!rule_take(bundle, part_needs[0].id, &large, &ignored) ||
         !rule_take(bundle, part_needs[1].id, &small, &ignored))
         return;
-    for (size_t i = 0; i < 4; i++)
-        if (!rule_take_beside(bundle, &large, metrics[i], &of_large[i], &ignored) ||
-            !rule_take_beside(bundle, &small, metrics[i], &of_small[i], &ignored))
+    for (size_t i = 0; i < 4; i++) {
+        of_large[i] = rule_centre_beside(bundle, &large, metrics[i], f);
+        of_small[i] = rule_centre_beside(bundle, &small, metrics[i], f);
+        if (isnan(of_large[i]) || isnan(of_small[i]))
             return;
+    }
     rule_say(f->evidence,
              "; from 128x64 to 64x64 %+.2f us: the empty kernel %+.2f, its loads %+.2f, its "
              "products %+.2f, with %.2f times the bytes of operands",
-             (small.centre - large.centre) / 1e3, (of_small[0].centre - of_large[0].centre) / 1e3,
-             (of_small[1].centre - of_large[1].centre) / 1e3,
-             (of_small[2].centre - of_large[2].centre) / 1e3,
-             of_small[3].centre / of_large[3].centre);
+             (small.centre - large.centre) / 1e3, (of_small[0] - of_large[0]) / 1e3,
+             (of_small[1] - of_large[1]) / 1e3, (of_small[2] - of_large[2]) / 1e3,
+             of_small[3] / of_large[3]);
 }
 
 /* The best split and persistent rows: is one of them as fast as the best with few blocks? */

@@ -7,7 +7,8 @@
 
 /* --- C27: does the shortfall persist in a fused kernel? --------------------------------------- */
 
-static const double C27_KEPT = 0.90, C27_LOST = 0.75, C27_HALF = 0.5, C27_ALIKE = 0.10;
+static const double C27_KEPT = 0.90, C27_LOST = 0.75, C27_HALF = 0.5, C27_ALIKE = 0.10,
+                    C27_FOLLOWS = 10;
 static const double C27_WORK = 2.0 * 1024 * 1024 * 1024, C27_LARGE = 2.0 * 4096 * 4096 * 4096;
 
 #define CHAIN(metric, mode)                                                                        \
@@ -86,6 +87,8 @@ static void judge_c27(const struct bundle *bundle, struct finding *f)
     const struct row skipped = rule_ratio(&c.unwaited, &c.alone);
     const struct row large = rule_rate(&c.large, C27_LARGE / peak->fp16_fp32_flops, "ratio");
     const double alike = RULE_LIMIT(f, C27_ALIKE);
+    const struct row follows = rule_ratio(&c.large, &c.alone);
+    const bool clocked = rule_place(&follows, RULE_LIMIT(f, C27_FOLLOWS), INFINITY) == PLACE_INSIDE;
     const bool positive = rule_place(&by_graph, 1 - alike, 1 + alike) == PLACE_INSIDE;
     const bool is_wrong = c.wrong.low > 0;
     const bool passes_half = rule_place(&large, 0, RULE_LIMIT(f, C27_HALF)) == PLACE_ABOVE;
@@ -100,10 +103,11 @@ static void judge_c27(const struct bundle *bundle, struct finding *f)
     say_other_modes(bundle, f);
     rule_say_row(f->evidence, "a chain that does not wait, over alone", &skipped);
     rule_say_control(f, true, positive, "the chain by graph costs within 10 % of alone", &by_graph);
+    rule_say_control(f, true, clocked, "4096^3, 64 times the work, takes longer, times", &follows);
     rule_say_control(f, false, is_wrong, "a chain that does not wait is right, its wrong share",
                      &c.wrong);
     rule_say_control(f, false, passes_half, "4096^3 by cuBLAS stays below half, at", &large);
-    rule_conclude(f, decide(&ratio, &share, f), positive, is_wrong && passes_half);
+    rule_conclude(f, decide(&ratio, &share, f), positive && clocked, is_wrong && passes_half);
 }
 
 /* --- the entry ------------------------------------------------------------------------------- */
@@ -122,8 +126,9 @@ static const struct claim claims[] = {
              "persistent kernel takes at least 0.90 of the best standalone time (same operands, by "
              "graph) and stays below 0.5 of the board's rated dense peak; REFUTED when it takes "
              "less than 0.75 of that time or passes 0.5 of the peak; MIXED otherwise. The best are "
-             "chosen in the first round and judged on the others. Positive control: the chain by "
-             "graph, which is launched as the standalone product is, costs within 10 % of it. "
+             "chosen in the first round and judged on the others. Positive controls: the chain by "
+             "graph, which is launched as the standalone product is, costs within 10 % of it; "
+             "4096^3 takes 10 times as long or more. "
              "Negative controls: a persistent kernel that does not wait between products must be "
              "wrong; 4096^3 by cuBLAS must not stay below half of the peak.",
      .judge = judge_c27,

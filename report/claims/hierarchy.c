@@ -68,21 +68,28 @@ static const struct need bank_needs[] = {
     {NEED_ONE, "bandwidth.sm_rate{level=shared,op=read,path=ld,*}"},
     {NEED_ONE, "bandwidth.rate{level=l1,op=read,path=ld,bytes=65536}"},
     {NEED_ONE, "bandwidth.rate{level=shared,op=read,path=ld,*}"},
+    {NEED_ONE, "memory_latency.load{level=shared}"},
+    {NEED_ONE, "memory_latency.load{level=l2}"},
     NEEDS_END};
 
-/* Shared memory's rate is known. L1 and shared memory are one memory: of these neither is the
+/* Shared memory's rate is known, and that an L2 hit takes several times as long. L1 and shared memory are one memory: of these neither is the
  * faster. */
 static bool take_controls(const struct bundle *bundle, bool *positive, bool *negative,
                           struct finding *f)
 {
-    struct row banks, l1, shared;
+    struct row banks, l1, shared, near, far;
 
-    if (!RULE_TAKE(bundle, bank_needs, f, &banks, &l1, &shared))
+    if (!RULE_TAKE(bundle, bank_needs, f, &banks, &l1, &shared, &near, &far))
         return false;
-    *positive = rule_place(&banks, BANKS * (1 - RULE_LIMIT(f, BANKS_WITHIN)),
-                           BANKS * (1 + RULE_LIMIT(f, CLOCK_WITHIN))) == PLACE_INSIDE;
+    const struct row apart = rule_ratio(&far, &near);
+    const bool clocked = rule_place(&apart, RULE_LIMIT(f, C54_TIMES), INFINITY) == PLACE_INSIDE;
+    const bool read = rule_place(&banks, BANKS * (1 - RULE_LIMIT(f, BANKS_WITHIN)),
+                                 BANKS * (1 + RULE_LIMIT(f, CLOCK_WITHIN))) == PLACE_INSIDE;
     *negative = !above(&l1, &shared, f) && !above(&shared, &l1, f);
-    rule_say_control(f, true, *positive, "32 banks of 4 bytes a cycle read", &banks);
+    *positive = read && clocked;
+    rule_say_control(f, true, read, "32 banks of 4 bytes a cycle read", &banks);
+    rule_say_control(f, true, clocked, "an L2 hit takes 5 times as long as shared memory, at",
+                     &apart);
     rule_say_control(f, false, *negative, "\"L1 or shared memory has the higher rate\", L1 at",
                      &l1);
     return true;
@@ -182,8 +189,9 @@ static const struct claim claims[] = {
      .rule = "The article's contrast, registers of all SMs against device memory; 5 times and a "
              "hundredth are our reading. REPRODUCED when latency (a dependent fma), read rate "
              "(operands of fma) and bytes all hold, REFUTED when none does, MIXED otherwise. "
-             "Positive control: shared memory reads at 128 bytes a cycle, within 5 % below. "
-             "Negative control: L1 and shared memory, which are one memory, must not be set apart "
+             "Positive controls: shared memory reads at 128 bytes a cycle, within 5 % below; an "
+             "L2 hit takes 5 times as long as shared memory or more. Negative control: L1 and "
+             "shared memory, which are one memory, must not be set apart "
              "by rate.",
      .judge = judge_c54,
      .needs = NEEDS(latency_needs, rate_needs, c54_needs, bank_needs)},

@@ -78,14 +78,18 @@ static void judge_c56(const struct bundle *bundle, struct finding *f)
 
 /* --- C57: what strides cost ------------------------------------------------------------------- */
 
-static const double C57_MODEL = 1.2, C57_HIDDEN = 2, C57_FULL = 0.85;
+static const double C57_MODEL = 1.2, C57_HIDDEN = 2, C57_FULL = 0.85, C57_WIDE = 1.2;
 enum { C57_SECTOR = 8 }; /* floats */
 
 #define STRIDED "layout.strided_rate{level=hbm,stride=%d}"
 #define STRUCTS "layout.struct_rate{level=hbm,fields=8,width=4}"
 
-static const struct need stride_needs[] = {
-    {NEED_ANY, STRIDED}, {NEED_ANY, STRUCTS}, {NEED_ANY, READ("hbm", 0, 16, 65536)}, NEEDS_END};
+static const struct need stride_needs[] = {{NEED_ANY, STRIDED},
+                                           {NEED_ANY, STRUCTS},
+                                           {NEED_ANY, READ("hbm", 0, 16, 65536)},
+                                           {NEED_ANY, READ("l2", 0, 16, 16384)},
+                                           {NEED_ANY, READ("l2", 0, 1, 16384)},
+                                           NEEDS_END};
 static const struct need of_model_needs[] = {{NEED_ONE, "layout.strided_rate{level=hbm,stride=1}"},
                                              NEEDS_END};
 
@@ -107,7 +111,7 @@ static bool take_of_model(const struct bundle *bundle, const char *id, struct ro
 static void judge_c57(const struct bundle *bundle, struct finding *f)
 {
     static const int strides[] = {8, 16, 32};
-    struct row of_model, full, hidden;
+    struct row of_model, full, hidden, wide;
     const double model = RULE_LIMIT(f, C57_MODEL), seen = RULE_LIMIT(f, C57_HIDDEN);
     const double whole = RULE_LIMIT(f, C57_FULL);
     char id[DOCUMENT_ID], what[48];
@@ -123,12 +127,15 @@ static void judge_c57(const struct bundle *bundle, struct finding *f)
         n_hidden += rule_place(&of_model, 0, seen) == PLACE_ABOVE;
     }
     if (!rule_take_ratio(bundle, of_model_needs[0].id, READ("hbm", 0, 16, 65536), &full, f) ||
-        !take_of_model(bundle, STRUCTS, &hidden, f))
+        !take_of_model(bundle, STRUCTS, &hidden, f) ||
+        !rule_take_ratio(bundle, READ("l2", 0, 16, 16384), READ("l2", 0, 1, 16384), &wide, f))
         return;
 
-    bool positive = rule_place(&full, whole, 1 / whole) == PLACE_INSIDE;
+    const bool alike = rule_place(&full, whole, 1 / whole) == PLACE_INSIDE;
+    const bool clocked = rule_place(&wide, RULE_LIMIT(f, C57_WIDE), INFINITY) == PLACE_INSIDE;
     bool negative = rule_place(&hidden, 0, seen) == PLACE_ABOVE;
-    rule_say_control(f, true, positive, "stride 1 over 16-byte loads", &full);
+    rule_say_control(f, true, alike, "stride 1 over 16-byte loads", &full);
+    rule_say_control(f, true, clocked, "16-byte over 1-byte loads from L2", &wide);
     rule_say_control(f, false, negative,
                      "the same loads, when the rest of each sector is used too, stay within 1.2 of "
                      "the model, at",
@@ -137,7 +144,7 @@ static void judge_c57(const struct bundle *bundle, struct finding *f)
                   n_within == 3  ? CLAIM_REPRODUCED
                   : n_hidden > 0 ? CLAIM_REFUTED
                                  : CLAIM_MIXED,
-                  positive, negative);
+                  alike && clocked, negative);
 }
 
 /* --- C84: does the layout decide whether wide loads can be used? ------------------------------ */
@@ -261,12 +268,14 @@ static const struct claim claims[] = {
      .statement =
          "Useful bandwidth at strides of 8 to 32 floats falls to 1.2x of the 32-byte sector model "
          "or less; device memory answers by 64 bytes, so that it may be half.",
-     .rule = "The model: a sector of 32 bytes is fetched whole, so that a stride of 8 floats or "
-             "more leaves an eighth of the rate of stride 1. REPRODUCED when at strides 8, 16 and "
-             "32, from device memory, the useful rate is at most 1.2 of that, REFUTED when at any "
-             "it is above 2, MIXED otherwise. Positive control: stride 1 is within 0.85 and 1/0.85 "
-             "of what 16-byte loads do. Negative control: the same loads, 32 bytes apart, when the "
-             "lanes go on to use the rest of each sector, must be above 2.",
+     .rule =
+         "The model: a sector of 32 bytes is fetched whole, so that a stride of 8 floats or "
+         "more leaves an eighth of the rate of stride 1. REPRODUCED when at strides 8, 16 and "
+         "32, from device memory, the useful rate is at most 1.2 of that, REFUTED when at any "
+         "it is above 2, MIXED otherwise. Positive controls: stride 1 is within 0.85 and 1/0.85 "
+         "of what 16-byte loads do; these are 1.2 times as fast as 1-byte loads from L2 or "
+         "more. Negative control: the same loads, 32 bytes apart, when the "
+         "lanes go on to use the rest of each sector, must be above 2.",
      .judge = judge_c57,
      .needs = NEEDS(of_model_needs, stride_needs)},
     {.id = "C84",

@@ -14,7 +14,7 @@
 
 /* --- C22: 1024^3 against the rated peak ------------------------------------------------------- */
 
-static const double HALF = 0.5;
+static const double HALF = 0.5, FOLLOWS = 10;
 
 static struct row share_of_peak(const struct row *time, double size, double peak)
 {
@@ -64,7 +64,9 @@ static void judge_c22(const struct bundle *bundle, struct finding *f)
     struct row share = share_of_peak(&time, 1024, flops), small_share, large_share;
     small_share = share_of_peak(&small, 512, flops);
     large_share = share_of_peak(&large, 4096, flops);
-    bool positive = rule_place(&small_share, 0, RULE_LIMIT(f, HALF)) == PLACE_INSIDE;
+    const struct row follows = rule_ratio(&large, &small);
+    const bool clocked = rule_place(&follows, RULE_LIMIT(f, FOLLOWS), INFINITY) == PLACE_INSIDE;
+    const bool low = rule_place(&small_share, 0, RULE_LIMIT(f, HALF)) == PLACE_INSIDE;
     bool negative = rule_place(&large_share, 0, RULE_LIMIT(f, HALF)) == PLACE_ABOVE;
     rule_say_row(f->evidence, "best time of 1024^3", &time);
     rule_say(
@@ -74,9 +76,12 @@ static void judge_c22(const struct bundle *bundle, struct finding *f)
     rule_say(f->evidence, ", which is %s (%s); by %s",
              unit_format(rated, sizeof rated, flops, "flop/s", 4), peak->source, time.id);
     say_other_shares(bundle, &time, &large, f);
-    rule_say_control(f, true, positive, "512^3 by cuBLAS stays below half, at", &small_share);
+    rule_say_control(f, true, clocked, "4096^3, 512 times the work, takes longer than 512^3, times",
+                     &follows);
+    rule_say_control(f, true, low, "512^3 by cuBLAS stays below half, at", &small_share);
     rule_say_control(f, false, negative, "4096^3 by cuBLAS stays below half, at", &large_share);
-    rule_conclude(f, rule_band(rule_place(&share, 0, RULE_LIMIT(f, HALF))), positive, negative);
+    rule_conclude(f, rule_band(rule_place(&share, 0, RULE_LIMIT(f, HALF))), clocked && low,
+                  negative);
 }
 
 /* --- the entries ----------------------------------------------------------------------------- */
@@ -91,8 +96,9 @@ static const struct claim claims[] = {
                   "whatever GPU it is.",
      .rule = "REPRODUCED when the best of all implementations at 1024^3, fp16 with fp32 sums, warm "
              "L2, stays below 0.5 of the board's rated dense peak, REFUTED when it does not. The "
-             "best is chosen in the first round and judged on the others. Positive control: 512^3 "
-             "by cuBLAS stays below half. Negative control: 4096^3 by cuBLAS must not.",
+             "best is chosen in the first round and judged on the others. Positive controls: "
+             "512^3 by cuBLAS stays below half; 4096^3 takes 10 times as long or more. Negative "
+             "control: 4096^3 by cuBLAS must not.",
      .judge = judge_c22,
      .needs = NEEDS(c22_needs, other_needs)},
 };
