@@ -24,13 +24,16 @@ static void put_count(struct bundle *b, const char *metric, const char *keys, do
     put_values(&b->rows, id, "count", ROW_EXACT, values, 7);
 }
 
+#define CUBE "m=1024,n=1024,k=1024,type=fp16,acc=fp32,layout=nn,"
+
+static const char *impl = "wgmma"; /* of the rows that follow */
+
 static const char *cube(const char *tile, int split, const char *grid, const char *resident)
 {
     static char keys[256];
     snprintf(keys, sizeof keys,
-             "m=1024,n=1024,k=1024,type=fp16,acc=fp32,layout=nn,impl=wgmma,tile=%s,split=%d,"
-             "grid=%s,tiles=all,resident=%s,l2=warm",
-             tile, split, grid, resident);
+             CUBE "impl=%s,tile=%s,split=%d,grid=%s,tiles=all,resident=%s,l2=warm", impl, tile,
+             split, grid, resident);
     return keys;
 }
 
@@ -93,90 +96,170 @@ static enum claim_verdict judged(const char *id, struct bundle *b, struct findin
 
 /* --- C24 -------------------------------------------------------------------------------------- */
 
-/* us: the tile with fewer blocks and the one with more; split over 256 blocks, and persistent with
- * no SM idle (0: missing); 64 and 128 persistent blocks; 96 tiles, and as many tiles as SMs. */
-struct c24 {
-    double few, many, split, persistent, half, full, at_96, at_sm;
+/* us of Triton: what its tuner picks and what it is forced to, and with how many blocks; 32 blocks;
+ * 64 and 128 blocks of one depth. */
+struct triton {
+    double tuned, forced, n_tuned, n_forced, starved, half, most;
 };
-static const struct c24 h200 = {4.81, 5.57, 7.1, 0, 8.5, 5.2, 6.0, 6.1};
+static const struct triton article = {5.9, 8.5, 128, 256, 13, 8.2, 6.6};
 
-static enum claim_verdict c24_found(struct c24 c, struct finding *f)
+static void put_triton(struct bundle *b, const char *tile, double us, double blocks)
+{
+    const double values[] = {blocks, blocks, blocks, blocks, blocks, blocks, blocks};
+    char id[DOCUMENT_ID];
+    snprintf(id, sizeof id, "peers.time{" CUBE "impl=triton,tile=%s,l2=warm,timer=event}", tile);
+    put_spread(&b->rows, id, "ns", ROW_LOWER, us * 1e3, us, 7);
+    snprintf(id, sizeof id, "peers.blocks{" CUBE "impl=triton,tile=%s,l2=warm}", tile);
+    put_values(&b->rows, id, "count", ROW_EXACT, values, 7);
+}
+
+static enum claim_verdict c24(struct triton t)
+{
+    struct bundle b = bundle_of();
+    struct finding f;
+    put_triton(&b, "tuned", t.tuned, t.n_tuned);
+    put_triton(&b, "forced", t.forced, t.n_forced);
+    put_triton(&b, "128x256x64", t.starved, 32);
+    put_triton(&b, "128x128x32", t.half, 64);
+    put_triton(&b, "128x64x32", t.most, 128);
+    put_tile(&b, "128x64", 1, 128, 4.8); /* ours, which must not decide */
+    put_tile(&b, "64x64", 1, 256, 4.8);
+    return judged("C24", &b, &f);
+}
+
+static void by_triton(void **unused)
+{
+    struct triton t = article;
+    (void)unused;
+    assert_int_equal(c24(t), CLAIM_REPRODUCED);
+    t.forced = 6.0; /* slower by less than 3 % */
+    assert_int_equal(c24(t), CLAIM_REFUTED);
+    t.forced = 5;
+    assert_int_equal(c24(t), CLAIM_REFUTED);
+    t.forced = 1.03 * t.tuned; /* its interval contains 3 % */
+    assert_int_equal(c24(t), CLAIM_MIXED);
+    t = article;
+    t.starved = 6; /* 32 blocks cost nothing: SMs are not seen */
+    assert_int_equal(c24(t), CLAIM_NOT_TESTABLE);
+    t = article;
+    t.most = 9; /* more blocks are slower even where each has an SM */
+    assert_int_equal(c24(t), CLAIM_NOT_TESTABLE);
+    t = article;
+    t.n_tuned = 256; /* it picks no fewer blocks than SMs */
+    assert_int_equal(c24(t), CLAIM_NOT_TESTABLE);
+    t = (struct triton){5, 5, 128, 256, 5, 5, 5}; /* a stuck timer */
+    assert_int_equal(c24(t), CLAIM_NOT_TESTABLE);
+}
+
+/* --- C24b ------------------------------------------------------------------------------------- */
+
+/* us: the tile with fewer blocks and the one with more; split over 256 blocks, and persistent with
+ * no SM idle (0: missing); the tile with fewest blocks; 96 tiles, and as many as SMs; the portable
+ * kernel's two (0: missing). */
+struct ours {
+    double few, many, split, persistent, fewest, at_96, at_sm, mma_few, mma_many;
+};
+static const struct ours h200 = {4.81, 5.57, 7.1, 0, 7, 6.0, 6.1, 0, 0};
+
+static enum claim_verdict c24_of(const char *id, struct ours c, struct finding *f)
 {
     struct bundle b = bundle_of();
 
+    impl = "wgmma";
     put_tile(&b, "128x64", 1, 128, c.few);
     put_parts(&b, "128x64", "max", 0.70, 4.37, 4.24, 5);
     put_count(&b, "idle_sms", cube("128x64", 1, "tiles", "max"), 4);
-    put_tile(&b, "128x128", 1, 64, 7);
+    put_tile(&b, "128x128", 1, 64, c.fewest);
     put_tile(&b, "64x64", 1, 256, c.many);
     put_tile(&b, "32x64", 1, 512, 8);
     put_tile(&b, "128x128_split2", 2, 128, 3); /* fast, but not on every SM: neither (a) nor (b) */
     if (c.split > 0)
         put_tile(&b, "128x128_split4", 4, 256, c.split);
-    put_grid(&b, "64", 68, c.half);
-    put_grid(&b, "128", 4, c.full);
     put_grid(&b, "sm", c.persistent > 0 ? 0 : 4, c.persistent > 0 ? c.persistent : 3);
     put_first(&b, "96", c.at_96);
     put_first(&b, "sm", c.at_sm);
     put_first(&b, "sm+1", 10);
     put_depth(&b, 512, 3.3);
     put_depth(&b, 2048, 7.8);
-    return judged("C24", &b, f);
+    impl = "mma";
+    if (c.mma_few > 0) {
+        put_tile(&b, "128x64", 1, 128, c.mma_few);
+        put_tile(&b, "64x64", 1, 256, c.mma_many);
+    }
+    impl = "wgmma";
+    return judged(id, &b, f);
 }
 
-static enum claim_verdict c24(struct c24 c)
+static enum claim_verdict c24b(struct ours c)
 {
     struct finding f;
-    return c24_found(c, &f);
+    return c24_of("C24b", c, &f);
 }
 
-static void more_blocks(void **unused)
+static void by_our_kernels(void **unused)
 {
-    struct c24 c = h200;
+    struct ours c = h200;
+    struct finding f;
     (void)unused;
-    assert_int_equal(c24(c), CLAIM_REPRODUCED);
+    assert_int_equal(c24b(c), CLAIM_REPRODUCED);
     c.many = 4.85; /* slower by less than 3 % */
-    assert_int_equal(c24(c), CLAIM_REFUTED);
-    c.many = 4.5;
-    assert_int_equal(c24(c), CLAIM_REFUTED);
+    assert_int_equal(c24b(c), CLAIM_REFUTED);
     c.many = 1.03 * c.few; /* its interval contains 3 % */
-    assert_int_equal(c24(c), CLAIM_MIXED);
+    assert_int_equal(c24b(c), CLAIM_MIXED);
     c = h200;
     c.split = 4.6; /* smaller tiles lose, split ones do not */
-    assert_int_equal(c24(c), CLAIM_MIXED);
-    c.split = 4.9;
-    assert_int_equal(c24(c), CLAIM_MIXED);
+    assert_int_equal(c24b(c), CLAIM_MIXED);
+    assert_int_equal(c24_of("C24", c, &f), CLAIM_REPRODUCED); /* without Triton: smaller tiles */
+    assert_non_null(strstr(f.evidence, "not Triton, which is not in this bundle"));
     c = h200;
     c.persistent = 4.7;
-    assert_int_equal(c24(c), CLAIM_MIXED);
-    c.persistent = 5.2;
-    c.split = 0;
-    assert_int_equal(c24(c), CLAIM_REPRODUCED);
-}
-
-static void controls_of_more_blocks(void **unused)
-{
-    struct c24 c = h200;
-    (void)unused;
-    c.half = 5.2; /* half the blocks cost nothing: SMs are not seen */
-    assert_int_equal(c24(c), CLAIM_NOT_TESTABLE);
+    assert_int_equal(c24b(c), CLAIM_MIXED);
+    c = h200;
+    c.mma_few = 7.4, c.mma_many = 7.5; /* by the portable kernel it is not so */
+    assert_int_equal(c24b(c), CLAIM_MIXED);
+    c.mma_many = 9;
+    assert_int_equal(c24b(c), CLAIM_REPRODUCED);
+    c = h200;
+    c.fewest = 4.9; /* half the blocks cost nothing: SMs are not seen */
+    assert_int_equal(c24b(c), CLAIM_NOT_TESTABLE);
     c = h200;
     c.at_sm = 9; /* with as many tiles as SMs each takes longer: the rule reads so anywhere */
-    assert_int_equal(c24(c), CLAIM_NOT_TESTABLE);
-    c = h200;
-    c.split = 0; /* nothing fills every SM but smaller tiles */
-    assert_int_equal(c24(c), CLAIM_NOT_TESTABLE);
+    assert_int_equal(c24b(c), CLAIM_NOT_TESTABLE);
+}
+
+/* A GPU that has the portable kernel alone. */
+static enum claim_verdict portable(const char *id, double few, double many, double fewest)
+{
+    struct bundle b = bundle_of();
+    struct finding f;
+    impl = "mma";
+    put_tile(&b, "128x64", 1, 128, few);
+    put_tile(&b, "64x64", 1, 256, many);
+    put_tile(&b, "128x128", 1, 64, fewest);
+    impl = "wgmma";
+    return judged(id, &b, &f);
+}
+
+static void by_the_portable_kernel(void **unused)
+{
+    static const char *const ids[] = {"C24", "C24b"};
+    (void)unused;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(portable(ids[i], 7.4, 8, 10.7), CLAIM_REPRODUCED);
+        assert_int_equal(portable(ids[i], 7.4, 7.5, 10.7), CLAIM_REFUTED);
+        assert_int_equal(portable(ids[i], 7.4, 8, 7.5), CLAIM_NOT_TESTABLE);
+        assert_int_equal(portable(ids[i], 7.4, 7.4, 7.4), CLAIM_NOT_TESTABLE);
+    }
 }
 
 static void where_the_time_goes(void **unused)
 {
     struct finding f;
     (void)unused;
-    c24_found(h200, &f);
+    c24_of("C24b", h200, &f);
     assert_non_null(strstr(f.evidence, "128x64 (128 blocks) 4.81"));
     assert_non_null(strstr(f.evidence, "64x64 (256 blocks) 5.57"));
-    assert_non_null(strstr(f.evidence, "or more: 128x128_split4 (256 blocks) 7.10"));
-    assert_non_null(strstr(f.evidence, "stream-K, every SM at work: none"));
+    assert_non_null(strstr(f.evidence, "split along k 128x128_split4 (256 blocks) 7.10"));
     /* 3.3 us at k = 512, 7.8 at 2048: 1.8 us at k = 0; of the other 3.01 four idle SMs are 1/33 */
     assert_non_null(strstr(f.evidence, "fixed, by times over k, 1.80 us (37 %)"));
     assert_non_null(strstr(f.evidence, "0.70 for the empty kernel"));
@@ -187,145 +270,130 @@ static void where_the_time_goes(void **unused)
 
 /* --- C25 -------------------------------------------------------------------------------------- */
 
-/* The tile with many blocks: whole, loads, products, with one block an SM, warps with as many as
- * fit. What the model predicts for it, for the other tile and for a third one (0: nothing). The
- * controls' times. */
+/* us of the tile with few blocks and of the one with many, with its warps on the busiest SM; with
+ * one block an SM; the tile with fewest blocks and its warps; one tile with 2, 4 and 8 warps. */
 struct c25 {
-    double many, loads, products, alone, warps, model_few, model_many, model_other, shallow, wide;
+    double few, warps_few, many, warps_many, alone, warps_alone, fewest, warps_fewest, sweep[3];
 };
-static const struct c25 measured = {5.57, 5.1, 4.9, 6.5, 10, 4.76, 5.81, 0, 5.25, 10};
+static const struct c25 reversed = {4.81, 5, 5.57, 10, 7.6, 5, 12, 12, {7.5, 7.4, 7.8}};
 
-static void put_model(struct bundle *b, const char *tile, double us, double measured_us)
+static void put_warps(struct bundle *b, const char *tile, const char *resident, double blocks,
+                      double us, double warps)
 {
-    char id[DOCUMENT_ID];
-    if (us <= 0)
-        return;
-    snprintf(id, sizeof id, "derived.predicted_time{%s,timer=event}",
-             cube(tile, 1, "tiles", "max"));
-    put_spread(&b->rows, id, "ns", ROW_LOWER, us * 1e3, us, 7);
-    snprintf(id, sizeof id, "derived.prediction_error{%s,timer=event}",
-             cube(tile, 1, "tiles", "max"));
-    put_spread(&b->rows, id, "ratio", ROW_LOWER, fabs(us / measured_us - 1), 0, 7);
+    put(b, "time", cube(tile, 1, "tiles", resident), us * 1e3);
+    put_count(b, "blocks", cube(tile, 1, "tiles", resident), blocks);
+    put_count(b, "warps", cube(tile, 1, "tiles", resident), warps);
 }
 
-static enum claim_verdict c25_found(struct c25 c, struct finding *f)
+static enum claim_verdict c25_found(struct c25 c, const char *kernel, struct finding *f)
 {
     struct bundle b = bundle_of();
 
-    put_tile(&b, "128x64", 1, 128, 4.81);
-    put_parts(&b, "128x64", "max", 0.70, 4.37, 4.24, 5);
-    put_tile(&b, "64x64", 1, 256, c.many);
-    put_parts(&b, "64x64", "max", 0.70, c.loads, c.products, c.warps);
-    put(&b, "time", cube("64x64", 1, "tiles", "1"), c.alone * 1e3);
-    put_count(&b, "warps", cube("64x64", 1, "tiles", "1"), 5);
-    put_tile(&b, "48x64", 1, 352, 5.0); /* faster, but it has no parts */
-    put_tile(&b, "128x64_4stages", 1, 128, c.shallow);
-    put_tile(&b, "32x256_alone", 1, 128, 6.23);
-    put_count(&b, "warps", cube("32x256_alone", 1, "tiles", "max"), 17);
-    put_tile(&b, "256x128_once", 1, 32, c.wide);
-    put_count(&b, "warps", cube("256x128_once", 1, "tiles", "max"), 12);
-    put_model(&b, "128x64", c.model_few, 4.81);
-    put_model(&b, "64x64", c.model_many, c.many);
-    put_model(&b, "48x64", c.model_other, 5.0);
+    impl = "mma";
+    if (c.sweep[0] > 0) {
+        put_warps(&b, "128x64_2warps", "max", 128, c.sweep[0], 2);
+        put_warps(&b, "128x64", "max", 128, c.sweep[1], 4);
+        put_warps(&b, "128x64_8warps", "max", 128, c.sweep[2], 8);
+    }
+    impl = kernel;
+    put_warps(&b, "256x128_once", "max", 32, c.fewest, c.warps_fewest);
+    if (strcmp(kernel, "mma")) /* whose tile of few blocks is that of the sweep */
+        put_warps(&b, "128x64", "max", 128, c.few, c.warps_few);
+    put_warps(&b, "64x64", "max", 256, c.many, c.warps_many);
+    put_warps(&b, "64x64", "1", 256, c.alone, c.warps_alone);
+    impl = "wgmma";
     return judged("C25", &b, f);
 }
 
 static enum claim_verdict c25(struct c25 c)
 {
     struct finding f;
-    return c25_found(c, &f);
+    return c25_found(c, "wgmma", &f);
 }
 
 static void want_of_warps(void **unused)
 {
-    struct c25 c = measured;
+    struct c25 c = reversed;
     struct finding f;
     (void)unused;
-    /* waiting share 0.119 and 0.120: no rise; exposed, too; and loads take longer */
+    assert_int_equal(c25_found(c, "wgmma", &f), CLAIM_REFUTED);
+    assert_non_null(strstr(f.evidence, "warps on the busiest SM 5 and 10: not fewer"));
+    c.sweep[0] = 0; /* which needs no sweep */
     assert_int_equal(c25(c), CLAIM_REFUTED);
-    c.products = 4.5; /* 0.192: more waiting, for bytes */
-    assert_int_equal(c25_found(c, &f), CLAIM_MIXED);
-    assert_non_null(strstr(f.evidence, "the cause: REFUTED, more waiting: REPRODUCED"));
-    c = measured;
-    c.model_many = 7; /* the model fails, and what is exposed rises by 0.01 while loads grow */
+    c = reversed;
+    c.warps_few = c.warps_fewest = 20; /* fewer: a halving costs 1 %, of the 16 % that are lost */
     assert_int_equal(c25(c), CLAIM_REFUTED);
-    c.loads = 4.36; /* loads do not */
-    c.model_many = 0;
-    assert_int_equal(c25_found(c, &f), CLAIM_MIXED);
-    assert_non_null(strstr(f.evidence, "the cause: MIXED, more waiting: REFUTED"));
-    assert_non_null(strstr(f.evidence, "model none"));
-    c.model_many = measured.model_many; /* the model says both, and nothing else */
+    c.sweep[0] = 8.2; /* 11 % */
+    assert_int_equal(c25(c), CLAIM_REPRODUCED);
+    c.sweep[0] = 7.4 * (1 + 0.5 * (5.57 / 4.81 - 1)); /* half of it, straddling */
     assert_int_equal(c25(c), CLAIM_MIXED);
-    c.model_other = 7; /* of another row 40 % too much */
-    assert_int_equal(c25(c), CLAIM_MIXED);
-    c.model_other = 5.2;
-    assert_int_equal(c25_found(c, &f), CLAIM_REFUTED);
-    assert_non_null(strstr(f.evidence, "in view), of the other 1 by 4.0 %"));
-}
-
-static void warps_that_do_explain(void **unused)
-{
-    /* A tile of many blocks with fewer warps than the one of few is beyond this kernel's table: the
-     * larger tile is given 40, so that a factor of 4 to 10 warps costs 1.32 of 0.93 us each e. */
-    struct bundle b = bundle_of();
-    struct finding f;
-    (void)unused;
-    put_tile(&b, "128x64", 1, 128, 4.81);
-    put_parts(&b, "128x64", "max", 0.70, 4.37, 4.24, 40);
-    put_tile(&b, "64x64", 1, 256, 6.50);
-    put_parts(&b, "64x64", "max", 0.70, 4.6, 4.3, 10);
-    put(&b, "time", cube("64x64", 1, "tiles", "1"), 7.43e3);
-    put_count(&b, "warps", cube("64x64", 1, "tiles", "1"), 5);
-    put_tile(&b, "128x64_4stages", 1, 128, 5.25);
-    put_tile(&b, "32x256_alone", 1, 128, 6.23);
-    put_count(&b, "warps", cube("32x256_alone", 1, "tiles", "max"), 17);
-    put_tile(&b, "256x128_once", 1, 32, 10);
-    put_count(&b, "warps", cube("256x128_once", 1, "tiles", "max"), 12);
-    /* 0.93 / ln 2 x ln 4 = 1.86 us of 1.69; exposed 0.124 and 0.528; waiting 0.119 and 0.338 */
-    assert_int_equal(judged("C25", &b, &f), CLAIM_REPRODUCED);
+    c.sweep[0] = 0; /* nothing tells what a warp is worth */
+    assert_int_equal(c25(c), CLAIM_NOT_TESTABLE);
+    c = reversed;
+    c.many = 8.5; /* the portable kernel decides, too: 4 warps and 10 */
+    c.alone = 9.5;
+    assert_int_equal(c25_found(c, "mma", &f), CLAIM_REFUTED);
+    assert_non_null(strstr(f.evidence, "by mma.sync"));
 }
 
 static void controls_of_warps(void **unused)
 {
-    struct c25 c = measured;
+    struct c25 c = reversed;
     (void)unused;
-    c.shallow = 4.82; /* half the stages cost nothing: hiding of latency is not seen */
+    c.alone = 5.5; /* fewer warps of one tile cost nothing: they are not seen */
     assert_int_equal(c25(c), CLAIM_NOT_TESTABLE);
-    c = measured;
-    c.wide = 6.24; /* more work for each block costs nothing: nothing to tell from warps */
+    c = reversed;
+    c.warps_alone = 10; /* shared memory took no warps away */
     assert_int_equal(c25(c), CLAIM_NOT_TESTABLE);
-    c = measured;
-    c.alone = 3; /* fewer warps are faster, and explain what more warps cost */
+    c = reversed;
+    c.fewest = 4.82; /* more work for each block costs nothing: nothing to tell from warps */
     assert_int_equal(c25(c), CLAIM_NOT_TESTABLE);
-    c.alone = 12; /* warps are worth so much that they explain whatever is slower */
+    c = reversed;
+    c.warps_fewest = 4; /* it has fewer warps, too */
     assert_int_equal(c25(c), CLAIM_NOT_TESTABLE);
-    c = measured;
-    c.warps = 5; /* shared memory took no warps away */
-    assert_int_equal(c25(c), CLAIM_NOT_TESTABLE);
-    c = measured;
+    c = reversed;
     c.many = 4.85; /* no slowdown */
     assert_int_equal(c25(c), CLAIM_NOT_TESTABLE);
 }
 
-static void the_model_beside_it(void **unused)
+/* --- C25b ------------------------------------------------------------------------------------- */
+
+/* us: products of the tile with many blocks, which takes 5.57; half the stages; products of the
+ * tile that shares its fetches, which takes 4.86. */
+static enum claim_verdict c25b(double products, double shallow, double shared)
 {
+    struct bundle b = bundle_of();
     struct finding f;
+    put_tile(&b, "128x64", 1, 128, 4.81);
+    put_parts(&b, "128x64", "max", 0.70, 4.37, 4.24, 5);
+    put_tile(&b, "64x64", 1, 256, 5.57);
+    put_parts(&b, "64x64", "max", 0.70, 5.1, products, 10);
+    put_tile(&b, "48x64", 1, 352, 5.0); /* faster, but it has no parts */
+    put_tile(&b, "128x64_4stages", 1, 128, shallow);
+    put_tile(&b, "128x64_multicast", 1, 128, 4.86);
+    put_parts(&b, "128x64_multicast", "max", 0.70, 4.37, shared, 5);
+    return judged("C25b", &b, &f);
+}
+
+static void more_waiting(void **unused)
+{
     (void)unused;
-    c25_found(measured, &f);
-    assert_non_null(strstr(f.evidence, "the model of all 2 warm rows errs by 2.7 % in the median, "
-                                       "4.3 % at most"));
+    assert_int_equal(c25b(4.07, 5.25, 4.3), CLAIM_REPRODUCED);   /* 0.119 to 0.269 */
+    assert_int_equal(c25b(4.9, 5.25, 4.3), CLAIM_REFUTED);       /* to 0.120 */
+    assert_int_equal(c25b(4.07, 4.82, 4.3), CLAIM_NOT_TESTABLE); /* half the stages cost nothing */
+    assert_int_equal(c25b(4.07, 5.25, 3.5), CLAIM_NOT_TESTABLE); /* the same tile waits more, too */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(more_blocks),
-        cmocka_unit_test(controls_of_more_blocks),
+        cmocka_unit_test(by_triton),
+        cmocka_unit_test(by_our_kernels),
+        cmocka_unit_test(by_the_portable_kernel),
         cmocka_unit_test(where_the_time_goes),
         cmocka_unit_test(want_of_warps),
-        cmocka_unit_test(warps_that_do_explain),
         cmocka_unit_test(controls_of_warps),
-        cmocka_unit_test(the_model_beside_it),
+        cmocka_unit_test(more_waiting),
     };
     return cmocka_run_group_tests_name("claims on blocks and warps", tests, NULL, NULL);
 }

@@ -8,26 +8,37 @@ static void put(struct bundle *b, const char *unit, double centre, double spread
 
 /* --- C68 -------------------------------------------------------------------------------------- */
 
+/* p99 in us of steps of 8 and of 64 launches, by stream, graph and one kernel; of one launch and of
+ * the same; of 8 on an idle host; and what the busy thread had of the CPU. Medians are 10 us. */
 struct c68 {
-    double many_512, graph_512, one_512, many_64, graph_64, one_64; /* tails */
-    double idle, loaded, first, same, busy;
+    double by_8[3], by_64[3], one, same, idle, busy;
 };
-static const struct c68 falls = {1.3, 1.01, 1.05, 1.2, 1.03, 1.35, 24e3, 30e3, 1.6, 1.55, 0.95};
+static const struct c68 falls = {{4000, 3900, 60}, {4200, 4100, 900}, 14, 14.2, 48, 0.49};
+
+static void put_step(struct bundle *b, const char *launches, const char *mode, const char *host,
+                     double p99)
+{
+    char id[128];
+    snprintf(id, sizeof id, "jitter.step_p99{launches=%s,mode=%s,host=%s,timer=wall}", launches,
+             mode, host);
+    put(b, "ns", p99 * 1e3, 0.01, id);
+    snprintf(id, sizeof id, "jitter.step{launches=%s,mode=%s,host=%s,timer=wall}", launches, mode,
+             host);
+    put(b, "ns", 10e3, 0, id);
+}
 
 static enum claim_verdict c68(struct c68 c)
 {
+    static const char *const modes[] = {"stream", "graph", "persistent"};
     struct bundle b = {0};
-    put(&b, "ratio", c.many_512, 0.01, "jitter.step_tail{launches=512,mode=stream,host=loaded}");
-    put(&b, "ratio", c.graph_512, 0.01, "jitter.step_tail{launches=512,mode=graph,host=loaded}");
-    put(&b, "ratio", c.one_512, 0.01, "jitter.step_tail{launches=512,mode=persistent,host=loaded}");
-    put(&b, "ratio", c.many_64, 0.01, "jitter.step_tail{launches=64,mode=stream,host=loaded}");
-    put(&b, "ratio", c.graph_64, 0.01, "jitter.step_tail{launches=64,mode=graph,host=loaded}");
-    put(&b, "ratio", c.one_64, 0.01, "jitter.step_tail{launches=64,mode=persistent,host=loaded}");
-    put(&b, "ns", c.idle, 0.01, "jitter.step{launches=8,mode=stream,host=idle,timer=wall}");
-    put(&b, "ns", c.loaded, 0.01, "jitter.step{launches=8,mode=stream,host=loaded,timer=wall}");
-    put(&b, "ratio", c.busy, 0.01, "jitter.host_load{launches=512,mode=stream,host=loaded}");
-    put(&b, "ratio", c.first, 0.01, "jitter.step_tail{launches=1,mode=stream,host=loaded}");
-    put(&b, "ratio", c.same, 0.01, "jitter.step_tail{launches=1,mode=persistent,host=loaded}");
+    for (int i = 0; i < 3; i++) {
+        put_step(&b, "8", modes[i], "shared", c.by_8[i]);
+        put_step(&b, "64", modes[i], "shared", c.by_64[i]);
+    }
+    put_step(&b, "1", "stream", "shared", c.one);
+    put_step(&b, "1", "persistent", "shared", c.same);
+    put_step(&b, "8", "stream", "idle", c.idle);
+    put(&b, "ratio", c.busy, 0.01, "jitter.host_load{launches=8,mode=stream,host=shared}");
     return verdict("C68", &b);
 }
 
@@ -36,20 +47,20 @@ static void fewer_launches_shorter_tails(void **unused)
     struct c68 c = falls;
     (void)unused;
     assert_int_equal(c68(c), CLAIM_REPRODUCED);
-    c.graph_64 = 1.2; /* from 512 only */
+    c.by_64[2] = 4150; /* from 8 only */
     assert_int_equal(c68(c), CLAIM_MIXED);
-    c.graph_512 = c.one_512 = 1.29;
+    c.by_8[2] = 3950;
     assert_int_equal(c68(c), CLAIM_REFUTED);
-    c.graph_512 = 1.17; /* straddles 0.9 */
+    c.by_8[2] = 10 + 0.9 * 3990; /* straddles 0.9 */
     assert_int_equal(c68(c), CLAIM_MIXED);
     c = falls;
-    c.busy = 0.5; /* no loaded host */
+    c.busy = 0.1; /* the CPU is not shared */
     assert_int_equal(c68(c), CLAIM_NOT_TESTABLE);
     c = falls;
-    c.loaded = c.idle; /* a load that nobody feels */
+    c.idle = 4000; /* a load that nobody feels */
     assert_int_equal(c68(c), CLAIM_NOT_TESTABLE);
     c = falls;
-    c.same = 1.2; /* the same thing against itself falls, too */
+    c.same = 12; /* the same thing against itself falls, too */
     assert_int_equal(c68(c), CLAIM_NOT_TESTABLE);
 }
 
@@ -83,51 +94,48 @@ static void batches_make_steady_work(void **unused)
 
 /* --- C87 -------------------------------------------------------------------------------------- */
 
-static void put_layer(struct bundle *b, const char *rival, int streams, double one, double many,
-                      double ns)
+/* Median and p99 in us of one fused kernel and of eight launches. */
+struct layer {
+    double one, one_p99, many, many_p99;
+};
+
+static void put_layer(struct bundle *b, const char *rival, int streams, struct layer l)
 {
+    static const char *const times[] = {"layer{mode=persistent", "layer_p99{mode=persistent",
+                                        "layer{mode=stream", "layer_p99{mode=stream"};
+    const double us[] = {l.one, l.one_p99, l.many, l.many_p99};
     char id[160];
-    snprintf(id, sizeof id, "jitter.layer_wall_tail{mode=persistent,rival=%s,streams=%d,"
-             "priority=equal}", rival, streams);
-    put(b, "ratio", one, 0.001, id);
-    snprintf(id, sizeof id, "jitter.layer_tail{mode=persistent,rival=%s,streams=%d,priority=equal}",
-             rival, streams);
-    put(b, "ratio", one, 0.001, id);
-    snprintf(id, sizeof id, "jitter.layer_wall_tail{mode=stream,rival=%s,streams=%d,priority=equal}",
-             rival, streams);
-    put(b, "ratio", many, 0.001, id);
-    snprintf(id, sizeof id, "jitter.layer_tail{mode=stream,rival=%s,streams=%d,priority=equal}",
-             rival, streams);
-    put(b, "ratio", many, 0.001, id);
-    static const char *const times[] = {"layer{mode=stream", "layer_p99{mode=persistent",
-                                        "layer_p99{mode=stream"};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         snprintf(id, sizeof id, "jitter.%s,rival=%s,streams=%d,priority=equal,timer=wall}",
                  times[i], rival, streams);
-        put(b, "ns", ns, 0.001, id);
+        put(b, "ns", us[i] * 1e3, 0.001, id);
     }
 }
 
-/* Ratio of the tails next to each kind of rival and alone, and how much the tensor rival slows. */
-static enum claim_verdict c87(double stream, double tensor, double tiny, double alone,
-                              double slowed)
+static enum claim_verdict c87(struct layer tensor, struct layer alone)
 {
+    static const struct layer stream = {120, 125, 500, 600}, tiny = {35, 40, 53, 73};
     struct bundle b = {0};
-    put_layer(&b, "stream", 2, stream * 1.5, 1.5, 3e5);
-    put_layer(&b, "tensor", 2, tensor * 1.5, 1.5, slowed * 4e4);
-    put_layer(&b, "tiny", 2, tiny * 1.5, 1.5, 6e4);
-    put_layer(&b, "none", 0, alone * 1.2, 1.2, 4e4);
+    put_layer(&b, "stream", 2, stream);
+    put_layer(&b, "tensor", 2, tensor);
+    put_layer(&b, "tiny", 2, tiny);
+    put_layer(&b, "none", 0, alone);
     return verdict("C87", &b);
 }
 
 static void steadier_beside_others(void **unused)
 {
+    const struct layer alone = {33, 40, 41, 50};
     (void)unused;
-    assert_int_equal(c87(0.8, 0.8, 0.8, 0.95, 1.4), CLAIM_REPRODUCED);
-    assert_int_equal(c87(0.8, 1.2, 0.8, 0.95, 1.4), CLAIM_REFUTED);
-    assert_int_equal(c87(0.8, 0.95, 0.8, 0.95, 1.4), CLAIM_MIXED);
-    assert_int_equal(c87(0.8, 0.8, 0.8, 0.8, 1.4), CLAIM_NOT_TESTABLE);   /* also without rivals */
-    assert_int_equal(c87(0.8, 0.8, 0.8, 0.95, 1.01), CLAIM_NOT_TESTABLE); /* no contention */
+    assert_int_equal(c87((struct layer){50, 60, 57, 90}, alone), CLAIM_REPRODUCED);
+    assert_int_equal(c87((struct layer){50, 120, 57, 90}, alone), CLAIM_REFUTED);
+    /* a shorter tail, but a larger multiple of a shorter median */
+    assert_int_equal(c87((struct layer){20, 40, 57, 90}, alone), CLAIM_MIXED);
+    assert_int_equal(c87((struct layer){55, 86, 57, 90}, alone), CLAIM_MIXED);
+    assert_int_equal(c87((struct layer){50, 60, 57, 90}, (struct layer){33, 34, 41, 50}),
+                     CLAIM_NOT_TESTABLE); /* also without rivals */
+    assert_int_equal(c87((struct layer){33, 40, 41.5, 55}, alone),
+                     CLAIM_NOT_TESTABLE); /* no contention */
 }
 
 static void nothing_measured(void **unused)

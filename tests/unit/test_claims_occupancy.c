@@ -62,21 +62,26 @@ static void cost_of_a_hit(void **unused)
 
 /* --- C13 -------------------------------------------------------------------------------------- */
 
-/* TB/s: the best by a few warps, by many, and the two controls. */
-static enum claim_verdict c13(double few, double many, double full, double one)
+/* TB/s: the best by one warp, by many, and the two controls. */
+static enum claim_verdict c13(double single, double many, double full, double one)
 {
     struct bundle b = {0};
+    struct finding f;
     put(&b, "bytes/s", many * 1e12, 0.001, "occupancy.read_rate{level=hbm,warps=64,loads=4}");
     put(&b, "bytes/s", full * 1e12, 0.001, "occupancy.read_rate{level=hbm,warps=32,loads=8}");
     put(&b, "bytes/s", one * 1e12, 0.001, "occupancy.read_rate{level=hbm,warps=1,loads=1}");
-    put(&b, "bytes/s", few * 0.9e12, 0.001, "occupancy.read_rate{level=hbm,warps=4,loads=32}");
-    put(&b, "bytes/s", few * 1e12, 0.01,
-        "occupancy.path_rate{level=hbm,path=bulk,warps=4,in_flight=65536}");
-    put(&b, "bytes/s", 9e12, 0.001, "occupancy.read_rate{level=l2,warps=4,loads=8}");
-    return verdict("C13", &b);
+    put(&b, "bytes/s", 0.5 * many * 1e12, 0, "occupancy.read_rate{level=hbm,warps=1,loads=32}");
+    put(&b, "bytes/s", many * 1e12, 0, "occupancy.read_rate{level=hbm,warps=4,loads=32}");
+    put(&b, "bytes/s", single * 1e12, 0.01,
+        "occupancy.path_rate{level=hbm,path=bulk,warps=1,in_flight=131072}");
+    put(&b, "bytes/s", 9e12, 0.001, "occupancy.read_rate{level=l2,warps=1,loads=8}");
+    enum claim_verdict found = verdict_of("C13", &b, &f);
+    if (one < 0.5 * many)
+        assert_non_null(strstr(f.evidence, "by plain loads, one warp an SM reaches 0.5"));
+    return found;
 }
 
-static void few_warps(void **unused)
+static void one_warp(void **unused)
 {
     (void)unused;
     assert_int_equal(c13(4.3, 4.5, 4.4, 0.17), CLAIM_REFUTED);
@@ -115,7 +120,7 @@ static enum claim_verdict c15_with(double large, double small, double predicted,
     agreed(&b, "255,local=0,shared=0,block=256", 8);
     warps(&b, "resident_warps", "255,local=0,shared=1024,block=256", 100, small);
     warps(&b, "predicted_warps", "255,local=0,shared=1024,block=256", 100, predicted);
-    return verdict("C15", &b);
+    return verdict("C15b", &b);
 }
 
 static enum claim_verdict c15(double large, double small, double predicted)
@@ -132,6 +137,30 @@ static void what_binds(void **unused)
     assert_int_equal(c15(64, 8, 8), CLAIM_NOT_TESTABLE); /* 32 KiB do not bind: blind */
     assert_int_equal(c15_with(48, 8, 8, 72), CLAIM_NOT_TESTABLE); /* nor is nothing nothing */
     assert_int_equal(c15_with(48, 8, 8, 56), CLAIM_NOT_TESTABLE);
+}
+
+/* Resident warps with 32 KiB at carve-outs of 0 and 100 %, without; bound by registers. */
+static enum claim_verdict c15_author(double at_0, double at_100, double without, double registers)
+{
+    struct bundle b = {0};
+    for (int carveout = 0; carveout <= 100; carveout += 25) {
+        warps(&b, "resident_warps", "32,local=0,shared=32768,block=256", carveout,
+              carveout == 100 ? at_100 : at_0);
+        warps(&b, "resident_warps", "128,local=0,shared=0,block=256", carveout,
+              carveout == 0 ? registers : 16);
+        warps(&b, "resident_warps", "32,local=0,shared=0,block=256", carveout, without);
+    }
+    return verdict("C15", &b);
+}
+
+static void what_gates(void **unused)
+{
+    (void)unused;
+    assert_int_equal(c15_author(8, 48, 64, 16), CLAIM_REPRODUCED);
+    assert_int_equal(c15_author(64, 64, 64, 16), CLAIM_REFUTED); /* it takes none away */
+    assert_int_equal(c15_author(48, 48, 64, 16), CLAIM_MIXED);   /* as many, whatever its share */
+    assert_int_equal(c15_author(8, 48, 64, 8), CLAIM_NOT_TESTABLE); /* so does what has none */
+    assert_int_equal(c15_author(1, 1, 1, 16), CLAIM_NOT_TESTABLE);
 }
 
 struct swings {
@@ -182,23 +211,32 @@ static void more_l1_more_warps(void **unused)
 {
     struct swings s = h200;
     (void)unused;
-    assert_int_equal(swing("C17", s), CLAIM_REFUTED);
-    s.registers = 8;
     assert_int_equal(swing("C17", s), CLAIM_REPRODUCED);
-    s = h200;
-    s.shared = 48; /* not even where it must */
+    s.shared = 48; /* it does not rise */
+    assert_int_equal(swing("C17", s), CLAIM_REFUTED);
+    s.split = 36; /* but then the carve-out did nothing */
     assert_int_equal(swing("C17", s), CLAIM_NOT_TESTABLE);
     s = h200;
     s.none = 32; /* a full SM gains */
     assert_int_equal(swing("C17", s), CLAIM_NOT_TESTABLE);
+    s = h200;
+    assert_int_equal(swing("C17b", s), CLAIM_REFUTED);
+    s.registers = 8;
+    assert_int_equal(swing("C17b", s), CLAIM_REPRODUCED);
+    s = h200;
+    s.shared = 48; /* not even where it must */
+    assert_int_equal(swing("C17b", s), CLAIM_NOT_TESTABLE);
+    s = h200;
+    s.none = 32;
+    assert_int_equal(swing("C17b", s), CLAIM_NOT_TESTABLE);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cost_of_a_hit),        cmocka_unit_test(few_warps),
-        cmocka_unit_test(what_binds),           cmocka_unit_test(context_of_the_warps),
-        cmocka_unit_test(more_l1_more_warps),
+        cmocka_unit_test(cost_of_a_hit),        cmocka_unit_test(one_warp),
+        cmocka_unit_test(what_binds),           cmocka_unit_test(what_gates),
+        cmocka_unit_test(context_of_the_warps), cmocka_unit_test(more_l1_more_warps),
     };
     return cmocka_run_group_tests_name("claims on occupancy", tests, NULL, NULL);
 }

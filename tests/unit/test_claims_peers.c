@@ -13,39 +13,46 @@ static void put_count(struct bundle *b, const char *metric, const char *tile, in
     put_spread(&b->rows, id, "count", ROW_EXACT, count, 0, 7);
 }
 
-static enum claim_verdict c20(char *board, int tuned, int known, int forced)
+static enum claim_verdict c20(char *board, int tuned, int idle, int known, int forced_idle)
 {
     struct bundle b = {.board = board};
     put_count(&b, "blocks", "tuned", tuned);
-    put_count(&b, "idle_sms", "tuned", 14);
+    put_count(&b, "idle_sms", "tuned", idle);
     put_count(&b, "blocks", "128x64x32", known);
-    put_count(&b, "blocks", "forced", forced);
+    put_count(&b, "idle_sms", "forced", forced_idle);
     return verdict("C20", &b);
 }
 
 static void blocks(void **unused)
 {
     (void)unused;
-    assert_int_equal(c20(l40s, 128, 128, 256), CLAIM_REPRODUCED);
-    assert_int_equal(c20(l40s, 64, 128, 256), CLAIM_REFUTED);
-    assert_int_equal(c20(h200, 128, 128, 256), CLAIM_NOT_TESTABLE);
-    assert_int_equal(c20(NULL, 128, 128, 256), CLAIM_NOT_TESTABLE);
-    assert_int_equal(c20(l40s, 128, 130, 256), CLAIM_NOT_TESTABLE);
-    assert_int_equal(c20(l40s, 128, 128, 128), CLAIM_NOT_TESTABLE);
+    assert_int_equal(c20(l40s, 128, 14, 128, 0), CLAIM_REPRODUCED);
+    assert_int_equal(c20(l40s, 64, 78, 128, 0), CLAIM_REFUTED); /* another number there */
+    assert_int_equal(c20(h200, 64, 68, 128, 0), CLAIM_REPRODUCED);
+    assert_int_equal(c20(h200, 128, 4, 128, 0), CLAIM_REPRODUCED);
+    assert_int_equal(c20(h200, 256, 0, 128, 0), CLAIM_REFUTED);
+    assert_int_equal(c20(NULL, 256, 0, 128, 0), CLAIM_REFUTED);
+    assert_int_equal(c20(l40s, 128, 14, 130, 0), CLAIM_NOT_TESTABLE);
+    assert_int_equal(c20(l40s, 128, 14, 128, 14), CLAIM_NOT_TESTABLE); /* idle whatever one does */
+}
+
+static void put_clocks(struct bundle *b, const char *impl, const double us[5])
+{
+    static const char *const clocks[] = {"do_bench", "event_hot", "event_cold", "graph_warm",
+                                         "graph_cold"};
+    char id[192];
+    for (size_t i = 0; i < 5; i++) {
+        snprintf(id, sizeof id, "peers.clock" PRODUCT "impl=%s,clock=%s,timer=event}", impl,
+                 clocks[i]);
+        put_spread(&b->rows, id, "ns", ROW_LOWER, 1e3 * us[i], 5, 7);
+    }
 }
 
 /* Five clocks in us, in the order of the claim. */
 static enum claim_verdict c21(char *board, const double us[5], double warm, double large)
 {
-    static const char *const clocks[] = {"do_bench", "event_hot", "event_cold", "graph_warm",
-                                         "graph_cold"};
     struct bundle b = {.board = board};
-    char id[192];
-    for (size_t i = 0; i < 5; i++) {
-        snprintf(id, sizeof id,
-                 "peers.clock" PRODUCT "impl=triton,tile=tuned,clock=%s,timer=event}", clocks[i]);
-        put_spread(&b.rows, id, "ns", ROW_LOWER, 1e3 * us[i], 5, 7);
-    }
+    put_clocks(&b, "triton,tile=tuned", us);
     put_spread(&b.rows, "peers.time" PRODUCT "impl=triton,tile=tuned,l2=warm,timer=event}", "ns",
                ROW_LOWER, 1e3 * warm, 5, 7);
     put_spread(&b.rows,
@@ -56,7 +63,7 @@ static enum claim_verdict c21(char *board, const double us[5], double warm, doub
 
 static void clocks(void **unused)
 {
-    const double one[] = {13, 16, 17, 9, 11}, none[] = {19, 16, 17, 9, 11};
+    const double one[] = {13, 16, 17, 9, 11}, none[] = {19, 13, 13, 9, 11};
     const double edge[] = {14.5, 16, 17, 9, 11};
     (void)unused;
     assert_int_equal(c21(l40s, one, 9, 500), CLAIM_REPRODUCED);
@@ -72,12 +79,16 @@ static void put_time(struct bundle *b, const char *id, double us)
     put_spread(&b->rows, id, "ns", ROW_LOWER, 1e3 * us, 5, 7);
 }
 
-static enum claim_verdict c23(double triton, double cublas, double torch, double larger)
+/* us: Triton by do_bench and by the other clocks, PyTorch by all; by slope cuBLAS, PyTorch's product
+ * and 1536^3. */
+static enum claim_verdict c23(double triton, double others, double torch, double cublas,
+                              double slope, double larger)
 {
     struct bundle b = {.board = h200};
-    put_time(&b, "peers.time" PRODUCT "impl=triton,tile=tuned,l2=warm,timer=event}", triton);
+    put_clocks(&b, "triton,tile=tuned", (double[]){triton, others, others, others, others});
     if (torch > 0)
-        put_time(&b, "peers.time" PRODUCT "impl=torch,tile=auto,l2=warm,timer=event}", torch);
+        put_clocks(&b, "torch,tile=auto", (double[]){torch, torch, torch, torch, torch});
+    put_time(&b, "peers.time" PRODUCT "impl=torch,tile=auto,l2=warm,timer=event}", slope);
     put_time(&b, "gemm_sizes.time" PRODUCT "impl=cublas,tile=auto,l2=warm,timer=event}", cublas);
     put_time(&b, "gemm_sizes.time" PRODUCT "impl=own,tile=best,l2=warm,timer=event}", 4.8);
     put_time(&b,
@@ -89,13 +100,13 @@ static enum claim_verdict c23(double triton, double cublas, double torch, double
 static void on_par(void **unused)
 {
     (void)unused;
-    assert_int_equal(c23(5.5, 5.2, 5.2, 11.5), CLAIM_REPRODUCED);
-    assert_int_equal(c23(6.5, 5.2, 5.2, 11.5), CLAIM_REFUTED);
-    assert_int_equal(c23(4.5, 5.2, 5.2, 11.5), CLAIM_REFUTED);
-    assert_int_equal(c23(5.72, 5.2, 5.2, 11.5), CLAIM_MIXED);
-    assert_int_equal(c23(5.5, 5.2, 6.5, 11.5), CLAIM_NOT_TESTABLE);
-    assert_int_equal(c23(5.5, 5.2, 5.2, 5.4), CLAIM_NOT_TESTABLE);
-    assert_int_equal(c23(5.5, 5.2, 0, 11.5), CLAIM_NOT_TESTABLE); /* PyTorch is not there */
+    assert_int_equal(c23(9.5, 20, 9.2, 5.2, 5.2, 11.5), CLAIM_REPRODUCED); /* by the stated clock */
+    assert_int_equal(c23(11, 9.2, 9.2, 5.2, 5.2, 11.5), CLAIM_REFUTED);
+    assert_int_equal(c23(8, 9.2, 9.2, 5.2, 5.2, 11.5), CLAIM_REFUTED);
+    assert_int_equal(c23(10.12, 9.2, 9.2, 5.2, 5.2, 11.5), CLAIM_MIXED);
+    assert_int_equal(c23(9.5, 9.2, 9.2, 5.2, 6.5, 11.5), CLAIM_NOT_TESTABLE);
+    assert_int_equal(c23(9.5, 9.2, 9.2, 5.2, 5.2, 5.4), CLAIM_NOT_TESTABLE);
+    assert_int_equal(c23(9.5, 9.2, 0, 5.2, 5.2, 11.5), CLAIM_NOT_TESTABLE); /* no PyTorch */
 }
 
 int main(void)

@@ -164,6 +164,7 @@ static void cooperative(void **unused)
     assert_int_equal(c02("C02b", "1100", "1rrr", '0'), CLAIM_MIXED);
     assert_int_equal(c02("C02b", "1111", "11rr", '0'), CLAIM_NOT_TESTABLE); /* there is no danger */
     assert_int_equal(c02("C02b", "1100", "rrrr", '0'), CLAIM_NOT_TESTABLE); /* refuses everything */
+    assert_int_equal(c02("C02b", "0000", "0000", '0'), CLAIM_NOT_TESTABLE); /* nothing completes */
 }
 
 int main(void)

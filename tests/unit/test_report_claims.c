@@ -131,6 +131,7 @@ static void half_of_the_peak(void **unused)
     assert_int_equal(c22("nvidia-h200", 4.341, 3.4, 190), CLAIM_MIXED);
     assert_int_equal(c22("nvidia-h200", 5.2, 3.4, 300), CLAIM_NOT_TESTABLE); /* 4096^3 too slow */
     assert_int_equal(c22("nvidia-h200", 5.2, 0.4, 190), CLAIM_NOT_TESTABLE); /* 512^3 too fast */
+    assert_int_equal(c22("nvidia-h200", 1, 1, 1), CLAIM_NOT_TESTABLE); /* a stuck timer */
     assert_int_equal(c22("nvidia-unheard-of", 5.2, 3.4, 190), CLAIM_NOT_TESTABLE);
 }
 
