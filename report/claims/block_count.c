@@ -378,15 +378,12 @@ static void judge_c24(const struct bundle *bundle, struct finding *f)
 
 /* --- the entries ----------------------------------------------------------------------------- */
 
-#define QUOTE                                                                                      \
-    "when we force Triton to pick block sizes that result in \u2265142 active "                    \
-    "blocks\u2014fully engaging every SM\u2014the performance actually gets worse, "               \
-    "dropping to ~17 microseconds."
-
 static const struct claim claims[] = {
     {.id = "C24",
      .article = "smallest.ai",
-     .quote = QUOTE,
+     .quote = "when we force Triton to pick block sizes that result in \u2265142 active "
+              "blocks\u2014fully engaging every SM\u2014the performance actually gets worse, "
+              "dropping to ~17 microseconds.",
      .clause = "when we force Triton to pick block sizes that result in \u2265142 active "
                "blocks\u2014fully engaging every SM\u2014the performance actually gets worse",
      .since = "2026-11-22",
@@ -406,7 +403,9 @@ static const struct claim claims[] = {
                     part_needs, staircase_needs)},
     {.id = "C24b",
      .article = "smallest.ai",
-     .quote = QUOTE,
+     .quote = "when we force Triton to pick block sizes that result in \u2265142 active "
+              "blocks\u2014fully engaging every SM\u2014the performance actually gets worse, "
+              "dropping to ~17 microseconds.",
      .clause = "",
      .since = "2026-11-22",
      .statement = "So it is with other kernels, and however the SMs are filled: by smaller tiles, "

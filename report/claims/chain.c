@@ -120,6 +120,7 @@ static const struct claim claims[] = {
               "with the most carefully engineered large kernel fusion strategies.",
      .clause = "they persist even with the most carefully engineered large kernel fusion "
                "strategies",
+     .since = "2026-11-22",
      .statement = "A chain of dependent 1024^3 products in one persistent kernel keeps 90 % or "
                   "more of the standalone time per product and stays under half of peak.",
      .rule = "Eight dependent products, fp16 with fp32 sums. REPRODUCED when a product in the best "

@@ -315,8 +315,7 @@ static const struct claim claims[] = {
      .quote = "Custom kernels win when an operation is structurally unique, such as a specialized "
               "attention variant, an unusual quantization scheme, or a fused sequence of small "
               "operators.",
-     .clause = "Custom kernels win when an operation is structurally unique, such as [...] a fused "
-               "sequence of small operators",
+     .clause = "a fused sequence of small operators",
      .since = "2026-11-22",
      .statement = "A fused sequence of small operators is faster by our kernel than by PyTorch's "
                   "library and by its compiler.",

@@ -121,6 +121,7 @@ static const struct claim claims[] = {
          "Unlike some AI-specific chips that include a Network-on-Chip (NOC) for fast intra-chip "
          "data exchange, Nvidia GPUs rely on global DRAM for all inter-SM communication.",
      .clause = "Nvidia GPUs rely on global DRAM for all inter-SM communication",
+     .since = "2026-11-22",
      .statement = "Handing data from SM to SM never runs faster than DRAM, in latency and in "
                   "bandwidth; 'all' makes one exception enough to refute.",
      .rule = "REFUTED when SMs read what others have just written, verified, above the rate of the "

@@ -175,13 +175,11 @@ static void judge_c54c(const struct bundle *bundle, struct finding *f)
 
 /* --- the entries ----------------------------------------------------------------------------- */
 
-#define QUOTE                                                                                      \
-    "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny."
-
 static const struct claim claims[] = {
     {.id = "C54",
      .article = "dev.to",
-     .quote = QUOTE,
+     .quote =
+         "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny.",
      .since = "2026-11-22",
      .statement =
          "Registers are at least 5 times as fast as global memory, in latency and in rate, "
@@ -197,7 +195,8 @@ static const struct claim claims[] = {
      .needs = NEEDS(latency_needs, rate_needs, c54_needs, bank_needs)},
     {.id = "C54b",
      .article = "dev.to",
-     .quote = QUOTE,
+     .quote =
+         "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny.",
      .clause = "",
      .since = "2026-11-22",
      .statement =
@@ -212,7 +211,8 @@ static const struct claim claims[] = {
      .needs = NEEDS(latency_needs, rate_needs, bank_needs)},
     {.id = "C54c",
      .article = "dev.to",
-     .quote = QUOTE,
+     .quote =
+         "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny.",
      .clause = "",
      .since = "2026-11-22",
      .statement = "The registers of all SMs hold fewer bytes than their shared memory.",

@@ -158,6 +158,7 @@ static const struct claim claims[] = {
     {.id = "C29",
      .article = "smallest.ai",
      .quote = "Eliminate the latency overhead from launching many discrete kernels,",
+     .since = "2026-11-22",
      .statement = "A dependency of all blocks on all, inside a fused kernel, costs 20 % or less of "
                   "a graph edge, up to 4096 steps; 20 % is our reading of 'eliminate'.",
      .rule =
@@ -188,6 +189,7 @@ static const struct claim claims[] = {
      .quote = "Launch overhead is hard to see if benchmarks focus only on end-to-end throughput, "
               "but it becomes visible in profiles.",
      .clause = "Launch overhead is hard to see if benchmarks focus only on end-to-end throughput",
+     .since = "2026-11-22",
      .statement = "Time per launch at a queue depth of 1000 is at most 0.6 of that at depth 1; the "
                   "profile half is not judged.",
      .rule = "REPRODUCED when the ratio is at most 0.6, REFUTED above. Positive controls: depth 1 "

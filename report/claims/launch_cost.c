@@ -212,6 +212,7 @@ static const struct claim claims[] = {
      .quote = "Launch overhead: scheduling and dispatch cost, especially painful when thousands of "
               "tiny kernels run per step.",
      .clause = "Launch overhead: scheduling and dispatch cost",
+     .since = "2026-11-22",
      .statement = "Host submit, start, block scheduling, drain and next start add up to the "
                   "launch's cost within 15 %.",
      .rule = "Call, start and finish of a launch of one block, each by stamps, and 65536 times the "

@@ -250,6 +250,7 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "Transposes inserted between operators that force real memory movement.",
      .clause = "force real memory movement",
+     .since = "2026-11-22",
      .statement = "An explicit transpose costs 0.9 of a copy or more; 'force' fails if the "
                   "consumer absorbs it at 5 % or less.",
      .rule =
@@ -265,6 +266,7 @@ static const struct claim claims[] = {
     {.id = "C57",
      .article = "ai-rng",
      .quote = "Strides that force scattered reads.",
+     .since = "2026-11-22",
      .statement =
          "Useful bandwidth at strides of 8 to 32 floats falls to 1.2x of the 32-byte sector model "
          "or less; device memory answers by 64 bytes, so that it may be half.",

@@ -188,6 +188,7 @@ static const struct claim claims[] = {
                "when memory access is irregular or fragmented across layers",
      .quote = "This means that even the best-placed data in shared or L1 memory still adds "
               "latency, especially when memory access is irregular or fragmented across layers.",
+     .since = "2026-11-22",
      .statement =
          "With few warps and one load in flight each, L1 and shared hits leave the SM at half its "
          "load rate or less; bank conflicts, sectors and per-layer placement make it worse.",

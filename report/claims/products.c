@@ -92,6 +92,7 @@ static const struct claim claims[] = {
      .quote = "a throughput of approximately 150 TFLOPSless than half of the GPU\u2019s rated 362 "
               "TFLOPS",
      .clause = "less than half of the GPU\u2019s rated 362 TFLOPS",
+     .since = "2026-11-22",
      .statement = "The 1024^3 fp16 product stays below half of the GPU's rated dense peak, "
                   "whatever GPU it is.",
      .rule = "REPRODUCED when the best of all implementations at 1024^3, fp16 with fp32 sums, warm "

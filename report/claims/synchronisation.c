@@ -283,13 +283,15 @@ static const struct claim claims[] = {
      .needs = NEEDS(completed_needs)},
     {.id = "C02b",
      .article = "smallest.ai",
-     .quote = "Even with fusion, the GPU cannot safely scale this computation across all its SMs:",
-     .clause = "cannot safely scale this computation across all its SMs",
+     .quote = "you risk deadlocks where some SMs are stalled waiting for others.",
+     .clause = "",
      .since = "2026-11-22",
      .statement = "A kernel whose blocks wait for each other cannot be launched on all SMs so that "
                   "a deadlock is ruled out. Judged on cooperative launches.",
      .rule =
-         "The deadlocks themselves are C02. REFUTED when a cooperative launch completes at 0.5x "
+         "The deadlocks themselves are C02; that there is no way out is what C04's sentence says, "
+         "\"the GPU cannot safely scale this computation across all its SMs\". REFUTED when a "
+         "cooperative launch completes at 0.5x "
          "and 1x of the resident capacity "
          "and is refused at 1xcapacity+1 and 2xcapacity, REPRODUCED when one is accepted and "
          "does not complete. Positive control: an ordinary launch of twice the capacity "

@@ -272,16 +272,14 @@ static void judge_c25b(const struct bundle *bundle, struct finding *f)
 
 /* --- the entries ------------------------------------------------------------------------------ */
 
-#define QUOTE                                                                                      \
-    "That\u2019s because with smaller blocks per SM, the amount of work each SM does shrinks, "    \
-    "and there are fewer warps available to hide memory latency. The GPU spends more time "        \
-    "waiting "                                                                                     \
-    "and less time computing."
-
 static const struct claim claims[] = {
     {.id = "C25",
      .article = "smallest.ai",
-     .quote = QUOTE,
+     .quote =
+         "That\u2019s because with smaller blocks per SM, the amount of work each SM does shrinks, "
+         "and there are fewer warps available to hide memory latency. The GPU spends more time "
+         "waiting "
+         "and less time computing.",
      .clause = "there are fewer warps available to hide memory latency",
      .since = "2026-11-22",
      .statement = "Where a product with at least as many blocks as SMs is slower, its busiest SM "
@@ -298,7 +296,11 @@ static const struct claim claims[] = {
      .needs = NEEDS(cube_needs, warps_needs, sweep_needs, alone_needs)},
     {.id = "C25b",
      .article = "smallest.ai",
-     .quote = QUOTE,
+     .quote =
+         "That\u2019s because with smaller blocks per SM, the amount of work each SM does shrinks, "
+         "and there are fewer warps available to hide memory latency. The GPU spends more time "
+         "waiting "
+         "and less time computing.",
      .clause = "The GPU spends more time waiting and less time computing.",
      .since = "2026-11-22",
      .statement = "Of such a product's time, waiting for operands is a larger part.",
