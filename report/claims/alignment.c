@@ -9,8 +9,8 @@
 /* --- products next to an aligned one: C58, C86 ------------------------------------------------ */
 
 /* A product as in gemm_sizes: m x n x k, rows `ld` elements apart (0: packed), A and B `offset`
- * bytes off a boundary. `same`: it has the sizes of the aligned one. `large`: measured in two rounds
- * only, and not judged. */
+ * bytes off a boundary. `same`: it has the sizes of the aligned one. `large`: measured in two
+ * rounds only, and not judged. */
 struct beside {
     const char *name;
     int m, n, k, ld, offset;

@@ -7,7 +7,7 @@
 
 /* --- C27: does the shortfall persist in a fused kernel? --------------------------------------- */
 
-static const double C27_KEPT = 0.90, C27_LOST = 0.75, C27_HALF = 0.5, C27_ALIKE = 0.10,
+static const double C27_LESS = 0.10, C27_LOST = 0.75, C27_HALF = 0.5, C27_ALIKE = 0.10,
                     C27_FOLLOWS = 10;
 static const double C27_WORK = 2.0 * 1024 * 1024 * 1024, C27_LARGE = 2.0 * 4096 * 4096 * 4096;
 
@@ -55,7 +55,7 @@ static void say_other_modes(const struct bundle *bundle, struct finding *f)
 static enum claim_verdict decide(const struct row *ratio, const struct row *share,
                                  struct finding *f)
 {
-    const bool kept = rule_place(ratio, RULE_LIMIT(f, C27_KEPT), INFINITY) == PLACE_INSIDE;
+    const bool kept = rule_place(ratio, 1 - RULE_LIMIT(f, C27_LESS), INFINITY) == PLACE_INSIDE;
     const bool lost = rule_place(ratio, RULE_LIMIT(f, C27_LOST), INFINITY) == PLACE_BELOW;
     const enum place half = rule_place(share, 0, RULE_LIMIT(f, C27_HALF));
 

@@ -225,7 +225,8 @@ static const struct need choice_needs[] = {{NEED_ONE, OVER_BEST("worst")},
                                            {NEED_ONE, "gemm_sizes.moved{of=all}"},
                                            NEEDS_END};
 
-/* A kernel measured twice must agree with itself; the worst fixed one must not pass for the best. */
+/* A kernel measured twice must agree with itself; the worst fixed one must not pass for the
+ * best. */
 static bool take_choice_controls(const struct bundle *bundle, bool *positive, bool *negative,
                                  struct finding *f)
 {

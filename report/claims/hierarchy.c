@@ -72,8 +72,8 @@ static const struct need bank_needs[] = {
     {NEED_ONE, "memory_latency.load{level=l2}"},
     NEEDS_END};
 
-/* Shared memory's rate is known, and that an L2 hit takes several times as long. L1 and shared memory are one memory: of these neither is the
- * faster. */
+/* Shared memory's rate is known, and that an L2 hit takes several times as long. L1 and shared
+ * memory are one memory: of these neither is the faster. */
 static bool take_controls(const struct bundle *bundle, bool *positive, bool *negative,
                           struct finding *f)
 {

@@ -9,7 +9,7 @@
 
 /* --- C68: fewer launches, shorter tails ------------------------------------------------------- */
 
-static const double FALLS = 0.9; /* to this share: by 10 % or more */
+static const double FALLS = 0.10; /* or more; less is no fall */
 static const double C68_SHARED = 0.25, C68_FELT = 1.5;
 
 /* One form of a step: its launches by stream, as a graph, or as one kernel. */
@@ -77,7 +77,7 @@ static bool say_fall(const struct bundle *bundle, const char *launches, enum fal
                  words[form], tails[form].above.centre / 1e3, tails[form].median.centre / 1e3,
                  tails[form].p99.centre / tails[form].median.centre);
     }
-    *fall = fall_of(tails, RULE_LIMIT(f, FALLS));
+    *fall = fall_of(tails, 1 - RULE_LIMIT(f, FALLS));
     return true;
 }
 
@@ -102,7 +102,7 @@ static void judge_c68(const struct bundle *bundle, struct finding *f)
     const struct row felt = rule_ratio(&shared, &idle), nothing = rule_ratio(&same.p99, &one.p99);
     const bool there = busy.low >= RULE_LIMIT(f, C68_SHARED);
     const bool is_felt = felt.low >= RULE_LIMIT(f, C68_FELT);
-    const bool negative = rule_place(&nothing, RULE_LIMIT(f, FALLS), INFINITY) != PLACE_BELOW;
+    const bool negative = rule_place(&nothing, 1 - RULE_LIMIT(f, FALLS), INFINITY) != PLACE_BELOW;
     rule_say_control(f, true, there, "share of the launching thread's CPU that another had", &busy);
     rule_say_control(f, true, is_felt, "which raises p99 of a step of 8 launches to, times", &felt);
     rule_say_control(f, false, negative, "p99 of one launch against the very same one falls, to",
@@ -209,7 +209,7 @@ static bool take_beside(const struct bundle *bundle, const char *rival, const ch
 /* Steadier by this measure beside every kind, worse beside any, or neither. */
 static enum claim_verdict steadier(const struct row *const ratios, size_t n, struct finding *f)
 {
-    const double falls = RULE_LIMIT(f, FALLS), worse = 1 + RULE_LIMIT(f, C87_WORSE);
+    const double falls = 1 - RULE_LIMIT(f, FALLS), worse = 1 + RULE_LIMIT(f, C87_WORSE);
     size_t below = 0;
 
     for (size_t i = 0; i < n; i++) {
@@ -248,7 +248,7 @@ static void judge_c87(const struct bundle *bundle, struct finding *f)
         return;
     const enum claim_verdict by_difference = steadier(differences, RIVALS, f);
     const enum claim_verdict by_ratio = steadier(ratios, RIVALS, f);
-    const bool negative = !(alone.by_ratio.high <= RULE_LIMIT(f, FALLS));
+    const bool negative = !(alone.by_ratio.high <= 1 - RULE_LIMIT(f, FALLS));
     rule_say_control(f, false, negative, "without any rival p99 / median falls as far",
                      &alone.by_ratio);
     rule_say(f->evidence, "; by p99 - median: %s, by p99 / median: %s",

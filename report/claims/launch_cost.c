@@ -47,9 +47,9 @@ static const struct need control_needs[] = {
     {NEED_ONE, EDGE("8")},
     NEEDS_END};
 
-/* One launch that reads all and 63 empty ones take as long as they do apart; 4096 bytes of arguments
- * instead of 8 must not pass for a cost. `one` and `null`: the launch that reads all, an empty
- * one. */
+/* One launch that reads all and 63 empty ones take as long as they do apart; 4096 bytes of
+ * arguments instead of 8 must not pass for a cost. `one` and `null`: the launch that reads all, an
+ * empty one. */
 static bool take_controls(const struct bundle *bundle, struct row *one, struct row *null,
                           bool *positive, bool *negative, struct finding *f)
 {

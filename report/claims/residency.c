@@ -113,7 +113,7 @@ static bool moves(const struct swing *s)
     return s->least < s->most;
 }
 
-/* --- C15: is occupancy gated by shared memory? ------------------------------------------------- */
+/* --- C15: is occupancy gated by shared memory? ------------------------------------------------ */
 
 /* The author's case: a kernel whose blocks ask for much shared memory. */
 static void judge_c15(const struct bundle *bundle, struct finding *f)
@@ -211,7 +211,7 @@ static void judge_c16(const struct bundle *bundle, struct finding *f)
                   took && moves(&shared), !moves(&registers));
 }
 
-/* --- C17: does more shared memory raise occupancy? --------------------------------------------- */
+/* --- C17: does more shared memory raise occupancy? -------------------------------------------- */
 
 /* The author's case: a kernel that shared memory limits. */
 static void judge_c17(const struct bundle *bundle, struct finding *f)

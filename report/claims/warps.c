@@ -44,7 +44,7 @@ static bool take_pair(const struct bundle *bundle, bool parts, struct pair *p, s
     return false;
 }
 
-/* --- C25: are there fewer warps, and is that the reason? --------------------------------------- */
+/* --- C25: are there fewer warps, and is that the reason? -------------------------------------- */
 
 static const double C25_EXPLAINS = 0.50;
 enum { SWEEP = 3 };
@@ -135,7 +135,7 @@ static void judge_c25(const struct bundle *bundle, struct finding *f)
     rule_conclude(f, verdict, positive, negative);
 }
 
-/* --- C25b: is more of the time spent waiting? -------------------------------------------------- */
+/* --- C25b: is more of the time spent waiting? ------------------------------------------------- */
 
 static const double C25_WAITS = 0.05;
 

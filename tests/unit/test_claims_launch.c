@@ -112,8 +112,9 @@ static void controls_of_c29(void **unused)
 #define SPLIT(launches, each)                                                                      \
     "launch_shape.split{bytes=16777216,launches=" launches ",each=" each ",timer=event}"
 
-/* One launch that reads all, an empty one; cut into 64 and 4096; one and 63 empty ones; 64 that read
- * all; the same kernel as in 64, of which one reads; an empty one with 4096 bytes of arguments. */
+/* One launch that reads all, an empty one; cut into 64 and 4096; one and 63 empty ones; 64 that
+ * read all; the same kernel as in 64, of which one reads; an empty one with 4096 bytes of
+ * arguments. */
 struct c50 {
     double one, null, few, many, nothing, everything, idle, arguments;
 };

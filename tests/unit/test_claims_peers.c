@@ -79,8 +79,8 @@ static void put_time(struct bundle *b, const char *id, double us)
     put_spread(&b->rows, id, "ns", ROW_LOWER, 1e3 * us, 5, 7);
 }
 
-/* us: Triton by do_bench and by the other clocks, PyTorch by all; by slope cuBLAS, PyTorch's product
- * and 1536^3. */
+/* us: Triton by do_bench and by the other clocks, PyTorch by all; by slope cuBLAS, PyTorch's
+ * product and 1536^3. */
 static enum claim_verdict c23(double triton, double others, double torch, double cublas,
                               double slope, double larger)
 {
