@@ -408,8 +408,9 @@ static const struct claim claims[] = {
               "dropping to ~17 microseconds.",
      .clause = "",
      .since = "2026-11-22",
-     .statement = "So it is with other kernels, and however the SMs are filled: by smaller tiles, "
-                  "by tiles split along k, by stream-K or by a persistent grid.",
+     .statement = "At 1024^3 other kernels, too, are slower with at least as many blocks as SMs, "
+                  "however these are made: by smaller tiles, by tiles split along k, by stream-K "
+                  "or by a persistent grid.",
      .rule =
          "Our kernels by wgmma and by mma.sync, those that the GPU has, fp16, warm L2. REPRODUCED "
          "when by each the best tile with at least as many blocks as SMs is slower than the best "

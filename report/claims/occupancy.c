@@ -209,8 +209,8 @@ static const struct claim claims[] = {
          "To mask latency effectively, Nvidia GPUs require each SM to have multiple active warps.",
      .clause = "require each SM to have multiple active warps",
      .since = "2026-11-22",
-     .statement = "One warp an SM, in no way, reaches 90 % of the sustained rate of reading device "
-                  "memory; multiple is more than one.",
+     .statement = "No way to read device memory by one warp an SM reaches 90 % of the sustained "
+                  "rate; 'multiple' is more than one.",
      .rule = "REFUTED when the best reading of device memory by one warp an SM, by loads or by "
              "asynchronous copies, reaches 0.9 of the best by any number, REPRODUCED when it stays "
              "below. Both are chosen in the first round and judged on the others. Said beside it: "

@@ -21,7 +21,8 @@ static const struct need c20_needs[] = {
     {NEED_ONE, "peers.idle_sms" PRODUCT "impl=triton,tile=forced,l2=warm}"},
     NEEDS_END};
 
-/* The mechanism holds or not on any GPU; the number of blocks is that of the author's. */
+/* The mechanism holds or not on any GPU; the number of blocks is that of the
+ * author's. */
 static void judge_c20(const struct bundle *bundle, struct finding *f)
 {
     struct row tuned, idle, known, forced;
@@ -30,18 +31,18 @@ static void judge_c20(const struct bundle *bundle, struct finding *f)
 
     const bool positive = known.low == C20_BLOCKS && known.high == C20_BLOCKS;
     const bool negative = forced.low == 0 && forced.high == 0;
-    const bool his_board = bundle->board && strcmp(bundle->board, L40S) == 0;
-    const bool his_number = tuned.low == C20_BLOCKS && tuned.high == C20_BLOCKS;
+    const bool authors_board = bundle->board && strcmp(bundle->board, L40S) == 0;
+    const bool authors_number = tuned.low == C20_BLOCKS && tuned.high == C20_BLOCKS;
     rule_say_row(f->evidence, "blocks of what Triton's tuner picks", &tuned);
-    rule_say(f->evidence, ", %s the article's 128", his_number ? "as" : "not");
+    rule_say(f->evidence, ", %s the article's 128", authors_number ? "as" : "not");
     rule_say_row(f->evidence, "SMs that ran none of them", &idle);
     rule_say_control(f, true, positive, "the product cut into tiles of 128x64 has 128", &known);
     rule_say_control(f, false, negative, "the best with as many blocks as SMs leaves SMs idle, at",
                      &forced);
     rule_conclude(f,
-                  idle.high == 0 || (his_board && !his_number) ? CLAIM_REFUTED
-                  : idle.low > 0                               ? CLAIM_REPRODUCED
-                                                               : CLAIM_MIXED,
+                  idle.high == 0 || (authors_board && !authors_number) ? CLAIM_REFUTED
+                  : idle.low > 0                                       ? CLAIM_REPRODUCED
+                                                                       : CLAIM_MIXED,
                   positive, negative);
 }
 

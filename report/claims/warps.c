@@ -282,8 +282,8 @@ static const struct claim claims[] = {
          "and less time computing.",
      .clause = "there are fewer warps available to hide memory latency",
      .since = "2026-11-22",
-     .statement = "Where a product with at least as many blocks as SMs is slower, its busiest SM "
-                  "has fewer warps, and that explains half of what it loses.",
+     .statement = "Where a 1024^3 product with at least as many blocks as SMs is slower than one "
+                  "with fewer, its busiest SM has fewer warps, and these explain half of the loss.",
      .rule = "Our wgmma kernel, or without it the portable one: between the best tile with fewer "
              "blocks than SMs and the best with as many. REFUTED when the busiest SM has no fewer "
              "warps by census. Where it has: by what fewer warps cost at one tile where nothing "
@@ -303,7 +303,9 @@ static const struct claim claims[] = {
          "and less time computing.",
      .clause = "The GPU spends more time waiting and less time computing.",
      .since = "2026-11-22",
-     .statement = "Of such a product's time, waiting for operands is a larger part.",
+     .statement =
+         "Of the time of a 1024^3 product with at least as many blocks as SMs, waiting for "
+         "operands is a larger part than of one with fewer.",
      .rule = "Our wgmma kernel, whose parts are timed by themselves, between the best such tiles. "
              "REPRODUCED when the share (all - products) / all rises by 0.05, REFUTED when not. "
              "Positive control: half the stages take longer at one tile. Negative control: the "
