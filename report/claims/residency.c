@@ -289,6 +289,7 @@ static const struct claim claims[] = {
      .quote = "Every SM has to maintain the context of all its active warps\u2014registers, local "
               "memory, and thread state. But this is gated by the amount of available L1/shared "
               "memory per SM.",
+     .clause = "this is gated by the amount of available L1/shared memory per SM",
      .statement = "The number of resident warps of a kernel without shared memory changes with the "
                   "L1/shared split; where the context is kept is not claimed and not tested.",
      .rule = "REPRODUCED when a kernel of 32 registers without shared memory, in blocks of 8 "
