@@ -118,7 +118,7 @@ struct row cube_formed(const struct row *const *in, size_t n, const char *unit,
 /* --- C24, C24b: more blocks than SMs ---------------------------------------------------------- */
 
 static const double C24_DELTA = 0.03; /* a smaller difference does not count */
-static const double C24_IDLE = 1.2;   /* what most SMs without work cost, at least */
+static const double C24_IDLE = 0.20;  /* what most SMs without work cost, at least */
 
 #define TRITON(tile, l2) "peers.time{" CUBE_KEYS "impl=triton,tile=" tile ",l2=" l2 ",timer=event}"
 #define BY_TRITON(tile)                                                                            \
@@ -275,7 +275,7 @@ static bool take_our_controls(const struct bundle *bundle, enum cube_kernel kern
     if (!cube_fewest(bundle, kernel, &fewest, f))
         return false;
     const struct row idle = rule_ratio(&fewest, few), back = rule_ratio(few, &fewest);
-    *positive = rule_place(&idle, RULE_LIMIT(f, C24_IDLE), INFINITY) == PLACE_INSIDE;
+    *positive = rule_place(&idle, 1 + RULE_LIMIT(f, C24_IDLE), INFINITY) == PLACE_INSIDE;
     rule_say_control(f, true, *positive, "the tile that makes fewest blocks takes longer, times",
                      &idle);
     if (kernel == CUBE_BY_WGMMA && n_sm > 96 &&
@@ -298,7 +298,7 @@ static bool take_our_controls(const struct bundle *bundle, enum cube_kernel kern
 static void judge_ours(const struct bundle *bundle, bool all_ways, struct finding *f)
 {
     const double n_sm = sms_of(bundle);
-    bool positive = true, negative = true, right, wrong, as_fast = false;
+    bool positive = false, negative = false, as_fast = false;
     size_t n = 0, lost = 0, kept = 0;
     struct row few, many;
 
@@ -316,10 +316,8 @@ static void judge_ours(const struct bundle *bundle, bool all_ways, struct findin
         as_fast = (all_ways && say_others(bundle, k, &few, f)) || as_fast;
         lost += here == CLAIM_REPRODUCED;
         kept += here == CLAIM_REFUTED;
-        if (n == 1 && !take_our_controls(bundle, k, &few, &right, &wrong, f))
+        if (n == 1 && !take_our_controls(bundle, k, &few, &positive, &negative, f))
             return;
-        if (n == 1)
-            positive = right, negative = wrong;
     }
     if (n == 0) {
         rule_not_testable(f, "tiles with fewer blocks than SMs, and with as many, are not both in "
@@ -361,7 +359,7 @@ static void judge_c24(const struct bundle *bundle, struct finding *f)
     }
     const struct row ratio = rule_ratio(&many, &few), idle = rule_ratio(&starved, &few);
     const struct row doubled = rule_ratio(&most, &half);
-    const bool positive = rule_place(&idle, RULE_LIMIT(f, C24_IDLE), INFINITY) == PLACE_INSIDE;
+    const bool positive = rule_place(&idle, 1 + RULE_LIMIT(f, C24_IDLE), INFINITY) == PLACE_INSIDE;
     const bool negative = slower(&doubled, f) == CLAIM_REFUTED;
     rule_say(f->evidence, "Triton, warm, by slope: tuned (%.0f blocks) %.2f us, forced (%.0f) %.2f",
              n_few.centre, few.centre / 1e3, n_many.centre, many.centre / 1e3);
