@@ -17,9 +17,15 @@ enum {
     GUARD_BYTES = 64 << 10,
     GUARD_BYTE = 0xa5,
     WARM_MS = 25,
+    SETTLE_NS = 400000000,
+    PLATEAU_NS = 80000000,
+    LOOK_NS = 50000,
     TICK_NS = 200000,
     EVENT_PAIRS = 64,
 };
+
+/* Relative to the clock. A case may see it move by 0.01. */
+static const double SETTLED = 0.005, RISES = 0.001;
 
 /* gpu_must() is called from CUDA(), which does not know the run. */
 static struct probe_run *owner;
@@ -225,13 +231,11 @@ static void measure_ticks(struct probe_run *r)
     r->tick_event_ns = isfinite(step) ? step : r->tick_device_ns;
 }
 
-static void warm_up(struct probe_run *r)
+static void keep_busy(struct probe_run *r, unsigned threads, uint64_t ns)
 {
-    struct harness_warm_args warm = {.sink = gpu_mapped(r, sizeof(float)),
-                                     .ns = (uint64_t)WARM_MS * 1000000};
-    cudaKernel_t kernel = gpu_kernel(r, &image_harness, "harness_warm", sizeof warm);
-    gpu_launch(r, kernel, (unsigned)r->gpu->facts.n_sm, 256, 0, &warm);
-    gpu_wait(r);
+    struct gpu *g = r->gpu;
+    struct harness_warm_args a = {.sink = g->warm_sink, .ns = ns};
+    gpu_launch(r, g->warmer, (unsigned)g->facts.n_sm, threads, 0, &a);
 }
 
 void gpu_clock_start(struct probe_run *r)
@@ -243,17 +247,14 @@ void gpu_clock_start(struct probe_run *r)
     gpu_launch(r, g->stamper, (unsigned)g->facts.n_sm, 32, 0, &a);
 }
 
-double gpu_clock_stop(struct probe_run *r)
+/* The SM clock since gpu_clock_start(), in MHz. */
+static double clock_since_start(struct probe_run *r)
 {
     struct gpu *g = r->gpu;
     struct harness_stamp_args a = {.out = g->stamp[1], .n_sm = (uint64_t)g->facts.n_sm};
     double mhz[1024];
     size_t n = 0;
 
-    if (r->watch) { /* the counters would count a stamp's own work; they also give the clock */
-        gpu_wait(r);
-        return attribute(r->options.device, cudaDevAttrClockRate) / 1e3;
-    }
     gpu_launch(r, g->stamper, (unsigned)g->facts.n_sm, 32, 0, &a);
     gpu_wait(r);
     for (int i = 0; i < g->facts.n_sm && n < PROBE_LENGTH(mhz); i++) {
@@ -265,8 +266,55 @@ double gpu_clock_stop(struct probe_run *r)
     if (n == 0)
         probe_fail(r, "harness: no SM shows two moments of its clock");
     stat_sort(mhz, n);
-    probe_clock(r, stat_median(mhz, n));
     return stat_median(mhz, n);
+}
+
+double gpu_clock_stop(struct probe_run *r)
+{
+    if (r->watch) { /* the counters would count a stamp's own work; they also give the clock */
+        gpu_wait(r);
+        return attribute(r->options.device, cudaDevAttrClockRate) / 1e3;
+    }
+    const double mhz = clock_since_start(r);
+    probe_clock(r, mhz);
+    return mhz;
+}
+
+/* The clock of small work now: the slower of two readings, since one may be an error of the
+ * timer. */
+static double clock_of_small_work(struct probe_run *r)
+{
+    double least = INFINITY;
+    for (int i = 0; i < 2; i++) {
+        gpu_clock_start(r);
+        keep_busy(r, 32, LOOK_NS);
+        least = fmin(least, clock_since_start(r));
+    }
+    return least;
+}
+
+/* Waits until the SM clock is that of small work. Behind heavy work the GPU runs at its power limit
+ * with a slower clock, which then rises for some milliseconds: a case of small work that begins
+ * meanwhile would see it move. A clock that no longer rises is the new one of small work. */
+static void settle(struct probe_run *r)
+{
+    struct gpu *g = r->gpu;
+    const uint64_t began = probe_host_ns();
+    uint64_t rose = began, now = began;
+    double mhz, most = 0;
+
+    while ((mhz = clock_of_small_work(r)) < g->steady_mhz * (1 - SETTLED)) {
+        now = probe_host_ns();
+        if (mhz > most * (1 + RISES)) {
+            most = mhz;
+            rose = now;
+        }
+        if (now - rose > PLATEAU_NS || now - began > SETTLE_NS) {
+            g->steady_mhz = mhz;
+            return;
+        }
+    }
+    g->steady_mhz = fmax(mhz, g->steady_mhz);
 }
 
 /* --- open and close -------------------------------------------------------------------------- */
@@ -277,6 +325,8 @@ static void find_own_kernels(struct probe_run *r)
                                         "harness_fill_fp32"};
     struct gpu *g = r->gpu;
     g->stamper = gpu_kernel(r, &image_harness, "harness_stamp", sizeof(struct harness_stamp_args));
+    g->warmer = gpu_kernel(r, &image_harness, "harness_warm", sizeof(struct harness_warm_args));
+    g->warm_sink = gpu_mapped(r, sizeof *g->warm_sink);
     g->sweeper = gpu_kernel(r, &image_harness, "harness_sweep", sizeof(struct harness_sweep_args));
     for (size_t i = 0; i < PROBE_LENGTH(fills); i++)
         g->fill[i] = gpu_kernel(r, &image_harness, fills[i], sizeof(struct harness_fill_args));
@@ -305,7 +355,9 @@ bool gpu_open(struct probe_run *r, const char **state, char why[DOCUMENT_WHY])
     for (int i = 0; i < 2; i++)
         g->stamp[i] = gpu_mapped(r, (size_t)g->facts.n_sm * sizeof *g->stamp[i]);
     find_own_kernels(r);
-    warm_up(r);
+    keep_busy(r, 256, (uint64_t)WARM_MS * 1000000); /* an idle GPU clocks down */
+    settle(r);
+    r->settle = settle;
     measure_ticks(r);
     return true;
 }

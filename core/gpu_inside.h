@@ -23,7 +23,9 @@ struct gpu {
     } loaded[LIBRARIES_MAX];
     size_t n_loaded;
     struct harness_stamp *stamp[2]; /* mapped host memory, one per SM */
-    cudaKernel_t stamper, fill[3], sweeper;
+    cudaKernel_t stamper, fill[3], sweeper, warmer;
+    float *warm_sink;
+    double steady_mhz;       /* the SM clock of small work; 0: not known */
     char *sweep;             /* 3 x L2, allocated at first use */
     struct verdict *verdict; /* likewise */
     cudaKernel_t gatekeeper, answerer; /* these and the fields below: made at first use */

@@ -10,7 +10,7 @@
 #include "core/version.h"
 
 enum { KEY_CHECK = 256, KEY_DEEP, KEY_JSON, KEY_LIST, KEY_RAW, KEY_CASE, KEY_ROUND, KEY_ROUNDS,
-       KEY_SEED, KEY_COUNTERS };
+       KEY_SEED, KEY_COUNTERS, KEY_QUICK };
 
 static const struct argp_option table[] = {
     {.name = "device", .key = 'd', .arg = "N", .doc = "GPU to measure (default 0)"},
@@ -31,6 +31,8 @@ static const struct argp_option table[] = {
     {.name = "round", .key = KEY_ROUND, .arg = "N", .doc = "This is round N, from 0 (set by "
      "'gpufloor run')"},
     {.name = "rounds", .key = KEY_ROUNDS, .arg = "N", .doc = "of N rounds"},
+    {.name = "quick", .key = KEY_QUICK, .doc = "Without the cases of which two rounds must agree "
+     "(set by 'gpufloor run --quick')"},
     {.name = "list", .key = KEY_LIST, .doc = "Print metrics, parameters and needs; with --json for "
      "programs"},
     {0},
@@ -111,6 +113,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_CASE: o->only = argument; break;
     case KEY_CHECK: o->check = true; break;
     case KEY_DEEP: o->deep = true; break;
+    case KEY_QUICK: o->quick = true; break;
     case KEY_COUNTERS: set_counters(o, argument, state); break;
     case KEY_RAW: o->raw = argument; break;
     case KEY_LIST: o->list = true; break;

@@ -97,12 +97,15 @@ struct probe {
 extern const struct probe probe; /* each executable defines exactly one */
 
 /* Starts a case; keys in their fixed order, "rows=%d,cols=%d". If it returns false, this run leaves
- * the case out (because of --case, or because a PROBE_ONCE case runs in the first and last round
- * only): skip its set-up too. */
+ * the case out (because of --case, or because of its flags): skip its set-up too. How often a case
+ * runs is declared by its flags. Without one of them it runs in every round, which is for numbers
+ * that the report shows first and for times on which a verdict rests. */
 enum {
-    PROBE_ONCE = 1,        /* maps, censuses, capacities: first and last round only */
+    PROBE_TWICE = 1,       /* first and last round, which must agree; not with `run --quick`: maps,
+                            * censuses, capacities, searches, campaigns */
     PROBE_POWER_BOUND = 2, /* large products, long streams: kept, marked, if the clock moves */
     PROBE_DEEP = 4,        /* only with --deep; never part of `gpufloor run` */
+    PROBE_THRICE = 8,      /* first, middle and last round: points of a curve, sweeps beside others */
 };
 bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...)
     PROBE_PRINTF(3, 4);
@@ -114,15 +117,16 @@ bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...
  *   - at 20, 40, 80, 160 ... rounds: the 95 % order-statistic interval of every metric's median is
  *     within 0.2 % of it, or within one timer tick ("stable").
  * Two rounds of warm-up come first; their samples are discarded. The word in parentheses is stored
- * with the case. Under --check the loop body runs once and its sample is dropped. */
+ * with the case. If the SM clock moved by more than 1 % meanwhile, the loop begins anew, up to three
+ * times, unless the case is PROBE_POWER_BOUND. Under --check the loop body runs once and its sample is dropped. */
 bool probe_more(struct probe_run *r);
 
 /* One raw sample: `value` in the metric's unit (in ns for a rate) for n units of work. */
 void probe_sample(struct probe_run *r, int metric, double n, double value);
 
-/* The SM clock during the sample just recorded, in MHz. If the clock moved by more than 1 % in a
- * case, the case is discarded with that reason, unless it is PROBE_POWER_BOUND. core/gpu.h calls
- * this. */
+/* The SM clock during the sample just recorded, in MHz. If the clock moved by more than 1 % in each
+ * attempt at a case, the case is discarded with that reason, unless it is PROBE_POWER_BOUND.
+ * core/gpu.h calls this. */
 void probe_clock(struct probe_run *r, double mhz);
 
 /* A metric's median over the samples of this case so far. Use it for a share whose reference was
@@ -135,7 +139,7 @@ void probe_value(struct probe_run *r, int metric, double value);
 
 /* A map, as one metric rather than one case per cell: rows.n x columns.n values in the metric's
  * unit, row by row. A cell that was not measured is NaN. The metric's value is the median of the
- * finite cells; the document holds all cells next to it. Cases that hold a map are PROBE_ONCE. */
+ * finite cells; the document holds all cells next to it. Cases that hold a map are PROBE_TWICE. */
 struct probe_axis {
     const char *name; /* "sm" */
     size_t n;

@@ -17,7 +17,7 @@ struct options {
     int device;
     int round, rounds; /* 0-based; rounds = 1 when run by hand */
     uint64_t seed;
-    bool check, deep, list, json;
+    bool check, deep, quick, list, json;
     const char *raw;      /* side file of raw samples, or NULL */
     const char *only;     /* glob that a case's keys must match, or NULL */
     const char *counters; /* a counter set, or "launches"; NULL: time is measured */
@@ -43,6 +43,7 @@ struct loop {
     int next_look;      /* pass count at the next test of stability */
     int sweeps;         /* of the L2 that the watched passes made, see gpu_sweep_l2() */
     uint64_t began_ns;
+    int began_anew;     /* times that it did, because the SM clock moved */
     const char *stopped;
 };
 
@@ -62,6 +63,7 @@ struct probe_run {
     int n_cases;           /* cases that this run measured */
     struct loop loop;
     const struct watch *watch; /* NULL: nobody */
+    void (*settle)(struct probe_run *); /* waits until the SM clock is steady; NULL: no GPU */
     struct series *series; /* one per metric */
     double *clock_mhz;
     size_t n_clock, room_clock;

@@ -14,6 +14,7 @@ enum {
     PASSES_MIN = 5,
     FIRST_LOOK = 20,
     CASE_MS = 80,
+    ANEW_MOST = 3,
     BEST_OF_FIRST = 20, /* "best" uses a fixed number of samples, never an adaptive one */
 };
 static const double STABLE = 0.002, CONFIDENCE = 0.95, CLOCK_MOVED = 0.01;
@@ -36,6 +37,16 @@ static const struct probe_metric *metric_of(struct probe_run *r, int metric)
 
 /* --- the sample loop ------------------------------------------------------------------------- */
 
+/* Does a case with these flags run in this round? */
+static bool is_due(const struct options *o, unsigned flags)
+{
+    const int last = o->rounds - 1;
+    const bool outer = o->round == 0 || o->round == last;
+    if (flags & PROBE_TWICE)
+        return outer && !o->quick;
+    return !(flags & PROBE_THRICE) || outer || o->round == last / 2;
+}
+
 bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...)
 {
     va_list arguments;
@@ -46,7 +57,7 @@ bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...
     va_end(arguments);
     if ((flags & PROBE_DEEP) && !r->options.deep)
         return false;
-    if ((flags & PROBE_ONCE) && r->options.round != 0 && r->options.round != r->options.rounds - 1)
+    if (!is_due(&r->options, flags))
         return false;
     if (r->options.only && fnmatch(r->options.only, r->keys, FNM_EXTMATCH) != 0)
         return false;
@@ -141,11 +152,60 @@ static void forget_samples(struct probe_run *r)
     r->n_clock = 0;
 }
 
+/* Replaces each reading of the clock by the median of itself and its neighbours. A single outlier
+ * is an error of the timer, since a clock that moves stays where it went. */
+static void drop_glitches(double *mhz, size_t n)
+{
+    double before = n > 0 ? mhz[0] : 0;
+    for (size_t i = 1; i + 1 < n; i++) {
+        double three[3] = {before, mhz[i], mhz[i + 1]};
+        before = mhz[i];
+        stat_sort(three, 3);
+        mhz[i] = three[1];
+    }
+    if (n >= 3) {
+        mhz[0] = mhz[1];
+        mhz[n - 1] = mhz[n - 2];
+    }
+}
+
+/* How far the SM clock moved while the case was sampled, relative to its median. */
+static double clock_moved(struct probe_run *r, struct stat_summary *clock)
+{
+    drop_glitches(r->clock_mhz, r->n_clock);
+    *clock = stat_summarise(r->clock_mhz, r->n_clock);
+    return r->n_clock > 0 ? (clock->max - clock->min) / clock->median : 0;
+}
+
+static bool loop_begins(struct probe_run *r)
+{
+    if (r->settle && !r->watch && !r->options.check && !(r->flags & PROBE_POWER_BOUND))
+        r->settle(r);
+    r->loop.state = LOOP_WARMING;
+    r->loop.passes = 0;
+    return true;
+}
+
 static bool loop_ends(struct probe_run *r, const char *why)
 {
     r->loop.stopped = why;
     r->loop.state = LOOP_DONE;
     return false;
+}
+
+/* The loop has its samples. If the SM clock moved meanwhile, all of them are dropped for that cause
+ * and the loop begins anew: a clock that goes on rising behind heavier work has then arrived. */
+static bool loop_is_full(struct probe_run *r, const char *why)
+{
+    struct stat_summary clock;
+    if ((r->flags & PROBE_POWER_BOUND) || r->loop.began_anew == ANEW_MOST ||
+        clock_moved(r, &clock) <= CLOCK_MOVED)
+        return loop_ends(r, why);
+    r->loop.began_anew++;
+    if (r->raw)
+        fprintf(r->raw, "# the SM clock moved: the samples of %s{%s} so far are dropped\n",
+                probe.name, r->keys);
+    return loop_begins(r);
 }
 
 bool probe_more(struct probe_run *r)
@@ -156,9 +216,7 @@ bool probe_more(struct probe_run *r)
     case LOOP_IDLE:
         if (!r->in_case)
             probe_fail(r, "harness: probe_more() outside a case");
-        loop->state = LOOP_WARMING;
-        loop->passes = 0;
-        return true;
+        return loop_begins(r);
     case LOOP_WARMING:
         if (r->options.check) {
             forget_samples(r);
@@ -177,14 +235,14 @@ bool probe_more(struct probe_run *r)
     case LOOP_SAMPLING:
         loop->passes++;
         if (loop->passes >= PASSES_MAX)
-            return loop_ends(r, "count");
+            return loop_is_full(r, "count");
         if (loop->passes >= PASSES_MIN &&
             probe_host_ns() - loop->began_ns > (uint64_t)CASE_MS * 1000000)
-            return loop_ends(r, "time");
+            return loop_is_full(r, "time");
         if (loop->passes >= loop->next_look) {
             loop->next_look *= 2;
             if (all_stable(r))
-                return loop_ends(r, "stable");
+                return loop_is_full(r, "stable");
         }
         return true;
     case LOOP_WATCHED:
@@ -406,29 +464,11 @@ static json_t *metric_object(struct probe_run *r, const struct probe_metric *m,
     return object;
 }
 
-/* Replaces each reading of the clock by the median of itself and its neighbours. A single outlier
- * is an error of the timer, since a clock that moves stays where it went. */
-static void drop_glitches(double *mhz, size_t n)
-{
-    double before = n > 0 ? mhz[0] : 0;
-    for (size_t i = 1; i + 1 < n; i++) {
-        double three[3] = {before, mhz[i], mhz[i + 1]};
-        before = mhz[i];
-        stat_sort(three, 3);
-        mhz[i] = three[1];
-    }
-    if (n >= 3) {
-        mhz[0] = mhz[1];
-        mhz[n - 1] = mhz[n - 2];
-    }
-}
-
 /* The clock while the case was sampled; `discarded` gets a cause when it moved too far. */
 static json_t *clock_object(struct probe_run *r, char *discarded, size_t size)
 {
-    drop_glitches(r->clock_mhz, r->n_clock);
-    struct stat_summary c = stat_summarise(r->clock_mhz, r->n_clock);
-    double moved = (c.max - c.min) / c.median;
+    struct stat_summary c;
+    const double moved = clock_moved(r, &c);
 
     if (moved > CLOCK_MOVED && !(r->flags & PROBE_POWER_BOUND))
         snprintf(discarded, size, "SM clock moved by %.1f %% (%.0f to %.0f MHz)", 100 * moved,
@@ -461,12 +501,16 @@ void samples_close_case(struct probe_run *r)
     close_metrics(r, metrics);
     if (json_array_size(metrics) > 0) {
         json_t *one = json_pack("{s:s, s:o}", "case", r->keys, "metrics", metrics);
-        if (r->flags & PROBE_ONCE)
+        if (r->flags & PROBE_TWICE)
             json_object_set_new(one, "once", json_true());
+        else if (r->flags & PROBE_THRICE)
+            json_object_set_new(one, "thrice", json_true());
         if (r->flags & PROBE_POWER_BOUND)
             json_object_set_new(one, "power_bound", json_true());
         if (r->loop.stopped)
             json_object_set_new(one, "stopped", json_string(r->loop.stopped));
+        if (r->loop.began_anew > 0)
+            json_object_set_new(one, "began_anew", json_integer(r->loop.began_anew));
         if (r->n_clock > 0)
             json_object_set_new(one, "sm_clock", clock_object(r, discarded, sizeof discarded));
         if (discarded[0])

@@ -173,12 +173,12 @@ static bool measure_stable(struct probe_run *r, const struct decode_kernels *k)
                 struct decode_shape shape = decode_shape_of(1, e->context, n);
                 struct decode_tensors t;
                 uint32_t wrong;
-                if (!probe_begin_case(r, PROBE_ONCE, "case=%s,type=%s,impl=%s", e->name,
+                if (!probe_begin_case(r, PROBE_TWICE, "case=%s,type=%s,impl=%s", e->name,
                                       decode_number_names[n], naive ? "naive" : "attention"))
                     continue;
                 any = true;
                 shape.splits = e->splits;
-                t = decode_tensors_of(r, k, shape, false, operation_seed(r, PROBE_ONCE));
+                t = decode_tensors_of(r, k, shape, false, operation_seed(r, PROBE_TWICE));
                 const struct decode_way way = {&t, naive ? DECODE_NAIVE : DECODE_ATTEND};
                 const struct operation o = decode_operation(&way, "");
                 decode_plant(r, &t, e);
@@ -198,7 +198,7 @@ static void measure_append(struct probe_run *r, const struct decode_kernels *k)
 {
     for (enum decode_number n = DECODE_E4M3; n < N_DECODE_NUMBERS; n++) {
         struct decode_tensors t = decode_tensors_of(r, k, decode_shape_of(1, 64, n), false,
-                                                    operation_seed(r, PROBE_ONCE));
+                                                    operation_seed(r, PROBE_TWICE));
         const size_t count = (size_t)(t.shape.kv_heads * t.shape.d);
         uint16_t *x = probe_host_alloc(r, 2 * count);
         gpu_to_host(r, x, t.k_new, 2 * count);
@@ -210,7 +210,7 @@ static void measure_append(struct probe_run *r, const struct decode_kernels *k)
         for (int unclamped = 0; unclamped < 2; unclamped++) {
             const struct decode_way way = {&t, unclamped ? DECODE_UNCLAMPED : DECODE_KV_PLAIN};
             const struct operation o = decode_operation(&way, "");
-            if (!probe_begin_case(r, PROBE_ONCE, "type=%s,impl=%s", decode_number_names[n],
+            if (!probe_begin_case(r, PROBE_TWICE, "type=%s,impl=%s", decode_number_names[n],
                                   unclamped ? "unclamped" : "clamped"))
                 continue;
             if (!unclamped) /* the control overwrites a right row, so every error is its own */
@@ -247,7 +247,7 @@ static void measure_quality(struct probe_run *r, const struct decode_kernels *k)
     char keys[128];
 
     decode_keys_of(&t.shape, keys, sizeof keys);
-    if (probe_begin_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys)) {
+    if (probe_begin_case(r, PROBE_TWICE, "%s,impl=fused,mode=graph,l2=warm", keys)) {
         void *before = gpu_alloc(r, 2 * count, "the unfused results");
         u.poison(r, u.self);
         u.launch(r, u.self, 0);
@@ -382,7 +382,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "attention_decode",
     .what = "How long does one token's attention take, and what does fusing save around it?",
-    .method = 2,
+    .method = 3,
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,

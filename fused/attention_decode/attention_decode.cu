@@ -78,26 +78,39 @@ extern "C" __global__ void __launch_bounds__(ROPE_THREADS)
         attention_decode<cache, d, paged, stable>(a);                                              \
     }
 
-// sass-loop: kernel=attention_decode_bf16 ldg128na=32 hmma=24 local=0 regs<=255 arch=80+
+// sass-loop: kernel=attention_decode_bf16 ldg128na=32 hmma=24 guarded<=16 other<=937 local=0
+// sass-and: regs<=255 arch=80+
 ATTENTION_KERNEL(bf16, cache_bf16, 128, false, true)
-// sass-loop: kernel=attention_decode_bf16_paged ldg128na=32 hmma=24 local=0 regs<=255 arch=80+
+// sass-loop: kernel=attention_decode_bf16_paged ldg128na=32 hmma=24 guarded<=16 other<=964 local=0
+// sass-and: regs<=255 arch=80+
 ATTENTION_KERNEL(bf16_paged, cache_bf16, 128, true, true)
-// sass-loop: kernel=attention_decode_bf16_d64 ldg128na=32 hmma=24 local=0 regs<=255 arch=80+
+// sass-loop: kernel=attention_decode_bf16_d64 ldg128na=32 hmma=24 guarded<=16 other<=900 local=0
+// sass-and: regs<=255 arch=80+
 ATTENTION_KERNEL(bf16_d64, cache_bf16, 64, false, true)
-// sass-loop: kernel=attention_decode_e4m3 ldg128na=32 hmma=48 local=0 regs<=255 arch=80+
+// sass-loop: kernel=attention_decode_e4m3 ldg128na=32 hmma=48 guarded<=15 other<=4753 local=0
+// sass-and: regs<=255 arch=80,86
+// sass-loop: kernel=attention_decode_e4m3 ldg128na=32 hmma=48 guarded<=16 other<=1456 local=0
+// sass-and: regs<=255 arch=89+
 ATTENTION_KERNEL(e4m3, cache_e4m3, 128, false, true)
-// sass-loop: kernel=attention_decode_e4m3_paged ldg128na=32 hmma=48 local=0 regs<=255 arch=80+
+// sass-loop: kernel=attention_decode_e4m3_paged ldg128na=32 hmma=48 guarded<=14 other<=4837 local=0
+// sass-and: regs<=255 arch=80,86
+// sass-loop: kernel=attention_decode_e4m3_paged ldg128na=32 hmma=48 guarded<=16 other<=1535 local=0
+// sass-and: regs<=255 arch=89+
 ATTENTION_KERNEL(e4m3_paged, cache_e4m3, 128, true, true)
-// sass-loop: kernel=attention_decode_int8 ldg128na=32 hmma=48 local=0 regs<=255 arch=80+
+// sass-loop: kernel=attention_decode_int8 ldg128na=32 hmma=48 guarded<=16 other<=1690 local=0
+// sass-and: regs<=255 arch=80+
 ATTENTION_KERNEL(int8, cache_int8, 128, false, true)
-// sass-loop: kernel=attention_decode_int8_paged ldg128na=32 hmma=48 local=0 regs<=255 arch=80+
+// sass-loop: kernel=attention_decode_int8_paged ldg128na=32 hmma=48 guarded<=16 other<=1776 local=0
+// sass-and: regs<=255 arch=80+
 ATTENTION_KERNEL(int8_paged, cache_int8, 128, true, true)
 // The control of numerical stability: exp without the maximum.
-// sass-loop: kernel=attention_decode_naive ldg128na=32 hmma=24 local=0 arch=80+
+// sass-loop: kernel=attention_decode_naive ldg128na=32 hmma=24 guarded<=16 other<=873 local=0
+// sass-and: arch=80+
 ATTENTION_KERNEL(naive, cache_bf16, 128, false, false)
 
 // The merge of the blocks as a kernel of its own.
-// sass: none timed as part of a chain, whose time is what counts
+// sass-loop: ldg64=32 ffma=48 guarded<=32 other<=139 local=0 arch=80+
+// sass-all: ldg64=32 ldg=33 stg=1 local=0 looped calls arch=80+
 extern "C" __global__ void __launch_bounds__(ATTENTION_THREADS)
     attention_decode_merge(const __grid_constant__ struct attention_decode_args a)
 {
@@ -156,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS)
 }
 
 // The memory's own rate: reads as many bytes and drops them.
-// sass-loop: ldg128na=8 local=0
+// sass-loop: ldg128na=8 other<=28 exits<=2 local=0 moving
 extern "C" __global__ void __launch_bounds__(DECODE_THREADS)
     attention_decode_read(const __grid_constant__ struct decode_read_args a)
 {
@@ -196,7 +209,9 @@ __device__ __forceinline__ VECTOR gather(const __nv_bfloat16 *at, uint32_t strid
 }
 
 // Lanes run along a row: each loads eight neighbours, four times in a turn.
-// sass: none what it costs by either layout is the question, not how
+// sass-loop: ldg128=8 ldg=40 ffma=32 guarded<=4 other<=189 local=0 arch=75,80,86,89,100,120
+// sass-loop: ldg128=8 ldg=40 ffma=32 guarded<=36 other<=145 local=0 arch=90a
+// sass-all: ldg128=8 ldg=40 ffma=32 shfl=5 stg=1 looped calls
 extern "C" __global__ void __launch_bounds__(DECODE_GEMV_THREADS)
     attention_decode_gemv_along(const __grid_constant__ struct decode_gemv_args a)
 {
@@ -231,7 +246,9 @@ extern "C" __global__ void __launch_bounds__(DECODE_GEMV_THREADS)
 }
 
 // Lanes run across rows: each of 16 lanes loads four neighbours; a warp covers two columns.
-// sass: none what it costs by either layout is the question, not how
+// sass-loop: ldg=96 ldg64=16 ffma=64 guarded<=80 other<=401 local=0 arch=75,80,86,89,90a
+// sass-loop: ldg=80 ffma=64 other<=312 local=0 arch=100+
+// sass-all: ldg64=16 ldg>=96 ffma>=64 lds32=32 sts128=1 bar.block=1 stg=1 looped calls
 extern "C" __global__ void __launch_bounds__(DECODE_GEMV_THREADS)
     attention_decode_gemv_across(const __grid_constant__ struct decode_gemv_args a)
 {

@@ -77,9 +77,9 @@ void decode_measure_8bit(struct probe_run *r, const struct decode_kernels *k)
 void decode_measure_8bit_beside(struct probe_run *r, const struct decode_kernels *k)
 {
     for (enum decode_number n = DECODE_E4M3; n < N_DECODE_NUMBERS; n++)
-        DECODE_MEASURE_WAYS(r, k, decode_shape_of(1, 32768, n), PROBE_ONCE,
+        DECODE_MEASURE_WAYS(r, k, decode_shape_of(1, 32768, n), PROBE_THRICE,
                             {DECODE_ATTEND, "attention"}, {DECODE_WIDEN, "dequantised"});
-    DECODE_MEASURE_WAYS(r, k, decode_shape_of(8, 32768, DECODE_INT8), PROBE_ONCE,
+    DECODE_MEASURE_WAYS(r, k, decode_shape_of(8, 32768, DECODE_INT8), PROBE_THRICE,
                         {DECODE_ATTEND, "attention"});
 }
 
@@ -91,7 +91,7 @@ void decode_measure_layouts(struct probe_run *r, const struct decode_kernels *k)
     for (enum decode_layout l = DECODE_BY_TOKEN; l <= DECODE_PAGES_64; l++) {
         struct decode_shape shape = decode_shape_of(1, 8192, DECODE_BF16);
         shape.layout = l;
-        decode_measure_ways(r, k, shape, &ways[l], 1, PROBE_ONCE);
+        decode_measure_ways(r, k, shape, &ways[l], 1, PROBE_THRICE);
     }
 }
 
@@ -107,9 +107,9 @@ void decode_measure_new_rows(struct probe_run *r, const struct decode_kernels *k
 
 void decode_measure_steps_beside(struct probe_run *r, const struct decode_kernels *k)
 {
-    DECODE_MEASURE_WAYS(r, k, decode_shape_of(64, 1024, DECODE_BF16), PROBE_ONCE,
+    DECODE_MEASURE_WAYS(r, k, decode_shape_of(64, 1024, DECODE_BF16), PROBE_THRICE,
                         {DECODE_FUSED, "fused"}, {DECODE_TWO, "two"}, {DECODE_THREE, "unfused"});
-    DECODE_MEASURE_WAYS(r, k, decode_shape_of(1, 1024, DECODE_BF16), PROBE_ONCE,
+    DECODE_MEASURE_WAYS(r, k, decode_shape_of(1, 1024, DECODE_BF16), PROBE_THRICE,
                         {DECODE_FUSED, "fused"}, {DECODE_TWO, "two"}, {DECODE_THREE, "unfused"});
 }
 
@@ -177,8 +177,8 @@ void decode_measure_shares_beside(struct probe_run *r, const struct decode_kerne
                                   struct decode_measured m)
 {
     static const int contexts[] = {1024, 4096, 8192, 32768, 131072};
-    measure_token(r, k, m, &model_8b, 4096, PROBE_ONCE);
-    measure_token(r, k, m, &model_8b, 32768, PROBE_ONCE);
+    measure_token(r, k, m, &model_8b, 4096, PROBE_THRICE);
+    measure_token(r, k, m, &model_8b, 32768, PROBE_THRICE);
     for (size_t i = 0; i < PROBE_LENGTH(contexts); i++)
-        measure_token(r, k, m, &model_1b, contexts[i], PROBE_ONCE);
+        measure_token(r, k, m, &model_1b, contexts[i], PROBE_THRICE);
 }

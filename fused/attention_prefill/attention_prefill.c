@@ -157,7 +157,7 @@ static void measure_stable(struct probe_run *r, enum gpu_type type)
             const struct adversary *a = &adversaries[i];
             const bool is_naive = k == 2;
             const enum prefill_part part = k == 1 ? PREFILL_MMA : PREFILL_FUSED;
-            if (!prefill_has(t, part) || !probe_begin_case(r, PROBE_ONCE, "case=%s,type=%s,impl=%s",
+            if (!prefill_has(t, part) || !probe_begin_case(r, PROBE_TWICE, "case=%s,type=%s,impl=%s",
                                                            a->name, gpu_type_name(type), impls[k]))
                 continue;
             set_first(r, &t->of, &t->q, a->q0, false);
@@ -214,7 +214,7 @@ static void measure_footprint(struct probe_run *r, int context, enum prefill_par
     const struct prefill_problem p = {32, 32, 128, context, context, true, GPU_BF16};
     const bool is_chain = part == PREFILL_CHAIN;
 
-    if (!probe_begin_case(r, PROBE_ONCE | PROBE_POWER_BOUND,
+    if (!probe_begin_case(r, PROBE_TWICE | PROBE_POWER_BOUND,
                           "heads=32,kv_heads=32,depth=128,context=%d,mask=causal,type=bf16,impl=%s",
                           context, is_chain ? "unfused" : "fused"))
         return;
@@ -332,7 +332,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "attention_prefill",
     .what = "What does it save to compute attention over a prompt in one kernel, not three?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,

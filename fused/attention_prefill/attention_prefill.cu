@@ -16,11 +16,14 @@
         attention_prefill<type, depth>::run(a);                                                    \
     }
 
-// sass-loop: kernel=attention_prefill_bf16_128 hmma=256 ldsm=80 ldgsts=16 bar=1 local=0 arch=80+
+// sass-loop: kernel=attention_prefill_bf16_128 hmma=256 ldsm=80 ldgsts=16 bar=1 other<=698 local=0
+// sass-and: arch=80+
 FUSED(bf16, 128)
-// sass-loop: kernel=attention_prefill_fp16_128 hmma=256 ldsm=80 ldgsts=16 bar=1 local=0 arch=80+
+// sass-loop: kernel=attention_prefill_fp16_128 hmma=256 ldsm=80 ldgsts=16 bar=1 other<=698 local=0
+// sass-and: arch=80+
 FUSED(fp16, 128)
-// sass-loop: kernel=attention_prefill_bf16_64 hmma=128 ldsm=40 ldgsts=8 bar=1 local=0 arch=80+
+// sass-loop: kernel=attention_prefill_bf16_64 hmma=128 ldsm=40 ldgsts=8 bar=1 other<=599 local=0
+// sass-and: arch=80+
 FUSED(bf16, 64)
 
 #endif
@@ -35,7 +38,8 @@ FUSED(bf16, 64)
         attention_prefill_wgmma<type>::run(a);                                                     \
     }
 
-// sass-loop: kernel=attention_prefill_wgmma_* hgmma=16 mufu=66 bar=0 lds=0 local=0 arch=90a
+// sass-loop: kernel=attention_prefill_wgmma_* hgmma=16 mufu=66 bar=0 lds=0 other<=543 local=0
+// sass-and: arch=90a
 FUSED_WGMMA(bf16)
 FUSED_WGMMA(fp16)
 

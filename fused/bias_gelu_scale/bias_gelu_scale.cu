@@ -2,8 +2,9 @@
 // one skeleton, as has the copy in common/copy.cu; they differ in the work between load and store.
 //
 // Neighbouring threads move neighbouring 16-byte vectors. The input bypasses the L1, as it is used
-// once. The output is stored evict-first, which is worth 5 % of a long copy on an H200 (from 140 us
-// down to 133 us). Arithmetic is fp32.
+// once; the output is stored like any other, so that the next kernel finds it in the L2. (Stored
+// evict-first, a long tensor takes 0.5 % less and the three kernels over one of 4096 x 4096 take
+// 19 % more, on an H200.) Arithmetic is fp32.
 #include "core/device/load.cuh"
 #include "core/device/verdict.cuh"
 #include "fused/bias_gelu_scale/args.h"
@@ -63,10 +64,10 @@ __device__ __forceinline__ void apply(const gelu_args &a)
     for (int i = 0; i < VECTORS; i++) {
         uint64_t at = first + i * THREADS;
         if (at < a.vectors)
-            __stcs(out + at, make_uint4(pair<T, OPERATION>(x[i].x, b[i].x, a.scale),
-                                        pair<T, OPERATION>(x[i].y, b[i].y, a.scale),
-                                        pair<T, OPERATION>(x[i].z, b[i].z, a.scale),
-                                        pair<T, OPERATION>(x[i].w, b[i].w, a.scale)));
+            out[at] = make_uint4(pair<T, OPERATION>(x[i].x, b[i].x, a.scale),
+                                 pair<T, OPERATION>(x[i].y, b[i].y, a.scale),
+                                 pair<T, OPERATION>(x[i].z, b[i].z, a.scale),
+                                 pair<T, OPERATION>(x[i].w, b[i].w, a.scale));
     }
 }
 

@@ -28,7 +28,7 @@ void campaign_measure(struct probe_run *r, const struct fused_operator *o, const
     size_t tried = 0, wrong = 0;
 
     if (probe_is_check_run(r) || /* which draws shapes of its own */
-        !probe_begin_case(r, PROBE_ONCE, "guard=%s", c->is_unguarded ? "off" : "on"))
+        !probe_begin_case(r, PROBE_TWICE, "guard=%s", c->is_unguarded ? "off" : "on"))
         return;
     for (size_t i = 0; i < c->n; i++) {
         const struct operator_shape shape = c->shape(i, &state);

@@ -1,7 +1,6 @@
 // The copy that every operator in this folder is compared with. A thread moves 16 bytes per access
-// and has four accesses in flight. Loads bypass the L1; stores are evict-first, which is worth 5 %
-// of a long copy on an H200. A second kernel moves one vector a thread in small blocks, for buffers
-// too small to give every SM a block of the first.
+// and has four accesses in flight. Loads bypass the L1. A second kernel moves one
+// vector a thread in small blocks, for buffers too small to give every SM a block of the first.
 #include "core/device/load.cuh"
 #include "fused/common/copy.h"
 
@@ -18,7 +17,7 @@ template <int THREADS, int VECTORS> __device__ __forceinline__ void copy(const c
 #pragma unroll
     for (int i = 0; i < VECTORS; i++)
         if (first + i * THREADS < a.vectors)
-            __stcs(to + first + i * THREADS, x[i]);
+            to[first + i * THREADS] = x[i];
 }
 
 // sass-all: ldg128=4 ldg128na=4 stg128=4 local=0 together

@@ -142,8 +142,10 @@ double operation_measure(struct probe_run *r, const char *keys, const struct ope
     o->launch(r, o->self, 0);
     if (o->verify)
         o->verify(r, o->self, "before timing");
-    if (o->poison) /* so that the second verification sees results of the timed launches alone */
+    if (o->poison) { /* so that the second verification sees results of the timed launches alone */
         o->poison(r, o->self);
+        gpu_sweep_l2(r); /* what it wrote must not stay in the L2: docs/METHOD.md */
+    }
 
     operation_sample(r, o, c);
 
@@ -203,7 +205,7 @@ void operation_count(struct probe_run *r, const char *keys, const struct operati
     probe_require(r, fabs(bytes - o->bytes) < 1, "%s: its kernels move %.0f bytes of its %.0f",
                   o->name, bytes, o->bytes);
     for (unsigned i = 0; i < o->kernels; i++)
-        if (probe_begin_case(r, flags | PROBE_ONCE, "%s,impl=%s,mode=graph,l2=%s,kernel=%u", keys,
+        if (probe_begin_case(r, flags | PROBE_TWICE, "%s,impl=%s,mode=graph,l2=%s,kernel=%u", keys,
                              o->name, c.cold ? "cold" : "warm", i))
             say_kernel(r, &each[i]);
 }

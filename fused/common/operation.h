@@ -127,7 +127,7 @@ static inline void *pool_at(const struct pool *p, size_t set)
  * last round only has one seed for all runs, because the two rounds' figures must agree. */
 static inline uint64_t operation_seed(const struct probe_run *r, unsigned flags)
 {
-    return flags & PROBE_ONCE ? 1 : probe_seed(r);
+    return flags & PROBE_TWICE ? 1 : probe_seed(r);
 }
 
 /* Number of buffer sets to rotate over when one set has this many bytes: enough for 3 x L2, at most

@@ -119,12 +119,8 @@ static void poison_results(struct probe_run *r, const struct operator_set *s)
 
 static void poison(struct probe_run *r, const void *self)
 {
-    const struct subject *u = self;
-    const struct operator_set *s = u->s;
-    if (s->of->poison)
-        s->of->poison(r, s, u->f);
-    else
-        poison_results(r, s);
+    const struct operator_set *s = ((const struct subject *)self)->s;
+    poison_results(r, s);
     if (s->of->reset)
         s->of->reset(r, s);
 }
@@ -149,9 +145,7 @@ static double verify(struct probe_run *r, const void *self, const char *when)
         return verdict_error(&v);
     if (o->check_on_host && probe_in_full(r))
         o->check_on_host(r, u->s, u->f, when);
-    const double error = verdict_check(r, &v, due, when);
-    /* The first and the last round have different inputs, so their errors do not agree. */
-    return u->f->is_once && !u->s->is_fixed ? NAN : error;
+    return verdict_check(r, &v, due, when);
 }
 
 static void describe(struct probe_run *r, const void *self)
@@ -195,7 +189,7 @@ static void measure_form(struct probe_run *r, const struct subject *u, const cha
                                 .memory = f->memory,
                                 .kernels = f->kernels,
                                 .power_bound = f->power_bound};
-    operation_measure(r, keys, &o, c, flags | (f->is_once ? PROBE_ONCE : 0),
+    operation_measure(r, keys, &o, c, flags | (f->is_thrice ? PROBE_THRICE : 0),
                       is_part ? copy_ns * f->bytes / copied : copy_ns);
 }
 
@@ -293,8 +287,7 @@ static void sweep(struct probe_run *r, const struct fused_operator *o,
 
     resolve(r, &sketch.shape);
     const double least = o->rotated ? o->rotated(&sketch) : least_copied(o, w, &sketch);
-    const bool is_warm = w->conditions == OPERATOR_WARM && !o->keeps_sets;
-    const size_t sets = is_warm ? 1 : operation_sets(r, least);
+    const size_t sets = w->conditions == OPERATOR_WARM ? 1 : operation_sets(r, least);
     keys_of(o, &w->shape, 0, keys);
     if (4 * least * (double)sets > (double)gpu_facts(r)->free_bytes) {
         probe_note(r, "%s: too little memory", keys);
@@ -352,7 +345,7 @@ static void measure_quality(struct probe_run *r, const struct fused_operator *o,
                                           .is_wrong = is_wrong,
                                           .no_distance = o->no_distance && o->no_distance(member)};
         keys_of(o, &shape, member, keys);
-        if (!probe_begin_case(r, PROBE_ONCE, "%s,impl=fused,mode=graph,l2=warm", keys))
+        if (!probe_begin_case(r, PROBE_TWICE, "%s,impl=fused,mode=graph,l2=warm", keys))
             continue;
         quality_of_pair(r, &pair);
         if (o->judge)

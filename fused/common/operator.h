@@ -101,8 +101,8 @@ struct pool operator_tables(struct probe_run *r, struct operator_set *s, size_t 
 struct operator_form {
     const char *name; /* impl=NAME; "fused" and "unfused" are the two forms of OPERATOR_MAIN */
     unsigned group;
-    bool is_once;  /* measured in the first and the last round only */
-    bool is_wrong; /* a control with wrong results: its error is measured but nothing is required */
+    bool is_thrice; /* measured in the first, middle and last round only */
+    bool is_wrong;  /* a control with wrong results: its error is measured but nothing is required */
     double bytes, memory; /* as in struct operation, and so are these: */
     unsigned kernels;
     bool power_bound;
@@ -130,12 +130,7 @@ struct fused_operator {
     size_t own_bytes;
     void (*open)(struct probe_run *r, struct operator_set *s);
     const void *tools; /* what all sets share, such as a library; may be NULL */
-    /* Poisons what a form writes, before launches whose results are verified or timed; NULL: every
-     * result is poisoned. What is poisoned last stays in the L2 and shifts times by some per cent
-     * (docs/FINDINGS.md): a change of it makes times incomparable. */
-    void (*poison)(struct probe_run *r, const struct operator_set *s, const struct operator_form *f);
-    bool keeps_sets; /* as many sets as cold needs also where all is warm */
-    /* Called after that; NULL: nothing to do. */
+    /* Called after the results are poisoned; NULL: nothing to do. */
     void (*reset)(struct probe_run *r, const struct operator_set *s);
     /* Bytes of a set that the fused form moves; the copy moves as many. */
     double (*copied)(const struct operator_set *s, size_t member);

@@ -4,7 +4,7 @@
 //     float x[8];
 //     widen<bf16>(bits, x);
 //     ...
-//     __stcs(out + at, narrow<bf16>(x));
+//     out[at] = narrow<bf16>(x);
 //
 // fp16 and bf16 are the two types; kernels are templates over them.
 #ifndef FUSED_COMMON_VECTOR_CUH

@@ -87,14 +87,6 @@ void chain_open(struct probe_run *r, struct operator_set *s)
         t->middle[i] = operator_result(r, s, t->bytes, "an intermediate");
 }
 
-void chain_poison(struct probe_run *r, const struct operator_set *s, const struct operator_form *f)
-{
-    const struct chain *t = s->own;
-    pool_poison(r, &t->out);
-    for (int i = 0; f->group != OPERATOR_FUSED && i < 2; i++)
-        pool_poison(r, &t->middle[i]);
-}
-
 struct quality_results chain_results(const struct operator_set *s, size_t member)
 {
     const struct chain *t = s->own;

@@ -24,7 +24,6 @@ struct chain {
 };
 
 void chain_open(struct probe_run *r, struct operator_set *s);
-void chain_poison(struct probe_run *r, const struct operator_set *s, const struct operator_form *f);
 double chain_copied(const struct operator_set *s, size_t member);
 size_t chain_forms(struct probe_run *r, const struct operator_set *s, size_t member,
                    struct operator_form *list);

@@ -52,7 +52,7 @@ void chain_life_measure(struct probe_run *r, enum chain_life life, int n, int el
     char name[64];
     int blocks;
 
-    if (!probe_begin_case(r, PROBE_ONCE, "life=%s,steps=%d,elements=%d", names[life], n, elements))
+    if (!probe_begin_case(r, PROBE_TWICE, "life=%s,steps=%d,elements=%d", names[life], n, elements))
         return;
     if (life == CHAIN_LIVE && n * elements > REGISTERS_MAX) {
         probe_missing(r, CHAIN_REGISTERS, too_many);

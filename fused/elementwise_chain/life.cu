@@ -6,7 +6,7 @@
 template <int E> struct elements;
 template <> struct elements<1> {
     static __device__ __forceinline__ void load(const float *p, float (&x)[1]) { x[0] = __ldg(p); }
-    static __device__ __forceinline__ void store(float *p, const float (&x)[1]) { __stcs(p, x[0]); }
+    static __device__ __forceinline__ void store(float *p, const float (&x)[1]) { *p = x[0]; }
 };
 template <> struct elements<8> {
     static __device__ __forceinline__ void load(const float *p, float (&x)[8])
@@ -19,8 +19,8 @@ template <> struct elements<8> {
     }
     static __device__ __forceinline__ void store(float *p, const float (&x)[8])
     {
-        __stcs((float4 *)p, make_float4(x[0], x[1], x[2], x[3]));
-        __stcs((float4 *)p + 1, make_float4(x[4], x[5], x[6], x[7]));
+        ((float4 *)p)[0] = make_float4(x[0], x[1], x[2], x[3]);
+        ((float4 *)p)[1] = make_float4(x[4], x[5], x[6], x[7]);
     }
 };
 

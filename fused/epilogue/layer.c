@@ -22,8 +22,8 @@ const struct epilogue_finish epilogue_finishes[N_FINISHES] = {
      EPILOGUE_QUANTISE,
      false,
      {EPILOGUE_QUANTISE},
-     {PROBE_DEEP, PROBE_DEEP, PROBE_ONCE, PROBE_DEEP}},
-    {"gelu_in", 0, true, {0}, {PROBE_DEEP, PROBE_ONCE, PROBE_ONCE, PROBE_DEEP}},
+     {PROBE_DEEP, PROBE_DEEP, PROBE_THRICE, PROBE_DEEP}},
+    {"gelu_in", 0, true, {0}, {PROBE_DEEP, PROBE_THRICE, PROBE_THRICE, PROBE_DEEP}},
 };
 
 static const char *const pass_names[N_PASSES] = {[EPILOGUE_BIAS] = "bias",

@@ -362,14 +362,14 @@ void epilogue_measure_qkv(struct probe_run *r, const struct epilogue_tools *tool
     static const struct {
         int k, n[PARTS]; /* of 1B, 8B, a model whose heads are 1:1, 70B */
         unsigned flags;
-    } shapes[] = {{2048, {2048, 512, 512}, PROBE_ONCE},
+    } shapes[] = {{2048, {2048, 512, 512}, PROBE_THRICE},
                   {4096, {4096, 1024, 1024}, 0},
-                  {4096, {4096, 4096, 4096}, PROBE_ONCE},
+                  {4096, {4096, 4096, 4096}, PROBE_THRICE},
                   {8192, {8192, 1024, 1024}, PROBE_DEEP}};
     static const struct {
         int m;
         unsigned flags;
-    } rows[] = {{1, 0}, {4, PROBE_DEEP}, {16, 0}, {256, PROBE_ONCE}, {4096, PROBE_DEEP}};
+    } rows[] = {{1, 0}, {4, PROBE_DEEP}, {16, 0}, {256, PROBE_THRICE}, {4096, PROBE_DEEP}};
     static const int small[][PARTS] = {{256, 128, 128}, {128, 128, 128}};
 
     for (size_t i = 0; probe_is_check_run(r) && i < PROBE_LENGTH(small); i++)

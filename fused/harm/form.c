@@ -210,5 +210,5 @@ void harm_measure_copy(struct probe_run *r, const struct harm_operands *t)
 {
     char keys[96];
     keys_of(keys, t);
-    copy_measure(r, keys, t->bytes, (struct condition){.cold = true}, PROBE_ONCE);
+    copy_measure(r, keys, t->bytes, (struct condition){.cold = true}, PROBE_THRICE);
 }

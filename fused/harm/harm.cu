@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(HARM_STREAM_THREADS)
     sum = __fdividef(1, sum);
 #pragma unroll
     for (int i = 0; i < STREAMS; i++)
-        __stcs(out + i * a.stride, x[i] * sum);
+        out[i * a.stride] = x[i] * sum;
 }
 
 // In two kernels nothing lives long: greatest and sum over the streams, four at a time; then each
@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(HARM_STREAM_THREADS)
     const float4 most = *(const float4 *)aside, scale = *(const float4 *)(aside + a.stride);
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        __stcs((float4 *)(out + i * a.stride), mul4(exp4(x[i], most), scale));
+        __stwb((float4 *)(out + i * a.stride), mul4(exp4(x[i], most), scale));
 }
 
 // --- a wide row ----------------------------------------------------------------------------------
@@ -144,7 +144,8 @@ extern "C" __global__ void __launch_bounds__(HARM_ROW_THREADS, 1)
 
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
 // A cluster holds the row, 32 values a thread, and its blocks tell each other greatest and sum.
-// sass: local=0 arch=90a+
+// sass-all: ldg128na=4 stg128=4 ucgabar_arv=2 st=2 bar.block=4 mufu>=34 other<=503 local=0 looped
+// sass-and: calls arch=90a+
 extern "C" __global__ void __launch_bounds__(HARM_CLUSTER_THREADS, 2)
     harm_wide_cluster(const __grid_constant__ struct harm_args a)
 {
@@ -215,8 +216,8 @@ template <int IN_FLIGHT> __device__ __forceinline__ void scale(const harm_args &
 #pragma unroll
         for (int i = 0; i < IN_FLIGHT; i++)
             if (at + i * threads < a.columns)
-                __stcs(out + at + i * threads,
-                       make_float4(2 * x[i].x + 1, 2 * x[i].y + 1, 2 * x[i].z + 1, 2 * x[i].w + 1));
+                out[at + i * threads] =
+                    make_float4(2 * x[i].x + 1, 2 * x[i].y + 1, 2 * x[i].z + 1, 2 * x[i].w + 1);
     }
 }
 
@@ -226,14 +227,22 @@ template <int IN_FLIGHT> __device__ __forceinline__ void scale(const harm_args &
     {                                                                                              \
         body;                                                                                      \
     }
-// sass: kernel=harm_phases_reverse local=0
+// sass-loop: kernel=harm_phases_reverse ldg128na=4 other<=35 exits<=2 local=0 arch=75,90a
+// sass-loop: kernel=harm_phases_reverse ldg128na=4 other<=35 exits<=1 local=0 arch=80,86,89
+// sass-loop: kernel=harm_phases_reverse ldg128na=4 other<=12 exits<=2 local=0 arch=100+
+// sass-all: kernel=harm_phases_reverse ldg128na=7 bar.block=2 stg32>=7 lds32>=7 sts128=7 stg128=0
+// sass-and: looped calls
 PHASES(reverse, reverse(a))
-// sass-loop: kernel=harm_phases_scale ldg128na=1 local=0
+// sass-loop: kernel=harm_phases_scale ldg128na=1 stg128=1 guarded<=1 other<=17 exits<=2 local=0
 PHASES(scale, scale<1>(a))
-// sass: kernel=harm_phases_one local=0
+// sass-all: kernel=harm_phases_one ldg128na=8 bar.block=2 stg32>=7 lds32>=7 sts128=7 stg128=1
+// sass-and: ffma=4 local=0 looped calls
 PHASES(one, reverse(a); scale<1>(a))
 // The merged kernel healed by what it has in flight instead.
-// sass: kernel=harm_phases_deep local=0
+// sass-loop: kernel=harm_phases_deep ldg128na=8 stg128=8 ffma=32 guarded<=8 other<=133 exits<=2
+// sass-and: local=0 together
+// sass-all: kernel=harm_phases_deep ldg128na=15 bar.block=2 stg32>=7 lds32>=7 sts128=7 stg128=8
+// sass-and: looped calls
 PHASES(deep, reverse(a); scale<8>(a))
 
 // --- fewer blocks --------------------------------------------------------------------------------
@@ -263,12 +272,13 @@ __device__ __forceinline__ void scaled(const uint4 *in, uint4 *out, uint32_t fir
 #pragma unroll
         for (int j = 0; j < 8; j++)
             x[j] *= by;
-        __stcs(out + i, narrow<fp16>(x));
+        out[i] = narrow<fp16>(x);
     }
 }
 
 // A row over its root mean square, in one kernel: one block a row.
-// sass: local=0
+// sass-loop: ldg128na=4 stores=0 ffma=32 other<=42 exits<=3 local=0 together moving
+// sass-all: ldg128na=10 stg128=5 ffma=45 bar.block=1 looped calls
 extern "C" __global__ void __launch_bounds__(HARM_ROW_THREADS, 1)
     harm_serial_row(const __grid_constant__ struct harm_args a)
 {
@@ -280,7 +290,8 @@ extern "C" __global__ void __launch_bounds__(HARM_ROW_THREADS, 1)
 }
 
 // In two: blockIdx.x is one of a.parts parts, blockIdx.y the row. aside: sums of rows x parts.
-// sass: local=0
+// sass-loop: ldg128na=4 stores=0 ffma=32 other<=48 exits<=2 local=0 moving
+// sass-all: ldg128na>=4 stg32=1 stg=1 bar.block=1 looped calls
 extern "C" __global__ void __launch_bounds__(HARM_ROW_THREADS, 1)
     harm_serial_sums(const __grid_constant__ struct harm_args a)
 {
@@ -293,7 +304,9 @@ extern "C" __global__ void __launch_bounds__(HARM_ROW_THREADS, 1)
         ((float *)a.aside)[blockIdx.y * a.parts + blockIdx.x] = sum;
 }
 
-// sass: local=0
+// sass-loop: ldg128na=4 stg128=4 other<=132 exits<=5 local=0 moving arch=75,80,86,89,90a
+// sass-loop: ldg128na=4 stg128=4 other<=95 exits<=3 local=0 moving arch=100+
+// sass-all: ldg128na>=4 ldg32=1 stg128>=4 bar.block=1 looped calls
 extern "C" __global__ void __launch_bounds__(HARM_ROW_THREADS, 1)
     harm_serial_scale(const __grid_constant__ struct harm_args a)
 {
@@ -312,7 +325,7 @@ extern "C" __global__ void __launch_bounds__(HARM_ROW_THREADS, 1)
 // --- fewer warps ---------------------------------------------------------------------------------
 
 // A chain of multiply-adds on each vector. Unused shared memory decides how many blocks an SM holds.
-// sass: local=0
+// sass-all: ldg128na=1 stg128=1 ffma=64 other<=19 exits<=2 local=0 looped
 extern "C" __global__ void __launch_bounds__(HARM_PHASE_THREADS)
     harm_compute(const __grid_constant__ struct harm_args a)
 {
@@ -324,7 +337,7 @@ extern "C" __global__ void __launch_bounds__(HARM_PHASE_THREADS)
     for (int i = 0; i < HARM_TRIALS; i++)
         x = make_float4(fmaf(x.x, 0.9f, 0.1f), fmaf(x.y, 0.9f, 0.1f), fmaf(x.z, 0.9f, 0.1f),
                         fmaf(x.w, 0.9f, 0.1f));
-    __stcs((float4 *)a.out2 + at, x);
+    ((float4 *)a.out2)[at] = x;
 }
 
 // --- the plain method ----------------------------------------------------------------------------

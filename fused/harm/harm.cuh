@@ -61,7 +61,7 @@ template <int STREAMS> __device__ __forceinline__ void softmax_across(const harm
     sum = inverse4(sum);
 #pragma unroll
     for (int i = 0; i < STREAMS; i++)
-        __stcs((float4 *)(out + i * a.stride), mul4(x[i], sum));
+        __stwb((float4 *)(out + i * a.stride), mul4(x[i], sum));
 }
 
 // Softmax of fp16 values that a block holds, 8 x VECTORS a thread.
@@ -103,7 +103,7 @@ template <int VECTORS, int THREADS = HARM_ROW_THREADS> struct held {
 #pragma unroll
             for (int j = 0; j < 8; j++)
                 x[i][j] *= scale;
-            __stcs(out + i * THREADS + threadIdx.x, narrow<fp16>(x[i]));
+            out[i * THREADS + threadIdx.x] = narrow<fp16>(x[i]);
         }
     }
 };

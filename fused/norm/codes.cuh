@@ -1,7 +1,7 @@
 // Numbers of one byte, fp8 (e4m3) and int8, made from floats that a scale has already brought into
 // their range.
 //
-//     __stcs((uint2 *)out + at, codes<e4m3>(y));            eight at a time
+//     ((uint2 *)out)[at] = codes<e4m3>(y);            eight at a time
 #ifndef FUSED_NORM_CODES_CUH
 #define FUSED_NORM_CODES_CUH
 

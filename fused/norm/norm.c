@@ -166,7 +166,7 @@ static size_t forms(struct probe_run *r, const struct operator_set *s, size_t me
                                            .group = v - o->variant < 2 ? main
                                                     : is_part          ? OPERATOR_PARTS
                                                                        : OPERATOR_OWN,
-                                           .is_once = v->properties & (PART | UNSAFE),
+                                           .is_thrice = v->properties & (PART | UNSAFE),
                                            .bytes = norm_bytes(v, rows, cols),
                                            .memory = norm_memory(o, v, rows, cols),
                                            .kernels = (unsigned)v->steps,
@@ -297,10 +297,10 @@ static const struct operator_sweep sweeps[] = {
      0,
      true},
     {{{1, 4096}, GPU_FP16}, BIT(BIAS_SILU), NO_PARTS, ALSO_STREAM, 0, false},
-    {{{1, 8192}, GPU_FP16}, BIT(RESIDUAL_FP8), NO_PARTS, GRAPH, PROBE_ONCE, false},
-    {{{1024, 4096}, GPU_FP16}, BIT(LAYER), NO_PARTS, GRAPH, PROBE_ONCE, false},
+    {{{1, 8192}, GPU_FP16}, BIT(RESIDUAL_FP8), NO_PARTS, GRAPH, PROBE_THRICE, false},
+    {{{1024, 4096}, GPU_FP16}, BIT(LAYER), NO_PARTS, GRAPH, PROBE_THRICE, false},
     /* bf16 moves the same bytes by the same code: only the fused kernels; everything with --deep */
-    {{{16384, 8192}, GPU_BF16}, BOTH, OPERATOR_FUSED, GRAPH, PROBE_ONCE, true},
+    {{{16384, 8192}, GPU_BF16}, BOTH, OPERATOR_FUSED, GRAPH, PROBE_THRICE, true},
     {{{16384, 8192}, GPU_BF16}, BOTH, NO_PARTS & ~OPERATOR_FUSED, GRAPH, PROBE_DEEP, false},
     {{{16384, 8192}, GPU_BF16}, BIT(RESIDUAL_FP8), NO_PARTS, GRAPH, PROBE_DEEP, true},
     {{{1, 1024}, GPU_BF16}, BOTH, NO_PARTS, GRAPH, PROBE_DEEP, true},
@@ -358,7 +358,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "norm",
     .what = "What does it save to normalise a row in one kernel with all that stands beside it?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

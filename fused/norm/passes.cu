@@ -61,7 +61,7 @@ __device__ __forceinline__ void pass_normalise(const norm_args &a, uint32_t row,
         const uint4 bias = __ldg((const uint4 *)a.bias + at);
         float y[8];
         row_centred<T>(x, weight, bias, found, y);
-        __stcs((uint4 *)a.out + (size_t)row * a.row_vectors + at, narrow<T>(y));
+        ((uint4 *)a.out)[(size_t)row * a.row_vectors + at] = narrow<T>(y);
     });
 }
 
@@ -130,12 +130,16 @@ template <typename T> __device__ __forceinline__ void normalise(const norm_args 
     PASSES_OF(name, fp16, operation)                                                               \
     PASSES_OF(name, bf16, operation)
 
-// sass-loop: kernel=norm_layernorm_*_pass_* stg128=4 ldg128=12 local=0
+// sass-loop: kernel=norm_layernorm_*_pass_* stg128=4 ldg128=12 guarded<=4 other<=664 local=0
+// sass-and: arch=75
+// sass-loop: kernel=norm_layernorm_*_pass_* stg128=4 ldg128=12 guarded<=4 other<=289 local=0
+// sass-and: arch=80+
 PASSES(layernorm_three_pass, three_pass)
 PASSES(layernorm_two_pass, two_pass)
 // sass-all: kernel=norm_mean_* ldg128=4 bar=1 local=0 looped
 PASSES(mean, mean_of)
 // sass-all: kernel=norm_variance_* ldg128=4 bar=1 local=0 looped
 PASSES(variance, variance_of)
-// sass-loop: kernel=norm_normalise_* stg128=4 ldg128=12 local=0
+// sass-loop: kernel=norm_normalise_* stg128=4 ldg128=12 guarded<=4 other<=646 local=0 arch=75
+// sass-loop: kernel=norm_normalise_* stg128=4 ldg128=12 guarded<=4 other<=293 local=0 arch=80+
 PASSES(normalise, normalise)

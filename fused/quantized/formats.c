@@ -74,7 +74,7 @@ static void measure_format(struct probe_run *r, struct formats *s, enum quality_
     static const char *const inputs[] = {"normal", "student_t3", "channel_x100", "mean_8"};
     static const char *const calibrations[] = {"absmax", "percentile", "none", "eighth"};
 
-    if (!probe_begin_case(r, PROBE_ONCE, "format=%s,input=%s,calibration=%s", formats[format],
+    if (!probe_begin_case(r, PROBE_TWICE, "format=%s,input=%s,calibration=%s", formats[format],
                           inputs[input], calibrations[calibration]))
         return;
     draw_inputs(r, s);

@@ -94,9 +94,9 @@ static const struct probe_parameter parameters[] = {
         SWEEP(4096, 14336, batch, E4M3, OPERATOR_MAIN, OPERATOR_COLD, PROBE_DEEP)
 
 static const struct operator_sweep sweeps[] = {
-    ONE(4096, 14336, 0),          MORE(2, PROBE_DEEP),         MORE(4, PROBE_ONCE),
-    MORE(8, PROBE_DEEP),          MORE(16, PROBE_ONCE),        MORE(32, PROBE_DEEP),
-    MORE(64, PROBE_ONCE),         MORE(128, PROBE_DEEP),       MORE(256, PROBE_ONCE),
+    ONE(4096, 14336, 0),          MORE(2, PROBE_DEEP),          MORE(4, PROBE_THRICE),
+    MORE(8, PROBE_DEEP),          MORE(16, PROBE_THRICE),       MORE(32, PROBE_DEEP),
+    MORE(64, PROBE_THRICE),       MORE(128, PROBE_DEEP),        MORE(256, PROBE_THRICE),
     ONE(14336, 4096, PROBE_DEEP), ONE(2048, 8192, PROBE_DEEP),
 };
 
@@ -173,7 +173,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "quantized",
     .what = "What do weights of 4 or 8 bits gain, dequantised inside the product or before it?",
-    .method = 2,
+    .method = 3,
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,

@@ -186,7 +186,7 @@ static void count_results(struct probe_run *r, const struct product *p, enum ord
     const size_t runs = probe_is_check_run(r) ? RUNS_A_GRAPH : RUNS;
     struct gpu_graph graph;
 
-    if (!probe_begin_case(r, PROBE_ONCE, "order=%s,runs=%d", order_names[order], RUNS))
+    if (!probe_begin_case(r, PROBE_TWICE, "order=%s,runs=%d", order_names[order], RUNS))
         return;
     CUDA(cudaMemsetAsync(p->hash.run, 0, sizeof *p->hash.run, gpu_stream(r)));
     gpu_graph_begin(r);
@@ -208,7 +208,7 @@ static void count_results(struct probe_run *r, const struct product *p, enum ord
  * always. */
 static void count_inputs(struct probe_run *r, const struct product *p)
 {
-    if (!probe_begin_case(r, PROBE_ONCE, "order=inputs,runs=%d", INPUTS))
+    if (!probe_begin_case(r, PROBE_TWICE, "order=inputs,runs=%d", INPUTS))
         return;
     CUDA(cudaMemsetAsync(p->hash.run, 0, sizeof *p->hash.run, gpu_stream(r)));
     for (uint64_t i = 0; i < INPUTS; i++) {
@@ -253,7 +253,7 @@ static void measure_graph_memory(struct probe_run *r, const struct product *p, i
     size_t before, after, whole;
     struct gpu_graph graph;
 
-    if (!probe_begin_case(r, PROBE_ONCE, "nodes=%d", nodes))
+    if (!probe_begin_case(r, PROBE_TWICE, "nodes=%d", nodes))
         return;
     gpu_wait(r);
     CUDA(cudaMemGetInfo(&before, &whole));

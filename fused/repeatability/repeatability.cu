@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
 }
 
 // The block that comes last adds all parts, from first to last.
-// sass: none order of a sum, not instructions
+// sass-all: ldg32=80 fadd>=73 atomg.gpu=1 membar.gpu=2 stg=3 local=0
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     repeatability_last_arriver(const __grid_constant__ struct sum_args a)
 {
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
         a.partial[blockIdx.y * SUM_PARTS + blockIdx.x] = sum;
 }
 
-// sass: none order of a sum, not instructions
+// sass-all: ldg32.gpu=64 fadd=64 stg=1 local=0
 extern "C" __global__ void __launch_bounds__(SUM_ROWS)
     repeatability_add_up(const __grid_constant__ struct sum_args a)
 {

@@ -373,7 +373,7 @@ static void judge_others(struct probe_run *r, struct draws *d)
 static void measure_quality(struct probe_run *r)
 {
     if (!probe_begin_case(
-            r, PROBE_ONCE,
+            r, PROBE_TWICE,
             "vocabulary=128256,batch=%d,k=50,p=0.9,type=fp32,impl=fused,mode=graph,l2=warm", DRAWS))
         return;
     struct sampling_rows t = sampling_rows_new(r, 1, 128256, 50, 0.9, 1);
@@ -509,7 +509,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "sampling",
     .what = "What does it take to draw a token from a row of logits, in one kernel and in six?",
-    .method = 2,
+    .method = 3,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

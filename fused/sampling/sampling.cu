@@ -58,19 +58,21 @@ template <typename TEAM> __device__ __forceinline__ void select_top_k(const samp
         of<team>(a);                                                                              \
     }
 
-// sass-loop: kernel=sampling_block ldg128na=4 local=0 together
+// sass-loop: kernel=sampling_block ldg128na=4 guarded<=4 other<=280 local=0 together
 KERNEL(sampling_block, one_block, sample)
-// sass-loop: kernel=sampling_block_whole ldg128na=2 local=0
+// sass-loop: kernel=sampling_block_whole ldg128na=2 guarded<=2 other<=142 local=0
 KERNEL(sampling_block_whole, one_block, sample_whole)
-// sass-loop: kernel=sampling_block_top_k ldg128na=4 local=0 together
+// sass-loop: kernel=sampling_block_top_k ldg128na=4 guarded<=4 other<=103 local=0 together
 KERNEL(sampling_block_top_k, one_block, select_top_k)
 
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
-// sass-loop: kernel=sampling_cluster ldg128na=4 local=0 together arch=90a+
+// sass-loop: kernel=sampling_cluster ldg128na=4 guarded<=4 other<=261 local=0 together arch=90a+
 KERNEL(sampling_cluster, one_cluster, sample)
-// sass-loop: kernel=sampling_cluster_whole ldg128na=2 local=0 together arch=90a+
+// sass-loop: kernel=sampling_cluster_whole ldg128na=2 guarded<=2 other<=141 local=0 together
+// sass-and: arch=90a+
 KERNEL(sampling_cluster_whole, one_cluster, sample_whole)
-// sass-loop: kernel=sampling_cluster_top_k ldg128na=4 local=0 together arch=90a+
+// sass-loop: kernel=sampling_cluster_top_k ldg128na=4 guarded<=4 other<=112 local=0 together
+// sass-and: arch=90a+
 KERNEL(sampling_cluster_top_k, one_cluster, select_top_k)
 #endif
 
@@ -143,7 +145,7 @@ __device__ __forceinline__ uint64_t fixed(float probability)
     return (uint64_t)(probability * 0x1p42f);
 }
 
-// sass: local=0
+// sass-all: ldg32>=10 shfl=5 stg32>=1 mufu>=10 local=0 looped calls
 extern "C" __global__ void __launch_bounds__(32)
     sampling_softmax(const __grid_constant__ struct sampling_step_args a)
 {
@@ -180,7 +182,7 @@ __device__ __forceinline__ uint64_t sum_reaching(const float *in, uint32_t count
     return before;
 }
 
-// sass: local=0
+// sass-all: ldg32>=7 shfl=28 vote=2 stg32>=5 local=0 looped calls
 extern "C" __global__ void __launch_bounds__(32)
     sampling_top_p(const __grid_constant__ struct sampling_step_args a)
 {
@@ -195,7 +197,9 @@ extern "C" __global__ void __launch_bounds__(32)
         out[i] = i <= last ? in[i] * scale : 0;
 }
 
-// sass: local=0
+// sass-loop: shfl=12 ldg32=1 vote=1 guarded<=1 other<=44 local=0 arch=75,80,86,89,90a,100
+// sass-loop: shfl=12 ldg32=1 vote=1 guarded<=1 other<=28 local=0 arch=120
+// sass-all: shfl=26 ldg32=4 vote=2 stg32=1 stg=1 looped calls
 extern "C" __global__ void __launch_bounds__(32)
     sampling_draw(const __grid_constant__ struct sampling_step_args a)
 {

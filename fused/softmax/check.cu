@@ -206,7 +206,7 @@ template <typename T> __device__ __forceinline__ void is_stable(const softmax_st
     UNSTABLE(naive, type, true)                                                                   \
     UNSTABLE(finite, type, false)
 
-// sass: kernel=softmax_* clocks=0   none of them is timed
+// sass: kernel=softmax_* none not a timed kernel
 CHECKS(fp16)
 CHECKS(bf16)
 CHECKS(fp32)

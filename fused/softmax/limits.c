@@ -48,7 +48,7 @@ void softmax_measure_longest(struct probe_run *r, enum gpu_type type)
     const struct softmax *t = s.own;
     for (size_t i = 0; i < PROBE_LENGTH(ways); i++) {
         uint32_t held = 1, not_held = t->vectors + 1;
-        if (!probe_begin_case(r, PROBE_ONCE, "type=%s,impl=%s", gpu_type_name(type), ways[i].impl))
+        if (!probe_begin_case(r, PROBE_TWICE, "type=%s,impl=%s", gpu_type_name(type), ways[i].impl))
             continue;
         probe_require(r, holds(r, t, ways[i].kernel, held), "a row of one vector is held");
         while (not_held - held > 1) {
@@ -163,11 +163,11 @@ void softmax_measure_stable(struct probe_run *r, enum gpu_type type)
         if (ways[i].kernel != N_KERNELS && !softmax_plan_fits(r, t, &p))
             continue;
         judge_rows(r, t, &p, right);
-        if (!ways[i].by_case && probe_begin_case(r, PROBE_ONCE, "case=all,type=%s,impl=%s",
+        if (!ways[i].by_case && probe_begin_case(r, PROBE_TWICE, "case=all,type=%s,impl=%s",
                                                  gpu_type_name(type), ways[i].impl))
             probe_value(r, STABLE, share_right(right, 0, N_SOFTMAX_KINDS - 1));
         for (size_t c = 0; ways[i].by_case && c < PROBE_LENGTH(stable_cases); c++)
-            if (probe_begin_case(r, PROBE_ONCE, "case=%s,type=%s,impl=%s", stable_cases[c].name,
+            if (probe_begin_case(r, PROBE_TWICE, "case=%s,type=%s,impl=%s", stable_cases[c].name,
                                  gpu_type_name(type), ways[i].impl))
                 probe_value(r, STABLE,
                             share_right(right, stable_cases[c].first, stable_cases[c].last));

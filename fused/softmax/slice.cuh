@@ -107,7 +107,7 @@ __device__ __forceinline__ void give(const slice &s, uint32_t first, float (&e)[
 #pragma unroll
             for (int j = 0; j < lanes<T>; j++)
                 e[i][j] *= factor;
-            __stcs(s.out + first + i * blockDim.x, pack<T>(e[i]));
+            s.out[first + i * blockDim.x] = pack<T>(e[i]);
         }
 }
 
@@ -161,8 +161,7 @@ template <typename T> __device__ __forceinline__ void read_again(const slice &s,
 #pragma unroll
         for (int i = 0; i < SOFTMAX_STREAM_VECTORS; i++)
             if (at + i * blockDim.x < s.end)
-                __stcs(s.out + at + i * blockDim.x,
-                       normalised<T>(s, at + i * blockDim.x, bits[i], all));
+                s.out[at + i * blockDim.x] = normalised<T>(s, at + i * blockDim.x, bits[i], all);
     });
 }
 

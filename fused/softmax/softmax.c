@@ -72,7 +72,7 @@ enum {
 /* One row, or as many rows as there are SMs, by every way. */
 #define SPREAD(rows, cols, type, condition)                                                        \
     {                                                                                              \
-        {{rows, cols}, type}, 1, WAYS, condition, PROBE_ONCE, false                                \
+        {{rows, cols}, type}, 1, WAYS, condition, PROBE_THRICE, false                              \
     }
 #define DEEP(type)                                                                                 \
     SHORT(1, 1024, type, ANY, PROBE_DEEP), SHORT(1, 32768, type, ANY, PROBE_DEEP),                 \
@@ -85,7 +85,7 @@ static const struct operator_sweep sweeps[] = {
     LONG(131072, 4096, GPU_FP16, 0),
     SHORT(1, 131072, GPU_FP16, ANY, 0),
     SHORT(32, 32768, GPU_FP16, GRAPH, 0),
-    LONG(8192, 32768, GPU_FP16, PROBE_ONCE),
+    LONG(8192, 32768, GPU_FP16, PROBE_THRICE),
     SPREAD(1, 1024, GPU_FP16, OPERATOR_WARM),
     SPREAD(1, 4096, GPU_FP16, OPERATOR_WARM),
     SPREAD(1, 16384, GPU_FP16, OPERATOR_WARM),
@@ -156,7 +156,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "softmax",
     .what = "What does it save to scale, mask and normalise in one kernel, and when by many SMs?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

@@ -3,8 +3,8 @@
 //
 // All share this scheme. A thread takes up to four 16-byte vectors, all loads before any use, and
 // keeps their exp2 relative to its own maximum. Parts merge (parts.cuh). Once the row's part is
-// known, one multiplication turns an exp2 into a probability. The input bypasses the L1, the output
-// is stored evict-first. Arithmetic is fp32.
+// known, one multiplication turns an exp2 into a probability. The input bypasses the L1.
+// Arithmetic is fp32.
 #include "core/device/clock.cuh"
 #include "core/device/cluster.cuh"
 #include "core/device/load.cuh"
@@ -89,7 +89,7 @@ __device__ __forceinline__ void held(const softmax_args &a)
         own.sum += of_all<adding>(x);
     });
     const part all = block_merge(own, scratch, s.c);
-    h.each([&](uint32_t at, uint4 &held) { __stcs(s.out + at, normalised<T>(s, at, held, all)); });
+    h.each([&](uint32_t at, uint4 &held) { s.out[at] = normalised<T>(s, at, held, all); });
 }
 
 // --- several blocks a row -----------------------------------------------------------------------
@@ -275,7 +275,7 @@ __device__ __forceinline__ void apply(const softmax_args &a)
 #pragma unroll
             for (int j = 0; j < lanes<T>; j++)
                 x[j] = OPERATOR == SCALE ? a.scale * x[j] : OPERATOR == ADD ? x[j] + y[j] : x[j];
-            __stcs(s.out + first + i * blockDim.x, pack<T>(x));
+            s.out[first + i * blockDim.x] = pack<T>(x);
         }
 }
 
@@ -307,18 +307,26 @@ __device__ __forceinline__ void apply(const softmax_args &a)
 
 // sass-all: kernel=softmax_row_* ldg128na=4 stg128=4 local=0 looped together
 // sass-all: kernel=softmax_grid_* ldg128na=4 stg128=4 local=0 looped together
-// sass-loop: kernel=softmax_held_* ldg128na=4 local=0   what the registers do not hold
-// sass-loop: kernel=softmax_shared_* ldg128na=4 local=0
+// sass-loop: kernel=softmax_held_* ldg128na=4 other<=39 local=0 arch=75,80,86,89,90a   what the registers do not hold
+// sass-loop: kernel=softmax_held_* ldg128na=4 other<=25 local=0 arch=100+   what the registers do not hold
+// sass-loop: kernel=softmax_shared_* ldg128na=4 other<=37 local=0 arch=75,80,86,89,90a
+// sass-loop: kernel=softmax_shared_* ldg128na=4 other<=12 local=0 arch=100+
 // sass-all: kernel=softmax_pair_* ldg128na=8 stg128=8 local=0 regs<=64 looped together
-// sass-loop: kernel=softmax_online_* ldg128na=2 local=0 together
-// sass-loop: kernel=softmax_partial_* ldg128na=2 local=0 together
-// sass-loop: kernel=softmax_finish_* ldg128na=2 stg128=2 local=0 together
-// sass-loop: kernel=softmax_last_* ldg128na=2 local=0 together
+// sass-loop: kernel=softmax_online_* ldg128na=2 guarded<=2 other<=204 local=0 together
+// sass-loop: kernel=softmax_partial_* ldg128na=2 guarded<=2 other<=204 local=0 together
+// sass-loop: kernel=softmax_finish_* ldg128na=2 stg128=2 guarded<=2 other<=381 local=0 together
+// sass-and: arch=75
+// sass-loop: kernel=softmax_finish_* ldg128na=2 stg128=2 guarded<=2 other<=190 local=0 together
+// sass-and: arch=80+
+// sass-loop: kernel=softmax_last_* ldg128na=2 guarded<=2 other<=208 local=0 together
 // sass-all: kernel=softmax_scale_* ldg128na=4 stg128=4 local=0 together
 // sass-all: kernel=softmax_mask_* ldg128na=4 stg128=4 local=0 together
 // sass-all: kernel=softmax_fill_* ldg128na=0 stg128=4 local=0
 // sass-all: kernel=softmax_add_* ldg128na=8 stg128=4 local=0 together
-// sass-loop: kernel=softmax_unmerged_* ldg128na=2 stg128=2 local=0 together
+// sass-loop: kernel=softmax_unmerged_* ldg128na=2 stg128=2 guarded<=2 other<=382 local=0 together
+// sass-and: arch=75
+// sass-loop: kernel=softmax_unmerged_* ldg128na=2 stg128=2 guarded<=2 other<=190 local=0 together
+// sass-and: arch=80+
 KERNELS(fp16)
 KERNELS(bf16)
 KERNELS(fp32)

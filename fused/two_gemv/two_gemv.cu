@@ -34,7 +34,7 @@ __device__ __forceinline__ void two_rows(const void *weights, const void *x, voi
         ((__nv_bfloat16 *)y)[first + threadIdx.x] = __float2bfloat16_rn(finish(all));
 }
 
-// sass-loop: ldg128na=8 ldg128=12 local=0 together
+// sass-loop: ldg128na=8 ldg128=12 other<=208 local=0 together
 extern "C" __global__ void __launch_bounds__(TWO_THREADS, 1)
     two_gemv_up(const __grid_constant__ struct two_gemv_args a)
 {
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(TWO_THREADS)
         h[i] = __float2bfloat16_rn(silu(a.scale * __bfloat162float(h[i])));
 }
 
-// sass-loop: ldg128na=8 ldg128=12 local=0 together
+// sass-loop: ldg128na=8 ldg128=12 other<=208 local=0 together
 extern "C" __global__ void __launch_bounds__(TWO_THREADS, 1)
     two_gemv_down(const __grid_constant__ struct two_gemv_args a)
 {
@@ -72,7 +72,7 @@ struct for_kernel_before {
     }
 };
 
-// sass-loop: ldg128na=8 ldg128=12 local=0 together arch=90a+
+// sass-loop: ldg128na=8 ldg128=12 other<=203 local=0 together arch=90a+
 extern "C" __global__ void __launch_bounds__(TWO_THREADS, 1)
     two_gemv_up_dependent(const __grid_constant__ struct two_gemv_args a)
 {
@@ -80,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(TWO_THREADS, 1)
                                              [&](float z) { return silu(a.scale * z); });
 }
 
-// sass-loop: ldg128na=8 ldg128=12 local=0 together arch=90a+
+// sass-loop: ldg128na=8 ldg128=12 other<=203 local=0 together arch=90a+
 extern "C" __global__ void __launch_bounds__(TWO_THREADS, 1)
     two_gemv_down_dependent(const __grid_constant__ struct two_gemv_args a)
 {
@@ -425,17 +425,17 @@ __device__ __forceinline__ void in_l2(const two_gemv_args &a)
     {                                                                                             \
         in_l2<rows, loads>(a);                                                                    \
     }
-// sass-loop: kernel=two_gemv_registers_2048 ldg128na=8 local=0
-// sass-loop: kernel=two_gemv_shared_2048 ldg128na=8 local=0
-// sass-loop: kernel=two_gemv_l2_2048 ldg128na>=8 local=0
+// sass-loop: kernel=two_gemv_registers_2048 ldg128na=8 other<=367 local=0
+// sass-loop: kernel=two_gemv_shared_2048 ldg128na=8 other<=332 local=0
+// sass-loop: kernel=two_gemv_l2_2048 ldg128na>=8 guarded<=8 other<=453 local=0
 PLACES(2048, 4, 1)
-// sass-loop: kernel=two_gemv_registers_4096 ldg128na=12 local=0
-// sass-loop: kernel=two_gemv_shared_4096 ldg128na=12 local=0
-// sass-loop: kernel=two_gemv_l2_4096 ldg128na>=8 local=0
+// sass-loop: kernel=two_gemv_registers_4096 ldg128na=12 other<=401 local=0
+// sass-loop: kernel=two_gemv_shared_4096 ldg128na=12 other<=335 local=0
+// sass-loop: kernel=two_gemv_l2_4096 ldg128na>=8 guarded<=8 other<=446 local=0
 PLACES(4096, 3, 2)
-// sass-loop: kernel=two_gemv_registers_8192 ldg128na=8 local=0
-// sass-loop: kernel=two_gemv_shared_8192 ldg128na=8 local=0
-// sass-loop: kernel=two_gemv_l2_8192 ldg128na>=8 local=0
+// sass-loop: kernel=two_gemv_registers_8192 ldg128na=8 other<=233 local=0
+// sass-loop: kernel=two_gemv_shared_8192 ldg128na=8 other<=176 local=0
+// sass-loop: kernel=two_gemv_l2_8192 ldg128na>=8 guarded<=8 other<=446 local=0
 PLACES(8192, 1, 4)
 
 // --- checks --------------------------------------------------------------------------------------

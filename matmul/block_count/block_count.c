@@ -2,8 +2,8 @@
  * else does?
  *
  * Method. C = A x B, row-major, operands from N(0,1), sums in fp32, by our own kernels: on compute
- * capability 9.0 the one of matmul/common/wgmma_gemm.cu, elsewhere the portable one (mma_gemm.cu;
- * with --deep on 9.0, too). Each experiment changes one thing:
+ * capability 9.0 the one of matmul/common/wgmma_gemm.cu, elsewhere the portable one (mma_gemm.cu),
+ * of which 9.0 has 128x64 and 64x64, too, and --deep all. Each experiment changes one thing:
  *     tile       256x128_once to 32x64, 32 to 512 blocks; this sweep alone changes several things
  *     aspect     128x64_alone, 64x128_alone, 32x256_alone, 16x512_alone: 128 blocks with 8192
  *                outputs each; only the bytes that a block takes in change: 384, 384, 576, 1056 KiB
@@ -16,6 +16,8 @@
  *     resident   1: unused shared memory keeps a second block off each SM. With 128x64 and larger
  *                tiles an SM holds one block anyway
  *     stages     128x64 (8 k-steps in flight) and 128x64_4stages
+ *     warps      the portable kernel's 128x64 by two, four and eight warps: 128x64_2warps, 128x64,
+ *                128x64_8warps. Blocks, stages and operand bytes are the same
  *     multicast  128x64_multicast; 128x64 (the same cluster without it); 128x64_alone (no cluster)
  *     k, l2      fewer and more k-steps; operands that are not in the L2
  * In turn with the product, parts of the same kernel are timed, with its grid, registers and shared
@@ -69,7 +71,8 @@ static const struct probe_metric metrics[] = {
     [BLOCKS] = COUNT("blocks", "thread blocks of it"),
     [BUSIEST] = COUNT("blocks_on_busiest_sm", "of those with a tile, on the SM that ran most, by "
                                               "census"),
-    [IDLE] = COUNT("idle_sms", "SMs without a block that had a tile, by census"),
+    [IDLE] = {"idle_sms", "count", PROBE_LOWER, .keys = KEYS, /* one more or less from run to run */
+        .what = "SMs without a block that had a tile, by census"},
     [TILES_ON_BUSIEST] = COUNT("tiles_on_busiest_sm", "tiles, or parts of split ones, that the "
                                                       "busiest SM computes"),
     [AT_ONCE] = COUNT("blocks_at_once", "of those on the busiest SM, side by side"),
@@ -105,14 +108,14 @@ static const struct count as_many_as_fit = {.name = "max"};
 
 static const struct count staircase[] = {
     {"64", 0, 64, PROBE_DEEP},   {"96", 0, 96, 0},          {"120", 0, 120, PROBE_DEEP},
-    {"128", 0, 128, PROBE_ONCE}, {"sm-1", 1, -1, PROBE_DEEP}, {"sm", 1, 0, 0},
+    {"128", 0, 128, PROBE_THRICE}, {"sm-1", 1, -1, PROBE_DEEP}, {"sm", 1, 0, 0},
     {"sm+1", 1, 1, 0},           {"160", 0, 160, PROBE_DEEP}, {"192", 0, 192, PROBE_DEEP},
-    {"256", 0, 256, PROBE_DEEP}, {"2sm", 2, 0, PROBE_ONCE}, {"2sm+1", 2, 1, PROBE_ONCE},
+    {"256", 0, 256, PROBE_DEEP}, {"2sm", 2, 0, PROBE_THRICE}, {"2sm+1", 2, 1, PROBE_THRICE},
 };
 static const struct count grids[] = {
     {"32", 0, 32, PROBE_DEEP},   {"64", 0, 64, 0},   {"96", 0, 96, PROBE_DEEP},
-    {"112", 0, 112, PROBE_ONCE}, {"120", 0, 120, PROBE_DEEP}, {"128", 0, 128, 0},
-    {"sm", 1, 0, PROBE_ONCE}, /* must remain the last */
+    {"112", 0, 112, PROBE_THRICE}, {"120", 0, 120, PROBE_DEEP}, {"128", 0, 128, 0},
+    {"sm", 1, 0, PROBE_THRICE}, /* must remain the last */
 };
 
 /* Rows of the wgmma kernel at 1024^3; the portable kernel has all of its tiles. Every round
@@ -138,12 +141,12 @@ static const struct variant {
     {"16x512_alone", 0, 0, 0, GPU_FP16, 0},
     {"128x64_multicast", 0, 0, 1, GPU_FP16, 0},
     {"128x64_4stages", 0, 0, 0, GPU_FP16, 0},
-    {"128x128_split2", 0, 0, 0, GPU_FP16, PROBE_ONCE},
+    {"128x128_split2", 0, 0, 0, GPU_FP16, PROBE_THRICE},
     {"128x128_split4", 0, 0, 0, GPU_FP16, 0},
     {"64x64_split2", 0, 0, 0, GPU_FP16, 0},
     {"64x64", 1, 0, 0, GPU_FP16, 0},
-    {"128x64", 0, 1, 0, GPU_FP16, PROBE_ONCE},
-    {"64x64", 0, 1, 0, GPU_FP16, PROBE_ONCE},
+    {"128x64", 0, 1, 0, GPU_FP16, PROBE_THRICE},
+    {"64x64", 0, 1, 0, GPU_FP16, PROBE_THRICE},
     {"128x128_split2", 0, 1, 0, GPU_FP16, PROBE_DEEP},
     {"32x256_alone", 0, 1, 0, GPU_FP16, PROBE_DEEP},
     {"32x64", 1, 0, 0, GPU_FP16, PROBE_DEEP},
@@ -205,7 +208,7 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
         s.idle = census.idle;
     } else {
         counted = blocks_watch(r, ways, p, w, g->blocks, &s);
-        const bool told = counted && w->tiles == 0 && !(plan->flags & PROBE_ONCE);
+        const bool told = counted && w->tiles == 0 && !(plan->flags & PROBE_THRICE);
         for (size_t i = 0; told && i < BLOCKS_MOMENTS; i++)
             probe_value(r, moments[i], blocks_median(s.moment[i]));
     }
@@ -334,7 +337,7 @@ static bool begin_case(struct probe_run *r, const struct product_shape *s, const
 static void measure_plan(struct probe_run *r, const struct ways *ways, const struct product *p,
                          struct plan plan)
 {
-    const unsigned once = plan.parts ? 0 : PROBE_ONCE;
+    const unsigned once = plan.parts ? 0 : PROBE_THRICE;
 
     if ((plan.flags & PROBE_DEEP) && !probe_deep(r))
         return;
@@ -366,22 +369,34 @@ static struct product product_of(struct probe_run *r, int m, int n, int k, enum 
         r, &(struct product_shape){.m = m, .n = n, .k = k, .type = type, .layout = "nn"}, sets);
 }
 
-/* The portable kernel: all its tiles, and two of them with one block an SM. */
+static void measure_portable_tile(struct probe_run *r, const struct ways *ways,
+                                  const struct product *p, const struct mma_gemm_tile *t,
+                                  bool alone, unsigned flags)
+{
+    measure_plan(r, ways, p,
+                 (struct plan){.way = {.impl = WAY_MMA, .mma = t},
+                               .grid = &a_block_each,
+                               .tiles = &every_tile,
+                               .alone = alone,
+                               .flags = flags});
+}
+
+/* The portable kernel: all its tiles, two of them with one block an SM, and one with two and eight
+ * warps instead of four. Where the wgmma kernel is, only the tiles that claims C24 and C25 need. */
 static void measure_portable(struct probe_run *r, const struct ways *ways, const struct product *p)
 {
-    const unsigned flags = gpu_facts(r)->cc == 90 && !probe_is_check_run(r) ? PROBE_DEEP : 0;
+    const unsigned rest = gpu_facts(r)->cc == 90 && !probe_is_check_run(r) ? PROBE_DEEP : 0;
 
-    for (size_t i = 0; i < PROBE_LENGTH(mma_gemm_tiles); i++)
-        for (int alone = 0; alone <= 1; alone++) {
-            const struct mma_gemm_tile *t = &mma_gemm_tiles[i];
-            if (!alone || strcmp(t->name, "64x64") == 0 || strcmp(t->name, "64x32") == 0)
-                measure_plan(r, ways, p,
-                             (struct plan){.way = {.impl = WAY_MMA, .mma = t},
-                                           .grid = &a_block_each,
-                                           .tiles = &every_tile,
-                                           .alone = alone,
-                                           .flags = flags});
-        }
+    for (size_t i = 0; i < PROBE_LENGTH(mma_gemm_tiles); i++) {
+        const struct mma_gemm_tile *t = &mma_gemm_tiles[i];
+        const bool small = strcmp(t->name, "64x64") == 0;
+        const bool needed = small || strcmp(t->name, "128x64") == 0;
+        measure_portable_tile(r, ways, p, t, false, needed ? 0 : rest);
+        if (small || strcmp(t->name, "64x32") == 0)
+            measure_portable_tile(r, ways, p, t, true, small ? 0 : rest);
+    }
+    for (size_t i = 0; i < PROBE_LENGTH(mma_gemm_warp_tiles); i++)
+        measure_portable_tile(r, ways, p, &mma_gemm_warp_tiles[i], false, 0);
 }
 
 /* Stream-K: every SM has the same share of the k-steps, so some tiles are shared. */
@@ -435,7 +450,7 @@ static void measure_depths(struct probe_run *r, const struct ways *ways, int siz
 static void measure_staircase(struct probe_run *r, const struct ways *ways, int m, int n, int k)
 {
     struct product p = product_of(r, m, n, k, GPU_FP16, 1);
-    struct plan whole = plan_of(r, "128x64_persistent", PROBE_ONCE);
+    struct plan whole = plan_of(r, "128x64_persistent", PROBE_THRICE);
 
     whole.grid = &grids[PROBE_LENGTH(grids) - 1];
     whole.way.blocks = count_of(r, whole.grid);

@@ -387,6 +387,22 @@ MMA_GEMM_KERNEL(bf16, true, 32, 32, 16)
 
 #endif
 
+#ifndef MMA_GEMM_7_5
+
+#define MMA_GEMM_WARP_KERNEL(name, m, n, k_step, stages, wm, wn, wk, blocks, rotate)               \
+    extern "C" __global__ void __launch_bounds__(MMA_GEMM_THREADS(wm, wn, wk), blocks)             \
+        mma_gemm_fp16_##m##x##n##_##name(const __grid_constant__ struct mma_gemm_args args)        \
+    {                                                                                              \
+        gemm_tile<mma_shape<m, n, k_step, stages, wm, wn, wk, blocks, rotate>, false>(args);       \
+    }
+
+// The rows of MMA_GEMM_WARP_TILES.
+// sass-loop: kernel=mma_gemm_fp16_128x64_2warps hmma>=128 local=0 arch=80+
+// sass-loop: kernel=mma_gemm_fp16_128x64_8warps hmma>=32 local=0 arch=80+
+MMA_GEMM_WARP_TILES(MMA_GEMM_WARP_KERNEL)
+
+#endif
+
 #if MMA_GEMM_HAS_TMA
 
 template <int m, int n> struct tma_row;

@@ -69,13 +69,17 @@ struct mma_gemm_tma_args {
  * warps plus one that fetches. The kernel is mma_gemm_<type>_<m>x<n>_tma, which takes
  * mma_gemm_tma_args.
  *
- * Every row is the fastest of its tile on an H200 at 1024^3 in fp16, N(0,1), warm L2. From the top
- * they take 18.8, 10.7, 7.35, 7.45, 9.4 and 12.0 us per graph node, 6.55 with tma; cuBLAS takes
- * 5.2. Slower variants of 128x64: warps 2x1x2 7.4, eight warps 7.8, k_step 32 8.0, more stages 7.4
- * to 7.8, rotate 7.5, cp.async from dedicated warps 7.9; 128x128 with k halved over a cluster of
- * two 7.6, of which 1.2 are the sum of the two halves. Prefetch hints and other orders of the
- * blocks gained nothing. With tma: multicast of A in a cluster of two costs 0.1 more, k_step 128
- * and more stages save nothing, ldmatrix two slices ahead costs 0.3 more, eight warps 0.4 more.
+ * The rows of MMA_GEMM_WARP_TILES are 128x64 by other numbers of warps, in fp16. Nothing else
+ * differs from the row of four. They show what warps are worth, and no search for the fastest
+ * includes them. The kernel is mma_gemm_fp16_<m>x<n>_<name>.
+ *
+ * Every other row is the fastest of its tile on an H200 at 1024^3 in fp16, N(0,1), warm L2. From
+ * the top they take 18.8, 10.7, 7.35, 7.45, 9.4 and 12.0 us per graph node, 6.55 with tma; cuBLAS
+ * takes 5.2. Slower variants of 128x64: warps 2x1x2 7.4, eight warps 7.8, k_step 32 8.0, more
+ * stages 7.4 to 7.8, rotate 7.5, cp.async from dedicated warps 7.9; 128x128 with k halved over a
+ * cluster of two 7.6, of which 1.2 are the sum of the two halves. Prefetch hints and other orders
+ * of the blocks gained nothing. With tma: multicast of A in a cluster of two costs 0.1 more, k_step
+ * 128 and more stages save nothing, ldmatrix two slices ahead costs 0.3 more, eight warps 0.4 more.
  */
 /* clang-format off */
 #define MMA_GEMM_TILES(X) \
@@ -90,6 +94,11 @@ struct mma_gemm_tma_args {
 #define MMA_GEMM_TMA_TILES(X) \
     /*  m,   n, stages, wm, wn */ \
     X(128,  64,      4,  2,  2)
+
+#define MMA_GEMM_WARP_TILES(X) \
+    /* name,    m,   n, k_step, stages, wm, wn, wk, blocks, rotate */ \
+    X(2warps, 128,  64,     64,      3,  2,  1,  1,      1,      0) \
+    X(8warps, 128,  64,     64,      3,  4,  2,  1,      1,      0)
 /* clang-format on */
 
 /*
@@ -103,7 +112,7 @@ struct mma_gemm_tma_args {
 
 #ifndef __CUDACC__
 struct mma_gemm_tile {
-    const char *name;      /* "<m>x<n>" or "<m>x<n>_tma": the end of the kernel's name */
+    const char *name;      /* "<m>x<n>", "<m>x<n>_tma", "<m>x<n>_2warps": ends the kernel's name */
     uint32_t m, n, k_step; /* elements */
     uint32_t split;        /* blocks that share a tile of C: always 1 */
     uint32_t tma;          /* 1: the kernel takes mma_gemm_tma_args */
@@ -122,8 +131,15 @@ struct mma_gemm_tile {
 /* clang-format on */
 static const struct mma_gemm_tile mma_gemm_tiles[] = {MMA_GEMM_TILES(MMA_GEMM_ROW)
                                                           MMA_GEMM_TMA_TILES(MMA_GEMM_TMA_ROW)};
+/* clang-format off */
+#define MMA_GEMM_WARP_ROW(name, m, n, k_step, stages, wm, wn, wk, blocks, rotate) \
+    {#m "x" #n "_" #name, m, n, k_step, 1, 0, 80, \
+     MMA_GEMM_THREADS(wm, wn, wk), MMA_GEMM_RING(m, n, k_step, stages)},
+/* clang-format on */
+static const struct mma_gemm_tile mma_gemm_warp_tiles[] = {MMA_GEMM_WARP_TILES(MMA_GEMM_WARP_ROW)};
 #undef MMA_GEMM_ROW
 #undef MMA_GEMM_TMA_ROW
+#undef MMA_GEMM_WARP_ROW
 #endif
 
 #endif

@@ -139,14 +139,22 @@ static __device__ __forceinline__ void gemm(const struct wgmma_gemm_args &args)
     WGMMA_KERNEL(loads_fp16, name, NN, FP16, LOADS, false)                                         \
     WGMMA_KERNEL(products_fp16, name, NN, FP16, PRODUCTS, false)
 
-// sass-loop: kernel=wgmma_gemm_*x64* hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 local=0 arch=90a
-// sass-loop: kernel=wgmma_gemm_*_64x128_alone hgmma=8 syncs<=3 bar=0 ldg=0 stg=0 local=0 arch=90a
-// sass-loop: kernel=wgmma_gemm_*_128x128* hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 local=0 arch=90a
-// sass-loop: kernel=wgmma_gemm_*_256x128* hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 local=0 arch=90a
-// sass-loop: kernel=wgmma_gemm_*_96x192 hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 local=0 arch=90a
-// sass-loop: kernel=wgmma_gemm_*_128x256 hgmma=8 syncs<=3 bar=0 ldg=0 stg=0 local=0 arch=90a
-// sass-loop: kernel=wgmma_gemm_*_32x256_alone hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 local=0 arch=90a
-// sass-loop: kernel=wgmma_gemm_*_16x512_alone hgmma=8 syncs<=3 bar=0 ldg=0 stg=0 local=0 arch=90a
+// sass-loop: kernel=wgmma_gemm_*x64* hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 guarded<=1 other<=77
+// sass-and: local=0 arch=90a
+// sass-loop: kernel=wgmma_gemm_*_64x128_alone hgmma=8 syncs<=3 bar=0 ldg=0 stg=0 guarded<=1
+// sass-and: other<=91 local=0 arch=90a
+// sass-loop: kernel=wgmma_gemm_*_128x128* hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 guarded<=1 other<=59
+// sass-and: local=0 arch=90a
+// sass-loop: kernel=wgmma_gemm_*_256x128* hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 guarded<=1 other<=80
+// sass-and: local=0 arch=90a
+// sass-loop: kernel=wgmma_gemm_*_96x192 hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 guarded<=1 other<=60
+// sass-and: local=0 arch=90a
+// sass-loop: kernel=wgmma_gemm_*_128x256 hgmma=8 syncs<=3 bar=0 ldg=0 stg=0 guarded<=1 other<=103
+// sass-and: local=0 arch=90a
+// sass-loop: kernel=wgmma_gemm_*_32x256_alone hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 guarded<=1
+// sass-and: other<=56 local=0 arch=90a
+// sass-loop: kernel=wgmma_gemm_*_16x512_alone hgmma=8 syncs<=3 bar=0 ldg=0 stg=0 guarded<=1
+// sass-and: other<=89 local=0 arch=90a
 WGMMA_GEMM_TILES(WGMMA_ROW)
 
 /* The other layouts, and sums in fp16. */
@@ -157,9 +165,11 @@ WGMMA_KERNEL(gemm_fp16_tn, 256x128, TN, FP16, FULL, false)
 WGMMA_KERNEL(gemm_fp16_sums_in_fp16, 128x64, NN, FP16_SUMS, FULL, false)
 
 /* The parts of a kernel by themselves, and the whole kernel that records times and SMs. */
-// sass-loop: kernel=wgmma_watched_* hgmma>=4 syncs<=3 bar=0 ldg=0 local=0 arch=90a
-// sass-loop: kernel=wgmma_loads_* utmaldg>=2 hgmma=0 local=0 arch=90a
-// sass-loop: kernel=wgmma_products_* hgmma>=4 utmaldg=0 syncs=0 bar=0 ldg=0 local=0 arch=90a
+// sass-loop: kernel=wgmma_watched_* hgmma>=4 syncs<=3 bar=0 ldg=0 guarded<=1 other<=93 local=0
+// sass-and: arch=90a
+// sass-loop: kernel=wgmma_loads_* utmaldg>=2 hgmma=0 other<=20 local=0 arch=90a
+// sass-loop: kernel=wgmma_products_* hgmma>=4 utmaldg=0 syncs=0 bar=0 ldg=0 other<=74 local=0
+// sass-and: arch=90a
 WGMMA_PARTS(128x64)
 WGMMA_PARTS(128x64_alone)
 WGMMA_PARTS(128x64_multicast)

@@ -242,9 +242,10 @@ static __device__ __forceinline__ void stream(const struct wgmma_stream_args &a)
     STREAM_KERNEL(name, fp16, FP16)                                                                \
     STREAM_KERNEL(name, bf16, BF16)
 
-// sass-loop: kernel=wgmma_stream_* hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 local=0 arch=90a
-// sass-loop: kernel=wgmma_stream_* utmaldg>=2 hgmma=0 local=0 arch=90a
-// sass-loop: kernel=wgmma_stream_* ldg128=16 hgmma=0 local=0 together arch=90a
+// sass-loop: kernel=wgmma_stream_* hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 guarded<=1 other<=52 local=0
+// sass-and: arch=90a
+// sass-loop: kernel=wgmma_stream_* utmaldg>=2 hgmma=0 other<=58 local=0 arch=90a
+// sass-loop: kernel=wgmma_stream_* ldg128=16 hgmma=0 other<=227 local=0 together arch=90a
 WGMMA_STREAM_TILES(STREAM_ROW)
 
 #endif

@@ -203,10 +203,13 @@ __device__ __forceinline__ void chain(const struct gemm_chain_args &a)
         chain<row_##row, waits>(a);                                                                \
     }
 
-// sass-loop: kernel=gemm_chain_*fp16_128x64 hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 local=0 arch=90a
-// sass-loop: kernel=gemm_chain_fp16_64x128_alone hgmma=8 syncs<=3 bar=0 ldg=0 local=0 arch=90a
-// sass-loop: kernel=gemm_chain_fp16_128x64_halves hgmma=4 syncs<=5 bar=0 ldg=0 local=0 arch=90a
-// sass-loop: kernel=gemm_chain_*fp16_* utmaldg>=2 hgmma=0 local=0 arch=90a
+// sass-loop: kernel=gemm_chain_*fp16_128x64 hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 guarded<=1 other<=53
+// sass-and: local=0 arch=90a
+// sass-loop: kernel=gemm_chain_fp16_64x128_alone hgmma=8 syncs<=3 bar=0 ldg=0 guarded<=1 other<=85
+// sass-and: local=0 arch=90a
+// sass-loop: kernel=gemm_chain_fp16_128x64_halves hgmma=4 syncs<=5 bar=0 ldg=0 guarded<=1 other<=55
+// sass-and: local=0 arch=90a
+// sass-loop: kernel=gemm_chain_*fp16_* utmaldg>=2 hgmma=0 other<=59 local=0 arch=90a
 CHAIN(fp16, 128x64, true)
 CHAIN(fp16, 64x128_alone, true)
 CHAIN(unwaited_fp16, 128x64, false) // which must give wrong results

@@ -8,6 +8,7 @@
  *     neighbour   the fastest of the first pass on the nearest other shape
  *     rule        of this GPU's newest kind of kernel, the largest tile that gives nine of ten SMs
  *                 a block or, where none does, the tile that makes most blocks
+ *     fixed_elsewhere  the one kernel that is best on the other seven shapes, in the first pass
  *     fixed       the one kernel that is best for all shapes, which is known only afterwards
  *     worst       the one kernel that is worst */
 #ifndef MATMUL_GEMM_SIZES_CHOICE_H

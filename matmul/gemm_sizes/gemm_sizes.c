@@ -218,10 +218,10 @@ static void measure_squares(struct probe_run *r, const struct ways *ways)
         {SQUARE(512), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
         {SQUARE(1024), GPU_FP16, "nn", false, BLAS_IN_FP32, ALL, 0, 0},
         {SQUARE(1024), GPU_FP16, "nn", true, BLAS_IN_FP32, BESTS, ALL, 0},
-        {SQUARE(1024), GPU_BF16, "nn", false, BLAS_IN_FP32, BESTS, ALL, PROBE_ONCE},
-        {SQUARE(1024), GPU_FP16, "nt", false, BLAS_IN_FP32, BESTS, ALL, PROBE_ONCE},
-        {SQUARE(1024), GPU_FP16, "tn", false, BLAS_IN_FP32, BESTS, ALL, PROBE_ONCE},
-        {SQUARE(1024), GPU_FP16, "nn", false, BLAS_IN_FP16, BEST, FIRST, PROBE_ONCE},
+        {SQUARE(1024), GPU_BF16, "nn", false, BLAS_IN_FP32, BESTS, ALL, PROBE_THRICE},
+        {SQUARE(1024), GPU_FP16, "nt", false, BLAS_IN_FP32, BESTS, ALL, PROBE_THRICE},
+        {SQUARE(1024), GPU_FP16, "tn", false, BLAS_IN_FP32, BESTS, ALL, PROBE_THRICE},
+        {SQUARE(1024), GPU_FP16, "nn", false, BLAS_IN_FP16, BEST, FIRST, PROBE_THRICE},
         {SQUARE(1536), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
         {SQUARE(2048), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
         {SQUARE(4096), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
@@ -273,7 +273,7 @@ static void measure_layer(struct probe_run *r, const struct ways *ways, const st
     const bool some = tokens == 1 || tokens == 16 || tokens == 128;
     const bool said = l == &layers[0] && (tokens == 1 || tokens == 16); /* with claim C79 */
     struct task t = {tokens, l->n, l->k, GPU_BF16, "nn", true, BLAS_IN_FP32,
-                     BESTS,  AUTO, said ? PROBE_ONCE : PROBE_DEEP};
+                     BESTS,  AUTO, said ? PROBE_THRICE : PROBE_DEEP};
 
     if (!some && !l->all)
         return;

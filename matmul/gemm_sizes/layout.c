@@ -6,8 +6,9 @@
 
 /* A product that differs from an aligned cube of `base` in its size, its layout, the extra elements
  * between the rows of all three matrices, or the elements by which A and B are off a 256-byte
- * boundary. Only `useful` of its steps along k count as work. Measured by cuBLAS, and by cuBLASLt's
- * first guess and its best where a claim needs them; by all three with --deep. */
+ * boundary. Only `useful` of its steps along k count as work. Measured by cuBLAS: in every round
+ * where verdicts rest on it. In two rounds also by cuBLASLt's first guess and its best, which are
+ * said beside; by all three with --deep. */
 enum { FIRST_TOO = 1, BEST_TOO = 2 };
 struct variant {
     int base, m, n, k, useful;
@@ -16,25 +17,25 @@ struct variant {
     unsigned flags, also;
 };
 static const struct variant variants[] = {
-    {1024, 1024, 1024, 1024, 1024, "nn", 0, 0, PROBE_ONCE, 0}, /* the same again */
-    {1024, 1024, 1024, 1536, 1024, "nn", 0, 0, PROBE_ONCE, 0}, /* half as much work again */
-    {1024, 1, 1024, 1024, 1024, "nn", 0, 0, PROBE_ONCE, 0},    /* a vector: another kernel */
-    {1024, 1024, 1024, 1024, 1024, "nn", 8, 0, PROBE_ONCE, FIRST_TOO}, /* on 16-byte boundaries */
+    {1024, 1024, 1024, 1024, 1024, "nn", 0, 0, 0, 0},         /* the same again */
+    {1024, 1024, 1024, 1536, 1024, "nn", 0, 0, 0, 0},         /* half as much work again */
+    {1024, 1, 1024, 1024, 1024, "nn", 0, 0, 0, 0},            /* a vector: another kernel */
+    {1024, 1024, 1024, 1024, 1024, "nn", 8, 0, 0, FIRST_TOO}, /* on 16-byte boundaries */
     {1024, 1024, 1024, 1024, 1024, "nn", 4, 0, PROBE_DEEP, 0},
     {1024, 1024, 1024, 1024, 1024, "nn", 2, 0, PROBE_DEEP, 0},
-    {1024, 1024, 1024, 1024, 1024, "nn", 1, 0, PROBE_ONCE, FIRST_TOO | BEST_TOO},
+    {1024, 1024, 1024, 1024, 1024, "nn", 1, 0, 0, FIRST_TOO | BEST_TOO},
     {1024, 1024, 1024, 1024, 1024, "nn", 0, 8, PROBE_DEEP, 0},
-    {1024, 1024, 1024, 1024, 1024, "nn", 0, 4, PROBE_ONCE, FIRST_TOO | BEST_TOO},
-    {1024, 1024, 1024, 1024, 1024, "nn", 0, 1, PROBE_ONCE, FIRST_TOO | BEST_TOO},
-    {1024, 1024, 1024, 1024, 1024, "nt", 0, 0, PROBE_ONCE, FIRST_TOO},
-    {1024, 1024, 1024, 1024, 1024, "tn", 0, 0, PROBE_ONCE, FIRST_TOO},
-    {1024, 1023, 1023, 1023, 1023, "nn", 0, 0, PROBE_ONCE, BEST_TOO},
-    {1024, 1025, 1025, 1025, 1025, "nn", 0, 0, PROBE_ONCE, BEST_TOO},
-    {4096, 4095, 4095, 4095, 4095, "nn", 0, 0, PROBE_ONCE, BEST_TOO},
+    {1024, 1024, 1024, 1024, 1024, "nn", 0, 4, 0, FIRST_TOO | BEST_TOO},
+    {1024, 1024, 1024, 1024, 1024, "nn", 0, 1, 0, FIRST_TOO | BEST_TOO},
+    {1024, 1024, 1024, 1024, 1024, "nt", 0, 0, 0, FIRST_TOO},
+    {1024, 1024, 1024, 1024, 1024, "tn", 0, 0, 0, FIRST_TOO},
+    {1024, 1023, 1023, 1023, 1023, "nn", 0, 0, 0, BEST_TOO},
+    {1024, 1025, 1025, 1025, 1025, "nn", 0, 0, 0, BEST_TOO},
+    {4096, 4095, 4095, 4095, 4095, "nn", 0, 0, PROBE_THRICE, BEST_TOO},
     {4096, 4096, 4095, 4096, 4096, "nn", 0, 0, PROBE_DEEP, 0},
     {4096, 4097, 4097, 4097, 4097, "nn", 0, 0, PROBE_DEEP, 0},
     {4096, 4096, 4096, 4096, 4096, "nn", 8, 0, PROBE_DEEP, 0},
-    {4096, 4096, 4096, 4096, 4096, "nn", 1, 0, PROBE_ONCE, BEST_TOO},
+    {4096, 4096, 4096, 4096, 4096, "nn", 1, 0, PROBE_THRICE, BEST_TOO},
     {4096, 4096, 4096, 4096, 4096, "nn", 0, 1, PROBE_DEEP, 0},
 };
 
@@ -131,8 +132,10 @@ void sizes_measure_layouts(struct probe_run *r, const struct ways *ways)
                 .m = v.base, .n = v.base, .k = v.base, .type = GPU_FP16, .layout = "nn"};
         }
         measure_variant(r, ways, &base, &s, &v, CUBLAS, 0);
-        measure_variant(r, ways, &base, &s, &v, LT_FIRST, v.also & FIRST_TOO ? 0 : PROBE_DEEP);
-        measure_variant(r, ways, &base, &s, &v, LT_BEST, v.also & BEST_TOO ? 0 : PROBE_DEEP);
+        measure_variant(r, ways, &base, &s, &v, LT_FIRST,
+                        v.also & FIRST_TOO ? PROBE_THRICE : PROBE_DEEP);
+        measure_variant(r, ways, &base, &s, &v, LT_BEST,
+                        v.also & BEST_TOO ? PROBE_THRICE : PROBE_DEEP);
         sizes_subject_close(r, &s);
     }
     sizes_subject_close(r, &base);

@@ -11,7 +11,10 @@
  *     l2=cold  rotates over sets of weights: at least 512 MiB and 3 x the L2 pass before one set
  *              comes again. x stays in the L2, because what runs before a layer has just written it
  *     l2=warm  the same weights again and again, where they are smaller than the L2
- * one_warp is a product starved of warps, the negative control of claim C14.
+ * one_warp is a product starved of warps, the negative control of claim C14. own_1_warp and
+ * own_8_warps are our kernel with so many warps a block, at 2048 x 2048, where its own choice is 2:
+ * do more warps make a short product faster? Eight have the same loads in flight together as two,
+ * one has half of them.
  *
  * Every output of every timed set is poisoned with NaN and afterwards compared with fp64 on the
  * GPU; 64 rows of set 0 are compared with fp64 on the CPU. Before the timing a read returns the sum
@@ -72,8 +75,9 @@ static const double BF16_ERROR = 4e-3;
 
 /* --- what is measured ------------------------------------------------------------------------ */
 
-enum implementation { OWN, CUBLAS, CUBLAS_GEMV, ONE_WARP };
-static const char *const names[] = {"own", "cublas_gemm", "cublas_gemv", "one_warp"};
+enum implementation { OWN, CUBLAS, CUBLAS_GEMV, ONE_WARP, OWN_OF_1, OWN_OF_8 };
+static const char *const names[] = {"own",      "cublas_gemm", "cublas_gemv",
+                                    "one_warp", "own_1_warp",  "own_8_warps"};
 
 /* The layers of Llama 3: rows are outputs. */
 struct layer {
@@ -283,10 +287,14 @@ static void multiply(struct probe_run *r, const struct gemv *g, const struct mat
                                        .y = y,
                                        .stream = gpu_stream(r)};
         blas_gemv(r, g->blas, &gemv);
-    } else if (impl == ONE_WARP)
+    } else if (impl == ONE_WARP) {
         gpu_launch(r, g->one_warp, (unsigned)gpu_facts(r)->n_sm, 32, 0, &a);
-    else
-        gpu_launch(r, g->own, (a.rows + GEMV_ROWS - 1) / GEMV_ROWS, threads_of(a.vectors), 0, &a);
+    } else {
+        const unsigned threads = impl == OWN_OF_1   ? 32
+                                 : impl == OWN_OF_8 ? GEMV_THREADS
+                                                    : threads_of(a.vectors);
+        gpu_launch(r, g->own, (a.rows + GEMV_ROWS - 1) / GEMV_ROWS, threads, 0, &a);
+    }
 }
 
 /* Launches in the shorter graph. */
@@ -449,7 +457,7 @@ static void measure_product(struct probe_run *r, const struct gemv *g, const str
 static bool measure_layer(struct probe_run *r, struct gemv *g, const struct layer *l)
 {
     struct matrix m = matrix_of(r, g, l->m, l->k);
-    bool is_control = l->m == 4096 && l->k == 4096;
+    bool is_control = l->m == 4096 && l->k == 4096, is_short = l->m == 2048 && l->k == 2048;
 
     if (!is_cold(r, &m) && !probe_is_check_run(r)) {
         gpu_release(r, m.y);
@@ -462,6 +470,10 @@ static bool measure_layer(struct probe_run *r, struct gemv *g, const struct laye
         measure_product(r, g, &m, CUBLAS_GEMV, true, l->flags | PROBE_DEEP);
         if (is_control || probe_is_check_run(r))
             measure_product(r, g, &m, ONE_WARP, true, l->flags);
+        if (is_short || probe_is_check_run(r)) {
+            measure_product(r, g, &m, OWN_OF_1, true, l->flags);
+            measure_product(r, g, &m, OWN_OF_8, true, l->flags);
+        }
         if (m.bytes < gpu_facts(r)->l2_bytes)
             measure_product(r, g, &m, OWN, false, l->flags);
     }

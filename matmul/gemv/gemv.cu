@@ -82,7 +82,7 @@ __device__ __forceinline__ void take(float (&sum)[GEMV_ROWS], const uint4 *w,
 
 // GEMV_ROWS rows a block, whose vectors are distributed over its threads; a thread uses its part of
 // x for all rows. Beyond the last row the last one is computed again, and dropped.
-// sass-loop: ldg128na=8 ldg128=12 local=0 together
+// sass-loop: ldg128na=8 ldg128=12 other<=181 exits<=2 local=0 together
 extern "C" __global__ void __launch_bounds__(GEMV_THREADS, 1)
 gemv_own(const __grid_constant__ struct gemv_args a)
 {
@@ -119,7 +119,7 @@ gemv_own(const __grid_constant__ struct gemv_args a)
 }
 
 // A product by one warp an SM, a row at a time, with one load in flight a thread: slow on purpose.
-// sass-loop: ldg128na=1 local=0
+// sass-loop: ldg128na=1 other<=36 exits<=2 local=0
 extern "C" __global__ void __launch_bounds__(32)
 gemv_one_warp(const __grid_constant__ struct gemv_args a)
 {

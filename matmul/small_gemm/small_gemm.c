@@ -39,7 +39,7 @@ static const struct probe_metric metrics[] = {
     [BLOCKS] = {"blocks", "count", PROBE_EXACT, .keys = KEYS, .what = "thread blocks of it"},
     [BUSIEST] = {"blocks_on_busiest_sm", "count", PROBE_EXACT, .keys = KEYS,
         .what = "of them on the SM that ran most, by census"},
-    [IDLE] = {"idle_sms", "count", PROBE_EXACT, .keys = KEYS, .what = "SMs that ran none"},
+    [IDLE] = {"idle_sms", "count", PROBE_LOWER, .keys = KEYS, .what = "SMs that ran none"},
     [ERROR] = {"error", "ratio", PROBE_LOWER, .keys = KEYS,
         .what = "relative Frobenius norm of the difference from float64"},
     [PEAK] = {"tensor_peak", "flop/s", PROBE_HIGHER, .form = PROBE_SLOPE, .keys = "type,acc",
@@ -141,12 +141,12 @@ static void measure_type(struct probe_run *r, const struct ways *ways, enum gpu_
 
     for (int cold = 0; cold <= 1; cold++) {
         const bool judged = type == GPU_FP16 && !cold;
-        const unsigned flags = type == GPU_FP16 ? 0 : PROBE_ONCE;
+        const unsigned flags = type == GPU_FP16 ? 0 : PROBE_THRICE;
 
         measure_way(r, ways, &p, (struct way){.impl = WAY_CUBLAS}, cold, flags);
         for (size_t i = 0; i < PROBE_LENGTH(mma_gemm_tiles); i++)
             measure_way(r, ways, &p, (struct way){.impl = WAY_MMA, .mma = &mma_gemm_tiles[i]},
-                        cold, judged ? 0 : type == GPU_FP16 ? PROBE_ONCE : PROBE_DEEP);
+                        cold, judged ? 0 : type == GPU_FP16 ? PROBE_THRICE : PROBE_DEEP);
         for (size_t i = 0; i < PROBE_LENGTH(wgmma_gemm_tiles); i++)
             if (judged || strcmp(wgmma_gemm_tiles[i].name, "128x64") == 0)
                 measure_way(r, ways, &p,

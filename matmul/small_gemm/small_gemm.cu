@@ -55,14 +55,14 @@ template <typename TYPE> __device__ __forceinline__ void peak(const struct peak_
         *p.sink = sum;
 }
 
-// sass-loop: hmma=64 local=0 arch=80+
+// sass-loop: hmma=64 other<=5 local=0 arch=80+
 extern "C" __global__ void __launch_bounds__(32 * PEAK_WARPS)
 small_gemm_peak_fp16(const __grid_constant__ struct peak_args a)
 {
     peak<fp16>(a);
 }
 
-// sass-loop: hmma=64 local=0 arch=80+
+// sass-loop: hmma=64 other<=5 local=0 arch=80+
 extern "C" __global__ void __launch_bounds__(32 * PEAK_WARPS)
 small_gemm_peak_bf16(const __grid_constant__ struct peak_args a)
 {

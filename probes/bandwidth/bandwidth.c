@@ -157,7 +157,7 @@ void bandwidth_check_sum(struct probe_run *r, const uint32_t *gathered, uint32_t
 
 static void measure_capacity(struct probe_run *r, const char *level, size_t bytes)
 {
-    if (probe_begin_case(r, PROBE_ONCE, "level=%s", level))
+    if (probe_begin_case(r, PROBE_TWICE, "level=%s", level))
         probe_value(r, CAPACITY, (double)bytes);
 }
 

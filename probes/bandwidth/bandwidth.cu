@@ -115,7 +115,8 @@ struct walker {
 
 // --- global memory by loads and stores -----------------------------------------------------------
 
-// sass-loop: ldg128=4 stores=0 local=0 together regs<=32
+// sass-loop: ldg128.gpu=4 stores=0 other<=20 exits<=4 local=0 together moving regs<=32 arch=75
+// sass-loop: ldg128.gpu=4 stores=0 other<=20 exits<=3 local=0 together moving regs<=32 arch=80+
 extern "C" __global__ void __launch_bounds__(STREAM_THREADS)
 bandwidth_read(const __grid_constant__ struct bandwidth_args a)
 {
@@ -137,7 +138,7 @@ bandwidth_read(const __grid_constant__ struct bandwidth_args a)
     hand_over_block(a.sum, sum);
 }
 
-// sass-loop: stg128=4 loads=0 local=0 regs<=40
+// sass-loop: stg128.weak=4 loads=0 other<=52 exits<=2 local=0 moving regs<=40
 extern "C" __global__ void __launch_bounds__(STREAM_THREADS)
 bandwidth_write(const __grid_constant__ struct bandwidth_args a)
 {
@@ -155,7 +156,8 @@ bandwidth_write(const __grid_constant__ struct bandwidth_args a)
     w.hand_log(a.log);
 }
 
-// sass-loop: ldg128=2 stg128=2 local=0 together regs<=32
+// sass-loop: ldg128.gpu=2 stg128.weak=2 other<=25 exits<=2 local=0 together moving regs<=32
+// sass-loop: stg128=2 moving
 extern "C" __global__ void __launch_bounds__(STREAM_THREADS)
 bandwidth_copy(const __grid_constant__ struct bandwidth_args a)
 {
@@ -193,7 +195,8 @@ __device__ __forceinline__ void take_step(uint32_t slot, bool read, uint32_t &su
 
 // A ring of ASYNC_SLOTS steps; a step is one group of copies. After the last real group come empty
 // ones, which the waits count like any other.
-// sass-loop: ldgsts=4 local=0 arch=80+
+// sass-loop: ldgsts.bypass.weak=4 ldgdepbar=1 depbar.3=1 depbar=1 other<=43 exits<=3 local=0 moving
+// sass-and: arch=80+
 extern "C" __global__ void __launch_bounds__(ASYNC_THREADS)
 bandwidth_read_cp_async(const __grid_constant__ struct bandwidth_args a)
 {
@@ -266,7 +269,8 @@ __device__ __forceinline__ void read_piece(const struct bulk_ring &r, uint32_t u
 }
 
 // One thread does it all, unless the pieces are to be checked.
-// sass-loop: ublkcp=1 local=0 arch=90a+
+// sass-loop: ublkcp=1 syncs>=2 other<=242 exits<=4 local=0 outer ahead moving arch=90a
+// sass-loop: ublkcp=1 syncs>=2 other<=158 exits<=4 local=0 outer ahead moving arch=100+
 extern "C" __global__ void __launch_bounds__(BULK_THREADS)
 bandwidth_read_bulk(const __grid_constant__ struct bandwidth_args a)
 {
@@ -297,7 +301,7 @@ bandwidth_read_bulk(const __grid_constant__ struct bandwidth_args a)
 }
 
 // Writes one piece of shared memory to every place.
-// sass-loop: ublkcp=1 local=0 arch=90a+
+// sass-loop: ublkcp=1 other<=16 exits<=2 local=0 moving arch=90a+
 extern "C" __global__ void __launch_bounds__(BULK_THREADS)
 bandwidth_write_bulk(const __grid_constant__ struct bandwidth_args a)
 {
@@ -322,7 +326,8 @@ bandwidth_write_bulk(const __grid_constant__ struct bandwidth_args a)
 }
 
 // Loads run half a ring ahead of the stores; the stores still read the other half.
-// sass-loop: ublkcp>=1 local=0 arch=90a+
+// sass-loop: ublkcp=2 syncs>=2 other<=65 exits<=2 local=0 outer moving arch=90a,100
+// sass-loop: ublkcp=2 syncs>=2 other<=110 exits<=2 local=0 outer moving arch=120
 extern "C" __global__ void __launch_bounds__(32)
 bandwidth_copy_bulk(const __grid_constant__ struct bandwidth_args a)
 {
@@ -380,7 +385,8 @@ __device__ __forceinline__ void state(const struct bandwidth_local_args &a, uint
 }
 
 // A block has a range of its own, read once before. No shared memory, which would take from the L1.
-// sass-loop: ldg128=4 stores=0 local=0 together regs<=40
+// sass-loop: ldg128.cta=4 stores=0 other<=15 exits<=2 local=0 together moving regs<=40
+// sass: bar.block=1 ldg128=4 looped
 extern "C" __global__ void __launch_bounds__(L1_THREADS)
 bandwidth_l1_read(const __grid_constant__ struct bandwidth_local_args a)
 {
@@ -406,7 +412,8 @@ bandwidth_l1_read(const __grid_constant__ struct bandwidth_local_args a)
     state(a, cycles, cold == 0x5eedf100u);
 }
 
-// sass-loop: lds128=4 stores=0 local=0 together regs<=64
+// sass-loop: lds128=4 stores=0 other<=11 exits<=2 local=0 together regs<=64
+// sass: bar.block=1 lds128=4 looped
 extern "C" __global__ void __launch_bounds__(LOCAL_THREADS)
 bandwidth_shared_read(const __grid_constant__ struct bandwidth_local_args a)
 {
@@ -428,7 +435,8 @@ bandwidth_shared_read(const __grid_constant__ struct bandwidth_local_args a)
     state(a, cycles, 0);
 }
 
-// sass-loop: sts128=4 loads=0 local=0 regs<=64
+// sass-loop: sts128=4 loads=0 other<=7 exits<=2 local=0 regs<=64
+// sass: bar.block=1 sts128=4 looped
 extern "C" __global__ void __launch_bounds__(LOCAL_THREADS)
 bandwidth_shared_write(const __grid_constant__ struct bandwidth_local_args a)
 {
@@ -453,7 +461,8 @@ bandwidth_shared_write(const __grid_constant__ struct bandwidth_local_args a)
 }
 
 // From the first half of the block's shared memory to the second.
-// sass-loop: lds128=4 sts128=4 local=0 together regs<=64
+// sass-loop: lds128=4 sts128=4 other<=3 exits<=2 local=0 together regs<=64
+// sass: bar.block=1 lds128=4 looped
 extern "C" __global__ void __launch_bounds__(LOCAL_THREADS)
 bandwidth_shared_copy(const __grid_constant__ struct bandwidth_local_args a)
 {
@@ -478,7 +487,8 @@ bandwidth_shared_copy(const __grid_constant__ struct bandwidth_local_args a)
 
 // Fused multiply-adds. Each lane reads three operands of 4 bytes, none of them twice in a row, or
 // the operand reuse cache would serve it. The sums are stored and checked.
-// sass-loop: ffma=192 other<=8 local=0 regs<=64
+// sass-loop: ffma=192 other<=3 exits<=2 local=0 regs<=64
+// sass: bar.block=1 ffma=192 looped
 extern "C" __global__ void __launch_bounds__(REGISTER_THREADS)
 bandwidth_register_read(const __grid_constant__ struct bandwidth_local_args a)
 {

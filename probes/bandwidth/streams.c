@@ -303,7 +303,7 @@ static void measure_l2(struct probe_run *r, struct mover *m, int form, uint32_t 
 static void measure_in_step(struct probe_run *r, struct mover *m, size_t bytes,
                             enum bandwidth_who who)
 {
-    if (probe_begin_case(r, PROBE_ONCE | PROBE_POWER_BOUND, "level=l2,sms=%s,bytes=%zu",
+    if (probe_begin_case(r, PROBE_THRICE | PROBE_POWER_BOUND, "level=l2,sms=%s,bytes=%zu",
                          who == WHO_PAIR ? "2" : "all", bytes))
         measure_streams(r, m, IN_STEP, in_step(r, m, bytes, 1, who), in_step(r, m, bytes, 2, who));
 }

@@ -399,7 +399,7 @@ static void measure_order(struct probe_run *r, const struct meeting *m, const st
     unsigned members = block ? 1 : shape.grid.x;
     if (!grid)
         snprintf(blocks, sizeof blocks, "%u", members);
-    if (!kernel || !probe_begin_case(r, PROBE_ONCE, "scope=%s,barrier=%s,blocks=%s,rounds=%u",
+    if (!kernel || !probe_begin_case(r, PROBE_TWICE, "scope=%s,barrier=%s,blocks=%s,rounds=%u",
                                      c->scope, c->barrier, blocks, c->rounds))
         return;
     if (cluster)

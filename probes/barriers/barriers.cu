@@ -123,14 +123,14 @@ template <typename STEP> __device__ __forceinline__ void measure_block(const str
     measure_near<STEP>(a, site, threadIdx.x == 0);
 }
 
-// sass: clocks=7 bar=*,32,64 other<=2
+// sass: clocks=7 bar.block=*,32,64 other<=*,0,1
 extern "C" __global__ void __launch_bounds__(1024)
 barriers_block_syncthreads(const __grid_constant__ struct near_args a)
 {
     measure_block<block_syncthreads>(a);
 }
 
-// sass: clocks=7 bar=*,32,64 other<=2
+// sass: clocks=7 bar.sync.counted=*,32,64 other<=*,0,1
 extern "C" __global__ void __launch_bounds__(1024)
 barriers_block_named(const __grid_constant__ struct near_args a)
 {
@@ -139,8 +139,10 @@ barriers_block_named(const __grid_constant__ struct near_args a)
 
 // The second half arrives once before it waits; the first half waits once more at the end.
 // ptxas drops the clock reads of the second half, which nobody uses.
-// sass: clocks=11 bar=*,*,64,128 looped arch=75,80,86,89,90a
-// sass: clocks=11 bar=*,64,128,*,* looped arch=100,120
+// sass: clocks=11 bar.sync.counted=*,*,32,64 bar.arv.counted=*,*,32,64 other<=*,*,0,0 looped
+// sass-and: arch=75,80,86,89,90a
+// sass: clocks=11 bar.sync.counted=*,32,64,*,* bar.arv.counted=*,32,64,*,* other<=*,0,1,*,* looped
+// sass-and: arch=100+
 extern "C" __global__ void __launch_bounds__(1024)
 barriers_block_handoff(const __grid_constant__ struct near_args a)
 {
@@ -155,7 +157,8 @@ barriers_block_handoff(const __grid_constant__ struct near_args a)
 }
 
 #if __CUDA_ARCH__ >= 800
-// sass: clocks=7 syncs=*,64,128 looped arch=90a,100,120
+// sass: clocks=7 atoms=*,32,64 lds=*,32,64 other<=*,192,383 waited looped arch=80,86,89
+// sass: clocks=7 syncs=*,32,64 syncs.guarded=*,32,64 other<=*,32,66 looped arch=90a+
 extern "C" __global__ void __launch_bounds__(1024)
 barriers_block_mbarrier_test(const __grid_constant__ struct near_args a)
 {
@@ -167,7 +170,7 @@ barriers_block_mbarrier_test(const __grid_constant__ struct near_args a)
 
 #if __CUDA_ARCH__ >= 900
 
-// sass: clocks=7 syncs=*,64,128 looped arch=90a+
+// sass: clocks=7 syncs=*,32,64 syncs.guarded=*,32,64 other<=*,32,66 looped arch=90a+
 extern "C" __global__ void __launch_bounds__(1024)
 barriers_block_mbarrier_try(const __grid_constant__ struct near_args a)
 {
@@ -224,8 +227,10 @@ __device__ __forceinline__ void measure_cluster(const struct near_args &a)
         measure_cluster<ordered, store>(a);                                                      \
     }
 
-// sass: kernel=barriers_cluster_relaxed_* clocks=7 ucgabar_arv=*,32,64 membar=*,0,0 arch=90a+
-// sass: kernel=barriers_cluster_ordered_* clocks=7 ucgabar_arv=*,32,64 membar=*,32,64 arch=90a+
+// sass: kernel=barriers_cluster_relaxed_* clocks=7 ucgabar_arv=*,32,64 membar=*,0,0
+// sass-and: other<=*,126,225 arch=90a+
+// sass: kernel=barriers_cluster_ordered_* clocks=7 ucgabar_arv=*,32,64 membar=*,32,64
+// sass-and: other<=*,190,353 arch=90a+
 CLUSTER_KERNEL(barriers_cluster_relaxed_none, false, STORE_NONE)
 CLUSTER_KERNEL(barriers_cluster_ordered_none, true, STORE_NONE)
 // sass: kernel=barriers_cluster_*_global stg=*,32,64 arch=90a+
@@ -298,7 +303,8 @@ __device__ __forceinline__ void measure_far(const struct far_args &a, BARRIER &b
     }
 }
 
-// sass-loop: bar=2 local=0
+// sass-loop: bar.block=2 other<=60 exits<=2 local=0 outer arch=75,80,86,89
+// sass-loop: bar.block=6 membar.gpu=3 guarded<=3 other<=153 exits<=2 local=0 outer arch=90a+
 extern "C" __global__ void __launch_bounds__(1024)
 barriers_grid_sync(const __grid_constant__ struct far_args a)
 {
@@ -306,7 +312,9 @@ barriers_grid_sync(const __grid_constant__ struct far_args a)
     measure_far(a, barrier);
 }
 
-// sass-loop: bar=2 membar=1 reds=1 ldg>=1 local=0
+// sass-loop: bar.block=2 membar.gpu=1 reds.gpu=1 ldg32.gpu>=1 other<=57 exits<=2 local=0
+// sass-and: arch=75,80,86,89,90a,100
+// sass-loop: bar.block=2 membar.gpu=1 reds.gpu=1 ldg32.gpu>=1 other<=42 exits<=2 local=0 arch=120
 extern "C" __global__ void __launch_bounds__(1024)
 barriers_grid_counter(const __grid_constant__ struct far_args a)
 {
@@ -314,7 +322,9 @@ barriers_grid_counter(const __grid_constant__ struct far_args a)
     measure_far(a, barrier);
 }
 
-// sass-loop: bar=2 membar=1 reds=2 ldg>=1 local=0
+// sass-loop: bar.block=2 membar.gpu=1 reds.gpu=2 ldg32.gpu>=1 other<=71 exits<=2 local=0
+// sass-and: arch=75,80,86,89,90a,100
+// sass-loop: bar.block=2 membar.gpu=1 reds.gpu=2 ldg32.gpu>=1 other<=46 exits<=2 local=0 arch=120
 extern "C" __global__ void __launch_bounds__(1024)
 barriers_grid_twin(const __grid_constant__ struct far_args a)
 {
@@ -323,7 +333,7 @@ barriers_grid_twin(const __grid_constant__ struct far_args a)
 }
 
 #if __CUDA_ARCH__ >= 900
-// sass-loop: ucgabar_arv=2 reds=1 ldg>=1 local=0 arch=90a+
+// sass-loop: ucgabar_arv=2 reds.gpu=1 ldg32.gpu>=1 guarded<=1 other<=69 exits<=2 local=0 arch=90a+
 extern "C" __global__ void __cluster_dims__() __launch_bounds__(1024)
 barriers_grid_cluster(const __grid_constant__ struct far_args a)
 {
@@ -424,25 +434,34 @@ struct far_block {
     }
 #define COUNTER(members) {a.state, a.counter, members, a.first * (members), a.budget_ns, false}
 
-// sass-loop: kernel=barriers_order_grid_sync bar>=2 membar=1 cctl>=1 stg>=1 ldg>=1 local=0
+// sass-loop: kernel=barriers_order_grid_sync bar>=2 membar=1 cctl>=1 stg>=1 ldg>=1 guarded<=2
+// sass-and: other<=143 local=0
 ORDER_KERNEL(barriers_order_grid_sync, , far_grid_sync(), crowd_of_grid(a))
-// sass-loop: kernel=barriers_order_grid_twin bar=2 membar=1 reds>=2 stg>=1 ldg>=2 local=0
+// sass-loop: kernel=barriers_order_grid_twin bar=2 membar=1 reds>=2 stg>=1 ldg>=2 guarded<=5
+// sass-and: other<=140 local=0 arch=75,80,86,89,90a
+// sass-loop: kernel=barriers_order_grid_twin bar=2 membar=1 reds>=2 stg>=1 ldg>=2 guarded<=6
+// sass-and: other<=124 local=0 arch=100+
 // sass-loop: kernel=barriers_order_grid_twin bar=2 cctl=2 arch=90a+   of the fence, of the wait
 ORDER_KERNEL(barriers_order_grid_twin, ,
              (far_twin{grid_barrier_join(a.state, gridDim.x, a.budget_ns)}), crowd_of_grid(a))
-// sass-loop: kernel=barriers_order_grid_counter bar=2 membar=1 cctl>=1 stg>=1 ldg>=2 local=0
+// sass-loop: kernel=barriers_order_grid_counter bar=2 membar=1 cctl>=1 stg>=1 ldg>=2 guarded<=2
+// sass-and: other<=136 local=0
 ORDER_KERNEL(barriers_order_grid_counter, , counter_barrier COUNTER(gridDim.x), crowd_of_grid(a))
 
 // Controls: no barrier; and the counter barrier with one part missing in each.
 #define LESS_KERNEL(name, lack)                                                                  \
     ORDER_KERNEL(name, , counter_barrier_less<lack> COUNTER(gridDim.x), crowd_of_grid(a))
-// sass-loop: kernel=barriers_order_grid_none stg=1 ldg>=1 bar=0 membar=0 cctl=0 local=0
+// sass-loop: kernel=barriers_order_grid_none stg=1 ldg>=1 bar=0 membar=0 cctl=0 guarded<=1
+// sass-and: other<=81 local=0
 ORDER_KERNEL(barriers_order_grid_none, , far_none(), crowd_of_grid(a))
-// sass-loop: kernel=barriers_order_grid_unreleased bar=2 membar=0 cctl>=1 stg>=1 ldg>=2 local=0
+// sass-loop: kernel=barriers_order_grid_unreleased bar=2 membar=0 cctl>=1 stg>=1 ldg>=2 guarded<=2
+// sass-and: other<=135 local=0
 LESS_KERNEL(barriers_order_grid_unreleased, LACKS_RELEASE)
-// sass-loop: kernel=barriers_order_grid_unacquired bar=2 membar=1 cctl=0 stg>=1 ldg>=2 local=0
+// sass-loop: kernel=barriers_order_grid_unacquired bar=2 membar=1 cctl=0 stg>=1 ldg>=2 guarded<=2
+// sass-and: other<=136 local=0
 LESS_KERNEL(barriers_order_grid_unacquired, LACKS_ACQUIRE)
-// sass-loop: kernel=barriers_order_grid_unmet bar=1 membar=1 cctl>=1 stg>=1 ldg>=2 local=0
+// sass-loop: kernel=barriers_order_grid_unmet bar=1 membar=1 cctl>=1 stg>=1 ldg>=2 guarded<=2
+// sass-and: other<=136 local=0
 LESS_KERNEL(barriers_order_grid_unmet, LACKS_MEETING)
 
 // The members are the warps of a block; each block is a group of its own.
@@ -453,7 +472,9 @@ __device__ __forceinline__ struct crowd crowd_of_block(const struct order_args &
     return {slots, warps, threadIdx.x / 32, lane == 0, lane, 32, false, nullptr};
 }
 
-// sass-loop: kernel=barriers_order_block* stg>=1 ldg>=1 local=0
+// sass-loop: kernel=barriers_order_block* stg>=1 ldg>=1 guarded<=1 other<=324 local=0
+// sass-and: arch=75,80,86,89,90a
+// sass-loop: kernel=barriers_order_block* stg>=1 ldg>=1 guarded<=1 other<=27 local=0 arch=100+
 ORDER_KERNEL(barriers_order_block_syncthreads, , far_block(), crowd_of_block(a))
 ORDER_KERNEL(barriers_order_block_none, , far_none(), crowd_of_block(a))
 
@@ -475,7 +496,7 @@ __device__ __forceinline__ struct crowd crowd_of_cluster(const struct order_args
     return c;
 }
 
-// sass-loop: kernel=barriers_order_cluster_* stg=1 ldg>=1 local=0 arch=90a+
+// sass-loop: kernel=barriers_order_cluster_* stg=1 ldg>=1 guarded<=1 other<=56 local=0 arch=90a+
 // sass-loop: kernel=barriers_order_cluster_ordered ucgabar_arv=1 membar=1 cctl>=1 arch=90a+
 // sass-loop: kernel=barriers_order_cluster_relaxed ucgabar_arv=1 membar=0 cctl>=1 arch=90a+
 ORDER_KERNEL(barriers_order_cluster_ordered, __cluster_dims__(), near_cluster<true>(),
@@ -483,7 +504,8 @@ ORDER_KERNEL(barriers_order_cluster_ordered, __cluster_dims__(), near_cluster<tr
 ORDER_KERNEL(barriers_order_cluster_relaxed, __cluster_dims__(), near_cluster<false>(),
              crowd_of_cluster(a))
 ORDER_KERNEL(barriers_order_cluster_none, __cluster_dims__(), far_none(), crowd_of_cluster(a))
-// sass-loop: kernel=barriers_order_grid_cluster ucgabar_arv=2 stg>=1 ldg>=1 local=0 arch=90a+
+// sass-loop: kernel=barriers_order_grid_cluster ucgabar_arv=2 stg>=1 ldg>=1 guarded<=2 other<=148
+// sass-and: local=0 arch=90a+
 ORDER_KERNEL(barriers_order_grid_cluster, __cluster_dims__(),
              far_cluster{COUNTER(gridDim.x / cluster_size())}, crowd_of_grid(a))
 #endif

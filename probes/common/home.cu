@@ -5,7 +5,7 @@
 
 // Each line twice: the first atomic brings it into the L2, the second is timed, with the clock read
 // after it. An addition of 0 changes nothing, not even in constants.
-// sass: clocks=6 atom=*,1 other<=3 local=0 waited
+// sass: clocks=6 atomg.gpu=*,1 other<=*,3 local=0 waited
 extern "C" __global__ void home_ask(const __grid_constant__ struct home_args a)
 {
     if (!chosen(a.sm, a.claim, a.ticket) || threadIdx.x > 0)

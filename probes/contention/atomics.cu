@@ -150,7 +150,7 @@ __device__ __forceinline__ void chain(const struct contention_args &a, P p)
     }
 }
 
-// sass: clocks=3 atom=32,64 other<=3 local=0 waited
+// sass: clocks=3 atoms=32,64 other<=2,2 local=0 waited chain
 extern "C" __global__ void __launch_bounds__(32, 1)
 contention_chain_shared_add_u32(const __grid_constant__ struct contention_args a)
 {
@@ -160,7 +160,9 @@ contention_chain_shared_add_u32(const __grid_constant__ struct contention_args a
 
 // Shared memory has no float addition: the compiler makes it a loop of load, add and
 // compare-and-swap.
-// sass: clocks=3 atom=32,64 lds=32,64 local=0 waited looped
+// sass: clocks=3 atoms=32,64 lds=32,64 other<=194,384 local=0 waited looped arch=75
+// sass: clocks=3 atoms=32,64 lds=32,64 other<=162,321 local=0 waited looped arch=80,86,89,90a
+// sass: clocks=3 atoms=32,64 lds=32,64 other<=130,257 local=0 waited looped arch=100+
 extern "C" __global__ void __launch_bounds__(32, 1)
 contention_chain_shared_add_f32(const __grid_constant__ struct contention_args a)
 {
@@ -168,7 +170,7 @@ contention_chain_shared_add_f32(const __grid_constant__ struct contention_args a
     chain<chain_add<float>>(a, shared_address(words + threadIdx.x));
 }
 
-// sass: clocks=3 atom=32,64 other<=10 local=0 waited
+// sass: clocks=3 atoms=32,64 other<=9,10 local=0 waited chain
 extern "C" __global__ void __launch_bounds__(32, 1)
 contention_chain_shared_cas_u32(const __grid_constant__ struct contention_args a)
 {
@@ -176,21 +178,21 @@ contention_chain_shared_cas_u32(const __grid_constant__ struct contention_args a
     chain<chain_swap>(a, shared_address(words + threadIdx.x));
 }
 
-// sass: clocks=3 atom=32,64 other<=3 local=0 waited
+// sass: clocks=3 atomg.gpu=32,64 other<=2,2 local=0 waited chain
 extern "C" __global__ void __launch_bounds__(32, 1)
 contention_chain_global_add_u32(const __grid_constant__ struct contention_args a)
 {
     chain<chain_add<uint32_t>>(a, (uint64_t)a.memory + 4 * threadIdx.x);
 }
 
-// sass: clocks=3 atom=32,64 other<=3 local=0 waited
+// sass: clocks=3 atomg.gpu=32,64 other<=2,2 local=0 waited chain
 extern "C" __global__ void __launch_bounds__(32, 1)
 contention_chain_global_add_f32(const __grid_constant__ struct contention_args a)
 {
     chain<chain_add<float>>(a, (uint64_t)a.memory + 4 * threadIdx.x);
 }
 
-// sass: clocks=3 atom=32,64 other<=10 local=0 waited
+// sass: clocks=3 atomg.gpu=32,64 other<=9,10 local=0 waited chain
 extern "C" __global__ void __launch_bounds__(32, 1)
 contention_chain_global_cas_u32(const __grid_constant__ struct contention_args a)
 {
@@ -276,15 +278,17 @@ __device__ __forceinline__ void add_shared(const struct contention_args &a,
         add_shared<way>(a, counters); \
     }
 
-// sass-loop: atoms=4 kernel=contention_shared_add_u32_* local=0
+// sass-loop: kernel=contention_shared_add_u32_* atoms=4 other<=5 local=0
+// sass: kernel=contention_shared_*32_* bar.block=1,1 looped
 // sass: clocks=3 lds=1,1 kernel=contention_shared_add_u32_* waited looped
 ADD_SHARED(add_u32_atom, by_atom<uint32_t>)
 ADD_SHARED(add_u32_red, by_red<uint32_t>)
-// sass-loop: atoms=1 lds=1 kernel=contention_shared_add_f32_* local=0
+// sass-loop: kernel=contention_shared_add_f32_* atoms=1 lds=1 other<=3 local=0
 // sass: clocks=3 lds=5,5 kernel=contention_shared_add_f32_* waited looped
 ADD_SHARED(add_f32_atom, by_atom<float>)
 ADD_SHARED(add_f32_red, by_red<float>)
-// sass-loop: atoms=1 kernel=contention_shared_cas_u32_* local=0
+// sass-loop: kernel=contention_shared_cas_u32_* atoms=1 other<=10 local=0 arch=75
+// sass-loop: kernel=contention_shared_cas_u32_* atoms=1 other<=5 local=0 arch=80+
 // sass: clocks=3 lds=1,1 kernel=contention_shared_cas_u32_* waited looped
 ADD_SHARED(cas_u32_atom, by_cas)
 
@@ -298,13 +302,14 @@ ADD_SHARED(cas_u32_atom, by_cas)
         add_many<way>(p, a.turns, (way::value)a.one); \
     }
 
-// sass-loop: atomg=4 kernel=contention_global_add_*_atom local=0
+// sass-loop: kernel=contention_global_add_*_atom atomg.gpu=4 other<=7 local=0
 ADD_GLOBAL(add_u32_atom, by_atom<uint32_t>)
 ADD_GLOBAL(add_f32_atom, by_atom<float>)
-// sass-loop: reds=4 kernel=contention_global_add_*_red local=0
+// sass-loop: kernel=contention_global_add_*_red reds.gpu=4 other<=3 local=0
 ADD_GLOBAL(add_u32_red, by_red<uint32_t>)
 ADD_GLOBAL(add_f32_red, by_red<float>)
-// sass-loop: atomg=1 kernel=contention_global_cas_u32_* local=0
+// sass-loop: kernel=contention_global_cas_u32_* atomg.gpu=1 other<=10 local=0 arch=75,90a,100,120
+// sass-loop: kernel=contention_global_cas_u32_* atomg.gpu=1 other<=5 local=0 arch=80,86,89
 ADD_GLOBAL(cas_u32_atom, by_cas)
 
 // Counts the counters with the right value, and sets all to zero again.

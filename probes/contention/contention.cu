@@ -64,7 +64,7 @@ __device__ __forceinline__ void lay_global(const struct contention_args &a, char
     __syncthreads();
 }
 
-// sass: clocks=3 loads=32,64 other<=3 local=0 waited
+// sass: clocks=3 lds32=32,64 other<=2,2 local=0 waited chain
 extern "C" __global__ void __launch_bounds__(32, 1)
 contention_bank_chase(const __grid_constant__ struct contention_args a)
 {
@@ -73,7 +73,7 @@ contention_bank_chase(const __grid_constant__ struct contention_args a)
     chase<load_shared>(a, shared_address(words), 4);
 }
 
-// sass: clocks=3 loads=32,64 other<=3 local=0 waited
+// sass: clocks=3 ldg64.cta=32,64 other<=3,3 local=0 waited chain
 extern "C" __global__ void __launch_bounds__(32, 1)
 contention_sector_chase_l1(const __grid_constant__ struct contention_args a)
 {
@@ -81,7 +81,7 @@ contention_sector_chase_l1(const __grid_constant__ struct contention_args a)
     chase<load_l1>(a, (uint64_t)a.memory, 1);
 }
 
-// sass: clocks=3 loads=32,64 other<=3 local=0 waited
+// sass: clocks=3 ldg64.gpu=32,64 other<=3,3 local=0 waited chain
 extern "C" __global__ void __launch_bounds__(32, 1)
 contention_sector_chase_l2(const __grid_constant__ struct contention_args a)
 {
@@ -180,8 +180,10 @@ __device__ __forceinline__ void check_sum(const struct contention_args &a, uint3
     complain(a, sum != (a.warm + 3 * a.turns) * turn);
 }
 
-// sass-loop: lds=8 local=0
-// sass: clocks=3 lds=8,8 waited looped
+// sass-loop: lds32=8 other<=8 local=0 together
+// sass: clocks=3 lds=8,8 other<=16,18 waited looped arch=75,80,86,89,90a
+// sass: clocks=3 lds=8,8 other<=17,18 waited looped arch=100+
+// sass: bar.block=1,1 looped
 extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_bank_load(const __grid_constant__ struct contention_args a)
 {
@@ -191,8 +193,10 @@ contention_bank_load(const __grid_constant__ struct contention_args a)
     check_sum(a, p, time_turns<turn_shared_load>(a, p));
 }
 
-// sass-loop: sts=8 local=0
-// sass: clocks=3 lds=1,1 waited looped
+// sass-loop: sts32=8 other<=5 local=0
+// sass: clocks=3 lds=1,1 sts=8,8 other<=15,13 waited looped arch=75,80,86,89,90a
+// sass: clocks=3 lds=1,1 sts=8,8 other<=17,15 waited looped arch=100+
+// sass: bar.block=1,1 looped
 extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_bank_store(const __grid_constant__ struct contention_args a)
 {
@@ -204,8 +208,11 @@ contention_bank_store(const __grid_constant__ struct contention_args a)
 }
 
 // All warps read the same lines, so that the L1 holds them.
-// sass-loop: ldg32=8 local=0 together
-// sass: clocks=3 ldg=8,8 waited looped
+// sass-loop: ldg32.cta=8 other<=11 local=0 together
+// sass: clocks=3 ldg=8,8 other<=20,22 waited looped arch=75,80,86,89,90a
+// sass: clocks=3 ldg=8,8 other<=21,21 waited looped arch=100
+// sass: clocks=3 ldg=8,8 other<=18,19 waited looped arch=120
+// sass: bar.block=1,1 looped
 extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_sector_load_l1(const __grid_constant__ struct contention_args a)
 {
@@ -216,8 +223,11 @@ contention_sector_load_l1(const __grid_constant__ struct contention_args a)
 }
 
 // Every warp reads lines of its own: one answer for two warps would be more than the L2 sends.
-// sass-loop: ldg32=8 local=0 together
-// sass: clocks=3 ldg=8,8 waited looped
+// sass-loop: ldg32.gpu=8 other<=11 local=0 together
+// sass: clocks=3 ldg=8,8 other<=19,22 waited looped arch=75,80,86,89,90a
+// sass: clocks=3 ldg=8,8 other<=21,22 waited looped arch=100
+// sass: clocks=3 ldg=8,8 other<=18,19 waited looped arch=120
+// sass: bar.block=1,1 looped
 extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_sector_load_l2(const __grid_constant__ struct contention_args a)
 {

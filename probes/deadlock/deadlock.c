@@ -272,7 +272,7 @@ static void measure_scenes(struct probe_run *r)
 
     for (size_t i = 0; i < PROBE_LENGTH(scenes); i++) {
         const struct scene *scene = &scenes[i];
-        if (!probe_begin_case(r, PROBE_ONCE, "scene=%s,launch=%s,blocks=%s", scene->scene,
+        if (!probe_begin_case(r, PROBE_TWICE, "scene=%s,launch=%s,blocks=%s", scene->scene,
                               scene->launch, scene->blocks))
             continue;
         if (!asked)

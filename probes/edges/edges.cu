@@ -99,7 +99,9 @@ __device__ __forceinline__ void one_step(const struct edges_args &a)
         a.census[blockIdx.x] = sm_id();
 }
 
-// sass-loop: ldg128=8 local=0 together regs<=64
+// sass-loop: ldg128.gpu=8 guarded=8 other<=89 exits<=2 local=0 together moving regs<=64
+// sass-and: arch=75,80,86,89,90a
+// sass-loop: ldg128.gpu=8 guarded=8 other<=58 exits<=2 local=0 together moving regs<=64 arch=100+
 extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
 edges_one(const __grid_constant__ struct edges_args a)
 {
@@ -110,7 +112,8 @@ edges_one(const __grid_constant__ struct edges_args a)
 
 // Waits before its step until all launches before it are complete. The next launch may begin, and
 // wait in its turn, as soon as this one has begun ...
-// sass-loop: ldg128=8 local=0 together regs<=64 arch=90a+
+// sass-loop: ldg128.gpu=8 guarded=8 other<=82 exits<=2 local=0 together moving regs<=64 arch=90a
+// sass-loop: ldg128.gpu=8 guarded=8 other<=58 exits<=2 local=0 together moving regs<=64 arch=100+
 extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
 edges_dependent_early(const __grid_constant__ struct edges_args a)
 {
@@ -120,7 +123,8 @@ edges_dependent_early(const __grid_constant__ struct edges_args a)
 }
 
 // ... or as soon as it has done its step.
-// sass-loop: ldg128=8 local=0 together regs<=64 arch=90a+
+// sass-loop: ldg128.gpu=8 guarded=8 other<=82 exits<=1 local=0 together moving regs<=64 arch=90a
+// sass-loop: ldg128.gpu=8 guarded=8 other<=58 exits<=1 local=0 together moving regs<=64 arch=100+
 extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
 edges_dependent_late(const __grid_constant__ struct edges_args a)
 {
@@ -156,8 +160,10 @@ __device__ __forceinline__ void chain(const struct edges_args &a, CELLS cells, W
 }
 
 // The grid synchronisation of cooperative groups, unchanged.
-// sass-loop: ldg128=8 local=0 together regs<=64
-// sass-loop: bar=2
+// sass-loop: ldg128.gpu=8 guarded=8 other<=89 exits<=2 local=0 together moving regs<=64
+// sass-and: arch=75,80,86,89,90a
+// sass-loop: ldg128.gpu=8 guarded=8 other<=58 exits<=2 local=0 together moving regs<=64 arch=100+
+// sass-loop: bar.block>=2 membar.gpu=1 ldg>=1 guarded<=9 other<=218 outer
 extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
 edges_grid_sync(const __grid_constant__ struct edges_args a)
 {
@@ -166,8 +172,10 @@ edges_grid_sync(const __grid_constant__ struct edges_args a)
 }
 
 // The barrier that our own kernels use: two counters for the whole grid.
-// sass-loop: ldg128=8 local=0 together regs<=64
-// sass-loop: bar=2
+// sass-loop: ldg128.gpu=8 guarded=8 other<=88 exits<=2 local=0 together moving regs<=64
+// sass-and: arch=75,80,86,89,90a
+// sass-loop: ldg128.gpu=8 guarded=8 other<=58 exits<=2 local=0 together moving regs<=64 arch=100+
+// sass-loop: bar.block=2 membar.gpu=1 reds.gpu=2 cctl>=1 ldg>=1 guarded<=8 other<=182 outer
 extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
 edges_counter(const __grid_constant__ struct edges_args a)
 {
@@ -175,8 +183,10 @@ edges_counter(const __grid_constant__ struct edges_args a)
     chain(a, in_global{a.cells}, [&] { grid_barrier(barrier); });
 }
 
-// sass-loop: ldg128=8 local=0 together regs<=64
-// sass-loop: bar=1
+// sass-loop: ldg128.gpu=8 guarded=8 other<=89 exits<=2 local=0 together moving regs<=64
+// sass-and: arch=75,80,86,89,90a
+// sass-loop: ldg128.gpu=8 guarded=8 other<=58 exits<=2 local=0 together moving regs<=64 arch=100+
+// sass-loop: bar.block=1 membar=0 other<=142 outer
 extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
 edges_block(const __grid_constant__ struct edges_args a)
 {
@@ -184,7 +194,7 @@ edges_block(const __grid_constant__ struct edges_args a)
 }
 
 // The words in the block's shared memory: nothing leaves the SM before the end.
-// sass-loop: sts=1 lds=1 bar=1 local=0 regs<=64
+// sass-loop: sts=1 lds=1 bar.block=1 guarded=1 other<=133 exits<=2 local=0 regs<=64
 extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
 edges_block_shared(const __grid_constant__ struct edges_args a)
 {
@@ -201,8 +211,10 @@ edges_block_shared(const __grid_constant__ struct edges_args a)
 }
 
 // No wait at all: the time of the step itself. Its results must be wrong.
-// sass-loop: ldg128=8 local=0 together regs<=64
-// sass-loop: stg>=1 bar=0
+// sass-loop: ldg128.gpu=8 guarded=8 other<=89 exits<=2 local=0 together moving regs<=64
+// sass-and: arch=75,80,86,89,90a
+// sass-loop: ldg128.gpu=8 guarded=8 other<=58 exits<=2 local=0 together moving regs<=64 arch=100+
+// sass-loop: stg32.gpu>=1 bar=0 other<=149 outer
 extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
 edges_unwaited(const __grid_constant__ struct edges_args a)
 {
@@ -212,8 +224,9 @@ edges_unwaited(const __grid_constant__ struct edges_args a)
 #if __CUDA_ARCH__ >= 900
 
 // The barrier of one cluster.
-// sass-loop: ldg128=8 local=0 together regs<=64 arch=90a+
-// sass-loop: ucgabar_arv=1 arch=90a+
+// sass-loop: ldg128.gpu=8 guarded=8 other<=82 exits<=2 local=0 together moving regs<=64 arch=90a
+// sass-loop: ldg128.gpu=8 guarded=8 other<=58 exits<=2 local=0 together moving regs<=64 arch=100+
+// sass-loop: ucgabar_arv=1 membar=1 other<=148 outer arch=90a+
 extern "C" __global__ void __launch_bounds__(EDGES_THREADS, 1)
 edges_cluster(const __grid_constant__ struct edges_args a)
 {

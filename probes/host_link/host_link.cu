@@ -17,7 +17,7 @@ __device__ __forceinline__ void store_system(uint32_t *p, uint32_t v)
 }
 
 // One thread answers n questions, one after another.
-// sass: none timed by the host, and full of loops
+// sass-loop: ldg32.sys=1 other<=8 local=0
 extern "C" __global__ void host_link_answer(const __grid_constant__ struct link_answer_args a)
 {
     uint64_t began = clock_ns();
@@ -32,7 +32,7 @@ extern "C" __global__ void host_link_answer(const __grid_constant__ struct link_
 }
 
 // Ends delay_ns after the host's word; the store is the last thing that it does.
-// sass: none timed by the host, and full of loops
+// sass-loop: ldg32.sys=1 other<=7 local=0
 extern "C" __global__ void host_link_late(const __grid_constant__ struct link_late_args a)
 {
     uint64_t began = clock_ns(), now = began;
@@ -89,19 +89,21 @@ template <class LOAD> __device__ __forceinline__ void load(const struct link_loa
     *a.result = {{lead.cycles, lead.ns}, {tail.cycles, tail.ns}, few, many, p};
 }
 
-// sass: clocks=8 loads=16,32 other<=5 local=0 waited
+// sass: clocks=8 ldg64.sys=16,32 other<=5,3 local=0 waited chain arch=75,80,86,89,90a,100
+// sass: clocks=8 ldg64.sys=16,32 other<=2,2 local=0 waited chain arch=120
 extern "C" __global__ void host_link_load(const __grid_constant__ struct link_load_args a)
 {
     load<load_uncached>(a);
 }
 
-// sass: clocks=8 loads=16,32 other<=5 local=0 waited
+// sass: clocks=8 ldg64.cta=16,32 other<=5,3 local=0 waited chain arch=75,80,86,89,90a,100
+// sass: clocks=8 ldg64.cta=16,32 other<=2,2 local=0 waited chain arch=120
 extern "C" __global__ void host_link_load_cached(const __grid_constant__ struct link_load_args a)
 {
     load<load_cached>(a);
 }
 
-// sass: none an empty kernel has nothing to prove
+// sass-all: exit=1 other<=1
 extern "C" __global__ void host_link_null(const __grid_constant__ struct link_null_args a)
 {
 }

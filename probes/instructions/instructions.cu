@@ -224,81 +224,106 @@ __device__ __forceinline__ void throughput(const struct instructions_args &args)
     KERNEL(throughput_wgmma_##NAME, 128 * WGMMA_GROUPS,                                           \
            throughput<wgmma_chain<NAME>, 1, WGMMA_UNROLL / 4>)
 
-// sass: kernel=*_latency_fma_fp32 clocks=4 ffma=*,128,256 other<=3 local=0
-// sass-loop: kernel=*_throughput_fma_fp32 ffma=512 other<=4 local=0
+// All throughputs end with the block: a barrier comes before the closing clock.
+// sass: kernel=*_throughput_* clocks=2 bar.block=1 looped
+// sass: kernel=*_latency_fma_fp32 clocks=4 ffma=*,128,256 other<=*,2,2 local=0 waited chain
+// sass-loop: kernel=*_throughput_fma_fp32 ffma=512 other<=4 exits<=2 local=0
 SCALAR_KERNELS(fma_fp32, FULL_RATE_UNROLL)
-// sass: kernel=*_latency_add_fp32 clocks=4 fadd=*,128,256 other<=3 local=0
-// sass-loop: kernel=*_throughput_add_fp32 fadd=512 other<=4 local=0
+// sass: kernel=*_latency_add_fp32 clocks=4 fadd=*,128,256 other<=*,2,2 local=0 waited chain
+// sass-loop: kernel=*_throughput_add_fp32 fadd=512 other<=4 exits<=2 local=0
 SCALAR_KERNELS(add_fp32, FULL_RATE_UNROLL)
-// sass: kernel=*_latency_fma_fp16x2 clocks=4 hfma2=*,128,256 other<=3 local=0
-// sass-loop: kernel=*_throughput_fma_fp16x2 hfma2=512 other<=4 local=0
+// sass: kernel=*_latency_fma_fp16x2 clocks=4 hfma2=*,128,256 other<=*,2,2 local=0 waited chain
+// sass-loop: kernel=*_throughput_fma_fp16x2 hfma2=512 other<=4 exits<=2 local=0
 SCALAR_KERNELS(fma_fp16x2, FULL_RATE_UNROLL)
-// sass: kernel=*_latency_fma_fp64 clocks=4 dfma=*,128,256 other<=3 local=0
-// sass-loop: kernel=*_throughput_fma_fp64 dfma=128 other<=4 local=0
+// sass: kernel=*_latency_fma_fp64 clocks=4 dfma=*,128,256 other<=*,2,2 local=0 waited chain
+// sass-loop: kernel=*_throughput_fma_fp64 dfma=128 other<=3 exits<=2 local=0
 SCALAR_KERNELS(fma_fp64, SCALAR_UNROLL)
-// sass: kernel=*_latency_imad_int32 clocks=4 imad=*,128,256 other<=3 local=0
-// sass-loop: kernel=*_throughput_imad_int32 imad=128 other<=4 local=0
+// sass: kernel=*_latency_imad_int32 clocks=4 imad=*,128,256 other<=*,2,2 local=0 waited chain
+// sass-loop: kernel=*_throughput_imad_int32 imad=128 other<=3 exits<=2 local=0
 SCALAR_KERNELS(imad_int32, SCALAR_UNROLL)
-// sass: kernel=*_latency_iadd3_int32 clocks=4 iadd3=*,128,256 other<=3 local=0
-// sass-loop: kernel=*_throughput_iadd3_int32 iadd3>=512 other<=4 local=0
+// sass: kernel=*_latency_iadd3_int32 clocks=4 iadd3=*,128,256 other<=*,2,2 local=0 waited chain
+// sass-loop: kernel=*_throughput_iadd3_int32 iadd3>=512 other<=3 exits<=2 local=0
 SCALAR_KERNELS(iadd3_int32, FULL_RATE_UNROLL)
-// sass: kernel=*_latency_lop3_b32 clocks=4 lop3=*,128,256 other<=3 local=0
-// sass-loop: kernel=*_throughput_lop3_b32 lop3=512 other<=4 local=0
+// sass: kernel=*_latency_lop3_b32 clocks=4 lop3=*,128,256 other<=*,2,2 local=0 waited chain
+// sass-loop: kernel=*_throughput_lop3_b32 lop3=512 other<=4 exits<=2 local=0
 SCALAR_KERNELS(lop3_b32, FULL_RATE_UNROLL)
-// sass: kernel=*_latency_shf_b32 clocks=4 shf=*,128,256 other<=3 local=0
-// sass-loop: kernel=*_throughput_shf_b32 shf=512 other<=4 local=0
+// sass: kernel=*_latency_shf_b32 clocks=4 shf=*,128,256 other<=*,2,2 local=0 waited chain
+// sass-loop: kernel=*_throughput_shf_b32 shf=512 other<=4 exits<=2 local=0
 SCALAR_KERNELS(shf_b32, FULL_RATE_UNROLL)
-// sass: kernel=*_latency_popc_b32 clocks=4 popc=*,128,256 other<=3 local=0 waited
-// sass-loop: kernel=*_throughput_popc_b32 popc=128 other<=4 local=0
+// sass: kernel=*_latency_popc_b32 clocks=4 popc=*,128,256 other<=*,2,3 local=0 waited chain
+// sass-loop: kernel=*_throughput_popc_b32 popc=128 other<=3 exits<=2 local=0
 SCALAR_KERNELS(popc_b32, SCALAR_UNROLL)
-// sass: kernel=*_latency_ex2_fp32 clocks=4 mufu=*,128,256 other<=3 local=0 waited
-// sass-loop: kernel=*_throughput_ex2_fp32 mufu=128 other<=4 local=0
+// sass: kernel=*_latency_ex2_fp32 clocks=4 mufu=*,128,256 other<=*,2,3 local=0 waited chain
+// sass-loop: kernel=*_throughput_ex2_fp32 mufu=128 other<=3 exits<=2 local=0
 SCALAR_KERNELS(ex2_fp32, SCALAR_UNROLL)
-// sass: kernel=*_latency_rsqrt_fp32 clocks=4 mufu=*,128,256 other<=3 local=0 waited
-// sass-loop: kernel=*_throughput_rsqrt_fp32 mufu=128 other<=4 local=0
+// sass: kernel=*_latency_rsqrt_fp32 clocks=4 mufu=*,128,256 other<=*,2,3 local=0 waited chain
+// sass-loop: kernel=*_throughput_rsqrt_fp32 mufu=128 other<=3 exits<=2 local=0
 SCALAR_KERNELS(rsqrt_fp32, SCALAR_UNROLL)
-// sass: kernel=*_latency_cos_fp32 clocks=4 mufu=*,128,256 fmul=*,128,256 other<=3 local=0 waited
-// sass-loop: kernel=*_throughput_cos_fp32 mufu=128 fmul=128 other<=4 local=0
+// sass: kernel=*_latency_cos_fp32 clocks=4 mufu=*,128,256 fmul=*,128,256 other<=*,2,2 local=0
+// sass-and: waited chain
+// sass-loop: kernel=*_throughput_cos_fp32 mufu=128 fmul=128 other<=4 exits<=2 local=0
 SCALAR_KERNELS(cos_fp32, SCALAR_UNROLL)
-// sass: kernel=*_latency_shfl_b32 clocks=4 shfl=*,128,256 other<=3 local=0 waited
-// sass-loop: kernel=*_throughput_shfl_b32 shfl=128 other<=4 local=0
+// sass: kernel=*_latency_shfl_b32 clocks=4 shfl=*,128,256 other<=*,2,3 local=0 waited chain
+// sass-loop: kernel=*_throughput_shfl_b32 shfl=128 other<=3 exits<=2 local=0
 SCALAR_KERNELS(shfl_b32, SCALAR_UNROLL)
-// sass: kernel=*_latency_ballot_b32 clocks=4 vote=*,128,256 isetp=*,129,257 other<=2 local=0
-// sass-loop: kernel=*_throughput_ballot_b32 vote=128 isetp>=128 other<=4 local=0
+// sass: kernel=*_latency_ballot_b32 clocks=4 vote=*,128,256 isetp=*,129,257 other<=*,1,1 local=0
+// sass-and: waited chain
+// sass-loop: kernel=*_throughput_ballot_b32 vote=128 isetp>=128 other<=3 exits<=2 local=0
 SCALAR_KERNELS(ballot_b32, SCALAR_UNROLL)
 #if __CUDA_ARCH__ >= 800
-// sass: kernel=*_latency_cvt_fp32_fp16x2 clocks=4 f2fp=*,128,256 other<=3 local=0 arch=80+
-// sass-loop: kernel=*_throughput_cvt_fp32_fp16x2 f2fp=512 other<=4 local=0 arch=80+
+// sass: kernel=*_latency_cvt_fp32_fp16x2 clocks=4 f2fp=*,128,256 other<=*,2,2 local=0 waited chain
+// sass-and: arch=80+
+// sass-loop: kernel=*_throughput_cvt_fp32_fp16x2 f2fp=512 other<=4 exits<=2 local=0 arch=80+
 SCALAR_KERNELS(cvt_fp32_fp16x2, FULL_RATE_UNROLL)
-// sass: kernel=*_latency_redux_* clocks=4 redux=*,128,256 other<=260 local=0 arch=80,86,89,90a,120
-// sass: kernel=*_latency_redux_* clocks=4 credux=*,128,256 other<=260 local=0 arch=100
-// sass-loop: kernel=*_throughput_redux_* redux=128 other<=135 local=0 arch=80,86,89,90a,120
-// sass-loop: kernel=*_throughput_redux_* credux=128 other<=135 local=0 arch=100
+// sass: kernel=*_latency_redux_* clocks=4 redux=*,128,256 other<=*,130,258 local=0 waited chain
+// sass-and: arch=80,86,89,90a,120
+// sass: kernel=*_latency_redux_* clocks=4 credux=*,128,256 other<=*,130,258 local=0 waited chain
+// sass-and: arch=100
+// sass-loop: kernel=*_throughput_redux_* redux=128 other<=132 exits<=2 local=0
+// sass-and: arch=80,86,89,90a,120
+// sass-loop: kernel=*_throughput_redux_* credux=128 other<=131 exits<=2 local=0 arch=100
 SCALAR_KERNELS(redux_int32, SCALAR_UNROLL)
 #endif
-// sass: kernel=*_latency_ldmatrix_x1_b16 clocks=4 ldsm=*,128,256 other<=5 local=0 waited
-// sass-loop: kernel=*_throughput_ldmatrix_x1_b16 ldsm=128 other<=4 local=0
+// sass: kernel=*_latency_ldmatrix_x1_b16 clocks=4 ldsm=*,128,256 other<=*,3,4 local=0 waited chain
+// sass-loop: kernel=*_throughput_ldmatrix_x1_b16 ldsm=128 other<=3 exits<=2 local=0
 LDMATRIX_KERNELS(1)
-// sass: kernel=*_latency_ldmatrix_x2_b16 clocks=4 ldsm=*,128,256 other<=5 local=0 waited
-// sass-loop: kernel=*_throughput_ldmatrix_x2_b16 ldsm=128 other<=4 local=0
+// sass: kernel=*_latency_ldmatrix_x2_b16 clocks=4 ldsm=*,128,256 other<=*,3,4 local=0 waited chain
+// sass-loop: kernel=*_throughput_ldmatrix_x2_b16 ldsm=128 other<=3 exits<=2 local=0
 LDMATRIX_KERNELS(2)
-// sass: kernel=*_latency_ldmatrix_x4_b16 clocks=4 ldsm=*,128,256 other<=5 local=0 waited
-// sass-loop: kernel=*_throughput_ldmatrix_x4_b16 ldsm=128 other<=4 local=0
+// sass: kernel=*_latency_ldmatrix_x4_b16 clocks=4 ldsm=*,128,256 other<=*,3,4 local=0 waited chain
+// sass-loop: kernel=*_throughput_ldmatrix_x4_b16 ldsm=128 other<=3 exits<=2 local=0
 LDMATRIX_KERNELS(4)
 
 // 8.x has two empty instructions after each product.
-// sass: kernel=*_latency_mma_m16n8k8_* clocks=4 hmma=*,32,64 other<=131 local=0
-// sass: kernel=*_latency_mma_m16n8k16_[fb]?16_* clocks=4 hmma=*,32,64 other<=131 local=0 arch=80+
-// sass: kernel=*_latency_mma_*_int8_* clocks=4 imma=*,32,64 other<=131 local=0 arch=80+
-// sass: kernel=*_latency_mma_m8n8k4_* clocks=4 dmma=*,32,64 other<=68 local=0 arch=80+
-// sass: kernel=*_latency_mma_*_e4m3_* clocks=4 qmma=*,32,64 other<=131 local=0 arch=89,120
-// sass: kernel=*_latency_mma_m16*_fp64_* clocks=4 dmma=*,32,64 other<=4 local=0 arch=90a
-// sass-loop: kernel=*_throughput_mma_m16n8k8_* hmma=64 other<=4 local=0
-// sass-loop: kernel=*_throughput_mma_m16n8k16_[fb]?16_* hmma=64 other<=4 local=0 arch=80+
-// sass-loop: kernel=*_throughput_mma_*_int8_* imma=64 other<=4 local=0 arch=80+
-// sass-loop: kernel=*_throughput_mma_m8n8k4_* dmma=64 other<=4 local=0 arch=80+
-// sass-loop: kernel=*_throughput_mma_*_e4m3_* qmma=64 other<=66 local=0 arch=89,120
-// sass-loop: kernel=*_throughput_mma_m16*_fp64_* dmma=64 other<=4 local=0 arch=90a
+// sass: kernel=*_latency_mma_m16n8k8_* clocks=4 hmma=*,32,64 other<=*,2,2 local=0 waited chain
+// sass-and: arch=75,90a,100,120
+// sass: kernel=*_latency_mma_m16n8k8_* clocks=4 hmma=*,32,64 other<=*,67,131 local=0 waited chain
+// sass-and: arch=80,86,89
+// sass: kernel=*_latency_mma_m16n8k16_[fb]?16_* clocks=4 hmma=*,32,64 other<=*,67,131 local=0
+// sass-and: waited chain arch=80,86,89
+// sass: kernel=*_latency_mma_m16n8k16_[fb]?16_* clocks=4 hmma=*,32,64 other<=*,2,2 local=0 waited
+// sass-and: chain arch=90a+
+// sass: kernel=*_latency_mma_*_int8_* clocks=4 imma=*,32,64 other<=*,67,131 local=0 waited chain
+// sass-and: arch=80,86,89
+// sass: kernel=*_latency_mma_*_int8_* clocks=4 imma=*,32,64 other<=*,2,2 local=0 waited chain
+// sass-and: arch=90a+
+// sass: kernel=*_latency_mma_m8n8k4_* clocks=4 dmma=*,32,64 other<=*,36,68 local=0 waited chain
+// sass-and: arch=80,86,89
+// sass: kernel=*_latency_mma_m8n8k4_* clocks=4 dmma=*,32,64 other<=*,2,2 local=0 waited chain
+// sass-and: arch=90a+
+// sass: kernel=*_latency_mma_*_e4m3_* clocks=4 qmma=*,32,64 other<=*,67,131 local=0 waited chain
+// sass-and: arch=89
+// sass: kernel=*_latency_mma_*_e4m3_* clocks=4 qmma=*,32,64 other<=*,2,2 local=0 waited chain
+// sass-and: arch=120
+// sass: kernel=*_latency_mma_m16*_fp64_* clocks=4 dmma=*,32,64 other<=*,2,4 local=0 waited chain
+// sass-and: arch=90a
+// sass-loop: kernel=*_throughput_mma_m16n8k8_* hmma=64 other<=3 exits<=2 local=0
+// sass-loop: kernel=*_throughput_mma_m16n8k16_[fb]?16_* hmma=64 other<=3 exits<=2 local=0 arch=80+
+// sass-loop: kernel=*_throughput_mma_*_int8_* imma=64 other<=3 exits<=2 local=0 arch=80+
+// sass-loop: kernel=*_throughput_mma_m8n8k4_* dmma=64 other<=3 exits<=2 local=0 arch=80+
+// sass-loop: kernel=*_throughput_mma_*_e4m3_* qmma=64 other<=66 exits<=2 local=0 arch=89
+// sass-loop: kernel=*_throughput_mma_*_e4m3_* qmma=64 other<=3 exits<=2 local=0 arch=120
+// sass-loop: kernel=*_throughput_mma_m16*_fp64_* dmma=64 other<=3 exits<=2 local=0 arch=90a
 MMA_KERNELS(m16n8k8_fp16_fp32, MMA_CHAINS)
 #if __CUDA_ARCH__ >= 800
 MMA_KERNELS(m16n8k16_fp16_fp32, MMA_CHAINS)
@@ -316,16 +341,22 @@ MMA_KERNELS(m16n8k16_fp64_fp64, MMA_CHAINS / 4)
 #endif
 
 #if defined __CUDA_ARCH_FEAT_SM90_ALL
-// sass: kernel=*_latency_wgmma_m64n256k16_* clocks=4 hgmma=*,4,8 other<=18 local=0 arch=90a
-// sass: kernel=*_latency_wgmma_m64n256k8_* clocks=4 hgmma=*,4,8 other<=4 local=0 arch=90a
-// sass: kernel=*_latency_wgmma_*_e4m3_* clocks=4 qgmma=*,4,8 other<=4 local=0 arch=90a
-// sass: kernel=*_latency_wgmma_*_int8_* clocks=4 igmma=*,4,8 other<=4 local=0 arch=90a
-// sass: kernel=*_latency_wgmma_m64n8k* clocks=4 hgmma=*,12,24 other<=50 local=0 arch=90a
-// sass: kernel=*_latency_wgmma_m64n64k* clocks=4 hgmma=*,12,24 other<=50 local=0 arch=90a
-// sass-loop: kernel=*_throughput_wgmma_*k16_* hgmma=8 other<=40 local=0 arch=90a
-// sass-loop: kernel=*_throughput_wgmma_*k8_* hgmma=8 other<=40 local=0 arch=90a
-// sass-loop: kernel=*_throughput_wgmma_*_e4m3_* qgmma=8 other<=40 local=0 arch=90a
-// sass-loop: kernel=*_throughput_wgmma_*_int8_* igmma=8 other<=40 local=0 arch=90a
+// sass: kernel=*_latency_wgmma_m64n256k16_* clocks=4 hgmma=*,4,8 other<=*,10,18 local=0 waited
+// sass-and: chain arch=90a
+// sass: kernel=*_latency_wgmma_m64n256k8_* clocks=4 hgmma=*,4,8 other<=*,4,4 local=0 waited chain
+// sass-and: arch=90a
+// sass: kernel=*_latency_wgmma_*_e4m3_* clocks=4 qgmma=*,4,8 other<=*,4,4 local=0 waited chain
+// sass-and: arch=90a
+// sass: kernel=*_latency_wgmma_*_int8_* clocks=4 igmma=*,4,8 other<=*,4,4 local=0 waited chain
+// sass-and: arch=90a
+// sass: kernel=*_latency_wgmma_m64n8k* clocks=4 hgmma=*,12,24 other<=*,26,50 local=0 waited chain
+// sass-and: arch=90a
+// sass: kernel=*_latency_wgmma_m64n64k* clocks=4 hgmma=*,12,24 other<=*,26,50 local=0 waited chain
+// sass-and: arch=90a
+// sass-loop: kernel=*_throughput_wgmma_*k16_* hgmma=8 other<=36 exits<=2 local=0 arch=90a
+// sass-loop: kernel=*_throughput_wgmma_*k8_* hgmma=8 other<=25 exits<=2 local=0 arch=90a
+// sass-loop: kernel=*_throughput_wgmma_*_e4m3_* qgmma=8 other<=25 exits<=2 local=0 arch=90a
+// sass-loop: kernel=*_throughput_wgmma_*_int8_* igmma=8 other<=36 exits<=2 local=0 arch=90a
 WGMMA_KERNELS(m64n8k16_fp16_fp32_shared)
 WGMMA_KERNELS(m64n64k16_fp16_fp32_shared)
 WGMMA_KERNELS(m64n256k16_fp16_fp32_shared)

@@ -3,10 +3,11 @@
  * Method. A step is a piece of work that a program repeats. The probe times it again and again and
  * looks at the tail: p99 and p99.9 next to the median, and p99 / median as one figure.
  *     step    K dependent trivial kernels (one block, one addition), by stream, by graph, or as one
- *             persistent kernel that does K additions with a barrier after each. With an idle host,
- *             and with one busy thread for each CPU that this process may use, in addition to the
- *             thread that launches. timer=wall: from before the first launch call to after the
- *             synchronisation.
+ *             persistent kernel that does K additions with a barrier after each. With an idle host;
+ *             with one busy thread for each CPU that this process may use, in addition to the
+ *             thread that launches (host=loaded); and with one busy thread on the very CPU of the
+ *             thread that launches, to which both are bound (host=shared). timer=wall: from before
+ *             the first launch call to after the synchronisation.
  *     layer   eight dependent reads of 4 MiB, by one block per SM, as eight launches, a graph, or
  *             one cooperative kernel with a barrier of the grid in between. Alone, and together
  *             with other streams of the same process that keep the GPU busy: each reads 256 MiB of
@@ -21,23 +22,25 @@
  *             share of the SMs' time spent on items, until the trace is over and all are served.
  *
  * Inside the timed region: the calls shown. A case takes a fixed number of steps, whatever they
- * show: "until it looks stable" is no rule for a tail. That number is the figure's n: 4000 steps of
- * up to 8 launches, 1000 of 64, 500 of 512; 1000 layers, 500 while others read memory. --deep takes
- * 10^5 steps of up to 8 launches, 10^4 of more (500 of 512 launches on an idle host) and 5000
- * layers, and states p99.9; with four or eight other streams 50 layers, for a median.
+ * show: "until it looks stable" is no rule for a tail. That number is the figure's n: 10^4 steps of
+ * up to 8 launches and 1500 of 64 on a shared CPU, else 4000 of 8; 1000 layers, 500 while others
+ * read memory. --deep takes 10^5 steps of up to 8 launches, 10^4 of more (500 of 512 launches where
+ * the host is not loaded) and 5000 layers, and states p99.9; with four or eight other streams 50
+ * layers, for a median.
  * Expected: the median falls with fewer launches. Whether p99 / median falls is the question.
  *
  * Traps. Tails of the wall clock depend on the operating system as much as on the GPU. They differ
  * between machines and between runs, and are properties of the measured machine. The scheduler
  * mostly leaves a CPU to the thread that launches: host_load is then 0.937 on 16 CPUs. In some
  * cases it does not: host_load is 0.96, and a few steps in a hundred wait for 4 ms. p99 then shows
- * one or the other, whatever the number of steps. A load or a rival that does not slow the step
- * down proves nothing; the claims' judges test for that. By its own clock a layer of the persistent
- * kernel begins before it joins the grid's barrier. That kernel needs all its blocks resident at
- * once, so it waits for the rivals' blocks to leave, while a single launch takes free room as it
- * appears. 600000 items per second are more than single launches can serve. The queue then grows as
- * long as the trace lasts, and latencies are those of a trace of 512 items; the items served per
- * second are stored next to them. */
+ * one or the other, whatever the number of steps. On a shared CPU the launching thread waits for
+ * whole time slices, some milliseconds each: the longer a step, the likelier it meets one. A load
+ * or a rival that does not slow the step down proves nothing; the claims' judges test for that. By
+ * its own clock a layer of the persistent kernel begins before it joins the grid's barrier. That
+ * kernel needs all its blocks resident at once, so it waits for the rivals' blocks to leave, while
+ * a single launch takes free room as it appears. 600000 items per second are more than single
+ * launches can serve. The queue then grows as long as the trace lasts, and latencies are those of a
+ * trace of 512 items; the items served per second are stored next to them. */
 #include "probes/jitter/args.h"
 
 #include <string.h>
@@ -75,7 +78,7 @@ static const struct probe_metric metrics[] = {
     OF_A_STEP(LAYER_WALL, "layer", "layer_wall_tail", "wall", LAYER_KEYS,
               "eight dependent reads of 4 MiB, first call to the host's knowing"),
     [HOST_LOAD] = {"host_load", "ratio", PROBE_HIGHER, .keys = STEP_KEYS,
-        .what = "share of all CPUs' time that the busy threads had"},
+        .what = "share of those CPUs' time that the busy threads had"},
     [RIVAL_RATE] = {"rival_rate", "ops/s", PROBE_HIGHER, .keys = LAYER_KEYS,
         .what = "kernels that all rivals together finish beside the layers"},
     [BUSY] = {"busy", "ratio", PROBE_HIGHER, .keys = ITEM_KEYS,
@@ -90,6 +93,8 @@ enum { STEPS_MOST = 100000, WARM_STEPS = 5, CHECK_STEPS = 3 };
 
 enum mode { BY_STREAM, BY_GRAPH, PERSISTENT, N_MODES };
 static const char *const mode_names[] = {"stream", "graph", "persistent"};
+enum host { IDLE, LOADED, SHARED, N_HOSTS };
+static const char *const host_names[] = {"idle", "loaded", "shared"};
 
 struct jitter {
     cudaKernel_t tiny, layer, item;
@@ -139,27 +144,29 @@ static void time_steps(struct probe_run *r, const struct jitter *j, enum mode mo
 }
 
 static void measure_steps(struct probe_run *r, const struct jitter *j, enum mode mode, int launches,
-                          bool loaded, int n, unsigned flags)
+                          enum host host, int n, unsigned flags)
 {
     struct gpu_graph graph = {0};
     struct crowd crowd = {.n = 0};
     uint32_t count = 0;
 
     if (!probe_begin_case(r, flags, "launches=%d,mode=%s,host=%s", launches, mode_names[mode],
-                          loaded ? "loaded" : "idle"))
+                          host_names[host]))
         return;
     if (mode == BY_GRAPH) {
         gpu_graph_begin(r);
         launch_tiny(r, j, launches, 1);
         graph = gpu_graph_end(r);
     }
-    if (loaded)
+    if (host == LOADED)
         jitter_crowd_begin(&crowd);
+    else if (host == SHARED)
+        jitter_neighbour_begin(&crowd);
     time_steps(r, j, mode, launches, &graph, WARM_STEPS);
     CUDA(cudaMemsetAsync(j->count, 0, sizeof count, gpu_stream(r)));
     gpu_wait(r);
     time_steps(r, j, mode, launches, &graph, n);
-    if (loaded)
+    if (host != IDLE)
         probe_value(r, HOST_LOAD, jitter_crowd_load(&crowd));
     jitter_crowd_end(&crowd);
 
@@ -171,22 +178,23 @@ static void measure_steps(struct probe_run *r, const struct jitter *j, enum mode
         gpu_graph_free(&graph);
 }
 
-/* The number of steps follows from their duration: 512 launches by stream take 1.6 ms. */
+/* The number of steps follows from their duration: 512 launches by stream take 1.6 ms, and twice
+ * that on a shared CPU. What no claim rests on is left to --deep. */
 static void measure_all_steps(struct probe_run *r, const struct jitter *j)
 {
     static const struct {
-        int launches, usual, deep, deep_idle;
-    } all[] = {{1, 4000, STEPS_MOST, STEPS_MOST},
-               {8, 4000, STEPS_MOST, STEPS_MOST},
-               {64, 1000, 10000, 10000},
-               {512, 500, 10000, 500}};
+        int launches, usual[N_HOSTS], deep[N_HOSTS]; /* steps; usual 0: with --deep only */
+    } all[] = {{1, {0, 0, 10000}, {STEPS_MOST, STEPS_MOST, STEPS_MOST}},
+               {8, {4000, 4000, 10000}, {STEPS_MOST, STEPS_MOST, STEPS_MOST}},
+               {64, {0, 0, 1500}, {10000, 10000, 10000}},
+               {512, {0, 0, 0}, {500, 10000, 500}}};
 
     for (size_t i = 0; i < PROBE_LENGTH(all); i++)
         for (enum mode mode = BY_STREAM; mode < N_MODES; mode++)
-            for (int loaded = 0; loaded < 2; loaded++) {
-                bool spare = !loaded && !(all[i].launches == 8 && mode == BY_STREAM);
-                int n = !probe_deep(r) ? all[i].usual : loaded ? all[i].deep : all[i].deep_idle;
-                measure_steps(r, j, mode, all[i].launches, loaded,
+            for (enum host host = IDLE; host < N_HOSTS; host++) {
+                const bool spare = all[i].usual[host] == 0 || (host != SHARED && mode != BY_STREAM);
+                const int n = probe_deep(r) ? all[i].deep[host] : all[i].usual[host];
+                measure_steps(r, j, mode, all[i].launches, host,
                               probe_is_check_run(r) ? CHECK_STEPS : n, spare ? PROBE_DEEP : 0);
             }
 }
@@ -382,7 +390,7 @@ static void measure_layers(struct probe_run *r, const struct jitter *j, struct l
 /* What two rivals achieve without a layer. */
 static void measure_rivals(struct probe_run *r, struct rivals *all, enum rival_kind kind)
 {
-    if (!probe_begin_case(r, PROBE_ONCE, "mode=none,rival=%s,streams=2,priority=equal",
+    if (!probe_begin_case(r, PROBE_THRICE, "mode=none,rival=%s,streams=2,priority=equal",
                           jitter_rival_names[kind]))
         return;
     jitter_rivals_begin(r, all, kind, 2);

@@ -6,7 +6,8 @@
 #include "probes/jitter/args.h"
 
 // One step, or all of them one after another: each step depends on the one before.
-// sass: none timed from outside
+// sass-loop: ldg32.sys=4 stg32.sys=4 bar.block=4 other<=23 local=0 arch=75,80,86,89
+// sass-loop: ldg32.sys=4 stg32.sys=4 bar.block=4 guarded<=8 other<=15 local=0 arch=90a+
 extern "C" __global__ void __launch_bounds__(TINY_THREADS)
 jitter_tiny(const __grid_constant__ struct tiny_args a)
 {
@@ -63,7 +64,11 @@ __device__ __forceinline__ void layer_stamped(const struct layer_args &a, uint64
 
 // Steps [first, first + steps) of a layer: one of them, or all with a barrier of the grid in
 // between.
-// sass: none timed from outside
+// sass-loop: ldg128.gpu=8 other<=94 local=0 arch=75,80,86,89,90a
+// sass-loop: ldg128.gpu=8 other<=48 local=0 arch=100+
+// sass-loop: bar.block=4 ldg32.gpu>=1 stg32.gpu>=1 guarded<=1 other<=228 local=0
+// sass-and: arch=75,80,86,89,90a,100
+// sass-loop: bar.block=4 ldg32.gpu>=1 stg32.gpu>=1 guarded<=1 other<=165 local=0 arch=120
 extern "C" __global__ void __launch_bounds__(LAYER_THREADS)
 jitter_layer(const __grid_constant__ struct layer_args a)
 {
@@ -82,7 +87,7 @@ jitter_layer(const __grid_constant__ struct layer_args a)
 }
 
 // An item of a queue: one block, busy for a given time.
-// sass: none timed from outside
+// sass-loop: cs2r=1 other<=5 local=0
 extern "C" __global__ void jitter_item(const __grid_constant__ struct item_args a)
 {
     uint64_t began = clock_ns(), now;

@@ -1,6 +1,5 @@
 #include "probes/jitter/load.h"
 
-#include <sched.h>
 #include <time.h>
 
 enum { SETTLE_NS = 2000000 }; /* until they have started */
@@ -20,16 +19,38 @@ static void *spin_until(void *stop)
     return NULL;
 }
 
-void jitter_crowd_begin(struct crowd *c)
+/* A busy thread for each of n_cpus CPUs. They may use the CPUs that the calling thread may use. */
+static void begin(struct crowd *c)
 {
-    cpu_set_t cpus;
-    c->n_cpus = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
     atomic_init(&c->stop, false);
     c->began = probe_host_ns();
     for (c->n = 0; c->n < c->n_cpus && c->n < THREADS_MAX; c->n++)
         if (pthread_create(&c->thread[c->n], NULL, spin_until, &c->stop) != 0)
             break;
     jitter_let_pass(SETTLE_NS);
+}
+
+void jitter_crowd_begin(struct crowd *c)
+{
+    const bool known = sched_getaffinity(0, sizeof c->before, &c->before) == 0;
+    c->n_cpus = known ? CPU_COUNT(&c->before) : 1;
+    c->bound = false;
+    begin(c);
+}
+
+void jitter_neighbour_begin(struct crowd *c)
+{
+    const int cpu = sched_getcpu();
+    cpu_set_t own;
+
+    c->n_cpus = 1;
+    c->bound = cpu >= 0 && sched_getaffinity(0, sizeof c->before, &c->before) == 0;
+    CPU_ZERO(&own);
+    if (c->bound) {
+        CPU_SET((size_t)cpu, &own);
+        c->bound = sched_setaffinity(0, sizeof own, &own) == 0;
+    }
+    begin(c);
 }
 
 double jitter_crowd_load(const struct crowd *c)
@@ -49,6 +70,9 @@ void jitter_crowd_end(struct crowd *c)
     atomic_store(&c->stop, true);
     while (c->n > 0)
         pthread_join(c->thread[--c->n], NULL);
+    if (c->bound)
+        sched_setaffinity(0, sizeof c->before, &c->before);
+    c->bound = false;
 }
 
 /* --- the GPU: rival streams ------------------------------------------------------------------- */

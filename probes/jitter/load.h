@@ -4,6 +4,7 @@
 #define PROBES_JITTER_LOAD_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "core/gpu.h"
@@ -21,10 +22,16 @@ struct crowd {
     atomic_bool stop;
     uint64_t began;
     int n, n_cpus;
+    cpu_set_t before; /* the CPUs that the calling thread might use */
+    bool bound;       /* to one of them, until the end */
 };
 
 /* A busy thread for every CPU that this process may use. */
 void jitter_crowd_begin(struct crowd *c);
+
+/* One busy thread on the calling thread's own CPU, to which both are bound: the scheduler cannot
+ * keep a CPU free for the thread that launches. */
+void jitter_neighbour_begin(struct crowd *c);
 
 /* The share of these CPUs' time that the threads got: it shows whether the host was loaded. */
 double jitter_crowd_load(const struct crowd *c);

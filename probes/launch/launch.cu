@@ -2,13 +2,13 @@
 #include "core/device/clock.cuh"
 #include "probes/launch/args.h"
 
-// sass: none an empty kernel has nothing to prove
+// sass-all: exit=1 other<=1
 extern "C" __global__ void launch_null(const __grid_constant__ struct launch_args a)
 {
 }
 
 // Two readings of the clock and the store of both: the last instructions before the exit.
-// sass: none the timer is %globaltimer, which has no bracket to prove
+// sass-all: stg64=2 cs2r>=2 other<=11 local=0
 extern "C" __global__ void launch_stamp(const __grid_constant__ struct launch_stamp_args a)
 {
     uint64_t began = clock_ns();

@@ -117,7 +117,7 @@ static void measure_shapes(struct probe_run *r)
 
     for (j.threads = 32; j.threads <= 1024; j.threads *= 2) {
         j.blocks = 1;
-        measure_shape(r, j.threads == 32 ? PROBE_ONCE : PROBE_DEEP, &j, 8);
+        measure_shape(r, j.threads == 32 ? PROBE_THRICE : PROBE_DEEP, &j, 8);
         j.blocks = n_sm;
         measure_shape(r, j.threads == SLICE_THREADS ? 0 : PROBE_DEEP, &j, 8);
     }
@@ -125,7 +125,7 @@ static void measure_shapes(struct probe_run *r)
     for (size_t i = 0; i < PROBE_LENGTH(sizes); i++) {
         snprintf(name, sizeof name, "launch_shape_%d", sizes[i]);
         j.kernel = gpu_kernel(r, &image_launch_shape, name, (size_t)sizes[i]);
-        measure_shape(r, sizes[i] >= 4096 ? PROBE_ONCE : PROBE_DEEP, &j, sizes[i]);
+        measure_shape(r, sizes[i] >= 4096 ? PROBE_THRICE : PROBE_DEEP, &j, sizes[i]);
     }
     j.kernel = null;
     j.shared = gpu_facts(r)->shared_per_block;
@@ -151,7 +151,7 @@ static void measure_carveouts(struct probe_run *r)
     gpu_kernel_shared(l1, 0, 0);
     gpu_kernel_shared(shared, most, 100);
     for (size_t i = 0; i < PROBE_LENGTH(chains); i++)
-        if (probe_begin_case(r, PROBE_ONCE, "carveout=%s", chains[i].name))
+        if (probe_begin_case(r, PROBE_THRICE, "carveout=%s", chains[i].name))
             measure_edge(r, &chains[i].job);
 }
 
@@ -258,7 +258,7 @@ static void measure(struct probe_run *r)
     measure_shapes(r);
     measure_carveouts(r);
     for (unsigned threads = 64; threads <= 1024; threads *= 2)
-        measure_block(r, null, threads == 1024 ? PROBE_ONCE : PROBE_DEEP, threads, 0);
+        measure_block(r, null, threads == 1024 ? PROBE_THRICE : PROBE_DEEP, threads, 0);
     measure_block(r, null, PROBE_DEEP, 32, gpu_facts(r)->shared_per_block);
     measure_splits(r);
 }

@@ -13,7 +13,7 @@ template <int BYTES> struct carried {
         const __grid_constant__ struct carried<bytes> a)                                           \
     {                                                                                              \
     }
-// sass: kernel=launch_shape_[0-9]* none empty kernels have nothing to prove
+// sass-all: kernel=launch_shape_[0-9]* exit=1 other<=1
 CARRIES(8)
 CARRIES(64)
 CARRIES(256)
@@ -22,18 +22,18 @@ CARRIES(4096)
 CARRIES(32764)
 
 // Two kernels that ask for different carve-outs of the SM's memory.
-// sass: none an empty kernel has nothing to prove
+// sass-all: exit=1 other<=1
 extern "C" __global__ void launch_shape_l1(const __grid_constant__ struct carried<8> a)
 {
 }
 
-// sass: none an empty kernel has nothing to prove
+// sass-all: exit=1 other<=1
 extern "C" __global__ void launch_shape_shared(const __grid_constant__ struct carried<8> a)
 {
 }
 
 // Through L2 only.
-// sass-loop: ldg128>=4 local=0 regs<=40
+// sass-loop: ldg128.gpu=4 other<=43 local=0 regs<=40
 extern "C" __global__ void __launch_bounds__(SLICE_THREADS)
 launch_shape_read(const __grid_constant__ struct slice_args a)
 {

@@ -140,7 +140,7 @@ enum show { ALWAYS, ONCE, DEEP };
 
 static unsigned flags_of(const struct probe_run *r, enum show show)
 {
-    static const unsigned flags[] = {0, PROBE_ONCE, PROBE_DEEP};
+    static const unsigned flags[] = {0, PROBE_THRICE, PROBE_DEEP};
     return PROBE_POWER_BOUND | (probe_is_check_run(r) ? 0 : flags[show]);
 }
 
@@ -432,7 +432,7 @@ static void measure_fault(struct probe_run *r, const struct data *d, enum show s
 {
     char said[256];
     bool again = probe_is_check_run(r) && offset != 4; /* one is enough for --check */
-    if (!probe_begin_case(r, show == DEEP || again ? PROBE_DEEP : PROBE_ONCE, "offset=%d,width=%d",
+    if (!probe_begin_case(r, show == DEEP || again ? PROBE_DEEP : PROBE_TWICE, "offset=%d,width=%d",
                           offset, width))
         return;
     int status = probe_respawn(r, "fault", 16 * offset + width % 16, CHILD_MS, said, sizeof said);

@@ -138,16 +138,42 @@ __device__ __forceinline__ void stream(const struct layout_stream_args &a)
     }
 
 // The contracts of loads of 1 and 2 bytes prove their width by the absence of all wider loads.
-// sass-loop: kernel=layout_read_1_16 ldg=16 ldg32=0 ldg64=0 ldg128=0 local=0 together
-// sass-loop: kernel=layout_read_2_16 ldg=8 ldg32=0 ldg64=0 ldg128=0 local=0 together
-// sass-loop: kernel=layout_read_2_64 ldg=32 ldg32=0 ldg64=0 ldg128=0 local=0 together
-// sass-loop: kernel=layout_read_4_16 ldg32=4 ldg=4 local=0 together
-// sass-loop: kernel=layout_read_4_64 ldg32=16 ldg=16 local=0 together
-// sass-loop: kernel=layout_read_8_16 ldg64=2 ldg=2 local=0 together
-// sass-loop: kernel=layout_read_8_64 ldg64=8 ldg=8 local=0 together
-// sass-loop: kernel=layout_read_16_16 ldg128=1 ldg=1 local=0
-// sass-loop: kernel=layout_read_16_64 ldg128=4 ldg=4 local=0 together
-// sass-loop: kernel=layout_read_32_64 ldg256=2 ldg=2 local=0 together arch=100+
+// sass-loop: kernel=layout_read_1_16 ldg=16 ldg32=0 ldg64=0 ldg128=0 other<=20 exits<=3 local=0
+// sass-and: together moving arch=75
+// sass-loop: kernel=layout_read_1_16 ldg=16 ldg32=0 ldg64=0 ldg128=0 other<=19 exits<=2 local=0
+// sass-and: together moving arch=80+
+// sass-loop: kernel=layout_read_2_16 ldg=8 ldg32=0 ldg64=0 ldg128=0 other<=16 exits<=3 local=0
+// sass-and: together moving arch=75
+// sass-loop: kernel=layout_read_2_16 ldg=8 ldg32=0 ldg64=0 ldg128=0 other<=16 exits<=2 local=0
+// sass-and: together moving arch=80+
+// sass-loop: kernel=layout_read_2_64 ldg=32 ldg32=0 ldg64=0 ldg128=0 other<=27 exits<=3 local=0
+// sass-and: together moving arch=75
+// sass-loop: kernel=layout_read_2_64 ldg=32 ldg32=0 ldg64=0 ldg128=0 other<=27 exits<=2 local=0
+// sass-and: together moving arch=80+
+// sass-loop: kernel=layout_read_4_16 ldg32=4 ldg=4 other<=14 exits<=3 local=0 together moving
+// sass-and: arch=75
+// sass-loop: kernel=layout_read_4_16 ldg32=4 ldg=4 other<=13 exits<=2 local=0 together moving
+// sass-and: arch=80+
+// sass-loop: kernel=layout_read_4_64 ldg32=16 ldg=16 other<=20 exits<=3 local=0 together moving
+// sass-and: arch=75
+// sass-loop: kernel=layout_read_4_64 ldg32=16 ldg=16 other<=19 exits<=2 local=0 together moving
+// sass-and: arch=80+
+// sass-loop: kernel=layout_read_8_16 ldg64=2 ldg=2 other<=12 exits<=3 local=0 together moving
+// sass-and: arch=75
+// sass-loop: kernel=layout_read_8_16 ldg64=2 ldg=2 other<=13 exits<=2 local=0 together moving
+// sass-and: arch=80+
+// sass-loop: kernel=layout_read_8_64 ldg64=8 ldg=8 other<=18 exits<=3 local=0 together moving
+// sass-and: arch=75
+// sass-loop: kernel=layout_read_8_64 ldg64=8 ldg=8 other<=20 exits<=2 local=0 together moving
+// sass-and: arch=80+
+// sass-loop: kernel=layout_read_16_16 ldg128=1 ldg=1 other<=12 exits<=3 local=0 moving arch=75
+// sass-loop: kernel=layout_read_16_16 ldg128=1 ldg=1 other<=13 exits<=2 local=0 moving arch=80+
+// sass-loop: kernel=layout_read_16_64 ldg128=4 ldg=4 other<=24 exits<=3 local=0 together moving
+// sass-and: arch=75
+// sass-loop: kernel=layout_read_16_64 ldg128=4 ldg=4 other<=19 exits<=2 local=0 together moving
+// sass-and: arch=80+
+// sass-loop: kernel=layout_read_32_64 ldg256=2 ldg=2 other<=18 exits<=2 local=0 together moving
+// sass-and: arch=100+
 STREAM(read, 1, 16, false)
 STREAM(read, 2, 16, false)
 STREAM(read, 2, 64, false)
@@ -161,12 +187,28 @@ STREAM(read, 16, 64, false)
 STREAM(read, 32, 64, false)
 #endif
 
-// sass-loop: kernel=layout_copy_1_16 ldg=16 stg=16 ldg32=0 stg32=0 ldg64=0 ldg128=0 local=0
-// sass-loop: kernel=layout_copy_2_16 ldg=8 stg=8 ldg32=0 stg32=0 ldg64=0 ldg128=0 local=0 together
-// sass-loop: kernel=layout_copy_4_64 ldg32=16 stg32=16 local=0 together
-// sass-loop: kernel=layout_copy_8_64 ldg64=8 stg64=8 local=0 together
-// sass-loop: kernel=layout_copy_16_64 ldg128=4 stg128=4 local=0 together
-// sass-loop: kernel=layout_copy_32_64 ldg256=2 stg256=2 local=0 together arch=100+
+// sass-loop: kernel=layout_copy_1_16 ldg=16 stg=16 ldg32=0 stg32=0 ldg64=0 ldg128=0 other<=41
+// sass-and: exits<=2 local=0 moving arch=75
+// sass-loop: kernel=layout_copy_1_16 ldg=16 stg=16 ldg32=0 stg32=0 ldg64=0 ldg128=0 other<=13
+// sass-and: exits<=2 local=0 moving arch=80+
+// sass-loop: kernel=layout_copy_2_16 ldg=8 stg=8 ldg32=0 stg32=0 ldg64=0 ldg128=0 other<=26
+// sass-and: exits<=2 local=0 together moving arch=75
+// sass-loop: kernel=layout_copy_2_16 ldg=8 stg=8 ldg32=0 stg32=0 ldg64=0 ldg128=0 other<=14
+// sass-and: exits<=2 local=0 together moving arch=80+
+// sass-loop: kernel=layout_copy_4_64 ldg32=16 stg32=16 other<=41 exits<=2 local=0 together moving
+// sass-and: arch=75
+// sass-loop: kernel=layout_copy_4_64 ldg32=16 stg32=16 other<=13 exits<=2 local=0 together moving
+// sass-and: arch=80+
+// sass-loop: kernel=layout_copy_8_64 ldg64=8 stg64=8 other<=26 exits<=2 local=0 together moving
+// sass-and: arch=75
+// sass-loop: kernel=layout_copy_8_64 ldg64=8 stg64=8 other<=13 exits<=2 local=0 together moving
+// sass-and: arch=80+
+// sass-loop: kernel=layout_copy_16_64 ldg128=4 stg128=4 other<=24 exits<=2 local=0 together moving
+// sass-and: arch=75
+// sass-loop: kernel=layout_copy_16_64 ldg128=4 stg128=4 other<=13 exits<=2 local=0 together moving
+// sass-and: arch=80+
+// sass-loop: kernel=layout_copy_32_64 ldg256=2 stg256=2 other<=12 exits<=2 local=0 together moving
+// sass-and: arch=100+
 STREAM(copy, 1, 16, true)
 STREAM(copy, 2, 16, true)
 STREAM(copy, 4, 64, true)
@@ -210,14 +252,16 @@ template <int WIDTH> __device__ __forceinline__ void structures(const struct lay
         atomicXor(a.check, sum);
 }
 
-// sass-loop: ldg32=16 ldg=16 local=0 together
+// sass-loop: ldg32=16 ldg=16 other<=19 exits<=3 local=0 together moving arch=75
+// sass-loop: ldg32=16 ldg=16 other<=20 exits<=2 local=0 together moving arch=80+
 extern "C" __global__ void __launch_bounds__(LAYOUT_THREADS, 1)
 layout_struct_4(const __grid_constant__ struct layout_stream_args a)
 {
     structures<4>(a);
 }
 
-// sass-loop: ldg128=4 ldg=4 local=0 together
+// sass-loop: ldg128=4 ldg=4 other<=24 exits<=3 local=0 together moving arch=75
+// sass-loop: ldg128=4 ldg=4 other<=19 exits<=2 local=0 together moving arch=80+
 extern "C" __global__ void __launch_bounds__(LAYOUT_THREADS, 1)
 layout_struct_16(const __grid_constant__ struct layout_stream_args a)
 {
@@ -260,14 +304,16 @@ template <bool AT_RANDOM> __device__ __forceinline__ void gather(const struct la
         atomicXor(a.check, sum);
 }
 
-// sass-loop: ldg32=16 ldg=16 local=0 together
+// sass-loop: ldg32=16 ldg=16 other<=60 exits<=3 local=0 together moving arch=75
+// sass-loop: ldg32=16 ldg=16 other<=60 exits<=2 local=0 together moving arch=80+
 extern "C" __global__ void __launch_bounds__(LAYOUT_THREADS, 1)
 layout_strided(const __grid_constant__ struct layout_gather_args a)
 {
     gather<false>(a);
 }
 
-// sass-loop: ldg32=16 ldg=16 local=0 together
+// sass-loop: ldg32=16 ldg=16 other<=193 exits<=3 local=0 together moving arch=75
+// sass-loop: ldg32=16 ldg=16 other<=191 exits<=2 local=0 together moving arch=80+
 extern "C" __global__ void __launch_bounds__(LAYOUT_THREADS, 1)
 layout_random(const __grid_constant__ struct layout_gather_args a)
 {

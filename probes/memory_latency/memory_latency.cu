@@ -50,21 +50,21 @@ template <typename LOAD> __device__ __forceinline__ void chase_global(const stru
         chase(a, LOAD(), a.start ? a.start : first);
 }
 
-// sass: clocks=7 loads=*,32,64 other<=3 local=0 waited
+// sass: clocks=7 ldg64.cta=*,32,64 other<=*,3,3 local=0 waited chain
 extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
 memory_latency_l1(const __grid_constant__ struct chase_args a)
 {
     chase_global<load_l1>(a);
 }
 
-// sass: clocks=7 loads=*,32,64 other<=3 local=0 waited
+// sass: clocks=7 ldg64.gpu=*,32,64 other<=*,3,3 local=0 waited chain
 extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
 memory_latency_l2(const __grid_constant__ struct chase_args a)
 {
     chase_global<load_l2>(a);
 }
 
-// sass: clocks=7 loads=*,32,64 other<=3 local=0 waited
+// sass: clocks=7 lds32=*,32,64 other<=*,2,2 local=0 waited chain
 extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
 memory_latency_shared(const __grid_constant__ struct chase_args a)
 {
@@ -95,14 +95,14 @@ __device__ __forceinline__ void chase_constants(const struct chase_args &a)
     chase<SHORT, LONG>(a, load, p);
 }
 
-// sass: clocks=7 ldc=*,32,64 other<=3 local=0 waited
+// sass: clocks=7 ldc.indexed=*,32,64 other<=*,2,2 local=0 waited chain
 extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
 memory_latency_constant(const __grid_constant__ struct chase_args a)
 {
     chase_constants<CHASE_SHORT, CHASE_LONG>(a);
 }
 
-// sass: clocks=7 ldc=*,8,16 other<=3 local=0 waited
+// sass: clocks=7 ldc.indexed=*,8,16 other<=*,2,2 local=0 waited chain
 extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
 memory_latency_constant_miss(const __grid_constant__ struct chase_args a)
 {
@@ -162,7 +162,8 @@ __device__ __forceinline__ void chase_async(const struct chase_args &a, COPY cop
         chase(a, copy, a.start ? a.start : first);
 }
 
-// sass: clocks=7 ldgsts=*,32,64 lds>=*,32,64 other<=131 local=0 waited arch=80+
+// sass: clocks=7 ldgsts.weak=*,32,64 lds64=*,32,64 other<=*,163,323 local=0 waited chain arch=80+
+// sass: ldgsts.bypass=*,0,0 ldgdepbar=*,32,64 depbar.0=*,32,64 arch=80+
 extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
 memory_latency_cp_async_ca(const __grid_constant__ struct chase_args a)
 {
@@ -170,7 +171,8 @@ memory_latency_cp_async_ca(const __grid_constant__ struct chase_args a)
     chase_async<load_l1>(a, copy_async<true>{shared_address(slot)});
 }
 
-// sass: clocks=7 ldgsts=*,32,64 lds>=*,32,64 other<=131 local=0 waited arch=80+
+// sass: clocks=7 ldgsts.weak=*,32,64 lds64=*,32,64 other<=*,163,323 local=0 waited chain arch=80+
+// sass: ldgsts.bypass=*,32,64 ldgdepbar=*,32,64 depbar.0=*,32,64 arch=80+
 extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
 memory_latency_cp_async(const __grid_constant__ struct chase_args a)
 {
@@ -193,8 +195,10 @@ struct copy_bulk { // cp.async.bulk, by the copy engine (TMA)
     }
 };
 
-// sass: clocks=7 ublkcp=*,32,64 lds=*,32,64 other<=710 local=0 waited looped arch=90a,100
-// sass: clocks=7 ublkcp=*,32,64 lds=*,32,64 other<=2240 local=0 waited looped arch=120+
+// sass: clocks=7 ublkcp=*,32,64 lds64=*,32,64 other<=*,360,709 local=0 waited looped chain
+// sass-and: arch=90a,100
+// sass: clocks=7 ublkcp=*,32,64 lds64=*,32,64 other<=*,1125,2240 local=0 waited looped chain
+// sass-and: arch=120
 extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
 memory_latency_bulk(const __grid_constant__ struct chase_args a)
 {

@@ -159,7 +159,7 @@ static void measure_side(struct probe_run *r, struct mapper *m, const struct hom
 
 static void measure_homes(struct probe_run *r, const struct mapper *m, const struct home_sides *s)
 {
-    if (!probe_begin_case(r, PROBE_ONCE, PROBE_NO_KEYS))
+    if (!probe_begin_case(r, PROBE_TWICE, PROBE_NO_KEYS))
         return;
     if (m->home_bytes > 0)
         probe_value(r, HOME_BYTES, (double)m->home_bytes);
@@ -206,7 +206,7 @@ static void show_reach(struct probe_run *r, const double *cycles, const size_t *
     double few = n > 2 ? fmin(cycles[0], cycles[2]) : NAN, rise = n > 2 ? cycles[n - 1] - few : NAN;
     size_t i = 0;
 
-    if (!probe_begin_case(r, PROBE_ONCE, "stride=%d", PAGE))
+    if (!probe_begin_case(r, PROBE_TWICE, "stride=%d", PAGE))
         return;
     while (i + 1 < n && cycles[i + 1] < few + rise / 4)
         i++;
@@ -225,7 +225,7 @@ static void measure_tlbs(struct probe_run *r, struct mapper *m)
     for (int i = 0; chase_half_octave(LINES_FEW, i) <= most; i++) {
         size_t lines = chase_half_octave(LINES_FEW, i);
         bool always = lines == 64 || lines == 512 || lines == LINES_DEFAULT;
-        unsigned flags = lines > LINES_DEFAULT ? PROBE_DEEP : always ? 0 : PROBE_ONCE;
+        unsigned flags = lines > LINES_DEFAULT ? PROBE_DEEP : always ? 0 : PROBE_THRICE;
         double median = measure_tlb(r, m, lines, PAGE, flags);
         if (isfinite(median) && flags != PROBE_DEEP) {
             lines_of[n] = lines;
@@ -302,7 +302,7 @@ static void measure_fetch(struct probe_run *r, struct mapper *m, const struct ho
 
     if (limit > 0)
         snprintf(text, sizeof text, "%zu", limit);
-    if (!probe_begin_case(r, PROBE_ONCE, "level=%s,limit=%s", level, text))
+    if (!probe_begin_case(r, PROBE_TWICE, "level=%s,limit=%s", level, text))
         return;
     if (s->n[NEAR] < FETCH_BLOCKS || (s->n[FAR] > 0 && m->home_bytes % BLOCK > 0)) {
         probe_missing(r, FETCH, few_near);
@@ -326,7 +326,7 @@ static void measure_fetch(struct probe_run *r, struct mapper *m, const struct ho
 /* 1.6 times the largest shared memory of an SM is more than its L1, and half of it fits. */
 static double measure_span(struct probe_run *r, struct mapper *m, size_t stride)
 {
-    if (!probe_begin_case(r, PROBE_ONCE, "level=l1,stride=%zu", stride))
+    if (!probe_begin_case(r, PROBE_TWICE, "level=l1,stride=%zu", stride))
         return NAN;
     return measure_ring(r, m, LOAD_L1, gpu_facts(r)->shared_per_sm * 8 / 5 / stride, stride, false,
                         SPAN, -1);
@@ -339,7 +339,7 @@ static void measure_line(struct probe_run *r, struct mapper *m)
 
     while (stride < 4 * LINE && !(cycles < misses / 2))
         cycles = measure_span(r, m, stride *= 2);
-    if (!probe_begin_case(r, PROBE_ONCE, "level=l1"))
+    if (!probe_begin_case(r, PROBE_TWICE, "level=l1"))
         return;
     if (cycles < misses / 2)
         probe_value(r, LINE_BYTES, (double)stride / 2);

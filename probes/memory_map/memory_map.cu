@@ -42,25 +42,25 @@ template <typename STEP> __device__ __forceinline__ void walk(const struct map_c
     leave(a.turn, lead, p);
 }
 
-// sass: clocks=7 loads=*,32,64 other<=3 local=0 waited
+// sass: clocks=7 ldg64.gpu=*,32,64 other<=*,3,3 local=0 waited chain
 extern "C" __global__ void memory_map_load(const __grid_constant__ struct map_chase_args a)
 {
     walk<load_l2>(a);
 }
 
-// sass: clocks=7 atom=*,32,64 loads=*,0,0 other<=3 local=0 waited
+// sass: clocks=7 atomg.gpu=*,32,64 loads=*,0,0 other<=*,3,3 local=0 waited chain
 extern "C" __global__ void memory_map_atomic(const __grid_constant__ struct map_chase_args a)
 {
     walk<add_nothing>(a);
 }
 
-// sass: clocks=7 atom=*,32,64 loads=*,32,64 other<=3 local=0 waited
+// sass: clocks=7 atomg.gpu=*,32,64 ldg64.gpu=*,32,64 other<=*,3,3 local=0 waited chain
 extern "C" __global__ void memory_map_both(const __grid_constant__ struct map_chase_args a)
 {
     walk<add_then_load>(a);
 }
 
-// sass: clocks=7 loads=*,32,64 other<=3 local=0 waited
+// sass: clocks=7 ldg64.cta=*,32,64 other<=*,3,3 local=0 waited chain
 extern "C" __global__ void memory_map_load_l1(const __grid_constant__ struct map_chase_args a)
 {
     walk<load_l1>(a);
@@ -92,13 +92,13 @@ template <typename LOAD> __device__ __forceinline__ void ask(const struct map_pa
     leave(a.turn, lead, p);
 }
 
-// sass: clocks=6 loads=*,1 other<=3 local=0 waited
+// sass: clocks=6 ldg64.cta=*,1 other<=*,3 local=0 waited
 extern "C" __global__ void memory_map_ask_l1(const __grid_constant__ struct map_pair_args a)
 {
     ask<load_l1>(a);
 }
 
-// sass: clocks=6 loads=*,1 other<=3 local=0 waited
+// sass: clocks=6 ldg64.gpu=*,1 other<=*,3 local=0 waited
 extern "C" __global__ void memory_map_ask_l2(const __grid_constant__ struct map_pair_args a)
 {
     ask<load_l2>(a);

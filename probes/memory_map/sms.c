@@ -115,7 +115,7 @@ void map_measure_sms(struct probe_run *r, struct mapper *m, const struct home_si
     struct maps x = {0};
 
     for (enum access access = 0; access < N_ACCESS; access++) {
-        if (!probe_begin_case(r, PROBE_ONCE, "access=%s", names[access]))
+        if (!probe_begin_case(r, PROBE_TWICE, "access=%s", names[access]))
             continue;
         if (x.n == 0)
             take_maps(r, m, s, &x);

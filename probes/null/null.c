@@ -106,7 +106,7 @@ static void measure(struct probe_run *r)
                 probe_fail(r, "a child of this probe left with %d", status);
         }
 
-    if (!probe_has_gpu(r) || !probe_begin_case(r, PROBE_ONCE, "context=yes"))
+    if (!probe_has_gpu(r) || !probe_begin_case(r, PROBE_THRICE, "context=yes"))
         return;
     for (int i = 0; i < CONTEXT_PROCESSES; i++) {
         uint64_t t0 = probe_host_ns();

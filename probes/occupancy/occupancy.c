@@ -188,6 +188,7 @@ static unsigned flags_of_loads(const struct probe_run *r, const char *level, int
     bool shown = (loads == 1 && (ends || few || warps == 16)) ||
                  (loads == 8 && (few || warps == 8 || (hbm && warps >= 32))) ||
                  (hbm && ((loads == 4 && warps == 64) || (loads > 8 && few))) ||
+                 (hbm && loads == 32 && (warps == 1 || warps == 2)) || /* for claim C13 */
                  (probe_is_check_run(r) && few);
     return PROBE_POWER_BOUND | (shown ? 0 : PROBE_DEEP);
 }
@@ -458,7 +459,7 @@ static void measure_resident(struct probe_run *r, const struct reader *x, unsign
     snprintf(name, sizeof name, c.local ? "occupancy_reside_stack" : "occupancy_reside_%d",
              c.registers);
     if (c.shared > gpu->shared_per_block ||
-        !probe_begin_case(r, flags | PROBE_ONCE,
+        !probe_begin_case(r, flags | PROBE_TWICE,
                           "registers=%d,local=%d,shared=%zu,block=%d,carveout=%d", c.registers,
                           c.local, c.shared, c.block, c.carveout))
         return;

@@ -72,12 +72,17 @@ __device__ __forceinline__ void read(const struct occupancy_args &a)
         read<LOAD, LOADS>(a);                                                                      \
     }
 
-// sass-loop: kernel=occupancy_read_1 ldg128=1 local=0 regs<=18
-// sass-loop: kernel=occupancy_read_2 ldg128=2 local=0 together regs<=24
-// sass-loop: kernel=occupancy_read_4 ldg128=4 local=0 together regs<=32
-// sass-loop: kernel=occupancy_read_8 ldg128=8 local=0 together regs<=56
-// sass-loop: kernel=occupancy_read_16 ldg128=16 local=0 together regs<=128
-// sass-loop: kernel=occupancy_read_32 ldg128=32 local=0 together regs<=255
+// sass-loop: kernel=occupancy_read_1 ldg128.gpu=1 other<=10 exits<=2 local=0 moving regs<=18
+// sass-loop: kernel=occupancy_read_2 ldg128.gpu=2 other<=14 exits<=2 local=0 together moving
+// sass-and: regs<=24
+// sass-loop: kernel=occupancy_read_4 ldg128.gpu=4 other<=25 exits<=2 local=0 together moving
+// sass-and: regs<=32
+// sass-loop: kernel=occupancy_read_8 ldg128.gpu=8 other<=45 exits<=2 local=0 together moving
+// sass-and: regs<=56
+// sass-loop: kernel=occupancy_read_16 ldg128.gpu=16 other<=85 exits<=2 local=0 together moving
+// sass-and: regs<=128
+// sass-loop: kernel=occupancy_read_32 ldg128.gpu=32 other<=165 exits<=2 local=0 together moving
+// sass-and: regs<=255
 READ(read_1, load_16, 1, 1024)
 READ(read_2, load_16, 2, 1024)
 READ(read_4, load_16, 4, 1024)
@@ -85,8 +90,10 @@ READ(read_8, load_16, 8, 1024)
 READ(read_16, load_16, 16, 256)
 READ(read_32, load_16, 32, 256)
 
-// sass-loop: kernel=occupancy_words_4 ldg32=4 local=0 together regs<=24
-// sass-loop: kernel=occupancy_words_16 ldg32=16 local=0 together regs<=64
+// sass-loop: kernel=occupancy_words_4 ldg32.gpu=4 other<=19 exits<=2 local=0 together moving
+// sass-and: regs<=24
+// sass-loop: kernel=occupancy_words_16 ldg32.gpu=16 other<=61 exits<=2 local=0 together moving
+// sass-and: regs<=64
 READ(words_4, load_4, 4, 1024)
 READ(words_16, load_4, 16, 1024)
 
@@ -221,17 +228,21 @@ __device__ __forceinline__ void bulk_ring(const struct occupancy_args &a)
     }
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
-// sass-loop: kernel=occupancy_cp_async_1 lds128=8 local=0 arch=80+
-// sass-loop: kernel=occupancy_cp_async_4 lds128=4 local=0 together arch=80+
-// sass-loop: kernel=occupancy_cp_async_1 ldgsts=8 local=0 arch=80+
-// sass-loop: kernel=occupancy_cp_async_4 ldgsts=4 local=0 arch=80+
+// sass-loop: kernel=occupancy_cp_async_1 lds128=8 other<=21 local=0 arch=80+
+// sass-loop: kernel=occupancy_cp_async_4 lds128=4 other<=13 local=0 together arch=80+
+// sass-loop: kernel=occupancy_cp_async_1 ldgsts.bypass.weak=8 other<=16 exits<=2 local=0 moving
+// sass-and: arch=80+
+// sass-loop: kernel=occupancy_cp_async_4 ldgsts.bypass.weak=4 other<=17 exits<=2 local=0 moving
+// sass-and: arch=80+
 RING(cp_async, 1, 8)
 RING(cp_async, 4, 4)
 #endif
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
-// sass-loop: kernel=occupancy_bulk_1 lds128=8 local=0 arch=90a+
-// sass-loop: kernel=occupancy_bulk_4 lds128=4 local=0 together arch=90a+
-// sass-loop: kernel=occupancy_bulk_? ublkcp=1 local=0 arch=90a+
+// sass-loop: kernel=occupancy_bulk_1 lds128=8 other<=21 local=0 arch=90a+
+// sass-loop: kernel=occupancy_bulk_4 lds128=4 other<=13 local=0 together arch=90a+
+// sass-loop: kernel=occupancy_bulk_? ublkcp=1 lds128>=4 other<=111 exits<=2 local=0 outer moving
+// sass-and: arch=90a+
+// sass-loop: kernel=occupancy_cp_async_? depbar.3=1 depbar=1 ldgdepbar=1 other<=85 outer arch=80+
 RING(bulk, 1, 8)
 RING(bulk, 4, 4)
 #endif
@@ -315,16 +326,17 @@ __device__ __forceinline__ void chase_shared(const struct occupancy_chase_args &
         call;                                                                                      \
     }
 
-// sass-loop: kernel=occupancy_chase_shared_1 lds32=8 other<=5 local=0
-// sass-loop: kernel=occupancy_chase_shared_4 lds32=32 other<=5 local=0
-// sass-loop: kernel=occupancy_chase_shared_8 lds32=64 other<=5 local=0
+// sass-loop: kernel=occupancy_chase_shared_1 lds32=8 other<=3 exits<=2 local=0
+// sass-loop: kernel=occupancy_chase_shared_4 lds32=32 other<=3 exits<=2 local=0
+// sass-loop: kernel=occupancy_chase_shared_8 lds32=64 other<=3 exits<=2 local=0
 CHASE(shared_1, chase_shared<1>(a))
 CHASE(shared_4, chase_shared<4>(a))
 CHASE(shared_8, chase_shared<8>(a))
 
-// sass-loop: kernel=occupancy_chase_l?_1 ldg64=8 other<=5 local=0 smem=0
-// sass-loop: kernel=occupancy_chase_l1_4 ldg64=32 other<=5 local=0 smem=0
-// sass-loop: kernel=occupancy_chase_l1_8 ldg64=64 other<=5 local=0 smem=0
+// sass-loop: kernel=occupancy_chase_l1_1 ldg64.cta=8 other<=5 exits<=2 local=0 smem=0
+// sass-loop: kernel=occupancy_chase_l2_1 ldg64.gpu=8 other<=5 exits<=2 local=0 smem=0
+// sass-loop: kernel=occupancy_chase_l1_4 ldg64.cta=32 other<=3 exits<=2 local=0 smem=0
+// sass-loop: kernel=occupancy_chase_l1_8 ldg64.cta=64 other<=3 exits<=2 local=0 smem=0
 CHASE(l1_1, (chase<hit_l1, 1>(a, (uint64_t)a.ring.base)))
 CHASE(l1_4, (chase<hit_l1, 4>(a, (uint64_t)a.ring.base)))
 CHASE(l1_8, (chase<hit_l1, 8>(a, (uint64_t)a.ring.base)))
@@ -386,10 +398,14 @@ template <int VALUES> __device__ __forceinline__ void reside(const struct occupa
 
 // Registers are allocated in eights: the number is so near to the one in the name that none is left
 // over.
-// sass-all: kernel=occupancy_reside_32 regs>=25 regs<=32 local=0 smem=0 looped
-// sass-all: kernel=occupancy_reside_64 regs>=57 regs<=64 local=0 smem=0 looped
-// sass-all: kernel=occupancy_reside_128 regs>=121 regs<=128 local=0 smem=0 looped
-// sass-all: kernel=occupancy_reside_255 regs>=249 regs<=255 local=0 smem=0 looped
+// sass-all: kernel=occupancy_reside_32 ldg32=18 atomg=1 reds=3 cs2r>=1 regs>=25 regs<=32 local=0
+// sass-and: smem=0 looped
+// sass-all: kernel=occupancy_reside_64 ldg32=48 atomg=1 reds=3 cs2r>=1 regs>=57 regs<=64 local=0
+// sass-and: smem=0 looped
+// sass-all: kernel=occupancy_reside_128 ldg32=112 atomg=1 reds=3 cs2r>=1 regs>=121 regs<=128
+// sass-and: local=0 smem=0 looped
+// sass-all: kernel=occupancy_reside_255 ldg32=238 atomg=1 reds=3 cs2r>=1 regs>=249 regs<=255
+// sass-and: local=0 smem=0 looped
 RESIDE(32, 18)
 RESIDE(64, 48)
 RESIDE(128, 112)

@@ -326,7 +326,7 @@ static void report_sides(struct probe_run *r, const struct talk *t)
 {
     size_t n_sm = (size_t)gpu_facts(r)->n_sm, far = 0;
 
-    if (!probe_begin_case(r, PROBE_ONCE, PROBE_NO_KEYS))
+    if (!probe_begin_case(r, PROBE_TWICE, PROBE_NO_KEYS))
         return;
     double *side = probe_host_alloc(r, n_sm * sizeof *side);
     for (size_t i = 0; i < n_sm; i++) {
@@ -425,7 +425,7 @@ static void measure_map(struct probe_run *r, struct talk *t, uint32_t size, uint
     struct chase_sample s[CELLS];
 
     uint32_t elsewhere = 0;
-    if (!probe_begin_case(r, PROBE_ONCE, "size=%u", size))
+    if (!probe_begin_case(r, PROBE_TWICE, "size=%u", size))
         return;
     double *map = probe_host_alloc(r, cells * sizeof *map);
     uint32_t *met = probe_host_alloc(r, cells * sizeof *met);

@@ -56,7 +56,7 @@ __device__ __forceinline__ void read_rings(const struct chase_args &a, uint32_t 
     a.sm[reader] = sm_id();
 }
 
-// sass: clocks=3 loads=16,32 other<=3 local=0 waited
+// sass: clocks=3 lds32=16,32 other<=2,2 local=0 waited chain
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS, 1)
 sm_to_sm_own(const __grid_constant__ struct chase_args a)
 {
@@ -76,7 +76,7 @@ sm_to_sm_own(const __grid_constant__ struct chase_args a)
 }
 
 // The ring is in global memory. After a walk by this SM it is near, whatever was before.
-// sass: clocks=3 loads=16,32 other<=3 local=0 waited
+// sass: clocks=3 ldg64.gpu=16,32 other<=3,3 local=0 waited chain
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS, 1)
 sm_to_sm_l2(const __grid_constant__ struct chase_args a)
 {
@@ -111,7 +111,7 @@ sm_to_sm_lay(const __grid_constant__ struct chase_args a)
 // Every block makes a ring of its own. Then the blocks of the chosen cluster read all rings of the
 // cluster, their own included, one reader at a time, while the others wait in the cluster's
 // barrier.
-// sass: clocks=3 loads=16,32 other<=3 local=0 waited arch=90a+
+// sass: clocks=3 ld64=16,32 other<=3,3 local=0 waited chain arch=90a+
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS, 1)
 sm_to_sm_dsmem(const __grid_constant__ struct chase_args a)
 {
@@ -263,16 +263,16 @@ template <typename WAY> __device__ __forceinline__ void play_l2(const struct fla
 // Round trips have no fixed number of polls. The contracts prove that a poll is one load, a compare
 // and a count. They also prove that side 0, from its first clock read to its last, stores nothing
 // to memory but the flag: one store in the code of each of its three stretches.
-// sass-loop: ldg=1 other<=10 local=0
-// sass-loop: clocks=3 stg=3 st=0
+// sass-loop: ldg32.gpu=1 other<=6 local=0
+// sass-loop: clocks=3 stg32.gpu=3 stg=3 st=0 membar=0
 extern "C" __global__ void __launch_bounds__(FLAG_THREADS, 1)
 sm_to_sm_flag_relaxed(const __grid_constant__ struct flag_args a)
 {
     play_l2<by_relaxed>(a);
 }
 
-// sass-loop: ldg=1 other<=10 local=0
-// sass-loop: clocks=3 stg=3 st=0
+// sass-loop: ldg32.gpu=1 cctl=1 other<=6 local=0
+// sass-loop: clocks=3 stg32.gpu=3 stg=3 st=0 membar.gpu=3
 extern "C" __global__ void __launch_bounds__(FLAG_THREADS, 1)
 sm_to_sm_flag_acq_rel(const __grid_constant__ struct flag_args a)
 {
@@ -408,23 +408,23 @@ __device__ __forceinline__ void play_cluster(const struct flag_args &a)
     cluster_wait();
 }
 
-// sass-loop: lds=1 other<=10 local=0 arch=90a+
-// sass-loop: clocks=3 st=3 stg=0 arch=90a+
+// sass-loop: lds=1 other<=6 local=0 arch=90a+
+// sass-loop: clocks=3 st=3 stg=0 membar=0 arch=90a+
 extern "C" __global__ void __launch_bounds__(FLAG_THREADS, 1)
 sm_to_sm_there_relaxed(const __grid_constant__ struct flag_args a)
 {
     play_cluster<there_relaxed, false>(a);
 }
 
-// sass-loop: lds=1 other<=10 local=0 arch=90a+
-// sass-loop: clocks=3 st=3 stg=0 arch=90a+
+// sass-loop: lds=1 other<=7 local=0 arch=90a+
+// sass-loop: clocks=3 st=3 stg=0 membar=6 arch=90a+
 extern "C" __global__ void __launch_bounds__(FLAG_THREADS, 1)
 sm_to_sm_there_acq_rel(const __grid_constant__ struct flag_args a)
 {
     play_cluster<there_acq_rel, false>(a);
 }
 
-// sass-loop: syncs=1 other<=10 local=0 arch=90a+
+// sass-loop: syncs=1 other<=5 local=0 arch=90a+
 // sass-loop: clocks=3 st=0 stg=0 arch=90a+
 extern "C" __global__ void __launch_bounds__(FLAG_THREADS, 1)
 sm_to_sm_there_mbarrier(const __grid_constant__ struct flag_args a)
@@ -432,7 +432,7 @@ sm_to_sm_there_mbarrier(const __grid_constant__ struct flag_args a)
     play_cluster<there_mbarrier, false>(a);
 }
 
-// sass-loop: syncs=1 other<=10 local=0 arch=90a+
+// sass-loop: syncs=1 other<=4 local=0 arch=90a+
 // sass-loop: clocks=3 stas=3 st=0 stg=0 arch=90a+
 extern "C" __global__ void __launch_bounds__(FLAG_THREADS, 1)
 sm_to_sm_there_async(const __grid_constant__ struct flag_args a)

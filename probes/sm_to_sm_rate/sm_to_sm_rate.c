@@ -356,7 +356,7 @@ static void measure_domains(struct probe_run *r, struct mover *m)
     size_t n_sm = (size_t)gpu_facts(r)->n_sm;
     uint32_t blocks, paired = 0;
 
-    if (!probe_begin_case(r, PROBE_ONCE, PROBE_NO_KEYS))
+    if (!probe_begin_case(r, PROBE_TWICE, PROBE_NO_KEYS))
         return;
     double *set = probe_host_alloc(r, n_sm * sizeof *set);
     uint32_t *sm = probe_host_alloc(r, n_sm * sizeof *sm);
@@ -389,7 +389,7 @@ static void measure(struct probe_run *r)
             measure_stream(r, &m, flags, op, size, false);
             measure_stream(r, &m, size == 2 ? flags : PROBE_DEEP, op, size, true);
         }
-        if (probe_begin_case(r, PROBE_ONCE, "size=%u", size))
+        if (probe_begin_case(r, PROBE_TWICE, "size=%u", size))
             probe_value(r, CLUSTER_SMS,
                         size * gpu_clusters_at_once(m.stream[OP_READ], RATE_THREADS, m.shared,
                                                     size));

@@ -87,7 +87,7 @@ __device__ __forceinline__ void store_window(uint64_t to, uint4 v, uint32_t turn
 
 // What a thread reads of each row: the same element of both halves, in turn. A single element would
 // be read once, before the loop: the assembler moves a load that cannot change out of it.
-// sass-loop: ld128=4 local=0 together arch=90a+
+// sass-loop: ld128.weak=4 other<=17 exits<=3 local=0 together arch=90a+
 extern "C" __global__ void __launch_bounds__(RATE_THREADS, 1)
 sm_to_sm_rate_read(const __grid_constant__ struct stream_args a)
 {
@@ -123,7 +123,8 @@ sm_to_sm_rate_read(const __grid_constant__ struct stream_args a)
         atomicAdd(a.errors, 1u);
 }
 
-// sass-loop: st128=4 local=0 arch=90a+
+// sass-loop: st128.weak=4 other<=7 exits<=3 local=0 arch=90a
+// sass-loop: st128.weak=4 other<=7 exits<=2 local=0 arch=100+
 extern "C" __global__ void __launch_bounds__(RATE_THREADS, 1)
 sm_to_sm_rate_write(const __grid_constant__ struct stream_args a)
 {
@@ -166,7 +167,7 @@ __device__ __forceinline__ bool phase_over(uint32_t barrier, uint32_t parity, ui
 // Bulk copies from shared memory to the next block's, one chunk each. Thread 0 sends. It waits
 // until the next block has consumed the old content of the chunk's slot (free), and names that
 // block's barrier (full), which counts the bytes that arrive. Thread 32 receives.
-// sass-loop: ublkcp=1 local=0 arch=90a+
+// sass-loop: ublkcp=1 syncs>=1 other<=48 exits<=2 local=0 outer moving arch=90a+
 extern "C" __global__ void __launch_bounds__(RATE_THREADS, 1)
 sm_to_sm_rate_bulk(const __grid_constant__ struct stream_args a)
 {
@@ -262,8 +263,9 @@ __device__ __forceinline__ uint32_t read_slab(const uint4 *slab, uint32_t elemen
 // of what was written in it; old data differ in every word. Reading has a clock of its own, because
 // everything else that depends on `taken` does not belong to it: computing the expected sum, and
 // writes that invalidate copies.
-// sass-loop: ldg128=4 local=0 together
-// sass: ldg128=4 looped waited
+// sass-loop: ldg128.gpu=4 guarded<=4 other<=37 exits<=2 local=0 together
+// sass: ldg128.guarded=4 looped waited
+// sass: bar.block=2,2 membar.gpu=1,1 looped
 extern "C" __global__ void __launch_bounds__(RATE_THREADS, 1)
 sm_to_sm_rate_slab(const __grid_constant__ struct slab_args a)
 {

@@ -107,7 +107,7 @@ static void measure(struct probe_run *r)
         measure_reads(r);
     if (probe_begin_case(r, 0, PROBE_NO_KEYS))
         measure_events(r);
-    if (probe_begin_case(r, PROBE_ONCE, PROBE_NO_KEYS))
+    if (probe_begin_case(r, PROBE_THRICE, PROBE_NO_KEYS))
         measure_skew(r);
 }
 

@@ -72,7 +72,7 @@ enum show { ALWAYS, ONCE, DEEP };
 
 static unsigned flags_of(const struct probe_run *r, enum show show)
 {
-    static const unsigned flags[] = {0, PROBE_ONCE, PROBE_DEEP};
+    static const unsigned flags[] = {0, PROBE_THRICE, PROBE_DEEP};
     return PROBE_POWER_BOUND | (probe_is_check_run(r) ? 0 : flags[show]);
 }
 

@@ -93,12 +93,14 @@ template <typename T> __device__ __forceinline__ void vector(const struct transp
         how<T>(a);                                                                                 \
     }
 
-// sass-all: kernel=transpose_naive_fp32 ldg32=4 stg32=4 local=0 smem=0
-// sass-all: kernel=transpose_naive_fp16 ldg=4 stg=4 ldg32=0 stg32=0 local=0 smem=0
-// sass-all: kernel=transpose_padded_fp32 ldg32=4 stg32=4 lds=4 sts=4 local=0 smem=4224
-// sass-all: kernel=transpose_padded_fp16 ldg=4 stg=4 lds=4 sts=4 local=0 smem=2112
-// sass-all: kernel=transpose_vector_fp32 ldg128=4 stg128=4 lds128=4 sts128=4 smem=16384 together
-// sass-all: kernel=transpose_vector_fp16 ldg128=8 stg128=8 lds128=8 sts128=8 smem=32768 together
+// sass-all: kernel=transpose_naive_fp32 ldg32=4 stg32=4 local=0 smem=0 exits<=1
+// sass-all: kernel=transpose_naive_fp16 ldg=4 stg=4 ldg32=0 stg32=0 local=0 smem=0 exits<=1
+// sass-all: kernel=transpose_padded_fp32 ldg32=4 stg32=4 lds=4 sts=4 local=0 smem=4224 exits<=1
+// sass-all: kernel=transpose_padded_fp16 ldg=4 stg=4 lds=4 sts=4 local=0 smem=2112 exits<=1
+// sass-all: kernel=transpose_vector_fp32 ldg128=4 stg128=4 lds128=4 sts128=4 smem=16384 exits<=1
+// sass-and: together
+// sass-all: kernel=transpose_vector_fp16 ldg128=8 stg128=8 lds128=8 sts128=8 smem=32768 exits<=1
+// sass-and: together
 TRANSPOSE(naive, fp32, uint32_t)
 TRANSPOSE(naive, fp16, uint16_t)
 TRANSPOSE(padded, fp32, uint32_t)
@@ -127,14 +129,15 @@ template <bool WRITE> __device__ __forceinline__ void rows(const struct transpos
         atomicXor(a.check, sum);
 }
 
-// sass-all: ldg128=4 stg128=4 local=0 together
+// sass-all: ldg128=4 stg128=4 local=0 exits<=2 together
 extern "C" __global__ void __launch_bounds__(256)
 transpose_copy_rows(const __grid_constant__ struct transpose_args a)
 {
     rows<true>(a);
 }
 
-// sass-all: ldg128=4 stg=0 local=0 together
+// sass-all: ldg128=4 stg=0 local=0 exits<=3 together arch=75
+// sass-all: ldg128=4 stg=0 local=0 exits<=2 together arch=80+
 extern "C" __global__ void __launch_bounds__(256)
 transpose_read_rows(const __grid_constant__ struct transpose_args a)
 {

@@ -135,6 +135,7 @@ static bool take_metric(struct bundle *bundle, const struct run_context *at, con
         return false;
     row->method = at->method;
     row->once |= json_is_true(json_object_get(one, "once"));
+    row->thrice |= json_is_true(json_object_get(one, "thrice"));
     row->power_bound |= json_is_true(json_object_get(one, "power_bound"));
     double resolution = resolution_of(one, metric);
     row->resolution = resolution > row->resolution ? resolution : row->resolution;

@@ -46,8 +46,10 @@ static const struct derived_metric metrics[] = {
      "next"},
     {"derived.bytes_in_flight", "bytes", "higher", "level,warps,loads",
      "per SM, what occupancy.read_rate would need in flight at the latency of an idle GPU "
-     "(memory_latency.load_time): by Little's law what is in flight, until the memory is the limit"},
-    {"derived.flops", "flop/s", "higher", "keys of the time", "2 m n k / time of small_gemm, gemm_sizes, peers"},
+     "(memory_latency.load_time): by Little's law what is in flight, until the memory is the "
+     "limit"},
+    {"derived.flops", "flop/s", "higher", "keys of the time",
+     "2 m n k / time of small_gemm, gemm_sizes, peers"},
     {"derived.fixed_time", "ns", "lower", "keys of gemm_sizes.time but m, n, k",
      "t0 of t(N) = t0 + 2 N^3 / P, fitted over the squares of gemm_sizes.time"},
     {"derived.marginal_flops", "flop/s", "higher", "the same", "P of that fit"},
@@ -58,7 +60,8 @@ static const struct derived_metric metrics[] = {
     {"derived.prediction_error", "ratio", "lower", "keys of block_count.time",
      "|derived.predicted_time / block_count.time - 1|"},
     {"derived.fusion_gain", "ratio", "higher", "probe,keys of its sizes,impl,l2",
-     "time of impl=unfused (impl=twice where there is none) over that of impl=fused, both by graph; "
+     "time of impl=unfused (impl=twice where there is none) over that of impl=fused, both by "
+     "graph; "
      "with impl: of what that form is compared with over that form"},
     {"derived.predicted_gain", "ratio", "higher", "probe,keys of its sizes,impl,l2",
      "the same by counts of what the kernels do, and figures of the chip"},
@@ -308,9 +311,8 @@ static void say_why(struct row *row, const char *why)
     row->why = strdup(why);
 }
 
-static const char *const capacity_ids[] = {"derived.capacity{level=l1}",
-                                           "derived.capacity{level=l2_near}",
-                                           "derived.capacity{level=l2}"};
+static const char *const capacity_ids[] = {
+    "derived.capacity{level=l1}", "derived.capacity{level=l2_near}", "derived.capacity{level=l2}"};
 enum { N_CAPACITIES = 3 };
 
 /* A capacity lies between two footprints of the curve and is interpolated between them. It is known
@@ -359,11 +361,12 @@ static void derive_capacity(const struct rows *rows, struct rows *made, const js
         free(points);
         return;
     }
-    bool once = true;
+    bool once = true, thrice = true;
     int method = points->row[0]->method;
     for (size_t i = 0; i < points->n; i++) {
         const struct row *row = points->row[i];
         once = once && row->once;
+        thrice = thrice && row->thrice;
         if (row->n > n_rounds) {
             n_rounds = row->n;
             memcpy(rounds, row->round, row->n * sizeof *rounds);
@@ -373,6 +376,7 @@ static void derive_capacity(const struct rows *rows, struct rows *made, const js
         struct row *row = rows_get(made, capacity_ids[i], "bytes", ROW_HIGHER);
         if (row) {
             row->once = once;
+            row->thrice = thrice;
             row->method = method;
         }
     }
@@ -452,6 +456,7 @@ static void derive_flops(const struct rows *rows, struct rows *made, const char 
             return;
         rate->method = time->method;
         rate->once = time->once;
+        rate->thrice = time->thrice;
         rate->power_bound = time->power_bound;
         for (size_t i = 0; i < time->n; i++)
             if (time->value[i] > 0)

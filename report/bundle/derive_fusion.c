@@ -212,12 +212,6 @@ static double count_of_case(const struct rows *rows, const struct fusion_case *c
     return row ? row->centre : (double)NAN;
 }
 
-/* A row's value in one round; once-rows hold in all rounds. */
-static double in_round(const struct row *row, int round)
-{
-    return row->once ? row->centre : row_at(row, round);
-}
-
 /* --- an operation ----------------------------------------------------------------------------- */
 
 enum { EACH_MAX = 8 };
@@ -277,7 +271,7 @@ static bool set_product_rates(const struct rows *rows, const struct fusion_case 
     const struct row *time = ours ? ours : time_of_case(rows, c, "product", c->cold);
 
     for (int i = 0; f->is_told && i < (int)f->kernels; i++) {
-        const double ns = time ? in_round(time, round) - edge_ns : (double)NAN;
+        const double ns = time ? row_in(time, round) - edge_ns : (double)NAN;
         f->each[i].product_rate = f->each[i].flops / ns;
         if (f->each[i].flops > 0 && !(ns > 0))
             return false;
@@ -359,7 +353,7 @@ static double copy_rate(const struct rows *rows, const struct fusion_case *c, bo
     for (int i = 0; i < 3; i++) {
         const struct row *time = time_of_case(rows, c, impls[i], cold);
         const struct row *bytes = row_of_case(rows, c, BYTES, impls[i], cold, "");
-        const double beyond = time && bytes ? in_round(time, round) - edge_ns : (double)NAN;
+        const double beyond = time && bytes ? row_in(time, round) - edge_ns : (double)NAN;
         if (!isnan(beyond))
             best = fmax(isnan(best) ? 0 : best, beyond > edge_ns / 2 ? bytes->centre / beyond : 0);
     }
@@ -397,7 +391,7 @@ static void predict_round(const struct rows *rows, const struct fusion_case *c,
         !set_product_rates(rows, c, chip.edge_ns, round, false, other))
         return;
 
-    *at[GAIN] = in_round(other->time, round) / row_at(fused->time, round);
+    *at[GAIN] = row_in(other->time, round) / row_at(fused->time, round);
     *at[PREDICTED] = form_ns(&chip, other, cached) / form_ns(&chip, fused, 0);
     *at[ERROR] = fabs(*at[PREDICTED] / *at[GAIN] - 1);
     *at[TRAFFIC] =
@@ -451,6 +445,7 @@ static void put(struct rows *made, const struct fusion_case *c, const struct gai
             return;
         row->method = fused->method;
         row->once = fused->once;
+        row->thrice = fused->thrice;
         row->power_bound = g->power_bound;
         if (which == ERROR) {
             row->better = ROW_LOWER;

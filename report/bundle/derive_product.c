@@ -64,13 +64,13 @@ static bool find_figures(const struct rows *rows, const struct row *figure[FIGUR
     return true;
 }
 
-/* The chip in one round. What is measured in the first and last round only holds in all rounds. */
+/* The chip in one round. */
 static struct product_chip chip_of(const struct row *const figure[FIGURES], int round, double n_sm)
 {
     double value[FIGURES];
 
     for (size_t i = 0; i < FIGURES; i++)
-        value[i] = figure[i]->once ? figure[i]->centre : row_at(figure[i], round);
+        value[i] = row_in(figure[i], round);
     return (struct product_chip){.l2_ns = value[L2],
                                  .copy_ns = value[COPY],
                                  .read_rate = value[READ] / n_sm / 1e9,
@@ -109,9 +109,8 @@ static struct product_row row_of(const struct rows *rows, const struct row *time
     const double busiest = count_beside(rows, time, BLOCKS_ON_BUSIEST);
     const double on_busiest = count_beside(rows, time, TILES_ON_BUSIEST);
     const double at_once = count_beside(rows, time, AT_ONCE);
-    struct product_row row = {.k = key_of(time, "k"),
-                              .split = key_of(time, "split"),
-                              .on_busiest = on_busiest};
+    struct product_row row = {
+        .k = key_of(time, "k"), .split = key_of(time, "split"), .on_busiest = on_busiest};
     char tile[32];
 
     if (!row_key(time, "tile", tile, sizeof tile) ||
@@ -130,6 +129,7 @@ static struct row *make(struct rows *made, const char *name, const char *unit,
     if (row) {
         row->method = time->method;
         row->once = time->once;
+        row->thrice = time->thrice;
         row->power_bound = time->power_bound;
     }
     return row;
@@ -146,7 +146,7 @@ static void predict(const struct rows *rows, struct rows *made,
         return;
     for (size_t i = 0; i < time->n; i++) {
         const struct product_chip chip = chip_of(figure, time->round[i], n_sm);
-        row.empty_ns = empty->once ? empty->centre : row_at(empty, time->round[i]);
+        row.empty_ns = row_in(empty, time->round[i]);
         ns[i] = derive_product_ns(&chip, &row);
     }
     struct row *predicted = make(made, "derived.predicted_time", "ns", time);

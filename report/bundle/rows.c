@@ -87,8 +87,12 @@ struct row *rows_get(struct rows *rows, const char *id, const char *unit, enum r
 
     struct row *row = &rows->row[rows->n];
     *row = (struct row){
-        .id = strdup(id), .probe = strndup(id, strcspn(id, ".")),
-        .metric = strndup(id, strcspn(id, "{")), .unit = unit, .better = better, .order = rows->n,
+        .id = strdup(id),
+        .probe = strndup(id, strcspn(id, ".")),
+        .metric = strndup(id, strcspn(id, "{")),
+        .unit = unit,
+        .better = better,
+        .order = rows->n,
     };
     if (!row->id || !row->probe || !row->metric) {
         row_clear(row);
@@ -204,6 +208,11 @@ double row_at(const struct row *row, int round)
     return NAN;
 }
 
+double row_in(const struct row *row, int round)
+{
+    return row->once || row->thrice ? row->centre : row_at(row, round);
+}
+
 static double median_of_finite(const double *values, size_t n)
 {
     double kept[ROW_RUNS_MAX];
@@ -237,6 +246,8 @@ static enum row_status status_with_value(const struct row *row, const double *so
         return ROW_STALE;
     if (row->once)
         return ROW_ONCE;
+    if (row->thrice)
+        return row->n >= 2 ? ROW_THRICE : ROW_FEW;
     if (row->n < ROW_RUNS_NEEDED && row->better != ROW_EXACT)
         return ROW_FEW;
     return row->power_bound && row->better != ROW_EXACT ? ROW_POWER_BOUND : ROW_OK;
@@ -256,7 +267,7 @@ void row_finish(struct row *row)
     stat_sort(sorted, row->n);
     row->centre = stat_median(sorted, row->n);
     row->best = median_of_finite(row->best_of, row->n);
-    if ((row->once || row->better == ROW_EXACT) && row->n >= 2) {
+    if ((row->once || row->thrice || row->better == ROW_EXACT) && row->n >= 2) {
         row->low = sorted[0];
         row->high = sorted[row->n - 1];
     } else if (stat_median_ranks(row->n, CONFIDENCE, &low, &high)) {
@@ -339,9 +350,16 @@ bool rows_pick(const struct rows *rows, const char *glob, struct row *picked)
 const char *row_status_name(enum row_status status)
 {
     static const char *const names[] = {
-        [ROW_OK] = "ok", [ROW_ONCE] = "once", [ROW_POWER_BOUND] = "power_bound",
-        [ROW_FEW] = "few", [ROW_STALE] = "stale", [ROW_DISAGREE] = "disagree",
-        [ROW_DISCARDED] = "discarded", [ROW_MISSING] = "missing", [ROW_FAILED] = "failed",
+        [ROW_OK] = "ok",
+        [ROW_ONCE] = "once",
+        [ROW_THRICE] = "thrice",
+        [ROW_POWER_BOUND] = "power_bound",
+        [ROW_FEW] = "few",
+        [ROW_STALE] = "stale",
+        [ROW_DISAGREE] = "disagree",
+        [ROW_DISCARDED] = "discarded",
+        [ROW_MISSING] = "missing",
+        [ROW_FAILED] = "failed",
     };
     return names[status];
 }

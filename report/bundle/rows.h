@@ -18,6 +18,7 @@ enum row_better { ROW_LOWER, ROW_HIGHER, ROW_EXACT };
 enum row_status {
     ROW_OK,
     ROW_ONCE,        /* measured in the first and last round only, and they agree */
+    ROW_THRICE,      /* measured in the first, middle and last round only */
     ROW_POWER_BOUND, /* kept although the SM clock moves: the GPU runs at its power limit */
     ROW_FEW,         /* fewer than six usable runs: no interval */
     ROW_STALE,       /* from an older bundle, by other kernels than this tree's */
@@ -41,7 +42,7 @@ struct row {
     int round[ROW_RUNS_MAX];
     double value[ROW_RUNS_MAX], best_of[ROW_RUNS_MAX];
     double resolution; /* one timer tick in the row's unit; 0 where it has none */
-    bool once, power_bound, stale;
+    bool once, thrice, power_bound, stale;
     int n_discarded, n_failed;
     size_t metric_order, order;
 
@@ -80,6 +81,9 @@ void row_put(struct row *row, int round, double value, double best);
 
 /* The value of a round; NaN where it has none. */
 double row_at(const struct row *row, int round);
+
+/* The same; what is measured in two or three rounds only holds in all rounds. */
+double row_in(const struct row *row, int round);
 
 /* Works out centre, interval, best and status. */
 void row_finish(struct row *row);

@@ -67,6 +67,13 @@ void claim_judge(const struct claim *claim, const struct bundle *bundle, struct 
 {
     *finding = (struct finding){.claim = claim, .verdict = CLAIM_NOT_TESTABLE};
     char why[DOCUMENT_WHY];
+    if (!claim->judge) {
+        finding->verdict = CLAIM_OPEN;
+        rule_say(finding->evidence, "no program measures it yet; what would decide it: %s",
+                 claim->open);
+        rule_say(finding->controls, "none");
+        return;
+    }
     if (instrument_holds(bundle, why)) {
         claim->judge(bundle, finding);
         if (finding->verdict != CLAIM_NOT_TESTABLE)
@@ -79,6 +86,6 @@ void claim_judge(const struct claim *claim, const struct bundle *bundle, struct 
 
 const char *claim_verdict_name(enum claim_verdict verdict)
 {
-    static const char *const names[] = {"REPRODUCED", "REFUTED", "MIXED", "NOT TESTABLE"};
+    static const char *const names[] = {"REPRODUCED", "REFUTED", "MIXED", "NOT TESTABLE", "OPEN"};
     return names[verdict];
 }

@@ -4,7 +4,8 @@
 
 #include "report/bundle/bundle.h"
 
-enum claim_verdict { CLAIM_REPRODUCED, CLAIM_REFUTED, CLAIM_MIXED, CLAIM_NOT_TESTABLE };
+/* OPEN: no program measures the claim yet, whatever the bundle. */
+enum claim_verdict { CLAIM_REPRODUCED, CLAIM_REFUTED, CLAIM_MIXED, CLAIM_NOT_TESTABLE, CLAIM_OPEN };
 const char *claim_verdict_name(enum claim_verdict verdict);
 
 enum { CLAIM_TEXT = 1600, CLAIM_LIMITS = 24 };
@@ -40,15 +41,16 @@ struct need {
 struct claim {
     const char *id;
     const char *article;   /* the article's name */
-    const char *quote;     /* verbatim */
+    const char *quote;     /* verbatim; sentences that stand apart are joined by " [...] " */
+    const char *clause;    /* the words of the quote that the rule tests; NULL: all of it; "": none,
+                            * the sentence is ours, beside a claim that is the author's */
     const char *statement; /* ours: the sentence that is judged */
     const char *rule;      /* the thresholds, fixed here before anything was measured */
+    const char *since;     /* when the rule got its present form: "2026-11-22" */
     void (*judge)(const struct bundle *bundle, struct finding *finding);
     const struct need *const *needs; /* lists up to NULL, each up to NEEDS_END; see NEEDS() */
-    const char
-        *clause;       /* the words of the quote that the rule tests; NULL: all of it; "": none, the
-                         * sentence is ours, beside a claim that is the author's */
-    const char *since; /* when the rule got its present form: "2026-11-22" */
+    const char *open; /* which measurement would decide a claim that is OPEN, and has no rule, no
+                       * judge and no needs; NULL for all others */
 };
 
 /* The claim at place i, or NULL past the last one. */
@@ -58,7 +60,17 @@ const struct claim *claim_at(size_t i);
 const char *claim_reference(const char *article);
 
 /* Judges a claim; evidence and controls are always filled in. A verdict that another value of one
- * threshold, 10 % less or more, would change says so. */
+ * threshold, 10 % less or more, would change says so. An open claim has what would decide it as
+ * evidence. */
 void claim_judge(const struct claim *claim, const struct bundle *bundle, struct finding *finding);
+
+/* When the rule of a claim got its present form, as the list of dates.c says; NULL: it is not
+ * listed. */
+const char *claim_since(const struct claim *claim);
+
+/* "rule of 2026-11-22, bundle of 2026-11-21: rule changed after the measurement". The bundle's date
+ * is that of the programs that the claim needs, the oldest of them. */
+enum { CLAIM_DATES = 160 };
+char *claim_dates(const struct claim *claim, const struct bundle *bundle, char text[CLAIM_DATES]);
 
 #endif

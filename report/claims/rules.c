@@ -239,7 +239,8 @@ struct row rule_ratio(const struct row *a, const struct row *b)
     struct row ratio = {.id = a->id,
                         .unit = "ratio",
                         .better = exact ? ROW_EXACT : ROW_LOWER,
-                        .once = a->once || b->once};
+                        .once = a->once || b->once,
+                        .thrice = a->thrice || b->thrice};
     for (size_t i = 0; i < a->n; i++)
         row_put(&ratio, a->round[i], a->value[i] / row_at(b, a->round[i]), NAN);
     row_finish(&ratio);
@@ -274,7 +275,11 @@ bool rule_take_ratio(const struct bundle *bundle, const char *above, const char 
 
 struct row rule_rate(const struct row *time, double work, const char *unit)
 {
-    struct row rate = {.id = time->id, .unit = unit, .better = ROW_HIGHER, .once = time->once};
+    struct row rate = {.id = time->id,
+                       .unit = unit,
+                       .better = ROW_HIGHER,
+                       .once = time->once,
+                       .thrice = time->thrice};
     for (size_t i = 0; i < time->n; i++)
         row_put(&rate, time->round[i], work / time->value[i] * 1e9, NAN);
     row_finish(&rate);

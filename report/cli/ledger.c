@@ -13,7 +13,7 @@
 #include "report/cli/table.h"
 
 enum { KEY_FORMAT = 256, KEY_ID, KEY_NEEDS, KEY_COUNTERS };
-enum { COUNTERS_MAX = 32 };
+enum { COUNTERS_MAX = 32, CLAIM_NUMBER = 3 /* "C50" of "C50b" */ };
 
 static const struct argp_option options_table[] = {
     {.name = "format", .key = KEY_FORMAT, .arg = "text|md|tsv", .doc = "Default: text"},
@@ -81,19 +81,22 @@ static const struct claim *next_claim(size_t *i, const char *glob)
 static void print_tsv(FILE *out, const struct bundle *bundle, const char *glob)
 {
     const struct claim *claim;
-    struct table table = table_new("llll");
+    struct table table = table_new("lllll");
     struct finding finding;
+    char dates[CLAIM_DATES];
 
     table_cell(&table, "id");
     table_cell(&table, "verdict");
     table_cell(&table, "claim");
     table_cell(&table, "evidence");
+    table_cell(&table, "dates");
     for (size_t i = 0; (claim = next_claim(&i, glob));) {
         claim_judge(claim, bundle, &finding);
         table_cell(&table, "%s", claim->id);
         table_cell(&table, "%s", claim_verdict_name(finding.verdict));
         table_cell(&table, "%s", claim->statement);
         table_cell(&table, "%s; %s", finding.evidence, finding.controls);
+        table_cell(&table, "%s", claim_dates(claim, bundle, dates));
     }
     table_print(out, &table, TABLE_TSV, NULL);
 }
@@ -109,23 +112,49 @@ static void print_line(FILE *out, const char *label, const char *text, enum tabl
     fputc('\n', out);
 }
 
-static void print_claim(FILE *out, const struct claim *claim, const struct finding *finding,
+/* The words of the quote that the rule tests, where they are not all of it. */
+static void print_clause(FILE *out, const struct claim *claim, enum table_format format)
+{
+    char ours[80];
+
+    if (!claim->clause)
+        return;
+    snprintf(ours, sizeof ours, "ours, beside %.*s", CLAIM_NUMBER, claim->id);
+    print_line(out, "clause", *claim->clause ? claim->clause : ours, format);
+}
+
+static void print_quote(FILE *out, const struct claim *claim, const struct finding *finding,
                         enum table_format format)
 {
-    if (format == TABLE_MD)
+    if (format == TABLE_MD) {
         fprintf(out, "## %s: %s\n\n> %s\n>\n> %s\n\n", claim->id,
                 claim_verdict_name(finding->verdict), claim->quote,
                 claim_reference(claim->article));
-    else {
-        fprintf(out, "%s  %s  (%s)\n  \"", claim->id, claim_verdict_name(finding->verdict),
-                claim->article);
-        table_wrap(out, claim->quote, 3, 3);
-        fputs("\"\n", out);
+        return;
     }
-    print_line(out, "judged", claim->statement, format);
-    print_line(out, "rule", claim->rule, format);
-    print_line(out, "evidence", finding->evidence, format);
-    print_line(out, "controls", finding->controls, format);
+    fprintf(out, "%s  %s  (%s)\n  \"", claim->id, claim_verdict_name(finding->verdict),
+            claim->article);
+    table_wrap(out, claim->quote, 3, 3);
+    fputs("\"\n", out);
+}
+
+static void print_claim(FILE *out, const struct claim *claim, const struct bundle *bundle,
+                        const struct finding *finding, enum table_format format)
+{
+    char dates[CLAIM_DATES];
+
+    print_quote(out, claim, finding, format);
+    print_clause(out, claim, format);
+    if (claim->open) {
+        print_line(out, "to judge", claim->statement, format);
+        print_line(out, "decides", claim->open, format);
+    } else {
+        print_line(out, "judged", claim->statement, format);
+        print_line(out, "rule", claim->rule, format);
+        print_line(out, "dates", claim_dates(claim, bundle, dates), format);
+        print_line(out, "evidence", finding->evidence, format);
+        print_line(out, "controls", finding->controls, format);
+    }
     fputc('\n', out);
 }
 
@@ -196,7 +225,7 @@ static void print_ledger(FILE *out, const struct bundle *bundle, enum table_form
     print_head(out, bundle, format);
     for (size_t i = 0; (claim = next_claim(&i, glob));) {
         claim_judge(claim, bundle, &finding);
-        print_claim(out, claim, &finding, format);
+        print_claim(out, claim, bundle, &finding, format);
     }
 }
 

@@ -170,7 +170,7 @@ static json_t *document_of(const struct session *s, const struct task *task, boo
 static json_t *run_probe(struct session *s, struct task *task)
 {
     char device[16], round[16], rounds[16], seed[32];
-    const char *argv[16] = {task->probe->path, "--json", "--device", device, "--round", round,
+    const char *argv[18] = {task->probe->path, "--json", "--device", device, "--round", round,
                             "--rounds", rounds, "--seed", seed};
     struct child_result result;
 
@@ -178,9 +178,12 @@ static json_t *run_probe(struct session *s, struct task *task)
     snprintf(round, sizeof round, "%d", s->now.round - 1);
     snprintf(rounds, sizeof rounds, "%d", s->options.rounds);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->options.seed);
+    size_t n = 10;
+    if (s->options.quick)
+        argv[n++] = "--quick";
     if (s->raw_path[0]) {
-        argv[10] = "--raw";
-        argv[11] = s->raw_path;
+        argv[n++] = "--raw";
+        argv[n++] = s->raw_path;
     }
     bool started = child_run(argv, s->options.limit_s, tick, s, &result);
     json_t *document = document_of(s, task, started, &result);

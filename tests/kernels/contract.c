@@ -13,55 +13,114 @@
 static const struct {
     const char *name, *members[5];
 } sums[] = {
-    { "loads", { "LDG", "LDS", "LD", "LDSM" } },
-    { "stores", { "STG", "STS", "ST", "STSM" } },
-    { "atom", { "ATOM", "ATOMG", "ATOMS" } },
-    { "reds", { "RED", "REDG" } },
+    {"loads", {"LDG", "LDS", "LD", "LDSM"}},
+    {"stores", {"STG", "STS", "ST", "STSM"}},
+    {"atom", {"ATOM", "ATOMG", "ATOMS"}},
+    {"reds", {"RED", "REDG"}},
 };
 
-/* ldg128 is LDG with 128 bits, ldg128na the same with the hint NA. */
+/* ldg128 is LDG with 128 bits; ldg128na is ldg128.na. */
 static bool parse_width(struct word *w)
 {
-    static const char *const names[] = { "LDG", "STG", "LDS", "STS", "LD", "ST" };
-    size_t n = strcspn(w->name, "0123456789");
+    static const char *const names[] = {"LDG", "STG", "LDS", "STS", "LD", "ST"};
+    size_t n = strcspn(w->mnemonic, "0123456789");
     char *end;
 
-    w->width = (unsigned)strtoul(w->name + n, &end, 10);
+    w->width = (unsigned)strtoul(w->mnemonic + n, &end, 10);
+    if (!strcmp(end, "NA") && w->modifier_count < MAX_MODIFIERS)
+        strcpy(w->modifiers[w->modifier_count++], "na");
+    else if (*end)
+        return false;
     w->mnemonic[n] = 0;
-    w->no_allocate = !strcmp(end, "na") && !strcmp(w->mnemonic, "LDG");
     if (w->width != 32 && w->width != 64 && w->width != 128 && w->width != 256)
         return false;
     for (size_t i = 0; i < COUNT(names); i++)
         if (!strcmp(names[i], w->mnemonic))
-            return !*end || w->no_allocate;
+            return true;
     return false;
+}
+
+static bool parse_modifiers(struct word *w, const char *text)
+{
+    while (*text == '.') {
+        size_t n = strcspn(++text, ".");
+        char *to = w->modifiers[w->modifier_count];
+
+        if (w->modifier_count == MAX_MODIFIERS || n >= sizeof(w->modifiers[0]))
+            return false;
+        memcpy(to, text, n);
+        to[n] = 0;
+        if (!modifier_exists(to))
+            return false;
+        w->modifier_count++;
+        text += n;
+    }
+    return true;
 }
 
 static bool parse_class(struct word *w)
 {
-    for (size_t s = 0; s < COUNT(sums); s++)
-        if (!strcmp(w->name, sums[s].name)) {
-            w->sum = sums[s].members;
-            return true;
-        }
-    for (size_t i = 0; w->name[i]; i++) {
+    size_t n = strcspn(w->name, ".");
+
+    if (n == 0 || n >= sizeof(w->mnemonic) || !parse_modifiers(w, w->name + n))
+        return false;
+    for (size_t i = 0; i < n; i++) {
         if (isupper((unsigned char)w->name[i]))
             return false;
         w->mnemonic[i] = (char)toupper((unsigned char)w->name[i]);
     }
+    for (size_t s = 0; s < COUNT(sums); s++)
+        if (strlen(sums[s].name) == n && !strncmp(w->name, sums[s].name, n)) {
+            w->sum = sums[s].members;
+            return true;
+        }
     return !strcmp(w->name, "clocks") || mnemonic_exists(w->mnemonic) || parse_width(w);
+}
+
+static bool has_modifiers(const struct instruction *i, const struct word *class)
+{
+    bool scope = false, hint = false;
+
+    for (size_t m = 0; m < class->modifier_count; m++) {
+        if (!has_modifier(i, class->modifiers[m]))
+            return false;
+        scope = scope || is_scope(class->modifiers[m]);
+        hint = hint || is_hint(class->modifiers[m]);
+    }
+    return !scope || hint || has_usual_hint(i);
 }
 
 bool in_class(const struct instruction *i, const struct word *class)
 {
+    bool member =
+        !class->sum && is(i, class->mnemonic) && (class->width == 0 || class->width == width_of(i));
+
     if (!strcmp(class->name, "clocks"))
         return is_clock(i);
     for (size_t m = 0; class->sum && class->sum[m]; m++)
-        if (is(i, class->sum[m]))
+        member = member || is(i, class->sum[m]);
+    return member && has_modifiers(i, class) && !(class->always && is_guarded(i));
+}
+
+/* A number that a class must reach, clock reads with nothing else between them, or spilling on
+ * purpose: limits alone hold for a kernel that does something else, or nothing. */
+bool says_something(const struct contract *c)
+{
+    bool clocks = false, other = false;
+
+    for (size_t w = 0; w < c->class_count; w++)
+        for (size_t i = 0; i < c->classes[w].count; i++)
+            if (c->classes[w].relation != AT_MOST && c->classes[w].numbers[i] > 0)
+                return true;
+    for (size_t w = 0; w < c->limit_count; w++) {
+        const struct word *l = &c->limits[w];
+
+        clocks = clocks || (!strcmp(l->name, "clocks") && l->numbers[0] > 0);
+        other = other || (!strcmp(l->name, "other") && l->relation != AT_LEAST);
+        if (!strcmp(l->name, "local") && l->relation == AT_LEAST && l->numbers[0] > 0)
             return true;
-    return !class->sum && is(i, class->mnemonic) &&
-           (class->width == 0 || class->width == width_of(i)) &&
-           (!class->no_allocate || no_allocate(i));
+    }
+    return clocks && other;
 }
 
 static unsigned parse_archs(const char *list)
@@ -116,12 +175,27 @@ static bool parse_word(const char *text, struct word *w)
 
 static bool is_limit(const struct contract *c, const char *name)
 {
-    static const char *const names[] = { "local", "regs", "smem", "other", "clocks" };
+    static const char *const names[] = {"local", "regs",   "smem",   "exits",
+                                        "other", "clocks", "guarded"};
 
     for (size_t i = 0; i < COUNT(names); i++)
         if (!strcmp(name, names[i]))
-            return c->kind != LOOP || strcmp(name, "clocks");
+            return c->kind == LOOP ? strcmp(name, "clocks")
+                                   : c->kind == WHOLE || i + 1 < COUNT(names);
     return false;
+}
+
+/* Does the word's list of numbers skip the same intervals as the first class of the line? */
+static bool fits_list(const struct contract *c, const struct word *w)
+{
+    if (c->class_count == 0)
+        return true;
+    if (w->count != c->classes[0].count)
+        return false;
+    for (size_t i = 0; i < w->count; i++)
+        if ((w->numbers[i] < 0) != (c->classes[0].numbers[i] < 0))
+            return false;
+    return true;
 }
 
 static bool add_class(struct contract *c, struct word *w)
@@ -134,11 +208,11 @@ static bool add_class(struct contract *c, struct word *w)
         return false;
     /* A line has one list of intervals, so all its lists have one length and skip the same
      * places. */
-    if (c->class_count > 0 && w->count != c->classes[0].count)
+    if (!fits_list(c, w))
         return false;
-    for (size_t i = 0; c->class_count > 0 && i < w->count; i++)
-        if ((w->numbers[i] < 0) != (c->classes[0].numbers[i] < 0))
-            return false;
+    w->always = c->kind == INTERVALS;
+    for (size_t m = 0; m < w->modifier_count; m++)
+        w->always = w->always && strcmp(w->modifiers[m], "guarded");
     c->classes[c->class_count++] = *w;
     return true;
 }
@@ -155,6 +229,16 @@ static bool add_word(struct contract *c, const char *text)
         return (c->archs = parse_archs(text + 5)) != 0;
     if (!strcmp(text, "waited") && c->kind == INTERVALS)
         return c->waited = true;
+    if (!strcmp(text, "chain") && c->kind == INTERVALS)
+        return c->chain = true;
+    if (!strcmp(text, "moving") && c->kind == LOOP)
+        return c->moving = true;
+    if (!strcmp(text, "outer") && c->kind == LOOP)
+        return c->outer = true;
+    if (!strcmp(text, "ahead") && c->kind == LOOP)
+        return c->ahead = true;
+    if (!strcmp(text, "calls") && c->kind == WHOLE)
+        return c->calls = true;
     if (!strcmp(text, "looped") && c->kind != LOOP)
         return c->looped = true;
     if (!strcmp(text, "together") && c->kind != INTERVALS)
@@ -164,15 +248,17 @@ static bool add_word(struct contract *c, const char *text)
     if (!is_limit(c, w.name))
         return add_class(c, &w);
     c->limits[c->limit_count++] = w;
+    if (!strcmp(w.name, "other") && c->kind == INTERVALS && w.count > 1)
+        return true; /* held against the classes at the line's end */
     return w.count == 1 && w.numbers[0] >= 0;
 }
 
 /* text: the rest of the line after the head. */
 static void parse_contract(const struct source *s, struct contract *c, const char *text)
 {
+    static const char not_timed[] = "not a timed kernel";
     char word[600];
 
-    c->archs = ALL_ARCHS;
     text += strspn(text, " \t");
     while (*text && *text != '\n' && *text != '\r') {
         size_t n = strcspn(text, " \t\r\n");
@@ -184,8 +270,10 @@ static void parse_contract(const struct source *s, struct contract *c, const cha
         text += n;
         if (c->kind == INTERVALS && !strcmp(word, "none")) {
             c->none = true;
-            if (text[strspn(text, " \t")] == '\n' || !text[strspn(text, " \t")])
-                trouble("%s:%u: 'none' needs a reason behind it", s->file.path, c->line);
+            text += strspn(text, " \t");
+            if (strncmp(text, not_timed, strlen(not_timed)))
+                trouble("%s:%u: 'none' is for kernels that are not timed: expected '%s' behind it",
+                        s->file.path, c->line, not_timed);
             return;
         }
         if (!add_word(c, word))
@@ -196,16 +284,34 @@ static void parse_contract(const struct source *s, struct contract *c, const cha
     }
     if (c->class_count + c->limit_count == 0 && !c->waited)
         trouble("%s:%u: an empty contract", s->file.path, c->line);
-    if ((c->kind == LOOP || c->together) && c->class_count == 0)
-        trouble("%s:%u: a sass-loop contract, and 'together', need a class to find instructions by",
+    if (c->ahead && c->class_count < 2)
+        trouble("%s:%u: 'ahead' needs two classes", s->file.path, c->line);
+    for (size_t i = 0; i < c->limit_count; i++)
+        if (c->limits[i].count > 1 && !fits_list(c, &c->limits[i]))
+            trouble("%s:%u: '%s' has other places than the classes", s->file.path, c->line,
+                    c->limits[i].name);
+    if ((c->kind == LOOP || c->together || c->chain) && c->class_count == 0)
+        trouble("%s:%u: a sass-loop contract, 'together' and 'chain' need a class to find "
+                "instructions by",
                 s->file.path, c->line);
 }
 
 /* ---- The source --------------------------------------------------------------------------- */
 
+/* A line too long for the page goes on in the next. */
+static void continue_contract(struct source *s, unsigned line, size_t end, const char *text)
+{
+    struct contract *c = s->contract_count > 0 ? &s->contracts[s->contract_count - 1] : NULL;
+
+    if (!c || c->last_line + 1 != line || c->none)
+        trouble("%s:%u: there is no contract above this line to go on with", s->file.path, line);
+    c->last_line = line, c->end = end;
+    parse_contract(s, c, text);
+}
+
 static void note_contract(struct source *s, size_t at, unsigned line)
 {
-    static const char *const heads[] = { "// sass:", "// sass-loop:", "// sass-all:" };
+    static const char *const heads[] = {"// sass:", "// sass-loop:", "// sass-all:", "// sass-and:"};
     const char *text = (const char *)s->file.bytes + at, *word = text + 2 + strspn(text + 2, " \t");
     size_t end = at + strcspn(text, "\n");
 
@@ -214,19 +320,25 @@ static void note_contract(struct source *s, size_t at, unsigned line)
 
         if (strncmp(text, heads[i], strlen(heads[i])))
             continue;
+        if (i == COUNT(heads) - 1) {
+            continue_contract(s, line, end, text + strlen(heads[i]));
+            return;
+        }
         s->contracts = realloc(s->contracts, (s->contract_count + 1) * sizeof(*s->contracts));
         if (!s->contracts)
             trouble("out of memory");
         c = &s->contracts[s->contract_count++];
         memset(c, 0, sizeof(*c));
-        c->line = line, c->end = end, c->kind = (enum kind)i;
+        c->line = c->last_line = line, c->end = end, c->kind = (enum kind)i;
+        c->archs = ALL_ARCHS;
         parse_contract(s, c, text + strlen(heads[i]));
         return;
     }
     /* A typing mistake in the head must not turn a contract into a comment. */
     if (!strncmp(word, "sass", 4) && memchr(text, ':', end - at) && strcspn(word, ":") <= 12)
         trouble("%s:%u: a comment that looks like a contract, but begins with none of '%s', '%s', "
-                "'%s'", s->file.path, line, heads[0], heads[1], heads[2]);
+                "'%s'",
+                s->file.path, line, heads[0], heads[1], heads[2]);
 }
 
 /* The end of a string or character constant that begins at i. */
@@ -356,7 +468,7 @@ static void attach_contracts(struct source *s)
 
 struct source read_source(const char *path)
 {
-    struct source s = { .file = read_file(path) };
+    struct source s = {.file = read_file(path)};
 
     split_source(&s);
     attach_contracts(&s);

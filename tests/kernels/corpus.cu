@@ -977,3 +977,34 @@ KERNEL greatest_of_three(u32 *o, const u32 *i)
     u32 x = i[threadIdx.x], y = i[threadIdx.x + 1], z = i[threadIdx.x + 2], w = i[threadIdx.x + 3];
     o[threadIdx.x] = max(max(max(x, y), max(z, w)), max(x * y, z * w));
 }
+
+/* Sums over a block, and of what its last thread adds up: UFADD on sm_120. */
+KERNEL uniform_sum(float *y, float *part, u32 *ticket, const float *in)
+{
+    __shared__ float scratch[8];
+    float v[64], x = in[blockIdx.x * 256 + threadIdx.x], sum = 0;
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        x += __shfl_xor_sync(~0u, x, lanes);
+    if (threadIdx.x % 32 == 0)
+        scratch[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = scratch[0];
+#pragma unroll
+    for (int i = 1; i < 8; i++)
+        x += scratch[i];
+    if (threadIdx.x != 0)
+        return;
+    part[blockIdx.y * 64 + blockIdx.x] = x;
+    __threadfence();
+    if (atomicAdd(ticket + blockIdx.y, 1u) + 1 < 64)
+        return;
+    __threadfence();
+#pragma unroll
+    for (int i = 0; i < 64; i++)
+        v[i] = __ldcg(part + blockIdx.y * 64 + i);
+#pragma unroll
+    for (int i = 0; i < 64; i++)
+        sum += v[i];
+    y[blockIdx.y] = sum;
+    ticket[blockIdx.y] = 0;
+}

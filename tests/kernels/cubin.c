@@ -9,7 +9,7 @@
 
 #include "opcodes.h"
 
-const char *const arch_names[ARCHS] = { "75", "80", "86", "89", "90a", "100", "120" };
+const char *const arch_names[ARCHS] = {"75", "80", "86", "89", "90a", "100", "120"};
 const char *forgotten;
 
 enum { MAX_FILE = 256 << 20, EM_CUDA_GPU = 190 };
@@ -38,7 +38,7 @@ void *allocate(size_t count, size_t size)
 
 struct file read_file(const char *path)
 {
-    struct file f = { .path = path };
+    struct file f = {.path = path};
     FILE *in = fopen(path, "rb");
     size_t room = 1 << 16, n;
 
@@ -89,8 +89,8 @@ static struct bytes contents(const struct cubin *c, const Elf64_Shdr *s)
 {
     if (s->sh_type == SHT_NOBITS || s->sh_offset > c->file.size ||
         s->sh_size > c->file.size - s->sh_offset)
-        return (struct bytes){ c->file.bytes, 0 };
-    return (struct bytes){ c->file.bytes + s->sh_offset, s->sh_size };
+        return (struct bytes){c->file.bytes, 0};
+    return (struct bytes){c->file.bytes + s->sh_offset, s->sh_size};
 }
 
 /* A NUL-terminated string of a string table, or "" if there is none. */
@@ -139,7 +139,7 @@ static unsigned arch_of_name(const char *path)
 
 struct cubin open_cubin(const char *path)
 {
-    struct cubin c = { .arch = arch_of_name(path), .file = read_file(path) };
+    struct cubin c = {.arch = arch_of_name(path), .file = read_file(path)};
     Elf64_Ehdr h;
     unsigned sm;
 
@@ -240,9 +240,21 @@ bool is_clock(const struct instruction *i)
            (is(i, "CS2R") || is(i, "CS2UR") || is(i, "S2R") || is(i, "S2UR"));
 }
 
+/* Bit 80: both halves. CS2UR is that of the uniform data path (sm_120). */
+bool is_direct_clock(const struct instruction *i)
+{
+    return is_clock(i) && (is(i, "CS2R") || is(i, "CS2UR")) && (i->hi >> 16 & 1);
+}
+
+/* Bits 12-15: the predicate's number, 7 for none, and bit 15 for its opposite. */
+bool is_guarded(const struct instruction *i)
+{
+    return (i->lo >> 12 & 15) != 7;
+}
+
 bool leaves(const struct instruction *i)
 {
-    static const char *const names[] = { "BRA", "BRX", "CALL", "EXIT", "JMP", "JMX", "RET" };
+    static const char *const names[] = {"BRA", "BRX", "CALL", "EXIT", "JMP", "JMX", "RET"};
 
     for (size_t k = 0; k < COUNT(names); k++)
         if (is(i, names[k]))
@@ -258,12 +270,6 @@ unsigned width_of(const struct instruction *i)
     if (code == 0x97e || code == 0x97f)
         return 256;
     return field == 4 ? 32 : field == 5 ? 64 : field == 6 ? 128 : 0;
-}
-
-/* Bits 84-86 hold the hint: 0 EF, 1 none, 2 EL, 3 LU, 4 EU, 5 NA. */
-bool no_allocate(const struct instruction *i)
-{
-    return is(i, "LDG") && (i->hi >> 20 & 7) == 5;
 }
 
 unsigned write_scoreboard(const struct instruction *i)
@@ -303,7 +309,7 @@ static long branch_target(const struct kernel *k, size_t i, bool old)
 static void find_successors(struct kernel *k, size_t i, bool old)
 {
     struct instruction *x = &k->code[i];
-    bool plain = (x->lo & 0xfff) == 0x947, guarded = (x->lo >> 12 & 15) != 7;
+    bool plain = (x->lo & 0xfff) == 0x947, guarded = is_guarded(x);
     /* BRA.DIV leaves for an out-of-line copy of what follows, a shuffle or a vote, where the warp
      * has diverged; that copy is not followed. */
     bool divergent = plain && (old ? (x->lo >> 32 & 3) == 2 : x->hi >> 27 & 1);
@@ -312,8 +318,7 @@ static void find_successors(struct kernel *k, size_t i, bool old)
                   (x->hi >> 18 & 0x7fffff) == 0x03800000 >> 18;
 
     x->jump = is(x, "BRA") && !divergent ? branch_target(k, i, old) : -1;
-    x->falls = i + 1 < k->n &&
-               (is(x, "BRA") ? !always : !leaves(x) || is(x, "CALL") || guarded);
+    x->falls = i + 1 < k->n && (is(x, "BRA") ? !always : !leaves(x) || is(x, "CALL") || guarded);
 }
 
 static void decode(struct kernel *k, struct bytes text, unsigned arch)
@@ -325,6 +330,7 @@ static void decode(struct kernel *k, struct bytes text, unsigned arch)
 
         memcpy(&x->lo, text.at + 16 * i, 8);
         memcpy(&x->hi, text.at + 16 * i + 8, 8);
+        x->arch = arch;
         x->name = mnemonic(x->lo & 0xfff, arch);
         find_successors(k, i, strtol(arch_names[arch], NULL, 10) < 90);
     }
@@ -370,7 +376,7 @@ void spread(const struct kernel *k, unsigned char *set, const unsigned char *wit
             stack[depth++] = i;
     while (depth > 0) {
         size_t i = stack[--depth];
-        long next[2] = { k->code[i].falls ? (long)i + 1 : -1, k->code[i].jump };
+        long next[2] = {k->code[i].falls ? (long)i + 1 : -1, k->code[i].jump};
 
         for (size_t e = 0; e < 2; e++) {
             long to = next[e];

@@ -43,6 +43,7 @@ struct instruction {
     const char *name; /* the mnemonic, "" where the table lacks the opcode */
     long jump;        /* BRA: index of its target; -1: no BRA, or a target outside the kernel */
     bool falls;       /* the next instruction can follow */
+    unsigned arch;    /* index into arch_names */
 };
 
 struct kernel {
@@ -60,9 +61,10 @@ bool load_kernel(const struct cubin *c, unsigned index, struct kernel *k);
 bool mnemonic_exists(const char *name);
 bool is(const struct instruction *i, const char *name);
 bool is_clock(const struct instruction *i);
-bool leaves(const struct instruction *i);  /* BRA, EXIT, CALL and the like, guarded or not */
+bool is_direct_clock(const struct instruction *i); /* CS2R, 64 bits: takes no scoreboard */
+bool is_guarded(const struct instruction *i);      /* runs only where a predicate holds */
+bool leaves(const struct instruction *i);       /* BRA, EXIT, CALL and the like, guarded or not */
 unsigned width_of(const struct instruction *i); /* of a memory access: bits a lane, 0: others */
-bool no_allocate(const struct instruction *i);  /* LDG.NA: leaves no line in the L1 */
 unsigned write_scoreboard(const struct instruction *i);
 bool waits_on(const struct instruction *i, unsigned scoreboard);
 

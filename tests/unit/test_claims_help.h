@@ -6,6 +6,7 @@
 
 #include "core/document.h"
 #include "report/claims/claims.h"
+#include "tests/unit/test_reached.h"
 #include "tests/unit/test_report_help.h"
 
 /* The verdict of a claim on rows made by hand, which are released; evidence and controls are said
@@ -20,6 +21,7 @@ static inline enum claim_verdict verdict_of(const char *id, struct bundle *b, st
             assert_int_equal(f->n_refused, 0); /* it asks for nothing that it does not name */
             rows_free(&b->rows);
             rows_free(&b->counted);
+            note_reached(id, f->verdict);
             return f->verdict;
         }
     fail_msg("no claim %s", id);

@@ -3,6 +3,7 @@
 #include "core/draw.h"
 #include "core/run.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -527,7 +528,7 @@ static void a_map(void **state)
 {
     const double cells[] = {200.123456, 300, (double)NAN, 210, 310, 410}, at[] = {0, 5, 9};
     (void)state;
-    assert_true(probe_begin_case(r, PROBE_ONCE, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, PROBE_TWICE, PROBE_NO_KEYS));
     probe_grid(r, CYCLES, (struct probe_axis){"sm", 2, NULL}, (struct probe_axis){"slice", 3, at},
                cells);
     assert_same(probe_median(r, CYCLES), 300);
@@ -578,14 +579,25 @@ static void a_missing_value_stays_in_its_case(void **state)
 
 /* --- the SM clock --------------------------------------------------------------------------------------- */
 
-static const json_t *case_with_clock(unsigned flags, double last_mhz)
+enum { PASSES = 22 }; /* of a case whose samples are all the same: two to warm up, and twenty */
+
+/* The clock ends at last_mhz in the first attempts at the case, and stands still in later ones. */
+static const json_t *case_with_attempts(unsigned flags, double last_mhz, int attempts)
 {
     assert_true(probe_begin_case(r, flags, PROBE_NO_KEYS));
-    for (int pass = 0; probe_more(r); pass++) {
-        probe_sample(r, TIME, 1, 100);
-        probe_clock(r, pass < 2 ? 300 : pass >= 18 ? last_mhz : 1980); /* slow while warming up */
+    for (int i = 0; probe_more(r); i++) {
+        const int pass = i % PASSES;
+        probe_sample(r, TIME, 1, i / PASSES < attempts ? 100 : 90);
+        probe_clock(r, pass < 2                                ? 300 /* slow while warming up */
+                       : pass >= 18 && i / PASSES < attempts ? last_mhz
+                                                               : 1980);
     }
     return last_case();
+}
+
+static const json_t *case_with_clock(unsigned flags, double last_mhz)
+{
+    return case_with_attempts(flags, last_mhz, INT_MAX);
 }
 
 static void clock_stands_still(void **state)
@@ -609,6 +621,24 @@ static void clock_moves(void **state)
     assert_same(number(metric_of(one, "time"), "median"), 100);
     assert_same(number(json_object_get(one, "sm_clock"), "min_mhz"), 1980 * 0.98);
     assert_non_null(json_object_get(case_with_clock(0, 1980 * 1.02), "discarded"));
+}
+
+/* The case begins anew; what was sampled while the clock moved is not in its figures. */
+static void clock_moves_at_first(void **state)
+{
+    (void)state;
+    for (int attempts = 1; attempts <= 3; attempts++) {
+        const json_t *one = case_with_attempts(0, 1980 * 0.98, attempts);
+        assert_null(json_object_get(one, "discarded"));
+        assert_int_equal(number(one, "began_anew"), attempts);
+        assert_same(number(metric_of(one, "time"), "median"), 90);
+        assert_int_equal(number(metric_of(one, "time"), "n"), 20);
+        assert_same(number(json_object_get(one, "sm_clock"), "min_mhz"), 1980);
+    }
+    assert_int_equal(number(case_with_attempts(0, 1980 * 0.98, 4), "began_anew"), 3);
+    assert_non_null(json_object_get(last_case(), "discarded"));
+    assert_null(json_object_get(case_with_clock(0, 1980), "began_anew"));
+    assert_null(json_object_get(case_with_clock(PROBE_POWER_BOUND, 1980 * 0.8), "began_anew"));
 }
 
 /* A clock that moves stays where it went: one odd reading between two good ones is the timer's. */
@@ -652,14 +682,72 @@ static void once_is_first_and_last(void **state)
     r->options.rounds = 7;
     for (int round = 0; round < 7; round++) {
         r->options.round = round;
-        assert_int_equal(probe_begin_case(r, PROBE_ONCE, "k=1"), round == 0 || round == 6);
+        assert_int_equal(probe_begin_case(r, PROBE_TWICE, "k=1"), round == 0 || round == 6);
         assert_int_equal(probe_begin_case(r, 0, "k=1"), 1);
         r->in_case = false;
     }
     r->options = (struct options){.rounds = 1};
-    assert_true(probe_begin_case(r, PROBE_ONCE, "k=1"));
+    assert_true(probe_begin_case(r, PROBE_TWICE, "k=1"));
     probe_value(r, COUNT, 1);
     assert_true(json_is_true(json_object_get(last_case(), "once")));
+}
+
+static void thrice_is_first_middle_and_last(void **state)
+{
+    (void)state;
+    for (int rounds = 1; rounds <= 8; rounds++) {
+        int n = 0;
+        r->options.rounds = rounds;
+        for (r->options.round = 0; r->options.round < rounds; r->options.round++) {
+            n += probe_begin_case(r, PROBE_THRICE, "k=1");
+            r->in_case = false;
+        }
+        assert_int_equal(n, rounds < 3 ? rounds : 3);
+    }
+    r->options = (struct options){.round = 3, .rounds = 7};
+    assert_true(probe_begin_case(r, PROBE_THRICE, "k=1"));
+    probe_value(r, COUNT, 1);
+    assert_true(json_is_true(json_object_get(last_case(), "thrice")));
+    assert_null(json_object_get(last_case(), "once"));
+}
+
+/* A look has no other round that could agree. */
+static void quick_leaves_out_what_must_agree(void **state)
+{
+    (void)state;
+    r->options = (struct options){.rounds = 1, .quick = true};
+    assert_false(probe_begin_case(r, PROBE_TWICE, "k=1"));
+    assert_true(probe_begin_case(r, PROBE_THRICE, "k=1"));
+    assert_true(probe_begin_case(r, 0, "k=1"));
+}
+
+static int n_settled;
+static void settle(struct probe_run *of)
+{
+    (void)of;
+    n_settled++;
+}
+
+/* Before each case whose clock must not move, before its warm-up; never between its samples. */
+static void the_clock_settles_before_small_work(void **state)
+{
+    static const struct {
+        unsigned flags;
+        bool check;
+        int settled;
+    } cases[] = {{0, false, 1}, {PROBE_POWER_BOUND, false, 0}, {0, true, 0}};
+    (void)state;
+    r->settle = settle;
+    for (size_t i = 0; i < PROBE_LENGTH(cases); i++) {
+        n_settled = 0;
+        r->options.check = cases[i].check;
+        assert_true(probe_begin_case(r, cases[i].flags, "k=1"));
+        for (int pass = 0; probe_more(r); pass++) {
+            assert_int_equal(n_settled, cases[i].settled);
+            probe_sample(r, TIME, 1, 100);
+        }
+        assert_int_equal(n_settled, cases[i].settled);
+    }
 }
 
 static void deep_only_when_asked(void **state)
@@ -828,10 +916,14 @@ int main(void)
         TEST(a_missing_value_stays_in_its_case),
         TEST(clock_stands_still),
         TEST(clock_moves),
+        TEST(clock_moves_at_first),
         TEST(clock_read_wrong_once),
         TEST(clock_moves_when_power_bound),
         TEST(clock_of_the_next_case),
         TEST(once_is_first_and_last),
+        TEST(thrice_is_first_middle_and_last),
+        TEST(quick_leaves_out_what_must_agree),
+        TEST(the_clock_settles_before_small_work),
         TEST(deep_only_when_asked),
         TEST(case_by_glob),
         TEST(left_out_case),

@@ -108,7 +108,7 @@ static struct operator_shape odd(size_t i, uint64_t *state)
 
 static const struct operator_sweep sweeps[] = {
     {{{1 << 20}, GPU_FP32}, 1, OPERATOR_MAIN, OPERATOR_WARM | OPERATOR_COLD, 0, true},
-    {{{1 << 27}, GPU_FP32}, 1, OPERATOR_MAIN, OPERATOR_COLD, PROBE_ONCE, true},
+    {{{1 << 27}, GPU_FP32}, 1, OPERATOR_MAIN, OPERATOR_COLD, PROBE_THRICE, true},
 };
 
 static const char *const only[] = {"doubled"};

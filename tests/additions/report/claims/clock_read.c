@@ -24,10 +24,15 @@ static void judge_z01(const struct bundle *bundle, struct finding *f)
 }
 
 static const struct claim claims[] = {
-    {"Z01", "nobody", "Reading the clock is cheap.",
-     "A reading of the host's monotonic clock takes less than 100 ns.",
-     "REPRODUCED when the interval of clock_read.time lies below 100 ns, REFUTED when it lies above. "
-     "Positive control: it lies above 5 ns. Negative control: a load from the L1 must not.",
-     judge_z01, NEEDS(z01_needs)},
+    {.id = "Z01",
+     .article = "nobody",
+     .quote = "Reading the clock is cheap.",
+     .statement = "A reading of the host's monotonic clock takes less than 100 ns.",
+     .rule = "REPRODUCED when the interval of clock_read.time lies below 100 ns, REFUTED when it "
+             "lies above. Positive control: it lies above 5 ns. Negative control: a load from the "
+             "L1 must not.",
+     .since = "2026-11-22",
+     .judge = judge_z01,
+     .needs = NEEDS(z01_needs)},
 };
 CLAIM_SUBJECT(claims);

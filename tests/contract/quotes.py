@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""quotes.py BUILD: the ledger leaves out no claim, and invents none. quotes.tsv lists every sentence of the
+articles that the ledger is to judge, with its number. Each number is an entry of report/claims, whose quote
+consists of sentences of that number, verbatim, joined by " [...] ". A row with a letter (C50b) quotes what
+its number quotes. The clause that a rule tests is words of its quote; only a row with a letter has none.
+A claim is either open, says what would decide it, and has no rule, or it has a judge and a rule. The
+command shows all of them."""
+import collections
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import rules  # noqa: E402  pylint: disable=wrong-import-position
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+GPUFLOOR = os.path.join(sys.argv[1], "bin", "gpufloor")
+JOINED = " [...] "
+SHORTENED = {"C02b"}  # quotes a part of its number's sentence; no other row may
+passed = failed = 0
+
+
+def check(faults, name):
+    global passed, failed
+    passed, failed = passed + (not faults), failed + bool(faults)
+    if faults:
+        print(f"FAIL {name}: {'; '.join(faults)}")
+
+
+def quotes():
+    """{number: {(article, sentence)}}"""
+    listed = collections.defaultdict(set)
+    with open(os.path.join(HERE, "quotes.tsv"), encoding="utf-8") as file:
+        for line in file.read().splitlines()[1:]:
+            number, article, sentence = line.split("\t")
+            listed[number].add((article, sentence))
+    return listed
+
+
+def claims():
+    found = {}
+    for path, text in rules.read_sources().items():
+        for name, fields in rules.entries(rules.tokens(text)).items():
+            found[name] = {key: rules.text_of(value) if value[0].startswith('"') else value[0]
+                           for key, value in fields.items()}
+            found[name]["path"] = path
+    return found
+
+
+def foreign(name, claim, listed):
+    """The parts of a quote that are no sentence of its number."""
+    own = listed.get(name[:3], set())
+    parts = [claim["quote"]] if (claim["article"], claim["quote"]) in own else claim["quote"].split(JOINED)
+    return [part for part in parts if (claim["article"], part) not in own and not
+            (name in SHORTENED and any(part in sentence for _, sentence in own))]
+
+
+def faults_of(found, listed):
+    """{rule: faults}; a fault names its claim."""
+    f = collections.defaultdict(list)
+    f["every number is a row"] = [n for n in listed if n not in found]
+    for name, claim in sorted(found.items()):
+        f["every row has a number"] += [name] if name[:3] not in listed else []
+        f["quotes are verbatim"] += [f"{name} {part!r}" for part in foreign(name, claim, listed)]
+        clause = claim.get("clause")
+        f["a clause is words of its quote"] += [name] if clause and clause not in claim["quote"] else []
+        f["only a row with a letter is ours alone"] += [name] if clause == "" and len(name) == 3 else []
+        is_open, is_judged = bool(claim.get("open")), claim.get("judge", "NULL") != "NULL"
+        f["a claim is open, or has a judge"] += [name] if is_open == is_judged else []
+        f["an open claim has no rule, another has one"] += [name] if is_open == bool(claim.get("rule")) else []
+        f["an open claim's rule has no date"] += [name] if is_open and claim.get("since") else []
+        f["every claim says what is judged"] += [name] if not claim.get("statement") else []
+    return f
+
+
+def check_planted(found, listed):
+    """Each rule fails on a fault that is planted for it."""
+    some, a_number = next(n for n in found if found[n].get("judge") and len(n) == 3), next(iter(listed))
+    opened = next(n for n in found if found[n].get("open"))
+    faults = {
+        "every number is a row": (a_number, None),
+        "every row has a number": ("C00", dict(found[some])),
+        "quotes are verbatim": (some, dict(found[some], quote=found[some]["quote"] + " Always.")),
+        "a clause is words of its quote": (some, dict(found[some], clause="never said")),
+        "only a row with a letter is ours alone": (some, dict(found[some], clause="")),
+        "a claim is open, or has a judge": (opened, dict(found[opened], judge="judge_x")),
+        "an open claim has no rule, another has one": (some, dict(found[some], rule="")),
+        "an open claim's rule has no date": (opened, dict(found[opened], since="2026-11-22")),
+        "every claim says what is judged": (some, dict(found[some], statement="")),
+    }
+    sound = faults_of(found, listed)
+    check(sorted(set(sound) ^ set(faults)), "every rule has a planted fault")
+    for rule, (name, claim) in faults.items():
+        doctored = {n: c for n, c in {**found, name: claim}.items() if c}
+        seen = faults_of(doctored, listed)[rule]
+        check([] if len(seen) > len(sound[rule]) else [name], f"a planted fault is seen: {rule}")
+
+
+def main():
+    found, listed = claims(), quotes()
+    for rule, faults in faults_of(found, listed).items():
+        check(faults, rule)
+    check_planted(found, listed)
+    run = subprocess.run([GPUFLOOR, "claims", "--format=tsv", os.path.join(HERE, "../golden/host.json")],
+                         capture_output=True, text=True, check=False)
+    shown = {row.split("\t")[0]: row.split("\t")[1] for row in run.stdout.splitlines()[1:]}
+    check(sorted(set(shown) ^ set(found)), "the command shows all of them")
+    check([n for n in shown if (shown[n] == "OPEN") != bool(found.get(n, {}).get("open"))],
+          "and says which are open")
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed != 0
+
+
+sys.exit(main())
