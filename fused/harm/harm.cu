@@ -33,7 +33,7 @@ extern "C" __global__ void __maxnreg__(32)
 }
 
 // One value a thread of each stream, not four: all of 96 streams fit into registers.
-// sass-all: kernel=harm_streams_96_narrow local=0 regs>=96
+// sass-all: kernel=harm_streams_96_narrow ldg32=96 stg32=96 local=0 regs>=96
 extern "C" __global__ void __launch_bounds__(HARM_STREAM_THREADS)
     harm_streams_96_narrow(const __grid_constant__ struct harm_args a)
 {
@@ -216,8 +216,8 @@ template <int IN_FLIGHT> __device__ __forceinline__ void scale(const harm_args &
 #pragma unroll
         for (int i = 0; i < IN_FLIGHT; i++)
             if (at + i * threads < a.columns)
-                out[at + i * threads] =
-                    make_float4(2 * x[i].x + 1, 2 * x[i].y + 1, 2 * x[i].z + 1, 2 * x[i].w + 1);
+                __stwb(out + at + i * threads,
+                       make_float4(2 * x[i].x + 1, 2 * x[i].y + 1, 2 * x[i].z + 1, 2 * x[i].w + 1));
     }
 }
 

@@ -23,17 +23,19 @@ static void judge_c10(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, c10_needs, f, &l1, &spin, &shared, &control))
         return;
 
-    bool clock =
-        rule_place(&spin, C10_ASKED * (1 - C10_CLOCK), C10_ASKED * (1 + C10_CLOCK)) == PLACE_INSIDE;
-    bool known = rule_place(&shared, C10_KNOWN_LEAST, C10_KNOWN_MOST) == PLACE_INSIDE;
-    bool negative =
-        rule_place(&control, C10_LEAST, C10_MOST) == PLACE_ABOVE && control.low > C10_CONTROL_LEAST;
+    const double least = RULE_LIMIT(f, C10_LEAST), most = RULE_LIMIT(f, C10_MOST);
+    const double within = C10_ASKED * RULE_LIMIT(f, C10_CLOCK);
+    bool clock = rule_place(&spin, C10_ASKED - within, C10_ASKED + within) == PLACE_INSIDE;
+    bool known = rule_place(&shared, RULE_LIMIT(f, C10_KNOWN_LEAST),
+                            RULE_LIMIT(f, C10_KNOWN_MOST)) == PLACE_INSIDE;
+    bool negative = rule_place(&control, least, most) == PLACE_ABOVE &&
+                    control.low > RULE_LIMIT(f, C10_CONTROL_LEAST);
     rule_say_row(f->evidence, "a dependent L1 hit takes", &l1);
     rule_say_control(f, true, clock, "a wait of 20000 cycles reads", &spin);
     rule_say_control(f, true, known, "a chase through shared memory, known to take 20 to 32, reads",
                      &shared);
     rule_say_control(f, false, negative, "the same ring kept out of L1 reads", &control);
-    rule_conclude(f, rule_band(rule_place(&l1, C10_LEAST, C10_MOST)), clock && known, negative);
+    rule_conclude(f, rule_band(rule_place(&l1, least, most)), clock && known, negative);
 }
 
 /* --- C11: is L1 the fastest? ------------------------------------------------------------------ */
@@ -80,6 +82,7 @@ static const struct claim claims[] = {
      .article = "smallest.ai",
      .quote = "Even the L1 cache, considered the fastest local memory on the SM, has a latency of "
               "~33 cycles.",
+     .clause = "has a latency of ~33 cycles",
      .statement = "A dependent L1 hit takes about 33 SM cycles: pure pointer chase, slope.",
      .rule =
          "REPRODUCED when the interval of memory_latency.load{level=l1} lies in 31 to 36 cycles, "

@@ -2,20 +2,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/claims/fused.h"
+#include "report/claims/rules.h"
 
 #define PRODUCT "{m=1024,n=1024,k=1024,type=fp16,acc=fp32,layout=nn,"
 #define TUNED PRODUCT "impl=triton,tile=tuned,"
 
-/* Two of the claims give a number for one GPU. */
+/* One of the claims gives a number for one GPU; on others it can be neither right nor wrong. */
 static const char L40S[] = "nvidia-l40s";
 
-static bool is_l40s(const struct bundle *bundle)
-{
-    return bundle->board && !strcmp(bundle->board, L40S);
-}
-
-/* --- C20: 128 blocks ------------------------------------------------------------------------- */
+/* --- C20: fewer blocks than SMs --------------------------------------------------------------- */
 
 static const double C20_BLOCKS = 128;
 
@@ -23,54 +18,52 @@ static const struct need c20_needs[] = {
     {NEED_ONE, "peers.blocks" TUNED "l2=warm}"},
     {NEED_ONE, "peers.idle_sms" TUNED "l2=warm}"},
     {NEED_ONE, "peers.blocks" PRODUCT "impl=triton,tile=128x64x32,l2=warm}"},
-    {NEED_ONE, "peers.blocks" PRODUCT "impl=triton,tile=forced,l2=warm}"},
     {NEED_ONE, "peers.idle_sms" PRODUCT "impl=triton,tile=forced,l2=warm}"},
     NEEDS_END};
 
+/* The mechanism holds or not on any GPU; the number of blocks is that of the author's. */
 static void judge_c20(const struct bundle *bundle, struct finding *f)
 {
-    struct row tuned, idle, known, forced, none;
-    if (!RULE_TAKE(bundle, c20_needs, f, &tuned, &idle, &known, &forced, &none))
+    struct row tuned, idle, known, forced;
+    if (!RULE_TAKE(bundle, c20_needs, f, &tuned, &idle, &known, &forced))
         return;
 
-    const bool as_said = tuned.low == C20_BLOCKS && tuned.high == C20_BLOCKS;
-    const bool leaves = idle.low >= 1 && tuned.high < forced.low && (as_said || !is_l40s(bundle));
     const bool positive = known.low == C20_BLOCKS && known.high == C20_BLOCKS;
-    const bool negative = none.high < 1;
+    const bool negative = forced.low == 0 && forced.high == 0;
+    const bool his_board = bundle->board && strcmp(bundle->board, L40S) == 0;
+    const bool his_number = tuned.low == C20_BLOCKS && tuned.high == C20_BLOCKS;
     rule_say_row(f->evidence, "blocks of what Triton's tuner picks", &tuned);
+    rule_say(f->evidence, ", %s the article's 128", his_number ? "as" : "not");
     rule_say_row(f->evidence, "SMs that ran none of them", &idle);
-    rule_say_row(f->evidence, "blocks of the best with as many as SMs, or more", &forced);
     rule_say_control(f, true, positive, "the product cut into tiles of 128x64 has 128", &known);
-    rule_say_control(f, false, negative, "that best leaves SMs idle, too", &none);
+    rule_say_control(f, false, negative, "the best with as many blocks as SMs leaves SMs idle, at",
+                     &forced);
     rule_conclude(f,
-                  leaves ? CLAIM_REPRODUCED
-                  : idle.high < 1 || (is_l40s(bundle) && tuned.high != C20_BLOCKS) ? CLAIM_REFUTED
-                                                                                   : CLAIM_MIXED,
+                  idle.high == 0 || (his_board && !his_number) ? CLAIM_REFUTED
+                  : idle.low > 0                               ? CLAIM_REPRODUCED
+                                                               : CLAIM_MIXED,
                   positive, negative);
 }
 
-/* --- C21, C23: by which clock? ---------------------------------------------------------------- */
+/* --- the clocks of C21 and C23 ---------------------------------------------------------------- */
 
-#define CLOCK "peers.clock" PRODUCT "impl=%s,clock=%s,timer=event}"
-#define BY_TRITON "triton,tile=tuned"
-#define BY_CUBLAS "torch,tile=auto"
+/* Both are judged by the clock of Triton's own tutorial, which the article's kernel is from; the
+ * article names none. The others are said beside it. */
+enum { CLOCKS = 5 };
+#define CLOCK_NEEDS(impl, tile)                                                                    \
+    {                                                                                              \
+        {NEED_ONE, CLOCK(impl, tile, "do_bench")}, {NEED_ONE, CLOCK(impl, tile, "event_hot")},     \
+            {NEED_ONE, CLOCK(impl, tile, "event_cold")},                                           \
+            {NEED_ONE, CLOCK(impl, tile, "graph_warm")},                                           \
+            {NEED_ONE, CLOCK(impl, tile, "graph_cold")}, NEEDS_END                                 \
+    }
+#define CLOCK(impl, tile, clock)                                                                   \
+    "peers.clock" PRODUCT "impl=" impl ",tile=" tile ",clock=" clock ",timer=event}"
 
-static const struct need clock_needs[] = {{NEED_ANY, CLOCK}, NEEDS_END};
-
-/* The tutorial's clock is the one that is judged: the author took his kernel and his way to time it
- * from there. The others are said. */
-static const char *const clocks[] = {"do_bench", "event_hot", "event_cold", "graph_warm",
-                                     "graph_cold"};
-enum { DO_BENCH, GRAPH_WARM = 3, N_CLOCKS = 5 };
-
-static bool take_clocks(const struct bundle *bundle, const char *impl, struct row rows[N_CLOCKS],
-                        struct finding *f)
-{
-    for (int i = 0; i < N_CLOCKS; i++)
-        if (!rule_take_formed(bundle, &rows[i], f, CLOCK, impl, clocks[i]))
-            return false;
-    return true;
-}
+static const struct need triton_needs[] = CLOCK_NEEDS("triton", "tuned");
+static const struct need torch_needs[] = CLOCK_NEEDS("torch", "auto");
+static const char *const clocks[CLOCKS] = {"do_bench", "event pair hot", "event pair cold",
+                                           "slope of graphs, warm", "slope of graphs, cold"};
 
 /* --- C21: 13 microseconds -------------------------------------------------------------------- */
 
@@ -84,23 +77,25 @@ static const struct need c21_needs[] = {
 
 static void judge_c21(const struct bundle *bundle, struct finding *f)
 {
-    struct row by[N_CLOCKS], time, large;
+    struct row by[CLOCKS], time, large;
 
-    if (!RULE_TAKE(bundle, c21_needs, f, &time, &large) || !take_clocks(bundle, BY_TRITON, by, f))
+    if (!RULE_TAKE(bundle, triton_needs, f, &by[0], &by[1], &by[2], &by[3], &by[4]) ||
+        !RULE_TAKE(bundle, c21_needs, f, &time, &large))
         return;
-    const double least = RULE_LIMIT(f, C21_LEAST), most = RULE_LIMIT(f, C21_MOST);
-    const double apart = RULE_LIMIT(f, C21_SAME);
-    for (int i = 0; i < N_CLOCKS; i++)
+    for (size_t i = 0; i < CLOCKS; i++)
         rule_say_row(f->evidence, clocks[i], &by[i]);
-    const struct row twice = rule_ratio(&by[GRAPH_WARM], &time);
-    const bool positive = rule_place(&twice, 1 - apart, 1 + apart) == PLACE_INSIDE;
+    const double least = RULE_LIMIT(f, C21_LEAST), most = RULE_LIMIT(f, C21_MOST);
+    const double same = RULE_LIMIT(f, C21_SAME);
+    const struct row twice = rule_ratio(&by[3], &time);
+    const bool positive = rule_place(&twice, 1 - same, 1 + same) == PLACE_INSIDE;
     const bool negative = rule_place(&large, least, most) == PLACE_ABOVE;
-    rule_say_control(f, true, positive, "graph_warm measured twice agrees within 5 %, at", &twice);
+    rule_say_control(f, true, positive, "the warm slope measured twice agrees within 5 %, at",
+                     &twice);
     rule_say_control(f, false, negative, "4096^3 takes 12 to 14.5 us, too:", &large);
-    if (is_l40s(bundle))
-        rule_conclude(f, rule_band(rule_place(&by[DO_BENCH], least, most)), positive, negative);
-    else
+    if (!bundle->board || strcmp(bundle->board, L40S) != 0)
         rule_not_testable(f, "recorded and not judged: the claim is about an L40S");
+    else
+        rule_conclude(f, rule_band(rule_place(&by[0], least, most)), positive, negative);
 }
 
 /* --- C23: on par with cuBLAS ----------------------------------------------------------------- */
@@ -120,7 +115,6 @@ static enum place on_par(const struct row *ratio, struct finding *f)
 static const struct need best_needs[] = {
     {NEED_BEST, "gemm_sizes.time" PRODUCT "impl=*,tile=*,l2=warm,*"}, NEEDS_END};
 static const struct need c23_needs[] = {
-    {NEED_ONE, "peers.time" TUNED "l2=warm,timer=event}"},
     {NEED_ONE, "peers.time" PRODUCT "impl=torch,tile=auto,l2=warm,timer=event}"},
     {NEED_ONE, CUBLAS(1024)},
     {NEED_ONE, CUBLAS(1536)},
@@ -129,27 +123,29 @@ static const struct need c23_needs[] = {
 static void judge_c23(const struct bundle *bundle, struct finding *f)
 {
     struct finding ignored = rule_aside(f);
-    struct row triton, torch, cublas, larger, best, ours[N_CLOCKS], theirs[N_CLOCKS];
-    if (!RULE_TAKE(bundle, c23_needs, f, &triton, &torch, &cublas, &larger) ||
-        !take_clocks(bundle, BY_TRITON, ours, f) || !take_clocks(bundle, BY_CUBLAS, theirs, f))
+    struct row triton[CLOCKS], torch[CLOCKS], slope, cublas, larger, best;
+    if (!RULE_TAKE(bundle, triton_needs, f, &triton[0], &triton[1], &triton[2], &triton[3],
+                   &triton[4]) ||
+        !RULE_TAKE(bundle, torch_needs, f, &torch[0], &torch[1], &torch[2], &torch[3], &torch[4]) ||
+        !RULE_TAKE(bundle, c23_needs, f, &slope, &cublas, &larger))
         return;
 
-    const struct row same = rule_ratio(&torch, &cublas), other = rule_ratio(&triton, &larger);
-    const struct row judged = rule_ratio(&ours[DO_BENCH], &theirs[DO_BENCH]);
-    const bool positive = on_par(&same, f) == PLACE_INSIDE;
-    const enum place far = on_par(&other, f);
-    const bool negative = far == PLACE_BELOW || far == PLACE_ABOVE;
-    rule_say(f->evidence, "1024^3 fp16, Triton's tuned over cuBLAS as PyTorch calls it");
-    for (int i = 0; i < N_CLOCKS; i++) {
-        const struct row ratio = rule_ratio(&ours[i], &theirs[i]);
-        rule_say_row(f->evidence, clocks[i], &ratio);
+    struct row ratio[CLOCKS];
+    rule_say(f->evidence, "1024^3 fp16, Triton's tuned over PyTorch's, which is cuBLAS's");
+    for (size_t i = 0; i < CLOCKS; i++) {
+        ratio[i] = rule_ratio(&triton[i], &torch[i]);
+        rule_say_row(f->evidence, clocks[i], &ratio[i]);
     }
+    rule_say_row(f->evidence, "cuBLAS by slope", &cublas);
     if (RULE_TAKE(bundle, best_needs, &ignored, &best))
-        rule_say_row(f->evidence, "by graph, warm, the best of cuBLASLt and our kernels", &best);
-    rule_say_control(f, true, positive, "PyTorch's product is cuBLAS's, by graph, at", &same);
-    rule_say_control(f, false, negative, "so is a cuBLAS product of 1536^3 Triton's of 1024^3, at",
-                     &other);
-    rule_conclude(f, rule_band(on_par(&judged, f)), positive, negative);
+        rule_say_row(f->evidence, "the best of cuBLASLt and our kernels", &best);
+    const struct row same = rule_ratio(&slope, &cublas), other = rule_ratio(&larger, &cublas);
+    const bool positive = on_par(&same, f) == PLACE_INSIDE;
+    const bool negative = on_par(&other, f) == PLACE_ABOVE;
+    rule_say_control(f, true, positive, "PyTorch's product is on par with cuBLAS's by slope, at",
+                     &same);
+    rule_say_control(f, false, negative, "so is a cuBLAS product of 1536^3, at", &other);
+    rule_conclude(f, rule_band(on_par(&ratio[0], f)), positive, negative);
 }
 
 /* --- the entries ----------------------------------------------------------------------------- */
@@ -159,16 +155,16 @@ static const struct claim claims[] = {
      .article = "smallest.ai",
      .quote = "On an Nvidia L40S, with 142 SMs, the optimized Triton kernel selects a "
               "configuration that uses only 128 blocks\u2014meaning 14 SMs remain idle.",
-     .clause = "selects a configuration that uses only 128 blocks\u2014meaning 14 SMs remain idle",
+     .clause = "uses only 128 blocks\u2014meaning 14 SMs remain idle",
      .since = "2026-11-22",
-     .statement = "At 1024^3 fp16 the autotuner of Triton's tutorial picks a configuration of "
-                  "fewer blocks than there are SMs, 128 on an L40S, so that SMs stay idle; the "
-                  "article names no type.",
-     .rule = "REPRODUCED when SMs run no block of what the tuner picks, by census, although other "
-             "configurations have blocks enough, and on an L40S when it has 128 blocks, too; "
-             "REFUTED when every SM runs one, or on an L40S when it has another number; MIXED "
-             "when runs differ. Positive control: tiles of 128x64 make 128. Negative control: the "
-             "best configuration with as many blocks as SMs must leave none idle.",
+     .statement =
+         "At 1024^3 fp16 the autotuner of Triton's tutorial picks a configuration of fewer "
+         "blocks than there are SMs, so that SMs stay idle; on an L40S of 128 blocks.",
+     .rule = "By mechanism on any GPU. REPRODUCED when SMs run no block of what the tuner picks, "
+             "counted in the launch, and on an L40S its graph holds 128 blocks a product; REFUTED "
+             "when none is idle, or on an L40S the number is another. Positive control: tiles of "
+             "128x64 make 128 blocks. Negative control: the best configuration with as many blocks "
+             "as SMs leaves none idle.",
      .judge = judge_c20,
      .needs = NEEDS(c20_needs)},
     {.id = "C21",
@@ -177,14 +173,14 @@ static const struct claim claims[] = {
          "Despite this underutilization, the kernel achieves an execution time of ~13 microseconds",
      .clause = "the kernel achieves an execution time of ~13 microseconds",
      .since = "2026-11-22",
-     .statement = "What the tuner picks takes 12 to 14.5 us by do_bench, the clock of Triton's "
-                  "tutorial.",
-     .rule = "Judged on an L40S only: REPRODUCED when do_bench reads 12 to 14.5 us, REFUTED when "
-             "it does not, MIXED when it straddles. An event pair hot or cold, and the slope of a "
-             "graph warm or cold, are said beside it. Positive control: the warm slope measured "
-             "twice agrees within 5 %. Negative control: 4096^3 must read more.",
+     .statement = "What the tuner picks takes 12 to 14.5 us by Triton's own clock.",
+     .rule = "Judged on an L40S only, by do_bench, the clock of Triton's tutorial, as C23 is: the "
+             "article names none. REPRODUCED when it reads 12 to 14.5 us, REFUTED when it does "
+             "not. Event pairs, hot and cold, and slopes of graphs, warm and cold, are said beside "
+             "it. Positive control: the warm slope measured twice agrees within 5 %. Negative "
+             "control: 4096^3 must read more.",
      .judge = judge_c21,
-     .needs = NEEDS(c21_needs, clock_needs)},
+     .needs = NEEDS(triton_needs, c21_needs)},
     {.id = "C23",
      .article = "smallest.ai",
      .quote = "Interestingly, this performance is on par with Nvidia\u2019s highly tuned cuBLAS "
@@ -193,14 +189,13 @@ static const struct claim claims[] = {
      .clause = "this performance is on par with Nvidia\u2019s highly tuned cuBLAS library",
      .since = "2026-11-22",
      .statement = "At 1024^3 fp16 Triton's tuned kernel and cuBLAS differ by 10 % or less by "
-                  "do_bench, the clock of Triton's tutorial; that the best of all meets a ceiling "
-                  "is C22.",
-     .rule = "In the same rounds, cuBLAS as PyTorch calls it. REPRODUCED when Triton's time by "
-             "do_bench is within 10 % of cuBLAS's, REFUTED when it is not, MIXED when it "
-             "straddles; four other clocks are said beside it. Positive control: by the slope of "
-             "graphs PyTorch's product is within 10 % of cuBLAS's own. Negative control: cuBLAS at "
+                  "Triton's own clock; that the best of all meets a ceiling is C22.",
+     .rule = "By do_bench, the clock of Triton's tutorial, as C21 is; the other four are said "
+             "beside it. REPRODUCED when Triton's time is within 10 % of that of PyTorch's "
+             "product, which cuBLAS computes, REFUTED when it is not. Positive control: PyTorch's "
+             "product is within 10 % of our call of cuBLAS, by slope. Negative control: cuBLAS at "
              "1536^3, 3.4 times the work, is not.",
      .judge = judge_c23,
-     .needs = NEEDS(c23_needs, clock_needs, best_needs)},
+     .needs = NEEDS(triton_needs, torch_needs, c23_needs, best_needs)},
 };
 CLAIM_SUBJECT(claims);

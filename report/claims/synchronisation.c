@@ -210,11 +210,12 @@ static void judge_c02(const struct bundle *bundle, struct finding *f)
 
 static void judge_c02b(const struct bundle *bundle, struct finding *f)
 {
-    struct row done[SIZES], refused[SIZES], ordinary;
+    struct row done[SIZES], refused[SIZES], ordinary, small;
     int kept = 0, broken = 0;
     if (!take_sizes(bundle, "completed", "cooperative", done, f) ||
         !take_sizes(bundle, "refused", "cooperative", refused, f) ||
-        !take_scene(bundle, "completed", "alone", "ordinary", "2xcapacity", &ordinary, f))
+        !take_scene(bundle, "completed", "alone", "ordinary", "2xcapacity", &ordinary, f) ||
+        !take_scene(bundle, "completed", "alone", "ordinary", "0.5xcapacity", &small, f))
         return;
 
     for (size_t i = 0; i < SIZES; i++) {
@@ -239,7 +240,9 @@ static void judge_c02b(const struct bundle *bundle, struct finding *f)
                      &ordinary);
     rule_say_control(f, false, refused[0].high == 0, "half the capacity is refused too, refused",
                      &refused[0]);
-    rule_conclude(f, verdict, ordinary.high == 0, refused[0].high == 0);
+    rule_say_control(f, false, small.low > 0,
+                     "half the capacity deadlocks when launched ordinarily, completed", &small);
+    rule_conclude(f, verdict, ordinary.high == 0, refused[0].high == 0 && small.low > 0);
 }
 
 /* --- the entries ------------------------------------------------------------------------------ */
@@ -267,6 +270,7 @@ static const struct claim claims[] = {
      .quote =
          "If a fused computation is split across SMs and requires synchronization (e.g., between "
          "attention steps), you risk deadlocks where some SMs are stalled waiting for others.",
+     .clause = "you risk deadlocks where some SMs are stalled waiting for others",
      .statement = "A spin barrier in an ordinary launch that has the GPU to itself hangs when the "
                   "grid exceeds the resident capacity and only then.",
      .rule = "REPRODUCED when an ordinary launch does not complete at 1xcapacity+1 and 2xcapacity "
@@ -279,13 +283,18 @@ static const struct claim claims[] = {
      .needs = NEEDS(completed_needs)},
     {.id = "C02b",
      .article = "smallest.ai",
-     .quote = "you risk deadlocks where some SMs are stalled waiting for others.",
-     .statement =
-         "Our reading: hence it is unsafe, whatever one does. Judged on cooperative launches.",
-     .rule = "REFUTED when a cooperative launch completes at 0.5x and 1x of the resident capacity "
-             "and is refused at 1xcapacity+1 and 2xcapacity, REPRODUCED when one is accepted and "
-             "does not complete. Positive control: an ordinary launch of twice the capacity "
-             "deadlocks. Negative control: half the capacity must not be refused.",
+     .quote = "Even with fusion, the GPU cannot safely scale this computation across all its SMs:",
+     .clause = "cannot safely scale this computation across all its SMs",
+     .since = "2026-11-22",
+     .statement = "A kernel whose blocks wait for each other cannot be launched on all SMs so that "
+                  "a deadlock is ruled out. Judged on cooperative launches.",
+     .rule =
+         "The deadlocks themselves are C02. REFUTED when a cooperative launch completes at 0.5x "
+         "and 1x of the resident capacity "
+         "and is refused at 1xcapacity+1 and 2xcapacity, REPRODUCED when one is accepted and "
+         "does not complete. Positive control: an ordinary launch of twice the capacity "
+         "deadlocks. Negative controls: half the capacity must not be refused, and must complete "
+         "when launched ordinarily: where nothing completes, a deadlock says nothing.",
      .judge = judge_c02b,
      .needs = NEEDS(completed_needs, refused_needs)},
 };
