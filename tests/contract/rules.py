@@ -265,9 +265,14 @@ def check_planted(sources, now):
 
 
 def update(now, listed):
-    bad = [name for name, (since, hashed, _) in now.items()
-           if (name not in listed and not since) or
-           (name in listed and hashed != listed[name][1] and not (since and since > listed[name][0]))]
+    day = (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=1)).strftime("%Y-%m-%d")
+
+    def is_dated(name, since, hashed):
+        """A rule that changes for the second time on one day keeps its date."""
+        date, known = listed.get(name, ("", ""))
+        return hashed == known or (since is not None and (since > date or since == date >= day))
+
+    bad = [name for name, (since, hashed, _) in now.items() if not is_dated(name, since, hashed)]
     for name in sorted(bad):
         print(f"{name}: its rule is new or changed; give it a .since that is newer than "
               f"{listed.get(name, ('nothing',))[0]}")
