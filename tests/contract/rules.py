@@ -104,16 +104,31 @@ def declarations(t):
     return functions, constants
 
 
+def texts(t):
+    """{name: tokens} of #defines that are text."""
+    found = {}
+    for i, token in enumerate(t):
+        if token == "#" and t[i + 1:i + 2] == ["define"]:
+            value = t[i + 3:t.index("\n", i)]
+            if value and all(v.startswith('"') or is_name(v) for v in value):
+                found[t[i + 2]] = value
+    return found
+
+
+def spelt_out(value, known):
+    return [token for v in value for token in (spelt_out(known[v], known) if v in known else [v])]
+
+
 def entries(t):
     """{id: {field: tokens}} of all entries that begin with .id."""
-    found = {}
+    found, known = {}, texts(t)
     for i, token in enumerate(t):
         if token != "{" or t[i + 1:i + 4] != [".", "id", "="] or not t[i + 4].startswith('"'):
             continue
         fields, k, end = {}, i + 1, closing(t, i)
         while k < end:
             stop = value_end(t, k + 3)
-            fields[t[k + 1]] = t[k + 3:stop]
+            fields[t[k + 1]] = spelt_out(t[k + 3:stop], known)
             k = stop + 1
         found[text_of(fields["id"])] = fields
     return found
