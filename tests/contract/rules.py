@@ -87,6 +87,15 @@ def declarations(t):
                 end = value_end(t, i + 1)
                 constants[name] = t[i + 1:end]
                 i = end + (t[end] == ",")
+        elif t[i:i + 3] == ["static", "const", "struct"] and t[i + 3] not in ("need", "claim"):
+            k = i + 3 + is_name(t[i + 3])
+            k = closing(t, k) + 1 if t[k] == "{" else k
+            name, k = t[k], k + 1
+            k = closing(t, k) + 1 if t[k] == "[" else k
+            if t[k] == "=":  # a table: its numbers count, not the text that it holds
+                end = value_end(t, k + 1)
+                constants[name] = [x for x in t[k + 1:end] if re.match(r"\.?\d", x) and number(x) not in PLAIN]
+                i = end
         elif t[i] == "enum" and "{" in t[i:i + 3]:
             i = t.index("{", i) + 1
             while t[i] != "}":
