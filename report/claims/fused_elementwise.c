@@ -383,7 +383,7 @@ static const struct claim claims[] = {
      .needs = NEEDS(fmas_needs, share_needs)},
     {.id = "C37a",
      .article = "ai-rng",
-     .quote = "If an operator does little math per element, it is likely bandwidth-bound.",
+     .quote = "If an operation does little math per element, it is likely bandwidth-bound.",
      .since = "2026-11-22",
      .statement = "Over 256 MiB up to 16 multiply-adds an element change time by less than 3 %, at "
                   "90 % of a copy or more; 'little' and 'bound' by these figures are ours.",
