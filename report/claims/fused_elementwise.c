@@ -432,7 +432,6 @@ static const struct claim claims[] = {
     {.id = "C83",
      .article = "dev.to",
      .quote = "Every intermediate value consumes registers.",
-     .since = "2026-11-22",
      .statement = "Registers per thread rise by at least half a register per operation of a "
                   "dependent chain; values all kept live are the control.",
      .rule = "Registers as loaded, one element a thread, chains of 4 and 64 operators. REPRODUCED "

@@ -257,7 +257,6 @@ static const struct claim claims[] = {
      .quote = "Quantize or dequantize fusion | scale and clamp fused into matmul or attention | "
               "reduces conversion overhead",
      .clause = "fused into matmul or attention | reduces conversion overhead",
-     .since = "2026-11-22",
      .statement = "Dequantising inside the product takes at most 0.7 of dequantise-then-product at "
                   "batch 1; narrowed to weights, attention is C91.",
      .rule =

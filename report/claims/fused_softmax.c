@@ -343,7 +343,6 @@ static const struct claim claims[] = {
               "memory constraints.",
      .clause = "softmax over long context lengths may not fit on a single SM due to memory "
                "constraints",
-     .since = "2026-11-22",
      .statement = "The longest fp32 row that one block can hold on chip is under 128 K elements; "
                   "128 K is our choice of 'long'.",
      .rule =
