@@ -244,11 +244,11 @@ static const struct claim claims[] = {
      .statement = "A kernel that is specialised to some shapes, and right at them, gives wrong "
                   "results at others when nothing guards it.",
      .rule = "The kernels of bias_gelu_scale, which find a column with a mask and so take rows of "
-             "a power of two, launched in every first and last round at odd shapes of a fixed "
-             "seed, with and without the guard that refuses the others; they stay inside their "
-             "memory. REPRODUCED when without it a shape comes out wrong, REFUTED when none does; "
-             "at least 20 shapes each way. Positive control: verification sees 0.99 of the planted "
-             "faults. Negative control: behind the guard no shape is wrong.",
+             "a power of two, launched at odd shapes of a fixed seed, with and without the guard "
+             "that refuses the others; they stay inside their memory. REPRODUCED when without it a "
+             "shape comes out wrong, REFUTED when none does; at least 20 shapes each way. Positive "
+             "control: verification sees 0.99 of the planted faults. Negative control: behind the "
+             "guard no shape is wrong.",
      .judge = judge_c77,
      .needs = NEEDS(c77_needs)},
     {.id = "C77b",
