@@ -383,7 +383,7 @@ static const struct claim claims[] = {
      .needs = NEEDS(fmas_needs, share_needs)},
     {.id = "C37a",
      .article = "ai-rng",
-     .quote = "If an operator does little math per element, it is likely bandwidth-bound.",
+     .quote = "If an operation does little math per element, it is likely bandwidth-bound.",
      .since = "2026-11-22",
      .statement = "Over 256 MiB up to 16 multiply-adds an element change time by less than 3 %, at "
                   "90 % of a copy or more; 'little' and 'bound' by these figures are ours.",
@@ -432,7 +432,6 @@ static const struct claim claims[] = {
     {.id = "C83",
      .article = "dev.to",
      .quote = "Every intermediate value consumes registers.",
-     .since = "2026-11-22",
      .statement = "Registers per thread rise by at least half a register per operation of a "
                   "dependent chain; values all kept live are the control.",
      .rule = "Registers as loaded, one element a thread, chains of 4 and 64 operators. REPRODUCED "

@@ -228,7 +228,6 @@ static const struct claim claims[] = {
      .quote = "Reduced occupancy: large fused kernels reduce the number of active warps, lowering "
               "throughput.",
      .clause = "reduce the number of active warps, lowering throughput",
-     .since = "2026-11-22",
      .statement = "Halving occupancy with the same instructions costs 10 % or more.",
      .rule = "REPRODUCED when half of the warps that an SM can hold cost at least 10 % of the "
              "throughput both of a memory-bound and of a compute-bound kernel, REFUTED when at "

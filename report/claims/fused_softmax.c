@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/claims/rules.h"
+#include "report/claims/fused.h"
 
 /* --- C33: does a long row fit one SM? --------------------------------------------------------- */
 
@@ -21,16 +21,17 @@ static void judge_c33(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, c33_needs, f, &fp32, &fp16, &shared, &online))
         return;
 
-    const bool positive = rule_place(&shared, C33_GRANTED, INFINITY) == PLACE_INSIDE;
-    const bool negative = rule_place(&online, C33_LONG, INFINITY) == PLACE_INSIDE;
-    const enum place place = rule_place(&fp32, C33_LONG, INFINITY);
+    const double length = RULE_LIMIT(f, C33_LONG);
+    const bool positive = fused_at_least(&shared, RULE_LIMIT(f, C33_GRANTED));
+    const bool negative = fused_at_least(&online, length);
     rule_say_row(f->evidence, "longest fp32 row in one block's registers and shared memory", &fp32);
     rule_say_row(f->evidence, "in shared memory alone", &shared);
     rule_say_row(f->evidence, "fp16", &fp16);
     rule_say_control(f, true, positive, "48 KiB of shared memory are found", &shared);
     rule_say_control(f, false, negative, "a block that keeps two numbers takes a longer row",
                      &online);
-    rule_conclude(f, place == PLACE_BELOW ? CLAIM_REPRODUCED : CLAIM_REFUTED, positive, negative);
+    rule_conclude(f, fused_below(&fp32, length) ? CLAIM_REPRODUCED : CLAIM_REFUTED, positive,
+                  negative);
 }
 
 /* --- C34: does one row need several SMs? ------------------------------------------------------ */
@@ -85,9 +86,9 @@ static void say_batched(const struct bundle *bundle, struct finding *f)
                  two.centre / online.centre, two.centre / resident.centre);
 }
 
-static bool is_right(const struct row *error)
+static bool is_right(const struct row *error, struct finding *f)
 {
-    return rule_place(error, 0, C34_ERROR) == PLACE_INSIDE;
+    return rule_place(error, 0, RULE_LIMIT(f, C34_ERROR)) == PLACE_INSIDE;
 }
 
 static const struct need c34_needs[] = {
@@ -105,12 +106,13 @@ static void judge_c34(const struct bundle *bundle, struct finding *f)
         return;
     }
 
-    const bool one_sm = is_right(&online), no_barrier = is_right(&two);
-    const bool positive = is_right(&resident), negative = !is_right(&unmerged);
+    const bool one_sm = is_right(&online, f);
+    const bool positive = is_right(&resident, f) && is_right(&two, f);
+    const bool negative = !is_right(&unmerged, f);
     rule_say_row(f->evidence, "one row of 1048576 fp16, a block that reads twice: error", &online);
     if (rule_look_up(bundle, ONE("time", "1048576", "online"), &time, f))
         rule_say_row(f->evidence, "time", &time);
-    rule_say_row(f->evidence, "two kernels without any barrier: error", &two);
+    rule_say_row(f->evidence, "two kernels on all SMs, whose boundary is a barrier: error", &two);
     if (rule_look_up(bundle, ONE("time", "1048576", "two"), &time, f))
         rule_say_row(f->evidence, "time", &time);
     rule_say_row(f->evidence, "longest row that a block holds", &longest);
@@ -118,93 +120,118 @@ static void judge_c34(const struct bundle *bundle, struct finding *f)
     say_batched(bundle, f);
     rule_say_control(f, true, positive, "a row that fits, held by one block: error", &resident);
     rule_say_control(f, false, negative, "two kernels that do not merge: error", &unmerged);
-    rule_conclude(f,
-                  one_sm && no_barrier   ? CLAIM_REFUTED
-                  : one_sm || no_barrier ? CLAIM_MIXED
-                                         : CLAIM_REPRODUCED,
-                  positive, negative);
+    rule_conclude(f, one_sm ? CLAIM_REFUTED : CLAIM_REPRODUCED, positive, negative);
 }
 
-/* --- C41: traffic ----------------------------------------------------------------------------- */
+/* --- C41, C41b: traffic ----------------------------------------------------------------------- */
 
-static const double C41_COMPUTED = 3, C41_STORED = 4, C41_WITHIN = 0.15, C41_SHARE_OF_COPY = 0.85;
+static const double C41_LESS = 1.5, C41_NONE = 1.1, C41_COMPUTED = 3, C41_STORED = 4;
+static const double C41_WITHIN = 0.15, C41_SHARE_OF_COPY = 0.85, C41_CHAIN = 2;
 
 #define LONG(metric, size, impl)                                                                   \
     "softmax." metric "{" size ",type=fp16,impl=" impl ",mode=graph,l2=cold*"
 #define SIZE_A "rows=131072,cols=4096"
 #define SIZE_B "rows=8192,cols=32768"
+#define TIME_A(impl)                                                                               \
+    "softmax.time{" SIZE_A ",type=fp16,impl=" impl ",mode=graph,l2=cold,timer=event}"
 
-static enum place about(const struct row *ratio, double expected)
-{
-    return rule_place(ratio, expected * (1 - C41_WITHIN), expected * (1 + C41_WITHIN));
-}
+static const struct need traffic_needs[] = {{NEED_ONE, TIME_A("fused")},
+                                            {NEED_ONE, TIME_A("unfused")},
+                                            {NEED_ONE, TIME_A("unfused_stored")},
+                                            {NEED_ONE, TIME_A("scale")},
+                                            {NEED_ONE, LONG("share_of_copy", SIZE_A, "fused")},
+                                            NEEDS_END};
+static const struct need counted_needs[] = {COUNTED_BYTES(TIME_A("fused")),
+                                            COUNTED_BYTES(TIME_A("unfused")), NEEDS_END};
+static const struct need wide_needs[] = {{NEED_ONE, LONG("time", SIZE_B, "fused")},
+                                         {NEED_ONE, LONG("time", SIZE_B, "unfused")},
+                                         {NEED_ONE, LONG("time", SIZE_B, "unfused_stored")},
+                                         NEEDS_END};
 
-struct traffic { /* ratios to the fused kernel */
-    struct row computed, stored, one, share;
+/* Times over the fused kernel's: three kernels; four with a stored mask; one of the three. */
+struct traffic {
+    struct row computed, stored, one, chain, share; /* chain: the three over that one */
 };
 
-#define TRAFFIC(size)                                                                              \
-    {NEED_ONE, LONG("time", size, "fused")}, {NEED_ONE, LONG("time", size, "unfused")},            \
-        {NEED_ONE, LONG("time", size, "unfused_stored")}, {NEED_ONE, LONG("time", size, "scale")}, \
-    {                                                                                              \
-        NEED_ONE, LONG("share_of_copy", size, "fused")                                             \
-    }
-
-static const struct need traffic_needs[] = {TRAFFIC(SIZE_A), TRAFFIC(SIZE_B), NEEDS_END};
-static const struct need counted_needs[] = {{NEED_ONE, LONG("bytes", SIZE_A, "unfused")},
-                                            {NEED_ONE, LONG("bytes", SIZE_A, "fused")},
-                                            NEEDS_END};
-enum { N_TRAFFIC = 5 };
-
-/* needs: those of one size. */
-static bool take_traffic(const struct bundle *bundle, const struct need *needs, struct traffic *t,
-                         struct finding *f)
+static bool take_traffic(const struct bundle *bundle, struct traffic *t, struct finding *f)
 {
-    struct row fused, unfused, stored,
-        scale, *const rows[N_TRAFFIC] = {&fused, &unfused, &stored, &scale, &t->share};
-
-    if (!rule_take_rows(bundle, needs, f, rows, N_TRAFFIC))
+    struct row fused, unfused, stored, scale;
+    if (!RULE_TAKE(bundle, traffic_needs, f, &fused, &unfused, &stored, &scale, &t->share))
         return false;
     t->computed = rule_ratio(&unfused, &fused);
     t->stored = rule_ratio(&stored, &fused);
     t->one = rule_ratio(&scale, &fused);
+    t->chain = rule_ratio(&unfused, &scale);
     return true;
+}
+
+/* False if all times are equal. */
+static bool sees_traffic(const struct traffic *t, struct finding *f)
+{
+    const bool bound = fused_at_least(&t->share, RULE_LIMIT(f, C41_SHARE_OF_COPY));
+    const bool chain = fused_at_least(&t->chain, RULE_LIMIT(f, C41_CHAIN));
+    rule_say_control(f, true, bound, "the fused kernel's share of a copy", &t->share);
+    rule_say_control(f, true, chain, "three kernels over one of them, time", &t->chain);
+    return bound && chain;
 }
 
 static void judge_c41(const struct bundle *bundle, struct finding *f)
 {
-    static const char *const sizes[2] = {"131072x4096", "8192x32768"};
-    struct finding aside = rule_aside(f);
-    struct row bytes[2];
-    size_t agree = 0, outside = 0;
-    bool positive = true, negative = true;
+    struct traffic t;
+    struct row moved;
+    if (!take_traffic(bundle, &t, f))
+        return;
 
-    for (int i = 0; i < 2; i++) {
-        struct traffic t;
-        if (!take_traffic(bundle, &traffic_needs[i * N_TRAFFIC], &t, f))
-            return;
-        const enum place computed = about(&t.computed, C41_COMPUTED);
-        const enum place stored = about(&t.stored, C41_STORED);
-        const enum place one = about(&t.one, C41_COMPUTED);
-        const bool bound = t.share.low >= C41_SHARE_OF_COPY;
-        agree += computed == PLACE_INSIDE ? 1 : 0;
-        agree += stored == PLACE_INSIDE ? 1 : 0;
-        outside += computed == PLACE_BELOW || computed == PLACE_ABOVE ? 1 : 0;
-        positive &= bound;
-        negative &= one == PLACE_BELOW || one == PLACE_ABOVE;
-        rule_say(f->evidence, "%s%s fp16, graph, cold", i ? "; " : "", sizes[i]);
-        rule_say_row(f->evidence, "three kernels over one, time", &t.computed);
-        rule_say_row(f->evidence, "four with a stored mask over one", &t.stored);
-        rule_say_control(f, true, bound, "the fused kernel's share of a copy", &t.share);
-        rule_say_control(f, false, one == PLACE_BELOW || one == PLACE_ABOVE,
-                         "the scaling kernel alone over the fused one", &t.one);
-    }
-    if (RULE_TAKE(bundle, counted_needs, &aside, &bytes[0], &bytes[1]))
-        rule_say(f->evidence, "; bytes by count %.2f", bytes[0].centre / bytes[1].centre);
+    const double less = RULE_LIMIT(f, C41_LESS);
+    rule_say(f->evidence, "131072x4096 fp16, graph, cold, three kernels over one");
+    rule_say_row(f->evidence, "time, which bytes decide there", &t.computed);
+    if (!fused_counted_ratio(bundle, TIME_A("unfused"), TIME_A("fused"),
+                             "bytes of device memory by counters", &moved, f))
+        moved = t.computed;
+    const bool positive = sees_traffic(&t, f), negative = fused_below(&t.one, less);
+    rule_say_control(f, false, negative, "the scaling kernel alone over the fused one", &t.one);
     rule_conclude(f,
-                  agree == 4     ? CLAIM_REPRODUCED
-                  : outside == 2 ? CLAIM_REFUTED
-                                 : CLAIM_MIXED,
+                  fused_at_least(&moved, less)                   ? CLAIM_REPRODUCED
+                  : fused_below(&moved, RULE_LIMIT(f, C41_NONE)) ? CLAIM_REFUTED
+                                                                 : CLAIM_MIXED,
+                  positive, negative);
+}
+
+static enum place about(const struct row *ratio, double expected, struct finding *f)
+{
+    const double within = RULE_LIMIT(f, C41_WITHIN);
+    return rule_place(ratio, expected * (1 - within), expected * (1 + within));
+}
+
+/* Another size, measured in the first and the last round: said and not judged. */
+static void say_wide(const struct bundle *bundle, struct finding *f)
+{
+    struct finding aside = rule_aside(f);
+    struct row fused, unfused, stored;
+    if (RULE_TAKE(bundle, wide_needs, &aside, &fused, &unfused, &stored))
+        rule_say(f->evidence, "; not judged: 8192x32768 %.2f and %.2f",
+                 unfused.centre / fused.centre, stored.centre / fused.centre);
+}
+
+static void judge_c41b(const struct bundle *bundle, struct finding *f)
+{
+    struct traffic t;
+    if (!take_traffic(bundle, &t, f))
+        return;
+
+    const enum place computed = about(&t.computed, C41_COMPUTED, f);
+    const enum place stored = about(&t.stored, C41_STORED, f);
+    const enum place one = about(&t.one, C41_COMPUTED, f);
+    rule_say(f->evidence, "131072x4096 fp16, graph, cold");
+    rule_say_row(f->evidence, "three kernels over one, time", &t.computed);
+    rule_say_row(f->evidence, "four with a stored mask over one", &t.stored);
+    say_wide(bundle, f);
+    const bool positive = sees_traffic(&t, f), negative = one == PLACE_BELOW || one == PLACE_ABOVE;
+    rule_say_control(f, false, negative, "the scaling kernel alone over the fused one", &t.one);
+    rule_conclude(f,
+                  computed == PLACE_INSIDE && stored == PLACE_INSIDE   ? CLAIM_REPRODUCED
+                  : computed == PLACE_BELOW || computed == PLACE_ABOVE ? CLAIM_REFUTED
+                                                                       : CLAIM_MIXED,
                   positive, negative);
 }
 
@@ -314,6 +341,8 @@ static const struct claim claims[] = {
      .article = "smallest.ai",
      .quote = "For example, softmax over long context lengths may not fit on a single SM due to "
               "memory constraints.",
+     .clause = "softmax over long context lengths may not fit on a single SM due to memory "
+               "constraints",
      .statement = "The longest fp32 row that one block can hold on chip is under 128 K elements; "
                   "128 K is our choice of 'long'.",
      .rule =
@@ -327,33 +356,51 @@ static const struct claim claims[] = {
     {.id = "C34",
      .article = "smallest.ai",
      .quote = "Without batching, spreading the operation across SMs becomes necessary",
-     .statement = "With a single row (no batching) a correct softmax beyond the one-SM limit needs "
-                  "several SMs; that it needs in-kernel synchronisation is judged apart.",
-     .rule = "One row of 1048576 fp16, beyond what a block holds. \"Necessary\" is refuted when "
-             "one block that reads twice is right (every element within its bound, norm of the "
-             "error at most 0.01); that SMs must wait for each other, when two kernels without a "
-             "barrier are. REFUTED when both are right, REPRODUCED when neither is, else MIXED. "
-             "Positive control: a row that fits, held by one block, is right. Negative control: "
-             "two kernels that do not merge their parts must be wrong.",
+     .clause = "spreading the operation across SMs becomes necessary",
+     .since = "2026-11-22",
+     .statement = "With a single row (no batching) a correct softmax of a row that one SM cannot "
+                  "hold needs several SMs.",
+     .rule =
+         "One row of 1048576 fp16, beyond what a block holds. REFUTED when one block that reads "
+         "its row twice is right (every element within its bound, norm of the error at most "
+         "0.01), REPRODUCED when it is not. How much longer it takes is said beside it. Two "
+         "kernels decide nothing here: their boundary is a barrier across SMs. Positive "
+         "control: a row that fits, held by one block, and the long row by two kernels are "
+         "right. Negative control: two kernels that do not merge their parts must be wrong.",
      .judge = judge_c34,
      .needs = NEEDS(c34_needs, crossover_needs, batched_needs)},
     {.id = "C41",
      .article = "dev.to",
      .quote = "This reduces memory traffic significantly.",
-     .statement =
-         "Scale, mask and softmax in one kernel move two tensor passes against six (eight with a "
-         "stored mask), within 15 %; the counts are ours, the article says only significantly.",
-     .rule = "By time, as device memory decides it, at 131072x4096 and 8192x32768 fp16, graph, "
-             "cold: three kernels over one within 15 % of 3, four kernels that write and read a "
-             "mask over one within 15 % of 4. REPRODUCED when all four ratios are, REFUTED when "
-             "the first is outside at both sizes, else MIXED. Positive control: the fused kernel "
-             "reaches 0.85 of a copy of the same bytes. Negative control: the scaling kernel alone "
-             "over the fused one must not read 3.",
+     .since = "2026-11-22",
+     .statement = "Scale, mask and softmax as three kernels move at least 1.5 times the bytes of "
+                  "device memory that one kernel moves; 'significantly' is read as a third.",
+     .rule = "131072x4096 fp16, by graph, cold, three kernels over one: bytes of device memory by "
+             "hardware counters; where these are not counted, time, which bytes decide there. "
+             "REPRODUCED when the ratio is 1.5 or more, REFUTED below 1.1, else MIXED. Positive "
+             "controls: the fused kernel reaches 0.85 of a copy of the same bytes, and three "
+             "kernels take at least twice as long as one of them. Negative control: the scaling "
+             "kernel alone over the fused one must stay below 1.5.",
      .judge = judge_c41,
      .needs = NEEDS(traffic_needs, counted_needs)},
+    {.id = "C41b",
+     .article = "dev.to",
+     .quote = "This reduces memory traffic significantly.",
+     .clause = "",
+     .since = "2026-11-22",
+     .statement =
+         "Scale, mask and softmax in one kernel take the time of two tensor passes against six "
+         "(eight with a stored mask), within 15 %.",
+     .rule = "131072x4096 fp16, graph, cold: three kernels over one within 15 % of 3, four kernels "
+             "that write and read a mask over one within 15 % of 4. REPRODUCED when both ratios "
+             "are, REFUTED when the first is outside, else MIXED. Positive controls as for C41. "
+             "Negative control: the scaling kernel alone over the fused one must not read 3.",
+     .judge = judge_c41b,
+     .needs = NEEDS(traffic_needs, wide_needs)},
     {.id = "C82",
      .article = "ai-rng",
      .quote = "Stable numerics: softmax is computed in a way that avoids overflow.",
+     .clause = "softmax is computed in a way that avoids overflow",
      .statement = "Logits of +-60 to +-6e4 and all -inf rows give no NaN, inf or false zero row; "
                   "naive exp must fail the same rows.",
      .rule = "Softmax, fused prefill and split decode attention; \"generally share\" is narrowed "

@@ -11,7 +11,6 @@ import glob
 import json
 import os
 import random
-import re
 import subprocess
 import sys
 import tempfile
@@ -56,11 +55,7 @@ def doctored(bundle, figure):
 
 
 EMPTY_NS = 2000.0  # an empty launch
-EMPTY = ("launch", "launch_shape")  # programs whose kernels do nothing
-# Checks that kernels pass which do nothing.
-VACUOUS = re.compile(r"nothing was written outside|behind a sweep no set is used twice|its kernels move|"
-                     r"the gate was opened|not above the pin rate|below the pin rate|more than fit|"
-                     r"no wait in a kernel|no block waited|on the same GPU")
+EMPTY = ("launch", "launch_shape", "null")  # programs whose kernels do nothing, by intention
 
 
 def dead(bundle):
@@ -81,8 +76,7 @@ def dead(bundle):
                         metric[name] = empty_figure(metric, metric[name], empty)
                 if metric.get("median") is None:
                     metric["why"] = "not a finite number in this run"
-        if not all(VACUOUS.search(check["what"]) for check in run.get("checks", [])):
-            run["status"], run["why"] = "failed", "a check failed"
+        run["status"], run["why"] = "failed", "a check failed"  # each of these programs has one that sees it
     return bundle
 
 
@@ -127,7 +121,7 @@ def needs_only_empty(claim):
     needs = subprocess.run([GPUFLOOR, "claims", "--needs"], capture_output=True, text=True, check=True).stdout
     own = {line.split("\t")[0].split(".")[0] for line in needs.splitlines()
            if claim in line.partition("\t")[2].split(" ")}
-    return own <= {*EMPTY, "null"}
+    return own <= set(EMPTY)
 
 
 def outlier(metric, value, run):

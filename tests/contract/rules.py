@@ -87,6 +87,15 @@ def declarations(t):
                 end = value_end(t, i + 1)
                 constants[name] = t[i + 1:end]
                 i = end + (t[end] == ",")
+        elif t[i:i + 3] == ["static", "const", "struct"] and t[i + 3] not in ("need", "claim"):
+            k = i + 3 + is_name(t[i + 3])
+            k = closing(t, k) + 1 if t[k] == "{" else k
+            name, k = t[k], k + 1
+            k = closing(t, k) + 1 if t[k] == "[" else k
+            if t[k] == "=":  # a table: its numbers count, not the text that it holds
+                end = value_end(t, k + 1)
+                constants[name] = [x for x in t[k + 1:end] if re.match(r"\.?\d", x) and number(x) not in PLAIN]
+                i = end
         elif t[i] == "enum" and "{" in t[i:i + 3]:
             i = t.index("{", i) + 1
             while t[i] != "}":
@@ -104,16 +113,31 @@ def declarations(t):
     return functions, constants
 
 
+def texts(t):
+    """{name: tokens} of #defines that are text."""
+    found = {}
+    for i, token in enumerate(t):
+        if token == "#" and t[i + 1:i + 2] == ["define"]:
+            value = t[i + 3:t.index("\n", i)]
+            if value and all(v.startswith('"') or is_name(v) for v in value):
+                found[t[i + 2]] = value
+    return found
+
+
+def spelt_out(value, known):
+    return [token for v in value for token in (spelt_out(known[v], known) if v in known else [v])]
+
+
 def entries(t):
     """{id: {field: tokens}} of all entries that begin with .id."""
-    found = {}
+    found, known = {}, texts(t)
     for i, token in enumerate(t):
         if token != "{" or t[i + 1:i + 4] != [".", "id", "="] or not t[i + 4].startswith('"'):
             continue
         fields, k, end = {}, i + 1, closing(t, i)
         while k < end:
             stop = value_end(t, k + 3)
-            fields[t[k + 1]] = t[k + 3:stop]
+            fields[t[k + 1]] = spelt_out(t[k + 3:stop], known)
             k = stop + 1
         found[text_of(fields["id"])] = fields
     return found
@@ -265,9 +289,14 @@ def check_planted(sources, now):
 
 
 def update(now, listed):
-    bad = [name for name, (since, hashed, _) in now.items()
-           if (name not in listed and not since) or
-           (name in listed and hashed != listed[name][1] and not (since and since > listed[name][0]))]
+    day = (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=1)).strftime("%Y-%m-%d")
+
+    def is_dated(name, since, hashed):
+        """A rule that changes for the second time on one day keeps its date."""
+        date, known = listed.get(name, ("", ""))
+        return hashed == known or (since is not None and (since > date or since == date >= day))
+
+    bad = [name for name, (since, hashed, _) in now.items() if not is_dated(name, since, hashed)]
     for name in sorted(bad):
         print(f"{name}: its rule is new or changed; give it a .since that is newer than "
               f"{listed.get(name, ('nothing',))[0]}")

@@ -15,6 +15,7 @@
 #include "core/document.h"
 #include "core/draw.h"
 #include "report/bundle/bundle.h"
+#include "report/bundle/counted.h"
 #include "report/claims/claims.h"
 #include "report/cli/compare.h"
 #include "report/cli/report.h"
@@ -193,6 +194,26 @@ static bool try_one(FILE *sink, const struct file *mutant, const struct bundle *
     return true;
 }
 
+/* A document of counters, as evidence beside a bundle's rows. */
+static bool try_counted(const struct file *mutant, const struct bundle *other)
+{
+    char why[DOCUMENT_WHY] = "", dates[CLAIM_DATES];
+    json_t *document = document_parse(mutant->bytes, mutant->size, "mutant", "counters", why);
+    struct bundle bundle = {.head = other->head, .parts = other->parts, .n_parts = other->n_parts};
+
+    if (!document)
+        return false;
+    counted_take(&bundle, &document, 1, why);
+    for (size_t i = 0; claim_at(i); i++)
+        claim_dates(claim_at(i), &bundle, dates);
+    bundle.head = NULL; /* the other's */
+    bundle.parts = NULL;
+    bundle.n_parts = 0;
+    bundle_free(&bundle);
+    json_decref(document);
+    return true;
+}
+
 static bool open_whole(const struct file *files, size_t n, struct bundle *bundle)
 {
     char why[DOCUMENT_WHY];
@@ -228,7 +249,7 @@ int main(int argc, char **argv)
     for (time_t end = time(NULL) + atol(argv[1]); time(NULL) < end; tried++) {
         const struct file *file = &files[below(n)];
         struct file mutant = below(2) ? mutate_bytes(file) : mutate_json(file);
-        read += try_one(sink, &mutant, &whole);
+        read += try_one(sink, &mutant, &whole) || try_counted(&mutant, &whole);
         free(mutant.bytes);
     }
     bundle_free(&whole);

@@ -67,6 +67,9 @@ static void its_controls(void **unused)
     c.differ = 2e-4;
     assert_int_equal(c66(c), CLAIM_NOT_TESTABLE);
     c = good;
+    c.many_fused = 5; /* a stuck timer */
+    assert_int_equal(c66(c), CLAIM_NOT_TESTABLE);
+    c = good;
     c.blind = 0; /* a missing penalty is not seen */
     assert_int_equal(c66(c), CLAIM_NOT_TESTABLE);
     c.blind = -1; /* nobody looked */
