@@ -307,8 +307,8 @@ __device__ __forceinline__ void apply(const softmax_args &a)
 
 // sass-all: kernel=softmax_row_* ldg128na=4 stg128=4 local=0 looped together
 // sass-all: kernel=softmax_grid_* ldg128na=4 stg128=4 local=0 looped together
-// sass-loop: kernel=softmax_held_* ldg128na=4 other<=39 local=0 arch=75,80,86,89,90a   what the registers do not hold
-// sass-loop: kernel=softmax_held_* ldg128na=4 other<=25 local=0 arch=100+   what the registers do not hold
+// sass-loop: kernel=softmax_held_* ldg128na=4 other<=39 local=0 arch=75,80,86,89,90a
+// sass-loop: kernel=softmax_held_* ldg128na=4 other<=25 local=0 arch=100+
 // sass-loop: kernel=softmax_shared_* ldg128na=4 other<=37 local=0 arch=75,80,86,89,90a
 // sass-loop: kernel=softmax_shared_* ldg128na=4 other<=12 local=0 arch=100+
 // sass-all: kernel=softmax_pair_* ldg128na=8 stg128=8 local=0 regs<=64 looped together

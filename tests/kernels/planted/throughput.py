@@ -34,6 +34,12 @@ FAULTS = [
          changes=[(BANDWIDTH, PASSES, "        body(pass);\n")],
          caught={"bandwidth_l1_read": "bar.block=1", "bandwidth_shared_read": "bar.block=1",
                  "bandwidth_shared_write": "bar.block=1", "bandwidth_register_read": "bar.block=1"}),
+    dict(name="a closing barrier in front of the loop", source=BANDWIDTH,
+         changes=[(BANDWIDTH, PASSES, "        body(pass);\n"),
+                  (BANDWIDTH, "    uint64_t began = clock_cycles();\n#pragma unroll 1\n    for (uint32_t pass",
+                   "    uint64_t began = clock_cycles();\n    __syncthreads();\n#pragma unroll 1\n"
+                   "    for (uint32_t pass")],
+         caught={"bandwidth_shared_read": "expected closed", "bandwidth_register_read": "expected closed"}),
     dict(name="the last closing barrier removed", source=CONTENTION,
          changes=[(CONTENTION, TURNS, "    sum += turns<WORK>(a, p, 2 * a.turns);\n")],
          caught={"contention_bank_load": "expected bar.block=1,1",
