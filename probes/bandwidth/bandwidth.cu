@@ -195,7 +195,7 @@ __device__ __forceinline__ void take_step(uint32_t slot, bool read, uint32_t &su
 
 // A ring of ASYNC_SLOTS steps; a step is one group of copies. After the last real group come empty
 // ones, which the waits count like any other.
-// sass-loop: ldgsts.bypass.weak=4 ldgdepbar=1 depbar.3=1 depbar=1 other<=43 exits<=3 local=0 moving
+// sass-loop: ldgsts.bypass.weak=4 ldgdepbar=1 depbar.3=1 depbar=1 other<=40 exits<=3 local=0 moving
 // sass-and: arch=80+
 extern "C" __global__ void __launch_bounds__(ASYNC_THREADS)
 bandwidth_read_cp_async(const __grid_constant__ struct bandwidth_args a)

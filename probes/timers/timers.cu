@@ -3,7 +3,7 @@
 #include "probes/timers/args.h"
 
 // Readings back to back; their sum is used, so that none is dropped.
-// sass: clocks=33 other<=2 local=0
+// sass: clocks=33 other<=0,0,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2 local=0
 extern "C" __global__ void timers_reads(const __grid_constant__ struct reads_args a)
 {
     uint64_t first = clock_cycles(), last = first, sum = 0;

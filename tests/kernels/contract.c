@@ -99,7 +99,7 @@ bool in_class(const struct instruction *i, const struct word *class)
         return is_clock(i);
     for (size_t m = 0; class->sum && class->sum[m]; m++)
         member = member || is(i, class->sum[m]);
-    return member && has_modifiers(i, class) && !(class->always && is_guarded(i));
+    return member && !is_filler(i) && has_modifiers(i, class) && !(class->always && is_guarded(i));
 }
 
 /* A number that a class must reach, clock reads with nothing else between them, or spilling on

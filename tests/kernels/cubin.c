@@ -252,6 +252,13 @@ bool is_guarded(const struct instruction *i)
     return (i->lo >> 12 & 15) != 7;
 }
 
+/* 15 is !PT: sm_80 to sm_89 put "@!UPT UIADD3 URZ, URZ, URZ, URZ" between matrix products, and LDS of
+ * that kind stand before a wait for copies. */
+bool is_filler(const struct instruction *i)
+{
+    return is(i, "NOP") || (i->lo >> 12 & 15) == 15;
+}
+
 bool leaves(const struct instruction *i)
 {
     static const char *const names[] = {"BRA", "BRX", "CALL", "EXIT", "JMP", "JMX", "RET"};

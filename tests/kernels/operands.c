@@ -191,13 +191,25 @@ static bool reads_third(const struct instruction *i)
                  "UIMAD", "UIADD3", "ULOP3", "USHF", "ULEA", "UPRMT");
 }
 
+static bool reads_predicates_only(const struct instruction *i)
+{
+    return AMONG(i, "PLOP3", "UPLOP3", "VOTE", "VOTEU");
+}
+
+static bool reads_first_only(const struct instruction *i)
+{
+    return AMONG(i, "R2UR", "REDUX", "CREDUX");
+}
+
 static void add_sources(struct places *set, const struct instruction *i)
 {
     unsigned form = i->lo >> 9 & 7, wide = AMONG(i, "DADD", "DMUL", "DFMA", "DSETP") ? 2 : 1;
-    bool uniform = is_uniform(i) && !AMONG(i, "R2UR", "REDUX", "CREDUX");
+    bool uniform = is_uniform(i) && !reads_first_only(i);
 
     if (!reads_second_only(i))
         add_register(set, i, uniform, i->lo >> 24 & 255, wide);
+    if (reads_first_only(i))
+        return;
     if (form == 1 && !is(i, "DADD"))
         add_register(set, i, uniform, i->lo >> 32 & 255, wide);
     if (form >= 6)
@@ -228,9 +240,10 @@ struct places reads_of(const struct instruction *i)
         add_register(&set, i, true, i->lo >> 32 & 255, 2);
         return set;
     }
-    add_sources(&set, i);
-    if (AMONG(i, "SEL", "FSEL", "VOTE", "VOTEU", "PLOP3", "ISETP", "FSETP", "USEL", "IMNMX",
-              "FMNMX", "IADD3", "LOP3"))
+    if (!reads_predicates_only(i))
+        add_sources(&set, i);
+    if (AMONG(i, "SEL", "FSEL", "VOTE", "VOTEU", "PLOP3", "UPLOP3", "ISETP", "FSETP", "USEL",
+              "IMNMX", "FMNMX", "IADD3", "LOP3"))
         add_predicate(&set, i, i->hi >> 23 & 7);
     return set;
 }

@@ -41,7 +41,8 @@
  *                       block (__syncthreads), or with the count of threads in a register
  *                   0 1 2 ...          a DEPBAR that lets so many groups of copies be in flight
  *                   guarded            runs only where a predicate holds
- *   other OP n    instructions that belong to no class of the line (NOP left out)
+ *   other OP n    instructions that belong to no class of the line. Left out are NOP and what
+ *                 stands under a guard that never holds (@!PT), which ptxas uses as NOP
  *
  * "sass:" COUNTS BETWEEN CLOCK READS. An interval reaches from one read of the SM clock
  * (SR_CLOCKLO, not the global timer, not SR_CLOCKHI) to the next, in the order of addresses.
@@ -178,7 +179,7 @@ long count_other(const struct check *k, const unsigned char *set)
     long count = 0;
 
     for (size_t i = 0; i < k->kernel->n; i++)
-        count += set[i] && !is(&code[i], "NOP") && !counted(k->contract, &code[i]);
+        count += set[i] && !is_filler(&code[i]) && !counted(k->contract, &code[i]);
     return count;
 }
 
