@@ -248,15 +248,19 @@ struct places reads_of(const struct instruction *i)
     return set;
 }
 
-/* Of a copy to shared memory (LDGSTS, UBLKCP), where it comes from: bits 16-23 say where it goes. */
+/* Of an LDGSTS, where it comes from: bits 16-23 say where it goes. A UBLKCP has its source in bits
+ * 24-31 and its target in bits 32-39, and bits 73-74 say which of them is global memory: 1 the
+ * source, 2 the target, 3 neither. */
 struct places address_of(const struct instruction *i)
 {
     struct places set = {{0}};
     bool global = AMONG(i, "LDG", "LD", "STG", "ST", "ATOM", "ATOMG", "RED", "REDG", "LDGSTS");
 
     if (is(i, "UBLKCP")) {
-        add_register(&set, i, true, i->lo >> 24 & 255, 2);
-        add_register(&set, i, true, i->lo >> 32 & 255, 2);
+        if ((i->hi >> 9 & 3) != 2)
+            add_register(&set, i, true, i->lo >> 24 & 255, 2);
+        if ((i->hi >> 9 & 3) != 1)
+            add_register(&set, i, true, i->lo >> 32 & 255, 2);
     } else {
         add_register(&set, i, false, i->lo >> 24 & 255, global ? 2 : 1);
     }

@@ -2,8 +2,9 @@
 """planted.py SASS NVCC [ARCH...]: every fault of planted/*.py, put into a copy of a shipped kernel's
 source, must be caught by the contract above that kernel, and by the word that the fault names.
 
-A fault is an exact piece of text and what stands in its place. A piece that is no longer there, or
-is there more than once, fails: the fault would no longer be planted. Each kernel must also pass as it
+The shipped files have no hooks for it: a copy is changed. A fault is an exact piece of text and what
+stands in its place. A piece that is no longer there, or is there more than once, fails: the fault
+would no longer be planted. Each kernel must also pass as it
 is, built in the same way. Architectures: sm_90a, or those named, as far as the fault names them.
 The last line is `N passed, N failed`.
 """
@@ -93,7 +94,18 @@ def control(source, keep, kernels, arch):
     return f"control: {source} sm_{arch}", wrong
 
 
+def self_test():
+    """What must not count as caught: a fault that is none, and one that is no longer planted."""
+    harmless = {"name": "none", "source": "probes/spin/spin.cu", "caught": {"spin_wait": "expected"}}
+    old = "// Kernel of spin:"
+    assert caught("self-test", {**harmless, "changes": [("probes/spin/spin.cu", old, old + " ")]},
+                  archs[0])[1], "a comment counts as a fault that was caught"
+    assert caught("self-test", {**harmless, "changes": [("probes/spin/spin.cu", "no such text", "")]},
+                  archs[0])[1], "a fault that is not planted counts as caught"
+
+
 def main():
+    self_test()
     tasks, controls = [], {}
     for family, fault in families():
         for arch in [a for a in built_for(fault) if a in archs]:

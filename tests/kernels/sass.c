@@ -102,8 +102,7 @@
  * for the hardware counters. Indirect branches (BRX) and calls have no known target here: a loop
  * that goes through one is not seen, its count is then too low, and that is a failure. Preprocessor
  * conditions are not evaluated: a kernel under #if needs a fitting arch= word. That a kernel is not
- * timed is its author's word. Of a copy between shared and global memory that one thread asks for
- * (UBLKCP), moving is content if either address changes.
+ * timed is its author's word.
  *
  * contract.c reads the source, cubin.c the cubins, operands.c says what instructions read and
  * write; intervals.c, loops.c and flow.c have the checks. planted.py puts faults into the shipped
