@@ -219,12 +219,21 @@ bool mnemonic_exists(const char *name)
     return false;
 }
 
+/* By architecture and opcode; filled once, because every instruction of every cubin is looked up. */
+static const char *mnemonics[ARCHS][1 << 12];
+
 static const char *mnemonic(unsigned code, unsigned arch)
 {
-    for (size_t i = 0; i < COUNT(opcodes); i++)
-        if (opcodes[i].code == code && opcodes[i].archs >> arch & 1)
-            return forgotten && !strcmp(opcodes[i].name, forgotten) ? "" : opcodes[i].name;
-    return "";
+    static bool filled;
+
+    for (size_t i = 0; i < COUNT(opcodes) && !filled; i++)
+        for (unsigned a = 0; a < ARCHS; a++)
+            if (opcodes[i].archs >> a & 1)
+                mnemonics[a][opcodes[i].code] = opcodes[i].name;
+    filled = true;
+    if (!mnemonics[arch][code] || (forgotten && !strcmp(mnemonics[arch][code], forgotten)))
+        return "";
+    return mnemonics[arch][code];
 }
 
 bool is(const struct instruction *i, const char *name)

@@ -68,19 +68,31 @@ static bool delivers(const struct instruction *i)
     return write_scoreboard(i) < 6 || meet(&result, &result);
 }
 
-/* Can the instruction at `clock` issue before the one at i has delivered? */
+/* Can the instruction at `clock` issue before the one at i has delivered? Follows all paths from i up
+ * to where something holds them back. */
 static bool outruns(const struct kernel *k, size_t i, size_t clock)
 {
-    unsigned char *set = allocate(k->n, 1), *within = allocate(k->n, 1);
-    bool reached;
+    unsigned char *seen = allocate(k->n, 1);
+    size_t *stack = allocate(2 * k->n + 2, sizeof(*stack)), depth = 0, at = i;
+    bool reached = false;
 
-    for (size_t j = 0; j < k->n; j++)
-        within[j] = !holds_back(k, j, i);
-    set[i] = 1;
-    spread(k, set, within);
-    reached = set[clock] && clock != i;
-    free(set);
-    free(within);
+    for (;;) {
+        const struct instruction *x = &k->code[at];
+
+        if (x->falls)
+            stack[depth++] = at + 1;
+        if (x->jump >= 0)
+            stack[depth++] = (size_t)x->jump;
+        while (depth > 0 && (seen[stack[depth - 1]] || holds_back(k, stack[depth - 1], i)))
+            depth--;
+        if (depth == 0)
+            break;
+        at = stack[--depth];
+        seen[at] = 1;
+        reached = reached || at == clock;
+    }
+    free(stack);
+    free(seen);
     return reached;
 }
 
