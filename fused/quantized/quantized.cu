@@ -280,7 +280,7 @@ __device__ __forceinline__ void several_columns(const quantized_args &a)
 // sass-and: arch=80+
 // sass-loop: kernel=quantized_int4_8 hmma=24 ldg128na=6 guarded<=6 other<=454 local=0
 // sass-and: arch=80,86,89,90a,100
-// sass-loop: kernel=quantized_int4_8 hmma=24 ldg128na=6 other<=443 local=0 arch=120+
+// sass-loop: kernel=quantized_int4_8 hmma=24 ldg128na=6 other<=443 local=0 arch=120
 // sass-loop: kernel=quantized_int4_16 hmma=48 ldg128na=6 guarded<=6 other<=464 local=0 arch=80+
 // sass-loop: kernel=quantized_int4_32 hmma=96 ldg128na=6 other<=608 local=0 arch=80+
 // sass-loop: kernel=quantized_int4_64 hmma=256 ldg128na=8 other<=811 local=0 arch=80+
