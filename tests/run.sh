@@ -143,6 +143,11 @@ finish() {
 
 if [ "$mode" = --long ]; then
     suite long/fuzz "$build/tests/fuzz" "${FUZZ_SECONDS:-300}" "$(date +%s)" tests/golden/*.json
+    if [ -n "$nvcc" ]; then
+        suite long/planted tests/kernels/planted.py "$build/tests/sass" "$nvcc" 75 80 86 89 90a 100 120
+    else
+        skip long/planted "no nvcc: no kernel to inspect"
+    fi
     suite long/no_toolkit tests/long/no_toolkit.sh
     suite long/compilers tests/long/compilers.sh
     suite long/bare tests/bare --commands bookworm
@@ -158,9 +163,11 @@ done
 
 if [ -n "$nvcc" ]; then
     suite kernels/checker tests/kernels/run.sh "$build/tests/sass" "$nvcc"
+    suite kernels/planted tests/kernels/planted.py "$build/tests/sass" "$nvcc"
     suite kernels/contracts tests/kernels/contracts.sh "$build/tests/sass" "$build"
 else
     skip kernels/checker "no nvcc: no kernel to inspect"
+    skip kernels/planted "no nvcc: no kernel to inspect"
     skip kernels/contracts "no nvcc: no kernel to inspect"
 fi
 

@@ -16,13 +16,13 @@
         attention_prefill<type, depth>::run(a);                                                    \
     }
 
-// sass-loop: kernel=attention_prefill_bf16_128 hmma=256 ldsm=80 ldgsts=16 bar=1 other<=698 local=0
+// sass-loop: kernel=attention_prefill_bf16_128 hmma=256 ldsm=80 ldgsts=16 bar=1 other<=694 local=0
 // sass-and: arch=80+
 FUSED(bf16, 128)
-// sass-loop: kernel=attention_prefill_fp16_128 hmma=256 ldsm=80 ldgsts=16 bar=1 other<=698 local=0
+// sass-loop: kernel=attention_prefill_fp16_128 hmma=256 ldsm=80 ldgsts=16 bar=1 other<=694 local=0
 // sass-and: arch=80+
 FUSED(fp16, 128)
-// sass-loop: kernel=attention_prefill_bf16_64 hmma=128 ldsm=40 ldgsts=8 bar=1 other<=599 local=0
+// sass-loop: kernel=attention_prefill_bf16_64 hmma=128 ldsm=40 ldgsts=8 bar=1 other<=595 local=0
 // sass-and: arch=80+
 FUSED(bf16, 64)
 

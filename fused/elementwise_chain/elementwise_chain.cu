@@ -243,14 +243,18 @@ LONG(fmas_8_fp32, fp32, fmas_8)
 // sass-all: kernel=chain_fmas_16_fp32 ldg128=4 ldg128na=4 stg128=4 ffma=256 local=0
 LONG(fmas_16_fp32, fp32, fmas_16)
 // sass-all: kernel=chain_fmas_loop_fp32 ldg128=4 ldg128na=4 stg128=4 local=0 looped
-// sass-loop: kernel=chain_fmas_loop_fp32 ffma=64 other<=6 local=0
+// sass-and: arch=75,80,86,89,90a
+// sass-all: kernel=chain_fmas_loop_fp32 ldg128=4 ldg128na=4 stg128=8 local=0 looped arch=100+
+// sass-loop: kernel=chain_fmas_loop_fp32 ffma=64 other<=4 local=0
 LONG(fmas_loop_fp32, fp32, looped)
 // sass-all: kernel=chain_fmas_4_bf16 ldg128=4 ldg128na=4 stg128=4 ffma=128 local=0
 LONG(fmas_4_bf16, bf16, fmas_4)
 // sass-all: kernel=chain_fmas_16_bf16 ldg128=4 ldg128na=4 stg128=4 ffma=512 local=0
 LONG(fmas_16_bf16, bf16, fmas_16)
 // sass-all: kernel=chain_fmas_loop_bf16 ldg128=4 ldg128na=4 stg128=4 local=0 looped
-// sass-loop: kernel=chain_fmas_loop_bf16 ffma=128 other<=6 local=0
+// sass-and: arch=75,80,86,89,90a
+// sass-all: kernel=chain_fmas_loop_bf16 ldg128=4 ldg128na=4 stg128=8 local=0 looped arch=100+
+// sass-loop: kernel=chain_fmas_loop_bf16 ffma=128 other<=4 local=0
 LONG(fmas_loop_bf16, bf16, looped)
 
 // --- the plain method ---------------------------------------------------------------------------

@@ -274,24 +274,24 @@ MMA_EPILOGUE_GELU_IN_TILES(GELU_IN_ROW)
         product_tile<tile_row<m, n, prologue>, prologue>(a);                                      \
     }
 
-// sass-loop: kernel=mma_epilogue_bf16_256x128 hmma>=128 ldgsts mufu=0 guarded<=12 other<=309
+// sass-loop: kernel=mma_epilogue_bf16_256x128 hmma>=128 ldgsts mufu=0 guarded<=12 other<=276
 // sass-and: local=0 arch=80+
 KERNEL(256, 128, , as_it_is, 128)
-// sass-loop: kernel=mma_epilogue_bf16_128x128 hmma>=128 ldgsts mufu=0 guarded<=16 other<=320
+// sass-loop: kernel=mma_epilogue_bf16_128x128 hmma>=128 ldgsts mufu=0 guarded<=16 other<=284
 // sass-and: local=0 arch=80+
 KERNEL(128, 128, , as_it_is, 128)
-// sass-loop: kernel=mma_epilogue_bf16_64x64 hmma>=64 ldgsts mufu=0 guarded<=16 other<=150 local=0
+// sass-loop: kernel=mma_epilogue_bf16_64x64 hmma>=64 ldgsts mufu=0 guarded<=16 other<=144 local=0
 // sass-and: arch=80,86,89,90a
-// sass-loop: kernel=mma_epilogue_bf16_64x64 hmma>=64 ldgsts mufu=0 other<=341 local=0 arch=100+
+// sass-loop: kernel=mma_epilogue_bf16_64x64 hmma>=64 ldgsts mufu=0 other<=264 local=0 arch=100+
 KERNEL(64, 64, , as_it_is, 64)
-// sass-loop: kernel=mma_epilogue_bf16_32x32 hmma>=16 ldgsts mufu=0 guarded<=8 other<=74 local=0
+// sass-loop: kernel=mma_epilogue_bf16_32x32 hmma>=16 ldgsts mufu=0 guarded<=8 other<=67 local=0
 // sass-and: arch=80+
 KERNEL(32, 32, , as_it_is, 16)
 // The same loop with GELU between ldmatrix and mma: two MUFU an element.
 // sass-loop: kernel=mma_epilogue_bf16_128x128_gelu_in hmma>=64 ldgsts mufu>=64 guarded<=8
-// sass-and: other<=419 local=0 arch=80+
+// sass-and: other<=386 local=0 arch=80+
 KERNEL(128, 128, _gelu_in, gelu_in, 64)
-// sass-loop: kernel=mma_epilogue_bf16_64x64_gelu_in hmma>=32 ldgsts mufu>=64 guarded<=8 other<=309
+// sass-loop: kernel=mma_epilogue_bf16_64x64_gelu_in hmma>=32 ldgsts mufu>=64 guarded<=8 other<=302
 // sass-and: local=0 arch=80+
 KERNEL(64, 64, _gelu_in, gelu_in, 32)
 

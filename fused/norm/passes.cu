@@ -140,6 +140,6 @@ PASSES(layernorm_two_pass, two_pass)
 PASSES(mean, mean_of)
 // sass-all: kernel=norm_variance_* ldg128=4 bar=1 local=0 looped
 PASSES(variance, variance_of)
-// sass-loop: kernel=norm_normalise_* stg128=4 ldg128=12 guarded<=4 other<=646 local=0 arch=75
+// sass-loop: kernel=norm_normalise_* stg128=4 ldg128=12 guarded<=4 other<=648 local=0 arch=75
 // sass-loop: kernel=norm_normalise_* stg128=4 ldg128=12 guarded<=4 other<=293 local=0 arch=80+
 PASSES(normalise, normalise)

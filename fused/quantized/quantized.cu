@@ -276,36 +276,36 @@ __device__ __forceinline__ void several_columns(const quantized_args &a)
         several_columns<weights_##format, wide, 8>(a);                                            \
     }
 
-// sass-loop: kernel=quantized_int4_1 ldg128=6 ldg128na=2 hmma=8 other<=111 local=0 together
+// sass-loop: kernel=quantized_int4_1 ldg128=6 ldg128na=2 hmma=8 other<=110 local=0 together
 // sass-and: arch=80+
-// sass-loop: kernel=quantized_int4_8 hmma=24 ldg128na=6 guarded<=6 other<=463 local=0
+// sass-loop: kernel=quantized_int4_8 hmma=24 ldg128na=6 guarded<=6 other<=454 local=0
 // sass-and: arch=80,86,89,90a,100
-// sass-loop: kernel=quantized_int4_8 hmma=24 ldg128na=6 other<=452 local=0 arch=120
-// sass-loop: kernel=quantized_int4_16 hmma=48 ldg128na=6 guarded<=6 other<=473 local=0 arch=80+
-// sass-loop: kernel=quantized_int4_32 hmma=96 ldg128na=6 other<=617 local=0 arch=80+
-// sass-loop: kernel=quantized_int4_64 hmma=256 ldg128na=8 other<=817 local=0 arch=80+
+// sass-loop: kernel=quantized_int4_8 hmma=24 ldg128na=6 other<=443 local=0 arch=120
+// sass-loop: kernel=quantized_int4_16 hmma=48 ldg128na=6 guarded<=6 other<=464 local=0 arch=80+
+// sass-loop: kernel=quantized_int4_32 hmma=96 ldg128na=6 other<=608 local=0 arch=80+
+// sass-loop: kernel=quantized_int4_64 hmma=256 ldg128na=8 other<=811 local=0 arch=80+
 PRODUCTS(int4, QUANTIZED_WIDE_INT4)
 // sass-loop: kernel=quantized_int8_1 ldg128=8 ldg128na=4 hmma=8 other<=136 local=0 together
 // sass-and: arch=80+
-// sass-loop: kernel=quantized_int8_8 hmma=24 ldg128na=12 guarded<=12 other<=498 local=0
+// sass-loop: kernel=quantized_int8_8 hmma=24 ldg128na=12 guarded<=12 other<=489 local=0
 // sass-and: arch=80,86,89,90a
-// sass-loop: kernel=quantized_int8_8 hmma=24 ldg128na=12 other<=553 local=0 arch=100+
-// sass-loop: kernel=quantized_int8_16 hmma=48 ldg128na=12 guarded<=12 other<=537 local=0
+// sass-loop: kernel=quantized_int8_8 hmma=24 ldg128na=12 other<=544 local=0 arch=100+
+// sass-loop: kernel=quantized_int8_16 hmma=48 ldg128na=12 guarded<=12 other<=528 local=0
 // sass-and: arch=80,86,89,90a
-// sass-loop: kernel=quantized_int8_16 hmma=48 ldg128na=12 other<=587 local=0 arch=100+
-// sass-loop: kernel=quantized_int8_32 hmma=96 ldg128na=12 other<=651 local=0 arch=80+
-// sass-loop: kernel=quantized_int8_64 hmma=128 ldg128na=8 other<=607 local=0 arch=80+
+// sass-loop: kernel=quantized_int8_16 hmma=48 ldg128na=12 other<=578 local=0 arch=100+
+// sass-loop: kernel=quantized_int8_32 hmma=96 ldg128na=12 other<=642 local=0 arch=80+
+// sass-loop: kernel=quantized_int8_64 hmma=128 ldg128na=8 other<=601 local=0 arch=80+
 PRODUCTS(int8, 1)
 // sass-loop: kernel=quantized_e4m3_1 ldg128=8 ldg128na=4 hmma=8 other<=166 local=0 together
 // sass-and: arch=80+
-// sass-loop: kernel=quantized_e4m3_8 hmma=24 ldg128na=12 guarded<=12 other<=592 local=0
+// sass-loop: kernel=quantized_e4m3_8 hmma=24 ldg128na=12 guarded<=12 other<=583 local=0
 // sass-and: arch=80,86,89,90a
-// sass-loop: kernel=quantized_e4m3_8 hmma=24 ldg128na=12 other<=647 local=0 arch=100+
-// sass-loop: kernel=quantized_e4m3_16 hmma=48 ldg128na=12 guarded<=12 other<=631 local=0
+// sass-loop: kernel=quantized_e4m3_8 hmma=24 ldg128na=12 other<=638 local=0 arch=100+
+// sass-loop: kernel=quantized_e4m3_16 hmma=48 ldg128na=12 guarded<=12 other<=622 local=0
 // sass-and: arch=80,86,89,90a
-// sass-loop: kernel=quantized_e4m3_16 hmma=48 ldg128na=12 other<=681 local=0 arch=100+
-// sass-loop: kernel=quantized_e4m3_32 hmma=96 ldg128na=12 other<=745 local=0 arch=80+
-// sass-loop: kernel=quantized_e4m3_64 hmma=128 ldg128na=8 other<=669 local=0 arch=80+
+// sass-loop: kernel=quantized_e4m3_16 hmma=48 ldg128na=12 other<=672 local=0 arch=100+
+// sass-loop: kernel=quantized_e4m3_32 hmma=96 ldg128na=12 other<=736 local=0 arch=80+
+// sass-loop: kernel=quantized_e4m3_64 hmma=128 ldg128na=8 other<=663 local=0 arch=80+
 PRODUCTS(e4m3, 1)
 
 // --- what they are held against ------------------------------------------------------------------

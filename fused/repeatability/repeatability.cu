@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
 }
 
 // The block that comes last adds all parts, from first to last.
-// sass-all: ldg32=80 fadd>=73 atomg.gpu=1 membar.gpu=2 stg=3 local=0
+// sass-all: ldg32=80 fadd>=70 atomg.gpu=1 membar.gpu=2 stg=3 local=0
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     repeatability_last_arriver(const __grid_constant__ struct sum_args a)
 {

@@ -307,25 +307,25 @@ __device__ __forceinline__ void apply(const softmax_args &a)
 
 // sass-all: kernel=softmax_row_* ldg128na=4 stg128=4 local=0 looped together
 // sass-all: kernel=softmax_grid_* ldg128na=4 stg128=4 local=0 looped together
-// sass-loop: kernel=softmax_held_* ldg128na=4 other<=39 local=0 arch=75,80,86,89,90a   what the registers do not hold
-// sass-loop: kernel=softmax_held_* ldg128na=4 other<=25 local=0 arch=100+   what the registers do not hold
+// sass-loop: kernel=softmax_held_* ldg128na=4 other<=39 local=0 arch=75,80,86,89,90a
+// sass-loop: kernel=softmax_held_* ldg128na=4 other<=25 local=0 arch=100+
 // sass-loop: kernel=softmax_shared_* ldg128na=4 other<=37 local=0 arch=75,80,86,89,90a
 // sass-loop: kernel=softmax_shared_* ldg128na=4 other<=12 local=0 arch=100+
 // sass-all: kernel=softmax_pair_* ldg128na=8 stg128=8 local=0 regs<=64 looped together
 // sass-loop: kernel=softmax_online_* ldg128na=2 guarded<=2 other<=204 local=0 together
 // sass-loop: kernel=softmax_partial_* ldg128na=2 guarded<=2 other<=204 local=0 together
-// sass-loop: kernel=softmax_finish_* ldg128na=2 stg128=2 guarded<=2 other<=381 local=0 together
+// sass-loop: kernel=softmax_finish_* ldg128na=2 stg128=2 guarded<=2 other<=379 local=0 together
 // sass-and: arch=75
-// sass-loop: kernel=softmax_finish_* ldg128na=2 stg128=2 guarded<=2 other<=190 local=0 together
+// sass-loop: kernel=softmax_finish_* ldg128na=2 stg128=2 guarded<=2 other<=192 local=0 together
 // sass-and: arch=80+
 // sass-loop: kernel=softmax_last_* ldg128na=2 guarded<=2 other<=208 local=0 together
 // sass-all: kernel=softmax_scale_* ldg128na=4 stg128=4 local=0 together
 // sass-all: kernel=softmax_mask_* ldg128na=4 stg128=4 local=0 together
 // sass-all: kernel=softmax_fill_* ldg128na=0 stg128=4 local=0
 // sass-all: kernel=softmax_add_* ldg128na=8 stg128=4 local=0 together
-// sass-loop: kernel=softmax_unmerged_* ldg128na=2 stg128=2 guarded<=2 other<=382 local=0 together
+// sass-loop: kernel=softmax_unmerged_* ldg128na=2 stg128=2 guarded<=2 other<=380 local=0 together
 // sass-and: arch=75
-// sass-loop: kernel=softmax_unmerged_* ldg128na=2 stg128=2 guarded<=2 other<=190 local=0 together
+// sass-loop: kernel=softmax_unmerged_* ldg128na=2 stg128=2 guarded<=2 other<=192 local=0 together
 // sass-and: arch=80+
 KERNELS(fp16)
 KERNELS(bf16)

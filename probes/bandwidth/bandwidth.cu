@@ -195,7 +195,7 @@ __device__ __forceinline__ void take_step(uint32_t slot, bool read, uint32_t &su
 
 // A ring of ASYNC_SLOTS steps; a step is one group of copies. After the last real group come empty
 // ones, which the waits count like any other.
-// sass-loop: ldgsts.bypass.weak=4 ldgdepbar=1 depbar.3=1 depbar=1 other<=43 exits<=3 local=0 moving
+// sass-loop: ldgsts.bypass.weak=4 ldgdepbar=1 depbar.3=1 depbar=1 other<=40 exits<=3 local=0 moving
 // sass-and: arch=80+
 extern "C" __global__ void __launch_bounds__(ASYNC_THREADS)
 bandwidth_read_cp_async(const __grid_constant__ struct bandwidth_args a)
@@ -386,7 +386,7 @@ __device__ __forceinline__ void state(const struct bandwidth_local_args &a, uint
 
 // A block has a range of its own, read once before. No shared memory, which would take from the L1.
 // sass-loop: ldg128.cta=4 stores=0 other<=15 exits<=2 local=0 together moving regs<=40
-// sass: bar.block=1 ldg128=4 looped
+// sass: bar.block=1 ldg128=4 looped closed
 extern "C" __global__ void __launch_bounds__(L1_THREADS)
 bandwidth_l1_read(const __grid_constant__ struct bandwidth_local_args a)
 {
@@ -413,7 +413,7 @@ bandwidth_l1_read(const __grid_constant__ struct bandwidth_local_args a)
 }
 
 // sass-loop: lds128=4 stores=0 other<=11 exits<=2 local=0 together regs<=64
-// sass: bar.block=1 lds128=4 looped
+// sass: bar.block=1 lds128=4 looped closed
 extern "C" __global__ void __launch_bounds__(LOCAL_THREADS)
 bandwidth_shared_read(const __grid_constant__ struct bandwidth_local_args a)
 {
@@ -436,7 +436,7 @@ bandwidth_shared_read(const __grid_constant__ struct bandwidth_local_args a)
 }
 
 // sass-loop: sts128=4 loads=0 other<=7 exits<=2 local=0 regs<=64
-// sass: bar.block=1 sts128=4 looped
+// sass: bar.block=1 sts128=4 looped closed
 extern "C" __global__ void __launch_bounds__(LOCAL_THREADS)
 bandwidth_shared_write(const __grid_constant__ struct bandwidth_local_args a)
 {
@@ -462,7 +462,7 @@ bandwidth_shared_write(const __grid_constant__ struct bandwidth_local_args a)
 
 // From the first half of the block's shared memory to the second.
 // sass-loop: lds128=4 sts128=4 other<=3 exits<=2 local=0 together regs<=64
-// sass: bar.block=1 lds128=4 looped
+// sass: bar.block=1 lds128=4 looped closed
 extern "C" __global__ void __launch_bounds__(LOCAL_THREADS)
 bandwidth_shared_copy(const __grid_constant__ struct bandwidth_local_args a)
 {
@@ -488,7 +488,7 @@ bandwidth_shared_copy(const __grid_constant__ struct bandwidth_local_args a)
 // Fused multiply-adds. Each lane reads three operands of 4 bytes, none of them twice in a row, or
 // the operand reuse cache would serve it. The sums are stored and checked.
 // sass-loop: ffma=192 other<=3 exits<=2 local=0 regs<=64
-// sass: bar.block=1 ffma=192 looped
+// sass: bar.block=1 ffma=192 looped closed
 extern "C" __global__ void __launch_bounds__(REGISTER_THREADS)
 bandwidth_register_read(const __grid_constant__ struct bandwidth_local_args a)
 {

@@ -103,6 +103,7 @@ __device__ __forceinline__ void stream(const struct loaded_chase_args &a,
 }
 
 // sass: ldg64.gpu=*,*,32,64 other<=*,*,3,3 local=0 waited chain arch=75,80,86,89,90a
+// sass-loop: ldg128.gpu=4 other<=64 exits<=8 local=0 moving
 // sass: ldg64.gpu=*,32,64 other<=*,3,3 local=0 waited chain arch=100+
 extern "C" __global__ void __launch_bounds__(32 * (LOAD_WARPS + 1))
 loaded_chase(const __grid_constant__ struct loaded_chase_args a)

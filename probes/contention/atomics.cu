@@ -279,7 +279,7 @@ __device__ __forceinline__ void add_shared(const struct contention_args &a,
     }
 
 // sass-loop: kernel=contention_shared_add_u32_* atoms=4 other<=5 local=0
-// sass: kernel=contention_shared_*32_* bar.block=1,1 looped
+// sass: kernel=contention_shared_*32_* bar.block=1,1 atoms>=1,1 looped closed
 // sass: clocks=3 lds=1,1 kernel=contention_shared_add_u32_* waited looped
 ADD_SHARED(add_u32_atom, by_atom<uint32_t>)
 ADD_SHARED(add_u32_red, by_red<uint32_t>)

@@ -183,7 +183,7 @@ __device__ __forceinline__ void check_sum(const struct contention_args &a, uint3
 // sass-loop: lds32=8 other<=8 local=0 together
 // sass: clocks=3 lds=8,8 other<=16,18 waited looped arch=75,80,86,89,90a
 // sass: clocks=3 lds=8,8 other<=17,18 waited looped arch=100+
-// sass: bar.block=1,1 looped
+// sass: bar.block=1,1 lds=8,8 looped closed
 extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_bank_load(const __grid_constant__ struct contention_args a)
 {
@@ -196,7 +196,7 @@ contention_bank_load(const __grid_constant__ struct contention_args a)
 // sass-loop: sts32=8 other<=5 local=0
 // sass: clocks=3 lds=1,1 sts=8,8 other<=15,13 waited looped arch=75,80,86,89,90a
 // sass: clocks=3 lds=1,1 sts=8,8 other<=17,15 waited looped arch=100+
-// sass: bar.block=1,1 looped
+// sass: bar.block=1,1 sts=8,8 looped closed
 extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_bank_store(const __grid_constant__ struct contention_args a)
 {
@@ -212,7 +212,7 @@ contention_bank_store(const __grid_constant__ struct contention_args a)
 // sass: clocks=3 ldg=8,8 other<=20,22 waited looped arch=75,80,86,89,90a
 // sass: clocks=3 ldg=8,8 other<=21,21 waited looped arch=100
 // sass: clocks=3 ldg=8,8 other<=18,19 waited looped arch=120
-// sass: bar.block=1,1 looped
+// sass: bar.block=1,1 ldg=8,8 looped closed
 extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_sector_load_l1(const __grid_constant__ struct contention_args a)
 {
@@ -227,7 +227,7 @@ contention_sector_load_l1(const __grid_constant__ struct contention_args a)
 // sass: clocks=3 ldg=8,8 other<=19,22 waited looped arch=75,80,86,89,90a
 // sass: clocks=3 ldg=8,8 other<=21,22 waited looped arch=100
 // sass: clocks=3 ldg=8,8 other<=18,19 waited looped arch=120
-// sass: bar.block=1,1 looped
+// sass: bar.block=1,1 ldg=8,8 looped closed
 extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1)
 contention_sector_load_l2(const __grid_constant__ struct contention_args a)
 {

@@ -296,33 +296,21 @@ LDMATRIX_KERNELS(4)
 
 // 8.x has two empty instructions after each product.
 // sass: kernel=*_latency_mma_m16n8k8_* clocks=4 hmma=*,32,64 other<=*,2,2 local=0 waited chain
-// sass-and: arch=75,90a,100,120
-// sass: kernel=*_latency_mma_m16n8k8_* clocks=4 hmma=*,32,64 other<=*,67,131 local=0 waited chain
-// sass-and: arch=80,86,89
-// sass: kernel=*_latency_mma_m16n8k16_[fb]?16_* clocks=4 hmma=*,32,64 other<=*,67,131 local=0
-// sass-and: waited chain arch=80,86,89
 // sass: kernel=*_latency_mma_m16n8k16_[fb]?16_* clocks=4 hmma=*,32,64 other<=*,2,2 local=0 waited
-// sass-and: chain arch=90a+
-// sass: kernel=*_latency_mma_*_int8_* clocks=4 imma=*,32,64 other<=*,67,131 local=0 waited chain
-// sass-and: arch=80,86,89
+// sass-and: chain arch=80+
 // sass: kernel=*_latency_mma_*_int8_* clocks=4 imma=*,32,64 other<=*,2,2 local=0 waited chain
-// sass-and: arch=90a+
-// sass: kernel=*_latency_mma_m8n8k4_* clocks=4 dmma=*,32,64 other<=*,36,68 local=0 waited chain
-// sass-and: arch=80,86,89
+// sass-and: arch=80+
 // sass: kernel=*_latency_mma_m8n8k4_* clocks=4 dmma=*,32,64 other<=*,2,2 local=0 waited chain
-// sass-and: arch=90a+
-// sass: kernel=*_latency_mma_*_e4m3_* clocks=4 qmma=*,32,64 other<=*,67,131 local=0 waited chain
-// sass-and: arch=89
+// sass-and: arch=80+
 // sass: kernel=*_latency_mma_*_e4m3_* clocks=4 qmma=*,32,64 other<=*,2,2 local=0 waited chain
-// sass-and: arch=120
+// sass-and: arch=89,120
 // sass: kernel=*_latency_mma_m16*_fp64_* clocks=4 dmma=*,32,64 other<=*,2,4 local=0 waited chain
 // sass-and: arch=90a
 // sass-loop: kernel=*_throughput_mma_m16n8k8_* hmma=64 other<=3 exits<=2 local=0
 // sass-loop: kernel=*_throughput_mma_m16n8k16_[fb]?16_* hmma=64 other<=3 exits<=2 local=0 arch=80+
 // sass-loop: kernel=*_throughput_mma_*_int8_* imma=64 other<=3 exits<=2 local=0 arch=80+
 // sass-loop: kernel=*_throughput_mma_m8n8k4_* dmma=64 other<=3 exits<=2 local=0 arch=80+
-// sass-loop: kernel=*_throughput_mma_*_e4m3_* qmma=64 other<=66 exits<=2 local=0 arch=89
-// sass-loop: kernel=*_throughput_mma_*_e4m3_* qmma=64 other<=3 exits<=2 local=0 arch=120
+// sass-loop: kernel=*_throughput_mma_*_e4m3_* qmma=64 other<=3 exits<=2 local=0 arch=89,120
 // sass-loop: kernel=*_throughput_mma_m16*_fp64_* dmma=64 other<=3 exits<=2 local=0 arch=90a
 MMA_KERNELS(m16n8k8_fp16_fp32, MMA_CHAINS)
 #if __CUDA_ARCH__ >= 800

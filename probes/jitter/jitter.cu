@@ -98,7 +98,7 @@ extern "C" __global__ void jitter_item(const __grid_constant__ struct item_args 
 }
 
 // Rivals: other work on the same GPU. This one streams from device memory,
-// sass: none not a timed kernel
+// sass-loop: ldg128.gpu=4 other<=32 exits<=3 local=0 moving
 extern "C" __global__ void __launch_bounds__(RIVAL_THREADS)
 jitter_rival_stream(const __grid_constant__ struct rival_args a)
 {
@@ -114,7 +114,8 @@ jitter_rival_stream(const __grid_constant__ struct rival_args a)
 }
 
 // this one keeps the tensor cores busy,
-// sass: none not a timed kernel
+// sass-loop: hmma=16 other<=3 exits<=2 local=0 arch=75,80,86,89
+// sass-loop: hmma=64 other<=3 exits<=2 local=0 arch=90a+
 extern "C" __global__ void __launch_bounds__(RIVAL_THREADS)
 jitter_rival_tensor(const __grid_constant__ struct rival_args a)
 {
@@ -133,7 +134,7 @@ jitter_rival_tensor(const __grid_constant__ struct rival_args a)
 }
 
 // and this one is empty, to be launched over and over.
-// sass: none not a timed kernel
+// sass-all: exit=2 stg32=1 other<=7 local=0
 extern "C" __global__ void jitter_rival_tiny(const __grid_constant__ struct rival_args a)
 {
     if (a.turns == ~0u)

@@ -162,7 +162,7 @@ __device__ __forceinline__ void chase_async(const struct chase_args &a, COPY cop
         chase(a, copy, a.start ? a.start : first);
 }
 
-// sass: clocks=7 ldgsts.weak=*,32,64 lds64=*,32,64 other<=*,163,323 local=0 waited chain arch=80+
+// sass: clocks=7 ldgsts.weak=*,32,64 lds64=*,32,64 other<=*,67,131 local=0 waited chain arch=80+
 // sass: ldgsts.bypass=*,0,0 ldgdepbar=*,32,64 depbar.0=*,32,64 arch=80+
 extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
 memory_latency_cp_async_ca(const __grid_constant__ struct chase_args a)
@@ -171,7 +171,7 @@ memory_latency_cp_async_ca(const __grid_constant__ struct chase_args a)
     chase_async<load_l1>(a, copy_async<true>{shared_address(slot)});
 }
 
-// sass: clocks=7 ldgsts.weak=*,32,64 lds64=*,32,64 other<=*,163,323 local=0 waited chain arch=80+
+// sass: clocks=7 ldgsts.weak=*,32,64 lds64=*,32,64 other<=*,67,131 local=0 waited chain arch=80+
 // sass: ldgsts.bypass=*,32,64 ldgdepbar=*,32,64 depbar.0=*,32,64 arch=80+
 extern "C" __global__ void __launch_bounds__(CHASE_THREADS)
 memory_latency_cp_async(const __grid_constant__ struct chase_args a)

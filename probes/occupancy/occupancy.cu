@@ -230,9 +230,9 @@ __device__ __forceinline__ void bulk_ring(const struct occupancy_args &a)
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 // sass-loop: kernel=occupancy_cp_async_1 lds128=8 other<=21 local=0 arch=80+
 // sass-loop: kernel=occupancy_cp_async_4 lds128=4 other<=13 local=0 together arch=80+
-// sass-loop: kernel=occupancy_cp_async_1 ldgsts.bypass.weak=8 other<=16 exits<=2 local=0 moving
+// sass-loop: kernel=occupancy_cp_async_1 ldgsts.bypass.weak=8 other<=13 exits<=2 local=0 moving
 // sass-and: arch=80+
-// sass-loop: kernel=occupancy_cp_async_4 ldgsts.bypass.weak=4 other<=17 exits<=2 local=0 moving
+// sass-loop: kernel=occupancy_cp_async_4 ldgsts.bypass.weak=4 other<=14 exits<=2 local=0 moving
 // sass-and: arch=80+
 RING(cp_async, 1, 8)
 RING(cp_async, 4, 4)
@@ -242,7 +242,7 @@ RING(cp_async, 4, 4)
 // sass-loop: kernel=occupancy_bulk_4 lds128=4 other<=13 local=0 together arch=90a+
 // sass-loop: kernel=occupancy_bulk_? ublkcp=1 lds128>=4 other<=111 exits<=2 local=0 outer moving
 // sass-and: arch=90a+
-// sass-loop: kernel=occupancy_cp_async_? depbar.3=1 depbar=1 ldgdepbar=1 other<=85 outer arch=80+
+// sass-loop: kernel=occupancy_cp_async_? depbar.3=1 depbar=1 ldgdepbar=1 other<=82 outer arch=80+
 RING(bulk, 1, 8)
 RING(bulk, 4, 4)
 #endif

@@ -3,7 +3,7 @@
 #include "probes/timers/args.h"
 
 // Readings back to back; their sum is used, so that none is dropped.
-// sass: clocks=33 other<=2 local=0
+// sass: clocks=33 other<=0,0,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2,0,2 local=0
 extern "C" __global__ void timers_reads(const __grid_constant__ struct reads_args a)
 {
     uint64_t first = clock_cycles(), last = first, sum = 0;
@@ -30,7 +30,7 @@ __device__ __forceinline__ bool met(volatile uint32_t *word, uint32_t value, uin
 // t1, the other takes its time stamp t2 and answers, and SM 0 gets the answer at t3. The other's
 // clock is ahead by t2 - (t1 + t3) / 2, to within half of the round trip; the shortest round trip
 // is best.
-// sass: none not a timed kernel: the exchange is timed by the clocks under test
+// sass-loop: membar=1 cs2r>=2 ldg.sys=3 stg.sys=1 other<=48 local=0 outer
 extern "C" __global__ void timers_skew(const __grid_constant__ struct skew_args a)
 {
     uint32_t me = sm_id();

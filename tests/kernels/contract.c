@@ -99,7 +99,7 @@ bool in_class(const struct instruction *i, const struct word *class)
         return is_clock(i);
     for (size_t m = 0; class->sum && class->sum[m]; m++)
         member = member || is(i, class->sum[m]);
-    return member && has_modifiers(i, class) && !(class->always && is_guarded(i));
+    return member && !is_filler(i) && has_modifiers(i, class) && !(class->always && is_guarded(i));
 }
 
 /* A number that a class must reach, clock reads with nothing else between them, or spilling on
@@ -231,6 +231,8 @@ static bool add_word(struct contract *c, const char *text)
         return c->waited = true;
     if (!strcmp(text, "chain") && c->kind == INTERVALS)
         return c->chain = true;
+    if (!strcmp(text, "closed") && c->kind == INTERVALS)
+        return c->closed = true;
     if (!strcmp(text, "moving") && c->kind == LOOP)
         return c->moving = true;
     if (!strcmp(text, "outer") && c->kind == LOOP)
@@ -290,10 +292,11 @@ static void parse_contract(const struct source *s, struct contract *c, const cha
         if (c->limits[i].count > 1 && !fits_list(c, &c->limits[i]))
             trouble("%s:%u: '%s' has other places than the classes", s->file.path, c->line,
                     c->limits[i].name);
-    if ((c->kind == LOOP || c->together || c->chain) && c->class_count == 0)
-        trouble("%s:%u: a sass-loop contract, 'together' and 'chain' need a class to find "
-                "instructions by",
-                s->file.path, c->line);
+    if ((c->kind == LOOP || c->together || c->chain || c->closed) && c->class_count == 0)
+        trouble(
+            "%s:%u: a sass-loop contract, 'together', 'chain' and 'closed' need a class to find "
+            "instructions by",
+            s->file.path, c->line);
 }
 
 /* ---- The source --------------------------------------------------------------------------- */
@@ -311,7 +314,8 @@ static void continue_contract(struct source *s, unsigned line, size_t end, const
 
 static void note_contract(struct source *s, size_t at, unsigned line)
 {
-    static const char *const heads[] = {"// sass:", "// sass-loop:", "// sass-all:", "// sass-and:"};
+    static const char *const heads[] = {
+        "// sass:", "// sass-loop:", "// sass-all:", "// sass-and:"};
     const char *text = (const char *)s->file.bytes + at, *word = text + 2 + strspn(text + 2, " \t");
     size_t end = at + strcspn(text, "\n");
 

@@ -219,12 +219,21 @@ bool mnemonic_exists(const char *name)
     return false;
 }
 
+/* By architecture and opcode; filled once, because every instruction of every cubin is looked up. */
+static const char *mnemonics[ARCHS][1 << 12];
+
 static const char *mnemonic(unsigned code, unsigned arch)
 {
-    for (size_t i = 0; i < COUNT(opcodes); i++)
-        if (opcodes[i].code == code && opcodes[i].archs >> arch & 1)
-            return forgotten && !strcmp(opcodes[i].name, forgotten) ? "" : opcodes[i].name;
-    return "";
+    static bool filled;
+
+    for (size_t i = 0; i < COUNT(opcodes) && !filled; i++)
+        for (unsigned a = 0; a < ARCHS; a++)
+            if (opcodes[i].archs >> a & 1)
+                mnemonics[a][opcodes[i].code] = opcodes[i].name;
+    filled = true;
+    if (!mnemonics[arch][code] || (forgotten && !strcmp(mnemonics[arch][code], forgotten)))
+        return "";
+    return mnemonics[arch][code];
 }
 
 bool is(const struct instruction *i, const char *name)
@@ -250,6 +259,13 @@ bool is_direct_clock(const struct instruction *i)
 bool is_guarded(const struct instruction *i)
 {
     return (i->lo >> 12 & 15) != 7;
+}
+
+/* 15 is !PT: sm_80 to sm_89 put "@!UPT UIADD3 URZ, URZ, URZ, URZ" between matrix products, and LDS of
+ * that kind stand before a wait for copies. */
+bool is_filler(const struct instruction *i)
+{
+    return is(i, "NOP") || (i->lo >> 12 & 15) == 15;
 }
 
 bool leaves(const struct instruction *i)

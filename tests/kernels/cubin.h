@@ -62,6 +62,7 @@ bool mnemonic_exists(const char *name);
 bool is(const struct instruction *i, const char *name);
 bool is_clock(const struct instruction *i);
 bool is_direct_clock(const struct instruction *i); /* CS2R, 64 bits: takes no scoreboard */
+bool is_filler(const struct instruction *i);       /* NOP, or under a guard that never holds */
 bool is_guarded(const struct instruction *i);      /* runs only where a predicate holds */
 bool leaves(const struct instruction *i);       /* BRA, EXIT, CALL and the like, guarded or not */
 unsigned width_of(const struct instruction *i); /* of a memory access: bits a lane, 0: others */

@@ -191,13 +191,25 @@ static bool reads_third(const struct instruction *i)
                  "UIMAD", "UIADD3", "ULOP3", "USHF", "ULEA", "UPRMT");
 }
 
+static bool reads_predicates_only(const struct instruction *i)
+{
+    return AMONG(i, "PLOP3", "UPLOP3", "VOTE", "VOTEU");
+}
+
+static bool reads_first_only(const struct instruction *i)
+{
+    return AMONG(i, "R2UR", "REDUX", "CREDUX");
+}
+
 static void add_sources(struct places *set, const struct instruction *i)
 {
     unsigned form = i->lo >> 9 & 7, wide = AMONG(i, "DADD", "DMUL", "DFMA", "DSETP") ? 2 : 1;
-    bool uniform = is_uniform(i) && !AMONG(i, "R2UR", "REDUX", "CREDUX");
+    bool uniform = is_uniform(i) && !reads_first_only(i);
 
     if (!reads_second_only(i))
         add_register(set, i, uniform, i->lo >> 24 & 255, wide);
+    if (reads_first_only(i))
+        return;
     if (form == 1 && !is(i, "DADD"))
         add_register(set, i, uniform, i->lo >> 32 & 255, wide);
     if (form >= 6)
@@ -228,22 +240,27 @@ struct places reads_of(const struct instruction *i)
         add_register(&set, i, true, i->lo >> 32 & 255, 2);
         return set;
     }
-    add_sources(&set, i);
-    if (AMONG(i, "SEL", "FSEL", "VOTE", "VOTEU", "PLOP3", "ISETP", "FSETP", "USEL", "IMNMX",
-              "FMNMX", "IADD3", "LOP3"))
+    if (!reads_predicates_only(i))
+        add_sources(&set, i);
+    if (AMONG(i, "SEL", "FSEL", "VOTE", "VOTEU", "PLOP3", "UPLOP3", "ISETP", "FSETP", "USEL",
+              "IMNMX", "FMNMX", "IADD3", "LOP3"))
         add_predicate(&set, i, i->hi >> 23 & 7);
     return set;
 }
 
-/* Of a copy to shared memory (LDGSTS, UBLKCP), where it comes from: bits 16-23 say where it goes. */
+/* Of an LDGSTS, where it comes from: bits 16-23 say where it goes. A UBLKCP has its source in bits
+ * 24-31 and its target in bits 32-39, and bits 73-74 say which of them is global memory: 1 the
+ * source, 2 the target, 3 neither. */
 struct places address_of(const struct instruction *i)
 {
     struct places set = {{0}};
     bool global = AMONG(i, "LDG", "LD", "STG", "ST", "ATOM", "ATOMG", "RED", "REDG", "LDGSTS");
 
     if (is(i, "UBLKCP")) {
-        add_register(&set, i, true, i->lo >> 24 & 255, 2);
-        add_register(&set, i, true, i->lo >> 32 & 255, 2);
+        if ((i->hi >> 9 & 3) != 2)
+            add_register(&set, i, true, i->lo >> 24 & 255, 2);
+        if ((i->hi >> 9 & 3) != 1)
+            add_register(&set, i, true, i->lo >> 32 & 255, 2);
     } else {
         add_register(&set, i, false, i->lo >> 24 & 255, global ? 2 : 1);
     }

@@ -25,7 +25,7 @@ struct places reads_of(const struct instruction *i);
  * accesses memory (an atomic operation's operands too), else any operand. */
 struct places needs_of(const struct instruction *i);
 
-struct places address_of(const struct instruction *i); /* of the global or shared memory */
+struct places address_of(const struct instruction *i); /* of the memory that it accesses */
 bool reads_thread(const struct instruction *i); /* S2R of the thread's or the lane's number */
 bool is_memory(const struct instruction *i);    /* an access with an address in registers */
 

@@ -9,10 +9,11 @@
  * A contract is a comment above the definition of the kernel. Several are allowed, and all must
  * hold:
  *
- *   // sass: clocks=3 loads=32,64 other<=3 local=0 waited regs<=40   prose after two blanks
+ *   // sass: clocks=3 ldg64.gpu=32,64 other<=3 local=0 waited chain   prose after two blanks
  *   // sass-loop: hmma>=32 ldg128=4 local=0 arch=80+
  *   // sass-all: ldg128=4 stg128=4 local=0 together
- *   // sass: none REASON                               this kernel has nothing to prove
+ *   // sass-and: regs<=40                            goes on with the line above
+ *   // sass: none not a timed kernel                 the only reason to check nothing
  *
  * WORDS OF ALL. An operator OP is =, <= or >=.
  *   kernel=GLOB   the kernels of the cubin that GLOB matches, at least one, wherever the line is:
@@ -21,52 +22,91 @@
  *   local OP n    local-memory instructions (LDL, STL) in the whole kernel
  *   regs OP n     registers a thread;   smem OP n   bytes of static shared memory (without the
  *                 kilobyte that the system reserves from sm_90 on)
+ *   exits OP n    places where a thread can leave the kernel: one more is an early return
  *   clocks OP n   reads of the SM clock in the whole kernel; under sass-loop a class like others
  *   CLASS OP ...  counts of instructions. A class is a mnemonic in lower case (hmma, hgmma, ldg,
- *                 lds, ldsm, ldgsts, ffma, imad, mufu, bar, shfl, ...; they are counted apart), or
- *                 ldg, stg, lds, sts, ld, st followed by the bits a lane (ldg128), or by both that
- *                 and the hint L1::no_allocate (ldg128na), or a sum: loads = LDG LDS LD LDSM,
- *                 stores = STG STS ST STSM, atom = ATOM ATOMG ATOMS, reds = RED REDG
- *   other OP n    instructions that belong to no class of the line (NOP left out)
+ *                 lds, ldsm, ldgsts, ffma, imad, mufu, bar, shfl, ...; they are counted apart: ld,
+ *                 a load by a generic address, is not ldg), or ldg, stg, lds, sts, ld, st followed
+ *                 by the bits a lane (ldg128; ldg128na is ldg128.na), or a sum: loads = LDG LDS LD
+ *                 LDSM, stores = STG STS ST STSM, atom = ATOM ATOMG ATOMS, reds = RED REDG
+ *   CLASS.M.M     only those with these modifiers:
+ *                   weak constant cta gpu sys mmio   the scope of an access, as the machine has it:
+ *                       ld.global is weak, .nc constant, .ca cta, .cg gpu, .relaxed.sys and
+ *                       .volatile sys. A class that names a scope takes no cache hint, unless it
+ *                       names that, too. membar.cta membar.gpu membar.sys: how far a fence reaches
+ *                   ef el lu eu na     the cache hint (.cs, L1::evict_last, ..., L1::no_allocate)
+ *                   bypass             an LDGSTS past the L1
+ *                   indexed            its address is in a register (an LDC that is no argument)
+ *                   sync arv red, block counted    a BAR: what it does; for all threads of the
+ *                       block (__syncthreads), or with the count of threads in a register
+ *                   0 1 2 ...          a DEPBAR that lets so many groups of copies be in flight
+ *                   guarded            runs only where a predicate holds
+ *   other OP n    instructions that belong to no class of the line. Left out are NOP and what
+ *                 stands under a guard that never holds (@!PT), which ptxas uses as NOP
  *
  * "sass:" COUNTS BETWEEN CLOCK READS. An interval reaches from one read of the SM clock
  * (SR_CLOCKLO, not the global timer, not SR_CLOCKHI) to the next, in the order of addresses.
  *   CLASS OP n,n,..  one number for each interval that holds an instruction of the line's classes;
  *                 the others (bookkeeping between two samples) are left out, unless some place
  *                 is 0 in every list of the line. A * instead of a number: the interval exists, and
- *                 is not checked. A line without classes checks every interval.
+ *                 is not checked. A line without classes checks every interval. What runs only
+ *                 where a predicate holds is of no class without the modifier guarded.
+ *   other OP n,n,..  one number for each, as above, or one for all. It is what the shipped cubins
+ *                 have: architectures that differ by more than two instructions have lines of
+ *                 their own. In loops, whose other work grows with what is counted, one line holds
+ *                 for those within a quarter.
  *   waited        the closing clock read cannot issue before the last instruction of the line's
  *                 classes (loads, if it names none) has delivered: an instruction from there up to
- *                 and including the clock read waits on its scoreboard, before any branch. And
- *                 neither clock is read through a scoreboard (S2R, S2UR): where only 32 bits of a
- *                 reading count, ptxas may do that at one end of a bracket and use CS2R at the
- *                 other end, and then the detour does not cancel in a difference.
- *   looped        a backward branch inside an interval is allowed. Without this word it is a
- *                 failure, because static counts of a loop say nothing.
+ *                 and including the clock read waits on its scoreboard, before any branch. Where
+ *                 its latency is fixed and it has no scoreboard, an instruction in between uses its
+ *                 result. And the opening clock read cannot issue before those of the line's
+ *                 classes that can run before it have delivered, on whatever path.
+ *   chain         each instruction of the line's classes that brings a value needs what the one
+ *                 before it brought: a load in its address, an atomic operation in its address or
+ *                 operands, others in an operand. Moves and arithmetic in between are followed
+ *                 through registers, and copies to shared memory through it.
+ *   closed        the last instruction of the line's classes is one of the first class: a barrier
+ *                 stands behind what is timed, in the order of addresses
+ *   looped        a branch inside an interval is allowed. Without this word it is a failure, because
+ *                 static counts of a loop, or of what a branch may pass by, say nothing.
  *
  * "sass-loop:" COUNTS IN A LOOP BODY: the innermost natural loop that holds the line's first class;
  * if there are several, the one that holds the most. A bare CLASS means at least one. The paths of
  * a diverged warp (BRA.DIV) do not belong to it.
+ *   outer         the outermost loop instead
+ *   guarded OP n  counted instructions that run only where a predicate holds; without the word none
+ *                 may. (Also for sass-all, where it is not checked without the word.)
+ *   moving        each instruction of the first class has an address that changes from turn to turn
+ *                 and, if it is not a bulk copy by one thread, differs from thread to thread
+ *   ahead         in one turn, nothing of the second class comes behind the first: what is waited
+ *                 for was asked for in an earlier turn
  *
  * "sass-all:" COUNTS IN THE WHOLE KERNEL, in everything that can be reached from its entry (so
  * without padding): for straight code without clocks. A loop is a failure without the word looped;
- * a call or an indirect branch always is, because its target is unknown here.
+ * a call is one without the word calls, and what is called is not counted (the rare case of a
+ * division, the shuffle of a diverged warp); an indirect branch always is one.
  *
  *   together      (sass-loop, sass-all) all instructions of the line's first class are issued
  *                 before any instruction waits for one of them: no path leads from one, over an
  *                 instruction that waits on its scoreboard, to another; in a loop, in one turn.
  *
- * FAILURES are also: a kernel of the source or of the cubin without any contract, a contract whose
- * kernel is missing in the cubin, and any instruction of a contracted kernel whose opcode is not in
- * the table for that architecture. A word that is not understood, and a file that is no proper
- * cubin, is trouble. Exit: 0 all passed, 1 some failed, 2 trouble.
+ * FAILURES are also: a kernel of the source or of the cubin without any contract; a kernel that is
+ * built for an architecture for which its contracts are not; one whose contracts have no number
+ * that a class must reach, only limits; a contract whose kernel is missing in the cubin; a clock
+ * read by anything but CS2R in 64 bits; a NANOSLEEP that no class of the line names; and any
+ * instruction of a contracted kernel whose opcode is not in the table for that architecture. A word
+ * that is not understood, and a file that is no proper cubin, is trouble. Exit: 0 all passed, 1 some
+ * failed, 2 trouble.
  *
  * LIMITS. The check covers what is issued, in the order of addresses; which cache level answers is
  * for the hardware counters. Indirect branches (BRX) and calls have no known target here: a loop
  * that goes through one is not seen, its count is then too low, and that is a failure. Preprocessor
- * conditions are not evaluated: a kernel under #if needs a fitting arch= word.
+ * conditions are not evaluated: a kernel under #if needs a fitting arch= word. That a kernel is not
+ * timed is its author's word.
  *
- * contract.c reads the source, cubin.c the cubins; this file has the checks.
+ * contract.c reads the source, cubin.c the cubins, operands.c says what instructions read and
+ * write; intervals.c, loops.c and flow.c have the checks. planted.py puts faults into the shipped
+ * kernels that these checks must catch.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
@@ -138,7 +178,7 @@ long count_other(const struct check *k, const unsigned char *set)
     long count = 0;
 
     for (size_t i = 0; i < k->kernel->n; i++)
-        count += set[i] && !is(&code[i], "NOP") && !counted(k->contract, &code[i]);
+        count += set[i] && !is_filler(&code[i]) && !counted(k->contract, &code[i]);
     return count;
 }
 
@@ -198,6 +238,19 @@ struct tally {
     unsigned passed, failed;
 };
 
+/* The detour through a scoreboard does not cancel in a difference, and half a reading wraps. */
+static void check_clocks(const struct kernel *kernel, struct text *wrong)
+{
+    for (size_t i = 0; i < kernel->n; i++) {
+        const struct instruction *x = &kernel->code[i];
+
+        if (!is_clock(x) || is_direct_clock(x))
+            continue;
+        append(wrong, "; expected clocks in 64 bits by CS2R, found %s at 0x%zx", x->name, 16 * i);
+        return;
+    }
+}
+
 static void check_contract(const struct check *k)
 {
     for (size_t i = 0; i < k->kernel->n; i++) {
@@ -239,6 +292,8 @@ static void check_kernel(const struct source *s, const struct cubin *c, const st
         says = says || says_something(contract);
         check_contract(&k);
     }
+    if (checked)
+        check_clocks(kernel, &wrong);
     if (!covered)
         append(&wrong, "; expected a contract in the source, found none");
     else if (!checked && !excused)

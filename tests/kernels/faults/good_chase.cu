@@ -55,7 +55,7 @@ template <int N> __device__ __forceinline__ void steps_shared(unsigned &a)
         STEP_SHARED(a);
 }
 
-// sass: clocks=3 loads=32,64 other<=3 local=0 waited regs<=40 smem=0
+// sass: clocks=3 ldg64.cta=32,64 other<=3,3 local=0 waited chain regs<=40 smem=0
 extern "C" __global__ void good_ca(struct chase_args args)
 {
     u64 p = (u64)args.start, *sink = args.out + 2, t0, t1, t2;
@@ -73,7 +73,7 @@ extern "C" __global__ void good_ca(struct chase_args args)
     args.out[1] = t2 - t1;
 }
 
-// sass: clocks=3 loads=32,64 other<=3 local=0 waited regs<=40 smem=0
+// sass: clocks=3 ldg64.gpu=32,64 other<=3,3 local=0 waited chain regs<=40 smem=0
 extern "C" __global__ void good_cg(struct chase_args args)
 {
     u64 p = (u64)args.start, *sink = args.out + 2, t0, t1, t2;
@@ -91,7 +91,7 @@ extern "C" __global__ void good_cg(struct chase_args args)
     args.out[1] = t2 - t1;
 }
 
-// sass: clocks=3 loads=32,64 other<=3 local=0 waited regs<=40 smem<=4096
+// sass: clocks=3 lds32=32,64 other<=3,3 local=0 waited chain regs<=40 smem<=4096
 extern "C" __global__ void good_shared(struct chase_args args)
 {
     __shared__ unsigned ring[1024];
@@ -119,7 +119,7 @@ extern "C" __global__ void good_shared(struct chase_args args)
  * constant bank anew inside each bracket (sm_90a and later: one LDC more); without "unroll 1" the
  * code, and so the number of clock reads, is copied up to eight times.
  */
-// sass: clocks=3 loads=32,64 other<=3 local=0 waited regs<=40 smem=0
+// sass: clocks=3 ldg64.gpu=32,64 other<=3,3 local=0 waited chain regs<=40 smem=0
 extern "C" __global__ void good_rounds(struct chase_args args, int rounds)
 {
     u64 p = (u64)args.start, *out = args.out + 3, *sink = args.out + 2, t0, t1, t2;

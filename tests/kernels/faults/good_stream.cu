@@ -8,7 +8,7 @@
                  : "=&r"(a.x), "=&r"(a.y), "=&r"(a.z), "=&r"(a.w), "=&r"(b.x), "=&r"(b.y),         \
                    "=&r"(b.z), "=&r"(b.w) : "l"(p), "l"(q))
 
-// sass-loop: ldg128=2 local=0 together
+// sass-loop: ldg128.gpu=2 exits=1 local=0 together moving
 // sass-all: ldg128=2 local=0 looped  and the whole kernel has no other
 extern "C" __global__ void good_loop(const uint4 *in, unsigned *out, int n)
 {

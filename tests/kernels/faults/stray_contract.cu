@@ -7,7 +7,7 @@ __device__ int helper(int x)
     return x + 1;
 }
 
-// sass: none  a test
+// sass: none not a timed kernel
 extern "C" __global__ void stray_contract(int *out)
 {
     out[threadIdx.x] = helper(1);

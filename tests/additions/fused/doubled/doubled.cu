@@ -3,7 +3,7 @@
 #include "core/device/verdict.cuh"
 #include "fused/doubled/args.h"
 
-// sass-all: local=0
+// sass-all: ldg32=1 fmul=1 stg32=1 local=0
 extern "C" __global__ void __launch_bounds__(DOUBLED_THREADS)
     doubled_times(const __grid_constant__ struct doubled_args a)
 {
