@@ -387,10 +387,9 @@ static double median_of(struct probe_run *r, const struct probe_metric *m, const
 
 static json_t *side_object(double work, const struct stat_summary *s)
 {
-    return json_pack(
-        "{s:f, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "work", work, "n", (json_int_t)s->n, "median",
-        document_number(s->median), "min", document_number(s->min), "max", document_number(s->max),
-        "q1", document_number(s->q1), "q3", document_number(s->q3), "mad", document_number(s->mad));
+    return json_pack("{s:f, s:I, s:o, s:o, s:o, s:o}", "work", work, "n", (json_int_t)s->n,
+                     "median", document_number(s->median), "min", document_number(s->min), "max",
+                     document_number(s->max), "mad", document_number(s->mad));
 }
 
 /* A map's figures are those of its finite cells. */

@@ -105,7 +105,7 @@ def figures_of_slope(samples, tick):
     (low_work, low), (high_work, high) = sides_of(samples)
     between, s, t = high_work - low_work, summarise(low), summarise(high)
     least = [min(side[:BEST_OF_FIRST]) for side in (low, high)]
-    kept = ("n", "median", "min", "max", "q1", "q3", "mad")
+    kept = ("n", "median", "min", "max", "mad")
     return {"n": len(high), "median": (t["median"] - s["median"]) / between,
             "best": (least[1] - least[0]) / between, "mad": (s["mad"] + t["mad"]) / between,
             "resolution": tick / between,

@@ -13,12 +13,12 @@ static const struct {
 } dates[] = {
     {"C01", "2026-11-21", "1583985d99a4"},
     {"C02", "2026-11-21", "68a7a870a7de"},
-    {"C02b", "2026-11-22", "15930fee6b7d"},
+    {"C02b", "2026-11-22", "0e045784b6d3"},
     {"C05", "2026-11-22", "f03435e12956"},
     {"C06", "2026-11-22", "8a3e35003039"},
     {"C10", "2026-11-21", "0a2798b6e428"},
     {"C11", "2026-11-21", "af2379575c70"},
-    {"C12", "2026-11-21", "d4053fcb4256"},
+    {"C12", "2026-11-22", "22cbf2968111"},
     {"C13", "2026-11-22", "ff817086c7b2"},
     {"C14", "2026-11-22", "532d0b40f3b7"},
     {"C14b", "2026-11-22", "b3429fb386d3"},
@@ -29,12 +29,14 @@ static const struct {
     {"C17b", "2026-11-22", "52c715f65e44"},
     {"C20", "2026-11-22", "b1b371db5d38"},
     {"C21", "2026-11-22", "7698fffa8dce"},
-    {"C22", "2026-11-21", "f4d0adea6553"},
+    {"C22", "2026-11-22", "52effc15cc51"},
     {"C23", "2026-11-22", "bacd76d3c4b0"},
-    {"C24", "2026-11-21", "9884513d1688"},
-    {"C25", "2026-11-21", "89d6e1c02bee"},
+    {"C24", "2026-11-22", "9d4ab6796e34"},
+    {"C24b", "2026-11-22", "cadb89310ca2"},
+    {"C25", "2026-11-22", "16bc75501f34"},
+    {"C25b", "2026-11-22", "21ececb128ec"},
     {"C26", "2026-11-22", "cac8abe2b873"},
-    {"C27", "2026-11-21", "573d9f00d9c6"},
+    {"C27", "2026-11-22", "27802105da66"},
     {"C28", "2026-11-22", "3d003ae91bab"},
     {"C28a", "2026-11-22", "1b09a60c56d2"},
     {"C29", "2026-11-22", "1c6d593b3a0e"},
@@ -59,34 +61,34 @@ static const struct {
     {"C44", "2026-11-22", "b0ebfdf1db50"},
     {"C44b", "2026-11-22", "d138e3902d70"},
     {"C45", "2026-11-21", "c395ad2f1121"},
-    {"C46", "2026-11-22", "d3cac7c7dfbe"},
+    {"C46", "2026-11-22", "e4441b29d37c"},
     {"C50", "2026-11-22", "876c4633cb91"},
     {"C50b", "2026-11-22", "4f9a972dac92"},
-    {"C50c", "2026-11-21", "c9e3e09daf59"},
+    {"C50c", "2026-11-22", "c9e3e09daf59"},
     {"C50d", "2026-11-22", "b0d4c17b2baf"},
     {"C52", "2026-11-22", "dc7614fd4fde"},
-    {"C54", "2026-11-22", "b55a4bf8db99"},
+    {"C54", "2026-11-22", "f536068bbb5f"},
     {"C54b", "2026-11-22", "c3e1299d7d1f"},
     {"C54c", "2026-11-22", "018171286e7c"},
     {"C55", "2026-11-22", "4edec7ba17b7"},
     {"C55a", "2026-11-22", "b307bd36227f"},
     {"C55c", "2026-11-22", "827e599fce9a"},
-    {"C56", "2026-11-21", "f7aac78266a4"},
-    {"C57", "2026-11-21", "0d1a6ef37b4c"},
+    {"C56", "2026-11-22", "f7aac78266a4"},
+    {"C57", "2026-11-22", "bc8aa5551049"},
     {"C58", "2026-11-22", "cde996b9aa89"},
     {"C59", "2026-11-22", "cff5718e5aa2"},
     {"C60", "2026-11-22", "be939de279b2"},
     {"C61", "2026-11-21", "95da64e5f67f"},
     {"C61a", "2026-11-22", "f1c86805fc23"},
-    {"C63", "2026-11-22", "b2295f07348a"},
-    {"C64", "2026-11-22", "ddd899202152"},
+    {"C63", "2026-11-22T12:20Z", "118537200d61"},
+    {"C64", "2026-11-22", "b07044e0c0da"},
     {"C65", "2026-11-22", "b2bcb685c937"},
     {"C66", "2026-11-22", "9358ac764d38"},
     {"C67", "2026-11-22", "5d977f9c448b"},
     {"C67b", "2026-11-22", "0094e637cdcb"},
-    {"C68", "2026-11-22", "ee27baa883fc"},
+    {"C68", "2026-11-22T12:20Z", "af406b4c9993"},
     {"C69", "2026-11-21", "f67ad646cb0b"},
-    {"C71", "2026-11-21", "49465d6f4f0c"},
+    {"C71", "2026-11-22", "9033fa6ae3cc"},
     {"C75", "2026-11-22", "176b2d65c961"},
     {"C75b", "2026-11-22", "4543d0fe1edc"},
     {"C76", "2026-11-21", "fd8ad5dc9df5"},
@@ -105,7 +107,7 @@ static const struct {
     {"C84b", "2026-11-22", "93717524fb61"},
     {"C85", "2026-11-22", "519a8ffb9416"},
     {"C86", "2026-11-22", "73babc537aa1"},
-    {"C87", "2026-11-22", "f3162e9c30e8"},
+    {"C87", "2026-11-22", "1141634336c2"},
     {"C89", "2026-11-22", "d49de0aa7610"},
     {"C89b", "2026-11-22", "d8df45ad0a12"},
     {"C90", "2026-11-22", "c9d760228594"},
@@ -158,7 +160,7 @@ static const char *measured(const struct bundle *bundle, const struct need *need
 char *claim_dates(const struct claim *claim, const struct bundle *bundle, char text[CLAIM_DATES])
 {
     const char *since = claim_since(claim), *from = NULL;
-    enum { DAY = 10 }; /* "2026-11-22" */
+    enum { DAY = 10, MINUTE = 16 }; /* "2026-11-22", "2026-11-22T12:20" */
 
     text[0] = '\0';
     if (!claim->judge || !since)
@@ -167,11 +169,12 @@ char *claim_dates(const struct claim *claim, const struct bundle *bundle, char t
         for (const struct need *need = *list; need->id; need++)
             from = older(from, measured(bundle, need));
     if (!from) {
-        snprintf(text, CLAIM_DATES, "rule of %.10s", since);
+        snprintf(text, CLAIM_DATES, "rule of %.*s", DAY, since);
         return text;
     }
-    const int order = strncmp(since, from, DAY);
-    snprintf(text, CLAIM_DATES, "rule of %.10s, bundle of %.10s%s", since, from,
+    const int length = strlen(since) > DAY ? MINUTE : DAY;
+    const int order = strncmp(since, from, (size_t)length);
+    snprintf(text, CLAIM_DATES, "rule of %.*s, bundle of %.*s%s", length, since, length, from,
              order < 0    ? ""
              : order == 0 ? ": same day"
                           : ": rule changed after the measurement");

@@ -4,7 +4,8 @@ for each claim the date on which its rule got its present form, and a hash of th
 text of the rule (.rule) and the thresholds: every named constant, and every number but 0, 1 and 2, that the
 judge uses, in all functions of report/claims that it calls; what is only said as evidence does not count.
 An entry's date (.since), where it has one, is that of the list. In git's history of the list, a hash changes
-only together with a date of that day.
+only together with a date of that day. Of a rule that changed when figures of that day were known, the date has
+the time, too: "2026-11-22T12:20Z".
 
 --update writes the list anew: a changed rule needs a .since that is newer than the listed date."""
 import datetime
@@ -18,7 +19,7 @@ import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 LIST = "report/claims/dates.c"
-LINE = re.compile(r'\{"(C\w+)", "(\d{4}-\d\d-\d\d)", "([0-9a-f]{12})"\}')
+LINE = re.compile(r'\{"(C\w+)", "(\d{4}-\d\d-\d\d(?:T\d\d:\d\dZ)?)", "([0-9a-f]{12})"\}')
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'|[A-Za-z_]\w*|\.?\d(?:[eEpP][-+]|[\w.])*|\s+|.', re.S)
 DECIDES = ("rule_faster", "rule_place", "rule_band", "rule_ratio", "rule_quotient", "rule_rate")  # of rules.c
 SAYS = re.compile(r"rule_say\w*|rule_not_testable|snprintf|fprintf")  # what they are given decides nothing
@@ -261,7 +262,7 @@ def check_history():
                 gone[m[1]] = m[3]
             if not text.startswith("+") or gone.get(m[1], m[3]) == m[3]:
                 continue
-            apart = datetime.date.fromisoformat(day) - datetime.date.fromisoformat(m[2])
+            apart = datetime.date.fromisoformat(day) - datetime.date.fromisoformat(m[2][:10])
             check(abs(apart.days) <= 1, m[1], f"its rule changed in a commit of {day}, and has the date {m[2]}")
     return True
 
