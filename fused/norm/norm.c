@@ -166,7 +166,7 @@ static size_t forms(struct probe_run *r, const struct operator_set *s, size_t me
                                            .group = v - o->variant < 2 ? main
                                                     : is_part          ? OPERATOR_PARTS
                                                                        : OPERATOR_OWN,
-                                           .is_thrice = v->properties & (PART | UNSAFE),
+                                           .is_thrice = v->properties & UNSAFE,
                                            .bytes = norm_bytes(v, rows, cols),
                                            .memory = norm_memory(o, v, rows, cols),
                                            .kernels = (unsigned)v->steps,

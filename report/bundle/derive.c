@@ -361,12 +361,12 @@ static void derive_capacity(const struct rows *rows, struct rows *made, const js
         free(points);
         return;
     }
-    bool once = true, thrice = true;
+    bool once = false, thrice = false;
     int method = points->row[0]->method;
     for (size_t i = 0; i < points->n; i++) {
         const struct row *row = points->row[i];
-        once = once && row->once;
-        thrice = thrice && row->thrice;
+        once = once || row->once;
+        thrice = thrice || row->thrice;
         if (row->n > n_rounds) {
             n_rounds = row->n;
             memcpy(rounds, row->round, row->n * sizeof *rounds);

@@ -76,8 +76,12 @@ void claim_judge(const struct claim *claim, const struct bundle *bundle, struct 
     }
     if (instrument_holds(bundle, why)) {
         claim->judge(bundle, finding);
-        if (finding->verdict != CLAIM_NOT_TESTABLE)
+        if (finding->verdict != CLAIM_NOT_TESTABLE) {
             say_near(bundle, finding);
+            for (size_t i = 0; i < finding->n_seldom; i++)
+                rule_say(finding->evidence, "; rests on two or three rounds of %s",
+                         finding->seldom[i]);
+        }
     } else
         rule_not_testable(finding, "%s", why);
     if (!finding->controls[0])

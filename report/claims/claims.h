@@ -8,7 +8,7 @@
 enum claim_verdict { CLAIM_REPRODUCED, CLAIM_REFUTED, CLAIM_MIXED, CLAIM_NOT_TESTABLE, CLAIM_OPEN };
 const char *claim_verdict_name(enum claim_verdict verdict);
 
-enum { CLAIM_TEXT = 1600, CLAIM_LIMITS = 24 };
+enum { CLAIM_TEXT = 1600, CLAIM_LIMITS = 24, CLAIM_SELDOM = 8 };
 
 /* What was found. A verdict other than NOT TESTABLE requires that both controls came out right. The
  * positive control (the instrument sees what is known to be there) must pass. The negative control
@@ -19,6 +19,8 @@ struct finding {
     size_t n_refused;   /* ids taken that no need of the claim covers: a fault of its judge */
     const char *limit[CLAIM_LIMITS]; /* the thresholds that the judge used, see RULE_LIMIT() */
     size_t n_limits;
+    const char *seldom[CLAIM_SELDOM]; /* times taken that were measured in two or three rounds only */
+    size_t n_seldom;
     const char *moved; /* the threshold that is multiplied by `by`; or NULL */
     double by;
     enum claim_verdict verdict;

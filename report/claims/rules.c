@@ -100,6 +100,18 @@ static bool is_needed(const char *id, struct finding *f)
     return false;
 }
 
+/* A verdict should rest on times of every round: the ledger names those that it takes from less. */
+static void note_seldom(const struct row *row, struct finding *f)
+{
+    if (f->of || !is_measured(row) || !(row->once || row->thrice))
+        return;
+    for (size_t i = 0; i < f->n_seldom; i++)
+        if (!strcmp(f->seldom[i], row->id))
+            return;
+    if (f->n_seldom < CLAIM_SELDOM)
+        f->seldom[f->n_seldom++] = row->id;
+}
+
 static bool take(const struct bundle *bundle, const char *glob, bool best, struct row *row,
                  struct finding *f)
 {
@@ -114,7 +126,10 @@ static bool take(const struct bundle *bundle, const char *glob, bool best, struc
         rule_not_testable(f, "%s is not in this bundle", glob);
         return false;
     }
-    return is_usable(bundle, row, f);
+    if (!is_usable(bundle, row, f))
+        return false;
+    note_seldom(row, f);
+    return true;
 }
 
 bool rule_take(const struct bundle *bundle, const char *glob, struct row *row, struct finding *f)
