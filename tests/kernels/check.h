@@ -37,6 +37,6 @@ void check_whole(const struct check *k);     /* sass-all: */
 
 /* Where the values come from: see chain and moving at the top of sass.c. */
 void check_chain(const struct check *k, const unsigned char *set, size_t interval);
-void check_moving(const struct check *k, const unsigned char *body);
+void check_moving(const struct check *k, const unsigned char *body, size_t header);
 
 #endif

@@ -44,42 +44,83 @@ void check_chain(const struct check *k, const unsigned char *set, size_t interva
 
 /* ---- moving ------------------------------------------------------------------------------- */
 
-/* What each place of a loop derives from within it, in whatever order. */
-static void derive(const struct kernel *k, const unsigned char *body, struct places *from)
+/* One step forward: what has the property behind an instruction, given what has it before. A guarded
+ * write leaves the old value in other threads. */
+static struct places carry(const struct instruction *x, struct places before)
 {
-    memset(from, 0, PLACES * sizeof(*from));
-    for (size_t i = 0; i < k->n; i++) {
-        struct places writes, reads;
+    struct places writes = writes_of(x), reads = reads_of(x);
 
-        if (!body[i])
-            continue;
-        writes = writes_of(&k->code[i]), reads = reads_of(&k->code[i]);
-        for (unsigned p = 0; p < PLACES; p++)
-            if (has_place(&writes, p))
-                add_places(&from[p], &reads);
-    }
-    for (unsigned via = 0; via < PLACES; via++)
-        for (unsigned p = 0; p < PLACES; p++)
-            if (has_place(&from[p], via))
-                add_places(&from[p], &from[via]);
+    if (meet(&reads, &before))
+        add_places(&before, &writes);
+    else if (!is_guarded(x))
+        remove_places(&before, &writes);
+    return before;
 }
 
-/* The places that change from turn to turn: those that derive from their own value in an earlier
- * turn, and what derives from them. */
-static struct places find_variables(const struct kernel *k, const unsigned char *body)
+/* Does control go from i to j inside the turn? The way back to the header ends it. */
+static bool in_turn(const unsigned char *body, size_t header, long j)
 {
-    struct places *from = allocate(PLACES, sizeof(*from)), carried = {{0}}, result;
+    return j >= 0 && body[j] && (size_t)j != header;
+}
 
-    derive(k, body, from);
+/* The places that a turn takes over from the one before: it writes them, and some path reads them
+ * before it writes them. */
+static struct places taken_over(const struct kernel *k, const unsigned char *body, size_t header)
+{
+    struct places *live = allocate(k->n + 1, sizeof(*live)), result = {{0}};
+    struct places written = {{0}};
+
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = k->n; i-- > 0;) {
+            const struct instruction *x = &k->code[i];
+            struct places reads, writes, before = {{0}};
+
+            if (!body[i])
+                continue;
+            reads = reads_of(x), writes = writes_of(x);
+            if (x->falls && in_turn(body, header, (long)i + 1))
+                add_places(&before, &live[i + 1]);
+            if (in_turn(body, header, x->jump))
+                add_places(&before, &live[x->jump]);
+            if (!is_guarded(x))
+                remove_places(&before, &writes);
+            add_places(&before, &reads);
+            add_places(&written, &writes);
+            changed = add_places(&live[i], &before) || changed;
+        }
+    }
     for (unsigned p = 0; p < PLACES; p++)
-        if (has_place(&from[p], p))
-            add_place(&carried, p);
-    result = carried;
-    for (unsigned p = 0; p < PLACES; p++)
-        if (meet(&from[p], &carried))
+        if (has_place(&live[header], p) && has_place(&written, p))
             add_place(&result, p);
-    free(from);
+    free(live);
     return result;
+}
+
+/* The places that change from turn to turn, before each instruction of the loop: those that a turn
+ * takes over, and what is computed from them. */
+static struct places *find_variables(const struct kernel *k, const unsigned char *body,
+                                     size_t header)
+{
+    struct places *before = allocate(k->n + 1, sizeof(*before));
+
+    before[header] = taken_over(k, body, header);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = 0; i < k->n; i++) {
+            const struct instruction *x = &k->code[i];
+            struct places after;
+
+            if (!body[i])
+                continue;
+            after = carry(x, before[i]);
+            if (x->falls && in_turn(body, header, (long)i + 1))
+                changed = add_places(&before[i + 1], &after) || changed;
+            if (in_turn(body, header, x->jump))
+                changed = add_places(&before[x->jump], &after) || changed;
+        }
+    }
+    return before;
 }
 
 /* The places that differ from thread to thread before each instruction. */
@@ -91,12 +132,10 @@ static struct places *find_threads(const struct kernel *k)
         changed = false;
         for (size_t i = 0; i < k->n; i++) {
             const struct instruction *x = &k->code[i];
-            struct places after = before[i], writes = writes_of(x), reads = reads_of(x);
+            struct places after = carry(x, before[i]), writes = writes_of(x);
 
-            if (reads_thread(x) || meet(&reads, &before[i]))
+            if (reads_thread(x))
                 add_places(&after, &writes);
-            else if (!is_guarded(x))
-                remove_places(&after, &writes);
             if (x->falls)
                 changed = add_places(&before[i + 1], &after) || changed;
             if (x->jump >= 0)
@@ -106,9 +145,9 @@ static struct places *find_threads(const struct kernel *k)
     return before;
 }
 
-void check_moving(const struct check *k, const unsigned char *body)
+void check_moving(const struct check *k, const unsigned char *body, size_t header)
 {
-    struct places variables = find_variables(k->kernel, body);
+    struct places *variables = find_variables(k->kernel, body, header);
     struct places *threads = find_threads(k->kernel);
 
     for (size_t i = 0; i < k->kernel->n; i++) {
@@ -119,7 +158,7 @@ void check_moving(const struct check *k, const unsigned char *body)
         if (!body[i] || !in_class(x, &k->contract->classes[0]))
             continue;
         address = address_of(x);
-        turns = meet(&address, &variables);
+        turns = meet(&address, &variables[i]);
         lanes = meet(&address, &threads[i]) || !is_memory(x);
         if (turns && lanes)
             continue;
@@ -128,5 +167,6 @@ void check_moving(const struct check *k, const unsigned char *body)
         break;
     }
     append(k->found, " moving");
+    free(variables);
     free(threads);
 }

@@ -174,7 +174,7 @@ void check_loop(const struct check *k)
         if (k->contract->ahead)
             check_ahead(k, body, header);
         if (k->contract->moving)
-            check_moving(k, body);
+            check_moving(k, body, header);
     }
     free(body);
 }
