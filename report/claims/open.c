@@ -231,6 +231,29 @@ static const struct claim claims[] = {
      .open = "Sectors that L1 and L2 serve, by hardware counters, of the fused kernel and of the "
              "kernels that it replaces, where the tensor fits the L2 and where it does not.",
      .needs = NEEDS(NULL)},
+    {.id = "C93",
+     .article = "ai-rng",
+     .quote = "Precision mismatches [...] across hardware generations",
+     .statement = "The same operator gives other results on another generation of GPUs.",
+     .open = "Digests and errors of the fused operators on boards of two generations, from inputs "
+             "of the same seed: which differ in a bit, and by how much.",
+     .needs = NEEDS(NULL)},
+    {.id = "C94",
+     .article = "ai-rng",
+     .quote = "blocked computation",
+     .statement = "A fused attention kernel computes in blocks that stay on the SM: scores never "
+                  "reach device memory.",
+     .open = "Counted bytes of device memory of attention over a prompt, fused and by three "
+             "kernels, against the bytes of its operands.",
+     .needs = NEEDS(NULL)},
+    {.id = "C95",
+     .article = "ai-rng",
+     .quote = "efficient use of tensor cores",
+     .statement = "A fused attention kernel keeps the tensor cores busy for more than half of its "
+                  "time.",
+     .open = "Counted busy cycles of the tensor pipe during attention over a prompt, beside its "
+             "flop/s over the rated peak.",
+     .needs = NEEDS(NULL)},
 };
 
 CLAIM_SUBJECT(claims);

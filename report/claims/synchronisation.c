@@ -283,18 +283,16 @@ static const struct claim claims[] = {
      .needs = NEEDS(completed_needs)},
     {.id = "C02b",
      .article = "smallest.ai",
-     .quote = "you risk deadlocks where some SMs are stalled waiting for others.",
-     .clause = "",
+     .quote = "Even with fusion, the GPU cannot safely scale this computation across all its SMs:",
+     .clause = "the GPU cannot safely scale this computation across all its SMs",
      .since = "2026-11-22",
      .statement = "A kernel whose blocks wait for each other cannot be launched on all SMs so that "
                   "a deadlock is ruled out. Judged on cooperative launches.",
      .rule =
-         "The deadlocks themselves are C02; that there is no way out is what C04's sentence says, "
-         "\"the GPU cannot safely scale this computation across all its SMs\". REFUTED when a "
-         "cooperative launch completes at 0.5x "
-         "and 1x of the resident capacity "
-         "and is refused at 1xcapacity+1 and 2xcapacity, REPRODUCED when one is accepted and "
-         "does not complete. Positive control: an ordinary launch of twice the capacity "
+         "The deadlocks themselves are C02, and how fast all SMs are is C04. REFUTED when a "
+         "cooperative launch completes at 0.5x and 1x of the resident capacity and is refused at "
+         "1xcapacity+1 and 2xcapacity, REPRODUCED when one is accepted and does not complete. "
+         "Positive control: an ordinary launch of twice the capacity "
          "deadlocks. Negative controls: half the capacity must not be refused, and must complete "
          "when launched ordinarily: where nothing completes, a deadlock says nothing.",
      .judge = judge_c02b,
