@@ -175,15 +175,14 @@ static const struct claim claims[] = {
      .quote = "Padding and alignment that affect tensor core usage.",
      .clause = "Padding and alignment",
      .since = "2026-11-22",
-     .statement = "A misaligned size, row length or address costs a tensor-core product 20 % or "
-                  "more. Whether "
-                  "the tensor cores are used less takes hardware counters, which a bundle has not.",
+     .statement =
+         "A misaligned size, row length or address costs a tensor-core product 20 % or more. "
+         "Whether the tensor cores are used less takes hardware counters, which a bundle has not.",
      .rule = "cuBLAS, fp16, about 1024^3, beside the aligned product replayed in turn, by time for "
-             "each "
-             "multiply-add. REPRODUCED when a misaligned one loses 20 %, REFUTED when none loses "
-             "more than 5 %, MIXED otherwise. Positive control: with half as much work again, "
-             "padded on along K, it loses 20 %. Negative control: the aligned product in other "
-             "buffers must not lose 5 %.",
+             "each multiply-add. REPRODUCED when a misaligned one loses 20 %, REFUTED when none "
+             "loses more than 5 %, MIXED otherwise. Positive control: with half as much work "
+             "again, padded on along K, it loses 20 %. Negative control: the aligned product in "
+             "other buffers must not lose 5 %.",
      .judge = judge_c58,
      .needs = NEEDS(over_needs)},
     {.id = "C86",
@@ -192,12 +191,11 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "A change of row length, address or layout alone makes cuBLAS choose another "
                   "kernel, and costs 10 % or more.",
-     .rule =
-         "1024^3, the same sizes, type and values; the kernel's name is read from a captured "
-         "graph. REPRODUCED "
-         "when a change brings another name and costs 10 %, REFUTED when no name changes, or no "
-         "change costs 3 %; MIXED otherwise. Positive control: one row instead of 1024 gets "
-         "another name. Negative control: the same product again gets the same name and time.",
+     .rule = "1024^3, the same sizes, type and values; the kernel's name is read from a captured "
+             "graph. REPRODUCED when a change brings another name and costs 10 %, REFUTED when no "
+             "name changes, or no change costs 3 %; MIXED otherwise. Positive control: one row "
+             "instead of 1024 gets another name. Negative control: the same product again gets the "
+             "same name and time.",
      .judge = judge_c86,
      .needs = NEEDS(over_needs, kernel_needs)},
 };

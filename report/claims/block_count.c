@@ -387,15 +387,14 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "At 1024^3 Triton's best configuration with at least as many blocks as SMs is "
                   "slower than the one with fewer that its tuner picks.",
-     .rule = "The article's own experiment, fp16, warm L2, by the slope of graphs; cold, and "
-             "do_bench, are said beside it, and the 17 us, which are an L40S's, are not judged. "
-             "REPRODUCED when the forced one is slower by more than 3 %, REFUTED when it is not, "
-             "MIXED when the interval holds 3 %. Positive control: tiles that make 32 blocks take "
-             "1.2 times as long as what the tuner picks or more. Negative control: tiles of half "
-             "the size, where 64 blocks become 128 and still every one has an SM, must not be "
-             "slower. Without Triton in the bundle: the smaller tiles of our kernels, as C24b has "
-             "them, "
-             "with its controls.",
+     .rule =
+         "The article's own experiment, fp16, warm L2, by the slope of graphs; cold, and do_bench, "
+         "are said beside it, and the 17 us, which are an L40S's, are not judged. REPRODUCED when "
+         "the forced one is slower by more than 3 %, REFUTED when it is not, MIXED when the "
+         "interval holds 3 %. Positive control: tiles that make 32 blocks take 1.2 times as long "
+         "as what the tuner picks or more. Negative control: tiles of half the size, where 64 "
+         "blocks become 128 and still every one has an SM, must not be slower. Without Triton in "
+         "the bundle: the smaller tiles of our kernels, as C24b has them, with its controls.",
      .judge = judge_c24,
      .needs = NEEDS(triton_needs, count_needs, clock_needs, cube_needs, whole_needs, empty_needs,
                     part_needs, staircase_needs)},
@@ -418,8 +417,7 @@ static const struct claim claims[] = {
          "judged on the others. Positive control: the tile that makes fewest blocks takes 1.2 "
          "times as long as the best or more. Negative control: of one tile size, as many tiles as "
          "SMs must not take longer, for each, than 96; without the wgmma kernel, the best tile "
-         "must "
-         "not be slower than the one with fewest blocks.",
+         "must not be slower than the one with fewest blocks.",
      .judge = judge_c24b,
      .needs = NEEDS(cube_needs, whole_needs, empty_needs, part_needs, staircase_needs)},
 };

@@ -118,20 +118,20 @@ static const struct claim claims[] = {
      .quote = "These limitations aren\u2019t simply due to lack of optimization\u2014they\u2019re "
               "a direct consequence of how GPU architectures are designed, and they persist even "
               "with the most carefully engineered large kernel fusion strategies.",
-     .clause = "they persist even with the most carefully engineered large kernel fusion "
-               "strategies",
+     .clause =
+         "they persist even with the most carefully engineered large kernel fusion strategies",
      .since = "2026-11-22",
      .statement = "A chain of dependent 1024^3 products in one persistent kernel keeps 90 % or "
                   "more of the standalone time per product and stays under half of peak.",
-     .rule = "Eight dependent products, fp16 with fp32 sums. REPRODUCED when a product in the best "
-             "persistent kernel takes at least 0.90 of the best standalone time (same operands, by "
-             "graph) and stays below 0.5 of the board's rated dense peak; REFUTED when it takes "
-             "less than 0.75 of that time or passes 0.5 of the peak; MIXED otherwise. The best are "
-             "chosen in the first round and judged on the others. Positive controls: the chain by "
-             "graph, which is launched as the standalone product is, costs within 10 % of it; "
-             "4096^3 takes 10 times as long or more. "
-             "Negative controls: a persistent kernel that does not wait between products must be "
-             "wrong; 4096^3 by cuBLAS must not stay below half of the peak.",
+     .rule =
+         "Eight dependent products, fp16 with fp32 sums. REPRODUCED when a product in the best "
+         "persistent kernel takes at least 0.90 of the best standalone time (same operands, by "
+         "graph) and stays below 0.5 of the board's rated dense peak; REFUTED when it takes less "
+         "than 0.75 of that time or passes 0.5 of the peak; MIXED otherwise. The best are chosen "
+         "in the first round and judged on the others. Positive controls: the chain by graph, "
+         "which is launched as the standalone product is, costs within 10 % of it; 4096^3 takes 10 "
+         "times as long or more. Negative controls: a persistent kernel that does not wait between "
+         "products must be wrong; 4096^3 by cuBLAS must not stay below half of the peak.",
      .judge = judge_c27,
      .needs = NEEDS(chain_needs, other_modes)},
 };

@@ -333,9 +333,9 @@ static const struct claim claims[] = {
               "automated specialization without hand-tuning every case.",
      .clause = "Compiler-generated kernels win when shapes vary",
      .since = "2026-11-22",
-     .statement = "Softmax with scale and mask at three shapes, from the same lines of PyTorch, is "
-                  "faster by its compiler than by its library and by our kernel, which has a form "
-                  "for each.",
+     .statement =
+         "Softmax with scale and mask at three shapes, from the same lines of PyTorch, is faster "
+         "by its compiler than by its library and by our kernel, which has a form for each.",
      .rule = "131072 x 4096, 1 x 131072 and 32 x 32768, fp16, by graph. REPRODUCED when the "
              "compiler is faster than both by more than 3 % at each, REFUTED when one of them is "
              "so at each, MIXED otherwise. The controls of C79b.",
@@ -347,19 +347,17 @@ static const struct claim claims[] = {
          "Automate kernel selection based on hardware detection to avoid fragile manual configs.",
      .clause = "Automate kernel selection",
      .since = "2026-11-22",
-     .statement =
-         "On a shape that was not used to choose, a kernel chosen by measurement or by a rule "
-         "comes "
-         "within 3 % of the best and beats a fixed one; with one GPU only shapes are judged, not "
-         "hardware.",
-     .rule = "All of our kernels on 8 shapes, fp16, measured twice: once to choose, once to judge, "
-             "by the geometric mean of time over the fastest. Each shape gets the kernel that is "
-             "fastest on the nearest other one, the one of a rule on blocks and SMs, or the one "
-             "that is best on the seven others. REPRODUCED when one of the first two comes within "
-             "3 % of 1 and the last is more than 3 % behind it; REFUTED when the last is within 3 "
-             "% of both, or ahead; MIXED otherwise. Positive control: the two measurements of a "
-             "kernel agree within 3 %. Negative control: the worst fixed kernel does not come "
-             "within 3 % of the fastest.",
+     .statement = "On a shape that was not used to choose, a kernel chosen by measurement or by a "
+                  "rule comes within 3 % of the best and beats a fixed one; with one GPU only "
+                  "shapes are judged, not hardware.",
+     .rule =
+         "All of our kernels on 8 shapes, fp16, measured twice: once to choose, once to judge, by "
+         "the geometric mean of time over the fastest. Each shape gets the kernel that is fastest "
+         "on the nearest other one, the one of a rule on blocks and SMs, or the one that is best "
+         "on the seven others. REPRODUCED when one of the first two comes within 3 % of 1 and the "
+         "last is more than 3 % behind it; REFUTED when the last is within 3 % of both, or ahead; "
+         "MIXED otherwise. Positive control: the two measurements of a kernel agree within 3 %. "
+         "Negative control: the worst fixed kernel does not come within 3 % of the fastest.",
      .judge = judge_c89,
      .needs = NEEDS(held_out_needs, choice_needs)},
     {.id = "C89b",

@@ -216,13 +216,13 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "Our reading: over a prompt of 4096 tokens or more, fused attention is at least "
                   "twice as fast as three kernels, with a causal mask and without one.",
-     .rule = "Unfused over fused, 32 heads of 128, by graph, at 4096 tokens in fp16 and at 8192 in "
-             "bf16, each with a causal mask (of which a product of the library computes the masked "
-             "half, too) and without. REPRODUCED when all four ratios reach 2, REFUTED when none "
-             "does, MIXED otherwise. Positive control: the chain takes at least twice as long as "
-             "one of its two products. Negative control: that product alone must not read twice "
-             "the fused kernel's time. Why it is faster, 'because attention is bandwidth-heavy', "
-             "is not judged.",
+     .rule =
+         "Unfused over fused, 32 heads of 128, by graph, at 4096 tokens in fp16 and at 8192 in "
+         "bf16, each with a causal mask (of which a product of the library computes the masked "
+         "half, too) and without. REPRODUCED when all four ratios reach 2, REFUTED when none does, "
+         "MIXED otherwise. Positive control: the chain takes at least twice as long as one of its "
+         "two products. Negative control: that product alone must not read twice the fused "
+         "kernel's time. Why it is faster, 'because attention is bandwidth-heavy', is not judged.",
      .judge = judge_c43,
      .needs = NEEDS(speeds_needs, c43_needs)},
     {.id = "C55",
@@ -253,8 +253,8 @@ static const struct claim claims[] = {
      .needs = NEEDS(c55a_needs)},
     {.id = "C55c",
      .article = "ai-rng",
-     .quote = "Reduced memory traffic: intermediate attention scores are not written to global "
-              "memory.",
+     .quote =
+         "Reduced memory traffic: intermediate attention scores are not written to global memory.",
      .since = "2026-11-22",
      .statement = "Fused attention writes no scores: at most a tenth of the bytes that three "
                   "kernels write to device memory.",

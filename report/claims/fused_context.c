@@ -174,9 +174,9 @@ static const struct claim claims[] = {
      .quote = "Attention kernels are the highest leverage target",
      .clause = "highest leverage target",
      .since = "2026-11-22",
-     .statement = "In decode attention takes more of a step's time than all products with weights "
-                  "together, for 1 to 64 sequences of 1024 to 8192 keys; leverage is read as share "
-                  "of time.",
+     .statement =
+         "In decode attention takes more of a step's time than all products with weights together, "
+         "for 1 to 64 sequences of 1024 to 8192 keys; leverage is read as share of time.",
      .rule = "An 8B model, bf16: attention of all layers over the whole step, in which the rest "
              "takes the time of its weights at the rate of a read measured in the same process; "
              "keys and values grow with the batch, weights do not. One sequence of 8192 keys, 8 of "
@@ -194,16 +194,15 @@ static const struct claim claims[] = {
      .statement = "At long contexts the memory of attention over a prompt grows rather like a line "
                   "when fused and rather like a square when not, and a length fits fused that does "
                   "not fit unfused.",
-     .rule =
-         "bf16, 32 heads of 128, memory as the driver says it is gone. The exponent of memory from "
-         "8192 to 16384 tokens, where operands no longer weigh: below 1.5 when fused, 1.5 or more "
-         "when not; and of 65536 tokens, whether they were computed or are more than the GPU's "
-         "memory holds. REPRODUCED when both exponents are so and 65536 tokens fit fused alone, "
-         "REFUTED when both exponents lie on one side and they fit both ways, MIXED otherwise. "
-         "Positive controls: at 8192 tokens the driver and the count of bytes agree within 5 %, "
-         "and twice the tokens take at least 1.5 times the memory. Negative control: from 512 to "
-         "1024 tokens, where operands weigh as much as the scores, the unfused exponent must stay "
-         "below 1.5.",
+     .rule = "bf16, 32 heads of 128, memory as the driver says it is gone. The exponent of memory "
+             "from 8192 to 16384 tokens, where operands no longer weigh: below 1.5 when fused, 1.5 "
+             "or more when not; and of 65536 tokens, whether they were computed or are more than "
+             "the GPU's memory holds. REPRODUCED when both exponents are so and 65536 tokens fit "
+             "fused alone, REFUTED when both exponents lie on one side and they fit both ways, "
+             "MIXED otherwise. Positive controls: at 8192 tokens the driver and the count of bytes "
+             "agree within 5 %, and twice the tokens take at least 1.5 times the memory. Negative "
+             "control: from 512 to 1024 tokens, where operands weigh as much as the scores, the "
+             "unfused exponent must stay below 1.5.",
      .judge = judge_c44,
      .needs = NEEDS(c44_needs, c44_short, c44_longest)},
     {.id = "C44b",

@@ -360,17 +360,15 @@ static const struct claim claims[] = {
          "A model that is mathematically identical can run very differently depending on layout.",
      .clause = "mathematically identical can run very differently depending on layout",
      .since = "2026-11-22",
-     .statement =
-         "Two layouts of one operator's operand differ 2x or more; an operator stands for the "
-         "model.",
-     .rule =
-         "A product of 16384 x 2048, bf16, not in the L2, stored by rows or by columns, with a "
-         "vector, by one kernel: either with lanes along the rows or with lanes across them. "
-         "REPRODUCED when slower over faster is 2 or more in one of the two, REFUTED when both are "
-         "below 1.2, else MIXED. Layouts of a cache under decode attention are said beside it. "
-         "Positive control: the product by rows with lanes along them runs at 0.7 to 1.2 of the "
-         "rate of a kernel that reads half as many bytes and drops them. Negative control: the two "
-         "layouts, each with the lanes that suit it, must not differ twofold.",
+     .statement = "Two layouts of one operator's operand differ 2x or more; an operator stands for "
+                  "the model.",
+     .rule = "A product of 16384 x 2048, bf16, not in the L2, stored by rows or by columns, with a "
+             "vector, by one kernel: either with lanes along the rows or with lanes across them. "
+             "REPRODUCED when slower over faster is 2 or more in one of the two, REFUTED when both "
+             "are below 1.2, else MIXED. Layouts of a cache under decode attention are said beside "
+             "it. Positive control: the product by rows with lanes along them runs at 0.7 to 1.2 "
+             "of the rate of a kernel that reads half as many bytes and drops them. Negative "
+             "control: the two layouts, each with the lanes that suit it, must not differ twofold.",
      .judge = judge_c59,
      .needs = NEEDS(layout_needs, c59_needs)},
     {.id = "C67",
@@ -397,11 +395,11 @@ static const struct claim claims[] = {
      .clause = "",
      .since = "2026-11-22",
      .statement = "Rope, append and attention in one kernel instead of three save a graph edge.",
-     .rule = "One sequence of 8192 keys, bf16, by graph, cold, in edges of a graph. REPRODUCED "
-             "when 1 or more are saved, REFUTED when fewer than 0.2, else MIXED. Positive control: "
-             "the three kernels take an edge or more beyond attention alone. Negative control: the "
-             "one kernel, launched as often as attention alone, must take less than an edge "
-             "beyond it.",
+     .rule =
+         "One sequence of 8192 keys, bf16, by graph, cold, in edges of a graph. REPRODUCED when 1 "
+         "or more are saved, REFUTED when fewer than 0.2, else MIXED. Positive control: the three "
+         "kernels take an edge or more beyond attention alone. Negative control: the one kernel, "
+         "launched as often as attention alone, must take less than an edge beyond it.",
      .judge = judge_c67b,
      .needs = NEEDS(c67b_needs)},
     {.id = "C91",
@@ -413,13 +411,12 @@ static const struct claim claims[] = {
      .statement = "Dequantising fp8 or int8 keys and values inside decode attention takes at most "
                   "0.7 of dequantise-then-attend at 8192 keys, and a fused append saves a graph "
                   "edge; products are C45.",
-     .rule =
-         "One sequence, 8192 keys, e4m3 and int8, a scale for each head, graph, cold. REPRODUCED "
-         "when both ratios are below 0.7 and rope, scale, clamp, cast and store in one kernel "
-         "instead of three saves a graph edge or more, REFUTED when both are 0.95 or more, else "
-         "MIXED. Positive controls: rows beyond the range come out saturated, and 32 times the "
-         "keys take at least 4 times as long. Negative control: by a cast without the clamp the "
-         "rows must come out NaN or wrong.",
+     .rule = "One sequence, 8192 keys, e4m3 and int8, a scale for each head, graph, cold. "
+             "REPRODUCED when both ratios are below 0.7 and rope, scale, clamp, cast and store in "
+             "one kernel instead of three saves a graph edge or more, REFUTED when both are 0.95 "
+             "or more, else MIXED. Positive controls: rows beyond the range come out saturated, "
+             "and 32 times the keys take at least 4 times as long. Negative control: by a cast "
+             "without the clamp the rows must come out NaN or wrong.",
      .judge = judge_c91,
      .needs = NEEDS(dequantised_needs, c91_needs)},
     {.id = "C91b",

@@ -370,9 +370,9 @@ static const struct claim claims[] = {
      .quote = "If it is bandwidth-bound, reducing reads and writes often matters more than "
               "optimizing arithmetic.",
      .since = "2026-11-22",
-     .statement = "With 16 multiply-adds an element over 256 MiB, which is bound by bandwidth, "
-                  "halving the bytes saves 40 % where halving the arithmetic saves nothing "
-                  "measurable.",
+     .statement =
+         "With 16 multiply-adds an element over 256 MiB, which is bound by bandwidth, halving the "
+         "bytes saves 40 % where halving the arithmetic saves nothing measurable.",
      .rule = "8192x8192 fp32 by graph, cold, 16 multiply-adds an element. REPRODUCED when the same "
              "in bf16 takes 40 % less time or better, and half as many multiply-adds less than 3 % "
              "less; REFUTED when halving the arithmetic saves as much as halving the bytes; MIXED "
@@ -387,28 +387,27 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "Over 256 MiB up to 16 multiply-adds an element change time by less than 3 %, at "
                   "90 % of a copy or more; 'little' and 'bound' by these figures are ours.",
-     .rule = "8192x8192 fp32 by graph, cold, 8 and 16 multiply-adds an element. REPRODUCED when "
-             "both take as long as none within 3 % and run at 0.90 of a copy or more, REFUTED when "
-             "neither does either, MIXED otherwise. Positive control: 1024 multiply-adds take at "
-             "least twice the time of none. Negative control: with 1024 it must not run at 0.90 of "
-             "a copy.",
+     .rule =
+         "8192x8192 fp32 by graph, cold, 8 and 16 multiply-adds an element. REPRODUCED when both "
+         "take as long as none within 3 % and run at 0.90 of a copy or more, REFUTED when neither "
+         "does either, MIXED otherwise. Positive control: 1024 multiply-adds take at least twice "
+         "the time of none. Negative control: with 1024 it must not run at 0.90 of a copy.",
      .judge = judge_c37a,
      .needs = NEEDS(fmas_needs, share_needs)},
     {.id = "C39",
      .article = "ai-rng",
      .quote = "Elementwise operations often look cheap because they involve few FLOPs. They are "
               "expensive when they cause large tensors to be read and written multiple times.",
-     .clause = "They are expensive when they cause large tensors to be read and written multiple "
-               "times.",
+     .clause =
+         "They are expensive when they cause large tensors to be read and written multiple times.",
      .since = "2026-11-22",
      .statement = "Chains of 4 to 16 operations, with and without gelu and silu, gain 0.8 of their "
                   "traffic ratio or more from being fused where tensors exceed the L2.",
-     .rule =
-         "16384x8192 fp16 by graph, cold; speed-up over the ratio of bytes, of two chains at 4 and "
-         "16 operators each. REPRODUCED when all four keep 0.8, REFUTED when none keeps 0.5, MIXED "
-         "otherwise. Positive controls: one kernel of the unfused chain reaches 0.85 of a copy, "
-         "and 16 of them take at least twice as long as 4. "
-         "Negative control: a chain of one does not gain what the bytes of four would allow.",
+     .rule = "16384x8192 fp16 by graph, cold; speed-up over the ratio of bytes, of two chains at 4 "
+             "and 16 operators each. REPRODUCED when all four keep 0.8, REFUTED when none keeps "
+             "0.5, MIXED otherwise. Positive controls: one kernel of the unfused chain reaches "
+             "0.85 of a copy, and 16 of them take at least twice as long as 4. Negative control: a "
+             "chain of one does not gain what the bytes of four would allow.",
      .judge = judge_c39,
      .needs = NEEDS(chain_needs, regime_needs)},
     {.id = "C52",
@@ -420,13 +419,13 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "With arithmetic instruction counts equal within 10 %, speed-up follows the "
                   "ratio of arithmetic intensity within 20 % below the ridge.",
-     .rule = "Plain chains of 4 and 16 operators at 16384x8192 fp16, by graph and cold; "
-             "instructions as counted in the cubins, without conversions between fp16 and fp32. "
-             "REPRODUCED when at both the speed-up lies within 20 % of the ratio of intensities, "
-             "REFUTED when at neither on the same side, MIXED otherwise. Positive "
-             "controls: the fused chain of 16 is bound by memory, at 0.85 of a copy, and 16 "
-             "kernels take at least twice as long as 4. Negative control: the chain "
-             "of 16 with gelu and silu, bound by arithmetic, must not follow.",
+     .rule =
+         "Plain chains of 4 and 16 operators at 16384x8192 fp16, by graph and cold; instructions "
+         "as counted in the cubins, without conversions between fp16 and fp32. REPRODUCED when at "
+         "both the speed-up lies within 20 % of the ratio of intensities, REFUTED when at neither "
+         "on the same side, MIXED otherwise. Positive controls: the fused chain of 16 is bound by "
+         "memory, at 0.85 of a copy, and 16 kernels take at least twice as long as 4. Negative "
+         "control: the chain of 16 with gelu and silu, bound by arithmetic, must not follow.",
      .judge = judge_c52,
      .needs = NEEDS(chain_needs)},
     {.id = "C83",

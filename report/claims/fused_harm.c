@@ -204,9 +204,9 @@ static const struct claim claims[] = {
      .quote = "Register spilling: a fused kernel uses too many registers, forcing spills to memory "
               "and slowing the kernel.",
      .since = "2026-11-22",
-     .statement = "A fused kernel that holds more values than a thread has registers spills "
-                  "without any cap, is slower than its unfused pair, and stops being so when its "
-                  "threads hold fewer.",
+     .statement =
+         "A fused kernel that holds more values than a thread has registers spills without any "
+         "cap, is slower than its unfused pair, and stops being so when its threads hold fewer.",
      .rule =
          "Softmax across 96 arrays, element by element: in one kernel with 4 elements a thread, "
          "384 values, which spill at 255 registers; in one with 1 element a thread, which fits; in "
@@ -222,12 +222,12 @@ static const struct claim claims[] = {
      .quote = "Too many registers reduce occupancy.",
      .since = "2026-11-22",
      .statement = "More registers per thread, fewer resident warps.",
-     .rule = "REPRODUCED when one source holds fewer warps on an SM compiled for the registers it "
-             "needs than for 64, and for 64 than for 32, as the occupancy API has it; REFUTED when "
-             "it holds as many each time, MIXED otherwise; by construction, so it is checked and "
-             "no more. Positive control: the three kernels as loaded have fewer and fewer "
-             "registers. Negative control: a kernel that needs no more than 32 must gain no warps "
-             "by the cap.",
+     .rule =
+         "REPRODUCED when one source holds fewer warps on an SM compiled for the registers it "
+         "needs than for 64, and for 64 than for 32, as the occupancy API has it; REFUTED when it "
+         "holds as many each time, MIXED otherwise; by construction, so it is checked and no more. "
+         "Positive control: the three kernels as loaded have fewer and fewer registers. Negative "
+         "control: a kernel that needs no more than 32 must gain no warps by the cap.",
      .judge = judge_c61a,
      .needs = NEEDS(c61a_needs)},
     {.id = "C61",

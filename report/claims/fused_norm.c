@@ -318,13 +318,13 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "Norm, bias and activation as three kernels move at least 1.3 times the bytes of "
                   "device memory that one kernel moves.",
-     .rule = "silu(rmsnorm(x) + bias) at 16384x8192 fp16 (256 MiB a tensor), by graph, cold, three "
-             "kernels over one: bytes of device memory by hardware counters; where these are not "
-             "counted, time, which bytes decide there. REPRODUCED when the ratio is 1.3 or more, "
-             "REFUTED below 1.05, else MIXED. Positive controls: the fused kernel reaches 0.85 of "
-             "a copy of the same bytes, and three kernels take at least twice as long as one of "
-             "them. Negative control: one of the three kernels alone over the fused one must stay "
-             "below 1.3.",
+     .rule =
+         "silu(rmsnorm(x) + bias) at 16384x8192 fp16 (256 MiB a tensor), by graph, cold, three "
+         "kernels over one: bytes of device memory by hardware counters; where these are not "
+         "counted, time, which bytes decide there. REPRODUCED when the ratio is 1.3 or more, "
+         "REFUTED below 1.05, else MIXED. Positive controls: the fused kernel reaches 0.85 of a "
+         "copy of the same bytes, and three kernels take at least twice as long as one of them. "
+         "Negative control: one of the three kernels alone over the fused one must stay below 1.3.",
      .judge = judge_c40,
      .needs = NEEDS(c40_needs, c40_counted)},
     {.id = "C40a",
@@ -361,27 +361,27 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "LayerNorm as three kernels moves at least 1.5 times the bytes of device memory "
                   "that one kernel moves; 'can': one naive form suffices.",
-     .rule = "LayerNorm of 16384x8192 fp16, by graph, cold, three passes as three kernels over one "
-             "kernel: bytes of device memory by hardware counters; where these are not counted, "
-             "time, which bytes decide there. REPRODUCED when the ratio is 1.5 or more, REFUTED "
-             "below 1.1, else MIXED. Positive controls: the fused kernel reaches 0.85 of a copy of "
-             "the same bytes, and the three kernels of C40 take at least twice as long as one of "
-             "them. Negative control: another fused kernel that reads once must not take 1.5 times "
-             "as long.",
+     .rule =
+         "LayerNorm of 16384x8192 fp16, by graph, cold, three passes as three kernels over one "
+         "kernel: bytes of device memory by hardware counters; where these are not counted, time, "
+         "which bytes decide there. REPRODUCED when the ratio is 1.5 or more, REFUTED below 1.1, "
+         "else MIXED. Positive controls: the fused kernel reaches 0.85 of a copy of the same "
+         "bytes, and the three kernels of C40 take at least twice as long as one of them. Negative "
+         "control: another fused kernel that reads once must not take 1.5 times as long.",
      .judge = judge_c42,
      .needs = NEEDS(c42_needs, c42_counted)},
     {.id = "C42a",
      .article = "dev.to",
      .quote = "Optimized kernels perform much of the work in one fused operation.",
      .since = "2026-11-22",
-     .statement = "A fused LayerNorm makes one pass: it moves at most 1.1 times one read and one "
-                  "write.",
+     .statement =
+         "A fused LayerNorm makes one pass: it moves at most 1.1 times one read and one write.",
      .rule =
-         "16384x8192 fp16, by graph, cold: bytes of device memory by hardware counters over "
-         "one read and one write; where these are not counted, time over that of the best copy "
-         "of as many bytes. REPRODUCED below 1.1, REFUTED from 1.5 on, else MIXED. Positive "
-         "control: the three kernels of C40 take at least twice as long as one of them. Negative "
-         "control: the three kernels must not stay below 1.1 of the fused kernel's time.",
+         "16384x8192 fp16, by graph, cold: bytes of device memory by hardware counters over one "
+         "read and one write; where these are not counted, time over that of the best copy of as "
+         "many bytes. REPRODUCED below 1.1, REFUTED from 1.5 on, else MIXED. Positive control: the "
+         "three kernels of C40 take at least twice as long as one of them. Negative control: the "
+         "three kernels must not stay below 1.1 of the fused kernel's time.",
      .judge = judge_c42a,
      .needs = NEEDS(c42_needs, c42_counted)},
     {.id = "C42b",
@@ -391,9 +391,9 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "One kernel that loads its row three times takes 1.05 times as long as one that "
                   "loads it once, or longer, although the L1 can serve it.",
-     .rule = "LayerNorm of 16384x8192 fp16, by graph, cold. REPRODUCED at 1.05 or more, REFUTED "
-             "below, MIXED when the interval contains it. Controls as for C42, the negative one at "
-             "1.05.",
+     .rule =
+         "LayerNorm of 16384x8192 fp16, by graph, cold. REPRODUCED at 1.05 or more, REFUTED below, "
+         "MIXED when the interval contains it. Controls as for C42, the negative one at 1.05.",
      .judge = judge_c42b,
      .needs = NEEDS(c42_needs, loop_needs, cached_needs)},
 };

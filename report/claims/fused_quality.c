@@ -243,8 +243,8 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "Fused and unfused results agree within rounding: against float64 a fused kernel "
                   "errs no more than its unfused chain.",
-     .rule = "The error against float64, relative Frobenius norm, of every fused form that has "
-             "the unfused one beside it. REPRODUCED when it is larger by more than 3 % in none, "
+     .rule = "The error against float64, relative Frobenius norm, of every fused form that has the "
+             "unfused one beside it. REPRODUCED when it is larger by more than 3 % in none, "
              "REFUTED when in half of them or more, MIXED between. Positive control: against the "
              "weights as they were, int4 errs at least twice as much as its kernel does. Negative "
              "control: one kernel on the same inputs, launched from a stream and by a graph, must "

@@ -294,13 +294,13 @@ static const struct claim claims[] = {
      .statement = "The gain of one format differs 1.5x or more between a runtime that has a kernel "
                   "for it and one that converts and multiplies. That it differs between GPUs is "
                   "not testable with one; that it follows the bytes moved is said beside it.",
-     .rule = "int4 weights, 4096 x 14336, batch 1, weights not in the L2. Without a kernel for the "
-             "format a runtime converts the weights and multiplies bf16; both parts are measured "
-             "as good kernels. REPRODUCED when that takes 1.5 times as long as the one kernel or "
-             "longer, REFUTED when less. Positive controls: the one kernel takes bf16's time over "
-             "1.5 or less, and the other way moves its bytes at 0.7 of bf16's rate or more. "
-             "Negative control: two good kernels of one format, bf16 by ours and by cuBLAS, must "
-             "not be 1.5 times apart.",
+     .rule =
+         "int4 weights, 4096 x 14336, batch 1, weights not in the L2. Without a kernel for the "
+         "format a runtime converts the weights and multiplies bf16; both parts are measured as "
+         "good kernels. REPRODUCED when that takes 1.5 times as long as the one kernel or longer, "
+         "REFUTED when less. Positive controls: the one kernel takes bf16's time over 1.5 or less, "
+         "and the other way moves its bytes at 0.7 of bf16's rate or more. Negative control: two "
+         "good kernels of one format, bf16 by ours and by cuBLAS, must not be 1.5 times apart.",
      .judge = judge_c65,
      .needs = NEEDS(time_needs, bytes_needs, moved_needs)},
     {.id = "C85",
@@ -318,9 +318,8 @@ static const struct claim claims[] = {
          "row, none; each error the median over seven draws of fixed seeds. REPRODUCED when for "
          "some input a format's best and worst calibration, or two formats of 8 bits with the same "
          "calibration, are at least 2 times apart; REFUTED when every error stays within 2 times "
-         "bf16's; MIXED otherwise. Positive control: bf16 on normal numbers reads 0.17 % within "
-         "a tenth of it. Negative control: an eighth of the scale must raise clamp count and "
-         "error.",
+         "bf16's; MIXED otherwise. Positive control: bf16 on normal numbers reads 0.17 % within a "
+         "tenth of it. Negative control: an eighth of the scale must raise clamp count and error.",
      .judge = judge_c85,
      .needs = NEEDS(quality_needs)},
 };

@@ -74,15 +74,14 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "One kernel is 1.5x or more as fast as one for each operator at batch 1, and not "
                   "slower at 256, with the same tokens.",
-     .rule =
-         "REPRODUCED when, with 128256 fp32 logits by graph, six good kernels take at least 1.5 "
-         "times as long as one at batch 1 (warm L2), and at batch 256 (cold) the one is within 3 % "
-         "or better; MIXED when it wins at batch 1 and not at 256; REFUTED when it stays below 1.5 "
-         "at batch 1. The six are no straw man: behind top-k only the k logits that are left are "
-         "touched. Positive controls: of 100000 draws by given uniform numbers at most 1 in 10000 "
-         "differs from float64's, and from the six kernels'; and 256 times the logits take at "
-         "least twice as long. Negative control: when the one kernel "
-         "leaves the penalty out, at least 1 in 100 draws is found wrong.",
+     .rule = "REPRODUCED when, with 128256 fp32 logits by graph, six good kernels take at least "
+             "1.5 times as long as one at batch 1 (warm L2), and at batch 256 (cold) the one is "
+             "within 3 % or better; MIXED when it wins at batch 1 and not at 256; REFUTED when it "
+             "stays below 1.5 at batch 1. The six are no straw man: behind top-k only the k logits "
+             "that are left are touched. Positive controls: of 100000 draws by given uniform "
+             "numbers at most 1 in 10000 differs from float64's, and from the six kernels'; and "
+             "256 times the logits take at least twice as long. Negative control: when the one "
+             "kernel leaves the penalty out, at least 1 in 100 draws is found wrong.",
      .judge = judge_c66,
      .needs = NEEDS(c66_needs)},
 };

@@ -341,8 +341,8 @@ static const struct claim claims[] = {
      .article = "smallest.ai",
      .quote = "For example, softmax over long context lengths may not fit on a single SM due to "
               "memory constraints.",
-     .clause = "softmax over long context lengths may not fit on a single SM due to memory "
-               "constraints",
+     .clause =
+         "softmax over long context lengths may not fit on a single SM due to memory constraints",
      .statement = "The longest fp32 row that one block can hold on chip is under 128 K elements; "
                   "128 K is our choice of 'long'.",
      .rule =
@@ -360,13 +360,12 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "With a single row (no batching) a correct softmax of a row that one SM cannot "
                   "hold needs several SMs.",
-     .rule =
-         "One row of 1048576 fp16, beyond what a block holds. REFUTED when one block that reads "
-         "its row twice is right (every element within its bound, norm of the error at most "
-         "0.01), REPRODUCED when it is not. How much longer it takes is said beside it. Two "
-         "kernels decide nothing here: their boundary is a barrier across SMs. Positive "
-         "control: a row that fits, held by one block, and the long row by two kernels are "
-         "right. Negative control: two kernels that do not merge their parts must be wrong.",
+     .rule = "One row of 1048576 fp16, beyond what a block holds. REFUTED when one block that "
+             "reads its row twice is right (every element within its bound, norm of the error at "
+             "most 0.01), REPRODUCED when it is not. How much longer it takes is said beside it. "
+             "Two kernels decide nothing here: their boundary is a barrier across SMs. Positive "
+             "control: a row that fits, held by one block, and the long row by two kernels are "
+             "right. Negative control: two kernels that do not merge their parts must be wrong.",
      .judge = judge_c34,
      .needs = NEEDS(c34_needs, crossover_needs, batched_needs)},
     {.id = "C41",
@@ -388,9 +387,8 @@ static const struct claim claims[] = {
      .quote = "This reduces memory traffic significantly.",
      .clause = "",
      .since = "2026-11-22",
-     .statement =
-         "Scale, mask and softmax in one kernel take the time of two tensor passes against six "
-         "(eight with a stored mask), within 15 %.",
+     .statement = "Scale, mask and softmax in one kernel take the time of two tensor passes "
+                  "against six (eight with a stored mask), within 15 %.",
      .rule = "131072x4096 fp16, graph, cold: three kernels over one within 15 % of 3, four kernels "
              "that write and read a mask over one within 15 % of 4. REPRODUCED when both ratios "
              "are, REFUTED when the first is outside, else MIXED. Positive controls as for C41. "

@@ -131,13 +131,12 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "As one kernel, scale * gelu(x + bias) moves half of the bytes of device memory "
                   "or less that it moves as three; 'dramatically' is read as half.",
-     .rule =
-         "16384x8192 fp16 by graph and cold (tensors far above the L2), three kernels over one: "
-         "bytes of device memory by hardware counters; where these are not counted, time, which "
-         "bytes decide there. REPRODUCED when the ratio is 2 or more, REFUTED below 1.1, else "
-         "MIXED. Positive controls: the fused kernel reaches 0.85 of a copy of the same bytes, and "
-         "three kernels take at least twice as long as one of them. Negative control: one of the "
-         "three kernels over the fused one must stay below 2.",
+     .rule = "16384x8192 fp16 by graph and cold (tensors far above the L2), three kernels over "
+             "one: bytes of device memory by hardware counters; where these are not counted, time, "
+             "which bytes decide there. REPRODUCED when the ratio is 2 or more, REFUTED below 1.1, "
+             "else MIXED. Positive controls: the fused kernel reaches 0.85 of a copy of the same "
+             "bytes, and three kernels take at least twice as long as one of them. Negative "
+             "control: one of the three kernels over the fused one must stay below 2.",
      .judge = judge_c38,
      .needs = NEEDS(c38_needs, c38_counted)},
     {.id = "C38b",
@@ -147,10 +146,9 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "As three kernels, scale * gelu(x + bias) takes three times the time of the "
                   "fused kernel, as its six passes over a tensor against two would have it.",
-     .rule =
-         "REPRODUCED when, at 16384x8192 fp16 by graph and cold, the ratio of times lies within "
-         "10 % of 3, REFUTED when it lies outside. Positive controls as for C38. Negative control: "
-         "one of the three kernels alone over the fused one must not read 3.",
+     .rule = "REPRODUCED when, at 16384x8192 fp16 by graph and cold, the ratio of times lies "
+             "within 10 % of 3, REFUTED when it lies outside. Positive controls as for C38. "
+             "Negative control: one of the three kernels alone over the fused one must not read 3.",
      .judge = judge_c38b,
      .needs = NEEDS(c38_needs, regime_needs)},
 };

@@ -156,10 +156,10 @@ static const struct claim claims[] = {
              "in the L2, each by the best implementation, chosen in the first round and judged on "
              "the others, against the sustained read bandwidth, measured in the same process and "
              "launched in the same way. REPRODUCED when every one stays below 0.70 of it; REFUTED "
-             "when none does; MIXED otherwise. Said beside it, and not judged: the "
-             "share of a read of the same bytes. Positive control: a read of 448 MiB, launched in "
-             "the same way, reaches 0.85 of the sustained. Negative control: a product by one warp "
-             "an SM with one load in flight must not reach 0.70 of it.",
+             "when none does; MIXED otherwise. Said beside it, and not judged: the share of a read "
+             "of the same bytes. Positive control: a read of 448 MiB, launched in the same way, "
+             "reaches 0.85 of the sustained. Negative control: a product by one warp an SM with "
+             "one load in flight must not reach 0.70 of it.",
      .judge = judge_c14,
      .needs = NEEDS(reached_needs, c14_needs)},
     {.id = "C14b",
@@ -172,13 +172,12 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "Where a product at batch 1 is slow because it is short, 2048 x 2048, more warps "
                   "make it faster by 10 % or more.",
-     .rule =
-         "Our kernel, bf16, weights not in the L2, with eight warps a block instead of two: the "
-         "same blocks and the same loads in flight. REPRODUCED when it is 1.10 times as fast "
-         "or more; REFUTED when by no more than 3 %; MIXED otherwise. Positive control: where "
-         "warps are known to be missing, by one warp an SM with one load in flight, the rate "
-         "is less than half of our kernel's. Negative control: at 8192 x 28672 even the "
-         "sustained rate must not be 1.10 times our kernel's.",
+     .rule = "Our kernel, bf16, weights not in the L2, with eight warps a block instead of two: "
+             "the same blocks and the same loads in flight. REPRODUCED when it is 1.10 times as "
+             "fast or more; REFUTED when by no more than 3 %; MIXED otherwise. Positive control: "
+             "where warps are known to be missing, by one warp an SM with one load in flight, the "
+             "rate is less than half of our kernel's. Negative control: at 8192 x 28672 even the "
+             "sustained rate must not be 1.10 times our kernel's.",
      .judge = judge_c14b,
      .needs = NEEDS(c14b_needs)},
 };

@@ -181,16 +181,14 @@ static const struct claim claims[] = {
      .quote =
          "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny.",
      .since = "2026-11-22",
-     .statement =
-         "Registers are at least 5 times as fast as global memory, in latency and in rate, "
-         "and hold at most a hundredth of its bytes.",
+     .statement = "Registers are at least 5 times as fast as global memory, in latency and in "
+                  "rate, and hold at most a hundredth of its bytes.",
      .rule = "The article's contrast, registers of all SMs against device memory; 5 times and a "
              "hundredth are our reading. REPRODUCED when latency (a dependent fma), read rate "
              "(operands of fma) and bytes all hold, REFUTED when none does, MIXED otherwise. "
-             "Positive controls: shared memory reads at 128 bytes a cycle, within 5 % below; an "
-             "L2 hit takes 5 times as long as shared memory or more. Negative control: L1 and "
-             "shared memory, which are one memory, must not be set apart "
-             "by rate.",
+             "Positive controls: shared memory reads at 128 bytes a cycle, within 5 % below; an L2 "
+             "hit takes 5 times as long as shared memory or more. Negative control: L1 and shared "
+             "memory, which are one memory, must not be set apart by rate.",
      .judge = judge_c54,
      .needs = NEEDS(latency_needs, rate_needs, c54_needs, bank_needs)},
     {.id = "C54b",
@@ -199,9 +197,8 @@ static const struct claim claims[] = {
          "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny.",
      .clause = "",
      .since = "2026-11-22",
-     .statement =
-         "From device memory over L2 and shared memory to registers each is faster, in latency and "
-         "in rate; registers are 5 times as fast as shared memory.",
+     .statement = "From device memory over L2 and shared memory to registers each is faster, in "
+                  "latency and in rate; registers are 5 times as fast as shared memory.",
      .rule =
          "Two ladders, of latency and of read rate. REPRODUCED when in both, of device memory, L2, "
          "shared memory and registers, each is faster than the one before by more than 3 %, and "

@@ -266,15 +266,14 @@ static const struct claim claims[] = {
      .since = "2026-11-22T12:20Z",
      .statement = "Where the launching thread shares its CPU, p99 - median of a step's time falls "
                   "by 10 % or more when its 8 or 64 launches become a graph or one kernel.",
-     .rule =
-         "A busy thread on the launching thread's own CPU, to which both are bound; a run has "
-         "10000 steps of 8 launches and 1500 of 64. REPRODUCED when p99 - median falls so from "
-         "both, to a graph or to one kernel; REFUTED when from neither; else MIXED. Positive "
-         "controls: the busy thread has at least a quarter of that CPU, and its time slices show: "
-         "p99 of a step of 64 launches by stream is at least 4 times its median. (Steps of 8 take "
-         "a hundredth of a slice, so that their p99 shows a slice in some runs and not in others.) "
-         "Negative control: p99 of a step of one launch must not fall by 10 % against the very "
-         "same step.",
+     .rule = "A busy thread on the launching thread's own CPU, to which both are bound; a run has "
+             "10000 steps of 8 launches and 1500 of 64. REPRODUCED when p99 - median falls so from "
+             "both, to a graph or to one kernel; REFUTED when from neither; else MIXED. Positive "
+             "controls: the busy thread has at least a quarter of that CPU, and its time slices "
+             "show: p99 of a step of 64 launches by stream is at least 4 times its median. (Steps "
+             "of 8 take a hundredth of a slice, so that their p99 shows a slice in some runs and "
+             "not in others.) Negative control: p99 of a step of one launch must not fall by 10 % "
+             "against the very same step.",
      .judge = judge_c68,
      .needs = NEEDS(shared_needs, c68_needs)},
     {.id = "C69",

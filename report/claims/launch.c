@@ -162,14 +162,13 @@ static const struct claim claims[] = {
      .statement = "A dependency of all blocks on all, inside a fused kernel, costs 20 % or less of "
                   "a graph edge, up to 4096 steps; 20 % is our reading of 'eliminate'.",
      .rule =
-         "The article: \"These large kernels aim to:\"; another (ai-rng): \"the system pays "
-         "launch overhead once\". One block an SM, the same step by one kernel and by a graph: "
-         "the cheaper of grid.sync() and our barrier by the slope from 64 to 512 steps, our "
-         "barrier by that from 512 to 4096. REPRODUCED when both ratios are at most 0.2, "
-         "REFUTED when both are at least 0.5, else MIXED. Positive controls: a step inside one "
-         "block passes for eliminated; without a wait the words come out wrong. Negative "
-         "control: a step by stream must not pass. Said beside it: programmatic dependent launch, "
-         "which needs no fusion.",
+         "The article: \"These large kernels aim to:\"; another (ai-rng): \"the system pays launch "
+         "overhead once\". One block an SM, the same step by one kernel and by a graph: the "
+         "cheaper of grid.sync() and our barrier by the slope from 64 to 512 steps, our barrier by "
+         "that from 512 to 4096. REPRODUCED when both ratios are at most 0.2, REFUTED when both "
+         "are at least 0.5, else MIXED. Positive controls: a step inside one block passes for "
+         "eliminated; without a wait the words come out wrong. Negative control: a step by stream "
+         "must not pass. Said beside it: programmatic dependent launch, which needs no fusion.",
      .judge = judge_c29,
      .needs = NEEDS(c29_needs, control_needs, body_needs, beside_needs)},
     {.id = "C29b",
@@ -194,8 +193,8 @@ static const struct claim claims[] = {
                   "profile half is not judged.",
      .rule = "REPRODUCED when the ratio is at most 0.6, REFUTED above. Positive controls: depth 1 "
              "reads the round trip within 15 %, and 1.5 times that or more with kernels of 20 us. "
-             "Negative control: with kernels of 20 us, which "
-             "nothing hides, the ratio must stay above 0.6.",
+             "Negative control: with kernels of 20 us, which nothing hides, the ratio must stay "
+             "above 0.6.",
      .judge = judge_c71,
      .needs = NEEDS(c71_needs)},
 };

@@ -200,9 +200,8 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "The cost of a kernel includes more than math.",
      .since = "2026-11-22",
-     .statement =
-         "The bytes that a kernel moves are a part of its cost: one that reads 16 MiB from "
-         "L2, with an addition for each word, costs more than an empty one.",
+     .statement = "The bytes that a kernel moves are a part of its cost: one that reads 16 MiB "
+                  "from L2, with an addition for each word, costs more than an empty one.",
      .rule = "In a graph, one block of 256 threads an SM. REPRODUCED when the reading launch takes "
              "1.10 times as long as the empty one or more, REFUTED when less. The controls of C50.",
      .judge = judge_c50b,
@@ -229,8 +228,8 @@ static const struct claim claims[] = {
      .quote = "The cost of a kernel includes more than math.",
      .since = "2026-11-22",
      .statement =
-         "Synchronisation is a part of a kernel's cost: as many launches of one kernel take "
-         "longer when each reads a part of the bytes than when one of them reads all.",
+         "Synchronisation is a part of a kernel's cost: as many launches of one kernel take longer "
+         "when each reads a part of the bytes than when one of them reads all.",
      .rule = "64 launches of a graph, each after the one before, and 16 MiB in L2 either way: "
              "launches and bytes are the same, but where each reads, the next one's reading waits "
              "for its end. REPRODUCED when that takes 1.10 times as long or more, REFUTED when "

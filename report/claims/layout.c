@@ -270,14 +270,13 @@ static const struct claim claims[] = {
      .statement =
          "Useful bandwidth at strides of 8 to 32 floats falls to 1.2x of the 32-byte sector model "
          "or less; device memory answers by 64 bytes, so that it may be half.",
-     .rule =
-         "The model: a sector of 32 bytes is fetched whole, so that a stride of 8 floats or "
-         "more leaves an eighth of the rate of stride 1. REPRODUCED when at strides 8, 16 and "
-         "32, from device memory, the useful rate is at most 1.2 of that, REFUTED when at any "
-         "it is above 2, MIXED otherwise. Positive controls: stride 1 is within 0.85 and 1/0.85 "
-         "of what 16-byte loads do; these are 1.2 times as fast as 1-byte loads from L2 or "
-         "more. Negative control: the same loads, 32 bytes apart, when the "
-         "lanes go on to use the rest of each sector, must be above 2.",
+     .rule = "The model: a sector of 32 bytes is fetched whole, so that a stride of 8 floats or "
+             "more leaves an eighth of the rate of stride 1. REPRODUCED when at strides 8, 16 and "
+             "32, from device memory, the useful rate is at most 1.2 of that, REFUTED when at any "
+             "it is above 2, MIXED otherwise. Positive controls: stride 1 is within 0.85 and "
+             "1/0.85 of what 16-byte loads do; these are 1.2 times as fast as 1-byte loads from L2 "
+             "or more. Negative control: the same loads, 32 bytes apart, when the lanes go on to "
+             "use the rest of each sector, must be above 2.",
      .judge = judge_c57,
      .needs = NEEDS(of_model_needs, stride_needs)},
     {.id = "C84",
@@ -288,12 +287,11 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "A 16-byte load can be used where the data are aligned to 16 bytes, and cannot "
                   "where they are not; coalescing is C57.",
-     .rule =
-         "REPRODUCED when a 16-byte load faults at an offset of 4 bytes and at one of 8, REFUTED "
-         "when at neither, MIXED when at one. Positive control: aligned, 16-byte loads run as "
-         "such: from L2 they are 1.10 times as fast as 1-byte loads. Negative control: 16-byte "
-         "loads of rows with a gap, whose addresses stay multiples of 16, must not be 1.10 times "
-         "as fast as of rows without.",
+     .rule = "REPRODUCED when a 16-byte load faults at an offset of 4 bytes and at one of 8, "
+             "REFUTED when at neither, MIXED when at one. Positive control: aligned, 16-byte loads "
+             "run as such: from L2 they are 1.10 times as fast as 1-byte loads. Negative control: "
+             "16-byte loads of rows with a gap, whose addresses stay multiples of 16, must not be "
+             "1.10 times as fast as of rows without.",
      .judge = judge_c84,
      .needs = NEEDS(fault_needs, wide_needs)},
     {.id = "C84b",

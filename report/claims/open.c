@@ -5,10 +5,10 @@
 static const struct claim claims[] = {
     {.id = "C03",
      .article = "smallest.ai",
-     .quote = "To avoid this, developers often restrict the number of SMs used, limiting "
-              "parallelism on otherwise massive GPUs. [...] Ironically, this underutilization "
-              "creates a performance ceiling- especially harmful for single-batch inference, where "
-              "every millisecond counts.",
+     .quote =
+         "To avoid this, developers often restrict the number of SMs used, limiting parallelism on "
+         "otherwise massive GPUs. [...] Ironically, this underutilization creates a performance "
+         "ceiling- especially harmful for single-batch inference, where every millisecond counts.",
      .statement = "A chain of products with barriers between them needs fewer than all SMs to "
                   "finish safely, or is fastest on 0.8 of the SMs or fewer. How often developers "
                   "restrict SMs cannot be measured.",
@@ -40,9 +40,9 @@ static const struct claim claims[] = {
               "point in time",
      .statement = "In a persistent kernel two different operations are never active at once. That "
                   "they typically are not cannot be measured.",
-     .open = "A persistent kernel of two layers with dependency counters for each tile, whose "
-             "blocks record operation, start and end: the share of time in which two operations "
-             "are active.",
+     .open =
+         "A persistent kernel of two layers with dependency counters for each tile, whose blocks "
+         "record operation, start and end: the share of time in which two operations are active.",
      .needs = NEEDS(NULL)},
     {.id = "C18",
      .article = "smallest.ai",
@@ -104,9 +104,9 @@ static const struct claim claims[] = {
               "the sub-50ms bar required for smooth, human-like interactions.",
      .statement = "One forward pass of a model of 0.5B to 70B parameters takes 50 ms or more. "
                   "Speech pipelines from end to end are not measured.",
-     .open = "The time of a whole decode step at the layer shapes of 0.5B to 70B models: the "
-             "decoder layer times its number, and the links between GPUs where one does not hold "
-             "the model.",
+     .open =
+         "The time of a whole decode step at the layer shapes of 0.5B to 70B models: the decoder "
+         "layer times its number, and the links between GPUs where one does not hold the model.",
      .needs = NEEDS(NULL)},
     {.id = "C36",
      .article = "smallest.ai",
@@ -157,8 +157,8 @@ static const struct claim claims[] = {
      .needs = NEEDS(NULL)},
     {.id = "C53",
      .article = "dev.to",
-     .quote = "In large-scale AI systems, moving data is often more expensive than computing on "
-              "it.",
+     .quote =
+         "In large-scale AI systems, moving data is often more expensive than computing on it.",
      .statement = "Bytes and launches take over half of the decode time of the layers of 8B and "
                   "70B models up to batch 64, on one GPU.",
      .open = "The decoder layer at batch 1 to 256, operation by operation: which share of its time "
@@ -215,9 +215,9 @@ static const struct claim claims[] = {
      .quote = "They change cost per token by changing throughput per GPU. [...] In practice, "
               "kernel optimization is one of the few levers that can improve both cost and user "
               "experience simultaneously.",
-     .statement = "Ways to launch one step differ in tokens per second and in joules per token, "
-                  "and the one with the best latency at batch 1 is also the best in both. Money is "
-                  "not judged.",
+     .statement =
+         "Ways to launch one step differ in tokens per second and in joules per token, and the one "
+         "with the best latency at batch 1 is also the best in both. Money is not judged.",
      .open = "Whole decode steps of a 1B and an 8B model by stream, by graph, fused and "
              "persistent, over windows of 30 s: tokens per second, joules by the energy counter.",
      .needs = NEEDS(NULL)},
@@ -249,8 +249,8 @@ static const struct claim claims[] = {
     {.id = "C95",
      .article = "ai-rng",
      .quote = "efficient use of tensor cores",
-     .statement = "A fused attention kernel keeps the tensor cores busy for more than half of its "
-                  "time.",
+     .statement =
+         "A fused attention kernel keeps the tensor cores busy for more than half of its time.",
      .open = "Counted busy cycles of the tensor pipe during attention over a prompt, beside its "
              "flop/s over the rated peak.",
      .needs = NEEDS(NULL)},

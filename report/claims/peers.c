@@ -159,8 +159,8 @@ static const struct claim claims[] = {
      .clause = "uses only 128 blocks\u2014meaning 14 SMs remain idle",
      .since = "2026-11-22",
      .statement =
-         "At 1024^3 fp16 the autotuner of Triton's tutorial picks a configuration of fewer "
-         "blocks than there are SMs, so that SMs stay idle; on an L40S of 128 blocks.",
+         "At 1024^3 fp16 the autotuner of Triton's tutorial picks a configuration of fewer blocks "
+         "than there are SMs, so that SMs stay idle; on an L40S of 128 blocks.",
      .rule = "By mechanism on any GPU. REPRODUCED when SMs run no block of what the tuner picks, "
              "counted in the launch, and on an L40S its graph holds 128 blocks a product; REFUTED "
              "when none is idle, or on an L40S the number is another. Positive control: tiles of "

@@ -97,9 +97,9 @@ static const struct claim claims[] = {
                   "whatever GPU it is.",
      .rule = "REPRODUCED when the best of all implementations at 1024^3, fp16 with fp32 sums, warm "
              "L2, stays below 0.5 of the board's rated dense peak, REFUTED when it does not. The "
-             "best is chosen in the first round and judged on the others. Positive controls: "
-             "512^3 by cuBLAS stays below half; 4096^3 takes 10 times as long or more. Negative "
-             "control: 4096^3 by cuBLAS must not.",
+             "best is chosen in the first round and judged on the others. Positive controls: 512^3 "
+             "by cuBLAS stays below half; 4096^3 takes 10 times as long or more. Negative control: "
+             "4096^3 by cuBLAS must not.",
      .judge = judge_c22,
      .needs = NEEDS(c22_needs, other_needs)},
 };

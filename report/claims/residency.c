@@ -309,11 +309,11 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "A kernel that shared memory limits has more resident warps when a larger part "
                   "of the SM's L1 is shared memory.",
-     .rule = "REPRODUCED when raising the carve-out from 0 to 100 % raises the resident warps of a "
-             "kernel whose blocks of 8 warps ask for 32 KiB, REFUTED when it does not. Positive "
-             "control: the carve-out is taken: a ring of 0.6 of the SM's memory is 1.5 times as "
-             "slow at 100 %. Negative control: the warps of a kernel that has all there are must "
-             "not rise.",
+     .rule =
+         "REPRODUCED when raising the carve-out from 0 to 100 % raises the resident warps of a "
+         "kernel whose blocks of 8 warps ask for 32 KiB, REFUTED when it does not. Positive "
+         "control: the carve-out is taken: a ring of 0.6 of the SM's memory is 1.5 times as slow "
+         "at 100 %. Negative control: the warps of a kernel that has all there are must not rise.",
      .judge = judge_c17,
      .needs = NEEDS(resident_needs, split_needs)},
     {.id = "C17b",
@@ -324,11 +324,10 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "Raising the shared-memory share of L1 raises occupancy also where shared memory "
                   "is not the limiter.",
-     .rule =
-         "REPRODUCED when raising the carve-out from 0 to 100 % raises the resident warps of a "
-         "kernel that registers limit, REFUTED when it does not. Positive "
-         "control: it raises those of a kernel bound by shared memory, for which the claim holds. "
-         "Negative control: those of a kernel that has all the warps there are must not rise.",
+     .rule = "REPRODUCED when raising the carve-out from 0 to 100 % raises the resident warps of a "
+             "kernel that registers limit, REFUTED when it does not. Positive control: it raises "
+             "those of a kernel bound by shared memory, for which the claim holds. Negative "
+             "control: those of a kernel that has all the warps there are must not rise.",
      .judge = judge_c17b,
      .needs = NEEDS(resident_needs)},
 };

@@ -101,17 +101,17 @@ static const struct claim claims[] = {
               "bottoms out well before performance peaks.",
      .clause = "latency bottoms out well before performance peaks",
      .since = "2026-11-22",
-     .statement = "From 1024^3 to 128^3, a 512th of the work, the time of a product falls by less "
-                  "than 8 times, and at 1024^3 the rate is below half of the rated peak; the fused "
-                  "half is C27.",
-     .rule = "Best of all implementations, fp16 with fp32 sums, warm, by slope and so without the "
-             "launch; chosen in the first round and judged on the others. 8 is the ratio of the "
-             "sides: time that follows it has long left the work. REPRODUCED when 1024^3 takes "
-             "less than 8 times as long as 128^3, at less than half of the board's rated dense "
-             "peak; REFUTED when one of the two does not hold. Positive control: from 4096^3 to "
-             "8192^3, 8 times the work, the time grows by 5 times or more. Negative control: from "
-             "1024^3 to 8192^3 it must not grow by less than 8 times, nor 4096^3 stay below half "
-             "of the peak.",
+     .statement =
+         "From 1024^3 to 128^3, a 512th of the work, the time of a product falls by less than 8 "
+         "times, and at 1024^3 the rate is below half of the rated peak; the fused half is C27.",
+     .rule =
+         "Best of all implementations, fp16 with fp32 sums, warm, by slope and so without the "
+         "launch; chosen in the first round and judged on the others. 8 is the ratio of the sides: "
+         "time that follows it has long left the work. REPRODUCED when 1024^3 takes less than 8 "
+         "times as long as 128^3, at less than half of the board's rated dense peak; REFUTED when "
+         "one of the two does not hold. Positive control: from 4096^3 to 8192^3, 8 times the work, "
+         "the time grows by 5 times or more. Negative control: from 1024^3 to 8192^3 it must not "
+         "grow by less than 8 times, nor 4096^3 stay below half of the peak.",
      .judge = judge_c26,
      .needs = NEEDS(c26_needs, fit_needs)},
 };

@@ -288,13 +288,12 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .statement = "A kernel whose blocks wait for each other cannot be launched on all SMs so that "
                   "a deadlock is ruled out. Judged on cooperative launches.",
-     .rule =
-         "The deadlocks themselves are C02, and how fast all SMs are is C04. REFUTED when a "
-         "cooperative launch completes at 0.5x and 1x of the resident capacity and is refused at "
-         "1xcapacity+1 and 2xcapacity, REPRODUCED when one is accepted and does not complete. "
-         "Positive control: an ordinary launch of twice the capacity "
-         "deadlocks. Negative controls: half the capacity must not be refused, and must complete "
-         "when launched ordinarily: where nothing completes, a deadlock says nothing.",
+     .rule = "The deadlocks themselves are C02, and how fast all SMs are is C04. REFUTED when a "
+             "cooperative launch completes at 0.5x and 1x of the resident capacity and is refused "
+             "at 1xcapacity+1 and 2xcapacity, REPRODUCED when one is accepted and does not "
+             "complete. Positive control: an ordinary launch of twice the capacity deadlocks. "
+             "Negative controls: half the capacity must not be refused, and must complete when "
+             "launched ordinarily: where nothing completes, a deadlock says nothing.",
      .judge = judge_c02b,
      .needs = NEEDS(completed_needs, refused_needs)},
 };

@@ -275,11 +275,9 @@ static void judge_c25b(const struct bundle *bundle, struct finding *f)
 static const struct claim claims[] = {
     {.id = "C25",
      .article = "smallest.ai",
-     .quote =
-         "That\u2019s because with smaller blocks per SM, the amount of work each SM does shrinks, "
-         "and there are fewer warps available to hide memory latency. The GPU spends more time "
-         "waiting "
-         "and less time computing.",
+     .quote = "That\u2019s because with smaller blocks per SM, the amount of work each SM does "
+              "shrinks, and there are fewer warps available to hide memory latency. The GPU spends "
+              "more time waiting and less time computing.",
      .clause = "there are fewer warps available to hide memory latency",
      .since = "2026-11-22",
      .statement = "Where a 1024^3 product with at least as many blocks as SMs is slower than one "
@@ -296,16 +294,13 @@ static const struct claim claims[] = {
      .needs = NEEDS(cube_needs, warps_needs, sweep_needs, alone_needs)},
     {.id = "C25b",
      .article = "smallest.ai",
-     .quote =
-         "That\u2019s because with smaller blocks per SM, the amount of work each SM does shrinks, "
-         "and there are fewer warps available to hide memory latency. The GPU spends more time "
-         "waiting "
-         "and less time computing.",
+     .quote = "That\u2019s because with smaller blocks per SM, the amount of work each SM does "
+              "shrinks, and there are fewer warps available to hide memory latency. The GPU spends "
+              "more time waiting and less time computing.",
      .clause = "The GPU spends more time waiting and less time computing.",
      .since = "2026-11-22",
-     .statement =
-         "Of the time of a 1024^3 product with at least as many blocks as SMs, waiting for "
-         "operands is a larger part than of one with fewer.",
+     .statement = "Of the time of a 1024^3 product with at least as many blocks as SMs, waiting "
+                  "for operands is a larger part than of one with fewer.",
      .rule = "Our wgmma kernel, whose parts are timed by themselves, between the best such tiles. "
              "REPRODUCED when the share (all - products) / all rises by 0.05, REFUTED when not. "
              "Positive control: half the stages take longer at one tile. Negative control: the "
