@@ -25,7 +25,7 @@ enum {
 };
 
 /* Relative to the clock. A case may see it move by 0.01. */
-static const double SETTLED = 0.005, RISES = 0.001;
+static const double SETTLED = 0.005, RISES = 0.001, SLOW = 0.02;
 
 /* gpu_must() is called from CUDA(), which does not know the run. */
 static struct probe_run *owner;
@@ -311,10 +311,11 @@ static void settle(struct probe_run *r)
         }
         if (now - rose > PLATEAU_NS || now - began > SETTLE_NS) {
             g->steady_mhz = mhz;
-            return;
+            break;
         }
     }
     g->steady_mhz = fmax(mhz, g->steady_mhz);
+    r->slow_mhz = mhz < g->most_mhz * (1 - SLOW) ? mhz : 0;
 }
 
 /* --- open and close -------------------------------------------------------------------------- */
@@ -356,6 +357,7 @@ bool gpu_open(struct probe_run *r, const char **state, char why[DOCUMENT_WHY])
         g->stamp[i] = gpu_mapped(r, (size_t)g->facts.n_sm * sizeof *g->stamp[i]);
     find_own_kernels(r);
     keep_busy(r, 256, (uint64_t)WARM_MS * 1000000); /* an idle GPU clocks down */
+    g->steady_mhz = g->most_mhz = attribute(r->options.device, cudaDevAttrClockRate) / 1e3;
     settle(r);
     r->settle = settle;
     measure_ticks(r);

@@ -25,7 +25,7 @@ struct gpu {
     struct harness_stamp *stamp[2]; /* mapped host memory, one per SM */
     cudaKernel_t stamper, fill[3], sweeper, warmer;
     float *warm_sink;
-    double steady_mhz;       /* the SM clock of small work; 0: not known */
+    double steady_mhz, most_mhz; /* the SM clock of small work, and the greatest the card has */
     char *sweep;             /* 3 x L2, allocated at first use */
     struct verdict *verdict; /* likewise */
     cudaKernel_t gatekeeper, answerer; /* these and the fields below: made at first use */

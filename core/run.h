@@ -35,6 +35,7 @@ struct series {
     json_t *grid;            /* probe_grid(), or NULL */
 };
 
+enum { LOOP_DROPPED_MOST = 3 };
 enum { LOOP_IDLE, LOOP_WARMING, LOOP_SAMPLING, LOOP_WATCHED, LOOP_DONE };
 
 struct loop {
@@ -43,7 +44,10 @@ struct loop {
     int next_look;      /* pass count at the next test of stability */
     int sweeps;         /* of the L2 that the watched passes made, see gpu_sweep_l2() */
     uint64_t began_ns;
-    int began_anew;     /* times that it did, because the SM clock moved */
+    struct {
+        double least_mhz, most_mhz;
+    } dropped[LOOP_DROPPED_MOST]; /* the SM clock of earlier loops, which moved */
+    size_t n_dropped;
     const char *stopped;
 };
 
@@ -64,6 +68,7 @@ struct probe_run {
     struct loop loop;
     const struct watch *watch; /* NULL: nobody */
     void (*settle)(struct probe_run *); /* waits until the SM clock is steady; NULL: no GPU */
+    double slow_mhz;       /* the SM clock at which a case of small work begins, where it is low */
     struct series *series; /* one per metric */
     double *clock_mhz;
     size_t n_clock, room_clock;

@@ -14,7 +14,6 @@ enum {
     PASSES_MIN = 5,
     FIRST_LOOK = 20,
     CASE_MS = 80,
-    ANEW_MOST = 3,
     BEST_OF_FIRST = 20, /* "best" uses a fixed number of samples, never an adaptive one */
 };
 static const double STABLE = 0.002, CONFIDENCE = 0.95, CLOCK_MOVED = 0.01;
@@ -62,6 +61,7 @@ bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...
     if (r->options.only && fnmatch(r->options.only, r->keys, FNM_EXTMATCH) != 0)
         return false;
     r->flags = flags;
+    r->slow_mhz = 0;
     r->in_case = true;
     r->n_cases++;
     r->loop = (struct loop){.state = LOOP_IDLE};
@@ -197,14 +197,13 @@ static bool loop_ends(struct probe_run *r, const char *why)
  * and the loop begins anew: a clock that goes on rising behind heavier work has then arrived. */
 static bool loop_is_full(struct probe_run *r, const char *why)
 {
+    struct loop *loop = &r->loop;
     struct stat_summary clock;
-    if ((r->flags & PROBE_POWER_BOUND) || r->loop.began_anew == ANEW_MOST ||
+    if ((r->flags & PROBE_POWER_BOUND) || loop->n_dropped == LOOP_DROPPED_MOST ||
         clock_moved(r, &clock) <= CLOCK_MOVED)
         return loop_ends(r, why);
-    r->loop.began_anew++;
-    if (r->raw)
-        fprintf(r->raw, "# the SM clock moved: the samples of %s{%s} so far are dropped\n",
-                probe.name, r->keys);
+    loop->dropped[loop->n_dropped].least_mhz = clock.min;
+    loop->dropped[loop->n_dropped++].most_mhz = clock.max;
     return loop_begins(r);
 }
 
@@ -270,8 +269,8 @@ void probe_sample(struct probe_run *r, int metric, double n, double value)
     s->value[s->n] = value;
     s->work[s->n++] = n;
     if (r->raw && r->loop.state == LOOP_SAMPLING)
-        fprintf(r->raw, "%s\t%s\t%s\t%s\t%d\t%.17g\t%.17g\n", probe.name, m->name, r->keys,
-                m->timer ? m->timer : "-", r->options.round, n, value);
+        fprintf(r->raw, "%s\t%s\t%s\t%s\t%d\t%.17g\t%.17g\t%zu\n", probe.name, m->name, r->keys,
+                m->timer ? m->timer : "-", r->options.round, n, value, r->loop.n_dropped);
 }
 
 void probe_clock(struct probe_run *r, double mhz)
@@ -477,6 +476,17 @@ static json_t *clock_object(struct probe_run *r, char *discarded, size_t size)
                      document_number(c.max));
 }
 
+/* The clocks of the loops whose samples were dropped because it moved. */
+static json_t *dropped_loops(const struct loop *loop)
+{
+    json_t *loops = json_array();
+    for (size_t i = 0; i < loop->n_dropped; i++)
+        json_array_append_new(loops, json_pack("{s:o, s:o}", "min_mhz",
+                                               document_number(loop->dropped[i].least_mhz), "max_mhz",
+                                               document_number(loop->dropped[i].most_mhz)));
+    return loops;
+}
+
 static bool series_empty(const struct series *s)
 {
     return s->n == 0 && !s->has_direct && !s->missing[0] && !s->grid;
@@ -508,8 +518,10 @@ void samples_close_case(struct probe_run *r)
             json_object_set_new(one, "power_bound", json_true());
         if (r->loop.stopped)
             json_object_set_new(one, "stopped", json_string(r->loop.stopped));
-        if (r->loop.began_anew > 0)
-            json_object_set_new(one, "began_anew", json_integer(r->loop.began_anew));
+        if (r->loop.n_dropped > 0)
+            json_object_set_new(one, "dropped_loops", dropped_loops(&r->loop));
+        if (r->slow_mhz > 0)
+            json_object_set_new(one, "slow_mhz", document_number(r->slow_mhz));
         if (r->n_clock > 0)
             json_object_set_new(one, "sm_clock", clock_object(r, discarded, sizeof discarded));
         if (discarded[0])

@@ -279,7 +279,7 @@ class Run:
         self.series.setdefault(metric, []).append((n, value))
         if self.raw and self.state == "sampling":
             print(self.probe["name"], metric.name, self.keys, metric.timer or "-",
-                  self.options.round, f"{n:.17g}", f"{value:.17g}", sep="\t", file=self.raw)
+                  self.options.round, f"{n:.17g}", f"{value:.17g}", 0, sep="\t", file=self.raw)
 
     def taken(self, metric, values):
         """Takes samples of one unit of work each from a loop that is not the Run's own."""

@@ -423,6 +423,9 @@ static void derive_bytes_in_flight(const struct rows *rows, struct rows *made, d
         if (!bytes)
             return;
         bytes->method = rate->method;
+        bytes->power_bound = rate->power_bound || load->power_bound;
+        bytes->once = rate->once;
+        bytes->thrice = rate->thrice;
         if (!(n_sm > 0))
             say_why(bytes, "the number of SMs is not known");
         for (size_t i = 0; n_sm > 0 && row_usable(rate) && row_usable(load) && i < rate->n; i++)

@@ -244,10 +244,12 @@ static enum row_status status_with_value(const struct row *row, const double *so
         return ROW_DISAGREE;
     if (row->stale)
         return ROW_STALE;
+    if (row->once && row->better != ROW_EXACT)
+        return row->n >= 2 ? ROW_ONCE : ROW_FEW;
     if (row->once)
         return ROW_ONCE;
     if (row->thrice)
-        return row->n >= 2 ? ROW_THRICE : ROW_FEW;
+        return row->n >= 3 || row->better == ROW_EXACT ? ROW_THRICE : ROW_FEW;
     if (row->n < ROW_RUNS_NEEDED && row->better != ROW_EXACT)
         return ROW_FEW;
     return row->power_bound && row->better != ROW_EXACT ? ROW_POWER_BOUND : ROW_OK;

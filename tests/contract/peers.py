@@ -134,7 +134,7 @@ def check_probe_in_c(core, path):
         document, samples = json.loads(said.stdout), {}
         with open(raw, encoding="utf-8") as file:
             for line in file:
-                _, metric, keys, timer, _, work, value = line.rstrip("\n").split("\t")
+                _, metric, keys, timer, _, work, value, _ = line.rstrip("\n").split("\t")
                 samples.setdefault((metric, keys, timer), []).append((float(work), float(value)))
     listed = json.loads(subprocess.run([path, "--list", "--json"], stdout=subprocess.PIPE).stdout)
     forms = {(m["name"], m.get("timer") or "-"): m["form"] for m in listed["metrics"]}

@@ -63,6 +63,31 @@ static void agreement(void **unused)
     once->resolution = 2; /* four is two ticks: the timer cannot tell them apart */
     row_finish(once);
     assert_int_equal(once->status, ROW_ONCE);
+    once = put_values(&rows, "a.lost", "ns", ROW_LOWER, far_off, 1); /* nothing to agree with */
+    once->once = true;
+    row_finish(once);
+    assert_int_equal(once->status, ROW_FEW);
+    rows_free(&rows);
+}
+
+/* Three rounds need not agree; with fewer of them the row is one of few runs. */
+static void three_rounds(void **unused)
+{
+    struct rows rows = {0};
+    const double values[] = {100, 120, 110};
+    (void)unused;
+    for (size_t n = 1; n <= 3; n++) {
+        char id[8];
+        snprintf(id, sizeof id, "a.n%zu", n);
+        struct row *row = put_values(&rows, id, "ns", ROW_LOWER, values, n);
+        row->thrice = true;
+        row_finish(row);
+        assert_int_equal(row->status, n == 3 ? ROW_THRICE : ROW_FEW);
+        assert_true(row_usable(row));
+    }
+    const struct row *row = rows_find(&rows, "a.n3");
+    assert_true(row->low == 100 && row->high == 120 && row->centre == 110);
+    assert_true(row_in(row, 5) == 110 && isnan(row_at(row, 5))); /* holds in all rounds */
     rows_free(&rows);
 }
 
@@ -171,6 +196,7 @@ int main(void)
         cmocka_unit_test(centre_and_interval),
         cmocka_unit_test(one_value_a_round),
         cmocka_unit_test(agreement),
+        cmocka_unit_test(three_rounds),
         cmocka_unit_test(the_best_is_chosen_in_the_first_round),
         cmocka_unit_test(keys_and_order),
         cmocka_unit_test(a_bundle),
