@@ -298,7 +298,7 @@ static double seconds_left(const struct session *s, const size_t *order, size_t 
         whole += s->tasks[order[i]].last_s;
         left += i >= place ? s->tasks[order[i]].last_s : 0;
     }
-    return s->now.round == 1 ? (double)NAN : left + whole * (s->now.rounds - s->now.round);
+    return s->now.round == s->n_kept + 1 ? (double)NAN : left + whole * (s->now.rounds - s->now.round);
 }
 
 static void say_round(struct session *s, double began_s)
@@ -321,6 +321,10 @@ void session_measure(struct session *s)
         double began_s = child_now_s();
         s->now.round = round;
         shuffle(order, s->n_tasks, &state);
+        if (round <= s->n_kept) {
+            s->now.done += (int)s->n_tasks;
+            continue;
+        }
         for (size_t i = 0; i < s->n_tasks && !session_interrupted(); i++) {
             s->now.left_s = seconds_left(s, order, i);
             run_task(s, &s->tasks[order[i]]);

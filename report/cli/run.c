@@ -15,7 +15,8 @@
 static const char standard_board[] =
     "nvidia-h200"; /* whose results are shown if there is no GPU */
 
-enum { KEY_QUICK = 256, KEY_SEED, KEY_SHARED, KEY_RAW, KEY_RESULTS, KEY_LIMIT, KEY_WITH };
+enum { KEY_QUICK = 256, KEY_SEED, KEY_SHARED, KEY_RAW, KEY_RESULTS, KEY_LIMIT, KEY_WITH,
+       KEY_CONTINUE };
 
 static const struct argp_option table[] = {
     {.name = "quick", .key = KEY_QUICK, .doc = "One round: a look, from which no verdict follows"},
@@ -30,6 +31,11 @@ static const struct argp_option table[] = {
      .arg = "FILE",
      .doc = "Write the bundle there (default: "
             "build/run/TIME-BOARD.json); never overwritten"},
+    {.name = "continue",
+     .key = KEY_CONTINUE,
+     .arg = "FILE",
+     .doc = "Measure the rounds that an interrupted bundle lacks, into that file: on the same card, "
+            "by the same commit, with the same probes"},
     {.name = "device", .key = 'd', .arg = "N", .doc = "GPU to measure (default 0)"},
     {.name = "shared",
      .key = KEY_SHARED,
@@ -65,6 +71,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
         o->seed = (uint64_t)command_whole(state, "--seed", argument, 0, INT64_MAX);
         break;
     case 'o': o->output = argument; break;
+    case KEY_CONTINUE: o->resumed = argument; break;
     case 'd': o->device = (int)command_whole(state, "--device", argument, 0, 255); break;
     case KEY_SHARED: o->shared = true; break;
     case KEY_WITH:
@@ -76,6 +83,10 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_RESULTS: o->results = argument; break;
     case KEY_LIMIT:
         o->limit_s = (double)command_whole(state, "--timeout", argument, 1, 86400);
+        break;
+    case ARGP_KEY_END:
+        if (o->resumed && (o->output || o->raw || o->quick))
+            argp_error(state, "--continue: not together with --output, --raw or --quick");
         break;
     case ARGP_KEY_ARGS:
         o->names = state->argv + state->next;
@@ -241,8 +252,8 @@ static int measure(struct session *s)
         fprintf(stderr, "gpufloor run: nothing to measure: what was asked for needs a GPU\n");
         return EXIT_FINE;
     }
-    if (!session_place(s, why)) {
-        fprintf(stderr, "gpufloor run: --output %s\n", why);
+    if (s->options.resumed ? !session_resume(s, why) : !session_place(s, why)) {
+        fprintf(stderr, "gpufloor run: --%s %s\n", s->options.resumed ? "continue" : "output", why);
         return EXIT_TROUBLE;
     }
     session_measure(s);
@@ -281,5 +292,6 @@ int run_main(int argc, char **argv)
     free(s.tasks);
     json_decref(s.environment);
     json_decref(s.runs);
+    json_decref(s.continued);
     return status;
 }

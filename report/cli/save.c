@@ -188,6 +188,8 @@ json_t *session_bundle(struct session *s)
     if (s->interrupted)
         json_object_set_new(bundle, "why", json_sprintf("interrupted in round %d of %d",
                                                         s->now.round, s->options.rounds));
+    if (s->continued)
+        json_object_set(bundle, "continued", s->continued);
     if (s->options.shared)
         json_object_set_new(bundle, "shared", json_true());
     if (s->gpu_state[0]) {
@@ -206,12 +208,25 @@ json_t *session_bundle(struct session *s)
 
 /* --- after measuring -------------------------------------------------------------------------- */
 
+/* Writes the bundle; that of --continue takes the place of the interrupted one. */
+static bool write_there(const struct session *s, const json_t *bundle, char why[DOCUMENT_WHY])
+{
+    char beside[PATH_MAX];
+    if (!s->options.resumed)
+        return document_write(s->path, bundle, why);
+    if (snprintf(beside, sizeof beside, "%s.%ld.whole", s->path, (long)getpid()) >= PATH_MAX)
+        return refuse(why, s->path, "path too long");
+    if (!document_write(beside, bundle, why))
+        return false;
+    return rename(beside, s->path) == 0 ? true : refuse(why, beside, strerror(errno));
+}
+
 bool session_save(struct session *s, const json_t *bundle)
 {
     char why[DOCUMENT_WHY], elsewhere[PATH_MAX];
     const char *name = strrchr(s->path, '/'), *folder = getenv("TMPDIR");
 
-    if (document_write(s->path, bundle, why))
+    if (write_there(s, bundle, why))
         return true;
     progress_say(&s->progress, "gpufloor run: %s", why);
     if (snprintf(elsewhere, sizeof elsewhere, "%s/%s", folder && *folder ? folder : "/tmp",

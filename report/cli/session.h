@@ -25,6 +25,7 @@ struct run_options {
     double limit_s; /* of one process */
     bool quick, shared, raw;
     const char *output, *results;
+    const char *resumed; /* the interrupted bundle to go on with, or NULL */
 };
 
 /* A probe that takes part. */
@@ -50,6 +51,8 @@ struct session {
     bool foreign;     /* another process was on the GPU before or during the current run */
 
     json_t *environment, *runs;
+    int n_kept;        /* rounds of the resumed bundle, which are not measured again */
+    json_t *continued; /* when it was resumed; NULL: never */
     char gpu_state[32]; /* empty: there is a GPU */
     char gpu_why[DOCUMENT_WHY];
     char started[24];
@@ -66,6 +69,10 @@ void session_measure(struct session *s);
 /* Catches SIGINT, SIGTERM and SIGHUP; session_interrupted says whether one came. */
 void session_catch_signals(void);
 bool session_interrupted(void);
+
+/* resume.c: takes up the interrupted bundle options.resumed: its whole rounds, seed and place. After
+ * the tasks are chosen. False with one line in why if it is of another commit, card or host. */
+bool session_resume(struct session *s, char why[DOCUMENT_WHY]);
 
 /* save.c: decides where the bundle goes, and tries whether it can go there, before anything is
  * measured. False with one line in why. */

@@ -126,6 +126,49 @@ for signal in INT TERM; do
     check "which reads back" value_of slow 'wall}'
 done
 
+unset FAKE_LOG
+probes null slow good
+FAKE_LOG=$work/log "$gpufloor" run --seed 5 --rounds 5 --output half.json slow >out 2>talk &
+pid=$!
+rm -f log
+for _ in $(seq 200); do
+    [ "$(cat log 2>/dev/null | grep -c slow)" -ge 3 ] && break
+    sleep 0.05
+done
+kill -INT $pid
+wait $pid
+cp half.json cut.json
+kept=$(grep -o '"run":{"round":[0-9]*}' cut.json | wc -l)
+again() { # ARGUMENT...: goes on with half.json
+    "$gpufloor" run --results "$work/results" --continue half.json "$@" >out 2>talk
+    status=$?
+}
+again good
+check "--continue refuses other probes" exits 2
+check "and names the one that is missing" says '^gpufloor run: --continue half.json: holds runs of slow'
+check "and leaves the bundle alone" cmp -s half.json cut.json
+sed 's/a CPU/another CPU/' cut.json >half.json
+again slow
+check "--continue refuses another host" says 'was measured on another host$'
+sed 's/"commit":"[0-9a-f]*"/"commit":"0"/' cut.json >half.json
+again slow
+check "and another commit" says 'is of another commit'
+cp cut.json half.json
+again slow --output other.json
+check "and a place of its own" exits 2
+again slow
+check "--continue measures what is missing" exits 0
+cp half.json one.json
+check "all rounds are there, each once" bash -c \
+    '[ "$(grep -o "\"run\":{\"round\":[0-9]*}" one.json | sort | uniq -c | grep -c " 1 ")" = 5 ]'
+check "of which the whole ones were kept" bash -c "[ $kept -gt 0 ] && [ $kept -lt 5 ]"
+check "the bundle is complete" holds '"complete":true'
+check "and says when it was continued" holds '"continued":\["20'
+check "under the seed that it had" holds '"seed":5'
+again slow
+check "a complete bundle is refused" says 'is complete: nothing is left to measure$'
+export FAKE_LOG
+
 probes null good
 rm -f log
 echo mine >there.json

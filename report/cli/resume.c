@@ -1,0 +1,127 @@
+/* run --continue: takes up a bundle that was interrupted. What its whole rounds hold is kept; the
+ * round in which it stopped is measured again, and then all that are missing. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/version.h"
+#include "report/cli/child.h"
+#include "report/cli/session.h"
+
+static bool refuse(char why[DOCUMENT_WHY], const struct session *s, const char *what)
+{
+    snprintf(why, DOCUMENT_WHY, "%.300s: %s", s->options.resumed, what);
+    return false;
+}
+
+static const char *card_of(const json_t *environment)
+{
+    return document_get_text(json_object_get(environment, "gpu"), "id_hash", "");
+}
+
+static const char *host_of(const json_t *environment)
+{
+    return document_get_text(json_object_get(environment, "host"), "cpu", "");
+}
+
+/* Is the bundle one that this program, on this machine, can go on with? */
+static bool is_ours(const struct session *s, const json_t *bundle, char why[DOCUMENT_WHY])
+{
+    const json_t *suite = json_object_get(bundle, "suite");
+    const json_t *environment = json_object_get(bundle, "environment");
+
+    if (!json_is_false(json_object_get(bundle, "complete")))
+        return refuse(why, s, "is complete: nothing is left to measure");
+    if (strcmp(document_get_text(suite, "commit", ""), version_commit) ||
+        json_is_true(json_object_get(suite, "dirty")) != version_dirty)
+        return refuse(why, s, "is of another commit than this program");
+    if (strcmp(card_of(environment), card_of(s->environment)))
+        return refuse(why, s, "was measured on another card");
+    if (strcmp(host_of(environment), host_of(s->environment)))
+        return refuse(why, s, "was measured on another host");
+    if (json_is_object(json_object_get(bundle, "raw")))
+        return refuse(why, s, "has raw samples beside it, to which nothing can be added");
+    if (!json_is_integer(json_object_get(bundle, "seed")))
+        return refuse(why, s, "lacks its seed");
+    return true;
+}
+
+static int round_of(const json_t *run)
+{
+    return (int)json_integer_value(json_object_get(json_object_get(run, "run"), "round"));
+}
+
+static const char *probe_of(const json_t *run)
+{
+    return document_get_text(json_object_get(run, "probe"), "name", "");
+}
+
+static struct task *task_of(const struct session *s, const char *probe)
+{
+    for (size_t i = 0; i < s->n_tasks; i++)
+        if (!strcmp(s->tasks[i].probe->name, probe))
+            return &s->tasks[i];
+    return NULL;
+}
+
+/* How many rounds, from the first on, have a run of every probe. */
+static int whole_rounds(const struct session *s, const json_t *runs)
+{
+    for (int round = 0; round < s->options.rounds; round++)
+        for (size_t i = 0; i < s->n_tasks; i++) {
+            const json_t *run;
+            size_t k;
+            bool found = false;
+            json_array_foreach(runs, k, run)
+                found |= round_of(run) == round && !strcmp(probe_of(run), s->tasks[i].probe->name);
+            if (!found)
+                return round;
+        }
+    return s->options.rounds;
+}
+
+bool session_resume(struct session *s, char why[DOCUMENT_WHY])
+{
+    json_t *bundle = document_load(s->options.resumed, "bundle", why);
+    const json_t *runs = json_object_get(bundle, "runs"), *run;
+    size_t i;
+
+    if (!bundle || !is_ours(s, bundle, why)) {
+        json_decref(bundle);
+        return false;
+    }
+    s->options.seed = (uint64_t)json_integer_value(json_object_get(bundle, "seed"));
+    s->options.rounds = (int)json_integer_value(json_object_get(bundle, "rounds"));
+    s->options.quick = json_is_true(json_object_get(bundle, "quick"));
+    json_array_foreach(runs, i, run)
+        if (!task_of(s, probe_of(run))) {
+            char what[200];
+            snprintf(what, sizeof what, "holds runs of %.80s, which does not take part now",
+                     probe_of(run));
+            json_decref(bundle);
+            return refuse(why, s, what);
+        }
+    s->n_kept = whole_rounds(s, runs);
+    json_array_foreach(runs, i, run)
+        if (round_of(run) < s->n_kept)
+            json_array_append(s->runs, (json_t *)run);
+    json_object_update(s->environment, json_object_get(bundle, "environment"));
+    snprintf(s->started, sizeof s->started, "%s", document_get_text(bundle, "started", ""));
+    s->began_s -= json_number_value(json_object_get(bundle, "elapsed_s"));
+    s->continued = json_incref(json_object_get(bundle, "continued"));
+    if (!json_is_array(s->continued)) {
+        json_decref(s->continued);
+        s->continued = json_array();
+    }
+    char now[24];
+    document_time(now, sizeof now);
+    json_array_append_new(s->continued, json_string(now));
+    json_decref(bundle);
+
+    /* The whole bundle is written beside the interrupted one and takes its name. */
+    return snprintf(s->path, sizeof s->path, "%s", s->options.resumed) < PATH_MAX &&
+                   access(s->path, W_OK) == 0
+               ? true
+               : refuse(why, s, "cannot be written");
+}
