@@ -99,22 +99,6 @@ void cube_say(const struct bundle *bundle, const struct row *time, struct findin
              rule_centre_beside(bundle, time, "block_count.blocks", f), time->centre / 1e3);
 }
 
-/* A row computed in each round from rows of that round. */
-struct row cube_formed(const struct row *const *in, size_t n, const char *unit,
-                       double (*of)(const double *value))
-{
-    struct row out = {.id = in[0]->id, .unit = unit, .better = ROW_LOWER};
-    double value[8];
-
-    for (size_t i = 0; i < in[0]->n; i++) {
-        for (size_t k = 0; k < n; k++)
-            value[k] = row_at(in[k], in[0]->round[i]);
-        row_put(&out, in[0]->round[i], of(value), NAN);
-    }
-    row_finish(&out);
-    return out;
-}
-
 /* --- C24, C24b: more blocks than SMs ---------------------------------------------------------- */
 
 static const double C24_DELTA = 0.03; /* a smaller difference does not count */
@@ -163,8 +147,9 @@ static void say_other_clocks(const struct bundle *bundle, struct finding *f)
 /* --- C24b: our kernels, and other ways to fill the SMs ---------------------------------------- */
 
 /* From times over k: the part that does not grow with k. */
-static double fixed_part(const double *at)
+static double fixed_part(const double *at, const void *with)
 {
+    (void)with;
     return at[0] - 512 * (at[1] - at[0]) / (2048 - 512);
 }
 
@@ -192,7 +177,7 @@ static void say_where_it_goes(const struct bundle *bundle, double n_sm, struct f
                             ? "more than one"
                             : "none";
     const struct row fixed =
-        cube_formed((const struct row *const[]){&short_k, &long_k}, 2, "ns", fixed_part);
+        rule_formed((const struct row *const[]){&short_k, &long_k}, 2, "ns", fixed_part, NULL);
     const double all = whole.centre / 100, over = (whole.centre - fixed.centre) * idle / n_sm;
     const double waits = whole.centre - part[1].centre;
     const double wave = step[1].centre - step[0].centre;

@@ -29,10 +29,6 @@ bool cube_best(const struct bundle *bundle, enum cube_kernel kernel, enum cube_g
 bool cube_fewest(const struct bundle *bundle, enum cube_kernel kernel, struct row *fewest,
                  struct finding *f);
 
-/* A row computed in each round from rows of that round, at most eight. */
-struct row cube_formed(const struct row *const *in, size_t n, const char *unit,
-                       double (*of)(const double *value));
-
 /* "128x64 (128 blocks) 4.81", in us */
 void cube_say(const struct bundle *bundle, const struct row *time, struct finding *f);
 

@@ -56,7 +56,7 @@ static void say_near(const struct bundle *bundle, struct finding *finding)
                                     .verdict = CLAIM_NOT_TESTABLE,
                                     .moved = finding->limit[i],
                                     .by = moves[k].by};
-            finding->claim->judge(bundle, &other);
+            rule_judge(bundle, &other);
             if (other.verdict != finding->verdict)
                 rule_say(finding->evidence, "; near its threshold: with 10 %% %s for %s it is %s",
                          moves[k].word, finding->limit[i], claim_verdict_name(other.verdict));
@@ -75,7 +75,7 @@ void claim_judge(const struct claim *claim, const struct bundle *bundle, struct 
         return;
     }
     if (instrument_holds(bundle, why)) {
-        claim->judge(bundle, finding);
+        rule_judge(bundle, finding);
         if (finding->verdict != CLAIM_NOT_TESTABLE) {
             say_near(bundle, finding);
             for (size_t i = 0; i < finding->n_seldom; i++)

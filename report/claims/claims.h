@@ -19,9 +19,11 @@ struct finding {
     size_t n_refused;   /* ids taken that no need of the claim covers: a fault of its judge */
     const char *limit[CLAIM_LIMITS]; /* the thresholds that the judge used, see RULE_LIMIT() */
     size_t n_limits;
-    const char *seldom[CLAIM_SELDOM]; /* times taken that were measured in two or three rounds only */
+    const char
+        *seldom[CLAIM_SELDOM]; /* times taken that were measured in two or three rounds only */
     size_t n_seldom;
-    const char *moved; /* the threshold that is multiplied by `by`; or NULL */
+    const char *no_interval; /* a row that the judge formed and that has no interval; or NULL */
+    const char *moved;       /* the threshold that is multiplied by `by`; or NULL */
     double by;
     enum claim_verdict verdict;
     char evidence[CLAIM_TEXT];

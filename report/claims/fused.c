@@ -17,12 +17,3 @@ bool fused_counted_ratio(const struct bundle *bundle, const char *above, const c
     rule_say_row(f->evidence, what, ratio);
     return true;
 }
-
-struct row fused_less(const struct row *a, const struct row *b)
-{
-    struct row d = {.id = a->id, .unit = a->unit, .better = ROW_LOWER, .once = a->once || b->once};
-    for (size_t i = 0; i < a->n; i++)
-        row_put(&d, a->round[i], a->value[i] - row_at(b, a->round[i]), NAN);
-    row_finish(&d);
-    return d;
-}

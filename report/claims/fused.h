@@ -15,9 +15,6 @@
 bool fused_counted_ratio(const struct bundle *bundle, const char *above, const char *below,
                          const char *what, struct row *ratio, struct finding *f);
 
-/* For each run: value of a minus value of b. */
-struct row fused_less(const struct row *a, const struct row *b);
-
 /* Is every run of it at least that? False for a row without an interval. */
 static inline bool fused_at_least(const struct row *row, double least)
 {

@@ -146,8 +146,8 @@ static void judge_c44b(const struct bundle *bundle, struct finding *f)
     const struct row of_fused = exponent_of(&fused[1], &fused[0], 3);
     const struct row of_chain = exponent_of(&chain[1], &chain[0], 3);
     const struct row of_warm = exponent_of(&fused[1], &warm, 3);
-    const struct row less = fused_less(&of_chain, &of_fused);
-    const struct row none = fused_less(&of_fused, &of_warm);
+    const struct row less = rule_less(&of_chain, &of_fused);
+    const struct row none = rule_less(&of_fused, &of_warm);
     const struct row seen = rule_ratio(&chain[1], &chain[0]);
     const double by = RULE_LIMIT(f, C44B_LESS);
     const bool positive = fused_at_least(&seen, RULE_LIMIT(f, C44B_SEEN));

@@ -20,23 +20,17 @@ static const double C59_DIFFERS = 2, C59_SAME = 1.2, C59_OF_READ = 0.7, C59_BEYO
     "attention_decode.gemv_time{rows=16384,columns=2048,type=bf16,layout=" layout ",impl=" impl    \
     ",l2=cold,timer=event}"
 
-/* The slowest of some rows over the fastest, run by run. */
-static struct row worst_over_best(const struct row *rows, size_t n)
+/* The slowest of some rows over the fastest; NaN where a run has left one out. */
+static double spread_of(const double *value, const void *n)
 {
-    struct row ratio = {.id = rows[0].id, .unit = "ratio", .better = ROW_LOWER, .once = true};
-    for (size_t i = 0; i < rows[0].n; i++) {
-        double least = INFINITY, most = -INFINITY;
-        for (size_t j = 0; j < n; j++) {
-            const double value = row_at(&rows[j], rows[0].round[i]);
-            least = value < least ? value : least;
-            most = value > most ? value : most;
-            if (isnan(value)) /* a case that this round left out */
-                most = NAN, least = NAN;
-        }
-        row_put(&ratio, rows[0].round[i], most / least, NAN);
+    double least = value[0], most = value[0];
+    for (size_t i = 0; i < *(const size_t *)n; i++) {
+        if (isnan(value[i]))
+            return NAN;
+        least = fmin(least, value[i]);
+        most = fmax(most, value[i]);
     }
-    row_finish(&ratio);
-    return ratio;
+    return most / least;
 }
 
 static const struct need layout_needs[] = {{NEED_ONE, TIME(1, 8192, "bf16", "pages_16")},
@@ -56,7 +50,9 @@ static void say_attention(const struct bundle *bundle, struct finding *f)
     struct row rows[4];
     if (!RULE_TAKE(bundle, layout_needs, &aside, &rows[0], &rows[1], &rows[2], &rows[3]))
         return;
-    const struct row ratio = worst_over_best(rows, 4);
+    const size_t n = 4;
+    const struct row *const from[] = {&rows[0], &rows[1], &rows[2], &rows[3]};
+    const struct row ratio = rule_formed(from, n, "ratio", spread_of, &n);
     rule_say_row(f->evidence,
                  "not judged: attention over 8192 keys by head, by token, in pages of 16 and 64, "
                  "slowest over fastest",
@@ -125,7 +121,7 @@ static bool take_slope(const struct bundle *bundle, const char *impl, struct row
     if (!rule_take_formed(bundle, &a, f, APPEND, C67_MANY, impl) ||
         !rule_take_formed(bundle, &b, f, APPEND, C67_FEW, impl))
         return false;
-    *slope = fused_less(&a, &b);
+    *slope = rule_less(&a, &b);
     for (size_t i = 0; i < slope->n; i++)
         slope->value[i] /= C67_MANY - C67_FEW;
     row_finish(slope);
@@ -210,8 +206,8 @@ static void judge_c67b(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, c67b_needs, f, &edge, &three, &fused, &attention))
         return;
 
-    const struct row saved = fused_less(&three, &fused), extra = fused_less(&three, &attention);
-    const struct row beside = fused_less(&fused, &attention);
+    const struct row saved = rule_less(&three, &fused), extra = rule_less(&three, &attention);
+    const struct row beside = rule_less(&fused, &attention);
     const struct row edges = rule_ratio(&saved, &edge), seen = rule_ratio(&extra, &edge);
     const struct row none = rule_ratio(&beside, &edge);
     const double whole = RULE_LIMIT(f, C67B_WHOLE);
@@ -296,7 +292,7 @@ static void judge_c91(const struct bundle *bundle, struct finding *f)
         return;
 
     say_longer(bundle, f);
-    const struct row saved = fused_less(&apart, &together), beyond = fused_less(&saved, &edge);
+    const struct row saved = rule_less(&apart, &together), beyond = rule_less(&saved, &edge);
     const struct row grows = rule_ratio(&much, &little);
     const bool saves = fused_at_least(&beyond, 0);
     const bool sees = fused_at_least(&grows, RULE_LIMIT(f, C91_SEEN));

@@ -312,6 +312,11 @@ static bool take_life(const struct bundle *bundle, const char *metric, const cha
     return rule_take_formed(bundle, row, f, LIFE("%s"), metric, life, steps);
 }
 
+static double per_value(const double *value, const void *values)
+{
+    return (value[0] - value[1]) / *(const double *)values;
+}
+
 /* Registers per value, from a chain of `from` values to one of `to`. */
 static bool take_slope(const struct bundle *bundle, const char *life, int from, int to,
                        struct row *slope, struct finding *f)
@@ -320,11 +325,8 @@ static bool take_slope(const struct bundle *bundle, const char *life, int from, 
     if (!take_life(bundle, "registers", life, from, &few, f) ||
         !take_life(bundle, "registers", life, to, &many, f))
         return false;
-    *slope = (struct row){.id = many.id, .unit = "ratio", .better = ROW_LOWER, .once = many.once};
-    for (size_t i = 0; i < many.n; i++)
-        row_put(slope, many.round[i],
-                (many.value[i] - row_at(&few, many.round[i])) / (double)(to - from), NAN);
-    row_finish(slope);
+    const double values = to - from;
+    *slope = rule_formed((const struct row *const[]){&many, &few}, 2, "ratio", per_value, &values);
     return true;
 }
 

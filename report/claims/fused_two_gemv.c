@@ -16,15 +16,15 @@ enum { N_ALONE = 3 };
 
 /* Saved bytes as derived from the saved time, at the fused kernel's own rate, over the predicted
  * bytes: (t_unfused / t_fused - 1) / (bytes_unfused / bytes_fused - 1), formed per run. */
+static double saved_of(const double *value, const void *with)
+{
+    (void)with;
+    return (value[0] - 1) / (value[1] - 1);
+}
+
 static struct row saved_over_predicted(const struct row *times, const struct row *bytes)
 {
-    struct row saved = {
-        .id = times->id, .unit = "ratio", .better = ROW_HIGHER, .once = times->once};
-    for (size_t i = 0; i < times->n; i++)
-        row_put(&saved, times->round[i],
-                (times->value[i] - 1) / (row_at(bytes, times->round[i]) - 1), NAN);
-    row_finish(&saved);
-    return saved;
+    return rule_formed((const struct row *const[]){times, bytes}, 2, "ratio", saved_of, NULL);
 }
 
 static const struct need formed_needs[] = {
@@ -33,6 +33,16 @@ static const struct need formed_needs[] = {
 /* The same where nothing can be saved: the chain of three kernels over the sum of these three, each
  * timed alone on an input that has left the L2. Above 0 if a part of the intermediates stays on the
  * chip. */
+static double nothing_of(const double *value, const void *with)
+{
+    double saved =
+        -value[0]; /* of the chain; then the fused kernel, bytes, and the kernels alone */
+    (void)with;
+    for (size_t k = 0; k < N_ALONE; k++)
+        saved += value[3 + k];
+    return saved / (value[1] * (value[2] - 1));
+}
+
 static bool take_nothing(const struct bundle *bundle, const struct row *unfused,
                          const struct row *fused, const struct row *bytes, struct row *nothing,
                          struct finding *f)
@@ -40,19 +50,11 @@ static bool take_nothing(const struct bundle *bundle, const struct row *unfused,
     static const char *const kernels[N_ALONE] = {"bias", "gelu", "scale"};
     struct row alone[N_ALONE];
 
-    *nothing = (struct row){
-        .id = unfused->id, .unit = "ratio", .better = ROW_LOWER, .once = unfused->once};
     for (size_t k = 0; k < N_ALONE; k++)
         if (!rule_take_formed(bundle, &alone[k], f, CHAIN_TIME("%s"), kernels[k]))
             return false;
-    for (size_t i = 0; i < unfused->n; i++) {
-        const int round = unfused->round[i];
-        double saved = -unfused->value[i];
-        for (size_t k = 0; k < N_ALONE; k++)
-            saved += row_at(&alone[k], round);
-        row_put(nothing, round, saved / (row_at(fused, round) * (row_at(bytes, round) - 1)), NAN);
-    }
-    row_finish(nothing);
+    const struct row *const from[] = {unfused, fused, bytes, &alone[0], &alone[1], &alone[2]};
+    *nothing = rule_formed(from, sizeof from / sizeof from[0], "ratio", nothing_of, NULL);
     return true;
 }
 

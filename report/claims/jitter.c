@@ -26,15 +26,6 @@ struct tail {
     struct row p99, median, above;
 };
 
-static struct row difference(const struct row *a, const struct row *b)
-{
-    struct row out = {.id = a->id, .unit = a->unit, .better = ROW_LOWER};
-    for (size_t i = 0; i < a->n; i++)
-        row_put(&out, a->round[i], a->value[i] - row_at(b, a->round[i]), NAN);
-    row_finish(&out);
-    return out;
-}
-
 static bool take_tail(const struct bundle *bundle, const char *launches, enum form form,
                       struct tail *t, struct finding *f)
 {
@@ -43,7 +34,7 @@ static bool take_tail(const struct bundle *bundle, const char *launches, enum fo
         !rule_take_formed(bundle, &t->median, f, SHARED("step"), launches, form_names[form],
                           ",timer=wall"))
         return false;
-    t->above = difference(&t->p99, &t->median);
+    t->above = rule_less(&t->p99, &t->median);
     return true;
 }
 
@@ -192,8 +183,8 @@ static bool take_beside(const struct bundle *bundle, const char *rival, const ch
     }
     if (!RULE_TAKE(bundle, alone_needs, f, &alone))
         return false;
-    const struct row one_above = difference(&row[ONE_P99], &row[ONE]);
-    const struct row many_above = difference(&row[MANY_P99], &row[MANY]);
+    const struct row one_above = rule_less(&row[ONE_P99], &row[ONE]);
+    const struct row many_above = rule_less(&row[MANY_P99], &row[MANY]);
     const struct row one_tail = rule_ratio(&row[ONE_P99], &row[ONE]);
     const struct row many_tail = rule_ratio(&row[MANY_P99], &row[MANY]);
     b->by_difference = rule_ratio(&one_above, &many_above);

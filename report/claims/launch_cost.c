@@ -5,20 +5,24 @@
 
 static const double C50_ADDS = 0.10, C50_WITHIN = 0.15;
 
-/* Row by row, per round: the sum of weight[i] x row[i]. */
+struct weights {
+    const double *weight;
+    size_t n;
+};
+
+static double weighted(const double *value, const void *weights)
+{
+    const struct weights *w = weights;
+    double sum = 0;
+    for (size_t i = 0; i < w->n; i++)
+        sum += w->weight[i] * value[i];
+    return sum;
+}
+
+/* The sum of weight[i] x row[i], for each run. */
 static struct row sum_of(const struct row *const *rows, const double *weight, size_t n)
 {
-    struct row sum = {.id = rows[0]->id, .unit = rows[0]->unit, .better = ROW_LOWER};
-    for (size_t i = 0; i < n; i++)
-        sum.once = sum.once || rows[i]->once;
-    for (size_t k = 0; k < rows[0]->n; k++) {
-        double value = 0;
-        for (size_t i = 0; i < n; i++)
-            value += weight[i] * row_at(rows[i], rows[0]->round[k]);
-        row_put(&sum, rows[0]->round[k], value, NAN);
-    }
-    row_finish(&sum);
-    return sum;
+    return rule_formed(rows, n, NULL, weighted, &(struct weights){weight, n});
 }
 
 static enum place near_one(const struct row *ratio, struct finding *f)

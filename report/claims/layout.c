@@ -93,6 +93,12 @@ static const struct need stride_needs[] = {{NEED_ANY, STRIDED},
 static const struct need of_model_needs[] = {{NEED_ONE, "layout.strided_rate{level=hbm,stride=1}"},
                                              NEEDS_END};
 
+static double of_sector(const double *value, const void *with)
+{
+    (void)with;
+    return C57_SECTOR * value[0] / value[1];
+}
+
 /* Useful rate over what the sector model predicts: an eighth of the rate of stride 1. */
 static bool take_of_model(const struct bundle *bundle, const char *id, struct row *of_model,
                           struct finding *f)
@@ -100,11 +106,8 @@ static bool take_of_model(const struct bundle *bundle, const char *id, struct ro
     struct row rate, whole;
     if (!rule_take(bundle, id, &rate, f) || !RULE_TAKE(bundle, of_model_needs, f, &whole))
         return false;
-    *of_model = (struct row){.id = rate.id, .unit = "ratio", .better = ROW_LOWER};
-    for (size_t i = 0; i < rate.n; i++)
-        row_put(of_model, rate.round[i], C57_SECTOR * rate.value[i] / row_at(&whole, rate.round[i]),
-                NAN);
-    row_finish(of_model);
+    *of_model =
+        rule_formed((const struct row *const[]){&rate, &whole}, 2, "ratio", of_sector, NULL);
     return true;
 }
 

@@ -5,15 +5,15 @@
 
 #include "report/claims/rules.h"
 
+static double times(const double *value, const void *factor)
+{
+    return value[0] * *(const double *)factor;
+}
+
 /* Every value times a constant. */
 static struct row scaled(const struct row *row, double factor)
 {
-    struct row product = {
-        .id = row->id, .unit = row->unit, .better = row->better, .once = row->once};
-    for (size_t i = 0; i < row->n; i++)
-        row_put(&product, row->round[i], row->value[i] * factor, NAN);
-    row_finish(&product);
-    return product;
+    return rule_formed(&row, 1, NULL, times, &factor);
 }
 
 /* --- C12: the cost of an L1 or shared-memory hit ---------------------------------------------- */

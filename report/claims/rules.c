@@ -248,18 +248,72 @@ double rule_centre_beside(const struct bundle *bundle, const struct row *row, co
     return found && row_usable(found) ? found->centre : (double)NAN;
 }
 
+/* The finding whose judge runs, for what forms rows without one. */
+static _Thread_local struct finding *judged;
+
+static void note_no_interval(const struct row *row)
+{
+    if (judged && !judged->no_interval && isnan(row->low))
+        judged->no_interval = row->id;
+}
+
+enum { FORMED_MAX = 8 };
+
+struct row rule_formed(const struct row *const *from, size_t n, const char *unit,
+                       double (*of)(const double *value, const void *with), const void *with)
+{
+    struct row out = {.id = from[0]->id, .unit = unit ? unit : from[0]->unit, .better = ROW_EXACT};
+    double value[FORMED_MAX];
+
+    for (size_t i = 0; i < n; i++) {
+        out.once = out.once || from[i]->once;
+        out.thrice = out.thrice || from[i]->thrice;
+        out.better = from[i]->better == ROW_EXACT ? out.better : ROW_LOWER;
+    }
+    for (size_t k = 0; k < from[0]->n; k++) {
+        const int round = from[0]->round[k];
+        for (size_t i = 0; i < n; i++)
+            value[i] = row_at(from[i], round);
+        row_put(&out, round, of(value, with), NAN);
+    }
+    row_finish(&out);
+    note_no_interval(&out);
+    return out;
+}
+
+static double ratio_of(const double *value, const void *with)
+{
+    (void)with;
+    return value[0] / value[1];
+}
+
 struct row rule_ratio(const struct row *a, const struct row *b)
 {
-    bool exact = a->better == ROW_EXACT && b->better == ROW_EXACT;
-    struct row ratio = {.id = a->id,
-                        .unit = "ratio",
-                        .better = exact ? ROW_EXACT : ROW_LOWER,
-                        .once = a->once || b->once,
-                        .thrice = a->thrice || b->thrice};
-    for (size_t i = 0; i < a->n; i++)
-        row_put(&ratio, a->round[i], a->value[i] / row_at(b, a->round[i]), NAN);
-    row_finish(&ratio);
-    return ratio;
+    return rule_formed((const struct row *const[]){a, b}, 2, "ratio", ratio_of, NULL);
+}
+
+static double less_of(const double *value, const void *with)
+{
+    (void)with;
+    return value[0] - value[1];
+}
+
+struct row rule_less(const struct row *a, const struct row *b)
+{
+    return rule_formed((const struct row *const[]){a, b}, 2, NULL, less_of, NULL);
+}
+
+static double rate_of(const double *value, const void *in_1e9)
+{
+    return *(const double *)in_1e9 / value[0];
+}
+
+struct row rule_rate(const struct row *time, double work, const char *unit)
+{
+    const double in_1e9 = work * 1e9;
+    struct row rate = rule_formed(&time, 1, unit, rate_of, &in_1e9);
+    rate.better = ROW_HIGHER;
+    return rate;
 }
 
 struct row rule_number(double value, const char *unit)
@@ -288,19 +342,6 @@ bool rule_take_ratio(const struct bundle *bundle, const char *above, const char 
     return true;
 }
 
-struct row rule_rate(const struct row *time, double work, const char *unit)
-{
-    struct row rate = {.id = time->id,
-                       .unit = unit,
-                       .better = ROW_HIGHER,
-                       .once = time->once,
-                       .thrice = time->thrice};
-    for (size_t i = 0; i < time->n; i++)
-        row_put(&rate, time->round[i], work / time->value[i] * 1e9, NAN);
-    row_finish(&rate);
-    return rate;
-}
-
 /* --- rules ------------------------------------------------------------------------------------ */
 
 double rule_limit(struct finding *f, const char *name, double value)
@@ -318,7 +359,7 @@ double rule_limit(struct finding *f, const char *name, double value)
 enum place rule_place(const struct row *row, double least, double most)
 {
     if (isnan(row->low))
-        return PLACE_STRADDLES;
+        return PLACE_UNKNOWN;
     if (row->high < least)
         return PLACE_BELOW;
     if (row->low > most)
@@ -328,6 +369,8 @@ enum place rule_place(const struct row *row, double least, double most)
 
 enum claim_verdict rule_band(enum place place)
 {
+    if (place == PLACE_UNKNOWN)
+        return CLAIM_NOT_TESTABLE;
     if (place == PLACE_STRADDLES)
         return CLAIM_MIXED;
     return place == PLACE_INSIDE ? CLAIM_REPRODUCED : CLAIM_REFUTED;
@@ -341,7 +384,19 @@ bool rule_faster(const struct row *a, const struct row *b)
 void rule_conclude(struct finding *f, enum claim_verdict verdict, bool positive, bool negative)
 {
     f->verdict = verdict;
-    if (!positive || !negative)
+    if (f->no_interval)
+        rule_not_testable(f, "formed with %s: a row without an interval, too few runs in common",
+                          f->no_interval);
+    else if (verdict == CLAIM_NOT_TESTABLE)
+        rule_not_testable(f, "what is judged has no interval");
+    else if (!positive || !negative)
         rule_not_testable(f, "%s control did not come out as it must",
                           positive ? "the negative" : "the positive");
+}
+
+void rule_judge(const struct bundle *bundle, struct finding *f)
+{
+    judged = f;
+    f->claim->judge(bundle, f);
+    judged = NULL;
 }

@@ -125,6 +125,15 @@ bool rule_take_ratio(const struct bundle *bundle, const char *above, const char 
 /* Work over time: a rate row from a time row in ns. */
 struct row rule_rate(const struct row *time, double work, const char *unit);
 
+/* a minus b, for each run. */
+struct row rule_less(const struct row *a, const struct row *b);
+
+/* A row formed in each run from the values of at most eight rows in that run; `with` is handed
+ * through. It has the first one's id, and is measured as seldom as the most seldom of them. unit
+ * NULL: the first one's. */
+struct row rule_formed(const struct row *const *from, size_t n, const char *unit,
+                       double (*of)(const double *value, const void *with), const void *with);
+
 /* --- rules ------------------------------------------------------------------------------------ */
 
 /* A threshold of the rule, by its name in the source: RULE_LIMIT(f, C33_LONG). Every threshold of a
@@ -134,12 +143,16 @@ struct row rule_rate(const struct row *time, double work, const char *unit);
 double rule_limit(struct finding *f, const char *name, double value);
 
 /* Where a row's interval lies relative to [least, most]; -INFINITY and INFINITY leave a side open.
- * Straddles: it contains a threshold, or there is no interval. */
-enum place { PLACE_BELOW, PLACE_INSIDE, PLACE_ABOVE, PLACE_STRADDLES };
+ * Straddles: it contains a threshold. Unknown: the row has no interval, and decides nothing. */
+enum place { PLACE_BELOW, PLACE_INSIDE, PLACE_ABOVE, PLACE_STRADDLES, PLACE_UNKNOWN };
 enum place rule_place(const struct row *row, double least, double most);
 
-/* Inside the band: reproduced; outside: refuted; straddling: mixed. */
+/* Inside the band: reproduced; outside: refuted; straddling: mixed; unknown: not testable. */
 enum claim_verdict rule_band(enum place place);
+
+/* Calls the claim's judge. While it runs, a row that it forms and that has no interval makes the
+ * finding NOT TESTABLE, whatever the judge compares it with. */
+void rule_judge(const struct bundle *bundle, struct finding *f);
 
 /* Does a's interval lie below b's by more than 3 % of b and more than one unit (a cycle, a ns)? */
 bool rule_faster(const struct row *a, const struct row *b);

@@ -62,22 +62,21 @@ static bool take_sweep(const struct bundle *bundle, struct row sweep[SWEEP], str
     return RULE_TAKE(bundle, sweep_needs, f, &sweep[0], &sweep[1], &sweep[2]);
 }
 
+static double explained_of(const double *value, const void *halvings)
+{
+    const double two = value[2], four = value[3], eight = value[4];
+    const double halving = fmax(two / four, four / eight) - 1;
+    const double loss = value[0] / value[1] - 1;
+    return halving * *(const double *)halvings / loss;
+}
+
 /* The share of the slowdown that fewer warps explain: a halving costs what the dearer of the two
  * halvings of the sweep costs, relative to its time. */
 static struct row explained(const struct row sweep[SWEEP], const struct pair *p)
 {
-    struct row out = {.id = p->many.id, .unit = "ratio", .better = ROW_LOWER};
+    const struct row *const from[] = {&p->many, &p->few, &sweep[0], &sweep[1], &sweep[2]};
     const double halvings = log2(p->warps_few / p->warps_many);
-
-    for (size_t i = 0; i < p->many.n; i++) {
-        const int round = p->many.round[i];
-        const double two = row_at(&sweep[0], round), four = row_at(&sweep[1], round);
-        const double halving = fmax(two / four, four / row_at(&sweep[2], round)) - 1;
-        const double loss = p->many.value[i] / row_at(&p->few, round) - 1;
-        row_put(&out, round, halving * halvings / loss, NAN);
-    }
-    row_finish(&out);
-    return out;
+    return rule_formed(from, sizeof from / sizeof from[0], "ratio", explained_of, &halvings);
 }
 
 /* The tile of many blocks with one block an SM, forced by shared memory, has fewer warps there; and
@@ -168,32 +167,34 @@ static bool take_parts(const struct bundle *bundle, const struct row *whole, str
 
 /* Shares of the whole time: the share spent waiting for operands; and the share of the shorter of
  * loads and products, without the empty kernel, that the longer one does not hide. */
-static double waiting(const double *v)
+static double waiting(const double *v, const void *with)
 {
+    (void)with;
     return (v[WHOLE] - v[PRODUCTS]) / v[WHOLE];
 }
-static double exposed(const double *v)
+static double exposed(const double *v, const void *with)
 {
+    (void)with;
     return (v[WHOLE] - fmax(v[LOADS], v[PRODUCTS])) / (fmin(v[LOADS], v[PRODUCTS]) - v[EMPTY]);
 }
-static double waiting_rise(const double *v)
+static double waiting_rise(const double *v, const void *with)
 {
-    return waiting(v + PARTS) - waiting(v);
+    return waiting(v + PARTS, with) - waiting(v, with);
 }
-static double exposed_rise(const double *v)
+static double exposed_rise(const double *v, const void *with)
 {
-    return exposed(v + PARTS) - exposed(v);
+    return exposed(v + PARTS, with) - exposed(v, with);
 }
 
 static struct row rise(const struct parts *few, const struct parts *many,
-                       double (*of)(const double *))
+                       double (*of)(const double *, const void *))
 {
     const struct row *in[2 * PARTS];
     for (size_t i = 0; i < PARTS; i++) {
         in[i] = &few->row[i];
         in[PARTS + i] = &many->row[i];
     }
-    return cube_formed(in, 2 * PARTS, "ratio", of);
+    return rule_formed(in, 2 * PARTS, "ratio", of, NULL);
 }
 
 /* The share of the time that is spent waiting, and how much of the parts is not hidden. */
@@ -202,8 +203,8 @@ static void say_parts(const struct parts *p, struct finding *f)
     const struct row *in[PARTS];
     for (size_t i = 0; i < PARTS; i++)
         in[i] = &p->row[i];
-    const struct row waits = cube_formed(in, PARTS, "ratio", waiting);
-    const struct row shows = cube_formed(in, PARTS, "ratio", exposed);
+    const struct row waits = rule_formed(in, PARTS, "ratio", waiting, NULL);
+    const struct row shows = rule_formed(in, PARTS, "ratio", exposed, NULL);
 
     rule_say(f->evidence,
              "; empty %.2f, loads %.2f, products %.2f, waiting share %.3f, exposed %.3f",

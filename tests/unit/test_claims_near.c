@@ -113,7 +113,7 @@ static void check_claim(const struct claim *claim, const struct bundle *bundle)
                                     .moved = f.limit[i],
                                     .by = moves[k].by};
             char said[200];
-            claim->judge(bundle, &moved);
+            rule_judge(bundle, &moved);
             snprintf(said, sizeof said, "with 10 %% %s for %s it is %s", moves[k].word, f.limit[i],
                      claim_verdict_name(moved.verdict));
             if ((strstr(f.evidence, said) != NULL) != (moved.verdict != f.verdict))
