@@ -9,36 +9,54 @@
 #define LONGEST(type, impl) "softmax.longest{type=" type ",impl=" impl "}"
 static const double C33_LONG = 131072, C33_GRANTED = 12288; /* fp32 in the 48 KiB of every block */
 
-static const struct need c33_needs[] = {{NEED_ONE, LONGEST("fp32", "resident")},
-                                        {NEED_ONE, LONGEST("fp16", "resident")},
-                                        {NEED_ONE, LONGEST("fp32", "shared")},
-                                        {NEED_ONE, LONGEST("fp32", "online")},
-                                        NEEDS_END};
+enum { HELD, IN_SHARED, TWO_NUMBERS, SEARCHES };
+static const struct need longest_needs[][SEARCHES + 1] = {{{NEED_ONE, LONGEST("fp32", "resident")},
+                                                           {NEED_ONE, LONGEST("fp32", "shared")},
+                                                           {NEED_ONE, LONGEST("fp32", "online")},
+                                                           NEEDS_END},
+                                                          {{NEED_ONE, LONGEST("fp16", "resident")},
+                                                           {NEED_ONE, LONGEST("fp16", "shared")},
+                                                           {NEED_ONE, LONGEST("fp16", "online")},
+                                                           NEEDS_END}};
+enum { TYPES = sizeof longest_needs / sizeof *longest_needs };
 
 static void judge_c33(const struct bundle *bundle, struct finding *f)
 {
-    struct row fp32, fp16, shared, online;
-    if (!RULE_TAKE(bundle, c33_needs, f, &fp32, &fp16, &shared, &online))
-        return;
+    static const char *const types[TYPES] = {"fp32", "fp16"};
+    const double length = RULE_LIMIT(f, C33_LONG), granted = RULE_LIMIT(f, C33_GRANTED);
+    bool positive = true, negative = true;
+    size_t held_less = 0;
 
-    const double length = RULE_LIMIT(f, C33_LONG);
-    const bool positive = fused_at_least(&shared, RULE_LIMIT(f, C33_GRANTED));
-    const bool negative = fused_at_least(&online, length);
-    rule_say_row(f->evidence, "longest fp32 row in one block's registers and shared memory", &fp32);
-    rule_say_row(f->evidence, "in shared memory alone", &shared);
-    rule_say_row(f->evidence, "fp16", &fp16);
-    rule_say_control(f, true, positive, "48 KiB of shared memory are found", &shared);
-    rule_say_control(f, false, negative, "a block that keeps two numbers takes a longer row",
-                     &online);
-    rule_conclude(f, fused_below(&fp32, length) ? CLAIM_REPRODUCED : CLAIM_REFUTED, positive,
-                  negative);
+    rule_say(f->evidence, "longest row in one block's registers and shared memory");
+    for (size_t i = 0; i < TYPES; i++) {
+        struct row longest[SEARCHES];
+        if (!RULE_TAKE(bundle, longest_needs[i], f, &longest[HELD], &longest[IN_SHARED],
+                       &longest[TWO_NUMBERS]))
+            return;
+        const bool found = fused_at_least(&longest[IN_SHARED], granted);
+        const bool longer = fused_at_least(&longest[TWO_NUMBERS], length);
+        rule_say_row(f->evidence, types[i], &longest[HELD]);
+        rule_say_row(f->evidence, "in shared memory alone", &longest[IN_SHARED]);
+        rule_say_control(f, true, found, "48 KiB of shared memory are found", &longest[IN_SHARED]);
+        rule_say_control(f, false, longer, "a block that keeps two numbers takes a longer row",
+                         &longest[TWO_NUMBERS]);
+        held_less += fused_below(&longest[HELD], length);
+        positive = positive && found;
+        negative = negative && longer;
+    }
+    rule_conclude(f,
+                  held_less == TYPES ? CLAIM_REPRODUCED
+                  : held_less == 0   ? CLAIM_REFUTED
+                                     : CLAIM_MIXED,
+                  positive, negative);
 }
 
 /* --- C34: does one row need several SMs? ------------------------------------------------------ */
 
 #define ONE(metric, cols, impl)                                                                    \
     "softmax." metric "{rows=1,cols=" cols ",type=fp16,impl=" impl ",mode=graph,l2=warm*"
-static const double C34_COLS = 1048576, C34_ERROR = 0.01;
+#define SPREAD "[tgl][wra][ois]*" /* two, grid, last: over several SMs */
+static const double C34_COLS = 1048576, C34_ERROR = 0.01, C34_SLOWER = 2, C34_LONGER = 2;
 
 static const struct need crossover_needs[] = {{NEED_ANY, ONE("time", "%s", "%s")}, NEEDS_END};
 
@@ -86,41 +104,62 @@ static void say_batched(const struct bundle *bundle, struct finding *f)
                  two.centre / online.centre, two.centre / resident.centre);
 }
 
-static bool is_right(const struct row *error, struct finding *f)
+static enum place error_of(const struct row *error, struct finding *f)
 {
-    return rule_place(error, 0, RULE_LIMIT(f, C34_ERROR)) == PLACE_INSIDE;
+    return rule_place(error, 0, RULE_LIMIT(f, C34_ERROR));
 }
 
-static const struct need c34_needs[] = {
-    {NEED_ONE, LONGEST("fp16", "resident")},         {NEED_ONE, ONE("error", "1048576", "online")},
-    {NEED_ONE, ONE("error", "1048576", "two")},      {NEED_ONE, ONE("error", "16384", "resident")},
-    {NEED_ONE, ONE("error", "1048576", "unmerged")}, NEEDS_END};
+static const struct need c34_needs[] = {{NEED_ONE, LONGEST("fp16", "resident")},
+                                        {NEED_ONE, ONE("error", "1048576", "online")},
+                                        {NEED_ONE, ONE("error", "1048576", "two")},
+                                        {NEED_ONE, ONE("error", "16384", "resident")},
+                                        {NEED_ONE, ONE("error", "1048576", "unmerged")},
+                                        {NEED_ONE, ONE("time", "1048576", "online")},
+                                        {NEED_BEST, ONE("time", "1048576", SPREAD)},
+                                        {NEED_ONE, ONE("time", "262144", "online")},
+                                        NEEDS_END};
+
+/* Wrong: several SMs are necessary. Right, and as fast as they are within a factor: they are not. */
+static enum claim_verdict necessary(enum place error, const struct row *over_best,
+                                    struct finding *f)
+{
+    if (error == PLACE_ABOVE)
+        return CLAIM_REPRODUCED;
+    return error == PLACE_INSIDE && over_best->high <= RULE_LIMIT(f, C34_SLOWER) ? CLAIM_REFUTED
+                                                                                 : CLAIM_MIXED;
+}
 
 static void judge_c34(const struct bundle *bundle, struct finding *f)
 {
-    struct row longest, online, two, resident, unmerged, time;
-    if (!RULE_TAKE(bundle, c34_needs, f, &longest, &online, &two, &resident, &unmerged))
+    struct row longest, online, two, resident, unmerged, one_ns, best_ns, shorter_ns;
+    if (!RULE_TAKE(bundle, c34_needs, f, &longest, &online, &two, &resident, &unmerged, &one_ns,
+                   &best_ns, &shorter_ns))
         return;
     if (rule_place(&longest, C34_COLS, INFINITY) != PLACE_BELOW) {
         rule_not_testable(f, "one block holds a row of 1048576 here");
         return;
     }
 
-    const bool one_sm = is_right(&online, f);
-    const bool positive = is_right(&resident, f) && is_right(&two, f);
-    const bool negative = !is_right(&unmerged, f);
+    const struct row over_best = rule_ratio(&one_ns, &best_ns),
+                     grows = rule_ratio(&one_ns, &shorter_ns);
+    const bool right = error_of(&resident, f) == PLACE_INSIDE && error_of(&two, f) == PLACE_INSIDE;
+    const bool timed = fused_at_least(&grows, RULE_LIMIT(f, C34_LONGER));
+    const bool negative = error_of(&unmerged, f) == PLACE_ABOVE;
     rule_say_row(f->evidence, "one row of 1048576 fp16, a block that reads twice: error", &online);
-    if (rule_look_up(bundle, ONE("time", "1048576", "online"), &time, f))
-        rule_say_row(f->evidence, "time", &time);
-    rule_say_row(f->evidence, "two kernels on all SMs, whose boundary is a barrier: error", &two);
-    if (rule_look_up(bundle, ONE("time", "1048576", "two"), &time, f))
-        rule_say_row(f->evidence, "time", &time);
+    rule_say_row(f->evidence, "time", &one_ns);
+    rule_say_row(f->evidence, "the fastest way over several SMs", &best_ns);
+    rule_say(f->evidence, ", by %s", best_ns.id);
+    rule_say_row(f->evidence, "one block over that", &over_best);
     rule_say_row(f->evidence, "longest row that a block holds", &longest);
     say_crossover(bundle, f);
     say_batched(bundle, f);
-    rule_say_control(f, true, positive, "a row that fits, held by one block: error", &resident);
+    rule_say_control(f, true, error_of(&resident, f) == PLACE_INSIDE,
+                     "a row that fits, held by one block: error", &resident);
+    rule_say_control(f, true, error_of(&two, f) == PLACE_INSIDE,
+                     "the long row by two kernels: error", &two);
+    rule_say_control(f, true, timed, "one block takes longer than over 262144, times", &grows);
     rule_say_control(f, false, negative, "two kernels that do not merge: error", &unmerged);
-    rule_conclude(f, one_sm ? CLAIM_REFUTED : CLAIM_REPRODUCED, positive, negative);
+    rule_conclude(f, necessary(error_of(&online, f), &over_best, f), right && timed, negative);
 }
 
 /* --- C41, C41b: traffic ----------------------------------------------------------------------- */
@@ -343,29 +382,34 @@ static const struct claim claims[] = {
               "memory constraints.",
      .clause =
          "softmax over long context lengths may not fit on a single SM due to memory constraints",
-     .statement = "The longest fp32 row that one block can hold on chip is under 128 K elements; "
-                  "128 K is our choice of 'long'.",
+     .since = "2026-11-22T13:00Z",
+     .statement = "The longest row that one block can hold on chip is under 128 K elements, in "
+                  "fp32 and in fp16; 128 K is our choice of 'long'.",
      .rule =
          "The longest row is found by bisection over launches of one block with right results, its "
          "row in 26 x 16 bytes of registers a thread, 512 threads, and all shared memory that a "
-         "block can have. REPRODUCED below 131072 elements of fp32, else REFUTED. Positive "
-         "control: the same in shared memory alone finds 48 KiB at least. Negative control: by the "
-         "same search, a block that keeps two numbers of its row must take 131072 and more.",
+         "block can have. REPRODUCED when it is below 131072 elements in both types, REFUTED in "
+         "neither, MIXED in one. Positive control: the same in shared memory alone finds 48 KiB of "
+         "fp32 at least, and as many elements of fp16. Negative control: by the same search, a "
+         "block that keeps two numbers of its row must take 131072 and more.",
      .judge = judge_c33,
-     .needs = NEEDS(c33_needs)},
+     .needs = NEEDS(longest_needs[0], longest_needs[1])},
     {.id = "C34",
      .article = "smallest.ai",
      .quote = "Without batching, spreading the operation across SMs becomes necessary",
      .clause = "spreading the operation across SMs becomes necessary",
-     .since = "2026-11-22",
-     .statement = "With a single row (no batching) a correct softmax of a row that one SM cannot "
-                  "hold needs several SMs.",
-     .rule = "One row of 1048576 fp16, beyond what a block holds. REFUTED when one block that "
-             "reads its row twice is right (every element within its bound, norm of the error at "
-             "most 0.01), REPRODUCED when it is not. How much longer it takes is said beside it. "
-             "Two kernels decide nothing here: their boundary is a barrier across SMs. Positive "
-             "control: a row that fits, held by one block, and the long row by two kernels are "
-             "right. Negative control: two kernels that do not merge their parts must be wrong.",
+     .since = "2026-11-22T13:00Z",
+     .statement = "With a single row (no batching) a softmax of a row that one SM cannot hold "
+                  "needs several SMs: one block gets it wrong. If one block is right but takes "
+                  "more than twice the time, it is not necessary, but slow without.",
+     .rule = "One row of 1048576 fp16, beyond what a block holds, in the L2. REPRODUCED when one "
+             "block that reads its row twice is wrong (an element beyond its bound, or norm of the "
+             "error above 0.01). REFUTED when it is right and takes at most twice the time of the "
+             "fastest way over several SMs, chosen in the first round; MIXED when it is right and "
+             "slower: then spreading is necessary for speed only. Positive controls: a row that "
+             "fits, held by one block, and the long row by two kernels are right; one block takes "
+             "at least twice as long as over a quarter of the row. Negative control: two kernels "
+             "that do not merge their parts must be wrong.",
      .judge = judge_c34,
      .needs = NEEDS(c34_needs, crossover_needs, batched_needs)},
     {.id = "C41",

@@ -99,7 +99,8 @@ struct c90 {
 };
 static const struct c90 merged = {{0.60, 0.60}, 0.75, 0.70, 0.69, 0.66};
 
-static enum claim_verdict c90_with(struct c90 c, size_t n_shapes, struct finding *f)
+static enum claim_verdict c90_of(const char *claim, struct c90 c, size_t n_shapes,
+                                 struct finding *f)
 {
     static const int shapes[][2] = {{3072, 2048}, {6144, 4096}, {12288, 4096}},
                      rows[] = {1, 16, 256};
@@ -126,7 +127,12 @@ static enum claim_verdict c90_with(struct c90 c, size_t n_shapes, struct finding
                 put_spread(&b.rows, id, "bytes", ROW_EXACT, bytes, 0, 7);
             }
         }
-    return verdict_of("C90", &b, f);
+    return verdict_of(claim, &b, f);
+}
+
+static enum claim_verdict c90_with(struct c90 c, size_t n_shapes, struct finding *f)
+{
+    return c90_of("C90", c, n_shapes, f);
 }
 
 static enum claim_verdict c90(struct c90 c)
@@ -143,22 +149,43 @@ static void three_made_one(void **unused)
     assert_int_equal(c90_with(c, 3, &f), CLAIM_REPRODUCED);
     assert_non_null(strstr(f.evidence, "n=6144 m=1 0.60 of the time"));
     assert_true(strlen(f.evidence) + 1 < sizeof f.evidence);
-    c.branches = 0.61; /* three branches do it as well: launches and empty SMs */
-    assert_int_equal(c90(c), CLAIM_REFUTED);
+    c.grouped = c.own = 0.60; /* one launch of three is a fusion, and no rival */
+    assert_int_equal(c90(c), CLAIM_REPRODUCED);
     c = merged;
-    c.fused[1] = c.grouped = c.own = 0.60;
+    c.branches = 0.61; /* three branches do it as well */
     assert_int_equal(c90(c), CLAIM_REFUTED);
     c = merged;
     c.fused[1] = 1.05; /* slower at 16 rows */
     assert_int_equal(c90(c), CLAIM_MIXED);
     c = merged;
-    c.fused[1] = 0.69; /* as good as the grouped launch at 16 rows, better at one */
+    c.fused[1] = 0.74; /* as good as the branches at 16 rows, better at one */
+    c.grouped = c.own = 0.73;
     assert_int_equal(c90(c), CLAIM_MIXED);
     c = merged;
     c.fused[0] = 0.96, c.split = 1.05; /* faster at one row, but not by enough */
     assert_int_equal(c90(c), CLAIM_MIXED);
     c.fused[0] = c.fused[1] = 0.99;
     assert_int_equal(c90(c), CLAIM_REFUTED);
+}
+
+static void three_in_one_launch(void **unused)
+{
+    struct c90 c = merged;
+    struct finding f;
+    (void)unused;
+    assert_int_equal(c90_of("C90b", c, 3, &f), CLAIM_REFUTED); /* grouped takes 0.70 */
+    c.grouped = 0.61;
+    assert_int_equal(c90_of("C90b", c, 3, &f), CLAIM_REPRODUCED);
+    c.fused[1] = 0.50; /* at 16 rows it does not come near */
+    assert_int_equal(c90_of("C90b", c, 3, &f), CLAIM_MIXED);
+    c = merged;
+    c.grouped = 0.61, c.split = 0.61;
+    assert_int_equal(c90_of("C90b", c, 3, &f), CLAIM_NOT_TESTABLE);
+    c = merged;
+    c.fused[1] = 0.99; /* three launches come near, too */
+    assert_int_equal(c90_of("C90b", c, 3, &f), CLAIM_NOT_TESTABLE);
+    c = (struct c90){{1, 1}, 1, 1, 1, 1};
+    assert_int_equal(c90_of("C90b", c, 3, &f), CLAIM_NOT_TESTABLE);
 }
 
 static void controls_of_one(void **unused)
@@ -181,7 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finished_inside),      cmocka_unit_test(finished_while_the_clock_drifts),
         cmocka_unit_test(controls_of_finished), cmocka_unit_test(three_made_one),
-        cmocka_unit_test(controls_of_one),
+        cmocka_unit_test(controls_of_one),      cmocka_unit_test(three_in_one_launch),
     };
     return cmocka_run_group_tests_name("claims on finished products", tests, NULL, NULL);
 }
