@@ -71,8 +71,9 @@ def value_end(t, i):
 
 
 def declarations(t):
-    """(functions: name -> tokens of the body, constants: name -> tokens of the value)"""
-    functions, constants, i = {}, {}, 0
+    """(functions: name -> tokens of the body, constants: name -> tokens of the value, names that are static)"""
+    functions, constants, static, i = {}, {}, set(), 0
+    begin_of = 0  # of the declaration that i is in
     while i < len(t):
         if t[i] == "#" and t[i + 1:i + 2] == ["define"]:
             end = t.index("\n", i)
@@ -107,11 +108,15 @@ def declarations(t):
         elif t[i] == "(" and is_name(t[i - 1]) and t[closing(t, i) + 1:closing(t, i) + 2] == ["{"]:
             begin = closing(t, i) + 1
             functions[t[i - 1]] = t[begin:closing(t, begin)]
+            if "static" in t[begin_of:i]:
+                static.add(t[i - 1])
             i = closing(t, begin)
         elif t[i] in "([{" and len(t[i]) == 1:
             i = closing(t, i)
+        if i < len(t) and t[i] in (";", "}", "\n"):
+            begin_of = i + 1
         i += 1
-    return functions, constants
+    return functions, constants, static
 
 
 def texts(t):
@@ -173,18 +178,19 @@ def number(token):
 
 def rules(sources):
     """{id: (date or None, hash)} of all claims that have a judge."""
-    functions, constants, found = {}, {}, {}
+    functions, constants, static, found = {}, {}, set(), {}
     for path, text in sorted(sources.items()):
         t = tokens(text)
-        own, values = declarations(t)
+        own, values, hidden = declarations(t)
+        static.update((path, name) for name in [*hidden, *values] if path.endswith(".c"))
         for name, body in own.items():
             functions[path, name] = body
         constants.update({(path, name): value for name, value in values.items()})
         found.update({(path, name): fields for name, fields in entries(t).items()})
 
     def get(table, path, name):
-        """Of the file itself, or of the one other that has it."""
-        others = [key for key in table if key[1] == name]
+        """Of the file itself, or of the one other that lets others see it."""
+        others = [key for key in table if key[1] == name and key not in static]
         return (path, name) if (path, name) in table else others[0] if len(others) == 1 else None
 
     def walk(path, body, thresholds, seen, in_constant=False):
