@@ -43,13 +43,16 @@ const char *claim_reference(const char *article)
     return article;
 }
 
-/* Names each threshold that another value, 10 % less or more, would make decide otherwise. */
+/* The ways in which a threshold is moved, and a count. */
+static const struct {
+    double by;
+    const char *threshold, *count;
+} moves[] = {{0.9, "10 % less for", "one less of the"}, {1.1, "10 % more for", "one more of the"}};
+
+/* Names each threshold that another value, 10 % less or more, would make decide otherwise, and each
+ * count that one less or more would. */
 static void say_near(const struct bundle *bundle, struct finding *finding)
 {
-    static const struct {
-        double by;
-        const char *word;
-    } moves[] = {{0.9, "less"}, {1.1, "more"}};
     for (size_t i = 0; i < finding->n_limits; i++)
         for (size_t k = 0; k < sizeof moves / sizeof moves[0]; k++) {
             struct finding other = {.claim = finding->claim,
@@ -58,8 +61,9 @@ static void say_near(const struct bundle *bundle, struct finding *finding)
                                     .by = moves[k].by};
             rule_judge(bundle, &other);
             if (other.verdict != finding->verdict)
-                rule_say(finding->evidence, "; near its threshold: with 10 %% %s for %s it is %s",
-                         moves[k].word, finding->limit[i], claim_verdict_name(other.verdict));
+                rule_say(finding->evidence, "; near its threshold: with %s %s it is %s",
+                         finding->is_count[i] ? moves[k].count : moves[k].threshold,
+                         finding->limit[i], claim_verdict_name(other.verdict));
         }
 }
 

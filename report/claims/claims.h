@@ -18,6 +18,7 @@ struct finding {
     struct finding *of; /* the finding whose aside this is, see rule_aside(); or NULL */
     size_t n_refused;   /* ids taken that no need of the claim covers: a fault of its judge */
     const char *limit[CLAIM_LIMITS]; /* the thresholds that the judge used, see RULE_LIMIT() */
+    bool is_count[CLAIM_LIMITS];     /* of these: a count, see rule_tally() */
     size_t n_limits;
     const char
         *seldom[CLAIM_SELDOM]; /* times taken that were measured in two or three rounds only */

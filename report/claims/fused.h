@@ -11,9 +11,17 @@
     }
 
 /* The counted bytes of one operation over those of another, both named by their times. False where
- * they are not counted: the evidence then says why, and the finding is not affected. */
+ * they are not counted: the evidence then says why, and that time decides in their stead. */
 bool fused_counted_ratio(const struct bundle *bundle, const char *above, const char *below,
-                         const char *what, struct row *ratio, struct finding *f);
+                         struct row *ratio, struct finding *f);
+
+/* That ratio where bytes are counted, else `time`, the ratio of times; the evidence says which of
+ * them decides, and both. what: the operation and its shape. */
+struct row fused_moved(const struct bundle *bundle, const char *above, const char *below,
+                       const char *what, const struct row *time, struct finding *f);
+
+/* Says that bytes are not counted, for the reason that an aside gives. */
+void fused_say_not_counted(const struct finding *aside, struct finding *f);
 
 /* Is every run of it at least that? False for a row without an interval. */
 static inline bool fused_at_least(const struct row *row, double least)

@@ -242,7 +242,8 @@ static const struct claim claims[] = {
      .clause = "rare shapes can trigger incorrect code paths in specialized kernels",
      .since = "2026-11-22",
      .statement = "A kernel that is specialised to some shapes, and right at them, gives wrong "
-                  "results at others when nothing guards it.",
+                  "results at others when nothing guards it: by construction, since the kernels "
+                  "were written for rows of a power of two.",
      .rule = "The kernels of bias_gelu_scale, which find a column with a mask and so take rows of "
              "a power of two, launched at odd shapes of a fixed seed, with and without the guard "
              "that refuses the others; they stay inside their memory. REPRODUCED when without it a "

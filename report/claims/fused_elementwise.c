@@ -1,5 +1,6 @@
-/* The ledger: chains of elementwise operators, and what their values cost in registers. */
+/* The ledger: chains of elementwise operators: bytes, arithmetic, and what fusing them gains. */
 #include <math.h>
+#include <stdio.h>
 
 #include "report/claims/fused.h"
 
@@ -121,7 +122,7 @@ static void judge_c37a(const struct bundle *bundle, struct finding *f)
                   positive, negative);
 }
 
-/* --- chains: C39, C52 ------------------------------------------------------------------------- */
+/* --- chains: C39b, C39, C52 ------------------------------------------------------------------------- */
 
 /* A memory-bound chain, fused and unfused. */
 struct chain {
@@ -129,7 +130,7 @@ struct chain {
     struct row instructions;          /* unfused over fused */
     struct row share;                 /* of a copy, for the fused kernel */
     struct row share_unfused;         /* of a copy of two tensors */
-    struct row unfused;               /* time */
+    struct row unfused, fused;        /* times */
 };
 
 #define CHAIN(metric)                                                                              \
@@ -159,7 +160,8 @@ static bool take_chain(const struct bundle *bundle, const char *kind, int n, str
                         .instructions = rule_ratio(&row[0][2], &row[1][2]),
                         .share = row[1][3],
                         .share_unfused = row[0][3],
-                        .unfused = row[0][0]};
+                        .unfused = row[0][0],
+                        .fused = row[1][0]};
     c->kept = rule_ratio(&c->speed_up, &c->bytes);
     return true;
 }
@@ -196,7 +198,7 @@ static void say_regimes(const struct bundle *bundle, struct finding *f)
     }
 }
 
-static const double C39_KEEPS = 0.8, C39_LOSES = 0.5, GOOD_KERNEL = 0.85, LONGER = 2;
+static const double C39B_KEEPS = 0.8, C39B_LOSES = 0.5, GOOD_KERNEL = 0.85, LONGER = 2;
 
 /* 16 kernels take longer than 4: false if all times are equal. */
 static bool sees_kernels(const struct chain *many, const struct chain *few, struct finding *f)
@@ -207,7 +209,7 @@ static bool sees_kernels(const struct chain *many, const struct chain *few, stru
     return sees;
 }
 
-static void judge_c39(const struct bundle *bundle, struct finding *f)
+static void judge_c39b(const struct bundle *bundle, struct finding *f)
 {
     static const struct {
         const char *kind;
@@ -217,7 +219,7 @@ static void judge_c39(const struct bundle *bundle, struct finding *f)
                   {"plain", 16, "of 16"},
                   {"activated", 4, "with gelu and silu, of 4"},
                   {"activated", 16, "of 16"}};
-    const double keeps = RULE_LIMIT(f, C39_KEEPS), loses = RULE_LIMIT(f, C39_LOSES);
+    const double keeps = RULE_LIMIT(f, C39B_KEEPS), loses = RULE_LIMIT(f, C39B_LOSES);
     struct chain one, c, four = {0}, sixteen = {0};
     int keep = 0, lose = 0;
 
@@ -252,6 +254,62 @@ static void judge_c39(const struct bundle *bundle, struct finding *f)
                               : CLAIM_MIXED,
                   positive, negative);
 }
+
+/* --- C39: what costs, passes over tensors or arithmetic? -------------------------------------- */
+
+static const double C39_WITHIN = 0.10, C39_SEEN = 2;
+
+/* One of the four ratios that are 1 when the time follows the passes, and nothing else. */
+static enum place follows(const struct row *ratio, double passes, struct finding *f)
+{
+    const double within = RULE_LIMIT(f, C39_WITHIN);
+    return rule_place(ratio, passes * (1 - within), passes * (1 + within));
+}
+
+static void judge_c39(const struct bundle *bundle, struct finding *f)
+{
+    static const int passes[] = {4, 16};
+    enum { LENGTHS = sizeof passes / sizeof *passes };
+    struct chain one, plain[LENGTHS], activated[LENGTHS];
+    int follow = 0;
+
+    if (!take_chain(bundle, "plain", 1, &one, f))
+        return;
+    rule_say(f->evidence, "256 MiB tensors, fp16, cold, unfused");
+    rule_say_row(f->evidence, "one kernel, one read and one write", &one.unfused);
+    for (int i = 0; i < LENGTHS; i++) {
+        char what[80];
+        if (!take_chain(bundle, "plain", passes[i], &plain[i], f) ||
+            !take_chain(bundle, "activated", passes[i], &activated[i], f))
+            return;
+        const struct row longer = rule_ratio(&plain[i].unfused, &one.unfused);
+        const struct row harder = rule_ratio(&activated[i].unfused, &plain[i].unfused);
+        follow += follows(&longer, passes[i], f) == PLACE_INSIDE;
+        follow += follows(&harder, 1, f) == PLACE_INSIDE;
+        snprintf(what, sizeof what, "%d kernels over one, time", passes[i]);
+        rule_say_row(f->evidence, what, &longer);
+        rule_say_row(f->evidence, "the same with gelu and silu over plain ones", &harder);
+    }
+    const struct row arithmetic = rule_ratio(&activated[1].fused, &plain[1].fused);
+    const struct row same = rule_ratio(&plain[1].fused, &one.unfused);
+    const bool seen = fused_at_least(&arithmetic, RULE_LIMIT(f, C39_SEEN));
+    const bool good = fused_at_least(&one.share_unfused, RULE_LIMIT(f, GOOD_KERNEL));
+    const bool negative = follows(&same, passes[1], f) == PLACE_BELOW;
+    rule_say_control(f, true, good, "one kernel is as fast as its bytes allow, share of a copy",
+                     &one.share_unfused);
+    rule_say_control(f, true, seen,
+                     "gelu and silu are work: fused, a chain of 16 with them over one without",
+                     &arithmetic);
+    rule_say_control(f, false, negative,
+                     "16 operators in one pass take as long as 16 passes, over one", &same);
+    rule_conclude(f,
+                  follow == 2 * LENGTHS ? CLAIM_REPRODUCED
+                  : follow == 0         ? CLAIM_REFUTED
+                                        : CLAIM_MIXED,
+                  good && seen, negative);
+}
+
+/* --- C52: do speed-ups follow intensity? ------------------------------------------------------ */
 
 static const double C52_WITHIN = 0.20, C52_SAME = 0.10;
 
@@ -297,73 +355,6 @@ static void judge_c52(const struct bundle *bundle, struct finding *f)
                   positive, negative);
 }
 
-/* --- C83: registers that values take ---------------------------------------------------------- */
-
-static const double C83_RISES = 0.5, C83_FLAT = 0.05, C83_LIVE = 0.8;
-
-#define LIFE(metric) "elementwise_chain." metric "{life=%s,steps=%d,elements=1}"
-
-static const struct need life_needs[] = {
-    {NEED_ANY, LIFE("registers")}, {NEED_ANY, LIFE("resident_warps")}, NEEDS_END};
-
-static bool take_life(const struct bundle *bundle, const char *metric, const char *life, int steps,
-                      struct row *row, struct finding *f)
-{
-    return rule_take_formed(bundle, row, f, LIFE("%s"), metric, life, steps);
-}
-
-static double per_value(const double *value, const void *values)
-{
-    return (value[0] - value[1]) / *(const double *)values;
-}
-
-/* Registers per value, from a chain of `from` values to one of `to`. */
-static bool take_slope(const struct bundle *bundle, const char *life, int from, int to,
-                       struct row *slope, struct finding *f)
-{
-    struct row few, many;
-    if (!take_life(bundle, "registers", life, from, &few, f) ||
-        !take_life(bundle, "registers", life, to, &many, f))
-        return false;
-    const double values = to - from;
-    *slope = rule_formed((const struct row *const[]){&many, &few}, 2, "ratio", per_value, &values);
-    return true;
-}
-
-static void judge_c83(const struct bundle *bundle, struct finding *f)
-{
-    struct row dependent, live, inputs, few, many, warps_1, warps_64;
-    if (!take_slope(bundle, "dependent", 4, 64, &dependent, f) ||
-        !take_slope(bundle, "live", 4, 64, &live, f) ||
-        !take_slope(bundle, "inputs", 16, 64, &inputs, f) ||
-        !take_life(bundle, "registers", "dependent", 1, &few, f) ||
-        !take_life(bundle, "registers", "dependent", 64, &many, f) ||
-        !take_life(bundle, "resident_warps", "dependent", 1, &warps_1, f) ||
-        !take_life(bundle, "resident_warps", "dependent", 64, &warps_64, f))
-        return;
-
-    const double least = RULE_LIMIT(f, C83_RISES);
-    const bool rises = fused_at_least(&dependent, least);
-    const bool flat = fused_below(&dependent, RULE_LIMIT(f, C83_FLAT));
-    const bool positive = fused_at_least(&live, RULE_LIMIT(f, C83_LIVE));
-    const bool negative = fused_below(&inputs, least);
-    rule_say(f->evidence, "a dependent chain of 1 takes %.0f registers, one of 64 %.0f", few.centre,
-             many.centre);
-    rule_say_row(f->evidence, "registers a value from 4 to 64", &dependent);
-    rule_say(f->evidence, "; resident warps an SM %.0f and %.0f: %s", warps_1.centre,
-             warps_64.centre,
-             warps_64.high < warps_1.low ? "occupancy is lost" : "no occupancy is lost");
-    rule_say_control(f, true, positive, "values kept to the end take registers, each", &live);
-    rule_say_control(f, false, negative,
-                     "values loaded and added up one by one, from 16 to 64, take registers, each",
-                     &inputs);
-    rule_conclude(f,
-                  rises  ? CLAIM_REPRODUCED
-                  : flat ? CLAIM_REFUTED
-                         : CLAIM_MIXED,
-                  positive, negative);
-}
-
 /* --- the entries ------------------------------------------------------------------------------ */
 
 static const struct claim claims[] = {
@@ -402,7 +393,26 @@ static const struct claim claims[] = {
               "expensive when they cause large tensors to be read and written multiple times.",
      .clause =
          "They are expensive when they cause large tensors to be read and written multiple times.",
-     .since = "2026-11-22",
+     .since = "2026-11-22T13:00Z",
+     .statement =
+         "Where tensors exceed the L2, a chain of elementwise kernels takes time by its passes "
+         "over them and not by its arithmetic: 4 and 16 kernels take 4 and 16 times as long as "
+         "one, and as long with gelu and silu as without, each within 10 %.",
+     .rule = "16384x8192 fp16 by graph, cold, unfused. Four ratios: the plain chains of 4 and of "
+             "16 kernels over one kernel, against 4 and 16; the chains with gelu and silu over the "
+             "plain ones of the same length, against 1. REPRODUCED when all four are within 10 %, "
+             "REFUTED when none is, MIXED otherwise. Positive controls: one kernel reaches 0.85 of "
+             "a copy, and gelu and silu are work that the clock can see: in one fused kernel a "
+             "chain of 16 with them takes at least twice as long as one without. Negative control: "
+             "16 operators fused into one pass must take less than 16 passes do.",
+     .judge = judge_c39,
+     .needs = NEEDS(chain_needs)},
+    {.id = "C39b",
+     .article = "ai-rng",
+     .quote = "Elementwise operations often look cheap because they involve few FLOPs. They are "
+              "expensive when they cause large tensors to be read and written multiple times.",
+     .clause = "",
+     .since = "2026-11-22T13:00Z",
      .statement = "Chains of 4 to 16 operations, with and without gelu and silu, gain 0.8 of their "
                   "traffic ratio or more from being fused where tensors exceed the L2.",
      .rule = "16384x8192 fp16 by graph, cold; speed-up over the ratio of bytes, of two chains at 4 "
@@ -410,7 +420,7 @@ static const struct claim claims[] = {
              "0.5, MIXED otherwise. Positive controls: one kernel of the unfused chain reaches "
              "0.85 of a copy, and 16 of them take at least twice as long as 4. Negative control: a "
              "chain of one does not gain what the bytes of four would allow.",
-     .judge = judge_c39,
+     .judge = judge_c39b,
      .needs = NEEDS(chain_needs, regime_needs)},
     {.id = "C52",
      .article = "dev.to",
@@ -430,17 +440,5 @@ static const struct claim claims[] = {
          "control: the chain of 16 with gelu and silu, bound by arithmetic, must not follow.",
      .judge = judge_c52,
      .needs = NEEDS(chain_needs)},
-    {.id = "C83",
-     .article = "dev.to",
-     .quote = "Every intermediate value consumes registers.",
-     .statement = "Registers per thread rise by at least half a register per operation of a "
-                  "dependent chain; values all kept live are the control.",
-     .rule = "Registers as loaded, one element a thread, chains of 4 and 64 operators. REPRODUCED "
-             "when a dependent chain takes 0.5 registers a value or more, REFUTED when 0.05 or "
-             "fewer, MIXED between. Positive control: values that are all kept to the end take 0.8 "
-             "each or more. Negative control: values that are loaded and added up, from 16 to 64, "
-             "take fewer than 0.5 each.",
-     .judge = judge_c83,
-     .needs = NEEDS(life_needs)},
 };
 CLAIM_SUBJECT(claims);

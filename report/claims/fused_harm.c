@@ -221,7 +221,8 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "Too many registers reduce occupancy.",
      .since = "2026-11-22",
-     .statement = "More registers per thread, fewer resident warps.",
+     .statement = "More registers per thread, fewer resident warps; this holds by construction, as "
+                  "an SM's registers are shared out among its warps.",
      .rule =
          "REPRODUCED when one source holds fewer warps on an SM compiled for the registers it "
          "needs than for 64, and for 64 than for 32, as the occupancy API has it; REFUTED when it "

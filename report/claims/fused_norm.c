@@ -65,17 +65,15 @@ static const struct need c40_counted[] = {COUNTED_BYTES(COLD(CHAIN, "fused")),
 
 static void judge_c40(const struct bundle *bundle, struct finding *f)
 {
-    struct row fused, unfused, silu, share, moved;
+    struct row fused, unfused, silu, share;
     if (!RULE_TAKE(bundle, c40_needs, f, &fused, &unfused, &silu, &share))
         return;
 
     const double gain = RULE_LIMIT(f, C40_GAIN);
     const struct row time = rule_ratio(&unfused, &fused), one = rule_ratio(&silu, &fused);
-    rule_say(f->evidence, "silu(rmsnorm(x) + bias), 16384x8192 fp16, cold, three kernels over one");
-    rule_say_row(f->evidence, "time, which bytes decide there", &time);
-    if (!fused_counted_ratio(bundle, COLD(CHAIN, "unfused"), COLD(CHAIN, "fused"),
-                             "bytes of device memory by counters", &moved, f))
-        moved = time;
+    const struct row moved = fused_moved(
+        bundle, COLD(CHAIN, "unfused"), COLD(CHAIN, "fused"),
+        "silu(rmsnorm(x) + bias), 16384x8192 fp16, cold, three kernels over one", &time, f);
     const bool bound = is_bound(&share, f), sees = sees_chain(&unfused, &silu, f);
     const bool negative = fused_below(&one, gain);
     rule_say_control(f, false, negative, "one of the three kernels alone over the fused one", &one);
@@ -191,17 +189,14 @@ static bool take_passes(const struct bundle *bundle, struct passes *p, struct fi
 static void judge_c42(const struct bundle *bundle, struct finding *f)
 {
     struct passes p;
-    struct row moved;
     if (!take_passes(bundle, &p, f))
         return;
 
     const double passes = RULE_LIMIT(f, C42_PASSES);
     const struct row time = rule_ratio(&p.kernels, &p.fused);
-    rule_say(f->evidence, "LayerNorm of 16384x8192 fp16, graph, cold, three kernels over one");
-    rule_say_row(f->evidence, "time, which bytes decide there", &time);
-    if (!fused_counted_ratio(bundle, COLD("layernorm", "unfused"), COLD("layernorm", "fused"),
-                             "bytes of device memory by counters", &moved, f))
-        moved = time;
+    const struct row moved =
+        fused_moved(bundle, COLD("layernorm", "unfused"), COLD("layernorm", "fused"),
+                    "LayerNorm of 16384x8192 fp16, graph, cold, three kernels over one", &time, f);
     const bool bound = is_bound(&p.share, f), sees = sees_chain(&p.chain, &p.silu, f);
     const bool negative = fused_below(&p.same, passes);
     rule_say_control(f, false, negative,
@@ -237,16 +232,17 @@ static void judge_c42a(const struct bundle *bundle, struct finding *f)
 
     const struct row time = rule_ratio(&p.kernels, &p.fused);
     struct row passes = over_copy(&p.share);
-    rule_say_row(f->evidence,
-                 "fused LayerNorm of 16384x8192 fp16, graph, cold, over one read and one write: "
-                 "time",
-                 &passes);
+    const struct row by_time = passes;
     if (rule_take_counted(bundle, "dram_bytes", COLD("layernorm", "fused"), &counted, &aside)) {
         const struct row count = rule_number(C42_BYTES, "bytes");
         passes = rule_quotient(&counted, &count);
-        rule_say_row(f->evidence, "bytes of device memory by counters", &passes);
+        rule_say_row(f->evidence, "bytes of device memory by counters, which decide", &passes);
     } else
-        rule_say(f->evidence, "; bytes not counted: %s", aside.evidence);
+        fused_say_not_counted(&aside, f);
+    rule_say_row(f->evidence,
+                 "fused LayerNorm of 16384x8192 fp16, graph, cold, over one read and one write: "
+                 "time",
+                 &by_time);
     const double one = 1 + RULE_LIMIT(f, C42_ONE);
     const bool positive = sees_chain(&p.chain, &p.silu, f);
     const bool negative = fused_at_least(&time, one);
@@ -316,8 +312,9 @@ static const struct claim claims[] = {
      .quote = C40_QUOTE,
      .clause = "reduces bandwidth",
      .since = "2026-11-22",
-     .statement = "Norm, bias and activation as three kernels move at least 1.3 times the bytes of "
-                  "device memory that one kernel moves.",
+     .statement =
+         "Norm, bias and activation as three kernels move at least 1.3 times the bytes of device "
+         "memory that one kernel moves; where bytes are not counted, time decides in their stead.",
      .rule =
          "silu(rmsnorm(x) + bias) at 16384x8192 fp16 (256 MiB a tensor), by graph, cold, three "
          "kernels over one: bytes of device memory by hardware counters; where these are not "
@@ -360,7 +357,8 @@ static const struct claim claims[] = {
      .clause = "can involve multiple passes through memory",
      .since = "2026-11-22",
      .statement = "LayerNorm as three kernels moves at least 1.5 times the bytes of device memory "
-                  "that one kernel moves; 'can': one naive form suffices.",
+                  "that one kernel moves; 'can': one naive form suffices; where bytes are not "
+                  "counted, time decides in their stead.",
      .rule =
          "LayerNorm of 16384x8192 fp16, by graph, cold, three passes as three kernels over one "
          "kernel: bytes of device memory by hardware counters; where these are not counted, time, "
@@ -374,8 +372,8 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "Optimized kernels perform much of the work in one fused operation.",
      .since = "2026-11-22",
-     .statement =
-         "A fused LayerNorm makes one pass: it moves at most 1.1 times one read and one write.",
+     .statement = "A fused LayerNorm makes one pass: it moves at most 1.1 times one read and one "
+                  "write; where bytes are not counted, time decides in their stead.",
      .rule =
          "16384x8192 fp16, by graph, cold: bytes of device memory by hardware counters over one "
          "read and one write; where these are not counted, time over that of the best copy of as "

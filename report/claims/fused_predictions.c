@@ -120,11 +120,12 @@ static bool others_fail(const struct c80 *c, struct finding *f)
     return always < signs && traffic < signs;
 }
 
-static enum claim_verdict verdict_of_c80(const struct c80 *c, double share, double error,
-                                         struct finding *f)
+static enum claim_verdict verdict_of_c80(const struct c80 *c, double error, struct finding *f)
 {
     const double signs = 1 - RULE_LIMIT(f, C80_MISSED);
-    const double without = (double)(c->right + c->won) / (double)c->n;
+    const size_t right = rule_tally(f, "fusions whose sign is right", c->right);
+    const double share = (double)right / (double)c->n;
+    const double without = (double)(right + c->won) / (double)c->n;
     if (share >= signs)
         return error <= RULE_LIMIT(f, C80_ERROR) && c->lost == c->blocked ? CLAIM_REPRODUCED
                                                                           : CLAIM_MIXED;
@@ -157,7 +158,7 @@ static void judge_c80(const struct bundle *bundle, struct finding *f)
         "; %zu move fewer bytes and are said to lose: %zu lose, %zu win, gains of %.3g to %.3g",
         c.blocked, c.lost, c.won, c.least, c.most);
     const bool positive = known_is_known(bundle, f), negative = others_fail(&c, f);
-    rule_conclude(f, verdict_of_c80(&c, share, error, f), positive, negative);
+    rule_conclude(f, verdict_of_c80(&c, error, f), positive, negative);
 }
 
 static const struct claim claims[] = {

@@ -35,7 +35,7 @@ enum { TOLD_APART = 10 };
 struct c75 {
     int compared, differ, blind;
     double most, most_ulps, least_caught;
-    char first[DOCUMENT_ID];
+    char most_id[DOCUMENT_ID], ulps_id[DOCUMENT_ID]; /* of most, of most_ulps */
 };
 
 #define DIFFER "*.differ{*"
@@ -57,11 +57,16 @@ static void compare_all(const struct bundle *bundle, struct c75 *c, struct findi
         if (!row_usable(row))
             continue;
         c->compared++;
-        if (row->centre > 0 && c->differ++ == 0)
-            snprintf(c->first, sizeof c->first, "%s", row->id);
-        c->most = fmax(c->most, row->centre);
-        if ((ulps = beside(bundle, row, "ulps", f)))
-            c->most_ulps = fmax(c->most_ulps, ulps->centre);
+        c->differ += row->centre > 0;
+        if (row->centre > c->most) {
+            c->most = row->centre;
+            snprintf(c->most_id, sizeof c->most_id, "%s", row->id);
+        }
+        ulps = beside(bundle, row, "ulps", f);
+        if (ulps && ulps->centre > c->most_ulps) {
+            c->most_ulps = ulps->centre;
+            snprintf(c->ulps_id, sizeof c->ulps_id, "%s", ulps->id);
+        }
         caught = beside(bundle, row, "caught", f);
         c->blind += !caught || caught->low < 1 - RULE_LIMIT(f, C75_BLIND);
         if (caught)
@@ -91,8 +96,8 @@ static void judge_c75(const struct bundle *bundle, struct finding *f)
     rule_say(f->evidence, "of %d fused results compared with the unfused ones %d differ in a bit",
              c.compared, c.differ);
     if (c.differ)
-        rule_say(f->evidence, " (first: %s; at most %.3g of the elements, by %g ulps)", c.first,
-                 c.most, c.most_ulps);
+        rule_say(f->evidence, "; at most %.3g of the elements: %s; by at most %g ulps: %s", c.most,
+                 c.most_id, c.most_ulps, c.most_ulps > 0 ? c.ulps_id : "not counted");
     rule_say(
         f->controls,
         "positive control: in each of these cases verification sees planted faults: %.0f %% of "

@@ -217,16 +217,13 @@ static bool sees_traffic(const struct traffic *t, struct finding *f)
 static void judge_c41(const struct bundle *bundle, struct finding *f)
 {
     struct traffic t;
-    struct row moved;
     if (!take_traffic(bundle, &t, f))
         return;
 
     const double less = RULE_LIMIT(f, C41_LESS);
-    rule_say(f->evidence, "131072x4096 fp16, graph, cold, three kernels over one");
-    rule_say_row(f->evidence, "time, which bytes decide there", &t.computed);
-    if (!fused_counted_ratio(bundle, TIME_A("unfused"), TIME_A("fused"),
-                             "bytes of device memory by counters", &moved, f))
-        moved = t.computed;
+    const struct row moved =
+        fused_moved(bundle, TIME_A("unfused"), TIME_A("fused"),
+                    "131072x4096 fp16, graph, cold, three kernels over one", &t.computed, f);
     const bool positive = sees_traffic(&t, f), negative = fused_below(&t.one, less);
     rule_say_control(f, false, negative, "the scaling kernel alone over the fused one", &t.one);
     rule_conclude(f,
@@ -417,7 +414,8 @@ static const struct claim claims[] = {
      .quote = "This reduces memory traffic significantly.",
      .since = "2026-11-22",
      .statement = "Scale, mask and softmax as three kernels move at least 1.5 times the bytes of "
-                  "device memory that one kernel moves; 'significantly' is read as a third.",
+                  "device memory that one kernel moves; 'significantly' is read as a third; where "
+                  "bytes are not counted, time decides in their stead.",
      .rule = "131072x4096 fp16, by graph, cold, three kernels over one: bytes of device memory by "
              "hardware counters; where these are not counted, time, which bytes decide there. "
              "REPRODUCED when the ratio is 1.5 or more, REFUTED below 1.1, else MIXED. Positive "

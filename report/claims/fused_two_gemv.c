@@ -117,13 +117,15 @@ static void judge_c28(const struct bundle *bundle, struct finding *f)
     const struct row times = rule_ratio(&unfused, &fused);
     const struct row bytes = rule_ratio(&unfused_bytes, &fused_bytes);
     struct row saved = saved_over_predicted(&times, &bytes);
-    rule_say(f->evidence, "in registers, on the chain of C38");
+    const bool by_count =
+        fused_counted_ratio(bundle, CHAIN_TIME("unfused"), CHAIN_TIME("fused"), &counted, f);
+    rule_say(f->evidence, "%sin registers, on the chain of C38", f->evidence[0] ? "; " : "");
     rule_say_row(f->evidence, "bytes saved over bytes predicted, inferred from time", &saved);
-    if (fused_counted_ratio(bundle, CHAIN_TIME("unfused"), CHAIN_TIME("fused"),
-                            "bytes of device memory by counters, three kernels over one", &counted,
-                            f)) {
+    if (by_count) {
+        rule_say_row(f->evidence, "bytes of device memory by counters, three kernels over one",
+                     &counted);
         saved = counted_over_predicted(&counted, &bytes);
-        rule_say_row(f->evidence, "saved over predicted, by counters", &saved);
+        rule_say_row(f->evidence, "saved over predicted, by counters, which decide", &saved);
     }
     if (!take_nothing(bundle, &unfused, &fused, &bytes, &nothing, f))
         return;
@@ -202,7 +204,8 @@ static const struct claim claims[] = {
      .clause = "keep intermediate values as close to registers as possible",
      .since = "2026-11-22",
      .statement = "With the intermediate in registers bytes of device memory fall by two passes "
-                  "over it, within 10 %; 'attempts' makes it an aim.",
+                  "over it, within 10 %; 'attempts' makes it an aim; where bytes are not counted, "
+                  "time decides in their stead.",
      .rule = "scale * gelu(x + bias), 16384x8192 fp16, not in the L2: bytes of device memory that "
              "the fused kernel saves, over the four tensors that it does not move. Bytes are "
              "counted by hardware counters; where they are not, they are inferred from time, at "

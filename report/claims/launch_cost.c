@@ -216,8 +216,8 @@ static const struct claim claims[] = {
               "tiny kernels run per step.",
      .clause = "Launch overhead: scheduling and dispatch cost",
      .since = "2026-11-22",
-     .statement = "Host submit, start, block scheduling, drain and next start add up to the "
-                  "launch's cost within 15 %.",
+     .statement = "Host submit, start, block scheduling and drain add up to the launch's cost "
+                  "within 15 %; the next start is no part of a launch that is waited for.",
      .rule = "Call, start and finish of a launch of one block, each by stamps, and 65536 times the "
              "slope of a block: REPRODUCED when their sum lies within 15 % of the round trip of "
              "65536 blocks that nothing disturbs, REFUTED outside. The next start is no part of a "

@@ -288,8 +288,9 @@ static const struct claim claims[] = {
               "vectorized instructions can be used.",
      .clause = "whether vectorized instructions can be used",
      .since = "2026-11-22",
-     .statement = "A 16-byte load can be used where the data are aligned to 16 bytes, and cannot "
-                  "where they are not; coalescing is C57.",
+     .statement =
+         "A 16-byte load can be used where the data are aligned to 16 bytes, and cannot where they "
+         "are not: by construction, as the instruction set demands it; coalescing is C57.",
      .rule = "REPRODUCED when a 16-byte load faults at an offset of 4 bytes and at one of 8, "
              "REFUTED when at neither, MIXED when at one. Positive control: aligned, 16-byte loads "
              "run as such: from L2 they are 1.10 times as fast as 1-byte loads. Negative control: "

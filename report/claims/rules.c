@@ -356,6 +356,16 @@ double rule_limit(struct finding *f, const char *name, double value)
     return f->moved && !strcmp(f->moved, name) ? value * f->by : value;
 }
 
+size_t rule_tally(struct finding *f, const char *name, size_t count)
+{
+    const double moved = rule_limit(f, name, 1);
+    while (f->of)
+        f = f->of;
+    for (size_t i = 0; i < f->n_limits; i++)
+        f->is_count[i] = f->is_count[i] || !strcmp(f->limit[i], name);
+    return moved < 1 ? count - (count > 0) : moved > 1 ? count + 1 : count;
+}
+
 enum place rule_place(const struct row *row, double least, double most)
 {
     if (isnan(row->low))

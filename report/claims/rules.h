@@ -142,6 +142,10 @@ struct row rule_formed(const struct row *const *from, size_t n, const char *unit
 #define RULE_LIMIT(f, limit) rule_limit(f, #limit, limit)
 double rule_limit(struct finding *f, const char *name, double value);
 
+/* A count that decides by its share of a whole, named in words: "right signs". A threshold that is
+ * moved by 10 % may lie between two counts; so the ledger also tries one less and one more of it. */
+size_t rule_tally(struct finding *f, const char *name, size_t count);
+
 /* Where a row's interval lies relative to [least, most]; -INFINITY and INFINITY leave a side open.
  * Straddles: it contains a threshold. Unknown: the row has no interval, and decides nothing. */
 enum place { PLACE_BELOW, PLACE_INSIDE, PLACE_ABOVE, PLACE_STRADDLES, PLACE_UNKNOWN };

@@ -89,8 +89,9 @@ static void little_arithmetic(void **unused)
  * gains; a single kernel's share of a copy; unfused over fused instructions. */
 struct chains {
     double plain_4, plain_16, activated_4, activated_16, one, share, instructions;
+    double pass, harder; /* unfused: a kernel of a chain over one alone; gelu and silu over plain */
 };
-static const struct chains h200 = {1, 1.01, 1.09, 3.2, 1, 0.97, 1};
+static const struct chains h200 = {1, 1.01, 1.09, 3.2, 1, 0.97, 1, 1, 1};
 
 static void put_chain(struct bundle *b, const char *kind, int n, double times,
                       const struct chains *c)
@@ -98,7 +99,8 @@ static void put_chain(struct bundle *b, const char *kind, int n, double times,
     static const char *const impls[] = {"unfused", "fused"};
     char id[200];
     for (int i = 0; i < 2; i++) {
-        const double kernels = i ? 1 : n, cost = i ? times : n == 1 ? c->one : n;
+        const double a_kernel = c->pass * (kind[0] == 'a' ? c->harder : 1);
+        const double kernels = i ? 1 : n, cost = i ? times : n == 1 ? c->one : n * a_kernel;
 #define PUT(metric, unit, value, spread)                                                           \
     snprintf(id, sizeof id, "elementwise_chain." metric "{rows=16384,cols=8192," CHAIN "%s}",      \
              kind, n, "fp16", impls[i], strcmp(metric, "time") ? "" : ",timer=event");             \
@@ -125,16 +127,38 @@ static void fused_chains(void **unused)
 {
     struct chains c = h200;
     (void)unused;
-    assert_int_equal(chains("C39", c), CLAIM_MIXED); /* 16 with activations keep a third */
+    assert_int_equal(chains("C39b", c), CLAIM_MIXED); /* 16 with activations keep a third */
     c.activated_16 = 1.1;
-    assert_int_equal(chains("C39", c), CLAIM_REPRODUCED);
-    c = (struct chains){2.2, 3, 2.3, 4, 1, 0.97, 1};
-    assert_int_equal(chains("C39", c), CLAIM_REFUTED);
+    assert_int_equal(chains("C39b", c), CLAIM_REPRODUCED);
+    c = (struct chains){2.2, 3, 2.3, 4, 1, 0.97, 1, 1, 1};
+    assert_int_equal(chains("C39b", c), CLAIM_REFUTED);
     c = h200;
     c.share = 0.7; /* the unfused kernels are bad ones */
-    assert_int_equal(chains("C39", c), CLAIM_NOT_TESTABLE);
+    assert_int_equal(chains("C39b", c), CLAIM_NOT_TESTABLE);
     c = h200;
     c.one = 3.6; /* one operator gains from being fused with none */
+    assert_int_equal(chains("C39b", c), CLAIM_NOT_TESTABLE);
+}
+
+static void passes_over_tensors(void **unused)
+{
+    struct chains c = h200;
+    (void)unused;
+    assert_int_equal(chains("C39", c), CLAIM_REPRODUCED);
+    c.harder = 1.3; /* arithmetic costs, too */
+    assert_int_equal(chains("C39", c), CLAIM_MIXED);
+    c.pass = 0.6; /* and a pass less than its bytes */
+    assert_int_equal(chains("C39", c), CLAIM_REFUTED);
+    c.harder = 1;
+    assert_int_equal(chains("C39", c), CLAIM_MIXED);
+    c = h200;
+    c.share = 0.7; /* kernels that bytes do not bind */
+    assert_int_equal(chains("C39", c), CLAIM_NOT_TESTABLE);
+    c = h200;
+    c.activated_16 = 1.2; /* gelu and silu are not seen anywhere */
+    assert_int_equal(chains("C39", c), CLAIM_NOT_TESTABLE);
+    c = h200;
+    c.plain_16 = 16, c.activated_16 = 40; /* one pass takes as long as 16 */
     assert_int_equal(chains("C39", c), CLAIM_NOT_TESTABLE);
 }
 
@@ -199,9 +223,9 @@ static void registers_of_values(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_matter_more),   cmocka_unit_test(little_arithmetic),
-        cmocka_unit_test(fused_chains),        cmocka_unit_test(same_arithmetic),
-        cmocka_unit_test(registers_of_values),
+        cmocka_unit_test(bytes_matter_more), cmocka_unit_test(little_arithmetic),
+        cmocka_unit_test(fused_chains),      cmocka_unit_test(passes_over_tensors),
+        cmocka_unit_test(same_arithmetic),   cmocka_unit_test(registers_of_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,7 +161,9 @@ static void quality(void **unused)
     assert_int_equal(c85(e), CLAIM_REPRODUCED);
     e.int8 = e.fp8; /* nothing depends on anything, but all err more than bf16 */
     assert_int_equal(c85(e), CLAIM_MIXED);
-    e.none = 3; /* calibration alone suffices */
+    e.none = 3; /* no scale at all is no calibration */
+    assert_int_equal(c85(e), CLAIM_MIXED);
+    e.percentile = 3; /* calibration alone suffices */
     assert_int_equal(c85(e), CLAIM_REPRODUCED);
     e = (struct errors){0.00167, 1.2, 1.3, 1.4, 1.1, 1.2, 400, 0.7};
     assert_int_equal(c85(e), CLAIM_REFUTED);

@@ -88,6 +88,55 @@ static void near_to_a_control(void **unused)
     assert_null(near(&f));
 }
 
+/* --- counts --------------------------------------------------------------------------------------- */
+
+static size_t n_right;
+static const double MISSED = 0.10;
+
+/* 0.90 of 35 must be right: between two counts, where the threshold may be moved without effect. */
+static void judge_counts(const struct bundle *bundle, struct finding *f)
+{
+    struct finding aside = rule_aside(f);
+    struct row l1;
+    if (!rule_take(bundle, L1, &l1, f))
+        return;
+    const size_t right = rule_tally(&aside, "loads that are right", n_right);
+    const double share = (double)right / 35;
+    rule_say_row(f->evidence, "a load", &l1);
+    rule_conclude(f, share >= 1 - RULE_LIMIT(f, MISSED) ? CLAIM_REPRODUCED : CLAIM_REFUTED, true,
+                  true);
+}
+
+static struct finding counted(size_t right)
+{
+    const struct claim claim = {.id = "C0", .judge = judge_counts, .needs = NEEDS(needs)};
+    struct bundle b = {0};
+    struct finding f;
+    n_right = right;
+    put_spread(&b.rows, L1, "cycles", ROW_LOWER, 35, 0.1, 7);
+    claim_judge(&claim, &b, &f);
+    rows_free(&b.rows);
+    return f;
+}
+
+static void one_less_or_more(void **unused)
+{
+    (void)unused;
+    struct finding f = counted(32); /* 0.914: neither 0.89 nor 0.91 is more */
+    assert_int_equal(f.verdict, CLAIM_REPRODUCED);
+    assert_non_null(strstr(f.evidence, "with one less of the loads that are right it is REFUTED"));
+    assert_null(strstr(f.evidence, "MISSED it is"));
+    assert_null(strstr(f.evidence, "one more"));
+    f = counted(31);
+    assert_int_equal(f.verdict, CLAIM_REFUTED);
+    assert_non_null(
+        strstr(f.evidence, "with one more of the loads that are right it is REPRODUCED"));
+    f = counted(34);
+    assert_null(near(&f));
+    f = counted(0); /* none less than none */
+    assert_null(near(&f));
+}
+
 /* --- the committed bundles ---------------------------------------------------------------------- */
 
 static size_t decided, limits;
@@ -114,7 +163,8 @@ static void check_claim(const struct claim *claim, const struct bundle *bundle)
                                     .by = moves[k].by};
             char said[200];
             rule_judge(bundle, &moved);
-            snprintf(said, sizeof said, "with 10 %% %s for %s it is %s", moves[k].word, f.limit[i],
+            snprintf(said, sizeof said, "with %s %s %s %s it is %s", f.is_count[i] ? "one" : "10 %",
+                     moves[k].word, f.is_count[i] ? "of the" : "for", f.limit[i],
                      claim_verdict_name(moved.verdict));
             if ((strstr(f.evidence, said) != NULL) != (moved.verdict != f.verdict))
                 fail_msg("%s: \"%s\" is%s said, by a verdict of %s", claim->id, said,
@@ -147,9 +197,8 @@ static void what_a_bundle_decides(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(far_from_all),
-        cmocka_unit_test(near_to_one),
-        cmocka_unit_test(near_to_a_control),
+        cmocka_unit_test(far_from_all),          cmocka_unit_test(near_to_one),
+        cmocka_unit_test(near_to_a_control),     cmocka_unit_test(one_less_or_more),
         cmocka_unit_test(what_a_bundle_decides),
     };
     return cmocka_run_group_tests_name("verdicts near their thresholds", tests, NULL, NULL);
