@@ -138,8 +138,8 @@ static void say_other_clocks(const struct bundle *bundle, struct finding *f)
 
     if (!RULE_TAKE(bundle, clock_needs, &ignored, &cold[0], &cold[1], &bench[0], &bench[1]))
         return;
-    const struct row by_cold = rule_ratio(&cold[1], &cold[0]);
-    const struct row by_bench = rule_ratio(&bench[1], &bench[0]);
+    const struct row by_cold = rule_ratio(&ignored, &cold[1], &cold[0]);
+    const struct row by_bench = rule_ratio(&ignored, &bench[1], &bench[0]);
     rule_say_row(f->evidence, "cold", &by_cold);
     rule_say_row(f->evidence, "by do_bench", &by_bench);
 }
@@ -176,8 +176,8 @@ static void say_where_it_goes(const struct bundle *bundle, double n_sm, struct f
     const char *waves = rule_centre_beside(bundle, &whole, "block_count.blocks", f) > n_sm
                             ? "more than one"
                             : "none";
-    const struct row fixed =
-        rule_formed((const struct row *const[]){&short_k, &long_k}, 2, "ns", fixed_part, NULL);
+    const struct row fixed = rule_formed(&ignored, (const struct row *const[]){&short_k, &long_k},
+                                         2, "ns", fixed_part, NULL);
     const double all = whole.centre / 100, over = (whole.centre - fixed.centre) * idle / n_sm;
     const double waits = whole.centre - part[1].centre;
     const double wave = step[1].centre - step[0].centre;
@@ -236,7 +236,7 @@ static bool say_others(const struct bundle *bundle, enum cube_kernel kernel, con
 
     for (enum cube_group g = CUBE_SPLIT; g <= CUBE_PERSISTENT; g++)
         if (cube_best(bundle, kernel, g, false, &row, f)) {
-            const struct row ratio = rule_ratio(&row, few);
+            const struct row ratio = rule_ratio(f, &row, few);
             as_fast = as_fast || slower(&ratio, f) != CLAIM_REPRODUCED;
             rule_say(f->evidence, ", %s ", names[g]);
             cube_say(bundle, &row, f);
@@ -259,13 +259,13 @@ static bool take_our_controls(const struct bundle *bundle, enum cube_kernel kern
 
     if (!cube_fewest(bundle, kernel, &fewest, f))
         return false;
-    const struct row idle = rule_ratio(&fewest, few), back = rule_ratio(few, &fewest);
+    const struct row idle = rule_ratio(f, &fewest, few), back = rule_ratio(f, few, &fewest);
     *positive = rule_place(&idle, 1 + RULE_LIMIT(f, C24_IDLE), INFINITY) == PLACE_INSIDE;
     rule_say_control(f, true, *positive, "the tile that makes fewest blocks takes longer, times",
                      &idle);
     if (kernel == CUBE_BY_WGMMA && n_sm > 96 &&
         RULE_TAKE(bundle, staircase_needs, &ignored, &part, &all)) {
-        const struct row filled = rule_ratio(&all, &part);
+        const struct row filled = rule_ratio(f, &all, &part);
         *negative = rule_place(&filled, 0, n_sm / 96) == PLACE_INSIDE;
         rule_say_control(f, false, *negative,
                          "as many tiles of one size as SMs take longer, for each, than 96 tiles; "
@@ -290,7 +290,7 @@ static void judge_c24b(const struct bundle *bundle, struct finding *f)
         if (!cube_best(bundle, k, CUBE_FEW, false, &few, f) ||
             !cube_best(bundle, k, CUBE_MANY, false, &many, f))
             continue;
-        const struct row ratio = rule_ratio(&many, &few);
+        const struct row ratio = rule_ratio(f, &many, &few);
         const enum claim_verdict here = slower(&ratio, f);
         rule_say(f->evidence, "%sby %s, us: fewer blocks than SMs ", n++ ? "; " : "",
                  cube_kernel_names[k]);
@@ -331,8 +331,8 @@ static void judge_c24(const struct bundle *bundle, struct finding *f)
                           n_few.centre, n_many.centre, sms_of(bundle));
         return;
     }
-    const struct row ratio = rule_ratio(&many, &few), idle = rule_ratio(&starved, &few);
-    const struct row doubled = rule_ratio(&most, &half);
+    const struct row ratio = rule_ratio(f, &many, &few), idle = rule_ratio(f, &starved, &few);
+    const struct row doubled = rule_ratio(f, &most, &half);
     const bool positive = rule_place(&idle, 1 + RULE_LIMIT(f, C24_IDLE), INFINITY) == PLACE_INSIDE;
     const bool negative = slower(&doubled, f) == CLAIM_REFUTED;
     rule_say(f->evidence, "Triton, warm, by slope: tuned (%.0f blocks) %.2f us, forced (%.0f) %.2f",

@@ -81,13 +81,13 @@ static void judge_c27(const struct bundle *bundle, struct finding *f)
     }
     if (!take_chain(bundle, &c, f))
         return;
-    const struct row ratio = rule_ratio(&c.persistent, &c.alone);
-    const struct row share = rule_rate(&c.persistent, C27_WORK / peak->fp16_fp32_flops, "ratio");
-    const struct row by_graph = rule_ratio(&c.graph, &c.alone);
-    const struct row skipped = rule_ratio(&c.unwaited, &c.alone);
-    const struct row large = rule_rate(&c.large, C27_LARGE / peak->fp16_fp32_flops, "ratio");
+    const struct row ratio = rule_ratio(f, &c.persistent, &c.alone);
+    const struct row share = rule_rate(f, &c.persistent, C27_WORK / peak->fp16_fp32_flops, "ratio");
+    const struct row by_graph = rule_ratio(f, &c.graph, &c.alone);
+    const struct row skipped = rule_ratio(f, &c.unwaited, &c.alone);
+    const struct row large = rule_rate(f, &c.large, C27_LARGE / peak->fp16_fp32_flops, "ratio");
     const double alike = RULE_LIMIT(f, C27_ALIKE);
-    const struct row follows = rule_ratio(&c.large, &c.alone);
+    const struct row follows = rule_ratio(f, &c.large, &c.alone);
     const bool clocked = rule_place(&follows, RULE_LIMIT(f, C27_FOLLOWS), INFINITY) == PLACE_INSIDE;
     const bool positive = rule_place(&by_graph, 1 - alike, 1 + alike) == PLACE_INSIDE;
     const bool is_wrong = c.wrong.low > 0;

@@ -131,8 +131,8 @@ static enum claim_verdict wins(const struct row way[WAYS], enum way one, struct 
     size_t behind = 0;
 
     for (enum way other = CUSTOM; other < WAYS; other++) {
-        const struct row ratio = rule_ratio(&way[other], &way[one]);
-        const struct row inverse = rule_ratio(&way[one], &way[other]);
+        const struct row ratio = rule_ratio(f, &way[other], &way[one]);
+        const struct row inverse = rule_ratio(f, &way[one], &way[other]);
         if (other != one && rule_place(&inverse, more, INFINITY) == PLACE_INSIDE)
             return CLAIM_REFUTED;
         behind += other != one && rule_place(&ratio, more, INFINITY) == PLACE_INSIDE;
@@ -156,7 +156,8 @@ static bool take_peers_controls(const struct bundle *bundle, bool *positive, boo
 
     if (!RULE_TAKE(bundle, three_needs, f, &ours, &library, &compiler))
         return false;
-    const struct row apart = rule_ratio(&library, &compiler), behind = rule_ratio(&ours, &compiler);
+    const struct row apart = rule_ratio(f, &library, &compiler),
+                     behind = rule_ratio(f, &ours, &compiler);
     *positive = rule_place(&apart, RULE_LIMIT(f, C79_APART), INFINITY) == PLACE_INSIDE;
     *negative = rule_place(&behind, 1 + RULE_LIMIT(f, FASTER), INFINITY) == PLACE_INSIDE;
     rule_say_control(f, true, *positive,
@@ -211,7 +212,7 @@ static enum claim_verdict chosen_against_fixed(const struct row *chosen, const s
                                                struct finding *f)
 {
     const double near = 1 + RULE_LIMIT(f, C89_NEAR);
-    const struct row ahead = rule_ratio(fixed, chosen);
+    const struct row ahead = rule_ratio(f, fixed, chosen);
     if (rule_place(&ahead, near, INFINITY) == PLACE_BELOW)
         return CLAIM_REFUTED;
     return rule_place(chosen, 0, near) == PLACE_INSIDE &&

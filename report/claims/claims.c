@@ -59,7 +59,7 @@ static void say_near(const struct bundle *bundle, struct finding *finding)
                                     .verdict = CLAIM_NOT_TESTABLE,
                                     .moved = finding->limit[i],
                                     .by = moves[k].by};
-            rule_judge(bundle, &other);
+            finding->claim->judge(bundle, &other);
             if (other.verdict != finding->verdict)
                 rule_say(finding->evidence, "; near its threshold: with %s %s it is %s",
                          finding->is_count[i] ? moves[k].count : moves[k].threshold,
@@ -79,7 +79,7 @@ void claim_judge(const struct claim *claim, const struct bundle *bundle, struct 
         return;
     }
     if (instrument_holds(bundle, why)) {
-        rule_judge(bundle, finding);
+        claim->judge(bundle, finding);
         if (finding->verdict != CLAIM_NOT_TESTABLE) {
             say_near(bundle, finding);
             for (size_t i = 0; i < finding->n_seldom; i++)

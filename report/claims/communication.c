@@ -72,7 +72,7 @@ static void judge_c06(const struct bundle *bundle, struct finding *f)
         return;
 
     const double pins = 1; /* no threshold of ours: the rate that no DRAM passes */
-    struct row latency = rule_ratio(&flag, &dram), handoff = rule_ratio(&ordered, &dram);
+    struct row latency = rule_ratio(f, &flag, &dram), handoff = rule_ratio(f, &ordered, &dram);
     enum claim_verdict verdict = CLAIM_MIXED;
     if (rule_place(&rate, 0, pins) == PLACE_ABOVE ||
         rule_place(&latency, RULE_LIMIT(f, C06_LATENCY), INFINITY) == PLACE_BELOW)

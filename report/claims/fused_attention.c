@@ -40,9 +40,9 @@ static bool take_speeds(const struct bundle *bundle, struct speeds s[N_MASKS], s
                    &fused[UNMASKED], &chain[UNMASKED], &product[UNMASKED]))
         return false;
     for (int i = 0; i < N_MASKS; i++)
-        s[i] = (struct speeds){.ratio = rule_ratio(&chain[i], &fused[i]),
-                               .positive = rule_ratio(&chain[i], &product[i]),
-                               .negative = rule_ratio(&product[i], &fused[i])};
+        s[i] = (struct speeds){.ratio = rule_ratio(f, &chain[i], &fused[i]),
+                               .positive = rule_ratio(f, &chain[i], &product[i]),
+                               .negative = rule_ratio(f, &product[i], &fused[i])};
     return true;
 }
 
@@ -94,7 +94,7 @@ static void judge_c43(const struct bundle *bundle, struct finding *f)
     rule_say(f->evidence, "unfused over fused, 32 heads of 128");
     for (int i = 0; i < N_MASKS; i++) {
         ratios[2 * i] = s[i].ratio;
-        ratios[2 * i + 1] = rule_ratio(&chain[i], &fused[i]);
+        ratios[2 * i + 1] = rule_ratio(f, &chain[i], &fused[i]);
         rule_say(f->evidence, "; %s", masks[i]);
         rule_say_row(f->evidence, "4096 tokens, fp16", &ratios[2 * i]);
         rule_say_row(f->evidence, "8192, bf16", &ratios[2 * i + 1]);
@@ -137,11 +137,12 @@ static void judge_c55a(const struct bundle *bundle, struct finding *f)
         return;
 
     const double lower = RULE_LIMIT(f, C55A_LOWER), within = RULE_LIMIT(f, C55A_COUNTED);
-    const struct row ratio = rule_ratio(&chain, &fused), grows = rule_ratio(&fused_8192, &fused);
-    const struct row agree = rule_ratio(&chain_8192, &counted);
+    const struct row ratio = rule_ratio(f, &chain, &fused),
+                     grows = rule_ratio(f, &fused_8192, &fused);
+    const struct row agree = rule_ratio(f, &chain_8192, &counted);
     const bool counts = rule_place(&agree, 1 - within, 1 + within) == PLACE_INSIDE;
     const bool sees = fused_at_least(&grows, RULE_LIMIT(f, C55A_GROWS));
-    const struct row own = rule_ratio(&fused, &own_count);
+    const struct row own = rule_ratio(f, &fused, &own_count);
     const bool negative = fused_below(&own, lower);
     rule_say_row(f->evidence,
                  "memory by the driver, unfused over fused, 4096 tokens, bf16, 32 heads of 128",
@@ -187,7 +188,7 @@ static void judge_c55c(const struct bundle *bundle, struct finding *f)
     const struct row scores = rule_number(more.centre - memory.centre, "bytes");
     const struct row ratio = rule_quotient(&fused, &chain);
     const struct row seen = rule_quotient(&chain, &scores), other = rule_quotient(&longer, &chain);
-    const struct row twice = rule_ratio(&time, &product);
+    const struct row twice = rule_ratio(f, &time, &product);
     const double none = RULE_LIMIT(f, C55C_NONE);
     const bool sees = fused_at_least(&seen, RULE_LIMIT(f, C55C_SEEN));
     const bool positive = sees && fused_at_least(&twice, RULE_LIMIT(f, C55_RATIO));

@@ -121,8 +121,8 @@ static bool take_change(const struct bundle *bundle, struct change *c, struct fi
 static bool sees_memory(const struct change *c, struct finding *f)
 {
     const double within = RULE_LIMIT(f, C78_COUNTED);
-    const struct row agree = rule_ratio(&c->chain, &c->counted);
-    const struct row grows = rule_ratio(&c->fused, &c->shorter);
+    const struct row agree = rule_ratio(f, &c->chain, &c->counted);
+    const struct row grows = rule_ratio(f, &c->fused, &c->shorter);
     const bool counts = rule_place(&agree, 1 - within, 1 + within) == PLACE_INSIDE;
     const bool sees = fused_at_least(&grows, RULE_LIMIT(f, C78_SEEN));
     rule_say_control(f, true, counts,
@@ -146,8 +146,8 @@ static void judge_c78(const struct bundle *bundle, struct finding *f)
     }
 
     const double more = 1 + RULE_LIMIT(f, C78_MORE);
-    const struct row ratio = rule_ratio(&c.chain, &c.fused);
-    const struct row same = rule_ratio(&c.fused, &c.fused_counted);
+    const struct row ratio = rule_ratio(f, &c.chain, &c.fused);
+    const struct row same = rule_ratio(f, &c.fused, &c.fused_counted);
     const bool differs = fused_at_least(&ratio, more);
     const bool alike = rule_place(&ratio, 1 / more, more) == PLACE_INSIDE;
     const bool positive = sees_memory(&c, f), negative = fused_below(&same, more);
@@ -214,7 +214,7 @@ static void judge_c78b(const struct bundle *bundle, struct finding *f)
         return;
 
     const double more = 1 + RULE_LIMIT(f, C78_MORE);
-    const struct row saved = rule_ratio(&c.fused, &c.chain);
+    const struct row saved = rule_ratio(f, &c.fused, &c.chain);
     const bool positive = sees_memory(&c, f), negative = fused_below(&saved, more);
     rule_say(
         f->evidence,

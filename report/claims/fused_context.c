@@ -11,9 +11,10 @@
     "attention_prefill.time" SHAPE(context) impl ",mode=graph,l2=" l2 ",timer=event}"
 
 /* log2 of how often a row is doubled by a factor of 2^doublings in context. */
-static struct row exponent_of(const struct row *longer, const struct row *shorter, int doublings)
+static struct row exponent_of(const struct row *longer, const struct row *shorter, int doublings,
+                              struct finding *f)
 {
-    struct row ratio = rule_ratio(longer, shorter);
+    struct row ratio = rule_ratio(f, longer, shorter);
     for (size_t i = 0; i < ratio.n; i++)
         ratio.value[i] = log2(ratio.value[i]) / doublings;
     row_finish(&ratio);
@@ -99,14 +100,14 @@ static void judge_c44(const struct bundle *bundle, struct finding *f)
         return;
     }
 
-    const struct row of_fused = exponent_of(&fused[1], &fused[0], 1);
-    const struct row of_chain = exponent_of(&chain[1], &chain[0], 1);
-    const struct row agree = rule_ratio(&chain[0], &counted),
-                     seen = rule_ratio(&fused[1], &fused[0]);
+    const struct row of_fused = exponent_of(&fused[1], &fused[0], 1, f);
+    const struct row of_chain = exponent_of(&chain[1], &chain[0], 1, f);
+    const struct row agree = rule_ratio(f, &chain[0], &counted),
+                     seen = rule_ratio(f, &fused[1], &fused[0]);
     const double halfway = RULE_LIMIT(f, C44_HALFWAY), within = RULE_LIMIT(f, C44_COUNTED);
     const bool grows = fused_below(&of_fused, halfway) && fused_at_least(&of_chain, halfway);
     const bool alike = fused_below(&of_fused, halfway) == fused_below(&of_chain, halfway);
-    const struct row of_few = exponent_of(&few[1], &few[0], 1);
+    const struct row of_few = exponent_of(&few[1], &few[0], 1, f);
     const bool counts = rule_place(&agree, 1 - within, 1 + within) == PLACE_INSIDE;
     const bool sees = fused_at_least(&seen, RULE_LIMIT(f, C44_SEEN));
     const bool negative = fused_below(&of_few, halfway);
@@ -143,12 +144,12 @@ static void judge_c44b(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, c44b_needs, f, &fused[0], &fused[1], &chain[0], &chain[1], &warm))
         return;
 
-    const struct row of_fused = exponent_of(&fused[1], &fused[0], 3);
-    const struct row of_chain = exponent_of(&chain[1], &chain[0], 3);
-    const struct row of_warm = exponent_of(&fused[1], &warm, 3);
-    const struct row less = rule_less(&of_chain, &of_fused);
-    const struct row none = rule_less(&of_fused, &of_warm);
-    const struct row seen = rule_ratio(&chain[1], &chain[0]);
+    const struct row of_fused = exponent_of(&fused[1], &fused[0], 3, f);
+    const struct row of_chain = exponent_of(&chain[1], &chain[0], 3, f);
+    const struct row of_warm = exponent_of(&fused[1], &warm, 3, f);
+    const struct row less = rule_less(f, &of_chain, &of_fused);
+    const struct row none = rule_less(f, &of_fused, &of_warm);
+    const struct row seen = rule_ratio(f, &chain[1], &chain[0]);
     const double by = RULE_LIMIT(f, C44B_LESS);
     const bool positive = fused_at_least(&seen, RULE_LIMIT(f, C44B_SEEN));
     const bool negative = fused_below(&none, by) && none.low > -by;

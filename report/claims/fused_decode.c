@@ -52,7 +52,7 @@ static void say_attention(const struct bundle *bundle, struct finding *f)
         return;
     const size_t n = 4;
     const struct row *const from[] = {&rows[0], &rows[1], &rows[2], &rows[3]};
-    const struct row ratio = rule_formed(from, n, "ratio", spread_of, &n);
+    const struct row ratio = rule_formed(&aside, from, n, "ratio", spread_of, &n);
     rule_say_row(f->evidence,
                  "not judged: attention over 8192 keys by head, by token, in pages of 16 and 64, "
                  "slowest over fastest",
@@ -66,8 +66,8 @@ static void judge_c59(const struct bundle *bundle, struct finding *f)
                    &read))
         return;
 
-    const struct row ratios[] = {rule_ratio(&along_columns, &along_rows),
-                                 rule_ratio(&across_rows, &across_columns)};
+    const struct row ratios[] = {rule_ratio(f, &along_columns, &along_rows),
+                                 rule_ratio(f, &across_rows, &across_columns)};
     static const char *const what[] = {
         "a product with a vector, lanes along the rows, matrix stored by columns over by rows",
         "lanes across the rows, by rows over by columns"};
@@ -80,8 +80,8 @@ static void judge_c59(const struct bundle *bundle, struct finding *f)
     }
     say_attention(bundle, f);
     /* The product reads 64 MiB, the reading kernel 32. */
-    struct row of_read = rule_ratio(&read, &along_rows);
-    const struct row suited = rule_ratio(&across_columns, &along_rows);
+    struct row of_read = rule_ratio(f, &read, &along_rows);
+    const struct row suited = rule_ratio(f, &across_columns, &along_rows);
     for (size_t i = 0; i < of_read.n; i++)
         of_read.value[i] *= 2;
     row_finish(&of_read);
@@ -121,7 +121,7 @@ static bool take_slope(const struct bundle *bundle, const char *impl, struct row
     if (!rule_take_formed(bundle, &a, f, APPEND, C67_MANY, impl) ||
         !rule_take_formed(bundle, &b, f, APPEND, C67_FEW, impl))
         return false;
-    *slope = rule_less(&a, &b);
+    *slope = rule_less(f, &a, &b);
     for (size_t i = 0; i < slope->n; i++)
         slope->value[i] /= C67_MANY - C67_FEW;
     row_finish(slope);
@@ -133,9 +133,9 @@ static bool take_slope(const struct bundle *bundle, const char *impl, struct row
 /* The share of the predicted saving of bytes that the slopes show: what `more` takes beyond
  * `fewer`, in bytes at the latter's rate, over the count. */
 static struct row fall_of(const struct row *more, const struct row *fewer, double bytes,
-                          double predicted)
+                          double predicted, struct finding *f)
 {
-    struct row fall = rule_ratio(more, fewer);
+    struct row fall = rule_ratio(f, more, fewer);
     for (size_t i = 0; i < fall.n; i++)
         fall.value[i] = (fall.value[i] - 1) * bytes / predicted;
     row_finish(&fall);
@@ -170,9 +170,9 @@ static void judge_c67(const struct bundle *bundle, struct finding *f)
     const double bytes = one_bytes.centre / C67_MANY;
     const double predicted = (two_bytes.centre - one_bytes.centre) / C67_MANY;
     const double share = (new_rows.centre - kept.centre) / all.centre;
-    const struct row fall = fall_of(&two, &one, bytes, predicted);
-    const struct row none = fall_of(&plain, &one, bytes, predicted);
-    const struct row rate = rule_rate(&one, bytes, "bytes/s");
+    const struct row fall = fall_of(&two, &one, bytes, predicted, f);
+    const struct row none = fall_of(&plain, &one, bytes, predicted, f);
+    const struct row rate = rule_rate(f, &one, bytes, "bytes/s");
     rule_say_row(f->evidence, "one more row in two kernels takes", &two);
     rule_say_row(f->evidence, "in one", &one);
     rule_say_row(f->evidence, "the fall in bytes that this shows, over that by count", &fall);
@@ -206,10 +206,10 @@ static void judge_c67b(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, c67b_needs, f, &edge, &three, &fused, &attention))
         return;
 
-    const struct row saved = rule_less(&three, &fused), extra = rule_less(&three, &attention);
-    const struct row beside = rule_less(&fused, &attention);
-    const struct row edges = rule_ratio(&saved, &edge), seen = rule_ratio(&extra, &edge);
-    const struct row none = rule_ratio(&beside, &edge);
+    const struct row saved = rule_less(f, &three, &fused), extra = rule_less(f, &three, &attention);
+    const struct row beside = rule_less(f, &fused, &attention);
+    const struct row edges = rule_ratio(f, &saved, &edge), seen = rule_ratio(f, &extra, &edge);
+    const struct row none = rule_ratio(f, &beside, &edge);
     const double whole = RULE_LIMIT(f, C67B_WHOLE);
     const bool positive = fused_at_least(&seen, whole), negative = fused_below(&none, whole);
     rule_say_row(f->evidence, "rope, append and attention in one kernel save, of three", &saved);
@@ -292,8 +292,8 @@ static void judge_c91(const struct bundle *bundle, struct finding *f)
         return;
 
     say_longer(bundle, f);
-    const struct row saved = rule_less(&apart, &together), beyond = rule_less(&saved, &edge);
-    const struct row grows = rule_ratio(&much, &little);
+    const struct row saved = rule_less(f, &apart, &together), beyond = rule_less(f, &saved, &edge);
+    const struct row grows = rule_ratio(f, &much, &little);
     const bool saves = fused_at_least(&beyond, 0);
     const bool sees = fused_at_least(&grows, RULE_LIMIT(f, C91_SEEN));
     const bool positive = sees && right[0].low >= 1 && right[1].low >= 1;
@@ -329,8 +329,8 @@ static void judge_c91b(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, c91b_needs, f, &narrow, &wide, &little, &attention, &read))
         return;
 
-    const struct row ratio = rule_ratio(&narrow, &wide), grows = rule_ratio(&wide, &little);
-    const struct row same = rule_ratio(&read, &attention);
+    const struct row ratio = rule_ratio(f, &narrow, &wide), grows = rule_ratio(f, &wide, &little);
+    const struct row same = rule_ratio(f, &read, &attention);
     const double pays = RULE_LIMIT(f, C91B_PAYS);
     const bool positive = fused_at_least(&grows, RULE_LIMIT(f, C91_SEEN));
     const bool negative =

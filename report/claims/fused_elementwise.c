@@ -59,7 +59,7 @@ static bool take_ridge(const struct bundle *bundle, struct ridge *g, struct find
 /* Arithmetic is seen where there is much of it: false if all times are equal. */
 static bool sees_arithmetic(const struct ridge *g, struct finding *f)
 {
-    const struct row many = rule_ratio(&g->time[MANY], &g->time[NONE]);
+    const struct row many = rule_ratio(f, &g->time[MANY], &g->time[NONE]);
     const bool sees = fused_at_least(&many, RULE_LIMIT(f, C37_SEEN));
     rule_say_control(f, true, sees, "1024 multiply-adds over none, time", &many);
     return sees;
@@ -74,9 +74,9 @@ static void judge_c37(const struct bundle *bundle, struct finding *f)
         !take_fmas(bundle, C37_LONG, fmas[MANY], "bf16", &narrow_many, f))
         return;
 
-    const struct row by_bytes = rule_ratio(&narrow, &g.time[SIXTEEN]);
-    const struct row by_work = rule_ratio(&g.time[EIGHT], &g.time[SIXTEEN]);
-    const struct row many = rule_ratio(&narrow_many, &g.time[MANY]);
+    const struct row by_bytes = rule_ratio(f, &narrow, &g.time[SIXTEEN]);
+    const struct row by_work = rule_ratio(f, &g.time[EIGHT], &g.time[SIXTEEN]);
+    const struct row many = rule_ratio(f, &narrow_many, &g.time[MANY]);
     const double left = 1 - RULE_LIMIT(f, C37_SAVES), delta = RULE_LIMIT(f, DELTA);
     const bool bound = fused_at_least(&g.share[SIXTEEN], 1 - RULE_LIMIT(f, C37_SHORT));
     const bool sees = sees_arithmetic(&g, f), negative = fused_at_least(&many, left);
@@ -102,10 +102,10 @@ static void judge_c37a(const struct bundle *bundle, struct finding *f)
         return;
 
     const double share = 1 - RULE_LIMIT(f, C37_SHORT), delta = RULE_LIMIT(f, DELTA);
-    const struct row most = rule_ratio(&g.time[SIXTEEN], &g.time[NONE]);
+    const struct row most = rule_ratio(f, &g.time[SIXTEEN], &g.time[NONE]);
     int fast = 0, flat = 0;
     for (int i = EIGHT; i <= SIXTEEN; i++) {
-        const struct row over = rule_ratio(&g.time[i], &g.time[NONE]);
+        const struct row over = rule_ratio(f, &g.time[i], &g.time[NONE]);
         fast += fused_at_least(&g.share[i], share);
         flat += rule_place(&over, 1 - delta, 1 + delta) == PLACE_INSIDE;
     }
@@ -155,14 +155,14 @@ static bool take_chain(const struct bundle *bundle, const char *kind, int n, str
             if (!rule_take_formed(bundle, &row[i][m], f, CHAIN("%s"), metrics[m], kind, n,
                                   impls[i]))
                 return false;
-    *c = (struct chain){.speed_up = rule_ratio(&row[0][0], &row[1][0]),
-                        .bytes = rule_ratio(&row[0][1], &row[1][1]),
-                        .instructions = rule_ratio(&row[0][2], &row[1][2]),
+    *c = (struct chain){.speed_up = rule_ratio(f, &row[0][0], &row[1][0]),
+                        .bytes = rule_ratio(f, &row[0][1], &row[1][1]),
+                        .instructions = rule_ratio(f, &row[0][2], &row[1][2]),
                         .share = row[1][3],
                         .share_unfused = row[0][3],
                         .unfused = row[0][0],
                         .fused = row[1][0]};
-    c->kept = rule_ratio(&c->speed_up, &c->bytes);
+    c->kept = rule_ratio(f, &c->speed_up, &c->bytes);
     return true;
 }
 
@@ -203,7 +203,7 @@ static const double C39B_KEEPS = 0.8, C39B_LOSES = 0.5, GOOD_KERNEL = 0.85, LONG
 /* 16 kernels take longer than 4: false if all times are equal. */
 static bool sees_kernels(const struct chain *many, const struct chain *few, struct finding *f)
 {
-    const struct row ratio = rule_ratio(&many->unfused, &few->unfused);
+    const struct row ratio = rule_ratio(f, &many->unfused, &few->unfused);
     const bool sees = fused_at_least(&ratio, RULE_LIMIT(f, LONGER));
     rule_say_control(f, true, sees, "16 kernels over 4, time", &ratio);
     return sees;
@@ -239,7 +239,7 @@ static void judge_c39b(const struct bundle *bundle, struct finding *f)
     }
     say_regimes(bundle, f);
 
-    const struct row control = rule_ratio(&one.speed_up, &four.bytes);
+    const struct row control = rule_ratio(f, &one.speed_up, &four.bytes);
     const bool good = fused_at_least(&one.share_unfused, RULE_LIMIT(f, GOOD_KERNEL));
     const bool positive = sees_kernels(&sixteen, &four, f) && good;
     const bool negative = fused_below(&control, keeps);
@@ -282,16 +282,16 @@ static void judge_c39(const struct bundle *bundle, struct finding *f)
         if (!take_chain(bundle, "plain", passes[i], &plain[i], f) ||
             !take_chain(bundle, "activated", passes[i], &activated[i], f))
             return;
-        const struct row longer = rule_ratio(&plain[i].unfused, &one.unfused);
-        const struct row harder = rule_ratio(&activated[i].unfused, &plain[i].unfused);
+        const struct row longer = rule_ratio(f, &plain[i].unfused, &one.unfused);
+        const struct row harder = rule_ratio(f, &activated[i].unfused, &plain[i].unfused);
         follow += follows(&longer, passes[i], f) == PLACE_INSIDE;
         follow += follows(&harder, 1, f) == PLACE_INSIDE;
         snprintf(what, sizeof what, "%d kernels over one, time", passes[i]);
         rule_say_row(f->evidence, what, &longer);
         rule_say_row(f->evidence, "the same with gelu and silu over plain ones", &harder);
     }
-    const struct row arithmetic = rule_ratio(&activated[1].fused, &plain[1].fused);
-    const struct row same = rule_ratio(&plain[1].fused, &one.unfused);
+    const struct row arithmetic = rule_ratio(f, &activated[1].fused, &plain[1].fused);
+    const struct row same = rule_ratio(f, &plain[1].fused, &one.unfused);
     const bool seen = fused_at_least(&arithmetic, RULE_LIMIT(f, C39_SEEN));
     const bool good = fused_at_least(&one.share_unfused, RULE_LIMIT(f, GOOD_KERNEL));
     const bool negative = follows(&same, passes[1], f) == PLACE_BELOW;

@@ -48,18 +48,18 @@ struct tally {
 static const double C46_DELTA = 0.03;
 static bool is_faster_in_turn(const struct row *a, const struct row *b, struct finding *f)
 {
-    return rule_ratio(b, a).low > 1 + RULE_LIMIT(f, C46_DELTA);
+    return rule_ratio(f, b, a).low > 1 + RULE_LIMIT(f, C46_DELTA);
 }
 
 static void count_layer(struct tally *t, const struct layer *l, struct finding *f, int m,
                         const char *op, const char *type)
 {
-    const struct row gain = rule_ratio(&l->one_pass, &l->fused);
+    const struct row gain = rule_ratio(f, &l->one_pass, &l->fused);
 
     t->cells++;
     t->faster += is_faster_in_turn(&l->fused, &l->one_pass, f);
     t->not_faster += gain.high <= 1 + RULE_LIMIT(f, C46_DELTA);
-    t->most = fmax(t->most, rule_ratio(&l->product, &l->fused).centre);
+    t->most = fmax(t->most, rule_ratio(f, &l->product, &l->fused).centre);
     t->slower += is_faster_in_turn(&l->one_pass, &l->fused, f);
     t->seen += is_faster_in_turn(&l->product, &l->unfused, f);
     t->impossible += is_faster_in_turn(&l->unfused, &l->one_pass, f) ||
@@ -152,8 +152,8 @@ static void say_projections(const struct projections *p, struct finding *f, int 
 static void count_projections(struct projection_tally *t, const struct projections *p,
                               struct finding *f, int m)
 {
-    const struct row ratio = rule_ratio(&p->fused, &p->unfused);
-    const struct row none = rule_ratio(&p->own, &p->grouped);
+    const struct row ratio = rule_ratio(f, &p->fused, &p->unfused);
+    const struct row none = rule_ratio(f, &p->own, &p->grouped);
     const double bytes = p->fused_bytes.centre / p->unfused_bytes.centre;
     const double most = 1 - RULE_LIMIT(f, C90_SHORTER);
 

@@ -44,9 +44,10 @@ static void judge_c60(const struct bundle *bundle, struct finding *f)
                    &some_fused))
         return;
 
-    const struct row spilling = rule_ratio(&fused, &unfused);
-    const struct row healed = rule_ratio(&narrow, &unfused);
-    const struct row fits = rule_ratio(&some_fused, &some), longer = rule_ratio(&some, &unfused);
+    const struct row spilling = rule_ratio(f, &fused, &unfused);
+    const struct row healed = rule_ratio(f, &narrow, &unfused);
+    const struct row fits = rule_ratio(f, &some_fused, &some),
+                     longer = rule_ratio(f, &some, &unfused);
     const enum place loses = against_one(&spilling, f), wins = against_one(&healed, f);
     const bool spills = local.low > 0 && healed_local.high <= 0;
     const bool sees = fused_at_least(&longer, RULE_LIMIT(f, C60_LONGER));
@@ -171,9 +172,9 @@ static void judge_c63(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, c63_needs, f, &fused, &unfused, &more, &many_fused, &many_unfused))
         return;
 
-    const struct row one = rule_ratio(&fused, &unfused);
-    const struct row many = rule_ratio(&many_fused, &many_unfused);
-    const struct row work = rule_ratio(&more, &unfused);
+    const struct row one = rule_ratio(f, &fused, &unfused);
+    const struct row many = rule_ratio(f, &many_fused, &many_unfused);
+    const struct row work = rule_ratio(f, &more, &unfused);
     const enum place place = against_one(&one, f);
     const bool positive = fused_at_least(&work, RULE_LIMIT(f, C63_LONGER));
     const bool negative = many.high <= 1 + RULE_LIMIT(f, DELTA);

@@ -15,7 +15,7 @@ static const double CHAIN_LONGER = 2;    /* a chain of three kernels over one of
 /* False if all times are equal. */
 static bool sees_chain(const struct row *chain, const struct row *one, struct finding *f)
 {
-    const struct row ratio = rule_ratio(chain, one);
+    const struct row ratio = rule_ratio(f, chain, one);
     const bool sees = fused_at_least(&ratio, RULE_LIMIT(f, CHAIN_LONGER));
     rule_say_control(f, true, sees, "three kernels over one of them, time", &ratio);
     return sees;
@@ -70,7 +70,7 @@ static void judge_c40(const struct bundle *bundle, struct finding *f)
         return;
 
     const double gain = RULE_LIMIT(f, C40_GAIN);
-    const struct row time = rule_ratio(&unfused, &fused), one = rule_ratio(&silu, &fused);
+    const struct row time = rule_ratio(f, &unfused, &fused), one = rule_ratio(f, &silu, &fused);
     const struct row moved = fused_moved(
         bundle, COLD(CHAIN, "unfused"), COLD(CHAIN, "fused"),
         "silu(rmsnorm(x) + bias), 16384x8192 fp16, cold, three kernels over one", &time, f);
@@ -96,8 +96,8 @@ static void judge_c40b(const struct bundle *bundle, struct finding *f)
         return;
 
     const double gain = RULE_LIMIT(f, C40_GAIN), no_gain = RULE_LIMIT(f, C40_NONE);
-    const struct row large = rule_ratio(&unfused, &fused), one = rule_ratio(&silu, &fused);
-    const struct row row = rule_ratio(&row_unfused, &row_fused);
+    const struct row large = rule_ratio(f, &unfused, &fused), one = rule_ratio(f, &silu, &fused);
+    const struct row row = rule_ratio(f, &row_unfused, &row_fused);
     const bool gains = fused_at_least(&large, gain) && fused_at_least(&row, gain);
     const bool none = fused_below(&large, no_gain) || fused_below(&row, no_gain);
 
@@ -182,7 +182,7 @@ static bool take_passes(const struct bundle *bundle, struct passes *p, struct fi
     if (!RULE_TAKE(bundle, c42_needs, f, &p->fused, &p->kernels, &p->chain, &p->silu, &other,
                    &p->share))
         return false;
-    p->same = rule_ratio(&other, &p->fused);
+    p->same = rule_ratio(f, &other, &p->fused);
     return true;
 }
 
@@ -193,7 +193,7 @@ static void judge_c42(const struct bundle *bundle, struct finding *f)
         return;
 
     const double passes = RULE_LIMIT(f, C42_PASSES);
-    const struct row time = rule_ratio(&p.kernels, &p.fused);
+    const struct row time = rule_ratio(f, &p.kernels, &p.fused);
     const struct row moved =
         fused_moved(bundle, COLD("layernorm", "unfused"), COLD("layernorm", "fused"),
                     "LayerNorm of 16384x8192 fp16, graph, cold, three kernels over one", &time, f);
@@ -230,7 +230,7 @@ static void judge_c42a(const struct bundle *bundle, struct finding *f)
     if (!take_passes(bundle, &p, f))
         return;
 
-    const struct row time = rule_ratio(&p.kernels, &p.fused);
+    const struct row time = rule_ratio(f, &p.kernels, &p.fused);
     struct row passes = over_copy(&p.share);
     const struct row by_time = passes;
     if (rule_take_counted(bundle, "dram_bytes", COLD("layernorm", "fused"), &counted, &aside)) {
@@ -280,7 +280,7 @@ static void judge_c42b(const struct bundle *bundle, struct finding *f)
     if (!take_passes(bundle, &p, f) || !RULE_TAKE(bundle, loop_needs, f, &loop))
         return;
 
-    const struct row by_loop = rule_ratio(&loop, &p.fused);
+    const struct row by_loop = rule_ratio(f, &loop, &p.fused);
     const double longer = 1 + RULE_LIMIT(f, C42_LONGER);
     rule_say_row(f->evidence,
                  "LayerNorm of 16384x8192 fp16, graph, cold, one kernel that loads its row three "

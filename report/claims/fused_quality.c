@@ -145,7 +145,7 @@ static void judge_c75b(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, c75b_needs, f, &own, &of_format, &once, &again))
         return;
 
-    const struct row seen = rule_ratio(&of_format, &own), same = rule_ratio(&again, &once);
+    const struct row seen = rule_ratio(f, &of_format, &own), same = rule_ratio(f, &again, &once);
     const bool positive = fused_at_least(&seen, RULE_LIMIT(f, C75B_SEEN));
     const bool negative = fused_below(&same, worse_by);
     rule_say(f->evidence,

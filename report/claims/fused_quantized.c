@@ -41,13 +41,13 @@ static void judge_c45(const struct bundle *bundle, struct finding *f)
         if (!take_time(bundle, formats[i], "fused", &fused, f) ||
             !take_time(bundle, formats[i], "unfused", &unfused, f))
             return;
-        ratio = rule_ratio(&fused, &unfused);
+        ratio = rule_ratio(f, &fused, &unfused);
         rule_say_row(f->evidence, formats[i], &ratio);
         cuts += fused_below(&ratio, cut);
         idle += fused_at_least(&ratio, not_cut);
     }
     /* The pass writes and reads bf16 weights, so it must cost more than a product with them. */
-    struct row pass = rule_ratio(&full, &int4), neither = rule_ratio(&full, &cublas);
+    struct row pass = rule_ratio(f, &full, &int4), neither = rule_ratio(f, &full, &cublas);
     const bool positive = fused_below(&pass, cut), negative = fused_at_least(&neither, cut);
     rule_say_control(f, true, positive,
                      "leaving the conversion out, bf16 over int4 before it, saves as much", &pass);
@@ -79,9 +79,11 @@ static void judge_c64(const struct bundle *bundle, struct finding *f)
         return;
 
     const double slower = 1 + RULE_LIMIT(f, DELTA), twice = RULE_LIMIT(f, C64_CONVERTS);
-    const struct row with = rule_ratio(&converted, &full), without = rule_ratio(&fused, &full);
-    const struct row moved = rule_ratio(&bytes, &full_bytes), other = rule_ratio(&int8, &full);
-    const struct row conversion = rule_ratio(&converted, &fused);
+    const struct row with = rule_ratio(f, &converted, &full),
+                     without = rule_ratio(f, &fused, &full);
+    const struct row moved = rule_ratio(f, &bytes, &full_bytes),
+                     other = rule_ratio(f, &int8, &full);
+    const struct row conversion = rule_ratio(f, &converted, &fused);
     const bool moves = fused_at_least(&moved, twice), takes = fused_at_least(&conversion, twice);
     const bool negative = fused_below(&other, slower);
 
@@ -136,11 +138,11 @@ static void judge_c65(const struct bundle *bundle, struct finding *f)
         return;
 
     const double apart = RULE_LIMIT(f, C65_SPREAD);
-    const struct row spread = rule_ratio(&fallback, &fused), gain = rule_ratio(&full, &fused);
-    const struct row bf16 = rule_ratio(&cublas, &full);
-    const struct row rate = rule_rate(&fallback, bytes.centre, "bytes/s");
-    const struct row full_rate = rule_rate(&full, full_bytes.centre, "bytes/s");
-    const struct row of_rate = rule_ratio(&rate, &full_rate);
+    const struct row spread = rule_ratio(f, &fallback, &fused), gain = rule_ratio(f, &full, &fused);
+    const struct row bf16 = rule_ratio(f, &cublas, &full);
+    const struct row rate = rule_rate(f, &fallback, bytes.centre, "bytes/s");
+    const struct row full_rate = rule_rate(f, &full, full_bytes.centre, "bytes/s");
+    const struct row of_rate = rule_ratio(f, &rate, &full_rate);
     const bool gains = fused_at_least(&gain, apart);
     const bool good = fused_at_least(&of_rate, RULE_LIMIT(f, C65_GOOD));
     const bool negative = rule_place(&bf16, 1 / apart, apart) == PLACE_INSIDE;

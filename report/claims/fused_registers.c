@@ -32,7 +32,8 @@ static bool take_slope(const struct bundle *bundle, const char *life, int from, 
         !take_life(bundle, "registers", life, to, &many, f))
         return false;
     const double values = to - from;
-    *slope = rule_formed((const struct row *const[]){&many, &few}, 2, "ratio", per_value, &values);
+    *slope =
+        rule_formed(f, (const struct row *const[]){&many, &few}, 2, "ratio", per_value, &values);
     return true;
 }
 

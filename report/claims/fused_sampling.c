@@ -42,9 +42,9 @@ static void judge_c66(const struct bundle *bundle, struct finding *f)
                    &differ, &blind))
         return;
 
-    const struct row one = rule_ratio(&unfused, &fused);
-    const struct row many = rule_ratio(&many_unfused, &many_fused);
-    const struct row work = rule_ratio(&many_fused, &fused);
+    const struct row one = rule_ratio(f, &unfused, &fused);
+    const struct row many = rule_ratio(f, &many_unfused, &many_fused);
+    const struct row work = rule_ratio(f, &many_fused, &fused);
     const double others = RULE_LIMIT(f, C66_OTHER_TOKENS);
     const bool right = border.high <= others && differ.high <= others;
     const bool sees = fused_at_least(&work, RULE_LIMIT(f, C66_LONGER));

@@ -1,5 +1,6 @@
 /* The ledger: softmax in one kernel and on one SM, and whether it stays in range. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "report/claims/fused.h"
@@ -37,9 +38,12 @@ static void judge_c33(const struct bundle *bundle, struct finding *f)
         const bool longer = fused_at_least(&longest[TWO_NUMBERS], length);
         rule_say_row(f->evidence, types[i], &longest[HELD]);
         rule_say_row(f->evidence, "in shared memory alone", &longest[IN_SHARED]);
-        rule_say_control(f, true, found, "48 KiB of shared memory are found", &longest[IN_SHARED]);
-        rule_say_control(f, false, longer, "a block that keeps two numbers takes a longer row",
-                         &longest[TWO_NUMBERS]);
+        char what[64];
+        snprintf(what, sizeof what, "48 KiB of shared memory are found, %s", types[i]);
+        rule_say_control(f, true, found, what, &longest[IN_SHARED]);
+        snprintf(what, sizeof what, "a block that keeps two numbers takes a longer row, %s",
+                 types[i]);
+        rule_say_control(f, false, longer, what, &longest[TWO_NUMBERS]);
         held_less += fused_below(&longest[HELD], length);
         positive = positive && found;
         negative = negative && longer;
@@ -140,8 +144,8 @@ static void judge_c34(const struct bundle *bundle, struct finding *f)
         return;
     }
 
-    const struct row over_best = rule_ratio(&one_ns, &best_ns),
-                     grows = rule_ratio(&one_ns, &shorter_ns);
+    const struct row over_best = rule_ratio(f, &one_ns, &best_ns),
+                     grows = rule_ratio(f, &one_ns, &shorter_ns);
     const bool right = error_of(&resident, f) == PLACE_INSIDE && error_of(&two, f) == PLACE_INSIDE;
     const bool timed = fused_at_least(&grows, RULE_LIMIT(f, C34_LONGER));
     const bool negative = error_of(&unmerged, f) == PLACE_ABOVE;
@@ -197,10 +201,10 @@ static bool take_traffic(const struct bundle *bundle, struct traffic *t, struct 
     struct row fused, unfused, stored, scale;
     if (!RULE_TAKE(bundle, traffic_needs, f, &fused, &unfused, &stored, &scale, &t->share))
         return false;
-    t->computed = rule_ratio(&unfused, &fused);
-    t->stored = rule_ratio(&stored, &fused);
-    t->one = rule_ratio(&scale, &fused);
-    t->chain = rule_ratio(&unfused, &scale);
+    t->computed = rule_ratio(f, &unfused, &fused);
+    t->stored = rule_ratio(f, &stored, &fused);
+    t->one = rule_ratio(f, &scale, &fused);
+    t->chain = rule_ratio(f, &unfused, &scale);
     return true;
 }
 

@@ -22,9 +22,10 @@ static double saved_of(const double *value, const void *with)
     return (value[0] - 1) / (value[1] - 1);
 }
 
-static struct row saved_over_predicted(const struct row *times, const struct row *bytes)
+static struct row saved_over_predicted(const struct row *times, const struct row *bytes,
+                                       struct finding *f)
 {
-    return rule_formed((const struct row *const[]){times, bytes}, 2, "ratio", saved_of, NULL);
+    return rule_formed(f, (const struct row *const[]){times, bytes}, 2, "ratio", saved_of, NULL);
 }
 
 static const struct need formed_needs[] = {
@@ -54,7 +55,7 @@ static bool take_nothing(const struct bundle *bundle, const struct row *unfused,
         if (!rule_take_formed(bundle, &alone[k], f, CHAIN_TIME("%s"), kernels[k]))
             return false;
     const struct row *const from[] = {unfused, fused, bytes, &alone[0], &alone[1], &alone[2]};
-    *nothing = rule_formed(from, sizeof from / sizeof from[0], "ratio", nothing_of, NULL);
+    *nothing = rule_formed(f, from, sizeof from / sizeof from[0], "ratio", nothing_of, NULL);
     return true;
 }
 
@@ -114,9 +115,9 @@ static void judge_c28(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, c28_needs, f, &fused, &unfused, &fused_bytes, &unfused_bytes, &copy))
         return;
 
-    const struct row times = rule_ratio(&unfused, &fused);
-    const struct row bytes = rule_ratio(&unfused_bytes, &fused_bytes);
-    struct row saved = saved_over_predicted(&times, &bytes);
+    const struct row times = rule_ratio(f, &unfused, &fused);
+    const struct row bytes = rule_ratio(f, &unfused_bytes, &fused_bytes);
+    struct row saved = saved_over_predicted(&times, &bytes, f);
     const bool by_count =
         fused_counted_ratio(bundle, CHAIN_TIME("unfused"), CHAIN_TIME("fused"), &counted, f);
     rule_say(f->evidence, "%sin registers, on the chain of C38", f->evidence[0] ? "; " : "");
@@ -178,7 +179,7 @@ static void judge_c28a(const struct bundle *bundle, struct finding *f)
 
     const double passes = 2 * intermediate.centre, within = RULE_LIMIT(f, C28_WITHIN);
     const struct row saved = beyond(&dram, &shared, passes), none = beyond(&l2, &shared, passes);
-    const struct row chain = rule_ratio(&unfused, &scale);
+    const struct row chain = rule_ratio(f, &unfused, &scale);
     const struct row total = rule_quotient(&shared, &bytes);
     rule_say_row(f->evidence, "bytes saved over bytes predicted, by counters", &saved);
     const bool sees = rule_place(&total, 1 - within, 1 + within) == PLACE_INSIDE;

@@ -60,9 +60,9 @@ static bool take_saving(const struct bundle *bundle, struct saving *s, struct fi
     struct row fused, unfused, scale;
     if (!RULE_TAKE(bundle, c38_needs, f, &fused, &unfused, &scale, &s->copy))
         return false;
-    s->three = rule_ratio(&unfused, &fused);
-    s->one = rule_ratio(&scale, &fused);
-    s->chain = rule_ratio(&unfused, &scale);
+    s->three = rule_ratio(f, &unfused, &fused);
+    s->one = rule_ratio(f, &scale, &fused);
+    s->chain = rule_ratio(f, &unfused, &scale);
     return true;
 }
 

@@ -43,13 +43,13 @@ static bool take_reached(const struct bundle *bundle, const struct matrix *m,
         return false;
     if (!rule_take_formed(bundle, &read, f, READ, 2 * (size_t)m->m * (size_t)m->k))
         return false;
-    s->of_sustained = rule_ratio(&product, sustained);
-    s->of_read = rule_ratio(&product, &read);
+    s->of_sustained = rule_ratio(f, &product, sustained);
+    s->of_read = rule_ratio(f, &product, &read);
     rule_say(f->evidence, "; %s (%d x %d) %.3f and %.3f", m->layer, m->m, m->k, s->of_read.centre,
              s->of_sustained.centre);
     snprintf(glob, sizeof glob, LIBRARY, m->m, m->k);
     if (rule_take_best(bundle, glob, &library, &aside)) {
-        const struct row of_sustained = rule_ratio(&library, sustained);
+        const struct row of_sustained = rule_ratio(&aside, &library, sustained);
         rule_say(f->evidence, " (cuBLAS %.3f)", of_sustained.centre);
     }
     return true;
@@ -84,7 +84,8 @@ static void judge_c14(const struct bundle *bundle, struct finding *f)
         above += place == PLACE_INSIDE;
     }
 
-    struct row full = rule_ratio(&longest, &sustained), least = rule_ratio(&starved, &sustained);
+    struct row full = rule_ratio(f, &longest, &sustained),
+               least = rule_ratio(f, &starved, &sustained);
     bool positive = rule_place(&full, RULE_LIMIT(f, C14_FULL), INFINITY) == PLACE_INSIDE;
     bool negative = rule_place(&least, limit, INFINITY) == PLACE_BELOW;
     rule_say_control(f, true, positive,
@@ -121,8 +122,9 @@ static void judge_c14b(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, c14b_needs, f, &eight, &two, &one, &starved, &fed, &longest, &sustained))
         return;
     const double faster = 1 + RULE_LIMIT(f, C14B_FASTER);
-    const struct row more = rule_ratio(&eight, &two), fewer = rule_ratio(&one, &two);
-    const struct row known = rule_ratio(&starved, &fed), room = rule_ratio(&sustained, &longest);
+    const struct row more = rule_ratio(f, &eight, &two), fewer = rule_ratio(f, &one, &two);
+    const struct row known = rule_ratio(f, &starved, &fed),
+                     room = rule_ratio(f, &sustained, &longest);
     const bool positive = rule_place(&known, 0, RULE_LIMIT(f, C14B_STARVED)) == PLACE_INSIDE;
     const bool negative = rule_place(&room, faster, INFINITY) == PLACE_BELOW;
 

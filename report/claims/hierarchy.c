@@ -81,7 +81,7 @@ static bool take_controls(const struct bundle *bundle, bool *positive, bool *neg
 
     if (!RULE_TAKE(bundle, bank_needs, f, &banks, &l1, &shared, &near, &far))
         return false;
-    const struct row apart = rule_ratio(&far, &near);
+    const struct row apart = rule_ratio(f, &far, &near);
     const bool clocked = rule_place(&apart, RULE_LIMIT(f, C54_TIMES), INFINITY) == PLACE_INSIDE;
     const bool read = rule_place(&banks, BANKS * (1 - RULE_LIMIT(f, BANKS_WITHIN)),
                                  BANKS * (1 + RULE_LIMIT(f, CLOCK_WITHIN))) == PLACE_INSIDE;
@@ -112,8 +112,8 @@ static void judge_c54(const struct bundle *bundle, struct finding *f)
         !RULE_TAKE(bundle, c54_needs, f, &registers, &global))
         return;
     const double times = RULE_LIMIT(f, C54_TIMES);
-    const struct row sooner = rule_ratio(&slow, &fast), more = rule_ratio(&high, &low);
-    const struct row size = rule_ratio(&registers, &global);
+    const struct row sooner = rule_ratio(f, &slow, &fast), more = rule_ratio(f, &high, &low);
+    const struct row size = rule_ratio(f, &registers, &global);
     const enum claim_verdict by_latency = rule_band(rule_place(&sooner, times, INFINITY));
     const enum claim_verdict by_rate = rule_band(rule_place(&more, times, INFINITY));
     const enum claim_verdict tiny = rule_band(rule_place(&size, 0, RULE_LIMIT(f, C54_TINY)));
@@ -134,8 +134,8 @@ static void judge_c54b(const struct bundle *bundle, struct finding *f)
         !take_ladder(bundle, rate_needs, rate, f) ||
         !take_controls(bundle, &positive, &negative, f))
         return;
-    const struct row sooner = rule_ratio(&latency[2], &latency[3]);
-    const struct row more = rule_ratio(&rate[3], &rate[2]);
+    const struct row sooner = rule_ratio(f, &latency[2], &latency[3]);
+    const struct row more = rule_ratio(f, &rate[3], &rate[2]);
     rule_say_row(f->evidence, "registers over shared memory, latency", &sooner);
     rule_say_row(f->evidence, "rate", &more);
     rule_conclude(f, both(climb(latency, &sooner, f), climb(rate, &more, f)), positive, negative);
@@ -153,9 +153,10 @@ static void judge_c54c(const struct bundle *bundle, struct finding *f)
 
     if (!RULE_TAKE(bundle, c54c_needs, f, &registers, &shared, &l2, &global))
         return;
-    const struct row size = rule_ratio(&registers, &shared), of_l2 = rule_ratio(&registers, &l2);
-    const struct row of_global = rule_ratio(&registers, &global);
-    const struct row reversed = rule_ratio(&global, &registers);
+    const struct row size = rule_ratio(f, &registers, &shared),
+                     of_l2 = rule_ratio(f, &registers, &l2);
+    const struct row of_global = rule_ratio(f, &registers, &global);
+    const struct row reversed = rule_ratio(f, &global, &registers);
     const bool positive = of_global.high<1, negative = reversed.low> 1;
 
     rule_say_row(f->evidence, "bytes of the registers of all SMs over those of shared memory",

@@ -37,7 +37,7 @@ static bool take_tail(const struct bundle *bundle, const char *high, const char 
         !rule_take_formed(bundle, &t->median, f, SHARED("step"), launches, form_names[form],
                           ",timer=wall"))
         return false;
-    t->above = rule_less(&t->high, &t->median);
+    t->above = rule_less(f, &t->high, &t->median);
     return true;
 }
 
@@ -45,11 +45,11 @@ static bool take_tail(const struct bundle *bundle, const char *high, const char 
 enum fall { FELL, STAYED, UNCLEAR };
 
 /* Jitter is the tail minus the median; the better of a graph and of one kernel counts. */
-static enum fall fall_of(const struct tail tails[FORMS], double falls)
+static enum fall fall_of(const struct tail tails[FORMS], double falls, struct finding *f)
 {
     size_t stayed = 0;
     for (enum form form = GRAPH; form < FORMS; form++) {
-        const struct row ratio = rule_ratio(&tails[form].above, &tails[STREAM].above);
+        const struct row ratio = rule_ratio(f, &tails[form].above, &tails[STREAM].above);
         const enum place place = rule_place(&ratio, falls, INFINITY);
         if (place == PLACE_BELOW)
             return FELL;
@@ -89,10 +89,10 @@ static bool judge_size(const struct bundle *bundle, size_t i, enum fall *fall, b
     if (!take_tail(bundle, c68_sizes[i].high, "1", STREAM, &one, f) ||
         !take_tail(bundle, c68_sizes[i].high, "1", PERSISTENT, &same, f))
         return false;
-    const struct row felt = rule_ratio(&tails[STREAM].high, &tails[STREAM].median);
-    const struct row nothing = rule_ratio(&same.above, &one.above);
+    const struct row felt = rule_ratio(f, &tails[STREAM].high, &tails[STREAM].median);
+    const struct row nothing = rule_ratio(f, &same.above, &one.above);
     char what[96];
-    *fall = fall_of(tails, falls);
+    *fall = fall_of(tails, falls, f);
     *positive = felt.low >= RULE_LIMIT(f, C68_FELT);
     *negative = rule_place(&nothing, falls, INFINITY) != PLACE_BELOW;
     snprintf(what, sizeof what, "%s of %s launches by stream over its median", c68_sizes[i].name,
@@ -144,7 +144,7 @@ static void judge_c69(const struct bundle *bundle, struct finding *f)
                    &batched_waits))
         return;
 
-    const struct row rise = rule_ratio(&batched, &each);
+    const struct row rise = rule_ratio(f, &batched, &each);
     rule_say_row(
         f->evidence,
         "recorded and not judged: share of SM time that does work, 600000 items/s, batched",
@@ -197,13 +197,13 @@ static bool take_beside(const struct bundle *bundle, const char *rival, const ch
     }
     if (!RULE_TAKE(bundle, alone_needs, f, &alone))
         return false;
-    const struct row one_above = rule_less(&row[ONE_P99], &row[ONE]);
-    const struct row many_above = rule_less(&row[MANY_P99], &row[MANY]);
-    const struct row one_tail = rule_ratio(&row[ONE_P99], &row[ONE]);
-    const struct row many_tail = rule_ratio(&row[MANY_P99], &row[MANY]);
-    b->by_difference = rule_ratio(&one_above, &many_above);
-    b->by_ratio = rule_ratio(&one_tail, &many_tail);
-    b->slower = rule_ratio(&row[MANY], &alone);
+    const struct row one_above = rule_less(f, &row[ONE_P99], &row[ONE]);
+    const struct row many_above = rule_less(f, &row[MANY_P99], &row[MANY]);
+    const struct row one_tail = rule_ratio(f, &row[ONE_P99], &row[ONE]);
+    const struct row many_tail = rule_ratio(f, &row[MANY_P99], &row[MANY]);
+    b->by_difference = rule_ratio(f, &one_above, &many_above);
+    b->by_ratio = rule_ratio(f, &one_tail, &many_tail);
+    b->slower = rule_ratio(f, &row[MANY], &alone);
     rule_say(f->evidence, " (fused %.0f and %.0f us, eight launches %.0f and %.0f)",
              row[ONE].centre / 1e3, row[ONE_P99].centre / 1e3, row[MANY].centre / 1e3,
              row[MANY_P99].centre / 1e3);

@@ -40,8 +40,8 @@ static bool take_controls(const struct bundle *bundle, bool by_stream, struct st
     if (!RULE_TAKE(bundle, control_needs, f, &s->graph, &s->stream, &block, &wrong))
         return false;
     const struct row *judged = by_stream ? &s->stream : &s->graph;
-    const struct row of_block = rule_ratio(&block, judged);
-    const struct row launched = rule_ratio(by_stream ? &s->graph : &s->stream, judged);
+    const struct row of_block = rule_ratio(f, &block, judged);
+    const struct row launched = rule_ratio(f, by_stream ? &s->graph : &s->stream, judged);
     const bool cheap = c29_rule(&of_block, f) == CLAIM_REPRODUCED, seen = wrong.low > 0;
     *positive = cheap && seen;
     *negative = c29_rule(&launched, f) != CLAIM_REPRODUCED;
@@ -70,12 +70,12 @@ static void say_beside(const struct bundle *bundle, const struct row *step, stru
     struct finding ignored = rule_aside(f);
 
     if (RULE_TAKE(bundle, body_needs, &ignored, &fused, &graph)) {
-        const struct row ratio = rule_ratio(&fused, &graph);
+        const struct row ratio = rule_ratio(&ignored, &fused, &graph);
         rule_say_row(f->evidence, "steps that read 32 MiB, fused over graph", &ratio);
     }
     if (!RULE_TAKE(bundle, beside_needs, &ignored, &dependent, &flag))
         return;
-    const struct row of_pdl = rule_ratio(step, &dependent);
+    const struct row of_pdl = rule_ratio(&ignored, step, &dependent);
     rule_say_row(f->evidence, "over one by a graph with programmatic dependent launch", &of_pdl);
     rule_say_row(f->evidence, "from one block to one other, where that is all (C29b)", &flag);
 }
@@ -85,6 +85,7 @@ static const struct need fused_needs[] = {{NEED_BEST, STEP(IN_ONE_LAUNCH, "sm", 
 
 static void judge_c29(const struct bundle *bundle, struct finding *f)
 {
+    struct finding aside = rule_aside(f);
     struct row fused;
     struct steps s;
     bool positive, negative;
@@ -92,8 +93,8 @@ static void judge_c29(const struct bundle *bundle, struct finding *f)
         !take_controls(bundle, true, &s, &positive, &negative, f))
         return;
 
-    const struct row by_stream = rule_ratio(&fused, &s.stream),
-                     ratio = rule_ratio(&fused, &s.graph);
+    const struct row by_stream = rule_ratio(f, &fused, &s.stream),
+                     ratio = rule_ratio(&aside, &fused, &s.graph);
     rule_say_row(f->evidence, "a dependent step by stream", &s.stream);
     rule_say_row(f->evidence, "inside one kernel, all blocks waiting for all", &fused);
     rule_say(f->evidence, ", by %s", fused.id);
@@ -119,8 +120,8 @@ static void judge_c29c(const struct bundle *bundle, struct finding *f)
         !take_controls(bundle, false, &s, &positive, &negative, f))
         return;
 
-    const struct row ratio = rule_ratio(&fused, &s.graph);
-    const struct row at_length = rule_ratio(&fused_long, &graph_long);
+    const struct row ratio = rule_ratio(f, &fused, &s.graph);
+    const struct row at_length = rule_ratio(f, &fused_long, &graph_long);
     enum claim_verdict verdict = c29_rule(&ratio, f);
     if (c29_rule(&at_length, f) != verdict)
         verdict = CLAIM_MIXED;
@@ -148,7 +149,7 @@ static void judge_c29b(const struct bundle *bundle, struct finding *f)
         !take_controls(bundle, false, &s, &positive, &negative, f))
         return;
 
-    const struct row ratio = rule_ratio(&flag, &s.graph);
+    const struct row ratio = rule_ratio(f, &flag, &s.graph);
     rule_say_row(f->evidence, "a dependent step in a graph", &s.graph);
     rule_say_row(f->evidence, "from one block to one other, by release and acquire", &flag);
     rule_say_row(f->evidence, "ratio", &ratio);
@@ -174,10 +175,10 @@ static void judge_c71(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, c71_needs, f, &one, &deep, &trip, &busy_one, &busy_deep))
         return;
 
-    struct row ratio = rule_ratio(&deep, &one), same = rule_ratio(&one, &trip);
-    struct row busy = rule_ratio(&busy_deep, &busy_one);
+    struct row ratio = rule_ratio(f, &deep, &one), same = rule_ratio(f, &one, &trip);
+    struct row busy = rule_ratio(f, &busy_deep, &busy_one);
     const double alike = RULE_LIMIT(f, C71_ALIKE), hidden = RULE_LIMIT(f, C71_HIDDEN);
-    const struct row work = rule_ratio(&busy_one, &one);
+    const struct row work = rule_ratio(f, &busy_one, &one);
     const bool is_trip = rule_place(&same, 1 - alike, 1 + alike) == PLACE_INSIDE;
     const bool clocked = rule_place(&work, RULE_LIMIT(f, C71_WORK), INFINITY) == PLACE_INSIDE;
     bool negative = rule_place(&busy, 0, hidden) == PLACE_ABOVE;

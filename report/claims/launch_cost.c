@@ -20,9 +20,10 @@ static double weighted(const double *value, const void *weights)
 }
 
 /* The sum of weight[i] x row[i], for each run. */
-static struct row sum_of(const struct row *const *rows, const double *weight, size_t n)
+static struct row sum_of(const struct row *const *rows, const double *weight, size_t n,
+                         struct finding *f)
 {
-    return rule_formed(rows, n, NULL, weighted, &(struct weights){weight, n});
+    return rule_formed(f, rows, n, NULL, weighted, &(struct weights){weight, n});
 }
 
 static enum place near_one(const struct row *ratio, struct finding *f)
@@ -62,8 +63,8 @@ static bool take_controls(const struct bundle *bundle, struct row *one, struct r
     if (!RULE_TAKE(bundle, control_needs, f, one, null, &none, &more, &eight))
         return false;
     const double weight[] = {1, 63};
-    const struct row apart = sum_of((const struct row *const[]){one, null}, weight, 2);
-    const struct row same = rule_ratio(&none, &apart), arguments = rule_ratio(&more, &eight);
+    const struct row apart = sum_of((const struct row *const[]){one, null}, weight, 2, f);
+    const struct row same = rule_ratio(f, &none, &apart), arguments = rule_ratio(f, &more, &eight);
     *positive = near_one(&same, f) == PLACE_INSIDE;
     *negative = adds(&arguments, f) == CLAIM_REFUTED;
     rule_say_control(f, true, *positive,
@@ -86,7 +87,7 @@ static void judge_c50(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, cut_needs, f, &few, &many) ||
         !take_controls(bundle, &one, &null, &positive, &negative, f))
         return;
-    const struct row of_few = rule_ratio(&few, &one), of_many = rule_ratio(&many, &one);
+    const struct row of_few = rule_ratio(f, &few, &one), of_many = rule_ratio(f, &many, &one);
     const enum claim_verdict by_few = adds(&of_few, f), by_many = adds(&of_many, f);
     rule_say_row(f->evidence, "16 MiB in L2 by one launch", &one);
     rule_say_row(f->evidence, "cut into 64, times as long", &of_few);
@@ -107,7 +108,7 @@ static void judge_c50b(const struct bundle *bundle, struct finding *f)
     if (!take_controls(bundle, &one, &null, &positive, &negative, f) ||
         !RULE_TAKE(bundle, all_needs, f, &all))
         return;
-    const struct row bytes = rule_ratio(&one, &null), again = rule_ratio(&all, &one);
+    const struct row bytes = rule_ratio(f, &one, &null), again = rule_ratio(f, &all, &one);
     rule_say_row(f->evidence, "a launch that reads 16 MiB from L2, and adds them up", &one);
     rule_say_row(f->evidence, "over an empty one", &bytes);
     rule_say_row(f->evidence, "64 that read all, over one", &again);
@@ -129,7 +130,7 @@ static void judge_c50d(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, idle_needs, f, &part, &idle) ||
         !take_controls(bundle, &one, &null, &positive, &negative, f))
         return;
-    const struct row waits = rule_ratio(&part, &idle);
+    const struct row waits = rule_ratio(f, &part, &idle);
     rule_say_row(f->evidence, "16 MiB cut into 64 launches", &part);
     rule_say_row(f->evidence, "read by one of 64 launches of the same kernel", &idle);
     rule_say_row(f->evidence, "ratio", &waits);
@@ -163,11 +164,12 @@ static void judge_c50c(const struct bundle *bundle, struct finding *f)
     const struct row *const parts[] = {&call, &start, &finish, &run, &block};
     const double in_one[] = {1, 1, 1, 1, 0}, in_many[] = {1, 1, 1, 0, C50_BLOCKS};
     const double without[] = {1, 1, 1, 0, 0}, blocks_only[] = {0, 0, 0, 0, C50_BLOCKS};
-    struct row sum_one = sum_of(parts, in_one, 5), sum_many = sum_of(parts, in_many, 5);
-    struct row sum_without = sum_of(parts, without, 5);
-    struct row ratio = rule_ratio(&sum_many, &total), of_one = rule_ratio(&sum_one, &one);
-    struct row no_blocks = rule_ratio(&sum_without, &total);
-    struct row by_slope = sum_of(parts, blocks_only, 5), alike = rule_ratio(&stamped, &by_slope);
+    struct row sum_one = sum_of(parts, in_one, 5, f), sum_many = sum_of(parts, in_many, 5, f);
+    struct row sum_without = sum_of(parts, without, 5, f);
+    struct row ratio = rule_ratio(f, &sum_many, &total), of_one = rule_ratio(f, &sum_one, &one);
+    struct row no_blocks = rule_ratio(f, &sum_without, &total);
+    struct row by_slope = sum_of(parts, blocks_only, 5, f),
+               alike = rule_ratio(f, &stamped, &by_slope);
     bool undisturbed = near_one(&of_one, f) == PLACE_INSIDE,
          known = near_one(&alike, f) == PLACE_INSIDE;
     bool negative =

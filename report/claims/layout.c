@@ -25,7 +25,7 @@ static bool take_transpose(const struct bundle *bundle, struct row *ratio, struc
     struct row best;
     if (!RULE_TAKE(bundle, transpose_needs, f, &best, copy))
         return false;
-    *ratio = rule_ratio(&best, copy);
+    *ratio = rule_ratio(f, &best, copy);
     rule_say_row(f->evidence, "fastest transpose", &best);
     rule_say_row(f->evidence, "over the faster copy", ratio);
     return true;
@@ -50,7 +50,7 @@ static void judge_c56(const struct bundle *bundle, struct finding *f)
         !RULE_TAKE(bundle, padded_needs, f, &padded))
         return;
 
-    struct row half = rule_ratio(&read, &copy), tiles = rule_ratio(&padded, &copy);
+    struct row half = rule_ratio(f, &read, &copy), tiles = rule_ratio(f, &padded, &copy);
     const double of_copy = RULE_LIMIT(f, C56_COPY), most = 1 + RULE_LIMIT(f, C56_ABSORBED);
     enum place moves = rule_place(&cost, of_copy, INFINITY);
     enum place of_tn = rule_place(&tn, 0, most), of_nt = rule_place(&nt, 0, most);
@@ -107,7 +107,7 @@ static bool take_of_model(const struct bundle *bundle, const char *id, struct ro
     if (!rule_take(bundle, id, &rate, f) || !RULE_TAKE(bundle, of_model_needs, f, &whole))
         return false;
     *of_model =
-        rule_formed((const struct row *const[]){&rate, &whole}, 2, "ratio", of_sector, NULL);
+        rule_formed(f, (const struct row *const[]){&rate, &whole}, 2, "ratio", of_sector, NULL);
     return true;
 }
 
@@ -183,7 +183,7 @@ static bool take_wide(const struct bundle *bundle, bool *positive, bool *negativ
 
     if (!RULE_TAKE(bundle, wide_needs, f, &wide, &bytes, &aligned, &gap))
         return false;
-    const struct row faster = rule_ratio(&wide, &bytes), same = rule_ratio(&gap, &aligned);
+    const struct row faster = rule_ratio(f, &wide, &bytes), same = rule_ratio(f, &gap, &aligned);
     *positive = rule_place(&faster, 1 + RULE_LIMIT(f, C84_FASTER), INFINITY) == PLACE_INSIDE;
     *negative = rule_place(&same, 1 + RULE_LIMIT(f, C84_FASTER), INFINITY) == PLACE_BELOW;
     rule_say_control(f, true, *positive, "16-byte over 1-byte loads from L2", &faster);

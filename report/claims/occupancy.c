@@ -11,9 +11,9 @@ static double times(const double *value, const void *factor)
 }
 
 /* Every value times a constant. */
-static struct row scaled(const struct row *row, double factor)
+static struct row scaled(const struct row *row, double factor, struct finding *f)
 {
-    return rule_formed(&row, 1, NULL, times, &factor);
+    return rule_formed(f, &row, 1, NULL, times, &factor);
 }
 
 /* --- C12: the cost of an L1 or shared-memory hit ---------------------------------------------- */
@@ -50,10 +50,11 @@ static bool take_hit(const struct bundle *bundle, const char *memory, int stride
 
 /* The share of the SM's load rate that 4 warps reach with `loads` loads each. A rate is warps x
  * loads over the cycles from one load to the next. */
-static struct row share_of_rate(const struct row *full, const struct row *few, int loads)
+static struct row share_of_rate(const struct row *full, const struct row *few, int loads,
+                                struct finding *f)
 {
-    struct row ratio = rule_ratio(full, few);
-    return scaled(&ratio, (double)FEW_WARPS * loads / (FULL_WARPS * FULL_LOADS));
+    struct row ratio = rule_ratio(f, full, few);
+    return scaled(&ratio, (double)FEW_WARPS * loads / (FULL_WARPS * FULL_LOADS), f);
 }
 
 /* At most half the rate, and the worst pattern at least 1.5 times as slow. */
@@ -68,8 +69,9 @@ static bool judge_memory(const struct bundle *bundle, const char *memory, int wo
         !take_hit(bundle, memory, worst_stride, FEW_WARPS, 1, &worst, f))
         return false;
 
-    struct row share = share_of_rate(&full, &one, 1), remedy = share_of_rate(&full, &eight, 8);
-    struct row slower = rule_ratio(&worst, &one);
+    struct row share = share_of_rate(&full, &one, 1, f),
+               remedy = share_of_rate(&full, &eight, 8, f);
+    struct row slower = rule_ratio(f, &worst, &one);
     snprintf(what, sizeof what, "%s, 4 warps, one load each: share of the load rate", memory);
     rule_say_row(f->evidence, what, &share);
     rule_say_row(f->evidence, "worst pattern, times as slow", &slower);
@@ -87,7 +89,7 @@ static bool take_apart(const struct bundle *bundle, const char *level, int layer
     if (!rule_take_formed(bundle, &apart, f, LAYERS, level, layers, "apart") ||
         !rule_take_formed(bundle, &piece, f, LAYERS, level, layers, "contiguous"))
         return false;
-    *row = rule_ratio(&apart, &piece);
+    *row = rule_ratio(f, &apart, &piece);
     return true;
 }
 
@@ -106,7 +108,7 @@ static void judge_c12(const struct bundle *bundle, struct finding *f)
         !RULE_TAKE(bundle, c12_needs, f, &l1, &l2))
         return;
 
-    struct row slower = rule_ratio(&l2, &l1);
+    struct row slower = rule_ratio(f, &l2, &l1);
     bool positive = rule_place(&slower, RULE_LIMIT(f, C12_WORSE), INFINITY) == PLACE_INSIDE;
     const double most = 1 + RULE_LIMIT(f, C12_MOVED);
     bool negative = rule_place(&one_piece, 0, most) == PLACE_INSIDE;
@@ -148,7 +150,7 @@ static void say_plain(const struct bundle *bundle, const struct row *most, struc
 
     for (size_t i = 0; plain_needs[i].id; i++)
         if (rule_take_best(bundle, plain_needs[i].id, &row, &ignored)) {
-            const struct row share = rule_ratio(&row, most);
+            const struct row share = rule_ratio(&ignored, &row, most);
             rule_say_row(f->evidence, words[i], &share);
         }
 }
@@ -160,8 +162,8 @@ static void judge_c13(const struct bundle *bundle, struct finding *f)
         return;
 
     const double enough = RULE_LIMIT(f, C13_SHARE);
-    struct row share = rule_ratio(&single, &most), full = rule_ratio(&many, &most);
-    struct row least = rule_ratio(&one, &most);
+    struct row share = rule_ratio(f, &single, &most), full = rule_ratio(f, &many, &most);
+    struct row least = rule_ratio(f, &one, &most);
     enum place place = rule_place(&share, enough, INFINITY);
     bool positive = rule_place(&full, enough, INFINITY) == PLACE_INSIDE;
     bool negative = rule_place(&least, enough, INFINITY) == PLACE_BELOW;

@@ -87,7 +87,7 @@ static void judge_c21(const struct bundle *bundle, struct finding *f)
         rule_say_row(f->evidence, clocks[i], &by[i]);
     const double least = RULE_LIMIT(f, C21_LEAST), most = RULE_LIMIT(f, C21_MOST);
     const double same = RULE_LIMIT(f, C21_SAME);
-    const struct row twice = rule_ratio(&by[3], &time);
+    const struct row twice = rule_ratio(f, &by[3], &time);
     const bool positive = rule_place(&twice, 1 - same, 1 + same) == PLACE_INSIDE;
     const bool negative = rule_place(&large, least, most) == PLACE_ABOVE;
     rule_say_control(f, true, positive, "the warm slope measured twice agrees within 5 %, at",
@@ -134,13 +134,13 @@ static void judge_c23(const struct bundle *bundle, struct finding *f)
     struct row ratio[CLOCKS];
     rule_say(f->evidence, "1024^3 fp16, Triton's tuned over PyTorch's, which is cuBLAS's");
     for (size_t i = 0; i < CLOCKS; i++) {
-        ratio[i] = rule_ratio(&triton[i], &torch[i]);
+        ratio[i] = rule_ratio(f, &triton[i], &torch[i]);
         rule_say_row(f->evidence, clocks[i], &ratio[i]);
     }
     rule_say_row(f->evidence, "cuBLAS by slope", &cublas);
     if (RULE_TAKE(bundle, best_needs, &ignored, &best))
         rule_say_row(f->evidence, "the best of cuBLASLt and our kernels", &best);
-    const struct row same = rule_ratio(&slope, &cublas), other = rule_ratio(&larger, &cublas);
+    const struct row same = rule_ratio(f, &slope, &cublas), other = rule_ratio(f, &larger, &cublas);
     const bool positive = on_par(&same, f) == PLACE_INSIDE;
     const bool negative = on_par(&other, f) == PLACE_ABOVE;
     rule_say_control(f, true, positive, "PyTorch's product is on par with cuBLAS's by slope, at",

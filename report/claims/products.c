@@ -16,9 +16,9 @@
 
 static const double HALF = 0.5, FOLLOWS = 10;
 
-static struct row share_of_peak(const struct row *time, double size, double peak)
+static struct row share_of_peak(const struct row *time, double size, double peak, struct finding *f)
 {
-    return rule_rate(time, 2 * size * size * size / peak, "ratio");
+    return rule_rate(f, time, 2 * size * size * size / peak, "ratio");
 }
 
 static const struct need other_needs[] = {{NEED_ANY, "small_gemm.tensor_peak{type=fp16,acc=fp32*"},
@@ -61,10 +61,10 @@ static void judge_c22(const struct bundle *bundle, struct finding *f)
         return;
 
     double flops = peak->fp16_fp32_flops;
-    struct row share = share_of_peak(&time, 1024, flops), small_share, large_share;
-    small_share = share_of_peak(&small, 512, flops);
-    large_share = share_of_peak(&large, 4096, flops);
-    const struct row follows = rule_ratio(&large, &small);
+    struct row share = share_of_peak(&time, 1024, flops, f), small_share, large_share;
+    small_share = share_of_peak(&small, 512, flops, f);
+    large_share = share_of_peak(&large, 4096, flops, f);
+    const struct row follows = rule_ratio(f, &large, &small);
     const bool clocked = rule_place(&follows, RULE_LIMIT(f, FOLLOWS), INFINITY) == PLACE_INSIDE;
     const bool low = rule_place(&small_share, 0, RULE_LIMIT(f, HALF)) == PLACE_INSIDE;
     bool negative = rule_place(&large_share, 0, RULE_LIMIT(f, HALF)) == PLACE_ABOVE;

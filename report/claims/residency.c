@@ -183,7 +183,7 @@ static bool take_split(const struct bundle *bundle, struct row *ratio, struct fi
     struct row small, large;
     if (!RULE_TAKE(bundle, split_needs, f, &small, &large))
         return false;
-    *ratio = rule_ratio(&small, &large);
+    *ratio = rule_ratio(f, &small, &large);
     return true;
 }
 

@@ -248,18 +248,9 @@ double rule_centre_beside(const struct bundle *bundle, const struct row *row, co
     return found && row_usable(found) ? found->centre : (double)NAN;
 }
 
-/* The finding whose judge runs, for what forms rows without one. */
-static _Thread_local struct finding *judged;
-
-static void note_no_interval(const struct row *row)
-{
-    if (judged && !judged->no_interval && isnan(row->low))
-        judged->no_interval = row->id;
-}
-
 enum { FORMED_MAX = 8 };
 
-struct row rule_formed(const struct row *const *from, size_t n, const char *unit,
+struct row rule_formed(struct finding *f, const struct row *const *from, size_t n, const char *unit,
                        double (*of)(const double *value, const void *with), const void *with)
 {
     struct row out = {.id = from[0]->id, .unit = unit ? unit : from[0]->unit, .better = ROW_EXACT};
@@ -277,7 +268,8 @@ struct row rule_formed(const struct row *const *from, size_t n, const char *unit
         row_put(&out, round, of(value, with), NAN);
     }
     row_finish(&out);
-    note_no_interval(&out);
+    if (isnan(out.low) && !f->no_interval)
+        f->no_interval = out.id;
     return out;
 }
 
@@ -287,9 +279,9 @@ static double ratio_of(const double *value, const void *with)
     return value[0] / value[1];
 }
 
-struct row rule_ratio(const struct row *a, const struct row *b)
+struct row rule_ratio(struct finding *f, const struct row *a, const struct row *b)
 {
-    return rule_formed((const struct row *const[]){a, b}, 2, "ratio", ratio_of, NULL);
+    return rule_formed(f, (const struct row *const[]){a, b}, 2, "ratio", ratio_of, NULL);
 }
 
 static double less_of(const double *value, const void *with)
@@ -298,9 +290,9 @@ static double less_of(const double *value, const void *with)
     return value[0] - value[1];
 }
 
-struct row rule_less(const struct row *a, const struct row *b)
+struct row rule_less(struct finding *f, const struct row *a, const struct row *b)
 {
-    return rule_formed((const struct row *const[]){a, b}, 2, NULL, less_of, NULL);
+    return rule_formed(f, (const struct row *const[]){a, b}, 2, NULL, less_of, NULL);
 }
 
 static double rate_of(const double *value, const void *in_1e9)
@@ -308,10 +300,10 @@ static double rate_of(const double *value, const void *in_1e9)
     return *(const double *)in_1e9 / value[0];
 }
 
-struct row rule_rate(const struct row *time, double work, const char *unit)
+struct row rule_rate(struct finding *f, const struct row *time, double work, const char *unit)
 {
     const double in_1e9 = work * 1e9;
-    struct row rate = rule_formed(&time, 1, unit, rate_of, &in_1e9);
+    struct row rate = rule_formed(f, &time, 1, unit, rate_of, &in_1e9);
     rate.better = ROW_HIGHER;
     return rate;
 }
@@ -338,7 +330,7 @@ bool rule_take_ratio(const struct bundle *bundle, const char *above, const char 
     struct row a, b;
     if (!rule_take(bundle, above, &a, f) || !rule_take(bundle, below, &b, f))
         return false;
-    *ratio = rule_ratio(&a, &b);
+    *ratio = rule_ratio(f, &a, &b);
     return true;
 }
 
@@ -402,11 +394,4 @@ void rule_conclude(struct finding *f, enum claim_verdict verdict, bool positive,
     else if (!positive || !negative)
         rule_not_testable(f, "%s control did not come out as it must",
                           positive ? "the negative" : "the positive");
-}
-
-void rule_judge(const struct bundle *bundle, struct finding *f)
-{
-    judged = f;
-    f->claim->judge(bundle, f);
-    judged = NULL;
 }

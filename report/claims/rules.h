@@ -110,8 +110,10 @@ const struct row *rule_beside(const struct bundle *bundle, const struct row *row
 double rule_centre_beside(const struct bundle *bundle, const struct row *row, const char *metric,
                           struct finding *f);
 
-/* Formed per run: value of a over value of b in the same round. Once-rows count in their rounds. */
-struct row rule_ratio(const struct row *a, const struct row *b);
+/* Formed per run: value of a over value of b in the same round. Once-rows count in their rounds.
+ * Where too few runs are common to both, the row has no interval, and the finding is NOT TESTABLE,
+ * whatever the row is compared with; so give a row that is only said an aside as its finding. */
+struct row rule_ratio(struct finding *f, const struct row *a, const struct row *b);
 
 /* The ratio of two rows of which one has no runs, a counted figure or a number: from the least that
  * the intervals allow to the most. */
@@ -123,15 +125,15 @@ bool rule_take_ratio(const struct bundle *bundle, const char *above, const char 
                      struct row *ratio, struct finding *f);
 
 /* Work over time: a rate row from a time row in ns. */
-struct row rule_rate(const struct row *time, double work, const char *unit);
+struct row rule_rate(struct finding *f, const struct row *time, double work, const char *unit);
 
 /* a minus b, for each run. */
-struct row rule_less(const struct row *a, const struct row *b);
+struct row rule_less(struct finding *f, const struct row *a, const struct row *b);
 
 /* A row formed in each run from the values of at most eight rows in that run; `with` is handed
  * through. It has the first one's id, and is measured as seldom as the most seldom of them. unit
  * NULL: the first one's. */
-struct row rule_formed(const struct row *const *from, size_t n, const char *unit,
+struct row rule_formed(struct finding *f, const struct row *const *from, size_t n, const char *unit,
                        double (*of)(const double *value, const void *with), const void *with);
 
 /* --- rules ------------------------------------------------------------------------------------ */
@@ -153,10 +155,6 @@ enum place rule_place(const struct row *row, double least, double most);
 
 /* Inside the band: reproduced; outside: refuted; straddling: mixed; unknown: not testable. */
 enum claim_verdict rule_band(enum place place);
-
-/* Calls the claim's judge. While it runs, a row that it forms and that has no interval makes the
- * finding NOT TESTABLE, whatever the judge compares it with. */
-void rule_judge(const struct bundle *bundle, struct finding *f);
 
 /* Does a's interval lie below b's by more than 3 % of b and more than one unit (a cycle, a ns)? */
 bool rule_faster(const struct row *a, const struct row *b);

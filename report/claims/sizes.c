@@ -13,9 +13,9 @@
 
 static const double C26_FALLS = 8, C26_HALF = 0.5, C26_FOLLOWS = 5;
 
-static struct row share_of(const struct row *time, double n, double peak)
+static struct row share_of(const struct row *time, double n, double peak, struct finding *f)
 {
-    return rule_rate(time, 2 * n * n * n / peak, "ratio");
+    return rule_rate(f, time, 2 * n * n * n / peak, "ratio");
 }
 
 #define FIT "{type=fp16,acc=fp32,layout=nn,impl=own,tile=best,l2=warm,*"
@@ -61,10 +61,11 @@ static void judge_c26(const struct bundle *bundle, struct finding *f)
         return;
 
     const double falls = RULE_LIMIT(f, C26_FALLS), half = RULE_LIMIT(f, C26_HALF);
-    const struct row fall = rule_ratio(&t1024, &t128), large_fall = rule_ratio(&t8192, &t1024);
-    const struct row follows = rule_ratio(&t8192, &t4096);
-    const struct row share = share_of(&t1024, 1024, peak->fp16_fp32_flops);
-    const struct row large_share = share_of(&t4096, 4096, peak->fp16_fp32_flops);
+    const struct row fall = rule_ratio(f, &t1024, &t128),
+                     large_fall = rule_ratio(f, &t8192, &t1024);
+    const struct row follows = rule_ratio(f, &t8192, &t4096);
+    const struct row share = share_of(&t1024, 1024, peak->fp16_fp32_flops, f);
+    const struct row large_share = share_of(&t4096, 4096, peak->fp16_fp32_flops, f);
     const enum place bottoms = rule_place(&fall, 0, falls), early = rule_place(&share, 0, half);
 
     rule_say_row(f->evidence, "1024^3 has 512 times the work of 128^3 and takes, times as long",

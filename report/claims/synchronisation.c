@@ -101,7 +101,7 @@ static void say_price(const struct bundle *bundle, struct finding *f)
         if (!rule_take_formed(bundle, &grid, &ignored, GRID_TIME, barriers[i]) ||
             !RULE_TAKE(bundle, block_needs, &ignored, &block))
             continue;
-        struct row ratio = rule_ratio(&grid, &block);
+        struct row ratio = rule_ratio(&ignored, &grid, &block);
         snprintf(id, sizeof id,
                  "the weak form, C01b: a barrier of the grid (%s) over one of a "
                  "block, 256 threads",

@@ -72,11 +72,11 @@ static double explained_of(const double *value, const void *halvings)
 
 /* The share of the slowdown that fewer warps explain: a halving costs what the dearer of the two
  * halvings of the sweep costs, relative to its time. */
-static struct row explained(const struct row sweep[SWEEP], const struct pair *p)
+static struct row explained(const struct row sweep[SWEEP], const struct pair *p, struct finding *f)
 {
     const struct row *const from[] = {&p->many, &p->few, &sweep[0], &sweep[1], &sweep[2]};
     const double halvings = log2(p->warps_few / p->warps_many);
-    return rule_formed(from, sizeof from / sizeof from[0], "ratio", explained_of, &halvings);
+    return rule_formed(f, from, sizeof from / sizeof from[0], "ratio", explained_of, &halvings);
 }
 
 /* The tile of many blocks with one block an SM, forced by shared memory, has fewer warps there; and
@@ -95,7 +95,8 @@ static bool take_controls(const struct bundle *bundle, const struct pair *p, boo
         rule_not_testable(f, "no tile of few blocks is in this bundle");
         return false;
     }
-    const struct row shown = rule_ratio(&alone, &p->many), worse = rule_ratio(&fewest, &p->few);
+    const struct row shown = rule_ratio(f, &alone, &p->many),
+                     worse = rule_ratio(f, &fewest, &p->few);
     *positive = rule_faster(&p->many, &alone) && warps_of(bundle, &alone, f) < p->warps_many;
     *negative = rule_faster(&p->few, &fewest) && !(warps_of(bundle, &fewest, f) < p->warps_few);
     rule_say_control(f, true, *positive,
@@ -127,7 +128,7 @@ static void judge_c25(const struct bundle *bundle, struct finding *f)
         return;
     enum claim_verdict verdict = CLAIM_REFUTED;
     if (fewer) {
-        share = explained(sweep, &p);
+        share = explained(sweep, &p, f);
         rule_say_row(f->evidence, "share of the slowdown that warps explain", &share);
         verdict = rule_band(rule_place(&share, RULE_LIMIT(f, C25_EXPLAINS), INFINITY));
     }
@@ -187,14 +188,14 @@ static double exposed_rise(const double *v, const void *with)
 }
 
 static struct row rise(const struct parts *few, const struct parts *many,
-                       double (*of)(const double *, const void *))
+                       double (*of)(const double *, const void *), struct finding *f)
 {
     const struct row *in[2 * PARTS];
     for (size_t i = 0; i < PARTS; i++) {
         in[i] = &few->row[i];
         in[PARTS + i] = &many->row[i];
     }
-    return rule_formed(in, 2 * PARTS, "ratio", of, NULL);
+    return rule_formed(f, in, 2 * PARTS, "ratio", of, NULL);
 }
 
 /* The share of the time that is spent waiting, and how much of the parts is not hidden. */
@@ -203,8 +204,8 @@ static void say_parts(const struct parts *p, struct finding *f)
     const struct row *in[PARTS];
     for (size_t i = 0; i < PARTS; i++)
         in[i] = &p->row[i];
-    const struct row waits = rule_formed(in, PARTS, "ratio", waiting, NULL);
-    const struct row shows = rule_formed(in, PARTS, "ratio", exposed, NULL);
+    const struct row waits = rule_formed(f, in, PARTS, "ratio", waiting, NULL);
+    const struct row shows = rule_formed(f, in, PARTS, "ratio", exposed, NULL);
 
     rule_say(f->evidence,
              "; empty %.2f, loads %.2f, products %.2f, waiting share %.3f, exposed %.3f",
@@ -236,8 +237,8 @@ static bool take_wait_controls(const struct bundle *bundle, bool *positive, bool
     if (!RULE_TAKE(bundle, stage_needs, f, &deep, &shallow, &shared) ||
         !take_parts(bundle, &deep, &alone, f) || !take_parts(bundle, &shared, &together, f))
         return false;
-    const struct row shown = rule_ratio(&shallow, &deep);
-    const struct row none = rise(&alone, &together, waiting_rise);
+    const struct row shown = rule_ratio(f, &shallow, &deep);
+    const struct row none = rise(&alone, &together, waiting_rise, f);
     *positive = rule_faster(&deep, &shallow);
     *negative = rule_place(&none, RULE_LIMIT(f, C25_WAITS), INFINITY) == PLACE_BELOW;
     rule_say_control(f, true, *positive, "half as many k-steps on their way take longer, ratio",
@@ -258,8 +259,8 @@ static void judge_c25b(const struct bundle *bundle, struct finding *f)
         return;
     say_parts(&few, f);
     say_parts(&many, f);
-    const struct row waits = rise(&few, &many, waiting_rise);
-    const struct row shows = rise(&few, &many, exposed_rise);
+    const struct row waits = rise(&few, &many, waiting_rise, f);
+    const struct row shows = rise(&few, &many, exposed_rise, f);
     rule_say_row(f->evidence, "waiting share rises by", &waits);
     rule_say_row(f->evidence, "exposed share by", &shows);
     if (!resolved(&few) || !resolved(&many)) {

@@ -37,9 +37,9 @@ static void judge_formed(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, needs, f, &a, &b))
         return;
     const struct row *const from[] = {&a, &b};
-    const struct row ratio = by == BY_LESS     ? rule_less(&a, &b)
-                             : by == BY_FORMED ? rule_formed(from, 2, NULL, mean, NULL)
-                                               : rule_ratio(&a, &b);
+    const struct row ratio = by == BY_LESS     ? rule_less(f, &a, &b)
+                             : by == BY_FORMED ? rule_formed(f, from, 2, NULL, mean, NULL)
+                                               : rule_ratio(f, &a, &b);
     const enum place place = rule_place(&ratio, 0, 100);
     enum claim_verdict verdict = CLAIM_REFUTED;
     if (by == BY_BAND)
@@ -91,6 +91,7 @@ static void a_place_that_is_unknown(void **unused)
 static void as_seldom_as_its_parents(void **unused)
 {
     struct row often = {.id = "a", .unit = "ns", .better = ROW_LOWER}, once = often, thrice = often;
+    struct finding f = {.verdict = CLAIM_MIXED};
     (void)unused;
     for (int i = 0; i < 7; i++)
         row_put(&often, i, 8, NAN);
@@ -99,15 +100,15 @@ static void as_seldom_as_its_parents(void **unused)
     row_put(&thrice, 0, 2, NAN), row_put(&thrice, 3, 2, NAN), row_put(&thrice, 6, 4, NAN);
     thrice.thrice = true;
 
-    struct row row = rule_ratio(&often, &once);
+    struct row row = rule_ratio(&f, &often, &once);
     assert_true(row.once && !row.thrice && row.low == 2 && row.high == 4);
-    row = rule_less(&thrice, &often);
+    row = rule_less(&f, &thrice, &often);
     assert_true(row.thrice && !row.once && row.low == -6 && row.high == -4);
-    row = rule_rate(&thrice, 2, "bytes/s");
+    row = rule_rate(&f, &thrice, 2, "bytes/s");
     assert_true(row.thrice && row.better == ROW_HIGHER && row.high == 1e9);
-    row = rule_ratio(&once, &thrice);
+    row = rule_ratio(&f, &once, &thrice);
     assert_true(row.once && row.thrice && row.n == 2);
-    row = rule_ratio(&often, &often);
+    row = rule_ratio(&f, &often, &often);
     assert_true(!row.once && !row.thrice && row.n == 7);
 }
 

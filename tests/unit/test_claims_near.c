@@ -162,7 +162,7 @@ static void check_claim(const struct claim *claim, const struct bundle *bundle)
                                     .moved = f.limit[i],
                                     .by = moves[k].by};
             char said[200];
-            rule_judge(bundle, &moved);
+            claim->judge(bundle, &moved);
             snprintf(said, sizeof said, "with %s %s %s %s it is %s", f.is_count[i] ? "one" : "10 %",
                      moves[k].word, f.is_count[i] ? "of the" : "for", f.limit[i],
                      claim_verdict_name(moved.verdict));
