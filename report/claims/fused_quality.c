@@ -148,6 +148,7 @@ static void judge_c75b(const struct bundle *bundle, struct finding *f)
     const struct row seen = rule_ratio(f, &of_format, &own), same = rule_ratio(f, &again, &once);
     const bool positive = fused_at_least(&seen, RULE_LIMIT(f, C75B_SEEN));
     const bool negative = fused_below(&same, worse_by);
+    const size_t half = 2 * rule_tally(f, "cases in which it is worse", (size_t)worse);
     rule_say(f->evidence,
              "against float64 the fused result is worse by more than 3 %% in %d of %d cases", worse,
              cases);
@@ -155,9 +156,9 @@ static void judge_c75b(const struct bundle *bundle, struct finding *f)
                      &seen);
     rule_say_control(f, false, negative, "one kernel launched otherwise is worse by 3 %", &same);
     rule_conclude(f,
-                  worse == 0           ? CLAIM_REPRODUCED
-                  : 2 * worse >= cases ? CLAIM_REFUTED
-                                       : CLAIM_MIXED,
+                  worse == 0              ? CLAIM_REPRODUCED
+                  : half >= (size_t)cases ? CLAIM_REFUTED
+                                          : CLAIM_MIXED,
                   positive, negative);
 }
 

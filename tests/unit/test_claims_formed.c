@@ -112,10 +112,37 @@ static void as_seldom_as_its_parents(void **unused)
     assert_true(!row.once && !row.thrice && row.n == 7);
 }
 
+static void judge_aside(const struct bundle *bundle, struct finding *f)
+{
+    struct finding aside = rule_aside(f);
+    struct row a, b;
+    if (!RULE_TAKE(bundle, needs, f, &a, &b))
+        return;
+    const struct row said = rule_ratio(&aside, &a, &b);
+    assert_true(isnan(said.low));
+    rule_say(f->evidence, "beside it %.1f", said.centre);
+    rule_conclude(f, CLAIM_REPRODUCED, true, true);
+}
+
+/* What is only said decides nothing, and hinders nothing. */
+static void formed_for_an_aside(void **unused)
+{
+    const struct claim claim = {.id = "C0", .judge = judge_aside, .needs = NEEDS(needs)};
+    struct bundle b = {0};
+    struct finding f;
+    (void)unused;
+    put_from(&b, A, 0, 60);
+    put_from(&b, B, 3, 30);
+    claim_judge(&claim, &b, &f);
+    assert_int_equal(f.verdict, CLAIM_REPRODUCED);
+    rows_free(&b.rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_few_runs_in_common),
+        cmocka_unit_test(formed_for_an_aside),
         cmocka_unit_test(a_place_that_is_unknown),
         cmocka_unit_test(as_seldom_as_its_parents),
     };
