@@ -188,7 +188,6 @@ static void add(struct probe_run *r, const struct operator_set *s, const char *n
     list[(*n)++] = (struct operator_form){
         .name = name,
         .group = group,
-        .is_thrice = !(group & (OPERATOR_MAIN | OPERATOR_PARTS)) && chain != CHAIN_STORED,
         .is_wrong = plan.kernel == UNMERGED,
         .bytes = is_step ? 2 * tensor + (plan.kernel == MASK ? lengths : 0)
                          : tensors_moved(&plan) * tensor + parts_moved(t, &plan) + lengths +

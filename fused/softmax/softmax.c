@@ -70,9 +70,9 @@ enum {
         {{rows, cols}, type}, 1, OPERATOR_MAIN, conditions, flags, true                            \
     }
 /* One row, or as many rows as there are SMs, by every way. */
-#define SPREAD(rows, cols, type, condition)                                                        \
+#define SPREAD(rows, cols, type, condition, flags)                                                 \
     {                                                                                              \
-        {{rows, cols}, type}, 1, WAYS, condition, PROBE_THRICE, false                              \
+        {{rows, cols}, type}, 1, WAYS, condition, flags, false                                     \
     }
 #define DEEP(type)                                                                                 \
     SHORT(1, 1024, type, ANY, PROBE_DEEP), SHORT(1, 32768, type, ANY, PROBE_DEEP),                 \
@@ -86,15 +86,15 @@ static const struct operator_sweep sweeps[] = {
     SHORT(1, 131072, GPU_FP16, ANY, 0),
     SHORT(32, 32768, GPU_FP16, GRAPH, 0),
     LONG(8192, 32768, GPU_FP16, PROBE_THRICE),
-    SPREAD(1, 1024, GPU_FP16, OPERATOR_WARM),
-    SPREAD(1, 4096, GPU_FP16, OPERATOR_WARM),
-    SPREAD(1, 16384, GPU_FP16, OPERATOR_WARM),
-    SPREAD(1, 65536, GPU_FP16, OPERATOR_WARM),
-    SPREAD(1, 131072, GPU_FP16, OPERATOR_WARM),
-    SPREAD(1, 262144, GPU_FP16, OPERATOR_WARM),
-    SPREAD(1, LONG_ROW, GPU_FP16, OPERATOR_WARM),
-    SPREAD(1, LONG_ROW, GPU_FP32, OPERATOR_WARM),
-    SPREAD(OPERATOR_SM, 131072, GPU_FP16, OPERATOR_COLD),
+    SPREAD(1, 1024, GPU_FP16, OPERATOR_WARM, PROBE_THRICE),
+    SPREAD(1, 4096, GPU_FP16, OPERATOR_WARM, PROBE_THRICE),
+    SPREAD(1, 16384, GPU_FP16, OPERATOR_WARM, PROBE_THRICE),
+    SPREAD(1, 65536, GPU_FP16, OPERATOR_WARM, PROBE_THRICE),
+    SPREAD(1, 131072, GPU_FP16, OPERATOR_WARM, PROBE_THRICE),
+    SPREAD(1, 262144, GPU_FP16, OPERATOR_WARM, PROBE_THRICE),
+    SPREAD(1, LONG_ROW, GPU_FP16, OPERATOR_WARM, 0),
+    SPREAD(1, LONG_ROW, GPU_FP32, OPERATOR_WARM, PROBE_THRICE),
+    SPREAD(OPERATOR_SM, 131072, GPU_FP16, OPERATOR_COLD, PROBE_THRICE),
     DEEP(GPU_FP16),
     DEEP(GPU_BF16),
     DEEP(GPU_FP32),

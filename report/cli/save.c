@@ -71,7 +71,7 @@ static bool start_raw(struct session *s, char why[DOCUMENT_WHY])
     FILE *raw = fopen(s->raw_path, "wx");
     if (!raw)
         return refuse(why, s->raw_path, strerror(errno));
-    bool written = fputs("probe\tmetric\tcase\ttimer\tround\twork\tvalue\n", raw) >= 0;
+    bool written = fputs("probe\tmetric\tcase\ttimer\tround\twork\tvalue\tloop\n", raw) >= 0;
     written = fclose(raw) == 0 && written;
     return written ? true : refuse(why, s->raw_path, strerror(errno));
 }

@@ -21,6 +21,8 @@ VERDICTS = {  # of bundles of this commit, or of any
         ("d1d5746", SINCE),
     "softmax.time{rows=131072,cols=4096,type=fp16,impl=scale,mode=graph,l2=cold,timer=event}": ("d1d5746", SINCE),
     "launch_shape.edge{blocks=1,threads=32,shared=0,args=8,timer=event}": ("d1d5746", SINCE),
+    "softmax.time{rows=1,cols=1048576,type=fp16,impl=grid,mode=graph,l2=warm,timer=event}": ("d1d5746", SINCE),
+    "softmax.time{rows=1,cols=1048576,type=fp16,impl=online,mode=graph,l2=warm,timer=event}": ("d1d5746", SINCE),
     "launch_shape.edge{blocks=1,threads=32,shared=0,args=4096,timer=event}": ("d1d5746", SINCE),
 }
 HEADLINE = {"capacity, L1", "capacity, L2 partition near the SM", "capacity, L2"}  # of a curve: three rounds

@@ -265,8 +265,8 @@ def check_raw(path, name):
         with open(raw, encoding="utf-8") as file:
             lines = file.read().splitlines()
         check(len(lines) > 1 and lines[0] == "already here", f"{name} --raw appends", str(lines[:2]))
-        check(all(len(x.split("\t")) == 7 and x.startswith(name + "\t") for x in lines[1:]),
-              f"{name} --raw has seven columns", str(lines[1:3]))
+        check(all(len(x.split("\t")) == 8 and x.startswith(name + "\t") for x in lines[1:]),
+              f"{name} --raw has eight columns", str(lines[1:3]))
 
 
 # --- all of them ----------------------------------------------------------------------------------------------

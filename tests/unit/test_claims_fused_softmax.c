@@ -73,7 +73,7 @@ static enum claim_verdict c34_of(struct c34 c, struct finding *f)
     put_one(&b, 16384, "two", c.resident, 4);
     put_one(&b, 65536, "online", c.online, 6);
     put_one(&b, 65536, "two", c.two, 4);
-    put_one(&b, 262144, "online", c.online, c.shorter_us);
+    put_one(&b, 131072, "fused", c.online, c.shorter_us);
     put_one(&b, 1048576, "online", c.online, c.us);
     put_one(&b, 1048576, "two", c.two, 8);
     put_one(&b, 1048576, "last", c.two, 60);
