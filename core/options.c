@@ -26,7 +26,8 @@ static const struct argp_option table[] = {
      "times, as 'gpufloor counters' reads them: sm, loads, memory, paths, pipes or stalls; or "
      "launches: what became of each launch"},
     {.name = "raw", .key = KEY_RAW, .arg = "FILE", .doc = "Append every raw sample to FILE (TSV: "
-     "probe, metric, case, timer, round, work, value, loop: of a case that began anew, the last loop counts)"},
+     "probe, metric, case, timer, round, work, value, loop: of a case that began anew, the last "
+     "loop counts)"},
     {.name = "seed", .key = KEY_SEED, .arg = "N", .doc = "Seed of the random inputs (default: "
      "drawn from the clock)"},
     {.name = "round", .key = KEY_ROUND, .arg = "N", .doc = "This is round N, from 0 (set by "

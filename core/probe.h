@@ -118,7 +118,8 @@ bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...
  *     within 0.2 % of it, or within one timer tick ("stable").
  * Two rounds of warm-up come first; their samples are discarded. The word in parentheses is stored
  * with the case. If the SM clock moved by more than 1 % meanwhile, the loop begins anew, up to three
- * times, unless the case is PROBE_POWER_BOUND. Under --check the loop body runs once and its sample is dropped. */
+ * times, unless the case is PROBE_POWER_BOUND. Under --check the loop body runs once and its sample
+ * is dropped. */
 bool probe_more(struct probe_run *r);
 
 /* One raw sample: `value` in the metric's unit (in ns for a rate) for n units of work. */

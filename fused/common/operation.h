@@ -153,7 +153,8 @@ struct operation {
     /* Launches all of it on the run's stream; must be capturable. */
     void (*launch)(struct probe_run *r, const void *self, size_t set);
     /* Fills the outputs of every set with NaN, before the first launch and again before the timed
-     * launches: those must not depend on what earlier launches left. NULL: nothing to do. */
+     * launches: those must not depend on what earlier launches left. Behind the second time the L2
+     * is swept. NULL: nothing to do. */
     void (*poison)(struct probe_run *r, const void *self);
     /* Judges set 0 by probe_require and returns the relative error. NULL: not verified. That is for
      * single kernels of a chain, which are verified as steps of the whole chain. */

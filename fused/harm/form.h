@@ -53,7 +53,7 @@ struct harm_form {
 /* A case; nothing where this GPU lacks a kernel or the shared memory for it. */
 void harm_measure(struct probe_run *r, struct harm_form form, struct condition c);
 
-/* A copy of as many bytes, for the rate that predictions take from it; in two rounds only, so no
+/* A copy of as many bytes, for the rate that predictions take from it; in three rounds only, so no
  * share is formed with it. */
 void harm_measure_copy(struct probe_run *r, const struct harm_operands *t);
 

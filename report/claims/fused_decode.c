@@ -43,7 +43,7 @@ static const struct need c59_needs[] = {
     {NEED_ONE, GEMV("rows", "across")},        {NEED_ONE, GEMV("columns", "across")},
     {NEED_ONE, TIME(1, 8192, "bf16", "read")}, NEEDS_END};
 
-/* Layouts of the cache, measured in the first and the last round: said and not judged. */
+/* Layouts of the cache, measured in three rounds: said and not judged. */
 static void say_attention(const struct bundle *bundle, struct finding *f)
 {
     struct finding aside = rule_aside(f);
@@ -252,7 +252,7 @@ static bool take_cut(const struct bundle *bundle, int context, const char *type,
     return true;
 }
 
-/* Longer caches, measured in the first and the last round: said and not judged. */
+/* Longer caches, measured in three rounds: said and not judged. */
 static void say_longer(const struct bundle *bundle, struct finding *f)
 {
     struct finding aside = rule_aside(f);

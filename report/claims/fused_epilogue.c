@@ -167,7 +167,7 @@ static void count_projections(struct projection_tally *t, const struct projectio
     t->false_gains += none.high <= most;
 }
 
-/* Shapes and rows that are measured in the first and the last round: said and not judged. */
+/* Shapes and rows that are measured in three rounds: said and not judged. */
 static void say_others(const struct bundle *bundle, struct finding *f)
 {
     static const int others[][3] = {

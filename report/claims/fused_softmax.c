@@ -244,7 +244,7 @@ static enum place about(const struct row *ratio, double expected, struct finding
     return rule_place(ratio, expected * (1 - within), expected * (1 + within));
 }
 
-/* Another size, measured in the first and the last round: said and not judged. */
+/* Another size, measured in three rounds: said and not judged. */
 static void say_wide(const struct bundle *bundle, struct finding *f)
 {
     struct finding aside = rule_aside(f);

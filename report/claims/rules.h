@@ -65,7 +65,8 @@ bool rule_take_rows(const struct bundle *bundle, const struct need *needs, struc
  * refused: it counts as missing, and the finding says so. */
 
 /* A row that a verdict may use: the first whose id matches, usable, and with an interval. An
- * interval takes six runs, or two runs of a case that is measured in the first and last round only.
+ * interval takes six runs, or two runs of a case that is measured in two or three rounds only. The
+ * ledger names the times of such cases beside the verdict.
  * Without such a row the claim is not testable, and the evidence says why. */
 bool rule_take(const struct bundle *bundle, const char *glob, struct row *row, struct finding *f);
 

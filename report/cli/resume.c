@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/version.h"
+#include "report/bundle/rows.h"
 #include "report/cli/child.h"
 #include "report/cli/session.h"
 
@@ -44,6 +45,9 @@ static bool is_ours(const struct session *s, const json_t *bundle, char why[DOCU
         return refuse(why, s, "has raw samples beside it, to which nothing can be added");
     if (!json_is_integer(json_object_get(bundle, "seed")))
         return refuse(why, s, "lacks its seed");
+    const json_int_t rounds = json_integer_value(json_object_get(bundle, "rounds"));
+    if (rounds < 1 || rounds > ROW_RUNS_MAX)
+        return refuse(why, s, "has a number of rounds that no run has");
     return true;
 }
 
@@ -104,7 +108,7 @@ bool session_resume(struct session *s, char why[DOCUMENT_WHY])
         }
     s->n_kept = whole_rounds(s, runs);
     json_array_foreach(runs, i, run)
-        if (round_of(run) < s->n_kept)
+        if (round_of(run) >= 0 && round_of(run) < s->n_kept)
             json_array_append(s->runs, (json_t *)run);
     json_object_update(s->environment, json_object_get(bundle, "environment"));
     snprintf(s->started, sizeof s->started, "%s", document_get_text(bundle, "started", ""));

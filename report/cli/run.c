@@ -35,7 +35,7 @@ static const struct argp_option table[] = {
      .key = KEY_CONTINUE,
      .arg = "FILE",
      .doc = "Measure the rounds that an interrupted bundle lacks, into that file: on the same card, "
-            "by the same commit, with the same probes"},
+            "by the same commit, with the same probes; rounds and seed are the file's"},
     {.name = "device", .key = 'd', .arg = "N", .doc = "GPU to measure (default 0)"},
     {.name = "shared",
      .key = KEY_SHARED,

@@ -153,6 +153,9 @@ check "--continue refuses another host" says 'was measured on another host$'
 sed 's/"commit":"[0-9a-f]*"/"commit":"0"/' cut.json >half.json
 again slow
 check "and another commit" says 'is of another commit'
+sed 's/"rounds":5/"rounds":2000000000/' cut.json >half.json
+again slow
+check "and rounds without end" says 'a number of rounds that no run has$'
 cp cut.json half.json
 again slow --output other.json
 check "and a place of its own" exits 2

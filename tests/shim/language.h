@@ -139,7 +139,6 @@ template <typename T> static inline T __ldg(const T *p) { return *p; }
 template <typename T> static inline T __ldcs(const T *p) { return *p; }
 template <typename T> static inline T __ldcg(const T *p) { return *p; }
 template <typename T> static inline T __ldcv(const T *p) { return *p; }
-template <typename T> static inline void __stcs(T *p, T x) { *p = x; }
 template <typename T> static inline void __stcg(T *p, T x) { *p = x; }
 template <typename T> static inline void __stwt(T *p, T x) { *p = x; }
 static inline void __threadfence() {}
