@@ -1,0 +1,112 @@
+#include "report/page/number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/unit.h"
+
+enum { DIGITS = 3 };
+
+struct number number_none(void)
+{
+    return (struct number){.value = NAN, .low = NAN, .high = NAN, .unit = "count",
+                           .status = ROW_MISSING};
+}
+
+struct number number_of(const struct row *row)
+{
+    if (!row || !row_usable(row))
+        return number_none();
+    return (struct number){.value = row->centre, .low = row->low, .high = row->high,
+                           .unit = row->unit, .id = row->id, .status = row->status, .n = row->n};
+}
+
+struct number number_formed(double value, const char *unit, const struct number *from)
+{
+    struct number number = *from;
+    number.value = value;
+    number.low = number.high = NAN;
+    number.unit = unit;
+    return number;
+}
+
+struct number number_ratio(const struct number *a, const struct number *b)
+{
+    struct number ratio = number_formed(a->value / b->value, "ratio", a->n <= b->n ? a : b);
+
+    ratio.id = a->id;
+    ratio.low = a->low / b->high;
+    ratio.high = a->high / b->low;
+    ratio.quoted = a->quoted || b->quoted;
+    return ratio;
+}
+
+bool number_there(const struct number *number)
+{
+    return isfinite(number->value);
+}
+
+double number_scale(const char *unit, const char *shown)
+{
+    static const struct {
+        const char *unit, *shown;
+        double factor;
+    } scales[] = {
+        {"ns", "ns", 1},           {"ns", "us", 1e-3},       {"ns", "ms", 1e-6},
+        {"ns", "s", 1e-9},         {"bytes/s", "GB/s", 1e-9}, {"bytes/s", "TB/s", 1e-12},
+        {"flop/s", "TFLOP/s", 1e-12}, {"bytes", "B", 1},     {"bytes", "KiB", 1.0 / 1024},
+        {"bytes", "MiB", 1.0 / 1048576}, {"bytes", "GiB", 1.0 / 1073741824},
+        {"hertz", "MHz", 1e-6},    {"bytes/cycle", "B/cycle", 1}, {"ratio", "%", 100},
+        {"ratio", "x", 1},
+    };
+
+    if (!*shown)
+        return 1;
+    for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++)
+        if (!strcmp(scales[i].unit, unit) && !strcmp(scales[i].shown, shown))
+            return scales[i].factor;
+    return !strcmp(unit, shown) ? 1 : (double)NAN;
+}
+
+/* Digits behind the point, so that three digits are shown and none before the point is lost. */
+static int decimals(double value)
+{
+    const double size = fabs(value);
+    int n = DIGITS - 1;
+
+    if (size == 0)
+        return 0;
+    for (double least = 1; size >= 10 * least * (1 - 0.5e-3) && n > 0; least *= 10)
+        n--;
+    for (double least = 1; size < least * (1 - 0.5e-3) && n < 9; least /= 10)
+        n++;
+    return n;
+}
+
+char *number_cell(char *text, size_t size, const struct number *number, const char *shown)
+{
+    const double value = number->value * number_scale(number->unit, shown);
+
+    if (!isfinite(value))
+        snprintf(text, size, "-");
+    else if (value == rint(value) && (!strcmp(number->unit, "count") || fabs(value) >= 1000))
+        snprintf(text, size, "%.0f", value);
+    else
+        snprintf(text, size, "%.*f", decimals(value), value);
+    return text;
+}
+
+char *number_say(char *text, size_t size, const struct number *number, const char *shown)
+{
+    char cell[48];
+
+    if (!number_there(number))
+        snprintf(text, size, "-");
+    else if (shown)
+        snprintf(text, size, "%s%s%s", number_cell(cell, sizeof cell, number, shown),
+                 *shown ? " " : "", shown);
+    else
+        unit_format(text, size, number->value, number->unit, DIGITS);
+    return text;
+}

@@ -1,0 +1,174 @@
+#include "report/page/section.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for one more of `n`; false if memory is short. */
+static bool has_room(void *array, size_t n, size_t *room, size_t each)
+{
+    void **held = array;
+    if (n < *room)
+        return true;
+    const size_t wanted = *room ? 2 * *room : 32;
+    void *grown = realloc(*held, wanted * each);
+    if (!grown)
+        return false;
+    *held = grown;
+    *room = wanted;
+    return true;
+}
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+static const char *own(struct section *s, char *text)
+{
+    char **owned = text ? realloc(s->owned, (s->n_owned + 1) * sizeof *owned) : NULL;
+
+    if (!owned) {
+        free(text);
+        return "";
+    }
+    s->owned = owned;
+    s->owned[s->n_owned++] = text;
+    return text;
+}
+
+static const char *own_format(struct section *s, const char *format, va_list arguments)
+{
+    char *text = NULL;
+    return own(s, vasprintf(&text, format, arguments) < 0 ? NULL : text);
+}
+
+const char *section_text(struct section *s, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *text = own_format(s, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+const char *section_say(struct section *s, const struct number *number, const char *shown)
+{
+    char text[64];
+    return section_text(s, "%s", number_say(text, sizeof text, number, shown));
+}
+
+static void add_line(const char ***lines, size_t *n, const char *text)
+{
+    const char **grown = realloc(*lines, (*n + 1) * sizeof *grown);
+    if (!grown)
+        return;
+    *lines = grown;
+    (*lines)[(*n)++] = text;
+}
+
+void section_line(struct section *s, const char *line)
+{
+    add_line(&s->lines, &s->n_lines, section_text(s, "%s", line));
+}
+
+void section_note(struct section *s, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_line(&s->note, &s->n_notes, own_format(s, format, arguments));
+    va_end(arguments);
+}
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+struct grid *section_grid(struct section *s, const struct column *columns, size_t n)
+{
+    struct grid *grid = &s->grid[s->n_grids < SECTION_GRIDS ? s->n_grids++ : SECTION_GRIDS - 1];
+
+    grid->n_columns = n < SECTION_COLUMNS ? n : SECTION_COLUMNS;
+    memcpy(grid->column, columns, grid->n_columns * sizeof *columns);
+    return grid;
+}
+
+static void put(struct grid *grid, const struct cell *cell)
+{
+    if (grid->n_cells % grid->n_columns == 0) {
+        const size_t rows = grid->n_cells / grid->n_columns + 1;
+        if (rows > grid->n_rows) {
+            const char **split = realloc(grid->split, rows * sizeof *split);
+            if (!split)
+                return;
+            grid->split = split;
+            grid->split[grid->n_rows++] = NULL;
+        }
+    }
+    if (has_room(&grid->cell, grid->n_cells, &grid->room, sizeof *cell))
+        grid->cell[grid->n_cells++] = *cell;
+}
+
+void grid_split(struct grid *grid, const char *text)
+{
+    const char **split = realloc(grid->split, (grid->n_rows + 1) * sizeof *split);
+    if (!split)
+        return;
+    grid->split = split;
+    grid->split[grid->n_rows++] = text;
+}
+
+void grid_text(struct grid *grid, const char *text)
+{
+    put(grid, &(struct cell){.kind = CELL_TEXT, .text = text, .number = number_none()});
+}
+
+void grid_number(struct grid *grid, const struct number *number)
+{
+    put(grid, &(struct cell){.kind = CELL_NUMBER, .number = *number});
+}
+
+void grid_number_with(struct grid *grid, const struct number *number, const char *after)
+{
+    put(grid, &(struct cell){.kind = CELL_NUMBER, .number = *number, .text = after});
+}
+
+void grid_bar(struct grid *grid, const struct number *share)
+{
+    put(grid, &(struct cell){.kind = CELL_BAR, .number = *share});
+}
+
+void grid_ladder(struct grid *grid, const struct number *time, char letter)
+{
+    put(grid, &(struct cell){.kind = CELL_LADDER, .number = *time, .letter = letter});
+}
+
+/* --- curves ----------------------------------------------------------------------------------- */
+
+struct series *section_series(struct section *s, const char *name, const char *x_unit)
+{
+    struct series *series =
+        &s->series[s->n_series < SECTION_SERIES ? s->n_series++ : SECTION_SERIES - 1];
+    series->name = name;
+    series->x_unit = x_unit;
+    return series;
+}
+
+void series_put(struct series *series, double x, const struct number *y, const char *label)
+{
+    if (has_room(&series->point, series->n, &series->room, sizeof *series->point))
+        series->point[series->n++] = (struct point){.x = x, .y = *y, .label = label};
+}
+
+void section_free(struct section *s)
+{
+    for (size_t i = 0; i < s->n_grids; i++) {
+        free(s->grid[i].cell);
+        free(s->grid[i].split);
+    }
+    for (size_t i = 0; i < s->n_series; i++)
+        free(s->series[i].point);
+    for (size_t i = 0; i < s->n_owned; i++)
+        free(s->owned[i]);
+    free(s->owned);
+    free(s->lines);
+    free(s->note);
+    *s = (struct section){0};
+}
