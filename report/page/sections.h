@@ -1,0 +1,19 @@
+/* The builders of the report's sections, each in report/page/NAME.c, and the globs that each takes
+ * besides those of summary.c's table, up to NULL (report/bundle/needs.h). sections.c puts them in
+ * order. */
+#ifndef REPORT_PAGE_SECTIONS_H
+#define REPORT_PAGE_SECTIONS_H
+
+#include "report/page/section.h"
+
+section_builder section_verdict, section_memory, section_curve, section_flight, section_ladder,
+    section_small, section_sizes, section_fusion, section_attention, section_weights,
+    section_sampling, section_right, section_layer, section_links, section_claims;
+
+extern const char *const verdict_needs[], *const memory_needs[], *const curve_needs[],
+    *const flight_needs[], *const ladder_needs[], *const small_needs[], *const sizes_needs[],
+    *const fusion_needs[], *const attention_needs[], *const weights_needs[],
+    *const sampling_needs[], *const right_needs[], *const layer_needs[], *const links_needs[],
+    *const claims_needs[];
+
+#endif
