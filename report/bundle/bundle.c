@@ -62,6 +62,13 @@ static void count_run(struct part *part, const json_t *run)
     part->n_failed += !strcmp(status, "failed");
     part->n_skipped += !strcmp(status, "skipped");
     part->n_ok += !strcmp(status, "ok") && !discarded;
+    const json_t *checks = json_object_get(run, "checks"), *check;
+    size_t i;
+
+    /* Of checks that passed a bundle holds the number; older ones hold them one by one. */
+    json_array_foreach(checks, i, check)
+        part->n_checks_failed += json_is_false(json_object_get(check, "ok"));
+    part->n_checks += json_array_size(checks) + (size_t)whole(run, "checks_passed", 0);
     part->method = whole(probe, "method", 0);
     if (!part->what)
         replace(&part->what, document_get_text(probe, "what", ""));
@@ -151,7 +158,12 @@ static bool take_metric(struct bundle *bundle, const struct run_context *at, con
     } else {
         const double best = document_get_number(metric, "best");
         const bool is_single = document_get_number(metric, "n") == 1 && best == value;
+        const json_t *clock = json_object_get(one, "sm_clock");
+        const size_t n = row->n;
         row_put(row, at->round, value, is_single ? (double)NAN : best); /* one value has no best */
+        if (row->n > n)
+            row_put_clock(row, document_get_number(clock, "median_mhz"),
+                          document_get_number(clock, "min_mhz"));
     }
     return true;
 }

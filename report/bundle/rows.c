@@ -93,6 +93,8 @@ struct row *rows_get(struct rows *rows, const char *id, const char *unit, enum r
         .unit = unit,
         .better = better,
         .order = rows->n,
+        .clock_mhz = NAN,
+        .clock_least_mhz = NAN,
     };
     if (!row->id || !row->probe || !row->metric) {
         row_clear(row);
@@ -197,7 +199,16 @@ void row_put(struct row *row, int round, double value, double best)
         return;
     row->round[row->n] = round;
     row->value[row->n] = value;
+    row->clock_of[row->n] = NAN;
     row->best_of[row->n++] = best;
+}
+
+void row_put_clock(struct row *row, double median_mhz, double least_mhz)
+{
+    if (row->n == 0)
+        return;
+    row->clock_of[row->n - 1] = median_mhz;
+    row->clock_least_mhz = fmin(row->clock_least_mhz, least_mhz); /* of a NaN and a number: it */
 }
 
 double row_at(const struct row *row, int round)
@@ -260,7 +271,7 @@ void row_finish(struct row *row)
     double sorted[ROW_RUNS_MAX];
     size_t low, high;
 
-    row->centre = row->low = row->high = row->best = NAN;
+    row->centre = row->low = row->high = row->best = row->clock_mhz = NAN;
     if (row->n == 0) {
         row->status = status_without_value(row);
         return;
@@ -269,6 +280,7 @@ void row_finish(struct row *row)
     stat_sort(sorted, row->n);
     row->centre = stat_median(sorted, row->n);
     row->best = median_of_finite(row->best_of, row->n);
+    row->clock_mhz = median_of_finite(row->clock_of, row->n);
     if ((row->once || row->thrice || row->better == ROW_EXACT) && row->n >= 2) {
         row->low = sorted[0];
         row->high = sorted[row->n - 1];

@@ -11,7 +11,7 @@ enum { DIGITS = 3 };
 struct number number_none(void)
 {
     return (struct number){.value = NAN, .low = NAN, .high = NAN, .unit = "count",
-                           .status = ROW_MISSING};
+                           .status = ROW_MISSING, .clock_mhz = NAN};
 }
 
 struct number number_of(const struct row *row)
@@ -19,7 +19,8 @@ struct number number_of(const struct row *row)
     if (!row || !row_usable(row))
         return number_none();
     return (struct number){.value = row->centre, .low = row->low, .high = row->high,
-                           .unit = row->unit, .id = row->id, .status = row->status, .n = row->n};
+                           .unit = row->unit, .id = row->id, .status = row->status, .once = row->once,
+                           .n = row->n, .clock_mhz = row->clock_mhz > 0 ? row->clock_mhz : (double)NAN};
 }
 
 struct number number_formed(double value, const char *unit, const struct number *from)
@@ -28,6 +29,7 @@ struct number number_formed(double value, const char *unit, const struct number 
     number.value = value;
     number.low = number.high = NAN;
     number.unit = unit;
+    number.clock_mhz = NAN;
     return number;
 }
 
@@ -39,6 +41,7 @@ struct number number_ratio(const struct number *a, const struct number *b)
     ratio.low = a->low / b->high;
     ratio.high = a->high / b->low;
     ratio.quoted = a->quoted || b->quoted;
+    ratio.once = a->once || b->once;
     return ratio;
 }
 

@@ -14,7 +14,9 @@ struct number {
     const char *id;          /* of its row; of what is formed from several: of the first */
     enum row_status status;
     bool quoted; /* measured on another card of this board: shown with a dagger, ranked nowhere */
+    bool once;   /* measured in two rounds only */
     size_t n;    /* usable runs */
+    double clock_mhz; /* the SM clock while it was measured; NaN: not recorded */
 };
 
 /* None: NaN, printed as "-". */
