@@ -159,11 +159,12 @@ static bool take_metric(struct bundle *bundle, const struct run_context *at, con
         const double best = document_get_number(metric, "best");
         const bool is_single = document_get_number(metric, "n") == 1 && best == value;
         const json_t *clock = json_object_get(one, "sm_clock");
-        const size_t n = row->n;
-        row_put(row, at->round, value, is_single ? (double)NAN : best); /* one value has no best */
-        if (row->n > n)
-            row_put_clock(row, document_get_number(clock, "median_mhz"),
-                          document_get_number(clock, "min_mhz"));
+        if (isnan(row_at(row, at->round))) { /* a round's first value holds */
+            row_put(row, at->round, value, is_single ? (double)NAN : best); /* one has no best */
+            row_put_clock(row, at->round, document_get_number(clock, "median_mhz"));
+            row->clock_least_mhz =
+                fmin(row->clock_least_mhz, document_get_number(clock, "min_mhz"));
+        }
     }
     return true;
 }

@@ -203,12 +203,11 @@ void row_put(struct row *row, int round, double value, double best)
     row->best_of[row->n++] = best;
 }
 
-void row_put_clock(struct row *row, double median_mhz, double least_mhz)
+void row_put_clock(struct row *row, int round, double mhz)
 {
-    if (row->n == 0)
-        return;
-    row->clock_of[row->n - 1] = median_mhz;
-    row->clock_least_mhz = fmin(row->clock_least_mhz, least_mhz); /* of a NaN and a number: it */
+    for (size_t i = 0; i < row->n; i++)
+        if (row->round[i] == round)
+            row->clock_of[i] = mhz;
 }
 
 double row_at(const struct row *row, int round)
@@ -352,8 +351,10 @@ bool rows_pick(const struct rows *rows, const char *glob, struct row *picked)
     if (several_rounds(chosen, &first)) {
         picked->n = 0;
         for (size_t i = 0; i < chosen->n; i++)
-            if (chosen->round[i] != first)
+            if (chosen->round[i] != first) {
                 row_put(picked, chosen->round[i], chosen->value[i], chosen->best_of[i]);
+                row_put_clock(picked, chosen->round[i], chosen->clock_of[i]);
+            }
     }
     row_finish(picked);
     return true;

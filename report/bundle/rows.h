@@ -41,15 +41,15 @@ struct row {
     size_t n; /* usable runs, in the order of their rounds in the bundle */
     int round[ROW_RUNS_MAX];
     double value[ROW_RUNS_MAX], best_of[ROW_RUNS_MAX];
-    double clock_of[ROW_RUNS_MAX]; /* SM clock of each run, MHz: its median; NaN: not recorded */
+    double clock_of[ROW_RUNS_MAX]; /* median SM clock in MHz while its case ran; NaN: not known */
     double resolution; /* one timer tick in the row's unit; 0 where it has none */
     bool once, thrice, power_bound, stale;
     int n_discarded, n_failed;
     size_t metric_order, order;
 
     double centre, low, high, best; /* NaN where there is none */
-    double clock_mhz;               /* median of the runs' clocks; NaN where there is none */
-    double clock_least_mhz;         /* the least that any run saw; NaN where there is none */
+    double clock_mhz;               /* median of clock_of; NaN where there is none */
+    double clock_least_mhz;         /* the least that a run saw; NaN where there is none */
 };
 
 struct rows {
@@ -82,8 +82,8 @@ const struct row *rows_match(const struct rows *rows, const char *glob, size_t *
 /* Gives a row a round's value. Ignored if it has one, or holds ROW_RUNS_MAX. best may be NaN. */
 void row_put(struct row *row, int round, double value, double best);
 
-/* Notes the SM clock of the run that row_put() took last: its median and its least, or NaN. */
-void row_put_clock(struct row *row, double median_mhz, double least_mhz);
+/* The SM clock of the case in a round that has a value. */
+void row_put_clock(struct row *row, int round, double mhz);
 
 /* The value of a round; NaN where it has none. */
 double row_at(const struct row *row, int round);
