@@ -1,0 +1,101 @@
+/* What the emitters share: the text of a cell, of a heading, of a row's name. */
+#include "report/page/emit.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/unit.h"
+
+size_t grid_rows(const struct grid *grid)
+{
+    return (grid->n_cells + grid->n_columns - 1) / grid->n_columns;
+}
+
+const struct cell *grid_at(const struct grid *grid, size_t row, size_t column)
+{
+    const size_t at = row * grid->n_columns + column;
+    return column < grid->n_columns && at < grid->n_cells ? &grid->cell[at] : NULL;
+}
+
+char *emit_cell(char *text, size_t size, const struct column *column, const struct cell *cell)
+{
+    char value[64];
+
+    text[0] = '\0';
+    if (!cell)
+        return text;
+    if (cell->kind == CELL_TEXT) {
+        snprintf(text, size, "%s", cell->text ? cell->text : "");
+    } else if (cell->kind == CELL_NUMBER) {
+        if (column->shown)
+            number_cell(value, sizeof value, &cell->number, column->shown);
+        else
+            number_say(value, sizeof value, &cell->number, NULL);
+        snprintf(text, size, "%s%s%s", value,
+                 cell->number.quoted && number_there(&cell->number) ? "\u2020" : "",
+                 cell->text ? cell->text : "");
+    }
+    return text;
+}
+
+/* The upper line of a heading that covers a column: its own, or the next one to the right, since
+ * it stands over the last column that it covers. */
+static const char *over_of(const struct grid *grid, size_t column)
+{
+    for (size_t i = column; i < grid->n_columns; i++) {
+        if (grid->column[i].over && *grid->column[i].over)
+            return grid->column[i].over;
+        if (!grid->column[i].head)
+            break;
+    }
+    return NULL;
+}
+
+char *emit_heading(char *text, size_t size, const struct grid *grid, size_t column)
+{
+    const char *over = column > 0 ? over_of(grid, column) : grid->column[0].over;
+    const char *head = grid->column[column].head;
+
+    if (over && head && *head)
+        snprintf(text, size, "%s, %s", over, head);
+    else
+        snprintf(text, size, "%s", over && *over ? over : head ? head : "");
+    return text;
+}
+
+char *emit_row_name(char *text, size_t size, const struct grid *grid, size_t row)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < grid->n_columns; i++) {
+        const struct cell *cell = grid_at(grid, row, i);
+        if (!cell || cell->kind != CELL_TEXT)
+            break;
+        if (!cell->text || !*cell->text || used + 1 >= size)
+            continue;
+        snprintf(text + used, size - used, "%s%s", used ? " " : "", cell->text);
+        used = strlen(text);
+    }
+    return text;
+}
+
+char *emit_evidence(char *text, size_t size, const struct number *number)
+{
+    enum { DIGITS = 4 };
+    char value[48], low[48], high[48], runs[48] = "";
+    const bool is_whole = isfinite(number->low);
+
+    unit_format(value, sizeof value, number->value, number->unit, DIGITS);
+    if (number->n > 0)
+        snprintf(runs, sizeof runs, ", %zu run%s", number->n, number->n == 1 ? "" : "s");
+    if (is_whole)
+        snprintf(text, size, "%s, %s to %s%s, %s%s", value,
+                 unit_format(low, sizeof low, number->low, number->unit, DIGITS),
+                 unit_format(high, sizeof high, number->high, number->unit, DIGITS), runs,
+                 row_status_name(number->status), number->quoted ? ", of another card" : "");
+    else
+        snprintf(text, size, "%s, no interval%s, %s%s", value, runs,
+                 row_status_name(number->status), number->quoted ? ", of another card" : "");
+    return text;
+}
