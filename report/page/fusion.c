@@ -324,5 +324,5 @@ void section_fusion(const struct summary *summary, struct section *s)
     find(sorted, n, s);
     tabulate(summary, sorted, n, s);
     note(summary, s);
-    s->claims = "C33 C37 C38 C80";
+    s->claims = "C33 C37 C38 C60 C61 C63 C80";
 }

@@ -60,6 +60,23 @@ struct number take_other(const struct summary *summary, const struct row *row, c
                : number_none();
 }
 
+struct number take_gain(const struct summary *summary, const struct row *fused)
+{
+    char id[2 * DOCUMENT_ID], l2[8];
+    const char *keys = strchr(fused->id, '{'), *end = strstr(fused->id, ",impl=fused,mode=graph,");
+
+    if (keys && end && row_key(fused, "l2", l2, sizeof l2)) {
+        snprintf(id, sizeof id, "derived.fusion_gain{probe=%s,%.*s,l2=%s}", fused->probe,
+                 (int)(end - keys - 1), keys + 1, l2);
+        const struct number gain = number_of(rows_find(&summary->bundle->rows, id));
+        if (number_there(&gain))
+            return gain;
+    }
+    const struct number apart = take_other(summary, fused, "impl", "unfused");
+    const struct number time = number_of(fused);
+    return number_ratio(&apart, &time);
+}
+
 double take_key(const struct row *row, const char *key)
 {
     char text[64], *end;

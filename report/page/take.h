@@ -21,6 +21,11 @@ struct number take_beside(const struct summary *summary, const struct row *row, 
 struct number take_other(const struct summary *summary, const struct row *row, const char *key,
                          const char *value);
 
+/* What a fused form gains over the unfused one: derived.fusion_gain where it is formed, else the two
+ * times' ratio. The section needs both: TAKE_GAIN and the unfused time. */
+#define TAKE_GAIN "derived.fusion_gain{probe=*}"
+struct number take_gain(const struct summary *summary, const struct row *fused);
+
 /* A key of the row's id as a number; NaN if it has none, or one that is a word. */
 double take_key(const struct row *row, const char *key);
 
