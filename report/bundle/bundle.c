@@ -162,8 +162,6 @@ static bool take_metric(struct bundle *bundle, const struct run_context *at, con
         if (isnan(row_at(row, at->round))) { /* a round's first value holds */
             row_put(row, at->round, value, is_single ? (double)NAN : best); /* one has no best */
             row_put_clock(row, at->round, document_get_number(clock, "median_mhz"));
-            row->clock_least_mhz =
-                fmin(row->clock_least_mhz, document_get_number(clock, "min_mhz"));
         }
     }
     return true;

@@ -93,8 +93,6 @@ struct row *rows_get(struct rows *rows, const char *id, const char *unit, enum r
         .unit = unit,
         .better = better,
         .order = rows->n,
-        .clock_mhz = NAN,
-        .clock_least_mhz = NAN,
     };
     if (!row->id || !row->probe || !row->metric) {
         row_clear(row);

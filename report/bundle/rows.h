@@ -49,7 +49,6 @@ struct row {
 
     double centre, low, high, best; /* NaN where there is none */
     double clock_mhz;               /* median of clock_of; NaN where there is none */
-    double clock_least_mhz;         /* the least that a run saw; NaN where there is none */
 };
 
 struct rows {

@@ -23,6 +23,15 @@ struct number number_of(const struct row *row)
                            .n = row->n, .clock_mhz = row->clock_mhz > 0 ? row->clock_mhz : (double)NAN};
 }
 
+struct number number_fact(double value, const char *unit)
+{
+    struct number number = number_none();
+    number.value = value;
+    number.unit = unit;
+    number.status = ROW_OK;
+    return number;
+}
+
 struct number number_formed(double value, const char *unit, const struct number *from)
 {
     struct number number = *from;

@@ -25,6 +25,9 @@ struct number number_none(void);
 /* A row's centre and interval; none where the row is NULL or has no usable value. */
 struct number number_of(const struct row *row);
 
+/* What the bundle states of the board, without a row: a size, a limit. */
+struct number number_fact(double value, const char *unit);
+
 /* A number formed from others: by hand, without an interval. It is measured as seldom as `from`,
  * whose id it has. */
 struct number number_formed(double value, const char *unit, const struct number *from);

@@ -57,6 +57,20 @@ const char *section_say(struct section *s, const struct number *number, const ch
     return section_text(s, "%s", number_say(text, sizeof text, number, shown));
 }
 
+const char *section_label(struct section *s, const struct summary *summary, const char *label)
+{
+    const char *at = strstr(label, "HBM");
+    return !at ? label
+               : section_text(s, "%.*s%s%s", (int)(at - label), label,
+                              summary_memory_name(summary), at + strlen("HBM"));
+}
+
+void section_missing(struct section *s, const struct summary *summary, const char *glob)
+{
+    char why[200];
+    s->missing = section_text(s, "not measured: %s", summary_why(summary, glob, why, sizeof why));
+}
+
 static void add_line(const char ***lines, size_t *n, const char *text)
 {
     const char **grown = realloc(*lines, (*n + 1) * sizeof *grown);
@@ -138,6 +152,57 @@ void grid_bar(struct grid *grid, const struct number *share)
 void grid_ladder(struct grid *grid, const struct number *time, char letter)
 {
     put(grid, &(struct cell){.kind = CELL_LADDER, .number = *time, .letter = letter});
+}
+
+/* --- doubts ----------------------------------------------------------------------------------- */
+
+static const double SPREAD_SAID = 0.05;
+
+static double spread_of(const struct number *number)
+{
+    const double half = fmax(number->high - number->value, number->value - number->low);
+    return isfinite(half) && number->value != 0 ? half / fabs(number->value) : 0;
+}
+
+/* The largest spread of a row's numbers; `once`: is one of them measured in two rounds only? */
+static double row_doubts(const struct grid *grid, size_t row, bool *once)
+{
+    double most = 0;
+
+    *once = false;
+    for (size_t i = 0; i < grid->n_columns; i++) {
+        const size_t at = row * grid->n_columns + i;
+        if (at >= grid->n_cells || grid->cell[at].kind != CELL_NUMBER ||
+            !number_there(&grid->cell[at].number))
+            continue;
+        *once = *once || grid->cell[at].number.once;
+        most = fmax(most, spread_of(&grid->cell[at].number));
+    }
+    return most;
+}
+
+void section_doubts(struct section *s)
+{
+    char seldom[400] = "", wide[400] = "";
+    bool once;
+
+    for (size_t g = 0; g < s->n_grids; g++)
+        for (size_t row = 0; row * s->grid[g].n_columns < s->grid[g].n_cells; row++) {
+            const struct cell *first = &s->grid[g].cell[row * s->grid[g].n_columns];
+            const double spread = row_doubts(&s->grid[g], row, &once);
+            const char *name = first->kind == CELL_TEXT && first->text ? first->text : "a row";
+            size_t used = strlen(seldom);
+            if (once)
+                snprintf(seldom + used, sizeof seldom - used, "%s%s", used ? ", " : "", name);
+            used = strlen(wide);
+            if (spread > SPREAD_SAID)
+                snprintf(wide + used, sizeof wide - used, "%s%s +-%.0f %%", used ? ", " : "", name,
+                         100 * spread);
+        }
+    if (*wide)
+        section_note(s, "Spread: %s.", wide);
+    if (*seldom)
+        section_note(s, "Two rounds only: %s.", seldom);
 }
 
 /* --- curves ----------------------------------------------------------------------------------- */

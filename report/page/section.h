@@ -84,6 +84,17 @@ const char *section_text(struct section *section, const char *format, ...)
 /* The same for one number in a sentence, see number_say(). */
 const char *section_say(struct section *section, const struct number *number, const char *shown);
 
+/* A label with the board's word for its memory: "read, HBM" becomes "read, DRAM". */
+const char *section_label(struct section *section, const struct summary *summary,
+                          const char *label);
+
+/* The section has nothing but this line: "not measured: WHY", for want of rows that match. */
+void section_missing(struct section *section, const struct summary *summary, const char *glob);
+
+/* Notes which of its rows rest on two rounds only, and which scatter by more than 5 %. The section
+ * calls it after its tables are filled. */
+void section_doubts(struct section *section);
+
 /* A new table with these columns. The pointer holds until section_free(). */
 struct grid *section_grid(struct section *section, const struct column *columns, size_t n);
 

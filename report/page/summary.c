@@ -9,14 +9,106 @@
 
 static const struct summary_entry entries[] = {
     /* memory and caches */
-    {"l1-load", "load, L1", "memory_latency.load_time{level=l1,*}", PICK_FIRST, "ns",
-     {FACTOR_CLOCK}},
-    {"hbm-load", "load, HBM", "memory_latency.load_time{level=hbm,*}", PICK_FIRST, "ns",
-     {FACTOR_NONE}},
-    {"hbm-read", "read, HBM", "bandwidth.rate{level=hbm,op=read,path=ld,*}", PICK_LAST, "TB/s",
-     {FACTOR_PINS}},
+    {"shared-load", "load, shared memory", "memory_latency.load_time{level=shared,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"l1-load", "load, L1", "memory_latency.load_time{level=l1,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"dsmem-load", "load, another SM's shared memory", "sm_to_sm.dsmem_time{size=2,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"l2-load", "load, L2 near", "memory_latency.load_time{level=l2,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"l2-far-load", "load, L2 far", "memory_map.load_time{level=l2,side=far,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"l2-loaded", "load, L2, other SMs streaming", "bandwidth.loaded_latency{level=l2,load=100,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"hbm-load", "load, HBM", "memory_latency.load_time{level=hbm,*}",
+     PICK_FIRST, "ns", {FACTOR_NONE}},
+    {"hbm-loaded", "load, HBM, other SMs streaming",
+     "bandwidth.loaded_latency{level=hbm,load=100,*}",
+     PICK_FIRST, "ns", {FACTOR_PINS}},
+    {"host-load", "load, host memory over the bus", "host_link.load{level=host,*}",
+     PICK_FIRST, "us", {FACTOR_HOST}},
+    {"register-read", "operands from registers", "bandwidth.rate{level=register,op=read,*}",
+     PICK_FIRST, "TB/s", {FACTOR_CHIP}},
+    {"shared-read", "read, shared memory", "bandwidth.rate{level=shared,op=read,path=ld,*}",
+     PICK_FIRST, "TB/s", {FACTOR_CHIP}},
+    {"shared-copy", "copy, shared memory", "bandwidth.rate{level=shared,op=copy,path=ld,*}",
+     PICK_FIRST, "TB/s", {FACTOR_CHIP}},
+    {"l1-read", "read, L1", "bandwidth.rate{level=l1,op=read,path=ld,*}",
+     PICK_FIRST, "TB/s", {FACTOR_CHIP}},
+    {"dsmem-read", "read, another SM's shared memory",
+     "sm_to_sm_rate.stream{op=read,size=2,active=all}",
+     PICK_FIRST, "TB/s", {FACTOR_CHIP}},
+    {"l2-read", "read, L2", "bandwidth.rate{level=l2,op=read,path=ld,*}",
+     PICK_FIRST, "TB/s", {FACTOR_CHIP}},
+    {"l2-copy", "copy, L2", "bandwidth.rate{level=l2,op=copy,path=ld,*}",
+     PICK_FIRST, "TB/s", {FACTOR_CHIP}},
+    {"hbm-read", "read, HBM", "bandwidth.rate{level=hbm,op=read,path=ld,*}",
+     PICK_LAST, "TB/s", {FACTOR_PINS}},
+    {"hbm-copy", "copy, HBM", "bandwidth.rate{level=hbm,op=copy,path=ld,*}",
+     PICK_LAST, "TB/s", {FACTOR_PINS}},
+    {"hbm-one-warp", "read, HBM, one warp on each SM", "occupancy.path_rate{level=hbm,*warps=1,*}",
+     PICK_BEST, "TB/s", {FACTOR_PINS}},
+    {"host-read", "read of host memory, by copies",
+     "host_link.copy_rate{direction=h2d,memory=pinned,*}",
+     PICK_LAST, "TB/s", {FACTOR_HOST}},
+    {"l1-size", "capacity, L1", "derived.capacity{level=l1}", PICK_FIRST, "KiB", {FACTOR_NONE}},
+    {"l2-near-size", "capacity, one side of the L2", "derived.capacity{level=l2_near}",
+     PICK_FIRST, "MiB", {FACTOR_NONE}},
+    {"l2-size", "capacity, L2", "derived.capacity{level=l2}", PICK_FIRST, "MiB", {FACTOR_NONE}},
 
     /* waiting and launching */
+    {"fma", "multiply-add, fp32", "instructions.latency{op=fma,type=fp32*}",
+     PICK_FIRST, "", {FACTOR_NONE}},
+    {"mma", "tensor product, mma.sync m16n8k16",
+     "instructions.latency{op=mma,shape=m16n8k16,type=fp16,acc=fp32*}",
+     PICK_FIRST, "", {FACTOR_NONE}},
+    {"block-barrier", "barrier of a block, 8 warps",
+     "barriers.block_time{barrier=syncthreads,warps=8,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"cluster-barrier-relaxed", "barrier of a cluster of 8, relaxed",
+     "barriers.cluster_time{order=relaxed,blocks=8,threads=256,store=none,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"cluster-barrier", "barrier of a cluster of 8, ordered",
+     "barriers.cluster_time{order=ordered,blocks=8,threads=256,store=none,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"atomic", "atomic add in the L2",
+     "contention.atomic_latency_time{space=global,op=add_u32,lanes=1,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"flag", "flag from SM to SM through the L2", "sm_to_sm.flag_time{path=l2_same,by=relaxed,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"flag-data", "flag that hands over data", "sm_to_sm.flag_time{path=l2,by=acq_rel,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"grid-barrier", "barrier of all SMs, two counters",
+     "barriers.grid_time{barrier=twin,per_sm=1,threads=256,store=none,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"grid-sync", "barrier of all SMs, grid.sync",
+     "barriers.grid_time{barrier=sync,per_sm=1,threads=256,store=none,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"graph-kernel", "one more small kernel in a graph", "launch.edge{mode=graph,timer=event}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"step-graph-early", "step of all SMs: graph, early start",
+     "edges.step{mode=graph_pdl_early,blocks=sm,body=0,span=64-512,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"step-kernel", "step of all SMs: inside one kernel",
+     "edges.step{mode=counter,blocks=sm,body=0,span=64-512,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"step-graph", "step of all SMs: graph",
+     "edges.step{mode=graph,blocks=sm,body=0,span=64-512,*}",
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
+    {"step-stream", "step of all SMs: stream",
+     "edges.step{mode=stream,blocks=sm,body=0,span=64-512,*}",
+     PICK_FIRST, "us", {FACTOR_HOST}},
+    {"submit", "submit a kernel, CPU time", "launch.submit{timer=wall}",
+     PICK_FIRST, "us", {FACTOR_HOST}},
+    {"round-trip", "submit to done, empty kernel", "launch.round_trip{timer=wall}",
+     PICK_FIRST, "us", {FACTOR_HOST}},
+    {"wakeup", "CPU woken from sleep by the GPU", "host_link.wakeup{by=blocking,*}",
+     PICK_FIRST, "us", {FACTOR_HOST}},
+    {"graph-1024", "graph of 1024 kernels", "graphs.replay{nodes=1024,*}",
+     PICK_FIRST, "us", {FACTOR_NONE}},
+    {"process", "start of a process with a context", "null.process{context=yes,*}",
+     PICK_FIRST, "ms", {FACTOR_HOST}},
 
     /* products */
 
@@ -96,9 +188,41 @@ struct number summary_number(const struct summary *summary, const char *name)
     abort();
 }
 
+const char *summary_label(const char *name)
+{
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++)
+        if (!strcmp(entries[i].name, name))
+            return entries[i].label;
+    return "";
+}
+
+char *summary_why(const struct summary *summary, const char *glob, char *text, size_t size)
+{
+    const struct row *row;
+    char probe[64], gpu[160];
+    const size_t length = strcspn(glob, ".");
+
+    snprintf(probe, sizeof probe, "%.*s", (int)length, glob);
+    const struct part *part = part_of(summary->bundle, probe);
+    size_t next = 0;
+    if ((row = rows_match(&summary->bundle->rows, glob, &next)))
+        snprintf(text, size, "%s: %s", row->metric, row->why ? row->why : row_status_name(row->status));
+    else if (part && part->n_ok == 0)
+        snprintf(text, size, "%s: %s", probe, part->why ? part->why : "no run of it came to an end");
+    else if (part)
+        snprintf(text, size, "%s has no such case in this bundle", probe);
+    else if (!strcmp(probe, "derived"))
+        snprintf(text, size, "what it is derived from is not in this bundle");
+    else if (!*bundle_fact(summary->bundle, "gpu", "name", gpu, sizeof gpu, ""))
+        snprintf(text, size, "no GPU was measured");
+    else
+        snprintf(text, size, "%s is not in this bundle", probe);
+    return text;
+}
+
 /* --- the board -------------------------------------------------------------------------------- */
 
-static double gpu_fact(const struct summary *summary, const char *key)
+double summary_fact(const struct summary *summary, const char *key)
 {
     char text[64];
     bundle_fact(summary->bundle, "gpu", key, text, sizeof text, "");
@@ -107,31 +231,32 @@ static double gpu_fact(const struct summary *summary, const char *key)
 
 double summary_sms(const struct summary *summary)
 {
-    return gpu_fact(summary, "n_sm");
+    return summary_fact(summary, "n_sm");
 }
 
 /* spin waits a known number of cycles. */
-static const char clock_glob[] = "spin.sm_clock*";
+static const char clock_glob[] = "spin.sm_clock{source=measured}*";
+const char *const summary_needs[] = {clock_glob, NULL};
 
 double summary_clock_mhz(const struct summary *summary)
 {
     const struct number measured = summary_take(summary, clock_glob, PICK_FIRST);
     return number_there(&measured) ? measured.value * number_scale(measured.unit, "MHz")
-                                   : gpu_fact(summary, "sm_clock_max_mhz");
+                                   : summary_fact(summary, "sm_clock_max_mhz");
 }
 
 double summary_pins(const struct summary *summary)
 {
-    return 2e6 * gpu_fact(summary, "memory_clock_mhz") * gpu_fact(summary, "bus_bits") / 8;
+    return 2e6 * summary_fact(summary, "memory_clock_mhz") * summary_fact(summary, "bus_bits") / 8;
 }
 
 int summary_cc(const struct summary *summary)
 {
-    const double cc = gpu_fact(summary, "cc");
+    const double cc = summary_fact(summary, "cc");
     return isnan(cc) ? 0 : (int)lrint(10 * cc);
 }
 
 const char *summary_memory_name(const struct summary *summary)
 {
-    return gpu_fact(summary, "bus_bits") < 1024 ? "DRAM" : "HBM";
+    return summary_fact(summary, "bus_bits") < 1024 ? "DRAM" : "HBM";
 }

@@ -11,6 +11,8 @@ struct summary {
     const struct bundle *bundle;
     const struct bundle *committed; /* results of its board in this tree; or NULL: there are none,
                                      * or they are the bundle */
+    bool is_committed;              /* the bundle is the folder of its board's results */
+    const char *results;            /* the folder of all boards' results; or NULL */
 };
 
 /* What a number should scale with from one board to the next, see report/page/boards.c. */
@@ -36,6 +38,9 @@ struct summary_entry {
     enum factor factor[2];
 };
 
+/* What the functions below take besides the table, up to NULL. */
+extern const char *const summary_needs[];
+
 /* The i-th entry, or NULL past the last one. */
 const struct summary_entry *summary_at(size_t i);
 
@@ -49,7 +54,15 @@ struct number summary_number(const struct summary *summary, const char *name);
  * in the needs of a section. */
 struct number summary_take(const struct summary *summary, const char *glob, enum summary_pick pick);
 
+/* Why the bundle has no usable row that matches: "no GPU was measured", "memory_latency is not in
+ * this bundle", or the cause that the row or its program states. */
+char *summary_why(const struct summary *summary, const char *glob, char *text, size_t size);
+
+/* The label of an entry; "" where there is no such name. */
+const char *summary_label(const char *name);
+
 /* Facts of the board: environment.gpu; NaN where the bundle does not say. */
+double summary_fact(const struct summary *summary, const char *key);
 double summary_sms(const struct summary *summary);
 double summary_clock_mhz(const struct summary *summary); /* as spin measured it, else the maximum */
 double summary_pins(const struct summary *summary);      /* memory clock x 2 x bus, bytes/s */
