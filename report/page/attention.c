@@ -7,12 +7,12 @@
 #include "report/page/sections.h"
 #include "report/page/take.h"
 
-enum { FUSED, APART, RATE, FOOTPRINT, DECODE, TOKEN, READ, PEERS, GAIN };
+enum { FUSED, APART, RATE, MEMORY, DECODE, TOKEN, READ, PEERS, GAIN };
 const char *const attention_needs[] = {
     [FUSED] = "attention_prefill.time{*mask=causal,*impl=fused,mode=graph,l2=cold,*}",
     [APART] = "attention_prefill.time{*mask=causal,*impl=unfused,mode=graph,l2=cold,*}",
     [RATE] = "attention_prefill.rate{*mask=causal,*impl=fused,mode=graph,l2=cold}",
-    [FOOTPRINT] = "attention_prefill.footprint{*context=%s,mask=causal,*impl=%s}",
+    [MEMORY] = "attention_prefill.memory{*mask=causal,*impl=%s,mode=graph,l2=cold}",
     [DECODE] = "attention_decode.time{batch=1,*d=128,*impl=attention,mode=graph,l2=cold,*}",
     [TOKEN] = "attention_decode.share_of_token{shape=8b,context=%s}",
     [READ] = "attention_decode.share_of_read{batch=1,*d=128,*impl=attention,mode=graph,l2=cold}",
@@ -67,13 +67,12 @@ static bool has_both(const struct summary *summary, const struct row *fused)
     return number_there(&apart);
 }
 
-/* GPU memory with the operands, fused over apart, whatever the type of 16 bits. */
+/* GPU memory with the operands, fused over apart. */
 static struct number memory_of(const struct summary *summary, const struct row *fused)
 {
-    char context[32];
-    row_key(fused, "context", context, sizeof context);
-    const struct number one = take_number(summary, attention_needs[FOOTPRINT], context, "fused");
-    const struct number all = take_number(summary, attention_needs[FOOTPRINT], context, "unfused");
+    const struct number one = take_beside(summary, fused, "memory");
+    const struct number all = take_beside(
+        summary, rows_beside(&summary->bundle->rows, fused, NULL, "impl", "unfused"), "memory");
     return number_ratio(&one, &all);
 }
 
@@ -83,7 +82,7 @@ static void tabulate_prompts(const struct summary *summary, const struct row *co
     static const struct column columns[] = {
         {NULL, "prompt, causal", NULL, 'l'}, {"apart", "us", "us", 'r'},
         {"fused", "us", "us", 'r'},          {NULL, "gain", "x", 'r'},
-        {NULL, "TFLOP/s", "TFLOP/s", 'r'},   {"memory", "over apart", "x", 'r'},
+        {NULL, "TFLOP/s", "TFLOP/s", 'r'},   {"memory", "of apart", "x", 'r'},
         {"flash", "us", "us", 'r'},          {"cuDNN", "us", "us", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
@@ -103,7 +102,7 @@ static void tabulate_prompts(const struct summary *summary, const struct row *co
         };
         row_key(fused[i], "context", context, sizeof context);
         row_key(fused[i], "type", type, sizeof type);
-        grid_text(grid, section_text(s, "%s tokens, %s", context, type));
+        grid_text(grid, section_text(s, "%s tokens %s", context, type));
         for (size_t k = 0; k < sizeof number / sizeof number[0]; k++)
             grid_number(grid, &number[k]);
         series_put(gains, take_key(fused[i], "context"), &gain, NULL);
@@ -116,6 +115,11 @@ static bool is_bf16(const struct summary *summary, const struct row *row)
 {
     (void)summary;
     return take_has(row, "type", "bf16");
+}
+
+static struct number share_of_read(const struct summary *summary, const struct row *time)
+{
+    return take_beside(summary, time, "share_of_read");
 }
 
 static struct number share_of_token(const struct summary *summary, const struct row *time)
@@ -141,7 +145,7 @@ static void tabulate_decode(const struct summary *summary, const struct row *con
         const struct number bf16 = number_of(time[i]);
         const struct number number[] = {
             bf16,
-            take_beside(summary, time[i], "share_of_read"),
+            share_of_read(summary, time[i]),
             take_other(summary, time[i], "type", "e4m3"),
             take_other(summary, time[i], "type", "int8"),
             share_of_token(summary, time[i]),
@@ -157,60 +161,56 @@ static void tabulate_decode(const struct summary *summary, const struct row *con
 
 /* --- the finding and the notes ---------------------------------------------------------------- */
 
-/* "Fused, a prompt of 1024 tokens is 3.23 times as fast, of 8192 4.66" */
-static const char *say_prompt(const struct summary *summary, const struct row *const *fused,
-                              size_t n, struct section *s)
+/* "3.23 to 4.65", of a number for each row; "" if there is none. */
+static const char *say_range(const struct summary *summary, const struct row *const *row, size_t n,
+                             struct number (*of)(const struct summary *, const struct row *),
+                             const char *shown, struct section *s)
 {
-    const struct number first = take_gain(summary, fused[0]), last = take_gain(summary, fused[n - 1]);
-    const char *said =
-        section_text(s, "Fused, a prompt of %.0f tokens is %s times as fast",
-                     take_key(fused[0], "context"), section_say(s, &first, ""));
-    return n == 1 ? said
-                  : section_text(s, "%s, of %.0f %s", said, take_key(fused[n - 1], "context"),
-                                 section_say(s, &last, ""));
-}
+    struct number least = number_none(), most = number_none();
 
-/* "a query takes 72 % of the rate of a read of its cache at 8192 keys": the longest context that
- * has one; "" where none has. */
-static const char *say_decode(const struct summary *summary, const struct row *const *time,
-                              size_t n, struct section *s)
-{
-    for (size_t i = n; i-- > 0;) {
-        const struct number share = take_beside(summary, time[i], "share_of_read");
-        if (number_there(&share))
-            return section_text(s, "over %.0f keys a query reads at %s of the rate of a plain read",
-                                take_key(time[i], "context"), section_say(s, &share, "%"));
+    for (size_t i = 0; i < n; i++) {
+        const struct number number = of(summary, row[i]);
+        if (!number_there(&number))
+            continue;
+        if (!number_there(&least) || number.value < least.value)
+            least = number;
+        if (!number_there(&most) || number.value > most.value)
+            most = number;
     }
-    return "";
+    if (!number_there(&least))
+        return "";
+    if (least.value == most.value)
+        return section_say(s, &most, shown);
+    const double scale = number_scale(least.unit, shown);
+    return section_text(s, "%.3g to %s", scale * least.value, section_say(s, &most, shown));
 }
 
 static void find(const struct summary *summary, const struct row *const *fused, size_t n_fused,
                  const struct row *const *time, size_t n_time, struct section *s)
 {
-    const char *prompt = n_fused ? say_prompt(summary, fused, n_fused, s) : "";
-    const char *decode = say_decode(summary, time, n_time, s);
+    const char *prompt = say_range(summary, fused, n_fused, take_gain, "", s);
+    const char *decode = say_range(summary, time, n_time, share_of_read, "%", s);
+    const char *said = "";
 
-    if (*prompt || *decode)
-        s->finding = section_text(s, "%s%s%s.", prompt, *prompt && *decode ? "; " : "", decode);
+    if (*prompt)
+        said = section_text(s, "Fused, a prompt is %s times as fast", prompt);
+    if (*decode)
+        said = section_text(s, "%s%s at %s of a read of its cache", said,
+                            *prompt ? "; decode runs" : "Decode runs", decode);
+    if (*said)
+        s->finding = section_text(s, "%s.", said);
 }
 
 static void note(const struct row *const *time, size_t n, struct section *s)
 {
-    const char *seldom = "";
     char heads[16], kv_heads[16], depth[16];
 
-    for (size_t i = 0; i < n; i++)
-        if (time[i]->once)
-            seldom = section_text(s, "%s%s%.0f", seldom, *seldom ? ", " : "",
-                                  take_key(time[i], "context"));
     if (n > 0 && row_key(time[0], "heads", heads, sizeof heads) &&
         row_key(time[0], "kv_heads", kv_heads, sizeof kv_heads) &&
         row_key(time[0], "d", depth, sizeof depth))
-        section_note(s, "Decode: %s heads over %s of %s, operands in memory. Of a token of 8B: "
+        section_note(s, "Decode: %s heads over %s, %s wide, cache not in the L2. Of a token of 8B: "
                         "attention's share of its time, if all else is read at full rate.",
                      heads, kv_heads, depth);
-    if (*seldom)
-        section_note(s, "Two rounds only: decode of %s keys.", seldom);
 }
 
 void section_attention(const struct summary *summary, struct section *s)
@@ -222,8 +222,7 @@ void section_attention(const struct summary *summary, struct section *s)
     s->name = "attention";
     s->title = "ATTENTION";
     if (n_fused == 0 && n_time == 0) {
-        s->missing = "not measured: no attention is in this bundle (attention_prefill, "
-                     "attention_decode)";
+        section_missing(s, summary, attention_needs[FUSED]);
         return;
     }
     find(summary, fused, n_fused, time, n_time, s);
@@ -232,5 +231,6 @@ void section_attention(const struct summary *summary, struct section *s)
     if (n_time > 0)
         tabulate_decode(summary, time, n_time, s);
     note(time, n_time, s);
+    section_doubts(s);
     s->claims = "C43 C44 C55 C67";
 }

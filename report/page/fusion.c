@@ -51,7 +51,7 @@ static const struct {
     const char *peer;    /* fused_peers' name of it; NULL: PyTorch is not asked */
 } shown[SHOWN] = {
     [PLAIN] = {"16 plain operators", {"rows", "cols"}, NULL},
-    [ACTIVATED] = {"16 operators, some gelu, silu", {"rows", "cols"}, NULL},
+    [ACTIVATED] = {"16 operators with gelu, silu", {"rows", "cols"}, NULL},
     [INT4] = {"int4 weights into a product", {"rows", "cols"}, NULL},
     [SOFTMAX] = {"scale + mask + softmax", {"rows", "cols"}, "softmax"},
     [SOFTMAX_ROW] = {"scale + mask + softmax", {"rows", "cols"}, "softmax"},
@@ -216,7 +216,7 @@ static void tabulate(const struct summary *summary, const struct fusion *const *
         {NULL, "operators", NULL, 'l'},  {NULL, "shape", NULL, 'l'},
         {"apart", "us", "us", 'r'},      {"fused", "us", "us", 'r'},
         {NULL, "gain", "x", 'r'},        {"model", "says", "x", 'r'},
-        {"of a", "copy", "%", 'r'},      {"PyTorch", "eager", "us", 'r'},
+        {"of a", "copy, %", "%", 'r'},      {"PyTorch", "eager", "us", 'r'},
         {"us", "comp.", "us", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
@@ -243,10 +243,10 @@ static bool loses(const struct fusion *f)
     return f->gain->centre < 1 - NOTHING;
 }
 
-/* "idles SMs, spills registers or holds a tile's memory": why those that lose do; "" if none does. */
+/* "idles SMs, spills or holds shared memory": why those that lose do; "" if none does. */
 static const char *reasons(const struct fusion *const *sorted, size_t n, struct section *s)
 {
-    static const char *const words[] = {"idles SMs", "spills registers", "holds idle shared memory"};
+    static const char *const words[] = {"idles SMs", "spills", "holds shared memory"};
     bool is_there[3] = {false};
     const char *said = "";
     int left = 0;
@@ -279,13 +279,13 @@ static void find(const struct fusion *const *sorted, size_t n, struct section *s
         s->finding = section_text(s, "No fusion shown gains: the best runs at %s of the speed "
                                      "apart, the worst at %s.", best, section_say(s, &least, ""));
     else if (n_lose == 0)
-        s->finding = section_text(s, "One kernel gains up to %s times and loses in no case shown.",
+        s->finding = section_text(s, "Fusing gains up to %s times and loses in no case shown.",
                                   best);
     else if (*why)
-        s->finding = section_text(s, "One kernel gains up to %s times; it loses where it %s.", best,
+        s->finding = section_text(s, "Fusing gains up to %s times; it loses where it %s.", best,
                                   why);
     else
-        s->finding = section_text(s, "One kernel gains up to %s times and loses in %zu of %zu "
+        s->finding = section_text(s, "Fusing gains up to %s times and loses in %zu of %zu "
                                      "cases.", best, n_lose, n);
 }
 
@@ -293,13 +293,11 @@ static void note(const struct summary *summary, struct section *s)
 {
     struct fused_predictions told;
 
-    section_note(s, "gain: time apart over fused. of a copy: share of the best copy of the same "
-                    "bytes. From a graph; operands in memory, or warm in the L2.");
     if (!fused_predictions(summary->bundle, &told))
         return;
-    section_note(s, "model: bytes, launches, SMs in use, spills, arithmetic; no fitted constant. It "
-                    "has the right sign in %zu of %zu fusions and is off by %.0f %% in the median "
-                    "(C80; less than %.0f %% is no gain).",
+    section_note(s, "of a copy: best copy of the same bytes. model: by counts, no fitted constant; the "
+                    "right sign in %zu of %zu fusions, off by %.0f %% in the median (C80; below "
+                    "%.0f %% is no gain).",
                  told.right, told.n, 100 * told.error, 100 * NOTHING);
 }
 
@@ -317,12 +315,13 @@ void section_fusion(const struct summary *summary, struct section *s)
             n++;
         }
     if (n == 0) {
-        s->missing = "not measured: no operator is in this bundle both fused and apart";
+        section_missing(s, summary, fusion_needs[GELU]);
         return;
     }
     qsort(sorted, n, sizeof sorted[0], by_gain);
     find(sorted, n, s);
     tabulate(summary, sorted, n, s);
     note(summary, s);
+    section_doubts(s);
     s->claims = "C33 C37 C38 C60 C61 C63 C80";
 }

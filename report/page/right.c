@@ -68,12 +68,12 @@ void section_right(const struct summary *summary, struct section *s)
     s->name = "right";
     s->title = "RIGHT?";
     if (q.errors == 0 && q.compared == 0) {
-        s->missing = "not measured: no fused result of this bundle has the unfused one beside it";
+        section_missing(s, summary, "*.error{*impl=fused,*");
         return;
     }
     if (q.errors > 0 && q.worse == 0)
-        s->finding = section_text(s, "Against float64 fused results err no more than unfused ones in "
-                                     "%zu of %zu cases.", q.errors, q.errors);
+        s->finding = section_text(s, "Against float64 fused results err no more than unfused ones, "
+                                     "within 3 %%, in %zu of %zu cases.", q.errors, q.errors);
     else if (q.errors > 0)
         s->finding = section_text(s, "Against float64 fused results err more than unfused ones, by over "
                                      "3 %%, in %zu of %zu cases.", q.worse, q.errors);

@@ -81,7 +81,7 @@ static void tabulate(const struct summary *summary, const struct row *const *fus
                      struct section *s)
 {
     static const struct column columns[] = {
-        {NULL, "warm", NULL, 'l'},           {NULL, "cut", NULL, 'l'},
+        {"logits in", "the L2", NULL, 'l'},           {NULL, "cut", NULL, 'l'},
         {"kernels", "apart", "", 'r'},       {"apart", "us", "us", 'r'},
         {"one kernel", "us", "us", 'r'},     {NULL, "gain", "x", 'r'},
     };
@@ -111,10 +111,11 @@ void section_sampling(const struct summary *summary, struct section *s)
          n < CASES_MAX && (row = take_next(summary, sampling_needs[FUSED], &next));)
         fused[n++] = row;
     if (n == 0) {
-        s->missing = "not measured: no token is sampled in this bundle (sampling)";
+        section_missing(s, summary, sampling_needs[FUSED]);
         return;
     }
     find(summary, told(summary, fused, n), s);
     tabulate(summary, fused, n, s);
+    section_doubts(s);
     s->claims = "C66";
 }

@@ -140,17 +140,21 @@ static void find(const struct summary *summary, const struct sizes *all, struct 
 {
     const struct size *fixed = last_fixed(summary, all), *fallen = first_fallen(summary, all);
     const struct size *largest = &all->size[all->n - 1];
-    const char *and = "";
+    double least = INFINITY;
 
-    if (fixed)
-        and = section_text(s, " up to %.0f fixed cost decides%s", fixed->n, fallen ? ";" : "");
-    if (fallen)
-        and = section_text(s, "%s from %.0f the clock falls, to %.0f MHz at %.0f", and, fallen->n,
-                           largest->best->clock_mhz, largest->n);
-    if (!fixed && !fallen && number_there(&largest->rate))
-        and = section_text(s, " %s at %.0f", section_say(s, &largest->rate, "TFLOP/s"), largest->n);
-    if (*and)
-        s->finding = section_text(s, "N^3 fp16, warm:%s.", and);
+    for (const struct size *size = fallen; size && size <= largest; size++)
+        least = fmin(least, size->best->clock_mhz);
+    if (fixed && fallen)
+        s->finding = section_text(s, "Up to N = %.0f fixed cost decides; from %.0f on the clock "
+                                     "falls, to %.0f MHz.", fixed->n, fallen->n, least);
+    else if (fixed)
+        s->finding = section_text(s, "Up to N = %.0f fixed cost decides.", fixed->n);
+    else if (fallen)
+        s->finding = section_text(s, "From N = %.0f on the clock falls, to %.0f MHz.", fallen->n,
+                                  least);
+    else if (number_there(&largest->rate))
+        s->finding = section_text(s, "N = %.0f runs at %s.", largest->n,
+                                  section_say(s, &largest->rate, "TFLOP/s"));
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -158,7 +162,7 @@ static void find(const struct summary *summary, const struct sizes *all, struct 
 static void tabulate(const struct summary *summary, const struct sizes *all, struct section *s)
 {
     static const struct column columns[] = {
-        {NULL, "N", "", 'r'},
+        {"N^3, fp16,", "warm: N", NULL, 'r'},
         {"cuBLAS", "us", "us", 'r'},
         {"cuBLASLt", "best us", "us", 'r'},
         {"ours", "us", "us", 'r'},
@@ -173,10 +177,9 @@ static void tabulate(const struct summary *summary, const struct sizes *all, str
     for (size_t i = 0; i < all->n; i++) {
         const struct size *size = &all->size[i];
         const struct number best = number_of(size->best);
-        const struct number n = number_formed(size->n, "count", &best);
         const struct number clock = number_formed(size->best->clock_mhz * 1e6, "hertz", &best);
         const struct number over = take_beside(summary, size->time[OURS], "over_library");
-        grid_number(grid, &n);
+        grid_text(grid, section_text(s, "%.0f", size->n));
         for (int impl = 0; impl < IMPLS; impl++) {
             const struct number time =
                 size->time[impl] ? number_of(size->time[impl]) : number_none();
@@ -234,7 +237,7 @@ static enum order order_of(const struct summary *summary, const struct size *siz
 static void compare(const struct summary *summary, const struct sizes *all, struct section *s)
 {
     static const char *const words[] = {
-        [FASTER] = "faster", [SLOWER] = "slower", [UNDECIDED] = "neither, within the spread,"};
+        [FASTER] = "faster", [SLOWER] = "slower", [UNDECIDED] = "neither beyond the spread"};
     const char *said = "";
 
     for (enum order order = 0; order < ORDERS; order++) {
@@ -275,7 +278,7 @@ void section_sizes(const struct summary *summary, struct section *s)
     s->title = "PRODUCT SIZES";
     find_sizes(summary, &all);
     if (all.n == 0) {
-        s->missing = "not measured: no product of N x N x N in this bundle (gemm_sizes)";
+        section_missing(s, summary, sizes_needs[OURS]);
         return;
     }
     find(summary, &all, s);
@@ -283,5 +286,6 @@ void section_sizes(const struct summary *summary, struct section *s)
     draw(summary, &all, s);
     compare(summary, &all, s);
     note(summary, s);
+    section_doubts(s);
     s->claims = "C26";
 }

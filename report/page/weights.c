@@ -19,7 +19,7 @@ const char *const weights_needs[] = {
 
 /* --- one matrix, quantised -------------------------------------------------------------------- */
 
-enum { BATCHES_MAX = 8, FORMS = 8 };
+enum { BATCHES_MAX = 8, FORMS = 6 };
 static const struct {
     const char *label, *type, *impl;
 } forms[FORMS] = {
@@ -29,8 +29,6 @@ static const struct {
     {"int8 converted inside", "int8", "fused"},
     {"fp8 converted inside", "e4m3", "fused"},
     {"int4 converted first", "int4", "unfused"},
-    {"int8 converted first", "int8", "unfused"},
-    {"fp8 converted first", "e4m3", "unfused"},
 };
 
 /* The largest matrix, and the batches with which its int4 form was measured, ascending. */
@@ -117,7 +115,7 @@ static void tabulate_matrix(const struct summary *summary, const struct matrix *
 
 /* --- matrices times a vector ------------------------------------------------------------------ */
 
-enum { VECTORS_MAX = 12 };
+enum { VECTORS_MAX = 16, VECTORS_SHOWN = 5 };
 
 static int by_size(const void *a, const void *b)
 {
@@ -138,6 +136,7 @@ static size_t find_vectors(const struct summary *summary, const struct row **vec
     return n;
 }
 
+/* The smallest, the largest, and some between them. */
 static void tabulate_vectors(const struct summary *summary, const struct row *const *vector,
                              size_t n, struct section *s)
 {
@@ -147,15 +146,16 @@ static void tabulate_vectors(const struct summary *summary, const struct row *co
         {"of a read", "%", "%", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
+    const size_t n_shown = n < VECTORS_SHOWN ? n : VECTORS_SHOWN;
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n_shown; i++) {
+        const struct row *own = vector[n_shown > 1 ? i * (n - 1) / (n_shown - 1) : 0];
         const struct row *library =
-            rows_beside(&summary->bundle->rows, vector[i], NULL, "impl", "cublas_gemm");
+            rows_beside(&summary->bundle->rows, own, NULL, "impl", "cublas_gemm");
         const struct number number[] = {
-            number_of(vector[i]), take_beside(summary, vector[i], "share_of_read"),
-            number_of(library), take_beside(summary, library, "share_of_read")};
-        grid_text(grid, section_text(s, "%.0f x %.0f", take_key(vector[i], "m"),
-                                     take_key(vector[i], "k")));
+            number_of(own), take_beside(summary, own, "share_of_read"), number_of(library),
+            take_beside(summary, library, "share_of_read")};
+        grid_text(grid, section_text(s, "%.0f x %.0f", take_key(own, "m"), take_key(own, "k")));
         for (size_t k = 0; k < sizeof number / sizeof number[0]; k++)
             grid_number(grid, &number[k]);
     }
@@ -163,7 +163,7 @@ static void tabulate_vectors(const struct summary *summary, const struct row *co
 
 /* --- the finding ------------------------------------------------------------------------------ */
 
-/* "At batch 1 a product runs at 85 to 99 % of a read of its weights"; "" if no share is known. */
+/* "At batch 1 products run at 85 to 99 % of a read"; "" if no share is known. */
 static const char *say_vectors(const struct summary *summary, const struct row *const *vector,
                                size_t n, struct section *s)
 {
@@ -178,11 +178,11 @@ static const char *say_vectors(const struct summary *summary, const struct row *
     }
     if (!(least <= most))
         return "";
-    return section_text(s, "At batch 1 a product runs at %.0f to %.0f %% of a read of its weights",
+    return section_text(s, "At batch 1 products run at %.0f to %.0f %% of a read",
                         100 * least, 100 * most);
 }
 
-/* int4 pays while it is 3 % faster than bf16. "int4 pays up to batch 16, not from 64"; "" if the two
+/* int4 pays while it is 3 % faster than bf16. "int4 pays up to batch 16, not at 64"; "" if the two
  * were measured with no batch. */
 static const double PAYS = 0.97;
 
@@ -210,7 +210,7 @@ static const char *say_int4(const struct summary *summary, const struct matrix *
         return "int4 never pays";
     if (isnan(first_not))
         return section_text(s, "int4 pays up to batch %.0f, the largest", last);
-    return section_text(s, "int4 pays up to batch %.0f, not from %.0f on", last, first_not);
+    return section_text(s, "int4 pays up to batch %.0f, not at %.0f", last, first_not);
 }
 
 static void find(const struct summary *summary, const struct matrix *m,
@@ -229,11 +229,11 @@ static void note(const struct summary *summary, const struct matrix *m, struct s
 
     for (size_t i = 0; i < m->n; i++) {
         const struct row *int4 = form_of(summary, m, 2, m->batch[i]);
-        if (int4 && (int4->thrice || int4->once))
+        if (int4 && int4->thrice)
             seldom = section_text(s, "%s%s%.0f", seldom, *seldom ? ", " : "", m->batch[i]);
     }
     if (*seldom)
-        section_note(s, "Measured in two or three rounds only: batch %s.", seldom);
+        section_note(s, "Three rounds only: batch %s.", seldom);
 }
 
 void section_weights(const struct summary *summary, struct section *s)
@@ -246,7 +246,7 @@ void section_weights(const struct summary *summary, struct section *s)
     s->title = "WEIGHTS";
     find_matrix(summary, &m);
     if (n == 0 && m.n == 0) {
-        s->missing = "not measured: no product with few rows is in this bundle (gemv, quantized)";
+        section_missing(s, summary, weights_needs[VECTOR]);
         return;
     }
     find(summary, &m, vector, n, s);
@@ -255,5 +255,6 @@ void section_weights(const struct summary *summary, struct section *s)
     if (n > 0)
         tabulate_vectors(summary, vector, n, s);
     note(summary, &m, s);
+    section_doubts(s);
     s->claims = "C14 C45 C64";
 }
