@@ -5,6 +5,7 @@
 
 #include "core/document.h"
 #include "core/stat.h"
+#include "report/claims/fused_predictions.h"
 #include "report/claims/rules.h"
 
 /* --- C80: fusion wins when it cuts traffic and blocks nothing --------------------------------- */
@@ -189,3 +190,16 @@ static const struct claim claims[] = {
      .needs = NEEDS(gain_needs, known_needs)},
 };
 CLAIM_SUBJECT(claims);
+
+bool fused_predictions(const struct bundle *bundle, struct fused_predictions *out)
+{
+    struct finding f = {.claim = &claims[0]};
+    struct c80 c = {0};
+
+    score(bundle, &c, &f);
+    if (c.n < C80_LEAST)
+        return false;
+    stat_sort(c.error, c.n);
+    *out = (struct fused_predictions){.n = c.n, .right = c.right, .error = stat_median(c.error, c.n)};
+    return true;
+}

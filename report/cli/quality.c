@@ -5,34 +5,20 @@
 #include <string.h>
 
 #include "report/bundle/needs.h"
+#include "report/bundle/quality.h"
 #include "report/cli/report.h"
-
-enum { ERROR, MEMORY, DIFFER, ULPS, CAUGHT, DIGEST };
-static const char *const needs[] = {
-    [ERROR] = "*.error{*impl=fused*",
-    [MEMORY] = "*.memory{*impl=*",
-    [DIFFER] = "*.differ{*",
-    [ULPS] = "*.ulps{*",
-    [CAUGHT] = "*.caught{*",
-    [DIGEST] = "*.digest{*",
-    NULL,
-};
 
 const char *report_quality_need(size_t i)
 {
-    return needs[i];
+    return quality_needs[i];
 }
 
-/* The value of another metric of the probe, or of another implementation, in the same case; NaN if
- * there is none. */
-static double value_beside(const struct rows *rows, const struct row *row, int need,
-                           const char *impl)
+/* NaN if there is none. */
+static double value_beside(const struct rows *rows, const struct row *row,
+                           enum quality_metric metric, const char *impl)
 {
-    char metric[DOCUMENT_ID], whole[2 * DOCUMENT_ID];
-    need_metric(metric, needs[need]);
-    snprintf(whole, sizeof whole, "%s.%s", row->probe, metric);
-    const struct row *found = rows_beside(rows, row, whole, impl ? "impl" : NULL, impl);
-    return found && row_usable(found) ? found->centre : (double)NAN;
+    const struct row *found = quality_beside(rows, row, metric, impl);
+    return found ? found->centre : (double)NAN;
 }
 
 /* Four digits for a person, all digits for a program. */
@@ -59,16 +45,16 @@ static void errors(FILE *out, const struct rows *rows, enum table_format format)
     table_cell(&table, "error");
     table_cell(&table, "unfused");
     table_cell(&table, "memory/unfused");
-    for (size_t next = 0; (row = rows_match(rows, needs[ERROR], &next));) {
-        const double unfused = value_beside(rows, row, ERROR, "unfused");
+    for (size_t next = 0; (row = rows_match(rows, quality_needs[QUALITY_ERROR], &next));) {
+        const double unfused = value_beside(rows, row, QUALITY_ERROR, "unfused");
         if (!row_usable(row))
             continue;
         case_cell(&table, row);
         number_cell(&table, row->centre, format);
         number_cell(&table, unfused, format);
         number_cell(&table,
-                    value_beside(rows, row, MEMORY, NULL) /
-                        value_beside(rows, row, MEMORY, "unfused"),
+                    value_beside(rows, row, QUALITY_MEMORY, NULL) /
+                        value_beside(rows, row, QUALITY_MEMORY, "unfused"),
                     format);
     }
     table_print(out, &table, format, "Relative error against float64, fused and unfused; memory fused over unfused");
@@ -83,19 +69,19 @@ static void bits(FILE *out, const struct rows *rows, enum table_format format)
 
     table_cell(&table, "case");
     table_cell(&table, "differ");
-    for (int need = ULPS; need <= DIGEST; need++) {
+    for (enum quality_metric need = QUALITY_ULPS; need <= QUALITY_DIGEST; need++) {
         char column[DOCUMENT_ID];
-        need_metric(column, needs[need]);
+        need_metric(column, quality_needs[need]);
         table_cell(&table, "%s", column);
     }
-    for (size_t next = 0; (row = rows_match(rows, needs[DIFFER], &next));) {
+    for (size_t next = 0; (row = rows_match(rows, quality_needs[QUALITY_DIFFER], &next));) {
         if (!row_usable(row))
             continue;
         case_cell(&table, row);
         number_cell(&table, row->centre, format);
-        for (int need = ULPS; need <= DIGEST; need++) {
+        for (enum quality_metric need = QUALITY_ULPS; need <= QUALITY_DIGEST; need++) {
             const double value = value_beside(rows, row, need, NULL);
-            if (need == DIGEST && !isnan(value))
+            if (need == QUALITY_DIGEST && !isnan(value))
                 table_cell(&table, "%.9g", value);
             else
                 number_cell(&table, value, format);
@@ -109,7 +95,7 @@ static void bits(FILE *out, const struct rows *rows, enum table_format format)
 bool report_quality(FILE *out, const struct bundle *bundle, enum table_format format)
 {
     size_t next = 0;
-    if (!rows_match(&bundle->rows, needs[DIFFER], &next))
+    if (!rows_match(&bundle->rows, quality_needs[QUALITY_DIFFER], &next))
         return false;
     errors(out, &bundle->rows, format);
     bits(out, &bundle->rows, format);

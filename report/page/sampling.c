@@ -1,0 +1,121 @@
+/* Sampling a token from its logits. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/page/sections.h"
+#include "report/page/take.h"
+
+enum { FUSED, APART, KERNELS, GAIN };
+const char *const sampling_needs[] = {
+    [FUSED] = "sampling.time{vocabulary=%s,batch=%s,k=%s,p=%s,*impl=fused,mode=graph,l2=warm,*}",
+    [APART] = "sampling.time{*,impl=unfused,mode=graph,l2=warm,*}", /* these beside FUSED */
+    [KERNELS] = "sampling.kernels{*,impl=%s,mode=graph,l2=warm}",
+    [GAIN] = TAKE_GAIN,
+    NULL,
+};
+
+enum { CASES_MAX = 12 };
+
+static struct number apart_of(const struct summary *summary, const struct row *fused)
+{
+    return take_other(summary, fused, "impl", "unfused");
+}
+
+static struct number kernels_of(const struct summary *summary, const struct row *fused)
+{
+    return take_beside(
+        summary, rows_beside(&summary->bundle->rows, fused, NULL, "impl", "unfused"), "kernels");
+}
+
+/* "top-k 50, top-p 0.9"; k is 0 where only top-p cuts. */
+static const char *cut_of(const struct row *fused, struct section *s)
+{
+    char p[16] = "", k[16] = "";
+    row_key(fused, "k", k, sizeof k);
+    row_key(fused, "p", p, sizeof p);
+    return take_key(fused, "k") > 0 ? section_text(s, "top-k %s, top-p %s", k, p)
+                                    : section_text(s, "top-p %s alone", p);
+}
+
+static const char *tokens_of(const struct row *fused, struct section *s)
+{
+    const double batch = take_key(fused, "batch");
+    return batch == 1 ? "a token" : section_text(s, "%.0f tokens", batch);
+}
+
+/* The case of one token that has both forms, else any of one token, else the first. */
+static const struct row *told(const struct summary *summary, const struct row *const *fused,
+                              size_t n)
+{
+    const struct row *one = NULL;
+
+    for (size_t i = n; i-- > 0;) {
+        const struct number apart = apart_of(summary, fused[i]);
+        if (take_key(fused[i], "batch") != 1)
+            continue;
+        if (!one || number_there(&apart))
+            one = fused[i];
+    }
+    return one ? one : fused[0];
+}
+
+static void find(const struct summary *summary, const struct row *fused, struct section *s)
+{
+    const struct number one = number_of(fused), apart = apart_of(summary, fused);
+    const struct number kernels = kernels_of(summary, fused);
+    const char *tokens = tokens_of(fused, s);
+
+    s->finding =
+        section_text(s, "%c%s of %.0f logits, %s: %s in one kernel",
+                     *tokens == 'a' ? 'A' : *tokens, tokens + 1, take_key(fused, "vocabulary"),
+                     cut_of(fused, s), section_say(s, &one, NULL));
+    if (number_there(&apart) && number_there(&kernels))
+        s->finding = section_text(s, "%s, %s in %.0f", s->finding, section_say(s, &apart, NULL),
+                                  kernels.value);
+    s->finding = section_text(s, "%s.", s->finding);
+}
+
+static void tabulate(const struct summary *summary, const struct row *const *fused, size_t n,
+                     struct section *s)
+{
+    static const struct column columns[] = {
+        {"logits in", "the L2", NULL, 'l'},           {NULL, "cut", NULL, 'l'},
+        {"kernels", "apart", "", 'r'},       {"apart", "us", "us", 'r'},
+        {"one kernel", "us", "us", 'r'},     {NULL, "gain", "x", 'r'},
+    };
+    struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct number apart = apart_of(summary, fused[i]), one = number_of(fused[i]);
+        const struct number kernels = kernels_of(summary, fused[i]);
+        const struct number gain = take_gain(summary, fused[i]);
+        grid_text(grid, tokens_of(fused[i], s));
+        grid_text(grid, cut_of(fused[i], s));
+        grid_number(grid, &kernels);
+        grid_number(grid, &apart);
+        grid_number(grid, &one);
+        grid_number(grid, &gain);
+    }
+}
+
+void section_sampling(const struct summary *summary, struct section *s)
+{
+    const struct row *fused[CASES_MAX], *row;
+    size_t n = 0;
+
+    s->name = "sampling";
+    s->title = "SAMPLING";
+    for (size_t next = 0;
+         n < CASES_MAX && (row = take_next(summary, sampling_needs[FUSED], &next));)
+        fused[n++] = row;
+    if (n == 0) {
+        section_missing(s, summary, sampling_needs[FUSED]);
+        return;
+    }
+    find(summary, told(summary, fused, n), s);
+    tabulate(summary, fused, n, s);
+    section_doubts(s);
+    s->claims = "C66";
+}
