@@ -190,24 +190,21 @@ static const char *say_int4(const struct summary *summary, const struct matrix *
                             struct section *s)
 {
     double last = NAN, first_not = NAN;
-    bool is_known = false;
 
     for (size_t i = 0; i < m->n; i++) {
         const struct row *full = form_of(summary, m, 0, m->batch[i]);
         const struct row *int4 = form_of(summary, m, 2, m->batch[i]);
         if (!full || !int4)
             continue;
-        is_known = true;
         if (!(int4->centre < PAYS * full->centre)) {
             first_not = m->batch[i];
             break;
         }
         last = m->batch[i];
     }
-    if (!is_known)
-        return "";
     if (isnan(last))
-        return "int4 never pays";
+        return isnan(first_not) ? ""
+                                : section_text(s, "int4 does not pay at batch %.0f", first_not);
     if (isnan(first_not))
         return section_text(s, "int4 pays up to batch %.0f, the largest", last);
     return section_text(s, "int4 pays up to batch %.0f, not at %.0f", last, first_not);
@@ -221,19 +218,6 @@ static void find(const struct summary *summary, const struct matrix *m,
 
     if (*read || *int4)
         s->finding = section_text(s, "%s%s%s.", read, *read && *int4 ? "; " : "", int4);
-}
-
-static void note(const struct summary *summary, const struct matrix *m, struct section *s)
-{
-    const char *seldom = "";
-
-    for (size_t i = 0; i < m->n; i++) {
-        const struct row *int4 = form_of(summary, m, 2, m->batch[i]);
-        if (int4 && int4->thrice)
-            seldom = section_text(s, "%s%s%.0f", seldom, *seldom ? ", " : "", m->batch[i]);
-    }
-    if (*seldom)
-        section_note(s, "Three rounds only: batch %s.", seldom);
 }
 
 void section_weights(const struct summary *summary, struct section *s)
@@ -254,7 +238,6 @@ void section_weights(const struct summary *summary, struct section *s)
         tabulate_matrix(summary, &m, s);
     if (n > 0)
         tabulate_vectors(summary, vector, n, s);
-    note(summary, &m, s);
     section_doubts(s);
     s->claims = "C14 C45 C64";
 }
