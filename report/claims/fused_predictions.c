@@ -200,6 +200,7 @@ bool fused_predictions(const struct bundle *bundle, struct fused_predictions *ou
     if (c.n < C80_LEAST)
         return false;
     stat_sort(c.error, c.n);
-    *out = (struct fused_predictions){.n = c.n, .right = c.right, .error = stat_median(c.error, c.n)};
+    *out =
+        (struct fused_predictions){.n = c.n, .right = c.right, .error = stat_median(c.error, c.n)};
     return true;
 }

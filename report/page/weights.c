@@ -141,8 +141,10 @@ static void tabulate_vectors(const struct summary *summary, const struct row *co
                              size_t n, struct section *s)
 {
     static const struct column columns[] = {
-        {NULL, "bf16 by a vector, cold", NULL, 'l'}, {"ours", "us", "us", 'r'},
-        {"of a read", "%", "%", 'r'},                {"cuBLAS", "us", "us", 'r'},
+        {NULL, "bf16 by a vector, cold", NULL, 'l'},
+        {"ours", "us", "us", 'r'},
+        {"of a read", "%", "%", 'r'},
+        {"cuBLAS", "us", "us", 'r'},
         {"of a read", "%", "%", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
@@ -152,9 +154,9 @@ static void tabulate_vectors(const struct summary *summary, const struct row *co
         const struct row *own = vector[n_shown > 1 ? i * (n - 1) / (n_shown - 1) : 0];
         const struct row *library =
             rows_beside(&summary->bundle->rows, own, NULL, "impl", "cublas_gemm");
-        const struct number number[] = {
-            number_of(own), take_beside(summary, own, "share_of_read"), number_of(library),
-            take_beside(summary, library, "share_of_read")};
+        const struct number number[] = {number_of(own), take_beside(summary, own, "share_of_read"),
+                                        number_of(library),
+                                        take_beside(summary, library, "share_of_read")};
         grid_text(grid, section_text(s, "%.0f x %.0f", take_key(own, "m"), take_key(own, "k")));
         for (size_t k = 0; k < sizeof number / sizeof number[0]; k++)
             grid_number(grid, &number[k]);
@@ -178,8 +180,8 @@ static const char *say_vectors(const struct summary *summary, const struct row *
     }
     if (!(least <= most))
         return "";
-    return section_text(s, "At batch 1 products run at %.0f to %.0f %% of a read",
-                        100 * least, 100 * most);
+    return section_text(s, "At batch 1 products run at %.0f to %.0f %% of a read", 100 * least,
+                        100 * most);
 }
 
 /* int4 pays while it is 3 % faster than bf16. "int4 pays up to batch 16, not at 64"; "" if the two

@@ -12,9 +12,9 @@ enum { ROUNDS = 7 };
 /* A board of 100 SMs at 2000 MHz. */
 static void begin(struct bundle *bundle)
 {
-    *bundle = (struct bundle){.head = json_pack("{s:{s:{s:s, s:i, s:i}}}", "environment", "gpu",
-                                                "name", "Test", "n_sm", 100, "sm_clock_max_mhz",
-                                                2000)};
+    *bundle =
+        (struct bundle){.head = json_pack("{s:{s:{s:s, s:i, s:i}}}", "environment", "gpu", "name",
+                                          "Test", "n_sm", 100, "sm_clock_max_mhz", 2000)};
 }
 
 static void build(section_builder *builder, struct bundle *bundle, struct section *s)
@@ -36,8 +36,7 @@ static void end(struct bundle *bundle, struct section *s)
 
 static void put(struct bundle *bundle, const char *id, const char *unit, double value, double mhz)
 {
-    struct row *row =
-        put_spread(&bundle->rows, id, unit, ROW_LOWER, value, value / 1000, ROUNDS);
+    struct row *row = put_spread(&bundle->rows, id, unit, ROW_LOWER, value, value / 1000, ROUNDS);
     for (int round = 0; round < ROUNDS; round++)
         row_put_clock(row, round, mhz);
 }
@@ -97,9 +96,8 @@ static void put_fixed(struct bundle *bundle, const char *impl, double ns)
 static void put_throughput(struct bundle *bundle, const char *op, const char *shape, double value)
 {
     char id[160];
-    snprintf(id, sizeof id,
-             "instructions.throughput{op=%s,shape=%s,type=fp16,acc=fp32%s}", op, shape,
-             !strcmp(op, "wgmma") ? ",a=shared" : "");
+    snprintf(id, sizeof id, "instructions.throughput{op=%s,shape=%s,type=fp16,acc=fp32%s}", op,
+             shape, !strcmp(op, "wgmma") ? ",a=shared" : "");
     put(bundle, id, "ops/cycle", value, NAN);
 }
 
@@ -119,8 +117,9 @@ static void sizes(void **unused)
     put_throughput(&bundle, "mma", "m16n8k16", 500);
     put_throughput(&bundle, "wgmma", "m64n256k16", 1000);
     build(section_sizes, &bundle, &s);
-    assert_string_equal(s.finding, "Up to N = 512 fixed cost decides; from 2048 on the clock falls, "
-                                   "to 1500 MHz.");
+    assert_string_equal(s.finding,
+                        "Up to N = 512 fixed cost decides; from 2048 on the clock falls, "
+                        "to 1500 MHz.");
     assert_int_equal(s.grid[0].n_rows, 4);
     assert_string_equal(s.grid[0].cell[0].text, "256");
     assert_true(says(&s, "faster at 256, 512; slower at 1024; neither beyond the spread at 2048."));
@@ -178,7 +177,8 @@ static void put_fusion(struct bundle *bundle, const char *probe, const char *key
 
     snprintf(id, sizeof id, "%s.time{%s,impl=unfused,mode=graph,l2=cold,timer=event}", probe, keys);
     put(bundle, id, "ns", apart, NAN);
-    snprintf(id, sizeof id, "%s.time{%s,impl=%s,mode=graph,l2=cold,timer=event}", probe, keys, impl);
+    snprintf(id, sizeof id, "%s.time{%s,impl=%s,mode=graph,l2=cold,timer=event}", probe, keys,
+             impl);
     put(bundle, id, "ns", fused, NAN);
     snprintf(id, sizeof id, "derived.fusion_gain{probe=%s,%s%s%s,l2=cold}", probe, keys,
              is_fused ? "" : ",impl=", is_fused ? "" : impl);
@@ -256,12 +256,18 @@ static void attention(void **unused)
     (void)unused;
 
     begin(&bundle);
-    put(&bundle, "attention_prefill.time{heads=32,context=2048,mask=causal,type=bf16,impl=fused,"
-                 "mode=graph,l2=cold,timer=event}", "ns", 100, NAN);
-    put(&bundle, "attention_prefill.time{heads=32,context=2048,mask=causal,type=bf16,impl=unfused,"
-                 "mode=graph,l2=cold,timer=event}", "ns", 250, NAN);
-    put(&bundle, "attention_prefill.time{heads=32,context=4096,mask=causal,type=bf16,impl=fused,"
-                 "mode=graph,l2=cold,timer=event}", "ns", 100, NAN); /* without its other form */
+    put(&bundle,
+        "attention_prefill.time{heads=32,context=2048,mask=causal,type=bf16,impl=fused,"
+        "mode=graph,l2=cold,timer=event}",
+        "ns", 100, NAN);
+    put(&bundle,
+        "attention_prefill.time{heads=32,context=2048,mask=causal,type=bf16,impl=unfused,"
+        "mode=graph,l2=cold,timer=event}",
+        "ns", 250, NAN);
+    put(&bundle,
+        "attention_prefill.time{heads=32,context=4096,mask=causal,type=bf16,impl=fused,"
+        "mode=graph,l2=cold,timer=event}",
+        "ns", 100, NAN); /* without its other form */
     build(section_attention, &bundle, &s);
     assert_string_equal(s.finding, "Fused, a prompt is 2.50 times as fast.");
     assert_int_equal(s.n_grids, 1);
@@ -269,10 +275,14 @@ static void attention(void **unused)
     end(&bundle, &s);
 
     begin(&bundle);
-    put(&bundle, "attention_decode.time{batch=1,context=8192,heads=32,kv_heads=8,d=128,type=bf16,"
-                 "impl=attention,mode=graph,l2=cold,timer=event}", "ns", 12000, NAN);
-    put(&bundle, "attention_decode.share_of_read{batch=1,context=8192,heads=32,kv_heads=8,d=128,"
-                 "type=bf16,impl=attention,mode=graph,l2=cold}", "ratio", 0.7, NAN);
+    put(&bundle,
+        "attention_decode.time{batch=1,context=8192,heads=32,kv_heads=8,d=128,type=bf16,"
+        "impl=attention,mode=graph,l2=cold,timer=event}",
+        "ns", 12000, NAN);
+    put(&bundle,
+        "attention_decode.share_of_read{batch=1,context=8192,heads=32,kv_heads=8,d=128,"
+        "type=bf16,impl=attention,mode=graph,l2=cold}",
+        "ratio", 0.7, NAN);
     build(section_attention, &bundle, &s);
     assert_string_equal(s.finding, "Decode runs at 70.0 % of a read of its cache.");
     end(&bundle, &s);
@@ -281,11 +291,15 @@ static void attention(void **unused)
 static void put_weights(struct bundle *bundle, int batch, double full, double int4)
 {
     char id[200];
-    snprintf(id, sizeof id, "quantized.time{rows=64,cols=32,batch=%d,type=bf16,impl=full,"
-                            "mode=graph,l2=cold,timer=event}", batch);
+    snprintf(id, sizeof id,
+             "quantized.time{rows=64,cols=32,batch=%d,type=bf16,impl=full,"
+             "mode=graph,l2=cold,timer=event}",
+             batch);
     put(bundle, id, "ns", full, NAN);
-    snprintf(id, sizeof id, "quantized.time{rows=64,cols=32,batch=%d,type=int4,impl=fused,"
-                            "mode=graph,l2=cold,timer=event}", batch);
+    snprintf(id, sizeof id,
+             "quantized.time{rows=64,cols=32,batch=%d,type=int4,impl=fused,"
+             "mode=graph,l2=cold,timer=event}",
+             batch);
     put(bundle, id, "ns", int4, NAN);
 }
 
@@ -316,8 +330,10 @@ static void sampling(void **unused)
     (void)unused;
 
     begin(&bundle);
-    put(&bundle, "sampling.time{vocabulary=1000,batch=8,k=0,p=0.9,type=fp32,impl=fused,mode=graph,"
-                 "l2=warm,timer=event}", "ns", 5000, NAN);
+    put(&bundle,
+        "sampling.time{vocabulary=1000,batch=8,k=0,p=0.9,type=fp32,impl=fused,mode=graph,"
+        "l2=warm,timer=event}",
+        "ns", 5000, NAN);
     build(section_sampling, &bundle, &s);
     assert_string_equal(s.finding, "8 tokens of 1000 logits, top-p 0.9 alone: 5 us in one kernel.");
     end(&bundle, &s);
@@ -370,12 +386,12 @@ static void sums(void **unused)
 
     begin(&bundle);
     put_errors(&bundle, "1", 1e-3, 1e-3);
-    put_spread(&bundle.rows, "repeatability.distinct{order=arrival,runs=50}", "count", ROW_EXACT, 40,
-               0, ROUNDS);
+    put_spread(&bundle.rows, "repeatability.distinct{order=arrival,runs=50}", "count", ROW_EXACT,
+               40, 0, ROUNDS);
     put_spread(&bundle.rows, "repeatability.distinct{order=last_arriver,runs=50}", "count",
                ROW_EXACT, 1, 0, ROUNDS);
-    put_spread(&bundle.rows, "repeatability.distinct{order=two_kernels,runs=50}", "count", ROW_EXACT,
-               2, 0, ROUNDS);
+    put_spread(&bundle.rows, "repeatability.distinct{order=two_kernels,runs=50}", "count",
+               ROW_EXACT, 2, 0, ROUNDS);
     put(&bundle, "repeatability.time{order=arrival,timer=event}", "ns", 100, NAN);
     put(&bundle, "repeatability.time{order=last_arriver,timer=event}", "ns", 90, NAN);
     put(&bundle, "repeatability.time{order=two_kernels,timer=event}", "ns", 120, NAN);
@@ -389,9 +405,9 @@ static void sums(void **unused)
 
 static void no_rows(void **unused)
 {
-    section_builder *const builders[] = {section_sizes,    section_fusion, section_attention,
-                                         section_weights,  section_sampling, section_right,
-                                         section_layer,    section_links};
+    section_builder *const builders[] = {section_sizes,   section_fusion,   section_attention,
+                                         section_weights, section_sampling, section_right,
+                                         section_layer,   section_links};
     (void)unused;
 
     for (size_t i = 0; i < CHECK_LENGTH(builders); i++) {
