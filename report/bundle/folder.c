@@ -15,10 +15,15 @@ static int is_bundle_name(const struct dirent *entry)
     return length > 5 && entry->d_name[0] != '.' && !strcmp(entry->d_name + length - 5, ".json");
 }
 
-char **paths_in(const char *folder, size_t *n)
+static int is_folder(const struct dirent *entry)
+{
+    return entry->d_type == DT_DIR && entry->d_name[0] != '.';
+}
+
+static char **list(const char *folder, int (*wanted)(const struct dirent *), size_t *n)
 {
     struct dirent **entries = NULL;
-    int found = scandir(folder, &entries, is_bundle_name, alphasort);
+    int found = scandir(folder, &entries, wanted, alphasort);
     char **paths = found > 0 ? calloc((size_t)found, sizeof *paths) : NULL;
 
     *n = 0;
@@ -30,6 +35,16 @@ char **paths_in(const char *folder, size_t *n)
     }
     free(entries);
     return paths;
+}
+
+char **paths_in(const char *folder, size_t *n)
+{
+    return list(folder, is_bundle_name, n);
+}
+
+char **folders_in(const char *folder, size_t *n)
+{
+    return list(folder, is_folder, n);
 }
 
 void paths_free(char **paths, size_t n)

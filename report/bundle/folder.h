@@ -5,8 +5,9 @@
 #include "report/bundle/bundle.h"
 
 /* The .json files of a folder, by name; NULL and 0 if it cannot be read. Release the list with
- * paths_free. */
+ * paths_free(). */
 char **paths_in(const char *folder, size_t *n);
+char **folders_in(const char *folder, size_t *n); /* the folders in it, likewise */
 void paths_free(char **paths, size_t n);
 
 /* What a folder needs to know of this tree's programs: was a probe's share of a bundle measured by

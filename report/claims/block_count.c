@@ -123,7 +123,7 @@ static const struct need clock_needs[] = {{NEED_ONE, TRITON("tuned", "cold")},
                                           NEEDS_END};
 
 /* Is the one with more blocks slower? */
-static enum claim_verdict slower(const struct row *ratio, struct finding *f)
+enum claim_verdict cube_slower(const struct row *ratio, struct finding *f)
 {
     const enum place place = rule_place(ratio, 0, 1 + RULE_LIMIT(f, C24_DELTA));
     return place == PLACE_ABOVE    ? CLAIM_REPRODUCED
@@ -162,33 +162,45 @@ static const struct need whole_needs[] = {{NEED_ONE, CUBE_WGMMA("128x64", "1", "
 static const struct need empty_needs[] = {
     {NEED_ANY, "block_count.empty{" CUBE_KEYS "*,timer=event}"}, NEEDS_END};
 
+bool cube_cost(const struct bundle *bundle, struct cube_cost *cost, struct finding *f)
+{
+    struct row short_k, long_k, products;
+    const double n_sm = sms_of(bundle);
+
+    if (!RULE_TAKE(bundle, whole_needs, f, &cost->whole, &short_k, &long_k, &cost->wave[0],
+                   &cost->wave[1]) ||
+        !rule_take_beside(bundle, &cost->whole, "block_count.empty", &cost->empty, f) ||
+        !rule_take_beside(bundle, &cost->whole, "block_count.products", &products, f))
+        return false;
+    cost->fixed = rule_formed(f, (const struct row *const[]){&short_k, &long_k}, 2, "ns",
+                              fixed_part, NULL);
+    cost->idle_sms = rule_centre_beside(bundle, &cost->whole, "block_count.idle_sms", f);
+    cost->idle_ns = (cost->whole.centre - cost->fixed.centre) * cost->idle_sms / n_sm;
+    cost->waits_ns = cost->whole.centre - products.centre;
+    return true;
+}
+
 /* Where the time of the best tile goes. Idle SMs would account for a part of what grows with k. */
 static void say_where_it_goes(const struct bundle *bundle, double n_sm, struct finding *f)
 {
-    struct row whole, short_k, long_k, step[2], part[2];
+    struct cube_cost cost;
     struct finding ignored = rule_aside(f);
 
-    if (!RULE_TAKE(bundle, whole_needs, &ignored, &whole, &short_k, &long_k, &step[0], &step[1]) ||
-        !rule_take_beside(bundle, &whole, "block_count.empty", &part[0], &ignored) ||
-        !rule_take_beside(bundle, &whole, "block_count.products", &part[1], &ignored))
+    if (!cube_cost(bundle, &cost, &ignored))
         return;
-    const double idle = rule_centre_beside(bundle, &whole, "block_count.idle_sms", f), us = 1e3;
-    const char *waves = rule_centre_beside(bundle, &whole, "block_count.blocks", f) > n_sm
+    const char *waves = rule_centre_beside(bundle, &cost.whole, "block_count.blocks", f) > n_sm
                             ? "more than one"
                             : "none";
-    const struct row fixed = rule_formed(&ignored, (const struct row *const[]){&short_k, &long_k},
-                                         2, "ns", fixed_part, NULL);
-    const double all = whole.centre / 100, over = (whole.centre - fixed.centre) * idle / n_sm;
-    const double waits = whole.centre - part[1].centre;
-    const double wave = step[1].centre - step[0].centre;
+    const double us = 1e3, all = cost.whole.centre / 100;
+    const double wave = cost.wave[1].centre - cost.wave[0].centre;
 
     rule_say(f->evidence,
              "; of the %.2f us of 128x64: fixed, by times over k, %.2f us (%.0f %%), of these %.2f "
              "for the empty kernel; %.0f idle SMs %.2f us at most (%.0f %%); waves %s (a tile "
              "more than SMs would add %.2f us, %.0f %%); waiting for operands %.2f us (%.0f %%)",
-             whole.centre / us, fixed.centre / us, fixed.centre / all, part[0].centre / us, idle,
-             over / us, over / all, waves, wave / us, 100 * wave / step[0].centre, waits / us,
-             waits / all);
+             cost.whole.centre / us, cost.fixed.centre / us, cost.fixed.centre / all,
+             cost.empty.centre / us, cost.idle_sms, cost.idle_ns / us, cost.idle_ns / all, waves,
+             wave / us, 100 * wave / cost.wave[0].centre, cost.waits_ns / us, cost.waits_ns / all);
 }
 
 static const struct need part_needs[] = {
@@ -237,7 +249,7 @@ static bool say_others(const struct bundle *bundle, enum cube_kernel kernel, con
     for (enum cube_group g = CUBE_SPLIT; g <= CUBE_PERSISTENT; g++)
         if (cube_best(bundle, kernel, g, false, &row, f)) {
             const struct row ratio = rule_ratio(f, &row, few);
-            as_fast = as_fast || slower(&ratio, f) != CLAIM_REPRODUCED;
+            as_fast = as_fast || cube_slower(&ratio, f) != CLAIM_REPRODUCED;
             rule_say(f->evidence, ", %s ", names[g]);
             cube_say(bundle, &row, f);
         }
@@ -272,7 +284,7 @@ static bool take_our_controls(const struct bundle *bundle, enum cube_kernel kern
                          "time of all over time of 96",
                          &filled);
     } else {
-        *negative = slower(&back, f) == CLAIM_REFUTED;
+        *negative = cube_slower(&back, f) == CLAIM_REFUTED;
         rule_say_control(f, false, *negative,
                          "more blocks, but still fewer than SMs, take longer, times", &back);
     }
@@ -291,7 +303,7 @@ static void judge_c24b(const struct bundle *bundle, struct finding *f)
             !cube_best(bundle, k, CUBE_MANY, false, &many, f))
             continue;
         const struct row ratio = rule_ratio(f, &many, &few);
-        const enum claim_verdict here = slower(&ratio, f);
+        const enum claim_verdict here = cube_slower(&ratio, f);
         rule_say(f->evidence, "%sby %s, us: fewer blocks than SMs ", n++ ? "; " : "",
                  cube_kernel_names[k]);
         cube_say(bundle, &few, f);
@@ -334,7 +346,7 @@ static void judge_c24(const struct bundle *bundle, struct finding *f)
     const struct row ratio = rule_ratio(f, &many, &few), idle = rule_ratio(f, &starved, &few);
     const struct row doubled = rule_ratio(f, &most, &half);
     const bool positive = rule_place(&idle, 1 + RULE_LIMIT(f, C24_IDLE), INFINITY) == PLACE_INSIDE;
-    const bool negative = slower(&doubled, f) == CLAIM_REFUTED;
+    const bool negative = cube_slower(&doubled, f) == CLAIM_REFUTED;
     rule_say(f->evidence, "Triton, warm, by slope: tuned (%.0f blocks) %.2f us, forced (%.0f) %.2f",
              n_few.centre, few.centre / 1e3, n_many.centre, many.centre / 1e3);
     rule_say_row(f->evidence, "times as long", &ratio);
@@ -345,7 +357,7 @@ static void judge_c24(const struct bundle *bundle, struct finding *f)
                      "tiles of half the size, which make 64 blocks 128, still fewer than SMs, take "
                      "longer, times",
                      &doubled);
-    rule_conclude(f, slower(&ratio, f), positive, negative);
+    rule_conclude(f, cube_slower(&ratio, f), positive, negative);
 }
 
 /* --- the entries ----------------------------------------------------------------------------- */

@@ -32,6 +32,22 @@ bool cube_fewest(const struct bundle *bundle, enum cube_kernel kernel, struct ro
 /* "128x64 (128 blocks) 4.81", in us */
 void cube_say(const struct bundle *bundle, const struct row *time, struct finding *f);
 
+/* Where the time of one tile of 128x64 for each block goes, at 1024^3. */
+struct cube_cost {
+    struct row whole, empty; /* the product; the same kernel with nothing to do */
+    struct row fixed;        /* of the whole, what does not grow with k */
+    double idle_sms, idle_ns; /* SMs without a block; what they cost at most: their part of the rest */
+    double waits_ns;         /* for operands */
+    struct row wave[2];      /* as many tiles as SMs, and one more */
+};
+
+/* False where a row of it is missing. `f` is an aside of C24b's finding, or such a finding. */
+bool cube_cost(const struct bundle *bundle, struct cube_cost *cost, struct finding *f);
+
+/* More blocks against fewer: does it take longer by what C24 lets count? REFUTED: it does not;
+ * MIXED: the interval holds the threshold. */
+enum claim_verdict cube_slower(const struct row *ratio, struct finding *f);
+
 /* The metrics that these functions take. */
 extern const struct need cube_needs[];
 

@@ -93,6 +93,18 @@ void section_note(struct section *s, const char *format, ...)
     va_end(arguments);
 }
 
+void section_go_on(struct section *s, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *text = own_format(s, format, arguments);
+    va_end(arguments);
+    if (s->n_notes == 0)
+        add_line(&s->note, &s->n_notes, text);
+    else
+        s->note[s->n_notes - 1] = section_text(s, "%s %s", s->note[s->n_notes - 1], text);
+}
+
 /* --- tables ----------------------------------------------------------------------------------- */
 
 struct grid *section_grid(struct section *s, const struct column *columns, size_t n)

@@ -113,4 +113,8 @@ void section_line(struct section *section, const char *line);
 void section_note(struct section *section, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* One more sentence in the last paragraph. */
+void section_go_on(struct section *section, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 #endif

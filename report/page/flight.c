@@ -1,0 +1,164 @@
+/* 3 BYTES IN FLIGHT: what an SM must have asked for to fill the memory, and who asks. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/bundle/derive.h"
+#include "report/page/sections.h"
+
+enum { READS, PATHS };
+const char *const flight_needs[] = {[READS] = "occupancy.read_rate{level=hbm,*}",
+                                    [PATHS] = "occupancy.path_rate{level=hbm,*}", NULL};
+
+enum { WAYS_MOST = 48, LINES_MOST = 15, BYTES_OF_A_LOAD = 32 * 16 };
+static const double ENOUGH = 0.95; /* of the best rate */
+
+/* One way to read: so many warps on each SM, with so much in flight. */
+struct way {
+    const struct row *row;
+    double bytes;
+    int warps, loads; /* loads of a thread; 0: by a path, whose name is in `path` */
+    char path[16];
+};
+
+static int whole(const struct row *row, const char *key)
+{
+    char text[24];
+    return row_key(row, key, text, sizeof text) ? atoi(text) : 0;
+}
+
+static size_t take(const struct summary *summary, struct way *ways)
+{
+    const struct row *row;
+    size_t n = 0;
+
+    for (int need = READS; need <= PATHS; need++)
+        for (size_t next = 0;
+             n < WAYS_MOST && (row = rows_match(&summary->bundle->rows, flight_needs[need], &next));) {
+            struct way way = {.row = row, .warps = whole(row, "warps"), .loads = whole(row, "loads")};
+            if (!row_usable(row))
+                continue;
+            way.bytes = need == READS ? (double)way.warps * way.loads * BYTES_OF_A_LOAD
+                                      : whole(row, "in_flight");
+            row_key(row, "path", way.path, sizeof way.path);
+            if (way.bytes > 0)
+                ways[n++] = way;
+        }
+    return n;
+}
+
+/* By what is in flight, then the fastest first. */
+static int by_bytes(const void *a, const void *b)
+{
+    const struct way *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
+    return (x->row->centre < y->row->centre) - (x->row->centre > y->row->centre);
+}
+
+/* Of the ways with as much in flight: is it the fastest, or the one of fewest warps? */
+static bool is_shown(const struct way *ways, size_t n, size_t i)
+{
+    bool is_fastest = i == 0 || ways[i - 1].bytes != ways[i].bytes;
+    for (size_t k = 0; k < n; k++)
+        if (ways[k].bytes == ways[i].bytes &&
+            (ways[k].warps < ways[i].warps || (ways[k].warps == ways[i].warps && k < i)))
+            return is_fastest;
+    return true;
+}
+
+static const char *path_name(const char *path)
+{
+    return !strcmp(path, "bulk")       ? "bulk copies"
+           : !strcmp(path, "cp_async") ? "cp.async copies"
+           : !strcmp(path, "words")    ? "loads of 4 B"
+                                       : "another path";
+}
+
+static void put(struct section *section, struct grid *grid, const struct summary *summary,
+                const struct way *way, double best)
+{
+    const struct number rate = number_of(way->row);
+    const struct number bytes = number_formed(way->bytes, "bytes", &rate);
+    const struct number share = number_formed(rate.value / best, "ratio", &rate);
+    const struct number latency = number_formed(
+        1e9 * way->bytes * summary_sms(summary) / rate.value, "ns", &rate);
+
+    grid_number(grid, &bytes);
+    grid_text(grid, section_text(section, "%2d warp%s", way->warps, way->warps == 1 ? "" : "s"));
+    grid_text(grid, way->loads ? section_text(section, "x %2d load%s of 16 B", way->loads,
+                                              way->loads == 1 ? "" : "s")
+                               : path_name(way->path));
+    grid_number(grid, &rate);
+    grid_number_with(grid, &share, " %");
+    grid_bar(grid, &share);
+    grid_number(grid, &latency);
+}
+
+/* The fewest warps that reach the best rate, nearly. */
+static int fewest_warps(const struct way *ways, size_t n, double best)
+{
+    int fewest = 0;
+    for (size_t i = 0; i < n; i++)
+        if (ways[i].row->centre >= ENOUGH * best && (fewest == 0 || ways[i].warps < fewest))
+            fewest = ways[i].warps;
+    return fewest;
+}
+
+static void find(struct section *section, const struct summary *summary, int warps)
+{
+    const struct number rate = summary_number(summary, "hbm-read");
+    const struct number load = summary_number(summary, "hbm-load");
+    const struct number bytes =
+        number_formed(derive_in_flight(rate.value, load.value, summary_sms(summary)), "bytes", &rate);
+    char a[48], b[48], c[48];
+
+    if (!number_there(&bytes) || warps == 0)
+        return;
+    section->finding = section_text(
+        section, "%s x %s / %.0f SMs: %s in flight on each SM; %s.",
+        number_say(a, sizeof a, &rate, NULL), number_say(b, sizeof b, &load, NULL),
+        summary_sms(summary), number_say(c, sizeof c, &bytes, NULL),
+        warps == 1 ? "one warp is enough" : section_text(section, "%d warps are needed", warps));
+}
+
+void section_flight(const struct summary *summary, struct section *section)
+{
+    static const struct column columns[] = {
+        {NULL, "in flight", "KiB", 'r'}, {NULL, "by", NULL, 'l'},    {NULL, "", NULL, 'l'},
+        {NULL, "TB/s", "TB/s", 'r'},     {NULL, "of best", "%", 'r'}, {NULL, "", NULL, 'l'},
+        {NULL, "ns*", "ns", 'r'}};
+    struct way ways[WAYS_MOST];
+    const size_t n = take(summary, ways);
+    size_t shown = 0;
+    double best = 0;
+
+    section->name = "flight";
+    section->title = "BYTES IN FLIGHT";
+    if (n == 0) {
+        section_missing(section, summary, flight_needs[READS]);
+        return;
+    }
+    qsort(ways, n, sizeof *ways, by_bytes);
+    for (size_t i = 0; i < n; i++)
+        best = fmax(best, ways[i].row->centre);
+    struct grid *grid = section_grid(section, columns, sizeof columns / sizeof columns[0]);
+    struct series *loads = section_series(section, "by loads", "bytes on each SM");
+    struct series *copies = section_series(section, "by copies", "bytes on each SM");
+    for (size_t i = 0; i < n; i++) {
+        const struct number rate = number_of(ways[i].row);
+        series_put(ways[i].loads ? loads : copies, ways[i].bytes, &rate,
+                   section_text(section, "%d x %d", ways[i].warps, ways[i].loads));
+        if (shown < LINES_MOST && is_shown(ways, n, i)) {
+            put(section, grid, summary, &ways[i], best);
+            shown++;
+        }
+    }
+    find(section, summary, fewest_warps(ways, n, best));
+    section_note(section, "KiB in flight on each SM, asked for and not yet there. * latency by "
+                          "Little's law, bytes in flight x SMs / rate: it rises once the memory "
+                          "is full.");
+    section_doubts(section);
+    section->claims = "C13";
+}

@@ -1,0 +1,149 @@
+/* 4 LADDER: what one dependent step costs, from an instruction to the start of a process. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "report/page/sections.h"
+
+/* A step: its time is a named number of the summary, or, of what is told in cycles, these at the
+ * clock that spin measured. */
+struct step {
+    const char *name;   /* in the summary */
+    const char *cycles; /* of the same step inside an SM; NULL: none */
+    char letter;
+};
+
+enum { IN_CYCLES = 2 }; /* the first steps' numbers are cycles */
+static const struct step steps[] = {
+    {"fma", NULL, 'c'},
+    {"mma", NULL, 'c'},
+    {"shared-load", "memory_latency.load{level=shared}", 'm'},
+    {"l1-load", "memory_latency.load{level=l1}", 'm'},
+    {"dsmem-load", "sm_to_sm.dsmem{size=2}", 'm'},
+    {"l2-load", NULL, 'm'},
+    {"l2-far-load", NULL, 'm'},
+    {"hbm-load", NULL, 'm'},
+    {"hbm-loaded", NULL, 'm'},
+    {"atomic", NULL, 'm'},
+    {"block-barrier", "barriers.block{barrier=syncthreads,warps=8}", 's'},
+    {"cluster-barrier-relaxed",
+     "barriers.cluster{order=relaxed,blocks=8,threads=256,store=none}", 's'},
+    {"cluster-barrier", NULL, 's'},
+    {"flag", NULL, 's'},
+    {"flag-data", NULL, 's'},
+    {"grid-barrier", NULL, 's'},
+    {"grid-sync", NULL, 's'},
+    {"step-kernel", NULL, 's'},
+    {"step-graph-early", NULL, 'l'},
+    {"step-graph", NULL, 'l'},
+    {"step-stream", NULL, 'l'},
+    {"graph-kernel", NULL, 'l'},
+    {"graph-1024", NULL, 'l'},
+    {"host-load", NULL, 'h'},
+    {"submit", NULL, 'h'},
+    {"round-trip", NULL, 'h'},
+    {"wakeup", NULL, 'h'},
+    {"process", NULL, 'h'},
+};
+enum { STEPS = sizeof steps / sizeof steps[0] };
+
+const char *const ladder_needs[] = {
+    "memory_latency.load{level=shared}",
+    "memory_latency.load{level=l1}",
+    "sm_to_sm.dsmem{size=2}",
+    "barriers.block{barrier=syncthreads,warps=8}",
+    "barriers.cluster{order=relaxed,blocks=8,threads=256,store=none}",
+    NULL,
+};
+
+static const double CYCLES_BELOW_NS = 100; /* beyond, cycles mean nothing */
+
+struct rung {
+    const struct step *step;
+    struct number cycles, time;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const double x = ((const struct rung *)a)->time.value, y = ((const struct rung *)b)->time.value;
+    return (x > y) - (x < y);
+}
+
+static size_t climb(const struct summary *summary, struct rung *rungs)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < STEPS; i++) {
+        struct rung rung = {.step = &steps[i], .cycles = number_none()};
+        rung.time = summary_number(summary, steps[i].name);
+        if (i < IN_CYCLES) {
+            rung.cycles = rung.time;
+            rung.time = number_formed(rung.cycles.value * 1e3 / summary_clock_mhz(summary), "ns",
+                                      &rung.cycles);
+        } else if (steps[i].cycles)
+            rung.cycles = summary_take(summary, steps[i].cycles, PICK_FIRST);
+        if (!number_there(&rung.time))
+            continue;
+        if (rung.time.value >= CYCLES_BELOW_NS)
+            rung.cycles = number_none();
+        rungs[n++] = rung;
+    }
+    qsort(rungs, n, sizeof *rungs, by_time);
+    return n;
+}
+
+/* What one kernel of several steps saves of a graph of as many kernels. */
+static void say_step(struct section *section, const struct summary *summary)
+{
+    const struct number kernel = summary_number(summary, "step-kernel");
+    const struct number graph = summary_number(summary, "step-graph");
+    const double saved = 1 - kernel.value / graph.value;
+
+    if (isnan(saved))
+        return;
+    section_note(section,
+                 "A step of all SMs begins when each has ended the one before: one kernel %s "
+                 "%.0f %% of a graph's.",
+                 saved >= 0 ? "saves" : "adds", 100 * fabs(saved));
+}
+
+void section_ladder(const struct summary *summary, struct section *section)
+{
+    static const struct column columns[] = {{NULL, "", NULL, 'l'},
+                                            {NULL, "cycles", "", 'r'},
+                                            {NULL, "time", NULL, 'r'},
+                                            {NULL, "", NULL, 'l'}};
+    struct rung rungs[STEPS];
+    const size_t n = climb(summary, rungs);
+    char least[48], most[48];
+
+    section->name = "ladder";
+    section->title = "LADDER";
+    if (n == 0) {
+        section_missing(section, summary, "memory_latency.load_time{level=shared,*}");
+        return;
+    }
+    struct grid *grid = section_grid(section, columns, sizeof columns / sizeof columns[0]);
+    struct series *series = section_series(section, "one dependent step", "rank");
+    for (size_t i = 0; i < n; i++) {
+        const char *label = section_label(section, summary, summary_label(rungs[i].step->name));
+        grid_text(grid, label);
+        if (number_there(&rungs[i].cycles))
+            grid_number(grid, &rungs[i].cycles);
+        else
+            grid_text(grid, "");
+        grid_number(grid, &rungs[i].time);
+        grid_ladder(grid, &rungs[i].time, rungs[i].step->letter);
+        series_put(series, (double)i, &rungs[i].time, label);
+    }
+    const struct number *first = &rungs[0].cycles;
+    section->finding = section_text(
+        section, "One dependent step costs from %s to %s.",
+        number_there(first) ? number_say(least, sizeof least, first, NULL)
+                            : number_say(least, sizeof least, &rungs[0].time, NULL),
+        number_say(most, sizeof most, &rungs[n - 1].time, NULL));
+    section_note(section, "c compute, m memory, s synchronise, l launch, h host (its CPU's speed).");
+    say_step(section, summary);
+    section_doubts(section);
+    section->claims = "C01 C05 C29";
+}

@@ -1,0 +1,24 @@
+/* The sections in the order of the report. */
+#include "report/page/sections.h"
+
+const struct section_entry *section_at(size_t i)
+{
+    static const struct section_entry entries[] = {
+        {"verdict", section_verdict, verdict_needs},
+        {"memory", section_memory, memory_needs},
+        {"curve", section_curve, curve_needs},
+        {"flight", section_flight, flight_needs},
+        {"ladder", section_ladder, ladder_needs},
+        {"small", section_small, small_needs},
+        {"sizes", section_sizes, sizes_needs},
+        {"fusion", section_fusion, fusion_needs},
+        {"attention", section_attention, attention_needs},
+        {"weights", section_weights, weights_needs},
+        {"sampling", section_sampling, sampling_needs},
+        {"right", section_right, right_needs},
+        {"layer", section_layer, layer_needs},
+        {"links", section_links, links_needs},
+        {"claims", section_claims, claims_needs},
+    };
+    return i < sizeof entries / sizeof entries[0] ? &entries[i] : NULL;
+}
