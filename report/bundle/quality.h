@@ -20,9 +20,10 @@ const struct row *quality_beside(const struct rows *rows, const struct row *row,
                                  enum quality_metric metric, const char *impl);
 
 struct quality {
-    size_t errors, worse; /* cases with both errors; of these, the fused one is more than 3 % larger */
-    size_t compared, same;  /* kernels compared bit by bit; of these, with the same bits */
-    size_t planted, seen;   /* kernels with planted faults; of these, all were seen in all runs */
+    size_t errors,
+        worse; /* cases with both errors; of these, the fused one is more than 3 % larger */
+    size_t compared, same; /* kernels compared bit by bit; of these, with the same bits */
+    size_t planted, seen;  /* kernels with planted faults; of these, all were seen in all runs */
 };
 struct quality quality_count(const struct rows *rows);
 

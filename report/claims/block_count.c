@@ -140,8 +140,8 @@ static void say_other_clocks(const struct bundle *bundle, struct finding *f)
         return;
     const struct row by_cold = rule_ratio(&ignored, &cold[1], &cold[0]);
     const struct row by_bench = rule_ratio(&ignored, &bench[1], &bench[0]);
-    rule_say_row(f->evidence, "cold", &by_cold);
-    rule_say_row(f->evidence, "by do_bench", &by_bench);
+    rule_say_row(f, "cold", &by_cold);
+    rule_say_row(f, "by do_bench", &by_bench);
 }
 
 /* --- C24b: our kernels, and other ways to fill the SMs ---------------------------------------- */
@@ -310,6 +310,8 @@ static void judge_c24b(const struct bundle *bundle, struct finding *f)
         rule_say(f->evidence, ", as many or more ");
         cube_say(bundle, &many, f);
         as_fast = say_others(bundle, k, &few, f) || as_fast;
+        rule_say_figure(f, "ratio", &ratio);
+        rule_say_part(f, cube_kernel_names[k], here, &ratio, 1 + C24_DELTA);
         lost += here == CLAIM_REPRODUCED;
         kept += here == CLAIM_REFUTED;
         if (n == 1 && !take_our_controls(bundle, k, &few, &positive, &negative, f))
@@ -322,6 +324,8 @@ static void judge_c24b(const struct bundle *bundle, struct finding *f)
     }
     say_loss(bundle, f);
     say_where_it_goes(bundle, n_sm, f);
+    rule_say_part(f, "split or persistent grids", !as_fast ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL,
+                  NAN);
     rule_conclude(f,
                   lost == n && !as_fast ? CLAIM_REPRODUCED
                   : kept == n           ? CLAIM_REFUTED
@@ -349,7 +353,7 @@ static void judge_c24(const struct bundle *bundle, struct finding *f)
     const bool negative = cube_slower(&doubled, f) == CLAIM_REFUTED;
     rule_say(f->evidence, "Triton, warm, by slope: tuned (%.0f blocks) %.2f us, forced (%.0f) %.2f",
              n_few.centre, few.centre / 1e3, n_many.centre, many.centre / 1e3);
-    rule_say_row(f->evidence, "times as long", &ratio);
+    rule_say_row(f, "times as long", &ratio);
     say_other_clocks(bundle, f);
     rule_say_control(f, true, positive, "32 blocks take longer than what the tuner picks, times",
                      &idle);
@@ -357,6 +361,11 @@ static void judge_c24(const struct bundle *bundle, struct finding *f)
                      "tiles of half the size, which make 64 blocks 128, still fewer than SMs, take "
                      "longer, times",
                      &doubled);
+    rule_say_figure(f, "few", &few);
+    rule_say_figure(f, "many", &many);
+    rule_say_figure(f, "n_few", &n_few);
+    rule_say_figure(f, "n_many", &n_many);
+    rule_say_figure(f, "ratio", &ratio);
     rule_conclude(f, cube_slower(&ratio, f), positive, negative);
 }
 
@@ -371,6 +380,13 @@ static const struct claim claims[] = {
      .clause = "when we force Triton to pick block sizes that result in \u2265142 active "
                "blocks\u2014fully engaging every SM\u2014the performance actually gets worse",
      .since = "2026-11-22T13:00Z",
+     .plain = {.yes = "Triton's 1024^3 product takes {few} by {n_few} blocks, {many} by {n_many}, "
+                      "one or more for each SM.",
+               .no = "Triton's 1024^3 product takes {few} by {n_few} blocks and {many} by "
+                     "{n_many}: not {C24_DELTA:%} longer.",
+               .partly = "Between: by {n_many} blocks instead of {n_few} Triton's product takes "
+                         "{ratio:range} times as long; the limit is {C24_DELTA:%} more."},
+     .surprise = 5,
      .statement = "At 1024^3 Triton's best configuration with at least as many blocks as SMs is "
                   "slower than the one with fewer that its tuner picks.",
      .rule = "The article's own experiment, fp16, warm L2, by the slope of graphs; cold, and "
@@ -389,6 +405,13 @@ static const struct claim claims[] = {
               "dropping to ~17 microseconds.",
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "gpufloor's kernels with as many blocks as SMs or more take {ratio} times as "
+                      "long, too, and other grids do not help.",
+               .no = "gpufloor's kernels with as many blocks as SMs or more take {ratio} times as "
+                     "long as with fewer: no loss.",
+               .partly =
+                   "With as many blocks as SMs or more gpufloor's kernels are slower: {parts}."},
+     .surprise = 4,
      .statement = "At 1024^3 other kernels, too, are slower with at least as many blocks as SMs, "
                   "however these are made: by smaller tiles, by tiles split along k, by stream-K "
                   "or by a persistent grid.",

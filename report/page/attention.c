@@ -133,10 +133,14 @@ static void tabulate_decode(const struct summary *summary, const struct row *con
                             struct section *s)
 {
     static const struct column columns[] = {
-        {NULL, "decode, one query", NULL, 'l'}, {"bf16", "us", "us", 'r'},
-        {"of a read of", "its cache, %", "%", 'r'}, {"fp8", "us", "us", 'r'},
-        {"int8", "us", "us", 'r'},              {"of a token", "of 8B, %", "%", 'r'},
-        {"flash", "us", "us", 'r'},             {"cuDNN", "us", "us", 'r'},
+        {NULL, "decode, one query", NULL, 'l'},
+        {"bf16", "us", "us", 'r'},
+        {"of a read of", "its cache, %", "%", 'r'},
+        {"fp8", "us", "us", 'r'},
+        {"int8", "us", "us", 'r'},
+        {"of a token", "of 8B, %", "%", 'r'},
+        {"flash", "us", "us", 'r'},
+        {"cuDNN", "us", "us", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
     struct series *times = section_series(s, "one query, bf16", "count");
@@ -208,8 +212,9 @@ static void note(const struct row *const *time, size_t n, struct section *s)
     if (n > 0 && row_key(time[0], "heads", heads, sizeof heads) &&
         row_key(time[0], "kv_heads", kv_heads, sizeof kv_heads) &&
         row_key(time[0], "d", depth, sizeof depth))
-        section_note(s, "Decode: %s heads over %s, %s wide, cache not in the L2. Of a token of 8B: "
-                        "attention's share of its time, if all else is read at full rate.",
+        section_note(s,
+                     "Decode: %s heads over %s, %s wide, cache not in the L2. Of a token of 8B: "
+                     "attention's share of its time, if all else is read at full rate.",
                      heads, kv_heads, depth);
 }
 

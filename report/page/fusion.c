@@ -14,9 +14,29 @@
 /* Operators that articles name, each by its largest case, two by one row, too; then fusions made to
  * lose, of each kind the worst. */
 enum {
-    PLAIN, ACTIVATED, INT4, SOFTMAX, SOFTMAX_ROW, GELU, GELU_ROW, SAMPLING, EPILOGUE, NORM, MLP,
-    STREAMS, WIDE, PHASES, SERIAL, SHOWN,
-    HARM = STREAMS, PREDICTED = SHOWN, TIME, COPY, LOCAL, BLOCKS, PEERS,
+    PLAIN,
+    ACTIVATED,
+    INT4,
+    SOFTMAX,
+    SOFTMAX_ROW,
+    GELU,
+    GELU_ROW,
+    SAMPLING,
+    EPILOGUE,
+    NORM,
+    MLP,
+    STREAMS,
+    WIDE,
+    PHASES,
+    SERIAL,
+    SHOWN,
+    HARM = STREAMS,
+    PREDICTED = SHOWN,
+    TIME,
+    COPY,
+    LOCAL,
+    BLOCKS,
+    PEERS,
 };
 #define GAIN "derived.fusion_gain{probe="
 #define LARGE "*type=%s,l2=cold}"
@@ -196,8 +216,8 @@ static void put(const struct summary *summary, struct grid *grid, const struct f
         number_of(f->apart),
         number_of(f->fused),
         number_of(f->gain),
-        number_of(rows_beside(&summary->bundle->rows, f->gain, "derived.predicted_gain", NULL,
-                              NULL)),
+        number_of(
+            rows_beside(&summary->bundle->rows, f->gain, "derived.predicted_gain", NULL, NULL)),
         share ? number_of(share) : number_none(),
         peer_of(summary, f, "eager"),
         peer_of(summary, f, "compile"),
@@ -213,10 +233,10 @@ static void tabulate(const struct summary *summary, const struct fusion *const *
                      struct section *s)
 {
     static const struct column columns[] = {
-        {NULL, "operators", NULL, 'l'},  {NULL, "shape", NULL, 'l'},
-        {"apart", "us", "us", 'r'},      {"fused", "us", "us", 'r'},
-        {NULL, "gain", "x", 'r'},        {"model", "says", "x", 'r'},
-        {"of a", "copy, %", "%", 'r'},      {"PyTorch", "eager", "us", 'r'},
+        {NULL, "operators", NULL, 'l'}, {NULL, "shape", NULL, 'l'},
+        {"apart", "us", "us", 'r'},     {"fused", "us", "us", 'r'},
+        {NULL, "gain", "x", 'r'},       {"model", "says", "x", 'r'},
+        {"of a", "copy, %", "%", 'r'},  {"PyTorch", "eager", "us", 'r'},
         {"us", "comp.", "us", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
@@ -276,17 +296,21 @@ static void find(const struct fusion *const *sorted, size_t n, struct section *s
     for (size_t i = 0; i < n; i++)
         n_lose += loses(sorted[i]);
     if (most.value < 1)
-        s->finding = section_text(s, "No fusion shown gains: the best runs at %s of the speed "
-                                     "apart, the worst at %s.", best, section_say(s, &least, ""));
+        s->finding = section_text(s,
+                                  "No fusion shown gains: the best runs at %s of the speed "
+                                  "apart, the worst at %s.",
+                                  best, section_say(s, &least, ""));
     else if (n_lose == 0)
-        s->finding = section_text(s, "Fusing gains up to %s times and loses in no case shown.",
-                                  best);
+        s->finding =
+            section_text(s, "Fusing gains up to %s times and loses in no case shown.", best);
     else if (*why)
-        s->finding = section_text(s, "Fusing gains up to %s times; it loses where it %s.", best,
-                                  why);
+        s->finding =
+            section_text(s, "Fusing gains up to %s times; it loses where it %s.", best, why);
     else
-        s->finding = section_text(s, "Fusing gains up to %s times and loses in %zu of %zu "
-                                     "cases.", best, n_lose, n);
+        s->finding = section_text(s,
+                                  "Fusing gains up to %s times and loses in %zu of %zu "
+                                  "cases.",
+                                  best, n_lose, n);
 }
 
 static void note(const struct summary *summary, struct section *s)
@@ -295,10 +319,12 @@ static void note(const struct summary *summary, struct section *s)
 
     if (!fused_predictions(summary->bundle, &told))
         return;
-    section_note(s, "of a copy: best copy of the same bytes. model: by counts, no fitted constant; the "
-                    "right sign in %zu of %zu fusions, off by %.0f %% in the median (C80; below "
-                    "%.0f %% is no gain).",
-                 told.right, told.n, 100 * told.error, 100 * NOTHING);
+    section_note(
+        s,
+        "of a copy: best copy of the same bytes. model: by counts, no fitted constant; the "
+        "right sign in %zu of %zu fusions, off by %.0f %% in the median (C80; below "
+        "%.0f %% is no gain).",
+        told.right, told.n, 100 * told.error, 100 * NOTHING);
 }
 
 void section_fusion(const struct summary *summary, struct section *s)

@@ -72,11 +72,16 @@ void section_right(const struct summary *summary, struct section *s)
         return;
     }
     if (q.errors > 0 && q.worse == 0)
-        s->finding = section_text(s, "Against float64 fused results err no more than unfused ones, "
-                                     "within 3 %%, in %zu of %zu cases.", q.errors, q.errors);
+        s->finding = section_text(s,
+                                  "Against float64 fused results err no more than unfused ones, "
+                                  "within 3 %%, in %zu of %zu cases.",
+                                  q.errors, q.errors);
     else if (q.errors > 0)
-        s->finding = section_text(s, "Against float64 fused results err more than unfused ones, by over "
-                                     "3 %%, in %zu of %zu cases.", q.worse, q.errors);
+        s->finding =
+            section_text(s,
+                         "Against float64 fused results err more than unfused ones, by over "
+                         "3 %%, in %zu of %zu cases.",
+                         q.worse, q.errors);
     note_bits(&q, s);
     note_sums(summary, s);
     s->claims = "C75 C75b C76";

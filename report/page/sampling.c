@@ -25,8 +25,8 @@ static struct number apart_of(const struct summary *summary, const struct row *f
 
 static struct number kernels_of(const struct summary *summary, const struct row *fused)
 {
-    return take_beside(
-        summary, rows_beside(&summary->bundle->rows, fused, NULL, "impl", "unfused"), "kernels");
+    return take_beside(summary, rows_beside(&summary->bundle->rows, fused, NULL, "impl", "unfused"),
+                       "kernels");
 }
 
 /* "top-k 50, top-p 0.9"; k is 0 where only top-p cuts. */
@@ -67,10 +67,9 @@ static void find(const struct summary *summary, const struct row *fused, struct 
     const struct number kernels = kernels_of(summary, fused);
     const char *tokens = tokens_of(fused, s);
 
-    s->finding =
-        section_text(s, "%c%s of %.0f logits, %s: %s in one kernel",
-                     *tokens == 'a' ? 'A' : *tokens, tokens + 1, take_key(fused, "vocabulary"),
-                     cut_of(fused, s), section_say(s, &one, NULL));
+    s->finding = section_text(
+        s, "%c%s of %.0f logits, %s: %s in one kernel", *tokens == 'a' ? 'A' : *tokens, tokens + 1,
+        take_key(fused, "vocabulary"), cut_of(fused, s), section_say(s, &one, NULL));
     if (number_there(&apart) && number_there(&kernels))
         s->finding = section_text(s, "%s, %s in %.0f", s->finding, section_say(s, &apart, NULL),
                                   kernels.value);
@@ -81,9 +80,9 @@ static void tabulate(const struct summary *summary, const struct row *const *fus
                      struct section *s)
 {
     static const struct column columns[] = {
-        {"logits in", "the L2", NULL, 'l'},           {NULL, "cut", NULL, 'l'},
-        {"kernels", "apart", "", 'r'},       {"apart", "us", "us", 'r'},
-        {"one kernel", "us", "us", 'r'},     {NULL, "gain", "x", 'r'},
+        {"logits in", "the L2", NULL, 'l'}, {NULL, "cut", NULL, 'l'},
+        {"kernels", "apart", "", 'r'},      {"apart", "us", "us", 'r'},
+        {"one kernel", "us", "us", 'r'},    {NULL, "gain", "x", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
 

@@ -145,13 +145,15 @@ static void find(const struct summary *summary, const struct sizes *all, struct 
     for (const struct size *size = fallen; size && size <= largest; size++)
         least = fmin(least, size->best->clock_mhz);
     if (fixed && fallen)
-        s->finding = section_text(s, "Up to N = %.0f fixed cost decides; from %.0f on the clock "
-                                     "falls, to %.0f MHz.", fixed->n, fallen->n, least);
+        s->finding = section_text(s,
+                                  "Up to N = %.0f fixed cost decides; from %.0f on the clock "
+                                  "falls, to %.0f MHz.",
+                                  fixed->n, fallen->n, least);
     else if (fixed)
         s->finding = section_text(s, "Up to N = %.0f fixed cost decides.", fixed->n);
     else if (fallen)
-        s->finding = section_text(s, "From N = %.0f on the clock falls, to %.0f MHz.", fallen->n,
-                                  least);
+        s->finding =
+            section_text(s, "From N = %.0f on the clock falls, to %.0f MHz.", fallen->n, least);
     else if (number_there(&largest->rate))
         s->finding = section_text(s, "N = %.0f runs at %s.", largest->n,
                                   section_say(s, &largest->rate, "TFLOP/s"));
@@ -203,10 +205,9 @@ static void draw(const struct summary *summary, const struct sizes *all, struct 
         struct series *series = section_series(s, names[impl], "count");
         for (size_t i = 0; i < all->n; i++) {
             const struct row *time = all->size[i].time[impl];
-            const struct number rate =
-                time ? number_of(rows_beside(&summary->bundle->rows, time, "derived.flops", NULL,
-                                             NULL))
-                     : number_none();
+            const struct number rate = time ? number_of(rows_beside(&summary->bundle->rows, time,
+                                                                    "derived.flops", NULL, NULL))
+                                            : number_none();
             if (number_there(&rate))
                 series_put(series, all->size[i].n, &rate, NULL);
         }

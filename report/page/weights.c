@@ -141,8 +141,10 @@ static void tabulate_vectors(const struct summary *summary, const struct row *co
                              size_t n, struct section *s)
 {
     static const struct column columns[] = {
-        {NULL, "bf16 by a vector, cold", NULL, 'l'}, {"ours", "us", "us", 'r'},
-        {"of a read", "%", "%", 'r'},                {"cuBLAS", "us", "us", 'r'},
+        {NULL, "bf16 by a vector, cold", NULL, 'l'},
+        {"ours", "us", "us", 'r'},
+        {"of a read", "%", "%", 'r'},
+        {"cuBLAS", "us", "us", 'r'},
         {"of a read", "%", "%", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
@@ -152,9 +154,9 @@ static void tabulate_vectors(const struct summary *summary, const struct row *co
         const struct row *own = vector[n_shown > 1 ? i * (n - 1) / (n_shown - 1) : 0];
         const struct row *library =
             rows_beside(&summary->bundle->rows, own, NULL, "impl", "cublas_gemm");
-        const struct number number[] = {
-            number_of(own), take_beside(summary, own, "share_of_read"), number_of(library),
-            take_beside(summary, library, "share_of_read")};
+        const struct number number[] = {number_of(own), take_beside(summary, own, "share_of_read"),
+                                        number_of(library),
+                                        take_beside(summary, library, "share_of_read")};
         grid_text(grid, section_text(s, "%.0f x %.0f", take_key(own, "m"), take_key(own, "k")));
         for (size_t k = 0; k < sizeof number / sizeof number[0]; k++)
             grid_number(grid, &number[k]);
@@ -178,8 +180,8 @@ static const char *say_vectors(const struct summary *summary, const struct row *
     }
     if (!(least <= most))
         return "";
-    return section_text(s, "At batch 1 products run at %.0f to %.0f %% of a read",
-                        100 * least, 100 * most);
+    return section_text(s, "At batch 1 products run at %.0f to %.0f %% of a read", 100 * least,
+                        100 * most);
 }
 
 /* int4 pays while it is 3 % faster than bf16. "int4 pays up to batch 16, not at 64"; "" if the two
@@ -190,24 +192,21 @@ static const char *say_int4(const struct summary *summary, const struct matrix *
                             struct section *s)
 {
     double last = NAN, first_not = NAN;
-    bool is_known = false;
 
     for (size_t i = 0; i < m->n; i++) {
         const struct row *full = form_of(summary, m, 0, m->batch[i]);
         const struct row *int4 = form_of(summary, m, 2, m->batch[i]);
         if (!full || !int4)
             continue;
-        is_known = true;
         if (!(int4->centre < PAYS * full->centre)) {
             first_not = m->batch[i];
             break;
         }
         last = m->batch[i];
     }
-    if (!is_known)
-        return "";
     if (isnan(last))
-        return "int4 never pays";
+        return isnan(first_not) ? ""
+                                : section_text(s, "int4 does not pay at batch %.0f", first_not);
     if (isnan(first_not))
         return section_text(s, "int4 pays up to batch %.0f, the largest", last);
     return section_text(s, "int4 pays up to batch %.0f, not at %.0f", last, first_not);
@@ -221,19 +220,6 @@ static void find(const struct summary *summary, const struct matrix *m,
 
     if (*read || *int4)
         s->finding = section_text(s, "%s%s%s.", read, *read && *int4 ? "; " : "", int4);
-}
-
-static void note(const struct summary *summary, const struct matrix *m, struct section *s)
-{
-    const char *seldom = "";
-
-    for (size_t i = 0; i < m->n; i++) {
-        const struct row *int4 = form_of(summary, m, 2, m->batch[i]);
-        if (int4 && int4->thrice)
-            seldom = section_text(s, "%s%s%.0f", seldom, *seldom ? ", " : "", m->batch[i]);
-    }
-    if (*seldom)
-        section_note(s, "Three rounds only: batch %s.", seldom);
 }
 
 void section_weights(const struct summary *summary, struct section *s)
@@ -254,7 +240,6 @@ void section_weights(const struct summary *summary, struct section *s)
         tabulate_matrix(summary, &m, s);
     if (n > 0)
         tabulate_vectors(summary, vector, n, s);
-    note(summary, &m, s);
     section_doubts(s);
     s->claims = "C14 C45 C64";
 }

@@ -1,0 +1,443 @@
+/* The sections of products, operators and right results: their findings are formed from rows, so
+ * that other rows give another sentence, and none where no row supports it. */
+#include "tests/unit/test_report_help.h"
+
+#include <stdio.h>
+
+#include "report/bundle/quality.h"
+#include "report/page/sections.h"
+
+enum { ROUNDS = 7 };
+
+/* A board of 100 SMs at 2000 MHz. */
+static void begin(struct bundle *bundle)
+{
+    *bundle =
+        (struct bundle){.head = json_pack("{s:{s:{s:s, s:i, s:i}}}", "environment", "gpu", "name",
+                                          "Test", "n_sm", 100, "sm_clock_max_mhz", 2000)};
+}
+
+static void build(section_builder *builder, struct bundle *bundle, struct section *s)
+{
+    const struct summary summary = {.bundle = bundle};
+    rows_finish(&bundle->rows);
+    *s = (struct section){0};
+    builder(&summary, s);
+    assert_non_null(s->name);
+    assert_non_null(s->title);
+}
+
+static void end(struct bundle *bundle, struct section *s)
+{
+    section_free(s);
+    rows_free(&bundle->rows);
+    json_decref(bundle->head);
+}
+
+static void put(struct bundle *bundle, const char *id, const char *unit, double value, double mhz)
+{
+    struct row *row = put_spread(&bundle->rows, id, unit, ROW_LOWER, value, value / 1000, ROUNDS);
+    for (int round = 0; round < ROUNDS; round++)
+        row_put_clock(row, round, mhz);
+}
+
+/* Does a text of the section, whichever, contain these words? */
+static bool says(const struct section *s, const char *words)
+{
+    if (s->finding && strstr(s->finding, words))
+        return true;
+    for (size_t i = 0; i < s->n_notes; i++)
+        if (strstr(s->note[i], words))
+            return true;
+    for (size_t g = 0; g < s->n_grids; g++)
+        for (size_t i = 0; i < s->grid[g].n_cells; i++)
+            if (s->grid[g].cell[i].text && strstr(s->grid[g].cell[i].text, words))
+                return true;
+    return false;
+}
+
+static const struct number *number_at(const struct grid *grid, size_t row, size_t column)
+{
+    return &grid->cell[row * grid->n_columns + column].number;
+}
+
+/* --- sizes ------------------------------------------------------------------------------------ */
+
+static void put_size(struct bundle *bundle, int n, double cublas, double ours, double mhz)
+{
+    static const char *const impls[] = {"cublas,tile=auto", "own,tile=best"};
+    const double ns[] = {cublas, ours}, flops = 2.0 * n * n * n;
+    char id[200], keys[160];
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(keys, sizeof keys,
+                 "{m=%d,n=%d,k=%d,type=fp16,acc=fp32,layout=nn,impl=%s,l2=warm,timer=event}", n, n,
+                 n, impls[i]);
+        snprintf(id, sizeof id, "gemm_sizes.time%s", keys);
+        put(bundle, id, "ns", ns[i], mhz);
+        snprintf(id, sizeof id, "derived.flops%s", keys);
+        put(bundle, id, "flop/s", flops / ns[i] * 1e9, NAN);
+    }
+    snprintf(id, sizeof id,
+             "gemm_sizes.over_library{m=%d,n=%d,k=%d,type=fp16,acc=fp32,layout=nn,impl=own,"
+             "tile=best,l2=warm}",
+             n, n, n);
+    put(bundle, id, "ratio", ours / cublas, NAN);
+}
+
+static void put_fixed(struct bundle *bundle, const char *impl, double ns)
+{
+    char id[160];
+    snprintf(id, sizeof id,
+             "derived.fixed_time{type=fp16,acc=fp32,layout=nn,impl=%s,l2=warm,timer=event}", impl);
+    put(bundle, id, "ns", ns, NAN);
+}
+
+static void put_throughput(struct bundle *bundle, const char *op, const char *shape, double value)
+{
+    char id[160];
+    snprintf(id, sizeof id, "instructions.throughput{op=%s,shape=%s,type=fp16,acc=fp32%s}", op,
+             shape, !strcmp(op, "wgmma") ? ",a=shared" : "");
+    put(bundle, id, "ops/cycle", value, NAN);
+}
+
+static void sizes(void **unused)
+{
+    struct bundle bundle;
+    struct section s;
+    (void)unused;
+
+    begin(&bundle);
+    put_size(&bundle, 2048, 20000, 20001, 1500);
+    put_size(&bundle, 256, 2500, 2000, 2000);
+    put_size(&bundle, 1024, 5000, 5200, 1900);
+    put_size(&bundle, 512, 3000, 2600, 2000);
+    put_fixed(&bundle, "cublas,tile=auto", 1500);
+    put_fixed(&bundle, "own,tile=best", 1000);
+    put_throughput(&bundle, "mma", "m16n8k16", 500);
+    put_throughput(&bundle, "wgmma", "m64n256k16", 1000);
+    build(section_sizes, &bundle, &s);
+    assert_string_equal(s.finding,
+                        "Up to N = 512 fixed cost decides; from 2048 on the clock falls, "
+                        "to 1500 MHz.");
+    assert_int_equal(s.grid[0].n_rows, 4);
+    assert_string_equal(s.grid[0].cell[0].text, "256");
+    assert_true(says(&s, "faster at 256, 512; slower at 1024; neither beyond the spread at 2048."));
+    assert_true(says(&s, "nothing but wgmma") == false); /* tensor_peak is not there */
+    /* 2 x 256^3 in 2 us, of 100 SMs x 1000 x 2 at 2 GHz */
+    assert_close(number_at(&s.grid[0], 0, 6)->value, 2.0 * 256 * 256 * 256 / 2e-6 / 400e12, 1e-9);
+    end(&bundle, &s);
+}
+
+static void without_wgmma(void **unused)
+{
+    struct bundle bundle;
+    struct section s;
+    (void)unused;
+
+    begin(&bundle);
+    put_size(&bundle, 256, 2500, 2000, 2000);
+    put_throughput(&bundle, "mma", "m16n8k16", 500);
+    put(&bundle, "instructions.tensor_peak{op=mma,shape=m16n8k16,type=fp16,acc=fp32}", "flop/s",
+        150e12, NAN);
+    build(section_sizes, &bundle, &s);
+    assert_close(number_at(&s.grid[0], 0, 6)->value, 2.0 * 256 * 256 * 256 / 2e-6 / 200e12, 1e-9);
+    assert_true(says(&s, "nothing but mma.sync, on every SM, keeps up 150 TFLOP/s"));
+    assert_false(says(&s, "wgmma"));
+    assert_string_equal(s.finding, "N = 256 runs at 16.8 TFLOP/s.");
+    end(&bundle, &s);
+}
+
+static void cublas_wins(void **unused)
+{
+    struct bundle bundle;
+    struct section s;
+    (void)unused;
+
+    begin(&bundle);
+    put_size(&bundle, 256, 2000, 2500, NAN);
+    put_size(&bundle, 512, 2400, 2600, NAN);
+    put_fixed(&bundle, "cublas,tile=auto", 100);
+    put_fixed(&bundle, "own,tile=best", 2400);
+    build(section_sizes, &bundle, &s);
+    assert_true(says(&s, "run: slower at 256, 512."));
+    assert_string_equal(s.finding, "N = 512 runs at 112 TFLOP/s."); /* cuBLAS has no fixed cost */
+    assert_false(number_there(number_at(&s.grid[0], 0, 6)));
+    assert_false(number_there(number_at(&s.grid[0], 0, 8)));
+    end(&bundle, &s);
+}
+
+/* --- fusion ----------------------------------------------------------------------------------- */
+
+static void put_fusion(struct bundle *bundle, const char *probe, const char *keys, const char *impl,
+                       double apart, double fused)
+{
+    const bool is_fused = !strcmp(impl, "fused");
+    char id[300];
+
+    snprintf(id, sizeof id, "%s.time{%s,impl=unfused,mode=graph,l2=cold,timer=event}", probe, keys);
+    put(bundle, id, "ns", apart, NAN);
+    snprintf(id, sizeof id, "%s.time{%s,impl=%s,mode=graph,l2=cold,timer=event}", probe, keys,
+             impl);
+    put(bundle, id, "ns", fused, NAN);
+    snprintf(id, sizeof id, "derived.fusion_gain{probe=%s,%s%s%s,l2=cold}", probe, keys,
+             is_fused ? "" : ",impl=", is_fused ? "" : impl);
+    put(bundle, id, "ratio", apart / fused, NAN);
+}
+
+#define GELU_KEYS "rows=16384,cols=8192,type=fp16"
+#define STREAM_KEYS "what=streams,rows=32,columns=2000000,type=fp32"
+#define SERIAL_KEYS "what=serial,rows=1,columns=262144,type=fp16"
+
+static void fusing_gains_and_loses(void **unused)
+{
+    struct bundle bundle;
+    struct section s;
+    (void)unused;
+
+    begin(&bundle);
+    put_fusion(&bundle, "bias_gelu_scale", GELU_KEYS, "fused", 400, 100);
+    put_fusion(&bundle, "bias_gelu_scale", "rows=64,cols=64,type=fp16", "fused", 40, 4);
+    put_fusion(&bundle, "harm", STREAM_KEYS, "fused", 200, 100);
+    put_fusion(&bundle, "harm", STREAM_KEYS, "cap_32", 200, 400);
+    put(&bundle, "harm.local{" STREAM_KEYS ",impl=cap_32,mode=graph,l2=cold}", "bytes", 1336, NAN);
+    put_fusion(&bundle, "harm", SERIAL_KEYS, "fused", 4, 16);
+    put(&bundle, "harm.blocks{" SERIAL_KEYS ",impl=fused,mode=graph,l2=cold,kernel=0}", "count", 1,
+        NAN);
+    build(section_fusion, &bundle, &s);
+    assert_string_equal(s.finding,
+                        "Fusing gains up to 4.00 times; it loses where it idles SMs or spills.");
+    assert_int_equal(s.grid[0].n_cells / s.grid[0].n_columns, 3);
+    assert_string_equal(s.grid[0].cell[1].text, "16384x8192"); /* the larger case, not the better */
+    assert_true(says(&s, "softmax across arrays, cap_32: spills"));
+    assert_true(says(&s, "norm, one block a row: idles SMs"));
+    assert_non_null(s.grid[0].split[1]);
+    end(&bundle, &s);
+}
+
+static void fusing_loses_everywhere(void **unused)
+{
+    struct bundle bundle;
+    struct section s;
+    (void)unused;
+
+    begin(&bundle);
+    put_fusion(&bundle, "bias_gelu_scale", GELU_KEYS, "fused", 90, 100);
+    put_fusion(&bundle, "harm", STREAM_KEYS, "fused", 50, 100);
+    build(section_fusion, &bundle, &s);
+    assert_string_equal(s.finding, "No fusion shown gains: the best runs at 0.900 of the speed "
+                                   "apart, the worst at 0.500.");
+    assert_null(s.grid[0].split[0]);
+    end(&bundle, &s);
+}
+
+static void fusing_never_loses(void **unused)
+{
+    struct bundle bundle;
+    struct section s;
+    (void)unused;
+
+    begin(&bundle);
+    put_fusion(&bundle, "bias_gelu_scale", GELU_KEYS, "fused", 300, 100);
+    put_fusion(&bundle, "harm", STREAM_KEYS, "fused", 98, 100); /* less than 3 %: no loss */
+    build(section_fusion, &bundle, &s);
+    assert_string_equal(s.finding, "Fusing gains up to 3.00 times and loses in no case shown.");
+    assert_false(says(&s, "idles"));
+    assert_false(says(&s, "right sign")); /* too few fusions */
+    end(&bundle, &s);
+}
+
+/* --- attention, weights, sampling ------------------------------------------------------------- */
+
+static void attention(void **unused)
+{
+    struct bundle bundle;
+    struct section s;
+    (void)unused;
+
+    begin(&bundle);
+    put(&bundle,
+        "attention_prefill.time{heads=32,context=2048,mask=causal,type=bf16,impl=fused,"
+        "mode=graph,l2=cold,timer=event}",
+        "ns", 100, NAN);
+    put(&bundle,
+        "attention_prefill.time{heads=32,context=2048,mask=causal,type=bf16,impl=unfused,"
+        "mode=graph,l2=cold,timer=event}",
+        "ns", 250, NAN);
+    put(&bundle,
+        "attention_prefill.time{heads=32,context=4096,mask=causal,type=bf16,impl=fused,"
+        "mode=graph,l2=cold,timer=event}",
+        "ns", 100, NAN); /* without its other form */
+    build(section_attention, &bundle, &s);
+    assert_string_equal(s.finding, "Fused, a prompt is 2.50 times as fast.");
+    assert_int_equal(s.n_grids, 1);
+    assert_int_equal(s.grid[0].n_rows, 1);
+    end(&bundle, &s);
+
+    begin(&bundle);
+    put(&bundle,
+        "attention_decode.time{batch=1,context=8192,heads=32,kv_heads=8,d=128,type=bf16,"
+        "impl=attention,mode=graph,l2=cold,timer=event}",
+        "ns", 12000, NAN);
+    put(&bundle,
+        "attention_decode.share_of_read{batch=1,context=8192,heads=32,kv_heads=8,d=128,"
+        "type=bf16,impl=attention,mode=graph,l2=cold}",
+        "ratio", 0.7, NAN);
+    build(section_attention, &bundle, &s);
+    assert_string_equal(s.finding, "Decode runs at 70.0 % of a read of its cache.");
+    end(&bundle, &s);
+}
+
+static void put_weights(struct bundle *bundle, int batch, double full, double int4)
+{
+    char id[200];
+    snprintf(id, sizeof id,
+             "quantized.time{rows=64,cols=32,batch=%d,type=bf16,impl=full,"
+             "mode=graph,l2=cold,timer=event}",
+             batch);
+    put(bundle, id, "ns", full, NAN);
+    snprintf(id, sizeof id,
+             "quantized.time{rows=64,cols=32,batch=%d,type=int4,impl=fused,"
+             "mode=graph,l2=cold,timer=event}",
+             batch);
+    put(bundle, id, "ns", int4, NAN);
+}
+
+static void weights(void **unused)
+{
+    static const double int4[][2] = {{50, 99}, {50, 50}, {99, 50}};
+    static const char *const found[] = {"int4 pays up to batch 1, not at 16.",
+                                        "int4 pays up to batch 16, the largest.",
+                                        "int4 does not pay at batch 1."};
+    (void)unused;
+
+    for (size_t i = 0; i < CHECK_LENGTH(found); i++) {
+        struct bundle bundle;
+        struct section s;
+        begin(&bundle);
+        put_weights(&bundle, 16, 100, int4[i][1]);
+        put_weights(&bundle, 1, 100, int4[i][0]);
+        build(section_weights, &bundle, &s);
+        assert_string_equal(s.finding, found[i]);
+        end(&bundle, &s);
+    }
+}
+
+static void sampling(void **unused)
+{
+    struct bundle bundle;
+    struct section s;
+    (void)unused;
+
+    begin(&bundle);
+    put(&bundle,
+        "sampling.time{vocabulary=1000,batch=8,k=0,p=0.9,type=fp32,impl=fused,mode=graph,"
+        "l2=warm,timer=event}",
+        "ns", 5000, NAN);
+    build(section_sampling, &bundle, &s);
+    assert_string_equal(s.finding, "8 tokens of 1000 logits, top-p 0.9 alone: 5 us in one kernel.");
+    end(&bundle, &s);
+}
+
+/* --- right results ---------------------------------------------------------------------------- */
+
+static void put_errors(struct bundle *bundle, const char *size, double unfused, double fused)
+{
+    char id[160];
+    snprintf(id, sizeof id, "norm.error{rows=%s,impl=fused,mode=graph}", size);
+    put_spread(&bundle->rows, id, "ratio", ROW_LOWER, fused, 0, ROUNDS);
+    snprintf(id, sizeof id, "norm.error{rows=%s,impl=unfused,mode=graph}", size);
+    put_spread(&bundle->rows, id, "ratio", ROW_LOWER, unfused, 0, ROUNDS);
+}
+
+static void right(void **unused)
+{
+    struct bundle bundle;
+    struct section s;
+    (void)unused;
+
+    begin(&bundle);
+    put_errors(&bundle, "1", 1e-3, 1.02e-3); /* within 3 % */
+    put_errors(&bundle, "2", 1e-3, 1.04e-3);
+    put_errors(&bundle, "3", 1e-3, 0.5e-3);
+    put_spread(&bundle.rows, "norm.error{rows=4,impl=fused,mode=graph}", "ratio", ROW_LOWER, 1, 0,
+               ROUNDS); /* beside nothing */
+    put_spread(&bundle.rows, "norm.differ{rows=1}", "ratio", ROW_EXACT, 0, 0, ROUNDS);
+    put_spread(&bundle.rows, "norm.differ{rows=2}", "ratio", ROW_EXACT, 0.1, 0, ROUNDS);
+    put_spread(&bundle.rows, "norm.caught{rows=1}", "ratio", ROW_HIGHER, 1, 0, ROUNDS);
+    put_spread(&bundle.rows, "norm.caught{rows=2}", "ratio", ROW_HIGHER, 0.99, 0, ROUNDS);
+    const struct quality q = quality_count(&bundle.rows);
+    assert_true(q.errors == 3 && q.worse == 1 && q.compared == 2 && q.same == 1 && q.planted == 2 &&
+                q.seen == 1);
+    build(section_right, &bundle, &s);
+    assert_string_equal(s.finding, "Against float64 fused results err more than unfused ones, by "
+                                   "over 3 %, in 1 of 3 cases.");
+    assert_true(says(&s, "unfused: 1 of 2 kernels"));
+    assert_true(says(&s, "in 1 of 2 kernels"));
+    assert_false(says(&s, "atomics"));
+    end(&bundle, &s);
+}
+
+static void sums(void **unused)
+{
+    struct bundle bundle;
+    struct section s;
+    (void)unused;
+
+    begin(&bundle);
+    put_errors(&bundle, "1", 1e-3, 1e-3);
+    put_spread(&bundle.rows, "repeatability.distinct{order=arrival,runs=50}", "count", ROW_EXACT,
+               40, 0, ROUNDS);
+    put_spread(&bundle.rows, "repeatability.distinct{order=last_arriver,runs=50}", "count",
+               ROW_EXACT, 1, 0, ROUNDS);
+    put_spread(&bundle.rows, "repeatability.distinct{order=two_kernels,runs=50}", "count",
+               ROW_EXACT, 2, 0, ROUNDS);
+    put(&bundle, "repeatability.time{order=arrival,timer=event}", "ns", 100, NAN);
+    put(&bundle, "repeatability.time{order=last_arriver,timer=event}", "ns", 90, NAN);
+    put(&bundle, "repeatability.time{order=two_kernels,timer=event}", "ns", 120, NAN);
+    build(section_right, &bundle, &s);
+    assert_true(says(&s, "Sums by atomics: 40 results in 50 runs; in a fixed order 1, in 10 % less "
+                         "time."));
+    end(&bundle, &s);
+}
+
+/* --- nothing ---------------------------------------------------------------------------------- */
+
+static void no_rows(void **unused)
+{
+    section_builder *const builders[] = {section_sizes,   section_fusion,   section_attention,
+                                         section_weights, section_sampling, section_right,
+                                         section_layer,   section_links};
+    (void)unused;
+
+    for (size_t i = 0; i < CHECK_LENGTH(builders); i++) {
+        struct bundle bundle;
+        struct section s;
+        begin(&bundle);
+        build(builders[i], &bundle, &s);
+        assert_null(s.finding);
+        assert_non_null(s.missing);
+        assert_non_null(strstr(s.missing, "not measured: "));
+        assert_int_equal(s.n_grids + s.n_notes + s.n_lines, 0);
+        end(&bundle, &s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(without_wgmma),
+        cmocka_unit_test(cublas_wins),
+        cmocka_unit_test(fusing_gains_and_loses),
+        cmocka_unit_test(fusing_loses_everywhere),
+        cmocka_unit_test(fusing_never_loses),
+        cmocka_unit_test(attention),
+        cmocka_unit_test(weights),
+        cmocka_unit_test(sampling),
+        cmocka_unit_test(right),
+        cmocka_unit_test(sums),
+        cmocka_unit_test(no_rows),
+    };
+    return cmocka_run_group_tests_name("sections of products and operators", tests, NULL, NULL);
+}
