@@ -225,7 +225,7 @@ static void take_source(struct part *part, const json_t *head)
     replace(&part->card, card_of(head));
 }
 
-bool bundle_take(struct bundle *bundle, const json_t *document, const char *path)
+static bool take_measured(struct bundle *bundle, const json_t *document, const char *path)
 {
     const json_t *run;
     size_t i;
@@ -244,21 +244,39 @@ bool bundle_take(struct bundle *bundle, const json_t *document, const char *path
     if (bundle->n_parts > 0)
         qsort(bundle->parts, bundle->n_parts, sizeof *bundle->parts, part_by_name);
     rows_finish(&bundle->rows);
+    return true;
+}
+
+bool bundle_take(struct bundle *bundle, const json_t *document, const char *path)
+{
+    if (!take_measured(bundle, document, path))
+        return false;
     derive(&bundle->rows, json_object_get(json_object_get(document, "environment"), "gpu"));
     return true;
 }
 
-bool bundle_open(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY])
+static bool open_by(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY],
+                    bool (*take)(struct bundle *, const json_t *, const char *))
 {
     *bundle = (struct bundle){0};
     json_t *document = document_load(path, "bundle", why);
     if (!document)
         return false;
-    bool taken = bundle_take(bundle, document, path);
+    bool taken = take(bundle, document, path);
     if (!taken)
         snprintf(why, DOCUMENT_WHY, "%s: out of memory", path);
     json_decref(document);
     return taken;
+}
+
+bool bundle_open(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY])
+{
+    return open_by(bundle, path, why, bundle_take);
+}
+
+bool bundle_open_measured(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY])
+{
+    return open_by(bundle, path, why, take_measured);
 }
 
 void bundle_free(struct bundle *bundle)

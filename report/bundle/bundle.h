@@ -45,6 +45,9 @@ bool bundle_take(struct bundle *bundle, const json_t *document, const char *path
 /* Reads one bundle's file. False, with one line in why that starts with the path. */
 bool bundle_open(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY]);
 
+/* The same without derived rows: of several bundles that become one, which derives its own. */
+bool bundle_open_measured(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY]);
+
 void bundle_free(struct bundle *bundle);
 
 /* Text of environment.SECTION.KEY, or fallback; numbers and booleans are written out. */

@@ -190,7 +190,7 @@ bool folder_open(struct bundle *bundle, const char *folder, const struct folder_
         snprintf(why, DOCUMENT_WHY, "%.400s: holds no .json file; expected gpufloor bundles",
                  folder);
     for (size_t i = 0; i < n_paths && opened; i++) {
-        opened = bundle_open(&bundles[n], paths[i], why);
+        opened = bundle_open_measured(&bundles[n], paths[i], why);
         n += opened;
     }
     opened = opened && n > 0;

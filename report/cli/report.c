@@ -1,5 +1,4 @@
-/* gpufloor report: tables of one bundle, or of several side by side. */
-#include "report/cli/origin.h"
+/* gpufloor report: the answers of one bundle, the rows of one, or of several side by side. */
 #include "report/cli/report.h"
 
 #include <fnmatch.h>
@@ -10,10 +9,12 @@
 #include <string.h>
 
 #include "core/unit.h"
+#include "report/cli/answers.h"
 #include "report/cli/catalogue.h"
 #include "report/cli/command.h"
 #include "report/cli/counter_table.h"
 #include "report/cli/headline.h"
+#include "report/cli/origin.h"
 
 enum { BUNDLES_MAX = 12, DIGITS = 4 };
 
@@ -348,16 +349,27 @@ bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-enum { KEY_FORMAT = 256, KEY_METRIC, KEY_HEADLINE, KEY_MAP, KEY_QUALITY };
+enum { KEY_FORMAT = 256, KEY_SECTION, KEY_ALL, KEY_GAPS, KEY_METRIC, KEY_HEADLINE, KEY_MAP,
+       KEY_QUALITY };
 
 static const struct argp_option options_table[] = {
-    {.name = "format", .key = KEY_FORMAT, .arg = "text|md|tsv", .doc = "Default: text"},
+    {.name = "section",
+     .key = KEY_SECTION,
+     .arg = "NAME",
+     .doc = "Only this section, with interval, runs, status and id of every number: memory, small, "
+            "... ; vital: fifty rows that matter most"},
+    {.name = "all", .key = KEY_ALL, .doc = "Every row"},
+    {.name = "gaps", .key = KEY_GAPS, .doc = "Only what was not measured, or is not to be relied on"},
+    {.name = "headline", .key = KEY_HEADLINE, .doc = "Only the head and the first section"},
+    {.name = "format",
+     .key = KEY_FORMAT,
+     .arg = "text|md|json|tsv",
+     .doc = "Default: text; tsv: every row"},
     {.name = "metric",
      .key = KEY_METRIC,
      .arg = "GLOB",
-     .doc = "Only metrics whose id matches, for "
+     .doc = "Only rows whose metric id matches, for "
             "example 'launch.*'"},
-    {.name = "headline", .key = KEY_HEADLINE, .doc = "Only the headline"},
     {.name = "map",
      .key = KEY_MAP,
      .arg = "ID",
@@ -368,10 +380,12 @@ static const struct argp_option options_table[] = {
     {0},
 };
 
+static const char vital[] = "vital"; /* a list of rows, and no section of report/page/ */
+
 struct report_options {
     enum table_format format;
-    const char *glob, *map;
-    bool headline, quality;
+    const char *glob, *map, *section;
+    bool headline, quality, all, gaps;
     char **paths;
     size_t n_paths;
 };
@@ -379,12 +393,22 @@ struct report_options {
 static error_t take(int key, char *argument, struct argp_state *state)
 {
     struct report_options *o = state->input;
+    char names[400];
 
     switch (key) {
     case KEY_FORMAT:
-        if (!table_format_read(argument, &o->format) || o->format == TABLE_JSON)
-            argp_failure(state, EXIT_TROUBLE, 0, "--format %s: expected text, md or tsv", argument);
+        if (!table_format_read(argument, &o->format))
+            argp_failure(state, EXIT_TROUBLE, 0, "--format %s: expected text, md, json or tsv",
+                         argument);
         break;
+    case KEY_SECTION:
+        if (strcmp(argument, vital) && !answers_known(argument))
+            argp_failure(state, EXIT_TROUBLE, 0, "--section %s: expected one of %s %s", argument,
+                         vital, answers_names(names, sizeof names));
+        o->section = argument;
+        break;
+    case KEY_ALL: o->all = true; break;
+    case KEY_GAPS: o->gaps = true; break;
     case KEY_METRIC: o->glob = argument; break;
     case KEY_HEADLINE: o->headline = true; break;
     case KEY_MAP: o->map = argument; break;
@@ -431,6 +455,60 @@ static bool print_quality(const struct bundle *const bundles[], size_t n,
     return true;
 }
 
+/* Is it a list of rows that is wanted, and no answers? JSON has answers only. */
+static bool wants_rows(const struct report_options *o, size_t n)
+{
+    return o->format == TABLE_TSV || o->all || o->glob || (n > 1 && o->format != TABLE_JSON);
+}
+
+static bool print_answers(const struct bundle *const bundles[], size_t n,
+                          const struct report_options *o)
+{
+    char results[PATH_MAX];
+    const enum answers answers = o->section    ? ANSWERS_ONE
+                                 : o->headline ? ANSWERS_HEAD
+                                               : ANSWERS_ALL;
+    catalogue_path(results, "../../results");
+    for (size_t i = 0; i < n; i++)
+        if (!answers_print(stdout, bundles[i], results, answers, o->section, o->format)) {
+            fprintf(stderr, "gpufloor report: out of memory\n");
+            return false;
+        }
+    return true;
+}
+
+static bool print_wanted(const struct bundle *const bundles[], size_t n,
+                         const struct report_options *o)
+{
+    const bool is_vital = o->section && !strcmp(o->section, vital);
+
+    if (o->quality)
+        return print_quality(bundles, n, o->format);
+    if (is_vital)
+        report_headline(stdout, bundles, n, o->format);
+    else if (o->gaps)
+        print_missing(stdout, bundles, n, o->format);
+    else if (o->section || o->headline || !wants_rows(o, n))
+        return print_answers(bundles, n, o);
+    else if (!report_whole(stdout, bundles, n, o->format, o->glob)) {
+        fprintf(stderr, "gpufloor report: --metric %s: no metric matches\n", o->glob);
+        return false;
+    }
+    return true;
+}
+
+/* JSON is of one bundle, and of its answers. */
+static const char *misused(const struct report_options *o)
+{
+    const bool is_vital = o->section && !strcmp(o->section, vital);
+
+    if (o->format == TABLE_JSON && (o->all || o->gaps || o->glob || o->quality || is_vital))
+        return "--format json: of the answers only; the rows are the bundle itself";
+    if (o->format == TABLE_JSON && o->n_paths > 1)
+        return "--format json: of one bundle";
+    return NULL;
+}
+
 int report_main(int argc, char **argv)
 {
     char standard[PATH_MAX], why[DOCUMENT_WHY], *only = standard;
@@ -438,15 +516,21 @@ int report_main(int argc, char **argv)
     struct bundle bundles[BUNDLES_MAX];
     const struct bundle *columns[BUNDLES_MAX] = {NULL};
     const struct argp parser = {.options = options_table, .parser = take, .args_doc = "[BUNDLE...]",
-                                .doc = "Tables of one bundle, or of several side by side. A BUNDLE "
-                                "is a file, or a folder of them: then each probe's newest "
-                                "measurement by the kernels of this tree. Default: the committed "
-                                "results/nvidia-h200. Prints a document of gpufloor counters, too.\vExit: 0; 2 when a bundle cannot be read."};
+                                .doc = "What a bundle says: the answers, in order. Of several "
+                                "bundles, their rows side by side. A BUNDLE is a file, or a folder "
+                                "of them: then each probe's newest measurement by the kernels of "
+                                "this tree. Default: the committed results/nvidia-h200. Prints a "
+                                "document of gpufloor counters, too.\vExit: 0; 2 when a bundle "
+                                "cannot be read."};
     size_t n = 0;
     bool fine = true;
 
     catalogue_path(standard, "../../results/nvidia-h200");
     argp_parse(&parser, argc, argv, 0, NULL, &o);
+    if (misused(&o)) {
+        fprintf(stderr, "gpufloor report: %s\n", misused(&o));
+        return EXIT_TROUBLE;
+    }
     if (o.map)
         return print_map(&o);
     if (o.n_paths == 1 && counter_table_is_for(o.paths[0]))
@@ -457,14 +541,8 @@ int report_main(int argc, char **argv)
     }
     if (!fine)
         fprintf(stderr, "gpufloor report: %s\n", why);
-    else if (o.headline)
-        report_headline(stdout, columns, n, o.format);
-    else if (o.quality)
-        fine = print_quality(columns, n, o.format);
-    else if (!report_whole(stdout, columns, n, o.format, o.glob)) {
-        fprintf(stderr, "gpufloor report: --metric %s: no metric matches\n", o.glob);
-        fine = false;
-    }
+    else
+        fine = print_wanted(columns, n, &o);
     for (size_t i = 0; i < n; i++)
         bundle_free(&bundles[i]);
     return fine ? EXIT_FINE : EXIT_TROUBLE;

@@ -223,6 +223,6 @@ void section_curve(const struct summary *summary, struct section *section)
     label_levels(section, &walk, steps, &mixed);
     label_axis(section, &walk);
     if (mixed)
-        section_note(section, "* no level: the two sides of the L2 push copies out of each other; "
-                              "about half of the loads hit far, half miss.");
+        section_note(section, "* no level: the L2's sides push copies out of each other; about half "
+                              "hit far, half miss.");
 }

@@ -126,9 +126,9 @@ static void find(struct section *section, const struct summary *summary, int war
 void section_flight(const struct summary *summary, struct section *section)
 {
     static const struct column columns[] = {
-        {NULL, "in flight", "KiB", 'r'}, {NULL, "by", NULL, 'l'},    {NULL, "", NULL, 'l'},
-        {NULL, "TB/s", "TB/s", 'r'},     {NULL, "of best", "%", 'r'}, {NULL, "", NULL, 'l'},
-        {NULL, "ns*", "ns", 'r'}};
+        {"in flight", "KiB", "KiB", 'r'}, {NULL, "by", NULL, 'l'},     {NULL, "", NULL, 'l'},
+        {NULL, "TB/s", "TB/s", 'r'},      {NULL, "of best", "%", 'r'}, {NULL, "", NULL, 'l'},
+        {"latency*", "ns", "ns", 'r'}};
     struct way ways[WAYS_MOST];
     const size_t n = take(summary, ways);
     size_t shown = 0;
@@ -156,9 +156,8 @@ void section_flight(const struct summary *summary, struct section *section)
         }
     }
     find(section, summary, fewest_warps(ways, n, best));
-    section_note(section, "KiB in flight on each SM, asked for and not yet there. * latency by "
-                          "Little's law, bytes in flight x SMs / rate: it rises once the memory "
-                          "is full.");
+    section_note(section, "in flight: on each SM, asked for, not yet there. * Little's law: bytes in "
+                          "flight x SMs / rate.");
     section_doubts(section);
     section->claims = "C13";
 }

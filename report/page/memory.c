@@ -241,8 +241,8 @@ void section_memory(const struct summary *summary, struct section *section)
         return;
     }
     find(section, summary);
-    section_note(section, "loaded: all other SMs stream. * registers: a dependent multiply-add. "
-                          "Beyond the SM quote ns, not cycles.");
+    section_note(section, "loaded: all other SMs stream. * a dependent multiply-add. Beyond the SM "
+                          "quote ns, not cycles.");
     section_doubts(section);
     section->claims = "C05 C06 C10 C11";
 }

@@ -96,13 +96,19 @@ static int decimals(double value)
     return n;
 }
 
+/* Whole values of these are exact: 32 cycles, 16 KiB. */
+static bool is_counted(const char *unit)
+{
+    return !strcmp(unit, "count") || !strcmp(unit, "cycles") || !strcmp(unit, "bytes");
+}
+
 char *number_cell(char *text, size_t size, const struct number *number, const char *shown)
 {
     const double value = number->value * number_scale(number->unit, shown);
 
     if (!isfinite(value))
         snprintf(text, size, "-");
-    else if (value == rint(value) && (!strcmp(number->unit, "count") || fabs(value) >= 1000))
+    else if (value == rint(value) && (is_counted(number->unit) || fabs(value) >= 1000))
         snprintf(text, size, "%.0f", value);
     else
         snprintf(text, size, "%.*f", decimals(value), value);

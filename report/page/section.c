@@ -184,6 +184,9 @@ static double row_doubts(const struct grid *grid, size_t row, bool *once)
     *once = false;
     for (size_t i = 0; i < grid->n_columns; i++) {
         const size_t at = row * grid->n_columns + i;
+        if (at < grid->n_cells && grid->cell[at].kind == CELL_LADDER &&
+            grid->cell[at].letter == 'h')
+            return 0; /* the CPU's: told in the head */
         if (at >= grid->n_cells || grid->cell[at].kind != CELL_NUMBER ||
             !number_there(&grid->cell[at].number))
             continue;

@@ -139,8 +139,7 @@ static size_t take_other(const struct summary *summary, int need, const char *na
     if (!row)
         return 0;
     *line = line_of(rows, row, name, tile);
-    line->time.quoted = line->cold.quoted = line->blocks.quoted = time.quoted;
-    line->blocks.quoted = line->idle.quoted = line->busiest.quoted = false;
+    line->time.quoted = line->cold.quoted = time.quoted;
     return 1;
 }
 
@@ -190,8 +189,8 @@ static void put_table(struct section *section, const struct line *lines, size_t 
 
     for (size_t i = 0; i < n && i < LINES_MOST; i++) {
         const struct line *line = &lines[i];
-        const struct number rate =
-            number_formed(FLOPS * 1e9 / line->time.value, "flop/s", &line->time);
+        struct number rate = number_formed(FLOPS * 1e9 / line->time.value, "flop/s", &line->time);
+        rate.quoted = false; /* the time beside it is marked */
         if (!best && !line->time.quoted)
             best = &line->time;
         grid_text(grid, line->name);
@@ -202,9 +201,10 @@ static void put_table(struct section *section, const struct line *lines, size_t 
         grid_number(grid, &line->time);
         grid_number(grid, &line->cold);
         grid_number(grid, &rate);
-        const struct number over =
+        struct number over =
             best ? number_formed(line->time.value / best->value, "ratio", &line->time)
                  : number_none();
+        over.quoted = false;
         grid_number(grid, &over);
         if (number_there(&line->blocks))
             series_put(series, line->blocks.value, &line->time,

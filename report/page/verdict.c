@@ -124,7 +124,7 @@ struct judged {
     double ratio, tau;
 };
 
-struct verdict {
+struct against {
     struct judged number[NUMBERS_MOST];
     size_t n, n_within, n_itself; /* itself: measured by the committed bundle that is reported */
     bool is_far;                  /* one is worse by 10 % */
@@ -167,7 +167,7 @@ static bool is_worse(const struct judged *judged)
     return judged->own.better == ROW_HIGHER ? judged->ratio < 1 : judged->ratio > 1;
 }
 
-static void take_numbers(const struct summary *summary, struct verdict *v)
+static void take_numbers(const struct summary *summary, struct against *v)
 {
     const struct headline *headline;
 
@@ -188,7 +188,7 @@ static void take_numbers(const struct summary *summary, struct verdict *v)
 }
 
 /* Where a number is off, how much cards of this board differ decides, where several are known. */
-static void weigh_by_cards(const struct summary *summary, struct verdict *v)
+static void weigh_by_cards(const struct summary *summary, struct against *v)
 {
     struct history history;
     char why[DOCUMENT_WHY];
@@ -206,7 +206,7 @@ static void weigh_by_cards(const struct summary *summary, struct verdict *v)
     history_close(&history);
 }
 
-static void compare(const struct summary *summary, struct verdict *v)
+static void compare(const struct summary *summary, struct against *v)
 {
     bool any_off = false;
 
@@ -230,7 +230,7 @@ static void put(struct grid *grid, const char *key, const char *text)
 }
 
 static void say_unlike(struct section *section, const struct summary *summary, struct grid *grid,
-                       const struct verdict *v)
+                       const struct against *v)
 {
     size_t shown = 0, n_off = v->n - v->n_within;
 
@@ -366,7 +366,7 @@ static const char *unreliable(struct section *section, const struct summary *sum
 static void decide(struct section *section, const struct summary *summary, struct grid *grid,
                    const struct doubts *d)
 {
-    struct verdict v = {.n = 0};
+    struct against v = {.n = 0};
     const char *why = unreliable(section, summary, d);
 
     if (summary->committed)
@@ -374,7 +374,7 @@ static void decide(struct section *section, const struct summary *summary, struc
     if (why) {
         section->title = "NOT RELIABLE";
         section->finding = why;
-    } else if (summary->is_committed || (v.n == 0 && v.n_itself > 0)) {
+    } else if (summary->is_committed || v.n < v.n_itself) {
         section->title = "COMMITTED";
         section->finding = "these are the committed results of this board: others are compared "
                            "with them.";
@@ -418,8 +418,8 @@ static void say_clock(struct section *section, const struct summary *summary, st
         n_low == 0
             ? section_text(section, "%.0f MHz throughout", most)
             : section_text(section,
-                           "%.0f MHz; lower by more than 1 %% while %.0f %% of the times were taken, "
-                           "%.0f MHz at worst (%.40s)",
+                           "%.0f MHz; over 1 %% lower in %.0f %% of the times, %.0f MHz at worst "
+                           "(%.40s)",
                            most, 100 * (double)n_low / (double)n, lowest->clock_mhz,
                            lowest->probe));
 }
@@ -467,8 +467,7 @@ static void say_gaps(struct section *section, struct grid *grid, const struct do
 {
     put(grid, "gaps",
         section_text(section,
-                     "%zu of %zu runs repeated for a moved clock or a foreign process; of %zu rows %zu "
-                     "disagree, %zu missing: --gaps",
+                     "%zu of %zu runs repeated; of %zu rows %zu disagree, %zu missing: --gaps",
                      d->n_repeated, d->n_runs, d->n_rows, d->n_disagree, d->n_missing));
 }
 
