@@ -401,6 +401,58 @@ static void sums(void **unused)
     end(&bundle, &s);
 }
 
+/* --- claims ----------------------------------------------------------------------------------- */
+
+/* Rows that decide C10: a hit of L1 takes so many cycles. */
+static void put_c10(struct bundle *bundle, double cycles)
+{
+    struct rows *rows = &bundle->rows;
+    begin(bundle);
+    put_spread(rows, "spin.waited{asked=20000}", "cycles", ROW_LOWER, 20010, 5, ROUNDS);
+    put_spread(rows, "memory_latency.load{level=l1}", "cycles", ROW_LOWER, cycles, 0.2, ROUNDS);
+    put_spread(rows, "memory_latency.load{level=shared}", "cycles", ROW_LOWER, 23, 0.2, ROUNDS);
+    put_spread(rows, "memory_latency.control{path=l2}", "cycles", ROW_LOWER, 270, 2, ROUNDS);
+    rows_finish(rows);
+}
+
+static void build_claims(struct bundle *bundle, struct bundle *committed, struct section *s)
+{
+    const struct summary summary = {.bundle = bundle, .committed = committed};
+    *s = (struct section){0};
+    section_claims(&summary, s);
+}
+
+/* A verdict that differs from the committed one comes first; one that is not decided there does
+ * not differ. */
+static void claims(void **unused)
+{
+    struct bundle bundle, committed, nothing;
+    struct section s;
+    (void)unused;
+
+    put_c10(&bundle, 28);
+    put_c10(&committed, 32.5);
+    begin(&nothing);
+    build_claims(&bundle, &committed, &s);
+    assert_non_null(strstr(s.finding, " claims: "));
+    assert_non_null(strstr(s.finding, "1 does not"));
+    assert_int_equal(s.n_grids, 2);
+    assert_string_equal(s.grid[1].cell[0].text, "C10");
+    assert_string_equal(s.grid[1].cell[1].text, "no");
+    assert_true(says(&s, "committed results of this board: C10."));
+    section_free(&s);
+    build_claims(&bundle, &nothing, &s);
+    assert_string_equal(s.grid[1].cell[0].text, "C10"); /* the only one that is decided */
+    assert_false(says(&s, "committed results"));
+    section_free(&s);
+    build_claims(&nothing, NULL, &s);
+    assert_null(strstr(s.finding, "here"));
+    assert_int_equal(s.n_grids, 1);
+    end(&bundle, &s);
+    end(&committed, &s);
+    end(&nothing, &s);
+}
+
 /* --- nothing ---------------------------------------------------------------------------------- */
 
 static void no_rows(void **unused)
@@ -437,6 +489,7 @@ int main(void)
         cmocka_unit_test(sampling),
         cmocka_unit_test(right),
         cmocka_unit_test(sums),
+        cmocka_unit_test(claims),
         cmocka_unit_test(no_rows),
     };
     return cmocka_run_group_tests_name("sections of products and operators", tests, NULL, NULL);
