@@ -10,6 +10,7 @@
 #include "report/cli/headline.h"
 #include "report/cli/report.h"
 #include "report/cli/session.h"
+#include "report/page/section.h"
 
 struct wanted {
     char glob[DOCUMENT_ID];
@@ -57,6 +58,13 @@ static void add_all(struct list *list)
         add(list, headline_at(i)->glob, "headline");
     for (size_t i = 0; (need = report_quality_need(i)); i++)
         add(list, need, "quality");
+    for (size_t i = 0; summary_at(i); i++)
+        add(list, summary_at(i)->glob, "report");
+    for (const char *const *at = summary_needs; *at; at++)
+        add(list, *at, "report");
+    for (size_t i = 0; section_at(i); i++)
+        for (const char *const *at = section_at(i)->needs; *at; at++)
+            add(list, *at, section_at(i)->name);
     for (size_t i = 0; (need = derive_need(i, &file)); i++)
         add(list, need, file);
     add(list, instrument_need, "run, claims");

@@ -1,4 +1,4 @@
-/* All metric ids that the report knows by name, for the ledger, the headline, the table of quality
+/* All metric ids that the report knows by name, for the ledger, the headline, the report's sections, the table of quality
  * and the derived figures. */
 #ifndef REPORT_CLI_NEEDS_H
 #define REPORT_CLI_NEEDS_H

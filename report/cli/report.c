@@ -1,12 +1,14 @@
 /* gpufloor report: the answers of one bundle, the rows of one, or of several side by side. */
 #include "report/cli/report.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/unit.h"
 #include "report/cli/answers.h"
@@ -350,7 +352,7 @@ bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
 /* --- the command ------------------------------------------------------------------------------ */
 
 enum { KEY_FORMAT = 256, KEY_SECTION, KEY_ALL, KEY_GAPS, KEY_METRIC, KEY_HEADLINE, KEY_MAP,
-       KEY_QUALITY };
+       KEY_QUALITY, KEY_RESULTS };
 
 static const struct argp_option options_table[] = {
     {.name = "section",
@@ -377,6 +379,10 @@ static const struct argp_option options_table[] = {
     {.name = "quality",
      .key = KEY_QUALITY,
      .doc = "Only what the results of the fused kernels are worth: errors, bits, faults seen"},
+    {.name = "results",
+     .key = KEY_RESULTS,
+     .arg = "DIR",
+     .doc = "Committed results to compare with (default: results/ of this tree)"},
     {0},
 };
 
@@ -384,7 +390,7 @@ static const char vital[] = "vital"; /* a list of rows, and no section of report
 
 struct report_options {
     enum table_format format;
-    const char *glob, *map, *section;
+    const char *glob, *map, *section, *results;
     bool headline, quality, all, gaps;
     char **paths;
     size_t n_paths;
@@ -406,6 +412,11 @@ static error_t take(int key, char *argument, struct argp_state *state)
             argp_failure(state, EXIT_TROUBLE, 0, "--section %s: expected one of %s %s", argument,
                          vital, answers_names(names, sizeof names));
         o->section = argument;
+        break;
+    case KEY_RESULTS:
+        if (access(argument, R_OK | X_OK) != 0) /* silently without it, the head would differ */
+            argp_failure(state, EXIT_TROUBLE, errno, "--results %s", argument);
+        o->results = argument;
         break;
     case KEY_ALL: o->all = true; break;
     case KEY_GAPS: o->gaps = true; break;
@@ -464,13 +475,11 @@ static bool wants_rows(const struct report_options *o, size_t n)
 static bool print_answers(const struct bundle *const bundles[], size_t n,
                           const struct report_options *o)
 {
-    char results[PATH_MAX];
     const enum answers answers = o->section    ? ANSWERS_ONE
                                  : o->headline ? ANSWERS_HEAD
                                                : ANSWERS_ALL;
-    catalogue_path(results, "../../results");
     for (size_t i = 0; i < n; i++)
-        if (!answers_print(stdout, bundles[i], results, answers, o->section, o->format)) {
+        if (!answers_print(stdout, bundles[i], o->results, answers, o->section, o->format)) {
             fprintf(stderr, "gpufloor report: out of memory\n");
             return false;
         }
@@ -497,7 +506,7 @@ static bool print_wanted(const struct bundle *const bundles[], size_t n,
     return true;
 }
 
-/* JSON is of one bundle, and of its answers. */
+/* JSON is of one bundle, and of its answers; TSV is of rows. */
 static const char *misused(const struct report_options *o)
 {
     const bool is_vital = o->section && !strcmp(o->section, vital);
@@ -506,13 +515,16 @@ static const char *misused(const struct report_options *o)
         return "--format json: of the answers only; the rows are the bundle itself";
     if (o->format == TABLE_JSON && o->n_paths > 1)
         return "--format json: of one bundle";
+    if (o->format == TABLE_TSV && (o->headline || (o->section && !is_vital)))
+        return "--format tsv: of rows; sections have text, md and json";
     return NULL;
 }
 
 int report_main(int argc, char **argv)
 {
-    char standard[PATH_MAX], why[DOCUMENT_WHY], *only = standard;
-    struct report_options o = {.paths = &only, .n_paths = 1};
+    char standard[PATH_MAX], results[PATH_MAX], why[DOCUMENT_WHY], *only = standard;
+    struct report_options o = {.paths = &only, .n_paths = 1,
+                               .results = catalogue_path(results, "../../results")};
     struct bundle bundles[BUNDLES_MAX];
     const struct bundle *columns[BUNDLES_MAX] = {NULL};
     const struct argp parser = {.options = options_table, .parser = take, .args_doc = "[BUNDLE...]",

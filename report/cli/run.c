@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "report/bundle/folder.h"
+#include "report/cli/answers.h"
 #include "report/cli/child.h"
 #include "report/cli/command.h"
 #include "report/cli/compare.h"
@@ -220,7 +221,10 @@ static void show(const struct session *s, const json_t *document)
     board = measured.board ? measured.board : standard_board;
     bool known = open_committed(s, board, &committed);
     const struct bundle *const columns[] = {&measured, &committed};
-    report_headline(stdout, columns, known && !measured.board ? 2 : 1, TABLE_TEXT);
+    if (measured.board)
+        answers_print(stdout, &measured, s->options.results, ANSWERS_ALL, NULL, TABLE_TEXT);
+    else
+        report_headline(stdout, columns, known ? 2 : 1, TABLE_TEXT);
     if (known && measured.board)
         compare_normal(stdout, &committed, &measured, s->options.results);
     bundle_free(&committed);
@@ -270,7 +274,7 @@ int run_main(int argc, char **argv)
         .parser = take,
         .args_doc = "[PROBE...]",
         .doc = "Measures this machine: rounds of every probe, each run a "
-               "process of its own, into one bundle; then shows the headline. "
+               "process of its own, into one bundle; then prints the report. "
                "Without a GPU, the host's part.\vExit: 0, also when nothing that was "
                "asked for can be measured here; 1 when a probe failed or it was "
                "interrupted; 2 usage."};

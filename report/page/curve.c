@@ -10,9 +10,11 @@
 /* 76 columns suit a terminal of 80. */
 enum { COLUMNS = 76, HEIGHTS = 8, POINTS_MOST = 256, LEVELS = 3, LABEL_MOST = 24 };
 
-enum { CURVE, CURVE_TIME };
+enum { CURVE, CURVE_TIME, FAR, MEMORY };
 const char *const curve_needs[] = {[CURVE] = "memory_latency.curve{bytes=*}",
-                                   [CURVE_TIME] = "memory_latency.curve_time{bytes=*}", NULL};
+                                   [CURVE_TIME] = "memory_latency.curve_time{bytes=*,*}",
+                                   [FAR] = "memory_map.load{level=l2,side=far}",
+                                   [MEMORY] = "memory_latency.load{level=hbm}", NULL};
 
 struct walk {
     double bytes[POINTS_MOST], cycles[POINTS_MOST];
@@ -128,9 +130,11 @@ static void put_line(struct section *section, char line[COLUMNS + 1])
     section_line(section, line);
 }
 
-/* What the curve reads between its steps; `mixed`: between the L2's near side and its end. */
+/* What the curve reads between its steps. Between the L2's near side and its end it reads no level
+ * where it lies between a far hit and a miss: *mixed. */
 static void label_levels(struct section *section, const struct walk *walk,
-                         const double steps[LEVELS], bool *mixed)
+                         const double steps[LEVELS], const struct number *far,
+                         const struct number *miss, bool *mixed)
 {
     char line[COLUMNS + 1], text[LABEL_MOST];
     double from = walk->bytes[0];
@@ -142,7 +146,8 @@ static void label_levels(struct section *section, const struct walk *walk,
         if (isnan(to))
             continue;
         const double cycles = plateau(walk, from, to);
-        const bool is_mixed = i == 2 && !isnan(steps[1]);
+        const bool is_mixed = i == 2 && !isnan(steps[1]) && cycles > far->value &&
+                              cycles < miss->value;
         if (!isnan(cycles)) {
             const struct number level = number_fact(cycles, "cycles");
             char value[LABEL_MOST - 12];
@@ -220,9 +225,11 @@ void section_curve(const struct summary *summary, struct section *section)
     }
     find(section, sizes);
     draw(section, &walk);
-    label_levels(section, &walk, steps, &mixed);
+    const struct number far = summary_take(summary, curve_needs[FAR], PICK_FIRST);
+    const struct number miss = summary_take(summary, curve_needs[MEMORY], PICK_FIRST);
+    label_levels(section, &walk, steps, &far, &miss, &mixed);
     label_axis(section, &walk);
     if (mixed)
-        section_note(section, "* no level: the L2's sides push copies out of each other; about half "
-                              "hit far, half miss.");
+        section_note(section, "* no level: a mixture of hits in the far side, %s, and misses, %s.",
+                     section_say(section, &far, NULL), section_say(section, &miss, NULL));
 }

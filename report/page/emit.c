@@ -38,28 +38,17 @@ char *emit_cell(char *text, size_t size, const struct column *column, const stru
     return text;
 }
 
-/* The upper line of a heading that covers a column: its own, or the next one to the right, since
- * it stands over the last column that it covers. */
-static const char *over_of(const struct grid *grid, size_t column)
-{
-    for (size_t i = column; i < grid->n_columns; i++) {
-        if (grid->column[i].over && *grid->column[i].over)
-            return grid->column[i].over;
-        if (!grid->column[i].head)
-            break;
-    }
-    return NULL;
-}
-
 char *emit_heading(char *text, size_t size, const struct grid *grid, size_t column)
 {
-    const char *over = column > 0 ? over_of(grid, column) : grid->column[0].over;
-    const char *head = grid->column[column].head;
+    const struct column *c = &grid->column[column];
+    const bool has_over = c->over && *c->over, has_head = c->head && *c->head;
 
-    if (over && head && *head)
-        snprintf(text, size, "%s, %s", over, head);
-    else
-        snprintf(text, size, "%s", over && *over ? over : head ? head : "");
+    snprintf(text, size, "%s%s%s", has_over ? c->over : "", has_over && has_head ? ", " : "",
+             has_head ? c->head : "");
+    if (c->shown && *c->shown && strcmp(c->shown, "x") && !strstr(text, c->shown)) {
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", used ? ", " : "", c->shown);
+    }
     return text;
 }
 

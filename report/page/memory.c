@@ -241,8 +241,9 @@ void section_memory(const struct summary *summary, struct section *section)
         return;
     }
     find(section, summary);
-    section_note(section, "loaded: all other SMs stream. * a dependent multiply-add. Beyond the SM "
-                          "quote ns, not cycles.");
+    const struct number multiply_add = take(summary, FMA);
+    section_note(section, "loaded: all other SMs stream.%s Beyond the SM quote ns, not cycles.",
+                 number_there(&multiply_add) ? " * a dependent multiply-add." : "");
     section_doubts(section);
     section->claims = "C05 C06 C10 C11";
 }

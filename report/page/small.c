@@ -389,7 +389,7 @@ void section_small(const struct summary *summary, struct section *section)
 {
     struct line lines[OWN_MOST + METRICS + 1];
     const size_t n = take_all(section, summary, lines);
-    bool is_quoted = false;
+    bool is_quoted = false, is_ours = false;
 
     section->name = "small";
     section->title = "SMALL PRODUCT";
@@ -397,11 +397,15 @@ void section_small(const struct summary *summary, struct section *section)
         section_missing(section, summary, small_needs[MMA]);
         return;
     }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         is_quoted = is_quoted || lines[i].time.quoted;
+        is_ours = is_ours || !strncmp(lines[i].name, "ours", 4);
+    }
     put_table(section, lines, n);
-    section_note(section, "ours: gpufloor's kernels.%s",
-                 is_quoted ? " \u2020 another card of this board, committed results: shown, not "
+    if (is_ours || is_quoted)
+        section_note(section, "%s%s%s", is_ours ? "ours: gpufloor's kernels." : "",
+                 is_ours && is_quoted ? " " : "",
+                 is_quoted ? "\u2020 another card of this board, committed results: shown, not "
                              "ranked."
                            : "");
     answer(section, summary);

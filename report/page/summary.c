@@ -215,6 +215,8 @@ char *summary_why(const struct summary *summary, const char *glob, char *text, s
         snprintf(text, size, "what it is derived from is not in this bundle");
     else if (!*bundle_fact(summary->bundle, "gpu", "name", gpu, sizeof gpu, ""))
         snprintf(text, size, "no GPU was measured");
+    else if (strchr(probe, '*'))
+        snprintf(text, size, "no program that does it is in this bundle");
     else
         snprintf(text, size, "%s is not in this bundle", probe);
     return text;

@@ -49,6 +49,12 @@ static void append(char *text, size_t size, const char *format, ...)
     va_end(arguments);
 }
 
+static bool has_gpu(const struct summary *summary)
+{
+    char name[160];
+    return *bundle_fact(summary->bundle, "gpu", "name", name, sizeof name, "") != '\0';
+}
+
 static void say_gpu(struct section *section, const struct summary *summary)
 {
     char line[400] = "", a[160], b[48];
@@ -80,10 +86,11 @@ static void say_software(struct section *section, const struct summary *summary)
     const double elapsed = document_get_number(head, "elapsed_s");
     char line[400] = "", a[80], b[80], others[BUNDLE_LINE];
 
-    append(line, sizeof line, "driver %.30s, CUDA %.12s",
-           fact(summary, "driver", "version", a, sizeof a),
-           fact(summary, "runtime", "cuda", b, sizeof b));
-    append(line, sizeof line, " | %.10s, %d round%s",
+    if (has_gpu(summary))
+        append(line, sizeof line, "driver %.30s, CUDA %.12s | ",
+               fact(summary, "driver", "version", a, sizeof a),
+               fact(summary, "runtime", "cuda", b, sizeof b));
+    append(line, sizeof line, "%.10s, %d round%s",
            document_get_text(head, "started", "undated"), summary->bundle->n_rounds,
            summary->bundle->n_rounds == 1 ? "" : "s");
     if (isfinite(elapsed))
@@ -95,12 +102,6 @@ static void say_software(struct section *section, const struct summary *summary)
     if (*bundle_others(summary->bundle, others, sizeof others))
         append(line, sizeof line, "; some programs by other commits or on other cards: --all");
     section_line(section, line);
-}
-
-static bool has_gpu(const struct summary *summary)
-{
-    char name[160];
-    return *bundle_fact(summary->bundle, "gpu", "name", name, sizeof name, "") != '\0';
 }
 
 static void say_machine(struct section *section, const struct summary *summary)

@@ -62,7 +62,7 @@ if [ ! -e README.md ]; then
     fail "README.md is missing"
 elif [ "$(grep -cx -e '<!-- headline -->' -e '<!-- /headline -->' README.md)" != 2 ]; then
     fail "README.md lacks its markers <!-- headline --> and <!-- /headline -->, one of each"
-elif print "$work/headline" report --headline --format md $results; then
+elif print "$work/headline" report --section vital --format md $results; then
     with_headline "$work/headline" >"$work/README.md"
     same README.md "$work/README.md"
 fi

@@ -327,6 +327,7 @@ def main():
 
     write("newer.json", dict(small, schema_version=2, runs=[]))
     write("run_document.json", small["runs"][0])
+    write("nothing.json", dict(small, runs=[]))
     write("no_runs.json", {k: v for k, v in small.items() if k != "runs"})
     bad = copy.deepcopy(small)
     bad["runs"] = bad["runs"][:1]

@@ -1,1 +1,1 @@
-report results
+report --all results

@@ -1,1 +1,1 @@
-report mixed
+report --all mixed

@@ -1,1 +1,1 @@
-report --headline --format md full.json
+report --section vital --format md full.json

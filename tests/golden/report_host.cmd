@@ -1,1 +1,1 @@
-report host.json
+report --all host.json

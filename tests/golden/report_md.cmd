@@ -1,1 +1,1 @@
-report --format md small.json
+report --all --format md small.json

@@ -1,1 +1,1 @@
-report --headline quick.json
+report --section vital quick.json

@@ -1,1 +1,1 @@
-report full.json
+report --all full.json

@@ -1,1 +1,1 @@
-report troubled.json
+report --all troubled.json

@@ -8,6 +8,7 @@
 set -u
 bin=$(realpath "$1") update=${2:-}
 cd "$(dirname "$0")" || exit 1
+export LC_ALL=C.UTF-8 # a curve is drawn with blocks
 passed=0 failed=0
 got=$(mktemp) said=$(mktemp)
 trap 'rm -f "$got" "$said"' EXIT

@@ -1,0 +1,160 @@
+#include "report/cli/answers.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/bundle/folder.h"
+#include "report/cli/catalogue.h"
+#include "report/page/emit.h"
+
+bool answers_known(const char *section)
+{
+    const struct section_entry *entry;
+    for (size_t i = 0; (entry = section_at(i)); i++)
+        if (!strcmp(entry->name, section))
+            return true;
+    return false;
+}
+
+char *answers_names(char *text, size_t size)
+{
+    const struct section_entry *entry;
+
+    text[0] = '\0';
+    for (size_t i = 0; (entry = section_at(i)); i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", i ? " " : "", entry->name);
+    }
+    return text;
+}
+
+/* --- what is committed ------------------------------------------------------------------------ */
+
+static bool is_same_folder(const char *a, const char *b)
+{
+    char *real[2] = {realpath(a, NULL), realpath(b, NULL)};
+    const bool same = real[0] && real[1] && !strcmp(real[0], real[1]);
+    free(real[0]);
+    free(real[1]);
+    return same;
+}
+
+/* The committed results of the bundle's board, if there are any and they are not the bundle. */
+static bool open_committed(struct summary *summary, struct bundle *committed)
+{
+    const struct bundle *bundle = summary->bundle;
+    char folder[PATH_MAX], why[DOCUMENT_WHY];
+    size_t n = 0;
+
+    if (!bundle->board || strchr(bundle->board, '/') || bundle->board[0] == '.' ||
+        snprintf(folder, sizeof folder, "%s/%s", summary->results, bundle->board) >= PATH_MAX)
+        return false;
+    summary->is_committed = bundle->path && is_same_folder(bundle->path, folder);
+    paths_free(paths_in(folder, &n), n);
+    if (summary->is_committed || n == 0)
+        return false;
+    if (catalogue_read(committed, folder, why)) {
+        summary->committed = committed;
+        return true;
+    }
+    fprintf(stderr, "gpufloor report: not compared with the committed results: %s\n", why);
+    return false;
+}
+
+/* --- text, Markdown, JSON --------------------------------------------------------------------- */
+
+static void put_next(FILE *out, enum table_format format)
+{
+    static const char *const lines[][2] = {
+        {"gpufloor report --section small B", "one section: interval, runs, status, id of each number"},
+        {"gpufloor report --all B", "every row; --gaps B: what was not measured, and why"},
+        {"gpufloor report A B", "boards side by side"},
+        {"gpufloor claims --id C24 B", "quote, rule, evidence and controls of a claim"},
+    };
+    fputs(format == TABLE_MD ? "\n## Next\n\n" : "\n", out);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        if (format == TABLE_MD)
+            fprintf(out, "- `%s`: %s\n", lines[i][0], lines[i][1]);
+        else
+            fprintf(out, "%s  %-34s %s\n", i ? "    " : "NEXT", lines[i][0], lines[i][1]);
+}
+
+static void put_section(FILE *out, const struct section *section, size_t number,
+                        enum answers answers, enum table_format format)
+{
+    const struct text_style style = text_style_of(out);
+
+    if (format == TABLE_MD) {
+        emit_markdown(out, section, number);
+        if (answers == ANSWERS_ONE)
+            emit_markdown_cells(out, section);
+        return;
+    }
+    emit_text(out, section, number, &style);
+    if (answers != ANSWERS_ONE)
+        return;
+    fputc('\n', out);
+    emit_text_cells(out, section, &style);
+}
+
+static json_t *bundle_json(const struct bundle *bundle)
+{
+    const json_t *suite = json_object_get(bundle->head, "suite");
+    return json_pack("{s:s?, s:s?, s:s?, s:s?, s:s?, s:i}", "name", bundle->name, "board",
+                     bundle->board, "path", bundle->path, "started",
+                     document_get_text(bundle->head, "started", NULL), "commit",
+                     document_get_text(suite, "commit", NULL), "rounds", bundle->n_rounds);
+}
+
+static bool put_json(FILE *out, const struct bundle *bundle, json_t *sections)
+{
+    json_t *document = json_pack("{s:s, s:i, s:o?, s:o}", "schema", "report", "schema_version", 1,
+                                 "bundle", bundle_json(bundle), "sections", sections);
+    const bool put = document && json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0;
+
+    fputc('\n', out);
+    json_decref(document);
+    return put;
+}
+
+static bool is_wanted(size_t i, const char *name, enum answers answers, const char *section)
+{
+    return answers == ANSWERS_ALL || (answers == ANSWERS_HEAD && i <= 1) ||
+           (answers == ANSWERS_ONE && !strcmp(name, section));
+}
+
+bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
+                   enum answers answers, const char *section, enum table_format format)
+{
+    struct bundle committed = {0};
+    struct summary summary = {.bundle = bundle, .results = results};
+    const struct section_entry *entry;
+    json_t *sections = format == TABLE_JSON ? json_array() : NULL;
+    bool put = format != TABLE_JSON || sections;
+    bool was_missing = false; /* one such line needs no blank line before the next */
+    const bool is_open = open_committed(&summary, &committed);
+
+    for (size_t i = 0; put && (entry = section_at(i)); i++) {
+        struct section built = {.name = entry->name};
+        if (!is_wanted(i, entry->name, answers, section))
+            continue;
+        entry->build(&summary, &built);
+        const bool is_apart = i > 0 && !(was_missing && built.missing) && answers != ANSWERS_ONE;
+        if (format == TABLE_JSON) {
+            put = json_array_append_new(sections, emit_json(&built, i)) == 0;
+        } else {
+            fputs(is_apart && format == TABLE_TEXT ? "\n" : "", out);
+            put_section(out, &built, i, answers, format);
+        }
+        was_missing = built.missing != NULL;
+        section_free(&built);
+    }
+    if (format == TABLE_JSON)
+        put = put && put_json(out, bundle, sections);
+    else if (answers == ANSWERS_ALL)
+        put_next(out, format);
+    if (is_open)
+        bundle_free(&committed);
+    return put;
+}

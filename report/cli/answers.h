@@ -1,0 +1,26 @@
+/* The report of one bundle as answers: the sections of report/page/ in order. */
+#ifndef REPORT_CLI_ANSWERS_H
+#define REPORT_CLI_ANSWERS_H
+
+#include <stdio.h>
+
+#include "report/bundle/bundle.h"
+#include "report/cli/table.h"
+
+enum answers {
+    ANSWERS_ALL,  /* every section */
+    ANSWERS_HEAD, /* the head and the first section */
+    ANSWERS_ONE,  /* one section, with interval, status and id of every number */
+};
+
+/* Prints them as text, Markdown or JSON. `section` is the name of ANSWERS_ONE, and known. `results`
+ * is the folder of all boards' committed results. False: out of memory. */
+bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
+                   enum answers answers, const char *section, enum table_format format);
+
+bool answers_known(const char *section);
+
+/* All names, separated by blanks. */
+char *answers_names(char *text, size_t size);
+
+#endif

@@ -1,0 +1,1 @@
+report --format json --all small.json

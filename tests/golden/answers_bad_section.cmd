@@ -1,0 +1,1 @@
+report --section memry small.json

@@ -1,0 +1,1 @@
+report --format tsv --section memory small.json

@@ -1,0 +1,1 @@
+report --results results --headline results/nvidia-h200

@@ -1,0 +1,1 @@
+report --results results --format json small.json

@@ -1,0 +1,1 @@
+report --results results --format md full.json

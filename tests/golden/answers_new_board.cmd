@@ -1,0 +1,1 @@
+report --results results --headline other_board.json

@@ -1,0 +1,1 @@
+report --results results --section curve --format md small.json

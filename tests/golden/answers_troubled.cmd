@@ -1,0 +1,1 @@
+report --results results troubled.json

@@ -1,0 +1,1 @@
+report --gaps troubled.json
