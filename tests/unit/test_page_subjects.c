@@ -108,7 +108,8 @@ static void sizes(void **unused)
     (void)unused;
 
     begin(&bundle);
-    put_size(&bundle, 2048, 20000, 20001, 1500);
+    put_size(&bundle, 2048, 20000, 19999, 1500); /* these two: no matter, within the spread */
+    put_size(&bundle, 4096, 160000, 160008, 1500);
     put_size(&bundle, 256, 2500, 2000, 2000);
     put_size(&bundle, 1024, 5000, 5200, 1900);
     put_size(&bundle, 512, 3000, 2600, 2000);
@@ -120,7 +121,7 @@ static void sizes(void **unused)
     assert_string_equal(s.finding,
                         "Up to N = 512 fixed cost decides; from 2048 on the clock falls, "
                         "to 1500 MHz.");
-    assert_int_equal(s.grid[0].n_rows, 4);
+    assert_int_equal(s.grid[0].n_rows, 5);
     assert_string_equal(s.grid[0].cell[0].text, "256");
     assert_true(says(&s, "run: faster at 256 to 512; slower at 1024."));
     assert_true(says(&s, "alone") == false); /* tensor_peak is not there */
@@ -268,10 +269,22 @@ static void attention(void **unused)
         "attention_prefill.time{heads=32,context=4096,mask=causal,type=bf16,impl=fused,"
         "mode=graph,l2=cold,timer=event}",
         "ns", 100, NAN); /* without its other form */
+    put(&bundle,
+        "attention_prefill.time{heads=32,context=8192,mask=causal,type=bf16,impl=fused,"
+        "mode=graph,l2=cold,timer=event}",
+        "ns", 100, NAN);
+    put(&bundle,
+        "attention_prefill.time{heads=32,context=8192,mask=causal,type=bf16,impl=unfused,"
+        "mode=graph,l2=cold,timer=event}",
+        "ns", 400, NAN);
+    put(&bundle, /* the derived row is told, not another ratio */
+        "derived.fusion_gain{probe=attention_prefill,heads=32,context=8192,mask=causal,type=bf16,"
+        "l2=cold}",
+        "ratio", 4.1, NAN);
     build(section_attention, &bundle, &s);
-    assert_string_equal(s.finding, "A fused prompt is 2.50 times as fast.");
+    assert_string_equal(s.finding, "A fused prompt is 2.50 to 4.10 times as fast.");
     assert_int_equal(s.n_grids, 1);
-    assert_int_equal(s.grid[0].n_rows, 1);
+    assert_int_equal(s.grid[0].n_rows, 2);
     end(&bundle, &s);
 
     begin(&bundle);
@@ -323,6 +336,21 @@ static void weights(void **unused)
     }
 }
 
+static void put_token(struct bundle *bundle, const char *cut, const char *impl, double ns,
+                      double kernels)
+{
+    char id[200];
+    snprintf(id, sizeof id,
+             "sampling.time{vocabulary=1000,batch=1,%s,type=fp32,impl=%s,mode=graph,l2=warm,"
+             "timer=event}",
+             cut, impl);
+    put(bundle, id, "ns", ns, NAN);
+    snprintf(id, sizeof id,
+             "sampling.kernels{vocabulary=1000,batch=1,%s,type=fp32,impl=%s,mode=graph,l2=warm}",
+             cut, impl);
+    put(bundle, id, "count", kernels, NAN);
+}
+
 static void sampling(void **unused)
 {
     struct bundle bundle;
@@ -336,6 +364,16 @@ static void sampling(void **unused)
         "ns", 5000, NAN);
     build(section_sampling, &bundle, &s);
     assert_string_equal(s.finding, "8 tokens of 1000 logits, top-p 0.9 alone: 5 us in one kernel.");
+    end(&bundle, &s);
+
+    begin(&bundle);
+    put_token(&bundle, "k=50,p=0.9", "fused", 5000, 1);
+    put_token(&bundle, "k=50,p=0.9", "unfused", 12000, 4);
+    put_token(&bundle, "k=0,p=0.9", "fused", 9000, 1);
+    build(section_sampling, &bundle, &s);
+    assert_string_equal(s.finding, "A token of 1000 logits, top-k 50, top-p 0.9: 5 us in one "
+                                   "kernel, 12 us in 4.");
+    assert_int_equal(s.grid[0].n_rows, 2);
     end(&bundle, &s);
 }
 
