@@ -403,6 +403,23 @@ static void put_title(FILE *out, const struct section *section, size_t number,
         fputc('\n', out);
 }
 
+/* All in one paragraph: most are a sentence, and a terminal is short of lines. */
+static void put_notes(FILE *out, const struct section *section, const struct text_style *style)
+{
+    size_t length = 1;
+    for (size_t i = 0; i < section->n_notes; i++)
+        length += strlen(section->note[i]) + 1;
+    char *all = calloc(length, 1), *at = all;
+
+    for (size_t i = 0; all && i < section->n_notes; i++)
+        at += sprintf(at, "%s%s", i ? " " : "", section->note[i]);
+    if (all && *all) {
+        pad(out, INDENT);
+        put_wrapped(out, all, INDENT, INDENT, style);
+    }
+    free(all);
+}
+
 void emit_text(FILE *out, const struct section *section, size_t number,
                const struct text_style *style)
 {
@@ -420,10 +437,7 @@ void emit_text(FILE *out, const struct section *section, size_t number,
     }
     for (size_t i = 0; i < section->n_grids; i++)
         put_grid(out, &section->grid[i], style);
-    for (size_t i = 0; i < section->n_notes; i++) {
-        pad(out, INDENT);
-        put_wrapped(out, section->note[i], INDENT, INDENT, style);
-    }
+    put_notes(out, section, style);
 }
 
 /* --- every cell ------------------------------------------------------------------------------- */
