@@ -94,9 +94,15 @@ static void judge_c59(const struct bundle *bundle, struct finding *f)
                      "the two layouts, each with the lanes that suit it, differ twofold", &suited);
     rule_say_figure(f, "along", &ratios[0]);
     rule_say_figure(f, "across", &ratios[1]);
-    rule_say_part(f, "lanes along the rows", rule_band(rule_place(&ratios[0], twofold, INFINITY)),
+    rule_say_part(f, "lanes along the rows",
+                  fused_at_least(&ratios[0], twofold) ? CLAIM_REPRODUCED
+                  : fused_below(&ratios[0], alike)    ? CLAIM_REFUTED
+                                                      : CLAIM_MIXED,
                   &ratios[0], twofold);
-    rule_say_part(f, "lanes across them", rule_band(rule_place(&ratios[1], twofold, INFINITY)),
+    rule_say_part(f, "lanes across them",
+                  fused_at_least(&ratios[1], twofold) ? CLAIM_REPRODUCED
+                  : fused_below(&ratios[1], alike)    ? CLAIM_REFUTED
+                                                      : CLAIM_MIXED,
                   &ratios[1], twofold);
     rule_conclude(f,
                   differ > 0  ? CLAIM_REPRODUCED
@@ -372,10 +378,10 @@ static const struct claim claims[] = {
          "A model that is mathematically identical can run very differently depending on layout.",
      .clause = "mathematically identical can run very differently depending on layout",
      .since = "2026-11-22",
-     .plain = {.yes = "The same product takes {along} or {across} times as long in the layout that "
-                      "does not suit the kernel.",
-               .no = "The same product takes {along} or {across} times as long in the other "
-                     "layout: it does not matter.",
+     .plain = {.yes = "A product takes {along} or {across} times as long in the layout that does "
+                      "not suit it.",
+               .no = "A product takes {along} or {across} times as long in the other layout: no "
+                     "difference.",
                .partly = "The other layout makes a product take twice the time: {parts}."},
      .surprise = 1,
      .statement = "Two layouts of one operator's operand differ 2x or more; an operator stands for "
@@ -395,13 +401,12 @@ static const struct claim claims[] = {
               "reduce extra passes over memory.",
      .clause = "reduce extra passes over memory",
      .since = "2026-11-22",
-     .plain = {.yes = "A new row of the cache takes {two} by two kernels, {one} by one: {fall:%} "
-                      "of the passes that it saves.",
-               .no = "A new row of the cache takes {two} by two kernels, {one} by one: only "
-                     "{fall:%} of the passes that it saves.",
-               .partly = "A new row of the cache takes {two} by two kernels, {one} by one: "
-                         "between, {fall:range} of the passes saved against limits of {C67_NOT} "
-                         "and {C67_WITHIN:%} off 1."},
+     .plain = {.yes = "One kernel instead of two saves {fall:%} of the passes over a new row, "
+                      "{one} instead of {two}.",
+               .no = "One kernel instead of two saves only {fall:%} of the passes over a new row, "
+                     "{one} instead of {two}.",
+               .partly = "One kernel saves {fall:range} of the passes over new rows: between, "
+                         "limits {C67_NOT} and {C67_WITHIN:%} off 1."},
      .surprise = 2,
      .statement = "Bytes moved fall by the passes over the new rows.",
      .rule = "Bytes are shown by the slope of time from 512 to 1024 appended rows a step, keys and "
@@ -420,12 +425,12 @@ static const struct claim claims[] = {
               "reduce extra passes over memory.",
      .clause = "",
      .since = "2026-11-22",
-     .plain = {.yes = "Rope, append and attention in one kernel instead of three save {saved}: "
-                      "{edges} steps of a graph.",
-               .no = "Rope, append and attention in one kernel instead of three save {saved}: only "
-                     "{edges} steps of a graph.",
-               .partly = "Between: rope, append and attention in one kernel save {edges:range} "
-                         "steps of a graph against limits of {C67B_NONE} and {C67B_WHOLE}."},
+     .plain =
+         {.yes = "Rope, append and attention in one kernel save {saved}, {edges} steps of a graph.",
+          .no = "Rope, append and attention in one kernel save {saved}, only {edges} steps of a "
+                "graph.",
+          .partly = "Between: rope, append and attention in one kernel save {edges:range} steps of "
+                    "a graph against limits of {C67B_NONE} and {C67B_WHOLE}."},
      .surprise = 1,
      .statement = "Rope, append and attention in one kernel instead of three save a graph edge.",
      .rule =
@@ -441,12 +446,12 @@ static const struct claim claims[] = {
               "reduces conversion overhead",
      .clause = "scale and clamp fused into matmul or attention | reduces conversion overhead",
      .since = "2026-11-22",
-     .plain = {.yes = "An 8-bit cache read inside attention takes {e4m3:%} (fp8), {int8:%} (int8) "
-                      "of converting first; a fused append saves {saved}.",
-               .no = "An 8-bit cache read inside attention takes {e4m3:%} (fp8), {int8:%} (int8) "
-                     "of converting first: nothing is saved.",
-               .partly = "An 8-bit cache read inside attention takes {C91_CUTS:%} of the time of "
-                         "converting first: {parts}."},
+     .plain = {.yes = "Read in attention fp8 keys take {e4m3:%}, int8 keys {int8:%} of converting "
+                      "them first.",
+               .no = "Read in attention fp8 keys take {e4m3:%}, int8 keys {int8:%} of converting "
+                     "them first: no less.",
+               .partly = "8-bit keys read in attention take {C91_CUTS:%} of the time of converting "
+                         "first: {parts}."},
      .surprise = 1,
      .statement = "Dequantising fp8 or int8 keys and values inside decode attention takes at most "
                   "0.7 of dequantise-then-attend at 8192 keys, and a fused append saves a graph "

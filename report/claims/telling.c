@@ -1,5 +1,6 @@
 #include "report/claims/telling.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <stdarg.h>
@@ -66,9 +67,13 @@ static const char *shown(char text[VALUE_TEXT], double value, const char *unit)
     else if (!strcmp(unit, "count") && value == floor(value))
         snprintf(text, VALUE_TEXT, "%.0f", value);
     else if (!strcmp(unit, "ratio") && fabs(value) >= 0.01)
-        snprintf(text, VALUE_TEXT, fabs(value) < 9.995 ? "%.2f" : "%.1f", value);
+        snprintf(text, VALUE_TEXT, "%.*f",
+                 fabs(value) < 9.995   ? 2
+                 : fabs(value) < 99.95 ? 1
+                                       : 0,
+                 value);
     else
-        unit_format(text, VALUE_TEXT, value, unit, DIGITS);
+        unit_format(text, VALUE_TEXT, value, unit, strcmp(unit, "ratio") ? DIGITS : DIGITS - 1);
     return text;
 }
 
@@ -136,8 +141,8 @@ static bool put_limit(struct text *text, double limit, const char *how)
 static void put_part(struct text *text, const struct part_of_verdict *part)
 {
     char value[VALUE_TEXT];
-    const bool is_between =
-        part->verdict == CLAIM_MIXED && isfinite(part->low) && isfinite(part->high);
+    const bool is_between = part->verdict == CLAIM_MIXED && part->low < part->high;
+
     put(text, "%s", part->what);
     if (!isfinite(part->value))
         return;
@@ -146,16 +151,25 @@ static void put_part(struct text *text, const struct part_of_verdict *part)
         put_range(text, part->low, part->high, part->unit);
     else
         put(text, "%s", shown(value, part->value, part->unit));
-    if (part->verdict != CLAIM_REPRODUCED && isfinite(part->limit))
-        put(text, ", limit %.6g", part->limit);
     put(text, ")");
 }
 
-/* "A (0.97), B (1.2): hold; C (1.01, limit 1.03): does not" */
+/* The one limit of all parts that did not hold; NaN where they have several, or none. */
+static double common_limit(const struct finding *f)
+{
+    double limit = NAN;
+    for (size_t i = 0, n = 0; i < f->n_parts; i++)
+        if (f->parts[i].verdict != CLAIM_REPRODUCED)
+            limit = n++ == 0 || f->parts[i].limit == limit ? f->parts[i].limit : (double)NAN;
+    return limit;
+}
+
+/* "A (0.97), B (1.2): hold; C (1.01): does not, limit 1.03" */
 static bool put_parts(struct text *text, const struct finding *f)
 {
-    static const char *const one[] = {"holds", "does not", "is between"};
-    static const char *const more[] = {"hold", "do not", "are between"};
+    static const char *const one[] = {"holds", "does not", "between"};
+    static const char *const more[] = {"hold", "do not", "between"};
+    const double limit = common_limit(f);
     size_t groups = 0;
 
     for (enum claim_verdict v = CLAIM_REPRODUCED; v <= CLAIM_MIXED; v++) {
@@ -169,6 +183,8 @@ static bool put_parts(struct text *text, const struct finding *f)
             put(text, ": %s", n > 1 ? more[v] : one[v]);
         groups += n > 0;
     }
+    if (isfinite(limit))
+        put(text, ", limit %.6g", limit);
     return groups > 0;
 }
 
@@ -203,6 +219,7 @@ static bool put_slot(struct text *text, const char *slot, const struct finding *
 
 static bool fill(struct text *text, const char *plain, const struct finding *f)
 {
+    const bool begins = *plain == '{';
     while (*plain) {
         const size_t before = strcspn(plain, "{");
         put(text, "%.*s", (int)before, plain);
@@ -216,10 +233,21 @@ static bool fill(struct text *text, const char *plain, const struct finding *f)
             return false;
         plain += length + 1;
     }
-    if (text->at[0] >= 'a' && text->at[0] <= 'z' && plain[-1] == '.' && f->n_parts &&
-        !strncmp(text->at, f->parts[0].what, strlen(f->parts[0].what)))
-        text->at[0] = (char)(text->at[0] - 'a' + 'A');
+    if (begins)
+        text->at[0] = (char)toupper((unsigned char)text->at[0]);
     return true;
+}
+
+/* Without the keys of ids: "norm.time" of "norm.time{op=...}". */
+static void put_short(struct text *text, const char *lacks)
+{
+    while (*lacks) {
+        const size_t before = strcspn(lacks, "{");
+        put(text, "%.*s", (int)before, lacks);
+        lacks += before;
+        lacks += strcspn(lacks, "}") == strlen(lacks) ? strcspn(lacks, " :") : strcspn(lacks, "}");
+        lacks += *lacks == '}';
+    }
 }
 
 /* The class of what cannot be told, in words, and what would decide. */
@@ -231,8 +259,10 @@ static void fill_why(struct text *text, const struct finding *f)
                                         [WHY_UNSTEADY] = "Not steady: ",
                                         [WHY_CONTROL] = "A control did not come out: ",
                                         [WHY_NEVER] = "No run can tell: "};
-    put(text, "%s%s%s", begin[f->why], f->lacks, f->why == WHY_OTHER_GPU ? " can tell" : "");
-    put(text, "%s%s.", f->decides[0] ? "; " : "", f->decides);
+    put(text, "%s", begin[f->why]);
+    put_short(text, f->lacks);
+    put(text, "%s%s%s.", f->why == WHY_OTHER_GPU ? " can tell" : "", f->decides[0] ? "; " : "",
+        f->decides);
 }
 
 /* Of a claim without words of its own, or whose words lack a figure. */
@@ -250,7 +280,7 @@ static const char *words_of(const struct claim *claim, enum claim_verdict verdic
                                        : NULL;
 }
 
-static void tell(struct telling *t)
+void telling_form(struct telling *t)
 {
     const struct finding *f = &t->finding;
     const char *words = words_of(t->claim, f->verdict);
@@ -272,7 +302,7 @@ void telling_judge(struct telling *t, const struct claim *claim, const struct bu
     t->claim = claim;
     t->is_generic = false;
     claim_judge(claim, bundle, &t->finding);
-    tell(t);
+    telling_form(t);
 }
 
 /* --- all claims ------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include "report/cli/ledger.h"
 #include "report/cli/origin.h"
 
-enum { INDENT = 16, TEXT = 4096 };
+enum { INDENT = 12, CLASSES = 21, TEXT = 4096 };
 
 /* --- totals ----------------------------------------------------------------------------------- */
 
@@ -31,23 +31,22 @@ void ledger_totals(FILE *out, const struct tellings *t, enum table_format format
     table_print(out, &table, format, NULL);
 }
 
-static void print_sum(FILE *out, const struct tellings *t, size_t width)
+static void print_sum(FILE *out, const struct tellings *t)
 {
-    static const char *const what[] = {"hold here", "do not", "hold in part", "cannot be told",
+    static const char *const what[] = {"hold", "do not", "hold in part", "cannot be told",
                                        "are open"};
     char text[TEXT];
     size_t count[TELLING_VERDICTS], used = 0;
     const size_t all = tellings_count(t, NULL, count);
 
-    used += (size_t)snprintf(text, sizeof text, "%zu published claims: ", all);
+    used += (size_t)snprintf(text, sizeof text, "%zu claims: ", all);
     for (int v = 0; v < TELLING_VERDICTS; v++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu %s", v ? ", " : "",
                                  count[v], what[v]);
     snprintf(text + used, sizeof text - used,
-             ". A letter behind a number (C02b) is another clause of the quote, or a question that "
-             "this project adds. `gpufloor claims --id C24` has quote, rule, figures and controls; "
-             "`--search TEXT` finds a quote.");
-    table_wrap_to(out, text, 0, 0, width);
+             ". b, c: another clause, or a question added to it. All of a claim: --id C24; a "
+             "sentence of an article: --search TEXT.");
+    table_wrap(out, text, 0, 0);
     fputs("\n\n", out);
 }
 
@@ -70,9 +69,17 @@ static const char *letter_of(const struct claim *claim)
     return claim->id + strcspn(claim->id, "abcdefghijklmnopqrstuvwxyz");
 }
 
+/* "C24  yes    128 blocks ..." */
+static void print_words(FILE *out, const char *id, enum claim_verdict verdict, const char *text)
+{
+    const int at = fprintf(out, "%-4s %-6s ", id, telling_word(verdict));
+    table_wrap(out, text, (size_t)at, INDENT);
+    fputc('\n', out);
+}
+
 /* The first claim's sentence; those with another word behind it, and of those with its word the
- * letters: " b no: ..." and " (c, too.)" */
-static void print_entry(FILE *out, const struct telling *first, size_t n, size_t width)
+ * letters: " b no: ..." and " (c too)". */
+static void print_entry(FILE *out, const struct telling *first, size_t n)
 {
     const enum claim_verdict verdict = first->finding.verdict;
     char text[TEXT];
@@ -83,16 +90,13 @@ static void print_entry(FILE *out, const struct telling *first, size_t n, size_t
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", same++ ? ", " : " (",
                                      letter_of(first[i].claim));
     if (same)
-        used +=
-            (size_t)snprintf(text + used, sizeof text - used, ": %s, too.)", telling_word(verdict));
+        used += (size_t)snprintf(text + used, sizeof text - used, " too)");
     for (size_t i = 1; i < n; i++)
         if (first[i].finding.verdict != verdict)
             used += (size_t)snprintf(text + used, sizeof text - used, " %s %s: %s",
                                      letter_of(first[i].claim),
                                      telling_word(first[i].finding.verdict), first[i].sentence);
-    fprintf(out, "%-4s %-10s ", first->claim->id, telling_word(verdict));
-    table_wrap_to(out, text, INDENT, INDENT, width);
-    fputc('\n', out);
+    print_words(out, first->claim->id, verdict, text);
 }
 
 static bool is_open(const struct telling *t, const char *article)
@@ -111,7 +115,7 @@ static bool is_said(const struct tellings *t, size_t place, const char *article)
 }
 
 /* One line for each measurement that lacks, with the claims that wait for it. */
-static void print_open(FILE *out, const struct tellings *t, const char *article, size_t width)
+static void print_open(FILE *out, const struct tellings *t, const char *article)
 {
     char text[TEXT];
 
@@ -119,18 +123,16 @@ static void print_open(FILE *out, const struct tellings *t, const char *article,
         if (!is_open(&t->telling[i], article) || is_said(t, i, article))
             continue;
         const char *waits = t->telling[i].claim->waits;
-        size_t used = (size_t)snprintf(text, sizeof text, "not measured yet: %s", waits);
+        size_t used = (size_t)snprintf(text, sizeof text, "needs %s", waits);
         for (size_t k = i + 1, n = 0; k < t->n; k++)
             if (is_open(&t->telling[k], article) && !strcmp(t->telling[k].claim->waits, waits))
                 used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
-                                         n++ ? ", " : "; so for ", t->telling[k].claim->id);
-        fprintf(out, "%-4s %-10s ", t->telling[i].claim->id, telling_word(CLAIM_OPEN));
-        table_wrap_to(out, text, INDENT, INDENT, width);
-        fputc('\n', out);
+                                         n++ ? ", " : "; also ", t->telling[k].claim->id);
+        print_words(out, t->telling[i].claim->id, CLAIM_OPEN, text);
     }
 }
 
-static void print_article(FILE *out, const struct tellings *t, const char *article, size_t width)
+static void print_article(FILE *out, const struct tellings *t, const char *article)
 {
     size_t count[TELLING_VERDICTS];
 
@@ -140,14 +142,14 @@ static void print_article(FILE *out, const struct tellings *t, const char *artic
     for (size_t i = 0; i < t->n; i += entry_length(t, i))
         if (!strcmp(t->telling[i].claim->article, article) &&
             t->telling[i].finding.verdict != CLAIM_OPEN)
-            print_entry(out, &t->telling[i], entry_length(t, i), width);
-    print_open(out, t, article, width);
+            print_entry(out, &t->telling[i], entry_length(t, i));
+    print_open(out, t, article);
     fputc('\n', out);
 }
 
 /* --- what cannot be told ---------------------------------------------------------------------- */
 
-static void print_index(FILE *out, const struct tellings *t, size_t width)
+static void print_index(FILE *out, const struct tellings *t)
 {
     char text[TEXT];
     size_t count[TELLING_VERDICTS];
@@ -155,7 +157,6 @@ static void print_index(FILE *out, const struct tellings *t, size_t width)
     tellings_count(t, NULL, count);
     if (count[CLAIM_NOT_TESTABLE] == 0)
         return;
-    fputs("What cannot be told, by reason\n", out);
     for (enum claim_why why = WHY_OTHER_GPU; why <= WHY_NEVER; why++) {
         size_t n = 0, used = (size_t)snprintf(text, sizeof text, "%s: ", telling_class_line(why));
         for (size_t i = 0; i < t->n; i++)
@@ -165,21 +166,20 @@ static void print_index(FILE *out, const struct tellings *t, size_t width)
                                          t->telling[i].claim->id);
         if (n == 0)
             continue;
-        fprintf(out, "  %-13s ", telling_class(why));
-        table_wrap_to(out, text, INDENT, INDENT, width);
+        fprintf(out, "%-9s %-9s ", telling_word(CLAIM_NOT_TESTABLE), telling_class(why));
+        table_wrap(out, text, CLASSES, CLASSES);
         fputc('\n', out);
     }
 }
 
 void ledger_text(FILE *out, const struct bundle *bundle, const struct tellings *t)
 {
-    const size_t width = table_screen();
     const char *article;
 
     ledger_head(out, bundle, TABLE_TEXT);
-    print_sum(out, t, width);
+    print_sum(out, t);
     ledger_totals(out, t, TABLE_TEXT);
     for (size_t i = 0; (article = tellings_article(i)); i++)
-        print_article(out, t, article, width);
-    print_index(out, t, width);
+        print_article(out, t, article);
+    print_index(out, t);
 }

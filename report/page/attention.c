@@ -197,9 +197,9 @@ static void find(const struct summary *summary, const struct row *const *fused, 
     const char *said = "";
 
     if (*prompt)
-        said = section_text(s, "Fused, a prompt is %s times as fast", prompt);
+        said = section_text(s, "A fused prompt is %s times as fast", prompt);
     if (*decode)
-        said = section_text(s, "%s%s at %s of a read of its cache", said,
+        said = section_text(s, "%s%s at %s of a read", said,
                             *prompt ? "; decode runs" : "Decode runs", decode);
     if (*said)
         s->finding = section_text(s, "%s.", said);
@@ -212,10 +212,11 @@ static void note(const struct row *const *time, size_t n, struct section *s)
     if (n > 0 && row_key(time[0], "heads", heads, sizeof heads) &&
         row_key(time[0], "kv_heads", kv_heads, sizeof kv_heads) &&
         row_key(time[0], "d", depth, sizeof depth))
-        section_note(s,
-                     "Decode: %s heads over %s, %s wide, cache not in the L2. Of a token of 8B: "
-                     "attention's share of its time, if all else is read at full rate.",
-                     heads, kv_heads, depth);
+        section_note(
+            s,
+            "Decode: %s heads over %s, %s wide, cold. Of a token of 8B: if all else is read at "
+            "full rate.",
+            heads, kv_heads, depth);
 }
 
 void section_attention(const struct summary *summary, struct section *s)

@@ -122,7 +122,7 @@ static void tell(const struct tellings *t, const struct tellings *committed, str
     }
 }
 
-/* "Can't tell, not measured: C20 C21 C23; ..." by why. */
+/* "Can't tell: not measured here: C20 C21; no run can tell: C81." */
 static void note(const struct tellings *t, struct section *s)
 {
     const char *said = "";
@@ -139,8 +139,6 @@ static void note(const struct tellings *t, struct section *s)
     }
     if (*said)
         section_note(s, "Can't tell:%s.", said);
-    section_note(s, "A letter behind a number is another clause of the quote, or a question that "
-                    "gpufloor adds.");
 }
 
 /* How often the board's committed results have another verdict. */

@@ -304,8 +304,7 @@ static void find(const struct fusion *const *sorted, size_t n, struct section *s
         s->finding =
             section_text(s, "Fusing gains up to %s times and loses in no case shown.", best);
     else if (*why)
-        s->finding =
-            section_text(s, "Fusing gains up to %s times; it loses where it %s.", best, why);
+        s->finding = section_text(s, "Fusing gains up to %s times; it loses if it %s.", best, why);
     else
         s->finding = section_text(s,
                                   "Fusing gains up to %s times and loses in %zu of %zu "

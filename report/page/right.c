@@ -18,14 +18,19 @@ const char *const right_needs[] = {
     NULL,
 };
 
-/* "same bits as unfused: 3 of 14 kernels; ..." */
+/* "The same bits as unfused: 3 of 14 kernels. Planted faults are all seen in 15 of 15." */
 static void note_bits(const struct quality *q, struct section *s)
 {
+    const char *said = "";
+
     if (q->compared > 0)
-        section_note(s, "The same bits as unfused: %zu of %zu kernels.", q->same, q->compared);
+        said =
+            section_text(s, "The same bits as unfused: %zu of %zu kernels.", q->same, q->compared);
     if (q->planted > 0)
-        section_note(s, "Planted faults: verification sees all of them in %zu of %zu kernels.",
-                     q->seen, q->planted);
+        said = section_text(s, "%s%sPlanted faults are all seen in %zu of %zu.", said,
+                            *said ? " " : "", q->seen, q->planted);
+    if (*said)
+        section_note(s, "%s", said);
 }
 
 /* The faster of the two ways to add in a fixed order. */
@@ -73,15 +78,14 @@ void section_right(const struct summary *summary, struct section *s)
     }
     if (q.errors > 0 && q.worse == 0)
         s->finding = section_text(s,
-                                  "Against float64 fused results err no more than unfused ones, "
-                                  "within 3 %%, in %zu of %zu cases.",
+                                  "Fused results err no more than unfused ones (float64, within "
+                                  "3 %%) in %zu of %zu cases.",
                                   q.errors, q.errors);
     else if (q.errors > 0)
-        s->finding =
-            section_text(s,
-                         "Against float64 fused results err more than unfused ones, by over "
-                         "3 %%, in %zu of %zu cases.",
-                         q.worse, q.errors);
+        s->finding = section_text(s,
+                                  "Fused results err more than unfused ones (float64, by over "
+                                  "3 %%) in %zu of %zu cases.",
+                                  q.worse, q.errors);
     note_bits(&q, s);
     note_sums(summary, s);
     s->claims = "C75 C75b C76";

@@ -80,9 +80,12 @@ static void tabulate(const struct summary *summary, const struct row *const *fus
                      struct section *s)
 {
     static const struct column columns[] = {
-        {"logits in", "the L2", NULL, 'l'}, {NULL, "cut", NULL, 'l'},
-        {"kernels", "apart", "", 'r'},      {"apart", "us", "us", 'r'},
-        {"one kernel", "us", "us", 'r'},    {NULL, "gain", "x", 'r'},
+        {NULL, "logits in the L2", NULL, 'l'},
+        {NULL, "cut", NULL, 'l'},
+        {NULL, "kernels", "", 'r'},
+        {NULL, "apart, us", "us", 'r'},
+        {NULL, "one kernel, us", "us", 'r'},
+        {NULL, "gain", "x", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
 

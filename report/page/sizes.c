@@ -224,36 +224,54 @@ static void draw(const struct summary *summary, const struct sizes *all, struct 
 
 /* --- the notes -------------------------------------------------------------------------------- */
 
-enum order { FASTER, SLOWER, UNDECIDED, ORDERS };
+/* Of our best kernel over the better library of the same run: is it surely below 1, or above? */
+static bool is_faster(const struct number *over)
+{
+    return over->high < 1;
+}
 
-/* Of our best kernel over the better library of the same run; ORDERS: no interval tells. */
-static enum order order_of(const struct summary *summary, const struct size *size)
+static bool is_slower(const struct number *over)
+{
+    return over->low > 1;
+}
+
+static bool is_so(const struct summary *summary, const struct size *size,
+                  bool (*is)(const struct number *))
 {
     const struct number over = take_beside(summary, size->time[OURS], "over_library");
-    if (!number_there(&over) || isnan(over.low))
-        return ORDERS;
-    return over.high < 1 ? FASTER : over.low > 1 ? SLOWER : UNDECIDED;
+    return is(&over);
+}
+
+/* " faster at 128 to 1536": the sizes where it is; "" if it is nowhere. */
+static const char *say_where(const struct summary *summary, const struct sizes *all,
+                             bool (*is)(const struct number *), const char *word, struct section *s)
+{
+    const char *list = "";
+    bool before = false;
+
+    for (size_t i = 0; i < all->n; i++) {
+        const bool here = is_so(summary, &all->size[i], is);
+        const bool after = i + 1 < all->n && is_so(summary, &all->size[i + 1], is);
+        if (here && before && !after)
+            list = section_text(s, "%s to %.0f", list, all->size[i].n);
+        else if (here && !before)
+            list = section_text(s, "%s%s %.0f", list, *list ? "," : "", all->size[i].n);
+        before = here;
+    }
+    return *list ? section_text(s, " %s at%s", word, list) : "";
 }
 
 static void compare(const struct summary *summary, const struct sizes *all, struct section *s)
 {
-    static const char *const words[] = {
-        [FASTER] = "faster", [SLOWER] = "slower", [UNDECIDED] = "neither beyond the spread"};
-    const char *said = "";
+    const char *faster = say_where(summary, all, is_faster, "faster", s);
+    const char *slower = say_where(summary, all, is_slower, "slower", s);
 
-    for (enum order order = 0; order < ORDERS; order++) {
-        const char *list = "";
-        for (size_t i = 0; i < all->n; i++)
-            if (order_of(summary, &all->size[i]) == order)
-                list = section_text(s, "%s%s %.0f", list, *list ? "," : "", all->size[i].n);
-        if (*list)
-            said = section_text(s, "%s%s %s at%s", said, *said ? ";" : "", words[order], list);
-    }
-    if (*said)
-        section_note(s, "Ours, gpufloor's kernels, over the better library in the same run:%s.",
-                     said);
+    if (*faster || *slower)
+        section_note(s, "Ours against the better library of the same run:%s%s%s.", faster,
+                     *faster && *slower ? ";" : "", slower);
 }
 
+/* "Our times follow 1.82 us + 2 N^3 / 711 TFLOP/s within 9 %. wgmma alone keeps up 883 TFLOP/s." */
 static void note(const struct summary *summary, struct section *s)
 {
     const struct number fixed = fitted(summary, FIXED, OURS), fit = fitted(summary, FIT, OURS);
@@ -261,14 +279,17 @@ static void note(const struct summary *summary, struct section *s)
     const bool is_wgmma = take_row(summary, sizes_needs[WGMMA]) != NULL;
     const struct number alone =
         take_number(summary, sizes_needs[ALONE], is_wgmma ? "wgmma" : "mma");
+    const char *said = "";
 
     if (number_there(&fixed) && number_there(&marginal) && number_there(&fit))
-        section_note(s, "Our times follow %s + 2 N^3 / %s within %.0f %%.",
-                     section_say(s, &fixed, NULL), section_say(s, &marginal, NULL),
-                     100 * fit.value);
+        said = section_text(s, "Our times follow %s + 2 N^3 / %s within %.0f %%.",
+                            section_say(s, &fixed, NULL), section_say(s, &marginal, NULL),
+                            100 * fit.value);
     if (number_there(&alone))
-        section_note(s, "A kernel of nothing but %s, on every SM, keeps up %s.",
-                     is_wgmma ? "wgmma" : "mma.sync", section_say(s, &alone, "TFLOP/s"));
+        said = section_text(s, "%s%s%s alone keeps up %s.", said, *said ? " " : "",
+                            is_wgmma ? "wgmma" : "mma.sync", section_say(s, &alone, "TFLOP/s"));
+    if (*said)
+        section_note(s, "%s", said);
 }
 
 void section_sizes(const struct summary *summary, struct section *s)

@@ -19,13 +19,13 @@ const char *const weights_needs[] = {
 
 /* --- one matrix, quantised -------------------------------------------------------------------- */
 
-enum { BATCHES_MAX = 8, FORMS = 6 };
+enum { BATCHES_MAX = 8, FORMS = 5 };
+enum { FULL, INT4 };
 static const struct {
     const char *label, *type, *impl;
 } forms[FORMS] = {
-    {"bf16", "bf16", "full"},
-    {"bf16, cuBLAS", "bf16", "full_cublas"},
-    {"int4 converted inside", "int4", "fused"},
+    [FULL] = {"bf16", "bf16", "full"},
+    [INT4] = {"int4 converted inside", "int4", "fused"},
     {"int8 converted inside", "int8", "fused"},
     {"fp8 converted inside", "e4m3", "fused"},
     {"int4 converted first", "int4", "unfused"},
@@ -115,7 +115,7 @@ static void tabulate_matrix(const struct summary *summary, const struct matrix *
 
 /* --- matrices times a vector ------------------------------------------------------------------ */
 
-enum { VECTORS_MAX = 16, VECTORS_SHOWN = 5 };
+enum { VECTORS_MAX = 16, VECTORS_SHOWN = 3 };
 
 static int by_size(const void *a, const void *b)
 {
@@ -136,7 +136,7 @@ static size_t find_vectors(const struct summary *summary, const struct row **vec
     return n;
 }
 
-/* The smallest, the largest, and some between them. */
+/* The smallest, a middle one and the largest. */
 static void tabulate_vectors(const struct summary *summary, const struct row *const *vector,
                              size_t n, struct section *s)
 {
@@ -194,8 +194,8 @@ static const char *say_int4(const struct summary *summary, const struct matrix *
     double last = NAN, first_not = NAN;
 
     for (size_t i = 0; i < m->n; i++) {
-        const struct row *full = form_of(summary, m, 0, m->batch[i]);
-        const struct row *int4 = form_of(summary, m, 2, m->batch[i]);
+        const struct row *full = form_of(summary, m, FULL, m->batch[i]);
+        const struct row *int4 = form_of(summary, m, INT4, m->batch[i]);
         if (!full || !int4)
             continue;
         if (!(int4->centre < PAYS * full->centre)) {
