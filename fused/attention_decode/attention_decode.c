@@ -382,7 +382,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "attention_decode",
     .what = "How long does one token's attention take, and what does fusing save around it?",
-    .method = 3,
+    .method = 4,
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,
