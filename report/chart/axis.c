@@ -41,14 +41,17 @@ static double nice_step(double length, size_t most)
     const double least = length / (double)(most ? most : 1);
     const double ten = pow(10, floor(log10(least)));
     const double times = least / ten;
-    return ten * (times <= 1 + ROUNDING ? 1 : times <= 2 + ROUNDING ? 2 : times <= 5 + ROUNDING ? 5 : 10);
+    return ten * (times <= 1 + ROUNDING   ? 1
+                  : times <= 2 + ROUNDING ? 2
+                  : times <= 5 + ROUNDING ? 5
+                                          : 10);
 }
 
 struct axis_map axis_map(const struct chart_axis *axis, struct axis_span data, size_t most)
 {
     const enum chart_scale scale = axis->scale;
-    const bool given = axis->high > axis->low && axis_draws(scale, axis->low) &&
-                       axis_draws(scale, axis->high);
+    const bool given =
+        axis->high > axis->low && axis_draws(scale, axis->low) && axis_draws(scale, axis->high);
     double low = data.n ? data.low : 1, high = data.n ? data.high : 2;
     struct axis_map map = {.scale = scale, .from = 0, .to = 1};
 
@@ -97,7 +100,7 @@ bool axis_shows(const struct axis_map *map, double value)
     return share >= -1e-6 && share <= 1 + 1e-6;
 }
 
-/* --- ticks -------------------------------------------------------------------------------------------- */
+/* --- ticks ------------------------------------------------------------------------------------ */
 
 static void add(struct axis_ticks *ticks, const struct axis_map *map, double value)
 {
@@ -181,7 +184,8 @@ static bool stand_apart(const struct axis_map *map, const struct chart_axis *axi
     return true;
 }
 
-struct axis_ticks axis_ticks_beside(const struct axis_map *map, const struct chart_axis *axis, double gap)
+struct axis_ticks axis_ticks_beside(const struct axis_map *map, const struct chart_axis *axis,
+                                    double gap)
 {
     size_t most = (size_t)fmax(fabs(map->to - map->from) / 50, 2);
     struct axis_ticks ticks = axis_ticks(map, axis, most);
@@ -198,7 +202,7 @@ void axis_label(const struct chart_axis *axis, double value, char text[CHART_TEX
     text[CHART_TEXT - 1] = '\0';
 }
 
-/* --- the usual formats ---------------------------------------------------------------------------------- */
+/* --- the usual formats ------------------------------------------------------------------------ */
 
 void chart_number(char text[CHART_TEXT], double value)
 {
@@ -216,7 +220,11 @@ static void in_units(char text[CHART_TEXT], double value, const char *const *uni
         value /= step;
         units++;
     }
-    snprintf(text, CHART_TEXT, "%.*f", fabs(value) < 9.995 ? 2 : fabs(value) < 99.95 ? 1 : 0, value);
+    snprintf(text, CHART_TEXT, "%.*f",
+             fabs(value) < 9.995   ? 2
+             : fabs(value) < 99.95 ? 1
+                                   : 0,
+             value);
     if (strchr(text, '.')) {
         size_t n = strlen(text);
         while (text[n - 1] == '0')

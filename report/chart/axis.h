@@ -4,7 +4,7 @@
 
 #include "report/chart/chart.h"
 
-/* Values low to high lie at from to to, in units of the figure; from > to is an axis that points up. */
+/* Values low to high lie at from to to, in units of the figure; from > to: the axis points up. */
 struct axis_map {
     enum chart_scale scale;
     double low, high, from, to;
@@ -23,13 +23,13 @@ struct axis_span {
     size_t n;
 };
 
-/* Whether a value can be drawn: neither NaN nor beyond 1e300, and positive on a logarithmic axis. */
+/* Whether a value can be drawn: neither NaN nor beyond 1e300; positive on a logarithmic axis. */
 bool axis_draws(enum chart_scale scale, double value);
 
 void axis_include(struct axis_span *span, enum chart_scale scale, double value);
 
-/* The range of an axis: the caller's, or that of the data with a little room. Where `most` is not 0,
- * a linear range ends at ticks. Never empty. */
+/* The range of an axis: the caller's, or that of the data with a little room. Where `most` is not
+ * 0, a linear range ends at ticks. Never empty. */
 struct axis_map axis_map(const struct chart_axis *axis, struct axis_span data, size_t most);
 
 /* The place of a value that axis_draws(). */
@@ -39,7 +39,8 @@ double axis_at(const struct axis_map *map, double value);
 bool axis_shows(const struct axis_map *map, double value);
 
 /* At most `most` ticks, 1, 2, 5 or powers of two or ten; or those that the caller names. */
-struct axis_ticks axis_ticks(const struct axis_map *map, const struct chart_axis *axis, size_t most);
+struct axis_ticks axis_ticks(const struct axis_map *map, const struct chart_axis *axis,
+                             size_t most);
 
 /* Ticks of an axis of that length whose labels stand side by side with a gap. */
 struct axis_ticks axis_ticks_beside(const struct axis_map *map, const struct chart_axis *axis,

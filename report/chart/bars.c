@@ -28,7 +28,7 @@ static int ink_on(const struct chart_segment *segment)
     return segment->role == CHART_PARTLY ? SVG_ON_PARTLY : SVG_ON;
 }
 
-/* The full colours of pages in the dark are light, but for those of verdicts: black on all. */
+/* A text that is wider than its segment is left out. */
 static void draw_segment(struct svg *svg, const struct chart_segment *segment, double x, double y,
                          double length)
 {
@@ -46,12 +46,12 @@ static void draw_segment(struct svg *svg, const struct chart_segment *segment, d
     svg_title(svg, segment->title);
     fputs("</rect>", svg->out);
     svg_link_end(svg, linked);
-    if (segment->text && svg_text_width(segment->text, style) + 4 <= width)
+    if (segment->text && svg_text_width(segment->text, style) + 1 <= width)
         svg_text(svg, x + width / 2, y + 16.4, segment->text, style);
 }
 
-/* Names stand below their segments' middles, or flush with them at the figure's edges; one for which
- * there is no room is left to the tooltip. */
+/* Names stand below their segments' middles, or flush with them at the figure's edges; one for
+ * which there is no room is left to the tooltip. */
 static void draw_name(struct svg *svg, const struct chart_segment *segment, double x, double y,
                       double length)
 {
@@ -85,8 +85,9 @@ static bool has_names(const struct chart_bar *bar)
     return false;
 }
 
-/* Draws one bar from y on, and returns the y below it. */
-static double draw_bar(struct svg *svg, const struct chart_bar *bar, double y, double unit)
+/* Draws one bar from y on, and returns the y below it. The longest bar fills the paper. */
+static double draw_bar(struct svg *svg, const struct chart_bar *bar, double y, double longest,
+                       double paper)
 {
     const bool small = svg->form.width == CHART_NARROW;
     const struct svg_style bold = {.bold = true}, end = {.bold = true, .at = SVG_END};
@@ -98,7 +99,7 @@ static double draw_bar(struct svg *svg, const struct chart_bar *bar, double y, d
         svg_text_cut(svg, svg->width, y + 12, bar->total, total, end);
     y += 19;
     for (size_t i = 0; i < bar->n_segments; i++) {
-        const double length = length_of(&bar->segments[i]) * unit;
+        const double length = length_of(&bar->segments[i]) / longest * paper;
         if (length > 0)
             draw_segment(svg, &bar->segments[i], x, y, length);
         x += length;
@@ -107,7 +108,7 @@ static double draw_bar(struct svg *svg, const struct chart_bar *bar, double y, d
         svg_text_cut(svg, x + 8, y + 16.4, bar->total, svg->width - x - 8, bold);
     x = 0;
     for (size_t i = 0; i < bar->n_segments; i++) {
-        const double length = length_of(&bar->segments[i]) * unit;
+        const double length = length_of(&bar->segments[i]) / longest * paper;
         if (length > 0)
             draw_name(svg, &bar->segments[i], x, y + BAR_HEIGHT + 14, length);
         x += length;
@@ -124,11 +125,13 @@ void chart_bars(FILE *out, const struct chart_bars *chart, enum chart_width widt
         longest = fmax(longest, total_of(&chart->bars[i]));
         height += 19 + BAR_HEIGHT + (has_names(&chart->bars[i]) ? 28 : 10);
         if (width == CHART_WIDE)
-            room = fmax(room, svg_text_width(chart->bars[i].total, (struct svg_style){.bold = true}));
+            room =
+                fmax(room, svg_text_width(chart->bars[i].total, (struct svg_style){.bold = true}));
     }
-    svg_begin(&svg, out, (struct svg_form){width, standalone, false}, fmax(height, 40), chart->title);
+    svg_begin(&svg, out, (struct svg_form){width, standalone, false}, fmax(height, 40),
+              chart->title);
     const double length = svg.width - (room > 0 ? fmin(room, svg.width / 3) + 12 : 0);
     for (size_t i = 0; i < chart->n_bars; i++)
-        y = draw_bar(&svg, &chart->bars[i], y, longest > 0 ? length / longest : 0);
+        y = draw_bar(&svg, &chart->bars[i], y, longest > 0 ? longest : 1, length);
     svg_end(&svg);
 }

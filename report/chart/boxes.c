@@ -22,8 +22,9 @@ static double group_height(const struct chart_group *group, size_t across)
 
 static void draw_box(struct svg *svg, const struct chart_box *box, double x, double y)
 {
-    const int ink = box->role == CHART_UNKNOWN ? CHART_INK
-                    : box->role == CHART_PARTLY ? SVG_ON_PARTLY : SVG_ON;
+    const int ink = box->role == CHART_UNKNOWN  ? CHART_INK
+                    : box->role == CHART_PARTLY ? SVG_ON_PARTLY
+                                                : SVG_ON;
     const bool linked = svg_link(svg, box->anchor);
 
     fputs("<g>", svg->out);
@@ -35,7 +36,8 @@ static void draw_box(struct svg *svg, const struct chart_box *box, double x, dou
     svg_link_end(svg, linked);
 }
 
-void chart_boxes(FILE *out, const struct chart_boxes *chart, enum chart_width width, bool standalone)
+void chart_boxes(FILE *out, const struct chart_boxes *chart, enum chart_width width,
+                 bool standalone)
 {
     const struct svg_form form = {width, standalone, false};
     const size_t across = boxes_across(svg_width(width));
@@ -48,8 +50,7 @@ void chart_boxes(FILE *out, const struct chart_boxes *chart, enum chart_width wi
     double y = svg_keys(&svg, 0, chart->keys, chart->n_keys);
     for (size_t i = 0; i < chart->n_groups; i++) {
         const struct chart_group *group = &chart->groups[i];
-        svg_text_cut(&svg, 0, y + 13, group->title, svg.width,
-                     (struct svg_style){.bold = true});
+        svg_text_cut(&svg, 0, y + 13, group->title, svg.width, (struct svg_style){.bold = true});
         for (size_t k = 0; k < group->n_boxes; k++)
             draw_box(&svg, &group->boxes[k], (double)(k % across) * (BOX_WIDTH + BOX_GAP),
                      y + GROUP_TITLE + (double)(k / across) * (BOX_HEIGHT + BOX_GAP));

@@ -1,14 +1,14 @@
 /* Figures as inline SVG text: data in, one <svg> element out.
  *
- * This folder knows what a chart is and nothing of what it shows. The caller fills plain structs and
- * keeps them until the call returns; a field left out is 0, which always means "none" or "the usual
- * one". Each figure is written once for wide windows (900 units) and once for narrow ones (380); the
- * style sheet of chart_style() shows one of the two, so that a unit is about a pixel and text is
- * never smaller than 12. Lengths are in these units.
+ * This folder knows what a chart is and nothing of what it shows. The caller fills plain structs
+ * and keeps them until the call returns; a field left out is 0, which always means "none" or "the
+ * usual one". Each figure is written once for wide windows (900 units) and once for narrow ones
+ * (380); the style sheet of chart_style() shows one of the two, so that a unit is about a pixel and
+ * text is never smaller than 12. Lengths are in these units.
  *
  *     static const struct chart_point points[] = {
  *         {32, 12.5, .title = "32 blocks: 12.5 us", .anchor = "small_gemm.time{blocks=32}"},
- *         {128, 4.82, .title = "128 blocks: 4.82 us", .label = "128 blocks: 4.82", .strong = true}};
+ *         {128, 4.82, .title = "128 blocks: 4.82 us", .label = "128: 4.82", .strong = true}};
  *     static const struct chart_series series = {
  *         points, 2, "ours", CHART_OURS, CHART_DOT, CHART_SOLID, .strong = true};
  *     static const struct chart_xy chart = {
@@ -19,9 +19,9 @@
  *     chart_xy(out, &chart, CHART_NARROW, false);
  *
  * Texts need not be trusted: they may hold any bytes. A byte that is not UTF-8 and a control
- * character become '?'; only in labels of points, references and bands '\n' begins a new line. A value that
- * is NaN, infinite, beyond 1e300, or not positive on a logarithmic axis is left out; a chart without
- * any value is an empty frame. The same data give the same bytes.
+ * character become '?'; in labels of points, references and bands '\n' begins a new line. A value
+ * that is NaN, infinite, beyond 1e300, or not positive on a logarithmic axis is left out; a chart
+ * without any value is an empty frame. The same data give the same bytes.
  *
  * Labels never overlap one another or a mark, and never leave the figure. One that collides goes to
  * another side of its point, then is tried as `brief`, then is left out; the tooltip (`title`)
@@ -87,7 +87,7 @@ struct chart_axis {
     size_t n_ticks;
 };
 
-/* --- a chart of two axes ------------------------------------------------------------------------ */
+/* --- a chart of two axes ---------------------------------------------------------------------- */
 
 struct chart_point {
     double x, y;
@@ -145,7 +145,7 @@ struct chart_xy {
 
 void chart_xy(FILE *out, const struct chart_xy *chart, enum chart_width width, bool standalone);
 
-/* --- a dot plot by row ---------------------------------------------------------------------------- */
+/* --- a dot plot by row ------------------------------------------------------------------------ */
 
 enum { CHART_AXES = 2 };
 
@@ -199,7 +199,7 @@ struct chart_rows {
 
 void chart_rows(FILE *out, const struct chart_rows *chart, enum chart_width width, bool standalone);
 
-/* --- stacked bars ----------------------------------------------------------------------------------- */
+/* --- stacked bars ----------------------------------------------------------------------------- */
 
 struct chart_segment {
     double value; /* its length, in the unit of all bars; left out unless positive */
@@ -224,7 +224,7 @@ struct chart_bars {
 
 void chart_bars(FILE *out, const struct chart_bars *chart, enum chart_width width, bool standalone);
 
-/* --- an array of boxes ---------------------------------------------------------------------------- */
+/* --- an array of boxes ------------------------------------------------------------------------ */
 
 /* The outline tells roles apart as well as the colour: CHART_NO is square, CHART_YES round,
  * CHART_PARTLY half of each, and CHART_UNKNOWN a dashed outline. */
@@ -247,14 +247,16 @@ struct chart_boxes {
     size_t n_groups;
 };
 
-void chart_boxes(FILE *out, const struct chart_boxes *chart, enum chart_width width, bool standalone);
+void chart_boxes(FILE *out, const struct chart_boxes *chart, enum chart_width width,
+                 bool standalone);
 
-/* --- colours ------------------------------------------------------------------------------------------ */
+/* --- colours ---------------------------------------------------------------------------------- */
 
 /* Prints the style sheet of all figures of a page: colours of the light and the dark scheme as
  * custom properties (--bg, --ink, --secondary, --grid, --band, --rule, --memory, ...), classes that
- * take them, and which of a figure's two widths is shown. Paper is always light. A standalone figure
- * needs none of it: its colours are written into it. */
+ * take them, and which of a figure's two widths is shown: the wide one from 920 pixels of window
+ * on, where its text is 12 pixels at least. Paper is always light. A standalone figure needs none
+ * of it: its colours are written into it. */
 void chart_style(FILE *out);
 
 #endif

@@ -15,9 +15,11 @@ void place_add(struct places *places, double x, double y, enum svg_at at)
 void place_around(struct places *places, double x, double y, double radius, size_t lines,
                   enum chart_side side, bool far)
 {
-    const double aside = radius + 5, more = SVG_LINE * ((double)lines - 1);
+    /* A mark takes up to 1.3 of its radius; a note is held off the line that it names. */
+    const double edge = radius > 0 ? 1.3 * radius : 4;
+    const double aside = edge + 4, more = SVG_LINE * ((double)lines - 1);
     const double middle = y + 0.35 * SVG_EM - more / 2;
-    const double above = y - radius - 5 - more, below = y + radius + 0.8 * SVG_EM + 4;
+    const double above = y - edge - 5.5 - more, below = y + edge + 0.8 * SVG_EM + 3;
     const struct place sides[] = {[CHART_RIGHT] = {x + aside, middle, SVG_START, false},
                                   [CHART_LEFT] = {x - aside, middle, SVG_END, false},
                                   [CHART_ABOVE] = {x, above, SVG_MIDDLE, false},
@@ -30,17 +32,25 @@ void place_around(struct places *places, double x, double y, double radius, size
         const struct place *next = &sides[(unsigned)side ^ i];
         place_add(places, next->x, next->y, next->at);
     }
-    place_add(places, x + radius, above + 2, SVG_START);
-    place_add(places, x - radius, above + 2, SVG_END);
-    place_add(places, x + radius, below - 2, SVG_START);
-    place_add(places, x - radius, below - 2, SVG_END);
+    /* The corners, near the point and then a little off, where steep lines leave room. */
+    for (double off = 0; off < 3; off++) {
+        place_add(places, x - edge + 7 * off, above, SVG_START);
+        place_add(places, x + edge - 7 * off, above, SVG_END);
+        place_add(places, x - edge + 7 * off, below, SVG_START);
+        place_add(places, x + edge - 7 * off, below, SVG_END);
+    }
     places->to_x = x;
     places->to_y = y;
-    for (size_t i = 0; far && i < sizeof reach / sizeof reach[0] && places->n + 2 <= PLACES; i++) {
-        place_add(places, x, below + reach[i], SVG_MIDDLE);
-        place_add(places, x, above - reach[i], SVG_MIDDLE);
-        places->list[places->n - 2].far = places->list[places->n - 1].far = true;
-    }
+    const size_t near = places->n;
+    for (size_t i = 0; far && i < sizeof reach / sizeof reach[0]; i++)
+        for (int at = 0; at < 3; at++) {
+            static const enum svg_at ats[] = {SVG_MIDDLE, SVG_END, SVG_START};
+            const double dx = at == 0 ? 0 : at == 1 ? 6 : -6;
+            place_add(places, x + dx, below + reach[i], ats[at]);
+            place_add(places, x + dx, above - reach[i], ats[at]);
+        }
+    for (size_t i = near; i < places->n; i++)
+        places->list[i].far = true;
 }
 
 size_t place_lines(const char *text)
@@ -51,25 +61,26 @@ size_t place_lines(const char *text)
     return n < LINES ? n : LINES;
 }
 
-/* Copies line number `which` of a text. */
-static void line_of(char line[LINE_BYTES], const char *text, size_t which)
+/* Copies line number `which` of a text; a label of one line is the whole text. */
+static void line_of(char line[LINE_BYTES], const char *text, size_t which, size_t lines)
 {
     while (which-- > 0)
         text += strcspn(text, "\n") + 1;
-    const size_t n = strcspn(text, "\n");
+    const size_t n = lines == 1 ? strlen(text) : strcspn(text, "\n");
     const size_t kept = n < LINE_BYTES - 1 ? n : LINE_BYTES - 1;
     memcpy(line, text, kept);
     line[kept] = '\0';
 }
 
-static struct svg_box label_box(const struct place *place, const char *text, struct svg_style style)
+static struct svg_box label_box(const struct place *place, const char *text, size_t lines,
+                                struct svg_style style)
 {
     char line[LINE_BYTES];
     struct svg_box all = {0};
 
     style.at = place->at;
-    for (size_t i = 0; i < place_lines(text); i++) {
-        line_of(line, text, i);
+    for (size_t i = 0; i < lines; i++) {
+        line_of(line, text, i, lines);
         const struct svg_box box =
             svg_text_box(place->x, place->y + SVG_LINE * (double)i, line, style);
         if (i == 0)
@@ -112,6 +123,7 @@ static int crossings(const struct svg *svg, const struct svg_box *box)
 static void draw(struct svg *svg, const struct places *places, const struct place *place,
                  const struct svg_box *box, const char *text, struct svg_style style)
 {
+    const size_t lines = places->one_line ? 1 : place_lines(text);
     char line[LINE_BYTES];
 
     if (place->far) {
@@ -122,8 +134,8 @@ static void draw(struct svg *svg, const struct places *places, const struct plac
                  CHART_SECONDARY, 1, CHART_SOLID);
     }
     style.at = place->at;
-    for (size_t i = 0; i < place_lines(text); i++) {
-        line_of(line, text, i);
+    for (size_t i = 0; i < lines; i++) {
+        line_of(line, text, i, lines);
         svg_text(svg, place->x, place->y + SVG_LINE * (double)i, line, style);
     }
 }
@@ -131,16 +143,18 @@ static void draw(struct svg *svg, const struct places *places, const struct plac
 bool place_label(struct svg *svg, const struct places *places, const char *text,
                  struct svg_style style)
 {
+    const size_t lines = places->one_line ? 1 : place_lines(text);
     int best = -1, fewest = 0;
 
     if (!text || !*text || places->n == 0)
         return true;
     for (size_t i = 0; i < places->n; i++) {
-        const struct svg_box box = label_box(&places->list[i], text, style);
+        const struct svg_box box = label_box(&places->list[i], text, lines, style);
         const struct svg_box room = {box.left - GAP, box.top - GAP / 2, box.right + GAP,
                                      box.bottom + GAP / 2};
         const bool within = box.left >= places->within.left && box.top >= places->within.top &&
-                            box.right <= places->within.right && box.bottom <= places->within.bottom;
+                            box.right <= places->within.right &&
+                            box.bottom <= places->within.bottom;
 
         if (svg->form.careless) {
             draw(svg, places, &places->list[i], &box, text, style);
@@ -148,8 +162,8 @@ bool place_label(struct svg *svg, const struct places *places, const char *text,
         }
         if (!within || !svg_is_free(svg, room))
             continue;
-        /* A far place must be better than a crossing or two. */
-        const int cost = crossings(svg, &box) + (places->list[i].far ? 3 : 0);
+        /* A far place is worse than one crossing and better than two. */
+        const int cost = 2 * crossings(svg, &box) + (places->list[i].far ? 3 : 0);
         if (best < 0 || cost < fewest) {
             best = (int)i;
             fewest = cost;
@@ -157,7 +171,7 @@ bool place_label(struct svg *svg, const struct places *places, const char *text,
     }
     if (best < 0)
         return false;
-    const struct svg_box box = label_box(&places->list[best], text, style);
+    const struct svg_box box = label_box(&places->list[best], text, lines, style);
     draw(svg, places, &places->list[best], &box, text, style);
     return true;
 }

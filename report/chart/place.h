@@ -5,20 +5,21 @@
 
 #include "report/chart/svg.h"
 
-/* Where a label's first line begins, and at which end of it the place is. `leader` is drawn from
- * the label's middle to this point where far is set. */
+/* Where a label's first line begins, and at which end of it the place is. A label far from its
+ * point gets a leader to it. */
 struct place {
     double x, y;
     enum svg_at at;
     bool far;
 };
 
-enum { PLACES = 24 };
+enum { PLACES = 96 };
 struct places {
     struct place list[PLACES];
     size_t n;
     struct svg_box within;  /* no label leaves it */
     double to_x, to_y;      /* what a far label's leader goes to */
+    bool one_line;          /* a row's text has no second line */
 };
 
 void place_add(struct places *places, double x, double y, enum svg_at at);

@@ -1,7 +1,7 @@
 #include "report/chart/svg.h"
 
-/* In the order of enum chart_role, then of svg.h's colours. Tests hold the contrast of each text with
- * what it stands on to 4.5 at least. */
+/* In the order of enum chart_role, then of svg.h's colours. Tests hold the contrast of each text
+ * with what it stands on to 4.5 at least. */
 static const struct svg_colour colours[SVG_COLOURS] = {
     [CHART_INK] = {"ink", "#1b1c1e", "#e9e7e2"},
     [CHART_SECONDARY] = {"secondary", "#5c6168", "#a4aab2"},
@@ -43,16 +43,15 @@ void chart_style(FILE *out)
     for (int i = 0; i < SVG_COLOURS; i++)
         fprintf(out, ".c-%s{color:var(--%s)}", colours[i].name, colours[i].name);
     /* A figure's wide form is shown where its text, 12.5 units, is at least 12 pixels. */
-    fprintf(out,
-            "\n.chart{display:block;width:100%%;height:auto;overflow:visible;color:var(--ink);"
-            "font:12.5px Inter,system-ui,sans-serif;font-variant-numeric:tabular-nums}\n"
-            ".chart.wide{display:none;max-width:900px}.chart.narrow{max-width:480px}\n"
-            "@media (min-width:920px){.chart.wide{display:block}.chart.narrow{display:none}}\n"
-            ".chart text{fill:currentColor;stroke:var(--bg);stroke-width:4px;"
-            "stroke-linejoin:round;paint-order:stroke}.chart text.on{stroke:none}"
-            ".chart .b{font-weight:600}\n"
-            ".chart .f{fill:currentColor}.chart .s{stroke:currentColor;fill:none}"
-            ".chart .h{stroke:currentColor;fill:var(--bg)}\n"
-            ".chart a:hover>:not(title){stroke:var(--ink);stroke-width:2.5}"
-            ".chart a:hover>text{stroke:none}\n");
+    fprintf(out, "\n.chart{display:block;width:100%%;height:auto;overflow:visible;color:var(--ink);"
+                 "font:12.5px Inter,system-ui,sans-serif;font-variant-numeric:tabular-nums}\n"
+                 ".chart.wide{display:none;max-width:900px}.chart.narrow{max-width:480px}\n"
+                 "@media (min-width:920px){.chart.wide{display:block}.chart.narrow{display:none}}\n"
+                 ".chart text{fill:currentColor;stroke:var(--bg);stroke-width:4px;"
+                 "stroke-linejoin:round;paint-order:stroke}.chart text.on{stroke:none}"
+                 ".chart .b{font-weight:600}\n"
+                 ".chart .f{fill:currentColor}.chart .s{stroke:currentColor;fill:none}"
+                 ".chart .h{stroke:currentColor;fill:var(--bg)}\n"
+                 ".chart a:hover>:not(title){stroke:var(--ink);stroke-width:2.5}"
+                 ".chart a:hover>text{stroke:none}\n");
 }

@@ -36,7 +36,8 @@ void svg_begin(struct svg *svg, FILE *out, struct svg_form form, double height, 
             svg->height);
     svg_escape(out, title);
     if (form.standalone) {
-        fprintf(out, "\" xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
+        fprintf(out,
+                "\" xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
                 "font-family=\"Inter, system-ui, sans-serif\" font-size=\"%g\">\n",
                 svg->width, svg->height, SVG_EM);
         svg_rect(svg, (struct svg_box){0, 0, svg->width, svg->height}, SVG_BACKGROUND);
@@ -55,7 +56,7 @@ void svg_end(struct svg *svg)
     svg->n_taken = svg->n_lines = 0;
 }
 
-/* --- room ---------------------------------------------------------------------------------------- */
+/* --- room ------------------------------------------------------------------------------------- */
 
 /* Makes room for one more of `size` bytes. Without memory the array stays as it is. */
 static bool grow(void **array, size_t n, size_t *room, size_t size)
@@ -101,14 +102,14 @@ bool svg_is_free(const struct svg *svg, struct svg_box box)
     return true;
 }
 
-/* --- shapes ---------------------------------------------------------------------------------------- */
+/* --- shapes ----------------------------------------------------------------------------------- */
 
 void svg_paint(const struct svg *svg, int colour, enum svg_paint paint)
 {
     const struct svg_colour *is = svg_colour(colour);
 
     if (!svg->form.standalone)
-        fprintf(svg->out, " class=\"%c c-%s\"", "fsh"[paint], is->name);
+        fprintf(svg->out, " class=\"%c c-%s\"", "fsh"[paint], is -> name);
     else if (paint == SVG_FILL)
         fprintf(svg->out, " fill=\"%s\"", is->light);
     else
@@ -124,7 +125,8 @@ void svg_dashes(struct svg *svg, enum chart_line kind)
         fputs(" stroke-dasharray=\"1.5 3\"", svg->out);
 }
 
-void svg_line(struct svg *svg, struct svg_segment line, int colour, double width, enum chart_line kind)
+void svg_line(struct svg *svg, struct svg_segment line, int colour, double width,
+              enum chart_line kind)
 {
     fputs("<line", svg->out);
     attribute(svg, "x1", line.x0);
@@ -179,7 +181,7 @@ void svg_title(struct svg *svg, const char *title)
     fputs("</title>", svg->out);
 }
 
-/* --- marks ------------------------------------------------------------------------------------------- */
+/* --- marks ------------------------------------------------------------------------------------ */
 
 /* Shapes of one radius cover about the same area. */
 static const char *outline(struct svg *svg, struct svg_mark mark)
@@ -226,7 +228,8 @@ void svg_mark(struct svg *svg, struct svg_mark mark)
     const bool linked = svg_link(svg, mark.anchor);
     const char *element = outline(svg, mark);
     if (stroke)
-        fputs(mark.shape == CHART_TICK ? " stroke-width=\"2.2\"" : " stroke-width=\"1.8\"", svg->out);
+        fputs(mark.shape == CHART_TICK ? " stroke-width=\"2.2\"" : " stroke-width=\"1.8\"",
+              svg->out);
     svg_paint(svg, mark.colour, hollow ? SVG_HOLLOW : stroke ? SVG_STROKE : SVG_FILL);
     if (mark.title) {
         fputc('>', svg->out);
@@ -248,10 +251,10 @@ static void rounded(struct svg *svg, struct svg_box box, double left, double rig
     svg_number(svg->out, box.left + left);
     fputc(' ', svg->out);
     svg_number(svg->out, box.top);
-    fprintf(svg->out, "h%.1fa%.1f %.1f 0 0 1 %.1f %.1fv%.1fa%.1f %.1f 0 0 1 %.1f %.1f", width, right,
-            right, right, right, height - 2 * right, right, right, -right, right);
-    fprintf(svg->out, "h%.1fa%.1f %.1f 0 0 1 %.1f %.1fv%.1fa%.1f %.1f 0 0 1 %.1f %.1fz\"", -width, left,
-            left, -left, -left, -(height - 2 * left), left, left, left, -left);
+    fprintf(svg->out, "h%.1fa%.1f %.1f 0 0 1 %.1f %.1fv%.1fa%.1f %.1f 0 0 1 %.1f %.1f", width,
+            right, right, right, right, height - 2 * right, right, right, -right, right);
+    fprintf(svg->out, "h%.1fa%.1f %.1f 0 0 1 %.1f %.1fv%.1fa%.1f %.1f 0 0 1 %.1f %.1fz\"", -width,
+            left, left, -left, -left, -(height - 2 * left), left, left, left, -left);
 }
 
 void svg_verdict(struct svg *svg, struct svg_box box, enum chart_role role)
@@ -266,7 +269,7 @@ void svg_verdict(struct svg *svg, struct svg_box box, enum chart_role role)
     fputs("/>", svg->out);
 }
 
-/* --- keys ---------------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 #define KEY_LINE 20.0
 #define KEY_GAP 18.0
@@ -310,7 +313,8 @@ double svg_keys(struct svg *svg, double y, const struct chart_key *keys, size_t 
         const struct chart_key *key = &keys[i];
         key_place(svg->width, key, &x, &y);
         if (key->mark)
-            svg_mark(svg, (struct svg_mark){x + 6, y + 9, 4.5, key->mark, (int)key->role, NULL, NULL});
+            svg_mark(svg,
+                     (struct svg_mark){x + 6, y + 9, 4.5, key->mark, (int)key->role, NULL, NULL});
         else {
             svg_verdict(svg, (struct svg_box){x + 1, y + 3, x + 19, y + 15}, key->role);
             fputc('\n', svg->out);

@@ -6,7 +6,15 @@
 #include "report/chart/chart.h"
 
 /* Colours that no caller names; they go on where the roles end. */
-enum { SVG_BACKGROUND = CHART_ROLES, SVG_GRID, SVG_BAND, SVG_RULE, SVG_ON, SVG_ON_PARTLY, SVG_COLOURS };
+enum {
+    SVG_BACKGROUND = CHART_ROLES,
+    SVG_GRID,
+    SVG_BAND,
+    SVG_RULE,
+    SVG_ON,        /* what stands on a full colour */
+    SVG_ON_PARTLY, /* and on that of CHART_PARTLY */
+    SVG_COLOURS
+};
 
 struct svg_colour {
     const char *name, *light, *dark;
@@ -53,7 +61,7 @@ void svg_take(struct svg *svg, struct svg_box box);
 void svg_take_line(struct svg *svg, struct svg_segment line);
 bool svg_is_free(const struct svg *svg, struct svg_box box);
 
-/* --- texts ------------------------------------------------------------------------------------- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 /* The one way by which a caller's text gets into a figure: without what XML reserves or forbids. */
 void svg_escape(FILE *out, const char *text);
@@ -77,17 +85,18 @@ void svg_text(struct svg *svg, double x, double y, const char *text, struct svg_
 void svg_text_cut(struct svg *svg, double x, double y, const char *text, double room,
                   struct svg_style style);
 
-/* Whether a text that wide, at x and y, leaves the figure or stands where another does. */
+/* The room that a text takes at x and y. */
 struct svg_box svg_text_box(double x, double y, const char *text, struct svg_style style);
 
-/* --- shapes ------------------------------------------------------------------------------------ */
+/* --- shapes ----------------------------------------------------------------------------------- */
 
 enum svg_paint { SVG_FILL, SVG_STROKE, SVG_HOLLOW };
 
 /* Writes ` class="f c-memory"`, or ` fill="#0a67b0"` in a standalone figure. */
 void svg_paint(const struct svg *svg, int colour, enum svg_paint paint);
 
-void svg_line(struct svg *svg, struct svg_segment line, int colour, double width, enum chart_line kind);
+void svg_line(struct svg *svg, struct svg_segment line, int colour, double width,
+              enum chart_line kind);
 void svg_dashes(struct svg *svg, enum chart_line kind);
 void svg_rect(struct svg *svg, struct svg_box box, int colour);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- characters ------------------------------------------------------------------------------------ */
+/* --- characters ------------------------------------------------------------------------------- */
 
 /* Bytes of the UTF-8 character that begins here, or 0 where none does that XML allows. */
 static size_t character(const char *text)
@@ -22,8 +22,8 @@ static size_t character(const char *text)
             return 0;
         code = code << 6 | (c[i] & 0x3fu);
     }
-    /* Control characters, forms longer than needed, surrogates, what is no character; and marks that
-     * turn the direction of what follows. */
+    /* Control characters, forms longer than needed, surrogates, what is no character; and marks
+     * that turn the direction of what follows. */
     const bool refused = code < 0xa0 || (n == 3 && code < 0x800) || (n == 4 && code < 0x10000) ||
                          (code >= 0xd800 && code <= 0xdfff) || (code & 0xfffe) == 0xfffe ||
                          code > 0x10ffff || (code >= 0x202a && code <= 0x202e) ||
@@ -89,12 +89,14 @@ double svg_text_width(const char *text, struct svg_style style)
     return text ? width_of(text, strlen(text), style) : 0;
 }
 
-/* --- writing ---------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static struct svg_box box_of(double x, double y, double width, struct svg_style style)
 {
     const double size = style.size > 0 ? style.size : SVG_EM;
-    const double left = style.at == SVG_START ? x : style.at == SVG_MIDDLE ? x - width / 2 : x - width;
+    const double left = style.at == SVG_START    ? x
+                        : style.at == SVG_MIDDLE ? x - width / 2
+                                                 : x - width;
     return (struct svg_box){left, y - 0.8 * size, left + width, y + 0.25 * size};
 }
 
@@ -124,8 +126,10 @@ static void open_text(struct svg *svg, double x, double y, struct svg_style styl
     }
     fprintf(out, " fill=\"%s\"%s", colour->light, style.bold ? " font-weight=\"600\"" : "");
     if (!style.bare)
-        fprintf(out, " stroke=\"%s\" stroke-width=\"4\" stroke-linejoin=\"round\" "
-                "paint-order=\"stroke\"", svg_colour(SVG_BACKGROUND)->light);
+        fprintf(out,
+                " stroke=\"%s\" stroke-width=\"4\" stroke-linejoin=\"round\" "
+                "paint-order=\"stroke\"",
+                svg_colour(SVG_BACKGROUND)->light);
     fputc('>', out);
 }
 

@@ -1,6 +1,6 @@
+#include "report/chart/xy.h"
 #include "report/chart/axis.h"
 #include "report/chart/place.h"
-#include "report/chart/xy.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,6 +11,7 @@ struct plot {
     struct axis_map x, y;
     struct axis_ticks ticks; /* of y */
     struct svg_box area;
+    bool empty; /* neither data nor a range: a frame without ticks */
 };
 
 static bool narrow(const struct plot *plot)
@@ -18,7 +19,7 @@ static bool narrow(const struct plot *plot)
     return plot->svg.form.width == CHART_NARROW;
 }
 
-/* --- the frame ----------------------------------------------------------------------------------- */
+/* --- the frame -------------------------------------------------------------------------------- */
 
 static void take_spans(const struct chart_xy *chart, struct axis_span *x, struct axis_span *y)
 {
@@ -89,6 +90,7 @@ static void lay_out(struct plot *plot, FILE *out, struct svg_form form)
 
     svg_begin(&plot->svg, out, form, height, chart->title);
     take_spans(chart, &x, &y);
+    plot->empty = x.n == 0 && !(chart->x.high > chart->x.low && chart->y.high > chart->y.low);
     plot->x = axis_map(&chart->x, x, 0);
     plot->y = axis_map(&chart->y, y, most);
     plot->ticks = axis_ticks(&plot->y, &chart->y, most + 1);
@@ -108,7 +110,8 @@ static void lay_out(struct plot *plot, FILE *out, struct svg_form form)
 }
 
 /* A tick's label stands only where no other does. */
-static void tick_label(struct svg *svg, double x, double y, const char *text, enum svg_at at, double room)
+static void tick_label(struct svg *svg, double x, double y, const char *text, enum svg_at at,
+                       double room)
 {
     const struct svg_style style = {.colour = CHART_SECONDARY, .at = at};
     const struct svg_box box = svg_text_box(x, y, text, style);
@@ -126,6 +129,12 @@ static void draw_grid(struct plot *plot)
     struct svg *svg = &plot->svg;
     char text[CHART_TEXT];
 
+    for (int i = 0; plot->empty && i < 2; i++) {
+        const double y = i ? area.top : area.bottom;
+        svg_line(svg, (struct svg_segment){area.left, y, area.right, y}, SVG_GRID, 1, CHART_SOLID);
+    }
+    if (plot->empty)
+        return;
     for (size_t i = 0; i < plot->ticks.n; i++) {
         const double y = axis_at(&plot->y, plot->ticks.at[i]);
         svg_line(svg, (struct svg_segment){area.left, y, area.right, y}, SVG_GRID, 1, CHART_SOLID);
@@ -154,20 +163,22 @@ static void draw_titles(struct plot *plot)
 {
     const struct chart_xy *chart = plot->chart;
     struct svg *svg = &plot->svg;
-    const double right = has_right(chart) ? fmin(svg_text_width(chart->right.title, (struct svg_style){0}),
-                                                 svg->width / 3) : 0;
+    const double right =
+        has_right(chart)
+            ? fmin(svg_text_width(chart->right.title, (struct svg_style){0}), svg->width / 3)
+            : 0;
     const struct svg_style start = {.colour = CHART_SECONDARY};
     const struct svg_style end = {.colour = CHART_SECONDARY, .at = SVG_END};
     const struct svg_style middle = {.colour = CHART_SECONDARY, .at = SVG_MIDDLE};
 
-    svg_text_cut(svg, 0, 11, chart->y.title, svg->width - right - 16, start);
+    svg_text_cut(svg, 0, 13, chart->y.title, svg->width - right - 16, start);
     if (right > 0)
-        svg_text_cut(svg, svg->width, 11, chart->right.title, right, end);
+        svg_text_cut(svg, svg->width, 13, chart->right.title, right, end);
     svg_text_cut(svg, (plot->area.left + plot->area.right) / 2, plot->area.bottom + 37,
                  chart->x.title, plot->area.right - plot->area.left, middle);
 }
 
-/* --- what is drawn in it ----------------------------------------------------------------------------- */
+/* --- what is drawn in it ---------------------------------------------------------------------- */
 
 static double clamp(double value, double low, double high)
 {
@@ -299,7 +310,9 @@ static void draw_line(struct plot *plot, const struct chart_series *series)
     if (!open)
         return;
     fprintf(out, "\" stroke-linejoin=\"round\" stroke-width=\"%s\"",
-            series->line != CHART_SOLID ? "1.4" : series->faint ? "1.2" : "2.2");
+            series->line != CHART_SOLID ? "1.4"
+            : series->faint             ? "1.2"
+                                        : "2.2");
     svg_dashes(&plot->svg, series->line);
     svg_paint(&plot->svg, (int)series->role, SVG_STROKE);
     fputs("/>\n", out);
@@ -317,13 +330,14 @@ static void draw_marks(struct plot *plot, const struct chart_series *series)
     for (size_t i = 0; i < series->n_points; i++) {
         const struct chart_point *point = &series->points[i];
         if (point_shown(plot, point))
-            svg_mark(&plot->svg, (struct svg_mark){
-                axis_at(&plot->x, point->x), axis_at(&plot->y, point->y), radius_of(series),
-                series->mark, (int)series->role, point->title, point->anchor});
+            svg_mark(&plot->svg,
+                     (struct svg_mark){axis_at(&plot->x, point->x), axis_at(&plot->y, point->y),
+                                       radius_of(series), series->mark, (int)series->role,
+                                       point->title, point->anchor});
     }
 }
 
-/* --- labels -------------------------------------------------------------------------------------------- */
+/* --- labels ----------------------------------------------------------------------------------- */
 
 /* Where labels may stand: not over the ticks, and from the titles down. */
 static struct svg_box label_room(const struct plot *plot)
@@ -398,22 +412,19 @@ static void band_label(struct plot *plot, const struct chart_band *band)
                  (struct svg_style){.colour = CHART_SECONDARY});
 }
 
-/* At the end of the line, else at its beginning, else along it. */
+/* At the end of the line, else at its beginning, else along it from the end. */
 static void series_name(struct plot *plot, const struct chart_series *series)
 {
     struct places places = {.within = label_room(plot)};
-    const struct chart_point *shown[3] = {NULL};
+    const size_t n = series->n_points, stride = n > 6 ? n / 6 : 1;
 
-    for (size_t i = 0; i < series->n_points; i++)
-        if (point_shown(plot, &series->points[i])) {
-            shown[1] = shown[1] ? shown[1] : &series->points[i];
-            shown[0] = &series->points[i];
-            if (i <= series->n_points / 2)
-                shown[2] = &series->points[i];
+    for (size_t k = 0; k < n; k += stride)
+        for (size_t end = 0; end < (k ? 1 : 2); end++) {
+            const struct chart_point *point = &series->points[end ? 0 : n - 1 - k];
+            if (point_shown(plot, point))
+                place_around(&places, axis_at(&plot->x, point->x), axis_at(&plot->y, point->y),
+                             radius_of(series), 1, k || end ? CHART_ABOVE : CHART_RIGHT, false);
         }
-    for (size_t i = 0; i < 3 && shown[i]; i++)
-        place_around(&places, axis_at(&plot->x, shown[i]->x), axis_at(&plot->y, shown[i]->y),
-                     radius_of(series), 1, i ? CHART_ABOVE : CHART_RIGHT, false);
     const int colour = series->faint ? CHART_SECONDARY : (int)series->role;
     place_label(&plot->svg, &places, series->name,
                 (struct svg_style){.colour = colour, .bold = series->strong});
@@ -426,8 +437,10 @@ static void point_labels(struct plot *plot, const struct chart_series *series, b
     for (size_t i = 0; i < series->n_points; i++) {
         const struct chart_point *point = &series->points[i];
         struct places places = {.within = label_room(plot)};
-        const struct svg_style style = {
-            .colour = strong ? (int)series->role : note ? CHART_SECONDARY : CHART_INK, .bold = strong};
+        const struct svg_style style = {.colour = strong ? (int)series->role
+                                                  : note ? CHART_SECONDARY
+                                                         : CHART_INK,
+                                        .bold = strong};
 
         if (!point->label || point->strong != strong || !point_shown(plot, point))
             continue;
