@@ -118,6 +118,7 @@ struct chart_reference {
     enum chart_line line; /* usually CHART_DOTTED */
     const char *label, *brief;
     bool strong;
+    bool low; /* the label of an upright line stands at its foot if there is room, not at its top */
 };
 
 /* A shaded range of y, or, upright, of x. */

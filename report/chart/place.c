@@ -162,8 +162,8 @@ bool place_label(struct svg *svg, const struct places *places, const char *text,
         }
         if (!within || !svg_is_free(svg, room))
             continue;
-        /* A far place is worse than one crossing and better than two. */
-        const int cost = 2 * crossings(svg, &box) + (places->list[i].far ? 3 : 0);
+        /* A far place is better than a crossing. */
+        const int cost = 2 * crossings(svg, &box) + places->list[i].far;
         if (best < 0 || cost < fewest) {
             best = (int)i;
             fewest = cost;

@@ -136,6 +136,16 @@ static int reference_lines(const struct layout *layout)
     return chart->n_references > 0;
 }
 
+static bool has_titles(const struct layout *layout)
+{
+    const struct chart_rows *chart = layout->chart;
+    bool has = chart->aside && !layout->narrow;
+
+    for (size_t a = 0; a < layout->n_axes; a++)
+        has = has || chart->axes[a].title;
+    return has;
+}
+
 static void lay_out(struct layout *layout, FILE *out, struct svg_form form)
 {
     const struct chart_rows *chart = layout->chart;
@@ -146,7 +156,7 @@ static void lay_out(struct layout *layout, FILE *out, struct svg_form form)
     layout->label_end = label_width(chart);
     layout->titles = svg_keys_height(form.width, chart->keys, chart->n_keys) + 13;
     lay_regions(layout);
-    layout->top = layout->titles + 10 + (layout->n_axes ? 16 * reference_lines(layout) : 0);
+    layout->top = layout->titles + (has_titles(layout) ? 10 : -7) + (layout->n_axes ? 16 * reference_lines(layout) : 0);
     layout->row = layout->narrow ? ROW_NARROW : ROW_WIDE;
     if (!layout->narrow && chart->height > 0)
         layout->row = fmax(18, (fmin(chart->height, 4000) - layout->top - TICKS_BELOW) / (double)n);

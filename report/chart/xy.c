@@ -366,10 +366,11 @@ static void reference_label(struct plot *plot, const struct chart_reference *ref
         return;
     const double x = line.x0, y = line.y0, top = plot->area.top, bottom = plot->area.bottom;
     if (reference->upright) {
-        const double down[] = {10, 26, 42, bottom - top - 8, bottom - top - 24};
-        for (size_t i = 0; i < sizeof down / sizeof down[0]; i++) {
-            place_add(&places, x + 6, top + down[i], SVG_START);
-            place_add(&places, x - 6, top + down[i], SVG_END);
+        const double at[] = {top + 10, top + 26, top + 42, bottom - 24, bottom - 8};
+        for (size_t i = 0; i < 5; i++) {
+            const double line_at = at[reference->low ? 4 - i : i];
+            place_add(&places, x + 6, line_at, SVG_START);
+            place_add(&places, x - 6, line_at, SVG_END);
         }
     } else {
         const double beside[] = {0, -6, 6, -10, 10, -14, 14};

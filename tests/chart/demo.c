@@ -136,7 +136,7 @@ static void flight(FILE *out, enum chart_width width, bool standalone)
     static const struct chart_reference references[] = {
         {4.81, false, CHART_DOTTED, "pins 4.81", NULL, false},
         {4.63, false, CHART_DASHED, "sustained 4.63", NULL, false},
-        {11.4, true, CHART_DOTTED, "11.4 KiB", NULL, true}};
+        {11.4, true, CHART_DOTTED, "11.4 KiB", NULL, true, true}};
     const struct chart_xy chart = {.title = "Bytes in flight fill the memory, not warps",
                                    .height = 390,
                                    .x = {"KiB in flight on each SM", CHART_LOG2},

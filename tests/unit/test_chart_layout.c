@@ -105,7 +105,8 @@ static struct chart_xy random_xy(struct data *data, unsigned long long *state)
     for (size_t i = 0; i < 4; i++)
         data->references[i] =
             (struct chart_reference){value(state, kind), next(state) % 2, next(state) % 4,
-                                     text(state),        text(state),     next(state) % 2};
+                                     text(state),        text(state),     next(state) % 2,
+                                     next(state) % 2};
     for (size_t i = 0; i < 2; i++)
         data->bands[i] = (struct chart_band){value(state, kind), value(state, kind),
                                              next(state) % 2, text(state), text(state)};
@@ -146,7 +147,8 @@ static struct chart_rows random_rows(struct data *data, unsigned long long *stat
         data->keys[i] = (struct chart_key){text(state), next(state) % CHART_ROLES, next(state) % 7};
     for (size_t i = 0; i < 4; i++)
         data->references[i] = (struct chart_reference){
-            value(state, kind), true, CHART_DOTTED, text(state), text(state), next(state) % 2};
+            value(state, kind), true, CHART_DOTTED, text(state), text(state), next(state) % 2,
+            false};
     return (struct chart_rows){.title = text(state),
                                .height = value(state, 4) * 100,
                                .axes = {axis(state), axis(state)},
@@ -305,7 +307,7 @@ static void room(void **state)
                                          {3, 2, "t3", NULL, "third", NULL, true, CHART_ABOVE}};
     const struct chart_series series = {
         .points = points, .n_points = 3, .name = "whole", .mark = CHART_DOT, .line = CHART_SOLID};
-    const struct chart_reference line = {1.5, false, CHART_DOTTED, "a limit", NULL, false};
+    const struct chart_reference line = {1.5, false, CHART_DOTTED, "a limit", NULL, false, false};
     const struct chart_xy chart = {
         .series = &series, .n_series = 1, .references = &line, .n_references = 1};
     static const char *const all[] = {">first<", ">second<",  ">third<",
