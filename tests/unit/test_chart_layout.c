@@ -103,10 +103,9 @@ static struct chart_xy random_xy(struct data *data, unsigned long long *state)
                                                 next(state) % 2 ? 0 : 2};
     }
     for (size_t i = 0; i < 4; i++)
-        data->references[i] =
-            (struct chart_reference){value(state, kind), next(state) % 2, next(state) % 4,
-                                     text(state),        text(state),     next(state) % 2,
-                                     next(state) % 2};
+        data->references[i] = (struct chart_reference){
+            value(state, kind), next(state) % 2, next(state) % 4, text(state),
+            text(state),        next(state) % 2, next(state) % 2};
     for (size_t i = 0; i < 2; i++)
         data->bands[i] = (struct chart_band){value(state, kind), value(state, kind),
                                              next(state) % 2, text(state), text(state)};
@@ -147,8 +146,8 @@ static struct chart_rows random_rows(struct data *data, unsigned long long *stat
         data->keys[i] = (struct chart_key){text(state), next(state) % CHART_ROLES, next(state) % 7};
     for (size_t i = 0; i < 4; i++)
         data->references[i] = (struct chart_reference){
-            value(state, kind), true, CHART_DOTTED, text(state), text(state), next(state) % 2,
-            false};
+            value(state, kind), true, CHART_DOTTED, text(state), text(state),
+            next(state) % 2,    false};
     return (struct chart_rows){.title = text(state),
                                .height = value(state, 4) * 100,
                                .axes = {axis(state), axis(state)},
@@ -328,6 +327,47 @@ static void room(void **state)
     }
 }
 
+static size_t count(const char *text, const char *word)
+{
+    size_t n = 0;
+    for (const char *at = text; (at = strstr(at, word)); at++)
+        n++;
+    return n;
+}
+
+/* What cannot be drawn is left out, and the line is interrupted there; nothing at all is a frame. */
+static void missing(void **state)
+{
+    const double none = (double)NAN;
+    const struct chart_point points[] = {
+        {.x = 1, .y = 10},  {.x = 2, .y = none},   {.x = none, .y = 10},
+        {.x = 4, .y = 30},  {.x = 8, .y = 40},     {.x = 0, .y = 10},
+        {.x = -1, .y = 10}, {.x = 16, .y = 1e301}, {.x = (double)INFINITY, .y = 10}};
+    const struct chart_series series = {
+        .points = points, .n_points = CHECK_LENGTH(points), .mark = CHART_DOT, .line = CHART_SOLID};
+    const struct chart_xy chart = {.x = {.scale = CHART_LOG2}, .series = &series, .n_series = 1};
+    const struct chart_xy empty = {.x = {.title = "nothing"}};
+    char *said = NULL;
+    size_t size;
+    FILE *out = open_memstream(&said, &size);
+
+    (void)state;
+    assert_non_null(out);
+    chart_xy(out, &chart, CHART_WIDE, false);
+    fflush(out);
+    assert_int_equal(count(said, "<circle"), 3);
+    assert_int_equal(count(said, "<path"), 1);
+    const char *path = strstr(said, "<path");
+    assert_true(strcspn(path, "M") < strcspn(path, "L"));
+    assert_int_equal(strcspn(strchr(path, 'L') + 1, "ML\""), strcspn(strchr(path, 'L') + 1, "\""));
+    rewind(out);
+    chart_xy(out, &empty, CHART_WIDE, false);
+    fclose(out);
+    assert_int_equal(count(said, "<line"), 2);
+    assert_int_equal(count(said, "<text"), 1);
+    free(said);
+}
+
 static void deterministic(void **state)
 {
     (void)state;
@@ -368,9 +408,9 @@ static void reader(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plots),  cmocka_unit_test(rows),          cmocka_unit_test(bars),
-        cmocka_unit_test(boxes),  cmocka_unit_test(careless),      cmocka_unit_test(room),
-        cmocka_unit_test(reader), cmocka_unit_test(deterministic),
+        cmocka_unit_test(plots),   cmocka_unit_test(rows),     cmocka_unit_test(bars),
+        cmocka_unit_test(boxes),   cmocka_unit_test(careless), cmocka_unit_test(room),
+        cmocka_unit_test(missing), cmocka_unit_test(reader),   cmocka_unit_test(deterministic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
