@@ -156,7 +156,8 @@ static void lay_out(struct layout *layout, FILE *out, struct svg_form form)
     layout->label_end = label_width(chart);
     layout->titles = svg_keys_height(form.width, chart->keys, chart->n_keys) + 13;
     lay_regions(layout);
-    layout->top = layout->titles + (has_titles(layout) ? 10 : -7) + (layout->n_axes ? 16 * reference_lines(layout) : 0);
+    layout->top = layout->titles + (has_titles(layout) ? 10 : -7);
+    layout->top += layout->n_axes ? 16 * reference_lines(layout) : 0;
     layout->row = layout->narrow ? ROW_NARROW : ROW_WIDE;
     if (!layout->narrow && chart->height > 0)
         layout->row = fmax(18, (fmin(chart->height, 4000) - layout->top - TICKS_BELOW) / (double)n);

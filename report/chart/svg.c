@@ -32,15 +32,19 @@ void svg_begin(struct svg *svg, FILE *out, struct svg_form form, double height, 
 {
     *svg = (struct svg){.out = out, .form = form, .height = ceil(height)};
     svg->width = svg_width(form.width);
-    fprintf(out, "<svg viewBox=\"0 0 %.0f %.0f\" role=\"group\" aria-label=\"", svg->width,
-            svg->height);
+    /* A file of its own has an edge around the figure; in a page that is the page's matter. */
+    const double edge = form.standalone ? 10 : 0;
+    const double width = svg->width + 2 * edge, tall = svg->height + 2 * edge;
+    fprintf(out, "<svg viewBox=\"%.0f %.0f %.0f %.0f\" role=\"group\" aria-label=\"", 0 - edge,
+            0 - edge, width, tall);
     svg_escape(out, title);
     if (form.standalone) {
         fprintf(out,
                 "\" xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
                 "font-family=\"Inter, system-ui, sans-serif\" font-size=\"%g\">\n",
-                svg->width, svg->height, SVG_EM);
-        svg_rect(svg, (struct svg_box){0, 0, svg->width, svg->height}, SVG_BACKGROUND);
+                width, tall, SVG_EM);
+        fprintf(out, "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" fill=\"%s\"/>\n",
+                -edge, -edge, width, tall, svg_colour(SVG_BACKGROUND)->light);
     } else {
         fprintf(out, "\" class=\"chart %s\">\n", form.width == CHART_WIDE ? "wide" : "narrow");
     }

@@ -335,7 +335,7 @@ static size_t count(const char *text, const char *word)
     return n;
 }
 
-/* What cannot be drawn is left out, and the line is interrupted there; nothing at all is a frame. */
+/* What cannot be drawn is left out, and interrupts the line; nothing at all is a frame. */
 static void missing(void **state)
 {
     const double none = (double)NAN;
