@@ -365,10 +365,10 @@ static void measure(struct probe_run *r)
         decode_measure_shares(r, &k, m);
     }
     decode_measure_gemv(r, GEMV_TIME);
-    if (!measure_stable(r, &k) && !probe_in_full(r))
-        return;
-    measure_append(r, &k);
-    measure_quality(r, &k);
+    if (measure_stable(r, &k) || probe_in_full(r)) {
+        measure_append(r, &k);
+        measure_quality(r, &k);
+    }
     if (probe_is_check_run(r))
         return;
     decode_measure_8bit_beside(r, &k);
