@@ -36,7 +36,7 @@ const char *const small_needs[] = {
 };
 
 static const double FLOPS = 2.0 * 1024 * 1024 * 1024;
-enum { LINES_MOST = 15, OWN_MOST = 64 };
+enum { LINES_MOST = 12, OWN_MOST = 64 };
 
 /* A line of the table. */
 struct line {
@@ -139,7 +139,8 @@ static size_t take_other(const struct summary *summary, int need, const char *na
     if (!row)
         return 0;
     *line = line_of(rows, row, name, tile);
-    line->time.quoted = line->cold.quoted = time.quoted;
+    line->time.quoted = line->cold.quoted = line->blocks.quoted = time.quoted;
+    line->idle.quoted = line->busiest.quoted = time.quoted;
     return 1;
 }
 
@@ -189,8 +190,7 @@ static void put_table(struct section *section, const struct line *lines, size_t 
 
     for (size_t i = 0; i < n && i < LINES_MOST; i++) {
         const struct line *line = &lines[i];
-        struct number rate = number_formed(FLOPS * 1e9 / line->time.value, "flop/s", &line->time);
-        rate.quoted = false; /* the time beside it is marked */
+        const struct number rate = number_formed(FLOPS * 1e9 / line->time.value, "flop/s", &line->time);
         if (!best && !line->time.quoted)
             best = &line->time;
         grid_text(grid, line->name);
@@ -201,10 +201,9 @@ static void put_table(struct section *section, const struct line *lines, size_t 
         grid_number(grid, &line->time);
         grid_number(grid, &line->cold);
         grid_number(grid, &rate);
-        struct number over =
+        const struct number over =
             best ? number_formed(line->time.value / best->value, "ratio", &line->time)
                  : number_none();
-        over.quoted = false;
         grid_number(grid, &over);
         if (number_there(&line->blocks))
             series_put(series, line->blocks.value, &line->time,
@@ -254,8 +253,8 @@ static void say_idle(struct section *section, const struct cube_cost *cost, cons
         return;
     if (gap > 0)
         section_go_on(section,
-                     "Idle SMs cost little: the %.0f of them %.2f us at most, of %.2f us.",
-                     cost->idle_sms, cost->idle_ns / 1e3, cost->whole.centre / 1e3);
+                     "The %.0f idle SMs cost %.2f us of %.2f at most.", cost->idle_sms,
+                     cost->idle_ns / 1e3, cost->whole.centre / 1e3);
     else
         section_go_on(section,
                      "The %.0f idle SMs cost %.2f us at most, %s of the difference of %.2f us.",
