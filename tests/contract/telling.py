@@ -1,0 +1,399 @@
+#!/usr/bin/env python3
+"""telling.py BUILD: what `gpufloor report` tells of real bundles and of doctored ones. The folder of each
+board's committed results, its newest bundles, and bundles made of the newest one: of a GPU without wgmma
+and clusters, of three programs only, with GDDR, with more SMs, where 256 blocks win, where fusing loses
+everywhere. Each must keep to 200 lines of 100 columns (of 80 on such a terminal), speak of no other board,
+and print only numbers that its rows hold, at three digits, or that a rule listed here forms of them. The
+findings must change as the rows do. Each check is seen to fail on a fault planted in what was printed.
+TAP on stdout."""
+import collections
+import copy
+import glob
+import json
+import math
+import os
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.path.abspath(sys.argv[1])
+GPUFLOOR = os.path.join(BUILD, "bin", "gpufloor")
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
+LINES, COLUMNS, NARROW = 200, 100, 80
+FIGURES = ("median", "best", "min", "max", "q1", "q3", "p01", "p99", "p999")
+MINE = ("memory", "curve", "flight", "ladder", "small")  # whose every number is formed anew here
+n_tests = 0
+
+
+def ok(passed, what, detail=""):
+    global n_tests
+    n_tests += 1
+    print(f"{'ok' if passed else 'not ok'} {n_tests} - {what}")
+    if not passed and detail:
+        print("\n".join("# " + line for line in detail.splitlines()[:12]))
+
+
+def report(*words, **environment):
+    done = subprocess.run([GPUFLOOR, "report", *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
+                          env=dict(os.environ, **{"LC_ALL": "C.UTF-8", **environment}))
+    if done.returncode:
+        sys.exit(f"report {' '.join(words)}: exit {done.returncode}: {done.stderr.decode()}")
+    return done.stdout.decode()
+
+
+def on_terminal(columns, *words):
+    """What it prints to a terminal of so many columns."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([GPUFLOOR, "report", *words], stdin=subprocess.DEVNULL, stdout=theirs,
+                          env=dict(os.environ, LC_ALL="C.UTF-8", COLUMNS=str(columns))) as child:
+        os.close(theirs)
+        out = b""
+        try:
+            while part := os.read(ours, 65536):
+                out += part
+        except OSError:  # the other end is closed
+            pass
+        child.wait()
+    os.close(ours)
+    return out.decode().replace("\r\n", "\n")
+
+
+# --- bundles ----------------------------------------------------------------------------------------------
+
+def doctored(bundle, keep=lambda probe, case, metric: True, figure=lambda probe, case, metric, value: value,
+             **gpu):
+    bundle = copy.deepcopy(bundle)
+    bundle["environment"]["gpu"].update(gpu)
+    for run in bundle["runs"]:
+        name = run["probe"]["name"]
+        for case in run["cases"]:
+            case["metrics"] = [m for m in case["metrics"] if keep(name, case["case"], m["name"])]
+            for metric in case["metrics"]:
+                for key in FIGURES:
+                    if metric.get(key) is not None:
+                        metric[key] = figure(name, case["case"], metric, metric[key])
+        run["cases"] = [case for case in run["cases"] if case["metrics"]]
+    bundle["runs"] = [run for run in bundle["runs"] if run["cases"]]
+    return bundle
+
+
+def no_hopper(probe, case, metric):
+    """Is it a case that a GPU without clusters, bulk copies and wgmma has?"""
+    words = probe + " " + case + " " + metric
+    return not re.search(r"wgmma|cluster|dsmem|bulk|_tma|multicast|sm_to_sm_rate|mbarrier|pdl|fp8", words)
+
+
+def no_wgmma(probe, case, metric):
+    return "wgmma" not in case
+
+
+def few_blocks_lose(probe, case, metric, value):
+    lower = probe in ("block_count", "small_gemm") and "tile=64x64,split=1" in case and metric["unit"] == "ns"
+    return value * 0.7 if lower else value
+
+
+def fusing_loses(probe, case, metric, value):
+    """Every fused kernel takes thirty times as long."""
+    fused = re.search(r"impl=(fused|attention|inside)", case) and metric["unit"] == "ns" and metric["name"] == "time"
+    return value * 30 if fused else value
+
+
+def made_of(newest):
+    three = ("memory_latency", "launch", "spin")
+    with_three = copy.deepcopy(newest)
+    with_three["runs"] = [r for r in newest["runs"] if r["probe"]["name"] in three]
+    board = lambda name, **more: dict(name="NVIDIA " + name, board="nvidia-" + name.lower().replace(" ", "-"), **more)
+    own = ["H200", r"\b132\b"]
+    return {
+        "a GPU of cc 8.0": (doctored(newest, no_hopper, **board("A100", cc="8.0", n_sm=108)),
+                            own + ["wgmma", "cluster", "dsmem"]),
+        "three programs": (with_three, []),
+        "256 blocks that win": (doctored(newest, figure=few_blocks_lose), []),
+        "fusing that loses": (doctored(newest, figure=fusing_loses), []),
+        "an L40S": (doctored(newest, no_hopper, **board("L40S", cc="8.9", n_sm=142, bus_bits=384)),
+                    own + ["HBM", "wgmma", "cluster"]),
+        "an RTX 4090": (doctored(newest, no_hopper, **board("RTX 4090", cc="8.9", n_sm=128, bus_bits=384)),
+                        own + ["HBM", "wgmma", "cluster"]),
+        "a B200": (doctored(newest, no_wgmma, **board("B200", cc="10.0", n_sm=148)), own + ["wgmma"]),
+    }
+
+
+# --- numbers ----------------------------------------------------------------------------------------------
+
+SCALES = {"ns": (1, 1e-3, 1e-6, 1e-9), "bytes/s": (1e-9, 1e-12), "flop/s": (1e-12,), "hertz": (1e-6, 1e-9),
+          "bytes": (1, 2**-10, 2**-20, 2**-30), "ratio": (1, 100), "cycles": (1,), "bytes/cycle": (1,)}
+
+
+def three(value):
+    """How three digits of it may be written."""
+    if not math.isfinite(value):
+        return set()
+    texts = {f"{value:.0f}", f"{value:.1f}", f"{value:.2f}"} if abs(value) >= 0.1 else set()
+    if value:
+        digits = max(0, 2 - math.floor(math.log10(abs(value)) + 1e-9))
+        texts |= {f"{value:.{d}f}" for d in (digits, digits + 1, max(0, digits - 1))}
+    return texts
+
+
+class Rows:
+    """The rows of a bundle, and what may be formed of them."""
+
+    def __init__(self, path, bundle):
+        lines = [line.split("\t") for line in report("--format", "tsv", path).splitlines()[1:]]
+        self.unit = {line[0]: line[1] for line in lines}
+        self.centre = {line[0]: float(line[2]) if line[2] != "-" else math.nan for line in lines}
+        gpu = bundle["environment"].get("gpu", {})
+        self.sms = gpu.get("n_sm", math.nan)
+        self.clock = next((v for k, v in self.centre.items() if k.startswith("spin.sm_clock{source=measured")),
+                          1e6 * gpu.get("sm_clock_max_mhz", math.nan))
+        self.pins = 2e6 * gpu.get("memory_clock_mhz", math.nan) * gpu.get("bus_bits", math.nan) / 8
+        self.gpu = gpu
+
+    def first(self, start, *parts):
+        return next((v for k, v in self.centre.items() if k.startswith(start) and all(p in k for p in parts)
+                     and math.isfinite(v)), math.nan)
+
+    def best(self, start, *parts):
+        found = [v for k, v in self.centre.items() if k.startswith(start) and all(p in k for p in parts)]
+        return max(found, default=math.nan)
+
+    def formed(self, section, number):
+        """The values that a cell of a section may have, by its id and its unit."""
+        name, row = number["id"] or "", self.centre.get(number["id"], math.nan)
+        key = lambda k: float(m.group(1)) if (m := re.search(rf"[{{,]{k}=(\d+)", name)) else math.nan
+        unit, own = number["unit"], self.unit.get(name)
+        if not name:  # a fact of the board
+            return [float(v) for v in self.gpu.values() if isinstance(v, (int, float))]
+        if own == unit:
+            yield row
+        if own == "cycles" and unit == "ns":
+            yield row / self.clock * 1e9
+        if section == "memory" and unit == "bytes/cycle":
+            yield row / self.sms / self.clock
+        if section == "memory" and unit == "bytes":
+            yield from (float(m) for k in self.centre if k.startswith("memory_latency.constant{")
+                        for m in re.findall(r"bytes=(\d+)", k))
+        if section == "flight":
+            flying = key("in_flight") if "in_flight" in name else key("warps") * key("loads") * 512
+            best = max(self.best("occupancy.read_rate{level=hbm"), self.best("occupancy.path_rate{level=hbm"))
+            yield {"bytes": flying, "ratio": row / best, "ns": flying * self.sms / row * 1e9}.get(unit, math.nan)
+        if section == "small":
+            yield {"flop/s": 2 * 1024**3 / row * 1e9}.get(unit, math.nan)
+            if unit == "ratio":
+                yield row / min(v for k, v in self.centre.items() if "m=1024,n=1024,k=1024" in k
+                                and "type=fp16,acc=fp32,layout=nn" in k and self.unit[k] == "ns" and ".time{" in k
+                                and not k.startswith("peers") and "l2=warm" in k)
+        return None
+
+    def sentences(self):
+        """Numbers that sentences form."""
+        rate, load = self.best("bandwidth.rate{level=hbm,op=read,path=ld"), self.first("memory_latency.load_time{level=hbm")
+        rate = list(v for k, v in self.centre.items() if k.startswith("bandwidth.rate{level=hbm,op=read,path=ld"))[-1:] \
+            or [rate]
+        yield rate[0] * load * 1e-9 / self.sms / 1024
+        yield 100 * rate[0] / self.pins
+        step = lambda mode: self.first(f"edges.step{{mode={mode},blocks=sm,body=0,span=64-512")
+        yield 100 * abs(1 - step("counter") / step("graph"))
+        cube = lambda k, *p: self.first("block_count.time{m=1024,n=1024,k=" + k, "tile=128x64,", "grid=tiles", "l2=warm", *p)
+        fixed = cube("512") - 512 * (cube("2048") - cube("512")) / (2048 - 512)
+        whole, idle = cube("1024"), self.first("block_count.idle_sms{m=1024", "tile=128x64,")
+        yield from (fixed / 1e3, (whole - fixed) * idle / self.sms / 1e3, whole / 1e3)
+        wave = [self.first("block_count.time{m=4096", f"tiles={t},") for t in ("sm", "sm+1")]
+        yield 100 * (wave[1] / wave[0] - 1)
+        times = [v for k, v in self.centre.items() if k.startswith("block_count.time{m=1024,n=1024,k=1024")]
+        for a in times:
+            for b in times:
+                if 1 <= a / b < 2:
+                    yield from (100 * (a / b - 1), (a - b) / 1e3)
+        for k, v in self.centre.items():
+            if k.startswith("block_count.products_share{m=1024,n=1024,k=1024"):
+                yield 100 * (1 - v)
+            if k.startswith("block_count.operand_bytes{m=1024,n=1024,k=1024"):
+                yield from (100 * (w / v - 1) for m, w in self.centre.items() if w > v and m.startswith(
+                    "block_count.operand_bytes{m=1024,n=1024,k=1024"))
+
+
+def numbers_in(section):
+    """Every number cell of a section of the JSON."""
+    for grid in section["grids"]:
+        for row in grid["rows"]:
+            yield from (c for c in row["cells"] if c and c["kind"] != "text" and c["value"] is not None)
+    for series in section["series"]:
+        yield from (p["y"] for p in series["points"])
+
+
+def unfounded_cells(told, rows, name):
+    """Cells of the sections whose value no row has and no rule forms."""
+    bad = []
+    for section in told["sections"]:
+        if section["name"] not in MINE:
+            continue
+        for cell in numbers_in(section):
+            if cell["quoted"]:
+                continue
+            if not any(math.isclose(cell["value"], v, rel_tol=2e-3) for v in rows.formed(section["name"], cell)
+                       if v is not None and math.isfinite(v)) and (cell["id"] or cell["value"] not in [
+                           float(v) for v in rows.gpu.values() if isinstance(v, (int, float))]):
+                bad.append(f"{name}: {section['name']}: {cell['value']} {cell['unit']} {cell['id']}")
+    return bad
+
+
+def said(told, rows):
+    """The texts that numbers of sentences, lines and tables may have."""
+    allowed = set("0 1 2 3 4 5 6 7 8 16 24 32 95 100 1024".split())
+    for section in told["sections"]:
+        for cell in numbers_in(section):
+            for scale in SCALES.get(cell["unit"], (1,)):
+                allowed |= three(cell["value"] * scale)
+            for end in ("low", "high"):
+                if cell[end] is not None and cell["value"]:
+                    allowed |= three(100 * abs(cell[end] / cell["value"] - 1))
+    for value in rows.sentences():
+        allowed |= three(value)
+    for name, value in rows.centre.items():
+        if name.startswith(("derived.capacity", "block_count.", "sm_to_sm.", "memory_latency.")):
+            for scale in SCALES.get(rows.unit[name], (1,)):
+                allowed |= three(value * scale)
+            if ".first_data" in name or ".fetched" in name or ".products_done" in name or ".end" in name:
+                allowed |= three(value / rows.clock * 1e6)
+                allowed |= {f"{value / mhz:.2f}" for mhz in range(1000, int(rows.clock / 1e6) + 5)}
+        allowed |= set(re.findall(r"\d+", name)) if name.startswith(("block_count", "small_gemm", "sm_to_sm.")) else set()
+    for value in rows.gpu.values():
+        if isinstance(value, (int, float)):
+            for scale in (1, 2**-10, 2**-20, 2**-30):
+                allowed |= three(value * scale)
+    curve = [v for k, v in rows.centre.items() if k.startswith("memory_latency.curve{")]
+    return allowed | set().union(*(three(v) for v in curve), set())
+
+
+def unfounded_words(text, told, rows):
+    """Numbers of the text of the sections that stand nowhere else."""
+    allowed, bad = said(told, rows), []
+    numbers = {s["number"]: s["name"] for s in told["sections"]}
+    name = None
+    for line in text.splitlines():
+        if head := re.match(r"(\d+) [A-Z]", line):
+            name = numbers.get(int(head.group(1)))
+            line = line[head.end():]
+        if line.startswith("NEXT"):
+            break
+        if name not in MINE:
+            continue
+        line = re.sub(r"m16n8k16|fp\d+|1024\^3|sm_\d+|\d+[KMG]\b|\d+x\d+\w*|L[12]|SM has", " ", line)
+        line = re.sub(r"(\d+ [num]?s )+100 ms$|1 ns +100 ns.*", " ", line)
+        bad += [f"{n} in: {line.strip()}" for n in re.findall(r"\d+(?:\.\d+)?", line) if n not in allowed]
+    return bad
+
+
+# --- checks -----------------------------------------------------------------------------------------------
+
+def too_long(text):
+    return len(text.splitlines()) > LINES
+
+
+def too_wide(text, columns):
+    return [line for line in text.splitlines() if len(line) > columns]
+
+
+def spoken(text, words):
+    return [w for w in words if re.search(w, text)]
+
+
+def finding(told, name):
+    section = next(s for s in told["sections"] if s["name"] == name)
+    return section["finding"] or section["missing"] or ""
+
+
+def look_at(name, path, bundle, words):
+    text, told = report(path), json.loads(report("--format", "json", path))
+    rows = Rows(path, bundle)
+    ok(not too_long(text) and too_long(text + "x\n" * LINES), f"{name}: at most {LINES} lines",
+       f"{len(text.splitlines())} lines")
+    ok(not too_wide(text, COLUMNS) and too_wide(text + "x" * 101, COLUMNS), f"{name}: at most {COLUMNS} columns",
+       "\n".join(too_wide(text, COLUMNS)))
+    narrow = on_terminal(NARROW, path)
+    ok(narrow and not too_wide(narrow, NARROW) and too_wide(text, NARROW), f"{name}: at most {NARROW} columns there",
+       "\n".join(too_wide(narrow, NARROW)))
+    if words:
+        ok(not spoken(text, words) and spoken(text + " H200 132 HBM wgmma cluster dsmem", words) == words,
+           f"{name}: speaks of no other GPU",
+           "\n".join(line for line in text.splitlines() if spoken(line, words)))
+    bad = unfounded_cells(told, rows, name)
+    planted = copy.deepcopy(told)
+    cell = next((c for s in planted["sections"] if s["name"] in MINE for c in numbers_in(s)), {"value": 1})
+    cell["value"] *= 1.01
+    ok(not bad and unfounded_cells(planted, rows, name), f"{name}: cells are rows, or formed of them", "\n".join(bad))
+    bad = unfounded_words(text, told, rows)
+    spoilt = re.sub(r"(LADDER .*)", r"\1 It takes 31.7777 ns.", text)
+    ok(not bad and unfounded_words(spoilt, told, rows), f"{name}: sentences have numbers of rows", "\n".join(bad))
+    return told
+
+
+def schema_holds(path):
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(report("--format", "json", path))
+        file.flush()
+        check = lambda: subprocess.run([sys.executable, os.path.join(ROOT, "tests/schema.py"), "report", file.name],
+                                       capture_output=True, check=False).returncode == 0
+        whole = check()
+        file.seek(0)
+        text = file.name and open(file.name, encoding="utf-8").read().replace('"finding"', '"fynding"', 1)
+        file.truncate(0)
+        file.seek(0)
+        file.write(text)
+        file.flush()
+        try:
+            import jsonschema  # noqa: F401, without it schema.py passes all
+        except ImportError:
+            return whole
+        return whole and not check()
+
+
+def look_at_doctored(newest, real):
+    folder = tempfile.TemporaryDirectory()
+    told = {}
+    for name, (bundle, words) in made_of(newest).items():
+        path = os.path.join(folder.name, name.replace(" ", "_") + ".json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(bundle, file)
+        told[name] = look_at(name, path, bundle, words)
+    word = lambda name, section, pattern: bool(re.search(pattern, finding(told[name], section)))
+    beats = r"\d+ blocks beat \d+, although \d+ of"
+    ok(re.search(beats, finding(real, "small")) and word("256 blocks that win", "small", r"256 blocks are fastest")
+       and not word("256 blocks that win", "small", beats), "the finding of small products follows the rows",
+       finding(real, "small") + "\n" + finding(told["256 blocks that win"], "small"))
+    gains = r"gains up to"
+    ok(re.search(gains, finding(real, "fusion")) and not word("fusing that loses", "fusion", gains),
+       "the finding of fusion follows the rows",
+       finding(real, "fusion") + "\n" + finding(told["fusing that loses"], "fusion"))
+    ok(finding(told["three programs"], "flight").startswith("not measured: ")
+       and not finding(real, "flight").startswith("not measured"), "what is not measured is told so")
+    ok(word("an L40S", "memory", "from DRAM") and re.search("from HBM", finding(real, "memory")),
+       "the memory has its name")
+    folder.cleanup()
+
+
+def main():
+    for folder in sorted(glob.glob(os.path.join(ROOT, "results", "*", ""))):
+        paths = sorted(glob.glob(os.path.join(folder, "*.json")))
+        if not paths:
+            continue
+        newest = [p for p in paths if re.sub(r"-\d+\.json$", "", p) == re.sub(r"-\d+\.json$", "", paths[-1])]
+        board = os.path.basename(folder[:-1])
+        with open(newest[0], encoding="utf-8") as file:
+            bundle = json.load(file)
+        look_at(board, folder, bundle, [])
+        for path in newest:
+            real = look_at(os.path.basename(path), path, bundle, [])
+        ok(schema_holds(newest[0]), f"{board}: JSON follows its schema, and a changed one does not")
+        if collections.Counter(r["probe"]["name"] for r in bundle["runs"])["block_count"]:
+            look_at_doctored(bundle, real)
+    ascii_only = report("--section", "curve", paths[-1], LC_ALL="C") if n_tests else "."
+    ok(ascii_only.isascii() and not report("--section", "curve", paths[-1]).isascii() if n_tests else True,
+       "without UTF-8 a curve is ASCII")
+    print(f"1..{n_tests}")
+
+
+main()
