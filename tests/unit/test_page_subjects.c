@@ -210,7 +210,7 @@ static void fusing_gains_and_loses(void **unused)
                         "Fusing gains up to 4.00 times; it loses if it idles SMs or spills.");
     assert_int_equal(s.grid[0].n_cells / s.grid[0].n_columns, 3);
     assert_string_equal(s.grid[0].cell[1].text, "16384x8192"); /* the larger case, not the better */
-    assert_true(says(&s, "softmax across arrays, cap_32: spills"));
+    assert_true(says(&s, "softmax over arrays, cap_32: spills"));
     assert_true(says(&s, "norm, one block a row: idles SMs"));
     assert_non_null(s.grid[0].split[1]);
     end(&bundle, &s);
