@@ -64,6 +64,23 @@ static bool open_committed(struct summary *summary, struct bundle *committed)
 
 /* --- text, Markdown, JSON --------------------------------------------------------------------- */
 
+/* Between sections: a blank line, if the whole is not too long. No text has this character. */
+static const char GAP = '\f';
+enum { LINES_MOST = 200 };
+
+static void put_with_gaps(FILE *out, const char *text)
+{
+    size_t n_lines = 0;
+
+    for (const char *at = text; *at; at++)
+        n_lines += *at == '\n' || *at == GAP;
+    for (const char *at = text; *at; at++)
+        if (*at != GAP)
+            fputc(*at, out);
+        else if (n_lines <= LINES_MOST)
+            fputc('\n', out);
+}
+
 static void put_next(FILE *out, enum table_format format)
 {
     static const char *const lines[][2] = {
@@ -98,23 +115,6 @@ static void put_section(FILE *out, const struct section *section, size_t number,
         return;
     fputc('\n', out);
     emit_text_cells(out, section, style);
-}
-
-/* Between sections: a blank line, if the whole is not too long. No text has this character. */
-static const char GAP = '\f';
-enum { LINES_MOST = 200 };
-
-static void put_with_gaps(FILE *out, const char *text)
-{
-    size_t n_lines = 0;
-
-    for (const char *at = text; *at; at++)
-        n_lines += *at == '\n' || *at == GAP;
-    for (const char *at = text; *at; at++)
-        if (*at != GAP)
-            fputc(*at, out);
-        else if (n_lines <= LINES_MOST)
-            fputc('\n', out);
 }
 
 static json_t *bundle_json(const struct bundle *bundle)
