@@ -167,7 +167,7 @@ static void tabulate(const struct summary *summary, const struct sizes *all, str
     static const struct column columns[] = {
         {"fp16, warm", "N", NULL, 'r'},
         {"cuBLAS", "us", "us", 'r'},
-        {"cuBLASLt best", "us", "us", 'r'},
+        {"cuBLASLt", "best us", "us", 'r'},
         {"ours", "us", "us", 'r'},
         {"ours", "over library", "x", 'r'},
         {"best", "TFLOP/s", "TFLOP/s", 'r'},

@@ -150,6 +150,22 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static bool is_own(const struct line *line)
+{
+    return !strncmp(line->name, "ours", 4);
+}
+
+/* Of too many lines our slowest are left out; those of others stay. */
+static size_t cut(struct line *lines, size_t n)
+{
+    for (size_t i = n; n > LINES_MOST && i-- > 0;)
+        if (is_own(&lines[i])) {
+            memmove(&lines[i], &lines[i + 1], (n - i - 1) * sizeof *lines);
+            n--;
+        }
+    return n;
+}
+
 static size_t take_all(struct section *section, const struct summary *summary, struct line *lines)
 {
     const struct rows *rows = &summary->bundle->rows;
@@ -170,7 +186,7 @@ static size_t take_all(struct section *section, const struct summary *summary, s
     n += take_other(summary, TUNED, "Triton, tuned", "its choice", &lines[n]);
     n += take_other(summary, FORCED, "Triton, as many as SMs", "best of those", &lines[n]);
     qsort(lines, n, sizeof *lines, by_time);
-    return n;
+    return cut(lines, n);
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -181,14 +197,13 @@ static const struct column columns[] = {
     {"us", "warm", "us", 'r'},           {"us", "cold", "us", 'r'},
     {"TFLOP/s", "warm", "TFLOP/s", 'r'}, {"over", "best", "x", 'r'}};
 
-/* One tile a block before the others, by time within either, where the lines are too many. */
 static void put_table(struct section *section, const struct line *lines, size_t n)
 {
     struct grid *grid = section_grid(section, columns, sizeof columns / sizeof columns[0]);
     struct series *series = section_series(section, "time over blocks", "blocks");
     const struct number *best = NULL;
 
-    for (size_t i = 0; i < n && i < LINES_MOST; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct line *line = &lines[i];
         const struct number rate = number_formed(FLOPS * 1e9 / line->time.value, "flop/s", &line->time);
         if (!best && !line->time.quoted)
@@ -350,6 +365,19 @@ static void find(struct section *section, const struct bundle *bundle, double n_
             section, "1024^3 fp16: %.0f and %.0f blocks take the same time.", blocks[0], blocks[1]);
 }
 
+/* Where the rows do not tell fewer blocks from more. */
+static void find_fastest(struct section *section, const struct line *lines, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!lines[i].time.quoted) {
+            section->finding =
+                section_text(section, "1024^3 fp16 takes %s at best: %s%s%s.",
+                             section_say(section, &lines[i].time, NULL), lines[i].name,
+                             is_own(&lines[i]) ? " " : "", is_own(&lines[i]) ? lines[i].tile : "");
+            return;
+        }
+}
+
 /* The same functions form these numbers for the ledger's C24b. */
 static void answer(struct section *section, const struct summary *summary)
 {
@@ -398,7 +426,7 @@ void section_small(const struct summary *summary, struct section *section)
     }
     for (size_t i = 0; i < n; i++) {
         is_quoted = is_quoted || lines[i].time.quoted;
-        is_ours = is_ours || !strncmp(lines[i].name, "ours", 4);
+        is_ours = is_ours || is_own(&lines[i]);
     }
     put_table(section, lines, n);
     if (is_ours || is_quoted)
@@ -408,6 +436,8 @@ void section_small(const struct summary *summary, struct section *section)
                              "ranked."
                            : "");
     answer(section, summary);
+    if (!section->finding)
+        find_fastest(section, lines, n);
     section_doubts(section);
     section->claims = "C20 C21 C22 C23 C24 C25 C26 C27";
 }
