@@ -151,7 +151,7 @@ static bool fusion_of(const struct summary *summary, const struct row *gain, str
     return f->fused && f->apart;
 }
 
-/* Of an operator the case that takes longest, fused and not some other form; of a harm the worst. */
+/* Of an operator its largest case, fused and not some other form; of a harm the worst. */
 static bool take_fusion(const struct summary *summary, int which, struct fusion *out)
 {
     const struct row *gain;
