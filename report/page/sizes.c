@@ -169,7 +169,7 @@ static void tabulate(const struct summary *summary, const struct sizes *all, str
         {"cuBLAS", "us", "us", 'r'},
         {"cuBLASLt", "best us", "us", 'r'},
         {"ours", "us", "us", 'r'},
-        {"ours", "over library", "x", 'r'},
+        {"ours over", "library", "x", 'r'},
         {"best", "TFLOP/s", "TFLOP/s", 'r'},
         {"of tensor cores", "% at this clock", "%", 'r'},
         {NULL, NULL, NULL, 'l'},
