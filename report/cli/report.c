@@ -352,7 +352,7 @@ bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
 /* --- the command ------------------------------------------------------------------------------ */
 
 enum { KEY_FORMAT = 256, KEY_SECTION, KEY_ALL, KEY_GAPS, KEY_METRIC, KEY_HEADLINE, KEY_MAP,
-       KEY_QUALITY, KEY_RESULTS };
+       KEY_QUALITY, KEY_RESULTS, KEY_HTML, KEY_FIGURES };
 
 static const struct argp_option options_table[] = {
     {.name = "section",
@@ -379,6 +379,14 @@ static const struct argp_option options_table[] = {
     {.name = "quality",
      .key = KEY_QUALITY,
      .doc = "Only what the results of the fused kernels are worth: errors, bits, faults seen"},
+    {.name = "html",
+     .key = KEY_HTML,
+     .arg = "FILE",
+     .doc = "Write the answers with their figures as one page, which needs no other file"},
+    {.name = "figures",
+     .key = KEY_FIGURES,
+     .arg = "DIR",
+     .doc = "Write the figures of the page as DIR/NAME.svg"},
     {.name = "results",
      .key = KEY_RESULTS,
      .arg = "DIR",
@@ -390,7 +398,7 @@ static const char vital[] = "vital"; /* a list of rows, and no section of report
 
 struct report_options {
     enum table_format format;
-    const char *glob, *map, *section, *results;
+    const char *glob, *map, *section, *results, *html, *figures;
     bool headline, quality, all, gaps;
     char **paths;
     size_t n_paths;
@@ -418,6 +426,8 @@ static error_t take(int key, char *argument, struct argp_state *state)
             argp_failure(state, EXIT_TROUBLE, errno, "--results %s", argument);
         o->results = argument;
         break;
+    case KEY_HTML: o->html = argument; break;
+    case KEY_FIGURES: o->figures = argument; break;
     case KEY_ALL: o->all = true; break;
     case KEY_GAPS: o->gaps = true; break;
     case KEY_METRIC: o->glob = argument; break;
@@ -486,11 +496,24 @@ static bool print_answers(const struct bundle *const bundles[], size_t n,
     return true;
 }
 
+/* A page, its figures, or both. */
+static bool write_wanted(const struct bundle *bundle, const struct report_options *o)
+{
+    char why[DOCUMENT_WHY];
+    const bool fine = (!o->html || answers_page(o->html, bundle, o->results, why)) &&
+                      (!o->figures || answers_figures(o->figures, bundle, o->results, why));
+    if (!fine)
+        fprintf(stderr, "gpufloor report: %s\n", why);
+    return fine;
+}
+
 static bool print_wanted(const struct bundle *const bundles[], size_t n,
                          const struct report_options *o)
 {
     const bool is_vital = o->section && !strcmp(o->section, vital);
 
+    if (o->html || o->figures)
+        return write_wanted(bundles[0], o);
     if (o->quality)
         return print_quality(bundles, n, o->format);
     if (is_vital)
@@ -517,6 +540,11 @@ static const char *misused(const struct report_options *o)
         return "--format json: of one bundle";
     if (o->format == TABLE_TSV && (o->headline || (o->section && !is_vital)))
         return "--format tsv: of rows; sections have text, md and json";
+    if ((o->html || o->figures) && o->n_paths > 1)
+        return "--html, --figures: of one bundle";
+    if ((o->html || o->figures) && (o->all || o->gaps || o->glob || o->quality || o->headline ||
+                                    o->section || o->map || o->format != TABLE_TEXT))
+        return "--html, --figures: of all answers; no other choice goes with them";
     return NULL;
 }
 
