@@ -54,6 +54,13 @@ const char *draw_say(struct drawing *drawing, const struct number *number)
     return section_say(&drawing->texts, number, NULL);
 }
 
+const char *draw_three(struct drawing *drawing, double value)
+{
+    char text[48];
+    const struct number number = number_fact(value, "ratio");
+    return DRAW_TEXT(drawing, "%s", number_cell(text, sizeof text, &number, "x"));
+}
+
 const char *draw_tip(struct drawing *drawing, const char *name, const struct number *number)
 {
     return DRAW_TEXT(drawing, "%s%s: %s", name, number->quoted ? " \u2020" : "",

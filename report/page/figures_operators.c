@@ -9,7 +9,7 @@
 
 /* --- fusion ----------------------------------------------------------------------------------- */
 
-enum { FUSIONS_MOST = 24, POINTS_MOST = 32 };
+enum { FUSIONS_MOST = 24, POINTS_MOST = 32, LABEL_MOST = 42 };
 enum { OPERATORS, SHAPE, APART, FUSED, GAIN, MODEL }; /* columns of the section's table */
 
 static struct chart_row fusion_row(struct drawing *d, const struct grid *grid, size_t i,
@@ -26,7 +26,7 @@ static struct chart_row fusion_row(struct drawing *d, const struct grid *grid, s
     dots[1] = (struct chart_dot){gain.value, gain.value < 1 ? CHART_LAUNCH : CHART_MEMORY, CHART_DOT,
                                  draw_tip(d, name, &gain), draw_anchor(d, &gain)};
     return (struct chart_row){
-        .label = name,
+        .label = strlen(name) > LABEL_MOST ? draw_cell_text(d, grid, i, OPERATORS) : name,
         .aside = DRAW_TEXT(d, "%s to %s", draw_cell_text(d, grid, i, APART),
                            draw_cell_text(d, grid, i, FUSED)),
         .on = {{dots, 2, DRAW_TEXT(d, "%s", number_cell(text, sizeof text, &gain, "x")), NULL,
@@ -97,8 +97,8 @@ static size_t draw_kinds(struct drawing *d, const struct kind *kinds, size_t n_k
         for (size_t i = 0; i < n; i++)
             points[k][i].title = DRAW_TEXT(d, of, points[k][i].x, points[k][i].title);
         if (n == 1) { /* a line's name would stand beside no line */
-            points[k][0].label = DRAW_TEXT(d, "%s%s %.3g", name, quoted ? " \u2020" : "",
-                                           points[k][0].y);
+            points[k][0].label = DRAW_TEXT(d, "%s%s %s", name, quoted ? " \u2020" : "",
+                                           draw_three(d, points[k][0].y));
             points[k][0].side = CHART_ABOVE;
         }
         series[k] = (struct chart_series){
@@ -175,7 +175,7 @@ bool figure_weights(struct drawing *d)
         return false;
     for (size_t k = WEIGHTS_KINDS - 2; k < WEIGHTS_KINDS; k++)
         for (size_t i = 0; i < series[k].n_points; i++) {
-            points[k][i].label = DRAW_TEXT(d, "%.3g", points[k][i].y);
+            points[k][i].label = draw_three(d, points[k][i].y);
             points[k][i].side = k == WEIGHTS_KINDS - 1 ? CHART_BELOW : CHART_ABOVE;
         }
     const struct chart_xy chart = {.title = d->section->finding,

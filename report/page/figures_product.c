@@ -30,12 +30,12 @@ static void label_best(struct drawing *d, struct chart_point *points, size_t n, 
     struct chart_point *few = lowest(points, n, 0, n_sm), *many = lowest(points, n, n_sm, INFINITY);
 
     if (few) {
-        few->label = DRAW_TEXT(d, "%.0f blocks: %.3g", few->x, few->y);
+        few->label = DRAW_TEXT(d, "%.0f blocks: %s", few->x, draw_three(d, few->y));
         few->strong = true;
         few->side = CHART_BELOW;
     }
     if (many) {
-        many->label = DRAW_TEXT(d, "%.0f: %.3g", many->x, many->y);
+        many->label = DRAW_TEXT(d, "%.0f: %s", many->x, draw_three(d, many->y));
         many->strong = true;
         many->side = CHART_BELOW;
     }
@@ -55,19 +55,35 @@ static size_t single(struct drawing *d, const char *name, const char *label,
                                       .y = at->y.value * number_scale(at->y.unit, "us"),
                                       .title = draw_tip(d, at->label, &at->y),
                                       .anchor = draw_anchor(d, &at->y)};
-        point->label = DRAW_TEXT(d, "%s %.3g", label, point->y);
+        point->label = DRAW_TEXT(d, "%s %s", label, draw_three(d, point->y));
         return 1;
     }
     return 0;
 }
 
+/* Tiles that divide the product evenly are a line; the others are marks beside it, moved to
+ * `uneven`. Returns how many are left. */
+static size_t part_uneven(struct chart_point *points, size_t n, struct chart_point *uneven,
+                          size_t *n_uneven)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (log2(points[i].x) == rint(log2(points[i].x)))
+            points[kept++] = points[i];
+        else
+            uneven[(*n_uneven)++] = points[i];
+    return kept;
+}
+
 bool figure_blocks(struct drawing *d)
 {
+    struct chart_point uneven[POINTS_MOST];
+    size_t n_uneven = 0;
     struct chart_point wgmma[POINTS_MOST], mma[POINTS_MOST], triton[POINTS_MOST], library, stream;
     const struct series *quoted = section_find(d->section, "Triton");
     const struct series *fixed = section_find(d->section, "fixed cost");
-    const size_t n = draw_points(d, section_find(d->section, "ours, wgmma"), 1, "us", wgmma,
-                                 POINTS_MOST);
+    size_t n = draw_points(d, section_find(d->section, "ours, wgmma"), 1, "us", wgmma, POINTS_MOST);
     const size_t n_mma = draw_points(d, section_find(d->section, "ours, mma.sync"), 1, "us", mma,
                                      POINTS_MOST);
     const size_t n_triton = draw_points(d, quoted, 1, "us", triton, POINTS_MOST);
@@ -80,11 +96,13 @@ bool figure_blocks(struct drawing *d)
     name_blocks(d, "ours, wgmma", wgmma, n);
     name_blocks(d, "ours, mma.sync", mma, n_mma);
     name_blocks(d, "Triton", triton, n_triton);
+    n = part_uneven(wgmma, n, uneven, &n_uneven);
     const struct chart_series series[] = {
         {mma, n_mma, n > 0 ? "ours, mma.sync" : of, n > 0 ? CHART_LIBRARY : CHART_OURS, CHART_DOT,
          CHART_SOLID, .faint = n > 0, .strong = n == 0},
         {triton, n_triton, n_triton && quoted->point[0].y.quoted ? "Triton \u2020" : "Triton",
          CHART_QUOTED, CHART_CIRCLE, .line = CHART_SOLID},
+        {uneven, n_uneven, .role = CHART_OURS, .mark = CHART_DOT, .faint = true},
         {wgmma, n, of, CHART_OURS, CHART_DOT, CHART_SOLID, .strong = true},
         {&library, single(d, "cuBLAS its", "cuBLAS", &library), .role = CHART_LIBRARY,
          .mark = CHART_OPEN_SQUARE},
@@ -102,7 +120,7 @@ bool figure_blocks(struct drawing *d)
                                    .x = {"thread blocks", CHART_LOG2},
                                    .y = {"us for one product, L2 warm", .zero = true},
                                    .series = series,
-                                   .n_series = 5,
+                                   .n_series = 6,
                                    .references = &sms,
                                    .n_references = isfinite(n_sm),
                                    .bands = &band,
@@ -180,7 +198,7 @@ bool figure_waves(struct drawing *d)
         const bool is_more = points[i].x == n_sm + 1 || points[i].x == 2 * n_sm + 1;
         points[i].title =
             DRAW_TEXT(d, "%.0f tiles%s", points[i].x, strchr(points[i].title, ':'));
-        points[i].label = DRAW_TEXT(d, "%.0f: %.3g", points[i].x, points[i].y);
+        points[i].label = DRAW_TEXT(d, "%.0f: %s", points[i].x, draw_three(d, points[i].y));
         points[i].strong = is_more;
         points[i].side = points[i].x == n_sm + 1 ? CHART_RIGHT
                          : is_more || points[i].x == n_sm ? CHART_LEFT : CHART_BELOW;
@@ -231,6 +249,11 @@ bool figure_sizes(struct drawing *d)
         series[k] = (struct chart_series){points[k], n, kinds[k].name, kinds[k].role, kinds[k].mark,
                                           kinds[k].line, .strong = k == KINDS - 1,
                                           .faint = k == 1};
+        if (kinds[k].mark == CHART_OPEN_SQUARE && n > 1) { /* at the end the names would be too many */
+            points[k][n - 2].label = kinds[k].name;
+            points[k][n - 2].side = CHART_ABOVE;
+            series[k].name = NULL;
+        }
         all += n;
     }
     const struct chart_xy chart = {.title = d->section->finding,

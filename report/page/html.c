@@ -17,15 +17,35 @@ void html_text(FILE *out, const char *text)
     chart_escape(out, text);
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* No line may end between a number and its unit. */
+static bool is_unit(const char *text)
+{
+    static const char *const units[] = {"%", "ns", "us", "ms", "TB/s", "TFLOP/s", "KiB", "MiB",
+                                        "GiB", "MHz", "cycles", "SMs", "blocks"};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (!strncmp(text, units[i], strlen(units[i])))
+            return true;
+    return false;
+}
+
 void html_prose(FILE *out, const char *text)
 {
     static const struct {
         const char *written, *shown;
     } signs[] = {{"^3", "\u00b3"}, {"+-", "\u00b1"}, {">=", "\u2265"}};
-    char one[2] = "", whole[2048];
+    char one[2] = "", whole[4096];
     size_t used = 0;
 
     for (const char *at = text ? text : ""; *at && used + 8 < sizeof whole; at++) {
+        if (used > 0 && *at == ' ' && is_digit(whole[used - 1]) && is_unit(at + 1)) {
+            used += (size_t)snprintf(whole + used, sizeof whole - used, "\u00a0");
+            continue;
+        }
         const char *shown = NULL;
         for (size_t i = 0; i < sizeof signs / sizeof signs[0] && !shown; i++)
             if (!strncmp(at, signs[i].written, 2))
@@ -59,6 +79,21 @@ void html_part(FILE *out, const char *id, size_t number, const char *title)
 
 /* --- one section ------------------------------------------------------------------------------ */
 
+/* Its first sentence is what to do. */
+static void put_answer(FILE *out, const char *text)
+{
+    char first[400];
+    const char *end = strstr(text, ". ");
+    const size_t length = end ? (size_t)(end - text) + 1 : strlen(text);
+
+    snprintf(first, sizeof first, "%.*s", (int)length, text);
+    fputs("<p class=\"answer\"><b>", out);
+    html_prose(out, first);
+    fputs("</b>", out);
+    html_prose(out, length < sizeof first ? text + length : "");
+    fputs("</p>\n", out);
+}
+
 void html_section_figures(FILE *out, const struct page *page, const struct section *section)
 {
     const struct page_figure *figure;
@@ -82,9 +117,7 @@ void html_section_figures(FILE *out, const struct page *page, const struct secti
         free(wide);
         free(narrow);
         if (is_first && section->answer > 0 && section->answer <= section->n_notes) {
-            fputs("<p class=\"answer\">", out);
-            html_prose(out, section->note[section->answer - 1]);
-            fputs("</p>\n", out);
+            put_answer(out, section->note[section->answer - 1]);
         }
         is_first = false;
     }
@@ -162,6 +195,17 @@ static bool is_claims(const struct section *section)
     return !strcmp(section->name, "claims");
 }
 
+/* A finding is a sentence; a heading ends without a full stop. */
+static void put_title(FILE *out, const char *finding)
+{
+    char title[600];
+    snprintf(title, sizeof title, "%s", finding);
+    const size_t length = strlen(title);
+    if (length > 0 && title[length - 1] == '.')
+        title[length - 1] = '\0';
+    html_prose(out, title);
+}
+
 static void put_section(FILE *out, const struct page *page, size_t i)
 {
     const struct section *section = &page->section[i];
@@ -173,17 +217,17 @@ static void put_section(FILE *out, const struct page *page, size_t i)
     }
     fprintf(out, "<section id=\"%s\"%s>\n<div class=\"body\">\n<div class=\"head\"><h2><span "
             "class=\"n\">%zu</span>", section->name, is_claims(section) ? " class=\"long\"" : "", i);
-    html_prose(out, section->finding ? section->finding
-                                     : html_name(section->title, name, sizeof name));
+    put_title(out, section->finding ? section->finding
+                                    : html_name(section->title, name, sizeof name));
     fputs("</h2></div>\n<div class=\"main\">\n", out);
     html_section_figures(out, page, section);
-    if (!is_claims(section))
-        html_tables(out, section);
-    fputs("</div>\n", out);
-    put_notes(out, page, i);
-    fputs("</div>\n", out);
     if (is_claims(section))
         html_claims(out, page);
+    fputs("</div>\n", out);
+    if (!is_claims(section))
+        html_tables(out, section);
+    put_notes(out, page, i);
+    fputs("</div>\n", out);
     html_rows(out, page, i);
     fputs("</section>\n", out);
 }

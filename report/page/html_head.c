@@ -1,4 +1,5 @@
 /* The top of the page: the board, the verdict, ten numbers, the contents. */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,9 +19,12 @@ static void put_machine(FILE *out, const struct section *head)
         const char *at = head->lines[i];
         if (i == 0)
             at = strstr(at, bar) ? strstr(at, bar) + strlen(bar) : strchr(at, '\0');
+        bool begins = i > 0;
         for (const char *end; (end = strstr(at, bar)); at = end + strlen(bar)) {
             char part[200];
             snprintf(part, sizeof part, "%.*s, ", (int)(end - at), at);
+            part[0] = begins ? (char)toupper((unsigned char)part[0]) : part[0];
+            begins = false;
             html_prose(out, part);
         }
         html_prose(out, at);

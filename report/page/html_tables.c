@@ -36,7 +36,9 @@ static void put_headings(FILE *out, const struct grid *grid)
             html_prose(out, c->over);
             fputs("<br>", out);
             html_prose(out, c->head);
-        } else
+        } else if (c->head && c->head[0] >= '0' && c->head[0] <= '9')
+            html_prose(out, c->head); /* a batch: the unit stands in the first column */
+        else
             html_prose(out, emit_heading(heading, sizeof heading, grid, i));
         fputs("</th>", out);
     }
@@ -50,7 +52,7 @@ static void put_cell(FILE *out, const struct grid *grid, size_t row, size_t colu
 
     fputs(grid->column[column].align == 'r' ? "<td class=\"r\">"
           : column == 0                     ? "<td class=\"w\">"
-                                            : "<td>", out);
+                                            : "<td class=\"l\">", out);
     html_prose(out, emit_cell(text, sizeof text, &grid->column[column], cell));
     if (cell && cell->kind == CELL_BAR && cell->number.value > 0)
         fprintf(out, "<span class=\"bar\" style=\"width:%.0fpx\"></span>",
@@ -96,10 +98,13 @@ void html_tables(FILE *out, const struct section *section)
 {
     const bool waits = section->n_grids > 0 && is_drawn(section);
 
+    if (section->n_grids == 0)
+        return;
+    fputs("<div class=\"tables\">\n", out);
     fputs(waits ? "<details><summary>As a table</summary>\n" : "", out);
     for (size_t i = 0; i < section->n_grids; i++)
         put_grid(out, &section->grid[i]);
-    fputs(waits ? "</details>\n" : "", out);
+    fputs(waits ? "</details>\n</div>\n" : "</div>\n", out);
 }
 
 /* --- the rows it rests on --------------------------------------------------------------------- */

@@ -78,6 +78,7 @@ figure_builder figure_levels, figure_curve, figure_flight, figure_ladder, figure
 
 /* "NAME: 16.2 ns": what a mark says of itself. */
 const char *draw_tip(struct drawing *drawing, const char *name, const struct number *number);
+const char *draw_three(struct drawing *drawing, double value); /* with three digits */
 const char *draw_say(struct drawing *drawing, const struct number *number);
 const char *draw_anchor(const struct drawing *drawing, const struct number *number);
 
