@@ -65,7 +65,7 @@ const char *html_name(const char *title, char *text, size_t size)
     snprintf(text, size, "%s", title ? title : "");
     for (char *at = text; at[0] && at[1]; at++)
         at[1] = (char)tolower((unsigned char)at[1]);
-    if ((gpus = strstr(text, "gpus")))
+    if ((gpus = strstr(text, "gpu")))
         memcpy(gpus, "GPU", 3);
     return text;
 }
