@@ -148,6 +148,7 @@ if [ "$mode" = --long ]; then
     else
         skip long/planted "no nvcc: no kernel to inspect"
     fi
+    suite long/page tests/long/page.py "$build"
     suite long/no_toolkit tests/long/no_toolkit.sh
     suite long/compilers tests/long/compilers.sh
     suite long/bare tests/bare --commands bookworm
