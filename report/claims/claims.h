@@ -9,6 +9,33 @@ enum claim_verdict { CLAIM_REPRODUCED, CLAIM_REFUTED, CLAIM_MIXED, CLAIM_NOT_TES
 const char *claim_verdict_name(enum claim_verdict verdict);
 
 enum { CLAIM_TEXT = 1600, CLAIM_LIMITS = 24, CLAIM_SELDOM = 8 };
+enum { CLAIM_FIGURES = 48, CLAIM_PARTS = 16, CLAIM_CONTROLS = 16, CLAIM_WORDS = 104 };
+
+/* Why a claim cannot be told from a bundle: only another GPU could tell; something was not measured;
+ * rows do not repeat; a control did not come out; no run can tell. */
+enum claim_why { WHY_NONE, WHY_OTHER_GPU, WHY_MISSING, WHY_UNSTEADY, WHY_CONTROL, WHY_NEVER };
+
+/* A number that a judge states. key: the name by which a plain sentence calls it, or "". */
+struct figure {
+    char name[CLAIM_WORDS], key[24];
+    const char *id, *unit; /* id: of the row, NULL for a number that is none's */
+    double value, low, high;
+};
+
+/* One of several statements that a verdict is made of. limit: NaN for none. */
+struct part_of_verdict {
+    char what[CLAIM_WORDS];
+    enum claim_verdict verdict; /* MIXED: its interval contains the limit */
+    double value, low, high, limit;
+    const char *unit;
+};
+
+struct control {
+    bool positive, as_it_must; /* as_it_must: it passed, or failed, as its kind must */
+    char what[CLAIM_WORDS];
+    double value;
+    const char *unit;
+};
 
 /* What was found. A verdict other than NOT TESTABLE requires that both controls came out right. The
  * positive control (the instrument sees what is known to be there) must pass. The negative control
@@ -29,6 +56,24 @@ struct finding {
     enum claim_verdict verdict;
     char evidence[CLAIM_TEXT];
     char controls[CLAIM_TEXT];
+
+    /* The same as data, from which sentences, tables and JSON are made. */
+    struct figure figures[CLAIM_FIGURES];
+    struct part_of_verdict parts[CLAIM_PARTS];
+    struct control controlled[CLAIM_CONTROLS];
+    size_t n_figures, n_parts, n_controlled;
+    double limit_value[CLAIM_LIMITS]; /* of limit[], as the source has them */
+    enum claim_why why;
+    char lacks[320]; /* of NOT TESTABLE: what is missing, unsteady or failed, in one line */
+};
+
+/* The verdict in one sentence for who has never seen the project, with numbers from the finding:
+ *     "A load that hits L1 takes {l1}."
+ * A slot names a figure by its key, a threshold by its name in the source, or is {parts}: what
+ * holds, and what does not. After a colon stands how it is printed: % (of 1), change ("14 % less"),
+ * range ("31 to 36 cycles"), low, high. What cannot be told needs no words of the claim. */
+struct plain {
+    const char *yes, *no, *partly;
 };
 
 /* How a judge takes metrics (report/bundle/needs.h). */
@@ -51,6 +96,9 @@ struct claim {
                             * the sentence is ours, beside a claim that is the author's */
     const char *statement; /* ours: the sentence that is judged */
     const char *rule;      /* the thresholds, fixed here before anything was measured */
+    struct plain plain;    /* of all claims that have a rule by which they can be decided */
+    int surprise;          /* 0 to 9: how much the usual verdict contradicts what readers expect */
+    const char *waits;     /* of an open claim: what is not measured yet, in few words */
     const char *since;     /* when the rule got its present form: "2026-11-22" */
     void (*judge)(const struct bundle *bundle, struct finding *finding);
     const struct need *const *needs; /* lists up to NULL, each up to NEEDS_END; see NEEDS() */
