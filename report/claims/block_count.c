@@ -140,8 +140,8 @@ static void say_other_clocks(const struct bundle *bundle, struct finding *f)
         return;
     const struct row by_cold = rule_ratio(&ignored, &cold[1], &cold[0]);
     const struct row by_bench = rule_ratio(&ignored, &bench[1], &bench[0]);
-    rule_say_row(f->evidence, "cold", &by_cold);
-    rule_say_row(f->evidence, "by do_bench", &by_bench);
+    rule_say_row(f, "cold", &by_cold);
+    rule_say_row(f, "by do_bench", &by_bench);
 }
 
 /* --- C24b: our kernels, and other ways to fill the SMs ---------------------------------------- */
@@ -337,7 +337,7 @@ static void judge_c24(const struct bundle *bundle, struct finding *f)
     const bool negative = slower(&doubled, f) == CLAIM_REFUTED;
     rule_say(f->evidence, "Triton, warm, by slope: tuned (%.0f blocks) %.2f us, forced (%.0f) %.2f",
              n_few.centre, few.centre / 1e3, n_many.centre, many.centre / 1e3);
-    rule_say_row(f->evidence, "times as long", &ratio);
+    rule_say_row(f, "times as long", &ratio);
     say_other_clocks(bundle, f);
     rule_say_control(f, true, positive, "32 blocks take longer than what the tuner picks, times",
                      &idle);

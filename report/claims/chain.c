@@ -49,7 +49,7 @@ static void say_other_modes(const struct bundle *bundle, struct finding *f)
 
     for (size_t i = 0; other_modes[i].id; i++)
         if (rule_take_best(bundle, other_modes[i].id, &row, &ignored))
-            rule_say_row(f->evidence, names[i], &row);
+            rule_say_row(f, names[i], &row);
 }
 
 static enum claim_verdict decide(const struct row *ratio, const struct row *share,
@@ -93,15 +93,15 @@ static void judge_c27(const struct bundle *bundle, struct finding *f)
     const bool is_wrong = c.wrong.low > 0;
     const bool passes_half = rule_place(&large, 0, RULE_LIMIT(f, C27_HALF)) == PLACE_ABOVE;
 
-    rule_say_row(f->evidence, "a product of the chain in the best persistent kernel",
+    rule_say_row(f, "a product of the chain in the best persistent kernel",
                  &c.persistent);
     rule_say(f->evidence, " (%s)", c.persistent.id);
-    rule_say_row(f->evidence, "alone by graph", &c.alone);
-    rule_say_row(f->evidence, "ratio", &ratio);
-    rule_say_row(f->evidence, "share of the rated dense peak", &share);
-    rule_say_row(f->evidence, "the chain by graph", &c.graph);
+    rule_say_row(f, "alone by graph", &c.alone);
+    rule_say_row(f, "ratio", &ratio);
+    rule_say_row(f, "share of the rated dense peak", &share);
+    rule_say_row(f, "the chain by graph", &c.graph);
     say_other_modes(bundle, f);
-    rule_say_row(f->evidence, "a chain that does not wait, over alone", &skipped);
+    rule_say_row(f, "a chain that does not wait, over alone", &skipped);
     rule_say_control(f, true, positive, "the chain by graph costs within 10 % of alone", &by_graph);
     rule_say_control(f, true, clocked, "4096^3, 64 times the work, takes longer, times", &follows);
     rule_say_control(f, false, is_wrong, "a chain that does not wait is right, its wrong share",

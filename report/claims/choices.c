@@ -60,7 +60,7 @@ static void judge_c79(const struct bundle *bundle, struct finding *f)
         if (!rule_take(bundle, judged_needs[i].id, &own, f))
             return;
         const enum place place = rule_place(&own, 0, 1 + within);
-        rule_say_row(f->evidence, judged[i], &own);
+        rule_say_row(f, judged[i], &own);
         wins += place == PLACE_ABOVE;
         fails += place == PLACE_INSIDE;
     }
@@ -262,14 +262,14 @@ static void judge_c89(const struct bundle *bundle, struct finding *f)
         return;
     const enum claim_verdict by_time = chosen_against_fixed(&neighbour, &fixed, f);
     const enum claim_verdict by_rule = chosen_against_fixed(&rule, &fixed, f);
-    rule_say_row(f->evidence,
+    rule_say_row(f,
                  "time over the fastest kernel's, on 8 shapes: chosen by measuring the nearest "
                  "other shape",
                  &neighbour);
-    rule_say_row(f->evidence, "by a rule", &rule);
-    rule_say_row(f->evidence, "the one that is best on the other seven", &fixed);
+    rule_say_row(f, "by a rule", &rule);
+    rule_say_row(f, "the one that is best on the other seven", &fixed);
     if (rule_look_up(bundle, tuner_needs[0].id, &measured, f))
-        rule_say_row(f->evidence, "not judged: what tuners do, by measuring that very shape (C89b)",
+        rule_say_row(f, "not judged: what tuners do, by measuring that very shape (C89b)",
                      &measured);
     if (!take_choice_controls(bundle, &positive, &negative, f))
         return;
@@ -290,10 +290,10 @@ static void judge_c89b(const struct bundle *bundle, struct finding *f)
 
     if (!RULE_TAKE(bundle, measured_needs, f, &measured, &fixed))
         return;
-    rule_say_row(f->evidence,
+    rule_say_row(f,
                  "time over the fastest kernel's, on 8 shapes: chosen by measuring that very shape",
                  &measured);
-    rule_say_row(f->evidence, "the one that is best on all eight", &fixed);
+    rule_say_row(f, "the one that is best on all eight", &fixed);
     if (take_choice_controls(bundle, &positive, &negative, f))
         rule_conclude(f, chosen_against_fixed(&measured, &fixed, f), positive, negative);
 }

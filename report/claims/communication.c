@@ -23,12 +23,12 @@ static void judge_c05(const struct bundle *bundle, struct finding *f)
 
     if (!RULE_TAKE(bundle, c05_needs, f, &l2, &slowest, &own, &through_l2))
         return;
-    rule_say_row(f->evidence, "an L2 hit takes", &l2);
+    rule_say_row(f, "an L2 hit takes", &l2);
     while ((found = rule_next(bundle, PAIRS, &next, f))) {
         struct row pair;
         if (!rule_take(bundle, found->id, &pair, f))
             return;
-        rule_say_row(f->evidence, pair.id, &pair);
+        rule_say_row(f, pair.id, &pair);
         n_faster += rule_faster(&pair, &l2);
         n_slower += rule_faster(&l2, &pair);
         n++;
@@ -37,7 +37,7 @@ static void judge_c05(const struct bundle *bundle, struct finding *f)
         rule_not_testable(f, PAIRS " is not in this bundle");
         return;
     }
-    rule_say_row(f->evidence, "slowest of all pairs", &slowest);
+    rule_say_row(f, "slowest of all pairs", &slowest);
 
     enum claim_verdict verdict = CLAIM_MIXED;
     if (n_faster == n && rule_faster(&slowest, &l2))
@@ -83,15 +83,15 @@ static void judge_c06(const struct bundle *bundle, struct finding *f)
 
     bool positive = rule_place(&own, 0, pins) == PLACE_ABOVE;
     bool negative = rule_place(&large, 0, pins) == PLACE_INSIDE;
-    rule_say_row(f->evidence, "slabs handed from SM to SM, over the rate of DRAM pins", &rate);
+    rule_say_row(f, "slabs handed from SM to SM, over the rate of DRAM pins", &rate);
     rule_say(f->evidence, ", by %s", rate.id);
-    rule_say_row(f->evidence, "a flag from SM to SM", &flag);
+    rule_say_row(f, "a flag from SM to SM", &flag);
     rule_say(f->evidence, ", by %s", flag.id);
-    rule_say_row(f->evidence, "over the latency of DRAM", &latency);
-    rule_say_row(f->evidence,
+    rule_say_row(f, "over the latency of DRAM", &latency);
+    rule_say_row(f,
                  "not judged: a flag that hands over other data, by release and acquire, takes",
                  &ordered);
-    rule_say_row(f->evidence, "and over the latency of DRAM", &handoff);
+    rule_say_row(f, "and over the latency of DRAM", &handoff);
     rule_say_control(f, true, positive, "SMs read their own slabs above the pins", &own);
     rule_say_control(f, false, negative, "slabs of four times the L2 go round above the pins",
                      &large);

@@ -30,7 +30,7 @@ struct row fused_moved(const struct bundle *bundle, const char *above, const cha
 
     rule_say(f->evidence, "%s%s", f->evidence[0] ? "; " : "", what);
     if (counted)
-        rule_say_row(f->evidence, "bytes of device memory by counters, which decide", &moved);
-    rule_say_row(f->evidence, "time", time);
+        rule_say_row(f, "bytes of device memory by counters, which decide", &moved);
+    rule_say_row(f, "time", time);
     return counted ? moved : *time;
 }

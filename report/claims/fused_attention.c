@@ -96,8 +96,8 @@ static void judge_c43(const struct bundle *bundle, struct finding *f)
         ratios[2 * i] = s[i].ratio;
         ratios[2 * i + 1] = rule_ratio(f, &chain[i], &fused[i]);
         rule_say(f->evidence, "; %s", masks[i]);
-        rule_say_row(f->evidence, "4096 tokens, fp16", &ratios[2 * i]);
-        rule_say_row(f->evidence, "8192, bf16", &ratios[2 * i + 1]);
+        rule_say_row(f, "4096 tokens, fp16", &ratios[2 * i]);
+        rule_say_row(f, "8192, bf16", &ratios[2 * i + 1]);
     }
     rule_say(f->evidence, "; judged for prompts alone: decode is C43b");
     conclude(f, s, least, verdict_of(ratios, 2 * N_MASKS, least));
@@ -111,8 +111,8 @@ static void judge_c55(const struct bundle *bundle, struct finding *f)
         return;
 
     const struct row ratios[] = {s[CAUSAL].ratio, s[UNMASKED].ratio};
-    rule_say_row(f->evidence, "unfused over fused, 4096 tokens, fp16, causal", &ratios[CAUSAL]);
-    rule_say_row(f->evidence, "no mask", &ratios[UNMASKED]);
+    rule_say_row(f, "unfused over fused, 4096 tokens, fp16, causal", &ratios[CAUSAL]);
+    rule_say_row(f, "no mask", &ratios[UNMASKED]);
     conclude(f, s, least, verdict_of(ratios, N_MASKS, least));
 }
 
@@ -144,7 +144,7 @@ static void judge_c55a(const struct bundle *bundle, struct finding *f)
     const bool sees = fused_at_least(&grows, RULE_LIMIT(f, C55A_GROWS));
     const struct row own = rule_ratio(f, &fused, &own_count);
     const bool negative = fused_below(&own, lower);
-    rule_say_row(f->evidence,
+    rule_say_row(f,
                  "memory by the driver, unfused over fused, 4096 tokens, bf16, 32 heads of 128",
                  &ratio);
     rule_say(f->evidence, "; how it grows is C44");
@@ -193,10 +193,10 @@ static void judge_c55c(const struct bundle *bundle, struct finding *f)
     const bool sees = fused_at_least(&seen, RULE_LIMIT(f, C55C_SEEN));
     const bool positive = sees && fused_at_least(&twice, RULE_LIMIT(f, C55_RATIO));
     const bool negative = fused_at_least(&other, none);
-    rule_say_row(f->evidence,
+    rule_say_row(f,
                  "4096 tokens, fp16, causal: bytes written to device memory by counters, fused",
                  &fused);
-    rule_say_row(f->evidence, "three kernels", &chain);
+    rule_say_row(f, "three kernels", &chain);
     rule_say_control(f, true, sees, "three kernels write the scores, of which counters see", &seen);
     rule_say_control(f, false, negative, "three kernels at 8192 tokens write none, over 4096",
                      &other);

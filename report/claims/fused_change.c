@@ -151,7 +151,7 @@ static void judge_c78(const struct bundle *bundle, struct finding *f)
     const bool differs = fused_at_least(&ratio, more);
     const bool alike = rule_place(&ratio, 1 / more, more) == PLACE_INSIDE;
     const bool positive = sees_memory(&c, f), negative = fused_below(&same, more);
-    rule_say_row(f->evidence,
+    rule_say_row(f,
                  "attention of 8192 tokens by three kernels over by one, memory by the driver",
                  &ratio);
     rule_say(f->evidence, "; 65536 tokens by one kernel: computed, by three: %s",
@@ -222,7 +222,7 @@ static void judge_c78b(const struct bundle *bundle, struct finding *f)
         "%d cases: %.3g to %.3g (most: %s)",
         all.n, all.least, all.most, all.most_id);
     if (rule_look_up(bundle, graph_needs[0].id, &graph, f))
-        rule_say_row(f->evidence, "what a graph of 4096 kernels takes when it is instantiated",
+        rule_say_row(f, "what a graph of 4096 kernels takes when it is instantiated",
                      &graph);
     rule_say_control(f, false, negative,
                      "by the driver fused attention, which stores no scores, takes more", &saved);

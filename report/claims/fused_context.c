@@ -54,7 +54,7 @@ static void judge_c43b(const struct bundle *bundle, struct finding *f)
             return;
         highest += fused_at_least(&share, most);
         below += fused_below(&share, small);
-        rule_say_row(f->evidence, points[i].what, &share);
+        rule_say_row(f, points[i].what, &share);
         rule_say(f->evidence, ", of its bytes %.3f", bytes.centre);
     }
     if (!RULE_TAKE(bundle, c43b_needs, f, &least, &longest))
@@ -112,9 +112,9 @@ static void judge_c44(const struct bundle *bundle, struct finding *f)
     const bool sees = fused_at_least(&seen, RULE_LIMIT(f, C44_SEEN));
     const bool negative = fused_below(&of_few, halfway);
 
-    rule_say_row(f->evidence, "exponent of memory from 8192 to 16384 tokens: fused", &of_fused);
-    rule_say_row(f->evidence, "unfused", &of_chain);
-    rule_say_row(f->evidence, "65536 tokens: fused", &longest);
+    rule_say_row(f, "exponent of memory from 8192 to 16384 tokens: fused", &of_fused);
+    rule_say_row(f, "unfused", &of_chain);
+    rule_say_row(f, "65536 tokens: fused", &longest);
     rule_say(f->evidence, ", unfused: %s", fits ? "computed" : unfused->why);
     rule_say_control(f, true, counts, "memory by the driver over memory by count, 8192 tokens",
                      &agree);
@@ -154,10 +154,10 @@ static void judge_c44b(const struct bundle *bundle, struct finding *f)
     const bool positive = fused_at_least(&seen, RULE_LIMIT(f, C44B_SEEN));
     const bool negative = fused_below(&none, by) && none.low > -by;
 
-    rule_say_row(f->evidence, "exponent of time from 1024 to 8192 tokens, causal, bf16: fused",
+    rule_say_row(f, "exponent of time from 1024 to 8192 tokens, causal, bf16: fused",
                  &of_fused);
-    rule_say_row(f->evidence, "unfused", &of_chain);
-    rule_say_row(f->evidence, "less by", &less);
+    rule_say_row(f, "unfused", &of_chain);
+    rule_say_row(f, "less by", &less);
     rule_say_control(f, true, positive, "unfused, 8192 tokens over 1024, time", &seen);
     rule_say_control(f, false, negative, "a warm L2 at 1024 tokens makes as much, exponent", &none);
     rule_conclude(f,

@@ -53,7 +53,7 @@ static void say_attention(const struct bundle *bundle, struct finding *f)
     const size_t n = 4;
     const struct row *const from[] = {&rows[0], &rows[1], &rows[2], &rows[3]};
     const struct row ratio = rule_formed(&aside, from, n, "ratio", spread_of, &n);
-    rule_say_row(f->evidence,
+    rule_say_row(f,
                  "not judged: attention over 8192 keys by head, by token, in pages of 16 and 64, "
                  "slowest over fastest",
                  &ratio);
@@ -74,7 +74,7 @@ static void judge_c59(const struct bundle *bundle, struct finding *f)
     const double twofold = RULE_LIMIT(f, C59_DIFFERS), alike = RULE_LIMIT(f, C59_SAME);
     int differ = 0, same = 0;
     for (size_t i = 0; i < 2; i++) {
-        rule_say_row(f->evidence, what[i], &ratios[i]);
+        rule_say_row(f, what[i], &ratios[i]);
         differ += fused_at_least(&ratios[i], twofold);
         same += fused_below(&ratios[i], alike);
     }
@@ -173,9 +173,9 @@ static void judge_c67(const struct bundle *bundle, struct finding *f)
     const struct row fall = fall_of(&two, &one, bytes, predicted, f);
     const struct row none = fall_of(&plain, &one, bytes, predicted, f);
     const struct row rate = rule_rate(f, &one, bytes, "bytes/s");
-    rule_say_row(f->evidence, "one more row in two kernels takes", &two);
-    rule_say_row(f->evidence, "in one", &one);
-    rule_say_row(f->evidence, "the fall in bytes that this shows, over that by count", &fall);
+    rule_say_row(f, "one more row in two kernels takes", &two);
+    rule_say_row(f, "in one", &one);
+    rule_say_row(f, "the fall in bytes that this shows, over that by count", &fall);
     rule_say(f->evidence,
              "; bytes not counted: the L2 is swept between two operations; of attention over 8192 "
              "keys the fall is %.2g of the bytes, %s",
@@ -212,9 +212,9 @@ static void judge_c67b(const struct bundle *bundle, struct finding *f)
     const struct row none = rule_ratio(f, &beside, &edge);
     const double whole = RULE_LIMIT(f, C67B_WHOLE);
     const bool positive = fused_at_least(&seen, whole), negative = fused_below(&none, whole);
-    rule_say_row(f->evidence, "rope, append and attention in one kernel save, of three", &saved);
-    rule_say_row(f->evidence, "a graph edge is", &edge);
-    rule_say_row(f->evidence, "saved, in edges", &edges);
+    rule_say_row(f, "rope, append and attention in one kernel save, of three", &saved);
+    rule_say_row(f, "a graph edge is", &edge);
+    rule_say_row(f, "saved, in edges", &edges);
     rule_say_control(f, true, positive,
                      "three kernels take an edge more than attention alone, in "
                      "edges",
@@ -248,7 +248,7 @@ static bool take_cut(const struct bundle *bundle, int context, const char *type,
     if (!rule_take_ratio(bundle, id[0], id[1], ratio, f))
         return false;
     snprintf(what, sizeof what, "%s, %d keys", type, context);
-    rule_say_row(f->evidence, what, ratio);
+    rule_say_row(f, what, ratio);
     return true;
 }
 
@@ -298,8 +298,8 @@ static void judge_c91(const struct bundle *bundle, struct finding *f)
     const bool sees = fused_at_least(&grows, RULE_LIMIT(f, C91_SEEN));
     const bool positive = sees && right[0].low >= 1 && right[1].low >= 1;
     const bool negative = wrong[0].high < 1 && wrong[1].high < 1;
-    rule_say_row(f->evidence, "rope, clamp, cast and store in one kernel save, of three", &saved);
-    rule_say_row(f->evidence, "a graph edge is", &edge);
+    rule_say_row(f, "rope, clamp, cast and store in one kernel save, of three", &saved);
+    rule_say_row(f, "a graph edge is", &edge);
     rule_say_control(f, true, right[0].low >= 1, "rows beyond the range saturate, e4m3", &right[0]);
     rule_say_control(f, true, right[1].low >= 1, "int8", &right[1]);
     rule_say_control(f, true, sees, "32 times the keys take longer, times", &grows);
@@ -335,7 +335,7 @@ static void judge_c91b(const struct bundle *bundle, struct finding *f)
     const bool positive = fused_at_least(&grows, RULE_LIMIT(f, C91_SEEN));
     const bool negative =
         fused_at_least(&same, pays) && fused_below(&same, RULE_LIMIT(f, C91B_READ));
-    rule_say_row(f->evidence, "attention, 8 sequences of 32768 keys, cache of e4m3 over bf16",
+    rule_say_row(f, "attention, 8 sequences of 32768 keys, cache of e4m3 over bf16",
                  &ratio);
     rule_say_control(f, true, positive, "32 times the keys take longer, bf16, times", &grows);
     rule_say_control(f, false, negative,

@@ -82,8 +82,8 @@ static void judge_c37(const struct bundle *bundle, struct finding *f)
     const bool sees = sees_arithmetic(&g, f), negative = fused_at_least(&many, left);
 
     rule_say(f->evidence, "256 MiB of fp32, cold, 16 multiply-adds an element");
-    rule_say_row(f->evidence, "half the bytes take", &by_bytes);
-    rule_say_row(f->evidence, "half the arithmetic takes", &by_work);
+    rule_say_row(f, "half the bytes take", &by_bytes);
+    rule_say_row(f, "half the arithmetic takes", &by_work);
     rule_say_control(f, true, bound, "it is bound by bandwidth, share of a copy",
                      &g.share[SIXTEEN]);
     rule_say_control(f, false, negative, "with 1024 multiply-adds half the bytes take", &many);
@@ -109,8 +109,8 @@ static void judge_c37a(const struct bundle *bundle, struct finding *f)
         fast += fused_at_least(&g.share[i], share);
         flat += rule_place(&over, 1 - delta, 1 + delta) == PLACE_INSIDE;
     }
-    rule_say_row(f->evidence, "256 MiB of fp32, cold, 16 multiply-adds over none, time", &most);
-    rule_say_row(f->evidence, "share of a copy at 16", &g.share[SIXTEEN]);
+    rule_say_row(f, "256 MiB of fp32, cold, 16 multiply-adds over none, time", &most);
+    rule_say_row(f, "share of a copy at 16", &g.share[SIXTEEN]);
     say_short(bundle, f);
     const bool positive = sees_arithmetic(&g, f), negative = fused_below(&g.share[MANY], share);
     rule_say_control(f, false, negative, "with 1024 multiply-adds, share of a copy",
@@ -276,7 +276,7 @@ static void judge_c39(const struct bundle *bundle, struct finding *f)
     if (!take_chain(bundle, "plain", 1, &one, f))
         return;
     rule_say(f->evidence, "256 MiB tensors, fp16, cold, unfused");
-    rule_say_row(f->evidence, "one kernel, one read and one write", &one.unfused);
+    rule_say_row(f, "one kernel, one read and one write", &one.unfused);
     for (int i = 0; i < LENGTHS; i++) {
         char what[80];
         if (!take_chain(bundle, "plain", passes[i], &plain[i], f) ||
@@ -287,8 +287,8 @@ static void judge_c39(const struct bundle *bundle, struct finding *f)
         follow += follows(&longer, passes[i], f) == PLACE_INSIDE;
         follow += follows(&harder, 1, f) == PLACE_INSIDE;
         snprintf(what, sizeof what, "%d kernels over one, time", passes[i]);
-        rule_say_row(f->evidence, what, &longer);
-        rule_say_row(f->evidence, "the same with gelu and silu over plain ones", &harder);
+        rule_say_row(f, what, &longer);
+        rule_say_row(f, "the same with gelu and silu over plain ones", &harder);
     }
     const struct row arithmetic = rule_ratio(f, &activated[1].fused, &plain[1].fused);
     const struct row same = rule_ratio(f, &plain[1].fused, &one.unfused);
@@ -332,10 +332,10 @@ static void judge_c52(const struct bundle *bundle, struct finding *f)
                       rule_place(&sixteen.instructions, 1 - apart, 1 + apart) == PLACE_INSIDE;
     const enum place a = tracks(&four, f), b = tracks(&sixteen, f);
     rule_say(f->evidence, "256 MiB tensors, fp16, cold");
-    rule_say_row(f->evidence, "arithmetic instructions, unfused over fused", &sixteen.instructions);
+    rule_say_row(f, "arithmetic instructions, unfused over fused", &sixteen.instructions);
     say_chain("plain chain of 4", &four, f);
     say_chain("of 16", &sixteen, f);
-    rule_say_row(f->evidence, "fused, of 16, share of a copy", &sixteen.share);
+    rule_say_row(f, "fused, of 16, share of a copy", &sixteen.share);
     if (!same) {
         rule_not_testable(f, "the two forms differ in their instructions");
         return;

@@ -54,9 +54,9 @@ static void judge_c60(const struct bundle *bundle, struct finding *f)
     const bool negative = fits.high <= 1 + RULE_LIMIT(f, DELTA);
 
     rule_say(f->evidence, "softmax across 96 arrays, 384 values a thread, no cap on registers");
-    rule_say_row(f->evidence, "one kernel over two, time", &spilling);
-    rule_say_row(f->evidence, "its local memory, bytes a thread", &local);
-    rule_say_row(f->evidence, "one kernel of 96 values a thread, which fit, over two", &healed);
+    rule_say_row(f, "one kernel over two, time", &spilling);
+    rule_say_row(f, "its local memory, bytes a thread", &local);
+    rule_say_row(f, "one kernel of 96 values a thread, which fit, over two", &healed);
     rule_say_control(f, true, spills, "the one spills and the other does not", &local);
     rule_say_control(f, true, sees, "two kernels over 2.7 times the elements take longer, times",
                      &longer);
@@ -93,9 +93,9 @@ static void judge_c61a(const struct bundle *bundle, struct finding *f)
     const bool positive = needed.low > given_64.high && given_64.low > given_32.high;
     const bool negative = few.low >= few_cap.high;
     rule_say(f->evidence, "one source, compiled for as many registers as it needs and for fewer");
-    rule_say_row(f->evidence, "warps an SM holds at the registers it needs", &fused);
-    rule_say_row(f->evidence, "with 64", &cap_64);
-    rule_say_row(f->evidence, "with 32", &cap_32);
+    rule_say_row(f, "warps an SM holds at the registers it needs", &fused);
+    rule_say_row(f, "with 64", &cap_64);
+    rule_say_row(f, "with 32", &cap_32);
     rule_say_control(f, true, positive, "the three have fewer and fewer registers, from", &needed);
     rule_say_control(f, false, negative,
                      "a kernel that needs no more than 32 gains warps by the cap", &few);
@@ -136,10 +136,10 @@ static void judge_c61(const struct bundle *bundle, struct finding *f)
     const bool positive = fused_below(&quarter, costs), negative = fused_at_least(&same, nothing);
 
     rule_say(f->evidence, "one instruction stream, warps taken away by shared memory nobody uses");
-    rule_say_row(f->evidence, "a copy with one vector a thread keeps, with half of the warps",
+    rule_say_row(f, "a copy with one vector a thread keeps, with half of the warps",
                  &memory);
-    rule_say_row(f->evidence, "with a quarter", &quarter);
-    rule_say_row(f->evidence, "256 multiply-adds a vector keep, with half", &compute);
+    rule_say_row(f, "with a quarter", &quarter);
+    rule_say_row(f, "256 multiply-adds a vector keep, with half", &compute);
     rule_say_control(f, true, positive, "a quarter of the warps costs the copy 10 %: it keeps",
                      &quarter);
     rule_say_control(f, false, negative,
@@ -182,9 +182,9 @@ static void judge_c63(const struct bundle *bundle, struct finding *f)
     rule_say(f->evidence,
              "a row over its root mean square: one block a row, or as many as there are "
              "SMs in two kernels");
-    rule_say_row(f->evidence, "one kernel, one row of 262144 fp16", &fused);
-    rule_say_row(f->evidence, "two kernels", &unfused);
-    rule_say_row(f->evidence, "one over two, time", &one);
+    rule_say_row(f, "one kernel, one row of 262144 fp16", &fused);
+    rule_say_row(f, "two kernels", &unfused);
+    rule_say_row(f, "one over two, time", &one);
     rule_say_control(f, true, positive,
                      "two kernels over 256 times the elements take longer, times", &work);
     rule_say_control(

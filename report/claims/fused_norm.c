@@ -102,8 +102,8 @@ static void judge_c40b(const struct bundle *bundle, struct finding *f)
     const bool none = fused_below(&large, no_gain) || fused_below(&row, no_gain);
 
     rule_say(f->evidence, "silu(rmsnorm(x) + bias), fp16, graph, three kernels over one");
-    rule_say_row(f->evidence, "16384x8192, time", &large);
-    rule_say_row(f->evidence, "one row of 4096, cold, time", &row);
+    rule_say_row(f, "16384x8192, time", &large);
+    rule_say_row(f, "one row of 4096, cold, time", &row);
     say_too_few_threads(bundle, f);
     const bool bound = is_bound(&share, f), sees = sees_chain(&unfused, &silu, f);
     const bool negative = fused_below(&one, gain);
@@ -144,8 +144,8 @@ static void judge_c40a(const struct bundle *bundle, struct finding *f)
     const bool negative = fused_at_least(&none, 1 - better);
     rule_say(f->evidence, "silu(rmsnorm(x) + bias), 16384x8192 fp16, cold: share of what the L1s "
                           "read that device memory supplies");
-    rule_say_row(f->evidence, "one kernel", &share[0]);
-    rule_say_row(f->evidence, "three", &share[1]);
+    rule_say_row(f, "one kernel", &share[0]);
+    rule_say_row(f, "three", &share[1]);
     rule_say_control(f, true, positive, "a kernel that reads each element once, share", &share[2]);
     rule_say_control(f, false, negative, "its share over that of the three", &none);
     rule_conclude(f,
@@ -236,10 +236,10 @@ static void judge_c42a(const struct bundle *bundle, struct finding *f)
     if (rule_take_counted(bundle, "dram_bytes", COLD("layernorm", "fused"), &counted, &aside)) {
         const struct row count = rule_number(C42_BYTES, "bytes");
         passes = rule_quotient(&counted, &count);
-        rule_say_row(f->evidence, "bytes of device memory by counters, which decide", &passes);
+        rule_say_row(f, "bytes of device memory by counters, which decide", &passes);
     } else
         fused_say_not_counted(&aside, f);
-    rule_say_row(f->evidence,
+    rule_say_row(f,
                  "fused LayerNorm of 16384x8192 fp16, graph, cold, over one read and one write: "
                  "time",
                  &by_time);
@@ -282,7 +282,7 @@ static void judge_c42b(const struct bundle *bundle, struct finding *f)
 
     const struct row by_loop = rule_ratio(f, &loop, &p.fused);
     const double longer = 1 + RULE_LIMIT(f, C42_LONGER);
-    rule_say_row(f->evidence,
+    rule_say_row(f,
                  "LayerNorm of 16384x8192 fp16, graph, cold, one kernel that loads its row three "
                  "times over one that loads it once, time",
                  &by_loop);

@@ -179,10 +179,10 @@ static void judge_c76(const struct bundle *bundle, struct finding *f)
     const bool several = arrival.low > 1, one = last.high <= 1 && two.high <= 1;
     const bool positive = inputs.low >= 10, negative = fixed.high <= 1;
 
-    rule_say_row(f->evidence, "different results in 10000 runs on the same inputs, by atomicAdd",
+    rule_say_row(f, "different results in 10000 runs on the same inputs, by atomicAdd",
                  &arrival);
-    rule_say_row(f->evidence, "added up by the last to arrive", &last);
-    rule_say_row(f->evidence, "by a second kernel", &two);
+    rule_say_row(f, "added up by the last to arrive", &last);
+    rule_say_row(f, "by a second kernel", &two);
     rule_say_control(f, true, positive, "ten inputs give ten results", &inputs);
     rule_say_control(f, false, negative,
                      "atomics on integers, whose order cannot matter, give several", &fixed);

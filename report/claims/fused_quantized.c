@@ -42,7 +42,7 @@ static void judge_c45(const struct bundle *bundle, struct finding *f)
             !take_time(bundle, formats[i], "unfused", &unfused, f))
             return;
         ratio = rule_ratio(f, &fused, &unfused);
-        rule_say_row(f->evidence, formats[i], &ratio);
+        rule_say_row(f, formats[i], &ratio);
         cuts += fused_below(&ratio, cut);
         idle += fused_at_least(&ratio, not_cut);
     }
@@ -87,9 +87,9 @@ static void judge_c64(const struct bundle *bundle, struct finding *f)
     const bool moves = fused_at_least(&moved, twice), takes = fused_at_least(&conversion, twice);
     const bool negative = fused_below(&other, slower);
 
-    rule_say_row(f->evidence, "4096 x 14336, batch 1: bf16 by its best kernel", &full);
-    rule_say_row(f->evidence, "int4 by a conversion of its own and then bf16, over that", &with);
-    rule_say_row(f->evidence, "int4 without", &without);
+    rule_say_row(f, "4096 x 14336, batch 1: bf16 by its best kernel", &full);
+    rule_say_row(f, "int4 by a conversion of its own and then bf16, over that", &with);
+    rule_say_row(f, "int4 without", &without);
     rule_say_control(f, true, moves, "the conversion moves at least twice the bytes of bf16",
                      &moved);
     rule_say_control(f, true, takes, "and takes twice the time of int4 without it", &conversion);
@@ -146,7 +146,7 @@ static void judge_c65(const struct bundle *bundle, struct finding *f)
     const bool gains = fused_at_least(&gain, apart);
     const bool good = fused_at_least(&of_rate, RULE_LIMIT(f, C65_GOOD));
     const bool negative = rule_place(&bf16, 1 / apart, apart) == PLACE_INSIDE;
-    rule_say_row(f->evidence,
+    rule_say_row(f,
                  "int4, 4096 x 14336, batch 1: converted to bf16 and multiplied, over one kernel",
                  &spread);
     say_bytes(bundle, &full, f);
@@ -236,10 +236,10 @@ static void judge_c85(const struct bundle *bundle, struct finding *f)
         rule_say(f->evidence, "; %s %.3g and %.3g times, at most %.3g times bf16's", inputs[i],
                  apart.by_calibration, apart.by_format, apart.over_bf16);
     }
-    rule_say_row(f->evidence, "int8 on normal numbers", &absmax);
+    rule_say_row(f, "int8 on normal numbers", &absmax);
     if (rule_take_formed(bundle, &unscaled, &aside, QUALITY("%s"), "quality_error", "int8",
                          "normal", "none"))
-        rule_say_row(f->evidence, "not judged: without any scale, which nobody would ship",
+        rule_say_row(f, "not judged: without any scale, which nobody would ship",
                      &unscaled);
     rule_say(f->evidence, "; inputs are synthetic: what a trained model makes of it was not seen");
 

@@ -56,7 +56,7 @@ static void judge_c83(const struct bundle *bundle, struct finding *f)
     const bool negative = fused_below(&inputs, least);
     rule_say(f->evidence, "a dependent chain of 1 takes %.0f registers, one of 64 %.0f", few.centre,
              many.centre);
-    rule_say_row(f->evidence, "registers a value from 4 to 64", &dependent);
+    rule_say_row(f, "registers a value from 4 to 64", &dependent);
     rule_say(f->evidence, "; resident warps an SM %.0f and %.0f: %s", warps_1.centre,
              warps_64.centre,
              warps_64.high < warps_1.low ? "occupancy is lost" : "no occupancy is lost");

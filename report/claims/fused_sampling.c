@@ -51,10 +51,10 @@ static void judge_c66(const struct bundle *bundle, struct finding *f)
     const bool negative = fused_at_least(&blind, RULE_LIMIT(f, C66_BLIND));
 
     rule_say(f->evidence, "128256 logits, penalty, temperature, top-k 50, top-p 0.9");
-    rule_say_row(f->evidence, "six kernels over one, batch 1", &one);
-    rule_say_row(f->evidence, "batch 256", &many);
-    rule_say_row(f->evidence, "one kernel at batch 1", &fused);
-    rule_say_row(f->evidence, "of 100000 draws so many differ from the six kernels'", &differ);
+    rule_say_row(f, "six kernels over one, batch 1", &one);
+    rule_say_row(f, "batch 256", &many);
+    rule_say_row(f, "one kernel at batch 1", &fused);
+    rule_say_row(f, "of 100000 draws so many differ from the six kernels'", &differ);
     rule_say_control(f, true, right, "draws beside float64, and beside the six kernels'", &border);
     rule_say_control(f, true, sees, "256 times the logits take longer, times", &work);
     rule_say_control(f, false, negative, "draws that agree when the penalty is left out: all but",

@@ -36,8 +36,8 @@ static void judge_c33(const struct bundle *bundle, struct finding *f)
             return;
         const bool found = fused_at_least(&longest[IN_SHARED], granted);
         const bool longer = fused_at_least(&longest[TWO_NUMBERS], length);
-        rule_say_row(f->evidence, types[i], &longest[HELD]);
-        rule_say_row(f->evidence, "in shared memory alone", &longest[IN_SHARED]);
+        rule_say_row(f, types[i], &longest[HELD]);
+        rule_say_row(f, "in shared memory alone", &longest[IN_SHARED]);
         char what[64];
         snprintf(what, sizeof what, "48 KiB of shared memory are found, %s", types[i]);
         rule_say_control(f, true, found, what, &longest[IN_SHARED]);
@@ -149,12 +149,12 @@ static void judge_c34(const struct bundle *bundle, struct finding *f)
     const bool right = error_of(&resident, f) == PLACE_INSIDE && error_of(&two, f) == PLACE_INSIDE;
     const bool timed = fused_at_least(&grows, RULE_LIMIT(f, C34_LONGER));
     const bool negative = error_of(&unmerged, f) == PLACE_ABOVE;
-    rule_say_row(f->evidence, "one row of 1048576 fp16, a block that reads twice: error", &online);
-    rule_say_row(f->evidence, "time", &one_ns);
-    rule_say_row(f->evidence, "the fastest way over several SMs", &best_ns);
+    rule_say_row(f, "one row of 1048576 fp16, a block that reads twice: error", &online);
+    rule_say_row(f, "time", &one_ns);
+    rule_say_row(f, "the fastest way over several SMs", &best_ns);
     rule_say(f->evidence, ", by %s", best_ns.id);
-    rule_say_row(f->evidence, "one block over that", &over_best);
-    rule_say_row(f->evidence, "longest row that a block holds", &longest);
+    rule_say_row(f, "one block over that", &over_best);
+    rule_say_row(f, "longest row that a block holds", &longest);
     say_crossover(bundle, f);
     say_batched(bundle, f);
     rule_say_control(f, true, error_of(&resident, f) == PLACE_INSIDE,
@@ -264,8 +264,8 @@ static void judge_c41b(const struct bundle *bundle, struct finding *f)
     const enum place stored = about(&t.stored, C41_STORED, f);
     const enum place one = about(&t.one, C41_COMPUTED, f);
     rule_say(f->evidence, "131072x4096 fp16, graph, cold");
-    rule_say_row(f->evidence, "three kernels over one, time", &t.computed);
-    rule_say_row(f->evidence, "four with a stored mask over one", &t.stored);
+    rule_say_row(f, "three kernels over one, time", &t.computed);
+    rule_say_row(f, "four with a stored mask over one", &t.stored);
     say_wide(bundle, f);
     const bool positive = sees_traffic(&t, f), negative = one == PLACE_BELOW || one == PLACE_ABOVE;
     rule_say_control(f, false, negative, "the scaling kernel alone over the fused one", &t.one);

@@ -83,7 +83,7 @@ static bool say_batch_1(const struct bundle *bundle, struct finding *f)
     for (size_t i = 0; i < 5; i++) {
         if (!rule_take_formed(bundle, &time[i], f, TIME("%s"), impls[i]))
             return false;
-        rule_say_row(f->evidence, places[i], &time[i]);
+        rule_say_row(f, places[i], &time[i]);
     }
     rule_say(f->evidence, "; so little cannot be told by time: it takes counters");
     return true;
@@ -121,12 +121,12 @@ static void judge_c28(const struct bundle *bundle, struct finding *f)
     const bool by_count =
         fused_counted_ratio(bundle, CHAIN_TIME("unfused"), CHAIN_TIME("fused"), &counted, f);
     rule_say(f->evidence, "%sin registers, on the chain of C38", f->evidence[0] ? "; " : "");
-    rule_say_row(f->evidence, "bytes saved over bytes predicted, inferred from time", &saved);
+    rule_say_row(f, "bytes saved over bytes predicted, inferred from time", &saved);
     if (by_count) {
-        rule_say_row(f->evidence, "bytes of device memory by counters, three kernels over one",
+        rule_say_row(f, "bytes of device memory by counters, three kernels over one",
                      &counted);
         saved = counted_over_predicted(&counted, &bytes);
-        rule_say_row(f->evidence, "saved over predicted, by counters, which decide", &saved);
+        rule_say_row(f, "saved over predicted, by counters, which decide", &saved);
     }
     if (!take_nothing(bundle, &unfused, &fused, &bytes, &nothing, f))
         return;
@@ -181,7 +181,7 @@ static void judge_c28a(const struct bundle *bundle, struct finding *f)
     const struct row saved = beyond(&dram, &shared, passes), none = beyond(&l2, &shared, passes);
     const struct row chain = rule_ratio(f, &unfused, &scale);
     const struct row total = rule_quotient(&shared, &bytes);
-    rule_say_row(f->evidence, "bytes saved over bytes predicted, by counters", &saved);
+    rule_say_row(f, "bytes saved over bytes predicted, by counters", &saved);
     const bool sees = rule_place(&total, 1 - within, 1 + within) == PLACE_INSIDE;
     const bool positive = sees && fused_at_least(&chain, RULE_LIMIT(f, C28A_CHAIN));
     const bool negative = rule_place(&none, -within, within) == PLACE_INSIDE;

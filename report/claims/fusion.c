@@ -110,7 +110,7 @@ static void judge_c38b(const struct bundle *bundle, struct finding *f)
         return;
 
     const enum place one = about_three(&s.one, f);
-    rule_say_row(f->evidence, "three kernels over one, 16384x8192 fp16, graph, cold: time",
+    rule_say_row(f, "three kernels over one, 16384x8192 fp16, graph, cold: time",
                  &s.three);
     say_other_regimes(bundle, f);
     const bool positive = sees_saving(&s, f), negative = one == PLACE_BELOW || one == PLACE_ABOVE;

@@ -74,7 +74,7 @@ static void judge_c14(const struct bundle *bundle, struct finding *f)
 
     if (!RULE_TAKE(bundle, c14_needs, f, &sustained, &longest, &starved))
         return;
-    rule_say_row(f->evidence, "sustained", &sustained);
+    rule_say_row(f, "sustained", &sustained);
     rule_say(f->evidence, "; the best product over a read of its bytes and over sustained");
     for (size_t i = 0; i < n; i++) {
         if (!take_reached(bundle, &judged[i], &sustained, &s, f))
@@ -128,9 +128,9 @@ static void judge_c14b(const struct bundle *bundle, struct finding *f)
     const bool positive = rule_place(&known, 0, RULE_LIMIT(f, C14B_STARVED)) == PLACE_INSIDE;
     const bool negative = rule_place(&room, faster, INFINITY) == PLACE_BELOW;
 
-    rule_say_row(f->evidence, "2048 x 2048, our kernel by two warps a block", &two);
-    rule_say_row(f->evidence, "by eight, the same loads in flight, times as fast", &more);
-    rule_say_row(f->evidence, "by one, half of the loads in flight", &fewer);
+    rule_say_row(f, "2048 x 2048, our kernel by two warps a block", &two);
+    rule_say_row(f, "by eight, the same loads in flight, times as fast", &more);
+    rule_say_row(f, "by one, half of the loads in flight", &fewer);
     rule_say_control(f, true, positive,
                      "one warp an SM with one load in flight at 4096 x 4096, times as fast as ours",
                      &known);

@@ -53,7 +53,7 @@ static bool take_ladder(const struct bundle *bundle, const struct need *needs,
     for (int i = 0; i < LEVELS; i++) {
         if (!rule_take(bundle, needs[i].id, &level[i], f))
             return false;
-        rule_say_row(f->evidence, level_names[i], &level[i]);
+        rule_say_row(f, level_names[i], &level[i]);
     }
     return true;
 }
@@ -118,9 +118,9 @@ static void judge_c54(const struct bundle *bundle, struct finding *f)
     const enum claim_verdict by_rate = rule_band(rule_place(&more, times, INFINITY));
     const enum claim_verdict tiny = rule_band(rule_place(&size, 0, RULE_LIMIT(f, C54_TINY)));
 
-    rule_say_row(f->evidence, "device memory over registers, latency", &sooner);
-    rule_say_row(f->evidence, "registers over device memory, rate", &more);
-    rule_say_row(f->evidence, "bytes", &size);
+    rule_say_row(f, "device memory over registers, latency", &sooner);
+    rule_say_row(f, "registers over device memory, rate", &more);
+    rule_say_row(f, "bytes", &size);
     if (take_controls(bundle, &positive, &negative, f))
         rule_conclude(f, both(both(by_latency, by_rate), tiny), positive, negative);
 }
@@ -136,8 +136,8 @@ static void judge_c54b(const struct bundle *bundle, struct finding *f)
         return;
     const struct row sooner = rule_ratio(f, &latency[2], &latency[3]);
     const struct row more = rule_ratio(f, &rate[3], &rate[2]);
-    rule_say_row(f->evidence, "registers over shared memory, latency", &sooner);
-    rule_say_row(f->evidence, "rate", &more);
+    rule_say_row(f, "registers over shared memory, latency", &sooner);
+    rule_say_row(f, "rate", &more);
     rule_conclude(f, both(climb(latency, &sooner, f), climb(rate, &more, f)), positive, negative);
 }
 
@@ -159,9 +159,9 @@ static void judge_c54c(const struct bundle *bundle, struct finding *f)
     const struct row reversed = rule_ratio(f, &global, &registers);
     const bool positive = of_global.high<1, negative = reversed.low> 1;
 
-    rule_say_row(f->evidence, "bytes of the registers of all SMs over those of shared memory",
+    rule_say_row(f, "bytes of the registers of all SMs over those of shared memory",
                  &size);
-    rule_say_row(f->evidence, "over those of the L2", &of_l2);
+    rule_say_row(f, "over those of the L2", &of_l2);
     rule_say(f->evidence, "; a thread has at most 1020");
     rule_say_control(f, true, positive, "they are smaller than device memory, bytes over its",
                      &of_global);

@@ -146,17 +146,17 @@ static void judge_c69(const struct bundle *bundle, struct finding *f)
 
     const struct row rise = rule_ratio(f, &batched, &each);
     rule_say_row(
-        f->evidence,
+        f,
         "recorded and not judged: share of SM time that does work, 600000 items/s, batched",
         &batched);
-    rule_say_row(f->evidence, "launched one by one on 8 streams", &each);
-    rule_say_row(f->evidence, "on one stream", &one);
-    rule_say_row(f->evidence, "batched over 8 streams", &rise);
-    rule_say_row(f->evidence, "at 30000 items/s batched", &calm_batched);
-    rule_say_row(f->evidence, "on 8 streams", &calm_each);
-    rule_say_row(f->evidence, "an item's latency in a trace of 512 at 600000, on 8 streams",
+    rule_say_row(f, "launched one by one on 8 streams", &each);
+    rule_say_row(f, "on one stream", &one);
+    rule_say_row(f, "batched over 8 streams", &rise);
+    rule_say_row(f, "at 30000 items/s batched", &calm_batched);
+    rule_say_row(f, "on 8 streams", &calm_each);
+    rule_say_row(f, "an item's latency in a trace of 512 at 600000, on 8 streams",
                  &waits);
-    rule_say_row(f->evidence, "batched", &batched_waits);
+    rule_say_row(f, "batched", &batched_waits);
     rule_not_testable(f, "the share of SM time is the load over what is served, so that no control "
                          "could fail");
 }
@@ -241,8 +241,8 @@ static void judge_c87(const struct bundle *bundle, struct finding *f)
         if (!take_beside(bundle, rivals[i], "2", &b, f))
             return;
         differences[i] = b.by_difference, ratios[i] = b.by_ratio;
-        rule_say_row(f->evidence, "p99 - median", &differences[i]);
-        rule_say_row(f->evidence, "p99 / median", &ratios[i]);
+        rule_say_row(f, "p99 - median", &differences[i]);
+        rule_say_row(f, "p99 / median", &ratios[i]);
         const bool slowed = b.slower.low > 1 + RULE_LIMIT(f, C87_SLOWED);
         rule_say_control(f, true, slowed, "the rivals slow eight launches by", &b.slower);
         contended = contended && slowed;

@@ -71,13 +71,13 @@ static void say_beside(const struct bundle *bundle, const struct row *step, stru
 
     if (RULE_TAKE(bundle, body_needs, &ignored, &fused, &graph)) {
         const struct row ratio = rule_ratio(&ignored, &fused, &graph);
-        rule_say_row(f->evidence, "steps that read 32 MiB, fused over graph", &ratio);
+        rule_say_row(f, "steps that read 32 MiB, fused over graph", &ratio);
     }
     if (!RULE_TAKE(bundle, beside_needs, &ignored, &dependent, &flag))
         return;
     const struct row of_pdl = rule_ratio(&ignored, step, &dependent);
-    rule_say_row(f->evidence, "over one by a graph with programmatic dependent launch", &of_pdl);
-    rule_say_row(f->evidence, "from one block to one other, where that is all (C29b)", &flag);
+    rule_say_row(f, "over one by a graph with programmatic dependent launch", &of_pdl);
+    rule_say_row(f, "from one block to one other, where that is all (C29b)", &flag);
 }
 
 static const struct need fused_needs[] = {{NEED_BEST, STEP(IN_ONE_LAUNCH, "sm", "64-512")},
@@ -95,12 +95,12 @@ static void judge_c29(const struct bundle *bundle, struct finding *f)
 
     const struct row by_stream = rule_ratio(f, &fused, &s.stream),
                      ratio = rule_ratio(&aside, &fused, &s.graph);
-    rule_say_row(f->evidence, "a dependent step by stream", &s.stream);
-    rule_say_row(f->evidence, "inside one kernel, all blocks waiting for all", &fused);
+    rule_say_row(f, "a dependent step by stream", &s.stream);
+    rule_say_row(f, "inside one kernel, all blocks waiting for all", &fused);
     rule_say(f->evidence, ", by %s", fused.id);
-    rule_say_row(f->evidence, "ratio", &by_stream);
-    rule_say_row(f->evidence, "not judged: a step in a graph (C29c)", &s.graph);
-    rule_say_row(f->evidence, "ratio", &ratio);
+    rule_say_row(f, "ratio", &by_stream);
+    rule_say_row(f, "not judged: a step in a graph (C29c)", &s.graph);
+    rule_say_row(f, "ratio", &ratio);
     rule_conclude(f, c29_rule(&by_stream, f), positive, negative);
 }
 
@@ -126,11 +126,11 @@ static void judge_c29c(const struct bundle *bundle, struct finding *f)
     if (c29_rule(&at_length, f) != verdict)
         verdict = CLAIM_MIXED;
 
-    rule_say_row(f->evidence, "a dependent step in a graph", &s.graph);
-    rule_say_row(f->evidence, "inside one kernel, all blocks waiting for all", &fused);
+    rule_say_row(f, "a dependent step in a graph", &s.graph);
+    rule_say_row(f, "inside one kernel, all blocks waiting for all", &fused);
     rule_say(f->evidence, ", by %s", fused.id);
-    rule_say_row(f->evidence, "ratio", &ratio);
-    rule_say_row(f->evidence, "ratio from 512 to 4096 steps", &at_length);
+    rule_say_row(f, "ratio", &ratio);
+    rule_say_row(f, "ratio from 512 to 4096 steps", &at_length);
     say_beside(bundle, &fused, f);
     rule_conclude(f, verdict, positive, negative);
 }
@@ -150,9 +150,9 @@ static void judge_c29b(const struct bundle *bundle, struct finding *f)
         return;
 
     const struct row ratio = rule_ratio(f, &flag, &s.graph);
-    rule_say_row(f->evidence, "a dependent step in a graph", &s.graph);
-    rule_say_row(f->evidence, "from one block to one other, by release and acquire", &flag);
-    rule_say_row(f->evidence, "ratio", &ratio);
+    rule_say_row(f, "a dependent step in a graph", &s.graph);
+    rule_say_row(f, "from one block to one other, by release and acquire", &flag);
+    rule_say_row(f, "ratio", &ratio);
     rule_conclude(f, c29_rule(&ratio, f), positive, negative);
 }
 
@@ -182,9 +182,9 @@ static void judge_c71(const struct bundle *bundle, struct finding *f)
     const bool is_trip = rule_place(&same, 1 - alike, 1 + alike) == PLACE_INSIDE;
     const bool clocked = rule_place(&work, RULE_LIMIT(f, C71_WORK), INFINITY) == PLACE_INSIDE;
     bool negative = rule_place(&busy, 0, hidden) == PLACE_ABOVE;
-    rule_say_row(f->evidence, "a launch that is waited for", &one);
-    rule_say_row(f->evidence, "one of 1000 in the queue", &deep);
-    rule_say_row(f->evidence, "ratio", &ratio);
+    rule_say_row(f, "a launch that is waited for", &one);
+    rule_say_row(f, "one of 1000 in the queue", &deep);
+    rule_say_row(f, "ratio", &ratio);
     rule_say_control(f, true, is_trip, "the first is the round trip, ratio", &same);
     rule_say_control(f, true, clocked, "with 20 us of work it takes longer, times", &work);
     rule_say_control(f, false, negative, "kernels of 20 us, queued over waited for", &busy);

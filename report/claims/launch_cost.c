@@ -89,10 +89,10 @@ static void judge_c50(const struct bundle *bundle, struct finding *f)
         return;
     const struct row of_few = rule_ratio(f, &few, &one), of_many = rule_ratio(f, &many, &one);
     const enum claim_verdict by_few = adds(&of_few, f), by_many = adds(&of_many, f);
-    rule_say_row(f->evidence, "16 MiB in L2 by one launch", &one);
-    rule_say_row(f->evidence, "cut into 64, times as long", &of_few);
-    rule_say_row(f->evidence, "into 4096", &of_many);
-    rule_say_row(f->evidence, "an empty launch in a graph", &null);
+    rule_say_row(f, "16 MiB in L2 by one launch", &one);
+    rule_say_row(f, "cut into 64, times as long", &of_few);
+    rule_say_row(f, "into 4096", &of_many);
+    rule_say_row(f, "an empty launch in a graph", &null);
     rule_conclude(f, by_few == by_many ? by_few : CLAIM_MIXED, positive, negative);
 }
 
@@ -109,9 +109,9 @@ static void judge_c50b(const struct bundle *bundle, struct finding *f)
         !RULE_TAKE(bundle, all_needs, f, &all))
         return;
     const struct row bytes = rule_ratio(f, &one, &null), again = rule_ratio(f, &all, &one);
-    rule_say_row(f->evidence, "a launch that reads 16 MiB from L2, and adds them up", &one);
-    rule_say_row(f->evidence, "over an empty one", &bytes);
-    rule_say_row(f->evidence, "64 that read all, over one", &again);
+    rule_say_row(f, "a launch that reads 16 MiB from L2, and adds them up", &one);
+    rule_say_row(f, "over an empty one", &bytes);
+    rule_say_row(f, "64 that read all, over one", &again);
     rule_conclude(f, adds(&bytes, f), positive, negative);
 }
 
@@ -131,9 +131,9 @@ static void judge_c50d(const struct bundle *bundle, struct finding *f)
         !take_controls(bundle, &one, &null, &positive, &negative, f))
         return;
     const struct row waits = rule_ratio(f, &part, &idle);
-    rule_say_row(f->evidence, "16 MiB cut into 64 launches", &part);
-    rule_say_row(f->evidence, "read by one of 64 launches of the same kernel", &idle);
-    rule_say_row(f->evidence, "ratio", &waits);
+    rule_say_row(f, "16 MiB cut into 64 launches", &part);
+    rule_say_row(f, "read by one of 64 launches of the same kernel", &idle);
+    rule_say_row(f, "ratio", &waits);
     rule_conclude(f, adds(&waits, f), positive, negative);
 }
 
@@ -175,12 +175,12 @@ static void judge_c50c(const struct bundle *bundle, struct finding *f)
     bool negative =
         near_one(&no_blocks, f) == PLACE_BELOW || near_one(&no_blocks, f) == PLACE_ABOVE;
 
-    rule_say_row(f->evidence, "the call", &call);
-    rule_say_row(f->evidence, "until the first block begins", &start);
-    rule_say_row(f->evidence, "each further block", &block);
-    rule_say_row(f->evidence, "from the end until the host knows", &finish);
-    rule_say_row(f->evidence, "65536 blocks, submit to done", &total);
-    rule_say_row(f->evidence, "the parts' sum over that", &ratio);
+    rule_say_row(f, "the call", &call);
+    rule_say_row(f, "until the first block begins", &start);
+    rule_say_row(f, "each further block", &block);
+    rule_say_row(f, "from the end until the host knows", &finish);
+    rule_say_row(f, "65536 blocks, submit to done", &total);
+    rule_say_row(f, "the parts' sum over that", &ratio);
     rule_say_control(f, true, undisturbed, "one block: parts over the round trip", &of_one);
     rule_say_control(f, true, known, "65536 blocks from stamp to stamp over 65536 slopes", &alike);
     rule_say_control(f, false, negative, "without the blocks the sum is near", &no_blocks);

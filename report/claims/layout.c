@@ -26,8 +26,8 @@ static bool take_transpose(const struct bundle *bundle, struct row *ratio, struc
     if (!RULE_TAKE(bundle, transpose_needs, f, &best, copy))
         return false;
     *ratio = rule_ratio(f, &best, copy);
-    rule_say_row(f->evidence, "fastest transpose", &best);
-    rule_say_row(f->evidence, "over the faster copy", ratio);
+    rule_say_row(f, "fastest transpose", &best);
+    rule_say_row(f, "over the faster copy", ratio);
     return true;
 }
 
@@ -57,8 +57,8 @@ static void judge_c56(const struct bundle *bundle, struct finding *f)
     bool positive = rule_place(&tiles, of_copy, INFINITY) == PLACE_INSIDE;
     bool not_a_copy = rule_place(&half, of_copy, INFINITY) == PLACE_BELOW;
     bool not_absorbed = rule_place(&explicit, 0, most) == PLACE_ABOVE;
-    rule_say_row(f->evidence, "a product of 4096^3 with A stored transposed over not", &tn);
-    rule_say_row(f->evidence, "with B", &nt);
+    rule_say_row(f, "a product of 4096^3 with A stored transposed over not", &tn);
+    rule_say_row(f, "with B", &nt);
     rule_say_control(f, true, positive, "the plain transpose by tiles, over a copy", &tiles);
     rule_say_control(f, false, not_a_copy, "reading alone costs 0.9 of a copy, at", &half);
     rule_say_control(f, false, not_absorbed, "a transpose before the product is absorbed, at",
@@ -125,7 +125,7 @@ static void judge_c57(const struct bundle *bundle, struct finding *f)
         if (!take_of_model(bundle, id, &of_model, f))
             return;
         snprintf(what, sizeof what, "stride %d, over the sector model", strides[i]);
-        rule_say_row(f->evidence, what, &of_model);
+        rule_say_row(f, what, &of_model);
         n_within += rule_place(&of_model, 0, model) == PLACE_INSIDE;
         n_hidden += rule_place(&of_model, 0, seen) == PLACE_ABOVE;
     }
@@ -234,7 +234,7 @@ static void judge_c84b(const struct bundle *bundle, struct finding *f)
     for (int i = 0; i < PLACES; i++) {
         if (!rule_take_ratio(bundle, width_needs[2 * i].id, width_needs[2 * i + 1].id, &ratio, f))
             return;
-        rule_say_row(f->evidence, what[i], &ratio);
+        rule_say_row(f, what[i], &ratio);
         n_faster += rule_place(&ratio, faster, INFINITY) == PLACE_INSIDE;
         n_same += rule_place(&ratio, 1 - same, 1 + same) == PLACE_INSIDE;
     }

@@ -30,7 +30,7 @@ static void judge_c10(const struct bundle *bundle, struct finding *f)
                             RULE_LIMIT(f, C10_KNOWN_MOST)) == PLACE_INSIDE;
     bool negative = rule_place(&control, least, most) == PLACE_ABOVE &&
                     control.low > RULE_LIMIT(f, C10_CONTROL_LEAST);
-    rule_say_row(f->evidence, "a dependent L1 hit takes", &l1);
+    rule_say_row(f, "a dependent L1 hit takes", &l1);
     rule_say_control(f, true, clock, "a wait of 20000 cycles reads", &spin);
     rule_say_control(f, true, known, "a chase through shared memory, known to take 20 to 32, reads",
                      &shared);
@@ -66,10 +66,10 @@ static void judge_c11(const struct bundle *bundle, struct finding *f)
         verdict = CLAIM_REPRODUCED;
     bool positive = rule_faster(&l1, &l2);
     bool negative = !rule_faster(&again, &l1) && !rule_faster(&l1, &again);
-    rule_say_row(f->evidence, "shared memory", &shared);
+    rule_say_row(f, "shared memory", &shared);
     if (constants)
-        rule_say_row(f->evidence, "constants", &constant);
-    rule_say_row(f->evidence, "L1", &l1);
+        rule_say_row(f, "constants", &constant);
+    rule_say_row(f, "L1", &l1);
     rule_say_control(f, true, positive, "L1 is faster than L2, at", &l2);
     rule_say_control(f, false, negative, "L1 and L1, measured once more, differ, at", &again);
     rule_conclude(f, verdict, positive, negative);

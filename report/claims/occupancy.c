@@ -73,9 +73,9 @@ static bool judge_memory(const struct bundle *bundle, const char *memory, int wo
                remedy = share_of_rate(&full, &eight, 8, f);
     struct row slower = rule_ratio(f, &worst, &one);
     snprintf(what, sizeof what, "%s, 4 warps, one load each: share of the load rate", memory);
-    rule_say_row(f->evidence, what, &share);
-    rule_say_row(f->evidence, "worst pattern, times as slow", &slower);
-    rule_say_row(f->evidence, "with eight loads each: share", &remedy);
+    rule_say_row(f, what, &share);
+    rule_say_row(f, "worst pattern, times as slow", &slower);
+    rule_say_row(f, "with eight loads each: share", &remedy);
     *part = both(part_of(rule_place(&share, 0, RULE_LIMIT(f, C12_HALF)), PLACE_INSIDE),
                  part_of(rule_place(&slower, RULE_LIMIT(f, C12_WORSE), INFINITY), PLACE_INSIDE));
     return true;
@@ -114,8 +114,8 @@ static void judge_c12(const struct bundle *bundle, struct finding *f)
     bool negative = rule_place(&one_piece, 0, most) == PLACE_INSIDE;
     enum holding slow = both(shared, cached);
     enum holding moved = part_of(rule_place(&in_l1, 0, most), PLACE_ABOVE);
-    rule_say_row(f->evidence, "32 layers 2 MiB apart over one piece, in L1", &in_l1);
-    rule_say_row(f->evidence, "in L2", &in_l2);
+    rule_say_row(f, "32 layers 2 MiB apart over one piece, in L1", &in_l1);
+    rule_say_row(f, "in L2", &in_l2);
     rule_say_control(f, true, positive, "rows of 4 MiB from L2 over 16 KiB from L1", &slower);
     rule_say_control(f, false, negative, "a single layer, moved, is slower", &one_piece);
     rule_conclude(f,
@@ -151,7 +151,7 @@ static void say_plain(const struct bundle *bundle, const struct row *most, struc
     for (size_t i = 0; plain_needs[i].id; i++)
         if (rule_take_best(bundle, plain_needs[i].id, &row, &ignored)) {
             const struct row share = rule_ratio(&ignored, &row, most);
-            rule_say_row(f->evidence, words[i], &share);
+            rule_say_row(f, words[i], &share);
         }
 }
 
@@ -167,9 +167,9 @@ static void judge_c13(const struct bundle *bundle, struct finding *f)
     enum place place = rule_place(&share, enough, INFINITY);
     bool positive = rule_place(&full, enough, INFINITY) == PLACE_INSIDE;
     bool negative = rule_place(&least, enough, INFINITY) == PLACE_BELOW;
-    rule_say_row(f->evidence, "sustained", &most);
-    rule_say_row(f->evidence, "by one warp an SM", &single);
-    rule_say_row(f->evidence, "which is a share of", &share);
+    rule_say_row(f, "sustained", &most);
+    rule_say_row(f, "by one warp an SM", &single);
+    rule_say_row(f, "which is a share of", &share);
     rule_say(f->evidence, ", by %s", single.id);
     say_plain(bundle, &most, f);
     rule_say_control(f, true, positive, "32 warps of 8 loads reach 0.9, at", &full);

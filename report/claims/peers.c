@@ -33,9 +33,9 @@ static void judge_c20(const struct bundle *bundle, struct finding *f)
     const bool negative = forced.low == 0 && forced.high == 0;
     const bool authors_board = bundle->board && strcmp(bundle->board, L40S) == 0;
     const bool authors_number = tuned.low == C20_BLOCKS && tuned.high == C20_BLOCKS;
-    rule_say_row(f->evidence, "blocks of what Triton's tuner picks", &tuned);
+    rule_say_row(f, "blocks of what Triton's tuner picks", &tuned);
     rule_say(f->evidence, ", %s the article's 128", authors_number ? "as" : "not");
-    rule_say_row(f->evidence, "SMs that ran none of them", &idle);
+    rule_say_row(f, "SMs that ran none of them", &idle);
     rule_say_control(f, true, positive, "the product cut into tiles of 128x64 has 128", &known);
     rule_say_control(f, false, negative, "the best with as many blocks as SMs leaves SMs idle, at",
                      &forced);
@@ -84,7 +84,7 @@ static void judge_c21(const struct bundle *bundle, struct finding *f)
         !RULE_TAKE(bundle, c21_needs, f, &time, &large))
         return;
     for (size_t i = 0; i < CLOCKS; i++)
-        rule_say_row(f->evidence, clocks[i], &by[i]);
+        rule_say_row(f, clocks[i], &by[i]);
     const double least = RULE_LIMIT(f, C21_LEAST), most = RULE_LIMIT(f, C21_MOST);
     const double same = RULE_LIMIT(f, C21_SAME);
     const struct row twice = rule_ratio(f, &by[3], &time);
@@ -135,11 +135,11 @@ static void judge_c23(const struct bundle *bundle, struct finding *f)
     rule_say(f->evidence, "1024^3 fp16, Triton's tuned over PyTorch's, which is cuBLAS's");
     for (size_t i = 0; i < CLOCKS; i++) {
         ratio[i] = rule_ratio(f, &triton[i], &torch[i]);
-        rule_say_row(f->evidence, clocks[i], &ratio[i]);
+        rule_say_row(f, clocks[i], &ratio[i]);
     }
-    rule_say_row(f->evidence, "cuBLAS by slope", &cublas);
+    rule_say_row(f, "cuBLAS by slope", &cublas);
     if (RULE_TAKE(bundle, best_needs, &ignored, &best))
-        rule_say_row(f->evidence, "the best of cuBLASLt and our kernels", &best);
+        rule_say_row(f, "the best of cuBLASLt and our kernels", &best);
     const struct row same = rule_ratio(f, &slope, &cublas), other = rule_ratio(f, &larger, &cublas);
     const bool positive = on_par(&same, f) == PLACE_INSIDE;
     const bool negative = on_par(&other, f) == PLACE_ABOVE;

@@ -68,11 +68,11 @@ static void judge_c22(const struct bundle *bundle, struct finding *f)
     const bool clocked = rule_place(&follows, RULE_LIMIT(f, FOLLOWS), INFINITY) == PLACE_INSIDE;
     const bool low = rule_place(&small_share, 0, RULE_LIMIT(f, HALF)) == PLACE_INSIDE;
     bool negative = rule_place(&large_share, 0, RULE_LIMIT(f, HALF)) == PLACE_ABOVE;
-    rule_say_row(f->evidence, "best time of 1024^3", &time);
+    rule_say_row(f, "best time of 1024^3", &time);
     rule_say(
         f->evidence, ", %s",
         unit_format(rate, sizeof rate, 2 * 1024.0 * 1024 * 1024 / time.centre * 1e9, "flop/s", 4));
-    rule_say_row(f->evidence, "share of the rated dense peak", &share);
+    rule_say_row(f, "share of the rated dense peak", &share);
     rule_say(f->evidence, ", which is %s (%s); by %s",
              unit_format(rated, sizeof rated, flops, "flop/s", 4), peak->source, time.id);
     say_other_shares(bundle, &time, &large, f);

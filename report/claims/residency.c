@@ -128,8 +128,8 @@ static void judge_c15(const struct bundle *bundle, struct finding *f)
         return;
 
     const bool binds = large.centre < without.centre, follows = shared.first < shared.last;
-    rule_say_row(f->evidence, "with 32 KiB of shared memory a block, resident warps", &large);
-    rule_say_row(f->evidence, "without", &without);
+    rule_say_row(f, "with 32 KiB of shared memory a block, resident warps", &large);
+    rule_say_row(f, "without", &without);
     say_swing(f, "with it, shared memory made 0 to 100 % of what an SM can give", &shared);
     rule_say_control(f, true, without.centre > 1, "without shared memory warps reside", &without);
     rule_say_control(f, false, !moves(&registers),

@@ -27,9 +27,37 @@ static bool is_counted(const struct row *row)
     return row->id && counted_split(row->id, &n);
 }
 
-void rule_say_row(char text[CLAIM_TEXT], const char *what, const struct row *row)
+static struct figure *figure_of(struct finding *f, const char *name)
 {
-    char centre[48], low[48], high[48];
+    if (f->n_figures == CLAIM_FIGURES)
+        return NULL;
+    struct figure *figure = &f->figures[f->n_figures++];
+    snprintf(figure->name, sizeof figure->name, "%s", name);
+    return figure;
+}
+
+/* The same row, said before under another name? */
+static bool is_same(const struct figure *figure, const struct row *row)
+{
+    return figure->id == row->id && figure->unit == row->unit && figure->value == row->centre;
+}
+
+static struct figure *put_row(struct finding *f, const char *name, const struct row *row)
+{
+    struct figure *figure = figure_of(f, name);
+    if (figure) {
+        figure->id = row->id;
+        figure->unit = row->unit;
+        figure->value = row->centre;
+        figure->low = row->low;
+        figure->high = row->high;
+    }
+    return figure;
+}
+
+void rule_say_row(struct finding *f, const char *what, const struct row *row)
+{
+    char centre[48], low[48], high[48], *text = f->evidence;
     rule_say(text, "%s%s %s (%s to %s)%s", text[0] ? "; " : "", what,
              unit_format(centre, sizeof centre, row->centre, row->unit, 4),
              unit_format(low, sizeof low, row->low, row->unit, 4),
@@ -37,6 +65,58 @@ void rule_say_row(char text[CLAIM_TEXT], const char *what, const struct row *row
              !row->stale       ? ""
              : is_counted(row) ? ", counted with other kernels than the timed ones"
                                : ", by other code than this tree's");
+    put_row(f, what, row);
+}
+
+void rule_say_figure(struct finding *f, const char *key, const struct row *row)
+{
+    struct figure *figure = NULL;
+    for (size_t i = 0; i < f->n_figures && !figure; i++)
+        if (is_same(&f->figures[i], row) && !f->figures[i].key[0])
+            figure = &f->figures[i];
+    if (!figure)
+        figure = put_row(f, key, row);
+    if (figure)
+        snprintf(figure->key, sizeof figure->key, "%s", key);
+}
+
+void rule_say_number(struct finding *f, const char *key, double value, const char *unit)
+{
+    const struct row row = rule_number(value, unit);
+    struct figure *figure = put_row(f, key, &row);
+    if (figure)
+        snprintf(figure->key, sizeof figure->key, "%s", key);
+}
+
+void rule_say_count(struct finding *f, const char *key, size_t count)
+{
+    rule_say_number(f, key, (double)count, "count");
+}
+
+void rule_say_part(struct finding *f, const char *what, enum claim_verdict verdict,
+                   const struct row *row, double limit)
+{
+    if (f->n_parts == CLAIM_PARTS)
+        return;
+    struct part_of_verdict *part = &f->parts[f->n_parts++];
+    *part = (struct part_of_verdict){.verdict = verdict,
+                                     .value = row->centre,
+                                     .low = row->low,
+                                     .high = row->high,
+                                     .limit = limit,
+                                     .unit = row->unit};
+    snprintf(part->what, sizeof part->what, "%s", what);
+}
+
+void rule_say_check(struct finding *f, bool positive, bool as_it_must, const char *what,
+                    double value, const char *unit)
+{
+    if (f->n_controlled == CLAIM_CONTROLS)
+        return;
+    struct control *control = &f->controlled[f->n_controlled++];
+    *control = (struct control){
+        .positive = positive, .as_it_must = as_it_must, .value = value, .unit = unit};
+    snprintf(control->what, sizeof control->what, "%s", what);
 }
 
 void rule_say_control(struct finding *f, bool positive, bool as_it_must, const char *what,
@@ -48,6 +128,16 @@ void rule_say_control(struct finding *f, bool positive, bool as_it_must, const c
              positive ? "positive" : "negative", what,
              unit_format(value, sizeof value, row->centre, row->unit, 4),
              words[positive][as_it_must]);
+    rule_say_check(f, positive, as_it_must, what, row->centre, row->unit);
+}
+
+void rule_say_why(struct finding *f, enum claim_why why, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(f->lacks, sizeof f->lacks, format, arguments);
+    va_end(arguments);
+    f->why = why;
 }
 
 void rule_not_testable(struct finding *f, const char *format, ...)
@@ -58,6 +148,8 @@ void rule_not_testable(struct finding *f, const char *format, ...)
     vsnprintf(why, sizeof why, format, arguments);
     va_end(arguments);
     f->verdict = CLAIM_NOT_TESTABLE;
+    if (f->why == WHY_NONE)
+        rule_say_why(f, WHY_MISSING, "%s", why);
     rule_say(f->evidence, "%s%s", f->evidence[0] ? "; " : "", why);
 }
 
@@ -69,10 +161,28 @@ static bool is_measured(const struct row *row)
     return !strcmp(row->unit, "ns") || !strcmp(row->unit, "cycles") || unit_is_rate(row->unit);
 }
 
+/* What a row that cannot be used lacks: it cannot be had here, needs all rounds, or is not steady. */
+static void say_why_not(const struct row *row, bool quick, struct finding *f)
+{
+    const char *why = row->why ? row->why : row_status_name(row->status);
+    if (!row_usable(row) && row->status == ROW_MISSING)
+        rule_say_why(f, strstr(why, "compute capability") ? WHY_OTHER_GPU : WHY_MISSING, "%s: %s",
+                     row->id, why);
+    else if (!row_usable(row))
+        rule_say_why(f, WHY_UNSTEADY, "%s: %s", row->id, why);
+    else if (isnan(row->low))
+        rule_say_why(f, quick ? WHY_MISSING : WHY_UNSTEADY,
+                     quick ? "%s was measured once, by --quick" : "%s has too few usable runs",
+                     row->id);
+    else if (is_measured(row) && !(row->low > 0))
+        rule_say_why(f, WHY_UNSTEADY, "%s reads no time and no rate", row->id);
+}
+
 /* Is it usable, does it have an interval, and is a time or a rate positive? */
 static bool is_usable(const struct bundle *bundle, const struct row *row, struct finding *f)
 {
     bool quick = json_is_true(json_object_get(bundle->head, "quick"));
+    say_why_not(row, quick, f);
     if (!row_usable(row))
         rule_not_testable(f, "%s: %s", row->id, row->why ? row->why : row_status_name(row->status));
     else if (isnan(row->low))
@@ -343,8 +453,10 @@ double rule_limit(struct finding *f, const char *name, double value)
     size_t i = 0;
     while (i < f->n_limits && strcmp(f->limit[i], name) != 0)
         i++;
-    if (i == f->n_limits && i < CLAIM_LIMITS)
+    if (i == f->n_limits && i < CLAIM_LIMITS) {
+        f->limit_value[i] = value;
         f->limit[f->n_limits++] = name;
+    }
     return f->moved && !strcmp(f->moved, name) ? value * f->by : value;
 }
 
@@ -383,15 +495,30 @@ bool rule_faster(const struct row *a, const struct row *b)
     return a->high < b->low - fmax(0.03 * b->centre, 1);
 }
 
+/* The first control that did not come out as its kind must. */
+static const char *failed_control(const struct finding *f)
+{
+    for (size_t i = 0; i < f->n_controlled; i++)
+        if (!f->controlled[i].as_it_must)
+            return f->controlled[i].what;
+    return "one of several";
+}
+
 void rule_conclude(struct finding *f, enum claim_verdict verdict, bool positive, bool negative)
 {
     f->verdict = verdict;
-    if (f->no_interval)
+    if (f->no_interval) {
+        rule_say_why(f, WHY_UNSTEADY, "%s: too few runs in common", f->no_interval);
         rule_not_testable(f, "formed with %s: a row without an interval, too few runs in common",
                           f->no_interval);
-    else if (verdict == CLAIM_NOT_TESTABLE)
+    } else if (verdict == CLAIM_NOT_TESTABLE) {
+        rule_say_why(f, WHY_UNSTEADY, "what is judged has no interval");
         rule_not_testable(f, "what is judged has no interval");
-    else if (!positive || !negative)
+    } else if (!positive || !negative) {
+        rule_say_why(f, WHY_CONTROL, "%s", failed_control(f));
         rule_not_testable(f, "%s control did not come out as it must",
                           positive ? "the negative" : "the positive");
+    } else {
+        f->why = WHY_NONE;
+    }
 }

@@ -17,7 +17,7 @@
  *         if (!RULE_TAKE(bundle, c10_needs, f, &l1, &control))
  *             return;
  *         bool negative = rule_place(&control, LEAST, MOST) == PLACE_ABOVE;
- *         rule_say_row(f->evidence, "a dependent L1 hit takes", &l1);
+ *         rule_say_row(f, "a dependent L1 hit takes", &l1);
  *         rule_say_control(f, false, negative, "the same ring kept out of L1 reads", &control);
  *         rule_conclude(f, rule_band(rule_place(&l1, LEAST, MOST)), true, negative);
  *     }
@@ -164,17 +164,40 @@ bool rule_faster(const struct row *a, const struct row *b);
  * control pass? negative: did the negative control fail, as it must? */
 void rule_conclude(struct finding *f, enum claim_verdict verdict, bool positive, bool negative);
 
-/* --- evidence --------------------------------------------------------------------------------- */
+/* --- evidence ---------------------------------------------------------------------------------
+ *
+ * What is said is kept twice: as text, and as data (figures, parts, controls) from which sentences,
+ * tables and JSON are made. Nothing that is said changes a verdict. */
 
 /* Appends to a finding's evidence or controls. */
 void rule_say(char text[CLAIM_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* "; WHAT 32.1 cycles (32.0 to 32.2)" */
-void rule_say_row(char text[CLAIM_TEXT], const char *what, const struct row *row);
+/* "; WHAT 32.1 cycles (32.0 to 32.2)", and the figure WHAT. */
+void rule_say_row(struct finding *f, const char *what, const struct row *row);
+
+/* A figure that the plain sentence calls `key`: without text, for a row that was said already or
+ * need not be. */
+void rule_say_figure(struct finding *f, const char *key, const struct row *row);
+void rule_say_number(struct finding *f, const char *key, double value, const char *unit);
+void rule_say_count(struct finding *f, const char *key, size_t count);
+
+/* One of several statements that the verdict is made of, in words that go with "holds": "8192
+ * tokens". limit: NaN where there is no single one. */
+void rule_say_part(struct finding *f, const char *what, enum claim_verdict verdict,
+                   const struct row *row, double limit);
 
 /* "positive control: WHAT: 2.0e4 cycles, passed"; as_it_must: it came out as its kind must. */
 void rule_say_control(struct finding *f, bool positive, bool as_it_must, const char *what,
                       const struct row *row);
+
+/* The same without text, for a control that the judge words itself. */
+void rule_say_check(struct finding *f, bool positive, bool as_it_must, const char *what,
+                    double value, const char *unit);
+
+/* Why it is NOT TESTABLE, before rule_not_testable() says so, which else calls it missing. The text
+ * goes with the class: "an L40S", what is missing, the row, the control, the reason. */
+void rule_say_why(struct finding *f, enum claim_why why, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Sets the verdict, and adds the reason to the evidence. */
 void rule_not_testable(struct finding *f, const char *format, ...)

@@ -68,11 +68,11 @@ static void judge_c26(const struct bundle *bundle, struct finding *f)
     const struct row large_share = share_of(&t4096, 4096, peak->fp16_fp32_flops, f);
     const enum place bottoms = rule_place(&fall, 0, falls), early = rule_place(&share, 0, half);
 
-    rule_say_row(f->evidence, "1024^3 has 512 times the work of 128^3 and takes, times as long",
+    rule_say_row(f, "1024^3 has 512 times the work of 128^3 and takes, times as long",
                  &fall);
     rule_say(f->evidence, "; best times %.2f us (128^3), %.2f (256^3), %.2f (512^3), %.2f (1024^3)",
              t128.centre / 1e3, t256.centre / 1e3, t512.centre / 1e3, t1024.centre / 1e3);
-    rule_say_row(f->evidence, "1024^3, share of the rated dense peak", &share);
+    rule_say_row(f, "1024^3, share of the rated dense peak", &share);
     say_fit(bundle, f);
     const bool positive =
         rule_place(&follows, RULE_LIMIT(f, C26_FOLLOWS), INFINITY) == PLACE_INSIDE;

@@ -106,7 +106,7 @@ static void say_price(const struct bundle *bundle, struct finding *f)
                  "the weak form, C01b: a barrier of the grid (%s) over one of a "
                  "block, 256 threads",
                  barriers[i]);
-        rule_say_row(f->evidence, id, &ratio);
+        rule_say_row(f, id, &ratio);
     }
 }
 

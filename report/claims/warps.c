@@ -129,7 +129,7 @@ static void judge_c25(const struct bundle *bundle, struct finding *f)
     enum claim_verdict verdict = CLAIM_REFUTED;
     if (fewer) {
         share = explained(sweep, &p, f);
-        rule_say_row(f->evidence, "share of the slowdown that warps explain", &share);
+        rule_say_row(f, "share of the slowdown that warps explain", &share);
         verdict = rule_band(rule_place(&share, RULE_LIMIT(f, C25_EXPLAINS), INFINITY));
     }
     rule_conclude(f, verdict, positive, negative);
@@ -261,8 +261,8 @@ static void judge_c25b(const struct bundle *bundle, struct finding *f)
     say_parts(&many, f);
     const struct row waits = rise(&few, &many, waiting_rise, f);
     const struct row shows = rise(&few, &many, exposed_rise, f);
-    rule_say_row(f->evidence, "waiting share rises by", &waits);
-    rule_say_row(f->evidence, "exposed share by", &shows);
+    rule_say_row(f, "waiting share rises by", &waits);
+    rule_say_row(f, "exposed share by", &shows);
     if (!resolved(&few) || !resolved(&many)) {
         rule_not_testable(f, "the parts are too short");
         return;

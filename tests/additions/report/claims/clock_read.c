@@ -17,7 +17,7 @@ static void judge_z01(const struct bundle *bundle, struct finding *f)
         return;
     const bool positive = rule_place(&clock, least_ns, INFINITY) == PLACE_INSIDE;
     const bool negative = rule_place(&l1, least_ns, INFINITY) == PLACE_BELOW;
-    rule_say_row(f->evidence, "a reading of the clock takes", &clock);
+    rule_say_row(f, "a reading of the clock takes", &clock);
     rule_say_control(f, true, positive, "the clock costs more than a load", &clock);
     rule_say_control(f, false, negative, "a load from the L1 costs as much", &l1);
     rule_conclude(f, rule_band(rule_place(&clock, -INFINITY, most_ns)), positive, negative);
