@@ -68,6 +68,7 @@ static void judge_c58(const struct bundle *bundle, struct finding *f)
     const double loses = 1 + RULE_LIMIT(f, C58_LOSES), keeps = 1 + RULE_LIMIT(f, C58_KEEPS);
     struct row over, best, same, more;
     size_t lose = 0, keep = 0, n = 0;
+    double worst = 0;
 
     if (!take_beside(bundle, "over_aligned", &again, cublas, &same, f) ||
         !take_beside(bundle, "over_aligned", &ruler, cublas, &more, f))
@@ -87,6 +88,7 @@ static void judge_c58(const struct bundle *bundle, struct finding *f)
             rule_say(f->evidence, " (best of cuBLASLt %.2f)", best.centre);
         if (b->large)
             continue;
+        worst = fmax(worst, over.centre);
         lose += rule_place(&over, loses, INFINITY) == PLACE_INSIDE;
         keep += rule_place(&over, 0, keeps) == PLACE_INSIDE;
         n++;
@@ -96,6 +98,7 @@ static void judge_c58(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive, "half as much work again, padded on, loses 20 %, at",
                      &more);
     rule_say_control(f, false, negative, "the aligned product itself, again, loses 5 %, at", &same);
+    rule_say_number(f, "worst", worst, "ratio");
     rule_conclude(f,
                   lose > 0    ? CLAIM_REPRODUCED
                   : keep == n ? CLAIM_REFUTED
@@ -111,6 +114,7 @@ static const double C86_COSTS = 0.10, C86_SAME = 0.03;
  * kernel and cost a tenth? */
 struct layouts {
     size_t n, other, costly, cheap;
+    double worst;
 };
 
 static void count_layout(const struct bundle *bundle, const struct beside *b, struct by by,
@@ -126,6 +130,7 @@ static void count_layout(const struct bundle *bundle, const struct beside *b, st
     rule_say(f->evidence, "%s%s %.2f%s", l->n ? ", " : "", b->name, over.centre,
              changed ? " (another kernel)" : "");
     l->n++;
+    l->worst = fmax(l->worst, over.centre);
     l->other += changed;
     l->costly +=
         changed && rule_place(&over, 1 + RULE_LIMIT(f, C86_COSTS), INFINITY) == PLACE_INSIDE;
@@ -160,6 +165,10 @@ static void judge_c86(const struct bundle *bundle, struct finding *f)
         rule_not_testable(f, "no change of layout was measured");
         return;
     }
+    rule_say_number(f, "worst", all.worst, "ratio");
+    rule_say_count(f, "other", (size_t)all.other);
+    rule_say_count(f, "n", (size_t)all.n);
+    rule_say_count(f, "costly", (size_t)all.costly);
     rule_conclude(f,
                   all.costly > 0                         ? CLAIM_REPRODUCED
                   : all.other == 0 || all.cheap == all.n ? CLAIM_REFUTED
@@ -175,6 +184,14 @@ static const struct claim claims[] = {
      .quote = "Padding and alignment that affect tensor core usage.",
      .clause = "Padding and alignment",
      .since = "2026-11-22",
+     .plain =
+         {.yes =
+              "A misaligned 1024^3 product takes up to {worst} times as long as the aligned one.",
+          .no = "A misaligned 1024^3 product takes {worst} times as long as the aligned one at "
+                "most: within {C58_KEEPS:%}.",
+          .partly = "Between: a misaligned 1024^3 product takes up to {worst} times as long "
+                    "against limits of {C58_KEEPS:%} and {C58_LOSES:%} more."},
+     .surprise = 3,
      .statement =
          "A misaligned size, row length or address costs a tensor-core product 20 % or more. "
          "Whether the tensor cores are used less takes hardware counters, which a bundle has not.",
@@ -189,6 +206,13 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "Non-contiguous tensors that prevent efficient kernels from being selected.",
      .since = "2026-11-22",
+     .plain = {.yes = "{other} of {n} changes of row length, address or layout make cuBLAS take "
+                      "another kernel; it takes up to {worst} times as long.",
+               .no = "{other} of {n} changes of row length, address or layout make cuBLAS take "
+                     "another kernel, at no cost ({worst} times at most).",
+               .partly = "Another kernel of cuBLAS by layout: holds in {other} of {n} cases. That "
+                         "it costs: does not ({worst} times at most, {costly} of them slower)."},
+     .surprise = 3,
      .statement = "A change of row length, address or layout alone makes cuBLAS choose another "
                   "kernel, and costs 10 % or more.",
      .rule = "1024^3, the same sizes, type and values; the kernel's name is read from a captured "

@@ -298,6 +298,8 @@ static void judge_c24b(const struct bundle *bundle, struct finding *f)
         rule_say(f->evidence, ", as many or more ");
         cube_say(bundle, &many, f);
         as_fast = say_others(bundle, k, &few, f) || as_fast;
+        rule_say_figure(f, "ratio", &ratio);
+        rule_say_part(f, cube_kernel_names[k], here, &ratio, 1 + C24_DELTA);
         lost += here == CLAIM_REPRODUCED;
         kept += here == CLAIM_REFUTED;
         if (n == 1 && !take_our_controls(bundle, k, &few, &positive, &negative, f))
@@ -310,6 +312,8 @@ static void judge_c24b(const struct bundle *bundle, struct finding *f)
     }
     say_loss(bundle, f);
     say_where_it_goes(bundle, n_sm, f);
+    rule_say_part(f, "split or persistent grids", !as_fast ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL,
+                  NAN);
     rule_conclude(f,
                   lost == n && !as_fast ? CLAIM_REPRODUCED
                   : kept == n           ? CLAIM_REFUTED
@@ -345,6 +349,11 @@ static void judge_c24(const struct bundle *bundle, struct finding *f)
                      "tiles of half the size, which make 64 blocks 128, still fewer than SMs, take "
                      "longer, times",
                      &doubled);
+    rule_say_figure(f, "few", &few);
+    rule_say_figure(f, "many", &many);
+    rule_say_figure(f, "n_few", &n_few);
+    rule_say_figure(f, "n_many", &n_many);
+    rule_say_figure(f, "ratio", &ratio);
     rule_conclude(f, slower(&ratio, f), positive, negative);
 }
 
@@ -359,6 +368,13 @@ static const struct claim claims[] = {
      .clause = "when we force Triton to pick block sizes that result in \u2265142 active "
                "blocks\u2014fully engaging every SM\u2014the performance actually gets worse",
      .since = "2026-11-22T13:00Z",
+     .plain = {.yes = "Triton's 1024^3 product takes {few} by {n_few} blocks, {many} by {n_many}, "
+                      "one or more for each SM.",
+               .no = "Triton's 1024^3 product takes {few} by {n_few} blocks and {many} by "
+                     "{n_many}: not {C24_DELTA:%} longer.",
+               .partly = "Between: by {n_many} blocks instead of {n_few} Triton's product takes "
+                         "{ratio:range} times as long; the limit is {C24_DELTA:%} more."},
+     .surprise = 5,
      .statement = "At 1024^3 Triton's best configuration with at least as many blocks as SMs is "
                   "slower than the one with fewer that its tuner picks.",
      .rule = "The article's own experiment, fp16, warm L2, by the slope of graphs; cold, and "
@@ -377,6 +393,13 @@ static const struct claim claims[] = {
               "dropping to ~17 microseconds.",
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "gpufloor's kernels with as many blocks as SMs or more take {ratio} times as "
+                      "long, too, and other grids do not help.",
+               .no = "gpufloor's kernels with as many blocks as SMs or more take {ratio} times as "
+                     "long as with fewer: no loss.",
+               .partly =
+                   "With as many blocks as SMs or more gpufloor's kernels are slower: {parts}."},
+     .surprise = 4,
      .statement = "At 1024^3 other kernels, too, are slower with at least as many blocks as SMs, "
                   "however these are made: by smaller tiles, by tiles split along k, by stream-K "
                   "or by a persistent grid.",

@@ -93,8 +93,7 @@ static void judge_c27(const struct bundle *bundle, struct finding *f)
     const bool is_wrong = c.wrong.low > 0;
     const bool passes_half = rule_place(&large, 0, RULE_LIMIT(f, C27_HALF)) == PLACE_ABOVE;
 
-    rule_say_row(f, "a product of the chain in the best persistent kernel",
-                 &c.persistent);
+    rule_say_row(f, "a product of the chain in the best persistent kernel", &c.persistent);
     rule_say(f->evidence, " (%s)", c.persistent.id);
     rule_say_row(f, "alone by graph", &c.alone);
     rule_say_row(f, "ratio", &ratio);
@@ -107,6 +106,10 @@ static void judge_c27(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, false, is_wrong, "a chain that does not wait is right, its wrong share",
                      &c.wrong);
     rule_say_control(f, false, passes_half, "4096^3 by cuBLAS stays below half, at", &large);
+    rule_say_figure(f, "persistent", &c.persistent);
+    rule_say_figure(f, "alone", &c.alone);
+    rule_say_figure(f, "ratio", &ratio);
+    rule_say_figure(f, "share", &share);
     rule_conclude(f, decide(&ratio, &share, f), positive && clocked, is_wrong && passes_half);
 }
 
@@ -121,6 +124,14 @@ static const struct claim claims[] = {
      .clause =
          "they persist even with the most carefully engineered large kernel fusion strategies",
      .since = "2026-11-22",
+     .plain = {.yes = "In a chain fused into one kernel a 1024^3 product takes {persistent}, alone "
+                      "{alone}: still {share:%} of the peak.",
+               .no = "In a chain fused into one kernel a 1024^3 product takes {persistent}, alone "
+                     "{alone}: the loss goes, at {share:%} of the peak.",
+               .partly = "Between: in a fused chain a 1024^3 product takes {ratio:range} of its "
+                         "time alone (limits {C27_LOST} and {C27_LESS:%} less), at {share:range} "
+                         "of the peak (limit {C27_HALF})."},
+     .surprise = 4,
      .statement = "A chain of dependent 1024^3 products in one persistent kernel keeps 90 % or "
                   "more of the standalone time per product and stays under half of peak.",
      .rule =

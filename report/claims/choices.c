@@ -61,6 +61,9 @@ static void judge_c79(const struct bundle *bundle, struct finding *f)
             return;
         const enum place place = rule_place(&own, 0, 1 + within);
         rule_say_row(f, judged[i], &own);
+        rule_say_figure(f, i ? "last" : "first", &own);
+        rule_say_part(f, judged[i], rule_band(rule_place(&own, 1 + within, INFINITY)), &own,
+                      1 + within);
         wins += place == PLACE_ABOVE;
         fails += place == PLACE_INSIDE;
     }
@@ -95,6 +98,9 @@ enum way { CUSTOM, LIBRARY, COMPILER, WAYS };
 static const char *const sequences[SEQUENCES] = {"bias, GELU and scale", "residual and RMS norm",
                                                  "softmax with scale and mask, 131072 x 4096",
                                                  "1 x 131072", "32 x 32768"};
+static const char *const short_names[SEQUENCES] = {"bias-GELU-scale", "residual and norm",
+                                                   "softmax 131072 x 4096", "softmax 1 x 131072",
+                                                   "softmax 32 x 32768"};
 static const struct need sequence_needs[] = {
     {NEED_ONE, HAND("bias_gelu_scale", "", 16384, 8192, "fused", "cold")},
     {NEED_ONE, PEER("bias_gelu_scale", 16384, 8192, "eager", "cold")},
@@ -181,9 +187,17 @@ static void judge_sequences(const struct bundle *bundle, size_t first, enum way 
         if (!take_sequence(bundle, i, way, f))
             return;
         const enum claim_verdict here = wins(way, one, f);
+        const enum way a = one == CUSTOM ? LIBRARY : CUSTOM,
+                       b = one == COMPILER ? LIBRARY : COMPILER;
+        const struct row over =
+            rule_ratio(f, &way[way[a].centre < way[b].centre ? a : b], &way[one]);
+        rule_say_part(f, short_names[i], here, &over, NAN);
         won += here == CLAIM_REPRODUCED;
         lost += here == CLAIM_REFUTED;
     }
+    rule_say_count(f, "n", (size_t)(SEQUENCES - first));
+    rule_say_count(f, "won", (size_t)won);
+    rule_say_count(f, "lost", (size_t)lost);
     if (take_peers_controls(bundle, &positive, &negative, f))
         rule_conclude(f,
                       won == SEQUENCES - first    ? CLAIM_REPRODUCED
@@ -273,6 +287,11 @@ static void judge_c89(const struct bundle *bundle, struct finding *f)
                      &measured);
     if (!take_choice_controls(bundle, &positive, &negative, f))
         return;
+    rule_say_figure(f, "neighbour", &neighbour);
+    rule_say_figure(f, "rule", &rule);
+    rule_say_figure(f, "fixed", &fixed);
+    rule_say_part(f, "by the nearest other shape", by_time, &neighbour, NAN);
+    rule_say_part(f, "by a rule", by_rule, &rule, NAN);
     rule_conclude(f,
                   by_time == CLAIM_REPRODUCED || by_rule == CLAIM_REPRODUCED ? CLAIM_REPRODUCED
                   : by_time == CLAIM_REFUTED && by_rule == CLAIM_REFUTED     ? CLAIM_REFUTED
@@ -294,6 +313,8 @@ static void judge_c89b(const struct bundle *bundle, struct finding *f)
                  "time over the fastest kernel's, on 8 shapes: chosen by measuring that very shape",
                  &measured);
     rule_say_row(f, "the one that is best on all eight", &fixed);
+    rule_say_figure(f, "measured", &measured);
+    rule_say_figure(f, "fixed", &fixed);
     if (take_choice_controls(bundle, &positive, &negative, f))
         rule_conclude(f, chosen_against_fixed(&measured, &fixed, f), positive, negative);
 }
@@ -307,6 +328,12 @@ static const struct claim claims[] = {
               "shapes are well supported.",
      .clause = "Libraries win for standard matmul",
      .since = "2026-11-22",
+     .plain = {.yes = "gpufloor's kernels take {first} times as long as cuBLASLt's at 2048^3, "
+                      "{last} times at 8192^3.",
+               .no = "gpufloor's kernels take {first} times as long as cuBLASLt's at 2048^3, "
+                     "{last} times at 8192^3: the library does not win.",
+               .partly = "cuBLASLt wins against gpufloor's kernels: {parts}."},
+     .surprise = 3,
      .statement = "cuBLASLt is faster than our kernels on large square products; this suite has no "
                   "convolution.",
      .rule = "2048^3, 4096^3 and 8192^3 in fp16, 4096^3 in bf16, warm: the fastest of our kernels "
@@ -324,6 +351,13 @@ static const struct claim claims[] = {
               "operators.",
      .clause = "a fused sequence of small operators",
      .since = "2026-11-22",
+     .plain = {.yes = "gpufloor's kernel beats PyTorch's library and its compiler in all {n} "
+                      "sequences of small operators.",
+               .no = "gpufloor's kernel is behind PyTorch's library or its compiler in all {n} "
+                     "sequences of small operators.",
+               .partly =
+                   "gpufloor's kernel against the faster of PyTorch and its compiler: {parts}."},
+     .surprise = 3,
      .statement = "A fused sequence of small operators is faster by our kernel than by PyTorch's "
                   "library and by its compiler.",
      .rule = "Bias, GELU and scale; residual and RMS norm; softmax with scale and mask at three "
@@ -339,6 +373,13 @@ static const struct claim claims[] = {
               "automated specialization without hand-tuning every case.",
      .clause = "Compiler-generated kernels win when shapes vary",
      .since = "2026-11-22",
+     .plain = {.yes = "PyTorch's compiler wins at all {n} shapes of a softmax against its library "
+                      "and gpufloor's kernel.",
+               .no = "PyTorch's compiler wins at {won} of {n} shapes of a softmax; another kernel "
+                     "does at {lost}.",
+               .partly = "PyTorch's compiler against the faster of its library and gpufloor's "
+                         "kernel: {parts}."},
+     .surprise = 5,
      .statement =
          "Softmax with scale and mask at three shapes, from the same lines of PyTorch, is faster "
          "by its compiler than by its library and by our kernel, which has a form for each.",
@@ -353,6 +394,13 @@ static const struct claim claims[] = {
          "Automate kernel selection based on hardware detection to avoid fragile manual configs.",
      .clause = "Automate kernel selection",
      .since = "2026-11-22",
+     .plain = {.yes = "Chosen without measuring the shape, a kernel takes {neighbour} (by another "
+                      "shape) or {rule} (by a rule) times the best; a fixed one {fixed}.",
+               .no = "Chosen without measuring the shape, a kernel takes {neighbour} (by another "
+                     "shape) and {rule} (by a rule) times the best; a fixed one only {fixed}.",
+               .partly = "A kernel chosen without measuring the shape beats a fixed one ({fixed} "
+                         "times the best): {parts}."},
+     .surprise = 4,
      .statement =
          "On a shape that was not used to choose, a kernel that is chosen automatically, by "
          "measuring the nearest other shape or by a rule on blocks and SMs, comes within 3 % of "
@@ -373,6 +421,13 @@ static const struct claim claims[] = {
          "Automate kernel selection based on hardware detection to avoid fragile manual configs.",
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "Chosen by measuring the shape itself, a kernel takes {measured} times the "
+                      "best; the best fixed one {fixed}.",
+               .no = "Chosen by measuring the shape itself, a kernel takes {measured} times the "
+                     "best, no less than the best fixed one: {fixed}.",
+               .partly = "Between: chosen by measuring the shape a kernel takes {measured:range} "
+                         "times the best, a fixed one {fixed:range}; {C89_NEAR:%} decide."},
+     .surprise = 1,
      .statement = "A kernel chosen by measuring that very shape comes within 3 % of the best and "
                   "beats every fixed one.",
      .rule = "The figures of C89: chosen in the first pass on a shape and judged in the second on "

@@ -31,6 +31,7 @@ static void judge_c05(const struct bundle *bundle, struct finding *f)
         rule_say_row(f, pair.id, &pair);
         n_faster += rule_faster(&pair, &l2);
         n_slower += rule_faster(&l2, &pair);
+        rule_say_figure(f, "pair", &pair);
         n++;
     }
     if (n == 0) {
@@ -48,6 +49,10 @@ static void judge_c05(const struct bundle *bundle, struct finding *f)
                      &own);
     rule_say_control(f, false, !rule_faster(&through_l2, &l2), "the same chase through the L2",
                      &through_l2);
+    rule_say_figure(f, "l2", &l2);
+    rule_say_figure(f, "slowest", &slowest);
+    rule_say_count(f, "n", (size_t)n);
+    rule_say_count(f, "faster", (size_t)n_faster);
     rule_conclude(f, verdict, rule_faster(&own, &l2), !rule_faster(&through_l2, &l2));
 }
 
@@ -88,13 +93,14 @@ static void judge_c06(const struct bundle *bundle, struct finding *f)
     rule_say_row(f, "a flag from SM to SM", &flag);
     rule_say(f->evidence, ", by %s", flag.id);
     rule_say_row(f, "over the latency of DRAM", &latency);
-    rule_say_row(f,
-                 "not judged: a flag that hands over other data, by release and acquire, takes",
+    rule_say_row(f, "not judged: a flag that hands over other data, by release and acquire, takes",
                  &ordered);
     rule_say_row(f, "and over the latency of DRAM", &handoff);
     rule_say_control(f, true, positive, "SMs read their own slabs above the pins", &own);
     rule_say_control(f, false, negative, "slabs of four times the L2 go round above the pins",
                      &large);
+    rule_say_figure(f, "rate", &rate);
+    rule_say_figure(f, "latency", &latency);
     rule_conclude(f, verdict, positive, negative);
 }
 
@@ -104,6 +110,15 @@ static const struct claim claims[] = {
     {.id = "C05",
      .article = "smallest.ai",
      .quote = "there’s no mechanism to let SMs communicate directly",
+     .plain =
+         {.yes = "Reading another SM's shared memory takes {pair}, no less than the {l2} of an L2 "
+                 "hit.",
+          .no = "An SM reads another's shared memory in {pair}, in {slowest} at worst; an L2 hit "
+                "takes {l2}.",
+          .partly =
+              "Reading another SM's shared memory before an L2 hit ({l2}): holds at {faster} of "
+              "{n} cluster sizes, for the slowest pair ({slowest}) or the others does not."},
+     .surprise = 9,
      .statement = "Shared memory of another SM cannot be read, or only as slowly as an L2 hit; "
                   "tested on every pair of a cluster (compute capability 9.0 and up).",
      .rule = "The same article: \"3. No Network-on-Chip (NOC) for Cross-SM Coordination\"; a "
@@ -122,6 +137,14 @@ static const struct claim claims[] = {
          "data exchange, Nvidia GPUs rely on global DRAM for all inter-SM communication.",
      .clause = "Nvidia GPUs rely on global DRAM for all inter-SM communication",
      .since = "2026-11-22",
+     .plain = {.yes = "Data from SM to SM flow at {rate} of the rate of the DRAM's pins, and a "
+                      "flag takes {latency} of a DRAM load.",
+               .no = "Data from SM to SM flow at {rate} times the rate of the DRAM's pins; a flag "
+                     "takes {latency:%} of a DRAM load.",
+               .partly =
+                   "Between: data from SM to SM flow at {rate:range} of the DRAM's pin rate (limit "
+                   "1); a flag takes {latency:range} of a DRAM load (limit {C06_LATENCY})."},
+     .surprise = 7,
      .statement = "Handing data from SM to SM never runs faster than DRAM, in latency and in "
                   "bandwidth; 'all' makes one exception enough to refute.",
      .rule = "REFUTED when SMs read what others have just written, verified, above the rate of the "

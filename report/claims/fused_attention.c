@@ -98,6 +98,13 @@ static void judge_c43(const struct bundle *bundle, struct finding *f)
         rule_say(f->evidence, "; %s", masks[i]);
         rule_say_row(f, "4096 tokens, fp16", &ratios[2 * i]);
         rule_say_row(f, "8192, bf16", &ratios[2 * i + 1]);
+        rule_say_figure(f, i ? "none" : "causal", &ratios[2 * i]);
+        rule_say_part(f, i ? "4096 without a mask" : "4096 tokens, causal",
+                      rule_band(rule_place(&ratios[2 * i], least, INFINITY)), &ratios[2 * i],
+                      least);
+        rule_say_part(f, i ? "8192 without" : "8192",
+                      rule_band(rule_place(&ratios[2 * i + 1], least, INFINITY)),
+                      &ratios[2 * i + 1], least);
     }
     rule_say(f->evidence, "; judged for prompts alone: decode is C43b");
     conclude(f, s, least, verdict_of(ratios, 2 * N_MASKS, least));
@@ -113,6 +120,12 @@ static void judge_c55(const struct bundle *bundle, struct finding *f)
     const struct row ratios[] = {s[CAUSAL].ratio, s[UNMASKED].ratio};
     rule_say_row(f, "unfused over fused, 4096 tokens, fp16, causal", &ratios[CAUSAL]);
     rule_say_row(f, "no mask", &ratios[UNMASKED]);
+    rule_say_figure(f, "causal", &ratios[CAUSAL]);
+    rule_say_figure(f, "none", &ratios[UNMASKED]);
+    rule_say_part(f, "a causal mask", rule_band(rule_place(&ratios[CAUSAL], least, INFINITY)),
+                  &ratios[CAUSAL], least);
+    rule_say_part(f, "no mask", rule_band(rule_place(&ratios[UNMASKED], least, INFINITY)),
+                  &ratios[UNMASKED], least);
     conclude(f, s, least, verdict_of(ratios, N_MASKS, least));
 }
 
@@ -144,14 +157,14 @@ static void judge_c55a(const struct bundle *bundle, struct finding *f)
     const bool sees = fused_at_least(&grows, RULE_LIMIT(f, C55A_GROWS));
     const struct row own = rule_ratio(f, &fused, &own_count);
     const bool negative = fused_below(&own, lower);
-    rule_say_row(f,
-                 "memory by the driver, unfused over fused, 4096 tokens, bf16, 32 heads of 128",
+    rule_say_row(f, "memory by the driver, unfused over fused, 4096 tokens, bf16, 32 heads of 128",
                  &ratio);
     rule_say(f->evidence, "; how it grows is C44");
     rule_say_control(f, true, counts, "memory by the driver over memory by count, 8192 tokens",
                      &agree);
     rule_say_control(f, true, sees, "fused, 8192 tokens take more than 4096, times", &grows);
     rule_say_control(f, false, negative, "fused attention over its own count of bytes", &own);
+    rule_say_figure(f, "ratio", &ratio);
     rule_conclude(f,
                   fused_at_least(&ratio, lower)                   ? CLAIM_REPRODUCED
                   : fused_below(&ratio, RULE_LIMIT(f, C55A_NONE)) ? CLAIM_REFUTED
@@ -193,13 +206,15 @@ static void judge_c55c(const struct bundle *bundle, struct finding *f)
     const bool sees = fused_at_least(&seen, RULE_LIMIT(f, C55C_SEEN));
     const bool positive = sees && fused_at_least(&twice, RULE_LIMIT(f, C55_RATIO));
     const bool negative = fused_at_least(&other, none);
-    rule_say_row(f,
-                 "4096 tokens, fp16, causal: bytes written to device memory by counters, fused",
+    rule_say_row(f, "4096 tokens, fp16, causal: bytes written to device memory by counters, fused",
                  &fused);
     rule_say_row(f, "three kernels", &chain);
     rule_say_control(f, true, sees, "three kernels write the scores, of which counters see", &seen);
     rule_say_control(f, false, negative, "three kernels at 8192 tokens write none, over 4096",
                      &other);
+    rule_say_figure(f, "fused", &fused);
+    rule_say_figure(f, "chain", &chain);
+    rule_say_figure(f, "ratio", &ratio);
     rule_conclude(f,
                   fused_below(&ratio, none)                          ? CLAIM_REPRODUCED
                   : fused_at_least(&ratio, RULE_LIMIT(f, C55C_SOME)) ? CLAIM_REFUTED
@@ -215,6 +230,12 @@ static const struct claim claims[] = {
      .quote = "large speedups because attention is bandwidth-heavy",
      .clause = "large speedups",
      .since = "2026-11-22",
+     .plain = {.yes = "Over 4096 tokens fused attention is {causal} times as fast as three "
+                      "kernels, {none} times without a mask.",
+               .no = "Over 4096 tokens fused attention is {causal} times as fast as three kernels, "
+                     "{none} times without a mask: less than {C43_RATIO}.",
+               .partly = "Fused attention is {C43_RATIO} times as fast as three kernels: {parts}."},
+     .surprise = 2,
      .statement = "Our reading: over a prompt of 4096 tokens or more, fused attention is at least "
                   "twice as fast as three kernels, with a causal mask and without one.",
      .rule =
@@ -231,6 +252,14 @@ static const struct claim claims[] = {
      .quote = "The result is dramatically lower memory usage and substantially higher throughput.",
      .clause = "substantially higher throughput",
      .since = "2026-11-22",
+     .plain =
+         {.yes = "Fused attention has {causal} times the throughput of three kernels at 4096 "
+                 "tokens, {none} times without a mask.",
+          .no = "Fused attention has {causal} times the throughput of three kernels at 4096 "
+                "tokens, {none} without a mask: too little.",
+          .partly =
+              "Fused attention has {C55_RATIO} times the throughput of three kernels: {parts}."},
+     .surprise = 1,
      .statement = "Fused attention is at least 1.5 times as fast at 4096 tokens, with a causal "
                   "mask and without one.",
      .rule = "REPRODUCED when unfused over fused reads at least 1.5 at 4096 tokens, fp16, 32 heads "
@@ -243,6 +272,13 @@ static const struct claim claims[] = {
      .quote = "The result is dramatically lower memory usage and substantially higher throughput.",
      .clause = "dramatically lower memory usage",
      .since = "2026-11-22",
+     .plain = {.yes = "At 4096 tokens three kernels of attention take {ratio} times the memory of "
+                      "the fused one.",
+               .no = "At 4096 tokens three kernels of attention take {ratio} times the memory of "
+                     "the fused one: no difference.",
+               .partly = "Between: three kernels of attention take {ratio:range} times the memory "
+                         "of the fused one against limits of {C55A_NONE} and {C55A_LOWER}."},
+     .surprise = 1,
      .statement = "At 4096 tokens attention as three kernels takes at least twice the memory of "
                   "fused attention; 'dramatically' is read as half.",
      .rule = "Operands, result, scores and workspace, as the driver says they are gone, bf16, 32 "
@@ -257,6 +293,14 @@ static const struct claim claims[] = {
      .quote =
          "Reduced memory traffic: intermediate attention scores are not written to global memory.",
      .since = "2026-11-22",
+     .plain =
+         {.yes =
+              "Fused attention writes {fused} to device memory, three kernels {chain}: no scores.",
+          .no = "Fused attention writes {fused} to device memory, three kernels {chain}: scores, "
+                "too.",
+          .partly = "Between: fused attention writes {ratio:range} of what three kernels write "
+                    "against limits of {C55C_NONE} and {C55C_SOME}."},
+     .surprise = 1,
      .statement = "Fused attention writes no scores: at most a tenth of the bytes that three "
                   "kernels write to device memory.",
      .rule = "Bytes written to device memory by hardware counters, 4096 tokens, fp16, causal, 32 "

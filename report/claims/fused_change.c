@@ -40,6 +40,8 @@ static void judge_c77(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive, "verification sees planted faults, a share of", &caught);
     rule_say_control(f, false, negative, "shapes for which the kernels are made are wrong, too",
                      &wrong_taken);
+    rule_say_figure(f, "tried", &tried);
+    rule_say_figure(f, "wrong", &wrong);
     rule_conclude(f,
                   wrong.low > 0     ? CLAIM_REPRODUCED
                   : wrong.high <= 0 ? CLAIM_REFUTED
@@ -86,6 +88,8 @@ static void judge_c77b(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive, "kernels without their guard are seen to go wrong, shapes",
                      &unguarded);
     rule_say_control(f, false, negative, "an ordinary shape is wrong, too, error", &ordinary);
+    rule_say_number(f, "all", all, "count");
+    rule_say_number(f, "bad", bad, "count");
     rule_conclude(f, bad > 0 ? CLAIM_REPRODUCED : CLAIM_REFUTED, positive, negative);
 }
 
@@ -151,12 +155,16 @@ static void judge_c78(const struct bundle *bundle, struct finding *f)
     const bool differs = fused_at_least(&ratio, more);
     const bool alike = rule_place(&ratio, 1 / more, more) == PLACE_INSIDE;
     const bool positive = sees_memory(&c, f), negative = fused_below(&same, more);
-    rule_say_row(f,
-                 "attention of 8192 tokens by three kernels over by one, memory by the driver",
+    rule_say_row(f, "attention of 8192 tokens by three kernels over by one, memory by the driver",
                  &ratio);
     rule_say(f->evidence, "; 65536 tokens by one kernel: computed, by three: %s",
              fits ? "computed" : unfused->why);
     rule_say_control(f, false, negative, "one kernel over its own count of bytes", &same);
+    rule_say_figure(f, "ratio", &ratio);
+    rule_say_part(f, "more memory by three kernels", differs ? CLAIM_REPRODUCED : CLAIM_REFUTED,
+                  &ratio, more);
+    rule_say_part(f, "65536 tokens that fit by one kernel only",
+                  !fits ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL, NAN);
     rule_conclude(f,
                   differs && !fits ? CLAIM_REPRODUCED
                   : alike && fits  ? CLAIM_REFUTED
@@ -222,10 +230,11 @@ static void judge_c78b(const struct bundle *bundle, struct finding *f)
         "%d cases: %.3g to %.3g (most: %s)",
         all.n, all.least, all.most, all.most_id);
     if (rule_look_up(bundle, graph_needs[0].id, &graph, f))
-        rule_say_row(f, "what a graph of 4096 kernels takes when it is instantiated",
-                     &graph);
+        rule_say_row(f, "what a graph of 4096 kernels takes when it is instantiated", &graph);
     rule_say_control(f, false, negative,
                      "by the driver fused attention, which stores no scores, takes more", &saved);
+    rule_say_number(f, "most", all.most, "ratio");
+    rule_say_count(f, "n", (size_t)all.n);
     rule_conclude(f, all.most > more ? CLAIM_REPRODUCED : CLAIM_REFUTED, positive, negative);
 }
 
@@ -241,6 +250,13 @@ static const struct claim claims[] = {
      .quote = C77_QUOTE,
      .clause = "rare shapes can trigger incorrect code paths in specialized kernels",
      .since = "2026-11-22",
+     .plain = {.yes = "Without its guard a kernel made for rows of a power of two is wrong at "
+                      "{wrong} of {tried} other shapes.",
+               .no = "Even without its guard a kernel made for rows of a power of two is wrong at "
+                     "{wrong} of {tried} other shapes.",
+               .partly = "Without its guard a kernel is wrong at other shapes: holds in some "
+                         "rounds, in others does not ({wrong:range} of {tried})."},
+     .surprise = 2,
      .statement = "A kernel that is specialised to some shapes, and right at them, gives wrong "
                   "results at others when nothing guards it: by construction, since the kernels "
                   "were written for rows of a power of two.",
@@ -257,6 +273,9 @@ static const struct claim claims[] = {
      .quote = C77_QUOTE,
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "gpufloor's fused kernels are wrong at {bad} of {all} odd shapes.",
+               .no = "gpufloor's fused kernels are right at all of {all} odd shapes."},
+     .surprise = 2,
      .statement = "Odd shapes of a fixed seed find a wrong result in some fused kernel of this "
                   "suite as it stands. (While it was made, --check found one in a product: a bulk "
                   "store that wrote behind the rows of C; see docs/FINDINGS.md.)",
@@ -271,6 +290,12 @@ static const struct claim claims[] = {
      .quote = C78_QUOTE,
      .clause = "unexpected OOMs after kernel changes",
      .since = "2026-11-22",
+     .plain = {.yes = "Attention of 8192 tokens takes {ratio} times the memory by three kernels as "
+                      "by one; 65536 tokens fit only by one.",
+               .no = "Attention of 8192 tokens takes {ratio} times the memory by three kernels as "
+                     "by one, and 65536 tokens fit both ways.",
+               .partly = "Three kernels of attention instead of one: {parts}."},
+     .surprise = 3,
      .statement = "A change of kernels alone decides whether an operator fits: attention over one "
                   "length runs by one kernel and is more than the memory holds by three. That is "
                   "what the advice warns of; the advice itself is no claim.",
@@ -288,6 +313,11 @@ static const struct claim claims[] = {
      .quote = C78_QUOTE,
      .clause = "",
      .since = "2026-11-22",
+     .plain =
+         {.yes = "Of {n} fused kernels one takes {most} times the memory of the separate kernels.",
+          .no = "Of {n} fused kernels none takes more than {most} times the memory of the separate "
+                "kernels."},
+     .surprise = 3,
      .statement =
          "Some fused variant takes more than 1.1 times the device memory of the unfused one.",
      .rule = "By count of operands, results, intermediates and workspace. REPRODUCED when one "

@@ -54,6 +54,10 @@ static void judge_c43b(const struct bundle *bundle, struct finding *f)
             return;
         highest += fused_at_least(&share, most);
         below += fused_below(&share, small);
+        char what[48];
+        snprintf(what, sizeof what, "%d of %d keys", points[i].batch, points[i].context);
+        rule_say_part(f, what, rule_band(rule_place(&share, most, INFINITY)), &share, most);
+        rule_say_figure(f, i ? "last" : "first", &share);
         rule_say_row(f, points[i].what, &share);
         rule_say(f->evidence, ", of its bytes %.3f", bytes.centre);
     }
@@ -122,6 +126,12 @@ static void judge_c44(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, false, negative,
                      "from 512 to 1024 tokens, where operands weigh as much, unfused, exponent",
                      &of_few);
+    rule_say_figure(f, "fused", &of_fused);
+    rule_say_figure(f, "chain", &of_chain);
+    rule_say_part(f, "memory growing like a line, not like a square",
+                  grows ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL, NAN);
+    rule_say_part(f, "65536 tokens that fit only fused", !fits ? CLAIM_REPRODUCED : CLAIM_REFUTED,
+                  NULL, NAN);
     rule_conclude(f,
                   grows && !fits  ? CLAIM_REPRODUCED
                   : alike && fits ? CLAIM_REFUTED
@@ -154,12 +164,14 @@ static void judge_c44b(const struct bundle *bundle, struct finding *f)
     const bool positive = fused_at_least(&seen, RULE_LIMIT(f, C44B_SEEN));
     const bool negative = fused_below(&none, by) && none.low > -by;
 
-    rule_say_row(f, "exponent of time from 1024 to 8192 tokens, causal, bf16: fused",
-                 &of_fused);
+    rule_say_row(f, "exponent of time from 1024 to 8192 tokens, causal, bf16: fused", &of_fused);
     rule_say_row(f, "unfused", &of_chain);
     rule_say_row(f, "less by", &less);
     rule_say_control(f, true, positive, "unfused, 8192 tokens over 1024, time", &seen);
     rule_say_control(f, false, negative, "a warm L2 at 1024 tokens makes as much, exponent", &none);
+    rule_say_figure(f, "fused", &of_fused);
+    rule_say_figure(f, "chain", &of_chain);
+    rule_say_figure(f, "less", &less);
     rule_conclude(f,
                   fused_at_least(&less, by)                      ? CLAIM_REPRODUCED
                   : fused_below(&less, RULE_LIMIT(f, C44B_NONE)) ? CLAIM_REFUTED
@@ -175,6 +187,14 @@ static const struct claim claims[] = {
      .quote = "Attention kernels are the highest leverage target",
      .clause = "highest leverage target",
      .since = "2026-11-22",
+     .plain =
+         {.yes = "Attention takes {C43B_MOST:%} of a decode step or more, from 1 sequence of 8192 "
+                 "keys ({first:%}) to 64 ({last:%}).",
+          .no = "Attention takes less than {C43B_SMALL:%} of a decode step, from 1 sequence of "
+                "8192 keys ({first:%}) to 64 ({last:%}).",
+          .partly =
+              "Attention takes half of a decode step or more, by sequences and keys: {parts}."},
+     .surprise = 4,
      .statement =
          "In decode attention takes more of a step's time than all products with weights together, "
          "for 1 to 64 sequences of 1024 to 8192 keys; leverage is read as share of time.",
@@ -192,6 +212,12 @@ static const struct claim claims[] = {
      .quote = "Fused attention kernels can change the economics of context length.",
      .clause = "change the economics of context length",
      .since = "2026-11-22",
+     .plain = {.yes = "Memory of attention grows with the power {fused} of the tokens fused, "
+                      "{chain} unfused; 65536 fit only fused.",
+               .no = "Memory of attention grows with the power {fused} of the tokens fused, "
+                     "{chain} unfused; 65536 fit both ways.",
+               .partly = "Exponents of memory {fused} fused, {chain} unfused: {parts}."},
+     .surprise = 3,
      .statement = "At long contexts the memory of attention over a prompt grows rather like a line "
                   "when fused and rather like a square when not, and a length fits fused that does "
                   "not fit unfused.",
@@ -211,6 +237,14 @@ static const struct claim claims[] = {
      .quote = "Fused attention kernels can change the economics of context length.",
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "Time of attention grows with the power {fused} of the tokens fused, {chain} "
+                      "unfused.",
+               .no = "Time of attention grows with the power {fused} of the tokens fused, {chain} "
+                     "unfused: no slower.",
+               .partly =
+                   "Time of attention grows with the power {fused} fused, {chain} unfused: "
+                   "between, {less:range} less against limits of {C44B_NONE} and {C44B_LESS}."},
+     .surprise = 3,
      .statement = "Time grows more slowly with context, too, when attention is fused: its exponent "
                   "is less by 0.2 or more.",
      .rule = "Exponent of time from 1024 to 8192 tokens, causal, bf16, 32 heads of 128, by graph, "

@@ -92,6 +92,12 @@ static void judge_c59(const struct bundle *bundle, struct finding *f)
                      &of_read);
     rule_say_control(f, false, negative,
                      "the two layouts, each with the lanes that suit it, differ twofold", &suited);
+    rule_say_figure(f, "along", &ratios[0]);
+    rule_say_figure(f, "across", &ratios[1]);
+    rule_say_part(f, "lanes along the rows", rule_band(rule_place(&ratios[0], twofold, INFINITY)),
+                  &ratios[0], twofold);
+    rule_say_part(f, "lanes across them", rule_band(rule_place(&ratios[1], twofold, INFINITY)),
+                  &ratios[1], twofold);
     rule_conclude(f,
                   differ > 0  ? CLAIM_REPRODUCED
                   : same == 2 ? CLAIM_REFUTED
@@ -187,6 +193,9 @@ static void judge_c67(const struct bundle *bundle, struct finding *f)
                      &rate);
     rule_say_control(f, false, negative, "an append without rope, of as many bytes, shows a fall",
                      &none);
+    rule_say_figure(f, "two", &two);
+    rule_say_figure(f, "one", &one);
+    rule_say_figure(f, "fall", &fall);
     rule_conclude(f, judge_passes(&fall, f), positive, negative);
 }
 
@@ -221,6 +230,8 @@ static void judge_c67b(const struct bundle *bundle, struct finding *f)
                      &seen);
     rule_say_control(f, false, negative, "so does the one kernel, which has none more, in edges",
                      &none);
+    rule_say_figure(f, "saved", &saved);
+    rule_say_figure(f, "edges", &edges);
     rule_conclude(f,
                   fused_at_least(&edges, whole)                   ? CLAIM_REPRODUCED
                   : fused_below(&edges, RULE_LIMIT(f, C67B_NONE)) ? CLAIM_REFUTED
@@ -284,6 +295,8 @@ static void judge_c91(const struct bundle *bundle, struct finding *f)
     for (int i = 0; i < 2; i++) {
         if (!take_cut(bundle, 8192, cache_types[i], &ratio, f))
             return;
+        rule_say_figure(f, cache_types[i], &ratio);
+        rule_say_part(f, cache_types[i], rule_band(rule_place(&ratio, 0, cuts)), &ratio, cuts);
         cut += fused_below(&ratio, cuts);
         not_cut += fused_at_least(&ratio, idle);
     }
@@ -305,6 +318,9 @@ static void judge_c91(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, sees, "32 times the keys take longer, times", &grows);
     rule_say_control(f, false, negative, "without the clamp they are right, e4m3", &wrong[0]);
     rule_say_control(f, false, negative, "int8", &wrong[1]);
+    rule_say_figure(f, "saved", &saved);
+    rule_say_part(f, "an append that saves a launch", saves ? CLAIM_REPRODUCED : CLAIM_REFUTED,
+                  &saved, NAN);
     rule_conclude(f,
                   cut == 2 && saves ? CLAIM_REPRODUCED
                   : not_cut == 2    ? CLAIM_REFUTED
@@ -335,11 +351,11 @@ static void judge_c91b(const struct bundle *bundle, struct finding *f)
     const bool positive = fused_at_least(&grows, RULE_LIMIT(f, C91_SEEN));
     const bool negative =
         fused_at_least(&same, pays) && fused_below(&same, RULE_LIMIT(f, C91B_READ));
-    rule_say_row(f, "attention, 8 sequences of 32768 keys, cache of e4m3 over bf16",
-                 &ratio);
+    rule_say_row(f, "attention, 8 sequences of 32768 keys, cache of e4m3 over bf16", &ratio);
     rule_say_control(f, true, positive, "32 times the keys take longer, bf16, times", &grows);
     rule_say_control(f, false, negative,
                      "a kernel that reads as many bytes as attention pays against it", &same);
+    rule_say_figure(f, "ratio", &ratio);
     rule_conclude(f,
                   fused_below(&ratio, pays)   ? CLAIM_REPRODUCED
                   : fused_at_least(&ratio, 1) ? CLAIM_REFUTED
@@ -356,6 +372,12 @@ static const struct claim claims[] = {
          "A model that is mathematically identical can run very differently depending on layout.",
      .clause = "mathematically identical can run very differently depending on layout",
      .since = "2026-11-22",
+     .plain = {.yes = "The same product takes {along} or {across} times as long in the layout that "
+                      "does not suit the kernel.",
+               .no = "The same product takes {along} or {across} times as long in the other "
+                     "layout: it does not matter.",
+               .partly = "The other layout makes a product take twice the time: {parts}."},
+     .surprise = 1,
      .statement = "Two layouts of one operator's operand differ 2x or more; an operator stands for "
                   "the model.",
      .rule = "A product of 16384 x 2048, bf16, not in the L2, stored by rows or by columns, with a "
@@ -373,6 +395,14 @@ static const struct claim claims[] = {
               "reduce extra passes over memory.",
      .clause = "reduce extra passes over memory",
      .since = "2026-11-22",
+     .plain = {.yes = "A new row of the cache takes {two} by two kernels, {one} by one: {fall:%} "
+                      "of the passes that it saves.",
+               .no = "A new row of the cache takes {two} by two kernels, {one} by one: only "
+                     "{fall:%} of the passes that it saves.",
+               .partly = "A new row of the cache takes {two} by two kernels, {one} by one: "
+                         "between, {fall:range} of the passes saved against limits of {C67_NOT} "
+                         "and {C67_WITHIN:%} off 1."},
+     .surprise = 2,
      .statement = "Bytes moved fall by the passes over the new rows.",
      .rule = "Bytes are shown by the slope of time from 512 to 1024 appended rows a step, keys and "
              "values alone, into places of the cache that the L2 does not hold, in every round: "
@@ -390,6 +420,13 @@ static const struct claim claims[] = {
               "reduce extra passes over memory.",
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "Rope, append and attention in one kernel instead of three save {saved}: "
+                      "{edges} steps of a graph.",
+               .no = "Rope, append and attention in one kernel instead of three save {saved}: only "
+                     "{edges} steps of a graph.",
+               .partly = "Between: rope, append and attention in one kernel save {edges:range} "
+                         "steps of a graph against limits of {C67B_NONE} and {C67B_WHOLE}."},
+     .surprise = 1,
      .statement = "Rope, append and attention in one kernel instead of three save a graph edge.",
      .rule =
          "One sequence of 8192 keys, bf16, by graph, cold, in edges of a graph. REPRODUCED when 1 "
@@ -404,6 +441,13 @@ static const struct claim claims[] = {
               "reduces conversion overhead",
      .clause = "scale and clamp fused into matmul or attention | reduces conversion overhead",
      .since = "2026-11-22",
+     .plain = {.yes = "An 8-bit cache read inside attention takes {e4m3:%} (fp8), {int8:%} (int8) "
+                      "of converting first; a fused append saves {saved}.",
+               .no = "An 8-bit cache read inside attention takes {e4m3:%} (fp8), {int8:%} (int8) "
+                     "of converting first: nothing is saved.",
+               .partly = "An 8-bit cache read inside attention takes {C91_CUTS:%} of the time of "
+                         "converting first: {parts}."},
+     .surprise = 1,
      .statement = "Dequantising fp8 or int8 keys and values inside decode attention takes at most "
                   "0.7 of dequantise-then-attend at 8192 keys, and a fused append saves a graph "
                   "edge; products are C45.",
@@ -421,6 +465,12 @@ static const struct claim claims[] = {
               "reduces conversion overhead",
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "Attention over an fp8 cache takes {ratio:%} of the time over a bf16 one.",
+               .no = "Attention over an fp8 cache takes {ratio:%} of the time over a bf16 one: it "
+                     "does not pay.",
+               .partly = "Between: attention over an fp8 cache takes {ratio:range} of the time "
+                         "over a bf16 one against limits of {C91B_PAYS} and 1."},
+     .surprise = 2,
      .statement = "An 8-bit cache, dequantised inside decode attention, takes at most 0.75 of the "
                   "time of a bf16 cache.",
      .rule = "8 sequences of 32768 keys, e4m3 over bf16, graph, cold. REPRODUCED below 0.75, "

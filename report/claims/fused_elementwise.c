@@ -87,6 +87,12 @@ static void judge_c37(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, bound, "it is bound by bandwidth, share of a copy",
                      &g.share[SIXTEEN]);
     rule_say_control(f, false, negative, "with 1024 multiply-adds half the bytes take", &many);
+    rule_say_figure(f, "bytes", &by_bytes);
+    rule_say_figure(f, "work", &by_work);
+    rule_say_part(f, "that half the bytes save enough", rule_band(rule_place(&by_bytes, 0, left)),
+                  &by_bytes, left);
+    rule_say_part(f, "that half the arithmetic saves nothing",
+                  rule_band(rule_place(&by_work, 1 - delta, INFINITY)), &by_work, 1 - delta);
     rule_conclude(f,
                   fused_below(&by_bytes, left) && fused_at_least(&by_work, 1 - delta)
                       ? CLAIM_REPRODUCED
@@ -115,6 +121,18 @@ static void judge_c37a(const struct bundle *bundle, struct finding *f)
     const bool positive = sees_arithmetic(&g, f), negative = fused_below(&g.share[MANY], share);
     rule_say_control(f, false, negative, "with 1024 multiply-adds, share of a copy",
                      &g.share[MANY]);
+    rule_say_figure(f, "most", &most);
+    rule_say_figure(f, "share", &g.share[SIXTEEN]);
+    rule_say_part(f, "the same time as without arithmetic",
+                  flat == 2   ? CLAIM_REPRODUCED
+                  : flat == 0 ? CLAIM_REFUTED
+                              : CLAIM_MIXED,
+                  &most, NAN);
+    rule_say_part(f, "the rate of a copy",
+                  fast == 2   ? CLAIM_REPRODUCED
+                  : fast == 0 ? CLAIM_REFUTED
+                              : CLAIM_MIXED,
+                  &g.share[SIXTEEN], NAN);
     rule_conclude(f,
                   fast == 2 && flat == 2   ? CLAIM_REPRODUCED
                   : fast == 0 && flat == 0 ? CLAIM_REFUTED
@@ -234,6 +252,10 @@ static void judge_c39b(const struct bundle *bundle, struct finding *f)
         if (i == 1)
             sixteen = c;
         say_chain(judged[i].what, &c, f);
+        char what[48];
+        snprintf(what, sizeof what, "%d %s", judged[i].n, judged[i].kind);
+        rule_say_part(f, what, rule_band(rule_place(&c.kept, keeps, INFINITY)), &c.kept, keeps);
+        rule_say_figure(f, i ? "last" : "first", &c.kept);
         keep += fused_at_least(&c.kept, keeps);
         lose += fused_below(&c.kept, loses);
     }
@@ -288,7 +310,12 @@ static void judge_c39(const struct bundle *bundle, struct finding *f)
         follow += follows(&harder, 1, f) == PLACE_INSIDE;
         snprintf(what, sizeof what, "%d kernels over one, time", passes[i]);
         rule_say_row(f, what, &longer);
+        rule_say_figure(f, i ? "longest" : "longer", &longer);
+        rule_say_part(f, what, rule_band(follows(&longer, passes[i], f)), &longer, NAN);
         rule_say_row(f, "the same with gelu and silu over plain ones", &harder);
+        rule_say_figure(f, "harder", &harder);
+        rule_say_part(f, "the same with gelu and silu", rule_band(follows(&harder, 1, f)), &harder,
+                      NAN);
     }
     const struct row arithmetic = rule_ratio(f, &activated[1].fused, &plain[1].fused);
     const struct row same = rule_ratio(f, &plain[1].fused, &one.unfused);
@@ -348,6 +375,10 @@ static void judge_c52(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, false, negative,
                      "above it, where 6 activations decide: speed-up over the ratio of intensities",
                      &above.kept);
+    rule_say_figure(f, "speed", &sixteen.speed_up);
+    rule_say_figure(f, "bytes", &sixteen.bytes);
+    rule_say_part(f, "4 operators", rule_band(a), &four.kept, NAN);
+    rule_say_part(f, "16", rule_band(b), &sixteen.kept, NAN);
     rule_conclude(f,
                   a == PLACE_INSIDE && b == PLACE_INSIDE ? CLAIM_REPRODUCED
                   : a == b && a != PLACE_STRADDLES       ? CLAIM_REFUTED
@@ -363,6 +394,12 @@ static const struct claim claims[] = {
      .quote = "If it is bandwidth-bound, reducing reads and writes often matters more than "
               "optimizing arithmetic.",
      .since = "2026-11-22",
+     .plain = {.yes = "Bound by bandwidth, half the bytes take {bytes:%} of the time, half the "
+                      "arithmetic {work:%}.",
+               .no = "Bound by bandwidth, half the arithmetic takes {work:%} of the time, half the "
+                     "bytes {bytes:%}: bytes matter no more.",
+               .partly = "By the part of the time that is left: {parts}."},
+     .surprise = 1,
      .statement =
          "With 16 multiply-adds an element over 256 MiB, which is bound by bandwidth, halving the "
          "bytes saves 40 % where halving the arithmetic saves nothing measurable.",
@@ -378,6 +415,12 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "If an operation does little math per element, it is likely bandwidth-bound.",
      .since = "2026-11-22",
+     .plain = {.yes = "16 multiply-adds an element take {most} times as long as none, at {share:%} "
+                      "of a copy's rate.",
+               .no = "16 multiply-adds an element take {most} times as long as none, at only "
+                     "{share:%} of a copy's rate.",
+               .partly = "With 8 and 16 multiply-adds an element: {parts}."},
+     .surprise = 1,
      .statement = "Over 256 MiB up to 16 multiply-adds an element change time by less than 3 %, at "
                   "90 % of a copy or more; 'little' and 'bound' by these figures are ours.",
      .rule =
@@ -394,6 +437,12 @@ static const struct claim claims[] = {
      .clause =
          "They are expensive when they cause large tensors to be read and written multiple times.",
      .since = "2026-11-22T13:00Z",
+     .plain = {.yes = "4 elementwise kernels take {longer} times as long as one, 16 take {longest} "
+                      "times; gelu adds nothing ({harder}).",
+               .no = "4 elementwise kernels take {longer} times as long as one, 16 take {longest} "
+                     "times: not by their passes.",
+               .partly = "Elementwise kernels take time by their passes over memory: {parts}."},
+     .surprise = 2,
      .statement =
          "Where tensors exceed the L2, a chain of elementwise kernels takes time by its passes "
          "over them and not by its arithmetic: 4 and 16 kernels take 4 and 16 times as long as "
@@ -413,6 +462,12 @@ static const struct claim claims[] = {
               "expensive when they cause large tensors to be read and written multiple times.",
      .clause = "",
      .since = "2026-11-22T13:00Z",
+     .plain = {.yes = "Fused chains gain at least {C39B_KEEPS:%} of what their bytes allow: "
+                      "{first:%} for 4 plain operators, {last:%} for 16 with gelu or silu.",
+               .no = "Fused chains gain less than {C39B_LOSES:%} of what their bytes allow: "
+                     "{first:%} for 4 plain operators.",
+               .partly = "A fused chain gains {C39B_KEEPS:%} of what its bytes allow: {parts}."},
+     .surprise = 3,
      .statement = "Chains of 4 to 16 operations, with and without gelu and silu, gain 0.8 of their "
                   "traffic ratio or more from being fused where tensors exceed the L2.",
      .rule = "16384x8192 fp16 by graph, cold; speed-up over the ratio of bytes, of two chains at 4 "
@@ -429,6 +484,12 @@ static const struct claim claims[] = {
      .clause = "fusion often produces large speedups even when the number of mathematical "
                "operations stays exactly the same",
      .since = "2026-11-22",
+     .plain = {.yes = "With the same arithmetic 16 fused operators are {speed} times as fast; "
+                      "their bytes fall {bytes} times.",
+               .no = "With the same arithmetic 16 fused operators are {speed} times as fast, "
+                     "though their bytes fall {bytes} times.",
+               .partly = "Fusing speeds up as bytes fall, with the same arithmetic: {parts}."},
+     .surprise = 1,
      .statement = "With arithmetic instruction counts equal within 10 %, speed-up follows the "
                   "ratio of arithmetic intensity within 20 % below the ridge.",
      .rule =

@@ -95,6 +95,13 @@ static void judge_c46(const struct bundle *bundle, struct finding *f)
         "; negative control: two kernels read faster than one, or the finished product than "
         "the product alone, by more than 3 %% in %d, none allowed; the latter by %.1f %% at most",
         t.impossible, 100 * (t.most - 1));
+    rule_say_check(f, true, t.seen == t.cells, "two kernels behind the product are seen", t.seen,
+                   "count");
+    rule_say_check(f, false, t.impossible == 0, "two kernels read faster than one", t.impossible,
+                   "count");
+    rule_say_count(f, "cells", (size_t)t.cells);
+    rule_say_count(f, "faster", (size_t)t.faster);
+    rule_say_count(f, "slower", (size_t)t.slower);
     rule_conclude(f,
                   t.faster == t.cells       ? CLAIM_REPRODUCED
                   : t.not_faster == t.cells ? CLAIM_REFUTED
@@ -157,6 +164,7 @@ static void count_projections(struct projection_tally *t, const struct projectio
     const double bytes = p->fused_bytes.centre / p->unfused_bytes.centre;
     const double most = 1 - RULE_LIMIT(f, C90_SHORTER);
 
+    rule_say_figure(f, m == 1 ? "row" : "rows", &ratio);
     t->cells++;
     t->shorter += ratio.high <= most;
     t->faster += rule_faster(&p->fused, &p->unfused);
@@ -200,6 +208,8 @@ static bool say_split(const struct projection_tally *t, struct finding *f)
 {
     rule_say(f->controls, "positive control: a copy behind the one product is seen at one row: %s",
              t->split_seen ? "passed" : "FAILED");
+    rule_say_check(f, true, t->split_seen == 1, "a copy behind the one product is seen at one row",
+                   t->split_seen, "count");
     return t->split_seen == 1;
 }
 
@@ -219,6 +229,11 @@ static void judge_c90(const struct bundle *bundle, struct finding *f)
              "; negative control: our one product against our three in one launch, the same "
              "blocks, reads at most 0.95 in %d cases, none allowed",
              t.false_gains);
+    rule_say_check(f, false, t.false_gains == 0, "one product gains over three in one launch",
+                   t.false_gains, "count");
+    rule_say_count(f, "cells", (size_t)t.cells);
+    rule_say_count(f, "shorter", (size_t)t.shorter);
+    rule_say_count(f, "parallel", (size_t)t.parallel);
     rule_conclude(f,
                   t.faster == 0                                   ? CLAIM_REFUTED
                   : t.shorter == t.cells && t.parallel == 0       ? CLAIM_REPRODUCED
@@ -241,6 +256,10 @@ static void judge_c90b(const struct bundle *bundle, struct finding *f)
     rule_say(f->controls,
              "; negative control: three launches in sequence come as near in %d, none allowed",
              t.cells - t.faster);
+    rule_say_check(f, false, t.faster == t.cells, "three launches come as near", t.cells - t.faster,
+                   "count");
+    rule_say_count(f, "cells", (size_t)t.cells);
+    rule_say_count(f, "one", (size_t)t.one_launch);
     rule_conclude(f,
                   t.one_launch == t.cells ? CLAIM_REPRODUCED
                   : t.one_launch == 0     ? CLAIM_REFUTED
@@ -256,6 +275,13 @@ static const struct claim claims[] = {
      .quote = "Layer norm, activation functions, and linear layers benefit from fusion.",
      .clause = "linear layers benefit from fusion",
      .since = "2026-11-22",
+     .plain = {.yes = "Bias, GELU or residual inside the product are faster than in a kernel of "
+                      "their own in all {cells} cases.",
+               .no = "Bias, GELU or residual inside the product are faster than in a kernel of "
+                     "their own in none of {cells} cases.",
+               .partly = "Bias, GELU or residual faster inside the product: holds in {faster} of "
+                         "{cells} cases, in the others does not; slower in {slower}."},
+     .surprise = 2,
      .statement = "Bias and GELU, and bias and residual, in the epilogue of a product are faster "
                   "than in a kernel of their own, for 1 to 16384 rows.",
      .rule = "A 4096 x 4096 layer by graph, weights out of the L2; the best epilogue (each "
@@ -276,6 +302,14 @@ static const struct claim claims[] = {
               "large speedups because attention is bandwidth-heavy",
      .clause = "QKV projection",
      .since = "2026-11-22T13:00Z",
+     .plain = {.yes = "One product for Q, K and V takes {row:%} of three's time at 1 row, {rows:%} "
+                      "at 16; parallel launches do worse.",
+               .no = "One product for Q, K and V takes {row:%} of three's time at 1 row, {rows:%} "
+                     "at 16: none is gained, or parallel launches gain as much.",
+               .partly = "One product for Q, K and V takes {row:%} of three's time at 1 row, "
+                         "{rows:%} at 16: holds in {shorter} of {cells}. Parallel launches behind "
+                         "it: does not in {parallel}."},
+     .surprise = 4,
      .statement =
          "One product over concatenated Q, K and V weights of an 8B layer takes at most 0.95 of "
          "three products, launched one by one, at 1 and 16 rows, and parallel launches do not do "
@@ -298,6 +332,13 @@ static const struct claim claims[] = {
               "large speedups because attention is bandwidth-heavy",
      .clause = "",
      .since = "2026-11-22T13:00Z",
+     .plain = {.yes = "Three products in one launch come within 3 % of one product in {one} of "
+                      "{cells} cases: the launch is what counts.",
+               .no = "Three products in one launch come within 3 % of one product in {one} of "
+                     "{cells} cases: more than the launch counts.",
+               .partly = "Three products in one launch as fast as one product: holds in {one} of "
+                         "{cells} cases, in the others does not."},
+     .surprise = 4,
      .statement =
          "What makes one product over Q, K and V faster than three is that it is one launch: three "
          "products in one launch, each with weights and results of its own, are as fast.",

@@ -62,6 +62,19 @@ static void judge_c60(const struct bundle *bundle, struct finding *f)
                      &longer);
     rule_say_control(f, false, negative, "32 arrays, which fit, lose, too: one kernel over two",
                      &fits);
+    rule_say_figure(f, "spilling", &spilling);
+    rule_say_figure(f, "healed", &healed);
+    rule_say_figure(f, "local", &local);
+    rule_say_part(f, "slower where it spills",
+                  loses == PLACE_ABOVE       ? CLAIM_REPRODUCED
+                  : loses == PLACE_STRADDLES ? CLAIM_MIXED
+                                             : CLAIM_REFUTED,
+                  &spilling, NAN);
+    rule_say_part(f, "faster where it fits",
+                  wins == PLACE_BELOW       ? CLAIM_REPRODUCED
+                  : wins == PLACE_STRADDLES ? CLAIM_MIXED
+                                            : CLAIM_REFUTED,
+                  &healed, NAN);
     rule_conclude(f,
                   loses == PLACE_ABOVE ? (wins == PLACE_BELOW ? CLAIM_REPRODUCED : CLAIM_MIXED)
                   : loses == PLACE_STRADDLES ? CLAIM_MIXED
@@ -99,6 +112,10 @@ static void judge_c61a(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive, "the three have fewer and fewer registers, from", &needed);
     rule_say_control(f, false, negative,
                      "a kernel that needs no more than 32 gains warps by the cap", &few);
+    rule_say_figure(f, "needed", &needed);
+    rule_say_figure(f, "fused", &fused);
+    rule_say_figure(f, "cap_64", &cap_64);
+    rule_say_figure(f, "cap_32", &cap_32);
     rule_conclude(f,
                   falls  ? CLAIM_REPRODUCED
                   : none ? CLAIM_REFUTED
@@ -136,14 +153,18 @@ static void judge_c61(const struct bundle *bundle, struct finding *f)
     const bool positive = fused_below(&quarter, costs), negative = fused_at_least(&same, nothing);
 
     rule_say(f->evidence, "one instruction stream, warps taken away by shared memory nobody uses");
-    rule_say_row(f, "a copy with one vector a thread keeps, with half of the warps",
-                 &memory);
+    rule_say_row(f, "a copy with one vector a thread keeps, with half of the warps", &memory);
     rule_say_row(f, "with a quarter", &quarter);
     rule_say_row(f, "256 multiply-adds a vector keep, with half", &compute);
     rule_say_control(f, true, positive, "a quarter of the warps costs the copy 10 %: it keeps",
                      &quarter);
     rule_say_control(f, false, negative,
                      "the unused memory costs where it takes no warps: it leaves", &same);
+    rule_say_figure(f, "memory", &memory);
+    rule_say_figure(f, "compute", &compute);
+    rule_say_part(f, "a copy", rule_band(rule_place(&memory, 0, costs)), &memory, costs);
+    rule_say_part(f, "a kernel of arithmetic", rule_band(rule_place(&compute, 0, costs)), &compute,
+                  costs);
     rule_conclude(f,
                   both_cost    ? CLAIM_REPRODUCED
                   : none_costs ? CLAIM_REFUTED
@@ -190,6 +211,9 @@ static void judge_c63(const struct bundle *bundle, struct finding *f)
     rule_say_control(
         f, false, negative,
         "a norm of 16384 rows, a block a row in all kernels, loses, too: one over three", &many);
+    rule_say_figure(f, "fused", &fused);
+    rule_say_figure(f, "unfused", &unfused);
+    rule_say_figure(f, "one", &one);
     rule_conclude(f,
                   place == PLACE_ABOVE       ? CLAIM_REPRODUCED
                   : place == PLACE_STRADDLES ? CLAIM_MIXED
@@ -205,6 +229,12 @@ static const struct claim claims[] = {
      .quote = "Register spilling: a fused kernel uses too many registers, forcing spills to memory "
               "and slowing the kernel.",
      .since = "2026-11-22",
+     .plain = {.yes = "A fused kernel that spills {local} a thread takes {spilling} times as long "
+                      "as two kernels; one that fits takes {healed}.",
+               .no = "A fused kernel that spills {local} a thread takes {spilling} times as long "
+                     "as two kernels: it is not slower.",
+               .partly = "One kernel against two: {parts}."},
+     .surprise = 3,
      .statement =
          "A fused kernel that holds more values than a thread has registers spills without any "
          "cap, is slower than its unfused pair, and stops being so when its threads hold fewer.",
@@ -222,6 +252,12 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "Too many registers reduce occupancy.",
      .since = "2026-11-22",
+     .plain = {.yes = "At the {needed} registers that it needs a kernel has {fused} warps on an "
+                      "SM, at 64 registers {cap_64}, at 32 {cap_32}.",
+               .no = "At the {needed} registers that it needs a kernel has {fused} warps on an SM, "
+                     "at 32 registers no more: {cap_32}.",
+               .partly = "Fewer registers, more warps on an SM: holds and does not, with {fused} "
+                         "warps at {needed} registers, {cap_64} at 64, {cap_32} at 32."},
      .statement = "More registers per thread, fewer resident warps; this holds by construction, as "
                   "an SM's registers are shared out among its warps.",
      .rule =
@@ -237,6 +273,12 @@ static const struct claim claims[] = {
      .quote = "Reduced occupancy: large fused kernels reduce the number of active warps, lowering "
               "throughput.",
      .clause = "reduce the number of active warps, lowering throughput",
+     .plain = {.yes = "With half the warps a copy keeps {memory:%} of its rate, a kernel of "
+                      "arithmetic {compute:%}.",
+               .no = "With half the warps a copy keeps {memory:%} of its rate, a kernel of "
+                     "arithmetic {compute:%}: nothing is lost.",
+               .partly = "Half the warps cost a tenth of the throughput or more: {parts}."},
+     .surprise = 5,
      .statement = "Halving occupancy with the same instructions costs 10 % or more.",
      .rule = "REPRODUCED when half of the warps that an SM can hold cost at least 10 % of the "
              "throughput both of a memory-bound and of a compute-bound kernel, REFUTED when at "
@@ -250,6 +292,13 @@ static const struct claim claims[] = {
      .quote = "It can lose performance when it reduces parallelism or increases register pressure.",
      .clause = "lose performance when it reduces parallelism",
      .since = "2026-11-22T12:20Z",
+     .plain = {.yes = "A norm of one long row takes {fused} as one kernel on one SM, {unfused} as "
+                      "two kernels on all.",
+               .no = "A norm of one long row takes {fused} as one kernel on one SM, {unfused} as "
+                     "two on all: nothing is lost.",
+               .partly = "Between: one kernel on one SM takes {one:range} of the time of two on "
+                         "all; the limit is {DELTA:%} more."},
+     .surprise = 4,
      .statement = "A fusion that shrinks the grid is slower at batch 1; register pressure is C60.",
      .rule = "REPRODUCED when a long row over its root mean square takes more than 3 % longer in "
              "one kernel, one block, than in two whose blocks fill the GPU; REFUTED when not. "

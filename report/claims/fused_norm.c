@@ -77,6 +77,7 @@ static void judge_c40(const struct bundle *bundle, struct finding *f)
     const bool bound = is_bound(&share, f), sees = sees_chain(&unfused, &silu, f);
     const bool negative = fused_below(&one, gain);
     rule_say_control(f, false, negative, "one of the three kernels alone over the fused one", &one);
+    rule_say_figure(f, "moved", &moved);
     rule_conclude(f,
                   fused_at_least(&moved, gain)                   ? CLAIM_REPRODUCED
                   : fused_below(&moved, RULE_LIMIT(f, C40_NONE)) ? CLAIM_REFUTED
@@ -108,6 +109,10 @@ static void judge_c40b(const struct bundle *bundle, struct finding *f)
     const bool bound = is_bound(&share, f), sees = sees_chain(&unfused, &silu, f);
     const bool negative = fused_below(&one, gain);
     rule_say_control(f, false, negative, "one of the three kernels alone over the fused one", &one);
+    rule_say_figure(f, "large", &large);
+    rule_say_figure(f, "row", &row);
+    rule_say_part(f, "256 MiB", rule_band(rule_place(&large, gain, INFINITY)), &large, gain);
+    rule_say_part(f, "one row", rule_band(rule_place(&row, gain, INFINITY)), &row, gain);
     rule_conclude(f,
                   gains  ? CLAIM_REPRODUCED
                   : none ? CLAIM_REFUTED
@@ -148,6 +153,9 @@ static void judge_c40a(const struct bundle *bundle, struct finding *f)
     rule_say_row(f, "three", &share[1]);
     rule_say_control(f, true, positive, "a kernel that reads each element once, share", &share[2]);
     rule_say_control(f, false, negative, "its share over that of the three", &none);
+    rule_say_figure(f, "one", &share[0]);
+    rule_say_figure(f, "three", &share[1]);
+    rule_say_figure(f, "change", &change);
     rule_conclude(f,
                   fused_below(&change, 1 - better) ? CLAIM_REPRODUCED
                   : fused_at_least(&change, 1)     ? CLAIM_REFUTED
@@ -202,6 +210,7 @@ static void judge_c42(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, false, negative,
                      "another fused kernel that reads once, RMSNorm with bias and SiLU, over it",
                      &p.same);
+    rule_say_figure(f, "moved", &moved);
     rule_conclude(f,
                   fused_at_least(&moved, passes)                 ? CLAIM_REPRODUCED
                   : fused_below(&moved, RULE_LIMIT(f, C42_NONE)) ? CLAIM_REFUTED
@@ -247,6 +256,7 @@ static void judge_c42a(const struct bundle *bundle, struct finding *f)
     const bool positive = sees_chain(&p.chain, &p.silu, f);
     const bool negative = fused_at_least(&time, one);
     rule_say_control(f, false, negative, "three kernels, which make three passes, over it", &time);
+    rule_say_figure(f, "passes", &passes);
     rule_conclude(f,
                   fused_below(&passes, one)                            ? CLAIM_REPRODUCED
                   : fused_at_least(&passes, RULE_LIMIT(f, C42_PASSES)) ? CLAIM_REFUTED
@@ -292,6 +302,7 @@ static void judge_c42b(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, false, negative,
                      "another fused kernel that reads once, RMSNorm with bias and SiLU, over it",
                      &p.same);
+    rule_say_figure(f, "loop", &by_loop);
     rule_conclude(f,
                   fused_at_least(&by_loop, longer) ? CLAIM_REPRODUCED
                   : fused_below(&by_loop, longer)  ? CLAIM_REFUTED
@@ -312,6 +323,13 @@ static const struct claim claims[] = {
      .quote = C40_QUOTE,
      .clause = "reduces bandwidth",
      .since = "2026-11-22",
+     .plain = {.yes = "Norm, bias and activation as three kernels move {moved} times what one "
+                      "fused kernel moves.",
+               .no = "Norm, bias and activation as three kernels move only {moved} times what one "
+                     "fused kernel moves.",
+               .partly = "Between: norm, bias and activation as three kernels move {moved:range} "
+                         "times what one moves against limits of {C40_NONE} and {C40_GAIN}."},
+     .surprise = 1,
      .statement =
          "Norm, bias and activation as three kernels move at least 1.3 times the bytes of device "
          "memory that one kernel moves; where bytes are not counted, time decides in their stead.",
@@ -329,6 +347,13 @@ static const struct claim claims[] = {
      .quote = C40_QUOTE,
      .clause = "improves cache use",
      .since = "2026-11-22",
+     .plain = {.yes = "Of what the SMs read, device memory supplies {one:%} to one fused kernel, "
+                      "{three:%} to three: caches do more.",
+               .no = "Of what the SMs read, device memory supplies {one:%} to one fused kernel, "
+                     "{three:%} to three: caches do no more.",
+               .partly = "Between: the part that device memory supplies changes to {change:range} "
+                         "of itself; the limit is {C40A_BETTER:%} less."},
+     .surprise = 3,
      .statement = "Of the bytes that the SMs read, device memory supplies a smaller share when "
                   "norm, bias and activation are one kernel, and the L2 a larger one.",
      .rule = "silu(rmsnorm(x) + bias) at 16384x8192 fp16, cold, by hardware counters: bytes read "
@@ -344,6 +369,12 @@ static const struct claim claims[] = {
      .quote = C40_QUOTE,
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "Norm, bias and activation in one kernel are {large} times as fast as in "
+                      "three over 256 MiB, {row} times in one row.",
+               .no = "Norm, bias and activation in one kernel are {large} times as fast as in "
+                     "three over 256 MiB, {row} times in one row: one is no gain.",
+               .partly = "Norm, bias and activation gain from one kernel: {parts}."},
+     .surprise = 1,
      .statement = "Fused norm, bias and activation is 1.3x or more as fast as 3 kernels in a "
                   "graph, at 256 MiB and at one row.",
      .rule = "silu(rmsnorm(x) + bias) as three kernels over one, fp16, by graph, cold. REPRODUCED "
@@ -356,6 +387,13 @@ static const struct claim claims[] = {
      .quote = C42_QUOTE,
      .clause = "can involve multiple passes through memory",
      .since = "2026-11-22",
+     .plain = {.yes = "The parts of LayerNorm as three kernels move {moved} times what one fused "
+                      "kernel moves.",
+               .no = "The parts of LayerNorm as three kernels move only {moved} times what one "
+                     "fused kernel moves.",
+               .partly = "Between: the parts of LayerNorm as three kernels move {moved:range} "
+                         "times what one moves against limits of {C42_NONE} and {C42_PASSES}."},
+     .surprise = 1,
      .statement = "LayerNorm as three kernels moves at least 1.5 times the bytes of device memory "
                   "that one kernel moves; 'can': one naive form suffices; where bytes are not "
                   "counted, time decides in their stead.",
@@ -372,6 +410,12 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "Optimized kernels perform much of the work in one fused operation.",
      .since = "2026-11-22",
+     .plain = {.yes = "A fused LayerNorm costs {passes} times what one read and one write cost.",
+               .no = "A fused LayerNorm costs {passes} times what one read and one write cost: "
+                     "more than one pass.",
+               .partly = "Between: a fused LayerNorm costs {passes:range} of one read and one "
+                         "write; the limits are {C42_ONE:%} more and {C42_PASSES}."},
+     .surprise = 1,
      .statement = "A fused LayerNorm makes one pass: it moves at most 1.1 times one read and one "
                   "write; where bytes are not counted, time decides in their stead.",
      .rule =
@@ -387,6 +431,13 @@ static const struct claim claims[] = {
      .quote = C42_QUOTE,
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "A kernel that loads its row three times takes {loop} times as long as one "
+                      "that loads it once.",
+               .no = "A kernel that loads its row three times takes {loop} times as long as one "
+                     "that loads it once: the caches serve it.",
+               .partly = "Between: three loads of a row instead of one take {loop:range} times as "
+                         "long; the limit is {C42_LONGER:%} more."},
+     .surprise = 6,
      .statement = "One kernel that loads its row three times takes 1.05 times as long as one that "
                   "loads it once, or longer, although the L1 can serve it.",
      .rule =

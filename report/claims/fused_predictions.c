@@ -102,6 +102,8 @@ static bool known_is_known(const struct bundle *bundle, struct finding *f)
              "%.3g, predicted "
              "%.3g, %s; ",
              gain.centre, predicted.centre, passed ? "passed" : "FAILED");
+    rule_say_check(f, true, passed, "three streaming kernels into one gain 3", gain.centre,
+                   "ratio");
     return passed;
 }
 
@@ -117,6 +119,8 @@ static bool others_fail(const struct c80 *c, struct finding *f)
              "bytes and edges alone have it: %.0f %%, %s",
              100 * always, always < signs ? "failed, as it must" : "HELD", 100 * traffic,
              traffic < signs ? "failed, as it must" : "HELD");
+    rule_say_check(f, false, always < signs, "every fusion is called a gain", always, "ratio");
+    rule_say_check(f, false, traffic < signs, "bytes and edges alone predict", traffic, "ratio");
     return always < signs && traffic < signs;
 }
 
@@ -158,6 +162,19 @@ static void judge_c80(const struct bundle *bundle, struct finding *f)
         "; %zu move fewer bytes and are said to lose: %zu lose, %zu win, gains of %.3g to %.3g",
         c.blocked, c.lost, c.won, c.least, c.most);
     const bool positive = known_is_known(bundle, f), negative = others_fail(&c, f);
+    rule_say_count(f, "n", (size_t)c.n);
+    rule_say_count(f, "right", (size_t)c.right);
+    rule_say_count(f, "blocked", (size_t)c.blocked);
+    rule_say_count(f, "lost", (size_t)c.lost);
+    rule_say_number(f, "error", error, "ratio");
+    rule_say_part(f, "right signs", share >= 1 - C80_MISSED ? CLAIM_REPRODUCED : CLAIM_REFUTED,
+                  &(struct row){.unit = "ratio", .centre = share, .low = share, .high = share},
+                  1 - C80_MISSED);
+    rule_say_part(f, "small errors", error <= C80_ERROR ? CLAIM_REPRODUCED : CLAIM_REFUTED,
+                  &(struct row){.unit = "ratio", .centre = error, .low = error, .high = error},
+                  C80_ERROR);
+    rule_say_part(f, "losses where units are blocked",
+                  c.lost == c.blocked ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL, NAN);
     rule_conclude(f, verdict_of_c80(&c, error, f), positive, negative);
 }
 
@@ -167,6 +184,13 @@ static const struct claim claims[] = {
      .quote = "Fusion wins when it reduces memory traffic without introducing a worse bottleneck "
               "or blocking hardware utilization.",
      .since = "2026-11-22",
+     .plain = {.yes = "Bytes, launches and what blocks the SMs predict {right} of {n} fusions "
+                      "rightly, off by {error:%} in the median.",
+               .no = "Bytes, launches and what blocks the SMs predict only {right} of {n} fusions: "
+                     "some win although units are blocked.",
+               .partly =
+                   "A model of bytes, launches and blocked SMs predicts {n} fusions: {parts}."},
+     .surprise = 3,
      .statement = "A model of bytes, edges, SMs in use, loads in flight, spilled registers and "
                   "arithmetic predicts the sign of 90 % of fusions, and those that it says lose "
                   "although their bytes fall do lose.",

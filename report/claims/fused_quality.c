@@ -103,9 +103,13 @@ static void judge_c75(const struct bundle *bundle, struct finding *f)
         "positive control: in each of these cases verification sees planted faults: %.0f %% of "
         "them at least, not shown for %d, %s",
         100 * c.least_caught, c.blind, c.blind == 0 ? "passed" : "FAILED");
+    rule_say_check(f, true, c.blind == 0, "verification sees planted faults", c.least_caught,
+                   "ratio");
     rule_say_control(f, true, apart, "ten inputs give ten results", &inputs);
     rule_say_control(f, false, negative, "one kernel differs from itself, results in 10000 runs",
                      &ordered);
+    rule_say_count(f, "compared", (size_t)c.compared);
+    rule_say_count(f, "differ", (size_t)c.differ);
     rule_conclude(f, c.differ ? CLAIM_REFUTED : CLAIM_REPRODUCED, positive, negative);
 }
 
@@ -155,6 +159,8 @@ static void judge_c75b(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive, "4 bits for a weight are worse than the kernel, times",
                      &seen);
     rule_say_control(f, false, negative, "one kernel launched otherwise is worse by 3 %", &same);
+    rule_say_count(f, "cases", (size_t)cases);
+    rule_say_count(f, "worse", (size_t)worse);
     rule_conclude(f,
                   worse == 0              ? CLAIM_REPRODUCED
                   : half >= (size_t)cases ? CLAIM_REFUTED
@@ -179,13 +185,18 @@ static void judge_c76(const struct bundle *bundle, struct finding *f)
     const bool several = arrival.low > 1, one = last.high <= 1 && two.high <= 1;
     const bool positive = inputs.low >= 10, negative = fixed.high <= 1;
 
-    rule_say_row(f, "different results in 10000 runs on the same inputs, by atomicAdd",
-                 &arrival);
+    rule_say_row(f, "different results in 10000 runs on the same inputs, by atomicAdd", &arrival);
     rule_say_row(f, "added up by the last to arrive", &last);
     rule_say_row(f, "by a second kernel", &two);
     rule_say_control(f, true, positive, "ten inputs give ten results", &inputs);
     rule_say_control(f, false, negative,
                      "atomics on integers, whose order cannot matter, give several", &fixed);
+    rule_say_figure(f, "arrival", &arrival);
+    rule_say_figure(f, "last", &last);
+    rule_say_part(f, "atomics that give several results",
+                  rule_band(rule_place(&arrival, 2, INFINITY)), &arrival, NAN);
+    rule_say_part(f, "a fixed order that gives one", one ? CLAIM_REPRODUCED : CLAIM_REFUTED, &last,
+                  NAN);
     rule_conclude(f,
                   !several ? CLAIM_REFUTED
                   : one    ? CLAIM_REPRODUCED
@@ -223,6 +234,7 @@ static void judge_c81(const struct bundle *bundle, struct finding *f)
                  "planted faults or "
                  "more",
                  cases, 100 * caught);
+    rule_say_why(f, WHY_NEVER, "what debugging and maintenance cost is no figure of a GPU");
     rule_not_testable(f, "what debugging and maintenance cost cannot be measured here");
 }
 
@@ -233,6 +245,11 @@ static const struct claim claims[] = {
      .article = "8bit.tr",
      .quote = "Does fusion change model outputs? No, if implemented correctly.",
      .since = "2026-11-22",
+     .plain = {.yes = "None of {compared} fused results differs in a bit from that of the separate "
+                      "kernels.",
+               .no = "{differ} of {compared} fused results differ in bits from those of the "
+                     "separate kernels (C75b: by rounding or by more)."},
+     .surprise = 6,
      .statement = "A correct fused kernel never differs in a bit from the unfused chain; operators "
                   "stand for models.",
      .rule = "Every fused kernel against its unfused chain on the same inputs, bit by bit. REFUTED "
@@ -247,6 +264,13 @@ static const struct claim claims[] = {
      .quote = "Does fusion change model outputs? No, if implemented correctly.",
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "In {worse} of {cases} cases a fused kernel is further from float64 than the "
+                      "separate ones.",
+               .no = "In {worse} of {cases} cases a fused kernel is further from float64 than the "
+                     "separate ones: in half or more.",
+               .partly = "Fused kernels no further from float64 than separate ones: does not hold "
+                         "in {worse} of {cases} cases, in the others holds."},
+     .surprise = 2,
      .statement = "Fused and unfused results agree within rounding: against float64 a fused kernel "
                   "errs no more than its unfused chain.",
      .rule = "The error against float64, relative Frobenius norm, of every fused form that has the "
@@ -261,6 +285,11 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "Nondeterminism: race conditions or atomic behavior can change outputs across runs.",
      .clause = "atomic behavior can change outputs across runs",
+     .plain = {.yes = "Sums by atomics give {arrival} results in 10000 runs on the same inputs; a "
+                      "fixed order gives {last}.",
+               .no = "Sums by atomics give {arrival} result in 10000 runs on the same inputs.",
+               .partly = "In 10000 runs on the same inputs: {parts}."},
+     .surprise = 3,
      .statement = "Sums split over blocks by fp32 atomics give more than one result in 10000 runs, "
                   "where a fixed order gives one.",
      .rule = "REPRODUCED when atomicAdd gives more than one and both fixed orders give one, "

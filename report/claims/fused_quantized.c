@@ -43,6 +43,8 @@ static void judge_c45(const struct bundle *bundle, struct finding *f)
             return;
         ratio = rule_ratio(f, &fused, &unfused);
         rule_say_row(f, formats[i], &ratio);
+        rule_say_figure(f, formats[i], &ratio);
+        rule_say_part(f, formats[i], rule_band(rule_place(&ratio, 0, cut)), &ratio, cut);
         cuts += fused_below(&ratio, cut);
         idle += fused_at_least(&ratio, not_cut);
     }
@@ -95,6 +97,12 @@ static void judge_c64(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, takes, "and takes twice the time of int4 without it", &conversion);
     rule_say_control(f, false, negative, "int8 without a conversion reads slower than bf16, at",
                      &other);
+    rule_say_figure(f, "with", &with);
+    rule_say_figure(f, "without", &without);
+    rule_say_part(f, "slower with a conversion", rule_band(rule_place(&with, slower, INFINITY)),
+                  &with, slower);
+    rule_say_part(f, "not slower without", rule_band(rule_place(&without, 0, slower)), &without,
+                  slower);
     rule_conclude(f,
                   fused_at_least(&with, slower)
                       ? (without.high < slower ? CLAIM_REPRODUCED : CLAIM_MIXED)
@@ -155,6 +163,7 @@ static void judge_c65(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, good, "the fallback is no slow kernel: its rate over bf16's",
                      &of_rate);
     rule_say_control(f, false, negative, "two good kernels of bf16 are 1.5 times apart", &bf16);
+    rule_say_figure(f, "spread", &spread);
     rule_conclude(f, rule_band(rule_place(&spread, apart, INFINITY)), gains && good, negative);
 }
 
@@ -217,6 +226,7 @@ static void judge_c85(const struct bundle *bundle, struct finding *f)
     struct finding aside = rule_aside(f);
     struct row bf16, absmax, eighth, clamped, none, unscaled;
     const double apart_by = RULE_LIMIT(f, C85_APART), tolerance = RULE_LIMIT(f, C85_WITHIN);
+    double calibrated = 0, formatted = 0, worst = 0;
     bool depends = false, within = true;
 
     if (!take_quality(bundle, "quality_error", "bf16", "normal", "none", &bf16, f) ||
@@ -233,14 +243,16 @@ static void judge_c85(const struct bundle *bundle, struct finding *f)
             return;
         depends |= apart.by_calibration >= apart_by || apart.by_format >= apart_by;
         within &= apart.over_bf16 <= apart_by;
+        calibrated = fmax(calibrated, apart.by_calibration);
+        formatted = fmax(formatted, apart.by_format);
+        worst = fmax(worst, apart.over_bf16);
         rule_say(f->evidence, "; %s %.3g and %.3g times, at most %.3g times bf16's", inputs[i],
                  apart.by_calibration, apart.by_format, apart.over_bf16);
     }
     rule_say_row(f, "int8 on normal numbers", &absmax);
     if (rule_take_formed(bundle, &unscaled, &aside, QUALITY("%s"), "quality_error", "int8",
                          "normal", "none"))
-        rule_say_row(f, "not judged: without any scale, which nobody would ship",
-                     &unscaled);
+        rule_say_row(f, "not judged: without any scale, which nobody would ship", &unscaled);
     rule_say(f->evidence, "; inputs are synthetic: what a trained model makes of it was not seen");
 
     const bool positive =
@@ -249,6 +261,9 @@ static void judge_c85(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive, "bf16 reads 0.17 % within a tenth of it, at", &bf16);
     rule_say_control(f, false, negative, "an eighth of the scale clamps no more and errs no more",
                      &clamped);
+    rule_say_number(f, "calibrated", calibrated, "ratio");
+    rule_say_number(f, "formatted", formatted, "ratio");
+    rule_say_number(f, "worst", worst, "ratio");
     rule_conclude(f,
                   depends  ? CLAIM_REPRODUCED
                   : within ? CLAIM_REFUTED
@@ -264,6 +279,13 @@ static const struct claim claims[] = {
      .quote = "Quantize or dequantize fusion | scale and clamp fused into matmul or attention | "
               "reduces conversion overhead",
      .clause = "fused into matmul or attention | reduces conversion overhead",
+     .plain = {.yes = "Weights converted inside the product take {int4:%} (int4), {int8:%} (int8), "
+                      "{e4m3:%} (fp8) of the time of converting first.",
+               .no = "Weights converted inside the product take {int4:%} (int4), {int8:%} (int8), "
+                     "{e4m3:%} (fp8) of the time of converting first: no less.",
+               .partly = "Weights converted inside the product take {C45_CUTS:%} of the time or "
+                         "less: {parts}."},
+     .surprise = 1,
      .statement = "Dequantising inside the product takes at most 0.7 of dequantise-then-product at "
                   "batch 1; narrowed to weights, attention is C91.",
      .rule =
@@ -281,6 +303,12 @@ static const struct claim claims[] = {
               "conversions or forces fallback kernels.",
      .clause = "can be slower than full precision if it introduces extra conversions",
      .since = "2026-11-22",
+     .plain = {.yes = "int4 weights that are converted first take {with} times as long as bf16, "
+                      "without a conversion {without}.",
+               .no = "int4 weights that are converted first take {with} times as long as bf16: "
+                     "they are not slower.",
+               .partly = "int4 weights against bf16: {parts}."},
+     .surprise = 4,
      .statement = "int4 weights that a pass converts before the product are slower than bf16, and "
                   "not slower without that pass; 'can': one common path suffices.",
      .rule = "int4 weights, 4096 x 14336, batch 1, weights not in the L2, against the better of "
@@ -298,6 +326,12 @@ static const struct claim claims[] = {
      .quote = "Kernel availability: whether the runtime has efficient kernels for the quantized "
               "operators.",
      .since = "2026-11-22",
+     .plain = {.yes = "Without a kernel of their own int4 weights take {spread} times as long.",
+               .no = "Without a kernel of their own int4 weights take {spread} times as long, less "
+                     "than {C65_SPREAD}.",
+               .partly = "Between: without a kernel of their own int4 weights take {spread:range} "
+                         "times as long against a limit of {C65_SPREAD}."},
+     .surprise = 1,
      .statement = "The gain of one format differs 1.5x or more between a runtime that has a kernel "
                   "for it and one that converts and multiplies. That it differs between GPUs is "
                   "not testable with one; that it follows the bytes moved is said beside it.",
@@ -316,6 +350,13 @@ static const struct claim claims[] = {
               "workload.",
      .clause = "whether the format preserves output quality",
      .since = "2026-11-22T13:00Z",
+     .plain = {.yes = "Errors of 8-bit formats differ up to {formatted} times, of one format's "
+                      "calibrations up to {calibrated} times.",
+               .no = "No format or calibration errs more than {worst} times as much as bf16.",
+               .partly = "Errors differ by format ({formatted} times at most) or calibration "
+                         "({calibrated}): does not hold by {C85_APART} times; all near bf16's: "
+                         "does not either ({worst} times)."},
+     .surprise = 1,
      .statement = "Error against the unquantised float64 result differs 2x or more by calibration "
                   "or format; synthetic inputs stand for the target workload.",
      .rule =

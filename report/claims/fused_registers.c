@@ -64,6 +64,9 @@ static void judge_c83(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, false, negative,
                      "values loaded and added up one by one, from 16 to 64, take registers, each",
                      &inputs);
+    rule_say_figure(f, "few", &few);
+    rule_say_figure(f, "many", &many);
+    rule_say_figure(f, "slope", &dependent);
     rule_conclude(f,
                   rises  ? CLAIM_REPRODUCED
                   : flat ? CLAIM_REFUTED
@@ -77,6 +80,13 @@ static const struct claim claims[] = {
     {.id = "C83",
      .article = "dev.to",
      .quote = "Every intermediate value consumes registers.",
+     .plain = {.yes = "A chain of 64 operators takes {many} registers, one of 1 takes {few}: "
+                      "{slope} for each value.",
+               .no = "A chain of 64 operators takes {many} registers, one of 1 takes {few}: values "
+                     "that are used up free theirs.",
+               .partly = "Between: each value of a chain takes {slope:range} registers against "
+                         "limits of {C83_FLAT} and {C83_RISES}."},
+     .surprise = 6,
      .statement = "Registers per thread rise by at least half a register per operation of a "
                   "dependent chain; values all kept live are the control.",
      .rule = "Registers as loaded, one element a thread, chains of 4 and 64 operators. REPRODUCED "

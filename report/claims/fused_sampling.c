@@ -59,6 +59,12 @@ static void judge_c66(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, sees, "256 times the logits take longer, times", &work);
     rule_say_control(f, false, negative, "draws that agree when the penalty is left out: all but",
                      &blind);
+    rule_say_figure(f, "one", &one);
+    rule_say_figure(f, "many", &many);
+    rule_say_part(f, "batch 1", rule_band(rule_place(&one, C66_FASTER, INFINITY)), &one,
+                  C66_FASTER);
+    rule_say_part(f, "batch 256", rule_band(rule_place(&many, 1 / (1 + C66_DELTA), INFINITY)),
+                  &many, 1 / (1 + C66_DELTA));
     rule_conclude(f, one_kernel_wins(&one, &many, f), right && sees, negative);
 }
 
@@ -72,6 +78,12 @@ static const struct claim claims[] = {
               "tensors multiple times.",
      .clause = "can be fused to avoid materializing large probability tensors multiple times",
      .since = "2026-11-22",
+     .plain = {.yes = "One kernel samples a token {one} times as fast as six at batch 1, {many} "
+                      "times at batch 256.",
+               .no = "One kernel samples a token {one} times as fast as six at batch 1, {many} "
+                     "times at batch 256: too little.",
+               .partly = "One kernel instead of six samples faster: {parts}."},
+     .surprise = 2,
      .statement = "One kernel is 1.5x or more as fast as one for each operator at batch 1, and not "
                   "slower at 256, with the same tokens.",
      .rule = "REPRODUCED when, with 128256 fp32 logits by graph, six good kernels take at least "

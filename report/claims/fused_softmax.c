@@ -37,6 +37,9 @@ static void judge_c33(const struct bundle *bundle, struct finding *f)
         const bool found = fused_at_least(&longest[IN_SHARED], granted);
         const bool longer = fused_at_least(&longest[TWO_NUMBERS], length);
         rule_say_row(f, types[i], &longest[HELD]);
+        rule_say_figure(f, types[i], &longest[HELD]);
+        rule_say_part(f, types[i], rule_band(rule_place(&longest[HELD], 0, length)), &longest[HELD],
+                      length);
         rule_say_row(f, "in shared memory alone", &longest[IN_SHARED]);
         char what[64];
         snprintf(what, sizeof what, "48 KiB of shared memory are found, %s", types[i]);
@@ -164,6 +167,17 @@ static void judge_c34(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, timed,
                      "one block takes longer than the fused kernel over 131072, times", &grows);
     rule_say_control(f, false, negative, "two kernels that do not merge: error", &unmerged);
+    rule_say_figure(f, "error", &online);
+    rule_say_figure(f, "one", &one_ns);
+    rule_say_figure(f, "best", &best_ns);
+    rule_say_figure(f, "ratio", &over_best);
+    rule_say_part(f, "for a right result",
+                  error_of(&online, f) == PLACE_ABOVE    ? CLAIM_REPRODUCED
+                  : error_of(&online, f) == PLACE_INSIDE ? CLAIM_REFUTED
+                                                         : CLAIM_MIXED,
+                  NULL, NAN);
+    rule_say_part(f, "for half of the time",
+                  rule_band(rule_place(&over_best, C34_SLOWER, INFINITY)), &over_best, C34_SLOWER);
     rule_conclude(f, necessary(error_of(&online, f), &over_best, f), right && timed, negative);
 }
 
@@ -231,6 +245,7 @@ static void judge_c41(const struct bundle *bundle, struct finding *f)
                     "131072x4096 fp16, graph, cold, three kernels over one", &t.computed, f);
     const bool positive = sees_traffic(&t, f), negative = fused_below(&t.one, less);
     rule_say_control(f, false, negative, "the scaling kernel alone over the fused one", &t.one);
+    rule_say_figure(f, "moved", &moved);
     rule_conclude(f,
                   fused_at_least(&moved, less)                   ? CLAIM_REPRODUCED
                   : fused_below(&moved, RULE_LIMIT(f, C41_NONE)) ? CLAIM_REFUTED
@@ -269,6 +284,12 @@ static void judge_c41b(const struct bundle *bundle, struct finding *f)
     say_wide(bundle, f);
     const bool positive = sees_traffic(&t, f), negative = one == PLACE_BELOW || one == PLACE_ABOVE;
     rule_say_control(f, false, negative, "the scaling kernel alone over the fused one", &t.one);
+    rule_say_figure(f, "computed", &t.computed);
+    rule_say_figure(f, "stored", &t.stored);
+    rule_say_part(f, "three kernels, 3 times", rule_band(about(&t.computed, C41_COMPUTED, f)),
+                  &t.computed, NAN);
+    rule_say_part(f, "four with a stored mask, 4 times", rule_band(about(&t.stored, C41_STORED, f)),
+                  &t.stored, NAN);
     rule_conclude(f,
                   computed == PLACE_INSIDE && stored == PLACE_INSIDE   ? CLAIM_REPRODUCED
                   : computed == PLACE_BELOW || computed == PLACE_ABOVE ? CLAIM_REFUTED
@@ -350,6 +371,7 @@ static void judge_c82(const struct bundle *bundle, struct finding *f)
 {
     static const char *const probes[] = {"softmax", "attention_prefill", "attention_decode"};
     bool positive = false, all = true;
+    size_t cases = 0, right = 0;
     const bool seen = controls_hold(bundle, f, &positive);
     bool negative = seen;
 
@@ -364,6 +386,10 @@ static void judge_c82(const struct bundle *bundle, struct finding *f)
             return;
         }
         all &= s.right == s.cases;
+        cases += s.cases;
+        right += s.right;
+        rule_say_check(f, false, s.naive_least < 1, "kernels without a maximum are right",
+                       s.naive_least, "ratio");
         negative &= s.naive_least < 1; /* false if the control is missing */
         rule_say(f->evidence, "%s%s: %zu of %zu cases right in every row", i ? "; " : "", probes[i],
                  s.right, s.cases);
@@ -372,6 +398,8 @@ static void judge_c82(const struct bundle *bundle, struct finding *f)
                  : s.naive_least > 1 ? "is not in this bundle"
                                      : "PASSED");
     }
+    rule_say_count(f, "cases", (size_t)cases);
+    rule_say_count(f, "right", (size_t)right);
     rule_conclude(f, all ? CLAIM_REPRODUCED : CLAIM_REFUTED, positive, negative);
 }
 
@@ -385,6 +413,12 @@ static const struct claim claims[] = {
      .clause =
          "softmax over long context lengths may not fit on a single SM due to memory constraints",
      .since = "2026-11-22T13:00Z",
+     .plain = {.yes = "One SM holds a row of {fp32} numbers in fp32, of {fp16} in fp16 at most: "
+                      "less than {C33_LONG}.",
+               .no = "One SM holds a row of {fp32} numbers in fp32, of {fp16} in fp16: more than "
+                     "{C33_LONG}.",
+               .partly = "One SM cannot hold a row of {C33_LONG} numbers: {parts}."},
+     .surprise = 3,
      .statement = "The longest row that one block can hold on chip is under 128 K elements, in "
                   "fp32 and in fp16; 128 K is our choice of 'long'.",
      .rule =
@@ -401,6 +435,12 @@ static const struct claim claims[] = {
      .quote = "Without batching, spreading the operation across SMs becomes necessary",
      .clause = "spreading the operation across SMs becomes necessary",
      .since = "2026-11-22T13:20Z",
+     .plain = {.yes = "One SM gets a row of 1048576 numbers wrong, by {error} of it.",
+               .no =
+                   "One SM gets a row of 1048576 numbers right, in {one}; several SMs take {best}.",
+               .partly = "A row of 1048576 numbers takes {one} on one SM, {best} on several. It "
+                         "needs several: {parts}."},
+     .surprise = 4,
      .statement = "With a single row (no batching) a softmax of a row that one SM cannot hold "
                   "needs several SMs: one block gets it wrong. If one block is right but takes "
                   "more than twice the time, it is not necessary, but slow without.",
@@ -418,6 +458,13 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "This reduces memory traffic significantly.",
      .since = "2026-11-22",
+     .plain = {.yes = "Scale, mask and softmax as three kernels move {moved} times what one fused "
+                      "kernel moves.",
+               .no = "Scale, mask and softmax as three kernels move only {moved} times what one "
+                     "fused kernel moves.",
+               .partly = "Between: scale, mask and softmax as three kernels move {moved:range} "
+                         "times what one moves against limits of {C41_NONE} and {C41_LESS}."},
+     .surprise = 2,
      .statement = "Scale, mask and softmax as three kernels move at least 1.5 times the bytes of "
                   "device memory that one kernel moves; 'significantly' is read as a third; where "
                   "bytes are not counted, time decides in their stead.",
@@ -434,6 +481,12 @@ static const struct claim claims[] = {
      .quote = "This reduces memory traffic significantly.",
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "Softmax with scale and mask takes {computed} times as long by three "
+                      "kernels, {stored} times by four, as bytes predict.",
+               .no = "Softmax with scale and mask takes {computed} times as long by three kernels, "
+                     "not 3 times as bytes predict.",
+               .partly = "Time of softmax follows the bytes: {parts}."},
+     .surprise = 1,
      .statement = "Scale, mask and softmax in one kernel take the time of two tensor passes "
                   "against six (eight with a stored mask), within 15 %.",
      .rule = "131072x4096 fp16, graph, cold: three kernels over one within 15 % of 3, four kernels "
@@ -446,6 +499,11 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "Stable numerics: softmax is computed in a way that avoids overflow.",
      .clause = "softmax is computed in a way that avoids overflow",
+     .plain = {.yes = "All {cases} cases of softmax and attention with extreme logits come out "
+                      "right, without NaN.",
+               .no = "{right} of {cases} cases of softmax and attention with extreme logits come "
+                     "out right, not all."},
+     .surprise = 1,
      .statement = "Logits of +-60 to +-6e4 and all -inf rows give no NaN, inf or false zero row; "
                   "naive exp must fail the same rows.",
      .rule = "Softmax, fused prefill and split decode attention; \"generally share\" is narrowed "

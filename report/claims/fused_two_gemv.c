@@ -123,8 +123,7 @@ static void judge_c28(const struct bundle *bundle, struct finding *f)
     rule_say(f->evidence, "%sin registers, on the chain of C38", f->evidence[0] ? "; " : "");
     rule_say_row(f, "bytes saved over bytes predicted, inferred from time", &saved);
     if (by_count) {
-        rule_say_row(f, "bytes of device memory by counters, three kernels over one",
-                     &counted);
+        rule_say_row(f, "bytes of device memory by counters, three kernels over one", &counted);
         saved = counted_over_predicted(&counted, &bytes);
         rule_say_row(f, "saved over predicted, by counters, which decide", &saved);
     }
@@ -142,6 +141,7 @@ static void judge_c28(const struct bundle *bundle, struct finding *f)
         "the chain of three kernels, whose intermediates go through memory, saves 0.10 "
         "of those bytes against the three alone",
         &nothing);
+    rule_say_figure(f, "saved", &saved);
     rule_conclude(f,
                   rule_place(&saved, 1 - within, 1 + within) == PLACE_INSIDE ? CLAIM_REPRODUCED
                   : fused_below(&saved, RULE_LIMIT(f, C28_NOT))              ? CLAIM_REFUTED
@@ -189,6 +189,7 @@ static void judge_c28a(const struct bundle *bundle, struct finding *f)
                      &total);
     rule_say_control(f, false, negative,
                      "an intermediate that stays in the L2 saves 0.10 of them, too", &none);
+    rule_say_figure(f, "saved", &saved);
     rule_conclude(f,
                   rule_place(&saved, 1 - within, 1 + within) == PLACE_INSIDE ? CLAIM_REPRODUCED
                   : fused_below(&saved, RULE_LIMIT(f, C28_NOT))              ? CLAIM_REFUTED
@@ -204,6 +205,14 @@ static const struct claim claims[] = {
      .quote = "Fusion attempts to keep intermediate values as close to registers as possible.",
      .clause = "keep intermediate values as close to registers as possible",
      .since = "2026-11-22",
+     .plain = {.yes = "Kept in registers, intermediates save {saved:%} of the bytes that they "
+                      "would cost in memory.",
+               .no = "Kept in registers, intermediates save only {saved:%} of the bytes that they "
+                     "would cost in memory.",
+               .partly =
+                   "Between: kept in registers, intermediates save {saved:range} of the bytes that "
+                   "they would cost against limits of {C28_NOT} and {C28_WITHIN:%} off 1."},
+     .surprise = 2,
      .statement = "With the intermediate in registers bytes of device memory fall by two passes "
                   "over it, within 10 %; 'attempts' makes it an aim; where bytes are not counted, "
                   "time decides in their stead.",
@@ -221,6 +230,15 @@ static const struct claim claims[] = {
      .article = "smallest.ai",
      .quote = "Reduce global DRAM usage by keeping intermediate activations in shared memory,",
      .since = "2026-11-22",
+     .plain =
+         {.yes = "Kept in shared memory, what passes between two products saves {saved:%} of its "
+                 "bytes of device memory.",
+          .no = "Kept in shared memory, what passes between two products saves only {saved:%} of "
+                "its bytes of device memory.",
+          .partly =
+              "Between: kept in shared memory, what passes between two products saves "
+              "{saved:range} of its bytes against limits of {C28_NOT} and {C28_WITHIN:%} off 1."},
+     .surprise = 2,
      .statement = "With the intermediate of two products at batch 1 in shared memory, bytes of "
                   "device memory fall by two passes over it, within 10 %.",
      .rule = "Two products and an activation, bf16, batch 1, weights not in the L2. The "

@@ -90,6 +90,7 @@ static void judge_c38(const struct bundle *bundle, struct finding *f)
     const bool positive = sees_saving(&s, f), negative = fused_below(&s.one, dramatic);
     rule_say_control(f, false, negative, "one of the three kernels alone over the fused one",
                      &s.one);
+    rule_say_figure(f, "moved", &moved);
     rule_conclude(f,
                   fused_at_least(&moved, dramatic)               ? CLAIM_REPRODUCED
                   : fused_below(&moved, RULE_LIMIT(f, C38_NONE)) ? CLAIM_REFUTED
@@ -110,12 +111,12 @@ static void judge_c38b(const struct bundle *bundle, struct finding *f)
         return;
 
     const enum place one = about_three(&s.one, f);
-    rule_say_row(f, "three kernels over one, 16384x8192 fp16, graph, cold: time",
-                 &s.three);
+    rule_say_row(f, "three kernels over one, 16384x8192 fp16, graph, cold: time", &s.three);
     say_other_regimes(bundle, f);
     const bool positive = sees_saving(&s, f), negative = one == PLACE_BELOW || one == PLACE_ABOVE;
     rule_say_control(f, false, negative, "one of the three kernels alone over the fused one",
                      &s.one);
+    rule_say_figure(f, "three", &s.three);
     rule_conclude(f, rule_band(about_three(&s.three, f)), positive, negative);
 }
 
@@ -126,6 +127,15 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "The data movement is dramatically reduced.",
      .since = "2026-11-22",
+     .plain =
+         {.yes = "The steps of scale * gelu(x + bias) as three kernels move {moved} times what one "
+                 "fused kernel moves.",
+          .no = "The steps of scale * gelu(x + bias) as three kernels move only {moved} times what "
+                "one fused kernel moves.",
+          .partly =
+              "Between: the steps of scale * gelu(x + bias) as three kernels move {moved:range} "
+              "times what one moves against limits of {C38_NONE} and {C38_DRAMATIC}."},
+     .surprise = 1,
      .statement = "As one kernel, scale * gelu(x + bias) moves half of the bytes of device memory "
                   "or less that it moves as three; 'dramatically' is read as half; where bytes are "
                   "not counted, time decides in their stead.",
@@ -142,6 +152,13 @@ static const struct claim claims[] = {
      .quote = "The data movement is dramatically reduced.",
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "Three kernels take {three} times as long as the fused one, as three times "
+                      "the bytes predict.",
+               .no = "Three kernels take {three} times as long as the fused one, not 3 times as "
+                     "the bytes predict.",
+               .partly = "Between: three kernels take {three:range} times as long as the fused "
+                         "one; the limit is {C38_WITHIN:%} off 3."},
+     .surprise = 1,
      .statement = "As three kernels, scale * gelu(x + bias) takes three times the time of the "
                   "fused kernel, as its six passes over a tensor against two would have it.",
      .rule = "REPRODUCED when, at 16384x8192 fp16 by graph and cold, the ratio of times lies "

@@ -71,6 +71,7 @@ static void judge_c14(const struct bundle *bundle, struct finding *f)
     struct row sustained, starved, longest;
     struct reached s;
     size_t above = 0, collapsed = 0;
+    double lowest = INFINITY, highest = 0;
 
     if (!RULE_TAKE(bundle, c14_needs, f, &sustained, &longest, &starved))
         return;
@@ -82,6 +83,8 @@ static void judge_c14(const struct bundle *bundle, struct finding *f)
         const enum place place = rule_place(&s.of_sustained, limit, INFINITY);
         collapsed += place == PLACE_BELOW;
         above += place == PLACE_INSIDE;
+        lowest = fmin(lowest, s.of_sustained.centre);
+        highest = fmax(highest, s.of_sustained.centre);
     }
 
     struct row full = rule_ratio(f, &longest, &sustained),
@@ -96,6 +99,11 @@ static void judge_c14(const struct bundle *bundle, struct finding *f)
                      "a product by one warp an SM with one load in flight "
                      "reaches 0.70 of it, at",
                      &least);
+    rule_say_number(f, "lowest", lowest, "ratio");
+    rule_say_number(f, "highest", highest, "ratio");
+    rule_say_count(f, "n", (size_t)n);
+    rule_say_count(f, "below", (size_t)collapsed);
+    rule_say_count(f, "above", (size_t)above);
     rule_conclude(f,
                   above == n       ? CLAIM_REFUTED
                   : collapsed == n ? CLAIM_REPRODUCED
@@ -136,6 +144,7 @@ static void judge_c14b(const struct bundle *bundle, struct finding *f)
                      &known);
     rule_say_control(f, false, negative, "8192 x 28672 has room for 1.10, sustained over its rate",
                      &room);
+    rule_say_figure(f, "more", &more);
     rule_conclude(f,
                   rule_place(&more, faster, INFINITY) == PLACE_INSIDE ? CLAIM_REPRODUCED
                   : rule_place(&more, 0, 1 + RULE_LIMIT(f, C14B_SAME)) == PLACE_INSIDE
@@ -155,6 +164,14 @@ static const struct claim claims[] = {
          "becomes visible, and performance collapses well below the hardware's theoretical peak.",
      .clause = "performance collapses well below the hardware's theoretical peak",
      .since = "2026-11-22T13:00Z",
+     .plain = {.yes = "At batch 1 all {n} Llama matrices are read below {C14_COLLAPSED:%} of full "
+                      "rate, at {highest:%} at best.",
+               .no = "At batch 1 none of {n} Llama matrices is read below {C14_COLLAPSED:%} of "
+                     "full rate: {lowest:%} to {highest:%}.",
+               .partly =
+                   "At batch 1 {n} Llama matrices are read at {lowest:%} to {highest:%} of full "
+                   "rate: below {C14_COLLAPSED:%} holds for {below}, for {above} it does not."},
+     .surprise = 5,
      .statement =
          "The best product of a matrix and a vector at batch 1 stays below 70 % of the sustained "
          "read bandwidth; measured against the peak of bandwidth, as the peak of arithmetic is out "
@@ -178,6 +195,14 @@ static const struct claim claims[] = {
          "becomes visible, and performance collapses well below the hardware's theoretical peak.",
      .clause = "There just aren\u2019t enough warps to keep the SMs busy",
      .since = "2026-11-22",
+     .plain =
+         {.yes = "Eight warps a block instead of two make the short product {more} times as fast.",
+          .no = "Eight warps a block instead of two do not help the short product: {more} times "
+                "the rate.",
+          .partly =
+              "Between: eight warps a block instead of two make the short product {more:range} "
+              "times as fast; the limits are {C14B_SAME:%} and {C14B_FASTER:%} more."},
+     .surprise = 5,
      .statement = "Where a product at batch 1 is slow because it is short, 2048 x 2048, more warps "
                   "make it faster by 10 % or more.",
      .rule = "Our kernel, bf16, weights not in the L2, with eight warps a block instead of two: "

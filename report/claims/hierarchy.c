@@ -121,6 +121,12 @@ static void judge_c54(const struct bundle *bundle, struct finding *f)
     rule_say_row(f, "device memory over registers, latency", &sooner);
     rule_say_row(f, "registers over device memory, rate", &more);
     rule_say_row(f, "bytes", &size);
+    rule_say_figure(f, "sooner", &sooner);
+    rule_say_figure(f, "more", &more);
+    rule_say_figure(f, "size", &size);
+    rule_say_part(f, "latency", by_latency, &sooner, times);
+    rule_say_part(f, "rate", by_rate, &more, times);
+    rule_say_part(f, "bytes", tiny, &size, C54_TINY);
     if (take_controls(bundle, &positive, &negative, f))
         rule_conclude(f, both(both(by_latency, by_rate), tiny), positive, negative);
 }
@@ -138,6 +144,14 @@ static void judge_c54b(const struct bundle *bundle, struct finding *f)
     const struct row more = rule_ratio(f, &rate[3], &rate[2]);
     rule_say_row(f, "registers over shared memory, latency", &sooner);
     rule_say_row(f, "rate", &more);
+    rule_say_figure(f, "hbm", &latency[0]);
+    rule_say_figure(f, "l2", &latency[1]);
+    rule_say_figure(f, "shared", &latency[2]);
+    rule_say_figure(f, "registers", &latency[3]);
+    rule_say_figure(f, "sooner", &sooner);
+    rule_say_figure(f, "more", &more);
+    rule_say_part(f, "by latency", climb(latency, &sooner, f), &sooner, NAN);
+    rule_say_part(f, "by rate", climb(rate, &more, f), &more, NAN);
     rule_conclude(f, both(climb(latency, &sooner, f), climb(rate, &more, f)), positive, negative);
 }
 
@@ -159,14 +173,14 @@ static void judge_c54c(const struct bundle *bundle, struct finding *f)
     const struct row reversed = rule_ratio(f, &global, &registers);
     const bool positive = of_global.high<1, negative = reversed.low> 1;
 
-    rule_say_row(f, "bytes of the registers of all SMs over those of shared memory",
-                 &size);
+    rule_say_row(f, "bytes of the registers of all SMs over those of shared memory", &size);
     rule_say_row(f, "over those of the L2", &of_l2);
     rule_say(f->evidence, "; a thread has at most 1020");
     rule_say_control(f, true, positive, "they are smaller than device memory, bytes over its",
                      &of_global);
     rule_say_control(f, false, negative, "device memory is smaller than they, bytes over theirs",
                      &reversed);
+    rule_say_figure(f, "size", &size);
     rule_conclude(f,
                   size.high < 1   ? CLAIM_REPRODUCED
                   : size.low >= 1 ? CLAIM_REFUTED
@@ -182,6 +196,11 @@ static const struct claim claims[] = {
      .quote =
          "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny.",
      .since = "2026-11-22",
+     .plain = {.yes = "Registers answer {sooner} times as soon as device memory, at {more} times "
+                      "its rate, and hold {size:%} of its bytes.",
+               .no = "Registers answer {sooner} times as soon as device memory, at {more} times "
+                     "its rate, and hold {size:%} of its bytes: no contrast.",
+               .partly = "Registers against device memory: {parts}."},
      .statement = "Registers are at least 5 times as fast as global memory, in latency and in "
                   "rate, and hold at most a hundredth of its bytes.",
      .rule = "The article's contrast, registers of all SMs against device memory; 5 times and a "
@@ -198,6 +217,11 @@ static const struct claim claims[] = {
          "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny.",
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "Registers answer in {registers}, shared memory in {shared}, L2 in {l2}, "
+                      "device memory in {hbm}; rates go the same way.",
+               .no = "Registers answer in {registers}, shared memory in {shared}, L2 in {l2}, "
+                     "device memory in {hbm}: no ladder, or registers are not 5 times ahead.",
+               .partly = "Each memory nearer to the SM is faster: {parts}."},
      .statement = "From device memory over L2 and shared memory to registers each is faster, in "
                   "latency and in rate; registers are 5 times as fast as shared memory.",
      .rule =
@@ -213,6 +237,11 @@ static const struct claim claims[] = {
          "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny.",
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "All registers hold {size} times the bytes of all shared memory: fewer.",
+               .no = "All registers hold {size} times the bytes of all shared memory.",
+               .partly = "Between: all registers hold {size:range} times the bytes of all shared "
+                         "memory against a limit of 1."},
+     .surprise = 7,
      .statement = "The registers of all SMs hold fewer bytes than their shared memory.",
      .rule = "REPRODUCED when they do, REFUTED when they hold at least as many. Positive control: "
              "they hold fewer than device memory. Negative control: device memory must not hold "

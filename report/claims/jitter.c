@@ -91,8 +91,18 @@ static bool judge_size(const struct bundle *bundle, size_t i, enum fall *fall, b
         return false;
     const struct row felt = rule_ratio(f, &tails[STREAM].high, &tails[STREAM].median);
     const struct row nothing = rule_ratio(f, &same.above, &one.above);
+    const struct row by_graph = rule_ratio(f, &tails[GRAPH].above, &tails[STREAM].above);
+    const struct row by_one = rule_ratio(f, &tails[PERSISTENT].above, &tails[STREAM].above);
+    const struct row *kept = by_one.centre < by_graph.centre ? &by_one : &by_graph;
     char what[96];
     *fall = fall_of(tails, falls, f);
+    snprintf(what, sizeof what, "%s launches", c68_sizes[i].launches);
+    rule_say_figure(f, i ? "many" : "few", kept);
+    rule_say_part(f, what,
+                  *fall == FELL     ? CLAIM_REPRODUCED
+                  : *fall == STAYED ? CLAIM_REFUTED
+                                    : CLAIM_MIXED,
+                  kept, falls);
     *positive = felt.low >= RULE_LIMIT(f, C68_FELT);
     *negative = rule_place(&nothing, falls, INFINITY) != PLACE_BELOW;
     snprintf(what, sizeof what, "%s of %s launches by stream over its median", c68_sizes[i].name,
@@ -146,17 +156,16 @@ static void judge_c69(const struct bundle *bundle, struct finding *f)
 
     const struct row rise = rule_ratio(f, &batched, &each);
     rule_say_row(
-        f,
-        "recorded and not judged: share of SM time that does work, 600000 items/s, batched",
+        f, "recorded and not judged: share of SM time that does work, 600000 items/s, batched",
         &batched);
     rule_say_row(f, "launched one by one on 8 streams", &each);
     rule_say_row(f, "on one stream", &one);
     rule_say_row(f, "batched over 8 streams", &rise);
     rule_say_row(f, "at 30000 items/s batched", &calm_batched);
     rule_say_row(f, "on 8 streams", &calm_each);
-    rule_say_row(f, "an item's latency in a trace of 512 at 600000, on 8 streams",
-                 &waits);
+    rule_say_row(f, "an item's latency in a trace of 512 at 600000, on 8 streams", &waits);
     rule_say_row(f, "batched", &batched_waits);
+    rule_say_why(f, WHY_NEVER, "load over what is served decides the share, whatever was measured");
     rule_not_testable(f, "the share of SM time is the load over what is served, so that no control "
                          "could fail");
 }
@@ -233,6 +242,7 @@ static void judge_c87(const struct bundle *bundle, struct finding *f)
     struct row differences[RIVALS], ratios[RIVALS];
     struct beside alone, b;
     bool contended = true;
+    double longest = 0, worst = 0;
 
     rule_say(f->evidence, "one fused kernel over eight launches, on the host's clock, median and "
                           "p99");
@@ -241,6 +251,8 @@ static void judge_c87(const struct bundle *bundle, struct finding *f)
         if (!take_beside(bundle, rivals[i], "2", &b, f))
             return;
         differences[i] = b.by_difference, ratios[i] = b.by_ratio;
+        longest = fmax(longest, b.by_difference.centre);
+        worst = fmax(worst, b.by_ratio.centre);
         rule_say_row(f, "p99 - median", &differences[i]);
         rule_say_row(f, "p99 / median", &ratios[i]);
         const bool slowed = b.slower.low > 1 + RULE_LIMIT(f, C87_SLOWED);
@@ -257,6 +269,11 @@ static void judge_c87(const struct bundle *bundle, struct finding *f)
                      &alone.by_ratio);
     rule_say(f->evidence, "; by p99 - median: %s, by p99 / median: %s",
              claim_verdict_name(by_difference), claim_verdict_name(by_ratio));
+    const struct row far = rule_number(longest, "ratio"), multiple = rule_number(worst, "ratio");
+    rule_say_number(f, "longest", longest, "ratio");
+    rule_say_number(f, "worst", worst, "ratio");
+    rule_say_part(f, "by p99 - median", by_difference, &far, NAN);
+    rule_say_part(f, "by p99 / median", by_ratio, &multiple, NAN);
     rule_conclude(f, by_difference == by_ratio ? by_difference : CLAIM_MIXED, contended, negative);
 }
 
@@ -269,6 +286,13 @@ static const struct claim claims[] = {
               "at scale; fusing them into fewer launches removes latency jitter.",
      .clause = "fusing them into fewer launches removes latency jitter",
      .since = "2026-11-22T13:00Z",
+     .plain = {.yes = "On a shared CPU a graph or one kernel leaves {few:%} of the tail of 8 "
+                      "launches, {many:%} of that of 64.",
+               .no = "On a shared CPU a graph or one kernel leaves {few:%} of the tail of 8 "
+                     "launches, {many:%} of that of 64: nothing falls.",
+               .partly =
+                   "On a shared CPU a graph or one kernel shortens the tail of a step: {parts}."},
+     .surprise = 5,
      .statement = "Where the launching thread shares its CPU, the tail of a step's time above its "
                   "median falls by 10 % or more when its launches become a graph or one kernel: "
                   "p999 of 8 launches and p99 of 64.",
@@ -307,6 +331,13 @@ static const struct claim claims[] = {
               "stability under concurrency.",
      .clause = "improve stability under concurrency",
      .since = "2026-11-22",
+     .plain = {.yes = "Beside other work one fused kernel's p99 lies {longest} times as far above "
+                      "its median as eight launches', at most.",
+               .no = "Beside other work one fused kernel's p99 lies {longest} times as far above "
+                     "its median as eight launches', p99 / median {worst} times: no steadier.",
+               .partly =
+                   "Beside other work one fused kernel is steadier than eight launches: {parts}."},
+     .surprise = 5,
      .statement = "Beside other streams on the GPU a step's time is steadier as one fused kernel "
                   "than as its eight launches, by p99 - median and by p99 / median.",
      .rule =

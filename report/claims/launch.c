@@ -101,6 +101,9 @@ static void judge_c29(const struct bundle *bundle, struct finding *f)
     rule_say_row(f, "ratio", &by_stream);
     rule_say_row(f, "not judged: a step in a graph (C29c)", &s.graph);
     rule_say_row(f, "ratio", &ratio);
+    rule_say_figure(f, "fused", &fused);
+    rule_say_figure(f, "stream", &s.stream);
+    rule_say_figure(f, "ratio", &by_stream);
     rule_conclude(f, c29_rule(&by_stream, f), positive, negative);
 }
 
@@ -132,6 +135,10 @@ static void judge_c29c(const struct bundle *bundle, struct finding *f)
     rule_say_row(f, "ratio", &ratio);
     rule_say_row(f, "ratio from 512 to 4096 steps", &at_length);
     say_beside(bundle, &fused, f);
+    rule_say_figure(f, "fused", &fused);
+    rule_say_figure(f, "graph", &s.graph);
+    rule_say_figure(f, "ratio", &ratio);
+    rule_say_figure(f, "at_length", &at_length);
     rule_conclude(f, verdict, positive, negative);
 }
 
@@ -153,6 +160,9 @@ static void judge_c29b(const struct bundle *bundle, struct finding *f)
     rule_say_row(f, "a dependent step in a graph", &s.graph);
     rule_say_row(f, "from one block to one other, by release and acquire", &flag);
     rule_say_row(f, "ratio", &ratio);
+    rule_say_figure(f, "flag", &flag);
+    rule_say_figure(f, "graph", &s.graph);
+    rule_say_figure(f, "ratio", &ratio);
     rule_conclude(f, c29_rule(&ratio, f), positive, negative);
 }
 
@@ -188,6 +198,9 @@ static void judge_c71(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, is_trip, "the first is the round trip, ratio", &same);
     rule_say_control(f, true, clocked, "with 20 us of work it takes longer, times", &work);
     rule_say_control(f, false, negative, "kernels of 20 us, queued over waited for", &busy);
+    rule_say_figure(f, "one", &one);
+    rule_say_figure(f, "deep", &deep);
+    rule_say_figure(f, "ratio", &ratio);
     rule_conclude(f, rule_band(rule_place(&ratio, 0, hidden)), is_trip && clocked, negative);
 }
 
@@ -198,6 +211,15 @@ static const struct claim claims[] = {
      .article = "smallest.ai",
      .quote = "Eliminate the latency overhead from launching many discrete kernels,",
      .since = "2026-11-22T13:00Z",
+     .plain =
+         {.yes = "A step for which all SMs wait costs {fused} inside one kernel, {stream} from a "
+                 "stream: {ratio:%} is left.",
+          .no = "A step for which all SMs wait costs {fused} inside one kernel, {stream} from a "
+                "stream: {ratio:%} stays.",
+          .partly =
+              "A step for which all SMs wait costs {fused} inside one kernel, {stream} from a "
+              "stream: between, {ratio:range} against limits of {C29_ELIMINATED} and {C29_KEPT}."},
+     .surprise = 7,
      .statement = "A dependency of all blocks on all, inside a fused kernel, costs 20 % or less of "
                   "a step that a stream launches; 20 % is our reading of 'eliminate'.",
      .rule = "The article: \"These large kernels aim to:\". One block an SM, by the slope from 64 "
@@ -214,6 +236,15 @@ static const struct claim claims[] = {
      .quote = "Eliminate the latency overhead from launching many discrete kernels,",
      .clause = "",
      .since = "2026-11-22T13:00Z",
+     .plain =
+         {.yes = "Where a block waits for one other, a flag takes {flag}, a step of a graph "
+                 "{graph}: {ratio:%} is left.",
+          .no = "Where a block waits for one other, a flag takes {flag}, a step of a graph "
+                "{graph}: {ratio:%} stays.",
+          .partly =
+              "Where a block waits for one other, a flag takes {flag}, a step of a graph {graph}: "
+              "between, {ratio:range} against limits of {C29_ELIMINATED} and {C29_KEPT}."},
+     .surprise = 4,
      .statement = "Where a block waits for one other block only, as a fused kernel may arrange it, "
                   "the dependency costs 20 % or less of a graph edge.",
      .rule = "The time from one SM to another, through the L2, of a flag that hands over other "
@@ -226,6 +257,14 @@ static const struct claim claims[] = {
      .quote = "Eliminate the latency overhead from launching many discrete kernels,",
      .clause = "",
      .since = "2026-11-22T13:00Z",
+     .plain = {.yes = "A step for which all SMs wait costs {fused} inside one kernel, {graph} in a "
+                      "graph: {ratio:%} of that is left.",
+               .no = "A step for which all SMs wait costs {fused} inside one kernel, {graph} in a "
+                     "graph: {ratio:change}.",
+               .partly = "A step for which all SMs wait costs {fused} inside one kernel, {graph} "
+                         "in a graph: between, {ratio:range}, in long graphs {at_length:range}, "
+                         "against limits of {C29_ELIMINATED} and {C29_KEPT}."},
+     .surprise = 7,
      .statement = "A dependency of all blocks on all, inside a fused kernel, costs 20 % or less of "
                   "a graph edge, up to 4096 steps: fusion eliminates what a graph leaves.",
      .rule =
@@ -244,6 +283,13 @@ static const struct claim claims[] = {
               "but it becomes visible in profiles.",
      .clause = "Launch overhead is hard to see if benchmarks focus only on end-to-end throughput",
      .since = "2026-11-22",
+     .plain = {.yes = "A launch takes {one} when it is waited for, {deep} in a queue of 1000: "
+                      "throughput hides the rest.",
+               .no = "A launch takes {one} when it is waited for and {deep} in a queue of 1000: "
+                     "throughput does not hide it.",
+               .partly = "Between: in a queue of 1000 a launch takes {ratio:range} of one that is "
+                         "waited for against a limit of {C71_HIDDEN}."},
+     .surprise = 1,
      .statement = "Time per launch at a queue depth of 1000 is at most 0.6 of that at depth 1; the "
                   "profile half is not judged.",
      .rule = "REPRODUCED when the ratio is at most 0.6, REFUTED above. Positive controls: depth 1 "

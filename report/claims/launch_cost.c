@@ -93,6 +93,10 @@ static void judge_c50(const struct bundle *bundle, struct finding *f)
     rule_say_row(f, "cut into 64, times as long", &of_few);
     rule_say_row(f, "into 4096", &of_many);
     rule_say_row(f, "an empty launch in a graph", &null);
+    rule_say_figure(f, "few", &of_few);
+    rule_say_figure(f, "many", &of_many);
+    rule_say_part(f, "64 launches", by_few, &of_few, 1 + C50_ADDS);
+    rule_say_part(f, "4096", by_many, &of_many, 1 + C50_ADDS);
     rule_conclude(f, by_few == by_many ? by_few : CLAIM_MIXED, positive, negative);
 }
 
@@ -112,6 +116,8 @@ static void judge_c50b(const struct bundle *bundle, struct finding *f)
     rule_say_row(f, "a launch that reads 16 MiB from L2, and adds them up", &one);
     rule_say_row(f, "over an empty one", &bytes);
     rule_say_row(f, "64 that read all, over one", &again);
+    rule_say_figure(f, "one", &one);
+    rule_say_figure(f, "bytes", &bytes);
     rule_conclude(f, adds(&bytes, f), positive, negative);
 }
 
@@ -134,6 +140,9 @@ static void judge_c50d(const struct bundle *bundle, struct finding *f)
     rule_say_row(f, "16 MiB cut into 64 launches", &part);
     rule_say_row(f, "read by one of 64 launches of the same kernel", &idle);
     rule_say_row(f, "ratio", &waits);
+    rule_say_figure(f, "part", &part);
+    rule_say_figure(f, "idle", &idle);
+    rule_say_figure(f, "ratio", &waits);
     rule_conclude(f, adds(&waits, f), positive, negative);
 }
 
@@ -184,6 +193,8 @@ static void judge_c50c(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, undisturbed, "one block: parts over the round trip", &of_one);
     rule_say_control(f, true, known, "65536 blocks from stamp to stamp over 65536 slopes", &alike);
     rule_say_control(f, false, negative, "without the blocks the sum is near", &no_blocks);
+    rule_say_figure(f, "total", &total);
+    rule_say_figure(f, "ratio", &ratio);
     rule_conclude(f, rule_band(near_one(&ratio, f)), undisturbed && known, negative);
 }
 
@@ -194,6 +205,11 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "Each kernel launch has overhead:",
      .since = "2026-11-22",
+     .plain = {.yes = "16 MiB cut into 64 launches take {few} times as long as by one, into 4096 "
+                      "launches {many} times.",
+               .no = "16 MiB cut into 64 launches take {few} times as long as by one, into 4096 "
+                     "{many} times: no overhead.",
+               .partly = "16 MiB take longer when they are cut: {parts}."},
      .statement = "The same bytes take longer when they are cut into more launches.",
      .rule = "16 MiB in L2, cut into 64 and into 4096 launches of a graph, over one launch that "
              "reads all. REPRODUCED when both take 1.10 times as long or more, REFUTED when both "
@@ -206,6 +222,12 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "The cost of a kernel includes more than math.",
      .since = "2026-11-22",
+     .plain =
+         {.yes = "A kernel that reads 16 MiB takes {one}, {bytes} times as long as an empty one.",
+          .no =
+              "A kernel that reads 16 MiB takes {one}, not more than an empty one ({bytes} times).",
+          .partly = "Between: a kernel that reads 16 MiB takes {bytes:range} times as long as an "
+                    "empty one; the limit is {C50_ADDS:%} more."},
      .statement = "The bytes that a kernel moves are a part of its cost: one that reads 16 MiB "
                   "from L2, with an addition for each word, costs more than an empty one.",
      .rule = "In a graph, one block of 256 threads an SM. REPRODUCED when the reading launch takes "
@@ -218,6 +240,13 @@ static const struct claim claims[] = {
               "tiny kernels run per step.",
      .clause = "Launch overhead: scheduling and dispatch cost",
      .since = "2026-11-22",
+     .plain = {.yes = "Call, start, blocks and finish add up to {ratio} of the whole launch of "
+                      "65536 blocks, {total}.",
+               .no = "Call, start, blocks and finish add up to {ratio} of the whole launch of "
+                     "65536 blocks, {total}: parts are missing.",
+               .partly = "Between: call, start, blocks and finish add up to {ratio:range} of a "
+                         "whole launch; the limit is {C50_WITHIN:%} off."},
+     .surprise = 1,
      .statement = "Host submit, start, block scheduling and drain add up to the launch's cost "
                   "within 15 %; the next start is no part of a launch that is waited for.",
      .rule = "Call, start and finish of a launch of one block, each by stamps, and 65536 times the "
@@ -233,6 +262,13 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "The cost of a kernel includes more than math.",
      .since = "2026-11-22",
+     .plain = {.yes = "64 launches that share the reading of 16 MiB take {part}; if one of the 64 "
+                      "reads all, {idle}.",
+               .no = "64 launches that share the reading of 16 MiB take {part}; if one of the 64 "
+                     "reads all, {idle}: waiting costs nothing.",
+               .partly = "Between: 64 launches that share a reading take {ratio:range} times as "
+                         "long as where one reads all; the limit is {C50_ADDS:%} more."},
+     .surprise = 1,
      .statement =
          "Synchronisation is a part of a kernel's cost: as many launches of one kernel take longer "
          "when each reads a part of the bytes than when one of them reads all.",

@@ -69,6 +69,15 @@ static void judge_c56(const struct bundle *bundle, struct finding *f)
              claim_verdict_name(forced     ? CLAIM_REPRODUCED
                                 : absorbed ? CLAIM_REFUTED
                                            : CLAIM_MIXED));
+    rule_say_figure(f, "cost", &cost);
+    rule_say_figure(f, "tn", &tn);
+    rule_say_figure(f, "nt", &nt);
+    rule_say_part(f, "a transpose as dear as a copy", rule_band(moves), &cost, of_copy);
+    rule_say_part(f, "a product that needs one",
+                  forced     ? CLAIM_REPRODUCED
+                  : absorbed ? CLAIM_REFUTED
+                             : CLAIM_MIXED,
+                  &tn, most);
     rule_conclude(f,
                   moves == PLACE_INSIDE && forced    ? CLAIM_REPRODUCED
                   : moves == PLACE_BELOW && absorbed ? CLAIM_REFUTED
@@ -126,6 +135,9 @@ static void judge_c57(const struct bundle *bundle, struct finding *f)
             return;
         snprintf(what, sizeof what, "stride %d, over the sector model", strides[i]);
         rule_say_row(f, what, &of_model);
+        rule_say_figure(f, i ? "last" : "first", &of_model);
+        snprintf(what, sizeof what, "%d floats", strides[i]);
+        rule_say_part(f, what, rule_band(rule_place(&of_model, 0, model)), &of_model, model);
         n_within += rule_place(&of_model, 0, model) == PLACE_INSIDE;
         n_hidden += rule_place(&of_model, 0, seen) == PLACE_ABOVE;
     }
@@ -203,6 +215,8 @@ static void judge_c84(const struct bundle *bundle, struct finding *f)
              "16-byte loads %s at an offset of 4 bytes, %s at 8, and run at 0 and in rows of a "
              "multiple of 16",
              at_4 ? "fault" : "run", at_8 ? "fault" : "run");
+    rule_say_part(f, "4 bytes", at_4 ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL, NAN);
+    rule_say_part(f, "8 bytes", at_8 ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL, NAN);
     if (take_wide(bundle, &positive, &negative, f))
         rule_conclude(f,
                       at_4 && at_8   ? CLAIM_REPRODUCED
@@ -235,6 +249,12 @@ static void judge_c84b(const struct bundle *bundle, struct finding *f)
         if (!rule_take_ratio(bundle, width_needs[2 * i].id, width_needs[2 * i + 1].id, &ratio, f))
             return;
         rule_say_row(f, what[i], &ratio);
+        rule_say_figure(f, i == 1 ? "little" : i == 0 ? "much" : "l2", &ratio);
+        rule_say_part(f,
+                      i == 1   ? "16 KiB"
+                      : i == 0 ? "64 KiB in flight"
+                               : "64 KiB from L2",
+                      rule_band(rule_place(&ratio, faster, INFINITY)), &ratio, faster);
         n_faster += rule_place(&ratio, faster, INFINITY) == PLACE_INSIDE;
         n_same += rule_place(&ratio, 1 - same, 1 + same) == PLACE_INSIDE;
     }
@@ -254,6 +274,12 @@ static const struct claim claims[] = {
      .quote = "Transposes inserted between operators that force real memory movement.",
      .clause = "force real memory movement",
      .since = "2026-11-22",
+     .plain = {.yes = "A transpose takes {cost} times as long as a copy, and a product of a "
+                      "transposed matrix {tn} times as long as usual.",
+               .no = "A transpose takes {cost} times as long as a copy, and a product of a "
+                     "transposed matrix {tn} times as long as usual: neither costs.",
+               .partly = "Times over those of a copy and of a plain product: {parts}."},
+     .surprise = 4,
      .statement = "An explicit transpose costs 0.9 of a copy or more; 'force' fails if the "
                   "consumer absorbs it at 5 % or less.",
      .rule =
@@ -270,6 +296,12 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "Strides that force scattered reads.",
      .since = "2026-11-22",
+     .plain = {.yes = "At a stride of 8 floats useful bytes come at {first} of an eighth of the "
+                      "full rate, at 32 floats at {last}.",
+               .no = "At a stride of 8 floats useful bytes come at {first} times an eighth of the "
+                     "full rate, at 32 floats at {last}: more than sectors allow.",
+               .partly = "Strides leave an eighth of the full rate, as sectors allow: {parts}."},
+     .surprise = 1,
      .statement =
          "Useful bandwidth at strides of 8 to 32 floats falls to 1.2x of the 32-byte sector model "
          "or less; device memory answers by 64 bytes, so that it may be half.",
@@ -288,6 +320,9 @@ static const struct claim claims[] = {
               "vectorized instructions can be used.",
      .clause = "whether vectorized instructions can be used",
      .since = "2026-11-22",
+     .plain = {.yes = "A 16-byte load faults 4 and 8 bytes off its alignment, and runs on it.",
+               .no = "A 16-byte load runs 4 and 8 bytes off its alignment, too.",
+               .partly = "A 16-byte load faults off its alignment: {parts}."},
      .statement =
          "A 16-byte load can be used where the data are aligned to 16 bytes, and cannot where they "
          "are not: by construction, as the instruction set demands it; coalescing is C57.",
@@ -304,6 +339,13 @@ static const struct claim claims[] = {
               "vectorized instructions can be used.",
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "At equal bytes in flight 16-byte loads are up to {little} times as fast as "
+                      "4-byte ones from device memory, {l2} times from L2.",
+               .no = "At equal bytes in flight 16-byte loads are as fast as 4-byte ones: {much} "
+                     "times from device memory, {l2} times from L2.",
+               .partly =
+                   "At equal bytes in flight 16-byte loads are faster than 4-byte ones: {parts}."},
+     .surprise = 4,
      .statement = "At equal bytes in flight 16-byte loads are 1.10 times as fast as 4-byte ones or "
                   "more: width is more than a way to get bytes in flight.",
      .rule = "From device memory with 64 and with 16 KiB in flight an SM, and from L2 with 64. "

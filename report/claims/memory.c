@@ -35,6 +35,7 @@ static void judge_c10(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, known, "a chase through shared memory, known to take 20 to 32, reads",
                      &shared);
     rule_say_control(f, false, negative, "the same ring kept out of L1 reads", &control);
+    rule_say_figure(f, "l1", &l1);
     rule_conclude(f, rule_band(rule_place(&l1, least, most)), clock && known, negative);
 }
 
@@ -72,6 +73,9 @@ static void judge_c11(const struct bundle *bundle, struct finding *f)
     rule_say_row(f, "L1", &l1);
     rule_say_control(f, true, positive, "L1 is faster than L2, at", &l2);
     rule_say_control(f, false, negative, "L1 and L1, measured once more, differ, at", &again);
+    const bool nearer = constants && constant.centre < shared.centre;
+    rule_say_figure(f, "l1", &l1);
+    rule_say_figure(f, "other", nearer ? &constant : &shared);
     rule_conclude(f, verdict, positive, negative);
 }
 
@@ -83,6 +87,11 @@ static const struct claim claims[] = {
      .quote = "Even the L1 cache, considered the fastest local memory on the SM, has a latency of "
               "~33 cycles.",
      .clause = "has a latency of ~33 cycles",
+     .plain = {.yes = "A load that hits L1 takes {l1}.",
+               .no = "A load that hits L1 takes {l1}, not {C10_LEAST} to {C10_MOST}.",
+               .partly = "Between: a load that hits L1 takes {l1:range} against limits of "
+                         "{C10_LEAST} and {C10_MOST}."},
+     .surprise = 1,
      .statement = "A dependent L1 hit takes about 33 SM cycles: pure pointer chase, slope.",
      .rule =
          "REPRODUCED when the interval of memory_latency.load{level=l1} lies in 31 to 36 cycles, "
@@ -94,6 +103,13 @@ static const struct claim claims[] = {
     {.id = "C11",
      .article = "smallest.ai",
      .quote = "considered the fastest local memory on the SM",
+     .plain = {.yes =
+                   "L1 answers in {l1}, sooner than shared and constant memory ({other} at best).",
+               .no =
+                   "L1 answers in {l1}; shared or constant memory, the faster of them, in {other}.",
+               .partly = "Between: L1 answers in {l1:range}, the faster of shared and constant "
+                         "memory in {other:range}; a cycle and 3 % decide."},
+     .surprise = 5,
      .statement = "No memory of the SM other than its registers answers faster than an L1 hit.",
      .rule = "REFUTED when the interval of shared memory, or of a constant in its innermost cache, "
              "lies below L1's by more than 3 % and a cycle, REPRODUCED when L1's lies below both "

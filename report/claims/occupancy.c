@@ -74,6 +74,7 @@ static bool judge_memory(const struct bundle *bundle, const char *memory, int wo
     struct row slower = rule_ratio(f, &worst, &one);
     snprintf(what, sizeof what, "%s, 4 warps, one load each: share of the load rate", memory);
     rule_say_row(f, what, &share);
+    rule_say_figure(f, memory, &share);
     rule_say_row(f, "worst pattern, times as slow", &slower);
     rule_say_row(f, "with eight loads each: share", &remedy);
     *part = both(part_of(rule_place(&share, 0, RULE_LIMIT(f, C12_HALF)), PLACE_INSIDE),
@@ -118,6 +119,17 @@ static void judge_c12(const struct bundle *bundle, struct finding *f)
     rule_say_row(f, "in L2", &in_l2);
     rule_say_control(f, true, positive, "rows of 4 MiB from L2 over 16 KiB from L1", &slower);
     rule_say_control(f, false, negative, "a single layer, moved, is slower", &one_piece);
+    rule_say_figure(f, "apart", &in_l1);
+    rule_say_part(f, "that four warps reach half of the rate of L1 and shared memory at most",
+                  slow == HOLDS   ? CLAIM_REPRODUCED
+                  : slow == FAILS ? CLAIM_REFUTED
+                                  : CLAIM_MIXED,
+                  NULL, NAN);
+    rule_say_part(f, "that layers far apart are slower",
+                  moved == HOLDS   ? CLAIM_REPRODUCED
+                  : moved == FAILS ? CLAIM_REFUTED
+                                   : CLAIM_MIXED,
+                  &in_l1, most);
     rule_conclude(f,
                   slow == OPEN || moved == OPEN || slow != moved ? CLAIM_MIXED
                   : slow == HOLDS                                ? CLAIM_REPRODUCED
@@ -174,6 +186,7 @@ static void judge_c13(const struct bundle *bundle, struct finding *f)
     say_plain(bundle, &most, f);
     rule_say_control(f, true, positive, "32 warps of 8 loads reach 0.9, at", &full);
     rule_say_control(f, false, negative, "1 warp of 1 load reaches 0.9, at", &least);
+    rule_say_figure(f, "share", &share);
     rule_conclude(f,
                   place == PLACE_STRADDLES ? CLAIM_MIXED
                   : place == PLACE_INSIDE  ? CLAIM_REFUTED
@@ -191,6 +204,13 @@ static const struct claim claims[] = {
      .quote = "This means that even the best-placed data in shared or L1 memory still adds "
               "latency, especially when memory access is irregular or fragmented across layers.",
      .since = "2026-11-22",
+     .plain = {.yes = "Four warps with one load each reach {l1:%} of L1's rate, {shared:%} of "
+                      "shared memory's; layers far apart take {apart} times as long.",
+               .no =
+                   "Four warps with one load each reach {l1:%} of L1's rate, {shared:%} of shared "
+                   "memory's, and layers far apart take {apart} times as long: neither is slow.",
+               .partly = "{parts}."},
+     .surprise = 3,
      .statement =
          "With few warps and one load in flight each, L1 and shared hits leave the SM at half its "
          "load rate or less; bank conflicts, sectors and per-layer placement make it worse.",
@@ -211,6 +231,12 @@ static const struct claim claims[] = {
          "To mask latency effectively, Nvidia GPUs require each SM to have multiple active warps.",
      .clause = "require each SM to have multiple active warps",
      .since = "2026-11-22",
+     .plain = {.yes = "By one warp on each SM device memory is read at {share:%} of the best rate, "
+                      "less than {C13_SHARE:%}.",
+               .no = "One warp on each SM reads device memory at {share:%} of the best rate.",
+               .partly = "Between: one warp on each SM reads device memory at {share:range} of the "
+                         "best rate against a limit of {C13_SHARE}."},
+     .surprise = 8,
      .statement = "No way to read device memory by one warp an SM reaches 90 % of the sustained "
                   "rate; 'multiple' is more than one.",
      .rule = "REFUTED when the best reading of device memory by one warp an SM, by loads or by "

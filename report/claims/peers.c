@@ -39,6 +39,8 @@ static void judge_c20(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive, "the product cut into tiles of 128x64 has 128", &known);
     rule_say_control(f, false, negative, "the best with as many blocks as SMs leaves SMs idle, at",
                      &forced);
+    rule_say_figure(f, "blocks", &tuned);
+    rule_say_figure(f, "idle", &idle);
     rule_conclude(f,
                   idle.high == 0 || (authors_board && !authors_number) ? CLAIM_REFUTED
                   : idle.low > 0                                       ? CLAIM_REPRODUCED
@@ -93,9 +95,11 @@ static void judge_c21(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive, "the warm slope measured twice agrees within 5 %, at",
                      &twice);
     rule_say_control(f, false, negative, "4096^3 takes 12 to 14.5 us, too:", &large);
-    if (!bundle->board || strcmp(bundle->board, L40S) != 0)
+    rule_say_figure(f, "time", &by[0]);
+    if (!bundle->board || strcmp(bundle->board, L40S) != 0) {
+        rule_say_why(f, WHY_OTHER_GPU, "an L40S");
         rule_not_testable(f, "recorded and not judged: the claim is about an L40S");
-    else
+    } else
         rule_conclude(f, rule_band(rule_place(&by[0], least, most)), positive, negative);
 }
 
@@ -146,6 +150,7 @@ static void judge_c23(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive, "PyTorch's product is on par with cuBLAS's by slope, at",
                      &same);
     rule_say_control(f, false, negative, "so is a cuBLAS product of 1536^3, at", &other);
+    rule_say_figure(f, "ratio", &ratio[0]);
     rule_conclude(f, rule_band(on_par(&ratio[0], f)), positive, negative);
 }
 
@@ -158,6 +163,12 @@ static const struct claim claims[] = {
               "configuration that uses only 128 blocks\u2014meaning 14 SMs remain idle.",
      .clause = "uses only 128 blocks\u2014meaning 14 SMs remain idle",
      .since = "2026-11-22",
+     .plain = {.yes = "Triton's tuner picks {blocks} blocks and leaves {idle} SMs idle.",
+               .no = "Triton's tuner picks {blocks} blocks and leaves {idle} SMs idle: not as the "
+                     "article has it.",
+               .partly = "Between: Triton's tuner picks {blocks:range} blocks and leaves "
+                         "{idle:range} SMs idle against a limit of 0."},
+     .surprise = 2,
      .statement =
          "At 1024^3 fp16 the autotuner of Triton's tutorial picks a configuration of fewer blocks "
          "than there are SMs, so that SMs stay idle; on an L40S of 128 blocks.",
@@ -174,6 +185,11 @@ static const struct claim claims[] = {
          "Despite this underutilization, the kernel achieves an execution time of ~13 microseconds",
      .clause = "the kernel achieves an execution time of ~13 microseconds",
      .since = "2026-11-22",
+     .plain = {.yes = "Triton's tuned 1024^3 product takes {time} by its own clock.",
+               .no = "Triton's tuned 1024^3 product takes {time} by its own clock, not "
+                     "{C21_LEAST:ns} to {C21_MOST:ns}.",
+               .partly = "Between: Triton's tuned 1024^3 product takes {time:range} against limits "
+                         "of {C21_LEAST:ns} and {C21_MOST:ns}."},
      .statement = "What the tuner picks takes 12 to 14.5 us by Triton's own clock.",
      .rule = "Judged on an L40S only, by do_bench, the clock of Triton's tutorial, as C23 is: the "
              "article names none. REPRODUCED when it reads 12 to 14.5 us, REFUTED when it does "
@@ -189,6 +205,14 @@ static const struct claim claims[] = {
               "implementations hit the same ceiling when dealing with small, standalone workloads.",
      .clause = "this performance is on par with Nvidia\u2019s highly tuned cuBLAS library",
      .since = "2026-11-22",
+     .plain =
+         {.yes = "Triton's 1024^3 product takes {ratio} times as long as cuBLAS's by Triton's "
+                 "clock: on par within {C23_PAR:%}.",
+          .no =
+              "Triton's 1024^3 product takes {ratio} times as long as cuBLAS's by Triton's clock.",
+          .partly = "Between: Triton's 1024^3 product takes {ratio:range} times as long as "
+                    "cuBLAS's against a limit of {C23_PAR:%} either way."},
+     .surprise = 4,
      .statement = "At 1024^3 fp16 Triton's tuned kernel and cuBLAS differ by 10 % or less by "
                   "Triton's own clock; that the best of all meets a ceiling is C22.",
      .rule = "By do_bench, the clock of Triton's tutorial, as C21 is; the other four are said "

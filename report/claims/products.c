@@ -80,6 +80,8 @@ static void judge_c22(const struct bundle *bundle, struct finding *f)
                      &follows);
     rule_say_control(f, true, low, "512^3 by cuBLAS stays below half, at", &small_share);
     rule_say_control(f, false, negative, "4096^3 by cuBLAS stays below half, at", &large_share);
+    rule_say_figure(f, "time", &time);
+    rule_say_figure(f, "share", &share);
     rule_conclude(f, rule_band(rule_place(&share, 0, RULE_LIMIT(f, HALF))), clocked && low,
                   negative);
 }
@@ -93,6 +95,12 @@ static const struct claim claims[] = {
               "TFLOPS",
      .clause = "less than half of the GPU\u2019s rated 362 TFLOPS",
      .since = "2026-11-22",
+     .plain = {.yes = "The best 1024^3 product takes {time}: {share:%} of the rated peak.",
+               .no = "The best 1024^3 product takes {time}: {share:%} of the rated peak, no less "
+                     "than half.",
+               .partly = "Between: the best 1024^3 product reaches {share:range} of the rated peak "
+                         "against a limit of {HALF}."},
+     .surprise = 2,
      .statement = "The 1024^3 fp16 product stays below half of the GPU's rated dense peak, "
                   "whatever GPU it is.",
      .rule = "REPRODUCED when the best of all implementations at 1024^3, fp16 with fp32 sums, warm "

@@ -135,6 +135,14 @@ static void judge_c15(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, false, !moves(&registers),
                      "a kernel without shared memory, bound by registers, changes with it, at",
                      &row);
+    rule_say_figure(f, "large", &large);
+    rule_say_figure(f, "without", &without);
+    rule_say_number(f, "first", shared.first, "count");
+    rule_say_number(f, "last", shared.last, "count");
+    rule_say_part(f, "that it takes warps away", binds ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL,
+                  NAN);
+    rule_say_part(f, "that more of it brings them back", follows ? CLAIM_REPRODUCED : CLAIM_REFUTED,
+                  NULL, NAN);
     rule_conclude(f,
                   binds && follows     ? CLAIM_REPRODUCED
                   : !binds && !follows ? CLAIM_REFUTED
@@ -164,6 +172,10 @@ static void judge_c15b(const struct bundle *bundle, struct finding *f)
                      &large);
     rule_say_control(f, false, negative,
                      "dropping nothing, at carve-outs of 75 and 100 %, changes them, to", &again);
+    rule_say_count(f, "n", (size_t)(t.bound + t.free + t.disagree));
+    rule_say_count(f, "bound", (size_t)t.bound);
+    rule_say_count(f, "free", (size_t)t.free);
+    rule_say_count(f, "disagree", (size_t)t.disagree);
     rule_conclude(f,
                   t.free > 0                       ? CLAIM_REFUTED
                   : t.bound > 0 && t.disagree == 0 ? CLAIM_REPRODUCED
@@ -207,6 +219,9 @@ static void judge_c16(const struct bundle *bundle, struct finding *f)
                      &split);
     rule_say_control(f, false, !moves(&registers), "a kernel bound by registers moves, at",
                      &by_registers);
+    const struct swing *swing = moves(&local) ? &local : &none;
+    rule_say_number(f, "least", swing->least, "count");
+    rule_say_number(f, "most", swing->most, "count");
     rule_conclude(f, moves(&none) || moves(&local) ? CLAIM_REPRODUCED : CLAIM_REFUTED,
                   took && moves(&shared), !moves(&registers));
 }
@@ -231,6 +246,8 @@ static void judge_c17(const struct bundle *bundle, struct finding *f)
                      "slow",
                      &split);
     rule_say_control(f, false, negative, "a kernel with all the warps there are gains, to", &row);
+    rule_say_number(f, "first", shared.first, "count");
+    rule_say_number(f, "last", shared.last, "count");
     rule_conclude(f, shared.last > shared.first ? CLAIM_REPRODUCED : CLAIM_REFUTED, took, negative);
 }
 
@@ -250,6 +267,8 @@ static void judge_c17b(const struct bundle *bundle, struct finding *f)
     say_swing(f, "by registers", &registers);
     rule_say_control(f, true, positive, "a kernel bound by shared memory gains, to", &bound);
     rule_say_control(f, false, negative, "a kernel with all the warps there are gains, to", &row);
+    rule_say_number(f, "first", registers.first, "count");
+    rule_say_number(f, "last", registers.last, "count");
     rule_conclude(f, rises ? CLAIM_REPRODUCED : CLAIM_REFUTED, positive, negative);
 }
 
@@ -260,6 +279,12 @@ static const struct claim claims[] = {
      .article = "smallest.ai",
      .quote = "But this is gated by the amount of available L1/shared memory per SM.",
      .since = "2026-11-22",
+     .plain = {.yes = "With 32 KiB of shared memory a block an SM holds {large} warps, without any "
+                      "{without}; a larger share of L1 lifts {first} to {last}.",
+               .no = "With 32 KiB of shared memory a block an SM holds {large} warps, without any "
+                     "{without}; its share of L1 changes nothing.",
+               .partly = "Shared memory of 32 KiB a block: {parts}."},
+     .surprise = 1,
      .statement = "The shared memory that a kernel's blocks ask for limits the number of resident "
                   "warps, and the SM's amount of it decides how many there are.",
      .rule = "Blocks of 8 warps of 32 registers with 32 KiB of shared memory each. REPRODUCED when "
@@ -274,6 +299,12 @@ static const struct claim claims[] = {
      .quote = "But this is gated by the amount of available L1/shared memory per SM.",
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "Shared memory limits the warps in all {n} kernels that use some.",
+               .no = "Shared memory limits the warps in {bound} of {n} kernels that use some; in "
+                     "{free} it does not.",
+               .partly = "Shared memory limits the warps: holds in {bound} of {n} kernels that use "
+                         "some; for {disagree} the driver counts other warps."},
+     .surprise = 4,
      .statement = "Shared memory is the binding limit of occupancy in every configuration that "
                   "asks for some.",
      .rule = "Shared memory binds where dropping a kernel's request for it lets more warps in. "
@@ -290,6 +321,11 @@ static const struct claim claims[] = {
               "memory, and thread state. But this is gated by the amount of available L1/shared "
               "memory per SM.",
      .clause = "this is gated by the amount of available L1/shared memory per SM",
+     .plain =
+         {.yes = "The split of L1 moves even kernels without shared memory: {least} to {most} "
+                 "warps an SM.",
+          .no = "A kernel without shared memory keeps {most} warps on an SM, however L1 is split."},
+     .surprise = 4,
      .statement = "The number of resident warps of a kernel without shared memory changes with the "
                   "L1/shared split; where the context is kept is not claimed and not tested.",
      .rule = "REPRODUCED when a kernel of 32 registers without shared memory, in blocks of 8 "
@@ -307,6 +343,11 @@ static const struct claim claims[] = {
      .clause = "to maintain high occupancy (i.e., more warps to hide memory latency), you need "
                "more L1 capacity",
      .since = "2026-11-22",
+     .plain = {.yes = "A kernel that asks for 32 KiB a block has {first} warps with the least "
+                      "shared memory, {last} with the most.",
+               .no = "A kernel that asks for 32 KiB a block has {first} warps with the least "
+                     "shared memory, no more with the most ({last})."},
+     .surprise = 1,
      .statement = "A kernel that shared memory limits has more resident warps when a larger part "
                   "of the SM's L1 is shared memory.",
      .rule =
@@ -322,6 +363,11 @@ static const struct claim claims[] = {
               "more L1 capacity.",
      .clause = "",
      .since = "2026-11-22",
+     .plain = {.yes = "More shared memory lifts even a kernel that registers limit: {first} warps "
+                      "become {last}.",
+               .no = "More shared memory does nothing for a kernel that registers limit: {first} "
+                     "warps, then {last}."},
+     .surprise = 3,
      .statement = "Raising the shared-memory share of L1 raises occupancy also where shared memory "
                   "is not the limiter.",
      .rule = "REPRODUCED when raising the carve-out from 0 to 100 % raises the resident warps of a "

@@ -99,12 +99,14 @@ void rule_say_part(struct finding *f, const char *what, enum claim_verdict verdi
     if (f->n_parts == CLAIM_PARTS)
         return;
     struct part_of_verdict *part = &f->parts[f->n_parts++];
-    *part = (struct part_of_verdict){.verdict = verdict,
-                                     .value = row->centre,
-                                     .low = row->low,
-                                     .high = row->high,
-                                     .limit = limit,
-                                     .unit = row->unit};
+    *part = (struct part_of_verdict){
+        .verdict = verdict, .value = NAN, .low = NAN, .high = NAN, .limit = limit};
+    if (row) {
+        part->value = row->centre;
+        part->low = row->low;
+        part->high = row->high;
+        part->unit = row->unit;
+    }
     snprintf(part->what, sizeof part->what, "%s", what);
 }
 

@@ -181,8 +181,8 @@ void rule_say_figure(struct finding *f, const char *key, const struct row *row);
 void rule_say_number(struct finding *f, const char *key, double value, const char *unit);
 void rule_say_count(struct finding *f, const char *key, size_t count);
 
-/* One of several statements that the verdict is made of, in words that go with "holds": "8192
- * tokens". limit: NaN where there is no single one. */
+/* One of several statements that the verdict is made of, in words that go before "holds": "8192
+ * tokens". row: its number, or NULL; limit: NaN where there is no single one. */
 void rule_say_part(struct finding *f, const char *what, enum claim_verdict verdict,
                    const struct row *row, double limit);
 

@@ -68,8 +68,7 @@ static void judge_c26(const struct bundle *bundle, struct finding *f)
     const struct row large_share = share_of(&t4096, 4096, peak->fp16_fp32_flops, f);
     const enum place bottoms = rule_place(&fall, 0, falls), early = rule_place(&share, 0, half);
 
-    rule_say_row(f, "1024^3 has 512 times the work of 128^3 and takes, times as long",
-                 &fall);
+    rule_say_row(f, "1024^3 has 512 times the work of 128^3 and takes, times as long", &fall);
     rule_say(f->evidence, "; best times %.2f us (128^3), %.2f (256^3), %.2f (512^3), %.2f (1024^3)",
              t128.centre / 1e3, t256.centre / 1e3, t512.centre / 1e3, t1024.centre / 1e3);
     rule_say_row(f, "1024^3, share of the rated dense peak", &share);
@@ -85,6 +84,8 @@ static void judge_c26(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, false, negative,
                      "8192^3 has 512 times the work of 1024^3 and takes less than 8 times as long",
                      &large_fall);
+    rule_say_figure(f, "fall", &fall);
+    rule_say_figure(f, "share", &share);
     rule_conclude(f,
                   bottoms == PLACE_ABOVE || early == PLACE_ABOVE     ? CLAIM_REFUTED
                   : bottoms == PLACE_INSIDE && early == PLACE_INSIDE ? CLAIM_REPRODUCED
@@ -102,6 +103,13 @@ static const struct claim claims[] = {
               "bottoms out well before performance peaks.",
      .clause = "latency bottoms out well before performance peaks",
      .since = "2026-11-22",
+     .plain = {.yes = "512 times the work, 1024^3 instead of 128^3, takes {fall} times as long, at "
+                      "{share:%} of the peak.",
+               .no = "512 times the work, 1024^3 instead of 128^3, takes {fall} times as long, at "
+                     "{share:%} of the peak: not both are low.",
+               .partly = "Between: 512 times the work takes {fall:range} times as long (limit "
+                         "{C26_FALLS}), at {share:range} of the peak (limit {C26_HALF})."},
+     .surprise = 4,
      .statement =
          "From 1024^3 to 128^3, a 512th of the work, the time of a product falls by less than 8 "
          "times, and at 1024^3 the rate is below half of the rated peak; the fused half is C27.",

@@ -1,4 +1,5 @@
 /* The ledger: waiting for other SMs. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,6 +62,7 @@ static void count_barriers(const struct bundle *bundle, struct finding *f, int *
                            int *blind)
 {
     char scope[16], barrier[24], blocks[16], rounds[24];
+    double widest = 0, most = 0; /* SMs of a sound barrier, and its rounds */
     const struct row *row;
 
     for (size_t next = 0; (row = rule_next(bundle, VIOLATIONS, &next, f));) {
@@ -85,8 +87,16 @@ static void count_barriers(const struct bundle *bundle, struct finding *f, int *
             rule_say(f->evidence, "over %.0f SMs: %.0f violations in %s rounds", sms->centre,
                      row->high, rounds);
         ++*judged;
-        *sound += !refused && row->high == 0;
+        if (refused || row->high != 0)
+            continue;
+        ++*sound;
+        if (sms->centre >= widest) {
+            most = sms->centre > widest ? atof(rounds) : fmax(most, atof(rounds));
+            widest = sms->centre;
+        }
     }
+    rule_say_number(f, "sms", widest, "count");
+    rule_say_number(f, "rounds", most, "count");
 }
 
 /* C01b, the weak form: not whether there is one, but at what price. */
@@ -102,6 +112,7 @@ static void say_price(const struct bundle *bundle, struct finding *f)
             !RULE_TAKE(bundle, block_needs, &ignored, &block))
             continue;
         struct row ratio = rule_ratio(&ignored, &grid, &block);
+        rule_say_figure(f, "time", &grid);
         snprintf(id, sizeof id,
                  "the weak form, C01b: a barrier of the grid (%s) over one of a "
                  "block, 256 threads",
@@ -127,6 +138,7 @@ static void judge_c01(const struct bundle *bundle, struct finding *f)
     say_price(bundle, f);
     rule_say_control(f, true, block.high == 0, "__syncthreads in one block, violations", &block);
     say_controls(bundle, f);
+    rule_say_count(f, "judged", (size_t)judged);
     rule_conclude(f, sound > 0 ? CLAIM_REFUTED : CLAIM_REPRODUCED, block.high == 0,
                   oracle_sees(bundle, "grid", "sm", f) && (sound > 0 || blind == 0));
 }
@@ -203,6 +215,9 @@ static void judge_c02(const struct bundle *bundle, struct finding *f)
                      &quits);
     rule_say_control(f, false, done[0].low > 0, "\"deadlocks\" at half the capacity, completed",
                      &done[0]);
+    rule_say_part(f, "that grids which fit at once finish",
+                  within ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL, NAN);
+    rule_say_part(f, "that larger ones hang", !above ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL, NAN);
     rule_conclude(f, verdict, quits.high == 0, done[0].low > 0);
 }
 
@@ -242,6 +257,9 @@ static void judge_c02b(const struct bundle *bundle, struct finding *f)
                      &refused[0]);
     rule_say_control(f, false, small.low > 0,
                      "half the capacity deadlocks when launched ordinarily, completed", &small);
+    rule_say_count(f, "kept", (size_t)kept);
+    rule_say_count(f, "broken", (size_t)broken);
+    rule_say_count(f, "sizes", (size_t)SIZES);
     rule_conclude(f, verdict, ordinary.high == 0, refused[0].high == 0 && small.low > 0);
 }
 
@@ -251,6 +269,10 @@ static const struct claim claims[] = {
     {.id = "C01",
      .article = "smallest.ai",
      .quote = "But CUDA only supports synchronization within a single SM\u2014not across them.",
+     .plain =
+         {.yes = "None of {judged} barriers across SMs works: each is refused, or an SM is missed.",
+          .no = "{sms} SMs met at a barrier {rounds} times, and none was missed; it takes {time}."},
+     .surprise = 9,
      .statement = "No barrier that spans blocks on two or more SMs works correctly: cluster, "
                   "cooperative-grid and hand-written barriers over distinct SM ids.",
      .rule = "REFUTED when one barrier that reaches over two SMs or more shows no violation: each "
@@ -271,6 +293,12 @@ static const struct claim claims[] = {
          "If a fused computation is split across SMs and requires synchronization (e.g., between "
          "attention steps), you risk deadlocks where some SMs are stalled waiting for others.",
      .clause = "you risk deadlocks where some SMs are stalled waiting for others",
+     .plain = {.yes = "Blocks that wait for each other finish if all fit at once; one block more, "
+                      "and an ordinary launch hangs.",
+               .no = "Blocks that wait for each other finish even in a launch of twice as many as "
+                     "fit at once.",
+               .partly = "Of blocks that wait for each other, in an ordinary launch: {parts}."},
+     .surprise = 1,
      .statement = "A spin barrier in an ordinary launch that has the GPU to itself hangs when the "
                   "grid exceeds the resident capacity and only then.",
      .rule = "REPRODUCED when an ordinary launch does not complete at 1xcapacity+1 and 2xcapacity "
@@ -286,6 +314,13 @@ static const struct claim claims[] = {
      .quote = "Even with fusion, the GPU cannot safely scale this computation across all its SMs:",
      .clause = "the GPU cannot safely scale this computation across all its SMs",
      .since = "2026-11-22",
+     .plain = {.yes =
+                   "A cooperative launch was accepted and hung, at {broken} of {sizes} grid sizes.",
+               .no = "A cooperative launch finishes on all SMs, and refuses every grid that would "
+                     "hang ({kept} of {sizes} sizes right).",
+               .partly = "A cooperative launch finishes or refuses as it should: holds at {kept} "
+                         "of {sizes} grid sizes, at the others does not."},
+     .surprise = 6,
      .statement = "A kernel whose blocks wait for each other cannot be launched on all SMs so that "
                   "a deadlock is ruled out. Judged on cooperative launches.",
      .rule = "The deadlocks themselves are C02, and how fast all SMs are is C04. REFUTED when a "

@@ -130,8 +130,11 @@ static void judge_c25(const struct bundle *bundle, struct finding *f)
     if (fewer) {
         share = explained(sweep, &p, f);
         rule_say_row(f, "share of the slowdown that warps explain", &share);
+        rule_say_figure(f, "share", &share);
         verdict = rule_band(rule_place(&share, RULE_LIMIT(f, C25_EXPLAINS), INFINITY));
     }
+    rule_say_number(f, "warps_few", p.warps_few, "count");
+    rule_say_number(f, "warps_many", p.warps_many, "count");
     rule_conclude(f, verdict, positive, negative);
 }
 
@@ -199,7 +202,7 @@ static struct row rise(const struct parts *few, const struct parts *many,
 }
 
 /* The share of the time that is spent waiting, and how much of the parts is not hidden. */
-static void say_parts(const struct parts *p, struct finding *f)
+static void say_parts(const struct parts *p, const char *key, struct finding *f)
 {
     const struct row *in[PARTS];
     for (size_t i = 0; i < PARTS; i++)
@@ -207,6 +210,7 @@ static void say_parts(const struct parts *p, struct finding *f)
     const struct row waits = rule_formed(f, in, PARTS, "ratio", waiting, NULL);
     const struct row shows = rule_formed(f, in, PARTS, "ratio", exposed, NULL);
 
+    rule_say_figure(f, key, &waits);
     rule_say(f->evidence,
              "; empty %.2f, loads %.2f, products %.2f, waiting share %.3f, exposed %.3f",
              in[EMPTY]->centre / 1e3, in[LOADS]->centre / 1e3, in[PRODUCTS]->centre / 1e3,
@@ -257,8 +261,8 @@ static void judge_c25b(const struct bundle *bundle, struct finding *f)
     if (!take_pair(bundle, true, &p, f) || !take_parts(bundle, &p.few, &few, f) ||
         !take_parts(bundle, &p.many, &many, f))
         return;
-    say_parts(&few, f);
-    say_parts(&many, f);
+    say_parts(&few, "few", f);
+    say_parts(&many, "many", f);
     const struct row waits = rise(&few, &many, waiting_rise, f);
     const struct row shows = rise(&few, &many, exposed_rise, f);
     rule_say_row(f, "waiting share rises by", &waits);
@@ -267,6 +271,7 @@ static void judge_c25b(const struct bundle *bundle, struct finding *f)
         rule_not_testable(f, "the parts are too short");
         return;
     }
+    rule_say_figure(f, "rise", &waits);
     if (take_wait_controls(bundle, &positive, &negative, f))
         rule_conclude(f, rule_band(rule_place(&waits, RULE_LIMIT(f, C25_WAITS), INFINITY)),
                       positive, negative);
@@ -282,6 +287,13 @@ static const struct claim claims[] = {
               "more time waiting and less time computing.",
      .clause = "there are fewer warps available to hide memory latency",
      .since = "2026-11-22",
+     .plain = {.yes = "More blocks leave the busiest SM {warps_many} warps, not {warps_few}; that "
+                      "explains {share:%} of the loss.",
+               .no = "More blocks are slower, but not for lack of warps: the busiest SM has "
+                     "{warps_many}, with fewer blocks {warps_few}.",
+               .partly = "Between: fewer warps ({warps_many}, not {warps_few}) explain "
+                         "{share:range} of the loss against a limit of {C25_EXPLAINS}."},
+     .surprise = 8,
      .statement = "Where a 1024^3 product with at least as many blocks as SMs is slower than one "
                   "with fewer, its busiest SM has fewer warps, and these explain half of the loss.",
      .rule = "Our wgmma kernel, or without it the portable one: between the best tile with fewer "
@@ -301,6 +313,13 @@ static const struct claim claims[] = {
               "more time waiting and less time computing.",
      .clause = "The GPU spends more time waiting and less time computing.",
      .since = "2026-11-22",
+     .plain = {.yes = "With as many blocks as SMs or more a 1024^3 product waits {many:%} of its "
+                      "time, with fewer {few:%}.",
+               .no = "With as many blocks as SMs or more a 1024^3 product waits {many:%} of its "
+                     "time, with fewer {few:%}: not {C25_WAITS:%} more.",
+               .partly = "Between: the part of the time that a 1024^3 product waits rises by "
+                         "{rise:range} against a limit of {C25_WAITS}."},
+     .surprise = 2,
      .statement = "Of the time of a 1024^3 product with at least as many blocks as SMs, waiting "
                   "for operands is a larger part than of one with fewer.",
      .rule = "Our wgmma kernel, whose parts are timed by themselves, between the best such tiles. "
