@@ -86,8 +86,10 @@ void claim_judge(const struct claim *claim, const struct bundle *bundle, struct 
                 rule_say(finding->evidence, "; rests on two or three rounds of %s",
                          finding->seldom[i]);
         }
-    } else
+    } else {
+        rule_say_why(finding, WHY_CONTROL, "%s", why);
         rule_not_testable(finding, "%s", why);
+    }
     if (!finding->controls[0])
         rule_say(finding->controls, "not reached");
 }

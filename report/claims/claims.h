@@ -64,7 +64,8 @@ struct finding {
     size_t n_figures, n_parts, n_controlled;
     double limit_value[CLAIM_LIMITS]; /* of limit[], as the source has them */
     enum claim_why why;
-    char lacks[320]; /* of NOT TESTABLE: what is missing, unsteady or failed, in one line */
+    char lacks[320];  /* of NOT TESTABLE: what is missing, unsteady or failed, in one line */
+    char decides[96]; /* and what would decide: "run `norm` again" */
 };
 
 /* The verdict in one sentence for who has never seen the project, with numbers from the finding:

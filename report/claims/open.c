@@ -14,6 +14,7 @@ static const struct claim claims[] = {
                   "restrict SMs cannot be measured.",
      .open = "A persistent chain of dependent matrix-vector products with a barrier after each, on "
              "8 to all SMs: does it always finish, and where is it fastest?",
+     .waits = "a chain of dependent products with barriers, on 8 to all SMs",
      .needs = NEEDS(NULL)},
     {.id = "C04",
      .article = "smallest.ai",
@@ -22,6 +23,7 @@ static const struct claim claims[] = {
                   "than on a quarter of the SMs.",
      .open = "Strong scaling of the chain of C03 and of one decoder layer, from an eighth of the "
              "SMs to all, with every result checked.",
+     .waits = "a chain of dependent products with barriers, on 8 to all SMs",
      .needs = NEEDS(NULL)},
     {.id = "C07",
      .article = "smallest.ai",
@@ -33,6 +35,7 @@ static const struct claim claims[] = {
      .open = "Two stages of products, each on its half of the SMs with a queue in the L2 between "
              "them, against the same on all SMs one after the other: throughput of 256 items, and "
              "the latency of one.",
+     .waits = "two stages of products on two halves of the SMs, with a queue between them",
      .needs = NEEDS(NULL)},
     {.id = "C08",
      .article = "smallest.ai",
@@ -43,6 +46,7 @@ static const struct claim claims[] = {
      .open =
          "A persistent kernel of two layers with dependency counters for each tile, whose blocks "
          "record operation, start and end: the share of time in which two operations are active.",
+     .waits = "which operation each block runs, in one kernel of two layers",
      .needs = NEEDS(NULL)},
     {.id = "C18",
      .article = "smallest.ai",
@@ -54,6 +58,7 @@ static const struct claim claims[] = {
      .open = "A fused kernel and its parts with unused shared memory added until half of the warps "
              "fit, nothing else changed, by plain loads and by a pipeline of copies; apart, the "
              "cache part of L1 made smaller than the intermediate.",
+     .waits = "a fused kernel with more and more unused shared memory",
      .needs = NEEDS(NULL)},
     {.id = "C19",
      .article = "smallest.ai",
@@ -64,6 +69,7 @@ static const struct claim claims[] = {
                   "sustained bandwidth.",
      .open = "The chain of C03 over warps per SM and SMs, launched cooperatively: failures, and "
              "the share of the sustained bandwidth in each phase.",
+     .waits = "a chain of dependent products with barriers, on 8 to all SMs",
      .needs = NEEDS(NULL)},
     {.id = "C30",
      .article = "smallest.ai",
@@ -75,6 +81,7 @@ static const struct claim claims[] = {
      .open = "Two dependent matrix-vector products of 32 MiB against one stream of the same bytes: "
              "by stream, by graph, with programmatic launch and prefetch, and in one kernel with "
              "and without prefetch.",
+     .waits = "two dependent products of 32 MiB against one stream of the same bytes",
      .needs = NEEDS(NULL)},
     {.id = "C31",
      .article = "smallest.ai",
@@ -88,6 +95,7 @@ static const struct claim claims[] = {
      .statement = "A fused decoder layer gains less over a graph of kernels at batch 1 than at "
                   "batch 64; that it breaks down is read as no gain at batch 1.",
      .open = "The decoder layer, fused and as a graph of kernels, at batch 1 to 512.",
+     .waits = "a decoder layer, fused and as a graph, at several batches and sizes",
      .needs = NEEDS(NULL)},
     {.id = "C32",
      .article = "smallest.ai",
@@ -97,6 +105,7 @@ static const struct claim claims[] = {
                   "that takes its sizes at run time loses 10 % to it at its own.",
      .open = "One fused decode kernel, built for fixed sizes and with sizes as arguments, at the "
              "sizes it was built for and at others.",
+     .waits = "one fused decode kernel at the sizes it was built for and at others",
      .needs = NEEDS(NULL)},
     {.id = "C35",
      .article = "smallest.ai",
@@ -107,6 +116,7 @@ static const struct claim claims[] = {
      .open =
          "The time of a whole decode step at the layer shapes of 0.5B to 70B models: the decoder "
          "layer times its number, and the links between GPUs where one does not hold the model.",
+     .waits = "whole decode steps of models of several sizes",
      .needs = NEEDS(NULL)},
     {.id = "C36",
      .article = "smallest.ai",
@@ -117,6 +127,7 @@ static const struct claim claims[] = {
                   "more than the share of the floor that dependence takes.",
      .open = "The decode step of C35, divided into the time that weights stream and the time that "
              "steps wait for each other: it bounds what the named hardware could gain.",
+     .waits = "whole decode steps of models of several sizes",
      .needs = NEEDS(NULL)},
     {.id = "C47",
      .article = "ai-rng",
@@ -128,6 +139,7 @@ static const struct claim claims[] = {
                   "small models and small micro-batches, each varied alone.",
      .open = "A decode and a prefill step of whole layers, launched one by one and by graph, along "
              "the four axes: the share of the step in which no kernel runs.",
+     .waits = "the part of a step in which no kernel runs, along batch, length and size",
      .needs = NEEDS(NULL)},
     {.id = "C48",
      .article = "ai-rng",
@@ -138,6 +150,7 @@ static const struct claim claims[] = {
                   "a faster matrix-vector product does, and step times vary less.",
      .open = "On the steps of C47, the gain of a graph, of fusion, of both and of a faster product "
              "alone, and the coefficient of variation of step time.",
+     .waits = "the part of a step in which no kernel runs, along batch, length and size",
      .needs = NEEDS(NULL)},
     {.id = "C49",
      .article = "8bit.tr",
@@ -146,6 +159,7 @@ static const struct claim claims[] = {
                   "step time beside the bytes of the weights.",
      .open = "Whole decode steps of eight models' shapes and of several numbers of kernels: a "
              "regression of step time on bytes and kernels.",
+     .waits = "whole decode steps of models of several sizes",
      .needs = NEEDS(NULL)},
     {.id = "C51",
      .article = "ai-rng",
@@ -154,6 +168,7 @@ static const struct claim claims[] = {
                   "that stream.",
      .open = "Two kernels that stream, one after the other, whose blocks record their first and "
              "last load: the time between the last load of one and the first of the next.",
+     .waits = "the idle time of memory between two kernels that stream",
      .needs = NEEDS(NULL)},
     {.id = "C53",
      .article = "dev.to",
@@ -163,6 +178,7 @@ static const struct claim claims[] = {
                   "70B models up to batch 64, on one GPU.",
      .open = "The decoder layer at batch 1 to 256, operation by operation: which share of its time "
              "is bound by bytes, by arithmetic, by launches; between GPUs, the links.",
+     .waits = "a decoder layer, fused and as a graph, at several batches and sizes",
      .needs = NEEDS(NULL)},
     {.id = "C62",
      .article = "ai-rng",
@@ -172,6 +188,7 @@ static const struct claim claims[] = {
                   "kernel of its own.",
      .open = "The decoder layer in one persistent kernel that records the time of each operator, "
              "beside the best kernel of each alone.",
+     .waits = "a decoder layer, fused and as a graph, at several batches and sizes",
      .needs = NEEDS(NULL)},
     {.id = "C70",
      .article = "ai-rng",
@@ -183,6 +200,7 @@ static const struct claim claims[] = {
      .statement = "The same fusion gains more in the latency of batch 1 than in the throughput of "
                   "batch 256.",
      .open = "The decoder layer, fused and as a graph of kernels, at batch 1 and at batch 256.",
+     .waits = "a decoder layer, fused and as a graph, at several batches and sizes",
      .needs = NEEDS(NULL)},
     {.id = "C72",
      .article = "8bit.tr",
@@ -191,6 +209,7 @@ static const struct claim claims[] = {
                   "from 0.1 to 16 GB.",
      .open = "The decoder layer, fused and as a graph of kernels, at the shapes of models of 0.1 "
              "to 16 GB.",
+     .waits = "a decoder layer, fused and as a graph, at several batches and sizes",
      .needs = NEEDS(NULL)},
     {.id = "C73",
      .article = "8bit.tr",
@@ -200,6 +219,7 @@ static const struct claim claims[] = {
                   "between two boards.",
      .open = "Bundles of two boards or more of different architectures: the best variant of each "
              "operator on each.",
+     .waits = "two boards of different generations",
      .needs = NEEDS(NULL)},
     {.id = "C74",
      .article = "8bit.tr",
@@ -209,6 +229,7 @@ static const struct claim claims[] = {
                   "its kernels let expect, or some gain of a kernel vanishes in the step.",
      .open = "A whole decode step with each fusion switched on alone, beside the gain of that "
              "kernel by itself.",
+     .waits = "whole decode steps of models of several sizes",
      .needs = NEEDS(NULL)},
     {.id = "C88",
      .article = "ai-rng",
@@ -220,6 +241,7 @@ static const struct claim claims[] = {
          "with the best latency at batch 1 is also the best in both. Money is not judged.",
      .open = "Whole decode steps of a 1B and an 8B model by stream, by graph, fused and "
              "persistent, over windows of 30 s: tokens per second, joules by the energy counter.",
+     .waits = "whole decode steps of models of several sizes",
      .needs = NEEDS(NULL)},
     {.id = "C92",
      .article = "ai-rng",
@@ -230,6 +252,7 @@ static const struct claim claims[] = {
                   "when they are one kernel. The rest of the quote is C40's.",
      .open = "Sectors that L1 and L2 serve, by hardware counters, of the fused kernel and of the "
              "kernels that it replaces, where the tensor fits the L2 and where it does not.",
+     .waits = "counted bytes and cycles of fused kernels beside separate ones",
      .needs = NEEDS(NULL)},
     {.id = "C93",
      .article = "ai-rng",
@@ -237,6 +260,7 @@ static const struct claim claims[] = {
      .statement = "The same operator gives other results on another generation of GPUs.",
      .open = "Digests and errors of the fused operators on boards of two generations, from inputs "
              "of the same seed: which differ in a bit, and by how much.",
+     .waits = "two boards of different generations",
      .needs = NEEDS(NULL)},
     {.id = "C94",
      .article = "ai-rng",
@@ -245,6 +269,7 @@ static const struct claim claims[] = {
                   "reach device memory.",
      .open = "Counted bytes of device memory of attention over a prompt, fused and by three "
              "kernels, against the bytes of its operands.",
+     .waits = "counted bytes and cycles of fused kernels beside separate ones",
      .needs = NEEDS(NULL)},
     {.id = "C95",
      .article = "ai-rng",
@@ -253,6 +278,7 @@ static const struct claim claims[] = {
          "A fused attention kernel keeps the tensor cores busy for more than half of its time.",
      .open = "Counted busy cycles of the tensor pipe during attention over a prompt, beside its "
              "flop/s over the rated peak.",
+     .waits = "counted bytes and cycles of fused kernels beside separate ones",
      .needs = NEEDS(NULL)},
 };
 

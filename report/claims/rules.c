@@ -163,19 +163,33 @@ static bool is_measured(const struct row *row)
     return !strcmp(row->unit, "ns") || !strcmp(row->unit, "cycles") || unit_is_rate(row->unit);
 }
 
+/* What would bring a figure: "run `norm` again". Of a glob "*.time{" it is not known which program. */
+static void say_decides(struct finding *f, const char *id, const char *again)
+{
+    const int length = (int)strcspn(id, ".");
+    const bool is_baseline = !strncmp(id, "peers.", 6) || !strncmp(id, "fused_peers.", 12);
+    if (is_baseline)
+        snprintf(f->decides, sizeof f->decides, "run with `--with baselines/%.*s.py`%s", length, id,
+                 again);
+    else if (strcspn(id, "*?[") > (size_t)length)
+        snprintf(f->decides, sizeof f->decides, "run `%.*s`%s", length, id, again);
+}
+
 /* What a row that cannot be used lacks: it cannot be had here, needs all rounds, or is not steady. */
 static void say_why_not(const struct row *row, bool quick, struct finding *f)
 {
     const char *why = row->why ? row->why : row_status_name(row->status);
+    if (row_usable(row) && !isnan(row->low) && (row->low > 0 || !is_measured(row)))
+        return;
+    say_decides(f, row->id, row->status == ROW_MISSING || quick ? "" : " again");
     if (!row_usable(row) && row->status == ROW_MISSING)
         rule_say_why(f, strstr(why, "compute capability") ? WHY_OTHER_GPU : WHY_MISSING, "%s: %s",
                      row->id, why);
     else if (!row_usable(row))
         rule_say_why(f, WHY_UNSTEADY, "%s: %s", row->id, why);
     else if (isnan(row->low))
-        rule_say_why(f, quick ? WHY_MISSING : WHY_UNSTEADY,
-                     quick ? "%s was measured once, by --quick" : "%s has too few usable runs",
-                     row->id);
+        rule_say_why(f, quick ? WHY_MISSING : WHY_UNSTEADY, "%s %s", row->id,
+                     quick ? "was measured once, by --quick" : "has too few usable runs");
     else if (is_measured(row) && !(row->low > 0))
         rule_say_why(f, WHY_UNSTEADY, "%s reads no time and no rate", row->id);
 }
@@ -235,6 +249,7 @@ static bool take(const struct bundle *bundle, const char *glob, bool best, struc
     if (first)
         *row = *first;
     if (best ? !rows_pick(&bundle->rows, glob, row) : !first) {
+        say_decides(f, glob, "");
         rule_not_testable(f, "%s is not in this bundle", glob);
         return false;
     }
@@ -262,6 +277,8 @@ static void say_not_counted(const struct bundle *bundle, const char *id, struct 
     const char *of = counted_split(id, &n);
     const int length = of ? (int)strcspn(of, ".") : 0;
 
+    if (of)
+        snprintf(f->decides, sizeof f->decides, "run `gpufloor counters %.*s`", length, of);
     if (!of)
         rule_not_testable(f, "%s is no counted figure", id);
     else if (counted_find(bundle, of, (size_t)length))
@@ -510,6 +527,7 @@ void rule_conclude(struct finding *f, enum claim_verdict verdict, bool positive,
 {
     f->verdict = verdict;
     if (f->no_interval) {
+        say_decides(f, f->no_interval, " again");
         rule_say_why(f, WHY_UNSTEADY, "%s: too few runs in common", f->no_interval);
         rule_not_testable(f, "formed with %s: a row without an interval, too few runs in common",
                           f->no_interval);

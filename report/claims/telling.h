@@ -25,6 +25,9 @@ struct tellings {
 bool tellings_open(struct tellings *t, const struct bundle *bundle, const char *glob);
 void tellings_free(struct tellings *t);
 
+/* Judges one claim, and forms its sentence. */
+void telling_judge(struct telling *t, const struct claim *claim, const struct bundle *bundle);
+
 /* The claim of that id; NULL: it is not among them. */
 const struct telling *tellings_find(const struct tellings *t, const char *id);
 

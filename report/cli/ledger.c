@@ -1,26 +1,30 @@
-/* gpufloor claims: the ledger of a bundle, as text, Markdown, or tab-separated values. */
+/* gpufloor claims: the ledger of a bundle, as text, Markdown, tab-separated values or JSON. */
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/bundle/counted.h"
-#include "report/claims/claims.h"
 #include "report/cli/catalogue.h"
 #include "report/cli/command.h"
+#include "report/cli/ledger.h"
 #include "report/cli/needs.h"
 #include "report/cli/origin.h"
-#include "report/cli/table.h"
 
-enum { KEY_FORMAT = 256, KEY_ID, KEY_NEEDS, KEY_COUNTERS };
-enum { COUNTERS_MAX = 32, CLAIM_NUMBER = 3 /* "C50" of "C50b" */ };
+enum { KEY_FORMAT = 256, KEY_ID, KEY_SEARCH, KEY_NEEDS, KEY_COUNTERS };
+enum { COUNTERS_MAX = 32, BUNDLES_MAX = 8 };
 
 static const struct argp_option options_table[] = {
-    {.name = "format", .key = KEY_FORMAT, .arg = "text|md|tsv", .doc = "Default: text"},
+    {.name = "format", .key = KEY_FORMAT, .arg = "text|md|tsv|json", .doc = "Default: text"},
     {.name = "id",
      .key = KEY_ID,
      .arg = "GLOB",
-     .doc = "Only claims whose id matches, for example C41 or 'C4*'"},
+     .doc = "All of the claims whose id matches, for example C41 or 'C4*'"},
+    {.name = "search",
+     .key = KEY_SEARCH,
+     .arg = "TEXT",
+     .doc = "The quotes that contain TEXT, in any case, and what is found of them"},
     {.name = "counters",
      .key = KEY_COUNTERS,
      .arg = "FILE",
@@ -34,7 +38,9 @@ static const struct argp_option options_table[] = {
 
 struct claims_options {
     enum table_format format;
-    const char *path, *glob;
+    const char *paths[BUNDLES_MAX];
+    size_t n_paths;
+    const char *glob, *search;
     const char *counters[COUNTERS_MAX];
     size_t n_counters;
     bool needs;
@@ -46,9 +52,11 @@ static error_t take(int key, char *argument, struct argp_state *state)
 
     switch (key) {
     case KEY_FORMAT:
-        if (!table_format_read(argument, &o->format) || o->format == TABLE_JSON)
-            argp_failure(state, EXIT_TROUBLE, 0, "--format %s: expected text, md or tsv", argument);
+        if (!table_format_read(argument, &o->format))
+            argp_failure(state, EXIT_TROUBLE, 0, "--format %s: expected text, md, tsv or json",
+                         argument);
         break;
+    case KEY_SEARCH: o->search = argument; break;
     case KEY_ID: o->glob = argument; break;
     case KEY_NEEDS: o->needs = true; break;
     case KEY_COUNTERS:
@@ -58,10 +66,9 @@ static error_t take(int key, char *argument, struct argp_state *state)
         o->counters[o->n_counters++] = argument;
         break;
     case ARGP_KEY_ARG:
-        if (state->arg_num > 0)
-            argp_failure(state, EXIT_TROUBLE, 0, "unexpected argument '%s': expected one BUNDLE",
-                         argument);
-        o->path = argument;
+        if (o->n_paths == BUNDLES_MAX)
+            argp_failure(state, EXIT_TROUBLE, 0, "%s: %d bundles at most", argument, BUNDLES_MAX);
+        o->paths[o->n_paths++] = argument;
         break;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -99,63 +106,6 @@ static void print_tsv(FILE *out, const struct bundle *bundle, const char *glob)
         table_cell(&table, "%s", claim_dates(claim, bundle, dates));
     }
     table_print(out, &table, TABLE_TSV, NULL);
-}
-
-static void print_line(FILE *out, const char *label, const char *text, enum table_format format)
-{
-    enum { INDENT = 12 };
-    fprintf(out, format == TABLE_MD ? "- %s: " : "  %-9s ", label);
-    if (format == TABLE_MD)
-        table_put(out, text, TABLE_TEXT);
-    else
-        table_wrap(out, text, INDENT, INDENT);
-    fputc('\n', out);
-}
-
-/* The words of the quote that the rule tests, where they are not all of it. */
-static void print_clause(FILE *out, const struct claim *claim, enum table_format format)
-{
-    char ours[80];
-
-    if (!claim->clause)
-        return;
-    snprintf(ours, sizeof ours, "ours, beside %.*s", CLAIM_NUMBER, claim->id);
-    print_line(out, "clause", *claim->clause ? claim->clause : ours, format);
-}
-
-static void print_quote(FILE *out, const struct claim *claim, const struct finding *finding,
-                        enum table_format format)
-{
-    if (format == TABLE_MD) {
-        fprintf(out, "## %s: %s\n\n> %s\n>\n> %s\n\n", claim->id,
-                claim_verdict_name(finding->verdict), claim->quote,
-                claim_reference(claim->article));
-        return;
-    }
-    fprintf(out, "%s  %s  (%s)\n  \"", claim->id, claim_verdict_name(finding->verdict),
-            claim->article);
-    table_wrap(out, claim->quote, 3, 3);
-    fputs("\"\n", out);
-}
-
-static void print_claim(FILE *out, const struct claim *claim, const struct bundle *bundle,
-                        const struct finding *finding, enum table_format format)
-{
-    char dates[CLAIM_DATES];
-
-    print_quote(out, claim, finding, format);
-    print_clause(out, claim, format);
-    if (claim->open) {
-        print_line(out, "to judge", claim->statement, format);
-        print_line(out, "decides", claim->open, format);
-    } else {
-        print_line(out, "judged", claim->statement, format);
-        print_line(out, "rule", claim->rule, format);
-        print_line(out, "dates", claim_dates(claim, bundle, dates), format);
-        print_line(out, "evidence", finding->evidence, format);
-        print_line(out, "controls", finding->controls, format);
-    }
-    fputc('\n', out);
 }
 
 /* Does a claim take counted figures of that program? */
@@ -205,7 +155,7 @@ static void print_counted(FILE *out, const struct bundle *bundle, enum table_for
 }
 
 /* The machine, the versions, what was measured elsewhere, and what was counted. */
-static void print_head(FILE *out, const struct bundle *bundle, enum table_format format)
+void ledger_head(FILE *out, const struct bundle *bundle, enum table_format format)
 {
     if (format == TABLE_MD)
         fputs("# Claims\n\nGenerated by `gpufloor claims --format=md`; READING.md "
@@ -216,33 +166,76 @@ static void print_head(FILE *out, const struct bundle *bundle, enum table_format
     fputs("\n\n", out);
 }
 
-static void print_ledger(FILE *out, const struct bundle *bundle, enum table_format format,
-                         const char *glob)
-{
-    const struct claim *claim;
-    struct finding finding;
+/* --- the command ------------------------------------------------------------------------------ */
 
-    print_head(out, bundle, format);
-    for (size_t i = 0; (claim = next_claim(&i, glob));) {
-        claim_judge(claim, bundle, &finding);
-        print_claim(out, claim, bundle, &finding, format);
+static bool read_bundle(struct bundle *bundle, const char *path, const struct claims_options *o)
+{
+    char why[DOCUMENT_WHY];
+    if (catalogue_read(bundle, path, why) && counted_open(bundle, o->counters, o->n_counters, why))
+        return true;
+    fprintf(stderr, "gpufloor claims: %s\n", why);
+    return false;
+}
+
+static int print_one(const struct bundle *bundle, const struct claims_options *o)
+{
+    struct tellings t;
+    struct elsewhere *elsewhere = NULL;
+
+    if (o->search && ledger_search(stdout, bundle, o->search))
+        return EXIT_FINE;
+    if (o->search) {
+        fprintf(stderr, "gpufloor claims: --search %s: no quote has it\n", o->search);
+        return EXIT_TROUBLE;
     }
+    if (!tellings_open(&t, bundle, o->glob)) {
+        fprintf(stderr, "gpufloor claims: out of memory\n");
+        return EXIT_TROUBLE;
+    }
+    if (o->format == TABLE_JSON || o->glob)
+        elsewhere = elsewhere_open(bundle);
+    if (o->format == TABLE_TSV)
+        print_tsv(stdout, bundle, o->glob);
+    else if (o->format == TABLE_JSON)
+        ledger_json(stdout, bundle, &t, elsewhere);
+    else if (o->format == TABLE_MD || o->glob)
+        ledger_details(stdout, bundle, &t, elsewhere, o->format);
+    else
+        ledger_text(stdout, bundle, &t);
+    free(elsewhere);
+    tellings_free(&t);
+    return EXIT_FINE;
+}
+
+static int print_all(const struct claims_options *o)
+{
+    struct bundle bundles[BUNDLES_MAX] = {0};
+    int status = EXIT_FINE;
+
+    for (size_t i = 0; i < o->n_paths && status == EXIT_FINE; i++)
+        status = read_bundle(&bundles[i], o->paths[i], o) ? EXIT_FINE : EXIT_TROUBLE;
+    if (status == EXIT_FINE)
+        status = o->n_paths == 1                                        ? print_one(&bundles[0], o)
+                 : ledger_compare(stdout, bundles, o->n_paths, o->glob) ? EXIT_FINE
+                                                                        : EXIT_TROUBLE;
+    for (size_t i = 0; i < o->n_paths; i++)
+        bundle_free(&bundles[i]);
+    return status;
 }
 
 int claims_main(int argc, char **argv)
 {
-    char standard[PATH_MAX], why[DOCUMENT_WHY];
-    struct claims_options o = {.path = catalogue_path(standard, "../../results/nvidia-h200")};
-    struct bundle bundle;
+    char standard[PATH_MAX];
+    struct claims_options o = {0};
     size_t first = 0;
     const struct argp parser = {
         .options = options_table,
         .parser = take,
-        .args_doc = "[BUNDLE]",
-        .doc = "The ledger: what a bundle (a file or a folder) says of each "
-               "published claim, with the figures and the controls. Default: the "
-               "committed results/nvidia-h200.\vExit: 0, whatever the verdicts; 2 "
-               "when the bundle cannot be read, or no claim matches."};
+        .args_doc = "[BUNDLE...]",
+        .doc = "The ledger: what a bundle (a file or a folder) says of each published claim, in a "
+               "sentence with its number. Of several bundles it shows the claims whose words "
+               "differ. Default: the committed results/nvidia-h200.\vExit: 0, whatever the "
+               "verdicts; 2 when a bundle cannot be read, or no claim or quote matches."};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
     if (o.needs) {
         needs_print(stdout);
@@ -252,16 +245,12 @@ int claims_main(int argc, char **argv)
         fprintf(stderr, "gpufloor claims: --id %s: no claim matches\n", o.glob);
         return EXIT_TROUBLE;
     }
-    if (!catalogue_read(&bundle, o.path, why) ||
-        !counted_open(&bundle, o.counters, o.n_counters, why)) {
-        fprintf(stderr, "gpufloor claims: %s\n", why);
-        bundle_free(&bundle);
+    if (o.n_paths == 0)
+        o.paths[o.n_paths++] = catalogue_path(standard, "../../results/nvidia-h200");
+    if (o.n_paths > 1 && (o.search || o.format != TABLE_TEXT)) {
+        fprintf(stderr,
+                "gpufloor claims: several bundles are compared as text, without --search\n");
         return EXIT_TROUBLE;
     }
-    if (o.format == TABLE_TSV)
-        print_tsv(stdout, &bundle, o.glob);
-    else
-        print_ledger(stdout, &bundle, o.format, o.glob);
-    bundle_free(&bundle);
-    return EXIT_FINE;
+    return print_all(&o);
 }

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 struct table table_new(const char *align)
 {
@@ -79,6 +81,16 @@ static size_t width_of_bytes(const char *text, size_t n)
     return width;
 }
 
+size_t table_screen(void)
+{
+    enum { LEAST = 80 };
+    struct winsize screen;
+    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &screen) != 0 ||
+        screen.ws_col == 0 || screen.ws_col >= TABLE_WIDTH)
+        return TABLE_WIDTH;
+    return screen.ws_col < LEAST ? LEAST : screen.ws_col;
+}
+
 static size_t width_of(const char *text)
 {
     return text ? width_of_bytes(text, strlen(text)) : 0;
@@ -86,9 +98,14 @@ static size_t width_of(const char *text)
 
 void table_wrap(FILE *out, const char *text, size_t at, size_t indent)
 {
+    table_wrap_to(out, text, at, indent, TABLE_WIDTH);
+}
+
+void table_wrap_to(FILE *out, const char *text, size_t at, size_t indent, size_t within)
+{
     for (bool first = true; text && *text; first = false) {
         const size_t length = strcspn(text, " "), width = width_of_bytes(text, length);
-        if (!first && at + 1 + width >= TABLE_WIDTH) {
+        if (!first && at + 1 + width >= within) {
             fprintf(out, "\n%*s", (int)indent, "");
             at = indent;
         } else if (!first) {

@@ -42,4 +42,8 @@ void table_put(FILE *out, const char *text, enum table_format format);
 enum { TABLE_WIDTH = 100 };
 void table_wrap(FILE *out, const char *text, size_t at, size_t indent);
 
+/* The same for another width; and that of the terminal, where there is one: 80 to TABLE_WIDTH. */
+void table_wrap_to(FILE *out, const char *text, size_t at, size_t indent, size_t width);
+size_t table_screen(void);
+
 #endif

@@ -1,0 +1,384 @@
+#include "report/claims/telling.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/unit.h"
+
+enum { DIGITS = 3, VALUE_TEXT = 64 };
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+const char *telling_word(enum claim_verdict verdict)
+{
+    static const char *const words[] = {"yes", "no", "partly", "can't tell", "open"};
+    return words[verdict];
+}
+
+const char *telling_class(enum claim_why why)
+{
+    static const char *const names[] = {"", "other_gpu", "missing", "unsteady", "control", "never"};
+    return names[why];
+}
+
+const char *telling_class_line(enum claim_why why)
+{
+    static const char *const lines[] = {
+        "",
+        "only another GPU can tell",
+        "not measured here",
+        "rows do not repeat: run them again",
+        "a control did not come out",
+        "no run can tell",
+    };
+    return lines[why];
+}
+
+/* A text of limited length that grows at its end. */
+struct text {
+    char *at;
+    size_t used, size;
+};
+
+static void put(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct text *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const int n = vsnprintf(text->at + text->used, text->size - text->used, format, arguments);
+    va_end(arguments);
+    if (n > 0)
+        text->used += (size_t)n < text->size - text->used ? (size_t)n : text->size - text->used - 1;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+/* Three digits with a unit; a million and more in words. */
+static const char *shown(char text[VALUE_TEXT], double value, const char *unit)
+{
+    const double million = 1e6;
+    if (!strcmp(unit, "count") && value >= million && fmod(value, million) == 0)
+        snprintf(text, VALUE_TEXT, "%.0f million", value / million);
+    else if (!strcmp(unit, "count") && value == floor(value))
+        snprintf(text, VALUE_TEXT, "%.0f", value);
+    else if (!strcmp(unit, "ratio") && fabs(value) >= 0.01)
+        snprintf(text, VALUE_TEXT, fabs(value) < 9.995 ? "%.2f" : "%.1f", value);
+    else
+        unit_format(text, VALUE_TEXT, value, unit, DIGITS);
+    return text;
+}
+
+/* Two digits, and a third from 99 % on, where it tells. */
+static void put_percent(struct text *text, double value)
+{
+    const double percent = 100 * value;
+    const int places = percent < 0.1 ? 3 : percent < 1 ? 2 : percent < 9.95 ? 1 : 0;
+    const bool is_near = fabs(percent - 100) < 1 && percent != 100;
+    put(text, "%.*f %%", is_near ? 1 : places, percent);
+}
+
+static void put_change(struct text *text, double ratio)
+{
+    if (fabs(ratio - 1) < 0.005)
+        put(text, "as much");
+    else
+        put(text, "%.0f %% %s", 100 * fabs(ratio - 1), ratio < 1 ? "less" : "more");
+}
+
+/* "0.475 to 0.507", with the unit behind the second only. */
+static void put_range(struct text *text, double low, double high, const char *unit)
+{
+    char a[VALUE_TEXT], b[VALUE_TEXT];
+    const char *blank = strchr(shown(a, low, unit), ' ');
+    shown(b, high, unit);
+    const char *other = strchr(b, ' ');
+    if (blank && other && !strcmp(blank, other))
+        a[blank - a] = '\0';
+    put(text, "%s to %s", a, b);
+}
+
+static bool put_value(struct text *text, const struct figure *figure, const char *how)
+{
+    char value[VALUE_TEXT];
+    if (!isfinite(figure->value))
+        return false;
+    if (!strcmp(how, "%"))
+        put_percent(text, figure->value);
+    else if (!strcmp(how, "change"))
+        put_change(text, figure->value);
+    else if (!strcmp(how, "range") && isfinite(figure->low) && isfinite(figure->high))
+        put_range(text, figure->low, figure->high, figure->unit);
+    else if (!*how)
+        put(text, "%s", shown(value, figure->value, figure->unit));
+    else
+        return false;
+    return true;
+}
+
+static bool put_limit(struct text *text, double limit, const char *how)
+{
+    char value[VALUE_TEXT];
+    if (!strcmp(how, "%"))
+        put_percent(text, limit);
+    else if (*how)
+        put(text, "%s", shown(value, limit, how));
+    else
+        put(text, "%.6g", limit);
+    return true;
+}
+
+/* --- parts ------------------------------------------------------------------------------------ */
+
+static void put_part(struct text *text, const struct part_of_verdict *part)
+{
+    char value[VALUE_TEXT];
+    const bool is_between =
+        part->verdict == CLAIM_MIXED && isfinite(part->low) && isfinite(part->high);
+    put(text, "%s", part->what);
+    if (!isfinite(part->value))
+        return;
+    put(text, " (");
+    if (is_between)
+        put_range(text, part->low, part->high, part->unit);
+    else
+        put(text, "%s", shown(value, part->value, part->unit));
+    if (part->verdict != CLAIM_REPRODUCED && isfinite(part->limit))
+        put(text, ", limit %.6g", part->limit);
+    put(text, ")");
+}
+
+/* "A (0.97), B (1.2): hold; C (1.01, limit 1.03): does not" */
+static bool put_parts(struct text *text, const struct finding *f)
+{
+    static const char *const one[] = {"holds", "does not", "is between"};
+    static const char *const more[] = {"hold", "do not", "are between"};
+    size_t groups = 0;
+
+    for (enum claim_verdict v = CLAIM_REPRODUCED; v <= CLAIM_MIXED; v++) {
+        size_t n = 0;
+        for (size_t i = 0; i < f->n_parts; i++)
+            if (f->parts[i].verdict == v) {
+                put(text, "%s", n++ ? ", " : groups ? "; " : "");
+                put_part(text, &f->parts[i]);
+            }
+        if (n > 0)
+            put(text, ": %s", n > 1 ? more[v] : one[v]);
+        groups += n > 0;
+    }
+    return groups > 0;
+}
+
+/* --- sentences -------------------------------------------------------------------------------- */
+
+static const struct figure *figure_of(const struct finding *f, const char *key)
+{
+    for (size_t i = f->n_figures; i-- > 0;) /* the last one said under that key */
+        if (!strcmp(f->figures[i].key, key))
+            return &f->figures[i];
+    return NULL;
+}
+
+/* slot: "key" or "key:how". */
+static bool put_slot(struct text *text, const char *slot, const struct finding *f)
+{
+    char key[64];
+    const size_t length = strcspn(slot, ":");
+    const char *how = slot[length] ? slot + length + 1 : "";
+
+    snprintf(key, sizeof key, "%.*s", (int)length, slot);
+    if (!strcmp(key, "parts"))
+        return put_parts(text, f);
+    const struct figure *figure = figure_of(f, key);
+    if (figure)
+        return put_value(text, figure, how);
+    for (size_t i = 0; i < f->n_limits; i++)
+        if (!strcmp(f->limit[i], key))
+            return put_limit(text, f->limit_value[i], how);
+    return false;
+}
+
+static bool fill(struct text *text, const char *plain, const struct finding *f)
+{
+    while (*plain) {
+        const size_t before = strcspn(plain, "{");
+        put(text, "%.*s", (int)before, plain);
+        plain += before;
+        if (!*plain)
+            break;
+        char slot[64];
+        const size_t length = strcspn(++plain, "}");
+        snprintf(slot, sizeof slot, "%.*s", (int)length, plain);
+        if (!plain[length] || !put_slot(text, slot, f))
+            return false;
+        plain += length + 1;
+    }
+    if (text->at[0] >= 'a' && text->at[0] <= 'z' && plain[-1] == '.' && f->n_parts &&
+        !strncmp(text->at, f->parts[0].what, strlen(f->parts[0].what)))
+        text->at[0] = (char)(text->at[0] - 'a' + 'A');
+    return true;
+}
+
+/* The class of what cannot be told, in words, and what would decide. */
+static void fill_why(struct text *text, const struct finding *f)
+{
+    static const char *const begin[] = {[WHY_NONE] = "Not measured: ",
+                                        [WHY_OTHER_GPU] = "Only ",
+                                        [WHY_MISSING] = "Not measured: ",
+                                        [WHY_UNSTEADY] = "Not steady: ",
+                                        [WHY_CONTROL] = "A control did not come out: ",
+                                        [WHY_NEVER] = "No run can tell: "};
+    put(text, "%s%s%s", begin[f->why], f->lacks, f->why == WHY_OTHER_GPU ? " can tell" : "");
+    put(text, "%s%s.", f->decides[0] ? "; " : "", f->decides);
+}
+
+/* Of a claim without words of its own, or whose words lack a figure. */
+static void fill_generic(struct text *text, const struct telling *t)
+{
+    static const char *const begin[] = {"Holds: ", "Does not hold: ", "Holds in part: "};
+    put(text, "%s%s", begin[t->finding.verdict], t->claim->statement);
+}
+
+static const char *words_of(const struct claim *claim, enum claim_verdict verdict)
+{
+    return verdict == CLAIM_REPRODUCED ? claim->plain.yes
+           : verdict == CLAIM_REFUTED  ? claim->plain.no
+           : verdict == CLAIM_MIXED    ? claim->plain.partly
+                                       : NULL;
+}
+
+static void tell(struct telling *t)
+{
+    const struct finding *f = &t->finding;
+    const char *words = words_of(t->claim, f->verdict);
+    struct text text = {t->sentence, 0, sizeof t->sentence};
+
+    if (f->verdict == CLAIM_OPEN) {
+        put(&text, "Not measured yet: %s", t->claim->open);
+    } else if (f->verdict == CLAIM_NOT_TESTABLE) {
+        fill_why(&text, f);
+    } else if (!words || !fill(&text, words, f)) {
+        text.used = 0;
+        fill_generic(&text, t);
+        t->is_generic = true;
+    }
+}
+
+void telling_judge(struct telling *t, const struct claim *claim, const struct bundle *bundle)
+{
+    t->claim = claim;
+    t->is_generic = false;
+    claim_judge(claim, bundle, &t->finding);
+    tell(t);
+}
+
+/* --- all claims ------------------------------------------------------------------------------- */
+
+bool tellings_open(struct tellings *t, const struct bundle *bundle, const char *glob)
+{
+    const struct claim *claim;
+    size_t n = 0;
+
+    while (claim_at(n))
+        n++;
+    *t = (struct tellings){.telling = calloc(n + 1, sizeof *t->telling)};
+    if (!t->telling)
+        return false;
+    for (size_t i = 0; (claim = claim_at(i)); i++)
+        if (!glob || fnmatch(glob, claim->id, 0) == 0)
+            telling_judge(&t->telling[t->n++], claim, bundle);
+    return true;
+}
+
+void tellings_free(struct tellings *t)
+{
+    free(t->telling);
+    *t = (struct tellings){0};
+}
+
+const struct telling *tellings_find(const struct tellings *t, const char *id)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (!strcmp(t->telling[i].claim->id, id))
+            return &t->telling[i];
+    return NULL;
+}
+
+size_t tellings_count(const struct tellings *t, const char *article, size_t count[TELLING_VERDICTS])
+{
+    size_t all = 0;
+    memset(count, 0, TELLING_VERDICTS * sizeof *count);
+    for (size_t i = 0; i < t->n; i++)
+        if (!article || !strcmp(t->telling[i].claim->article, article)) {
+            count[t->telling[i].finding.verdict]++;
+            all++;
+        }
+    return all;
+}
+
+/* Has an article been met before the claim at that place? */
+static bool is_met(const char *article, size_t place)
+{
+    for (size_t i = 0; i < place; i++)
+        if (!strcmp(claim_at(i)->article, article))
+            return true;
+    return false;
+}
+
+const char *tellings_article(size_t wanted)
+{
+    const struct claim *claim;
+    size_t met = 0;
+    for (size_t i = 0; (claim = claim_at(i)); i++)
+        if (!is_met(claim->article, i) && met++ == wanted)
+            return claim->article;
+    return NULL;
+}
+
+bool telling_is_beside(const struct claim *a, const struct claim *b)
+{
+    const size_t number = strcspn(a->id, "abcdefghijklmnopqrstuvwxyz");
+    return number == strcspn(b->id, "abcdefghijklmnopqrstuvwxyz") && !strncmp(a->id, b->id, number);
+}
+
+static bool is_decided(const struct telling *t)
+{
+    return t->finding.verdict <= CLAIM_MIXED;
+}
+
+/* How many stand before it. */
+static size_t place_of(const struct tellings *t, const struct telling *one)
+{
+    size_t before = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct telling *other = &t->telling[i];
+        before +=
+            is_decided(other) && (other->claim->surprise > one->claim->surprise ||
+                                  (other->claim->surprise == one->claim->surprise && other < one));
+    }
+    return before;
+}
+
+const struct telling *tellings_surprising(const struct tellings *t, size_t wanted)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (is_decided(&t->telling[i]) && place_of(t, &t->telling[i]) == wanted)
+            return &t->telling[i];
+    return NULL;
+}
+
+char *telling_quote(const struct claim *claim, size_t words, char *text, size_t size)
+{
+    const char *at = claim->clause && *claim->clause ? claim->clause : claim->quote;
+    size_t length = 0;
+
+    for (size_t n = 0; n < words && at[length]; n++) {
+        length += strspn(at + length, " ");
+        length += strcspn(at + length, " ");
+    }
+    snprintf(text, size, "%.*s%s", (int)length, at, at[length] ? " [...]" : "");
+    return text;
+}

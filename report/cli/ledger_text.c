@@ -1,0 +1,185 @@
+/* gpufloor claims: the ledger in at most 150 lines, for who wants to know what is true. */
+#include <string.h>
+
+#include "report/claims/quotes.h"
+#include "report/cli/ledger.h"
+#include "report/cli/origin.h"
+
+enum { INDENT = 16, TEXT = 4096 };
+
+/* --- totals ----------------------------------------------------------------------------------- */
+
+void ledger_totals(FILE *out, const struct tellings *t, enum table_format format)
+{
+    struct table table = table_new("lrrrrrr");
+    const char *article;
+    size_t count[TELLING_VERDICTS];
+
+    table_cell(&table, "article");
+    table_cell(&table, "claims");
+    for (int v = 0; v < TELLING_VERDICTS; v++)
+        table_cell(&table, "%s", telling_word((enum claim_verdict)v));
+    for (size_t i = 0; (article = tellings_article(i)); i++) {
+        const size_t all = tellings_count(t, article, count);
+        if (all == 0)
+            continue;
+        table_cell(&table, "%s", format == TABLE_MD ? claim_reference(article) : article);
+        table_cell(&table, "%zu", all);
+        for (int v = 0; v < TELLING_VERDICTS; v++)
+            table_cell(&table, "%zu", count[v]);
+    }
+    table_print(out, &table, format, NULL);
+}
+
+static void print_sum(FILE *out, const struct tellings *t, size_t width)
+{
+    static const char *const what[] = {"hold here", "do not", "hold in part", "cannot be told",
+                                       "are open"};
+    char text[TEXT];
+    size_t count[TELLING_VERDICTS], used = 0;
+    const size_t all = tellings_count(t, NULL, count);
+
+    used += (size_t)snprintf(text, sizeof text, "%zu published claims: ", all);
+    for (int v = 0; v < TELLING_VERDICTS; v++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu %s", v ? ", " : "",
+                                 count[v], what[v]);
+    snprintf(text + used, sizeof text - used,
+             ". A letter behind a number (C02b) is another clause of the quote, or a question that "
+             "this project adds. `gpufloor claims --id C24` has quote, rule, figures and controls; "
+             "`--search TEXT` finds a quote.");
+    table_wrap_to(out, text, 0, 0, width);
+    fputs("\n\n", out);
+}
+
+/* --- claims ----------------------------------------------------------------------------------- */
+
+/* The claims behind t that have its number and article: an entry. */
+static size_t entry_length(const struct tellings *t, size_t first)
+{
+    size_t n = 1;
+    while (first + n < t->n &&
+           telling_is_beside(t->telling[first].claim, t->telling[first + n].claim) &&
+           !strcmp(t->telling[first].claim->article, t->telling[first + n].claim->article))
+        n++;
+    return n;
+}
+
+/* "b" of "C50b" */
+static const char *letter_of(const struct claim *claim)
+{
+    return claim->id + strcspn(claim->id, "abcdefghijklmnopqrstuvwxyz");
+}
+
+/* The first claim's sentence; those with another word behind it, and of those with its word the
+ * letters: " b no: ..." and " (c, too.)" */
+static void print_entry(FILE *out, const struct telling *first, size_t n, size_t width)
+{
+    const enum claim_verdict verdict = first->finding.verdict;
+    char text[TEXT];
+    size_t same = 0, used = (size_t)snprintf(text, sizeof text, "%s", first->sentence);
+
+    for (size_t i = 1; i < n; i++)
+        if (first[i].finding.verdict == verdict)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", same++ ? ", " : " (",
+                                     letter_of(first[i].claim));
+    if (same)
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, ": %s, too.)", telling_word(verdict));
+    for (size_t i = 1; i < n; i++)
+        if (first[i].finding.verdict != verdict)
+            used += (size_t)snprintf(text + used, sizeof text - used, " %s %s: %s",
+                                     letter_of(first[i].claim),
+                                     telling_word(first[i].finding.verdict), first[i].sentence);
+    fprintf(out, "%-4s %-10s ", first->claim->id, telling_word(verdict));
+    table_wrap_to(out, text, INDENT, INDENT, width);
+    fputc('\n', out);
+}
+
+static bool is_open(const struct telling *t, const char *article)
+{
+    return t->finding.verdict == CLAIM_OPEN && !strcmp(t->claim->article, article);
+}
+
+/* Has an open claim of the article before it the same reason? */
+static bool is_said(const struct tellings *t, size_t place, const char *article)
+{
+    for (size_t i = 0; i < place; i++)
+        if (is_open(&t->telling[i], article) &&
+            !strcmp(t->telling[i].claim->waits, t->telling[place].claim->waits))
+            return true;
+    return false;
+}
+
+/* One line for each measurement that lacks, with the claims that wait for it. */
+static void print_open(FILE *out, const struct tellings *t, const char *article, size_t width)
+{
+    char text[TEXT];
+
+    for (size_t i = 0; i < t->n; i++) {
+        if (!is_open(&t->telling[i], article) || is_said(t, i, article))
+            continue;
+        const char *waits = t->telling[i].claim->waits;
+        size_t used = (size_t)snprintf(text, sizeof text, "not measured yet: %s", waits);
+        for (size_t k = i + 1, n = 0; k < t->n; k++)
+            if (is_open(&t->telling[k], article) && !strcmp(t->telling[k].claim->waits, waits))
+                used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+                                         n++ ? ", " : "; so for ", t->telling[k].claim->id);
+        fprintf(out, "%-4s %-10s ", t->telling[i].claim->id, telling_word(CLAIM_OPEN));
+        table_wrap_to(out, text, INDENT, INDENT, width);
+        fputc('\n', out);
+    }
+}
+
+static void print_article(FILE *out, const struct tellings *t, const char *article, size_t width)
+{
+    size_t count[TELLING_VERDICTS];
+
+    if (tellings_count(t, article, count) == 0)
+        return;
+    fprintf(out, "%s\n", claim_reference(article));
+    for (size_t i = 0; i < t->n; i += entry_length(t, i))
+        if (!strcmp(t->telling[i].claim->article, article) &&
+            t->telling[i].finding.verdict != CLAIM_OPEN)
+            print_entry(out, &t->telling[i], entry_length(t, i), width);
+    print_open(out, t, article, width);
+    fputc('\n', out);
+}
+
+/* --- what cannot be told ---------------------------------------------------------------------- */
+
+static void print_index(FILE *out, const struct tellings *t, size_t width)
+{
+    char text[TEXT];
+    size_t count[TELLING_VERDICTS];
+
+    tellings_count(t, NULL, count);
+    if (count[CLAIM_NOT_TESTABLE] == 0)
+        return;
+    fputs("What cannot be told, by reason\n", out);
+    for (enum claim_why why = WHY_OTHER_GPU; why <= WHY_NEVER; why++) {
+        size_t n = 0, used = (size_t)snprintf(text, sizeof text, "%s: ", telling_class_line(why));
+        for (size_t i = 0; i < t->n; i++)
+            if (t->telling[i].finding.verdict == CLAIM_NOT_TESTABLE &&
+                t->telling[i].finding.why == why)
+                used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", n++ ? ", " : "",
+                                         t->telling[i].claim->id);
+        if (n == 0)
+            continue;
+        fprintf(out, "  %-13s ", telling_class(why));
+        table_wrap_to(out, text, INDENT, INDENT, width);
+        fputc('\n', out);
+    }
+}
+
+void ledger_text(FILE *out, const struct bundle *bundle, const struct tellings *t)
+{
+    const size_t width = table_screen();
+    const char *article;
+
+    ledger_head(out, bundle, TABLE_TEXT);
+    print_sum(out, t, width);
+    ledger_totals(out, t, TABLE_TEXT);
+    for (size_t i = 0; (article = tellings_article(i)); i++)
+        print_article(out, t, article, width);
+    print_index(out, t, width);
+}
