@@ -206,12 +206,12 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "Non-contiguous tensors that prevent efficient kernels from being selected.",
      .since = "2026-11-22",
-     .plain = {.yes = "{other} of {n} changes of row length, address or layout make cuBLAS take "
-                      "another kernel; it takes up to {worst} times as long.",
-               .no = "{other} of {n} changes of row length, address or layout make cuBLAS take "
-                     "another kernel, at no cost ({worst} times at most).",
-               .partly = "Another kernel of cuBLAS by layout: holds in {other} of {n} cases. That "
-                         "it costs: does not ({worst} times at most, {costly} of them slower)."},
+     .plain = {.yes = "{other} of {n} layouts make cuBLAS take another kernel, of up to {worst} "
+                      "times the time.",
+               .no = "{other} of {n} layouts make cuBLAS take another kernel, of up to {worst} "
+                     "times the time: no loss.",
+               .partly = "Another kernel of cuBLAS: holds for {other} of {n} layouts; a loss by "
+                         "it: does not ({worst} times at most)."},
      .surprise = 3,
      .statement = "A change of row length, address or layout alone makes cuBLAS choose another "
                   "kernel, and costs 10 % or more.",

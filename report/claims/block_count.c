@@ -368,10 +368,10 @@ static const struct claim claims[] = {
      .clause = "when we force Triton to pick block sizes that result in \u2265142 active "
                "blocks\u2014fully engaging every SM\u2014the performance actually gets worse",
      .since = "2026-11-22T13:00Z",
-     .plain = {.yes = "Triton's 1024^3 product takes {few} by {n_few} blocks, {many} by {n_many}, "
-                      "one or more for each SM.",
-               .no = "Triton's 1024^3 product takes {few} by {n_few} blocks and {many} by "
-                     "{n_many}: not {C24_DELTA:%} longer.",
+     .plain = {.yes = "Triton's product takes {few} by {n_few} blocks, {many} by {n_many}, at "
+                      "least one an SM.",
+               .no = "Triton's product takes {few} by {n_few} blocks, {many} by {n_many}: not "
+                     "{C24_DELTA:%} longer.",
                .partly = "Between: by {n_many} blocks instead of {n_few} Triton's product takes "
                          "{ratio:range} times as long; the limit is {C24_DELTA:%} more."},
      .surprise = 5,
@@ -393,12 +393,11 @@ static const struct claim claims[] = {
               "dropping to ~17 microseconds.",
      .clause = "",
      .since = "2026-11-22",
-     .plain = {.yes = "gpufloor's kernels with as many blocks as SMs or more take {ratio} times as "
-                      "long, too, and other grids do not help.",
-               .no = "gpufloor's kernels with as many blocks as SMs or more take {ratio} times as "
-                     "long as with fewer: no loss.",
-               .partly =
-                   "With as many blocks as SMs or more gpufloor's kernels are slower: {parts}."},
+     .plain = {.yes = "gpufloor's kernels, too, take {ratio} times as long with a block for each "
+                      "SM or more.",
+               .no = "gpufloor's kernels take {ratio} times as long with a block for each SM or "
+                     "more: no loss.",
+               .partly = "gpufloor's kernels slower with a block for each SM or more: {parts}."},
      .surprise = 4,
      .statement = "At 1024^3 other kernels, too, are slower with at least as many blocks as SMs, "
                   "however these are made: by smaller tiles, by tiles split along k, by stream-K "

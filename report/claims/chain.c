@@ -124,13 +124,13 @@ static const struct claim claims[] = {
      .clause =
          "they persist even with the most carefully engineered large kernel fusion strategies",
      .since = "2026-11-22",
-     .plain = {.yes = "In a chain fused into one kernel a 1024^3 product takes {persistent}, alone "
-                      "{alone}: still {share:%} of the peak.",
-               .no = "In a chain fused into one kernel a 1024^3 product takes {persistent}, alone "
-                     "{alone}: the loss goes, at {share:%} of the peak.",
-               .partly = "Between: in a fused chain a 1024^3 product takes {ratio:range} of its "
+     .plain = {.yes = "Fused into a chain a 1024^3 product takes {persistent}, alone {alone}: "
+                      "still {share:%} of peak.",
+               .no = "Fused into a chain a 1024^3 product takes {persistent}, alone {alone}: the "
+                     "loss goes, at {share:%} of peak.",
+               .partly = "Between: fused into a chain a 1024^3 product takes {ratio:range} of its "
                          "time alone (limits {C27_LOST} and {C27_LESS:%} less), at {share:range} "
-                         "of the peak (limit {C27_HALF})."},
+                         "of peak (limit {C27_HALF})."},
      .surprise = 4,
      .statement = "A chain of dependent 1024^3 products in one persistent kernel keeps 90 % or "
                   "more of the standalone time per product and stays under half of peak.",

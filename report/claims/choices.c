@@ -290,8 +290,10 @@ static void judge_c89(const struct bundle *bundle, struct finding *f)
     rule_say_figure(f, "neighbour", &neighbour);
     rule_say_figure(f, "rule", &rule);
     rule_say_figure(f, "fixed", &fixed);
-    rule_say_part(f, "by the nearest other shape", by_time, &neighbour, NAN);
-    rule_say_part(f, "by a rule", by_rule, &rule, NAN);
+    const struct row by_shape = rule_ratio(f, &fixed, &neighbour),
+                     ruled = rule_ratio(f, &fixed, &rule);
+    rule_say_part(f, "by the nearest measured one", by_time, &by_shape, 1 + C89_NEAR);
+    rule_say_part(f, "by a rule", by_rule, &ruled, 1 + C89_NEAR);
     rule_conclude(f,
                   by_time == CLAIM_REPRODUCED || by_rule == CLAIM_REPRODUCED ? CLAIM_REPRODUCED
                   : by_time == CLAIM_REFUTED && by_rule == CLAIM_REFUTED     ? CLAIM_REFUTED
@@ -331,8 +333,8 @@ static const struct claim claims[] = {
      .plain = {.yes = "gpufloor's kernels take {first} times as long as cuBLASLt's at 2048^3, "
                       "{last} times at 8192^3.",
                .no = "gpufloor's kernels take {first} times as long as cuBLASLt's at 2048^3, "
-                     "{last} times at 8192^3: the library does not win.",
-               .partly = "cuBLASLt wins against gpufloor's kernels: {parts}."},
+                     "{last} at 8192^3: no win.",
+               .partly = "cuBLASLt beats gpufloor's kernels: {parts}."},
      .surprise = 3,
      .statement = "cuBLASLt is faster than our kernels on large square products; this suite has no "
                   "convolution.",
@@ -351,12 +353,12 @@ static const struct claim claims[] = {
               "operators.",
      .clause = "a fused sequence of small operators",
      .since = "2026-11-22",
-     .plain = {.yes = "gpufloor's kernel beats PyTorch's library and its compiler in all {n} "
-                      "sequences of small operators.",
-               .no = "gpufloor's kernel is behind PyTorch's library or its compiler in all {n} "
-                     "sequences of small operators.",
-               .partly =
-                   "gpufloor's kernel against the faster of PyTorch and its compiler: {parts}."},
+     .plain =
+         {.yes =
+              "gpufloor's kernel beats PyTorch and its compiler in all {n} sequences of operators.",
+          .no = "gpufloor's kernel is behind PyTorch or its compiler in all {n} sequences of "
+                "operators.",
+          .partly = "gpufloor's kernel beats PyTorch and its compiler: {parts}."},
      .surprise = 3,
      .statement = "A fused sequence of small operators is faster by our kernel than by PyTorch's "
                   "library and by its compiler.",
@@ -373,12 +375,9 @@ static const struct claim claims[] = {
               "automated specialization without hand-tuning every case.",
      .clause = "Compiler-generated kernels win when shapes vary",
      .since = "2026-11-22",
-     .plain = {.yes = "PyTorch's compiler wins at all {n} shapes of a softmax against its library "
-                      "and gpufloor's kernel.",
-               .no = "PyTorch's compiler wins at {won} of {n} shapes of a softmax; another kernel "
-                     "does at {lost}.",
-               .partly = "PyTorch's compiler against the faster of its library and gpufloor's "
-                         "kernel: {parts}."},
+     .plain = {.yes = "PyTorch's compiler wins at all {n} shapes of a softmax.",
+               .no = "PyTorch's compiler wins at {won} of {n} shapes of a softmax.",
+               .partly = "PyTorch's compiler wins for softmax: {parts}."},
      .surprise = 5,
      .statement =
          "Softmax with scale and mask at three shapes, from the same lines of PyTorch, is faster "
@@ -394,12 +393,11 @@ static const struct claim claims[] = {
          "Automate kernel selection based on hardware detection to avoid fragile manual configs.",
      .clause = "Automate kernel selection",
      .since = "2026-11-22",
-     .plain = {.yes = "Chosen without measuring the shape, a kernel takes {neighbour} (by another "
-                      "shape) or {rule} (by a rule) times the best; a fixed one {fixed}.",
-               .no = "Chosen without measuring the shape, a kernel takes {neighbour} (by another "
-                     "shape) and {rule} (by a rule) times the best; a fixed one only {fixed}.",
-               .partly = "A kernel chosen without measuring the shape beats a fixed one ({fixed} "
-                         "times the best): {parts}."},
+     .plain = {.yes = "Not measured on its shape, a chosen kernel takes {neighbour} or {rule} "
+                      "times the best, a fixed one {fixed}.",
+               .no = "Not measured on its shape, a chosen kernel takes {neighbour} and {rule} "
+                     "times the best, a fixed one only {fixed}.",
+               .partly = "A kernel chosen for an unmeasured shape beats a fixed one: {parts}."},
      .surprise = 4,
      .statement =
          "On a shape that was not used to choose, a kernel that is chosen automatically, by "
@@ -421,12 +419,12 @@ static const struct claim claims[] = {
          "Automate kernel selection based on hardware detection to avoid fragile manual configs.",
      .clause = "",
      .since = "2026-11-22",
-     .plain = {.yes = "Chosen by measuring the shape itself, a kernel takes {measured} times the "
-                      "best; the best fixed one {fixed}.",
-               .no = "Chosen by measuring the shape itself, a kernel takes {measured} times the "
-                     "best, no less than the best fixed one: {fixed}.",
-               .partly = "Between: chosen by measuring the shape a kernel takes {measured:range} "
-                         "times the best, a fixed one {fixed:range}; {C89_NEAR:%} decide."},
+     .plain = {.yes = "Measured on its shape, a chosen kernel takes {measured} times the best, a "
+                      "fixed one {fixed}.",
+               .no = "Measured on its shape, a chosen kernel takes {measured} times the best, a "
+                     "fixed one only {fixed}.",
+               .partly = "Between: measured on its shape a kernel takes {measured:range} times the "
+                         "best, a fixed one {fixed:range}; {C89_NEAR:%} decide."},
      .surprise = 1,
      .statement = "A kernel chosen by measuring that very shape comes within 3 % of the best and "
                   "beats every fixed one.",

@@ -111,13 +111,12 @@ static const struct claim claims[] = {
      .article = "smallest.ai",
      .quote = "there’s no mechanism to let SMs communicate directly",
      .plain =
-         {.yes = "Reading another SM's shared memory takes {pair}, no less than the {l2} of an L2 "
+         {.yes = "Another SM's shared memory takes {pair} to read, no less than the {l2} of an L2 "
                  "hit.",
-          .no = "An SM reads another's shared memory in {pair}, in {slowest} at worst; an L2 hit "
-                "takes {l2}.",
+          .no = "An SM reads another's shared memory in {pair}; an L2 hit takes {l2}.",
           .partly =
-              "Reading another SM's shared memory before an L2 hit ({l2}): holds at {faster} of "
-              "{n} cluster sizes, for the slowest pair ({slowest}) or the others does not."},
+              "Another SM's shared memory read before an L2 hit ({l2}): holds at {faster} of {n} "
+              "cluster sizes, at the others, or for the slowest pair ({slowest}), does not."},
      .surprise = 9,
      .statement = "Shared memory of another SM cannot be read, or only as slowly as an L2 hit; "
                   "tested on every pair of a cluster (compute capability 9.0 and up).",
@@ -137,13 +136,13 @@ static const struct claim claims[] = {
          "data exchange, Nvidia GPUs rely on global DRAM for all inter-SM communication.",
      .clause = "Nvidia GPUs rely on global DRAM for all inter-SM communication",
      .since = "2026-11-22",
-     .plain = {.yes = "Data from SM to SM flow at {rate} of the rate of the DRAM's pins, and a "
-                      "flag takes {latency} of a DRAM load.",
-               .no = "Data from SM to SM flow at {rate} times the rate of the DRAM's pins; a flag "
-                     "takes {latency:%} of a DRAM load.",
+     .plain = {.yes = "Data from SM to SM flow at {rate} of the rate of the DRAM's pins, a flag "
+                      "takes {latency} of its latency.",
+               .no = "From SM to SM data flow at {rate} times the DRAM's rate; a flag takes "
+                     "{latency:%} of its latency.",
                .partly =
-                   "Between: data from SM to SM flow at {rate:range} of the DRAM's pin rate (limit "
-                   "1); a flag takes {latency:range} of a DRAM load (limit {C06_LATENCY})."},
+                   "Between: from SM to SM data flow at {rate:range} of the DRAM's rate (limit 1), "
+                   "a flag takes {latency:range} of its latency (limit {C06_LATENCY})."},
      .surprise = 7,
      .statement = "Handing data from SM to SM never runs faster than DRAM, in latency and in "
                   "bandwidth; 'all' makes one exception enough to refute.",

@@ -230,10 +230,10 @@ static const struct claim claims[] = {
      .quote = "large speedups because attention is bandwidth-heavy",
      .clause = "large speedups",
      .since = "2026-11-22",
-     .plain = {.yes = "Over 4096 tokens fused attention is {causal} times as fast as three "
-                      "kernels, {none} times without a mask.",
-               .no = "Over 4096 tokens fused attention is {causal} times as fast as three kernels, "
-                     "{none} times without a mask: less than {C43_RATIO}.",
+     .plain = {.yes = "Fused attention is {causal} times as fast at 4096 tokens, {none} times "
+                      "without a mask.",
+               .no = "Fused attention is only {causal} times as fast at 4096 tokens, {none} times "
+                     "without a mask.",
                .partly = "Fused attention is {C43_RATIO} times as fast as three kernels: {parts}."},
      .surprise = 2,
      .statement = "Our reading: over a prompt of 4096 tokens or more, fused attention is at least "
@@ -252,13 +252,11 @@ static const struct claim claims[] = {
      .quote = "The result is dramatically lower memory usage and substantially higher throughput.",
      .clause = "substantially higher throughput",
      .since = "2026-11-22",
-     .plain =
-         {.yes = "Fused attention has {causal} times the throughput of three kernels at 4096 "
-                 "tokens, {none} times without a mask.",
-          .no = "Fused attention has {causal} times the throughput of three kernels at 4096 "
-                "tokens, {none} without a mask: too little.",
-          .partly =
-              "Fused attention has {C55_RATIO} times the throughput of three kernels: {parts}."},
+     .plain = {.yes = "Fused attention has {causal} times the throughput at 4096 tokens, {none} "
+                      "without a mask.",
+               .no = "Fused attention has only {causal} times the throughput at 4096 tokens, "
+                     "{none} without a mask.",
+               .partly = "Fused attention has {C55_RATIO} times the throughput: {parts}."},
      .surprise = 1,
      .statement = "Fused attention is at least 1.5 times as fast at 4096 tokens, with a causal "
                   "mask and without one.",
@@ -272,12 +270,12 @@ static const struct claim claims[] = {
      .quote = "The result is dramatically lower memory usage and substantially higher throughput.",
      .clause = "dramatically lower memory usage",
      .since = "2026-11-22",
-     .plain = {.yes = "At 4096 tokens three kernels of attention take {ratio} times the memory of "
-                      "the fused one.",
-               .no = "At 4096 tokens three kernels of attention take {ratio} times the memory of "
-                     "the fused one: no difference.",
-               .partly = "Between: three kernels of attention take {ratio:range} times the memory "
-                         "of the fused one against limits of {C55A_NONE} and {C55A_LOWER}."},
+     .plain =
+         {.yes = "At 4096 tokens three kernels of attention take {ratio} times the memory of one.",
+          .no = "At 4096 tokens three kernels of attention take {ratio} times the memory of one: "
+                "no difference.",
+          .partly = "Between: three kernels of attention take {ratio:range} times the memory of "
+                    "one against limits of {C55A_NONE} and {C55A_LOWER}."},
      .surprise = 1,
      .statement = "At 4096 tokens attention as three kernels takes at least twice the memory of "
                   "fused attention; 'dramatically' is read as half.",

@@ -250,12 +250,12 @@ static const struct claim claims[] = {
      .quote = C77_QUOTE,
      .clause = "rare shapes can trigger incorrect code paths in specialized kernels",
      .since = "2026-11-22",
-     .plain = {.yes = "Without its guard a kernel made for rows of a power of two is wrong at "
-                      "{wrong} of {tried} other shapes.",
-               .no = "Even without its guard a kernel made for rows of a power of two is wrong at "
-                     "{wrong} of {tried} other shapes.",
-               .partly = "Without its guard a kernel is wrong at other shapes: holds in some "
-                         "rounds, in others does not ({wrong:range} of {tried})."},
+     .plain = {.yes = "Kernels for rows of a power of two are wrong at {wrong} of {tried} other "
+                      "shapes, unguarded.",
+               .no = "Kernels for rows of a power of two are wrong at {wrong} of {tried} other "
+                     "shapes, even unguarded.",
+               .partly = "Unguarded kernels are wrong at other shapes: holds in some rounds, in "
+                         "others does not ({wrong:range} of {tried})."},
      .surprise = 2,
      .statement = "A kernel that is specialised to some shapes, and right at them, gives wrong "
                   "results at others when nothing guards it: by construction, since the kernels "
@@ -274,7 +274,7 @@ static const struct claim claims[] = {
      .clause = "",
      .since = "2026-11-22",
      .plain = {.yes = "gpufloor's fused kernels are wrong at {bad} of {all} odd shapes.",
-               .no = "gpufloor's fused kernels are right at all of {all} odd shapes."},
+               .no = "gpufloor's fused kernels are wrong at none of {all} odd shapes."},
      .surprise = 2,
      .statement = "Odd shapes of a fixed seed find a wrong result in some fused kernel of this "
                   "suite as it stands. (While it was made, --check found one in a product: a bulk "
@@ -290,10 +290,10 @@ static const struct claim claims[] = {
      .quote = C78_QUOTE,
      .clause = "unexpected OOMs after kernel changes",
      .since = "2026-11-22",
-     .plain = {.yes = "Attention of 8192 tokens takes {ratio} times the memory by three kernels as "
-                      "by one; 65536 tokens fit only by one.",
-               .no = "Attention of 8192 tokens takes {ratio} times the memory by three kernels as "
-                     "by one, and 65536 tokens fit both ways.",
+     .plain = {.yes = "By three kernels attention takes {ratio} times the memory of one; 65536 "
+                      "tokens fit only one.",
+               .no = "By three kernels attention takes {ratio} times the memory of one; 65536 "
+                     "tokens fit both.",
                .partly = "Three kernels of attention instead of one: {parts}."},
      .surprise = 3,
      .statement = "A change of kernels alone decides whether an operator fits: attention over one "
@@ -314,9 +314,8 @@ static const struct claim claims[] = {
      .clause = "",
      .since = "2026-11-22",
      .plain =
-         {.yes = "Of {n} fused kernels one takes {most} times the memory of the separate kernels.",
-          .no = "Of {n} fused kernels none takes more than {most} times the memory of the separate "
-                "kernels."},
+         {.yes = "Of {n} fused kernels one takes {most} times the memory of separate ones.",
+          .no = "Of {n} fused kernels none takes over {most} times the memory of separate ones."},
      .surprise = 3,
      .statement =
          "Some fused variant takes more than 1.1 times the device memory of the unfused one.",

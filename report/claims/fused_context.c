@@ -187,13 +187,11 @@ static const struct claim claims[] = {
      .quote = "Attention kernels are the highest leverage target",
      .clause = "highest leverage target",
      .since = "2026-11-22",
-     .plain =
-         {.yes = "Attention takes {C43B_MOST:%} of a decode step or more, from 1 sequence of 8192 "
-                 "keys ({first:%}) to 64 ({last:%}).",
-          .no = "Attention takes less than {C43B_SMALL:%} of a decode step, from 1 sequence of "
-                "8192 keys ({first:%}) to 64 ({last:%}).",
-          .partly =
-              "Attention takes half of a decode step or more, by sequences and keys: {parts}."},
+     .plain = {.yes = "Attention takes {first:%} of a decode step at 1 sequence of 8192 keys, "
+                      "{last:%} at 64.",
+               .no = "Attention takes only {first:%} of a decode step at 1 sequence of 8192 keys, "
+                     "{last:%} at 64.",
+               .partly = "Attention takes half of a decode step: {parts}."},
      .surprise = 4,
      .statement =
          "In decode attention takes more of a step's time than all products with weights together, "
@@ -212,11 +210,13 @@ static const struct claim claims[] = {
      .quote = "Fused attention kernels can change the economics of context length.",
      .clause = "change the economics of context length",
      .since = "2026-11-22",
-     .plain = {.yes = "Memory of attention grows with the power {fused} of the tokens fused, "
-                      "{chain} unfused; 65536 fit only fused.",
-               .no = "Memory of attention grows with the power {fused} of the tokens fused, "
-                     "{chain} unfused; 65536 fit both ways.",
-               .partly = "Exponents of memory {fused} fused, {chain} unfused: {parts}."},
+     .plain =
+         {.yes =
+              "Memory of attention grows as tokens to the {fused} fused, to the {chain} unfused.",
+          .no = "Memory of attention grows as tokens to the {fused} fused, to the {chain} unfused, "
+                "and 65536 fit both ways.",
+          .partly = "Memory of attention as tokens to the {fused} fused, to the {chain} unfused: "
+                    "{parts}."},
      .surprise = 3,
      .statement = "At long contexts the memory of attention over a prompt grows rather like a line "
                   "when fused and rather like a square when not, and a length fits fused that does "
@@ -237,13 +237,12 @@ static const struct claim claims[] = {
      .quote = "Fused attention kernels can change the economics of context length.",
      .clause = "",
      .since = "2026-11-22",
-     .plain = {.yes = "Time of attention grows with the power {fused} of the tokens fused, {chain} "
-                      "unfused.",
-               .no = "Time of attention grows with the power {fused} of the tokens fused, {chain} "
-                     "unfused: no slower.",
-               .partly =
-                   "Time of attention grows with the power {fused} fused, {chain} unfused: "
-                   "between, {less:range} less against limits of {C44B_NONE} and {C44B_LESS}."},
+     .plain =
+         {.yes = "Time of attention grows as tokens to the {fused} fused, to the {chain} unfused.",
+          .no = "Time of attention grows as tokens to the {fused} fused, to the {chain} unfused: "
+                "no slower.",
+          .partly = "Time grows as tokens to the {fused} fused, to the {chain} unfused. Between: "
+                    "{less:range} less against limits of {C44B_NONE} and {C44B_LESS}."},
      .surprise = 3,
      .statement = "Time grows more slowly with context, too, when attention is fused: its exponent "
                   "is less by 0.2 or more.",

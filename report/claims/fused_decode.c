@@ -372,10 +372,10 @@ static const struct claim claims[] = {
          "A model that is mathematically identical can run very differently depending on layout.",
      .clause = "mathematically identical can run very differently depending on layout",
      .since = "2026-11-22",
-     .plain = {.yes = "The same product takes {along} or {across} times as long in the layout that "
-                      "does not suit the kernel.",
-               .no = "The same product takes {along} or {across} times as long in the other "
-                     "layout: it does not matter.",
+     .plain = {.yes = "A product takes {along} or {across} times as long in the layout that does "
+                      "not suit it.",
+               .no = "A product takes {along} or {across} times as long in the other layout: no "
+                     "difference.",
                .partly = "The other layout makes a product take twice the time: {parts}."},
      .surprise = 1,
      .statement = "Two layouts of one operator's operand differ 2x or more; an operator stands for "
@@ -395,13 +395,12 @@ static const struct claim claims[] = {
               "reduce extra passes over memory.",
      .clause = "reduce extra passes over memory",
      .since = "2026-11-22",
-     .plain = {.yes = "A new row of the cache takes {two} by two kernels, {one} by one: {fall:%} "
-                      "of the passes that it saves.",
-               .no = "A new row of the cache takes {two} by two kernels, {one} by one: only "
-                     "{fall:%} of the passes that it saves.",
-               .partly = "A new row of the cache takes {two} by two kernels, {one} by one: "
-                         "between, {fall:range} of the passes saved against limits of {C67_NOT} "
-                         "and {C67_WITHIN:%} off 1."},
+     .plain = {.yes = "One kernel instead of two saves {fall:%} of the passes over a new row, "
+                      "{one} instead of {two}.",
+               .no = "One kernel instead of two saves only {fall:%} of the passes over a new row, "
+                     "{one} instead of {two}.",
+               .partly = "Between: one kernel saves {fall:range} of the passes over a new row, "
+                         "against limits of {C67_NOT} and {C67_WITHIN:%} off 1."},
      .surprise = 2,
      .statement = "Bytes moved fall by the passes over the new rows.",
      .rule = "Bytes are shown by the slope of time from 512 to 1024 appended rows a step, keys and "
@@ -420,12 +419,12 @@ static const struct claim claims[] = {
               "reduce extra passes over memory.",
      .clause = "",
      .since = "2026-11-22",
-     .plain = {.yes = "Rope, append and attention in one kernel instead of three save {saved}: "
-                      "{edges} steps of a graph.",
-               .no = "Rope, append and attention in one kernel instead of three save {saved}: only "
-                     "{edges} steps of a graph.",
-               .partly = "Between: rope, append and attention in one kernel save {edges:range} "
-                         "steps of a graph against limits of {C67B_NONE} and {C67B_WHOLE}."},
+     .plain =
+         {.yes = "Rope, append and attention in one kernel save {saved}, {edges} steps of a graph.",
+          .no = "Rope, append and attention in one kernel save {saved}, only {edges} steps of a "
+                "graph.",
+          .partly = "Between: rope, append and attention in one kernel save {edges:range} steps of "
+                    "a graph against limits of {C67B_NONE} and {C67B_WHOLE}."},
      .surprise = 1,
      .statement = "Rope, append and attention in one kernel instead of three save a graph edge.",
      .rule =
@@ -441,10 +440,10 @@ static const struct claim claims[] = {
               "reduces conversion overhead",
      .clause = "scale and clamp fused into matmul or attention | reduces conversion overhead",
      .since = "2026-11-22",
-     .plain = {.yes = "An 8-bit cache read inside attention takes {e4m3:%} (fp8), {int8:%} (int8) "
-                      "of converting first; a fused append saves {saved}.",
-               .no = "An 8-bit cache read inside attention takes {e4m3:%} (fp8), {int8:%} (int8) "
-                     "of converting first: nothing is saved.",
+     .plain = {.yes = "Read inside attention an fp8 cache takes {e4m3:%} of the time, int8 "
+                      "{int8:%}, of converting first.",
+               .no = "Read inside attention an fp8 cache takes {e4m3:%} of the time, int8 "
+                     "{int8:%}, of converting first: no less.",
                .partly = "An 8-bit cache read inside attention takes {C91_CUTS:%} of the time of "
                          "converting first: {parts}."},
      .surprise = 1,

@@ -89,9 +89,9 @@ static void judge_c37(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, false, negative, "with 1024 multiply-adds half the bytes take", &many);
     rule_say_figure(f, "bytes", &by_bytes);
     rule_say_figure(f, "work", &by_work);
-    rule_say_part(f, "that half the bytes save enough", rule_band(rule_place(&by_bytes, 0, left)),
+    rule_say_part(f, "time saved by half the bytes", rule_band(rule_place(&by_bytes, 0, left)),
                   &by_bytes, left);
-    rule_say_part(f, "that half the arithmetic saves nothing",
+    rule_say_part(f, "none by half the arithmetic",
                   rule_band(rule_place(&by_work, 1 - delta, INFINITY)), &by_work, 1 - delta);
     rule_conclude(f,
                   fused_below(&by_bytes, left) && fused_at_least(&by_work, 1 - delta)
@@ -395,10 +395,10 @@ static const struct claim claims[] = {
               "optimizing arithmetic.",
      .since = "2026-11-22",
      .plain = {.yes = "Bound by bandwidth, half the bytes take {bytes:%} of the time, half the "
-                      "arithmetic {work:%}.",
-               .no = "Bound by bandwidth, half the arithmetic takes {work:%} of the time, half the "
-                     "bytes {bytes:%}: bytes matter no more.",
-               .partly = "By the part of the time that is left: {parts}."},
+                      "work {work:%}.",
+               .no = "Bound by bandwidth, half the work takes {work:%} of the time, half the bytes "
+                     "{bytes:%}.",
+               .partly = "Where bandwidth binds: {parts}."},
      .surprise = 1,
      .statement =
          "With 16 multiply-adds an element over 256 MiB, which is bound by bandwidth, halving the "
@@ -416,9 +416,9 @@ static const struct claim claims[] = {
      .quote = "If an operation does little math per element, it is likely bandwidth-bound.",
      .since = "2026-11-22",
      .plain = {.yes = "16 multiply-adds an element take {most} times as long as none, at {share:%} "
-                      "of a copy's rate.",
+                      "of a copy.",
                .no = "16 multiply-adds an element take {most} times as long as none, at only "
-                     "{share:%} of a copy's rate.",
+                     "{share:%} of a copy.",
                .partly = "With 8 and 16 multiply-adds an element: {parts}."},
      .surprise = 1,
      .statement = "Over 256 MiB up to 16 multiply-adds an element change time by less than 3 %, at "
@@ -437,10 +437,10 @@ static const struct claim claims[] = {
      .clause =
          "They are expensive when they cause large tensors to be read and written multiple times.",
      .since = "2026-11-22T13:00Z",
-     .plain = {.yes = "4 elementwise kernels take {longer} times as long as one, 16 take {longest} "
-                      "times; gelu adds nothing ({harder}).",
-               .no = "4 elementwise kernels take {longer} times as long as one, 16 take {longest} "
-                     "times: not by their passes.",
+     .plain = {.yes = "4 kernels take {longer} times as long as one, 16 take {longest} times; gelu "
+                      "adds nothing.",
+               .no = "4 kernels take {longer} times as long as one, 16 take {longest} times: not "
+                     "by their passes.",
                .partly = "Elementwise kernels take time by their passes over memory: {parts}."},
      .surprise = 2,
      .statement =
@@ -462,11 +462,11 @@ static const struct claim claims[] = {
               "expensive when they cause large tensors to be read and written multiple times.",
      .clause = "",
      .since = "2026-11-22T13:00Z",
-     .plain = {.yes = "Fused chains gain at least {C39B_KEEPS:%} of what their bytes allow: "
-                      "{first:%} for 4 plain operators, {last:%} for 16 with gelu or silu.",
-               .no = "Fused chains gain less than {C39B_LOSES:%} of what their bytes allow: "
-                     "{first:%} for 4 plain operators.",
-               .partly = "A fused chain gains {C39B_KEEPS:%} of what its bytes allow: {parts}."},
+     .plain = {.yes = "Fused chains gain {first:%} of what bytes allow for 4 operators, {last:%} "
+                      "for 16 with gelu or silu.",
+               .no = "Fused chains gain {first:%} of what bytes allow for 4 operators, {last:%} "
+                     "for 16 with gelu or silu: too little.",
+               .partly = "Fused chains gain what bytes allow: {parts}."},
      .surprise = 3,
      .statement = "Chains of 4 to 16 operations, with and without gelu and silu, gain 0.8 of their "
                   "traffic ratio or more from being fused where tensors exceed the L2.",
@@ -484,10 +484,10 @@ static const struct claim claims[] = {
      .clause = "fusion often produces large speedups even when the number of mathematical "
                "operations stays exactly the same",
      .since = "2026-11-22",
-     .plain = {.yes = "With the same arithmetic 16 fused operators are {speed} times as fast; "
-                      "their bytes fall {bytes} times.",
+     .plain = {.yes = "With the same arithmetic 16 fused operators are {speed} times as fast, by "
+                      "{bytes} times fewer bytes.",
                .no = "With the same arithmetic 16 fused operators are {speed} times as fast, "
-                     "though their bytes fall {bytes} times.",
+                     "despite {bytes} times fewer bytes.",
                .partly = "Fusing speeds up as bytes fall, with the same arithmetic: {parts}."},
      .surprise = 1,
      .statement = "With arithmetic instruction counts equal within 10 %, speed-up follows the "

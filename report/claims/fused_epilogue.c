@@ -275,12 +275,11 @@ static const struct claim claims[] = {
      .quote = "Layer norm, activation functions, and linear layers benefit from fusion.",
      .clause = "linear layers benefit from fusion",
      .since = "2026-11-22",
-     .plain = {.yes = "Bias, GELU or residual inside the product are faster than in a kernel of "
-                      "their own in all {cells} cases.",
-               .no = "Bias, GELU or residual inside the product are faster than in a kernel of "
-                     "their own in none of {cells} cases.",
+     .plain = {.yes = "Bias, GELU or residual is faster inside the product in all {cells} cases.",
+               .no =
+                   "Bias, GELU or residual is faster inside the product in none of {cells} cases.",
                .partly = "Bias, GELU or residual faster inside the product: holds in {faster} of "
-                         "{cells} cases, in the others does not; slower in {slower}."},
+                         "{cells} cases, in others does not."},
      .surprise = 2,
      .statement = "Bias and GELU, and bias and residual, in the epilogue of a product are faster "
                   "than in a kernel of their own, for 1 to 16384 rows.",
@@ -302,13 +301,12 @@ static const struct claim claims[] = {
               "large speedups because attention is bandwidth-heavy",
      .clause = "QKV projection",
      .since = "2026-11-22T13:00Z",
-     .plain = {.yes = "One product for Q, K and V takes {row:%} of three's time at 1 row, {rows:%} "
-                      "at 16; parallel launches do worse.",
-               .no = "One product for Q, K and V takes {row:%} of three's time at 1 row, {rows:%} "
-                     "at 16: none is gained, or parallel launches gain as much.",
-               .partly = "One product for Q, K and V takes {row:%} of three's time at 1 row, "
-                         "{rows:%} at 16: holds in {shorter} of {cells}. Parallel launches behind "
-                         "it: does not in {parallel}."},
+     .plain = {.yes = "One product for Q, K, V takes {row:%} of three's time at 1 row, {rows:%} at "
+                      "16, parallel launches more.",
+               .no = "One product for Q, K, V takes {row:%} of three's time at 1 row, {rows:%} at "
+                     "16: no gain over parallel launches.",
+               .partly = "One product for Q, K, V faster than three: holds in {shorter} of {cells} "
+                         "cases; than three in parallel: does not in {parallel}."},
      .surprise = 4,
      .statement =
          "One product over concatenated Q, K and V weights of an 8B layer takes at most 0.95 of "
@@ -332,12 +330,11 @@ static const struct claim claims[] = {
               "large speedups because attention is bandwidth-heavy",
      .clause = "",
      .since = "2026-11-22T13:00Z",
-     .plain = {.yes = "Three products in one launch come within 3 % of one product in {one} of "
-                      "{cells} cases: the launch is what counts.",
-               .no = "Three products in one launch come within 3 % of one product in {one} of "
-                     "{cells} cases: more than the launch counts.",
-               .partly = "Three products in one launch as fast as one product: holds in {one} of "
-                         "{cells} cases, in the others does not."},
+     .plain =
+         {.yes = "Three products in one launch come as near as 3 % in {one} of {cells} cases.",
+          .no = "Three products in one launch come as near as 3 % in only {one} of {cells} cases.",
+          .partly = "Three products in one launch as fast as one product: holds in {one} of "
+                    "{cells} cases, in others does not."},
      .surprise = 4,
      .statement =
          "What makes one product over Q, K and V faster than three is that it is one launch: three "

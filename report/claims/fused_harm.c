@@ -229,11 +229,12 @@ static const struct claim claims[] = {
      .quote = "Register spilling: a fused kernel uses too many registers, forcing spills to memory "
               "and slowing the kernel.",
      .since = "2026-11-22",
-     .plain = {.yes = "A fused kernel that spills {local} a thread takes {spilling} times as long "
-                      "as two kernels; one that fits takes {healed}.",
-               .no = "A fused kernel that spills {local} a thread takes {spilling} times as long "
-                     "as two kernels: it is not slower.",
-               .partly = "One kernel against two: {parts}."},
+     .plain =
+         {.yes = "A fused kernel that spills takes {spilling} times as long as two, one that fits "
+                 "{healed}.",
+          .no =
+              "A fused kernel that spills takes {spilling} times as long as two: it is not slower.",
+          .partly = "One kernel against two: {parts}."},
      .surprise = 3,
      .statement =
          "A fused kernel that holds more values than a thread has registers spills without any "
@@ -252,12 +253,12 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "Too many registers reduce occupancy.",
      .since = "2026-11-22",
-     .plain = {.yes = "At the {needed} registers that it needs a kernel has {fused} warps on an "
-                      "SM, at 64 registers {cap_64}, at 32 {cap_32}.",
-               .no = "At the {needed} registers that it needs a kernel has {fused} warps on an SM, "
-                     "at 32 registers no more: {cap_32}.",
-               .partly = "Fewer registers, more warps on an SM: holds and does not, with {fused} "
-                         "warps at {needed} registers, {cap_64} at 64, {cap_32} at 32."},
+     .plain = {.yes = "A kernel of {needed} registers has {fused} warps on an SM; cut to 64 "
+                      "{cap_64}, to 32 {cap_32}.",
+               .no = "A kernel of {needed} registers has {fused} warps on an SM; cut to 32 it has "
+                     "no more: {cap_32}.",
+               .partly = "Fewer registers, more warps on an SM: holds in one step, in another does "
+                         "not ({fused} at {needed} registers, {cap_64} at 64, {cap_32} at 32)."},
      .statement = "More registers per thread, fewer resident warps; this holds by construction, as "
                   "an SM's registers are shared out among its warps.",
      .rule =
@@ -273,11 +274,11 @@ static const struct claim claims[] = {
      .quote = "Reduced occupancy: large fused kernels reduce the number of active warps, lowering "
               "throughput.",
      .clause = "reduce the number of active warps, lowering throughput",
-     .plain = {.yes = "With half the warps a copy keeps {memory:%} of its rate, a kernel of "
-                      "arithmetic {compute:%}.",
-               .no = "With half the warps a copy keeps {memory:%} of its rate, a kernel of "
-                     "arithmetic {compute:%}: nothing is lost.",
-               .partly = "Half the warps cost a tenth of the throughput or more: {parts}."},
+     .plain =
+         {.yes = "With half the warps a copy keeps {memory:%} of its rate, arithmetic {compute:%}.",
+          .no = "With half the warps a copy keeps {memory:%} of its rate, arithmetic {compute:%}: "
+                "nothing is lost.",
+          .partly = "Half the warps cost a tenth of the rate: {parts}."},
      .surprise = 5,
      .statement = "Halving occupancy with the same instructions costs 10 % or more.",
      .rule = "REPRODUCED when half of the warps that an SM can hold cost at least 10 % of the "
@@ -292,12 +293,13 @@ static const struct claim claims[] = {
      .quote = "It can lose performance when it reduces parallelism or increases register pressure.",
      .clause = "lose performance when it reduces parallelism",
      .since = "2026-11-22T12:20Z",
-     .plain = {.yes = "A norm of one long row takes {fused} as one kernel on one SM, {unfused} as "
-                      "two kernels on all.",
-               .no = "A norm of one long row takes {fused} as one kernel on one SM, {unfused} as "
-                     "two on all: nothing is lost.",
-               .partly = "Between: one kernel on one SM takes {one:range} of the time of two on "
-                         "all; the limit is {DELTA:%} more."},
+     .plain =
+         {.yes =
+              "A long row takes {fused} as one kernel on one SM, {unfused} as two kernels on all.",
+          .no = "A long row takes {fused} as one kernel on one SM, {unfused} as two on all: "
+                "nothing is lost.",
+          .partly = "Between: one kernel on one SM takes {one:range} of the time of two on all; "
+                    "the limit is {DELTA:%} more."},
      .surprise = 4,
      .statement = "A fusion that shrinks the grid is slower at batch 1; register pressure is C60.",
      .rule = "REPRODUCED when a long row over its root mean square takes more than 3 % longer in "

@@ -323,11 +323,11 @@ static const struct claim claims[] = {
      .quote = C40_QUOTE,
      .clause = "reduces bandwidth",
      .since = "2026-11-22",
-     .plain = {.yes = "Norm, bias and activation as three kernels move {moved} times what one "
+     .plain = {.yes = "As three kernels norm, bias and activation move {moved} times what one "
                       "fused kernel moves.",
-               .no = "Norm, bias and activation as three kernels move only {moved} times what one "
+               .no = "As three kernels norm, bias and activation move only {moved} times what one "
                      "fused kernel moves.",
-               .partly = "Between: norm, bias and activation as three kernels move {moved:range} "
+               .partly = "Between: as three kernels norm, bias and activation move {moved:range} "
                          "times what one moves against limits of {C40_NONE} and {C40_GAIN}."},
      .surprise = 1,
      .statement =
@@ -369,10 +369,10 @@ static const struct claim claims[] = {
      .quote = C40_QUOTE,
      .clause = "",
      .since = "2026-11-22",
-     .plain = {.yes = "Norm, bias and activation in one kernel are {large} times as fast as in "
-                      "three over 256 MiB, {row} times in one row.",
-               .no = "Norm, bias and activation in one kernel are {large} times as fast as in "
-                     "three over 256 MiB, {row} times in one row: one is no gain.",
+     .plain = {.yes = "Norm, bias and activation fused are {large} times as fast over 256 MiB, "
+                      "{row} times in one row.",
+               .no = "Norm, bias and activation fused are {large} times as fast over 256 MiB, "
+                     "{row} times in one row: no gain in one.",
                .partly = "Norm, bias and activation gain from one kernel: {parts}."},
      .surprise = 1,
      .statement = "Fused norm, bias and activation is 1.3x or more as fast as 3 kernels in a "
@@ -387,12 +387,11 @@ static const struct claim claims[] = {
      .quote = C42_QUOTE,
      .clause = "can involve multiple passes through memory",
      .since = "2026-11-22",
-     .plain = {.yes = "The parts of LayerNorm as three kernels move {moved} times what one fused "
-                      "kernel moves.",
-               .no = "The parts of LayerNorm as three kernels move only {moved} times what one "
-                     "fused kernel moves.",
-               .partly = "Between: the parts of LayerNorm as three kernels move {moved:range} "
-                         "times what one moves against limits of {C42_NONE} and {C42_PASSES}."},
+     .plain =
+         {.yes = "As three kernels LayerNorm moves {moved} times what one fused kernel moves.",
+          .no = "As three kernels LayerNorm moves only {moved} times what one fused kernel moves.",
+          .partly = "Between: as three kernels LayerNorm moves {moved:range} times what one moves "
+                    "against limits of {C42_NONE} and {C42_PASSES}."},
      .surprise = 1,
      .statement = "LayerNorm as three kernels moves at least 1.5 times the bytes of device memory "
                   "that one kernel moves; 'can': one naive form suffices; where bytes are not "
@@ -432,9 +431,9 @@ static const struct claim claims[] = {
      .clause = "",
      .since = "2026-11-22",
      .plain = {.yes = "A kernel that loads its row three times takes {loop} times as long as one "
-                      "that loads it once.",
-               .no = "A kernel that loads its row three times takes {loop} times as long as one "
-                     "that loads it once: the caches serve it.",
+                      "that loads once.",
+               .no = "Loading a row three times in one kernel takes {loop} times as long: caches "
+                     "serve it.",
                .partly = "Between: three loads of a row instead of one take {loop:range} times as "
                          "long; the limit is {C42_LONGER:%} more."},
      .surprise = 6,

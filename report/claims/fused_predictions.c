@@ -184,12 +184,11 @@ static const struct claim claims[] = {
      .quote = "Fusion wins when it reduces memory traffic without introducing a worse bottleneck "
               "or blocking hardware utilization.",
      .since = "2026-11-22",
-     .plain = {.yes = "Bytes, launches and what blocks the SMs predict {right} of {n} fusions "
-                      "rightly, off by {error:%} in the median.",
-               .no = "Bytes, launches and what blocks the SMs predict only {right} of {n} fusions: "
-                     "some win although units are blocked.",
-               .partly =
-                   "A model of bytes, launches and blocked SMs predicts {n} fusions: {parts}."},
+     .plain = {.yes = "Bytes, launches and blocked SMs predict {right} of {n} fusions, off by "
+                      "{error:%} in the median.",
+               .no = "Bytes, launches and blocked SMs predict only {right} of {n} fusions: some "
+                     "win although blocked.",
+               .partly = "Bytes, launches and blocked SMs predict {n} fusions: {parts}."},
      .surprise = 3,
      .statement = "A model of bytes, edges, SMs in use, loads in flight, spilled registers and "
                   "arithmetic predicts the sign of 90 % of fusions, and those that it says lose "

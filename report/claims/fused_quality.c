@@ -245,10 +245,9 @@ static const struct claim claims[] = {
      .article = "8bit.tr",
      .quote = "Does fusion change model outputs? No, if implemented correctly.",
      .since = "2026-11-22",
-     .plain = {.yes = "None of {compared} fused results differs in a bit from that of the separate "
-                      "kernels.",
-               .no = "{differ} of {compared} fused results differ in bits from those of the "
-                     "separate kernels (C75b: by rounding or by more)."},
+     .plain =
+         {.yes = "None of {compared} fused results differs in a bit from the separate kernels'.",
+          .no = "{differ} of {compared} fused results differ in bits from the separate kernels'."},
      .surprise = 6,
      .statement = "A correct fused kernel never differs in a bit from the unfused chain; operators "
                   "stand for models.",
@@ -264,12 +263,12 @@ static const struct claim claims[] = {
      .quote = "Does fusion change model outputs? No, if implemented correctly.",
      .clause = "",
      .since = "2026-11-22",
-     .plain = {.yes = "In {worse} of {cases} cases a fused kernel is further from float64 than the "
-                      "separate ones.",
-               .no = "In {worse} of {cases} cases a fused kernel is further from float64 than the "
-                     "separate ones: in half or more.",
-               .partly = "Fused kernels no further from float64 than separate ones: does not hold "
-                         "in {worse} of {cases} cases, in the others holds."},
+     .plain = {.yes = "{worse} of {cases} fused results are further from float64 than the separate "
+                      "kernels'.",
+               .no = "{worse} of {cases} fused results are further from float64 than the separate "
+                     "kernels': half or more.",
+               .partly = "No further from float64 than separate kernels: does not hold for {worse} "
+                         "of {cases} fused results, for the others holds."},
      .surprise = 2,
      .statement = "Fused and unfused results agree within rounding: against float64 a fused kernel "
                   "errs no more than its unfused chain.",
@@ -285,10 +284,11 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "Nondeterminism: race conditions or atomic behavior can change outputs across runs.",
      .clause = "atomic behavior can change outputs across runs",
-     .plain = {.yes = "Sums by atomics give {arrival} results in 10000 runs on the same inputs; a "
-                      "fixed order gives {last}.",
-               .no = "Sums by atomics give {arrival} result in 10000 runs on the same inputs.",
-               .partly = "In 10000 runs on the same inputs: {parts}."},
+     .plain = {.yes =
+                   "Sums by atomics give {arrival} results in 10000 runs, in a fixed order {last}.",
+               .no = "Sums by atomics give {arrival} result in 10000 runs, as a fixed order does "
+                     "({last}).",
+               .partly = "In 10000 runs: {parts}."},
      .surprise = 3,
      .statement = "Sums split over blocks by fp32 atomics give more than one result in 10000 runs, "
                   "where a fixed order gives one.",

@@ -279,10 +279,10 @@ static const struct claim claims[] = {
      .quote = "Quantize or dequantize fusion | scale and clamp fused into matmul or attention | "
               "reduces conversion overhead",
      .clause = "fused into matmul or attention | reduces conversion overhead",
-     .plain = {.yes = "Weights converted inside the product take {int4:%} (int4), {int8:%} (int8), "
-                      "{e4m3:%} (fp8) of the time of converting first.",
-               .no = "Weights converted inside the product take {int4:%} (int4), {int8:%} (int8), "
-                     "{e4m3:%} (fp8) of the time of converting first: no less.",
+     .plain = {.yes = "Converted inside the product int4 weights take {int4:%} of the time, int8 "
+                      "and fp8 {int8:%}, {e4m3:%}.",
+               .no = "Converted inside the product int4 weights take {int4:%} of the time, int8 "
+                     "and fp8 {int8:%}, {e4m3:%}: no less.",
                .partly = "Weights converted inside the product take {C45_CUTS:%} of the time or "
                          "less: {parts}."},
      .surprise = 1,
@@ -303,10 +303,10 @@ static const struct claim claims[] = {
               "conversions or forces fallback kernels.",
      .clause = "can be slower than full precision if it introduces extra conversions",
      .since = "2026-11-22",
-     .plain = {.yes = "int4 weights that are converted first take {with} times as long as bf16, "
-                      "without a conversion {without}.",
-               .no = "int4 weights that are converted first take {with} times as long as bf16: "
-                     "they are not slower.",
+     .plain = {.yes = "int4 weights converted first take {with} times as long as bf16, used as "
+                      "they are {without}.",
+               .no = "int4 weights converted first take {with} times as long as bf16: they are not "
+                     "slower.",
                .partly = "int4 weights against bf16: {parts}."},
      .surprise = 4,
      .statement = "int4 weights that a pass converts before the product are slower than bf16, and "
@@ -350,12 +350,12 @@ static const struct claim claims[] = {
               "workload.",
      .clause = "whether the format preserves output quality",
      .since = "2026-11-22T13:00Z",
-     .plain = {.yes = "Errors of 8-bit formats differ up to {formatted} times, of one format's "
-                      "calibrations up to {calibrated} times.",
+     .plain = {.yes = "Errors of 8-bit formats are {formatted} times apart, of one format's "
+                      "calibrations {calibrated}.",
                .no = "No format or calibration errs more than {worst} times as much as bf16.",
-               .partly = "Errors differ by format ({formatted} times at most) or calibration "
-                         "({calibrated}): does not hold by {C85_APART} times; all near bf16's: "
-                         "does not either ({worst} times)."},
+               .partly =
+                   "Errors {C85_APART} times apart: does not hold ({formatted} by format, "
+                   "{calibrated} by calibration); near bf16's: does not either ({worst} times)."},
      .surprise = 1,
      .statement = "Error against the unquantised float64 result differs 2x or more by calibration "
                   "or format; synthetic inputs stand for the target workload.",

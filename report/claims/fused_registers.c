@@ -82,8 +82,7 @@ static const struct claim claims[] = {
      .quote = "Every intermediate value consumes registers.",
      .plain = {.yes = "A chain of 64 operators takes {many} registers, one of 1 takes {few}: "
                       "{slope} for each value.",
-               .no = "A chain of 64 operators takes {many} registers, one of 1 takes {few}: values "
-                     "that are used up free theirs.",
+               .no = "A chain of 64 operators takes {many} registers, one of 1 takes {few}.",
                .partly = "Between: each value of a chain takes {slope:range} registers against "
                          "limits of {C83_FLAT} and {C83_RISES}."},
      .surprise = 6,

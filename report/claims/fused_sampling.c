@@ -78,10 +78,10 @@ static const struct claim claims[] = {
               "tensors multiple times.",
      .clause = "can be fused to avoid materializing large probability tensors multiple times",
      .since = "2026-11-22",
-     .plain = {.yes = "One kernel samples a token {one} times as fast as six at batch 1, {many} "
-                      "times at batch 256.",
-               .no = "One kernel samples a token {one} times as fast as six at batch 1, {many} "
-                     "times at batch 256: too little.",
+     .plain = {.yes = "One kernel samples {one} times as fast as six at batch 1, {many} times at "
+                      "batch 256.",
+               .no = "One kernel samples only {one} times as fast as six at batch 1, {many} times "
+                     "at batch 256.",
                .partly = "One kernel instead of six samples faster: {parts}."},
      .surprise = 2,
      .statement = "One kernel is 1.5x or more as fast as one for each operator at batch 1, and not "

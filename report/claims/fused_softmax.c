@@ -171,13 +171,13 @@ static void judge_c34(const struct bundle *bundle, struct finding *f)
     rule_say_figure(f, "one", &one_ns);
     rule_say_figure(f, "best", &best_ns);
     rule_say_figure(f, "ratio", &over_best);
-    rule_say_part(f, "for a right result",
+    rule_say_part(f, "to get it right",
                   error_of(&online, f) == PLACE_ABOVE    ? CLAIM_REPRODUCED
                   : error_of(&online, f) == PLACE_INSIDE ? CLAIM_REFUTED
                                                          : CLAIM_MIXED,
                   NULL, NAN);
-    rule_say_part(f, "for half of the time",
-                  rule_band(rule_place(&over_best, C34_SLOWER, INFINITY)), &over_best, C34_SLOWER);
+    rule_say_part(f, "to halve the time", rule_band(rule_place(&over_best, C34_SLOWER, INFINITY)),
+                  &over_best, C34_SLOWER);
     rule_conclude(f, necessary(error_of(&online, f), &over_best, f), right && timed, negative);
 }
 
@@ -413,11 +413,11 @@ static const struct claim claims[] = {
      .clause =
          "softmax over long context lengths may not fit on a single SM due to memory constraints",
      .since = "2026-11-22T13:00Z",
-     .plain = {.yes = "One SM holds a row of {fp32} numbers in fp32, of {fp16} in fp16 at most: "
-                      "less than {C33_LONG}.",
-               .no = "One SM holds a row of {fp32} numbers in fp32, of {fp16} in fp16: more than "
+     .plain = {.yes = "One SM holds a row of {fp32} numbers in fp32, {fp16} in fp16, at most: "
+                      "under {C33_LONG}.",
+               .no = "One SM holds a row of {fp32} numbers in fp32, {fp16} in fp16: no less than "
                      "{C33_LONG}.",
-               .partly = "One SM cannot hold a row of {C33_LONG} numbers: {parts}."},
+               .partly = "A row of {C33_LONG} numbers does not fit one SM: {parts}."},
      .surprise = 3,
      .statement = "The longest row that one block can hold on chip is under 128 K elements, in "
                   "fp32 and in fp16; 128 K is our choice of 'long'.",
@@ -435,11 +435,11 @@ static const struct claim claims[] = {
      .quote = "Without batching, spreading the operation across SMs becomes necessary",
      .clause = "spreading the operation across SMs becomes necessary",
      .since = "2026-11-22T13:20Z",
-     .plain = {.yes = "One SM gets a row of 1048576 numbers wrong, by {error} of it.",
-               .no =
-                   "One SM gets a row of 1048576 numbers right, in {one}; several SMs take {best}.",
-               .partly = "A row of 1048576 numbers takes {one} on one SM, {best} on several. It "
-                         "needs several: {parts}."},
+     .plain =
+         {.yes = "One SM gets a row of 1048576 numbers wrong, by {error} of it.",
+          .no = "One SM gets a row of 1048576 numbers right, in {one}; several SMs take {best}.",
+          .partly =
+              "One SM takes {one} for a row of 1048576, several {best}. They are needed {parts}."},
      .surprise = 4,
      .statement = "With a single row (no batching) a softmax of a row that one SM cannot hold "
                   "needs several SMs: one block gets it wrong. If one block is right but takes "
@@ -458,11 +458,11 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "This reduces memory traffic significantly.",
      .since = "2026-11-22",
-     .plain = {.yes = "Scale, mask and softmax as three kernels move {moved} times what one fused "
+     .plain = {.yes = "As three kernels scale, mask and softmax move {moved} times what one fused "
                       "kernel moves.",
-               .no = "Scale, mask and softmax as three kernels move only {moved} times what one "
+               .no = "As three kernels scale, mask and softmax move only {moved} times what one "
                      "fused kernel moves.",
-               .partly = "Between: scale, mask and softmax as three kernels move {moved:range} "
+               .partly = "Between: as three kernels scale, mask and softmax move {moved:range} "
                          "times what one moves against limits of {C41_NONE} and {C41_LESS}."},
      .surprise = 2,
      .statement = "Scale, mask and softmax as three kernels move at least 1.5 times the bytes of "
@@ -481,11 +481,11 @@ static const struct claim claims[] = {
      .quote = "This reduces memory traffic significantly.",
      .clause = "",
      .since = "2026-11-22",
-     .plain = {.yes = "Softmax with scale and mask takes {computed} times as long by three "
-                      "kernels, {stored} times by four, as bytes predict.",
-               .no = "Softmax with scale and mask takes {computed} times as long by three kernels, "
-                     "not 3 times as bytes predict.",
-               .partly = "Time of softmax follows the bytes: {parts}."},
+     .plain = {.yes = "Softmax takes {computed} times as long by three kernels, {stored} by four, "
+                      "as bytes predict.",
+               .no = "Softmax takes {computed} times as long by three kernels, not 3 times as "
+                     "bytes predict.",
+               .partly = "Time of softmax follows bytes: {parts}."},
      .surprise = 1,
      .statement = "Scale, mask and softmax in one kernel take the time of two tensor passes "
                   "against six (eight with a stored mask), within 15 %.",
@@ -499,8 +499,8 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "Stable numerics: softmax is computed in a way that avoids overflow.",
      .clause = "softmax is computed in a way that avoids overflow",
-     .plain = {.yes = "All {cases} cases of softmax and attention with extreme logits come out "
-                      "right, without NaN.",
+     .plain = {.yes =
+                   "All {cases} cases of softmax and attention with extreme logits come out right.",
                .no = "{right} of {cases} cases of softmax and attention with extreme logits come "
                      "out right, not all."},
      .surprise = 1,

@@ -205,13 +205,13 @@ static const struct claim claims[] = {
      .quote = "Fusion attempts to keep intermediate values as close to registers as possible.",
      .clause = "keep intermediate values as close to registers as possible",
      .since = "2026-11-22",
-     .plain = {.yes = "Kept in registers, intermediates save {saved:%} of the bytes that they "
-                      "would cost in memory.",
+     .plain = {.yes = "Kept in registers, intermediates save {saved:%} of the bytes that they cost "
+                      "in memory.",
                .no = "Kept in registers, intermediates save only {saved:%} of the bytes that they "
-                     "would cost in memory.",
+                     "cost in memory.",
                .partly =
                    "Between: kept in registers, intermediates save {saved:range} of the bytes that "
-                   "they would cost against limits of {C28_NOT} and {C28_WITHIN:%} off 1."},
+                   "they cost against limits of {C28_NOT} and {C28_WITHIN:%} off 1."},
      .surprise = 2,
      .statement = "With the intermediate in registers bytes of device memory fall by two passes "
                   "over it, within 10 %; 'attempts' makes it an aim; where bytes are not counted, "

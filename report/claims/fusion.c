@@ -127,14 +127,12 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "The data movement is dramatically reduced.",
      .since = "2026-11-22",
-     .plain =
-         {.yes = "The steps of scale * gelu(x + bias) as three kernels move {moved} times what one "
-                 "fused kernel moves.",
-          .no = "The steps of scale * gelu(x + bias) as three kernels move only {moved} times what "
-                "one fused kernel moves.",
-          .partly =
-              "Between: the steps of scale * gelu(x + bias) as three kernels move {moved:range} "
-              "times what one moves against limits of {C38_NONE} and {C38_DRAMATIC}."},
+     .plain = {.yes = "As three kernels scale * gelu(x + bias) moves {moved} times what one fused "
+                      "kernel moves.",
+               .no = "As three kernels scale * gelu(x + bias) moves only {moved} times what one "
+                     "fused kernel moves.",
+               .partly = "Between: as three kernels scale * gelu(x + bias) moves {moved:range} "
+                         "times what one moves against limits of {C38_NONE} and {C38_DRAMATIC}."},
      .surprise = 1,
      .statement = "As one kernel, scale * gelu(x + bias) moves half of the bytes of device memory "
                   "or less that it moves as three; 'dramatically' is read as half; where bytes are "
@@ -152,10 +150,10 @@ static const struct claim claims[] = {
      .quote = "The data movement is dramatically reduced.",
      .clause = "",
      .since = "2026-11-22",
-     .plain = {.yes = "Three kernels take {three} times as long as the fused one, as three times "
-                      "the bytes predict.",
+     .plain = {.yes =
+                   "Three kernels take {three} times as long as the fused one, as bytes predict.",
                .no = "Three kernels take {three} times as long as the fused one, not 3 times as "
-                     "the bytes predict.",
+                     "bytes predict.",
                .partly = "Between: three kernels take {three:range} times as long as the fused "
                          "one; the limit is {C38_WITHIN:%} off 3."},
      .surprise = 1,

@@ -196,10 +196,10 @@ static const struct claim claims[] = {
      .quote =
          "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny.",
      .since = "2026-11-22",
-     .plain = {.yes = "Registers answer {sooner} times as soon as device memory, at {more} times "
-                      "its rate, and hold {size:%} of its bytes.",
-               .no = "Registers answer {sooner} times as soon as device memory, at {more} times "
-                     "its rate, and hold {size:%} of its bytes: no contrast.",
+     .plain = {.yes = "Registers answer {sooner} times sooner than device memory, and hold "
+                      "{size:%} of its bytes.",
+               .no = "Registers answer {sooner} times sooner than device memory, and hold {size:%} "
+                     "of its bytes: no contrast.",
                .partly = "Registers against device memory: {parts}."},
      .statement = "Registers are at least 5 times as fast as global memory, in latency and in "
                   "rate, and hold at most a hundredth of its bytes.",
@@ -217,11 +217,11 @@ static const struct claim claims[] = {
          "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny.",
      .clause = "",
      .since = "2026-11-22",
-     .plain = {.yes = "Registers answer in {registers}, shared memory in {shared}, L2 in {l2}, "
-                      "device memory in {hbm}; rates go the same way.",
-               .no = "Registers answer in {registers}, shared memory in {shared}, L2 in {l2}, "
-                     "device memory in {hbm}: no ladder, or registers are not 5 times ahead.",
-               .partly = "Each memory nearer to the SM is faster: {parts}."},
+     .plain =
+         {.yes = "Registers answer in {registers}, shared memory in {shared}, L2 in {l2}.",
+          .no =
+              "Registers answer in {registers}, shared memory in {shared}, L2 in {l2}: no ladder.",
+          .partly = "Each memory nearer to the SM is faster: {parts}."},
      .statement = "From device memory over L2 and shared memory to registers each is faster, in "
                   "latency and in rate; registers are 5 times as fast as shared memory.",
      .rule =

@@ -242,7 +242,7 @@ static void judge_c87(const struct bundle *bundle, struct finding *f)
     struct row differences[RIVALS], ratios[RIVALS];
     struct beside alone, b;
     bool contended = true;
-    double longest = 0, worst = 0;
+    double longest = 0, worst = 0, shortest = INFINITY, least = INFINITY;
 
     rule_say(f->evidence, "one fused kernel over eight launches, on the host's clock, median and "
                           "p99");
@@ -253,6 +253,8 @@ static void judge_c87(const struct bundle *bundle, struct finding *f)
         differences[i] = b.by_difference, ratios[i] = b.by_ratio;
         longest = fmax(longest, b.by_difference.centre);
         worst = fmax(worst, b.by_ratio.centre);
+        shortest = fmin(shortest, b.by_difference.centre);
+        least = fmin(least, b.by_ratio.centre);
         rule_say_row(f, "p99 - median", &differences[i]);
         rule_say_row(f, "p99 / median", &ratios[i]);
         const bool slowed = b.slower.low > 1 + RULE_LIMIT(f, C87_SLOWED);
@@ -269,7 +271,9 @@ static void judge_c87(const struct bundle *bundle, struct finding *f)
                      &alone.by_ratio);
     rule_say(f->evidence, "; by p99 - median: %s, by p99 / median: %s",
              claim_verdict_name(by_difference), claim_verdict_name(by_ratio));
-    const struct row far = rule_number(longest, "ratio"), multiple = rule_number(worst, "ratio");
+    struct row far = rule_number(longest, "ratio"), multiple = rule_number(worst, "ratio");
+    far.low = shortest;
+    multiple.low = least;
     rule_say_number(f, "longest", longest, "ratio");
     rule_say_number(f, "worst", worst, "ratio");
     rule_say_part(f, "by p99 - median", by_difference, &far, NAN);
@@ -287,11 +291,10 @@ static const struct claim claims[] = {
      .clause = "fusing them into fewer launches removes latency jitter",
      .since = "2026-11-22T13:00Z",
      .plain = {.yes = "On a shared CPU a graph or one kernel leaves {few:%} of the tail of 8 "
-                      "launches, {many:%} of that of 64.",
+                      "launches, {many:%} of 64.",
                .no = "On a shared CPU a graph or one kernel leaves {few:%} of the tail of 8 "
-                     "launches, {many:%} of that of 64: nothing falls.",
-               .partly =
-                   "On a shared CPU a graph or one kernel shortens the tail of a step: {parts}."},
+                     "launches, {many:%} of 64: nothing falls.",
+               .partly = "On a shared CPU fewer launches shorten the tail: {parts}."},
      .surprise = 5,
      .statement = "Where the launching thread shares its CPU, the tail of a step's time above its "
                   "median falls by 10 % or more when its launches become a graph or one kernel: "
@@ -331,12 +334,11 @@ static const struct claim claims[] = {
               "stability under concurrency.",
      .clause = "improve stability under concurrency",
      .since = "2026-11-22",
-     .plain = {.yes = "Beside other work one fused kernel's p99 lies {longest} times as far above "
-                      "its median as eight launches', at most.",
-               .no = "Beside other work one fused kernel's p99 lies {longest} times as far above "
-                     "its median as eight launches', p99 / median {worst} times: no steadier.",
-               .partly =
-                   "Beside other work one fused kernel is steadier than eight launches: {parts}."},
+     .plain = {.yes = "Beside other work one kernel's p99 lies {longest} times as far above its "
+                      "median, at most.",
+               .no = "Beside other work one kernel's p99 lies {longest} times as far above its "
+                     "median; p99 / median is {worst} times: no steadier.",
+               .partly = "Beside other work one kernel is steadier than eight launches: {parts}."},
      .surprise = 5,
      .statement = "Beside other streams on the GPU a step's time is steadier as one fused kernel "
                   "than as its eight launches, by p99 - median and by p99 / median.",

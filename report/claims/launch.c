@@ -212,13 +212,12 @@ static const struct claim claims[] = {
      .quote = "Eliminate the latency overhead from launching many discrete kernels,",
      .since = "2026-11-22T13:00Z",
      .plain =
-         {.yes = "A step for which all SMs wait costs {fused} inside one kernel, {stream} from a "
-                 "stream: {ratio:%} is left.",
-          .no = "A step for which all SMs wait costs {fused} inside one kernel, {stream} from a "
-                "stream: {ratio:%} stays.",
-          .partly =
-              "A step for which all SMs wait costs {fused} inside one kernel, {stream} from a "
-              "stream: between, {ratio:range} against limits of {C29_ELIMINATED} and {C29_KEPT}."},
+         {.yes = "A step of all SMs costs {fused} in one kernel, {stream} by stream: {ratio:%} is "
+                 "left.",
+          .no =
+              "A step of all SMs costs {fused} in one kernel, {stream} by stream: {ratio:%} stays.",
+          .partly = "A step of all SMs costs {fused} in one kernel, {stream} by stream. Between: "
+                    "{ratio:range} against limits of {C29_ELIMINATED} and {C29_KEPT}."},
      .surprise = 7,
      .statement = "A dependency of all blocks on all, inside a fused kernel, costs 20 % or less of "
                   "a step that a stream launches; 20 % is our reading of 'eliminate'.",
@@ -236,14 +235,13 @@ static const struct claim claims[] = {
      .quote = "Eliminate the latency overhead from launching many discrete kernels,",
      .clause = "",
      .since = "2026-11-22T13:00Z",
-     .plain =
-         {.yes = "Where a block waits for one other, a flag takes {flag}, a step of a graph "
-                 "{graph}: {ratio:%} is left.",
-          .no = "Where a block waits for one other, a flag takes {flag}, a step of a graph "
-                "{graph}: {ratio:%} stays.",
-          .partly =
-              "Where a block waits for one other, a flag takes {flag}, a step of a graph {graph}: "
-              "between, {ratio:range} against limits of {C29_ELIMINATED} and {C29_KEPT}."},
+     .plain = {.yes = "A flag from block to block takes {flag}, a step of a graph {graph}: "
+                      "{ratio:%} is left.",
+               .no = "A flag from block to block takes {flag}, a step of a graph {graph}: "
+                     "{ratio:%} stays.",
+               .partly =
+                   "A flag from block to block takes {flag}, a step of a graph {graph}. Between: "
+                   "{ratio:range} against limits of {C29_ELIMINATED} and {C29_KEPT}."},
      .surprise = 4,
      .statement = "Where a block waits for one other block only, as a fused kernel may arrange it, "
                   "the dependency costs 20 % or less of a graph edge.",
@@ -257,13 +255,14 @@ static const struct claim claims[] = {
      .quote = "Eliminate the latency overhead from launching many discrete kernels,",
      .clause = "",
      .since = "2026-11-22T13:00Z",
-     .plain = {.yes = "A step for which all SMs wait costs {fused} inside one kernel, {graph} in a "
-                      "graph: {ratio:%} of that is left.",
-               .no = "A step for which all SMs wait costs {fused} inside one kernel, {graph} in a "
-                     "graph: {ratio:change}.",
-               .partly = "A step for which all SMs wait costs {fused} inside one kernel, {graph} "
-                         "in a graph: between, {ratio:range}, in long graphs {at_length:range}, "
-                         "against limits of {C29_ELIMINATED} and {C29_KEPT}."},
+     .plain =
+         {.yes = "A step of all SMs costs {fused} in one kernel, {graph} in a graph: {ratio:%} is "
+                 "left.",
+          .no =
+              "A step of all SMs costs {fused} in one kernel, {graph} in a graph: {ratio:change}.",
+          .partly = "A step of all SMs costs {fused} in one kernel, {graph} in a graph. Between: "
+                    "{ratio:range}, in long graphs {at_length:range}, against limits of "
+                    "{C29_ELIMINATED} and {C29_KEPT}."},
      .surprise = 7,
      .statement = "A dependency of all blocks on all, inside a fused kernel, costs 20 % or less of "
                   "a graph edge, up to 4096 steps: fusion eliminates what a graph leaves.",
@@ -283,10 +282,9 @@ static const struct claim claims[] = {
               "but it becomes visible in profiles.",
      .clause = "Launch overhead is hard to see if benchmarks focus only on end-to-end throughput",
      .since = "2026-11-22",
-     .plain = {.yes = "A launch takes {one} when it is waited for, {deep} in a queue of 1000: "
-                      "throughput hides the rest.",
+     .plain = {.yes = "A launch takes {one} when it is waited for, {deep} in a queue of 1000.",
                .no = "A launch takes {one} when it is waited for and {deep} in a queue of 1000: "
-                     "throughput does not hide it.",
+                     "not hidden.",
                .partly = "Between: in a queue of 1000 a launch takes {ratio:range} of one that is "
                          "waited for against a limit of {C71_HIDDEN}."},
      .surprise = 1,

@@ -205,9 +205,9 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "Each kernel launch has overhead:",
      .since = "2026-11-22",
-     .plain = {.yes = "16 MiB cut into 64 launches take {few} times as long as by one, into 4096 "
-                      "launches {many} times.",
-               .no = "16 MiB cut into 64 launches take {few} times as long as by one, into 4096 "
+     .plain = {.yes = "16 MiB read by 64 launches take {few} times as long as by one, by 4096 "
+                      "{many} times.",
+               .no = "16 MiB read by 64 launches take {few} times as long as by one, by 4096 "
                      "{many} times: no overhead.",
                .partly = "16 MiB take longer when they are cut: {parts}."},
      .statement = "The same bytes take longer when they are cut into more launches.",
@@ -240,12 +240,12 @@ static const struct claim claims[] = {
               "tiny kernels run per step.",
      .clause = "Launch overhead: scheduling and dispatch cost",
      .since = "2026-11-22",
-     .plain = {.yes = "Call, start, blocks and finish add up to {ratio} of the whole launch of "
-                      "65536 blocks, {total}.",
-               .no = "Call, start, blocks and finish add up to {ratio} of the whole launch of "
-                     "65536 blocks, {total}: parts are missing.",
+     .plain = {.yes = "Call, start, blocks and finish add up to {ratio} of a launch of 65536 "
+                      "blocks, {total}.",
+               .no = "Call, start, blocks and finish add up to {ratio} of a launch of 65536 "
+                     "blocks, {total}: it has other parts.",
                .partly = "Between: call, start, blocks and finish add up to {ratio:range} of a "
-                         "whole launch; the limit is {C50_WITHIN:%} off."},
+                         "launch; the limit is {C50_WITHIN:%} off."},
      .surprise = 1,
      .statement = "Host submit, start, block scheduling and drain add up to the launch's cost "
                   "within 15 %; the next start is no part of a launch that is waited for.",
@@ -262,12 +262,13 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "The cost of a kernel includes more than math.",
      .since = "2026-11-22",
-     .plain = {.yes = "64 launches that share the reading of 16 MiB take {part}; if one of the 64 "
-                      "reads all, {idle}.",
-               .no = "64 launches that share the reading of 16 MiB take {part}; if one of the 64 "
-                     "reads all, {idle}: waiting costs nothing.",
-               .partly = "Between: 64 launches that share a reading take {ratio:range} times as "
-                         "long as where one reads all; the limit is {C50_ADDS:%} more."},
+     .plain =
+         {.yes =
+              "64 launches that share one reading take {part}; if one of them reads all, {idle}.",
+          .no = "64 launches that share one reading take {part}; if one of them reads all, {idle}: "
+                "no less.",
+          .partly = "Between: 64 launches that share one reading take {ratio:range} times as long; "
+                    "the limit is {C50_ADDS:%} more."},
      .surprise = 1,
      .statement =
          "Synchronisation is a part of a kernel's cost: as many launches of one kernel take longer "

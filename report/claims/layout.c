@@ -72,8 +72,8 @@ static void judge_c56(const struct bundle *bundle, struct finding *f)
     rule_say_figure(f, "cost", &cost);
     rule_say_figure(f, "tn", &tn);
     rule_say_figure(f, "nt", &nt);
-    rule_say_part(f, "a transpose as dear as a copy", rule_band(moves), &cost, of_copy);
-    rule_say_part(f, "a product that needs one",
+    rule_say_part(f, "A transpose takes the time of a copy", rule_band(moves), &cost, of_copy);
+    rule_say_part(f, "a product needs one",
                   forced     ? CLAIM_REPRODUCED
                   : absorbed ? CLAIM_REFUTED
                              : CLAIM_MIXED,
@@ -274,11 +274,11 @@ static const struct claim claims[] = {
      .quote = "Transposes inserted between operators that force real memory movement.",
      .clause = "force real memory movement",
      .since = "2026-11-22",
-     .plain = {.yes = "A transpose takes {cost} times as long as a copy, and a product of a "
-                      "transposed matrix {tn} times as long as usual.",
-               .no = "A transpose takes {cost} times as long as a copy, and a product of a "
-                     "transposed matrix {tn} times as long as usual: neither costs.",
-               .partly = "Times over those of a copy and of a plain product: {parts}."},
+     .plain = {.yes = "A transpose takes {cost} times as long as a copy, a product of transposed "
+                      "data {tn} times as long.",
+               .no = "A transpose takes {cost} times as long as a copy, a product of transposed "
+                     "data {tn} times as long: neither costs.",
+               .partly = "{parts}."},
      .surprise = 4,
      .statement = "An explicit transpose costs 0.9 of a copy or more; 'force' fails if the "
                   "consumer absorbs it at 5 % or less.",
@@ -296,11 +296,11 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "Strides that force scattered reads.",
      .since = "2026-11-22",
-     .plain = {.yes = "At a stride of 8 floats useful bytes come at {first} of an eighth of the "
-                      "full rate, at 32 floats at {last}.",
-               .no = "At a stride of 8 floats useful bytes come at {first} times an eighth of the "
-                     "full rate, at 32 floats at {last}: more than sectors allow.",
-               .partly = "Strides leave an eighth of the full rate, as sectors allow: {parts}."},
+     .plain = {.yes = "Useful bytes 8 floats apart come at {first} of an eighth of the full rate, "
+                      "32 apart at {last}.",
+               .no = "Useful bytes 8 floats apart come at {first} of an eighth of the full rate, "
+                     "32 apart at {last}: more than sectors allow.",
+               .partly = "Strides leave an eighth of the full rate or less: {parts}."},
      .surprise = 1,
      .statement =
          "Useful bandwidth at strides of 8 to 32 floats falls to 1.2x of the 32-byte sector model "
@@ -339,12 +339,13 @@ static const struct claim claims[] = {
               "vectorized instructions can be used.",
      .clause = "",
      .since = "2026-11-22",
-     .plain = {.yes = "At equal bytes in flight 16-byte loads are up to {little} times as fast as "
-                      "4-byte ones from device memory, {l2} times from L2.",
-               .no = "At equal bytes in flight 16-byte loads are as fast as 4-byte ones: {much} "
-                     "times from device memory, {l2} times from L2.",
-               .partly =
-                   "At equal bytes in flight 16-byte loads are faster than 4-byte ones: {parts}."},
+     .plain =
+         {.yes = "16-byte loads are {much} to {little} times as fast as 4-byte ones, with equal "
+                 "bytes in flight.",
+          .no = "16-byte loads are as fast as 4-byte ones with equal bytes in flight: {much} and "
+                "{l2} times.",
+          .partly =
+              "16-byte loads are faster than 4-byte ones, with equal bytes in flight: {parts}."},
      .surprise = 4,
      .statement = "At equal bytes in flight 16-byte loads are 1.10 times as fast as 4-byte ones or "
                   "more: width is more than a way to get bytes in flight.",

@@ -105,8 +105,7 @@ static const struct claim claims[] = {
      .quote = "considered the fastest local memory on the SM",
      .plain = {.yes =
                    "L1 answers in {l1}, sooner than shared and constant memory ({other} at best).",
-               .no =
-                   "L1 answers in {l1}; shared or constant memory, the faster of them, in {other}.",
+               .no = "L1 answers in {l1}, the faster of shared and constant memory in {other}.",
                .partly = "Between: L1 answers in {l1:range}, the faster of shared and constant "
                          "memory in {other:range}; a cycle and 3 % decide."},
      .surprise = 5,

@@ -120,12 +120,12 @@ static void judge_c12(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive, "rows of 4 MiB from L2 over 16 KiB from L1", &slower);
     rule_say_control(f, false, negative, "a single layer, moved, is slower", &one_piece);
     rule_say_figure(f, "apart", &in_l1);
-    rule_say_part(f, "that four warps reach half of the rate of L1 and shared memory at most",
+    rule_say_part(f, "four warps at half of their rate",
                   slow == HOLDS   ? CLAIM_REPRODUCED
                   : slow == FAILS ? CLAIM_REFUTED
                                   : CLAIM_MIXED,
                   NULL, NAN);
-    rule_say_part(f, "that layers far apart are slower",
+    rule_say_part(f, "slower by layers far apart",
                   moved == HOLDS   ? CLAIM_REPRODUCED
                   : moved == FAILS ? CLAIM_REFUTED
                                    : CLAIM_MIXED,
@@ -204,11 +204,10 @@ static const struct claim claims[] = {
      .quote = "This means that even the best-placed data in shared or L1 memory still adds "
               "latency, especially when memory access is irregular or fragmented across layers.",
      .since = "2026-11-22",
-     .plain = {.yes = "Four warps with one load each reach {l1:%} of L1's rate, {shared:%} of "
-                      "shared memory's; layers far apart take {apart} times as long.",
-               .no =
-                   "Four warps with one load each reach {l1:%} of L1's rate, {shared:%} of shared "
-                   "memory's, and layers far apart take {apart} times as long: neither is slow.",
+     .plain = {.yes = "Four warps reach {l1:%} of L1's rate, {shared:%} of shared memory's; far "
+                      "layers take {apart} times as long.",
+               .no = "Four warps reach {l1:%} of L1's rate, {shared:%} of shared memory's; far "
+                     "layers, {apart} times the time, are no slower.",
                .partly = "{parts}."},
      .surprise = 3,
      .statement =

@@ -279,10 +279,10 @@ static const struct claim claims[] = {
      .article = "smallest.ai",
      .quote = "But this is gated by the amount of available L1/shared memory per SM.",
      .since = "2026-11-22",
-     .plain = {.yes = "With 32 KiB of shared memory a block an SM holds {large} warps, without any "
-                      "{without}; a larger share of L1 lifts {first} to {last}.",
-               .no = "With 32 KiB of shared memory a block an SM holds {large} warps, without any "
-                     "{without}; its share of L1 changes nothing.",
+     .plain = {.yes = "An SM holds {large} warps of blocks with 32 KiB of shared memory, {without} "
+                      "without any.",
+               .no = "An SM holds {large} warps of blocks with 32 KiB of shared memory, {without} "
+                     "without: no limit.",
                .partly = "Shared memory of 32 KiB a block: {parts}."},
      .surprise = 1,
      .statement = "The shared memory that a kernel's blocks ask for limits the number of resident "
@@ -343,10 +343,10 @@ static const struct claim claims[] = {
      .clause = "to maintain high occupancy (i.e., more warps to hide memory latency), you need "
                "more L1 capacity",
      .since = "2026-11-22",
-     .plain = {.yes = "A kernel that asks for 32 KiB a block has {first} warps with the least "
-                      "shared memory, {last} with the most.",
-               .no = "A kernel that asks for 32 KiB a block has {first} warps with the least "
-                     "shared memory, no more with the most ({last})."},
+     .plain = {.yes = "With the smallest shared memory {first} warps of 32 KiB a block fit, with "
+                      "the largest {last}.",
+               .no = "With the smallest shared memory {first} warps of 32 KiB a block fit, with "
+                     "the largest no more: {last}."},
      .surprise = 1,
      .statement = "A kernel that shared memory limits has more resident warps when a larger part "
                   "of the SM's L1 is shared memory.",
@@ -363,10 +363,10 @@ static const struct claim claims[] = {
               "more L1 capacity.",
      .clause = "",
      .since = "2026-11-22",
-     .plain = {.yes = "More shared memory lifts even a kernel that registers limit: {first} warps "
-                      "become {last}.",
-               .no = "More shared memory does nothing for a kernel that registers limit: {first} "
-                     "warps, then {last}."},
+     .plain = {.yes = "A kernel that registers limit gains by more shared memory, too: {first} "
+                      "warps become {last}.",
+               .no = "A kernel that registers limit gains no warp by more shared memory: {first}, "
+                     "then {last}."},
      .surprise = 3,
      .statement = "Raising the shared-memory share of L1 raises occupancy also where shared memory "
                   "is not the limiter.",

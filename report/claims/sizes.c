@@ -103,12 +103,12 @@ static const struct claim claims[] = {
               "bottoms out well before performance peaks.",
      .clause = "latency bottoms out well before performance peaks",
      .since = "2026-11-22",
-     .plain = {.yes = "512 times the work, 1024^3 instead of 128^3, takes {fall} times as long, at "
-                      "{share:%} of the peak.",
-               .no = "512 times the work, 1024^3 instead of 128^3, takes {fall} times as long, at "
-                     "{share:%} of the peak: not both are low.",
+     .plain = {.yes = "1024^3 has 512 times the work of 128^3 and takes {fall} times as long, at "
+                      "{share:%} of peak.",
+               .no = "1024^3 has 512 times the work of 128^3 and takes {fall} times as long, at "
+                     "{share:%} of peak: not both are low.",
                .partly = "Between: 512 times the work takes {fall:range} times as long (limit "
-                         "{C26_FALLS}), at {share:range} of the peak (limit {C26_HALF})."},
+                         "{C26_FALLS}), at {share:range} of peak (limit {C26_HALF})."},
      .surprise = 4,
      .statement =
          "From 1024^3 to 128^3, a 512th of the work, the time of a product falls by less than 8 "

@@ -293,11 +293,11 @@ static const struct claim claims[] = {
          "If a fused computation is split across SMs and requires synchronization (e.g., between "
          "attention steps), you risk deadlocks where some SMs are stalled waiting for others.",
      .clause = "you risk deadlocks where some SMs are stalled waiting for others",
-     .plain = {.yes = "Blocks that wait for each other finish if all fit at once; one block more, "
-                      "and an ordinary launch hangs.",
-               .no = "Blocks that wait for each other finish even in a launch of twice as many as "
-                     "fit at once.",
-               .partly = "Of blocks that wait for each other, in an ordinary launch: {parts}."},
+     .plain = {.yes = "One block more than fit at once hangs an ordinary launch whose blocks wait "
+                      "for each other.",
+               .no = "Twice the blocks that fit at once wait for each other, and finish, in an "
+                     "ordinary launch.",
+               .partly = "Blocks that wait for each other, in an ordinary launch: {parts}."},
      .surprise = 1,
      .statement = "A spin barrier in an ordinary launch that has the GPU to itself hangs when the "
                   "grid exceeds the resident capacity and only then.",
@@ -316,10 +316,10 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .plain = {.yes =
                    "A cooperative launch was accepted and hung, at {broken} of {sizes} grid sizes.",
-               .no = "A cooperative launch finishes on all SMs, and refuses every grid that would "
-                     "hang ({kept} of {sizes} sizes right).",
-               .partly = "A cooperative launch finishes or refuses as it should: holds at {kept} "
-                         "of {sizes} grid sizes, at the others does not."},
+               .no = "A cooperative launch uses all SMs and refuses what would hang ({kept} of "
+                     "{sizes} sizes).",
+               .partly = "A cooperative launch finishes or refuses: holds at {kept} of {sizes} "
+                         "sizes, at others does not."},
      .surprise = 6,
      .statement = "A kernel whose blocks wait for each other cannot be launched on all SMs so that "
                   "a deadlock is ruled out. Judged on cooperative launches.",

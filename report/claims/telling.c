@@ -66,7 +66,11 @@ static const char *shown(char text[VALUE_TEXT], double value, const char *unit)
     else if (!strcmp(unit, "count") && value == floor(value))
         snprintf(text, VALUE_TEXT, "%.0f", value);
     else if (!strcmp(unit, "ratio") && fabs(value) >= 0.01)
-        snprintf(text, VALUE_TEXT, fabs(value) < 9.995 ? "%.2f" : "%.1f", value);
+        snprintf(text, VALUE_TEXT, "%.*f",
+                 fabs(value) < 9.995   ? 2
+                 : fabs(value) < 99.95 ? 1
+                                       : 0,
+                 value);
     else
         unit_format(text, VALUE_TEXT, value, unit, DIGITS);
     return text;
@@ -136,8 +140,8 @@ static bool put_limit(struct text *text, double limit, const char *how)
 static void put_part(struct text *text, const struct part_of_verdict *part)
 {
     char value[VALUE_TEXT];
-    const bool is_between =
-        part->verdict == CLAIM_MIXED && isfinite(part->low) && isfinite(part->high);
+    const bool is_between = part->verdict == CLAIM_MIXED && part->low < part->high;
+
     put(text, "%s", part->what);
     if (!isfinite(part->value))
         return;
@@ -146,27 +150,39 @@ static void put_part(struct text *text, const struct part_of_verdict *part)
         put_range(text, part->low, part->high, part->unit);
     else
         put(text, "%s", shown(value, part->value, part->unit));
-    if (part->verdict != CLAIM_REPRODUCED && isfinite(part->limit))
-        put(text, ", limit %.6g", part->limit);
     put(text, ")");
 }
 
-/* "A (0.97), B (1.2): hold; C (1.01, limit 1.03): does not" */
+/* Of the parts with a verdict: how many, and their one limit, or NaN where they differ. */
+static size_t count_parts(const struct finding *f, enum claim_verdict verdict, double *limit)
+{
+    size_t n = 0;
+    *limit = NAN;
+    for (size_t i = 0; i < f->n_parts; i++)
+        if (f->parts[i].verdict == verdict)
+            *limit = n++ == 0 || f->parts[i].limit == *limit ? f->parts[i].limit : (double)NAN;
+    return n;
+}
+
+/* "A (0.97), B (1.2): hold; C (1.01): does not, limit 1.03" */
 static bool put_parts(struct text *text, const struct finding *f)
 {
     static const char *const one[] = {"holds", "does not", "is between"};
     static const char *const more[] = {"hold", "do not", "are between"};
     size_t groups = 0;
+    double limit;
 
     for (enum claim_verdict v = CLAIM_REPRODUCED; v <= CLAIM_MIXED; v++) {
-        size_t n = 0;
-        for (size_t i = 0; i < f->n_parts; i++)
+        const size_t n = count_parts(f, v, &limit);
+        for (size_t i = 0, k = 0; i < f->n_parts; i++)
             if (f->parts[i].verdict == v) {
-                put(text, "%s", n++ ? ", " : groups ? "; " : "");
+                put(text, "%s", k++ ? ", " : groups ? "; " : "");
                 put_part(text, &f->parts[i]);
             }
         if (n > 0)
             put(text, ": %s", n > 1 ? more[v] : one[v]);
+        if (n > 0 && v != CLAIM_REPRODUCED && isfinite(limit))
+            put(text, ", limit %.4g", limit);
         groups += n > 0;
     }
     return groups > 0;

@@ -289,8 +289,8 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .plain = {.yes = "More blocks leave the busiest SM {warps_many} warps, not {warps_few}; that "
                       "explains {share:%} of the loss.",
-               .no = "More blocks are slower, but not for lack of warps: the busiest SM has "
-                     "{warps_many}, with fewer blocks {warps_few}.",
+               .no = "Warps are not why: by more blocks the busiest SM has {warps_many}, by fewer "
+                     "{warps_few}.",
                .partly = "Between: fewer warps ({warps_many}, not {warps_few}) explain "
                          "{share:range} of the loss against a limit of {C25_EXPLAINS}."},
      .surprise = 8,
@@ -313,12 +313,13 @@ static const struct claim claims[] = {
               "more time waiting and less time computing.",
      .clause = "The GPU spends more time waiting and less time computing.",
      .since = "2026-11-22",
-     .plain = {.yes = "With as many blocks as SMs or more a 1024^3 product waits {many:%} of its "
-                      "time, with fewer {few:%}.",
-               .no = "With as many blocks as SMs or more a 1024^3 product waits {many:%} of its "
-                     "time, with fewer {few:%}: not {C25_WAITS:%} more.",
-               .partly = "Between: the part of the time that a 1024^3 product waits rises by "
-                         "{rise:range} against a limit of {C25_WAITS}."},
+     .plain =
+         {.yes =
+              "By more blocks a product waits {many:%} of its time for operands, by fewer {few:%}.",
+          .no = "By more blocks a product waits {many:%} of its time for operands, by fewer "
+                "{few:%}: not {C25_WAITS:%} more.",
+          .partly = "Between: by more blocks the part of the time spent waiting rises by "
+                    "{rise:range} against a limit of {C25_WAITS}."},
      .surprise = 2,
      .statement = "Of the time of a 1024^3 product with at least as many blocks as SMs, waiting "
                   "for operands is a larger part than of one with fewer.",

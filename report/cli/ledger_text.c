@@ -5,7 +5,7 @@
 #include "report/cli/ledger.h"
 #include "report/cli/origin.h"
 
-enum { INDENT = 16, TEXT = 4096 };
+enum { INDENT = 12, CLASSES = 16, TEXT = 4096 };
 
 /* --- totals ----------------------------------------------------------------------------------- */
 
@@ -44,9 +44,8 @@ static void print_sum(FILE *out, const struct tellings *t, size_t width)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu %s", v ? ", " : "",
                                  count[v], what[v]);
     snprintf(text + used, sizeof text - used,
-             ". A letter behind a number (C02b) is another clause of the quote, or a question that "
-             "this project adds. `gpufloor claims --id C24` has quote, rule, figures and controls; "
-             "`--search TEXT` finds a quote.");
+             ". b, c: another clause of the quote, or a question added to it. Quote, rule, figures "
+             "and controls: --id C24. A sentence of an article: --search TEXT.");
     table_wrap_to(out, text, 0, 0, width);
     fputs("\n\n", out);
 }
@@ -70,8 +69,17 @@ static const char *letter_of(const struct claim *claim)
     return claim->id + strcspn(claim->id, "abcdefghijklmnopqrstuvwxyz");
 }
 
+/* "C24  yes    128 blocks ..." */
+static void print_words(FILE *out, const char *id, enum claim_verdict verdict, const char *text,
+                        size_t width)
+{
+    const int at = fprintf(out, "%-4s %-6s ", id, telling_word(verdict));
+    table_wrap_to(out, text, (size_t)at, INDENT, width);
+    fputc('\n', out);
+}
+
 /* The first claim's sentence; those with another word behind it, and of those with its word the
- * letters: " b no: ..." and " (c, too.)" */
+ * letters: " b no: ..." and " (c too)". */
 static void print_entry(FILE *out, const struct telling *first, size_t n, size_t width)
 {
     const enum claim_verdict verdict = first->finding.verdict;
@@ -83,16 +91,13 @@ static void print_entry(FILE *out, const struct telling *first, size_t n, size_t
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", same++ ? ", " : " (",
                                      letter_of(first[i].claim));
     if (same)
-        used +=
-            (size_t)snprintf(text + used, sizeof text - used, ": %s, too.)", telling_word(verdict));
+        used += (size_t)snprintf(text + used, sizeof text - used, " too)");
     for (size_t i = 1; i < n; i++)
         if (first[i].finding.verdict != verdict)
             used += (size_t)snprintf(text + used, sizeof text - used, " %s %s: %s",
                                      letter_of(first[i].claim),
                                      telling_word(first[i].finding.verdict), first[i].sentence);
-    fprintf(out, "%-4s %-10s ", first->claim->id, telling_word(verdict));
-    table_wrap_to(out, text, INDENT, INDENT, width);
-    fputc('\n', out);
+    print_words(out, first->claim->id, verdict, text, width);
 }
 
 static bool is_open(const struct telling *t, const char *article)
@@ -119,14 +124,12 @@ static void print_open(FILE *out, const struct tellings *t, const char *article,
         if (!is_open(&t->telling[i], article) || is_said(t, i, article))
             continue;
         const char *waits = t->telling[i].claim->waits;
-        size_t used = (size_t)snprintf(text, sizeof text, "not measured yet: %s", waits);
+        size_t used = (size_t)snprintf(text, sizeof text, "needs %s", waits);
         for (size_t k = i + 1, n = 0; k < t->n; k++)
             if (is_open(&t->telling[k], article) && !strcmp(t->telling[k].claim->waits, waits))
                 used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
-                                         n++ ? ", " : "; so for ", t->telling[k].claim->id);
-        fprintf(out, "%-4s %-10s ", t->telling[i].claim->id, telling_word(CLAIM_OPEN));
-        table_wrap_to(out, text, INDENT, INDENT, width);
-        fputc('\n', out);
+                                         n++ ? ", " : "; also ", t->telling[k].claim->id);
+        print_words(out, t->telling[i].claim->id, CLAIM_OPEN, text, width);
     }
 }
 
@@ -166,7 +169,7 @@ static void print_index(FILE *out, const struct tellings *t, size_t width)
         if (n == 0)
             continue;
         fprintf(out, "  %-13s ", telling_class(why));
-        table_wrap_to(out, text, INDENT, INDENT, width);
+        table_wrap_to(out, text, CLASSES, CLASSES, width);
         fputc('\n', out);
     }
 }
