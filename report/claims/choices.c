@@ -292,7 +292,7 @@ static void judge_c89(const struct bundle *bundle, struct finding *f)
     rule_say_figure(f, "fixed", &fixed);
     const struct row by_shape = rule_ratio(f, &fixed, &neighbour),
                      ruled = rule_ratio(f, &fixed, &rule);
-    rule_say_part(f, "by the nearest measured one", by_time, &by_shape, 1 + C89_NEAR);
+    rule_say_part(f, "by the nearest measured shape", by_time, &by_shape, 1 + C89_NEAR);
     rule_say_part(f, "by a rule", by_rule, &ruled, 1 + C89_NEAR);
     rule_conclude(f,
                   by_time == CLAIM_REPRODUCED || by_rule == CLAIM_REPRODUCED ? CLAIM_REPRODUCED
@@ -397,7 +397,7 @@ static const struct claim claims[] = {
                       "times the best, a fixed one {fixed}.",
                .no = "Not measured on its shape, a chosen kernel takes {neighbour} and {rule} "
                      "times the best, a fixed one only {fixed}.",
-               .partly = "A kernel chosen for an unmeasured shape beats a fixed one: {parts}."},
+               .partly = "A chosen kernel beats a fixed one: {parts}."},
      .surprise = 4,
      .statement =
          "On a shape that was not used to choose, a kernel that is chosen automatically, by "

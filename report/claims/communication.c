@@ -136,13 +136,12 @@ static const struct claim claims[] = {
          "data exchange, Nvidia GPUs rely on global DRAM for all inter-SM communication.",
      .clause = "Nvidia GPUs rely on global DRAM for all inter-SM communication",
      .since = "2026-11-22",
-     .plain = {.yes = "Data from SM to SM flow at {rate} of the rate of the DRAM's pins, a flag "
-                      "takes {latency} of its latency.",
-               .no = "From SM to SM data flow at {rate} times the DRAM's rate; a flag takes "
-                     "{latency:%} of its latency.",
-               .partly =
-                   "Between: from SM to SM data flow at {rate:range} of the DRAM's rate (limit 1), "
-                   "a flag takes {latency:range} of its latency (limit {C06_LATENCY})."},
+     .plain = {.yes = "From SM to SM data flow at {rate} of the DRAM's rate, a flag in {latency} "
+                      "of its time.",
+               .no = "From SM to SM data flow at {rate} times the DRAM's rate, a flag in "
+                     "{latency:%} of its time.",
+               .partly = "Between: from SM to SM data flow at {rate:range} of the DRAM's rate "
+                         "(limit 1), a flag in {latency:range} of its time (limit {C06_LATENCY})."},
      .surprise = 7,
      .statement = "Handing data from SM to SM never runs faster than DRAM, in latency and in "
                   "bandwidth; 'all' makes one exception enough to refute.",

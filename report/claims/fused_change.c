@@ -290,10 +290,10 @@ static const struct claim claims[] = {
      .quote = C78_QUOTE,
      .clause = "unexpected OOMs after kernel changes",
      .since = "2026-11-22",
-     .plain = {.yes = "By three kernels attention takes {ratio} times the memory of one; 65536 "
-                      "tokens fit only one.",
-               .no = "By three kernels attention takes {ratio} times the memory of one; 65536 "
-                     "tokens fit both.",
+     .plain = {.yes = "By three kernels attention takes {ratio} times the memory; 65536 tokens fit "
+                      "only one.",
+               .no = "By three kernels attention takes {ratio} times the memory; 65536 tokens fit "
+                     "both ways.",
                .partly = "Three kernels of attention instead of one: {parts}."},
      .surprise = 3,
      .statement = "A change of kernels alone decides whether an operator fits: attention over one "

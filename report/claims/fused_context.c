@@ -55,7 +55,7 @@ static void judge_c43b(const struct bundle *bundle, struct finding *f)
         highest += fused_at_least(&share, most);
         below += fused_below(&share, small);
         char what[48];
-        snprintf(what, sizeof what, "%d of %d keys", points[i].batch, points[i].context);
+        snprintf(what, sizeof what, "%d x %d", points[i].batch, points[i].context);
         rule_say_part(f, what, rule_band(rule_place(&share, most, INFINITY)), &share, most);
         rule_say_figure(f, i ? "last" : "first", &share);
         rule_say_row(f, points[i].what, &share);
@@ -191,7 +191,7 @@ static const struct claim claims[] = {
                       "{last:%} at 64.",
                .no = "Attention takes only {first:%} of a decode step at 1 sequence of 8192 keys, "
                      "{last:%} at 64.",
-               .partly = "Attention takes half of a decode step: {parts}."},
+               .partly = "Attention takes half of a decode step, by sequences x keys: {parts}."},
      .surprise = 4,
      .statement =
          "In decode attention takes more of a step's time than all products with weights together, "
@@ -212,11 +212,11 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .plain =
          {.yes =
-              "Memory of attention grows as tokens to the {fused} fused, to the {chain} unfused.",
-          .no = "Memory of attention grows as tokens to the {fused} fused, to the {chain} unfused, "
-                "and 65536 fit both ways.",
-          .partly = "Memory of attention as tokens to the {fused} fused, to the {chain} unfused: "
-                    "{parts}."},
+              "Memory of attention grows with tokens^{fused} fused, with tokens^{chain} unfused.",
+          .no = "Memory of attention grows with tokens^{fused} fused, with tokens^{chain} unfused; "
+                "65536 fit both ways.",
+          .partly = "Memory of attention grows with tokens^{fused} fused, with tokens^{chain} "
+                    "unfused: {parts}."},
      .surprise = 3,
      .statement = "At long contexts the memory of attention over a prompt grows rather like a line "
                   "when fused and rather like a square when not, and a length fits fused that does "
@@ -238,11 +238,11 @@ static const struct claim claims[] = {
      .clause = "",
      .since = "2026-11-22",
      .plain =
-         {.yes = "Time of attention grows as tokens to the {fused} fused, to the {chain} unfused.",
-          .no = "Time of attention grows as tokens to the {fused} fused, to the {chain} unfused: "
+         {.yes = "Time of attention grows with tokens^{fused} fused, with tokens^{chain} unfused.",
+          .no = "Time of attention grows with tokens^{fused} fused, with tokens^{chain} unfused: "
                 "no slower.",
-          .partly = "Time grows as tokens to the {fused} fused, to the {chain} unfused. Between: "
-                    "{less:range} less against limits of {C44B_NONE} and {C44B_LESS}."},
+          .partly = "Time grows with tokens^{fused} fused, tokens^{chain} unfused: between, "
+                    "{less:range} less, limits {C44B_NONE} and {C44B_LESS}."},
      .surprise = 3,
      .statement = "Time grows more slowly with context, too, when attention is fused: its exponent "
                   "is less by 0.2 or more.",

@@ -399,8 +399,8 @@ static const struct claim claims[] = {
                       "{one} instead of {two}.",
                .no = "One kernel instead of two saves only {fall:%} of the passes over a new row, "
                      "{one} instead of {two}.",
-               .partly = "Between: one kernel saves {fall:range} of the passes over a new row, "
-                         "against limits of {C67_NOT} and {C67_WITHIN:%} off 1."},
+               .partly = "One kernel saves {fall:range} of the passes over new rows: between, "
+                         "limits {C67_NOT} and {C67_WITHIN:%} off 1."},
      .surprise = 2,
      .statement = "Bytes moved fall by the passes over the new rows.",
      .rule = "Bytes are shown by the slope of time from 512 to 1024 appended rows a step, keys and "
@@ -440,12 +440,12 @@ static const struct claim claims[] = {
               "reduces conversion overhead",
      .clause = "scale and clamp fused into matmul or attention | reduces conversion overhead",
      .since = "2026-11-22",
-     .plain = {.yes = "Read inside attention an fp8 cache takes {e4m3:%} of the time, int8 "
-                      "{int8:%}, of converting first.",
-               .no = "Read inside attention an fp8 cache takes {e4m3:%} of the time, int8 "
-                     "{int8:%}, of converting first: no less.",
-               .partly = "An 8-bit cache read inside attention takes {C91_CUTS:%} of the time of "
-                         "converting first: {parts}."},
+     .plain = {.yes = "Read in attention fp8 keys take {e4m3:%}, int8 keys {int8:%} of converting "
+                      "them first.",
+               .no = "Read in attention fp8 keys take {e4m3:%}, int8 keys {int8:%} of converting "
+                     "them first: no less.",
+               .partly = "8-bit keys read in attention take {C91_CUTS:%} of the time of converting "
+                         "first: {parts}."},
      .surprise = 1,
      .statement = "Dequantising fp8 or int8 keys and values inside decode attention takes at most "
                   "0.7 of dequantise-then-attend at 8192 keys, and a fused append saves a graph "

@@ -437,11 +437,12 @@ static const struct claim claims[] = {
      .clause =
          "They are expensive when they cause large tensors to be read and written multiple times.",
      .since = "2026-11-22T13:00Z",
-     .plain = {.yes = "4 kernels take {longer} times as long as one, 16 take {longest} times; gelu "
-                      "adds nothing.",
-               .no = "4 kernels take {longer} times as long as one, 16 take {longest} times: not "
-                     "by their passes.",
-               .partly = "Elementwise kernels take time by their passes over memory: {parts}."},
+     .plain =
+         {.yes =
+              "4 elementwise kernels take {longer} times as long as one, 16 take {longest} times.",
+          .no = "4 elementwise kernels take {longer} times as long as one, 16 take {longest} "
+                "times: not by their passes.",
+          .partly = "Elementwise kernels take time by their passes over memory: {parts}."},
      .surprise = 2,
      .statement =
          "Where tensors exceed the L2, a chain of elementwise kernels takes time by its passes "
@@ -484,8 +485,7 @@ static const struct claim claims[] = {
      .clause = "fusion often produces large speedups even when the number of mathematical "
                "operations stays exactly the same",
      .since = "2026-11-22",
-     .plain = {.yes = "With the same arithmetic 16 fused operators are {speed} times as fast, by "
-                      "{bytes} times fewer bytes.",
+     .plain = {.yes = "With the same arithmetic 16 fused operators are {speed} times as fast.",
                .no = "With the same arithmetic 16 fused operators are {speed} times as fast, "
                      "despite {bytes} times fewer bytes.",
                .partly = "Fusing speeds up as bytes fall, with the same arithmetic: {parts}."},

@@ -278,8 +278,8 @@ static const struct claim claims[] = {
      .plain = {.yes = "Bias, GELU or residual is faster inside the product in all {cells} cases.",
                .no =
                    "Bias, GELU or residual is faster inside the product in none of {cells} cases.",
-               .partly = "Bias, GELU or residual faster inside the product: holds in {faster} of "
-                         "{cells} cases, in others does not."},
+               .partly = "Bias or GELU faster inside the product: holds in {faster} of {cells} "
+                         "cases, in others does not."},
      .surprise = 2,
      .statement = "Bias and GELU, and bias and residual, in the epilogue of a product are faster "
                   "than in a kernel of their own, for 1 to 16384 rows.",
@@ -305,8 +305,8 @@ static const struct claim claims[] = {
                       "16, parallel launches more.",
                .no = "One product for Q, K, V takes {row:%} of three's time at 1 row, {rows:%} at "
                      "16: no gain over parallel launches.",
-               .partly = "One product for Q, K, V faster than three: holds in {shorter} of {cells} "
-                         "cases; than three in parallel: does not in {parallel}."},
+               .partly = "One product for Q, K, V beats three: holds in {shorter} of {cells} "
+                         "cases; three in parallel: in {parallel} does not."},
      .surprise = 4,
      .statement =
          "One product over concatenated Q, K and V weights of an 8B layer takes at most 0.95 of "

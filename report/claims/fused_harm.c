@@ -163,8 +163,7 @@ static void judge_c61(const struct bundle *bundle, struct finding *f)
     rule_say_figure(f, "memory", &memory);
     rule_say_figure(f, "compute", &compute);
     rule_say_part(f, "a copy", rule_band(rule_place(&memory, 0, costs)), &memory, costs);
-    rule_say_part(f, "a kernel of arithmetic", rule_band(rule_place(&compute, 0, costs)), &compute,
-                  costs);
+    rule_say_part(f, "arithmetic", rule_band(rule_place(&compute, 0, costs)), &compute, costs);
     rule_conclude(f,
                   both_cost    ? CLAIM_REPRODUCED
                   : none_costs ? CLAIM_REFUTED
@@ -253,10 +252,10 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "Too many registers reduce occupancy.",
      .since = "2026-11-22",
-     .plain = {.yes = "A kernel of {needed} registers has {fused} warps on an SM; cut to 64 "
-                      "{cap_64}, to 32 {cap_32}.",
-               .no = "A kernel of {needed} registers has {fused} warps on an SM; cut to 32 it has "
-                     "no more: {cap_32}.",
+     .plain = {.yes = "With {needed} registers a kernel has {fused} warps on an SM, with 64 it has "
+                      "{cap_64}, with 32 {cap_32}.",
+               .no = "With {needed} registers a kernel has {fused} warps on an SM, with 32 no "
+                     "more: {cap_32}.",
                .partly = "Fewer registers, more warps on an SM: holds in one step, in another does "
                          "not ({fused} at {needed} registers, {cap_64} at 64, {cap_32} at 32)."},
      .statement = "More registers per thread, fewer resident warps; this holds by construction, as "
@@ -278,7 +277,7 @@ static const struct claim claims[] = {
          {.yes = "With half the warps a copy keeps {memory:%} of its rate, arithmetic {compute:%}.",
           .no = "With half the warps a copy keeps {memory:%} of its rate, arithmetic {compute:%}: "
                 "nothing is lost.",
-          .partly = "Half the warps cost a tenth of the rate: {parts}."},
+          .partly = "Half the warps cost a tenth: {parts}."},
      .surprise = 5,
      .statement = "Halving occupancy with the same instructions costs 10 % or more.",
      .rule = "REPRODUCED when half of the warps that an SM can hold cost at least 10 % of the "

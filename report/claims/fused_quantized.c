@@ -279,11 +279,11 @@ static const struct claim claims[] = {
      .quote = "Quantize or dequantize fusion | scale and clamp fused into matmul or attention | "
               "reduces conversion overhead",
      .clause = "fused into matmul or attention | reduces conversion overhead",
-     .plain = {.yes = "Converted inside the product int4 weights take {int4:%} of the time, int8 "
-                      "and fp8 {int8:%}, {e4m3:%}.",
-               .no = "Converted inside the product int4 weights take {int4:%} of the time, int8 "
-                     "and fp8 {int8:%}, {e4m3:%}: no less.",
-               .partly = "Weights converted inside the product take {C45_CUTS:%} of the time or "
+     .plain = {.yes = "Converted inside the product int4 takes {int4:%}, int8 {int8:%}, fp8 "
+                      "{e4m3:%} of the time.",
+               .no = "Converted inside the product int4 takes {int4:%}, int8 {int8:%}, fp8 "
+                     "{e4m3:%} of the time: no less.",
+               .partly = "Converted inside the product weights take {C45_CUTS:%} of the time or "
                          "less: {parts}."},
      .surprise = 1,
      .statement = "Dequantising inside the product takes at most 0.7 of dequantise-then-product at "

@@ -39,7 +39,7 @@ static void judge_c33(const struct bundle *bundle, struct finding *f)
         rule_say_row(f, types[i], &longest[HELD]);
         rule_say_figure(f, types[i], &longest[HELD]);
         rule_say_part(f, types[i], rule_band(rule_place(&longest[HELD], 0, length)), &longest[HELD],
-                      length);
+                      NAN);
         rule_say_row(f, "in shared memory alone", &longest[IN_SHARED]);
         char what[64];
         snprintf(what, sizeof what, "48 KiB of shared memory are found, %s", types[i]);
@@ -417,7 +417,7 @@ static const struct claim claims[] = {
                       "under {C33_LONG}.",
                .no = "One SM holds a row of {fp32} numbers in fp32, {fp16} in fp16: no less than "
                      "{C33_LONG}.",
-               .partly = "A row of {C33_LONG} numbers does not fit one SM: {parts}."},
+               .partly = "A row of {C33_LONG} does not fit one SM: {parts}."},
      .surprise = 3,
      .statement = "The longest row that one block can hold on chip is under 128 K elements, in "
                   "fp32 and in fp16; 128 K is our choice of 'long'.",
@@ -435,11 +435,10 @@ static const struct claim claims[] = {
      .quote = "Without batching, spreading the operation across SMs becomes necessary",
      .clause = "spreading the operation across SMs becomes necessary",
      .since = "2026-11-22T13:20Z",
-     .plain =
-         {.yes = "One SM gets a row of 1048576 numbers wrong, by {error} of it.",
-          .no = "One SM gets a row of 1048576 numbers right, in {one}; several SMs take {best}.",
-          .partly =
-              "One SM takes {one} for a row of 1048576, several {best}. They are needed {parts}."},
+     .plain = {.yes = "One SM gets a row of 1048576 numbers wrong, by {error} of it.",
+               .no =
+                   "One SM gets a row of 1048576 numbers right, in {one}; several SMs take {best}.",
+               .partly = "A row of 1048576 takes one SM {one}, several {best}. Needed {parts}."},
      .surprise = 4,
      .statement = "With a single row (no batching) a softmax of a row that one SM cannot hold "
                   "needs several SMs: one block gets it wrong. If one block is right but takes "
@@ -458,12 +457,13 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "This reduces memory traffic significantly.",
      .since = "2026-11-22",
-     .plain = {.yes = "As three kernels scale, mask and softmax move {moved} times what one fused "
-                      "kernel moves.",
-               .no = "As three kernels scale, mask and softmax move only {moved} times what one "
-                     "fused kernel moves.",
-               .partly = "Between: as three kernels scale, mask and softmax move {moved:range} "
-                         "times what one moves against limits of {C41_NONE} and {C41_LESS}."},
+     .plain =
+         {.yes =
+              "As three kernels scale, mask and softmax move {moved} times what one kernel moves.",
+          .no = "As three kernels scale, mask and softmax move only {moved} times what one kernel "
+                "moves.",
+          .partly = "Between: as three kernels scale, mask and softmax move {moved:range} times "
+                    "what one moves against limits of {C41_NONE} and {C41_LESS}."},
      .surprise = 2,
      .statement = "Scale, mask and softmax as three kernels move at least 1.5 times the bytes of "
                   "device memory that one kernel moves; 'significantly' is read as a third; where "

@@ -127,12 +127,13 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "The data movement is dramatically reduced.",
      .since = "2026-11-22",
-     .plain = {.yes = "As three kernels scale * gelu(x + bias) moves {moved} times what one fused "
-                      "kernel moves.",
-               .no = "As three kernels scale * gelu(x + bias) moves only {moved} times what one "
-                     "fused kernel moves.",
-               .partly = "Between: as three kernels scale * gelu(x + bias) moves {moved:range} "
-                         "times what one moves against limits of {C38_NONE} and {C38_DRAMATIC}."},
+     .plain =
+         {.yes =
+              "As three kernels scale * gelu(x + bias) moves {moved} times what one kernel moves.",
+          .no = "As three kernels scale * gelu(x + bias) moves only {moved} times what one kernel "
+                "moves.",
+          .partly = "Between: as three kernels scale * gelu(x + bias) moves {moved:range} times "
+                    "what one moves against limits of {C38_NONE} and {C38_DRAMATIC}."},
      .surprise = 1,
      .statement = "As one kernel, scale * gelu(x + bias) moves half of the bytes of device memory "
                   "or less that it moves as three; 'dramatically' is read as half; where bytes are "

@@ -169,7 +169,7 @@ static const struct claim claims[] = {
                .no = "None of {n} Llama matrices is read below {C14_COLLAPSED:%} of full rate at "
                      "batch 1: {lowest:%} to {highest:%}.",
                .partly = "Below {C14_COLLAPSED:%} of full rate at batch 1: holds for {below} of "
-                         "{n} Llama matrices, for {above} does not ({lowest:%} to {highest:%})."},
+                         "{n} Llama matrices, for {above} does not."},
      .surprise = 5,
      .statement =
          "The best product of a matrix and a vector at batch 1 stays below 70 % of the sustained "
@@ -194,10 +194,11 @@ static const struct claim claims[] = {
          "becomes visible, and performance collapses well below the hardware's theoretical peak.",
      .clause = "There just aren\u2019t enough warps to keep the SMs busy",
      .since = "2026-11-22",
-     .plain = {.yes = "With four times the warps the short product is {more} times as fast.",
-               .no = "Four times the warps do not help the short product: {more} times the rate.",
-               .partly = "Between: four times the warps make the short product {more:range} times "
-                         "as fast; the limits are {C14B_SAME:%} and {C14B_FASTER:%} more."},
+     .plain =
+         {.yes = "Four times the warps make a product of 2048 x 2048 {more} times as fast.",
+          .no = "Four times the warps do not help a product of 2048 x 2048: {more} times the rate.",
+          .partly = "Between: four times the warps make a product of 2048 x 2048 {more:range} "
+                    "times as fast; the limits are {C14B_SAME:%} and {C14B_FASTER:%} more."},
      .surprise = 5,
      .statement = "Where a product at batch 1 is slow because it is short, 2048 x 2048, more warps "
                   "make it faster by 10 % or more.",

@@ -196,10 +196,10 @@ static const struct claim claims[] = {
      .quote =
          "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny.",
      .since = "2026-11-22",
-     .plain = {.yes = "Registers answer {sooner} times sooner than device memory, and hold "
-                      "{size:%} of its bytes.",
-               .no = "Registers answer {sooner} times sooner than device memory, and hold {size:%} "
-                     "of its bytes: no contrast.",
+     .plain = {.yes = "Registers answer {sooner} times sooner than device memory, with {size:%} of "
+                      "its bytes.",
+               .no = "Registers answer {sooner} times sooner than device memory, with {size:%} of "
+                     "its bytes: no contrast.",
                .partly = "Registers against device memory: {parts}."},
      .statement = "Registers are at least 5 times as fast as global memory, in latency and in "
                   "rate, and hold at most a hundredth of its bytes.",

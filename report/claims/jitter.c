@@ -276,8 +276,8 @@ static void judge_c87(const struct bundle *bundle, struct finding *f)
     multiple.low = least;
     rule_say_number(f, "longest", longest, "ratio");
     rule_say_number(f, "worst", worst, "ratio");
-    rule_say_part(f, "by p99 - median", by_difference, &far, NAN);
-    rule_say_part(f, "by p99 / median", by_ratio, &multiple, NAN);
+    rule_say_part(f, "p99 - median", by_difference, &far, NAN);
+    rule_say_part(f, "p99 / median", by_ratio, &multiple, NAN);
     rule_conclude(f, by_difference == by_ratio ? by_difference : CLAIM_MIXED, contended, negative);
 }
 
@@ -294,7 +294,7 @@ static const struct claim claims[] = {
                       "launches, {many:%} of 64.",
                .no = "On a shared CPU a graph or one kernel leaves {few:%} of the tail of 8 "
                      "launches, {many:%} of 64: nothing falls.",
-               .partly = "On a shared CPU fewer launches shorten the tail: {parts}."},
+               .partly = "On a shared CPU fewer launches cut the tail: {parts}."},
      .surprise = 5,
      .statement = "Where the launching thread shares its CPU, the tail of a step's time above its "
                   "median falls by 10 % or more when its launches become a graph or one kernel: "
@@ -338,7 +338,7 @@ static const struct claim claims[] = {
                       "median, at most.",
                .no = "Beside other work one kernel's p99 lies {longest} times as far above its "
                      "median; p99 / median is {worst} times: no steadier.",
-               .partly = "Beside other work one kernel is steadier than eight launches: {parts}."},
+               .partly = "Steadier by one kernel: {parts}."},
      .surprise = 5,
      .statement = "Beside other streams on the GPU a step's time is steadier as one fused kernel "
                   "than as its eight launches, by p99 - median and by p99 / median.",

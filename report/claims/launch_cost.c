@@ -205,9 +205,9 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "Each kernel launch has overhead:",
      .since = "2026-11-22",
-     .plain = {.yes = "16 MiB read by 64 launches take {few} times as long as by one, by 4096 "
+     .plain = {.yes = "16 MiB read by 64 launches take {few} times as long as by one; by 4096, "
                       "{many} times.",
-               .no = "16 MiB read by 64 launches take {few} times as long as by one, by 4096 "
+               .no = "16 MiB read by 64 launches take {few} times as long as by one; by 4096, "
                      "{many} times: no overhead.",
                .partly = "16 MiB take longer when they are cut: {parts}."},
      .statement = "The same bytes take longer when they are cut into more launches.",
@@ -223,11 +223,11 @@ static const struct claim claims[] = {
      .quote = "The cost of a kernel includes more than math.",
      .since = "2026-11-22",
      .plain =
-         {.yes = "A kernel that reads 16 MiB takes {one}, {bytes} times as long as an empty one.",
+         {.yes = "A kernel that reads 16 MiB takes {one}, {bytes} times an empty one's time.",
           .no =
-              "A kernel that reads 16 MiB takes {one}, not more than an empty one ({bytes} times).",
-          .partly = "Between: a kernel that reads 16 MiB takes {bytes:range} times as long as an "
-                    "empty one; the limit is {C50_ADDS:%} more."},
+              "A kernel that reads 16 MiB takes {one}, {bytes} times an empty one's time: no more.",
+          .partly = "Between: a kernel that reads 16 MiB takes {bytes:range} times an empty one's "
+                    "time; the limit is {C50_ADDS:%} more."},
      .statement = "The bytes that a kernel moves are a part of its cost: one that reads 16 MiB "
                   "from L2, with an addition for each word, costs more than an empty one.",
      .rule = "In a graph, one block of 256 threads an SM. REPRODUCED when the reading launch takes "

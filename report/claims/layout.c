@@ -72,12 +72,12 @@ static void judge_c56(const struct bundle *bundle, struct finding *f)
     rule_say_figure(f, "cost", &cost);
     rule_say_figure(f, "tn", &tn);
     rule_say_figure(f, "nt", &nt);
-    rule_say_part(f, "A transpose takes the time of a copy", rule_band(moves), &cost, of_copy);
+    rule_say_part(f, "a transpose takes a copy's time", rule_band(moves), &cost, of_copy);
     rule_say_part(f, "a product needs one",
                   forced     ? CLAIM_REPRODUCED
                   : absorbed ? CLAIM_REFUTED
                              : CLAIM_MIXED,
-                  &tn, most);
+                  &tn, NAN);
     rule_conclude(f,
                   moves == PLACE_INSIDE && forced    ? CLAIM_REPRODUCED
                   : moves == PLACE_BELOW && absorbed ? CLAIM_REFUTED
@@ -254,7 +254,10 @@ static void judge_c84b(const struct bundle *bundle, struct finding *f)
                       i == 1   ? "16 KiB"
                       : i == 0 ? "64 KiB in flight"
                                : "64 KiB from L2",
-                      rule_band(rule_place(&ratio, faster, INFINITY)), &ratio, faster);
+                      rule_place(&ratio, faster, INFINITY) == PLACE_INSIDE     ? CLAIM_REPRODUCED
+                      : rule_place(&ratio, 1 - same, 1 + same) == PLACE_INSIDE ? CLAIM_REFUTED
+                                                                               : CLAIM_MIXED,
+                      &ratio, faster);
         n_faster += rule_place(&ratio, faster, INFINITY) == PLACE_INSIDE;
         n_same += rule_place(&ratio, 1 - same, 1 + same) == PLACE_INSIDE;
     }
@@ -296,10 +299,10 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "Strides that force scattered reads.",
      .since = "2026-11-22",
-     .plain = {.yes = "Useful bytes 8 floats apart come at {first} of an eighth of the full rate, "
-                      "32 apart at {last}.",
-               .no = "Useful bytes 8 floats apart come at {first} of an eighth of the full rate, "
-                     "32 apart at {last}: more than sectors allow.",
+     .plain = {.yes = "Every 8th float comes at {first} times an eighth of the full rate, every "
+                      "32nd at {last}.",
+               .no = "Every 8th float comes at {first} times an eighth of the full rate, every "
+                     "32nd at {last}: faster than sectors allow.",
                .partly = "Strides leave an eighth of the full rate or less: {parts}."},
      .surprise = 1,
      .statement =
@@ -339,13 +342,11 @@ static const struct claim claims[] = {
               "vectorized instructions can be used.",
      .clause = "",
      .since = "2026-11-22",
-     .plain =
-         {.yes = "16-byte loads are {much} to {little} times as fast as 4-byte ones, with equal "
-                 "bytes in flight.",
-          .no = "16-byte loads are as fast as 4-byte ones with equal bytes in flight: {much} and "
-                "{l2} times.",
-          .partly =
-              "16-byte loads are faster than 4-byte ones, with equal bytes in flight: {parts}."},
+     .plain = {.yes = "16-byte loads are {much} to {little} times as fast as 4-byte ones, with "
+                      "equal bytes in flight.",
+               .no = "16-byte loads are as fast as 4-byte ones with equal bytes in flight: {much} "
+                     "and {l2} times.",
+               .partly = "16-byte loads beat 4-byte ones: {parts}."},
      .surprise = 4,
      .statement = "At equal bytes in flight 16-byte loads are 1.10 times as fast as 4-byte ones or "
                   "more: width is more than a way to get bytes in flight.",

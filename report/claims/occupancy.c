@@ -120,16 +120,16 @@ static void judge_c12(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive, "rows of 4 MiB from L2 over 16 KiB from L1", &slower);
     rule_say_control(f, false, negative, "a single layer, moved, is slower", &one_piece);
     rule_say_figure(f, "apart", &in_l1);
-    rule_say_part(f, "four warps at half of their rate",
+    rule_say_part(f, "L1 at half its rate by four warps",
                   slow == HOLDS   ? CLAIM_REPRODUCED
                   : slow == FAILS ? CLAIM_REFUTED
                                   : CLAIM_MIXED,
                   NULL, NAN);
-    rule_say_part(f, "slower by layers far apart",
+    rule_say_part(f, "slower by scattered layers",
                   moved == HOLDS   ? CLAIM_REPRODUCED
                   : moved == FAILS ? CLAIM_REFUTED
                                    : CLAIM_MIXED,
-                  &in_l1, most);
+                  &in_l1, NAN);
     rule_conclude(f,
                   slow == OPEN || moved == OPEN || slow != moved ? CLAIM_MIXED
                   : slow == HOLDS                                ? CLAIM_REPRODUCED

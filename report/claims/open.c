@@ -139,7 +139,7 @@ static const struct claim claims[] = {
                   "small models and small micro-batches, each varied alone.",
      .open = "A decode and a prefill step of whole layers, launched one by one and by graph, along "
              "the four axes: the share of the step in which no kernel runs.",
-     .waits = "the part of a step in which no kernel runs, along batch, length and size",
+     .waits = "the part of a step in which no kernel runs, by batch, length and size",
      .needs = NEEDS(NULL)},
     {.id = "C48",
      .article = "ai-rng",

@@ -277,8 +277,10 @@ static void say_not_counted(const struct bundle *bundle, const char *id, struct 
     const char *of = counted_split(id, &n);
     const int length = of ? (int)strcspn(of, ".") : 0;
 
-    if (of)
+    if (of) {
+        rule_say_why(f, WHY_MISSING, "bytes by counters");
         snprintf(f->decides, sizeof f->decides, "run `gpufloor counters %.*s`", length, of);
+    }
     if (!of)
         rule_not_testable(f, "%s is no counted figure", id);
     else if (counted_find(bundle, of, (size_t)length))

@@ -293,10 +293,10 @@ static const struct claim claims[] = {
          "If a fused computation is split across SMs and requires synchronization (e.g., between "
          "attention steps), you risk deadlocks where some SMs are stalled waiting for others.",
      .clause = "you risk deadlocks where some SMs are stalled waiting for others",
-     .plain = {.yes = "One block more than fit at once hangs an ordinary launch whose blocks wait "
-                      "for each other.",
-               .no = "Twice the blocks that fit at once wait for each other, and finish, in an "
-                     "ordinary launch.",
+     .plain = {.yes =
+                   "An ordinary launch hangs when one block more than fits waits for the others.",
+               .no = "An ordinary launch finishes even when twice the blocks that fit wait for "
+                     "each other.",
                .partly = "Blocks that wait for each other, in an ordinary launch: {parts}."},
      .surprise = 1,
      .statement = "A spin barrier in an ordinary launch that has the GPU to itself hangs when the "
@@ -316,8 +316,8 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .plain = {.yes =
                    "A cooperative launch was accepted and hung, at {broken} of {sizes} grid sizes.",
-               .no = "A cooperative launch uses all SMs and refuses what would hang ({kept} of "
-                     "{sizes} sizes).",
+               .no = "A cooperative launch uses all SMs and refuses what would hang, at {kept} of "
+                     "{sizes} sizes.",
                .partly = "A cooperative launch finishes or refuses: holds at {kept} of {sizes} "
                          "sizes, at others does not."},
      .surprise = 6,

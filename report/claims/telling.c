@@ -1,5 +1,6 @@
 #include "report/claims/telling.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <stdarg.h>
@@ -72,7 +73,7 @@ static const char *shown(char text[VALUE_TEXT], double value, const char *unit)
                                        : 0,
                  value);
     else
-        unit_format(text, VALUE_TEXT, value, unit, DIGITS);
+        unit_format(text, VALUE_TEXT, value, unit, strcmp(unit, "ratio") ? DIGITS : DIGITS - 1);
     return text;
 }
 
@@ -153,38 +154,37 @@ static void put_part(struct text *text, const struct part_of_verdict *part)
     put(text, ")");
 }
 
-/* Of the parts with a verdict: how many, and their one limit, or NaN where they differ. */
-static size_t count_parts(const struct finding *f, enum claim_verdict verdict, double *limit)
+/* The one limit of all parts that did not hold; NaN where they have several, or none. */
+static double common_limit(const struct finding *f)
 {
-    size_t n = 0;
-    *limit = NAN;
-    for (size_t i = 0; i < f->n_parts; i++)
-        if (f->parts[i].verdict == verdict)
-            *limit = n++ == 0 || f->parts[i].limit == *limit ? f->parts[i].limit : (double)NAN;
-    return n;
+    double limit = NAN;
+    for (size_t i = 0, n = 0; i < f->n_parts; i++)
+        if (f->parts[i].verdict != CLAIM_REPRODUCED)
+            limit = n++ == 0 || f->parts[i].limit == limit ? f->parts[i].limit : (double)NAN;
+    return limit;
 }
 
 /* "A (0.97), B (1.2): hold; C (1.01): does not, limit 1.03" */
 static bool put_parts(struct text *text, const struct finding *f)
 {
-    static const char *const one[] = {"holds", "does not", "is between"};
-    static const char *const more[] = {"hold", "do not", "are between"};
+    static const char *const one[] = {"holds", "does not", "between"};
+    static const char *const more[] = {"hold", "do not", "between"};
+    const double limit = common_limit(f);
     size_t groups = 0;
-    double limit;
 
     for (enum claim_verdict v = CLAIM_REPRODUCED; v <= CLAIM_MIXED; v++) {
-        const size_t n = count_parts(f, v, &limit);
-        for (size_t i = 0, k = 0; i < f->n_parts; i++)
+        size_t n = 0;
+        for (size_t i = 0; i < f->n_parts; i++)
             if (f->parts[i].verdict == v) {
-                put(text, "%s", k++ ? ", " : groups ? "; " : "");
+                put(text, "%s", n++ ? ", " : groups ? "; " : "");
                 put_part(text, &f->parts[i]);
             }
         if (n > 0)
             put(text, ": %s", n > 1 ? more[v] : one[v]);
-        if (n > 0 && v != CLAIM_REPRODUCED && isfinite(limit))
-            put(text, ", limit %.4g", limit);
         groups += n > 0;
     }
+    if (isfinite(limit))
+        put(text, ", limit %.6g", limit);
     return groups > 0;
 }
 
@@ -219,6 +219,7 @@ static bool put_slot(struct text *text, const char *slot, const struct finding *
 
 static bool fill(struct text *text, const char *plain, const struct finding *f)
 {
+    const bool begins = *plain == '{';
     while (*plain) {
         const size_t before = strcspn(plain, "{");
         put(text, "%.*s", (int)before, plain);
@@ -232,9 +233,8 @@ static bool fill(struct text *text, const char *plain, const struct finding *f)
             return false;
         plain += length + 1;
     }
-    if (text->at[0] >= 'a' && text->at[0] <= 'z' && plain[-1] == '.' && f->n_parts &&
-        !strncmp(text->at, f->parts[0].what, strlen(f->parts[0].what)))
-        text->at[0] = (char)(text->at[0] - 'a' + 'A');
+    if (begins)
+        text->at[0] = (char)toupper((unsigned char)text->at[0]);
     return true;
 }
 

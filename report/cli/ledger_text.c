@@ -33,19 +33,19 @@ void ledger_totals(FILE *out, const struct tellings *t, enum table_format format
 
 static void print_sum(FILE *out, const struct tellings *t, size_t width)
 {
-    static const char *const what[] = {"hold here", "do not", "hold in part", "cannot be told",
+    static const char *const what[] = {"hold", "do not", "hold in part", "cannot be told",
                                        "are open"};
     char text[TEXT];
     size_t count[TELLING_VERDICTS], used = 0;
     const size_t all = tellings_count(t, NULL, count);
 
-    used += (size_t)snprintf(text, sizeof text, "%zu published claims: ", all);
+    used += (size_t)snprintf(text, sizeof text, "%zu claims: ", all);
     for (int v = 0; v < TELLING_VERDICTS; v++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu %s", v ? ", " : "",
                                  count[v], what[v]);
     snprintf(text + used, sizeof text - used,
-             ". b, c: another clause of the quote, or a question added to it. Quote, rule, figures "
-             "and controls: --id C24. A sentence of an article: --search TEXT.");
+             ". b, c: another clause, or a question added to it. All of a claim: --id C24; a "
+             "sentence of an article: --search TEXT.");
     table_wrap_to(out, text, 0, 0, width);
     fputs("\n\n", out);
 }
