@@ -94,9 +94,15 @@ static void judge_c59(const struct bundle *bundle, struct finding *f)
                      "the two layouts, each with the lanes that suit it, differ twofold", &suited);
     rule_say_figure(f, "along", &ratios[0]);
     rule_say_figure(f, "across", &ratios[1]);
-    rule_say_part(f, "lanes along the rows", rule_band(rule_place(&ratios[0], twofold, INFINITY)),
+    rule_say_part(f, "lanes along the rows",
+                  fused_at_least(&ratios[0], twofold) ? CLAIM_REPRODUCED
+                  : fused_below(&ratios[0], alike)    ? CLAIM_REFUTED
+                                                      : CLAIM_MIXED,
                   &ratios[0], twofold);
-    rule_say_part(f, "lanes across them", rule_band(rule_place(&ratios[1], twofold, INFINITY)),
+    rule_say_part(f, "lanes across them",
+                  fused_at_least(&ratios[1], twofold) ? CLAIM_REPRODUCED
+                  : fused_below(&ratios[1], alike)    ? CLAIM_REFUTED
+                                                      : CLAIM_MIXED,
                   &ratios[1], twofold);
     rule_conclude(f,
                   differ > 0  ? CLAIM_REPRODUCED

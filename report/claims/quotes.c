@@ -1,5 +1,5 @@
-/* Sentences of the articles that no claim quotes, since another sentence says the same. With the quotes
- * of the claims these are all that the ledger covers. */
+/* Sentences of the articles that the claims which judge them do not quote, since another sentence says
+ * the same. With the quotes of the claims these are all that the ledger covers. */
 #include "report/claims/quotes.h"
 
 static const struct quote quotes[] = {
@@ -8,6 +8,9 @@ static const struct quote quotes[] = {
      "This demonstrates a key limitation: Nvidia GPUs are not optimized for low-granularity "
      "workloads, where small units of work must be done with extreme speed.",
      "C26", NULL},
+    {"smallest.ai",
+     "At first glance, this seems like an effective optimization. These large kernels aim to:",
+     "C28 C29", NULL},
     {"8bit.tr", "Kernel fusion reduces memory transfers and improves throughput.", "C28", NULL},
     {"ai-rng",
      "Operator fusion is the idea of combining multiple operators into a single kernel so that "
@@ -24,6 +27,8 @@ static const struct quote quotes[] = {
      "C38", NULL},
     {"ai-rng", "Elementwise chains | add, mul, gelu, silu, clamp | removes intermediate writes",
      "C39", NULL},
+    {"8bit.tr", "Layer norm, activation functions, and linear layers benefit from fusion.", "C40",
+     NULL},
     {"8bit.tr",
      "Attention kernels are especially sensitive to memory bandwidth and fusion choices.", "C43",
      NULL},

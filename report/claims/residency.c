@@ -303,7 +303,7 @@ static const struct claim claims[] = {
                .no = "Shared memory limits the warps in {bound} of {n} kernels that use some; in "
                      "{free} it does not.",
                .partly = "Shared memory limits the warps: holds in {bound} of {n} kernels that use "
-                         "some; for {disagree} the driver counts other warps."},
+                         "some, in {disagree} does not as the driver counts."},
      .surprise = 4,
      .statement = "Shared memory is the binding limit of occupancy in every configuration that "
                   "asks for some.",

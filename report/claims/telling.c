@@ -238,6 +238,18 @@ static bool fill(struct text *text, const char *plain, const struct finding *f)
     return true;
 }
 
+/* Without the keys of ids: "norm.time" of "norm.time{op=...}". */
+static void put_short(struct text *text, const char *lacks)
+{
+    while (*lacks) {
+        const size_t before = strcspn(lacks, "{");
+        put(text, "%.*s", (int)before, lacks);
+        lacks += before;
+        lacks += strcspn(lacks, "}") == strlen(lacks) ? strcspn(lacks, " :") : strcspn(lacks, "}");
+        lacks += *lacks == '}';
+    }
+}
+
 /* The class of what cannot be told, in words, and what would decide. */
 static void fill_why(struct text *text, const struct finding *f)
 {
@@ -247,8 +259,10 @@ static void fill_why(struct text *text, const struct finding *f)
                                         [WHY_UNSTEADY] = "Not steady: ",
                                         [WHY_CONTROL] = "A control did not come out: ",
                                         [WHY_NEVER] = "No run can tell: "};
-    put(text, "%s%s%s", begin[f->why], f->lacks, f->why == WHY_OTHER_GPU ? " can tell" : "");
-    put(text, "%s%s.", f->decides[0] ? "; " : "", f->decides);
+    put(text, "%s", begin[f->why]);
+    put_short(text, f->lacks);
+    put(text, "%s%s%s.", f->why == WHY_OTHER_GPU ? " can tell" : "", f->decides[0] ? "; " : "",
+        f->decides);
 }
 
 /* Of a claim without words of its own, or whose words lack a figure. */
@@ -266,7 +280,7 @@ static const char *words_of(const struct claim *claim, enum claim_verdict verdic
                                        : NULL;
 }
 
-static void tell(struct telling *t)
+void telling_form(struct telling *t)
 {
     const struct finding *f = &t->finding;
     const char *words = words_of(t->claim, f->verdict);
@@ -288,7 +302,7 @@ void telling_judge(struct telling *t, const struct claim *claim, const struct bu
     t->claim = claim;
     t->is_generic = false;
     claim_judge(claim, bundle, &t->finding);
-    tell(t);
+    telling_form(t);
 }
 
 /* --- all claims ------------------------------------------------------------------------------- */

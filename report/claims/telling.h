@@ -25,8 +25,9 @@ struct tellings {
 bool tellings_open(struct tellings *t, const struct bundle *bundle, const char *glob);
 void tellings_free(struct tellings *t);
 
-/* Judges one claim, and forms its sentence. */
+/* Judges one claim, and forms its sentence; or forms the sentence of what was found. */
 void telling_judge(struct telling *t, const struct claim *claim, const struct bundle *bundle);
+void telling_form(struct telling *t);
 
 /* The claim of that id; NULL: it is not among them. */
 const struct telling *tellings_find(const struct tellings *t, const char *id);

@@ -46,29 +46,43 @@ static bool is_range(const struct figure *figure)
     return isfinite(figure->low) && isfinite(figure->high) && figure->low < figure->high;
 }
 
-/* Name, value, interval and row of each figure. */
+/* "4.83 us (4.81 us to 4.84 us)" */
+static void format_figure(char *text, size_t size, const struct figure *figure)
+{
+    char value[VALUE], low[VALUE], high[VALUE];
+    unit_format(value, sizeof value, figure->value, figure->unit, 4);
+    if (is_range(figure))
+        snprintf(text, size, "%s (%s to %s)", value,
+                 unit_format(low, sizeof low, figure->low, figure->unit, 4),
+                 unit_format(high, sizeof high, figure->high, figure->unit, 4));
+    else
+        snprintf(text, size, "%s", value);
+}
+
+/* Name, value with its interval, and row of each figure; as text, the row on a line of its own. */
 static void print_figures(FILE *out, const struct finding *f, enum table_format format)
 {
-    struct table table = table_new("lrll");
-    char value[VALUE], low[VALUE], high[VALUE];
+    struct table table = table_new("lll");
+    char value[3 * VALUE], line[CLAIM_WORDS + 3 * VALUE + 4];
 
     table_cell(&table, "figure");
     table_cell(&table, "value");
-    table_cell(&table, "interval");
     table_cell(&table, "row");
     for (size_t i = 0; i < f->n_figures; i++) {
         const struct figure *figure = &f->figures[i];
-        table_cell(&table, "%s", figure->name);
-        table_cell(&table, "%s", unit_format(value, sizeof value, figure->value, figure->unit, 4));
-        if (is_range(figure))
-            table_cell(&table, "%s to %s",
-                       unit_format(low, sizeof low, figure->low, figure->unit, 4),
-                       unit_format(high, sizeof high, figure->high, figure->unit, 4));
-        else
-            table_cell(&table, "-");
-        table_cell(&table, "%s", figure->id ? figure->id : "-");
+        format_figure(value, sizeof value, figure);
+        if (format == TABLE_MD) {
+            table_cell(&table, "%s", figure->name);
+            table_cell(&table, "%s", value);
+            table_cell(&table, "%s", figure->id ? figure->id : "-");
+            continue;
+        }
+        snprintf(line, sizeof line, "%s: %s", figure->name, value);
+        print_line(out, i ? "" : "figures", line, format);
+        if (figure->id)
+            fprintf(out, "%*s%s\n", 2 * INDENT, "", figure->id);
     }
-    if (format == TABLE_MD)
+    if (format == TABLE_MD && f->n_figures)
         fputc('\n', out);
     table_print(out, &table, format, NULL);
 }
@@ -139,6 +153,8 @@ static void print_judged(FILE *out, const struct bundle *bundle, const struct te
                  f->decides[0] ? "; " : "", f->decides);
         print_line(out, "why", why, format);
     }
+    if (format != TABLE_MD) /* whose table stands behind the list */
+        print_figures(out, f, format);
     print_parts(out, f, format);
     print_controls(out, f, format);
     print_line(out, "rule", t->claim->rule, format);
@@ -162,7 +178,8 @@ void ledger_details(FILE *out, const struct bundle *bundle, const struct telling
             print_judged(out, bundle, one, format);
         }
         print_elsewhere(out, one->claim, elsewhere, format);
-        print_figures(out, &one->finding, format);
-        fputs(one->finding.n_figures ? "" : "\n", out);
+        if (format == TABLE_MD)
+            print_figures(out, &one->finding, format);
+        fputs(format == TABLE_MD && one->finding.n_figures ? "" : "\n", out);
     }
 }

@@ -9,18 +9,18 @@ enum { LABEL = 16, SCREEN_TEXT = 2048 };
 
 /* --- search ----------------------------------------------------------------------------------- */
 
-static void print_quote(FILE *out, const char *quote, const char *article, size_t width)
+static void print_quote(FILE *out, const char *quote, const char *article)
 {
     char text[SCREEN_TEXT];
     snprintf(text, sizeof text, "\"%s\"", quote);
-    table_wrap_to(out, text, 0, 1, width);
+    table_wrap(out, text, 0, 1);
     fprintf(out, "\n  %s\n", claim_reference(article));
 }
 
-static void print_found(FILE *out, const struct telling *t, size_t width)
+static void print_found(FILE *out, const struct telling *t)
 {
     fprintf(out, "  %-5s%-10s", t->claim->id, telling_word(t->finding.verdict));
-    table_wrap_to(out, t->sentence, LABEL + 1, LABEL + 1, width);
+    table_wrap(out, t->sentence, LABEL + 1, LABEL + 1);
     fputc('\n', out);
 }
 
@@ -45,7 +45,7 @@ static bool is_printed(const struct claim *claim, size_t place)
 }
 
 static void print_judging(FILE *out, const struct bundle *bundle, const struct claim *quoted,
-                          const struct quote *other, size_t width)
+                          const struct quote *other)
 {
     struct telling *t = calloc(1, sizeof *t);
     const struct claim *claim;
@@ -55,14 +55,13 @@ static void print_judging(FILE *out, const struct bundle *bundle, const struct c
                 ? !strcmp(claim->quote, quoted->quote) && !strcmp(claim->article, quoted->article)
                 : is_among(other->ids, claim->id)) {
             telling_judge(t, claim, bundle);
-            print_found(out, t, width);
+            print_found(out, t);
         }
     free(t);
 }
 
 bool ledger_search(FILE *out, const struct bundle *bundle, const char *text)
 {
-    const size_t width = table_screen();
     const struct claim *claim;
     const struct quote *quote;
     size_t n = 0;
@@ -71,17 +70,17 @@ bool ledger_search(FILE *out, const struct bundle *bundle, const char *text)
         if (!strcasestr(claim->quote, text) || is_printed(claim, i))
             continue;
         fputs(n++ ? "\n" : "", out);
-        print_quote(out, claim->quote, claim->article, width);
-        print_judging(out, bundle, claim, NULL, width);
+        print_quote(out, claim->quote, claim->article);
+        print_judging(out, bundle, claim, NULL);
     }
     for (size_t i = 0; (quote = quote_at(i)); i++) {
         if (!strcasestr(quote->sentence, text))
             continue;
         fputs(n++ ? "\n" : "", out);
-        print_quote(out, quote->sentence, quote->article, width);
+        print_quote(out, quote->sentence, quote->article);
         if (quote->apart)
             fprintf(out, "  not judged: %s\n", quote->apart);
-        print_judging(out, bundle, NULL, quote, width);
+        print_judging(out, bundle, NULL, quote);
     }
     return n > 0;
 }

@@ -5,7 +5,7 @@
 #include "report/cli/ledger.h"
 #include "report/cli/origin.h"
 
-enum { INDENT = 12, CLASSES = 16, TEXT = 4096 };
+enum { INDENT = 12, CLASSES = 21, TEXT = 4096 };
 
 /* --- totals ----------------------------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@ void ledger_totals(FILE *out, const struct tellings *t, enum table_format format
     table_print(out, &table, format, NULL);
 }
 
-static void print_sum(FILE *out, const struct tellings *t, size_t width)
+static void print_sum(FILE *out, const struct tellings *t)
 {
     static const char *const what[] = {"hold", "do not", "hold in part", "cannot be told",
                                        "are open"};
@@ -46,7 +46,7 @@ static void print_sum(FILE *out, const struct tellings *t, size_t width)
     snprintf(text + used, sizeof text - used,
              ". b, c: another clause, or a question added to it. All of a claim: --id C24; a "
              "sentence of an article: --search TEXT.");
-    table_wrap_to(out, text, 0, 0, width);
+    table_wrap(out, text, 0, 0);
     fputs("\n\n", out);
 }
 
@@ -70,17 +70,16 @@ static const char *letter_of(const struct claim *claim)
 }
 
 /* "C24  yes    128 blocks ..." */
-static void print_words(FILE *out, const char *id, enum claim_verdict verdict, const char *text,
-                        size_t width)
+static void print_words(FILE *out, const char *id, enum claim_verdict verdict, const char *text)
 {
     const int at = fprintf(out, "%-4s %-6s ", id, telling_word(verdict));
-    table_wrap_to(out, text, (size_t)at, INDENT, width);
+    table_wrap(out, text, (size_t)at, INDENT);
     fputc('\n', out);
 }
 
 /* The first claim's sentence; those with another word behind it, and of those with its word the
  * letters: " b no: ..." and " (c too)". */
-static void print_entry(FILE *out, const struct telling *first, size_t n, size_t width)
+static void print_entry(FILE *out, const struct telling *first, size_t n)
 {
     const enum claim_verdict verdict = first->finding.verdict;
     char text[TEXT];
@@ -97,7 +96,7 @@ static void print_entry(FILE *out, const struct telling *first, size_t n, size_t
             used += (size_t)snprintf(text + used, sizeof text - used, " %s %s: %s",
                                      letter_of(first[i].claim),
                                      telling_word(first[i].finding.verdict), first[i].sentence);
-    print_words(out, first->claim->id, verdict, text, width);
+    print_words(out, first->claim->id, verdict, text);
 }
 
 static bool is_open(const struct telling *t, const char *article)
@@ -116,7 +115,7 @@ static bool is_said(const struct tellings *t, size_t place, const char *article)
 }
 
 /* One line for each measurement that lacks, with the claims that wait for it. */
-static void print_open(FILE *out, const struct tellings *t, const char *article, size_t width)
+static void print_open(FILE *out, const struct tellings *t, const char *article)
 {
     char text[TEXT];
 
@@ -129,11 +128,11 @@ static void print_open(FILE *out, const struct tellings *t, const char *article,
             if (is_open(&t->telling[k], article) && !strcmp(t->telling[k].claim->waits, waits))
                 used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
                                          n++ ? ", " : "; also ", t->telling[k].claim->id);
-        print_words(out, t->telling[i].claim->id, CLAIM_OPEN, text, width);
+        print_words(out, t->telling[i].claim->id, CLAIM_OPEN, text);
     }
 }
 
-static void print_article(FILE *out, const struct tellings *t, const char *article, size_t width)
+static void print_article(FILE *out, const struct tellings *t, const char *article)
 {
     size_t count[TELLING_VERDICTS];
 
@@ -143,14 +142,14 @@ static void print_article(FILE *out, const struct tellings *t, const char *artic
     for (size_t i = 0; i < t->n; i += entry_length(t, i))
         if (!strcmp(t->telling[i].claim->article, article) &&
             t->telling[i].finding.verdict != CLAIM_OPEN)
-            print_entry(out, &t->telling[i], entry_length(t, i), width);
-    print_open(out, t, article, width);
+            print_entry(out, &t->telling[i], entry_length(t, i));
+    print_open(out, t, article);
     fputc('\n', out);
 }
 
 /* --- what cannot be told ---------------------------------------------------------------------- */
 
-static void print_index(FILE *out, const struct tellings *t, size_t width)
+static void print_index(FILE *out, const struct tellings *t)
 {
     char text[TEXT];
     size_t count[TELLING_VERDICTS];
@@ -158,7 +157,6 @@ static void print_index(FILE *out, const struct tellings *t, size_t width)
     tellings_count(t, NULL, count);
     if (count[CLAIM_NOT_TESTABLE] == 0)
         return;
-    fputs("What cannot be told, by reason\n", out);
     for (enum claim_why why = WHY_OTHER_GPU; why <= WHY_NEVER; why++) {
         size_t n = 0, used = (size_t)snprintf(text, sizeof text, "%s: ", telling_class_line(why));
         for (size_t i = 0; i < t->n; i++)
@@ -168,21 +166,20 @@ static void print_index(FILE *out, const struct tellings *t, size_t width)
                                          t->telling[i].claim->id);
         if (n == 0)
             continue;
-        fprintf(out, "  %-13s ", telling_class(why));
-        table_wrap_to(out, text, CLASSES, CLASSES, width);
+        fprintf(out, "%-9s %-9s ", telling_word(CLAIM_NOT_TESTABLE), telling_class(why));
+        table_wrap(out, text, CLASSES, CLASSES);
         fputc('\n', out);
     }
 }
 
 void ledger_text(FILE *out, const struct bundle *bundle, const struct tellings *t)
 {
-    const size_t width = table_screen();
     const char *article;
 
     ledger_head(out, bundle, TABLE_TEXT);
-    print_sum(out, t, width);
+    print_sum(out, t);
     ledger_totals(out, t, TABLE_TEXT);
     for (size_t i = 0; (article = tellings_article(i)); i++)
-        print_article(out, t, article, width);
-    print_index(out, t, width);
+        print_article(out, t, article);
+    print_index(out, t);
 }

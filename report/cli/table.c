@@ -81,7 +81,13 @@ static size_t width_of_bytes(const char *text, size_t n)
     return width;
 }
 
-size_t table_screen(void)
+static size_t width_of(const char *text)
+{
+    return text ? width_of_bytes(text, strlen(text)) : 0;
+}
+
+/* The columns of the terminal, where there is one: 80 to TABLE_WIDTH. */
+static size_t screen_width(void)
 {
     enum { LEAST = 80 };
     struct winsize screen;
@@ -91,18 +97,9 @@ size_t table_screen(void)
     return screen.ws_col < LEAST ? LEAST : screen.ws_col;
 }
 
-static size_t width_of(const char *text)
-{
-    return text ? width_of_bytes(text, strlen(text)) : 0;
-}
-
 void table_wrap(FILE *out, const char *text, size_t at, size_t indent)
 {
-    table_wrap_to(out, text, at, indent, TABLE_WIDTH);
-}
-
-void table_wrap_to(FILE *out, const char *text, size_t at, size_t indent, size_t within)
-{
+    const size_t within = screen_width();
     for (bool first = true; text && *text; first = false) {
         const size_t length = strcspn(text, " "), width = width_of_bytes(text, length);
         if (!first && at + 1 + width >= within) {

@@ -38,12 +38,9 @@ bool table_format_read(const char *name, enum table_format *format);
 void table_put(FILE *out, const char *text, enum table_format format);
 
 /* Prints a paragraph that begins in column `at`, with further lines indented by `indent` blanks.
- * Lines are broken at blanks and end before column TABLE_WIDTH; a longer word is kept whole. */
+ * Lines are broken at blanks and end before column TABLE_WIDTH, or that of a narrower terminal; a
+ * longer word is kept whole. */
 enum { TABLE_WIDTH = 100 };
 void table_wrap(FILE *out, const char *text, size_t at, size_t indent);
-
-/* The same for another width; and that of the terminal, where there is one: 80 to TABLE_WIDTH. */
-void table_wrap_to(FILE *out, const char *text, size_t at, size_t indent, size_t width);
-size_t table_screen(void);
 
 #endif

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """reach.py BUILD: every judge can decide both ways. The unit tests of the ledger write down each verdict that
 they reach (tests/unit/test_reached.h). Each claim must be REPRODUCED in one of them and REFUTED in one;
-one whose rule begins "Not testable:" must be neither in any."""
+one whose rule begins "Not testable:" must be neither in any. And it says each verdict that it reaches in its
+own words (.plain): no sentence is formed without them, and what holds in part says what does and what does
+not."""
 import collections
 import glob
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -32,9 +35,12 @@ def run(*words, **environment):
                           env=dict(os.environ, **environment))
 
 
+PARTLY = re.compile(r"\bholds?\b.*\b(does|do) not\b|\b(does|do) not\b.*\bholds?\b|between", re.I | re.S)
+
+
 def reached():
-    """{claim: verdicts}, over all unit tests that judge claims."""
-    found = collections.defaultdict(set)
+    """({claim: verdicts}, [(claim, verdict, how, sentence)]) over all unit tests that judge claims."""
+    found, told = collections.defaultdict(set), []
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "reached")
         for source in sorted(glob.glob(os.path.join(ROOT, "tests/unit/test_*.c"))):
@@ -47,9 +53,17 @@ def reached():
                   f"{os.path.basename(program)} passes")
         with open(path, encoding="utf-8") as file:
             for line in file:
-                claim, verdict = line.rstrip("\n").split("\t")
+                claim, verdict, how, sentence = line.rstrip("\n").split("\t")
                 found[claim].add(verdict)
-    return found
+                told.append((claim, verdict, how, sentence))
+    return found, told
+
+
+def speechless(told):
+    """What was said without the claim's words, with a slot that is not filled, or without its form."""
+    return sorted({f"{claim} {verdict}: {sentence}" for claim, verdict, how, sentence in told
+                   if how == "generic" or (verdict != "NOT TESTABLE" and re.search(r"[{}]|\bnan\b", sentence))
+                   or (verdict == "MIXED" and not PARTLY.search(sentence))})
 
 
 def claims():
@@ -69,7 +83,7 @@ def lacks(judged, deciding, found):
 
 
 def main():
-    found = reached()
+    found, told = reached()
     judged, deciding = claims()
     missing = lacks(judged, deciding, found)
     check(len(judged) > 50 and len(found) > 50, "claims and verdicts are found", f"{len(judged)}, {len(found)}")
@@ -79,6 +93,11 @@ def main():
     for verdict in sorted(BOTH):
         planted = dict(found, **{some: found[some] - {verdict}})
         check(some in lacks(judged, deciding, planted), f"a {verdict} that is not reached is seen")
+    lacking = speechless(told)
+    check(not lacking, "each verdict has a sentence", "\n".join(lacking))
+    for plant in ((some, "REFUTED", "generic", "Does not hold."), (some, "MIXED", "plain", "It is 3."),
+                  (some, "REFUTED", "plain", "It is {x}.")):
+        check(len(speechless(told + [plant])) > len(lacking), "a sentence without words or form is seen")
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed != 0
 

@@ -19,9 +19,9 @@ static inline enum claim_verdict verdict_of(const char *id, struct bundle *b, st
             claim_judge(claim_at(i), b, f);
             assert_true(f->evidence[0] && f->controls[0]);
             assert_int_equal(f->n_refused, 0); /* it asks for nothing that it does not name */
+            note_reached(id, f);
             rows_free(&b->rows);
             rows_free(&b->counted);
-            note_reached(id, f->verdict);
             return f->verdict;
         }
     fail_msg("no claim %s", id);

@@ -22,7 +22,7 @@ static void judge_planted(const struct bundle *bundle, struct finding *f)
         return;
     const double margin = 1 + RULE_LIMIT(&aside, MARGIN);
     const bool positive = l1.high < RULE_LIMIT(f, CONTROL) * margin;
-    rule_say_row(f->evidence, "a load", &l1);
+    rule_say_row(f, "a load", &l1);
     const double least = RULE_LIMIT(f, LEAST), most = RULE_LIMIT(f, MOST);
     rule_conclude(f, rule_band(rule_place(&l1, least, most)), positive, true);
 }
@@ -102,7 +102,7 @@ static void judge_counts(const struct bundle *bundle, struct finding *f)
         return;
     const size_t right = rule_tally(&aside, "loads that are right", n_right);
     const double share = (double)right / 35;
-    rule_say_row(f->evidence, "a load", &l1);
+    rule_say_row(f, "a load", &l1);
     rule_conclude(f, share >= 1 - RULE_LIMIT(f, MISSED) ? CLAIM_REPRODUCED : CLAIM_REFUTED, true,
                   true);
 }

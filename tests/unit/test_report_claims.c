@@ -26,7 +26,7 @@ static enum claim_verdict verdict(const char *id, const struct bundle *bundle,
         if (!strcmp(claim_at(i)->id, id)) {
             claim_judge(claim_at(i), bundle, finding);
             assert_int_equal(finding->n_refused, 0);
-            note_reached(id, finding->verdict);
+            note_reached(id, finding);
             return finding->verdict;
         }
     fail_msg("no claim %s", id);

@@ -252,7 +252,7 @@ static void judge_counted(const struct bundle *bundle, struct finding *f)
     assert_close(share.low, 0.095, 1e-9);
     assert_close(share.high, 0.130, 1e-9);
     assert_int_equal(rule_place(&share, 0.1, 0.2), PLACE_STRADDLES);
-    rule_say_row(f->evidence, "device memory moved", &bytes);
+    rule_say_row(f, "device memory moved", &bytes);
 
     assert_false(rule_take_counted(bundle, "dram_read", "unknown.time{a=1}", &bytes, &aside));
     assert_non_null(strstr(aside.evidence, "no counters document holds unknown"));
