@@ -43,7 +43,14 @@ check "a probe: it is listed" is_listed "clock_read.time"
 check "a probe: it joins a run" build/bin/gpufloor run --quick --output one.json clock_read
 check "a claim: its entry and its test are built" make_it build/bin/gpufloor build/tests/unit/test_claims_clock_read
 check "a claim: its test passes" build/tests/unit/test_claims_clock_read
-check "a claim: it is in the ledger" grep -qF "Z01" <(build/bin/gpufloor claims one.json)
+is_told() { # in the ledger's text: a word, and a sentence of its own or why it cannot be told
+    build/bin/gpufloor claims one.json | grep -qE '^Z01  (yes +A reading of the clock takes [0-9.]+ ns|can.t tell )'
+}
+is_found() { # by its quote
+    build/bin/gpufloor claims one.json --search "READING THE CLOCK" | grep -q '^  Z01 '
+}
+check "a claim: it is in the ledger" is_told
+check "a claim: its quote is found" is_found
 
 check "an operator: at most six files" test "$(find fused/doubled -type f | wc -l)" -le 6
 if [ -x build/bin/fused/norm ]; then

@@ -47,6 +47,33 @@ def claims():
     return found
 
 
+def apart():
+    """{number: {(article, sentence)}} of report/claims/quotes.c."""
+    listed = collections.defaultdict(set)
+    t = rules.tokens(rules.read_sources()["quotes.c"])
+    for i, token in enumerate(t):
+        if token == "{" and t[i + 1].startswith('"'):
+            article, sentence, ids = [rules.text_of(part) for part in split(t[i + 1:rules.closing(t, i)])][:3]
+            for number in ids.split():
+                listed[number].add((article, sentence))
+    return listed
+
+
+def split(t):
+    """The tokens between commas."""
+    parts = [[]]
+    for token in t:
+        parts += [[]] if token == "," else []
+        parts[-1] += [token] if token != "," else []
+    return parts
+
+
+def kept(found, listed):
+    """{number: {(article, sentence)}} of the list that a claim of that number quotes."""
+    return {n: {(a, s) for a, s in pairs if any(c["article"] == a and s in c["quote"] for name, c in found.items()
+                                                if name[:3] == n)} for n, pairs in listed.items()}
+
+
 def foreign(name, claim, listed):
     """The parts of a quote that are no sentence of its number; of a row with a letter: of its article."""
     own = listed.get(name, set()) if len(name) == 3 else {pair for pairs in listed.values() for pair in pairs}
@@ -65,9 +92,13 @@ def is_within(clause, quote):
     return True
 
 
-def faults_of(found, listed):
-    """{rule: faults}; a fault names its claim."""
+def faults_of(found, listed, others):
+    """{rule: faults}; a fault names its claim. others: what apart() gives."""
     f = collections.defaultdict(list)
+    own = kept(found, listed)
+    f["what no claim quotes is in quotes.c"] = [f"{n} {s!r}" for n in listed
+                                                for _, s in listed[n] - own[n] - others.get(n, set())]
+    f["and nothing else is"] = [f"{n} {s!r}" for n in others for _, s in others[n] - listed.get(n, set()) | others[n] & own.get(n, set())]
     f["every number is a row"] = [n for n in listed if n not in found]
     for name, claim in sorted(found.items()):
         f["every row has a number"] += [name] if name[:3] not in listed else []
@@ -83,7 +114,7 @@ def faults_of(found, listed):
     return f
 
 
-def check_planted(found, listed):
+def check_planted(found, listed, others):
     """Each rule fails on a fault that is planted for it."""
     some, a_number = next(n for n in found if found[n].get("judge") and len(n) == 3), next(iter(listed))
     opened = next(n for n in found if found[n].get("open"))
@@ -98,19 +129,25 @@ def check_planted(found, listed):
         "an open claim's rule has no date": (opened, dict(found[opened], since="2026-11-22")),
         "every claim says what is judged": (some, dict(found[some], statement="")),
     }
-    sound = faults_of(found, listed)
-    check(sorted(set(sound) ^ set(faults)), "every rule has a planted fault")
+    sound = faults_of(found, listed, others)
+    some_other = next(n for n in others)
+    more = {"what no claim quotes is in quotes.c": {some_other: set()},
+            "and nothing else is": {some_other: others[some_other] | {("nobody", "Never said.")}}}
+    for rule, plant in more.items():
+        seen = faults_of(found, listed, {**others, **plant})[rule]
+        check([] if len(seen) > len(sound[rule]) else [rule], f"a planted fault is seen: {rule}")
+    check(sorted(set(sound) ^ set(faults) ^ set(more)), "every rule has a planted fault")
     for rule, (name, claim) in faults.items():
         doctored = {n: c for n, c in {**found, name: claim}.items() if c}
-        seen = faults_of(doctored, listed)[rule]
+        seen = faults_of(doctored, listed, others)[rule]
         check([] if len(seen) > len(sound[rule]) else [name], f"a planted fault is seen: {rule}")
 
 
 def main():
-    found, listed = claims(), quotes()
-    for rule, faults in faults_of(found, listed).items():
+    found, listed, others = claims(), quotes(), apart()
+    for rule, faults in faults_of(found, listed, others).items():
         check(faults, rule)
-    check_planted(found, listed)
+    check_planted(found, listed, others)
     run = subprocess.run([GPUFLOOR, "claims", "--format=tsv", os.path.join(HERE, "../golden/host.json")],
                          capture_output=True, text=True, check=False)
     shown = {row.split("\t")[0]: row.split("\t")[1] for row in run.stdout.splitlines()[1:]}

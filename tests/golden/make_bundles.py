@@ -292,6 +292,8 @@ def main():
     other = copy.deepcopy(small)
     other["environment"]["gpu"] = dict(GPU, name="NVIDIA L40S", board="nvidia-l40s", n_sm=142)
     write("other_board.json", other)
+    os.makedirs("results/nvidia-l40s", exist_ok=True)
+    shutil.copy("other_board.json", "results/nvidia-l40s/2026-11-22.json")
     for i in range(3):
         committed = bundle(small_probes(), 10 + i, started="2026-11-2%dT00:00:00Z" % i)
         each(committed, "launch", "edge", scale(1 + 0.03 * i), case="mode=stream")

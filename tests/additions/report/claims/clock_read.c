@@ -18,6 +18,7 @@ static void judge_z01(const struct bundle *bundle, struct finding *f)
     const bool positive = rule_place(&clock, least_ns, INFINITY) == PLACE_INSIDE;
     const bool negative = rule_place(&l1, least_ns, INFINITY) == PLACE_BELOW;
     rule_say_row(f, "a reading of the clock takes", &clock);
+    rule_say_figure(f, "clock", &clock);
     rule_say_control(f, true, positive, "the clock costs more than a load", &clock);
     rule_say_control(f, false, negative, "a load from the L1 costs as much", &l1);
     rule_conclude(f, rule_band(rule_place(&clock, -INFINITY, most_ns)), positive, negative);
@@ -31,6 +32,11 @@ static const struct claim claims[] = {
      .rule = "REPRODUCED when the interval of clock_read.time lies below 100 ns, REFUTED when it "
              "lies above. Positive control: it lies above 5 ns. Negative control: a load from the "
              "L1 must not.",
+     .plain = {.yes = "A reading of the clock takes {clock}.",
+               .no = "A reading of the clock takes {clock}, no less than 100 ns.",
+               .partly = "Between: a reading of the clock takes {clock:range} against a limit of "
+                         "100 ns."},
+     .surprise = 1,
      .since = "2026-11-22",
      .judge = judge_z01,
      .needs = NEEDS(z01_needs)},

@@ -1,0 +1,1 @@
+claims results/nvidia-h200 --id 'C1[01]'

@@ -1,0 +1,1 @@
+claims results/nvidia-l40s --id C10 --format json

@@ -1,0 +1,1 @@
+claims full.json --search 'l1 CACHE'

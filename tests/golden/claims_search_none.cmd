@@ -1,0 +1,1 @@
+claims host.json --search 'never said'

@@ -1,0 +1,1 @@
+claims full.json other_board.json
