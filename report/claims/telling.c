@@ -94,15 +94,26 @@ static void put_change(struct text *text, double ratio)
         put(text, "%.0f %% %s", 100 * fabs(ratio - 1), ratio < 1 ? "less" : "more");
 }
 
-/* "0.475 to 0.507", with the unit behind the second only. */
+/* "0.48 to 0.51", with the unit behind the second only; more digits where they tell the two apart. */
 static void put_range(struct text *text, double low, double high, const char *unit)
 {
+    enum { MORE = 5 };
     char a[VALUE_TEXT], b[VALUE_TEXT];
-    const char *blank = strchr(shown(a, low, unit), ' ');
+
+    shown(a, low, unit);
     shown(b, high, unit);
+    if (!strcmp(a, b)) {
+        unit_format(a, sizeof a, low, unit, MORE);
+        unit_format(b, sizeof b, high, unit, MORE);
+    }
+    char *blank = strchr(a, ' ');
     const char *other = strchr(b, ' ');
+    if (!strcmp(a, b)) {
+        put(text, "%s", b);
+        return;
+    }
     if (blank && other && !strcmp(blank, other))
-        a[blank - a] = '\0';
+        *blank = '\0';
     put(text, "%s to %s", a, b);
 }
 
@@ -128,7 +139,7 @@ static bool put_limit(struct text *text, double limit, const char *how)
 {
     char value[VALUE_TEXT];
     if (!strcmp(how, "%"))
-        put_percent(text, limit);
+        put(text, "%.6g %%", 100 * limit);
     else if (*how)
         put(text, "%s", shown(value, limit, how));
     else
@@ -184,7 +195,7 @@ static bool put_parts(struct text *text, const struct finding *f)
         groups += n > 0;
     }
     if (isfinite(limit))
-        put(text, ", limit %.6g", limit);
+        put(text, ", limit %.4g", limit);
     return groups > 0;
 }
 
