@@ -175,6 +175,16 @@ static double common_limit(const struct finding *f)
     return limit;
 }
 
+/* Of a verdict in part no part holds, and none contains its limit: then they lie between two limits,
+ * the one to hold and the one not to. */
+static bool are_between(const struct finding *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->n_parts; i++)
+        n += f->parts[i].verdict == CLAIM_REFUTED;
+    return f->verdict == CLAIM_MIXED && n == f->n_parts;
+}
+
 /* "A (0.97), B (1.2): hold; C (1.01): does not, limit 1.03" */
 static bool put_parts(struct text *text, const struct finding *f)
 {
@@ -190,8 +200,9 @@ static bool put_parts(struct text *text, const struct finding *f)
                 put(text, "%s", n++ ? ", " : groups ? "; " : "");
                 put_part(text, &f->parts[i]);
             }
+        const enum claim_verdict as = are_between(f) ? CLAIM_MIXED : v;
         if (n > 0)
-            put(text, ": %s", n > 1 ? more[v] : one[v]);
+            put(text, ": %s", n > 1 ? more[as] : one[as]);
         groups += n > 0;
     }
     if (isfinite(limit))
@@ -249,10 +260,10 @@ static bool fill(struct text *text, const char *plain, const struct finding *f)
     return true;
 }
 
-/* Without the keys of ids: "norm.time" of "norm.time{op=...}". */
+/* Without the keys of ids, and that a row is missing: "norm.time" of "norm.time{op=...} is not ...". */
 static void put_short(struct text *text, const char *lacks)
 {
-    while (*lacks) {
+    while (*lacks && strcmp(lacks, " is not in this bundle") != 0) {
         const size_t before = strcspn(lacks, "{");
         put(text, "%.*s", (int)before, lacks);
         lacks += before;
