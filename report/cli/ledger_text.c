@@ -1,7 +1,6 @@
 /* gpufloor claims: the ledger in at most 150 lines, for who wants to know what is true. */
 #include <string.h>
 
-#include "report/claims/quotes.h"
 #include "report/cli/ledger.h"
 #include "report/cli/origin.h"
 
