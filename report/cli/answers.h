@@ -18,8 +18,8 @@ enum answers {
 bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
                    enum answers answers, const char *section, enum table_format format);
 
-/* Writes the answers as one HTML file, and the figures of that page as files of a folder. False, with
- * one line in why. */
+/* Writes the answers as one HTML file, and the figures of that page as files of a folder. False,
+ * with one line in why. */
 bool answers_page(const char *path, const struct bundle *bundle, const char *results,
                   char why[DOCUMENT_WHY]);
 bool answers_figures(const char *folder, const struct bundle *bundle, const char *results,

@@ -42,21 +42,22 @@ static struct chart_row level_row(struct drawing *d, const struct grid *grid, si
     number_cell(plain, sizeof plain, &ns, "ns");
     name = DRAW_TEXT(d, "%.*s", (int)(length > 0 && name[length - 1] == ' ' ? length - 1 : length),
                      name);
-    dots->time[0] = (struct chart_dot){ns.value, role, CHART_DOT, draw_tip(d, name, &ns),
-                                       draw_anchor(d, &ns)};
+    dots->time[0] =
+        (struct chart_dot){ns.value, role, CHART_DOT, draw_tip(d, name, &ns), draw_anchor(d, &ns)};
     dots->time[1] = (struct chart_dot){loaded.value, role, CHART_CIRCLE,
                                        draw_tip(d, DRAW_TEXT(d, "%s, loaded", name), &loaded),
                                        draw_anchor(d, &loaded)};
-    dots->rate =
-        (struct chart_dot){read.value * number_scale(read.unit, "TB/s"), role, CHART_SQUARE,
-                           draw_tip(d, DRAW_TEXT(d, "%s, read", name), &read), draw_anchor(d, &read)};
-    struct chart_row row = {.label = name,
-                            .aside = strcmp(size, "-") ? size : NULL,
-                            .strong = true,
-                            .rule = i > 0 && (is_in_sm(before) != inside || !begins(name, "L2") ||
-                                              !begins(before, "L2")) && !inside,
-                            .on = {{dots->time, 2, say, plain, .joined = true},
-                                   {.dots = &dots->rate, .n_dots = 1}}};
+    dots->rate = (struct chart_dot){
+        read.value * number_scale(read.unit, "TB/s"), role, CHART_SQUARE,
+        draw_tip(d, DRAW_TEXT(d, "%s, read", name), &read), draw_anchor(d, &read)};
+    struct chart_row row = {
+        .label = name,
+        .aside = strcmp(size, "-") ? size : NULL,
+        .strong = true,
+        .rule = i > 0 &&
+                (is_in_sm(before) != inside || !begins(name, "L2") || !begins(before, "L2")) &&
+                !inside,
+        .on = {{dots->time, 2, say, plain, .joined = true}, {.dots = &dots->rate, .n_dots = 1}}};
     if (number_there(&loaded)) {
         char other[48];
         number_cell(other, sizeof other, &loaded, "ns");
@@ -92,10 +93,11 @@ bool figure_levels(struct drawing *d)
         rows[i] = level_row(d, grid, i, before, &dots[i]);
         before = rows[i].label;
     }
-    d->how = has_loaded ? "Each dot is one dependent load on an idle chip; the open circle is the same "
-                          "load while all other SMs stream. Squares: what the whole chip reads."
-                        : "Each dot is one dependent load on an idle chip. Squares: what the whole "
-                          "chip reads.";
+    d->how = has_loaded
+                 ? "Each dot is one dependent load on an idle chip; the open circle is the same "
+                   "load while all other SMs stream. Squares: what the whole chip reads."
+                 : "Each dot is one dependent load on an idle chip. Squares: what the whole "
+                   "chip reads.";
     if (n == 0)
         return false;
     const struct chart_rows chart = {
@@ -126,7 +128,8 @@ static size_t curve_steps(struct drawing *d, struct chart_reference *references)
                                                                      : point->label;
         const char *size = draw_say(d, &point->y);
         references[n++] = (struct chart_reference){
-            point->y.value, true, CHART_DOTTED, DRAW_TEXT(d, "%s: %s", name, size), size, .strong = true};
+            point->y.value, true,          CHART_DOTTED, DRAW_TEXT(d, "%s: %s", name, size),
+            size,           .strong = true};
     }
     return n;
 }
@@ -178,23 +181,25 @@ bool figure_curve(struct drawing *d)
     const struct chart_series series[] = {
         {points, n, NULL, CHART_MEMORY, CHART_DOT, CHART_SOLID, .radius = 2},
         {notes, curve_levels(d, notes, &band), .role = CHART_INK}};
-    const struct chart_xy chart = {.title = d->section->finding,
-                                   .height = 360,
-                                   .x = {"bytes that are walked through", CHART_LOG2, .format = chart_bytes},
-                                   .y = {"cycles of a dependent load", CHART_LINEAR, .zero = true},
-                                   .right = {"ns", CHART_LINEAR},
-                                   .right_factor = isfinite(mhz) ? 1e3 / mhz : 0,
-                                   .series = series,
-                                   .n_series = 2,
-                                   .references = references,
-                                   .n_references = curve_steps(d, references),
-                                   .bands = &band,
-                                   .n_bands = band.label != NULL};
+    const struct chart_xy chart = {
+        .title = d->section->finding,
+        .height = 360,
+        .x = {"bytes that are walked through", CHART_LOG2, .format = chart_bytes},
+        .y = {"cycles of a dependent load", CHART_LINEAR, .zero = true},
+        .right = {"ns", CHART_LINEAR},
+        .right_factor = isfinite(mhz) ? 1e3 / mhz : 0,
+        .series = series,
+        .n_series = 2,
+        .references = references,
+        .n_references = curve_steps(d, references),
+        .bands = &band,
+        .n_bands = band.label != NULL};
     if (n > 1)
         chart_xy(d->out, &chart, d->width, d->standalone);
     free(points);
-    d->how = "One thread follows pointers through more and more bytes. Where the line jumps, a cache "
-             "is full.";
+    d->how =
+        "One thread follows pointers through more and more bytes. Where the line jumps, a cache "
+        "is full.";
     return n > 1;
 }
 
@@ -209,8 +214,8 @@ static void name_loads(struct drawing *d, struct chart_point *points, size_t n)
         int warps = 0, loads = 0;
         if (sscanf(points[i].title, "%d x %d", &warps, &loads) != 2)
             continue;
-        const char *name = DRAW_TEXT(d, "%d warp%s x %d load%s", warps, warps == 1 ? "" : "s", loads,
-                                     loads == 1 ? "" : "s");
+        const char *name = DRAW_TEXT(d, "%d warp%s x %d load%s", warps, warps == 1 ? "" : "s",
+                                     loads, loads == 1 ? "" : "s");
         points[i].title = DRAW_TEXT(d, "%s%s", name, strchr(points[i].title, ':'));
         points[i].label = name;
         points[i].brief = DRAW_TEXT(d, "%d x %d", warps, loads);
@@ -227,8 +232,8 @@ static void name_one_warp(struct drawing *d, struct chart_point *points, size_t 
             one = &points[i];
     if (!one)
         return;
-    one->label = DRAW_TEXT(d, "1 warp on each SM,\n%.0f KiB in flight:\n%.0f %% of the best", one->x,
-                           100 * one->y / best);
+    one->label = DRAW_TEXT(d, "1 warp on each SM,\n%.0f KiB in flight:\n%.0f %% of the best",
+                           one->x, 100 * one->y / best);
     one->brief = DRAW_TEXT(d, "1 warp, %.0f KiB:\n%.0f %%", one->x, 100 * one->y / best);
     one->strong = true;
     one->side = CHART_BELOW;
@@ -258,17 +263,17 @@ static size_t flight_limits(struct drawing *d, const struct point *full,
     size_t n = 0;
 
     if (number_there(&pins))
-        references[n++] = (struct chart_reference){
-            pins.value * 1e-12, false, CHART_DOTTED, DRAW_TEXT(d, "pins %s", draw_say(d, &pins)),
-            .brief = NULL};
+        references[n++] =
+            (struct chart_reference){pins.value * 1e-12, false, CHART_DOTTED,
+                                     DRAW_TEXT(d, "pins %s", draw_say(d, &pins)), .brief = NULL};
     if (!full)
         return n;
     const struct number bytes = number_fact(full->x, "bytes");
     references[n++] = (struct chart_reference){full->y.value * 1e-12, false, CHART_DASHED,
                                                DRAW_TEXT(d, "sustained %s", draw_say(d, &full->y)),
                                                .brief = NULL};
-    references[n++] = (struct chart_reference){full->x / 1024, true, CHART_DOTTED,
-                                               draw_say(d, &bytes), NULL, true, true};
+    references[n++] = (struct chart_reference){
+        full->x / 1024, true, CHART_DOTTED, draw_say(d, &bytes), NULL, true, true};
     return n;
 }
 
@@ -277,8 +282,8 @@ bool figure_flight(struct drawing *d)
     struct chart_point loads[WAYS_MOST], copies[WAYS_MOST], law[LAW_POINTS];
     struct chart_reference references[3];
     const struct series *full = section_find(d->section, "the memory is full");
-    const size_t n_loads = draw_points(d, section_find(d->section, "by loads"), 1.0 / 1024, "TB/s",
-                                       loads, WAYS_MOST);
+    const size_t n_loads =
+        draw_points(d, section_find(d->section, "by loads"), 1.0 / 1024, "TB/s", loads, WAYS_MOST);
     const size_t n_copies = draw_points(d, section_find(d->section, "by copies"), 1.0 / 1024,
                                         "TB/s", copies, WAYS_MOST);
     double best = 0;
@@ -299,7 +304,8 @@ bool figure_flight(struct drawing *d)
         .title = d->section->finding,
         .height = 390,
         .x = {"KiB in flight on each SM", CHART_LOG2},
-        .y = {DRAW_TEXT(d, "TB/s read from %s", summary_memory_name(d->page->summary)), .zero = true},
+        .y = {DRAW_TEXT(d, "TB/s read from %s", summary_memory_name(d->page->summary)),
+              .zero = true},
         .series = series,
         .n_series = 3,
         .references = references,
@@ -364,15 +370,15 @@ bool figure_ladder(struct drawing *d)
             }
     if (n == 0)
         return false;
-    const struct chart_rows chart = {.title = d->section->finding,
-                                     .axes = {{NULL, CHART_LOG10, .low = dots[0].value / 1.3,
-                                               .high = 1.3 * dots[n - 1].value,
-                                               .format = chart_ns}},
-                                     .n_axes = 1,
-                                     .keys = keys,
-                                     .n_keys = n_keys,
-                                     .rows = rows,
-                                     .n_rows = n};
+    const struct chart_rows chart = {
+        .title = d->section->finding,
+        .axes = {{NULL, CHART_LOG10, .low = dots[0].value / 1.3, .high = 1.3 * dots[n - 1].value,
+                  .format = chart_ns}},
+        .n_axes = 1,
+        .keys = keys,
+        .n_keys = n_keys,
+        .rows = rows,
+        .n_rows = n};
     chart_rows(d->out, &chart, d->width, d->standalone);
     d->how = "All on one logarithmic scale, each step begun when the one before it has ended.";
     return true;

@@ -1,4 +1,5 @@
-/* The figures of fused operators, attention and weights; of the ledger; and of how far rows repeat. */
+/* The figures of fused operators, attention and weights; of the ledger; and of how far rows repeat.
+ * */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,8 @@ static struct chart_row fusion_row(struct drawing *d, const struct grid *grid, s
     dots[0] = (struct chart_dot){model.value, CHART_SECONDARY, CHART_TICK,
                                  draw_tip(d, DRAW_TEXT(d, "%s, the model", name), &model),
                                  draw_anchor(d, &model)};
-    dots[1] = (struct chart_dot){gain.value, gain.value < 1 ? CHART_LAUNCH : CHART_MEMORY, CHART_DOT,
-                                 draw_tip(d, name, &gain), draw_anchor(d, &gain)};
+    dots[1] = (struct chart_dot){gain.value, gain.value < 1 ? CHART_LAUNCH : CHART_MEMORY,
+                                 CHART_DOT, draw_tip(d, name, &gain), draw_anchor(d, &gain)};
     return (struct chart_row){
         .label = strlen(name) > LABEL_MOST ? draw_cell_text(d, grid, i, OPERATORS) : name,
         .aside = DRAW_TEXT(d, "%s to %s", draw_cell_text(d, grid, i, APART),
@@ -101,9 +102,14 @@ static size_t draw_kinds(struct drawing *d, const struct kind *kinds, size_t n_k
                                            draw_three(d, points[k][0].y));
             points[k][0].side = CHART_ABOVE;
         }
-        series[k] = (struct chart_series){
-            points[k], n, n > 1 ? name : NULL, kinds[k].role, kinds[k].mark, kinds[k].line,
-            .strong = kinds[k].role == CHART_OURS && kinds[k].mark == CHART_DOT};
+        series[k] = (struct chart_series){points[k],
+                                          n,
+                                          n > 1 ? name : NULL,
+                                          kinds[k].role,
+                                          kinds[k].mark,
+                                          kinds[k].line,
+                                          .strong = kinds[k].role == CHART_OURS &&
+                                                    kinds[k].mark == CHART_DOT};
         all += n;
     }
     return all;
@@ -155,7 +161,8 @@ bool figure_decode(struct drawing *d)
                                    .n_series = DECODE_KINDS};
     chart_xy(d->out, &chart, d->width, d->standalone);
     d->title = "Decode: one query over a cache of keys";
-    d->how = "The dashed line is how long it takes to read the cache once. Below it nothing can be.";
+    d->how =
+        "The dashed line is how long it takes to read the cache once. Below it nothing can be.";
     return true;
 }
 
@@ -185,7 +192,8 @@ bool figure_weights(struct drawing *d)
                                    .series = series,
                                    .n_series = WEIGHTS_KINDS};
     chart_xy(d->out, &chart, d->width, d->standalone);
-    d->how = "One matrix of weights times so many rows. Where the lines cross, four bits no longer pay.";
+    d->how =
+        "One matrix of weights times so many rows. Where the lines cross, four bits no longer pay.";
     return true;
 }
 
@@ -250,8 +258,9 @@ bool figure_claims(struct drawing *d)
     if (n > 0)
         chart_boxes(d->out, &chart, d->width, d->standalone);
     free(boxes);
-    d->how = "Each box is a sentence of an article, tested by a rule with controls, and leads to its "
-             "quote, the rule and the evidence.";
+    d->how =
+        "Each box is a sentence of an article, tested by a rule with controls, and leads to its "
+        "quote, the rule and the evidence.";
     return n > 0;
 }
 
@@ -274,15 +283,15 @@ bool figure_trust(struct drawing *d)
             .y = point->x,
             .title = DRAW_TEXT(d, "%.0f of a hundred rows: %s", point->x, text)};
         if (point->x == 50 || point->x == 90)
-            points[n].label = DRAW_TEXT(d, "%s within %s", point->x == 50 ? "half" : "nine in ten",
-                                        text);
+            points[n].label =
+                DRAW_TEXT(d, "%s within %s", point->x == 50 ? "half" : "nine in ten", text);
         points[n].strong = true;
         points[n++].side = CHART_LEFT;
     }
     if (n < 2)
         return false;
-    const struct chart_series series = {points, n, NULL, CHART_OURS, CHART_DOT, CHART_SOLID,
-                                        .radius = 2.5};
+    const struct chart_series series = {points,    n,           NULL,         CHART_OURS,
+                                        CHART_DOT, CHART_SOLID, .radius = 2.5};
     const struct chart_xy chart = {
         .title = "How far rows repeat",
         .height = 230,
@@ -292,6 +301,7 @@ bool figure_trust(struct drawing *d)
         .series = &series,
         .n_series = 1};
     chart_xy(d->out, &chart, d->width, d->standalone);
-    d->how = "Of a hundred times and rates so many repeat within the spread below, from run to run.";
+    d->how =
+        "Of a hundred times and rates so many repeat within the spread below, from run to run.";
     return true;
 }

@@ -84,8 +84,8 @@ bool figure_blocks(struct drawing *d)
     const struct series *quoted = section_find(d->section, "Triton");
     const struct series *fixed = section_find(d->section, "fixed cost");
     size_t n = draw_points(d, section_find(d->section, "ours, wgmma"), 1, "us", wgmma, POINTS_MOST);
-    const size_t n_mma = draw_points(d, section_find(d->section, "ours, mma.sync"), 1, "us", mma,
-                                     POINTS_MOST);
+    const size_t n_mma =
+        draw_points(d, section_find(d->section, "ours, mma.sync"), 1, "us", mma, POINTS_MOST);
     const size_t n_triton = draw_points(d, quoted, 1, "us", triton, POINTS_MOST);
     const double n_sm = summary_sms(d->page->summary);
     const char *of = n > 0 ? "ours, wgmma" : "ours, mma.sync";
@@ -113,7 +113,8 @@ bool figure_blocks(struct drawing *d)
     const struct chart_band band = {
         0, fixed ? fixed->point[0].y.value * 1e-3 : 0, false,
         fixed ? DRAW_TEXT(d, "%s do not grow with k: launch, first operands, store",
-                          draw_say(d, &fixed->point[0].y)) : NULL,
+                          draw_say(d, &fixed->point[0].y))
+              : NULL,
         fixed ? DRAW_TEXT(d, "%s do not grow with k", draw_say(d, &fixed->point[0].y)) : NULL};
     const struct chart_xy chart = {.title = d->section->finding,
                                    .height = 400,
@@ -127,8 +128,9 @@ bool figure_blocks(struct drawing *d)
                                    .n_bands = fixed != NULL};
     chart_xy(d->out, &chart, d->width, d->standalone);
     d->title = "Time over the number of blocks";
-    d->how = "A product of 1024^3, fp16 with fp32 sums. Each mark is the fastest kernel with so many "
-             "blocks, one tile a block.";
+    d->how =
+        "A product of 1024^3, fp16 with fp32 sums. Each mark is the fastest kernel with so many "
+        "blocks, one tile a block.";
     return true;
 }
 
@@ -186,8 +188,8 @@ bool figure_waves(struct drawing *d)
 {
     struct chart_point points[POINTS_MOST];
     const struct series *longer = section_find(d->section, "one tile more than SMs");
-    const size_t n = draw_points(d, section_find(d->section, "time over tiles"), 1, "us", points,
-                                 POINTS_MOST);
+    const size_t n =
+        draw_points(d, section_find(d->section, "time over tiles"), 1, "us", points, POINTS_MOST);
     const double n_sm = summary_sms(d->page->summary), ticks[] = {96, n_sm, 2 * n_sm};
     const struct chart_reference sms[] = {{n_sm, true, .line = CHART_DOTTED},
                                           {2 * n_sm, true, .line = CHART_DOTTED}};
@@ -196,25 +198,25 @@ bool figure_waves(struct drawing *d)
         return false;
     for (size_t i = 0; i < n; i++) {
         const bool is_more = points[i].x == n_sm + 1 || points[i].x == 2 * n_sm + 1;
-        points[i].title =
-            DRAW_TEXT(d, "%.0f tiles%s", points[i].x, strchr(points[i].title, ':'));
+        points[i].title = DRAW_TEXT(d, "%.0f tiles%s", points[i].x, strchr(points[i].title, ':'));
         points[i].label = DRAW_TEXT(d, "%.0f: %s", points[i].x, draw_three(d, points[i].y));
         points[i].strong = is_more;
-        points[i].side = points[i].x == n_sm + 1 ? CHART_RIGHT
-                         : is_more || points[i].x == n_sm ? CHART_LEFT : CHART_BELOW;
+        points[i].side = points[i].x == n_sm + 1          ? CHART_RIGHT
+                         : is_more || points[i].x == n_sm ? CHART_LEFT
+                                                          : CHART_BELOW;
     }
-    const struct chart_series series = {points, n, NULL, CHART_OURS, CHART_DOT, CHART_SOLID,
-                                        .strong = true};
-    const struct chart_xy chart = {.title = "Time over the number of tiles",
-                                   .height = 250,
-                                   .height_narrow = 250,
-                                   .x = {"tiles; dotted: as many as SMs, and twice as many",
-                                         .ticks = ticks, .n_ticks = 3},
-                                   .y = {"us for so many tiles of 128x64", .zero = true},
-                                   .series = &series,
-                                   .n_series = 1,
-                                   .references = sms,
-                                   .n_references = 2};
+    const struct chart_series series = {points,    n,           NULL,          CHART_OURS,
+                                        CHART_DOT, CHART_SOLID, .strong = true};
+    const struct chart_xy chart = {
+        .title = "Time over the number of tiles",
+        .height = 250,
+        .height_narrow = 250,
+        .x = {"tiles; dotted: as many as SMs, and twice as many", .ticks = ticks, .n_ticks = 3},
+        .y = {"us for so many tiles of 128x64", .zero = true},
+        .series = &series,
+        .n_series = 1,
+        .references = sms,
+        .n_references = 2};
     chart_xy(d->out, &chart, d->width, d->standalone);
     d->title = longer ? DRAW_TEXT(d, "One tile more than there are SMs costs %.0f %%",
                                   100 * longer->point[0].y.value)
@@ -246,10 +248,16 @@ bool figure_sizes(struct drawing *d)
                                      points[k], POINTS_MOST);
         for (size_t i = 0; i < n; i++)
             points[k][i].title = DRAW_TEXT(d, "N = %.0f, %s", points[k][i].x, points[k][i].title);
-        series[k] = (struct chart_series){points[k], n, kinds[k].name, kinds[k].role, kinds[k].mark,
-                                          kinds[k].line, .strong = k == KINDS - 1,
+        series[k] = (struct chart_series){points[k],
+                                          n,
+                                          kinds[k].name,
+                                          kinds[k].role,
+                                          kinds[k].mark,
+                                          kinds[k].line,
+                                          .strong = k == KINDS - 1,
                                           .faint = k == 1};
-        if (kinds[k].mark == CHART_OPEN_SQUARE && n > 1) { /* at the end the names would be too many */
+        if (kinds[k].mark == CHART_OPEN_SQUARE &&
+            n > 1) { /* at the end the names would be too many */
             points[k][n - 2].label = kinds[k].name;
             points[k][n - 2].side = CHART_ABOVE;
             series[k].name = NULL;
@@ -265,7 +273,8 @@ bool figure_sizes(struct drawing *d)
     if (all == 0)
         return false;
     chart_xy(d->out, &chart, d->width, d->standalone);
-    d->how = "Rates of square products. The dashed line is what the tensor cores alone compute at the "
-             "clock that the chip held at that size.";
+    d->how =
+        "Rates of square products. The dashed line is what the tensor cores alone compute at the "
+        "clock that the chip held at that size.";
     return true;
 }

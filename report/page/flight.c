@@ -113,8 +113,8 @@ static void find(struct section *section, const struct summary *summary, int war
 
     if (!number_there(&bytes) || warps == 0)
         return;
-    series_put(section_series(section, "the memory is full", "bytes on each SM"), bytes.value, &rate,
-               NULL);
+    series_put(section_series(section, "the memory is full", "bytes on each SM"), bytes.value,
+               &rate, NULL);
     section->finding = section_text(
         section, "%s x %s / %.0f SMs: %s in flight on each SM; %s.",
         number_say(a, sizeof a, &rate, NULL), number_say(b, sizeof b, &load, NULL),

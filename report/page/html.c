@@ -25,8 +25,8 @@ static bool is_digit(char c)
 /* No line may end between a number and its unit. */
 static bool is_unit(const char *text)
 {
-    static const char *const units[] = {"%", "ns", "us", "ms", "TB/s", "TFLOP/s", "KiB", "MiB",
-                                        "GiB", "MHz", "cycles", "SMs", "blocks"};
+    static const char *const units[] = {"%",   "ns",  "us",  "ms",     "TB/s", "TFLOP/s", "KiB",
+                                        "MiB", "GiB", "MHz", "cycles", "SMs",  "blocks"};
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (!strncmp(text, units[i], strlen(units[i])))
             return true;
@@ -72,7 +72,8 @@ const char *html_name(const char *title, char *text, size_t size)
 
 void html_part(FILE *out, const char *id, size_t number, const char *title)
 {
-    fprintf(out, "<section id=\"%s\" class=\"long\">\n<h2><span class=\"n\">%zu</span>", id, number);
+    fprintf(out, "<section id=\"%s\" class=\"long\">\n<h2><span class=\"n\">%zu</span>", id,
+            number);
     html_prose(out, title);
     fputs("</h2>\n", out);
 }
@@ -148,8 +149,8 @@ static void put_metrics(FILE *out, const struct page *page, size_t i)
         const size_t length = strcspn(id, "{");
         bool is_new = page->row[k].section == i;
         for (size_t before = 0; before < n && is_new; before++)
-            is_new = strncmp(shown[before], id, length) || (shown[before][length] != '{' &&
-                                                            shown[before][length]);
+            is_new = strncmp(shown[before], id, length) ||
+                     (shown[before][length] != '{' && shown[before][length]);
         if (!is_new)
             continue;
         char name[100];
@@ -169,7 +170,7 @@ static void put_notes(FILE *out, const struct page *page, size_t i)
 
     fputs("<aside>\n", out);
     for (size_t k = 0; k < section->n_notes; k++)
-        if (k + 1 != section->answer) {
+        if (k + 1 != section->answer && k + 1 != section->key) {
             fputs("<p>", out);
             html_prose(out, section->note[k]);
             fputs("</p>\n", out);
@@ -215,10 +216,12 @@ static void put_section(FILE *out, const struct page *page, size_t i)
         put_missing(out, section, i);
         return;
     }
-    fprintf(out, "<section id=\"%s\"%s>\n<div class=\"body\">\n<div class=\"head\"><h2><span "
-            "class=\"n\">%zu</span>", section->name, is_claims(section) ? " class=\"long\"" : "", i);
-    put_title(out, section->finding ? section->finding
-                                    : html_name(section->title, name, sizeof name));
+    fprintf(out,
+            "<section id=\"%s\"%s>\n<div class=\"body\">\n<div class=\"head\"><h2><span "
+            "class=\"n\">%zu</span>",
+            section->name, is_claims(section) ? " class=\"long\"" : "", i);
+    put_title(out,
+              section->finding ? section->finding : html_name(section->title, name, sizeof name));
     fputs("</h2></div>\n<div class=\"main\">\n", out);
     html_section_figures(out, page, section);
     if (is_claims(section))

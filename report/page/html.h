@@ -32,7 +32,8 @@ void html_trust(FILE *out, const struct page *page, size_t number);
 void html_conditions(FILE *out, const struct page *page, size_t number);
 void html_cite(FILE *out, const struct page *page, size_t number);
 
-/* The figures of a section, each in both widths; the answer of the section stands below the first. */
+/* The figures of a section, each in both widths; the answer of the section stands below the first.
+ * */
 void html_section_figures(FILE *out, const struct page *page, const struct section *section);
 
 #endif

@@ -65,19 +65,18 @@ void html_conditions(FILE *out, const struct page *page, size_t number)
     json_t *facts, *value;
 
     html_part(out, "conditions", number, "Under these conditions");
-    json_object_foreach(environment, section, facts) {
+    json_object_foreach(environment, section, facts)
+    {
         if (!json_is_object(facts) || json_object_size(facts) == 0)
             continue;
         fputs("<h3>", out);
         html_text(out, section);
         fputs("</h3>\n<dl class=\"facts\">\n", out);
-        json_object_foreach(facts, key, value)
-            put_fact(out, key, value);
+        json_object_foreach(facts, key, value) put_fact(out, key, value);
         fputs("</dl>\n", out);
     }
     fputs("<h3>suite</h3>\n<dl class=\"facts\">\n", out);
-    json_object_foreach(json_object_get(head, "suite"), key, value)
-        put_fact(out, key, value);
+    json_object_foreach(json_object_get(head, "suite"), key, value) put_fact(out, key, value);
     put_fact(out, "started", json_object_get(head, "started"));
     fputs("</dl>\n</section>\n", out);
 }
@@ -99,19 +98,24 @@ void html_cite(FILE *out, const struct page *page, size_t number)
 
     html_part(out, "cite", number, "Reproduce and cite");
     fputs("<p class=\"how\">The same tree measures again and prints these answers; the second line "
-          "prints this page from the bundle.</p>\n<pre>", out);
+          "prints this page from the bundle.</p>\n<pre>",
+          out);
     snprintf(text, sizeof text, "git checkout %.40s && make run\n", commit);
     html_text(out, text);
     fputs("\n", out);
     snprintf(text, sizeof text, "gpufloor report --html=page.html %.200s",
-             slash && slash[1] ? slash + 1 : bundle->path ? bundle->path : "BUNDLE");
+             slash && slash[1] ? slash + 1
+             : bundle->path    ? bundle->path
+                               : "BUNDLE");
     html_text(out, text);
     fputs("</pre>\n<p class=\"how\">Quote a number with its interval, its id, and the conditions "
-          "above. A row marked \u2020 was measured on another card.</p>\n<pre>", out);
-    snprintf(text, sizeof text, "@software{gpufloor,\v  title   = {%s},\v  author  = {{%s}},\v  "
+          "above. A row marked \u2020 was measured on another card.</p>\n<pre>",
+          out);
+    snprintf(text, sizeof text,
+             "@software{gpufloor,\v  title   = {%s},\v  author  = {{%s}},\v  "
              "version = {%.20s},\v  note    = {commit %.40s, bundle of %.40s on %.120s}\v}",
-             title, authors, version, commit,
-             document_get_text(bundle->head, "started", "no date"), bundle->name);
+             title, authors, version, commit, document_get_text(bundle->head, "started", "no date"),
+             bundle->name);
     for (char *line = strtok(text, "\v"); line; line = strtok(NULL, "\v")) {
         html_text(out, line);
         fputs("\n", out);

@@ -105,7 +105,8 @@ static void take_loads(const struct summary *summary, struct section *texts, str
 
     tiles[0] = (struct tile){summary_number(summary, "l1-load"), "ns", "a load that hits L1"};
     if (number_there(&cycles))
-        tiles[0].label = section_text(texts, "a load that hits L1, %s", section_say(texts, &cycles, NULL));
+        tiles[0].label =
+            section_text(texts, "a load that hits L1, %s", section_say(texts, &cycles, NULL));
     tiles[1] = (struct tile){summary_number(summary, "l2-load"), "ns", "a load that hits the L2"};
     if (number_there(&far))
         tiles[1].label = section_text(texts, "a load that hits the near side of the L2; %s the far",
@@ -113,8 +114,8 @@ static void take_loads(const struct summary *summary, struct section *texts, str
     tiles[2] = (struct tile){summary_number(summary, "hbm-load"), "ns",
                              section_text(texts, "a load from %s", memory)};
     if (number_there(&loaded))
-        tiles[2].label = section_text(texts, "a load from %s; %s while all other SMs stream", memory,
-                                      cell_of(texts, &loaded, "ns"));
+        tiles[2].label = section_text(texts, "a load from %s; %s while all other SMs stream",
+                                      memory, cell_of(texts, &loaded, "ns"));
     tiles[3] = (struct tile){rate, NULL, section_text(texts, "read from %s", memory)};
     if (isfinite(share))
         tiles[3].label =
@@ -161,8 +162,9 @@ static void take_tiles(const struct page *page, struct section *texts, struct ti
     tiles[4] = (struct tile){full ? number_formed(full->point[0].x, "bytes", &full->point[0].y)
                                   : number_none(),
                              NULL, "in flight on each SM to get there"};
-    tiles[5] = (struct tile){sync.value < two.value || !number_there(&two) ? sync : two, "us",
-                             section_text(texts, "a barrier of all %.0f SMs", summary_sms(summary))};
+    tiles[5] =
+        (struct tile){sync.value < two.value || !number_there(&two) ? sync : two, "us",
+                      section_text(texts, "a barrier of all %.0f SMs", summary_sms(summary))};
     tiles[6] = (struct tile){summary_number(summary, "graph-kernel"), "us",
                              "one more small kernel in a graph"};
     tiles[7] = (struct tile){summary_number(summary, "round-trip"), "us",
@@ -218,7 +220,8 @@ static void put_contents(FILE *out, const struct page *page)
         fputs("</a>\n", out);
     }
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        fprintf(out, "<a href=\"#%s\">%zu %s</a>\n", parts[i][0], page->n_sections + i, parts[i][1]);
+        fprintf(out, "<a href=\"#%s\">%zu %s</a>\n", parts[i][0], page->n_sections + i,
+                parts[i][1]);
     fputs("</nav>\n", out);
 }
 
@@ -229,7 +232,8 @@ void html_head(FILE *out, const struct page *page)
 
     board_name(head, name, sizeof name);
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>", out);
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
+          out);
     html_text(out, name);
     fputs(", measured by gpufloor</title>\n", out);
     html_style(out);

@@ -52,7 +52,8 @@ static void put_cell(FILE *out, const struct grid *grid, size_t row, size_t colu
 
     fputs(grid->column[column].align == 'r' ? "<td class=\"r\">"
           : column == 0                     ? "<td class=\"w\">"
-                                            : "<td class=\"l\">", out);
+                                            : "<td class=\"l\">",
+          out);
     html_prose(out, emit_cell(text, sizeof text, &grid->column[column], cell));
     if (cell && cell->kind == CELL_BAR && cell->number.value > 0)
         fprintf(out, "<span class=\"bar\" style=\"width:%.0fpx\"></span>",
@@ -147,11 +148,13 @@ void html_rows(FILE *out, const struct page *page, size_t section)
         n += page->row[i].section == section;
     if (n == 0)
         return;
-    fprintf(out, "<details class=\"rows\"><summary>The %zu row%s this rests on: interval, runs, "
-            "status, id</summary>\n<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>"
-            "<th>what</th><th class=\"r\">centre</th><th class=\"r\">low</th><th class=\"r\">high</th>"
-            "<th class=\"r\">runs</th><th>status</th><th>id</th></tr></thead>\n<tbody>\n",
-            n, n == 1 ? "" : "s");
+    fprintf(
+        out,
+        "<details class=\"rows\"><summary>The %zu row%s this rests on: interval, runs, "
+        "status, id</summary>\n<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>"
+        "<th>what</th><th class=\"r\">centre</th><th class=\"r\">low</th><th class=\"r\">high</th>"
+        "<th class=\"r\">runs</th><th>status</th><th>id</th></tr></thead>\n<tbody>\n",
+        n, n == 1 ? "" : "s");
     for (size_t i = 0; i < page->n_rows; i++)
         if (page->row[i].section == section)
             put_row(out, page, &page->row[i]);

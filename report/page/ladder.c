@@ -143,6 +143,7 @@ void section_ladder(const struct summary *summary, struct section *section)
                             : number_say(least, sizeof least, &rungs[0].time, NULL),
         number_say(most, sizeof most, &rungs[n - 1].time, NULL));
     section_note(section, "c compute, m memory, s synchronise, l launch, h host (its CPU's speed).");
+    section->key = section->n_notes;
     say_step(section, summary);
     section_doubts(section);
     section->claims = "C01 C05 C29";

@@ -1,5 +1,5 @@
-/* The page: all sections of one report, built once, as one HTML file or as its figures. html*.c print
- * it, figures*.c draw from its sections' numbers. */
+/* The page: all sections of one report, built once, as one HTML file or as its figures. html*.c
+ * print it, figures*.c draw from its sections' numbers. */
 #ifndef REPORT_PAGE_PAGE_H
 #define REPORT_PAGE_PAGE_H
 
@@ -40,14 +40,15 @@ const char *page_anchor(const struct page *page, const struct section *section,
 
 /* --- figures ---------------------------------------------------------------------------------- */
 
-/* One figure as it is drawn. `title` is for a figure that is not what its section's finding tells. */
+/* One figure as it is drawn. `title` is for a figure that is not what its section's finding tells.
+ * */
 struct drawing {
     const struct page *page;
     const struct section *section;
     FILE *out;
     enum chart_width width;
     bool standalone;
-    struct section texts; /* of labels, until the figure is drawn */
+    struct section texts;    /* of labels, until the figure is drawn */
     const char *title, *how; /* how: one sentence, how to read it */
 };
 
@@ -68,9 +69,9 @@ const struct page_figure *figure_at(size_t i);
 char *figure_draw(const struct page *page, const struct page_figure *figure, enum chart_width width,
                   bool standalone, char title[200], char how[600]);
 
-figure_builder figure_levels, figure_curve, figure_flight, figure_ladder, figure_blocks, figure_time,
-    figure_waves, figure_sizes, figure_fusion, figure_decode, figure_weights, figure_claims,
-    figure_trust;
+figure_builder figure_levels, figure_curve, figure_flight, figure_ladder, figure_blocks,
+    figure_time, figure_waves, figure_sizes, figure_fusion, figure_decode, figure_weights,
+    figure_claims, figure_trust;
 
 /* --- for builders of figures ------------------------------------------------------------------ */
 
@@ -89,8 +90,8 @@ struct number draw_cell(const struct grid *grid, size_t row, size_t column);
 const char *draw_cell_text(struct drawing *drawing, const struct grid *grid, size_t row,
                            size_t column);
 
-/* The points of a series by x, at most `most`; y in the unit `shown`, x times x_factor. A NULL series
- * has none. */
+/* The points of a series by x, at most `most`; y in the unit `shown`, x times x_factor. A NULL
+ * series has none. */
 size_t draw_points(struct drawing *drawing, const struct series *series, double x_factor,
                    const char *shown, struct chart_point *points, size_t most);
 

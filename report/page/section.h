@@ -58,6 +58,7 @@ struct section {
     const char **note; /* paragraphs after the table, wrapped */
     size_t n_notes;
     size_t answer;      /* the paragraph that says what to do, counted from 1; 0: none does */
+    size_t key;         /* the one that explains the letters of a drawn table; 0: none does */
     const char *claims; /* "C24 C25": for the page's margin; or NULL */
     char **owned;
     size_t n_owned;

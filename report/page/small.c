@@ -419,7 +419,8 @@ static void draw_blocks(struct section *section, const struct summary *summary, 
 static void draw_waves(struct section *section, const struct summary *summary)
 {
     static const char *const tiles[] = {"96", "128", "sm", "sm+1", "2sm", "2sm+1"};
-    const double n_sm = summary_sms(summary), at[] = {96, 128, n_sm, n_sm + 1, 2 * n_sm, 2 * n_sm + 1};
+    const double n_sm = summary_sms(summary);
+    const double at[] = {96, 128, n_sm, n_sm + 1, 2 * n_sm, 2 * n_sm + 1};
     struct series *series = section_series(section, "time over tiles", "tiles");
     const struct row *row;
     char held[24];

@@ -425,8 +425,8 @@ static void say_clock(struct section *section, const struct summary *summary, st
                            lowest->probe));
 }
 
-/* How far rows repeat: times and rates with an interval. Returns half of them repeat within this; the
- * series has the spread that so many of a hundred rows stay within. */
+/* How far times and rates with an interval repeat: half of them stay within what it returns. The
+ * series has the spread within which so many of a hundred stay. */
 static double median_spread(const struct rows *rows, struct section *section)
 {
     double *spreads = calloc(rows->n + 1, sizeof *spreads), median = NAN;
