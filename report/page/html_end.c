@@ -9,14 +9,36 @@
 
 /* --- trust ------------------------------------------------------------------------------------ */
 
+/* "Half of the times and rates repeat within 0.348 %, nine in ten within 5.44 %". */
+static const char *trust_title(const struct section *head, char *text, size_t size)
+{
+    const struct series *spread = section_find(head, "spread of the rows");
+    char half[48] = "", most[48] = "";
+
+    for (size_t i = 0; spread && i < spread->n; i++) {
+        const struct point *point = &spread->point[i];
+        if (point->x == 50)
+            number_say(half, sizeof half, &point->y, "%");
+        if (point->x == 90)
+            number_say(most, sizeof most, &point->y, "%");
+    }
+    if (*half && *most)
+        snprintf(text, size, "Half of the times and rates repeat within %s, nine in ten within %s",
+                 half, most);
+    else
+        snprintf(text, size, "What these numbers are worth");
+    return text;
+}
+
 /* The head's lines but those that say what is unlike the board: they stand below the verdict. */
 void html_trust(FILE *out, const struct page *page, size_t number)
 {
     const struct section *head = &page->section[0];
     const struct grid *grid = head->n_grids ? &head->grid[0] : NULL;
     bool is_unlike = false;
+    char title[200];
 
-    html_part(out, "trust", number, "What these numbers are worth");
+    html_part(out, "trust", number, trust_title(head, title, sizeof title));
     html_section_figures(out, page, head);
     fputs("<dl class=\"facts\">\n", out);
     for (size_t i = 0; grid && i < grid_rows(grid); i++) {
@@ -35,8 +57,10 @@ void html_trust(FILE *out, const struct page *page, size_t number)
 
 /* --- conditions ------------------------------------------------------------------------------- */
 
-static void put_fact(FILE *out, const char *key, const json_t *value)
+/* Bold where the committed results of the board were measured otherwise. */
+static void put_fact(FILE *out, const char *key, const json_t *value, const json_t *committed)
 {
+    const bool differs = committed && !json_equal(value, committed);
     char name[80];
 
     snprintf(name, sizeof name, "%s", key);
@@ -44,7 +68,7 @@ static void put_fact(FILE *out, const char *key, const json_t *value)
         *at = *at == '_' ? ' ' : *at;
     fputs("<dt>", out);
     html_text(out, name);
-    fputs("</dt><dd>", out);
+    fputs(differs ? "</dt><dd><b>" : "</dt><dd>", out);
     if (json_is_string(value))
         html_text(out, json_string_value(value));
     else if (json_is_null(value))
@@ -54,17 +78,23 @@ static void put_fact(FILE *out, const char *key, const json_t *value)
         html_text(out, text);
         free(text);
     }
-    fputs("</dd>\n", out);
+    fputs(differs ? "</b></dd>\n" : "</dd>\n", out);
 }
 
 void html_conditions(FILE *out, const struct page *page, size_t number)
 {
     const json_t *head = page->summary->bundle->head;
     json_t *environment = json_object_get(head, "environment");
+    const struct bundle *committed = page->summary->committed;
+    json_t *others = committed ? json_object_get(committed->head, "environment") : NULL;
     const char *section, *key;
     json_t *facts, *value;
 
     html_part(out, "conditions", number, "Under these conditions");
+    if (others)
+        fputs("<p class=\"how\">Bold: not so where the committed results of this board were "
+              "measured.</p>\n",
+              out);
     json_object_foreach(environment, section, facts)
     {
         if (!json_is_object(facts) || json_object_size(facts) == 0)
@@ -72,12 +102,13 @@ void html_conditions(FILE *out, const struct page *page, size_t number)
         fputs("<h3>", out);
         html_text(out, section);
         fputs("</h3>\n<dl class=\"facts\">\n", out);
-        json_object_foreach(facts, key, value) put_fact(out, key, value);
+        json_object_foreach(facts, key, value)
+            put_fact(out, key, value, json_object_get(json_object_get(others, section), key));
         fputs("</dl>\n", out);
     }
     fputs("<h3>suite</h3>\n<dl class=\"facts\">\n", out);
-    json_object_foreach(json_object_get(head, "suite"), key, value) put_fact(out, key, value);
-    put_fact(out, "started", json_object_get(head, "started"));
+    json_object_foreach(json_object_get(head, "suite"), key, value) put_fact(out, key, value, NULL);
+    put_fact(out, "started", json_object_get(head, "started"), NULL);
     fputs("</dl>\n</section>\n", out);
 }
 

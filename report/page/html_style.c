@@ -70,8 +70,8 @@ static const char layout[] =
     "line-height:19px}\n"
     "blockquote{margin:0 0 6px;font-style:italic}\n"
     "dl.facts{display:grid;grid-template-columns:minmax(7em,max-content) minmax(0,1fr);"
-    "gap:5px 24px;margin:0;font-size:15px;line-height:22px}\n"
-    ".facts dt{color:var(--secondary)}.facts dd{margin:0}\n";
+    "gap:5px 24px;margin:12px 0 0;font-size:15px;line-height:22px}\n"
+    ".facts b{font-weight:600}.facts dt{color:var(--secondary)}.facts dd{margin:0}\n";
 
 static const char windows[] =
     "@media (min-width:760px) and (max-width:919px){.body{grid-template-columns:"

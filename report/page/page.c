@@ -86,11 +86,14 @@ static void add_rows(struct page *page, size_t i)
 
     for (size_t k = 0; k < section->n_grids; k++)
         add_grid(page, i, &section->grid[k]);
-    for (size_t k = 0; k < section->n_series; k++)
-        for (size_t p = 0; p < section->series[k].n; p++) {
-            const struct point *point = &section->series[k].point[p];
-            add_row(page, i, &point->y, point->label ? point->label : section->series[k].name);
-        }
+    for (size_t k = 0; k < section->n_series; k++) {
+        const struct series *series = &section->series[k];
+        if (!strcmp(series->name, "load, ns")) /* not drawn: that axis is formed from the cycles */
+            continue;
+        for (size_t p = 0; p < series->n; p++)
+            add_row(page, i, &series->point[p].y,
+                    series->point[p].label ? series->point[p].label : series->name);
+    }
 }
 
 const char *page_anchor(const struct page *page, const struct section *section,
