@@ -72,7 +72,7 @@ static void put_verdict(FILE *out, const struct section *head)
             is_unlike = false;
             continue;
         }
-        fputs(is_unlike ? "<li>" : "<ul class=\"off\"><li>", out);
+        fputs(is_unlike ? "<li>Unlike: " : "<ul class=\"off\"><li>Unlike: ", out);
         html_prose(out, text->text);
         is_unlike = true;
         const struct cell *next = grid_at(grid, i + 1, 0);
