@@ -274,11 +274,11 @@ static void say_bundle(struct section *s, const struct summary *summary, size_t 
 {
     const json_t *suite = json_object_get(summary->bundle->head, "suite");
     char driver[80], others[BUNDLE_LINE];
+    const char *version = bundle_fact(summary->bundle, "driver", "version", driver, sizeof driver, NULL);
 
     section_line(s, section_text(
-        s, "%c: %s, driver %.24s, %.10s, %d round%s, commit %.7s%s", (int)('A' + i),
-        name_of(s, summary),
-        bundle_fact(summary->bundle, "driver", "version", driver, sizeof driver, "?"),
+        s, "%c: %s, %s, %.10s, %d round%s, commit %.7s%s", (int)('A' + i), name_of(s, summary),
+        version ? section_text(s, "driver %.24s", version) : "no GPU",
         document_get_text(summary->bundle->head, "started", "undated"), summary->bundle->n_rounds,
         summary->bundle->n_rounds == 1 ? "" : "s", document_get_text(suite, "commit", "unknown"),
         *bundle_others(summary->bundle, others, sizeof others) ? "; some programs by others" : ""));
@@ -463,6 +463,8 @@ static const char *say_tally(struct section *s, const struct tally *tally)
     said = add(s, said, tally->either, "follows one of two factors", "follow one of two factors");
     said = add(s, said, tally->part, "lies between two factors", "lie between two factors");
     said = add(s, said, tally->not_explained, "is not explained", "are not explained");
+    if (tally->n == 0)
+        return "no number is measured on both";
     said = section_text(s, "of %zu number%s%s", tally->n, tally->n == 1 ? "" : "s", said);
     return tally->absent ? section_text(s, "%s; %zu %s not on both", said, tally->absent,
                                         tally->absent == 1 ? "is" : "are")

@@ -158,7 +158,9 @@ void boards_claims(const struct boards *boards, struct section *s)
         s->missing = "not judged: memory is short";
     } else {
         const size_t n_disputed = tabulate(s, &l), n_partial = say_partial(s, &l);
-        s->finding = section_text(s,
+        s->finding = n_disputed + n_partial == 0
+                         ? "what one board decides the others decide, and alike."
+                         : section_text(s,
                                   "of %zu claims %zu %s another verdict from board to board, %zu %s one from "
                                   "some boards only.",
                                   l.of[0].n, n_disputed, n_disputed == 1 ? "gets" : "get", n_partial,
