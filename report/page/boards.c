@@ -11,10 +11,10 @@
 #include "report/cli/conditions.h"
 #include "report/page/boards_claims.h"
 
-/* A factor explains a ratio this near to it. A rest is printed from REST on; two boards are alike in
- * a factor that is within ALIKE. */
+/* A factor explains a ratio this near to it. A rest is printed from REST on. Two boards are alike in
+ * a factor whose ratio is within ALIKE. */
 static const double NEAR = 1.05, REST = 0.015, ALIKE = 1.01;
-static const double HELD_BACK = 0.98; /* of the clock: below, the case ran slower than the chip can */
+static const double HELD_BACK = 0.98; /* of the chip's clock: below, a case was held back */
 enum { WITH_VALUES = 3 }; /* up to so many boards have a column of values each */
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -83,7 +83,8 @@ static double size_of(const struct summary *summary, enum factor factor,
 }
 
 /* How many times as much of a factor the second board has. */
-static double ratio_of(const struct summary *first, const struct summary *second, enum factor factor)
+static double ratio_of(const struct summary *first, const struct summary *second,
+                       enum factor factor)
 {
     const struct number none = number_none();
     return size_of(second, factor, &none) / size_of(first, factor, &none);
@@ -116,14 +117,16 @@ struct explanation boards_explain(const struct summary *first, const struct summ
 {
     const struct number a = summary_number(first, entry->name);
     const struct number b = summary_number(second, entry->name);
-    struct explanation e = {.kind = EXPLAINED_ABSENT, .ratio = number_none(), .expected = {NAN, NAN}};
+    struct explanation e = {.kind = EXPLAINED_ABSENT, .ratio = number_none(),
+                            .expected = {NAN, NAN}};
 
     if (!(a.value > 0) || !(b.value > 0) || strcmp(a.unit, b.unit) != 0)
         return e;
     e.ratio = is_better_higher(a.unit) ? number_ratio(&b, &a) : number_ratio(&a, &b);
     for (size_t i = 0; i < 2; i++)
         if (i == 0 || entry->factor[i] != FACTOR_NONE)
-            e.expected[i] = size_of(second, entry->factor[i], &b) / size_of(first, entry->factor[i], &a);
+            e.expected[i] =
+                size_of(second, entry->factor[i], &b) / size_of(first, entry->factor[i], &a);
     judge(&e, entry);
     return e;
 }
@@ -144,8 +147,9 @@ static bool is_held(const struct summary *first, const struct summary *second,
 
 /* "power: 1.33, 1.37 GHz": the clocks; "chip at" where the case is not declared as one that reaches
  * the power limit. */
-static const char *held(struct section *s, const struct summary *first, const struct summary *second,
-                        const struct summary_entry *entry, enum factor factor)
+static const char *held(struct section *s, const struct summary *first,
+                        const struct summary *second, const struct summary_entry *entry,
+                        enum factor factor)
 {
     const struct number a = summary_number(first, entry->name);
     const struct number b = summary_number(second, entry->name);
@@ -274,7 +278,8 @@ static void say_bundle(struct section *s, const struct summary *summary, size_t 
 {
     const json_t *suite = json_object_get(summary->bundle->head, "suite");
     char driver[80], others[BUNDLE_LINE];
-    const char *version = bundle_fact(summary->bundle, "driver", "version", driver, sizeof driver, NULL);
+    const char *version =
+        bundle_fact(summary->bundle, "driver", "version", driver, sizeof driver, NULL);
 
     section_line(s, section_text(
         s, "%c: %s, %s, %.10s, %d round%s, commit %.7s%s", (int)('A' + i), name_of(s, summary),
@@ -418,8 +423,8 @@ struct tally {
     size_t n, same, by[FACTORS], either, part, not_explained, absent;
 };
 
-static void count(struct tally *tally, const struct explanation *e, const struct summary_entry *entry,
-                  bool is_held_by_power)
+static void count(struct tally *tally, const struct explanation *e,
+                  const struct summary_entry *entry, bool has_held_clock)
 {
     const size_t which = e->factor != entry->factor[0];
 
@@ -431,7 +436,7 @@ static void count(struct tally *tally, const struct explanation *e, const struct
     tally->either += e->kind == EXPLAINED_EITHER;
     tally->part += e->kind == EXPLAINED_PART;
     tally->not_explained += e->kind == EXPLAINED_NOT;
-    if (is_held_by_power)
+    if (has_held_clock)
         tally->by[FACTOR_POWER]++;
     else if (e->kind == EXPLAINED_BY && is_near(e->expected[which], 1, ALIKE))
         tally->same++;
@@ -549,8 +554,8 @@ static void find(struct section *s, const struct boards *boards, const struct ta
     s->title = "AGAINST A";
     s->finding = "";
     for (size_t i = 1; i < boards->n; i++)
-        s->finding = section_text(s, "%s%s%c, %s: %s.", s->finding, i > 1 ? " " : "", (int)('A' + i),
-                                  relation(s, &boards->of[0], &boards->of[i]),
+        s->finding = section_text(s, "%s%s%c, %s: %s.", s->finding, i > 1 ? " " : "",
+                                  (int)('A' + i), relation(s, &boards->of[0], &boards->of[i]),
                                   say_tally(s, &tally[i]));
 }
 

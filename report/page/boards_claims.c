@@ -147,6 +147,16 @@ static bool open_ledgers(struct ledgers *l, const struct boards *boards)
     return true;
 }
 
+static void find(struct section *s, size_t n, size_t n_disputed, size_t n_partial)
+{
+    s->finding = "what one board decides the others decide, and alike.";
+    if (n_disputed + n_partial > 0)
+        s->finding = section_text(s, "of %zu claims %zu %s another verdict from board to board, %zu %s "
+                                     "one from some boards only.", n, n_disputed,
+                                  n_disputed == 1 ? "gets" : "get", n_partial,
+                                  n_partial == 1 ? "gets" : "get");
+}
+
 void boards_claims(const struct boards *boards, struct section *s)
 {
     struct ledgers l = {.n = 0};
@@ -158,13 +168,7 @@ void boards_claims(const struct boards *boards, struct section *s)
         s->missing = "not judged: memory is short";
     } else {
         const size_t n_disputed = tabulate(s, &l), n_partial = say_partial(s, &l);
-        s->finding = n_disputed + n_partial == 0
-                         ? "what one board decides the others decide, and alike."
-                         : section_text(s,
-                                  "of %zu claims %zu %s another verdict from board to board, %zu %s one from "
-                                  "some boards only.",
-                                  l.of[0].n, n_disputed, n_disputed == 1 ? "gets" : "get", n_partial,
-                                  n_partial == 1 ? "gets" : "get");
+        find(s, l.of[0].n, n_disputed, n_partial);
     }
     for (size_t i = 0; i < boards->n; i++)
         tellings_free(&l.of[i]);

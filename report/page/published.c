@@ -20,7 +20,8 @@ static const char *value_of(struct section *s, const struct published *p)
         return section_text(s, "%s", low);
     const char *unit = strchr(low, ' '), *other = strchr(high, ' ');
     const bool is_alike = unit && other && !strcmp(unit, other);
-    return section_text(s, "%.*s to %s", is_alike ? (int)(unit - low) : (int)strlen(low), low, high);
+    return section_text(s, "%.*s to %s", (int)(is_alike ? (size_t)(unit - low) : strlen(low)), low,
+                        high);
 }
 
 static void put_figure(struct grid *grid, struct section *s, const struct boards *boards,
@@ -93,6 +94,6 @@ void published_section(const struct boards *boards, struct section *s)
     tabulate_sources(s);
     s->finding = section_text(s, "%zu figures of others, published, not measured by gpufloor; no "
                                  "verdict rests on one.", i);
-    section_note(s, "Methods differ, from source to source and from ours; each source's method stands "
-                    "beside it.");
+    section_note(s, "Methods differ, from source to source and from ours; each source's method "
+                    "stands beside it.");
 }

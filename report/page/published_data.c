@@ -1,4 +1,4 @@
-/* What others have published. A figure is here only with its source; second-hand ones are left out. */
+/* What others have published. Each figure has its source; second-hand ones are left out. */
 #include "report/page/published.h"
 
 static const struct published_source sources[] = {
@@ -32,7 +32,8 @@ static const struct published_source sources[] = {
 
 static const char chase[] = "dependent loads", slope[] = "slope of dependent loads";
 static const char all_lines[] = "read, best shown", graph[] = "kernels of 64 kB in a graph";
-static const char stream[] = "kernels of 64 kB in a stream", persistent[] = "loop with atomics, 64 kB";
+static const char stream[] = "kernels of 64 kB in a stream";
+static const char persistent[] = "loop with atomics, 64 kB";
 
 static const struct published figures[] = {
     {"l1-load", "V100", 20, 20, "ns", chase, "RRZE"},

@@ -150,7 +150,8 @@ static const struct summary_entry entries[] = {
      "attention_prefill.rate{*context=8192,mask=causal,type=bf16,impl=fused,mode=graph,*}",
      PICK_FIRST, "TFLOP/s", {FACTOR_POWER}},
     {"decode", "attention, a query over 8192 keys",
-     "attention_decode.time{batch=1,context=8192,*d=128,type=bf16,impl=attention,mode=graph,l2=cold,*}",
+     "attention_decode.time{batch=1,context=8192,*d=128,type=bf16,impl=attention,mode=graph,"
+     "l2=cold,*}",
      PICK_FIRST, "us", {FACTOR_PINS, FACTOR_CHIP}},
     {"token", "a token of 128256 logits, fused",
      "sampling.time{vocabulary=128256,batch=1,k=50,*impl=fused,mode=graph,l2=warm,*}",
