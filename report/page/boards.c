@@ -11,7 +11,7 @@
 #include "report/cli/conditions.h"
 #include "report/page/boards_claims.h"
 
-/* A factor explains a ratio this near to it. A rest is printed from REST on. Two boards are alike in
+/* A factor explains a ratio this near to it. A rest is printed from REST on. Boards are alike in
  * a factor whose ratio is within ALIKE. */
 static const double NEAR = 1.05, REST = 0.015, ALIKE = 1.01;
 static const double HELD_BACK = 0.98; /* of the chip's clock: below, a case was held back */
