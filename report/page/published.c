@@ -9,13 +9,28 @@
 
 enum { DIGITS = 4 }; /* of a figure of others: all that it states */
 
+/* "1.34 us": as many digits as the source states, without zeros that it does not. */
+static char *exactly(char *text, size_t size, double value, const char *unit)
+{
+    unit_format(text, size, value, unit, DIGITS);
+    char *end = text + strcspn(text, " "), *last = end;
+
+    if (!memchr(text, '.', (size_t)(end - text)))
+        return text;
+    while (last[-1] == '0')
+        last--;
+    last -= last[-1] == '.';
+    memmove(last, end, strlen(end) + 1);
+    return text;
+}
+
 /* "142 to 150 ns" */
 static const char *value_of(struct section *s, const struct published *p)
 {
     char low[48], high[48];
 
-    unit_format(low, sizeof low, p->low, p->unit, DIGITS);
-    unit_format(high, sizeof high, p->high, p->unit, DIGITS);
+    exactly(low, sizeof low, p->low, p->unit);
+    exactly(high, sizeof high, p->high, p->unit);
     if (p->low == p->high)
         return section_text(s, "%s", low);
     const char *unit = strchr(low, ' '), *other = strchr(high, ' ');
