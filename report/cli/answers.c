@@ -117,7 +117,7 @@ static void put_section(FILE *out, const struct section *section, size_t number,
     emit_text_cells(out, section, style);
 }
 
-static json_t *bundle_json(const struct bundle *bundle)
+json_t *answers_bundle_json(const struct bundle *bundle)
 {
     const json_t *suite = json_object_get(bundle->head, "suite");
     return json_pack("{s:s?, s:s?, s:s?, s:s?, s:s?, s:i}", "name", bundle->name, "board",
@@ -129,7 +129,7 @@ static json_t *bundle_json(const struct bundle *bundle)
 static bool put_json(FILE *out, const struct bundle *bundle, json_t *sections)
 {
     json_t *document = json_pack("{s:s, s:i, s:o?, s:o}", "schema", "report", "schema_version", 1,
-                                 "bundle", bundle_json(bundle), "sections", sections);
+                                 "bundle", answers_bundle_json(bundle), "sections", sections);
     const bool put = document && json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) == 0;
 
     fputc('\n', out);

@@ -2,6 +2,7 @@
 #ifndef REPORT_CLI_ANSWERS_H
 #define REPORT_CLI_ANSWERS_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "report/bundle/bundle.h"
@@ -19,6 +20,9 @@ bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
                    enum answers answers, const char *section, enum table_format format);
 
 bool answers_known(const char *section);
+
+/* What a bundle is, for documents that are made of it: name, board, path, date, commit, rounds. */
+json_t *answers_bundle_json(const struct bundle *bundle);
 
 /* All names, separated by blanks. */
 char *answers_names(char *text, size_t size);

@@ -12,6 +12,7 @@
 
 #include "core/unit.h"
 #include "report/cli/answers.h"
+#include "report/cli/boards_print.h"
 #include "report/cli/catalogue.h"
 #include "report/cli/command.h"
 #include "report/cli/counter_table.h"
@@ -352,7 +353,7 @@ bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
 /* --- the command ------------------------------------------------------------------------------ */
 
 enum { KEY_FORMAT = 256, KEY_SECTION, KEY_ALL, KEY_GAPS, KEY_METRIC, KEY_HEADLINE, KEY_MAP,
-       KEY_QUALITY, KEY_RESULTS };
+       KEY_QUALITY, KEY_RESULTS, KEY_PUBLISHED };
 
 static const struct argp_option options_table[] = {
     {.name = "section",
@@ -379,6 +380,9 @@ static const struct argp_option options_table[] = {
     {.name = "quality",
      .key = KEY_QUALITY,
      .doc = "Only what the results of the fused kernels are worth: errors, bits, faults seen"},
+    {.name = "published",
+     .key = KEY_PUBLISHED,
+     .doc = "What others have published of other GPUs, beside the numbers of the bundles"},
     {.name = "results",
      .key = KEY_RESULTS,
      .arg = "DIR",
@@ -391,7 +395,7 @@ static const char vital[] = "vital"; /* a list of rows, and no section of report
 struct report_options {
     enum table_format format;
     const char *glob, *map, *section, *results;
-    bool headline, quality, all, gaps;
+    bool headline, quality, all, gaps, published;
     char **paths;
     size_t n_paths;
 };
@@ -419,6 +423,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
         o->results = argument;
         break;
     case KEY_ALL: o->all = true; break;
+    case KEY_PUBLISHED: o->published = true; break;
     case KEY_GAPS: o->gaps = true; break;
     case KEY_METRIC: o->glob = argument; break;
     case KEY_HEADLINE: o->headline = true; break;
@@ -466,10 +471,21 @@ static bool print_quality(const struct bundle *const bundles[], size_t n,
     return true;
 }
 
-/* Is it a list of rows that is wanted, and no answers? JSON has answers only. */
-static bool wants_rows(const struct report_options *o, size_t n)
+/* Is it a list of rows that is wanted, and no answers? */
+static bool wants_rows(const struct report_options *o)
 {
-    return o->format == TABLE_TSV || o->all || o->glob || (n > 1 && o->format != TABLE_JSON);
+    return o->format == TABLE_TSV || o->all || o->glob;
+}
+
+/* Boards side by side, or what others have published beside them. */
+static bool print_boards(struct bundle *bundles, size_t n, const struct report_options *o)
+{
+    char why[DOCUMENT_WHY];
+    const bool fine = o->published ? boards_published(stdout, bundles, n, o->format, why)
+                                   : boards_print(stdout, bundles, n, o->format, why);
+    if (!fine)
+        fprintf(stderr, "gpufloor report: %s\n", why);
+    return fine;
 }
 
 static bool print_answers(const struct bundle *const bundles[], size_t n,
@@ -497,7 +513,7 @@ static bool print_wanted(const struct bundle *const bundles[], size_t n,
         report_headline(stdout, bundles, n, o->format);
     else if (o->gaps)
         print_missing(stdout, bundles, n, o->format);
-    else if (o->section || o->headline || !wants_rows(o, n))
+    else if (o->section || o->headline || !wants_rows(o))
         return print_answers(bundles, n, o);
     else if (!report_whole(stdout, bundles, n, o->format, o->glob)) {
         fprintf(stderr, "gpufloor report: --metric %s: no metric matches\n", o->glob);
@@ -513,11 +529,19 @@ static const char *misused(const struct report_options *o)
 
     if (o->format == TABLE_JSON && (o->all || o->gaps || o->glob || o->quality || is_vital))
         return "--format json: of the answers only; the rows are the bundle itself";
-    if (o->format == TABLE_JSON && o->n_paths > 1)
-        return "--format json: of one bundle";
+    if (o->format == TABLE_JSON && o->n_paths > 1 && (o->section || o->headline))
+        return "--format json: a section or the head is of one bundle";
+    if (o->published && o->format == TABLE_TSV)
+        return "--published: as text, md or json";
     if (o->format == TABLE_TSV && (o->headline || (o->section && !is_vital)))
         return "--format tsv: of rows; sections have text, md and json";
     return NULL;
+}
+
+/* Several bundles, of which nothing else is asked. */
+static bool is_side_by_side(const struct report_options *o)
+{
+    return o->n_paths > 1 && !wants_rows(o) && !o->section && !o->headline && !o->gaps && !o->quality;
 }
 
 int report_main(int argc, char **argv)
@@ -529,7 +553,8 @@ int report_main(int argc, char **argv)
     const struct bundle *columns[BUNDLES_MAX] = {NULL};
     const struct argp parser = {.options = options_table, .parser = take, .args_doc = "[BUNDLE...]",
                                 .doc = "What a bundle says: the answers, in order. Of several "
-                                "bundles, their rows side by side. A BUNDLE is a file, or a folder "
+                                "bundles: how many times as good each is as the first, and "
+                                "what explains it. A BUNDLE is a file, or a folder "
                                 "of them: then each probe's newest measurement by the kernels of "
                                 "this tree. Default: the committed results/nvidia-h200. Prints a "
                                 "document of gpufloor counters, too.\vExit: 0; 2 when a bundle "
@@ -553,6 +578,8 @@ int report_main(int argc, char **argv)
     }
     if (!fine)
         fprintf(stderr, "gpufloor report: %s\n", why);
+    else if (o.published || is_side_by_side(&o))
+        fine = print_boards(bundles, n, &o);
     else
         fine = print_wanted(columns, n, &o);
     for (size_t i = 0; i < n; i++)

@@ -63,6 +63,19 @@ static void put_cell(FILE *out, const struct grid *grid, size_t row, size_t colu
             fputc('#', out);
 }
 
+/* A line that text draws above a row is a row of its own: its first cell. */
+static void put_split(FILE *out, const struct grid *grid, size_t row)
+{
+    if (row >= grid->n_rows || !grid->split[row])
+        return;
+    fputs("| *", out);
+    put(out, grid->split[row]);
+    fputs("* ", out);
+    for (size_t i = 1; i < grid->n_columns; i++)
+        fputs(is_shown(grid, i) ? "| " : "", out);
+    fputs("|\n", out);
+}
+
 static void put_grid(FILE *out, const struct grid *grid)
 {
     char heading[TEXT_MOST];
@@ -83,6 +96,7 @@ static void put_grid(FILE *out, const struct grid *grid)
             fputs(grid->column[i].align == 'r' ? "|---:" : "|---", out);
     fputs("|\n", out);
     for (size_t row = 0; row < grid_rows(grid); row++) {
+        put_split(out, grid, row);
         for (size_t i = 0; i < grid->n_columns; i++)
             if (is_shown(grid, i)) {
                 fputs("| ", out);
@@ -114,7 +128,10 @@ void emit_markdown(FILE *out, const struct section *section, size_t number)
         put_head(out, section);
         return;
     }
-    fprintf(out, "\n## %zu. ", number);
+    if (section->has_no_number)
+        fputs("\n## ", out);
+    else
+        fprintf(out, "\n## %zu. ", number);
     put(out, section->title);
     fputs("\n\n", out);
     const char *said = section->missing ? section->missing : section->finding;

@@ -57,6 +57,7 @@ struct section {
     size_t n_lines;
     const char **note; /* paragraphs after the table, wrapped */
     size_t n_notes;
+    bool has_no_number;  /* its title stands alone: of a report that is no list of answers */
     const char *claims; /* "C24 C25": for the page's margin; or NULL */
     char **owned;
     size_t n_owned;
