@@ -7,6 +7,7 @@
 #include "report/bundle/folder.h"
 #include "report/cli/catalogue.h"
 #include "report/page/emit.h"
+#include "report/page/sections.h"
 
 bool answers_known(const char *section)
 {
@@ -197,15 +198,25 @@ static bool put_text(FILE *out, const struct summary *summary, enum answers answ
     return is_whole;
 }
 
+static void put_short(FILE *out, const struct summary *summary)
+{
+    struct section built = {.name = "short"};
+    section_short(summary, &built);
+    emit_markdown_short(out, &built);
+    section_free(&built);
+}
+
 bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
                    enum answers answers, const char *section, enum table_format format)
 {
     struct bundle committed = {0};
     struct summary summary = {.bundle = bundle, .results = results};
     const bool is_open = open_committed(&summary, &committed);
-    bool put;
+    bool put = true;
 
-    if (format == TABLE_JSON) {
+    if (answers == ANSWERS_SHORT) {
+        put_short(out, &summary);
+    } else if (format == TABLE_JSON) {
         json_t *sections = json_array();
         put = sections &&
               build_all(out, sections, &summary, answers, section, format, NULL) &&

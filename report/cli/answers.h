@@ -12,6 +12,7 @@ enum answers {
     ANSWERS_ALL,  /* every section */
     ANSWERS_HEAD, /* the head and the first section */
     ANSWERS_ONE,  /* one section, with interval, status and id of every number */
+    ANSWERS_SHORT, /* ten numbers, the small product, the claims; in Markdown only */
 };
 
 /* Prints them as text, Markdown or JSON. `section` is the name of ANSWERS_ONE, and known. `results`

@@ -353,7 +353,7 @@ bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
 /* --- the command ------------------------------------------------------------------------------ */
 
 enum { KEY_FORMAT = 256, KEY_SECTION, KEY_ALL, KEY_GAPS, KEY_METRIC, KEY_HEADLINE, KEY_MAP,
-       KEY_QUALITY, KEY_RESULTS, KEY_PUBLISHED };
+       KEY_SHORT, KEY_QUALITY, KEY_RESULTS, KEY_PUBLISHED };
 
 static const struct argp_option options_table[] = {
     {.name = "section",
@@ -380,6 +380,9 @@ static const struct argp_option options_table[] = {
     {.name = "quality",
      .key = KEY_QUALITY,
      .doc = "Only what the results of the fused kernels are worth: errors, bits, faults seen"},
+    {.name = "short",
+     .key = KEY_SHORT,
+     .doc = "Ten numbers, what the small product says, what became of the claims, as Markdown"},
     {.name = "published",
      .key = KEY_PUBLISHED,
      .doc = "What others have published of other GPUs, beside the numbers of the bundles"},
@@ -395,7 +398,7 @@ static const char vital[] = "vital"; /* a list of rows, and no section of report
 struct report_options {
     enum table_format format;
     const char *glob, *map, *section, *results;
-    bool headline, quality, all, gaps, published;
+    bool headline, quality, all, gaps, published, is_short;
     char **paths;
     size_t n_paths;
 };
@@ -425,6 +428,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_ALL: o->all = true; break;
     case KEY_PUBLISHED: o->published = true; break;
     case KEY_GAPS: o->gaps = true; break;
+    case KEY_SHORT: o->is_short = true; break;
     case KEY_METRIC: o->glob = argument; break;
     case KEY_HEADLINE: o->headline = true; break;
     case KEY_MAP: o->map = argument; break;
@@ -491,7 +495,8 @@ static bool print_boards(struct bundle *bundles, size_t n, const struct report_o
 static bool print_answers(const struct bundle *const bundles[], size_t n,
                           const struct report_options *o)
 {
-    const enum answers answers = o->section    ? ANSWERS_ONE
+    const enum answers answers = o->is_short   ? ANSWERS_SHORT
+                                 : o->section  ? ANSWERS_ONE
                                  : o->headline ? ANSWERS_HEAD
                                                : ANSWERS_ALL;
     for (size_t i = 0; i < n; i++)
@@ -513,7 +518,7 @@ static bool print_wanted(const struct bundle *const bundles[], size_t n,
         report_headline(stdout, bundles, n, o->format);
     else if (o->gaps)
         print_missing(stdout, bundles, n, o->format);
-    else if (o->section || o->headline || !wants_rows(o))
+    else if (o->section || o->headline || o->is_short || !wants_rows(o))
         return print_answers(bundles, n, o);
     else if (!report_whole(stdout, bundles, n, o->format, o->glob)) {
         fprintf(stderr, "gpufloor report: --metric %s: no metric matches\n", o->glob);

@@ -189,3 +189,46 @@ void emit_markdown_cells(FILE *out, const struct section *section)
             put_evidence(out, series->name, column, &series->point[k].y);
         }
 }
+
+void emit_markdown_short(FILE *out, const struct section *section)
+{
+    const struct grid *numbers = &section->grid[0], *claims = &section->grid[1];
+
+    fputs("| ", out);
+    put(out, section->title);
+    fputs(" | | |\n|---|---:|---|\n", out);
+    for (size_t row = 0; row < grid_rows(numbers); row++) {
+        for (size_t i = 0; i < numbers->n_columns; i++) {
+            fputs("| ", out);
+            put_cell(out, numbers, row, i);
+            fputc(' ', out);
+        }
+        fputs("|\n", out);
+    }
+    if (section->finding) {
+        fputs("\n**", out);
+        put(out, section->finding);
+        fputs("**", out);
+    }
+    for (size_t i = 0; i < section->n_notes; i++) {
+        fputs(section->finding && i == 0 ? " " : "\n", out);
+        put(out, section->note[i]);
+    }
+    fputs("\n\n", out);
+    for (size_t i = 0; i < section->n_lines; i++) {
+        fputs("**", out);
+        put(out, section->lines[i]);
+        fputs("**\n\n", out);
+    }
+    for (size_t row = 0; section->n_grids > 1 && row < grid_rows(claims); row++) {
+        fputs("- ", out);
+        put(out, grid_at(claims, row, 0)->text);
+        fputs(" **", out);
+        put(out, grid_at(claims, row, 1)->text);
+        fputs("**: ", out);
+        put(out, grid_at(claims, row, 3)->text);
+        fputs("  \n  ", out);
+        put(out, grid_at(claims, row, 2)->text);
+        fputc('\n', out);
+    }
+}

@@ -1,7 +1,7 @@
 #!/bin/bash
 # docs.sh GPUFLOOR [--update]: the generated documents are what the program prints. docs/METRICS.md,
-# docs/CLAIMS.md, and README's table between the markers <!-- headline --> and <!-- /headline -->.
-# --update rewrites them.
+# docs/CLAIMS.md, docs/H200.md, and README's part between the markers <!-- short --> and
+# <!-- /short -->. --update rewrites them.
 set -u
 gpufloor=$(realpath "$1")
 update=${2:-}
@@ -40,11 +40,11 @@ same() {
 }
 
 # Puts FILE between README's markers, each on a line of its own.
-with_headline() {
+with_short() {
     awk -v file="$1" '
-        /^<!-- \/headline -->$/ { inside = 0 }
+        /^<!-- \/short -->$/ { inside = 0 }
         !inside { print }
-        /^<!-- headline -->$/ {
+        /^<!-- short -->$/ {
             inside = 1
             while ((getline line <file) > 0) print line
         }' README.md
@@ -57,13 +57,14 @@ else
     skipped=$((skipped + 1))
     echo "skip docs/METRICS.md: this build has no GPU probes"
 fi
+print "$work/H200.md" report --section vital --format md $results && same docs/H200.md "$work/H200.md"
 print "$work/CLAIMS.md" claims --format md $results && same docs/CLAIMS.md "$work/CLAIMS.md"
 if [ ! -e README.md ]; then
     fail "README.md is missing"
-elif [ "$(grep -cx -e '<!-- headline -->' -e '<!-- /headline -->' README.md)" != 2 ]; then
-    fail "README.md lacks its markers <!-- headline --> and <!-- /headline -->, one of each"
-elif print "$work/headline" report --section vital --format md $results; then
-    with_headline "$work/headline" >"$work/README.md"
+elif [ "$(grep -cx -e '<!-- short -->' -e '<!-- /short -->' README.md)" != 2 ]; then
+    fail "README.md lacks its markers <!-- short --> and <!-- /short -->, one of each"
+elif print "$work/short" report --short $results; then
+    with_short "$work/short" >"$work/README.md"
     same README.md "$work/README.md"
 fi
 
