@@ -6,7 +6,7 @@
 #include "report/page/number.h"
 #include "report/page/summary.h"
 
-enum { SECTION_COLUMNS = 12, SECTION_GRIDS = 3, SECTION_SERIES = 8 };
+enum { SECTION_COLUMNS = 12, SECTION_GRIDS = 3, SECTION_SERIES = 8, SECTION_SPANS = 4 };
 
 /* A cell holds a text, a number, or a picture made of characters. */
 struct cell {
@@ -22,10 +22,17 @@ struct column {
     char align;              /* 'l' or 'r' */
 };
 
+/* The first line of heading of one of these columns stands above all of them. */
+struct span {
+    size_t from, n;
+};
+
 struct grid {
     const char *caption; /* a line above it, or NULL */
     struct column column[SECTION_COLUMNS];
     size_t n_columns;
+    struct span span[SECTION_SPANS]; /* for formats whose headings can span columns */
+    size_t n_spans;
     struct cell *cell; /* row after row */
     size_t n_cells, room;
     const char **split; /* one a row: a line that is drawn above it, or NULL */
@@ -97,6 +104,9 @@ void section_doubts(struct section *section);
 
 /* A new table with these columns. The pointer holds until section_free(). */
 struct grid *section_grid(struct section *section, const struct column *columns, size_t n);
+
+/* One heading above n columns, from that one on. */
+void grid_span(struct grid *grid, size_t from, size_t n);
 
 /* Cells fill rows from left to right. */
 void grid_text(struct grid *grid, const char *text);
