@@ -6,7 +6,8 @@
 #include "report/page/number.h"
 #include "report/page/summary.h"
 
-enum { SECTION_COLUMNS = 12, SECTION_GRIDS = 3, SECTION_SERIES = 8, SECTION_SPANS = 4 };
+enum { SECTION_COLUMNS = 12, SECTION_GRIDS = 3, SECTION_SERIES = 8 };
+enum { SECTION_SPANS = 4 };
 
 /* A cell holds a text, a number, or a picture made of characters. */
 struct cell {
