@@ -7,7 +7,6 @@
 #include "report/page/summary.h"
 
 enum { SECTION_COLUMNS = 12, SECTION_GRIDS = 3, SECTION_SERIES = 8 };
-enum { SECTION_SPANS = 4 };
 
 /* A cell holds a text, a number, or a picture made of characters. */
 struct cell {
@@ -24,6 +23,7 @@ struct column {
 };
 
 /* The first line of heading of one of these columns stands above all of them. */
+enum { SECTION_SPANS = 4 };
 struct span {
     size_t from, n;
 };
