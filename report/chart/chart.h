@@ -260,4 +260,8 @@ void chart_boxes(FILE *out, const struct chart_boxes *chart, enum chart_width wi
  * of it: its colours are written into it. */
 void chart_style(FILE *out);
 
+/* The light colour of a name of that style sheet, "memory", "grid", ...: "#0a67b0". That of the ink
+ * where there is no such name. */
+const char *chart_colour(const char *name);
+
 #endif

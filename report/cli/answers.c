@@ -40,8 +40,7 @@ static bool is_same_folder(const char *a, const char *b)
     return same;
 }
 
-/* The committed results of the bundle's board, if there are any and they are not the bundle. */
-static bool open_committed(struct summary *summary, struct bundle *committed)
+bool answers_committed(struct summary *summary, struct bundle *committed)
 {
     const struct bundle *bundle = summary->bundle;
     char folder[PATH_MAX], why[DOCUMENT_WHY];
@@ -202,7 +201,7 @@ bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
 {
     struct bundle committed = {0};
     struct summary summary = {.bundle = bundle, .results = results};
-    const bool is_open = open_committed(&summary, &committed);
+    const bool is_open = answers_committed(&summary, &committed);
     bool put;
 
     if (format == TABLE_JSON) {

@@ -17,6 +17,7 @@
 #include "report/cli/counter_table.h"
 #include "report/cli/headline.h"
 #include "report/cli/origin.h"
+#include "report/cli/papers.h"
 
 enum { BUNDLES_MAX = 12, DIGITS = 4 };
 
@@ -352,7 +353,7 @@ bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
 /* --- the command ------------------------------------------------------------------------------ */
 
 enum { KEY_FORMAT = 256, KEY_SECTION, KEY_ALL, KEY_GAPS, KEY_METRIC, KEY_HEADLINE, KEY_MAP,
-       KEY_QUALITY, KEY_RESULTS };
+       KEY_QUALITY, KEY_RESULTS, KEY_TEX, KEY_PLOTS };
 
 static const struct argp_option options_table[] = {
     {.name = "section",
@@ -379,6 +380,14 @@ static const struct argp_option options_table[] = {
     {.name = "quality",
      .key = KEY_QUALITY,
      .doc = "Only what the results of the fused kernels are worth: errors, bits, faults seen"},
+    {.name = "tex",
+     .key = KEY_TEX,
+     .arg = "DIR",
+     .doc = "Write LaTeX for papers into DIR: macros.tex, board.tex, a table a section, gpufloor.bib"},
+    {.name = "plots",
+     .key = KEY_PLOTS,
+     .arg = "DIR",
+     .doc = "Write figures for papers into DIR: NAME.tsv with the points, NAME.gp for gnuplot"},
     {.name = "results",
      .key = KEY_RESULTS,
      .arg = "DIR",
@@ -390,7 +399,7 @@ static const char vital[] = "vital"; /* a list of rows, and no section of report
 
 struct report_options {
     enum table_format format;
-    const char *glob, *map, *section, *results;
+    const char *glob, *map, *section, *results, *tex, *plots;
     bool headline, quality, all, gaps;
     char **paths;
     size_t n_paths;
@@ -418,6 +427,8 @@ static error_t take(int key, char *argument, struct argp_state *state)
             argp_failure(state, EXIT_TROUBLE, errno, "--results %s", argument);
         o->results = argument;
         break;
+    case KEY_TEX: o->tex = argument; break;
+    case KEY_PLOTS: o->plots = argument; break;
     case KEY_ALL: o->all = true; break;
     case KEY_GAPS: o->gaps = true; break;
     case KEY_METRIC: o->glob = argument; break;
@@ -486,11 +497,22 @@ static bool print_answers(const struct bundle *const bundles[], size_t n,
     return true;
 }
 
+static bool write_papers(const struct bundle *bundle, const struct report_options *o)
+{
+    char why[DOCUMENT_WHY];
+    if (papers_write(bundle, o->results, o->tex, o->plots, why))
+        return true;
+    fprintf(stderr, "gpufloor report: %s\n", why);
+    return false;
+}
+
 static bool print_wanted(const struct bundle *const bundles[], size_t n,
                          const struct report_options *o)
 {
     const bool is_vital = o->section && !strcmp(o->section, vital);
 
+    if (o->tex || o->plots)
+        return write_papers(bundles[0], o);
     if (o->quality)
         return print_quality(bundles, n, o->format);
     if (is_vital)
@@ -517,6 +539,10 @@ static const char *misused(const struct report_options *o)
         return "--format json: of one bundle";
     if (o->format == TABLE_TSV && (o->headline || (o->section && !is_vital)))
         return "--format tsv: of rows; sections have text, md and json";
+    if ((o->tex || o->plots) && o->n_paths > 1)
+        return "--tex, --plots: of one bundle";
+    if ((o->tex || o->plots) && (o->all || o->gaps || o->glob || o->quality || o->section || o->map))
+        return "--tex, --plots: of the whole report, without another choice";
     return NULL;
 }
 
