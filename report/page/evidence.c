@@ -80,7 +80,7 @@ void evidence_take(struct evidence *e, const struct number *number)
         e->most_runs = number->n > e->most_runs ? number->n : e->most_runs;
         e->least_runs = e->least_runs == 0 || number->n < e->least_runs ? number->n : e->least_runs;
     }
-    if (isfinite(spread) && e->n_spreads < EVIDENCE_SPREADS)
+    if (isfinite(spread) && strcmp(number->unit, "count") != 0 && e->n_spreads < EVIDENCE_SPREADS)
         e->spread[e->n_spreads++] = spread;
     take_source(e, number);
 }

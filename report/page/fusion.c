@@ -238,7 +238,6 @@ static void tabulate(const struct summary *summary, const struct fusion *const *
         {"copy", "%", "%", 'r'},        {"PyTorch", "us", "us", 'r'}, {"comp.", "us", "us", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
-    grid_span(grid, 7, 2);
     struct series *gains = section_series(s, "gain", "count");
     struct series *model = section_series(s, "model", "count");
 

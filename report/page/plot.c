@@ -163,7 +163,7 @@ void plot_draw(struct plot *plot, int block, const struct plot_look *look, bool 
     }
     draw_using(plot, block, look, false);
     if (look->line && look->mark)
-        fprintf(plot->draw, " with linespoints lc rgb '%s' lw 1.4 dt %d pt %d ps 0.4", colour,
+        fprintf(plot->draw, " with linespoints lc rgb '%s' lw 1.4 dt %d pt %d ps 0.35", colour,
                 look->line, look->mark);
     else if (look->line)
         fprintf(plot->draw, " with lines lc rgb '%s' lw 1.4 dt %d", colour, look->line);
@@ -197,13 +197,13 @@ static void put_head(FILE *out, const struct plot *plot)
     fprintf(out, "# gnuplot %s.gp writes %s.pdf.\n", plot->entry->name, plot->entry->name);
     fprintf(out, "set encoding utf8\n"
                  "set terminal pdfcairo noenhanced color size 8.6cm,%gcm font 'Helvetica,8' "
-                 "fontscale 1 linewidth 1 rounded\n"
+                 "fontscale 0.5 linewidth 1 rounded\n"
                  "set output '%s.pdf'\n"
                  "set datafile separator tab\nset datafile commentschars ''\n",
             plot->entry->height_cm, plot->entry->name);
     fprintf(out, "set border 0\nset tics nomirror scale 0 textcolor rgb '%s'\n"
                  "set grid y back lc rgb '%s' lw 0.8 dt 1\n"
-                 "set key top left reverse Left samplen 1.5 spacing 1.0 textcolor rgb '%s'\n",
+                 "set key above reverse Left maxrows 2 samplen 1.5 width 1 textcolor rgb '%s'\n",
             chart_colour("ink"), chart_colour("grid"), chart_colour("ink"));
 }
 

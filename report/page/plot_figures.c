@@ -10,15 +10,15 @@ enum { DOT = 7, CIRCLE = 6, SQUARE = 4, DIAMOND = 13, CROSS = 1 };
 enum { SOLID = 1, DASHED = 2, DOTTED = 3 };
 
 /* A line of its own across the figure, upright or level, with a text at its end. */
-static void put_upright(struct plot *plot, double x, const char *text)
+static void put_upright(struct plot *plot, double x, const char *text, bool at_right)
 {
     fprintf(plot->set, "set arrow from first %.9g, graph 0 to first %.9g, graph 1 nohead back lc rgb "
                        "'%s' lw 0.8 dt %d\nset label ",
             x, x, chart_colour("secondary"), DOTTED);
     plot_text(plot->set, text);
-    fprintf(plot->set, " at first %.9g, graph 0.98 right rotate by 90 offset character -0.5,0 "
+    fprintf(plot->set, " at first %.9g, graph 0.98 right rotate by 90 offset character %s,0 "
                        "textcolor rgb '%s' font ',7'\n",
-            x, chart_colour("secondary"));
+            x, at_right ? "0.7" : "-0.5", chart_colour("secondary"));
 }
 
 static void put_level(struct plot *plot, double y, const char *text, int dashes)
@@ -40,6 +40,13 @@ static void put_label(struct plot *plot, double x, double y, const char *text, c
             chart_colour("secondary"));
 }
 
+/* A step of ticks, 1, 2 or 5 times a power of ten, for about six of them up to `most`. */
+static double tic_step(double most)
+{
+    const double power = pow(10, floor(log10(most / 6))), over = most / 6 / power;
+    return power * (over < 1.5 ? 1 : over < 3.5 ? 2 : over < 7.5 ? 5 : 10);
+}
+
 /* Ticks of bytes at every 2^step. */
 static void put_byte_tics(struct plot *plot, double factor, int step)
 {
@@ -49,7 +56,11 @@ static void put_byte_tics(struct plot *plot, double factor, int step)
     for (int power = 0; power < 44; power += step) {
         const struct number bytes = number_fact(exp2(power), "bytes");
         fputs(power ? ", " : "", plot->set);
-        plot_text(plot->set, number_say(text, sizeof text, &bytes, NULL));
+        plot_text(plot->set, number_say(text, sizeof text, &bytes,
+                                         power < 10   ? "B"
+                                         : power < 20 ? "KiB"
+                                         : power < 30 ? "MiB"
+                                                      : "GiB"));
         fprintf(plot->set, " %.9g", exp2(power) * factor);
     }
     fputs(")\n", plot->set);
@@ -61,9 +72,13 @@ void plot_curve(struct plot *plot)
 {
     const struct plot_look look = {"memory", DOT, SOLID, 1, 1, NULL, false};
     const struct series *sizes = section_find(plot->section, "capacities");
+    const struct series *walk = section_find(plot->section, "load, cycles");
     const double clock = summary_clock_mhz(plot->summary);
+    double most = 1;
     char text[48];
 
+    for (size_t i = 0; walk && i < walk->n; i++)
+        most = fmax(most, walk->point[i].y.value);
     if (plot_series(plot, "load, cycles", NULL, &look) < 0)
         return;
     plot_axis(plot, "x", "bytes that the loads walk through", 2);
@@ -71,13 +86,13 @@ void plot_curve(struct plot *plot)
     put_byte_tics(plot, 1, 4);
     fputs("set yrange [0:*]\n", plot->set);
     if (isfinite(clock)) {
-        fprintf(plot->set, "set link y2 via y*%.9g inverse y*%.9g\nset y2tics\n", 1e3 / clock,
-                clock / 1e3);
+        fprintf(plot->set, "set link y2 via y*%.9g inverse y*%.9g\nset y2tics %.9g\n", 1e3 / clock,
+                clock / 1e3, tic_step(most * 1e3 / clock));
         plot_axis(plot, "y2", "ns", 0);
     }
     for (size_t i = 0; sizes && i < sizes->n; i++)
         put_upright(plot, sizes->point[i].y.value,
-                    number_say(text, sizeof text, &sizes->point[i].y, NULL));
+                    number_say(text, sizeof text, &sizes->point[i].y, NULL), i + 1 == sizes->n);
 }
 
 /* --- flight ----------------------------------------------------------------------------------- */
@@ -119,7 +134,7 @@ void plot_flight(struct plot *plot)
                 rate.value * y, chart_colour("secondary"), DASHED);
         plot_text(plot->draw, "latency x rate, up to the sustained rate");
     }
-    fputs("set key bottom right noreverse Right\nset samples 1000\n", plot->set);
+    fputs("set samples 1000\n", plot->set);
 }
 
 /* --- dot plots -------------------------------------------------------------------------------- */
@@ -130,7 +145,7 @@ static void begin_rows(struct plot *plot, size_t n, size_t longest)
 {
     fprintf(plot->set,
             "set yrange [%zu.5:-0.5]\nset grid noy\nset lmargin %zu\nset ytics font ',7' offset 0.5,0\n"
-            "set grid x back lc rgb '%s' lw 0.8 dt 1\nset tmargin 1.6\n",
+            "set grid x back lc rgb '%s' lw 0.8 dt 1\nset tmargin 3\n",
             n - 1, longest * 3 / 4 + 2, chart_colour("grid"));
 }
 
@@ -225,7 +240,7 @@ void plot_ladder(struct plot *plot)
     }
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
         draw_class(plot, rungs, n, classes[i].letter, &classes[i].look);
-    fputs("set key at screen 0.5, screen 0.99 center top maxrows 1 samplen 0 width -2\n", plot->set);
+    fputs("set key at screen 0.5, screen 0.99 center top horizontal samplen 0 width 0\n", plot->set);
 }
 
 /* --- small product ---------------------------------------------------------------------------- */
@@ -242,14 +257,20 @@ static void put_fixed(struct plot *plot, double y)
     put_level(plot, fixed->point[0].y.value * y, "fixed cost", DOTTED);
 }
 
-static void label_series(struct plot *plot, int block, double y, const char *place)
+/* Below each point its label; of points that stand close together, the first's. */
+static void label_points(struct plot *plot, const char *name, double y)
 {
-    if (block < 0)
-        return;
-    plot_next(plot);
-    fprintf(plot->draw, "'%s.tsv' skip 1 index %d using 2:($3*%g):6 with labels %s font ',7' "
-                        "textcolor rgb '%s' notitle",
-            plot->entry->name, block, y, place, chart_colour("secondary"));
+    const struct series *series = section_find(plot->section, name);
+
+    for (size_t i = 0; series && i < series->n; i++) {
+        const struct point *point = &series->point[i];
+        bool is_close = false;
+        for (size_t k = 0; k < i; k++)
+            is_close = is_close || fabs(log2(point->x / series->point[k].x)) < 0.3;
+        if (!is_close && number_there(&point->y))
+            put_label(plot, point->x, point->y.value * y, point->label,
+                      i == 0 ? "left offset character 0.6,0.5" : "center offset character 0,-0.8");
+    }
 }
 
 void plot_blocks(struct plot *plot)
@@ -259,22 +280,22 @@ void plot_blocks(struct plot *plot)
     const struct plot_look mma = {"memory", CIRCLE, 0, 1, y, "gpufloor, mma.sync", false};
     const struct plot_look triton = {"launch", CIRCLE, 0, 1, y, "Triton, quoted", false};
     const struct plot_look cublas = {"library", SQUARE, 0, 1, y, "cuBLAS", false};
-    const int own = plot_series(plot, "ours, wgmma", NULL, &wgmma);
-    const int other = plot_series(plot, "ours, mma.sync", NULL, &mma);
     char text[48];
 
+    if (plot_series(plot, "ours, wgmma", NULL, &wgmma) >= 0)
+        label_points(plot, "ours, wgmma", y);
+    plot_series(plot, "ours, mma.sync", NULL, &mma);
     plot_series(plot, "Triton", NULL, &triton);
     plot_series(plot, "time over blocks", "cuBLAS", &cublas);
     if (plot->n_drawn == 0)
         return;
-    label_series(plot, own >= 0 ? own : other, y, "offset character 0,-0.9");
     put_fixed(plot, y);
     plot_axis(plot, "x", "thread blocks", 2);
     plot_axis(plot, "y", "\u00b5s for 1024^3 in fp16", 0);
-    fputs("set yrange [0:*]\nset key top right noreverse Right\n", plot->set);
+    fputs("set yrange [0:*]\n", plot->set);
     if (isfinite(n_sm)) {
         snprintf(text, sizeof text, "%.0f SMs", n_sm);
-        put_upright(plot, n_sm, text);
+        put_upright(plot, n_sm, text, true);
     }
 }
 
@@ -282,14 +303,23 @@ void plot_waves(struct plot *plot)
 {
     const double y = number_scale("ns", "us");
     const struct plot_look look = {"memory", DOT, SOLID, 1, y, NULL, false};
-    const int block = plot_series(plot, "time over tiles", NULL, &look);
+    const struct series *tiles = section_find(plot->section, "time over tiles");
+    char text[64];
 
-    if (block < 0)
+    if (plot_series(plot, "time over tiles", NULL, &look) < 0)
         return;
-    label_series(plot, block, y, "offset character 0,-0.9");
+    for (size_t i = 0; tiles && i < tiles->n; i++) { /* one more than SMs is told at its right */
+        const char *label = tiles->point[i].label ? tiles->point[i].label : "";
+        const bool is_more = strstr(label, "+1") != NULL, is_sm = strstr(label, "sm") != NULL;
+        snprintf(text, sizeof text, is_sm ? "%.0f = %s" : "%.0f", tiles->point[i].x, label);
+        put_label(plot, tiles->point[i].x, tiles->point[i].y.value * y, text,
+                  is_more ? "left offset character 0.6,-0.6"
+                  : is_sm ? "right offset character -0.6,0.6"
+                          : "center offset character 0,-0.8");
+    }
     plot_axis(plot, "x", "tiles, one a block", 0);
     plot_axis(plot, "y", "\u00b5s", 0);
-    fputs("set yrange [0:*]\nset offsets graph 0.05, graph 0.05, graph 0.1, 0\n", plot->set);
+    fputs("set yrange [0:*]\nset xrange [*:*] noextend\nset offsets graph 0.05, graph 0.2, graph 0.1, 0\n", plot->set);
 }
 
 /* --- sizes ------------------------------------------------------------------------------------ */
@@ -309,10 +339,21 @@ void plot_sizes(struct plot *plot)
         plot_series(plot, names[i], NULL, &looks[i]);
     plot_axis(plot, "x", "N of a product N x N x N, fp16, operands in the L2", 2);
     plot_axis(plot, "y", "TFLOP/s", 0);
-    fputs("set yrange [0:*]\nset key bottom right noreverse Right\n", plot->set);
+    fputs("set yrange [0:*]\n", plot->set);
 }
 
 /* --- fusion ----------------------------------------------------------------------------------- */
+
+/* The value of a series at that x; 0: it has none. */
+static double at_rank(const struct plot *plot, const char *name, double x)
+{
+    const struct series *series = section_find(plot->section, name);
+
+    for (size_t i = 0; series && i < series->n; i++)
+        if (series->point[i].x == x && number_there(&series->point[i].y))
+            return series->point[i].y.value;
+    return 0;
+}
 
 void plot_fusion(struct plot *plot)
 {
@@ -336,7 +377,8 @@ void plot_fusion(struct plot *plot)
     plot_series(plot, "model", NULL, &model);
     for (size_t i = 0; i < gains->n; i++) {
         put_row_name(plot, i, gains->point[i].label);
-        put_label(plot, gains->point[i].y.value, gains->point[i].x,
+        put_label(plot, fmax(gains->point[i].y.value, at_rank(plot, "model", gains->point[i].x)),
+                  gains->point[i].x,
                   number_cell(text, sizeof text, &gains->point[i].y, ""), "left offset character 0.9,0");
     }
     fprintf(plot->set, "set logscale x 2\nset xrange [%.9g:%.9g]\nset xtics (0.125, 0.25, 0.5, 1, 2, 4, 8, "
@@ -347,7 +389,7 @@ void plot_fusion(struct plot *plot)
                        "'%s' fs solid noborder\n"
                        "set arrow from first 1, graph 0 to first 1, graph 1 nohead back lc rgb '%s' "
                        "lw 1.2\n"
-                       "set key at screen 0.5, screen 0.99 center top maxrows 1 samplen 0\n",
+                       "set key at screen 0.5, screen 0.99 center top horizontal samplen 0 width 0\n",
             chart_colour("band"), chart_colour("rule"));
 }
 
@@ -370,4 +412,5 @@ void plot_decode(struct plot *plot)
         plot_series(plot, names[i], NULL, &looks[i]);
     plot_axis(plot, "x", "keys", 2);
     plot_axis(plot, "y", "\u00b5s for one query", 10);
+    fputs("set yrange [*:*] noextend\nset rmargin 3\n", plot->set);
 }

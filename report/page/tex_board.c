@@ -74,7 +74,8 @@ static void put_suite(FILE *out, const struct summary *summary)
             bundle->n_rounds == 1 ? "" : "s");
     tex_put(out, document_get_text(suite, "version", "of no version"));
     fputs(", commit ", out);
-    tex_put(out, document_get_text(suite, "commit", "unknown"));
+    snprintf(text, sizeof text, "%.12s", document_get_text(suite, "commit", "unknown"));
+    tex_put(out, text); /* gpufloor.bib has all of it */
     if (json_is_true(json_object_get(suite, "dirty")))
         fputs(" with changes", out);
     put_fact(out, summary, ", built with ", "suite", "build");

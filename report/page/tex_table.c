@@ -6,7 +6,7 @@
 #include "report/page/evidence.h"
 #include "report/page/tex.h"
 
-enum { TEXT_MOST = 512, LONG_TEXT = 60 };
+enum { TEXT_MOST = 512, LONG_TEXT = 58, LABEL_LONG = 28, WIDE = 80, VERY_WIDE = 100 };
 static const char FEW[] = "\\dagger", QUOTED[] = "\\ddagger";
 
 /* How a column is set. A bar is a picture made of characters, and is left out; of a ladder's drawing
@@ -122,6 +122,22 @@ static size_t longest(const struct grid *grid, size_t column)
     return most;
 }
 
+/* Characters of a table's widest line, with two between columns. */
+static size_t width_of(const struct layout *l)
+{
+    size_t width = 0;
+
+    for (size_t i = 0; i < l->grid->n_columns; i++) {
+        size_t most = longest(l->grid, i);
+        most = most > LONG_TEXT ? LONG_TEXT : most;
+        most = strlen(l->over[i]) > most ? strlen(l->over[i]) : most;
+        most = strlen(l->head[i]) > most ? strlen(l->head[i]) : most;
+        most = strlen(l->unit[i]) > most ? strlen(l->unit[i]) : most;
+        width += l->kind[i] == KIND_NONE ? 0 : most + 2;
+    }
+    return width;
+}
+
 static bool has_mark(const struct layout *l, const struct cell *cell)
 {
     return number_there(&cell->number) &&
@@ -148,11 +164,14 @@ static void put_numeric(FILE *out, const struct layout *l, size_t column)
         marked = marked || has_mark(l, cell);
     }
     fprintf(out, "S[table-format=%zu.%zu%s%s%s]", before, behind,
-            marked ? ",table-space-text-post={$^{" : "", marked ? QUOTED : "", marked ? "}$}" : "");
+            marked ? ",table-align-text-post=false,table-space-text-post={$^{" : "",
+            marked ? QUOTED : "", marked ? "}$}" : "");
 }
 
 static void put_columns(FILE *out, const struct layout *l)
 {
+    const bool is_very_wide = width_of(l) > VERY_WIDE;
+
     fputs("\\begin{tabular}{@{}", out);
     for (size_t i = 0; i < l->grid->n_columns; i++)
         if (l->kind[i] == KIND_NUMBER)
@@ -160,7 +179,9 @@ static void put_columns(FILE *out, const struct layout *l)
         else if (l->kind[i] == KIND_LETTER)
             fputc('c', out);
         else if (l->kind[i] == KIND_TEXT && longest(l->grid, i) > LONG_TEXT)
-            fputs("p{0.72\\linewidth}", out);
+            fputs("p{0.64\\linewidth}", out);
+        else if (l->kind[i] == KIND_TEXT && is_very_wide && longest(l->grid, i) > LABEL_LONG)
+            fputs("p{0.25\\linewidth}", out);
         else if (l->kind[i] == KIND_TEXT)
             fputc(l->grid->column[i].align == 'r' ? 'r' : 'l', out);
     fputs("@{}}\n\\toprule\n", out);
@@ -324,7 +345,7 @@ static void put_foot(FILE *out, const struct section *section, const struct evid
 
     for (size_t i = 0; i < section->n_grids; i++)
         lacks = lacks || has_none(&section->grid[i]);
-    fputs("\\par\\smallskip\n\\begin{minipage}{\\linewidth}\\footnotesize\n", out);
+    fputs("\\par\\smallskip\n\\begin{minipage}{\\linewidth}\\scriptsize\n", out);
     if (section->n_notes > 0) {
         tex_put(out, section->note[0]);
         fputc('\n', out);
@@ -336,23 +357,39 @@ static void put_foot(FILE *out, const struct section *section, const struct evid
     fputs("\n\\end{minipage}\n", out);
 }
 
+/* A table that is wide in a column of 345 pt, the class article's, is set smaller. */
+static void put_size(FILE *out, const struct section *section, const struct evidence *evidence)
+{
+    size_t width = 0;
+
+    for (size_t g = 0; g < section->n_grids; g++) {
+        const struct layout l = layout_of(&section->grid[g], evidence);
+        const size_t one = width_of(&l);
+        width = one > width ? one : width;
+    }
+    fprintf(out, "\\centering%s\n", width > WIDE ? "\\scriptsize\\setlength{\\tabcolsep}{2pt}"
+                                                : "\\footnotesize\\setlength{\\tabcolsep}{3pt}");
+}
+
 static void put_table(FILE *out, const struct summary *summary, const struct section *section)
 {
     struct evidence evidence = evidence_new(summary);
-    char board[80];
+    char board[80], name[160];
 
     for (size_t g = 0; g < section->n_grids; g++)
         for (size_t i = 0; i < section->grid[g].n_cells; i++)
             if (section->grid[g].cell[i].kind == CELL_NUMBER)
                 evidence_take(&evidence, &section->grid[g].cell[i].number);
-    fputs("\\begin{table}[tbp]\n\\centering\\small\\setlength{\\tabcolsep}{4pt}\n\\caption{", out);
-    tex_put(out, summary->bundle->name);
+    fputs("\\begin{table}[tbp]\n\\caption{", out);
+    tex_put(out, bundle_fact(summary->bundle, "gpu", "name", name, sizeof name,
+                             summary->bundle->name));
     fputs(": ", out);
     tex_put(out, section->finding ? section->finding : section->title);
     fprintf(out, "}\n\\label{tab:%s-%s}\n", tex_board_name(summary, board, sizeof board),
             section->name);
+    put_size(out, section, &evidence);
     for (size_t g = 0; g < section->n_grids; g++) {
-        fputs(g ? "\\par\\medskip\n" : "", out);
+        fputs(g ? "\\par\\medskip\n" : "\\par\\smallskip\n", out);
         put_grid(out, &section->grid[g], &evidence);
     }
     put_foot(out, section, &evidence);

@@ -87,6 +87,10 @@ static size_t put_sign(FILE *out, const char *text, const char *at)
 {
     const char before = at > text ? at[-1] : ' ', after = at[1];
 
+    if (!strcmp(at, ", us")) { /* the end of a heading */
+        fputs(", \\ensuremath{\\mu}s", out);
+        return strlen(at);
+    }
     if (*at == ' ' && is_digit(before) && unit_at(at + 1)) {
         const bool is_us = !strncmp(at + 1, "us", 2);
         fputs(is_us ? "~\\ensuremath{\\mu}s" : "~", out);
