@@ -127,7 +127,7 @@ static void emit_bib(FILE *out, const struct summary *summary)
     char board[80], text[300], hash[CHILD_HASH];
     struct stat file;
 
-    fprintf(out, "@software{gpufloor-%s,\n", tex_board_name(summary, board, sizeof board));
+    fprintf(out, "@misc{gpufloor-%s,\n", tex_board_name(summary, board, sizeof board));
     cited("name", text, sizeof text);
     put_field(out, "author", text);
     cited("title", text, sizeof text);
