@@ -251,6 +251,12 @@ struct chart_boxes {
 void chart_boxes(FILE *out, const struct chart_boxes *chart, enum chart_width width,
                  bool standalone);
 
+/* --- texts ------------------------------------------------------------------------------------ */
+
+/* The one way by which a caller's text gets into a figure, and into a page around it: without what
+ * XML reserves or forbids, and without marks that turn its direction. */
+void chart_escape(FILE *out, const char *text);
+
 /* --- colours ---------------------------------------------------------------------------------- */
 
 /* Prints the style sheet of all figures of a page: colours of the light and the dark scheme as

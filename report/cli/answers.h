@@ -23,6 +23,13 @@ bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
  * are not the bundle. True: `committed` is open, and the caller closes it. */
 bool answers_committed(struct summary *summary, struct bundle *committed);
 
+/* Writes the answers as one HTML file, and the figures of that page as files of a folder. False, with
+ * one line in why. */
+bool answers_page(const char *path, const struct bundle *bundle, const char *results,
+                  char why[DOCUMENT_WHY]);
+bool answers_figures(const char *folder, const struct bundle *bundle, const char *results,
+                     char why[DOCUMENT_WHY]);
+
 bool answers_known(const char *section);
 
 /* All names, separated by blanks. */

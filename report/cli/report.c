@@ -353,7 +353,7 @@ bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
 /* --- the command ------------------------------------------------------------------------------ */
 
 enum { KEY_FORMAT = 256, KEY_SECTION, KEY_ALL, KEY_GAPS, KEY_METRIC, KEY_HEADLINE, KEY_MAP,
-       KEY_QUALITY, KEY_RESULTS, KEY_TEX, KEY_PLOTS };
+       KEY_QUALITY, KEY_RESULTS, KEY_HTML, KEY_FIGURES, KEY_TEX, KEY_PLOTS };
 
 static const struct argp_option options_table[] = {
     {.name = "section",
@@ -380,6 +380,14 @@ static const struct argp_option options_table[] = {
     {.name = "quality",
      .key = KEY_QUALITY,
      .doc = "Only what the results of the fused kernels are worth: errors, bits, faults seen"},
+    {.name = "html",
+     .key = KEY_HTML,
+     .arg = "FILE",
+     .doc = "Write the answers with their figures as one page, which needs no other file"},
+    {.name = "figures",
+     .key = KEY_FIGURES,
+     .arg = "DIR",
+     .doc = "Write the figures of the page as DIR/NAME.svg"},
     {.name = "tex",
      .key = KEY_TEX,
      .arg = "DIR",
@@ -399,11 +407,16 @@ static const char vital[] = "vital"; /* a list of rows, and no section of report
 
 struct report_options {
     enum table_format format;
-    const char *glob, *map, *section, *results, *tex, *plots;
+    const char *glob, *map, *section, *results, *html, *figures, *tex, *plots;
     bool headline, quality, all, gaps;
     char **paths;
     size_t n_paths;
 };
+
+static bool writes_files(const struct report_options *o)
+{
+    return o->html || o->figures || o->tex || o->plots;
+}
 
 static error_t take(int key, char *argument, struct argp_state *state)
 {
@@ -427,6 +440,8 @@ static error_t take(int key, char *argument, struct argp_state *state)
             argp_failure(state, EXIT_TROUBLE, errno, "--results %s", argument);
         o->results = argument;
         break;
+    case KEY_HTML: o->html = argument; break;
+    case KEY_FIGURES: o->figures = argument; break;
     case KEY_TEX: o->tex = argument; break;
     case KEY_PLOTS: o->plots = argument; break;
     case KEY_ALL: o->all = true; break;
@@ -497,13 +512,17 @@ static bool print_answers(const struct bundle *const bundles[], size_t n,
     return true;
 }
 
-static bool write_papers(const struct bundle *bundle, const struct report_options *o)
+/* A page, its figures, LaTeX, figures for gnuplot: all that is asked for. */
+static bool write_wanted(const struct bundle *bundle, const struct report_options *o)
 {
     char why[DOCUMENT_WHY];
-    if (papers_write(bundle, o->results, o->tex, o->plots, why))
-        return true;
-    fprintf(stderr, "gpufloor report: %s\n", why);
-    return false;
+    const bool fine = (!o->html || answers_page(o->html, bundle, o->results, why)) &&
+                      (!o->figures || answers_figures(o->figures, bundle, o->results, why)) &&
+                      ((!o->tex && !o->plots) ||
+                       papers_write(bundle, o->results, o->tex, o->plots, why));
+    if (!fine)
+        fprintf(stderr, "gpufloor report: %s\n", why);
+    return fine;
 }
 
 static bool print_wanted(const struct bundle *const bundles[], size_t n,
@@ -511,8 +530,8 @@ static bool print_wanted(const struct bundle *const bundles[], size_t n,
 {
     const bool is_vital = o->section && !strcmp(o->section, vital);
 
-    if (o->tex || o->plots)
-        return write_papers(bundles[0], o);
+    if (writes_files(o))
+        return write_wanted(bundles[0], o);
     if (o->quality)
         return print_quality(bundles, n, o->format);
     if (is_vital)
@@ -539,10 +558,11 @@ static const char *misused(const struct report_options *o)
         return "--format json: of one bundle";
     if (o->format == TABLE_TSV && (o->headline || (o->section && !is_vital)))
         return "--format tsv: of rows; sections have text, md and json";
-    if ((o->tex || o->plots) && o->n_paths > 1)
-        return "--tex, --plots: of one bundle";
-    if ((o->tex || o->plots) && (o->all || o->gaps || o->glob || o->quality || o->section || o->map))
-        return "--tex, --plots: of the whole report, without another choice";
+    if (writes_files(o) && o->n_paths > 1)
+        return "--html, --figures, --tex, --plots: of one bundle";
+    if (writes_files(o) && (o->all || o->gaps || o->glob || o->quality || o->headline || o->section ||
+                            o->map || o->format != TABLE_TEXT))
+        return "--html, --figures, --tex, --plots: of all answers; no other choice goes with them";
     return NULL;
 }
 

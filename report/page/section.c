@@ -231,6 +231,14 @@ struct series *section_series(struct section *s, const char *name, const char *x
     return series;
 }
 
+const struct series *section_find(const struct section *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_series; i++)
+        if (!strcmp(s->series[i].name, name) && s->series[i].n > 0)
+            return &s->series[i];
+    return NULL;
+}
+
 void series_put(struct series *series, double x, const struct number *y, const char *label)
 {
     if (has_room(&series->point, series->n, &series->room, sizeof *series->point))

@@ -6,7 +6,7 @@
 #include "report/page/number.h"
 #include "report/page/summary.h"
 
-enum { SECTION_COLUMNS = 12, SECTION_GRIDS = 3, SECTION_SERIES = 8 };
+enum { SECTION_COLUMNS = 12, SECTION_GRIDS = 3, SECTION_SERIES = 12 };
 
 /* A cell holds a text, a number, or a picture made of characters. */
 struct cell {
@@ -65,6 +65,7 @@ struct section {
     size_t n_lines;
     const char **note; /* paragraphs after the table, wrapped */
     size_t n_notes;
+    size_t answer;      /* the paragraph that says what to do, counted from 1; 0: none does */
     const char *claims; /* "C24 C25": for the page's margin; or NULL */
     char **owned;
     size_t n_owned;
@@ -118,6 +119,8 @@ void grid_ladder(struct grid *grid, const struct number *time, char letter);
 void grid_split(struct grid *grid, const char *text); /* a line above the next row */
 
 struct series *section_series(struct section *section, const char *name, const char *x_unit);
+/* The series of that name; NULL: there is none, or it has no point. */
+const struct series *section_find(const struct section *section, const char *name);
 void series_put(struct series *series, double x, const struct number *y, const char *label);
 
 void section_line(struct section *section, const char *line);
