@@ -143,8 +143,7 @@ static void emit_bib(FILE *out, const struct summary *summary)
              document_get_text(suite, "commit", "unknown"), bundle->name);
     fputs("  note = {", out);
     tex_put(out, text);
-    if (stat(bundle->path, &file) == 0 && S_ISREG(file.st_mode) &&
-        child_sha256(bundle->path, hash))
+    if (stat(bundle->path, &file) == 0 && S_ISREG(file.st_mode) && child_sha256(bundle->path, hash))
         fprintf(out, ", SHA-256 of the bundle: %.32s\\allowbreak %s", hash, hash + 32);
     fputs("}\n}\n", out);
 }

@@ -15,7 +15,8 @@ struct evidence evidence_new(const struct summary *summary)
 
 bool evidence_is_few(const struct evidence *e, const struct number *number)
 {
-    const size_t rounds = (size_t)(e->summary->bundle->n_rounds > 0 ? e->summary->bundle->n_rounds : 0);
+    const size_t rounds =
+        (size_t)(e->summary->bundle->n_rounds > 0 ? e->summary->bundle->n_rounds : 0);
     return number->once || (number->n > 1 && number->n <= FEW_ROUNDS && number->n < rounds);
 }
 
@@ -42,11 +43,12 @@ static void add_source(struct evidence *e, const char *commit, const char *card,
 {
     struct evidence_source source = {.quoted = quoted};
 
-    snprintf(source.commit, sizeof source.commit, "%.*s", SHORT_COMMIT, commit ? commit : "unknown");
+    snprintf(source.commit, sizeof source.commit, "%.*s", SHORT_COMMIT,
+             commit ? commit : "unknown");
     snprintf(source.card, sizeof source.card, "%.16s", card ? card : "");
     for (size_t i = 0; i < e->n_sources; i++)
-        if (!strcmp(e->source[i].commit, source.commit) && !strcmp(e->source[i].card, source.card) &&
-            e->source[i].quoted == quoted)
+        if (!strcmp(e->source[i].commit, source.commit) &&
+            !strcmp(e->source[i].card, source.card) && e->source[i].quoted == quoted)
             return;
     if (e->n_sources < EVIDENCE_SOURCES)
         e->source[e->n_sources++] = source;
@@ -124,8 +126,9 @@ static void say_interval(const struct evidence *e, char *text, size_t size)
     }
     memcpy(sorted, e->spread, e->n_spreads * sizeof sorted[0]);
     qsort(sorted, e->n_spreads, sizeof sorted[0], ascending);
-    append(text, size, " Interval (95 %%, order statistics): +-%.2g %% or less for half of the "
-                       "numbers, +-%.2g %% at most.",
+    append(text, size,
+           " Interval (95 %%, order statistics): +-%.2g %% or less for half of the "
+           "numbers, +-%.2g %% at most.",
            100 * sorted[(e->n_spreads - 1) / 2], 100 * sorted[e->n_spreads - 1]);
 }
 

@@ -195,15 +195,17 @@ static void put_head(FILE *out, const struct plot *plot)
     put_comment(out, evidence_say(plot->evidence, "In NAME.tsv without an interval:",
                                   "Quoted, and hollow:", text, sizeof text));
     fprintf(out, "# gnuplot %s.gp writes %s.pdf.\n", plot->entry->name, plot->entry->name);
-    fprintf(out, "set encoding utf8\n"
-                 "set terminal pdfcairo noenhanced color size 8.6cm,%gcm font 'Helvetica,8' "
-                 "fontscale 0.5 linewidth 1 rounded\n"
-                 "set output '%s.pdf'\n"
-                 "set datafile separator tab\nset datafile commentschars ''\n",
+    fprintf(out,
+            "set encoding utf8\n"
+            "set terminal pdfcairo noenhanced color size 8.6cm,%gcm font 'Helvetica,8' "
+            "fontscale 0.5 linewidth 1 rounded\n"
+            "set output '%s.pdf'\n"
+            "set datafile separator tab\nset datafile commentschars ''\n",
             plot->entry->height_cm, plot->entry->name);
-    fprintf(out, "set border 0\nset tics nomirror scale 0 textcolor rgb '%s'\n"
-                 "set grid y back lc rgb '%s' lw 0.8 dt 1\n"
-                 "set key above reverse Left maxrows 2 samplen 1.5 width 1 textcolor rgb '%s'\n",
+    fprintf(out,
+            "set border 0\nset tics nomirror scale 0 textcolor rgb '%s'\n"
+            "set grid y back lc rgb '%s' lw 0.8 dt 1\n"
+            "set key above reverse Left maxrows 2 samplen 1.5 width 1 textcolor rgb '%s'\n",
             chart_colour("ink"), chart_colour("grid"), chart_colour("ink"));
 }
 
@@ -222,9 +224,13 @@ bool emit_plot(FILE *data, FILE *script, const struct plot_entry *entry,
     char *set = NULL, *draw = NULL;
     size_t n_set = 0, n_draw = 0;
     struct evidence evidence = evidence_new(summary);
-    struct plot plot = {.data = data, .set = open_memstream(&set, &n_set),
-                        .draw = open_memstream(&draw, &n_draw), .entry = entry, .summary = summary,
-                        .section = section, .evidence = &evidence};
+    struct plot plot = {.data = data,
+                        .set = open_memstream(&set, &n_set),
+                        .draw = open_memstream(&draw, &n_draw),
+                        .entry = entry,
+                        .summary = summary,
+                        .section = section,
+                        .evidence = &evidence};
     bool fine = plot.set && plot.draw;
 
     fputs("id\tx\tcentre\tlow\thigh\tlabel\tseries\n", data);

@@ -12,23 +12,27 @@ enum { SOLID = 1, DASHED = 2, DOTTED = 3 };
 /* A line of its own across the figure, upright or level, with a text at its end. */
 static void put_upright(struct plot *plot, double x, const char *text, bool at_right)
 {
-    fprintf(plot->set, "set arrow from first %.9g, graph 0 to first %.9g, graph 1 nohead back lc rgb "
-                       "'%s' lw 0.8 dt %d\nset label ",
+    fprintf(plot->set,
+            "set arrow from first %.9g, graph 0 to first %.9g, graph 1 nohead back lc rgb "
+            "'%s' lw 0.8 dt %d\nset label ",
             x, x, chart_colour("secondary"), DOTTED);
     plot_text(plot->set, text);
-    fprintf(plot->set, " at first %.9g, graph 0.98 right rotate by 90 offset character %s,0 "
-                       "textcolor rgb '%s' font ',7'\n",
+    fprintf(plot->set,
+            " at first %.9g, graph 0.98 right rotate by 90 offset character %s,0 "
+            "textcolor rgb '%s' font ',7'\n",
             x, at_right ? "0.7" : "-0.5", chart_colour("secondary"));
 }
 
 static void put_level(struct plot *plot, double y, const char *text, int dashes)
 {
-    fprintf(plot->set, "set arrow from graph 0, first %.9g to graph 1, first %.9g nohead back lc rgb "
-                       "'%s' lw 0.8 dt %d\nset label ",
+    fprintf(plot->set,
+            "set arrow from graph 0, first %.9g to graph 1, first %.9g nohead back lc rgb "
+            "'%s' lw 0.8 dt %d\nset label ",
             y, y, chart_colour("secondary"), dashes);
     plot_text(plot->set, text);
-    fprintf(plot->set, " at graph 0, first %.9g left offset character 0.3,0.5 textcolor rgb '%s' "
-                       "font ',7'\n",
+    fprintf(plot->set,
+            " at graph 0, first %.9g left offset character 0.3,0.5 textcolor rgb '%s' "
+            "font ',7'\n",
             y, chart_colour("secondary"));
 }
 
@@ -57,10 +61,10 @@ static void put_byte_tics(struct plot *plot, double factor, int step)
         const struct number bytes = number_fact(exp2(power), "bytes");
         fputs(power ? ", " : "", plot->set);
         plot_text(plot->set, number_say(text, sizeof text, &bytes,
-                                         power < 10   ? "B"
-                                         : power < 20 ? "KiB"
-                                         : power < 30 ? "MiB"
-                                                      : "GiB"));
+                                        power < 10   ? "B"
+                                        : power < 20 ? "KiB"
+                                        : power < 30 ? "MiB"
+                                                     : "GiB"));
         fprintf(plot->set, " %.9g", exp2(power) * factor);
     }
     fputs(")\n", plot->set);
@@ -129,7 +133,8 @@ void plot_flight(struct plot *plot)
     }
     if (number_there(&rate) && number_there(&load) && isfinite(n_sm)) { /* Little's law */
         plot_next(plot);
-        fprintf(plot->draw, "x*%.9g < %.9g ? x*%.9g : %.9g with lines lc rgb '%s' lw 1 dt %d title ",
+        fprintf(plot->draw,
+                "x*%.9g < %.9g ? x*%.9g : %.9g with lines lc rgb '%s' lw 1 dt %d title ",
                 n_sm / load.value * 1e9 / x * y, rate.value * y, n_sm / load.value * 1e9 / x * y,
                 rate.value * y, chart_colour("secondary"), DASHED);
         plot_text(plot->draw, "latency x rate, up to the sustained rate");
@@ -143,10 +148,11 @@ void plot_flight(struct plot *plot)
  * as it is long. */
 static void begin_rows(struct plot *plot, size_t n, size_t longest)
 {
-    fprintf(plot->set,
-            "set yrange [%zu.5:-0.5]\nset grid noy\nset lmargin %zu\nset ytics font ',7' offset 0.5,0\n"
-            "set grid x back lc rgb '%s' lw 0.8 dt 1\nset tmargin 3\n",
-            n - 1, longest * 3 / 4 + 2, chart_colour("grid"));
+    fprintf(
+        plot->set,
+        "set yrange [%zu.5:-0.5]\nset grid noy\nset lmargin %zu\nset ytics font ',7' offset 0.5,0\n"
+        "set grid x back lc rgb '%s' lw 0.8 dt 1\nset tmargin 3\n",
+        n - 1, longest * 3 / 4 + 2, chart_colour("grid"));
 }
 
 static void put_row_name(struct plot *plot, size_t i, const char *name)
@@ -201,8 +207,8 @@ static void put_time_axis(struct plot *plot, const struct rung *rungs, size_t n)
 {
     static const char *const marks[] = {"1 ns", "100 ns", "10 us", "1 ms", "100 ms", "10 s"};
 
-    fprintf(plot->set, "set logscale x 10\nset xrange [%.9g:%.9g]\nset xtics (", rungs[0].time->value / 2,
-            rungs[n - 1].time->value * 300);
+    fprintf(plot->set, "set logscale x 10\nset xrange [%.9g:%.9g]\nset xtics (",
+            rungs[0].time->value / 2, rungs[n - 1].time->value * 300);
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
         fputs(i ? ", " : "", plot->set);
         plot_text(plot->set, marks[i]);
@@ -236,11 +242,13 @@ void plot_ladder(struct plot *plot)
     for (size_t i = 0; i < n; i++) {
         put_row_name(plot, i, rungs[i].name);
         put_label(plot, rungs[i].time->value, (double)i,
-                  number_say(text, sizeof text, rungs[i].time, NULL), "left offset character 0.7,0");
+                  number_say(text, sizeof text, rungs[i].time, NULL),
+                  "left offset character 0.7,0");
     }
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
         draw_class(plot, rungs, n, classes[i].letter, &classes[i].look);
-    fputs("set key at screen 0.5, screen 0.99 center top horizontal samplen 0 width 0\n", plot->set);
+    fputs("set key at screen 0.5, screen 0.99 center top horizontal samplen 0 width 0\n",
+          plot->set);
 }
 
 /* --- small product ---------------------------------------------------------------------------- */
@@ -251,8 +259,9 @@ static void put_fixed(struct plot *plot, double y)
 
     if (!fixed)
         return;
-    fprintf(plot->set, "set object rectangle from graph 0, first 0 to graph 1, first %.9g behind fc "
-                       "rgb '%s' fs solid noborder\n",
+    fprintf(plot->set,
+            "set object rectangle from graph 0, first 0 to graph 1, first %.9g behind fc "
+            "rgb '%s' fs solid noborder\n",
             fixed->point[0].y.value * y, chart_colour("band"));
     put_level(plot, fixed->point[0].y.value * y, "fixed cost", DOTTED);
 }
@@ -319,7 +328,9 @@ void plot_waves(struct plot *plot)
     }
     plot_axis(plot, "x", "tiles, one a block", 0);
     plot_axis(plot, "y", "\u00b5s", 0);
-    fputs("set yrange [0:*]\nset xrange [*:*] noextend\nset offsets graph 0.05, graph 0.2, graph 0.1, 0\n", plot->set);
+    fputs("set yrange [0:*]\nset xrange [*:*] noextend\nset offsets graph 0.05, graph 0.2, graph "
+          "0.1, 0\n",
+          plot->set);
 }
 
 /* --- sizes ------------------------------------------------------------------------------------ */
@@ -378,18 +389,20 @@ void plot_fusion(struct plot *plot)
     for (size_t i = 0; i < gains->n; i++) {
         put_row_name(plot, i, gains->point[i].label);
         put_label(plot, fmax(gains->point[i].y.value, at_rank(plot, "model", gains->point[i].x)),
-                  gains->point[i].x,
-                  number_cell(text, sizeof text, &gains->point[i].y, ""), "left offset character 0.9,0");
+                  gains->point[i].x, number_cell(text, sizeof text, &gains->point[i].y, ""),
+                  "left offset character 0.9,0");
     }
-    fprintf(plot->set, "set logscale x 2\nset xrange [%.9g:%.9g]\nset xtics (0.125, 0.25, 0.5, 1, 2, 4, 8, "
-                       "16, 32)\n",
+    fprintf(plot->set,
+            "set logscale x 2\nset xrange [%.9g:%.9g]\nset xtics (0.125, 0.25, 0.5, 1, 2, 4, 8, "
+            "16, 32)\n",
             least / 1.3, most * 2.5);
     plot_axis(plot, "x", "times as fast as apart", 0);
-    fprintf(plot->set, "set object rectangle from graph 0, graph 0 to first 1, graph 1 behind fc rgb "
-                       "'%s' fs solid noborder\n"
-                       "set arrow from first 1, graph 0 to first 1, graph 1 nohead back lc rgb '%s' "
-                       "lw 1.2\n"
-                       "set key at screen 0.5, screen 0.99 center top horizontal samplen 0 width 0\n",
+    fprintf(plot->set,
+            "set object rectangle from graph 0, graph 0 to first 1, graph 1 behind fc rgb "
+            "'%s' fs solid noborder\n"
+            "set arrow from first 1, graph 0 to first 1, graph 1 nohead back lc rgb '%s' "
+            "lw 1.2\n"
+            "set key at screen 0.5, screen 0.99 center top horizontal samplen 0 width 0\n",
             chart_colour("band"), chart_colour("rule"));
 }
 
@@ -398,15 +411,14 @@ void plot_fusion(struct plot *plot)
 void plot_decode(struct plot *plot)
 {
     const double y = number_scale("ns", "us");
-    const struct plot_look looks[] = {
-        {"secondary", 0, DASHED, 1, y, "a read of the cache", false},
-        {"memory", DOT, SOLID, 1, y, "bf16", false},
-        {"synchronise", DIAMOND, 0, 1, y, "fp8", false},
-        {"host", SQUARE, 0, 1, y, "int8", false},
-        {"launch", CIRCLE, 0, 1, y, "FlashAttention, quoted", false},
-        {"library", CIRCLE, 0, 1, y, "cuDNN, quoted", false}};
+    const struct plot_look looks[] = {{"secondary", 0, DASHED, 1, y, "a read of the cache", false},
+                                      {"memory", DOT, SOLID, 1, y, "bf16", false},
+                                      {"synchronise", DIAMOND, 0, 1, y, "fp8", false},
+                                      {"host", SQUARE, 0, 1, y, "int8", false},
+                                      {"launch", CIRCLE, 0, 1, y, "FlashAttention, quoted", false},
+                                      {"library", CIRCLE, 0, 1, y, "cuDNN, quoted", false}};
     static const char *const names[] = {"a read of the cache", "one query, bf16", "one query, fp8",
-                                        "one query, int8", "FlashAttention", "cuDNN"};
+                                        "one query, int8",     "FlashAttention",  "cuDNN"};
 
     for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++)
         plot_series(plot, names[i], NULL, &looks[i]);

@@ -70,8 +70,8 @@ static void put_suite(FILE *out, const struct summary *summary)
     snprintf(text, sizeof text, "%.10s", document_get_text(bundle->head, "started", "undated"));
     fputs(". Date ", out);
     tex_put(out, text);
-    fprintf(out, ", %d round%s; each number is the median of its rounds. gpufloor ", bundle->n_rounds,
-            bundle->n_rounds == 1 ? "" : "s");
+    fprintf(out, ", %d round%s; each number is the median of its rounds. gpufloor ",
+            bundle->n_rounds, bundle->n_rounds == 1 ? "" : "s");
     tex_put(out, document_get_text(suite, "version", "of no version"));
     fputs(", commit ", out);
     snprintf(text, sizeof text, "%.12s", document_get_text(suite, "commit", "unknown"));
@@ -110,15 +110,18 @@ static const char definitions[] =
     "% \\gpufloor{NAME}          the number with its unit: 4.63~TB/s\n"
     "% \\gpufloorinterval{NAME}  its 95 % interval, from least to greatest\n"
     "% \\gpufloorid{NAME}        the metric that it is\n"
-    "% Another board's in the same paper: \\gpufloorof{BOARD}{NAME}, and \\gpufloorboard chooses the\n"
-    "% board of \\gpufloor: that of the macros.tex which came last. NAME: as below. Each is expandable.\n"
+    "% Another board's in the same paper: \\gpufloorof{BOARD}{NAME}, and \\gpufloorboard chooses "
+    "the\n"
+    "% board of \\gpufloor: that of the macros.tex which came last. NAME: as below. Each is "
+    "expandable.\n"
     "% Written by gpufloor report --tex. LaTeX needs no package for it.\n"
     "\\makeatletter\n"
     "\\providecommand*\\gpufloor@take[2]{\\ifcsname gpufloor@#1@#2\\endcsname"
     "\\csname gpufloor@#1@#2\\endcsname\\else\\gpufloor@none{#1}{#2}\\fi}\n"
     "\\providecommand*\\gpufloor@none[2]{\\@latex@error{gpufloor: no number '#2' of board '#1'}"
     "{macros.tex lists the names.}}\n"
-    "\\providecommand*\\gpufloor@missing[3]{\\@latex@error{gpufloor: '#2' of board '#1' is not measured: "
+    "\\providecommand*\\gpufloor@missing[3]{\\@latex@error{gpufloor: '#2' of board '#1' is not "
+    "measured: "
     "#3}{}}\n"
     "\\providecommand*\\gpufloorof[2]{\\gpufloor@take{#1}{#2}}\n"
     "\\providecommand*\\gpufloor[1]{\\gpufloor@take{\\gpufloorboard}{#1}}\n"

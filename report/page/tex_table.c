@@ -115,8 +115,8 @@ static size_t longest(const struct grid *grid, size_t column)
     size_t most = 0;
 
     for (size_t row = 0; row < grid_rows(grid); row++) {
-        const size_t n = strlen(emit_cell(text, sizeof text, &grid->column[column],
-                                          grid_at(grid, row, column)));
+        const size_t n =
+            strlen(emit_cell(text, sizeof text, &grid->column[column], grid_at(grid, row, column)));
         most = n > most ? n : most;
     }
     return most;
@@ -367,8 +367,9 @@ static void put_size(FILE *out, const struct section *section, const struct evid
         const size_t one = width_of(&l);
         width = one > width ? one : width;
     }
-    fprintf(out, "\\centering%s\n", width > WIDE ? "\\scriptsize\\setlength{\\tabcolsep}{2pt}"
-                                                : "\\footnotesize\\setlength{\\tabcolsep}{3pt}");
+    fprintf(out, "\\centering%s\n",
+            width > WIDE ? "\\scriptsize\\setlength{\\tabcolsep}{2pt}"
+                         : "\\footnotesize\\setlength{\\tabcolsep}{3pt}");
 }
 
 static void put_table(FILE *out, const struct summary *summary, const struct section *section)
@@ -381,8 +382,8 @@ static void put_table(FILE *out, const struct summary *summary, const struct sec
             if (section->grid[g].cell[i].kind == CELL_NUMBER)
                 evidence_take(&evidence, &section->grid[g].cell[i].number);
     fputs("\\begin{table}[tbp]\n\\caption{", out);
-    tex_put(out, bundle_fact(summary->bundle, "gpu", "name", name, sizeof name,
-                             summary->bundle->name));
+    tex_put(out,
+            bundle_fact(summary->bundle, "gpu", "name", name, sizeof name, summary->bundle->name));
     fputs(": ", out);
     tex_put(out, section->finding ? section->finding : section->title);
     fprintf(out, "}\n\\label{tab:%s-%s}\n", tex_board_name(summary, board, sizeof board),

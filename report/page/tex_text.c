@@ -8,27 +8,52 @@
 /* --- one character ---------------------------------------------------------------------------- */
 
 /* What LaTeX reserves, what its oldest text font lacks, and what may not follow "\\". */
-static const char *const reserved[128] = {
-    ['&'] = "\\&", ['%'] = "\\%", ['$'] = "\\$", ['#'] = "\\#", ['_'] = "\\_", ['{'] = "\\{",
-    ['}'] = "\\}", ['~'] = "\\textasciitilde{}", ['^'] = "\\textasciicircum{}",
-    ['\\'] = "\\textbackslash{}", ['<'] = "\\textless{}", ['>'] = "\\textgreater{}",
-    ['|'] = "\\textbar{}", ['`'] = "\\textasciigrave{}", ['['] = "{[}", [']'] = "{]}",
-    ['*'] = "{*}", ['"'] = "''"};
+static const char *const reserved[128] = {['&'] = "\\&",
+                                          ['%'] = "\\%",
+                                          ['$'] = "\\$",
+                                          ['#'] = "\\#",
+                                          ['_'] = "\\_",
+                                          ['{'] = "\\{",
+                                          ['}'] = "\\}",
+                                          ['~'] = "\\textasciitilde{}",
+                                          ['^'] = "\\textasciicircum{}",
+                                          ['\\'] = "\\textbackslash{}",
+                                          ['<'] = "\\textless{}",
+                                          ['>'] = "\\textgreater{}",
+                                          ['|'] = "\\textbar{}",
+                                          ['`'] = "\\textasciigrave{}",
+                                          ['['] = "{[}",
+                                          [']'] = "{]}",
+                                          ['*'] = "{*}",
+                                          ['"'] = "''"};
 
 /* Above 127. In the report's texts a dagger marks what is quoted; in papers it marks few rounds, and
  * the two daggers change places. */
 static const struct {
     const char *from, *to;
-} signs[] = {{"\u00a0", "~"},        {"\u00a7", "\\S{}"},      {"\u00b0", "\\ensuremath{^\\circ}"},
-             {"\u00b1", "\\ensuremath{\\pm}"}, {"\u00b2", "\\ensuremath{^2}"},
-             {"\u00b3", "\\ensuremath{^3}"},   {"\u00b5", "\\ensuremath{\\mu}"},
-             {"\u03bc", "\\ensuremath{\\mu}"}, {"\u00b7", "\\ensuremath{\\cdot}"},
-             {"\u00d7", "\\ensuremath{\\times}"}, {"\u2013", "--"}, {"\u2014", "---"},
-             {"\u2018", "`"},        {"\u2019", "'"},          {"\u201c", "``"},
-             {"\u201d", "''"},       {"\u2026", "\\ldots{}"},  {"\u2212", "\\ensuremath{-}"},
-             {"\u2020", "\\ensuremath{^\\ddagger}"}, {"\u2021", "\\ensuremath{^\\dagger}"},
+} signs[] = {{"\u00a0", "~"},
+             {"\u00a7", "\\S{}"},
+             {"\u00b0", "\\ensuremath{^\\circ}"},
+             {"\u00b1", "\\ensuremath{\\pm}"},
+             {"\u00b2", "\\ensuremath{^2}"},
+             {"\u00b3", "\\ensuremath{^3}"},
+             {"\u00b5", "\\ensuremath{\\mu}"},
+             {"\u03bc", "\\ensuremath{\\mu}"},
+             {"\u00b7", "\\ensuremath{\\cdot}"},
+             {"\u00d7", "\\ensuremath{\\times}"},
+             {"\u2013", "--"},
+             {"\u2014", "---"},
+             {"\u2018", "`"},
+             {"\u2019", "'"},
+             {"\u201c", "``"},
+             {"\u201d", "''"},
+             {"\u2026", "\\ldots{}"},
+             {"\u2212", "\\ensuremath{-}"},
+             {"\u2020", "\\ensuremath{^\\ddagger}"},
+             {"\u2021", "\\ensuremath{^\\dagger}"},
              {"\u2248", "\\ensuremath{\\approx}"},
-             {"\u2260", "\\ensuremath{\\neq}"}, {"\u2264", "\\ensuremath{\\leq}"},
+             {"\u2260", "\\ensuremath{\\neq}"},
+             {"\u2264", "\\ensuremath{\\leq}"},
              {"\u2265", "\\ensuremath{\\geq}"}};
 
 /* Letters of Latin-1 that LaTeX forms in any encoding: C3 80 to C3 BF without thorn and eth. */
@@ -69,10 +94,10 @@ static bool is_digit(char c)
 /* Behind a number and a blank: the length of the unit that stands there, or 0. */
 static size_t unit_at(const char *at)
 {
-    static const char *const units[] = {"ns",    "us",    "ms",  "s",       "B",     "KiB",   "MiB",
-                                        "GiB",   "KB",    "MB",  "GB/s",    "TB/s",  "MB/s",  "KB/s",
-                                        "B/s",   "TFLOP/s", "GFLOP/s", "MHz", "GHz", "Hz",    "W",
-                                        "%",     "B/cycle"};
+    static const char *const units[] = {"ns",   "us",   "ms",  "s",       "B",       "KiB",
+                                        "MiB",  "GiB",  "KB",  "MB",      "GB/s",    "TB/s",
+                                        "MB/s", "KB/s", "B/s", "TFLOP/s", "GFLOP/s", "MHz",
+                                        "GHz",  "Hz",   "W",   "%",       "B/cycle"};
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         const size_t n = strlen(units[i]);
         if (!strncmp(at, units[i], n) && !isalnum((unsigned char)at[n]) && at[n] != '/' &&
