@@ -251,6 +251,12 @@ struct chart_boxes {
 void chart_boxes(FILE *out, const struct chart_boxes *chart, enum chart_width width,
                  bool standalone);
 
+/* --- texts ------------------------------------------------------------------------------------ */
+
+/* The one way by which a caller's text gets into a figure, and into a page around it: without what
+ * XML reserves or forbids, and without marks that turn its direction. */
+void chart_escape(FILE *out, const char *text);
+
 /* --- colours ---------------------------------------------------------------------------------- */
 
 /* Prints the style sheet of all figures of a page: colours of the light and the dark scheme as
@@ -259,5 +265,9 @@ void chart_boxes(FILE *out, const struct chart_boxes *chart, enum chart_width wi
  * on, where its text is 12 pixels at least. Paper is always light. A standalone figure needs none
  * of it: its colours are written into it. */
 void chart_style(FILE *out);
+
+/* The light colour of a name of that style sheet, "memory", "grid", ...: "#0a67b0". That of the ink
+ * where there is no such name. */
+const char *chart_colour(const char *name);
 
 #endif

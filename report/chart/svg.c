@@ -37,7 +37,7 @@ void svg_begin(struct svg *svg, FILE *out, struct svg_form form, double height, 
     const double width = svg->width + 2 * edge, tall = svg->height + 2 * edge;
     fprintf(out, "<svg viewBox=\"%.0f %.0f %.0f %.0f\" role=\"group\" aria-label=\"", 0 - edge,
             0 - edge, width, tall);
-    svg_escape(out, title);
+    chart_escape(out, title);
     if (form.standalone) {
         fprintf(out,
                 "\" xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
@@ -181,7 +181,7 @@ void svg_title(struct svg *svg, const char *title)
     if (!title)
         return;
     fputs("<title>", svg->out);
-    svg_escape(svg->out, title);
+    chart_escape(svg->out, title);
     fputs("</title>", svg->out);
 }
 

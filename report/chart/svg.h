@@ -63,9 +63,6 @@ bool svg_is_free(const struct svg *svg, struct svg_box box);
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
-/* The one way by which a caller's text gets into a figure: without what XML reserves or forbids. */
-void svg_escape(FILE *out, const char *text);
-
 enum svg_at { SVG_START, SVG_MIDDLE, SVG_END };
 
 struct svg_style {

@@ -49,7 +49,7 @@ static void escape_bytes(FILE *out, const char *text, size_t size)
     }
 }
 
-void svg_escape(FILE *out, const char *text)
+void chart_escape(FILE *out, const char *text)
 {
     if (text)
         escape_bytes(out, text, strlen(text));
@@ -138,7 +138,7 @@ void svg_text(struct svg *svg, double x, double y, const char *text, struct svg_
     if (!text || !*text)
         return;
     open_text(svg, x, y, style);
-    svg_escape(svg->out, text);
+    chart_escape(svg->out, text);
     fputs("</text>\n", svg->out);
     svg_take(svg, svg_text_box(x, y, text, style));
 }

@@ -1,5 +1,6 @@
 #include "report/cli/answers.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "report/bundle/folder.h"
 #include "report/cli/catalogue.h"
 #include "report/page/emit.h"
+#include "report/page/html.h"
 #include "report/page/sections.h"
 
 bool answers_known(const char *section)
@@ -41,8 +43,7 @@ static bool is_same_folder(const char *a, const char *b)
     return same;
 }
 
-/* The committed results of the bundle's board, if there are any and they are not the bundle. */
-static bool open_committed(struct summary *summary, struct bundle *committed)
+bool answers_committed(struct summary *summary, struct bundle *committed)
 {
     const struct bundle *bundle = summary->bundle;
     char folder[PATH_MAX], why[DOCUMENT_WHY];
@@ -211,7 +212,7 @@ bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
 {
     struct bundle committed = {0};
     struct summary summary = {.bundle = bundle, .results = results};
-    const bool is_open = open_committed(&summary, &committed);
+    const bool is_open = answers_committed(&summary, &committed);
     bool put = true;
 
     if (answers == ANSWERS_SHORT) {
@@ -223,6 +224,42 @@ bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
               put_json(out, bundle, sections);
     } else
         put = put_text(out, &summary, answers, section, format);
+    if (is_open)
+        bundle_free(&committed);
+    return put;
+}
+
+/* --- the page --------------------------------------------------------------------------------- */
+
+bool answers_page(const char *path, const struct bundle *bundle, const char *results,
+                  char why[DOCUMENT_WHY])
+{
+    struct bundle committed = {0};
+    struct summary summary = {.bundle = bundle, .results = results};
+    FILE *out = fopen(path, "w");
+
+    if (!out) {
+        snprintf(why, DOCUMENT_WHY, "%.300s: %s", path, strerror(errno));
+        return false;
+    }
+    const bool is_open = answers_committed(&summary, &committed);
+    const bool put = html_print(out, &summary);
+    const bool wrote = !ferror(out);
+    const bool closed = fclose(out) == 0;
+    if (is_open)
+        bundle_free(&committed);
+    snprintf(why, DOCUMENT_WHY, "%.300s: %s", path, put ? "cannot be written" : "out of memory");
+    return put && wrote && closed;
+}
+
+bool answers_figures(const char *folder, const struct bundle *bundle, const char *results,
+                     char why[DOCUMENT_WHY])
+{
+    struct bundle committed = {0};
+    struct summary summary = {.bundle = bundle, .results = results};
+    const bool is_open = answers_committed(&summary, &committed);
+    const bool put = html_figures(&summary, folder, why);
+
     if (is_open)
         bundle_free(&committed);
     return put;

@@ -7,6 +7,7 @@
 
 #include "report/bundle/bundle.h"
 #include "report/cli/table.h"
+#include "report/page/summary.h"
 
 enum answers {
     ANSWERS_ALL,  /* every section */
@@ -19,6 +20,17 @@ enum answers {
  * is the folder of all boards' committed results. False: out of memory. */
 bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
                    enum answers answers, const char *section, enum table_format format);
+
+/* Completes a summary of a bundle with the committed results of its board, if there are any and they
+ * are not the bundle. True: `committed` is open, and the caller closes it. */
+bool answers_committed(struct summary *summary, struct bundle *committed);
+
+/* Writes the answers as one HTML file, and the figures of that page as files of a folder. False, with
+ * one line in why. */
+bool answers_page(const char *path, const struct bundle *bundle, const char *results,
+                  char why[DOCUMENT_WHY]);
+bool answers_figures(const char *folder, const struct bundle *bundle, const char *results,
+                     char why[DOCUMENT_WHY]);
 
 bool answers_known(const char *section);
 

@@ -18,6 +18,7 @@
 #include "report/cli/counter_table.h"
 #include "report/cli/headline.h"
 #include "report/cli/origin.h"
+#include "report/cli/papers.h"
 
 enum { BUNDLES_MAX = 12, DIGITS = 4 };
 
@@ -353,7 +354,8 @@ bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
 /* --- the command ------------------------------------------------------------------------------ */
 
 enum { KEY_FORMAT = 256, KEY_SECTION, KEY_ALL, KEY_GAPS, KEY_METRIC, KEY_HEADLINE, KEY_MAP,
-       KEY_SHORT, KEY_QUALITY, KEY_RESULTS, KEY_PUBLISHED };
+       KEY_SHORT, KEY_QUALITY, KEY_RESULTS, KEY_PUBLISHED, KEY_HTML, KEY_FIGURES, KEY_TEX,
+       KEY_PLOTS };
 
 static const struct argp_option options_table[] = {
     {.name = "section",
@@ -386,6 +388,22 @@ static const struct argp_option options_table[] = {
     {.name = "published",
      .key = KEY_PUBLISHED,
      .doc = "What others have published of other GPUs, beside the numbers of the bundles"},
+    {.name = "html",
+     .key = KEY_HTML,
+     .arg = "FILE",
+     .doc = "Write the answers with their figures as one page, which needs no other file"},
+    {.name = "figures",
+     .key = KEY_FIGURES,
+     .arg = "DIR",
+     .doc = "Write the figures of the page as DIR/NAME.svg"},
+    {.name = "tex",
+     .key = KEY_TEX,
+     .arg = "DIR",
+     .doc = "Write LaTeX for papers into DIR: macros.tex, board.tex, a table a section, gpufloor.bib"},
+    {.name = "plots",
+     .key = KEY_PLOTS,
+     .arg = "DIR",
+     .doc = "Write figures for papers into DIR: NAME.tsv with the points, NAME.gp for gnuplot"},
     {.name = "results",
      .key = KEY_RESULTS,
      .arg = "DIR",
@@ -397,11 +415,16 @@ static const char vital[] = "vital"; /* a list of rows, and no section of report
 
 struct report_options {
     enum table_format format;
-    const char *glob, *map, *section, *results;
+    const char *glob, *map, *section, *results, *html, *figures, *tex, *plots;
     bool headline, quality, all, gaps, published, is_short;
     char **paths;
     size_t n_paths;
 };
+
+static bool writes_files(const struct report_options *o)
+{
+    return o->html || o->figures || o->tex || o->plots;
+}
 
 static error_t take(int key, char *argument, struct argp_state *state)
 {
@@ -425,6 +448,10 @@ static error_t take(int key, char *argument, struct argp_state *state)
             argp_failure(state, EXIT_TROUBLE, errno, "--results %s", argument);
         o->results = argument;
         break;
+    case KEY_HTML: o->html = argument; break;
+    case KEY_FIGURES: o->figures = argument; break;
+    case KEY_TEX: o->tex = argument; break;
+    case KEY_PLOTS: o->plots = argument; break;
     case KEY_ALL: o->all = true; break;
     case KEY_PUBLISHED: o->published = true; break;
     case KEY_GAPS: o->gaps = true; break;
@@ -507,11 +534,26 @@ static bool print_answers(const struct bundle *const bundles[], size_t n,
     return true;
 }
 
+/* A page, its figures, LaTeX, figures for gnuplot: all that is asked for. */
+static bool write_wanted(const struct bundle *bundle, const struct report_options *o)
+{
+    char why[DOCUMENT_WHY];
+    const bool fine = (!o->html || answers_page(o->html, bundle, o->results, why)) &&
+                      (!o->figures || answers_figures(o->figures, bundle, o->results, why)) &&
+                      ((!o->tex && !o->plots) ||
+                       papers_write(bundle, o->results, o->tex, o->plots, why));
+    if (!fine)
+        fprintf(stderr, "gpufloor report: %s\n", why);
+    return fine;
+}
+
 static bool print_wanted(const struct bundle *const bundles[], size_t n,
                          const struct report_options *o)
 {
     const bool is_vital = o->section && !strcmp(o->section, vital);
 
+    if (writes_files(o))
+        return write_wanted(bundles[0], o);
     if (o->quality)
         return print_quality(bundles, n, o->format);
     if (is_vital)
@@ -540,6 +582,12 @@ static const char *misused(const struct report_options *o)
         return "--published: as text, md or json";
     if (o->format == TABLE_TSV && (o->headline || (o->section && !is_vital)))
         return "--format tsv: of rows; sections have text, md and json";
+    if (writes_files(o) && o->n_paths > 1)
+        return "--html, --figures, --tex, --plots: of one bundle";
+    if (writes_files(o) && (o->all || o->gaps || o->glob || o->quality || o->headline || o->section ||
+                            o->published || o->is_short ||
+                            o->map || o->format != TABLE_TEXT))
+        return "--html, --figures, --tex, --plots: of all answers; no other choice goes with them";
     return NULL;
 }
 

@@ -129,6 +129,29 @@ static struct number share_of_token(const struct summary *summary, const struct 
     return take_number(summary, attention_needs[TOKEN], context);
 }
 
+/* What a read of the cache takes: its rate as it was measured beside the longest context. */
+static void draw_read(const struct summary *summary, const struct row *const *time, size_t n,
+                      struct series *series)
+{
+    struct number whole = number_none(), share = number_none();
+    double keys = NAN;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct number of_read = share_of_read(summary, time[i]);
+        if (!number_there(&of_read))
+            continue;
+        whole = number_of(time[i]);
+        share = of_read;
+        keys = take_key(time[i], "context");
+    }
+    for (size_t i = 0; i < n; i++) {
+        const double part = take_key(time[i], "context") / keys;
+        const struct number read = number_formed(part * share.value * whole.value, "ns", &share);
+        if (number_there(&read))
+            series_put(series, take_key(time[i], "context"), &read, NULL);
+    }
+}
+
 static void tabulate_decode(const struct summary *summary, const struct row *const *time, size_t n,
                             struct section *s)
 {
@@ -143,7 +166,12 @@ static void tabulate_decode(const struct summary *summary, const struct row *con
         {"cuDNN", "us", "us", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
-    struct series *times = section_series(s, "one query, bf16", "count");
+    static const char *const names[] = {"one query, bf16", NULL, "one query, fp8",
+                                        "one query, int8", NULL, "FlashAttention", "cuDNN"};
+    struct series *times[sizeof names / sizeof names[0]] = {NULL};
+
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+        times[k] = names[k] ? section_series(s, names[k], "count") : NULL;
 
     for (size_t i = 0; i < n; i++) {
         const struct number bf16 = number_of(time[i]);
@@ -157,10 +185,13 @@ static void tabulate_decode(const struct summary *summary, const struct row *con
             peer_of(summary, time[i], "attention_decode", "cudnn"),
         };
         grid_text(grid, section_text(s, "%.0f keys", take_key(time[i], "context")));
-        for (size_t k = 0; k < sizeof number / sizeof number[0]; k++)
+        for (size_t k = 0; k < sizeof number / sizeof number[0]; k++) {
             grid_number(grid, &number[k]);
-        series_put(times, take_key(time[i], "context"), &bf16, NULL);
+            if (times[k] && number_there(&number[k]))
+                series_put(times[k], take_key(time[i], "context"), &number[k], NULL);
+        }
     }
+    draw_read(summary, time, n, section_series(s, "a read of the cache", "count"));
 }
 
 /* --- the finding and the notes ---------------------------------------------------------------- */

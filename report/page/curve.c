@@ -130,12 +130,23 @@ static void put_line(struct section *section, char line[COLUMNS + 1])
     section_line(section, line);
 }
 
+/* Of what ends at a step. */
+static const char *level_name(const double steps[LEVELS], size_t step)
+{
+    return step == 0               ? "L1"
+           : step == LEVELS        ? "memory"
+           : step == 1             ? "L2, near side"
+           : isfinite(steps[1])    ? "L2, both sides"
+                                   : "L2";
+}
+
 /* What the curve reads between its steps. Between the L2's near side and its end it reads no level
  * where it lies between a far hit and a miss: *mixed. */
 static void label_levels(struct section *section, const struct walk *walk,
                          const double steps[LEVELS], const struct number *far,
                          const struct number *miss, bool *mixed)
 {
+    struct series *levels = section_series(section, "levels", "bytes");
     char line[COLUMNS + 1], text[LABEL_MOST];
     double from = walk->bytes[0];
 
@@ -155,6 +166,8 @@ static void label_levels(struct section *section, const struct walk *walk,
                      number_cell(value, sizeof value, &level, ""), is_mixed ? "*" : "",
                      from > walk->bytes[0] ? "" : " cycles");
             place(line, column_of(walk, from), text);
+            series_put(levels, sqrt(from * to), &level,
+                       is_mixed ? "no level" : level_name(steps, i));
             *mixed = *mixed || is_mixed;
         }
         from = to;
@@ -224,6 +237,10 @@ void section_curve(const struct summary *summary, struct section *section)
         return;
     }
     find(section, sizes);
+    struct series *capacities = section_series(section, "capacities", "level");
+    for (size_t i = 0; i < LEVELS; i++)
+        if (number_there(&sizes[i]))
+            series_put(capacities, (double)i, &sizes[i], level_name(steps, i));
     draw(section, &walk);
     const struct number far = summary_take(summary, curve_needs[FAR], PICK_FIRST);
     const struct number miss = summary_take(summary, curve_needs[MEMORY], PICK_FIRST);

@@ -113,6 +113,8 @@ static void find(struct section *section, const struct summary *summary, int war
 
     if (!number_there(&bytes) || warps == 0)
         return;
+    series_put(section_series(section, "the memory is full", "bytes on each SM"), bytes.value, &rate,
+               NULL);
     section->finding = section_text(
         section, "%s x %s / %.0f SMs: %s in flight on each SM; %s.",
         number_say(a, sizeof a, &rate, NULL), number_say(b, sizeof b, &load, NULL),
@@ -146,7 +148,10 @@ void section_flight(const struct summary *summary, struct section *section)
     for (size_t i = 0; i < n; i++) {
         const struct number rate = number_of(ways[i].row);
         series_put(ways[i].loads ? loads : copies, ways[i].bytes, &rate,
-                   section_text(section, "%d x %d", ways[i].warps, ways[i].loads));
+                   ways[i].loads
+                       ? section_text(section, "%d x %d", ways[i].warps, ways[i].loads)
+                       : section_text(section, "%d warp%s, %s", ways[i].warps,
+                                      ways[i].warps == 1 ? "" : "s", path_name(ways[i].path)));
         if (shown < LINES_MOST && is_shown(ways, i, best)) {
             put(section, grid, summary, &ways[i], best);
             shown++;

@@ -6,7 +6,7 @@
 #include "report/page/number.h"
 #include "report/page/summary.h"
 
-enum { SECTION_COLUMNS = 12, SECTION_GRIDS = 3, SECTION_SERIES = 8 };
+enum { SECTION_COLUMNS = 12, SECTION_GRIDS = 3, SECTION_SERIES = 12 };
 
 /* A cell holds a text, a number, or a picture made of characters. */
 struct cell {
@@ -22,10 +22,18 @@ struct column {
     char align;              /* 'l' or 'r' */
 };
 
+/* The first line of heading of one of these columns stands above all of them. */
+enum { SECTION_SPANS = 4 };
+struct span {
+    size_t from, n;
+};
+
 struct grid {
     const char *caption; /* a line above it, or NULL */
     struct column column[SECTION_COLUMNS];
     size_t n_columns;
+    struct span span[SECTION_SPANS]; /* for formats whose headings can span columns */
+    size_t n_spans;
     struct cell *cell; /* row after row */
     size_t n_cells, room;
     const char **split; /* one a row: a line that is drawn above it, or NULL */
@@ -58,6 +66,7 @@ struct section {
     const char **note; /* paragraphs after the table, wrapped */
     size_t n_notes;
     bool has_no_number;  /* its title stands alone: of a report that is no list of answers */
+    size_t answer;      /* the paragraph that says what to do, counted from 1; 0: none does */
     const char *claims; /* "C24 C25": for the page's margin; or NULL */
     char **owned;
     size_t n_owned;
@@ -99,6 +108,9 @@ void section_doubts(struct section *section);
 /* A new table with these columns. The pointer holds until section_free(). */
 struct grid *section_grid(struct section *section, const struct column *columns, size_t n);
 
+/* One heading above n columns, from that one on. */
+void grid_span(struct grid *grid, size_t from, size_t n);
+
 /* Cells fill rows from left to right. */
 void grid_text(struct grid *grid, const char *text);
 void grid_number(struct grid *grid, const struct number *number);
@@ -108,6 +120,8 @@ void grid_ladder(struct grid *grid, const struct number *time, char letter);
 void grid_split(struct grid *grid, const char *text); /* a line above the next row */
 
 struct series *section_series(struct section *section, const char *name, const char *x_unit);
+/* The series of that name; NULL: there is none, or it has no point. */
+const struct series *section_find(const struct section *section, const char *name);
 void series_put(struct series *series, double x, const struct number *y, const char *label);
 
 void section_line(struct section *section, const char *line);

@@ -10,7 +10,8 @@
 #define SMALL "small_gemm.time{" CUBE_KEYS
 #define PEER "peers.time{" CUBE_KEYS
 
-enum { WGMMA, MMA, MMA_BEST, CUBLAS, CUBLASLT, TORCH, TUNED, FORCED, METRICS };
+enum { WGMMA, MMA, MMA_BEST, CUBLAS, CUBLASLT, TORCH, TUNED, FORCED, METRICS, TRITON = METRICS + 11,
+       WAVES };
 const char *const small_needs[] = {
     [WGMMA] = "block_count.time{" CUBE_KEYS "impl=wgmma,*resident=max,l2=warm,*}",
     [MMA] = "block_count.time{" CUBE_KEYS "impl=mma,*resident=max,l2=warm,*}",
@@ -32,6 +33,8 @@ const char *const small_needs[] = {
     "block_count.fetched{" CUBE_KEYS "*}",
     "block_count.products_done{" CUBE_KEYS "*}",
     "block_count.end{" CUBE_KEYS "*}",
+    [TRITON] = PEER "impl=triton,tile=*x*,l2=warm,*}",
+    [WAVES] = "block_count.time{m=4096,n=2048,k=1024,type=fp16,*tiles=*,resident=max,l2=warm,*}",
     NULL,
 };
 
@@ -75,8 +78,8 @@ static enum way way_of(const struct row *row)
     row_key(row, "tile", tile, sizeof tile);
     return strstr(tile, "_stream")                    ? STREAM
            : strstr(tile, "_persistent")              ? PERSISTENT
-           : strcmp(grid, "tiles")                    ? PERSISTENT
-           : strcmp(split, "1")                       ? SPLIT
+           : *grid && strcmp(grid, "tiles")           ? PERSISTENT
+           : *split && strcmp(split, "1")             ? SPLIT
                                                       : ONE_TILE;
 }
 
@@ -314,6 +317,14 @@ static void say_why(struct section *section, const struct bundle *bundle, const 
 static void say_fixed(struct section *section, const struct cube_cost *cost)
 {
     const double wave = cost->wave[1].centre / cost->wave[0].centre - 1;
+    const struct number whole = number_of(&cost->whole);
+    const struct number fixed = number_formed(cost->fixed.centre, "ns", &whole);
+    const struct number longer = number_formed(wave, "ratio", &whole);
+
+    if (cost->fixed.centre > 0)
+        series_put(section_series(section, "fixed cost", "part"), 0, &fixed, NULL);
+    if (isfinite(wave))
+        series_put(section_series(section, "one tile more than SMs", "part"), 0, &longer, NULL);
 
     if (cost->fixed.centre > 0)
         section_go_on(section,
@@ -378,6 +389,79 @@ static void find_fastest(struct section *section, const struct line *lines, size
         }
 }
 
+/* --- the figures ------------------------------------------------------------------------------ */
+
+/* The fastest of each number of blocks, one tile a block. */
+static void draw_blocks(struct section *section, const struct summary *summary, int need,
+                        const char *name)
+{
+    struct series *series = section_series(section, name, "blocks");
+    const struct rows *rows = &summary->bundle->rows;
+    const struct row *row;
+    size_t next = 0;
+    char tile[48];
+
+    if (!rows_match(rows, small_needs[need], &next) && summary->committed)
+        rows = &summary->committed->rows;
+    for (next = 0; (row = rows_match(rows, small_needs[need], &next));) {
+        row_key(row, "tile", tile, sizeof tile);
+        if (!row_usable(row) || (need == WGMMA && way_of(row) != ONE_TILE) ||
+            !is_best(rows, small_needs[need], row))
+            continue;
+        const struct number time = summary_take(summary, row->id, PICK_FIRST);
+        const struct number blocks = beside(rows, row, "blocks", NULL, NULL);
+        if (number_there(&time) && number_there(&blocks))
+            series_put(series, blocks.value, &time, section_text(section, "%s", tile));
+    }
+}
+
+/* Tiles in order, so that one wave of blocks and one tile more stand beside each other. */
+static void draw_waves(struct section *section, const struct summary *summary)
+{
+    static const char *const tiles[] = {"96", "128", "sm", "sm+1", "2sm", "2sm+1"};
+    const double n_sm = summary_sms(summary), at[] = {96, 128, n_sm, n_sm + 1, 2 * n_sm, 2 * n_sm + 1};
+    struct series *series = section_series(section, "time over tiles", "tiles");
+    const struct row *row;
+    char held[24];
+
+    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
+        for (size_t next = 0;
+             (row = rows_match(&summary->bundle->rows, small_needs[WAVES], &next));) {
+            row_key(row, "tiles", held, sizeof held);
+            if (strcmp(held, tiles[i]) || !row_usable(row))
+                continue;
+            const struct number time = number_of(row);
+            series_put(series, at[i], &time, tiles[i]);
+            break;
+        }
+}
+
+/* Where the time of a product goes, seen from one block: what passes from mark to mark. */
+static void draw_block(struct section *section, const struct bundle *bundle, const char *name,
+                       const struct row *time)
+{
+    static const char *const marks[] = {"first_data", "fetched", "products_done", "end"};
+    static const char *const phases[] = {"first operands", "fetch and multiply", "last products",
+                                         "store", "until the next starts"};
+    const struct number whole = number_of(time);
+    struct series *series = section_series(section, name, "part");
+    double before = 0, until[5];
+    char tile[48];
+
+    for (size_t i = 0; i < 4; i++)
+        until[i] = 1e3 * at(bundle, time, marks[i]) / time->clock_mhz;
+    until[4] = time->centre;
+    if (!isfinite(until[0] + until[1] + until[2] + until[3]))
+        return;
+    for (size_t i = 0; i < 5; before = until[i++]) {
+        const struct number part = number_formed(until[i] - before, "ns", &whole);
+        series_put(series, (double)i, &part, phases[i]);
+    }
+    row_key(time, "tile", tile, sizeof tile);
+    series_put(series, 5, &whole,
+               section_text(section, "%.0f blocks of %s", at(bundle, time, "blocks"), tile));
+}
+
 /* The same functions form these numbers for the ledger's C24b. */
 static void answer(struct section *section, const struct summary *summary)
 {
@@ -401,6 +485,9 @@ static void answer(struct section *section, const struct summary *summary)
     row_key(&a.many, "tile", a.tile[1], sizeof a.tile[1]);
     find(section, bundle, summary_sms(summary), &a);
     say_choice(section, bundle, &a);
+    section->answer = section->n_notes;
+    draw_block(section, bundle, "a block of few", rows_find(&bundle->rows, a.few.id));
+    draw_block(section, bundle, "a block of many", rows_find(&bundle->rows, a.many.id));
     struct finding ignored = rule_aside(&f);
     const bool has_cost = kernel == CUBE_BY_WGMMA && cube_cost(bundle, &cost, &ignored);
     if (has_cost)
@@ -435,6 +522,10 @@ void section_small(const struct summary *summary, struct section *section)
                  is_quoted ? "\u2020 another card of this board, committed results: shown, not "
                              "ranked."
                            : "");
+    draw_blocks(section, summary, WGMMA, "ours, wgmma");
+    draw_blocks(section, summary, MMA_BEST, "ours, mma.sync");
+    draw_blocks(section, summary, TRITON, "Triton");
+    draw_waves(section, summary);
     answer(section, summary);
     if (!section->finding)
         find_fastest(section, lines, n);

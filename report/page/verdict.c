@@ -425,8 +425,9 @@ static void say_clock(struct section *section, const struct summary *summary, st
                            lowest->probe));
 }
 
-/* Half of the rows repeat within this: times and rates with an interval. */
-static double median_spread(const struct rows *rows)
+/* How far rows repeat: times and rates with an interval. Returns half of them repeat within this; the
+ * series has the spread that so many of a hundred rows stay within. */
+static double median_spread(const struct rows *rows, struct section *section)
 {
     double *spreads = calloc(rows->n + 1, sizeof *spreads), median = NAN;
     size_t n = 0;
@@ -439,8 +440,14 @@ static double median_spread(const struct rows *rows)
             spreads[n++] = fmax(row->high - row->centre, row->centre - row->low) / row->centre;
     }
     if (n > 0) {
+        struct series *series = section_series(section, "spread of the rows", "%");
         stat_sort(spreads, n);
         median = stat_median(spreads, n);
+        for (int share = 5; share < 100; share += share < 90 ? 5 : 1) {
+            const struct number spread =
+                number_fact(spreads[(n - 1) * (size_t)share / 100], "ratio");
+            series_put(series, share, &spread, NULL);
+        }
     }
     free(spreads);
     return median;
@@ -450,7 +457,7 @@ static void say_trust(struct section *section, const struct summary *summary, st
                       const struct doubts *d)
 {
     const struct number wait = summary_take(summary, verdict_needs[WAIT], PICK_FIRST);
-    const double spread = median_spread(&summary->bundle->rows);
+    const double spread = median_spread(&summary->bundle->rows, section);
     char text[300] = "";
 
     if (number_there(&wait))

@@ -127,7 +127,7 @@ static void escaped(const char *text, const char *expected)
     FILE *out = open_memstream(&said, &size);
 
     assert_non_null(out);
-    svg_escape(out, text);
+    chart_escape(out, text);
     fclose(out);
     assert_string_equal(said, expected);
     free(said);

@@ -1,0 +1,120 @@
+/* The end of the page: how far its numbers are to be trusted, under which conditions they were
+ * measured, how to measure and cite them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/page/emit.h"
+#include "report/page/html.h"
+
+/* --- trust ------------------------------------------------------------------------------------ */
+
+/* The head's lines but those that say what is unlike the board: they stand below the verdict. */
+void html_trust(FILE *out, const struct page *page, size_t number)
+{
+    const struct section *head = &page->section[0];
+    const struct grid *grid = head->n_grids ? &head->grid[0] : NULL;
+    bool is_unlike = false;
+
+    html_part(out, "trust", number, "What these numbers are worth");
+    html_section_figures(out, page, head);
+    fputs("<dl class=\"facts\">\n", out);
+    for (size_t i = 0; grid && i < grid_rows(grid); i++) {
+        const char *key = grid_at(grid, i, 0)->text, *text = grid_at(grid, i, 1)->text;
+        is_unlike = !strcmp(key, "unlike") || (is_unlike && !*key);
+        if (is_unlike)
+            continue;
+        fputs("<dt>", out);
+        html_prose(out, key);
+        fputs("</dt><dd>", out);
+        html_prose(out, text);
+        fputs("</dd>\n", out);
+    }
+    fputs("</dl>\n</section>\n", out);
+}
+
+/* --- conditions ------------------------------------------------------------------------------- */
+
+static void put_fact(FILE *out, const char *key, const json_t *value)
+{
+    char name[80];
+
+    snprintf(name, sizeof name, "%s", key);
+    for (char *at = name; *at; at++)
+        *at = *at == '_' ? ' ' : *at;
+    fputs("<dt>", out);
+    html_text(out, name);
+    fputs("</dt><dd>", out);
+    if (json_is_string(value))
+        html_text(out, json_string_value(value));
+    else if (json_is_null(value))
+        fputs("-", out);
+    else {
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+        html_text(out, text);
+        free(text);
+    }
+    fputs("</dd>\n", out);
+}
+
+void html_conditions(FILE *out, const struct page *page, size_t number)
+{
+    const json_t *head = page->summary->bundle->head;
+    json_t *environment = json_object_get(head, "environment");
+    const char *section, *key;
+    json_t *facts, *value;
+
+    html_part(out, "conditions", number, "Under these conditions");
+    json_object_foreach(environment, section, facts) {
+        if (!json_is_object(facts) || json_object_size(facts) == 0)
+            continue;
+        fputs("<h3>", out);
+        html_text(out, section);
+        fputs("</h3>\n<dl class=\"facts\">\n", out);
+        json_object_foreach(facts, key, value)
+            put_fact(out, key, value);
+        fputs("</dl>\n", out);
+    }
+    fputs("<h3>suite</h3>\n<dl class=\"facts\">\n", out);
+    json_object_foreach(json_object_get(head, "suite"), key, value)
+        put_fact(out, key, value);
+    put_fact(out, "started", json_object_get(head, "started"));
+    fputs("</dl>\n</section>\n", out);
+}
+
+/* --- reproduce and cite ----------------------------------------------------------------------- */
+
+/* As CITATION.cff has it; tests/contract/page.py compares. */
+static const char title[] = "gpufloor: a GPU microbenchmark and latency-floor suite";
+static const char authors[] = "The gpufloor authors";
+
+void html_cite(FILE *out, const struct page *page, size_t number)
+{
+    const struct bundle *bundle = page->summary->bundle;
+    const json_t *suite = json_object_get(bundle->head, "suite");
+    const char *commit = document_get_text(suite, "commit", "unknown");
+    const char *version = document_get_text(suite, "version", "?");
+    const char *slash = bundle->path ? strrchr(bundle->path, '/') : NULL;
+    char text[1200];
+
+    html_part(out, "cite", number, "Reproduce and cite");
+    fputs("<p class=\"how\">The same tree measures again and prints these answers; the second line "
+          "prints this page from the bundle.</p>\n<pre>", out);
+    snprintf(text, sizeof text, "git checkout %.40s && make run\n", commit);
+    html_text(out, text);
+    fputs("\n", out);
+    snprintf(text, sizeof text, "gpufloor report --html=page.html %.200s",
+             slash && slash[1] ? slash + 1 : bundle->path ? bundle->path : "BUNDLE");
+    html_text(out, text);
+    fputs("</pre>\n<p class=\"how\">Quote a number with its interval, its id, and the conditions "
+          "above. A row marked \u2020 was measured on another card.</p>\n<pre>", out);
+    snprintf(text, sizeof text, "@software{gpufloor,\v  title   = {%s},\v  author  = {{%s}},\v  "
+             "version = {%.20s},\v  note    = {commit %.40s, bundle of %.40s on %.120s}\v}",
+             title, authors, version, commit,
+             document_get_text(bundle->head, "started", "no date"), bundle->name);
+    for (char *line = strtok(text, "\v"); line; line = strtok(NULL, "\v")) {
+        html_text(out, line);
+        fputs("\n", out);
+    }
+    fputs("</pre>\n</section>\n", out);
+}
