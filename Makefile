@@ -229,7 +229,7 @@ help:  ## this list
 
 UNIT      := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 REPORT_LIB := $(filter-out $B/report/cli/main.o,$(REPORT_OBJ))
-tests: $(UNIT) $B/tests/sass $B/tests/fuzz $B/tests/names $(if $(NVCC),$(foreach a,$(ARCHS),$(CU:%.cu=$B/%.sm_$a.cubin)))
+tests: $(UNIT) $B/tests/sass $B/tests/fuzz $B/tests/names $B/tests/charts $(if $(NVCC),$(foreach a,$(ARCHS),$(CU:%.cu=$B/%.sm_$a.cubin)))
 
 $B/tests/unit/test_samples: $B/core/samples.o $B/core/options.o $B/core/image.o
 $B/tests/unit/test_options: $B/core/options.o
@@ -238,8 +238,9 @@ $B/tests/unit/test_half: $B/core/half.o
 $B/tests/unit/test_permute: $B/core/permute.o
 $(UNIT): $B/tests/unit/%: $B/tests/unit/%.o $(REPORT_LIB) $(REPORT_USES)
 $B/tests/names: $B/tests/counters/names.o $B/core/counter_sets.o
+$B/tests/charts: $B/tests/chart/demo.o $(filter $B/report/chart/%,$(REPORT_OBJ))
 $B/tests/sass: $(patsubst %.c,$B/%.o,$(sort $(wildcard tests/kernels/*.c)))
-$(UNIT) $B/tests/names $B/tests/sass:
+$(UNIT) $B/tests/names $B/tests/charts $B/tests/sass:
 	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -Wl,--as-needed -lcmocka
 
 FUZZ_SRC := tests/fuzz/fuzz.c $(filter-out report/cli/main.c,$(sort $(wildcard report/*/*.c))) \

@@ -607,11 +607,13 @@ void gpu_fill_normal(struct probe_run *r, void *memory, enum gpu_type type, size
 void gpu_sweep_l2(struct probe_run *r)
 {
     struct gpu *g = r->gpu;
-    size_t bytes = (3 * g->facts.l2_bytes + 15) / 16 * 16;
-    if (!g->sweep)
-        g->sweep = gpu_alloc(r, bytes + 16, "the L2 sweep");
-    struct harness_sweep_args a = {
-        .in = g->sweep, .bytes = bytes, .sink = (uint32_t *)(void *)(g->sweep + bytes)};
+    if (!g->sweep) {
+        g->sweep_bytes = (3 * g->facts.l2_bytes + 127) / 128 * 128;
+        g->sweep = gpu_alloc(r, g->sweep_bytes + 16, "the L2 sweep");
+    }
+    struct harness_sweep_args a = {.in = g->sweep,
+                                   .bytes = g->sweep_bytes,
+                                   .sink = (uint32_t *)(void *)(g->sweep + g->sweep_bytes)};
     gpu_launch(r, g->sweeper, (unsigned)g->facts.n_sm * 2, 1024, 0, &a);
     r->loop.sweeps += r->loop.state == LOOP_WATCHED;
 }

@@ -136,6 +136,10 @@ void gpu_fill_normal(struct probe_run *r, void *memory, enum gpu_type type, size
  * and leaves no dirty line. */
 void gpu_sweep_l2(struct probe_run *r);
 
+/* Sweeps, and makes the L2 forget what the sweep left: its lines are free for what comes next. Loads
+ * that ask for no place in the L1 do not push out lines of a sweep, and stay cold after one. */
+void gpu_empty_l2(struct probe_run *r);
+
 /* The SM clock of one sample. Put the timed region between the two calls. Each launches a kernel
  * that reads %clock64 on every SM at an edge of %globaltimer. gpu_clock_stop waits for the stream,
  * passes the median over the SMs of (cycles / time) to the sample loop, and returns it in MHz. */

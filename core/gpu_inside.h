@@ -27,6 +27,7 @@ struct gpu {
     float *warm_sink;
     double steady_mhz, most_mhz; /* the SM clock of small work, and the greatest the card has */
     char *sweep;             /* 3 x L2, allocated at first use */
+    size_t sweep_bytes;
     struct verdict *verdict; /* likewise */
     cudaKernel_t gatekeeper, answerer; /* these and the fields below: made at first use */
     uint32_t *gate, gate_ticket; /* mapped: [0] opens the gate of that ticket, [1] was late */

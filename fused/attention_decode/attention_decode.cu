@@ -168,26 +168,29 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS)
     dequantise<int8>(a);
 }
 
-// The memory's own rate: reads as many bytes and drops them.
-// sass-loop: ldg128na=8 other<=28 exits<=2 local=0 moving
-extern "C" __global__ void __launch_bounds__(DECODE_THREADS)
+// The memory's own rate: reads as many bytes and drops them. The vectors are used in reverse order,
+// and the registers are not shared among more blocks than there are; otherwise the assembler would
+// use the first vector before it has asked for the last.
+// sass-loop: ldg128na=8 other<=28 exits<=2 local=0 moving together
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 1)
     attention_decode_read(const __grid_constant__ struct decode_read_args a)
 {
     const uint64_t step = (uint64_t)gridDim.x * DECODE_THREADS * DECODE_VECTORS;
-    uint4 sum = make_uint4(0, 0, 0, 0);
+    uint32_t sum = 0;
 #pragma unroll 1
     for (uint64_t at = (uint64_t)blockIdx.x * DECODE_THREADS * DECODE_VECTORS + threadIdx.x;
          at < a.vectors; at += step) {
+        const uint4 *from = (const uint4 *)a.from + at;
         uint4 x[DECODE_VECTORS];
 #pragma unroll
         for (int i = 0; i < DECODE_VECTORS; i++)
-            x[i] = load_once((const uint4 *)a.from + at + i * DECODE_THREADS);
+            x[i] = load_once(from + i * DECODE_THREADS);
 #pragma unroll
-        for (int i = 0; i < DECODE_VECTORS; i++)
-            sum = make_uint4(sum.x ^ x[i].x, sum.y ^ x[i].y, sum.z ^ x[i].z, sum.w ^ x[i].w);
+        for (int i = DECODE_VECTORS - 1; i >= 0; i--)
+            sum ^= x[i].x ^ x[i].y ^ x[i].z ^ x[i].w;
     }
-    if ((sum.x ^ sum.y ^ sum.z ^ sum.w) == 0x9e3779b9u && a.sink)
-        *a.sink = sum.x;
+    if (sum == 0x9e3779b9u && a.sink)
+        *a.sink = sum;
 }
 
 // --- one matrix-vector product, with two layouts -------------------------------------------------

@@ -332,7 +332,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "attention_prefill",
     .what = "What does it save to compute attention over a prompt in one kernel, not three?",
-    .method = 2,
+    .method = 3,
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,

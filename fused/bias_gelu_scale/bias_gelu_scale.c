@@ -296,7 +296,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "bias_gelu_scale",
     .what = "What does it save to compute scale * gelu(x + bias) in one kernel, not three?",
-    .method = 3,
+    .method = 4,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

@@ -144,7 +144,7 @@ double operation_measure(struct probe_run *r, const char *keys, const struct ope
         o->verify(r, o->self, "before timing");
     if (o->poison) { /* so that the second verification sees results of the timed launches alone */
         o->poison(r, o->self);
-        gpu_sweep_l2(r); /* what it wrote must not stay in the L2: docs/METHOD.md */
+        gpu_empty_l2(r); /* what it wrote must not stay in the L2: docs/METHOD.md */
     }
 
     operation_sample(r, o, c);

@@ -250,7 +250,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "elementwise_chain",
     .what = "What does a chain of n elementwise operators cost in one kernel, and in n?",
-    .method = 2,
+    .method = 3,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

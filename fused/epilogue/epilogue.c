@@ -355,7 +355,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "epilogue",
     .what = "What does it save to finish a product inside it, not by kernels behind it?",
-    .method = 3,
+    .method = 4,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

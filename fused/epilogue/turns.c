@@ -158,7 +158,7 @@ void epilogue_measure_in_turn(struct probe_run *r, const char *keys, const struc
         return;
     for (size_t i = 0; i < n; i++)
         turn_open(r, &t, i);
-    gpu_sweep_l2(r); /* of what the poison left there */
+    gpu_empty_l2(r); /* of what the poison left there */
 
     if (probe_is_counted(r))
         count_each(r, &t, first);

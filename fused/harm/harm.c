@@ -283,7 +283,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "harm",
     .what = "When is the fused kernel the slower one, and what heals it?",
-    .method = 3,
+    .method = 4,
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,

@@ -358,7 +358,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "norm",
     .what = "What does it save to normalise a row in one kernel with all that stands beside it?",
-    .method = 2,
+    .method = 3,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

@@ -173,7 +173,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "quantized",
     .what = "What do weights of 4 or 8 bits gain, dequantised inside the product or before it?",
-    .method = 3,
+    .method = 4,
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,

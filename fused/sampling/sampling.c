@@ -509,7 +509,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "sampling",
     .what = "What does it take to draw a token from a row of logits, in one kernel and in six?",
-    .method = 3,
+    .method = 4,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

@@ -156,7 +156,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "softmax",
     .what = "What does it save to scale, mask and normalise in one kernel, and when by many SMs?",
-    .method = 2,
+    .method = 3,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

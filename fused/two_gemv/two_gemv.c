@@ -227,7 +227,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "two_gemv",
     .what = "What does it save to keep on the chip what two products at batch 1 hand over?",
-    .method = 3,
+    .method = 4,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
