@@ -17,6 +17,7 @@
 #include "report/cli/counter_table.h"
 #include "report/cli/headline.h"
 #include "report/cli/origin.h"
+#include "report/cli/trend.h"
 
 enum { BUNDLES_MAX = 12, DIGITS = 4 };
 
@@ -352,7 +353,7 @@ bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
 /* --- the command ------------------------------------------------------------------------------ */
 
 enum { KEY_FORMAT = 256, KEY_SECTION, KEY_ALL, KEY_GAPS, KEY_METRIC, KEY_HEADLINE, KEY_MAP,
-       KEY_QUALITY, KEY_RESULTS };
+       KEY_QUALITY, KEY_RESULTS, KEY_HISTORY };
 
 static const struct argp_option options_table[] = {
     {.name = "section",
@@ -372,6 +373,11 @@ static const struct argp_option options_table[] = {
      .arg = "GLOB",
      .doc = "Only rows whose metric id matches, for "
             "example 'launch.*'"},
+    {.name = "history",
+     .key = KEY_HISTORY,
+     .arg = "DIR",
+     .doc = "The bundles of a folder, which are of one board, by date: what moved; with --metric, "
+            "only of those metrics"},
     {.name = "map",
      .key = KEY_MAP,
      .arg = "ID",
@@ -390,7 +396,7 @@ static const char vital[] = "vital"; /* a list of rows, and no section of report
 
 struct report_options {
     enum table_format format;
-    const char *glob, *map, *section, *results;
+    const char *glob, *map, *section, *results, *history;
     bool headline, quality, all, gaps;
     char **paths;
     size_t n_paths;
@@ -423,6 +429,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_METRIC: o->glob = argument; break;
     case KEY_HEADLINE: o->headline = true; break;
     case KEY_MAP: o->map = argument; break;
+    case KEY_HISTORY: o->history = argument; break;
     case KEY_QUALITY: o->quality = true; break;
     case ARGP_KEY_ARGS:
         o->paths = state->argv + state->next;
@@ -444,6 +451,15 @@ static int print_map(const struct report_options *o)
             return EXIT_TROUBLE;
         }
     return EXIT_FINE;
+}
+
+static int print_history(const struct report_options *o)
+{
+    char why[DOCUMENT_WHY];
+    if (trend_print(stdout, o->history, o->glob, o->format, why))
+        return EXIT_FINE;
+    fprintf(stderr, "gpufloor report: %s\n", why);
+    return EXIT_TROUBLE;
 }
 
 static int print_counters(const struct report_options *o)
@@ -511,6 +527,10 @@ static const char *misused(const struct report_options *o)
 {
     const bool is_vital = o->section && !strcmp(o->section, vital);
 
+    if (o->history && (o->all || o->gaps || o->headline || o->quality || o->section || o->map))
+        return "--history: takes --metric and --format only";
+    if (o->history && o->format == TABLE_JSON)
+        return "--format json: of the answers only; a history has text, md and tsv";
     if (o->format == TABLE_JSON && (o->all || o->gaps || o->glob || o->quality || is_vital))
         return "--format json: of the answers only; the rows are the bundle itself";
     if (o->format == TABLE_JSON && o->n_paths > 1)
@@ -545,6 +565,8 @@ int report_main(int argc, char **argv)
     }
     if (o.map)
         return print_map(&o);
+    if (o.history)
+        return print_history(&o);
     if (o.n_paths == 1 && counter_table_is_for(o.paths[0]))
         return print_counters(&o);
     for (; n < o.n_paths && fine; n += fine) {
