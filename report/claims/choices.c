@@ -292,8 +292,8 @@ static void judge_c89(const struct bundle *bundle, struct finding *f)
     rule_say_figure(f, "fixed", &fixed);
     const struct row by_shape = rule_ratio(f, &fixed, &neighbour),
                      ruled = rule_ratio(f, &fixed, &rule);
-    rule_say_part(f, "by the nearest measured shape", by_time, &by_shape, 1 + C89_NEAR);
-    rule_say_part(f, "by a rule", by_rule, &ruled, 1 + C89_NEAR);
+    rule_say_part(f, "by the nearest measured shape", by_time, &by_shape, NAN);
+    rule_say_part(f, "by a rule", by_rule, &ruled, NAN);
     rule_conclude(f,
                   by_time == CLAIM_REPRODUCED || by_rule == CLAIM_REPRODUCED ? CLAIM_REPRODUCED
                   : by_time == CLAIM_REFUTED && by_rule == CLAIM_REFUTED     ? CLAIM_REFUTED

@@ -311,11 +311,12 @@ static void judge_c39(const struct bundle *bundle, struct finding *f)
         snprintf(what, sizeof what, "%d kernels over one, time", passes[i]);
         rule_say_row(f, what, &longer);
         rule_say_figure(f, i ? "longest" : "longer", &longer);
+        snprintf(what, sizeof what, "%d kernels", passes[i]);
         rule_say_part(f, what, rule_band(follows(&longer, passes[i], f)), &longer, NAN);
         rule_say_row(f, "the same with gelu and silu over plain ones", &harder);
         rule_say_figure(f, "harder", &harder);
-        rule_say_part(f, "the same with gelu and silu", rule_band(follows(&harder, 1, f)), &harder,
-                      NAN);
+        snprintf(what, sizeof what, "%d with gelu over %d", passes[i], passes[i]);
+        rule_say_part(f, what, rule_band(follows(&harder, 1, f)), &harder, NAN);
     }
     const struct row arithmetic = rule_ratio(f, &activated[1].fused, &plain[1].fused);
     const struct row same = rule_ratio(f, &plain[1].fused, &one.unfused);

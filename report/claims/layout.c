@@ -342,11 +342,12 @@ static const struct claim claims[] = {
               "vectorized instructions can be used.",
      .clause = "",
      .since = "2026-11-22",
-     .plain = {.yes = "16-byte loads are {much} to {little} times as fast as 4-byte ones, with "
-                      "equal bytes in flight.",
-               .no = "16-byte loads are as fast as 4-byte ones with equal bytes in flight: {much} "
-                     "and {l2} times.",
-               .partly = "16-byte loads beat 4-byte ones: {parts}."},
+     .plain =
+         {.yes =
+              "16-byte loads are {much}, {little} and, from L2, {l2} times as fast as 4-byte ones.",
+          .no = "16-byte loads are as fast as 4-byte ones with equal bytes in flight: {much} and "
+                "{l2} times.",
+          .partly = "16-byte loads beat 4-byte ones: {parts}."},
      .surprise = 4,
      .statement = "At equal bytes in flight 16-byte loads are 1.10 times as fast as 4-byte ones or "
                   "more: width is more than a way to get bytes in flight.",

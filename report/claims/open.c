@@ -150,7 +150,7 @@ static const struct claim claims[] = {
                   "a faster matrix-vector product does, and step times vary less.",
      .open = "On the steps of C47, the gain of a graph, of fusion, of both and of a faster product "
              "alone, and the coefficient of variation of step time.",
-     .waits = "the part of a step in which no kernel runs, along batch, length and size",
+     .waits = "the part of a step in which no kernel runs, by batch, length and size",
      .needs = NEEDS(NULL)},
     {.id = "C49",
      .article = "8bit.tr",

@@ -78,13 +78,21 @@ static const struct need c21_needs[] = {
                "tile=best,l2=warm,timer=event}"},
     NEEDS_END};
 
+static bool is_authors(const struct bundle *bundle)
+{
+    return bundle->board && strcmp(bundle->board, L40S) == 0;
+}
+
 static void judge_c21(const struct bundle *bundle, struct finding *f)
 {
     struct row by[CLOCKS], time, large;
 
     if (!RULE_TAKE(bundle, triton_needs, f, &by[0], &by[1], &by[2], &by[3], &by[4]) ||
-        !RULE_TAKE(bundle, c21_needs, f, &time, &large))
+        !RULE_TAKE(bundle, c21_needs, f, &time, &large)) {
+        if (!is_authors(bundle))
+            rule_say_why(f, WHY_OTHER_GPU, "an L40S");
         return;
+    }
     for (size_t i = 0; i < CLOCKS; i++)
         rule_say_row(f, clocks[i], &by[i]);
     const double least = RULE_LIMIT(f, C21_LEAST), most = RULE_LIMIT(f, C21_MOST);
@@ -96,7 +104,7 @@ static void judge_c21(const struct bundle *bundle, struct finding *f)
                      &twice);
     rule_say_control(f, false, negative, "4096^3 takes 12 to 14.5 us, too:", &large);
     rule_say_figure(f, "time", &by[0]);
-    if (!bundle->board || strcmp(bundle->board, L40S) != 0) {
+    if (!is_authors(bundle)) {
         rule_say_why(f, WHY_OTHER_GPU, "an L40S");
         rule_not_testable(f, "recorded and not judged: the claim is about an L40S");
     } else

@@ -139,10 +139,9 @@ static void judge_c15(const struct bundle *bundle, struct finding *f)
     rule_say_figure(f, "without", &without);
     rule_say_number(f, "first", shared.first, "count");
     rule_say_number(f, "last", shared.last, "count");
-    rule_say_part(f, "that it takes warps away", binds ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL,
+    rule_say_part(f, "fewer warps", binds ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL, NAN);
+    rule_say_part(f, "more again with more of it", follows ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL,
                   NAN);
-    rule_say_part(f, "that more of it brings them back", follows ? CLAIM_REPRODUCED : CLAIM_REFUTED,
-                  NULL, NAN);
     rule_conclude(f,
                   binds && follows     ? CLAIM_REPRODUCED
                   : !binds && !follows ? CLAIM_REFUTED

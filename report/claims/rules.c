@@ -140,6 +140,8 @@ void rule_say_why(struct finding *f, enum claim_why why, const char *format, ...
     vsnprintf(f->lacks, sizeof f->lacks, format, arguments);
     va_end(arguments);
     f->why = why;
+    if (why == WHY_OTHER_GPU || why == WHY_NEVER) /* no run here would help */
+        f->decides[0] = '\0';
 }
 
 void rule_not_testable(struct finding *f, const char *format, ...)

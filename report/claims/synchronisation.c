@@ -215,9 +215,9 @@ static void judge_c02(const struct bundle *bundle, struct finding *f)
                      &quits);
     rule_say_control(f, false, done[0].low > 0, "\"deadlocks\" at half the capacity, completed",
                      &done[0]);
-    rule_say_part(f, "that grids which fit at once finish",
-                  within ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL, NAN);
-    rule_say_part(f, "that larger ones hang", !above ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL, NAN);
+    rule_say_part(f, "an end where all fit", within ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL, NAN);
+    rule_say_part(f, "a deadlock where one does not", !above ? CLAIM_REPRODUCED : CLAIM_REFUTED,
+                  NULL, NAN);
     rule_conclude(f, verdict, quits.high == 0, done[0].low > 0);
 }
 
@@ -297,7 +297,7 @@ static const struct claim claims[] = {
                    "An ordinary launch hangs when one block more than fits waits for the others.",
                .no = "An ordinary launch finishes even when twice the blocks that fit wait for "
                      "each other.",
-               .partly = "Blocks that wait for each other, in an ordinary launch: {parts}."},
+               .partly = "Of an ordinary launch whose blocks wait: {parts}."},
      .surprise = 1,
      .statement = "A spin barrier in an ordinary launch that has the GPU to itself hangs when the "
                   "grid exceeds the resident capacity and only then.",

@@ -94,15 +94,26 @@ static void put_change(struct text *text, double ratio)
         put(text, "%.0f %% %s", 100 * fabs(ratio - 1), ratio < 1 ? "less" : "more");
 }
 
-/* "0.475 to 0.507", with the unit behind the second only. */
+/* "0.48 to 0.51", with the unit behind the second only; more digits where they tell the two apart. */
 static void put_range(struct text *text, double low, double high, const char *unit)
 {
+    enum { MORE = 5 };
     char a[VALUE_TEXT], b[VALUE_TEXT];
-    const char *blank = strchr(shown(a, low, unit), ' ');
+
+    shown(a, low, unit);
     shown(b, high, unit);
+    if (!strcmp(a, b)) {
+        unit_format(a, sizeof a, low, unit, MORE);
+        unit_format(b, sizeof b, high, unit, MORE);
+    }
+    char *blank = strchr(a, ' ');
     const char *other = strchr(b, ' ');
+    if (!strcmp(a, b)) {
+        put(text, "%s", b);
+        return;
+    }
     if (blank && other && !strcmp(blank, other))
-        a[blank - a] = '\0';
+        *blank = '\0';
     put(text, "%s to %s", a, b);
 }
 
@@ -128,7 +139,7 @@ static bool put_limit(struct text *text, double limit, const char *how)
 {
     char value[VALUE_TEXT];
     if (!strcmp(how, "%"))
-        put_percent(text, limit);
+        put(text, "%.6g %%", 100 * limit);
     else if (*how)
         put(text, "%s", shown(value, limit, how));
     else
@@ -164,6 +175,16 @@ static double common_limit(const struct finding *f)
     return limit;
 }
 
+/* Of a verdict in part no part holds, and none contains its limit: then they lie between two limits,
+ * the one to hold and the one not to. */
+static bool are_between(const struct finding *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->n_parts; i++)
+        n += f->parts[i].verdict == CLAIM_REFUTED;
+    return f->verdict == CLAIM_MIXED && n == f->n_parts;
+}
+
 /* "A (0.97), B (1.2): hold; C (1.01): does not, limit 1.03" */
 static bool put_parts(struct text *text, const struct finding *f)
 {
@@ -179,12 +200,13 @@ static bool put_parts(struct text *text, const struct finding *f)
                 put(text, "%s", n++ ? ", " : groups ? "; " : "");
                 put_part(text, &f->parts[i]);
             }
+        const enum claim_verdict as = are_between(f) ? CLAIM_MIXED : v;
         if (n > 0)
-            put(text, ": %s", n > 1 ? more[v] : one[v]);
+            put(text, ": %s", n > 1 ? more[as] : one[as]);
         groups += n > 0;
     }
     if (isfinite(limit))
-        put(text, ", limit %.6g", limit);
+        put(text, ", limit %.4g", limit);
     return groups > 0;
 }
 
@@ -238,10 +260,10 @@ static bool fill(struct text *text, const char *plain, const struct finding *f)
     return true;
 }
 
-/* Without the keys of ids: "norm.time" of "norm.time{op=...}". */
+/* Without the keys of ids, and that a row is missing: "norm.time" of "norm.time{op=...} is not ...". */
 static void put_short(struct text *text, const char *lacks)
 {
-    while (*lacks) {
+    while (*lacks && strcmp(lacks, " is not in this bundle") != 0) {
         const size_t before = strcspn(lacks, "{");
         put(text, "%.*s", (int)before, lacks);
         lacks += before;

@@ -64,38 +64,57 @@ static bool open_committed(struct summary *summary, struct bundle *committed)
 
 /* --- text, Markdown, JSON --------------------------------------------------------------------- */
 
+/* Between sections: a blank line, if the whole is not too long. No text has this character. */
+static const char GAP = '\f';
+enum { LINES_MOST = 200 };
+
+static void put_with_gaps(FILE *out, const char *text)
+{
+    size_t n_lines = 0;
+
+    for (const char *at = text; *at; at++)
+        n_lines += *at == '\n' || *at == GAP;
+    for (const char *at = text; *at; at++)
+        if (*at != GAP)
+            fputc(*at, out);
+        else if (n_lines <= LINES_MOST)
+            fputc('\n', out);
+}
+
 static void put_next(FILE *out, enum table_format format)
 {
     static const char *const lines[][2] = {
-        {"gpufloor report --section small B", "one section: interval, runs, status, id of each number"},
-        {"gpufloor report --all B", "every row; --gaps B: what was not measured, and why"},
-        {"gpufloor report A B", "boards side by side"},
-        {"gpufloor claims --id C24 B", "quote, rule, evidence and controls of a claim"},
+        {"report --section small B", "one section: interval, status, id of each number"},
+        {"report --all B", "every row; --gaps B: what is missing, and why"},
+        {"report A B", "boards side by side"},
+        {"claims --id C24 B", "quote, rule, evidence and controls of a claim"},
     };
-    fputs(format == TABLE_MD ? "\n## Next\n\n" : "\n", out);
+    if (format == TABLE_MD)
+        fputs("\n## Next\n\n", out);
+    else
+        fputc(GAP, out);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         if (format == TABLE_MD)
-            fprintf(out, "- `%s`: %s\n", lines[i][0], lines[i][1]);
+            fprintf(out, "- `gpufloor %s`: %s\n", lines[i][0], lines[i][1]);
         else
-            fprintf(out, "%s  %-34s %s\n", i ? "    " : "NEXT", lines[i][0], lines[i][1]);
+            fprintf(out, "%s  %-24s  %s\n", i ? "    " : "NEXT", lines[i][0], lines[i][1]);
 }
 
 static void put_section(FILE *out, const struct section *section, size_t number,
-                        enum answers answers, enum table_format format)
+                        enum answers answers, enum table_format format,
+                        const struct text_style *style)
 {
-    const struct text_style style = text_style_of(out);
-
     if (format == TABLE_MD) {
         emit_markdown(out, section, number);
         if (answers == ANSWERS_ONE)
             emit_markdown_cells(out, section);
         return;
     }
-    emit_text(out, section, number, &style);
+    emit_text(out, section, number, style);
     if (answers != ANSWERS_ONE)
         return;
     fputc('\n', out);
-    emit_text_cells(out, section, &style);
+    emit_text_cells(out, section, style);
 }
 
 static json_t *bundle_json(const struct bundle *bundle)
@@ -111,11 +130,18 @@ static bool put_json(FILE *out, const struct bundle *bundle, json_t *sections)
 {
     json_t *document = json_pack("{s:s, s:i, s:o?, s:o}", "schema", "report", "schema_version", 1,
                                  "bundle", bundle_json(bundle), "sections", sections);
-    const bool put = document && json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0;
+    const bool put = document && json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) == 0;
 
     fputc('\n', out);
     json_decref(document);
     return put;
+}
+
+/* Of what no program of this version measures, the whole report says nothing. */
+static bool is_idle(const struct section_entry *entry, const struct section *built,
+                    enum answers answers)
+{
+    return answers == ANSWERS_ALL && built->missing && !*entry->needs;
 }
 
 static bool is_wanted(size_t i, const char *name, enum answers answers, const char *section)
@@ -124,36 +150,68 @@ static bool is_wanted(size_t i, const char *name, enum answers answers, const ch
            (answers == ANSWERS_ONE && !strcmp(name, section));
 }
 
-bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
-                   enum answers answers, const char *section, enum table_format format)
+/* The sections that are wanted; into an array, or as text. */
+static bool build_all(FILE *out, json_t *sections, const struct summary *summary,
+                      enum answers answers, const char *section, enum table_format format,
+                      const struct text_style *style)
 {
-    struct bundle committed = {0};
-    struct summary summary = {.bundle = bundle, .results = results};
     const struct section_entry *entry;
-    json_t *sections = format == TABLE_JSON ? json_array() : NULL;
-    bool put = format != TABLE_JSON || sections;
-    bool was_missing = false; /* one such line needs no blank line before the next */
-    const bool is_open = open_committed(&summary, &committed);
+    bool put = true, was_missing = false; /* one such line needs no gap before the next */
 
     for (size_t i = 0; put && (entry = section_at(i)); i++) {
         struct section built = {.name = entry->name};
         if (!is_wanted(i, entry->name, answers, section))
             continue;
-        entry->build(&summary, &built);
+        entry->build(summary, &built);
         const bool is_apart = i > 0 && !(was_missing && built.missing) && answers != ANSWERS_ONE;
         if (format == TABLE_JSON) {
             put = json_array_append_new(sections, emit_json(&built, i)) == 0;
-        } else {
-            fputs(is_apart && format == TABLE_TEXT ? "\n" : "", out);
-            put_section(out, &built, i, answers, format);
+        } else if (!is_idle(entry, &built, answers)) {
+            if (is_apart && format == TABLE_TEXT)
+                fputc(GAP, out);
+            put_section(out, &built, i, answers, format, style);
         }
         was_missing = built.missing != NULL;
         section_free(&built);
     }
-    if (format == TABLE_JSON)
-        put = put && put_json(out, bundle, sections);
-    else if (answers == ANSWERS_ALL)
-        put_next(out, format);
+    return put;
+}
+
+static bool put_text(FILE *out, const struct summary *summary, enum answers answers,
+                     const char *section, enum table_format format)
+{
+    const struct text_style style = text_style_of(out);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+
+    if (!memory)
+        return false;
+    build_all(memory, NULL, summary, answers, section, format, &style);
+    if (answers == ANSWERS_ALL)
+        put_next(memory, format);
+    const bool is_whole = fclose(memory) == 0;
+    if (is_whole)
+        put_with_gaps(out, text);
+    free(text);
+    return is_whole;
+}
+
+bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
+                   enum answers answers, const char *section, enum table_format format)
+{
+    struct bundle committed = {0};
+    struct summary summary = {.bundle = bundle, .results = results};
+    const bool is_open = open_committed(&summary, &committed);
+    bool put;
+
+    if (format == TABLE_JSON) {
+        json_t *sections = json_array();
+        put = sections &&
+              build_all(out, sections, &summary, answers, section, format, NULL) &&
+              put_json(out, bundle, sections);
+    } else
+        put = put_text(out, &summary, answers, section, format);
     if (is_open)
         bundle_free(&committed);
     return put;

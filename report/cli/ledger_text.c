@@ -1,7 +1,6 @@
 /* gpufloor claims: the ledger in at most 150 lines, for who wants to know what is true. */
 #include <string.h>
 
-#include "report/claims/quotes.h"
 #include "report/cli/ledger.h"
 #include "report/cli/origin.h"
 
@@ -44,8 +43,8 @@ static void print_sum(FILE *out, const struct tellings *t)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu %s", v ? ", " : "",
                                  count[v], what[v]);
     snprintf(text + used, sizeof text - used,
-             ". b, c: another clause, or a question added to it. All of a claim: --id C24; a "
-             "sentence of an article: --search TEXT.");
+             ". b, c: another clause, or a question added. All of a claim: --id C24; a quote: "
+             "--search TEXT.");
     table_wrap(out, text, 0, 0);
     fputs("\n\n", out);
 }
@@ -99,33 +98,33 @@ static void print_entry(FILE *out, const struct telling *first, size_t n)
     print_words(out, first->claim->id, verdict, text);
 }
 
-static bool is_open(const struct telling *t, const char *article)
+static bool is_open(const struct telling *t)
 {
-    return t->finding.verdict == CLAIM_OPEN && !strcmp(t->claim->article, article);
+    return t->finding.verdict == CLAIM_OPEN;
 }
 
-/* Has an open claim of the article before it the same reason? */
-static bool is_said(const struct tellings *t, size_t place, const char *article)
+/* Has an open claim before it the same reason? */
+static bool is_said(const struct tellings *t, size_t place)
 {
     for (size_t i = 0; i < place; i++)
-        if (is_open(&t->telling[i], article) &&
+        if (is_open(&t->telling[i]) &&
             !strcmp(t->telling[i].claim->waits, t->telling[place].claim->waits))
             return true;
     return false;
 }
 
 /* One line for each measurement that lacks, with the claims that wait for it. */
-static void print_open(FILE *out, const struct tellings *t, const char *article)
+static void print_open(FILE *out, const struct tellings *t)
 {
     char text[TEXT];
 
     for (size_t i = 0; i < t->n; i++) {
-        if (!is_open(&t->telling[i], article) || is_said(t, i, article))
+        if (!is_open(&t->telling[i]) || is_said(t, i))
             continue;
         const char *waits = t->telling[i].claim->waits;
         size_t used = (size_t)snprintf(text, sizeof text, "needs %s", waits);
         for (size_t k = i + 1, n = 0; k < t->n; k++)
-            if (is_open(&t->telling[k], article) && !strcmp(t->telling[k].claim->waits, waits))
+            if (is_open(&t->telling[k]) && !strcmp(t->telling[k].claim->waits, waits))
                 used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
                                          n++ ? ", " : "; also ", t->telling[k].claim->id);
         print_words(out, t->telling[i].claim->id, CLAIM_OPEN, text);
@@ -143,7 +142,6 @@ static void print_article(FILE *out, const struct tellings *t, const char *artic
         if (!strcmp(t->telling[i].claim->article, article) &&
             t->telling[i].finding.verdict != CLAIM_OPEN)
             print_entry(out, &t->telling[i], entry_length(t, i));
-    print_open(out, t, article);
     fputc('\n', out);
 }
 
@@ -157,6 +155,7 @@ static void print_index(FILE *out, const struct tellings *t)
     tellings_count(t, NULL, count);
     if (count[CLAIM_NOT_TESTABLE] == 0)
         return;
+    fputc('\n', out);
     for (enum claim_why why = WHY_OTHER_GPU; why <= WHY_NEVER; why++) {
         size_t n = 0, used = (size_t)snprintf(text, sizeof text, "%s: ", telling_class_line(why));
         for (size_t i = 0; i < t->n; i++)
@@ -176,10 +175,12 @@ void ledger_text(FILE *out, const struct bundle *bundle, const struct tellings *
 {
     const char *article;
 
-    ledger_head(out, bundle, TABLE_TEXT);
+    origin_print(out, bundle, NULL, TABLE_TEXT);
+    fputs("\n\n", out);
     print_sum(out, t);
     ledger_totals(out, t, TABLE_TEXT);
     for (size_t i = 0; (article = tellings_article(i)); i++)
         print_article(out, t, article);
+    print_open(out, t);
     print_index(out, t);
 }

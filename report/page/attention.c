@@ -135,10 +135,10 @@ static void tabulate_decode(const struct summary *summary, const struct row *con
     static const struct column columns[] = {
         {NULL, "decode, one query", NULL, 'l'},
         {"bf16", "us", "us", 'r'},
-        {"of a read of", "its cache, %", "%", 'r'},
+        {"of a read", "%", "%", 'r'},
         {"fp8", "us", "us", 'r'},
         {"int8", "us", "us", 'r'},
-        {"of a token", "of 8B, %", "%", 'r'},
+        {"of a token", "%", "%", 'r'},
         {"flash", "us", "us", 'r'},
         {"cuDNN", "us", "us", 'r'},
     };
@@ -185,8 +185,9 @@ static const char *say_range(const struct summary *summary, const struct row *co
         return "";
     if (least.value == most.value)
         return section_say(s, &most, shown);
-    const double scale = number_scale(least.unit, shown);
-    return section_text(s, "%.3g to %s", scale * least.value, section_say(s, &most, shown));
+    char text[32];
+    return section_text(s, "%s to %s", number_cell(text, sizeof text, &least, shown),
+                        section_say(s, &most, shown));
 }
 
 static void find(const struct summary *summary, const struct row *const *fused, size_t n_fused,
@@ -214,8 +215,8 @@ static void note(const struct row *const *time, size_t n, struct section *s)
         row_key(time[0], "d", depth, sizeof depth))
         section_note(
             s,
-            "Decode: %s heads over %s, %s wide, cold. Of a token of 8B: if all else is read at "
-            "full rate.",
+            "Decode: %s heads over %s, %s wide, cold. Of a read: of its cache. Of a token: of a "
+            "step of an 8B model that reads all else at full rate.",
             heads, kv_heads, depth);
 }
 

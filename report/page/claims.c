@@ -9,7 +9,7 @@
 
 const char *const claims_needs[] = {NULL}; /* each claim names its own */
 
-enum { TOLD = 6 };
+enum { TOLD = 6, NAMED = 12 }; /* sentences; claims that are named and not counted */
 
 /* --- totals ----------------------------------------------------------------------------------- */
 
@@ -122,20 +122,31 @@ static void tell(const struct tellings *t, const struct tellings *committed, str
     }
 }
 
+/* " C20 C21", or how many they are. */
+static const char *say_untold(const struct tellings *t, enum claim_why why, struct section *s)
+{
+    const char *ids = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n; i++)
+        if (t->telling[i].finding.verdict == CLAIM_NOT_TESTABLE &&
+            t->telling[i].finding.why == why) {
+            ids = section_text(s, "%s %s", ids, t->telling[i].claim->id);
+            n++;
+        }
+    return n > NAMED ? section_text(s, " %zu claims", n) : ids;
+}
+
 /* "Can't tell: not measured here: C20 C21; no run can tell: C81." */
 static void note(const struct tellings *t, struct section *s)
 {
     const char *said = "";
 
     for (enum claim_why why = WHY_OTHER_GPU; why <= WHY_NEVER; why++) {
-        const char *ids = "";
-        for (size_t i = 0; i < t->n; i++)
-            if (t->telling[i].finding.verdict == CLAIM_NOT_TESTABLE &&
-                t->telling[i].finding.why == why)
-                ids = section_text(s, "%s %s", ids, t->telling[i].claim->id);
-        if (*ids)
-            said =
-                section_text(s, "%s%s %s:%s", said, *said ? ";" : "", telling_class_line(why), ids);
+        const char *untold = say_untold(t, why, s);
+        if (*untold)
+            said = section_text(s, "%s%s %s:%s", said, *said ? ";" : "", telling_class_line(why),
+                                untold);
     }
     if (*said)
         section_note(s, "Can't tell:%s.", said);
@@ -163,6 +174,8 @@ void section_claims(const struct summary *summary, struct section *s)
     if (!tellings_open(&t, summary->bundle, NULL) ||
         (summary->committed && !tellings_open(&committed, summary->committed, NULL))) {
         s->missing = "not judged: memory is short";
+    } else if (!tellings_surprising(&t, 0)) {
+        s->missing = "not measured: no claim can be told from this bundle; `claims` says why";
     } else {
         find(&t, s);
         tabulate(&t, s);

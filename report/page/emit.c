@@ -17,6 +17,13 @@ const struct cell *grid_at(const struct grid *grid, size_t row, size_t column)
     return column < grid->n_columns && at < grid->n_cells ? &grid->cell[at] : NULL;
 }
 
+/* A number of another card. What is formed of it, and a count, stand beside it without a mark. */
+static bool is_marked(const struct number *number)
+{
+    return number->quoted && isfinite(number->value) && isfinite(number->low) &&
+           strcmp(number->unit, "count") != 0;
+}
+
 char *emit_cell(char *text, size_t size, const struct column *column, const struct cell *cell)
 {
     char value[64];
@@ -32,7 +39,7 @@ char *emit_cell(char *text, size_t size, const struct column *column, const stru
         else
             number_say(value, sizeof value, &cell->number, NULL);
         snprintf(text, size, "%s%s%s", value,
-                 cell->number.quoted && number_there(&cell->number) ? "\u2020" : "",
+                 is_marked(&cell->number) ? "\u2020" : "",
                  cell->text ? cell->text : "");
     }
     return text;

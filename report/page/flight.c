@@ -57,15 +57,12 @@ static int by_bytes(const void *a, const void *b)
     return (x->row->centre < y->row->centre) - (x->row->centre > y->row->centre);
 }
 
-/* Of the ways with as much in flight: is it the fastest, or the one of fewest warps? */
-static bool is_shown(const struct way *ways, size_t n, size_t i)
+/* Of the ways with as much in flight: is it the fastest, or one of fewer warps that is as fast,
+ * nearly? */
+static bool is_shown(const struct way *ways, size_t i, double best)
 {
-    bool is_fastest = i == 0 || ways[i - 1].bytes != ways[i].bytes;
-    for (size_t k = 0; k < n; k++)
-        if (ways[k].bytes == ways[i].bytes &&
-            (ways[k].warps < ways[i].warps || (ways[k].warps == ways[i].warps && k < i)))
-            return is_fastest;
-    return true;
+    const bool is_fastest = i == 0 || ways[i - 1].bytes != ways[i].bytes;
+    return is_fastest || (ways[i].warps < ways[i - 1].warps && ways[i].row->centre >= ENOUGH * best);
 }
 
 static const char *path_name(const char *path)
@@ -150,7 +147,7 @@ void section_flight(const struct summary *summary, struct section *section)
         const struct number rate = number_of(ways[i].row);
         series_put(ways[i].loads ? loads : copies, ways[i].bytes, &rate,
                    section_text(section, "%d x %d", ways[i].warps, ways[i].loads));
-        if (shown < LINES_MOST && is_shown(ways, n, i)) {
+        if (shown < LINES_MOST && is_shown(ways, i, best)) {
             put(section, grid, summary, &ways[i], best);
             shown++;
         }

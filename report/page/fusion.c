@@ -81,7 +81,7 @@ static const struct {
     [EPILOGUE] = {"product + bias + gelu, 1 row", {"k", "n"}, NULL},
     [NORM] = {"residual + RMSNorm", {"rows", "cols"}, "rmsnorm_residual"},
     [MLP] = {"up, gate, down of an MLP", {"model", "hidden"}, NULL},
-    [STREAMS] = {"softmax across arrays", {"rows", "columns"}, NULL},
+    [STREAMS] = {"softmax over arrays", {"rows", "columns"}, NULL},
     [WIDE] = {"softmax, one block a row", {"rows", "columns"}, NULL},
     [PHASES] = {"two phases, one tile held", {"rows", "columns"}, NULL},
     [SERIAL] = {"norm, one block a row", {"rows", "columns"}, NULL},
@@ -151,7 +151,7 @@ static bool fusion_of(const struct summary *summary, const struct row *gain, str
     return f->fused && f->apart;
 }
 
-/* Of an operator the case that takes longest, fused and not some other form; of a harm the worst. */
+/* Of an operator its largest case, fused and not some other form; of a harm the worst. */
 static bool take_fusion(const struct summary *summary, int which, struct fusion *out)
 {
     const struct row *gain;
@@ -233,11 +233,9 @@ static void tabulate(const struct summary *summary, const struct fusion *const *
                      struct section *s)
 {
     static const struct column columns[] = {
-        {NULL, "operators", NULL, 'l'}, {NULL, "shape", NULL, 'l'},
-        {"apart", "us", "us", 'r'},     {"fused", "us", "us", 'r'},
-        {NULL, "gain", "x", 'r'},       {"model", "says", "x", 'r'},
-        {"of a", "copy, %", "%", 'r'},  {"PyTorch", "eager", "us", 'r'},
-        {"us", "comp.", "us", 'r'},
+        {NULL, "operators", NULL, 'l'}, {NULL, "shape", NULL, 'l'},   {"apart", "us", "us", 'r'},
+        {"fused", "us", "us", 'r'},     {NULL, "gain", "x", 'r'},     {NULL, "model", "x", 'r'},
+        {"copy", "%", "%", 'r'},        {"PyTorch", "us", "us", 'r'}, {"comp.", "us", "us", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
     struct series *gains = section_series(s, "gain", "count");
@@ -320,7 +318,7 @@ static void note(const struct summary *summary, struct section *s)
         return;
     section_note(
         s,
-        "of a copy: best copy of the same bytes. model: by counts, no fitted constant; the "
+        "copy: share of the best copy of the same bytes. model: by counts, no fitted constant; the "
         "right sign in %zu of %zu fusions, off by %.0f %% in the median (C80; below "
         "%.0f %% is no gain).",
         told.right, told.n, 100 * told.error, 100 * NOTHING);

@@ -146,14 +146,15 @@ static void find(const struct summary *summary, const struct sizes *all, struct 
         least = fmin(least, size->best->clock_mhz);
     if (fixed && fallen)
         s->finding = section_text(s,
-                                  "Up to N = %.0f fixed cost decides; from %.0f on the clock "
+                                  "Up to N = %.0f over a third is fixed cost; from %.0f the clock "
                                   "falls, to %.0f MHz.",
                                   fixed->n, fallen->n, least);
     else if (fixed)
-        s->finding = section_text(s, "Up to N = %.0f fixed cost decides.", fixed->n);
+        s->finding =
+            section_text(s, "Up to N = %.0f over a third of the time is fixed cost.", fixed->n);
     else if (fallen)
         s->finding =
-            section_text(s, "From N = %.0f on the clock falls, to %.0f MHz.", fallen->n, least);
+            section_text(s, "From N = %.0f the clock falls, to %.0f MHz.", fallen->n, least);
     else if (number_there(&largest->rate))
         s->finding = section_text(s, "N = %.0f runs at %s.", largest->n,
                                   section_say(s, &largest->rate, "TFLOP/s"));
@@ -164,13 +165,13 @@ static void find(const struct summary *summary, const struct sizes *all, struct 
 static void tabulate(const struct summary *summary, const struct sizes *all, struct section *s)
 {
     static const struct column columns[] = {
-        {"N^3, fp16,", "warm: N", NULL, 'r'},
+        {"fp16, warm", "N", NULL, 'r'},
         {"cuBLAS", "us", "us", 'r'},
         {"cuBLASLt", "best us", "us", 'r'},
         {"ours", "us", "us", 'r'},
         {"ours over", "library", "x", 'r'},
         {"best", "TFLOP/s", "TFLOP/s", 'r'},
-        {"tensor cores", "at that clock, %", "%", 'r'},
+        {"of tensor cores", "% at this clock", "%", 'r'},
         {NULL, NULL, NULL, 'l'},
         {"clock", "MHz", "MHz", 'r'},
     };

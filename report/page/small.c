@@ -36,7 +36,7 @@ const char *const small_needs[] = {
 };
 
 static const double FLOPS = 2.0 * 1024 * 1024 * 1024;
-enum { LINES_MOST = 15, OWN_MOST = 64 };
+enum { LINES_MOST = 12, OWN_MOST = 64 };
 
 /* A line of the table. */
 struct line {
@@ -139,7 +139,8 @@ static size_t take_other(const struct summary *summary, int need, const char *na
     if (!row)
         return 0;
     *line = line_of(rows, row, name, tile);
-    line->time.quoted = line->cold.quoted = time.quoted;
+    line->time.quoted = line->cold.quoted = line->blocks.quoted = time.quoted;
+    line->idle.quoted = line->busiest.quoted = time.quoted;
     return 1;
 }
 
@@ -147,6 +148,22 @@ static int by_time(const void *a, const void *b)
 {
     const double x = ((const struct line *)a)->time.value, y = ((const struct line *)b)->time.value;
     return (x > y) - (x < y);
+}
+
+static bool is_own(const struct line *line)
+{
+    return !strncmp(line->name, "ours", 4);
+}
+
+/* Of too many lines our slowest are left out; those of others stay. */
+static size_t cut(struct line *lines, size_t n)
+{
+    for (size_t i = n; n > LINES_MOST && i-- > 0;)
+        if (is_own(&lines[i])) {
+            memmove(&lines[i], &lines[i + 1], (n - i - 1) * sizeof *lines);
+            n--;
+        }
+    return n;
 }
 
 static size_t take_all(struct section *section, const struct summary *summary, struct line *lines)
@@ -169,7 +186,7 @@ static size_t take_all(struct section *section, const struct summary *summary, s
     n += take_other(summary, TUNED, "Triton, tuned", "its choice", &lines[n]);
     n += take_other(summary, FORCED, "Triton, as many as SMs", "best of those", &lines[n]);
     qsort(lines, n, sizeof *lines, by_time);
-    return n;
+    return cut(lines, n);
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -180,17 +197,15 @@ static const struct column columns[] = {
     {"us", "warm", "us", 'r'},           {"us", "cold", "us", 'r'},
     {"TFLOP/s", "warm", "TFLOP/s", 'r'}, {"over", "best", "x", 'r'}};
 
-/* One tile a block before the others, by time within either, where the lines are too many. */
 static void put_table(struct section *section, const struct line *lines, size_t n)
 {
     struct grid *grid = section_grid(section, columns, sizeof columns / sizeof columns[0]);
     struct series *series = section_series(section, "time over blocks", "blocks");
     const struct number *best = NULL;
 
-    for (size_t i = 0; i < n && i < LINES_MOST; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct line *line = &lines[i];
-        struct number rate = number_formed(FLOPS * 1e9 / line->time.value, "flop/s", &line->time);
-        rate.quoted = false; /* the time beside it is marked */
+        const struct number rate = number_formed(FLOPS * 1e9 / line->time.value, "flop/s", &line->time);
         if (!best && !line->time.quoted)
             best = &line->time;
         grid_text(grid, line->name);
@@ -201,10 +216,9 @@ static void put_table(struct section *section, const struct line *lines, size_t 
         grid_number(grid, &line->time);
         grid_number(grid, &line->cold);
         grid_number(grid, &rate);
-        struct number over =
+        const struct number over =
             best ? number_formed(line->time.value / best->value, "ratio", &line->time)
                  : number_none();
-        over.quoted = false;
         grid_number(grid, &over);
         if (number_there(&line->blocks))
             series_put(series, line->blocks.value, &line->time,
@@ -254,8 +268,8 @@ static void say_idle(struct section *section, const struct cube_cost *cost, cons
         return;
     if (gap > 0)
         section_go_on(section,
-                     "Idle SMs cost little: the %.0f of them %.2f us at most, of %.2f us.",
-                     cost->idle_sms, cost->idle_ns / 1e3, cost->whole.centre / 1e3);
+                     "The %.0f idle SMs cost %.2f us of %.2f at most.", cost->idle_sms,
+                     cost->idle_ns / 1e3, cost->whole.centre / 1e3);
     else
         section_go_on(section,
                      "The %.0f idle SMs cost %.2f us at most, %s of the difference of %.2f us.",
@@ -351,6 +365,19 @@ static void find(struct section *section, const struct bundle *bundle, double n_
             section, "1024^3 fp16: %.0f and %.0f blocks take the same time.", blocks[0], blocks[1]);
 }
 
+/* Where the rows do not tell fewer blocks from more. */
+static void find_fastest(struct section *section, const struct line *lines, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!lines[i].time.quoted) {
+            section->finding =
+                section_text(section, "1024^3 fp16 takes %s at best: %s%s%s.",
+                             section_say(section, &lines[i].time, NULL), lines[i].name,
+                             is_own(&lines[i]) ? " " : "", is_own(&lines[i]) ? lines[i].tile : "");
+            return;
+        }
+}
+
 /* The same functions form these numbers for the ledger's C24b. */
 static void answer(struct section *section, const struct summary *summary)
 {
@@ -399,7 +426,7 @@ void section_small(const struct summary *summary, struct section *section)
     }
     for (size_t i = 0; i < n; i++) {
         is_quoted = is_quoted || lines[i].time.quoted;
-        is_ours = is_ours || !strncmp(lines[i].name, "ours", 4);
+        is_ours = is_ours || is_own(&lines[i]);
     }
     put_table(section, lines, n);
     if (is_ours || is_quoted)
@@ -409,6 +436,8 @@ void section_small(const struct summary *summary, struct section *section)
                              "ranked."
                            : "");
     answer(section, summary);
+    if (!section->finding)
+        find_fastest(section, lines, n);
     section_doubts(section);
     section->claims = "C20 C21 C22 C23 C24 C25 C26 C27";
 }

@@ -13,16 +13,16 @@ struct number take_number(const struct summary *summary, const char *need, ...);
 /* The next usable row that the need covers, from *next on; or NULL. */
 const struct row *take_next(const struct summary *summary, const char *need, size_t *next);
 
-/* The number of the same case under another metric of the program, "share_of_copy"; none if there is
- * no usable row. */
+/* The number of the same case under another metric of the program, "share_of_copy"; none if there
+ * is no usable row. */
 struct number take_beside(const struct summary *summary, const struct row *row, const char *metric);
 
 /* The same metric of the same case with another value of a key; none if there is no usable row. */
 struct number take_other(const struct summary *summary, const struct row *row, const char *key,
                          const char *value);
 
-/* What a fused form gains over the unfused one: derived.fusion_gain where it is formed, else the two
- * times' ratio. The section needs both: TAKE_GAIN and the unfused time. */
+/* What a fused form gains over the unfused one: derived.fusion_gain where it is formed, else their
+ * ratio. The section needs both: TAKE_GAIN and the unfused time. */
 #define TAKE_GAIN "derived.fusion_gain{probe=*}"
 struct number take_gain(const struct summary *summary, const struct row *fused);
 

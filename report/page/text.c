@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 enum { WIDTH_LEAST = 80, WIDTH_MOST = 100, INDENT = 2, CELL_TEXT_MOST = 512 };
-enum { TEXT_LEAST = 16 }; /* columns that a text has at least */
+enum { TEXT_LEAST = 10 }; /* columns that a text has at least */
 enum { KEY_WIDTH = 12 }; /* of the head: "NORMAL      44 of 45 ..." */
 
 /* --- style ------------------------------------------------------------------------------------ */
@@ -138,7 +138,7 @@ static void put_wrapped(FILE *out, const char *text, size_t at, size_t indent,
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-enum { BAR = 20, BAR_LEAST = 6, DECADES = 9, DECADE = 4, DECADE_LEAST = 2 };
+enum { BAR = 20, BAR_LEAST = 2, DECADES = 9, DECADE = 4, DECADE_LEAST = 2 };
 
 /* How a table is laid out in so many columns. */
 struct layout {
@@ -369,8 +369,6 @@ static void put_head(FILE *out, const struct section *section, const struct text
 {
     for (size_t i = 0; i < section->n_lines; i++)
         put_wrapped(out, section->lines[i], 0, INDENT, style);
-    if (section->n_lines > 0)
-        fputc('\n', out);
     put(out, section->title, strlen(section->title), style);
     const size_t title = columns_of(section->title, strlen(section->title));
     const size_t at = title + 2 > KEY_WIDTH ? title + 2 : KEY_WIDTH;

@@ -28,7 +28,7 @@ static const double NORMAL_SHARE = 0.95; /* of the numbers, within */
 static const double SPIN_OFF = 0.005, DISAGREEING = 0.05;
 static const double SAME_CYCLES = 0.01, PINS_REACHED = 0.90; /* of a new board */
 static const double CLOCK_LOW = 0.99;   /* of the largest clock */
-enum { NUMBERS_MOST = 64, UNLIKE_SHOWN = 8, ASKED_CYCLES = 200000 };
+enum { NUMBERS_MOST = 64, UNLIKE_SHOWN = 3, ASKED_CYCLES = 200000 };
 
 /* --- the machine ------------------------------------------------------------------------------ */
 

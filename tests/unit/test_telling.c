@@ -94,7 +94,7 @@ static void classes(void **unused)
     struct bundle none = {.head = json_object()};
     struct claim other = claim;
     (void)unused;
-    says(&claim, none, "Not measured: p.time is not in this bundle; run `p`.", WHY_MISSING, false);
+    says(&claim, none, "Not measured: p.time; run `p`.", WHY_MISSING, false);
     says(&claim, bundle_of(4830, 0.86, 0.01, 3),
          "Not steady: p.time has too few usable runs; run `p` again.", WHY_UNSTEADY, false);
     says(&claim, bundle_of(0.5, 0.86, 0.01, 7), "A control did not come out: it takes more than 1.",
