@@ -318,8 +318,10 @@ static void missing_rows(struct table *table, const struct bundle *bundle, const
         table_cell(table, "%s", name);
         table_cell(table, "%s", row->id);
         table_cell(table, "%s", row_status_name(row->status));
-        table_cell(table, "%s", row->why ? row->why : row->status == ROW_DISAGREE
-                   ? "runs that must agree do not" : "see the probe's check");
+        table_cell(table, "%s", row->why ? row->why
+                   : row->status != ROW_DISAGREE ? "see the program's check"
+                   : row->better == ROW_EXACT ? "a count that differs between runs"
+                   : "two rounds differ by more than 3 %: measure again");
     }
 }
 

@@ -15,7 +15,7 @@
 #include "report/page/emit.h"
 #include "report/page/summary.h"
 
-enum { STRIP_MOST = 24, LEVELS = 8, SHORT = 8, SETS_MOST = 12, OTHER_LINES = 11 };
+enum { STRIP_MOST = 24, LEVELS = 8, SHORT = 8, SETS_MOST = 12, OTHER_LINES = 12 };
 static const double MOVED = 0.03; /* what is counted as moved; the height of a strip at least */
 
 /* One bundle. */
@@ -45,6 +45,7 @@ struct trend {
     size_t n_runs;
     struct course *series;
     size_t n_series, room;
+    size_t n_missing; /* the last of them, which no bundle has */
     size_t next; /* where the next name is likely to be: bundles name them in one order */
 };
 
@@ -238,6 +239,22 @@ static void weigh(const struct trend *trend, struct course *one)
                       median_of(trend, one, one->since, one->newest) - 1;
 }
 
+/* Numbers that no bundle has go to the end and are not counted. */
+static void leave_out_missing(struct trend *trend)
+{
+    size_t n = trend->n_series;
+
+    for (size_t i = 0; i < n;)
+        if (is_there(trend, &trend->series[i], trend->series[i].newest)) {
+            i++;
+        } else {
+            const struct course missing = trend->series[i];
+            trend->series[i] = trend->series[--n];
+            trend->series[n] = missing;
+        }
+    trend->n_missing = trend->n_series - n;
+}
+
 /* What moved most comes first; what cannot be compared, last. */
 static int by_change(const void *a, const void *b)
 {
@@ -356,12 +373,12 @@ static void strip(char *text, size_t size, const struct trend *trend, const stru
     }
 }
 
-static void change_cell(struct table *table, const struct trend *trend, const struct course *one)
+static void change_cell(struct table *table, const struct course *one)
 {
     if (!isnan(one->change))
         table_cell(table, "%+.1f %%", 100 * one->change);
     else
-        table_cell(table, "%s", at(trend, one, one->newest)->method == 0 ? "-" : "first");
+        table_cell(table, "first");
 }
 
 static void print_strips(FILE *out, const struct trend *trend, size_t most,
@@ -373,7 +390,7 @@ static void print_strips(FILE *out, const struct trend *trend, size_t most,
     const bool utf8 = format == TABLE_MD || text_style_of(out).utf8;
 
     heading(&table, heads, sizeof heads / sizeof heads[0]);
-    for (size_t i = 0; i < trend->n_series && i < most; i++) {
+    for (size_t i = 0; i < trend->n_series - trend->n_missing && i < most; i++) {
         const struct course *one = &trend->series[i];
         struct number before = at(trend, one, one->newest)->number;
         table_cell(&table, "%s", one->name);
@@ -383,7 +400,7 @@ static void print_strips(FILE *out, const struct trend *trend, size_t most,
         table_cell(&table, "%s", number_say(value, sizeof value, &before, NULL));
         table_cell(&table, "%s", number_say(value, sizeof value,
                                             &at(trend, one, one->newest)->number, NULL));
-        change_cell(&table, trend, one);
+        change_cell(&table, one);
     }
     table_print(out, &table, format, NULL);
 }
@@ -515,13 +532,15 @@ static void print_many(FILE *out, const struct trend *trend, enum table_format f
     const size_t all_sets = count_sets(trend);
     const size_t sets = all_sets < SETS_MOST ? all_sets : SETS_MOST;
     const size_t most = TREND_LINES - OTHER_LINES - sets;
-    const size_t n = trend->n_series;
+    const size_t n = trend->n_series - trend->n_missing;
 
     print_sets(out, trend, sets, format);
     print_strips(out, trend, most, format);
     if (n > most)
         fprintf(out, "%zu more %s: --format tsv\n", n - most,
                 isnan(trend->series[most].change) ? "cannot be compared" : "moved less");
+    if (trend->n_missing > 0)
+        fprintf(out, "%zu more: in no bundle\n", trend->n_missing);
     fputs("before: median of the earlier bundles of the same method. A bar a bundle; blank: not "
           "measured;\n|: another method from there on. Cards of one board differ, too; two bundles "
           "are\njudged by 'gpufloor compare OLD NEW'.\n", out);
@@ -544,7 +563,8 @@ bool trend_print(FILE *out, const char *folder, const char *glob, enum table_for
     if (fine && format == TABLE_TSV) {
         print_tsv(out, &trend);
     } else if (fine) {
-        qsort(trend.series, trend.n_series, sizeof *trend.series, by_change);
+        leave_out_missing(&trend);
+        qsort(trend.series, trend.n_series - trend.n_missing, sizeof *trend.series, by_change);
         print_finding(out, &trend, format);
         if (trend.n_series == 1)
             print_one(out, &trend, &trend.series[0], format);
