@@ -19,6 +19,7 @@
 #include "report/cli/headline.h"
 #include "report/cli/origin.h"
 #include "report/cli/papers.h"
+#include "report/cli/trend.h"
 
 enum { BUNDLES_MAX = 12, DIGITS = 4 };
 
@@ -319,8 +320,10 @@ static void missing_rows(struct table *table, const struct bundle *bundle, const
         table_cell(table, "%s", name);
         table_cell(table, "%s", row->id);
         table_cell(table, "%s", row_status_name(row->status));
-        table_cell(table, "%s", row->why ? row->why : row->status == ROW_DISAGREE
-                   ? "runs that must agree do not" : "see the probe's check");
+        table_cell(table, "%s", row->why ? row->why
+                   : row->status != ROW_DISAGREE ? "see the program's check"
+                   : row->better == ROW_EXACT ? "a count that differs between runs"
+                   : "two rounds differ by more than 3 %: measure again");
     }
 }
 
@@ -355,7 +358,7 @@ bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
 
 enum { KEY_FORMAT = 256, KEY_SECTION, KEY_ALL, KEY_GAPS, KEY_METRIC, KEY_HEADLINE, KEY_MAP,
        KEY_SHORT, KEY_QUALITY, KEY_RESULTS, KEY_PUBLISHED, KEY_HTML, KEY_FIGURES, KEY_TEX,
-       KEY_PLOTS };
+       KEY_PLOTS, KEY_HISTORY };
 
 static const struct argp_option options_table[] = {
     {.name = "section",
@@ -375,6 +378,11 @@ static const struct argp_option options_table[] = {
      .arg = "GLOB",
      .doc = "Only rows whose metric id matches, for "
             "example 'launch.*'"},
+    {.name = "history",
+     .key = KEY_HISTORY,
+     .arg = "DIR",
+     .doc = "The bundles of a folder, which are of one board, by date: what moved; with --metric, "
+            "only of those metrics"},
     {.name = "map",
      .key = KEY_MAP,
      .arg = "ID",
@@ -415,7 +423,7 @@ static const char vital[] = "vital"; /* a list of rows, and no section of report
 
 struct report_options {
     enum table_format format;
-    const char *glob, *map, *section, *results, *html, *figures, *tex, *plots;
+    const char *glob, *map, *section, *results, *html, *figures, *tex, *plots, *history;
     bool headline, quality, all, gaps, published, is_short;
     char **paths;
     size_t n_paths;
@@ -459,6 +467,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_METRIC: o->glob = argument; break;
     case KEY_HEADLINE: o->headline = true; break;
     case KEY_MAP: o->map = argument; break;
+    case KEY_HISTORY: o->history = argument; break;
     case KEY_QUALITY: o->quality = true; break;
     case ARGP_KEY_ARGS:
         o->paths = state->argv + state->next;
@@ -480,6 +489,15 @@ static int print_map(const struct report_options *o)
             return EXIT_TROUBLE;
         }
     return EXIT_FINE;
+}
+
+static int print_history(const struct report_options *o)
+{
+    char why[DOCUMENT_WHY];
+    if (trend_print(stdout, o->history, o->glob, o->format, why))
+        return EXIT_FINE;
+    fprintf(stderr, "gpufloor report: %s\n", why);
+    return EXIT_TROUBLE;
 }
 
 static int print_counters(const struct report_options *o)
@@ -574,6 +592,12 @@ static const char *misused(const struct report_options *o)
 {
     const bool is_vital = o->section && !strcmp(o->section, vital);
 
+    if (o->history && (writes_files(o) || o->is_short || o->published))
+        return "--history: takes --metric and --format only";
+    if (o->history && (o->all || o->gaps || o->headline || o->quality || o->section || o->map))
+        return "--history: takes --metric and --format only";
+    if (o->history && o->format == TABLE_JSON)
+        return "--format json: of the answers only; a history has text, md and tsv";
     if (o->format == TABLE_JSON && (o->all || o->gaps || o->glob || o->quality || is_vital))
         return "--format json: of the answers only; the rows are the bundle itself";
     if (o->format == TABLE_JSON && o->n_paths > 1 && (o->section || o->headline))
@@ -585,8 +609,7 @@ static const char *misused(const struct report_options *o)
     if (writes_files(o) && o->n_paths > 1)
         return "--html, --figures, --tex, --plots: of one bundle";
     if (writes_files(o) && (o->all || o->gaps || o->glob || o->quality || o->headline || o->section ||
-                            o->published || o->is_short ||
-                            o->map || o->format != TABLE_TEXT))
+                            o->published || o->is_short || o->map || o->format != TABLE_TEXT))
         return "--html, --figures, --tex, --plots: of all answers; no other choice goes with them";
     return NULL;
 }
@@ -623,6 +646,8 @@ int report_main(int argc, char **argv)
     }
     if (o.map)
         return print_map(&o);
+    if (o.history)
+        return print_history(&o);
     if (o.n_paths == 1 && counter_table_is_for(o.paths[0]))
         return print_counters(&o);
     for (; n < o.n_paths && fine; n += fine) {
