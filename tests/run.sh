@@ -151,6 +151,7 @@ if [ "$mode" = --long ]; then
     suite long/page tests/long/page.py "$build"
     suite long/no_toolkit tests/long/no_toolkit.sh
     suite long/compilers tests/long/compilers.sh
+    suite long/papers tests/long/papers.py "$build"
     suite long/bare tests/bare --commands bookworm
     finish
 fi

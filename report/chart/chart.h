@@ -266,4 +266,8 @@ void chart_escape(FILE *out, const char *text);
  * of it: its colours are written into it. */
 void chart_style(FILE *out);
 
+/* The light colour of a name of that style sheet, "memory", "grid", ...: "#0a67b0". That of the ink
+ * where there is no such name. */
+const char *chart_colour(const char *name);
+
 #endif

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "report/chart/svg.h"
 
 /* In the order of enum chart_role, then of svg.h's colours. Tests hold the contrast of each text
@@ -25,6 +27,14 @@ static const struct svg_colour colours[SVG_COLOURS] = {
 const struct svg_colour *svg_colour(int colour)
 {
     return &colours[colour >= 0 && colour < SVG_COLOURS ? colour : CHART_INK];
+}
+
+const char *chart_colour(const char *name)
+{
+    for (int i = 0; i < SVG_COLOURS; i++)
+        if (!strcmp(colours[i].name, name))
+            return colours[i].light;
+    return colours[CHART_INK].light;
 }
 
 static void properties(FILE *out, bool dark)

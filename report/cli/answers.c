@@ -9,6 +9,7 @@
 #include "report/cli/catalogue.h"
 #include "report/page/emit.h"
 #include "report/page/html.h"
+#include "report/page/sections.h"
 
 bool answers_known(const char *section)
 {
@@ -42,8 +43,7 @@ static bool is_same_folder(const char *a, const char *b)
     return same;
 }
 
-/* The committed results of the bundle's board, if there are any and they are not the bundle. */
-static bool open_committed(struct summary *summary, struct bundle *committed)
+bool answers_committed(struct summary *summary, struct bundle *committed)
 {
     const struct bundle *bundle = summary->bundle;
     char folder[PATH_MAX], why[DOCUMENT_WHY];
@@ -119,7 +119,7 @@ static void put_section(FILE *out, const struct section *section, size_t number,
     emit_text_cells(out, section, style);
 }
 
-static json_t *bundle_json(const struct bundle *bundle)
+json_t *answers_bundle_json(const struct bundle *bundle)
 {
     const json_t *suite = json_object_get(bundle->head, "suite");
     return json_pack("{s:s?, s:s?, s:s?, s:s?, s:s?, s:i}", "name", bundle->name, "board",
@@ -131,7 +131,7 @@ static json_t *bundle_json(const struct bundle *bundle)
 static bool put_json(FILE *out, const struct bundle *bundle, json_t *sections)
 {
     json_t *document = json_pack("{s:s, s:i, s:o?, s:o}", "schema", "report", "schema_version", 1,
-                                 "bundle", bundle_json(bundle), "sections", sections);
+                                 "bundle", answers_bundle_json(bundle), "sections", sections);
     const bool put = document && json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) == 0;
 
     fputc('\n', out);
@@ -199,15 +199,25 @@ static bool put_text(FILE *out, const struct summary *summary, enum answers answ
     return is_whole;
 }
 
+static void put_short(FILE *out, const struct summary *summary)
+{
+    struct section built = {.name = "short"};
+    section_short(summary, &built);
+    emit_markdown_short(out, &built);
+    section_free(&built);
+}
+
 bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
                    enum answers answers, const char *section, enum table_format format)
 {
     struct bundle committed = {0};
     struct summary summary = {.bundle = bundle, .results = results};
-    const bool is_open = open_committed(&summary, &committed);
-    bool put;
+    const bool is_open = answers_committed(&summary, &committed);
+    bool put = true;
 
-    if (format == TABLE_JSON) {
+    if (answers == ANSWERS_SHORT) {
+        put_short(out, &summary);
+    } else if (format == TABLE_JSON) {
         json_t *sections = json_array();
         put = sections &&
               build_all(out, sections, &summary, answers, section, format, NULL) &&
@@ -232,7 +242,7 @@ bool answers_page(const char *path, const struct bundle *bundle, const char *res
         snprintf(why, DOCUMENT_WHY, "%.300s: %s", path, strerror(errno));
         return false;
     }
-    const bool is_open = open_committed(&summary, &committed);
+    const bool is_open = answers_committed(&summary, &committed);
     const bool put = html_print(out, &summary);
     const bool wrote = !ferror(out);
     const bool closed = fclose(out) == 0;
@@ -247,7 +257,7 @@ bool answers_figures(const char *folder, const struct bundle *bundle, const char
 {
     struct bundle committed = {0};
     struct summary summary = {.bundle = bundle, .results = results};
-    const bool is_open = open_committed(&summary, &committed);
+    const bool is_open = answers_committed(&summary, &committed);
     const bool put = html_figures(&summary, folder, why);
 
     if (is_open)

@@ -2,21 +2,28 @@
 #ifndef REPORT_CLI_ANSWERS_H
 #define REPORT_CLI_ANSWERS_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "report/bundle/bundle.h"
 #include "report/cli/table.h"
+#include "report/page/summary.h"
 
 enum answers {
     ANSWERS_ALL,  /* every section */
     ANSWERS_HEAD, /* the head and the first section */
     ANSWERS_ONE,  /* one section, with interval, status and id of every number */
+    ANSWERS_SHORT, /* ten numbers, the small product, the claims; in Markdown only */
 };
 
 /* Prints them as text, Markdown or JSON. `section` is the name of ANSWERS_ONE, and known. `results`
  * is the folder of all boards' committed results. False: out of memory. */
 bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
                    enum answers answers, const char *section, enum table_format format);
+
+/* Completes a summary of a bundle with the committed results of its board, if there are any and they
+ * are not the bundle. True: `committed` is open, and the caller closes it. */
+bool answers_committed(struct summary *summary, struct bundle *committed);
 
 /* Writes the answers as one HTML file, and the figures of that page as files of a folder. False,
  * with one line in why. */
@@ -26,6 +33,9 @@ bool answers_figures(const char *folder, const struct bundle *bundle, const char
                      char why[DOCUMENT_WHY]);
 
 bool answers_known(const char *section);
+
+/* What a bundle is, for documents that are made of it: name, board, path, date, commit, rounds. */
+json_t *answers_bundle_json(const struct bundle *bundle);
 
 /* All names, separated by blanks. */
 char *answers_names(char *text, size_t size);

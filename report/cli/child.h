@@ -31,6 +31,11 @@ void child_free(struct child_result *result);
  * Returns text. */
 char *child_end(const struct child_result *result, double limit_s, char *text, size_t size);
 
+/* The SHA-256 of a file in hexadecimal digits, by the program sha256sum. False, with "", if that
+ * cannot tell. */
+enum { CHILD_HASH = 65 };
+bool child_sha256(const char *path, char hash[CHILD_HASH]);
+
 /* Monotonic clock in seconds. */
 double child_now_s(void);
 

@@ -28,7 +28,7 @@ static const struct argp_option options_table[] = {
     {.name = "counters",
      .key = KEY_COUNTERS,
      .arg = "FILE",
-     .doc = "Takes counted figures from this document of 'gpufloor counters', before those of the "
+     .doc = "Takes counted numbers from this document of 'gpufloor counters', before those of the "
             "folder's counters/; may be given several times"},
     {.name = "needs",
      .key = KEY_NEEDS,

@@ -11,8 +11,8 @@ static const struct command {
     const char *what;
 } commands[] = {
     {"list", list_main, "probes, their metrics and parameters, and what each needs"},
-    {"run", run_main, "measure this machine: rounds of every probe, one bundle, then the table"},
-    {"report", report_main, "tables of one bundle, or of several side by side"},
+    {"run", run_main, "measure this machine: rounds of every probe, one bundle, then the report"},
+    {"report", report_main, "the answers of a bundle, rows of several side by side, many by date"},
     {"compare", compare_main, "two bundles: FASTER, SLOWER, SAME or UNSURE for every metric"},
     {"claims", claims_main, "the ledger: what a bundle says of each published claim"},
     {"counters", counters_main, "the same cases under hardware counters, as a cross-check"},

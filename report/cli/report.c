@@ -12,11 +12,14 @@
 
 #include "core/unit.h"
 #include "report/cli/answers.h"
+#include "report/cli/boards_print.h"
 #include "report/cli/catalogue.h"
 #include "report/cli/command.h"
 #include "report/cli/counter_table.h"
 #include "report/cli/headline.h"
 #include "report/cli/origin.h"
+#include "report/cli/papers.h"
+#include "report/cli/trend.h"
 
 enum { BUNDLES_MAX = 12, DIGITS = 4 };
 
@@ -317,8 +320,10 @@ static void missing_rows(struct table *table, const struct bundle *bundle, const
         table_cell(table, "%s", name);
         table_cell(table, "%s", row->id);
         table_cell(table, "%s", row_status_name(row->status));
-        table_cell(table, "%s", row->why ? row->why : row->status == ROW_DISAGREE
-                   ? "runs that must agree do not" : "see the probe's check");
+        table_cell(table, "%s", row->why ? row->why
+                   : row->status != ROW_DISAGREE ? "see the program's check"
+                   : row->better == ROW_EXACT ? "a count that differs between runs"
+                   : "two rounds differ by more than 3 %: measure again");
     }
 }
 
@@ -352,7 +357,8 @@ bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
 /* --- the command ------------------------------------------------------------------------------ */
 
 enum { KEY_FORMAT = 256, KEY_SECTION, KEY_ALL, KEY_GAPS, KEY_METRIC, KEY_HEADLINE, KEY_MAP,
-       KEY_QUALITY, KEY_RESULTS, KEY_HTML, KEY_FIGURES };
+       KEY_SHORT, KEY_QUALITY, KEY_RESULTS, KEY_PUBLISHED, KEY_HTML, KEY_FIGURES, KEY_TEX,
+       KEY_PLOTS, KEY_HISTORY };
 
 static const struct argp_option options_table[] = {
     {.name = "section",
@@ -372,6 +378,11 @@ static const struct argp_option options_table[] = {
      .arg = "GLOB",
      .doc = "Only rows whose metric id matches, for "
             "example 'launch.*'"},
+    {.name = "history",
+     .key = KEY_HISTORY,
+     .arg = "DIR",
+     .doc = "The bundles of a folder, which are of one board, by date: what moved; with --metric, "
+            "only of those metrics"},
     {.name = "map",
      .key = KEY_MAP,
      .arg = "ID",
@@ -379,6 +390,12 @@ static const struct argp_option options_table[] = {
     {.name = "quality",
      .key = KEY_QUALITY,
      .doc = "Only what the results of the fused kernels are worth: errors, bits, faults seen"},
+    {.name = "short",
+     .key = KEY_SHORT,
+     .doc = "Ten numbers, what the small product says, what became of the claims, as Markdown"},
+    {.name = "published",
+     .key = KEY_PUBLISHED,
+     .doc = "What others have published of other GPUs, beside the numbers of the bundles"},
     {.name = "html",
      .key = KEY_HTML,
      .arg = "FILE",
@@ -387,6 +404,14 @@ static const struct argp_option options_table[] = {
      .key = KEY_FIGURES,
      .arg = "DIR",
      .doc = "Write the figures of the page as DIR/NAME.svg"},
+    {.name = "tex",
+     .key = KEY_TEX,
+     .arg = "DIR",
+     .doc = "Write LaTeX for papers into DIR: macros.tex, board.tex, a table a section, gpufloor.bib"},
+    {.name = "plots",
+     .key = KEY_PLOTS,
+     .arg = "DIR",
+     .doc = "Write figures for papers into DIR: NAME.tsv with the points, NAME.gp for gnuplot"},
     {.name = "results",
      .key = KEY_RESULTS,
      .arg = "DIR",
@@ -398,11 +423,16 @@ static const char vital[] = "vital"; /* a list of rows, and no section of report
 
 struct report_options {
     enum table_format format;
-    const char *glob, *map, *section, *results, *html, *figures;
-    bool headline, quality, all, gaps;
+    const char *glob, *map, *section, *results, *html, *figures, *tex, *plots, *history;
+    bool headline, quality, all, gaps, published, is_short;
     char **paths;
     size_t n_paths;
 };
+
+static bool writes_files(const struct report_options *o)
+{
+    return o->html || o->figures || o->tex || o->plots;
+}
 
 static error_t take(int key, char *argument, struct argp_state *state)
 {
@@ -428,11 +458,16 @@ static error_t take(int key, char *argument, struct argp_state *state)
         break;
     case KEY_HTML: o->html = argument; break;
     case KEY_FIGURES: o->figures = argument; break;
+    case KEY_TEX: o->tex = argument; break;
+    case KEY_PLOTS: o->plots = argument; break;
     case KEY_ALL: o->all = true; break;
+    case KEY_PUBLISHED: o->published = true; break;
     case KEY_GAPS: o->gaps = true; break;
+    case KEY_SHORT: o->is_short = true; break;
     case KEY_METRIC: o->glob = argument; break;
     case KEY_HEADLINE: o->headline = true; break;
     case KEY_MAP: o->map = argument; break;
+    case KEY_HISTORY: o->history = argument; break;
     case KEY_QUALITY: o->quality = true; break;
     case ARGP_KEY_ARGS:
         o->paths = state->argv + state->next;
@@ -456,6 +491,15 @@ static int print_map(const struct report_options *o)
     return EXIT_FINE;
 }
 
+static int print_history(const struct report_options *o)
+{
+    char why[DOCUMENT_WHY];
+    if (trend_print(stdout, o->history, o->glob, o->format, why))
+        return EXIT_FINE;
+    fprintf(stderr, "gpufloor report: %s\n", why);
+    return EXIT_TROUBLE;
+}
+
 static int print_counters(const struct report_options *o)
 {
     char why[DOCUMENT_WHY];
@@ -476,16 +520,28 @@ static bool print_quality(const struct bundle *const bundles[], size_t n,
     return true;
 }
 
-/* Is it a list of rows that is wanted, and no answers? JSON has answers only. */
-static bool wants_rows(const struct report_options *o, size_t n)
+/* Is it a list of rows that is wanted, and no answers? */
+static bool wants_rows(const struct report_options *o)
 {
-    return o->format == TABLE_TSV || o->all || o->glob || (n > 1 && o->format != TABLE_JSON);
+    return o->format == TABLE_TSV || o->all || o->glob;
+}
+
+/* Boards side by side, or what others have published beside them. */
+static bool print_boards(struct bundle *bundles, size_t n, const struct report_options *o)
+{
+    char why[DOCUMENT_WHY];
+    const bool fine = o->published ? boards_published(stdout, bundles, n, o->format, why)
+                                   : boards_print(stdout, bundles, n, o->format, why);
+    if (!fine)
+        fprintf(stderr, "gpufloor report: %s\n", why);
+    return fine;
 }
 
 static bool print_answers(const struct bundle *const bundles[], size_t n,
                           const struct report_options *o)
 {
-    const enum answers answers = o->section    ? ANSWERS_ONE
+    const enum answers answers = o->is_short   ? ANSWERS_SHORT
+                                 : o->section  ? ANSWERS_ONE
                                  : o->headline ? ANSWERS_HEAD
                                                : ANSWERS_ALL;
     for (size_t i = 0; i < n; i++)
@@ -496,12 +552,14 @@ static bool print_answers(const struct bundle *const bundles[], size_t n,
     return true;
 }
 
-/* A page, its figures, or both. */
+/* A page, its figures, LaTeX, figures for gnuplot: all that is asked for. */
 static bool write_wanted(const struct bundle *bundle, const struct report_options *o)
 {
     char why[DOCUMENT_WHY];
     const bool fine = (!o->html || answers_page(o->html, bundle, o->results, why)) &&
-                      (!o->figures || answers_figures(o->figures, bundle, o->results, why));
+                      (!o->figures || answers_figures(o->figures, bundle, o->results, why)) &&
+                      ((!o->tex && !o->plots) ||
+                       papers_write(bundle, o->results, o->tex, o->plots, why));
     if (!fine)
         fprintf(stderr, "gpufloor report: %s\n", why);
     return fine;
@@ -512,7 +570,7 @@ static bool print_wanted(const struct bundle *const bundles[], size_t n,
 {
     const bool is_vital = o->section && !strcmp(o->section, vital);
 
-    if (o->html || o->figures)
+    if (writes_files(o))
         return write_wanted(bundles[0], o);
     if (o->quality)
         return print_quality(bundles, n, o->format);
@@ -520,7 +578,7 @@ static bool print_wanted(const struct bundle *const bundles[], size_t n,
         report_headline(stdout, bundles, n, o->format);
     else if (o->gaps)
         print_missing(stdout, bundles, n, o->format);
-    else if (o->section || o->headline || !wants_rows(o, n))
+    else if (o->section || o->headline || o->is_short || !wants_rows(o))
         return print_answers(bundles, n, o);
     else if (!report_whole(stdout, bundles, n, o->format, o->glob)) {
         fprintf(stderr, "gpufloor report: --metric %s: no metric matches\n", o->glob);
@@ -534,18 +592,32 @@ static const char *misused(const struct report_options *o)
 {
     const bool is_vital = o->section && !strcmp(o->section, vital);
 
+    if (o->history && (writes_files(o) || o->is_short || o->published))
+        return "--history: takes --metric and --format only";
+    if (o->history && (o->all || o->gaps || o->headline || o->quality || o->section || o->map))
+        return "--history: takes --metric and --format only";
+    if (o->history && o->format == TABLE_JSON)
+        return "--format json: of the answers only; a history has text, md and tsv";
     if (o->format == TABLE_JSON && (o->all || o->gaps || o->glob || o->quality || is_vital))
         return "--format json: of the answers only; the rows are the bundle itself";
-    if (o->format == TABLE_JSON && o->n_paths > 1)
-        return "--format json: of one bundle";
+    if (o->format == TABLE_JSON && o->n_paths > 1 && (o->section || o->headline))
+        return "--format json: a section or the head is of one bundle";
+    if (o->published && o->format == TABLE_TSV)
+        return "--published: as text, md or json";
     if (o->format == TABLE_TSV && (o->headline || (o->section && !is_vital)))
         return "--format tsv: of rows; sections have text, md and json";
-    if ((o->html || o->figures) && o->n_paths > 1)
-        return "--html, --figures: of one bundle";
-    if ((o->html || o->figures) && (o->all || o->gaps || o->glob || o->quality || o->headline ||
-                                    o->section || o->map || o->format != TABLE_TEXT))
-        return "--html, --figures: of all answers; no other choice goes with them";
+    if (writes_files(o) && o->n_paths > 1)
+        return "--html, --figures, --tex, --plots: of one bundle";
+    if (writes_files(o) && (o->all || o->gaps || o->glob || o->quality || o->headline || o->section ||
+                            o->published || o->is_short || o->map || o->format != TABLE_TEXT))
+        return "--html, --figures, --tex, --plots: of all answers; no other choice goes with them";
     return NULL;
+}
+
+/* Several bundles, of which nothing else is asked. */
+static bool is_side_by_side(const struct report_options *o)
+{
+    return o->n_paths > 1 && !wants_rows(o) && !o->section && !o->headline && !o->gaps && !o->quality;
 }
 
 int report_main(int argc, char **argv)
@@ -557,7 +629,8 @@ int report_main(int argc, char **argv)
     const struct bundle *columns[BUNDLES_MAX] = {NULL};
     const struct argp parser = {.options = options_table, .parser = take, .args_doc = "[BUNDLE...]",
                                 .doc = "What a bundle says: the answers, in order. Of several "
-                                "bundles, their rows side by side. A BUNDLE is a file, or a folder "
+                                "bundles: how many times as good each is as the first, and "
+                                "what explains it. A BUNDLE is a file, or a folder "
                                 "of them: then each probe's newest measurement by the kernels of "
                                 "this tree. Default: the committed results/nvidia-h200. Prints a "
                                 "document of gpufloor counters, too.\vExit: 0; 2 when a bundle "
@@ -573,6 +646,8 @@ int report_main(int argc, char **argv)
     }
     if (o.map)
         return print_map(&o);
+    if (o.history)
+        return print_history(&o);
     if (o.n_paths == 1 && counter_table_is_for(o.paths[0]))
         return print_counters(&o);
     for (; n < o.n_paths && fine; n += fine) {
@@ -581,6 +656,8 @@ int report_main(int argc, char **argv)
     }
     if (!fine)
         fprintf(stderr, "gpufloor report: %s\n", why);
+    else if (o.published || is_side_by_side(&o))
+        fine = print_boards(bundles, n, &o);
     else
         fine = print_wanted(columns, n, &o);
     for (size_t i = 0; i < n; i++)

@@ -16,8 +16,7 @@
 #include "report/cli/child.h"
 #include "report/cli/session.h"
 
-enum { TRIAL_BYTES = 1 << 20, HASH_TEXT = 65 };
-static const double HASH_LIMIT_S = 600;
+enum { TRIAL_BYTES = 1 << 20 };
 
 /* --- before measuring ------------------------------------------------------------------------- */
 
@@ -146,23 +145,11 @@ static json_t *harness_object(const struct bundle *bundle)
     return harness;
 }
 
-static bool sha256_of(const char *path, char hash[HASH_TEXT])
-{
-    const char *const argv[] = {"sha256sum", path, NULL};
-    struct child_result result;
-    bool hashed = child_run(argv, HASH_LIMIT_S, NULL, NULL, &result) && result.exit_code == 0 &&
-                  result.n_out >= HASH_TEXT;
-    const char *digits = hashed && result.out[0] == '\\' ? result.out + 1 : result.out;
-    snprintf(hash, HASH_TEXT, "%.64s", hashed ? digits : "");
-    child_free(&result);
-    return hashed;
-}
-
 static json_t *raw_object(const struct session *s)
 {
-    char hash[HASH_TEXT];
+    char hash[CHILD_HASH];
     const char *name = strrchr(s->raw_path, '/');
-    bool hashed = sha256_of(s->raw_path, hash);
+    bool hashed = child_sha256(s->raw_path, hash);
     return json_pack("{s:s, s:o}", "file", name ? name + 1 : s->raw_path, "sha256",
                      hashed ? json_string(hash) : json_null());
 }

@@ -29,6 +29,9 @@ void emit_text_cells(FILE *out, const struct section *section, const struct text
 void emit_markdown(FILE *out, const struct section *section, size_t number);
 void emit_markdown_cells(FILE *out, const struct section *section);
 
+/* A README's part: a table with the board as its heading, paragraphs, a list. */
+void emit_markdown_short(FILE *out, const struct section *section);
+
 /* An object; results/schema/report.schema.json describes it. */
 json_t *emit_json(const struct section *section, size_t number);
 

@@ -113,7 +113,8 @@ json_t *emit_json(const struct section *section, size_t number)
 {
     json_t *json = json_object(), *grids = json_array(), *series = json_array();
 
-    json_object_set_new(json, "number", number ? json_integer((json_int_t)number) : json_null());
+    json_object_set_new(json, "number", number && !section->has_no_number ? json_integer((json_int_t)number)
+                                                          : json_null());
     json_object_set_new(json, "name", text_json(section->name));
     json_object_set_new(json, "title", text_json(section->title));
     json_object_set_new(json, "finding", text_json(section->finding));

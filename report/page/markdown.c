@@ -63,6 +63,19 @@ static void put_cell(FILE *out, const struct grid *grid, size_t row, size_t colu
             fputc('#', out);
 }
 
+/* A line that text draws above a row is a row of its own: its first cell. */
+static void put_split(FILE *out, const struct grid *grid, size_t row)
+{
+    if (row >= grid->n_rows || !grid->split[row])
+        return;
+    fputs("| *", out);
+    put(out, grid->split[row]);
+    fputs("* ", out);
+    for (size_t i = 1; i < grid->n_columns; i++)
+        fputs(is_shown(grid, i) ? "| " : "", out);
+    fputs("|\n", out);
+}
+
 static void put_grid(FILE *out, const struct grid *grid)
 {
     char heading[TEXT_MOST];
@@ -83,6 +96,7 @@ static void put_grid(FILE *out, const struct grid *grid)
             fputs(grid->column[i].align == 'r' ? "|---:" : "|---", out);
     fputs("|\n", out);
     for (size_t row = 0; row < grid_rows(grid); row++) {
+        put_split(out, grid, row);
         for (size_t i = 0; i < grid->n_columns; i++)
             if (is_shown(grid, i)) {
                 fputs("| ", out);
@@ -114,7 +128,10 @@ void emit_markdown(FILE *out, const struct section *section, size_t number)
         put_head(out, section);
         return;
     }
-    fprintf(out, "\n## %zu. ", number);
+    if (section->has_no_number)
+        fputs("\n## ", out);
+    else
+        fprintf(out, "\n## %zu. ", number);
     put(out, section->title);
     fputs("\n\n", out);
     const char *said = section->missing ? section->missing : section->finding;
@@ -171,4 +188,47 @@ void emit_markdown_cells(FILE *out, const struct section *section)
             snprintf(column, sizeof column, "%.6g %s", series->point[k].x, series->x_unit);
             put_evidence(out, series->name, column, &series->point[k].y);
         }
+}
+
+void emit_markdown_short(FILE *out, const struct section *section)
+{
+    const struct grid *numbers = &section->grid[0], *claims = &section->grid[1];
+
+    fputs("| ", out);
+    put(out, section->title);
+    fputs(" | | |\n|---|---:|---|\n", out);
+    for (size_t row = 0; row < grid_rows(numbers); row++) {
+        for (size_t i = 0; i < numbers->n_columns; i++) {
+            fputs("| ", out);
+            put_cell(out, numbers, row, i);
+            fputc(' ', out);
+        }
+        fputs("|\n", out);
+    }
+    if (section->finding) {
+        fputs("\n**", out);
+        put(out, section->finding);
+        fputs("**", out);
+    }
+    for (size_t i = 0; i < section->n_notes; i++) {
+        fputs(section->finding && i == 0 ? " " : "\n", out);
+        put(out, section->note[i]);
+    }
+    fputs("\n\n", out);
+    for (size_t i = 0; i < section->n_lines; i++) {
+        fputs("**", out);
+        put(out, section->lines[i]);
+        fputs("**\n\n", out);
+    }
+    for (size_t row = 0; section->n_grids > 1 && row < grid_rows(claims); row++) {
+        fputs("- ", out);
+        put(out, grid_at(claims, row, 0)->text);
+        fputs(" **", out);
+        put(out, grid_at(claims, row, 1)->text);
+        fputs("**: ", out);
+        put(out, grid_at(claims, row, 3)->text);
+        fputs("  \n  ", out);
+        put(out, grid_at(claims, row, 2)->text);
+        fputc('\n', out);
+    }
 }

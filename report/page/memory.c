@@ -231,6 +231,8 @@ void section_memory(const struct summary *summary, struct section *section)
     section->name = "memory";
     section->title = "MEMORY";
     struct grid *grid = section_grid(section, columns, sizeof columns / sizeof columns[0]);
+    grid_span(grid, 1, 3);
+    grid_span(grid, 4, 2);
 
     put_registers(grid, summary);
     put_in_sm(section, grid, summary);

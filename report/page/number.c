@@ -59,6 +59,12 @@ bool number_there(const struct number *number)
     return isfinite(number->value);
 }
 
+double number_spread(const struct number *number)
+{
+    const double half = fmax(number->high - number->value, number->value - number->low);
+    return isfinite(half) && number->value != 0 ? half / fabs(number->value) : (double)NAN;
+}
+
 double number_scale(const char *unit, const char *shown)
 {
     static const struct {

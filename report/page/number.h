@@ -37,6 +37,9 @@ struct number number_ratio(const struct number *a, const struct number *b);
 
 bool number_there(const struct number *number);
 
+/* Half the interval over the value; NaN without an interval. */
+double number_spread(const struct number *number);
+
 /* A unit to show numbers in: "ns", "us", "ms", "s", "TB/s", "GB/s", "TFLOP/s", "KiB", "MiB", "GiB",
  * "MHz", "B/cycle", "%" (of a ratio), "x" (a ratio), "" (as it stands). The factor by which a value
  * of `unit` is multiplied; NaN if the one is not a scale of the other. */

@@ -141,6 +141,12 @@ void grid_split(struct grid *grid, const char *text)
     grid->split[grid->n_rows++] = text;
 }
 
+void grid_span(struct grid *grid, size_t from, size_t n)
+{
+    if (grid->n_spans < SECTION_SPANS && n > 0 && from + n <= grid->n_columns)
+        grid->span[grid->n_spans++] = (struct span){from, n};
+}
+
 void grid_text(struct grid *grid, const char *text)
 {
     put(grid, &(struct cell){.kind = CELL_TEXT, .text = text, .number = number_none()});
@@ -170,12 +176,6 @@ void grid_ladder(struct grid *grid, const struct number *time, char letter)
 
 static const double SPREAD_SAID = 0.05;
 
-static double spread_of(const struct number *number)
-{
-    const double half = fmax(number->high - number->value, number->value - number->low);
-    return isfinite(half) && number->value != 0 ? half / fabs(number->value) : 0;
-}
-
 /* The largest spread of a row's numbers; `once`: is one of them measured in two rounds only? */
 static double row_doubts(const struct grid *grid, size_t row, bool *once)
 {
@@ -191,7 +191,7 @@ static double row_doubts(const struct grid *grid, size_t row, bool *once)
             !number_there(&grid->cell[at].number))
             continue;
         *once = *once || grid->cell[at].number.once;
-        most = fmax(most, spread_of(&grid->cell[at].number));
+        most = fmax(most, number_spread(&grid->cell[at].number)); /* NaN: no interval */
     }
     return most;
 }

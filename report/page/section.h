@@ -22,10 +22,18 @@ struct column {
     char align;              /* 'l' or 'r' */
 };
 
+/* The first line of heading of one of these columns stands above all of them. */
+enum { SECTION_SPANS = 4 };
+struct span {
+    size_t from, n;
+};
+
 struct grid {
     const char *caption; /* a line above it, or NULL */
     struct column column[SECTION_COLUMNS];
     size_t n_columns;
+    struct span span[SECTION_SPANS]; /* for formats whose headings can span columns */
+    size_t n_spans;
     struct cell *cell; /* row after row */
     size_t n_cells, room;
     const char **split; /* one a row: a line that is drawn above it, or NULL */
@@ -57,6 +65,7 @@ struct section {
     size_t n_lines;
     const char **note; /* paragraphs after the table, wrapped */
     size_t n_notes;
+    bool has_no_number;  /* its title stands alone: of a report that is no list of answers */
     size_t answer;      /* the paragraph that says what to do, counted from 1; 0: none does */
     size_t key;         /* the one that explains the letters of a drawn table; 0: none does */
     const char *claims; /* "C24 C25": for the page's margin; or NULL */
@@ -99,6 +108,9 @@ void section_doubts(struct section *section);
 
 /* A new table with these columns. The pointer holds until section_free(). */
 struct grid *section_grid(struct section *section, const struct column *columns, size_t n);
+
+/* One heading above n columns, from that one on. */
+void grid_span(struct grid *grid, size_t from, size_t n);
 
 /* Cells fill rows from left to right. */
 void grid_text(struct grid *grid, const char *text);

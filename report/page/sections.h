@@ -10,6 +10,11 @@ section_builder section_verdict, section_memory, section_curve, section_flight, 
     section_small, section_sizes, section_fusion, section_attention, section_weights,
     section_sampling, section_right, section_layer, section_links, section_claims;
 
+/* The report in short, for a README; it is not in the list of sections. Its first table has ten
+ * numbers, its second the sentences of claims; its finding and notes are of the small product, its
+ * line is the claims' finding. */
+section_builder section_short;
+
 extern const char *const verdict_needs[], *const memory_needs[], *const curve_needs[],
     *const flight_needs[], *const ladder_needs[], *const small_needs[], *const sizes_needs[],
     *const fusion_needs[], *const attention_needs[], *const weights_needs[],

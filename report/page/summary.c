@@ -7,6 +7,9 @@
 
 /* --- the table -------------------------------------------------------------------------------- */
 
+#define GEMM_1024 "small_gemm.time{m=1024,n=1024,k=1024,type=fp16,acc=fp32,layout=nn,"
+#define LARGE "{rows=16384,cols=8192,type=fp16,"
+
 static const struct summary_entry entries[] = {
     /* memory and caches */
     {"shared-load", "load, shared memory", "memory_latency.load_time{level=shared,*}",
@@ -22,7 +25,7 @@ static const struct summary_entry entries[] = {
     {"l2-loaded", "load, L2, other SMs streaming", "bandwidth.loaded_latency{level=l2,load=100,*}",
      PICK_FIRST, "ns", {FACTOR_CLOCK}},
     {"hbm-load", "load, HBM", "memory_latency.load_time{level=hbm,*}",
-     PICK_FIRST, "ns", {FACTOR_NONE}},
+     PICK_FIRST, "ns", {FACTOR_CLOCK}},
     {"hbm-loaded", "load, HBM, other SMs streaming",
      "bandwidth.loaded_latency{level=hbm,load=100,*}",
      PICK_FIRST, "ns", {FACTOR_PINS}},
@@ -54,8 +57,8 @@ static const struct summary_entry entries[] = {
      PICK_LAST, "TB/s", {FACTOR_HOST}},
     {"l1-size", "capacity, L1", "derived.capacity{level=l1}", PICK_FIRST, "KiB", {FACTOR_NONE}},
     {"l2-near-size", "capacity, one side of the L2", "derived.capacity{level=l2_near}",
-     PICK_FIRST, "MiB", {FACTOR_NONE}},
-    {"l2-size", "capacity, L2", "derived.capacity{level=l2}", PICK_FIRST, "MiB", {FACTOR_NONE}},
+     PICK_FIRST, "MiB", {FACTOR_L2}},
+    {"l2-size", "capacity, L2", "derived.capacity{level=l2}", PICK_FIRST, "MiB", {FACTOR_L2}},
 
     /* waiting and launching */
     {"fma", "multiply-add, fp32", "instructions.latency{op=fma,type=fp32*}",
@@ -106,13 +109,53 @@ static const struct summary_entry entries[] = {
     {"wakeup", "CPU woken from sleep by the GPU", "host_link.wakeup{by=blocking,*}",
      PICK_FIRST, "us", {FACTOR_HOST}},
     {"graph-1024", "graph of 1024 kernels", "graphs.replay{nodes=1024,*}",
-     PICK_FIRST, "us", {FACTOR_NONE}},
+     PICK_FIRST, "us", {FACTOR_CLOCK}},
     {"process", "start of a process with a context", "null.process{context=yes,*}",
      PICK_FIRST, "ms", {FACTOR_HOST}},
 
     /* products */
+    {"wgmma", "tensor cores alone, wgmma fp16",
+     "instructions.tensor_peak{op=wgmma,shape=m64n256k16,type=fp16,acc=fp32,*}",
+     PICK_FIRST, "TFLOP/s", {FACTOR_POWER}},
+    {"mma-sync", "tensor cores alone, mma.sync fp16",
+     "instructions.tensor_peak{op=mma,shape=m16n8k16,type=fp16,acc=fp32*}",
+     PICK_FIRST, "TFLOP/s", {FACTOR_POWER}},
+    {"product-1024", "1024^3 fp16, ours", GEMM_1024 "impl=wgmma,*l2=warm,*}",
+     PICK_BEST, "us", {FACTOR_POWER}},
+    {"product-1024-mma", "1024^3 fp16, ours, mma.sync", GEMM_1024 "impl=mma,*l2=warm,*}",
+     PICK_BEST, "us", {FACTOR_POWER}},
+    {"product-1024-cublas", "1024^3 fp16, cuBLAS", GEMM_1024 "impl=cublas,*l2=warm,*}",
+     PICK_FIRST, "us", {FACTOR_POWER}},
+    {"product-8192-cublas", "8192^3 fp16, cuBLAS",
+     "gemm_sizes.time{m=8192,n=8192,k=8192,type=fp16,acc=fp32,layout=nn,impl=cublas,*l2=warm,*}",
+     PICK_FIRST, "us", {FACTOR_POWER}},
+    {"vector-bf16", "4096 x 14336 by a vector, bf16",
+     "gemv.time{m=4096,k=14336,type=bf16,acc=fp32,impl=own,l2=cold,*}",
+     PICK_FIRST, "us", {FACTOR_PINS, FACTOR_CHIP}},
+    {"vector-int4", "4096 x 14336 by a vector, int4",
+     "quantized.time{rows=4096,cols=14336,batch=1,type=int4,impl=fused,mode=graph,l2=cold,*}",
+     PICK_FIRST, "us", {FACTOR_PINS, FACTOR_CHIP}},
 
     /* fused operators */
+    {"gelu-unfused", "scale * gelu(x + bias), 3 kernels",
+     "bias_gelu_scale.time" LARGE "impl=unfused,mode=graph,l2=cold,*}",
+     PICK_FIRST, "us", {FACTOR_PINS, FACTOR_CHIP}},
+    {"gelu", "scale * gelu(x + bias), fused",
+     "bias_gelu_scale.time" LARGE "impl=fused,mode=graph,l2=cold,*}",
+     PICK_FIRST, "us", {FACTOR_PINS, FACTOR_CHIP}},
+    {"rmsnorm", "residual + RMSNorm, fused",
+     "norm.time{op=rmsnorm_residual,rows=16384,cols=8192,*impl=fused,mode=graph,*}",
+     PICK_FIRST, "us", {FACTOR_PINS, FACTOR_CHIP}},
+    {"prefill", "attention, a prompt of 8192, fused",
+     "attention_prefill.rate{*context=8192,mask=causal,type=bf16,impl=fused,mode=graph,*}",
+     PICK_FIRST, "TFLOP/s", {FACTOR_POWER}},
+    {"decode", "attention, a query over 8192 keys",
+     "attention_decode.time{batch=1,context=8192,*d=128,type=bf16,impl=attention,mode=graph,"
+     "l2=cold,*}",
+     PICK_FIRST, "us", {FACTOR_PINS, FACTOR_CHIP}},
+    {"token", "a token of 128256 logits, fused",
+     "sampling.time{vocabulary=128256,batch=1,k=50,*impl=fused,mode=graph,l2=warm,*}",
+     PICK_FIRST, "us", {FACTOR_CLOCK}},
 };
 
 const struct summary_entry *summary_at(size_t i)
@@ -179,21 +222,28 @@ struct number summary_take(const struct summary *summary, const char *glob, enum
     return number;
 }
 
-struct number summary_number(const struct summary *summary, const char *name)
+const struct summary_entry *summary_find(const char *name)
 {
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++)
         if (!strcmp(entries[i].name, name))
-            return summary_take(summary, entries[i].glob, entries[i].pick);
+            return &entries[i];
+    return NULL;
+}
+
+struct number summary_number(const struct summary *summary, const char *name)
+{
+    const struct summary_entry *entry = summary_find(name);
+
+    if (entry)
+        return summary_take(summary, entry->glob, entry->pick);
     fprintf(stderr, "gpufloor: the summary has no number '%s'\n", name);
     abort();
 }
 
 const char *summary_label(const char *name)
 {
-    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++)
-        if (!strcmp(entries[i].name, name))
-            return entries[i].label;
-    return "";
+    const struct summary_entry *entry = summary_find(name);
+    return entry ? entry->label : "";
 }
 
 char *summary_why(const struct summary *summary, const char *glob, char *text, size_t size)
@@ -227,8 +277,8 @@ char *summary_why(const struct summary *summary, const char *glob, char *text, s
 double summary_fact(const struct summary *summary, const char *key)
 {
     char text[64];
-    bundle_fact(summary->bundle, "gpu", key, text, sizeof text, "");
-    return *text ? atof(text) : (double)NAN;
+    const char *value = bundle_fact(summary->bundle, "gpu", key, text, sizeof text, "");
+    return *value ? atof(value) : (double)NAN;
 }
 
 double summary_sms(const struct summary *summary)

@@ -18,11 +18,13 @@ struct summary {
 /* What a number should scale with from one board to the next, see report/page/boards.c. */
 enum factor {
     FACTOR_NONE,
-    FACTOR_CLOCK, /* latency inside an SM or to the L2: 1 / clock */
+    FACTOR_CLOCK, /* what one SM does alone, or with the L2: its clock */
     FACTOR_CHIP,  /* rate of all SMs: SMs x clock */
     FACTOR_PINS,  /* rate of the memory's pins */
-    FACTOR_POWER, /* what the power limit holds down */
-    FACTOR_HOST,  /* the CPU: compared nowhere */
+    FACTOR_L2,    /* the L2's size: capacities only */
+    FACTOR_POWER, /* rate of all SMs at the clock that the power limit leaves */
+    FACTOR_HOST,  /* the CPU: nothing of the GPU explains it */
+    FACTORS,
 };
 
 struct summary_entry {
@@ -57,6 +59,9 @@ struct number summary_take(const struct summary *summary, const char *glob, enum
 /* Why the bundle has no usable row that matches: "no GPU was measured", "memory_latency is not in
  * this bundle", or the cause that the row or its program states. */
 char *summary_why(const struct summary *summary, const char *glob, char *text, size_t size);
+
+/* The entry of that name; NULL: there is none. */
+const struct summary_entry *summary_find(const char *name);
 
 /* The label of an entry; "" where there is no such name. */
 const char *summary_label(const char *name);

@@ -392,7 +392,10 @@ static void put_title(FILE *out, const struct section *section, size_t number,
     char title[CELL_TEXT_MOST];
     const char *said = section->missing ? section->missing : section->finding;
 
-    snprintf(title, sizeof title, "%zu %s", number, section->title);
+    if (section->has_no_number)
+        snprintf(title, sizeof title, "%s", section->title);
+    else
+        snprintf(title, sizeof title, "%zu %s", number, section->title);
     put(out, title, strlen(title), style);
     if (said) {
         fputs("   ", out);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # docs.sh GPUFLOOR [--update]: the generated documents are what the program prints. docs/METRICS.md,
-# docs/CLAIMS.md, and README's table between the markers <!-- headline --> and <!-- /headline -->.
-# --update rewrites them.
+# docs/PROBES.md, docs/COMPATIBILITY.md, docs/CLAIMS.md, docs/H200.md, and README's part between the
+# markers <!-- short --> and <!-- /short -->. --update rewrites them.
 set -u
 gpufloor=$(realpath "$1")
 update=${2:-}
@@ -40,11 +40,11 @@ same() {
 }
 
 # Puts FILE between README's markers, each on a line of its own.
-with_headline() {
+with_short() {
     awk -v file="$1" '
-        /^<!-- \/headline -->$/ { inside = 0 }
+        /^<!-- \/short -->$/ { inside = 0 }
         !inside { print }
-        /^<!-- headline -->$/ {
+        /^<!-- short -->$/ {
             inside = 1
             while ((getline line <file) > 0) print line
         }' README.md
@@ -53,17 +53,24 @@ with_headline() {
 # A build without CUDA knows only half of the metrics.
 if "$gpufloor" list 2>/dev/null | grep -q '^memory_latency:'; then
     print "$work/METRICS.md" list --format md && same docs/METRICS.md "$work/METRICS.md"
+    print "$work/PROBES.md" list --questions --format md && same docs/PROBES.md "$work/PROBES.md"
+    if tests/compatibility.py "$gpufloor" >"$work/COMPATIBILITY.md"; then
+        same docs/COMPATIBILITY.md "$work/COMPATIBILITY.md"
+    else
+        fail "tests/compatibility.py: exit $?"
+    fi
 else
-    skipped=$((skipped + 1))
-    echo "skip docs/METRICS.md: this build has no GPU probes"
+    skipped=$((skipped + 3))
+    echo "skip docs/METRICS.md, PROBES.md, COMPATIBILITY.md: this build has no GPU probes"
 fi
+print "$work/H200.md" report --section vital --format md $results && same docs/H200.md "$work/H200.md"
 print "$work/CLAIMS.md" claims --format md $results && same docs/CLAIMS.md "$work/CLAIMS.md"
 if [ ! -e README.md ]; then
     fail "README.md is missing"
-elif [ "$(grep -cx -e '<!-- headline -->' -e '<!-- /headline -->' README.md)" != 2 ]; then
-    fail "README.md lacks its markers <!-- headline --> and <!-- /headline -->, one of each"
-elif print "$work/headline" report --section vital --format md $results; then
-    with_headline "$work/headline" >"$work/README.md"
+elif [ "$(grep -cx -e '<!-- short -->' -e '<!-- /short -->' README.md)" != 2 ]; then
+    fail "README.md lacks its markers <!-- short --> and <!-- /short -->, one of each"
+elif print "$work/short" report --short $results; then
+    with_short "$work/short" >"$work/README.md"
     same README.md "$work/README.md"
 fi
 

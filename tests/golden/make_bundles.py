@@ -273,6 +273,42 @@ def troubled(small):
     return t
 
 
+def board_probes(clock=1.0, pins=1.0, l2=1.0, odd=1.0, decode=1.0):
+    """What `report A B` compares: figures that scale with the clock, with the pins, with neither (odd), between both
+    (decode)."""
+    return [
+        Figures("memory_latency", 1, "How long does one dependent load take?")
+        .add("level=l1", m("load_time", "ns", 16.2 / clock, timer="device", resolution=0.01))
+        .add("level=l2", m("load_time", "ns", 143 / clock, timer="device", resolution=0.01))
+        .add("level=hbm", m("load_time", "ns", 334 / clock, timer="device", resolution=0.01)),
+        Figures("bandwidth", 1, "How fast does each level of memory stream?")
+        .add("level=l2,op=read,path=ld,bytes=16777216", m("rate", "bytes/s", 7.8e12 * l2, "higher"))
+        .add("level=hbm,op=read,path=ld,bytes=4294967296", m("rate", "bytes/s", 3.2e12 * pins, "higher"))
+        .add("level=hbm,op=copy,path=ld,bytes=4294967296", m("rate", "bytes/s", 3.0e12 * pins, "higher")),
+        Figures("launch", 1, "What does it cost to start an empty kernel?")
+        .add("", m("submit", "ns", 2100.0, timer="wall", resolution=2.0))
+        .add("mode=graph", m("edge", "ns", 820.0 / odd, timer="event")),
+        Figures("attention_decode", 1, "What does one query cost?")
+        .add("batch=1,context=8192,heads=32,kv_heads=8,d=128,type=bf16,impl=attention,mode=graph,l2=cold",
+             m("time", "ns", 15000 / decode, timer="event")),
+    ]
+
+
+def boards():
+    """Two boards of one generation: the second has faster memory, and no figure of the L2's rate."""
+    a = bundle(board_probes(), 40)
+    a["environment"]["gpu"] = dict(GPU, name="NVIDIA Alpha", board="nvidia-alpha", bus_bits=4096)
+    probes = board_probes(pins=1.5, odd=1.3, decode=1.2)
+    probes[1].cases = probes[1].cases[1:]
+    b = bundle(probes, 41)
+    b["environment"]["gpu"] = dict(GPU, name="NVIDIA Beta", board="nvidia-beta", l2_bytes=2 * GPU["l2_bytes"])
+    b["environment"]["driver"] = {"version": "590.44", "cuda": "13.0"}
+    c = bundle(board_probes(clock=0.7, pins=0.8, l2=0.7, odd=0.7, decode=0.75), 42)
+    c["environment"]["gpu"] = dict(GPU, name="NVIDIA Gamma", board="nvidia-gamma", cc="8.0", n_sm=108,
+                                   sm_clock_max_mhz=1386, bus_bits=3277)
+    return a, b, c
+
+
 def main():
     os.chdir(os.path.dirname(os.path.abspath(__file__)))
     os.makedirs("results/nvidia-h200", exist_ok=True)
@@ -303,6 +339,9 @@ def main():
         committed["suite"] = dict(SUITE, commit="c" * 40)
         committed["environment"]["gpu"] = dict(GPU, id_hash="%016x" % (7 + i // 2))
         write("results/nvidia-h200/2026-11-2%d.json" % i, committed)
+
+    for name, made in zip("abc", boards()):
+        write(f"board_{name}.json", made)
 
     def folder_probe(name, what, unit, value):
         return Figures(name, 1, what).add("", m("time", unit, value, timer="wall"))

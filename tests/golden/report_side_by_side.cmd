@@ -1,1 +1,1 @@
-report small.json other_board.json host.json
+report --all small.json other_board.json host.json

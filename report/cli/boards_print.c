@@ -1,0 +1,101 @@
+#include "report/cli/boards_print.h"
+
+#include <jansson.h>
+
+#include "report/bundle/counted.h"
+#include "report/cli/answers.h"
+#include "report/page/emit.h"
+#include "report/page/published.h"
+
+static void put(FILE *out, const struct section *section, bool is_first, enum table_format format)
+{
+    const struct text_style style = text_style_of(out);
+
+    if (format == TABLE_MD) {
+        emit_markdown(out, section, 1);
+        return;
+    }
+    fputs(is_first ? "" : "\n", out);
+    emit_text(out, section, 1, &style);
+}
+
+static bool put_json(FILE *out, const struct boards *boards, json_t *sections)
+{
+    json_t *bundles = json_array();
+
+    for (size_t i = 0; i < boards->n; i++)
+        json_array_append_new(bundles, answers_bundle_json(boards->of[i].bundle));
+    json_t *document = json_pack("{s:s, s:i, s:o, s:o}", "schema", "boards", "schema_version", 1,
+                                 "bundles", bundles, "sections", sections);
+    const bool put =
+        document && json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) == 0;
+    fputc('\n', out);
+    json_decref(document);
+    return put;
+}
+
+static bool print(FILE *out, const struct boards *boards, boards_builder *const builders[],
+                  size_t n, enum table_format format, char why[DOCUMENT_WHY])
+{
+    json_t *sections = json_array();
+    bool fine = sections != NULL;
+
+    for (size_t i = 0; fine && i < n; i++) {
+        struct section section = {0};
+        builders[i](boards, &section);
+        if (format == TABLE_JSON)
+            fine = json_array_append_new(sections, emit_json(&section, 1)) == 0;
+        else
+            put(out, &section, i == 0, format);
+        section_free(&section);
+    }
+    if (format == TABLE_JSON && fine)
+        fine = put_json(out, boards, sections);
+    else
+        json_decref(sections);
+    if (!fine)
+        snprintf(why, DOCUMENT_WHY, "out of memory");
+    return fine;
+}
+
+static struct boards take(const struct bundle *bundles, size_t n)
+{
+    struct boards boards = {.n = n};
+    for (size_t i = 0; i < n; i++)
+        boards.of[i].bundle = &bundles[i];
+    return boards;
+}
+
+bool boards_print(FILE *out, struct bundle *bundles, size_t n, enum table_format format,
+                  char why[DOCUMENT_WHY])
+{
+    boards_builder *builders[8];
+    size_t n_builders = 0;
+
+    if (n > BOARDS_MOST) {
+        snprintf(why, DOCUMENT_WHY, "at most %d boards side by side; every row of more: --all",
+                 BOARDS_MOST);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!counted_open(&bundles[i], NULL, 0, why))
+            return false;
+    while (boards_section_at(n_builders)) {
+        builders[n_builders] = boards_section_at(n_builders);
+        n_builders++;
+    }
+    const struct boards boards = take(bundles, n);
+    return print(out, &boards, builders, n_builders, format, why);
+}
+
+bool boards_published(FILE *out, struct bundle *bundles, size_t n, enum table_format format,
+                      char why[DOCUMENT_WHY])
+{
+    boards_builder *const builders[] = {published_section};
+    const struct boards boards = take(bundles, n);
+
+    if (n <= PUBLISHED_BESIDE)
+        return print(out, &boards, builders, 1, format, why);
+    snprintf(why, DOCUMENT_WHY, "--published: at most %d bundles", PUBLISHED_BESIDE);
+    return false;
+}

@@ -1,0 +1,434 @@
+#!/usr/bin/env python3
+"""boards.py BUILD: `gpufloor report A B` on the committed H100 and H200, and on doctored ones: swapped, the same
+board twice, with fewer SMs of another generation, a row 1.3 times off, a row that scales with the pins, rows that
+are missing. Every number is a row's at three digits, every ratio that of two rows, every explanation holds by the
+facts of the two boards, and the sentence's counts are those of the table. Each check is seen to fail on a fault
+planted in what it looks at. TAP on stdout."""
+import copy
+import glob
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.path.abspath(sys.argv[1])
+GPUFLOOR = os.path.join(BUILD, "bin", "gpufloor")
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
+H100, H200 = (os.path.join(ROOT, "results", name) for name in ("nvidia-h100-80gb-hbm3", "nvidia-h200"))
+NEAR, LINES, COLUMNS = 1.05, 100, 100
+UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "GB/s": 1e9,
+         "TB/s": 1e12, "TFLOP/s": 1e12}
+CHOSEN = ("1024^3 fp16, ours", "read, HBM, one warp on each SM")  # by round 1, judged on the others
+n_tests = 0
+
+
+def ok(passed, what, detail=""):
+    global n_tests
+    n_tests += 1
+    print(f"{'ok' if passed else 'not ok'} {n_tests} - {what}")
+    if not passed and detail:
+        print("\n".join("# " + line for line in str(detail).splitlines()[:12]))
+
+
+def check(what, wrong, subject, spoil):
+    """wrong() lists what is wrong: nothing with the subject, something with a spoilt copy."""
+    found = wrong(subject)
+    ok(not found, what, "\n".join(map(str, found)))
+    spoilt = spoil(copy.deepcopy(subject))
+    ok(spoilt != subject and wrong(spoilt), f"{what}: a planted fault is seen")
+
+
+def report(*words):
+    done = subprocess.run([GPUFLOOR, "report", *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
+                          env=dict(os.environ, LC_ALL="C.UTF-8"), check=False)
+    if done.returncode:
+        sys.exit(f"report {' '.join(words)}: exit {done.returncode}: {done.stderr.decode()}")
+    return done.stdout.decode()
+
+
+def rows_of(path):
+    lines = [line.split("\t") for line in report("--format", "tsv", path).splitlines()]
+    return {line[0]: dict(zip(lines[0], line)) for line in lines[1:]}
+
+
+class Pair:
+    """The report of two bundles: text, sections of the JSON by name, rows of both."""
+
+    def __init__(self, a, b):
+        self.paths = a, b
+        self.text = report(a, b)
+        self.document = json.loads(report("--format", "json", a, b))
+        self.section = {s["name"]: s for s in self.document["sections"]}
+        self.rows = rows_of(a), rows_of(b)
+
+    def table(self, name="numbers"):
+        """[label, a, b, ratio, explained] of each row."""
+        return [[c.get("text", c) if c["kind"] == "text" else c for c in row["cells"]]
+                for row in self.section[name]["grids"][0]["rows"]]
+
+    def row(self, label):
+        return next(row for row in self.table() if row[0] == label)
+
+    def fact(self, label):
+        return next(row for row in self.table("conditions") if row[0] == label)[3]["value"]
+
+
+# --- numbers ------------------------------------------------------------------------------------------------
+
+def is_rate(number):
+    return number["unit"].endswith("/s") or number["unit"] == "bytes"
+
+
+def not_of_rows(subject):
+    """Values that no row has, and ratios that are not those of the two."""
+    rows, table = subject
+    wrong = []
+    for label, a, b, ratio, *_ in table:
+        for number, known in ((a, rows[0]), (b, rows[1])):
+            if number["value"] is None:
+                continue
+            centre = float(known[number["id"]]["centre"]) if number["id"] in known else math.nan
+            if not math.isclose(number["value"], centre, rel_tol=0.01 if label in CHOSEN else 1e-6):
+                wrong.append(f"{label}: {number['value']} {number['id']} {centre}")
+        if a["value"] is None or b["value"] is None:
+            if ratio["value"] is not None:
+                wrong.append(f"{label}: a ratio of nothing")
+            continue
+        expected = b["value"] / a["value"] if is_rate(a) else a["value"] / b["value"]
+        if ratio["value"] is None or not math.isclose(ratio["value"], expected, rel_tol=1e-9):
+            wrong.append(f"{label}: ratio {ratio['value']}, rows say {expected}")
+    return wrong
+
+
+def digits(text):
+    return len(text.replace(".", "").lstrip("0"))
+
+
+def not_as_printed(subject):
+    """Rows whose printed numbers are not those of the JSON, at three digits."""
+    text, table = subject
+    wrong = []
+    for label, a, b, ratio, *_ in table:
+        line = next((x for x in text.splitlines() if x.startswith("  " + label + " ")), "")
+        found = re.findall(r"(?:^|\s)(-|[0-9.]+(?: (?:%s))?)(?=\s|$)" % "|".join(UNITS), line[2 + len(label):])[:3]
+        for said, number in zip(found + [""] * 3, (a, b, ratio)):
+            if number["value"] is None:
+                wrong += [] if said == "-" else [f"{label}: {said!r} for nothing"]
+                continue
+            value, _, unit = said.partition(" ")
+            try:
+                is_it = math.isclose(float(value) * UNITS.get(unit, 1), number["value"], rel_tol=5.1e-3)
+            except ValueError:
+                is_it = False
+            if not is_it or (digits(value) > 3 and "." in value):
+                wrong.append(f"{label}: {said!r} for {number['value']}")
+    return wrong
+
+
+# --- explanations -------------------------------------------------------------------------------------------
+
+def near(ratio, expected, by=NEAR):
+    return abs(math.log(ratio / expected)) <= math.log(by) + 1e-9
+
+
+def not_explained_so(subject):
+    """Explanations that the boards' facts do not bear out. Clocks of rows differ by some per cent."""
+    table, pins, sms, l2 = subject
+    wrong = []
+    for label, a, b, ratio, said in table:
+        x = ratio["value"]
+        if x is None:
+            wrong += [] if said == "-" else [f"{label}: {said}"]
+        elif said.startswith("pins, in part"):
+            if not min(1, pins) / NEAR < x < max(1, pins) * NEAR or near(x, pins) or near(x, 1):
+                wrong.append(f"{label}: {x} {said}")
+        elif said.startswith("pins or"):
+            wrong += [] if near(x, pins) else [f"{label}: {x} {said}"]
+        elif said.startswith("pins"):
+            wrong += [] if near(x, pins) else [f"{label}: {x} {said}"]
+        elif said.startswith("L2 size"):
+            wrong += [] if near(x, l2) else [f"{label}: {x} {said}"]
+        elif said.startswith(("clock", "alike")):
+            wrong += [] if near(x, 1, 1.07) else [f"{label}: {x} {said}"]
+        elif said.startswith(("chip", "power")):
+            wrong += [] if near(x, sms, 1.10) else [f"{label}: {x} {said}"]
+        elif said.startswith("not explained"):
+            claimed = re.search(r"\((?:pins|L2 size): ([0-9.]+)\)", said)
+            expected = float(claimed.group(1)) if claimed else 1
+            wrong += [] if not near(x, expected, NEAR / 1.03) else [f"{label}: {x} {said}"]
+        else:
+            wrong.append(f"{label}: {said!r}")
+    return wrong
+
+
+def miscounted(subject):
+    """Counts of the sentence that are not those of the table."""
+    finding, table = subject
+    said = {word: int(n) for n, word in re.findall(r"(\d+) (?:is|are) (not explained|not on both|the same)", finding)}
+    said["pins"] = int((re.search(r"(\d+) follows? the pins", finding) or [0, 0])[1])
+    said["n"] = int(re.search(r"of (\d+) number", finding)[1])
+    texts = [row[4] for row in table]
+    real = {"not explained": sum(t.startswith("not explained") for t in texts),
+            "not on both": texts.count("-"), "n": len(texts) - texts.count("-"),
+            "pins": sum(bool(re.match(r"pins(, [+-]\d+ %)?$", t)) for t in texts)}
+    wrong = [f"{k}: {said.get(k, 0)}, table {v}" for k, v in real.items() if said.get(k, 0) != v]
+    parts = re.sub(r";.*", "", finding).split("number", 1)[1]
+    total = sum(int(n) for n in re.findall(r"(?<![\d.])(\d+) [a-z]", parts))
+    return wrong + ([] if total == said["n"] else [f"parts make {total} of {said['n']}"])
+
+
+def too_long(text):
+    lines = text.splitlines()
+    return [f"{len(lines)} lines"] * (len(lines) > LINES) + [x for x in lines if len(x) > COLUMNS]
+
+
+def judged(text):
+    """FASTER and SLOWER are compare's words: here they speak of memory, in a title."""
+    return [x for x in text.splitlines() if re.search(r"\b(FASTER|SLOWER)\b(?! MEMORY)", x)]
+
+
+# --- doctored bundles ---------------------------------------------------------------------------------------
+
+def largest(folder):
+    """The newest bundle that holds most programs."""
+    bundles = []
+    for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
+        with open(path, encoding="utf-8") as file:
+            bundles.append(json.load(file))
+    return max(bundles, key=lambda b: (len({r["probe"]["name"] for r in b["runs"]}), b["started"]))
+
+
+def scaled(bundle, probe, case, names, factor):
+    bundle = copy.deepcopy(bundle)
+    for run in bundle["runs"]:
+        if run["probe"]["name"] != probe:
+            continue
+        for one in run["cases"]:
+            for metric in one["metrics"]:
+                if one["case"] == case and metric["name"] in names:
+                    for key in ("median", "best", "min", "max", "q1", "q3", "p01", "p99", "p999"):
+                        if metric.get(key) is not None:
+                            metric[key] *= factor
+    return bundle
+
+
+class Folder:
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory()
+
+    def put(self, name, bundle):
+        path = os.path.join(self.folder.name, name + ".json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(bundle, file)
+        return path
+
+
+def spoil_ratio(subject):
+    subject[1][2][3]["value"] *= 1.01
+    return subject
+
+
+def spoil_value(subject):
+    subject[1][2][1]["value"] *= 1.01
+    return subject
+
+
+def spoil_explanation(subject):
+    row = next(row for row in subject[0] if row[4].startswith("clock"))
+    row[4] = "pins" if not near(row[3]["value"], subject[1]) else "not explained"
+    return subject
+
+
+def check_pair(name, pair, pins, sms, l2):
+    table = pair.table()
+    check(f"{name}: each number is a row's, each ratio theirs", not_of_rows, (pair.rows, table), spoil_ratio)
+    check(f"{name}: printed as rows have them, at three digits", not_as_printed, (pair.text, table), spoil_value)
+    check(f"{name}: explanations hold", not_explained_so, (table, pins, sms, l2), spoil_explanation)
+    check(f"{name}: the sentence counts the table", miscounted, (pair.section["numbers"]["finding"], table),
+          lambda s: (re.sub(r"of (\d+)", lambda m: f"of {int(m[1]) + 1}", s[0]), s[1]))
+    check(f"{name}: {LINES} lines of {COLUMNS} columns", too_long, pair.text, lambda t: t + "x" * 101)
+    check(f"{name}: no word of compare's", judged, pair.text, lambda t: t + "\nL1 SLOWER by 3 %")
+
+
+# --- what is held -------------------------------------------------------------------------------------------
+
+def title(pair):
+    return pair.section["numbers"]["title"]
+
+
+def inverted(pair, swapped):
+    def wrong(tables):
+        return [f"{a[0]}: {a[3]['value']} {b[3]['value']}" for a, b in zip(*tables)
+                if a[3]["value"] is not None and not math.isclose(a[3]["value"] * b[3]["value"], 1, rel_tol=1e-9)]
+
+    def spoil(tables):
+        tables[0][0][3]["value"] *= 1.001
+        return tables
+    check("swapped: every ratio is inverted", wrong, (pair.table(), swapped.table()), spoil)
+    ok(title(swapped) == "THE SAME CHIP, SLOWER MEMORY" and title(pair) == "THE SAME CHIP, FASTER MEMORY",
+       "titles follow the pins", f"{title(pair)}; {title(swapped)}")
+    same = [(a[0], a[4], b[4]) for a, b in zip(pair.table(), swapped.table())
+            if a[4].startswith("not explained") != b[4].startswith("not explained")]
+    ok(not same, "swapped: what is not explained is the same", same)
+
+
+def doctored(folder, a, b, whole):
+    """One change at a time in the second bundle."""
+    label = "load, L1"
+    off = Pair(a, folder.put("off", scaled(whole, "memory_latency", "level=l1", ("load", "load_time"), 1.3)))
+    plain = Pair(a, b)
+    ok(plain.row(label)[4].startswith("clock") and off.row(label)[4] == "not explained",
+       "a row 1.3 times off is not explained", off.row(label))
+    count = [int(re.search(r"(\d+) (?:is|are) not explained", p.section["numbers"]["finding"])[1])
+             for p in (plain, off)]
+    ok(count[1] == count[0] + 1, "and the sentence counts it", count)
+
+    cluster = "barrier of a cluster of 8, relaxed"
+    decode = plain.row("attention, a query over 8192 keys")
+    case = next(c["case"] for r in whole["runs"] if r["probe"]["name"] == "attention_decode" for c in r["cases"]
+                if decode[2]["id"].startswith("attention_decode.time{" + c["case"]))
+    factor = decode[3]["value"] / plain.fact("pins of the memory")
+    pins = Pair(a, folder.put("pins", scaled(whole, "attention_decode", case, ("time",), factor)))
+    ok(decode[4] == "pins, in part" and pins.row(decode[0])[4] == "pins",
+       "a row that scales with the pins is the pins'", (decode[4], pins.row(decode[0])[4]))
+    ok(plain.row(cluster)[4].startswith("clock"), "a row of the SMs is not")
+
+    lacking = copy.deepcopy(whole)
+    lacking["runs"] = [r for r in lacking["runs"] if r["probe"]["name"] != "bandwidth"]
+    lack = Pair(a, folder.put("lacking", lacking))
+    ok(lack.row("read, HBM")[2]["value"] is None and lack.row("read, HBM")[4] == "-"
+       and re.search(r"read, HBM +3\.\d\d TB/s +- +- +-$", lack.text, re.M), "what a board lacks is -")
+    return lack
+
+
+def other_generation(folder, a, whole):
+    other = copy.deepcopy(whole)
+    other["environment"]["gpu"].update(board="nvidia-a100-like", name="NVIDIA A100-like", cc="8.0", n_sm=108)
+    pair = Pair(a, folder.put("other", other))
+    ok(title(pair).startswith("ANOTHER GENERATION (CC 9.0, 8.0)"), "108 SMs of cc 8.0 are another generation",
+       title(pair))
+    ok("THE SAME CHIP" not in pair.text, "and not the same chip")
+    ok(math.isclose(pair.fact("SMs x clock, MHz"), 108 / 132, rel_tol=0.01), "whose chip is 108/132 as large",
+       pair.fact("SMs x clock, MHz"))
+    read = pair.row("read, L1")
+    ok(re.match(r"not explained \(chip: 0\.8[12]\d\)$", read[4]),
+       "a rate of all SMs that does not fall with them is not explained", read)
+    # The same with the facts of the first: explained by the chip.
+    plain = Pair(a, folder.put("plain", whole))
+    ok(plain.row("read, L1")[4].startswith("chip"), "and with as many SMs it is the chip's")
+
+
+def same_board(folder, whole):
+    changed = scaled(whole, "launch", "mode=graph", ("edge",), 1.2)
+    twice = Pair(folder.put("first", whole), folder.put("second", changed))
+    ok(title(twice) == "THE SAME BOARD TWICE" and "gpufloor compare" in twice.text, "one board twice says so",
+       title(twice))
+    off = [row[0] for row in twice.table() if row[4].startswith("not explained")]
+    ok(off == ["one more small kernel in a graph"], "of one board only what changed is not explained", off)
+
+
+def three(a, b):
+    text = report(a, b, a)
+    ok(max(map(len, text.splitlines())) <= COLUMNS, "three boards keep to the columns")
+    line = next(x for x in text.splitlines() if x.startswith("  read, HBM  "))
+    ok(re.search(r"1\.\d\d pins +1\.00 pins$", line) is not None, "three boards: a ratio each over the first", line)
+
+
+# --- claims, schema, published ------------------------------------------------------------------------------
+
+def claims(pair):
+    """Against the ledger's own words."""
+    done = [subprocess.run([GPUFLOOR, "claims", "--format", "tsv", path], capture_output=True, text=True,
+                           check=True).stdout for path in pair.paths]
+    verdicts = []
+    for out in done:
+        lines = [line.split("\t") for line in out.splitlines()]
+        at = lines[0].index("verdict")
+        verdicts.append({line[0]: line[at] for line in lines[1:]})
+    decided = ("REPRODUCED", "REFUTED", "MIXED")
+    a, b = verdicts
+    disputed = {c for c in a if a[c] in decided and b[c] in decided and a[c] != b[c]}
+    partial = {c for c in a if (a[c] in decided) != (b[c] in decided)}
+
+    def wrong(section):
+        said = {row["cells"][0]["text"] for grid in section["grids"] for row in grid["rows"]} - {""}
+        notes = " ".join(section["notes"])
+        noted = set(re.findall(r"C\d+[a-z]?", notes))
+        return [f"not told: {c}" for c in (disputed | partial) - said - noted] + \
+            [f"told: {c}" for c in (said | noted) - disputed - partial]
+
+    def spoil(section):
+        section["notes"] = [note.replace(sorted(partial)[0], "C999") for note in section["notes"]]
+        return section
+    check("claims: those that differ, and no other", wrong, pair.section["claims"], spoil)
+
+
+def follows_schema(document):
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(document, file)
+        file.flush()
+        return subprocess.run([sys.executable, os.path.join(ROOT, "tests/schema.py"), "boards", file.name],
+                              capture_output=True, check=False).returncode == 0
+
+
+def schema(pair):
+    ok(follows_schema(pair.document), "the JSON follows its schema")
+    try:
+        import jsonschema  # noqa: F401, without it schema.py passes all
+    except ImportError:
+        return
+    spoilt = copy.deepcopy(pair.document)
+    del spoilt["sections"][1]["finding"]
+    ok(not follows_schema(spoilt), "the schema sees a planted fault")
+
+
+def published(path):
+    text = report("--published", path)
+    document = json.loads(report("--published", "--format", "json", path))
+    table, sources = document["sections"][0]["grids"]
+
+    def wrong(subject):
+        figures, known = subject
+        keys = {row["cells"][0]["text"]: row["cells"][1]["text"] for row in known}
+        used = [row["cells"][-1]["text"] for row in figures]
+        return [k for k in used if k not in keys] + [k for k in keys if k not in used] + \
+            [k for k, said in keys.items() if "https://" not in said or len(said) < 80]
+
+    def spoil(subject):
+        subject[0][0]["cells"][-1]["text"] = "hearsay"
+        return subject
+    check("published: each figure has a source with address and method, each source a figure", wrong,
+          (table["rows"], sources["rows"]), spoil)
+    ok("not measured by gpufloor" in text and "no verdict" in text, "published figures are marked as others'")
+    ok(all(row["cells"][1]["kind"] == "number" for row in table["rows"] if row["cells"][0]["text"]),
+       "published: ours stands in the first column")
+    judges = [path for path in glob.glob(os.path.join(ROOT, "report/claims/*.[ch]"))
+              if subprocess.run(["grep", "-q", "published.h", path], check=False).returncode == 0]
+    ok(not judges, "no claim takes a published figure", judges)
+    ok(max(map(len, text.splitlines())) <= COLUMNS, "published: 100 columns")
+
+
+def main():
+    real = Pair(H100, H200)
+    pins, l2 = real.fact("pins of the memory"), real.fact("L2")
+    check_pair("H100, H200", real, pins, 1, l2)
+    inverted(real, Pair(H200, H100))
+    claims(real)
+    schema(real)
+    folder = Folder()
+    first, whole = largest(H100), largest(H200)
+    a, b = folder.put("a", first), folder.put("b", whole)
+    check_pair("one bundle each", Pair(a, b), pins, 1, l2)
+    lack = doctored(folder, a, b, whole)
+    check_pair("lacking", lack, pins, 1, l2)
+    other_generation(folder, a, whole)
+    same_board(folder, whole)
+    three(a, b)
+    published(H200)
+    print(f"1..{n_tests}")
+
+
+main()

@@ -1,0 +1,1 @@
+report small.json host.json

@@ -1,0 +1,1 @@
+report --format json board_a.json board_b.json

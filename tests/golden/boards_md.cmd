@@ -1,0 +1,1 @@
+report --format md board_a.json board_b.json

@@ -1,0 +1,1 @@
+report board_b.json board_a.json

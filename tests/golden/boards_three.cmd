@@ -1,0 +1,1 @@
+report board_a.json board_b.json board_c.json

@@ -1,0 +1,1 @@
+report --published --format md board_a.json

@@ -1,0 +1,1 @@
+report --published board_a.json board_b.json

@@ -1,0 +1,1 @@
+report --published --format tsv board_a.json

@@ -1,0 +1,1 @@
+report --history results/nvidia-h200 --metric 'launch.*' --format md
