@@ -1,9 +1,9 @@
 /* run --continue: takes up a bundle that was interrupted. What its whole rounds hold is kept; the
  * round in which it stopped is measured again, and then all that are missing. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/version.h"
 #include "report/bundle/rows.h"
@@ -85,28 +85,24 @@ static int whole_rounds(const struct session *s, const json_t *runs)
     return s->options.rounds;
 }
 
-bool session_resume(struct session *s, char why[DOCUMENT_WHY])
+/* Takes over what the bundle holds. */
+static bool take_up(struct session *s, const json_t *bundle, char why[DOCUMENT_WHY])
 {
-    json_t *bundle = document_load(s->options.resumed, "bundle", why);
     const json_t *runs = json_object_get(bundle, "runs"), *run;
     size_t i;
 
-    if (!bundle || !is_ours(s, bundle, why)) {
-        json_decref(bundle);
-        return false;
-    }
     s->options.seed = (uint64_t)json_integer_value(json_object_get(bundle, "seed"));
     s->options.rounds = (int)json_integer_value(json_object_get(bundle, "rounds"));
     s->options.quick = json_is_true(json_object_get(bundle, "quick"));
+    s->options.deep = json_is_true(json_object_get(bundle, "deep"));
     json_array_foreach(runs, i, run)
         if (!task_of(s, probe_of(run))) {
             char what[200];
             snprintf(what, sizeof what, "holds runs of %.80s, which does not take part now",
                      probe_of(run));
-            json_decref(bundle);
             return refuse(why, s, what);
         }
-    s->n_kept = whole_rounds(s, runs);
+    s->n_kept = s->n_whole = whole_rounds(s, runs);
     json_array_foreach(runs, i, run)
         if (round_of(run) >= 0 && round_of(run) < s->n_kept)
             json_array_append(s->runs, (json_t *)run);
@@ -121,11 +117,20 @@ bool session_resume(struct session *s, char why[DOCUMENT_WHY])
     char now[24];
     document_time(now, sizeof now);
     json_array_append_new(s->continued, json_string(now));
-    json_decref(bundle);
+    return true;
+}
 
-    /* The whole bundle is written beside the interrupted one and takes its name. */
-    return snprintf(s->path, sizeof s->path, "%s", s->options.resumed) < PATH_MAX &&
-                   access(s->path, W_OK) == 0
-               ? true
-               : refuse(why, s, "cannot be written");
+/* Each round takes the place of the interrupted bundle itself, not of a link that leads to it. It is
+ * held before it is read: a run that goes on would write it anew. */
+bool session_resume(struct session *s, char why[DOCUMENT_WHY])
+{
+    if (!realpath(s->options.resumed, s->path))
+        return refuse(why, s, strerror(errno));
+    if (!session_hold(s, why))
+        return false;
+    json_t *bundle = document_load(s->options.resumed, "bundle", why);
+    bool taken = bundle && is_ours(s, bundle, why) && take_up(s, bundle, why) &&
+                 place_try(s->path, why);
+    json_decref(bundle);
+    return taken;
 }
