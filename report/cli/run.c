@@ -360,6 +360,10 @@ static int prepare(struct session *s)
     s->began_s = child_now_s();
     progress_open(&s->progress);
     session_find_gpu(s);
+    if (session_interrupted()) {
+        fprintf(stderr, "interrupted: nothing was measured until then\n");
+        return EXIT_WORSE;
+    }
     say_gpu_state(s);
     if (s->gpu_state[0] && (s->options.require_gpu || s->options.n_each > 0)) {
         fprintf(stderr, "gpufloor run: --%s: GPU %d cannot be measured\n",

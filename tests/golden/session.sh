@@ -101,6 +101,70 @@ check "a child left behind does not hold the run up" value_of lingers 'wall}.*10
 check "others are measured all the same" value_of good 'wall}.*100'
 check "no child survives" bash -c '! pgrep -f "^sleep 600$"'
 
+probes null good needy
+unset FAKE_GPUS
+measure --require-gpu --quick
+check "--require-gpu without a GPU is a failure" exits 1
+check "in one line" says '^gpufloor run: --require-gpu: GPU 0 cannot be measured$'
+check "and nothing is measured" test ! -e one.json
+export FAKE_GPUS="0 2"
+measure --require-gpu --quick
+check "--require-gpu with one is none" exits 0
+check "it is measured" runs_of needy 1
+measure --require-gpu --quick good
+check "without a program that needs it, it is not measured" exits 1
+check "one line says so" says '^gpufloor run: --require-gpu: no GPU was measured$'
+measure --each 0,2
+check "--each has no one place" exits 2
+each() { # ARGUMENT...: run, into the default place
+    rm -rf run talk out log
+    FAKE_LOG=$work/log "$gpufloor" run --seed 1 --results "$work/results" "$@" >out 2>talk
+    status=$?
+}
+each --each=0,2 --rounds 2
+check "--each measures one GPU after the other" exits 0
+check "each into a bundle of its own" bash -c '[ "$(echo run/*)" = "$(echo run/*-gpu-0.json run/*-gpu-2.json)" ]'
+check "that holds all its rounds" bash -c \
+    'for f in run/*; do [ "$(grep -o "name\":\"needy" "$f" | wc -l)" = 2 ] || exit 1; done'
+check "both are looked for before one is measured" test "$(head -n 2 log | tr '\n' .)" = 'null 0.null 0.'
+each --each=0,1 --rounds 2
+check "a GPU that is not there is a failure" exits 1
+check "that is named" says '^gpufloor run: --each: GPU 1 cannot be measured$'
+check "nothing is measured" bash -c '! grep -q needy log'
+check "and no name is taken" test -z "$(ls run)"
+for wrong in '' 0,0 x 0,-1; do
+    each --each="$wrong"
+    check "--each='$wrong' is a usage error" exits 2
+done
+each --each=0 --device 2
+check "--each beside --device, too" exits 2
+
+mkdir -p bin/baselines with without
+for name in peers fused_peers; do ln -s "$here/fake_probe.sh" "bin/baselines/$name.py"; done
+printf '#!/bin/sh\nexit 0\n' >with/python3
+printf '#!/bin/sh\nexit 1\n' >without/python3
+chmod +x with/python3 without/python3
+PATH=$work/with:$PATH measure --peers --rounds 2
+check "--peers takes both programs into every round" runs_of peers 2
+check "where python3 has torch" runs_of fused_peers 2
+check "beside the others" runs_of good 2
+PATH=$work/without:$PATH measure --peers --rounds 2
+check "without torch they are left out" runs_of peers 0
+check "one line says so" says '^no peers: python3 has no torch$'
+check "the others are measured" runs_of good 2
+rm bin/baselines/fused_peers.py
+PATH=$work/with:$PATH measure --peers --rounds 2
+check "a program that is not there is named" says '^no peers: there is no baselines/fused_peers.py'
+unset FAKE_GPUS
+
+FAKE_WORDS=$work/words measure --deep --rounds 3
+check "--deep is one round" runs_of good 1
+check "of every sweep" grep -q '^good .* --deep' words
+check "the bundle says so" holds '"deep":true'
+check "and follows the schema" python3 "$here/../schema.py" bundle one.json
+measure --deep --quick
+check "--deep beside --quick is a usage error" exits 2
+
 probes null noisy
 measure --rounds 2
 check "a discarded run is repeated three times" runs_of noisy 8
