@@ -57,8 +57,8 @@ static error_t take(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
-/* A descriptor that is closed would be given to the next file that is opened, and talk would go into
- * a bundle. In its place stands one that cannot be used. */
+/* A descriptor that is closed would be given to the next file that is opened, and talk would go
+ * into a bundle. In its place stands one that cannot be used. */
 static void fill_descriptors(void)
 {
     for (int descriptor = 0; descriptor <= STDERR_FILENO; descriptor++)

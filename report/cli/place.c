@@ -49,7 +49,8 @@ static bool make_folder(const char *folder, char why[DOCUMENT_WHY])
 
     if (mkdir(folder, 0777) == 0 || (stat(folder, &facts) == 0 && S_ISDIR(facts.st_mode)))
         return true;
-    snprintf(what, sizeof what, "this folder cannot be made (%s): choose a place with --output FILE",
+    snprintf(what, sizeof what,
+             "this folder cannot be made (%s): choose a place with --output FILE",
              strerror(errno == EEXIST ? ENOTDIR : errno));
     return refuse(why, folder, what);
 }
@@ -88,8 +89,8 @@ static bool is_taken(const char *path)
     return lstat(path, &facts) == 0; /* a link that leads nowhere is there, too */
 }
 
-bool place_document(char path[PATH_MAX], const char *output, const char *started,
-                    const char *board, const char *ending, char why[DOCUMENT_WHY])
+bool place_document(char path[PATH_MAX], const char *output, const char *started, const char *board,
+                    const char *ending, char why[DOCUMENT_WHY])
 {
     if (output && !name_given(path, output, why))
         return false;

@@ -23,7 +23,7 @@ static void clock_text(char *text, size_t size, double seconds)
     snprintf(text, size, "%d:%02d", whole / 60, whole % 60);
 }
 
-/* Columns of the terminal; a line that reaches the last one would wrap, and could not be removed. */
+/* Columns that may be used: a line that reaches the last one wraps, and cannot be removed. */
 static int columns(void)
 {
     struct winsize size;

@@ -77,8 +77,8 @@ static int whole_rounds(const struct session *s, const json_t *runs)
             const json_t *run;
             size_t k;
             bool found = false;
-            json_array_foreach(runs, k, run)
-                found |= round_of(run) == round && !strcmp(probe_of(run), s->tasks[i].probe->name);
+            json_array_foreach(runs, k, run) found |=
+                round_of(run) == round && !strcmp(probe_of(run), s->tasks[i].probe->name);
             if (!found)
                 return round;
         }
@@ -95,17 +95,16 @@ static bool take_up(struct session *s, const json_t *bundle, char why[DOCUMENT_W
     s->options.rounds = (int)json_integer_value(json_object_get(bundle, "rounds"));
     s->options.quick = json_is_true(json_object_get(bundle, "quick"));
     s->options.deep = json_is_true(json_object_get(bundle, "deep"));
-    json_array_foreach(runs, i, run)
-        if (!task_of(s, probe_of(run))) {
-            char what[200];
-            snprintf(what, sizeof what, "holds runs of %.80s, which does not take part now",
-                     probe_of(run));
-            return refuse(why, s, what);
-        }
+    json_array_foreach(runs, i, run) if (!task_of(s, probe_of(run)))
+    {
+        char what[200];
+        snprintf(what, sizeof what, "holds runs of %.80s, which does not take part now",
+                 probe_of(run));
+        return refuse(why, s, what);
+    }
     s->n_kept = s->n_whole = whole_rounds(s, runs);
-    json_array_foreach(runs, i, run)
-        if (round_of(run) >= 0 && round_of(run) < s->n_kept)
-            json_array_append(s->runs, (json_t *)run);
+    json_array_foreach(runs, i, run) if (round_of(run) >= 0 && round_of(run) < s->n_kept)
+        json_array_append(s->runs, (json_t *)run);
     json_object_update(s->environment, json_object_get(bundle, "environment"));
     snprintf(s->started, sizeof s->started, "%s", document_get_text(bundle, "started", ""));
     s->began_s -= json_number_value(json_object_get(bundle, "elapsed_s"));
@@ -120,8 +119,8 @@ static bool take_up(struct session *s, const json_t *bundle, char why[DOCUMENT_W
     return true;
 }
 
-/* Each round takes the place of the interrupted bundle itself, not of a link that leads to it. It is
- * held before it is read: a run that goes on would write it anew. */
+/* Each round takes the place of the interrupted bundle itself, not of a link that leads to it. It
+ * is held before it is read: a run that goes on would write it anew. */
 bool session_resume(struct session *s, char why[DOCUMENT_WHY])
 {
     if (!realpath(s->options.resumed, s->path))
@@ -129,8 +128,8 @@ bool session_resume(struct session *s, char why[DOCUMENT_WHY])
     if (!session_hold(s, why))
         return false;
     json_t *bundle = document_load(s->options.resumed, "bundle", why);
-    bool taken = bundle && is_ours(s, bundle, why) && take_up(s, bundle, why) &&
-                 place_try(s->path, why);
+    bool taken =
+        bundle && is_ours(s, bundle, why) && take_up(s, bundle, why) && place_try(s->path, why);
     json_decref(bundle);
     return taken;
 }

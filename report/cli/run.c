@@ -25,7 +25,9 @@ enum { KEY_QUICK = 256, KEY_SEED, KEY_SHARED, KEY_RAW, KEY_RESULTS, KEY_LIMIT, K
 
 static const struct argp_option table[] = {
     {.name = "quick", .key = KEY_QUICK, .doc = "One round: a look, from which no verdict follows"},
-    {.name = "deep", .key = KEY_DEEP, .doc = "One round of every sweep, from which no verdict follows"},
+    {.name = "deep",
+     .key = KEY_DEEP,
+     .doc = "One round of every sweep, from which no verdict follows"},
     {.name = "rounds", .key = 'r', .arg = "N", .doc = "Rounds (default 7)"},
     {.name = "seed",
      .key = KEY_SEED,
@@ -40,8 +42,8 @@ static const struct argp_option table[] = {
     {.name = "continue",
      .key = KEY_CONTINUE,
      .arg = "FILE",
-     .doc = "Measure the rounds that an interrupted or killed run left out, into that file: on the same card, "
-            "by the same commit, with the same probes; rounds and seed are the file's"},
+     .doc = "Measure the rounds that an interrupted or killed run left out, into that file: on the "
+            "same card, by the same commit, with the same probes; rounds and seed are the file's"},
     {.name = "device", .key = 'd', .arg = "N", .doc = "GPU to measure (default 0)"},
     {.name = "each",
      .key = KEY_EACH,
@@ -97,7 +99,8 @@ static void take_each(struct run_options *o, char *list, const struct argp_state
 static void judge_options(const struct run_options *o, struct argp_state *state)
 {
     if (o->resumed && (o->output || o->raw || o->quick || o->deep || o->n_each > 0))
-        argp_error(state, "--continue: not together with --output, --raw, --quick, --deep or --each");
+        argp_error(state, "--continue: not together with --output, --raw, --quick, --deep or "
+                          "--each");
     if (o->quick && o->deep)
         argp_error(state, "--deep: not together with --quick");
     if (o->n_each > 0 && o->output)
@@ -184,7 +187,8 @@ static char *find_baseline(char path[PATH_MAX], const char *name)
 static bool take_peers(struct session *s)
 {
     static const char *const names[] = {"peers.py", "fused_peers.py"};
-    static const char look[] = "import importlib.util as u, sys; sys.exit(not u.find_spec('torch'))";
+    static const char look[] =
+        "import importlib.util as u, sys; sys.exit(not u.find_spec('torch'))";
     const char *const argv[] = {"python3", "-c", look, NULL};
     char path[PATH_MAX], why[DOCUMENT_WHY];
     struct child_result result;
@@ -445,11 +449,10 @@ int run_main(int argc, char **argv)
         .args_doc = "[PROBE...]",
         .doc = "Measures this machine: rounds of every probe, each run a "
                "process of its own, into one bundle; then prints the report. "
-               "Without a GPU, the host's part.\vEach round is on disk when it ends: what is killed, "
-               "by whatever signal, leaves its whole rounds, and --continue goes on with them.\n"
-               "Exit: 0, also when nothing that was "
-               "asked for can be measured here (but see --require-gpu); 1 when a probe failed or it "
-               "was interrupted; 2 usage."};
+               "Without a GPU, the host's part.\vEach round is on disk when it ends: a run that is "
+               "killed, by whatever signal, leaves its whole rounds, and --continue goes on with "
+               "them.\nExit: 0, also when nothing that was asked for can be measured here (but see "
+               "--require-gpu); 1 when a probe failed or it was interrupted; 2 usage."};
     argp_parse(&parser, argc, argv, 0, NULL, &s.options);
     s.options.rounds = s.options.quick || s.options.deep ? 1 : s.options.rounds;
     s.options.device = s.options.device < 0 ? 0 : s.options.device;

@@ -1,5 +1,5 @@
-/* What is in a bundle, and how nothing measured gets lost: after each round the whole document is on
- * disk. It takes the place of the one before, and of nothing else. */
+/* What is in a bundle, and how nothing measured gets lost: after each round the whole document is
+ * on disk. It takes the place of the one before, and of nothing else. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* One `gpufloor run` on one GPU: what its parts share. run.c reads the options and shows the result,
- * rounds.c measures, place.c takes the bundle's name, save.c writes it. */
+/* One `gpufloor run` on one GPU: what its parts share. run.c reads the options and shows the
+ * result, rounds.c measures, place.c takes the bundle's name, save.c writes it. */
 #ifndef REPORT_CLI_SESSION_H
 #define REPORT_CLI_SESSION_H
 
@@ -14,7 +14,8 @@
 #include "report/cli/catalogue.h"
 #include "report/cli/progress.h"
 
-enum { SESSION_REPEATS_MAX = 3, SESSION_WITH_MAX = 8, SESSION_EACH_MAX = 16, SESSION_LEFT_MAX = 32 };
+enum { SESSION_REPEATS_MAX = 3, SESSION_WITH_MAX = 8, SESSION_EACH_MAX = 16 };
+enum { SESSION_LEFT_MAX = 32 };
 
 struct run_options {
     char **names; /* probes asked for; NULL-terminated, empty: all */
@@ -72,8 +73,8 @@ struct session {
 /* rounds.c: asks the null probe whether there is a GPU, and opens NVML when there is. */
 void session_find_gpu(struct session *s);
 
-/* Every task once a round, until all rounds are done or a signal asks to stop. Each round is on disk
- * when it ends. */
+/* Every task once a round, until all rounds are done or a signal asks to stop. Each round is on
+ * disk when it ends. */
 void session_measure(struct session *s);
 
 /* Catches SIGINT, SIGTERM and SIGHUP; session_interrupted says whether one came. A closed pipe ends
@@ -89,11 +90,11 @@ bool session_resume(struct session *s, char why[DOCUMENT_WHY]);
  * document that holds no run, all before anything is measured. False with one line in why. */
 bool session_place(struct session *s, char why[DOCUMENT_WHY]);
 
-/* Tries where any document goes: at `output`, or for NULL at build/run/TIME-BOARD and the ending. */
+/* Tries where any document goes: `output`, or for NULL build/run/TIME-BOARD and the ending. */
 bool place_document(char path[PATH_MAX], const char *output, const char *started,
                     const char *board, const char *ending, char why[DOCUMENT_WHY]);
 
-/* Writes and removes a file as large as two bundles beside that path. False, with one line in why. */
+/* Writes and removes a file as large as two bundles beside that path. False, with a line in why. */
 bool place_try(const char *path, char why[DOCUMENT_WHY]);
 
 /* Remembers which file is at s->path, and locks it. False, with one line in why, if another process
@@ -110,8 +111,8 @@ json_t *session_bundle(struct session *s, bool ended);
 /* Writes what is measured so far. A failure is said; the next round tries again. */
 void session_keep(struct session *s);
 
-/* Writes the bundle at the end; if its place fails, to the temporary folder instead, and s->path says
- * where; if that fails, too, to stdout. */
+/* Writes the bundle at the end; if its place fails, to the temporary folder instead, and s->path
+ * says where; if that fails, too, to stdout. */
 enum session_saved { SAVED, SAVED_ELSEWHERE, NOT_SAVED };
 enum session_saved session_save(struct session *s, const json_t *bundle);
 

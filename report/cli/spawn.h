@@ -12,8 +12,8 @@ struct spawned {
     int life;     /* closed when this process is gone */
 };
 
-/* Starts argv[0], looked up in PATH, with nothing on its stdin and with the given descriptors as its
- * stdout and stderr. False, with the error in errno, if it could not be started. */
+/* Starts argv[0], looked up in PATH, with nothing on its stdin and with the given descriptors as
+ * its stdout and stderr. False, with the error in errno, if it could not be started. */
 bool spawn_start(struct spawned *child, const char *const argv[], int out, int talk);
 
 /* Kills the group: the child if it still runs, and what it left there. Returns its wait status. */
@@ -27,8 +27,8 @@ struct orphan {
     char name[32];
 };
 
-/* Processes that were left behind outside the group of their starter, and still run. At most max are
- * written; returns how many. */
+/* Processes that were left behind outside the group of their starter, and still run. At most max
+ * are written; returns how many. */
 size_t spawn_orphans(pid_t group, struct orphan *orphans, size_t max);
 
 #endif
