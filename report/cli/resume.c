@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/version.h"
 #include "report/bundle/rows.h"
@@ -41,8 +42,6 @@ static bool is_ours(const struct session *s, const json_t *bundle, char why[DOCU
         return refuse(why, s, "was measured on another card");
     if (strcmp(host_of(environment), host_of(s->environment)))
         return refuse(why, s, "was measured on another host");
-    if (json_is_object(json_object_get(bundle, "raw")))
-        return refuse(why, s, "has raw samples beside it, to which nothing can be added");
     if (!json_is_integer(json_object_get(bundle, "seed")))
         return refuse(why, s, "lacks its seed");
     const json_int_t rounds = json_integer_value(json_object_get(bundle, "rounds"));
@@ -95,16 +94,17 @@ static bool take_up(struct session *s, const json_t *bundle, char why[DOCUMENT_W
     s->options.rounds = (int)json_integer_value(json_object_get(bundle, "rounds"));
     s->options.quick = json_is_true(json_object_get(bundle, "quick"));
     s->options.deep = json_is_true(json_object_get(bundle, "deep"));
-    json_array_foreach(runs, i, run) if (!task_of(s, probe_of(run)))
-    {
-        char what[200];
-        snprintf(what, sizeof what, "holds runs of %.80s, which does not take part now",
-                 probe_of(run));
-        return refuse(why, s, what);
-    }
+    json_array_foreach(runs, i, run)
+        if (!task_of(s, probe_of(run))) {
+            char what[200];
+            snprintf(what, sizeof what, "holds runs of %.80s, which does not take part now",
+                     probe_of(run));
+            return refuse(why, s, what);
+        }
     s->n_kept = s->n_whole = whole_rounds(s, runs);
-    json_array_foreach(runs, i, run) if (round_of(run) >= 0 && round_of(run) < s->n_kept)
-        json_array_append(s->runs, (json_t *)run);
+    json_array_foreach(runs, i, run)
+        if (round_of(run) >= 0 && round_of(run) < s->n_kept)
+            json_array_append(s->runs, (json_t *)run);
     json_object_update(s->environment, json_object_get(bundle, "environment"));
     snprintf(s->started, sizeof s->started, "%s", document_get_text(bundle, "started", ""));
     s->began_s -= json_number_value(json_object_get(bundle, "elapsed_s"));
@@ -119,6 +119,52 @@ static bool take_up(struct session *s, const json_t *bundle, char why[DOCUMENT_W
     return true;
 }
 
+/* Is that line of raw samples whole, and of a round that is kept? The header is. */
+static bool is_kept(const struct session *s, const char *line)
+{
+    enum { ROUND = 4 }; /* tabs before it */
+    const char *at = line;
+    for (int i = 0; i < ROUND && at; i++)
+        at = (at = strchr(at, '\t')) ? at + 1 : NULL;
+    return at && strchr(at, '\n') && (!strncmp(at, "round\t", 6) || atoi(at) < s->n_kept);
+}
+
+static bool copy_kept(const struct session *s, const char *from, const char *to)
+{
+    FILE *all = fopen(from, "re"), *kept = all ? fopen(to, "wxe") : NULL;
+    char *line = NULL;
+    size_t size = 0;
+    bool copied = kept != NULL;
+
+    while (copied && getline(&line, &size, all) > 0)
+        copied = !is_kept(s, line) || fputs(line, kept) >= 0;
+    copied = copied && !ferror(all) && fflush(kept) == 0 && fsync(fileno(kept)) == 0;
+    free(line);
+    if (all)
+        fclose(all);
+    return kept && fclose(kept) == 0 && copied;
+}
+
+/* The samples of rounds that are measured again leave the file of raw samples. */
+static bool take_up_raw(struct session *s, const json_t *raw, char why[DOCUMENT_WHY])
+{
+    const char *name = document_get_text(raw, "file", "");
+    const int folder = (int)(strrchr(s->path, '/') - s->path) + 1;
+    char kept[PATH_MAX];
+
+    if (!raw)
+        return true;
+    if (!*name || strchr(name, '/'))
+        return refuse(why, s, "names raw samples that are not beside it");
+    if (snprintf(s->raw_path, PATH_MAX, "%.*s%s", folder, s->path, name) >= PATH_MAX ||
+        snprintf(kept, sizeof kept, "%s.%ld.tmp", s->raw_path, (long)getpid()) >= PATH_MAX)
+        return refuse(why, s, "path too long");
+    if (copy_kept(s, s->raw_path, kept) && rename(kept, s->raw_path) == 0)
+        return true;
+    unlink(kept);
+    return refuse(why, s, "has raw samples beside it that cannot be read, or not be written");
+}
+
 /* Each round takes the place of the interrupted bundle itself, not of a link that leads to it. It
  * is held before it is read: a run that goes on would write it anew. */
 bool session_resume(struct session *s, char why[DOCUMENT_WHY])
@@ -128,8 +174,9 @@ bool session_resume(struct session *s, char why[DOCUMENT_WHY])
     if (!session_hold(s, why))
         return false;
     json_t *bundle = document_load(s->options.resumed, "bundle", why);
-    bool taken =
-        bundle && is_ours(s, bundle, why) && take_up(s, bundle, why) && place_try(s->path, why);
+    bool taken = bundle && is_ours(s, bundle, why) && take_up(s, bundle, why) &&
+                 place_try(s->path, why) &&
+                 take_up_raw(s, json_object_get(bundle, "raw"), why);
     json_decref(bundle);
     return taken;
 }

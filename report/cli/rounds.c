@@ -17,6 +17,7 @@
 
 /* NVML may list a probe that has just ended for a moment. */
 static const double LEAVING_S = 2.0, LOOK_S = 1.0;
+static const double LIMIT_S = 120, DEEP_LIMIT_S = 600; /* of one process */
 
 static volatile sig_atomic_t signalled;
 
@@ -133,6 +134,13 @@ static void make_plain(char *text)
             *text = '?';
 }
 
+static double limit_of(const struct session *s)
+{
+    if (s->options.limit_s > 0)
+        return s->options.limit_s;
+    return s->options.deep ? DEEP_LIMIT_S : LIMIT_S;
+}
+
 /* What the process printed as a run document, or a document that says how it failed. NULL if
  * stopped. */
 static json_t *document_of(const struct session *s, const struct task *task, bool started,
@@ -146,11 +154,11 @@ static json_t *document_of(const struct session *s, const struct task *task, boo
     if (!started)
         snprintf(why, sizeof why, "could not be started: %.400s", result->said);
     else if (result->timed_out || result->signal || result->too_long)
-        child_end(result, s->options.limit_s, why, sizeof why);
+        child_end(result, limit_of(s), why, sizeof why);
     else if (!(document = document_parse(result->out ? result->out : "", result->n_out, "stdout",
                                          "run", reason)))
         snprintf(why, sizeof why, "printed no run document (%.200s); %.200s", reason,
-                 child_end(result, s->options.limit_s, end, sizeof end));
+                 child_end(result, limit_of(s), end, sizeof end));
     const json_t *probe = json_object_get(document, "probe");
     if (document && strcmp(document_get_text(probe, "name", ""), task->probe->name)) {
         snprintf(why, sizeof why, "printed the document of another probe");
@@ -164,7 +172,7 @@ static json_t *document_of(const struct session *s, const struct task *task, boo
     if (says_ok && result->exit_code != 0) {
         json_object_set_new(document, "status", json_string("failed"));
         json_object_set_new(document, "why",
-                            json_string(child_end(result, s->options.limit_s, end, sizeof end)));
+                            json_string(child_end(result, limit_of(s), end, sizeof end)));
     }
     return document;
 }
@@ -211,7 +219,7 @@ static json_t *run_probe(struct session *s, struct task *task)
         argv[n++] = "--raw";
         argv[n++] = s->raw_path;
     }
-    bool started = child_run(argv, s->options.limit_s, tick, s, &result);
+    bool started = child_run(argv, limit_of(s), tick, s, &result);
     json_t *document = document_of(s, task, started, &result);
     name_left_behind(s, task, result.group, document);
     task->last_s = result.elapsed_s;

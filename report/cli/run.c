@@ -456,8 +456,6 @@ int run_main(int argc, char **argv)
     argp_parse(&parser, argc, argv, 0, NULL, &s.options);
     s.options.rounds = s.options.quick || s.options.deep ? 1 : s.options.rounds;
     s.options.device = s.options.device < 0 ? 0 : s.options.device;
-    if (s.options.limit_s <= 0)
-        s.options.limit_s = s.options.deep ? 600 : 120;
 
     catalogue_open(&s.catalogue, true);
     int status = EXIT_TROUBLE;

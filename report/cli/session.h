@@ -26,7 +26,7 @@ struct run_options {
     uint64_t seed;
     int each[SESSION_EACH_MAX]; /* GPUs to measure one after the other; none: device */
     size_t n_each;
-    double limit_s; /* of one process */
+    double limit_s; /* of one process; 0: as usual */
     bool quick, deep, shared, raw, peers, require_gpu;
     const char *output, *results;
     const char *resumed; /* the interrupted bundle to go on with, or NULL */

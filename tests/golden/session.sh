@@ -234,7 +234,32 @@ check "and says when it was continued" holds '"continued":\["20'
 check "under the seed that it had" holds '"seed":5'
 again slow
 check "a complete bundle is refused" says 'is complete: nothing is left to measure$'
-export FAKE_LOG
+export FAKE_LOG=$work/log
+
+probes null good slow
+rm -f log one.json
+"$gpufloor" run --rounds 4 --raw --output one.json slow good >out 2>talk &
+pid=$!
+for _ in $(seq 200); do
+    [ "$(cat log 2>/dev/null | grep -c good)" -ge 2 ] && break
+    sleep 0.05
+done
+kill -9 $pid
+wait $pid 2>/dev/null
+grep -q '"sha256":null' one.json && printf 'good\ttime\t\twall\t3\t1' >>one.raw.tsv # a line that was cut
+"$gpufloor" run --results "$work/results" --continue one.json slow good >out 2>talk
+status=$?
+check "a killed run with --raw is continued, too" exits 0
+check "each round has its samples once" test "$(cut -f 1,5 one.raw.tsv | sort | uniq -c | grep -vc ' 1 ')" = 0
+check "of all rounds" test "$(grep -c '^good' one.raw.tsv) $(grep -c '^slow' one.raw.tsv)" = '4 4'
+check "and their hash" holds "\"sha256\":\"$(sha256sum <one.raw.tsv | cut -c1-64)\""
+mkdir -p aside
+sed 's/"complete":true/"complete":false/; s/one.raw.tsv/..\/one.raw.tsv/' one.json >aside/two.json
+cp one.raw.tsv kept.tsv
+"$gpufloor" run --results "$work/results" --continue aside/two.json slow good >out 2>talk
+check "samples elsewhere are refused" says 'names raw samples that are not beside it$'
+check "and left alone" cmp one.raw.tsv kept.tsv
+rm -f one.raw.tsv kept.tsv
 
 probes null good
 rm -f log
