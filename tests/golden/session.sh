@@ -139,6 +139,23 @@ done
 each --each=0 --device 2
 check "--each beside --device, too" exits 2
 
+rm -rf run log
+probes null slow
+FAKE_LOG=$work/log "$gpufloor" run --each=0,2 --rounds 30 >out 2>talk &
+pid=$!
+for _ in $(seq 200); do
+    [ "$(cat log 2>/dev/null | grep -c slow)" -ge 2 ] && break
+    sleep 0.05
+done
+check "every GPU's name is taken before the first is measured" test "$(ls run | wc -l)" = 2
+kill -INT $pid
+wait $pid
+status=$?
+check "an interrupt ends them all" exits 1
+check "the name of the GPU that was not begun is given back" bash -c '[ "$(echo run/*)" = "$(echo run/*-gpu-0.json)" ]'
+check "the other keeps its rounds" grep -q '"complete":false,"why":"interrupted in round' run/*
+probes null good needy
+
 mkdir -p bin/baselines with without
 for name in peers fused_peers; do ln -s "$here/fake_probe.sh" "bin/baselines/$name.py"; done
 printf '#!/bin/sh\nexit 0\n' >with/python3
