@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """kills.py BIN [KILLS [SEED]]: `gpufloor run` against stand-in probes is killed at random moments, by
-one signal after the other. After each kill: every round that was whole is in the bundle, each run once; every
+one signal after the other; every second time when two rounds are over. After each kill: every round that was whole is in the bundle, each run once; every
 file is valid; the bundle is complete only if it holds all rounds; no process is left, not even one
 that a probe had started; and `--continue` measures what is missing."""
 import glob
@@ -92,8 +92,9 @@ def check_file(path, what, n_begun):
 
 
 def kill_once(gpufloor, folder, draw, number):
-    name, after_s = SIGNALS[number % len(SIGNALS)], draw.uniform(0, WHOLE_S)
-    what = f"kill {number} (SIG{name} after {after_s:.3f} s)"
+    name, within = SIGNALS[number % len(SIGNALS)], number % 2 == 0
+    after_s = draw.uniform(0, WHOLE_S / 2 if within else WHOLE_S)
+    what = f"kill {number} (SIG{name} after {after_s:.3f} s{' of rounds' if within else ''})"
     bundle, log = os.path.join(folder, "one.json"), os.path.join(folder, "log")
     mark = f"{draw.randrange(600, 700)}.{draw.randrange(10 ** 9)}"
     os.mkdir(folder)
@@ -103,6 +104,8 @@ def kill_once(gpufloor, folder, draw, number):
     process = subprocess.Popen(words + ["--output", bundle], env=environment,
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
+    while within and begun(log) < 3 and process.poll() is None:
+        time.sleep(0.01)
     time.sleep(after_s)
     process.send_signal(getattr(signal, f"SIG{name}"))
     try:
