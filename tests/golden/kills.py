@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """kills.py BIN [KILLS [SEED]]: `gpufloor run` against stand-in probes is killed at random moments, by
-one signal after the other; every second time when two rounds are over. After each kill: every round that was whole is in the bundle, each run once; every
-file is valid; the bundle is complete only if it holds all rounds; no process is left, not even one
-that a probe had started; and `--continue` measures what is missing."""
+one signal after the other; every second time when two rounds are over. After each kill: every round
+that was whole is in the bundle, each run once; every file is valid; the bundle is complete only if it
+holds all rounds; no process is left, not even one that a probe had started; and `--continue`
+measures what is missing."""
 import glob
 import json
 import os
