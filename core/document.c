@@ -222,29 +222,64 @@ static bool take_name(const char *temporary, const char *path)
     return errno != EEXIST && renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0;
 }
 
-bool document_write(const char *path, const json_t *document, char why[DOCUMENT_WHY])
+/* A new name is on disk when its folder is. Not every file system can do this, so it may fail. */
+static void sync_folder(const char *path)
 {
-    char temporary[PATH_MAX];
-    if (snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid()) >=
-        (int)sizeof temporary)
-        return wrong(why, path, "path too long");
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const int length = slash ? (int)(slash - path) + 1 : 1;
+    snprintf(folder, sizeof folder, "%.*s", length, slash ? path : ".");
+    int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor >= 0) {
+        fsync(descriptor);
+        close(descriptor);
+    }
+}
 
+static bool write_beside(const char *temporary, const json_t *document)
+{
     FILE *file = fopen(temporary, "wx");
     if (!file)
-        return wrong(why, path, "cannot be written: %s", strerror(errno));
+        return false;
     errno = 0;
     bool written =
         json_dump_callback(document, append, file, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
         fputc('\n', file) != EOF && fflush(file) == 0 && fsync(fileno(file)) == 0;
     int failure = errno;
     written = fclose(file) == 0 && written;
-
-    if (written && !take_name(temporary, path)) {
-        failure = errno;
-        written = false;
-    }
-    unlink(temporary);
     if (!written)
-        return wrong(why, path, "cannot be written: %s", strerror(failure ? failure : EIO));
+        unlink(temporary);
+    errno = failure ? failure : EIO;
+    return written;
+}
+
+static bool write_to(const char *path, const json_t *document, bool replace,
+                     char why[DOCUMENT_WHY])
+{
+    char temporary[PATH_MAX];
+    if (snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid()) >=
+        (int)sizeof temporary)
+        return wrong(why, path, "path too long");
+    if (!write_beside(temporary, document))
+        return wrong(why, path, "cannot be written: %s", strerror(errno));
+    bool named = replace ? rename(temporary, path) == 0 : take_name(temporary, path);
+    int failure = errno;
+    unlink(temporary);
+    if (!named) {
+        wrong(why, path, "cannot be written: %s", strerror(failure));
+        errno = failure;
+        return false;
+    }
+    sync_folder(path);
     return true;
+}
+
+bool document_write(const char *path, const json_t *document, char why[DOCUMENT_WHY])
+{
+    return write_to(path, document, false, why);
+}
+
+bool document_replace(const char *path, const json_t *document, char why[DOCUMENT_WHY])
+{
+    return write_to(path, document, true, why);
 }

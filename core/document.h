@@ -34,8 +34,12 @@ json_t *document_parse(const char *bytes, size_t size, const char *name, const c
                        char why[DOCUMENT_WHY]);
 
 /* Writes to a temporary name in the same folder, syncs, and renames. Never overwrites: if the path
- * exists or the disk is full, the call fails and removes the temporary file. */
+ * exists (errno is EEXIST) or the disk is full, the call fails and removes the temporary file. */
 bool document_write(const char *path, const json_t *document, char why[DOCUMENT_WHY]);
+
+/* The same, in place of the file that is there: for a name that the caller holds. Whoever reads it
+ * finds the old document or the new one, whole. */
+bool document_replace(const char *path, const json_t *document, char why[DOCUMENT_WHY]);
 
 /* Writes the id "probe.metric{keys,timer=...}" of one metric object of one case object. */
 void document_metric_id(char id[DOCUMENT_ID], const char *probe, const json_t *cases,

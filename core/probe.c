@@ -235,13 +235,14 @@ static json_t *run_document(struct probe_run *r, const char *started, double ela
     return document;
 }
 
-/* Has everything reached stdout? A full disk or a closed pipe shows only when it is flushed. */
-static bool stdout_written(void)
+/* Has everything reached stdout? A full disk or a closed pipe shows only when it is flushed. Asked at
+ * every exit, that of --help included. */
+static void check_stdout(void)
 {
-    bool written = fflush(stdout) == 0 && !ferror(stdout);
-    if (!written)
-        fprintf(stderr, "%s: stdout: not written in full\n", probe.name);
-    return written;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return;
+    fprintf(stderr, "%s: stdout: not written in full\n", probe.name);
+    _exit(RUN_EXIT_FAILED);
 }
 
 static bool open_raw(struct probe_run *r)
@@ -267,10 +268,11 @@ int main(int argc, char **argv)
     struct probe_run run = {.tick_device_ns = NAN, .tick_event_ns = NAN}, *r = &run;
     char started[24];
 
+    atexit(check_stdout);
     options_read(&r->options, argc, argv);
     if (r->options.list) {
         options_list(stdout, r->options.json);
-        return stdout_written() ? RUN_EXIT_OK : RUN_EXIT_FAILED;
+        return RUN_EXIT_OK;
     }
     if (!open_raw(r))
         return RUN_EXIT_USAGE;
@@ -303,8 +305,6 @@ int main(int argc, char **argv)
     } else {
         show_run(stdout, document);
     }
-    if (!stdout_written())
-        r->exit_status = RUN_EXIT_FAILED;
     gpu_close(r);
     return r->exit_status;
 }

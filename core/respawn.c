@@ -4,15 +4,19 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/run.h"
 
 /* The child stays in this process group, so that whoever watches or stops the probe also watches
- * and stops the child. Its stdout is ignored. */
-_Noreturn static void become(char *const argv[], int said)
+ * and stops the child; and it dies with the probe. Its stdout is ignored. */
+_Noreturn static void become(char *const argv[], pid_t parent, int said)
 {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) /* it died before it could be watched */
+        _exit(127);
     int nowhere = open("/dev/null", O_WRONLY);
     dup2(nowhere, STDOUT_FILENO);
     dup2(said, STDERR_FILENO);
@@ -62,11 +66,11 @@ int probe_respawn(struct probe_run *r, const char *parameter, int64_t value, int
     if (pipe2(ends, O_CLOEXEC) != 0)
         probe_fail(r, "no pipe to a child process: %s", strerror(errno));
     fflush(NULL);
-    pid_t child = fork();
+    pid_t parent = getpid(), child = fork();
     if (child < 0)
         probe_fail(r, "no child process: %s", strerror(errno));
     if (child == 0)
-        become(argv, ends[1]);
+        become(argv, parent, ends[1]);
     close(ends[1]);
 
     bool ended = listen_until(ends[0], probe_host_ns() + (uint64_t)limit_ms * 1000000, said, size);

@@ -143,6 +143,7 @@ finish() {
 
 if [ "$mode" = --long ]; then
     suite long/fuzz "$build/tests/fuzz" "${FUZZ_SECONDS:-300}" "$(date +%s)" tests/golden/*.json
+    suite long/kills tests/golden/kills.py "$gpufloor" 100
     if [ -n "$nvcc" ]; then
         suite long/planted tests/kernels/planted.py "$build/tests/sass" "$nvcc" 75 80 86 89 90a 100 120
     else
@@ -176,6 +177,8 @@ fi
 suite shim tests/shim/run.sh "$build"
 suite golden tests/golden/run.sh "$gpufloor"
 suite golden/session tests/golden/session.sh "$gpufloor"
+suite golden/lost tests/golden/lost.sh "$gpufloor"
+suite golden/kills tests/golden/kills.py "$gpufloor"
 for program in tests/contract/*.sh tests/contract/*.py; do
     stem=$(basename "${program%.*}")
     case $stem in

@@ -177,21 +177,22 @@ static void say_decides(struct finding *f, const char *id, const char *again)
         snprintf(f->decides, sizeof f->decides, "run `%.*s`%s", length, id, again);
 }
 
-/* What a row that cannot be used lacks: it cannot be had here, needs all rounds, or is not steady. */
-static void say_why_not(const struct row *row, bool quick, struct finding *f)
+/* What a row that cannot be used lacks: it cannot be had here, needs all rounds, or is not steady.
+ * how: the option that measured one round alone, or NULL. */
+static void say_why_not(const struct row *row, const char *how, struct finding *f)
 {
     const char *why = row->why ? row->why : row_status_name(row->status);
     if (row_usable(row) && !isnan(row->low) && (row->low > 0 || !is_measured(row)))
         return;
-    say_decides(f, row->id, row->status == ROW_MISSING || quick ? "" : " again");
+    say_decides(f, row->id, row->status == ROW_MISSING || how ? "" : " again");
     if (!row_usable(row) && row->status == ROW_MISSING)
         rule_say_why(f, strstr(why, "compute capability") ? WHY_OTHER_GPU : WHY_MISSING, "%s: %s",
                      row->id, why);
     else if (!row_usable(row))
         rule_say_why(f, WHY_UNSTEADY, "%s: %s", row->id, why);
     else if (isnan(row->low))
-        rule_say_why(f, quick ? WHY_MISSING : WHY_UNSTEADY, "%s %s", row->id,
-                     quick ? "was measured once, by --quick" : "has too few usable runs");
+        rule_say_why(f, how ? WHY_MISSING : WHY_UNSTEADY, "%s %s%s", row->id,
+                     how ? "was measured once, by " : "has too few usable runs", how ? how : "");
     else if (is_measured(row) && !(row->low > 0))
         rule_say_why(f, WHY_UNSTEADY, "%s reads no time and no rate", row->id);
 }
@@ -199,13 +200,16 @@ static void say_why_not(const struct row *row, bool quick, struct finding *f)
 /* Is it usable, does it have an interval, and is a time or a rate positive? */
 static bool is_usable(const struct bundle *bundle, const struct row *row, struct finding *f)
 {
-    bool quick = json_is_true(json_object_get(bundle->head, "quick"));
-    say_why_not(row, quick, f);
+    const char *how = json_is_true(json_object_get(bundle->head, "quick"))  ? "--quick"
+                      : json_is_true(json_object_get(bundle->head, "deep")) ? "--deep"
+                                                                            : NULL;
+    say_why_not(row, how, f);
     if (!row_usable(row))
         rule_not_testable(f, "%s: %s", row->id, row->why ? row->why : row_status_name(row->status));
     else if (isnan(row->low))
-        rule_not_testable(f, "%s has %zu usable run%s; a verdict needs 7, or 6 of them%s", row->id,
-                          row->n, row->n == 1 ? "" : "s", quick ? " (measured with --quick)" : "");
+        rule_not_testable(f, "%s has %zu usable run%s; a verdict needs 7, or 6 of them%s%s%s",
+                          row->id, row->n, row->n == 1 ? "" : "s", how ? " (measured with " : "",
+                          how ? how : "", how ? ")" : "");
     else if (is_measured(row) && !(row->low > 0))
         rule_not_testable(f, "%s reads %g %s: no time, and no rate", row->id, row->low, row->unit);
     else

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +12,12 @@
 #include <unistd.h>
 
 #include "core/document.h"
+#include "report/cli/spawn.h"
 
 enum { TICK_MS = 100, READ_BYTES = 1 << 16 };
 
 /* How long a grandchild may outlive the child and hold the pipes open. */
 static const double LINGER_S = 0.5;
-
-extern char **environ;
 
 double child_now_s(void)
 {
@@ -28,33 +26,9 @@ double child_now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static bool failed_to_start(struct child_result *result, const char *what, int error)
+static void failed_to_start(struct child_result *result, const char *what, int error)
 {
     snprintf(result->said, sizeof result->said, "%s: %s", what, strerror(error));
-    return false;
-}
-
-/* Starts the child with the write ends of both pipes as its stdout and stderr. */
-static bool start(const char *const argv[], int out[2], int talk[2], pid_t *pid,
-                  struct child_result *result)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    posix_spawn_file_actions_adddup2(&actions, talk[1], 2);
-    posix_spawnattr_init(&attributes);
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    int error = posix_spawnp(pid, argv[0], &actions, &attributes, (char *const *)argv, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return error ? failed_to_start(result, argv[0], error) : true;
 }
 
 /* Appends what a pipe holds. False at its end, or if there is too much. */
@@ -148,21 +122,21 @@ bool child_run(const char *const argv[], double limit_s, child_tick *tick, void 
                struct child_result *result)
 {
     int out[2] = {-1, -1}, talk[2] = {-1, -1}, status = 0;
-    pid_t pid = -1;
+    struct spawned child;
     double began = child_now_s();
 
     *result = (struct child_result){.exit_code = -1};
-    bool started = pipe2(out, O_CLOEXEC) == 0 && pipe2(talk, O_CLOEXEC) == 0
-                       ? start(argv, out, talk, &pid, result)
-                       : failed_to_start(result, "pipe", errno);
+    bool piped = pipe2(out, O_CLOEXEC) == 0 && pipe2(talk, O_CLOEXEC) == 0;
+    bool started = piped && spawn_start(&child, argv, out[1], talk[1]);
+    if (!started)
+        failed_to_start(result, piped ? argv[0] : "pipe", errno);
     for (int i = 0; i < 2; i++)
         if ((i ? talk : out)[1] >= 0)
             close((i ? talk : out)[1]);
     if (started) {
-        listen(pid, out[0], talk[0], limit_s, tick, context, result);
-        kill(-pid, SIGKILL); /* the group: the child if it still runs, and what it left behind */
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            ;
+        result->group = child.pid;
+        listen(child.pid, out[0], talk[0], limit_s, tick, context, result);
+        status = spawn_end(&child);
         result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
         result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     }

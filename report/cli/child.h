@@ -12,6 +12,7 @@ struct child_result {
     char said[400]; /* the last line of its stderr */
     int exit_code;  /* -1 when a signal ended it */
     int signal;
+    pid_t group; /* its process group, which is gone */
     bool timed_out, stopped, too_long;
     double elapsed_s;
 };
@@ -21,8 +22,9 @@ struct child_result {
 typedef bool child_tick(void *context, pid_t group);
 
 /* Runs argv[0] in a process group of its own, with nothing on its stdin, and waits for its end. The
- * whole group is killed when the limit passes or tick (which may be NULL) returns false. False,
- * with one line in said, if it could not be started. Release with child_free either way. */
+ * whole group is killed when the limit passes or tick (which may be NULL) returns false, and when
+ * this process dies, by whatever signal. False, with one line in said, if it could not be started.
+ * Release with child_free either way. */
 bool child_run(const char *const argv[], double limit_s, child_tick *tick, void *context,
                struct child_result *result);
 void child_free(struct child_result *result);

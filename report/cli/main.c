@@ -1,6 +1,9 @@
 /* gpufloor: the command line. Each command is a file of its own; see command.h. */
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/version.h"
 #include "report/cli/command.h"
@@ -54,9 +57,31 @@ static error_t take(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
+/* A descriptor that is closed would be given to the next file that is opened, and talk would go
+ * into a bundle. In its place stands one that cannot be used. */
+static void fill_descriptors(void)
+{
+    for (int descriptor = 0; descriptor <= STDERR_FILENO; descriptor++)
+        if (fcntl(descriptor, F_GETFD) < 0 &&
+            open("/dev/null", descriptor ? O_RDONLY : O_WRONLY) < 0)
+            _exit(EXIT_TROUBLE);
+}
+
+/* At every exit, that of --help included: a full disk or a closed pipe shows only when it is
+ * flushed. */
+static void check_stdout(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return;
+    fputs("gpufloor: stdout could not be written in full\n", stderr);
+    _exit(EXIT_TROUBLE);
+}
+
 int main(int argc, char **argv)
 {
     char name[64];
+    fill_descriptors();
+    atexit(check_stdout);
     argp_program_version = version_line;
     argp_err_exit_status = EXIT_TROUBLE;
 
@@ -65,12 +90,7 @@ int main(int argc, char **argv)
             continue;
         snprintf(name, sizeof name, "gpufloor %s", commands[i].name);
         argv[1] = name;
-        int status = commands[i].main(argc - 1, argv + 1);
-        if (fflush(stdout) != 0 || ferror(stdout)) {
-            fprintf(stderr, "%s: stdout could not be written in full\n", name);
-            return EXIT_TROUBLE;
-        }
-        return status;
+        return commands[i].main(argc - 1, argv + 1);
     }
     const struct argp parser = {.parser = take, .args_doc = "COMMAND [ARGUMENT...]",
                                 .doc = "How fast can this GPU possibly answer?\v",

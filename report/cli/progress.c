@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "report/cli/child.h"
@@ -22,10 +23,27 @@ static void clock_text(char *text, size_t size, double seconds)
     snprintf(text, size, "%d:%02d", whole / 60, whole % 60);
 }
 
+/* Columns that may be used: a line that reaches the last one wraps, and cannot be removed. */
+static int columns(void)
+{
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
+}
+
+/* Cuts UTF-8, all of whose characters are one column wide. */
+static void cut(char *text, int n)
+{
+    for (; *text; text++)
+        if (((unsigned char)*text & 0xc0) != 0x80 && n-- == 0) {
+            *text = '\0';
+            return;
+        }
+}
+
 void progress_draw(struct progress *progress, const struct progress_now *now)
 {
     double at = child_now_s();
-    char time[32], bar[4 * BAR_CELLS + 1] = "", gpu[48] = "";
+    char time[32], bar[4 * BAR_CELLS + 1] = "", gpu[48] = "", line[400];
 
     if (!progress->terminal || now->total == 0 || at - progress->drawn_s < REDRAW_S)
         return;
@@ -37,9 +55,11 @@ void progress_draw(struct progress *progress, const struct progress_now *now)
         snprintf(gpu, sizeof gpu, "  %.0f MHz %.0f C", now->sm_clock_mhz, now->temperature_c);
 
     progress_clear(progress);
-    progress->width = fprintf(stderr, "[%d/%d] round %d/%d  %-18s \u2595%s\u258f  %s %s%s",
-                              now->done, now->total, now->round, now->rounds, now->probe, bar, time,
-                              isnan(now->left_s) ? "elapsed" : "left", gpu);
+    snprintf(line, sizeof line, "[%d/%d] round %d/%d  %-18.100s \u2595%s\u258f  %s %s%s", now->done,
+             now->total, now->round, now->rounds, now->probe, bar, time,
+             isnan(now->left_s) ? "elapsed" : "left", gpu);
+    cut(line, columns());
+    progress->width = fprintf(stderr, "%s", line);
     fflush(stderr);
 }
 

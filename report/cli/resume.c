@@ -1,5 +1,6 @@
 /* run --continue: takes up a bundle that was interrupted. What its whole rounds hold is kept; the
  * round in which it stopped is measured again, and then all that are missing. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +42,6 @@ static bool is_ours(const struct session *s, const json_t *bundle, char why[DOCU
         return refuse(why, s, "was measured on another card");
     if (strcmp(host_of(environment), host_of(s->environment)))
         return refuse(why, s, "was measured on another host");
-    if (json_is_object(json_object_get(bundle, "raw")))
-        return refuse(why, s, "has raw samples beside it, to which nothing can be added");
     if (!json_is_integer(json_object_get(bundle, "seed")))
         return refuse(why, s, "lacks its seed");
     const json_int_t rounds = json_integer_value(json_object_get(bundle, "rounds"));
@@ -77,36 +76,32 @@ static int whole_rounds(const struct session *s, const json_t *runs)
             const json_t *run;
             size_t k;
             bool found = false;
-            json_array_foreach(runs, k, run)
-                found |= round_of(run) == round && !strcmp(probe_of(run), s->tasks[i].probe->name);
+            json_array_foreach(runs, k, run) found |=
+                round_of(run) == round && !strcmp(probe_of(run), s->tasks[i].probe->name);
             if (!found)
                 return round;
         }
     return s->options.rounds;
 }
 
-bool session_resume(struct session *s, char why[DOCUMENT_WHY])
+/* Takes over what the bundle holds. */
+static bool take_up(struct session *s, const json_t *bundle, char why[DOCUMENT_WHY])
 {
-    json_t *bundle = document_load(s->options.resumed, "bundle", why);
     const json_t *runs = json_object_get(bundle, "runs"), *run;
     size_t i;
 
-    if (!bundle || !is_ours(s, bundle, why)) {
-        json_decref(bundle);
-        return false;
-    }
     s->options.seed = (uint64_t)json_integer_value(json_object_get(bundle, "seed"));
     s->options.rounds = (int)json_integer_value(json_object_get(bundle, "rounds"));
     s->options.quick = json_is_true(json_object_get(bundle, "quick"));
+    s->options.deep = json_is_true(json_object_get(bundle, "deep"));
     json_array_foreach(runs, i, run)
         if (!task_of(s, probe_of(run))) {
             char what[200];
             snprintf(what, sizeof what, "holds runs of %.80s, which does not take part now",
                      probe_of(run));
-            json_decref(bundle);
             return refuse(why, s, what);
         }
-    s->n_kept = whole_rounds(s, runs);
+    s->n_kept = s->n_whole = whole_rounds(s, runs);
     json_array_foreach(runs, i, run)
         if (round_of(run) >= 0 && round_of(run) < s->n_kept)
             json_array_append(s->runs, (json_t *)run);
@@ -121,11 +116,67 @@ bool session_resume(struct session *s, char why[DOCUMENT_WHY])
     char now[24];
     document_time(now, sizeof now);
     json_array_append_new(s->continued, json_string(now));
-    json_decref(bundle);
+    return true;
+}
 
-    /* The whole bundle is written beside the interrupted one and takes its name. */
-    return snprintf(s->path, sizeof s->path, "%s", s->options.resumed) < PATH_MAX &&
-                   access(s->path, W_OK) == 0
-               ? true
-               : refuse(why, s, "cannot be written");
+/* Is that line of raw samples whole, and of a round that is kept? The header is. */
+static bool is_kept(const struct session *s, const char *line)
+{
+    enum { ROUND = 4 }; /* tabs before it */
+    const char *at = line;
+    for (int i = 0; i < ROUND && at; i++)
+        at = (at = strchr(at, '\t')) ? at + 1 : NULL;
+    return at && strchr(at, '\n') && (!strncmp(at, "round\t", 6) || atoi(at) < s->n_kept);
+}
+
+static bool copy_kept(const struct session *s, const char *from, const char *to)
+{
+    FILE *all = fopen(from, "re"), *kept = all ? fopen(to, "wxe") : NULL;
+    char *line = NULL;
+    size_t size = 0;
+    bool copied = kept != NULL;
+
+    while (copied && getline(&line, &size, all) > 0)
+        copied = !is_kept(s, line) || fputs(line, kept) >= 0;
+    copied = copied && !ferror(all) && fflush(kept) == 0 && fsync(fileno(kept)) == 0;
+    free(line);
+    if (all)
+        fclose(all);
+    return kept && fclose(kept) == 0 && copied;
+}
+
+/* The samples of rounds that are measured again leave the file of raw samples. */
+static bool take_up_raw(struct session *s, const json_t *raw, char why[DOCUMENT_WHY])
+{
+    const char *name = document_get_text(raw, "file", "");
+    const int folder = (int)(strrchr(s->path, '/') - s->path) + 1;
+    char kept[PATH_MAX];
+
+    if (!raw)
+        return true;
+    if (!*name || strchr(name, '/'))
+        return refuse(why, s, "names raw samples that are not beside it");
+    if (snprintf(s->raw_path, PATH_MAX, "%.*s%s", folder, s->path, name) >= PATH_MAX ||
+        snprintf(kept, sizeof kept, "%s.%ld.tmp", s->raw_path, (long)getpid()) >= PATH_MAX)
+        return refuse(why, s, "path too long");
+    if (copy_kept(s, s->raw_path, kept) && rename(kept, s->raw_path) == 0)
+        return true;
+    unlink(kept);
+    return refuse(why, s, "has raw samples beside it that cannot be read, or not be written");
+}
+
+/* Each round takes the place of the interrupted bundle itself, not of a link that leads to it. It
+ * is held before it is read: a run that goes on would write it anew. */
+bool session_resume(struct session *s, char why[DOCUMENT_WHY])
+{
+    if (!realpath(s->options.resumed, s->path))
+        return refuse(why, s, strerror(errno));
+    if (!session_hold(s, why))
+        return false;
+    json_t *bundle = document_load(s->options.resumed, "bundle", why);
+    bool taken = bundle && is_ours(s, bundle, why) && take_up(s, bundle, why) &&
+                 place_try(s->path, why) &&
+                 take_up_raw(s, json_object_get(bundle, "raw"), why);
+    json_decref(bundle);
+    return taken;
 }

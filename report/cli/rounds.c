@@ -13,9 +13,11 @@
 #include "core/draw.h"
 #include "report/cli/child.h"
 #include "report/cli/session.h"
+#include "report/cli/spawn.h"
 
 /* NVML may list a probe that has just ended for a moment. */
 static const double LEAVING_S = 2.0, LOOK_S = 1.0;
+static const double LIMIT_S = 120, DEEP_LIMIT_S = 600; /* of one process */
 
 static volatile sig_atomic_t signalled;
 
@@ -36,6 +38,7 @@ void session_catch_signals(void)
         if (caught[i] != SIGHUP || before.sa_handler != SIG_IGN) /* nohup */
             sigaction(caught[i], &action, NULL);
     }
+    signal(SIGPIPE, SIG_IGN);
 }
 
 bool session_interrupted(void)
@@ -120,7 +123,7 @@ static json_t *failed_document(const struct session *s, const struct task *task,
                      document_get_text(probe->list, "what", ""), "status", "failed", "why", why,
                      "run", "round", s->now.round - 1, "rounds", s->options.rounds, "seed",
                      (json_int_t)s->options.seed, "started", started, "elapsed_s", elapsed_s,
-                     "check", 0, "deep", 0, "cases", "checks", "notes");
+                     "check", 0, "deep", s->options.deep, "cases", "checks", "notes");
 }
 
 /* A parser's message quotes what it did not understand, which may be invalid text. */
@@ -129,6 +132,13 @@ static void make_plain(char *text)
     for (; *text; text++)
         if ((unsigned char)*text >= 0x7f || (unsigned char)*text < 0x20)
             *text = '?';
+}
+
+static double limit_of(const struct session *s)
+{
+    if (s->options.limit_s > 0)
+        return s->options.limit_s;
+    return s->options.deep ? DEEP_LIMIT_S : LIMIT_S;
 }
 
 /* What the process printed as a run document, or a document that says how it failed. NULL if
@@ -144,11 +154,11 @@ static json_t *document_of(const struct session *s, const struct task *task, boo
     if (!started)
         snprintf(why, sizeof why, "could not be started: %.400s", result->said);
     else if (result->timed_out || result->signal || result->too_long)
-        child_end(result, s->options.limit_s, why, sizeof why);
+        child_end(result, limit_of(s), why, sizeof why);
     else if (!(document = document_parse(result->out ? result->out : "", result->n_out, "stdout",
                                          "run", reason)))
         snprintf(why, sizeof why, "printed no run document (%.200s); %.200s", reason,
-                 child_end(result, s->options.limit_s, end, sizeof end));
+                 child_end(result, limit_of(s), end, sizeof end));
     const json_t *probe = json_object_get(document, "probe");
     if (document && strcmp(document_get_text(probe, "name", ""), task->probe->name)) {
         snprintf(why, sizeof why, "printed the document of another probe");
@@ -162,15 +172,37 @@ static json_t *document_of(const struct session *s, const struct task *task, boo
     if (says_ok && result->exit_code != 0) {
         json_object_set_new(document, "status", json_string("failed"));
         json_object_set_new(document, "why",
-                            json_string(child_end(result, s->options.limit_s, end, sizeof end)));
+                            json_string(child_end(result, limit_of(s), end, sizeof end)));
     }
     return document;
+}
+
+/* Processes that a program left behind are named, once each. They are not ended: a foreign program
+ * may have meant to. */
+static void name_left_behind(struct session *s, const struct task *task, pid_t group,
+                             json_t *document)
+{
+    struct orphan orphans[SESSION_LEFT_MAX];
+    const size_t n = spawn_orphans(group, orphans, SESSION_LEFT_MAX);
+
+    for (size_t i = 0; i < n; i++) {
+        bool named = s->n_left == SESSION_LEFT_MAX;
+        for (size_t k = 0; k < s->n_left; k++)
+            named |= s->left[k] == orphans[i].pid;
+        if (named)
+            continue;
+        s->left[s->n_left++] = orphans[i].pid;
+        progress_say(&s->progress, "warn  %s: left a process behind: %s (pid %d)",
+                     task->probe->name, orphans[i].name, (int)orphans[i].pid);
+        json_array_append_new(json_object_get(document, "notes"),
+                              json_sprintf("left a process behind: %s", orphans[i].name));
+    }
 }
 
 static json_t *run_probe(struct session *s, struct task *task)
 {
     char device[16], round[16], rounds[16], seed[32];
-    const char *argv[18] = {task->probe->path, "--json", "--device", device, "--round", round,
+    const char *argv[20] = {task->probe->path, "--json", "--device", device, "--round", round,
                             "--rounds", rounds, "--seed", seed};
     struct child_result result;
 
@@ -181,12 +213,15 @@ static json_t *run_probe(struct session *s, struct task *task)
     size_t n = 10;
     if (s->options.quick)
         argv[n++] = "--quick";
+    if (s->options.deep)
+        argv[n++] = "--deep";
     if (s->raw_path[0]) {
         argv[n++] = "--raw";
         argv[n++] = s->raw_path;
     }
-    bool started = child_run(argv, s->options.limit_s, tick, s, &result);
+    bool started = child_run(argv, limit_of(s), tick, s, &result);
     json_t *document = document_of(s, task, started, &result);
+    name_left_behind(s, task, result.group, document);
     task->last_s = result.elapsed_s;
     task->total_s += result.elapsed_s;
     child_free(&result);
@@ -332,6 +367,8 @@ void session_measure(struct session *s)
         }
         if ((s->interrupted = session_interrupted()))
             break;
+        s->n_whole = round;
+        session_keep(s);
         say_round(s, began_s);
     }
     progress_clear(&s->progress);

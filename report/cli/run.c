@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "report/bundle/folder.h"
 #include "report/cli/answers.h"
@@ -12,15 +13,21 @@
 #include "report/cli/compare.h"
 #include "report/cli/report.h"
 #include "report/cli/session.h"
+#include "report/cli/spawn.h"
 
 static const char standard_board[] =
     "nvidia-h200"; /* whose results are shown if there is no GPU */
 
+static const double PYTHON_LIMIT_S = 60;
+
 enum { KEY_QUICK = 256, KEY_SEED, KEY_SHARED, KEY_RAW, KEY_RESULTS, KEY_LIMIT, KEY_WITH,
-       KEY_CONTINUE };
+       KEY_CONTINUE, KEY_DEEP, KEY_EACH, KEY_PEERS, KEY_REQUIRE_GPU };
 
 static const struct argp_option table[] = {
     {.name = "quick", .key = KEY_QUICK, .doc = "One round: a look, from which no verdict follows"},
+    {.name = "deep",
+     .key = KEY_DEEP,
+     .doc = "One round of every sweep, from which no verdict follows"},
     {.name = "rounds", .key = 'r', .arg = "N", .doc = "Rounds (default 7)"},
     {.name = "seed",
      .key = KEY_SEED,
@@ -30,14 +37,21 @@ static const struct argp_option table[] = {
     {.name = "output",
      .key = 'o',
      .arg = "FILE",
-     .doc = "Write the bundle there (default: "
-            "build/run/TIME-BOARD.json); never overwritten"},
+     .doc = "Write the bundle there, each round as it ends (default: build/run/TIME-BOARD.json); "
+            "no file is ever overwritten"},
     {.name = "continue",
      .key = KEY_CONTINUE,
      .arg = "FILE",
-     .doc = "Measure the rounds that an interrupted bundle lacks, into that file: on the same card, "
-            "by the same commit, with the same probes; rounds and seed are the file's"},
+     .doc = "Measure the rounds that an interrupted or killed run left out, into that file: on the "
+            "same card, by the same commit, with the same probes; rounds and seed are the file's"},
     {.name = "device", .key = 'd', .arg = "N", .doc = "GPU to measure (default 0)"},
+    {.name = "each",
+     .key = KEY_EACH,
+     .arg = "N,N...",
+     .doc = "Measure these GPUs, one after the other, into a bundle each"},
+    {.name = "require-gpu",
+     .key = KEY_REQUIRE_GPU,
+     .doc = "Exit with 1 unless a GPU was measured"},
     {.name = "shared",
      .key = KEY_SHARED,
      .doc = "Measure although other processes use the GPU, and "
@@ -47,6 +61,9 @@ static const struct argp_option table[] = {
      .arg = "FILE",
      .doc = "A program that answers as a probe does joins every round, for example "
             "baselines/peers.py; up to 8 times"},
+    {.name = "peers",
+     .key = KEY_PEERS,
+     .doc = "PyTorch's and Triton's forms (baselines/) join every round, if python3 has torch"},
     {.name = "raw", .key = KEY_RAW, .doc = "Keep every raw sample in a file beside the bundle"},
     {.name = "results",
      .key = KEY_RESULTS,
@@ -57,9 +74,40 @@ static const struct argp_option table[] = {
      .key = KEY_LIMIT,
      .arg = "S",
      .doc = "Longest time of one process, in "
-            "seconds (default 120)"},
+            "seconds (default 120; with --deep 600)"},
     {0},
 };
+
+/* "0,2": GPUs, each once. */
+static void take_each(struct run_options *o, char *list, const struct argp_state *state)
+{
+    char *rest = NULL;
+    for (char *one = strtok_r(list, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
+        const int device = (int)command_whole(state, "--each", one, 0, 255);
+        for (size_t i = 0; i < o->n_each; i++)
+            if (o->each[i] == device)
+                argp_error(state, "--each: GPU %d stands there twice", device);
+        if (o->n_each == SESSION_EACH_MAX)
+            argp_error(state, "--each: at most %d GPUs", SESSION_EACH_MAX);
+        o->each[o->n_each++] = device;
+    }
+    if (o->n_each == 0)
+        argp_error(state, "--each: expected GPUs, as in --each=0,2");
+}
+
+/* Options that exclude each other. */
+static void judge_options(const struct run_options *o, struct argp_state *state)
+{
+    if (o->resumed && (o->output || o->raw || o->quick || o->deep || o->n_each > 0))
+        argp_error(state, "--continue: not together with --output, --raw, --quick, --deep or "
+                          "--each");
+    if (o->quick && o->deep)
+        argp_error(state, "--deep: not together with --quick");
+    if (o->n_each > 0 && o->output)
+        argp_error(state, "--each: not together with --output: each GPU has a bundle of its own");
+    if (o->n_each > 0 && o->device >= 0)
+        argp_error(state, "--each: not together with --device");
+}
 
 static error_t take(int key, char *argument, struct argp_state *state)
 {
@@ -67,6 +115,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
 
     switch (key) {
     case KEY_QUICK: o->quick = true; break;
+    case KEY_DEEP: o->deep = true; break;
     case 'r': o->rounds = (int)command_whole(state, "--rounds", argument, 1, ROW_RUNS_MAX); break;
     case KEY_SEED:
         o->seed = (uint64_t)command_whole(state, "--seed", argument, 0, INT64_MAX);
@@ -74,21 +123,21 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case 'o': o->output = argument; break;
     case KEY_CONTINUE: o->resumed = argument; break;
     case 'd': o->device = (int)command_whole(state, "--device", argument, 0, 255); break;
+    case KEY_EACH: take_each(o, argument, state); break;
+    case KEY_REQUIRE_GPU: o->require_gpu = true; break;
     case KEY_SHARED: o->shared = true; break;
     case KEY_WITH:
         if (o->n_with == SESSION_WITH_MAX)
             argp_error(state, "--with: at most %d times", SESSION_WITH_MAX);
         o->with[o->n_with++] = argument;
         break;
+    case KEY_PEERS: o->peers = true; break;
     case KEY_RAW: o->raw = true; break;
     case KEY_RESULTS: o->results = argument; break;
     case KEY_LIMIT:
         o->limit_s = (double)command_whole(state, "--timeout", argument, 1, 86400);
         break;
-    case ARGP_KEY_END:
-        if (o->resumed && (o->output || o->raw || o->quick))
-            argp_error(state, "--continue: not together with --output, --raw or --quick");
-        break;
+    case ARGP_KEY_END: judge_options(o, state); break;
     case ARGP_KEY_ARGS:
         o->names = state->argv + state->next;
         o->n_names = (size_t)(state->argc - state->next);
@@ -114,6 +163,46 @@ static bool take_with(struct session *s)
     for (size_t i = 0; i < s->options.n_with; i++)
         if (!catalogue_add(&s->catalogue, s->options.with[i], why)) {
             fprintf(stderr, "gpufloor run: --with %s\n", why);
+            return false;
+        }
+    return true;
+}
+
+/* Where this tree, or the folder that it was installed to, has a program in Python; else NULL. */
+static char *find_baseline(char path[PATH_MAX], const char *name)
+{
+    static const char *const folders[] = {"../../baselines", "baselines", "../baselines",
+                                          "../share/gpufloor/baselines"};
+    char below[80];
+
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        snprintf(below, sizeof below, "%s/%s", folders[i], name);
+        if (access(catalogue_path(path, below), X_OK) == 0)
+            return path;
+    }
+    return NULL;
+}
+
+/* The programs in Python join if they can run; else one line says why they do not. */
+static bool take_peers(struct session *s)
+{
+    static const char *const names[] = {"peers.py", "fused_peers.py"};
+    static const char look[] =
+        "import importlib.util as u, sys; sys.exit(not u.find_spec('torch'))";
+    const char *const argv[] = {"python3", "-c", look, NULL};
+    char path[PATH_MAX], why[DOCUMENT_WHY];
+    struct child_result result;
+
+    bool python = child_run(argv, PYTHON_LIMIT_S, NULL, NULL, &result);
+    bool torch = python && result.exit_code == 0;
+    child_free(&result);
+    if (!torch)
+        fprintf(stderr, "no peers: %s\n", python ? "python3 has no torch" : "there is no python3");
+    for (size_t i = 0; torch && i < sizeof names / sizeof names[0]; i++)
+        if (!find_baseline(path, names[i])) {
+            fprintf(stderr, "no peers: there is no baselines/%s beside this program\n", names[i]);
+        } else if (!catalogue_add(&s->catalogue, path, why)) {
+            fprintf(stderr, "gpufloor run: --peers: %s\n", why);
             return false;
         }
     return true;
@@ -231,43 +320,128 @@ static void show(const struct session *s, const json_t *document)
     bundle_free(&measured);
 }
 
+/* Has any program that uses a GPU measured one? */
+static bool gpu_measured(const struct session *s)
+{
+    for (size_t i = 0; i < s->n_tasks && !s->gpu_state[0]; i++) {
+        const struct task *task = &s->tasks[i];
+        if (task->probe->needs != NEEDS_HOST && task->n_runs > task->n_failed + task->n_skipped)
+            return true;
+    }
+    return false;
+}
+
 static int finish(struct session *s)
 {
-    json_t *bundle = session_bundle(s);
-    bool saved = session_save(s, bundle), all_fine = say_outcomes(s);
+    json_t *bundle = session_bundle(s, true);
+    enum session_saved saved = session_save(s, bundle);
+    bool all_fine = say_outcomes(s) && saved == SAVED && !s->interrupted;
 
     if (s->interrupted)
         fprintf(stderr, "interrupted: the bundle holds what was measured until then\n");
-    fprintf(stderr, "wrote %s\n", s->path);
+    if (saved != NOT_SAVED)
+        fprintf(stderr, "wrote %s\n", s->path);
     show(s, bundle);
     json_decref(bundle);
-    return saved && all_fine && !s->interrupted ? EXIT_FINE : EXIT_WORSE;
+    if (s->options.require_gpu && !gpu_measured(s)) {
+        fprintf(stderr, "gpufloor run: --require-gpu: no GPU was measured\n");
+        all_fine = false;
+    }
+    return all_fine ? EXIT_FINE : EXIT_WORSE;
 }
 
-static int measure(struct session *s)
+/* --- one GPU, or several ---------------------------------------------------------------------- */
+
+enum { GO_ON = -1 };
+
+/* All that can be refused is refused here. GO_ON, or an exit status. */
+static int prepare(struct session *s)
 {
     char why[DOCUMENT_WHY];
 
+    s->environment = json_object();
+    s->runs = json_array();
+    s->began_s = child_now_s();
+    progress_open(&s->progress);
     session_find_gpu(s);
+    if (session_interrupted()) {
+        fprintf(stderr, "interrupted: nothing was measured until then\n");
+        return EXIT_WORSE;
+    }
     say_gpu_state(s);
+    if (s->gpu_state[0] && (s->options.require_gpu || s->options.n_each > 0)) {
+        fprintf(stderr, "gpufloor run: --%s: GPU %d cannot be measured\n",
+                s->options.require_gpu ? "require-gpu" : "each", s->options.device);
+        return EXIT_WORSE;
+    }
     if (!alone(s) || !choose_tasks(s))
         return EXIT_TROUBLE;
     if (s->n_tasks == 0) {
         fprintf(stderr, "gpufloor run: nothing to measure: what was asked for needs a GPU\n");
         return EXIT_FINE;
     }
-    if (s->options.resumed ? !session_resume(s, why) : !session_place(s, why)) {
-        fprintf(stderr, "gpufloor run: --%s %s\n", s->options.resumed ? "continue" : "output", why);
-        return EXIT_TROUBLE;
+    if (s->options.resumed ? session_resume(s, why) : session_place(s, why))
+        return GO_ON;
+    fprintf(stderr, "gpufloor run: --%s %s\n", s->options.resumed ? "continue" : "output", why);
+    return EXIT_TROUBLE;
+}
+
+static void close_session(struct session *s)
+{
+    nvml_close(s->nvml);
+    free(s->tasks);
+    json_decref(s->environment);
+    json_decref(s->runs);
+    json_decref(s->continued);
+    if (s->held >= 0)
+        close(s->held);
+}
+
+/* Every name is taken before the first GPU is measured. Those of GPUs whose turn never comes are
+ * given back. */
+static int measure_all(struct session *all, size_t n)
+{
+    int status = GO_ON, worst = EXIT_FINE;
+
+    for (size_t i = 0; i < n && status == GO_ON; i++)
+        status = prepare(&all[i]);
+    for (size_t i = 0; i < n; i++) {
+        if (status != GO_ON || (i > 0 && session_interrupted())) {
+            session_let_go(&all[i]);
+            continue;
+        }
+        if (n > 1)
+            fprintf(stderr, "GPU %d\n", all[i].options.device);
+        session_measure(&all[i]);
+        const int ended = finish(&all[i]);
+        worst = ended > worst ? ended : worst;
     }
-    session_measure(s);
-    return finish(s);
+    for (size_t i = 0; i < n; i++)
+        close_session(&all[i]);
+    return status == GO_ON ? worst : status;
+}
+
+static int run_all(const struct session *first)
+{
+    const struct run_options *o = &first->options;
+    const size_t n = o->n_each > 0 ? o->n_each : 1;
+    struct session *all = calloc(n, sizeof *all);
+
+    for (size_t i = 0; all && i < n; i++) {
+        all[i] = *first;
+        if (o->n_each > 0)
+            all[i].options.device = o->each[i];
+    }
+    const int status = all ? measure_all(all, n) : EXIT_TROUBLE;
+    free(all);
+    return status;
 }
 
 int run_main(int argc, char **argv)
 {
     char results[PATH_MAX];
-    struct session s = {.options = {.rounds = 7, .limit_s = 120, .seed = (uint64_t)time(NULL),
+    struct session s = {.held = -1,
+                        .options = {.rounds = 7, .device = -1, .seed = (uint64_t)time(NULL),
                                     .results = catalogue_path(results, "../../results")}};
     const struct argp parser = {
         .options = table,
@@ -275,27 +449,21 @@ int run_main(int argc, char **argv)
         .args_doc = "[PROBE...]",
         .doc = "Measures this machine: rounds of every probe, each run a "
                "process of its own, into one bundle; then prints the report. "
-               "Without a GPU, the host's part.\vExit: 0, also when nothing that was "
-               "asked for can be measured here; 1 when a probe failed or it was "
-               "interrupted; 2 usage."};
+               "Without a GPU, the host's part.\vEach round is on disk when it ends: a run that is "
+               "killed, by whatever signal, leaves its whole rounds, and --continue goes on with "
+               "them.\nExit: 0, also when nothing that was asked for can be measured here (but see "
+               "--require-gpu); 1 when a probe failed or it was interrupted; 2 usage."};
     argp_parse(&parser, argc, argv, 0, NULL, &s.options);
-    if (s.options.quick)
-        s.options.rounds = 1;
+    s.options.rounds = s.options.quick || s.options.deep ? 1 : s.options.rounds;
+    s.options.device = s.options.device < 0 ? 0 : s.options.device;
 
     catalogue_open(&s.catalogue, true);
-    if (!take_with(&s) || !names_known(&s))
-        return EXIT_TROUBLE;
-    s.environment = json_object();
-    s.runs = json_array();
-    s.began_s = child_now_s();
-    progress_open(&s.progress);
-    session_catch_signals();
-    int status = measure(&s);
-    nvml_close(s.nvml);
+    int status = EXIT_TROUBLE;
+    if (take_with(&s) && (!s.options.peers || take_peers(&s)) && names_known(&s)) {
+        session_catch_signals();
+        spawn_adopt();
+        status = run_all(&s);
+    }
     catalogue_free(&s.catalogue);
-    free(s.tasks);
-    json_decref(s.environment);
-    json_decref(s.runs);
-    json_decref(s.continued);
     return status;
 }

@@ -1,5 +1,5 @@
-/* One `gpufloor run`: what its parts share. run.c reads the options and shows the result, rounds.c
- * measures, save.c writes. */
+/* One `gpufloor run` on one GPU: what its parts share. run.c reads the options and shows the
+ * result, rounds.c measures, place.c takes the bundle's name, save.c writes it. */
 #ifndef REPORT_CLI_SESSION_H
 #define REPORT_CLI_SESSION_H
 
@@ -7,13 +7,15 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "core/document.h"
 #include "core/nvml.h"
 #include "report/cli/catalogue.h"
 #include "report/cli/progress.h"
 
-enum { SESSION_REPEATS_MAX = 3, SESSION_WITH_MAX = 8 };
+enum { SESSION_REPEATS_MAX = 3, SESSION_WITH_MAX = 8, SESSION_EACH_MAX = 16 };
+enum { SESSION_LEFT_MAX = 32 };
 
 struct run_options {
     char **names; /* probes asked for; NULL-terminated, empty: all */
@@ -22,8 +24,10 @@ struct run_options {
     size_t n_with;
     int rounds, device;
     uint64_t seed;
-    double limit_s; /* of one process */
-    bool quick, shared, raw;
+    int each[SESSION_EACH_MAX]; /* GPUs to measure one after the other; none: device */
+    size_t n_each;
+    double limit_s; /* of one process; 0: as usual */
+    bool quick, deep, shared, raw, peers, require_gpu;
     const char *output, *results;
     const char *resumed; /* the interrupted bundle to go on with, or NULL */
 };
@@ -45,28 +49,36 @@ struct session {
     struct nvml_state seen; /* read last */
     struct progress progress;
     struct progress_now now;
-    bool interrupted;
+    bool interrupted, unwritten; /* unwritten: the last round is not on disk */
     double looked_s;
     int n_suspicious; /* looks in a row that saw more processes on the GPU than are ours */
     bool foreign;     /* another process was on the GPU before or during the current run */
+    pid_t left[SESSION_LEFT_MAX]; /* processes that were left behind, already named */
+    size_t n_left;
 
     json_t *environment, *runs;
     int n_kept;        /* rounds of the resumed bundle, which are not measured again */
+    int n_whole;       /* rounds that are measured, those included */
     json_t *continued; /* when it was resumed; NULL: never */
     char gpu_state[32]; /* empty: there is a GPU */
     char gpu_why[DOCUMENT_WHY];
     char started[24];
     double began_s;
     char path[PATH_MAX], raw_path[PATH_MAX];
+    int held; /* the file at path as this run wrote it last, open and locked; -1: none */
+    dev_t held_device;
+    ino_t held_inode;
 };
 
 /* rounds.c: asks the null probe whether there is a GPU, and opens NVML when there is. */
 void session_find_gpu(struct session *s);
 
-/* Every task once a round, until all rounds are done or a signal asks to stop. */
+/* Every task once a round, until all rounds are done or a signal asks to stop. Each round is on
+ * disk when it ends. */
 void session_measure(struct session *s);
 
-/* Catches SIGINT, SIGTERM and SIGHUP; session_interrupted says whether one came. */
+/* Catches SIGINT, SIGTERM and SIGHUP; session_interrupted says whether one came. A closed pipe ends
+ * the talk, not the run: SIGPIPE is ignored. */
 void session_catch_signals(void);
 bool session_interrupted(void);
 
@@ -74,19 +86,34 @@ bool session_interrupted(void);
  * the tasks are chosen. False with one line in why if it is of another commit, card or host. */
 bool session_resume(struct session *s, char why[DOCUMENT_WHY]);
 
-/* save.c: decides where the bundle goes, and tries whether it can go there, before anything is
- * measured. False with one line in why. */
+/* place.c: decides where the bundle goes, tries whether it can go there, and takes the name with a
+ * document that holds no run, all before anything is measured. False with one line in why. */
 bool session_place(struct session *s, char why[DOCUMENT_WHY]);
 
-/* The same for any document: at `output`, or for NULL at build/run/TIME-BOARD and the ending. */
+/* Tries where any document goes: `output`, or for NULL build/run/TIME-BOARD and the ending. */
 bool place_document(char path[PATH_MAX], const char *output, const char *started,
                     const char *board, const char *ending, char why[DOCUMENT_WHY]);
 
-/* The bundle document of what has been measured so far; the caller releases it. */
-json_t *session_bundle(struct session *s);
+/* Writes and removes a file as large as two bundles beside that path. False, with a line in why. */
+bool place_try(const char *path, char why[DOCUMENT_WHY]);
 
-/* Writes it; if its place fails, to the temporary folder instead, and s->path says where. False if
- * it could be written nowhere. */
-bool session_save(struct session *s, const json_t *bundle);
+/* Remembers which file is at s->path, and locks it. False, with one line in why, if another process
+ * that runs holds it. */
+bool session_hold(struct session *s, char why[DOCUMENT_WHY]);
+
+/* Gives the name back; what another put there stays. */
+void session_let_go(struct session *s);
+
+/* save.c: the bundle document of what has been measured so far; the caller releases it. One that is
+ * written before the end says that it is not complete. */
+json_t *session_bundle(struct session *s, bool ended);
+
+/* Writes what is measured so far. A failure is said; the next round tries again. */
+void session_keep(struct session *s);
+
+/* Writes the bundle at the end; if its place fails, to the temporary folder instead, and s->path
+ * says where; if that fails, too, to stdout. */
+enum session_saved { SAVED, SAVED_ELSEWHERE, NOT_SAVED };
+enum session_saved session_save(struct session *s, const json_t *bundle);
 
 #endif

@@ -22,7 +22,7 @@ import schema  # noqa: E402
 BUILD = os.path.abspath(sys.argv[1])
 ROOT = os.path.abspath(os.path.join(HERE, "../.."))
 SCRIPTS = (os.path.join(ROOT, "baselines/peers.py"), os.path.join(ROOT, "baselines/fused_peers.py"))
-OPTIONS = ("--device", "--set", "--case", "--check", "--deep", "--json", "--counters", "--raw", "--seed", "--round",
+OPTIONS = ("--device", "--set", "--case", "--check", "--deep", "--quick", "--json", "--counters", "--raw", "--seed", "--round",
            "--rounds", "--list", "--help", "--version")
 passed, failed, skipped = 0, 0, 0
 

@@ -1,17 +1,19 @@
 #!/bin/bash
-# Stands in for a probe in session.sh; what it does follows from the name that it is called by.
-name=$(basename "$0") round=0
+# Stands in for a probe in session.sh, lost.sh and kills.py; what it does follows from the name that it
+# is called by.
+name=$(basename "$0") round=0 device=0 words=$*
 name=${name%%.*}
 while [ $# -gt 0 ]; do
     case $1 in
     --list) list=yes ;;
     --round) round=$2 ;;
+    --device) device=$2 ;;
     --raw) printf '%s\ttime\t\twall\t%s\t1\t100\n' "$name" "$round" >>"$2" ;;
     esac
     shift
 done
 needs=host
-[ "$name" = needy ] && needs=gpu
+case $name in needy | peers | fused_peers) needs=gpu ;; esac
 [ "$name" = null ] && needs='gpu if any'
 if [ "${list:-}" ]; then
     [ "$name" = mute ] && exit 1
@@ -20,8 +22,15 @@ if [ "${list:-}" ]; then
     exit 0
 fi
 [ "${FAKE_LOG:-}" ] && echo "$name $round" >>"$FAKE_LOG"
+[ "${FAKE_WORDS:-}" ] && echo "$name $words" >>"$FAKE_WORDS"
 
 environment='{"host":{"cpu":"a CPU"}}'
+found='"gpu_state":"no_driver","gpu_why":"libcuda.so.1 not found",'
+case " ${FAKE_GPUS:-} " in *" $device "*)
+    environment='{"host":{"cpu":"a CPU"},"gpu":{"name":"A GPU","board":"gpu-'$device'","id_hash":"'$device'"}}'
+    found=
+    ;;
+esac
 [ "$name" = peer ] && environment='{"peers":{"torch":"1.2.3"}}'
 
 # document STATUS EXTRA_OF_RUN EXTRA_OF_CASE
@@ -32,7 +41,7 @@ document() {
     printf '"timer":"wall","n":1,"median":%s,"best":99}]}],"checks":[],"notes":[]}\n' "$((100 + round))"
 }
 case $name in
-null) document ok '"gpu_state":"no_driver","gpu_why":"libcuda.so.1 not found",' '' ;;
+null) document ok "$found" '' ;;
 crash) document ok '' '' && kill -SEGV $$ ;;
 garbage) head -c 300000 /dev/urandom ;;
 hang) sleep 600 & sleep 600 ;;
@@ -41,6 +50,16 @@ noisy) document ok '' '"discarded":"SM clock moved by 3.0 % (1920 to 1980 MHz)",
 failing) document failed '"why":"a check failed",' '' && echo "failing: check failed" >&2 && exit 1 ;;
 skips) document skipped '"why":"needs something else",' '' && exit 77 ;;
 slow) sleep 0.3 && document ok '' '' ;;
+brood) sleep "${FAKE_SLEEP:-60}" >/dev/null 2>&1 & sleep 0.05 && document ok '' '' ;;
+stray) setsid sleep 5 >/dev/null 2>&1 </dev/null & sleep 0.1 && document ok '' '' ;;
+filler) # of the second round on
+    [ "$round" = 0 ] || dd if=/dev/zero of="$FAKE_FILLS/zeros$round" bs=64k count=1024 2>/dev/null
+    document ok '' ''
+    ;;
+usurper) # of the second round on
+    [ "$round" = 0 ] || { echo mine >"$FAKE_FILE.new" && mv "$FAKE_FILE.new" "$FAKE_FILE"; }
+    document ok '' ''
+    ;;
 spoiler) rm -rf "$FAKE_SPOILS" && document ok '' '' ;;
 *) document ok '' '' ;;
 esac

@@ -101,6 +101,87 @@ check "a child left behind does not hold the run up" value_of lingers 'wall}.*10
 check "others are measured all the same" value_of good 'wall}.*100'
 check "no child survives" bash -c '! pgrep -f "^sleep 600$"'
 
+probes null good needy
+unset FAKE_GPUS
+measure --require-gpu --quick
+check "--require-gpu without a GPU is a failure" exits 1
+check "in one line" says '^gpufloor run: --require-gpu: GPU 0 cannot be measured$'
+check "and nothing is measured" test ! -e one.json
+export FAKE_GPUS="0 2"
+measure --require-gpu --quick
+check "--require-gpu with one is none" exits 0
+check "it is measured" runs_of needy 1
+measure --require-gpu --quick good
+check "without a program that needs it, it is not measured" exits 1
+check "one line says so" says '^gpufloor run: --require-gpu: no GPU was measured$'
+measure --each 0,2
+check "--each has no one place" exits 2
+each() { # ARGUMENT...: run, into the default place
+    rm -rf run talk out log
+    FAKE_LOG=$work/log "$gpufloor" run --seed 1 --results "$work/results" "$@" >out 2>talk
+    status=$?
+}
+each --each=0,2 --rounds 2
+check "--each measures one GPU after the other" exits 0
+check "each into a bundle of its own" bash -c '[ "$(echo run/*)" = "$(echo run/*-gpu-0.json run/*-gpu-2.json)" ]'
+check "that holds all its rounds" bash -c \
+    'for f in run/*; do [ "$(grep -o "name\":\"needy" "$f" | wc -l)" = 2 ] || exit 1; done'
+check "both are looked for before one is measured" test "$(head -n 2 log | tr '\n' .)" = 'null 0.null 0.'
+each --each=0,1 --rounds 2
+check "a GPU that is not there is a failure" exits 1
+check "that is named" says '^gpufloor run: --each: GPU 1 cannot be measured$'
+check "nothing is measured" bash -c '! grep -q needy log'
+check "and no name is taken" test -z "$(ls run)"
+for wrong in '' 0,0 x 0,-1; do
+    each --each="$wrong"
+    check "--each='$wrong' is a usage error" exits 2
+done
+each --each=0 --device 2
+check "--each beside --device, too" exits 2
+
+rm -rf run log
+probes null slow
+FAKE_LOG=$work/log "$gpufloor" run --each=0,2 --rounds 30 >out 2>talk &
+pid=$!
+for _ in $(seq 200); do
+    [ "$(cat log 2>/dev/null | grep -c slow)" -ge 2 ] && break
+    sleep 0.05
+done
+check "every GPU's name is taken before the first is measured" test "$(ls run | wc -l)" = 2
+kill -INT $pid
+wait $pid
+status=$?
+check "an interrupt ends them all" exits 1
+check "the name of the GPU that was not begun is given back" bash -c '[ "$(echo run/*)" = "$(echo run/*-gpu-0.json)" ]'
+check "the other keeps its rounds" grep -q '"complete":false,"why":"interrupted in round' run/*
+probes null good needy
+
+mkdir -p bin/baselines with without
+for name in peers fused_peers; do ln -s "$here/fake_probe.sh" "bin/baselines/$name.py"; done
+printf '#!/bin/sh\nexit 0\n' >with/python3
+printf '#!/bin/sh\nexit 1\n' >without/python3
+chmod +x with/python3 without/python3
+PATH=$work/with:$PATH measure --peers --rounds 2
+check "--peers takes both programs into every round" runs_of peers 2
+check "where python3 has torch" runs_of fused_peers 2
+check "beside the others" runs_of good 2
+PATH=$work/without:$PATH measure --peers --rounds 2
+check "without torch they are left out" runs_of peers 0
+check "one line says so" says '^no peers: python3 has no torch$'
+check "the others are measured" runs_of good 2
+rm bin/baselines/fused_peers.py
+PATH=$work/with:$PATH measure --peers --rounds 2
+check "a program that is not there is named" says '^no peers: there is no baselines/fused_peers.py'
+unset FAKE_GPUS
+
+FAKE_WORDS=$work/words measure --deep --rounds 3
+check "--deep is one round" runs_of good 1
+check "of every sweep" grep -q '^good .* --deep' words
+check "the bundle says so" holds '"deep":true'
+check "and follows the schema" python3 "$here/../schema.py" bundle one.json
+measure --deep --quick
+check "--deep beside --quick is a usage error" exits 2
+
 probes null noisy
 measure --rounds 2
 check "a discarded run is repeated three times" runs_of noisy 8
@@ -170,7 +251,32 @@ check "and says when it was continued" holds '"continued":\["20'
 check "under the seed that it had" holds '"seed":5'
 again slow
 check "a complete bundle is refused" says 'is complete: nothing is left to measure$'
-export FAKE_LOG
+export FAKE_LOG=$work/log
+
+probes null good slow
+rm -f log one.json
+"$gpufloor" run --rounds 4 --raw --output one.json slow good >out 2>talk &
+pid=$!
+for _ in $(seq 200); do
+    [ "$(cat log 2>/dev/null | grep -c good)" -ge 2 ] && break
+    sleep 0.05
+done
+kill -9 $pid
+wait $pid 2>/dev/null
+grep -q '"sha256":null' one.json && printf 'good\ttime\t\twall\t3\t1' >>one.raw.tsv # a line that was cut
+"$gpufloor" run --results "$work/results" --continue one.json slow good >out 2>talk
+status=$?
+check "a killed run with --raw is continued, too" exits 0
+check "each round has its samples once" test "$(cut -f 1,5 one.raw.tsv | sort | uniq -c | grep -vc ' 1 ')" = 0
+check "of all rounds" test "$(grep -c '^good' one.raw.tsv) $(grep -c '^slow' one.raw.tsv)" = '4 4'
+check "and their hash" holds "\"sha256\":\"$(sha256sum <one.raw.tsv | cut -c1-64)\""
+mkdir -p aside
+sed 's/"complete":true/"complete":false/; s/one.raw.tsv/..\/one.raw.tsv/' one.json >aside/two.json
+cp one.raw.tsv kept.tsv
+"$gpufloor" run --results "$work/results" --continue aside/two.json slow good >out 2>talk
+check "samples elsewhere are refused" says 'names raw samples that are not beside it$'
+check "and left alone" cmp one.raw.tsv kept.tsv
+rm -f one.raw.tsv kept.tsv
 
 probes null good
 rm -f log

@@ -311,12 +311,15 @@ check "ONLY that matches nothing says so" printed "^FAIL .*unti"
 
 # --- a run that is interrupted -------------------------------------------------------------------------------
 
-# interrupt SIGNAL: of a run whose second round has begun.
+# interrupt SIGNAL: of a run whose first round is on disk.
 interrupt() {
     local bundle=$work/$1.json status=0 pid
     "$build/bin/gpufloor" run --rounds 30 --output "$bundle" null >"$work/out" 2>"$work/said" </dev/null &
     pid=$!
-    sleep 1
+    for _ in $(seq 400); do
+        grep -q '"why":"not ended: holds [1-9]' "$bundle" 2>/dev/null && break
+        sleep 0.05
+    done
     check "SIG$1: the run was under way" kill "-$1" $pid
     wait $pid || status=$?
     check "SIG$1: leaves with 1" left_with 1

@@ -400,6 +400,33 @@ static void never_overwrites(void **state)
     unlink(path);
 }
 
+/* In place of a file: the new document, or the old one where the new one cannot be written. */
+static void replaces_what_is_there(void **state)
+{
+    char why[DOCUMENT_WHY] = "", path[256];
+    json_t *bundle = whole_bundle();
+    (void)state;
+    snprintf(path, sizeof path, "%s", in_folder("there.json"));
+    FILE *file = fopen(path, "w");
+    fputs("old", file);
+    fclose(file);
+
+    assert_true(document_replace(path, bundle, why));
+    assert_int_equal(entries(folder), 1);
+    json_t *back = document_load(path, "bundle", why);
+    assert_true(json_equal(back, bundle));
+    json_decref(back);
+    assert_false(document_replace("/proc/none.json", bundle, why));
+    assert_non_null(strstr(why, "/proc/none.json: cannot be written"));
+    unlink(path);
+
+    mkdir(path, 0777); /* a folder is not replaced, and nothing is left beside it */
+    assert_false(document_replace(path, bundle, why));
+    assert_int_equal(entries(folder), 1);
+    rmdir(path);
+    json_decref(bundle);
+}
+
 static void folder_that_cannot_be_written(void **state)
 {
     char why[DOCUMENT_WHY] = "";
@@ -503,6 +530,7 @@ int main(void)
         cmocka_unit_test(time_is_utc),
         cmocka_unit_test(round_trip),
         cmocka_unit_test(never_overwrites),
+        cmocka_unit_test(replaces_what_is_there),
         cmocka_unit_test(folder_that_cannot_be_written),
         cmocka_unit_test(write_that_fails_midway),
         cmocka_unit_test(full_disk),

@@ -2,10 +2,12 @@
  * is the child. */
 #include "tests/unit/check.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -81,12 +83,35 @@ static void is_killed_in_time(void **unused)
     assert_true(probe_host_ns() - began < 10000000000u);
 }
 
+/* The process that respawned is killed; a pipe that its child holds then ends, too. */
+static void child_dies_with_its_parent(void **unused)
+{
+    int held[2];
+    char nothing;
+    (void)unused;
+    assert_int_equal(pipe(held), 0);
+    pid_t parent = fork();
+    if (parent == 0) {
+        close(held[0]);
+        _exit(again(STAYS, 60000));
+    }
+    close(held[1]);
+    usleep(300000); /* the child has started */
+    kill(parent, SIGKILL);
+    waitpid(parent, NULL, 0);
+    struct pollfd ended = {.fd = held[0], .events = POLLIN};
+    assert_int_equal(poll(&ended, 1, 10000), 1);
+    assert_int_equal(read(held[0], &nothing, 1), 0);
+    close(held[0]);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ends_by_itself),
         cmocka_unit_test(dies_of_a_signal),
         cmocka_unit_test(is_killed_in_time),
+        cmocka_unit_test(child_dies_with_its_parent),
     };
     if (argc > 1)
         return child(argv);
