@@ -14,7 +14,7 @@ struct many {
     cudaKernel_t kernel;
     size_t shared, place_words;
     struct many_args args;
-    uint32_t *words, *seen; /* device, host: N_PLACES places */
+    uint32_t *words, *seen;            /* device, host: N_PLACES places */
     struct contention_sample *samples; /* host */
     uint32_t *sm;
 };
@@ -65,7 +65,8 @@ static bool are_apart(const struct many *m, unsigned blocks)
 }
 
 /* Each word must hold the additions of the threads that share it, over all launches at its place. */
-static void check_words(struct probe_run *r, const struct many *m, unsigned blocks, uint64_t launches)
+static void check_words(struct probe_run *r, const struct many *m, unsigned blocks,
+                        uint64_t launches)
 {
     const struct many_args *a = &m->args;
     const uint32_t threads = blocks * a->lanes, words = a->apart ? threads : 1;

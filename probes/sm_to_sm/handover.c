@@ -39,11 +39,11 @@ static struct hand prepare(struct probe_run *r, size_t shared)
     gpu_kernel_shared(h.ordered, shared, -1);
     gpu_kernel_shared(h.unordered, shared, -1);
     h.result = gpu_mapped(r, sizeof *h.result);
-    h.args = (struct handover_args){.payload = {memory, memory + HANDOVER_WORDS},
-                                    .flag = {memory + 2 * HANDOVER_WORDS,
-                                             memory + 2 * HANDOVER_WORDS + FLAG_APART},
-                                    .result = h.result,
-                                    .budget_ns = BUDGET_NS};
+    h.args = (struct handover_args){
+        .payload = {memory, memory + HANDOVER_WORDS},
+        .flag = {memory + 2 * HANDOVER_WORDS, memory + 2 * HANDOVER_WORDS + FLAG_APART},
+        .result = h.result,
+        .budget_ns = BUDGET_NS};
     return h;
 }
 
@@ -172,8 +172,8 @@ static void measure_visible(struct probe_run *r, const char *by, double *plain_c
         *plain_cycles = cycles;
     else if (!isnan(cycles) && !isnan(*plain_cycles))
         probe_require(r, cycles > 4 * *plain_cycles,
-                      "a store by %s takes %.0f cycles, one that is not waited for %.0f", by, cycles,
-                      *plain_cycles);
+                      "a store by %s takes %.0f cycles, one that is not waited for %.0f", by,
+                      cycles, *plain_cycles);
 }
 
 void sm_to_sm_measure_handovers(struct probe_run *r, size_t shared)
