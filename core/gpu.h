@@ -193,6 +193,18 @@ double gpu_launch_ns(struct probe_run *r, cudaKernel_t kernel, const struct gpu_
 double gpu_launch_clocked_ns(struct probe_run *r, cudaKernel_t kernel,
                              const struct gpu_shape *shape, const void *args, double *mhz);
 
+/* Mean power of the board while `once` is called again and again, each call putting about `once_ns`
+ * of work on the run's stream, and the energy of a call. By NVML's energy counter, which moves every
+ * 20 to 100 ms: read from one of its steps to a later one, at least 300 ms apart, after 100 ms that
+ * are not counted. A step is seen up to 2 ms late, or a call's length, so power is known to 1 %. NaN
+ * without such a counter, under --check and under --counters. Stores what was read as facts. It takes
+ * half a second: for cases of three rounds. */
+struct gpu_power {
+    double watts, joules;
+};
+struct gpu_power gpu_power(struct probe_run *r, void (*once)(struct probe_run *r, void *what),
+                           void *what, double once_ns);
+
 /* A gate in the run's stream: a kernel that holds back everything queued after it until the host
  * opens the gate. A whole chain is thus in the queue before it begins, and the measurement times
  * the GPU and not the host. A stream holds about a thousand launches. Do not queue more than that

@@ -33,6 +33,7 @@ struct nvml {
     int (*by_bus)(const char *, device_t *);
     int (*temperature)(device_t, int, unsigned *);
     int (*power)(device_t, unsigned *);
+    int (*energy)(device_t, unsigned long long *);
     int (*power_limit)(device_t, unsigned *);
     int (*clock)(device_t, int, unsigned *);
     int (*clock_max)(device_t, int, unsigned *);
@@ -58,6 +59,7 @@ static const struct symbol {
     {offsetof(struct nvml, by_bus), {"nvmlDeviceGetHandleByPciBusId_v2"}},
     {offsetof(struct nvml, temperature), {"nvmlDeviceGetTemperature"}},
     {offsetof(struct nvml, power), {"nvmlDeviceGetPowerUsage"}},
+    {offsetof(struct nvml, energy), {"nvmlDeviceGetTotalEnergyConsumption"}},
     {offsetof(struct nvml, power_limit), {"nvmlDeviceGetEnforcedPowerLimit"}},
     {offsetof(struct nvml, clock), {"nvmlDeviceGetClockInfo"}},
     {offsetof(struct nvml, clock_max), {"nvmlDeviceGetMaxClockInfo"}},
@@ -164,6 +166,13 @@ struct nvml_state nvml_state(const struct nvml *nvml)
     if (nvml->processes && nvml->processes(nvml->device, &n, processes) == NVML_OK)
         s.n_processes = (int)n;
     return s;
+}
+
+double nvml_energy_j(const struct nvml *nvml)
+{
+    unsigned long long millijoules;
+    bool read = nvml && nvml->energy && nvml->energy(nvml->device, &millijoules) == NVML_OK;
+    return read ? (double)millijoules / 1e3 : (double)NAN;
 }
 
 static int mode(int (*get)(device_t, unsigned *, unsigned *), device_t device)

@@ -37,6 +37,10 @@ void nvml_close(struct nvml *nvml); /* NULL is allowed, here and below */
 struct nvml_state nvml_state(const struct nvml *nvml);
 struct nvml_facts nvml_facts(const struct nvml *nvml);
 
+/* Joules that the board has taken since the driver was loaded; NaN where there is no such counter. It
+ * moves in steps, every 20 to 100 ms. */
+double nvml_energy_j(const struct nvml *nvml);
+
 /* The reasons that hold a clock below what was asked for, in words: "power cap, thermal". Empty for
  * none. Idle and application clocks do not count as reasons. Returns text. */
 char *nvml_reasons(char *text, size_t size, unsigned long long reasons);

@@ -60,6 +60,33 @@ void decode_measure_ways(struct probe_run *r, const struct decode_kernels *k,
 
 /* --- what the claims ask --------------------------------------------------------------------- */
 
+/* Attention by context, and by batch at 8192 keys: what decode_measure_8bit, the shares and the
+ * headline leave out of the curves. A cache of a type is compared with a read of as many bytes. */
+void decode_measure_curves(struct probe_run *r, const struct decode_kernels *k)
+{
+    static const int contexts[] = {1024, 4096, 65536, 131072}, batches[] = {2, 4, 16, 32};
+    for (size_t i = 0; i < PROBE_LENGTH(contexts); i++) {
+        struct decode_reference reference = none;
+        for (enum decode_number n = DECODE_E4M3; n < N_DECODE_NUMBERS; n++) {
+            const struct decode_shape shape = decode_shape_of(1, contexts[i], n);
+            struct decode_tensors t =
+                decode_tensors_of(r, k, shape, false, operation_seed(r, PROBE_THRICE));
+            if (n == DECODE_E4M3)
+                reference.read_ns =
+                    decode_measure_way(r, &t, DECODE_READ, "read", cold, PROBE_THRICE, none);
+            decode_measure_way(r, &t, DECODE_ATTEND, "attention", cold, PROBE_THRICE, reference);
+            decode_tensors_free(r, &t);
+        }
+    }
+    for (size_t i = 0; i < PROBE_LENGTH(batches); i++)
+        DECODE_MEASURE_WAYS(r, k, decode_shape_of(batches[i], 8192, DECODE_BF16), PROBE_THRICE,
+                            {DECODE_ATTEND, "attention"});
+    for (enum decode_number n = DECODE_E4M3; n < N_DECODE_NUMBERS; n++)
+        for (int batch = 8; batch <= 64; batch *= 8)
+            DECODE_MEASURE_WAYS(r, k, decode_shape_of(batch, 8192, n), PROBE_THRICE,
+                                {DECODE_ATTEND, "attention"});
+}
+
 /* An 8-bit cache, dequantised in registers or beforehand. In every round, as verdicts rest on
  * it. */
 void decode_measure_8bit(struct probe_run *r, const struct decode_kernels *k)

@@ -56,6 +56,7 @@ void decode_measure_shares(struct probe_run *r, const struct decode_kernels *k,
 
 /* In the first, the middle and the last round, beside them. */
 void decode_measure_8bit_beside(struct probe_run *r, const struct decode_kernels *k);
+void decode_measure_curves(struct probe_run *r, const struct decode_kernels *k);
 void decode_measure_layouts(struct probe_run *r, const struct decode_kernels *k);
 void decode_measure_steps_beside(struct probe_run *r, const struct decode_kernels *k);
 void decode_measure_shares_beside(struct probe_run *r, const struct decode_kernels *k,

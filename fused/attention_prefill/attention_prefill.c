@@ -16,7 +16,9 @@
  * An H200, 32 heads of 128, causal, 8192 tokens: 1.5 ms by mma.sync (366 Tflop/s;
  * published: 318 to 339 for FlashAttention-2 on an H100), 0.94 ms by wgmma (586;
  * published: up to 738 for FlashAttention-3); unfused 4.3 ms: two whole products, 2 ms, and four
- * passes over 4.3 GB of scores. Memory: unfused grows with the square of the context.
+ * passes over 4.3 GB of scores. Memory: unfused grows with the square of the context. Along the
+ * curve time grows with the square, too, from 2048 tokens on (70 us; 16384: 3.6 ms, without a mask
+ * twice that); 512 tokens take 10 us, as 128 blocks of a few tiles leave SMs idle at the end.
  *
  * Verified, before and after timing: rows of a sample against fp64, in the first round all of them
  * up to 1024 tokens, and eight on the CPU; a fact of each case has the share. impl=values, the
@@ -250,6 +252,8 @@ enum { GRAPH = OPERATOR_WARM | OPERATOR_COLD, KERNELS = OPERATOR_MAIN | BY_MMA }
     {                                                                                              \
         {{32, 32, 128, context, mask}, type}, 1, groups, conditions, flags, false                  \
     }
+#define CURVE(context, mask, type, groups)                                                         \
+    SWEEP(context, mask, type, groups, OPERATOR_COLD, PROBE_THRICE)
 #define DEEP(context, mask, groups)                                                                \
     SWEEP(context, mask, GPU_BF16, groups, OPERATOR_COLD, PROBE_DEEP)
 static const struct operator_sweep sweeps[] = {
@@ -260,17 +264,33 @@ static const struct operator_sweep sweeps[] = {
     /* without a mask, where the chain has no scores to compute in vain */
     SWEEP(4096, PREFILL_NO_MASK, GPU_FP16, OPERATOR_MAIN | VALUES, OPERATOR_COLD, 0),
     SWEEP(8192, PREFILL_NO_MASK, GPU_BF16, OPERATOR_MAIN, OPERATOR_COLD, 0),
+    /* the rest of the curve, with the chain where it is told beside it */
+    CURVE(512, PREFILL_CAUSAL, GPU_BF16, OPERATOR_MAIN),
+    CURVE(512, PREFILL_NO_MASK, GPU_BF16, OPERATOR_FUSED),
+    CURVE(1024, PREFILL_NO_MASK, GPU_BF16, OPERATOR_FUSED),
+    CURVE(2048, PREFILL_CAUSAL, GPU_BF16, OPERATOR_MAIN),
+    CURVE(2048, PREFILL_NO_MASK, GPU_BF16, OPERATOR_FUSED),
+    CURVE(4096, PREFILL_CAUSAL, GPU_BF16, OPERATOR_MAIN),
+    CURVE(4096, PREFILL_NO_MASK, GPU_BF16, OPERATOR_FUSED),
+    CURVE(16384, PREFILL_CAUSAL, GPU_BF16, OPERATOR_FUSED),
+    CURVE(16384, PREFILL_NO_MASK, GPU_BF16, OPERATOR_FUSED),
+    CURVE(512, PREFILL_CAUSAL, GPU_FP16, OPERATOR_FUSED),
+    CURVE(1024, PREFILL_CAUSAL, GPU_FP16, OPERATOR_FUSED),
+    CURVE(2048, PREFILL_CAUSAL, GPU_FP16, OPERATOR_FUSED),
+    CURVE(8192, PREFILL_CAUSAL, GPU_FP16, OPERATOR_FUSED),
+    CURVE(8192, PREFILL_NO_MASK, GPU_FP16, OPERATOR_FUSED),
+    CURVE(16384, PREFILL_CAUSAL, GPU_FP16, OPERATOR_FUSED),
     SWEEP(1024, PREFILL_CAUSAL, GPU_BF16, OPERATOR_MAIN, OPERATOR_STREAM, PROBE_DEEP),
-    DEEP(512, PREFILL_NO_MASK, KERNELS),
-    DEEP(512, PREFILL_CAUSAL, KERNELS),
-    DEEP(1024, PREFILL_NO_MASK, KERNELS),
-    DEEP(2048, PREFILL_NO_MASK, KERNELS),
-    DEEP(2048, PREFILL_CAUSAL, KERNELS),
-    DEEP(4096, PREFILL_NO_MASK, OPERATOR_ALL),
-    DEEP(4096, PREFILL_CAUSAL, OPERATOR_ALL),
+    DEEP(512, PREFILL_NO_MASK, OPERATOR_UNFUSED | BY_MMA),
+    DEEP(512, PREFILL_CAUSAL, BY_MMA),
+    DEEP(1024, PREFILL_NO_MASK, OPERATOR_UNFUSED | BY_MMA),
+    DEEP(2048, PREFILL_NO_MASK, OPERATOR_UNFUSED | BY_MMA),
+    DEEP(2048, PREFILL_CAUSAL, BY_MMA),
+    DEEP(4096, PREFILL_NO_MASK, OPERATOR_ALL & ~OPERATOR_FUSED),
+    DEEP(4096, PREFILL_CAUSAL, OPERATOR_ALL & ~OPERATOR_MAIN),
     DEEP(8192, PREFILL_NO_MASK, BY_MMA),
-    DEEP(16384, PREFILL_NO_MASK, KERNELS),
-    DEEP(16384, PREFILL_CAUSAL, KERNELS),
+    DEEP(16384, PREFILL_NO_MASK, OPERATOR_UNFUSED | BY_MMA),
+    DEEP(16384, PREFILL_CAUSAL, OPERATOR_UNFUSED | BY_MMA),
     {{{32, 32, 64, 4096, PREFILL_CAUSAL}, GPU_BF16}, 1, KERNELS, OPERATOR_COLD, PROBE_DEEP, false},
     {{{32, 8, 128, 4096, PREFILL_CAUSAL}, GPU_BF16}, 1, KERNELS, OPERATOR_COLD, PROBE_DEEP, false},
 };

@@ -18,6 +18,10 @@
  *                    turn with it (aligned_time); over_aligned is the ratio of the times per
  *                    multiply-add
  *     over_best      a kernel chosen by measurement, by a rule, or fixed (choice.h)
+ *     power, energy  cuBLAS's 1024^3, 4096^3 and 8192^3 for a third of a second, from one step of
+ *                    NVML's energy counter to another. An H200 is expected to be at its 700 W from
+ *                    4096^3 on: 0.13 J a product, 8192^3 1.2 J, about 1 pJ a flop; and below it at
+ *                    1024^3, 2.5 to 3.5 mJ
  * acc=fp16 has sums in fp16, and is not compared with anything.
  *
  * Inside the timed region: one graph replay between two events.
@@ -54,6 +58,9 @@ static const struct probe_metric metrics[] = {
         .keys = KEYS, .what = "cuBLASLt's best for it, replayed in turn with it"},
     [OVER_LIBRARY] = {"over_library", "ratio", PROBE_LOWER, .keys = KEYS,
         .what = "time over library_time"},
+    [POWER] = {"power", "watts", PROBE_LOWER, .keys = KEYS,
+        .what = "of the board while it multiplies all the time, by NVML's energy counter"},
+    [ENERGY] = {"energy", "joules", PROBE_LOWER, .keys = KEYS, .what = "of one product"},
     [ERROR] = {"error", "ratio", PROBE_LOWER, .keys = KEYS,
         .what = "relative Frobenius norm of the difference from float64"},
     [LAYOUT_TIME] = {"layout_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
@@ -290,6 +297,43 @@ static void measure_layers(struct probe_run *r, const struct ways *ways)
             measure_layer(r, ways, &layers[i], tokens);
 }
 
+/* --- power ------------------------------------------------------------------------------------ */
+
+static void replay(struct probe_run *r, void *graph)
+{
+    CUDA(cudaGraphLaunch(((struct gpu_graph *)graph)->exec, gpu_stream(r)));
+}
+
+/* cuBLAS's square product again and again, in graphs of about a millisecond. */
+static void measure_power(struct probe_run *r, const struct ways *ways, int size)
+{
+    struct subject s = {
+        .shape = {.m = size, .n = size, .k = size, .type = GPU_FP16, .layout = "nn"}};
+    const double guess_ns = 2000 + 2.0 * size * size * (double)size / 7e5; /* see the fit above */
+    const size_t n = (size_t)fmax(1, 1e6 / guess_ns);
+
+    if (!can_be(r, &s) ||
+        !begin(r, &s, sizes_impl_names[CUBLAS], sizes_tile_names[CUBLAS], PROBE_THRICE))
+        return;
+    const struct way *way = sizes_way(r, ways, &s, CUBLAS);
+    if (!way) {
+        sizes_say_missing(r, ways, POWER, CUBLAS);
+        return;
+    }
+    struct gpu_graph graph = way_graph(r, ways, &s.product, way, n, 1);
+    product_poison(r, &s.product);
+    const struct gpu_power power = gpu_power(r, replay, &graph, guess_ns * (double)n);
+    if (isnan(power.watts)) {
+        probe_missing(r, POWER, "NVML has no energy counter that moves here");
+    } else {
+        probe_value(r, POWER, power.watts);
+        probe_value(r, ENERGY, power.joules / (double)n);
+        verified(r, &s, "after half a second of products");
+    }
+    gpu_graph_free(&graph);
+    sizes_subject_close(r, &s);
+}
+
 /* --- all of it ------------------------------------------------------------------------------- */
 
 /* The product from the command line, by everything that takes it, with a row for each of our
@@ -357,6 +401,9 @@ static void measure(struct probe_run *r)
     }
     sizes_measure_choices(r, &ways);
     measure_layers(r, &ways);
+    for (int size = 1024; size <= 8192; size *= 2)
+        if (size != 2048)
+            measure_power(r, &ways, size);
 }
 
 const struct probe probe = {

@@ -20,7 +20,9 @@ enum {
     OVER_BEST,
     SLOWEST,
     MOVED,
-    VARIANTS
+    VARIANTS,
+    POWER,
+    ENERGY,
 };
 
 /* cuBLAS's own choice; the first guess of cuBLASLt's heuristic; the fastest of all that it offers;

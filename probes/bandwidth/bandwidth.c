@@ -30,7 +30,14 @@
  * (hbm) or 4 MiB (l2). On all other SMs 16 warps read: together a buffer of 4 GiB (hbm), or each
  * warp 8 KiB of its own (l2). At load=100 each lane asks for the next four elements as soon as it
  * has the last four. The rate of that is 100 %. Lower loads wait between turns to reach their share
- * of it. loaded_rate is the rate of the streams during the chase.
+ * of it. loaded_rate is the rate of the streams during the chase. The knee is looked for at 25, 75,
+ * 90 and 95 %, in three rounds: below three quarters an H200's HBM answers within a tenth of its idle
+ * 335 ns; at full rate it takes 600.
+ *
+ * power, energy: the same launches again and again, by loads, for a third of a second, from one step
+ * of NVML's energy counter to another; and op=none, nothing at all, the control, which must take less
+ * than three quarters. Expected on an H200 of 700 W: idle with its clock held 120 to 150 W, HBM read
+ * 450 to 550 W, or 0.1 nJ a byte; not over the limit.
  *
  * Inside the timed region: one launch between two events; for bytes per cycle, two clock reads in
  * it.
@@ -64,6 +71,10 @@ static const struct probe_metric metrics[] = {
         .what = "bytes that arrive at SMs of which so many read the same lines at the same time"},
     [CURVE] = {"curve", "bytes/s", PROBE_HIGHER, .form = PROBE_SLOPE, .keys = "bytes",
         .what = "a buffer of this size read again and again, dealt out to blocks"},
+    [POWER] = {"power", "watts", PROBE_LOWER, .keys = "level,op,path,bytes",
+        .what = "of the board while it does so all the time, by NVML's energy counter"},
+    [ENERGY] = {"energy", "joules", PROBE_LOWER, .keys = "level,op,path,bytes",
+        .what = "that the board takes for going through the buffer once"},
     [LOADED] = {"loaded_latency", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "device",
         .keys = "level,load",
         .what = "dependent load while the other SMs stream at so many per cent of what they can"},
@@ -172,6 +183,8 @@ static void measure(struct probe_run *r)
     bandwidth_measure_locals(r, &m);
     bandwidth_measure_streams(r, &m);
     bandwidth_measure_loaded(r, &m);
+    if (!probe_is_check_run(r))
+        bandwidth_measure_powers(r, &m); /* last: half a second of work each */
 
     CUDA(cudaGetDevice(&device));
     CUDA(cudaDeviceGetAttribute(&registers, cudaDevAttrMaxRegistersPerMultiprocessor, device));

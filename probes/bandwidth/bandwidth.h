@@ -6,7 +6,7 @@
 #include "probes/bandwidth/args.h"
 
 /* Indices into the table of metrics in bandwidth.c. */
-enum { RATE, SM_RATE, IN_STEP, CURVE, LOADED, LOADED_RATE, CAPACITY };
+enum { RATE, SM_RATE, IN_STEP, CURVE, LOADED, LOADED_RATE, CAPACITY, POWER, ENERGY };
 
 enum { MIB = 1 << 20, SUM_BYTES = SUM_WORDS * SUM_SPACING * 4, N_FORMS = 9 };
 static const size_t GIB = (size_t)1 << 30;
@@ -45,6 +45,7 @@ void bandwidth_check_sum(struct probe_run *r, const uint32_t *gathered, uint32_t
 /* The kernels of all forms; NULL if this GPU has none. */
 void bandwidth_find_forms(struct probe_run *r, cudaKernel_t kernel[N_FORMS]);
 void bandwidth_measure_streams(struct probe_run *r, struct mover *m);
+void bandwidth_measure_powers(struct probe_run *r, struct mover *m);
 
 /* --- local.c: the memory of an SM ------------------------------------------------------------- */
 

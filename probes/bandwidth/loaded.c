@@ -107,7 +107,7 @@ static void lay_ring(struct probe_run *r, struct chaser *c, char *ring, size_t b
 static void measure_loaded(struct probe_run *r, struct chaser *c, const char *level, int load)
 {
     const double turn = 32.0 * LOAD_LOADS * 16 * LOAD_WARPS * (c->shape.grid.x - 1); /* of all */
-    unsigned flags = load % 50 ? PROBE_DEEP : 0;
+    unsigned flags = load % 50 ? PROBE_THRICE : 0; /* the others are points of a curve */
     struct chase_sample s[CHASES];
     if (!probe_begin_case(r, flags | PROBE_POWER_BOUND, "level=%s,load=%d", level, load))
         return;
@@ -133,7 +133,7 @@ static void measure_loaded(struct probe_run *r, struct chaser *c, const char *le
 
 void bandwidth_measure_loaded(struct probe_run *r, const struct mover *m)
 {
-    static const int loads[] = {0, 25, 50, 75, 90, 100};
+    static const int loads[] = {0, 25, 50, 75, 90, 95, 100};
     bool quick = probe_is_check_run(r);
     size_t ring_bytes = quick ? MIB : 4 * gpu_facts(r)->l2_bytes;
     char *ring = gpu_alloc(r, ring_bytes > L2_RING_BYTES ? ring_bytes : L2_RING_BYTES, "a ring");

@@ -3,6 +3,8 @@
 #include "probes/bandwidth/bandwidth.h"
 
 #include <math.h>
+#include <string.h>
+#include <time.h>
 
 #include "core/gpu.h"
 
@@ -314,6 +316,63 @@ static void measure_curve(struct probe_run *r, struct mover *m, size_t bytes)
     if (probe_begin_case(r, PROBE_DEEP | PROBE_POWER_BOUND, "bytes=%zu", bytes))
         measure_streams(r, m, CURVE, dealt(m, BY_LOADS, bytes, times),
                         dealt(m, BY_LOADS, bytes, 2 * times));
+}
+
+/* --- power ------------------------------------------------------------------------------------ */
+
+struct work {
+    struct mover *m;
+    struct stream *stream; /* NULL: nothing to do */
+};
+
+static void work_once(struct probe_run *r, void *what)
+{
+    static const struct timespec a_while = {.tv_nsec = 1000000};
+    const struct work *work = what;
+    if (work->stream)
+        issue(r, work->m, work->stream);
+    else
+        nanosleep(&a_while, NULL);
+}
+
+/* `ns`: how long it takes about. Returns watts. */
+static double measure_power(struct probe_run *r, struct mover *m, struct stream *stream,
+                            const char *level, double ns)
+{
+    const char *op = stream ? bandwidth_op_names[stream->form->op] : "none";
+    struct work work = {m, stream};
+
+    if (!probe_begin_case(r, PROBE_THRICE | PROBE_POWER_BOUND, "level=%s,op=%s,path=%s,bytes=%zu",
+                          level, op, stream ? stream->form->path : "none",
+                          stream ? stream->bytes : 0))
+        return NAN;
+    const struct gpu_power power = gpu_power(r, work_once, &work, ns);
+    if (isnan(power.watts)) {
+        probe_missing(r, POWER, "NVML has no energy counter that moves here");
+        return NAN;
+    }
+    probe_value(r, POWER, power.watts);
+    if (stream)
+        probe_value(r, ENERGY, power.joules / stream->times);
+    return power.watts;
+}
+
+/* A launch that reads HBM goes through it once, one that reads the L2 through slices that fit. */
+void bandwidth_measure_powers(struct probe_run *r, struct mover *m)
+{
+    const size_t slices = l2_turns(r, READ) * TURN_BYTES * (size_t)gpu_facts(r)->n_sm;
+    int copy = 0;
+    while (copy < N_FORMS - 1 && (forms[copy].op != COPY || strcmp(forms[copy].path, "ld") != 0))
+        copy++;
+    struct stream of_hbm = dealt(m, BY_LOADS, 512 * MIB, 1), of_copy = dealt(m, copy, 512 * MIB, 1);
+    struct stream of_l2 = sliced(r, m, BY_LOADS, slices, L2_TURNS / l2_turns(r, READ));
+
+    const double idle = measure_power(r, m, NULL, "none", 1e6);
+    measure_power(r, m, &of_l2, "l2", 200e3);
+    const double busy = measure_power(r, m, &of_hbm, "hbm", 120e3);
+    measure_power(r, m, &of_copy, "hbm", 250e3);
+    if (!isnan(idle) && !isnan(busy))
+        probe_require(r, idle < 0.75 * busy, "idle takes %.0f W, reading HBM %.0f", idle, busy);
 }
 
 void bandwidth_measure_streams(struct probe_run *r, struct mover *m)

@@ -13,6 +13,8 @@
  *               content, kind=red does not ask for it; op=cas_u32 adds by compare-and-swap until it
  *               succeeds. counter= says who shares one: each thread, each warp or each sm has its
  *               own, or one is for all. Shared memory: one SM. Global memory: all SMs.
+ *     atomic_many  the chain of additions again, now on `sms` SMs at once, lanes=1 or 32 of a warp on
+ *               each: to one word of all, or to a word and line of each thread. Median over SMs
  * Chains use the slope over 32 and 64 accesses, loops the slope over n and 2n turns. `interval` is
  * the time from one access of a warp to its next while all warps of an SM access; rates follow from
  * it.
@@ -22,7 +24,9 @@
  * Expected (figures-of-others, cycles): shared memory 23 to 30; each further way adds 1 or 2 in a
  * chain, and one cycle in a loop. L1: one line per cycle, and at most four sectors. Additions in
  * shared memory: 25 to 37, plus one cycle per lane if lanes share a counter; an addition of floats
- * is a loop of load and swap. Global: 380, between near and far.
+ * is a loop of load and swap. Global: 380, between near and far. Of many SMs one word takes 0.7 adds a
+ * cycle (atomic_rate), so that one lane of each of 132 SMs still fits into the latency, 200 to 300 ns,
+ * while 32 lanes of each must wait for 4224 additions, 3 us.
  * Verified: chains end where they must; sums of loads equal the sums of the data; stored words are
  * there; counters hold exactly the number of additions; no bank serves more than a word per cycle.
  *
@@ -38,27 +42,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/gpu.h"
+#include "probes/contention/contention.h"
 
 PROBE_IMAGE(contention);
 PROBE_IMAGE(contention_atomics);
 
-enum {
-    BANK_LATENCY,
-    BANK_LOAD,
-    BANK_LOAD_RATE,
-    BANK_STORE,
-    BANK_STORE_RATE,
-    SECTOR_LATENCY,
-    SECTOR_TIME,
-    SECTOR_INTERVAL,
-    SECTOR_RATE,
-    ATOMIC_LATENCY,
-    ATOMIC_TIME,
-    ATOMIC_SM_RATE,
-    ATOMIC_INTERVAL,
-    ATOMIC_RATE,
-};
 static const struct probe_metric metrics[] = {
     [BANK_LATENCY] = {"bank_latency", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = "ways",
         .what = "dependent load from shared memory with so many words of a bank at once"},
@@ -91,6 +79,11 @@ static const struct probe_metric metrics[] = {
         .what = "atomic operations that an SM finishes in a cycle"},
     [ATOMIC_RATE] = {"atomic_rate", "ops/s", PROBE_HIGHER, .form = PROBE_SLOPE,
         .keys = "space,op,kind,counter", .what = "additions to global memory by all SMs"},
+    [ATOMIC_MANY] = {"atomic_many", "cycles", PROBE_LOWER, .form = PROBE_SLOPE,
+        .keys = "counter,sms,lanes",
+        .what = "an addition to global memory and its answer, while so many SMs do the same"},
+    [ATOMIC_MANY_TIME] = {"atomic_many_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE,
+        .timer = "device", .keys = "counter,sms,lanes", .what = "the same in ns"},
 };
 
 enum {
@@ -446,6 +439,7 @@ static void measure(struct probe_run *r)
     measure_sectors(r, &b, "l1", "contention_sector_chase_l1", "contention_sector_load_l1");
     measure_sectors(r, &b, "l2", "contention_sector_chase_l2", "contention_sector_load_l2");
     measure_atomics(r, &b);
+    contention_measure_many(r);
 }
 
 const struct probe probe = {

@@ -14,6 +14,8 @@
  *                     cycles from one load of a chain to the next, so that an SM does warps x loads
  *                     / hit loads per cycle. stride: elements (4 bytes in shared memory, 8 in L1)
  *                     between lanes; in shared memory the number of lanes that one bank serves
+ *     fma_rate        every warp has C chains of fp32 multiply-adds, each of which needs the one
+ *                     before: what warps and independent instructions do for arithmetic
  *     layers          the same chase with 4 warps and one chain. Its rows are in one piece, or in
  *                     one piece for each layer, 2 MiB apart; the layers are visited in turn
  *                     either way. 16 KiB in all from L1, or 4 MiB from L2
@@ -29,23 +31,27 @@
  * knows the right result. Chases must end at the address that was computed for them.
  * Expected by Little's law: rate = bytes in flight / latency, until a limit of the memory is
  * reached. An H200 needs about 11 KB per SM for 4.2 TB/s at 340 ns, and more in practice, since the
- * latency grows with the load. The report derives the bytes in flight.
+ * latency grows with the load. The report derives the bytes in flight, and what the law predicts.
+ * Multiply-adds take 4 cycles, so one warp with one chain gives 8 a cycle, and warps x chains = 16
+ * the full 128, if there are four warps, one for each quarter of the SM. Shared memory and L1 hold
+ * their 23 and 33 cycles up to about 23 and 16 loads in flight, then each load of a warp takes its
+ * one or two cycles. A point is one of the curve up to what registers hold: 64 warps of 8 loads, or
+ * 32 of 16, of 16 bytes would take all of an SM's 256 KiB.
  *
  * Traps. L loads are in flight only until the loop uses them, so the mean is slightly below W x 32
  * x L x 16 bytes. Loads in flight occupy L1, even ld.global.cg: with nearly all of it given to
  * shared memory the same loads are 2 to 7 % slower. A single warp that serves a ring does
  * everything in sequence, about 250 ns per stage on an H200, so that stages must be large. The
  * driver takes a carve-out as a hint, and rounds it up to what one block needs. */
-#include "probes/occupancy/args.h"
+#include "probes/occupancy/occupancy.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "core/gpu.h"
-
 PROBE_IMAGE(occupancy);
+PROBE_IMAGE(occupancy_chains);
 
-enum { READ_RATE, PATH_RATE, HIT, LAYERS, SPLIT, RESIDENT, PREDICTED };
 static const struct probe_metric metrics[] = {
     [READ_RATE] = {"read_rate", "bytes/s", PROBE_HIGHER, .form = PROBE_SLOPE,
         .keys = "level,warps,loads",
@@ -66,6 +72,11 @@ static const struct probe_metric metrics[] = {
     [PREDICTED] = {"predicted_warps", "count", PROBE_EXACT,
         .keys = "registers,local,shared,block,carveout",
         .what = "the same as the occupancy API has it"},
+    [FMA_INTERVAL] = {"fma_interval", "cycles", PROBE_LOWER, .form = PROBE_SLOPE,
+        .keys = "warps,chains",
+        .what = "from one dependent fp32 multiply-add of an SM's warps to the next"},
+    [FMA_RATE] = {"fma_rate", "ops/cycle", PROBE_HIGHER, .keys = "warps,chains",
+        .what = "multiply-adds that an SM finishes in a cycle, each warp with so many chains"},
 };
 
 static const struct probe_parameter parameters[] = {
@@ -77,7 +88,6 @@ enum {
     L2_BUFFER = 16 << 20,
     L2_ELEMENTS = L2_BUFFER / 16,
     TURNS_MIN = 8,
-    CHECK_TURNS = 3,
     LAYER_PITCH = 2 << 20,
     LAYERS_MAX = 32,
     LAYERS_L2 = 4 << 20, /* total bytes of the rows, for level=l2 */
@@ -88,18 +98,11 @@ enum {
 static const double TARGET_NS = 300e3, LATENCY_NS = 800, RATE_GUESS = 4e12;
 static const double CHASE_CYCLES = 4e5, SETTLE_NS = 8e3, RESIDE_BUDGET_NS = 2e6;
 
-struct reader {
-    void *buffer;
-    uint64_t elements; /* of 16 bytes, in the whole buffer */
-    uint32_t *prefix;  /* host: XOR of all words of the first i elements, up to L2_ELEMENTS */
-    uint32_t *check, *census;
-    char *ring; /* of the chases in global memory */
-};
-
 /* --- one reading kernel ----------------------------------------------------------------------- */
 
 /* A kernel, and how it puts W warps on every SM: one block per SM, or two with half of the warps
- * each. The GPU distributes blocks evenly, which the census checks. */
+ * each where one block may not have so many. The GPU distributes blocks evenly, which the census
+ * checks. */
 struct way {
     cudaKernel_t kernel;
     unsigned blocks, threads, per_sm;
@@ -108,9 +111,10 @@ struct way {
     uint32_t turn_elements; /* of 16 bytes, for the whole grid */
 };
 
-static struct way way_of(const struct gpu_facts *gpu, cudaKernel_t kernel, int warps, int elements)
+static struct way way_of(const struct gpu_facts *gpu, cudaKernel_t kernel, int warps,
+                         int block_warps, int elements)
 {
-    unsigned per_sm = warps > 32 ? 2 : 1, blocks = (unsigned)gpu->n_sm * per_sm;
+    unsigned per_sm = warps > block_warps ? 2 : 1, blocks = (unsigned)gpu->n_sm * per_sm;
     return (struct way){.kernel = kernel,
                         .blocks = blocks,
                         .threads = 32 * (unsigned)warps / per_sm,
@@ -118,8 +122,7 @@ static struct way way_of(const struct gpu_facts *gpu, cudaKernel_t kernel, int w
                         .turn_elements = blocks / per_sm * (unsigned)elements};
 }
 
-/* Are there exactly per_sm blocks on every SM? */
-static void check_census(struct probe_run *r, const struct reader *x, unsigned per_sm)
+void occupancy_check_census(struct probe_run *r, const struct reader *x, unsigned per_sm)
 {
     uint32_t seen[1024];
     int n_sm = gpu_facts(r)->n_sm;
@@ -150,7 +153,7 @@ static void check_reads(struct probe_run *r, const struct reader *x, const struc
     expected ^= x->prefix[n % L2_ELEMENTS];
     probe_require(r, found == expected, "%llu bytes read XOR to %08x, as on the host (%08x)",
                   16ull * n, found, expected);
-    check_census(r, x, w->per_sm);
+    occupancy_check_census(r, x, w->per_sm);
 }
 
 static void measure_way(struct probe_run *r, const struct reader *x, const struct way *w,
@@ -180,8 +183,8 @@ static void measure_way(struct probe_run *r, const struct reader *x, const struc
 
 /* --- loads ------------------------------------------------------------------------------------ */
 
-/* Cases that neither a verdict nor the curve's shape needs are left to --deep. --check runs every
- * kernel. */
+/* Where neither a verdict nor the headline looks, up to 16 loads are points of a curve, and more
+ * are left to --deep. --check runs every kernel. */
 static unsigned flags_of_loads(const struct probe_run *r, const char *level, int warps, int loads)
 {
     bool hbm = !strcmp(level, "hbm"), few = warps == FEW_WARPS, ends = warps == 1 || warps == 64;
@@ -190,16 +193,15 @@ static unsigned flags_of_loads(const struct probe_run *r, const char *level, int
                  (hbm && ((loads == 4 && warps == 64) || (loads > 8 && few))) ||
                  (hbm && loads == 32 && (warps == 1 || warps == 2)) || /* for claim C13 */
                  (probe_is_check_run(r) && few);
-    return PROBE_POWER_BOUND | (shown ? 0 : PROBE_DEEP);
+    return PROBE_POWER_BOUND | (shown ? 0 : loads > 16 ? PROBE_DEEP : PROBE_THRICE);
 }
 
-/* Are the blocks on an SM at the same time, or one after another? The census cannot tell. */
-static bool fits(const struct way *w)
+bool occupancy_fits(cudaKernel_t kernel, unsigned threads, size_t shared, unsigned per_sm)
 {
     int blocks = 0;
-    CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (const void *)w->kernel,
-                                                       (int)w->threads, w->shared));
-    return blocks >= (int)w->per_sm;
+    CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (const void *)kernel, (int)threads,
+                                                       shared));
+    return blocks >= (int)per_sm;
 }
 
 static void measure_loads(struct probe_run *r, const struct reader *x, const char *level, int loads)
@@ -210,10 +212,12 @@ static void measure_loads(struct probe_run *r, const struct reader *x, const cha
     cudaKernel_t kernel = gpu_kernel(r, &image_occupancy, name, sizeof(struct occupancy_args));
     gpu_kernel_shared(kernel, 0, 0);
 
-    for (int warps = 1; warps <= (loads > 8 ? 8 : gpu->warps_per_sm); warps *= 2) {
-        struct way w = way_of(gpu, kernel, warps, 32 * warps * loads);
-        if (fits(&w) && probe_begin_case(r, flags_of_loads(r, level, warps, loads),
-                                         "level=%s,warps=%d,loads=%d", level, warps, loads))
+    int block_warps = loads > 8 ? 8 : 32; /* the kernels' launch bounds */
+    for (int warps = 1; warps <= 2 * block_warps && warps <= gpu->warps_per_sm; warps *= 2) {
+        struct way w = way_of(gpu, kernel, warps, block_warps, 32 * warps * loads);
+        if (occupancy_fits(kernel, w.threads, 0, w.per_sm) &&
+            probe_begin_case(r, flags_of_loads(r, level, warps, loads),
+                             "level=%s,warps=%d,loads=%d", level, warps, loads))
             measure_way(r, x, &w, READ_RATE, !strcmp(level, "l2"));
     }
 }
@@ -245,7 +249,7 @@ static void measure_path(struct probe_run *r, const struct reader *x, const char
                              : "cp.async needs compute capability 8.0, bulk copies 9.0");
         return;
     }
-    struct way w = way_of(gpu, kernel, warps, (int)in_flight / 16);
+    struct way w = way_of(gpu, kernel, warps, 32, (int)in_flight / 16);
     if (ring) {
         w.shared = in_flight;
         w.stage = in_flight / OCCUPANCY_STAGES;
@@ -281,25 +285,33 @@ struct chase {
     struct occupancy_ring ring;
 };
 
+static cudaKernel_t chase_kernel(struct probe_run *r, const char *memory, int chains)
+{
+    char name[40];
+    bool added = chains == 2 || chains == 16;
+    snprintf(name, sizeof name, "occupancy_chase_%s_%d", memory, chains);
+    return gpu_kernel(r, added ? &image_occupancy_chains : &image_occupancy, name,
+                      sizeof(struct occupancy_chase_args));
+}
+
 static void measure_chase(struct probe_run *r, const struct reader *x, const struct chase *c,
                           int metric)
 {
-    char name[40];
     struct occupancy_chase_args a = {
         .ring = c->ring, .wrong = x->check, .census = x->census, .turns = CHECK_TURNS};
-    unsigned n_sm = (unsigned)gpu_facts(r)->n_sm, threads = 32 * (unsigned)c->warps;
-    const struct gpu_shape shape = {.grid = {n_sm, 1, 1}, .block = threads};
+    unsigned n_sm = (unsigned)gpu_facts(r)->n_sm, per_sm = c->warps > 32 ? 2 : 1;
+    const struct gpu_shape shape = {.grid = {n_sm * per_sm, 1, 1},
+                                    .block = 32 * (unsigned)c->warps / per_sm};
     uint32_t turns = (uint32_t)(CHASE_CYCLES / (c->step_cycles * OCCUPANCY_STEPS)), wrong = 0;
     cudaKernel_t build = gpu_kernel(r, &image_occupancy, "occupancy_ring", sizeof a.ring);
 
-    snprintf(name, sizeof name, "occupancy_chase_%s_%d", c->memory, c->chains);
-    cudaKernel_t kernel = gpu_kernel(r, &image_occupancy, name, sizeof a);
+    cudaKernel_t kernel = chase_kernel(r, c->memory, c->chains);
     gpu_kernel_shared(kernel, 0, c->carveout);
     if (a.ring.base)
         gpu_launch(r, build, n_sm, 256, 0, &a.ring);
     CUDA(cudaMemsetAsync(x->check, 0, sizeof wrong, gpu_stream(r)));
-    gpu_launch(r, kernel, n_sm, threads, 0, &a);
-    check_census(r, x, 1);
+    gpu_launch_shape(r, kernel, &shape, &a);
+    occupancy_check_census(r, x, per_sm);
     a.census = NULL;
     while (probe_more(r))
         for (a.turns = turns; a.turns <= 2 * turns; a.turns += turns) {
@@ -316,9 +328,10 @@ static void measure_hit(struct probe_run *r, const struct reader *x, const char 
     bool shared = !strcmp(memory, "shared");
     uint32_t element = shared ? 4 : 8, row = 32 * element * (uint32_t)stride;
     int worst = shared ? 32 : 16; /* all lanes in one bank, or each in a line of its own */
-    bool shown = (stride == 1 && warps == FEW_WARPS && (chains != 4 || probe_is_check_run(r))) ||
+    bool shown = (stride == 1 && warps == FEW_WARPS && (chains == 1 || chains == 8)) ||
                  (stride == 1 && warps == 32 && chains == 8) ||
                  (stride == worst && warps == FEW_WARPS && chains == 1);
+    unsigned flags = shown ? 0 : stride == 1 ? PROBE_THRICE : PROBE_DEEP;
     struct chase c = {.memory = memory,
                       .warps = warps,
                       .chains = chains,
@@ -330,8 +343,10 @@ static void measure_hit(struct probe_run *r, const struct reader *x, const char 
                                .stride = (uint32_t)stride,
                                .element = element}};
 
-    if (!probe_begin_case(r, shown ? 0 : PROBE_DEEP, "memory=%s,stride=%d,warps=%d,loads=%d",
-                          memory, stride, warps, chains))
+    if (warps > 32 && !occupancy_fits(chase_kernel(r, memory, chains), 16 * (unsigned)warps, 0, 2))
+        return; /* too many registers for two blocks */
+    if (!probe_begin_case(r, flags, "memory=%s,stride=%d,warps=%d,loads=%d", memory, stride, warps,
+                          chains))
         return;
     measure_chase(r, x, &c, HIT);
 }
@@ -339,9 +354,10 @@ static void measure_hit(struct probe_run *r, const struct reader *x, const char 
 static void measure_hits(struct probe_run *r, const struct reader *x, const char *memory)
 {
     for (int stride = 1; stride <= (strcmp(memory, "shared") ? 16 : 32); stride *= 2)
-        for (int warps = 1; warps <= 32; warps *= 2)
-            for (int chains = 1; chains <= 8; chains += chains == 1 ? 3 : 4)
-                measure_hit(r, x, memory, stride, warps, chains);
+        for (int warps = 1; warps <= gpu_facts(r)->warps_per_sm; warps *= 2)
+            for (int chains = 1; chains <= 16; chains *= 2)
+                if (stride == 1 || (warps <= 32 && chains != 2 && chains != 16))
+                    measure_hit(r, x, memory, stride, warps, chains);
 }
 
 static void measure_layers(struct probe_run *r, const struct reader *x, const char *level,
@@ -553,6 +569,7 @@ static void measure(struct probe_run *r)
         }
     measure_split(r, &x, 0);
     measure_split(r, &x, 100);
+    occupancy_measure_fma(r, &x);
     measure_residency(r, &x);
 }
 

@@ -22,13 +22,25 @@
  *                relaxed; acq_rel (release and acquire, as a hand-over of data needs it); mbarrier
  *                (remote arrival); async (st.async: a word and its arrival in one). Every pass uses
  *                another pair and other lines.
+ *     handover   data from a producer to a consumer: a warp writes `bytes` of payload, then a flag by
+ *                release; the other side's warp waits for it by acquire, reads the payload, which its
+ *                L1 may keep, and answers in the same way. Half a round trip. handover_stale: did a word
+ *                arrive that was older than its flag? By acq_rel never; by relaxed it must, as the
+ *                consumer's L1 keeps the line of the trip before: the control
+ *     visible    stores of one thread, one after another, each until other SMs can see it: by a
+ *                fence of the GPU or of the system, or until the L2 gives back its own value
+ *                (reading_back). by=nothing does not wait and must be four times as fast. (A store
+ *                until another SM has seen it is flag, path=l2, by=relaxed)
  * All figures are slopes, over 16 loads or 16 round trips. Each chase must end where the
  * permutation of the ring's owner says, which verifies what the rings held.
  *
  * Inside the timed region: the loads, and at most three other instructions (tests/kernels); for
  * flags the polls.
  * Expected on Hopper: dsmem 180 to 215 cycles, own 23 to 30, L2 260 to 290. Flags 80 to 100 ns in
- * shared memory; by the L2 250 ns on one side and 330 ns across. More with a fence.
+ * shared memory; by the L2 250 ns on one side and 330 ns across. More with a fence: a hand-over of
+ * 128 bytes takes the 550 ns of an acq_rel flag and a load from the L2, about 750 ns; 4 KiB, 32 words
+ * a lane, about 1 us; 16 KiB 2 us. A store with a fence takes the way to the L2 and back, 500 to 900
+ * cycles.
  *
  * Traps. A 32-bit address in the cluster's window costs two moves per load; a generic address does
  * not. A release at cluster scope compiles to a fence of the whole GPU. A fence waits for every
@@ -46,24 +58,10 @@
 #include <string.h>
 
 #include "core/draw.h"
-#include "core/gpu.h"
+#include "probes/sm_to_sm/sm_to_sm.h"
 
 PROBE_IMAGE(sm_to_sm);
 
-enum {
-    DSMEM,
-    DSMEM_TIME,
-    DSMEM_SELF,
-    DSMEM_MAP,
-    FASTEST,
-    SLOWEST,
-    REFERENCE,
-    REFERENCE_TIME,
-    L2_SIDES,
-    SIDE_OF_SM,
-    FLAG,
-    FLAG_TIME,
-};
 static const struct probe_metric metrics[] = {
     [DSMEM] = {"dsmem", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = "size",
         .what = "dependent load from another SM's shared memory, median over a cluster's pairs"},
@@ -89,6 +87,16 @@ static const struct probe_metric metrics[] = {
         .what = "one way of a flag from SM to SM: half a round trip"},
     [FLAG_TIME] = {"flag_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "device",
         .keys = "path,by", .what = "the same in ns"},
+    [HANDOVER] = {"handover", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = "bytes",
+        .what = "data written by an SM until another has read them, told by a flag"},
+    [HANDOVER_TIME] = {"handover_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "device",
+        .keys = "bytes", .what = "the same in ns"},
+    [STALE] = {"handover_stale", "count", PROBE_EXACT, .keys = "by",
+        .what = "1: data behind a flag were older than it, 0: never"},
+    [VISIBLE] = {"visible", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = "by",
+        .what = "a store and the wait until other SMs can see it"},
+    [VISIBLE_TIME] = {"visible_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "device",
+        .keys = "by", .what = "the same in ns"},
 };
 
 enum {
@@ -540,6 +548,7 @@ static void measure(struct probe_run *r)
     if (largest > 0)
         measure_map(r, &t, largest, gpu_clusters_at_once(t.dsmem, PAIR_THREADS, t.shared, largest));
     report_sides(r, &t);
+    sm_to_sm_measure_handovers(r, t.shared);
 }
 
 const struct probe probe = {

@@ -8,6 +8,7 @@
 #include "core/document.h"
 #include "core/stat.h"
 #include "report/bundle/derive_fusion.h"
+#include "report/bundle/derive_occupancy.h"
 #include "report/bundle/derive_product.h"
 
 enum { CURVE, LOAD_TIME, READ_RATE, PRODUCT_TIMES };
@@ -29,6 +30,7 @@ const char *derive_need(size_t i, const char **file)
     } files[] = {{"derive", needs},
                  {"derive_fits", derive_fits_needs},
                  {"derive_product", derive_product_needs},
+                 {"derive_occupancy", derive_occupancy_needs},
                  {"derive_fusion", derive_fusion_needs}};
 
     for (size_t k = 0; k < sizeof files / sizeof files[0]; k++)
@@ -48,6 +50,13 @@ static const struct derived_metric metrics[] = {
      "per SM, what occupancy.read_rate would need in flight at the latency of an idle GPU "
      "(memory_latency.load_time): by Little's law what is in flight, until the memory is the "
      "limit"},
+    {"derived.little_rate", "bytes/s", "higher", "level,warps,loads",
+     "what Little's law makes of occupancy.read_rate's bytes in flight and the latency of an idle "
+     "GPU, at most bandwidth.rate"},
+    {"derived.little_hit", "cycles", "lower", "memory,stride,warps,loads",
+     "the same of occupancy.hit: the latency, or the time of all loads at bandwidth.sm_rate"},
+    {"derived.little_fma", "ops/cycle", "higher", "warps,chains",
+     "the same of occupancy.fma_rate, by instructions.latency and instructions.throughput"},
     {"derived.flops", "flop/s", "higher", "keys of the time",
      "2 m n k / time of small_gemm, gemm_sizes, peers"},
     {"derived.fixed_time", "ns", "lower", "keys of gemm_sizes.time but m, n, k",
@@ -481,6 +490,7 @@ void derive(struct rows *rows, const json_t *gpu)
         derive_flops(rows, &made, needs[i]);
     derive_fits(rows, &made);
     derive_products(rows, &made, n_sm);
+    derive_occupancy(rows, &made, n_sm);
     derive_fusions(rows, &made, n_sm);
     for (size_t i = 0; i < made.n; i++)
         rows_add(rows, &made.row[i]);

@@ -6,6 +6,8 @@
  *   derived.fixed_time, marginal_flops, fit_error   t(N) = t0 + 2 N^3 / P over squares
  *   derived.predicted_time, derived.prediction_error{keys of block_count.time}
  *                                                ns, ratio  report/bundle/derive_product.h
+ *   derived.little_rate, derived.little_hit, derived.little_fma{keys of a point of occupancy}
+ *                                                report/bundle/derive_occupancy.h
  *   derived.fusion_gain, derived.predicted_gain, derived.gain_error, derived.traffic_gain,
  *   derived.bytes_cut{probe and keys of a fused time}
  *                                                ratio  report/bundle/derive_fusion.h

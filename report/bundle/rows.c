@@ -329,6 +329,11 @@ static bool several_rounds(const struct row *row, int *first)
     return row->n > 1;
 }
 
+static bool every_round(const struct row *row)
+{
+    return !row->once && !row->thrice;
+}
+
 bool rows_pick(const struct rows *rows, const char *glob, struct row *picked)
 {
     const struct row *row, *chosen = NULL;
@@ -341,7 +346,7 @@ bool rows_pick(const struct rows *rows, const char *glob, struct row *picked)
         several_rounds(row, &first);
         double value = row_at(row, first);
         bool better = row->better == ROW_HIGHER ? value > of_chosen : value < of_chosen;
-        if (!chosen || better) {
+        if (!chosen || (every_round(row) == every_round(chosen) ? better : every_round(row))) {
             chosen = row;
             of_chosen = value;
         }

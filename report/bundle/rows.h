@@ -99,7 +99,8 @@ void rows_finish(struct rows *rows);
 
 /* The best of the rows that match a glob: the lowest or highest centre, by their direction. The
  * first round chooses it and the other rounds measure it, so that luck in the choice does not
- * flatter it; with one round, that round does both. *picked then holds a copy whose strings belong
+ * flatter it; with one round, that round does both. What was measured in every round goes before
+ * points of a curve, which were not, however good these are. *picked then holds a copy whose strings belong
  * to `rows`. False when nothing usable matches. */
 bool rows_pick(const struct rows *rows, const char *glob, struct row *picked);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "report/bundle/derive.h"
+#include "report/bundle/derive_occupancy.h"
 #include "report/bundle/derive_product.h"
 
 enum { POINTS_MAX = 256 };
@@ -208,6 +209,99 @@ static void from_rows(void **unused)
     json_decref(gpu);
 }
 
+/* --- Little's law as a prediction ------------------------------------------------------------- */
+
+static void little_by_hand(void **unused)
+{
+    (void)unused;
+    /* 4 warps of 2 loads: 4 KiB on each of 100 SMs in 400 ns; 128 KiB would need more than 4e12. */
+    assert_close(derive_little_rate(4096, 400, 100, 4e12), 1.024e12, 1e-9);
+    assert_close(derive_little_rate(131072, 400, 100, 4e12), 4e12, 1e-9);
+    /* 8 loads of 256 bytes pass in 16 cycles while one takes 32; 32 of them take 64. */
+    assert_close(derive_little_hit(8, 32, 256, 128), 32, 1e-9);
+    assert_close(derive_little_hit(32, 32, 256, 128), 64, 1e-9);
+    /* 8 a cycle for each chain; one warp has a quarter of the lanes, sixteen have them all. */
+    assert_close(derive_little_fma(1, 1, 4, 128), 8, 1e-9);
+    assert_close(derive_little_fma(1, 16, 4, 128), 32, 1e-9);
+    assert_close(derive_little_fma(2, 4, 4, 128), 64, 1e-9);
+    assert_close(derive_little_fma(8, 1, 4, 128), 64, 1e-9);
+    assert_close(derive_little_fma(64, 16, 4, 128), 128, 1e-9);
+}
+
+static void put_thrice(struct rows *rows, const char *id, const char *unit, double value)
+{
+    struct row *row = rows_get(rows, id, unit, ROW_HIGHER);
+    assert_non_null(row);
+    row->thrice = true;
+    for (int round = 0; round < 7; round += 3)
+        row_put(row, round, value, value);
+    row_finish(row);
+}
+
+static void little_from_rows(void **unused)
+{
+    struct rows rows = {0};
+    (void)unused;
+    json_t *gpu = json_pack("{s:i}", "n_sm", 100);
+    put_thrice(&rows, "occupancy.read_rate{level=hbm,warps=4,loads=2}", "bytes/s", 9e11);
+    put_thrice(&rows, "occupancy.read_rate{level=hbm,warps=64,loads=4}", "bytes/s", 3.9e12);
+    put_thrice(&rows, "occupancy.read_rate{level=l2,warps=4,loads=2}", "bytes/s", 3e12);
+    put_thrice(&rows, "occupancy.hit{memory=l1,stride=1,warps=16,loads=2}", "cycles", 70);
+    put_thrice(&rows, "occupancy.hit{memory=l1,stride=2,warps=16,loads=2}", "cycles", 140);
+    put_thrice(&rows, "occupancy.fma_rate{warps=2,chains=2}", "ops/cycle", 31);
+    put_spread(&rows, "memory_latency.load_time{level=hbm,timer=device}", "ns", ROW_LOWER, 400, 0,
+               7);
+    put_spread(&rows, "memory_latency.load{level=l1}", "cycles", ROW_LOWER, 32, 0, 7);
+    put_spread(&rows, "bandwidth.rate{level=hbm,op=read,path=ld,bytes=1024}", "bytes/s", ROW_HIGHER,
+               3e12, 0, 7);
+    put_spread(&rows, "bandwidth.rate{level=hbm,op=read,path=ld,bytes=4096}", "bytes/s", ROW_HIGHER,
+               4e12, 0, 7);
+    put_spread(&rows, "bandwidth.sm_rate{level=l1,op=read,path=ld,bytes=64}", "bytes/cycle",
+               ROW_HIGHER, 128, 0, 7);
+    put_spread(&rows, "instructions.latency{op=fma,type=fp32}", "cycles", ROW_LOWER, 4, 0, 7);
+    put_spread(&rows, "instructions.throughput{op=fma,type=fp32}", "ops/cycle", ROW_HIGHER, 127, 0,
+               7);
+    derive(&rows, gpu);
+
+    const struct row *row = rows_find(&rows, "derived.little_rate{level=hbm,warps=4,loads=2}");
+    assert_non_null(row);
+    assert_close(row->centre, 1.024e12, 1e-9);
+    assert_int_equal(row->n, 3);
+    assert_int_equal(row->status, ROW_THRICE);
+    row = rows_find(&rows, "derived.little_rate{level=hbm,warps=64,loads=4}");
+    assert_non_null(row);
+    assert_close(row->centre, 4e12, 1e-9); /* the buffer of most bytes is the limit */
+    assert_null(rows_find(&rows, "derived.little_rate{level=l2,warps=4,loads=2}"));
+    row = rows_find(&rows, "derived.little_hit{memory=l1,stride=1,warps=16,loads=2}");
+    assert_non_null(row);
+    assert_close(row->centre, 64, 1e-9);
+    assert_null(rows_find(&rows, "derived.little_hit{memory=l1,stride=2,warps=16,loads=2}"));
+    row = rows_find(&rows, "derived.little_fma{warps=2,chains=2}");
+    assert_non_null(row);
+    assert_close(row->centre, 32, 1e-9);
+    rows_free(&rows);
+    json_decref(gpu);
+}
+
+/* A point of a curve does not displace what every round measured, unless there is nothing else. */
+static void a_point_is_not_picked(void **unused)
+{
+    struct rows rows = {0};
+    struct row picked;
+    (void)unused;
+    put_thrice(&rows, "occupancy.read_rate{level=hbm,warps=64,loads=2}", "bytes/s", 4.7e12);
+    put_thrice(&rows, "occupancy.read_rate{level=hbm,warps=16,loads=2}", "bytes/s", 4.8e12);
+    assert_true(rows_pick(&rows, "occupancy.read_rate{level=hbm,*}", &picked));
+    assert_close(picked.centre, 4.8e12, 1e-9);
+    put_spread(&rows, "occupancy.read_rate{level=hbm,warps=4,loads=32}", "bytes/s", ROW_HIGHER,
+               4.6e12, 0, 7);
+    put_spread(&rows, "occupancy.read_rate{level=hbm,warps=1,loads=1}", "bytes/s", ROW_HIGHER, 1e11,
+               0, 7);
+    assert_true(rows_pick(&rows, "occupancy.read_rate{level=hbm,*}", &picked));
+    assert_close(picked.centre, 4.6e12, 1e-9);
+    rows_free(&rows);
+}
+
 /* --- the model of a product ------------------------------------------------------------------- */
 
 /* Round figures: 64 bytes/ns in, 32 out, 2 GHz. */
@@ -363,6 +457,9 @@ int main(void)
         cmocka_unit_test(a_tenth_is_exact_on_a_line),
         cmocka_unit_test(nothing_to_find),
         cmocka_unit_test(from_rows),
+        cmocka_unit_test(little_by_hand),
+        cmocka_unit_test(little_from_rows),
+        cmocka_unit_test(a_point_is_not_picked),
         cmocka_unit_test(products_by_hand),
         cmocka_unit_test(products_take_over),
         cmocka_unit_test(products_from_rows),

@@ -1,0 +1,93 @@
+/* Power and energy of repeated work, by NVML's energy counter. */
+#include <math.h>
+
+#include "core/gpu.h"
+#include "core/gpu_inside.h"
+#include "core/nvml.h"
+
+static const double WARM_NS = 100e6, COUNTED_NS = 300e6, GIVE_UP_NS = 2e9, BATCH_NS = 2e6;
+static const double LIMIT_PASSED = 1.1; /* for moments only does a board take more than its limit */
+
+/* The counter's steps while work goes on. */
+struct meter {
+    struct nvml *nvml;
+    double began_ns, last_j;
+    double first_ns, first_j; /* at the first step after the warm-up; NaN before */
+    double end_ns, end_j;     /* at the latest step */
+    int steps;
+};
+
+static void look(struct meter *m)
+{
+    const double now_ns = (double)probe_host_ns(), joules = nvml_energy_j(m->nvml);
+    const bool is_step = joules != m->last_j;
+
+    m->last_j = joules;
+    if (!is_step || now_ns - m->began_ns < WARM_NS)
+        return;
+    if (isnan(m->first_ns)) {
+        m->first_ns = now_ns;
+        m->first_j = joules;
+        return;
+    }
+    m->end_ns = now_ns;
+    m->end_j = joules;
+    m->steps++;
+}
+
+static bool is_done(const struct meter *m)
+{
+    return m->end_ns - m->first_ns >= COUNTED_NS ||
+           (double)probe_host_ns() - m->began_ns >= GIVE_UP_NS;
+}
+
+/* Batch after batch, one always queued behind the one that runs. Returns ns of a call. */
+static double keep_busy(struct probe_run *r, struct meter *m,
+                        void (*once)(struct probe_run *, void *), void *what, double once_ns)
+{
+    const double calls = fmax(1, ceil(BATCH_NS / once_ns));
+    struct gpu_events e = gpu_events(r);
+    cudaEvent_t done[] = {e.start, e.stop};
+    double n = 0;
+
+    gpu_wait(r);
+    m->began_ns = (double)probe_host_ns();
+    m->last_j = nvml_energy_j(m->nvml);
+    for (int batch = 0; !is_done(m); batch++) {
+        for (double i = 0; i < calls; i++, n++)
+            once(r, what);
+        CUDA(cudaEventRecord(done[batch % 2], gpu_stream(r)));
+        if (batch > 0)
+            CUDA(cudaEventSynchronize(done[(batch - 1) % 2]));
+        look(m);
+    }
+    gpu_wait(r);
+    return ((double)probe_host_ns() - m->began_ns) / n;
+}
+
+struct gpu_power gpu_power(struct probe_run *r, void (*once)(struct probe_run *r, void *what),
+                           void *what, double once_ns)
+{
+    struct gpu_power power = {NAN, NAN};
+    char why[NVML_WHY];
+    struct meter m = {.first_ns = NAN, .end_ns = NAN};
+
+    if (probe_is_check_run(r) || probe_is_counted(r) || !(once_ns > 0))
+        return power;
+    m.nvml = nvml_open(gpu_pci_bus(r), why);
+    if (!isnan(nvml_energy_j(m.nvml))) {
+        const double call_ns = keep_busy(r, &m, once, what, once_ns);
+        const double limit_w = nvml_facts(m.nvml).power_limit_w;
+        const double counted_ns = m.end_ns - m.first_ns;
+        if (counted_ns >= COUNTED_NS) {
+            power.watts = 1e9 * (m.end_j - m.first_j) / counted_ns;
+            power.joules = power.watts * call_ns * 1e-9;
+            probe_fact(r, "energy_counter", "%d steps in %.0f ms", m.steps, counted_ns / 1e6);
+            probe_fact(r, "power_limit_w", "%.0f", limit_w);
+            probe_require(r, power.watts > 0 && !(power.watts > LIMIT_PASSED * limit_w),
+                          "%.0f W, where the limit is %.0f", power.watts, limit_w);
+        }
+    }
+    nvml_close(m.nvml);
+    return power;
+}
