@@ -103,7 +103,8 @@ bool figure_levels(struct drawing *d)
     const struct chart_rows chart = {
         .title = d->section->finding,
         .height = 74 + 32 * (double)n,
-        .axes = {{"one dependent load, ns", CHART_LOG10}, {"read rate, TB/s", CHART_LOG10}},
+        .axes = {{.title = "one dependent load, ns", .scale = CHART_LOG10},
+                 {.title = "read rate, TB/s", .scale = CHART_LOG10}},
         .n_axes = 2,
         .aside = "size",
         .rows = rows,
@@ -184,9 +185,9 @@ bool figure_curve(struct drawing *d)
     const struct chart_xy chart = {
         .title = d->section->finding,
         .height = 360,
-        .x = {"bytes that are walked through", CHART_LOG2, .format = chart_bytes},
-        .y = {"cycles of a dependent load", CHART_LINEAR, .zero = true},
-        .right = {"ns", CHART_LINEAR},
+        .x = {.title = "bytes that are walked through", .scale = CHART_LOG2, .format = chart_bytes},
+        .y = {.title = "cycles of a dependent load", .scale = CHART_LINEAR, .zero = true},
+        .right = {.title = "ns", .scale = CHART_LINEAR},
         .right_factor = isfinite(mhz) ? 1e3 / mhz : 0,
         .series = series,
         .n_series = 2,
@@ -303,7 +304,7 @@ bool figure_flight(struct drawing *d)
     const struct chart_xy chart = {
         .title = d->section->finding,
         .height = 390,
-        .x = {"KiB in flight on each SM", CHART_LOG2},
+        .x = {.title = "KiB in flight on each SM", .scale = CHART_LOG2},
         .y = {DRAW_TEXT(d, "TB/s read from %s", summary_memory_name(d->page->summary)),
               .zero = true},
         .series = series,

@@ -60,7 +60,7 @@ bool figure_fusion(struct drawing *d)
         return false;
     const struct chart_rows chart = {
         .title = d->section->finding,
-        .axes = {{"times faster", CHART_LOG10, .low = 0.6 * least, .high = 1.6 * most}},
+        .axes = {{.title = "times faster", .scale = CHART_LOG10, .low = 0.6 * least, .high = 1.6 * most}},
         .n_axes = 1,
         .one = 1,
         .aside = "apart, fused, us",
@@ -155,8 +155,8 @@ bool figure_decode(struct drawing *d)
     label_shares(d, bf16, points[DECODE_KINDS - 1], n);
     const struct chart_xy chart = {.title = "One query over a cache of keys",
                                    .height = 340,
-                                   .x = {"keys in the cache", CHART_LOG2},
-                                   .y = {"us for one query of each head", CHART_LOG10},
+                                   .x = {.title = "keys in the cache", .scale = CHART_LOG2},
+                                   .y = {.title = "us for one query of each head", .scale = CHART_LOG10},
                                    .series = series,
                                    .n_series = DECODE_KINDS};
     chart_xy(d->out, &chart, d->width, d->standalone);
@@ -187,8 +187,8 @@ bool figure_weights(struct drawing *d)
         }
     const struct chart_xy chart = {.title = d->section->finding,
                                    .height = 300,
-                                   .x = {"batch: rows that share the weights", CHART_LOG2},
-                                   .y = {"us for one product, weights cold", CHART_LOG10},
+                                   .x = {.title = "batch: rows that share the weights", .scale = CHART_LOG2},
+                                   .y = {.title = "us for one product, weights cold", .scale = CHART_LOG10},
                                    .series = series,
                                    .n_series = WEIGHTS_KINDS};
     chart_xy(d->out, &chart, d->width, d->standalone);
@@ -296,8 +296,8 @@ bool figure_trust(struct drawing *d)
         .title = "How far rows repeat",
         .height = 230,
         .height_narrow = 230,
-        .x = {"spread from run to run, % of the number, half of the interval", CHART_LOG10},
-        .y = {"% of rows that stay within", .zero = true, .high = 100},
+        .x = {.title = "spread from run to run, % of the number, half of the interval", .scale = CHART_LOG10},
+        .y = {.title = "% of rows that stay within", .zero = true, .high = 100},
         .series = &series,
         .n_series = 1};
     chart_xy(d->out, &chart, d->width, d->standalone);

@@ -118,12 +118,12 @@ bool figure_blocks(struct drawing *d)
         fixed ? DRAW_TEXT(d, "%s do not grow with k", draw_say(d, &fixed->point[0].y)) : NULL};
     const struct chart_xy chart = {.title = d->section->finding,
                                    .height = 400,
-                                   .x = {"thread blocks", CHART_LOG2},
-                                   .y = {"us for one product, L2 warm", .zero = true},
+                                   .x = {.title = "thread blocks", .scale = CHART_LOG2},
+                                   .y = {.title = "us for one product, L2 warm", .zero = true},
                                    .series = series,
                                    .n_series = 6,
                                    .references = &sms,
-                                   .n_references = isfinite(n_sm),
+                                   .n_references = isfinite(n_sm) ? 1 : 0,
                                    .bands = &band,
                                    .n_bands = fixed != NULL};
     chart_xy(d->out, &chart, d->width, d->standalone);
@@ -211,8 +211,8 @@ bool figure_waves(struct drawing *d)
         .title = "Time over the number of tiles",
         .height = 250,
         .height_narrow = 250,
-        .x = {"tiles; dotted: as many as SMs, and twice as many", .ticks = ticks, .n_ticks = 3},
-        .y = {"us for so many tiles of 128x64", .zero = true},
+        .x = {.title = "tiles; dotted: as many as SMs, and twice as many", .ticks = ticks, .n_ticks = 3},
+        .y = {.title = "us for so many tiles of 128x64", .zero = true},
         .series = &series,
         .n_series = 1,
         .references = sms,
@@ -266,8 +266,8 @@ bool figure_sizes(struct drawing *d)
     }
     const struct chart_xy chart = {.title = d->section->finding,
                                    .height = 400,
-                                   .x = {"N, of a product of N x N x N", CHART_LOG2},
-                                   .y = {"TFLOP/s, fp16, L2 warm", .zero = true},
+                                   .x = {.title = "N, of a product of N x N x N", .scale = CHART_LOG2},
+                                   .y = {.title = "TFLOP/s, fp16, L2 warm", .zero = true},
                                    .series = series,
                                    .n_series = KINDS};
     if (all == 0)
