@@ -10,7 +10,7 @@
 # A program is found, not listed. One that says PROBE_GPU needs a CUDA toolkit to be built; the others
 # build anywhere.
 
-VERSION := 0.1.0
+VERSION := 0.2.0
 B       := build
 BIN     := $B/bin
 FOLDERS := probes matmul fused

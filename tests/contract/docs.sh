@@ -1,7 +1,8 @@
 #!/bin/bash
 # docs.sh GPUFLOOR [--update]: the generated documents are what the program prints. docs/METRICS.md,
-# docs/PROBES.md, docs/COMPATIBILITY.md, docs/CLAIMS.md, docs/H200.md, and README's part between the
-# markers <!-- short --> and <!-- /short -->. --update rewrites them.
+# docs/PROBES.md, docs/COMPATIBILITY.md, docs/CLAIMS.md, docs/H200.md, the page docs/h200.html, its
+# figures in docs/figures/, and README's part between the markers <!-- short --> and <!-- /short -->.
+# --update rewrites them.
 set -u
 gpufloor=$(realpath "$1")
 update=${2:-}
@@ -65,6 +66,15 @@ else
 fi
 print "$work/H200.md" report --section vital --format md $results && same docs/H200.md "$work/H200.md"
 print "$work/CLAIMS.md" claims --format md $results && same docs/CLAIMS.md "$work/CLAIMS.md"
+if "$gpufloor" report --html="$work/h200.html" --figures="$work/figures" $results; then
+    same docs/h200.html "$work/h200.html"
+    mkdir -p docs/figures
+    for figure in "$work"/figures/*.svg; do
+        same "docs/figures/$(basename "$figure")" "$figure"
+    done
+else
+    fail "gpufloor report --html --figures: exit $?"
+fi
 if [ ! -e README.md ]; then
     fail "README.md is missing"
 elif [ "$(grep -cx -e '<!-- short -->' -e '<!-- /short -->' README.md)" != 2 ]; then
