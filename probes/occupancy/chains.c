@@ -45,7 +45,8 @@ static void check_fma(struct probe_run *r, int warps, int chains)
     if (warps == 1 && chains == 1)
         probe_require(r, interval > 3.9 && interval < 5,
                       "a dependent multiply-add takes %.2f cycles", interval);
-    /* At least 84 of 128, which is what the registers deliver without the reuse cache. */
+    /* Two registers an instruction, one from each bank, keep nearly all lanes busy; three without
+     * reuse would keep half. */
     if (warps >= 4 * SCHEDULERS && chains >= 4)
         probe_require(r, rate > 0.6 * lanes, "%d warps of %d chains keep %.1f of %d lanes busy",
                       warps, chains, rate, lanes);

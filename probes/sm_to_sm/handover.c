@@ -178,12 +178,10 @@ static void measure_visible(struct probe_run *r, const char *by, double *plain_c
 
 void sm_to_sm_measure_handovers(struct probe_run *r, size_t shared)
 {
-    static const uint32_t words[] = {32, 1024, HANDOVER_WORDS};
     struct hand h = prepare(r, shared);
     double plain_cycles = NAN;
 
-    for (size_t i = 0; i < PROBE_LENGTH(words); i++)
-        measure_handover(r, &h, words[i], i == 0 ? 0 : PROBE_THRICE);
+    measure_handover(r, &h, HANDOVER_WORDS, 0);
     measure_stale(r, &h, "acq_rel");
     measure_stale(r, &h, "relaxed");
     for (size_t i = 0; i < PROBE_LENGTH(ways); i++)

@@ -11,7 +11,7 @@ enum {
     HANDOVER_SHORT = 16, /* round trips between the first two clock reads */
     HANDOVER_LONG = 32,
     HANDOVER_TRIPS = 1 + HANDOVER_SHORT + HANDOVER_LONG,
-    HANDOVER_WORDS = 4096, /* of the largest payload */
+    HANDOVER_WORDS = 32, /* of the payload: a word a lane */
 
     VISIBLE_LINES = 16, /* that stores go to in turn */
     VISIBLE_APART = 9 * 128,

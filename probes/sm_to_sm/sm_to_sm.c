@@ -38,9 +38,8 @@
  * flags the polls.
  * Expected on Hopper: dsmem 180 to 215 cycles, own 23 to 30, L2 260 to 290. Flags 80 to 100 ns in
  * shared memory; by the L2 250 ns on one side and 330 ns across. More with a fence: a hand-over of
- * 128 bytes takes the 550 ns of an acq_rel flag and a load from the L2, about 750 ns; 4 KiB, 32 words
- * a lane, about 1 us; 16 KiB 2 us. A store with a fence takes the way to the L2 and back, 500 to 900
- * cycles.
+ * 128 bytes takes the 550 ns of an acq_rel flag and two ways to the L2, about 850 ns. A store with a
+ * fence takes the way to the L2 and back, 500 to 900 cycles.
  *
  * Traps. A 32-bit address in the cluster's window costs two moves per load; a generic address does
  * not. A release at cluster scope compiles to a fence of the whole GPU. A fence waits for every

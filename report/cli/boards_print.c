@@ -77,9 +77,6 @@ bool boards_print(FILE *out, struct bundle *bundles, size_t n, enum table_format
                  BOARDS_MOST);
         return false;
     }
-    for (size_t i = 0; i < n; i++)
-        if (!counted_open(&bundles[i], NULL, 0, why))
-            return false;
     while (boards_section_at(n_builders)) {
         builders[n_builders] = boards_section_at(n_builders);
         n_builders++;

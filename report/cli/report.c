@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/unit.h"
+#include "report/bundle/counted.h"
 #include "report/cli/answers.h"
 #include "report/cli/boards_print.h"
 #include "report/cli/catalogue.h"
@@ -651,7 +652,8 @@ int report_main(int argc, char **argv)
     if (o.n_paths == 1 && counter_table_is_for(o.paths[0]))
         return print_counters(&o);
     for (; n < o.n_paths && fine; n += fine) {
-        fine = catalogue_read(&bundles[n], o.paths[n], why);
+        fine = catalogue_read(&bundles[n], o.paths[n], why) &&
+               counted_open(&bundles[n], NULL, 0, why); /* for the claims, as `claims` takes them */
         columns[n] = &bundles[n];
     }
     if (!fine)

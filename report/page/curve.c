@@ -247,6 +247,5 @@ void section_curve(const struct summary *summary, struct section *section)
     label_levels(section, &walk, steps, &far, &miss, &mixed);
     label_axis(section, &walk);
     if (mixed)
-        section_note(section, "* no level: a mixture of hits in the far side, %s, and misses, %s.",
-                     section_say(section, &far, NULL), section_say(section, &miss, NULL));
+        section_note(section, "* no level: part of the loads hit in the far side, the others miss.");
 }

@@ -1,4 +1,5 @@
 /* 3 BYTES IN FLIGHT: what an SM must have asked for to fill the memory, and who asks. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@ enum { READS, PATHS };
 const char *const flight_needs[] = {[READS] = "occupancy.read_rate{level=hbm,*}",
                                     [PATHS] = "occupancy.path_rate{level=hbm,*}", NULL};
 
-enum { WAYS_MOST = 48, LINES_MOST = 15, BYTES_OF_A_LOAD = 32 * 16 };
+enum { WAYS_MOST = 128, LINES_MOST = 15, BYTES_OF_A_LOAD = 32 * 16 };
 static const double ENOUGH = 0.95; /* of the best rate */
 
 /* One way to read: so many warps on each SM, with so much in flight. */
@@ -57,12 +58,20 @@ static int by_bytes(const void *a, const void *b)
     return (x->row->centre < y->row->centre) - (x->row->centre > y->row->centre);
 }
 
-/* Of the ways with as much in flight: is it the fastest, or one of fewer warps that is as fast,
- * nearly? */
-static bool is_shown(const struct way *ways, size_t i, double best)
+/* What the lines above one show. */
+struct above {
+    double rate; /* the best */
+    int warps;   /* the fewest that are nearly the best of all */
+};
+
+/* Is it the fastest of the ways with as much in flight, and faster than all with less; or nearly the
+ * best of all, by fewer warps? */
+static bool is_shown(const struct way *ways, size_t i, double best, const struct above *above)
 {
     const bool is_fastest = i == 0 || ways[i - 1].bytes != ways[i].bytes;
-    return is_fastest || (ways[i].warps < ways[i - 1].warps && ways[i].row->centre >= ENOUGH * best);
+    const bool is_enough = ways[i].row->centre >= ENOUGH * best;
+    return (is_fastest && ways[i].row->centre > above->rate) ||
+           (is_enough && ways[i].warps < above->warps);
 }
 
 static const char *path_name(const char *path)
@@ -93,17 +102,29 @@ static void put(struct section *section, struct grid *grid, const struct summary
     grid_number(grid, &latency);
 }
 
-/* The fewest warps that reach the best rate, nearly. */
-static int fewest_warps(const struct way *ways, size_t n, double best)
+/* The way of fewest warps that reaches the best rate, nearly; of two the one with less in flight. */
+static const struct way *fewest_warps(const struct way *ways, size_t n, double best)
 {
-    int fewest = 0;
+    const struct way *fewest = NULL;
     for (size_t i = 0; i < n; i++)
-        if (ways[i].row->centre >= ENOUGH * best && (fewest == 0 || ways[i].warps < fewest))
-            fewest = ways[i].warps;
+        if (ways[i].row->centre >= ENOUGH * best && (!fewest || ways[i].warps < fewest->warps))
+            fewest = &ways[i];
     return fewest;
 }
 
-static void find(struct section *section, const struct summary *summary, int warps)
+/* "one warp will do, by 128 KiB of copies" */
+static const char *say_fewest(struct section *section, const struct way *fewest)
+{
+    const struct number rate = number_of(fewest->row);
+    const struct number bytes = number_formed(fewest->bytes, "bytes", &rate);
+
+    return section_text(section, fewest->warps == 1 ? "%s warp will do, by %s of %s"
+                                                    : "%s warps are needed, by %s of %s",
+                        fewest->warps == 1 ? "one" : section_text(section, "%d", fewest->warps),
+                        section_say(section, &bytes, NULL), fewest->loads ? "loads" : "copies");
+}
+
+static void find(struct section *section, const struct summary *summary, const struct way *fewest)
 {
     const struct number rate = summary_number(summary, "hbm-read");
     const struct number load = summary_number(summary, "hbm-load");
@@ -111,15 +132,15 @@ static void find(struct section *section, const struct summary *summary, int war
         number_formed(derive_in_flight(rate.value, load.value, summary_sms(summary)), "bytes", &rate);
     char a[48], b[48], c[48];
 
-    if (!number_there(&bytes) || warps == 0)
+    if (!number_there(&bytes) || !fewest)
         return;
     series_put(section_series(section, "the memory is full", "bytes on each SM"), bytes.value,
                &rate, NULL);
-    section->finding = section_text(
-        section, "%s x %s / %.0f SMs: %s in flight on each SM; %s.",
-        number_say(a, sizeof a, &rate, NULL), number_say(b, sizeof b, &load, NULL),
-        summary_sms(summary), number_say(c, sizeof c, &bytes, NULL),
-        warps == 1 ? "one warp is enough" : section_text(section, "%d warps are needed", warps));
+    section->finding = section_text(section, "At least %s in flight on each SM; %s.",
+                                    number_say(c, sizeof c, &bytes, NULL),
+                                    say_fewest(section, fewest));
+    section_note(section, "At least: %s x %s / %.0f SMs.", number_say(a, sizeof a, &rate, NULL),
+                 number_say(b, sizeof b, &load, NULL), summary_sms(summary));
 }
 
 void section_flight(const struct summary *summary, struct section *section)
@@ -131,6 +152,7 @@ void section_flight(const struct summary *summary, struct section *section)
     struct way ways[WAYS_MOST];
     const size_t n = take(summary, ways);
     size_t shown = 0;
+    struct above above = {0, INT_MAX};
     double best = 0;
 
     section->name = "flight";
@@ -152,13 +174,16 @@ void section_flight(const struct summary *summary, struct section *section)
                        ? section_text(section, "%d x %d", ways[i].warps, ways[i].loads)
                        : section_text(section, "%d warp%s, %s", ways[i].warps,
                                       ways[i].warps == 1 ? "" : "s", path_name(ways[i].path)));
-        if (shown < LINES_MOST && is_shown(ways, i, best)) {
+        if (shown < LINES_MOST && is_shown(ways, i, best, &above)) {
             put(section, grid, summary, &ways[i], best);
+            above.rate = fmax(above.rate, ways[i].row->centre);
+            if (ways[i].row->centre >= ENOUGH * best && ways[i].warps < above.warps)
+                above.warps = ways[i].warps;
             shown++;
         }
     }
     find(section, summary, fewest_warps(ways, n, best));
-    section_note(section, "in flight: on each SM, asked for, not yet there. * Little's law: bytes in "
+    section_go_on(section, "in flight: on each SM, asked for, not yet there. * Little's law: bytes in "
                           "flight x SMs / rate.");
     section_doubts(section);
     section->claims = "C13";

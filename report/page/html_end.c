@@ -124,7 +124,6 @@ void html_cite(FILE *out, const struct page *page, size_t number)
     const json_t *suite = json_object_get(bundle->head, "suite");
     const char *commit = document_get_text(suite, "commit", "unknown");
     const char *version = document_get_text(suite, "version", "?");
-    const char *slash = bundle->path ? strrchr(bundle->path, '/') : NULL;
     char text[1200];
 
     html_part(out, "cite", number, "Reproduce and cite");
@@ -134,10 +133,8 @@ void html_cite(FILE *out, const struct page *page, size_t number)
     snprintf(text, sizeof text, "git checkout %.40s && make run\n", commit);
     html_text(out, text);
     fputs("\n", out);
-    snprintf(text, sizeof text, "gpufloor report --html=page.html %.200s",
-             slash && slash[1] ? slash + 1
-             : bundle->path    ? bundle->path
-                               : "BUNDLE");
+    snprintf(text, sizeof text, "build/bin/gpufloor report --html=page.html %.200s",
+             bundle->path ? bundle->path : "BUNDLE");
     html_text(out, text);
     fputs("</pre>\n<p class=\"how\">Quote a number with its interval, its id, and the conditions "
           "above. A row marked \u2020 was measured on another card.</p>\n<pre>",

@@ -157,16 +157,20 @@ static void take_tiles(const struct page *page, struct section *texts, struct ti
     const struct series *full = flight ? section_find(flight, "the memory is full") : NULL;
     const struct number two = summary_number(summary, "grid-barrier");
     const struct number sync = summary_number(summary, "grid-sync");
+    const struct number graph = summary_number(summary, "step-graph");
 
     take_loads(summary, texts, tiles);
     tiles[4] = (struct tile){full ? number_formed(full->point[0].x, "bytes", &full->point[0].y)
                                   : number_none(),
-                             NULL, "in flight on each SM to get there"};
+                             NULL, "in flight on each SM, at least, to get there"};
     tiles[5] =
         (struct tile){sync.value < two.value || !number_there(&two) ? sync : two, "us",
                       section_text(texts, "a barrier of all %.0f SMs", summary_sms(summary))};
-    tiles[6] = (struct tile){summary_number(summary, "graph-kernel"), "us",
-                             "one more small kernel in a graph"};
+    tiles[6] = (struct tile){
+        summary_number(summary, "step-kernel"), "us",
+        number_there(&graph) ? section_text(texts, "a step of all SMs inside one kernel; %s in a graph",
+                                            section_say(texts, &graph, "us"))
+                             : "a step of all SMs inside one kernel"};
     tiles[7] = (struct tile){summary_number(summary, "round-trip"), "us",
                              "from submit to done, as the CPU sees it"};
     take_product(page, texts, &tiles[8]);

@@ -92,19 +92,15 @@ static size_t climb(const struct summary *summary, struct rung *rungs)
     return n;
 }
 
-/* What one kernel of several steps saves of a graph of as many kernels. */
+/* What the steps are that a kernel of a graph is compared with. */
 static void say_step(struct section *section, const struct summary *summary)
 {
     const struct number kernel = summary_number(summary, "step-kernel");
     const struct number graph = summary_number(summary, "step-graph");
-    const double saved = 1 - kernel.value / graph.value;
 
-    if (isnan(saved))
-        return;
-    section_note(section,
-                 "A step of all SMs begins when each has ended the one before: one kernel %s "
-                 "%.0f %% of a graph's.",
-                 saved >= 0 ? "saves" : "adds", 100 * fabs(saved));
+    if (number_there(&kernel) && number_there(&graph))
+        section_note(section, "A step of all SMs begins when each has ended the one before; inside "
+                              "one kernel by two counters.");
 }
 
 void section_ladder(const struct summary *summary, struct section *section)

@@ -221,9 +221,9 @@ static void find(struct section *section, const struct summary *summary)
         section, "A load takes %s ns from L1, %s from the L2, %s from %s%s%s%s.",
         number_cell(a, sizeof a, &l1, "ns"), number_cell(b, sizeof b, &l2, "ns"),
         number_cell(c, sizeof c, &far, "ns"), summary_memory_name(summary),
-        number_there(&loaded) ? ", " : "",
+        number_there(&loaded) ? "; " : "",
         number_there(&loaded) ? number_cell(d, sizeof d, &loaded, "ns") : "",
-        number_there(&loaded) ? " while all others stream" : "");
+        number_there(&loaded) ? " with all SMs streaming" : "");
 }
 
 void section_memory(const struct summary *summary, struct section *section)

@@ -1,4 +1,4 @@
-/* The sections in the order of the report. */
+/* The sections in the order of the report; those that no program measures yet come last. */
 #include "report/page/sections.h"
 
 const struct section_entry *section_at(size_t i)
@@ -16,9 +16,9 @@ const struct section_entry *section_at(size_t i)
         {"weights", section_weights, weights_needs},
         {"sampling", section_sampling, sampling_needs},
         {"right", section_right, right_needs},
+        {"claims", section_claims, claims_needs},
         {"layer", section_layer, layer_needs},
         {"links", section_links, links_needs},
-        {"claims", section_claims, claims_needs},
     };
     return i < sizeof entries / sizeof entries[0] ? &entries[i] : NULL;
 }

@@ -19,6 +19,6 @@ extern const char *const verdict_needs[], *const memory_needs[], *const curve_ne
     *const flight_needs[], *const ladder_needs[], *const small_needs[], *const sizes_needs[],
     *const fusion_needs[], *const attention_needs[], *const weights_needs[],
     *const sampling_needs[], *const right_needs[], *const layer_needs[], *const links_needs[],
-    *const claims_needs[];
+    *const claims_needs[], *const short_needs[];
 
 #endif

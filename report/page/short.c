@@ -9,6 +9,8 @@
 #include "report/claims/claims.h"
 #include "report/page/sections.h"
 
+const char *const short_needs[] = {"memory_latency.load{level=l1}", NULL};
+
 /* --- ten numbers ------------------------------------------------------------------------------ */
 
 static const char *say(struct section *s, const struct summary *summary, const char *name,
@@ -58,9 +60,11 @@ static void put_memory(struct section *s, const struct summary *summary)
     const double pins = rate.value / summary_pins(summary);
     const double warp = ratio(summary, "hbm-one-warp", "hbm-read");
 
+    const struct number cycles = summary_take(summary, short_needs[0], PICK_FIRST);
+
     put_named(s, summary, "a load from L1", "l1-load",
-              BESIDE(has(summary, "shared-load"), "from shared memory %s",
-                     say(s, summary, "shared-load", NULL)));
+              BESIDE(number_there(&cycles), "%s; from shared memory %s",
+                     section_say(s, &cycles, NULL), say(s, summary, "shared-load", NULL)));
     put_named(s, summary, "a load from the L2", "l2-load",
               BESIDE(has(summary, "l2-far-load"), "its far side: %s",
                      say(s, summary, "l2-far-load", NULL)));
@@ -71,26 +75,24 @@ static void put_memory(struct section *s, const struct summary *summary)
         section_text(s, "%s%s%s",
                      BESIDE(isfinite(pins), "%.0f %% of its pins", 100 * pins),
                      isfinite(pins) && isfinite(warp) ? "; " : "",
-                     BESIDE(isfinite(warp), "one warp on each SM reaches %.0f %% of it",
+                     BESIDE(isfinite(warp), "one warp on each SM reaches %.0f %% of it, by copies",
                             100 * warp)));
-    put(s, summary, "in flight on each SM to get there", &flight, "latency x rate / SMs");
+    put(s, summary, "in flight on each SM, at least", &flight, "rate x latency of an idle memory / SMs");
 }
 
 static void put_steps(struct section *s, const struct summary *summary)
 {
-    const double saved = 1 - ratio(summary, "step-kernel", "step-graph");
-
     put_named(s, summary, section_text(s, "a barrier of all %.0f SMs", summary_sms(summary)),
               "grid-barrier",
               BESIDE(has(summary, "grid-sync"), "grid.sync: %s",
                      say(s, summary, "grid-sync", NULL)));
     put_named(s, summary, "one more dependent step of all SMs, inside one kernel", "step-kernel",
               section_text(s, "%s%s",
-                           BESIDE(has(summary, "step-stream"), "in a graph %s, by stream %s",
-                                  say(s, summary, "step-graph", NULL),
-                                  say(s, summary, "step-stream", NULL)),
-                           BESIDE(saved > 0, ": one kernel saves %.0f %% of a graph's step",
-                                  100 * saved)));
+                           BESIDE(has(summary, "step-stream"), "by stream %s, in a graph %s",
+                                  say(s, summary, "step-stream", NULL),
+                                  say(s, summary, "step-graph", NULL)),
+                           BESIDE(has(summary, "step-graph-early"), ", with early start %s",
+                                  say(s, summary, "step-graph-early", NULL))));
     put_named(s, summary, "submit to done, empty kernel", "round-trip", "this host's CPU");
 }
 

@@ -272,7 +272,7 @@ static void compare(const struct summary *summary, const struct sizes *all, stru
                      *faster && *slower ? ";" : "", slower);
 }
 
-/* "Our times follow 1.82 us + 2 N^3 / 711 TFLOP/s within 9 %. wgmma alone keeps up 883 TFLOP/s." */
+/* "Our times follow 1.82 us + 2 N^3 / 711 TFLOP/s; 9 % off, by root mean square. wgmma alone keeps up 883 TFLOP/s." */
 static void note(const struct summary *summary, struct section *s)
 {
     const struct number fixed = fitted(summary, FIXED, OURS), fit = fitted(summary, FIT, OURS);
@@ -283,7 +283,7 @@ static void note(const struct summary *summary, struct section *s)
     const char *said = "";
 
     if (number_there(&fixed) && number_there(&marginal) && number_there(&fit))
-        said = section_text(s, "Our times follow %s + 2 N^3 / %s within %.0f %%.",
+        said = section_text(s, "Our times follow %s + 2 N^3 / %s; %.0f %% off, by root mean square.",
                             section_say(s, &fixed, NULL), section_say(s, &marginal, NULL),
                             100 * fit.value);
     if (number_there(&alone))

@@ -271,11 +271,11 @@ static void say_idle(struct section *section, const struct cube_cost *cost, cons
         return;
     if (gap > 0)
         section_go_on(section,
-                     "The %.0f idle SMs cost %.2f us of %.2f at most.", cost->idle_sms,
+                     "By their share the %.0f idle SMs cost %.2f us of %.2f.", cost->idle_sms,
                      cost->idle_ns / 1e3, cost->whole.centre / 1e3);
     else
         section_go_on(section,
-                     "The %.0f idle SMs cost %.2f us at most, %s of the difference of %.2f us.",
+                     "By their share the %.0f idle SMs cost %.2f us, %s of the difference of %.2f us.",
                      cost->idle_sms, cost->idle_ns / 1e3,
                      cost->idle_ns >= -gap / 2 ? "half or more" : "less than half", -gap / 1e3);
 }
@@ -328,8 +328,8 @@ static void say_fixed(struct section *section, const struct cube_cost *cost)
 
     if (cost->fixed.centre > 0)
         section_go_on(section,
-                     "Fixed cost, which does not grow with k, is %.2f of the %.2f us of 128x64. One "
-                     "tile more than SMs takes %.0f %% longer.",
+                     "A line through the times over k leaves %.2f of the %.2f us of 128x64 at k = 0: "
+                     "the fixed cost. One tile more than SMs takes %.0f %% longer than as many.",
                      cost->fixed.centre / 1e3, cost->whole.centre / 1e3, 100 * wave);
 }
 

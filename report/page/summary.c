@@ -88,7 +88,7 @@ static const struct summary_entry entries[] = {
     {"grid-sync", "barrier of all SMs, grid.sync",
      "barriers.grid_time{barrier=sync,per_sm=1,threads=256,store=none,*}",
      PICK_FIRST, "ns", {FACTOR_CLOCK}},
-    {"graph-kernel", "one more small kernel in a graph", "launch.edge{mode=graph,timer=event}",
+    {"graph-kernel", "one more empty kernel in a graph", "launch.edge{mode=graph,timer=event}",
      PICK_FIRST, "ns", {FACTOR_CLOCK}},
     {"step-graph-early", "step of all SMs: graph, early start",
      "edges.step{mode=graph_pdl_early,blocks=sm,body=0,span=64-512,*}",
