@@ -185,6 +185,9 @@ class Rows:
             yield {"flop/s": 2 * 1024**3 / row * 1e9}.get(unit, math.nan)
             if unit == "ratio":
                 yield row / base
+        if section == "curve" and not name:  # a level: the median of its points
+            points = [v for k, v in self.centre.items() if k.startswith("memory_latency.curve{")]
+            yield from ((a + b) / 2 for a in points for b in points)
 
     def sentences(self):
         """Numbers that sentences form."""
@@ -214,13 +217,19 @@ class Rows:
                     "block_count.operand_bytes{m=1024,n=1024,k=1024"))
 
 
-def numbers_in(section):
+# Series of numbers that sentences form, too (said() holds these), and of cycles at the clock of their case, which no
+# row holds.
+OF_SENTENCES = ("fixed cost", "one tile more than SMs", "a block of few", "a block of many")
+
+
+def numbers_in(section, grids_only=False):
     """Every number cell of a section of the JSON."""
     for grid in section["grids"]:
         for row in grid["rows"]:
             yield from (c for c in row["cells"] if c and c["kind"] != "text" and c["value"] is not None)
     for series in section["series"]:
-        yield from (p["y"] for p in series["points"])
+        if not grids_only and series["name"] not in OF_SENTENCES:
+            yield from (p["y"] for p in series["points"])
 
 
 def unfounded_cells(told, rows, name):
@@ -230,7 +239,8 @@ def unfounded_cells(told, rows, name):
         if section["name"] not in MINE:
             continue
         own = [cell for cell in numbers_in(section) if not cell["quoted"]]
-        base = min((c["value"] for c in own if c["unit"] == "ns" and "l2=warm" in (c["id"] or "")), default=math.nan)
+        base = min((c["value"] for c in numbers_in(section, grids_only=True) if c["unit"] == "ns"
+                    and "l2=warm" in (c["id"] or "") and not c["quoted"]), default=math.nan)
         for cell in own:
             if not any(math.isclose(cell["value"], v, rel_tol=1e-6) for v in rows.formed(section["name"], cell, base)
                        if math.isfinite(v)):
