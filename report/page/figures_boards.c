@@ -7,7 +7,7 @@
 #include "report/page/page.h"
 
 enum { RATIOS_MOST = 64, LEAST_APART = 8, ROW = 19 };
-static const double SAME = 1.015; /* so near to 1 are "the same" of one row */
+static const double SAME = 1.015; /* so near to 1 are "the same within 1.5 %", which share a row */
 enum { LABEL, VALUE_A, VALUE_B }; /* columns of the section's table */
 
 static const struct chart_key classes[] = {{BOARDS_CHIP, CHART_INK, CHART_DOT},
@@ -50,7 +50,7 @@ static bool is_same(const struct ratio *ratio)
            fabs(log(ratio->point->y.value)) <= log(SAME);
 }
 
-/* "3.22 TB/s, 4.63 TB/s": the two numbers of a ratio, from the table. */
+/* "3.22, 4.63 TB/s": the two numbers of a ratio, from the table. */
 static const char *both(struct drawing *d, const char *label)
 {
     const struct grid *grid = &d->section->grid[0];
@@ -58,7 +58,10 @@ static const char *both(struct drawing *d, const char *label)
     for (size_t i = 0; i < grid_rows(grid); i++)
         if (!strcmp(grid_at(grid, i, LABEL)->text, label)) {
             const struct number a = draw_cell(grid, i, VALUE_A), b = draw_cell(grid, i, VALUE_B);
-            return DRAW_TEXT(d, "%s, %s", draw_say(d, &a), draw_say(d, &b));
+            const char *first = draw_say(d, &a), *second = draw_say(d, &b);
+            const char *unit = strchr(first, ' '), *other = strchr(second, ' ');
+            const bool is_alike = unit && other && !strcmp(unit, other);
+            return DRAW_TEXT(d, "%.*s, %s", is_alike ? (int)(unit - first) : 40, first, second);
         }
     return "";
 }
@@ -89,11 +92,12 @@ static size_t fill_rows(struct drawing *d, const struct ratio *ratios, size_t n,
             if (k == i || (joins && is_same(&ratios[k])))
                 dots[n_put++] = dot_of(d, &ratios[k]);
         *row = (struct chart_row){
-            .label = joins ? DRAW_TEXT(d, "%zu numbers of the SMs and the L2", n_same)
+            .label = joins ? DRAW_TEXT(d, "%zu other numbers", n_same)
                            : ratios[i].point->label,
             .aside = joins ? "" : both(d, ratios[i].point->label),
             .on = {{&dots[from], n_put - from,
-                    joins ? "the same" : draw_say(d, &ratios[i].point->y), NULL, .strong = true}}};
+                    joins ? "the same within 1.5 %" 
+                          : draw_three(d, ratios[i].point->y.value), NULL, .strong = true}}};
         shared = joins ? i : shared;
     }
     return n_rows;

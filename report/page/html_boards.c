@@ -124,6 +124,7 @@ static void put_pages(FILE *out, const struct page *page, const char *folder)
             continue;
         }
         fputs("<code>gpufloor report --html=FILE ", out);
+        fputs(summary->is_committed ? "results/" : "", out);
         html_text(out, slash && slash[1] ? slash + 1 : path);
         fputs("</code>.", out);
     }

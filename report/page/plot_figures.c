@@ -435,18 +435,23 @@ void plot_decode(struct plot *plot)
 static void put_factors(struct plot *plot)
 {
     const struct series *factors = section_find(plot->section, BOARDS_FACTORS);
+    char said[48];
     double before = 0;
-    char text[96], number[48];
 
     for (size_t i = 0; factors && i < factors->n; i++) {
-        const struct point *is = &factors->point[i];
-        const bool is_alike = before > 0 && fabs(log(is->y.value / before)) < log(1.05);
-        if (!(is->y.value > 0))
+        const struct number *is = &factors->point[i].y;
+        const bool is_alike = before > 0 && fabs(log(is->value / before)) < log(1.05);
+        if (!(is->value > 0) || is_alike)
             continue;
-        snprintf(text, sizeof text, "%s %s", is->label,
-                 number_say(number, sizeof number, &is->y, NULL));
-        put_upright(plot, is->y.value, is_alike ? "" : text, i > 0);
-        before = is->y.value;
+        put_upright(plot, is->value, "", false);
+        fputs("set label ", plot->set);
+        snprintf(said, sizeof said, "%s %.3g", factors->point[i].label, is->value);
+        plot_text(plot->set, said);
+        fprintf(plot->set,
+                " at first %.9g, graph 1 %s offset character 0,0.6 textcolor rgb '%s' font ',7'\n",
+                is->value, is->value < before || before == 0 ? "right" : "left",
+                chart_colour("secondary"));
+        before = is->value;
     }
 }
 
@@ -460,8 +465,8 @@ static void name_ratios(struct plot *plot, const struct series *series, bool is_
         fputs(is_first && i == 0 ? "set ytics (" : "set ytics add (", plot->set);
         plot_text(plot->set, point->label);
         fprintf(plot->set, " %.0f)\n", point->x);
-        put_label(plot, point->y.value, point->x, number_say(text, sizeof text, &point->y, NULL),
-                  "left offset character 0.9,0");
+        put_label(plot, fmax(point->y.value, point->y.high), point->x,
+                  number_cell(text, sizeof text, &point->y, "x"), "left offset character 0.9,0");
     }
 }
 
@@ -504,10 +509,10 @@ void plot_ratio(struct plot *plot)
             "set logscale x 2\nset xrange [%.9g:%.9g]\nset xtics (0.1, 0.2, 0.3, 0.5, 0.7, 1, "
             "1.4, 2, 3, 5, 10)\n",
             least / 1.05, most * 1.25);
-    plot_axis(plot, "x", "times as good as A", 0);
+    plot_axis(plot, "x", "how many times as good B is as A", 0);
     put_factors(plot);
     fprintf(plot->set,
-            "set arrow from first 1, graph 0 to first 1, graph 1 nohead back lc rgb '%s' lw 1.2\n"
+            "set tmargin 5\nset arrow from first 1, graph 0 to first 1, graph 1 nohead back lc rgb '%s' lw 1.2\n"
             "set key at screen 0.5, screen 0.99 center top horizontal samplen 0 width 0\n",
             chart_colour("rule"));
 }

@@ -198,7 +198,10 @@ static void put_columns(FILE *out, const struct layout *l)
         else if (l->kind[i] == KIND_TEXT && longest(l->grid, i) > LONG_TEXT)
             fputs("p{0.64\\linewidth}", out);
         else if (l->kind[i] == KIND_TEXT && is_very_wide && longest(l->grid, i) > LABEL_LONG)
-            fputs("p{0.25\\linewidth}", out);
+            fputs(l->n_boards == 1 ? "p{0.25\\linewidth}"
+                  : i == 0         ? "l" /* of two boards: else the table were higher than a page */
+                                   : "p{0.23\\linewidth}",
+                  out);
         else if (l->kind[i] == KIND_TEXT)
             fputc(l->grid->column[i].align == 'r' ? 'r' : 'l', out);
     fputs("@{}}\n\\toprule\n", out);
