@@ -78,7 +78,8 @@ def latex(what, folder, plant):
     for text, said in (("\\gpufloor{hbm-raed}", "hbm-raed"), ("\\gpufloorof{none}{hbm-read}", "'none'")):
         wrong = latex_wrong(folder, text)
         ok(said in wrong and "gpufloor" in wrong, f"{what}: {text} is an error that says so", wrong)
-    for fault in ("% of", "a & b", "\\rule{40em}{1pt}", "\u2265", "\\ref{tab:none}"):
+    for fault in ("% of", "a & b", "\\rule{40em}{1pt}", "\u2265", "\\ref{tab:none}",
+                  "\\begin{table}\\rule{1pt}{80em}\\end{table}"):
         text = fault if fault != "% of" else "$"
         ok(latex_wrong(folder, text), f"{what}: planted: {text}")
 
