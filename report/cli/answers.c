@@ -43,16 +43,29 @@ static bool is_same_folder(const char *a, const char *b)
     return same;
 }
 
+/* The folder of the board's committed results; false: it can have none. */
+static bool folder_of(const struct bundle *bundle, const char *results, char folder[PATH_MAX])
+{
+    return bundle->board && !strchr(bundle->board, '/') && bundle->board[0] != '.' &&
+           snprintf(folder, PATH_MAX, "%s/%s", results, bundle->board) < PATH_MAX;
+}
+
+bool answers_is_committed(const struct bundle *bundle, const char *results)
+{
+    char folder[PATH_MAX];
+    return folder_of(bundle, results, folder) && bundle->path &&
+           is_same_folder(bundle->path, folder);
+}
+
 bool answers_committed(struct summary *summary, struct bundle *committed)
 {
     const struct bundle *bundle = summary->bundle;
     char folder[PATH_MAX], why[DOCUMENT_WHY];
     size_t n = 0;
 
-    if (!bundle->board || strchr(bundle->board, '/') || bundle->board[0] == '.' ||
-        snprintf(folder, sizeof folder, "%s/%s", summary->results, bundle->board) >= PATH_MAX)
+    if (!folder_of(bundle, summary->results, folder))
         return false;
-    summary->is_committed = bundle->path && is_same_folder(bundle->path, folder);
+    summary->is_committed = answers_is_committed(bundle, summary->results);
     paths_free(paths_in(folder, &n), n);
     if (summary->is_committed || n == 0)
         return false;

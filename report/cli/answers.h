@@ -25,6 +25,9 @@ bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
  * are not the bundle. True: `committed` is open, and the caller closes it. */
 bool answers_committed(struct summary *summary, struct bundle *committed);
 
+/* Is the bundle the folder of its board's committed results? */
+bool answers_is_committed(const struct bundle *bundle, const char *results);
+
 /* Writes the answers as one HTML file, and the figures of that page as files of a folder. False,
  * with one line in why. */
 bool answers_page(const char *path, const struct bundle *bundle, const char *results,

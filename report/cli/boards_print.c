@@ -1,10 +1,14 @@
 #include "report/cli/boards_print.h"
 
+#include <errno.h>
 #include <jansson.h>
+#include <string.h>
 
 #include "report/bundle/counted.h"
 #include "report/cli/answers.h"
+#include "report/cli/papers.h"
 #include "report/page/emit.h"
+#include "report/page/html.h"
 #include "report/page/published.h"
 
 static void put(FILE *out, const struct section *section, bool is_first, enum table_format format)
@@ -95,4 +99,44 @@ bool boards_published(FILE *out, struct bundle *bundles, size_t n, enum table_fo
         return print(out, &boards, builders, 1, format, why);
     snprintf(why, DOCUMENT_WHY, "--published: at most %d bundles", PUBLISHED_BESIDE);
     return false;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static bool write_page(const char *path, const struct boards *boards, char why[DOCUMENT_WHY])
+{
+    const char *slash = strrchr(path, '/');
+    char folder[DOCUMENT_WHY];
+    FILE *out = fopen(path, "w");
+
+    if (!out) {
+        snprintf(why, DOCUMENT_WHY, "%.300s: %s", path, strerror(errno));
+        return false;
+    }
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1,
+             slash ? path : ".");
+    const bool put = html_print_boards(out, boards, folder);
+    const bool wrote = !ferror(out);
+    const bool closed = fclose(out) == 0;
+    snprintf(why, DOCUMENT_WHY, "%.300s: %s", path, put ? "cannot be written" : "out of memory");
+    return put && wrote && closed;
+}
+
+bool boards_write(struct bundle bundles[2], const char *results, const struct boards_files *files,
+                  char why[DOCUMENT_WHY])
+{
+    struct boards boards = take(bundles, 2);
+    const char *names[2] = {bundles[0].board, bundles[1].board};
+    const bool is_twice = names[0] && names[1] ? !strcmp(names[0], names[1]) : names[0] == names[1];
+
+    for (size_t i = 0; i < 2; i++) {
+        if (!counted_open(&bundles[i], NULL, 0, why))
+            return false;
+        boards.of[i].is_committed = answers_is_committed(&bundles[i], results);
+        boards.of[i].letter = is_twice ? (char)('a' + i) : '\0';
+    }
+    return (!files->html || write_page(files->html, &boards, why)) &&
+           (!files->figures || html_figures_boards(&boards, files->figures, why)) &&
+           ((!files->tex && !files->plots) ||
+            papers_write_boards(&boards, files->tex, files->plots, why));
 }

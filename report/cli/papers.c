@@ -13,8 +13,11 @@
 #include "report/page/plot.h"
 #include "report/page/tex.h"
 
+/* Of one board, or of two with their section of numbers. */
 struct papers {
     const struct summary *summary;
+    const struct boards *boards;
+    const struct section *numbers;
     const char *folder;
     char *why;
 };
@@ -60,15 +63,21 @@ static bool end(struct papers *p, FILE *out, const char *path)
 
 /* --- LaTeX ------------------------------------------------------------------------------------ */
 
-static bool put_board(struct papers *p, const char *name,
+static bool put_board(struct papers *p, const char *name, const char *ending,
                       void (*emit)(FILE *, const struct summary *))
 {
     char path[PATH_MAX];
-    FILE *out = begin(p, path, name, "tex");
+    FILE *out = begin(p, path, name, ending);
 
     if (!out)
         return false;
-    emit(out, p->summary);
+    if (!p->boards)
+        emit(out, p->summary);
+    for (size_t i = 0; p->boards && i < p->boards->n; i++) {
+        if (!strcmp(name, "board"))
+            fprintf(out, "%s%c:\n", i ? "\n" : "", (int)('A' + i));
+        emit(out, &p->boards->of[i]);
+    }
     return end(p, out, path);
 }
 
@@ -148,14 +157,14 @@ static void emit_bib(FILE *out, const struct summary *summary)
     fputs("}\n}\n", out);
 }
 
-static bool put_bib(struct papers *p)
+static bool put_compare(struct papers *p)
 {
     char path[PATH_MAX];
-    FILE *out = begin(p, path, "gpufloor", "bib");
+    FILE *out = begin(p, path, "compare", "tex");
 
     if (!out)
         return false;
-    emit_bib(out, p->summary);
+    emit_tex_boards(out, p->boards, p->numbers);
     return end(p, out, path);
 }
 
@@ -163,9 +172,12 @@ static bool write_tex(struct papers *p)
 {
     const struct section_entry *entry;
 
-    if (!make_folder(p) || !put_board(p, "board", emit_tex_board) ||
-        !put_board(p, "macros", emit_tex_macros) || !put_bib(p))
+    if (!make_folder(p) || !put_board(p, "board", "tex", emit_tex_board) ||
+        !put_board(p, "macros", "tex", emit_tex_macros) ||
+        !put_board(p, "gpufloor", "bib", emit_bib))
         return false;
+    if (p->boards)
+        return put_compare(p);
     for (size_t i = 1; (entry = section_at(i)); i++) /* the head, 0, is in board.tex */
         if (!put_section(p, entry))
             return false;
@@ -174,10 +186,20 @@ static bool write_tex(struct papers *p)
 
 /* --- figures ---------------------------------------------------------------------------------- */
 
-static bool put_plot(struct papers *p, const struct plot_entry *entry)
+/* The section of a figure; NULL: it is one of two boards. */
+static const struct section_entry *section_of(const struct plot_entry *entry)
 {
-    const struct section_entry *of = NULL;
-    struct section section = {.name = entry->section};
+    const struct section_entry *of;
+
+    for (size_t i = 0; (of = section_at(i)); i++)
+        if (!strcmp(of->name, entry->section))
+            return of;
+    return NULL;
+}
+
+static bool put_plot(struct papers *p, const struct plot_entry *entry,
+                     const struct summary *second, const struct section *section)
+{
     char data_path[PATH_MAX], script_path[PATH_MAX];
     FILE *data = begin(p, data_path, entry->name, "tsv");
     FILE *script = data ? begin(p, script_path, entry->name, "gp") : NULL;
@@ -187,12 +209,9 @@ static bool put_plot(struct papers *p, const struct plot_entry *entry)
             fclose(data);
         return false;
     }
-    for (size_t i = 0; (of = section_at(i)) && strcmp(of->name, entry->section) != 0;)
-        i++;
-    of->build(p->summary, &section);
     errno = ENOMEM;
-    const bool fine = emit_plot(data, script, entry, p->summary, &section) || fail(p, script_path);
-    section_free(&section);
+    const bool fine = emit_plot(data, script, entry, p->summary, second, section) ||
+                      fail(p, script_path);
     const bool data_fine = end(p, data, data_path);
     return end(p, script, script_path) && data_fine && fine;
 }
@@ -200,13 +219,35 @@ static bool put_plot(struct papers *p, const struct plot_entry *entry)
 static bool write_plots(struct papers *p)
 {
     const struct plot_entry *entry;
+    bool fine = make_folder(p);
 
-    if (!make_folder(p))
-        return false;
-    for (size_t i = 0; (entry = plot_at(i)); i++)
-        if (!put_plot(p, entry))
-            return false;
-    return true;
+    for (size_t i = 0; fine && (entry = plot_at(i)); i++) {
+        const struct section_entry *of = section_of(entry);
+        struct section section = {.name = entry->section};
+        if (!of != (p->boards != NULL))
+            continue;
+        if (of)
+            of->build(p->summary, &section);
+        fine = put_plot(p, entry, of ? NULL : &p->boards->of[1], of ? &section : p->numbers);
+        section_free(&section);
+    }
+    return fine;
+}
+
+/* Into the folders that are asked for. */
+static bool write_all(struct papers *p, const char *tex, const char *plots)
+{
+    bool fine = true;
+
+    if (tex) {
+        p->folder = tex;
+        fine = write_tex(p);
+    }
+    if (fine && plots) {
+        p->folder = plots;
+        fine = write_plots(p);
+    }
+    return fine;
 }
 
 bool papers_write(const struct bundle *bundle, const char *results, const char *tex,
@@ -216,17 +257,27 @@ bool papers_write(const struct bundle *bundle, const char *results, const char *
     struct summary summary = {.bundle = bundle, .results = results};
     struct papers p = {.summary = &summary, .why = why};
     const bool is_open = answers_committed(&summary, &committed);
-    bool fine = true;
+    const bool fine = write_all(&p, tex, plots);
 
-    if (tex) {
-        p.folder = tex;
-        fine = write_tex(&p);
-    }
-    if (fine && plots) {
-        p.folder = plots;
-        fine = write_plots(&p);
-    }
     if (is_open)
         bundle_free(&committed);
+    return fine;
+}
+
+bool papers_write_boards(const struct boards *boards, const char *tex, const char *plots,
+                         char why[DOCUMENT_WHY])
+{
+    struct section numbers = {.name = NULL};
+    struct papers p = {
+        .summary = &boards->of[0], .boards = boards, .numbers = &numbers, .why = why};
+
+    for (size_t i = 0; boards_section_at(i) && (!numbers.name || strcmp(numbers.name, "numbers"));
+         i++) {
+        section_free(&numbers);
+        numbers = (struct section){.name = NULL};
+        boards_section_at(i)(boards, &numbers);
+    }
+    const bool fine = write_all(&p, tex, plots);
+    section_free(&numbers);
     return fine;
 }

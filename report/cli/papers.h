@@ -3,7 +3,7 @@
 #define REPORT_CLI_PAPERS_H
 
 #include "core/document.h"
-#include "report/bundle/bundle.h"
+#include "report/page/boards.h"
 
 /* Writes board.tex, macros.tex, a file for each section and gpufloor.bib into the folder `tex`, and
  * NAME.tsv with NAME.gp for each figure into `plots`; NULL: not these. A folder is made if it is
@@ -11,5 +11,10 @@
  * results. False, with one line in why. */
 bool papers_write(const struct bundle *bundle, const char *results, const char *tex,
                   const char *plots, char why[DOCUMENT_WHY]);
+
+/* The same of two boards: board.tex, macros.tex and gpufloor.bib have both, compare.tex the numbers
+ * side by side; the figure is `ratio`. */
+bool papers_write_boards(const struct boards *boards, const char *tex, const char *plots,
+                         char why[DOCUMENT_WHY]);
 
 #endif

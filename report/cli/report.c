@@ -566,6 +566,18 @@ static bool write_wanted(const struct bundle *bundle, const struct report_option
     return fine;
 }
 
+/* The same of two boards. */
+static bool write_boards(struct bundle *bundles, const struct report_options *o)
+{
+    const struct boards_files files = {o->html, o->figures, o->tex, o->plots};
+    char why[DOCUMENT_WHY];
+    const bool fine = boards_write(bundles, o->results, &files, why);
+
+    if (!fine)
+        fprintf(stderr, "gpufloor report: %s\n", why);
+    return fine;
+}
+
 static bool print_wanted(const struct bundle *const bundles[], size_t n,
                          const struct report_options *o)
 {
@@ -607,8 +619,8 @@ static const char *misused(const struct report_options *o)
         return "--published: as text, md or json";
     if (o->format == TABLE_TSV && (o->headline || (o->section && !is_vital)))
         return "--format tsv: of rows; sections have text, md and json";
-    if (writes_files(o) && o->n_paths > 1)
-        return "--html, --figures, --tex, --plots: of one bundle";
+    if (writes_files(o) && o->n_paths > 2)
+        return "--html, --figures, --tex, --plots: of one bundle, or of two";
     if (writes_files(o) && (o->all || o->gaps || o->glob || o->quality || o->headline || o->section ||
                             o->published || o->is_short || o->map || o->format != TABLE_TEXT))
         return "--html, --figures, --tex, --plots: of all answers; no other choice goes with them";
@@ -658,6 +670,8 @@ int report_main(int argc, char **argv)
     }
     if (!fine)
         fprintf(stderr, "gpufloor report: %s\n", why);
+    else if (writes_files(&o) && n == 2)
+        fine = write_boards(bundles, &o);
     else if (o.published || is_side_by_side(&o))
         fine = print_boards(bundles, n, &o);
     else

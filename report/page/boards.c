@@ -500,6 +500,54 @@ static bool is_anywhere(const struct boards *boards, const char *name)
     return false;
 }
 
+/* The points of a figure by what explains them; `x` is the rank, which is known when all are there. */
+static void put_point(struct section *s, const struct explanation *e, const char *label)
+{
+    const bool by = e->kind == EXPLAINED_BY;
+    const char *class = by && e->factor == FACTOR_PINS ? BOARDS_PINS
+                        : by && e->factor == FACTOR_L2 ? BOARDS_L2
+                        : by                           ? BOARDS_CHIP
+                        : e->kind == EXPLAINED_NOT     ? BOARDS_NOT
+                                                       : BOARDS_TWO;
+    struct series *series = NULL;
+
+    if (e->kind == EXPLAINED_ABSENT)
+        return;
+    for (size_t i = 0; i < s->n_series && !series; i++)
+        if (!strcmp(s->series[i].name, class))
+            series = &s->series[i];
+    series_put(series ? series : section_series(s, class, "rank"), NAN, &e->ratio, label);
+}
+
+/* The best has rank 0; equal ones stay in the order of the table. */
+static void rank(struct section *s)
+{
+    for (size_t a = 0; a < s->n_series; a++)
+        for (size_t i = 0; i < s->series[a].n; i++) {
+            struct point *point = &s->series[a].point[i];
+            size_t before = 0;
+            for (size_t b = 0; b < s->n_series; b++)
+                for (size_t k = 0; k < s->series[b].n; k++) {
+                    const double other = s->series[b].point[k].y.value;
+                    before += other > point->y.value ||
+                              (other == point->y.value && (b < a || (b == a && k < i)));
+                }
+            point->x = (double)before;
+        }
+}
+
+/* What the ratios are compared with. */
+static void put_factors(struct section *s, const struct boards *boards)
+{
+    const double chip = ratio_of(&boards->of[0], &boards->of[1], FACTOR_CHIP);
+    const double pins = ratio_of(&boards->of[0], &boards->of[1], FACTOR_PINS);
+    const struct number of[2] = {number_fact(chip, "ratio"), number_fact(pins, "ratio")};
+    struct series *series = section_series(s, BOARDS_FACTORS, "factor");
+
+    series_put(series, 0, &of[0], factor_names[FACTOR_CHIP]);
+    series_put(series, 1, &of[1], factor_names[FACTOR_PINS]);
+}
+
 /* A row: label, values, ratios, and of two boards the explanation. */
 static void put_row(struct grid *grid, struct section *s, const struct boards *boards,
                     const struct summary_entry *entry, struct tally tally[BOARDS_MOST])
@@ -518,8 +566,10 @@ static void put_row(struct grid *grid, struct section *s, const struct boards *b
             count(&tally[i], &e, entry, is_held(&boards->of[0], &boards->of[i], entry, &e));
         grid_number_with(grid, &e.ratio, boards->n > 2 && tally ? mark(s, &e) : NULL);
     }
-    if (boards->n == 2 && tally)
+    if (boards->n == 2 && tally) {
         grid_text(grid, say(s, &boards->of[0], &boards->of[1], entry, &e));
+        put_point(s, &e, section_label(s, &boards->of[0], entry->label));
+    }
 }
 
 static size_t put_group(struct grid *grid, struct section *s, const struct boards *boards,
@@ -595,6 +645,9 @@ static void build_numbers(const struct boards *boards, struct section *s)
                                             boards->n == 2 ? "explained by" : NULL));
     for (size_t i = 0; i < GROUPS; i++)
         n_nowhere += put_group(grid, s, boards, &groups[i], tally);
+    rank(s);
+    if (boards->n == 2)
+        put_factors(s, boards);
     find(s, boards, tally);
     explain(s, boards, n_nowhere);
     section_doubts(s);

@@ -33,6 +33,15 @@ struct explanation {
 struct explanation boards_explain(const struct summary *first, const struct summary *second,
                                   const struct summary_entry *entry);
 
+/* Series of the section "numbers" of two boards: the ratios by what explains them, x being the rank
+ * from the best; and what they are compared with, the ratios of chip and pins. */
+#define BOARDS_CHIP "clock or chip"
+#define BOARDS_PINS "pins"
+#define BOARDS_L2 "L2 size"
+#define BOARDS_TWO "two factors"
+#define BOARDS_NOT "not explained"
+#define BOARDS_FACTORS "factors"
+
 /* The i-th section, or NULL past the last one. The claims take counted figures from the bundles. */
 typedef void boards_builder(const struct boards *boards, struct section *section);
 boards_builder *boards_section_at(size_t i);

@@ -25,6 +25,11 @@ static bool is_decided(const struct telling *t)
            t->finding.verdict == CLAIM_MIXED;
 }
 
+bool boards_differ(const struct telling *a, const struct telling *b)
+{
+    return a->finding.verdict != b->finding.verdict && (is_decided(a) || is_decided(b));
+}
+
 /* Two boards decide a claim, and not alike. */
 static bool is_disputed(const struct ledgers *l, size_t i)
 {

@@ -4,6 +4,11 @@
 
 #include "report/page/boards.h"
 
+struct telling;
+
 boards_builder boards_claims;
+
+/* Do two boards say another thing of a claim, of which at least one decides it? */
+bool boards_differ(const struct telling *a, const struct telling *b);
 
 #endif

@@ -164,7 +164,7 @@ static void put_metrics(FILE *out, const struct page *page, size_t i)
         fputs("</p>\n", out);
 }
 
-static void put_notes(FILE *out, const struct page *page, size_t i)
+void html_notes(FILE *out, const struct page *page, size_t i)
 {
     const struct section *section = &page->section[i];
 
@@ -197,7 +197,7 @@ static bool is_claims(const struct section *section)
 }
 
 /* A finding is a sentence; a heading ends without a full stop. */
-static void put_title(FILE *out, const char *finding)
+void html_finding(FILE *out, const char *finding)
 {
     char title[600];
     snprintf(title, sizeof title, "%s", finding);
@@ -220,8 +220,8 @@ static void put_section(FILE *out, const struct page *page, size_t i)
             "<section id=\"%s\"%s>\n<div class=\"body\">\n<div class=\"head\"><h2><span "
             "class=\"n\">%zu</span>",
             section->name, is_claims(section) ? " class=\"long\"" : "", i);
-    put_title(out,
-              section->finding ? section->finding : html_name(section->title, name, sizeof name));
+    html_finding(out, section->finding ? section->finding
+                                       : html_name(section->title, name, sizeof name));
     fputs("</h2></div>\n<div class=\"main\">\n", out);
     html_section_figures(out, page, section);
     if (is_claims(section))
@@ -229,7 +229,7 @@ static void put_section(FILE *out, const struct page *page, size_t i)
     fputs("</div>\n", out);
     if (!is_claims(section))
         html_tables(out, section);
-    put_notes(out, page, i);
+    html_notes(out, page, i);
     fputs("</div>\n", out);
     html_rows(out, page, i);
     fputs("</section>\n", out);
@@ -244,7 +244,6 @@ static void put_page(FILE *out, const struct page *page)
     html_head(out, page);
     for (size_t i = 1; i < n; i++)
         put_section(out, page, i);
-    /* A comparison of several boards is a section of its own: it goes here. */
     html_trust(out, page, n);
     html_conditions(out, page, n + 1);
     html_cite(out, page, n + 2);
@@ -281,25 +280,46 @@ static bool write_figure(const char *folder, const char *name, const char *text,
     return false;
 }
 
-bool html_figures(const struct summary *summary, const char *folder, char why[DOCUMENT_WHY])
+static bool write_figures(const struct page *page, const char *folder, char why[DOCUMENT_WHY])
 {
-    struct page *page = malloc(sizeof *page);
     const struct page_figure *figure;
-    bool fine = page && page_open(page, summary);
     char title[200], how[600];
+    bool fine = true;
 
-    snprintf(why, DOCUMENT_WHY, "out of memory");
-    if (fine && mkdir(folder, 0777) != 0 && errno != EEXIST) {
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
         snprintf(why, DOCUMENT_WHY, "%.300s: %s", folder, strerror(errno));
-        fine = false;
+        return false;
     }
     for (size_t i = 0; fine && (figure = figure_at(i)); i++) {
         char *text = figure_draw(page, figure, CHART_WIDE, true, title, how);
         fine = !text || write_figure(folder, figure->name, text, why);
         free(text);
     }
+    return fine;
+}
+
+bool html_figures(const struct summary *summary, const char *folder, char why[DOCUMENT_WHY])
+{
+    struct page *page = malloc(sizeof *page);
+
+    snprintf(why, DOCUMENT_WHY, "out of memory");
+    const bool fine = page && page_open(page, summary) && write_figures(page, folder, why);
     if (page)
         page_free(page);
+    free(page);
+    return fine;
+}
+
+bool html_figures_boards(const struct boards *boards, const char *folder, char why[DOCUMENT_WHY])
+{
+    struct page *page = malloc(sizeof *page);
+
+    snprintf(why, DOCUMENT_WHY, "out of memory");
+    if (!page)
+        return false;
+    page_open_boards(page, boards);
+    const bool fine = write_figures(page, folder, why);
+    page_free(page);
     free(page);
     return fine;
 }

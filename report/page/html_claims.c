@@ -5,7 +5,7 @@
 #include "report/page/emit.h"
 #include "report/page/html.h"
 
-static const char *class_of(const char *word)
+const char *html_word(const char *word)
 {
     return !strcmp(word, "yes")      ? "t-yes"
            : !strcmp(word, "no")     ? "t-no"
@@ -24,7 +24,7 @@ static void put_told(FILE *out, const struct section *section)
     for (size_t i = 0; i < grid_rows(grid); i++) {
         const char *id = grid_at(grid, i, 0)->text, *word = grid_at(grid, i, 1)->text;
         fprintf(out, "<li><a href=\"#%s\">%s</a><b class=\"%s\">%s</b><span>", id, id,
-                class_of(word), word);
+                html_word(word), word);
         html_prose(out, grid_at(grid, i, 2)->text);
         fputs("</span></li>\n", out);
     }
@@ -45,7 +45,7 @@ static void put_claim(FILE *out, const struct telling *t)
     const char *word = telling_word(t->finding.verdict);
 
     fprintf(out, "<article id=\"%s\"><h4>%s <span class=\"%s\">%s</span></h4>\n", t->claim->id,
-            t->claim->id, class_of(word), word);
+            t->claim->id, html_word(word), word);
     fputs("<blockquote>\u201c", out);
     html_prose(out, t->claim->quote);
     fputs("\u201d</blockquote>\n<p>", out);

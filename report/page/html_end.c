@@ -118,35 +118,72 @@ void html_conditions(FILE *out, const struct page *page, size_t number)
 static const char title[] = "gpufloor: a GPU microbenchmark and latency-floor suite";
 static const char authors[] = "The gpufloor authors";
 
-void html_cite(FILE *out, const struct page *page, size_t number)
+static const char *path_of(const struct bundle *bundle)
 {
-    const struct bundle *bundle = page->summary->bundle;
+    return bundle->path ? bundle->path : "BUNDLE";
+}
+
+/* What measured it, and what prints it. */
+static void put_commands(FILE *out, const struct bundle *const bundles[], size_t n)
+{
+    const char *before = "";
+    char text[400];
+
+    for (size_t i = 0; i < n; i++) {
+        const char *commit = document_get_text(json_object_get(bundles[i]->head, "suite"), "commit",
+                                               "unknown");
+        if (!strcmp(commit, before))
+            continue;
+        snprintf(text, sizeof text, "git checkout %.40s && make run\n", commit);
+        html_text(out, text);
+        fputs("\n", out);
+        before = commit;
+    }
+    html_text(out, "build/bin/gpufloor report --html=page.html");
+    for (size_t i = 0; i < n; i++) {
+        snprintf(text, sizeof text, " %.200s", path_of(bundles[i]));
+        html_text(out, text);
+    }
+}
+
+/* Of several bundles each entry has a key of its own: gpufloor-a, gpufloor-b. */
+static void put_entry(FILE *out, const struct bundle *bundle, const char *key)
+{
     const json_t *suite = json_object_get(bundle->head, "suite");
-    const char *commit = document_get_text(suite, "commit", "unknown");
-    const char *version = document_get_text(suite, "version", "?");
     char text[1200];
 
-    html_part(out, "cite", number, "Reproduce and cite");
-    fputs("<p class=\"how\">The same tree measures again and prints these answers; the second line "
-          "prints this page from the bundle.</p>\n<pre>",
-          out);
-    snprintf(text, sizeof text, "git checkout %.40s && make run\n", commit);
-    html_text(out, text);
-    fputs("\n", out);
-    snprintf(text, sizeof text, "build/bin/gpufloor report --html=page.html %.200s",
-             bundle->path ? bundle->path : "BUNDLE");
-    html_text(out, text);
-    fputs("</pre>\n<p class=\"how\">Quote a number with its interval, its id, and the conditions "
-          "above. A row marked \u2020 was measured on another card.</p>\n<pre>",
-          out);
     snprintf(text, sizeof text,
-             "@software{gpufloor,\v  title   = {%s},\v  author  = {{%s}},\v  "
+             "@software{%s,\v  title   = {%s},\v  author  = {{%s}},\v  "
              "version = {%.20s},\v  note    = {commit %.40s, bundle of %.40s on %.120s}\v}",
-             title, authors, version, commit, document_get_text(bundle->head, "started", "no date"),
-             bundle->name);
+             key, title, authors, document_get_text(suite, "version", "?"),
+             document_get_text(suite, "commit", "unknown"),
+             document_get_text(bundle->head, "started", "no date"), bundle->name);
     for (char *line = strtok(text, "\v"); line; line = strtok(NULL, "\v")) {
         html_text(out, line);
         fputs("\n", out);
+    }
+}
+
+void html_cite(FILE *out, const struct page *page, size_t number)
+{
+    const struct bundle *bundles[BOARDS_MOST] = {page->summary->bundle};
+    const size_t n = page->boards ? page->boards->n : 1;
+    char key[24];
+
+    for (size_t i = 1; i < n; i++)
+        bundles[i] = page->boards->of[i].bundle;
+    html_part(out, "cite", number, "Reproduce and cite");
+    fprintf(out,
+            "<p class=\"how\">The same tree measures again and prints these answers; the last line "
+            "prints this page from the bundle%s.</p>\n<pre>",
+            n > 1 ? "s" : "");
+    put_commands(out, bundles, n);
+    fputs("</pre>\n<p class=\"how\">Quote a number with its interval, its id, and the conditions "
+          "above. A row marked \u2020 was measured on another card.</p>\n<pre>",
+          out);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(key, sizeof key, "gpufloor-%c", (int)('a' + i));
+        put_entry(out, bundles[i], n > 1 ? key : "gpufloor");
     }
     fputs("</pre>\n</section>\n", out);
 }

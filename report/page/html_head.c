@@ -229,19 +229,25 @@ static void put_contents(FILE *out, const struct page *page)
     fputs("</nav>\n", out);
 }
 
-void html_head(FILE *out, const struct page *page)
+void html_begin(FILE *out, const char *name)
 {
-    const struct section *head = &page->section[0];
-    char name[200];
-
-    board_name(head, name, sizeof name);
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
           out);
     html_text(out, name);
     fputs(", measured by gpufloor</title>\n", out);
     html_style(out);
-    fputs("</head>\n<body>\n<main>\n<h1>", out);
+    fputs("</head>\n<body>\n<main>\n", out);
+}
+
+void html_head(FILE *out, const struct page *page)
+{
+    const struct section *head = &page->section[0];
+    char name[200];
+
+    board_name(head, name, sizeof name);
+    html_begin(out, name);
+    fputs("<h1>", out);
     html_text(out, name);
     fputs("</h1>\n", out);
     put_machine(out, head);

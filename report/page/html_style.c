@@ -69,6 +69,8 @@ static const char layout[] =
     "article p{margin:0 0 4px}article .small{color:var(--secondary);font-size:13px;"
     "line-height:19px}\n"
     "blockquote{margin:0 0 6px;font-style:italic}\n"
+    "table.both{width:100%}.both td{overflow-wrap:anywhere}.both td:first-child{min-width:8em}"
+    ".both b{font-weight:600}\n"
     "dl.facts{display:grid;grid-template-columns:minmax(7em,max-content) minmax(0,1fr);"
     "gap:5px 24px;margin:12px 0 0;font-size:15px;line-height:22px}\n"
     ".facts b{font-weight:600}.facts dt{color:var(--secondary)}.facts dd{margin:0}\n";

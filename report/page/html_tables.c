@@ -110,7 +110,7 @@ void html_tables(FILE *out, const struct section *section)
 
 /* --- the rows it rests on --------------------------------------------------------------------- */
 
-static void put_value(FILE *out, double value, const char *unit)
+void html_value(FILE *out, double value, const char *unit)
 {
     char text[64];
     enum { DIGITS = 4 };
@@ -131,9 +131,9 @@ static void put_row(FILE *out, const struct page *page, const struct page_row *r
     fputs("\"><td>", out);
     html_prose(out, row->what);
     fputs("</td>", out);
-    put_value(out, whole.value, whole.unit);
-    put_value(out, whole.low, whole.unit);
-    put_value(out, whole.high, whole.unit);
+    html_value(out, whole.value, whole.unit);
+    html_value(out, whole.low, whole.unit);
+    html_value(out, whole.high, whole.unit);
     fprintf(out, "<td class=\"r\">%zu</td><td>%s%s</td><td class=\"id\">", whole.n,
             row_status_name(whole.status), number->quoted ? ", quoted" : "");
     html_text(out, number->id);

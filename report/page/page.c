@@ -133,6 +133,19 @@ bool page_open(struct page *page, const struct summary *summary)
     return tellings_open(&page->claims, summary->bundle, NULL);
 }
 
+void page_open_boards(struct page *page, const struct boards *boards)
+{
+    boards_builder *build;
+
+    *page = (struct page){.summary = &boards->of[0], .boards = boards};
+    for (size_t i = 0; i < PAGE_SECTIONS && (build = boards_section_at(i)); i++) {
+        build(boards, &page->section[i]);
+        page->n_sections++;
+    }
+    for (size_t i = 0; i < page->n_sections; i++)
+        add_rows(page, i);
+}
+
 void page_free(struct page *page)
 {
     for (size_t i = 0; i < page->n_rows; i++)

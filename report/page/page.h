@@ -7,12 +7,13 @@
 
 #include "report/chart/chart.h"
 #include "report/claims/telling.h"
-#include "report/page/section.h"
+#include "report/page/boards.h"
 
 enum { PAGE_SECTIONS = 24, PAGE_ANCHOR = 400 };
 
 struct page {
-    const struct summary *summary;
+    const struct summary *summary; /* of two boards: of the first */
+    const struct boards *boards;   /* what a page of two boards is of; or NULL */
     struct section section[PAGE_SECTIONS]; /* in order; the first is the head, "verdict" */
     size_t n_sections;
     struct tellings claims;
@@ -30,6 +31,9 @@ struct page_row {
 
 /* False when memory is short. */
 bool page_open(struct page *page, const struct summary *summary);
+
+/* The sections of two boards side by side, without ledgers. */
+void page_open_boards(struct page *page, const struct boards *boards);
 void page_free(struct page *page);
 
 const struct section *page_section(const struct page *page, const char *name);
@@ -71,7 +75,7 @@ char *figure_draw(const struct page *page, const struct page_figure *figure, enu
 
 figure_builder figure_levels, figure_curve, figure_flight, figure_ladder, figure_blocks,
     figure_time, figure_waves, figure_sizes, figure_fusion, figure_decode, figure_weights,
-    figure_claims, figure_trust;
+    figure_claims, figure_trust, figure_ratio;
 
 /* --- for builders of figures ------------------------------------------------------------------ */
 

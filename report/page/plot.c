@@ -16,6 +16,7 @@ const struct plot_entry *plot_at(size_t i)
         {"ladder", "ladder", plot_ladder, 11},  {"blocks", "small", plot_blocks, 5.8},
         {"waves", "small", plot_waves, 4.4},    {"sizes", "sizes", plot_sizes, 5.6},
         {"fusion", "fusion", plot_fusion, 7.6}, {"decode", "attention", plot_decode, 5.6},
+        {"ratio", "numbers", plot_ratio, 14},
     };
     return i < sizeof entries / sizeof entries[0] ? &entries[i] : NULL;
 }
@@ -94,7 +95,8 @@ void plot_point(struct plot *plot, const char *series, double x, const struct nu
     fputc('\t', plot->data);
     put_cell(plot->data, series);
     fputc('\n', plot->data);
-    evidence_take(plot->evidence, number);
+    for (size_t i = 0; i < plot->n_evidence; i++)
+        evidence_take(&plot->evidence[i], number);
 }
 
 static int by_x(const void *a, const void *b)
@@ -191,9 +193,11 @@ static void put_head(FILE *out, const struct plot *plot)
     char text[2048];
 
     put_comment(out, section->finding ? section->finding : section->title);
-    put_comment(out, plot->summary->bundle->name);
-    put_comment(out, evidence_say(plot->evidence, "In NAME.tsv without an interval:",
-                                  "Quoted, and hollow:", text, sizeof text));
+    for (size_t i = 0; i < plot->n_evidence; i++) {
+        put_comment(out, plot->evidence[i].summary->bundle->name);
+        put_comment(out, evidence_say(&plot->evidence[i], "In NAME.tsv without an interval:",
+                                      "Quoted, and hollow:", text, sizeof text));
+    }
     fprintf(out, "# gnuplot %s.gp writes %s.pdf.\n", plot->entry->name, plot->entry->name);
     fprintf(out,
             "set encoding utf8\n"
@@ -219,18 +223,20 @@ static void put_none(FILE *out, const struct plot *plot)
 }
 
 bool emit_plot(FILE *data, FILE *script, const struct plot_entry *entry,
-               const struct summary *summary, const struct section *section)
+               const struct summary *summary, const struct summary *second,
+               const struct section *section)
 {
     char *set = NULL, *draw = NULL;
     size_t n_set = 0, n_draw = 0;
-    struct evidence evidence = evidence_new(summary);
+    struct evidence evidence[2] = {evidence_new(summary), evidence_new(second)};
     struct plot plot = {.data = data,
                         .set = open_memstream(&set, &n_set),
                         .draw = open_memstream(&draw, &n_draw),
                         .entry = entry,
                         .summary = summary,
                         .section = section,
-                        .evidence = &evidence};
+                        .evidence = evidence,
+                        .n_evidence = second ? 2 : 1};
     bool fine = plot.set && plot.draw;
 
     fputs("id\tx\tcentre\tlow\thigh\tlabel\tseries\n", data);

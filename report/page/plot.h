@@ -21,9 +21,10 @@ struct plot_entry {
 const struct plot_entry *plot_at(size_t i);
 
 /* Writes NAME.tsv to `data` and NAME.gp to `script`. Without points the script says why there is no
- * figure. False: memory is short. */
+ * figure. `second` is the other board of a section of two, else NULL. False: memory is short. */
 bool emit_plot(FILE *data, FILE *script, const struct plot_entry *entry,
-               const struct summary *summary, const struct section *section);
+               const struct summary *summary, const struct summary *second,
+               const struct section *section);
 
 /* --- for figures ------------------------------------------------------------------------------ */
 
@@ -33,7 +34,8 @@ struct plot {
     const struct plot_entry *entry;
     const struct summary *summary;
     const struct section *section;
-    struct evidence *evidence;
+    struct evidence *evidence; /* one; of two boards two */
+    size_t n_evidence;
     int n_blocks, n_drawn;
 };
 
@@ -69,6 +71,7 @@ void plot_axis(struct plot *plot, const char *axis, const char *title, int log_b
 
 extern void plot_curve(struct plot *plot), plot_flight(struct plot *plot),
     plot_ladder(struct plot *plot), plot_blocks(struct plot *plot), plot_waves(struct plot *plot),
-    plot_sizes(struct plot *plot), plot_fusion(struct plot *plot), plot_decode(struct plot *plot);
+    plot_sizes(struct plot *plot), plot_fusion(struct plot *plot), plot_decode(struct plot *plot),
+    plot_ratio(struct plot *plot);
 
 #endif

@@ -3,10 +3,12 @@
 #include <string.h>
 
 #include "report/chart/chart.h"
+#include "report/page/boards.h"
 #include "report/page/plot.h"
 
-/* gnuplot's point types: filled and hollow circle, hollow square, filled diamond, upright cross. */
-enum { DOT = 7, CIRCLE = 6, SQUARE = 4, DIAMOND = 13, CROSS = 1 };
+/* gnuplot's point types: filled and hollow circle, hollow square and triangle, filled diamond,
+ * upright cross. */
+enum { DOT = 7, CIRCLE = 6, SQUARE = 4, TRIANGLE = 8, DIAMOND = 13, CROSS = 1 };
 enum { SOLID = 1, DASHED = 2, DOTTED = 3 };
 
 /* A line of its own across the figure, upright or level, with a text at its end. */
@@ -425,4 +427,92 @@ void plot_decode(struct plot *plot)
     plot_axis(plot, "x", "keys", 2);
     plot_axis(plot, "y", "\u00b5s for one query", 10);
     fputs("set yrange [*:*] noextend\nset rmargin 3\n", plot->set);
+}
+
+/* --- two boards ------------------------------------------------------------------------------- */
+
+/* Lines at the ratios of chip and pins, named above the plot; one where they are alike. */
+static void put_factors(struct plot *plot)
+{
+    const struct series *factors = section_find(plot->section, BOARDS_FACTORS);
+    char said[48];
+    double before = 0;
+
+    for (size_t i = 0; factors && i < factors->n; i++) {
+        const struct number *is = &factors->point[i].y;
+        const bool is_alike = before > 0 && fabs(log(is->value / before)) < log(1.05);
+        if (!(is->value > 0) || is_alike)
+            continue;
+        put_upright(plot, is->value, "", false);
+        fputs("set label ", plot->set);
+        snprintf(said, sizeof said, "%s %.3g", factors->point[i].label, is->value);
+        plot_text(plot->set, said);
+        fprintf(plot->set,
+                " at first %.9g, graph 1 %s offset character 0,0.6 textcolor rgb '%s' font ',7'\n",
+                is->value, is->value < before || before == 0 ? "right" : "left",
+                chart_colour("secondary"));
+        before = is->value;
+    }
+}
+
+/* The names of a class' rows, and the ratios beside its marks. */
+static void name_ratios(struct plot *plot, const struct series *series, bool is_first)
+{
+    char text[48];
+
+    for (size_t i = 0; series && i < series->n; i++) {
+        const struct point *point = &series->point[i];
+        fputs(is_first && i == 0 ? "set ytics (" : "set ytics add (", plot->set);
+        plot_text(plot->set, point->label);
+        fprintf(plot->set, " %.0f)\n", point->x);
+        put_label(plot, fmax(point->y.value, point->y.high), point->x,
+                  number_cell(text, sizeof text, &point->y, "x"), "left offset character 0.9,0");
+    }
+}
+
+/* The range of a class' ratios, and its longest name. */
+static void span(const struct series *series, double *least, double *most, size_t *longest)
+{
+    for (size_t i = 0; series && i < series->n; i++) {
+        const size_t length = strlen(series->point[i].label);
+        *longest = length > *longest ? length : *longest;
+        *least = fmin(*least, series->point[i].y.value);
+        *most = fmax(*most, series->point[i].y.value);
+    }
+}
+
+void plot_ratio(struct plot *plot)
+{
+    static const struct plot_look looks[] = {
+        {"ink", DOT, 0, 1, 1, BOARDS_CHIP, true},
+        {"memory", SQUARE, 0, 1, 1, BOARDS_PINS, true},
+        {"synchronise", TRIANGLE, 0, 1, 1, BOARDS_L2, true},
+        {"secondary", CIRCLE, 0, 1, 1, BOARDS_TWO, true},
+        {"launch", DIAMOND, 0, 1, 1, BOARDS_NOT, true}};
+    enum { LOOKS = sizeof looks / sizeof looks[0] };
+    const struct series *of[LOOKS];
+    double least = 0.9, most = 1.1;
+    size_t longest = 0, n = 0;
+
+    for (size_t k = 0; k < LOOKS; k++) {
+        of[k] = section_find(plot->section, looks[k].name);
+        span(of[k], &least, &most, &longest);
+        name_ratios(plot, of[k], n == 0);
+        n += of[k] ? of[k]->n : 0;
+    }
+    if (n == 0)
+        return;
+    begin_rows(plot, n, longest);
+    for (size_t k = 0; k < LOOKS; k++)
+        plot_series(plot, looks[k].name, NULL, &looks[k]);
+    fprintf(plot->set,
+            "set logscale x 2\nset xrange [%.9g:%.9g]\nset xtics (0.1, 0.2, 0.3, 0.5, 0.7, 1, "
+            "1.4, 2, 3, 5, 10)\n",
+            least / 1.05, most * 1.25);
+    plot_axis(plot, "x", "how many times as good B is as A", 0);
+    put_factors(plot);
+    fprintf(plot->set,
+            "set tmargin 5\nset arrow from first 1, graph 0 to first 1, graph 1 nohead back lc rgb '%s' lw 1.2\n"
+            "set key at screen 0.5, screen 0.99 center top horizontal samplen 0 width 0\n",
+            chart_colour("rule"));
 }

@@ -13,6 +13,7 @@ struct summary {
                                      * or they are the bundle */
     bool is_committed;              /* the bundle is the folder of its board's results */
     const char *results;            /* the folder of all boards' results; or NULL */
+    char letter;                    /* 'a', 'b': which of two bundles of one board; else 0 */
 };
 
 /* What a number should scale with from one board to the next, see report/page/boards.c. */

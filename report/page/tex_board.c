@@ -10,8 +10,12 @@ char *tex_board_name(const struct summary *summary, char *text, size_t size)
     size_t n = 0;
 
     for (const char *at = summary->bundle->board ? summary->bundle->board : "host";
-         *at && n + 1 < size; at++)
+         *at && n + 3 < size; at++)
         text[n++] = *at < 0 || !isalnum((unsigned char)*at) ? '-' : *at;
+    if (summary->letter) {
+        text[n++] = '-';
+        text[n++] = summary->letter;
+    }
     text[n] = '\0';
     return text;
 }

@@ -15,7 +15,8 @@ enum kind { KIND_NONE, KIND_LETTER, KIND_NUMBER, KIND_TEXT };
 
 struct layout {
     const struct grid *grid;
-    const struct evidence *evidence;
+    const struct evidence *evidence; /* one a board */
+    size_t n_boards;
     enum kind kind[SECTION_COLUMNS];
     char over[SECTION_COLUMNS][80], head[SECTION_COLUMNS][80], unit[SECTION_COLUMNS][16];
     size_t n_shown;
@@ -97,9 +98,15 @@ static void head_column(struct layout *l, size_t i)
     }
 }
 
-static struct layout layout_of(const struct grid *grid, const struct evidence *evidence)
+/* What a table of sections is set with: how each board's numbers were measured. */
+struct boards_evidence {
+    struct evidence of[2];
+    size_t n;
+};
+
+static struct layout layout_of(const struct grid *grid, const struct boards_evidence *evidence)
 {
-    struct layout l = {.grid = grid, .evidence = evidence};
+    struct layout l = {.grid = grid, .evidence = evidence->of, .n_boards = evidence->n};
 
     for (size_t i = 0; i < grid->n_columns; i++) {
         l.kind[i] = kind_of(grid, i);
@@ -138,10 +145,20 @@ static size_t width_of(const struct layout *l)
     return width;
 }
 
-static bool has_mark(const struct layout *l, const struct cell *cell)
+/* Of two boards the third column has the numbers of the second; ratios are judged as the first's. */
+static size_t board_of(size_t n_boards, size_t column)
 {
-    return number_there(&cell->number) &&
-           (cell->number.quoted || evidence_is_few(l->evidence, &cell->number));
+    return n_boards > 1 && column == 2;
+}
+
+static bool is_few(const struct layout *l, size_t column, const struct cell *cell)
+{
+    return evidence_is_few(&l->evidence[board_of(l->n_boards, column)], &cell->number);
+}
+
+static bool has_mark(const struct layout *l, size_t column, const struct cell *cell)
+{
+    return number_there(&cell->number) && (cell->number.quoted || is_few(l, column, cell));
 }
 
 /* S[table-format=4.2]: digits before and behind the point, and room for marks. */
@@ -161,7 +178,7 @@ static void put_numeric(FILE *out, const struct layout *l, size_t column)
         const size_t part = point ? strlen(point + 1) : 0;
         before = whole > before ? whole : before;
         behind = part > behind ? part : behind;
-        marked = marked || has_mark(l, cell);
+        marked = marked || has_mark(l, column, cell);
     }
     fprintf(out, "S[table-format=%zu.%zu%s%s%s]", before, behind,
             marked ? ",table-align-text-post=false,table-space-text-post={$^{" : "",
@@ -181,7 +198,10 @@ static void put_columns(FILE *out, const struct layout *l)
         else if (l->kind[i] == KIND_TEXT && longest(l->grid, i) > LONG_TEXT)
             fputs("p{0.64\\linewidth}", out);
         else if (l->kind[i] == KIND_TEXT && is_very_wide && longest(l->grid, i) > LABEL_LONG)
-            fputs("p{0.25\\linewidth}", out);
+            fputs(l->n_boards == 1 ? "p{0.25\\linewidth}"
+                  : i == 0         ? "l" /* of two boards: else the table were higher than a page */
+                                   : "p{0.23\\linewidth}",
+                  out);
         else if (l->kind[i] == KIND_TEXT)
             fputc(l->grid->column[i].align == 'r' ? 'r' : 'l', out);
     fputs("@{}}\n\\toprule\n", out);
@@ -252,11 +272,11 @@ static void put_line(FILE *out, const struct layout *l, bool units)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static void put_marks(FILE *out, const struct layout *l, const struct cell *cell)
+static void put_marks(FILE *out, const struct layout *l, size_t column, const struct cell *cell)
 {
-    if (!number_there(&cell->number) || !has_mark(l, cell))
+    if (!has_mark(l, column, cell))
         return;
-    fprintf(out, "{$^{%s%s}$}", evidence_is_few(l->evidence, &cell->number) ? FEW : "",
+    fprintf(out, "{$^{%s%s}$}", is_few(l, column, cell) ? FEW : "",
             cell->number.quoted ? QUOTED : "");
 }
 
@@ -285,7 +305,7 @@ static void put_cell(FILE *out, const struct layout *l, size_t row, size_t colum
     else
         number_say(text, sizeof text, &cell->number, NULL);
     tex_put(out, text);
-    put_marks(out, l, cell);
+    put_marks(out, l, column, cell);
     if (l->kind[column] == KIND_TEXT)
         tex_put(out, cell->text);
 }
@@ -295,7 +315,8 @@ static void put_rows(FILE *out, const struct layout *l)
     for (size_t row = 0; row < grid_rows(l->grid); row++) {
         bool first = true;
         if (row < l->grid->n_rows && l->grid->split[row]) {
-            fprintf(out, "\\midrule\n\\multicolumn{%zu}{@{}l@{}}{\\itshape ", l->n_shown);
+            fprintf(out, "%s\\multicolumn{%zu}{@{}l@{}}{\\itshape ", row ? "\\midrule\n" : "",
+                    l->n_shown);
             tex_put(out, l->grid->split[row]);
             fputs("} \\\\\n", out);
         }
@@ -310,7 +331,7 @@ static void put_rows(FILE *out, const struct layout *l)
     }
 }
 
-static void put_grid(FILE *out, const struct grid *grid, const struct evidence *evidence)
+static void put_grid(FILE *out, const struct grid *grid, const struct boards_evidence *evidence)
 {
     const struct layout l = layout_of(grid, evidence);
 
@@ -338,7 +359,8 @@ static bool has_none(const struct grid *grid)
 }
 
 /* The first note explains the columns; the others are sentences for the text. */
-static void put_foot(FILE *out, const struct section *section, const struct evidence *evidence)
+static void put_foot(FILE *out, const struct section *section,
+                     const struct boards_evidence *evidence)
 {
     char text[2048]; /* of the evidence */
     bool lacks = false;
@@ -352,13 +374,18 @@ static void put_foot(FILE *out, const struct section *section, const struct evid
     }
     if (lacks)
         fputs("--: not measured.\n", out);
-    evidence_say(evidence, "\u2021:", "\u2020:", text, sizeof text);
-    tex_put(out, text);
+    for (size_t i = 0; i < evidence->n; i++) {
+        if (evidence->n > 1)
+            fprintf(out, "%s%c: ", i ? "\n" : "", (int)('A' + i));
+        evidence_say(&evidence->of[i], "\u2021:", "\u2020:", text, sizeof text);
+        tex_put(out, text);
+    }
     fputs("\n\\end{minipage}\n", out);
 }
 
 /* A table that is wide in a column of 345 pt, the class article's, is set smaller. */
-static void put_size(FILE *out, const struct section *section, const struct evidence *evidence)
+static void put_size(FILE *out, const struct section *section,
+                     const struct boards_evidence *evidence)
 {
     size_t width = 0;
 
@@ -372,15 +399,36 @@ static void put_size(FILE *out, const struct section *section, const struct evid
                          : "\\footnotesize\\setlength{\\tabcolsep}{3pt}");
 }
 
+static void take_evidence(struct boards_evidence *evidence, const struct section *section)
+{
+    for (size_t g = 0; g < section->n_grids; g++) {
+        const struct grid *grid = &section->grid[g];
+        for (size_t i = 0; i < grid->n_cells; i++)
+            if (grid->cell[i].kind == CELL_NUMBER)
+                evidence_take(&evidence->of[board_of(evidence->n, i % grid->n_columns)],
+                              &grid->cell[i].number);
+    }
+}
+
+/* What stands below the caption: tables and their foot. */
+static void put_body(FILE *out, const struct section *section,
+                     const struct boards_evidence *evidence)
+{
+    put_size(out, section, evidence);
+    for (size_t g = 0; g < section->n_grids; g++) {
+        fputs(g ? "\\par\\medskip\n" : "\\par\\smallskip\n", out);
+        put_grid(out, &section->grid[g], evidence);
+    }
+    put_foot(out, section, evidence);
+    fputs("\\end{table}\n", out);
+}
+
 static void put_table(FILE *out, const struct summary *summary, const struct section *section)
 {
-    struct evidence evidence = evidence_new(summary);
+    struct boards_evidence evidence = {{evidence_new(summary)}, 1};
     char board[80], name[160];
 
-    for (size_t g = 0; g < section->n_grids; g++)
-        for (size_t i = 0; i < section->grid[g].n_cells; i++)
-            if (section->grid[g].cell[i].kind == CELL_NUMBER)
-                evidence_take(&evidence, &section->grid[g].cell[i].number);
+    take_evidence(&evidence, section);
     fputs("\\begin{table}[tbp]\n\\caption{", out);
     tex_put(out,
             bundle_fact(summary->bundle, "gpu", "name", name, sizeof name, summary->bundle->name));
@@ -388,14 +436,21 @@ static void put_table(FILE *out, const struct summary *summary, const struct sec
     tex_put(out, section->finding ? section->finding : section->title);
     fprintf(out, "}\n\\label{tab:%s-%s}\n", tex_board_name(summary, board, sizeof board),
             section->name);
-    put_size(out, section, &evidence);
-    for (size_t g = 0; g < section->n_grids; g++) {
-        fputs(g ? "\\par\\medskip\n" : "\\par\\smallskip\n", out);
-        put_grid(out, &section->grid[g], &evidence);
-    }
-    put_foot(out, section, &evidence);
-    fputs("\\end{table}\n", out);
+    put_body(out, section, &evidence);
 }
+
+/* Written for a person who edits the paper. */
+static void put_more(FILE *out, const struct section *section)
+{
+    fputs(section->n_notes > 1 ? "% More of what the report says here, for the text:\n" : "", out);
+    for (size_t i = 1; i < section->n_notes; i++) {
+        fputs("% ", out);
+        tex_put(out, section->note[i]);
+        fputc('\n', out);
+    }
+}
+
+static const char needs[] = "% Written by gpufloor report --tex. Needs booktabs and siunitx.\n";
 
 void emit_tex(FILE *out, const struct summary *summary, const struct section *section)
 {
@@ -405,12 +460,32 @@ void emit_tex(FILE *out, const struct summary *summary, const struct section *se
         fputc('\n', out);
         return;
     }
-    fputs("% Written by gpufloor report --tex. Needs booktabs and siunitx.\n", out);
+    fputs(needs, out);
     put_table(out, summary, section);
-    fputs(section->n_notes > 1 ? "% More of what the report says here, for the text:\n" : "", out);
-    for (size_t i = 1; i < section->n_notes; i++) {
-        fputs("% ", out);
-        tex_put(out, section->note[i]);
-        fputc('\n', out);
+    put_more(out, section);
+}
+
+void emit_tex_boards(FILE *out, const struct boards *boards, const struct section *section)
+{
+    struct boards_evidence evidence = {
+        {evidence_new(&boards->of[0]), evidence_new(&boards->of[1])}, 2};
+    char name[160];
+
+    if (section->n_grids == 0 || grid_rows(&section->grid[0]) == 0) {
+        fputs("% no number is measured on any of the two\n", out);
+        return;
     }
+    take_evidence(&evidence, section);
+    fputs(needs, out);
+    fputs("\\begin{table}[tbp]\n\\caption{", out);
+    for (size_t i = 0; i < 2; i++) {
+        const struct bundle *bundle = boards->of[i].bundle;
+        tex_put(out, bundle_fact(bundle, "gpu", "name", name, sizeof name, bundle->name));
+        fputs(i ? " (B): " : " (A) and ", out);
+    }
+    tex_put(out, section->finding);
+    fprintf(out, "}\n\\label{tab:%s", tex_board_name(&boards->of[0], name, sizeof name));
+    fprintf(out, "-%s-compare}\n", tex_board_name(&boards->of[1], name, sizeof name));
+    put_body(out, section, &evidence);
+    put_more(out, section);
 }

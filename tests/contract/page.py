@@ -2,11 +2,13 @@
 """page.py BUILD: `gpufloor report --html` without a browser. Pages of the committed boards, of a board
 without wgmma and clusters, of three programs, of a host alone, and of a bundle whose names are markup. Each is
 one file under 700 KB that asks for nothing; its ids are unique, its links have targets, its figures are XML,
-and each number that a figure's mark says is one of the report's numbers at three digits. Each rule is also
-tried on a planted fault."""
+and each number that a figure's mark says is one of the report's numbers at three digits. So are pages of two boards: H100
+and H200, one board twice, a board of fewer SMs, two hosts; their rows, conditions and claims are those of the
+two. Each rule is also tried on a planted fault."""
 import copy
 import functools
 import glob
+import html
 import html.parser
 import json
 import math
@@ -23,6 +25,7 @@ import xml.etree.ElementTree as ET
 GPUFLOOR = os.path.join(sys.argv[1], "bin", "gpufloor")
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SIZE_MOST, SECONDS_MOST, MEMORY_MOST_KIB = 700_000, 3.0, 300 * 1024
+PAIR_SECONDS_MOST = 5.0
 BOARDS = {"nvidia-h200": 13, "nvidia-h100-80gb-hbm3": 13}  # figures of each
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 passed = failed = 0
@@ -300,6 +303,180 @@ def cited(page):
     return [f"not cited: {each}" for each in wanted if each not in page]
 
 
+# --- two boards --------------------------------------------------------------------------------------------
+
+def told(*words):
+    return subprocess.run([GPUFLOOR, "report", *words], check=True, capture_output=True, text=True).stdout
+
+
+def pair_of(folder, name, a, b):
+    """The page of two boards, their report as JSON, and the rows of both."""
+    out = os.path.join(folder, name + ".html")
+    began = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ran = subprocess.run([GPUFLOOR, "report", f"--html={out}", a, b], capture_output=True, text=True, check=False)
+    check(f"{name}: a page is written", [] if ran.returncode == 0 and not ran.stdout else [ran.stderr, ran.stdout])
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime
+    check(f"{name}: it takes less than {PAIR_SECONDS_MOST} s", [] if seconds < PAIR_SECONDS_MOST else [seconds])
+    rows = [{line.split("\t")[0]: line.split("\t") for line in told("--format=tsv", each).splitlines()[1:]}
+            for each in (a, b)]
+    with open(out, encoding="utf-8") as file:
+        return file.read(), json.loads(told("--format=json", a, b)), rows
+
+
+def section_of(page, name):
+    found = re.search(rf'<section id="{name}".*?</section>', page, re.S)
+    return found[0] if found else ""
+
+
+def plain(cell):
+    return html.unescape(re.sub("<.*?>", "", cell)).strip()
+
+
+def undrawn(page, document):
+    """Ratios of the table that no mark of the figure says, and marks that the table has not."""
+    grid = next(each for each in document["sections"] if each["name"] == "numbers")["grids"][0]
+    wanted = {(row["cells"][0]["text"], row["cells"][3]["value"]) for row in grid["rows"]
+              if row["cells"][3]["value"] is not None}
+    said = {}
+    for title in marks_of(page):
+        name, number = title.rsplit(": ", 1)
+        said[name.replace(" \u2020", "")] = float(number)
+    return [name for name, value in wanted if not is_said(value, said.get(name, 0))] + \
+           [name for name in said if name not in {name for name, _ in wanted}]
+
+
+def unlike_rows(page, rows):
+    """Rows of the page whose run count or state is not that of the bundles."""
+    found = []
+    for line in re.findall(r'<tr id="[^"]*"><td>.*?</tr>', page):
+        cells = [plain(each) for each in re.findall(r"<td.*?</td>", line)]
+        for board, known in enumerate(rows):
+            of = known.get(cells[-1])
+            said = cells[1 + 5 * board:6 + 5 * board]
+            if said[3:] != (["0", "-"] if of is None else of[-2:]):
+                found.append(f"{cells[-1]}: {said}")
+    return found if '<tr id="' in page else ["no row"]
+
+
+def unlike_conditions(page, heads):
+    """Facts that are not on the page, or bold without a difference, or differ without bold."""
+    lines = [[each for each in re.findall(r"<td>(.*?)</td>", line)]
+             for line in re.findall(r"<tr><td>.*?</tr>", section_of(page, "conditions"))]
+    known = {}
+    for cells in lines:
+        if len(cells) == 3:
+            known.setdefault(cells[0], []).append(cells[1:])
+    found = []
+    for section, facts in heads[0]["environment"].items():
+        if not isinstance(facts, dict):
+            continue
+        for key, value in facts.items():
+            other = (heads[1]["environment"].get(section) or {}).get(key)
+            held = known.get(key.replace("_", " "), [])
+            differs = value != other
+            if not any(("<b>" in a) == ("<b>" in b) == differs and
+                       (not isinstance(value, str) or plain(a) == value) for a, b in held):
+                found.append(f"{section}.{key}: {held}")
+    return found
+
+
+def unlike_claims(page, document):
+    """Claims that differ and lack their words, both sentences or their quote."""
+    section = next(each for each in document["sections"] if each["name"] == "claims")
+    part, found, own = section_of(page, "claims"), [], ""
+    for grid in section["grids"]:
+        for row in grid["rows"]:
+            claim, board, word, sentence = (cell["text"] for cell in row["cells"])
+            own = claim or own
+            article = re.search(rf'<article id="{own}">.*?</article>', part, re.S)
+            if f">{board} {word}</b>" not in part or not article or f">{board} {word}</span>" not in article[0]:
+                found.append(f"{own} {board} {word}")
+    ids = {each for note in section["notes"] for each in re.findall(r"\bC\d+[a-z]?", note)}
+    return found + [each for each in sorted(ids) if f'<article id="{each}">' not in part]
+
+
+def environments(*paths):
+    heads = []
+    for path in paths:
+        newest = max(glob.glob(os.path.join(path, "*.json")), key=newest_of) if os.path.isdir(path) else path
+        with open(newest, encoding="utf-8") as file:
+            heads.append(json.load(file))
+    return heads
+
+
+def newest_of(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)["started"]
+
+
+def fewer_sms(bundle):
+    """What an A100 states, with a name of markup."""
+    other = copy.deepcopy(bundle)
+    other["environment"]["gpu"].update(name="NVIDIA A100 " + MARKUP, board="nvidia-a100", cc="8.0", n_sm=108)
+    other["runs"] = [run for run in other["runs"] if run["probe"]["name"] not in ("sm_to_sm", "sm_to_sm_rate")]
+    return other
+
+
+def pair_rules(name, pair, heads):
+    page, document, rows = pair
+    all_rules(name, page, numbers_of(document))
+    check(f"{name}: each ratio is drawn once", undrawn(page, document))
+    check(f"{name}: rows of both", unlike_rows(page, rows) if document["sections"][1]["grids"][0]["rows"] else [])
+    check(f"{name}: conditions of both", unlike_conditions(page, heads))
+    check(f"{name}: claims of both", unlike_claims(page, document))
+
+
+def try_pair(pair, heads):
+    page, document, rows = pair
+    mark = re.search(r"<title>([^<]*): (\d\.\d\d)</title>", page)
+    seen("a ratio that is not drawn", undrawn(page.replace(f"<title>{mark[1]}: ", "<title>other: "), document))
+    seen("another ratio", undrawn(page.replace(mark[0], f"<title>{mark[1]}: {float(mark[2]) + 0.03:.2f}</title>"), document))
+    seen("a row of another state", unlike_rows(page.replace("<td>ok</td>", "<td>lost</td>", 1), rows))
+    seen("a fact that differs and is not bold", unlike_conditions(re.sub(
+        r"<td><b>(NVIDIA H\w+)[^<]*</b>", r"<td>\1", page), heads))
+    seen("a fact that is the same and bold", unlike_conditions(re.sub(
+        r"(<td>n sm</td><td>)(\d+)", r"\1<b>\2</b>", page), heads))
+    seen("a fact that lacks", unlike_conditions(page.replace("<tr><td>cpu</td>", "<tr><td>xpu</td>"), heads))
+    seen("a claim without a word", unlike_claims(re.sub(r">B (\w+)</b>", ">B open</b>", page, count=1), document))
+    seen("a claim without its quote", unlike_claims(re.sub(r'<article id="C\w+">', '<article id="C0">', page, count=1), document))
+
+
+def pairs(folder, h100):
+    paths = [os.path.join(ROOT, "results", board) for board in ("nvidia-h100-80gb-hbm3", "nvidia-h200")]
+    heads = environments(*paths)
+    pair = pair_of(folder, "two boards", *paths)
+    pair_rules("two boards", pair, heads)
+    check("two boards: one figure", [] if pair[0].count("<figure") == 1 else [pair[0].count("<figure")])
+    try_pair(pair, heads)
+    linked = [f'href="{board}.html"' for board in ("h100", "h200")]
+    check("two boards: a page of one that is not there is not linked", [each for each in linked if each in pair[0]])
+    beside = os.path.join(folder, "pages")
+    os.mkdir(beside)
+    for board in ("h100", "h200"):
+        with open(os.path.join(beside, board + ".html"), "w", encoding="utf-8") as file:
+            file.write("beside")
+    pages = pair_of(beside, "beside", *paths)[0]
+    check("two boards: the pages of each, where they lie beside, are linked", [each for each in linked if each not in pages])
+    twice = pair_of(folder, "one board twice", paths[1], paths[1])
+    pair_rules("one board twice", twice, [heads[1], heads[1]])
+    path = os.path.join(folder, "a100.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(fewer_sms(h100), file)
+    fewer = pair_of(folder, "fewer SMs", paths[1], path)
+    pair_rules("fewer SMs", fewer, [heads[1], fewer_sms(h100)])
+    check("fewer SMs: markup does not come through", names_of_bundles(fewer[0]))
+    host = os.path.join(ROOT, "tests", "golden", "host.json")
+    pair_rules("two hosts", pair_of(folder, "two hosts", host, host), environments(host, host))
+    out = os.path.join(folder, "ratio")
+    told(f"--figures={out}", *paths)
+    names = os.listdir(out)
+    check("two boards: the figure is a file", [] if names == ["ratio.svg"] else [names])
+    ran = subprocess.run([GPUFLOOR, "report", f"--html={folder}/three.html", *paths, host], capture_output=True,
+                         text=True, check=False)
+    check("three boards are refused", [] if ran.returncode == 2 and ran.stderr.count("\n") == 1 else [ran.stderr])
+
+
 def main():
     newest = glob.glob(os.path.join(ROOT, "results", "nvidia-h100-80gb-hbm3", "*.json"))[0]
     with open(newest, encoding="utf-8") as file:
@@ -315,6 +492,7 @@ def main():
         check("it is cited as CITATION.cff says", cited(page))
         seen("another title", cited(page.replace("gpufloor: a GPU", "gpufloor: the GPU")))
 
+        pairs(folder, h100)
         page, values = page_of(folder, "other", other_board(h100))
         all_rules("a board without wgmma", page, values)
         words = re.sub(r"<style>.*?</style>|<details>.*?</details>", "", page, flags=re.S)

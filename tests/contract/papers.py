@@ -3,7 +3,8 @@
 in tests/long/papers.py). Of the committed results of each board, of one bundle, of three programs only, of a host
 and of a bundle whose texts are made of special characters: all files are there, each number of a table and of the
 points is one of `report --format=json` and is marked as that says, text is escaped, the names of macros.tex are
-those of summary.c. Paths that cannot be written are one line and exit 2. Each check is seen to fail on a planted
+those of summary.c. Of two boards (H100 and H200, one twice, a host): the table of
+both, their macros under both names, the points of the ratios. Paths that cannot be written are one line and exit 2. Each check is seen to fail on a planted
 fault. TAP on stdout."""
 import copy
 import glob
@@ -244,6 +245,81 @@ def planted(files, told, path):
         ok(faulty != files and seen_by(faulty), f"planted: {what}")
 
 
+# --- two boards ------------------------------------------------------------------------------------------------------
+
+def pair_wrong(files, told, singles):
+    """What is wrong with the files of two boards; `singles` are the macros of each alone."""
+    wrong = sorted({"board.tex", "compare.tex", "gpufloor.bib", "macros.tex", "ratio.gp", "ratio.tsv"} ^ set(files))
+    if wrong:
+        return wrong
+    numbers_section = next(s for s in told["sections"] if s["name"] == "numbers")
+    grid, tables = numbers_section["grids"][0], list(cells(files["compare.tex"]))
+    rows = tables[0] if tables else []
+    if len(rows) != len(grid["rows"]):
+        wrong.append(f"compare.tex: {len(rows)} rows of {len(grid['rows'])}")
+    for row, line in zip(grid["rows"], rows):
+        for column, (cell, text) in enumerate(zip(row["cells"], line)):
+            rounds = told["bundles"][1 if column == 2 else 0]["rounds"]
+            if cell["kind"] == "number" and cell_wrong(text, cell, grid["columns"][column]["shown"], rounds):
+                if not (cell["value"] is None and "--" in text):
+                    wrong.append(f"compare.tex: {text} is not {cell['value']}")
+    for i, bundle in enumerate(told["bundles"]):
+        if rows and f"\n{'AB'[i]}: " not in files["compare.tex"] or rows and bundle["commit"][:7] not in files["compare.tex"]:
+            wrong.append(f"compare.tex: the foot lacks {'AB'[i]}")
+    ratios = {(row["cells"][0]["text"], f"{row['cells'][3]['value']:.7g}") for row in grid["rows"] if row["cells"][3]["value"]}
+    points = [line.split("\t") for line in files["ratio.tsv"].splitlines()[1:] if line]
+    if {(p[5], f"{float(p[2]):.7g}") for p in points} != ratios or sorted(float(p[1]) for p in points) != list(range(len(ratios))):
+        wrong.append("ratio.tsv: not the ratios of the table, by rank")
+    by_rank = [float(p[2]) for p in sorted(points, key=lambda p: float(p[1]))]
+    if by_rank != sorted(by_rank, reverse=True):
+        wrong.append("ratio.tsv: ranks do not follow the ratios")
+    names = re.findall(r"\\def\\gpufloorboard\{(.*)\}", files["macros.tex"])
+    keys = re.findall(r"@misc\{(.*),", files["gpufloor.bib"])
+    if len(set(names)) != 2 or keys != [f"gpufloor-{name}" for name in names]:
+        wrong.append(f"boards are called {names}, {keys}")
+    values = re.findall(r"gpufloor@([^@]+)@([a-z0-9-]+)\\endcsname\{(.*)\}$", files["macros.tex"], re.M)
+    for name, single in zip(names, singles):
+        if [(n, v) for board, n, v in values if board == name and "missing" not in v] != \
+                [(n, v) for _, n, v in re.findall(r"gpufloor@([^@]+)@([a-z0-9-]+)\\endcsname\{(.*)\}$", single, re.M)
+                 if "missing" not in v]:
+            wrong.append(f"macros.tex: {name} has other values than alone")
+    return wrong + text_wrong(files)
+
+
+def write_pair(a, b, folder):
+    done, told = run(f"--tex={folder}/t", f"--plots={folder}/p", a, b), run("--format", "json", a, b)
+    singles = []
+    for i, one in enumerate((a, b)):
+        run(f"--tex={folder}/{i}", one)
+        with open(f"{folder}/{i}/macros.tex", encoding="utf-8") as file:
+            singles.append(file.read())
+    ok(done.returncode == 0 and not done.stdout and not done.stderr, f"{os.path.basename(folder)}: written", done.stderr)
+    files = {}
+    for path in glob.glob(f"{folder}/[tp]/*"):
+        with open(path, encoding="utf-8") as file:
+            files[os.path.basename(path)] = file.read()
+    return files, json.loads(told.stdout), singles
+
+
+def pairs(folder, few):
+    h100, h200, host = f"{ROOT}/results/nvidia-h100-80gb-hbm3", f"{ROOT}/results/nvidia-h200", f"{ROOT}/tests/golden/host.json"
+    for name, a, b in (("two boards", h100, h200), ("one board twice", few, few), ("two hosts", host, host)):
+        os.mkdir(f"{folder}/{name}")
+        files, told, singles = write_pair(a, b, f"{folder}/{name}")
+        wrong = pair_wrong(files, told, singles)
+        ok(not wrong, f"{name}: table, points, macros and entries are those of both", "\n".join(wrong))
+        if name != "two boards":
+            continue
+        for what, file, old, new in (
+                ("a digit of the table", "compare.tex", r"& 1", "& 2"), ("a ratio", "ratio.tsv", r"(\t\d+\t)(\d)", r"\g<1>9\2"),
+                ("a rank", "ratio.tsv", r"\t0\t", "\t7\t"), ("a foot lacks", "compare.tex", r"\nB: ", "\n"),
+                ("a row lacks", "compare.tex", r"load, L1 [^\n]*\n", ""), ("a macro", "macros.tex", r"(hbm-load\\endcsname\{)", r"\g<1>9"),
+                ("one key twice", "gpufloor.bib", "gpufloor-nvidia-h200", "gpufloor-nvidia-h100-80gb-hbm3"),
+                ("a dagger lacks", "compare.tex", r"\{\$\^\{\\dagger\}\$\}", "")):
+            faulty = dict(files, **{file: re.sub(old, new, files[file], count=1)})
+            ok(faulty != files and pair_wrong(faulty, told, singles), f"planted: two boards: {what}")
+
+
 def save(document, path):
     with open(path, "w", encoding="utf-8") as file:
         json.dump(document, file)
@@ -275,10 +351,10 @@ def paths(bundle, folder):
             done = run(f"{option}={bad}", bundle)
             ok(done.returncode == 2 and done.stderr.count(b"\n") == 1 and not done.stdout and
                b"gpufloor report: " in done.stderr, f"{option}={os.path.basename(bad)}: one line and exit 2", done.stderr)
-    for more in (["--all"], ["--section", "memory"], [bundle], ["--gaps"], ["--map", "x.y"]):
+    for more in (["--all"], ["--section", "memory"], [bundle, bundle], ["--gaps"], ["--map", "x.y"]):
         done = run(f"--tex={folder}/more", *more, bundle)
         ok(done.returncode == 2 and done.stderr.count(b"\n") == 1 and not os.path.exists(f"{folder}/more"),
-           f"--tex with {more[0] if more[0][0] == '-' else 'two bundles'} is refused", done.stderr)
+           f"--tex with {more[0] if more[0][0] == '-' else 'three bundles'} is refused", done.stderr)
 
 
 def main():
@@ -300,6 +376,7 @@ def main():
             if bundle == special:
                 ok("A\\&B \\%d \\$1 \\#2 \\_\\{3\\}\\_ \\textasciitilde{}" in files["board.tex"] and "\u00e9?" in files["board.tex"],
                    "special characters: each is escaped", files["board.tex"])
+        pairs(folder, few)
         paths(f"{ROOT}/tests/golden/host.json", folder)
     print(f"1..{n_tests}")
 

@@ -61,7 +61,7 @@ def latex_wrong(folder, text=""):
         run(words, folder)
         done = run(words, folder)
     log = done.stdout.replace("\n", " ") if done.returncode else done.stdout
-    wrong = re.findall(r"! .{0,300}|Overfull \\hbox.*|LaTeX Warning: .*undefined.*|multiply defined.*", log)
+    wrong = re.findall(r"! .{0,300}|Overfull \\hbox.*|.*Float too large.*|LaTeX Warning: .*undefined.*|multiply defined.*", log)
     return "\n".join(wrong) or (f"exit {done.returncode}" if done.returncode else "")
 
 
@@ -78,7 +78,8 @@ def latex(what, folder, plant):
     for text, said in (("\\gpufloor{hbm-raed}", "hbm-raed"), ("\\gpufloorof{none}{hbm-read}", "'none'")):
         wrong = latex_wrong(folder, text)
         ok(said in wrong and "gpufloor" in wrong, f"{what}: {text} is an error that says so", wrong)
-    for fault in ("% of", "a & b", "\\rule{40em}{1pt}", "\u2265", "\\ref{tab:none}"):
+    for fault in ("% of", "a & b", "\\rule{40em}{1pt}", "\u2265", "\\ref{tab:none}",
+                  "\\begin{table}\\rule{1pt}{80em}\\end{table}"):
         text = fault if fault != "% of" else "$"
         ok(latex_wrong(folder, text), f"{what}: planted: {text}")
 
@@ -115,7 +116,7 @@ def gnuplot_wrong(folder, script):
 def gnuplot(what, folder, plant):
     scripts = sorted(glob.glob(f"{folder}/*.gp"))
     wrong = [one for one in (gnuplot_wrong(folder, script) for script in scripts) if one]
-    ok(len(scripts) == 8 and not wrong, f"{what}: gnuplot draws every figure, 86 mm wide", "\n".join(wrong))
+    ok(len(scripts) == (1 if what in ("two boards", "one board twice") else 8) and not wrong, f"{what}: gnuplot draws every figure, 86 mm wide", "\n".join(wrong))
     for old, new in (("8.6cm", "9cm"), ("curve.tsv", "none.tsv"), ("set output", "set ouput"), ("skip 1", "skip 1000")) if plant else ():
         with open(f"{folder}/curve.gp", encoding="utf-8") as file:
             text = file.read()
@@ -146,11 +147,13 @@ def main():
     has_latex = shutil.which("pdflatex") and run(["kpsewhich", "booktabs.sty", "siunitx.sty"], "/").stdout.count(".sty") == 2
     has_gnuplot = shutil.which("gnuplot") is not None
     with tempfile.TemporaryDirectory() as folder:
-        for what, bundle in (("nvidia-h200", f"{ROOT}/results/nvidia-h200"), ("host", f"{ROOT}/tests/golden/host.json"),
-                             ("h100", f"{ROOT}/results/nvidia-h100-80gb-hbm3"), ("special", special(folder))):
+        for what, *bundles in (("nvidia-h200", f"{ROOT}/results/nvidia-h200"), ("host", f"{ROOT}/tests/golden/host.json"),
+                             ("h100", f"{ROOT}/results/nvidia-h100-80gb-hbm3"), ("special", special(folder)),
+                               ("two boards", f"{ROOT}/results/nvidia-h100-80gb-hbm3", f"{ROOT}/results/nvidia-h200"),
+                               ("one board twice", f"{ROOT}/results/nvidia-h200", f"{ROOT}/results/nvidia-h200")):
             own = f"{folder}/{what}"
             os.mkdir(own)
-            done = run([GPUFLOOR, "report", f"--tex={own}/t", f"--plots={own}/p", bundle], ROOT)
+            done = run([GPUFLOOR, "report", f"--tex={own}/t", f"--plots={own}/p", *bundles], ROOT)
             ok(done.returncode == 0, f"{what}: the files are written", done.stdout)
             if has_latex:
                 latex(what, f"{own}/t", what == "nvidia-h200")
