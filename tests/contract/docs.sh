@@ -1,8 +1,8 @@
 #!/bin/bash
 # docs.sh GPUFLOOR [--update]: the generated documents are what the program prints. docs/METRICS.md,
-# docs/PROBES.md, docs/COMPATIBILITY.md, docs/CLAIMS.md, docs/H200.md, the page docs/h200.html, its
-# figures in docs/figures/, and README's part between the markers <!-- short --> and <!-- /short -->.
-# --update rewrites them.
+# docs/PROBES.md, docs/COMPATIBILITY.md, docs/CLAIMS.md, docs/H200.md, the pages docs/h200.html and
+# docs/h100-h200.html, the figures in docs/figures/, and README's part between the markers
+# <!-- short --> and <!-- /short -->. --update rewrites them.
 set -u
 gpufloor=$(realpath "$1")
 update=${2:-}
@@ -74,6 +74,11 @@ if "$gpufloor" report --html="$work/h200.html" --figures="$work/figures" $result
     done
 else
     fail "gpufloor report --html --figures: exit $?"
+fi
+if "$gpufloor" report --html="$work/h100-h200.html" results/nvidia-h100-80gb-hbm3 $results; then
+    same docs/h100-h200.html "$work/h100-h200.html"
+else
+    fail "gpufloor report --html of two boards: exit $?"
 fi
 if [ ! -e README.md ]; then
     fail "README.md is missing"
