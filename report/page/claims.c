@@ -167,22 +167,23 @@ static void note_differing(const struct tellings *t, const struct tellings *comm
 
 void section_claims(const struct summary *summary, struct section *s)
 {
-    struct tellings t = {0}, committed = {0};
+    struct tellings judged = {0}, committed = {0};
+    const struct tellings *t = summary->claims ? summary->claims : &judged;
 
     s->name = "claims";
     s->title = "CLAIMS";
-    if (!tellings_open(&t, summary->bundle, NULL) ||
+    if ((t == &judged && !tellings_open(&judged, summary->bundle, NULL)) ||
         (summary->committed && !tellings_open(&committed, summary->committed, NULL))) {
         s->missing = "not judged: memory is short";
-    } else if (!tellings_surprising(&t, 0)) {
+    } else if (!tellings_surprising(t, 0)) {
         s->missing = "not measured: no claim can be told from this bundle; `claims` says why";
     } else {
-        find(&t, s);
-        tabulate(&t, s);
-        tell(&t, &committed, s);
-        note(&t, s);
-        note_differing(&t, &committed, s);
+        find(t, s);
+        tabulate(t, s);
+        tell(t, &committed, s);
+        note(t, s);
+        note_differing(t, &committed, s);
     }
-    tellings_free(&t);
+    tellings_free(&judged);
     tellings_free(&committed);
 }

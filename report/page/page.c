@@ -123,14 +123,18 @@ bool page_open(struct page *page, const struct summary *summary)
     const struct section_entry *entry;
 
     *page = (struct page){.summary = summary};
+    if (!tellings_open(&page->claims, summary->bundle, NULL))
+        return false;
+    struct summary judged = *summary; /* the section of claims judges nothing again */
+    judged.claims = &page->claims;
     for (size_t i = 0; i < PAGE_SECTIONS && (entry = section_at(i)); i++) {
         page->section[i].name = entry->name;
-        entry->build(summary, &page->section[i]);
+        entry->build(&judged, &page->section[i]);
         page->n_sections++;
     }
     for (size_t i = 0; i < page->n_sections; i++)
         add_rows(page, i);
-    return tellings_open(&page->claims, summary->bundle, NULL);
+    return true;
 }
 
 void page_open_boards(struct page *page, const struct boards *boards)

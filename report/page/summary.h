@@ -6,6 +6,8 @@
 #include "report/bundle/bundle.h"
 #include "report/page/number.h"
 
+struct tellings;
+
 /* What a report is of. */
 struct summary {
     const struct bundle *bundle;
@@ -13,6 +15,7 @@ struct summary {
                                      * or they are the bundle */
     bool is_committed;              /* the bundle is the folder of its board's results */
     const char *results;            /* the folder of all boards' results; or NULL */
+    const struct tellings *claims;  /* the bundle's ledger, where it is judged already; or NULL */
     char letter;                    /* 'a', 'b': which of two bundles of one board; else 0 */
 };
 
