@@ -12,7 +12,7 @@ section_builder section_verdict, section_memory, section_curve, section_flight, 
 
 /* The report in short, for a README; it is not in the list of sections. Its first table has ten
  * numbers, its second the sentences of claims; its finding and notes are of the small product, its
- * line is the claims' finding. */
+ * lines are the findings of fusion and of the claims. */
 section_builder section_short;
 
 extern const char *const verdict_needs[], *const memory_needs[], *const curve_needs[],

@@ -145,6 +145,16 @@ static void tell_product(struct section *s, const struct summary *summary)
     section_free(&small);
 }
 
+static void tell_fusion(struct section *s, const struct summary *summary)
+{
+    struct section fusion = {.name = "fusion"};
+
+    section_fusion(summary, &fusion);
+    if (fusion.finding)
+        section_line(s, fusion.finding);
+    section_free(&fusion);
+}
+
 enum { QUOTED_WORDS = 14 };
 
 /* The words of a claim that its rule tests, or the first of them. */
@@ -204,5 +214,6 @@ void section_short(const struct summary *summary, struct section *s)
     put_product(s, summary);
     put_fused(s, summary);
     tell_product(s, summary);
+    tell_fusion(s, summary);
     tell_claims(s, summary);
 }
