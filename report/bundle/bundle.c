@@ -18,6 +18,14 @@ static void replace(char **text, const char *with)
 
 /* --- probes ----------------------------------------------------------------------------------- */
 
+const struct part *bundle_part(const struct bundle *bundle, const char *name)
+{
+    for (size_t i = 0; bundle && i < bundle->n_parts; i++)
+        if (!strcmp(bundle->parts[i].name, name))
+            return &bundle->parts[i];
+    return NULL;
+}
+
 static struct part *part_of(struct bundle *bundle, const char *name)
 {
     for (size_t i = 0; i < bundle->n_parts; i++)

@@ -54,6 +54,9 @@ void bundle_free(struct bundle *bundle);
 const char *bundle_fact(const struct bundle *bundle, const char *section, const char *key,
                         char *text, size_t size, const char *fallback);
 
+/* A program's share of a bundle; NULL if it has none, or there is no bundle. */
+const struct part *bundle_part(const struct bundle *bundle, const char *name);
+
 /* One line about the machine, the software and the runs. */
 char *bundle_line(const struct bundle *bundle, char *text, size_t size);
 

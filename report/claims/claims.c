@@ -28,6 +28,15 @@ const struct claim *claim_at(size_t wanted)
     return NULL;
 }
 
+const struct claim *claim_find(const char *id)
+{
+    for (const struct claim_subject *s = __start_claim_subjects; s < __stop_claim_subjects; s++)
+        for (size_t i = 0; i < s->n; i++)
+            if (!strcmp(s->claims[i].id, id))
+                return &s->claims[i];
+    return NULL;
+}
+
 const char *claim_reference(const char *article)
 {
     static const char *const references[][2] = {

@@ -110,6 +110,9 @@ struct claim {
 /* The claim at place i, or NULL past the last one. */
 const struct claim *claim_at(size_t i);
 
+/* The claim of that id, or NULL. */
+const struct claim *claim_find(const char *id);
+
 /* The full reference of an article: author or publisher, title, date if known. */
 const char *claim_reference(const char *article);
 

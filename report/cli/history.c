@@ -18,14 +18,6 @@ static const char *text_of(const char *text)
     return text ? text : "";
 }
 
-static const struct part *part_of(const struct bundle *bundle, const char *probe)
-{
-    for (size_t i = 0; i < bundle->n_parts; i++)
-        if (!strcmp(bundle->parts[i].name, probe))
-            return &bundle->parts[i];
-    return NULL;
-}
-
 static bool is_same_card(const struct part *a, const struct part *b)
 {
     return !strcmp(text_of(a->card), text_of(b->card));
@@ -41,7 +33,7 @@ static bool is_compared(const struct history *history, const struct part *part)
 {
     for (size_t side = 0; side < 2; side++) {
         const struct part *own =
-            history->compared[side] ? part_of(history->compared[side], part->name) : NULL;
+            history->compared[side] ? bundle_part(history->compared[side], part->name) : NULL;
         if (own && is_same_set(own, part))
             return true;
     }
@@ -155,7 +147,7 @@ struct spread history_spread(const struct history *history, const struct row *ro
 
     for (size_t i = 0; sets && i < history->n; i++) {
         const struct row *then = rows_find(&history->bundles[i].rows, row->id);
-        const struct part *part = part_of(&history->bundles[i], row->probe);
+        const struct part *part = bundle_part(&history->bundles[i], row->probe);
         if (!then || !part || then->method != row->method || then->n == 0 || !row_usable(then) ||
             is_compared(history, part))
             continue;

@@ -31,14 +31,6 @@ static void program_of(const struct number *number, char *text, size_t size)
     snprintf(text, size, "%.*s", (int)strcspn(at, ".,}"), at);
 }
 
-static const struct part *part_of(const struct bundle *bundle, const char *program)
-{
-    for (size_t i = 0; bundle && i < bundle->n_parts; i++)
-        if (!strcmp(bundle->parts[i].name, program))
-            return &bundle->parts[i];
-    return NULL;
-}
-
 static void add_source(struct evidence *e, const char *commit, const char *card, bool quoted)
 {
     struct evidence_source source = {.quoted = quoted};
@@ -61,9 +53,9 @@ static void take_source(struct evidence *e, const struct number *number)
     if (!number->id)
         return;
     program_of(number, program, sizeof program);
-    const struct part *part = part_of(e->summary->bundle, program);
+    const struct part *part = bundle_part(e->summary->bundle, program);
     if (!part && number->quoted)
-        part = part_of(e->summary->committed, program);
+        part = bundle_part(e->summary->committed, program);
     if (part)
         add_source(e, part->commit, part->card, number->quoted);
 }

@@ -160,11 +160,9 @@ enum { QUOTED_WORDS = 14 };
 /* The words of a claim that its rule tests, or the first of them. */
 static const char *quote_of(struct section *s, const char *id)
 {
-    const struct claim *claim = NULL;
+    const struct claim *claim = claim_find(id);
     size_t length = 0, words = 0;
 
-    for (size_t i = 0; (claim = claim_at(i)) && strcmp(claim->id, id) != 0; i++)
-        ;
     if (!claim)
         return "";
     const char *quote = claim->clause && *claim->clause ? claim->clause : claim->quote;

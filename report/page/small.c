@@ -348,15 +348,6 @@ static void say_block(struct section *section, const struct bundle *bundle, cons
                      us[0], us[1], us[2], us[3]);
 }
 
-static const struct claim *claim_named(const char *id)
-{
-    const struct claim *claim;
-    for (size_t i = 0; (claim = claim_at(i)); i++)
-        if (!strcmp(claim->id, id))
-            return claim;
-    return NULL;
-}
-
 static void find(struct section *section, const struct bundle *bundle, double n_sm,
                  const struct answer *a)
 {
@@ -467,7 +458,7 @@ static void draw_block(struct section *section, const struct bundle *bundle, con
 static void answer(struct section *section, const struct summary *summary)
 {
     const struct bundle *bundle = summary->bundle;
-    struct finding f = {.claim = claim_named("C24b")};
+    struct finding f = {.claim = claim_find("C24b")};
     struct answer a = {.few_win = false};
     struct cube_cost cost;
     size_t next = 0;

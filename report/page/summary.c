@@ -189,18 +189,10 @@ static bool pick_row(const struct rows *rows, const char *glob, enum summary_pic
     return found != NULL;
 }
 
-static const struct part *part_of(const struct bundle *bundle, const char *probe)
-{
-    for (size_t i = 0; i < bundle->n_parts; i++)
-        if (!strcmp(bundle->parts[i].name, probe))
-            return &bundle->parts[i];
-    return NULL;
-}
-
 /* Was a baseline measured on another card than most of the bundle, as `spin` stands for it? */
 static bool is_elsewhere(const struct bundle *bundle, const struct row *row)
 {
-    const struct part *own = part_of(bundle, "spin"), *part = part_of(bundle, row->probe);
+    const struct part *own = bundle_part(bundle, "spin"), *part = bundle_part(bundle, row->probe);
     return own && part && own->card && part->card && strcmp(own->card, part->card) != 0;
 }
 
@@ -253,7 +245,7 @@ char *summary_why(const struct summary *summary, const char *glob, char *text, s
     const size_t length = strcspn(glob, ".");
 
     snprintf(probe, sizeof probe, "%.*s", (int)length, glob);
-    const struct part *part = part_of(summary->bundle, probe);
+    const struct part *part = bundle_part(summary->bundle, probe);
     size_t next = 0;
     if ((row = rows_match(&summary->bundle->rows, glob, &next)))
         snprintf(text, size, "%s: %s", row->metric, row->why ? row->why : row_status_name(row->status));

@@ -132,18 +132,10 @@ struct against {
     size_t cards;
 };
 
-static const struct part *part_of(const struct bundle *bundle, const char *probe)
-{
-    for (size_t i = 0; i < bundle->n_parts; i++)
-        if (!strcmp(bundle->parts[i].name, probe))
-            return &bundle->parts[i];
-    return NULL;
-}
-
 static bool is_same_measurement(const struct summary *summary, const char *probe)
 {
-    const struct part *own = part_of(summary->bundle, probe);
-    const struct part *committed = part_of(summary->committed, probe);
+    const struct part *own = bundle_part(summary->bundle, probe);
+    const struct part *committed = bundle_part(summary->committed, probe);
     return own && committed && own->from && committed->from && own->card && committed->card &&
            !strcmp(own->from, committed->from) && !strcmp(own->card, committed->card);
 }
