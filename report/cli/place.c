@@ -59,7 +59,7 @@ static bool make_folder(const char *folder, char why[DOCUMENT_WHY])
 static bool name_run(char path[PATH_MAX], const char *started, const char *board,
                      const char *ending, int again, char why[DOCUMENT_WHY])
 {
-    char folder[PATH_MAX], stamp[24], name[80], suffix[8] = "";
+    char folder[PATH_MAX], stamp[24], name[80], suffix[16] = "";
     size_t n = 0;
 
     for (const char *c = started; *c && n + 1 < sizeof stamp; c++)

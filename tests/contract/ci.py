@@ -86,7 +86,7 @@ class Place:
         os.makedirs(os.path.join(folder, "bin"))
         self.script("bin/make", "exit 0")
         self.script("build/bin/gpufloor", f"""
-            [ "$1" = run ] || exec {GPUFLOOR} "$@"
+            [ "$1" = run ] || exec "{GPUFLOOR}" "$@"
             echo "$@" >>runs
             while [ "$1" != -o ]; do shift; done
             next=$(ls queue | head -n 1)
