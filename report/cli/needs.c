@@ -10,6 +10,7 @@
 #include "report/cli/headline.h"
 #include "report/cli/report.h"
 #include "report/cli/session.h"
+#include "report/floor/primitives.h"
 #include "report/page/section.h"
 
 struct wanted {
@@ -67,6 +68,8 @@ static void add_all(struct list *list)
             add(list, *at, section_at(i)->name);
     for (size_t i = 0; (need = derive_need(i, &file)); i++)
         add(list, need, file);
+    for (const char *const *at = primitives_needs; *at; at++)
+        add(list, *at, "floor");
     add(list, instrument_need, "run, claims");
 }
 

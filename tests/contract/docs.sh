@@ -1,8 +1,8 @@
 #!/bin/bash
 # docs.sh GPUFLOOR [--update]: the generated documents are what the program prints. docs/METRICS.md,
 # docs/PROBES.md, docs/COMPATIBILITY.md, docs/CLAIMS.md, docs/H200.md, the pages docs/h200.html and
-# docs/h100-h200.html, the figures in docs/figures/, and README's part between the markers
-# <!-- short --> and <!-- /short -->. --update rewrites them.
+# docs/h100-h200.html, the figures in docs/figures/, and between markers README's part and the tables of
+# docs/FLOOR.md. --update rewrites them.
 set -u
 gpufloor=$(realpath "$1")
 update=${2:-}
@@ -40,15 +40,17 @@ same() {
     fi
 }
 
-# Puts FILE between README's markers, each on a line of its own.
-with_short() {
-    awk -v file="$1" '
-        /^<!-- \/short -->$/ { inside = 0 }
+# with PAGE NAME FILE: PAGE, with FILE between its markers <!-- NAME --> and the closing one of NAME's
+# first word, each on a line of its own.
+with() {
+    awk -v name="$2" -v file="$3" '
+        BEGIN { split(name, words, " "); opens = "<!-- " name " -->"; closes = "<!-- /" words[1] " -->" }
+        $0 == closes { inside = 0 }
         !inside { print }
-        /^<!-- short -->$/ {
+        $0 == opens {
             inside = 1
             while ((getline line <file) > 0) print line
-        }' README.md
+        }' "$1"
 }
 
 # A build without CUDA knows only half of the metrics.
@@ -85,9 +87,17 @@ if [ ! -e README.md ]; then
 elif [ "$(grep -cx -e '<!-- short -->' -e '<!-- /short -->' README.md)" != 2 ]; then
     fail "README.md lacks its markers <!-- short --> and <!-- /short -->, one of each"
 elif print "$work/short" report --short $results; then
-    with_short "$work/short" >"$work/README.md"
+    with README.md short "$work/short" >"$work/README.md"
     same README.md "$work/README.md"
 fi
+
+cp docs/FLOOR.md "$work/FLOOR.md"
+for board in nvidia-h200 nvidia-h100-80gb-hbm3; do
+    print "$work/floor" floor --format md "results/$board" || continue
+    with "$work/FLOOR.md" "floor $board" "$work/floor" >"$work/FLOOR.next"
+    mv "$work/FLOOR.next" "$work/FLOOR.md"
+done
+same docs/FLOOR.md "$work/FLOOR.md"
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -34,11 +34,12 @@ report_knows_only_core() {
     includes report | grep -v -e '#include "core/' -e '#include "report/'
 }
 
-# report/cli -> report/claims -> report/bundle -> core; report/cli -> report/chart, which draws and knows
+# report/cli -> report/claims, report/floor -> report/bundle -> core; report/cli -> report/chart, which draws and knows
 # nothing of what it draws.
 report_folders_point_one_way() {
-    includes report/bundle | grep -e '#include "report/\(cli\|claims\|chart\)/'
-    includes report/claims | grep -e '#include "report/\(cli\|chart\)/'
+    includes report/bundle | grep -e '#include "report/\(cli\|claims\|chart\|floor\)/'
+    includes report/claims | grep -e '#include "report/\(cli\|chart\|floor\)/'
+    includes report/floor | grep -v -e ':#include "report/\(floor\|bundle\)/' -e ':#include "core/'
     includes report/chart | grep -v ':#include "report/chart/'
 }
 

@@ -1,0 +1,70 @@
+/* The latency floor of a forward pass, from a bundle's primitives.
+ *
+ * Three numbers, in ns:
+ *   floor    what must cross the memory at the fastest read that the bundle has, or the pass's
+ *            multiplications at the fastest tensor rate, or its dependent steps at the fastest flag
+ *            from SM to SM, whichever takes longest. A measured pass that is faster refutes it.
+ *   serial   each step after the one before: a measured node of that many bytes, with the graph's
+ *            edge taken off and the packaging's put in its place.
+ *   overlap  for packagings that load weights before a step may begin: the weights stream without
+ *            a pause as long as what is held ahead has room, and a step begins an edge and its
+ *            serial work after the one before.
+ * No constant is fitted. What a packaging holds ahead, and into how many kernels it splits a layer,
+ * is its design. */
+#ifndef REPORT_FLOOR_ESTIMATE_H
+#define REPORT_FLOOR_ESTIMATE_H
+
+#include "report/floor/model.h"
+#include "report/floor/primitives.h"
+
+/* The ways to pack one decode step, as impl= of decoder_layer. */
+enum { PACKAGINGS = 8 };
+struct packaging {
+    const char *name, *what;
+    enum edge edge;
+    /* Five steps a layer; a kernel per operator, fourteen; or cuBLAS, with a kernel for each
+     * operator between its products, eleven. */
+    enum kernels { KERNELS_FUSED, KERNELS_SPLIT, KERNELS_LIBRARY } kernels;
+    enum held { HELD_NOTHING, HELD_REGISTERS, HELD_SHARED } held; /* of the weights, ahead */
+    bool is_told_by_overlap; /* the overlap estimate is the prediction, otherwise the serial one */
+};
+extern const struct packaging packagings[PACKAGINGS];
+
+/* Of one packaging, in ns; NaN where the bundle lacks a primitive, or nothing overlaps. */
+struct estimate {
+    double serial[CORNERS], overlap[CORNERS];
+    double layer_serial[CORNERS], layer_overlap[CORNERS]; /* one layer of a chain */
+};
+
+/* What a change would make of the prediction: a share of it. */
+struct what_if {
+    double half_weights, no_edges, twice_bandwidth;
+};
+
+struct pass {
+    const struct model *model;
+    double context, batch;
+    double weight_bytes, cache_bytes; /* of one decode step: the head's weights, and all layers' */
+    double edges;                     /* dependent steps of one decode step */
+    double floor, floor_memory, floor_compute, floor_edges;
+    double layer_floor;
+    struct estimate by[PACKAGINGS];
+    double encode_floor, encode_serial[CORNERS]; /* NaN without an encoder */
+    size_t best;                                 /* the packaging that is predicted as fastest */
+    double share_weights, share_cache, share_edges; /* of its prediction */
+    struct what_if what_if;                             /* of it */
+};
+
+/* Fills in a pass; context and batch as given. False when the bundle lacks what even the floor
+ * needs; why says what. */
+bool pass_estimate(struct pass *pass, const struct model *model, double context, double batch,
+                   const struct primitives *primitives, char why[DOCUMENT_WHY]);
+
+/* What is predicted of a packaging: one of its two estimates. */
+double estimate_told(const struct estimate *estimate, size_t packaging, enum corner corner);
+double estimate_told_layer(const struct estimate *estimate, size_t packaging, enum corner corner);
+
+/* The serial estimate holds for products with a vector; above this batch only the floor is given. */
+enum { BATCH_ESTIMATED = 4 };
+
+#endif
