@@ -39,18 +39,24 @@ void document_time(char *text, size_t size)
     strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-void document_metric_id(char id[DOCUMENT_ID], const char *probe, const json_t *cases,
-                        const json_t *metric)
+/* Writes an id as far as there is room, and returns its whole length. */
+static size_t write_id(char *id, size_t size, const char *probe, const json_t *cases,
+                       const json_t *metric)
 {
     const char *keys = document_get_text(cases, "case", "");
     const char *timer = document_get_text(metric, "timer", NULL);
     const char *name = document_get_text(metric, "name", "?");
 
     if (!*keys && !timer)
-        snprintf(id, DOCUMENT_ID, "%s.%s", probe, name);
-    else
-        snprintf(id, DOCUMENT_ID, "%s.%s{%s%s%s%s}", probe, name, keys, *keys && timer ? "," : "",
-                 timer ? "timer=" : "", timer ? timer : "");
+        return (size_t)snprintf(id, size, "%s.%s", probe, name);
+    return (size_t)snprintf(id, size, "%s.%s{%s%s%s%s}", probe, name, keys,
+                            *keys && timer ? "," : "", timer ? "timer=" : "", timer ? timer : "");
+}
+
+void document_metric_id(char id[DOCUMENT_ID], const char *probe, const json_t *cases,
+                        const json_t *metric)
+{
+    write_id(id, DOCUMENT_ID, probe, cases, metric);
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
@@ -69,9 +75,6 @@ static bool wrong(char why[DOCUMENT_WHY], const char *name, const char *format, 
     va_start(arguments, format);
     vsnprintf(why + used, (size_t)(DOCUMENT_WHY - used), format, arguments);
     va_end(arguments);
-    for (char *c = why + used; *c; c++) /* quoted from a file: no escapes, one line */
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
     return false;
 }
 
@@ -100,6 +103,69 @@ static bool is_valid_metric(const json_t *metric, const char *where, char why[DO
     return true;
 }
 
+/* No id is cut: two that agree as far as there is room would become one row. */
+static bool has_short_ids(const char *probe, const json_t *one, const char *where,
+                          char why[DOCUMENT_WHY])
+{
+    const json_t *metric;
+    size_t i;
+
+    json_array_foreach(json_object_get(one, "metrics"), i, metric)
+    {
+        const size_t length = write_id(NULL, 0, probe, one, metric);
+        if (length > DOCUMENT_ID_MOST)
+            return wrong(why, where, "%.60s: the id of a metric has %zu characters; at most %d fit",
+                         probe, length, DOCUMENT_ID_MOST);
+    }
+    return true;
+}
+
+/* The same of all cases in a document of counters, whatever holds them. */
+static bool has_short_ids_below(const char *probe, json_t *value, int depth, const char *where,
+                                char why[DOCUMENT_WHY])
+{
+    enum { DEPTH_MOST = 8 };
+    const char *key;
+    json_t *item;
+    size_t i;
+
+    if (depth > DEPTH_MOST || !has_short_ids(probe, value, where, why))
+        return depth > DEPTH_MOST;
+    json_array_foreach(value, i, item)
+        if (!has_short_ids_below(probe, item, depth + 1, where, why))
+            return false;
+    json_object_foreach(value, key, item)
+        if (!has_short_ids_below(probe, item, depth + 1, where, why))
+            return false;
+    return true;
+}
+
+static bool is_valid_counters(const json_t *document, const char *where, char why[DOCUMENT_WHY])
+{
+    json_t *probes = json_object_get(document, "probes"), *probe;
+    size_t i;
+
+    if (!json_is_array(probes))
+        return wrong(why, where, "a document of counters needs \"probes\"");
+    json_array_foreach(probes, i, probe)
+        if (!has_short_ids_below(document_get_text(probe, "name", ""), probe, 0, where, why))
+            return false;
+    return true;
+}
+
+/* A row holds so many rounds and no more. */
+static bool is_valid_round(const json_t *run, const char *where, char why[DOCUMENT_WHY])
+{
+    const json_t *round = json_object_get(json_object_get(run, "run"), "round");
+    const json_int_t place = json_integer_value(round);
+
+    if (!json_is_integer(round) || (place >= 0 && place < DOCUMENT_ROUNDS_MAX))
+        return true;
+    return wrong(why, where, "run of %.60s: round %" JSON_INTEGER_FORMAT "; expected 0 to %d",
+                 document_get_text(json_object_get(run, "probe"), "name", "?"), place,
+                 DOCUMENT_ROUNDS_MAX - 1);
+}
+
 static bool is_valid_run(const json_t *run, const char *where, char why[DOCUMENT_WHY])
 {
     const json_t *probe = json_object_get(run, "probe");
@@ -124,8 +190,10 @@ static bool is_valid_run(const json_t *run, const char *where, char why[DOCUMENT
                          document_get_text(probe, "name", "?"), i);
         json_array_foreach(json_object_get(one, "metrics"), k,
                            metric) if (!is_valid_metric(metric, where, why)) return false;
+        if (!has_short_ids(document_get_text(probe, "name", "?"), one, where, why))
+            return false;
     }
-    return true;
+    return is_valid_round(run, where, why);
 }
 
 static bool is_valid(const json_t *document, const char *name, const char *kind,
@@ -152,8 +220,7 @@ static bool is_valid(const json_t *document, const char *name, const char *kind,
     if (!strcmp(kind, "model"))
         return true; /* report/floor/model.c takes its fields one by one */
     if (!strcmp(kind, "counters"))
-        return json_is_array(json_object_get(document, "probes")) ||
-               wrong(why, name, "a document of counters needs \"probes\"");
+        return is_valid_counters(document, name, why);
 
     runs = json_object_get(document, "runs");
     if (!json_is_object(json_object_get(document, "environment")) || !json_is_array(runs))
@@ -210,9 +277,22 @@ json_t *document_load(const char *path, const char *kind, char why[DOCUMENT_WHY]
 
 /* --- writing --------------------------------------------------------------------------------- */
 
+/* jansson escapes all that is not ASCII, but not DEL, which stands in strings alone. */
 static int append(const char *bytes, size_t size, void *file)
 {
-    return fwrite(bytes, 1, size, file) == size ? 0 : -1;
+    for (const char *end = bytes + size; bytes < end;) {
+        const char *del = memchr(bytes, 0x7f, (size_t)(end - bytes));
+        const size_t n = (size_t)((del ? del : end) - bytes);
+        if (fwrite(bytes, 1, n, file) != n || (del && fputs("\\u007f", file) < 0))
+            return -1;
+        bytes += n + (del != NULL);
+    }
+    return 0;
+}
+
+bool document_print(FILE *file, const json_t *document, size_t flags)
+{
+    return json_dump_callback(document, append, file, flags | JSON_ENSURE_ASCII) == 0;
 }
 
 /* Renames the temporary file without ever replacing another: link() refuses an existing name, which
@@ -245,7 +325,7 @@ static bool write_beside(const char *temporary, const json_t *document)
         return false;
     errno = 0;
     bool written =
-        json_dump_callback(document, append, file, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
+        document_print(file, document, JSON_COMPACT | JSON_REAL_PRECISION(9)) &&
         fputc('\n', file) != EOF && fflush(file) == 0 && fsync(fileno(file)) == 0;
     int failure = errno;
     written = fclose(file) == 0 && written;

@@ -11,8 +11,12 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum { DOCUMENT_SCHEMA_VERSION = 1, DOCUMENT_WHY = 512, DOCUMENT_ID = 512 };
+/* Longer ids and more rounds are refused: what is cut would be another row, or none. From an id others
+ * are formed, which have to fit, too. */
+enum { DOCUMENT_ID_MOST = 400, DOCUMENT_ROUNDS_MAX = 32 };
 enum { DOCUMENT_BYTES_MAX = 64 << 20 }; /* bundles are at most 8 MB; a reader accepts more */
 
 /* A JSON number, or null for NaN and infinities. */
@@ -24,14 +28,19 @@ double document_get_number(const json_t *object, const char *key);
 /* The string under a key, or fallback. */
 const char *document_get_text(const json_t *object, const char *key, const char *fallback);
 
-/* Reads and validates a "run", a "bundle", "counters" or a "model". Returns NULL when the file is missing,
- * empty, truncated, not JSON, of another kind, of a newer version, or lacks a field that its kind
- * must have. `why` then holds one line that starts with the path. */
+/* Reads and validates a "run", a "bundle", "counters" or a "model". Returns NULL when the file is
+ * missing, empty, truncated, not JSON, of another kind, of a newer version, lacks a field that its
+ * kind must have, or has an id or a round beyond the limits. `why` then holds one line that starts
+ * with the path. */
 json_t *document_load(const char *path, const char *kind, char why[DOCUMENT_WHY]);
 
 /* The same for bytes in memory; messages show `name` in place of the path. */
 json_t *document_parse(const char *bytes, size_t size, const char *name, const char *kind,
                        char why[DOCUMENT_WHY]);
+
+/* Prints a document, with jansson's flags: in ASCII, so that no text of it speaks to a terminal.
+ * False if it could not be written. */
+bool document_print(FILE *file, const json_t *document, size_t flags);
 
 /* Writes to a temporary name in the same folder, syncs, and renames. Never overwrites: if the path
  * exists (errno is EEXIST) or the disk is full, the call fails and removes the temporary file. */

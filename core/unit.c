@@ -29,6 +29,9 @@ static const struct unit {
     {"celsius", 0, {"C"}},
 };
 
+/* Larger values are shown by their exponent: whoever reads one asks for its size first. */
+static const double WHOLE_MOST = 1e10;
+
 enum { N_UNITS = sizeof units / sizeof units[0] };
 
 static const struct unit *find(const char *name)
@@ -92,7 +95,7 @@ char *unit_format(char *text, size_t size, double value, const char *unit, int d
     }
     bool whole = shown == floor(shown) && fabs(shown) < 1e6;
     int places = whole ? 0 : decimals(rounded(shown, digits), digits);
-    if (places > 9)
+    if (places > 9 || fabs(shown) >= WHOLE_MOST)
         snprintf(text, size, "%.*e", digits - 1, shown);
     else
         snprintf(text, size, "%.*f", places, shown);
@@ -100,6 +103,15 @@ char *unit_format(char *text, size_t size, double value, const char *unit, int d
         size_t used = strlen(text);
         snprintf(text + used, size - used, " %s", u->shown[step]);
     }
+    return text;
+}
+
+char *unit_fixed(char *text, size_t size, double value, int places, bool sign)
+{
+    if (fabs(value) >= WHOLE_MOST)
+        snprintf(text, size, sign ? "%+.2e" : "%.2e", value);
+    else
+        snprintf(text, size, sign ? "%+.*f" : "%.*f", places, value);
     return text;
 }
 

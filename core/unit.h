@@ -20,8 +20,13 @@ bool unit_is_rate(const char *unit);
 const char *unit_at(size_t i);
 
 /* Writes value with at most `digits` significant digits and a scaled unit: 5220 ns -> "5.22 us".
- * Counts and cycles keep their unit. Returns text. */
+ * Counts and cycles keep their unit. What
+ * is out of all proportion has an exponent: "1.00e+293 PB/s". Returns text. */
 char *unit_format(char *text, size_t size, double value, const char *unit, int digits);
+
+/* Writes value with so many digits behind the point, with a sign if `sign`, or with an exponent where it
+ * is out of all proportion. Returns text. */
+char *unit_fixed(char *text, size_t size, double value, int places, bool sign);
 
 /* Reads a size: "4096", "64K", "1M", "2G" (powers of 1024). False for anything else, and for a size
  * of more than 63 bits; *bytes is then unchanged. */

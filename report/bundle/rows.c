@@ -243,6 +243,13 @@ static enum row_status status_without_value(const struct row *row)
     return row->n_discarded > 0 ? ROW_DISCARDED : ROW_MISSING;
 }
 
+/* A time, a rate, a size, a count. What is fitted or formed may well come out below zero. */
+static bool is_never_negative(const struct row *row)
+{
+    return row->probe && strcmp(row->unit, "ratio") != 0 && strcmp(row->unit, "celsius") != 0 &&
+           strcmp(row->probe, "derived") != 0;
+}
+
 /* Status of a row that has values; sorted holds them in ascending order. */
 static enum row_status status_with_value(const struct row *row, const double *sorted)
 {
@@ -252,6 +259,8 @@ static enum row_status status_with_value(const struct row *row, const double *so
         allowed = fmax(ONCE_AGREES * fabs(row->centre), 2 * row->resolution);
     if (row->n_failed > 0)
         return ROW_FAILED;
+    if (sorted[0] < 0 && is_never_negative(row))
+        return ROW_NEGATIVE;
     if ((row->once || row->better == ROW_EXACT) && spread > allowed)
         return ROW_DISAGREE;
     if (row->stale)
@@ -379,6 +388,7 @@ const char *row_status_name(enum row_status status)
         [ROW_FEW] = "few",
         [ROW_STALE] = "stale",
         [ROW_DISAGREE] = "disagree",
+        [ROW_NEGATIVE] = "negative",
         [ROW_DISCARDED] = "discarded",
         [ROW_MISSING] = "missing",
         [ROW_FAILED] = "failed",

@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { ROW_RUNS_MAX = 32, ROW_RUNS_NEEDED = 6 };
+#include "core/document.h"
+
+enum { ROW_RUNS_MAX = DOCUMENT_ROUNDS_MAX, ROW_RUNS_NEEDED = 6 };
 
 enum row_better { ROW_LOWER, ROW_HIGHER, ROW_EXACT };
 
@@ -23,6 +25,7 @@ enum row_status {
     ROW_FEW,         /* fewer than six usable runs: no interval */
     ROW_STALE,       /* from an older bundle, by other kernels than this tree's */
     ROW_DISAGREE,    /* runs that must agree do not */
+    ROW_NEGATIVE,    /* a run of it read less than nothing of what cannot be negative */
     ROW_DISCARDED,   /* every run of it was discarded; why says the cause */
     ROW_MISSING,     /* cannot be had here; why says so */
     ROW_FAILED,      /* a check failed in a run that measured it */

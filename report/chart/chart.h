@@ -18,8 +18,8 @@
  *     chart_xy(out, &chart, CHART_WIDE, false);
  *     chart_xy(out, &chart, CHART_NARROW, false);
  *
- * Texts need not be trusted: they may hold any bytes. A byte that is not UTF-8 and a control
- * character become '?'; in labels of points, references and bands '\n' begins a new line. A value
+ * Texts need not be trusted: they may hold any bytes. What has no place in a text
+ * becomes a visible number (character.h); in labels of points, references and bands '\n' begins a new line. A value
  * that is NaN, infinite, beyond 1e300, or not positive on a logarithmic axis is left out; a chart
  * without any value is an empty frame. The same data give the same bytes.
  *
@@ -256,6 +256,7 @@ void chart_boxes(FILE *out, const struct chart_boxes *chart, enum chart_width wi
 /* The one way by which a caller's text gets into a figure, and into a page around it: without what
  * XML reserves or forbids, and without marks that turn its direction. */
 void chart_escape(FILE *out, const char *text);
+void chart_escape_bytes(FILE *out, const char *text, size_t size);
 
 /* --- colours ---------------------------------------------------------------------------------- */
 

@@ -4,55 +4,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/chart/character.h"
+
 /* --- characters ------------------------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 character that begins here, or 0 where none does that XML allows. */
-static size_t character(const char *text)
+void chart_escape_bytes(FILE *out, const char *text, size_t size)
 {
-    const unsigned char *c = (const unsigned char *)text;
-    const size_t n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
-    unsigned code = n == 2 ? c[0] & 0x1fu : n == 3 ? c[0] & 0xfu : c[0] & 7u;
+    char shown[CHARACTER_SHOWN];
 
-    if (n == 1)
-        return c[0] >= 0x20 && c[0] != 0x7f;
-    if (n == 0 || c[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((c[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (c[i] & 0x3fu);
-    }
-    /* Control characters, forms longer than needed, surrogates, what is no character; and marks
-     * that turn the direction of what follows. */
-    const bool refused = code < 0xa0 || (n == 3 && code < 0x800) || (n == 4 && code < 0x10000) ||
-                         (code >= 0xd800 && code <= 0xdfff) || (code & 0xfffe) == 0xfffe ||
-                         code > 0x10ffff || (code >= 0x202a && code <= 0x202e) ||
-                         (code >= 0x2066 && code <= 0x2069) || code == 0x200e || code == 0x200f;
-    return refused ? 0 : n;
-}
-
-static void escape_bytes(FILE *out, const char *text, size_t size)
-{
-    for (const char *c = text; c < text + size;) {
-        const size_t n = character(c);
-
-        switch (n == 1 ? *c : n ? 'a' : '\0') {
+    for (size_t i = 0, n; i < size; i += n) {
+        n = character_take(text + i, size - i, shown);
+        switch (shown[0] && text[i] != '\n' ? 'a' : text[i]) {
         case '<': fputs("&lt;", out); break;
         case '>': fputs("&gt;", out); break;
         case '&': fputs("&amp;", out); break;
         case '"': fputs("&quot;", out); break;
         case '\'': fputs("&#39;", out); break;
-        case '\0': fputc(*c == '\n' ? ' ' : '?', out); break;
-        default: fwrite(c, 1, n, out); break;
+        case '\n': fputc(' ', out); break;
+        default:
+            if (shown[0])
+                fputs(shown, out);
+            else
+                fwrite(text + i, 1, n, out);
         }
-        c += n ? n : 1;
     }
 }
 
 void chart_escape(FILE *out, const char *text)
 {
     if (text)
-        escape_bytes(out, text, strlen(text));
+        chart_escape_bytes(out, text, strlen(text));
 }
 
 /* Of a sans-serif face, in em: narrow letters, wide ones, and digits, which are all as wide. */
@@ -71,13 +52,14 @@ static double character_em(const char *c)
 
 static double width_of(const char *text, size_t size, struct svg_style style)
 {
+    char shown[CHARACTER_SHOWN];
     double em = 0;
     size_t n = 0;
 
-    for (const char *c = text; c < text + size; n++) {
-        const size_t bytes = character(c);
-        em += bytes ? character_em(c) : 0.63;
-        c += bytes ? bytes : 1;
+    for (size_t i = 0; i < size; n += shown[0] ? strlen(shown) : 1) {
+        const char *c = text + i;
+        i += character_take(c, size - i, shown);
+        em += shown[0] ? 0.63 * (double)strlen(shown) : character_em(c);
     }
     if (em < SVG_EM_WIDTH * (double)n)
         em = SVG_EM_WIDTH * (double)n;
@@ -148,14 +130,16 @@ void svg_text_cut(struct svg *svg, double x, double y, const char *text, double 
 {
     static const char ellipsis[] = "\u2026";
     const double dots = svg_text_width(ellipsis, style);
+    char shown[CHARACTER_SHOWN];
     size_t size = 0;
 
     if (!text || svg_text_width(text, style) <= room) {
         svg_text(svg, x, y, text, style);
         return;
     }
-    for (size_t n = 0; text[n];) {
-        n += character(text + n) ? character(text + n) : 1;
+    const size_t whole = strlen(text);
+    for (size_t n = 0; n < whole;) {
+        n += character_take(text + n, whole - n, shown);
         if (width_of(text, n, style) + dots > room)
             break;
         size = n;
@@ -163,7 +147,7 @@ void svg_text_cut(struct svg *svg, double x, double y, const char *text, double 
     if (size == 0)
         return;
     open_text(svg, x, y, style);
-    escape_bytes(svg->out, text, size);
+    chart_escape_bytes(svg->out, text, size);
     fputs(ellipsis, svg->out);
     svg_title(svg, text);
     fputs("</text>\n", svg->out);

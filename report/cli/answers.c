@@ -9,6 +9,7 @@
 #include "report/cli/catalogue.h"
 #include "report/page/emit.h"
 #include "report/page/html.h"
+#include "report/page/out.h"
 #include "report/page/sections.h"
 
 bool answers_known(const char *section)
@@ -73,7 +74,7 @@ bool answers_committed(struct summary *summary, struct bundle *committed)
         summary->committed = committed;
         return true;
     }
-    fprintf(stderr, "gpufloor report: not compared with the committed results: %s\n", why);
+    out_say("gpufloor report: not compared with the committed results: %s\n", why);
     return false;
 }
 
@@ -145,7 +146,7 @@ static bool put_json(FILE *out, const struct bundle *bundle, json_t *sections)
 {
     json_t *document = json_pack("{s:s, s:i, s:o?, s:o}", "schema", "report", "schema_version", 1,
                                  "bundle", answers_bundle_json(bundle), "sections", sections);
-    const bool put = document && json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) == 0;
+    const bool put = document && document_print(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
 
     fputc('\n', out);
     json_decref(document);

@@ -32,7 +32,7 @@ static bool put_json(FILE *out, const struct boards *boards, json_t *sections)
     json_t *document = json_pack("{s:s, s:i, s:o, s:o}", "schema", "boards", "schema_version", 1,
                                  "bundles", bundles, "sections", sections);
     const bool put =
-        document && json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) == 0;
+        document && document_print(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
     fputc('\n', out);
     json_decref(document);
     return put;

@@ -13,6 +13,7 @@
 
 #include "core/document.h"
 #include "report/cli/spawn.h"
+#include "report/page/out.h"
 
 enum { TICK_MS = 100, READ_BYTES = 1 << 16 };
 
@@ -69,17 +70,15 @@ static bool take_talk(int fd, struct child_result *result)
 }
 
 /* The line goes into documents, which accept valid text only. */
-static void keep_last_line(char *said)
+static void keep_last_line(char *said, size_t size)
 {
     size_t n = strlen(said);
-    for (char *c = said; *c; c++)
-        if ((unsigned char)*c >= 0x7f || ((unsigned char)*c < 0x20 && *c != '\n'))
-            *c = '?';
-    while (n > 0 && said[n - 1] == '\n')
+    while (n > 0 && (said[n - 1] == '\n' || said[n - 1] == '\r'))
         said[--n] = '\0';
     const char *line = strrchr(said, '\n');
     if (line)
         memmove(said, line + 1, strlen(line + 1) + 1);
+    out_ascii(said, size);
 }
 
 /* Reads both pipes until they end, the limit passes, or the child must be stopped. */
@@ -143,7 +142,7 @@ bool child_run(const char *const argv[], double limit_s, child_tick *tick, void 
     for (int i = 0; i < 2; i++)
         if ((i ? talk : out)[0] >= 0)
             close((i ? talk : out)[0]);
-    keep_last_line(result->said);
+    keep_last_line(result->said, sizeof result->said);
     result->elapsed_s = child_now_s() - began;
     return started;
 }

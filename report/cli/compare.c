@@ -39,6 +39,7 @@
 #include "report/cli/conditions.h"
 #include "report/cli/history.h"
 #include "report/cli/table.h"
+#include "report/page/out.h"
 
 static const double CONFIDENCE = 0.95, THRESHOLD = 0.01, TICKS = 2, DEVIATIONS = 3;
 static const double NEVER_SAME = 0.10;             /* whatever the spread */
@@ -179,6 +180,8 @@ static const char *unfit(const struct row *row)
 {
     if (row->status == ROW_FAILED)
         return "a check failed";
+    if (row->status == ROW_NEGATIVE)
+        return "a value below zero";
     return row->status == ROW_DISAGREE && row->better == ROW_EXACT ? "runs disagree" : NULL;
 }
 
@@ -302,8 +305,11 @@ static void comparison_cells(struct table *table, const struct comparison *c,
         table_number(table, c->high);
         table_number(table, c->tau);
     } else {
-        table_cell(table, isnan(c->ratio) ? "-" : "%.3f", c->ratio);
-        table_cell(table, isnan(c->low) ? "-" : "%.3f .. %.3f", c->low, c->high);
+        char low[32], high[32];
+        table_cell(table, "%s", isnan(c->ratio) ? "-" : unit_fixed(low, sizeof low, c->ratio, 3, false));
+        table_cell(table, isnan(c->low) ? "-" : "%s .. %s",
+                   unit_fixed(low, sizeof low, c->low, 3, false),
+                   unit_fixed(high, sizeof high, c->high, 3, false));
     }
     table_cell(table, "%s", verdict_name(c->verdict));
     table_cell(table, "%s", c->note);
@@ -342,7 +348,7 @@ static void print_explanations(FILE *out, const struct compared *all,
         const struct comparison *c = &all->c[i];
         if (o->only_changed && c->verdict == VERDICT_SAME)
             continue;
-        table_put(out, any_row(c)->id, TABLE_TEXT);
+        table_put(out, any_row(c)->id, o->format);
         fprintf(out, " (%s): %s", any_row(c)->unit, verdict_name(c->verdict));
         if (!isnan(c->tau))
             fprintf(out, ", same within %.2f %%", 100 * c->tau);
@@ -369,16 +375,18 @@ static void print_counts(FILE *out, const struct compared *all)
     fputc('\n', out);
 }
 
-static void print_listed(FILE *out, const struct compared *all, enum verdict verdict)
+static void print_listed(FILE *out, const struct compared *all, enum verdict verdict,
+                         enum table_format format)
 {
+    char text[32];
     size_t listed = 0;
     for (size_t i = 0; i < all->n; i++) {
         const struct comparison *c = &all->c[i];
         if (c->verdict != verdict || ++listed > LISTED_MOST)
             continue;
         fprintf(out, "%-8s", verdict_name(verdict));
-        table_put(out, any_row(c)->id, TABLE_TEXT);
-        fprintf(out, "  %+.1f %%\n", 100 * (c->ratio - 1));
+        table_put(out, any_row(c)->id, format);
+        fprintf(out, "  %s %%\n", unit_fixed(text, sizeof text, 100 * (c->ratio - 1), 1, true));
     }
     if (listed > LISTED_MOST)
         fprintf(out, "         and %zu more\n", listed - LISTED_MOST);
@@ -422,7 +430,7 @@ static void print_json(FILE *out, const struct compared *all, const struct bundl
     json_t *document = json_pack("{s:s, s:i, s:o, s:o, s:o}", "schema", "comparison",
                                  "schema_version", DOCUMENT_SCHEMA_VERSION, "conditions",
                                  conditions_json(old, new), "counts", counts, "rows", rows);
-    json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    document_print(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     fputc('\n', out);
     json_decref(document);
 }
@@ -461,7 +469,7 @@ static void print_all(FILE *out, const struct compared *all, const struct bundle
     if (o->explain)
         print_explanations(out, all, o);
     print_counts(out, all);
-    print_listed(out, all, VERDICT_SLOWER);
+    print_listed(out, all, VERDICT_SLOWER, o->format);
 }
 
 void compare_normal(FILE *out, const struct bundle *committed, const struct bundle *measured,
@@ -471,23 +479,24 @@ void compare_normal(FILE *out, const struct bundle *committed, const struct bund
     struct compared all;
     char text[400], why[DOCUMENT_WHY];
 
-    fprintf(out, "Is this card normal? Against the committed results of %s:\n", committed->name);
+    out_printf(out, OUT_TEXT, "Is this card normal? Against the committed results of %s:\n",
+               committed->name);
     if (condition_forbids(committed, measured, NULL, 0, text, sizeof text)) {
-        fprintf(out, "not comparable: %s\n", text);
+        out_printf(out, OUT_TEXT, "not comparable: %s\n", text);
         return;
     }
     /* What was just measured is no history; what it is compared with is. */
     if (!history_open(&history, results, NULL, measured, why)) {
-        fprintf(out, "not comparable: %s\n", why);
+        out_printf(out, OUT_TEXT, "not comparable: %s\n", why);
         return;
     }
     if (compare_all(&all, committed, measured, IS_IT_NORMAL, &history, THRESHOLD, NULL)) {
         conditions_print(out, committed, measured, TABLE_TEXT);
         print_history(out, IS_IT_NORMAL, &history);
         print_counts(out, &all);
-        print_listed(out, &all, VERDICT_SLOWER);
-        print_listed(out, &all, VERDICT_FASTER);
-        print_listed(out, &all, VERDICT_CHANGED);
+        print_listed(out, &all, VERDICT_SLOWER, TABLE_TEXT);
+        print_listed(out, &all, VERDICT_FASTER, TABLE_TEXT);
+        print_listed(out, &all, VERDICT_CHANGED, TABLE_TEXT);
         free(all.c);
     }
     history_close(&history);
@@ -579,18 +588,18 @@ static int compare_bundles(const struct bundle *old, const struct bundle *new,
     int status = EXIT_TROUBLE;
 
     if (key) {
-        fprintf(stderr, "gpufloor compare: %s: another %s; expected the same, or --allow %s\n",
+        out_say("gpufloor compare: %s: another %s; expected the same, or --allow %s\n",
                 o->paths[1], text, key);
         return EXIT_TROUBLE;
     }
     if (!history_open(&history, o->results, old, new, why)) {
-        fprintf(stderr, "gpufloor compare: history: %s\n", why);
+        out_say("gpufloor compare: history: %s\n", why);
         return EXIT_TROUBLE;
     }
     if (!compare_all(&all, old, new, DID_IT_MATTER, &history, o->threshold, o->glob)) {
-        fprintf(stderr, "gpufloor compare: out of memory\n");
+        out_say("gpufloor compare: out of memory\n");
     } else if (all.n == 0) {
-        fprintf(stderr, "gpufloor compare: %s%s: no metric to compare\n",
+        out_say("gpufloor compare: %s%s: no metric to compare\n",
                 o->glob ? "--metric " : "", o->glob ? o->glob : o->paths[1]);
     } else {
         size_t worse = all.of[VERDICT_SLOWER];
@@ -617,12 +626,12 @@ int compare_main(int argc, char **argv)
                                 "trouble."};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
     if (!catalogue_read(&old, o.paths[0], why)) {
-        fprintf(stderr, "gpufloor compare: %s\n", why);
+        out_say("gpufloor compare: %s\n", why);
         return EXIT_TROUBLE;
     }
     int status = EXIT_TROUBLE;
     if (!catalogue_read(&new, o.paths[1], why)) {
-        fprintf(stderr, "gpufloor compare: %s\n", why);
+        out_say("gpufloor compare: %s\n", why);
     } else {
         status = compare_bundles(&old, &new, &o);
         bundle_free(&new);

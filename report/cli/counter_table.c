@@ -19,18 +19,21 @@ static void row(struct table *table, const char *const cells[], size_t n)
 
 static void share_cell(struct table *table, double share)
 {
+    char text[32];
+    const int digits = share >= 0.9995 || share == 0 ? 0 : 1;
     if (isnan(share))
         table_cell(table, "-");
     else
-        table_cell(table, share >= 0.9995 || share == 0 ? "%.0f %%" : "%.1f %%", 100 * share);
+        table_cell(table, "%s %%", unit_fixed(text, sizeof text, 100 * share, digits, false));
 }
 
 static void number_cell(struct table *table, double value, int digits)
 {
+    char text[32];
     if (isnan(value))
         table_cell(table, "-");
     else
-        table_cell(table, "%.*f", digits, value);
+        table_cell(table, "%s", unit_fixed(text, sizeof text, value, digits, false));
 }
 
 static void unit_cell(struct table *table, double value, const char *unit)
@@ -232,7 +235,7 @@ void counter_table_show(FILE *out, const json_t *probe)
     const json_t *first = json_array_get(json_object_get(probe, "counted"), 0);
     const char *chip = document_get_text(json_object_get(first, "counters"), "chip", NULL);
 
-    fprintf(out, "%s%s%s%s\n", document_get_text(probe, "name", "?"), chip ? " (" : "",
+    out_printf(out, OUT_TEXT, "%s%s%s%s\n", document_get_text(probe, "name", "?"), chip ? " (" : "",
             chip ? chip : "", chip ? ")" : "");
     show_counted(out, probe);
     if (json_object_get(probe, "traced")) {

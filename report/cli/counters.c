@@ -15,6 +15,7 @@
 #include "report/cli/command.h"
 #include "report/cli/counter_table.h"
 #include "report/cli/session.h"
+#include "report/page/out.h"
 
 enum { EXIT_REFUSED = 77, SETTINGS_MAX = 8, WORDS_MAX = 16 + 2 * SETTINGS_MAX };
 enum { KEY_CASE = 256, KEY_COUNTERS, KEY_FORMAT, KEY_LIMIT, KEY_LAUNCHES };
@@ -137,7 +138,7 @@ static bool go_on(void *context, pid_t group)
 
 static int complain(int status, const char *name, const char *why)
 {
-    fprintf(stderr, "gpufloor counters: %s: %s\n", name, why);
+    out_say("gpufloor counters: %s: %s\n", name, why);
     return status;
 }
 
@@ -330,10 +331,10 @@ static bool save(const struct asked *a, json_t *document)
     if (!place_document(path, a->output, document_get_text(document, "started", ""),
                         document_get_text(gpu, "board", "host"), ".counters.json", why) ||
         !document_write(path, document, why)) {
-        fprintf(stderr, "gpufloor counters: %s\n", why);
+        out_say("gpufloor counters: %s\n", why);
         return false;
     }
-    fprintf(stderr, "wrote %s\n", path);
+    out_say("wrote %s\n", path);
     return true;
 }
 
@@ -343,7 +344,7 @@ static void show(const struct asked *a, json_t *document)
     size_t i;
 
     if (a->format == TABLE_JSON) {
-        json_dumpf(document, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+        document_print(stdout, document, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
         putchar('\n');
         return;
     }
@@ -359,7 +360,7 @@ static int measure(struct asked *a, const struct catalogue *catalogue)
     int status = EXIT_FINE;
 
     if (a->output && !place_document(path, a->output, "", "", "", why)) {
-        fprintf(stderr, "gpufloor counters: --output %s\n", why);
+        out_say("gpufloor counters: --output %s\n", why);
         return EXIT_TROUBLE;
     }
     document_time(started, sizeof started);
@@ -391,8 +392,7 @@ static bool names_known(const struct asked *a, const struct catalogue *catalogue
 {
     for (size_t i = 0; i < a->n_names; i++)
         if (!catalogue_find(catalogue, a->names[i])) {
-            fprintf(stderr,
-                    "gpufloor counters: unknown probe '%s': expected one that 'gpufloor "
+            out_say("gpufloor counters: unknown probe '%s': expected one that 'gpufloor "
                     "list' shows (those that run kernels are built by 'make', with a CUDA "
                     "toolkit)\n",
                     a->names[i]);

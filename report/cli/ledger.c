@@ -11,6 +11,7 @@
 #include "report/cli/ledger.h"
 #include "report/cli/needs.h"
 #include "report/cli/origin.h"
+#include "report/page/out.h"
 
 enum { KEY_FORMAT = 256, KEY_ID, KEY_SEARCH, KEY_NEEDS, KEY_COUNTERS };
 enum { COUNTERS_MAX = 32, BUNDLES_MAX = 8 };
@@ -173,7 +174,7 @@ static bool read_bundle(struct bundle *bundle, const char *path, const struct cl
     char why[DOCUMENT_WHY];
     if (catalogue_read(bundle, path, why) && counted_open(bundle, o->counters, o->n_counters, why))
         return true;
-    fprintf(stderr, "gpufloor claims: %s\n", why);
+    out_say("gpufloor claims: %s\n", why);
     return false;
 }
 
@@ -185,11 +186,11 @@ static int print_one(const struct bundle *bundle, const struct claims_options *o
     if (o->search && ledger_search(stdout, bundle, o->search))
         return EXIT_FINE;
     if (o->search) {
-        fprintf(stderr, "gpufloor claims: --search %s: no quote has it\n", o->search);
+        out_say("gpufloor claims: --search %s: no quote has it\n", o->search);
         return EXIT_TROUBLE;
     }
     if (!tellings_open(&t, bundle, o->glob)) {
-        fprintf(stderr, "gpufloor claims: out of memory\n");
+        out_say("gpufloor claims: out of memory\n");
         return EXIT_TROUBLE;
     }
     if (o->format == TABLE_JSON || o->glob)
@@ -242,14 +243,13 @@ int claims_main(int argc, char **argv)
         return EXIT_FINE;
     }
     if (!next_claim(&first, o.glob)) {
-        fprintf(stderr, "gpufloor claims: --id %s: no claim matches\n", o.glob);
+        out_say("gpufloor claims: --id %s: no claim matches\n", o.glob);
         return EXIT_TROUBLE;
     }
     if (o.n_paths == 0)
         o.paths[o.n_paths++] = catalogue_path(standard, "../../results/nvidia-h200");
     if (o.n_paths > 1 && (o.search || o.format != TABLE_TEXT)) {
-        fprintf(stderr,
-                "gpufloor claims: several bundles are compared as text, without --search\n");
+        out_say("gpufloor claims: several bundles are compared as text, without --search\n");
         return EXIT_TROUBLE;
     }
     return print_all(&o);

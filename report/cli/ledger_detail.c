@@ -11,7 +11,7 @@ static void print_line(FILE *out, const char *label, const char *text, enum tabl
 {
     fprintf(out, format == TABLE_MD ? "- %s: " : "  %-9s ", label);
     if (format == TABLE_MD)
-        table_put(out, text, TABLE_TEXT);
+        table_put(out, text, format);
     else
         table_wrap(out, text, INDENT, INDENT);
     fputc('\n', out);
@@ -25,7 +25,7 @@ static void print_quote(FILE *out, const struct telling *t, enum table_format fo
 
     if (format == TABLE_MD) {
         fprintf(out, "## %s: %s\n\n%s: ", claim->id, verdict, telling_word(t->finding.verdict));
-        table_put(out, t->sentence, TABLE_TEXT);
+        table_put(out, t->sentence, format);
         fprintf(out, "\n\n> %s\n>\n> %s\n\n", claim->quote, claim_reference(claim->article));
     } else {
         const size_t indent = (size_t)fprintf(out, "%s  %s  ", claim->id, verdict);
@@ -80,7 +80,7 @@ static void print_figures(FILE *out, const struct finding *f, enum table_format 
         snprintf(line, sizeof line, "%s: %s", figure->name, value);
         print_line(out, i ? "" : "figures", line, format);
         if (figure->id)
-            fprintf(out, "%*s%s\n", 2 * INDENT, "", figure->id);
+            out_printf(out, OUT_TEXT, "%*s%s\n", 2 * INDENT, "", figure->id);
     }
     if (format == TABLE_MD && f->n_figures)
         fputc('\n', out);

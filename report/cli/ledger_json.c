@@ -158,7 +158,7 @@ void ledger_json(FILE *out, const struct bundle *bundle, const struct tellings *
     set(document, "bundle", json_of_bundle(bundle));
     set(document, "totals", json_of_totals(t));
     set(document, "claims", claims);
-    json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    document_print(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     fputc('\n', out);
     json_decref(document);
 }

@@ -1,4 +1,5 @@
 /* gpufloor list: the probes next to this program, as each describes itself. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "report/cli/catalogue.h"
 #include "report/cli/command.h"
 #include "report/cli/table.h"
+#include "report/page/out.h"
 
 enum { KEY_FORMAT = 256, KEY_QUESTIONS };
 
@@ -78,25 +80,22 @@ static void print_json(const struct catalogue *catalogue, const struct list_opti
                                  DOCUMENT_SCHEMA_VERSION, "probes", probes);
     if (is_asked(o, "derived"))
         json_object_set_new(document, "derived", derived_list());
-    json_dumpf(document, stdout, JSON_INDENT(1));
+    document_print(stdout, document, JSON_INDENT(1));
     putchar('\n');
     json_decref(document);
 }
 
 /* "probe.metric{keys,timer=...}" */
-static void id_cell(struct table *table, const char *probe, const json_t *metric,
-                    enum table_format format)
+static void id_cell(struct table *table, const char *probe, const json_t *metric)
 {
     const char *keys = document_get_text(metric, "keys", "");
     const char *timer = document_get_text(metric, "timer", "");
-    const char *tick = format == TABLE_MD ? "`" : "";
     char braces[300] = "";
 
     if (*keys || *timer)
         snprintf(braces, sizeof braces, "{%s%s%s%s}", keys, *keys && *timer ? "," : "",
                  *timer ? "timer=" : "", timer);
-    table_cell(table, "%s%s.%s%s%s", tick, probe, document_get_text(metric, "name", "?"), braces,
-               tick);
+    table_name(table, "%s.%s%s", probe, document_get_text(metric, "name", "?"), braces);
 }
 
 static void print_metrics(const char *probe, const json_t *list, enum table_format format)
@@ -109,7 +108,7 @@ static void print_metrics(const char *probe, const json_t *list, enum table_form
     for (i = 0; i < 4; i++)
         table_cell(&table, "%s", heads[i]);
     json_array_foreach(json_object_get(list, "metrics"), i, metric) {
-        id_cell(&table, probe, metric, format);
+        id_cell(&table, probe, metric);
         table_cell(&table, "%s", document_get_text(metric, "unit", "?"));
         table_cell(&table, "%s", document_get_text(metric, "better", "-"));
         table_cell(&table, "%s", document_get_text(metric, "what", ""));
@@ -153,11 +152,18 @@ static void print_parameters(const json_t *list, enum table_format format)
 static void print_probe(const char *name, const json_t *list, const char *needs, int method,
                         enum table_format format)
 {
-    printf(format == TABLE_MD ? "## %s\n\n%s\n\n" : "%s: %s\n", name,
-           document_get_text(list, "what", ""));
-    if (needs)
-        printf(format == TABLE_MD ? "Needs: %s. Method %d.\n\n" : "needs %s, method %d\n", needs,
-               method);
+    const bool is_md = format == TABLE_MD;
+
+    fputs(is_md ? "## " : "", stdout);
+    table_put(stdout, name, format);
+    fputs(is_md ? "\n\n" : ": ", stdout);
+    table_put(stdout, document_get_text(list, "what", ""), format);
+    fputs(is_md ? "\n\n" : "\n", stdout);
+    if (needs) {
+        out_printf(stdout, table_out(format), is_md ? "Needs: %s. Method %d." : "needs %s, method %d",
+                   needs, method);
+        fputs(is_md ? "\n\n" : "\n", stdout);
+    }
     print_metrics(name, list, format);
     print_parameters(list, format);
 }
@@ -200,6 +206,14 @@ static const char *subject_of(const char *folder)
     return folder;
 }
 
+static bool is_word(const char *name)
+{
+    for (const char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && *c != '_' && *c != '-')
+            return false;
+    return *name;
+}
+
 static void print_folder(const struct catalogue *catalogue, const struct list_options *o,
                          const char *folder)
 {
@@ -215,13 +229,19 @@ static void print_folder(const struct catalogue *catalogue, const struct list_op
         if (!probe->list || !is_asked(o, probe->name) ||
             strcmp(folder_of(probe, text, sizeof text), folder))
             continue;
-        table_cell(&table, is_md ? "[`%s`](METRICS.md#%s)" : "%s", probe->name, probe->name);
+        if (is_md && is_word(probe->name))
+            table_markup(&table, "[`%s`](METRICS.md#%s)", probe->name, probe->name);
+        else
+            table_cell(&table, "%s", probe->name);
         table_cell(&table, "%s", document_get_text(probe->list, "what", ""));
         table_cell(&table, "%s", needs_text(text, sizeof text, probe->list));
     }
     snprintf(title, sizeof title, "%s (%s/)", subject_of(folder), folder);
-    if (is_md)
-        printf("## %s\n\n", title);
+    if (is_md) {
+        fputs("## ", stdout);
+        table_put(stdout, title, o->format);
+        fputs("\n\n", stdout);
+    }
     table_print(stdout, &table, o->format, is_md ? NULL : title);
 }
 
@@ -267,7 +287,7 @@ static bool names_known(const struct catalogue *catalogue, const struct list_opt
 {
     for (size_t i = 0; i < o->n_names; i++)
         if (strcmp(o->names[i], "derived") && !catalogue_find(catalogue, o->names[i])) {
-            fprintf(stderr, "gpufloor list: unknown probe '%s': expected one that 'gpufloor list' "
+            out_say("gpufloor list: unknown probe '%s': expected one that 'gpufloor list' "
                     "shows (those that run kernels are built by 'make', with a CUDA toolkit)\n",
                     o->names[i]);
             return false;
@@ -291,7 +311,7 @@ int list_main(int argc, char **argv)
 
     catalogue_open(&catalogue, true);
     if (catalogue.n == 0)
-        fprintf(stderr, "gpufloor list: no probes beside this program: expected build/bin/probes "
+        out_say("gpufloor list: no probes beside this program: expected build/bin/probes "
                 "(make)\n");
     if (!names_known(&catalogue, &o)) {
         catalogue_free(&catalogue);
@@ -299,7 +319,7 @@ int list_main(int argc, char **argv)
     }
     for (size_t i = 0; i < catalogue.n; i++)
         if (!catalogue.probes[i].list && is_asked(&o, catalogue.probes[i].name)) {
-            fprintf(stderr, "gpufloor list: %s: %s\n", catalogue.probes[i].name,
+            out_say("gpufloor list: %s: %s\n", catalogue.probes[i].name,
                     catalogue.probes[i].why);
             status = EXIT_WORSE;
         }

@@ -7,6 +7,7 @@
 
 #include "core/version.h"
 #include "report/cli/command.h"
+#include "report/page/out.h"
 
 static const struct command {
     const char *name;
@@ -74,7 +75,7 @@ static void check_stdout(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return;
-    fputs("gpufloor: stdout could not be written in full\n", stderr);
+    out_say("gpufloor: stdout could not be written in full\n");
     _exit(EXIT_TROUBLE);
 }
 

@@ -4,15 +4,17 @@ void origin_print(FILE *out, const struct bundle *bundle, const char *name,
                   enum table_format format)
 {
     char line[BUNDLE_LINE], others[BUNDLE_LINE], all[3 * BUNDLE_LINE];
-    const char *mark = format == TABLE_MD && name ? "**" : "";
-    const bool apart = format != TABLE_MD && !name;
+    const bool is_md = format == TABLE_MD, apart = !is_md && !name;
 
     bundle_line(bundle, line, sizeof line);
     bundle_others(bundle, others, sizeof others);
     const bool joined = others[0] && !apart;
-    snprintf(all, sizeof all, "%s%s%s%s%s%s%s", mark, name ? name : "", mark, name ? ": " : "", line,
-             joined ? "; " : "", joined ? others : "");
-    if (format == TABLE_MD) {
+    snprintf(all, sizeof all, "%s%s%s%s%s", name && !is_md ? name : "", name && !is_md ? ": " : "",
+             line, joined ? "; " : "", joined ? others : "");
+    if (is_md) {
+        fputs(name ? "**" : "", out);
+        table_put(out, name, format);
+        fputs(name ? "**: " : "", out);
         table_put(out, all, format);
         return;
     }

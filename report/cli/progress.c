@@ -3,11 +3,13 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "report/cli/child.h"
+#include "report/page/out.h"
 
 enum { BAR_CELLS = 10 };
 static const double REDRAW_S = 0.1;
@@ -43,7 +45,7 @@ static void cut(char *text, int n)
 void progress_draw(struct progress *progress, const struct progress_now *now)
 {
     double at = child_now_s();
-    char time[32], bar[4 * BAR_CELLS + 1] = "", gpu[48] = "", line[400];
+    char time[32], bar[4 * BAR_CELLS + 1] = "", gpu[48] = "", line[400], probe[100];
 
     if (!progress->terminal || now->total == 0 || at - progress->drawn_s < REDRAW_S)
         return;
@@ -55,8 +57,10 @@ void progress_draw(struct progress *progress, const struct progress_now *now)
         snprintf(gpu, sizeof gpu, "  %.0f MHz %.0f C", now->sm_clock_mhz, now->temperature_c);
 
     progress_clear(progress);
-    snprintf(line, sizeof line, "[%d/%d] round %d/%d  %-18.100s \u2595%s\u258f  %s %s%s", now->done,
-             now->total, now->round, now->rounds, now->probe, bar, time,
+    snprintf(probe, sizeof probe, "%s", now->probe);
+    out_ascii(probe, sizeof probe);
+    snprintf(line, sizeof line, "[%d/%d] round %d/%d  %-18s \u2595%s\u258f  %s %s%s", now->done,
+             now->total, now->round, now->rounds, probe, bar, time,
              isnan(now->left_s) ? "elapsed" : "left", gpu);
     cut(line, columns());
     progress->width = fprintf(stderr, "%s", line);
@@ -73,10 +77,13 @@ void progress_clear(struct progress *progress)
 void progress_say(struct progress *progress, const char *format, ...)
 {
     va_list arguments;
+    char *line = NULL;
 
     progress_clear(progress);
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    if (vasprintf(&line, format, arguments) < 0)
+        line = NULL;
     va_end(arguments);
-    fputc('\n', stderr);
+    out_say("%s\n", line ? line : "out of memory");
+    free(line);
 }

@@ -21,6 +21,7 @@
 #include "report/cli/origin.h"
 #include "report/cli/papers.h"
 #include "report/cli/trend.h"
+#include "report/page/out.h"
 
 enum { BUNDLES_MAX = 12, DIGITS = 4 };
 
@@ -31,6 +32,7 @@ enum { BUNDLES_MAX = 12, DIGITS = 4 };
 static void spread_text(char *text, size_t size, const struct row *row)
 {
     double half = fmax(row->high - row->centre, row->centre - row->low);
+    char percent[24];
 
     if (row->better == ROW_EXACT)
         snprintf(text, size, "exact");
@@ -40,9 +42,11 @@ static void spread_text(char *text, size_t size, const struct row *row)
         snprintf(text, size, "\u00b11 tick");
     else if (row->centre != 0 && half < 1e-5 * fabs(row->centre))
         snprintf(text, size, "<0.001 %%");
+    else if (row->centre != 0 && half < fabs(row->centre))
+        snprintf(text, size, "\u00b1%.2g %%", 100 * half / fabs(row->centre));
     else if (row->centre != 0)
-        snprintf(text, size, half < fabs(row->centre) ? "\u00b1%.2g %%" : "\u00b1%.0f %%",
-                 100 * half / fabs(row->centre));
+        snprintf(text, size, "\u00b1%s %%",
+                 unit_fixed(percent, sizeof percent, 100 * half / fabs(row->centre), 0, false));
     else
         snprintf(text, size, "\u00b1%.2g", half);
 }
@@ -275,8 +279,9 @@ static bool print_probe(FILE *out, const struct bundle *const bundles[], size_t 
             const struct part *noted = &bundles[i]->parts[k];
             if (!noted->note || strcmp(noted->name, probe))
                 continue;
-            fprintf(out, format == TABLE_MD ? "\n%s%snote: " : "  %s%snote: ",
-                    n > 1 ? column_name(bundles, n, i) : "", n > 1 ? ": " : "");
+            fputs(format == TABLE_MD ? "\n" : "  ", out);
+            table_put(out, n > 1 ? column_name(bundles, n, i) : "", format);
+            fputs(n > 1 ? ": note: " : "note: ", out);
             table_put(out, noted->note, format);
             fputs(format == TABLE_MD ? "\n" : "\n\n", out);
         }
@@ -322,6 +327,7 @@ static void missing_rows(struct table *table, const struct bundle *bundle, const
         table_cell(table, "%s", row->id);
         table_cell(table, "%s", row_status_name(row->status));
         table_cell(table, "%s", row->why ? row->why
+                   : row->status == ROW_NEGATIVE ? "a run read less than nothing"
                    : row->status != ROW_DISAGREE ? "see the program's check"
                    : row->better == ROW_EXACT ? "a count that differs between runs"
                    : "two rounds differ by more than 3 %: measure again");
@@ -486,7 +492,7 @@ static int print_map(const struct report_options *o)
     char why[DOCUMENT_WHY];
     for (size_t i = 0; i < o->n_paths; i++)
         if (!report_map(stdout, o->paths[i], o->map, why)) {
-            fprintf(stderr, "gpufloor report: %s\n", why);
+            out_say("gpufloor report: %s\n", why);
             return EXIT_TROUBLE;
         }
     return EXIT_FINE;
@@ -497,7 +503,7 @@ static int print_history(const struct report_options *o)
     char why[DOCUMENT_WHY];
     if (trend_print(stdout, o->history, o->glob, o->format, why))
         return EXIT_FINE;
-    fprintf(stderr, "gpufloor report: %s\n", why);
+    out_say("gpufloor report: %s\n", why);
     return EXIT_TROUBLE;
 }
 
@@ -506,7 +512,7 @@ static int print_counters(const struct report_options *o)
     char why[DOCUMENT_WHY];
     if (counter_table_report(stdout, o->paths[0], why))
         return EXIT_FINE;
-    fprintf(stderr, "gpufloor report: %s\n", why);
+    out_say("gpufloor report: %s\n", why);
     return EXIT_TROUBLE;
 }
 
@@ -515,7 +521,7 @@ static bool print_quality(const struct bundle *const bundles[], size_t n,
 {
     for (size_t i = 0; i < n; i++)
         if (!report_quality(stdout, bundles[i], format)) {
-            fprintf(stderr, "gpufloor report: --quality: no fused kernel in bundle %zu\n", i + 1);
+            out_say("gpufloor report: --quality: no fused kernel in bundle %zu\n", i + 1);
             return false;
         }
     return true;
@@ -534,7 +540,7 @@ static bool print_boards(struct bundle *bundles, size_t n, const struct report_o
     const bool fine = o->published ? boards_published(stdout, bundles, n, o->format, why)
                                    : boards_print(stdout, bundles, n, o->format, why);
     if (!fine)
-        fprintf(stderr, "gpufloor report: %s\n", why);
+        out_say("gpufloor report: %s\n", why);
     return fine;
 }
 
@@ -547,7 +553,7 @@ static bool print_answers(const struct bundle *const bundles[], size_t n,
                                                : ANSWERS_ALL;
     for (size_t i = 0; i < n; i++)
         if (!answers_print(stdout, bundles[i], o->results, answers, o->section, o->format)) {
-            fprintf(stderr, "gpufloor report: out of memory\n");
+            out_say("gpufloor report: out of memory\n");
             return false;
         }
     return true;
@@ -562,7 +568,7 @@ static bool write_wanted(const struct bundle *bundle, const struct report_option
                       ((!o->tex && !o->plots) ||
                        papers_write(bundle, o->results, o->tex, o->plots, why));
     if (!fine)
-        fprintf(stderr, "gpufloor report: %s\n", why);
+        out_say("gpufloor report: %s\n", why);
     return fine;
 }
 
@@ -574,7 +580,7 @@ static bool write_boards(struct bundle *bundles, const struct report_options *o)
     const bool fine = boards_write(bundles, o->results, &files, why);
 
     if (!fine)
-        fprintf(stderr, "gpufloor report: %s\n", why);
+        out_say("gpufloor report: %s\n", why);
     return fine;
 }
 
@@ -594,7 +600,7 @@ static bool print_wanted(const struct bundle *const bundles[], size_t n,
     else if (o->section || o->headline || o->is_short || !wants_rows(o))
         return print_answers(bundles, n, o);
     else if (!report_whole(stdout, bundles, n, o->format, o->glob)) {
-        fprintf(stderr, "gpufloor report: --metric %s: no metric matches\n", o->glob);
+        out_say("gpufloor report: --metric %s: no metric matches\n", o->glob);
         return false;
     }
     return true;
@@ -654,7 +660,7 @@ int report_main(int argc, char **argv)
     catalogue_path(standard, "../../results/nvidia-h200");
     argp_parse(&parser, argc, argv, 0, NULL, &o);
     if (misused(&o)) {
-        fprintf(stderr, "gpufloor report: %s\n", misused(&o));
+        out_say("gpufloor report: %s\n", misused(&o));
         return EXIT_TROUBLE;
     }
     if (o.map)
@@ -669,7 +675,7 @@ int report_main(int argc, char **argv)
         columns[n] = &bundles[n];
     }
     if (!fine)
-        fprintf(stderr, "gpufloor report: %s\n", why);
+        out_say("gpufloor report: %s\n", why);
     else if (writes_files(&o) && n == 2)
         fine = write_boards(bundles, &o);
     else if (o.published || is_side_by_side(&o))

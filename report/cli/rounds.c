@@ -14,6 +14,7 @@
 #include "report/cli/child.h"
 #include "report/cli/session.h"
 #include "report/cli/spawn.h"
+#include "report/page/out.h"
 
 /* NVML may list a probe that has just ended for a moment. */
 static const double LEAVING_S = 2.0, LOOK_S = 1.0;
@@ -126,14 +127,6 @@ static json_t *failed_document(const struct session *s, const struct task *task,
                      "check", 0, "deep", s->options.deep, "cases", "checks", "notes");
 }
 
-/* A parser's message quotes what it did not understand, which may be invalid text. */
-static void make_plain(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text >= 0x7f || (unsigned char)*text < 0x20)
-            *text = '?';
-}
-
 static double limit_of(const struct session *s)
 {
     if (s->options.limit_s > 0)
@@ -165,7 +158,7 @@ static json_t *document_of(const struct session *s, const struct task *task, boo
         json_decref(document);
         document = NULL;
     }
-    make_plain(why);
+    out_ascii(why, sizeof why); /* a parser quotes what it did not understand */
     if (!document)
         return failed_document(s, task, why, result->elapsed_s);
     bool says_ok = !strcmp(document_get_text(document, "status", ""), "ok");

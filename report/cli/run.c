@@ -14,6 +14,7 @@
 #include "report/cli/report.h"
 #include "report/cli/session.h"
 #include "report/cli/spawn.h"
+#include "report/page/out.h"
 
 static const char standard_board[] =
     "nvidia-h200"; /* whose results are shown if there is no GPU */
@@ -162,7 +163,7 @@ static bool take_with(struct session *s)
     char why[DOCUMENT_WHY];
     for (size_t i = 0; i < s->options.n_with; i++)
         if (!catalogue_add(&s->catalogue, s->options.with[i], why)) {
-            fprintf(stderr, "gpufloor run: --with %s\n", why);
+            out_say("gpufloor run: --with %s\n", why);
             return false;
         }
     return true;
@@ -197,12 +198,12 @@ static bool take_peers(struct session *s)
     bool torch = python && result.exit_code == 0;
     child_free(&result);
     if (!torch)
-        fprintf(stderr, "no peers: %s\n", python ? "python3 has no torch" : "there is no python3");
+        out_say("no peers: %s\n", python ? "python3 has no torch" : "there is no python3");
     for (size_t i = 0; torch && i < sizeof names / sizeof names[0]; i++)
         if (!find_baseline(path, names[i])) {
-            fprintf(stderr, "no peers: there is no baselines/%s beside this program\n", names[i]);
+            out_say("no peers: there is no baselines/%s beside this program\n", names[i]);
         } else if (!catalogue_add(&s->catalogue, path, why)) {
-            fprintf(stderr, "gpufloor run: --peers: %s\n", why);
+            out_say("gpufloor run: --peers: %s\n", why);
             return false;
         }
     return true;
@@ -212,15 +213,14 @@ static bool names_known(const struct session *s)
 {
     for (size_t i = 0; i < s->options.n_names; i++)
         if (!catalogue_find(&s->catalogue, s->options.names[i])) {
-            fprintf(stderr, "gpufloor run: unknown probe '%s': expected one that 'gpufloor list' "
+            out_say("gpufloor run: unknown probe '%s': expected one that 'gpufloor list' "
                     "shows (those that run kernels are built by 'make', with a CUDA toolkit)\n",
                     s->options.names[i]);
             return false;
         }
     if (s->catalogue.n > 0)
         return true;
-    fprintf(stderr,
-            "gpufloor run: no probes beside this program: expected build/bin/probes (make)\n");
+    out_say("gpufloor run: no probes beside this program: expected build/bin/probes (make)\n");
     return false;
 }
 
@@ -236,7 +236,7 @@ static bool choose_tasks(struct session *s)
         if (!s->gpu_state[0] || probe->needs != NEEDS_GPU)
             s->tasks[s->n_tasks++].probe = probe;
         else if (probe->added)
-            fprintf(stderr, "skip  %s: it needs a GPU\n", probe->name);
+            out_say("skip  %s: it needs a GPU\n", probe->name);
     }
     return s->tasks != NULL;
 }
@@ -244,7 +244,7 @@ static bool choose_tasks(struct session *s)
 static void say_gpu_state(const struct session *s)
 {
     if (s->gpu_state[0]) /* what was not built says nothing of the GPU */
-        fprintf(stderr, "%s: %s\n", strcmp(s->gpu_state, "not_built") ? "no GPU" : "GPU probes",
+        out_say("%s: %s\n", strcmp(s->gpu_state, "not_built") ? "no GPU" : "GPU probes",
                 s->gpu_why[0] ? s->gpu_why : s->gpu_state);
 }
 
@@ -257,8 +257,7 @@ static bool alone(struct session *s)
     state = nvml_state(s->nvml);
     if (state.n_processes <= 0)
         return true;
-    fprintf(stderr,
-            "gpufloor run: %d other process%s on the GPU: wait, or give --shared to measure "
+    out_say("gpufloor run: %d other process%s on the GPU: wait, or give --shared to measure "
             "all the same\n",
             state.n_processes, state.n_processes == 1 ? " is" : "es are");
     return false;
@@ -274,7 +273,7 @@ static bool say_outcomes(const struct session *s)
         bool skipped = task->n_skipped == task->n_runs;
         const char *word = task->n_failed ? "FAIL" : task->n_runs && skipped ? "skip" : "ok";
         if (task->n_runs > 0)
-            fprintf(stderr, "%-5s %-18s %d run%s  %.1f s%s%s\n", word, task->probe->name,
+            out_say("%-5s %-18s %d run%s  %.1f s%s%s\n", word, task->probe->name,
                     task->n_runs, task->n_runs == 1 ? "" : "s", task->total_s,
                     task->why[0] ? "  " : "", task->why);
         all_fine = all_fine && task->n_failed == 0;
@@ -296,7 +295,7 @@ static bool open_committed(const struct session *s, const char *board, struct bu
         return false;
     if (catalogue_read(committed, folder, why))
         return true;
-    fprintf(stderr, "gpufloor run: %s\n", why);
+    out_say("gpufloor run: %s\n", why);
     return false;
 }
 
@@ -338,13 +337,13 @@ static int finish(struct session *s)
     bool all_fine = say_outcomes(s) && saved == SAVED && !s->interrupted;
 
     if (s->interrupted)
-        fprintf(stderr, "interrupted: the bundle holds what was measured until then\n");
+        out_say("interrupted: the bundle holds what was measured until then\n");
     if (saved != NOT_SAVED)
-        fprintf(stderr, "wrote %s\n", s->path);
+        out_say("wrote %s\n", s->path);
     show(s, bundle);
     json_decref(bundle);
     if (s->options.require_gpu && !gpu_measured(s)) {
-        fprintf(stderr, "gpufloor run: --require-gpu: no GPU was measured\n");
+        out_say("gpufloor run: --require-gpu: no GPU was measured\n");
         all_fine = false;
     }
     return all_fine ? EXIT_FINE : EXIT_WORSE;
@@ -365,24 +364,24 @@ static int prepare(struct session *s)
     progress_open(&s->progress);
     session_find_gpu(s);
     if (session_interrupted()) {
-        fprintf(stderr, "interrupted: nothing was measured until then\n");
+        out_say("interrupted: nothing was measured until then\n");
         return EXIT_WORSE;
     }
     say_gpu_state(s);
     if (s->gpu_state[0] && (s->options.require_gpu || s->options.n_each > 0)) {
-        fprintf(stderr, "gpufloor run: --%s: GPU %d cannot be measured\n",
+        out_say("gpufloor run: --%s: GPU %d cannot be measured\n",
                 s->options.require_gpu ? "require-gpu" : "each", s->options.device);
         return EXIT_WORSE;
     }
     if (!alone(s) || !choose_tasks(s))
         return EXIT_TROUBLE;
     if (s->n_tasks == 0) {
-        fprintf(stderr, "gpufloor run: nothing to measure: what was asked for needs a GPU\n");
+        out_say("gpufloor run: nothing to measure: what was asked for needs a GPU\n");
         return EXIT_FINE;
     }
     if (s->options.resumed ? session_resume(s, why) : session_place(s, why))
         return GO_ON;
-    fprintf(stderr, "gpufloor run: --%s %s\n", s->options.resumed ? "continue" : "output", why);
+    out_say("gpufloor run: --%s %s\n", s->options.resumed ? "continue" : "output", why);
     return EXIT_TROUBLE;
 }
 
@@ -411,7 +410,7 @@ static int measure_all(struct session *all, size_t n)
             continue;
         }
         if (n > 1)
-            fprintf(stderr, "GPU %d\n", all[i].options.device);
+            out_say("GPU %d\n", all[i].options.device);
         session_measure(&all[i]);
         const int ended = finish(&all[i]);
         worst = ended > worst ? ended : worst;

@@ -145,7 +145,7 @@ enum session_saved session_save(struct session *s, const json_t *bundle)
         return SAVED_ELSEWHERE;
     }
     progress_say(&s->progress, "gpufloor run: %s; the bundle follows on stdout", why);
-    json_dumpf(bundle, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    document_print(stdout, bundle, JSON_COMPACT | JSON_REAL_PRECISION(9));
     putchar('\n');
     return NOT_SAVED;
 }

@@ -3,6 +3,7 @@
  * process that reads a pipe whose other end only this process holds, so that it wakes up when this
  * process is gone, by whatever signal. */
 #include "report/cli/spawn.h"
+#include "report/page/out.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -143,11 +144,9 @@ static bool is_orphan(const char *number, pid_t group, struct orphan *orphan)
     if (!begin || !end || sscanf(end + 1, " %c %d %d", &state, &parent, &of) != 3)
         return false;
     *end = '\0';
-    for (char *c = begin; *c; c++)
-        if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
-            *c = '?';
     orphan->pid = atoi(number);
     snprintf(orphan->name, sizeof orphan->name, "%.31s", begin + 1);
+    out_ascii(orphan->name, sizeof orphan->name);
     return parent == getpid() && of != group && state != 'Z' && state != 'X';
 }
 

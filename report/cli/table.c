@@ -15,24 +15,46 @@ struct table table_new(const char *align)
     return table;
 }
 
-void table_cell(struct table *table, const char *format, ...)
+static void append(struct table *table, enum table_kind kind, const char *format,
+                   va_list arguments)
 {
-    va_list arguments;
     char *cell = NULL;
 
     if (table->n_cells == table->room) {
         size_t room = table->room ? 2 * table->room : 128;
-        char **cells = realloc(table->cells, room * sizeof *cells);
+        struct table_cell *cells = realloc(table->cells, room * sizeof *cells);
         if (!cells)
             return;
         table->cells = cells;
         table->room = room;
     }
-    va_start(arguments, format);
     if (vasprintf(&cell, format, arguments) < 0)
         cell = NULL;
+    table->cells[table->n_cells++] = (struct table_cell){cell, kind};
+}
+
+void table_cell(struct table *table, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    append(table, TABLE_PLAIN, format, arguments);
     va_end(arguments);
-    table->cells[table->n_cells++] = cell;
+}
+
+void table_name(struct table *table, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    append(table, TABLE_NAME, format, arguments);
+    va_end(arguments);
+}
+
+void table_markup(struct table *table, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    append(table, TABLE_MARKUP, format, arguments);
+    va_end(arguments);
 }
 
 void table_number(struct table *table, double value)
@@ -56,34 +78,35 @@ bool table_format_read(const char *name, enum table_format *format)
 
 /* --- printing --------------------------------------------------------------------------------- */
 
-static void put_bytes(FILE *out, const char *text, size_t n, enum table_format format)
+enum out_format table_out(enum table_format format)
 {
-    for (size_t i = 0; i < n; i++) {
-        const unsigned char c = (unsigned char)text[i];
-        if (c == '|' && format == TABLE_MD)
-            fputc('\\', out);
-        fputc(c < 0x20 || c == 0x7f ? '?' : c, out);
-    }
+    return format == TABLE_MD ? OUT_MD : format == TABLE_TSV ? OUT_TSV : OUT_TEXT;
 }
 
 void table_put(FILE *out, const char *text, enum table_format format)
 {
-    if (text)
-        put_bytes(out, text, strlen(text), format);
+    out_put(out, text, table_out(format));
 }
 
-/* Columns on a screen of `n` bytes: all but the continuation bytes of UTF-8. */
-static size_t width_of_bytes(const char *text, size_t n)
+/* Between backticks Markdown escapes nothing: a name that would need it stands without them. */
+static void put_md(FILE *out, const struct table_cell *cell)
 {
-    size_t width = 0;
-    for (size_t i = 0; i < n; i++)
-        width += ((unsigned char)text[i] & 0xc0) != 0x80;
-    return width;
+    const char *text = cell->text ? cell->text : "";
+    bool is_plain = *text;
+
+    for (const char *c = text; *c; c++)
+        is_plain = is_plain && *c >= 0x20 && *c < 0x7f && !strchr("`|\\", *c);
+    if (cell->kind == TABLE_NAME && is_plain)
+        fprintf(out, "`%s`", text);
+    else if (cell->kind == TABLE_MARKUP)
+        fputs(text, out);
+    else
+        out_put(out, text, OUT_MD);
 }
 
-static size_t width_of(const char *text)
+static size_t width_of(const struct table_cell *cell)
 {
-    return text ? width_of_bytes(text, strlen(text)) : 0;
+    return cell->text ? out_width(cell->text, strlen(cell->text)) : 0;
 }
 
 /* The columns of the terminal, where there is one: 80 to TABLE_WIDTH. */
@@ -101,7 +124,7 @@ void table_wrap(FILE *out, const char *text, size_t at, size_t indent)
 {
     const size_t within = screen_width();
     for (bool first = true; text && *text; first = false) {
-        const size_t length = strcspn(text, " "), width = width_of_bytes(text, length);
+        const size_t length = strcspn(text, " "), width = out_width(text, length);
         if (!first && at + 1 + width >= within) {
             fprintf(out, "\n%*s", (int)indent, "");
             at = indent;
@@ -109,7 +132,7 @@ void table_wrap(FILE *out, const char *text, size_t at, size_t indent)
             fputc(' ', out);
             at++;
         }
-        put_bytes(out, text, length, TABLE_TEXT);
+        out_bytes(out, text, length, OUT_TEXT);
         at += width;
         text += length;
         text += strspn(text, " ");
@@ -120,7 +143,7 @@ static size_t column_width(const struct table *table, size_t column)
 {
     size_t widest = 0;
     for (size_t i = column; i < table->n_cells; i += table->n_columns) {
-        size_t width = width_of(table->cells[i]);
+        size_t width = width_of(&table->cells[i]);
         widest = width > widest ? width : widest;
     }
     return widest;
@@ -132,11 +155,11 @@ static void print_text(FILE *out, const struct table *table)
     for (size_t column = 0; column < table->n_columns; column++)
         widths[column] = column_width(table, column);
     for (size_t i = 0; i < table->n_cells; i++) {
-        size_t column = i % table->n_columns, width = width_of(table->cells[i]);
+        size_t column = i % table->n_columns, width = width_of(&table->cells[i]);
         size_t pad = widths[column] - width;
         bool last = column + 1 == table->n_columns, right = table->align[column] == 'r';
         fprintf(out, "  %*s", right ? (int)pad : 0, "");
-        table_put(out, table->cells[i], TABLE_TEXT);
+        out_put(out, table->cells[i].text, OUT_TEXT);
         fprintf(out, "%*s%s", right || last ? 0 : (int)pad, "", last ? "\n" : "");
     }
 }
@@ -146,7 +169,7 @@ static void print_md(FILE *out, const struct table *table)
     for (size_t i = 0; i < table->n_cells; i++) {
         size_t column = i % table->n_columns;
         fputs(column ? " | " : "| ", out);
-        table_put(out, table->cells[i], TABLE_MD);
+        put_md(out, &table->cells[i]);
         if (column + 1 < table->n_columns)
             continue;
         fputs(" |\n", out);
@@ -159,7 +182,7 @@ static void print_md(FILE *out, const struct table *table)
 static void print_tsv(FILE *out, const struct table *table)
 {
     for (size_t i = 0; i < table->n_cells; i++) {
-        table_put(out, table->cells[i], TABLE_TSV);
+        out_put(out, table->cells[i].text, OUT_TSV);
         fputc((i + 1) % table->n_columns ? '\t' : '\n', out);
     }
 }
@@ -183,7 +206,7 @@ void table_print(FILE *out, struct table *table, enum table_format format, const
         fputc('\n', out);
     }
     for (size_t i = 0; i < table->n_cells; i++)
-        free(table->cells[i]);
+        free(table->cells[i].text);
     free(table->cells);
     *table = (struct table){0};
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/stat.h"
+#include "core/unit.h"
 #include "report/bundle/folder.h"
 #include "report/page/emit.h"
 #include "report/page/summary.h"
@@ -375,8 +376,9 @@ static void strip(char *text, size_t size, const struct trend *trend, const stru
 
 static void change_cell(struct table *table, const struct course *one)
 {
+    char text[32];
     if (!isnan(one->change))
-        table_cell(table, "%+.1f %%", 100 * one->change);
+        table_cell(table, "%s %%", unit_fixed(text, sizeof text, 100 * one->change, 1, true));
     else
         table_cell(table, "first");
 }
@@ -436,7 +438,9 @@ static void print_one(FILE *out, const struct trend *trend, const struct course 
             bound.value = point->number.high;
             table_cell(&table, "%s", number_say(text, sizeof text, &bound, NULL));
             if (then && point->method == method)
-                table_cell(&table, "%+.1f %%", 100 * (point->number.value / before - 1));
+                table_cell(&table, "%s %%", unit_fixed(text, sizeof text,
+                                                       100 * (point->number.value / before - 1), 1,
+                                                       true));
             else
                 table_cell(&table, "-");
             if (then && point->method != method)
@@ -498,7 +502,7 @@ static void say_one(FILE *out, const struct trend *trend, const struct course *o
     }
     table_put(out, one->name, format);
     number_say(text, sizeof text, &at(trend, one, one->newest)->number, NULL);
-    fprintf(out, ": %s on %.10s, ", text, trend->runs[one->newest].started);
+    out_printf(out, table_out(format), ": %s on %.10s, ", text, trend->runs[one->newest].started);
     if (n > 0)
         fprintf(out, "%s to %s in %zu earlier bundle%s", number_say(low, sizeof low, &least, NULL),
                 number_say(high, sizeof high, &most, NULL), n, n == 1 ? "" : "s");
@@ -510,6 +514,7 @@ static void print_finding(FILE *out, const struct trend *trend, enum table_forma
 {
     const struct course *first = &trend->series[0]; /* what moved most */
     size_t moved = 0, compared = 0;
+    char text[32];
 
     for (size_t i = 0; i < trend->n_series; i++) {
         compared += isnan(trend->series[i].change) ? 0 : 1;
@@ -519,10 +524,10 @@ static void print_finding(FILE *out, const struct trend *trend, enum table_forma
     if (trend->n_series == 1) {
         say_one(out, trend, first, format);
     } else {
-        fprintf(out, "%s, %zu bundles: %zu of %zu numbers moved by more than %.0f %%",
-                trend->runs[0].board, trend->n_runs, moved, compared, 100 * MOVED);
+        out_printf(out, table_out(format), "%s, %zu bundles: %zu of %zu numbers moved by more than %.0f %%",
+                   trend->runs[0].board, trend->n_runs, moved, compared, 100 * MOVED);
         if (moved > 0)
-            fprintf(out, ", one by %+.0f %%", 100 * first->change);
+            fprintf(out, ", one by %s %%", unit_fixed(text, sizeof text, 100 * first->change, 0, true));
     }
     fputs(format == TABLE_MD ? "**\n\n" : "\n\n", out);
 }

@@ -1,6 +1,5 @@
-/* The emitters: a report, which is a list of sections, as text, as Markdown, as JSON. Each format
- * has one function that lets text out; names in a bundle are untrusted, and their control
- * characters are replaced there. */
+/* The emitters: a report, which is a list of sections, as text, as Markdown, as JSON. Text
+ * leaves them by report/page/out.h. */
 #ifndef REPORT_PAGE_EMIT_H
 #define REPORT_PAGE_EMIT_H
 

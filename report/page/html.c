@@ -9,12 +9,13 @@
 #include <sys/stat.h>
 
 #include "report/page/emit.h"
+#include "report/page/out.h"
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
 void html_text(FILE *out, const char *text)
 {
-    chart_escape(out, text);
+    out_put(out, text, OUT_HTML);
 }
 
 static bool is_digit(char c)
@@ -155,7 +156,9 @@ static void put_metrics(FILE *out, const struct page *page, size_t i)
             continue;
         char name[100];
         snprintf(name, sizeof name, "%.*s", (int)length, id);
-        fprintf(out, "%s<a href=\"#%s\">", n ? ", " : "<p>Rows: ", page->row[k].anchor);
+        fprintf(out, "%s<a href=\"#", n ? ", " : "<p>Rows: ");
+        html_text(out, page->row[k].anchor);
+        fputs("\">", out);
         html_text(out, name);
         fputs("</a>", out);
         shown[n++] = id;

@@ -51,8 +51,9 @@ static void put_told(FILE *out, const struct grid *grid)
         id = *own ? own : id;
         fputs("<li><span>", out);
         put_linked(out, own);
-        fprintf(out, "</span><b class=\"%s\">%s %s</b><span>", html_word(word),
-                grid_at(grid, i, 1)->text, word);
+        fprintf(out, "</span><b class=\"%s\">", html_word(word));
+        html_text(out, grid_at(grid, i, 1)->text);
+        fprintf(out, " %s</b><span>", word);
         html_prose(out, grid_at(grid, i, 3)->text);
         fputs("</span></li>\n", out);
     }

@@ -2,24 +2,13 @@
 #include <string.h>
 
 #include "report/page/emit.h"
+#include "report/page/out.h"
 
 enum { TEXT_MOST = 512, BAR = 20 };
 
-/* All text goes this way: control characters become '?'; a bar would end a table's cell, and other
- * signs would start markup. */
 static void put(FILE *out, const char *text)
 {
-    for (const unsigned char *at = (const unsigned char *)(text ? text : ""); *at; at++) {
-        const bool is_control = *at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0);
-        if (is_control) {
-            fputc('?', out);
-            at += *at == 0xc2 && at[1] >= 0x80;
-            continue;
-        }
-        if (strchr("|<>`*_[]\\", *at))
-            fputc('\\', out);
-        fputc(*at, out);
-    }
+    out_put(out, text, OUT_MD);
 }
 
 static void put_head(FILE *out, const struct section *section)
@@ -108,17 +97,14 @@ static void put_grid(FILE *out, const struct grid *grid)
     fputc('\n', out);
 }
 
+/* Between fences nothing is markup; each line begins with a word of ours, so that none ends them. */
 static void put_lines(FILE *out, const struct section *section)
 {
     if (section->n_lines == 0)
         return;
     fputs("```\n", out);
     for (size_t i = 0; i < section->n_lines; i++)
-        for (const char *at = section->lines[i]; *at; at++) { /* made here, not by a bundle */
-            fputc((unsigned char)*at < 0x20 ? '?' : *at, out);
-            if (!at[1])
-                fputc('\n', out);
-        }
+        out_printf(out, OUT_TEXT, "%s\n", section->lines[i]);
     fputs("```\n\n", out);
 }
 

@@ -8,6 +8,9 @@
 
 enum { DIGITS = 3 };
 
+/* Beyond these a number is written by its exponent. */
+static const double WHOLE_MOST = 1e10, LEAST = 1e-9;
+
 struct number number_none(void)
 {
     return (struct number){.value = NAN, .low = NAN, .high = NAN, .unit = "count",
@@ -114,6 +117,8 @@ char *number_cell(char *text, size_t size, const struct number *number, const ch
 
     if (!isfinite(value))
         snprintf(text, size, "-");
+    else if (fabs(value) >= WHOLE_MOST || (value != 0 && fabs(value) < LEAST))
+        snprintf(text, size, "%.*e", DIGITS - 1, value);
     else if (value == rint(value) && (is_counted(number->unit) || fabs(value) >= 1000))
         snprintf(text, size, "%.0f", value);
     else

@@ -8,6 +8,7 @@
 
 #include "report/chart/chart.h"
 #include "report/page/evidence.h"
+#include "report/page/out.h"
 
 const struct plot_entry *plot_at(size_t i)
 {
@@ -23,11 +24,6 @@ const struct plot_entry *plot_at(size_t i)
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-static bool is_control(char c)
-{
-    return (unsigned char)c < 0x20 || c == 0x7f;
-}
-
 /* "us" behind a number and a blank. */
 static bool is_us(const char *text, const char *at)
 {
@@ -38,22 +34,22 @@ static bool is_us(const char *text, const char *at)
 /* Between single quotes gnuplot takes all but these as it stands. */
 void plot_text(FILE *out, const char *text)
 {
+    const char *from = text ? text : "", *at = from;
+
     fputc('\'', out);
-    for (const char *at = text ? text : ""; *at; at++)
-        if (*at == '\'')
-            fputs("''", out);
-        else if (is_us(text, at))
+    for (; *at; at++)
+        if (is_us(text, at)) {
+            out_bytes(out, from, (size_t)(at - from), OUT_QUOTED);
             fputs("\u00b5", out);
-        else
-            fputc(is_control(*at) ? '?' : *at, out);
+            from = at + 1;
+        }
+    out_bytes(out, from, (size_t)(at - from), OUT_QUOTED);
     fputc('\'', out);
 }
 
-/* A cell of the data: neither tab nor quote may stand in it. */
 static void put_cell(FILE *out, const char *text)
 {
-    for (const char *at = text ? text : ""; *at; at++)
-        fputc(is_control(*at) ? '?' : *at == '"' ? '\'' : *at, out);
+    out_put(out, text, OUT_DATA);
 }
 
 /* A comment ends with a full stop: a backslash at its end would go on in the next line. */
@@ -61,8 +57,7 @@ static void put_comment(FILE *out, const char *text)
 {
     const size_t n = strlen(text);
     fputs("# ", out);
-    for (const char *at = text; *at; at++)
-        fputc(is_control(*at) ? '?' : *at, out);
+    out_put(out, text, OUT_TEXT);
     fputs(n > 0 && text[n - 1] == '.' ? "\n" : ".\n", out);
 }
 

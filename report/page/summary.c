@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/page/out.h"
+
 /* --- the table -------------------------------------------------------------------------------- */
 
 #define GEMM_1024 "small_gemm.time{m=1024,n=1024,k=1024,type=fp16,acc=fp32,layout=nn,"
@@ -228,7 +230,7 @@ struct number summary_number(const struct summary *summary, const char *name)
 
     if (entry)
         return summary_take(summary, entry->glob, entry->pick);
-    fprintf(stderr, "gpufloor: the summary has no number '%s'\n", name);
+    out_say("gpufloor: the summary has no number '%s'\n", name);
     abort();
 }
 
@@ -266,11 +268,14 @@ char *summary_why(const struct summary *summary, const char *glob, char *text, s
 
 /* --- the board -------------------------------------------------------------------------------- */
 
+static const double FACT_MOST = 1e15;
+
 double summary_fact(const struct summary *summary, const char *key)
 {
     char text[64];
     const char *value = bundle_fact(summary->bundle, "gpu", key, text, sizeof text, "");
-    return *value ? atof(value) : (double)NAN;
+    const double fact = *value ? atof(value) : (double)NAN;
+    return fabs(fact) < FACT_MOST ? fact : (double)NAN; /* no machine has so much of anything */
 }
 
 double summary_sms(const struct summary *summary)

@@ -9,7 +9,7 @@
 
 /* The one way by which text gets into LaTeX, with the signs of a paper: "%" becomes "\%", "334 ns"
  * becomes "334~ns", "us" after a number microseconds, "1024^3" a power, "128x64" a product. What
- * plain pdflatex cannot set, and control characters, become '?'. */
+ * plain pdflatex cannot set becomes '?'; the rest is let out by report/page/out.h. */
 void tex_put(FILE *out, const char *text);
 
 /* The table of a section: booktabs and columns of siunitx, the finding as its caption, how it was

@@ -3,29 +3,11 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "report/chart/character.h"
+#include "report/page/out.h"
 #include "report/page/tex.h"
 
 /* --- one character ---------------------------------------------------------------------------- */
-
-/* What LaTeX reserves, what its oldest text font lacks, and what may not follow "\\". */
-static const char *const reserved[128] = {['&'] = "\\&",
-                                          ['%'] = "\\%",
-                                          ['$'] = "\\$",
-                                          ['#'] = "\\#",
-                                          ['_'] = "\\_",
-                                          ['{'] = "\\{",
-                                          ['}'] = "\\}",
-                                          ['~'] = "\\textasciitilde{}",
-                                          ['^'] = "\\textasciicircum{}",
-                                          ['\\'] = "\\textbackslash{}",
-                                          ['<'] = "\\textless{}",
-                                          ['>'] = "\\textgreater{}",
-                                          ['|'] = "\\textbar{}",
-                                          ['`'] = "\\textasciigrave{}",
-                                          ['['] = "{[}",
-                                          [']'] = "{]}",
-                                          ['*'] = "{*}",
-                                          ['"'] = "''"};
 
 /* Above 127. In the report's texts a dagger marks what is quoted; in papers it marks few rounds, and
  * the two daggers change places. */
@@ -67,7 +49,8 @@ static bool is_letter(const char *at)
 /* Puts a character above 127 and returns how many bytes it took. */
 static size_t put_wide(FILE *out, const char *at)
 {
-    size_t n = 1;
+    char shown[CHARACTER_SHOWN];
+    size_t n;
 
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
         if (!strncmp(at, signs[i].from, strlen(signs[i].from))) {
@@ -78,9 +61,11 @@ static size_t put_wide(FILE *out, const char *at)
         fwrite(at, 1, 2, out);
         return 2;
     }
-    while (((unsigned char)at[n] & 0xc0) == 0x80)
-        n++;
-    fputc('?', out);
+    n = character_take(at, strlen(at), shown);
+    if (shown[0])
+        out_bytes(out, at, n, OUT_TEX);
+    else
+        fputc('?', out);
     return n;
 }
 
@@ -153,12 +138,7 @@ void tex_put(FILE *out, const char *text)
             n = put_wide(out, at);
         } else if (n == 0) {
             n = 1;
-            if (c < 0x20 || c == 0x7f)
-                fputc('?', out);
-            else if (reserved[c])
-                fputs(reserved[c], out);
-            else
-                fputc(c, out);
+            out_bytes(out, at, n, OUT_TEX);
         }
         at += n;
     }

@@ -8,6 +8,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "report/chart/character.h"
+#include "report/page/out.h"
+
 enum { WIDTH_LEAST = 80, WIDTH_MOST = 100, INDENT = 2, CELL_TEXT_MOST = 512 };
 enum { TEXT_LEAST = 10 }; /* columns that a text has at least */
 enum { KEY_WIDTH = 12 }; /* of the head: "NORMAL      44 of 45 ..." */
@@ -49,18 +52,6 @@ struct text_style text_style_of(FILE *out)
 
 /* --- letting text out ------------------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 character at text; 1 for what is none. */
-static size_t character(const char *text, size_t n)
-{
-    const unsigned char first = (unsigned char)text[0];
-    const size_t length = first < 0xc2 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 1;
-
-    for (size_t i = 1; i < length; i++)
-        if (i >= n || ((unsigned char)text[i] & 0xc0) != 0x80)
-            return 1;
-    return length;
-}
-
 static char in_ascii(const char *text, size_t length)
 {
     static const char steps[] = "._-=+*#@";
@@ -71,18 +62,15 @@ static char in_ascii(const char *text, size_t length)
     return length == 3 && !memcmp(text, "\u2020", 3) ? '^' : '?';
 }
 
-/* All text goes this way: control characters, of one byte and of two, and stray bytes become '?'. */
+/* What is let out; without UTF-8 the characters of our own become ASCII, others '?'. */
 static void put(FILE *out, const char *text, size_t n, const struct text_style *style)
 {
+    char shown[CHARACTER_SHOWN];
+
     for (size_t i = 0, length; i < n; i += length) {
-        const unsigned char c = (unsigned char)text[i];
-        length = character(text + i, n - i);
-        if (length == 1)
-            fputc(c < 0x20 || c >= 0x7f ? '?' : c, out);
-        else if (c == 0xc2 && (unsigned char)text[i + 1] < 0xa0)
-            fputc('?', out);
-        else if (style->utf8)
-            fwrite(text + i, 1, length, out);
+        length = character_take(text + i, n - i, shown);
+        if (shown[0] || length == 1 || style->utf8)
+            out_bytes(out, text + i, length, OUT_TEXT);
         else
             fputc(in_ascii(text + i, length), out);
     }
@@ -90,10 +78,7 @@ static void put(FILE *out, const char *text, size_t n, const struct text_style *
 
 static size_t columns_of(const char *text, size_t n)
 {
-    size_t columns = 0;
-    for (size_t i = 0; i < n; i += character(text + i, n - i))
-        columns++;
-    return columns;
+    return out_width(text, n);
 }
 
 static void pad(FILE *out, size_t n)
@@ -105,18 +90,19 @@ static void pad(FILE *out, size_t n)
 static size_t fitting(const char *text, size_t room)
 {
     const size_t n = strlen(text);
-    size_t at = 0, columns = 0, blank = 0;
+    char shown[CHARACTER_SHOWN];
+    size_t at = 0, fits = 0, blank = 0;
 
     if (columns_of(text, n) <= room)
         return n;
-    for (; at < n && columns <= room; at += character(text + at, n - at), columns++)
+    for (size_t columns = 0; at < n && columns <= room;) {
+        fits = at;
         if (text[at] == ' ')
             blank = at;
-    if (blank > 0)
-        return blank;
-    for (at = columns = 0; at < n && columns < room; columns++)
-        at += character(text + at, n - at);
-    return at;
+        at += character_take(text + at, n - at, shown);
+        columns += shown[0] ? strlen(shown) : 1;
+    }
+    return blank > 0 ? blank : fits > 0 ? fits : at;
 }
 
 /* A paragraph that begins in column `at`, its further lines in column `indent`. */

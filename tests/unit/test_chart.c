@@ -138,16 +138,18 @@ static void escaping(void **state)
     (void)state;
     escaped(NULL, "");
     escaped("<&\">'", "&lt;&amp;&quot;&gt;&#39;");
-    escaped("a\x01\x1b[31m\x7f", "a??[31m?");
-    escaped("line\nline\t", "line line?");
+    escaped("a\x01\x1b[31m\x7f", "a\\x01\\x1b[31m\\x7f");
+    escaped("line\nline\t", "line line\\x09");
     escaped("\xc2\xb5s \xe2\x80\xa0 \xf0\x9f\x98\x80", "\xc2\xb5s \xe2\x80\xa0 \xf0\x9f\x98\x80");
-    escaped("\xff \xc3 \xe2\x80", "? ? ??");    /* no UTF-8, or cut off */
-    escaped("\xc0\xaf \xed\xa0\x80", "?? ???"); /* too long a form; a surrogate */
-    escaped("\xef\xbf\xbe \xc2\x85", "??? ??"); /* no character; a control */
+    escaped("\xff \xc3 \xe2\x80", "\\xff \\xc3 \\xe2\\x80"); /* no UTF-8, or cut off */
+    escaped("\xc0\xaf \xed\xa0\x80", "\\xc0\\xaf \\xed\\xa0\\x80"); /* too long a form; a surrogate */
+    escaped("\xef\xbf\xbe \xc2\x85", "\\ufffe \\u0085"); /* no character; a control */
     escaped("\xe2\x80\xae"
             "abc",
-            "???abc"); /* would turn the text round */
-    escaped("\xf5\x80\x80\x80 \xf4\x90\x80\x80", "???? ????");
+            "\\u202eabc"); /* would turn the text round */
+    escaped("a\xe2\x80\x8b" "b\xef\xbb\xbf" "c\xd8\x9c", "a\\u200bb\\ufeffc\\u061c");
+    escaped("\xf3\xa0\x81\x81", "\\ue0041"); /* a letter that nobody sees */
+    escaped("\xf5\x80\x80\x80 \xf4\x90\x80\x80", "\\xf5\\x80\\x80\\x80 \\xf4\\x90\\x80\\x80");
 }
 
 static void numbers(void **state)

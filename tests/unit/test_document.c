@@ -218,26 +218,77 @@ static void refuses_wrong_types(void **state)
     assert_refused_text(bundle_with("5"), "bundle", "probe");
 }
 
-/* Untrusted text cannot break a message into lines, nor send a terminal commands. */
-static void control_characters_are_not_repeated(void **state)
+/* One run of one case, whose id has so many characters. */
+static const char *run_of_id(size_t length)
 {
-    char why[DOCUMENT_WHY];
-    static const char *const documents[] = {
-        "{\"schema\":\"a\\nb\\u001b[2J\"}",
-        "{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"p\\nq\\u0007\",\"method\":1},"
-        "\"status\":\"?\"}",
-        "{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"p\",\"method\":1},"
-        "\"status\":\"ok\",\"cases\":[{\"case\":\"\",\"metrics\":[{\"name\":\"m\\r\\n\",\"unit\":\"\\n\"}]}]}",
-        "{\"schema\"\n:\x1b",
-    };
+    enum { AROUND = sizeof "p.m{}" - 1 };
+    static char run[2048];
+    char keys[1024];
+
+    memset(keys, 'k', length - AROUND);
+    keys[length - AROUND] = '\0';
+    snprintf(run, sizeof run,
+             "{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"p\",\"method\":1},"
+             "\"status\":\"ok\",\"cases\":[{\"case\":\"%s\",\"metrics\":[{\"name\":\"m\","
+             "\"unit\":\"ns\",\"better\":\"lower\"}]}]}",
+             keys);
+    return run;
+}
+
+/* An id that would be cut could be that of another row. */
+static void long_ids_are_refused(void **state)
+{
+    char why[DOCUMENT_WHY], counters[4096];
     (void)state;
-    for (size_t i = 0; i < CHECK_LENGTH(documents); i++) {
-        assert_null(parse(documents[i], "run", why));
-        assert_true(strlen(why) > 0);
-        for (const char *c = why; *c; c++)
-            if ((unsigned char)*c < ' ' || *c == 127)
-                fail_msg("byte %d in: %s", *c, why);
-    }
+    json_t *document = parse(run_of_id(DOCUMENT_ID_MOST), "run", why);
+    assert_non_null(document);
+    json_decref(document);
+    assert_refused_text(run_of_id(DOCUMENT_ID_MOST + 1), "run", "401 characters");
+    assert_refused_text(bundle_with(run_of_id(600)), "bundle", "600 characters");
+    snprintf(counters, sizeof counters,
+             "{\"schema\":\"counters\",\"schema_version\":1,\"probes\":[{\"name\":\"p\",\"counted\":[%s]}]}",
+             run_of_id(500));
+    assert_refused_text(counters, "counters", "500 characters");
+}
+
+/* A row holds 32 rounds: one more is refused, not left out. */
+static void many_rounds_are_refused(void **state)
+{
+    static const char run[] =
+        "{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"p\",\"method\":1},"
+        "\"status\":\"ok\",\"cases\":[],\"run\":{\"round\":%d}}";
+    char text[400], why[DOCUMENT_WHY];
+    (void)state;
+    snprintf(text, sizeof text, run, DOCUMENT_ROUNDS_MAX - 1);
+    json_t *document = parse(text, "run", why);
+    assert_non_null(document);
+    json_decref(document);
+    snprintf(text, sizeof text, run, DOCUMENT_ROUNDS_MAX);
+    assert_refused_text(text, "run", "round 32; expected 0 to 31");
+    assert_refused_text(bundle_with(text), "bundle", "round 32");
+    snprintf(text, sizeof text, run, -1);
+    assert_refused_text(text, "run", "round -1");
+}
+
+/* What is printed holds ASCII alone, and reads back as it was. */
+static void printed_in_ascii(void **state)
+{
+    static const char text[] = "{\"a\":\"\\u001b\\u007f\\u009b\\u202e\\u00e9\\u007f\"}";
+    json_t *document = json_loads(text, 0, NULL);
+    char *said = NULL;
+    size_t size;
+    FILE *out = open_memstream(&said, &size);
+    (void)state;
+    assert_non_null(document);
+    assert_true(document_print(out, document, JSON_COMPACT));
+    fclose(out);
+    for (size_t i = 0; i < size; i++)
+        assert_true(said[i] >= 0x20 && said[i] < 0x7f);
+    json_t *again = json_loads(said, 0, NULL);
+    assert_true(json_equal(document, again));
+    json_decref(document);
+    json_decref(again);
+    free(said);
 }
 
 /* Untrusted text in a message is cut, and the message stays one that fits. */
@@ -522,7 +573,9 @@ int main(void)
         cmocka_unit_test(refuses_deep_nesting),
         cmocka_unit_test(refuses_another_kind_or_version),
         cmocka_unit_test(refuses_wrong_types),
-        cmocka_unit_test(control_characters_are_not_repeated),
+        cmocka_unit_test(long_ids_are_refused),
+        cmocka_unit_test(many_rounds_are_refused),
+        cmocka_unit_test(printed_in_ascii),
         cmocka_unit_test(long_names_are_cut),
         cmocka_unit_test(load_names_the_file),
         cmocka_unit_test(numbers_and_texts),

@@ -91,9 +91,19 @@ static void long_words(void **state)
 static void untrusted(void **state)
 {
     (void)state;
-    ASSERT_SAYS(wrapped("a\x1b[2Jb\nc", 0, 0), "a?[2Jb?c");
-    ASSERT_SAYS(put("a\x7f|\tb", TABLE_TEXT), "a?|?b");
+    ASSERT_SAYS(wrapped("a\x1b[2Jb\nc", 0, 0), "a\\x1b[2Jb\\x0ac");
+    ASSERT_SAYS(put("a\x7f|\tb", TABLE_TEXT), "a\\x7f|\\x09b");
+    ASSERT_SAYS(put("a\xc2\x9b" "1m\xe2\x80\xae\xff", TABLE_TEXT), "a\\u009b1m\\u202e\\xff");
     ASSERT_SAYS(put("a|b", TABLE_MD), "a\\|b");
+    ASSERT_SAYS(put("a\\|b\\", TABLE_MD), "a\\\\\\|b\\\\");
+    ASSERT_SAYS(put("<b>[x](y) &amp; a_b _c_ *d* `e`", TABLE_MD),
+                "\\<b>\\[x\\](y) \\&amp; a_b \\_c\\_ \\*d\\* \\`e\\`");
+    ASSERT_SAYS(put("# a", TABLE_MD), "\\# a");
+    ASSERT_SAYS(put("- a", TABLE_MD), "\\- a");
+    ASSERT_SAYS(put("12. a", TABLE_MD), "12\\. a");
+    ASSERT_SAYS(put("-", TABLE_MD), "-");
+    ASSERT_SAYS(put("-5.2 %", TABLE_MD), "-5.2 %");
+    ASSERT_SAYS(put("\"a\\\tb\"", TABLE_TSV), "\\x22a\\\\\\x09b\"");
     ASSERT_SAYS(put(NULL, TABLE_TEXT), "");
 }
 
