@@ -252,7 +252,8 @@ static void measure_stream(struct probe_run *r, const struct data *d, int metric
     cudaKernel_t kernel =
         gpu_kernel_if_any(r, &image_layout, name, sizeof(struct layout_stream_args));
     if (!kernel) {
-        probe_missing(r, metric, "loads of 32 bytes need compute capability 10.0");
+        probe_missing(r, metric, "loads of 32 bytes need a kernel for compute capability 10.0 from "
+                                 "CUDA 12.9 or newer");
         return;
     }
     struct layout_stream_args a = {.in = d->in + s->offset,

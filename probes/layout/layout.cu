@@ -75,7 +75,13 @@ template <> struct lane<16> {
     __device__ __forceinline__ uint32_t fold() const { return v.x ^ v.y ^ v.z ^ v.w; }
 };
 
-#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 1000
+// Loads of 32 bytes: from 10.0 on, and in the PTX of CUDA 12.9 (8.8) or newer.
+#if !defined __CUDA_ARCH__ ||                                                                      \
+    (__CUDA_ARCH__ >= 1000 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ >= 9))
+#define WIDE
+#endif
+
+#ifdef WIDE
 template <> struct lane<32> {
     uint32_t v[8];
     __device__ __forceinline__ void load(const char *p)
@@ -183,7 +189,7 @@ STREAM(read, 8, 16, false)
 STREAM(read, 8, 64, false)
 STREAM(read, 16, 16, false)
 STREAM(read, 16, 64, false)
-#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 1000
+#ifdef WIDE
 STREAM(read, 32, 64, false)
 #endif
 
@@ -214,7 +220,7 @@ STREAM(copy, 2, 16, true)
 STREAM(copy, 4, 64, true)
 STREAM(copy, 8, 64, true)
 STREAM(copy, 16, 64, true)
-#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 1000
+#ifdef WIDE
 STREAM(copy, 32, 64, true)
 #endif
 
