@@ -11,7 +11,7 @@ char *tex_board_name(const struct summary *summary, char *text, size_t size)
 
     for (const char *at = summary->bundle->board ? summary->bundle->board : "host";
          *at && n + 3 < size; at++)
-        text[n++] = *at < 0 || !isalnum((unsigned char)*at) ? '-' : *at;
+        text[n++] = (unsigned char)*at > 127 || !isalnum((unsigned char)*at) ? '-' : *at;
     if (summary->letter) {
         text[n++] = '-';
         text[n++] = summary->letter;
