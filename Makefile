@@ -42,6 +42,11 @@ PRESENT   := $(sort $(shell nvidia-smi --query-gpu=compute_cap --format=csv,nohe
 ARCH      ?= $(or $(filter $(ALL_ARCHS),$(PRESENT)),all)
 ARCHS     := $(if $(filter all,$(ARCH)),$(ALL_ARCHS),$(ARCH))
 
+# A cross compiler brings its own binutils: aarch64-linux-gnu-gcc, aarch64-linux-gnu-strip.
+CROSS := $(firstword $(foreach w,$(CC),$(if $(findstring -gcc,$(notdir $w)),$(shell w='$w'; echo "$${w%-gcc*}-"))))
+AR    := $(if $(filter-out default,$(origin AR)),$(AR),$(CROSS)ar)
+STRIP ?= $(CROSS)strip
+
 # --- flags, which are a dependency of every object -------------------------------------------------
 
 CFLAGS    ?= -O2 -g
@@ -128,7 +133,7 @@ $B/core.a: $(CORE:%.c=$B/%.o) $(call objects_of,core/device/)
 $(foreach f,$(FOLDERS),$(eval $B/$f/common.a: $(if $(CUDART),$(call objects_of,$f/common/))))
 $B/%.a:
 	@mkdir -p $(@D) && rm -f $@
-	$Qar rcs $@ $^
+	$Q$(AR) rcs $@ $^
 
 define CUBIN_RULE
 $B/%.sm_$1.cubin: %.cu $B/nvflags
@@ -158,7 +163,7 @@ $(BIN)/gpufloor: $(REPORT_OBJ) $(REPORT_USES)
 $(BIN)/gpufloor $(HOST_BIN) $(GPU_BIN):
 	@mkdir -p $(@D)
 	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(GPU_LIBS)
-	$Qstrip $@
+	$Q$(STRIP) $@
 
 # A plugin that cannot be built is left out, in one line that says what is lost.
 $(PLUGINS): $B/flags | $B/checked
@@ -196,7 +201,7 @@ report: host  ## report of the committed results
 	$Q$(BIN)/gpufloor report results/nvidia-h200
 
 test:  ## every test that this machine can run; the last line counts them
-test-long:  ## the campaigns that make test has no time for (CI; 20 minutes)
+test-long:  ## the campaigns that make test has no time for (CI; 25 minutes)
 test test-long:
 	$Q$(DEPS) $(@:test-%=%)
 	$Q$(MAKE) --no-print-directory -j$(JOBS) ARCH=all all tests
@@ -222,6 +227,7 @@ help:  ## this list
 	  'RUN_FLAGS=...       passed to gpufloor run, for example --quick' \
 	  'FUZZ_SECONDS=60     for how long make test mutates bundles (make test-long: 300)' \
 	  'ONLY=GLOB           only those suites of make test, for example unit/*' \
+  'SUITE_JOBS=1        suites that run at once (default: 2; where a GPU is, 1)' \
 	  'WERROR=-Werror      a warning is an error, and a plugin that cannot be built' \
 	  'V=1                 show the commands'
 

@@ -27,6 +27,13 @@ program() {
 toolkit() {
     nvcc=$cuda/bin/nvcc
     [ -x "$nvcc" ] || { echo "no CUDA toolkit"; return; }
+    # shellcheck disable=SC2086 # a compiler and its flags
+    case "$(uname -m) $($cc -dumpmachine 2>/dev/null)" in
+    'x86_64 aarch64-'* | 'aarch64 x86_64-'*)
+        echo "$cc compiles for another machine than the CUDA toolkit in $cuda"
+        return
+        ;;
+    esac
     said=$("$nvcc" --version 2>&1)
     version=$(echo "$said" | sed -n 's/.*, V//p')
     if [ -z "$version" ]; then
@@ -68,8 +75,8 @@ header() { # where there is no compiler yet to ask, the usual place is looked at
 
 static_jansson() {
     compiler >/dev/null || { ls /usr/lib/*/libjansson.a; return; }
-    # shellcheck disable=SC2086 # a compiler and its flags
-    echo 'int main(void) { return 0; }' | $cc -x c - -x none ${LDFLAGS:-} -l:libjansson.a -o /dev/null
+    echo 'int main(void) { return 0; }' | # LDFLAGS may hold quotes, too
+        eval "$cc -x c - -x none ${LDFLAGS:-} -l:libjansson.a -o /dev/null"
 }
 
 jansson() {
@@ -149,6 +156,12 @@ look() {
     [ "$what" = long ] || return 0
     need clang program clang
     need debootstrap program debootstrap
+    need python3-pip python_module pip
+    if [ "$(uname -m)" = x86_64 ]; then
+        need gcc-aarch64-linux-gnu program aarch64-linux-gnu-gcc
+        need libc6-dev-arm64-cross [ -e /usr/aarch64-linux-gnu/include/stdio.h ]
+        need qemu-user program qemu-aarch64
+    fi
     second_gcc >/dev/null || missing="$missing $(second_gcc_package)"
 }
 

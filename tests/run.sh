@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # run.sh BUILD [--long | --update]: every suite of the tests, one line each, failing tests named, and a
 # last line `N passed, N failed, N skipped`. Exit 1 when anything failed. With --long it runs the
 # campaigns that `make test` has no time for. With --update it rewrites what is generated (golden
@@ -9,10 +9,16 @@
 # whose program is missing fails; nothing is left out in silence. Output of each is kept in
 # BUILD/tests/log/.
 #
+# SUITE_JOBS suites run at once, and one of them is of those that take longest, as long as there are
+# such; lines come in the order of this file. What measures processor time runs alone, at the end.
+# Ctrl-C ends all that runs.
+#
 # Environment: NVCC (default: CUDA_HOME's, or the one in PATH; empty: none), FUZZ_SECONDS (60; 300 with
-# --long), SUITE_SECONDS (600; 1500 with --long: the longest that one suite may take), ONLY (a shell
-# pattern: only suites whose name matches; that none does is a failure).
+# --long), SUITE_SECONDS (900; 1800 with --long: the longest that one suite may take), ONLY (a shell
+# pattern, also @(A|B): only suites whose name matches; that none does is a failure), SUITE_JOBS
+# (default: 2; on one core, or where a GPU is: 1).
 set -u
+shopt -s extglob
 
 build=${1:?usage: run.sh BUILD [--long | --update]}
 mode=${2:-}
@@ -42,8 +48,18 @@ passed=0
 failed=0
 skipped=0
 matched=0
-longest=${SUITE_SECONDS:-600}
-[ "$mode" != --long ] || longest=${SUITE_SECONDS:-1500}
+longest=${SUITE_SECONDS:-900}
+[ "$mode" != --long ] || longest=${SUITE_SECONDS:-1800}
+jobs=${SUITE_JOBS:-2}
+[ -n "${SUITE_JOBS:-}" ] || { [ "$(nproc)" != 1 ] && [ ! -e /dev/nvidiactl ]; } || jobs=1
+# A suite that runs suites itself takes one core.
+[ "$jobs" = 1 ] || export SUITE_JOBS=1
+
+# Those that take longest, longest first; and what must have the machine for itself.
+long=" long/no_toolkit long/bare long/toolkits long/aarch64 long/fuzz long/compilers
+    contract/boards contract/telling fuzz contract/ci kernels/planted contract/doctored
+    contract/compare states contract/probes shim "
+alone=" contract/page long/planted "
 
 line() { # line WORD NAME REMARK
     printf '%-5s %-22s %s\n' "$1" "$2" "$3"
@@ -54,11 +70,26 @@ wanted() {
     case $1 in ${ONLY:-*}) matched=1 ;; *) return 1 ;; esac
 }
 
+# A suite has a number, in the order of this file: names[n], programs[n], began[n], status[n] when it has
+# ended, whys[n] where it was skipped without being run.
+names=() programs=() began=() status=() whys=() took=()
+printed=0
+
+suite() { # suite NAME PROGRAM ARGUMENT...
+    wanted "$1" || return 0
+    local n=${#names[@]}
+    names[n]=$1
+    shift
+    programs[n]=$(printf '%q ' "$@")
+}
+
 skip() { # skip NAME WHY
     wanted "$1" || return 0
-    skipped=$((skipped + 1))
-    line skip "$1" "$2"
+    local n=${#names[@]}
+    names[n]=$1 whys[n]=$2 status[n]=77
 }
+
+log_of() { echo "$log/${names[$1]//\//-}.log"; }
 
 # Numbers that a suite's output gives for itself: "passed failed skipped", or nothing.
 counts() {
@@ -76,32 +107,27 @@ counts() {
         }' "$1"
 }
 
-suite() { # suite NAME PROGRAM ARGUMENT...
-    name=$1
-    wanted "$name" || return 0
-    shift
-    file=$log/$(echo "$name" | tr / -).log
-    if [ ! -x "$1" ]; then
+# What suite N said, counted and in one line.
+tell() { # tell N
+    local name=${names[$1]} file good bad left remark
+    file=$(log_of "$1")
+    if [ "${status[$1]}" = missing ]; then
         failed=$((failed + 1))
-        line FAIL "$name" "missing: ${1#"$root"/}"
+        line FAIL "$name" "missing: ${whys[$1]#"$root"/}"
         return
     fi
-    began=$(date +%s)
-    status=0
-    timeout -k 10 "$longest" "$@" >"$file" 2>&1 </dev/null || status=$?
-    took=$(($(date +%s) - began))
-
-    if [ "$status" = 77 ]; then
-        skip "$name" "$(tail -n 1 "$file")"
+    if [ "${status[$1]}" = 77 ]; then
+        skipped=$((skipped + 1))
+        line skip "$name" "${whys[$1]-$(tail -n 1 "$file")}"
         return
     fi
     # shellcheck disable=SC2046 # three words
-    set -- $(counts "$file")
-    if [ $# = 0 ] && [ "$status" = 0 ]; then
-        set -- 1 0 0
+    read -r good bad left <<<$(counts "$file")
+    if [ -z "$good" ] && [ "${status[$1]}" = 0 ]; then
+        good=1
     fi
-    good=${1:-0} bad=${2:-0} left=${3:-0}
-    if [ "$status" != 0 ] && [ "$bad" = 0 ]; then
+    good=${good:-0} bad=${bad:-0} left=${left:-0}
+    if [ "${status[$1]}" != 0 ] && [ "$bad" = 0 ]; then
         bad=1
     fi
     if [ "$((good + bad + left))" = 0 ]; then
@@ -113,13 +139,13 @@ suite() { # suite NAME PROGRAM ARGUMENT...
 
     remark="$good passed"
     [ "$left" = 0 ] || remark="$remark, $left skipped"
-    [ "$took" -lt 5 ] || remark="$remark, $took s"
-    if [ "$bad" = 0 ] && [ "$status" = 0 ]; then
+    [ "${took[$1]}" -lt 5 ] || remark="$remark, ${took[$1]} s"
+    if [ "$bad" = 0 ] && [ "${status[$1]}" = 0 ]; then
         line ok "$name" "$remark"
         return
     fi
-    [ "$status" != 124 ] || remark="$remark, stopped after $longest s"
-    line FAIL "$name" "$bad failed, $remark, exit $status; all of it in ${file#"$root"/}"
+    [ "${status[$1]}" != 124 ] || remark="$remark, stopped after $longest s"
+    line FAIL "$name" "$bad failed, $remark, exit ${status[$1]}; all of it in ${file#"$root"/}"
     # TAP explains a failure in lines that start with '#', the other suites in indented ones.
     if grep -Eq '^(not ok [0-9]|FAIL )' "$file"; then
         grep -E '^(not ok [0-9]|FAIL |    |# )' "$file" | grep -v '^# \(not \)\?ok' | head -n 40 |
@@ -129,7 +155,79 @@ suite() { # suite NAME PROGRAM ARGUMENT...
     fi
 }
 
+# --- running them -----------------------------------------------------------------------------------------
+
+declare -A running=() # process: number
+
+is_in() { [[ $1 == *[[:space:]]$2[[:space:]]* ]]; }
+
+start() { # start N: in the background, where a shell would have SIGINT ignored
+    local -a words
+    eval "words=(${programs[$1]})"
+    if [ ! -x "${words[0]}" ]; then
+        status[$1]=missing whys[$1]=${words[0]}
+        return
+    fi
+    began[$1]=$EPOCHSECONDS
+    env --default-signal=INT,QUIT timeout -k 10 "$longest" "${words[@]}" >"$(log_of "$1")" 2>&1 </dev/null &
+    running[$!]=$1
+}
+
+# The number of the suite that is to start now; nothing where there is none, or it has to wait.
+next() {
+    local n name busy=
+    for n in "${running[@]}"; do
+        ! is_in "$long" "${names[n]}" || busy=1
+        ! is_in "$alone" "${names[n]}" || return 0
+    done
+    if [ -z "$busy" ] && [ "$jobs" != 1 ]; then
+        for name in $long; do
+            for n in "${!names[@]}"; do
+                [ "${names[n]}" != "$name" ] || [ -n "${status[n]-}${began[n]-}" ] || { echo "$n"; return; }
+            done
+        done
+    fi
+    for n in "${!names[@]}"; do
+        [ -n "${status[n]-}${began[n]-}" ] || is_in "$alone" "${names[n]}" || { echo "$n"; return; }
+    done
+    [ "${#running[@]}" = 0 ] || return 0
+    for n in "${!names[@]}"; do
+        [ -n "${status[n]-}${began[n]-}" ] || { echo "$n"; return; }
+    done
+}
+
+run_all() {
+    local n pid ended
+    while :; do
+        while [ "${#running[@]}" -lt "$jobs" ] && n=$(next) && [ -n "$n" ]; do
+            start "$n"
+        done
+        while [ -n "${status[printed]-}" ]; do
+            tell "$printed"
+            printed=$((printed + 1))
+        done
+        [ "${#running[@]}" != 0 ] || [ -n "$(next)" ] || return 0
+        [ "${#running[@]}" != 0 ] || continue
+        ended=0
+        wait -n -p pid "${!running[@]}" || ended=$?
+        n=${running[$pid]}
+        unset "running[$pid]"
+        status[n]=$ended took[n]=$((EPOCHSECONDS - began[n]))
+    done
+}
+
+stop() { # stop STATUS: timeout passes it on to all that its suite has started
+    trap '' INT TERM HUP
+    [ "${#running[@]}" = 0 ] || kill -TERM "${!running[@]}" 2>/dev/null
+    wait
+    echo "run.sh: interrupted" >&2
+    exit "$1"
+}
+trap 'stop 130' INT
+trap 'stop 143' TERM HUP
+
 finish() {
+    run_all
     if [ "$matched" = 0 ]; then
         failed=1
         line FAIL "ONLY=${ONLY:-}" "no suite has such a name"
@@ -151,17 +249,21 @@ if [ "$mode" = --long ]; then
     fi
     suite long/page tests/long/page.py "$build"
     suite long/no_toolkit tests/long/no_toolkit.sh
+    suite long/toolkits tests/long/toolkits.sh "$build"
+    suite long/aarch64 tests/long/aarch64.sh "$build"
     suite long/compilers tests/long/compilers.sh
     suite long/papers tests/long/papers.py "$build"
     suite long/bare tests/bare --commands bookworm
     finish
 fi
 
+export CMOCKA_MESSAGE_OUTPUT=tap # cmocka: as the other suites
+
 # --- the suites ------------------------------------------------------------------------------------------
 
 for source in tests/unit/test_*.c; do
     stem=$(basename "$source" .c)
-    CMOCKA_MESSAGE_OUTPUT=tap suite "unit/${stem#test_}" "$build/tests/unit/$stem"
+    suite "unit/${stem#test_}" "$build/tests/unit/$stem"
 done
 
 if [ -n "$nvcc" ]; then
