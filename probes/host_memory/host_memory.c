@@ -132,7 +132,8 @@ static void measure(struct probe_run *r)
             probe_note(r, "this system reports no %s cache of the CPU", caches[i].level);
         widest = bytes > widest ? bytes : widest;
     }
-    size_t dram = 4 * (size_t)widest;
+    /* An Arm system may report no cache at all. */
+    size_t dram = widest ? 4 * (size_t)widest : DRAM_MAX;
     dram = dram > DRAM_MAX ? DRAM_MAX : dram < DRAM_MIN ? DRAM_MIN : dram;
     measure_level(r, "dram", dram);
     if (dram < 2 * (size_t)widest)
