@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""compatibility.py GPUFLOOR: prints docs/COMPATIBILITY.md: which program runs on which compute capability, by what
-each says of itself and by the Makefile, and on what it was measured, by the committed bundles."""
+"""compatibility.py GPUFLOOR [BUILD]: prints docs/COMPATIBILITY.md. Contracts are counted in the cubins of BUILD
+(default: GPUFLOOR's) by BUILD/tests/sass; what programs need is what they say; boards are those of the committed
+bundles. Of an architecture for which BUILD has not all cubins, the page keeps what it says: `make test` builds them
+all."""
+import collections
 import glob
 import json
 import os
@@ -8,11 +11,16 @@ import re
 import subprocess
 import sys
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+GPUFLOOR = os.path.realpath(sys.argv[1])
+BUILD = os.path.realpath(sys.argv[2]) if len(sys.argv) > 2 else os.path.dirname(os.path.dirname(GPUFLOOR))
+os.chdir(ROOT)
+PAGE = "docs/COMPATIBILITY.md"
+NOBODY = "nobody yet"
 
 
 def read(path):
-    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+    with open(path, encoding="utf-8") as file:
         return file.read()
 
 
@@ -22,54 +30,198 @@ def dotted(arch):
     return f"{digits[:-1]}.{digits[-1]}"
 
 
-def programs():
-    """{what is needed: names}, in the order of the list."""
-    listed = json.loads(subprocess.run([sys.argv[1], "list", "--json"], capture_output=True, text=True,
-                                       check=True).stdout)
-    lowest = architectures()[0]
-    by_need = {}
-    for probe in listed["probes"]:
-        need = {"host": "no GPU", "gpu if any": "no GPU; measures more with one"}.get(probe["needs"])
-        need = need or dotted(str(probe["min_cc"] or lowest)) + " or later"
-        by_need.setdefault(need, []).append(probe["name"])
-    return by_need
+ARCHS = re.search(r"^ALL_ARCHS := (.*)$", read("Makefile"), re.M).group(1).split()
+FLOOR = re.search(r"^floor=(.*)$", read("tests/deps.sh"), re.M).group(1)
+TRIED = re.search(r"TOOLKIT_ARCHS:-([^}]*)\}\n", read("tests/long/toolkits.sh")).group(1).split()
+TOOLKITS = [line.split("\t") for line in read("tests/long/toolkits.txt").splitlines() if not line.startswith("#")]
 
 
-def architectures():
-    return re.search(r"^ALL_ARCHS := (.*)$", read("Makefile"), re.M).group(1).split()
+def table(head, rows, right=0):
+    """Columns from `right` on hold numbers."""
+    print("| " + " | ".join(head) + " |")
+    print("|" + "".join("---:|" if right and i >= right else "---|" for i in range(len(head))))
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |")
 
 
-def measured():
-    """A row for each board, driver and toolkit of the committed bundles."""
-    rows = {}
-    for path in sorted(glob.glob(os.path.join(ROOT, "results", "*", "*.json"))):
+def rows_of_page(section):
+    """The table rows of a section of the page as it is, as lists of cells."""
+    if not os.path.exists(PAGE):
+        return []
+    text = re.search(rf"^## {section}\n(.*?)(?=^## |\Z)", read(PAGE), re.M | re.S)
+    rows = [line.strip("| ").split(" | ") for line in text.group(1).splitlines() if line.startswith("| ")] if text else []
+    return rows[1:]
+
+
+# --- the cubins -----------------------------------------------------------------------------------------------
+
+class Contracts:
+    """Of every kernel: folder, name, architecture, whether it holds, and the instructions that it names."""
+
+    def __init__(self):
+        sources = sorted(path for folder in ("probes", "matmul", "fused", "core")
+                         for path in glob.glob(f"{folder}/*/*.cu") if folder != "core" or "/device/" in path)
+        self.folders = sorted({os.path.dirname(path) for path in sources})
+        sass = os.path.join(BUILD, "tests", "sass")
+        self.built = [arch for arch in ARCHS if os.path.exists(sass) and
+                      all(os.path.exists(self.cubin(path, arch)) for path in sources)]
+        self.lines = []
+        for path in sources if self.built else []:
+            said = subprocess.run([sass, path] + [self.cubin(path, arch) for arch in self.built], text=True,
+                                  stdout=subprocess.PIPE, check=False).stdout
+            for word, kernel, arch, rest in re.findall(r"^(ok|FAIL) +\S+ (\S+) sm_(\w+) +(.*)$", said, re.M):
+                found = set(re.findall(r"\b([a-z]+)\d*(?:\.\w+)*=[1-9]", rest))
+                self.lines.append((os.path.dirname(path), kernel, arch, word == "ok", found))
+
+    @staticmethod
+    def cubin(path, arch):
+        return os.path.join(BUILD, f"{path[:-3]}.sm_{arch}.cubin")
+
+    def cell(self, arch, folder=None):
+        """How many hold: "12", or "11 of 12"; "-" for none."""
+        found = [line[3] for line in self.lines if line[2] == arch and folder in (None, line[0])]
+        return "-" if not found else str(len(found)) if all(found) else f"{sum(found)} of {len(found)}"
+
+    def not_everywhere(self, needs):
+        """(folder, architectures, kernels, of how many, one of them, instructions that no contract has elsewhere)"""
+        where, groups = collections.defaultdict(set), collections.defaultdict(list)
+        for folder, kernel, arch, _, _ in self.lines:
+            where[folder, kernel].add(arch)
+        for (folder, kernel), archs in where.items():
+            if len(archs) < len(ARCHS):
+                groups[folder, tuple(arch for arch in ARCHS if arch in archs)].append(kernel)
+        for (folder, archs), kernels in sorted(groups.items()):
+            if archs == tuple(arch for arch in ARCHS if float(dotted(arch)) >= needs.get(folder, 0)):
+                continue  # where its program runs at all
+            mine = set().union(*[line[4] for line in self.lines if line[0] == folder and line[1] in kernels])
+            elsewhere = set().union(*[line[4] for line in self.lines if line[2] not in archs])
+            yield (folder, ", ".join(map(dotted, archs)), len(kernels), sum(key[0] == folder for key in where),
+                   min(kernels), ", ".join(sorted(mine - elsewhere)).upper() or "-")
+
+
+# --- bundles and programs ---------------------------------------------------------------------------------------
+
+def bundles():
+    found = []
+    for path in sorted(glob.glob("results/*/*.json")):
         with open(path, encoding="utf-8") as file:
             bundle = json.load(file)
-        if bundle.get("schema") != "bundle":  # results/schema/
-            continue
-        gpu, driver = bundle["environment"]["gpu"], bundle["environment"]["driver"]["version"]
-        nvcc = re.search(r"nvcc ([0-9.]+)", bundle["suite"]["build"]).group(1)
-        row = rows.setdefault((gpu["name"], gpu["cc"], driver, nvcc), {"cards": set(), "programs": set(), "newest": ""})
-        row["cards"].add(gpu["id_hash"])
-        row["programs"] |= {run["probe"]["name"] for run in bundle["runs"] if run["status"] == "ok"}
-        row["newest"] = max(row["newest"], bundle["started"][:10])
-    return rows
+        if bundle.get("schema") == "bundle":  # results/schema/
+            found.append(bundle)
+    return found
+
+
+def listed():
+    return json.loads(subprocess.run([GPUFLOOR, "list", "--json"], capture_output=True, text=True,
+                                     check=True).stdout)["probes"]
+
+
+def folders():
+    return {path.split("/")[1]: os.path.dirname(path) for path in glob.glob("*/*/*.c")}
+
+
+def differences():
+    """(kernels, compute capabilities, words, why) that toolkits.txt lists for 12.8."""
+    where, rows = collections.defaultdict(list), collections.defaultdict(list)
+    for kind, _, kernel, arch, *rest in TOOLKITS:
+        if kind == "difference":
+            where[(kernel, *rest)].append(arch)
+    for (kernel, *rest), archs in where.items():
+        rows[(", ".join(dotted(arch) for arch in ARCHS if arch in archs), *rest)].append(kernel)
+    return [(", ".join(kernels), *key) for key, kernels in sorted(rows.items())]
+
+
+def need_of(probe):
+    """As a cell: the lowest compute capability, or that no GPU is needed."""
+    need = {"host": "no GPU", "gpu if any": "no GPU"}.get(probe["needs"])
+    return need or dotted(str(probe["min_cc"] or ARCHS[0]))
+
+
+def said_of_architectures():
+    """(program, what it says): the reasons for a case left out that name a compute capability."""
+    for path in sorted(glob.glob("*/*/*.c")):
+        if path.split("/")[0] in ("probes", "matmul", "fused"):
+            for text in re.findall(r'"(?:[^"\\\n]|\\.|"\s*")*"', read(path)):
+                text = re.sub(r'"\s*"', "", text).strip('"')
+                if re.search(r"compute capability \d", text):
+                    yield path.split("/")[1], text
+
+
+def findings():
+    """What FINDINGS.md says of an architecture, in its own headlines."""
+    for text in re.findall(r"^\*\*(.+?)\*\*", read("docs/FINDINGS.md"), re.M | re.S):
+        if re.search(r"\b(on|of) (7\.5|8\.[069]|9\.0|10\.0|12\.0)\b", text):
+            yield " ".join(text.split())
+
+
+# --- the page ------------------------------------------------------------------------------------------------------
+
+def architectures(contracts, measured):
+    kept = {row[0]: row for row in rows_of_page("Architectures")}
+    for arch in ARCHS:
+        mine = [b for b in measured if b["environment"]["gpu"]["cc"] == dotted(arch)]
+        tried = " ".join(kit[1] for kit in TOOLKITS if kit[0] == "toolkit" and kit[2] != "refused" and arch in TRIED)
+        yield (dotted(arch), f"sm_{arch}",
+               contracts.cell(arch) if arch in contracts.built else kept.get(dotted(arch), ["?"] * 3)[2], tried or "-",
+               " ".join(sorted({re.search(r"nvcc ([0-9.]+)", b["suite"]["build"]).group(1) for b in mine})) or NOBODY,
+               len({b["environment"]["gpu"]["name"] for b in mine}) or NOBODY)
+
+
+def programs(contracts, measured, boards):
+    kept = {row[0]: row for row in rows_of_page("Programs")}
+    listing = {probe["name"]: probe for probe in listed()}
+    rows = [(name, need_of(probe), folders()[name]) for name, probe in listing.items()]
+    rows += [(folder, "-", folder) for folder in contracts.folders if folder.endswith("/common")]
+    for name, need, folder in rows:
+        cells = [contracts.cell(arch, folder) if arch in contracts.built else
+                 kept.get(name, ["?"] * (2 + len(ARCHS)))[2 + i] for i, arch in enumerate(ARCHS)]
+        runs = [sum(any(r["probe"]["name"] == name and r["status"] == "ok" for r in b["runs"]) for b in measured
+                    if b["environment"]["gpu"]["name"] == board) or "-" for board in boards]
+        yield [name, need] + cells + runs
 
 
 def main():
-    floor = re.search(r"^floor=(.*)$", read("tests/deps.sh"), re.M).group(1)
-    print("# Compatibility\n\nGenerated by `tests/compatibility.py`: by what programs say of themselves (`gpufloor list "
-          "--json`), the\nMakefile and the committed bundles.\n")
-    print("## Compute capability\n\nKernels are compiled ahead of time for " + ", ".join(map(dotted, architectures())) +
-          ". No PTX is embedded: a program runs\nwhere one of these cubins does, and says so where none does. It leaves out "
-          "the cases that its GPU does not\noffer (`gpufloor report --gaps`).\n")
-    print("| compute capability | programs |\n|---|---|")
-    for need, names in sorted(programs().items()):
-        print(f"| {need} | {', '.join(names)} |")
-    print(f"\n## Measured on\n\nThe build needs a CUDA Toolkit of {floor} or newer. The committed bundles are of:\n")
-    print("| board | compute capability | driver | nvcc | cards | programs | newest |\n|---|---|---|---|---:|---:|---|")
-    for (name, cc, driver, nvcc), row in sorted(measured().items()):
-        print(f"| {name} | {cc} | {driver} | {nvcc} | {len(row['cards'])} | {len(row['programs'])} | {row['newest']} |")
+    contracts, measured = Contracts(), bundles()
+    needs = {folders()[probe["name"]]: (probe["min_cc"] or 0) / 10 for probe in listed()}
+    boards = sorted({b["environment"]["gpu"]["name"] for b in measured})
+    print("# Compatibility\n\nGenerated by `tests/compatibility.py` from the cubins and their contracts, what programs "
+          "say of themselves,\nand the committed bundles.\n\n## Architectures\n")
+    print(f"The build needs a CUDA Toolkit of {FLOOR} or newer. `make test` compiles for all seven with the toolkit of "
+          "the\nmachine. No PTX is embedded: a program runs where one of these cubins does, and says so where none does.\n"
+          "A contract says what ptxas must have made of a kernel (`tests/kernels/sass.c`).\n")
+    table(["compute capability", "cubin", "contracts that hold", "compiled by `make test-long`", "nvcc of bundles", "boards"],
+          architectures(contracts, measured))
+    print("\n## Boards\n")
+    table(["board", "compute capability", "driver", "cards", "bundles", "commits", "newest"],
+          [(board, *[" ".join(sorted(set(map(of, mine)))) for of in
+                     (lambda b: b["environment"]["gpu"]["cc"], lambda b: b["environment"]["driver"]["version"])],
+            len({b["environment"]["gpu"]["id_hash"] for b in mine}), len(mine),
+            " ".join(sorted({b["suite"]["commit"][:7] for b in mine})), max(b["started"][:10] for b in mine))
+           for board in boards for mine in [[b for b in measured if b["environment"]["gpu"]["name"] == board]]])
+    print("\n## Programs\n\nContracts that hold, by compute capability, of the kernels in the program's folder; `-`: no "
+          "contracted kernel there.\nThe last columns count the bundles that hold a good run of it.\n")
+    table(["program", "needs"] + list(map(dotted, ARCHS)) + boards, programs(contracts, measured, boards), 2)
+    print("\n## Kernels of some architectures\n\nAll other kernels are built for all seven. Named are instructions that "
+          "no contract has elsewhere: HGMMA, IGMMA and\nQGMMA are wgmma, LDGSTS is cp.async, UBLKCP and UTMALDG are bulk "
+          "copies.\n")
+    table(["folder", "built for", "kernels", "of", "for example", "instructions"],
+          contracts.not_everywhere(needs) if contracts.built == ARCHS else rows_of_page("Kernels of some architectures"))
+    print("\n## Known limits\n\n`make test-long` compiles with toolkits from PyPI: "
+          f"{', '.join(kit[1] + ' (' + kit[2] + ')' for kit in TOOLKITS if kit[0] == 'toolkit')}.\nPyPI has no nvcc of "
+          "CUDA 12. In its place libnvrtc compiles for 12.8, which is not nvcc in all: the bounds of other\ninstructions "
+          "are not held to there. Further contracts that do not hold then:\n")
+    table(["kernels", "compute capability", "words", "why"], differences())
+    print("\nWhat programs say where a case is left out:\n")
+    table(["program", "says"], sorted(set(said_of_architectures())))
+    for text in findings():
+        print(f"\nMeasured ([FINDINGS](FINDINGS.md)): {text}")
+    print("""
+## 64-bit Arm
+
+The host part is built for aarch64 by `make test-long`, without a warning. Under qemu its unit tests pass, and
+`gpufloor report` prints the same bytes as on x86-64. `make CC=aarch64-linux-gnu-gcc` builds it anywhere.
+Kernels for Arm hosts (GH200, GB200: 9.0 and 10.0) are the same cubins. The CUDA part was built and run on none:
+untested. Jetson (7.2, 8.7, 11.0) is not supported: nobody has tried the cubins of 8.0 on it.""")
 
 
 main()
