@@ -1,6 +1,8 @@
 /* The tables of `gpufloor counters`. */
+#include <fcntl.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/document.h"
 #include "core/unit.h"
@@ -249,10 +251,11 @@ void counter_table_show(FILE *out, const json_t *probe)
 bool counter_table_is_for(const char *path)
 {
     char head[64] = "";
-    FILE *file = fopen(path, "rb");
-    size_t n = file ? fread(head, 1, sizeof head - 1, file) : 0;
-    if (file)
-        fclose(file);
+    /* Not fopen(): on a FIFO it would wait for ever for a writer. */
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ssize_t n = descriptor < 0 ? 0 : read(descriptor, head, sizeof head - 1);
+    if (descriptor >= 0)
+        close(descriptor);
     return n > 0 && strstr(head, "\"counters\"") != NULL;
 }
 

@@ -1,261 +1,422 @@
-/* Fuzzes everything that reads a bundle: parser, aggregation, derived figures, every table,
- * compare, claims. Any byte string must get a clear error, never a crash.
+/* Fuzzes gpufloor: every command, every option, everything that is read. Whatever it is given, it
+ * must end by itself with a status of its own and one clear line.
  *
- *     fuzz SECONDS SEED FILE...
+ *     fuzz [--seed N] [--seconds S] [--mutants N] [--lines N] [--findings DIR] [--except CLASS,...]
+ *          [--unreached FILE] FILE...
+ *     fuzz --command WORD...
  *
- * Built with AddressSanitizer and UndefinedBehaviorSanitizer. Half of the mutants are bytes of a
- * file changed at random, which tests the parser; the others are valid JSON whose values, keys and
- * lengths are changed, which gets past it. The seed makes a run repeatable: a crash prints it. */
-#include <stdint.h>
+ * The program is linked in and built with AddressSanitizer and UndefinedBehaviorSanitizer. A child
+ * makes many attempts, as most return; one that ends the process costs a fork, and one that dies is a
+ * finding. Half of the mutants are bytes of a document changed at random, which tests the parser; half
+ * are parsed documents whose values, keys and lengths are changed, which get past it. A mutant that
+ * reaches a block of code that none had reached is kept, and changed further.
+ *
+ * All follows from the seed. A finding's inputs are kept in DIR/SEED-INDEX-CLASS, its command line in
+ * `words` there, so that it can be repeated alone:
+ *
+ *     cd DIR/SEED-INDEX-CLASS/work && xargs -0 -a ../words sh -c 'shift; FUZZ --command "$@"' */
+#include "tests/fuzz/fuzz.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "core/document.h"
 #include "core/draw.h"
-#include "report/bundle/bundle.h"
-#include "report/bundle/counted.h"
 #include "report/claims/claims.h"
-#include "report/cli/compare.h"
-#include "report/cli/report.h"
 
-enum { FILES_MAX = 64, NESTING_MAX = 12 };
+enum { CLAIMS_MAX = 2000, BATCH = 300, SECONDS_CPU = 10, SECONDS_WALL = 90, HELD_MAX = 1 << 22 };
+enum { EXIT_BATCH = 120, EXIT_ENDED = 121, EXIT_SANITIZER = 99 };
 
-struct file {
-    char *bytes;
-    size_t size;
-};
+int gpufloor_main(int argc, char **argv); /* main() of report/cli/main.c */
+error_t __real_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *next,
+                          void *input);
+error_t __wrap_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *next,
+                          void *input);
+const struct claim *__real_claim_at(size_t wanted);
+const struct claim *__wrap_claim_at(size_t wanted);
+const char *__asan_default_options(void);
+const char *__ubsan_default_options(void);
 
-static uint64_t state;
+struct shared *fuzz;
+static int held[2] = {-1, -1}; /* what the attempt prints: memory with a descriptor */
+static char out[HELD_MAX + 1], said[HELD_MAX + 1];
 
-static uint64_t random64(void)
+static struct asked {
+    size_t seconds, mutants, lines;
+    const char *findings, *except, *root, *unreached;
+} asked = {.findings = "build/tests/findings"};
+
+const char *__asan_default_options(void)
 {
-    return draw(&state);
+    return "exitcode=99:detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024:"
+           "quarantine_size_mb=8:malloc_context_size=3:detect_stack_use_after_return=0";
 }
 
-static size_t below(size_t n)
+const char *__ubsan_default_options(void)
 {
-    return n ? (size_t)(random64() % n) : 0;
+    return "print_stacktrace=1:exitcode=99";
 }
 
-static struct file read_file(const char *path)
+void fuzz_quit(const char *format, ...)
 {
-    struct file file = {0};
-    FILE *in = fopen(path, "rb");
-    if (!in || fseek(in, 0, SEEK_END) != 0) {
-        fprintf(stderr, "fuzz: %s cannot be read\n", path);
-        exit(2);
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("fuzz: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    exit(2);
+}
+
+/* --- one attempt ------------------------------------------------------------------------------ */
+
+/* A command hands its options to argp: that is how they are known. */
+error_t __wrap_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *next,
+                          void *input)
+{
+    if (fuzz && fuzz->looking) {
+        fuzz->commands[fuzz->n_commands].options = argp->options;
+        _exit(EXIT_ENDED);
     }
-    file.size = (size_t)ftell(in);
-    file.bytes = malloc(file.size + 1);
-    rewind(in);
-    if (!file.bytes || fread(file.bytes, 1, file.size, in) != file.size)
-        exit(2);
-    fclose(in);
-    return file;
+    return __real_argp_parse(argp, argc, argv, flags, next, input);
 }
 
-/* --- mutants ---------------------------------------------------------------------------------- */
-
-static struct file mutate_bytes(const struct file *file)
+/* claim_at() sorts all claims anew at every call. Where that would be most of an attempt, its answers
+ * are taken once. */
+const struct claim *__wrap_claim_at(size_t wanted)
 {
-    struct file mutant = {.bytes = malloc(file->size + 64), .size = file->size};
-    static const char *const pieces[] = {"null", "1e308", "-1", "\"\"", "{", "}", "[", "]", ",",
-                                         "\\u0000", "\xff", "9223372036854775807"};
-    memcpy(mutant.bytes, file->bytes, file->size);
-    for (size_t n = 1 + below(4); n > 0; n--) {
-        size_t at = below(mutant.size);
-        const char *piece = pieces[below(sizeof pieces / sizeof pieces[0])];
-        switch (below(4)) {
-        case 0: mutant.size = at; break;
-        case 1:
-            if (mutant.size)
-                mutant.bytes[at] = (char)random64();
-            break;
-        case 2: memmove(mutant.bytes + at, mutant.bytes + at + (mutant.size > at),
-                        mutant.size - at - (mutant.size > at));
-                mutant.size -= mutant.size > 0;
-                break;
-        default:
-            for (size_t i = 0; piece[i] && at + i < mutant.size; i++)
-                mutant.bytes[at + i] = piece[i];
-        }
+    static const struct claim *claims[CLAIMS_MAX];
+    static size_t n;
+    while (n == 0 || (claims[n - 1] && n <= wanted && n < CLAIMS_MAX)) {
+        claims[n] = __real_claim_at(n);
+        n++;
     }
-    return mutant;
+    return wanted < n ? claims[wanted] : NULL;
 }
 
-static json_t *strange_value(void)
+static size_t held_text(int descriptor, char *text)
 {
-    char text[600];
-    size_t length = below(sizeof text - 1);
-    switch (below(12)) {
-    case 0: return json_null();
-    case 1: return json_integer(INT64_MAX);
-    case 2: return json_integer(-1);
-    case 3: return json_integer(0);
-    case 4: return json_real(1e308);
-    case 5: return json_real(5e-324);
-    case 6: return json_real(-0.0);
-    case 7: return json_array();
-    case 8: return json_object();
-    case 9: return json_boolean(below(2));
-    case 10: return json_string("bytes=0,bytes=99999999999999999999,level=*,{}[]");
-    default:
-        for (size_t i = 0; i < length; i++)
-            text[i] = (char)(1 + below(126));
-        text[length] = '\0';
-        return json_stringn(text, length);
-    }
+    ssize_t n = pread(descriptor, text, HELD_MAX, 0);
+    text[n > 0 ? n : 0] = '\0';
+    return n > 0 ? (size_t)n : 0;
 }
 
-/* Walks to a place chosen at random and changes what is there. */
-static void mutate_value(json_t *value, int depth)
+static void let_run(bool running)
 {
-    size_t n = json_is_array(value) ? json_array_size(value) : json_object_size(value);
-    size_t at = below(n);
-    bool deeper = depth < NESTING_MAX && below(5) != 0;
+    const struct itimerval limit = {.it_value = {.tv_sec = running ? SECONDS_CPU : 0}};
+    setitimer(ITIMER_PROF, &limit, NULL); /* the signal ends the child */
+    alarm(running ? SECONDS_WALL : 0);
+    fuzz->running = running;
+}
 
-    if (n == 0)
+/* After an attempt that ended with a status, by return or by exit(). */
+static void ended(int status)
+{
+    struct attempt *a = &fuzz->now;
+    let_run(false);
+    fflush(stdout);
+    fflush(stderr);
+    const size_t n_out = held_text(held[0], out), n_said = held_text(held[1], said);
+    fuzz->n_status[status >= 0 && status < 3 ? status : 3]++;
+    judge_status(a, status, out, n_out, said, n_said);
+    if (fuzz->fresh > 0 && !a->is_line && !a->spawns && a->parsed)
+        seeds_keep(a->kind, a->mutant, a->n_mutant);
+}
+
+static void on_exit_of(int status, void *unused)
+{
+    (void)unused;
+    if (!fuzz->running)
         return;
-    if (json_is_array(value)) {
-        json_t *item = json_array_get(value, at);
-        if (deeper && (json_is_array(item) || json_is_object(item)))
-            mutate_value(item, depth + 1);
-        else if (below(3) == 0)
-            json_array_remove(value, at);
-        else if (below(2) == 0)
-            json_array_append_new(value, json_deep_copy(item));
-        else
-            json_array_set_new(value, at, strange_value());
-        return;
+    ended(status);
+    _exit(EXIT_ENDED);
+}
+
+static void take_input(void)
+{
+    int descriptor = open("m.json", O_RDONLY);
+    if (descriptor > 0) {
+        dup2(descriptor, STDIN_FILENO);
+        close(descriptor);
     }
-    void *place = json_object_iter(value);
-    while (at-- > 0)
-        place = json_object_iter_next(value, place);
-    json_t *item = json_object_iter_value(place);
-    const char *key = json_object_iter_key(place);
-    if (deeper && (json_is_array(item) || json_is_object(item)))
-        mutate_value(item, depth + 1);
-    else if (below(4) == 0)
-        json_object_del(value, key);
+    __fpurge(stdin);
+    clearerr(stdin);
+}
+
+static void run_words(void)
+{
+    struct attempt *a = &fuzz->now;
+    char *argv[WORDS_MAX + 1];
+
+    memcpy(argv, a->words, sizeof argv); /* argp sorts them */
+    for (int i = 0; i < 2; i++)
+        if (ftruncate(held[i], 0) != 0 || lseek(held[i], 0, SEEK_SET) != 0)
+            _exit(EXIT_BATCH);
+    fuzz->fresh = 0;
+    take_input();
+    let_run(true);
+    ended(gpufloor_main((int)a->n_words, argv));
+}
+
+static void make_mutant(struct attempt *a, uint64_t *state)
+{
+    words_mutant(a, state);
+    const struct bytes from = seeds_pick(a->kind, state), other = seeds_pick(a->kind, state);
+    a->structured = draw_below(state, 2) == 0;
+    a->n_mutant = a->structured ? mutate_document(a->mutant, MUTANT_MAX, &from, &other, state)
+                                : mutate_bytes(a->mutant, MUTANT_MAX, &from, state);
+    a->fits = seeds_valid(a->kind, a->mutant, a->n_mutant, &a->parsed);
+    place_mutant(a->kind, a->mutant, a->n_mutant);
+    if (a->kind == KIND_BUNDLE)
+        place_original(&from);
+    fuzz->n_mutants++;
+    fuzz->n_structured += a->structured;
+    fuzz->n_parsed += a->parsed;
+    fuzz->n_fit += a->fits;
+}
+
+static void attempt(void)
+{
+    struct attempt *a = &fuzz->now;
+    const bool refill = a->writes || a->spawns;
+    uint64_t state = draw_mixed(fuzz->seed ^ draw_mixed(fuzz->index++));
+
+    if (refill)
+        place_fill();
+    a->is_line = draw_below(&state, asked.mutants + asked.lines) < asked.lines;
+    if (a->is_line) {
+        words_line(a, &state);
+        fuzz->n_lines++;
+    } else {
+        make_mutant(a, &state);
+    }
+    run_words();
+}
+
+/* --- children --------------------------------------------------------------------------------- */
+
+static bool is_over(time_t end)
+{
+    return fuzz->index >= asked.mutants + asked.lines || (end && time(NULL) >= end) ||
+           fuzz->n_findings == FINDINGS_MAX;
+}
+
+_Noreturn static void batch(time_t end)
+{
+    dup2(held[0], STDOUT_FILENO);
+    dup2(held[1], STDERR_FILENO);
+    on_exit(on_exit_of, NULL);
+    fuzz->now.writes = true; /* the batch before may have died half-way */
+    for (size_t i = 0; i < BATCH && !is_over(end); i++)
+        attempt();
+    _exit(EXIT_BATCH);
+}
+
+static void judge_child(int status)
+{
+    const bool running = fuzz->running;
+    fuzz->running = false;
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == EXIT_BATCH || WEXITSTATUS(status) == EXIT_ENDED))
+        return;
+    const size_t n_out = held_text(held[0], out), n_said = held_text(held[1], said);
+    if (!running)
+        fuzz_quit("broke by itself (status %d): %.3000s", status, said);
+    if (WIFEXITED(status) && WEXITSTATUS(status) != EXIT_SANITIZER) /* it called _exit() */
+        judge_status(&fuzz->now, WEXITSTATUS(status), out, n_out, said, n_said);
+    else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
+        judge_death(&fuzz->now, "hang", "hang: more than 10 s of processor time");
+    else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        judge_death(&fuzz->now, "hang", "hang: waited for more than 90 s");
     else
-        json_object_iter_set_new(value, place, strange_value());
+        judge_death(&fuzz->now, "crash", said);
 }
 
-static struct file mutate_json(const struct file *file)
+static int run_child(void (*child)(time_t), time_t end)
 {
-    struct file mutant = {0};
-    json_t *document = json_loadb(file->bytes, file->size, 0, NULL);
-    for (size_t n = 1 + below(6); document && n > 0; n--)
-        mutate_value(document, 0);
-    mutant.bytes = document ? json_dumps(document, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    if (!mutant.bytes)
-        mutant.bytes = strdup("");
-    mutant.size = strlen(mutant.bytes);
-    json_decref(document);
-    return mutant;
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        child(end);
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        fuzz_quit("no child can be started");
+    fuzz->n_forks++;
+    return status;
 }
 
-/* --- everything that reads a bundle ----------------------------------------------------------- */
+/* --- the program's commands ------------------------------------------------------------------- */
 
-static void use(FILE *sink, const struct bundle *bundle, const struct bundle *other)
+static const char *looked_at; /* NULL: the list of commands */
+
+static void look(time_t end)
 {
-    static const enum table_format formats[] = {TABLE_TEXT, TABLE_MD, TABLE_TSV};
-    const struct bundle *const both[] = {bundle, other};
-    struct finding finding;
-
-    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-        report_whole(sink, both, 1 + below(2), formats[i], NULL);
-    compare_normal(sink, other, bundle, "/nonexistent");
-    compare_normal(sink, bundle, other, "/nonexistent");
-    for (size_t i = 0; claim_at(i); i++)
-        claim_judge(claim_at(i), bundle, &finding);
+    (void)end;
+    char program[] = "gpufloor", help[] = "--help", name[32];
+    char *argv[] = {program, help, NULL};
+    dup2(held[0], STDOUT_FILENO);
+    if (looked_at) {
+        snprintf(name, sizeof name, "%s", looked_at);
+        argv[1] = name;
+        fuzz->looking = true;
+    }
+    exit(gpufloor_main(2, argv));
 }
 
-static bool try_one(FILE *sink, const struct file *mutant, const struct bundle *other)
+void words_look(void)
 {
-    char why[DOCUMENT_WHY] = "";
-    struct bundle bundle;
-    json_t *document = document_parse(mutant->bytes, mutant->size, "mutant", "bundle", why);
+    char *line, *rest = out;
 
-    if (!document) {
-        if (strncmp(why, "mutant: ", 8) || strchr(why, '\n')) {
-            fprintf(stderr, "fuzz: an error is not one line that names the file: %s\n", why);
-            abort();
+    looked_at = NULL;
+    run_child(look, 0);
+    held_text(held[0], out);
+    bool listed = false;
+    while ((line = strsep(&rest, "\n")) && fuzz->n_commands < COMMANDS_MAX) {
+        struct command *command = &fuzz->commands[fuzz->n_commands];
+        if (!strcmp(line, "Commands:"))
+            listed = true;
+        else if (!*line)
+            listed = false;
+        else if (listed && *line == ' ' && sscanf(line, "  %31[a-z_-] ", command->name) == 1) {
+            looked_at = command->name;
+            run_child(look, 0);
+            fuzz->looking = false;
+            fuzz->n_commands++;
         }
-        return false;
     }
-    if (bundle_take(&bundle, document, "mutant")) {
-        use(sink, &bundle, other);
-        bundle_free(&bundle);
-    }
-    json_decref(document);
-    return true;
+    if (fuzz->n_commands < 2)
+        fuzz_quit("gpufloor --help names no commands");
 }
 
-/* A document of counters, as evidence beside a bundle's rows. */
-static bool try_counted(const struct file *mutant, const struct bundle *other)
-{
-    char why[DOCUMENT_WHY] = "", dates[CLAIM_DATES];
-    json_t *document = document_parse(mutant->bytes, mutant->size, "mutant", "counters", why);
-    struct bundle bundle = {.head = other->head, .parts = other->parts, .n_parts = other->n_parts};
+/* --- the campaign ----------------------------------------------------------------------------- */
 
-    if (!document)
-        return false;
-    counted_take(&bundle, &document, 1, why);
-    for (size_t i = 0; claim_at(i); i++)
-        claim_dates(claim_at(i), &bundle, dates);
-    bundle.head = NULL; /* the other's */
-    bundle.parts = NULL;
-    bundle.n_parts = 0;
-    bundle_free(&bundle);
-    json_decref(document);
-    return true;
+static double share(size_t part, size_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static bool open_whole(const struct file *files, size_t n, struct bundle *bundle)
+static int report(double seconds)
 {
-    char why[DOCUMENT_WHY];
-    for (size_t i = 0; i < n; i++) {
-        json_t *document = document_parse(files[i].bytes, files[i].size, "seed", "bundle", why);
-        bool taken = document && bundle_take(bundle, document, "seed");
-        json_decref(document);
-        if (taken)
-            return true;
+    printf("seed %llu: %llu attempts in %.0f s, %zu forks: %zu mutants, %zu command lines; %zu commands; "
+           "statuses: %zu x 0, %zu x 1, %zu x 2, %zu others\n",
+           (unsigned long long)fuzz->seed, (unsigned long long)fuzz->index, seconds, fuzz->n_forks,
+           fuzz->n_mutants,
+           fuzz->n_lines, fuzz->n_commands, fuzz->n_status[0], fuzz->n_status[1], fuzz->n_status[2],
+           fuzz->n_status[3]);
+    printf("mutants past the parser: %zu (%.0f %%), past the schema check: %zu (%.0f %%)\n",
+           fuzz->n_parsed, share(fuzz->n_parsed, fuzz->n_mutants), fuzz->n_fit,
+           share(fuzz->n_fit, fuzz->n_mutants));
+    const size_t reached = cover_reached(), all = cover_all();
+    printf("blocks of report/ and of what it uses of core/ reached: %zu of %zu (%.0f %%); %zu seeds, "
+           "%zu mutants kept\n",
+           reached, all, share(reached, all), fuzz->n_seeds, fuzz->n_kept - fuzz->n_seeds);
+    if (asked.unreached)
+        cover_write(asked.unreached);
+    for (size_t i = 0; i < fuzz->n_findings; i++) {
+        const struct defect *f = &fuzz->findings[i];
+        printf("FAIL %s %s, %zu times, first: %s/%llu-%llu-%s\n", f->class, f->command, f->times,
+               asked.findings, (unsigned long long)fuzz->seed, (unsigned long long)f->index, f->class);
+        printf("    %.1000s\n", f->what);
     }
-    return false;
+    printf("%zu findings\n", fuzz->n_findings);
+    return fuzz->n_findings > 0 || fuzz->n_fit == 0;
+}
+
+static char **seed_files;
+static size_t n_seed_files;
+
+/* A child of its own: what large files leave in memory would make every fork slow. */
+static void cut_seeds(time_t end)
+{
+    uint64_t state = 1; /* the same seeds, whatever the seed */
+    (void)end;
+    for (size_t i = 0; i < n_seed_files; i++)
+        seeds_cut(seed_files[i], &state);
+    seeds_made();
+    exit(0);
+}
+
+static int campaign(char **files, size_t n)
+{
+    char findings[PATH_MAX], unreached[PATH_MAX];
+    const time_t began = time(NULL);
+
+    if (!realpath(".", findings))
+        fuzz_quit("no current folder");
+    snprintf(unreached, sizeof unreached, "%.2000s/%.1000s", findings, asked.unreached ? asked.unreached : "");
+    if (asked.findings[0] != '/') {
+        snprintf(findings + strlen(findings), sizeof findings - strlen(findings), "/%s", asked.findings);
+        asked.findings = findings;
+    }
+    asked.unreached = asked.unreached ? unreached : NULL;
+    seed_files = files;
+    n_seed_files = n;
+    run_child(cut_seeds, 0);
+    if (fuzz->n_seeds == 0)
+        fuzz_quit("no seeds");
+    place_at(asked.root);
+    place_fill();
+    judge_open(asked.findings, asked.except);
+    cover_open();
+    for (size_t i = 0; i < 2; i++)
+        held[i] = memfd_create(i ? "stderr" : "stdout", 0);
+    words_look();
+    __wrap_claim_at(CLAIMS_MAX - 1);
+    fprintf(stderr, "fuzz: seed %llu\n", (unsigned long long)fuzz->seed);
+    const time_t end = asked.seconds ? began + (time_t)asked.seconds : 0;
+    while (!is_over(end))
+        judge_child(run_child(batch, end));
+    return report(difftime(time(NULL), began));
+}
+
+static size_t whole_number(const char *text)
+{
+    char *end = NULL;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (end == text || *end)
+        fuzz_quit("'%s': expected a whole number", text);
+    return (size_t)value;
 }
 
 int main(int argc, char **argv)
 {
-    struct file files[FILES_MAX];
-    struct bundle whole;
-    size_t n = 0, tried = 0, read = 0;
+    static const struct option options[] = {
+        {"seed", 1, NULL, 's'},     {"seconds", 1, NULL, 't'}, {"mutants", 1, NULL, 'm'},
+        {"lines", 1, NULL, 'l'},    {"findings", 1, NULL, 'f'}, {"except", 1, NULL, 'x'},
+        {"unreached", 1, NULL, 'u'}, {"root", 1, NULL, 'r'},    {NULL, 0, NULL, 0}};
+    int option;
 
-    if (argc < 4) {
-        fprintf(stderr, "usage: fuzz SECONDS SEED FILE...\n");
-        return 2;
+    if (argc > 1 && !strcmp(argv[1], "--command")) {
+        argv[1] = argv[0];
+        return gpufloor_main(argc - 1, argv + 1);
     }
-    for (int i = 3; i < argc && n < FILES_MAX; i++)
-        files[n++] = read_file(argv[i]);
-    FILE *sink = fopen("/dev/null", "w");
-    if (!sink || !open_whole(files, n, &whole)) {
-        fprintf(stderr, "fuzz: none of the files is a valid bundle\n");
-        return 2;
-    }
-    state = strtoull(argv[2], NULL, 10);
-    fprintf(stderr, "fuzz: seed %s\n", argv[2]);
-    for (time_t end = time(NULL) + atol(argv[1]); time(NULL) < end; tried++) {
-        const struct file *file = &files[below(n)];
-        struct file mutant = below(2) ? mutate_bytes(file) : mutate_json(file);
-        read += try_one(sink, &mutant, &whole) || try_counted(&mutant, &whole);
-        free(mutant.bytes);
-    }
-    bundle_free(&whole);
-    for (size_t i = 0; i < n; i++)
-        free(files[i].bytes);
-    fclose(sink);
-    printf("%zu mutants, %zu of them read as bundles, no crash\n", tried, read);
-    return read > 0 ? 0 : 1;
+    fuzz = mmap(NULL, sizeof *fuzz, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (fuzz == MAP_FAILED)
+        fuzz_quit("no memory");
+    asked.mutants = 200000;
+    asked.lines = 10000;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+        switch (option) {
+        case 's': fuzz->seed = whole_number(optarg); break;
+        case 't': asked.seconds = whole_number(optarg); break;
+        case 'm': asked.mutants = whole_number(optarg); break;
+        case 'l': asked.lines = whole_number(optarg); break;
+        case 'f': asked.findings = optarg; break;
+        case 'x': asked.except = optarg; break;
+        case 'u': asked.unreached = optarg; break;
+        case 'r': asked.root = optarg; break;
+        default: return 2;
+        }
+    if (optind == argc || asked.mutants + asked.lines == 0)
+        fuzz_quit("expected files: bundles and documents of counters");
+    return asked.root ? campaign(argv + optind, (size_t)(argc - optind)) : place_run(argc, argv);
 }
