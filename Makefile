@@ -225,7 +225,7 @@ help:  ## this list
 	  'ARCH="80 90a"       architectures (default: the GPU that is here, else all)' \
 	  'CUDA_HOME=DIR       CUDA toolkit (default: /usr/local/cuda, else where nvcc is)' \
 	  'RUN_FLAGS=...       passed to gpufloor run, for example --quick' \
-	  'FUZZ_SECONDS=60     for how long make test mutates bundles (make test-long: 300)' \
+	  'FUZZ_SECONDS=60     for how long make test fuzzes (make test-long: until 200000 mutants)' \
 	  'ONLY=GLOB           only those suites of make test, for example unit/*' \
   'SUITE_JOBS=1        suites that run at once (default: 2; where a GPU is, 1)' \
 	  'WERROR=-Werror      a warning is an error, and a plugin that cannot be built' \
@@ -252,7 +252,7 @@ $(UNIT) $B/tests/names $B/tests/charts $B/tests/sass:
 # The fuzzer holds all of gpufloor, under sanitizers; what is not its own says which blocks it reaches.
 FUZZED    := $(patsubst %.c,$B/fuzzed/%.o,$(sort $(wildcard tests/fuzz/*.c report/*/*.c)) $(REPORT_USES:$B/%.o=%.c))
 SANITIZED := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
-$B/fuzzed/%.o: %.c $B/flags $B/version_values.h
+$B/fuzzed/%.o: %.c $B/flags | $B/checked
 	@mkdir -p $(@D)
 	$Q$C $(SANITIZED) $(if $(filter tests/%,$<),,-fsanitize-coverage=trace-pc -Dmain=gpufloor_main) -MMD -MP -c $< -o $@
 $B/tests/fuzz: $(FUZZED)

@@ -224,6 +224,18 @@ static int print_all(const struct claims_options *o)
     return status;
 }
 
+/* What one option asks for, another would be ignored beside. NULL: nothing is. */
+static const char *misused(const struct claims_options *o)
+{
+    if (o->needs && (o->search || o->glob || o->n_counters > 0 || o->format != TABLE_TEXT))
+        return "--needs: no other option goes with it";
+    if (o->search && (o->glob || o->format != TABLE_TEXT))
+        return "--search: as text, without --id";
+    if (o->n_paths > 1 && (o->search || o->format != TABLE_TEXT))
+        return "several bundles are compared as text, without --search";
+    return NULL;
+}
+
 int claims_main(int argc, char **argv)
 {
     char standard[PATH_MAX];
@@ -238,6 +250,10 @@ int claims_main(int argc, char **argv)
                "differ. Default: the committed results/nvidia-h200.\vExit: 0, whatever the "
                "verdicts; 2 when a bundle cannot be read, or no claim or quote matches."};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
+    if (misused(&o)) {
+        out_say("gpufloor claims: %s\n", misused(&o));
+        return EXIT_TROUBLE;
+    }
     if (o.needs) {
         needs_print(stdout);
         return EXIT_FINE;
@@ -248,9 +264,5 @@ int claims_main(int argc, char **argv)
     }
     if (o.n_paths == 0)
         o.paths[o.n_paths++] = catalogue_path(standard, "../../results/nvidia-h200");
-    if (o.n_paths > 1 && (o.search || o.format != TABLE_TEXT)) {
-        out_say("gpufloor claims: several bundles are compared as text, without --search\n");
-        return EXIT_TROUBLE;
-    }
     return print_all(&o);
 }

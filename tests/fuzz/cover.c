@@ -1,5 +1,5 @@
-/* Coverage without a library: -fsanitize-coverage=trace-pc, which gcc and clang both have, calls the
- * hook at the start of every block. How many blocks there are is counted in the machine code. */
+/* Coverage without a library: -fsanitize-coverage=trace-pc, which gcc and clang both have, calls
+ * the hook at the start of every block. How many there are is counted in the machine code. */
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>

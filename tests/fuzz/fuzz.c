@@ -2,17 +2,17 @@
  * must end by itself with a status of its own and one clear line.
  *
  *     fuzz [--seed N] [--seconds S] [--mutants N] [--lines N] [--findings DIR] [--except CLASS,...]
- *          [--unreached FILE] FILE...
+ *          [--first] [--unreached FILE] FILE...
  *     fuzz --command WORD...
  *
  * The program is linked in and built with AddressSanitizer and UndefinedBehaviorSanitizer. A child
- * makes many attempts, as most return; one that ends the process costs a fork, and one that dies is a
- * finding. Half of the mutants are bytes of a document changed at random, which tests the parser; half
- * are parsed documents whose values, keys and lengths are changed, which get past it. A mutant that
- * reaches a block of code that none had reached is kept, and changed further.
+ * makes many attempts, as most return; one that ends the process costs a fork, and one that dies is
+ * a finding. Half of the mutants are bytes of a document changed at random, which tests the parser;
+ * half are parsed documents whose values, keys and lengths are changed, which get past it. A mutant
+ * that reaches a block of code that none had reached is kept, and changed further.
  *
- * All follows from the seed. A finding's inputs are kept in DIR/SEED-INDEX-CLASS, its command line in
- * `words` there, so that it can be repeated alone:
+ * All follows from the seed, and the number of mutants and lines. A finding's inputs are kept in
+ * DIR/SEED-INDEX-CLASS, its command line in `words` there, so that it can be repeated alone:
  *
  *     cd DIR/SEED-INDEX-CLASS/work && xargs -0 -a ../words sh -c 'shift; FUZZ --command "$@"' */
 #include "tests/fuzz/fuzz.h"
@@ -54,6 +54,7 @@ static char out[HELD_MAX + 1], said[HELD_MAX + 1];
 
 static struct asked {
     size_t seconds, mutants, lines;
+    bool first; /* stop at the first finding */
     const char *findings, *except, *root, *unreached;
 } asked = {.findings = "build/tests/findings"};
 
@@ -92,7 +93,7 @@ error_t __wrap_argp_parse(const struct argp *argp, int argc, char **argv, unsign
     return __real_argp_parse(argp, argc, argv, flags, next, input);
 }
 
-/* claim_at() sorts all claims anew at every call. Where that would be most of an attempt, its answers
+/* claim_at() ranks all claims anew at every call, which would be most of an attempt: its answers
  * are taken once. */
 const struct claim *__wrap_claim_at(size_t wanted)
 {
@@ -209,7 +210,7 @@ static void attempt(void)
 static bool is_over(time_t end)
 {
     return fuzz->index >= asked.mutants + asked.lines || (end && time(NULL) >= end) ||
-           fuzz->n_findings == FINDINGS_MAX;
+           fuzz->n_findings == (asked.first ? 1 : FINDINGS_MAX);
 }
 
 _Noreturn static void batch(time_t end)
@@ -227,7 +228,8 @@ static void judge_child(int status)
 {
     const bool running = fuzz->running;
     fuzz->running = false;
-    if (WIFEXITED(status) && (WEXITSTATUS(status) == EXIT_BATCH || WEXITSTATUS(status) == EXIT_ENDED))
+    if (WIFEXITED(status) &&
+        (WEXITSTATUS(status) == EXIT_BATCH || WEXITSTATUS(status) == EXIT_ENDED))
         return;
     const size_t n_out = held_text(held[0], out), n_said = held_text(held[1], said);
     if (!running)
@@ -306,25 +308,27 @@ static double share(size_t part, size_t whole)
 
 static int report(double seconds)
 {
-    printf("seed %llu: %llu attempts in %.0f s, %zu forks: %zu mutants, %zu command lines; %zu commands; "
+    printf("seed %llu: %llu attempts in %.0f s, %zu forks: %zu mutants, %zu command lines; %zu "
+           "commands; "
            "statuses: %zu x 0, %zu x 1, %zu x 2, %zu others\n",
            (unsigned long long)fuzz->seed, (unsigned long long)fuzz->index, seconds, fuzz->n_forks,
-           fuzz->n_mutants,
-           fuzz->n_lines, fuzz->n_commands, fuzz->n_status[0], fuzz->n_status[1], fuzz->n_status[2],
-           fuzz->n_status[3]);
+           fuzz->n_mutants, fuzz->n_lines, fuzz->n_commands, fuzz->n_status[0], fuzz->n_status[1],
+           fuzz->n_status[2], fuzz->n_status[3]);
     printf("mutants past the parser: %zu (%.0f %%), past the schema check: %zu (%.0f %%)\n",
            fuzz->n_parsed, share(fuzz->n_parsed, fuzz->n_mutants), fuzz->n_fit,
            share(fuzz->n_fit, fuzz->n_mutants));
     const size_t reached = cover_reached(), all = cover_all();
-    printf("blocks of report/ and of what it uses of core/ reached: %zu of %zu (%.0f %%); %zu seeds, "
-           "%zu mutants kept\n",
-           reached, all, share(reached, all), fuzz->n_seeds, fuzz->n_kept - fuzz->n_seeds);
+    printf(
+        "blocks of report/ and of what it uses of core/ reached: %zu of %zu (%.0f %%); %zu seeds, "
+        "%zu mutants kept\n",
+        reached, all, share(reached, all), fuzz->n_seeds, fuzz->n_kept - fuzz->n_seeds);
     if (asked.unreached)
         cover_write(asked.unreached);
     for (size_t i = 0; i < fuzz->n_findings; i++) {
         const struct defect *f = &fuzz->findings[i];
         printf("FAIL %s %s, %zu times, first: %s/%llu-%llu-%s\n", f->class, f->command, f->times,
-               asked.findings, (unsigned long long)fuzz->seed, (unsigned long long)f->index, f->class);
+               asked.findings, (unsigned long long)fuzz->seed, (unsigned long long)f->index,
+               f->class);
         printf("    %.1000s\n", f->what);
     }
     printf("%zu findings\n", fuzz->n_findings);
@@ -345,19 +349,23 @@ static void cut_seeds(time_t end)
     exit(0);
 }
 
+/* Attempts happen elsewhere: names are made whole. */
+static const char *from_here(char *path, size_t size, const char *here, const char *name)
+{
+    snprintf(path, size, "%s%s%s", *name == '/' ? "" : here, *name == '/' ? "" : "/", name);
+    return path;
+}
+
 static int campaign(char **files, size_t n)
 {
-    char findings[PATH_MAX], unreached[PATH_MAX];
+    char here[PATH_MAX], findings[2 * PATH_MAX], unreached[2 * PATH_MAX];
     const time_t began = time(NULL);
 
-    if (!realpath(".", findings))
+    if (!realpath(".", here))
         fuzz_quit("no current folder");
-    snprintf(unreached, sizeof unreached, "%.2000s/%.1000s", findings, asked.unreached ? asked.unreached : "");
-    if (asked.findings[0] != '/') {
-        snprintf(findings + strlen(findings), sizeof findings - strlen(findings), "/%s", asked.findings);
-        asked.findings = findings;
-    }
-    asked.unreached = asked.unreached ? unreached : NULL;
+    asked.findings = from_here(findings, sizeof findings, here, asked.findings);
+    if (asked.unreached)
+        asked.unreached = from_here(unreached, sizeof unreached, here, asked.unreached);
     seed_files = files;
     n_seed_files = n;
     run_child(cut_seeds, 0);
@@ -389,10 +397,11 @@ static size_t whole_number(const char *text)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"seed", 1, NULL, 's'},     {"seconds", 1, NULL, 't'}, {"mutants", 1, NULL, 'm'},
-        {"lines", 1, NULL, 'l'},    {"findings", 1, NULL, 'f'}, {"except", 1, NULL, 'x'},
-        {"unreached", 1, NULL, 'u'}, {"root", 1, NULL, 'r'},    {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"seed", 1, NULL, 's'},     {"seconds", 1, NULL, 't'},
+                                            {"mutants", 1, NULL, 'm'},  {"lines", 1, NULL, 'l'},
+                                            {"findings", 1, NULL, 'f'}, {"except", 1, NULL, 'x'},
+                                            {"first", 0, NULL, '1'},    {"unreached", 1, NULL, 'u'},
+                                            {"root", 1, NULL, 'r'},     {NULL, 0, NULL, 0}};
     int option;
 
     if (argc > 1 && !strcmp(argv[1], "--command")) {
@@ -411,6 +420,7 @@ int main(int argc, char **argv)
         case 'm': asked.mutants = whole_number(optarg); break;
         case 'l': asked.lines = whole_number(optarg); break;
         case 'f': asked.findings = optarg; break;
+        case '1': asked.first = true; break;
         case 'x': asked.except = optarg; break;
         case 'u': asked.unreached = optarg; break;
         case 'r': asked.root = optarg; break;

@@ -81,8 +81,8 @@ void cover_write(const char *path); /* addresses of blocks that were not reached
 
 /* mutate.c: mutants of a document. `other` is what pieces are taken from. */
 size_t mutate_bytes(char *into, size_t room, const struct bytes *from, uint64_t *state);
-size_t mutate_document(char *into, size_t room, const struct bytes *from,
-                       const struct bytes *other, uint64_t *state);
+size_t mutate_document(char *into, size_t room, const struct bytes *from, const struct bytes *other,
+                       uint64_t *state);
 
 /* seeds.c: small documents cut out of files, and mutants that reached something new. */
 void seeds_cut(const char *path, uint64_t *state);
@@ -98,7 +98,7 @@ void place_at(const char *folder);
 void place_fill(void); /* as at the beginning; what attempts left is gone */
 void place_mutant(enum kind kind, const char *bytes, size_t size);
 void place_original(const struct bytes *bytes); /* as o.json: what the mutant was */
-void place_save(const char *folder); /* a copy, beside the words of the attempt */
+void place_save(const char *folder);            /* a copy, beside the words of the attempt */
 
 /* words.c: command lines. */
 void words_look(void); /* asks the program for its commands and their options */

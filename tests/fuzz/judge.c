@@ -1,6 +1,6 @@
 /* What every attempt must keep, whatever it was given: it ends by itself, with a status that means
- * something; what went wrong is said in a line; nothing that it prints can move a terminal's cursor;
- * what should be JSON is. A finding is kept once, with its inputs. */
+ * something; what went wrong is said in a line; nothing that it prints can move a terminal's
+ * cursor; what should be JSON is. A finding is kept once, with its inputs. */
 #include "tests/fuzz/fuzz.h"
 
 #include <ctype.h>

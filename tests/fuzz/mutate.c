@@ -1,5 +1,5 @@
-/* Mutants. Of bytes: what the parser must withstand. Of a parsed document: what everything behind the
- * parser must withstand. */
+/* Mutants. Of bytes: what the parser must withstand. Of a parsed document: what everything behind
+ * the parser must withstand. */
 #include "tests/fuzz/fuzz.h"
 
 #include <jansson.h>
@@ -71,16 +71,17 @@ static const char *const known[] = {
     "count", "ratio", "ulps", "watts", "joules", "celsius", "furlongs", "lower", "higher", "exact",
     "ok", "failed", "skipped", "bundle", "run", "counters", "host", "gpu", "9.0", "", "derived",
     "2026-11-22T08:12:03Z", "0000-00-00", "device", "event", "wall", "NVIDIA H200", "nvidia-h200",
-    "bytes=0,bytes=99999999999999999999,level=*,{}[]", "%s%n%d", "<b>&amp;\"'", "|`_*[x](y)", "../../x",
-    "a=1,b=2,a=1", "=,=,=", "\\begin{x}", "#", "unknown",
+    "bytes=0,bytes=99999999999999999999,level=*,{}[]", "%s%n%d", "<b>&amp;\"'", "|`_*[x](y)",
+    "../../x", "a=1,b=2,a=1", "=,=,=", "\\begin{x}", "#", "unknown",
 };
 
 /* Keys that a document may hold, also those of a newer one. */
 static const char *const keys[] = {
-    "schema", "schema_version", "median", "best", "n", "mad", "q1", "unit", "case", "metrics", "why",
-    "discarded", "repeat", "round", "grid", "axes", "values", "facts", "once", "deep", "shared",
-    "note", "notes", "figures", "counters", "launches", "gpu", "host", "cubins", "timer", "newer_field",
-    "resolution", "power_bound", "raw", "complete", "rounds", "seed", "continued", "status",
+    "schema", "schema_version", "median", "best", "n", "mad", "q1", "unit", "case", "metrics",
+    "why", "discarded", "repeat", "round", "grid", "axes", "values", "facts", "once", "deep",
+    "shared", "note", "notes", "figures", "counters", "launches", "gpu", "host", "cubins", "timer",
+    "newer_field", "resolution", "power_bound", "raw", "complete", "rounds", "seed", "continued",
+    "status",
 };
 
 #define ONE_OF(list, state) list[below(state, sizeof list / sizeof list[0])]

@@ -21,9 +21,12 @@
 
 /* Beside work/. */
 static const char *const targets[N_KINDS] = {
-    [KIND_BUNDLE] = "work/m.json",       [KIND_COUNTERS] = "work/k.json",
-    [KIND_PART] = "work/part.json",      [KIND_RUN] = "build/bin/probes/good.run",
-    [KIND_LIST] = "build/bin/probes/good.list", [KIND_RAW] = "work/part.raw.tsv",
+    [KIND_BUNDLE] = "work/m.json",
+    [KIND_COUNTERS] = "work/k.json",
+    [KIND_PART] = "work/part.json",
+    [KIND_RUN] = "build/bin/probes/good.run",
+    [KIND_LIST] = "build/bin/probes/good.list",
+    [KIND_RAW] = "work/part.raw.tsv",
 };
 
 static const char standin[] = "#!/bin/sh\n"
@@ -89,7 +92,8 @@ static void put_bad(void)
     write_text("empty.json", "");
     write_text("not.json", "no JSON at all\n\033[31m");
     write_text("cut.json", "{\"schema\":\"bundle\",\"schema_version\":1,\"env");
-    write_text("newer.json", "{\"schema\":\"bundle\",\"schema_version\":9,\"environment\":{},\"runs\":[]}");
+    write_text("newer.json",
+               "{\"schema\":\"bundle\",\"schema_version\":9,\"environment\":{},\"runs\":[]}");
     write_text("bytes\xff\xc3.json", "\xff\xfe{}");
     write_text("unreadable.json", "{}");
     if (chmod("unreadable.json", 0) || symlink("nowhere.json", "broken.json") ||
@@ -100,11 +104,23 @@ static void put_bad(void)
 
 void place_fill(void)
 {
-    static const char *const folders[] = {
-        "work", "work/folder", "work/folder/counters", "work/folder/nested", "work/bad",
-        "work/bad/folder.json", "work/empty", "work/folder.json", "work/nested", "work/nested/folder",
-        "results", "results/nvidia-h200", "results/nvidia-h200/counters",
-        "results/nvidia-h100-80gb-hbm3", "build", "build/bin", "build/bin/probes"};
+    static const char *const folders[] = {"work",
+                                          "work/folder",
+                                          "work/folder/counters",
+                                          "work/folder/nested",
+                                          "work/bad",
+                                          "work/bad/folder.json",
+                                          "work/empty",
+                                          "work/folder.json",
+                                          "work/nested",
+                                          "work/nested/folder",
+                                          "results",
+                                          "results/nvidia-h200",
+                                          "results/nvidia-h200/counters",
+                                          "results/nvidia-h100-80gb-hbm3",
+                                          "build",
+                                          "build/bin",
+                                          "build/bin/probes"};
     if (chdir(root))
         fuzz_quit("%s is gone", root);
     remove_all("work");
@@ -112,7 +128,8 @@ void place_fill(void)
     remove_all("build/run");
     make(folders, sizeof folders / sizeof folders[0]);
     for (int i = 0; i < 2; i++) {
-        write_file(i ? "build/bin/probes/good" : "build/bin/probes/null", standin, strlen(standin), 0755);
+        write_file(i ? "build/bin/probes/good" : "build/bin/probes/null", standin, strlen(standin),
+                   0755);
         seed(i ? "build/bin/probes/good.run" : "build/bin/probes/null.run", KIND_RUN, 0);
         seed(i ? "build/bin/probes/good.list" : "build/bin/probes/null.list", KIND_LIST, 0);
     }
@@ -137,7 +154,8 @@ void place_fill(void)
     write_file("peer.sh", standin, strlen(standin), 0755);
     write_text("peer.sh.list", "{\"name\":\"peer\",\"needs\":\"host\",\"method\":1}");
     seed("peer.sh.run", KIND_RUN, 0); /* another probe's document */
-    if (symlink("../m.json", "folder/m.json") || symlink("../../k.json", "folder/counters/k.json") ||
+    if (symlink("../m.json", "folder/m.json") ||
+        symlink("../../k.json", "folder/counters/k.json") ||
         symlink("nowhere", "bad/broken.json") || mkfifo("bad/fifo.json", 0644) ||
         symlink("nvidia-h100-80gb-hbm3", "results/other"))
         fuzz_quit("%s/work cannot be filled", root);
@@ -174,7 +192,7 @@ void place_save(const char *folder)
         close(fd);
 }
 
-/* --- a place of its own ------------------------------------------------------------------------ */
+/* --- a place of its own ----------------------------------------------------------------------- */
 
 void place_at(const char *folder)
 {

@@ -1,4 +1,4 @@
-/* Where mutants begin: small documents, cut out of whole ones so that an attempt takes a millisecond,
+/* Where mutants begin: small documents, cut out of whole ones so that an attempt takes little time,
  * and mutants that reached a block which nothing had reached before. */
 #include "tests/fuzz/fuzz.h"
 
@@ -15,17 +15,24 @@ enum { CASES_MOST = 3, PROBES_MOST = 2, CUTS = 24, SEED_MOST = 24000, KEEP_MOST 
 
 /* What a stand-in says of itself. */
 static const char list[] =
-    "{\"schema\":\"probe\",\"schema_version\":1,\"name\":\"good\",\"what\":\"a stand-in\",\"method\":1,"
-    "\"needs\":\"host\",\"min_cc\":0,\"cubins\":{\"fake.sm_90a\":\"aa\"},\"metrics\":[{\"name\":\"time\","
-    "\"unit\":\"ns\",\"better\":\"lower\",\"timer\":\"wall\",\"keys\":\"level\",\"what\":\"a time\"}],"
+    "{\"schema\":\"probe\",\"schema_version\":1,\"name\":\"good\",\"what\":\"a "
+    "stand-in\",\"method\":1,"
+    "\"needs\":\"host\",\"min_cc\":0,\"cubins\":{\"fake.sm_90a\":\"aa\"},\"metrics\":[{\"name\":"
+    "\"time\","
+    "\"unit\":\"ns\",\"better\":\"lower\",\"timer\":\"wall\",\"keys\":\"level\",\"what\":\"a "
+    "time\"}],"
     "\"parameters\":[{\"name\":\"form\",\"default\":1,\"min\":0,\"max\":2,\"what\":\"which\","
     "\"words\":[\"a\",\"b\",\"c\"]}]}";
 
 static const char run[] =
-    "{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"good\",\"method\":1,\"what\":\"a "
-    "stand-in\"},\"status\":\"ok\",\"run\":{\"round\":0},\"environment\":{\"host\":{\"cpu\":\"a CPU\"},"
-    "\"gpu\":{\"name\":\"A GPU\",\"board\":\"a-gpu\",\"id_hash\":\"0\"}},\"cases\":[{\"case\":\"level=l2\","
-    "\"metrics\":[{\"name\":\"time\",\"unit\":\"ns\",\"better\":\"lower\",\"timer\":\"wall\",\"n\":1,"
+    "{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"good\",\"method\":1,\"what\":"
+    "\"a "
+    "stand-in\"},\"status\":\"ok\",\"run\":{\"round\":0},\"environment\":{\"host\":{\"cpu\":\"a "
+    "CPU\"},"
+    "\"gpu\":{\"name\":\"A "
+    "GPU\",\"board\":\"a-gpu\",\"id_hash\":\"0\"}},\"cases\":[{\"case\":\"level=l2\","
+    "\"metrics\":[{\"name\":\"time\",\"unit\":\"ns\",\"better\":\"lower\",\"timer\":\"wall\",\"n\":"
+    "1,"
     "\"median\":100,\"best\":99}],\"counters\":{\"time\":9000,\"sm_clock\":1e9,\"dram_read\":2048,"
     "\"warps\":4,\"instructions\":7},\"counters_least\":{\"sm_active\":0},\"passes\":5},"
     "{\"case\":\"level=l1\",\"discarded\":\"SM clock moved\",\"metrics\":[]}],"
@@ -39,7 +46,8 @@ static const char *const schemas[N_KINDS] = {"bundle", "counters", "bundle", "ru
 bool seeds_valid(enum kind kind, const char *bytes, size_t size, bool *parsed)
 {
     char why[DOCUMENT_WHY];
-    json_t *document = schemas[kind] ? document_parse(bytes, size, "mutant", schemas[kind], why) : NULL;
+    json_t *document =
+        schemas[kind] ? document_parse(bytes, size, "mutant", schemas[kind], why) : NULL;
     const bool fits = document != NULL;
 
     if (!document)
@@ -130,12 +138,12 @@ static void cut_bundle(const json_t *whole, uint64_t *state)
 
     for (i = 0; i < n; i++)
         chosen[i] = json_array_get(runs, (size_t)draw_below(state, json_array_size(runs)));
-    json_array_foreach(runs, i, one)
-        if (is_chosen(one, chosen, n)) {
-            json_t *copy = json_copy(one);
-            cut_cases(copy, from);
-            json_array_append_new(some, copy);
-        }
+    json_array_foreach(runs, i, one) if (is_chosen(one, chosen, n))
+    {
+        json_t *copy = json_copy(one);
+        cut_cases(copy, from);
+        json_array_append_new(some, copy);
+    }
     json_object_set_new(small, "runs", some);
     keep_document(KIND_BUNDLE, small);
     json_decref(small);
@@ -145,8 +153,7 @@ static void cut_counters(const json_t *whole)
 {
     json_t *small = json_deep_copy(whole), *probe;
     size_t i;
-    json_array_foreach(json_object_get(small, "probes"), i, probe)
-        cut_cases(probe, i);
+    json_array_foreach(json_object_get(small, "probes"), i, probe) cut_cases(probe, i);
     keep_document(KIND_COUNTERS, small);
     json_decref(small);
 }
@@ -175,14 +182,14 @@ static void make_part(void)
 {
     json_t *null = json_loads(run, 0, NULL), *good = json_deep_copy(null);
     json_object_set_new(json_object_get(null, "probe"), "name", json_string("null"));
-    json_t *part = json_pack("{s:s, s:i, s:{s:s, s:s, s:b}, s:{s:{s:s}, s:{s:s, s:s, s:s}}, s:s, s:f, "
-                             "s:i, s:i, s:b, s:b, s:{s:s, s:n}, s:[o, o]}",
-                             "schema", "bundle", "schema_version", 1, "suite", "version",
-                             version_number, "commit", version_commit, "dirty", version_dirty,
-                             "environment", "host", "cpu", "a CPU", "gpu", "name", "A GPU", "board",
-                             "a-gpu", "id_hash", "0", "started", "2026-11-22T08:12:03Z", "elapsed_s",
-                             1.0, "seed", 1, "rounds", 3, "quick", 0, "complete", 0, "raw", "file",
-                             "part.raw.tsv", "sha256", "runs", null, good);
+    json_t *part =
+        json_pack("{s:s, s:i, s:{s:s, s:s, s:b}, s:{s:{s:s}, s:{s:s, s:s, s:s}}, s:s, s:f, "
+                  "s:i, s:i, s:b, s:b, s:{s:s, s:n}, s:[o, o]}",
+                  "schema", "bundle", "schema_version", 1, "suite", "version", version_number,
+                  "commit", version_commit, "dirty", version_dirty, "environment", "host", "cpu",
+                  "a CPU", "gpu", "name", "A GPU", "board", "a-gpu", "id_hash", "0", "started",
+                  "2026-11-22T08:12:03Z", "elapsed_s", 1.0, "seed", 1, "rounds", 3, "quick", 0,
+                  "complete", 0, "raw", "file", "part.raw.tsv", "sha256", "runs", null, good);
     keep_document(KIND_PART, part);
     json_object_del(part, "raw");
     keep_document(KIND_PART, part);

@@ -1,5 +1,6 @@
 /* Command lines. The program itself says which commands it has and which options they take, so that
- * a new one is tried without being named here; how often, and with which inputs, is one line below. */
+ * a new one is tried without being named here. How often, and with which inputs,
+ * is a line below. */
 #include "tests/fuzz/fuzz.h"
 
 #include <stdarg.h>
@@ -9,8 +10,8 @@
 
 #include "core/draw.h"
 
-/* What a mutant is given to. %o: some options of the command; the rest are words, m.json the mutant and
- * o.json what it was before. A command that is not here gets "NAME %o m.json". */
+/* What a mutant is given to. %o: some options of the command; the rest are words, m.json the mutant
+ * and o.json what it was before. A command that is not here gets "NAME %o m.json". */
 static const struct shape {
     const char *words;
     enum kind kind;
@@ -51,36 +52,42 @@ static const struct values {
     int right;
     const char *values[18];
 } values[] = {
-    {"section", 16, {"vital", "verdict", "memory", "curve", "flight", "ladder", "small", "sizes", "fusion",
-                     "attention", "weights", "sampling", "right", "claims", "layer", "links", "", "Memory"}},
+    {"section", 16, {"vital", "verdict", "memory", "curve", "flight", "ladder", "small", "sizes",
+                     "fusion", "attention", "weights", "sampling", "right", "claims", "layer",
+                     "links", "", "Memory"}},
     {"metric", 6, {"*", "launch.*", "memory*", "derived.*", "*[lt]*", "gemv*", "[", ""}},
     {"id", 5, {"C41", "C4*", "*", "C1", "C50b", "[", "", "no"}},
     {"search", 3, {"latency", "the", "L2", "", "zzz"}},
     {"map", 2, {"m.map", "sm_to_sm.latency", "", "x.y{z=1}"}},
-    {"history", 3, {"folder", "results", "results/nvidia-h200", "bad", "empty", "a.json", "no", "nested"}},
+    {"history", 3, {"folder", "results", "results/nvidia-h200", "bad", "empty", "a.json", "no",
+                    "nested"}},
     {"results", 2, {"results", "folder", "empty", "no", "a.json", ""}},
     {"allow", 5, {"board", "n_sm", "ecc", "mig", "commit", "", "boards", "x"}},
-    {"threshold", 4, {"1", "0", "2.5%", "1000", "-1", "1001", "nan", "inf", "1e999", "", "%", "0x10"}},
-    {"counters", 2, {"c.json", "k.json", "a.json", "no.json", "fifo.json", "sm", "sm,loads", "sm,,", ""}},
+    {"threshold", 4, {"1", "0", "2.5%", "1000", "-1", "1001", "nan", "inf", "1e999", "", "%",
+                      "0x10"}},
+    {"counters", 2, {"c.json", "k.json", "a.json", "no.json", "fifo.json", "sm", "sm,loads",
+                     "sm,,", ""}},
     {"continue", 1, {"part.json", "a.json", "fifo.json", "broken.json", "folder", "no.json", ""}},
     {"with", 1, {"peer.sh", "a.json", "no", "folder", ""}},
     {"case", 2, {"*", "level=*", "[", ""}},
     {"set", 2, {"form=1", "a=b", "a", "=", ""}},
-    {"each", 2, {"0", "0,1", "0,0", "", ",", "256", "-1", "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16"}},
+    {"each", 2, {"0", "0,1", "0,0", "", ",", "256", "-1",
+                 "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16"}},
     {"rounds", 2, {"1", "2", "0", "33", "-1", "1.5", ""}},
     {"timeout", 2, {"30", "86400", "0", "86401", ""}},
     {"N", 3, {"0", "1", "2", "-1", "256", "99999999999999999999", "", "1x", " 1", "0x1", "+1"}},
-    {"FILE", 2, {"new.json", "new.html", "a.json", "folder", "no/such.json", "broken.json", "", "/dev/full",
-                 "/dev/null"}},
+    {"FILE", 2, {"new.json", "new.html", "a.json", "folder", "no/such.json", "broken.json", "",
+                 "/dev/full", "/dev/null"}},
     {"DIR", 2, {"new", "folder", "a.json", "no/such", "", "broken.json"}},
 };
 
 /* What stands where a bundle is expected. */
 static const char *const inputs[] = {
-    "a.json", "b.json", "m.json", "o.json", "c.json", "k.json", "part.json", "folder", "folder/", "bad", "empty",
-    "nested", "results", "results/nvidia-h200", "folder.json", "fifo.json", "broken.json", "loop.json",
-    "null.json", "memory.json", "unreadable.json", "empty.json", "not.json", "cut.json", "newer.json",
-    "bytes\xff\xc3.json", "no.json", "a.json/b", "", "-", ".", "..", "/", "/dev/full", "/dev/zero",
+    "a.json", "b.json", "m.json", "o.json", "c.json", "k.json", "part.json", "folder", "folder/",
+    "bad", "empty", "nested", "results", "results/nvidia-h200", "folder.json", "fifo.json",
+    "broken.json", "loop.json", "null.json", "memory.json", "unreadable.json", "empty.json",
+    "not.json", "cut.json", "newer.json", "bytes\xff\xc3.json", "no.json", "a.json/b", "", "-", ".",
+    "..", "/", "/dev/full", "/dev/zero",
 };
 
 static size_t below(uint64_t *state, size_t n)
@@ -127,9 +134,9 @@ static void begin(struct attempt *a, const char *command)
  * the name of a file, which must be one of the folder. */
 static void add_hostile(struct attempt *a, uint64_t *state)
 {
-    static const char *const texts[] = {"\033[31mred\033[0m", "a\nb", "\r\n", "\t", "\x7f", "\xc2\x9b", "\xff",
-                                        "\xe2\x80\xae", "%s%s%n", "$(x)", "'", "\"", " ", "--", "-", "---", "=",
-                                        "--=", "-\xff", "*"};
+    static const char *const texts[] = {
+        "\033[31mred\033[0m", "a\nb", "\r\n", "\t", "\x7f", "\xc2\x9b", "\xff", "\xe2\x80\xae",
+        "%s%s%n", "$(x)", "'", "\"", " ", "--", "-", "---", "=", "--=", "-\xff", "*"};
     static char text[100000];
     size_t length = below(state, 4) ? 1 + below(state, 40) : below(state, sizeof text);
 
@@ -224,7 +231,8 @@ static const struct command *command_of(const char *words)
 {
     const size_t length = strcspn(words, " ");
     for (size_t i = 0; i < fuzz->n_commands; i++)
-        if (strlen(fuzz->commands[i].name) == length && !strncmp(words, fuzz->commands[i].name, length))
+        if (strlen(fuzz->commands[i].name) == length &&
+            !strncmp(words, fuzz->commands[i].name, length))
             return &fuzz->commands[i];
     return NULL;
 }

@@ -1,0 +1,1 @@
+claims --needs --id C41

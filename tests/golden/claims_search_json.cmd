@@ -1,0 +1,1 @@
+claims full.json --search the --format json
