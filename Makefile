@@ -256,4 +256,5 @@ $B/fuzzed/%.o: %.c $B/flags | $B/checked
 	@mkdir -p $(@D)
 	$Q$C $(SANITIZED) $(if $(filter tests/%,$<),,-fsanitize-coverage=trace-pc -Dmain=gpufloor_main) -MMD -MP -c $< -o $@
 $B/tests/fuzz: $(FUZZED)
+	@mkdir -p $(@D)
 	$Q$(CC) $(LDFLAGS) $(SANITIZED) -Wl,--wrap=argp_parse,--wrap=claim_at -o $@ $^ $(LIBS)

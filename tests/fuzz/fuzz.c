@@ -11,10 +11,11 @@
  * half are parsed documents whose values, keys and lengths are changed, which get past it. A mutant
  * that reaches a block of code that none had reached is kept, and changed further.
  *
- * All follows from the seed, and the number of mutants and lines. A finding's inputs are kept in
+ * All follows from the seed, and the numbers of mutants and lines. A finding's inputs are kept in
  * DIR/SEED-INDEX-CLASS, its command line in `words` there, so that it can be repeated alone:
  *
- *     cd DIR/SEED-INDEX-CLASS/work && xargs -0 -a ../words sh -c 'shift; FUZZ --command "$@"' */
+ *     cp build/tests/fuzz DIR/SEED-INDEX-CLASS/build/bin/gpufloor && cd DIR/SEED-INDEX-CLASS/work &&
+ *         xargs -0 -a ../words sh -c '../build/bin/gpufloor --command "$@"' <m.json */
 #include "tests/fuzz/fuzz.h"
 
 #include <fcntl.h>
@@ -314,8 +315,8 @@ static int report(double seconds)
            (unsigned long long)fuzz->seed, (unsigned long long)fuzz->index, seconds, fuzz->n_forks,
            fuzz->n_mutants, fuzz->n_lines, fuzz->n_commands, fuzz->n_status[0], fuzz->n_status[1],
            fuzz->n_status[2], fuzz->n_status[3]);
-    printf("mutants past the parser: %zu (%.0f %%), past the schema check: %zu (%.0f %%)\n",
-           fuzz->n_parsed, share(fuzz->n_parsed, fuzz->n_mutants), fuzz->n_fit,
+    printf("mutants of parsed documents: %zu; past the parser: %zu (%.0f %%), past the schema check: %zu (%.0f %%)\n",
+           fuzz->n_structured, fuzz->n_parsed, share(fuzz->n_parsed, fuzz->n_mutants), fuzz->n_fit,
            share(fuzz->n_fit, fuzz->n_mutants));
     const size_t reached = cover_reached(), all = cover_all();
     printf(
@@ -332,7 +333,7 @@ static int report(double seconds)
         printf("    %.1000s\n", f->what);
     }
     printf("%zu findings\n", fuzz->n_findings);
-    return fuzz->n_findings > 0 || fuzz->n_fit == 0;
+    return fuzz->n_findings > 0 || (fuzz->n_mutants > 0 && fuzz->n_fit == 0);
 }
 
 static char **seed_files;

@@ -35,6 +35,14 @@ static uint64_t print_of(const char *class, const char *command, const char *wha
     return print;
 }
 
+/* The fuzzer's own report obeys its own rule. */
+static void make_plain(char *text)
+{
+    for (; *text; text++)
+        if (((unsigned char)*text < 0x20 && *text != '\n') || (unsigned char)*text >= 0x7f)
+            *text = '?';
+}
+
 static void found(const struct attempt *a, const char *class, const char *key, const char *what)
 {
     const char *command = a->n_words > 1 ? a->words[1] : "";
@@ -55,6 +63,8 @@ static void found(const struct attempt *a, const char *class, const char *key, c
     snprintf(finding->class, sizeof finding->class, "%s", class);
     snprintf(finding->command, sizeof finding->command, "%s", command);
     snprintf(finding->what, sizeof finding->what, "%s", what);
+    make_plain(finding->command);
+    make_plain(finding->what);
     mkdir(findings_folder, 0755);
     snprintf(folder, sizeof folder, "%s/%llu-%llu-%s", findings_folder,
              (unsigned long long)fuzz->seed, (unsigned long long)finding->index, class);
@@ -152,7 +162,10 @@ void judge_status(const struct attempt *a, int status, const char *out, size_t n
 {
     char what[600];
     const size_t lines = lines_of(said, n_said);
-    const bool talks = a->n_words > 1 && (!strcmp(a->words[1], "run") || a->spawns);
+    bool talks = a->spawns; /* a line for each stand-in */
+
+    for (size_t i = 1; i < a->n_words; i++) /* what is quoted may have lines of its own */
+        talks |= strchr(a->words[i], '\n') != NULL;
 
     if (status != 0 && status != 1 && status != 2 && status != EXIT_REFUSED) {
         snprintf(what, sizeof what, "exit status %d: %.300s", status, said);

@@ -173,17 +173,30 @@ static bool ran(char *const words[])
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
+static void make_below(const char *folder, const char *name)
+{
+    char path[2 * PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    mkdir(path, 0755);
+}
+
 void place_save(const char *folder)
 {
-    char path[PATH_MAX], from[3][PATH_MAX + 40];
-    static const char *const parts[] = {"work", "results", "build/bin/probes"};
+    static const char *const made[] = {"", "build", "build/bin"};
+    static const char *const parts[][2] = {
+        {"work", "."}, {"results", "."}, {"build/bin/probes", "build/bin"}};
+    char path[2 * PATH_MAX], from[2 * PATH_MAX];
 
-    for (size_t i = 0; i < 3; i++)
-        snprintf(from[i], sizeof from[i], "%s/%s", root, parts[i]);
-    char *words[] = {"cp", "-a", from[0], from[1], from[2], (char *)folder, NULL};
-    mkdir(folder, 0755);
-    if (!ran(words) || snprintf(path, sizeof path, "%s/words", folder) >= PATH_MAX)
-        return;
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
+        make_below(folder, made[i]);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        char *words[] = {"cp", "-a", from, path, NULL};
+        snprintf(from, sizeof from, "%s/%s", root, parts[i][0]);
+        snprintf(path, sizeof path, "%s/%s", folder, parts[i][1]);
+        if (!ran(words))
+            return;
+    }
+    snprintf(path, sizeof path, "%s/words", folder);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     for (size_t i = 0; fd >= 0 && i < fuzz->now.n_words; i++)
         if (write(fd, fuzz->now.words[i], strlen(fuzz->now.words[i]) + 1) < 0)
@@ -202,7 +215,6 @@ void place_at(const char *folder)
 /* Runs this program once more, as the one in the new folder. */
 int place_run(int argc, char **argv)
 {
-    static const char *const folders[] = {"build", "build/bin"};
     const char *tmp = getenv("TMPDIR");
     char self[PATH_MAX + 40], **words = calloc((size_t)argc + 3, sizeof *words);
     int status = 1;
@@ -211,11 +223,8 @@ int place_run(int argc, char **argv)
     if (!words || !mkdtemp(root))
         fuzz_quit("%s cannot be made", root);
     snprintf(self, sizeof self, "%s/build/bin/gpufloor", root);
-    for (size_t i = 0; i < 2; i++) {
-        char folder[PATH_MAX + 40];
-        snprintf(folder, sizeof folder, "%s/%s", root, folders[i]);
-        mkdir(folder, 0755);
-    }
+    make_below(root, "build");
+    make_below(root, "build/bin");
     char own[PATH_MAX], *copy[] = {"cp", own, self, NULL};
     ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
     own[n > 0 ? n : 0] = '\0';

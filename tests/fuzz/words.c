@@ -18,24 +18,24 @@ static const struct shape {
     int weight;
     bool spawns; /* it starts programs: slow */
 } shapes[] = {
-    {"report %o m.json", KIND_BUNDLE, 90, false},
-    {"report %o a.json m.json", KIND_BUNDLE, 20, false},
-    {"report %o m.json o.json", KIND_BUNDLE, 20, false},
-    {"report --all m.json a.json b.json", KIND_BUNDLE, 5, false},
-    {"report %o --results results m.json", KIND_BUNDLE, 10, false},
-    {"report %o --history folder", KIND_BUNDLE, 10, false},
+    {"report %o m.json", KIND_BUNDLE, 180, false},
+    {"report %o a.json m.json", KIND_BUNDLE, 40, false},
+    {"report %o m.json o.json", KIND_BUNDLE, 40, false},
+    {"report --all m.json a.json b.json", KIND_BUNDLE, 10, false},
+    {"report %o --results results m.json", KIND_BUNDLE, 20, false},
+    {"report %o --history folder", KIND_BUNDLE, 20, false},
     {"report %o folder", KIND_BUNDLE, 1, true},
-    {"claims %o m.json", KIND_BUNDLE, 70, false},
-    {"claims %o m.json a.json", KIND_BUNDLE, 10, false},
+    {"claims %o m.json", KIND_BUNDLE, 140, false},
+    {"claims %o m.json a.json", KIND_BUNDLE, 20, false},
     {"claims %o folder", KIND_BUNDLE, 1, true},
-    {"compare %o o.json m.json", KIND_BUNDLE, 40, false},
-    {"compare %o --allow board --allow n_sm m.json o.json", KIND_BUNDLE, 20, false},
-    {"compare %o a.json m.json", KIND_BUNDLE, 4, false},
+    {"compare %o o.json m.json", KIND_BUNDLE, 80, false},
+    {"compare %o --allow board --allow n_sm m.json o.json", KIND_BUNDLE, 40, false},
+    {"compare %o a.json m.json", KIND_BUNDLE, 8, false},
     {"compare %o folder a.json", KIND_BUNDLE, 1, true},
-    {"report k.json", KIND_COUNTERS, 20, false},
-    {"report %o k.json", KIND_COUNTERS, 5, false},
-    {"claims %o --counters k.json a.json", KIND_COUNTERS, 20, false},
-    {"claims %o --counters c.json --counters k.json m.json", KIND_COUNTERS, 5, false},
+    {"report k.json", KIND_COUNTERS, 40, false},
+    {"report %o k.json", KIND_COUNTERS, 10, false},
+    {"claims %o --counters k.json a.json", KIND_COUNTERS, 40, false},
+    {"claims %o --counters c.json --counters k.json m.json", KIND_COUNTERS, 10, false},
     {"list %o", KIND_LIST, 1, true},
     {"run --quick -o new.json good", KIND_RUN, 1, true},
     {"run -r 2 -o new.json --raw", KIND_RUN, 1, true},
@@ -192,17 +192,25 @@ static void value_text(char *text, size_t size, const struct argp_option *option
     }
 }
 
+/* Does it name what is written? That may be an input of the next attempt. */
+static bool writes(const struct argp_option *option)
+{
+    static const char *const read_only[] = {"history", "results", "counters", "with"};
+    for (size_t i = 0; i < sizeof read_only / sizeof read_only[0]; i++)
+        if (option->name && !strcmp(option->name, read_only[i]))
+            return false;
+    return option->arg && (!strncmp(option->arg, "FILE", 4) || !strncmp(option->arg, "DIR", 3));
+}
+
 static void add_option(struct attempt *a, const struct argp_option *option, bool wrong,
                        uint64_t *state)
 {
     char value[512] = "";
     size_t shown = option->name ? strlen(option->name) : 0;
 
-    if (option->arg) {
+    if (option->arg)
         value_text(value, sizeof value, option, wrong, state);
-        /* what is written may be an input of the next attempt */
-        a->writes |= !strncmp(option->arg, "FILE", 4) || !strncmp(option->arg, "DIR", 3);
-    }
+    a->writes |= writes(option);
     if (wrong && below(state, 4) == 0) /* an abbreviation, that may be of several */
         shown = 1 + below(state, shown);
     if (!option->name || (option->key > ' ' && option->key < 127 && below(state, 2)))
@@ -263,7 +271,7 @@ static size_t all_shapes(struct shape *all, char names[][48])
         if (named)
             continue;
         snprintf(names[i], 48, "%s %%o m.json", fuzz->commands[i].name);
-        all[n++] = (struct shape){names[i], KIND_BUNDLE, 30, false};
+        all[n++] = (struct shape){names[i], KIND_BUNDLE, 60, false};
     }
     return n;
 }
@@ -285,15 +293,23 @@ void words_mutant(struct attempt *a, uint64_t *state)
     a->writes |= a->spawns;
 }
 
+/* Each starts every stand-in. */
+static bool is_slow(const struct command *command)
+{
+    static const char *const slow[] = {"run", "list", "counters"};
+    for (size_t i = 0; i < sizeof slow / sizeof slow[0]; i++)
+        if (!strcmp(command->name, slow[i]))
+            return true;
+    return false;
+}
+
 void words_line(struct attempt *a, uint64_t *state)
 {
     const struct command *command = &fuzz->commands[below(state, fuzz->n_commands)];
-    const bool slow = !strcmp(command->name, "run") || !strcmp(command->name, "list");
-
-    if (slow && below(state, 4)) /* each starts every stand-in */
+    if (is_slow(command) && below(state, 4))
         command = &fuzz->commands[below(state, fuzz->n_commands)];
     begin(a, below(state, 40) ? command->name : NULL);
-    a->spawns = true;
+    a->spawns = is_slow(command);
     for (size_t n = below(state, 8); n > 0; n--)
         switch (below(state, 12)) {
         case 0: add_hostile(a, state); break;
@@ -310,6 +326,6 @@ void words_line(struct attempt *a, uint64_t *state)
         }
     if (below(state, 64) == 0)
         add(a, "%s", below(state, 2) ? "--help" : "--usage");
-    if (slow && below(state, 8))
+    if (!strcmp(command->name, "run") && below(state, 8))
         add(a, "--quick");
 }
