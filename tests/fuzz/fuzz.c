@@ -14,8 +14,9 @@
  * All follows from the seed, and the numbers of mutants and lines. A finding's inputs are kept in
  * DIR/SEED-INDEX-CLASS, its command line in `words` there, so that it can be repeated alone:
  *
- *     cp build/tests/fuzz DIR/SEED-INDEX-CLASS/build/bin/gpufloor && cd DIR/SEED-INDEX-CLASS/work &&
- *         xargs -0 -a ../words sh -c '../build/bin/gpufloor --command "$@"' <m.json */
+ *     cp build/tests/fuzz DIR/SEED-INDEX-CLASS/build/bin/gpufloor
+ *     cd DIR/SEED-INDEX-CLASS/work
+ *     xargs -0 -a ../words sh -c '../build/bin/gpufloor --command "$@"' <m.json */
 #include "tests/fuzz/fuzz.h"
 
 #include <fcntl.h>
@@ -315,7 +316,8 @@ static int report(double seconds)
            (unsigned long long)fuzz->seed, (unsigned long long)fuzz->index, seconds, fuzz->n_forks,
            fuzz->n_mutants, fuzz->n_lines, fuzz->n_commands, fuzz->n_status[0], fuzz->n_status[1],
            fuzz->n_status[2], fuzz->n_status[3]);
-    printf("mutants of parsed documents: %zu; past the parser: %zu (%.0f %%), past the schema check: %zu (%.0f %%)\n",
+    printf("mutants of parsed documents: %zu; past the parser: %zu (%.0f %%), past the schema "
+           "check: %zu (%.0f %%)\n",
            fuzz->n_structured, fuzz->n_parsed, share(fuzz->n_parsed, fuzz->n_mutants), fuzz->n_fit,
            share(fuzz->n_fit, fuzz->n_mutants));
     const size_t reached = cover_reached(), all = cover_all();

@@ -240,6 +240,85 @@ static void change(json_t *value, json_t *other, uint64_t *state)
     }
 }
 
+/* --- a metric in every round ------------------------------------------------------------------ */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static json_t *one_of(const json_t *array, uint64_t *state)
+{
+    return json_array_get(array, below(state, json_array_size(array)));
+}
+
+/* What is done to each metric that is meant. */
+struct everywhere {
+    const char *probe, *keys, *name; /* keys "": in every case */
+    double factor;                   /* of its figures; 0: something else is done */
+    const char *field;               /* of the case, or of the metric */
+    json_t *value;
+};
+
+static void change_figures(json_t *metric, double factor)
+{
+    static const char *const figures[] = {"median", "best", "min", "max", "q1", "q3", "mad"};
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        json_t *value = json_object_get(metric, figures[i]);
+        json_t *made = json_is_number(value) ? json_real(json_number_value(value) * factor) : NULL;
+        if (made)
+            json_object_set_new(metric, figures[i], made);
+    }
+}
+
+static void change_metrics(json_t *run, const struct everywhere *e)
+{
+    json_t *one, *metric;
+    size_t i, k;
+    json_array_foreach(json_object_get(run, "cases"), i, one)
+        json_array_foreach(json_object_get(one, "metrics"), k, metric) {
+            if ((*e->keys && strcmp(e->keys, text_of(one, "case"))) ||
+                strcmp(e->name, text_of(metric, "name")))
+                continue;
+            if (e->factor != 0)
+                change_figures(metric, e->factor);
+            else if (json_is_true(e->value))
+                json_object_set(one, e->field, e->value);
+            else
+                json_object_set(metric, e->field, e->value);
+        }
+}
+
+/* One round of seven decides nothing: verdicts follow from what all of them say. */
+static void change_everywhere(json_t *document, uint64_t *state)
+{
+    static const double factors[] = {0.5, 0.8, 0.9, 0.98, 1.02, 1.1, 1.3,
+                                     2,   10,  100, 0.01, -1,   1e12};
+    static const char *const flags[] = {"once", "thrice", "power_bound"};
+    static const char *const units[] = {"ns", "cycles", "bytes/s", "count", "ratio", "flop/s"};
+    json_t *runs = json_object_get(document, "runs"), *chosen = one_of(runs, state), *run;
+    const json_t *one = one_of(json_object_get(chosen, "cases"), state);
+    const json_t *metric = one_of(json_object_get(one, "metrics"), state);
+    char probe[80], one_case[200], name[80];
+    struct everywhere e = {.probe = probe, .keys = one_case, .name = name};
+    const size_t what = below(state, 8);
+    size_t i;
+
+    snprintf(probe, sizeof probe, "%s", text_of(json_object_get(chosen, "probe"), "name"));
+    snprintf(one_case, sizeof one_case, "%s", below(state, 4) ? text_of(one, "case") : "");
+    snprintf(name, sizeof name, "%s", text_of(metric, "name"));
+    e.factor = what < 5 ? ONE_OF(factors, state) : 0;
+    e.field = what == 5 ? ONE_OF(flags, state) : what == 6 ? "unit" : "median";
+    e.value = what == 5 ? json_true() : what == 6 ? json_string(ONE_OF(units, state)) : json_null();
+    json_array_foreach(runs, i, run)
+        if (!strcmp(probe, text_of(json_object_get(run, "probe"), "name")))
+            change_metrics(run, &e);
+    json_decref(e.value);
+}
+
+/* --- a document ------------------------------------------------------------------------------- */
+
 size_t mutate_document(char *into, size_t room, const struct bytes *from,
                        const struct bytes *other, uint64_t *state)
 {
@@ -250,7 +329,9 @@ size_t mutate_document(char *into, size_t room, const struct bytes *from,
         json_decref(pieces_from);
         return mutate_bytes(into, room, from, state);
     }
-    for (size_t n = 1 + below(state, 6); n > 0; n--)
+    for (size_t n = below(state, 4); n > 0; n--)
+        change_everywhere(document, state);
+    for (size_t n = below(state, 5); n > 0; n--)
         change(document, pieces_from, state);
     size_t size = json_dumpb(document, into, room, JSON_COMPACT | JSON_ENCODE_ANY);
     if (size == 0 || size > room)

@@ -1,0 +1,1 @@
+report counted.json --format json
