@@ -102,6 +102,29 @@ static void put_bad(void)
         fuzz_quit("%s/work cannot be filled", root);
 }
 
+/* Writes a document of the stand-in "good" as that of another, whose name is as long. */
+static void put_said(const char *name, const char *ending, enum kind kind)
+{
+    static const char good[] = "\"good\"";
+    const struct bytes bytes = seeds_at(kind, 0);
+    char path[80], *said = strndup(bytes.at, bytes.size), *at = said ? strstr(said, good) : NULL;
+
+    if (at)
+        memcpy(at + 1, name, strlen(good) - 2);
+    snprintf(path, sizeof path, "build/bin/probes/%s.%s", name, ending);
+    write_text(path, said ? said : "");
+    free(said);
+}
+
+static void put_standin(const char *name)
+{
+    char path[80];
+    snprintf(path, sizeof path, "build/bin/probes/%s", name);
+    write_file(path, standin, strlen(standin), 0755);
+    put_said(name, "list", KIND_LIST);
+    put_said(name, "run", KIND_RUN);
+}
+
 void place_fill(void)
 {
     static const char *const folders[] = {"work",
@@ -127,12 +150,8 @@ void place_fill(void)
     remove_all("results");
     remove_all("build/run");
     make(folders, sizeof folders / sizeof folders[0]);
-    for (int i = 0; i < 2; i++) {
-        write_file(i ? "build/bin/probes/good" : "build/bin/probes/null", standin, strlen(standin),
-                   0755);
-        seed(i ? "build/bin/probes/good.run" : "build/bin/probes/null.run", KIND_RUN, 0);
-        seed(i ? "build/bin/probes/good.list" : "build/bin/probes/null.list", KIND_LIST, 0);
-    }
+    put_standin("null");
+    put_standin("good");
     seed("results/nvidia-h200/a.json", KIND_BUNDLE, 3);
     seed("results/nvidia-h200/b.json", KIND_BUNDLE, 4);
     seed("results/nvidia-h200/counters/c.json", KIND_COUNTERS, 1);
@@ -147,14 +166,13 @@ void place_fill(void)
     seed("o.json", KIND_BUNDLE, 6);
     seed("part.json", KIND_PART, 0);
     seed("part.raw.tsv", KIND_RAW, 0);
-    seed("folder/a.json", KIND_BUNDLE, 7);
     seed("bad/a.json", KIND_BUNDLE, 8);
     seed("nested/folder/a.json", KIND_BUNDLE, 9);
     put_bad();
     write_file("peer.sh", standin, strlen(standin), 0755);
     write_text("peer.sh.list", "{\"name\":\"peer\",\"needs\":\"host\",\"method\":1}");
     seed("peer.sh.run", KIND_RUN, 0); /* another probe's document */
-    if (symlink("../m.json", "folder/m.json") ||
+    if (symlink("../m.json", "folder/m.json") || symlink("../o.json", "folder/o.json") ||
         symlink("../../k.json", "folder/counters/k.json") ||
         symlink("nowhere", "bad/broken.json") || mkfifo("bad/fifo.json", 0644) ||
         symlink("nvidia-h100-80gb-hbm3", "results/other"))

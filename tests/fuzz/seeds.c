@@ -13,30 +13,20 @@
 
 enum { CASES_MOST = 3, PROBES_MOST = 2, CUTS = 24, SEED_MOST = 24000, KEEP_MOST = 60000 };
 
-/* What a stand-in says of itself. */
+/* What a stand-in says of itself, and what it measured. ' stands for ". */
 static const char list[] =
-    "{\"schema\":\"probe\",\"schema_version\":1,\"name\":\"good\",\"what\":\"a "
-    "stand-in\",\"method\":1,"
-    "\"needs\":\"host\",\"min_cc\":0,\"cubins\":{\"fake.sm_90a\":\"aa\"},\"metrics\":[{\"name\":"
-    "\"time\","
-    "\"unit\":\"ns\",\"better\":\"lower\",\"timer\":\"wall\",\"keys\":\"level\",\"what\":\"a "
-    "time\"}],"
-    "\"parameters\":[{\"name\":\"form\",\"default\":1,\"min\":0,\"max\":2,\"what\":\"which\","
-    "\"words\":[\"a\",\"b\",\"c\"]}]}";
+    "{'schema':'probe','schema_version':1,'name':'good','what':'a stand-in','method':1,"
+    "'needs':'host','min_cc':0,'cubins':{'fake.sm_90a':'aa'},'metrics':[{'name':'time','unit':'ns',"
+    "'better':'lower','timer':'wall','keys':'level','what':'a time'}],'parameters':[{'name':'form',"
+    "'default':1,'min':0,'max':2,'what':'which','words':['a','b','c']}]}";
 
 static const char run[] =
-    "{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"good\",\"method\":1,\"what\":"
-    "\"a "
-    "stand-in\"},\"status\":\"ok\",\"run\":{\"round\":0},\"environment\":{\"host\":{\"cpu\":\"a "
-    "CPU\"},"
-    "\"gpu\":{\"name\":\"A "
-    "GPU\",\"board\":\"a-gpu\",\"id_hash\":\"0\"}},\"cases\":[{\"case\":\"level=l2\","
-    "\"metrics\":[{\"name\":\"time\",\"unit\":\"ns\",\"better\":\"lower\",\"timer\":\"wall\",\"n\":"
-    "1,"
-    "\"median\":100,\"best\":99}],\"counters\":{\"time\":9000,\"sm_clock\":1e9,\"dram_read\":2048,"
-    "\"warps\":4,\"instructions\":7},\"counters_least\":{\"sm_active\":0},\"passes\":5},"
-    "{\"case\":\"level=l1\",\"discarded\":\"SM clock moved\",\"metrics\":[]}],"
-    "\"checks\":[],\"notes\":[\"a note\"]}";
+    "{'schema':'run','schema_version':1,'probe':{'name':'good','method':1,'what':'a stand-in'},"
+    "'status':'ok','run':{'round':0},'environment':{'host':{'cpu':'a CPU'},'gpu':{'name':'A GPU',"
+    "'board':'a-gpu','id_hash':'0'}},'cases':[{'case':'level=l2','metrics':[{'name':'time',"
+    "'unit':'ns','better':'lower','timer':'wall','n':1,'median':100,'best':99}],'counters':"
+    "{'time':9000,'sm_clock':1e9,'dram_read':2048,'warps':4,'instructions':7},'counters_least':"
+    "{'sm_active':0},'passes':5}],'checks':[],'notes':['a note']}";
 
 static const char raw[] = "probe\tmetric\tcase\ttimer\tround\tn\tvalue\n"
                           "good\ttime\t\twall\t0\t1\t100\ngood\ttime\t\twall\t1\t1\t101\n";
@@ -177,10 +167,21 @@ void seeds_cut(const char *path, uint64_t *state)
 
 /* --- made ------------------------------------------------------------------------------------- */
 
+static void keep_quoted(enum kind kind, const char *text)
+{
+    char *quoted = strdup(text);
+    for (char *c = quoted; c && *c; c++)
+        *c = *c == '\'' ? '"' : *c;
+    if (quoted)
+        seeds_keep(kind, quoted, strlen(quoted));
+    free(quoted);
+}
+
 /* A bundle that stopped after the first of three rounds, which this program can go on with. */
 static void make_part(void)
 {
-    json_t *null = json_loads(run, 0, NULL), *good = json_deep_copy(null);
+    const struct bytes text = seeds_at(KIND_RUN, 0);
+    json_t *null = json_loadb(text.at, text.size, 0, NULL), *good = json_deep_copy(null);
     json_object_set_new(json_object_get(null, "probe"), "name", json_string("null"));
     json_t *part =
         json_pack("{s:s, s:i, s:{s:s, s:s, s:b}, s:{s:{s:s}, s:{s:s, s:s, s:s}}, s:s, s:f, "
@@ -198,8 +199,9 @@ static void make_part(void)
 
 void seeds_made(void)
 {
-    seeds_keep(KIND_LIST, list, strlen(list));
-    seeds_keep(KIND_RUN, run, strlen(run));
+    keep_quoted(KIND_LIST, list);
+    keep_quoted(KIND_RUN, run);
+    fuzz->n_seeds = fuzz->n_kept;
     seeds_keep(KIND_RAW, raw, strlen(raw));
     make_part();
     fuzz->n_seeds = fuzz->n_kept;
