@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""planted.py BUILD: the fuzzer must find each fault that is planted in a copy of the tree, and say of
-which class it is. BUILD holds the fuzzer's objects, so that only the changed file is built anew.
+"""planted.py BUILD [WORD]: the fuzzer must find each fault that is planted in a copy of the tree, and
+say of which class it is. With WORD only those faults whose name has it. BUILD holds the fuzzer's
+objects, so that only the changed file is built anew.
 
 The shipped files have no hooks for it: a copy is changed. A fault is an exact piece of text and what
-stands in its place. A piece that is no longer there, or is there more than once, fails: the fault would
-no longer be planted. The last line is `N passed, N failed`.
+stands in its place. A piece that is no longer there, or is there more than once, fails: the fault
+would no longer be planted. The last line is `N passed, N failed`.
 """
 import os
 import pathlib
@@ -90,7 +91,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         copy_tree(folder)
-        for fault in FAULTS:
+        for fault in faults:
             wrong = found(folder, fault)
             failed += bool(wrong)
             print(f"FAIL {fault[0]}: {wrong}" if wrong else f"found {fault[0]}", flush=True)
@@ -99,11 +100,12 @@ def main():
         if wrong or said.returncode:
             failed += 1
             print("FAIL control, the tree as it is:", wrong or said.stdout[-1500:])
-    print(f"{len(FAULTS) + 1 - failed} passed, {failed} failed")
+    print(f"{len(faults) + 1 - failed} passed, {failed} failed")
     return failed > 0
 
 
-if len(sys.argv) != 2:
+if len(sys.argv) not in (2, 3):
     sys.exit(__doc__)
+faults = [fault for fault in FAULTS if len(sys.argv) == 2 or sys.argv[2] in fault[0]]
 build = pathlib.Path(os.path.abspath(sys.argv[1]))
 sys.exit(main())

@@ -303,8 +303,27 @@ static bool is_slow(const struct command *command)
     return false;
 }
 
+/* The first lines are each command with each input, alone and before a bundle. False: all were. */
+static bool add_pair(struct attempt *a, size_t number)
+{
+    const size_t n_inputs = sizeof inputs / sizeof inputs[0];
+    const struct command *command = &fuzz->commands[number % fuzz->n_commands];
+    const size_t at = number / fuzz->n_commands;
+
+    if (at >= 2 * n_inputs)
+        return false;
+    begin(a, command->name);
+    a->spawns = is_slow(command);
+    add(a, "%s", inputs[at % n_inputs]);
+    if (at >= n_inputs)
+        add(a, "a.json");
+    return true;
+}
+
 void words_line(struct attempt *a, uint64_t *state)
 {
+    if (add_pair(a, fuzz->n_lines))
+        return;
     const struct command *command = &fuzz->commands[below(state, fuzz->n_commands)];
     if (is_slow(command) && below(state, 4))
         command = &fuzz->commands[below(state, fuzz->n_commands)];
