@@ -13,6 +13,7 @@ int report_main(int argc, char **argv);
 int compare_main(int argc, char **argv);
 int claims_main(int argc, char **argv);
 int floor_main(int argc, char **argv);
+int check_main(int argc, char **argv);
 int counters_main(int argc, char **argv);
 
 /* Reads a whole number within bounds; else exits with one line that names the option. */

@@ -20,6 +20,7 @@ static const struct command {
     {"compare", compare_main, "two bundles: FASTER, SLOWER, SAME or UNSURE for every metric"},
     {"claims", claims_main, "the ledger: what a bundle says of each published claim"},
     {"floor", floor_main, "the latency floor of a model's forward pass on a bundle's board"},
+    {"check", check_main, "may a bundle be contributed to results/?"},
     {"counters", counters_main, "the same cases under hardware counters, as a cross-check"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
@@ -48,11 +49,11 @@ static error_t take(int key, char *argument, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_ARG:
         argp_failure(state, EXIT_TROUBLE, 0, "unknown command '%s': expected list, run, report, "
-                     "compare, claims, floor or counters", argument);
+                     "compare, claims, check, floor or counters", argument);
         break;
     case ARGP_KEY_NO_ARGS:
         argp_failure(state, EXIT_TROUBLE, 0, "expected a command: list, run, report, compare, "
-                     "claims, floor or counters");
+                     "claims, check, floor or counters");
         break;
     default: return ARGP_ERR_UNKNOWN;
     }

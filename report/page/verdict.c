@@ -9,6 +9,7 @@
 #include "core/document.h"
 #include "core/stat.h"
 #include "report/bundle/folder.h"
+#include "report/bundle/setting.h"
 #include "report/cli/compare.h"
 #include "report/cli/headline.h"
 #include "report/page/sections.h"
@@ -106,7 +107,7 @@ static void say_software(struct section *section, const struct summary *summary)
 
 static void say_machine(struct section *section, const struct summary *summary)
 {
-    char cpu[160];
+    char cpu[160], clocks[SETTING_TEXT];
 
     if (has_gpu(summary))
         say_gpu(section, summary);
@@ -115,6 +116,8 @@ static void say_machine(struct section *section, const struct summary *summary)
                      section_text(section, "%.80s | no GPU",
                                   fact(summary, "host", "cpu", cpu, sizeof cpu)));
     say_software(section, summary);
+    if (setting_clocks(summary->bundle, clocks) == SETTING_CHANGED)
+        section_line(section, section_text(section, "not as shipped: %s", clocks));
 }
 
 /* --- against the committed results ------------------------------------------------------------ */
