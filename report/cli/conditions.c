@@ -63,6 +63,16 @@ static const char *value_of(const struct bundle *bundle, const struct condition 
     return bundle_fact(bundle, condition->section, condition->field, text, size, "none");
 }
 
+const char *condition_at(size_t i, const struct bundle *bundle, char *text, size_t size,
+                         const char **value, bool *forbids)
+{
+    if (i >= N_CONDITIONS)
+        return NULL;
+    *value = value_of(bundle, &conditions[i], text, size);
+    *forbids = conditions[i].forbids;
+    return conditions[i].key;
+}
+
 static bool differs(const struct bundle *old, const struct bundle *new,
                     const struct condition *condition, char *text, size_t size)
 {

@@ -22,6 +22,11 @@ const char *condition_keys(char *text, size_t size);
 const char *condition_forbids(const struct bundle *old, const struct bundle *new,
                               const char *const allowed[], size_t n, char *text, size_t size);
 
+/* The i-th condition: its key, whether it forbids to compare, and what the bundle says of it ("none" if
+ * nothing). NULL past the last one. */
+const char *condition_at(size_t i, const struct bundle *bundle, char *text, size_t size,
+                         const char **value, bool *forbids);
+
 /* Prints what differs and what is the same, including changed kernels, in three lines. */
 void conditions_print(FILE *out, const struct bundle *old, const struct bundle *new,
                       enum table_format format);

@@ -17,6 +17,7 @@
 #include "report/cli/catalogue.h"
 #include "report/cli/command.h"
 #include "report/cli/counter_table.h"
+#include "report/cli/fleet.h"
 #include "report/cli/headline.h"
 #include "report/cli/origin.h"
 #include "report/cli/papers.h"
@@ -365,7 +366,7 @@ bool report_whole(FILE *out, const struct bundle *const bundles[], size_t n,
 
 enum { KEY_FORMAT = 256, KEY_SECTION, KEY_ALL, KEY_GAPS, KEY_METRIC, KEY_HEADLINE, KEY_MAP,
        KEY_SHORT, KEY_QUALITY, KEY_RESULTS, KEY_PUBLISHED, KEY_HTML, KEY_FIGURES, KEY_TEX,
-       KEY_PLOTS, KEY_HISTORY };
+       KEY_PLOTS, KEY_HISTORY, KEY_FLEET };
 
 static const struct argp_option options_table[] = {
     {.name = "section",
@@ -390,6 +391,11 @@ static const struct argp_option options_table[] = {
      .arg = "DIR",
      .doc = "The bundles of a folder, which are of one board, by date: what moved; with --metric, "
             "only of those metrics"},
+    {.name = "fleet",
+     .key = KEY_FLEET,
+     .arg = "DIR",
+     .doc = "The bundles of a folder as many cards of one board: which card is odd, and in which of the "
+            "answers' rows; with --all of all rows, with --metric of those"},
     {.name = "map",
      .key = KEY_MAP,
      .arg = "ID",
@@ -430,7 +436,7 @@ static const char vital[] = "vital"; /* a list of rows, and no section of report
 
 struct report_options {
     enum table_format format;
-    const char *glob, *map, *section, *results, *html, *figures, *tex, *plots, *history;
+    const char *glob, *map, *section, *results, *html, *figures, *tex, *plots, *history, *fleet;
     bool headline, quality, all, gaps, published, is_short;
     char **paths;
     size_t n_paths;
@@ -475,6 +481,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_HEADLINE: o->headline = true; break;
     case KEY_MAP: o->map = argument; break;
     case KEY_HISTORY: o->history = argument; break;
+    case KEY_FLEET: o->fleet = argument; break;
     case KEY_QUALITY: o->quality = true; break;
     case ARGP_KEY_ARGS:
         o->paths = state->argv + state->next;
@@ -505,6 +512,20 @@ static int print_history(const struct report_options *o)
         return EXIT_FINE;
     out_say("gpufloor report: %s\n", why);
     return EXIT_TROUBLE;
+}
+
+static int print_fleet(const struct report_options *o)
+{
+    char why[DOCUMENT_WHY];
+    size_t unreadable;
+    if (!fleet_print(stdout, o->fleet, o->all, o->glob, o->format, &unreadable, why)) {
+        out_say("gpufloor report: %s\n", why);
+        return EXIT_TROUBLE;
+    }
+    if (unreadable > 0)
+        out_say("gpufloor report: %s: %zu file%s could not be read\n", o->fleet, unreadable,
+                unreadable == 1 ? "" : "s");
+    return unreadable > 0 ? EXIT_TROUBLE : EXIT_FINE;
 }
 
 /* A document of counters has one form. */
@@ -618,10 +639,15 @@ static const char *misused(const struct report_options *o)
 {
     const bool is_vital = o->section && !strcmp(o->section, vital);
 
-    if (o->history && (writes_files(o) || o->is_short || o->published))
+    const bool has_other = writes_files(o) || o->is_short || o->published || o->gaps || o->headline ||
+                           o->quality || o->section || o->map;
+
+    if (o->history && (has_other || o->all || o->fleet))
         return "--history: takes --metric and --format only";
-    if (o->history && (o->all || o->gaps || o->headline || o->quality || o->section || o->map))
-        return "--history: takes --metric and --format only";
+    if (o->fleet && (has_other || (o->all && o->glob)))
+        return "--fleet: takes --all or --metric, and --format only";
+    if (o->fleet)
+        return NULL;
     if (o->history && o->format == TABLE_JSON)
         return "--format json: of the answers only; a history has text, md and tsv";
     if (o->format == TABLE_JSON && (o->all || o->gaps || o->glob || o->quality || is_vital))
@@ -674,6 +700,8 @@ int report_main(int argc, char **argv)
         return print_map(&o);
     if (o.history)
         return print_history(&o);
+    if (o.fleet)
+        return print_fleet(&o);
     if (o.n_paths == 1 && counter_table_is_for(o.paths[0]))
         return print_counters(&o);
     for (; n < o.n_paths && fine; n += fine) {
