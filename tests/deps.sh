@@ -21,6 +21,9 @@ floor=12.8
 program() {
     command -v "$1"
 }
+daemon() { # its folder is not in everybody's PATH
+    PATH=$PATH:/usr/sbin:/sbin command -v "$1"
+}
 
 # --- the toolkit -----------------------------------------------------------------------------------------
 
@@ -162,6 +165,8 @@ look() {
         need libc6-dev-arm64-cross [ -e /usr/aarch64-linux-gnu/include/stdio.h ]
         need qemu-user program qemu-aarch64
     fi
+    need slurm-wlm daemon slurmctld
+    need munge daemon munged
     second_gcc >/dev/null || missing="$missing $(second_gcc_package)"
 }
 

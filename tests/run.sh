@@ -268,6 +268,7 @@ if [ "$mode" = --long ]; then
     suite long/aarch64 tests/long/aarch64.sh "$build"
     suite long/compilers tests/long/compilers.sh
     suite long/papers tests/long/papers.py "$build"
+    suite long/slurm tests/long/slurm.sh "$build"
     suite long/bare tests/bare --commands bookworm
     finish
 fi

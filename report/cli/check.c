@@ -9,6 +9,7 @@
 
 #include "report/cli/command.h"
 #include "report/cli/table.h"
+#include "report/page/out.h"
 
 enum { QUESTIONS_MOST = 32 };
 
@@ -88,7 +89,7 @@ static int check_one(const struct check_options *o, const struct catalogue *cata
         document = NULL;
     }
     if (!document) {
-        fprintf(stderr, "gpufloor check: %s\n", why);
+        out_say("gpufloor check: %s\n", why);
         return EXIT_TROUBLE;
     }
     checked.document = document;

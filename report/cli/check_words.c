@@ -249,32 +249,40 @@ static bool look_personal(const char *key, const char *text, size_t length, void
     return what != NULL;
 }
 
-enum answer ask_personal(const struct checked *checked, char why[ANSWER_WHY])
+/* By the schema alone. */
+static enum answer ask_schema(const struct checked *checked, char why[ANSWER_WHY])
 {
-    char path[PATH_MAX], reason[DOCUMENT_WHY] = "", where[WHERE] = "";
+    char path[PATH_MAX], where[WHERE] = "";
     struct schema schema;
-    struct finding finding = {.why = why};
     json_error_t error;
+    enum answer answer = ANSWER_OK;
 
-    own_names(&finding.names);
-    if (each_text(checked->document, "", look_personal, &finding))
-        return ANSWER_NO;
     snprintf(path, sizeof path, "%.4000s/schema/bundle.schema.json", checked->results);
     schema.bundle = json_load_file(path, 0, &error);
     snprintf(path, sizeof path, "%.4000s/schema/run.schema.json", checked->results);
     schema.run = json_load_file(path, 0, &error);
-    if (!schema.bundle || !schema.run)
-        snprintf(reason, sizeof reason, "no path, address or name; no schema in %.200s/schema to tell "
-                 "what else there is", checked->results);
-    else if (unnamed(&schema, schema.bundle, checked->document, where))
+    if (!schema.bundle || !schema.run) {
+        answer = ANSWER_NOTE;
+        snprintf(why, ANSWER_WHY, "no path, address or name; no schema in %.200s/schema to tell what else "
+                 "there is", checked->results);
+    } else if (unnamed(&schema, schema.bundle, checked->document, where)) {
+        answer = ANSWER_NO;
         snprintf(why, ANSWER_WHY, "text that the schema does not name: %s", where);
-    else
+    } else
         snprintf(why, ANSWER_WHY, "no path, address or name; all text is of the schema");
     json_decref(schema.bundle);
     json_decref(schema.run);
-    if (*reason)
-        snprintf(why, ANSWER_WHY, "%s", reason);
-    return *reason ? ANSWER_NOTE : *where ? ANSWER_NO : ANSWER_OK;
+    return answer;
+}
+
+enum answer ask_personal(const struct checked *checked, char why[ANSWER_WHY])
+{
+    struct finding finding = {.why = why};
+
+    own_names(&finding.names);
+    if (each_text(checked->document, "", look_personal, &finding))
+        return ANSWER_NO;
+    return ask_schema(checked, why);
 }
 
 /* --- characters ----------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "report/cli/command.h"
 #include "report/cli/table.h"
 #include "report/floor/estimate.h"
+#include "report/page/out.h"
 
 enum { KEY_FORMAT = 256, KEY_MODEL, KEY_CONTEXT, KEY_BATCH };
 enum { CONTEXT_MOST = 1 << 24, BATCH_MOST = 1024, CONTEXTS = 4, BUDGET_MS = 50 };
@@ -428,7 +429,7 @@ static int print_floor(const struct floor_options *o, const struct bundle *bundl
     snprintf(why, sizeof why, "out of memory");
     const size_t n = passes ? passes_of(passes, &own, o, &primitives, why) : 0;
     if (n == 0)
-        fprintf(stderr, "gpufloor floor: %s\n", why);
+        out_say("gpufloor floor: %s\n", why);
     else if (o->format == TABLE_JSON)
         put = print_json(stdout, passes, n, bundle);
     else if (o->format == TABLE_TSV)
@@ -459,7 +460,7 @@ int floor_main(int argc, char **argv)
     if (!o.path)
         o.path = catalogue_path(standard, "../../results/nvidia-h200");
     if (!catalogue_read(&bundle, o.path, why)) {
-        fprintf(stderr, "gpufloor floor: %s\n", why);
+        out_say("gpufloor floor: %s\n", why);
         return EXIT_TROUBLE;
     }
     const int status = print_floor(&o, &bundle);

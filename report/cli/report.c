@@ -534,7 +534,7 @@ static int print_counters(const struct report_options *o)
     char why[DOCUMENT_WHY];
     if (o->format != TABLE_TEXT || o->glob || o->section || o->headline || o->quality || o->all ||
         o->gaps || o->published || o->is_short || writes_files(o)) {
-        fprintf(stderr, "gpufloor report: %s: a document of counters, which is printed as text, "
+        out_say("gpufloor report: %s: a document of counters, which is printed as text, "
                 "without options\n", o->paths[0]);
         return EXIT_TROUBLE;
     }
