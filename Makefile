@@ -15,12 +15,13 @@ B       := build
 BIN     := $B/bin
 FOLDERS := probes matmul fused
 
-.PHONY: all host deps run here report test test-long suites test-update sanitize tests clean help
+.PHONY: all host deps run here report test test-long suites test-update sanitize tests clean help \
+        install put uninstall dist
 .DELETE_ON_ERROR .SECONDARY:
 MAKEFLAGS += --no-builtin-rules
 JOBS ?= $(shell nproc)
 Q := $(if $V,,@)
-READS_ONLY := $(and $(MAKECMDGOALS),$(if $(filter-out help clean deps,$(MAKECMDGOALS)),,yes))
+READS_ONLY := $(and $(MAKECMDGOALS),$(if $(filter-out help clean deps install uninstall dist,$(MAKECMDGOALS)),,yes))
 
 # --- what this machine has -----------------------------------------------------------------------
 
@@ -39,7 +40,8 @@ ALL_ARCHS := 75 80 86 89 90a 100 120
 # Of the GPU that is here; without one, all. 9.0 is built as 90a, and 10.3 and 12.1 run 10.0's and 12.0's.
 PRESENT   := $(sort $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | \
                tr -d . | grep -x '[0-9]*' | sed 's/^90$$/90a/; s/^103$$/100/; s/^121$$/120/'))
-ARCH      ?= $(or $(filter $(ALL_ARCHS),$(PRESENT)),all)
+# What is put to its place is what was built before.
+ARCH      ?= $(or $(if $(filter put,$(MAKECMDGOALS)),$(file <$B/archs)),$(filter $(ALL_ARCHS),$(PRESENT)),all)
 ARCHS     := $(if $(filter all,$(ARCH)),$(ALL_ARCHS),$(ARCH))
 
 # A cross compiler brings its own binutils: aarch64-linux-gnu-gcc, aarch64-linux-gnu-strip.
@@ -110,7 +112,7 @@ image_of    = $(patsubst common_%,%,$(patsubst device_%,%,$(subst $(notdir $1)_$
                 $(patsubst %/,%,$(dir $1)))_$(notdir $1))))
 REPORT_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard report/*/*.c)))
 # Of core, the report uses documents, statistics, units, boards, NVML and the version; no CUDA.
-REPORT_USES := $(patsubst %,$B/core/%.o,document draw stat unit board nvml version counter_sets)
+REPORT_USES := $(patsubst %,$B/core/%.o,document draw help stat unit board nvml version counter_sets)
 PLUGINS    := $(if $(CUDART),$(BIN)/blas.so $(BIN)/counters.so)
 
 all: host $(GPU_BIN) $(PLUGINS)  ## build everything that this machine can build (the default)
@@ -197,6 +199,28 @@ run:  ## measure this machine: 7 rounds, one bundle in build/run/, then the tabl
 	$Q$(BIN)/gpufloor run $(RUN_FLAGS)
 here: $(if $(and $(CUDART),$(PRESENT)),all,host)
 
+PREFIX    ?= /usr/local
+DESTDIR   ?=
+install uninstall: export PREFIX := $(PREFIX)
+install uninstall: export DESTDIR := $(DESTDIR)
+install:  ## install under PREFIX (/usr/local) what is built, and what this machine still lacks
+	$Qinstall/install.sh check
+	$Qif install/install.sh is-others $(BIN); \
+	then install/install.sh install $(BIN) $(addprefix $(BIN)/,$(PROGRAMS:%/=%) blas.so counters.so); \
+	else $(MAKE) -s --no-print-directory -j$(JOBS) put; fi
+# An ARCH that somebody asked for is built without a GPU, too.
+put: $(if $(filter file,$(origin ARCH)),here $(wildcard $(GPU_BIN) $(PLUGINS)),all)
+	$Qinstall/install.sh install $(BIN) $(HOST_BIN) $(GPU_BIN) $(PLUGINS)
+uninstall:  ## remove what make install put under PREFIX, and nothing else
+	$Qinstall/install.sh uninstall
+
+DIST := gpufloor-$(VERSION)
+dist:  ## build/gpufloor-VERSION.tar.gz of the last commit, which needs no git
+	$Q$(GIT) rev-parse -q --verify HEAD >/dev/null 2>&1 || \
+	  { echo 'make dist: expected a git checkout: the last commit is what is packed' >&2; exit 1; }
+	$Qmkdir -p $B && $(GIT) -c tar.umask=0022 -c core.autocrlf=false archive --prefix=$(DIST)/ \
+	  -o $B/$(DIST).tar HEAD && gzip -9nf $B/$(DIST).tar && echo $B/$(DIST).tar.gz
+
 report: host  ## report of the committed results
 	$Q$(BIN)/gpufloor report results/nvidia-h200
 
@@ -229,6 +253,7 @@ help:  ## this list
 	  'ONLY=GLOB           only those suites of make test, for example unit/*' \
   'SUITE_JOBS=1        suites that run at once (default: 2; where a GPU is, 1)' \
 	  'WERROR=-Werror      a warning is an error, and a plugin that cannot be built' \
+	  'PREFIX=DIR          of make install and uninstall; DESTDIR=DIR goes before it, for packages' \
 	  'V=1                 show the commands'
 
 # --- tests: each is a program; see tests/run.sh ------------------------------------------------------

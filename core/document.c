@@ -166,6 +166,21 @@ static bool is_valid_round(const json_t *run, const char *where, char why[DOCUME
                  DOCUMENT_ROUNDS_MAX - 1);
 }
 
+/* Of a document, and of each run inside a bundle: that may be of another version than the bundle. */
+static bool is_read(const json_t *document, const char *where, char why[DOCUMENT_WHY])
+{
+    const json_t *version = json_object_get(document, "schema_version");
+
+    if (!json_is_integer(version) || json_integer_value(version) < 1)
+        return wrong(why, where, "schema_version must be a whole number from 1");
+    if (json_integer_value(version) > DOCUMENT_SCHEMA_VERSION)
+        return wrong(why, where,
+                     "schema_version %" JSON_INTEGER_FORMAT
+                     " is newer than this program reads (%d): update gpufloor",
+                     json_integer_value(version), DOCUMENT_SCHEMA_VERSION);
+    return true;
+}
+
 static bool is_valid_run(const json_t *run, const char *where, char why[DOCUMENT_WHY])
 {
     const json_t *probe = json_object_get(run, "probe");
@@ -200,7 +215,7 @@ static bool is_valid(const json_t *document, const char *name, const char *kind,
                      char why[DOCUMENT_WHY])
 {
     const char *found = document_get_text(document, "schema", NULL);
-    const json_t *version = json_object_get(document, "schema_version"), *runs, *run;
+    const json_t *runs, *run;
     size_t i;
 
     if (!json_is_object(document))
@@ -208,13 +223,8 @@ static bool is_valid(const json_t *document, const char *name, const char *kind,
     if (!found || strcmp(found, kind))
         return wrong(why, name, "expected a gpufloor %s, found %s%.40s", kind,
                      found ? "a document of schema " : "no \"schema\"", found ? found : "");
-    if (!json_is_integer(version) || json_integer_value(version) < 1)
-        return wrong(why, name, "schema_version must be a whole number from 1");
-    if (json_integer_value(version) > DOCUMENT_SCHEMA_VERSION)
-        return wrong(why, name,
-                     "schema_version %" JSON_INTEGER_FORMAT
-                     " is newer than this program reads (%d): update gpufloor",
-                     json_integer_value(version), DOCUMENT_SCHEMA_VERSION);
+    if (!is_read(document, name, why))
+        return false;
     if (!strcmp(kind, "run"))
         return is_valid_run(document, name, why);
     if (!strcmp(kind, "model"))
@@ -225,7 +235,9 @@ static bool is_valid(const json_t *document, const char *name, const char *kind,
     runs = json_object_get(document, "runs");
     if (!json_is_object(json_object_get(document, "environment")) || !json_is_array(runs))
         return wrong(why, name, "a bundle needs \"environment\" and \"runs\"");
-    json_array_foreach(runs, i, run) if (!is_valid_run(run, name, why)) return false;
+    json_array_foreach(runs, i, run) if ((json_object_get(run, "schema_version") &&
+                                          !is_read(run, name, why)) ||
+                                         !is_valid_run(run, name, why)) return false;
     return true;
 }
 
@@ -247,10 +259,42 @@ json_t *document_parse(const char *bytes, size_t size, const char *name, const c
     return document;
 }
 
+/* As much as a document may hold, and a byte more where there is more. */
+static json_t *load_stdin(const char *kind, char why[DOCUMENT_WHY])
+{
+    static const char name[] = "stdin";
+    char *bytes = NULL;
+    size_t size = 0, room = 0, n = 1;
+    json_t *document = NULL;
+
+    while (n > 0 && size <= DOCUMENT_BYTES_MAX) {
+        if (size == room) {
+            room = room ? 2 * room : 1 << 20;
+            char *more = realloc(bytes, room);
+            if (!more)
+                break;
+            bytes = more;
+        }
+        n = fread(bytes + size, 1, room - size, stdin);
+        size += n;
+    }
+    if (size > DOCUMENT_BYTES_MAX)
+        wrong(why, name, "more than %d bytes, larger than any gpufloor %s", DOCUMENT_BYTES_MAX, kind);
+    else if (n > 0 || ferror(stdin))
+        wrong(why, name, "could not be read: %s", strerror(errno ? errno : EIO));
+    else
+        document = document_parse(bytes, size, name, kind, why);
+    free(bytes);
+    return document;
+}
+
 json_t *document_load(const char *path, const char *kind, char why[DOCUMENT_WHY])
 {
     struct stat facts;
     json_t *document = NULL;
+
+    if (!strcmp(path, "-"))
+        return load_stdin(kind, why);
     /* Not fopen(): on a FIFO it would wait for ever for a writer. */
     int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "rb");

@@ -28,10 +28,10 @@ double document_get_number(const json_t *object, const char *key);
 /* The string under a key, or fallback. */
 const char *document_get_text(const json_t *object, const char *key, const char *fallback);
 
-/* Reads and validates a "run", a "bundle", "counters" or a "model". Returns NULL when the file is
- * missing, empty, truncated, not JSON, of another kind, of a newer version, lacks a field that its
- * kind must have, or has an id or a round beyond the limits. `why` then holds one line that starts
- * with the path. */
+/* Reads and validates a "run", a "bundle", "counters" or a "model"; "-" is stdin. Returns NULL when
+ * the file is missing, empty, truncated, not JSON, of another kind, of a newer version, lacks a field
+ * that its kind must have, or has an id or a round beyond the limits. `why` then holds one line that
+ * starts with the path. */
 json_t *document_load(const char *path, const char *kind, char why[DOCUMENT_WHY]);
 
 /* The same for bytes in memory; messages show `name` in place of the path. */

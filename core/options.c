@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/counter_sets.h"
+#include "core/help.h"
 #include "core/image.h"
 #include "core/run.h"
 #include "core/unit.h"
@@ -146,7 +147,8 @@ void options_read(struct options *options, int argc, char **argv)
     static char text[512];
     snprintf(text, sizeof text, "%s: %s\vExit: 0 measured, 1 a check or call failed, 2 usage, 77 "
              "cannot be measured here.", probe.name, probe.what);
-    const struct argp parser = {.options = table, .parser = take, .doc = text};
+    const struct argp parser = {.options = table, .parser = take, .doc = text,
+                                .children = help_children};
 
     *options = (struct options){.rounds = 1, .seed = probe_host_ns() >> 10 & 0xffffffff};
     for (size_t i = 0; i < probe.n_parameters; i++)

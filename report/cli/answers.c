@@ -21,6 +21,13 @@ bool answers_known(const char *section)
     return false;
 }
 
+void answers_near(struct suggest *near)
+{
+    const struct section_entry *entry;
+    for (size_t i = 0; (entry = section_at(i)); i++)
+        suggest_try(near, entry->name);
+}
+
 char *answers_names(char *text, size_t size)
 {
     const struct section_entry *entry;

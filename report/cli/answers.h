@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "report/bundle/bundle.h"
+#include "report/cli/suggest.h"
 #include "report/cli/table.h"
 #include "report/page/summary.h"
 
@@ -36,6 +37,7 @@ bool answers_figures(const char *folder, const struct bundle *bundle, const char
                      char why[DOCUMENT_WHY]);
 
 bool answers_known(const char *section);
+void answers_near(struct suggest *near);
 
 /* What a bundle is, for documents that are made of it: name, board, path, date, commit, rounds. */
 json_t *answers_bundle_json(const struct bundle *bundle);

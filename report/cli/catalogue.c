@@ -10,26 +10,13 @@
 #include "core/document.h"
 #include "report/bundle/cubins.h"
 #include "report/bundle/folder.h"
+#include "report/page/out.h"
 #include "report/cli/child.h"
+#include "report/cli/home.h"
+#include "report/cli/suggest.h"
 
 static const char *const folders[] = {"probes", "matmul", "fused"};
 static const double LIST_LIMIT_S = 20;
-
-char *catalogue_path(char path[PATH_MAX], const char *below)
-{
-    char exe[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    char *slash;
-
-    exe[n > 0 ? n : 0] = '\0';
-    if ((slash = strrchr(exe, '/')))
-        *slash = '\0';
-    for (; !strncmp(below, "../", 3) && (slash = strrchr(exe, '/')); below += 3)
-        *slash = '\0';
-    if (snprintf(path, PATH_MAX, "%s/%s", exe, below) >= PATH_MAX)
-        path[0] = '\0';
-    return path;
-}
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
@@ -113,7 +100,7 @@ void catalogue_open(struct catalogue *catalogue, bool ask)
     char path[PATH_MAX];
     *catalogue = (struct catalogue){0};
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-        find_in(catalogue, catalogue_path(path, folders[i]));
+        find_in(catalogue, home_path(path, HOME_PROGRAMS, folders[i]));
     for (size_t i = 0; ask && i < catalogue->n; i++)
         ask_one(&catalogue->probes[i]);
 }
@@ -165,6 +152,32 @@ const struct listed *catalogue_find(const struct catalogue *catalogue, const cha
     return NULL;
 }
 
+bool catalogue_knows(const struct catalogue *catalogue, const char *command, char *const names[],
+                     size_t n)
+{
+    char text[DOCUMENT_WHY];
+
+    if (catalogue->n == 0) {
+        out_say("gpufloor %s: no programs belong to this one: expected the folders probes, matmul "
+                "and fused in %s ('make' builds them, 'make install' installs them)\n",
+                command, home_looked(text, sizeof text, HOME_PROGRAMS));
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct suggest near = suggest_for(names[i]);
+        char meant[SUGGEST_TEXT];
+        if (catalogue_find(catalogue, names[i]))
+            continue;
+        for (size_t k = 0; k < catalogue->n; k++)
+            suggest_try(&near, catalogue->probes[k].name);
+        out_say("gpufloor %s: unknown probe '%s': expected one that 'gpufloor list' shows (those "
+                "that run kernels are built by 'make', with a CUDA toolkit)%s\n",
+                command, names[i], suggest_text(meant, &near));
+        return false;
+    }
+    return true;
+}
+
 bool catalogue_differs(const struct catalogue *catalogue, const char *name, int method,
                        const json_t *cubins)
 {
@@ -181,6 +194,17 @@ bool catalogue_differs(const struct catalogue *catalogue, const char *name, int 
 static bool differs(const void *programs, const char *probe, int method, const json_t *cubins)
 {
     return catalogue_differs(programs, probe, method, cubins);
+}
+
+bool catalogue_standard(const char *command, char path[PATH_MAX])
+{
+    char text[DOCUMENT_WHY];
+
+    if (access(home_path(path, HOME_RESULTS, "nvidia-h200"), R_OK | X_OK) == 0)
+        return true;
+    out_say("gpufloor %s: no committed results: expected nvidia-h200 in %s; name a bundle\n",
+            command, home_looked(text, sizeof text, HOME_RESULTS));
+    return false;
 }
 
 bool catalogue_read(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY])

@@ -1,4 +1,4 @@
-/* The catalogue: the probes in the folders next to this program, and how each describes itself. */
+/* The catalogue: the probes in the folders that belong to this one (home.h), and how each describes itself. */
 #ifndef REPORT_CLI_CATALOGUE_H
 #define REPORT_CLI_CATALOGUE_H
 
@@ -26,9 +26,6 @@ struct catalogue {
     size_t n;
 };
 
-/* Joins the folder of this program with `below`: "probes", "../run". Returns path. */
-char *catalogue_path(char path[PATH_MAX], const char *below);
-
 /* Finds the probes; with `ask`, each is run with --list --json. */
 void catalogue_open(struct catalogue *catalogue, bool ask);
 void catalogue_free(struct catalogue *catalogue);
@@ -40,6 +37,15 @@ void catalogue_free(struct catalogue *catalogue);
 bool catalogue_add(struct catalogue *catalogue, const char *file, char why[DOCUMENT_WHY]);
 
 const struct listed *catalogue_find(const struct catalogue *catalogue, const char *name);
+
+/* Is there any program, and one of each of these names? If not, says so on stderr in one line that
+ * begins with `command`, with the name that may have been meant. */
+bool catalogue_knows(const struct catalogue *catalogue, const char *command, char *const names[],
+                     size_t n);
+
+/* The results that a command shows when no bundle is named. False, with one line on stderr, if there
+ * are none. */
+bool catalogue_standard(const char *command, char path[PATH_MAX]);
 
 /* Reads a bundle, or a folder of them compared with the programs of this tree: see folder_open().
  * False, with one line in why that starts with the path. */

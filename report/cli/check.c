@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "report/cli/command.h"
+#include "report/cli/home.h"
 #include "report/cli/table.h"
 #include "report/page/out.h"
 
@@ -146,7 +147,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
 int check_main(int argc, char **argv)
 {
     char results[PATH_MAX];
-    struct check_options o = {.results = catalogue_path(results, "../../results")};
+    struct check_options o = {.results = home_path(results, HOME_RESULTS, "")};
     const struct argp parser = {.options = options_table, .parser = take, .args_doc = "BUNDLE...",
                                 .doc = "May a bundle be contributed to results/? A line a question: ok, no, or "
                                 "a note, which forbids nothing.\vExit: 0 each may be contributed, 1 one may "
@@ -154,7 +155,7 @@ int check_main(int argc, char **argv)
     struct catalogue catalogue;
     int worst = EXIT_FINE;
 
-    argp_parse(&parser, argc, argv, 0, NULL, &o);
+    command_parse(&parser, NULL, argc, argv, &o);
     json_t *all = json_array();
     catalogue_open(&catalogue, true);
     for (size_t i = 0; i < o.n_paths; i++) {

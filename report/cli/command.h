@@ -3,6 +3,7 @@
 #define REPORT_CLI_COMMAND_H
 
 #include <argp.h>
+#include <stddef.h>
 
 /* Exit statuses: fine; worse: a failed probe, a slower metric; trouble: usage, unreadable input. */
 enum { EXIT_FINE = 0, EXIT_WORSE = 1, EXIT_TROUBLE = 2 };
@@ -19,5 +20,21 @@ int counters_main(int argc, char **argv);
 /* Reads a whole number within bounds; else exits with one line that names the option. */
 long long command_whole(const struct argp_state *state, const char *option, const char *text,
                         long long least, long long most);
+
+/* Options of a command of which one would have no effect. */
+struct exclusion {
+    const char *option; /* its long name, or one value of it: "format=json" */
+    const char *others; /* the same of those that it excludes, with blanks between them */
+    const char *why;    /* follows in the message; may be NULL */
+};
+
+/* As argp_parse(), with -h as --help. Leaves with EXIT_TROUBLE and one line for an option that is
+ * not declared, which names the one that may have been meant, and for two that exclude each other
+ * by a table that ends with {0}. */
+void command_parse(const struct argp *argp, const struct exclusion *exclusions, int argc,
+                   char **argv, void *input);
+
+/* Leaves with EXIT_TROUBLE and one line if "-", which is stdin, stands there more than once. */
+void command_one_stdin(const char *command, const char *const paths[], size_t n);
 
 #endif

@@ -38,6 +38,8 @@
 #include "report/cli/command.h"
 #include "report/cli/conditions.h"
 #include "report/cli/history.h"
+#include "report/cli/home.h"
+#include "report/cli/suggest.h"
 #include "report/cli/table.h"
 #include "report/page/out.h"
 
@@ -518,7 +520,13 @@ static const struct argp_option options_table[] = {
     {.name = "strict", .key = KEY_STRICT, .doc = "Exit 1 for UNSURE, CHANGED and GONE, too"},
     {.name = "explain", .key = KEY_EXPLAIN, .doc = "Show the runs behind each row"},
     {.name = "results", .key = KEY_RESULTS, .arg = "DIR",
-     .doc = "Committed results, for the spread between bundles (default: results/ of this tree)"},
+     .doc = "Committed results, for the spread between bundles (default: " HOME_RESULTS_WORDS
+            ")"},
+    {0},
+};
+
+static const struct exclusion excluded[] = {
+    {"explain", "format=tsv format=json", "the runs are shown as text and md"},
     {0},
 };
 
@@ -599,8 +607,13 @@ static int compare_bundles(const struct bundle *old, const struct bundle *new,
     if (!compare_all(&all, old, new, DID_IT_MATTER, &history, o->threshold, o->glob)) {
         out_say("gpufloor compare: out of memory\n");
     } else if (all.n == 0) {
-        out_say("gpufloor compare: %s%s: no metric to compare\n",
-                o->glob ? "--metric " : "", o->glob ? o->glob : o->paths[1]);
+        char typed[SUGGEST_WORD], meant[SUGGEST_TEXT];
+        struct suggest near = suggest_for_metric(typed, o->glob ? o->glob : "");
+        suggest_try_metrics(&near, &old->rows);
+        suggest_try_metrics(&near, &new->rows);
+        out_say("gpufloor compare: %s%s: no metric to compare%s\n",
+                o->glob ? "--metric " : "", o->glob ? o->glob : o->paths[1],
+                suggest_text(meant, &near));
     } else {
         size_t worse = all.of[VERDICT_SLOWER];
         if (o->strict)
@@ -617,14 +630,15 @@ int compare_main(int argc, char **argv)
 {
     char results[PATH_MAX], why[DOCUMENT_WHY];
     struct compare_options o = {.threshold = THRESHOLD,
-                                .results = catalogue_path(results, "../../results")};
+                                .results = home_path(results, HOME_RESULTS, "")};
     struct bundle old, new;
     const struct argp parser = {.options = options_table, .parser = take, .args_doc = "OLD NEW",
                                 .doc = "FASTER, SLOWER, SAME or UNSURE for each metric of two "
-                                "bundles (files or folders), and every condition that "
-                                "differs.\vExit, like diff: 0 nothing is slower, 1 something is, 2 "
+                                "bundles (files or folders; one may be -, stdin), and every "
+                                "condition that differs.\vExit, like diff: 0 nothing is slower, 1 something is, 2 "
                                 "trouble."};
-    argp_parse(&parser, argc, argv, 0, NULL, &o);
+    command_parse(&parser, excluded, argc, argv, &o);
+    command_one_stdin("compare", (const char *const *)o.paths, 2);
     if (!catalogue_read(&old, o.paths[0], why)) {
         out_say("gpufloor compare: %s\n", why);
         return EXIT_TROUBLE;

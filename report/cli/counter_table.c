@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/document.h"
@@ -251,11 +252,13 @@ void counter_table_show(FILE *out, const json_t *probe)
 bool counter_table_is_for(const char *path)
 {
     char head[64] = "";
+    struct stat facts;
     /* Not fopen(): on a FIFO it would wait for ever for a writer. */
-    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    ssize_t n = descriptor < 0 ? 0 : read(descriptor, head, sizeof head - 1);
-    if (descriptor >= 0)
-        close(descriptor);
+    int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    bool regular = file >= 0 && fstat(file, &facts) == 0 && S_ISREG(facts.st_mode);
+    ssize_t n = regular ? read(file, head, sizeof head - 1) : 0;
+    if (file >= 0)
+        close(file);
     return n > 0 && strstr(head, "\"counters\"") != NULL;
 }
 

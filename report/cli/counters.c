@@ -14,6 +14,7 @@
 #include "report/cli/child.h"
 #include "report/cli/command.h"
 #include "report/cli/counter_table.h"
+#include "report/cli/home.h"
 #include "report/cli/session.h"
 #include "report/page/out.h"
 
@@ -60,7 +61,7 @@ static const struct argp_option table[] = {
      .key = 'o',
      .arg = "FILE",
      .doc = "Write the document there (default: "
-            "build/run/TIME-BOARD.counters.json); never overwritten"},
+            "TIME-BOARD.counters.json in " HOME_RUNS_WORDS "); never overwritten"},
     {.name = "device", .key = 'd', .arg = "N", .doc = "GPU to measure (default 0)"},
     {.name = "timeout",
      .key = KEY_LIMIT,
@@ -388,19 +389,6 @@ static int measure(struct asked *a, const struct catalogue *catalogue)
     return status;
 }
 
-static bool names_known(const struct asked *a, const struct catalogue *catalogue)
-{
-    for (size_t i = 0; i < a->n_names; i++)
-        if (!catalogue_find(catalogue, a->names[i])) {
-            out_say("gpufloor counters: unknown probe '%s': expected one that 'gpufloor "
-                    "list' shows (those that run kernels are built by 'make', with a CUDA "
-                    "toolkit)\n",
-                    a->names[i]);
-            return false;
-        }
-    return true;
-}
-
 int counters_main(int argc, char **argv)
 {
     struct asked asked = {.limit_s = 300, .seed = (uint64_t)time(NULL)};
@@ -415,11 +403,12 @@ int counters_main(int argc, char **argv)
                "is no GPU, or counters are refused."};
     for (size_t i = 0; i < COUNTER_SETS; i++)
         asked.counters[i] = true;
-    argp_parse(&parser, argc, argv, 0, NULL, &asked);
+    command_parse(&parser, NULL, argc, argv, &asked);
 
     catalogue_open(&catalogue, false);
     session_catch_signals();
-    int status = names_known(&asked, &catalogue) ? measure(&asked, &catalogue) : EXIT_TROUBLE;
+    int status = catalogue_knows(&catalogue, "counters", asked.names, asked.n_names)
+                     ? measure(&asked, &catalogue) : EXIT_TROUBLE;
     catalogue_free(&catalogue);
     return status;
 }

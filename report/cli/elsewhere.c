@@ -10,6 +10,7 @@
 #include "report/bundle/counted.h"
 #include "report/bundle/folder.h"
 #include "report/cli/catalogue.h"
+#include "report/cli/home.h"
 
 /* Cuts a path's last name off and returns that: "a/b/" becomes "a", and "b" is the name. */
 static const char *cut(char *path)
@@ -38,7 +39,7 @@ static void boards_of(const struct bundle *bundle, char folder[PATH_MAX])
             return;
         }
     }
-    catalogue_path(folder, "../../results");
+    home_path(folder, HOME_RESULTS, "");
 }
 
 static bool has_bundles(const char *folder)

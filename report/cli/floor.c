@@ -456,9 +456,11 @@ int floor_main(int argc, char **argv)
                "GPU. Default: the committed results/nvidia-h200.\vExit: 0; 2 when a bundle or a "
                "model cannot be read, or the bundle has no rate of its memory."};
 
-    argp_parse(&parser, argc, argv, 0, NULL, &o);
+    command_parse(&parser, NULL, argc, argv, &o);
+    if (!o.path && !catalogue_standard("floor", standard))
+        return EXIT_TROUBLE;
     if (!o.path)
-        o.path = catalogue_path(standard, "../../results/nvidia-h200");
+        o.path = standard;
     if (!catalogue_read(&bundle, o.path, why)) {
         out_say("gpufloor floor: %s\n", why);
         return EXIT_TROUBLE;

@@ -8,6 +8,7 @@
 #include "report/bundle/counted.h"
 #include "report/cli/catalogue.h"
 #include "report/cli/command.h"
+#include "report/cli/home.h"
 #include "report/cli/ledger.h"
 #include "report/cli/needs.h"
 #include "report/cli/origin.h"
@@ -34,6 +35,12 @@ static const struct argp_option options_table[] = {
     {.name = "needs",
      .key = KEY_NEEDS,
      .doc = "Only the metric ids that claims and tables take, each with who takes it"},
+    {0},
+};
+
+static const struct exclusion excluded[] = {
+    {"needs", "counters format id search", NULL},
+    {"search", "id format=md format=tsv format=json", "what it finds is shown as text"},
     {0},
 };
 
@@ -224,18 +231,6 @@ static int print_all(const struct claims_options *o)
     return status;
 }
 
-/* What one option asks for, another would be ignored beside. NULL: nothing is. */
-static const char *misused(const struct claims_options *o)
-{
-    if (o->needs && (o->search || o->glob || o->n_counters > 0 || o->format != TABLE_TEXT))
-        return "--needs: no other option goes with it";
-    if (o->search && (o->glob || o->format != TABLE_TEXT))
-        return "--search: as text, without --id";
-    if (o->n_paths > 1 && (o->search || o->format != TABLE_TEXT))
-        return "several bundles are compared as text, without --search";
-    return NULL;
-}
-
 int claims_main(int argc, char **argv)
 {
     char standard[PATH_MAX];
@@ -245,15 +240,12 @@ int claims_main(int argc, char **argv)
         .options = options_table,
         .parser = take,
         .args_doc = "[BUNDLE...]",
-        .doc = "The ledger: what a bundle (a file or a folder) says of each published claim, in a "
+        .doc = "The ledger: what a bundle (a file, a folder, or - for stdin) says of each published claim, in a "
                "sentence with its number. Of several bundles it shows the claims whose words "
                "differ. Default: the committed results/nvidia-h200.\vExit: 0, whatever the "
                "verdicts; 2 when a bundle cannot be read, or no claim or quote matches."};
-    argp_parse(&parser, argc, argv, 0, NULL, &o);
-    if (misused(&o)) {
-        out_say("gpufloor claims: %s\n", misused(&o));
-        return EXIT_TROUBLE;
-    }
+    command_parse(&parser, excluded, argc, argv, &o);
+    command_one_stdin("claims", o.paths, o.n_paths);
     if (o.needs) {
         needs_print(stdout);
         return EXIT_FINE;
@@ -262,7 +254,13 @@ int claims_main(int argc, char **argv)
         out_say("gpufloor claims: --id %s: no claim matches\n", o.glob);
         return EXIT_TROUBLE;
     }
+    if (o.n_paths == 0 && !catalogue_standard("claims", standard))
+        return EXIT_TROUBLE;
     if (o.n_paths == 0)
-        o.paths[o.n_paths++] = catalogue_path(standard, "../../results/nvidia-h200");
+        o.paths[o.n_paths++] = standard;
+    if (o.n_paths > 1 && (o.search || o.format != TABLE_TEXT)) {
+        out_say("gpufloor claims: several bundles are compared as text, without --search\n");
+        return EXIT_TROUBLE;
+    }
     return print_all(&o);
 }

@@ -10,20 +10,28 @@
 #include "report/cli/table.h"
 #include "report/page/out.h"
 
-enum { KEY_FORMAT = 256, KEY_QUESTIONS };
+enum { KEY_FORMAT = 256, KEY_QUESTIONS, KEY_NAMES };
 
 static const struct argp_option options_table[] = {
     {.name = "format", .key = KEY_FORMAT, .arg = "text|md|json", .doc = "Default: text; md is "
      "docs/METRICS.md"},
     {.name = "questions", .key = KEY_QUESTIONS, .doc = "Only what each program asks and needs, by "
      "folder; as md it is docs/PROBES.md"},
+    {.name = "names", .key = KEY_NAMES, .doc = "Only the names, one a line"},
     {.name = "json", .key = 'j', .doc = "The same as --format json"},
+    {0},
+};
+
+static const struct exclusion excluded[] = {
+    {"questions", "json format=json names", NULL},
+    {"json", "format names", NULL},
+    {"names", "format", NULL},
     {0},
 };
 
 struct list_options {
     enum table_format format;
-    bool questions;
+    bool questions, names_only;
     char **names; /* of probes; none: all of them, and the derived metrics */
     size_t n_names;
 };
@@ -39,6 +47,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
                          argument);
         break;
     case KEY_QUESTIONS: o->questions = true; break;
+    case KEY_NAMES: o->names_only = true; break;
     case 'j': o->format = TABLE_JSON; break;
     case ARGP_KEY_ARGS:
         o->names = state->argv + state->next;
@@ -283,16 +292,21 @@ static void print_all(const struct catalogue *catalogue, const struct list_optio
     }
 }
 
+/* "derived" is none of the probes, and can be asked for as one. */
 static bool names_known(const struct catalogue *catalogue, const struct list_options *o)
 {
-    for (size_t i = 0; i < o->n_names; i++)
-        if (strcmp(o->names[i], "derived") && !catalogue_find(catalogue, o->names[i])) {
-            out_say("gpufloor list: unknown probe '%s': expected one that 'gpufloor list' "
-                    "shows (those that run kernels are built by 'make', with a CUDA toolkit)\n",
-                    o->names[i]);
-            return false;
-        }
-    return true;
+    bool known = catalogue_knows(catalogue, "list", NULL, 0);
+    for (size_t i = 0; i < o->n_names && known; i++)
+        known = !strcmp(o->names[i], "derived") ||
+                catalogue_knows(catalogue, "list", &o->names[i], 1);
+    return known;
+}
+
+static void print_names(const struct catalogue *catalogue, const struct list_options *o)
+{
+    for (size_t i = 0; i < catalogue->n; i++)
+        if (is_asked(o, catalogue->probes[i].name))
+            printf("%s\n", catalogue->probes[i].name);
 }
 
 int list_main(int argc, char **argv)
@@ -306,24 +320,23 @@ int list_main(int argc, char **argv)
         .args_doc = "[PROBE...]",
         .doc = "Probes, their metrics and parameters, and what each needs; of all, or of those "
                "named. \"derived\" is what the report works out.\vExit: 0; 1 when a probe does "
-               "not describe itself; 2 when there is none of a name."};
-    argp_parse(&parser, argc, argv, 0, NULL, &o);
+               "not describe itself; 2 when there is none, or none of a name."};
+    command_parse(&parser, excluded, argc, argv, &o);
 
-    catalogue_open(&catalogue, true);
-    if (catalogue.n == 0)
-        out_say("gpufloor list: no probes beside this program: expected build/bin/probes "
-                "(make)\n");
+    catalogue_open(&catalogue, !o.names_only);
     if (!names_known(&catalogue, &o)) {
         catalogue_free(&catalogue);
         return EXIT_TROUBLE;
     }
-    for (size_t i = 0; i < catalogue.n; i++)
+    for (size_t i = 0; i < catalogue.n && !o.names_only; i++)
         if (!catalogue.probes[i].list && is_asked(&o, catalogue.probes[i].name)) {
             out_say("gpufloor list: %s: %s\n", catalogue.probes[i].name,
                     catalogue.probes[i].why);
             status = EXIT_WORSE;
         }
-    if (o.format == TABLE_JSON)
+    if (o.names_only)
+        print_names(&catalogue, &o);
+    else if (o.format == TABLE_JSON)
         print_json(&catalogue, &o);
     else if (o.questions)
         print_questions(&catalogue, &o);

@@ -7,6 +7,7 @@
 
 #include "core/version.h"
 #include "report/cli/command.h"
+#include "report/cli/suggest.h"
 #include "report/page/out.h"
 
 static const struct command {
@@ -15,8 +16,8 @@ static const struct command {
     const char *what;
 } commands[] = {
     {"list", list_main, "probes, their metrics and parameters, and what each needs"},
-    {"run", run_main, "measure this machine: rounds of every probe, one bundle, then the report"},
-    {"report", report_main, "the answers of a bundle, rows of several side by side, many by date"},
+    {"run", run_main, "measure this machine: rounds of every probe, one bundle, a report"},
+    {"report", report_main, "the answers of a bundle; several side by side; many by date"},
     {"compare", compare_main, "two bundles: FASTER, SLOWER, SAME or UNSURE for every metric"},
     {"claims", claims_main, "the ledger: what a bundle says of each published claim"},
     {"floor", floor_main, "the latency floor of a model's forward pass on a bundle's board"},
@@ -24,6 +25,20 @@ static const struct command {
     {"counters", counters_main, "the same cases under hardware counters, as a cross-check"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static const struct command *command_of(const char *name)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (!strcmp(commands[i].name, name))
+            return &commands[i];
+    return NULL;
+}
+
+static void list_commands(FILE *out)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].what);
+}
 
 static char *help_text(int key, const char *text, void *input)
 {
@@ -37,27 +52,84 @@ static char *help_text(int key, const char *text, void *input)
     if (!out)
         return NULL;
     fprintf(out, "Commands:\n");
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].what);
-    fprintf(out, "\n'gpufloor COMMAND --help' says more. Results go to stdout, talk to stderr.");
+    list_commands(out);
+    fprintf(out, "\n'gpufloor help COMMAND' says more. Results go to stdout, talk to stderr.");
     fclose(out);
     return made;
 }
 
+_Noreturn static void unknown(const char *name)
+{
+    struct suggest near = suggest_for(name);
+    char meant[SUGGEST_TEXT];
+
+    out_say("gpufloor: unknown command '%s': expected one of", name);
+    suggest_try(&near, "help");
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        out_say(" %s", commands[i].name);
+        suggest_try(&near, commands[i].name);
+    }
+    out_say("%s\n", suggest_text(meant, &near));
+    exit(EXIT_TROUBLE);
+}
+
+_Noreturn static void no_command(void)
+{
+    fputs("Usage: gpufloor COMMAND [ARGUMENT...]\n", stderr);
+    list_commands(stderr);
+    fputs("'gpufloor help COMMAND' says more.\n", stderr);
+    exit(EXIT_TROUBLE);
+}
+
 static error_t take(int key, char *argument, struct argp_state *state)
 {
-    switch (key) {
-    case ARGP_KEY_ARG:
-        argp_failure(state, EXIT_TROUBLE, 0, "unknown command '%s': expected list, run, report, "
-                     "compare, claims, check, floor or counters", argument);
-        break;
-    case ARGP_KEY_NO_ARGS:
-        argp_failure(state, EXIT_TROUBLE, 0, "expected a command: list, run, report, compare, "
-                     "claims, check, floor or counters");
-        break;
-    default: return ARGP_ERR_UNKNOWN;
+    (void)state;
+    if (key == ARGP_KEY_ARG) /* behind "--" */
+        unknown(argument);
+    if (key == ARGP_KEY_NO_ARGS)
+        no_command();
+    return ARGP_ERR_UNKNOWN;
+}
+
+static int start(const struct command *command, int argc, char **argv)
+{
+    char name[64];
+    snprintf(name, sizeof name, "gpufloor %s", command->name);
+    argv[0] = name;
+    return command->main(argc, argv);
+}
+
+/* Without a command: --help, --version, or a mistake. */
+static int parse(int argc, char **argv)
+{
+    const struct argp parser = {.parser = take, .args_doc = "COMMAND [ARGUMENT...]",
+                                .doc = "How fast can this GPU possibly answer?\v",
+                                .help_filter = help_text};
+    char name[] = "gpufloor";
+
+    if (argc > 1 && argv[1][0] != '-')
+        unknown(argv[1]);
+    argv[0] = name;
+    command_parse(&parser, NULL, argc, argv, NULL);
+    return EXIT_TROUBLE;
+}
+
+/* gpufloor help [COMMAND] */
+static int help(int argc, char **argv)
+{
+    char all[] = "gpufloor", option[] = "--help";
+    char *words[] = {all, option, NULL};
+
+    if (argc > 2) {
+        out_say("gpufloor help: unexpected argument '%s': expected one command\n", argv[2]);
+        return EXIT_TROUBLE;
     }
-    return 0;
+    if (argc < 2)
+        return parse(2, words);
+    const struct command *command = command_of(argv[1]);
+    if (!command)
+        unknown(argv[1]);
+    return start(command, 2, words);
 }
 
 /* A descriptor that is closed would be given to the next file that is opened, and talk would go
@@ -82,22 +154,15 @@ static void check_stdout(void)
 
 int main(int argc, char **argv)
 {
-    char name[64];
     fill_descriptors();
     atexit(check_stdout);
     argp_program_version = version_line;
     argp_err_exit_status = EXIT_TROUBLE;
 
-    for (size_t i = 0; argc > 1 && i < N_COMMANDS; i++) {
-        if (strcmp(argv[1], commands[i].name))
-            continue;
-        snprintf(name, sizeof name, "gpufloor %s", commands[i].name);
-        argv[1] = name;
-        return commands[i].main(argc - 1, argv + 1);
-    }
-    const struct argp parser = {.parser = take, .args_doc = "COMMAND [ARGUMENT...]",
-                                .doc = "How fast can this GPU possibly answer?\v",
-                                .help_filter = help_text};
-    argp_parse(&parser, argc, argv, ARGP_IN_ORDER, NULL, NULL);
-    return EXIT_TROUBLE;
+    const struct command *command = argc > 1 ? command_of(argv[1]) : NULL;
+    if (command)
+        return start(command, argc - 1, argv + 1);
+    if (argc > 1 && !strcmp(argv[1], "help"))
+        return help(argc - 1, argv + 1);
+    return parse(argc, argv);
 }

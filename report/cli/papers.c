@@ -8,6 +8,7 @@
 
 #include "report/cli/answers.h"
 #include "report/cli/catalogue.h"
+#include "report/cli/home.h"
 #include "report/cli/child.h"
 #include "report/page/emit.h"
 #include "report/page/plot.h"
@@ -102,7 +103,7 @@ static bool put_section(struct papers *p, const struct section_entry *entry)
 static void cited(const char *key, char *text, size_t size)
 {
     char path[PATH_MAX], line[400];
-    FILE *in = fopen(catalogue_path(path, "../../CITATION.cff"), "r");
+    FILE *in = fopen(home_path(path, HOME_DATA, "CITATION.cff"), "r");
 
     text[0] = '\0';
     while (in && fgets(line, sizeof line, in)) {

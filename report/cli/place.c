@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/board.h"
+#include "report/cli/home.h"
 #include "report/cli/session.h"
 
 /* A bundle has at most 8 MB, and a round is written beside what is there. */
@@ -69,7 +70,7 @@ static bool name_run(char path[PATH_MAX], const char *started, const char *board
     board_slug(name, sizeof name, board);
     if (again > 0)
         snprintf(suffix, sizeof suffix, "-%d", again + 1);
-    catalogue_path(folder, "../run");
+    home_path(folder, HOME_RUNS, "");
     if (snprintf(path, PATH_MAX, "%s/%s-%s%s%s", folder, stamp, name, suffix, ending) >= PATH_MAX)
         return refuse(why, folder, "path too long");
     return make_folder(folder, why);

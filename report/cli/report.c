@@ -19,8 +19,10 @@
 #include "report/cli/counter_table.h"
 #include "report/cli/fleet.h"
 #include "report/cli/headline.h"
+#include "report/cli/home.h"
 #include "report/cli/origin.h"
 #include "report/cli/papers.h"
+#include "report/cli/suggest.h"
 #include "report/cli/trend.h"
 #include "report/page/out.h"
 
@@ -428,7 +430,37 @@ static const struct argp_option options_table[] = {
     {.name = "results",
      .key = KEY_RESULTS,
      .arg = "DIR",
-     .doc = "Committed results to compare with (default: results/ of this tree)"},
+     .doc = "Committed results to compare with (default: " HOME_RESULTS_WORDS ")"},
+    {0},
+};
+
+/* Each of these is one answer to the question of what is to be shown. */
+#define FILES "html figures tex plots"
+#define ALL_BUT_FILES \
+    "section all gaps headline history fleet map quality short published metric format"
+
+static const struct exclusion excluded[] = {
+    {"html", ALL_BUT_FILES, "all answers are written"},
+    {"figures", ALL_BUT_FILES, "all figures are written"},
+    {"tex", ALL_BUT_FILES, "all answers are written"},
+    {"plots", ALL_BUT_FILES, "all figures are written"},
+    {"history", "section all gaps headline map quality short published results format=json",
+     "only --metric and --format text, md and tsv"},
+    {"fleet", "section gaps headline history map quality short published results",
+     "only --all or --metric, and --format"},
+    {"map", "section all gaps headline quality short published metric results", NULL},
+    {"map", "format=text format=md format=json", "its cells are tab-separated values"},
+    {"short", "section all gaps headline quality published metric", NULL},
+    {"short", "format=text format=json format=tsv", "it is Markdown"},
+    {"published", "section all gaps headline quality metric results format=tsv", NULL},
+    {"quality", "section all gaps headline metric results format=json", NULL},
+    {"gaps", "section all headline metric results format=json", NULL},
+    {"headline", "section all metric", NULL},
+    {"headline", "format=tsv", "tab-separated values are of rows"},
+    {"section", "all metric", NULL},
+    {"all", "results", NULL},
+    {"metric", "results", NULL},
+    {"results", "format=tsv section=vital", NULL},
     {0},
 };
 
@@ -438,8 +470,10 @@ struct report_options {
     enum table_format format;
     const char *glob, *map, *section, *results, *html, *figures, *tex, *plots, *history, *fleet;
     bool headline, quality, all, gaps, published, is_short;
+    bool any; /* of the above */
     char **paths;
     size_t n_paths;
+    bool is_named; /* paths are not the standard ones */
 };
 
 static bool writes_files(const struct report_options *o)
@@ -447,11 +481,24 @@ static bool writes_files(const struct report_options *o)
     return o->html || o->figures || o->tex || o->plots;
 }
 
+static void check_section(const char *name, const struct argp_state *state)
+{
+    struct suggest near = suggest_for(name);
+    char names[400], meant[SUGGEST_TEXT];
+
+    if (!strcmp(name, vital) || answers_known(name))
+        return;
+    suggest_try(&near, vital);
+    answers_near(&near);
+    argp_failure(state, EXIT_TROUBLE, 0, "--section %s: expected one of %s %s%s", name, vital,
+                 answers_names(names, sizeof names), suggest_text(meant, &near));
+}
+
 static error_t take(int key, char *argument, struct argp_state *state)
 {
     struct report_options *o = state->input;
-    char names[400];
 
+    o->any = o->any || (key >= KEY_FORMAT && key <= KEY_HISTORY);
     switch (key) {
     case KEY_FORMAT:
         if (!table_format_read(argument, &o->format))
@@ -459,9 +506,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
                          argument);
         break;
     case KEY_SECTION:
-        if (strcmp(argument, vital) && !answers_known(argument))
-            argp_failure(state, EXIT_TROUBLE, 0, "--section %s: expected one of %s %s", argument,
-                         vital, answers_names(names, sizeof names));
+        check_section(argument, state);
         o->section = argument;
         break;
     case KEY_RESULTS:
@@ -485,6 +530,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_QUALITY: o->quality = true; break;
     case ARGP_KEY_ARGS:
         o->paths = state->argv + state->next;
+        o->is_named = true;
         o->n_paths = (size_t)(state->argc - state->next);
         if (o->n_paths > BUNDLES_MAX)
             argp_failure(state, EXIT_TROUBLE, 0, "at most %d bundles side by side", BUNDLES_MAX);
@@ -532,10 +578,9 @@ static int print_fleet(const struct report_options *o)
 static int print_counters(const struct report_options *o)
 {
     char why[DOCUMENT_WHY];
-    if (o->format != TABLE_TEXT || o->glob || o->section || o->headline || o->quality || o->all ||
-        o->gaps || o->published || o->is_short || writes_files(o)) {
-        out_say("gpufloor report: %s: a document of counters, which is printed as text, "
-                "without options\n", o->paths[0]);
+    if (o->any) {
+        out_say("gpufloor report: %s: a document of counters is shown as text, and no "
+                "option goes with it\n", o->paths[0]);
         return EXIT_TROUBLE;
     }
     if (counter_table_report(stdout, o->paths[0], why))
@@ -612,6 +657,17 @@ static bool write_boards(struct bundle *bundles, const struct report_options *o)
     return fine;
 }
 
+static void say_no_metric(const struct bundle *const bundles[], size_t n, const char *glob)
+{
+    char typed[SUGGEST_WORD], meant[SUGGEST_TEXT];
+    struct suggest near = suggest_for_metric(typed, glob);
+
+    for (size_t i = 0; i < n; i++)
+        suggest_try_metrics(&near, &bundles[i]->rows);
+    out_say("gpufloor report: --metric %s: no metric matches%s\n", glob,
+            suggest_text(meant, &near));
+}
+
 static bool print_wanted(const struct bundle *const bundles[], size_t n,
                          const struct report_options *o)
 {
@@ -628,7 +684,7 @@ static bool print_wanted(const struct bundle *const bundles[], size_t n,
     else if (o->section || o->headline || o->is_short || !wants_rows(o))
         return print_answers(bundles, n, o);
     else if (!report_whole(stdout, bundles, n, o->format, o->glob)) {
-        out_say("gpufloor report: --metric %s: no metric matches\n", o->glob);
+        say_no_metric(bundles, n, o->glob);
         return false;
     }
     return true;
@@ -639,30 +695,20 @@ static const char *misused(const struct report_options *o)
 {
     const bool is_vital = o->section && !strcmp(o->section, vital);
 
-    const bool has_other = writes_files(o) || o->is_short || o->published || o->gaps || o->headline ||
-                           o->quality || o->section || o->map;
-
-    if (o->history && (has_other || o->all || o->fleet))
-        return "--history: takes --metric and --format only";
-    if (o->fleet && (has_other || (o->all && o->glob)))
-        return "--fleet: takes --all or --metric, and --format only";
+    if ((o->history || o->fleet) && o->is_named)
+        return "--history, --fleet: of a folder, not together with a bundle";
+    if (o->fleet && o->all && o->glob)
+        return "--fleet: takes --all or --metric";
     if (o->fleet)
         return NULL;
-    if (o->history && o->format == TABLE_JSON)
-        return "--format json: of the answers only; a history has text, md and tsv";
-    if (o->format == TABLE_JSON && (o->all || o->gaps || o->glob || o->quality || is_vital))
+    if (o->format == TABLE_JSON && (o->all || o->glob || is_vital))
         return "--format json: of the answers only; the rows are the bundle itself";
     if (o->format == TABLE_JSON && o->n_paths > 1 && (o->section || o->headline))
         return "--format json: a section or the head is of one bundle";
-    if (o->published && o->format == TABLE_TSV)
-        return "--published: as text, md or json";
-    if (o->format == TABLE_TSV && (o->headline || (o->section && !is_vital)))
+    if (o->format == TABLE_TSV && o->section && !is_vital)
         return "--format tsv: of rows; sections have text, md and json";
     if (writes_files(o) && o->n_paths > 2)
         return "--html, --figures, --tex, --plots: of one bundle, or of two";
-    if (writes_files(o) && (o->all || o->gaps || o->glob || o->quality || o->headline || o->section ||
-                            o->published || o->is_short || o->map || o->format != TABLE_TEXT))
-        return "--html, --figures, --tex, --plots: of all answers; no other choice goes with them";
     return NULL;
 }
 
@@ -676,22 +722,24 @@ int report_main(int argc, char **argv)
 {
     char standard[PATH_MAX], results[PATH_MAX], why[DOCUMENT_WHY], *only = standard;
     struct report_options o = {.paths = &only, .n_paths = 1,
-                               .results = catalogue_path(results, "../../results")};
+                               .results = home_path(results, HOME_RESULTS, "")};
     struct bundle bundles[BUNDLES_MAX];
     const struct bundle *columns[BUNDLES_MAX] = {NULL};
     const struct argp parser = {.options = options_table, .parser = take, .args_doc = "[BUNDLE...]",
                                 .doc = "What a bundle says: the answers, in order. Of several "
                                 "bundles: how many times as good each is as the first, and "
-                                "what explains it. A BUNDLE is a file, or a folder "
-                                "of them: then each probe's newest measurement by the kernels of "
+                                "what explains it. A BUNDLE is a file, - for stdin, or a "
+                                "folder of files: then each probe's newest measurement by the kernels of "
                                 "this tree. Default: the committed results/nvidia-h200. Prints a "
                                 "document of gpufloor counters, too.\vExit: 0; 2 when a bundle "
                                 "cannot be read."};
     size_t n = 0;
     bool fine = true;
 
-    catalogue_path(standard, "../../results/nvidia-h200");
-    argp_parse(&parser, argc, argv, 0, NULL, &o);
+    command_parse(&parser, excluded, argc, argv, &o);
+    command_one_stdin("report", (const char *const *)o.paths, o.n_paths);
+    if (!o.is_named && !o.history && !o.fleet && !catalogue_standard("report", standard))
+        return EXIT_TROUBLE;
     if (misused(&o)) {
         out_say("gpufloor report: %s\n", misused(&o));
         return EXIT_TROUBLE;

@@ -11,6 +11,7 @@
 #include "report/cli/child.h"
 #include "report/cli/command.h"
 #include "report/cli/compare.h"
+#include "report/cli/home.h"
 #include "report/cli/report.h"
 #include "report/cli/session.h"
 #include "report/cli/spawn.h"
@@ -38,8 +39,8 @@ static const struct argp_option table[] = {
     {.name = "output",
      .key = 'o',
      .arg = "FILE",
-     .doc = "Write the bundle there, each round as it ends (default: build/run/TIME-BOARD.json); "
-            "no file is ever overwritten"},
+     .doc = "Write the bundle there, each round as it ends (default: TIME-BOARD.json in "
+            HOME_RUNS_WORDS "); no file is ever overwritten"},
     {.name = "continue",
      .key = KEY_CONTINUE,
      .arg = "FILE",
@@ -69,13 +70,22 @@ static const struct argp_option table[] = {
     {.name = "results",
      .key = KEY_RESULTS,
      .arg = "DIR",
-     .doc = "Committed results (default: "
-            "results/ of this tree)"},
+     .doc = "Committed results (default: " HOME_RESULTS_WORDS ")"},
     {.name = "timeout",
      .key = KEY_LIMIT,
      .arg = "S",
      .doc = "Longest time of one process, in "
             "seconds (default 120; with --deep 600)"},
+    {0},
+};
+
+static const struct exclusion excluded[] = {
+    {"continue", "rounds seed output raw quick deep", "the bundle has its own"},
+    {"continue", "each", "a bundle is of one GPU"},
+    {"quick", "deep", NULL},
+    {"rounds", "quick deep", "that is one round"},
+    {"each", "output", "each GPU has a bundle of its own"},
+    {"each", "device", NULL},
     {0},
 };
 
@@ -87,27 +97,13 @@ static void take_each(struct run_options *o, char *list, const struct argp_state
         const int device = (int)command_whole(state, "--each", one, 0, 255);
         for (size_t i = 0; i < o->n_each; i++)
             if (o->each[i] == device)
-                argp_error(state, "--each: GPU %d stands there twice", device);
+                argp_failure(state, EXIT_TROUBLE, 0, "--each: GPU %d stands there twice", device);
         if (o->n_each == SESSION_EACH_MAX)
-            argp_error(state, "--each: at most %d GPUs", SESSION_EACH_MAX);
+            argp_failure(state, EXIT_TROUBLE, 0, "--each: at most %d GPUs", SESSION_EACH_MAX);
         o->each[o->n_each++] = device;
     }
     if (o->n_each == 0)
-        argp_error(state, "--each: expected GPUs, as in --each=0,2");
-}
-
-/* Options that exclude each other. */
-static void judge_options(const struct run_options *o, struct argp_state *state)
-{
-    if (o->resumed && (o->output || o->raw || o->quick || o->deep || o->n_each > 0))
-        argp_error(state, "--continue: not together with --output, --raw, --quick, --deep or "
-                          "--each");
-    if (o->quick && o->deep)
-        argp_error(state, "--deep: not together with --quick");
-    if (o->n_each > 0 && o->output)
-        argp_error(state, "--each: not together with --output: each GPU has a bundle of its own");
-    if (o->n_each > 0 && o->device >= 0)
-        argp_error(state, "--each: not together with --device");
+        argp_failure(state, EXIT_TROUBLE, 0, "--each: expected GPUs, as in --each=0,2");
 }
 
 static error_t take(int key, char *argument, struct argp_state *state)
@@ -129,7 +125,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_SHARED: o->shared = true; break;
     case KEY_WITH:
         if (o->n_with == SESSION_WITH_MAX)
-            argp_error(state, "--with: at most %d times", SESSION_WITH_MAX);
+            argp_failure(state, EXIT_TROUBLE, 0, "--with: at most %d times", SESSION_WITH_MAX);
         o->with[o->n_with++] = argument;
         break;
     case KEY_PEERS: o->peers = true; break;
@@ -138,7 +134,6 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_LIMIT:
         o->limit_s = (double)command_whole(state, "--timeout", argument, 1, 86400);
         break;
-    case ARGP_KEY_END: judge_options(o, state); break;
     case ARGP_KEY_ARGS:
         o->names = state->argv + state->next;
         o->n_names = (size_t)(state->argc - state->next);
@@ -172,16 +167,12 @@ static bool take_with(struct session *s)
 /* Where this tree, or the folder that it was installed to, has a program in Python; else NULL. */
 static char *find_baseline(char path[PATH_MAX], const char *name)
 {
-    static const char *const folders[] = {"../../baselines", "baselines", "../baselines",
-                                          "../share/gpufloor/baselines"};
-    char below[80];
+    char beside[80];
 
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-        snprintf(below, sizeof below, "%s/%s", folders[i], name);
-        if (access(catalogue_path(path, below), X_OK) == 0)
-            return path;
-    }
-    return NULL;
+    if (access(home_path(path, HOME_BASELINES, name), X_OK) == 0)
+        return path;
+    snprintf(beside, sizeof beside, "baselines/%s", name);
+    return access(home_path(path, HOME_PROGRAMS, beside), X_OK) == 0 ? path : NULL;
 }
 
 /* The programs in Python join if they can run; else one line says why they do not. */
@@ -207,21 +198,6 @@ static bool take_peers(struct session *s)
             return false;
         }
     return true;
-}
-
-static bool names_known(const struct session *s)
-{
-    for (size_t i = 0; i < s->options.n_names; i++)
-        if (!catalogue_find(&s->catalogue, s->options.names[i])) {
-            out_say("gpufloor run: unknown probe '%s': expected one that 'gpufloor list' "
-                    "shows (those that run kernels are built by 'make', with a CUDA toolkit)\n",
-                    s->options.names[i]);
-            return false;
-        }
-    if (s->catalogue.n > 0)
-        return true;
-    out_say("gpufloor run: no probes beside this program: expected build/bin/probes (make)\n");
-    return false;
 }
 
 /* Without a GPU, probes that need one are left out without being asked. For one that was added, a
@@ -441,7 +417,7 @@ int run_main(int argc, char **argv)
     char results[PATH_MAX];
     struct session s = {.held = -1,
                         .options = {.rounds = 7, .device = -1, .seed = (uint64_t)time(NULL),
-                                    .results = catalogue_path(results, "../../results")}};
+                                    .results = home_path(results, HOME_RESULTS, "")}};
     const struct argp parser = {
         .options = table,
         .parser = take,
@@ -452,13 +428,14 @@ int run_main(int argc, char **argv)
                "killed, by whatever signal, leaves its whole rounds, and --continue goes on with "
                "them.\nExit: 0, also when nothing that was asked for can be measured here (but see "
                "--require-gpu); 1 when a probe failed or it was interrupted; 2 usage."};
-    argp_parse(&parser, argc, argv, 0, NULL, &s.options);
+    command_parse(&parser, excluded, argc, argv, &s.options);
     s.options.rounds = s.options.quick || s.options.deep ? 1 : s.options.rounds;
     s.options.device = s.options.device < 0 ? 0 : s.options.device;
 
     catalogue_open(&s.catalogue, true);
     int status = EXIT_TROUBLE;
-    if (take_with(&s) && (!s.options.peers || take_peers(&s)) && names_known(&s)) {
+    if (take_with(&s) && (!s.options.peers || take_peers(&s)) &&
+        catalogue_knows(&s.catalogue, "run", s.options.names, s.options.n_names)) {
         session_catch_signals();
         spawn_adopt();
         status = run_all(&s);

@@ -174,7 +174,7 @@ PATH=$work/with:$PATH measure --peers --rounds 2
 check "a program that is not there is named" says '^no peers: there is no baselines/fused_peers.py'
 unset FAKE_GPUS
 
-FAKE_WORDS=$work/words measure --deep --rounds 3
+FAKE_WORDS=$work/words measure --deep
 check "--deep is one round" runs_of good 1
 check "of every sweep" grep -q '^good .* --deep' words
 check "the bundle says so" holds '"deep":true'

@@ -164,6 +164,18 @@ static void refuses_another_kind_or_version(void **state)
     assert_refused_text("{\"schema\":1,\"schema_version\":1}", "run", "schema");
 }
 
+static void refuses_a_newer_run_inside(void **state)
+{
+    static const char version[] = "\"schema_version\":";
+    char text[4096];
+    (void)state;
+    snprintf(text, sizeof text, "%s", bundle_with(run_with("", "")));
+    char *at = strstr(strstr(text, "\"runs\""), version);
+    assert_non_null(at);
+    at[strlen(version)] = '2';
+    assert_refused_text(text, "bundle", "newer");
+}
+
 static void refuses_wrong_types(void **state)
 {
     static const struct {
@@ -572,6 +584,7 @@ int main(void)
         cmocka_unit_test(refuses_every_truncation),
         cmocka_unit_test(refuses_deep_nesting),
         cmocka_unit_test(refuses_another_kind_or_version),
+        cmocka_unit_test(refuses_a_newer_run_inside),
         cmocka_unit_test(refuses_wrong_types),
         cmocka_unit_test(long_ids_are_refused),
         cmocka_unit_test(many_rounds_are_refused),
