@@ -1,8 +1,8 @@
 #!/bin/bash
 # docs.sh GPUFLOOR [--update]: the generated documents are what the program prints. docs/METRICS.md,
 # docs/PROBES.md, docs/COMPATIBILITY.md, docs/CLAIMS.md, docs/H200.md, the pages docs/h200.html and
-# docs/h100-h200.html, the figures in docs/figures/, and between markers README's part and the tables of
-# docs/FLOOR.md. --update rewrites them.
+# docs/h100-h200.html, the figures in docs/figures/, install/gpufloor.1, and between markers README's part
+# and the tables of docs/FLOOR.md. --update rewrites them.
 set -u
 gpufloor=$(realpath "$1")
 update=${2:-}
@@ -81,6 +81,11 @@ if "$gpufloor" report --html="$work/h100-h200.html" results/nvidia-h100-80gb-hbm
     same docs/h100-h200.html "$work/h100-h200.html"
 else
     fail "gpufloor report --html of two boards: exit $?"
+fi
+if install/man.py "$gpufloor" >"$work/gpufloor.1"; then
+    same install/gpufloor.1 "$work/gpufloor.1"
+else
+    fail "install/man.py: exit $?"
 fi
 if [ ! -e README.md ]; then
     fail "README.md is missing"

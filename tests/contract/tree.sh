@@ -104,7 +104,7 @@ compiles_under() {
 
 scripts_parse() {
     local file
-    find tests .ci -type f -perm -u+x | while read -r file; do
+    find tests install .ci -type f -perm -u+x | while read -r file; do
         case $(head -n 1 "$file") in
         '#!/bin/sh') sh -n "$file" ;;
         '#!/bin/bash') bash -n "$file" ;;
