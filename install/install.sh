@@ -97,7 +97,7 @@ remove_but() {
 
 remove_folders() { # of the list $1: the last one first
     sed -n '1!G;h;$p' "$1" | sed -n 's/^d //p' | while read -r folder; do
-        rmdir -- "$root/$folder" 2>/dev/null || true
+        rmdir -- "$root/${folder#.}" 2>/dev/null || true
     done
 }
 
