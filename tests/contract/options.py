@@ -240,7 +240,7 @@ class Report(Command):
 class Compare(Command):
     fine = (0, 1)
     unseen = {"allow"}  # of its bundles nothing is compared without it: see compared()
-    values = {"threshold": "50", "metric": "[lo]*", "allow": "ecc", "results": os.path.join(GOLDEN, "results")}
+    values = {"threshold": "50", "metric": "[loc]*", "allow": "ecc", "results": os.path.join(GOLDEN, "results")}
 
     def base(self, given):
         old, new, ecc = BUNDLES
