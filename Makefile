@@ -112,7 +112,7 @@ image_of    = $(patsubst common_%,%,$(patsubst device_%,%,$(subst $(notdir $1)_$
                 $(patsubst %/,%,$(dir $1)))_$(notdir $1))))
 REPORT_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard report/*/*.c)))
 # Of core, the report uses documents, statistics, units, boards, NVML and the version; no CUDA.
-REPORT_USES := $(patsubst %,$B/core/%.o,document draw help stat unit board nvml version counter_sets)
+REPORT_USES := $(patsubst %,$B/core/%.o,document parse draw help stat unit board nvml version counter_sets)
 PLUGINS    := $(if $(CUDART),$(BIN)/blas.so $(BIN)/counters.so)
 
 all: host $(GPU_BIN) $(PLUGINS)  ## build everything that this machine can build (the default)

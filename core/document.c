@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/parse.h"
 #include "core/unit.h"
 
 json_t *document_number(double value)
@@ -249,7 +250,8 @@ json_t *document_parse(const char *bytes, size_t size, const char *name, const c
 
     if (size == 0)
         wrong(why, name, "empty file; expected a gpufloor %s", kind);
-    else if (!(document = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error)))
+    else if (!(document = parse_plain(bytes, size)) &&
+             !(document = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error)))
         wrong(why, name, "not valid JSON at line %d, column %d (%.100s); expected a gpufloor %s",
               error.line, error.column, error.text, kind);
     else if (!is_valid(document, name, kind, why)) {

@@ -8,9 +8,27 @@
 /* The linker marks both ends of the section that CLAIM_SUBJECT() fills. */
 extern const struct claim_subject __start_claim_subjects[], __stop_claim_subjects[];
 
-/* The number of claims with a smaller number than this one; numbers have two digits and are
- * unique. */
-static size_t rank(const struct claim *claim)
+/* Numbers have two digits and are unique: their order is that of their letters. */
+const struct claim *claim_after(const struct claim *claim)
+{
+    const struct claim *next = NULL;
+    for (const struct claim_subject *s = __start_claim_subjects; s < __stop_claim_subjects; s++)
+        for (size_t i = 0; i < s->n; i++)
+            if ((!claim || strcmp(s->claims[i].id, claim->id) > 0) &&
+                (!next || strcmp(s->claims[i].id, next->id) < 0))
+                next = &s->claims[i];
+    return next;
+}
+
+const struct claim *claim_at(size_t wanted)
+{
+    const struct claim *claim = claim_after(NULL);
+    while (claim && wanted-- > 0)
+        claim = claim_after(claim);
+    return claim;
+}
+
+size_t claim_place(const struct claim *claim)
 {
     size_t smaller = 0;
     for (const struct claim_subject *s = __start_claim_subjects; s < __stop_claim_subjects; s++)
@@ -19,12 +37,22 @@ static size_t rank(const struct claim *claim)
     return smaller;
 }
 
-const struct claim *claim_at(size_t wanted)
+/* Is it the first claim of its article? */
+static bool is_first(const struct claim *claim)
 {
     for (const struct claim_subject *s = __start_claim_subjects; s < __stop_claim_subjects; s++)
         for (size_t i = 0; i < s->n; i++)
-            if (rank(&s->claims[i]) == wanted)
-                return &s->claims[i];
+            if (strcmp(s->claims[i].id, claim->id) < 0 &&
+                !strcmp(s->claims[i].article, claim->article))
+                return false;
+    return true;
+}
+
+const char *claim_article(size_t wanted)
+{
+    for (const struct claim *claim = claim_after(NULL); claim; claim = claim_after(claim))
+        if (is_first(claim) && wanted-- == 0)
+            return claim->article;
     return NULL;
 }
 

@@ -107,8 +107,16 @@ struct claim {
                        * judge and no needs; NULL for all others */
 };
 
-/* The claim at place i, or NULL past the last one. */
+/* The claim that follows one in the ledger, NULL after the last; of NULL the first. Who walks over all
+ * takes this: claim_at() walks from the first one each time. */
+const struct claim *claim_after(const struct claim *claim);
+
+/* The claim at place i, or NULL past the last one; and the place of a claim. */
 const struct claim *claim_at(size_t i);
+size_t claim_place(const struct claim *claim);
+
+/* The articles in the order in which the ledger meets them; NULL past the last one. */
+const char *claim_article(size_t i);
 
 /* The claim of that id, or NULL. */
 const struct claim *claim_find(const char *id);

@@ -334,12 +334,12 @@ bool tellings_open(struct tellings *t, const struct bundle *bundle, const char *
     const struct claim *claim;
     size_t n = 0;
 
-    while (claim_at(n))
+    for (claim = claim_after(NULL); claim; claim = claim_after(claim))
         n++;
     *t = (struct tellings){.telling = calloc(n + 1, sizeof *t->telling)};
     if (!t->telling)
         return false;
-    for (size_t i = 0; (claim = claim_at(i)); i++)
+    for (claim = claim_after(NULL); claim; claim = claim_after(claim))
         if (!glob || fnmatch(glob, claim->id, 0) == 0)
             telling_judge(&t->telling[t->n++], claim, bundle);
     return true;
@@ -369,25 +369,6 @@ size_t tellings_count(const struct tellings *t, const char *article, size_t coun
             all++;
         }
     return all;
-}
-
-/* Has an article been met before the claim at that place? */
-static bool is_met(const char *article, size_t place)
-{
-    for (size_t i = 0; i < place; i++)
-        if (!strcmp(claim_at(i)->article, article))
-            return true;
-    return false;
-}
-
-const char *tellings_article(size_t wanted)
-{
-    const struct claim *claim;
-    size_t met = 0;
-    for (size_t i = 0; (claim = claim_at(i)); i++)
-        if (!is_met(claim->article, i) && met++ == wanted)
-            return claim->article;
-    return NULL;
 }
 
 bool telling_is_beside(const struct claim *a, const struct claim *b)

@@ -39,9 +39,6 @@ const char *telling_word(enum claim_verdict verdict);
 size_t tellings_count(const struct tellings *t, const char *article,
                       size_t count[TELLING_VERDICTS]);
 
-/* The articles in the order in which the ledger meets them; NULL past the last one. */
-const char *tellings_article(size_t i);
-
 /* Does a claim have the same number as another (C50 and C50b)? */
 bool telling_is_beside(const struct claim *a, const struct claim *b);
 

@@ -54,9 +54,11 @@ static void judge_all(const struct bundle *bundle, enum claim_verdict verdict[EL
 {
     const struct claim *claim;
     struct finding *finding = malloc(sizeof *finding);
-    for (size_t i = 0; finding && i < ELSEWHERE_CLAIMS && (claim = claim_at(i)); i++) {
+    size_t i = 0;
+    for (claim = claim_after(NULL); finding && i < ELSEWHERE_CLAIMS && claim;
+         claim = claim_after(claim)) {
         claim_judge(claim, bundle, finding);
-        verdict[i] = finding->verdict;
+        verdict[i++] = finding->verdict;
     }
     free(finding);
 }
@@ -98,13 +100,4 @@ struct elsewhere *elsewhere_open(const struct bundle *bundle)
     }
     free(names);
     return e;
-}
-
-size_t elsewhere_place(const struct claim *claim)
-{
-    size_t i = 0;
-    const struct claim *at;
-    while ((at = claim_at(i)) && at != claim)
-        i++;
-    return i;
 }

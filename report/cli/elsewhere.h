@@ -19,7 +19,4 @@ struct elsewhere {
  * cannot be read and the bundle's own board are left out. NULL when memory is short; free() it. */
 struct elsewhere *elsewhere_open(const struct bundle *bundle);
 
-/* The place of a claim in the ledger. */
-size_t elsewhere_place(const struct claim *claim);
-
 #endif

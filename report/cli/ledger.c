@@ -83,12 +83,10 @@ static error_t take(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
-/* The next claim, from *i on, whose id matches; NULL after the last. */
-static const struct claim *next_claim(size_t *i, const char *glob)
+/* The next claim after one (NULL: the first) whose id matches; NULL after the last. */
+static const struct claim *next_claim(const struct claim *claim, const char *glob)
 {
-    const struct claim *claim;
-
-    while ((claim = claim_at((*i)++)) && glob && fnmatch(glob, claim->id, 0) != 0)
+    while ((claim = claim_after(claim)) && glob && fnmatch(glob, claim->id, 0) != 0)
         ;
     return claim;
 }
@@ -105,7 +103,7 @@ static void print_tsv(FILE *out, const struct bundle *bundle, const char *glob)
     table_cell(&table, "claim");
     table_cell(&table, "evidence");
     table_cell(&table, "dates");
-    for (size_t i = 0; (claim = next_claim(&i, glob));) {
+    for (claim = next_claim(NULL, glob); claim; claim = next_claim(claim, glob)) {
         claim_judge(claim, bundle, &finding);
         table_cell(&table, "%s", claim->id);
         table_cell(&table, "%s", claim_verdict_name(finding.verdict));
@@ -123,7 +121,7 @@ static bool is_counted_for(const char *program)
     const size_t length = strlen(program);
     size_t n;
 
-    for (size_t i = 0; (claim = claim_at(i)); i++)
+    for (claim = claim_after(NULL); claim; claim = claim_after(claim))
         for (const struct need *const *needs = claim->needs; *needs; needs++)
             for (size_t k = 0; (*needs)[k].id; k++) {
                 const char *of =
@@ -235,7 +233,6 @@ int claims_main(int argc, char **argv)
 {
     char standard[PATH_MAX];
     struct claims_options o = {0};
-    size_t first = 0;
     const struct argp parser = {
         .options = options_table,
         .parser = take,
@@ -250,7 +247,7 @@ int claims_main(int argc, char **argv)
         needs_print(stdout);
         return EXIT_FINE;
     }
-    if (!next_claim(&first, o.glob)) {
+    if (!next_claim(NULL, o.glob)) {
         out_say("gpufloor claims: --id %s: no claim matches\n", o.glob);
         return EXIT_TROUBLE;
     }

@@ -134,7 +134,7 @@ static void print_elsewhere(FILE *out, const struct claim *claim, const struct e
     for (size_t i = 0; e && i < e->n && used < sizeof text; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", i ? ", " : "",
                                  e->of[i].board,
-                                 telling_word(e->of[i].verdict[elsewhere_place(claim)]));
+                                 telling_word(e->of[i].verdict[claim_place(claim)]));
     if (used > 0)
         print_line(out, "elsewhere", text, format);
 }

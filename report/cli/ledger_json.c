@@ -117,7 +117,7 @@ static json_t *json_of_elsewhere(const struct claim *claim, const struct elsewhe
 {
     json_t *of = json_object();
     for (size_t i = 0; e && i < e->n; i++)
-        set(of, e->of[i].board, text(claim_verdict_name(e->of[i].verdict[elsewhere_place(claim)])));
+        set(of, e->of[i].board, text(claim_verdict_name(e->of[i].verdict[claim_place(claim)])));
     return of;
 }
 

@@ -35,11 +35,11 @@ static bool is_among(const char *ids, const char *id)
 }
 
 /* Did a claim before this one quote the same? It was printed with that. */
-static bool is_printed(const struct claim *claim, size_t place)
+static bool is_printed(const struct claim *claim)
 {
-    for (size_t i = 0; i < place; i++)
-        if (!strcmp(claim_at(i)->quote, claim->quote) &&
-            !strcmp(claim_at(i)->article, claim->article))
+    const struct claim *other = claim_after(NULL);
+    for (; other && other != claim; other = claim_after(other))
+        if (!strcmp(other->quote, claim->quote) && !strcmp(other->article, claim->article))
             return true;
     return false;
 }
@@ -50,7 +50,7 @@ static void print_judging(FILE *out, const struct bundle *bundle, const struct c
     struct telling *t = calloc(1, sizeof *t);
     const struct claim *claim;
 
-    for (size_t i = 0; t && (claim = claim_at(i)); i++)
+    for (claim = claim_after(NULL); t && claim; claim = claim_after(claim))
         if (quoted
                 ? !strcmp(claim->quote, quoted->quote) && !strcmp(claim->article, quoted->article)
                 : is_among(other->ids, claim->id)) {
@@ -66,8 +66,8 @@ bool ledger_search(FILE *out, const struct bundle *bundle, const char *text)
     const struct quote *quote;
     size_t n = 0;
 
-    for (size_t i = 0; (claim = claim_at(i)); i++) {
-        if (!strcasestr(claim->quote, text) || is_printed(claim, i))
+    for (claim = claim_after(NULL); claim; claim = claim_after(claim)) {
+        if (!strcasestr(claim->quote, text) || is_printed(claim))
             continue;
         fputs(n++ ? "\n" : "", out);
         print_quote(out, claim->quote, claim->article);

@@ -18,7 +18,7 @@ void ledger_totals(FILE *out, const struct tellings *t, enum table_format format
     table_cell(&table, "claims");
     for (int v = 0; v < TELLING_VERDICTS; v++)
         table_cell(&table, "%s", telling_word((enum claim_verdict)v));
-    for (size_t i = 0; (article = tellings_article(i)); i++) {
+    for (size_t i = 0; (article = claim_article(i)); i++) {
         const size_t all = tellings_count(t, article, count);
         if (all == 0)
             continue;
@@ -179,7 +179,7 @@ void ledger_text(FILE *out, const struct bundle *bundle, const struct tellings *
     fputs("\n\n", out);
     print_sum(out, t);
     ledger_totals(out, t, TABLE_TEXT);
-    for (size_t i = 0; (article = tellings_article(i)); i++)
+    for (size_t i = 0; (article = claim_article(i)); i++)
         print_article(out, t, article);
     print_open(out, t);
     print_index(out, t);

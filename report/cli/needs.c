@@ -51,7 +51,7 @@ static void add_all(struct list *list)
     const struct claim *claim;
     const char *need, *file;
 
-    for (size_t i = 0; (claim = claim_at(i)); i++)
+    for (claim = claim_after(NULL); claim; claim = claim_after(claim))
         for (const struct need *const *needs = claim->needs; *needs; needs++)
             for (size_t k = 0; (*needs)[k].id; k++)
                 add(list, (*needs)[k].id, claim->id);

@@ -63,7 +63,7 @@ static void tabulate(const struct tellings *t, struct section *s)
         columns[1 + verdict] =
             (struct column){NULL, telling_word((enum claim_verdict)verdict), "", 'r'};
     struct grid *grid = section_grid(s, columns, 1 + TELLING_VERDICTS);
-    for (size_t i = 0; (article = tellings_article(i)); i++) {
+    for (size_t i = 0; (article = claim_article(i)); i++) {
         if (tellings_count(t, article, count) == 0)
             continue;
         grid_text(grid, title_of(article, s));

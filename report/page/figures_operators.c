@@ -244,7 +244,7 @@ bool figure_claims(struct drawing *d)
     size_t n_groups = 0, n = 0;
 
     const char *article;
-    for (size_t i = 0; boxes && n_groups < ARTICLES_MOST && (article = tellings_article(i)); i++) {
+    for (size_t i = 0; boxes && n_groups < ARTICLES_MOST && (article = claim_article(i)); i++) {
         const size_t held = fill_group(d, article, boxes + n, CLAIMS_MOST - n);
         if (held > 0)
             groups[n_groups++] = (struct chart_group){claim_reference(article), boxes + n, held};

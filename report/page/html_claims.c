@@ -65,7 +65,7 @@ void html_claims(FILE *out, const struct page *page)
     put_told(out, page_section(page, "claims"));
     fprintf(out, "<details><summary>All %zu claims: quote, rule, evidence</summary>\n", claims->n);
     const char *article;
-    for (size_t i = 0; (article = tellings_article(i)); i++) {
+    for (size_t i = 0; (article = claim_article(i)); i++) {
         fputs("<h3>", out);
         html_prose(out, claim_reference(article));
         fputs("</h3>\n", out);
