@@ -20,24 +20,23 @@ static void replace(char **text, const char *with)
 
 const struct part *bundle_part(const struct bundle *bundle, const char *name)
 {
-    for (size_t i = 0; bundle && i < bundle->n_parts; i++)
-        if (!strcmp(bundle->parts[i].name, name))
-            return &bundle->parts[i];
-    return NULL;
+    const ptrdiff_t place = bundle ? index_find(&bundle->programs, name) : INDEX_NONE;
+    return place < 0 ? NULL : &bundle->parts[place];
 }
 
 static struct part *part_of(struct bundle *bundle, const char *name)
 {
-    for (size_t i = 0; i < bundle->n_parts; i++)
-        if (!strcmp(bundle->parts[i].name, name))
-            return &bundle->parts[i];
+    const ptrdiff_t known = index_find(&bundle->programs, name);
+    if (known >= 0)
+        return &bundle->parts[known];
     struct part *parts = realloc(bundle->parts, (bundle->n_parts + 1) * sizeof *parts);
     if (!parts)
         return NULL;
     bundle->parts = parts;
     struct part *part = &parts[bundle->n_parts];
     *part = (struct part){.name = strdup(name), .cubins = json_object()};
-    if (!part->name) {
+    if (!part->name || !index_put(&bundle->programs, part->name, bundle->n_parts)) {
+        free(part->name);
         json_decref(part->cubins);
         return NULL;
     }
@@ -48,6 +47,14 @@ static struct part *part_of(struct bundle *bundle, const char *name)
 static int part_by_name(const void *a, const void *b)
 {
     return strcmp(((const struct part *)a)->name, ((const struct part *)b)->name);
+}
+
+bool bundle_index(struct bundle *bundle)
+{
+    bool put = true;
+    for (size_t i = 0; put && i < bundle->n_parts; i++)
+        put = index_put(&bundle->programs, bundle->parts[i].name, i);
+    return put;
 }
 
 /* The number of a whole-number field, or fallback. */
@@ -109,34 +116,44 @@ struct run_context {
     int method, round;
     bool failed;
     const char *discarded; /* of the whole run */
+    struct index cycles;   /* of one case, once it was asked for: the places of metrics in cycles */
+    bool was_asked;
 };
+
+/* The metric of a case that has the first bytes of that name, and is in cycles; the first of them. */
+static const json_t *cycles_of(struct run_context *at, const json_t *one, const char *name,
+                               size_t length)
+{
+    const json_t *metrics = json_object_get(one, "metrics");
+    for (size_t i = at->was_asked ? 0 : json_array_size(metrics); i-- > 0;) {
+        const json_t *metric = json_array_get(metrics, i);
+        if (!strcmp(document_get_text(metric, "unit", ""), "cycles"))
+            index_put(&at->cycles, document_get_text(metric, "name", ""), i);
+    }
+    at->was_asked = true;
+    const ptrdiff_t place = index_find_part(&at->cycles, name, length);
+    return place < 0 ? NULL : json_array_get(metrics, (size_t)place);
+}
 
 /* One tick, in the metric's unit. A metric NAME_time may accompany NAME in cycles: it holds the
  * same samples in another unit, counted by the cycle counter. Its tick is that of the cycles, not
  * of the timer that gave the clock. */
-static double resolution_of(const json_t *one, const json_t *metric)
+static double resolution_of(struct run_context *at, const json_t *one, const json_t *metric)
 {
     static const char suffix[] = "_time";
     const char *name = document_get_text(metric, "name", "");
-    size_t length = strlen(name), i;
+    size_t length = strlen(name);
     double stated = document_get_number(metric, "resolution");
-    const json_t *other;
 
     if (length <= strlen(suffix) || strcmp(name + length - strlen(suffix), suffix))
         return stated;
-    length -= strlen(suffix);
-    json_array_foreach(json_object_get(one, "metrics"), i, other)
-    {
-        const char *beside = document_get_text(other, "name", "");
-        if (strlen(beside) == length && !strncmp(beside, name, length) &&
-            !strcmp(document_get_text(other, "unit", ""), "cycles"))
-            return document_get_number(other, "resolution") *
-                   document_get_number(metric, "median") / document_get_number(other, "median");
-    }
-    return stated;
+    const json_t *other = cycles_of(at, one, name, length - strlen(suffix));
+    return other ? document_get_number(other, "resolution") *
+                       document_get_number(metric, "median") / document_get_number(other, "median")
+                 : stated;
 }
 
-static bool take_metric(struct bundle *bundle, const struct run_context *at, const json_t *one,
+static bool take_metric(struct bundle *bundle, struct run_context *at, const json_t *one,
                         const json_t *metric)
 {
     char id[DOCUMENT_ID];
@@ -152,7 +169,7 @@ static bool take_metric(struct bundle *bundle, const struct run_context *at, con
     row->once |= json_is_true(json_object_get(one, "once"));
     row->thrice |= json_is_true(json_object_get(one, "thrice"));
     row->power_bound |= json_is_true(json_object_get(one, "power_bound"));
-    double resolution = resolution_of(one, metric);
+    double resolution = resolution_of(at, one, metric);
     row->resolution = resolution > row->resolution ? resolution : row->resolution;
 
     if (at->failed) {
@@ -196,10 +213,15 @@ static bool take_run(struct bundle *bundle, const json_t *run, int place_in_file
                              .discarded = document_get_text(run, "discarded", NULL)};
     if (at.round < INT_MAX && at.round + 1 > bundle->n_rounds)
         bundle->n_rounds = at.round + 1;
+    bool taken = true;
     json_array_foreach(json_object_get(run, "cases"), i, one)
-        json_array_foreach(json_object_get(one, "metrics"), k,
-                           metric) if (!take_metric(bundle, &at, one, metric)) return false;
-    return true;
+    {
+        json_array_foreach(json_object_get(one, "metrics"), k, metric)
+            taken = taken && take_metric(bundle, &at, one, metric);
+        index_free(&at.cycles);
+        at.was_asked = false;
+    }
+    return taken;
 }
 
 static void take_head(struct bundle *bundle, const json_t *document, const char *path)
@@ -252,7 +274,7 @@ static bool take_measured(struct bundle *bundle, const json_t *document, const c
     if (bundle->n_parts > 0)
         qsort(bundle->parts, bundle->n_parts, sizeof *bundle->parts, part_by_name);
     rows_finish(&bundle->rows);
-    return true;
+    return bundle_index(bundle);
 }
 
 bool bundle_take(struct bundle *bundle, const json_t *document, const char *path)
@@ -307,6 +329,7 @@ void bundle_free(struct bundle *bundle)
     }
     free(bundle->counted_from);
     free(bundle->parts);
+    index_free(&bundle->programs);
     free(bundle->name);
     free(bundle->path);
     free(bundle->board);

@@ -31,6 +31,7 @@ struct bundle {
     json_t *head;       /* the document without its runs */
     struct part *parts; /* by name */
     size_t n_parts;
+    struct index programs; /* the places of parts, by bundle_index() */
     struct rows rows;
     struct rows counted; /* counted figures; empty until counted_open() */
     struct counted *counted_from;
@@ -53,6 +54,9 @@ void bundle_free(struct bundle *bundle);
 /* Text of environment.SECTION.KEY, or fallback; numbers and booleans are written out. */
 const char *bundle_fact(const struct bundle *bundle, const char *section, const char *key,
                         char *text, size_t size, const char *fallback);
+
+/* Makes parts that were put or sorted known to bundle_part(). False when memory is short. */
+bool bundle_index(struct bundle *bundle);
 
 /* A program's share of a bundle; NULL if it has none, or there is no bundle. */
 const struct part *bundle_part(const struct bundle *bundle, const char *name);

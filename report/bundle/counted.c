@@ -203,13 +203,9 @@ static bool is_stale(const struct bundle *bundle, const json_t *probe)
     const json_int_t method =
         json_integer_value(json_object_get(json_object_get(timed, "probe"), "method"));
 
-    for (size_t i = 0; i < bundle->n_parts; i++) {
-        const struct part *part = &bundle->parts[i];
-        if (!strcmp(part->name, name))
-            return part->method != method ||
-                   cubins_changed(json_object_get(timed, "cubins"), part->cubins) > 0;
-    }
-    return false;
+    const struct part *part = bundle_part(bundle, name);
+    return part && (part->method != method ||
+                    cubins_changed(json_object_get(timed, "cubins"), part->cubins) > 0);
 }
 
 struct entry {

@@ -87,18 +87,17 @@ static struct choice choose(const struct bundle *bundles, size_t n, const char *
                             const struct folder_tree *tree)
 {
     struct choice choice = {0};
-    for (size_t i = 0; i < n && !(choice.current && choice.sound); i++)
-        for (size_t k = 0; k < bundles[i].n_parts; k++) {
-            const struct part *part = &bundles[i].parts[k];
-            if (strcmp(part->name, probe))
-                continue;
-            struct choice other = {.bundle = i,
-                                   .found = true,
-                                   .current = is_current(part, tree),
-                                   .sound = part->n_failed == 0};
-            if (is_better(&other, &choice))
-                choice = other;
-        }
+    for (size_t i = 0; i < n && !(choice.current && choice.sound); i++) {
+        const struct part *part = bundle_part(&bundles[i], probe);
+        if (!part)
+            continue;
+        struct choice other = {.bundle = i,
+                               .found = true,
+                               .current = is_current(part, tree),
+                               .sound = part->n_failed == 0};
+        if (is_better(&other, &choice))
+            choice = other;
+    }
     return choice;
 }
 
@@ -123,32 +122,19 @@ static bool copy_part(struct bundle *into, const struct bundle *from, const char
     if (!parts)
         return false;
     into->parts = parts;
-    for (size_t i = 0; i < from->n_parts; i++) {
-        const struct part *part = &from->parts[i];
-        if (strcmp(part->name, probe))
-            continue;
-        struct part *copy = &parts[into->n_parts++];
-        *copy = *part;
-        copy->name = strdup(part->name);
-        copy->what = part->what ? strdup(part->what) : NULL;
-        copy->why = part->why ? strdup(part->why) : NULL;
-        copy->note = part->note ? strdup(part->note) : NULL;
-        copy->from = part->from ? strdup(part->from) : NULL;
-        copy->commit = part->commit ? strdup(part->commit) : NULL;
-        copy->card = part->card ? strdup(part->card) : NULL;
-        copy->cubins = json_incref(part->cubins);
-        copy->stale = stale;
-        break;
-    }
-    return true;
-}
-
-static bool has_part(const struct bundle *bundle, const char *probe)
-{
-    for (size_t i = 0; i < bundle->n_parts; i++)
-        if (!strcmp(bundle->parts[i].name, probe))
-            return true;
-    return false;
+    const struct part *part = bundle_part(from, probe);
+    struct part *copy = &parts[into->n_parts++];
+    *copy = *part;
+    copy->name = strdup(part->name);
+    copy->what = part->what ? strdup(part->what) : NULL;
+    copy->why = part->why ? strdup(part->why) : NULL;
+    copy->note = part->note ? strdup(part->note) : NULL;
+    copy->from = part->from ? strdup(part->from) : NULL;
+    copy->commit = part->commit ? strdup(part->commit) : NULL;
+    copy->card = part->card ? strdup(part->card) : NULL;
+    copy->cubins = json_incref(part->cubins);
+    copy->stale = stale;
+    return copy->name && index_put(&into->programs, copy->name, into->n_parts - 1);
 }
 
 /* Bundles are ordered newest first. */
@@ -164,7 +150,7 @@ static bool merge(struct bundle *into, const struct bundle *bundles, size_t n, c
     for (size_t i = 0; i < n && merged; i++)
         for (size_t k = 0; k < bundles[i].n_parts && merged; k++) {
             const char *probe = bundles[i].parts[k].name;
-            if (has_part(into, probe))
+            if (bundle_part(into, probe))
                 continue;
             struct choice choice = choose(bundles, n, probe, tree);
             const struct bundle *from = &bundles[choice.bundle];

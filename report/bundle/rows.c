@@ -2,7 +2,6 @@
 
 #include <fnmatch.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,57 +15,17 @@ static const double ONCE_AGREES = 0.03, CONFIDENCE = 0.95;
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-static size_t hash(const char *text)
-{
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
-    return (size_t)(h ^ h >> 32);
-}
-
-/* The slot that holds an id, or the empty slot where it belongs. */
-static size_t slot_of(const struct rows *rows, const char *id)
-{
-    size_t slot = hash(id) & (rows->n_slots - 1);
-    while (rows->slots[slot] && strcmp(rows->row[rows->slots[slot] - 1].id, id))
-        slot = (slot + 1) & (rows->n_slots - 1);
-    return slot;
-}
-
-static bool rehash(struct rows *rows, size_t n_slots)
-{
-    size_t *slots = calloc(n_slots, sizeof *slots);
-    if (!slots)
-        return false;
-    free(rows->slots);
-    rows->slots = slots;
-    rows->n_slots = n_slots;
-    for (size_t i = 0; i < rows->n; i++)
-        rows->slots[slot_of(rows, rows->row[i].id)] = i + 1;
-    return true;
-}
-
 static bool make_room(struct rows *rows)
 {
-    if (rows->n == rows->room) {
-        size_t room = rows->room ? 2 * rows->room : 64;
-        struct row *row = realloc(rows->row, room * sizeof *row);
-        if (!row)
-            return false;
-        rows->row = row;
-        rows->room = room;
-    }
-    return 2 * rows->n < rows->n_slots || rehash(rows, rows->n_slots ? 2 * rows->n_slots : 256);
-}
-
-/* Metrics of a probe keep the order in which they were first seen, and so do the cases of a
- * metric. */
-static size_t metric_order(const struct rows *rows, const char *metric)
-{
-    for (size_t i = rows->n; i-- > 0;)
-        if (!strcmp(rows->row[i].metric, metric))
-            return rows->row[i].metric_order;
-    return rows->n;
+    if (rows->n < rows->room)
+        return true;
+    size_t room = rows->room ? 2 * rows->room : 64;
+    struct row *row = realloc(rows->row, room * sizeof *row);
+    if (!row)
+        return false;
+    rows->row = row;
+    rows->room = room;
+    return true;
 }
 
 static void row_clear(struct row *row)
@@ -77,14 +36,15 @@ static void row_clear(struct row *row)
     free(row->why);
 }
 
+/* Metrics of a probe keep the order in which they were first seen, and so do the cases of a
+ * metric. */
 struct row *rows_get(struct rows *rows, const char *id, const char *unit, enum row_better better)
 {
+    const ptrdiff_t known = index_find(&rows->ids, id);
+    if (known >= 0)
+        return &rows->row[known];
     if (!make_room(rows))
         return NULL;
-    size_t slot = slot_of(rows, id);
-    if (rows->slots[slot])
-        return &rows->row[rows->slots[slot] - 1];
-
     struct row *row = &rows->row[rows->n];
     *row = (struct row){
         .id = strdup(id),
@@ -94,12 +54,16 @@ struct row *rows_get(struct rows *rows, const char *id, const char *unit, enum r
         .better = better,
         .order = rows->n,
     };
-    if (!row->id || !row->probe || !row->metric) {
+    const ptrdiff_t first = row->metric ? index_find(&rows->metrics, row->metric) : INDEX_NONE;
+    if (!row->id || !row->probe || !row->metric ||
+        (first < 0 && !index_put(&rows->metrics, row->metric, rows->n)) ||
+        !index_put(&rows->ids, row->id, rows->n)) {
         row_clear(row);
         return NULL;
     }
-    row->metric_order = metric_order(rows, row->metric);
-    rows->slots[slot] = ++rows->n;
+    row->metric_order = first < 0 ? rows->n : rows->row[first].metric_order;
+    rows->is_sorted = false;
+    rows->n++;
     return row;
 }
 
@@ -117,26 +81,50 @@ struct row *rows_add(struct rows *rows, const struct row *row)
     copy->why = row->why ? strdup(row->why) : NULL;
     copy->order = names.order;
     copy->metric_order = names.metric_order;
+    copy->metric_end = names.metric_end;
     return copy;
 }
 
 const struct row *rows_find(const struct rows *rows, const char *id)
 {
-    size_t slot = rows->n_slots ? slot_of(rows, id) : 0;
-    return rows->n_slots && rows->slots[slot] ? &rows->row[rows->slots[slot] - 1] : NULL;
+    const ptrdiff_t place = index_find(&rows->ids, id);
+    return place < 0 ? NULL : &rows->row[place];
 }
 
-/* What precedes the first special character of the glob is compared first: thousands of ids are
- * told apart by their first letters, and fnmatch() is slow. */
+/* The rows that a glob can match, of which `plain` characters stand for themselves: one if all do,
+ * those of its metric if it names one, else all. */
+static void range_of(const struct rows *rows, const char *glob, size_t plain, size_t *from,
+                     size_t *end)
+{
+    const size_t metric = strcspn(glob, "{");
+    ptrdiff_t place;
+
+    *from = 0;
+    *end = rows->n;
+    if (!glob[plain]) {
+        place = index_find(&rows->ids, glob);
+        *from = place < 0 ? rows->n : (size_t)place;
+        *end = place < 0 ? rows->n : (size_t)place + 1;
+    } else if (metric < plain && rows->is_sorted) {
+        place = index_find_part(&rows->metrics, glob, metric);
+        *from = place < 0 ? rows->n : (size_t)place;
+        *end = place < 0 ? rows->n : rows->row[place].metric_end;
+    }
+}
+
+/* What precedes the first special character of the glob is compared first: fnmatch() is slow. */
 const struct row *rows_match(const struct rows *rows, const char *glob, size_t *next)
 {
     const size_t plain = strcspn(glob, "*?[\\");
+    size_t from, end;
 
-    while (*next < rows->n) {
+    range_of(rows, glob, plain, &from, &end);
+    for (*next = *next < from ? from : *next; *next < end;) {
         const struct row *row = &rows->row[(*next)++];
         if (!strncmp(glob, row->id, plain) && fnmatch(glob + plain, row->id + plain, 0) == 0)
             return row;
     }
+    *next = rows->n;
     return NULL;
 }
 
@@ -189,7 +177,8 @@ void rows_free(struct rows *rows)
     for (size_t i = 0; i < rows->n; i++)
         row_clear(&rows->row[i]);
     free(rows->row);
-    free(rows->slots);
+    index_free(&rows->ids);
+    index_free(&rows->metrics);
     *rows = (struct rows){0};
 }
 
@@ -316,6 +305,23 @@ static int by_place(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
+/* The places of rows that were sorted. From the last to the first, so that a metric gets the place of
+ * its first row. */
+static void rows_index(struct rows *rows)
+{
+    size_t end = rows->n;
+
+    for (size_t i = rows->n; i-- > 0;) {
+        struct row *row = &rows->row[i];
+        if (i + 1 < rows->n && strcmp(row->metric, row[1].metric) != 0)
+            end = i + 1;
+        row->metric_end = end;
+        index_put(&rows->ids, row->id, i);
+        index_put(&rows->metrics, row->metric, i);
+    }
+    rows->is_sorted = true;
+}
+
 void rows_finish(struct rows *rows)
 {
     for (size_t i = 0; i < rows->n; i++)
@@ -323,9 +329,7 @@ void rows_finish(struct rows *rows)
     if (rows->n == 0)
         return;
     qsort(rows->row, rows->n, sizeof *rows->row, by_place);
-    memset(rows->slots, 0, rows->n_slots * sizeof *rows->slots);
-    for (size_t i = 0; i < rows->n; i++)
-        rows->slots[slot_of(rows, rows->row[i].id)] = i + 1;
+    rows_index(rows);
 }
 
 /* --- the best of several ---------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "core/document.h"
+#include "report/bundle/index.h"
 
 enum { ROW_RUNS_MAX = DOCUMENT_ROUNDS_MAX, ROW_RUNS_NEEDED = 6 };
 
@@ -49,6 +50,7 @@ struct row {
     bool once, thrice, power_bound, stale;
     int n_discarded, n_failed;
     size_t metric_order, order;
+    size_t metric_end; /* of sorted rows: the place behind the last one of this metric */
 
     double centre, low, high, best; /* NaN where there is none */
     double clock_mhz;               /* median of clock_of; NaN where there is none */
@@ -57,8 +59,8 @@ struct row {
 struct rows {
     struct row *row;
     size_t n, room;
-    size_t *slots; /* hash of ids; a slot holds index + 1 */
-    size_t n_slots;
+    struct index ids, metrics; /* places; of a metric that of its first row */
+    bool is_sorted;            /* the rows of a metric stand together */
 };
 
 /* The row with that id, made if there is none. NULL only when memory is short. The pointer is valid

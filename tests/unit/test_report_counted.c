@@ -57,6 +57,7 @@ static struct bundle counted_by(const struct made *made, size_t n)
     assert_non_null(b.parts);
     b.parts[0] = (struct part){
         .name = strdup(name), .method = 1, .cubins = json_pack("{s:s}", "made_up.sm_90a", "abc")};
+    assert_true(bundle_index(&b));
     for (size_t i = 0; i < n; i++)
         documents[i] = document(&made[i]);
     assert_true(counted_take(&b, documents, n, why));

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""large.py BUILD: a bundle with 50,000 names of metrics is read, judged, printed and compared within two
+seconds of processor time and 300 MiB: no command searches its rows, cases or programs one by one. The names
+stand in one case of 20,000 metrics, in 20,000 cases of one program, and in 2,000 programs."""
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import schema  # noqa: E402 (beside this folder)
+
+GPUFLOOR = os.path.abspath(os.path.join(sys.argv[1], "bin", "gpufloor"))
+SECONDS, MIB = 2, 300
+ROUNDS, WIDE, TALL, PROGRAMS, EACH = 2, 20_000, 20_000, 2_000, 5
+GPU = {"name": "Invented 50", "board": "invented-50", "cc": "9.0", "n_sm": 100, "id_hash": "0123"}
+passed = failed = 0
+
+
+def check(name, found):
+    global passed, failed
+    passed, failed = passed + (not found), failed + bool(found)
+    if found:
+        print("FAIL", name)
+        for line in found[:8]:
+            print("    " + str(line)[:300])
+
+
+def metric(name, unit, value):
+    return {"name": name, "unit": unit, "better": "lower", "timer": "device", "n": 9, "median": value,
+            "best": value * 0.99, "resolution": 1.0}
+
+
+def wide(factor, n):
+    """One case: NAME in cycles, and NAME_time beside it."""
+    metrics = []
+    for i in range(n // 2):
+        metrics += [metric(f"w{i}", "cycles", (100 + i) * factor), metric(f"w{i}_time", "ns", (50 + i) * factor)]
+    return [{"case": "kind=wide", "metrics": metrics}]
+
+
+def tall(factor, n):
+    return [{"case": f"bytes={i}", "metrics": [metric(f"t{i}", "ns", (10 + i) * factor)]} for i in range(n)]
+
+
+def run(program, round_, cases):
+    return {"schema": "run", "schema_version": 1, "probe": {"name": program, "method": 1, "what": "is it large?"},
+            "status": "ok", "run": {"round": round_}, "cases": cases}
+
+
+def bundle(by, share=1):
+    """A share of its size: 1, or one of 100 for a reader that is slow."""
+    runs = []
+    for round_ in range(ROUNDS):
+        factor = by * (1 + 0.001 * round_)
+        runs += [run("wide", round_, wide(factor, WIDE // share)), run("tall", round_, tall(factor, TALL // share))]
+        runs += [run(f"p{k}", round_, [{"case": "", "metrics": [metric(f"m{k}_{i}", "ns", (7 + i) * factor)
+                                                               for i in range(EACH)]}]) for k in range(PROGRAMS // share)]
+    return {"schema": "bundle", "schema_version": 1, "suite": {"version": "0.0.0"}, "environment": {"gpu": GPU},
+            "started": "2026-11-22T08:00:00Z", "rounds": ROUNDS, "complete": True, "runs": runs}
+
+
+def told(folder, *arguments):
+    """Exit status, what was printed, processor seconds and MiB of one command."""
+    with open(os.path.join(folder, "out"), "w+b") as out:
+        child = subprocess.Popen([GPUFLOOR, *arguments], stdout=out, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        return child.returncode, out.read().decode(), used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, name) for name in ("old.json", "new.json")]
+        for path, by in zip(paths, (1, 1.001)):
+            document = bundle(by)
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(document, file, separators=(",", ":"))
+        wrong = schema.complaint("bundle", bundle(1, 100)) if schema.jsonschema else None
+        check("it is a bundle", [wrong] if wrong else [])
+        size = os.path.getsize(path) / 1e6
+        check("it is as large as bundles may be read", [] if 8 < size < 20 else [f"{size:.1f} MB"])
+        for name, arguments, status, rows in (
+                ("report", ("report", paths[0]), 0, 0),
+                ("report --all", ("report", "--all", paths[0]), 0, 50_000),
+                ("report --format=tsv", ("report", "--format=tsv", paths[0]), 0, 50_000),
+                ("report --metric", ("report", "--metric", "p1999.m1999_*", paths[0]), 0, EACH),
+                ("report --html", ("report", f"--html={folder}/page.html", paths[0]), 0, 0),
+                ("two side by side", ("report", *paths), 0, 0),
+                ("two, every row", ("report", "--all", *paths), 0, 50_000),
+                ("compare", ("compare", *paths), 0, 0),
+                ("compare --format=tsv", ("compare", "--format=tsv", *paths), 0, 50_000),
+                ("claims", ("claims", paths[0]), 0, 0)):
+            got, text, seconds, mib = told(folder, *arguments)
+            check(f"{name}: exit {status}", [] if got == status else [f"exit {got}", *text.splitlines()[:3]])
+            check(f"{name}: at least {rows} lines", [] if text.count("\n") >= rows else [text.count("\n")])
+            check(f"{name}: {SECONDS} s of processor time", [] if seconds < SECONDS else [f"{seconds:.2f} s"])
+            check(f"{name}: {MIB} MiB", [] if mib < MIB else [f"{mib:.0f} MiB"])
+            if os.environ.get("VERBOSE"):
+                print(f"    {name}: {seconds:.2f} s, {mib:.0f} MiB")
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
