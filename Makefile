@@ -161,10 +161,13 @@ $B/%.image.o: $B/%.fatbin Makefile
 	  '.section .note.GNU-stack,"",@progbits' | $(CC) -c -x assembler - -o $@
 
 $(foreach p,$(PROGRAMS:%/=%),$(eval $(BIN)/$p: $(call objects_of,$p/) $B/$(dir $p)common.a $B/core.a))
+# What allocates ends the program in one line where there is no memory: see report/cli/memory.h.
+WRAPPED    := $(patsubst __wrap_%,%,$(sort $(shell grep -o '__wrap_[a-z_]*' report/cli/memory.h)))
+$(BIN)/gpufloor: LINK = $(WRAPPED:%=-Wl,--wrap=%)
 $(BIN)/gpufloor: $(REPORT_OBJ) $(REPORT_USES)
 $(BIN)/gpufloor $(HOST_BIN) $(GPU_BIN):
 	@mkdir -p $(@D)
-	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(GPU_LIBS)
+	$Q$(CC) $(LDFLAGS) $(LINK) -o $@ $^ $(LIBS) $(GPU_LIBS)
 	$Q$(STRIP) $@
 
 # A plugin that cannot be built is left out, in one line that says what is lost.
@@ -259,7 +262,8 @@ help:  ## this list
 # --- tests: each is a program; see tests/run.sh ------------------------------------------------------
 
 UNIT      := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
-REPORT_LIB := $(filter-out $B/report/cli/main.o,$(REPORT_OBJ))
+# Without the two that only the linked command has.
+REPORT_LIB := $(filter-out $B/report/cli/main.o $B/report/cli/memory.o,$(REPORT_OBJ))
 tests: $(UNIT) $B/tests/sass $B/tests/fuzz $B/tests/names $B/tests/charts $(if $(NVCC),$(foreach a,$(ARCHS),$(CU:%.cu=$B/%.sm_$a.cubin)))
 
 $B/tests/unit/test_samples: $B/core/samples.o $B/core/options.o $B/core/image.o
@@ -275,7 +279,8 @@ $(UNIT) $B/tests/names $B/tests/charts $B/tests/sass:
 	$Q$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -Wl,--as-needed -lcmocka
 
 # The fuzzer holds all of gpufloor, under sanitizers; what is not its own says which blocks it reaches.
-FUZZED    := $(patsubst %.c,$B/fuzzed/%.o,$(sort $(wildcard tests/fuzz/*.c report/*/*.c)) $(REPORT_USES:$B/%.o=%.c))
+FUZZED    := $(patsubst %.c,$B/fuzzed/%.o,$(sort $(wildcard tests/fuzz/*.c) \
+               $(filter-out report/cli/memory.c,$(wildcard report/*/*.c))) $(REPORT_USES:$B/%.o=%.c))
 SANITIZED := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 $B/fuzzed/%.o: %.c $B/flags | $B/checked
 	@mkdir -p $(@D)

@@ -104,11 +104,9 @@ static struct choice choose(const struct bundle *bundles, size_t n, const char *
 /* Copies a probe's rows, with copies of their strings. */
 static bool copy_rows(struct rows *into, const struct rows *from, const char *probe, bool stale)
 {
-    for (size_t i = 0; i < from->n; i++) {
-        const struct row *row = &from->row[i];
-        if (strcmp(row->probe, probe))
-            continue;
-        struct row *copy = rows_add(into, row);
+    size_t end;
+    for (size_t i = rows_of(from, probe, &end); i < end; i++) {
+        struct row *copy = rows_add(into, &from->row[i]);
         if (!copy)
             return false;
         copy->stale = stale;

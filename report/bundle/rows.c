@@ -91,6 +91,15 @@ const struct row *rows_find(const struct rows *rows, const char *id)
     return place < 0 ? NULL : &rows->row[place];
 }
 
+size_t rows_of(const struct rows *rows, const char *probe, size_t *end)
+{
+    const ptrdiff_t found = index_find(&rows->probes, probe);
+    const size_t first = found < 0 ? rows->n : (size_t)found;
+    for (*end = first; *end < rows->n && !strcmp(rows->row[*end].probe, probe);)
+        ++*end;
+    return first;
+}
+
 /* The rows that a glob can match, of which `plain` characters stand for themselves: one if all do,
  * those of its metric if it names one, else all. */
 static void range_of(const struct rows *rows, const char *glob, size_t plain, size_t *from,
@@ -179,6 +188,7 @@ void rows_free(struct rows *rows)
     free(rows->row);
     index_free(&rows->ids);
     index_free(&rows->metrics);
+    index_free(&rows->probes);
     *rows = (struct rows){0};
 }
 
@@ -318,6 +328,7 @@ static void rows_index(struct rows *rows)
         row->metric_end = end;
         index_put(&rows->ids, row->id, i);
         index_put(&rows->metrics, row->metric, i);
+        index_put(&rows->probes, row->probe, i);
     }
     rows->is_sorted = true;
 }

@@ -60,7 +60,8 @@ struct rows {
     struct row *row;
     size_t n, room;
     struct index ids, metrics; /* places; of a metric that of its first row */
-    bool is_sorted;            /* the rows of a metric stand together */
+    struct index probes;       /* of sorted rows: the place of the first row of each */
+    bool is_sorted;            /* the rows of a metric stand together, and those of a probe */
 };
 
 /* The row with that id, made if there is none. NULL only when memory is short. The pointer is valid
@@ -70,6 +71,10 @@ struct row *rows_get(struct rows *rows, const char *id, const char *unit, enum r
 /* Copies a row of another table into these, with copies of its strings; it replaces a row with its
  * id. NULL only when memory is short. */
 struct row *rows_add(struct rows *rows, const struct row *row);
+
+/* The place of a probe's first row, and *end behind its last one; of finished rows. Both are the number
+ * of rows if it has none. */
+size_t rows_of(const struct rows *rows, const char *probe, size_t *end);
 
 /* The row of that id, or NULL. */
 const struct row *rows_find(const struct rows *rows, const char *id);

@@ -1,5 +1,6 @@
 /* gpufloor: the command line. Each command is a file of its own; see command.h. */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,22 +8,24 @@
 
 #include "core/version.h"
 #include "report/cli/command.h"
+#include "report/cli/memory.h"
 #include "report/cli/suggest.h"
 #include "report/page/out.h"
 
 static const struct command {
     const char *name;
     int (*main)(int argc, char **argv);
+    bool is_held; /* what it prints is made by then, and printed at its end */
     const char *what;
 } commands[] = {
-    {"list", list_main, "probes, their metrics and parameters, and what each needs"},
-    {"run", run_main, "measure this machine: rounds of every probe, one bundle, a report"},
-    {"report", report_main, "the answers of a bundle; several side by side; many by date"},
-    {"compare", compare_main, "two bundles: FASTER, SLOWER, SAME or UNSURE for every metric"},
-    {"claims", claims_main, "the ledger: what a bundle says of each published claim"},
-    {"floor", floor_main, "the latency floor of a model's forward pass on a bundle's board"},
-    {"check", check_main, "may a bundle be contributed to results/?"},
-    {"counters", counters_main, "the same cases under hardware counters, as a cross-check"},
+    {"list", list_main, true, "probes, their metrics and parameters, and what each needs"},
+    {"run", run_main, false, "measure this machine: rounds of every probe, one bundle, a report"},
+    {"report", report_main, true, "the answers of a bundle; several side by side; many by date"},
+    {"compare", compare_main, true, "two bundles: FASTER, SLOWER, SAME or UNSURE for every metric"},
+    {"claims", claims_main, true, "the ledger: what a bundle says of each published claim"},
+    {"floor", floor_main, true, "the latency floor of a model's forward pass on a bundle's board"},
+    {"check", check_main, true, "may a bundle be contributed to results/?"},
+    {"counters", counters_main, false, "the same cases under hardware counters, as a cross-check"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -96,6 +99,8 @@ static int start(const struct command *command, int argc, char **argv)
     char name[64];
     snprintf(name, sizeof name, "gpufloor %s", command->name);
     argv[0] = name;
+    if (command->is_held)
+        memory_hold_stdout();
     return command->main(argc, argv);
 }
 

@@ -226,13 +226,12 @@ static size_t probe_cells(struct table *table, const struct bundle *const bundle
                           const char *probe, const char *glob)
 {
     char text[96];
-    size_t n_rows = 0;
+    size_t n_rows = 0, end;
 
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < bundles[i]->rows.n; k++) {
+        for (size_t k = rows_of(&bundles[i]->rows, probe, &end); k < end; k++) {
             const struct row *row = &bundles[i]->rows.row[k];
-            if (strcmp(row->probe, probe) || !wanted(row, glob) ||
-                find_elsewhere(bundles, i, row->id))
+            if (!wanted(row, glob) || find_elsewhere(bundles, i, row->id))
                 continue;
             n_rows++;
             const char *dot = strchr(row->id, '.');
@@ -251,18 +250,17 @@ static const struct part *find_part(const struct bundle *const bundles[], size_t
                                     const char *name)
 {
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < bundles[i]->n_parts; k++)
-            if (!strcmp(bundles[i]->parts[k].name, name))
-                return &bundles[i]->parts[k];
+        if (bundle_part(bundles[i], name))
+            return bundle_part(bundles[i], name);
     return NULL;
 }
 
 static bool has_rows(const struct bundle *const bundles[], size_t n, const char *probe)
 {
+    size_t end;
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < bundles[i]->rows.n; k++)
-            if (!strcmp(bundles[i]->rows.row[k].probe, probe))
-                return true;
+        if (rows_of(&bundles[i]->rows, probe, &end) < end)
+            return true;
     return false;
 }
 
@@ -277,17 +275,20 @@ static bool print_probe(FILE *out, const struct bundle *const bundles[], size_t 
     snprintf(title, sizeof title, "%s%s%.300s", probe, part && part->what ? ": " : "",
              part && part->what ? part->what : "");
     table_print(out, &table, format, title);
-    for (size_t i = 0; printed > 0 && i < n; i++)
-        for (size_t k = 0; k < bundles[i]->n_parts; k++) {
-            const struct part *noted = &bundles[i]->parts[k];
-            if (!noted->note || strcmp(noted->name, probe))
-                continue;
-            fputs(format == TABLE_MD ? "\n" : "  ", out);
-            table_put(out, n > 1 ? column_name(bundles, n, i) : "", format);
-            fputs(n > 1 ? ": note: " : "note: ", out);
-            table_put(out, noted->note, format);
-            fputs(format == TABLE_MD ? "\n" : "\n\n", out);
-        }
+    for (size_t i = 0; printed > 0 && i < n; i++) {
+        const struct part *noted = bundle_part(bundles[i], probe);
+        if (!noted || !noted->note)
+            continue;
+        fputs(format == TABLE_MD ? "
+" : "  ", out);
+        table_put(out, n > 1 ? column_name(bundles, n, i) : "", format);
+        fputs(n > 1 ? ": note: " : "note: ", out);
+        table_put(out, noted->note, format);
+        fputs(format == TABLE_MD ? "
+" : "
+
+", out);
+    }
     return printed > 0;
 }
 
