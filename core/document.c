@@ -323,6 +323,13 @@ json_t *document_load(const char *path, const char *kind, char why[DOCUMENT_WHY]
 
 /* --- writing --------------------------------------------------------------------------------- */
 
+static const size_t AS_WRITTEN = JSON_COMPACT | JSON_REAL_PRECISION(9);
+
+size_t document_size(const json_t *document)
+{
+    return json_dumpb(document, NULL, 0, AS_WRITTEN | JSON_ENSURE_ASCII);
+}
+
 /* jansson escapes all that is not ASCII, but not DEL, which stands in strings alone. */
 static int append(const char *bytes, size_t size, void *file)
 {
@@ -370,8 +377,7 @@ static bool write_beside(const char *temporary, const json_t *document)
     if (!file)
         return false;
     errno = 0;
-    bool written =
-        document_print(file, document, JSON_COMPACT | JSON_REAL_PRECISION(9)) &&
+    bool written = document_print(file, document, AS_WRITTEN) &&
         fputc('\n', file) != EOF && fflush(file) == 0 && fsync(fileno(file)) == 0;
     int failure = errno;
     written = fclose(file) == 0 && written;

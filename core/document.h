@@ -17,7 +17,13 @@ enum { DOCUMENT_SCHEMA_VERSION = 1, DOCUMENT_WHY = 512, DOCUMENT_ID = 512 };
 /* Longer ids and more rounds are refused: what is cut would be another row, or none. From an id others
  * are formed, which have to fit, too. */
 enum { DOCUMENT_ID_MOST = 400, DOCUMENT_ROUNDS_MAX = 32 };
-enum { DOCUMENT_BYTES_MAX = 64 << 20 }; /* bundles are at most 8 MB; a reader accepts more */
+enum {
+    DOCUMENT_BYTES_MAX = 64 << 20,                        /* what a reader accepts */
+    DOCUMENT_RUNS_MAX = DOCUMENT_BYTES_MAX / 16 * 15 /* of which a writer gives the runs so much */
+};
+
+/* How many bytes a document takes in a file. */
+size_t document_size(const json_t *document);
 
 /* A JSON number, or null for NaN and infinities. */
 json_t *document_number(double value);

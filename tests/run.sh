@@ -262,6 +262,7 @@ if [ "$mode" = --long ]; then
     else
         skip long/planted "no nvcc: no kernel to inspect"
     fi
+    suite long/alloc tests/contract/alloc.py "$build" 600
     suite long/page tests/long/page.py "$build"
     suite long/no_toolkit tests/long/no_toolkit.sh
     suite long/toolkits tests/long/toolkits.sh "$build"

@@ -207,16 +207,23 @@ bool catalogue_standard(const char *command, char path[PATH_MAX])
     return false;
 }
 
-bool catalogue_read(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY])
+bool catalogue_read_by(struct catalogue *asked, struct bundle *bundle, const char *path,
+                       char why[DOCUMENT_WHY])
 {
-    struct catalogue catalogue;
     struct stat facts;
 
     if (stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode))
         return bundle_open(bundle, path, why);
-    catalogue_open(&catalogue, true);
-    const struct folder_tree tree = {.differs = differs, .programs = &catalogue};
-    const bool opened = folder_open(bundle, path, &tree, why);
-    catalogue_free(&catalogue);
+    if (asked->n == 0)
+        catalogue_open(asked, true);
+    const struct folder_tree tree = {.differs = differs, .programs = asked};
+    return folder_open(bundle, path, &tree, why);
+}
+
+bool catalogue_read(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY])
+{
+    struct catalogue asked = {0};
+    const bool opened = catalogue_read_by(&asked, bundle, path, why);
+    catalogue_free(&asked);
     return opened;
 }

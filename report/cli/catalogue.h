@@ -51,6 +51,11 @@ bool catalogue_standard(const char *command, char path[PATH_MAX]);
  * False, with one line in why that starts with the path. */
 bool catalogue_read(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY]);
 
+/* The same of several: the programs are asked when the first folder is read, and not again. *asked is
+ * empty at first; catalogue_free() it. */
+bool catalogue_read_by(struct catalogue *asked, struct bundle *bundle, const char *path,
+                       char why[DOCUMENT_WHY]);
+
 /* Was a probe's share of a bundle measured by other code than this tree's: another method, or a
  * cubin with the same name and architecture but another hash? False if the tree cannot tell. */
 bool catalogue_differs(const struct catalogue *catalogue, const char *name, int method,

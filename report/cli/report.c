@@ -734,6 +734,7 @@ int report_main(int argc, char **argv)
                                 "this tree. Default: the committed results/nvidia-h200. Prints a "
                                 "document of gpufloor counters, too.\vExit: 0; 2 when a bundle "
                                 "cannot be read."};
+    struct catalogue asked = {0};
     size_t n = 0;
     bool fine = true;
 
@@ -754,10 +755,11 @@ int report_main(int argc, char **argv)
     if (o.n_paths == 1 && counter_table_is_for(o.paths[0]))
         return print_counters(&o);
     for (; n < o.n_paths && fine; n += fine) {
-        fine = catalogue_read(&bundles[n], o.paths[n], why) &&
+        fine = catalogue_read_by(&asked, &bundles[n], o.paths[n], why) &&
                counted_open(&bundles[n], NULL, 0, why); /* for the claims, as `claims` takes them */
         columns[n] = &bundles[n];
     }
+    catalogue_free(&asked);
     if (!fine)
         out_say("gpufloor report: %s\n", why);
     else if (writes_files(&o) && n == 2)

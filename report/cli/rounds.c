@@ -192,6 +192,26 @@ static void name_left_behind(struct session *s, const struct task *task, pid_t g
     }
 }
 
+/* A reader refuses a bundle that is too large, and with it all that was measured: what would make it
+ * so is not kept. */
+static json_t *if_it_fits(struct session *s, const struct task *task, json_t *document,
+                          double elapsed_s)
+{
+    char why[DOCUMENT_WHY];
+    const size_t size = document_size(document);
+
+    if (s->n_bytes == 0)
+        s->n_bytes = document_size(s->runs);
+    if (!document || s->n_bytes + size <= DOCUMENT_RUNS_MAX) {
+        s->n_bytes += size;
+        return document;
+    }
+    snprintf(why, sizeof why, "printed a document of %zu bytes; all runs of a bundle may have %d", size,
+             DOCUMENT_RUNS_MAX);
+    json_decref(document);
+    return failed_document(s, task, why, elapsed_s);
+}
+
 static json_t *run_probe(struct session *s, struct task *task)
 {
     char device[16], round[16], rounds[16], seed[32];
@@ -213,7 +233,7 @@ static json_t *run_probe(struct session *s, struct task *task)
         argv[n++] = s->raw_path;
     }
     bool started = child_run(argv, limit_of(s), tick, s, &result);
-    json_t *document = document_of(s, task, started, &result);
+    json_t *document = if_it_fits(s, task, document_of(s, task, started, &result), result.elapsed_s);
     name_left_behind(s, task, result.group, document);
     task->last_s = result.elapsed_s;
     task->total_s += result.elapsed_s;

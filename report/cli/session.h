@@ -57,6 +57,7 @@ struct session {
     size_t n_left;
 
     json_t *environment, *runs;
+    size_t n_bytes;    /* of the runs, as they are written; 0: not counted yet */
     int n_kept;        /* rounds of the resumed bundle, which are not measured again */
     int n_whole;       /* rounds that are measured, those included */
     json_t *continued; /* when it was resumed; NULL: never */

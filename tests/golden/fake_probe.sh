@@ -49,6 +49,7 @@ lingers) document ok '' '' && sleep 600 & exit 0 ;;
 noisy) document ok '' '"discarded":"SM clock moved by 3.0 % (1920 to 1980 MHz)",' ;;
 failing) document failed '"why":"a check failed",' '' && echo "failing: check failed" >&2 && exit 1 ;;
 skips) document skipped '"why":"needs something else",' '' && exit 77 ;;
+huge) document ok "\"extra\":\"$(head -c 40000000 /dev/zero | tr '\0' x)\"," '' ;;
 slow) sleep 0.3 && document ok '' '' ;;
 brood) sleep "${FAKE_SLEEP:-60}" >/dev/null 2>&1 & sleep 0.05 && document ok '' '' ;;
 stray) setsid sleep 5 >/dev/null 2>&1 </dev/null & sleep 0.1 && document ok '' '' ;;

@@ -48,6 +48,14 @@ rounds() {
 none_runs() { ! pgrep -f "^[^ ]*bash $work/bin/probes/"; }
 none_beside() { [ -z "$(find "$work" -name '*.tmp' -o -name '*.trial')" ]; }
 
+# --- documents that are too large together
+
+probes null good huge
+measure --rounds 2 --output large.json
+check "a document with which the bundle could not be read is a failure" exits 1
+check "and it is named" grep -q "printed a document of 4[0-9]* bytes" large.json
+check "and the bundle can be read" rounds large.json true 2
+
 # --- closed pipes
 
 probes null good slow

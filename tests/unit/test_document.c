@@ -1,6 +1,7 @@
 /* core/document.c: what is written is read back, what is malformed is refused in one line that names
  * the file, and no write ever leaves half a file, replaces one, or forgets a temporary one. */
 #include "core/document.h"
+#include "core/parse.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -576,10 +577,43 @@ static void full_disk(void **state)
     assert_int_equal(status, 0);
 }
 
+/* The fast reader gives what jansson gives, or leaves it to jansson. */
+static void plain_is_as_jansson_reads_it(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is_plain;
+    } cases[] = {
+        {"{}", true}, {"[]", true}, {" [ 1 , 2 ]\n", true}, {"{\"a\":{\"b\":[true,false,null]}}", true},
+        {"[0,-0,7,-7,123456789012345678,-123456789012345678]", true},
+        {"[1234567890123456789,9223372036854775807]", true}, {"[9223372036854775808]", false},
+        {"[0.1,-0.0,1e5,1E+5,1e-5,123456.789e-3,0.000001]", true},
+        {"[5e-324,1.7976931348623157e308,0.30000000000000004,1e23,1e22,9007199254740993.0]", true},
+        {"[1e400]", false}, {"[01]", false}, {"[1.]", false}, {"[.5]", false}, {"[+1]", false},
+        {"[1e]", false}, {"[-]", false}, {"[1x]", false}, {"[\"\\u00b1 \\n\"]", true},
+        {"[\"\xc2\xb1\"]", true}, {"[\"\xc2\"]", false}, {"[\"\\u0000\"]", false}, {"[\"\n\"]", false},
+        {"{\"a\":1,\"a\":2}", false}, {"{\"\\u0061\":1}", false}, {"[1,]", false}, {"{\"a\"}", false},
+        {"[1] 2", false}, {"1", false}, {"", false}, {"[tru]", false}, {"[\"", false}, {"[\"\\", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const size_t size = strlen(cases[i].text);
+        json_t *plain = parse_plain(cases[i].text, size);
+        json_t *other = json_loadb(cases[i].text, size, JSON_REJECT_DUPLICATES, NULL);
+        if (!plain != !cases[i].is_plain)
+            fail_msg("%s: %s", cases[i].text, plain ? "read" : "not read");
+        if (plain && (!other || !json_equal(plain, other)))
+            fail_msg("%s: not as jansson reads it", cases[i].text);
+        json_decref(plain);
+        json_decref(other);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_what_is_whole),
+        cmocka_unit_test(plain_is_as_jansson_reads_it),
         cmocka_unit_test(refuses_what_is_no_document),
         cmocka_unit_test(refuses_every_truncation),
         cmocka_unit_test(refuses_deep_nesting),
