@@ -114,7 +114,7 @@ static void all_claims(void **unused)
     assert_true(tellings_open(&t, &none, NULL));
     assert_int_equal(tellings_count(&t, NULL, count), t.n);
     assert_int_equal(count[CLAIM_NOT_TESTABLE] + count[CLAIM_OPEN], t.n);
-    while ((article = tellings_article(n))) {
+    while ((article = claim_article(n))) {
         sum += tellings_count(&t, article, count);
         n++;
     }
