@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """large.py BUILD: a bundle with 50,000 names of metrics is read, judged, printed and compared within two
-seconds of processor time and 300 MiB: no command searches its rows, cases or programs one by one. The names
+seconds of processor time (side by side: two for each) and 300 MiB: no command searches its rows, cases or programs one by one. The names
 stand in one case of 20,000 metrics, in 20,000 cases of one program, and in 2,000 programs."""
 import json
 import os
@@ -98,7 +98,8 @@ def main():
             got, text, seconds, mib = told(folder, *arguments)
             check(f"{name}: exit {status}", [] if got == status else [f"exit {got}", *text.splitlines()[:3]])
             check(f"{name}: at least {rows} lines", [] if text.count("\n") >= rows else [text.count("\n")])
-            check(f"{name}: {SECONDS} s of processor time", [] if seconds < SECONDS else [f"{seconds:.2f} s"])
+            most = SECONDS * (2 if name.startswith("two") else 1)
+            check(f"{name}: {most} s of processor time", [] if seconds < most else [f"{seconds:.2f} s"])
             check(f"{name}: {MIB} MiB", [] if mib < MIB else [f"{mib:.0f} MiB"])
             if os.environ.get("VERBOSE"):
                 print(f"    {name}: {seconds:.2f} s, {mib:.0f} MiB")
