@@ -279,15 +279,11 @@ static bool print_probe(FILE *out, const struct bundle *const bundles[], size_t 
         const struct part *noted = bundle_part(bundles[i], probe);
         if (!noted || !noted->note)
             continue;
-        fputs(format == TABLE_MD ? "
-" : "  ", out);
+        fputs(format == TABLE_MD ? "\n" : "  ", out);
         table_put(out, n > 1 ? column_name(bundles, n, i) : "", format);
         fputs(n > 1 ? ": note: " : "note: ", out);
         table_put(out, noted->note, format);
-        fputs(format == TABLE_MD ? "
-" : "
-
-", out);
+        fputs(format == TABLE_MD ? "\n" : "\n\n", out);
     }
     return printed > 0;
 }
