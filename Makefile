@@ -287,4 +287,4 @@ $B/fuzzed/%.o: %.c $B/flags | $B/checked
 	$Q$C $(SANITIZED) $(if $(filter tests/%,$<),,-fsanitize-coverage=trace-pc -Dmain=gpufloor_main) -MMD -MP -c $< -o $@
 $B/tests/fuzz: $(FUZZED)
 	@mkdir -p $(@D)
-	$Q$(CC) $(LDFLAGS) $(SANITIZED) -Wl,--wrap=argp_parse,--wrap=claim_at -o $@ $^ $(LIBS)
+	$Q$(CC) $(LDFLAGS) $(SANITIZED) -Wl,--wrap=argp_parse -o $@ $^ $(LIBS)
