@@ -17,7 +17,7 @@ enum { CONTEXT_MOST = 1 << 24, BATCH_MOST = 1024, CONTEXTS = 4, BUDGET_MS = 50 }
 static const struct argp_option options_table[] = {
     {.name = "model",
      .key = KEY_MODEL,
-     .arg = "NAME|FILE",
+     .arg = "MODEL",
      .doc = "llama-1b, llama-3b, llama-8b, llama-70b, speech, or a file (docs/FLOOR.md). Default: "
             "a table of all"},
     {.name = "context",

@@ -107,6 +107,12 @@ def some():
     return write("some.json", found)
 
 
+def primitives():
+    """What a latency floor rests on."""
+    return write("primitives.json", parts_of(newest_with("edges"), {
+        "edges", "gemv", "attention_decode", "sm_to_sm", "bandwidth", "instructions", "barriers"}))
+
+
 def compared():
     """Two bundles: one program is gone, and nothing is slower. And the same under another ECC."""
     new = golden("small.json")
@@ -226,7 +232,7 @@ class Command:
 class Report(Command):
     values = {"section": "verdict", "metric": "launch.*", "history": os.path.join(GOLDEN, "results/nvidia-h200"), "html": "page.html",
               "figures": "figures", "tex": "tex", "plots": "plots", "results": os.path.join(GOLDEN, "results"),
-              "map": "golden_alpha.map"}
+              "map": "golden_alpha.map", "fleet": os.path.join(GOLDEN, "results/nvidia-h200")}
     # tab-separated values are every row, as are those of a glob; a map is nothing else
     same = {("--format=tsv", "--all"), ("--metric=launch.*", "--all"), ("--format=md", "--short"),
             ("--short", "--format=md"), ("--map=golden_alpha.map", "--format=tsv")}
@@ -234,7 +240,7 @@ class Report(Command):
     def base(self, given):
         if "map" in given:
             return [os.path.join(GOLDEN, "map.json")]
-        return [] if "history" in given else [SOME]
+        return [] if given & {"history", "fleet"} else [SOME]
 
 
 class Compare(Command):
@@ -252,6 +258,21 @@ class Claims(Command):
 
     def base(self, given):
         return [SOME]
+
+
+class Check(Command):
+    fine = (0, 1)
+    values = {"results": os.path.join(GOLDEN, "results")}
+
+    def base(self, given):
+        return [SOME]
+
+
+class Floor(Command):
+    values = {"model": "llama-8b", "context": "2048", "batch": "2"}
+
+    def base(self, given):
+        return [PRIMITIVES]
 
 
 class List(Command):
@@ -329,7 +350,7 @@ class Counters(Measuring):
         return ["good"]
 
 
-TRIED = {"report": Report, "compare": Compare, "claims": Claims, "list": List, "run": Run, "counters": Counters}
+TRIED = {"report": Report, "compare": Compare, "claims": Claims, "check": Check, "floor": Floor, "list": List, "run": Run, "counters": Counters}
 
 # --- words ----------------------------------------------------------------------------------------------
 
@@ -358,7 +379,7 @@ MEANT = [
     (["list", "host_memroy"], "unknown probe 'host_memroy'.*; did you mean 'host_memory'\\?"),
     (["report", "COUNTED", "--format=md"], "a document of counters is shown as text, and no option goes with it"),
     (["report", "COUNTED", "--metric=x"], "no option goes with it"),
-    (["report", "--history", H200, "SMALL"], "--history: of a folder, not together with a bundle"),
+    (["report", "--history", H200, "SMALL"], "--history, --fleet: of a folder, not together with a bundle"),
     (["run", "--each=0,0"], "--each: GPU 0 stands there twice"),
 ]
 
@@ -429,7 +450,7 @@ def stdin():
 
 
 plant_tree()
-BUNDLES, SOME = compared(), some()
+BUNDLES, SOME, PRIMITIVES = compared(), some(), primitives()
 words()
 helps()
 stdin()
