@@ -16,6 +16,28 @@ struct blas_plan {
     int choices;
 };
 
+/* A cublasStatus_t in words, with its name. */
+static const char *status_text(int status)
+{
+    static const struct {
+        int status;
+        const char *text;
+    } known[] = {
+        {1, "the library was not initialized (CUBLAS_STATUS_NOT_INITIALIZED)"},
+        {3, "out of memory (CUBLAS_STATUS_ALLOC_FAILED)"},
+        {7, "an argument is invalid (CUBLAS_STATUS_INVALID_VALUE)"},
+        {8, "this GPU lacks what it takes (CUBLAS_STATUS_ARCH_MISMATCH)"},
+        {11, "GPU memory cannot be reached (CUBLAS_STATUS_MAPPING_ERROR)"},
+        {13, "the GPU did not run it (CUBLAS_STATUS_EXECUTION_FAILED)"},
+        {14, "an error inside the library (CUBLAS_STATUS_INTERNAL_ERROR)"},
+        {15, "not supported (CUBLAS_STATUS_NOT_SUPPORTED)"},
+    };
+    for (size_t i = 0; i < PROBE_LENGTH(known); i++)
+        if (known[i].status == status)
+            return known[i].text;
+    return "an error that has no name here";
+}
+
 struct blas *blas_open(struct probe_run *r, char *why, size_t size)
 {
     char reason[320];
@@ -28,7 +50,7 @@ struct blas *blas_open(struct probe_run *r, char *why, size_t size)
     }
     int status = blas->plugin->open();
     if (status != 0) {
-        snprintf(why, size, "cuBLAS did not start (status %d)", status);
+        snprintf(why, size, "cuBLAS did not start: %s", status_text(status));
         return NULL;
     }
     return blas;
@@ -38,8 +60,8 @@ void blas_gemm(struct probe_run *r, const struct blas *blas, const struct blas_g
 {
     int status = blas->plugin->gemm(gemm);
     if (status != 0)
-        probe_fail(r, "cuBLAS: product of %d x %d x %d failed with status %d", gemm->m, gemm->n,
-                   gemm->k, status);
+        probe_fail(r, "cuBLAS: product of %d x %d x %d failed: %s", gemm->m, gemm->n,
+                   gemm->k, status_text(status));
 }
 
 void blas_gemm_batched(struct probe_run *r, const struct blas *blas, const struct blas_gemm *gemm,
@@ -47,16 +69,16 @@ void blas_gemm_batched(struct probe_run *r, const struct blas *blas, const struc
 {
     int status = blas->plugin->gemm_batched(gemm, batch);
     if (status != 0)
-        probe_fail(r, "cuBLAS: %d products of %d x %d x %d failed with status %d", batch->count,
-                   gemm->m, gemm->n, gemm->k, status);
+        probe_fail(r, "cuBLAS: %d products of %d x %d x %d failed: %s", batch->count,
+                   gemm->m, gemm->n, gemm->k, status_text(status));
 }
 
 void blas_gemv(struct probe_run *r, const struct blas *blas, const struct blas_gemv *gemv)
 {
     int status = blas->plugin->gemv(gemv);
     if (status != 0)
-        probe_fail(r, "cuBLAS: matrix-vector product of %d x %d failed with status %d", gemv->rows,
-                   gemv->columns, status);
+        probe_fail(r, "cuBLAS: matrix-vector product of %d x %d failed: %s", gemv->rows,
+                   gemv->columns, status_text(status));
 }
 
 struct blas_plan *blas_plan(struct probe_run *r, const struct blas *blas,

@@ -37,6 +37,54 @@ void gpu_must(cudaError_t result, const char *call, const char *file, int line)
                    cudaGetErrorName(result));
 }
 
+/* Errors that say nothing of what was asked for. After most of them every call fails. */
+static bool is_fault(cudaError_t result)
+{
+    switch (result) {
+    case cudaErrorMemoryAllocation:
+    case cudaErrorInitializationError:
+    case cudaErrorCudartUnloading:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorNoDevice:
+    case cudaErrorDeviceUninitialized:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorOperatingSystem:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorExternalDevice:
+    case cudaErrorMpsConnectionFailed:
+    case cudaErrorMpsRpcFailure:
+    case cudaErrorMpsServerNotReady:
+    case cudaErrorMpsMaxClientsReached:
+    case cudaErrorMpsMaxConnectionsReached:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorSystemNotReady:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorUnknown: return true;
+    default: return false;
+    }
+}
+
+bool gpu_grants(cudaError_t result, const char *call, const char *file, int line)
+{
+    if (result == cudaSuccess)
+        return true;
+    if (is_fault(result))
+        gpu_must(result, call, file, line);
+    (void)!cudaGetLastError(); /* it is answered: no later call shall show it */
+    return false;
+}
+
 const struct gpu_facts *gpu_facts(const struct probe_run *r)
 {
     return &r->gpu->facts;
@@ -59,13 +107,27 @@ void gpu_wait(struct probe_run *r)
 
 /* --- which state is this machine in? --------------------------------------------------------- */
 
+/* 13000 for 13.0; 0 if it is not to be had. */
+static int cuda_version(cudaError_t (*of)(int *))
+{
+    int version = 0;
+    return of(&version) == cudaSuccess ? version : 0;
+}
+
+/* "13.0"; null if it is not to be had. */
+static json_t *cuda_version_text(cudaError_t (*of)(int *))
+{
+    const int version = cuda_version(of);
+    return version ? json_sprintf("%d.%d", version / 1000, version % 1000 / 10) : json_null();
+}
+
 /* Error 35 means "no driver" or "driver too old"; the driver's version tells them apart. 34 is the
  * toolkit's stub library; 100 is a driver without a device. */
 static bool device_there(int wanted, const char **state, char why[DOCUMENT_WHY])
 {
-    int driver = 0, runtime = 0, n = 0;
-    cudaDriverGetVersion(&driver);
-    cudaRuntimeGetVersion(&runtime);
+    const int driver = cuda_version(cudaDriverGetVersion);
+    const int runtime = cuda_version(cudaRuntimeGetVersion);
+    int n = 0;
     cudaError_t result = cudaGetDeviceCount(&n);
 
     if (result == cudaSuccess && n > wanted)
@@ -177,15 +239,10 @@ static void describe_board(struct probe_run *r, int device)
 {
     struct cudaDeviceProp properties;
     const struct gpu_facts *f = &r->gpu->facts;
-    char cc[32], cuda[2][32], slug[64], uuid[17];
-    int driver = 0, runtime = 0;
+    char cc[32], slug[64], uuid[17];
 
     CUDA(cudaGetDeviceProperties(&properties, device));
-    cudaDriverGetVersion(&driver);
-    cudaRuntimeGetVersion(&runtime);
     snprintf(cc, sizeof cc, "%d.%d", f->cc / 10, f->cc % 10);
-    snprintf(cuda[0], sizeof cuda[0], "%d.%d", driver / 1000, driver % 1000 / 10);
-    snprintf(cuda[1], sizeof cuda[1], "%d.%d", runtime / 1000, runtime % 1000 / 10);
     board_slug(slug, sizeof slug, properties.name);
     hashed_uuid(uuid, &properties.uuid);
 
@@ -200,8 +257,10 @@ static void describe_board(struct probe_run *r, int device)
                   attribute(device, cudaDevAttrEccEnabled), "id_hash", uuid));
     describe_settings(r, json_object_get(r->environment, "gpu"));
     json_object_set_new(r->environment, "driver",
-                        json_pack("{s:o, s:s}", "version", driver_version(), "cuda", cuda[0]));
-    json_object_set_new(r->environment, "runtime", json_pack("{s:s}", "cuda", cuda[1]));
+                        json_pack("{s:o, s:o}", "version", driver_version(), "cuda",
+                                  cuda_version_text(cudaDriverGetVersion)));
+    json_object_set_new(r->environment, "runtime",
+                        json_pack("{s:o}", "cuda", cuda_version_text(cudaRuntimeGetVersion)));
 }
 
 /* --- timers ---------------------------------------------------------------------------------- */
@@ -371,8 +430,7 @@ static bool guards_intact(struct gpu *g, size_t i)
                            g->allocation[i].base + GUARD_BYTES + g->allocation[i].bytes};
 
     for (int side = 0; side < 2; side++) {
-        if (cudaMemcpy(band, bands[side], GUARD_BYTES, cudaMemcpyDeviceToHost) != cudaSuccess)
-            return false;
+        CUDA(cudaMemcpy(band, bands[side], GUARD_BYTES, cudaMemcpyDeviceToHost));
         for (size_t k = 0; k < GUARD_BYTES; k++)
             if (band[k] != GUARD_BYTE)
                 return false;
@@ -422,10 +480,10 @@ cudaKernel_t gpu_kernel_if_any(struct probe_run *r, const struct gpu_image *imag
     cudaError_t result = cudaLibraryGetKernel(&kernel, library_of(r, image), name);
 
     if (result == cudaErrorNoKernelImageForDevice || result == cudaErrorSymbolNotFound) {
-        cudaGetLastError();
+        (void)!cudaGetLastError(); /* it is answered */
         return NULL;
     }
-    CUDA(result);
+    gpu_must(result, "cudaLibraryGetKernel", __FILE__, __LINE__);
     CUDA(cudaFuncGetAttributes(&facts, (const void *)kernel));
     CUDA(cudaFuncGetParamInfo((const void *)kernel, 0, &offset, &size));
     if (size != args_size)
@@ -477,11 +535,9 @@ unsigned gpu_clusters_at_once(cudaKernel_t kernel, unsigned block, size_t shared
 
     attribute.val.clusterDim.x = size;
     attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-    if (cudaOccupancyMaxActiveClusters(&n, (const void *)kernel, &config) != cudaSuccess) {
-        cudaGetLastError();
-        return 0;
-    }
-    return (unsigned)n;
+    return CUDA_GRANTS(cudaOccupancyMaxActiveClusters(&n, (const void *)kernel, &config))
+               ? (unsigned)n
+               : 0;
 }
 
 void gpu_kernel_facts(struct probe_run *r, cudaKernel_t kernel, int threads, size_t shared)
@@ -500,6 +556,21 @@ void gpu_kernel_facts(struct probe_run *r, cudaKernel_t kernel, int threads, siz
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
+/* The size was asked for with --set, or is the program's own: then what was measured is kept. */
+_Noreturn static void no_memory(struct probe_run *r, size_t bytes, const char *what)
+{
+    size_t available = 0, whole = 0;
+    bool asked = false;
+
+    (void)!cudaGetLastError(); /* it is answered here */
+    CUDA(cudaMemGetInfo(&available, &whole));
+    for (size_t i = 0; i < probe.n_parameters; i++)
+        asked = asked || r->options.given[i];
+    (asked ? probe_usage : probe_fail)(
+        r, "%s of %zu bytes does not fit: this GPU has %zu bytes free of %zu (cudaMalloc: %s)", what,
+        bytes, available, whole, cudaGetErrorString(cudaErrorMemoryAllocation));
+}
+
 void *gpu_alloc(struct probe_run *r, size_t bytes, const char *what)
 {
     struct gpu *g = r->gpu;
@@ -513,14 +584,9 @@ void *gpu_alloc(struct probe_run *r, size_t bytes, const char *what)
     cudaError_t result = bytes > SIZE_MAX / 2
                              ? cudaErrorMemoryAllocation
                              : cudaMalloc((void **)&base, padded + 2 * GUARD_BYTES);
-    if (result == cudaErrorMemoryAllocation) {
-        size_t available = 0, whole = 0;
-        cudaGetLastError();
-        cudaMemGetInfo(&available, &whole);
-        probe_usage(r, "%s of %zu bytes does not fit: this GPU has %zu bytes free of %zu", what,
-                    bytes, available, whole);
-    }
-    CUDA(result);
+    if (result == cudaErrorMemoryAllocation)
+        no_memory(r, bytes, what);
+    gpu_must(result, "cudaMalloc", __FILE__, __LINE__);
     g->allocation[slot].base = base;
     g->allocation[slot].bytes = padded;
     CUDA(cudaMemsetAsync(base, GUARD_BYTE, GUARD_BYTES, g->stream));
@@ -576,12 +642,10 @@ void *gpu_driver_entry(const char *name, unsigned version)
 {
     void *entry = NULL;
     enum cudaDriverEntryPointQueryResult found;
-    if (cudaGetDriverEntryPointByVersion(name, &entry, version, cudaEnableDefault, &found) !=
-            cudaSuccess ||
-        found != cudaDriverEntryPointSuccess)
-        entry = NULL;
-    cudaGetLastError();
-    return entry;
+    const bool is_there = CUDA_GRANTS(cudaGetDriverEntryPointByVersion(
+                              name, &entry, version, cudaEnableDefault, &found)) &&
+                          found == cudaDriverEntryPointSuccess;
+    return is_there ? entry : NULL;
 }
 
 /* --- inputs and the L2 ----------------------------------------------------------------------- */

@@ -21,6 +21,12 @@
 #define CUDA(call) gpu_must((call), #call, __FILE__, __LINE__)
 void gpu_must(cudaError_t result, const char *call, const char *file, int line);
 
+/* The same for a call whose refusal is an answer: no such launch, no such entry in this driver. False
+ * if it was refused. Ends the run all the same where not the request is at fault, but the GPU, its
+ * memory or the driver: that the GPU is lost would else be read as an answer. */
+#define CUDA_GRANTS(call) gpu_grants((call), #call, __FILE__, __LINE__)
+bool gpu_grants(cudaError_t result, const char *call, const char *file, int line);
+
 struct gpu_facts {
     int cc;                      /* 90 for 9.0 */
     int n_sm;

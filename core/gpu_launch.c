@@ -37,7 +37,7 @@ cudaError_t gpu_try_launch(struct probe_run *r, cudaKernel_t kernel, const struc
 void gpu_launch_shape(struct probe_run *r, cudaKernel_t kernel, const struct gpu_shape *shape,
                       const void *args)
 {
-    CUDA(gpu_try_launch(r, kernel, shape, args));
+    gpu_must(gpu_try_launch(r, kernel, shape, args), "cudaLaunchKernelExC", __FILE__, __LINE__);
 }
 
 void gpu_launch_grid(struct probe_run *r, cudaKernel_t kernel, dim3 grid, unsigned block,

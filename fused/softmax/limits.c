@@ -22,12 +22,10 @@ static bool holds(struct probe_run *r, const struct softmax *room, enum softmax_
     uint64_t elements;
 
     gpu_poison(r, t.out.memory, t.bytes);
-    cudaError_t said =
-        cudaFuncSetAttribute(of, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p.shared);
-    if (said != cudaSuccess || gpu_try_launch(r, t.k.of[kernel], &shape, &a) != cudaSuccess) {
-        cudaGetLastError();
+    if (!CUDA_GRANTS(cudaFuncSetAttribute(of, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                          (int)p.shared)) ||
+        !CUDA_GRANTS(gpu_try_launch(r, t.k.of[kernel], &shape, &a)))
         return false;
-    }
     const struct verdict v = softmax_run_verifier(r, &t, true, true, &elements);
     return v.wrong == 0 && v.looked_at == elements;
 }

@@ -377,6 +377,7 @@ static bool count_wgmma(struct probe_run *r, const struct ways *ways, const stru
                        .blocks = w->blocks,
                        .tiles = w->tiles,
                        .shared = w->shared};
+    const size_t n_sm = (size_t)gpu_facts(r)->n_sm;
     bool open = way_open(r, ways, p, &twin);
 
     if (open) {
@@ -386,8 +387,12 @@ static bool count_wgmma(struct probe_run *r, const struct ways *ways, const stru
         if (open) {
             way_multiply(r, ways, p, &twin, 0);
             gpu_to_host(r, watch, ways->watch, blocks * sizeof *watch);
-            for (size_t i = 0; i < blocks; i++)
+            for (size_t i = 0; i < blocks; i++) {
+                if (watch[i].sm >= n_sm)
+                    probe_fail(r, "a block says SM %llu of %zu", (unsigned long long)watch[i].sm,
+                               n_sm);
                 seen[watch[i].sm]++;
+            }
         }
     }
     way_close(r, &twin);

@@ -225,10 +225,9 @@ static void measure_blocks(struct probe_run *r, const struct meeting *m)
 static bool fits(struct probe_run *r, cudaKernel_t kernel, const struct gpu_shape *shape,
                  const void *args)
 {
-    cudaError_t result = gpu_try_launch(r, kernel, shape, args);
-    cudaGetLastError();
+    const bool does = CUDA_GRANTS(gpu_try_launch(r, kernel, shape, args));
     gpu_wait(r);
-    return result == cudaSuccess;
+    return does;
 }
 
 static void measure_clusters(struct probe_run *r, const struct meeting *m)

@@ -470,8 +470,12 @@ static void serve(struct probe_run *r, const struct jitter *j, struct queue *q,
         double now = (double)(probe_host_ns() - q->began);
         while (here < ITEMS && t->arrival_ns[here / BURST] <= now)
             here += BURST;
-        if (busy)
-            busy = cudaEventQuery(q->event) == cudaErrorNotReady;
+        if (busy) {
+            const cudaError_t said = cudaEventQuery(q->event);
+            busy = said == cudaErrorNotReady;
+            if (!busy)
+                CUDA(said);
+        }
         if (here == next || busy)
             continue;
         if (how == BATCHED) {

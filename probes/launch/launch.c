@@ -151,8 +151,9 @@ static void by_chevrons(struct probe_run *r, const struct call *c)
     cudaStream_t stream;
 
     (void)r;
-    __cudaPushCallConfiguration((dim3){1, 1, 1}, (dim3){1, 1, 1}, 0, c->stream);
-    CUDA(__cudaPopCallConfiguration(&grid, &block, &shared, &stream));
+    CUDA(__cudaPushCallConfiguration((dim3){1, 1, 1}, (dim3){1, 1, 1}, 0, c->stream)
+             ? cudaErrorMissingConfiguration
+             : __cudaPopCallConfiguration(&grid, &block, &shared, &stream));
     CUDA(cudaLaunchKernel((const void *)c->kernel, grid, block, c->parameters, shared, stream));
 }
 

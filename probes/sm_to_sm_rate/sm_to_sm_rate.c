@@ -322,6 +322,9 @@ static uint32_t census(struct probe_run *r, struct mover *m, uint32_t size, uint
         gpu_launch_shape(r, kernel, &shape, &a);
         gpu_to_host(r, sm, m->sm, blocks * sizeof *sm);
     }
+    for (uint32_t i = 0; i < blocks; i++)
+        if (sm[i] >= (uint32_t)gpu_facts(r)->n_sm)
+            probe_fail(r, "a block says SM %u of %d", sm[i], gpu_facts(r)->n_sm);
     return blocks;
 }
 
