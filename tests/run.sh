@@ -270,6 +270,7 @@ if [ "$mode" = --long ]; then
     suite long/compilers tests/long/compilers.sh
     suite long/papers tests/long/papers.py "$build"
     suite long/slurm tests/long/slurm.sh "$build"
+    suite long/faults tests/faults/faults.py "$build" --long
     suite long/bare tests/bare --commands bookworm
     finish
 fi
@@ -308,6 +309,7 @@ done
 suite counters/names "$build/tests/names" "$build/bin/counters.so"
 suite counters/command tests/counters/command.sh "$build"
 suite states tests/states/run.sh "$build"
+suite faults tests/faults/faults.py "$build"
 fuzz fuzz "${FUZZ_SECONDS:-60}"
 suite gpu tests/gpu/run.sh "$build/bin"
 suite gpu/counters tests/gpu/counters.sh "$build/bin"

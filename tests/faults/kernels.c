@@ -1,0 +1,193 @@
+/* What a few kernels do, on the CPU, and how long a GPU would take; see stand_in.h. */
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/device/harness.h"
+#include "core/device/host_clock.h"
+#include "probes/graphs/args.h"
+#include "probes/spin/args.h"
+#include "probes/timers/args.h"
+#include "tests/faults/stand_in.h"
+
+static const double GHZ = 1.98;
+enum { LAUNCH_NS = 2000 };
+
+uint64_t stand_in_now_ns = 1000000000;
+
+static uint64_t cycles_at(uint64_t ns)
+{
+    return (uint64_t)(GHZ * (double)ns);
+}
+
+static uint64_t host_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* --- kernels of the harness ------------------------------------------------------------------- */
+
+static void tick(const void *args)
+{
+    const struct harness_tick_args *a = args;
+    *a->out = 32;
+    stand_in_now_ns += a->ns;
+}
+
+static void warm(const void *args)
+{
+    stand_in_now_ns += ((const struct harness_warm_args *)args)->ns;
+}
+
+static void stamp(const void *args)
+{
+    const struct harness_stamp_args *a = args;
+    for (uint64_t i = 0; i < a->n_sm; i++)
+        a->out[i] = (struct harness_stamp){cycles_at(stand_in_now_ns), stand_in_now_ns};
+}
+
+/* The only kernel that talks with the host while it runs. */
+static pthread_t answerer;
+static bool answering;
+static struct host_clock_handshake_args questions;
+
+static void *answer(void *nothing)
+{
+    const uint64_t until = host_ns() + questions.budget_ns;
+    for (uint32_t round = 1; round <= questions.rounds && host_ns() < until; round++) {
+        while (*(volatile const uint32_t *)questions.asked != round && host_ns() < until)
+            ;
+        *(volatile uint64_t *)questions.answer = host_ns() + 12345;
+    }
+    return nothing;
+}
+
+static void handshake(const void *args)
+{
+    stand_in_wait();
+    memcpy(&questions, args, sizeof questions);
+    answering = pthread_create(&answerer, NULL, answer, NULL) == 0;
+}
+
+void stand_in_wait(void)
+{
+    if (answering)
+        pthread_join(answerer, NULL);
+    answering = false;
+}
+
+/* --- kernels of probes ------------------------------------------------------------------------ */
+
+static void spin(const void *args)
+{
+    const struct spin_args *a = args;
+    const struct harness_stamp before = {cycles_at(stand_in_now_ns), stand_in_now_ns};
+    stand_in_now_ns += (uint64_t)((double)a->asked / GHZ);
+    if (a->result)
+        *a->result = (struct spin_result){
+            .cycles = a->asked + 17, .lead = before,
+            .tail = {cycles_at(stand_in_now_ns), stand_in_now_ns}};
+    stand_in_now_ns -= LAUNCH_NS; /* held back by a gate, it is there when its turn comes */
+}
+
+static void reads(const void *args)
+{
+    *((const struct reads_args *)args)->out = 2 * TIMERS_READS;
+}
+
+static void skew(const void *args)
+{
+    const struct skew_args *a = args;
+    for (uint32_t i = 1; i < a->n_sm; i++) {
+        a->offset[i] = i % 3;
+        a->round_trip[i] = 900;
+    }
+}
+
+static void add(const void *args)
+{
+    const struct graphs_args *a = args;
+    *a->sum += a->amount;
+}
+
+void stand_in_run(const struct stand_in_kernel *kernel, const void *args)
+{
+    static const struct {
+        const char *name;
+        void (*run)(const void *);
+    } known[] = {{"harness_tick", tick},   {"harness_warm", warm}, {"harness_stamp", stamp},
+                 {"host_clock_handshake", handshake},              {"spin_wait", spin},
+                 {"timers_reads", reads},  {"timers_skew", skew},  {"graphs_add", add}};
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (!strcmp(known[i].name, kernel->name))
+            known[i].run(args);
+    stand_in_now_ns += LAUNCH_NS;
+}
+
+/* --- what a fatbin says of a kernel ----------------------------------------------------------- */
+
+/* An attribute is a format, a name, and two bytes: its value, or for format 4 the size of what
+ * follows. A parameter's size stands in the upper 14 bits of its third word; for one that is larger,
+ * the size of all parameters together stands in for it. */
+static long size_in_info(const unsigned char *info, uint64_t bytes)
+{
+    enum { BLOCK = 4, PARAMETER = 0x17, ALL_PARAMETERS = 0x19 };
+    long all = -1;
+    for (uint64_t at = 0; at + 4 <= bytes;) {
+        uint16_t value;
+        uint32_t word;
+        memcpy(&value, info + at + 2, sizeof value);
+        memcpy(&word, info + at + 12, sizeof word);
+        if (info[at] == BLOCK && info[at + 1] == PARAMETER)
+            return word >> 18;
+        if (info[at] != BLOCK && info[at + 1] == ALL_PARAMETERS)
+            all = value;
+        at += 4 + (info[at] == BLOCK ? value : 0u);
+    }
+    return all;
+}
+
+/* Looks in one cubin for the section .nv.info.KERNEL. */
+static long size_in_cubin(const unsigned char *elf, const char *kernel)
+{
+    static const char prefix[] = ".nv.info.";
+    uint64_t sections, names, at, bytes;
+    uint16_t n, of_names;
+    uint32_t name;
+
+    memcpy(&sections, elf + 40, 8);
+    memcpy(&n, elf + 60, 2);
+    memcpy(&of_names, elf + 62, 2);
+    memcpy(&names, elf + sections + 64u * of_names + 24, 8);
+    for (uint16_t i = 0; i < n; i++) {
+        const unsigned char *section = elf + sections + 64u * i;
+        memcpy(&name, section, 4);
+        memcpy(&at, section + 24, 8);
+        memcpy(&bytes, section + 32, 8);
+        const char *text = (const char *)elf + names + name;
+        if (!strncmp(text, prefix, sizeof prefix - 1) && !strcmp(text + sizeof prefix - 1, kernel))
+            return size_in_info(elf + at, bytes);
+    }
+    return -1;
+}
+
+/* The header of a fatbin says how much follows it; so does that of each cubin in it. */
+long stand_in_args_size(const void *fatbin, const char *kernel)
+{
+    const unsigned char *bytes = fatbin;
+    uint64_t whole, size;
+    uint32_t header, architecture;
+
+    memcpy(&whole, bytes + 8, 8);
+    for (uint64_t at = 16; at < 16 + whole; at += header + size) {
+        memcpy(&header, bytes + at + 4, 4);
+        memcpy(&size, bytes + at + 8, 8);
+        memcpy(&architecture, bytes + at + 28, 4);
+        if (architecture == 90)
+            return size_in_cubin(bytes + at + header, kernel);
+    }
+    return -1;
+}

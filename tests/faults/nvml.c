@@ -1,0 +1,140 @@
+/* A stand-in for libnvidia-ml.so.1: a healthy, idle H200, but for what NVML_STATE says, a list of
+ * words: "mig=1 reasons=0x20 processes=2". NAME=- is a call that this board does not support, NAME=!
+ * one that fails. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { OK = 0, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7, UNKNOWN = 999 };
+enum { SM = 1 };
+
+struct process {
+    unsigned pid;
+    unsigned long long bytes;
+    unsigned gpu_instance, compute_instance;
+};
+
+/* OK and the value, or an error. */
+static int say(const char *name, unsigned long long normal, unsigned long long *value)
+{
+    const char *state = getenv("NVML_STATE");
+    const size_t n = strlen(name);
+
+    *value = normal;
+    for (const char *at = state; at && *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+        if (strncmp(at, name, n) || at[n] != '=')
+            continue;
+        if (at[n + 1] == '-')
+            return NOT_SUPPORTED;
+        if (at[n + 1] == '!')
+            return UNKNOWN;
+        *value = strtoull(at + n + 1, NULL, 0);
+    }
+    return OK;
+}
+
+static int say_int(const char *name, unsigned normal, unsigned *value)
+{
+    unsigned long long wide;
+    const int status = say(name, normal, &wide);
+    *value = (unsigned)wide;
+    return status;
+}
+
+static int say_mode(const char *name, unsigned normal, unsigned *current, unsigned *pending)
+{
+    const int status = say_int(name, normal, current);
+    *pending = *current;
+    return status;
+}
+
+static int say_processes(const char *name, unsigned *n, struct process *list)
+{
+    unsigned there;
+    const int status = say_int(name, 0, &there), fits = there <= *n;
+    if (status != OK)
+        return status;
+    for (unsigned i = 0; fits && i < there; i++)
+        list[i] = (struct process){.pid = 1 + i};
+    *n = there;
+    return fits ? OK : INSUFFICIENT_SIZE;
+}
+
+int nvmlInit_v2(void);
+int nvmlInit_v2(void)
+{
+    unsigned status;
+    say_int("init", OK, &status);
+    return (int)status;
+}
+
+#define CALL(name, parameters) int name parameters; int name parameters
+CALL(nvmlShutdown, (void)) { return OK; }
+const char *nvmlErrorString(int status);
+const char *nvmlErrorString(int status)
+{
+    return status == NOT_SUPPORTED ? "Not Supported" : status == 9 ? "Driver Not Loaded"
+                                                                   : "Unknown Error";
+}
+CALL(nvmlDeviceGetHandleByIndex_v2, (unsigned i, void **d)) { (void)i, *d = NULL; return OK; }
+CALL(nvmlDeviceGetHandleByUUID, (const char *u, void **d)) { (void)u, *d = NULL; return OK; }
+CALL(nvmlDeviceGetHandleByPciBusId_v2, (const char *b, void **d)) { (void)b, *d = NULL; return OK; }
+CALL(nvmlDeviceGetTemperature, (void *d, int which, unsigned *c))
+{
+    (void)d, (void)which;
+    return say_int("temperature", 40, c);
+}
+CALL(nvmlDeviceGetPowerUsage, (void *d, unsigned *mw)) { (void)d; return say_int("power", 90000, mw); }
+CALL(nvmlDeviceGetTotalEnergyConsumption, (void *d, unsigned long long *mj))
+{
+    struct timespec now;
+    (void)d;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return say("energy", (unsigned long long)now.tv_sec * 300000 +
+                             (unsigned long long)now.tv_nsec / 20000000 * 6000, mj);
+}
+CALL(nvmlDeviceGetEnforcedPowerLimit, (void *d, unsigned *mw))
+{
+    (void)d;
+    return say_int("power_limit", 700000, mw);
+}
+CALL(nvmlDeviceGetPowerManagementDefaultLimit, (void *d, unsigned *mw))
+{
+    (void)d;
+    return say_int("power_limit_default", 700000, mw);
+}
+CALL(nvmlDeviceGetClockInfo, (void *d, int which, unsigned *mhz))
+{
+    (void)d;
+    return which == SM ? say_int("clock", 1980, mhz) : say_int("memory_clock", 3201, mhz);
+}
+CALL(nvmlDeviceGetMaxClockInfo, (void *d, int which, unsigned *mhz))
+{
+    (void)d;
+    return which == SM ? say_int("clock_max", 1980, mhz) : say_int("memory_clock_max", 3201, mhz);
+}
+CALL(nvmlDeviceGetApplicationsClock, (void *d, int which, unsigned *mhz))
+{
+    (void)d;
+    return which == SM ? say_int("application_clock", 1980, mhz)
+                       : say_int("memory_application_clock", 3201, mhz);
+}
+CALL(nvmlDeviceGetCurrentClocksEventReasons, (void *d, unsigned long long *reasons))
+{
+    (void)d;
+    return say("reasons", 0, reasons);
+}
+CALL(nvmlDeviceGetComputeRunningProcesses_v3, (void *d, unsigned *n, struct process *list))
+{
+    (void)d;
+    return say_processes("processes", n, list);
+}
+CALL(nvmlDeviceGetMPSComputeRunningProcesses_v3, (void *d, unsigned *n, struct process *list))
+{
+    (void)d;
+    return say_processes("mps_processes", n, list);
+}
+CALL(nvmlDeviceGetEccMode, (void *d, unsigned *c, unsigned *p)) { (void)d; return say_mode("ecc", 1, c, p); }
+CALL(nvmlDeviceGetMigMode, (void *d, unsigned *c, unsigned *p)) { (void)d; return say_mode("mig", 0, c, p); }
+CALL(nvmlDeviceGetPersistenceMode, (void *d, unsigned *on)) { (void)d; return say_int("persistence", 1, on); }

@@ -1,0 +1,55 @@
+/* A stand-in for the CUDA runtime, for tests only: programs are linked with it instead of
+ * libcudart_static.a, and run their host code on a machine without a GPU. It pretends a healthy H200
+ * (cudart.c), does what a few kernels do (kernels.c), and lets a chosen call fail (inject.c). */
+#ifndef TESTS_FAULTS_STAND_IN_H
+#define TESTS_FAULTS_STAND_IN_H
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { STAND_IN_SMS = 132 };
+
+/* Every call begins with this: it is counted, and fails if it is the one that shall.
+ *
+ * FAULT="call:nth:error"  the nth call of that name returns the error, a number. What destroys a
+ *                         context on a real GPU (an illegal address, a launch that takes too long, an
+ *                         uncorrectable ECC error) is returned by every later call, too.
+ * FAULT_PROGRAM=NAME      only in the program of that name.
+ * FAULT_LOG=FILE          gets a line "CALL NTH ADDRESS MS" for every place from which a call comes: the
+ *                         number of that call when it first came from there, where that is, and the
+ *                         time that the processor had then worked. With FAULT it gets one line
+ *                         instead, when the fault happens, which begins with "fault: ". */
+int stand_in_enter(const char *call, const void *from);
+
+#define ENTER()                                                                                    \
+    do {                                                                                           \
+        const int error_ = stand_in_enter(__func__, __builtin_return_address(0));                  \
+        if (error_)                                                                                \
+            return (cudaError_t)error_;                                                            \
+    } while (0)
+#define ENTER_DRIVER()                                                                             \
+    do {                                                                                           \
+        const int error_ = stand_in_enter(__func__, __builtin_return_address(0));                  \
+        if (error_)                                                                                \
+            return (CUresult)error_;                                                               \
+    } while (0)
+
+struct stand_in_kernel {
+    char name[128];
+    size_t args_size;
+};
+
+/* The GPU's time in ns. It passes by what is done on the GPU, not by the host's clock. */
+extern uint64_t stand_in_now_ns;
+
+/* Does the kernel's work and lets its time pass. What no stand-in knows takes 2 us and does
+ * nothing. */
+void stand_in_run(const struct stand_in_kernel *kernel, const void *args);
+void stand_in_wait(void); /* for what a kernel still does on its own */
+
+/* The size of a kernel's arguments in a fatbin; -1 if it holds no such kernel. */
+long stand_in_args_size(const void *fatbin, const char *kernel);
+
+#endif
