@@ -5,6 +5,7 @@
 
 #include "core/gpu.h"
 #include "core/plugin.h"
+#include "core/run.h"
 
 struct blas {
     const struct blas_plugin *plugin;
@@ -38,6 +39,14 @@ static const char *status_text(int status)
     return "an error that has no name here";
 }
 
+static struct blas *none(struct probe_run *r, const char *why)
+{
+    char line[400];
+    snprintf(line, sizeof line, "no row of cuBLAS or cuBLASLt: %.360s", why);
+    run_lost(r, line);
+    return NULL;
+}
+
 struct blas *blas_open(struct probe_run *r, char *why, size_t size)
 {
     char reason[320];
@@ -46,12 +55,12 @@ struct blas *blas_open(struct probe_run *r, char *why, size_t size)
     blas->plugin = plugin_open("blas", BLAS_PLUGIN_SYMBOL, reason, sizeof reason);
     if (!blas->plugin) {
         snprintf(why, size, "cuBLAS is not to be had: %s", reason);
-        return NULL;
+        return none(r, why);
     }
     int status = blas->plugin->open();
     if (status != 0) {
         snprintf(why, size, "cuBLAS did not start: %s", status_text(status));
-        return NULL;
+        return none(r, why);
     }
     return blas;
 }

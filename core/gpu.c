@@ -8,6 +8,7 @@
 #include "core/board.h"
 #include "core/device/harness.h"
 #include "core/gpu_inside.h"
+#include "core/mps.h"
 #include "core/nvml.h"
 #include "core/run.h"
 
@@ -222,16 +223,51 @@ static json_t *known(int value)
     return value < 0 ? json_null() : json_integer(value);
 }
 
-/* Facts that only NVML knows; null without NVML. */
+/* Why facts are null: by their names, or by "nvml" for all that NVML would know. */
+static json_t *unknown_facts(const struct nvml *nvml, const char *why, const char *no_mps)
+{
+    static const struct {
+        const char *name;
+        enum nvml_fact fact;
+    } facts[] = {{"power_limit_w", NVML_POWER_LIMIT},
+                 {"power_limit_default_w", NVML_POWER_LIMIT_DEFAULT},
+                 {"application_clock_mhz", NVML_APPLICATION_CLOCK},
+                 {"mig", NVML_MIG},
+                 {"persistence", NVML_PERSISTENCE},
+                 {"held_back_by", NVML_REASONS},
+                 {"n_processes", NVML_PROCESSES}};
+    json_t *unknown = json_object();
+
+    if (!nvml)
+        json_object_set_new(unknown, "nvml", json_string(why));
+    for (size_t i = 0; nvml && i < PROBE_LENGTH(facts); i++)
+        if (nvml_why_not(nvml, facts[i].fact))
+            json_object_set_new(unknown, facts[i].name,
+                                json_string(nvml_why_not(nvml, facts[i].fact)));
+    if (no_mps)
+        json_object_set_new(unknown, "mps", json_string(no_mps));
+    return unknown;
+}
+
+/* Facts that only NVML knows; null without NVML. Then `unknown` says why. */
 static void describe_settings(struct probe_run *r, json_t *gpu)
 {
     char why[NVML_WHY];
+    const char *no_mps = NULL;
     struct nvml *nvml = nvml_open(r->gpu->pci_bus, why);
-    struct nvml_facts f = nvml_facts(nvml);
+    const struct nvml_facts f = nvml_facts(nvml);
+    const int mps = mps_is_on(nvml_state(nvml).n_mps, &no_mps);
 
     json_object_set_new(gpu, "power_limit_w", document_number(f.power_limit_w));
+    json_object_set_new(gpu, "power_limit_default_w", document_number(f.power_limit_default_w));
+    json_object_set_new(gpu, "application_clock_mhz", document_number(f.application_clock_mhz));
     json_object_set_new(gpu, "mig", known(f.mig));
+    json_object_set_new(gpu, "mps", known(mps));
     json_object_set_new(gpu, "persistence", known(f.persistence));
+    json_t *unknown = unknown_facts(nvml, why, no_mps);
+    if (json_object_size(unknown) > 0)
+        json_object_set(gpu, "unknown", unknown);
+    json_decref(unknown);
     nvml_close(nvml);
 }
 

@@ -8,7 +8,7 @@
 
 /* The few types and constants of NVML that are used. They are part of its binary interface. */
 typedef struct nvmlDevice *device_t;
-enum { NVML_OK = 0, TEMPERATURE_GPU = 0, CLOCK_SM = 1, CLOCK_MEMORY = 2 };
+enum { NVML_OK = 0, NVML_INSUFFICIENT_SIZE = 7, MISSING = -1, TEMPERATURE_GPU = 0, CLOCK_SM = 1, CLOCK_MEMORY = 2 };
 enum { PROCESSES_MAX = 64 };
 
 struct utilisation {
@@ -35,10 +35,13 @@ struct nvml {
     int (*power)(device_t, unsigned *);
     int (*energy)(device_t, unsigned long long *);
     int (*power_limit)(device_t, unsigned *);
+    int (*power_limit_default)(device_t, unsigned *);
+    int (*application_clock)(device_t, int, unsigned *);
     int (*clock)(device_t, int, unsigned *);
     int (*clock_max)(device_t, int, unsigned *);
     int (*reasons)(device_t, unsigned long long *);
     int (*processes)(device_t, unsigned *, struct process *);
+    int (*mps_processes)(device_t, unsigned *, struct process *);
     int (*utilisation)(device_t, struct utilisation *);
     int (*ecc)(device_t, unsigned *, unsigned *);
     int (*mig)(device_t, unsigned *, unsigned *);
@@ -61,12 +64,16 @@ static const struct symbol {
     {offsetof(struct nvml, power), {"nvmlDeviceGetPowerUsage"}},
     {offsetof(struct nvml, energy), {"nvmlDeviceGetTotalEnergyConsumption"}},
     {offsetof(struct nvml, power_limit), {"nvmlDeviceGetEnforcedPowerLimit"}},
+    {offsetof(struct nvml, power_limit_default), {"nvmlDeviceGetPowerManagementDefaultLimit"}},
+    {offsetof(struct nvml, application_clock), {"nvmlDeviceGetApplicationsClock"}},
     {offsetof(struct nvml, clock), {"nvmlDeviceGetClockInfo"}},
     {offsetof(struct nvml, clock_max), {"nvmlDeviceGetMaxClockInfo"}},
     {offsetof(struct nvml, reasons),
      {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}},
     {offsetof(struct nvml, processes),
      {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"}},
+    {offsetof(struct nvml, mps_processes),
+     {"nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2"}},
     {offsetof(struct nvml, utilisation), {"nvmlDeviceGetUtilizationRates"}},
     {offsetof(struct nvml, ecc), {"nvmlDeviceGetEccMode"}},
     {offsetof(struct nvml, mig), {"nvmlDeviceGetMigMode"}},
@@ -144,13 +151,26 @@ static double milliwatts(int (*get)(device_t, unsigned *), device_t device)
     return get && get(device, &value) == NVML_OK ? value / 1000.0 : (double)NAN;
 }
 
+/* How many processes there are, also where the list is too short for them. */
+static int count(int (*get)(device_t, unsigned *, struct process *), device_t device, int *n)
+{
+    struct process processes[PROCESSES_MAX];
+    unsigned there = PROCESSES_MAX;
+    int status = get ? get(device, &there, processes) : MISSING;
+
+    if (status == NVML_INSUFFICIENT_SIZE)
+        status = NVML_OK;
+    *n = status == NVML_OK ? (int)there : -1;
+    return status;
+}
+
 struct nvml_state nvml_state(const struct nvml *nvml)
 {
     struct nvml_state s = {.sm_clock_mhz = NAN, .memory_clock_mhz = NAN, .temperature_c = NAN,
-                           .power_w = NAN, .utilisation = NAN, .n_processes = -1};
-    struct process processes[PROCESSES_MAX];
+                           .power_w = NAN, .utilisation = NAN, .n_processes = -1,
+                           .n_mps = -1};
     struct utilisation busy;
-    unsigned value = 0, n = PROCESSES_MAX;
+    unsigned value = 0;
 
     if (!nvml)
         return s;
@@ -161,10 +181,11 @@ struct nvml_state nvml_state(const struct nvml *nvml)
         s.temperature_c = value;
     if (nvml->utilisation && nvml->utilisation(nvml->device, &busy) == NVML_OK)
         s.utilisation = busy.gpu / 100.0;
-    if (nvml->reasons && nvml->reasons(nvml->device, &s.reasons) != NVML_OK)
+    s.knows_reasons = nvml->reasons && nvml->reasons(nvml->device, &s.reasons) == NVML_OK;
+    if (!s.knows_reasons)
         s.reasons = 0;
-    if (nvml->processes && nvml->processes(nvml->device, &n, processes) == NVML_OK)
-        s.n_processes = (int)n;
+    count(nvml->processes, nvml->device, &s.n_processes);
+    count(nvml->mps_processes, nvml->device, &s.n_mps);
     return s;
 }
 
@@ -183,13 +204,16 @@ static int mode(int (*get)(device_t, unsigned *, unsigned *), device_t device)
 
 struct nvml_facts nvml_facts(const struct nvml *nvml)
 {
-    struct nvml_facts f = {.power_limit_w = NAN, .sm_clock_max_mhz = NAN,
-                           .memory_clock_max_mhz = NAN, .ecc = -1, .mig = -1, .persistence = -1};
+    struct nvml_facts f = {.power_limit_w = NAN, .power_limit_default_w = NAN,
+                           .sm_clock_max_mhz = NAN, .memory_clock_max_mhz = NAN,
+                           .application_clock_mhz = NAN, .ecc = -1, .mig = -1, .persistence = -1};
     unsigned value;
 
     if (!nvml)
         return f;
     f.power_limit_w = milliwatts(nvml->power_limit, nvml->device);
+    f.power_limit_default_w = milliwatts(nvml->power_limit_default, nvml->device);
+    f.application_clock_mhz = clock_mhz(nvml->application_clock, nvml->device, CLOCK_SM);
     f.sm_clock_max_mhz = clock_mhz(nvml->clock_max, nvml->device, CLOCK_SM);
     f.memory_clock_max_mhz = clock_mhz(nvml->clock_max, nvml->device, CLOCK_MEMORY);
     f.ecc = mode(nvml->ecc, nvml->device);
@@ -199,6 +223,47 @@ struct nvml_facts nvml_facts(const struct nvml *nvml)
     return f;
 }
 
+static int status_of(const struct nvml *nvml, enum nvml_fact fact)
+{
+    const device_t device = nvml->device;
+    unsigned value, pending;
+    unsigned long long reasons;
+    int n;
+
+    switch (fact) {
+    case NVML_POWER_LIMIT: return nvml->power_limit ? nvml->power_limit(device, &value) : MISSING;
+    case NVML_POWER_LIMIT_DEFAULT:
+        return nvml->power_limit_default ? nvml->power_limit_default(device, &value) : MISSING;
+    case NVML_APPLICATION_CLOCK:
+        return nvml->application_clock ? nvml->application_clock(device, CLOCK_SM, &value)
+                                       : MISSING;
+    case NVML_MIG: return nvml->mig ? nvml->mig(device, &value, &pending) : MISSING;
+    case NVML_PERSISTENCE: return nvml->persistence ? nvml->persistence(device, &value) : MISSING;
+    case NVML_REASONS: return nvml->reasons ? nvml->reasons(device, &reasons) : MISSING;
+    case NVML_PROCESSES: return count(nvml->processes, device, &n);
+    case NVML_MPS_PROCESSES: return count(nvml->mps_processes, device, &n);
+    }
+    return MISSING;
+}
+
+const char *nvml_why_not(const struct nvml *nvml, enum nvml_fact fact)
+{
+    const int status = nvml ? status_of(nvml, fact) : MISSING;
+
+    if (status == NVML_OK)
+        return NULL;
+    if (status == MISSING || !nvml->error)
+        return nvml ? "this driver's NVML lacks the call" : "there is no NVML";
+    return nvml->error(status);
+}
+
+enum { POWER_CAP = 0x4 };
+
+char *nvml_slowdowns(char *text, size_t size, unsigned long long reasons)
+{
+    return nvml_reasons(text, size, reasons & ~(unsigned long long)POWER_CAP);
+}
+
 char *nvml_reasons(char *text, size_t size, unsigned long long reasons)
 {
     /* Bits of nvmlClocksEventReasons. 0x1 (idle), 0x2 (application clocks) and 0x100 (display) are
@@ -206,7 +271,7 @@ char *nvml_reasons(char *text, size_t size, unsigned long long reasons)
     static const struct {
         unsigned long long bit;
         const char *name;
-    } table[] = {{0x4, "power cap"},        {0x8, "hardware slowdown"}, {0x10, "sync boost"},
+    } table[] = {{POWER_CAP, "power cap"},        {0x8, "hardware slowdown"}, {0x10, "sync boost"},
                  {0x20, "thermal"},         {0x40, "hardware thermal"}, {0x80, "power brake"}};
     size_t used = 0;
 

@@ -20,13 +20,16 @@ enum { NVML_WHY = 160 };
 struct nvml_state {
     double sm_clock_mhz, memory_clock_mhz, temperature_c, power_w, utilisation; /* 0 to 1 */
     unsigned long long reasons; /* bitmask: why the clock is held back; 0: nothing, or not known */
+    bool knows_reasons;
     int n_processes;            /* compute processes on the GPU; -1: not known */
+    int n_mps;                  /* of them, those that share it by MPS; -1: not known */
 };
 
 /* What stays the same. NaN or -1 if it cannot be read. */
 struct nvml_facts {
-    double power_limit_w, sm_clock_max_mhz, memory_clock_max_mhz;
-    int ecc, mig, persistence; /* 0 off, 1 on */
+    double power_limit_w, power_limit_default_w, sm_clock_max_mhz, memory_clock_max_mhz;
+    double application_clock_mhz; /* of the SMs, which a user may set below the greatest */
+    int ecc, mig, persistence;    /* 0 off, 1 on */
 };
 
 /* Opens the GPU named by an index ("0", in PCI order), a UUID ("GPU-...") or a PCI bus id
@@ -37,6 +40,11 @@ void nvml_close(struct nvml *nvml); /* NULL is allowed, here and below */
 struct nvml_state nvml_state(const struct nvml *nvml);
 struct nvml_facts nvml_facts(const struct nvml *nvml);
 
+/* Why one of these cannot be read: "Not Supported". NULL if it can. */
+enum nvml_fact { NVML_POWER_LIMIT, NVML_POWER_LIMIT_DEFAULT, NVML_APPLICATION_CLOCK, NVML_MIG,
+                 NVML_PERSISTENCE, NVML_REASONS, NVML_PROCESSES, NVML_MPS_PROCESSES };
+const char *nvml_why_not(const struct nvml *nvml, enum nvml_fact fact);
+
 /* Joules that the board has taken since the driver was loaded; NaN where there is no such counter. It
  * moves in steps, every 20 to 100 ms. */
 double nvml_energy_j(const struct nvml *nvml);
@@ -44,5 +52,8 @@ double nvml_energy_j(const struct nvml *nvml);
 /* The reasons that hold a clock below what was asked for, in words: "power cap, thermal". Empty for
  * none. Idle and application clocks do not count as reasons. Returns text. */
 char *nvml_reasons(char *text, size_t size, unsigned long long reasons);
+
+/* The same without the power cap, under which heavy work runs on a healthy card. */
+char *nvml_slowdowns(char *text, size_t size, unsigned long long reasons);
 
 #endif

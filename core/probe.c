@@ -78,6 +78,17 @@ void probe_note(struct probe_run *r, const char *format, ...)
     json_array_append_new(r->notes, json_string(text));
 }
 
+void run_lost(struct probe_run *r, const char *line)
+{
+    const json_t *said;
+    size_t i;
+    json_array_foreach(r->lost, i, said)
+        if (!strcmp(json_string_value(said), line))
+            return;
+    json_array_append_new(r->lost, json_string(line));
+    fprintf(stderr, "%s: %s\n", probe.name, line);
+}
+
 /* --- what a probe may ask -------------------------------------------------------------------- */
 
 static size_t parameter_index(const char *name)
@@ -232,6 +243,8 @@ static json_t *run_document(struct probe_run *r, const char *started, double ela
     json_object_set_new(document, "checks_passed", json_integer(r->n_passed));
     json_object_set(document, "checks", r->checks);
     json_object_set(document, "notes", r->notes);
+    if (json_array_size(r->lost) > 0)
+        json_object_set(document, "lost", r->lost);
     return document;
 }
 
@@ -281,6 +294,7 @@ int main(int argc, char **argv)
     r->facts = json_object();
     r->checks = json_array();
     r->notes = json_array();
+    r->lost = json_array();
     r->cubins = json_object();
     r->environment = environment_host();
     document_time(started, sizeof started);

@@ -73,6 +73,7 @@ struct probe_run {
     double *clock_mhz;
     size_t n_clock, room_clock;
     json_t *cases, *facts, *notes;
+    json_t *lost;          /* libraries without which some rows are missing, a line each */
     json_t *checks;        /* that failed; of those that passed the number is kept */
     json_int_t n_passed;
     bool failed;
@@ -100,6 +101,9 @@ const char *better_name(enum probe_better better);
 /* core/samples.c: closes the current case, if any, into r->cases. */
 void samples_close_case(struct probe_run *r);
 void samples_free(struct probe_run *r);
+
+/* core/probe.c: a library that is not to be had, in one line that names what is lost; said once. */
+void run_lost(struct probe_run *r, const char *line);
 
 /* core/show.c: the table that a run by hand prints. */
 void show_run(FILE *out, const json_t *document);

@@ -150,17 +150,19 @@ static void by_chevrons(struct probe_run *r, const struct call *c)
     size_t shared;
     cudaStream_t stream;
 
-    (void)r;
-    CUDA(__cudaPushCallConfiguration((dim3){1, 1, 1}, (dim3){1, 1, 1}, 0, c->stream)
-             ? cudaErrorMissingConfiguration
-             : __cudaPopCallConfiguration(&grid, &block, &shared, &stream));
+    const unsigned refused =
+        __cudaPushCallConfiguration((dim3){1, 1, 1}, (dim3){1, 1, 1}, 0, c->stream);
+    if (refused)
+        probe_fail(r, "__cudaPushCallConfiguration: %s", cudaGetErrorString((cudaError_t)refused));
+    CUDA(__cudaPopCallConfiguration(&grid, &block, &shared, &stream));
     CUDA(cudaLaunchKernel((const void *)c->kernel, grid, block, c->parameters, shared, stream));
 }
 
 static void by_driver(struct probe_run *r, const struct call *c)
 {
     (void)r;
-    CUDA((cudaError_t)c->driver(c->function, 1, 1, 1, 1, 1, 1, 0, c->stream, c->parameters, NULL));
+    gpu_must((cudaError_t)c->driver(c->function, 1, 1, 1, 1, 1, 1, 0, c->stream, c->parameters, NULL),
+             "cuLaunchKernel", __FILE__, __LINE__);
 }
 
 static void by_driver_ex(struct probe_run *r, const struct call *c)
@@ -168,7 +170,8 @@ static void by_driver_ex(struct probe_run *r, const struct call *c)
     const CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
                                    .blockDimY = 1, .blockDimZ = 1, .hStream = c->stream};
     (void)r;
-    CUDA((cudaError_t)c->driver_ex(&config, c->function, c->parameters, NULL));
+    gpu_must((cudaError_t)c->driver_ex(&config, c->function, c->parameters, NULL),
+             "cuLaunchKernelEx", __FILE__, __LINE__);
 }
 
 static struct call call_of(struct probe_run *r, cudaKernel_t kernel, void **parameters)

@@ -192,6 +192,16 @@ static bool take_metric(struct bundle *bundle, struct run_context *at, const jso
     return true;
 }
 
+static void count_states(struct bundle *bundle, const json_t *run)
+{
+    const char *by = document_get_text(run, "slowed_by", NULL);
+
+    bundle->n_runs++;
+    bundle->n_shared += json_is_true(json_object_get(run, "shared"));
+    if (by && bundle->n_slowed++ == 0)
+        snprintf(bundle->slowed_by, sizeof bundle->slowed_by, "%s", by);
+}
+
 static bool take_run(struct bundle *bundle, const json_t *run, int place_in_file)
 {
     const json_t *probe = json_object_get(run, "probe"), *about = json_object_get(run, "run");
@@ -203,6 +213,7 @@ static bool take_run(struct bundle *bundle, const json_t *run, int place_in_file
     if (!part)
         return false;
     count_run(part, run);
+    count_states(bundle, run);
     if (!part->note)
         replace(&part->note, json_string_value(json_array_get(json_object_get(run, "notes"), 0)));
     struct run_context at = {.probe = name,

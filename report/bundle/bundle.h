@@ -37,6 +37,8 @@ struct bundle {
     struct counted *counted_from;
     size_t n_counted;
     int n_rounds;
+    int n_runs, n_shared, n_slowed; /* of those: with another process, with a GPU slowed down */
+    char slowed_by[96];             /* in the first such run */
 };
 
 /* Takes a valid bundle document (see document_parse), and adds the derived rows. False when memory

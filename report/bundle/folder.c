@@ -145,6 +145,13 @@ static bool merge(struct bundle *into, const struct bundle *bundles, size_t n, c
     into->name = strdup(bundles[0].name);
     into->board = bundles[0].board ? strdup(bundles[0].board) : NULL;
     into->path = strdup(folder);
+    for (size_t i = 0; i < n; i++) {
+        into->n_runs += bundles[i].n_runs;
+        into->n_shared += bundles[i].n_shared;
+        into->n_slowed += bundles[i].n_slowed;
+        if (!into->slowed_by[0])
+            memcpy(into->slowed_by, bundles[i].slowed_by, sizeof into->slowed_by);
+    }
     for (size_t i = 0; i < n && merged; i++)
         for (size_t k = 0; k < bundles[i].n_parts && merged; k++) {
             const char *probe = bundles[i].parts[k].name;

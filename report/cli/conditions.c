@@ -13,8 +13,10 @@ static const struct condition {
     {"n_sm", "gpu", "n_sm", true},
     {"ecc", "gpu", "ecc", true},
     {"mig", "gpu", "mig", true},
+    {"mps", "gpu", "mps", true},
     {"card", "gpu", "id_hash", false},
     {"power_limit", "gpu", "power_limit_w", false},
+    {"application_clock", "gpu", "application_clock_mhz", false},
     {"sm_clock_max", "gpu", "sm_clock_max_mhz", false},
     {"memory_clock", "gpu", "memory_clock_mhz", false},
     {"persistence", "gpu", "persistence", false},
@@ -176,7 +178,7 @@ json_t *conditions_json(const struct bundle *old, const struct bundle *new)
             json_object_set_new(different, conditions[i].key,
                                 json_pack("[s, s]", value_of(old, &conditions[i], a, sizeof a),
                                           value_of(new, &conditions[i], b, sizeof b)));
-        else
+        else if (!unknown(old, &conditions[i])) /* what neither says is not the same */
             json_array_append_new(same, json_string(conditions[i].key));
     }
     for (size_t i = 0; i < old->n_parts; i++)

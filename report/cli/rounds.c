@@ -74,6 +74,7 @@ static bool tick(void *context, pid_t group)
     if (s->nvml && child_now_s() - s->looked_s > LOOK_S) {
         s->looked_s = child_now_s();
         s->seen = nvml_state(s->nvml);
+        s->reasons |= s->seen.reasons;
         bool suspicious = s->seen.n_processes > 1 && s->seen.n_processes > processes_of(group);
         s->n_suspicious = suspicious ? s->n_suspicious + 1 : 0;
         s->foreign = s->foreign || s->n_suspicious >= 2;
@@ -97,15 +98,19 @@ static void look_before(struct session *s)
         s->seen = nvml_state(s->nvml);
     }
     s->foreign = s->seen.n_processes > 0;
+    s->reasons = 0; /* a GPU at rest may say anything */
 }
 
 static json_t *state_object(const struct nvml_state *state)
 {
     char reasons[160];
-    return json_pack("{s:o, s:o, s:o, s:s}", "sm_clock_mhz", document_number(state->sm_clock_mhz),
-                     "temperature_c", document_number(state->temperature_c), "power_w",
+    nvml_reasons(reasons, sizeof reasons, state->reasons);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "sm_clock_mhz",
+                     document_number(state->sm_clock_mhz), "temperature_c",
+                     document_number(state->temperature_c), "power_w",
                      document_number(state->power_w), "held_back_by",
-                     nvml_reasons(reasons, sizeof reasons, state->reasons));
+                     state->knows_reasons ? json_string(reasons) : json_null(), "n_processes",
+                     state->n_processes < 0 ? json_null() : json_integer(state->n_processes));
 }
 
 /* --- one run ---------------------------------------------------------------------------------- */
@@ -233,6 +238,7 @@ static json_t *run_probe(struct session *s, struct task *task)
         argv[n++] = s->raw_path;
     }
     bool started = child_run(argv, limit_of(s), tick, s, &result);
+    s->reasons |= nvml_state(s->nvml).reasons; /* a short run had no look */
     json_t *document = if_it_fits(s, task, document_of(s, task, started, &result), result.elapsed_s);
     name_left_behind(s, task, result.group, document);
     task->last_s = result.elapsed_s;
@@ -264,6 +270,19 @@ static const char *discarded_case(const json_t *document)
     return NULL;
 }
 
+/* What slowed the GPU down during the run is no cause to repeat it: it stays, marked. */
+static void mark_slowed(struct session *s, json_t *document)
+{
+    char by[160];
+    nvml_slowdowns(by, sizeof by, s->reasons);
+    if (!by[0])
+        return;
+    json_object_set_new(document, "slowed_by", json_string(by));
+    progress_say(&s->progress, "warn  %s: slowed down (%s) in round %d; marked",
+                 document_get_text(json_object_get(document, "probe"), "name", "?"), by,
+                 s->now.round);
+}
+
 /* Adds what the runner knows of the run. Returns why it must be repeated, or NULL. */
 static const char *judge(struct session *s, json_t *document, int repeat, json_t *before)
 {
@@ -274,8 +293,13 @@ static const char *judge(struct session *s, json_t *document, int repeat, json_t
     if (s->nvml)
         json_object_set_new(document, "nvml", json_pack("{s:O, s:o}", "before", before, "after",
                                                         state_object(&s->seen)));
-    if (s->foreign && s->options.shared)
+    mark_slowed(s, document);
+    if (s->foreign && s->options.shared) {
         json_object_set_new(document, "shared", json_true());
+        progress_say(&s->progress, "warn  %s: another process was on the GPU in round %d; marked",
+                     document_get_text(json_object_get(document, "probe"), "name", "?"),
+                     s->now.round);
+    }
     if (s->foreign && !s->options.shared) {
         static const char cause[] = "another process was on the GPU";
         json_object_set_new(document, "discarded", json_string(cause));
@@ -301,6 +325,22 @@ static void count(struct session *s, struct task *task, const json_t *document)
     }
 }
 
+/* A library that is not to be had is said once, not by every program and in every round. */
+static void say_lost(struct session *s, const json_t *document)
+{
+    const json_t *line;
+    size_t i;
+
+    json_array_foreach(json_object_get(document, "lost"), i, line)
+    {
+        const char *text = json_string_value(line);
+        if (!text || json_object_get(s->lost, text))
+            continue;
+        json_object_set_new(s->lost, text, json_true());
+        progress_say(&s->progress, "warn  %s", text);
+    }
+}
+
 static void run_task(struct session *s, struct task *task)
 {
     const char *cause = NULL;
@@ -316,6 +356,7 @@ static void run_task(struct session *s, struct task *task)
         cause = judge(s, document, repeat, before);
         json_decref(before);
         keep_environment(s, document);
+        say_lost(s, document);
         count(s, task, document);
         if (cause && repeat < SESSION_REPEATS_MAX) {
             task->n_repeats++;
@@ -406,7 +447,8 @@ static void open_nvml(struct session *s)
         list += length + (list[length] == ',');
     }
     s->nvml = nvml_open(gpu, why);
-    if (!s->nvml)
+    const json_t *unknown = json_object_get(json_object_get(s->environment, "gpu"), "unknown");
+    if (!s->nvml && !json_object_get(unknown, "nvml")) /* else it is said with the settings */
         progress_say(&s->progress, "warn  clocks and other processes are not watched: %s", why);
 }
 
@@ -422,10 +464,11 @@ void session_find_gpu(struct session *s)
     json_t *document = run_probe(s, &task);
     const json_t *environment = json_object_get(document, "environment");
     const char *state = document_get_text(document, "gpu_state", "failed");
+    const bool is_there = !json_object_get(document, "gpu_state") &&
+                          json_object_get(environment, "gpu");
 
-    if (!json_object_get(document, "gpu_state") && json_object_get(environment, "gpu")) {
+    if (is_there) {
         s->gpu_state[0] = '\0';
-        open_nvml(s);
     } else {
         snprintf(s->gpu_state, sizeof s->gpu_state, "%.31s", state);
         snprintf(s->gpu_why, sizeof s->gpu_why, "%s",
@@ -433,4 +476,6 @@ void session_find_gpu(struct session *s)
     }
     keep_environment(s, document);
     json_decref(document);
+    if (is_there)
+        open_nvml(s);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "report/bundle/folder.h"
+#include "report/bundle/machine.h"
 #include "report/cli/answers.h"
 #include "report/cli/child.h"
 #include "report/cli/command.h"
@@ -224,8 +225,18 @@ static void say_gpu_state(const struct session *s)
                 s->gpu_why[0] ? s->gpu_why : s->gpu_state);
 }
 
+/* In one line, before anything is measured. */
+static void say_settings(const struct session *s)
+{
+    char text[MACHINE_TEXT];
+    if (!s->gpu_state[0] && *machine_settings(s->environment, text, sizeof text))
+        fprintf(stderr, "warn  %s\n", text);
+}
+
 static bool alone(struct session *s)
 {
+    const json_t *gpu = json_object_get(s->environment, "gpu");
+    const bool mps = json_integer_value(json_object_get(gpu, "mps")) != 0;
     struct nvml_state state = nvml_state(s->nvml);
     if (state.n_processes <= 0 || s->options.shared)
         return true;
@@ -233,9 +244,10 @@ static bool alone(struct session *s)
     state = nvml_state(s->nvml);
     if (state.n_processes <= 0)
         return true;
-    out_say("gpufloor run: %d other process%s on the GPU: wait, or give --shared to measure "
+    out_say("gpufloor run: %d other process%s on the GPU%s: wait, or give --shared to measure "
             "all the same\n",
-            state.n_processes, state.n_processes == 1 ? " is" : "es are");
+            state.n_processes, state.n_processes == 1 ? " is" : "es are",
+            mps ? " (MPS is on, and its server is one)" : "");
     return false;
 }
 
@@ -336,6 +348,7 @@ static int prepare(struct session *s)
 
     s->environment = json_object();
     s->runs = json_array();
+    s->lost = json_object();
     s->began_s = child_now_s();
     progress_open(&s->progress);
     session_find_gpu(s);
@@ -349,6 +362,7 @@ static int prepare(struct session *s)
                 s->options.require_gpu ? "require-gpu" : "each", s->options.device);
         return EXIT_WORSE;
     }
+    say_settings(s);
     if (!alone(s) || !choose_tasks(s))
         return EXIT_TROUBLE;
     if (s->n_tasks == 0) {
@@ -367,6 +381,7 @@ static void close_session(struct session *s)
     free(s->tasks);
     json_decref(s->environment);
     json_decref(s->runs);
+    json_decref(s->lost);
     json_decref(s->continued);
     if (s->held >= 0)
         close(s->held);

@@ -52,12 +52,14 @@ struct session {
     bool interrupted, unwritten; /* unwritten: the last round is not on disk */
     double looked_s;
     int n_suspicious; /* looks in a row that saw more processes on the GPU than are ours */
+    unsigned long long reasons; /* all that NVML said during the run for a clock held back */
     bool foreign;     /* another process was on the GPU before or during the current run */
     pid_t left[SESSION_LEFT_MAX]; /* processes that were left behind, already named */
     size_t n_left;
 
     json_t *environment, *runs;
     size_t n_bytes;    /* of the runs, as they are written; 0: not counted yet */
+    json_t *lost;      /* what programs said of libraries that they lack, each line once */
     int n_kept;        /* rounds of the resumed bundle, which are not measured again */
     int n_whole;       /* rounds that are measured, those included */
     json_t *continued; /* when it was resumed; NULL: never */

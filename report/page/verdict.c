@@ -10,6 +10,7 @@
 #include "core/stat.h"
 #include "report/bundle/folder.h"
 #include "report/bundle/setting.h"
+#include "report/bundle/machine.h"
 #include "report/cli/compare.h"
 #include "report/cli/headline.h"
 #include "report/page/sections.h"
@@ -420,6 +421,14 @@ static void say_clock(struct section *section, const struct summary *summary, st
                            lowest->probe));
 }
 
+/* A line only where the machine was not as it should be. */
+static void say_states(struct section *section, const struct summary *summary, struct grid *grid)
+{
+    char text[MACHINE_TEXT];
+    if (*machine_states(summary->bundle, text, sizeof text))
+        put(grid, "state", section_text(section, "%s", text));
+}
+
 /* How far times and rates with an interval repeat: half of them stay within what it returns. The
  * series has the spread within which so many of a hundred stay. */
 static double median_spread(const struct rows *rows, struct section *section)
@@ -510,6 +519,7 @@ void section_verdict(const struct summary *summary, struct section *section)
         section->finding = "only the host was measured: --all has its rows.";
     } else
         decide(section, summary, grid, &d);
+    say_states(section, summary, grid);
     say_clock(section, summary, grid);
     say_trust(section, summary, grid, &d);
     say_gaps(section, grid, &d);
