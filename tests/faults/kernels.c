@@ -1,5 +1,6 @@
 /* What a few kernels do, on the CPU, and how long a GPU would take; see stand_in.h. */
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,14 +11,20 @@
 #include "probes/timers/args.h"
 #include "tests/faults/stand_in.h"
 
-static const double GHZ = 1.98;
 enum { LAUNCH_NS = 2000 };
 
 uint64_t stand_in_now_ns = 1000000000;
 
+/* The SM clock; STAND_IN_MHZ locks it. */
+static double ghz(void)
+{
+    const char *mhz = getenv("STAND_IN_MHZ");
+    return mhz ? atof(mhz) / 1e3 : 1.98;
+}
+
 static uint64_t cycles_at(uint64_t ns)
 {
-    return (uint64_t)(GHZ * (double)ns);
+    return (uint64_t)(ghz() * (double)ns);
 }
 
 static uint64_t host_ns(void)
@@ -84,7 +91,7 @@ static void spin(const void *args)
 {
     const struct spin_args *a = args;
     const struct harness_stamp before = {cycles_at(stand_in_now_ns), stand_in_now_ns};
-    stand_in_now_ns += (uint64_t)((double)a->asked / GHZ);
+    stand_in_now_ns += (uint64_t)((double)a->asked / ghz());
     if (a->result)
         *a->result = (struct spin_result){
             .cycles = a->asked + 17, .lead = before,
