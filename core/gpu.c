@@ -595,6 +595,7 @@ void gpu_kernel_facts(struct probe_run *r, cudaKernel_t kernel, int threads, siz
 /* The size was asked for with --set, or is the program's own: then what was measured is kept. */
 _Noreturn static void no_memory(struct probe_run *r, size_t bytes, const char *what)
 {
+    char line[400];
     size_t available = 0, whole = 0;
     bool asked = false;
 
@@ -602,9 +603,12 @@ _Noreturn static void no_memory(struct probe_run *r, size_t bytes, const char *w
     CUDA(cudaMemGetInfo(&available, &whole));
     for (size_t i = 0; i < probe.n_parameters; i++)
         asked = asked || r->options.given[i];
-    (asked ? probe_usage : probe_fail)(
-        r, "%s of %zu bytes does not fit: this GPU has %zu bytes free of %zu (cudaMalloc: %s)", what,
-        bytes, available, whole, cudaGetErrorString(cudaErrorMemoryAllocation));
+    snprintf(line, sizeof line,
+             "%s of %zu bytes does not fit: this GPU has %zu bytes free of %zu (cudaMalloc: %s)", what,
+             bytes, available, whole, cudaGetErrorString(cudaErrorMemoryAllocation));
+    if (asked)
+        probe_usage(r, "%s", line);
+    probe_fail(r, "%s", line);
 }
 
 void *gpu_alloc(struct probe_run *r, size_t bytes, const char *what)
