@@ -268,19 +268,18 @@ static void measure_scenes(struct probe_run *r)
 {
     char said[1024] = "";
     bool asked = false;
-    int status = 1;
 
     for (size_t i = 0; i < PROBE_LENGTH(scenes); i++) {
         const struct scene *scene = &scenes[i];
         if (!probe_begin_case(r, PROBE_TWICE, "scene=%s,launch=%s,blocks=%s", scene->scene,
                               scene->launch, scene->blocks))
             continue;
-        if (!asked)
-            status = probe_respawn(r, "play", 1, CHILD_MS, said, sizeof said);
+        const int status = asked ? 0 : probe_respawn(r, "play", 1, CHILD_MS, said, sizeof said);
+        if (status != 0)
+            probe_fail(r, "the child that plays the scenes ended with %d: %s", status, said);
         asked = true;
-        struct outcome o = outcome_of(status == 0 ? said : "", i);
-        if (probe_require(r, o.end != OTHER, "the child ended as it should: %d, '%s'", status,
-                          said) &&
+        struct outcome o = outcome_of(said, i);
+        if (probe_require(r, o.end != OTHER, "the child says how it ended: '%s'", said) &&
             (!is_held(scene) || checked_hold(r, &o)))
             hand_over(r, scene, &o);
     }

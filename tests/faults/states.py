@@ -31,13 +31,13 @@ def check(what, ok, otherwise=""):
 class Seen:
     """A `gpufloor run`: its exit status, what it said, its bundle and the report of it."""
 
-    def __init__(self, stand_in, name, arguments=(), **environment):
+    def __init__(self, stand_in, name, arguments=("--quick",), **environment):
         gpufloor, path = os.path.join(stand_in.work, "bin/gpufloor"), os.path.join(stand_in.work, name + ".json")
         if os.path.exists(path):
             os.unlink(path)
         start = {"capture_output": True, "text": True, "timeout": LIMIT_S, "check": False, "cwd": stand_in.work,
                  "env": stand_in.environment(**environment)}
-        done = subprocess.run([gpufloor, "run", "--quick", "--seed", "1", "--results", "nowhere", "-o", path, "spin",
+        done = subprocess.run([gpufloor, "run", "--seed", "1", "--results", "nowhere", "-o", path, "spin",
                                *arguments], **start)
         self.name, self.status, self.said, self.bundle, self.report = name, done.returncode, done.stderr, None, ""
         if os.path.exists(path):
@@ -110,7 +110,7 @@ def settings(stand_in):
 
 
 def mps(stand_in):
-    seen = Seen(stand_in, "mps", ["--shared"], NVML_STATE="mps_processes=1 processes=1")
+    seen = Seen(stand_in, "mps", ["--quick", "--shared"], NVML_STATE="mps_processes=1 processes=1")
     seen.says("MPS is on", seen.gpu["mps"] == 1)
     seen = Seen(stand_in, "mps-server", NVML_STATE="mps_processes=1 processes=1")
     check("mps-server: refused, and why", seen.status == 2 and "MPS is on, and its server is one" in seen.said, seen.said)
@@ -129,7 +129,7 @@ def processes(stand_in):
         seen = Seen(stand_in, f"processes-{n}", NVML_STATE=f"processes={n}")
         check(f"{n} other processes: refused in one line", seen.status == 2 and not seen.bundle and
               f"{n} other process" in seen.said and seen.said.count("\n") == 1, seen.said)
-    seen = Seen(stand_in, "shared", ["--shared"], NVML_STATE="processes=2")
+    seen = Seen(stand_in, "shared", ["--quick", "--shared"], NVML_STATE="processes=2")
     check("shared: marked", seen.run.get("shared") is True and seen.run["nvml"]["before"]["n_processes"] == 2, seen.run)
     check("shared: run says so", len(seen.lines("another process was on the GPU in round 1")[0]) == 1, seen.said)
     check("shared: report says so", "another process on the GPU in 1 of 1 runs" in seen.lines("")[1], seen.report[:400])
@@ -144,6 +144,9 @@ def throttling(stand_in):
         check(f"{words}: marked", seen.run.get("slowed_by") == words, seen.run)
         check(f"{words}: run says so", len(seen.lines(f"spin: slowed down ({words}) in round 1")[0]) == 1, seen.said)
         check(f"{words}: report says so", f"slowed down in 1 of 1 runs ({words})" in seen.lines("")[1], seen.report[:400])
+    seen = Seen(stand_in, "slowed-twice", ["--rounds", "3"], NVML_STATE="reasons=0x20")
+    check("short runs: each is marked", [run.get("slowed_by") for run in seen.bundle["runs"]] == ["thermal"] * 3,
+          seen.said)
     for bit, words in ((0x1, ""), (0x2, ""), (0x4, "power cap")):
         seen = Seen(stand_in, f"usual-{bit}", NVML_STATE=f"reasons={bit}")
         check(f"reason {bit}: kept, and no slowdown", "slowed_by" not in seen.run and
@@ -223,7 +226,7 @@ def blas(stand_in):
         wrong = schema.jsonschema and schema.complaint("run", document)
         check(f"{what}: the document follows the schema", not wrong, wrong)
     os.path.exists(plugin) and os.unlink(plugin)
-    seen = Seen(stand_in, "lost", ["every"])
+    seen = Seen(stand_in, "lost", ["--rounds", "2", "every"])
     check("gpufloor run says once what is lost", len(seen.lines("no row of cuBLAS")[0]) == 1 and seen.status == 0, seen.said)
 
 
