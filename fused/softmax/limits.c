@@ -24,7 +24,8 @@ static bool holds(struct probe_run *r, const struct softmax *room, enum softmax_
     gpu_poison(r, t.out.memory, t.bytes);
     if (!CUDA_GRANTS(cudaFuncSetAttribute(of, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                           (int)p.shared)) ||
-        !CUDA_GRANTS(gpu_try_launch(r, t.k.of[kernel], &shape, &a)))
+        !gpu_grants(gpu_try_launch(r, t.k.of[kernel], &shape, &a), "cudaLaunchKernelExC", __FILE__,
+                    __LINE__))
         return false;
     const struct verdict v = softmax_run_verifier(r, &t, true, true, &elements);
     return v.wrong == 0 && v.looked_at == elements;

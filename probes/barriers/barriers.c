@@ -225,7 +225,8 @@ static void measure_blocks(struct probe_run *r, const struct meeting *m)
 static bool fits(struct probe_run *r, cudaKernel_t kernel, const struct gpu_shape *shape,
                  const void *args)
 {
-    const bool does = CUDA_GRANTS(gpu_try_launch(r, kernel, shape, args));
+    const bool does = gpu_grants(gpu_try_launch(r, kernel, shape, args), "cudaLaunchKernelExC",
+                                 __FILE__, __LINE__);
     gpu_wait(r);
     return does;
 }

@@ -179,7 +179,7 @@ static cudaError_t spin(struct probe_run *r, const struct spinner *s, const stru
         a.mine = s->tally + 1, a.others = s->tally;
         result = gpu_try_launch(r, s->spin, &shape, &a);
     }
-    CUDA_GRANTS(result); /* what a refusal is, the caller judges */
+    gpu_grants(result, "cudaLaunchKernelExC", __FILE__, __LINE__); /* what a refusal is, the caller judges */
     gpu_wait(r);
     CUDA(cudaStreamSynchronize(second));
     return result;

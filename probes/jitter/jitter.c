@@ -147,28 +147,30 @@ static void measure_steps(struct probe_run *r, const struct jitter *j, enum mode
                           enum host host, int n, unsigned flags)
 {
     struct gpu_graph graph = {0};
-    struct crowd crowd = {.n = 0};
     uint32_t count = 0;
 
     if (!probe_begin_case(r, flags, "launches=%d,mode=%s,host=%s", launches, mode_names[mode],
                           host_names[host]))
         return;
+    /* Not on this stack, which a call that fails leaves while the threads still run. */
+    struct crowd *crowd = probe_host_alloc(r, sizeof *crowd);
+    *crowd = (struct crowd){.n = 0};
     if (mode == BY_GRAPH) {
         gpu_graph_begin(r);
         launch_tiny(r, j, launches, 1);
         graph = gpu_graph_end(r);
     }
     if (host == LOADED)
-        jitter_crowd_begin(&crowd);
+        jitter_crowd_begin(crowd);
     else if (host == SHARED)
-        jitter_neighbour_begin(&crowd);
+        jitter_neighbour_begin(crowd);
     time_steps(r, j, mode, launches, &graph, WARM_STEPS);
     CUDA(cudaMemsetAsync(j->count, 0, sizeof count, gpu_stream(r)));
     gpu_wait(r);
     time_steps(r, j, mode, launches, &graph, n);
     if (host != IDLE)
-        probe_value(r, HOST_LOAD, jitter_crowd_load(&crowd));
-    jitter_crowd_end(&crowd);
+        probe_value(r, HOST_LOAD, jitter_crowd_load(crowd));
+    jitter_crowd_end(crowd);
 
     sample_tail(r, STEP, j->ns, n);
     gpu_to_host(r, &count, j->count, sizeof count);
@@ -407,16 +409,17 @@ static void measure_scenes(struct probe_run *r, const struct jitter *j)
         bool higher;
     } among[] = {{1, false}, {2, false}, {2, true}, {4, false}, {8, false}};
     struct layerer l = make_layer(r);
-    struct rivals all = {.n = 0};
+    struct rivals *all = probe_host_alloc(r, sizeof *all); /* not on this stack either */
 
-    jitter_rivals_make(r, &image_jitter, &all);
+    memset(all, 0, sizeof *all);
+    jitter_rivals_make(r, &image_jitter, all);
     for (enum mode mode = BY_STREAM; mode < N_MODES; mode++)
-        measure_layers(r, j, &l, &all, &(struct scene){.mode = mode, .kind = NONE});
+        measure_layers(r, j, &l, all, &(struct scene){.mode = mode, .kind = NONE});
     for (enum rival_kind kind = STREAMER; kind < NONE; kind++) {
-        measure_rivals(r, &all, kind);
+        measure_rivals(r, all, kind);
         for (size_t i = 0; i < PROBE_LENGTH(among); i++)
             for (enum mode mode = BY_STREAM; mode < N_MODES; mode++)
-                measure_layers(r, j, &l, &all,
+                measure_layers(r, j, &l, all,
                                &(struct scene){mode, kind, among[i].streams, among[i].higher});
     }
 }
