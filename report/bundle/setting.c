@@ -46,9 +46,8 @@ enum setting setting_ecc(const struct bundle *bundle, char text[SETTING_TEXT])
 {
     const int ecc = mode_of(bundle, "ecc");
     const bool has_hbm = document_get_number(gpu_of(bundle), "bus_bits") >= 1024;
-    const int shipped = mode_of(bundle, "ecc_default") >= 0 ? mode_of(bundle, "ecc_default")
-                        : has_hbm                           ? 1
-                                                            : -1;
+    const int shipped = has_hbm ? 1 : -1;
+
     if (ecc < 0)
         return say(SETTING_UNKNOWN, text, "ECC: not recorded");
     snprintf(text, SETTING_TEXT, "ECC is %s%s", ecc ? "on" : "off",
@@ -74,21 +73,17 @@ enum setting setting_power(const struct bundle *bundle, char text[SETTING_TEXT])
     return is_same ? SETTING_SHIPPED : SETTING_CHANGED;
 }
 
-/* A limit below the greatest clock, a lock, or other application clocks than the default. */
+/* Application clocks below the greatest one; a lock shows in no field (report/bundle/machine.c). */
 enum setting setting_clocks(const struct bundle *bundle, char text[SETTING_TEXT])
 {
     const json_t *gpu = gpu_of(bundle);
     const double most = document_get_number(gpu, "sm_clock_max_mhz");
-    const double limit = document_get_number(gpu, "sm_clock_limit_mhz");
-    const int locked = mode_of(bundle, "clocks_locked");
+    const double set = document_get_number(gpu, "application_clock_mhz");
 
-    if (limit < most) {
-        snprintf(text, SETTING_TEXT, "the SM clock is limited to %.0f of %.0f MHz", limit, most);
+    if (set < most) {
+        snprintf(text, SETTING_TEXT, "the application clock is %.0f of %.0f MHz", set, most);
         return SETTING_CHANGED;
     }
-    if (locked > 0)
-        return say(SETTING_CHANGED, text, "the clocks are locked");
-    if (locked == 0 || !isnan(limit))
-        return say(SETTING_SHIPPED, text, "no clock is locked or limited");
-    return say(SETTING_UNKNOWN, text, "locks and limits of clocks: not recorded");
+    return isnan(set) ? say(SETTING_UNKNOWN, text, "application clocks: not recorded")
+                      : say(SETTING_SHIPPED, text, "the application clock is the greatest one");
 }

@@ -9,7 +9,6 @@
 #include "core/document.h"
 #include "core/stat.h"
 #include "report/bundle/folder.h"
-#include "report/bundle/setting.h"
 #include "report/bundle/machine.h"
 #include "report/cli/compare.h"
 #include "report/cli/headline.h"
@@ -108,7 +107,7 @@ static void say_software(struct section *section, const struct summary *summary)
 
 static void say_machine(struct section *section, const struct summary *summary)
 {
-    char cpu[160], clocks[SETTING_TEXT];
+    char cpu[160];
 
     if (has_gpu(summary))
         say_gpu(section, summary);
@@ -117,8 +116,6 @@ static void say_machine(struct section *section, const struct summary *summary)
                      section_text(section, "%.80s | no GPU",
                                   fact(summary, "host", "cpu", cpu, sizeof cpu)));
     say_software(section, summary);
-    if (setting_clocks(summary->bundle, clocks) == SETTING_CHANGED)
-        section_line(section, section_text(section, "not as shipped: %s", clocks));
 }
 
 /* --- against the committed results ------------------------------------------------------------ */

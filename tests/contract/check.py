@@ -124,8 +124,7 @@ FAULTS = [
     ("MIG not recorded", "MIG", "note", setting(GPU + "mig", None)),
     ("MPS", "MPS", "no", setting(GPU + "mps", True)),
     ("MPS recorded, and off", "MPS", "ok", setting(GPU + "mps", False)),
-    ("a limit of the clock", "clocks", "no", setting(GPU + "sm_clock_limit_mhz", 1500)),
-    ("a lock of the clocks", "clocks", "no", setting(GPU + "clocks_locked", True)),
+    ("a limit of the clock", "clocks", "no", setting(GPU + "application_clock_mhz", 1500)),
     ("a clock that is never reached", "clocks", "no",
      lambda b: scale(b, "spin", "sm_clock", 0.8, "source=measured")),
     ("a hot card", "clocks", "no", lambda b: put(b["runs"][9], "nvml.after.held_back_by", "power cap, thermal")),
@@ -232,12 +231,12 @@ def check_report(base, work):
     for limit, said in ((1500, True), (1980, False), (None, False)):
         bundle = copy.deepcopy(base)
         if limit:
-            bundle["environment"]["gpu"]["sm_clock_limit_mhz"] = limit
+            bundle["environment"]["gpu"]["application_clock_mhz"] = limit
         with open(path, "w", encoding="utf-8") as file:
             json.dump(bundle, file)
         text = subprocess.run([GPUFLOOR, "report", "--headline", path], capture_output=True, text=True,
                               check=False).stdout
-        ok(("not as shipped: the SM clock is limited to 1500 of 1980 MHz" in text) == said and "driver" in text,
+        ok(("application clock 1500 MHz of 1980" in text) == said and "driver" in text,
            f"report: a limit of {limit} MHz is {'named' if said else 'not named'}", text[:400])
 
 

@@ -19,8 +19,10 @@ probes() { # NAME...: exactly these stand beside the program
     for name in "$@"; do ln -s "$here/fake_probe.sh" "bin/probes/$name"; done
 }
 measure() { # ARGUMENT...: its outputs go to out and talk
+    local seed=(--seed 1)
+    [ "$1" != --continue ] || seed=() # the bundle has one
     rm -f log
-    FAKE_LOG=$work/log timeout 60 "$gpufloor" run --seed 1 --results "$work/results" "$@" >out 2>talk
+    FAKE_LOG=$work/log timeout 60 "$gpufloor" run ${seed[@]+"${seed[@]}"} --results "$work/results" "$@" >out 2>talk
     status=$?
 }
 check() { # WHAT COMMAND...
