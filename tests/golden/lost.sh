@@ -20,7 +20,7 @@ probes() { # NAME...: exactly these stand beside the program
 }
 measure() { # ARGUMENT...: its outputs go to out and talk
     local seed=(--seed 1)
-    [ "$1" != --continue ] || seed=() # the bundle has one
+    [ "${1:-}" != --continue ] || seed=() # the bundle has one
     rm -f log
     FAKE_LOG=$work/log timeout 60 "$gpufloor" run ${seed[@]+"${seed[@]}"} --results "$work/results" "$@" >out 2>talk
     status=$?
