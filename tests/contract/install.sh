@@ -115,7 +115,7 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --clear-groups true 2>/dev/null; 
     check "a folder that he cannot write is refused" left_with 2
     check "before measuring, with what to do" said '^gpufloor run: --output gpufloor-run(: this folder cannot be made|/.*) ?\(?.*Permission denied'
     as_nobody env PREFIX="$work/nobody's/own" "$PWD/install/install.sh" install "$build/bin" "$build/bin/probes/null"
-    if [ -r Makefile ] && setpriv --reuid=65534 --clear-groups test -r "$PWD/install/install.sh"; then
+    if [ -r Makefile ] && setpriv --reuid=65534 --clear-groups test -r "$PWD/install/install.sh" -a -r "$build/bin/gpufloor"; then
         check "another user installs into his own folder" test -x "$work/nobody's/own/bin/gpufloor"
     fi
     as_nobody env PREFIX="$prefix" "$PWD/install/install.sh" check
