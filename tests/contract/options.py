@@ -138,7 +138,7 @@ def traces(folder):
         for name in sorted(files):
             with open(os.path.join(where, name), encoding="utf-8", errors="replace") as file:
                 text = file.read()
-            text = re.sub(r'"(started|sha256)":"[^"]*"|"elapsed_s":[0-9.e-]+|"continued":\[[^]]*\]|\d{8}T\d{6}Z', "", text)
+            text = re.sub(r'"(started|sha256)":"[^"]*"|"elapsed_s":[0-9.e-]+|--seed \d{10}|"continued":\[[^]]*\]|\d{8}T\d{6}Z', "", text)
             found.append((re.sub(r"\d{8}T\d{6}Z", "TIME", os.path.join(where[len(folder):], name)), text))
     return found
 
@@ -184,7 +184,8 @@ class Command:
             status, out, said = run([self.name] + self.base(given) + list(words), cwd=folder,
                                     program=self.program(), **environment)
             hidden = re.compile(re.escape(folder) + r"|\d{8}T\d{6}Z|\d\d:\d\d:\d\d|\d+\.\d s\b|pid \d+|"
-                                r"in [0-9.]+ (minutes|seconds)")
+                                r"in [0-9.]+ (minutes|seconds)|\"(elapsed_s|seed)\": ?[0-9.e-]+|"
+                                r"\"(started|sha256)\": ?\"[^\"]*\"")
             did = (status, hidden.sub("", out), hidden.sub("", said), traces(folder),
                    traces(os.path.join(work, self.name, "run")))
             self.cache[words] = status, did, said
@@ -222,7 +223,9 @@ class Command:
             status, _, said = self.tried(word)
             check(f"{self.name} {word}: accepted alone", status in self.fine, said)
             before = self.cache.pop((word,))[1]
-            check(f"{self.name} {word}: does the same again", self.tried(word)[1] == before)
+            again = self.tried(word)[1]
+            check(f"{self.name} {word}: does the same again", again == before,
+                  "\n".join(f"{a!r:.170}\n{b!r:.170}" for a, b in zip(before, again) if a != b))
         for (first, one), (second, other) in itertools.combinations(variants, 2):
             if first != second:
                 wrong = self.judge(one, other)

@@ -358,9 +358,15 @@ COMPARISONS = (("text", "--explain"), ("md", "--format=md", "--explain"), ("tsv"
                ("json", "--format=json"))
 
 
+def report(*words):
+    """Without committed results, where an option takes any."""
+    takes_none = ("--all", "--gaps", "--metric=*", "--short", "--published", "--format=tsv")
+    return ("report", *words) if set(words) & set(takes_none) else ("report", "--results", ".", *words)
+
+
 def whole(what, where, path, reports=REPORTS, ledgers=LEDGERS):
     for kind, *words in reports:
-        said(what, where, kind, "report", "--results", ".", *words, path)
+        said(what, where, kind, *report(*words), path)
     for kind, *words in ledgers:
         said(what, where, kind, "claims", *words, path)
 
@@ -375,9 +381,9 @@ def sections(what, where, path):
 
 def beside(what, where, a, b):
     for kind in ("text", "md", "json", "tsv"):
-        said(what, where, kind, "report", "--results", ".", f"--format={kind}", a, b)
-    said(what, where, "text", "report", "--results", ".", "--all", a, b)
-    said(what, where, "md", "report", "--results", ".", "--all", "--format=md", a, b)
+        said(what, where, kind, *report(f"--format={kind}"), a, b)
+    said(what, where, "text", *report("--all"), a, b)
+    said(what, where, "md", *report("--all", "--format=md"), a, b)
     said(what, where, "text", "claims", a, b)
     for kind, *words in COMPARISONS:
         said(what, where, kind, "compare", "--results", where, "--allow=board", "--allow=n_sm", *words, a, b)
@@ -587,7 +593,8 @@ def beyond(where):
         for words in (("report",), ("report", "--all"), ("report", "--all", "--format=md"), ("report", "--format=tsv"),
                       ("report", "--headline"), ("report", "--gaps"), ("report", other), ("report", "--all", other),
                       ("compare", "--allow=n_sm", other), ("claims",), ("claims", "--format=tsv")):
-            words = words if words[0] == "claims" else (words[0], "--results", ".", *words[1:])
+            words = (report(*words[1:]) if words[0] == "report" else words if words[0] == "claims" else
+                     (words[0], "--results", ".", *words[1:]))
             out = said(f"{value:g}", where, "tsv" if "--format=tsv" in words else "md" if "--format=md" in words
                        else "text", *words, path)
             check(f"{value:g}: {' '.join(words[:2])} has no long number", re.findall(r"\d{17,}\.?\d*|\.\d{13,}", out))

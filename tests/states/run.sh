@@ -304,7 +304,7 @@ fi
 mkdir "$work/alone"
 cp "$build/bin/gpufloor" "$work/alone/"
 start "$work/alone/gpufloor" list
-check "a program that was copied alone says what it misses" said "^gpufloor list: no probes beside this program"
+check "a program that was copied alone says what it misses" said "^gpufloor list: no programs belong to this one"
 start env ONLY='unti/*' tests/run.sh "$build"
 check "ONLY that matches nothing fails" left_with 1
 check "ONLY that matches nothing says so" printed "^FAIL .*unti"
