@@ -1,4 +1,6 @@
-/* JSON that is plain, read fast: jansson's own reader takes each byte through several functions. */
+/* JSON that is plain, read fast. jansson's own reader takes each byte through several functions: with
+ * it, two bundles of 50,000 metrics are not compared in two seconds, and a page takes half as long
+ * again. The fuzzer reads every mutant both ways, and ends where they differ. */
 #ifndef GPUFLOOR_PARSE_H
 #define GPUFLOOR_PARSE_H
 

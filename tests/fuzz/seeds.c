@@ -9,6 +9,7 @@
 
 #include "core/document.h"
 #include "core/draw.h"
+#include "core/parse.h"
 #include "core/version.h"
 
 enum { CASES_MOST = 3, PROBES_MOST = 2, CUTS = 24, SEED_MOST = 24000, KEEP_MOST = 60000 };
@@ -33,9 +34,22 @@ static const char raw[] = "probe\tmetric\tcase\ttimer\tround\tn\tvalue\n"
 
 static const char *const schemas[N_KINDS] = {"bundle", "counters", "bundle", "run", NULL, NULL};
 
+/* The reader of plain JSON gives what jansson gives, or nothing. */
+static void read_both_ways(const char *bytes, size_t size)
+{
+    json_t *plain = parse_plain(bytes, size);
+    json_t *other = plain ? json_loadb(bytes, size, JSON_REJECT_DUPLICATES, NULL) : NULL;
+
+    if (plain && (!other || !json_equal(plain, other)))
+        abort(); /* a death is a finding */
+    json_decref(plain);
+    json_decref(other);
+}
+
 bool seeds_valid(enum kind kind, const char *bytes, size_t size, bool *parsed)
 {
     char why[DOCUMENT_WHY];
+    read_both_ways(bytes, size);
     json_t *document =
         schemas[kind] ? document_parse(bytes, size, "mutant", schemas[kind], why) : NULL;
     const bool fits = document != NULL;
