@@ -30,12 +30,12 @@ FAULTS = [
      "no claim matches\\n\", o.glob);\n        return EXIT_TROUBLE;",
      "no claim matches\\n\", o.glob);\n        return 3;", "exit status 3"),
     ("an error without a word", "silent", "report/cli/report.c",
-     "    if (misused(&o)) {\n        fprintf(stderr, \"gpufloor report: %s\\n\", misused(&o));",
+     "    if (misused(&o)) {\n        out_say(\"gpufloor report: %s\\n\", misused(&o));",
      "    if (misused(&o)) {", "not a word"),
     ("a line said six times", "lines", "report/cli/compare.c",
-     "        fprintf(stderr, \"gpufloor compare: history: %s\\n\", why);",
+     "        out_say(\"gpufloor compare: history: %s\\n\", why);",
      "        for (int i = 0; i < 6; i++)\n"
-     "            fprintf(stderr, \"gpufloor compare: history: %s\\n\", why);", "6 lines"),
+     "            out_say(\"gpufloor compare: history: %s\\n\", why);", "6 lines"),
     ("a FIFO that is waited for", "hang", "report/cli/counter_table.c",
      "open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)", "open(path, O_RDONLY | O_CLOEXEC)", "waited"),
 ]
@@ -63,7 +63,7 @@ def make(folder):
 def fuzz(folder, share=1):
     seeds = sorted((ROOT / "tests/golden").glob("*.json"))
     return subprocess.run([folder / "build/tests/fuzz", "--seed", "1", "--mutants", str(MUTANTS // share),
-                           "--lines", str(LINES // share), "--first", "--except", "text", "--findings", folder / "findings", *seeds], text=True,
+                           "--lines", str(LINES // share), "--first", "--findings", folder / "findings", *seeds], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, errors="replace")
 
 
