@@ -59,7 +59,7 @@ jobs=${SUITE_JOBS:-2}
 long=" long/no_toolkit long/bare long/toolkits long/aarch64 long/fuzz long/compilers
     contract/boards contract/telling fuzz contract/ci kernels/planted contract/doctored
     contract/compare states contract/probes shim "
-alone=" contract/page long/planted "
+alone=" contract/large contract/page long/planted "
 
 line() { # line WORD NAME REMARK
     printf '%-5s %-22s %s\n' "$1" "$2" "$3"

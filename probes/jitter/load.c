@@ -82,16 +82,23 @@ enum { RIVAL_BYTES = 256 << 20, RIVAL_TURNS = 4000, TINY_BATCH = 64 };
 const char *const jitter_rival_names[] = {
     [STREAMER] = "stream", [TENSOR] = "tensor", [TINY] = "tiny", [NONE] = "none"};
 
+/* The first call that fails is told when the rival has ended. */
+static void note(struct rival *v, cudaError_t result, const char *call)
+{
+    v->error = result;
+    v->call = call;
+}
+
 static void *be_rival(void *argument)
 {
     struct rival *v = argument;
     for (int turn = 0; !v->error && !atomic_load(v->stop); turn++) {
         for (int i = 0; i < v->batch && !v->error; i++)
-            v->error = gpu_try_launch(v->r, v->kernel, &v->shape, &v->args);
+            note(v, gpu_try_launch(v->r, v->kernel, &v->shape, &v->args), "cudaLaunchKernelExC");
         if (!v->error)
-            v->error = cudaEventRecord(v->event[turn % 2], v->shape.stream);
+            note(v, cudaEventRecord(v->event[turn % 2], v->shape.stream), "cudaEventRecord");
         if (!v->error && turn > 0)
-            v->error = cudaEventSynchronize(v->event[(turn - 1) % 2]);
+            note(v, cudaEventSynchronize(v->event[(turn - 1) % 2]), "cudaEventSynchronize");
         if (turn > 0)
             atomic_fetch_add(&v->finished, v->batch);
     }
@@ -154,7 +161,7 @@ void jitter_rivals_end(struct rivals *all)
         pthread_join(all->rival[i].thread, NULL);
     for (int i = 0; i < all->n; i++) {
         struct rival *v = &all->rival[i];
-        CUDA(v->error);
+        gpu_must(v->error, v->call, __FILE__, __LINE__);
         CUDA(cudaStreamSynchronize(v->shape.stream));
         CUDA(cudaStreamDestroy(v->shape.stream));
         CUDA(cudaEventDestroy(v->event[0]));

@@ -57,6 +57,7 @@ struct rival {
     atomic_bool *stop;
     atomic_long finished; /* kernels */
     cudaError_t error;
+    const char *call; /* the last one, or that which failed */
 };
 
 struct rivals {

@@ -206,10 +206,12 @@ def check_names(base, work):
         json.dump(few, file)
     for taken, expected in ((None, 1), (1, 2), (2, 3)):
         if taken:
-            open(os.path.join(results, BOARD, f"2026-11-22-80d6623-launch-spin-{taken}.json"), "w",
-                 encoding="utf-8").close()
+            for part in ("", "-launch-spin"):
+                open(os.path.join(results, BOARD, f"2026-11-22-80d6623{part}-{taken}.json"), "w", encoding="utf-8").close()
         status, text, _ = gpufloor("--results", results, place)
-        ok(status == 0 and f"results/{BOARD}/2026-11-22-80d6623-launch-spin-{expected}.json" in " ".join(text.split()),
+        # without kernels this tree has too few programs to tell a part from a whole
+        name = "-launch-spin" if os.path.exists(os.path.join(os.path.dirname(GPUFLOOR), "probes", "launch")) else ""
+        ok(status == 0 and f"results/{BOARD}/2026-11-22-80d6623{name}-{expected}.json" in " ".join(text.split()),
            f"a name elsewhere: number {expected} is free", text)
     ok("ok    nothing personal" in text and text.endswith("\nmay be contributed\n"), "it ends with the sentence", text)
     os.unlink(os.path.join(results, "schema"))
