@@ -127,18 +127,18 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_FORMAT:
         o->json = !strcmp(argument, "json");
         if (!o->json && strcmp(argument, "text"))
-            argp_failure(state, EXIT_TROUBLE, 0, "--format %s: expected text or json", argument);
+            command_fail(state, 0, "--format %s: expected text or json", argument);
         break;
     case KEY_RESULTS:
         if (access(argument, R_OK | X_OK) != 0)
-            argp_failure(state, EXIT_TROUBLE, errno, "--results %s", argument);
+            command_fail(state, errno, "--results %s", argument);
         o->results = argument;
         break;
     case ARGP_KEY_ARGS:
         o->paths = state->argv + state->next;
         o->n_paths = (size_t)(state->argc - state->next);
         break;
-    case ARGP_KEY_NO_ARGS: argp_failure(state, EXIT_TROUBLE, 0, "expected a bundle"); break;
+    case ARGP_KEY_NO_ARGS: command_fail(state, 0, "expected a bundle"); break;
     default: return ARGP_ERR_UNKNOWN;
     }
     return 0;

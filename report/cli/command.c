@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,20 @@
 #include "report/cli/suggest.h"
 #include "report/page/out.h"
 
+_Noreturn void command_fail(const struct argp_state *state, int error, const char *format, ...)
+{
+    char *said = NULL;
+    va_list arguments;
+
+    va_start(arguments, format);
+    if (vasprintf(&said, format, arguments) < 0)
+        said = NULL;
+    va_end(arguments);
+    out_say("%s: %s%s%s\n", state->name, said ? said : format, error ? ": " : "",
+            error ? strerror(error) : "");
+    exit(EXIT_TROUBLE);
+}
+
 long long command_whole(const struct argp_state *state, const char *option, const char *text,
                         long long least, long long most)
 {
@@ -20,7 +35,7 @@ long long command_whole(const struct argp_state *state, const char *option, cons
     errno = 0;
     long long value = strtoll(text, &end, 10);
     if (errno || end == text || *end || value < least || value > most)
-        argp_failure(state, EXIT_TROUBLE, 0, "%s %s: expected a whole number from %lld to %lld",
+        command_fail(state, 0, "%s %s: expected a whole number from %lld to %lld",
                      option, text, least, most);
     return value;
 }

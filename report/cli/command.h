@@ -17,6 +17,11 @@ int floor_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int counters_main(int argc, char **argv);
 
+/* What is wrong with the words of a command, in one line behind its name, and why by errno unless that
+ * is 0; then exits with EXIT_TROUBLE. Not argp_failure(), which prints what was typed as it is. */
+_Noreturn void command_fail(const struct argp_state *state, int error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Reads a whole number within bounds; else exits with one line that names the option. */
 long long command_whole(const struct argp_state *state, const char *option, const char *text,
                         long long least, long long most);

@@ -534,7 +534,7 @@ static void allow(struct compare_options *o, const char *key, struct argp_state 
 {
     char keys[400];
     if (!condition_known(key))
-        argp_failure(state, EXIT_TROUBLE, 0, "--allow %s: expected one of %s", key,
+        command_fail(state, 0, "--allow %s: expected one of %s", key,
                      condition_keys(keys, sizeof keys));
     if (o->n_allowed < CONDITIONS_MAX)
         o->allowed[o->n_allowed++] = key;
@@ -545,7 +545,7 @@ static double per_cent(const struct argp_state *state, const char *text)
     char *end = NULL;
     double value = strtod(text, &end);
     if (end == text || (*end && strcmp(end, "%")) || !(value >= 0 && value <= 1000))
-        argp_failure(state, EXIT_TROUBLE, 0, "--threshold %s: expected a percentage from 0 to 1000",
+        command_fail(state, 0, "--threshold %s: expected a percentage from 0 to 1000",
                      text);
     return value / 100;
 }
@@ -557,7 +557,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_FORMAT:
         if (!table_format_read(argument, &o->format))
-            argp_failure(state, EXIT_TROUBLE, 0, "--format %s: expected text, md, tsv or json",
+            command_fail(state, 0, "--format %s: expected text, md, tsv or json",
                          argument);
         break;
     case KEY_METRIC: o->glob = argument; break;
@@ -568,18 +568,18 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_EXPLAIN: o->explain = true; break;
     case KEY_RESULTS:
         if (access(argument, R_OK | X_OK) != 0) /* silently without history, verdicts would differ */
-            argp_failure(state, EXIT_TROUBLE, errno, "--results %s", argument);
+            command_fail(state, errno, "--results %s", argument);
         o->results = argument;
         break;
     case ARGP_KEY_ARG:
         if (state->arg_num >= 2)
-            argp_failure(state, EXIT_TROUBLE, 0, "unexpected argument '%s': expected OLD NEW",
+            command_fail(state, 0, "unexpected argument '%s': expected OLD NEW",
                          argument);
         o->paths[state->arg_num] = argument;
         break;
     case ARGP_KEY_END:
         if (state->arg_num < 2)
-            argp_failure(state, EXIT_TROUBLE, 0, "expected two bundles: OLD NEW");
+            command_fail(state, 0, "expected two bundles: OLD NEW");
         break;
     default: return ARGP_ERR_UNKNOWN;
     }

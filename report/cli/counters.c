@@ -79,7 +79,7 @@ static void choose_sets(struct asked *a, const char *text, struct argp_state *st
         size_t length = strcspn(at, ",");
         const struct counter_set *set = counter_set_find(at, length);
         if (!set)
-            argp_failure(state, EXIT_TROUBLE, 0,
+            command_fail(state, 0,
                          "--counters %s: expected some of sm, loads, "
                          "memory, paths, pipes, stalls",
                          text);
@@ -99,7 +99,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_CASE: a->only = argument; break;
     case 's':
         if (a->n_set == SETTINGS_MAX || !strchr(argument, '='))
-            argp_failure(state, EXIT_TROUBLE, 0, "--set %s: expected NAME=VALUE, %d times at most",
+            command_fail(state, 0, "--set %s: expected NAME=VALUE, %d times at most",
                          argument, SETTINGS_MAX);
         a->set[a->n_set++] = argument;
         break;
@@ -108,7 +108,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_FORMAT:
         if (!table_format_read(argument, &a->format) ||
             (a->format != TABLE_TEXT && a->format != TABLE_JSON))
-            argp_failure(state, EXIT_TROUBLE, 0, "--format %s: expected text or json", argument);
+            command_fail(state, 0, "--format %s: expected text or json", argument);
         break;
     case 'o': a->output = argument; break;
     case 'd': a->device = (int)command_whole(state, "--device", argument, 0, 255); break;
@@ -116,7 +116,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
         a->limit_s = (double)command_whole(state, "--timeout", argument, 1, 86400);
         break;
     case ARGP_KEY_NO_ARGS:
-        argp_failure(state, EXIT_TROUBLE, 0, "expected a probe: one that 'gpufloor list' shows");
+        command_fail(state, 0, "expected a probe: one that 'gpufloor list' shows");
         break;
     case ARGP_KEY_ARGS:
         a->names = state->argv + state->next;

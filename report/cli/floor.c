@@ -47,12 +47,12 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_BATCH: o->batch = command_whole(state, "--batch", argument, 1, BATCH_MOST); break;
     case KEY_FORMAT:
         if (!table_format_read(argument, &o->format))
-            argp_failure(state, EXIT_TROUBLE, 0, "--format %s: expected text, md, tsv or json",
+            command_fail(state, 0, "--format %s: expected text, md, tsv or json",
                          argument);
         break;
     case ARGP_KEY_ARG:
         if (o->path)
-            argp_failure(state, EXIT_TROUBLE, 0, "%s: expected one bundle", argument);
+            command_fail(state, 0, "%s: expected one bundle", argument);
         o->path = argument;
         break;
     default: return ARGP_ERR_UNKNOWN;

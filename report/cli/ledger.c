@@ -61,7 +61,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_FORMAT:
         if (!table_format_read(argument, &o->format))
-            argp_failure(state, EXIT_TROUBLE, 0, "--format %s: expected text, md, tsv or json",
+            command_fail(state, 0, "--format %s: expected text, md, tsv or json",
                          argument);
         break;
     case KEY_SEARCH: o->search = argument; break;
@@ -69,13 +69,13 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_NEEDS: o->needs = true; break;
     case KEY_COUNTERS:
         if (o->n_counters == COUNTERS_MAX)
-            argp_failure(state, EXIT_TROUBLE, 0, "--counters %s: %d files at most", argument,
+            command_fail(state, 0, "--counters %s: %d files at most", argument,
                          COUNTERS_MAX);
         o->counters[o->n_counters++] = argument;
         break;
     case ARGP_KEY_ARG:
         if (o->n_paths == BUNDLES_MAX)
-            argp_failure(state, EXIT_TROUBLE, 0, "%s: %d bundles at most", argument, BUNDLES_MAX);
+            command_fail(state, 0, "%s: %d bundles at most", argument, BUNDLES_MAX);
         o->paths[o->n_paths++] = argument;
         break;
     default: return ARGP_ERR_UNKNOWN;

@@ -43,7 +43,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_FORMAT:
         if (!table_format_read(argument, &o->format) || o->format == TABLE_TSV)
-            argp_failure(state, EXIT_TROUBLE, 0, "--format %s: expected text, md or json",
+            command_fail(state, 0, "--format %s: expected text, md or json",
                          argument);
         break;
     case KEY_QUESTIONS: o->questions = true; break;

@@ -487,7 +487,7 @@ static void check_section(const char *name, const struct argp_state *state)
         return;
     suggest_try(&near, vital);
     answers_near(&near);
-    argp_failure(state, EXIT_TROUBLE, 0, "--section %s: expected one of %s %s%s", name, vital,
+    command_fail(state, 0, "--section %s: expected one of %s %s%s", name, vital,
                  answers_names(names, sizeof names), suggest_text(meant, &near));
 }
 
@@ -499,7 +499,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_FORMAT:
         if (!table_format_read(argument, &o->format))
-            argp_failure(state, EXIT_TROUBLE, 0, "--format %s: expected text, md, json or tsv",
+            command_fail(state, 0, "--format %s: expected text, md, json or tsv",
                          argument);
         break;
     case KEY_SECTION:
@@ -508,7 +508,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
         break;
     case KEY_RESULTS:
         if (access(argument, R_OK | X_OK) != 0) /* silently without it, the head would differ */
-            argp_failure(state, EXIT_TROUBLE, errno, "--results %s", argument);
+            command_fail(state, errno, "--results %s", argument);
         o->results = argument;
         break;
     case KEY_HTML: o->html = argument; break;
@@ -530,7 +530,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
         o->is_named = true;
         o->n_paths = (size_t)(state->argc - state->next);
         if (o->n_paths > BUNDLES_MAX)
-            argp_failure(state, EXIT_TROUBLE, 0, "at most %d bundles side by side", BUNDLES_MAX);
+            command_fail(state, 0, "at most %d bundles side by side", BUNDLES_MAX);
         break;
     default: return ARGP_ERR_UNKNOWN;
     }

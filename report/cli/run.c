@@ -98,13 +98,13 @@ static void take_each(struct run_options *o, char *list, const struct argp_state
         const int device = (int)command_whole(state, "--each", one, 0, 255);
         for (size_t i = 0; i < o->n_each; i++)
             if (o->each[i] == device)
-                argp_failure(state, EXIT_TROUBLE, 0, "--each: GPU %d stands there twice", device);
+                command_fail(state, 0, "--each: GPU %d stands there twice", device);
         if (o->n_each == SESSION_EACH_MAX)
-            argp_failure(state, EXIT_TROUBLE, 0, "--each: at most %d GPUs", SESSION_EACH_MAX);
+            command_fail(state, 0, "--each: at most %d GPUs", SESSION_EACH_MAX);
         o->each[o->n_each++] = device;
     }
     if (o->n_each == 0)
-        argp_failure(state, EXIT_TROUBLE, 0, "--each: expected GPUs, as in --each=0,2");
+        command_fail(state, 0, "--each: expected GPUs, as in --each=0,2");
 }
 
 static error_t take(int key, char *argument, struct argp_state *state)
@@ -126,7 +126,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_SHARED: o->shared = true; break;
     case KEY_WITH:
         if (o->n_with == SESSION_WITH_MAX)
-            argp_failure(state, EXIT_TROUBLE, 0, "--with: at most %d times", SESSION_WITH_MAX);
+            command_fail(state, 0, "--with: at most %d times", SESSION_WITH_MAX);
         o->with[o->n_with++] = argument;
         break;
     case KEY_PEERS: o->peers = true; break;

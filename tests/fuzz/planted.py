@@ -32,10 +32,10 @@ FAULTS = [
     ("an error without a word", "silent", "report/cli/report.c",
      "    if (misused(&o)) {\n        out_say(\"gpufloor report: %s\\n\", misused(&o));",
      "    if (misused(&o)) {", "not a word"),
-    ("a line said six times", "lines", "report/cli/compare.c",
+    ("a line said twenty times", "lines", "report/cli/compare.c",
      "        out_say(\"gpufloor compare: history: %s\\n\", why);",
-     "        for (int i = 0; i < 6; i++)\n"
-     "            out_say(\"gpufloor compare: history: %s\\n\", why);", "6 lines"),
+     "        for (int i = 0; i < 20; i++)\n"
+     "            out_say(\"gpufloor compare: history: %s\\n\", why);", "20 lines"),
     ("a FIFO that is waited for", "hang", "report/cli/counter_table.c",
      "open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)", "open(path, O_RDONLY | O_CLOEXEC)", "waited"),
 ]
