@@ -252,7 +252,7 @@ help:  ## this list
 	  'ARCH="80 90a"       architectures (default: the GPU that is here, else all)' \
 	  'CUDA_HOME=DIR       CUDA toolkit (default: /usr/local/cuda, else where nvcc is)' \
 	  'RUN_FLAGS=...       passed to gpufloor run, for example --quick' \
-	  'FUZZ_SECONDS=60     for how long make test fuzzes (make test-long: until 200000 mutants)' \
+	  'FUZZ_SECONDS=60     for how long make test fuzzes (make test-long: 600); FUZZ_SEED=1' \
 	  'ONLY=GLOB           only those suites of make test, for example unit/*' \
   'SUITE_JOBS=1        suites that run at once (default: 2; where a GPU is, 1)' \
 	  'WERROR=-Werror      a warning is an error, and a plugin that cannot be built' \

@@ -14,9 +14,10 @@
 # Ctrl-C ends all that runs.
 #
 # Environment: NVCC (default: CUDA_HOME's, or the one in PATH; empty: none), FUZZ_SECONDS (60; with
-# --long until 200000 mutants and 10000 command lines are tried, 1500 s at most), SUITE_SECONDS (900; 1800
-# with --long: the longest that one suite may take), ONLY (a shell pattern, also @(A|B): only suites whose
-# name matches; that none does is a failure), SUITE_JOBS (default: 2; on one core, or where a GPU is: 1).
+# --long until 200000 mutants and 10000 command lines are tried, 600 s at most), FUZZ_SEED (1),
+# SUITE_SECONDS (900; 1800 with --long: the longest that one suite may take), ONLY (a shell pattern, also
+# @(A|B): only suites whose name matches; that none does is a failure), SUITE_JOBS (default: 2; on one
+# core, or where a GPU is: 1).
 set -u
 shopt -s extglob
 
@@ -246,14 +247,14 @@ newest() {
 
 fuzz() { # fuzz NAME SECONDS
     # shellcheck disable=SC2046 # names of our own, without spaces
-    suite "$1" "$build/tests/fuzz" --seed "$(date +%s)" --seconds "$2" --findings "$build/tests/findings" \
+    suite "$1" "$build/tests/fuzz" --seed "${FUZZ_SEED:-1}" --seconds "$2" --findings "$build/tests/findings" \
         tests/golden/*.json $(newest) results/*/counters/*.json
 }
 
 # --- the campaigns ---------------------------------------------------------------------------------------
 
 if [ "$mode" = --long ]; then
-    fuzz long/fuzz "${FUZZ_SECONDS:-1500}"
+    fuzz long/fuzz "${FUZZ_SECONDS:-600}"
     suite long/fuzz_planted tests/fuzz/planted.py "$build"
     suite long/kills tests/golden/kills.py "$gpufloor" 100
     if [ -n "$nvcc" ]; then
