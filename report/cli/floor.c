@@ -329,7 +329,8 @@ static void print_table(FILE *out, const struct pass *passes, size_t n, const st
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         table_cell(&table, "%s", heads[i]);
     for (size_t k = 0; k < n; k++) {
-        static const size_t shown[] = {7, 6, 4, 1};
+        static const size_t shown[] = {PACKAGING_VALUES, PACKAGING_RING, PACKAGING_DEPENDENT,
+                                       PACKAGING_GRAPH};
         const struct pass *pass = &passes[k];
         if (!has_row(pass))
             continue;

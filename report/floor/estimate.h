@@ -18,7 +18,10 @@
 #include "report/floor/primitives.h"
 
 /* The ways to pack one decode step, as impl= of decoder_layer. */
-enum { PACKAGINGS = 8 };
+enum packaging_name {
+    PACKAGING_STREAM, PACKAGING_GRAPH, PACKAGING_CUBLAS, PACKAGING_FUSED, PACKAGING_DEPENDENT,
+    PACKAGING_BARRIER, PACKAGING_RING, PACKAGING_VALUES, PACKAGINGS
+};
 struct packaging {
     const char *name, *what;
     enum edge edge;

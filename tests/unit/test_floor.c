@@ -9,8 +9,6 @@
 
 /* 4 TB/s, a graph's edge of 1000 ns, a product node of 1500 ns and its stream, attention of 2000. */
 static const double RATE = 4e12, GRAPH = 1000, NODE = 1500, ATTENTION_NODE = 2000;
-enum { PACK_STREAM, PACK_GRAPH, PACK_CUBLAS, PACK_FUSED, PACK_DEPENDENT, PACK_BARRIER, PACK_RING,
-       PACK_VALUES };
 
 static void put_point(struct node_curve *curve, double amount, double time)
 {
@@ -102,24 +100,24 @@ static void serial_estimates_are_sums(void **unused)
     const double fused = 4 * NODE + ATTENTION_NODE + stream;
     const double head = NODE - GRAPH + HEAD / RATE * 1e9;
     const double layers[] = {
-        [PACK_STREAM] = fused + NODE + 6 * (2000 - GRAPH) + 8 * 2000,
-        [PACK_GRAPH] = fused + NODE + 8 * GRAPH,
-        [PACK_CUBLAS] = fused + 4 * 500 + 6 * GRAPH,
-        [PACK_FUSED] = fused,
-        [PACK_DEPENDENT] = fused + 5 * (900 - GRAPH - 250), /* the ramp is hidden */
-        [PACK_BARRIER] = fused + 5 * (800 - GRAPH),
+        [PACKAGING_STREAM] = fused + NODE + 6 * (2000 - GRAPH) + 8 * 2000,
+        [PACKAGING_GRAPH] = fused + NODE + 8 * GRAPH,
+        [PACKAGING_CUBLAS] = fused + 4 * 500 + 6 * GRAPH,
+        [PACKAGING_FUSED] = fused,
+        [PACKAGING_DEPENDENT] = fused + 5 * (900 - GRAPH - 250), /* the ramp is hidden */
+        [PACKAGING_BARRIER] = fused + 5 * (800 - GRAPH),
     };
     const double edges[] = {2000, GRAPH, GRAPH, GRAPH, 900, 800};
     (void)unused;
 
     for (size_t i = 0; i < CHECK_LENGTH(layers); i++) {
-        const double more = i == PACK_CUBLAS ? 500 : 0;
+        const double more = i == PACKAGING_CUBLAS ? 500 : 0;
         assert_close(pass.by[i].layer_serial[CENTRE], layers[i], 1e-9);
         assert_close(pass.by[i].serial[CENTRE], 2 * layers[i] + head + more + 2 * edges[i], 1e-9);
         assert_close(estimate_told(&pass.by[i], i, CENTRE), pass.by[i].serial[CENTRE], 0);
     }
-    assert_nan(pass.by[PACK_FUSED].overlap[CENTRE]);
-    assert_nan(pass.by[PACK_BARRIER].overlap[CENTRE]);
+    assert_nan(pass.by[PACKAGING_FUSED].overlap[CENTRE]);
+    assert_nan(pass.by[PACKAGING_BARRIER].overlap[CENTRE]);
 }
 
 /* A ring without an end hides every edge but the first and, once the stream is over, the last; one
@@ -131,15 +129,15 @@ static void overlap_is_between_a_stream_and_a_sum(void **unused)
     const double stream = (2 * (LAYER_WEIGHTS + CACHE_1024) + HEAD) / RATE * 1e9, ramp = 250;
     (void)unused;
 
-    assert_close(pass.by[PACK_RING].overlap[CENTRE], ramp + stream + 800, 1e-9);
-    assert_close(pass.by[PACK_VALUES].overlap[CENTRE], ramp + stream + 300, 1e-9);
+    assert_close(pass.by[PACKAGING_RING].overlap[CENTRE], ramp + stream + 800, 1e-9);
+    assert_close(pass.by[PACKAGING_VALUES].overlap[CENTRE], ramp + stream + 300, 1e-9);
     p.shared_bytes = 0;
     pass = estimate(&two_layers, &p, 1024);
-    assert_close(pass.by[PACK_RING].overlap[CENTRE], ramp + stream + 12 * 800, 1e-9);
+    assert_close(pass.by[PACKAGING_RING].overlap[CENTRE], ramp + stream + 12 * 800, 1e-9);
     p.shared_bytes = 0.4e-6 * RATE / 0.7; /* seven tenths of it last 400 ns: half of each edge */
     pass = estimate(&two_layers, &p, 1024);
-    assert_close(pass.by[PACK_RING].overlap[CENTRE], ramp + stream + 11 * 400 + 800, 1e-9);
-    assert_close(pass.by[PACK_RING].layer_overlap[CENTRE],
+    assert_close(pass.by[PACKAGING_RING].overlap[CENTRE], ramp + stream + 11 * 400 + 800, 1e-9);
+    assert_close(pass.by[PACKAGING_RING].layer_overlap[CENTRE],
                  (LAYER_WEIGHTS + CACHE_1024) / RATE * 1e9 + 5 * 400, 1e-9);
 }
 
@@ -151,7 +149,7 @@ static void what_is_ahead_is_taken_at_a_rate(void **unused)
     p.shared_rate = all(RATE / 2); /* slower than the memory: it decides alone */
     const struct pass pass = estimate(&two_layers, &p, 1024);
     const double bytes = 2 * (LAYER_WEIGHTS + CACHE_1024) + HEAD;
-    assert_close(pass.by[PACK_RING].overlap[CENTRE], 250 + bytes / RATE * 2e9 + 12 * 800, 1e-9);
+    assert_close(pass.by[PACKAGING_RING].overlap[CENTRE], 250 + bytes / RATE * 2e9 + 12 * 800, 1e-9);
 }
 
 /* Two rows on three SMs take as long as three would: no SM has less than one. */
@@ -164,10 +162,10 @@ static void rows_are_dealt_out_whole(void **unused)
     (void)unused;
 
     p.shared_bytes = 0;
-    const double even = estimate(&model, &p, 1).by[PACK_VALUES].overlap[CENTRE];
+    const double even = estimate(&model, &p, 1).by[PACKAGING_VALUES].overlap[CENTRE];
     assert_close(even, 250 + 7 * 300 + (qkv + others + cache) / RATE * 1e9, 1e-12);
     p.sms = 3; /* 3 rows of QKV, 4 of gate and up (as 6), 2 of O, down and the head (as 3) */
-    const double uneven = estimate(&model, &p, 1).by[PACK_VALUES].overlap[CENTRE];
+    const double uneven = estimate(&model, &p, 1).by[PACKAGING_VALUES].overlap[CENTRE];
     assert_close(uneven, 250 + 7 * 300 + (qkv + 1.5 * others + cache) / RATE * 1e9, 1e-12);
 }
 
@@ -177,18 +175,18 @@ static void causes_are_told_apart(void **unused)
     struct pass pass = estimate(&two_layers, &p, 1024);
     (void)unused;
 
-    assert_int_equal(pass.best, PACK_VALUES);
+    assert_int_equal(pass.best, PACKAGING_VALUES);
     assert_close(pass.share_weights + pass.share_cache + pass.share_edges, 1, 1e-12);
     assert_close(pass.share_cache, 2 * CACHE_1024 / RATE * 1e9 /
-                 pass.by[PACK_VALUES].overlap[CENTRE], 1e-9);
+                 pass.by[PACKAGING_VALUES].overlap[CENTRE], 1e-9);
     assert_close(pass.what_if.half_weights, 0.5, 0.02);
     assert_close(pass.what_if.twice_bandwidth, 0.5, 0.02);
     assert_true(pass.what_if.no_edges > 0.99 && pass.what_if.no_edges < 1);
 
     p.shared_bytes = p.register_bytes = (double)NAN; /* no ring: the sums remain */
     pass = estimate(&two_layers, &p, 1024);
-    assert_int_equal(pass.best, PACK_DEPENDENT);
-    assert_close(pass.share_edges, 12 * 900 / pass.by[PACK_DEPENDENT].serial[CENTRE], 1e-9);
+    assert_int_equal(pass.best, PACKAGING_DEPENDENT);
+    assert_close(pass.share_edges, 12 * 900 / pass.by[PACKAGING_DEPENDENT].serial[CENTRE], 1e-9);
     assert_nan(pass.what_if.twice_bandwidth);
 }
 
@@ -203,16 +201,16 @@ static void what_is_missing_is_not_guessed(void **unused)
     p.edge[EDGE_DEPENDENT] = all((double)NAN);
     p.library.n = 0;
     pass = estimate(&two_layers, &p, 1024);
-    assert_nan(pass.by[PACK_DEPENDENT].serial[CENTRE]);
-    assert_nan(pass.by[PACK_CUBLAS].serial[CENTRE]);
-    assert_true(pass.by[PACK_FUSED].serial[CENTRE] > 0);
+    assert_nan(pass.by[PACKAGING_DEPENDENT].serial[CENTRE]);
+    assert_nan(pass.by[PACKAGING_CUBLAS].serial[CENTRE]);
+    assert_true(pass.by[PACKAGING_FUSED].serial[CENTRE] > 0);
     p.read_rate_best = 0;
     assert_false(pass_estimate(&pass, &two_layers, 1024, 1, &p, why));
     assert_non_null(strstr(why, "bandwidth.rate"));
     p = primitives_known();
     assert_true(pass_estimate(&pass, &two_layers, 1024, BATCH_ESTIMATED + 1, &p, why));
-    assert_nan(pass.by[PACK_FUSED].serial[CENTRE]);
-    assert_nan(pass.by[PACK_RING].overlap[CENTRE]);
+    assert_nan(pass.by[PACKAGING_FUSED].serial[CENTRE]);
+    assert_nan(pass.by[PACKAGING_RING].overlap[CENTRE]);
     assert_int_equal(pass.best, PACKAGINGS);
 }
 
