@@ -13,7 +13,7 @@
 VERSION := 0.2.0
 B       := build
 BIN     := $B/bin
-FOLDERS := probes matmul fused
+FOLDERS := probes matmul fused links
 
 .PHONY: all host deps run here report test test-long suites test-update sanitize tests clean help \
         install put uninstall dist
@@ -112,8 +112,8 @@ image_of    = $(patsubst common_%,%,$(patsubst device_%,%,$(subst $(notdir $1)_$
                 $(patsubst %/,%,$(dir $1)))_$(notdir $1))))
 REPORT_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard report/*/*.c)))
 # Of core, the report uses documents, statistics, units, boards, NVML and the version; no CUDA.
-REPORT_USES := $(patsubst %,$B/core/%.o,document parse draw help stat unit board nvml version counter_sets)
-PLUGINS    := $(if $(CUDART),$(BIN)/blas.so $(BIN)/counters.so)
+REPORT_USES := $(patsubst %,$B/core/%.o,document parse draw help stat text unit board nvml version counter_sets)
+PLUGINS    := $(if $(CUDART),$(BIN)/blas.so $(BIN)/counters.so $(BIN)/nccl.so)
 
 all: host $(GPU_BIN) $(PLUGINS)  ## build everything that this machine can build (the default)
 	@$(if $(CUDART),,echo "$(NO_CUDA): built the host probes and the report only")
@@ -160,7 +160,9 @@ $B/%.image.o: $B/%.fatbin Makefile
 	  '.balign 8' '.global image_$(call image_of,$*)' 'image_$(call image_of,$*): .quad 2b, 0b, 1b, 3b' \
 	  '.section .note.GNU-stack,"",@progbits' | $(CC) -c -x assembler - -o $@
 
-$(foreach p,$(PROGRAMS:%/=%),$(eval $(BIN)/$p: $(call objects_of,$p/) $B/$(dir $p)common.a $B/core.a))
+# Those of links/ take what they compute on one GPU from fused/common/.
+$(foreach p,$(PROGRAMS:%/=%),$(eval $(BIN)/$p: $(call objects_of,$p/) $B/$(dir $p)common.a \
+  $(if $(filter links/%,$p),$B/fused/common.a) $B/core.a))
 # What allocates ends the program in one line where there is no memory: see report/cli/memory.h.
 WRAPPED    := $(patsubst __wrap_%,%,$(sort $(shell grep -o '__wrap_[a-z_]*' report/cli/memory.h)))
 $(BIN)/gpufloor: LINK = $(WRAPPED:%=-Wl,--wrap=%)
@@ -180,6 +182,10 @@ $(PLUGINS): $B/flags | $B/checked
 $(BIN)/blas.so: core/plugins/blas.c core/blas.h
 $(BIN)/blas.so: LOST = no row of cuBLAS or cuBLASLt, and no share of them
 $(BIN)/blas.so: WITH = -L$(CUDA_LIB) -lcublas -lcublasLt -Wl,-rpath,'$$ORIGIN:$(CUDA_LIB)'
+
+$(BIN)/nccl.so: core/plugins/nccl.c core/nccl.h
+$(BIN)/nccl.so: LOST = no row of NCCL
+$(BIN)/nccl.so: WITH = -ldl
 
 # cupti_profiler_host.h includes <string>, of which it uses nothing: compat/ holds an empty one, searched
 # first. CUPTI opens the nvperf libraries by name, and finds them only if they are here already.
@@ -209,7 +215,7 @@ install uninstall: export DESTDIR := $(DESTDIR)
 install:  ## install under PREFIX (/usr/local) what is built, and what this machine still lacks
 	$Qinstall/install.sh check
 	$Qif install/install.sh is-others $(BIN); \
-	then install/install.sh install $(BIN) $(addprefix $(BIN)/,$(PROGRAMS:%/=%) blas.so counters.so); \
+	then install/install.sh install $(BIN) $(addprefix $(BIN)/,$(PROGRAMS:%/=%) blas.so counters.so nccl.so); \
 	else $(MAKE) -s --no-print-directory -j$(JOBS) put; fi
 # An ARCH that somebody asked for is built without a GPU, too.
 put: $(if $(filter file,$(origin ARCH)),here $(wildcard $(GPU_BIN) $(PLUGINS)),all)
@@ -269,8 +275,10 @@ tests: $(UNIT) $B/tests/sass $B/tests/fuzz $B/tests/names $B/tests/charts $(if $
 $B/tests/unit/test_samples: $B/core/samples.o $B/core/options.o $B/core/image.o
 $B/tests/unit/test_options: $B/core/options.o
 $B/tests/unit/test_respawn: $B/core/respawn.o
+$B/tests/unit/test_links: $B/links/common/wire.o $B/links/peer_memory/sizes.o $B/core/respawn.o
 $B/tests/unit/test_half: $B/core/half.o
 $B/tests/unit/test_permute: $B/core/permute.o
+$B/tests/unit/test_decoder_shares $B/tests/unit/test_decoder_model: $B/fused/decoder_layer/model.o $B/fused/common/decoder.o
 $(UNIT): $B/tests/unit/%: $B/tests/unit/%.o $(REPORT_LIB) $(REPORT_USES)
 $B/tests/names: $B/tests/counters/names.o $B/core/counter_sets.o
 $B/tests/charts: $B/tests/chart/demo.o $(filter $B/report/chart/%,$(REPORT_OBJ))

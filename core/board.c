@@ -47,6 +47,9 @@ static const struct board_peak peaks[] = {
 
 const struct board_peak *board_peak(const char *slug)
 {
+    const size_t digits = slug ? strspn(slug, "0123456789") : 0;
+    if (digits > 0 && slug[digits] == 'x' && slug[digits + 1] == '-')
+        slug += digits + 2; /* of several boards, each has it */
     for (size_t i = 0; slug && i < sizeof peaks / sizeof peaks[0]; i++)
         if (!strcmp(peaks[i].slug, slug))
             return &peaks[i];

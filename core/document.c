@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,23 +42,37 @@ void document_time(char *text, size_t size)
 }
 
 /* Writes an id as far as there is room, and returns its whole length. */
-static size_t write_id(char *id, size_t size, const char *probe, const json_t *cases,
-                       const json_t *metric)
+static size_t write_id(char *id, size_t size, const char *probe, const char *keys,
+                       const char *name, const char *timer)
 {
-    const char *keys = document_get_text(cases, "case", "");
-    const char *timer = document_get_text(metric, "timer", NULL);
-    const char *name = document_get_text(metric, "name", "?");
+    const bool has_keys = *keys || timer;
+    const char *const parts[] = {probe,
+                                 ".",
+                                 name,
+                                 has_keys ? "{" : "",
+                                 keys,
+                                 *keys && timer ? "," : "",
+                                 timer ? "timer=" : "",
+                                 timer ? timer : "",
+                                 has_keys ? "}" : ""};
+    size_t length = 0;
 
-    if (!*keys && !timer)
-        return (size_t)snprintf(id, size, "%s.%s", probe, name);
-    return (size_t)snprintf(id, size, "%s.%s{%s%s%s%s}", probe, name, keys,
-                            *keys && timer ? "," : "", timer ? "timer=" : "", timer ? timer : "");
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) { /* snprintf() takes far longer */
+        const size_t n = strlen(parts[i]), room = length < size ? size - length - 1 : 0;
+        if (room > 0)
+            memcpy(id + length, parts[i], n < room ? n : room);
+        length += n;
+    }
+    if (size > 0)
+        id[length < size ? length : size - 1] = '\0';
+    return length;
 }
 
 void document_metric_id(char id[DOCUMENT_ID], const char *probe, const json_t *cases,
                         const json_t *metric)
 {
-    write_id(id, DOCUMENT_ID, probe, cases, metric);
+    write_id(id, DOCUMENT_ID, probe, document_get_text(cases, "case", ""),
+             document_get_text(metric, "name", "?"), document_get_text(metric, "timer", NULL));
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
@@ -79,32 +94,62 @@ static bool wrong(char why[DOCUMENT_WHY], const char *name, const char *format, 
     return false;
 }
 
-/* A metric: a name, a unit of the closed list, a direction, and a number or null for each
- * figure. */
-static bool is_valid_metric(const json_t *metric, const char *where, char why[DOCUMENT_WHY])
-{
-    static const char *const figures[] = {"median", "best", "min", "max", "q1", "q3", "mad", "n"};
-    const char *unit = document_get_text(metric, "unit", NULL);
-    const char *better = document_get_text(metric, "better", NULL);
+enum { METRIC_NAME, METRIC_UNIT, METRIC_BETTER, METRIC_TIMER, METRIC_FIGURES, METRIC_FIELDS = 12 };
+static const char *const metric_fields[METRIC_FIELDS] = {
+    "name", "unit", "better", "timer", "median", "best",
+    "min",  "max",  "q1",     "q3",    "mad",    "n"};
 
-    if (!document_get_text(metric, "name", NULL))
-        return wrong(why, where, "a metric without a name");
-    if (!unit_known(unit))
-        return wrong(why, where, "metric %.60s has the unknown unit '%.30s'",
-                     document_get_text(metric, "name", "?"), unit ? unit : "(none)");
-    if (!better || (strcmp(better, "lower") && strcmp(better, "higher") && strcmp(better, "exact")))
-        return wrong(why, where, "metric %.60s: \"better\" must be lower, higher or exact",
-                     document_get_text(metric, "name", "?"));
-    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
-        const json_t *value = json_object_get(metric, figures[i]);
-        if (value && !json_is_number(value) && !json_is_null(value))
-            return wrong(why, where, "metric %.60s: \"%s\" must be a number or null",
-                         document_get_text(metric, "name", "?"), figures[i]);
-    }
-    return true;
+/* The fields that metric_fields names, each NULL where there is none. In one walk: a bundle may
+ * have 10^5 metrics, and each search by a key takes as long as the walk. */
+static void take_fields(const json_t *metric, const json_t *fields[METRIC_FIELDS])
+{
+    const char *key;
+    json_t *value;
+
+    for (size_t i = 0; i < METRIC_FIELDS; i++)
+        fields[i] = NULL;
+    json_object_foreach((json_t *)metric, key, value)
+        for (size_t i = 0; i < METRIC_FIELDS; i++)
+            if (*key == *metric_fields[i] && !strcmp(key, metric_fields[i]))
+                fields[i] = value;
 }
 
 /* No id is cut: two that agree as far as there is room would become one row. */
+static bool is_short_id(const char *probe, const char *keys, const char *name, const char *timer,
+                        const char *where, char why[DOCUMENT_WHY])
+{
+    const size_t length = write_id(NULL, 0, probe, keys, name, timer);
+    return length <= DOCUMENT_ID_MOST ||
+           wrong(why, where, "%.60s: the id of a metric has %zu characters; at most %d fit", probe,
+                 length, DOCUMENT_ID_MOST);
+}
+
+/* A metric: a name, a unit of the closed list, a direction, a number or null for each figure, and
+ * an id that fits. */
+static bool is_valid_metric(const json_t *metric, const char *probe, const char *keys,
+                            const char *where, char why[DOCUMENT_WHY])
+{
+    const json_t *fields[METRIC_FIELDS];
+    take_fields(metric, fields);
+    const char *name = json_string_value(fields[METRIC_NAME]);
+    const char *unit = json_string_value(fields[METRIC_UNIT]);
+    const char *better = json_string_value(fields[METRIC_BETTER]);
+
+    if (!name)
+        return wrong(why, where, "a metric without a name");
+    if (!unit_known(unit))
+        return wrong(why, where, "metric %.60s has the unknown unit '%.30s'", name,
+                     unit ? unit : "(none)");
+    if (!better || (strcmp(better, "lower") && strcmp(better, "higher") && strcmp(better, "exact")))
+        return wrong(why, where, "metric %.60s: \"better\" must be lower, higher or exact", name);
+    for (size_t i = METRIC_FIGURES; i < METRIC_FIELDS; i++)
+        if (fields[i] && !json_is_number(fields[i]) && !json_is_null(fields[i]))
+            return wrong(why, where, "metric %.60s: \"%s\" must be a number or null", name,
+                         metric_fields[i]);
+    return is_short_id(probe, keys, name, json_string_value(fields[METRIC_TIMER]), where, why);
+}
+
+/* All ids of a case in a document of counters. */
 static bool has_short_ids(const char *probe, const json_t *one, const char *where,
                           char why[DOCUMENT_WHY])
 {
@@ -113,15 +158,15 @@ static bool has_short_ids(const char *probe, const json_t *one, const char *wher
 
     json_array_foreach(json_object_get(one, "metrics"), i, metric)
     {
-        const size_t length = write_id(NULL, 0, probe, one, metric);
-        if (length > DOCUMENT_ID_MOST)
-            return wrong(why, where, "%.60s: the id of a metric has %zu characters; at most %d fit",
-                         probe, length, DOCUMENT_ID_MOST);
+        if (!is_short_id(probe, document_get_text(one, "case", ""),
+                         document_get_text(metric, "name", "?"),
+                         document_get_text(metric, "timer", NULL), where, why))
+            return false;
     }
     return true;
 }
 
-/* The same of all cases in a document of counters, whatever holds them. */
+/* The same of all its cases, whatever holds them. */
 static bool has_short_ids_below(const char *probe, json_t *value, int depth, const char *where,
                                 char why[DOCUMENT_WHY])
 {
@@ -186,28 +231,26 @@ static bool is_valid_run(const json_t *run, const char *where, char why[DOCUMENT
 {
     const json_t *probe = json_object_get(run, "probe");
     const json_t *cases = json_object_get(run, "cases"), *one, *metric;
+    const char *name = document_get_text(probe, "name", NULL);
     const char *status = document_get_text(run, "status", NULL);
     size_t i, k;
 
-    if (!document_get_text(probe, "name", NULL) ||
-        !json_is_integer(json_object_get(probe, "method")))
+    if (!name || !json_is_integer(json_object_get(probe, "method")))
         return wrong(why, where, "a run without a probe name and method");
     if (!status || (strcmp(status, "ok") && strcmp(status, "skipped") && strcmp(status, "failed")))
-        return wrong(why, where, "run of %.60s: \"status\" must be ok, skipped or failed",
-                     document_get_text(probe, "name", "?"));
+        return wrong(why, where, "run of %.60s: \"status\" must be ok, skipped or failed", name);
     if (!json_is_array(cases))
-        return wrong(why, where, "run of %.60s has no \"cases\" array",
-                     document_get_text(probe, "name", "?"));
+        return wrong(why, where, "run of %.60s has no \"cases\" array", name);
     json_array_foreach(cases, i, one)
     {
-        if (!document_get_text(one, "case", NULL) ||
-            !json_is_array(json_object_get(one, "metrics")))
-            return wrong(why, where, "run of %.60s: case %zu lacks \"case\" or \"metrics\"",
-                         document_get_text(probe, "name", "?"), i);
-        json_array_foreach(json_object_get(one, "metrics"), k,
-                           metric) if (!is_valid_metric(metric, where, why)) return false;
-        if (!has_short_ids(document_get_text(probe, "name", "?"), one, where, why))
-            return false;
+        const json_t *metrics = json_object_get(one, "metrics");
+        const char *keys = document_get_text(one, "case", NULL);
+        if (!keys || !json_is_array(metrics))
+            return wrong(why, where, "run of %.60s: case %zu lacks \"case\" or \"metrics\"", name,
+                         i);
+        json_array_foreach(metrics, k, metric)
+            if (!is_valid_metric(metric, name, keys, where, why))
+                return false;
     }
     return is_valid_round(run, where, why);
 }
@@ -376,6 +419,7 @@ static bool write_beside(const char *temporary, const json_t *document)
     FILE *file = fopen(temporary, "wx");
     if (!file)
         return false;
+    flock(fileno(file), LOCK_EX | LOCK_NB); /* where that can be: so it is seen that somebody writes */
     errno = 0;
     bool written = document_print(file, document, AS_WRITTEN) &&
         fputc('\n', file) != EOF && fflush(file) == 0 && fsync(fileno(file)) == 0;

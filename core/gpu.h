@@ -109,6 +109,11 @@ void gpu_to_device(struct probe_run *r, void *device, const void *host, size_t b
 /* Zeroed host memory that kernels write across the bus. Valid until the end of the run. */
 void *gpu_mapped(struct probe_run *r, size_t bytes);
 
+/* Puts into the document's environment what lies between these devices: their NVLinks with state and
+ * rate, and for each ordered pair whether CUDA gives access, atomics and at which rank of performance,
+ * whether NVLinks connect them, and the path on PCIe. */
+void gpu_describe_peers(struct probe_run *r, const int device[], int n);
+
 enum gpu_type { GPU_FP16, GPU_BF16, GPU_FP32 };
 const char *gpu_type_name(enum gpu_type type);
 size_t gpu_type_size(enum gpu_type type);

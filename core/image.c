@@ -30,3 +30,11 @@ json_t *image_all_hashes(void)
         image_hashes(image, 0, hashes);
     return hashes;
 }
+
+const struct gpu_image *image_find(const char *name)
+{
+    for (const struct gpu_image *image = __start_gpu_images; image < __stop_gpu_images; image++)
+        if (!strcmp(image->name, name))
+            return image;
+    return NULL;
+}

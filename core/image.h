@@ -17,4 +17,8 @@ void image_hashes(const struct gpu_image *image, int cc, json_t *hashes);
 /* The hashes of all images linked into this program: a new object, empty for a host probe. */
 json_t *image_all_hashes(void);
 
+/* The image of that name that is linked into this program, or NULL: "norm_passes". A process that
+ * works for another one is told names, not addresses. */
+const struct gpu_image *image_find(const char *name);
+
 #endif

@@ -22,6 +22,21 @@ struct process {
     unsigned gpu_instance, compute_instance;
 };
 
+/* nvmlFieldValue_t. */
+struct field {
+    unsigned id, scope; /* scope: of a link's counter, the number of the link */
+    long long timestamp, latency;
+    int type, status;
+    union {
+        double real;
+        unsigned u32;
+        unsigned long long u64;
+        long long s64;
+    } value;
+};
+enum { FIELD_LINK_DATA_SENT = 138, FIELD_LINK_DATA_RECEIVED = 139, FIELD_LINK_MB_S = 164 };
+enum { FIELD_REAL, FIELD_U32 }; /* of nvmlValueType_t; all others have 64 bits */
+
 struct nvml {
     void *library;
     device_t device;
@@ -46,6 +61,12 @@ struct nvml {
     int (*ecc)(device_t, unsigned *, unsigned *);
     int (*mig)(device_t, unsigned *, unsigned *);
     int (*persistence)(device_t, unsigned *);
+    int (*link_state)(device_t, unsigned, unsigned *);
+    int (*link_version)(device_t, unsigned, unsigned *);
+    int (*link_far_end)(device_t, unsigned, unsigned *);
+    int (*fields)(device_t, int, struct field *);
+    int (*ancestor)(device_t, device_t, int *);
+    int (*p2p)(device_t, device_t, int, int *);
 };
 
 /* Where each function's pointer goes, and the names that drivers have given it, the newest
@@ -78,6 +99,12 @@ static const struct symbol {
     {offsetof(struct nvml, ecc), {"nvmlDeviceGetEccMode"}},
     {offsetof(struct nvml, mig), {"nvmlDeviceGetMigMode"}},
     {offsetof(struct nvml, persistence), {"nvmlDeviceGetPersistenceMode"}},
+    {offsetof(struct nvml, link_state), {"nvmlDeviceGetNvLinkState"}},
+    {offsetof(struct nvml, link_version), {"nvmlDeviceGetNvLinkVersion"}},
+    {offsetof(struct nvml, link_far_end), {"nvmlDeviceGetNvLinkRemoteDeviceType"}},
+    {offsetof(struct nvml, fields), {"nvmlDeviceGetFieldValues"}},
+    {offsetof(struct nvml, ancestor), {"nvmlDeviceGetTopologyCommonAncestor"}},
+    {offsetof(struct nvml, p2p), {"nvmlDeviceGetP2PStatus"}},
 };
 
 static void find_symbols(struct nvml *nvml)
@@ -223,6 +250,89 @@ struct nvml_facts nvml_facts(const struct nvml *nvml)
     return f;
 }
 
+/* --- NVLinks ---------------------------------------------------------------------------------- */
+
+static bool is_up(const struct nvml *nvml, unsigned link)
+{
+    unsigned state = 0;
+    return nvml->link_state(nvml->device, link, &state) == NVML_OK && state != 0;
+}
+
+/* A field's value: of one link, or with ALL_LINKS of all together. NaN where there is none. */
+enum { ALL_LINKS = ~0u };
+static double field_value(const struct nvml *nvml, unsigned id, unsigned scope)
+{
+    struct field field = {.id = id, .scope = scope};
+    if (!nvml->fields || nvml->fields(nvml->device, 1, &field) != NVML_OK ||
+        field.status != NVML_OK)
+        return (double)NAN;
+    return field.type == FIELD_REAL  ? field.value.real
+           : field.type == FIELD_U32 ? (double)field.value.u32
+                                     : (double)field.value.u64;
+}
+
+struct nvml_links nvml_links(const struct nvml *nvml)
+{
+    struct nvml_links links = {.far_end = NVML_FAR_UNKNOWN};
+    unsigned state, value;
+
+    for (unsigned i = 0; nvml && nvml->link_state && i < NVML_LINKS_MOST; i++) {
+        links.n += nvml->link_state(nvml->device, i, &state) == NVML_OK;
+        if (!is_up(nvml, i))
+            continue;
+        links.rate[i] = field_value(nvml, FIELD_LINK_MB_S, i) * 1e6;
+        if (links.n_active++ > 0)
+            continue;
+        if (nvml->link_version && nvml->link_version(nvml->device, i, &value) == NVML_OK)
+            links.version = value;
+        if (nvml->link_far_end && nvml->link_far_end(nvml->device, i, &value) == NVML_OK &&
+            value < NVML_FAR_UNKNOWN)
+            links.far_end = (enum nvml_far_end)value;
+    }
+    return links;
+}
+
+struct nvml_between nvml_between(const struct nvml *a, const struct nvml *b)
+{
+    /* nvmlGpuTopologyLevel_t: tens. */
+    static const char *const paths[] = {"one board",       "one switch", "several switches",
+                                        "one host bridge", "one CPU",    "several CPUs"};
+    enum { LEVELS = sizeof paths / sizeof paths[0], P2P_NVLINK = 2 };
+    struct nvml_between between = {.nvlink = -1};
+    int level, status;
+
+    if (!a || !b)
+        return between;
+    if (a->ancestor && a->ancestor(a->device, b->device, &level) == NVML_OK && level >= 0 &&
+        level / 10 < LEVELS)
+        between.path = paths[level / 10];
+    if (a->p2p && a->p2p(a->device, b->device, P2P_NVLINK, &status) == NVML_OK)
+        between.nvlink = status == 0;
+    return between;
+}
+
+/* The sum over the links, in bytes: as the driver has it, else over those that are up. */
+static double link_bytes(const struct nvml *nvml, unsigned id)
+{
+    double sum = field_value(nvml, id, ALL_LINKS);
+    if (isnan(sum)) {
+        sum = 0;
+        for (unsigned i = 0; i < NVML_LINKS_MOST; i++)
+            sum += is_up(nvml, i) ? field_value(nvml, id, i) : 0;
+    }
+    return sum > 0 ? sum * 1024 : (double)NAN;
+}
+
+struct nvml_link_bytes nvml_link_bytes(const struct nvml *nvml)
+{
+    if (!nvml || !nvml->link_state || !nvml->fields)
+        return (struct nvml_link_bytes){NAN, NAN};
+    return (struct nvml_link_bytes){link_bytes(nvml, FIELD_LINK_DATA_SENT),
+                                    link_bytes(nvml, FIELD_LINK_DATA_RECEIVED)};
+}
+
+/* --- why not ---------------------------------------------------------------------------------- */
+
 static int status_of(const struct nvml *nvml, enum nvml_fact fact)
 {
     const device_t device = nvml->device;
@@ -257,7 +367,8 @@ const char *nvml_why_not(const struct nvml *nvml, enum nvml_fact fact)
     return nvml->error(status);
 }
 
-enum { POWER_CAP = 0x4 };
+/* Idle, application clocks and display clocks are settings: they do not hold the GPU back. */
+enum { POWER_CAP = 0x4, SETTINGS = 0x1 | 0x2 | 0x100 };
 
 char *nvml_slowdowns(char *text, size_t size, unsigned long long reasons)
 {
@@ -266,13 +377,14 @@ char *nvml_slowdowns(char *text, size_t size, unsigned long long reasons)
 
 char *nvml_reasons(char *text, size_t size, unsigned long long reasons)
 {
-    /* Bits of nvmlClocksEventReasons. 0x1 (idle), 0x2 (application clocks) and 0x100 (display) are
-     * settings, and do not mean that the GPU is held back. */
+    /* Bits of nvmlClocksEventReasons, as of NVML 13; the last two have old names only,
+     * nvmlClocksThrottleReasonBoardLimit and ...Reliability. One that is not known has its number. */
     static const struct {
         unsigned long long bit;
         const char *name;
     } table[] = {{POWER_CAP, "power cap"},        {0x8, "hardware slowdown"}, {0x10, "sync boost"},
-                 {0x20, "thermal"},         {0x40, "hardware thermal"}, {0x80, "power brake"}};
+                 {0x20, "thermal"},         {0x40, "hardware thermal"}, {0x80, "power brake"},
+                 {0x200, "board limit"},    {0x400, "reliability"}};
     size_t used = 0;
 
     text[0] = '\0';
@@ -280,5 +392,10 @@ char *nvml_reasons(char *text, size_t size, unsigned long long reasons)
         if ((reasons & table[i].bit) && used < size)
             used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
                                      table[i].name);
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        reasons &= ~table[i].bit;
+    reasons &= ~(unsigned long long)SETTINGS;
+    if (reasons && used < size)
+        snprintf(text + used, size - used, "%sreason %#llx", used ? ", " : "", reasons);
     return text;
 }

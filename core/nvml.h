@@ -49,8 +49,34 @@ const char *nvml_why_not(const struct nvml *nvml, enum nvml_fact fact);
  * moves in steps, every 20 to 100 ms. */
 double nvml_energy_j(const struct nvml *nvml);
 
+/* The NVLinks of the GPU: how many are up, their version (4 on Hopper), what is at their other end. */
+enum { NVML_LINKS_MOST = 18 };
+enum nvml_far_end { NVML_FAR_GPU, NVML_FAR_NPU, NVML_FAR_SWITCH, NVML_FAR_UNKNOWN };
+struct nvml_links {
+    int n, n_active; /* 0: none, or not known */
+    unsigned version; /* of the first that is up; 0: not known */
+    enum nvml_far_end far_end;
+    double rate[NVML_LINKS_MOST]; /* bytes/s in each direction; 0: down, NaN: up, and not known */
+};
+struct nvml_links nvml_links(const struct nvml *nvml);
+
+/* What lies between two GPUs. Each is -1 or NULL where NVML does not say. */
+struct nvml_between {
+    int nvlink;       /* 1: NVLinks connect them */
+    const char *path; /* their nearest common place on PCIe: "one switch", "one CPU" ... */
+};
+struct nvml_between nvml_between(const struct nvml *a, const struct nvml *b);
+
+/* Bytes of data that the links have carried since their counters began; NaN where the driver does
+ * not count them. They are counted in KiB. */
+struct nvml_link_bytes {
+    double sent, received;
+};
+struct nvml_link_bytes nvml_link_bytes(const struct nvml *nvml);
+
 /* The reasons that hold a clock below what was asked for, in words: "power cap, thermal". Empty for
- * none. Idle and application clocks do not count as reasons. Returns text. */
+ * none; "reason 0x800" for one of a newer driver. Idle, application clocks and display clocks do not
+ * count as reasons. Returns text. */
 char *nvml_reasons(char *text, size_t size, unsigned long long reasons);
 
 /* The same without the power cap, under which heavy work runs on a healthy card. */

@@ -189,11 +189,11 @@ static json_t *list_document(void)
                                   (json_int_t)p->standard, "min", (json_int_t)p->min, "max",
                                   (json_int_t)p->max, "words", words, "what", p->what));
     }
-    return json_pack("{s:s, s:i, s:s, s:s, s:i, s:s, s:i, s:o, s:o, s:o}", "schema", "probe",
+    return json_pack("{s:s, s:i, s:s, s:s, s:i, s:s*, s:s, s:i, s:o, s:o, s:o}", "schema", "probe",
                      "schema_version", DOCUMENT_SCHEMA_VERSION, "name", probe.name, "what",
-                     probe.what, "method", probe.method, "needs", needs_names[probe.needs],
-                     "min_cc", probe.min_cc, "metrics", metrics, "parameters", parameters,
-                     "cubins", image_all_hashes());
+                     probe.what, "method", probe.method, "draft", probe.draft, "needs",
+                     needs_names[probe.needs], "min_cc", probe.min_cc, "metrics", metrics,
+                     "parameters", parameters, "cubins", image_all_hashes());
 }
 
 void options_list(FILE *out, bool json)
@@ -205,8 +205,9 @@ void options_list(FILE *out, bool json)
         json_decref(document);
         return;
     }
-    fprintf(out, "%s: %s\nmethod %d, needs %s\n\n", probe.name, probe.what, probe.method,
+    fprintf(out, "%s: %s\nmethod %d, needs %s\n", probe.name, probe.what, probe.method,
             needs_names[probe.needs]);
+    fprintf(out, probe.draft ? "a draft, run only by its name: %s\n\n" : "\n", probe.draft);
     for (size_t i = 0; i < probe.n_metrics; i++) {
         const struct probe_metric *m = &probe.metrics[i];
         const char *keys = m->keys ? m->keys : "", *timer = m->timer ? m->timer : "";

@@ -1,12 +1,13 @@
-/* A reader for the JSON that gpufloor writes: objects, arrays, ASCII without escapes, numbers of up to
- * 15 digits. Single strings and numbers that are not so plain are handed to jansson; anything else
- * that is unusual (a key with an escape, the same key twice, a document nested deeply, an error) ends
- * the reading, and the caller has jansson read it all. */
+/* A reader for the JSON that gpufloor writes: objects, arrays, ASCII without escapes, numbers of up
+ * to 15 digits. Single strings and numbers that are not so plain are handed to jansson or strtod();
+ * anything else that is unusual (a key with an escape, the same key twice, a document nested deeply,
+ * an error) ends the reading, and the caller has jansson read it all. */
 #include "core/parse.h"
 
 #include <float.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DEEPEST = 64, KEY_MOST = 256, TOKEN_MOST = 64, DIGITS_INTEGER = 18, DIGITS_REAL = 15,
@@ -109,6 +110,20 @@ static json_t *real(uint64_t digits, int exponent, bool is_negative)
     return json_real(is_negative ? -value : value);
 }
 
+/* A real number by the C library, as jansson reads it: it asks the same strtod(). What is too large
+ * is jansson's to refuse. */
+static json_t *by_library(const char *token, const char *end)
+{
+    char text[TOKEN_MOST + 1];
+    const size_t length = (size_t)(end - token);
+
+    if (length > TOKEN_MOST)
+        return NULL;
+    memcpy(text, token, length);
+    text[length] = '\0';
+    return json_real(strtod(text, NULL)); /* NULL where it is infinite */
+}
+
 static json_t *read_number(struct reader *r)
 {
     const char *start = r->at;
@@ -137,6 +152,8 @@ static json_t *read_number(struct reader *r)
     if ((has_point || has_exponent) && FLT_EVAL_METHOD == 0 &&
         n_before + n_after <= DIGITS_REAL && exponent >= -POWER_MOST && exponent <= POWER_MOST)
         return real(digits, exponent, is_negative);
+    if (has_point || has_exponent)
+        return by_library(start, r->at);
     return r->at - start <= TOKEN_MOST ? by_jansson(start, r->at) : NULL;
 }
 

@@ -85,6 +85,8 @@ struct probe {
     const char *name;   /* also of the folder, of its .c and of the program */
     const char *what;   /* the question, one line */
     int method;         /* raised when numbers stop being comparable with earlier ones */
+    const char *draft;  /* NULL; or why its figures are not to be believed yet. `gpufloor run` leaves
+                         * a draft out unless it is named */
     enum probe_needs needs;
     int min_cc;         /* least compute capability, 90 for 9.0; 0: any */
     const struct probe_metric *metrics;

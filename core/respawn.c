@@ -1,4 +1,5 @@
-/* probe_respawn(): a probe runs itself in a child process, to survive what the child does. */
+/* A program runs itself in a child process, to survive what the child does or to have several GPUs'
+ * work done by processes of their own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -8,11 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/respawn.h"
 #include "core/run.h"
 
 /* The child stays in this process group, so that whoever watches or stops the probe also watches
  * and stops the child; and it dies with the probe. Its stdout is ignored. */
-_Noreturn static void become(char *const argv[], pid_t parent, int said)
+_Noreturn static void become(char *const argv[], pid_t parent, int said, int given)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* it died before it could be watched */
@@ -20,6 +22,10 @@ _Noreturn static void become(char *const argv[], pid_t parent, int said)
     int nowhere = open("/dev/null", O_WRONLY);
     dup2(nowhere, STDOUT_FILENO);
     dup2(said, STDERR_FILENO);
+    if (given == RESPAWN_GIVEN)
+        fcntl(given, F_SETFD, 0);
+    else if (given >= 0)
+        dup2(given, RESPAWN_GIVEN);
     execv("/proc/self/exe", argv);
     _exit(127);
 }
@@ -53,16 +59,10 @@ static bool listen_until(int pipe, uint64_t deadline_ns, char *said, size_t size
     }
 }
 
-int probe_respawn(struct probe_run *r, const char *parameter, int64_t value, int limit_ms,
-                  char *said, size_t size)
+struct respawned respawn_start(struct probe_run *r, char *const argv[], int given)
 {
-    char set[96], device[16];
-    char *argv[] = {(char *)(uintptr_t)probe.name, "--device", device, "--set", set, NULL};
-    int ends[2], status = 0;
+    int ends[2];
 
-    said[0] = '\0';
-    snprintf(set, sizeof set, "%s=%lld", parameter, (long long)value);
-    snprintf(device, sizeof device, "%d", r->options.device);
     if (pipe2(ends, O_CLOEXEC) != 0)
         probe_fail(r, "no pipe to a child process: %s", strerror(errno));
     fflush(NULL);
@@ -70,16 +70,35 @@ int probe_respawn(struct probe_run *r, const char *parameter, int64_t value, int
     if (child < 0)
         probe_fail(r, "no child process: %s", strerror(errno));
     if (child == 0)
-        become(argv, parent, ends[1]);
+        become(argv, parent, ends[1], given);
     close(ends[1]);
+    return (struct respawned){child, ends[0]};
+}
 
-    bool ended = listen_until(ends[0], probe_host_ns() + (uint64_t)limit_ms * 1000000, said, size);
-    close(ends[0]);
+int respawn_end(struct respawned child, int limit_ms, char *said, size_t size)
+{
+    int status = 0;
+
+    said[0] = '\0';
+    bool ended =
+        listen_until(child.said, probe_host_ns() + (uint64_t)limit_ms * 1000000, said, size);
+    close(child.said);
     if (!ended)
-        kill(child, SIGKILL);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        kill(child.pid, SIGKILL);
+    while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (!ended)
         return -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -2;
+}
+
+int probe_respawn(struct probe_run *r, const char *parameter, int64_t value, int limit_ms,
+                  char *said, size_t size)
+{
+    char set[96], device[16];
+    char *argv[] = {(char *)(uintptr_t)probe.name, "--device", device, "--set", set, NULL};
+
+    snprintf(set, sizeof set, "%s=%lld", parameter, (long long)value);
+    snprintf(device, sizeof device, "%d", r->options.device);
+    return respawn_end(respawn_start(r, argv, -1), limit_ms, said, size);
 }

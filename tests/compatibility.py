@@ -59,7 +59,7 @@ class Contracts:
     """Of every kernel: folder, name, architecture, whether it holds, and the instructions that it names."""
 
     def __init__(self):
-        sources = sorted(path for folder in ("probes", "matmul", "fused", "core")
+        sources = sorted(path for folder in ("probes", "matmul", "fused", "links", "core")
                          for path in glob.glob(f"{folder}/*/*.cu") if folder != "core" or "/device/" in path)
         self.folders = sorted({os.path.dirname(path) for path in sources})
         sass = os.path.join(BUILD, "tests", "sass")
@@ -140,7 +140,7 @@ def need_of(probe):
 def said_of_architectures():
     """(program, what it says): the reasons for a case left out that name a compute capability."""
     for path in sorted(glob.glob("*/*/*.c")):
-        if path.split("/")[0] in ("probes", "matmul", "fused"):
+        if path.split("/")[0] in ("probes", "matmul", "fused", "links"):
             for text in re.findall(r'"(?:[^"\\\n]|\\.|"\s*")*"', read(path)):
                 text = re.sub(r'"\s*"', "", text).strip('"')
                 if re.search(r"compute capability \d", text):

@@ -177,6 +177,8 @@ def options_of(probe, words):
     add("-s", "--set", type=no_parameter, metavar="NAME=VALUE", help="(it has no parameters)")
     add("--case", dest="only", metavar="GLOB", help="only cases whose keys match")
     add("--check", action="store_true", help="correctness only: every kernel once; no timing")
+    add("--prepare", action="store_true",
+        help="compile what will be measured, print nothing (asked before the first round)")
     add("--deep", action="store_true", help="every sweep (set by 'gpufloor run --deep')")
     add("--quick", action="store_true", help="no case is left out (set by 'gpufloor run --quick')")
     add("-j", "--json", action="store_true", help="print the run document, not the table")
@@ -199,7 +201,7 @@ def list_text(probe, as_json):
         return json.dumps({"schema": "probe", "schema_version": 1, "name": probe["name"],
                            "what": probe["what"], "method": probe["method"],
                            "needs": probe["needs"], "min_cc": probe["min_cc"], "metrics": metrics,
-                           "parameters": [], "cubins": {}}, indent=1)
+                           "parameters": [], "cubins": {}, "prepares": True}, indent=1)
     lines = [f"{probe['name']}: {probe['what']}",
              f"method {probe['method']}, needs {probe['needs']}", ""]
     for m in probe["metrics"]:
@@ -222,6 +224,7 @@ class Run:
         self.status, self.why = OK, ""
         self.raw = None
         self.keys, self.n_cases, self.clock_mhz = None, 0, []
+        self.once = "check" if options.check else "prepared" if options.prepare else None
 
     # cases and the sample loop
 
@@ -245,13 +248,13 @@ class Run:
             return True
         self.passes += 1
         if self.state == "warming":
-            if self.passes < WARM_PASSES and not self.options.check:
+            if self.passes < WARM_PASSES and not self.once:
                 return True
             self.series, self.clock_mhz = {}, []
             self.state, self.passes, self.next_look = "sampling", 0, FIRST_LOOK
             self.began = time.monotonic()
-            self.stopped = "check" if self.options.check else None
-            return not self.options.check
+            self.stopped = self.once
+            return not self.once
         if self.passes >= PASSES_MAX:
             self.stopped = "count"
         elif self.passes >= PASSES_MIN and time.monotonic() - self.began > CASE_S:
@@ -429,8 +432,8 @@ def main(probe, measure, words=None):
     document = run.document(started, time.monotonic() - began)
     if run.why:
         print(f"{probe['name']}: {'skipped: ' * (run.status == SKIPPED)}{run.why}", file=sys.stderr)
-    if run.status == USAGE:
-        return USAGE
+    if run.status == USAGE or options.prepare:
+        return run.status
     text = json.dumps(document, separators=(",", ":"), allow_nan=False) if options.json else \
         table_of(document)
     return run.status if put(probe["name"], text) else FAILED

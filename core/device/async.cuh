@@ -95,6 +95,17 @@ __device__ __forceinline__ void bulk_load(uint32_t to_shared, const void *from, 
                  : "memory");
 }
 
+// The same for data that is used once: its lines are the first that the L2 gives up. The last operand is
+// the policy "evict first" for all of it, as createpolicy.fractional makes it.
+__device__ __forceinline__ void bulk_load_once(uint32_t to_shared, const void *from, uint32_t bytes,
+                                               uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                 "[%0], [%1], %2, [%3], %4;" ::"r"(to_shared),
+                 "l"(from), "r"(bytes), "r"(barrier), "l"(0x12f0000000000000ull)
+                 : "memory");
+}
+
 // The opposite direction; complete when bulk_store_wait returns. The copy sees what threads wrote
 // to shared memory only after bulk_store_fence().
 __device__ __forceinline__ void bulk_store(void *to, uint32_t from_shared, uint32_t bytes)

@@ -76,5 +76,13 @@ __device__ __forceinline__ void cluster_send(uint32_t address, uint64_t v, uint3
                  : "memory");
 }
 
+__device__ __forceinline__ void cluster_send_32(uint32_t address, uint32_t v, uint32_t barrier)
+{
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(
+                     address),
+                 "r"(v), "r"(barrier)
+                 : "memory");
+}
+
 #endif
 #endif

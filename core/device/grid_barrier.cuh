@@ -104,7 +104,7 @@ __device__ __forceinline__ bool grid_barrier_given_up(struct grid_barrier_state 
 
 __device__ __forceinline__ void grid_barrier_add(uint32_t *counter, uint32_t share)
 {
-    asm volatile("red.add.relaxed.gpu.global.u32 [%0], %1;" ::"l"(counter), "r"(share) : "memory");
+    red_relaxed(counter, share);
 }
 
 __device__ __forceinline__ void grid_barrier_arrive(const struct grid_barrier &b)
@@ -138,7 +138,7 @@ __device__ __forceinline__ void grid_barrier_wait(struct grid_barrier &b)
     }
     b.phase ^= GRID_BARRIER_PHASE;
 #if __CUDA_ARCH__ >= 900
-    asm volatile("fence.acquire.gpu;" ::: "memory");
+    fence_acquire();
 #endif
 }
 

@@ -49,4 +49,11 @@ __device__ __forceinline__ void consume(uint64_t p)
                  : "memory");
 }
 
+// The same for an address in shared memory.
+__device__ __forceinline__ void consume(uint32_t p)
+{
+    asm volatile("{ .reg .pred q; setp.eq.u32 q, %0, 1; @q st.shared.u32 [%0], %0; }" ::"r"(p)
+                 : "memory");
+}
+
 #endif

@@ -179,8 +179,8 @@ static bool describe(struct plan *p, const struct blas_gemm *g)
            set_epilogue(p, &g->epilogue) &&
            cublasLtMatrixLayoutCreate(&p->b, type, b.rows, b.columns, b.ld) == 0 &&
            cublasLtMatrixLayoutCreate(&p->a, type, a.rows, a.columns, a.ld) == 0 &&
-           cublasLtMatrixLayoutCreate(&p->c, type, (uint64_t)g->n, (uint64_t)g->m,
-                                      g->ldc ? g->ldc : g->n) == 0;
+           cublasLtMatrixLayoutCreate(&p->c, g->c_is_fp32 ? CUDA_R_32F : type, (uint64_t)g->n,
+                                      (uint64_t)g->m, g->ldc ? g->ldc : g->n) == 0;
 }
 
 /* The limits within which the heuristic answers; cuBLASLt's own A is our B. */

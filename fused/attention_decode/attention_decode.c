@@ -289,15 +289,6 @@ static void measure_deep(struct probe_run *r, const struct decode_kernels *k)
             }
 }
 
-/* The one shape of the command line. */
-static bool is_given(const struct probe_run *r)
-{
-    for (size_t i = 0; i < PROBE_LENGTH(parameters); i++)
-        if (probe_parameter_given(r, parameters[i].name))
-            return true;
-    return false;
-}
-
 /* Why a shape is refused; NULL: it is not. A short grid dimension counts the KV heads of all
  * sequences, and 32 bits count the threads that fill a cache. */
 static const char *refuses(const struct decode_shape *s)
@@ -348,7 +339,7 @@ static void measure(struct probe_run *r)
     const struct decode_kernels k = decode_kernels_of(r);
     struct decode_measured m = {0};
 
-    if (is_given(r)) {
+    if (operation_is_given(r)) {
         measure_given(r, &k);
         return;
     }

@@ -14,7 +14,7 @@
  * Rate: 4 context^2 depth heads flops, or half of that under a causal mask, over the time: the same
  * count for all, whatever they compute.
  * An H200, 32 heads of 128, causal, 8192 tokens: 1.5 ms by mma.sync (366 Tflop/s;
- * published: 318 to 339 for FlashAttention-2 on an H100), 0.94 ms by wgmma (586;
+ * published: 318 to 339 for FlashAttention-2 on an H100), 0.87 ms by wgmma (632;
  * published: up to 738 for FlashAttention-3); unfused 4.3 ms: two whole products, 2 ms, and four
  * passes over 4.3 GB of scores. Memory: unfused grows with the square of the context. Along the
  * curve time grows with the square, too, from 2048 tokens on (70 us; 16384: 3.6 ms, without a mask

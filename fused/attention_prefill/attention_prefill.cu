@@ -38,7 +38,9 @@ FUSED(bf16, 64)
         attention_prefill_wgmma<type>::run(a);                                                     \
     }
 
-// sass-loop: kernel=attention_prefill_wgmma_* hgmma=16 mufu=66 bar=0 lds=0 other<=543 local=0
+// Two turns.
+// sass-loop: kernel=attention_prefill_wgmma_* hgmma=32 mufu=132 bar=0 lds=0 guarded<=4
+// sass-and: other<=1107 local=0
 // sass-and: arch=90a
 FUSED_WGMMA(bf16)
 FUSED_WGMMA(fp16)

@@ -107,6 +107,33 @@ struct sixteen_rows {
         return is_greater;
     }
 
+    // Like raise(), but a maximum is kept while exponentials stay below 2^SLACK: then nothing is
+    // scaled. `top` is what the shift was taken from.
+    template <int N> __device__ __forceinline__ bool raise_rarely(const float (&s)[N][4], float c)
+    {
+        enum { SLACK = 6 };
+        bool is_greater = false;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            float x = fmaxf(s[0][2 * h], s[0][2 * h + 1]);
+#pragma unroll
+            for (int j = 1; j < N; j++)
+                x = fmaxf(x, fmaxf(s[j][2 * h], s[j][2 * h + 1]));
+            x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
+            x = fmaxf(x, __shfl_xor_sync(~0u, x, 2));
+            const bool is_much = x * c > top[h] * c + SLACK;
+            const float before = top[h] * c;
+            is_greater |= is_much;
+            top[h] = is_much ? x : top[h];
+            shift[h] = top[h] == -INFINITY ? 0 : top[h] * c;
+            scale[h] = is_much ? exp2_fast(before - shift[h]) : 1;
+        }
+        is_greater = __any_sync(~0u, is_greater);
+        if (is_greater)
+            sum[0] *= scale[0], sum[1] *= scale[1];
+        return is_greater;
+    }
+
     // Scores of 8 keys become exponentials.
     __device__ __forceinline__ void exponentials(float (&s)[4], float c)
     {

@@ -4,12 +4,15 @@
 //
 // A block has 128 queries of one head: two warpgroups compute, with 64 each, and one thread of a
 // third fetches, by bulk copies, tiles of 128 keys and of their values into two slots each. Q stays
-// in shared memory; scores and O in registers. While a warpgroup takes the exponentials of one
-// tile, its tensor core multiplies the one before with its values: both products of a turn are
-// started first, and the scores, which were started before the values, are done first.
+// in shared memory; scores, probabilities of two tiles and O in registers. While a warpgroup takes
+// the exponentials of one tile, its tensor core multiplies the one before with its values: both
+// products of a turn are started first, and the scores, which were started before the values, are
+// done first. Hardly anything then stands between the end of one turn's products and the next's:
+// probabilities are rounded while the values are multiplied, and O is scaled only if a maximum has
+// grown by much.
 //
-//     start   S = Q K(n)^T;   start   O += P V(n-1)
-//     wait for S;   softmax of S;   wait for O;   P = S rounded to 16 bits;   scale O
+//     start   S = Q K(n)^T;   start   O += P(n-1) V(n-1)
+//     wait for S;   softmax of S;   P(n) = S rounded to 16 bits;   wait for O;   perhaps scale O
 //
 // Each slot has two barriers: one opens when all its bytes have come, one when all eight warps have
 // left it. Waits have no budget: what they wait for comes from this block, whatever the GPU does.
@@ -80,6 +83,19 @@ template <int pending> __device__ __forceinline__ void prefill_wgmma_wait(float 
         asm volatile("" : PREFILL_4(d, i)::"memory");
 }
 
+// Keeps what x is computed from in front of the wait that follows. Otherwise the assembler, which
+// knows of no time that a product takes, waits first, and exponentials then run beside no product.
+// x is never minus zero.
+__device__ __forceinline__ void stay_here(float x)
+{
+    asm volatile("{\n"
+                 ".reg .pred never;\n"
+                 "setp.eq.u32 never, %0, 0x80000000;\n"
+                 "@never trap;\n"
+                 "}" ::"r"(__float_as_uint(x))
+                 : "memory");
+}
+
 // An operand with 128-byte rows: groups of 8 rows are 1 KiB apart, the two boxes 16 KiB.
 __device__ __forceinline__ uint64_t prefill_operand(uint32_t address)
 {
@@ -94,7 +110,7 @@ template <typename TYPE> struct attention_prefill_wgmma {
     enum { Q_CAME, K_CAME, V_CAME = 3, K_LEFT = 5, V_LEFT = 7, BARRIERS = 9 };
 
     float o[16][4], s[16][4]; // blocks of 8 dimensions, of 8 keys
-    uint32_t p[8][4];         // probabilities of 16 keys each
+    uint32_t p[2][8][4];      // probabilities of 16 keys each, of even and odd tiles
     sixteen_rows of;
 
     static __device__ __forceinline__ uint32_t at(uint32_t byte)
@@ -160,36 +176,82 @@ template <typename TYPE> struct attention_prefill_wgmma {
         prefill_wgmma_commit();
     }
 
-    __device__ __forceinline__ void start_values(uint32_t n)
+    template <int ODD> __device__ __forceinline__ void start_values(uint32_t n)
     {
-        const uint64_t y = prefill_operand(at(v_at + n % 2 * tile));
+        const uint64_t y = prefill_operand(at(v_at + ODD * tile));
 
         wait(V_CAME, n);
         prefill_wgmma_begin();
 #pragma unroll
         for (int i = 0; i < 8; i++) // slices of 16 keys, 2 KiB
-            prefill_wgmma(TYPE(), o, p[i], y + (i * 2048 >> 4));
+            prefill_wgmma(TYPE(), o, p[ODD][i], y + (i * 2048 >> 4));
         prefill_wgmma_commit();
     }
 
-    __device__ __forceinline__ void softmax(const attention_prefill_args &a, uint32_t row,
+    // The probabilities are read until here.
+    template <int ODD> __device__ __forceinline__ void values_done(uint32_t n)
+    {
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            asm volatile("" : "+r"(p[ODD][i][0]), "+r"(p[ODD][i][1]), "+r"(p[ODD][i][2]),
+                         "+r"(p[ODD][i][3])::"memory");
+        leave(V_LEFT, n);
+    }
+
+    // Scores of a tile become probabilities. True if O has to be scaled.
+    template <int ODD>
+    __device__ __forceinline__ bool softmax(const attention_prefill_args &a, uint32_t row,
                                             uint32_t n)
     {
         if ((int32_t)(n * keys + keys) > min((int32_t)a.keys, (int32_t)row + a.causal_end))
             sixteen_rows::hide(s, a, row, n * keys);
-        of.raise(s, a.scale_log2);
-#pragma unroll
-        for (int j = 0; j < 16; j++)
-            of.exponentials(s[j], a.scale_log2);
-    }
-
-    __device__ __forceinline__ void round(void)
-    {
+        const bool is_greater = of.raise_rarely(s, a.scale_log2);
 #pragma unroll
         for (int j = 0; j < 16; j++) {
-            p[j / 2][j % 2 * 2] = TYPE::narrow(make_float2(s[j][0], s[j][1]));
-            p[j / 2][j % 2 * 2 + 1] = TYPE::narrow(make_float2(s[j][2], s[j][3]));
+            of.exponentials(s[j], a.scale_log2);
+            p[ODD][j / 2][j % 2 * 2] = TYPE::narrow(make_float2(s[j][0], s[j][1]));
+            p[ODD][j / 2][j % 2 * 2 + 1] = TYPE::narrow(make_float2(s[j][2], s[j][3]));
         }
+        return is_greater;
+    }
+
+    // Tile n, behind another one.
+    template <int ODD>
+    __device__ __forceinline__ void turn(const attention_prefill_args &a, uint32_t row, uint32_t n)
+    {
+        start_scores(n);
+        start_values<1 - ODD>(n - 1);
+        prefill_wgmma_wait<1>(s);
+        leave(K_LEFT, n);
+        const bool is_greater = softmax<ODD>(a, row, n);
+        stay_here(of.sum[0] + of.sum[1]);
+        prefill_wgmma_wait<0>(o);
+        values_done<1 - ODD>(n - 1);
+        if (is_greater)
+            of.rescale(o);
+    }
+
+    __device__ __forceinline__ void all_turns(const attention_prefill_args &a, uint32_t row,
+                                              uint32_t tiles)
+    {
+        uint32_t n = 1;
+
+        start_scores(0);
+        prefill_wgmma_wait<0>(s);
+        leave(K_LEFT, 0);
+        softmax<0>(a, row, 0);
+#pragma unroll 1
+        for (; n + 1 < tiles; n += 2) {
+            turn<1>(a, row, n);
+            turn<0>(a, row, n + 1);
+        }
+        if (n < tiles) {
+            turn<1>(a, row, n);
+            start_values<1>(n);
+        } else {
+            start_values<0>(n - 1);
+        }
+        prefill_wgmma_wait<0>(o);
     }
 
     __device__ __forceinline__ void compute(const attention_prefill_args &a, const prefill_block &b)
@@ -201,27 +263,8 @@ template <typename TYPE> struct attention_prefill_wgmma {
         for (int j = 0; j < 16; j++)
             o[j][0] = o[j][1] = o[j][2] = o[j][3] = 0;
         mbarrier_wait(barrier(Q_CAME), 0);
-        if (b.tiles > 0) {
-            start_scores(0);
-            prefill_wgmma_wait<0>(s);
-            leave(K_LEFT, 0);
-            softmax(a, row, 0);
-            round();
-#pragma unroll 1
-            for (uint32_t n = 1; n < b.tiles; n++) {
-                start_scores(n);
-                start_values(n - 1);
-                prefill_wgmma_wait<1>(s);
-                leave(K_LEFT, n);
-                softmax(a, row, n);
-                prefill_wgmma_wait<0>(o);
-                leave(V_LEFT, n - 1);
-                round();
-                of.rescale(o);
-            }
-            start_values(b.tiles - 1);
-            prefill_wgmma_wait<0>(o);
-        }
+        if (b.tiles > 0)
+            all_turns(a, row, b.tiles);
         asm volatile("bar.sync 1, 256;" ::: "memory"); // nobody reads Q any more
         prefill_store<TYPE>(o, of, prefill_shared + threadIdx.x / 32 * 4096, a, b.head, row);
     }

@@ -45,6 +45,14 @@ void pool_poison(struct probe_run *r, const struct pool *p)
     gpu_poison(r, p->memory, p->sets * p->stride);
 }
 
+bool operation_is_given(const struct probe_run *r)
+{
+    for (size_t i = 0; i < probe.n_parameters; i++)
+        if (probe_parameter_given(r, probe.parameters[i].name))
+            return true;
+    return false;
+}
+
 size_t operation_sets(const struct probe_run *r, double bytes_of_a_set)
 {
     double wanted = 3 * (double)gpu_facts(r)->l2_bytes / bytes_of_a_set + 1;

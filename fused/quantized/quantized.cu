@@ -41,9 +41,9 @@ template <typename W> __device__ __forceinline__ void one_column(const quantized
         for (int pair = 0; pair < STEPS / 2; pair++) {
             uint32_t operand[4];
             W::operand(operand, w, 2 * pair);
-            mma_bf16(sum[0], operand, b[pair].x, b[pair].y);
+            mma_bf16(sum[0], operand[0], operand[1], operand[2], operand[3], b[pair].x, b[pair].y);
             W::operand(operand, w, 2 * pair + 1);
-            mma_bf16(sum[1], operand, b[pair].z, b[pair].w);
+            mma_bf16(sum[1], operand[0], operand[1], operand[2], operand[3], b[pair].z, b[pair].w);
         }
         low = fmaf(__uint_as_float(scales << 16), sum[0][0] + sum[1][0], low);
         high = fmaf(__uint_as_float(scales & 0xffff0000u), sum[0][2] + sum[1][2], high);
@@ -132,7 +132,8 @@ __device__ __forceinline__ void multiply_groups(float (&sum)[MT][NT][4],
                 W::operand(operand, w[m], step + half);
 #pragma unroll
                 for (int n = 0; n < NT; n++)
-                    mma_bf16(part[m][n], operand, half ? b[n].z : b[n].x, half ? b[n].w : b[n].y);
+                    mma_bf16(part[m][n], operand[0], operand[1], operand[2], operand[3],
+                             half ? b[n].z : b[n].x, half ? b[n].w : b[n].y);
             }
     }
 #pragma unroll

@@ -10,6 +10,8 @@ enum {
     SAMPLING_THREADS = 512,
     SAMPLING_SORTED = 1024,     /* tokens that can be sorted at a time: the greatest top-k */
     SAMPLING_CLUSTER = 16,      /* most blocks that share a row */
+    SAMPLING_ONCE_K = 64,            /* sampling_cluster_once: the greatest top-k, */
+    SAMPLING_ONCE_LOGITS = 131072,   /* and the longest row */
     SAMPLING_NONE = 0xffffffff, /* instead of a token: no logit is above -infinity */
     SAMPLING_EACH = 256, /* threads of a block, in the kernels that take each logit by itself */
 };
@@ -29,7 +31,8 @@ struct sampling_args {
     float *values;         /* of the kernels that only select: a row's k highest, and their ids */
     uint32_t *ids;
     uint64_t stride, seen_stride; /* 0: every row is the same */
-    uint32_t vocabulary, pad;
+    uint32_t vocabulary;
+    uint16_t once_rank, once_blocks; /* of once.cuh: j and c; j x c is at least k */
     struct sampling_rule rule;
     uint32_t cluster;
 };

@@ -22,8 +22,9 @@
 namespace sampling {
 
 // What a block waits for: numbers from all blocks, in two alternating mails; the candidates of the
-// row; the sorted candidates (the first block only); the answer.
-enum sampling_mail { TOLD, TOLD_NEXT, LISTED, SORTED, ANSWERED, N_MAILS };
+// row; the sorted candidates (the first block only); the answer; in once.cuh the highest candidates
+// of all blocks (the first block only), and whether they are enough (the others).
+enum sampling_mail { TOLD, TOLD_NEXT, LISTED, SORTED, ANSWERED, SENT, JUDGED, N_MAILS };
 
 struct sampling_room { // shared memory of a block
     uint64_t found[SAMPLING_SORTED];  // candidates of this block
@@ -31,10 +32,11 @@ struct sampling_room { // shared memory of a block
     uint64_t sorted[SAMPLING_SORTED]; // first block of the row only
     uint64_t told[2][2][SAMPLING_CLUSTER]; // numbers from all blocks of the row, alternating
     uint64_t sums[32];
-    uint32_t scratch[32];
-    uint64_t answer[2];
+    alignas(16) uint32_t scratch[32];
+    alignas(16) uint32_t told_once[SAMPLING_CLUSTER], marks[SAMPLING_CLUSTER]; // once.cuh
+    uint64_t answer[2], judgement;
     uint64_t mail[N_MAILS]; // one mbarrier each
-    uint32_t n_found;
+    uint32_t n_found, n_listed;
 };
 
 // --- numbers -----------------------------------------------------------------------------------

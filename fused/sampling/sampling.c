@@ -3,12 +3,14 @@
  * Method. Rows of fp32 logits are drawn from N(0,1) at temperature 0.3, which spreads them like a
  * model's. The half of the vocabulary that has occurred gets a repetition penalty. Then top-k 50,
  * top-p 0.9, and the token that a given uniform number selects. sampling.cuh explains how.
- *     one kernel   a cluster of 16, 8 or 4 blocks per row, which holds the row in shared memory; or
- *                  one block per row, which reads it twice. impl=fused is the widest cluster for
- *                  few rows and one block for many (best_way).
- *     unfused      six kernels: penalty, temperature, top-k (the same selection), then softmax,
- *                  top-p and draw over the k tokens left, with one warp per row. Only the first
- *                  three touch the whole vocabulary.
+ *     one kernel   a cluster of 16 blocks per row, which holds the row in registers and selects by
+ *                  one exchange (once.cuh: up to 131072 logits and k up to 64); a cluster of 16, 8
+ *                  or 4, which holds it in shared memory; or one block per row, which reads it
+ *                  twice. impl=fused is the widest cluster for few rows, by one exchange where that
+ *                  can be, and one block for many (best_way).
+ *     unfused      six kernels: penalty, temperature, top-k (by a cluster with shared memory, or a
+ *                  block), then softmax, top-p and draw over the k tokens left, with one warp per
+ *                  row. Only the first three touch the whole vocabulary.
  *     k=0          top-p alone, where the whole row stays in play; in one kernel only
  * The command line can give one shape instead: --set vocabulary=.. and others.
  *
@@ -18,9 +20,9 @@
  * are those of these rows, in every run, warm and cold, and at batch 1 of a single row.
  *
  * Expected, with 128256 logits on an H200:
- *   Batch 1 is bound by latency, 6 us in all: an edge (1.2 us), the row from the L2 or from device
- *   memory (1 us), four exchanges between the blocks of a cluster, and code that runs once, from a
- *   cold instruction cache. Unfused: six edges and six kernels of 0.5 to 4 us.
+ *   Batch 1 is bound by latency, 4.4 us in all: an edge (1.2 us), the row from the L2 or from device
+ *   memory (1 us), one exchange between the blocks of a cluster, and code that runs once. With four
+ *   exchanges (impl=cluster_16) it takes 6.2. Unfused: six edges and six kernels of 0.5 to 4 us.
  *   Batch 256 ought to be bound by bytes, 131 MB: read twice by a block per row, 63 us, or moved
  *   six times, 190 us. In fact a block's work on its row takes longer: about 100 us in one kernel,
  *   230 us in six.
@@ -137,7 +139,7 @@ static void launch(struct probe_run *r, const void *self, size_t set)
 {
     const struct sampling_form *form = self;
     if (!form->way.is_chain)
-        sampling_draw_fused(r, form->of->rows, form->way.cluster, set);
+        sampling_draw_fused(r, form->of->rows, form->way, set);
     for (enum sampling_step step = PENALTY; form->way.is_chain && step < N_STEPS; step++)
         if (form->only < 0 || form->only == (int)step)
             sampling_draw_step(r, form->of->rows, form->way.cluster, step, set);
@@ -171,7 +173,10 @@ static void describe(struct probe_run *r, const void *self)
     const bool is_cluster = form->way.cluster > 1;
     probe_fact(r, "blocks_of_a_row", "%u", form->way.cluster);
     gpu_kernel_facts(
-        r, form->way.is_chain ? t->top_k[is_cluster] : t->sample[is_cluster][t->rule.k == 0],
+        r,
+        form->way.is_chain  ? t->top_k[is_cluster]
+        : form->way.is_once ? t->once
+                            : t->sample[is_cluster][t->rule.k == 0],
         SAMPLING_THREADS, sampling_shared(t, form->way.cluster));
 }
 
@@ -224,22 +229,23 @@ static struct sampling_way best_way(struct probe_run *r, const struct sampling_r
 {
     static const unsigned clusters[] = {16, 8, 4, 1};
     static const uint32_t batches[] = {4, 16, 128, UINT32_MAX}; /* each is best up to this batch */
-    struct sampling_way way = {is_chain ? "unfused" : "fused", 1, is_chain};
+    struct sampling_way way = {is_chain ? "unfused" : "fused", 1, is_chain, false};
 
     for (size_t i = 0; i < PROBE_LENGTH(clusters); i++)
         if (t->batch <= batches[i] && sampling_fits(r, t, clusters[i])) {
             way.cluster = clusters[i];
             break;
         }
+    way.is_once = !is_chain && way.cluster == SAMPLING_CLUSTER && sampling_can_be_once(t);
     return way;
 }
 
 static void measure_others(struct probe_run *r, const struct looked_at *l, struct condition c)
 {
-    static const struct sampling_way others[] = {{"cluster_16", 16, false},
-                                                 {"cluster_8", 8, false},
-                                                 {"cluster_4", 4, false},
-                                                 {"block", 1, false}};
+    static const struct sampling_way others[] = {{"cluster_16", 16, false, false},
+                                                 {"cluster_8", 8, false, false},
+                                                 {"cluster_4", 4, false, false},
+                                                 {"block", 1, false, false}};
     for (size_t i = 0; i < PROBE_LENGTH(others); i++)
         measure_way(r, l, others[i], -1, c, PROBE_DEEP, NAN);
     for (int step = 0; l->rows->rule.k && step < N_STEPS; step++)
@@ -423,11 +429,15 @@ static void make_odd(struct probe_run *r, const struct sampling_rows *t, enum od
 static void check_odd(struct probe_run *r, const struct sampling_rows *t, unsigned cluster)
 {
     struct looked_at l = look_at(r, t);
-    for (int is_chain = 0; is_chain < (t->rule.k ? 2 : 1); is_chain++) {
-        const struct sampling_form form = {&l, {"odd", cluster, is_chain}, -1};
+    static const char *const what[] = {"one kernel, an odd shape", "the chain, an odd shape",
+                                       "by one exchange, an odd shape"};
+    for (int i = 0; i < (t->rule.k ? 3 : 1); i++) {
+        const struct sampling_form form = {&l, {"odd", cluster, i == 1, i == 2}, -1};
+        if (i == 2 && (cluster != SAMPLING_CLUSTER || !sampling_can_be_once(t)))
+            continue;
         poison(r, &form);
         launch(r, &form, 0);
-        verify(r, &form, is_chain ? "the chain, an odd shape" : "one kernel, an odd shape");
+        verify(r, &form, what[i]);
     }
     look_away(&l);
 }
@@ -460,15 +470,6 @@ static void check_odd_shapes(struct probe_run *r)
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-/* The one shape of the command line. */
-static bool is_given(const struct probe_run *r)
-{
-    for (size_t i = 0; i < PROBE_LENGTH(parameters); i++)
-        if (probe_parameter_given(r, parameters[i].name))
-            return true;
-    return false;
-}
-
 /* The float64 reference of k=0 takes 16 bytes of host memory per logit, so the logits have a
  * limit. */
 static void measure_given(struct probe_run *r)
@@ -493,7 +494,7 @@ static void measure(struct probe_run *r)
         {128256, 8, 50, 0.9, PROBE_DEEP}, {128256, 64, 50, 0.9, PROBE_DEEP}};
     static const struct size small[] = {{4099, 3, 50, 0.9, 0}, {4096, 2, 0, 0.9, 0}};
 
-    if (is_given(r)) {
+    if (operation_is_given(r)) {
         measure_given(r);
         return;
     }

@@ -1,5 +1,6 @@
 // Kernels of sampling: the whole of it in one kernel, for a cluster or a block per row; and one
 // kernel for each operator.
+#include "fused/sampling/once.cuh"
 #include "fused/sampling/sampling.cuh"
 
 using namespace sampling;
@@ -13,13 +14,39 @@ template <typename TEAM> __device__ __forceinline__ void sample(const sampling_a
     const row<TEAM, true, 4> row(a, team);
     const uint32_t at = blockIdx.x / team.size;
 
-    top_k(team, row, room, a.rule.k);
+    top_k<true>(team, row, room, a.rule.k);
     if (team.rank != 0 || threadIdx.x >= 32)
         return;
     const uint32_t token = draw_sorted(room, a.rule, a.noise[at]);
     if (threadIdx.x == 0)
         a.tokens[at] = token;
 }
+
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
+// For 16 blocks a row and k up to SAMPLING_ONCE_K.
+__device__ __forceinline__ void sample_once(const sampling_args &a)
+{
+    __shared__ sampling_room room;
+    sixteen_blocks team;
+    const uint32_t at = blockIdx.x / SAMPLING_CLUSTER, uniform = __ldg(a.noise + at);
+
+    if (__builtin_expect(top_k_once(team, a, room), 1)) {
+        if (team.rank != 0 || threadIdx.x >= 32)
+            return;
+        const uint32_t token = draw_few(room, a.rule, uniform);
+        if (threadIdx.x == 0)
+            a.tokens[at] = token;
+        return;
+    }
+    const row<sixteen_blocks, true, ONCE_VECTORS> row(a, team);
+    top_k<false>(team, row, room, a.rule.k);
+    if (team.rank != 0 || threadIdx.x >= 32)
+        return;
+    const uint32_t token = draw_sorted(room, a.rule, uniform);
+    if (threadIdx.x == 0)
+        a.tokens[at] = token;
+}
+#endif
 
 template <typename TEAM> __device__ __forceinline__ void sample_whole(const sampling_args &a)
 {
@@ -41,7 +68,7 @@ template <typename TEAM> __device__ __forceinline__ void select_top_k(const samp
     const row<TEAM, false, 4> row(a, team);
     const uint32_t first = blockIdx.x / team.size * a.rule.k;
 
-    top_k(team, row, room, a.rule.k);
+    top_k<true>(team, row, room, a.rule.k);
     if (team.rank != 0)
         return;
     for (uint32_t i = threadIdx.x; i < a.rule.k; i += SAMPLING_THREADS) {
@@ -68,7 +95,15 @@ KERNEL(sampling_block_top_k, one_block, select_top_k)
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
 // sass-loop: kernel=sampling_cluster ldg128na=4 guarded<=4 other<=261 local=0 together arch=90a+
 KERNEL(sampling_cluster, one_cluster, sample)
-// sass-loop: kernel=sampling_cluster_whole ldg128na=2 guarded<=2 other<=141 local=0 together
+// sass-all: kernel=sampling_cluster_once ldg128na=8 redux>=8 local=0 looped calls arch=90a
+// sass-loop: kernel=sampling_cluster_once ldg128na=4 guarded<=4 other<=261 local=0 together
+// sass-and: arch=100,120
+extern "C" __global__ void __launch_bounds__(SAMPLING_THREADS, 1)
+    sampling_cluster_once(const __grid_constant__ struct sampling_args a)
+{
+    sample_once(a);
+}
+// sass-loop: kernel=sampling_cluster_whole ldg128na=2 guarded<=2 other<=143 local=0 together
 // sass-and: arch=90a+
 KERNEL(sampling_cluster_whole, one_cluster, sample_whole)
 // sass-loop: kernel=sampling_cluster_top_k ldg128na=4 guarded<=4 other<=112 local=0 together

@@ -192,11 +192,12 @@ __device__ __forceinline__ void nothing_sorted(sampling_room &room)
 }
 
 // The k highest, sorted, in room.sorted of the first block; entries beyond k or the vocabulary are
-// 0.
-template <typename TEAM, typename ROW>
+// 0. START: the team has not been started.
+template <bool START, typename TEAM, typename ROW>
 __device__ __forceinline__ void top_k(TEAM &team, const ROW &row, sampling_room &room, uint32_t k)
 {
-    team.start(room);
+    if (START)
+        team.start(room);
     nothing_sorted(room);
     const uint32_t greatest = row.take();
     uint32_t parts = 1;
@@ -205,7 +206,8 @@ __device__ __forceinline__ void top_k(TEAM &team, const ROW &row, sampling_room 
     // With more parts than threads there is no bound.
     const uint32_t own = parts > SAMPLING_THREADS ? 0 : least_maximum(greatest, parts, room);
 
-    team.started();
+    if (START)
+        team.started();
     const uint32_t told = told_by(team, room, own);
     const uint32_t bound = warp_all<least>(threadIdx.x % 32 < team.size ? told : ~0u);
     uint64_t low = max((uint64_t)bound << 32, (uint64_t)SAMPLING_LOWEST);

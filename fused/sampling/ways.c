@@ -26,6 +26,7 @@ static void load_kernels(struct probe_run *r, struct sampling_rows *t)
             t->sample[c][whole] = gpu_kernel_if_any(r, &image_sampling, fused[c][whole], size);
         t->top_k[c] = gpu_kernel_if_any(r, &image_sampling, selects[c], size);
     }
+    t->once = gpu_kernel_if_any(r, &image_sampling, "sampling_cluster_once", size);
     for (int small = 0; small < 2; small++)
         for (int i = 0; i < N_STEPS; i++)
             if (i != TOP_K && (!small || i < TOP_K)) {
@@ -104,7 +105,7 @@ size_t sampling_shared(const struct sampling_rows *t, unsigned cluster)
 bool sampling_fits(struct probe_run *r, const struct sampling_rows *t, unsigned cluster)
 {
     const size_t shared = sampling_shared(t, cluster);
-    const cudaKernel_t all[] = {t->sample[1][0], t->sample[1][1], t->top_k[1]};
+    const cudaKernel_t all[] = {t->sample[1][0], t->sample[1][1], t->top_k[1], t->once};
 
     if (cluster == 1)
         return true;
@@ -120,6 +121,7 @@ bool sampling_fits(struct probe_run *r, const struct sampling_rows *t, unsigned 
 
 static struct sampling_args args_of(const struct sampling_rows *t, unsigned cluster, size_t set)
 {
+    const uint32_t rank = (t->rule.k + 12) / 13; /* 13 blocks are enough, so 3 may have few */
     return (struct sampling_args){.logits = pool_at(&t->parts[LOGITS], set),
                                   .seen = pool_at(&t->parts[SEEN], set),
                                   .noise = pool_at(&t->parts[NOISE], set),
@@ -129,6 +131,9 @@ static struct sampling_args args_of(const struct sampling_rows *t, unsigned clus
                                   .stride = t->stride,
                                   .seen_stride = t->words,
                                   .vocabulary = t->vocabulary,
+                                  .once_rank = (uint16_t)rank,
+                                  .once_blocks =
+                                      (uint16_t)(rank ? (t->rule.k + rank - 1) / rank : 0),
                                   .rule = t->rule,
                                   .cluster = cluster};
 }
@@ -143,11 +148,21 @@ static void launch_rows(struct probe_run *r, const struct sampling_rows *t, cuda
     gpu_launch_shape(r, kernel, &shape, a);
 }
 
-void sampling_draw_fused(struct probe_run *r, const struct sampling_rows *t, unsigned cluster,
-                         size_t set)
+bool sampling_can_be_once(const struct sampling_rows *t)
 {
-    const struct sampling_args a = args_of(t, cluster, set);
-    launch_rows(r, t, t->sample[cluster > 1][t->rule.k == 0], &a, t->batch);
+    return 0 < t->rule.k && t->rule.k <= SAMPLING_ONCE_K && t->vocabulary <= SAMPLING_ONCE_LOGITS;
+}
+
+static cudaKernel_t kernel_of(const struct sampling_rows *t, struct sampling_way way)
+{
+    return way.is_once ? t->once : t->sample[way.cluster > 1][t->rule.k == 0];
+}
+
+void sampling_draw_fused(struct probe_run *r, const struct sampling_rows *t,
+                         struct sampling_way way, size_t set)
+{
+    const struct sampling_args a = args_of(t, way.cluster, set);
+    launch_rows(r, t, kernel_of(t, way), &a, t->batch);
 }
 
 /* --- six kernels ------------------------------------------------------------------------------ */
@@ -208,7 +223,7 @@ void sampling_draw_many(struct probe_run *r, const struct sampling_rows *t, stru
     a.stride = a.seen_stride = last.stride = 0;
     gpu_poison(r, tokens, 4 * (size_t)draws);
     if (!way.is_chain) {
-        launch_rows(r, t, t->sample[way.cluster > 1][t->rule.k == 0], &a, draws);
+        launch_rows(r, t, kernel_of(t, way), &a, draws);
         return;
     }
     for (enum sampling_step step = PENALTY; step < DRAW; step++)

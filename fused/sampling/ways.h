@@ -30,6 +30,7 @@ struct sampling_rows {
     uint64_t stride, words; /* of a row: distance of its logits; words of `seen` */
     size_t sets;
     cudaKernel_t sample[2][2], top_k[2]; /* [in a cluster][whole] */
+    cudaKernel_t once;                   /* for 16 blocks per row: once.cuh */
     cudaKernel_t steps[2][N_STEPS];      /* [small] */
 };
 
@@ -41,21 +42,25 @@ struct sampling_rows sampling_rows_new(struct probe_run *r, uint32_t batch, uint
 void sampling_rows_free(struct probe_run *r, struct sampling_rows *t);
 void sampling_rows_poison(struct probe_run *r, const struct sampling_rows *t);
 
-/* In one kernel or in six, with this many blocks per row; 1: no cluster. */
+/* In one kernel or in six, with this many blocks per row; 1: no cluster. is_once: one kernel by
+ * once.cuh. */
 struct sampling_way {
     const char *name;
     unsigned cluster;
-    bool is_chain;
+    bool is_chain, is_once;
 };
 
 /* Can this GPU launch a cluster of that size that holds a row? Prepares the kernels for it. */
 bool sampling_fits(struct probe_run *r, const struct sampling_rows *t, unsigned cluster);
 
+/* Can sampling_cluster_once take these rows, where 16 blocks fit? */
+bool sampling_can_be_once(const struct sampling_rows *t);
+
 /* Bytes of shared memory for a block's part of its row. */
 size_t sampling_shared(const struct sampling_rows *t, unsigned cluster);
 
-void sampling_draw_fused(struct probe_run *r, const struct sampling_rows *t, unsigned cluster,
-                         size_t set);
+void sampling_draw_fused(struct probe_run *r, const struct sampling_rows *t,
+                         struct sampling_way way, size_t set);
 void sampling_draw_step(struct probe_run *r, const struct sampling_rows *t, unsigned cluster,
                         enum sampling_step step, size_t set);
 

@@ -149,6 +149,8 @@ static __device__ __forceinline__ void gemm(const struct wgmma_gemm_args &args)
 // sass-and: local=0 arch=90a
 // sass-loop: kernel=wgmma_gemm_*_96x192 hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 guarded<=1 other<=60
 // sass-and: local=0 arch=90a
+// sass-loop: kernel=wgmma_gemm_*_192x* hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 guarded<=1 other<=80
+// sass-and: local=0 arch=90a
 // sass-loop: kernel=wgmma_gemm_*_128x256 hgmma=8 syncs<=3 bar=0 ldg=0 stg=0 guarded<=1 other<=103
 // sass-and: local=0 arch=90a
 // sass-loop: kernel=wgmma_gemm_*_32x256_alone hgmma=4 syncs<=3 bar=0 ldg=0 stg=0 guarded<=1
@@ -189,5 +191,7 @@ WGMMA_WATCHED(16x512_alone)
 WGMMA_WATCHED(64x64_split2)
 WGMMA_WATCHED(48x64)
 WGMMA_WATCHED(32x64)
+WGMMA_WATCHED(32x64_split2)
+WGMMA_WATCHED(16x64_alone)
 
 #endif

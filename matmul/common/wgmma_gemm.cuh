@@ -262,16 +262,25 @@ static __device__ __forceinline__ bool elected(void)
     return yes;
 }
 
-/* Makes the barriers and starts the first copies. */
+/* Makes the barriers of these slots. */
+template <class s> static __device__ __forceinline__ void make_barriers(int first, int end)
+{
+#pragma unroll
+    for (int i = first; i < end; i++) {
+        mbarrier_make(full<s>(i), 1);
+        mbarrier_make(left<s>(i), 4 * s::wgs * s::readers);
+    }
+}
+
+/* Makes the barriers and starts the first copies. Where there are many barriers, most are made while
+ * the first copies are under way. */
 template <class s, enum layout layout, enum mode mode>
 static __device__ __forceinline__ void begin(const struct wgmma_gemm_args &args,
                                              const struct post<s> &p)
 {
-#pragma unroll
-    for (int i = 0; i < s::stages; i++) {
-        mbarrier_make(full<s>(i), 1);
-        mbarrier_make(left<s>(i), 4 * s::wgs * s::readers);
-    }
+    constexpr int few = s::stages > 8 ? 4 : s::stages;
+
+    make_barriers<s>(0, few);
     if (s::split > 1)
         mbarrier_make(sums_came<s>(), 1);
     mbarrier_made();
@@ -283,8 +292,17 @@ static __device__ __forceinline__ void begin(const struct wgmma_gemm_args &args,
                  "griddepcontrol.wait;" ::: "memory");
     if (mode != PRODUCTS) {
 #pragma unroll 1
-        for (int i = 0; i < s::ahead && i < p.steps; i++)
+        for (int i = 0; i < few && i < s::ahead && i < p.steps; i++)
             fetch<s, layout, false>(args, p, i, i);
+    }
+    if (few < s::stages) {
+        make_barriers<s>(few, s::stages);
+        mbarrier_made();
+        if (mode != PRODUCTS) {
+#pragma unroll 1
+            for (int i = few; i < s::ahead && i < p.steps; i++)
+                fetch<s, layout, false>(args, p, i, i);
+        }
     }
 }
 
@@ -322,6 +340,9 @@ static __device__ __forceinline__ void fetch_rest(const struct wgmma_gemm_args &
     T32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
 #define T64                                                                                        \
     T48 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define T96                                                                                        \
+    T64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, "  \
+        "%81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
 #define T128                                                                                       \
     T64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, "  \
         "%81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, "    \
@@ -335,6 +356,7 @@ static __device__ __forceinline__ void fetch_rest(const struct wgmma_gemm_args &
 #define O32(l, i) O16(l, i), O16(l, i + 16)
 #define O48(l, i) O32(l, i), O16(l, i + 32)
 #define O64(l, i) O32(l, i), O32(l, i + 32)
+#define O96(l, i) O64(l, i), O32(l, i + 64)
 #define O128(l, i) O64(l, i), O64(l, i + 64)
 
 /* d (64 x n) = x (64 x 16) x y (16 x n) + d, or without d if `add` is 0. x and y are descriptors;
@@ -368,6 +390,7 @@ WGMMA_BOTH(48, 24, "%24", "%25", "%26", "%27", "%28")
 WGMMA_BOTH(64, 32, "%32", "%33", "%34", "%35", "%36")
 WGMMA_BOTH(96, 48, "%48", "%49", "%50", "%51", "%52")
 WGMMA_BOTH(128, 64, "%64", "%65", "%66", "%67", "%68")
+WGMMA_BOTH(192, 96, "%96", "%97", "%98", "%99", "%100")
 WGMMA_BOTH(256, 128, "%128", "%129", "%130", "%131", "%132")
 WGMMA(128, 32, FP16_SUMS, uint32_t, "+r", "f16.f16.f16", "%32", "%33", "%34", "%35", "%36")
 

@@ -72,6 +72,10 @@ enum { WGMMA_GEMM_K_STEP = 64, WGMMA_GEMM_MAP_BYTES = 128 };
  *     512^3    32x64          2.61 (3.08)      1024^3   128x64         4.81 (5.14)
  *     1536^3   96x192        11.45 (11.47)     2048^3   256x128_once   25.5 (24.5)
  *     4096^3   256x128        206 (199) in bf16, 128x256 205
+ *     3072^3   192x192        80.7 (81.7): 256 tiles are 1.94 waves of 132, 256x128's 288 are 2.18
+ *
+ *     8 x 4096 x 4096, bf16, cold: 10.7 (12.3), by a tile of few rows and many stages: 128 blocks
+ *     fetch, and nearly all that they need is under way at the start
  *
  * Launched as dependents (gpu_shape.dependent) they take: 48x64 2.19 (512^3), the others 4.33
  * (bf16), 10.98, 25.0 and 206.
@@ -90,7 +94,7 @@ enum { WGMMA_GEMM_K_STEP = 64, WGMMA_GEMM_MAP_BYTES = 128 };
  *   wgmma_gemm_fp16_nt_, wgmma_gemm_fp16_tn_     the other layouts: 128x64, 256x128
  *   wgmma_gemm_fp16_sums_in_fp16_                sums in fp16 within a k-loop: 128x64
  *   wgmma_watched_fp16_                          the same kernel, which fills args.watch: for every
- *                                                tile but 256x128 and 128x256
+ *                                                tile but 256x128, 128x256 and those of 192 rows
  *   wgmma_loads_fp16_                            all copies and barriers, no products: C is garbage
  *   wgmma_products_fp16_                         all products, of whatever is there; no copies
  * the last two for 128x64, 128x64_alone, 128x64_multicast, 128x64_persistent, 64x128_alone,
@@ -102,6 +106,9 @@ enum { WGMMA_GEMM_K_STEP = 64, WGMMA_GEMM_MAP_BYTES = 128 };
     X(256x128,           256, 128,      4,   2,  2,  1,         1,     1,          1,     1) \
     X(256x128_once,      256, 128,      4,   2,  1,  2,         1,     1,          0,     1) \
     X(128x256,           128, 256,      4,   2,  1,  2,         1,     1,          1,     1) \
+    X(192x192,           192, 192,      4,   3,  2,  1,         1,     1,          1,     1) \
+    X(192x192_once,      192, 192,      4,   3,  1,  2,         1,     1,          0,     1) \
+    X(192x128,           192, 128,      5,   2,  2,  1,         1,     1,          1,     1) \
     X(96x192,             96, 192,      5,   3,  1,  2,         1,     1,          0,     1) \
     X(128x128,           128, 128,      6,   2,  2,  1,         0,     1,          0,     0) \
     X(128x128_split2,    128, 128,      5,   2,  1,  1,         0,     2,          0,     0) \
@@ -117,7 +124,9 @@ enum { WGMMA_GEMM_K_STEP = 64, WGMMA_GEMM_MAP_BYTES = 128 };
     X(64x64,              64,  64,      4,   1,  2,  1,         0,     1,          0,     0) \
     X(64x64_split2,       64,  64,      4,   1,  1,  1,         0,     2,          0,     0) \
     X(48x64,              48,  64,      8,   1,  1,  1,         0,     1,          0,     0) \
-    X(32x64,              32,  64,      4,   1,  2,  1,         0,     1,          0,     0)
+    X(32x64,              32,  64,      4,   1,  2,  1,         0,     1,          0,     0) \
+    X(32x64_split2,       32,  64,     16,   1,  1,  1,         0,     2,          0,     0) \
+    X(16x64_alone,        16,  64,     20,   1,  1,  1,         0,     1,          0,     0)
 
 /* The stream-K kernels wgmma_stream_fp16_<name> and wgmma_stream_bf16_<name>: the tile of that
  * name, with equal shares of k-steps. */

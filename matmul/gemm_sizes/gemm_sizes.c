@@ -33,7 +33,7 @@
  * Traps. Two kernels timed one after another differ by 4 % at 4096^3 because of the power limit
  * alone. What a library offers depends on the alignment that it is told; the plan is made for the
  * real addresses. A product next to a round size does more or less work than the round one, so
- * times are compared per multiply-add. The search covers all choices of cuBLASLt and 27 kernels of
+ * times are compared per multiply-add. The search covers all choices of cuBLASLt and 32 kernels of
  * ours. One look at each would choose by noise, so those within a tenth of the fastest are replayed
  * in turn. */
 #include <math.h>

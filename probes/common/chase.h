@@ -1,27 +1,9 @@
-/* Pointer chases, for C and CUDA alike; chase.cuh has the code of the kernels. For the host alone:
- * a launch that must run on one given SM, and its samples. */
+/* Pointer chases of the probes, for C and CUDA alike. For the host alone: a launch that must run on
+ * one given SM, and its samples. */
 #ifndef PROBES_COMMON_CHASE_H
 #define PROBES_COMMON_CHASE_H
 
-#include <stdint.h>
-
-#include "core/device/harness.h"
-
-enum {
-    CHASE_SHORT = 32, /* loads between the first two clock reads */
-    CHASE_LONG = 64,  /* between the next two; the slope is over 32 */
-    CHASE_LOADS = 1 + CHASE_SHORT + CHASE_LONG, /* per such pair; the first is not timed */
-};
-
-struct chase_sample {
-    uint64_t short_cycles, long_cycles;
-};
-
-struct chase_result {
-    struct harness_stamp lead, tail; /* around all repeats, on one SM */
-    uint64_t end;                    /* where the chase stopped; 0: no block ran on the given SM */
-    uint64_t sm;
-};
+#include "core/device/chase.h"
 
 #ifndef __CUDACC__
 #include "core/gpu.h"

@@ -6,13 +6,6 @@
 
 #include "core/device/load.cuh"
 
-// The same as consume() of an address in global memory.
-__device__ __forceinline__ void consume(uint32_t p)
-{
-    asm volatile("{ .reg .pred q; setp.eq.u32 q, %0, 1; @q st.shared.u32 [%0], %0; }" ::"r"(p)
-                 : "memory");
-}
-
 struct load_shared { // this block's shared memory: an address has 32 bits
     typedef uint32_t address;
     static __device__ __forceinline__ void step(uint32_t &p)

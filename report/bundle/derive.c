@@ -494,6 +494,7 @@ void derive(struct rows *rows, const json_t *gpu)
     derive_fusions(rows, &made, n_sm);
     for (size_t i = 0; i < made.n; i++)
         rows_add(rows, &made.row[i]);
+    if (made.n > 0) /* else they are as finished as they were */
+        rows_finish(rows);
     rows_free(&made);
-    rows_finish(rows);
 }

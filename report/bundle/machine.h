@@ -9,7 +9,8 @@
 
 enum { MACHINE_TEXT = 600 };
 
-/* How the GPU is set, by a document's "environment": "MIG is on: one slice was measured; MPS is on".
+/* How the GPU is set, by a document's "environment": "MIG is on: a slice was measured, not the GPU;
+ * power limit 500 W, by default 700 W" (report/bundle/setting.h).
  * Empty for nothing. Returns text. */
 char *machine_settings(const json_t *environment, char *text, size_t size);
 

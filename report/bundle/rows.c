@@ -147,6 +147,15 @@ static const char *value_of(const char *id, const char *key)
     return NULL;
 }
 
+bool row_is_of_baseline(const char *id)
+{
+    static const char *const programs[] = {"peers.", "fused_peers.", "layer_peers."};
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
+        if (!strncmp(id, programs[i], strlen(programs[i])))
+            return true;
+    return false;
+}
+
 bool row_key(const struct row *row, const char *key, char *text, size_t size)
 {
     const char *value = value_of(row->id, key);
@@ -327,8 +336,10 @@ static void rows_index(struct rows *rows)
             end = i + 1;
         row->metric_end = end;
         index_put(&rows->ids, row->id, i);
-        index_put(&rows->metrics, row->metric, i);
-        index_put(&rows->probes, row->probe, i);
+        if (i == 0 || strcmp(row->metric, row[-1].metric) != 0)
+            index_put(&rows->metrics, row->metric, i);
+        if (i == 0 || strcmp(row->probe, row[-1].probe) != 0)
+            index_put(&rows->probes, row->probe, i);
     }
     rows->is_sorted = true;
 }

@@ -123,6 +123,9 @@ const char *row_better_name(enum row_better better);
 /* Does the row have a value that may be used in a verdict or a derived figure? */
 bool row_usable(const struct row *row);
 
+/* Is it, or a glob for it, of a program in baselines/? */
+bool row_is_of_baseline(const char *id);
+
 /* Copies the value of a key of the id into text: "4096" for "bytes" of "...{bytes=4096}". False,
  * with empty text, if the id has no such key. */
 bool row_key(const struct row *row, const char *key, char *text, size_t size);

@@ -29,8 +29,8 @@ static void judge_c05(const struct bundle *bundle, struct finding *f)
         if (!rule_take(bundle, found->id, &pair, f))
             return;
         rule_say_row(f, pair.id, &pair);
-        n_faster += rule_faster(&pair, &l2);
-        n_slower += rule_faster(&l2, &pair);
+        n_faster += rule_faster(f, &pair, &l2);
+        n_slower += rule_faster(f, &l2, &pair);
         rule_say_figure(f, "pair", &pair);
         n++;
     }
@@ -41,19 +41,19 @@ static void judge_c05(const struct bundle *bundle, struct finding *f)
     rule_say_row(f, "slowest of all pairs", &slowest);
 
     enum claim_verdict verdict = CLAIM_MIXED;
-    if (n_faster == n && rule_faster(&slowest, &l2))
+    if (n_faster == n && rule_faster(f, &slowest, &l2))
         verdict = CLAIM_REFUTED;
     else if (n_slower == n)
         verdict = CLAIM_REPRODUCED;
-    rule_say_control(f, true, rule_faster(&own, &l2), "the same chase in the own shared memory",
+    rule_say_control(f, true, rule_faster(f, &own, &l2), "the same chase in the own shared memory",
                      &own);
-    rule_say_control(f, false, !rule_faster(&through_l2, &l2), "the same chase through the L2",
+    rule_say_control(f, false, !rule_faster(f, &through_l2, &l2), "the same chase through the L2",
                      &through_l2);
     rule_say_figure(f, "l2", &l2);
     rule_say_figure(f, "slowest", &slowest);
     rule_say_count(f, "n", (size_t)n);
     rule_say_count(f, "faster", (size_t)n_faster);
-    rule_conclude(f, verdict, rule_faster(&own, &l2), !rule_faster(&through_l2, &l2));
+    rule_conclude(f, verdict, rule_faster(f, &own, &l2), !rule_faster(f, &through_l2, &l2));
 }
 
 /* --- C06: only through DRAM? ------------------------------------------------------------------ */

@@ -142,10 +142,10 @@ struct projection_tally {
 };
 
 /* A kernel that computes the three products in one launch: grouped, or batched by cuBLAS. */
-static bool has_one_launch(const struct projections *p)
+static bool has_one_launch(struct finding *f, const struct projections *p)
 {
-    return !rule_faster(&p->fused, &p->grouped) ||
-           (p->has_batched && !rule_faster(&p->fused, &p->batched));
+    return !rule_faster(f, &p->fused, &p->grouped) ||
+           (p->has_batched && !rule_faster(f, &p->fused, &p->batched));
 }
 
 static void say_projections(const struct projections *p, struct finding *f, int m, int n)
@@ -167,11 +167,11 @@ static void count_projections(struct projection_tally *t, const struct projectio
     rule_say_figure(f, m == 1 ? "row" : "rows", &ratio);
     t->cells++;
     t->shorter += ratio.high <= most;
-    t->faster += rule_faster(&p->fused, &p->unfused);
-    t->parallel += !rule_faster(&p->fused, &p->branches);
-    t->one_launch += has_one_launch(p);
+    t->faster += rule_faster(f, &p->fused, &p->unfused);
+    t->parallel += !rule_faster(f, &p->fused, &p->branches);
+    t->one_launch += has_one_launch(f, p);
     t->by_bytes += 1 - bytes >= 0.5 * (1 - ratio.centre);
-    t->split_seen += m == 1 && rule_faster(&p->fused, &p->split);
+    t->split_seen += m == 1 && rule_faster(f, &p->fused, &p->split);
     t->false_gains += none.high <= most;
 }
 

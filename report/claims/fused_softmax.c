@@ -83,7 +83,7 @@ static void say_crossover(const struct bundle *bundle, struct finding *f)
                                  "online") &&
                 rule_take_formed(bundle, &other, &aside, ONE("time", "%s", "%s"), cols[i],
                                  impls[k]) &&
-                rule_faster(&other, &online))
+                rule_faster(f, &other, &online))
                 first = cols[i];
         }
         rule_say(f->evidence, "%s%s %s",

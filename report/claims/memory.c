@@ -61,12 +61,12 @@ static void judge_c11(const struct bundle *bundle, struct finding *f)
     bool constants = rule_look_up(bundle, constant_needs[0].id, &constant, f);
 
     enum claim_verdict verdict = CLAIM_MIXED;
-    if (rule_faster(&shared, &l1) || (constants && rule_faster(&constant, &l1)))
+    if (rule_faster(f, &shared, &l1) || (constants && rule_faster(f, &constant, &l1)))
         verdict = CLAIM_REFUTED;
-    else if (rule_faster(&l1, &shared) && constants && rule_faster(&l1, &constant))
+    else if (rule_faster(f, &l1, &shared) && constants && rule_faster(f, &l1, &constant))
         verdict = CLAIM_REPRODUCED;
-    bool positive = rule_faster(&l1, &l2);
-    bool negative = !rule_faster(&again, &l1) && !rule_faster(&l1, &again);
+    bool positive = rule_faster(f, &l1, &l2);
+    bool negative = !rule_faster(f, &again, &l1) && !rule_faster(f, &l1, &again);
     rule_say_row(f, "shared memory", &shared);
     if (constants)
         rule_say_row(f, "constants", &constant);

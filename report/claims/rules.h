@@ -131,7 +131,7 @@ struct row rule_rate(struct finding *f, const struct row *time, double work, con
 /* a minus b, for each run. */
 struct row rule_less(struct finding *f, const struct row *a, const struct row *b);
 
-/* A row formed in each run from the values of at most eight rows in that run; `with` is handed
+/* A row formed in each run from the values of at most 32 rows in that run; `with` is handed
  * through. It has the first one's id, and is measured as seldom as the most seldom of them. unit
  * NULL: the first one's. */
 struct row rule_formed(struct finding *f, const struct row *const *from, size_t n, const char *unit,
@@ -157,8 +157,9 @@ enum place rule_place(const struct row *row, double least, double most);
 /* Inside the band: reproduced; outside: refuted; straddling: mixed; unknown: not testable. */
 enum claim_verdict rule_band(enum place place);
 
-/* Does a's interval lie below b's by more than 3 % of b and more than one unit (a cycle, a ns)? */
-bool rule_faster(const struct row *a, const struct row *b);
+/* Does a's interval lie below b's by more than 3 % of b and more than one unit (a cycle, a ns)? The 3 % are
+ * a threshold of the rule that asks, by the name FASTER. */
+bool rule_faster(struct finding *f, const struct row *a, const struct row *b);
 
 /* Sets the verdict, or NOT TESTABLE if a control did not come out right. positive: did the positive
  * control pass? negative: did the negative control fail, as it must? */

@@ -34,7 +34,7 @@ static bool take_pair(const struct bundle *bundle, bool parts, struct pair *p, s
             cube_say(bundle, &p->few, f);
             rule_say(f->evidence, ", ");
             cube_say(bundle, &p->many, f);
-            if (rule_faster(&p->few, &p->many))
+            if (rule_faster(f, &p->few, &p->many))
                 return true;
             rule_not_testable(f, "there is no slowdown to be explained");
             return false;
@@ -97,8 +97,8 @@ static bool take_controls(const struct bundle *bundle, const struct pair *p, boo
     }
     const struct row shown = rule_ratio(f, &alone, &p->many),
                      worse = rule_ratio(f, &fewest, &p->few);
-    *positive = rule_faster(&p->many, &alone) && warps_of(bundle, &alone, f) < p->warps_many;
-    *negative = rule_faster(&p->few, &fewest) && !(warps_of(bundle, &fewest, f) < p->warps_few);
+    *positive = rule_faster(f, &p->many, &alone) && warps_of(bundle, &alone, f) < p->warps_many;
+    *negative = rule_faster(f, &p->few, &fewest) && !(warps_of(bundle, &fewest, f) < p->warps_few);
     rule_say_control(f, true, *positive,
                      "the same tile with one block an SM has fewer warps and takes, times as long",
                      &shown);
@@ -243,7 +243,7 @@ static bool take_wait_controls(const struct bundle *bundle, bool *positive, bool
         return false;
     const struct row shown = rule_ratio(f, &shallow, &deep);
     const struct row none = rise(&alone, &together, waiting_rise, f);
-    *positive = rule_faster(&deep, &shallow);
+    *positive = rule_faster(f, &deep, &shallow);
     *negative = rule_place(&none, RULE_LIMIT(f, C25_WAITS), INFINITY) == PLACE_BELOW;
     rule_say_control(f, true, *positive, "half as many k-steps on their way take longer, ratio",
                      &shown);

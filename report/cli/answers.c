@@ -133,7 +133,13 @@ static void put_section(FILE *out, const struct section *section, size_t number,
             emit_markdown_cells(out, section);
         return;
     }
-    emit_text(out, section, number, style);
+    struct section brief = *section;
+    if (answers == ANSWERS_ALL && section->n_brief > 0) {
+        brief.n_grids = 1;
+        brief.grid[0].n_cells = section->n_brief * brief.grid[0].n_columns;
+        brief.n_notes = section->n_notes > 0;
+    }
+    emit_text(out, &brief, number, style);
     if (answers != ANSWERS_ONE)
         return;
     fputc('\n', out);
@@ -160,11 +166,11 @@ static bool put_json(FILE *out, const struct bundle *bundle, json_t *sections)
     return put;
 }
 
-/* Of what no program of this version measures, the whole report says nothing. */
+/* Of what no program measures, or not every bundle has, the whole report says nothing. */
 static bool is_idle(const struct section_entry *entry, const struct section *built,
                     enum answers answers)
 {
-    return answers == ANSWERS_ALL && built->missing && !*entry->needs;
+    return answers == ANSWERS_ALL && built->missing && (!*entry->needs || built->is_silent);
 }
 
 static bool is_wanted(size_t i, const char *name, enum answers answers, const char *section)

@@ -15,7 +15,7 @@
 #include "report/cli/home.h"
 #include "report/cli/suggest.h"
 
-static const char *const folders[] = {"probes", "matmul", "fused"};
+static const char *const folders[] = {"probes", "matmul", "fused", "links"};
 static const double LIST_LIMIT_S = 20;
 
 /* --- finding ---------------------------------------------------------------------------------- */
@@ -72,6 +72,15 @@ static enum listed_needs needs_of(const char *text)
     return !strcmp(text, "gpu if any") ? NEEDS_GPU_IF_ANY : NEEDS_HOST;
 }
 
+static bool has_parameter(const json_t *list, const char *name)
+{
+    const json_t *parameters = json_object_get(list, "parameters"), *one;
+    size_t i;
+    json_array_foreach(parameters, i, one) if (!strcmp(document_get_text(one, "name", ""), name))
+        return true;
+    return false;
+}
+
 static void ask_one(struct listed *probe)
 {
     const char *const argv[] = {probe->path, "--list", "--json", NULL};
@@ -91,6 +100,8 @@ static void ask_one(struct listed *probe)
     } else {
         probe->needs = needs_of(document_get_text(probe->list, "needs", ""));
         probe->method = (int)json_integer_value(json_object_get(probe->list, "method"));
+        probe->is_draft = json_object_get(probe->list, "draft") != NULL;
+        probe->takes_gpus = has_parameter(probe->list, "gpus");
     }
     child_free(&result);
 }
@@ -158,8 +169,8 @@ bool catalogue_knows(const struct catalogue *catalogue, const char *command, cha
     char text[DOCUMENT_WHY];
 
     if (catalogue->n == 0) {
-        out_say("gpufloor %s: no programs belong to this one: expected the folders probes, matmul "
-                "and fused in %s ('make' builds them, 'make install' installs them)\n",
+        out_say("gpufloor %s: no programs belong to this one: expected the folders probes, matmul, "
+                "fused and links in %s ('make' builds them, 'make install' installs them)\n",
                 command, home_looked(text, sizeof text, HOME_PROGRAMS));
         return false;
     }

@@ -19,10 +19,12 @@ struct listed {
     enum listed_needs needs;
     int method;
     bool added; /* by catalogue_add() */
+    bool is_draft; /* run only by its name */
+    bool takes_gpus; /* several: it has the parameter "gpus" */
 };
 
 struct catalogue {
-    struct listed *probes; /* by folder (probes, matmul, fused), then by name */
+    struct listed *probes; /* by folder (probes, matmul, fused, links), then by name */
     size_t n;
 };
 

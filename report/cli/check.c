@@ -125,9 +125,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
 
     switch (key) {
     case KEY_FORMAT:
-        o->json = !strcmp(argument, "json");
-        if (!o->json && strcmp(argument, "text"))
-            command_fail(state, 0, "--format %s: expected text or json", argument);
+        o->json = command_format(state, argument, "text or json") == TABLE_JSON;
         break;
     case KEY_RESULTS:
         if (access(argument, R_OK | X_OK) != 0)

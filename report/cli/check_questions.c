@@ -240,11 +240,16 @@ static enum answer ask_processes(const struct checked *checked, char why[ANSWER_
     return say(ANSWER_OK, why, "no other process was on the GPU");
 }
 
+static const json_t *gpu_of(const struct checked *checked)
+{
+    return json_object_get(json_object_get(checked->document, "environment"), "gpu");
+}
+
 static enum answer as_shipped(const struct checked *checked, char why[ANSWER_WHY],
                               setting_reader *read)
 {
     char text[SETTING_TEXT];
-    const enum setting setting = read(&checked->bundle, text);
+    const enum setting setting = read(gpu_of(checked), text);
     return say(setting == SETTING_SHIPPED   ? ANSWER_OK
                : setting == SETTING_CHANGED ? ANSWER_NO
                                             : ANSWER_NOTE, why, "%s", text);
@@ -272,23 +277,24 @@ static enum answer ask_power(const struct checked *checked, char why[ANSWER_WHY]
 
 /* Runs before or after which the driver held the clock back for heat or a fault. The power cap is no
  * such cause: some programs are made to reach it. */
-static size_t held_back(const struct checked *checked, const char **cause)
+static size_t held_back(const struct checked *checked, char cause[SETTING_TEXT])
 {
-    static const char *const causes[] = {"thermal", "slowdown", "power brake"};
+    static const char *const sides[] = {"before", "after"};
     const json_t *run;
     size_t i, n = 0;
 
     json_array_foreach(runs_of(checked), i, run)
     {
         const json_t *nvml = json_object_get(run, "nvml");
-        const char *before = document_get_text(json_object_get(nvml, "before"), "held_back_by", "");
-        const char *after = document_get_text(json_object_get(nvml, "after"), "held_back_by", "");
-        for (size_t k = 0; k < sizeof causes / sizeof causes[0]; k++)
-            if (strstr(before, causes[k]) || strstr(after, causes[k])) {
-                *cause = causes[k];
-                n++;
-                break;
-            }
+        for (size_t k = 0; k < sizeof sides / sizeof sides[0]; k++) {
+            char found[SETTING_TEXT];
+            if (!*setting_slowdown(document_get_text(json_object_get(nvml, sides[k]),
+                                                     "held_back_by", ""), found))
+                continue;
+            memcpy(cause, found, sizeof found);
+            n++;
+            break;
+        }
     }
     return n;
 }
@@ -298,19 +304,18 @@ static size_t held_back(const struct checked *checked, const char **cause)
 static enum answer ask_clocks(const struct checked *checked, char why[ANSWER_WHY])
 {
     const struct row *spin = rows_find(&checked->bundle.rows, "spin.sm_clock{source=measured}");
-    const json_t *gpu = json_object_get(json_object_get(checked->document, "environment"), "gpu");
+    const json_t *gpu = gpu_of(checked);
     const double most = document_get_number(gpu, "sm_clock_max_mhz");
     const bool has_hbm = document_get_number(gpu, "bus_bits") >= 1024;
     const double reached = spin && spin->n > 0 ? spin->centre / 1e6 : (double)NAN;
-    const char *cause = "";
-    char text[SETTING_TEXT];
+    char text[SETTING_TEXT], cause[SETTING_TEXT] = "";
 
-    const enum setting setting = setting_clocks(&checked->bundle, text);
-    const size_t n_held = held_back(checked, &cause);
+    const enum setting setting = setting_clocks(gpu, text);
+    const size_t n_held = held_back(checked, cause);
     if (setting == SETTING_CHANGED)
         return say(ANSWER_NO, why, "%s", text);
     if (n_held > 0)
-        return say(ANSWER_NO, why, "held back (%s) at %zu of %zu runs", cause, n_held,
+        return say(ANSWER_NO, why, "held back (%.60s) at %zu of %zu runs", cause, n_held,
                    json_array_size(runs_of(checked)));
     if (reached < CLOCK_REACHED * most)
         return say(has_hbm ? ANSWER_NO : ANSWER_NOTE, why,

@@ -28,6 +28,16 @@ _Noreturn void command_fail(const struct argp_state *state, int error, const cha
     exit(EXIT_TROUBLE);
 }
 
+enum table_format command_format(const struct argp_state *state, const char *word,
+                                 const char *expected)
+{
+    enum table_format format;
+
+    if (!table_format_read(word, &format) || !strstr(expected, word))
+        command_fail(state, 0, "--format %s: expected %s", word, expected);
+    return format;
+}
+
 long long command_whole(const struct argp_state *state, const char *option, const char *text,
                         long long least, long long most)
 {

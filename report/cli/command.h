@@ -5,6 +5,8 @@
 #include <argp.h>
 #include <stddef.h>
 
+#include "report/cli/table.h"
+
 /* Exit statuses: fine; worse: a failed probe, a slower metric; trouble: usage, unreadable input. */
 enum { EXIT_FINE = 0, EXIT_WORSE = 1, EXIT_TROUBLE = 2 };
 
@@ -25,6 +27,11 @@ _Noreturn void command_fail(const struct argp_state *state, int error, const cha
 /* Reads a whole number within bounds; else exits with one line that names the option. */
 long long command_whole(const struct argp_state *state, const char *option, const char *text,
                         long long least, long long most);
+
+/* Reads --format=WORD, which is one of those that `expected` names: "text, md or json"; else exits with one
+ * line. */
+enum table_format command_format(const struct argp_state *state, const char *word,
+                                 const char *expected);
 
 /* Options of a command of which one would have no effect. */
 struct exclusion {

@@ -556,9 +556,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
 
     switch (key) {
     case KEY_FORMAT:
-        if (!table_format_read(argument, &o->format))
-            command_fail(state, 0, "--format %s: expected text, md, tsv or json",
-                         argument);
+        o->format = command_format(state, argument, "text, md, tsv or json");
         break;
     case KEY_METRIC: o->glob = argument; break;
     case KEY_THRESHOLD: o->threshold = per_cent(state, argument); break;

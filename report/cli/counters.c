@@ -106,9 +106,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_COUNTERS: choose_sets(a, argument, state); break;
     case KEY_LAUNCHES: a->launches = true; break;
     case KEY_FORMAT:
-        if (!table_format_read(argument, &a->format) ||
-            (a->format != TABLE_TEXT && a->format != TABLE_JSON))
-            command_fail(state, 0, "--format %s: expected text or json", argument);
+        a->format = command_format(state, argument, "text or json");
         break;
     case 'o': a->output = argument; break;
     case 'd': a->device = (int)command_whole(state, "--device", argument, 0, 255); break;

@@ -46,9 +46,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
         break;
     case KEY_BATCH: o->batch = command_whole(state, "--batch", argument, 1, BATCH_MOST); break;
     case KEY_FORMAT:
-        if (!table_format_read(argument, &o->format))
-            command_fail(state, 0, "--format %s: expected text, md, tsv or json",
-                         argument);
+        o->format = command_format(state, argument, "text, md, tsv or json");
         break;
     case ARGP_KEY_ARG:
         if (o->path)

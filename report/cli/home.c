@@ -50,7 +50,7 @@ static bool is_folder(const char *path)
 
 static enum kind kind_of(const char *own)
 {
-    static const char *const beside[] = {"probes", "matmul", "fused"};
+    static const char *const beside[] = {"probes", "matmul", "fused", "links"};
     char path[PATH_MAX];
 
     if (is_folder(follow(path, own, places[HOME_PROGRAMS][INSTALLED])))

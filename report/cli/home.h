@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 enum home_part {
-    HOME_PROGRAMS,  /* a folder for each of probes, matmul, fused */
+    HOME_PROGRAMS,  /* a folder for each of probes, matmul, fused, links */
     HOME_BASELINES, /* programs in Python */
     HOME_RESULTS,   /* committed results, a folder for each board */
     HOME_DATA,      /* CITATION.cff */

@@ -1,4 +1,4 @@
-/* gpufloor claims: the ledger in at most 150 lines, for who wants to know what is true. */
+/* gpufloor claims: the ledger in at most 160 lines, for who wants to know what is true. */
 #include <string.h>
 
 #include "report/cli/ledger.h"
@@ -76,11 +76,53 @@ static void print_words(FILE *out, const char *id, enum claim_verdict verdict, c
     fputc('\n', out);
 }
 
-/* The first claim's sentence; those with another word behind it, and of those with its word the
- * letters: " b no: ..." and " (c too)". */
-static void print_entry(FILE *out, const struct telling *first, size_t n)
+static bool is_open(const struct telling *t)
 {
+    return t->finding.verdict == CLAIM_OPEN;
+}
+
+/* Do two claims lack the same? */
+static bool lack_alike(const struct telling *a, const struct telling *b)
+{
+    return a->finding.verdict == CLAIM_NOT_TESTABLE && b->finding.verdict == CLAIM_NOT_TESTABLE &&
+           a->finding.why == WHY_MISSING && !strcmp(a->sentence, b->sentence);
+}
+
+/* Is all that an entry says, but what is open, what an entry before it lacks? Then that one names it. */
+static bool is_named_before(const struct tellings *t, size_t first)
+{
+    const size_t n = entry_length(t, first);
+    size_t before = 0;
+
+    while (before < first && !lack_alike(&t->telling[before], &t->telling[first]))
+        before += entry_length(t, before);
+    for (size_t i = 1; i < n && before < first; i++)
+        if (!is_open(&t->telling[first + i]) &&
+            !lack_alike(&t->telling[before], &t->telling[first + i]))
+            return false;
+    return before < first;
+}
+
+/* " Also C31, C35.", of the entries behind it that lack what it lacks; "" if there are none. */
+static size_t name_others(const struct tellings *t, size_t first, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = first + entry_length(t, first); i < t->n; i += entry_length(t, i))
+        if (lack_alike(&t->telling[first], &t->telling[i]) && is_named_before(t, i))
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : " Also ",
+                                     t->telling[i].claim->id);
+    return used ? used + (size_t)snprintf(text + used, size - used, ".") : 0;
+}
+
+/* The first claim's sentence; those with another word behind it, and of those with its word the
+ * letters: " b no: ..." and " (c too)". What is open stands below. */
+static void print_entry(FILE *out, const struct tellings *t, size_t place)
+{
+    const struct telling *first = &t->telling[place];
     const enum claim_verdict verdict = first->finding.verdict;
+    const size_t n = entry_length(t, place);
     char text[TEXT];
     size_t same = 0, used = (size_t)snprintf(text, sizeof text, "%s", first->sentence);
 
@@ -91,16 +133,12 @@ static void print_entry(FILE *out, const struct telling *first, size_t n)
     if (same)
         used += (size_t)snprintf(text + used, sizeof text - used, " too)");
     for (size_t i = 1; i < n; i++)
-        if (first[i].finding.verdict != verdict)
+        if (first[i].finding.verdict != verdict && !is_open(&first[i]))
             used += (size_t)snprintf(text + used, sizeof text - used, " %s %s: %s",
                                      letter_of(first[i].claim),
                                      telling_word(first[i].finding.verdict), first[i].sentence);
+    name_others(t, place, text + used, sizeof text - used);
     print_words(out, first->claim->id, verdict, text);
-}
-
-static bool is_open(const struct telling *t)
-{
-    return t->finding.verdict == CLAIM_OPEN;
 }
 
 /* Has an open claim before it the same reason? */
@@ -140,8 +178,8 @@ static void print_article(FILE *out, const struct tellings *t, const char *artic
     fprintf(out, "%s\n", claim_reference(article));
     for (size_t i = 0; i < t->n; i += entry_length(t, i))
         if (!strcmp(t->telling[i].claim->article, article) &&
-            t->telling[i].finding.verdict != CLAIM_OPEN)
-            print_entry(out, &t->telling[i], entry_length(t, i));
+            !is_open(&t->telling[i]) && !is_named_before(t, i))
+            print_entry(out, t, i);
     fputc('\n', out);
 }
 

@@ -42,9 +42,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
 
     switch (key) {
     case KEY_FORMAT:
-        if (!table_format_read(argument, &o->format) || o->format == TABLE_TSV)
-            command_fail(state, 0, "--format %s: expected text, md or json",
-                         argument);
+        o->format = command_format(state, argument, "text, md or json");
         break;
     case KEY_QUESTIONS: o->questions = true; break;
     case KEY_NAMES: o->names_only = true; break;
@@ -158,6 +156,18 @@ static void print_parameters(const json_t *list, enum table_format format)
     table_print(stdout, &table, format, NULL);
 }
 
+/* Why a run leaves a draft out. */
+static void print_draft(const json_t *list, enum table_format format)
+{
+    const char *draft = document_get_text(list, "draft", NULL);
+    if (!draft)
+        return;
+    fputs(format == TABLE_MD ? "A draft, run only by its name: " : "a draft, run only by its name: ",
+          stdout);
+    table_put(stdout, draft, format);
+    fputs(format == TABLE_MD ? ".\n\n" : "\n", stdout);
+}
+
 static void print_probe(const char *name, const json_t *list, const char *needs, int method,
                         enum table_format format)
 {
@@ -173,6 +183,7 @@ static void print_probe(const char *name, const json_t *list, const char *needs,
                    needs, method);
         fputs(is_md ? "\n\n" : "\n", stdout);
     }
+    print_draft(list, format);
     print_metrics(name, list, format);
     print_parameters(list, format);
 }
@@ -243,7 +254,8 @@ static void print_folder(const struct catalogue *catalogue, const struct list_op
         else
             table_cell(&table, "%s", probe->name);
         table_cell(&table, "%s", document_get_text(probe->list, "what", ""));
-        table_cell(&table, "%s", needs_text(text, sizeof text, probe->list));
+        table_cell(&table, "%s%s", needs_text(text, sizeof text, probe->list),
+                   probe->is_draft ? "; a draft" : "");
     }
     snprintf(title, sizeof title, "%s (%s/)", subject_of(folder), folder);
     if (is_md) {

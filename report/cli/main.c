@@ -1,5 +1,6 @@
 /* gpufloor: the command line. Each command is a file of its own; see command.h. */
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,6 +160,9 @@ static void check_stdout(void)
 
 int main(int argc, char **argv)
 {
+    /* A document is freed as a whole, in small parts. The C library would keep those apart, and
+     * join them later in a walk through all of them. */
+    mallopt(M_MXFAST, 0);
     fill_descriptors();
     atexit(check_stdout);
     argp_program_version = version_line;

@@ -1,7 +1,9 @@
 /* Where a document goes, and whether it can go there: found out before anything is measured. The
  * name of a bundle is taken at the start, by a document that holds no run yet. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 #include "core/board.h"
 #include "report/cli/home.h"
 #include "report/cli/session.h"
+#include "report/page/out.h"
 
 /* A bundle has at most 8 MB, and a round is written beside what is there. */
 enum { TRIAL_BYTES = 16 << 20, NAMES_MAX = 100 };
@@ -30,8 +33,11 @@ bool place_try(const char *path, char why[DOCUMENT_WHY])
         free(zeros);
         return refuse(why, path, "path too long");
     }
-    errno = 0; /* a short write does not set it: then the disk is full */
     int fd = open(trial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) {
+        flock(fd, LOCK_EX | LOCK_NB); /* place_clear() leaves alone what is held */
+        errno = 0;                    /* a short write does not set it: then the disk is full */
+    }
     bool fits = fd >= 0 && zeros && write(fd, zeros, TRIAL_BYTES) == TRIAL_BYTES && fsync(fd) == 0;
     int error = errno ? errno : ENOSPC;
     free(zeros);
@@ -106,6 +112,79 @@ bool place_document(char path[PATH_MAX], const char *output, const char *started
     return place_try(path, why);
 }
 
+/* --- what a run that was killed left ---------------------------------------------------------- */
+
+/* How the files begin that a run writes beside its own, and what follows their names: .PID.tmp,
+ * .PID.trial. An empty one was just begun. */
+static const struct kind {
+    const char *of, *ending, *begins;
+    size_t n_begins;
+} kinds[] = {{".json.", ".tmp", "{\"schema\":\"", 11},
+             {".json.", ".trial", "", 1},
+             {".raw.tsv.", ".tmp", "probe\t", 6}};
+
+/* The kind of NAME.json.PID.tmp, and its PID; NULL for any other name. */
+static const struct kind *kind_of(const char *name, pid_t *pid)
+{
+    const char *ending = strrchr(name, '.'), *digits = ending;
+    while (digits && digits > name && digits[-1] >= '0' && digits[-1] <= '9')
+        digits--;
+    if (!digits || digits == ending || ending - digits > 9)
+        return NULL;
+    *pid = (pid_t)strtol(digits, NULL, 10);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const size_t n = strlen(kinds[i].of);
+        if (!strcmp(ending, kinds[i].ending) && (size_t)(digits - name) > n &&
+            !memcmp(digits - n, kinds[i].of, n))
+            return &kinds[i];
+    }
+    return NULL;
+}
+
+/* Is it ours, of this user, and of a process that is gone? One that is held is written on another
+ * machine, or in another container, whose processes have numbers of their own. */
+static bool is_left(const char *path, const struct kind *kind, pid_t pid)
+{
+    char begins[16];
+    struct stat facts;
+    if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH || lstat(path, &facts) != 0 ||
+        !S_ISREG(facts.st_mode) || facts.st_uid != geteuid())
+        return false;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const bool free = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+    const ssize_t n = free ? read(fd, begins, kind->n_begins) : -1;
+    if (fd >= 0)
+        close(fd);
+    return n >= 0 && !memcmp(begins, kind->begins, (size_t)n);
+}
+
+void place_clear(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const int length = slash ? (int)(slash - path) + 1 : 0;
+    char folder[PATH_MAX], first[NAME_MAX + 1] = "";
+    const struct dirent *entry;
+    size_t n = 0;
+
+    snprintf(folder, sizeof folder, "%.*s", slash ? length : 2, slash ? path : "./");
+    DIR *all = opendir(folder);
+    while (all && (entry = readdir(all))) {
+        char there[PATH_MAX + NAME_MAX + 1];
+        pid_t pid;
+        const struct kind *kind = kind_of(entry->d_name, &pid);
+        snprintf(there, sizeof there, "%s%s", folder, entry->d_name);
+        if (kind && is_left(there, kind, pid) && unlink(there) == 0 && n++ == 0)
+            snprintf(first, sizeof first, "%s", entry->d_name);
+    }
+    if (all)
+        closedir(all);
+    if (n == 1)
+        out_say("removed %s%s, which a run that was killed had left\n", folder, first);
+    else if (n > 1)
+        out_say("removed %s%s and %zu more, which runs that were killed had left\n", folder, first,
+                n - 1);
+}
+
 /* --- a bundle's name -------------------------------------------------------------------------- */
 
 /* Several runs may want one name at the same moment: who writes it first has it. */
@@ -152,6 +231,7 @@ bool session_place(struct session *s, char why[DOCUMENT_WHY])
     document_time(s->started, sizeof s->started);
     if (!take_name(s, why))
         return false;
+    place_clear(s->path);
     if (!s->options.raw || start_raw(s, why))
         return true;
     session_let_go(s);

@@ -498,9 +498,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     o->any = o->any || (key >= KEY_FORMAT && key <= KEY_HISTORY);
     switch (key) {
     case KEY_FORMAT:
-        if (!table_format_read(argument, &o->format))
-            command_fail(state, 0, "--format %s: expected text, md, json or tsv",
-                         argument);
+        o->format = command_format(state, argument, "text, md, json or tsv");
         break;
     case KEY_SECTION:
         check_section(argument, state);

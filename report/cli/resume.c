@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "core/version.h"
 #include "report/bundle/rows.h"
 #include "report/cli/child.h"
+#include "report/cli/devices.h"
 #include "report/cli/session.h"
 
 static bool refuse(char why[DOCUMENT_WHY], const struct session *s, const char *what)
@@ -40,6 +42,8 @@ static bool is_ours(const struct session *s, const json_t *bundle, char why[DOCU
         return refuse(why, s, "is of another commit than this program");
     if (strcmp(card_of(environment), card_of(s->environment)))
         return refuse(why, s, "was measured on another card");
+    if (!devices_same(environment, s->environment))
+        return refuse(why, s, "was measured on other GPUs: give --devices as it was given then");
     if (strcmp(host_of(environment), host_of(s->environment)))
         return refuse(why, s, "was measured on another host");
     if (!json_is_integer(json_object_get(bundle, "seed")))
@@ -136,6 +140,8 @@ static bool copy_kept(const struct session *s, const char *from, const char *to)
     size_t size = 0;
     bool copied = kept != NULL;
 
+    if (kept)
+        flock(fileno(kept), LOCK_EX | LOCK_NB); /* place_clear() leaves alone what is held */
     while (copied && getline(&line, &size, all) > 0)
         copied = !is_kept(s, line) || fputs(line, kept) >= 0;
     copied = copied && !ferror(all) && fflush(kept) == 0 && fsync(fileno(kept)) == 0;
@@ -175,7 +181,7 @@ bool session_resume(struct session *s, char why[DOCUMENT_WHY])
         return false;
     json_t *bundle = document_load(s->options.resumed, "bundle", why);
     bool taken = bundle && is_ours(s, bundle, why) && take_up(s, bundle, why) &&
-                 place_try(s->path, why) &&
+                 place_try(s->path, why) && (place_clear(s->path), true) &&
                  take_up_raw(s, json_object_get(bundle, "raw"), why);
     json_decref(bundle);
     return taken;

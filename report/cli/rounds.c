@@ -12,6 +12,7 @@
 
 #include "core/draw.h"
 #include "report/cli/child.h"
+#include "report/cli/devices.h"
 #include "report/cli/session.h"
 #include "report/cli/spawn.h"
 #include "report/page/out.h"
@@ -19,6 +20,7 @@
 /* NVML may list a probe that has just ended for a moment. */
 static const double LEAVING_S = 2.0, LOOK_S = 1.0;
 static const double LIMIT_S = 120, DEEP_LIMIT_S = 600; /* of one process */
+static const double PREPARE_LIMIT_S = 900;             /* of one that compiles before round 1 */
 
 static volatile sig_atomic_t signalled;
 
@@ -73,7 +75,7 @@ static bool tick(void *context, pid_t group)
 
     if (s->nvml && child_now_s() - s->looked_s > LOOK_S) {
         s->looked_s = child_now_s();
-        s->seen = nvml_state(s->nvml);
+        s->seen = devices_state(s);
         s->reasons |= s->seen.reasons;
         bool suspicious = s->seen.n_processes > 1 && s->seen.n_processes > processes_of(group);
         s->n_suspicious = suspicious ? s->n_suspicious + 1 : 0;
@@ -92,10 +94,10 @@ static void look_before(struct session *s)
 
     s->foreign = false;
     s->n_suspicious = 0;
-    s->seen = nvml_state(s->nvml);
+    s->seen = devices_state(s);
     while (s->seen.n_processes > 0 && child_now_s() < until && !session_interrupted()) {
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-        s->seen = nvml_state(s->nvml);
+        s->seen = devices_state(s);
     }
     s->foreign = s->seen.n_processes > 0;
     s->reasons = 0; /* a GPU at rest may say anything */
@@ -192,7 +194,7 @@ static void name_left_behind(struct session *s, const struct task *task, pid_t g
         s->left[s->n_left++] = orphans[i].pid;
         progress_say(&s->progress, "warn  %s: left a process behind: %s (pid %d)",
                      task->probe->name, orphans[i].name, (int)orphans[i].pid);
-        json_array_append_new(json_object_get(document, "notes"),
+        json_array_append_new(json_object_get(document, "notes"), /* if there is one */
                               json_sprintf("left a process behind: %s", orphans[i].name));
     }
 }
@@ -220,7 +222,8 @@ static json_t *if_it_fits(struct session *s, const struct task *task, json_t *do
 static json_t *run_probe(struct session *s, struct task *task)
 {
     char device[16], round[16], rounds[16], seed[32];
-    const char *argv[20] = {task->probe->path, "--json", "--device", device, "--round", round,
+    char gpus[32];
+    const char *argv[24] = {task->probe->path, "--json", "--device", device, "--round", round,
                             "--rounds", rounds, "--seed", seed};
     struct child_result result;
 
@@ -229,6 +232,11 @@ static json_t *run_probe(struct session *s, struct task *task)
     snprintf(rounds, sizeof rounds, "%d", s->options.rounds);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->options.seed);
     size_t n = 10;
+    if (task->probe->takes_gpus) {
+        snprintf(gpus, sizeof gpus, "gpus=%zu", s->options.n_devices);
+        argv[n++] = "--set";
+        argv[n++] = gpus;
+    }
     if (s->options.quick)
         argv[n++] = "--quick";
     if (s->options.deep)
@@ -238,7 +246,7 @@ static json_t *run_probe(struct session *s, struct task *task)
         argv[n++] = s->raw_path;
     }
     bool started = child_run(argv, limit_of(s), tick, s, &result);
-    s->reasons |= nvml_state(s->nvml).reasons; /* a short run had no look */
+    s->reasons |= devices_state(s).reasons; /* a short run had no look */
     json_t *document = if_it_fits(s, task, document_of(s, task, started, &result), result.elapsed_s);
     name_left_behind(s, task, result.group, document);
     task->last_s = result.elapsed_s;
@@ -367,6 +375,39 @@ static void run_task(struct session *s, struct task *task)
     }
 }
 
+/* --- before the first round -------------------------------------------------------------------- */
+
+/* What a program compiles when it is run for the first time would take a round's time, and more than
+ * one process may have. One that fails here says why in its rounds. */
+static void prepare_task(struct session *s, const struct task *task)
+{
+    const double limit_s = s->options.limit_s > 0 ? s->options.limit_s : PREPARE_LIMIT_S;
+    char device[16], end[420];
+    const char *const argv[] = {task->probe->path, "--prepare", "--device", device,
+                                s->options.deep ? "--deep" : NULL, NULL};
+    struct child_result result;
+
+    snprintf(device, sizeof device, "%d", s->options.device);
+    s->now.probe = task->probe->name;
+    const bool started = child_run(argv, limit_s, tick, s, &result);
+    name_left_behind(s, task, result.group, NULL);
+    if (!started || result.timed_out || (result.signal && !result.stopped))
+        progress_say(&s->progress, "warn  %s: --prepare: %s", task->probe->name,
+                     started ? child_end(&result, limit_s, end, sizeof end) : result.said);
+    else if (result.exit_code == EXIT_SUCCESS)
+        progress_say(&s->progress, "ready %-18s %.1f s", task->probe->name, result.elapsed_s);
+    child_free(&result);
+}
+
+static void prepare_tasks(struct session *s)
+{
+    s->now.round = s->n_kept + 1;
+    for (size_t i = 0; i < s->n_tasks && s->n_kept < s->options.rounds; i++)
+        if (json_is_true(json_object_get(s->tasks[i].probe->list, "prepares")) &&
+            !session_interrupted())
+            prepare_task(s, &s->tasks[i]);
+}
+
 /* --- rounds ----------------------------------------------------------------------------------- */
 
 /* The order of the rounds follows from the seed alone. */
@@ -406,6 +447,7 @@ void session_measure(struct session *s)
                                    .rounds = s->options.rounds, .probe = "", .left_s = NAN};
     for (size_t i = 0; order && i < s->n_tasks; i++)
         order[i] = i;
+    prepare_tasks(s);
     for (int round = 1; order && round <= s->options.rounds; round++) {
         double began_s = child_now_s();
         s->now.round = round;
@@ -433,35 +475,43 @@ void session_measure(struct session *s)
 
 /* NVML counts GPUs in PCI order and ignores CUDA_VISIBLE_DEVICES. So this makes CUDA count in the
  * same order, and looks the device up in the list if there is one. */
-static void open_nvml(struct session *s)
+struct nvml *session_open_nvml(int device, char why[NVML_WHY])
 {
-    char gpu[64], why[NVML_WHY];
-    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    char gpu[64];
 
     setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
-    snprintf(gpu, sizeof gpu, "%d", s->options.device);
-    for (int i = 0; list && *list; i++) {
-        size_t length = strcspn(list, ",");
-        if (i == s->options.device)
-            snprintf(gpu, sizeof gpu, "%.*s", (int)length, list);
-        list += length + (list[length] == ',');
-    }
-    s->nvml = nvml_open(gpu, why);
+    devices_entry(getenv("CUDA_VISIBLE_DEVICES"), device, gpu, sizeof gpu);
+    return nvml_open(gpu, why);
+}
+
+static void open_nvml(struct session *s)
+{
+    char why[NVML_WHY];
+    s->nvml = session_open_nvml(s->options.device, why);
     const json_t *unknown = json_object_get(json_object_get(s->environment, "gpu"), "unknown");
     if (!s->nvml && !json_object_get(unknown, "nvml")) /* else it is said with the settings */
         progress_say(&s->progress, "warn  clocks and other processes are not watched: %s", why);
 }
 
-void session_find_gpu(struct session *s)
+json_t *session_ask(struct session *s, int device)
 {
     struct task task = {.probe = catalogue_find(&s->catalogue, "null")};
+    const int first = s->options.device;
 
+    s->now = (struct progress_now){.round = 1};
+    s->options.device = device;
+    json_t *document = run_probe(s, &task);
+    s->options.device = first;
+    return document;
+}
+
+void session_find_gpu(struct session *s)
+{
     snprintf(s->gpu_state, sizeof s->gpu_state, "not_built");
     snprintf(s->gpu_why, sizeof s->gpu_why, "the probe 'null', which looks for one, is not built");
-    if (!task.probe)
+    if (!catalogue_find(&s->catalogue, "null"))
         return;
-    s->now = (struct progress_now){.round = 1};
-    json_t *document = run_probe(s, &task);
+    json_t *document = session_ask(s, s->options.device);
     const json_t *environment = json_object_get(document, "environment");
     const char *state = document_get_text(document, "gpu_state", "failed");
     const bool is_there = !json_object_get(document, "gpu_state") &&

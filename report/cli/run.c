@@ -12,6 +12,7 @@
 #include "report/cli/child.h"
 #include "report/cli/command.h"
 #include "report/cli/compare.h"
+#include "report/cli/devices.h"
 #include "report/cli/home.h"
 #include "report/cli/report.h"
 #include "report/cli/session.h"
@@ -24,7 +25,7 @@ static const char standard_board[] =
 static const double PYTHON_LIMIT_S = 60;
 
 enum { KEY_QUICK = 256, KEY_SEED, KEY_SHARED, KEY_RAW, KEY_RESULTS, KEY_LIMIT, KEY_WITH,
-       KEY_CONTINUE, KEY_DEEP, KEY_EACH, KEY_PEERS, KEY_REQUIRE_GPU };
+       KEY_CONTINUE, KEY_DEEP, KEY_EACH, KEY_PEERS, KEY_REQUIRE_GPU, KEY_DEVICES };
 
 static const struct argp_option table[] = {
     {.name = "quick", .key = KEY_QUICK, .doc = "One round: a look, from which no verdict follows"},
@@ -52,6 +53,11 @@ static const struct argp_option table[] = {
      .key = KEY_EACH,
      .arg = "N,N...",
      .doc = "Measure these GPUs, one after the other, into a bundle each"},
+    {.name = "devices",
+     .key = KEY_DEVICES,
+     .arg = "N,N...",
+     .doc = "One run over these two GPUs, or four: the programs of links/, drafts too, use them all, "
+            "and the one-GPU programs that explain their rows use the first"},
     {.name = "require-gpu",
      .key = KEY_REQUIRE_GPU,
      .doc = "Exit with 1 unless a GPU was measured"},
@@ -76,7 +82,7 @@ static const struct argp_option table[] = {
      .key = KEY_LIMIT,
      .arg = "S",
      .doc = "Longest time of one process, in "
-            "seconds (default 120; with --deep 600)"},
+            "seconds (default 120; with --deep 600; to compile before round 1 900)"},
     {0},
 };
 
@@ -87,24 +93,35 @@ static const struct exclusion excluded[] = {
     {"rounds", "quick deep", "that is one round"},
     {"each", "output", "each GPU has a bundle of its own"},
     {"each", "device", NULL},
+    {"devices", "each device", "it names the GPUs itself"},
     {0},
 };
 
 /* "0,2": GPUs, each once. */
-static void take_each(struct run_options *o, char *list, const struct argp_state *state)
+static size_t take_list(const char *option, int *to, size_t most, char *list,
+                        const struct argp_state *state)
 {
     char *rest = NULL;
+    size_t n = 0;
     for (char *one = strtok_r(list, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
-        const int device = (int)command_whole(state, "--each", one, 0, 255);
-        for (size_t i = 0; i < o->n_each; i++)
-            if (o->each[i] == device)
-                command_fail(state, 0, "--each: GPU %d stands there twice", device);
-        if (o->n_each == SESSION_EACH_MAX)
-            command_fail(state, 0, "--each: at most %d GPUs", SESSION_EACH_MAX);
-        o->each[o->n_each++] = device;
+        const int device = (int)command_whole(state, option, one, 0, 255);
+        for (size_t i = 0; i < n; i++)
+            if (to[i] == device)
+                command_fail(state, 0, "%s: GPU %d stands there twice", option, device);
+        if (n == most)
+            command_fail(state, 0, "%s: at most %zu GPUs", option, most);
+        to[n++] = device;
     }
-    if (o->n_each == 0)
-        command_fail(state, 0, "--each: expected GPUs, as in --each=0,2");
+    if (n == 0)
+        command_fail(state, 0, "%s: expected GPUs, as in %s=0,2", option, option);
+    return n;
+}
+
+static void take_devices(struct run_options *o, char *list, const struct argp_state *state)
+{
+    o->n_devices = take_list("--devices", o->devices, SESSION_DEVICES_MAX, list, state);
+    if (o->n_devices == 3)
+        command_fail(state, 0, "--devices: expected one GPU, two or four");
 }
 
 static error_t take(int key, char *argument, struct argp_state *state)
@@ -121,7 +138,10 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case 'o': o->output = argument; break;
     case KEY_CONTINUE: o->resumed = argument; break;
     case 'd': o->device = (int)command_whole(state, "--device", argument, 0, 255); break;
-    case KEY_EACH: take_each(o, argument, state); break;
+    case KEY_EACH:
+        o->n_each = take_list("--each", o->each, SESSION_EACH_MAX, argument, state);
+        break;
+    case KEY_DEVICES: take_devices(o, argument, state); break;
     case KEY_REQUIRE_GPU: o->require_gpu = true; break;
     case KEY_SHARED: o->shared = true; break;
     case KEY_WITH:
@@ -151,7 +171,11 @@ static bool asked_for(const struct session *s, const struct listed *probe)
     for (size_t i = 0; i < s->options.n_names; i++)
         if (!strcmp(s->options.names[i], probe->name))
             return true;
-    return s->options.n_names == 0 || probe->added;
+    if (probe->added || s->options.n_names > 0)
+        return probe->added;
+    if (s->options.n_devices > 1)
+        return probe->takes_gpus || devices_explain(probe->name);
+    return !probe->is_draft;
 }
 
 static bool take_with(struct session *s)
@@ -179,7 +203,7 @@ static char *find_baseline(char path[PATH_MAX], const char *name)
 /* The programs in Python join if they can run; else one line says why they do not. */
 static bool take_peers(struct session *s)
 {
-    static const char *const names[] = {"peers.py", "fused_peers.py"};
+    static const char *const names[] = {"peers.py", "fused_peers.py", "layer_peers.py"};
     static const char look[] =
         "import importlib.util as u, sys; sys.exit(not u.find_spec('torch'))";
     const char *const argv[] = {"python3", "-c", look, NULL};
@@ -201,8 +225,8 @@ static bool take_peers(struct session *s)
     return true;
 }
 
-/* Without a GPU, probes that need one are left out without being asked. For one that was added, a
- * line says so. */
+/* Without a GPU, probes that need one are left out without being asked, and so are those that need
+ * several where one is measured. A line says so of the latter, and of one that was added. */
 static bool choose_tasks(struct session *s)
 {
     s->tasks = calloc(s->catalogue.n, sizeof *s->tasks);
@@ -210,7 +234,9 @@ static bool choose_tasks(struct session *s)
         const struct listed *probe = &s->catalogue.probes[i];
         if (!asked_for(s, probe))
             continue;
-        if (!s->gpu_state[0] || probe->needs != NEEDS_GPU)
+        if (!s->gpu_state[0] && probe->takes_gpus && s->options.n_devices < 2)
+            out_say("skip  %s: it needs two GPUs or four (--devices=0,1)\n", probe->name);
+        else if (!s->gpu_state[0] || probe->needs != NEEDS_GPU)
             s->tasks[s->n_tasks++].probe = probe;
         else if (probe->added)
             out_say("skip  %s: it needs a GPU\n", probe->name);
@@ -237,11 +263,11 @@ static bool alone(struct session *s)
 {
     const json_t *gpu = json_object_get(s->environment, "gpu");
     const bool mps = json_integer_value(json_object_get(gpu, "mps")) != 0;
-    struct nvml_state state = nvml_state(s->nvml);
+    struct nvml_state state = devices_state(s);
     if (state.n_processes <= 0 || s->options.shared)
         return true;
     nanosleep(&(struct timespec){.tv_sec = 2}, NULL); /* our own first process may still end */
-    state = nvml_state(s->nvml);
+    state = devices_state(s);
     if (state.n_processes <= 0)
         return true;
     out_say("gpufloor run: %d other process%s on the GPU%s: wait, or give --shared to measure "
@@ -357,16 +383,21 @@ static int prepare(struct session *s)
         return EXIT_WORSE;
     }
     say_gpu_state(s);
-    if (s->gpu_state[0] && (s->options.require_gpu || s->options.n_each > 0)) {
+    const bool listed = s->options.n_devices > 0;
+    if (s->gpu_state[0] && (s->options.require_gpu || s->options.n_each > 0 || listed)) {
         out_say("gpufloor run: --%s: GPU %d cannot be measured\n",
-                s->options.require_gpu ? "require-gpu" : "each", s->options.device);
+                s->options.require_gpu ? "require-gpu" : listed ? "devices" : "each",
+                listed ? s->options.devices[0] : s->options.device);
         return EXIT_WORSE;
     }
+    if (!s->gpu_state[0] && !devices_find(s))
+        return EXIT_WORSE;
     say_settings(s);
     if (!alone(s) || !choose_tasks(s))
         return EXIT_TROUBLE;
     if (s->n_tasks == 0) {
-        out_say("gpufloor run: nothing to measure: what was asked for needs a GPU\n");
+        out_say("gpufloor run: nothing to measure: what was asked for needs %s\n",
+                s->gpu_state[0] ? "a GPU" : "two GPUs or four");
         return EXIT_FINE;
     }
     if (s->options.resumed ? session_resume(s, why) : session_place(s, why))
@@ -378,6 +409,8 @@ static int prepare(struct session *s)
 static void close_session(struct session *s)
 {
     nvml_close(s->nvml);
+    for (size_t i = 0; i + 1 < SESSION_DEVICES_MAX; i++)
+        nvml_close(s->beside[i]);
     free(s->tasks);
     json_decref(s->environment);
     json_decref(s->runs);
@@ -439,13 +472,15 @@ int run_main(int argc, char **argv)
         .args_doc = "[PROBE...]",
         .doc = "Measures this machine: rounds of every probe, each run a "
                "process of its own, into one bundle; then prints the report. "
-               "Without a GPU, the host's part.\vEach round is on disk when it ends: a run that is "
-               "killed, by whatever signal, leaves its whole rounds, and --continue goes on with "
-               "them.\nExit: 0, also when nothing that was asked for can be measured here (but see "
-               "--require-gpu); 1 when a probe failed or it was interrupted; 2 usage."};
+               "Without a GPU, the host's part. A draft runs only by its name.\vEach round "
+               "is on disk when it ends: a run that is killed, by whatever signal, leaves its "
+               "whole rounds, and --continue goes on with them.\nExit: 0, also when nothing that "
+               "was asked for can be measured here (but see --require-gpu); 1 when a probe failed "
+               "or it was interrupted; 2 usage."};
     command_parse(&parser, excluded, argc, argv, &s.options);
     s.options.rounds = s.options.quick || s.options.deep ? 1 : s.options.rounds;
     s.options.device = s.options.device < 0 ? 0 : s.options.device;
+    devices_show(&s.options);
 
     catalogue_open(&s.catalogue, true);
     int status = EXIT_TROUBLE;

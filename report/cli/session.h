@@ -1,4 +1,4 @@
-/* One `gpufloor run` on one GPU: what its parts share. run.c reads the options and shows the
+/* One `gpufloor run`, on one GPU or over several: what its parts share. run.c reads the options and shows the
  * result, rounds.c measures, place.c takes the bundle's name, save.c writes it. */
 #ifndef REPORT_CLI_SESSION_H
 #define REPORT_CLI_SESSION_H
@@ -15,6 +15,7 @@
 #include "report/cli/progress.h"
 
 enum { SESSION_REPEATS_MAX = 3, SESSION_WITH_MAX = 8, SESSION_EACH_MAX = 16 };
+enum { SESSION_DEVICES_MAX = 4 };
 enum { SESSION_LEFT_MAX = 32 };
 
 struct run_options {
@@ -26,6 +27,8 @@ struct run_options {
     uint64_t seed;
     int each[SESSION_EACH_MAX]; /* GPUs to measure one after the other; none: device */
     size_t n_each;
+    int devices[SESSION_DEVICES_MAX]; /* GPUs of one run over several; none: device */
+    size_t n_devices;
     double limit_s; /* of one process; 0: as usual */
     bool quick, deep, shared, raw, peers, require_gpu;
     const char *output, *results;
@@ -45,7 +48,7 @@ struct session {
     struct catalogue catalogue;
     struct task *tasks;
     size_t n_tasks;
-    struct nvml *nvml;
+    struct nvml *nvml, *beside[SESSION_DEVICES_MAX - 1]; /* beside: of a run's other GPUs */
     struct nvml_state seen; /* read last */
     struct progress progress;
     struct progress_now now;
@@ -76,6 +79,11 @@ struct session {
 /* rounds.c: asks the null probe whether there is a GPU, and opens NVML when there is. */
 void session_find_gpu(struct session *s);
 
+/* What the null probe says of that device, whose document the caller releases; and its NVML, which is
+ * NULL with one line in why where there is none. */
+json_t *session_ask(struct session *s, int device);
+struct nvml *session_open_nvml(int device, char why[NVML_WHY]);
+
 /* Every task once a round, until all rounds are done or a signal asks to stop. Each round is on
  * disk when it ends. */
 void session_measure(struct session *s);
@@ -99,6 +107,10 @@ bool place_document(char path[PATH_MAX], const char *output, const char *started
 
 /* Writes and removes a file as large as two bundles beside that path. False, with a line in why. */
 bool place_try(const char *path, char why[DOCUMENT_WHY]);
+
+/* Removes what runs that were killed in the middle of a write left in the folder of that path, and says so
+ * in a line: files NAME.json.PID.tmp and the like of this user, whose process is gone. */
+void place_clear(const char *path);
 
 /* Remembers which file is at s->path, and locks it. False, with one line in why, if another process
  * that runs holds it. */

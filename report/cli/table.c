@@ -149,6 +149,12 @@ static size_t column_width(const struct table *table, size_t column)
     return widest;
 }
 
+static void put_spaces(FILE *out, size_t n)
+{
+    while (n-- > 0)
+        fputc(' ', out);
+}
+
 static void print_text(FILE *out, const struct table *table)
 {
     size_t widths[sizeof table->align] = {0};
@@ -158,9 +164,11 @@ static void print_text(FILE *out, const struct table *table)
         size_t column = i % table->n_columns, width = width_of(&table->cells[i]);
         size_t pad = widths[column] - width;
         bool last = column + 1 == table->n_columns, right = table->align[column] == 'r';
-        fprintf(out, "  %*s", right ? (int)pad : 0, "");
+        put_spaces(out, 2 + (right ? pad : 0));
         out_put(out, table->cells[i].text, OUT_TEXT);
-        fprintf(out, "%*s%s", right || last ? 0 : (int)pad, "", last ? "\n" : "");
+        put_spaces(out, right || last ? 0 : pad);
+        if (last)
+            fputc('\n', out);
     }
 }
 

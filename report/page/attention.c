@@ -56,14 +56,9 @@ static struct number peer_of(const struct summary *summary, const struct row *ro
 
 /* --- a prompt --------------------------------------------------------------------------------- */
 
-static struct number apart_of(const struct summary *summary, const struct row *fused)
-{
-    return take_other(summary, fused, "impl", "unfused");
-}
-
 static bool has_both(const struct summary *summary, const struct row *fused)
 {
-    const struct number apart = apart_of(summary, fused);
+    const struct number apart = take_apart(summary, fused);
     return number_there(&apart);
 }
 
@@ -71,8 +66,7 @@ static bool has_both(const struct summary *summary, const struct row *fused)
 static struct number memory_of(const struct summary *summary, const struct row *fused)
 {
     const struct number one = take_beside(summary, fused, "memory");
-    const struct number all = take_beside(
-        summary, rows_beside(&summary->bundle->rows, fused, NULL, "impl", "unfused"), "memory");
+    const struct number all = take_apart_beside(summary, fused, "memory");
     return number_ratio(&one, &all);
 }
 
@@ -92,7 +86,7 @@ static void tabulate_prompts(const struct summary *summary, const struct row *co
         char context[32], type[16];
         const struct number gain = take_gain(summary, fused[i]);
         const struct number number[] = {
-            apart_of(summary, fused[i]),
+            take_apart(summary, fused[i]),
             number_of(fused[i]),
             gain,
             take_beside(summary, fused[i], "rate"),

@@ -153,7 +153,7 @@ static const char *held(struct section *s, const struct summary *first,
 {
     const struct number a = summary_number(first, entry->name);
     const struct number b = summary_number(second, entry->name);
-    const bool is_bound = a.status == ROW_POWER_BOUND && b.status == ROW_POWER_BOUND;
+    const bool is_bound = a.power_bound && b.power_bound;
 
     return section_text(s, "%s %.2f, %.2f GHz",
                         is_bound ? "power:" : section_text(s, "%s at", factor_names[factor]),

@@ -1,10 +1,11 @@
 #include "report/page/evidence.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/text.h"
 
 enum { FEW_ROUNDS = 3, SHORT_COMMIT = 7 };
 
@@ -81,17 +82,6 @@ void evidence_take(struct evidence *e, const struct number *number)
 
 /* --- words ------------------------------------------------------------------------------------ */
 
-static void append(char *text, size_t size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void append(char *text, size_t size, const char *format, ...)
-{
-    const size_t used = strlen(text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text + used, size - used, format, arguments);
-    va_end(arguments);
-}
-
 static int ascending(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -101,11 +91,11 @@ static int ascending(const void *a, const void *b)
 static void say_rounds(const struct evidence *e, char *text, size_t size)
 {
     if (e->most_runs == 1)
-        append(text, size, "One round.");
+        text_append(text, size, "One round.");
     else if (e->most_runs > 1 && e->least_runs == e->most_runs)
-        append(text, size, "Medians of %zu rounds.", e->most_runs);
+        text_append(text, size, "Medians of %zu rounds.", e->most_runs);
     else if (e->most_runs > 1)
-        append(text, size, "Medians of %zu to %zu rounds.", e->least_runs, e->most_runs);
+        text_append(text, size, "Medians of %zu to %zu rounds.", e->least_runs, e->most_runs);
 }
 
 static void say_interval(const struct evidence *e, char *text, size_t size)
@@ -113,12 +103,12 @@ static void say_interval(const struct evidence *e, char *text, size_t size)
     double sorted[EVIDENCE_SPREADS];
 
     if (e->n_spreads == 0) {
-        append(text, size, e->n > 0 ? " No intervals." : "");
+        text_append(text, size, e->n > 0 ? " No intervals." : "");
         return;
     }
     memcpy(sorted, e->spread, e->n_spreads * sizeof sorted[0]);
     qsort(sorted, e->n_spreads, sizeof sorted[0], ascending);
-    append(text, size,
+    text_append(text, size,
            " Interval (95 %%, order statistics): +-%.2g %% or less for half of the "
            "numbers, +-%.2g %% at most.",
            100 * sorted[(e->n_spreads - 1) / 2], 100 * sorted[e->n_spreads - 1]);
@@ -132,9 +122,9 @@ static void say_sources(const struct evidence *e, bool quoted, char *text, size_
         const struct evidence_source *source = &e->source[i];
         if (source->quoted != quoted)
             continue;
-        append(text, size, "%scommit %s", any ? "; " : "", source->commit);
+        text_append(text, size, "%scommit %s", any ? "; " : "", source->commit);
         if (*source->card)
-            append(text, size, ", card %s", source->card);
+            text_append(text, size, ", card %s", source->card);
         any = true;
     }
 }
@@ -156,14 +146,14 @@ char *evidence_say(const struct evidence *e, const char *few, const char *quoted
     say_rounds(e, text, size);
     say_interval(e, text, size);
     if (e->n_few > 0)
-        append(text, size, " %s two or three rounds.", few);
+        text_append(text, size, " %s two or three rounds.", few);
     if (e->n_quoted > 0) {
-        append(text, size, " %s another card of this board: ", quoted);
+        text_append(text, size, " %s another card of this board: ", quoted);
         say_sources(&own, true, text, size);
-        append(text, size, ".");
+        text_append(text, size, ".");
     }
-    append(text, size, "%sgpufloor ", *text ? " " : "");
+    text_append(text, size, "%sgpufloor ", *text ? " " : "");
     say_sources(&own, false, text, size);
-    append(text, size, ".");
+    text_append(text, size, ".");
     return text;
 }

@@ -14,7 +14,8 @@ const struct page_figure *figure_at(size_t i)
         {"blocks", "small", figure_blocks},     {"time", "small", figure_time},
         {"waves", "small", figure_waves},       {"sizes", "sizes", figure_sizes},
         {"fusion", "fusion", figure_fusion},    {"decode", "attention", figure_decode},
-        {"weights", "weights", figure_weights}, {"claims", "claims", figure_claims},
+        {"weights", "weights", figure_weights}, {"layer", "layer", figure_layer},
+        {"claims", "claims", figure_claims},
         {"trust", "verdict", figure_trust},     {"ratio", "numbers", figure_ratio},
     };
     return i < sizeof figures / sizeof figures[0] ? &figures[i] : NULL;
@@ -67,8 +68,11 @@ const char *draw_tip(struct drawing *drawing, const char *name, const struct num
                      draw_say(drawing, number));
 }
 
+/* On a phone the table of rows is far away, and links to it would be a twentieth of the page. */
 const char *draw_anchor(const struct drawing *drawing, const struct number *number)
 {
+    if (drawing->width == CHART_NARROW)
+        return NULL;
     return page_anchor(drawing->page, drawing->section, number);
 }
 

@@ -201,7 +201,7 @@ static void put_row(FILE *out, const struct page *page, const struct page_row *r
         html_value(out, number.value, is ? number.unit : "");
         html_value(out, number.low, is ? number.unit : "");
         html_value(out, number.high, is ? number.unit : "");
-        fprintf(out, "<td class=\"r\">%zu</td><td>%s</td>", is ? number.n : 0,
+        fprintf(out, "<td>%zu</td><td>%s</td>", is ? number.n : 0,
                 is ? row_status_name(number.status) : "-");
     }
     fputs("<td class=\"id\">", out);

@@ -54,6 +54,8 @@ static const char layout[] =
     "details{margin-top:18px;font-size:14px;line-height:20px}\n"
     "summary{cursor:pointer;color:var(--memory);width:fit-content}\n"
     "details .scroll{margin-top:8px}details table{font-size:12.5px;line-height:18px}\n"
+    ".rows td{text-align:right;white-space:nowrap}.rows td:nth-child(5n+1),.rows td.id{"
+    "text-align:left;white-space:normal}\n"
     "details td{padding-top:3px;padding-bottom:3px}code,pre,.id{font:12.5px/18px ui-monospace,"
     "SFMono-Regular,Menlo,Consolas,monospace}\n"
     "pre{overflow-x:auto;padding:12px 14px;background:var(--band);margin:10px 0 16px}\n"

@@ -115,7 +115,7 @@ void html_value(FILE *out, double value, const char *unit)
     char text[64];
     enum { DIGITS = 4 };
 
-    fputs("<td class=\"r\">", out);
+    fputs("<td>", out);
     html_text(out, isfinite(value) ? unit_format(text, sizeof text, value, unit, DIGITS) : "-");
     fputs("</td>", out);
 }
@@ -134,7 +134,7 @@ static void put_row(FILE *out, const struct page *page, const struct page_row *r
     html_value(out, whole.value, whole.unit);
     html_value(out, whole.low, whole.unit);
     html_value(out, whole.high, whole.unit);
-    fprintf(out, "<td class=\"r\">%zu</td><td>%s%s</td><td class=\"id\">", whole.n,
+    fprintf(out, "<td>%zu</td><td>%s%s</td><td class=\"id\">", whole.n,
             row_status_name(whole.status), number->quoted ? ", quoted" : "");
     html_text(out, number->id);
     fputs("</td></tr>\n", out);

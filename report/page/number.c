@@ -22,8 +22,10 @@ struct number number_of(const struct row *row)
     if (!row || !row_usable(row))
         return number_none();
     return (struct number){.value = row->centre, .low = row->low, .high = row->high,
-                           .unit = row->unit, .id = row->id, .status = row->status, .once = row->once || (row->thrice && row->n == 2),
-                           .n = row->n, .clock_mhz = row->clock_mhz > 0 ? row->clock_mhz : (double)NAN};
+                           .unit = row->unit, .id = row->id, .status = row->status,
+                           .once = row->once || (row->thrice && row->n == 2),
+                           .power_bound = row->power_bound, .n = row->n,
+                           .clock_mhz = row->clock_mhz > 0 ? row->clock_mhz : (double)NAN};
 }
 
 struct number number_fact(double value, const char *unit)

@@ -15,6 +15,7 @@ struct number {
     enum row_status status;
     bool quoted; /* measured on another card of this board: shown with a dagger, ranked nowhere */
     bool once;   /* measured in two rounds only */
+    bool power_bound; /* its case is declared as one that reaches the power limit */
     size_t n;    /* usable runs */
     double clock_mhz; /* the SM clock while it was measured; NaN: not recorded */
 };

@@ -18,17 +18,6 @@ const char *const sampling_needs[] = {
 
 enum { CASES_MAX = 12 };
 
-static struct number apart_of(const struct summary *summary, const struct row *fused)
-{
-    return take_other(summary, fused, "impl", "unfused");
-}
-
-static struct number kernels_of(const struct summary *summary, const struct row *fused)
-{
-    return take_beside(summary, rows_beside(&summary->bundle->rows, fused, NULL, "impl", "unfused"),
-                       "kernels");
-}
-
 /* "top-k 50, top-p 0.9"; k is 0 where only top-p cuts. */
 static const char *cut_of(const struct row *fused, struct section *s)
 {
@@ -52,7 +41,7 @@ static const struct row *told(const struct summary *summary, const struct row *c
     const struct row *one = NULL;
 
     for (size_t i = n; i-- > 0;) {
-        const struct number apart = apart_of(summary, fused[i]);
+        const struct number apart = take_apart(summary, fused[i]);
         if (take_key(fused[i], "batch") != 1)
             continue;
         if (!one || number_there(&apart))
@@ -63,8 +52,8 @@ static const struct row *told(const struct summary *summary, const struct row *c
 
 static void find(const struct summary *summary, const struct row *fused, struct section *s)
 {
-    const struct number one = number_of(fused), apart = apart_of(summary, fused);
-    const struct number kernels = kernels_of(summary, fused);
+    const struct number one = number_of(fused), apart = take_apart(summary, fused);
+    const struct number kernels = take_apart_beside(summary, fused, "kernels");
     const char *tokens = tokens_of(fused, s);
 
     s->finding = section_text(
@@ -90,8 +79,8 @@ static void tabulate(const struct summary *summary, const struct row *const *fus
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
 
     for (size_t i = 0; i < n; i++) {
-        const struct number apart = apart_of(summary, fused[i]), one = number_of(fused[i]);
-        const struct number kernels = kernels_of(summary, fused[i]);
+        const struct number apart = take_apart(summary, fused[i]), one = number_of(fused[i]);
+        const struct number kernels = take_apart_beside(summary, fused[i], "kernels");
         const struct number gain = take_gain(summary, fused[i]);
         grid_text(grid, tokens_of(fused[i], s));
         grid_text(grid, cut_of(fused[i], s));

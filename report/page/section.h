@@ -65,6 +65,9 @@ struct section {
     size_t n_lines;
     const char **note; /* paragraphs after the table, wrapped */
     size_t n_notes;
+    bool is_silent;      /* where it is missing, the whole report says nothing of it */
+    size_t n_brief;      /* in the whole report as text: so many rows of the first table, and the
+                          * first note; 0: all */
     bool has_no_number;  /* its title stands alone: of a report that is no list of answers */
     size_t answer;      /* the paragraph that says what to do, counted from 1; 0: none does */
     size_t key;         /* the one that explains the letters of a drawn table; 0: none does */

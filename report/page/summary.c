@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/bundle/rows.h"
 #include "report/page/out.h"
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -167,11 +168,6 @@ const struct summary_entry *summary_at(size_t i)
 
 /* --- taking ----------------------------------------------------------------------------------- */
 
-static bool is_of_baseline(const char *glob)
-{
-    return !strncmp(glob, "peers.", 6) || !strncmp(glob, "fused_peers.", 12);
-}
-
 static bool pick_row(const struct rows *rows, const char *glob, enum summary_pick pick,
                      struct row *row)
 {
@@ -205,10 +201,10 @@ struct number summary_take(const struct summary *summary, const char *glob, enum
 
     if (pick_row(&summary->bundle->rows, glob, pick, &row)) {
         number = number_of(&row);
-        number.quoted = is_of_baseline(glob) && is_elsewhere(summary->bundle, &row);
+        number.quoted = row_is_of_baseline(glob) && is_elsewhere(summary->bundle, &row);
         return number;
     }
-    if (!summary->committed || !is_of_baseline(glob) ||
+    if (!summary->committed || !row_is_of_baseline(glob) ||
         !pick_row(&summary->committed->rows, glob, pick, &row))
         return number_none();
     number = number_of(&row);

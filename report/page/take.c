@@ -60,6 +60,20 @@ struct number take_other(const struct summary *summary, const struct row *row, c
                : number_none();
 }
 
+static const char unfused[] = "unfused";
+
+struct number take_apart(const struct summary *summary, const struct row *fused)
+{
+    return take_other(summary, fused, "impl", unfused);
+}
+
+struct number take_apart_beside(const struct summary *summary, const struct row *fused,
+                                const char *metric)
+{
+    return take_beside(summary, rows_beside(&summary->bundle->rows, fused, NULL, "impl", unfused),
+                       metric);
+}
+
 struct number take_gain(const struct summary *summary, const struct row *fused)
 {
     char id[2 * DOCUMENT_ID], l2[8];
@@ -72,7 +86,7 @@ struct number take_gain(const struct summary *summary, const struct row *fused)
         if (number_there(&gain))
             return gain;
     }
-    const struct number apart = take_other(summary, fused, "impl", "unfused");
+    const struct number apart = take_apart(summary, fused);
     const struct number time = number_of(fused);
     return number_ratio(&apart, &time);
 }

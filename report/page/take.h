@@ -21,6 +21,11 @@ struct number take_beside(const struct summary *summary, const struct row *row, 
 struct number take_other(const struct summary *summary, const struct row *row, const char *key,
                          const char *value);
 
+/* Of a fused form's case by separate kernels: the same metric, and another one. */
+struct number take_apart(const struct summary *summary, const struct row *fused);
+struct number take_apart_beside(const struct summary *summary, const struct row *fused,
+                                const char *metric);
+
 /* What a fused form gains over the unfused one: derived.fusion_gain where it is formed, else their
  * ratio. The section needs both: TAKE_GAIN and the unfused time. */
 #define TAKE_GAIN "derived.fusion_gain{probe=*}"

@@ -1,13 +1,13 @@
 /* The head: what the board is, and whether its numbers are those of such a board. */
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/document.h"
 #include "core/stat.h"
+#include "core/text.h"
 #include "report/bundle/folder.h"
 #include "report/bundle/machine.h"
 #include "report/cli/compare.h"
@@ -39,17 +39,6 @@ static const char *fact(const struct summary *summary, const char *part, const c
     return bundle_fact(summary->bundle, part, key, text, size, "?");
 }
 
-static void append(char *text, size_t size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void append(char *text, size_t size, const char *format, ...)
-{
-    const size_t used = strlen(text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text + used, size - used, format, arguments);
-    va_end(arguments);
-}
-
 static bool has_gpu(const struct summary *summary)
 {
     char name[160];
@@ -64,20 +53,20 @@ static void say_gpu(struct section *section, const struct summary *summary)
     const struct number pins = number_fact(summary_pins(summary), "bytes/s");
     const double limit = summary_fact(summary, "power_limit_w");
 
-    append(line, sizeof line, "%.80s | %.0f SMs", fact(summary, "gpu", "name", a, sizeof a),
+    text_append(line, sizeof line, "%.80s | %.0f SMs", fact(summary, "gpu", "name", a, sizeof a),
            summary_sms(summary));
     if (isfinite(summary_clock_mhz(summary)))
-        append(line, sizeof line, " at %.0f MHz", summary_clock_mhz(summary));
-    append(line, sizeof line, ", cc %.8s", fact(summary, "gpu", "cc", b, sizeof b));
+        text_append(line, sizeof line, " at %.0f MHz", summary_clock_mhz(summary));
+    text_append(line, sizeof line, ", cc %.8s", fact(summary, "gpu", "cc", b, sizeof b));
     if (number_there(&l2))
-        append(line, sizeof line, " | L2 %s", section_say(section, &l2, NULL));
+        text_append(line, sizeof line, " | L2 %s", section_say(section, &l2, NULL));
     if (number_there(&memory))
-        append(line, sizeof line, " | %s %s", summary_memory_name(summary),
+        text_append(line, sizeof line, " | %s %s", summary_memory_name(summary),
                section_say(section, &memory, NULL));
     if (number_there(&pins))
-        append(line, sizeof line, ", pins %s", section_say(section, &pins, NULL));
+        text_append(line, sizeof line, ", pins %s", section_say(section, &pins, NULL));
     if (isfinite(limit))
-        append(line, sizeof line, " | limit %.0f W", limit);
+        text_append(line, sizeof line, " | limit %.0f W", limit);
     section_line(section, line);
 }
 
@@ -88,20 +77,20 @@ static void say_software(struct section *section, const struct summary *summary)
     char line[400] = "", a[80], b[80], others[BUNDLE_LINE];
 
     if (has_gpu(summary))
-        append(line, sizeof line, "driver %.30s, CUDA %.12s | ",
+        text_append(line, sizeof line, "driver %.30s, CUDA %.12s | ",
                fact(summary, "driver", "version", a, sizeof a),
                fact(summary, "runtime", "cuda", b, sizeof b));
-    append(line, sizeof line, "%.10s, %d round%s",
+    text_append(line, sizeof line, "%.10s, %d round%s",
            document_get_text(head, "started", "undated"), summary->bundle->n_rounds,
            summary->bundle->n_rounds == 1 ? "" : "s");
     if (isfinite(elapsed))
-        append(line, sizeof line, " in %.1f minutes", elapsed / 60);
-    append(line, sizeof line, "%s | gpufloor %.20s, commit %.7s%s",
+        text_append(line, sizeof line, " in %.1f minutes", elapsed / 60);
+    text_append(line, sizeof line, "%s | gpufloor %.20s, commit %.7s%s",
            json_is_false(json_object_get(head, "complete")) ? ", not complete" : "",
            document_get_text(suite, "version", "?"), document_get_text(suite, "commit", "unknown"),
            json_is_true(json_object_get(suite, "dirty")) ? "+" : "");
     if (*bundle_others(summary->bundle, others, sizeof others))
-        append(line, sizeof line, "; some programs by other commits or on other cards: --all");
+        text_append(line, sizeof line, "; some programs by other commits or on other cards: --all");
     section_line(section, line);
 }
 
@@ -344,15 +333,15 @@ static const char *unreliable(struct section *section, const struct summary *sum
     char why[300] = "";
 
     if (d->n_failed > 0)
-        append(why, sizeof why, "; %zu of %zu checks failed", d->n_failed, d->n_checks);
+        text_append(why, sizeof why, "; %zu of %zu checks failed", d->n_failed, d->n_checks);
     if (d->spin > SPIN_OFF)
-        append(why, sizeof why, "; a wait of %d cycles is off by %.1f %%", ASKED_CYCLES,
+        text_append(why, sizeof why, "; a wait of %d cycles is off by %.1f %%", ASKED_CYCLES,
                100 * d->spin);
     if (summary->bundle->n_rounds < ROW_RUNS_NEEDED)
-        append(why, sizeof why, "; %d round%s, and a verdict needs %d", summary->bundle->n_rounds,
+        text_append(why, sizeof why, "; %d round%s, and a verdict needs %d", summary->bundle->n_rounds,
                summary->bundle->n_rounds == 1 ? "" : "s", ROW_RUNS_NEEDED);
     if ((double)d->n_disagree > DISAGREEING * (double)d->n_rows)
-        append(why, sizeof why, "; %zu of %zu rows disagree from run to run", d->n_disagree,
+        text_append(why, sizeof why, "; %zu of %zu rows disagree from run to run", d->n_disagree,
                d->n_rows);
     return *why ? section_text(section, "%s.", why + 2) : NULL;
 }
@@ -462,12 +451,12 @@ static void say_trust(struct section *section, const struct summary *summary, st
     char text[300] = "";
 
     if (number_there(&wait))
-        append(text, sizeof text, "; a wait of %d cycles reads %.0f", ASKED_CYCLES, wait.value);
+        text_append(text, sizeof text, "; a wait of %d cycles reads %.0f", ASKED_CYCLES, wait.value);
     if (d->n_checks > 0)
-        append(text, sizeof text, d->n_failed ? "; %zu checks, %zu failed" : "; %zu checks, none failed",
+        text_append(text, sizeof text, d->n_failed ? "; %zu checks, %zu failed" : "; %zu checks, none failed",
                d->n_checks, d->n_failed);
     if (isfinite(spread))
-        append(text, sizeof text, "; median spread %.2g %%", 100 * spread);
+        text_append(text, sizeof text, "; median spread %.2g %%", 100 * spread);
     if (*text)
         put(grid, "trust", section_text(section, "%s", text + 2));
 }
@@ -491,9 +480,9 @@ static void say_host(struct section *section, const struct summary *summary, str
         const double half = fmax(time.high - time.value, time.value - time.low) / time.value;
         if (!number_there(&time))
             continue;
-        append(text, sizeof text, ", %s %s", labels[i], section_say(section, &time, NULL));
+        text_append(text, sizeof text, ", %s %s", labels[i], section_say(section, &time, NULL));
         if (isfinite(half))
-            append(text, sizeof text, " (+-%.0f %%)", 100 * half);
+            text_append(text, sizeof text, " (+-%.0f %%)", 100 * half);
     }
     if (*text)
         put(grid, "host",

@@ -12,20 +12,10 @@ import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-GOLDEN = os.path.join(HERE, "..", "golden")
+from common import GOLDEN, ROOT, check, check_none, count, finish, plant_tree, read_text
+
 POINTS = int(sys.argv[2]) if len(sys.argv) > 2 else 30
 LINE = b"gpufloor: out of memory\n"
-passed = failed = 0
-
-
-def check(name, found):
-    global passed, failed
-    passed, failed = passed + (not found), failed + bool(found)
-    if found:
-        print("FAIL", name, f"({len(found)})")
-        for line in found[:6]:
-            print("    " + str(line)[:300])
 
 
 def files_of(folder):
@@ -70,29 +60,23 @@ def is_harmless(got, whole):
 def fail_each(work, name, *arguments):
     count = os.path.join(work, "count")
     whole = told(work, arguments, count=count)
-    with open(count, encoding="utf-8") as file:
-        n = int(file.read())
+    n = int(read_text(count))
     wrong = []
     for at in points_of(n):
         got = told(work, arguments, at)
         if not is_harmless(got, whole):
             wrong.append(f"allocation {at} of {n}: exit {got[0]}, {len(got[1])} bytes (whole: exit {whole[0]}, "
                          f"{len(whole[1])}), {got[2][:120]}")
-    check(name, wrong)
+    check_none(wrong, name)
 
 
 def fail_run(work):
     """A run of two rounds, by a program that stands in for a probe."""
-    probes = os.path.join(work, "bin", "probes")
-    os.mkdir(probes)
-    for probe in ("null", "good"):
-        os.symlink(os.path.join(GOLDEN, "fake_probe.sh"), os.path.join(probes, probe))
     arguments = ("run", "--seed=1", "--rounds=2", "--output=one.json", f"--results={work}/none")
     count = os.path.join(work, "count")
     whole = told(work, arguments, count=count)
-    check("run: it measures", [] if whole[0] == 0 and "one.json" in whole[3] else [whole[:3]])
-    with open(count, encoding="utf-8") as file:
-        n = int(file.read())
+    check(whole[0] == 0 and "one.json" in whole[3], "run: it measures", whole[:3])
+    n = int(read_text(count))
     wrong, kept = [], 0
     for at in points_of(n)[::max(1, POINTS // 15)] + [n * 7 // 10, n * 8 // 10, n * 9 // 10]:
         status, _, err, files = told(work, arguments, at)
@@ -101,18 +85,16 @@ def fail_run(work):
             wrong.append(f"allocation {at} of {n}: exit {status}, {err[-200:]}")
         if text:
             kept += len(json.loads(text)["runs"]) > 0
-    check("run: it ends in one line, and what is on disk is a bundle", wrong)
-    check("run: rounds that were measured are kept", [] if kept else ["none is"])
-    shutil.rmtree(probes)
+    check_none(wrong, "run: it ends in one line, and what is on disk is a bundle")
+    check(kept, "run: rounds that were measured are kept", "none is")
 
 
 def main():
     with tempfile.TemporaryDirectory(prefix="gpufloor alloc ") as work:
-        os.makedirs(os.path.join(work, "bin"))
+        plant_tree(os.path.join(work, "bin"), stand_ins=("null", "good"))
         os.mkdir(os.path.join(work, "none"))
-        shutil.copy(os.path.join(sys.argv[1], "bin", "gpufloor"), os.path.join(work, "bin"))
         subprocess.run([*os.environ.get("CC", "cc").split(), "-O1", "-fPIC", "-shared", "-o", os.path.join(work, "fail.so"),
-                        os.path.join(HERE, "..", "alloc", "fail.c")], check=True)
+                        os.path.join(ROOT, "tests", "alloc", "fail.c")], check=True)
         small, new = (os.path.join(GOLDEN, name) for name in ("small.json", "small_new.json"))
         results = f"--results={work}/none"
         fail_each(work, "report", "report", results, small)
@@ -127,8 +109,7 @@ def main():
         fail_each(work, "tex", "report", results, "--tex=tex", "--plots=plots", small)
         fail_each(work, "list", "list")
         fail_run(work)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed != 0
+    return finish()
 
 
 if __name__ == "__main__":

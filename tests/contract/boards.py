@@ -3,55 +3,39 @@
 board twice, with fewer SMs of another generation, a row 1.3 times off, a row that scales with the pins, rows that
 are missing. Every number is a row's at three digits, every ratio that of two rows, every explanation holds by the
 facts of the two boards, and the sentence's counts are those of the table. Each check is seen to fail on a fault
-planted in what it looks at. TAP on stdout."""
+planted in what it looks at."""
 import copy
 import glob
 import json
 import math
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
-BUILD = os.path.abspath(sys.argv[1])
-GPUFLOOR = os.path.join(BUILD, "bin", "gpufloor")
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
-H100, H200 = (os.path.join(ROOT, "results", name) for name in ("nvidia-h100-80gb-hbm3", "nvidia-h200"))
-NEAR, LINES, COLUMNS = 1.05, 100, 100
+from common import (H100, H200, ROOT, check, check_schema, count, finish, program_of, read, read_text, scaled,
+                    table, told, write)
+
+NEAR, LINES, COLUMNS = 1.05, 105, 100
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "GB/s": 1e9,
          "TB/s": 1e12, "TFLOP/s": 1e12}
 CHOSEN = ("1024^3 fp16, ours", "read, HBM, one warp on each SM")  # by round 1, judged on the others
-n_tests = 0
 
 
-def ok(passed, what, detail=""):
-    global n_tests
-    n_tests += 1
-    print(f"{'ok' if passed else 'not ok'} {n_tests} - {what}")
-    if not passed and detail:
-        print("\n".join("# " + line for line in str(detail).splitlines()[:12]))
-
-
-def check(what, wrong, subject, spoil):
+def check_both(what, wrong, subject, spoil):
     """wrong() lists what is wrong: nothing with the subject, something with a spoilt copy."""
     found = wrong(subject)
-    ok(not found, what, "\n".join(map(str, found)))
+    check(not found, what, "\n".join(map(str, found)))
     spoilt = spoil(copy.deepcopy(subject))
-    ok(spoilt != subject and wrong(spoilt), f"{what}: a planted fault is seen")
+    check(spoilt != subject and wrong(spoilt), f"{what}: a planted fault is seen")
 
 
 def report(*words):
-    done = subprocess.run([GPUFLOOR, "report", *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
-                          env=dict(os.environ, LC_ALL="C.UTF-8"), check=False)
-    if done.returncode:
-        sys.exit(f"report {' '.join(words)}: exit {done.returncode}: {done.stderr.decode()}")
-    return done.stdout.decode()
+    return told("report", *words)
 
 
-def rows_of(path):
-    lines = [line.split("\t") for line in report("--format", "tsv", path).splitlines()]
-    return {line[0]: dict(zip(lines[0], line)) for line in lines[1:]}
+def by_id(path):
+    return {row["metric"]: row for row in table("report", path)}
 
 
 class Pair:
@@ -62,7 +46,7 @@ class Pair:
         self.text = report(a, b)
         self.document = json.loads(report("--format", "json", a, b))
         self.section = {s["name"]: s for s in self.document["sections"]}
-        self.rows = rows_of(a), rows_of(b)
+        self.rows = by_id(a), by_id(b)
 
     def table(self, name="numbers"):
         """[label, a, b, ratio, explained] of each row."""
@@ -194,25 +178,13 @@ def judged(text):
 
 def largest(folder):
     """The newest bundle that holds most programs."""
-    bundles = []
-    for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
-        with open(path, encoding="utf-8") as file:
-            bundles.append(json.load(file))
-    return max(bundles, key=lambda b: (len({r["probe"]["name"] for r in b["runs"]}), b["started"]))
+    bundles = [read(path) for path in sorted(glob.glob(os.path.join(folder, "*.json")))]
+    return max(bundles, key=lambda b: (len(set(map(program_of, b["runs"]))), b["started"]))
 
 
-def scaled(bundle, probe, case, names, factor):
-    bundle = copy.deepcopy(bundle)
-    for run in bundle["runs"]:
-        if run["probe"]["name"] != probe:
-            continue
-        for one in run["cases"]:
-            for metric in one["metrics"]:
-                if one["case"] == case and metric["name"] in names:
-                    for key in ("median", "best", "min", "max", "q1", "q3", "p01", "p99", "p999"):
-                        if metric.get(key) is not None:
-                            metric[key] *= factor
-    return bundle
+def scaled_row(bundle, probe, case, names, factor):
+    return scaled(bundle, lambda run, one, metric: factor if program_of(run) == probe and one["case"] == case and
+                  metric["name"] in names else 1)
 
 
 class Folder:
@@ -220,10 +192,7 @@ class Folder:
         self.folder = tempfile.TemporaryDirectory()
 
     def put(self, name, bundle):
-        path = os.path.join(self.folder.name, name + ".json")
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(bundle, file)
-        return path
+        return write(os.path.join(self.folder.name, name + ".json"), bundle)
 
 
 def spoil_ratio(subject):
@@ -244,13 +213,13 @@ def spoil_explanation(subject):
 
 def check_pair(name, pair, pins, sms, l2):
     table = pair.table()
-    check(f"{name}: each number is a row's, each ratio theirs", not_of_rows, (pair.rows, table), spoil_ratio)
-    check(f"{name}: printed as rows have them, at three digits", not_as_printed, (pair.text, table), spoil_value)
-    check(f"{name}: explanations hold", not_explained_so, (table, pins, sms, l2), spoil_explanation)
-    check(f"{name}: the sentence counts the table", miscounted, (pair.section["numbers"]["finding"], table),
+    check_both(f"{name}: each number is a row's, each ratio theirs", not_of_rows, (pair.rows, table), spoil_ratio)
+    check_both(f"{name}: printed as rows have them, at three digits", not_as_printed, (pair.text, table), spoil_value)
+    check_both(f"{name}: explanations hold", not_explained_so, (table, pins, sms, l2), spoil_explanation)
+    check_both(f"{name}: the sentence counts the table", miscounted, (pair.section["numbers"]["finding"], table),
           lambda s: (re.sub(r"of (\d+)", lambda m: f"of {int(m[1]) + 1}", s[0]), s[1]))
-    check(f"{name}: {LINES} lines of {COLUMNS} columns", too_long, pair.text, lambda t: t + "x" * 101)
-    check(f"{name}: no word of compare's", judged, pair.text, lambda t: t + "\nL1 SLOWER by 3 %")
+    check_both(f"{name}: {LINES} lines of {COLUMNS} columns", too_long, pair.text, lambda t: t + "x" * 101)
+    check_both(f"{name}: no word of compare's", judged, pair.text, lambda t: t + "\nL1 SLOWER by 3 %")
 
 
 # --- what is held -------------------------------------------------------------------------------------------
@@ -267,40 +236,40 @@ def inverted(pair, swapped):
     def spoil(tables):
         tables[0][0][3]["value"] *= 1.001
         return tables
-    check("swapped: every ratio is inverted", wrong, (pair.table(), swapped.table()), spoil)
-    ok(title(swapped) == "THE SAME CHIP, SLOWER MEMORY" and title(pair) == "THE SAME CHIP, FASTER MEMORY",
-       "titles follow the pins", f"{title(pair)}; {title(swapped)}")
+    check_both("swapped: every ratio is inverted", wrong, (pair.table(), swapped.table()), spoil)
+    check(title(swapped) == "THE SAME CHIP, SLOWER MEMORY" and title(pair) == "THE SAME CHIP, FASTER MEMORY",
+          "titles follow the pins", f"{title(pair)}; {title(swapped)}")
     same = [(a[0], a[4], b[4]) for a, b in zip(pair.table(), swapped.table())
             if a[4].startswith("not explained") != b[4].startswith("not explained")]
-    ok(not same, "swapped: what is not explained is the same", same)
+    check(not same, "swapped: what is not explained is the same", same)
 
 
 def doctored(folder, a, b, whole):
     """One change at a time in the second bundle."""
     label = "load, L1"
-    off = Pair(a, folder.put("off", scaled(whole, "memory_latency", "level=l1", ("load", "load_time"), 1.3)))
+    off = Pair(a, folder.put("off", scaled_row(whole, "memory_latency", "level=l1", ("load", "load_time"), 1.3)))
     plain = Pair(a, b)
-    ok(plain.row(label)[4].startswith("clock") and off.row(label)[4] == "not explained",
-       "a row 1.3 times off is not explained", off.row(label))
+    check(plain.row(label)[4].startswith("clock") and off.row(label)[4] == "not explained",
+          "a row 1.3 times off is not explained", off.row(label))
     count = [int(re.search(r"(\d+) (?:is|are) not explained", p.section["numbers"]["finding"])[1])
              for p in (plain, off)]
-    ok(count[1] == count[0] + 1, "and the sentence counts it", count)
+    check(count[1] == count[0] + 1, "and the sentence counts it", count)
 
     cluster = "barrier of a cluster of 8, relaxed"
     decode = plain.row("attention, a query over 8192 keys")
     case = next(c["case"] for r in whole["runs"] if r["probe"]["name"] == "attention_decode" for c in r["cases"]
                 if decode[2]["id"].startswith("attention_decode.time{" + c["case"]))
     factor = decode[3]["value"] / plain.fact("pins of the memory")
-    pins = Pair(a, folder.put("pins", scaled(whole, "attention_decode", case, ("time",), factor)))
-    ok(decode[4] == "pins, in part" and pins.row(decode[0])[4] == "pins",
-       "a row that scales with the pins is the pins'", (decode[4], pins.row(decode[0])[4]))
-    ok(plain.row(cluster)[4].startswith("clock"), "a row of the SMs is not")
+    pins = Pair(a, folder.put("pins", scaled_row(whole, "attention_decode", case, ("time",), factor)))
+    check(decode[4] == "pins, in part" and pins.row(decode[0])[4] == "pins",
+          "a row that scales with the pins is the pins'", (decode[4], pins.row(decode[0])[4]))
+    check(plain.row(cluster)[4].startswith("clock"), "a row of the SMs is not")
 
     lacking = copy.deepcopy(whole)
-    lacking["runs"] = [r for r in lacking["runs"] if r["probe"]["name"] != "bandwidth"]
+    lacking["runs"] = [r for r in lacking["runs"] if program_of(r) != "bandwidth"]
     lack = Pair(a, folder.put("lacking", lacking))
-    ok(lack.row("read, HBM")[2]["value"] is None and lack.row("read, HBM")[4] == "-"
-       and re.search(r"read, HBM +3\.\d\d TB/s +- +- +-$", lack.text, re.M), "what a board lacks is -")
+    check(lack.row("read, HBM")[2]["value"] is None and lack.row("read, HBM")[4] == "-"
+          and re.search(r"read, HBM +3\.\d\d TB/s +- +- +-$", lack.text, re.M), "what a board lacks is -")
     return lack
 
 
@@ -308,48 +277,41 @@ def other_generation(folder, a, whole):
     other = copy.deepcopy(whole)
     other["environment"]["gpu"].update(board="nvidia-a100-like", name="NVIDIA A100-like", cc="8.0", n_sm=108)
     pair = Pair(a, folder.put("other", other))
-    ok(title(pair).startswith("ANOTHER GENERATION (CC 9.0, 8.0)"), "108 SMs of cc 8.0 are another generation",
-       title(pair))
-    ok("THE SAME CHIP" not in pair.text, "and not the same chip")
-    ok(math.isclose(pair.fact("SMs x clock, MHz"), 108 / 132, rel_tol=0.01), "whose chip is 108/132 as large",
-       pair.fact("SMs x clock, MHz"))
+    check(title(pair).startswith("ANOTHER GENERATION (CC 9.0, 8.0)"), "108 SMs of cc 8.0 are another generation",
+          title(pair))
+    check("THE SAME CHIP" not in pair.text, "and not the same chip")
+    check(math.isclose(pair.fact("SMs x clock, MHz"), 108 / 132, rel_tol=0.01), "whose chip is 108/132 as large",
+          pair.fact("SMs x clock, MHz"))
     read = pair.row("read, L1")
-    ok(re.match(r"not explained \(chip: 0\.8[12]\d\)$", read[4]),
-       "a rate of all SMs that does not fall with them is not explained", read)
+    check(re.match(r"not explained \(chip: 0\.8[12]\d\)$", read[4]),
+          "a rate of all SMs that does not fall with them is not explained", read)
     # The same with the facts of the first: explained by the chip.
     plain = Pair(a, folder.put("plain", whole))
-    ok(plain.row("read, L1")[4].startswith("chip"), "and with as many SMs it is the chip's")
+    check(plain.row("read, L1")[4].startswith("chip"), "and with as many SMs it is the chip's")
 
 
 def same_board(folder, whole):
-    changed = scaled(whole, "launch", "mode=graph", ("edge",), 1.2)
+    changed = scaled_row(whole, "launch", "mode=graph", ("edge",), 1.2)
     twice = Pair(folder.put("first", whole), folder.put("second", changed))
-    ok(title(twice) == "THE SAME BOARD TWICE" and "gpufloor compare" in twice.text, "one board twice says so",
-       title(twice))
+    check(title(twice) == "THE SAME BOARD TWICE" and "gpufloor compare" in twice.text, "one board twice says so",
+          title(twice))
     off = [row[0] for row in twice.table() if row[4].startswith("not explained")]
-    ok(off == ["one more empty kernel in a graph"], "of one board only what changed is not explained", off)
+    check(off == ["one more empty kernel in a graph"], "of one board only what changed is not explained", off)
 
 
 def three(a, b):
     text = report(a, b, a)
-    ok(max(map(len, text.splitlines())) <= COLUMNS, "three boards keep to the columns")
+    check(max(map(len, text.splitlines())) <= COLUMNS, "three boards keep to the columns")
     line = next(x for x in text.splitlines() if x.startswith("  read, HBM  "))
-    ok(re.search(r"1\.\d\d pins +1\.00 pins$", line) is not None, "three boards: a ratio each over the first", line)
+    check(re.search(r"1\.\d\d pins +1\.00 pins$", line) is not None, "three boards: a ratio each over the first", line)
 
 
 # --- claims, schema, published ------------------------------------------------------------------------------
 
 def claims(pair):
     """Against the ledger's own words."""
-    done = [subprocess.run([GPUFLOOR, "claims", "--format", "tsv", path], capture_output=True, text=True,
-                           check=True).stdout for path in pair.paths]
-    verdicts = []
-    for out in done:
-        lines = [line.split("\t") for line in out.splitlines()]
-        at = lines[0].index("verdict")
-        verdicts.append({line[0]: line[at] for line in lines[1:]})
     decided = ("REPRODUCED", "REFUTED", "MIXED")
-    a, b = verdicts
+    a, b = ({row["id"]: row["verdict"] for row in table("claims", path)} for path in pair.paths)
     disputed = {c for c in a if a[c] in decided and b[c] in decided and a[c] != b[c]}
     partial = {c for c in a if (a[c] in decided) != (b[c] in decided)}
 
@@ -363,26 +325,7 @@ def claims(pair):
     def spoil(section):
         section["notes"] = [note.replace(sorted(partial)[0], "C999") for note in section["notes"]]
         return section
-    check("claims: those that differ, and no other", wrong, pair.section["claims"], spoil)
-
-
-def follows_schema(document):
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(document, file)
-        file.flush()
-        return subprocess.run([sys.executable, os.path.join(ROOT, "tests/schema.py"), "boards", file.name],
-                              capture_output=True, check=False).returncode == 0
-
-
-def schema(pair):
-    ok(follows_schema(pair.document), "the JSON follows its schema")
-    try:
-        import jsonschema  # noqa: F401, without it schema.py passes all
-    except ImportError:
-        return
-    spoilt = copy.deepcopy(pair.document)
-    del spoilt["sections"][1]["finding"]
-    ok(not follows_schema(spoilt), "the schema sees a planted fault")
+    check_both("claims: those that differ, and no other", wrong, pair.section["claims"], spoil)
 
 
 def published(path):
@@ -400,15 +343,14 @@ def published(path):
     def spoil(subject):
         subject[0][0]["cells"][-1]["text"] = "hearsay"
         return subject
-    check("published: each figure has a source with address and method, each source a figure", wrong,
+    check_both("published: each figure has a source with address and method, each source a figure", wrong,
           (table["rows"], sources["rows"]), spoil)
-    ok("not measured by gpufloor" in text and "no verdict" in text, "published figures are marked as others'")
-    ok(all(row["cells"][1]["kind"] == "number" for row in table["rows"] if row["cells"][0]["text"]),
-       "published: ours stands in the first column")
-    judges = [path for path in glob.glob(os.path.join(ROOT, "report/claims/*.[ch]"))
-              if subprocess.run(["grep", "-q", "published.h", path], check=False).returncode == 0]
-    ok(not judges, "no claim takes a published figure", judges)
-    ok(max(map(len, text.splitlines())) <= COLUMNS, "published: 100 columns")
+    check("not measured by gpufloor" in text and "no verdict" in text, "published figures are marked as others'")
+    check(all(row["cells"][1]["kind"] == "number" for row in table["rows"] if row["cells"][0]["text"]),
+          "published: ours stands in the first column")
+    judges = [path for path in glob.glob(os.path.join(ROOT, "report/claims/*.[ch]")) if "published.h" in read_text(path)]
+    check(not judges, "no claim takes a published figure", judges)
+    check(max(map(len, text.splitlines())) <= COLUMNS, "published: 100 columns")
 
 
 def main():
@@ -417,7 +359,7 @@ def main():
     check_pair("H100, H200", real, pins, 1, l2)
     inverted(real, Pair(H200, H100))
     claims(real)
-    schema(real)
+    check_schema("boards", real.document, lambda document: document["sections"][1].pop("finding"))
     folder = Folder()
     first, whole = largest(H100), largest(H200)
     a, b = folder.put("a", first), folder.put("b", whole)
@@ -428,7 +370,7 @@ def main():
     same_board(folder, whole)
     three(a, b)
     published(H200)
-    print(f"1..{n_tests}")
+    return finish()
 
 
-main()
+sys.exit(main())

@@ -7,20 +7,10 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 
-passed = failed = 0
-CHARTS = sys.argv[1] + "/tests/charts"
+from common import BUILD, check, check_none, finish
+
+CHARTS = BUILD + "/tests/charts"
 SMALLEST = 12  # of a text, in units: a figure is shown at about its own size
-
-
-def check(name, found):
-    global passed, failed
-    if not found:
-        passed += 1
-        return
-    failed += 1
-    print("FAIL", name)
-    for line in found[:12]:
-        print("    " + line)
 
 
 def said(*arguments):
@@ -64,21 +54,20 @@ def outside(page):
 page = said()
 figures = re.findall(r"<svg.*?</svg>", page, re.S)
 names = re.findall(r"<h2>(\w+)</h2>", page)
-check("each figure is there twice", [] if len(figures) == 2 * len(names) > 20 else
-      [f"{len(figures)} figures of {len(names)} names"])
-check("each figure of the page is XML", [why for each in figures for why in no_xml(each)])
-check("no text is small", [why for each in figures for why in small_texts(each)])
-check("marks that link have a tooltip", [why for each in figures for why in mute_links(each)])
-check("the page asks for nothing outside", outside(page))
+check(len(figures) == 2 * len(names) > 20,
+      "each figure is there twice", f"{len(figures)} figures of {len(names)} names")
+check_none([why for each in figures for why in no_xml(each)], "each figure of the page is XML")
+check_none([why for each in figures for why in small_texts(each)], "no text is small")
+check_none([why for each in figures for why in mute_links(each)], "marks that link have a tooltip")
+check_none(outside(page), "the page asks for nothing outside")
 for name in names:
     alone = said(name)
-    check(f"{name} alone is XML", no_xml(alone))
-    check(f"{name} alone needs no page", dependent(alone))
-    check(f"{name} is the same twice", [] if said(name) == alone else ["it differs"])
+    check_none(no_xml(alone), f"{name} alone is XML")
+    check_none(dependent(alone), f"{name} alone needs no page")
+    check(said(name) == alone, f"{name} is the same twice", "it differs")
 
 planted = '<svg class="x"><text font-size="11">a</text><a href="#b"><circle/></a></svg>'
-check("planted faults are seen", [rule.__name__ for rule, text in (
+check_none([rule.__name__ for rule, text in (
     (no_xml, planted[:-3]), (small_texts, planted), (mute_links, planted), (dependent, planted),
-    (outside, 20 * " " + 'src="https://example.org/x.js">' + 20 * " ")) if not rule(text)])
-print(f"{passed} passed, {failed} failed, 0 skipped")
-sys.exit(failed != 0)
+    (outside, 20 * " " + 'src="https://example.org/x.js">' + 20 * " ")) if not rule(text)], "planted faults are seen")
+sys.exit(finish())

@@ -1,60 +1,40 @@
 #!/usr/bin/env python3
 """check.py BUILD: `gpufloor check` on a committed bundle into which one fault is planted at a time: the
 question that it is about changes its answer, and no other does. The newest committed bundle of each board
-may be contributed. Unreadable files are trouble, and the others are answered all the same. TAP on stdout."""
+may be contributed. Unreadable files are trouble, and the others are answered all the same."""
 import copy
 import glob
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
-GPUFLOOR = os.path.realpath(os.path.join(sys.argv[1], "bin", "gpufloor"))
-ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+from common import (Ended, GPUFLOOR, RESULTS, ROOT, check, check_schema, finish, metrics_of, of_programs,
+                    program_of, read, scaled, write, write_text)
+
 BOARD, NAME = "nvidia-h200", "2026-11-22-80d6623-1.json"
 # A part of a bundle: every question is asked, and each file is read in a moment.
 PROGRAMS = ("spin", "null", "memory_latency", "launch", "memory_map")
-n_tests = 0
-
-
-def ok(passed, what, detail=""):
-    global n_tests
-    n_tests += 1
-    print(f"{'ok' if passed else 'not ok'} {n_tests} - {what}")
-    if not passed and detail:
-        print("\n".join("# " + line for line in detail.splitlines()[:24]))
 
 
 def gpufloor(*words):
-    done = subprocess.run([GPUFLOOR, "check", *words], capture_output=True, text=True, check=False,
-                          env=dict(os.environ, LC_ALL="C.UTF-8"))
-    return done.returncode, done.stdout, done.stderr
+    return Ended("check", *words)
 
 
 def runs_of(bundle, program):
-    return [run for run in bundle["runs"] if run["probe"]["name"] == program]
+    return [run for run in bundle["runs"] if program_of(run) == program]
 
 
-def metrics_of(bundle, program, name, case=None):
-    for run in runs_of(bundle, program):
-        for one in run["cases"]:
-            for metric in one["metrics"]:
-                if metric["name"] == name and case in (None, one["case"]):
-                    yield metric
-
-
-def scale(bundle, program, name, factor, case=None):
-    for metric in metrics_of(bundle, program, name, case):
-        for figure in ("median", "best", "min", "max", "q1", "q3"):
-            if metric.get(figure) is not None:
-                metric[figure] *= factor
+def scale(bundle, program, name, factor, case):
+    changed = scaled(bundle, lambda run, one, metric: factor if (program_of(run), metric["name"], one["case"]) ==
+                     (program, name, case) else 1)
+    bundle["runs"] = changed["runs"]
 
 
 def exact_rows(bundle, n):
     """The first run's metrics that must be equal in all runs."""
-    found = [m for run in bundle["runs"] if run["run"]["round"] == 0 for one in run["cases"]
-             for m in one["metrics"] if m["better"] == "exact" and m.get("median") is not None]
+    found = [metric for run, _, metric in metrics_of(bundle) if run["run"]["round"] == 0 and
+             metric["better"] == "exact" and metric.get("median") is not None]
     assert len(found) >= n
     return found[:n]
 
@@ -136,8 +116,7 @@ FAULTS = [
      lambda b: b["runs"][2]["checks"].append({"what": "the sum", "ok": False})),
     ("a wait that is 1 % off", "instrument", "no", lambda b: scale(b, "spin", "waited", 1.01, "asked=200000")),
     ("a stuck timer", "instrument", "no",
-     lambda b: [metric.update(median=1000.0) for run in b["runs"] for one in run["cases"]
-                for metric in one["metrics"] if metric.get("timer") == "device"]),
+     lambda b: [metric.update(median=1000.0) for _, _, metric in metrics_of(b) if metric.get("timer") == "device"]),
     ("six rows that disagree", "agreement", "no", lambda b: disagree(b, 6)),
     ("five rows that disagree", "agreement", "note", lambda b: disagree(b, 5)),
     ("six cases lost to the clock", "clock losses", "no", lambda b: lose(b, 6)),
@@ -172,26 +151,20 @@ def check_planted(base, work):
             FAULTS[i - 1][3](bundle)
         folder = os.path.join(work, str(i), BOARD)
         os.makedirs(folder)
-        paths.append(os.path.join(folder, NAME))
-        with open(paths[-1], "w", encoding="utf-8") as file:
-            json.dump(bundle, file)
+        paths.append(write(os.path.join(folder, NAME), bundle))
     status, text, said = gpufloor("--format", "json", *paths)
     documents = json.loads(text)["bundles"]
-    ok(status == 1 and len(documents) == len(paths) and not said, "each bundle is answered", said)
-    with open(os.path.join(work, "check.json"), "w", encoding="utf-8") as file:
-        file.write(text)
-    schema = subprocess.run([os.path.join(ROOT, "tests", "schema.py"), "check", file.name], capture_output=True,
-                            text=True, check=False)
-    ok(schema.returncode == 0, "the answers follow their schema", schema.stdout + schema.stderr)
+    check(status == 1 and len(documents) == len(paths) and not said, "each bundle is answered", said)
+    check_schema("check", json.loads(text), lambda document: document["bundles"][0]["questions"][0].pop("answer"))
     sound = answers_of(documents[0])
-    ok(documents[0]["may_be_contributed"] and "no" not in sound.values(), "the base may be contributed", str(sound))
+    check(documents[0]["may_be_contributed"] and "no" not in sound.values(), "the base may be contributed", str(sound))
     for (what, question, answer, _), document in zip(FAULTS, documents[1:]):
         got = answers_of(document)
         others = {q: a for q, a in got.items() if a != sound[q] and q != question}
-        ok(got[question] == answer and not others, f"{what}: {question}: {answer}, and no other answer changes",
-           f"{question}: {got[question]}, others: {others}\n" +
+        check(got[question] == answer and not others, f"{what}: {question}: {answer}, and no other answer changes",
+              f"{question}: {got[question]}, others: {others}\n" +
            "\n".join(f"{q['question']}: {q['why']}" for q in document["questions"] if q["question"] in (question, *others)))
-        ok(document["may_be_contributed"] == (answer != "no"), f"{what}: may{' not' * (answer == 'no')}")
+        check(document["may_be_contributed"] == (answer != "no"), f"{what}: may{' not' * (answer == 'no')}")
     return paths
 
 
@@ -200,31 +173,28 @@ def check_names(base, work):
     results = os.path.join(work, "results")
     os.makedirs(os.path.join(results, BOARD))
     os.symlink(os.path.join(ROOT, "results", "schema"), os.path.join(results, "schema"))
-    few = copy.deepcopy(base)
-    few["runs"] = runs_of(few, "launch") + runs_of(few, "spin")
-    with open(place, "w", encoding="utf-8") as file:
-        json.dump(few, file)
+    write(place, of_programs(base, ("launch", "spin")))
     for taken, expected in ((None, 1), (1, 2), (2, 3)):
         if taken:
             for part in ("", "-launch-spin"):
-                open(os.path.join(results, BOARD, f"2026-11-22-80d6623{part}-{taken}.json"), "w", encoding="utf-8").close()
+                write_text(os.path.join(results, BOARD, f"2026-11-22-80d6623{part}-{taken}.json"), "")
         status, text, _ = gpufloor("--results", results, place)
         # without kernels this tree has too few programs to tell a part from a whole
         name = "-launch-spin" if os.path.exists(os.path.join(os.path.dirname(GPUFLOOR), "probes", "launch")) else ""
-        ok(status == 0 and f"results/{BOARD}/2026-11-22-80d6623{name}-{expected}.json" in " ".join(text.split()),
-           f"a name elsewhere: number {expected} is free", text)
-    ok("ok    nothing personal" in text and text.endswith("\nmay be contributed\n"), "it ends with the sentence", text)
+        check(status == 0 and f"results/{BOARD}/2026-11-22-80d6623{name}-{expected}.json" in " ".join(text.split()),
+              f"a name elsewhere: number {expected} is free", text)
+    check("ok    nothing personal" in text and text.endswith("\nmay be contributed\n"), "it ends with the sentence", text)
     os.unlink(os.path.join(results, "schema"))
     status, text, _ = gpufloor("--results", results, place)
-    ok(status == 0 and "note  nothing personal" in text, "without the schema a note says so", text)
+    check(status == 0 and "note  nothing personal" in text, "without the schema a note says so", text)
 
 
 def check_committed():
     for path in sorted(glob.glob(os.path.join(ROOT, "results", "nvidia-*", NAME))):
         status, text, said = gpufloor(path)
-        ok(status == 0 and "\n  no " not in text and text.endswith("\nmay be contributed\n") and
-           max(map(len, text.splitlines())) <= max(100, len(path)),
-           f"{os.path.relpath(path, ROOT)} may be contributed", text + said)
+        check(status == 0 and "\n  no " not in text and text.endswith("\nmay be contributed\n") and
+              max(map(len, text.splitlines())) <= max(100, len(path)),
+              f"{os.path.relpath(path, ROOT)} may be contributed", text + said)
 
 
 def check_report(base, work):
@@ -234,37 +204,30 @@ def check_report(base, work):
         bundle = copy.deepcopy(base)
         if limit:
             bundle["environment"]["gpu"]["application_clock_mhz"] = limit
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(bundle, file)
-        text = subprocess.run([GPUFLOOR, "report", "--headline", path], capture_output=True, text=True,
-                              check=False).stdout
-        ok(("application clock 1500 MHz of 1980" in text) == said and "driver" in text,
-           f"report: a limit of {limit} MHz is {'named' if said else 'not named'}", text[:400])
+        text = Ended("report", "--headline", write(path, bundle)).out
+        check(("application clock 1500 MHz of 1980" in text) == said and "driver" in text,
+              f"report: a limit of {limit} MHz is {'named' if said else 'not named'}", text[:400])
 
 
 def check_trouble(sound, work):
-    bad = os.path.join(work, "bad.json")
-    with open(bad, "w", encoding="utf-8") as file:
-        file.write("{")
+    bad = write_text(os.path.join(work, "bad.json"), "{")
     for path in (bad, os.path.join(work, "none.json"), work):
         status, text, said = gpufloor(path, sound)
-        ok(status == 2 and said.count("\n") == 1 and said.startswith("gpufloor check: " + path) and
-           "may be contributed" in text, f"{os.path.basename(path) or 'a folder'}: trouble, and the next is answered",
-           said + text)
-    ok(gpufloor()[0] == 2 and gpufloor("--format", "tsv", sound)[0] == 2, "usage: exit 2")
+        check(status == 2 and said.count("\n") == 1 and said.startswith("gpufloor check: " + path) and
+              "may be contributed" in text, f"{os.path.basename(path) or 'a folder'}: trouble, and the next is answered",
+              said + text)
+    check(gpufloor().code == 2 and gpufloor("--format", "tsv", sound).code == 2, "usage: exit 2")
 
 
 def main():
-    with open(os.path.join(ROOT, "results", BOARD, NAME), encoding="utf-8") as file:
-        base = json.load(file)
-    base["runs"] = [run for run in base["runs"] if run["probe"]["name"] in PROGRAMS]
+    base = of_programs(read(RESULTS, BOARD, NAME), PROGRAMS)
     with tempfile.TemporaryDirectory() as work:
         paths = check_planted(base, work)
         check_names(base, work)
         check_committed()
         check_report(base, work)
         check_trouble(paths[0], work)
-    print(f"1..{n_tests}")
+    return finish()
 
 
-main()
+sys.exit(main())

@@ -4,53 +4,36 @@ each board are read as one; then every time is the same, every figure is 1, or -
 may be decided. Nor where every kernel does nothing: its times are those of an empty launch, no SM writes
 down a cycle, nothing that a kernel computes is a number, and each check fails that asks for something done
 (but empty launches are what EMPTY measures). One run of seven reads three times as long: no verdict may turn from REPRODUCED to REFUTED
-or back. The bundle itself decides most of its claims, or nothing would be shown. TAP on stdout."""
+or back. The bundle itself decides most of its claims, or nothing would be shown."""
 import collections
 import copy
 import glob
-import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 
-GPUFLOOR = os.path.join(sys.argv[1], "bin", "gpufloor")
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-FIGURES = ("median", "best", "min", "max", "q1", "q3", "p01", "p99", "p999")
-n_tests = 0
+from common import (FIGURES, board_folders, check, count, finish, metrics_of, program_of, read, table, told, write)
 
-
-def ok(passed, what, detail=""):
-    global n_tests
-    n_tests += 1
-    print(f"{'ok' if passed else 'not ok'} {n_tests} - {what}")
-    if not passed and detail:
-        print("\n".join("# " + line for line in detail.splitlines()[:20]))
 
 
 def read_as_one(folder):
     """Each probe's runs of the newest bundle that has them."""
-    bundles = []
-    for path in glob.glob(os.path.join(folder, "*.json")):
-        with open(path, encoding="utf-8") as file:
-            bundles.append(json.load(file))
+    bundles = [read(path) for path in glob.glob(os.path.join(folder, "*.json"))]
     bundles.sort(key=lambda bundle: bundle["started"], reverse=True)
-    one, seen = bundles[0], {run["probe"]["name"] for run in bundles[0]["runs"]}
+    one, seen = bundles[0], set(map(program_of, bundles[0]["runs"]))
     for bundle in bundles[1:]:
-        one["runs"] += [run for run in bundle["runs"] if run["probe"]["name"] not in seen]
-        seen |= {run["probe"]["name"] for run in bundle["runs"]}
+        one["runs"] += [run for run in bundle["runs"] if program_of(run) not in seen]
+        seen |= set(map(program_of, bundle["runs"]))
     return one
 
 
 def doctored(bundle, figure):
     bundle = copy.deepcopy(bundle)
-    for run in bundle["runs"]:
-        for case in run["cases"]:
-            for metric in case["metrics"]:
-                for name in FIGURES:
-                    if metric.get(name) is not None:
-                        metric[name] = figure(metric, metric[name], run["run"]["round"])
+    for run, _, metric in metrics_of(bundle):
+        for name in FIGURES:
+            if metric.get(name) is not None:
+                metric[name] = figure(metric, metric[name], run["run"]["round"])
     return bundle
 
 
@@ -65,11 +48,11 @@ def dead(bundle):
     draw = random.Random(1)
     case_ns = collections.defaultdict(lambda: EMPTY_NS * draw.uniform(0.97, 1.03))
     for run in bundle["runs"]:
-        if not run.get("cubins") or run["probe"]["name"] in EMPTY:
+        if not run.get("cubins") or program_of(run) in EMPTY:
             continue
         for case in run["cases"]:
             for metric in case["metrics"]:
-                key = run["probe"]["name"], case["case"], metric["name"], metric.get("timer")
+                key = program_of(run), case["case"], metric["name"], metric.get("timer")
                 empty = case_ns[key] * draw.uniform(0.998, 1.002)
                 for name in FIGURES:
                     if metric.get(name) is not None:
@@ -91,14 +74,7 @@ def empty_figure(metric, value, empty):
 
 def verdicts(bundle):
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(bundle, file)
-        file.flush()
-        run = subprocess.run([GPUFLOOR, "claims", "--format", "tsv", file.name], capture_output=True,
-                             text=True, check=False)
-    if run.returncode:
-        sys.exit(f"claims: exit {run.returncode}: {run.stderr}")
-    rows = [line.split("\t") for line in run.stdout.splitlines()]
-    return {row[0]: row[rows[0].index("verdict")] for row in rows[1:]}
+        return {row["id"]: row["verdict"] for row in table("claims", write(file.name, bundle))}
 
 
 NOTHING = {
@@ -118,8 +94,7 @@ def decided_of(bundle):
 
 def needs_only_empty(claim):
     """Does the claim rest on programs alone whose kernels do nothing, and on the host?"""
-    needs = subprocess.run([GPUFLOOR, "claims", "--needs"], capture_output=True, text=True, check=True).stdout
-    own = {line.split("\t")[0].split(".")[0] for line in needs.splitlines()
+    own = {line.split("\t")[0].split(".")[0] for line in told("claims", "--needs").splitlines()
            if claim in line.partition("\t")[2].split(" ")}
     return own <= set(EMPTY)
 
@@ -129,27 +104,24 @@ def outlier(metric, value, run):
 
 
 def main():
-    for folder in sorted(glob.glob(os.path.join(ROOT, "results", "*", ""))):
-        board = os.path.basename(folder[:-1])
-        if board == "schema":
-            continue
+    for board, folder in board_folders():
         bundle = read_as_one(folder)
         sound = verdicts(bundle)
         count = collections.Counter(sound.values())
         n_judged = len(sound) - count["OPEN"]
-        ok(count["NOT TESTABLE"] <= n_judged / 4, f"{board}: as measured {dict(count)}")
+        check(count["NOT TESTABLE"] <= n_judged / 4, f"{board}: as measured {dict(count)}")
         for what, figure in NOTHING.items():
             decided = decided_of(doctored(bundle, figure))
-            ok(not decided, f"{board}: {what}: {len(decided)} claims are decided", "\n".join(decided))
+            check(not decided, f"{board}: {what}: {len(decided)} claims are decided", "\n".join(decided))
         decided = [c for c in decided_of(dead(bundle)) if not needs_only_empty(c.split()[-1])]
-        ok(not decided, f"{board}: every kernel does nothing: {len(decided)} claims are decided",
-           "\n".join(decided))
+        check(not decided, f"{board}: every kernel does nothing: {len(decided)} claims are decided",
+              "\n".join(decided))
         pair = {"REPRODUCED", "REFUTED"}
         turned = [c for c, v in verdicts(doctored(bundle, outlier)).items()
                   if {v, sound[c]} == pair]
-        ok(not turned, f"{board}: one run of seven three times as long: {len(turned)} verdicts turn",
-           "\n".join(turned))
-    print(f"1..{n_tests}")
+        check(not turned, f"{board}: one run of seven three times as long: {len(turned)} verdicts turn",
+              "\n".join(turned))
+    return finish()
 
 
-main()
+sys.exit(main())

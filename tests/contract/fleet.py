@@ -2,7 +2,7 @@
 """fleet.py BUILD: `gpufloor report --fleet` on fleets that are made of a committed bundle: each card has its
 own factor on each row, and one card a planted fault. The fault is found, by its card, its rows and its
 direction; clean fleets show about as many odd cards as is said. Bundles of another board, commit, method
-or ECC mode are never mixed in, broken files are named. TAP on stdout."""
+or ECC mode are never mixed in, broken files are named."""
 import json
 import os
 import random
@@ -11,33 +11,23 @@ import subprocess
 import sys
 import tempfile
 
-GPUFLOOR = os.path.realpath(os.path.join(sys.argv[1], "bin", "gpufloor"))
-ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-BASE = os.path.join(ROOT, "results", "nvidia-h200", "2026-11-22-80d6623-1.json")
-FIGURES = ("median", "best")
+from common import (Ended, H200, ROOT, check, finish, of_programs, program_of, read, scaled, table, write,
+                    write_text)
+
+BASE = os.path.join(H200, "2026-11-22-80d6623-1.json")
+KEPT = ("median", "best")
 CASE = ("case", "metrics", "once", "thrice", "power_bound")
-METRIC = ("name", "unit", "better", "timer", "n", "resolution", *FIGURES)
+METRIC = ("name", "unit", "better", "timer", "n", "resolution", *KEPT)
 SOME = ("spin", "memory_latency", "bandwidth", "barriers", "launch", "gemv")
 FEW = ("spin", "memory_latency", "barriers", "launch")
 NOISE = 0.002  # of a card in a row: standard deviation
-n_tests = 0
 kept = {}
-
-
-def ok(passed, what, detail=""):
-    global n_tests
-    n_tests += 1
-    print(f"{'ok' if passed else 'not ok'} {n_tests} - {what}")
-    if not passed and detail:
-        print("\n".join("# " + line for line in detail.splitlines()[:30]))
 
 
 def base(programs):
     """The committed bundle with a few programs and what is asked of them here, as text."""
     if programs not in kept:
-        with open(BASE, encoding="utf-8") as file:
-            bundle = json.load(file)
-        bundle["runs"] = [run for run in bundle["runs"] if run["probe"]["name"] in programs]
+        bundle = of_programs(read(BASE), programs)
         for run in bundle["runs"]:
             run["checks"] = run["notes"] = []
             run["cases"] = [{key: case[key] for key in CASE if key in case} for case in run["cases"]]
@@ -63,23 +53,18 @@ def slow_sm(program, case, metric, by):
 
 def card(programs, seed, noise=NOISE, plant=None, by=1.0, change=None):
     """The bundle of one card. Its factors depend on the seed alone."""
-    bundle = json.loads(base(programs))
     draw = random.Random(seed)
     factors = {}
+
+    def factor(run, case, metric):
+        if metric["better"] == "exact":
+            return 1
+        key = program_of(run), case["case"], metric["name"], metric.get("timer")
+        if key not in factors:
+            factors[key] = 1 + noise * draw.gauss(0, 1)
+        return factors[key] * (plant(program_of(run), case["case"], metric, by) if plant else 1)
+    bundle = scaled(json.loads(base(programs)), factor)
     bundle["environment"]["gpu"]["id_hash"] = f"{seed:08x}{seed:08x}"
-    for run in bundle["runs"]:
-        program = run["probe"]["name"]
-        for case in run["cases"]:
-            for metric in case["metrics"]:
-                if metric["better"] == "exact":
-                    continue
-                key = program, case["case"], metric["name"], metric.get("timer")
-                if key not in factors:
-                    factors[key] = 1 + noise * draw.gauss(0, 1)
-                factor = factors[key] * (plant(program, case["case"], metric, by) if plant else 1)
-                for figure in FIGURES:
-                    if metric.get(figure) is not None:
-                        metric[figure] *= factor
     if change:
         change(bundle)
     return bundle
@@ -93,8 +78,7 @@ class Fleet:
         os.mkdir(self.folder)
 
     def put(self, name, bundle):
-        with open(os.path.join(self.folder, name + ".json"), "w", encoding="utf-8") as file:
-            json.dump(bundle, file)
+        write(os.path.join(self.folder, name + ".json"), bundle)
         return self
 
     def cards(self, n, programs, first=1, **how):
@@ -103,9 +87,7 @@ class Fleet:
         return self
 
     def report(self, *words):
-        done = subprocess.run([GPUFLOOR, "report", "--fleet", self.folder, *words], capture_output=True, text=True,
-                              check=False, env=dict(os.environ, LC_ALL="C.UTF-8"))
-        return done.returncode, done.stdout, done.stderr
+        return Ended("report", "--fleet", self.folder, *words)
 
     def json(self, *words):
         status, text, said = self.report("--format", "json", *words)
@@ -129,71 +111,71 @@ def is_readable(text):
 def check_planted(work):
     fleet = Fleet(work, "planted").cards(16, SOME)
     status, text, _ = fleet.report()
-    ok(status == 0 and text.startswith("FLEET  no card of 16 is odd") and "16 of 16 cards agree within" in text,
-       "16 clean cards: none is odd", text)
+    check(status == 0 and text.startswith("FLEET  no card of 16 is odd") and "16 of 16 cards agree within" in text,
+          "16 clean cards: none is odd", text)
     for what, plant, by, direction, least in (("device memory 3 % slower", slow_dram, 1.03, "slower", 6),
                                               ("one SM 10 % slower", slow_sm, 1.10, "slower", 3),
                                               ("device memory 3 % faster", slow_dram, 1 / 1.03, "faster", 6)):
         fleet.put("node7", card(SOME, 8, plant=plant, by=by))
         found = odd(fleet.json())
         rows = found.get("node7.json", {})
-        ok(set(found) == {"node7.json"} and len(rows) >= least and set(rows.values()) == {direction},
-           f"{what}: that card, in {len(rows)} rows, {direction}", str(found))
+        check(set(found) == {"node7.json"} and len(rows) >= least and set(rows.values()) == {direction},
+              f"{what}: that card, in {len(rows)} rows, {direction}", str(found))
         programs = {row.split(".")[0] for row in rows if "." in row}
         planted = {"bandwidth", "gemv", "derived"} if plant is slow_dram else {"memory_latency", "barriers"}
-        ok(programs <= planted, f"{what}: and in no row of another program", str(rows))
+        check(programs <= planted, f"{what}: and in no row of another program", str(rows))
         status, text, _ = fleet.report()
-        ok(status == 0 and "1 of 16 cards is odd: node7.json (00000008)" in text and "15 of 16 cards agree" in text and
+        check(status == 0 and "1 of 16 cards is odd: node7.json (00000008)" in text and "15 of 16 cards agree" in text and
            is_readable(text) and f" {direction}" in text, f"{what}: the text says so, within 60 lines of 100 columns", text)
-    ok(len(fleet.json("--all")["rows"]) > 2 * len(fleet.json()["rows"]), "--all has more rows")
+    check(len(fleet.json("--all")["rows"]) > 2 * len(fleet.json()["rows"]), "--all has more rows")
     metric = fleet.json("--metric", "bandwidth.rate{level=hbm*")
-    ok({row["row"].split("{")[0] for row in metric["rows"]} == {"bandwidth.rate"} and "node7.json" in odd(metric),
-       "--metric chooses rows", str(metric)[:300])
+    check({row["row"].split("{")[0] for row in metric["rows"]} == {"bandwidth.rate"} and "node7.json" in odd(metric),
+          "--metric chooses rows", str(metric)[:300])
     status, text, _ = fleet.report("--format", "tsv")
     table = [line.split("\t") for line in text.splitlines()]
-    ok(status == 0 and {len(line) for line in table} == {10} and len(table) == 1 + 16 * len(fleet.json()["rows"]) and
-       {line[4] for line in table if line[9] == "faster"} == {"node7.json"}, "TSV: a line a row and card", text[:300])
+    check(status == 0 and {len(line) for line in table} == {10} and len(table) == 1 + 16 * len(fleet.json()["rows"]) and
+          {line[4] for line in table if line[9] == "faster"} == {"node7.json"}, "TSV: a line a row and card", text[:300])
     status, text, _ = fleet.report("--format", "md")
-    ok(status == 0 and text.startswith("**1 of 16") and "| " in text and len(text.splitlines()) <= 60, "Markdown", text)
+    check(status == 0 and text.startswith("**1 of 16") and "| " in text and len(text.splitlines()) <= 60, "Markdown", text)
     path = os.path.join(work, "fleet.json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump(fleet.json(), file)
     done = subprocess.run([os.path.join(ROOT, "tests", "schema.py"), "fleet", path], capture_output=True, text=True,
                           check=False)
-    ok(done.returncode == 0, "JSON follows its schema", done.stdout + done.stderr)
+    check(done.returncode == 0, "JSON follows its schema", done.stdout + done.stderr)
 
 
 def check_small(work):
     one = Fleet(work, "one").cards(1, FEW)
-    ok("one card" in one.report()[1], "one card: nothing to compare with")
+    check("one card" in one.report().out, "one card: nothing to compare with")
     two = Fleet(work, "two").cards(2, FEW)
     status, text, _ = two.report()
-    ok(status == 0 and "two cards agree" in text, "two clean cards agree", text)
+    check(status == 0 and "two cards agree" in text, "two clean cards agree", text)
     two.put("node1", card(FEW, 2, plant=slow_sm, by=1.1))
     status, text, _ = two.report()
-    ok(status == 0 and "two cards differ here, and none can be called odd" in text and "load, L1" in text and
+    check(status == 0 and "two cards differ here, and none can be called odd" in text and "load, L1" in text and
        "node0.json (00000001) and node1.json (00000002)" in text and is_readable(text) and not odd(two.json()), "two cards: none is odd", text)
     for n in (3, 5):
         fleet = Fleet(work, f"few{n}").cards(n, FEW, noise=0.0005)
-        ok("no card of" in fleet.report()[1], f"{n} clean cards: none is odd", fleet.report()[1])
+        check("no card of" in fleet.report().out, f"{n} clean cards: none is odd", fleet.report().out)
         fleet.put("node1", card(FEW, 2, noise=0.0005, plant=slow_sm, by=1.1))
         status, text, _ = fleet.report()
-        ok(status == 0 and set(odd(fleet.json())) == {"node1.json"} and "the threshold is weak" in
-           " ".join(text.split()), f"{n} cards: one SM 10 % slower is found, and the threshold called weak", text)
+        check(status == 0 and set(odd(fleet.json())) == {"node1.json"} and "the threshold is weak" in
+              " ".join(text.split()), f"{n} cards: one SM 10 % slower is found, and the threshold called weak", text)
 
 
 def check_hundred(work):
     fleet = Fleet(work, "hundred").cards(100, FEW)
     found = odd(fleet.json())
-    ok(len(found) <= 1, f"100 clean cards: {len(found)} odd", str(found))
+    check(len(found) <= 1, f"100 clean cards: {len(found)} odd", str(found))
     fleet.put("node42", card(FEW, 43, plant=slow_sm, by=1.02))
     found = odd(fleet.json())
     status, text, _ = fleet.report()
-    ok("node42.json" in found and len(found) <= 2 and is_readable(text) and status == 0,
-       "100 cards: one SM 2 % slower is found", str(found) + text)
+    check("node42.json" in found and len(found) <= 2 and is_readable(text) and status == 0,
+          "100 cards: one SM 2 % slower is found", str(found) + text)
     document = fleet.json()
-    ok(document["threshold"] < 8 and document["expected_by_chance"] <= 0.0501, "the threshold of 100 cards is low",
-       str(document["threshold"]))
+    check(document["threshold"] < 8 and document["expected_by_chance"] <= 0.0501, "the threshold of 100 cards is low",
+          str(document["threshold"]))
 
 
 def check_false_alarms(work):
@@ -205,7 +187,7 @@ def check_false_alarms(work):
         alarms += sum(map(len, odd(document).values()))
         expected += document["expected_by_chance"]
         shutil.rmtree(fleet.folder)
-    ok(alarms <= 5 and expected < 5, f"{tables} clean fleets of 10: {alarms} odd cells, {expected:.2f} expected")
+    check(alarms <= 5 and expected < 5, f"{tables} clean fleets of 10: {alarms} odd cells, {expected:.2f} expected")
 
 
 def put(*way):
@@ -231,46 +213,46 @@ def check_mixed(work):
         fleet.put("other", card(FEW, 77, change=change, **slow))
         document = fleet.json()
         status, text, _ = fleet.report()
-        ok(status == 0 and not odd(document) and len(document["cards"]) == 6 and document["rows"] == clean["rows"] and
-           [left["file"] for left in document["left_out"]] == ["other.json"] and "left out" in text and
-           "other.json" in text, f"{what} is named and left out", text)
+        check(status == 0 and not odd(document) and len(document["cards"]) == 6 and document["rows"] == clean["rows"] and
+              [left["file"] for left in document["left_out"]] == ["other.json"] and "left out" in text and
+              "other.json" in text, f"{what} is named and left out", text)
 
     def another_method(bundle):
         for run in bundle["runs"]:
-            if run["probe"]["name"] == "memory_latency":
+            if program_of(run) == "memory_latency":
                 run["probe"]["method"] += 1
 
     def other_kernels(bundle):
         for run in bundle["runs"]:
-            if run["probe"]["name"] == "memory_latency":
+            if program_of(run) == "memory_latency":
                 run["cubins"] = {image: "0" * 64 for image in run["cubins"]}
     for what, change in (("another method", another_method), ("other kernels", other_kernels)):
         fleet.put("other", card(FEW, 77, change=change, **slow))
         document = fleet.json()
         rows = odd(document).get("other.json", {})
-        ok(rows and document["other_code"] > 0 and all(not row.startswith("memory_latency") for row in rows) and
+        check(rows and document["other_code"] > 0 and all(not row.startswith("memory_latency") for row in rows) and
            document["cards"][0]["lacks"] > 0, f"{what}: those rows are left out, and others are judged", str(odd(document)))
     os.unlink(os.path.join(fleet.folder, "other.json"))
 
     fleet.put("again", card(FEW, 1, change=put("started", "2026-11-23T00:00:00Z")))
     document = fleet.json()
-    ok(len(document["cards"]) == 6 and sorted(c["files"] for c in document["cards"]) == [1] * 5 + [2],
-       "two files of a card are one card", str(document["cards"]))
+    check(len(document["cards"]) == 6 and sorted(c["files"] for c in document["cards"]) == [1] * 5 + [2],
+          "two files of a card are one card", str(document["cards"]))
     for first, last in ((slow, {"noise": 0}), ({"noise": 0}, slow)):
         fleet.put("again", card(FEW, 1, **first)).put("zagain", card(FEW, 1, **last))
-        ok(not odd(fleet.json()), "of three files of a card the median counts", str(odd(fleet.json())))
+        check(not odd(fleet.json()), "of three files of a card the median counts", str(odd(fleet.json())))
     for name in ("again", "zagain"):
         os.unlink(os.path.join(fleet.folder, name + ".json"))
 
     fleet.put("node3", card(FEW, 4, change=put("environment", "driver", "version", "999.1")))
-    text = fleet.report()[1]
-    ok("driver: 580.159.04 on 5 cards; 999.1 on node3.json" in " ".join(text.split()), "another driver is named", text)
+    text = fleet.report().out
+    check("driver: 580.159.04 on 5 cards; 999.1 on node3.json" in " ".join(text.split()), "another driver is named", text)
 
     def fewer(bundle):
-        bundle["runs"] = [run for run in bundle["runs"] if run["probe"]["name"] != "barriers"]
+        bundle["runs"] = [run for run in bundle["runs"] if program_of(run) != "barriers"]
     fleet.put("node3", card(FEW, 4, change=fewer))
-    text = fleet.report()[1]
-    ok("lacks" in text and "node3.json (00000004)" in text and "no card of 6 is odd" in text, "what a card lacks is said", text)
+    text = fleet.report().out
+    check("lacks" in text and "node3.json (00000004)" in text and "no card of 6 is odd" in text, "what a card lacks is said", text)
 
 
 def check_broken(work):
@@ -279,24 +261,21 @@ def check_broken(work):
     fleet.put("unended", card(FEW, 9, change=lambda b: b.update(complete=False, why="interrupted in round 3 of 7")))
     fleet.put("nogpu", card(FEW, 9, change=lambda b: b["environment"].pop("gpu")))
     status, text, _ = fleet.report()
-    ok(status == 0 and "unended.json: interrupted in round 3 of 7" in text and "nogpu.json: no GPU was measured" in text and
-       fleet.json()["rows"] == clean, "what is not complete, and what has no GPU, is named and left out", text)
-    with open(os.path.join(fleet.folder, "cut.json"), "w", encoding="utf-8") as file:
-        file.write(base(FEW)[:5000])
-    open(os.path.join(fleet.folder, "empty.json"), "w", encoding="utf-8").close()
+    check(status == 0 and "unended.json: interrupted in round 3 of 7" in text and "nogpu.json: no GPU was measured" in text and
+          fleet.json()["rows"] == clean, "what is not complete, and what has no GPU, is named and left out", text)
+    write_text(os.path.join(fleet.folder, "cut.json"), base(FEW)[:5000])
+    write_text(os.path.join(fleet.folder, "empty.json"), "")
     status, text, said = fleet.report()
-    ok(status == 2 and "cut.json: not valid JSON" in text and "empty.json: empty file" in text and
-       "2 files could not be read" in said and said.count("\n") == 1 and "no card of 5" in text,
-       "broken files are named, the others are judged, and the exit is 2", text + said)
+    check(status == 2 and "cut.json: not valid JSON" in text and "empty.json: empty file" in text and
+          "2 files could not be read" in said and said.count("\n") == 1 and "no card of 5" in text,
+          "broken files are named, the others are judged, and the exit is 2", text + said)
     nothing = Fleet(work, "nothing")
-    status, text, said = nothing.report()
-    ok(status == 2 and not text and said.count("\n") == 1, "an empty folder: exit 2", said)
+    check(nothing.report().is_one_line(), "an empty folder: exit 2", nothing.report())
     nothing.put("nogpu", card(FEW, 9, change=lambda b: b["environment"].pop("gpu")))
     status, text, said = nothing.report()
-    ok(status == 2 and not text and "no GPU was measured" in said, "no bundle of a GPU: exit 2", said)
+    check(status == 2 and not text and "no GPU was measured" in said, "no bundle of a GPU: exit 2", said)
     for words in (("--section", "memory"), ("--history", "x"), ("--all", "--metric", "x"), ("--metric", "no.such")):
-        status, text, said = fleet.report(*words)
-        ok(status == 2 and not text and said.count("\n") == 1, f"{' '.join(words)}: exit 2", said)
+        check(fleet.report(*words).is_one_line(), f"{' '.join(words)}: exit 2", fleet.report(*words))
 
 
 def main():
@@ -307,8 +286,8 @@ def main():
         check_false_alarms(work)
         check_mixed(work)
         check_broken(work)
-    print(f"1..{n_tests}")
+    return finish()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

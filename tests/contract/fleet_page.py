@@ -2,18 +2,15 @@
 """fleet_page.py BUILD: the commands of docs/FLEET.md, word by word. `gpufloor run` is stood in for: it hands out
 the bundle of the task's card; `sbatch` and `srun` start the tasks of an array or of nodes one after
 the other, and the Kubernetes Job's command runs in a shell. `report --fleet` then finds the card that is
-odd. tests/long/slurm.sh has the same under a real Slurm. TAP on stdout."""
-import json
+odd. tests/long/slurm.sh has the same under a real Slurm."""
 import os
 import re
-import subprocess
+import shutil
 import sys
 import tempfile
-import textwrap
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import fleet  # pylint: disable=wrong-import-position
-from fleet import GPUFLOOR, ROOT, ok  # pylint: disable=wrong-import-position
+import fleet
+from common import Checkout, ROOT, check, finish, read_text, script, write, write_text
 
 PAGE = os.path.join(ROOT, "docs", "FLEET.md")
 TASKS = 16
@@ -22,29 +19,22 @@ PROGRAMS = ("spin", "memory_latency", "barriers")
 
 def blocks():
     """(the script, shell blocks after it, the Job) of the page."""
-    with open(PAGE, encoding="utf-8") as file:
-        text = file.read()
+    text = read_text(PAGE)
     shell = re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S)
     return shell[0], shell[1:], re.search(r"^```yaml\n(.*?)^```$", text, re.M | re.S).group(1)
 
 
-class Place:
-    """The folder in which the page's commands run."""
+class Place(Checkout):
+    """The folder in which the page's commands run; a run hands out the bundle of the task's card."""
 
     def __init__(self, folder):
-        self.folder = folder
-        self.env = {key: value for key, value in os.environ.items() if not key.startswith(("SLURM", "CUDA_VISIBLE"))}
-        self.env.update(LC_ALL="C.UTF-8", PATH=os.path.join(folder, "bin") + ":" + os.environ["PATH"])
-        for name in ("build/bin", "bin", "queue"):
-            os.makedirs(os.path.join(folder, name))
-        self.script("build/bin/gpufloor", f"""\
-            [ "$1" = run ] || exec "{GPUFLOOR}" "$@"
+        super().__init__(folder, """\
             echo "$*" >>runs
             while [ "$1" != -o ]; do shift; done
-            [ ! -e "$2" ] || {{ echo "$2 exists" >&2; exit 2; }}
+            [ ! -e "$2" ] || { echo "$2 exists" >&2; exit 2; }
             exec cp "queue/$TASK.json" "$2" """)
         # The array and its name are read from the script, as sbatch does.
-        self.script("bin/sbatch", """\
+        script(self.path("bin/sbatch"), """\
             [ "$1" = --wait ] && shift
             last=$(sed -n 's/^#SBATCH --array=0-//p' "$1")
             grep -q '^#SBATCH --gres=gpu:1$' "$1" || exit 1
@@ -55,7 +45,7 @@ class Place:
                 TASK=$task SLURMD_NODENAME=node$((task / 8)) CUDA_VISIBLE_DEVICES=$((task % 8)) \\
                     SLURM_ARRAY_JOB_ID=$job SLURM_ARRAY_TASK_ID=$task bash "$script" "$@" || exit 1
             done""")
-        self.script("bin/srun", """\
+        script(self.path("bin/srun"), """\
             for option in --nodes=2 --ntasks-per-node=8 --gpus-per-task=1; do
                 [ "$1" = "$option" ] || exit 1
                 shift
@@ -65,52 +55,37 @@ class Place:
             done""")
         for task in range(TASKS):
             how = {"plant": fleet.slow_sm, "by": 1.1} if task == 11 else {}
-            with open(os.path.join(folder, "queue", f"{task}.json"), "w", encoding="utf-8") as file:
-                json.dump(fleet.card(PROGRAMS, task + 1, **how), file)
-
-    def script(self, name, text):
-        path = os.path.join(self.folder, name)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("#!/bin/bash\n" + textwrap.dedent(text) + "\n")
-        os.chmod(path, 0o755)
-
-    def shell(self, commands, **env):
-        return subprocess.run(["bash", "-e", "-c", commands], cwd=self.folder, env=dict(self.env, **env), text=True,
-                              capture_output=True, check=False)
+            write(self.path("queue", f"{task}.json"), fleet.card(PROGRAMS, task + 1, **how))
 
     def files(self):
-        path = os.path.join(self.folder, "fleet")
-        return sorted(os.listdir(path)) if os.path.isdir(path) else []
+        return sorted(os.listdir(self.path("fleet"))) if os.path.isdir(self.path("fleet")) else []
 
     def clear(self):
-        subprocess.run(["rm", "-rf", os.path.join(self.folder, "fleet")], check=True)
+        shutil.rmtree(self.path("fleet"))
 
 
 def check_report(place, commands, what):
     done = place.shell(commands)
-    ok(done.returncode == 0 and f"1 of {TASKS} cards is odd: node1" in done.stdout and "(0000000c)" in done.stdout,
-       f"{what}: the report finds the odd card", done.stdout + done.stderr)
-    with open(os.path.join(place.folder, "fleet.tsv"), encoding="utf-8") as file:
-        ok("slower" in file.read(), f"{what}: and the table holds it")
+    check(done.returncode == 0 and f"1 of {TASKS} cards is odd: node1" in done.stdout and "(0000000c)" in done.stdout,
+          f"{what}: the report finds the odd card", done.stdout + done.stderr)
+    check("slower" in read_text(place.path("fleet.tsv")), f"{what}: and the table holds it")
 
 
-def check_slurm(place, script, shell, report):
-    with open(os.path.join(place.folder, "fleet.sbatch"), "w", encoding="utf-8") as file:
-        file.write(script)
+def check_slurm(place, array, shell, report):
+    write_text(place.path("fleet.sbatch"), array)
     quick, whole = shell[0].splitlines()
     done = place.shell(quick)
     names = place.files()
-    ok(done.returncode == 0 and len(names) == TASKS and all(re.match(r"node[01]-gpu[0-7]-\d+-\d+\.json$", n) for n in names),
-       "the array writes a file a task, by node, GPU, job and task", f"{names}\n{done.stderr}")
-    with open(os.path.join(place.folder, "runs"), encoding="utf-8") as file:
-        runs = file.read().splitlines()
-    ok(all("--require-gpu --quick -o" in run for run in runs), "the words after the script reach gpufloor run", str(runs[:2]))
+    check(done.returncode == 0 and len(names) == TASKS and all(re.match(r"node[01]-gpu[0-7]-\d+-\d+\.json$", n) for n in names),
+          "the array writes a file a task, by node, GPU, job and task", f"{names}\n{done.stderr}")
+    runs = read_text(place.path("runs")).splitlines()
+    check(all("--require-gpu --quick -o" in run for run in runs), "the words after the script reach gpufloor run", str(runs[:2]))
     done = place.shell(whole)
-    ok(done.returncode == 0 and len(place.files()) == 2 * TASKS, "a second job writes beside the first", done.stderr)
+    check(done.returncode == 0 and len(place.files()) == 2 * TASKS, "a second job writes beside the first", done.stderr)
     check_report(place, report, "two jobs of an array")
     place.clear()
     done = place.shell(shell[1])
-    ok(done.returncode == 0 and len(place.files()) == TASKS, "srun: a file a task", str(place.files()) + done.stderr)
+    check(done.returncode == 0 and len(place.files()) == TASKS, "srun: a file a task", str(place.files()) + done.stderr)
     check_report(place, report, "srun")
     place.clear()
 
@@ -118,27 +93,27 @@ def check_slurm(place, script, shell, report):
 def check_kubernetes(place, job, report):
     for line in ("completionMode: Indexed", "completions: 16", "parallelism: 16", "restartPolicy: Never",
                  "limits: {nvidia.com/gpu: 1}", "- {name: fleet, mountPath: /fleet}", "command: [/bin/sh, -c]"):
-        ok(line in job, f"the Job has {line}")
+        check(line in job, f"the Job has {line}")
     command = re.search(r"args:\n +- (.*)\n", job).group(1)
     local = command.replace("/gpufloor/", "./").replace('"/fleet/', '"fleet/')
-    os.mkdir(os.path.join(place.folder, "fleet"))
+    os.mkdir(place.path("fleet"))
     done = [place.shell(f"sh -c '{local}'", TASK=str(i), NODE=f"node{i // 8}", JOB_COMPLETION_INDEX=str(i))
             for i in range(TASKS)]
-    ok(all(one.returncode == 0 for one in done) and len(place.files()) == TASKS, "Kubernetes: a file a pod",
-       str(place.files()) + done[0].stderr)
-    ok(place.shell(f"sh -c '{local}'", TASK="0", NODE="node0", JOB_COMPLETION_INDEX="0").returncode != 0,
-       "and none is overwritten")
+    check(all(one.returncode == 0 for one in done) and len(place.files()) == TASKS, "Kubernetes: a file a pod",
+          str(place.files()) + done[0].stderr)
+    check(place.shell(f"sh -c '{local}'", TASK="0", NODE="node0", JOB_COMPLETION_INDEX="0").returncode != 0,
+          "and none is overwritten")
     check_report(place, report, "Kubernetes")
 
 
 def main():
-    script, shell, job = blocks()
-    ok(len(shell) == 3, "the page has its blocks", str(shell))
+    array, shell, job = blocks()
+    check(len(shell) == 3, "the page has its blocks", str(shell))
     with tempfile.TemporaryDirectory() as work:
         place = Place(os.path.join(work, "a checkout"))
-        check_slurm(place, script, shell, shell[2])
+        check_slurm(place, array, shell, shell[2])
         check_kubernetes(place, job, shell[2])
-    print(f"1..{fleet.n_tests}")
+    return finish()
 
 
-main()
+sys.exit(main())

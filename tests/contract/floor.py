@@ -4,22 +4,19 @@
 Predictions that are committed (results/BOARD/floor/) are what the program still prints of their bundle.
 No prediction is below its floor. A board that is twice as slow in all its rows takes twice as long. Where
 a row is missing, what rests on it is unknown, and nothing else changes. Wrong options and model files are
-refused in one line. TAP on stdout."""
-import csv
+refused in one line."""
 import glob
-import io
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
-GPUFLOOR = os.path.realpath(os.path.join(sys.argv[1], "bin", "gpufloor"))
-ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+from common import (Ended, H100, H200, RESULTS, ROOT, check, check_schema, finish, metrics_of, of_programs, read,
+                    read_text, scaled, table, told, write)
+
 RATES = ("bytes/s", "bytes/cycle", "flop/s", "ops/s", "ops/cycle", "hertz")
 TIMES = ("ns", "cycles")
-FIGURES = ("median", "best", "min", "max", "q1", "q3", "mad", "p01", "p99", "p999")
 # A row, and the packagings whose prediction rests on it.
 RESTS_ON = {
     "edges.step{mode=stream,": {"stream"},
@@ -33,53 +30,29 @@ RESTS_ON = {
     "gemm_sizes.time{": set(),
 }
 PROGRAMS = {start.split(".")[0] for start in RESTS_ON} | {"instructions", "barriers", "attention_prefill"}
-n_tests = 0
-
-
-def ok(passed, what, detail=""):
-    global n_tests
-    n_tests += 1
-    print(f"{'ok' if passed else 'not ok'} {n_tests} - {what}")
-    if not passed and detail:
-        print("\n".join("# " + line for line in str(detail).splitlines()[:20]))
 
 
 def floor(*words):
-    done = subprocess.run([GPUFLOOR, "floor", *words], capture_output=True, text=True, check=False,
-                          env=dict(os.environ, LC_ALL="C.UTF-8"))
-    return done.returncode, done.stdout, done.stderr
+    return Ended("floor", *words)
 
 
 def cells(path, *words):
     """{(model, context, packaging): {column: value or None}}"""
-    status, text, said = floor("--format", "tsv", *words, path)
-    if status:
-        raise RuntimeError(said)
     found = {}
-    for row in csv.DictReader(io.StringIO(text), delimiter="\t"):
+    for row in table("floor", *words, path):
         key = row["model"], row["context"], row["packaging"]
         found[key] = {name: None if value == "-" else float(value) for name, value in row.items()
                       if name.endswith("_ns")}
     return found
 
 
-def each_metric(bundle):
-    for run in bundle["runs"]:
-        for case in run.get("cases", []):
-            for metric in case["metrics"]:
-                yield run, case, metric
-
-
 def slowed(bundle, factor):
-    bundle = json.loads(json.dumps(bundle))
-    for _, _, metric in each_metric(bundle):
-        scale = factor if metric["unit"] in TIMES else 1 / factor if metric["unit"] in RATES else 1
-        for figure in FIGURES:
-            if metric.get(figure) is not None:
-                metric[figure] *= scale
-        if metric["unit"] in TIMES and metric.get("sides"):
-            metric.pop("sides")
-    return bundle
+    changed = scaled(bundle, lambda run, case, metric: factor if metric["unit"] in TIMES else
+                     1 / factor if metric["unit"] in RATES else 1)
+    for _, _, metric in metrics_of(changed):
+        if metric["unit"] in TIMES:
+            metric.pop("sides", None)
+    return changed
 
 
 def without(bundle, start):
@@ -96,127 +69,96 @@ def without(bundle, start):
 
 
 def check_committed():
-    for path in sorted(glob.glob(os.path.join(ROOT, "results", "*", "floor", "*.tsv"))):
+    for path in sorted(glob.glob(os.path.join(RESULTS, "*", "floor", "*.tsv"))):
         bundle = os.path.join(os.path.dirname(os.path.dirname(path)),
                               os.path.basename(path)[:-len(".tsv")] + ".json")
         name = os.path.relpath(path, ROOT)
-        with open(path, encoding="utf-8") as file:
-            committed = file.read()
+        committed = read_text(path)
         if os.path.exists(bundle):
-            _, text, _ = floor("--format", "tsv", bundle)
-            ok(text == committed, f"{name} is what is still predicted from its bundle")
+            check(floor("--format", "tsv", bundle).out == committed, f"{name} is what is still predicted from its bundle")
         else:
-            ok(committed.startswith("model\tcontext\t"), f"{name}: its bundle is gone")
+            check(committed.startswith("model\tcontext\t"), f"{name}: its bundle is gone")
 
 
 def check_order(path, board):
     found = cells(path)
-    ok(len(found) == 4 * 4 * 8, f"{board}: four models, four contexts, eight packagings", len(found))
+    check(len(found) == 4 * 4 * 8, f"{board}: four models, four contexts, eight packagings", len(found))
     wrong = [(key, c) for key, c in found.items() for kind in ("layer", "step")
              if c[f"{kind}_ns"] is None or not c[f"{kind}_floor_ns"] <= c[f"{kind}_fast_ns"] <=
              c[f"{kind}_ns"] <= c[f"{kind}_slow_ns"]]
-    ok(not wrong, f"{board}: floor <= fast <= centre <= slow, in each cell", wrong[:3])
+    check(not wrong, f"{board}: floor <= fast <= centre <= slow, in each cell", wrong[:3])
     wrong = [(model, context, p) for model, context, p in found for longer in ("1024", "8192", "32768")
              if int(longer) > int(context) and
              found[model, longer, p]["step_ns"] < found[model, context, p]["step_ns"]]
-    ok(not wrong, f"{board}: a longer context never takes less", wrong[:3])
+    check(not wrong, f"{board}: a longer context never takes less", wrong[:3])
 
 
 def check_doctored(path, work):
-    with open(path, encoding="utf-8") as file:
-        bundle = json.load(file)
-    bundle["runs"] = [run for run in bundle["runs"] if run["probe"]["name"] in PROGRAMS]
+    bundle = of_programs(read(path), PROGRAMS)
 
     def doctored(changed):
-        out = os.path.join(work, "doctored.json")
-        with open(out, "w", encoding="utf-8") as file:
-            json.dump(changed, file)
-        return cells(out, "--context", "1024")
+        return cells(write(os.path.join(work, "doctored.json"), changed), "--context", "1024")
 
     known = doctored(bundle)
     os.rename(os.path.join(work, "doctored.json"), os.path.join(work, "small.json"))
-    ok(known == cells(path, "--context", "1024"), "the other programs' rows play no part")
+    check(known == cells(path, "--context", "1024"), "the other programs' rows play no part")
     twice = doctored(slowed(bundle, 2))
     # cycles become ns by the clock that the board states, which is as it was: they double, too
     wrong = [(key, name, value, twice[key][name]) for key, columns in known.items()
              for name, value in columns.items() if abs(twice[key][name] / value - 2) > 1e-6]
-    ok(not wrong, "twice as slow in all rows: twice as long in all cells", wrong[:3])
+    check(not wrong, "twice as slow in all rows: twice as long in all cells", wrong[:3])
     for start, packagings in RESTS_ON.items():
         found = doctored(without(bundle, start))
         lost = {key[2] for key in known if found[key]["step_ns"] is None}
-        ok(lost == packagings, f"without {start}...}}: {', '.join(sorted(packagings)) or 'nothing'} lost",
-           sorted(lost))
+        check(lost == packagings, f"without {start}...}}: {', '.join(sorted(packagings)) or 'nothing'} lost",
+              sorted(lost))
         moved = [key for key in known for column, value in known[key].items()
                  if found[key][column] is not None and found[key][column] != value and
                  not column.endswith("floor_ns")]
-        ok(not moved, f"without {start}...}}: nothing else moves", moved[:3])
-    gone = without(bundle, "bandwidth.rate{level=hbm,op=read")
-    with open(os.path.join(work, "gone.json"), "w", encoding="utf-8") as file:
-        json.dump(gone, file)
-    status, text, said = floor(os.path.join(work, "gone.json"))
-    ok(status == 2 and not text and said.count("\n") == 1 and "bandwidth.rate" in said,
-       "without the rate of the memory there is no floor: one line, exit 2", said)
-
-
-def follows_schema(text):
-    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        return subprocess.run([sys.executable, os.path.join(ROOT, "tests/schema.py"), "floor", file.name],
-                              capture_output=True, check=False).returncode == 0
-
-
-def check_schema(text):
-    ok(follows_schema(text), "the JSON follows its schema")
-    try:
-        import jsonschema  # noqa: F401, without it schema.py passes all
-    except ImportError:
-        return
-    spoilt = json.loads(text)
-    spoilt["passes"][0]["packagings"][0]["told_by"] = "feeling"
-    ok(not follows_schema(json.dumps(spoilt)), "the schema sees a planted fault")
+        check(not moved, f"without {start}...}}: nothing else moves", moved[:3])
+    gone = floor(write(os.path.join(work, "gone.json"), without(bundle, "bandwidth.rate{level=hbm,op=read")))
+    check(gone.is_one_line() and "bandwidth.rate" in gone.err,
+          "without the rate of the memory there is no floor: one line, exit 2", gone)
 
 
 def check_words(path, work):
     for words in (["--model", "llama-1b"], ["--model", "speech"], ["--model", "llama-70b", "--context", "32768"],
                   ["--model", "llama-1b", "--batch", "64"], []):
         status, text, said = floor(*words, path)
-        ok(status == 0 and not said and max(map(len, text.splitlines())) <= 100,
-           f"floor {' '.join(words)}: at most 100 columns", said or text)
+        check(status == 0 and not said and max(map(len, text.splitlines())) <= 100,
+              f"floor {' '.join(words)}: at most 100 columns", said or text)
     status, text, _ = floor("--model", "llama-1b", path)
     found = cells(path, "--model", "llama-1b")["llama-1b", "1024", "ring"]
     row = next(line.split() for line in text.splitlines() if line.startswith("  ring "))
-    ok(abs(float(row[3]) * 1e3 / found["step_ns"] - 1) < 0.01 and row[4] == "us",
-       "the table holds what TSV has in full", row)
+    check(abs(float(row[3]) * 1e3 / found["step_ns"] - 1) < 0.01 and row[4] == "us",
+          "the table holds what TSV has in full", row)
     least = re.search(r"at least (\d+) us", text)
-    ok(least and abs(int(least[1]) * 1e3 / found["step_floor_ns"] - 1) < 0.01, "so does the first sentence",
-       text[:200])
-    passes = json.loads(floor("--format", "json", path)[1])["passes"]
-    ok({p["model"] for p in passes} == {"llama-1b", "llama-3b", "llama-8b", "llama-70b", "speech"} and
-       all(len(p["packagings"]) == 8 for p in passes), "JSON has every model and packaging")
-    check_schema(floor("--format", "json", path)[1])
-    wrong = os.path.join(work, "wrong.json")
-    with open(wrong, "w", encoding="utf-8") as file:
-        file.write('{"schema": "model", "schema_version": 1, "decode": {"layers": -1}}')
+    check(least and abs(int(least[1]) * 1e3 / found["step_floor_ns"] - 1) < 0.01, "so does the first sentence",
+          text[:200])
+    document = json.loads(told("floor", "--format", "json", path))
+    passes = document["passes"]
+    check({p["model"] for p in passes} == {"llama-1b", "llama-3b", "llama-8b", "llama-70b", "speech"} and
+          all(len(p["packagings"]) == 8 for p in passes), "JSON has every model and packaging")
+    check_schema("floor", document, lambda spoilt: spoilt["passes"][0]["packagings"][0].update(told_by="feeling"))
+    wrong = write(os.path.join(work, "wrong.json"), {"schema": "model", "schema_version": 1, "decode": {"layers": -1}})
     for words in (["--model", "gpt"], ["--model", wrong], ["--model", work], ["--context", "0"],
                   ["--batch", "x"], ["--format", "html"], [path], ["--model", "./none"]):
         status, text, said = floor(*words, path)
-        ok(status == 2 and not text and said.startswith("gpufloor floor: ") and
-           len([line for line in said.splitlines() if not line.startswith("Try ")]) == 1,
-           f"floor {os.path.basename(' '.join(words))}: one line, exit 2", said)
+        check(status == 2 and not text and said.startswith("gpufloor floor: ") and
+              len([line for line in said.splitlines() if not line.startswith("Try ")]) == 1,
+              f"floor {os.path.basename(' '.join(words))}: one line, exit 2", said)
 
 
 def main():
-    one = {board: os.path.join(ROOT, "results", board) for board in ("nvidia-h200", "nvidia-h100-80gb-hbm3")}
     check_committed()
-    for board, path in one.items():
-        check_order(path, board)
-    newest = sorted(glob.glob(os.path.join(one["nvidia-h200"], "floor", "*.tsv")))[-1]
-    bundle = os.path.join(one["nvidia-h200"], os.path.basename(newest)[:-4] + ".json")
+    for path in (H200, H100):
+        check_order(path, os.path.basename(path))
+    newest = sorted(glob.glob(os.path.join(H200, "floor", "*.tsv")))[-1]
+    bundle = os.path.join(H200, os.path.basename(newest)[:-4] + ".json")
     with tempfile.TemporaryDirectory() as work:
         check_doctored(bundle, work)
         check_words(os.path.join(work, "small.json"), work)
-    print(f"1..{n_tests}")
+    return finish()
 
 
-main()
+sys.exit(main())

@@ -7,31 +7,19 @@ import os
 import re
 import sys
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-FOLDERS = ("probes", "matmul", "fused")
+from common import FOLDERS, ROOT, check, check_none, finish, read_text
+
+PROGRAMS = [folder for folder in FOLDERS if os.path.isdir(os.path.join(ROOT, folder))]
 LINES_IN_HEADER, LINES_IN_FUNCTION = 3, 70
-passed = failed = 0
 
 
-def check(name, found):
-    global passed, failed
-    if not found:
-        passed += 1
-        return
-    failed += 1
-    print("FAIL", name)
-    for line in found[:12]:
-        print("    " + line)
-
-
-def sources(*endings, folders=("core", "report") + FOLDERS):
+def sources(*endings, folders=("core", "report", *PROGRAMS)):
     for folder in folders:
         for where, _, files in sorted(os.walk(os.path.join(ROOT, folder))):
             for name in sorted(files):
                 if name.endswith(endings):
                     path = os.path.join(where, name)
-                    with open(path, encoding="utf-8") as file:
-                        yield os.path.relpath(path, ROOT), file.read()
+                    yield os.path.relpath(path, ROOT), read_text(path)
 
 
 def bodies(text):
@@ -82,20 +70,19 @@ def over_all(rule, *endings, **only):
 
 
 long = "static int f(int a,\n             int b)\n{\n" + "    a++;\n" * LINES_IN_FUNCTION + "}\n"
-check("a planted long function is seen", [] if len(long_function("x.c", long)) == 1 else ["it is not"])
-check("a planted body in a header is seen", [] if len(code_in_header("x.h", long)) == 1 else ["it is not"])
+check(len(long_function("x.c", long)) == 1, "a planted long function is seen")
+check(len(code_in_header("x.h", long)) == 1, "a planted body in a header is seen")
 planted = ["    static cudaEvent_t start, stop;", "static struct verdict *memory;", "static int n = 0;",
            "    static struct watch watch[BLOCKS];"]
 missed = [line for line in planted if not state("x.c", line)]
-check("planted state is seen", missed)
-check("what is constant is no state", [line for line in (
+check_none(missed, "planted state is seen")
+check_none([line for line in (
     "static const char *const names[] = {", "static int f(void);", "static const int n = 3;",
-    "    static const double x[] = {1, 2};", "static struct pair of(int a);") if state("x.c", line)])
+    "    static const double x[] = {1, 2};", "static struct pair of(int a);") if state("x.c", line)], "what is constant is no state")
 
-check("functions fit a screen", over_all(long_function, ".c", ".h", ".cu", ".cuh"))
-check("headers hold declarations", over_all(code_in_header, ".h"))
-check("no state outside core/", over_all(state, ".c", ".h", folders=("report",) + FOLDERS))
-for folder in FOLDERS:
-    check(f"each program of {folder}/ is a folder", no_program(folder))
-print(f"{passed} passed, {failed} failed, 0 skipped")
-sys.exit(failed != 0)
+check_none(over_all(long_function, ".c", ".h", ".cu", ".cuh"), "functions fit a screen")
+check_none(over_all(code_in_header, ".h"), "headers hold declarations")
+check_none(over_all(state, ".c", ".h", folders=("report", *PROGRAMS)), "no state outside core/")
+for folder in PROGRAMS:
+    check_none(no_program(folder), f"each program of {folder}/ is a folder")
+sys.exit(finish())

@@ -66,7 +66,7 @@ check "all results" test "$(git ls-files results 2>/dev/null || find results -ty
     "$(cd "$prefix/share/gpufloor" && find results -type f | LC_ALL=C sort)"
 check "for everybody to read, under any umask" test -z \
     "$(find "$prefix" -mindepth 1 ! -perm 755 -type d -o -type f ! -perm 644 ! -perm 755)"
-check "programs for everybody to run" test -z "$(find "$prefix/bin/gpufloor" "$prefix"/libexec/gpufloor/[pmf]* -type f ! -perm 755)"
+check "programs for everybody to run" test -z "$(find "$prefix/bin/gpufloor" "$prefix"/libexec/gpufloor/[pmfl]* -type f ! -perm 755)"
 check "no file names the place or the tree" test -z "$(grep -rlF -e "$prefix" -e "$PWD/" "$prefix" | grep -v '\.so$')"
 
 installed() { # installed ARGUMENT...: in an empty environment and a folder of its own
@@ -77,7 +77,7 @@ where=$work/here gpufloor=$prefix/bin/gpufloor
 chmod -R a-w "$prefix"
 installed list --names
 check "list finds the programs" printed '^null$'
-check "all of them" test "$(wc -l <"$work/out")" = "$(find "$prefix"/libexec/gpufloor/[pmf]* -type f | wc -l)"
+check "all of them" test "$(wc -l <"$work/out")" = "$(find "$prefix"/libexec/gpufloor/[pmfl]* -type f | wc -l)"
 installed list null
 check "which answer" printed '^null: '
 installed --help
@@ -168,7 +168,7 @@ for words in list "run null" "list --names"; do
     installed $words
     check "alone, $words: refused" left_with 2
     check "alone, $words: one line says what was looked for, and where" said \
-        "^gpufloor [a-z]+: no programs belong to this one: expected the folders probes, matmul and fused in $work/alone and $work/libexec/gpufloor \('make' builds"
+        "^gpufloor [a-z]+: no programs belong to this one: expected the folders probes, matmul, fused and links in $work/alone and $work/libexec/gpufloor \('make' builds"
     check "alone, $words: one line" said_lines 1
 done
 for words in report claims; do

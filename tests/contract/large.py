@@ -4,29 +4,15 @@ seconds of processor time (side by side: two for each) and 300 MiB: no command s
 stand in one case of 20,000 metrics, in 20,000 cases of one program, and in 2,000 programs."""
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
-import schema  # noqa: E402 (beside this folder)
+from common import GPUFLOOR, check, check_none, finish, schema, write_text
 
-GPUFLOOR = os.path.abspath(os.path.join(sys.argv[1], "bin", "gpufloor"))
 SECONDS, MIB = 2, 300
 ROUNDS, WIDE, TALL, PROGRAMS, EACH = 2, 20_000, 20_000, 2_000, 5
 GPU = {"name": "Invented 50", "board": "invented-50", "cc": "9.0", "n_sm": 100, "id_hash": "0123"}
-passed = failed = 0
-
-
-def check(name, found):
-    global passed, failed
-    passed, failed = passed + (not found), failed + bool(found)
-    if found:
-        print("FAIL", name)
-        for line in found[:8]:
-            print("    " + str(line)[:300])
 
 
 def metric(name, unit, value):
@@ -77,13 +63,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, name) for name in ("old.json", "new.json")]
         for path, by in zip(paths, (1, 1.001)):
-            document = bundle(by)
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump(document, file, separators=(",", ":"))
+            write_text(path, json.dumps(bundle(by), separators=(",", ":")))
         wrong = schema.complaint("bundle", bundle(1, 100)) if schema.jsonschema else None
-        check("it is a bundle", [wrong] if wrong else [])
+        check_none([wrong] if wrong else [], "it is a bundle")
         size = os.path.getsize(path) / 1e6
-        check("it is as large as bundles may be read", [] if 8 < size < 20 else [f"{size:.1f} MB"])
+        check(8 < size < 20, "it is as large as bundles may be read", f"{size:.1f} MB")
         for name, arguments, status, rows in (
                 ("report", ("report", paths[0]), 0, 0),
                 ("report --all", ("report", "--all", paths[0]), 0, 50_000),
@@ -100,14 +84,13 @@ def main():
             for _ in range(2):  # beside other work a processor is slower: the least of three counts
                 if seconds >= most:
                     seconds = min(seconds, told(folder, *arguments)[2])
-            check(f"{name}: exit {status}", [] if got == status else [f"exit {got}", *text.splitlines()[:3]])
-            check(f"{name}: at least {rows} lines", [] if text.count("\n") >= rows else [text.count("\n")])
-            check(f"{name}: {most} s of processor time", [] if seconds < most else [f"{seconds:.2f} s"])
-            check(f"{name}: {MIB} MiB", [] if mib < MIB else [f"{mib:.0f} MiB"])
+            check(got == status, f"{name}: exit {status}", [f"exit {got}", *text.splitlines()[:3]])
+            check(text.count("\n") >= rows, f"{name}: at least {rows} lines", text.count("\n"))
+            check(seconds < most, f"{name}: {most} s of processor time", f"{seconds:.2f} s")
+            check(mib < MIB, f"{name}: {MIB} MiB", f"{mib:.0f} MiB")
             if os.environ.get("VERBOSE"):
                 print(f"    {name}: {seconds:.2f} s, {mib:.0f} MiB")
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed != 0
+    return finish()
 
 
 if __name__ == "__main__":

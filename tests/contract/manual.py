@@ -9,29 +9,10 @@ import shutil
 import subprocess
 import sys
 
-BUILD = os.path.abspath(sys.argv[1])
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
-GPUFLOOR = os.path.join(BUILD, "bin/gpufloor")
+from common import BUILD, GOLDEN, GPUFLOOR, ROOT, check, finish, read_text, script, skip
+
 PAGE = os.path.join(ROOT, "install/gpufloor.1")
 COMPLETION = os.path.join(ROOT, "install/gpufloor.bash")
-passed = failed = skipped = 0
-
-
-def check(name, right, said=""):
-    global passed, failed
-    if right:
-        passed += 1
-        return
-    failed += 1
-    print("FAIL", name)
-    for line in str(said).split("\n")[:6]:
-        print("    " + line[:180])
-
-
-def skip(name, why):
-    global skipped
-    skipped += 1
-    print(f"skip {name}: {why}")
 
 
 def said(*words):
@@ -51,8 +32,7 @@ everywhere = options(GPUFLOOR)
 
 # --- the page -------------------------------------------------------------------------------------------
 
-with open(PAGE, encoding="utf-8") as file:
-    page = file.read()
+page = read_text(PAGE)
 
 
 def of_page(part):
@@ -61,20 +41,20 @@ def of_page(part):
     return {word for line in lines for word in re.findall(r"(?:^|, )(-[^-\s,]|--[a-z-]+)", line)}
 
 
-check("the page has every command", re.findall(r"^\.SS (.*)$", page, re.M) == commands, commands)
+check(re.findall(r"^\.SS (.*)$", page, re.M) == commands, "the page has every command", commands)
 parts = {"": page.split(".SH OPTIONS\n")[1].split(".SH ")[0], "null": page.split(".SH PROGRAMS\n")[1].split(".SH ")[0]}
 for command in commands:
     parts[command] = page.split(f".SS {command}\n")[1].split("\n.S")[0]
 for name, part in parts.items():
     words = [os.path.join(BUILD, "bin/probes/null")] if name == "null" else [GPUFLOOR] + [name] * bool(name)
     expected = options(*words) - (everywhere if name else set())
-    check(f"the page has the options of '{name}', and no other", expected == of_page(part),
+    check(expected == of_page(part), f"the page has the options of '{name}', and no other",
           f"only --help: {expected - of_page(part)}; only the page: {of_page(part) - expected}")
-check("a planted option is seen", "--planted" in of_page(parts["run"] + "\n.TP\n\\fB\\-\\-planted\\fR\nx"))
+check("--planted" in of_page(parts["run"] + "\n.TP\n\\fB\\-\\-planted\\fR\nx"), "a planted option is seen")
 for program, words in (("groff", ["-man", "-Tutf8", "-ww", "-b", "-z"]), ("mandoc", ["-T", "lint", "-W", "warning"])):
     if shutil.which(program):
         warned = said(program, *words, PAGE)
-        check(f"{program} has nothing to say", not warned, warned)
+        check(not warned, f"{program} has nothing to say", warned)
     else:
         skip(f"the page under {program}", "not installed")
 
@@ -93,26 +73,25 @@ def expected_words(command, option):
     return set(said(GPUFLOOR, command, f"{option}=?").strip().split(" of ")[-1].replace(",", "").split())
 
 
-check("commands are offered", complete("") == set(commands) | {"help"}, complete(""))
-check("of help, too", complete("help", "c") == {one for one in commands if one.startswith("c")})
+check(complete("") == set(commands) | {"help"}, "commands are offered", complete(""))
+check(complete("help", "c") == {one for one in commands if one.startswith("c")}, "of help, too")
 for command in commands:
     long = {option for option in options(GPUFLOOR, command) if option.startswith("--")}
     offered = complete(command, "--")
-    check(f"every option of {command} is offered", {one.rstrip("=") for one in offered} == long,
+    check({one.rstrip("=") for one in offered} == long, f"every option of {command} is offered",
           f"{long} against {offered}")
     for option, value in re.findall(r"(--[a-z-]+)=(\S*\|\S*)", said(GPUFLOOR, command, "--help")):
-        check(f"values of {command} {option}", complete(command, option + "=") == set(value.split("|")))
-        check(f"values of {command} {option}, as a word of its own", complete(command, option, "") == set(value.split("|")))
-check("sections", complete("report", "--section=") == expected_words("report", "--section"))
-check("there are many", len(complete("report", "--section=")) > 10 and complete("report", "--section=me") == {"memory"})
-check("conditions", complete("compare", "--allow=") == expected_words("compare", "--allow") >= {"ecc", "mig"}, complete("compare", "--allow="))
-check("sets of counters", "stalls" in complete("counters", "--counters="), complete("counters", "--counters="))
+        check(complete(command, option + "=") == set(value.split("|")), f"values of {command} {option}")
+        check(complete(command, option, "") == set(value.split("|")), f"values of {command} {option}, as a word of its own")
+check(complete("report", "--section=") == expected_words("report", "--section"), "sections")
+check(len(complete("report", "--section=")) > 10 and complete("report", "--section=me") == {"memory"}, "there are many")
+check(complete("compare", "--allow=") == expected_words("compare", "--allow") >= {"ecc", "mig"}, "conditions", complete("compare", "--allow="))
+check("stalls" in complete("counters", "--counters="), "sets of counters", complete("counters", "--counters="))
 names = set(said(GPUFLOOR, "list", "--names").split())
 for command in ("list", "run", "counters"):
-    check(f"probes of {command}", complete(command, "") == names and "null" in names)
-os.chdir(os.path.join(ROOT, "tests/golden"))
-check("bundles", "small.json" in complete("report", "sma") and "small.json" in complete("report", "--all", "small.j"))
-check("files of an option", "small.json" in complete("run", "--with=sma") and "small.json" in complete("run", "-o", "sma"))
-check("folders of an option", complete("report", "--results", "resul") == {"results"}, complete("report", "--results", "resul"))
-print(f"{passed} passed, {failed} failed, {skipped} skipped")
-sys.exit(failed != 0)
+    check(complete(command, "") == names and "null" in names, f"probes of {command}")
+os.chdir(GOLDEN)
+check("small.json" in complete("report", "sma") and "small.json" in complete("report", "--all", "small.j"), "bundles")
+check("small.json" in complete("run", "--with=sma") and "small.json" in complete("run", "-o", "sma"), "files of an option")
+check(complete("report", "--results", "resul") == {"results"}, "folders of an option", complete("report", "--results", "resul"))
+sys.exit(finish())

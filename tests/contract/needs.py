@@ -15,36 +15,18 @@ import glob
 import json
 import os
 import re
-import subprocess
 import sys
 
-BUILD = os.path.abspath(sys.argv[1])
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
-GPUFLOOR = os.path.join(BUILD, "bin/gpufloor")
-FOLDERS = ("probes", "matmul", "fused", "links")
-UNITS = set("ns cycles bytes bytes/s bytes/cycle flop/s ops/s ops/cycle hertz count ratio ulps watts "
-            "joules celsius".split())
+from common import BUILD, Ended, FOLDERS, GPUFLOOR, H200, ROOT, UNITS, check, finish, skip, told
+
 WORDS = ["*"]  # keys that are described in words
 HIDES = ("gemv.read{bytes=*,l2=cold}",)  # globs whose "*" for a value covers further keys, too
 LEAVE_OUT = ("instructions",)  # programs whose cases leave out keys that do not apply to them
 
-passed, failed, skipped = 0, 0, 0
 
-
-def check(ok, name, remark=""):
-    global passed, failed
-    if ok:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAIL {name}: {remark}" if remark else f"FAIL {name}")
-    return ok
-
-
-def run(*words):
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
-                          env=dict(os.environ, CUDA_VISIBLE_DEVICES="", LC_ALL="C"))
-    return done.stdout if done.returncode == 0 else ""
+def run(program, *words):
+    ended = Ended(*words, program=program, seconds=60, CUDA_VISIBLE_DEVICES="", LC_ALL="C")
+    return ended.out if ended.code == 0 else ""
 
 
 # --- what programs announce -------------------------------------------------------------------------------
@@ -145,7 +127,6 @@ def check_doctored(need, who, listed):
 
 
 def main():
-    global skipped
     listed, absent = lists()
     lines = run(GPUFLOOR, "claims", "--needs").splitlines()
     check(len(lines) > 100, "gpufloor claims --needs", f"{len(lines)} lines")
@@ -162,15 +143,12 @@ def main():
         else:
             check(False, f"{need} ({who})", "no program announces it")
     if unknown:
-        skipped += 1
-        print(f"skip {unknown} needs of programs that are not built here: {' '.join(sorted(absent))}")
-    bundle = os.path.join(ROOT, "results/nvidia-h200")
-    ledger = run(GPUFLOOR, "claims", "--format=tsv", bundle)
+        skip(f"{unknown} needs", f"of programs that are not built here: {' '.join(sorted(absent))}")
+    ledger = run(GPUFLOOR, "claims", "--format=tsv", H200)
     check(ledger, "gpufloor claims results/nvidia-h200")
     refused = [row.split("\t")[0] for row in ledger.splitlines() if "none of the claim's needs" in row]
     check(not refused, "no judge asks for what its claim does not need", " ".join(refused))
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    return finish()
 
 
 sys.exit(main())

@@ -7,7 +7,6 @@ The options are those of --help. An option has an effect if what the command pri
 its programs differs from what it does without it, for the values below. `run` and `counters` measure
 by stand-ins (tests/golden/fake_probe.sh)."""
 import itertools
-import json
 import os
 import re
 import shutil
@@ -15,40 +14,24 @@ import subprocess
 import sys
 import tempfile
 
-BUILD = os.path.abspath(sys.argv[1])
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
-GOLDEN = os.path.join(ROOT, "tests/golden")
-H200 = os.path.join(ROOT, "results/nvidia-h200")
+from common import (BUILD, Ended, FAKE, GOLDEN, H200, check, finish, of_programs, plant_tree, program_of, read,
+                    scaled, script, write)
+
 COUNTED = sorted(name for name in os.listdir(os.path.join(H200, "counters")) if "-norm." in name)[-1]
 HELP = {"help", "usage", "version"}
-passed = failed = 0
 work = tempfile.mkdtemp()
 GPUFLOOR = os.path.join(work, "tree/build/bin/gpufloor")
 
 
-def check(name, right, said=""):
-    global passed, failed
-    if right:
-        passed += 1
-        return
-    failed += 1
-    print("FAIL", name)
-    for line in str(said).split("\n")[:6]:
-        print("    " + line[:180])
-
-
 def run(words, program=GPUFLOOR, stdin=None, cwd=work, **environment):
-    result = subprocess.run([program] + words, cwd=cwd, timeout=20, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, env=dict(os.environ, LC_ALL="C.UTF-8", **environment),
-                            **({"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}))
-    return result.returncode, result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace")
+    return tuple(Ended(*words, program=program, seconds=20, cwd=cwd, stdin=stdin, **environment))
 
 
 def options_of(command):
     """{name: VALUE of --name=VALUE, or None}"""
     status, out, _ = run([command, "--help"], ARGP_HELP_FMT="rmargin=4000")
     found = re.findall(r"^ {2,6}(?:-\S, )?--([a-z-]+)(?:=(\S+))?", out, re.M)
-    check(f"{command} --help", status == 0 and found, out)
+    check(status == 0 and found, f"{command} --help", out)
     return {name: value or None for name, value in found if name not in HELP}
 
 
@@ -57,76 +40,54 @@ def commands():
     return re.findall(r"^  ([a-z]+) ", out, re.M)
 
 
-def plant_tree():
+def plant_whole():
     """A tree with a few programs and few results: the committed ones take seconds to read."""
-    folder = os.path.dirname(GPUFLOOR)
-    os.makedirs(os.path.join(folder, "probes"))
-    shutil.copy(os.path.join(BUILD, "bin/gpufloor"), folder)
-    for probe in ("null", "spin", "host_memory"):
-        if os.path.exists(os.path.join(BUILD, "bin/probes", probe)):
-            os.symlink(os.path.join(BUILD, "bin/probes", probe), os.path.join(folder, "probes", probe))
+    plant_tree(os.path.dirname(GPUFLOOR), links={probe: os.path.join(BUILD, "bin/probes", probe)
+                                                 for probe in ("null", "spin", "host_memory")})
     os.makedirs(os.path.join(work, "tree/results/nvidia-h200"))
-    write("tree/results/nvidia-h200/a.json", parts_of(newest_with("peers"), {"peers", "launch"}))
+    put("tree/results/nvidia-h200/a.json", of_programs(newest_with("peers"), {"peers", "launch"}))
 
 
 # --- bundles --------------------------------------------------------------------------------------------
 
-def golden(name):
-    with open(os.path.join(GOLDEN, name), encoding="utf-8") as file:
-        return json.load(file)
-
-
-def write(name, document):
-    path = os.path.join(work, name)
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(document, file)
-    return path
+def put(name, document):
+    return write(os.path.join(work, name), document)
 
 
 def newest_with(program):
     for name in sorted(os.listdir(H200), reverse=True):
         if name.endswith(".json"):
-            with open(os.path.join(H200, name), encoding="utf-8") as file:
-                bundle = json.load(file)
-            if any(one["probe"]["name"] == program for one in bundle["runs"]):
+            bundle = read(H200, name)
+            if program in map(program_of, bundle["runs"]):
                 return bundle
     raise SystemExit(f"options.py: no committed bundle has {program}")
-
-
-def parts_of(bundle, programs):
-    bundle["runs"] = [one for one in bundle["runs"] if one["probe"]["name"] in programs]
-    return bundle
 
 
 def some():
     """Of a committed bundle the runs of some programs: with a fused operator that was counted, products
     beside which a report quotes others' from another bundle, and a run that failed."""
-    found = parts_of(newest_with("norm"), {"memory_latency", "launch", "norm", "small_gemm", "spin", "null"})
-    gone = next(one for one in found["runs"] if one["probe"]["name"] == "memory_latency")
+    found = of_programs(newest_with("norm"), {"memory_latency", "launch", "norm", "small_gemm", "spin", "null"})
+    gone = next(one for one in found["runs"] if program_of(one) == "memory_latency")
     gone["status"], gone["why"] = "failed", "a check failed"
-    return write("some.json", found)
+    return put("some.json", found)
 
 
 def primitives():
     """What a latency floor rests on."""
-    return write("primitives.json", parts_of(newest_with("edges"), {
+    return put("primitives.json", of_programs(newest_with("edges"), {
         "edges", "gemv", "attention_decode", "sm_to_sm", "bandwidth", "instructions", "barriers"}))
 
 
 def compared():
     """Two bundles: one program is gone, and nothing is slower. And the same under another ECC."""
-    new = golden("small.json")
-    names = sorted({one["probe"]["name"] for one in new["runs"]})
-    for one in new["runs"]:
-        for case in one["cases"]:
-            for metric in case["metrics"]:
-                if one["probe"]["name"] == "occupancy" and metric["better"] == "higher":
-                    metric["median"], metric["best"] = 1.05 * metric["median"], 1.05 * metric["best"]
-    new["runs"] = [one for one in new["runs"] if one["probe"]["name"] != "census"]
-    check("the bundles for compare have what they need", {"census", "occupancy"} <= set(names), names)
-    path = write("new.json", new)
+    new = scaled(read(GOLDEN, "small.json"), lambda one, case, metric: 1.05 if program_of(one) == "occupancy" and
+                 metric["better"] == "higher" else 1)
+    names = set(map(program_of, new["runs"]))
+    new = of_programs(new, names - {"census"})
+    check({"census", "occupancy"} <= set(names), "the bundles for compare have what they need", names)
+    path = put("new.json", new)
     new["environment"]["gpu"]["ecc"] = not new["environment"]["gpu"].get("ecc")
-    return os.path.join(GOLDEN, "small.json"), path, write("ecc.json", new)
+    return os.path.join(GOLDEN, "small.json"), path, put("ecc.json", new)
 
 
 # --- pairs ----------------------------------------------------------------------------------------------
@@ -168,7 +129,7 @@ class Command:
                 found += [(name, f"--{name}={one}") for one in value.split("|")]
             elif value:
                 if name not in self.values:
-                    check(f"{self.name}: this test has a value for --{name}={value}", False)
+                    check(False, f"{self.name}: this test has a value for --{name}={value}")
                     continue
                 found.append((name, f"--{name}={self.values[name]}"))
             else:
@@ -221,15 +182,15 @@ class Command:
         variants = self.variants()
         for name, word in variants:
             status, _, said = self.tried(word)
-            check(f"{self.name} {word}: accepted alone", status in self.fine, said)
+            check(status in self.fine, f"{self.name} {word}: accepted alone", said)
             before = self.cache.pop((word,))[1]
             again = self.tried(word)[1]
-            check(f"{self.name} {word}: does the same again", again == before,
+            check(again == before, f"{self.name} {word}: does the same again",
                   "\n".join(f"{a!r:.170}\n{b!r:.170}" for a, b in zip(before, again) if a != b))
         for (first, one), (second, other) in itertools.combinations(variants, 2):
             if first != second:
                 wrong = self.judge(one, other)
-                check(f"{self.name} {one} {other}: both have an effect, or they are refused", not wrong, wrong)
+                check(not wrong, f"{self.name} {one} {other}: both have an effect, or they are refused", wrong)
 
 
 class Report(Command):
@@ -292,17 +253,12 @@ class Measuring(Command):
     def __init__(self, name):
         super().__init__(name)
         self.tree = os.path.join(work, name, "bin")
-        os.makedirs(os.path.join(self.tree, "probes"))
+        plant_tree(self.tree, stand_ins=self.probes)
         os.makedirs(os.path.join(self.tree, "baselines"))
-        shutil.copy(GPUFLOOR, self.tree)
-        fake = os.path.join(GOLDEN, "fake_probe.sh")
-        for probe in self.probes:
-            os.symlink(fake, os.path.join(self.tree, "probes", probe))
-        for program in ("baselines/peers.py", "baselines/fused_peers.py", "peer.sh"):
-            os.symlink(fake, os.path.join(self.tree, program))
-        with open(os.path.join(self.tree, "python3"), "w", encoding="utf-8") as file:
-            file.write("#!/bin/sh\nexit 0\n")  # it has torch
-        os.chmod(os.path.join(self.tree, "python3"), 0o755)
+        for program in ("baselines/peers.py", "baselines/fused_peers.py", "baselines/layer_peers.py",
+                        "peer.sh"):
+            os.symlink(FAKE, os.path.join(self.tree, program))
+        script(os.path.join(self.tree, "python3"), "exit 0")  # it has torch
 
     def program(self):
         return os.path.join(self.tree, "gpufloor")
@@ -314,7 +270,7 @@ class Measuring(Command):
 
 
 class Run(Measuring):
-    unseen = {"timeout", "require-gpu"}  # tests/golden/session.sh sees them
+    unseen = {"timeout", "require-gpu", "devices"}  # tests/golden/session.sh sees them, tests/faults/states.py the last
     apart = {("--continue=cut.json", "--device=2")}  # it is of GPU 0
 
     def __init__(self, name):
@@ -324,13 +280,12 @@ class Run(Measuring):
             os.makedirs(os.path.join(results, board))
             run(["run", "--seed=1", "--device=" + board[-1], "--output", os.path.join(results, board, "a.json")],
                 program=self.program(), **self.prepare(work))
-        with open(os.path.join(results, "gpu-0", "a.json"), encoding="utf-8") as file:
-            whole = json.load(file)
+        whole = read(results, "gpu-0", "a.json")
         whole["complete"], whole["why"] = False, "interrupted"
         whole["runs"] = [one for one in whole["runs"] if one["run"]["round"] < 5]
-        write("cut.json", whole)
+        put("cut.json", whole)
         self.cut = cut
-        self.values = {"continue": "cut.json", "device": "2", "each": "0,2", "output": "own.json",
+        self.values = {"continue": "cut.json", "device": "2", "devices": "0", "each": "0,2", "output": "own.json",
                        "results": results, "rounds": "2", "seed": "5", "timeout": "60",
                        "with": os.path.join(self.tree, "peer.sh")}
 
@@ -392,33 +347,33 @@ def words():
         asked = [{"SMALL": os.path.join(GOLDEN, "small.json"),
                   "COUNTED": os.path.join(GOLDEN, "counted.json")}.get(word, word) for word in asked]
         status, out, said = run(asked)
-        check(f"{' '.join(asked)}: one line, exit 2",
-              status == 2 and not out and said.count("\n") == 1 and re.search(expected, said), said)
+        check(status == 2 and not out and said.count("\n") == 1 and re.search(expected, said),
+              f"{' '.join(asked)}: one line, exit 2", said)
     status, out, said = run(["report", "--search=--headline"])
-    check("a word that an option takes is none", status == 2 and "--search" in said, said)
+    check(status == 2 and "--search" in said, "a word that an option takes is none", said)
     status, out, said = run(["claims", "--search", "--headline", os.path.join(GOLDEN, "small.json")])
-    check("a word that an option takes is not looked at", "no quote has it" in said, said)
+    check("no quote has it" in said, "a word that an option takes is not looked at", said)
 
 
 def helps():
     whole = run(["--help"])
-    check("--help", whole[0] == 0 and "Commands:" in whole[1] and not whole[2], whole)
-    check("no line of it is folded", re.search(r"^  run +measure .* report$", whole[1], re.M), whole[1])
+    check(whole[0] == 0 and "Commands:" in whole[1] and not whole[2], "--help", whole)
+    check(re.search(r"^  run +measure .* report$", whole[1], re.M), "no line of it is folded", whole[1])
     for asked in (["-h"], ["-?"], ["help"], ["help", "--help"][:1]):
-        check(" ".join(asked), run(asked) == whole)
+        check(run(asked) == whole, " ".join(asked))
     for command in commands():
         expected = run([command, "--help"])
-        check(f"{command} --help", expected[0] == 0 and f"gpufloor {command}" in expected[1])
+        check(expected[0] == 0 and f"gpufloor {command}" in expected[1], f"{command} --help")
         for asked in ([command, "-h"], [command, "-?"], ["help", command], [command, "--nonsense", "-h"][::2]):
-            check(" ".join(asked), run(asked) == expected)
+            check(run(asked) == expected, " ".join(asked))
     status, out, said = run([])
-    check("alone: a short usage, exit 2", status == 2 and not out and said.startswith("Usage: ") and
-          all(f"\n  {command} " in said for command in commands()), said)
+    check(status == 2 and not out and said.startswith("Usage: ") and
+          all(f"\n  {command} " in said for command in commands()), "alone: a short usage, exit 2", said)
     status, out, said = run(["help", "list", "run"])
-    check("help takes one command", status == 2 and said.count("\n") == 1, said)
+    check(status == 2 and said.count("\n") == 1, "help takes one command", said)
     null = os.path.join(BUILD, "bin/probes/null")
-    check("a probe takes -h", run(["-h"], program=null) == run(["--help"], program=null))
-    check("which is help", "-h " in run(["-h"], program=null)[1])
+    check(run(["-h"], program=null) == run(["--help"], program=null), "a probe takes -h")
+    check("-h " in run(["-h"], program=null)[1], "which is help")
 
 
 def stdin():
@@ -430,41 +385,40 @@ def stdin():
                   ["report", "--map=x", "-"], ["report", "--html=/dev/stdout", "-"]):
         expected = run([small if word == "-" else word for word in asked])
         got = run(asked, stdin=bundle)
-        check(" ".join(asked), got[0] == expected[0] and
+        check(got[0] == expected[0] and
               [text.replace("small.json", "-").replace(GOLDEN + "/", "").replace("stdin", "-") for text in got[1:]] ==
-              [text.replace("small.json", "-").replace(GOLDEN + "/", "").replace("stdin", "-") for text in expected[1:]],
+              [text.replace("small.json", "-").replace(GOLDEN + "/", "").replace("stdin", "-") for text in expected[1:]], " ".join(asked),
               got[2])
     for text, expected in ((b"", "stdin: empty file"), (b"{", "stdin: not valid JSON"),
                            (bundle[:9000], "stdin: not valid JSON"),
                            (b" " * ((64 << 20) + 1), "stdin: more than 67108864 bytes")):
         status, out, said = run(["report", "-"], stdin=text)
-        check(f"stdin of {len(text)} bytes is refused", status == 2 and not out and said.count("\n") == 1 and
-              expected in said, said)
+        check(status == 2 and not out and said.count("\n") == 1 and
+              expected in said, f"stdin of {len(text)} bytes is refused", said)
     for asked in (["compare", "-", "-"], ["report", "-", "-"], ["claims", "-", "-"]):
         status, out, said = run(asked, stdin=bundle)
-        check(f"{' '.join(asked)}: refused", status == 2 and "'-' stands there 2 times" in said, said)
+        check(status == 2 and "'-' stands there 2 times" in said, f"{' '.join(asked)}: refused", said)
     os.mkfifo(os.path.join(work, "fifo.json"))
     for asked in (["report"], ["claims"], ["compare", small]):
         try:
             status, out, said = run(asked + [os.path.join(work, "fifo.json")])
         except subprocess.TimeoutExpired:
             status, said = None, "waits for ever"
-        check(f"{asked[0]} of a FIFO: refused", status == 2 and "not a regular file" in said, said)
+        check(status == 2 and "not a regular file" in said, f"{asked[0]} of a FIFO: refused", said)
 
 
-plant_tree()
+plant_whole()
 BUNDLES, SOME, PRIMITIVES = compared(), some(), primitives()
 words()
 helps()
 stdin()
 status, _, said = run(["compare", BUNDLES[0], BUNDLES[2]])
-check("without --allow=ecc nothing is compared", status == 2 and "--allow ecc" in said, said)
+check(status == 2 and "--allow ecc" in said, "without --allow=ecc nothing is compared", said)
 for command in sys.argv[2:] or commands():
     if command in TRIED:
         TRIED[command](command).walk()
     else:
-        check(f"{command}: this test knows how to try it (a class of its own above)", False)
-check("no command is tried that is none", set(TRIED) <= set(commands()), set(TRIED) - set(commands()))
+        check(False, f"{command}: this test knows how to try it (a class of its own above)")
+check(set(TRIED) <= set(commands()), "no command is tried that is none", set(TRIED) - set(commands()))
 shutil.rmtree(work)
-print(f"{passed} passed, {failed} failed, 0 skipped")
-sys.exit(failed != 0)
+sys.exit(finish())

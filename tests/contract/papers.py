@@ -5,53 +5,47 @@ and of a bundle whose texts are made of special characters: all files are there,
 points is one of `report --format=json` and is marked as that says, text is escaped, the names of macros.tex are
 those of summary.c. Of two boards (H100 and H200, one twice, a host): the table of
 both, their macros under both names, the points of the ratios. Paths that cannot be written are one line and exit 2. Each check is seen to fail on a planted
-fault. TAP on stdout."""
+fault."""
 import copy
 import glob
 import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
-BUILD = os.path.abspath(sys.argv[1])
-GPUFLOOR = os.path.join(BUILD, "bin", "gpufloor")
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
+from common import (Ended, GOLDEN, H100, H200, ROOT, board_folders, check, finish, of_programs, read, read_text,
+                    script, table, told, write, write_text)
+from layer import layered
+
 SPECIAL = "A&B %d $1 #2 _{3}_ ~^\\ <|> \"`[*]' 4.5 us \u2265\u00d7\u2020\u00b5\u00e9\u4e2d \a\n\\input{x}"
 TEX = "attention board claims curve flight fusion ladder layer links macros memory right sampling sizes small-product weights"
 PLOTS = "curve flight ladder blocks waves sizes fusion decode"
 SCALE = {("ns", "us"): 1e-3, ("ns", "ms"): 1e-6, ("ns", "s"): 1e-9, ("bytes/s", "TB/s"): 1e-12, ("bytes/s", "GB/s"): 1e-9,
          ("flop/s", "TFLOP/s"): 1e-12, ("bytes", "KiB"): 2**-10, ("bytes", "MiB"): 2**-20, ("bytes", "GiB"): 2**-30,
          ("bytes", "B"): 1, ("hertz", "MHz"): 1e-6, ("ratio", "%"): 100, ("bytes/cycle", "B/cycle"): 1}
-n_tests = 0
-
-
-def ok(passed, what, detail=""):
-    global n_tests
-    n_tests += 1
-    print(f"{'ok' if passed else 'not ok'} {n_tests} - {what}")
-    if not passed and detail:
-        print("\n".join("# " + line for line in str(detail).splitlines()[:12]))
 
 
 def run(*words):
-    return subprocess.run([GPUFLOOR, "report", *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
-                          env=dict(os.environ, LC_ALL="C.UTF-8"))
+    return Ended("report", *words)
 
 
-def write(bundle, folder):
-    """{file: text} of both folders, and the report as JSON."""
-    done = run(f"--tex={folder}/t", f"--plots={folder}/p", bundle)
-    told = run("--format", "json", bundle)
-    if done.returncode or done.stdout or done.stderr or told.returncode:
-        sys.exit(f"{bundle}: exit {done.returncode}, {told.returncode}: {done.stdout}{done.stderr}{told.stderr}")
+def texts_of(folder):
+    """{file: text} of both folders."""
     files = {}
     for path in glob.glob(f"{folder}/[tp]/*"):
         with open(path, encoding="utf-8", newline="") as file:
             files[os.path.basename(path)] = file.read()
-    return files, json.loads(told.stdout)
+    return files
+
+
+def print_one(bundle, folder):
+    """{file: text} of both folders, and the report as JSON."""
+    done = run(f"--tex={folder}/t", f"--plots={folder}/p", bundle)
+    if any(done):
+        sys.exit(f"{bundle}: {done}")
+    return texts_of(folder), json.loads(told("report", "--format", "json", bundle))
 
 
 # --- checks: each returns what is wrong ----------------------------------------------------------------------------
@@ -203,19 +197,19 @@ def bib_wrong(files, told, path):
         "The gpufloor authors" in text else [text]
 
 
-def check(what, bundle, folder):
-    files, told = write(bundle, folder)
-    for name, wrong in (("all files are there", names_wrong(files)), ("numbers of tables", tables_wrong(files, told)),
-                        ("numbers of figures", points_wrong(files, told)), ("text is escaped", text_wrong(files)),
-                        ("macros", macros_wrong(files, told))):
-        ok(not wrong, f"{what}: {name}", "\n".join(wrong))
+def check_all(what, bundle, folder):
+    files, report = print_one(bundle, folder)
+    for name, wrong in (("all files are there", names_wrong(files)), ("numbers of tables", tables_wrong(files, report)),
+                        ("numbers of figures", points_wrong(files, report)), ("text is escaped", text_wrong(files)),
+                        ("macros", macros_wrong(files, report))):
+        check(not wrong, f"{what}: {name}", "\n".join(wrong))
     if os.path.isfile(bundle):
-        wrong = bib_wrong(files, told, bundle)
-        ok(not wrong, f"{what}: commit and SHA-256 are cited", "\n".join(wrong))
+        wrong = bib_wrong(files, report, bundle)
+        check(not wrong, f"{what}: commit and SHA-256 are cited", "\n".join(wrong))
     else:
-        ok("SHA" not in files["gpufloor.bib"] and told["bundle"]["commit"] in files["gpufloor.bib"],
-           f"{what}: a folder has no SHA-256")
-    return files, told
+        check("SHA" not in files["gpufloor.bib"] and report["bundle"]["commit"] in files["gpufloor.bib"],
+              f"{what}: a folder has no SHA-256")
+    return files, report
 
 
 def planted(files, told, path):
@@ -248,7 +242,7 @@ def planted(files, told, path):
         ("another SHA-256", lambda f: bib_wrong(f, told, path), changed("gpufloor.bib", r"allowbreak [0-9a-f]", "allowbreak x")),
     )
     for what, seen_by, faulty in faults:
-        ok(faulty != files and seen_by(faulty), f"planted: {what}")
+        check(faulty != files and seen_by(faulty), f"planted: {what}")
 
 
 # --- two boards ------------------------------------------------------------------------------------------------------
@@ -292,28 +286,22 @@ def pair_wrong(files, told, singles):
     return wrong + text_wrong(files)
 
 
-def write_pair(a, b, folder):
-    done, told = run(f"--tex={folder}/t", f"--plots={folder}/p", a, b), run("--format", "json", a, b)
-    singles = []
+def print_pair(a, b, folder):
+    done, singles = run(f"--tex={folder}/t", f"--plots={folder}/p", a, b), []
     for i, one in enumerate((a, b)):
         run(f"--tex={folder}/{i}", one)
-        with open(f"{folder}/{i}/macros.tex", encoding="utf-8") as file:
-            singles.append(file.read())
-    ok(done.returncode == 0 and not done.stdout and not done.stderr, f"{os.path.basename(folder)}: written", done.stderr)
-    files = {}
-    for path in glob.glob(f"{folder}/[tp]/*"):
-        with open(path, encoding="utf-8") as file:
-            files[os.path.basename(path)] = file.read()
-    return files, json.loads(told.stdout), singles
+        singles.append(read_text(folder, str(i), "macros.tex"))
+    check(not any(done), f"{os.path.basename(folder)}: written", done)
+    return texts_of(folder), json.loads(told("report", "--format", "json", a, b)), singles
 
 
 def pairs(folder, few):
-    h100, h200, host = f"{ROOT}/results/nvidia-h100-80gb-hbm3", f"{ROOT}/results/nvidia-h200", f"{ROOT}/tests/golden/host.json"
-    for name, a, b in (("two boards", h100, h200), ("one board twice", few, few), ("two hosts", host, host)):
+    host = f"{GOLDEN}/host.json"
+    for name, a, b in (("two boards", H100, H200), ("one board twice", few, few), ("two hosts", host, host)):
         os.mkdir(f"{folder}/{name}")
-        files, told, singles = write_pair(a, b, f"{folder}/{name}")
-        wrong = pair_wrong(files, told, singles)
-        ok(not wrong, f"{name}: table, points, macros and entries are those of both", "\n".join(wrong))
+        files, report, singles = print_pair(a, b, f"{folder}/{name}")
+        wrong = pair_wrong(files, report, singles)
+        check(not wrong, f"{name}: table, points, macros and entries are those of both", "\n".join(wrong))
         if name != "two boards":
             continue
         for what, file, old, new in (
@@ -323,68 +311,56 @@ def pairs(folder, few):
                 ("one key twice", "gpufloor.bib", "gpufloor-nvidia-h200", "gpufloor-nvidia-h100-80gb-hbm3"),
                 ("a dagger lacks", "compare.tex", r"\{\$\^\{\\dagger\}\$\}", "")):
             faulty = dict(files, **{file: re.sub(old, new, files[file], count=1)})
-            ok(faulty != files and pair_wrong(faulty, told, singles), f"planted: two boards: {what}")
-
-
-def save(document, path):
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(document, file)
-    return path
+            check(faulty != files and pair_wrong(faulty, report, singles), f"planted: two boards: {what}")
 
 
 def doctored(whole, folder):
-    few = dict(whole, runs=[r for r in whole["runs"] if r["probe"]["name"] in ("memory_latency", "launch", "spin")])
+    few = of_programs(whole, ("memory_latency", "launch", "spin"))
     special = copy.deepcopy(few)
     special["environment"]["gpu"]["name"] = special["environment"]["host"]["cpu"] = SPECIAL
     special["environment"]["host"]["kernel"] = special["environment"]["driver"]["version"] = SPECIAL
     special["suite"]["commit"] = special["suite"]["version"] = SPECIAL
-    return save(few, f"{folder}/few.json"), save(special, f"{folder}/special.json")
+    return write(f"{folder}/few.json", few), write(f"{folder}/special.json", special)
 
 
 def paths(bundle, folder):
     os.makedirs(f"{folder}/in/old")
-    with open(f"{folder}/in/outside", "w", encoding="utf-8") as file:
-        file.write("kept")
-    with open(f"{folder}/in/old/memory.tex", "w", encoding="utf-8") as file:
-        file.write("old")
+    write_text(f"{folder}/in/outside", "kept")
+    write_text(f"{folder}/in/old/memory.tex", "old")
     os.symlink("../outside", f"{folder}/in/old/ladder.tex")
     done = run(f"--tex={folder}/in/old", bundle)
-    with open(f"{folder}/in/outside", encoding="utf-8") as outside, open(f"{folder}/in/old/memory.tex", encoding="utf-8") as old:
-        ok(done.returncode == 0 and outside.read() == "kept" and old.read() != "old" and
-           sorted(os.listdir(f"{folder}/in")) == ["old", "outside"], "files are replaced; nothing outside is written")
+    check(done.code == 0 and read_text(folder, "in/outside") == "kept" and read_text(folder, "in/old/memory.tex") != "old"
+          and sorted(os.listdir(f"{folder}/in")) == ["old", "outside"], "files are replaced; nothing outside is written")
     for option in ("--tex", "--plots"):
         for bad in (f"{folder}/in/outside", f"{folder}/in/outside/x", f"{folder}/no/such/folder", "/proc/none", ""):
             done = run(f"{option}={bad}", bundle)
-            ok(done.returncode == 2 and done.stderr.count(b"\n") == 1 and not done.stdout and
-               b"gpufloor report: " in done.stderr, f"{option}={os.path.basename(bad)}: one line and exit 2", done.stderr)
+            check(done.is_one_line() and "gpufloor report: " in done.err, f"{option}={os.path.basename(bad)}: one line and exit 2",
+                  done)
     for more in (["--all"], ["--section", "memory"], [bundle, bundle], ["--gaps"], ["--map", "x.y"]):
         done = run(f"--tex={folder}/more", *more, bundle)
-        ok(done.returncode == 2 and done.stderr.count(b"\n") == 1 and not os.path.exists(f"{folder}/more"),
-           f"--tex with {more[0] if more[0][0] == '-' else 'three bundles'} is refused", done.stderr)
+        check(done.is_one_line() and not os.path.exists(f"{folder}/more"),
+              f"--tex with {more[0] if more[0][0] == '-' else 'three bundles'} is refused", done)
 
 
 def main():
-    results = sorted(d for d in glob.glob(f"{ROOT}/results/*") if not d.endswith("schema"))
-    newest = max(glob.glob(f"{ROOT}/results/nvidia-h200/*.json"), key=lambda p: (os.path.getsize(p) > 2**20, p))
-    with open(newest, encoding="utf-8") as file:
-        whole = json.load(file)
+    newest = max(glob.glob(f"{H200}/*.json"), key=lambda p: (os.path.getsize(p) > 2**20, p))
     with tempfile.TemporaryDirectory() as folder:
-        for board in results:
-            os.mkdir(f"{folder}/{os.path.basename(board)}")
-            check(os.path.basename(board), board, f"{folder}/{os.path.basename(board)}")
-        few, special = doctored(whole, folder)
-        for what, bundle in (("one bundle", newest), ("three programs", few), ("host", f"{ROOT}/tests/golden/host.json"),
+        for board, path in board_folders():
+            os.mkdir(f"{folder}/{board}")
+            check_all(board, path, f"{folder}/{board}")
+        few, special = doctored(read(newest), folder)
+        for what, bundle in (("one bundle", newest), ("three programs", few), ("a decoder's layer", write(f"{folder}/layer.json", layered(read(newest)))), ("host", f"{GOLDEN}/host.json"),
                              ("special characters", special)):
             os.mkdir(f"{folder}/{what}")
-            files, told = check(what, bundle, f"{folder}/{what}")
+            files, report = check_all(what, bundle, f"{folder}/{what}")
             if bundle == newest:
-                planted(files, told, bundle)
+                planted(files, report, bundle)
             if bundle == special:
-                ok("A\\&B \\%d \\$1 \\#2 \\_\\textbraceleft{}3\\textbraceright{}\\_ \\textasciitilde{}" in files["board.tex"] and "\u00e9?" in files["board.tex"],
-                   "special characters: each is escaped", files["board.tex"])
+                check("A\\&B \\%d \\$1 \\#2 \\_\\textbraceleft{}3\\textbraceright{}\\_ \\textasciitilde{}" in files["board.tex"] and "\u00e9?" in files["board.tex"],
+                      "special characters: each is escaped", files["board.tex"])
         pairs(folder, few)
-        paths(f"{ROOT}/tests/golden/host.json", folder)
-    print(f"1..{n_tests}")
+        paths(f"{GOLDEN}/host.json", folder)
+    return finish()
 
 
-main()
+sys.exit(main())

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""peers.py BUILD: baselines/peers.py and baselines/fused_peers.py answer as probes do, and compute
-from samples what core computes.
+"""peers.py BUILD: the programs in baselines/ answer as probes do, and compute from samples what core
+computes.
 
 Whatever this machine has, torch and triton are stand-ins here: missing, broken, or without a GPU.
 The script's own --check, on a GPU, checks what it measures. Its statistics are compared with
@@ -10,34 +10,15 @@ import json
 import math
 import os
 import re
-import subprocess
+from subprocess import PIPE
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, ".."))
-sys.dont_write_bytecode = True
-import schema  # noqa: E402
+from common import BUILD, Ended, ROOT, check, check_follows, finish, script, write_text
 
-BUILD = os.path.abspath(sys.argv[1])
-ROOT = os.path.abspath(os.path.join(HERE, "../.."))
-SCRIPTS = (os.path.join(ROOT, "baselines/peers.py"), os.path.join(ROOT, "baselines/fused_peers.py"))
-OPTIONS = ("--device", "--set", "--case", "--check", "--deep", "--quick", "--json", "--counters", "--raw", "--seed", "--round",
+SCRIPTS = tuple(os.path.join(ROOT, "baselines", name) for name in ("peers.py", "fused_peers.py", "layer_peers.py"))
+OPTIONS = ("--device", "--set", "--case", "--check", "--prepare", "--deep", "--quick", "--json", "--counters", "--raw", "--seed", "--round",
            "--rounds", "--list", "--help", "--version")
-passed, failed, skipped = 0, 0, 0
-
-
-def check(ok, name, remark=""):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print(f"FAIL {name}: {remark}" if remark else f"FAIL {name}")
-    return ok
-
-
-def follows(kind, document, name):
-    wrong = schema.complaint(kind, document) if schema.jsonschema else None
-    check(wrong is None, f"{name} follows the schema", wrong)
 
 
 # --- as a probe does ---------------------------------------------------------------------------------------
@@ -57,22 +38,21 @@ REASONS = {"no torch": "needs torch and triton in this python3: No module named 
            "no GPU": "no GPU: torch 2.11.0 finds none"}
 
 
-def start(script, folder, *words, stdout=subprocess.PIPE):
-    env = dict(os.environ, PYTHONPATH=folder, LC_ALL="C")
-    return subprocess.run([script, *words], stdin=subprocess.DEVNULL, stdout=stdout, text=True,
-                          stderr=subprocess.PIPE, env=env, timeout=60)
+def start(script, folder, *words, stdout=PIPE):
+    return Ended(*words, program=script, seconds=60, stdout=stdout, PYTHONPATH=folder, LC_ALL="C")
 
 
 def check_words(script, name, folder):
     ended = start(script, folder, "--help")
-    check(ended.returncode == 0 and not ended.stderr, "--help", ended.stderr)
+    check(ended.code == 0 and not ended.err, "--help", ended.err)
     for option in OPTIONS:
-        check(re.search(rf"{option}\b(?!-)", ended.stdout), f"--help tells of {option}")
+        check(re.search(rf"{option}\b(?!-)", ended.out), f"--help tells of {option}")
     ended = start(script, folder, "--list", "--json")
-    listed = json.loads(ended.stdout)
+    listed = json.loads(ended.out)
     check(listed["schema"] == "probe" and listed["name"] == name and listed["needs"] == "gpu",
-          "--list --json names it", ended.stdout[:200])
-    people = start(script, folder, "--list").stdout
+          "--list --json names it", ended.out[:200])
+    check(listed["prepares"] is True, "and says that it can prepare")
+    people = start(script, folder, "--list").out
     for m in listed["metrics"]:
         check(f"{name}.{m['name']}{{{m['keys']}" in people and m["what"] in people,
               f"{m['name']} is in --list")
@@ -81,33 +61,35 @@ def check_words(script, name, folder):
                   ("--round=-1",), ("--set=a=1",), ("stray",), ("--json", "--check", "--nonsense")):
         ended = start(script, folder, *words)
         said = words[-1].split("=")[0]
-        check(ended.returncode == 2 and not ended.stdout and said in ended.stderr,
-              f"{' '.join(words)}: usage", f"exit {ended.returncode}, {ended.stderr[-200:]!r}")
+        check(ended.code == 2 and not ended.out and said in ended.err,
+              f"{' '.join(words)}: usage", f"exit {ended.code}, {ended.err[-200:]!r}")
     raw = os.path.join(folder, "missing", "raw.tsv")
     ended = start(script, folder, "--raw", raw)
-    check(ended.returncode == 2 and raw in ended.stderr, "--raw FILE that cannot be written", ended.stderr)
+    check(ended.code == 2 and raw in ended.err, "--raw FILE that cannot be written", ended.err)
     for words in (("--list",), ("--json",)):
         with open("/dev/full", "w", encoding="utf-8") as full:
             ended = start(script, folder, *words, stdout=full)
-        check(ended.returncode == 1 and "not written in full" in ended.stderr.split("\n")[-2],
-              f"{words[0]} into a full disk is no success", f"{ended.returncode} {ended.stderr!r}")
+        check(ended.code == 1 and "not written in full" in ended.err.split("\n")[-2],
+              f"{words[0]} into a full disk is no success", f"{ended.code} {ended.err!r}")
 
 
 def check_skipped(script, name, folder, what):
     """One clear line, exit 77, and a document that is valid and private."""
     ended = start(script, folder, "--json", "--seed=7", "--round=1", "--rounds=3")
-    check(ended.returncode == 77, f"{what}: leaves with 77", f"{ended.returncode} {ended.stderr[-200:]}")
-    check(ended.stderr == f"{name}: skipped: {REASONS[what]}\n", f"{what}: one line", repr(ended.stderr))
-    document = json.loads(ended.stdout)
-    follows("run", document, f"{what}: the document")
+    check(ended.code == 77, f"{what}: leaves with 77", f"{ended.code} {ended.err[-200:]}")
+    check(ended.err == f"{name}: skipped: {REASONS[what]}\n", f"{what}: one line", repr(ended.err))
+    document = json.loads(ended.out)
+    check_follows("run", document, f"{what}: the document")
     check(document["status"] == "skipped" and document["why"] == REASONS[what], f"{what}: and why")
     check(document["cases"] == [] and document["probe"]["name"] == name, f"{what}: no figures")
     run = document["run"]
     check((run["seed"], run["round"], run["rounds"]) == (7, 1, 3), f"{what}: seed and round are kept")
     for word in {os.uname().nodename, ROOT, os.environ.get("HOME", "")}:
-        check(len(word) <= 4 or word not in ended.stdout, f"{what}: keeps '{word}' to itself")
+        check(len(word) <= 4 or word not in ended.out, f"{what}: keeps '{word}' to itself")
     ended = start(script, folder, "--check")
-    check(ended.returncode == 77 and not ended.stdout, f"{what}: --check too", ended.stderr)
+    check(ended.code == 77 and not ended.out, f"{what}: --check too", ended.err)
+    ended = start(script, folder, "--json", "--prepare")
+    check(ended.code == 77 and not ended.out, f"{what}: --prepare prints no document", ended.out)
 
 
 # --- as core does ------------------------------------------------------------------------------------------
@@ -129,14 +111,13 @@ def check_probe_in_c(core, path):
     name = os.path.basename(path)
     with tempfile.TemporaryDirectory() as folder:
         raw = os.path.join(folder, "raw.tsv")
-        env = dict(os.environ, CUDA_VISIBLE_DEVICES="")
-        said = subprocess.run([path, "--json", "--raw", raw], stdout=subprocess.PIPE, env=env, timeout=60)
-        document, samples = json.loads(said.stdout), {}
+        said = Ended("--json", "--raw", raw, program=path, seconds=60, CUDA_VISIBLE_DEVICES="")
+        document, samples = json.loads(said.out), {}
         with open(raw, encoding="utf-8") as file:
             for line in file:
                 _, metric, keys, timer, _, work, value, _ = line.rstrip("\n").split("\t")
                 samples.setdefault((metric, keys, timer), []).append((float(work), float(value)))
-    listed = json.loads(subprocess.run([path, "--list", "--json"], stdout=subprocess.PIPE).stdout)
+    listed = json.loads(Ended("--list", "--json", program=path).out)
     forms = {(m["name"], m.get("timer") or "-"): m["form"] for m in listed["metrics"]}
     ticks = {timer: facts["step_ns"] for timer, facts in document["timers"].items()}
     seen = set()
@@ -186,7 +167,8 @@ def check_loop(core):
     metric = core.Metric("t", "ns", "lower", "each", "event", "", "")
     probe = {"name": "p", "method": 1, "what": "", "metrics": (metric,)}
     for values, words, passes, stopped in (([5.0], [], 22, "stable"), ([1.0, 2.0], [], 1002, "count"),
-                                           ([5.0], ["--check"], 1, "check")):
+                                           ([5.0], ["--check"], 1, "check"),
+                                           ([5.0], ["--prepare"], 1, "prepared")):
         run = core.Run(probe, core.options_of(dict(probe, needs="gpu"), words))
         core.CASE_S, n = 1e9, 0
         run.case("a=1")
@@ -196,7 +178,7 @@ def check_loop(core):
         run.close_case()
         kept = run.cases[0]["metrics"][0]["n"] if run.cases else 0
         check(n == passes and run.stopped == stopped, f"the loop ends: {stopped}", f"{n} {run.stopped}")
-        check(kept == (n - 2 if stopped != "check" else 0), f"{stopped}: warm-up is thrown away", str(kept))
+        check(kept == (n - 2 if not words else 0), f"{stopped}: warm-up is thrown away", str(kept))
 
 
 def main():
@@ -205,8 +187,7 @@ def main():
             folder = os.path.join(root, str(i))
             os.mkdir(folder)
             for name, text in modules.items():
-                with open(os.path.join(folder, name + ".py"), "w", encoding="utf-8") as file:
-                    file.write(text + "\n")
+                write_text(os.path.join(folder, name + ".py"), text + "\n")
             for script in SCRIPTS:
                 name = os.path.basename(script)[:-3]
                 if i == 0:
@@ -219,8 +200,7 @@ def main():
     for name in ("null", "host_memory"):
         forms |= check_probe_in_c(core, os.path.join(BUILD, "bin/probes", name))
     check(forms == {"each", "slope"}, "both forms were held against core", str(forms))
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    return finish()
 
 
 sys.exit(main())

@@ -1,26 +1,19 @@
 #!/usr/bin/env python3
 """probes.py BUILD: what every probe owes to the caller, and every name that is an interface.
 
-For each program in BUILD/bin/{probes,matmul,fused}: --help, --version, --list, bad command lines,
+For each program in BUILD/bin/{probes,matmul,fused,links}: --help, --version, --list, bad command lines,
 its exit and document where there is no GPU, and an output that cannot be written. If there is a
 GPU, it is hidden, so that this test does the same on every machine."""
 import glob
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-sys.dont_write_bytecode = True
-import schema  # noqa: E402
+from common import BUILD, Ended, FOLDERS, ROOT, UNITS, check, check_follows, finish, read_text, schema, skip, write_text
 
-BUILD = os.path.abspath(sys.argv[1])
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
-FOLDERS = ("probes", "matmul", "fused")
-UNITS = set("ns cycles bytes bytes/s bytes/cycle flop/s ops/s ops/cycle hertz count ratio ulps watts "
-            "joules celsius".split())
+PROGRAMS = [folder for folder in FOLDERS if os.path.isdir(os.path.join(ROOT, folder))]
 OPTIONS = ("--device", "--set", "--case", "--check", "--deep", "--json", "--counters", "--raw", "--seed", "--round",
            "--rounds", "--list", "--help", "--version")
 SECONDS = 60
@@ -45,42 +38,9 @@ HELD = [
     ("bias_gelu_scale", "error", None, None),
 ]
 
-passed, failed, skipped = 0, 0, 0
 
-
-def check(ok, name, remark=""):
-    global passed, failed
-    if ok:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAIL {name}: {remark}" if remark else f"FAIL {name}")
-    return ok
-
-
-def skip(name, why):
-    global skipped
-    skipped += 1
-    print(f"skip {name}: {why}")
-
-
-class Ended:
-    """How a program ended: .code, .out, .err"""
-
-    def __init__(self, path, *words, stdout=subprocess.PIPE, close=False, cwd=None):
-        env = dict(os.environ, CUDA_VISIBLE_DEVICES="", LC_ALL="C")
-        try:
-            done = subprocess.run([path, *words], stdin=subprocess.DEVNULL, stdout=stdout,
-                                  stderr=subprocess.PIPE, env=env, timeout=SECONDS, cwd=cwd,
-                                  preexec_fn=(lambda: os.close(1)) if close else None)
-            self.code, self.out, self.err = done.returncode, done.stdout or b"", done.stderr
-        except subprocess.TimeoutExpired as late:
-            self.code, self.out, self.err = "hangs", late.stdout or b"", late.stderr or b""
-        self.out = self.out.decode("utf-8", "replace")
-        self.err = self.err.decode("utf-8", "replace")
-
-    def __str__(self):
-        return f"exit {self.code}, stdout {self.out[:200]!r}, stderr {self.err[:400]!r}"
+def start(path, *words, **how):
+    return Ended(*words, program=path, seconds=SECONDS, CUDA_VISIBLE_DEVICES="", LC_ALL="C", **how)
 
 
 def parse(text):
@@ -99,33 +59,25 @@ def parse(text):
         return None
 
 
-def check_schema(document, kind, name):
-    if schema.jsonschema is not None:
-        wrong = schema.complaint(kind, document)
-        check(wrong is None, name, wrong)
-
-
 # --- one probe ---------------------------------------------------------------------------------------------
 
 def check_words(path, name):
     """--help, --version, --list. Returns the --list --json document."""
-    ended = Ended(path, "--help")
+    ended = start(path, "--help")
     check(ended.code == 0 and not ended.err, f"{name} --help", str(ended))
     for option in OPTIONS:
         check(re.search(rf"{option}\b(?!-)", ended.out), f"{name} --help tells of {option}")
-    ended = Ended(path, "--version")
+    ended = start(path, "--version")
     check(ended.code == 0 and re.fullmatch(r"gpufloor \d+\.\d+\.\d+ \((unknow|[0-9a-f]{7}|unknown)\+?\)\n",
                                            ended.out), f"{name} --version", str(ended))
-    people = Ended(path, "--list")
+    people = start(path, "--list")
     check(people.code == 0 and people.out and not people.err, f"{name} --list", str(people))
-    ended = Ended(path, "--list", "--json")
+    ended = start(path, "--list", "--json")
     listed = parse(ended.out)
     if not check(ended.code == 0 and isinstance(listed, dict), f"{name} --list --json", str(ended)):
         return None
     check(listed["schema"] == "probe" and listed["name"] == name, f"{name} --list names it")
     check(listed["needs"] in ("host", "gpu if any", "gpu"), f"{name} --list needs", listed["needs"])
-    if os.path.exists(os.path.join(schema.FOLDER, "probe.schema.json")):
-        check_schema(listed, "probe", f"{name} --list --json follows the schema")
     check_metrics(listed, people.out, name)
     return listed
 
@@ -161,16 +113,16 @@ def check_bad_lines(path, name, listed):
         if p["max"] < 2 ** 63 - 1:
             bad.append((f"--set={p['name']}={p['max'] + 1}",))
     for words in bad:
-        ended = Ended(path, *words)
+        ended = start(path, *words)
         value = words[-1].split("=", 1)[-1] if words[0].startswith("--set") else words[0].split("=")[0]
         check(ended.code == 2 and ended.out == "" and str(value) in ended.err and name in ended.err,
               f"{name} {' '.join(words)}", str(ended))
     # Good options do not hide a bad one.
-    ended = Ended(path, "--json", "--check", "--nonsense")
+    ended = start(path, "--json", "--check", "--nonsense")
     check(ended.code == 2 and ended.out == "", f"{name} --json --check --nonsense", str(ended))
     with tempfile.TemporaryDirectory() as folder:
         raw = os.path.join(folder, "missing", "raw.tsv")
-        ended = Ended(path, "--raw", raw)
+        ended = start(path, "--raw", raw)
         check(ended.code == 2 and raw in ended.err and ended.out == "", f"{name} --raw FILE that cannot "
               "be written", str(ended))
 
@@ -184,13 +136,13 @@ def check_private(document_text, name):
 
 def check_document(path, name, listed):
     """Without a GPU: skipped with a reason, or measured and checked."""
-    ended = Ended(path, "--json", "--seed=7", "--round=1", "--rounds=3")
+    ended = start(path, "--json", "--seed=7", "--round=1", "--rounds=3")
     document = parse(ended.out)
     if not check(isinstance(document, dict) and ended.out.count("\n") == 1,
                  f"{name} --json is one line of JSON", str(ended)):
         return
     check_private(ended.out, name)
-    check_schema(document, "run", f"{name} --json follows the schema")
+    check_follows("run", document, f"{name} --json")
     check(document["probe"]["name"] == name and document["probe"]["method"] == listed["method"],
           f"{name}: name and method in the document")
     run = document["run"]
@@ -204,7 +156,7 @@ def check_document(path, name, listed):
                                             "not_built"), f"{name}: gpu_state")
         check(ended.err.count("\n") == 1 and document["why"] in ended.err,
               f"{name} says it in one line", ended.err)
-        ended = Ended(path, "--check")
+        ended = start(path, "--check")
         check(ended.code == 77 and ended.out == "", f"{name} --check without a GPU", str(ended))
         return
     check(ended.code == 0 and document["status"] == "ok" and ended.err == "",
@@ -212,10 +164,10 @@ def check_document(path, name, listed):
     check(not document["checks"] and document["checks_passed"] > 0, f"{name}: all checks hold",
           str(document["checks"]))
     check_cases(document, name, listed)
-    ended = Ended(path, "--check", "--json")
+    ended = start(path, "--check", "--json")
     document = parse(ended.out)
     check(ended.code == 0 and document and document["run"]["check"] is True, f"{name} --check", str(ended))
-    ended = Ended(path, "--case=no such case")
+    ended = start(path, "--case=no such case")
     check(ended.code == 2 and not ended.out and "no such case" in ended.err,
           f"{name} --case that matches nothing", str(ended))
 
@@ -248,7 +200,8 @@ def check_broken_stdout(path, name):
     for words in lines:
         for way in ("full", "closed"):
             with open("/dev/full", "wb") as full:
-                ended = Ended(path, *words, stdout=full if way == "full" else None, close=way == "closed")
+                ended = start(path, *words,
+                            **({"stdout": full} if way == "full" else {"stdout": None, "before": lambda: os.close(1)}))
             said = ended.err.strip().split("\n")[-1]
             # If a table has nothing to show, nothing is lost: 77 is right.
             fine = ended.code not in (0, "hangs") and said.startswith(f"{name}:") and ended.code != 2
@@ -258,12 +211,9 @@ def check_broken_stdout(path, name):
 
 def check_raw(path, name):
     with tempfile.TemporaryDirectory() as folder:
-        raw = os.path.join(folder, "raw.tsv")
-        with open(raw, "w", encoding="utf-8") as file:
-            file.write("already here\n")
-        Ended(path, "--raw", raw, "--json")
-        with open(raw, encoding="utf-8") as file:
-            lines = file.read().splitlines()
+        raw = write_text(os.path.join(folder, "raw.tsv"), "already here\n")
+        start(path, "--raw", raw, "--json")
+        lines = read_text(raw).splitlines()
         check(len(lines) > 1 and lines[0] == "already here", f"{name} --raw appends", str(lines[:2]))
         check(all(len(x.split("\t")) == 8 and x.startswith(name + "\t") for x in lines[1:]),
               f"{name} --raw has eight columns", str(lines[1:3]))
@@ -273,7 +223,7 @@ def check_raw(path, name):
 
 def sources():
     """(folder, name, whether it needs nvcc) of every probe in the tree: FOLDER/NAME/NAME.c is one."""
-    for folder in FOLDERS:
+    for folder in PROGRAMS:
         for path in sorted(glob.glob(os.path.join(ROOT, folder, "*", "*.c"))):
             home, file = os.path.split(path)
             if file == os.path.basename(home) + ".c":
@@ -282,15 +232,11 @@ def sources():
 
 def needs_gpu(home):
     """Does a source of the folder say so? The Makefile asks the same."""
-    for path in glob.glob(os.path.join(home, "*.c")):
-        with open(path, encoding="utf-8") as file:
-            if "needs = PROBE_GPU," in file.read():
-                return True
-    return False
+    return any("needs = PROBE_GPU," in read_text(path) for path in glob.glob(os.path.join(home, "*.c")))
 
 
 def built_with_cuda():
-    ended = Ended(os.path.join(BUILD, "bin/probes/null"), "--json")
+    ended = start(os.path.join(BUILD, "bin/probes/null"), "--json")
     document = parse(ended.out) or {}
     return document.get("gpu_state") != "not_built"
 
@@ -313,10 +259,20 @@ def check_held(lists, cuda):
             check(keys in (None, have), f"{which} has the keys {keys}", have)
 
 
+def check_explaining(lists, cuda):
+    """`run --devices` measures these one-GPU programs, too, beside those of links/."""
+    text = read_text(os.path.join(ROOT, "report/cli/devices.c"))
+    names = re.findall(r'"(\w+)"', re.search(r"explaining\[\] = \{(.*?)\}", text, re.S).group(1))
+    check(len(names) > 5, "--devices has one-GPU programs", str(names))
+    for name in names if cuda else ():
+        check(name in lists and "gpus" not in [p["name"] for p in lists[name]["parameters"]],
+              f"--devices: {name} is a one-GPU program")
+
+
 def main():
     cuda = built_with_cuda()
     lists, tree = {}, list(sources())
-    for folder in FOLDERS:
+    for folder in PROGRAMS:
         homes = {path.split("/")[-2] for path in glob.glob(os.path.join(ROOT, folder, "*", "*.c"))}
         check({n for f, n, _ in tree if f == folder} == homes - {"common"} != set(),
               f"every folder of {folder}/ with sources is a probe", str(sorted(homes)))
@@ -337,15 +293,15 @@ def main():
         check_broken_stdout(path, name)
         if listed["needs"] == "host":
             check_raw(path, name)
-    for folder in FOLDERS:
+    for folder in PROGRAMS:
         for path in glob.glob(os.path.join(BUILD, "bin", folder, "*")):
             check((folder, os.path.basename(path)) in {(f, n) for f, n, _ in tree},
                   f"{path[len(BUILD) + 1:]} has a source", "left over from an earlier build?")
     check_held(lists, cuda)
+    check_explaining(lists, cuda)
     if schema.jsonschema is None:
         skip("schemas", "python3-jsonschema is not installed")
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    return finish()
 
 
 sys.exit(main())

@@ -8,32 +8,19 @@ A claim is either open, says what would decide it, and has no rule, or it has a 
 command shows all of them."""
 import collections
 import os
-import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import rules  # noqa: E402  pylint: disable=wrong-import-position
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-GPUFLOOR = os.path.join(sys.argv[1], "bin", "gpufloor")
+import rules
+from common import CONTRACT, GOLDEN, check, check_none, finish, read_text, table
 JOINED = " [...] "
-passed = failed = 0
-
-
-def check(faults, name):
-    global passed, failed
-    passed, failed = passed + (not faults), failed + bool(faults)
-    if faults:
-        print(f"FAIL {name}: {'; '.join(faults)}")
 
 
 def quotes():
     """{number: {(article, sentence)}}"""
     listed = collections.defaultdict(set)
-    with open(os.path.join(HERE, "quotes.tsv"), encoding="utf-8") as file:
-        for line in file.read().splitlines()[1:]:
-            number, article, sentence = line.split("\t")
-            listed[number].add((article, sentence))
+    for line in read_text(CONTRACT, "quotes.tsv").splitlines()[1:]:
+        number, article, sentence = line.split("\t")
+        listed[number].add((article, sentence))
     return listed
 
 
@@ -135,27 +122,24 @@ def check_planted(found, listed, others):
             "and nothing else is": {some_other: others[some_other] | {("nobody", "Never said.")}}}
     for rule, plant in more.items():
         seen = faults_of(found, listed, {**others, **plant})[rule]
-        check([] if len(seen) > len(sound[rule]) else [rule], f"a planted fault is seen: {rule}")
-    check(sorted(set(sound) ^ set(faults) ^ set(more)), "every rule has a planted fault")
+        check(len(seen) > len(sound[rule]), f"a planted fault is seen: {rule}", rule)
+    check_none(sorted(set(sound) ^ set(faults) ^ set(more)), "every rule has a planted fault")
     for rule, (name, claim) in faults.items():
         doctored = {n: c for n, c in {**found, name: claim}.items() if c}
         seen = faults_of(doctored, listed, others)[rule]
-        check([] if len(seen) > len(sound[rule]) else [name], f"a planted fault is seen: {rule}")
+        check(len(seen) > len(sound[rule]), f"a planted fault is seen: {rule}", name)
 
 
 def main():
     found, listed, others = claims(), quotes(), apart()
     for rule, faults in faults_of(found, listed, others).items():
-        check(faults, rule)
+        check_none(faults, rule)
     check_planted(found, listed, others)
-    run = subprocess.run([GPUFLOOR, "claims", "--format=tsv", os.path.join(HERE, "../golden/host.json")],
-                         capture_output=True, text=True, check=False)
-    shown = {row.split("\t")[0]: row.split("\t")[1] for row in run.stdout.splitlines()[1:]}
-    check(sorted(set(shown) ^ set(found)), "the command shows all of them")
-    check([n for n in shown if (shown[n] == "OPEN") != bool(found.get(n, {}).get("open"))],
-          "and says which are open")
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed != 0
+    shown = {row["id"]: row["verdict"] for row in table("claims", os.path.join(GOLDEN, "host.json"))}
+    check_none(sorted(set(shown) ^ set(found)), "the command shows all of them")
+    check_none([n for n in shown if (shown[n] == "OPEN") != bool(found.get(n, {}).get("open"))],
+               "and says which are open")
+    return finish()
 
 
 sys.exit(main())

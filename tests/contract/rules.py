@@ -17,21 +17,16 @@ import re
 import subprocess
 import sys
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+from common import ROOT, check, finish, read_text, skip, table, write_text
+
 LIST = "report/claims/dates.c"
 LINE = re.compile(r'\{"(C\w+)", "(\d{4}-\d\d-\d\d(?:T\d\d:\d\dZ)?)", "([0-9a-f]{12})"\}')
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'|[A-Za-z_]\w*|\.?\d(?:[eEpP][-+]|[\w.])*|\s+|.', re.S)
 DECIDES = ("rule_faster", "rule_place", "rule_band", "rule_ratio", "rule_quotient", "rule_rate")  # of rules.c
 SAYS = re.compile(r"rule_say\w*|rule_not_testable|snprintf|fprintf")  # what they are given decides nothing
 PLAIN = {0.0, 1.0, 2.0}
-passed = failed = 0
-
-
-def check(ok, name, remark=""):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print(f"FAIL {name}" + (f": {remark}" if remark else ""))
+# What is said of a claim that holds in part.
+PARTLY = re.compile(r"\bholds?\b.*\b(does|do) not\b|\b(does|do) not\b.*\bholds?\b|between", re.I | re.S)
 
 
 # --- C, as far as it is needed ----------------------------------------------------------------------------
@@ -219,11 +214,7 @@ def rules(sources):
 
 
 def read_sources():
-    sources = {}
-    for path in glob.glob(os.path.join(ROOT, "report/claims/*.[ch]")):
-        with open(path, encoding="utf-8") as file:
-            sources[os.path.basename(path)] = file.read()
-    return sources
+    return {os.path.basename(path): read_text(path) for path in glob.glob(os.path.join(ROOT, "report/claims/*.[ch]"))}
 
 
 def read_list(text):
@@ -309,12 +300,10 @@ def update(now, listed):
               f"{listed.get(name, ('nothing',))[0]}")
     if bad:
         return 1
-    with open(os.path.join(ROOT, LIST), encoding="utf-8") as file:
-        text = file.read()
     lines = [line(name, since or listed[name][0], hashed) for name, (since, hashed, _) in sorted(now.items())]
-    text = re.sub(r"(\n} dates\[\] = \{\n).*?(\n\};)", lambda m: m[1] + "\n".join(lines) + m[2], text, flags=re.S)
-    with open(os.path.join(ROOT, LIST), "w", encoding="utf-8") as file:
-        file.write(text)
+    text = re.sub(r"(\n} dates\[\] = \{\n).*?(\n\};)", lambda m: m[1] + "\n".join(lines) + m[2],
+                  read_text(ROOT, LIST), flags=re.S)
+    write_text(os.path.join(ROOT, LIST), text)
     return 0
 
 
@@ -325,12 +314,10 @@ def main():
         return update(now, listed)
     check(len(now) > 50, "the entries are found", f"{len(now)}")
     check_list(now, listed)
-    skipped = 0 if check_history() else 1
-    if skipped:
-        print("skip the history of the list: no git here, or it is not committed yet")
+    if not check_history():
+        skip("the history of the list", "no git here, or it is not committed yet")
     check_planted(sources, now)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return failed != 0
+    return finish()
 
 
 if __name__ == "__main__":

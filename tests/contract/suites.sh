@@ -1,6 +1,7 @@
 #!/bin/bash
 # suites.sh BUILD: tests/run.sh on suites made for it: the count, the order of the lines, a suite that fails, that
-# skips, that is missing, that takes too long; two at once, and the one that must be alone; ONLY; Ctrl-C.
+# skips, that is missing, that takes too long; two at once, and the one that must be alone; ONLY; Ctrl-C. And the
+# count of the tests in Python (common.py).
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 work=$(mktemp -d)
@@ -19,6 +20,23 @@ check() { # check WHAT COMMAND...
     echo "FAIL $what"
     head -n 12 "$work/out" | cut -c1-160 | sed 's/^/    /'
 }
+
+counted() { # counted LINE...: a test in Python of these lines
+    printf '%s\n' 'from common import *' "$@" 'sys.exit(finish())' >"$work/test.py"
+    status=0
+    PYTHONPATH=tests/contract python3 "$work/test.py" "$work" >"$work/out" 2>&1 || status=$?
+}
+python_says() { [ "$status" = "$1" ] && [ "$(cat "$work/out")" = "$2" ]; }
+counted 'check(1, "a")' 'check_none([], "b")' 'skip("c", "why")'
+check "in Python: what passes and what skips" python_says 0 $'skip c: why\n2 passed, 0 failed, 1 skipped'
+counted 'check(1, "a")' 'check(0, "b", "it is")'
+check "in Python: what fails" python_says 1 $'FAIL b: it is\n1 passed, 1 failed, 0 skipped'
+counted 'check_none((n for n in (3, 4)), "b")' 'check("", "c", "\x1b[1m")' 'check_none(["one"], "d")'
+check "in Python: what is wrong is listed, and shown" python_says 1 \
+    $'FAIL b\n    3\n    4\nFAIL c: \\x1b[1m\nFAIL d: one\n0 passed, 3 failed, 0 skipped'
+counted 'check_schema("check", {}, lambda spoilt: None)'
+check "in Python: a document that does not follow its schema" test "$status" = \
+    "$(python3 -c 'import jsonschema' 2>/dev/null && echo 1 || echo 0)"
 
 mkdir -p "$work/a tree/tests/contract" "$work/a tree/build/tests"
 cp tests/run.sh "$work/a tree/tests/"

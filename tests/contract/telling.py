@@ -2,7 +2,7 @@
 """telling.py BUILD: what `gpufloor report` tells of real bundles and of doctored ones. The folder of each
 board's committed results, its newest bundles, and bundles made of the newest one: of a GPU without wgmma
 and clusters, of three programs only, with GDDR, with more SMs, where 256 blocks win, where fusing loses
-everywhere. Each must keep to 200 lines of 100 columns (of 80 on such a terminal), speak of no other board,
+everywhere. Each must keep to 205 lines of 100 columns (of 80 on such a terminal), speak of no other board,
 and print only numbers that its rows hold, at three digits, or that a rule listed here forms of them. The
 findings must change as the rows do. Each check is seen to fail on a fault planted in what was printed.
 TAP on stdout."""
@@ -11,62 +11,20 @@ import glob
 import json
 import math
 import os
-import pty
 import re
-import subprocess
 import sys
 import tempfile
 
-BUILD = os.path.abspath(sys.argv[1])
-GPUFLOOR = os.path.join(BUILD, "bin", "gpufloor")
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
-LINES, COLUMNS, NARROW = 200, 100, 80
-FIGURES = ("median", "best", "min", "max", "q1", "q3", "p01", "p99", "p999")
+from common import (FIGURES, board_folders, check, check_schema, finish, has_terminals, of_programs, on_terminal,
+                    read, told, write)
+from layer import layered
+
+LINES, COLUMNS, NARROW = 205, 100, 80
 MINE = ("memory", "curve", "flight", "ladder", "small")  # whose every number is formed anew here
-n_tests = 0
-
-
-def ok(passed, what, detail=""):
-    global n_tests
-    n_tests += 1
-    print(f"{'ok' if passed else 'not ok'} {n_tests} - {what}")
-    if not passed and detail:
-        print("\n".join("# " + line for line in detail.splitlines()[:12]))
 
 
 def report(*words, **environment):
-    done = subprocess.run([GPUFLOOR, "report", *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
-                          env=dict(os.environ, **{"LC_ALL": "C.UTF-8", **environment}))
-    if done.returncode:
-        sys.exit(f"report {' '.join(words)}: exit {done.returncode}: {done.stderr.decode()}")
-    return done.stdout.decode()
-
-
-def has_terminals():
-    """Not so in a system without devpts."""
-    try:
-        for end in pty.openpty():
-            os.close(end)
-    except OSError:
-        return False
-    return True
-
-
-def on_terminal(columns, *words):
-    """What it prints to a terminal of so many columns."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen([GPUFLOOR, "report", *words], stdin=subprocess.DEVNULL, stdout=theirs,
-                          env=dict(os.environ, LC_ALL="C.UTF-8", COLUMNS=str(columns))) as child:
-        os.close(theirs)
-        out = b""
-        try:
-            while part := os.read(ours, 65536):
-                out += part
-        except OSError:  # the other end is closed
-            pass
-        child.wait()
-    os.close(ours)
-    return out.decode().replace("\r\n", "\n")
+    return told("report", *words, **environment)
 
 
 # --- bundles ----------------------------------------------------------------------------------------------
@@ -113,21 +71,19 @@ def fusing_loses(probe, case, metric, value):
 
 
 def made_of(newest):
-    three = ("memory_latency", "launch", "spin")
-    with_three = copy.deepcopy(newest)
-    with_three["runs"] = [r for r in newest["runs"] if r["probe"]["name"] in three]
     board = lambda name, **more: dict(name="NVIDIA " + name, board="nvidia-" + name.lower().replace(" ", "-"), **more)
     own = [newest["environment"]["gpu"]["name"].split()[1], r"\b132\b"]
     return {
         "a GPU of cc 8.0": (doctored(newest, no_hopper, **board("A100", cc="8.0", n_sm=108)),
                             own + ["wgmma", "cluster", "dsmem"]),
-        "three programs": (with_three, []),
+        "three programs": (of_programs(newest, ("memory_latency", "launch", "spin")), []),
         "256 blocks that win": (doctored(newest, figure=few_blocks_lose), []),
         "fusing that loses": (doctored(newest, figure=fusing_loses), []),
         "an L40S": (doctored(newest, no_hopper, **board("L40S", cc="8.9", n_sm=142, bus_bits=384)),
                     own + ["HBM", "wgmma", "cluster"]),
         "an RTX 4090": (doctored(newest, no_hopper, **board("RTX 4090", cc="8.9", n_sm=128, bus_bits=384)),
                         own + ["HBM", "wgmma", "cluster"]),
+        "a decoder's layer": (layered(newest), []),
         "a B200": (doctored(newest, no_wgmma, **board("B200", cc="10.0", n_sm=148)), own + ["wgmma"]),
     }
 
@@ -327,79 +283,54 @@ def finding(told, name):
 def look_at(name, path, bundle, words):
     text, told = report(path), json.loads(report("--format", "json", path))
     rows = Rows(path, bundle)
-    ok(not too_long(text) and too_long(text + "x\n" * LINES), f"{name}: at most {LINES} lines",
-       f"{len(text.splitlines())} lines")
-    ok(not too_wide(text, COLUMNS) and too_wide(text + "x" * 101, COLUMNS), f"{name}: at most {COLUMNS} columns",
-       "\n".join(too_wide(text, COLUMNS)))
+    check(not too_long(text) and too_long(text + "x\n" * LINES), f"{name}: at most {LINES} lines",
+          f"{len(text.splitlines())} lines")
+    check(not too_wide(text, COLUMNS) and too_wide(text + "x" * 101, COLUMNS), f"{name}: at most {COLUMNS} columns",
+          "\n".join(too_wide(text, COLUMNS)))
     if has_terminals() and (words or os.path.isdir(path)):
-        narrow = on_terminal(NARROW, path)
-        ok(narrow and not too_wide(narrow, NARROW) and too_wide(text, NARROW),
-           f"{name}: at most {NARROW} columns on a terminal of so many", "\n".join(too_wide(narrow, NARROW)))
+        narrow = on_terminal(NARROW, "report", path)
+        check(narrow and not too_wide(narrow, NARROW) and too_wide(text, NARROW),
+              f"{name}: at most {NARROW} columns on a terminal of so many", "\n".join(too_wide(narrow, NARROW)))
     if words:
-        ok(not spoken(text, words) and spoken(text + f" {words[0]} 132 HBM wgmma cluster dsmem", words) == words,
-           f"{name}: speaks of no other GPU",
-           "\n".join(line for line in text.splitlines() if spoken(line, words)))
+        check(not spoken(text, words) and spoken(text + f" {words[0]} 132 HBM wgmma cluster dsmem", words) == words,
+              f"{name}: speaks of no other GPU",
+              "\n".join(line for line in text.splitlines() if spoken(line, words)))
     bad = unfounded_cells(told, rows, name)
     planted = copy.deepcopy(told)
     cell = next((c for s in planted["sections"] if s["name"] in MINE for c in numbers_in(s)), {"value": 1})
     cell["value"] *= 1.01
-    ok(not bad and unfounded_cells(planted, rows, name), f"{name}: cells are rows, or formed of them", "\n".join(bad))
+    check(not bad and unfounded_cells(planted, rows, name), f"{name}: cells are rows, or formed of them", "\n".join(bad))
     bad = unfounded_words(text, told, rows)
     spoilt = re.sub(r"(LADDER .*)", r"\1 It takes 31.7777 ns.", text)
-    ok(not bad and unfounded_words(spoilt, told, rows), f"{name}: sentences have numbers of rows", "\n".join(bad))
+    check(not bad and unfounded_words(spoilt, told, rows), f"{name}: sentences have numbers of rows", "\n".join(bad))
     return told
-
-
-def schema_holds(path):
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        file.write(report("--format", "json", path))
-        file.flush()
-        check = lambda: subprocess.run([sys.executable, os.path.join(ROOT, "tests/schema.py"), "report", file.name],
-                                       capture_output=True, check=False).returncode == 0
-        whole = check()
-        file.seek(0)
-        text = file.name and open(file.name, encoding="utf-8").read().replace('"finding"', '"fynding"', 1)
-        file.truncate(0)
-        file.seek(0)
-        file.write(text)
-        file.flush()
-        try:
-            import jsonschema  # noqa: F401, without it schema.py passes all
-        except ImportError:
-            return whole
-        return whole and not check()
 
 
 def look_at_doctored(newest, real):
     folder = tempfile.TemporaryDirectory()
     told = {}
     for name, (bundle, words) in made_of(newest).items():
-        path = os.path.join(folder.name, name.replace(" ", "_") + ".json")
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(bundle, file)
+        path = write(os.path.join(folder.name, name.replace(" ", "_") + ".json"), bundle)
         told[name] = look_at(name, path, bundle, words)
     word = lambda name, section, pattern: bool(re.search(pattern, finding(told[name], section)))
     beats = r"\d+ blocks beat \d+, although \d+ of"
-    ok(re.search(beats, finding(real, "small")) and word("256 blocks that win", "small", r"256 blocks are fastest")
-       and not word("256 blocks that win", "small", beats), "the finding of small products follows the rows",
-       finding(real, "small") + "\n" + finding(told["256 blocks that win"], "small"))
+    check(re.search(beats, finding(real, "small")) and word("256 blocks that win", "small", r"256 blocks are fastest")
+          and not word("256 blocks that win", "small", beats), "the finding of small products follows the rows",
+          finding(real, "small") + "\n" + finding(told["256 blocks that win"], "small"))
     gains = r"gains up to"
-    ok(re.search(gains, finding(real, "fusion")) and not word("fusing that loses", "fusion", gains),
-       "the finding of fusion follows the rows",
-       finding(real, "fusion") + "\n" + finding(told["fusing that loses"], "fusion"))
-    ok(finding(told["three programs"], "flight").startswith("not measured: ")
-       and not finding(real, "flight").startswith("not measured"), "what is not measured is told so")
-    ok(word("an L40S", "memory", "from DRAM") and re.search("from HBM", finding(real, "memory")),
-       "the memory has its name")
+    check(re.search(gains, finding(real, "fusion")) and not word("fusing that loses", "fusion", gains),
+          "the finding of fusion follows the rows",
+          finding(real, "fusion") + "\n" + finding(told["fusing that loses"], "fusion"))
+    check(finding(told["three programs"], "flight").startswith("not measured: ")
+          and not finding(real, "flight").startswith("not measured"), "what is not measured is told so")
+    check(word("an L40S", "memory", "from DRAM") and re.search("from HBM", finding(real, "memory")),
+          "the memory has its name")
     folder.cleanup()
 
 
 def newest_of(folder):
     """The newest set of a folder: files that share all but their number."""
-    started = {}
-    for path in glob.glob(os.path.join(folder, "*.json")):
-        with open(path, encoding="utf-8") as file:
-            started[path] = json.load(file)["started"]
+    started = {path: read(path)["started"] for path in glob.glob(os.path.join(folder, "*.json"))}
     stem = lambda path: re.sub(r"-\d+\.json$", "", path)
     last = max(started, key=started.get, default="")
     return sorted(path for path in started if stem(path) == stem(last))
@@ -407,24 +338,22 @@ def newest_of(folder):
 
 def main():
     doctored_one = False
-    folders = glob.glob(os.path.join(ROOT, "results", "*", ""))
-    for folder in sorted(f for f in folders if not f.endswith("/schema/")):
+    for board, folder in board_folders():
         newest = newest_of(folder)
         if not newest:
             continue
-        board = os.path.basename(folder[:-1])
-        with open(newest[0], encoding="utf-8") as file:
-            bundle = json.load(file)
+        bundle = read(newest[0])
         look_at(board, folder, bundle, [])
         for path in newest:
             real = look_at(os.path.basename(path), path, bundle, [])
-        ok(schema_holds(newest[0]), f"{board}: JSON follows its schema, and a changed one does not")
+        check_schema("report", json.loads(report("--format", "json", newest[0])),
+                     lambda document: document["sections"][0].pop("finding"))
         if bundle["environment"]["gpu"]["n_sm"] == 132 and not doctored_one:
             look_at_doctored(bundle, real)  # 132 SMs: what the words of made_of() ask for
             doctored_one = True
-        ok(report("--section", "curve", newest[0], LC_ALL="C").isascii()
-           and not report("--section", "curve", newest[0]).isascii(), f"{board}: without UTF-8 a curve is ASCII")
-    print(f"1..{n_tests}")
+        check(report("--section", "curve", newest[0], LC_ALL="C").isascii()
+              and not report("--section", "curve", newest[0]).isascii(), f"{board}: without UTF-8 a curve is ASCII")
+    return finish()
 
 
-main()
+sys.exit(main())

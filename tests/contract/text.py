@@ -21,9 +21,9 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-GPUFLOOR = os.path.realpath(os.path.join(sys.argv[1], "bin", "gpufloor"))
-GOLDEN = os.path.join(ROOT, "tests", "golden")
+from common import (GOLDEN, GPUFLOOR, H100, H200, check, check_none, finish, metrics_of, read, script, write,
+                    write_text)
+
 MARK = "Zq7"
 UNSEEN = "\x1b[31m\x07\x08\x7f\r\n\t\u009b1m\u0085\u202e\u2066\u200b\u200f\u061c\ufeff\u2028\u00ad\U000e0041"
 MARKUP = ("<script>alert(1)</script>[x](javascript:y)\\|a|`c`*d*&lt;\"><img src=x onerror=z>'"
@@ -33,20 +33,7 @@ HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\
 # What a document is read by: of another word it would be refused, or be no document.
 KEPT = {"schema", "status", "unit", "better", "gpu_state"}
 NAMES = {"name", "case", "timer"}
-passed = failed = 0
 seen = collections.Counter()  # marks in the outputs of each format: a test of nothing would show here
-
-
-def check(what, problems):
-    global passed, failed
-    problems = list(problems)[:4]
-    if not problems:
-        passed += 1
-        return
-    failed += 1
-    print("FAIL", what)
-    for problem in problems:
-        print("    " + repr(problem)[:190])
 
 
 # --- hostile documents ---------------------------------------------------------------------------------
@@ -83,17 +70,6 @@ class Hostile:
                 made[MARK + UNSEEN + MARKUP] = MARK
             return made
         return value
-
-
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
-
-
-def write(path, document):
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(document, file)
-    return path
 
 
 def lean(bundle):
@@ -310,7 +286,7 @@ def said(what, where, kind, *words, program=GPUFLOOR, statuses=(0, 1)):
     wrong += list(FORMATS[kind](out) if status != 2 else []) + [f"stderr: {one}" for one in is_text(err)]
     seen[kind] += out.count(MARK)
     seen["stderr"] += err.count(MARK)
-    check(f"{what}: gpufloor {' '.join(words)[:100]!r}", wrong)
+    check_none(wrong, f"{what}: gpufloor {' '.join(words)[:100]!r}")
     return out + err
 
 
@@ -332,8 +308,8 @@ def files_of(folder, where, *words):
 def check_files(what, where, hostile, of_clean):
     status, talk, made = files_of("hostile", where, *hostile)
     _, _, known = files_of("clean", where, *of_clean)
-    check(f"{what}: files are written", [] if status == 0 and made else [f"exit {status}: {talk[:150]}"])
-    check(f"{what}: what is said meanwhile", clean(talk)[1])
+    check(status == 0 and made, f"{what}: files are written", f"exit {status}: {talk[:150]}")
+    check_none(clean(talk)[1], f"{what}: what is said meanwhile")
     for name in sorted(made):
         ending = os.path.splitext(name)[1]
         text, wrong = clean(made[name])
@@ -343,7 +319,7 @@ def check_files(what, where, hostile, of_clean):
             of_known = next(iter(one for other, one in known.items() if other.endswith(".svg")), made[name])
         if ending == ".tex":  # tables and macros share their words
             of_known = b"\n".join(one for other, one in known.items() if other.endswith(".tex"))
-        check(f"{what}: {name}", wrong + list(FILES[ending](text, of_known.decode("utf-8"))))
+        check_none(wrong + list(FILES[ending](text, of_known.decode("utf-8"))), f"{what}: {name}")
     return made
 
 
@@ -440,12 +416,11 @@ def refused(where):
                               json.dumps({"schema": "bundle", "schema_version": 1, "environment": {}, "runs": [
                                   {"probe": {"name": MARK + UNSEEN, "method": 1}, "status": UNSEEN}]}))):
         if text is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
+            write_text(path, text)
         for words in (("report", path), ("report", "--all", path, path), ("compare", path, path), ("claims", path),
                       ("report", f"--html={path}/x", path), ("report", "--history", where + "/" + MARK + UNSEEN)):
             out = said(f"refused {i}", where, "text", *words, statuses=(2,))
-            check(f"refused {i}: {words[0]} says it in one line", [] if out.count("\n") == 1 else [out])
+            check(out.count("\n") == 1, f"refused {i}: {words[0]} says it in one line", out)
     for other in ("board_a", "small"):
         shutil.copy(os.path.join(GOLDEN, other + ".json"), path)
         said("name of a file", where, "text", "report", "--results", ".", path)
@@ -461,11 +436,9 @@ def history(where):
     os.makedirs(folder)
     for i, name in enumerate(("full", "full", "full")):
         bundle = read(os.path.join(GOLDEN, name + ".json"))
-        for run_of in bundle["runs"]:
-            for case in run_of["cases"]:
-                for metric in case["metrics"]:
-                    if metric.get("median"):
-                        metric["median"] *= 1 + 0.1 * i
+        for _, _, metric in metrics_of(bundle):
+            if metric.get("median"):
+                metric["median"] *= 1 + 0.1 * i
         bundle["started"] = f"2026-11-2{i}T08:12:00Z"
         board = bundle["environment"]["gpu"].get("board")
         bundle = Hostile(False).walk(bundle)
@@ -487,10 +460,10 @@ def history(where):
 def committed(where):
     """Bundles of a whole board: each section, the page, papers and figures have something to show."""
     paths = []
-    for name in ("nvidia-h200", "nvidia-h100-80gb-hbm3"):
-        newest = sorted(glob.glob(os.path.join(ROOT, "results", name, "*.json")))
+    for board in (H200, H100):
+        newest = sorted(glob.glob(os.path.join(board, "*.json")))
         bundle = lean(read(next(path for path in newest if "-80d6623-" in path)))
-        paths.append(write(os.path.join(where, name + ".json"), bundle))
+        paths.append(write(os.path.join(where, os.path.basename(board) + ".json"), bundle))
     hostile = []
     for names in (False, True):
         bundle = Hostile(names).walk(read(paths[0]))
@@ -508,8 +481,8 @@ def committed(where):
         for script in sorted(glob.glob(os.path.join(plots, "*.gp"))):
             subprocess.run(["gnuplot", os.path.basename(script)], cwd=plots, stdin=subprocess.DEVNULL,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        check("gnuplot runs no command of a bundle", ["pwned"] if os.path.exists(plots + "/pwned") else [])
-    check("papers are made of names, too", [] if made else ["none"])
+        check_none(["pwned"] if os.path.exists(plots + "/pwned") else [], "gnuplot runs no command of a bundle")
+    check(made, "papers are made of names, too", "none")
 
 
 PROGRAM = r"""#!/usr/bin/env python3
@@ -549,10 +522,7 @@ def foreign_programs(where):
     text = MARK + UNSEEN + MARKUP
 
     def put(path):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(PROGRAM % text)
-        os.chmod(path, 0o755)
-        return path
+        return script(path, PROGRAM % text)
 
     names = ["good", "fails", "skips", "breaks", "noisy", "garbage", f"e{UNSEEN[:6]}|`'$_"]
     for name in names + ["mute"]:
@@ -569,9 +539,9 @@ def foreign_programs(where):
     made = f"{where}/run-0.json"
     with open(made, "rb") as file:
         bundle = file.read()
-    check("the bundle of a run is ASCII", [] if re.fullmatch(rb"[\n -~]*", bundle) else [bundle[:80]])
-    check("and keeps the text as it is", [] if text in json.dumps(json.loads(bundle), ensure_ascii=False).replace(
-        json.dumps(text, ensure_ascii=False)[1:-1], text) else ["another text"])
+    check(re.fullmatch(rb"[\n -~]*", bundle), "the bundle of a run is ASCII", bundle[:80])
+    check(text in json.dumps(json.loads(bundle), ensure_ascii=False).replace( json.dumps(text, ensure_ascii=False)[1:-1], text),
+          "and keeps the text as it is")
     whole("what was run", where, made, REPORTS[:6], LEDGERS[:1])
     said("run to stdout", where, "text", "run", "--quick", "-o", f"{where}/x{UNSEEN}/y.json", program=program, statuses=(2,))
 
@@ -581,11 +551,8 @@ def beyond(where):
     source = read(os.path.join(GOLDEN, "full.json"))
     for value in (1e308, -1e308, 5e-324, 1e21):
         bundle = json.loads(json.dumps(source))
-        for run_of in bundle["runs"]:
-            for case in run_of["cases"]:
-                for metric in case["metrics"]:
-                    for key in ("median", "best"):
-                        metric[key] = value
+        for _, _, metric in metrics_of(bundle):
+            metric["median"] = metric["best"] = value
         for key in ("n_sm", "l2_bytes", "memory_bytes", "power_limit_w", "sm_clock_max_mhz", "memory_clock_mhz"):
             bundle["environment"]["gpu"][key] = value
         path = write(f"{where}/beyond.json", bundle)
@@ -597,33 +564,31 @@ def beyond(where):
                      (words[0], "--results", ".", *words[1:]))
             out = said(f"{value:g}", where, "tsv" if "--format=tsv" in words else "md" if "--format=md" in words
                        else "text", *words, path)
-            check(f"{value:g}: {' '.join(words[:2])} has no long number", re.findall(r"\d{17,}\.?\d*|\.\d{13,}", out))
+            check_none(re.findall(r"\d{17,}\.?\d*|\.\d{13,}", out), f"{value:g}: {' '.join(words[:2])} has no long number")
 
     bundle = json.loads(json.dumps(source))
     case = bundle["runs"][0]["cases"][0]
     for letter in "ab":
         bundle["runs"][0]["cases"].append(dict(case, case="k=" + "x" * 600 + letter))
     out = said("long ids", where, "text", "report", "--all", write(f"{where}/long.json", bundle), statuses=(2,))
-    check("long ids are refused by name", [] if "characters; at most 400" in out else [out[:150]])
+    check("characters; at most 400" in out, "long ids are refused by name", out[:150])
 
     bundle = json.loads(json.dumps(source))
     bundle["runs"] += [dict(bundle["runs"][0], run=dict(bundle["runs"][0]["run"], round=i)) for i in range(7, 40)]
     out = said("40 rounds", where, "text", "report", write(f"{where}/rounds.json", bundle), statuses=(2,))
-    check("40 rounds are refused", [] if "expected 0 to 31" in out else [out[:150]])
+    check("expected 0 to 31" in out, "40 rounds are refused", out[:150])
 
     bundle = json.loads(json.dumps(source))
-    for run_of in bundle["runs"]:
-        for case in run_of["cases"]:
-            for metric in case["metrics"]:
-                metric["median"] = -5 if metric["unit"] == "ns" else metric["median"]
+    for _, _, metric in metrics_of(bundle):
+        metric["median"] = -5 if metric["unit"] == "ns" else metric["median"]
     path = write(f"{where}/negative.json", bundle)
     out = said("-5 ns", where, "tsv", "report", "--format=tsv", path)
     rows = [line.split("\t") for line in out.split("\n") if "\tns\t-5\t" in line]
-    check("-5 ns is not ok", [row for row in rows if row[7] != "negative"] if rows else ["no row"])
+    check_none([row for row in rows if row[7] != "negative"] if rows else ["no row"], "-5 ns is not ok")
     out = said("-5 ns", where, "tsv", "claims", "--format=tsv", path)
     judged = [line for line in out.split("\n") if re.search(r"\t(REPRODUCED|REFUTED|MIXED)\t", line)
               and re.search(r"-\d[\d.]* (ns|us)", line)]
-    check("no verdict rests on -5 ns", judged)
+    check_none(judged, "no verdict rests on -5 ns")
 
 
 def main():
@@ -638,9 +603,8 @@ def main():
     if len(sys.argv) == 2:
         # Figures show ids that they know by name alone; tests/unit/test_chart.c has their texts.
         for kind in set((*FORMATS, *FILES, "stderr")) - {".svg", ".tsv"}:
-            check(f"hostile texts reached {kind}", [] if seen[kind] else [dict(seen)])
-    print(f"{passed} passed, {failed} failed")
-    return failed > 0
+            check(seen[kind], f"hostile texts reached {kind}", dict(seen))
+    return finish()
 
 
 if __name__ == "__main__":

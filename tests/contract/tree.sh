@@ -1,7 +1,7 @@
 #!/bin/bash
 # tree.sh BUILD: rules of the source tree that no compiler enforces. Dependencies point one way
-# (probes, matmul, fused -> core; report -> core), a program never includes another, host code compiles
-# without a word under gcc and under clang, and scripts parse.
+# (probes, matmul, fused -> core; links -> fused/common -> core; report -> core), a program never includes
+# another, host code compiles without a word under gcc and under clang, and scripts parse.
 set -u
 build=$(realpath "$1")
 cd "$(dirname "$0")/../.." || exit 1
@@ -48,13 +48,15 @@ judges_take_by_rule() {
     grep -nE '\brows_(find|match|beside|pick)\b|bundle->rows' report/claims/*.c | grep -v '^report/claims/rules\.c:'
 }
 
-# A program may include core/, its own folder, and common/ of its group, which knows no program.
+# A program may include core/, its own folder, and common/ of its group, which knows no program. Those
+# of links/ may take what they compute on one GPU from fused/common/: the one arrow between folders.
 programs_know_no_other() {
     local file included
-    for file in {probes,matmul,fused}/*/*.{c,cu,h,cuh}; do
+    for file in {probes,matmul,fused,links}/*/*.{c,cu,h,cuh}; do
         [ -e "$file" ] || continue
         sed -n 's/^#include "\(.*\)"$/\1/p' "$file" | while read -r included; do
             case $included in core/* | "${file%/*}"/* | "${file%%/*}"/common/*) continue ;; esac
+            case ${file%%/*}:$included in links:fused/common/*) continue ;; esac
             echo "$file includes $included"
         done
     done
@@ -92,7 +94,7 @@ END
 compiles_under() {
     local cuda=${CUDA_HOME:-/usr/local/cuda}/include
     local cupti=${CUDA_HOME:-/usr/local/cuda}/extras/CUPTI/include
-    find core probes matmul fused report tests/unit tests/chart tests/counters -name '*.c' | while read -r file; do
+    find core probes matmul fused links report tests/unit tests/chart tests/counters -name '*.c' | while read -r file; do
         # Those that need CUDA's headers, at whatever depth, where there are none.
         [ -e "$cuda/cuda_runtime_api.h" ] && [ -e "$cupti/cupti.h" -o -e "$cuda/cupti.h" ] ||
             ! "$1" -MM -MG -D_GNU_SOURCE -I. -I"$build" "$file" | grep -qE ' (cuda|cublas|cupti)' || continue

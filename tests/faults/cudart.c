@@ -1,12 +1,15 @@
 /* The calls of the CUDA runtime that the programs make, on the host's memory; see stand_in.h. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/faults/stand_in.h"
 
 enum { ALLOCATIONS_MAX = 4096, EVENT_NS = 500 };
+static const size_t SHARED_MOST = (size_t)1 << 30; /* more is set at its edges only, and not shared */
 static const size_t MEMORY = (size_t)140 << 30, FREE = (size_t)139 << 30;
 static const size_t LARGE = 16 << 20, EDGE = 1 << 20; /* of what is large, only the edges are set */
 
@@ -58,6 +61,32 @@ cudaError_t cudaGetLastError(void)
 
 /* --- the board -------------------------------------------------------------------------------- */
 
+/* STAND_IN_GPUS=2 are so many; of them CUDA_VISIBLE_DEVICES shows some. STAND_IN_PEERS=1: each reaches
+ * the others' memory, also from other processes. */
+static int number_of(const char *name, int otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? atoi(text) : otherwise;
+}
+
+/* The number that a visible device has on this machine; -1: there is none. */
+static int physical(int device)
+{
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    const int n = number_of("STAND_IN_GPUS", 1);
+
+    for (int i = 0; list && *list; i++) {
+        const int at = atoi(list);
+        if (i == device)
+            return at < n ? at : -1;
+        list += strcspn(list, ",");
+        list += *list == ',';
+    }
+    return !getenv("CUDA_VISIBLE_DEVICES") && device >= 0 && device < n ? device : -1;
+}
+
+static int current;
+
 cudaError_t cudaDriverGetVersion(int *version)
 {
     ENTER();
@@ -75,20 +104,24 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 cudaError_t cudaGetDeviceCount(int *n)
 {
     ENTER();
-    *n = 1;
-    return cudaSuccess;
+    for (*n = 0; physical(*n) >= 0; ++*n)
+        ;
+    return *n > 0 ? cudaSuccess : cudaErrorNoDevice;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
     ENTER();
-    return device == 0 ? cudaSuccess : cudaErrorInvalidValue;
+    if (physical(device) < 0)
+        return cudaErrorInvalidValue;
+    current = device;
+    return cudaSuccess;
 }
 
 cudaError_t cudaGetDevice(int *device)
 {
     ENTER();
-    *device = 0;
+    *device = current;
     return cudaSuccess;
 }
 
@@ -109,8 +142,22 @@ cudaError_t cudaGetDeviceFlags(unsigned *flags)
 cudaError_t cudaDeviceGetPCIBusId(char *bus, int size, int device)
 {
     ENTER();
-    (void)device;
-    snprintf(bus, (size_t)size, "0000:04:00.0");
+    snprintf(bus, (size_t)size, "0000:%02x:00.0", 4 + physical(device));
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    ENTER();
+    *can = device != peer && number_of("STAND_IN_PEERS", 0);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr which, int device, int peer)
+{
+    ENTER();
+    (void)device, (void)peer;
+    *value = which == cudaDevP2PAttrNativeAtomicSupported;
     return cudaSuccess;
 }
 
@@ -139,9 +186,10 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int de
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
 {
     ENTER();
-    (void)device;
     memset(properties, 0, sizeof *properties);
-    snprintf(properties->name, sizeof properties->name, "NVIDIA Stand-in");
+    const int other = number_of("STAND_IN_OTHER", -1) == physical(device); /* another board */
+    snprintf(properties->name, sizeof properties->name, "NVIDIA Stand-in%s", other ? " 2" : "");
+    properties->uuid.bytes[0] = (char)physical(device);
     return cudaSuccess;
 }
 
@@ -177,21 +225,27 @@ cudaError_t cudaDeviceSynchronize(void)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
+/* Where GPUs reach each other, memory is a file that another process can open. */
 static struct {
     void *memory;
     size_t bytes;
+    int file; /* -1: none */
 } held[ALLOCATIONS_MAX];
 static size_t held_bytes;
 
-static cudaError_t take(void **memory, size_t bytes)
+static cudaError_t take(void **memory, size_t bytes, bool shared)
 {
     size_t i = 0;
     while (i < ALLOCATIONS_MAX && held[i].memory)
         i++;
-    *memory = i == ALLOCATIONS_MAX || bytes > FREE - held_bytes
-                  ? MAP_FAILED
-                  : mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (i == ALLOCATIONS_MAX || bytes > FREE - held_bytes)
+        return cudaErrorMemoryAllocation;
+    held[i].file = shared ? memfd_create("stand_in", 0) : -1;
+    if (held[i].file >= 0 && ftruncate(held[i].file, (off_t)bytes) != 0)
+        return cudaErrorMemoryAllocation;
+    *memory = mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE,
+                   held[i].file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   held[i].file, 0);
     if (*memory == MAP_FAILED)
         return cudaErrorMemoryAllocation;
     held[i].memory = *memory;
@@ -208,8 +262,62 @@ static cudaError_t give_back(void *memory)
     if (i == ALLOCATIONS_MAX)
         return memory ? cudaErrorInvalidValue : cudaSuccess;
     munmap(memory, held[i].bytes ? held[i].bytes : 1);
+    if (held[i].file >= 0)
+        close(held[i].file);
     held[i].memory = NULL;
     held_bytes -= held[i].bytes;
+    return cudaSuccess;
+}
+
+/* Whose file it is, and which. */
+struct handle {
+    pid_t pid;
+    int file;
+    size_t bytes;
+};
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *memory)
+{
+    ENTER();
+    memset(handle, 0, sizeof *handle);
+    for (size_t i = 0; i < ALLOCATIONS_MAX; i++)
+        if (held[i].memory == memory && memory && held[i].file >= 0) {
+            const struct handle mine = {getpid(), held[i].file, held[i].bytes};
+            memcpy(handle, &mine, sizeof mine);
+            return cudaSuccess;
+        }
+    return cudaErrorNotSupported;
+}
+
+cudaError_t cudaIpcOpenMemHandle(void **memory, cudaIpcMemHandle_t handle, unsigned flags)
+{
+    ENTER();
+    struct handle of;
+    char path[64];
+    (void)flags;
+    memcpy(&of, &handle, sizeof of);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)of.pid, of.file);
+    const int file = open(path, O_RDWR | O_CLOEXEC);
+    *memory = file < 0 ? MAP_FAILED
+                       : mmap(NULL, of.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (file >= 0)
+        close(file);
+    return *memory == MAP_FAILED ? cudaErrorNotSupported : cudaSuccess;
+}
+
+/* STAND_IN_HOST=0: memory of the host that is there already cannot be mapped. */
+cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
+{
+    ENTER();
+    (void)memory, (void)bytes, (void)flags;
+    return number_of("STAND_IN_HOST", 1) ? cudaSuccess : cudaErrorNotSupported;
+}
+
+cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags)
+{
+    ENTER();
+    (void)flags;
+    *device = host;
     return cudaSuccess;
 }
 
@@ -224,14 +332,14 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *whole)
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     ENTER();
-    return take(memory, bytes);
+    return take(memory, bytes, number_of("STAND_IN_PEERS", 0) && bytes < SHARED_MOST);
 }
 
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
 {
     ENTER();
     (void)flags;
-    return take(memory, bytes);
+    return take(memory, bytes, false);
 }
 
 cudaError_t cudaFree(void *memory)
@@ -297,6 +405,7 @@ struct CUevent_st {
 
 static void perform(const struct CUgraphNode_st *node)
 {
+    stand_in_links_wait(); /* one after the other */
     if (node->type == cudaGraphNodeTypeKernel)
         stand_in_run(node->kernel, node->args);
     else if (node->type == cudaGraphNodeTypeMemset)
@@ -407,6 +516,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     ENTER();
     (void)stream;
+    stand_in_links_wait();
     return cudaSuccess;
 }
 
@@ -695,6 +805,17 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 
 /* --- the driver's calls ----------------------------------------------------------------------- */
 
+static CUresult driver_range(CUdeviceptr *base, size_t *bytes, CUdeviceptr at)
+{
+    for (size_t i = 0; i < ALLOCATIONS_MAX; i++)
+        if (held[i].memory && at - (CUdeviceptr)(uintptr_t)held[i].memory < held[i].bytes) {
+            *base = (CUdeviceptr)(uintptr_t)held[i].memory;
+            *bytes = held[i].bytes;
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_NOT_FOUND;
+}
+
 static CUresult driver_current(CUcontext *context)
 {
     *context = (CUcontext)(uintptr_t)1;
@@ -757,6 +878,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, uns
         const char *name;
         void (*call)(void);
     } known[] = {
+        {"cuMemGetAddressRange", (void (*)(void))driver_range},
         {"cuCtxGetCurrent", (void (*)(void))driver_current},
         {"cuGraphKernelNodeGetParams", (void (*)(void))driver_params},
         {"cuKernelGetName", (void (*)(void))driver_name},

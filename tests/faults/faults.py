@@ -69,7 +69,7 @@ def places(stand_in, path):
     # The address is that of the next instruction.
     asked = "\n".join(hex(int(address, 16) - 1) for _, _, address, _ in found)
     named = subprocess.run(["addr2line", "-e", path], input=asked, capture_output=True, text=True, check=True)
-    sites = [re.sub(r"^.*/(?=(core|probes|matmul|fused|tests)/)", "", line.split(" ")[0])
+    sites = [re.sub(r"^.*/(?=(core|probes|matmul|fused|links|tests)/)", "", line.split(" ")[0])
              for line in named.stdout.splitlines()]
     return [(call, int(nth), site, float(ms)) for (call, nth, _, ms), site in zip(found, sites)], cases
 
@@ -223,7 +223,7 @@ def returns(work):
         file.write('#include "core/gpu.h"\nvoid f(void);\nvoid f(void)\n{\n    cudaFree(0);\n    CUDA(cudaFree(0));\n}\n')
     check("a planted return that nobody looks at is seen", None if len(unlooked(planted, marked)) == 1 else
           unlooked(planted, marked))
-    for folder in ("core", "probes", "matmul", "fused"):
+    for folder in ("core", "probes", "matmul", "fused", "links"):
         for where, _, names in sorted(os.walk(os.path.join(ROOT, folder))):
             for name in sorted(x for x in names if x.endswith(".c")):
                 path = os.path.join(where, name)
@@ -254,7 +254,7 @@ def main():
         os.rename(paths["probes/every"], os.path.join(work, "every"))
         runner(stand_in)
         if everything:
-            for folder in ("probes", "matmul", "fused"):
+            for folder in ("probes", "matmul", "fused", "links"):
                 for name in sorted(os.listdir(os.path.join(stand_in.build, "bin", folder))):
                     if f"{folder}/{name}" not in paths and name != "host_memory":
                         walk(stand_in, name, stand_in.link(f"{folder}/{name}"), taken, False)

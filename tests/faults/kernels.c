@@ -80,6 +80,7 @@ static void handshake(const void *args)
 
 void stand_in_wait(void)
 {
+    stand_in_links_wait();
     if (answering)
         pthread_join(answerer, NULL);
     answering = false;
@@ -131,6 +132,7 @@ void stand_in_run(const struct stand_in_kernel *kernel, const void *args)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (!strcmp(known[i].name, kernel->name))
             known[i].run(args);
+    stand_in_links(kernel, args);
     stand_in_now_ns += LAUNCH_NS;
 }
 

@@ -1,6 +1,6 @@
 /* A stand-in for libnvidia-ml.so.1: a healthy, idle H200, but for what NVML_STATE says, a list of
  * words: "mig=1 reasons=0x20 processes=2". NAME=- is a call that this board does not support, NAME=!
- * one that fails. */
+ * one that fails. NAME@1=2 says it of GPU 1 alone. Each GPU has 18 NVLinks to a switch. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,9 +77,15 @@ const char *nvmlErrorString(int status)
     return status == NOT_SUPPORTED ? "Not Supported" : status == 9 ? "Driver Not Loaded"
                                                                    : "Unknown Error";
 }
-CALL(nvmlDeviceGetHandleByIndex_v2, (unsigned i, void **d)) { (void)i, *d = NULL; return OK; }
+/* A handle is the number of the GPU; that of bus 04 is 0. */
+CALL(nvmlDeviceGetHandleByIndex_v2, (unsigned i, void **d)) { *d = (void *)(size_t)i; return OK; }
 CALL(nvmlDeviceGetHandleByUUID, (const char *u, void **d)) { (void)u, *d = NULL; return OK; }
-CALL(nvmlDeviceGetHandleByPciBusId_v2, (const char *b, void **d)) { (void)b, *d = NULL; return OK; }
+CALL(nvmlDeviceGetHandleByPciBusId_v2, (const char *b, void **d))
+{
+    const char *bus = strchr(b, ':');
+    *d = (void *)(bus ? strtoul(bus + 1, NULL, 16) - 4 : 0);
+    return OK;
+}
 CALL(nvmlDeviceGetTemperature, (void *d, int which, unsigned *c))
 {
     (void)d, (void)which;
@@ -127,8 +133,62 @@ CALL(nvmlDeviceGetCurrentClocksEventReasons, (void *d, unsigned long long *reaso
 }
 CALL(nvmlDeviceGetComputeRunningProcesses_v3, (void *d, unsigned *n, struct process *list))
 {
+    char name[32];
+    unsigned there;
+    snprintf(name, sizeof name, "processes@%zu", (size_t)d);
+    say_int(name, 0, &there);
+    return say_processes(there ? name : "processes", n, list);
+}
+CALL(nvmlDeviceGetNvLinkState, (void *d, unsigned link, unsigned *up))
+{
     (void)d;
-    return say_processes("processes", n, list);
+    const int status = say_int("nvlink", 1, up);
+    return link < 18 ? status : 2;
+}
+CALL(nvmlDeviceGetNvLinkVersion, (void *d, unsigned link, unsigned *version))
+{
+    (void)d, (void)link;
+    *version = 4;
+    return OK;
+}
+CALL(nvmlDeviceGetNvLinkRemoteDeviceType, (void *d, unsigned link, unsigned *type))
+{
+    (void)d, (void)link;
+    *type = 2;
+    return OK;
+}
+struct field {
+    unsigned id, scope;
+    long long timestamp, latency;
+    int type, status;
+    unsigned long long value;
+};
+CALL(nvmlDeviceGetFieldValues, (void *d, int n, struct field *fields))
+{
+    (void)d;
+    for (int i = 0; i < n; i++) {
+        fields[i].type = 1;
+        fields[i].status = say("nvlink_rate", 26562, &fields[i].value);
+        if (fields[i].id != 164)
+            fields[i].status = NOT_SUPPORTED;
+    }
+    return OK;
+}
+CALL(nvmlDeviceGetTopologyCommonAncestor, (void *a, void *b, int *level))
+{
+    (void)a, (void)b;
+    unsigned value;
+    const int status = say_int("ancestor", 40, &value);
+    *level = (int)value;
+    return status;
+}
+CALL(nvmlDeviceGetP2PStatus, (void *a, void *b, int which, int *state))
+{
+    (void)a, (void)b, (void)which;
+    unsigned value;
+    const int status = say_int("p2p", 0, &value);
+    *state = (int)value;
+    return status;
 }
 CALL(nvmlDeviceGetMPSComputeRunningProcesses_v3, (void *d, unsigned *n, struct process *list))
 {

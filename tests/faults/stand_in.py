@@ -25,29 +25,31 @@ class StandIn:
 
     def __init__(self, build, work):
         self.build, self.work = os.path.realpath(build), work
-        for name in ("bin/probes", "bin/matmul", "bin/fused", "nvml"):
+        for name in ("bin/probes", "bin/matmul", "bin/fused", "bin/links", "nvml"):
             os.makedirs(os.path.join(work, name))
         if not os.path.exists(os.path.join(build, "bin/probes/spin")):
             print("no CUDA toolkit, so there is no GPU probe")
             sys.exit(77)
         self.objects = []
-        for name in ("inject", "kernels", "cudart"):
+        for name in ("inject", "kernels", "links", "cudart"):
             self.objects.append(os.path.join(work, name + ".o"))
             call(C + ["-c", f"tests/faults/{name}.c", "-o", self.objects[-1]])
         call(C + ["-fPIC", "-shared", "-fvisibility=hidden", "tests/faults/blas.c", "tests/faults/inject.c", "-o",
                   os.path.join(work, "bin/blas.so")])
         call(C + ["-fPIC", "-shared", "-Wl,-soname,libnvidia-ml.so.1", "tests/faults/nvml.c", "-o",
                   os.path.join(work, "nvml/libnvidia-ml.so.1")])
+        call(C + ["-fPIC", "-shared", "tests/faults/nccl.c", "-o", os.path.join(work, "libnccl.so.2")])
+        call(["cp", os.path.join(self.build, "bin/nccl.so"), os.path.join(work, "bin/nccl.so")])
         call(["cp", os.path.join(self.build, "bin/gpufloor"), os.path.join(work, "bin/gpufloor")])
 
     def link(self, program, objects=None):
         """Links FOLDER/NAME; of `objects` in place of those of its folder. At fixed addresses, so that a place can be
         named. Returns its path."""
-        folder = os.path.join(self.build, program)
+        folder, group = os.path.join(self.build, program), program.split("/", maxsplit=1)[0]
+        common = [os.path.join(self.build, x, "common.a") for x in (group, *(["fused"] if group == "links" else []))]
         objects = objects or [os.path.join(folder, x) for x in sorted(os.listdir(folder)) if x.endswith(".o")]
         path = os.path.join(self.work, "bin", program)
-        call(CC + ["-no-pie", "-o", path, *objects, os.path.join(self.build, program.split("/", maxsplit=1)[0], "common.a"),
-                   os.path.join(self.build, "core.a"), *self.objects, "-l:libjansson.a", "-lm", "-ldl", "-lpthread"])
+        call(CC + ["-no-pie", "-o", path, *objects, *common, os.path.join(self.build, "core.a"), *self.objects, "-l:libjansson.a", "-lm", "-ldl", "-lpthread"])
         return path
 
     def link_every(self):
@@ -56,9 +58,16 @@ class StandIn:
         call(C + ["-c", "tests/faults/every.c", "-o", made])
         return self.link("probes/every", [made])
 
+    def link_ranks(self):
+        """The probe of this folder with a process for each GPU."""
+        made = os.path.join(self.work, "ranks.o")
+        call(C + ["-c", "tests/faults/ranks.c", "-o", made])
+        return self.link("links/ranks", [made])
+
     def environment(self, **more):
         """Of a process: no variable of another test, the stand-in for NVML found first."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("FAULT", "NVML_", "CUDA_"))}
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("FAULT", "NVML_", "CUDA_", "NCCL_"))}
+        kept["GPUFLOOR_NCCL"] = os.path.join(self.work, "libnccl.so.2")
         kept["LD_LIBRARY_PATH"] = os.path.join(self.work, "nvml")
         kept["CUDA_MPS_PIPE_DIRECTORY"] = os.path.join(self.work, "no_mps")
         return {**kept, **{k: str(v) for k, v in more.items()}}

@@ -139,7 +139,8 @@ def processes(stand_in):
 
 def throttling(stand_in):
     for bit, words in ((0x8, "hardware slowdown"), (0x10, "sync boost"), (0x20, "thermal"), (0x40, "hardware thermal"),
-                       (0x80, "power brake"), (0x60, "thermal, hardware thermal")):
+                       (0x80, "power brake"), (0x200, "board limit"), (0x400, "reliability"), (0x800, "reason 0x800"),
+                       (0x60, "thermal, hardware thermal")):
         seen = Seen(stand_in, f"slowed-{bit}", NVML_STATE=f"reasons={bit}")
         check(f"{words}: marked", seen.run.get("slowed_by") == words, seen.run)
         check(f"{words}: run says so", len(seen.lines(f"spin: slowed down ({words}) in round 1")[0]) == 1, seen.said)
@@ -147,7 +148,7 @@ def throttling(stand_in):
     seen = Seen(stand_in, "slowed-twice", ["--rounds", "3"], NVML_STATE="reasons=0x20")
     check("short runs: each is marked", [run.get("slowed_by") for run in seen.bundle["runs"]] == ["thermal"] * 3,
           seen.said)
-    for bit, words in ((0x1, ""), (0x2, ""), (0x4, "power cap")):
+    for bit, words in ((0x1, ""), (0x2, ""), (0x100, ""), (0x4, "power cap")):
         seen = Seen(stand_in, f"usual-{bit}", NVML_STATE=f"reasons={bit}")
         check(f"reason {bit}: kept, and no slowdown", "slowed_by" not in seen.run and
               seen.run["nvml"]["before"]["held_back_by"] == words and "slowed" not in seen.said, seen.run)
@@ -266,13 +267,197 @@ def counters(stand_in):
         check(f"{what}: times are measured", done.returncode == 0, done.stderr)
 
 
+def several(stand_in):
+    """One run over several GPUs: its board, its cards, what lies between them, and who is told of them."""
+    alone = Seen(stand_in, "one-gpu", ["--quick", "signal"])
+    lines, _ = alone.lines("skip  signal: it needs two GPUs or four (--devices=0,1)")
+    check("one GPU: a program of links/ is skipped in one line", len(lines) == 1 and alone.status == 0, alone.said)
+    two = {"STAND_IN_GPUS": 2}
+    seen = Seen(stand_in, "two", ["--quick", "--devices=0,1", "signal"], **two)
+    environment = seen.bundle["environment"]
+    check("two: the board has a name of its own", seen.gpu["board"] == "2x-nvidia-stand-in" and
+          seen.gpu["name"] == "2 x NVIDIA Stand-in", seen.gpu)
+    cards = [gpu["id_hash"] for gpu in environment["gpus"]]
+    check("two: both cards are described", len(set(cards)) == 2 and seen.gpu["id_hash"] == cards[0] and
+          [gpu["board"] for gpu in environment["gpus"]] == ["nvidia-stand-in"] * 2, environment["gpus"])
+    runs = {run["probe"]["name"]: run for run in seen.bundle["runs"]}
+    check("two: the one-GPU program is measured", runs["spin"]["status"] == "ok" and runs["spin"]["cases"], seen.said)
+    why = "no peer access: GPU 0 cannot reach the memory of GPU 1"
+    check("two: the program of links/ is told how many, and says what is missing", runs["signal"]["status"] == "skipped"
+          and runs["signal"]["why"] == why and seen.status == 0, seen.said)
+    links = environment["links"]
+    check("two: NVLinks, their states and rates", [x["n"] for x in links["nvlinks"]] == [18, 18] and
+          links["nvlinks"][1]["rates"] == [26562e6] * 18 and links["nvlinks"][0]["far_end"] == "switch" and
+          links["nvlinks"][0]["version"] == 4, links["nvlinks"])
+    check("two: each ordered pair", links["pairs"] == [
+        {"from": a, "to": b, "access": False, "native_atomics": 1, "performance_rank": 0, "nvlink": True,
+         "path": "one CPU"} for a, b in ((0, 1), (1, 0))], links["pairs"])
+
+    seen = Seen(stand_in, "swapped", ["--quick", "--devices=1,0"], **two)
+    check("swapped: the first that is named is the first", [gpu["id_hash"] for gpu in seen.bundle["environment"]["gpus"]]
+          == cards[::-1], seen.bundle["environment"]["gpus"])
+    seen = Seen(stand_in, "shown", ["--quick", "--devices=0,1"], STAND_IN_GPUS=3, CUDA_VISIBLE_DEVICES="2,0")
+    check("shown: counted among those that are shown", seen.bundle["environment"]["gpus"][1]["id_hash"] == cards[0] and
+          seen.bundle["environment"]["gpus"][0]["id_hash"] not in cards, seen.bundle["environment"]["gpus"])
+    seen = Seen(stand_in, "down", ["--quick", "--devices=0,1", "signal"],
+                NVML_STATE="nvlink=0 p2p=1 ancestor=-", **two)
+    links = seen.bundle["environment"]["links"]
+    check("down: links that are down, and what is not known", links["nvlinks"][0]["up"] == 0 and
+          links["nvlinks"][0]["rates"] == [0] * 18 and links["pairs"][0]["nvlink"] is False and
+          links["pairs"][0]["path"] is None, links)
+    seen = Seen(stand_in, "rate-unknown", ["--quick", "--devices=0,1", "signal"], NVML_STATE="nvlink_rate=-", **two)
+    links = seen.bundle["environment"]["links"]
+    check("rate-unknown: null", links["nvlinks"][0]["up"] == 18 and links["nvlinks"][0]["rates"] == [None] * 18, links)
+
+    for name, words, arguments, environment in (
+            ("absent", "--devices: GPU 1 cannot be measured", "0,1", {"STAND_IN_GPUS": 1}),
+            ("absent-first", "--devices: GPU 2 cannot be measured", "2,0", two),
+            ("unlike", "GPU 1 is a nvidia-stand-in-2, GPU 0 a nvidia-stand-in: all must be one board", "0,1",
+             {**two, "STAND_IN_OTHER": 1})):
+        seen = Seen(stand_in, name, ["--quick", f"--devices={arguments}", "signal"], **environment)
+        check(f"{name}: refused in one line", seen.status == 1 and not seen.bundle and
+              len(seen.lines(words)[0]) == 1, seen.said)
+    for wrong in ("0,1,2", "0,0", "", "x", "0,1,2,3,4"):
+        seen = Seen(stand_in, "wrong", ["--quick", f"--devices={wrong}"], STAND_IN_GPUS=8)
+        check(f"--devices={wrong}: a usage error", seen.status == 2 and not seen.bundle, seen.said)
+    seen = Seen(stand_in, "busy-second", ["--quick", "--devices=0,1"], NVML_STATE="processes@1=1", **two)
+    check("busy-second: a process on the second GPU is seen", seen.status == 2 and "1 other process" in seen.said,
+          seen.said)
+    seen = Seen(stand_in, "busy-other", ["--quick"], NVML_STATE="processes@1=1", **two)
+    check("busy-other: of one GPU, another's process is none", seen.status == 0, seen.said)
+    explains(stand_in)
+
+
+def measured(stand_in, path, *words, **environment):
+    """A program of links/ by itself: its exit status, what it said, and its cases."""
+    done = subprocess.run([path, "--json", *words], capture_output=True, text=True, timeout=LIMIT_S, check=False,
+                          env=stand_in.environment(**environment), cwd=stand_in.work)
+    document = json.loads(done.stdout) if done.stdout else {}
+    return done.returncode, f"{done.stderr} {document.get('checks')}", {
+        one["case"]: one for one in document.get("cases", [])}
+
+
+def ranks(stand_in):
+    """Processes that share memory as GPUs do: what links.h promises, and `signal` through peers and the host."""
+    path, peers = stand_in.link_ranks(), {"STAND_IN_PEERS": 1}
+    before = set(os.listdir("/dev/shm"))
+    parts = ["memory", "host", "nccl_default", "nccl_LL", "nccl_LL128", "nccl_Simple"]
+    for n in (2, 4):
+        status, said, cases = measured(stand_in, path, STAND_IN_GPUS=n, **peers)
+        check(f"{n} ranks: all parts", status == 0 and list(cases) == [f"part={x}" for x in parts] and
+              all(one["metrics"][0]["median"] == 1 and "facts" not in one for one in cases.values()), f"{said} {cases}")
+    status, said, cases = measured(stand_in, path, "--set=gpus=2", STAND_IN_GPUS=4, **peers)
+    check("2 of 4 ranks", status == 0 and len(cases) == 6, said)
+    status, said, cases = measured(stand_in, path, "--set=loopback=1", "--check", **peers)
+    check("loopback: one GPU", status == 0 and "no two ranks" in cases["part=nccl_LL"]["metrics"][0]["why"], said)
+    for state in ("old", "silent"):
+        status, said, cases = measured(stand_in, path, "--case=part=nccl*", STAND_IN_GPUS=2, STAND_IN_NCCL=state, **peers)
+        check(f"NCCL without windows ({state})", status == 0 and
+              all(one["facts"] == {"window": "none"} for one in cases.values()), f"{said} {cases}")
+    status, said, cases = measured(stand_in, path, "--case=part=host", STAND_IN_GPUS=2, STAND_IN_HOST=0, **peers)
+    check("no shared memory of the host: null, with why", status == 0 and
+          cases["part=host"]["metrics"][0]["why"] == "rank 0 cannot map memory of the host that others share", said)
+    status, said, cases = measured(stand_in, path, GPUFLOOR_NCCL="nowhere", STAND_IN_GPUS=2, **peers)
+    check("no NCCL: null, with why", status == 0 and "why" in cases["part=nccl_LL"]["metrics"][0], said)
+
+    signal = os.path.join(stand_in.work, "bin/links/signal")
+    ways = [("relaxed", "peer"), ("acquire", "peer"), ("packet", "peer"), ("relaxed", "host"), ("packet", "host")]
+    for n in (2, 4):
+        status, said, cases = measured(stand_in, signal, "--case=*order=*", STAND_IN_GPUS=n, **peers)
+        check(f"signal, {n} GPUs: the token arrives, by peers and by the host", status == 0 and list(cases) ==
+              [f"gpus={n},order={order},via={via}" for order, via in ways] and
+              all(abs(m["median"] - (1400 if m["name"] == "round_trip" else 1400 / n)) < 1 for one in cases.values()
+                  for m in one["metrics"]), f"{status} {said} {cases}")
+    status, said, cases = measured(stand_in, signal, "--check", "--case=*via=host", STAND_IN_GPUS=2, STAND_IN_HOST=0,
+                                   **peers)
+    check("signal without shared memory of the host: null, with why", status == 0 and len(cases) == 2 and all(
+        "cannot map" in m["why"] for one in cases.values() for m in one["metrics"]), f"{said} {cases}")
+    check("nothing stays in shared memory", set(os.listdir("/dev/shm")) <= before, os.listdir("/dev/shm"))
+
+
+def often(stand_in):
+    """How many cases `all_reduce` has in a round, of which its time follows. (Its kernels do nothing here, which the
+    program sees; what counts is the list of cases.)"""
+    path, cases = stand_in.link("links/all_reduce"), {}
+    for name, words in (("first", ["--round=0"]), ("second", ["--round=1"]), ("middle", ["--round=3"])):
+        status, said, cases[name] = measured(stand_in, path, "--rounds=7", *words, STAND_IN_GPUS=2, STAND_IN_PEERS=1)
+        check(f"all_reduce, {name} round: kernels that do nothing are seen", status == 1 and "elements differ" in said,
+              said)
+    for name, most in (("first", 90), ("middle", 75), ("second", 16)):
+        check(f"all_reduce, {name} round: at most {most} cases", 10 <= len(cases[name]) <= most, len(cases[name]))
+    impls = {re.search("impl=([a-z0-9_]+)", case).group(1) for case in cases["middle"]}
+    check("all ways of NCCL are measured thrice", impls == {"push", "two_shot", "nccl", "nccl_ll", "nccl_ll128",
+                                                            "nccl_simple", "nccl_symmetric"}, impls)
+    check("no process for a protocol in other rounds", not any("nccl_" in case for case in cases["second"]),
+          list(cases["second"]))
+    one = next(one for case, one in cases["middle"].items() if "impl=nccl_symmetric" in case)
+    check("a symmetric kernel that NCCL did not take: null, with why", any(
+        "NCCL took another kernel" in m.get("why", "") for m in one["metrics"]), one)
+
+
+def whole(stand_in):
+    """A run over two GPUs whose memory is shared: each rank measures, and the report has its section."""
+    path = os.path.join(stand_in.work, "whole.json")
+    start = {"capture_output": True, "text": True, "timeout": LIMIT_S, "check": False, "cwd": stand_in.work,
+             "env": stand_in.environment(STAND_IN_GPUS=2, STAND_IN_PEERS=1)}
+    gpufloor = os.path.join(stand_in.work, "bin/gpufloor")
+    done = subprocess.run([gpufloor, "run", "--rounds=2", "--seed=1", "--results=nowhere", "-o", path,
+                           "--devices=0,1", "signal"], **start)
+    with open(path, encoding="utf-8") as file:
+        bundle = json.load(file)
+    runs = bundle["runs"]
+    check("whole: signal is measured in each round", done.returncode == 0 and
+          [run["status"] for run in runs] == ["ok", "ok"] and [len(run["cases"]) for run in runs] == [10, 10],
+          f"{done.stderr} {[run.get('why') for run in runs]}")
+    barrier = [m["median"] for run in runs for one in run["cases"] if "blocks=sm" in one["case"] for m in one["metrics"]]
+    check("whole: a barrier takes what it takes", len(barrier) == 4 and all(abs(x - 800) < 1 for x in barrier), barrier)
+    check("whole: of two GPUs, as it was told", all("gpus=2" in one["case"] for run in runs for one in run["cases"]),
+          runs[0])
+    check("whole: the pairs reach each other", all(pair["access"] for pair in bundle["environment"]["links"]["pairs"]),
+          bundle["environment"]["links"])
+    wrong = schema.jsonschema and schema.complaint("bundle", bundle)
+    check("whole: the bundle follows the schema", not wrong, wrong)
+    shown = subprocess.run([gpufloor, "report", "--section=links", path], **start).stdout
+    check("whole: the report tells it", "BETWEEN GPUS" in shown and "flag through the host" in shown and
+          "barrier of all SMs" in shown, shown)
+
+
+def explains(stand_in):
+    """Without names, --devices runs the programs of links/, drafts too, and those that explain them."""
+    start = {"capture_output": True, "text": True, "timeout": LIMIT_S, "check": False, "cwd": stand_in.work}
+    folder = os.path.join(stand_in.work, "bin/probes")
+    shutil.copy(os.path.join(folder, "spin"), os.path.join(folder, "left_out"))
+    path = os.path.join(stand_in.work, "all.json")
+    done = subprocess.run([os.path.join(stand_in.work, "bin/gpufloor"), "run", "--quick", "--seed=1", "--results=nowhere",
+                           "-o", path, "--devices=0,1"], env=stand_in.environment(STAND_IN_GPUS=2), **start)
+    with open(path, encoding="utf-8") as file:
+        names = {run["probe"]["name"] for run in json.load(file)["runs"]}
+    check("--devices alone: links/ and what explains it", names == {"null", "spin", "signal"}, f"{names} {done.stderr}")
+    os.unlink(os.path.join(folder, "left_out"))
+    os.unlink(path)
+    done = subprocess.run([os.path.join(stand_in.work, "bin/gpufloor"), "run", "--rounds=2", "--seed=1",
+                           "--results=nowhere", "-o", path, "--devices=0,1", "spin", "null"],
+                          env=stand_in.environment(STAND_IN_GPUS=2), **start)
+    with open(path, encoding="utf-8") as file:
+        bundle = json.load(file)
+    bundle.update(complete=False, runs=[run for run in bundle["runs"] if run["run"]["round"] == 0])
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(bundle, file)
+    for devices, status in (("0", 2), ("1,0", 2), ("0,1", 0)):
+        done = subprocess.run([os.path.join(stand_in.work, "bin/gpufloor"), "run", "--results=nowhere",
+                               f"--continue={path}", f"--devices={devices}", "spin", "null"],
+                              env=stand_in.environment(STAND_IN_GPUS=2), **start)
+        check(f"--continue with --devices={devices}", done.returncode == status, done.stderr)
+
+
 def main():
     work = tempfile.mkdtemp()
     try:
         stand_in = StandIn(sys.argv[1], work)
         for name in ("spin", "null"):
             stand_in.link(f"probes/{name}")
-        for part in (settings, mps, processes, throttling, nvml, blas, counters):
+        stand_in.link("links/signal")
+        for part in (several, ranks, often, whole, settings, mps, processes, throttling, nvml, blas, counters):
             part(stand_in)
     finally:
         shutil.rmtree(work)

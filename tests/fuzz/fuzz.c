@@ -169,10 +169,13 @@ static void make_mutant(struct attempt *a, uint64_t *state)
     a->structured = draw_below(state, 2) == 0;
     a->n_mutant = a->structured ? mutate_document(a->mutant, MUTANT_MAX, &from, &other, state)
                                 : mutate_bytes(a->mutant, MUTANT_MAX, &from, state);
-    a->fits = seeds_valid(a->kind, a->mutant, a->n_mutant, &a->parsed);
+    bool alike;
+    a->fits = seeds_valid(a->kind, a->mutant, a->n_mutant, &a->parsed, &alike);
     place_mutant(a->kind, a->mutant, a->n_mutant);
     if (a->kind == KIND_BUNDLE)
         place_original(&from);
+    if (!alike)
+        judge_readers(a);
     fuzz->n_mutants++;
     fuzz->n_structured += a->structured;
     fuzz->n_parsed += a->parsed;

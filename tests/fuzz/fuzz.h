@@ -90,7 +90,8 @@ void seeds_made(void);
 void seeds_keep(enum kind kind, const char *bytes, size_t size);
 struct bytes seeds_pick(enum kind kind, uint64_t *state);
 struct bytes seeds_at(enum kind kind, size_t number); /* of those cut, for the folder of inputs */
-bool seeds_valid(enum kind kind, const char *bytes, size_t size, bool *parsed);
+bool seeds_valid(enum kind kind, const char *bytes, size_t size, bool *parsed,
+                 bool *alike); /* alike: both readers of JSON say the same of it */
 
 /* place.c: the folder of inputs. */
 int place_run(int argc, char **argv); /* makes it, runs this program there, removes it */
@@ -109,6 +110,7 @@ void words_line(struct attempt *a, uint64_t *state);
 void judge_open(const char *folder, const char *except);
 void judge_status(const struct attempt *a, int status, const char *out, size_t n_out,
                   const char *said, size_t n_said);
+void judge_readers(const struct attempt *a); /* they do not agree on its mutant */
 void judge_death(const struct attempt *a, const char *class, const char *said);
 
 #endif

@@ -186,6 +186,12 @@ void judge_status(const struct attempt *a, int status, const char *out, size_t n
         judge_written(a);
 }
 
+/* The reader of plain JSON (core/parse.h) gave another document than jansson. */
+void judge_readers(const struct attempt *a)
+{
+    found(a, "readers", "readers", "the plain reader reads the input otherwise than jansson does");
+}
+
 /* The sanitizer's summary says which defect it is. */
 void judge_death(const struct attempt *a, const char *class, const char *said)
 {

@@ -8,17 +8,28 @@ while [ $# -gt 0 ]; do
     --list) list=yes ;;
     --round) round=$2 ;;
     --device) device=$2 ;;
+    --prepare) prepare=yes ;;
     --raw) printf '%s\ttime\t\twall\t%s\t1\t100\n' "$name" "$round" >>"$2" ;;
     esac
     shift
 done
-needs=host
-case $name in needy | peers | fused_peers) needs=gpu ;; esac
+if [ "${CUDA_VISIBLE_DEVICES:-}" ]; then # the place in that list
+    device=$(printf '%s' "$CUDA_VISIBLE_DEVICES" | cut -d, -f$((device + 1)))
+fi
+needs=host prepares=false
+case $name in needy | *peers) needs=gpu ;; esac
+case $name in *peers) prepares=true ;; esac
 [ "$name" = null ] && needs='gpu if any'
 if [ "${list:-}" ]; then
     [ "$name" = mute ] && exit 1
     printf '{"schema":"probe","schema_version":1,"name":"%s","what":"a stand-in","method":1,' "$name"
-    printf '"needs":"%s","min_cc":0,"cubins":{"fake.sm_90a":"aa"},"metrics":[],"parameters":[]}\n' "$needs"
+    printf '"needs":"%s","min_cc":0,"cubins":{"fake.sm_90a":"aa"},"metrics":[],"parameters":[],' "$needs"
+    printf '"prepares":%s}\n' "$prepares"
+    exit 0
+fi
+if [ "${prepare:-}" ]; then
+    [ "${FAKE_WORDS:-}" ] && echo "$name $words" >>"$FAKE_WORDS"
+    [ "$name" = "${FAKE_STUCK:-}" ] && sleep 600
     exit 0
 fi
 [ "${FAKE_LOG:-}" ] && echo "$name $round" >>"$FAKE_LOG"

@@ -125,6 +125,8 @@ def kill_once(gpufloor, folder, draw, number):
     ended = subprocess.run(words[:2] + ["--results", folder, "--continue", bundle], env=environment,
                            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     check(ended.returncode == 0, f"{what}: continued", ended.stderr[-300:])
+    others = set(os.listdir(folder)) - {"one.json", "log"}
+    check(not others, f"{what}: nothing is left beside after that", others)
     check_file(bundle, f"{what}, continued", ROUNDS + 1)
 
 

@@ -157,14 +157,24 @@ check "the other keeps its rounds" grep -q '"complete":false,"why":"interrupted 
 probes null good needy
 
 mkdir -p bin/baselines with without
-for name in peers fused_peers; do ln -s "$here/fake_probe.sh" "bin/baselines/$name.py"; done
+for name in peers fused_peers layer_peers; do ln -s "$here/fake_probe.sh" "bin/baselines/$name.py"; done
 printf '#!/bin/sh\nexit 0\n' >with/python3
 printf '#!/bin/sh\nexit 1\n' >without/python3
 chmod +x with/python3 without/python3
 PATH=$work/with:$PATH measure --peers --rounds 2
-check "--peers takes both programs into every round" runs_of peers 2
+check "--peers takes the programs of baselines/ into every round" runs_of peers 2
 check "where python3 has torch" runs_of fused_peers 2
+check "that of the layer, too" runs_of layer_peers 2
 check "beside the others" runs_of good 2
+rm -f words
+PATH=$work/with:$PATH FAKE_WORDS=$work/words measure --peers --rounds 2 --device 0
+check "each is prepared once" test "$(grep -c -- '--prepare --device 0$' words)" = 3
+check "before the first round" test "$(head -4 words | grep -c '^[a-z_]*peers --prepare')" = 3
+check "no other is" test "$(grep -- --prepare words | grep -vc '^[a-z_]*peers ')" = 0
+check "which is said" says '^ready layer_peers  '
+PATH=$work/with:$PATH FAKE_STUCK=layer_peers measure --peers --rounds 2 --timeout 1
+check "what does not end there is named" says '^warn  layer_peers: --prepare: timed out after 1 s$'
+check "and is measured all the same" runs_of layer_peers 2
 PATH=$work/without:$PATH measure --peers --rounds 2
 check "without torch they are left out" runs_of peers 0
 check "one line says so" says '^no peers: python3 has no torch$'

@@ -93,7 +93,7 @@ sanitize() {
     esac
 }
 
-for probe in "$bin"/probes/* "$bin"/matmul/* "$bin"/fused/*; do
+for probe in "$bin"/probes/* "$bin"/matmul/* "$bin"/fused/* "$bin"/links/*; do
     [ -x "$probe" ] || continue
     name=$(basename "$probe")
     [[ $only = "  " || $only = *" $name "* ]] || continue

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 2
 passed=0
 failed=0
 
-for source in probes/*/*.cu matmul/*/*.cu fused/*/*.cu \
+for source in probes/*/*.cu matmul/*/*.cu fused/*/*.cu links/*/*.cu \
     core/device/*.cu; do
     [ -e "$source" ] || continue
     set -- "$build/${source%.cu}".sm_*.cubin

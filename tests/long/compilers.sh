@@ -20,7 +20,7 @@ result() { # result STATUS WHAT
 
 # Files that need CUDA's headers, one by one: all of which no object was made yet.
 compile_gpu_files() { # compile_gpu_files CC
-    find core probes matmul fused -name '*.c' | while read -r file; do
+    find core probes matmul fused links -name '*.c' | while read -r file; do
         [ -e "$work/$1/${file%.c}.o" ] || echo "$file"
     done | xargs -P 2 -I@ "$1" -c -o /dev/null -O2 -std=c11 -D_GNU_SOURCE -I. -I"$work/$1" \
             -Icore/plugins/compat -isystem "$cuda/include" -isystem "$cuda/extras/CUPTI/include" -Wall -Wextra \

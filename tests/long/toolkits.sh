@@ -61,7 +61,7 @@ make_with() { # make_with NAME TOOLKIT VARIABLE=VALUE... TARGET...
 
 cubins() { # cubins NAME: what make calls them
     local source arch
-    for source in core/device/*.cu probes/*/*.cu matmul/*/*.cu fused/*/*.cu; do
+    for source in core/device/*.cu probes/*/*.cu matmul/*/*.cu fused/*/*.cu links/*/*.cu; do
         for arch in $archs; do
             echo "$work/$1/build/${source%.cu}.sm_$arch.cubin"
         done

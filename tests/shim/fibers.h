@@ -5,27 +5,64 @@
 
 #include "tests/shim/fault.h"
 
-enum { SHIM_ALLOCATIONS = 4096, SHIM_TOLD = 20 };
+enum { SHIM_ALLOCATIONS = 4096, SHIM_TOLD = 20, SHIM_BLOCKS = 1024 };
 static const unsigned SHIM_STACK = 128 << 10, SHIM_WARP = 32, SHIM_THREADS = 1024;
-enum shim_state { SHIM_RUNS, SHIM_AT_BARRIER, SHIM_AT_EXCHANGE, SHIM_ENDED };
+/* A launch whose threads only poll ends after so many polls, and so many turns of every block. */
+static const unsigned SHIM_POLLS = 300000, SHIM_TURNS = 1200, SHIM_SECONDS = 40;
+enum shim_state {
+    SHIM_RUNS,
+    SHIM_AT_BARRIER,
+    SHIM_AT_EXCHANGE,
+    SHIM_AT_NAMED,
+    SHIM_AT_MBARRIER,
+    SHIM_ENDED,
+    SHIM_STATES
+};
 
+struct shim_mbarrier;
+struct shim_copy;
 struct shim_fiber {
     ucontext_t context;
     shim_state state;
     uint3 thread;
     unsigned mask;           /* of the lanes in an exchange */
+    unsigned id, threads;    /* of a named barrier */
+    const shim_mbarrier *at; /* at an mbarrier: which, and the parity of the phase */
+    unsigned parity;
+    unsigned groups[2];      /* of copies that this thread has closed: loads, stores */
     uint64_t given;          /* what this thread gives to a barrier or an exchange */
     uint64_t got[SHIM_WARP]; /* from an exchange: each lane's; from a barrier: [0], the sum */
 };
 
-static struct {
-    shim_fiber *all, *now;
-    char *stacks;
+struct shim_block {
+    shim_fiber *all;
+    unsigned *turn, ended; /* the order in which threads run; how many have ended */
     ucontext_t scheduler;
-    unsigned n, *turn; /* threads of a block, and the order in which they run */
+    char *stacks;
+    uint3 index;
+    unsigned rank;
+    const void *args;
+    char *shared; /* this program's thread-local memory */
+    char *aside;  /* what is in it, while another block runs */
+    size_t shared_bytes;
+    shim_copy *copies; /* in flight */
+    unsigned n_copies, room;
+};
+
+static struct {
+    shim_block *block; /* that runs now */
+    shim_fiber *now;   /* thread that runs now; NULL outside a kernel */
+    unsigned n;        /* threads of a block */
     int order;         /* 0 forward, 1 backward, 2 shuffled */
-    void (*call)();
-    uint64_t random;
+    void (*call)(const void *args);
+    uint64_t progress;     /* counts what may end a poll: memory that changes, threads that end */
+    uint64_t moves;        /* counts threads that continue after a wait */
+    uint64_t all_polls;
+    unsigned polls, turns; /* since the last progress: polls, and turns of all blocks */
+    uint64_t events;       /* progress, moves and polls when all blocks had their last turn */
+    uint64_t clock;        /* reads of any clock, and leaps */
+    uint64_t random, dice; /* of the data; of the order of things */
+    char *stacks[SHIM_BLOCKS];
     void *allocated[SHIM_ALLOCATIONS];
     unsigned n_allocated;
     int passed, failed;
@@ -42,7 +79,10 @@ __attribute__((noreturn, format(printf, 1, 2))) static void shim_die(const char 
 {
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "shim: block %u: ", blockIdx.x);
+    fprintf(stderr, "shim: ");
+    if (shim.block && shim.block->rank)
+        fprintf(stderr, "rank %u, ", shim.block->rank);
+    fprintf(stderr, "block %u: ", blockIdx.x);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);
@@ -51,16 +91,88 @@ __attribute__((noreturn, format(printf, 1, 2))) static void shim_die(const char 
 
 static unsigned shim_index()
 {
-    return (unsigned)(shim.now - shim.all);
+    return (unsigned)(shim.now - shim.block->all);
+}
+
+static void shim_progress()
+{
+    shim.progress++;
+    shim.polls = shim.turns = 0;
+}
+
+static void shim_moved()
+{
+    shim.moves++;
+}
+
+static uint64_t shim_next(uint64_t *random)
+{
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    return *random >> 33;
+}
+
+static uint64_t shim_random()
+{
+    return shim_next(&shim.random);
+}
+
+static bool shim_toss()
+{
+    return shim_next(&shim.dice) >> 8 & 1;
+}
+
+static void shim_leave(shim_fiber *self)
+{
+    asm volatile("" ::: "memory"); /* other threads change memory now */
+    swapcontext(&self->context, &shim.block->scheduler);
+    asm volatile("" ::: "memory");
 }
 
 static void shim_wait(shim_state what)
 {
-    shim_fiber *self = shim.now;
-    self->state = what;
-    asm volatile("" ::: "memory"); /* other threads change shared memory now */
-    swapcontext(&self->context, &shim.scheduler);
-    asm volatile("" ::: "memory");
+    shim.now->state = what;
+    shim_leave(shim.now);
+}
+
+/* Lets others run. Who calls this again and again waits for something in memory. */
+static void shim_poll()
+{
+    if (!shim.now)
+        return;
+    shim.polls++;
+    shim.all_polls++;
+    shim_leave(shim.now);
+}
+
+template <typename T> static T shim_load(const T *p)
+{
+    const bool is_late = shim.order == 1 || (shim.order == 2 && shim_toss());
+    if (is_late)
+        shim_poll();
+    const T got = *p;
+    if (!is_late)
+        shim_poll();
+    return got;
+}
+
+static void shim_stored(bool has_changed)
+{
+    if (has_changed)
+        shim_progress();
+    if (!has_changed || (shim.order == 2 && shim_toss()))
+        shim_poll();
+}
+
+/* Counts reads of a clock. Where nobody makes progress it leaps, so that budgets run out. */
+static uint64_t shim_clock()
+{
+    const bool is_stuck = shim.polls > SHIM_POLLS / 2 && shim.turns > SHIM_TURNS / 2;
+    return shim.clock += is_stuck ? 1 << 28 : 1;
+}
+static inline void __nanosleep(unsigned ns)
+{
+    shim.clock += ns / 32;
+    shim_poll();
 }
 
 /* All threads of the block must call this; returns how many gave true. */
@@ -79,6 +191,17 @@ static inline void __syncthreads()
 static inline int __syncthreads_count(int given) { return (int)shim_barrier(given != 0); }
 static inline int __syncthreads_or(int given) { return shim_barrier(given != 0) > 0; }
 static inline int __syncthreads_and(int given) { return shim_barrier(given == 0) == 0; }
+
+/* `threads` threads must call this with that id. */
+static void shim_named_barrier(unsigned id, unsigned threads)
+{
+    if (id < 1 || id > 15 || threads > shim.n)
+        shim_die("no block of %u threads has a barrier %u of %u", shim.n, id, threads);
+    shim.now->id = id;
+    shim.now->threads = threads;
+    if (!shim_fault("named"))
+        shim_wait(SHIM_AT_NAMED);
+}
 
 /* The lanes of the mask show each other what they give. All exchanges are built on this. */
 static const uint64_t *shim_exchange(unsigned mask, uint64_t given)
@@ -175,157 +298,8 @@ SHIM_REDUCE(__reduce_min_sync, a < b ? a : b)
 SHIM_REDUCE(__reduce_or_sync, a | b)
 SHIM_REDUCE(__reduce_and_sync, a & b)
 
-/* --- one block after another ------------------------------------------------------------------ */
-
-static void shim_begin()
-{
-    shim.call();
-    shim_wait(SHIM_ENDED);
-}
-
-/* Shared memory is this program's thread-local memory; NaN until a thread writes it. */
-static int shim_poison_shared(struct dl_phdr_info *program, size_t, void *)
-{
-    for (int i = 0; i < program->dlpi_phnum; i++)
-        if (program->dlpi_phdr[i].p_type == PT_TLS && program->dlpi_tls_data)
-            memset(program->dlpi_tls_data, 0xff, program->dlpi_phdr[i].p_memsz);
-    return 1; /* the first one is this program: no further */
-}
-
-/* Lanes of a warp whose whole mask has arrived exchange what they gave, and continue. */
-static bool shim_release_warp(unsigned first)
-{
-    const unsigned lanes = shim.n - first < SHIM_WARP ? shim.n - first : SHIM_WARP;
-    const unsigned existing = lanes < SHIM_WARP ? (1u << lanes) - 1 : ~0u;
-    bool released = false;
-
-    for (unsigned i = 0; i < lanes; i++) {
-        const unsigned mask = shim.all[first + i].mask & existing;
-        uint64_t given[SHIM_WARP];
-        bool is_whole = shim.all[first + i].state == SHIM_AT_EXCHANGE;
-
-        memset(given, 0xff, sizeof given);
-        for (unsigned j = 0; is_whole && j < lanes; j++)
-            if (mask >> j & 1) {
-                const shim_fiber *f = &shim.all[first + j];
-                is_whole = f->state == SHIM_AT_EXCHANGE && (f->mask & existing) == mask;
-                given[j] = f->given;
-            }
-        for (unsigned j = 0; is_whole && j < lanes; j++)
-            if (mask >> j & 1) {
-                shim_fiber *f = &shim.all[first + j];
-                memcpy(f->got, given, sizeof given);
-                if (j == 5 && shim_fault("lane"))
-                    memmove(f->got, f->got + 1, sizeof given - sizeof given[0]);
-                f->state = SHIM_RUNS;
-            }
-        released |= is_whole;
-    }
-    return released;
-}
-
-/* Threads at the barrier continue when all have arrived. */
-static bool shim_release_block(unsigned ended)
-{
-    uint64_t sum = 0, here = 0;
-    for (unsigned i = 0; i < shim.n; i++)
-        if (shim.all[i].state == SHIM_AT_BARRIER) {
-            here++;
-            sum += shim.all[i].given;
-        }
-    if (here == 0 || here + ended < shim.n)
-        return false;
-    if (ended)
-        shim_die("%u threads wait at a barrier that %u have left the kernel without",
-                 (unsigned)here, ended);
-    for (unsigned i = 0; i < shim.n; i++) {
-        shim.all[i].got[0] = sum;
-        shim.all[i].state = SHIM_RUNS;
-    }
-    return true;
-}
-
-static void shim_run_block()
-{
-    unsigned ended = 0;
-    while (ended < shim.n) {
-        for (unsigned i = 0; i < shim.n; i++) {
-            shim.now = &shim.all[shim.turn[i]];
-            if (shim.now->state == SHIM_RUNS)
-                swapcontext(&shim.scheduler, &shim.now->context);
-        }
-        ended = 0;
-        for (unsigned i = 0; i < shim.n; i++)
-            ended += shim.all[i].state == SHIM_ENDED;
-        bool released = false;
-        for (unsigned i = 0; i < shim.n; i += SHIM_WARP)
-            released |= shim_release_warp(i);
-        released |= shim_release_block(ended);
-        if (!released && ended < shim.n)
-            shim_die("%u threads wait for others that never come", shim.n - ended);
-    }
-}
-
-static uint64_t shim_random()
-{
-    shim.random = shim.random * 6364136223846793005u + 1442695040888963407u;
-    return shim.random >> 33;
-}
-
-static void shim_new_block()
-{
-    for (unsigned i = 0; i < shim.n; i++) {
-        shim_fiber *f = &shim.all[i];
-        getcontext(&f->context);
-        f->context.uc_stack.ss_sp = shim.stacks + (size_t)i * SHIM_STACK;
-        f->context.uc_stack.ss_size = SHIM_STACK;
-        f->context.uc_link = NULL;
-        makecontext(&f->context, shim_begin, 0);
-        f->state = shim_fault("thread") && i == shim.n / 2 ? SHIM_ENDED : SHIM_RUNS;
-        f->thread = {i, 0, 0};
-        shim.turn[i] = shim.order == 1 ? shim.n - 1 - i : i;
-    }
-    for (unsigned i = shim.n; shim.order == 2 && i > 1; i--) {
-        const unsigned j = (unsigned)(shim_random() % i), other = shim.turn[i - 1];
-        shim.turn[i - 1] = shim.turn[j];
-        shim.turn[j] = other;
-    }
-    dl_iterate_phdr(shim_poison_shared, NULL);
-}
-
-template <typename ARGS> struct shim_bound { /* a kernel with its arguments, as a plain call */
-    static void (*kernel)(ARGS);
-    static const ARGS *args;
-    static void call() { kernel(*args); }
-};
-template <typename ARGS> void (*shim_bound<ARGS>::kernel)(ARGS);
-template <typename ARGS> const ARGS *shim_bound<ARGS>::args;
-
-template <typename ARGS>
-void shim_launch(void (*kernel)(ARGS), const ARGS &args, dim3 grid, unsigned block, size_t)
-{
-    shim_bound<ARGS>::kernel = kernel;
-    shim_bound<ARGS>::args = &args;
-    shim.call = shim_bound<ARGS>::call;
-    shim.n = block;
-    gridDim = grid;
-    blockDim = dim3(block);
-    shim.all = (shim_fiber *)calloc(block, sizeof *shim.all);
-    shim.turn = (unsigned *)calloc(block, sizeof *shim.turn);
-    if (!shim.stacks) /* kept, so that their pages are touched once */
-        shim.stacks = (char *)malloc((size_t)SHIM_THREADS * SHIM_STACK);
-    if (!shim.all || !shim.turn || !shim.stacks || block > SHIM_THREADS)
-        shim_die("no room for %u threads", block);
-    for (unsigned z = 0; z < grid.z; z++)
-        for (unsigned y = 0; y < grid.y; y++)
-            for (unsigned x = 0; x < grid.x; x++) {
-                blockIdx = {x, y, z};
-                shim_new_block();
-                shim_run_block();
-            }
-    free(shim.turn);
-    free(shim.all);
-}
+#include "tests/shim/async.h"
+#include "tests/shim/blocks.h"
 
 /* --- the test --------------------------------------------------------------------------------- */
 
@@ -367,7 +341,7 @@ double shim_normal(void)
 int main(void)
 {
     for (shim.order = 0; shim.order < 3; shim.order++) {
-        shim.random = 1;
+        shim.random = shim.dice = 1;
         shim_test();
         while (shim.n_allocated > 0)
             free(shim.allocated[--shim.n_allocated]);

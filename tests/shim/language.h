@@ -3,8 +3,11 @@
 #ifndef TESTS_SHIM_LANGUAGE_H
 #define TESTS_SHIM_LANGUAGE_H
 
+#ifndef SHIM_ARCH
+#define SHIM_ARCH 800
+#endif
 #define __CUDACC__ 13
-#define __CUDA_ARCH__ 800
+#define __CUDA_ARCH__ SHIM_ARCH
 #define __global__
 #define __device__
 #define __host__
@@ -133,24 +136,29 @@ static inline float __int2float_rn(int x) { return (float)x; }
 static inline float __uint2float_rn(unsigned x) { return (float)x; }
 static inline float __double2float_rn(double x) { return (float)x; }
 
-/* --- memory: the caches make no difference; blocks run one after another ---------------------- */
+/* --- memory: the caches make no difference; one thread runs at a time ------------------------- */
+
+/* What a thread may wait for is loaded by shim_load(): other threads run before or after it. Who
+ * stores it calls shim_stored() afterwards. */
+template <typename T> static T shim_load(const T *p);
+static void shim_stored(bool has_changed);
 
 template <typename T> static inline T __ldg(const T *p) { return *p; }
 template <typename T> static inline T __ldcs(const T *p) { return *p; }
 template <typename T> static inline T __ldcg(const T *p) { return *p; }
-template <typename T> static inline T __ldcv(const T *p) { return *p; }
+template <typename T> static inline T __ldcv(const T *p) { return shim_load(p); }
 template <typename T> static inline void __stcg(T *p, T x) { *p = x; }
 template <typename T> static inline void __stwt(T *p, T x) { *p = x; }
 static inline void __threadfence() {}
 static inline void __threadfence_block() {}
 static inline void __threadfence_system() {}
-static inline size_t __cvta_generic_to_shared(const void *p) { return (size_t)p; }
 
 #define SHIM_ATOMIC(name, expression)                                                              \
     template <typename T, typename U> static inline T name(T *p, U by)                             \
     {                                                                                              \
         const T old = *p, x = (T)by;                                                               \
         *p = (T)(expression);                                                                      \
+        shim_stored(memcmp(&old, p, sizeof old) != 0);                                             \
         return old;                                                                                \
     }
 SHIM_ATOMIC(atomicAdd, old + x)
@@ -167,6 +175,7 @@ template <typename T, typename U, typename V> static inline T atomicCAS(T *p, U 
     const T old = *p;
     if (old == (T)expected)
         *p = (T)x;
+    shim_stored(memcmp(&old, p, sizeof old) != 0);
     return old;
 }
 

@@ -285,7 +285,7 @@ version() { # version FOLDER: of a build of that tree
     sed -n 's/^#define VERSION_SHORT "\(.*\)"$/\1/p' "$work/version/version_values.h"
 }
 mkdir -p "$work/outer/copy"
-cp -r Makefile LICENSE core report tests probes matmul fused "$work/outer/copy/"
+cp -r Makefile LICENSE core report tests probes matmul fused links "$work/outer/copy/"
 check "a copy without its history" test "$(version "$work/outer/copy")" = unknown
 if git rev-parse -q --verify HEAD >/dev/null 2>&1; then
     commit=$(git rev-parse HEAD)

@@ -88,6 +88,53 @@ static void near_to_a_control(void **unused)
     assert_null(near(&f));
 }
 
+/* --- 3 % faster --------------------------------------------------------------------------------------- */
+
+static double slower_by; /* of the second row */
+
+static void judge_faster(const struct bundle *bundle, struct finding *f)
+{
+    struct row l1;
+    if (!rule_take(bundle, L1, &l1, f))
+        return;
+    struct row slow = l1;
+    slow.low = slow.centre = slow.high = slower_by * l1.centre;
+    rule_say_row(f, "a load", &l1);
+    rule_conclude(f, rule_faster(f, &l1, &slow) ? CLAIM_REPRODUCED : CLAIM_REFUTED, true, true);
+}
+
+static struct finding faster(double by)
+{
+    const struct claim claim = {.id = "C0", .judge = judge_faster, .needs = NEEDS(needs)};
+    struct bundle b = {0};
+    struct finding f;
+    slower_by = by;
+    put_spread(&b.rows, L1, "cycles", ROW_LOWER, 1000, 0, 7);
+    claim_judge(&claim, &b, &f);
+    rows_free(&b.rows);
+    return f;
+}
+
+/* The 3 % of rule_faster() are moved as every threshold is. */
+static void near_to_faster(void **unused)
+{
+    (void)unused;
+    struct finding f = faster(1.05);
+    assert_int_equal(f.verdict, CLAIM_REPRODUCED);
+    assert_int_equal(f.n_limits, 1);
+    assert_string_equal(f.limit[0], "FASTER");
+    assert_null(near(&f));
+    f = faster(1.032); /* 0.033 * 1032 is more than 32 */
+    assert_int_equal(f.verdict, CLAIM_REPRODUCED);
+    assert_non_null(strstr(f.evidence, "with 10 % more for FASTER it is REFUTED"));
+    f = faster(1.03); /* 30 is less than 0.03 * 1030, and more than 0.027 * 1030 */
+    assert_int_equal(f.verdict, CLAIM_REFUTED);
+    assert_non_null(strstr(f.evidence, "with 10 % less for FASTER it is REPRODUCED"));
+    f = faster(1.01);
+    assert_int_equal(f.verdict, CLAIM_REFUTED);
+    assert_null(near(&f));
+}
+
 /* --- counts --------------------------------------------------------------------------------------- */
 
 static size_t n_right;
@@ -198,7 +245,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(far_from_all),          cmocka_unit_test(near_to_one),
-        cmocka_unit_test(near_to_a_control),     cmocka_unit_test(one_less_or_more),
+        cmocka_unit_test(near_to_a_control), cmocka_unit_test(near_to_faster),     cmocka_unit_test(one_less_or_more),
         cmocka_unit_test(what_a_bundle_decides),
     };
     return cmocka_run_group_tests_name("verdicts near their thresholds", tests, NULL, NULL);

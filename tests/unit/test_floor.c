@@ -3,9 +3,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "report/floor/estimate.h"
+#include "report/floor/frozen.h"
 
 /* 4 TB/s, a graph's edge of 1000 ns, a product node of 1500 ns and its stream, attention of 2000. */
 static const double RATE = 4e12, GRAPH = 1000, NODE = 1500, ATTENTION_NODE = 2000;
@@ -328,6 +330,73 @@ static void files_are_read_or_refused(void **unused)
     assert_false(model_read(&model, "./none.json", why));
 }
 
+/* --- predictions that were written down ------------------------------------------------------- */
+
+#define FROZEN_HEAD                                                                                \
+    "model\tcontext\tbatch\tpackaging\tlayer_ns\tlayer_fast_ns\tlayer_slow_ns\tstep_ns\t"            \
+    "step_fast_ns\tstep_slow_ns\tlayer_floor_ns\tstep_floor_ns\n"
+
+/* Of one day, in the folder of a board that the working folder holds. */
+static void freeze(const char *day, const char *text)
+{
+    char path[120];
+    snprintf(path, sizeof path, "frozen/board/floor/%s-1.tsv", day);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static bool read_frozen(struct frozen *frozen, const char *day)
+{
+    return frozen_read(frozen, "frozen", "board", day);
+}
+
+static void frozen_predictions_are_found_or_refused(void **unused)
+{
+    static const char *const wrong[] = {"", "model\n", FROZEN_HEAD, FROZEN_HEAD "a\t1\n",
+                                        FROZEN_HEAD "a\t1\t1\tring\t1\t1\t1\t1\t1\t1\t1\t1\t1\n"};
+    struct frozen *frozen = calloc(1, sizeof *frozen);
+    char folder[] = "/tmp/gpufloor-frozen-XXXXXX", back[4096];
+    (void)unused;
+
+    assert_non_null(frozen);
+    assert_non_null(getcwd(back, sizeof back));
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    assert_false(read_frozen(frozen, "2026-11-22"));
+    assert_false(frozen_read(frozen, NULL, "board", "2026-11-22"));
+    assert_int_equal(mkdir("frozen", 0777) + mkdir("frozen/board", 0777), 0);
+    assert_int_equal(mkdir("frozen/board/floor", 0777), 0);
+    freeze("2026-11-20", FROZEN_HEAD "a\t1024\t1\tring\t10\t9\t11\t100\t90\t110\t8\t80\n");
+    freeze("2026-11-22", FROZEN_HEAD "a\t1024\t1\tring\t12\t9\t13\t-\t-\t-\tx\t-1\n"
+                                     "a\t1024\t2\tvalues\t1\t1\t1\t1\t1\t1\t1\t1\n");
+    assert_true(read_frozen(frozen, "2026-11-21T10:00:00Z")); /* what came later was no prediction */
+    assert_string_equal(frozen->name, "2026-11-20-1");
+    assert_same(frozen_find(frozen, "a", 1024, "ring")->step, 100);
+    assert_true(read_frozen(frozen, "2026-11-22T10:00:00Z"));
+    assert_int_equal(frozen->n, 2);
+    const struct frozen_cell *cell = frozen_find(frozen, "a", 1024, "ring");
+    assert_same(cell->layer, 12);
+    assert_nan(cell->step);
+    assert_nan(cell->layer_floor);
+    assert_nan(cell->step_floor);
+    assert_null(frozen_find(frozen, "a", 1024, "values")); /* of batch 2 */
+    assert_null(frozen_find(frozen, "a", 128, "ring"));
+    assert_false(read_frozen(frozen, "2026-11-19"));
+    assert_false(frozen_read(frozen, "frozen", "../frozen/board", "2026-11-22"));
+    for (size_t i = 0; i < CHECK_LENGTH(wrong); i++) {
+        freeze("2026-11-22", wrong[i]);
+        assert_false(read_frozen(frozen, "2026-11-22"));
+    }
+    unlink("frozen/board/floor/2026-11-20-1.tsv");
+    unlink("frozen/board/floor/2026-11-22-1.tsv");
+    assert_int_equal(rmdir("frozen/board/floor") + rmdir("frozen/board") + rmdir("frozen"), 0);
+    assert_int_equal(chdir(back), 0);
+    rmdir(folder);
+    free(frozen);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +411,7 @@ int main(void)
         cmocka_unit_test(curves_are_lines_between_points),
         cmocka_unit_test(rows_become_primitives),
         cmocka_unit_test(files_are_read_or_refused),
+        cmocka_unit_test(frozen_predictions_are_found_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,6 +159,9 @@ static void boards(void **unused)
     assert_string_equal(board_slug(slug, sizeof slug, "\xff"), "unknown");
     assert_string_equal(board_slug(slug, 4, "NVIDIA H200"), "nvi");
     assert_true(board_peak("nvidia-h200")->fp16_fp32_flops == 989.4e12);
+    assert_ptr_equal(board_peak("2x-nvidia-h200"), board_peak("nvidia-h200"));
+    assert_null(board_peak("2x-"));
+    assert_null(board_peak("2-nvidia-h200"));
     assert_null(board_peak("nvidia-h200-mig-1g-18gb"));
     assert_null(board_peak("nvidia-geforce-rtx-4090-laptop-gpu"));
     assert_null(board_peak(NULL));

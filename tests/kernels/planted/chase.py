@@ -1,7 +1,7 @@
 """Chases: what makes a latency too short, or that of something else."""
 
 LATENCY = "probes/memory_latency/memory_latency.cu"
-CHASE = "probes/common/chase.cuh"
+CHASE = "core/device/chase.cuh"
 LOADS = "probes/common/loads.cuh"
 GENERAL = "core/device/load.cuh"
 L2_STEP = 'asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(p)::"memory");'

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+static inline uint32_t shared_address(const void *p) { return shim_shared_address(p); }
 static inline uint64_t load_cg(const void *p) { return *(const uint64_t *)p; }
 static inline uint4 load_cg_128(const void *p) { return *(const uint4 *)p; }
 static inline uint4 load_once(const void *p) { return *(const uint4 *)p; }

@@ -1,0 +1,1 @@
+#include "fused/common/decoder/deal.cuh"

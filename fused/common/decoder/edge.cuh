@@ -1,0 +1,134 @@
+// Edges: how one step of a layer hands its words over to the next.
+//
+//     edge.put(i, bits);                       a thread has word i of this layer's mail
+//     edge.close();                            all threads: this block has put all its words
+//     edge.take<N>(first, step, end, word);    a thread gets N pairs of words: it waits for them
+//
+// edge_values  a word lies in the mail with the epoch of its layer, in one store of 8 bytes. Who
+//              needs it polls the word itself. close() does nothing.
+// edge_barrier plain words; close() is a barrier of the whole grid.
+// edge_kernel  plain words; the end of the kernel is the edge.
+//
+// join(), once a launch; then open() with each layer's mail and epoch.
+//
+// Words are taken in pairs, 8 or 16 bytes at a time: `first`, `step` and `end` count pairs; `first` is
+// before `end`. A pair at or beyond `end` is not taken, and word[i] of it is not written. All are
+// polled until all are there: to poll one, and then to load the rest, costs a way through the L2 more.
+#ifndef FUSED_COMMON_DECODER_EDGE_CUH
+#define FUSED_COMMON_DECODER_EDGE_CUH
+
+#include "core/device/grid_barrier.cuh"
+#include "core/device/load.cuh"
+#include "core/device/named_barrier.cuh"
+#include "core/device/order.cuh"
+#include "fused/common/decoder/deal.cuh"
+
+enum : uint32_t { DECODER_COMPUTING = 1 }; // the named barrier of the threads that compute
+
+__device__ __forceinline__ void decoder_sync(void)
+{
+    named_barrier<DECODER_THREADS>(DECODER_COMPUTING);
+}
+
+// The thread's warp, in a form from which the compiler knows that it is the same in all lanes.
+__device__ __forceinline__ uint32_t decoder_warp(void)
+{
+    return __shfl_sync(~0u, threadIdx.x / 32, 0);
+}
+
+struct edge_values {
+    uint64_t *mail;
+    struct grid_barrier_state *state;
+    uint32_t epoch, budget_ns;
+    bool given_up;
+
+    __device__ __forceinline__ void join(const struct decoder_args &a)
+    {
+        state = a.barrier;
+        budget_ns = a.budget_ns;
+        given_up = false;
+    }
+    __device__ __forceinline__ void open(void *layer_mail, uint32_t layer_epoch)
+    {
+        mail = (uint64_t *)layer_mail;
+        epoch = layer_epoch;
+    }
+    __device__ __forceinline__ void put(uint32_t i, uint32_t bits)
+    {
+        store_relaxed_64(mail + i, (uint64_t)epoch << 32 | bits);
+    }
+    __device__ __forceinline__ void close(void) {}
+
+    template <int N>
+    __device__ __forceinline__ void take(uint32_t first, uint32_t step, uint32_t end,
+                                         uint2 (&word)[N])
+    {
+        const ulonglong2 *from = (const ulonglong2 *)mail + first;
+        uint64_t came_ns = 0;
+#pragma unroll 1
+        for (uint32_t polls = 1;; polls++) {
+            bool is_here = true;
+#pragma unroll
+            for (int i = 0; i < N; i++) {
+                if (i > 0 && first + i * step >= end)
+                    continue;
+                const ulonglong2 got = load_relaxed_2x64(from + i * step);
+                is_here &= (uint32_t)(got.x >> 32) == epoch && (uint32_t)(got.y >> 32) == epoch;
+                word[i] = make_uint2((uint32_t)got.x, (uint32_t)got.y);
+            }
+            if (is_here || given_up)
+                break;
+            if (polls % GRID_BARRIER_POLLS != 0)
+                continue;
+            if (came_ns == 0)
+                came_ns = clock_ns();
+            given_up = grid_barrier_given_up(state, came_ns, budget_ns);
+        }
+    }
+};
+
+struct edge_plain {
+    uint32_t *mail;
+
+    __device__ __forceinline__ void open(void *layer_mail, uint32_t)
+    {
+        mail = (uint32_t *)layer_mail;
+    }
+    __device__ __forceinline__ void put(uint32_t i, uint32_t bits) { mail[i] = bits; }
+
+    template <int N>
+    __device__ __forceinline__ void take(uint32_t first, uint32_t step, uint32_t end,
+                                         uint2 (&word)[N])
+    {
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            if (i == 0 || first + i * step < end) {
+                const uint64_t both = load_cg((const uint2 *)mail + first + i * step);
+                word[i] = make_uint2((uint32_t)both, (uint32_t)(both >> 32));
+            }
+    }
+};
+
+struct edge_barrier : edge_plain {
+    struct grid_barrier barrier;
+
+    __device__ __forceinline__ void join(const struct decoder_args &a)
+    {
+        barrier = grid_barrier_join(a.barrier, gridDim.x, a.budget_ns);
+    }
+    __device__ __forceinline__ void close(void)
+    {
+        decoder_sync();
+        if (threadIdx.x == 0)
+            grid_barrier_arrive(barrier);
+        if (grid_barrier_polls())
+            grid_barrier_wait(barrier);
+        decoder_sync();
+    }
+};
+
+struct edge_kernel : edge_plain {
+    __device__ __forceinline__ void close(void) {}
+};
+
+#endif

@@ -1,0 +1,496 @@
+// The steps of a decoder layer, for kernels that stay and for kernels that are one step.
+//
+// A step takes what the step before handed over (edge.cuh), has its share of a matrix or of the cache
+// pass (ring.cuh, rows.cuh, attention.cuh), and hands over its own words. All of them are functions of
+// all DECODER_THREADS threads of a block, under EDGE (how words are handed over) and SOURCE (where
+// weights come from), for a batch of B.
+//
+// RMSNorm costs no step: its factor is common to all of x, so a product takes x without it, rounded to
+// bf16, and the factor goes to the sums.
+#ifndef FUSED_COMMON_DECODER_LAYER_CUH
+#define FUSED_COMMON_DECODER_LAYER_CUH
+
+#include "fused/common/decoder/attention.cuh"
+#include "fused/common/decoder/rows.cuh"
+
+static constexpr float DECODER_LOG2E = 1.4426950408889634f;
+
+template <typename EDGE, typename SOURCE> struct decoder_block {
+    const struct decoder_args &a;
+    struct decoder_mail mail;
+    EDGE edge;
+    SOURCE source;
+    char *x;          // shared: a product's vector, or what attention needs
+    float *residual;  // batch x hidden: shared, this block's own copy; kernels: in memory
+    float *sums, *few;
+    const float2 *rope;
+    struct decoder_plan *plans; // shared: of each matrix
+    uint32_t turn;    // decoder_share_of()
+    uint32_t layer, set;
+};
+
+// A __syncthreads() later the block's plans are there.
+template <typename BLOCK> __device__ __forceinline__ void decoder_plan(BLOCK &k)
+{
+    if (threadIdx.x < DECODER_PLANS)
+        k.plans[threadIdx.x] =
+            decoder_plan_of(&k.a.shape, (enum decoder_matrix)threadIdx.x, gridDim.x);
+}
+
+// The pair of words i, of which `N` are taken at a time.
+enum : uint32_t { DECODER_TOGETHER = 8 };
+
+// Two neighbours of x from two fp32 words or one word of bf16.
+__device__ __forceinline__ float2 decoder_two(uint2 words)
+{
+    return make_float2(__uint_as_float(words.x), __uint_as_float(words.y));
+}
+
+/* --- what a step takes -------------------------------------------------------------------------- */
+
+// x of a product: `columns` bf16 for each sequence, words `from` ... of the mail.
+template <uint32_t B, typename BLOCK>
+__device__ __forceinline__ void decoder_take_x(BLOCK &k, uint32_t from, uint32_t columns)
+{
+    const uint32_t pairs = B * columns / 4;
+    uint2 *x = (uint2 *)k.x;
+    for (uint32_t i = threadIdx.x; i < pairs; i += DECODER_TOGETHER * DECODER_THREADS) {
+        uint2 word[DECODER_TOGETHER];
+        k.edge.take(from / 2 + i, DECODER_THREADS, from / 2 + pairs, word);
+#pragma unroll
+        for (uint32_t n = 0; n < DECODER_TOGETHER; n++)
+            if (i + n * DECODER_THREADS < pairs)
+                x[i + n * DECODER_THREADS] = word[n];
+    }
+    decoder_sync();
+}
+
+// The residual, to which the words of the mail from `from` on are added, if there are any; x of the
+// product behind a norm, without the norm's factor; and the factor of each sequence, in few[0 ...
+// B-1]. A thread has the same elements every time.
+template <uint32_t B, typename BLOCK>
+__device__ __forceinline__ void decoder_take_residual(BLOCK &k, bool has_words, uint32_t from,
+                                                      const void *weights)
+{
+    const uint32_t pairs = k.a.shape.hidden / 2, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    float *parts = k.few + DECODER_BATCH;
+#pragma unroll 1
+    for (uint32_t b = 0; b < B; b++) {
+        float2 *residual = (float2 *)(k.residual + b * k.a.shape.hidden);
+        uint32_t *x = (uint32_t *)k.x + b * pairs;
+        float squares = 0;
+        for (uint32_t i = threadIdx.x; i < pairs; i += DECODER_TOGETHER * DECODER_THREADS) {
+            uint32_t weight[DECODER_TOGETHER];
+            uint2 word[DECODER_TOGETHER] = {};
+#pragma unroll
+            for (uint32_t n = 0; n < DECODER_TOGETHER; n++)
+                weight[n] = __ldg((const uint32_t *)weights +
+                                  min(i + n * DECODER_THREADS, pairs - 1));
+            if (has_words)
+                k.edge.take(from / 2 + b * pairs + i, DECODER_THREADS, from / 2 + (b + 1) * pairs,
+                            word);
+#pragma unroll
+            for (uint32_t n = 0; n < DECODER_TOGETHER; n++) {
+                const uint32_t at = i + n * DECODER_THREADS;
+                if (at < pairs) {
+                    const float2 more = decoder_two(word[n]), w = bf16::widen(weight[n]);
+                    float2 now = residual[at];
+                    now.x += more.x;
+                    now.y += more.y;
+                    if (has_words)
+                        residual[at] = now;
+                    squares = fmaf(now.x, now.x, squares);
+                    squares = fmaf(now.y, now.y, squares);
+                    x[at] = bf16::narrow(make_float2(now.x * w.x, now.y * w.y));
+                }
+            }
+        }
+        squares = warp_reduce<adding>(squares);
+        if (lane == 0)
+            parts[b * DECODER_WARPS + warp] = squares;
+    }
+    decoder_sync();
+    if (threadIdx.x < B) {
+        float squares = 0;
+#pragma unroll
+        for (uint32_t w = 0; w < DECODER_WARPS; w++)
+            squares += parts[threadIdx.x * DECODER_WARPS + w];
+        k.few[threadIdx.x] = rsqrtf(squares / (float)k.a.shape.hidden + k.a.epsilon);
+    }
+}
+
+// The residual of the last step, for the output: as above, without a product.
+template <uint32_t B, typename BLOCK>
+__device__ __forceinline__ void decoder_take_last(BLOCK &k, uint32_t from)
+{
+    const uint32_t pairs = B * k.a.shape.hidden / 2;
+    float2 *residual = (float2 *)k.residual;
+    for (uint32_t i = threadIdx.x; i < pairs; i += DECODER_THREADS) {
+        uint2 word[1];
+        k.edge.take(from / 2 + i, 0, from / 2 + pairs, word);
+        const float2 more = decoder_two(word[0]);
+        residual[i] = make_float2(residual[i].x + more.x, residual[i].y + more.y);
+    }
+    decoder_sync();
+}
+
+/* --- the steps ---------------------------------------------------------------------------------- */
+
+template <typename BLOCK>
+__device__ __forceinline__ struct rows decoder_rows(BLOCK &k, enum decoder_matrix m)
+{
+    const struct decoder_plan &plan = k.plans[m];
+    const char *layer = (const char *)k.a.weights + k.set * decoder_layer_bytes(&k.a.shape);
+    const void *weights = m == DECODER_HEAD ? k.a.head : layer + plan.place;
+    const struct rows r = rows_of(plan, m, weights, k.turn);
+    k.turn = decoder_turn_after(&plan, gridDim.x, k.turn);
+    return r;
+}
+template <typename BLOCK>
+__device__ __forceinline__ const void *decoder_norm_of(const BLOCK &k, int which)
+{
+    return (const char *)k.a.weights + k.set * decoder_layer_bytes(&k.a.shape) +
+           decoder_norm_place(&k.a.shape, which);
+}
+// A kv head's rows in the cache of a sequence; which: 0 keys, 1 values.
+template <typename BLOCK>
+__device__ __forceinline__ char *decoder_cache_of(const BLOCK &k, uint32_t batch, uint32_t b,
+                                                  uint32_t kv_head, uint32_t which)
+{
+    const struct decoder_shape &s = k.a.shape;
+    const uint64_t half = decoder_cache_half(&s, batch, k.a.capacity);
+    return (char *)k.a.cache + (2 * k.set + which) * half +
+           (uint64_t)(b * s.kv_heads + kv_head) * k.a.capacity * (2 * s.head_dim);
+}
+
+// The two halves of a pair of q, k or v behind its product: rotated, unless it is of v. The new key and
+// value go to the cache, too.
+template <typename BLOCK>
+__device__ __forceinline__ uint32_t decoder_rotate(const BLOCK &k, uint32_t unit, float2 two)
+{
+    const struct decoder_shape &s = k.a.shape;
+    const uint32_t half = s.head_dim / 2, head = unit >> (half == 32 ? 5 : 6);
+    if (head < s.heads + s.kv_heads) {
+        const float2 angle = k.rope[unit & (half - 1)];
+        two = make_float2(two.x * angle.x - two.y * angle.y, two.y * angle.x + two.x * angle.y);
+    }
+    return bf16::narrow(two);
+}
+template <typename BLOCK>
+__device__ __forceinline__ void decoder_append(const BLOCK &k, uint32_t batch, uint32_t unit,
+                                               uint32_t b, uint32_t bits)
+{
+    const struct decoder_shape &s = k.a.shape;
+    const uint32_t half = s.head_dim / 2, head = unit >> (half == 32 ? 5 : 6);
+    if (head >= s.heads) {
+        const uint32_t is_value = head >= s.heads + s.kv_heads;
+        const uint32_t kv = head - s.heads - (is_value ? s.kv_heads : 0);
+        uint16_t *row = (uint16_t *)decoder_cache_of(k, batch, b, kv, is_value) +
+                        (uint64_t)(k.a.context - 1) * s.head_dim;
+        row[unit & (half - 1)] = (uint16_t)bits;
+        row[(unit & (half - 1)) + half] = (uint16_t)(bits >> 16);
+    }
+}
+
+__device__ __forceinline__ float decoder_silu(float x)
+{
+    return x / (1 + exp2f(-DECODER_LOG2E * x));
+}
+
+// Hands over a unit of a product of a layer, given its sums.
+template <typename BLOCK>
+__device__ __forceinline__ void decoder_finish(BLOCK &k, uint32_t batch, enum decoder_matrix m,
+                                               uint32_t unit, uint32_t b,
+                                               const float (&sum)[DECODER_UNIT_ROWS])
+{
+    const struct decoder_shape &s = k.a.shape;
+    const float by = k.few[b];
+    if (m == DECODER_QKV) {
+        const uint32_t bits = decoder_rotate(k, unit, make_float2(sum[0] * by, sum[1] * by));
+        k.edge.put(k.mail.qkv + b * decoder_units(&s, m) + unit, bits);
+        decoder_append(k, batch, unit, b, bits);
+    } else if (k.plans[m].unit_rows == DECODER_UNIT_ROWS) { // gate and up
+        const float2 h = make_float2(decoder_silu(sum[0] * by) * (sum[1] * by),
+                                     decoder_silu(sum[2] * by) * (sum[3] * by));
+        k.edge.put(k.mail.h + b * decoder_units(&s, m) + unit, bf16::narrow(h));
+    } else
+        k.edge.put((m == DECODER_O ? k.mail.o : k.mail.down) + b * s.hidden + unit,
+                   __float_as_uint(sum[0]));
+}
+
+// Which split of which kv head of which sequence a block has; a block with b >= batch has none.
+struct decoder_part {
+    uint32_t split, kv, b;
+};
+template <typename BLOCK> __device__ __forceinline__ struct decoder_part decoder_part_of(const BLOCK &k)
+{
+    const uint32_t heads = blockIdx.x / k.a.splits;
+    return {blockIdx.x % k.a.splits, heads % k.a.shape.kv_heads, heads / k.a.shape.kv_heads};
+}
+
+// What attention needs in shared memory, in floats from x on: q of the group, the new key, the new
+// value, and then the warps' states.
+template <uint32_t D> __device__ __forceinline__ uint32_t decoder_states_at(uint32_t group)
+{
+    return (group + 2) * D;
+}
+
+// Gets q of the group, scaled for powers of two, and the new key and value where this is the last split.
+// A word is elements i and i + D/2.
+template <uint32_t D, typename BLOCK>
+__device__ __forceinline__ void decoder_take_q(BLOCK &k, uint32_t batch)
+{
+    const struct decoder_shape &s = k.a.shape;
+    const struct decoder_part part = decoder_part_of(k);
+    const uint32_t group = s.heads / s.kv_heads, heads = s.heads + 2 * s.kv_heads;
+    const uint32_t rows = part.split + 1 < k.a.splits ? group : group + 2;
+
+    if (part.b >= batch)
+        return;
+    for (uint32_t i = threadIdx.x; i < rows * (D / 4); i += DECODER_THREADS) {
+        const uint32_t row = i / (D / 4), at = i % (D / 4) * 2;
+        const uint32_t head = row < group ? part.kv * group + row
+                                          : s.heads + (row - group) * s.kv_heads + part.kv;
+        const uint32_t from = (k.mail.qkv + (part.b * heads + head) * (D / 2) + at) / 2;
+        uint2 word[1];
+        k.edge.take(from, 0, from + 1, word);
+        const float2 one = bf16::widen(word[0].x), two = bf16::widen(word[0].y);
+        const float by = row < group ? DECODER_LOG2E * rsqrtf((float)D) : 1;
+        float2 *to = (float2 *)((float *)k.x + row * D + at);
+        to[0] = make_float2(one.x * by, two.x * by);
+        to[D / 4] = make_float2(one.y * by, two.y * by);
+    }
+    decoder_sync();
+}
+
+// The new key: the first group of lanes of the first warp of each head takes it.
+template <uint32_t D, uint32_t G>
+__device__ __forceinline__ void
+decoder_take_new(struct attention_state<attention_width<D, G>::HEADS> &state,
+                 const float (&q)[attention_width<D, G>::HEADS][8], const float *fresh)
+{
+    constexpr uint32_t HEADS = attention_width<D, G>::HEADS;
+    const bool is_mine =
+        threadIdx.x % 32 < attention_width<D>::LANES && attention_warp<D, G>() == 0;
+    const uint32_t at = threadIdx.x % attention_width<D>::LANES * 8;
+    float key[8], value[8], score[1][HEADS];
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        key[i] = fresh[at + i];
+        value[i] = fresh[D + at + i];
+    }
+    attention_score<D, HEADS>(score[0], q, narrow<bf16>(key));
+#pragma unroll
+    for (uint32_t h = 0; h < HEADS; h++)
+        score[0][h] = is_mine ? score[0][h] : -INFINITY;
+    attention_raise<HEADS, 1>(state, score);
+    attention_add<HEADS>(state, score[0], narrow<bf16>(value));
+}
+
+// Hands over the warps' states as one: what a split is worth, or, where there is one split, the row.
+template <uint32_t D, uint32_t G, typename BLOCK>
+__device__ __forceinline__ void decoder_put_states(BLOCK &k, const struct decoder_part &part,
+                                                   const float *states)
+{
+    const struct decoder_shape &s = k.a.shape;
+    const uint32_t group = s.heads / s.kv_heads;
+    for (uint32_t i = threadIdx.x; i < group * D / 2; i += DECODER_THREADS) {
+        const uint32_t h = i / (D / 2), two = i % (D / 2);
+        const uint32_t head = part.b * s.heads + part.kv * group + h;
+        const uint32_t to = k.mail.split + (head * k.a.splits + part.split) * (2 + D);
+        const float4 all = attention_warps<D, G>(states, group, h, two);
+        if (k.a.splits == 1)
+            k.edge.put(k.mail.attention + head * (D / 2) + two,
+                       bf16::narrow(make_float2(all.z / all.y, all.w / all.y)));
+        else {
+            k.edge.put(to + 2 + 2 * two, __float_as_uint(all.z));
+            k.edge.put(to + 2 + 2 * two + 1, __float_as_uint(all.w));
+            if (two == 0) {
+                k.edge.put(to, __float_as_uint(all.x));
+                k.edge.put(to + 1, __float_as_uint(all.y));
+            }
+        }
+    }
+}
+
+// One block is one split of one kv head of one sequence, by q from decoder_take_q().
+template <uint32_t D, uint32_t G, bool WATCHED, typename BLOCK>
+__device__ __forceinline__ void decoder_step_attention(BLOCK &k, uint32_t batch)
+{
+    const struct decoder_shape &s = k.a.shape;
+    const struct decoder_part part = decoder_part_of(k);
+    const uint32_t group = s.heads / s.kv_heads, at = threadIdx.x % attention_width<D>::LANES * 8;
+    const float *q = (const float *)k.x, *fresh = q + group * D;
+    float *states = (float *)k.x + decoder_states_at<D>(group);
+
+    if (part.b >= batch)
+        return;
+    constexpr uint32_t HEADS = attention_width<D, G>::HEADS;
+    const uint32_t first = attention_first_head<D, G>();
+    float mine[HEADS][8];
+#pragma unroll
+    for (uint32_t h = 0; h < HEADS; h++)
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            mine[h][i] = first + h < group ? q[(first + h) * D + at + i] : 0;
+    struct attention_state<HEADS> state;
+    attention_begin(state);
+    const struct decoder_share keys = decoder_keys_of(k.a.context, k.a.splits, part.split);
+    const uint64_t from = (uint64_t)keys.first * (2 * D);
+    attention_old<D, G, WATCHED>(state, k.source, mine,
+                                 decoder_cache_of(k, batch, part.b, part.kv, 0) + from,
+                                 decoder_cache_of(k, batch, part.b, part.kv, 1) + from, keys.count);
+    if (part.split + 1 == k.a.splits)
+        decoder_take_new<D, G>(state, mine, fresh);
+    attention_lanes<D, HEADS>(state);
+    attention_leave<D, G>(state, states, group);
+    decoder_sync();
+    decoder_put_states<D, G>(k, part, states);
+    decoder_sync(); // the next step's x comes to where the states are
+}
+
+// A warp merges the splits of two neighbouring elements of a head: a half of the warp for each, a lane
+// for each split.
+template <typename BLOCK>
+__device__ __forceinline__ void decoder_step_merge(BLOCK &k, uint32_t batch)
+{
+    const struct decoder_shape &s = k.a.shape;
+    const uint32_t splits = k.a.splits, half = s.head_dim / 2, lane = threadIdx.x % 32;
+    const uint32_t warps = gridDim.x * DECODER_WARPS, words = batch * s.heads * half;
+
+    for (uint32_t i = blockIdx.x * DECODER_WARPS + decoder_warp(); i < words; i += warps) {
+        const uint32_t split = lane % DECODER_SPLITS;
+        const uint32_t from =
+            (k.mail.split + (i / half * splits + min(split, splits - 1)) * (2 + s.head_dim)) / 2;
+        uint2 head[1], two[1];
+        k.edge.take(from, 0, from + 1, head);
+        k.edge.take(from + 1 + i % half, 0, from + 2 + i % half, two);
+        __syncwarp(); // lanes leave a poll one by one
+        const bool is_there = split < splits;
+        const float2 state = decoder_two(head[0]), row = decoder_two(two[0]);
+        const float most =
+            warp_reduce<greatest, DECODER_SPLITS>(is_there ? state.x : -INFINITY);
+        const float scale = is_there ? exp2f(state.x - most) : 0;
+        const float sum = warp_reduce<adding, DECODER_SPLITS>(is_there ? state.y * scale : 0.f);
+        const float mine = lane < DECODER_SPLITS ? row.x : row.y;
+        const float all = warp_reduce<adding, DECODER_SPLITS>(is_there ? mine * scale : 0.f) / sum;
+        const float other = __shfl_xor_sync(~0u, all, DECODER_SPLITS);
+        if (lane == 0)
+            k.edge.put(k.mail.attention + i, bf16::narrow(make_float2(all, other)));
+    }
+}
+
+/* --- the head ----------------------------------------------------------------------------------- */
+
+struct decoder_best {
+    float logit;
+    uint32_t row;
+};
+__device__ __forceinline__ void decoder_better(struct decoder_best &best, float logit, uint32_t row)
+{
+    if (logit > best.logit || (logit == best.logit && row < best.row))
+        best = {logit, row};
+}
+
+// The best of all threads, in every thread; the lower row among equals.
+__device__ __forceinline__ struct decoder_best decoder_best_of_block(struct decoder_best best,
+                                                                     float *few)
+{
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll
+    for (int with = 16; with > 0; with /= 2) {
+        const float logit = __shfl_xor_sync(~0u, best.logit, with);
+        const uint32_t row = __shfl_xor_sync(~0u, best.row, with);
+        decoder_better(best, logit, row);
+    }
+    if (lane == 0) {
+        few[2 * warp] = best.logit;
+        few[2 * warp + 1] = __uint_as_float(best.row);
+    }
+    decoder_sync();
+#pragma unroll
+    for (uint32_t w = 0; w < DECODER_WARPS; w++)
+        decoder_better(best, few[2 * w], __float_as_uint(few[2 * w + 1]));
+    decoder_sync();
+    return best;
+}
+
+// A row of the head, given its sum.
+template <uint32_t B, typename BLOCK>
+__device__ __forceinline__ void decoder_rate(const BLOCK &k, struct decoder_best (&best)[B],
+                                             uint32_t row, uint32_t b, float sum)
+{
+    const float logit = sum * k.few[b];
+    if (k.a.logits)
+        k.a.logits[(uint64_t)b * k.a.shape.vocabulary + row] = logit;
+#pragma unroll
+    for (uint32_t i = 0; i < B; i++)
+        if (i == b)
+            decoder_better(best[i], logit, row);
+}
+
+// Hands over this block's best logit of each sequence.
+template <uint32_t B, typename BLOCK>
+__device__ __forceinline__ void decoder_put_best(BLOCK &k, const struct decoder_best (&best)[B])
+{
+    float *scratch = k.few + DECODER_BATCH * (1 + DECODER_WARPS);
+#pragma unroll
+    for (uint32_t b = 0; b < B; b++) {
+        const struct decoder_best mine = decoder_best_of_block(best[b], scratch);
+        if (threadIdx.x == 0) {
+            k.edge.put(k.mail.best + 2 * (b * k.a.blocks + blockIdx.x), __float_as_uint(mine.logit));
+            k.edge.put(k.mail.best + 2 * (b * k.a.blocks + blockIdx.x) + 1, mine.row);
+        }
+    }
+}
+
+/* --- a product ---------------------------------------------------------------------------------- */
+
+// x is there: the block's rows of m, all of it handed over. The code stands once in a kernel that
+// stays, whatever m: code that does not fit the instruction cache has to come from the L2 every time.
+template <uint32_t B, bool WATCHED, typename BLOCK>
+__device__ __forceinline__ void decoder_product(BLOCK &k, enum decoder_matrix m)
+{
+    const struct rows r = decoder_rows(k, m);
+    struct decoder_best best[B];
+#pragma unroll
+    for (uint32_t b = 0; b < B; b++)
+        best[b] = {-INFINITY, ~0u};
+    rows_take<B, WATCHED>(k.source, r, k.a.shape, (const uint4 *)k.x, k.sums,
+                          [&](uint32_t unit, uint32_t b, const float(&sum)[DECODER_UNIT_ROWS]) {
+                              if (m == DECODER_HEAD)
+                                  decoder_rate(k, best, unit, b, sum[0]);
+                              else
+                                  decoder_finish(k, B, m, unit, b, sum);
+                          });
+    if (m == DECODER_HEAD)
+        decoder_put_best(k, best);
+}
+
+// The best of all blocks of the head.
+template <typename BLOCK>
+__device__ __forceinline__ uint32_t decoder_take_token(BLOCK &k, uint32_t b)
+{
+    struct decoder_best best = {-INFINITY, ~0u};
+    for (uint32_t i = threadIdx.x; i < k.a.blocks; i += DECODER_THREADS) {
+        const uint32_t at = k.mail.best / 2 + b * k.a.blocks + i;
+        uint2 word[1];
+        k.edge.take(at, 0, at + 1, word);
+        decoder_better(best, __uint_as_float(word[0].x), word[0].y);
+    }
+    return decoder_best_of_block(best, k.few + DECODER_BATCH * (1 + DECODER_WARPS)).row;
+}
+
+// The residual of a sequence becomes the embedding of its token. Where all logits are NaN no token was
+// chosen.
+template <typename BLOCK>
+__device__ __forceinline__ void decoder_embed(BLOCK &k, uint32_t b, uint32_t token)
+{
+    const uint32_t pairs = k.a.shape.hidden / 2, chosen = min(token, k.a.shape.vocabulary - 1);
+    const uint32_t *row = (const uint32_t *)k.a.embedding + (uint64_t)chosen * pairs;
+    float2 *residual = (float2 *)(k.residual + b * k.a.shape.hidden);
+    for (uint32_t i = threadIdx.x; i < pairs; i += DECODER_THREADS)
+        residual[i] = bf16::widen(__ldg(row + i));
+}
+
+#endif

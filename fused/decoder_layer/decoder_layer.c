@@ -1,0 +1,663 @@
+/* decoder_layer: how close to the time of reading its weights can a decoder's layer come at small
+ * batch, and a whole step of one token? What is the rest?
+ *
+ * Method. Layers of Llama's kind in bf16, the residual and all sums in fp32; weights of N(0,
+ * 1/columns), old keys and values of N(0, 1), a fixed position. A chain of layers feeds each
+ * layer's residual to the next; a whole step is the embedding of a token, all layers, the last
+ * norm, the head, and the choice of the greatest logit, whose token is the next step's. The same
+ * device functions are packed as
+ *     impl=stream     a kernel for each operator, launched one by one
+ *     impl=graph      the same in a graph
+ *     impl=fused      a kernel for each of the six steps that depend on each other, in a graph
+ *     impl=dependent  the same as programmatic dependents, which ask for weights before they wait
+ *     impl=barrier    one kernel that stays, with a barrier of the grid at each edge
+ *     impl=ring       one kernel; a ninth warp keeps a ring of weights in shared memory full, old
+ *                     keys and values among them, across steps and layers
+ *     impl=values     the ring, and each word with its epoch in place of barriers
+ *     impl=cublas     the four products by cuBLASLt, the fastest of its algorithms, and a kernel
+ *                     for each operator between; in a graph. Its head is ours
+ *     impl=read       reads as many bytes and drops them; share_of_read compares with it
+ *
+ * Inside the timed region: two amounts of work, n and 2n layers or steps, in a launch, a graph,
+ * or a row of launches between two events; the slope is one layer's time, or one step's. A
+ * launch's own cost is thus in no figure of a kernel that stays. Every layer has weights and
+ * caches of its own; what lies between two uses of a layer's is more than three times the L2.
+ *
+ * What is checked, before and after: each step against float64 from what the step before it handed
+ * over (2e-3; half a unit of bf16 where they are few); one layer (1e-2); a chain, and the logits
+ * of a step, to twice the error of a float64 chain that rounds to bf16 where the kernels do; the
+ * token. All packagings that add up in the same
+ * order give the same bits: fused, dependent, barrier, ring and values on the one hand, stream
+ * and graph on the other, which round what goes into a product behind the norm's factor and not
+ * before it. What timed launches leave has the bits of what was verified. Rows of the cache that
+ * no token has reached are NaN. --check adds small shapes on eight blocks, with blocks that wait
+ * at random, against float64 on the CPU; --deep 10^5 layers in one launch.
+ *
+ * Expected on an H200, context 1024: a 1b layer reads 123.7 MB, 26.7 us at the rate of a long
+ * read; an 8b layer 440 MB, 95.1 us. Six edges of 1.1 us and the empty memory pipe behind each of
+ * them cost a graph of six kernels 40 us; a barrier 33; the ring hides what its 200 KB an SM
+ * cover, 4.7 us of memory time, and should come to 28 to 29 us. Found: 47, 51, and 36 to 38, since
+ * an edge under load takes 3 us (docs/FINDINGS.md).
+ *
+ * Traps. A short chain's weights stay in the L2. A graph cannot be replayed with a fixed epoch: its
+ * words would look fresh; kernels that stay are launched, each time with greater epochs. The choice
+ * of a token by its greatest logit is not stable among near ties, so it is checked with the
+ * logits. SMs' clocks are not compared with each other: `where` uses differences on one SM only. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fused/decoder_layer/check.h"
+#include "fused/decoder_layer/odd.h"
+#include "fused/decoder_layer/where.h"
+
+enum {
+    LAYER_TIME,
+    STEP_TIME,
+    SHARE_OF_READ,
+    BYTES,
+    ERROR,
+    KERNELS,
+    CAUGHT,
+    WHERE,
+    CLOSES,
+    TIMELINE,
+    BARRIER_UNDER_LOAD,
+    ENDURED,
+};
+#define KEYS "model,context,batch,impl,l2"
+static const struct probe_metric metrics[] = {
+    [LAYER_TIME] = {"layer_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS,
+                    "one layer of a chain"},
+    [STEP_TIME] = {"step_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS,
+                   "one whole step: embedding, all layers, head, choice of a token"},
+    [SHARE_OF_READ] = {"share_of_read", "ratio", PROBE_HIGHER, .keys = KEYS,
+                       .what = "time to read a layer's bytes over the time of the layer"},
+    [BYTES] = {"bytes", "bytes", PROBE_EXACT, .keys = KEYS,
+               .what = "that one layer must read: weights, keys and values"},
+    [ERROR] = {"error", "ratio", PROBE_LOWER, .keys = KEYS,
+               .what = "of one layer, relative to what it adds to the residual, from float64"},
+    [KERNELS] = {"kernels", "count", PROBE_EXACT, .keys = KEYS,
+                 .what = "of one layer; of a chain of any length, where one kernel stays"},
+    [CAUGHT] = {"caught", "ratio", PROBE_HIGHER, .keys = "model,context,impl",
+                .what = "share of planted faults that verification sees"},
+    [WHERE] = {"where", "ns", PROBE_LOWER, .timer = "device",
+               .keys = "model,context,impl,step,part",
+               .what = "a block's time in a step of a layer: weights, activations, waiting, tail"},
+    [CLOSES] = {"closes", "ratio", PROBE_LOWER, .keys = "model,context,impl",
+                .what = "sum of all parts of `where` over layer_time"},
+    [TIMELINE] = {"timeline", "ns", PROBE_LOWER, .timer = "device", .keys = "model,context,impl",
+                  .what =
+                      "moments of each step of a layer, by block, since the block began the layer"},
+    [BARRIER_UNDER_LOAD] = {"barrier_under_load", "ns", PROBE_LOWER, .timer = "device",
+                            .keys = "model,context,impl",
+                            .what = "an edge for the block that waits least: while the memory "
+                                    "streams (ring, values), or idles (barrier)"},
+    [ENDURED] = {"endured", "count", PROBE_EXACT, .keys = "model,context,impl,skew_ns",
+                 .what =
+                     "layers that one launch ended with the right bits, with blocks that wait at "
+                     "random"},
+};
+
+static const char *const model_words[] = {"1b", "3b", "8b", "70b", NULL};
+static const struct probe_parameter parameters[] = {
+    {"model", MODEL_1B, MODEL_1B, MODEL_70B, "of the one point to measure", model_words},
+    {"context", 1024, 2, 1 << 20, "of that point: keys of a sequence, the new one included", NULL},
+    {"batch", 1, 1, DECODER_BATCH, "of that point: 1, 2 or 4 sequences", NULL},
+    {"layers", 0, 0, 1024, "of that model; this and what follows, 0: the model's own", NULL},
+    {"hidden", 0, 0, 1 << 16, "its residual's length", NULL},
+    {"heads", 0, 0, 1024, "its query heads", NULL},
+    {"kv_heads", 0, 0, 1024, "its heads of keys and values", NULL},
+    {"head_dim", 0, 0, 128, "64 or 128", NULL},
+    {"ffn", 0, 0, 1 << 17, "its intermediate's length", NULL},
+    {"vocabulary", 0, 0, 1 << 20, "its tokens", NULL},
+};
+
+/* --- one point -------------------------------------------------------------------------------- */
+
+enum { MOST_LAYERS = 64, SOME_STEPS = 2, LEAST_WATCHED = 4 };
+static const double CHAIN_NS = 1e6, STEP_NS = 1e6, COLD = 3, CLOSE = 0.03;
+static const double ABOUT =
+    4.6; /* bytes/ns: how much work is timed together depends on it, no figure */
+
+/* Its memory is made when the first of its cases is due. */
+struct point {
+    struct decoder_problem p;
+    uint32_t layers, steps; /* n of the slopes; steps 0: layers alone */
+    unsigned flags;
+    bool is_ready;
+    struct decoder_kernels kernels;
+    struct decoder_tensors t;
+    struct decoder_check check;
+    uint64_t digest[DECODER_BITS][2], chosen[DECODER_BITS][2]; /* of n and 2n layers, and steps */
+    double read_ns, layer_ns[DECODER_WAYS];
+};
+
+static void make_ready(struct probe_run *r, struct point *q)
+{
+    if (q->is_ready)
+        return;
+    q->t = decoder_tensors_of(r, &q->p, q->layers > LEAST_WATCHED ? q->layers : LEAST_WATCHED,
+                              2 * q->steps, probe_seed(r));
+    q->check = decoder_check_open(r, &q->t);
+    q->is_ready = true;
+}
+
+static void free_point(struct probe_run *r, struct point *q)
+{
+    if (!q->is_ready)
+        return;
+    decoder_check_close(r, &q->check);
+    decoder_tensors_free(r, &q->t);
+}
+
+/* As many layers as take a millisecond, or as the model says; and as many as are cold. */
+static uint32_t layers_of(const struct probe_run *r, const struct decoder_problem *p)
+{
+    const double bytes = decoder_layer_reads(p);
+    const double timed = p->model.chain ? p->model.chain : ceil(CHAIN_NS * ABOUT / bytes);
+    const double cold = ceil(COLD * (double)gpu_facts(r)->l2_bytes / bytes);
+    const double n = probe_is_check_run(r) ? 2 : fmax(2, fmax(timed, cold));
+    return n <= MOST_LAYERS ? (uint32_t)n : 0;
+}
+
+static bool begin_way(struct probe_run *r, struct point *q, const char *impl, unsigned flags)
+{
+    if (!probe_begin_case(r, flags | PROBE_POWER_BOUND,
+                          "model=%s,context=%u,batch=%u,impl=%s,l2=cold", q->p.model.name,
+                          q->p.context, q->p.batch, impl))
+        return false;
+    make_ready(r, q);
+    return true;
+}
+
+static void measure_read(struct probe_run *r, struct point *q)
+{
+    const struct gpu_events event = gpu_events(r);
+    const double bytes = decoder_layer_reads(&q->p);
+    if (!begin_way(r, q, "read", q->flags))
+        return;
+    gpu_empty_l2(r);
+    while (probe_more(r))
+        for (uint32_t n = q->layers; n <= 2 * q->layers; n += q->layers) {
+            gpu_clock_start(r);
+            CUDA(cudaEventRecord(event.start, gpu_stream(r)));
+            decoder_launch_read(r, &q->t, n * bytes);
+            CUDA(cudaEventRecord(event.stop, gpu_stream(r)));
+            gpu_clock_stop(r);
+            probe_sample(r, LAYER_TIME, n, gpu_elapsed_ns(event.start, event.stop));
+        }
+    q->read_ns = probe_median(r, LAYER_TIME);
+    probe_value(r, BYTES, bytes);
+}
+
+/* --- is it right? ----------------------------------------------------------------------------- */
+
+/* The first packaging of a kind gives the bits; all others, and later launches, must agree. */
+static void require_bits(struct probe_run *r, const struct decoder_packing *p, uint64_t *known,
+                         uint32_t steps, const char *when)
+{
+    const uint64_t digest = decoder_digest(r, p->t, steps);
+    decoder_require_no_abort(r, p->t, p->way->name);
+    if (*known == 0)
+        *known = digest;
+    probe_require(r, digest == *known,
+                  "%s: %s: the same bits, every time and in every packaging of "
+                  "this kind",
+                  when, p->way->name);
+}
+
+static void launch_poisoned(struct probe_run *r, const struct decoder_packing *p,
+                            struct decoder_work work)
+{
+    decoder_poison(r, p->t);
+    decoder_launch(r, p, &work);
+}
+
+/* One layer, n layers twice, 2n layers; a step, and 2n of them. Returns the error of one layer. */
+static double verify(struct probe_run *r, struct point *q, const struct decoder_packing *p)
+{
+    const enum decoder_bits bits = p->way->bits;
+    const char *name = p->way->name;
+
+    launch_poisoned(r, p, (struct decoder_work){.layers = 1});
+    const double error = decoder_require_chain(r, &q->check, 1, name);
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t layers = q->layers << i;
+        const bool is_first = q->digest[bits][i] == 0;
+        launch_poisoned(r, p, (struct decoder_work){.layers = layers, .keeps_mail = true});
+        require_bits(r, p, &q->digest[bits][i], 0, "before timing");
+        if (is_first)
+            decoder_require_chain(r, &q->check, layers, name);
+        if (i > 0 || p->way->layer)
+            continue;
+        const struct decoder_found found = decoder_check_phases(r, &q->check, p, layers, NULL);
+        decoder_require_phases(r, &found, name);
+        launch_poisoned(r, p, (struct decoder_work){.layers = layers});
+        require_bits(r, p, &q->digest[bits][i], 0, "again");
+    }
+    if (q->steps == 0)
+        return error;
+    launch_poisoned(r, p, (struct decoder_work){.layers = q->p.model.layers, .steps = 1});
+    decoder_require_step(r, &q->check, name);
+    for (uint32_t i = 0; i < 2; i++) {
+        launch_poisoned(r, p,
+                        (struct decoder_work){.layers = q->p.model.layers, .steps = q->steps << i});
+        require_bits(r, p, &q->chosen[bits][i], q->steps << i, "steps");
+    }
+    return error;
+}
+
+/* --- how long does it take? ------------------------------------------------------------------- */
+
+/* Two amounts of one kind of work. */
+struct timed {
+    int metric;
+    double n;
+    struct decoder_work work[2];
+    struct gpu_graph graph[2];
+};
+
+static double time_once(struct probe_run *r, const struct decoder_packing *p, const struct timed *t,
+                        int i)
+{
+    const struct gpu_events event = gpu_events(r);
+    if (p->way->in_graph)
+        return gpu_replay_ns(r, &t->graph[i]);
+    gpu_clock_start(r);
+
+    CUDA(cudaEventRecord(event.start, gpu_stream(r)));
+    decoder_launch(r, p, &t->work[i]);
+    CUDA(cudaEventRecord(event.stop, gpu_stream(r)));
+
+    gpu_clock_stop(r);
+    return gpu_elapsed_ns(event.start, event.stop);
+}
+
+/* Steps first: layers leave their output, and steps their logits. */
+static void time_way(struct probe_run *r, const struct point *q, const struct decoder_packing *p)
+{
+    const uint32_t layers = q->p.model.layers;
+    struct timed of[] = {{.metric = STEP_TIME,
+                          .n = q->steps,
+                          .work = {{.layers = layers, .steps = q->steps},
+                                   {.layers = layers, .steps = 2 * q->steps}}},
+                         {.metric = LAYER_TIME,
+                          .n = q->layers,
+                          .work = {{.layers = q->layers}, {.layers = 2 * q->layers}}}};
+    const size_t first = q->steps == 0, n = PROBE_LENGTH(of);
+
+    for (size_t w = first; w < n; w++)
+        for (int i = 0; i < 2 && p->way->in_graph; i++) {
+            gpu_graph_begin(r);
+            decoder_launch(r, p, &of[w].work[i]);
+            of[w].graph[i] = gpu_graph_end(r);
+        }
+    decoder_poison(r, p->t);
+    gpu_empty_l2(r);
+    while (probe_more(r))
+        for (size_t w = first; w < n; w++)
+            for (int i = 0; i < 2; i++)
+                probe_sample(r, of[w].metric, of[w].n * (1 << i), time_once(r, p, &of[w], i));
+    for (size_t w = first; w < n; w++)
+        for (int i = 0; i < 2 && p->way->in_graph; i++)
+            gpu_graph_free(&of[w].graph[i]);
+}
+
+/* Kernels of a layer by the graph's count; one kernel stays however many layers it does. */
+static void count_kernels(struct probe_run *r, const struct point *q,
+                          const struct decoder_packing *p)
+{
+    const struct decoder_work one = {.layers = 1}, many = {.layers = q->layers};
+    const unsigned merges = q->p.splits > 1 || !p->way->layer;
+    const size_t embeds = p->way->layer != NULL;
+    const size_t n = decoder_count_kernels(r, p, p->way->layer ? &one : &many) - embeds;
+    probe_value(r, KERNELS, (double)n);
+    probe_require(r, p->way->bits == BITS_LIBRARY || n == p->way->kernels - !merges,
+                  "%s: %zu kernels, expected %u", p->way->name, n, p->way->kernels - !merges);
+}
+
+static void measure_open_way(struct probe_run *r, struct point *q, const struct decoder_packing *p)
+{
+    const enum decoder_bits bits = p->way->bits;
+    const double error = verify(r, q, p);
+    count_kernels(r, q, p);
+
+    time_way(r, q, p);
+
+    const double ns = probe_median(r, LAYER_TIME);
+    require_bits(r, p, &q->digest[bits][1], 0, "after timing");
+    if (q->steps > 0)
+        require_bits(r, p, &q->chosen[bits][1], 2 * q->steps, "after timing");
+    probe_value(r, ERROR, error);
+    probe_value(r, BYTES, decoder_layer_reads(&q->p));
+    if (!isnan(ns) && q->read_ns > 0)
+        probe_value(r, SHARE_OF_READ, q->read_ns / ns);
+    q->layer_ns[p->way - decoder_ways] = ns;
+    probe_fact(r, "packaging", "%s", p->way->what);
+    probe_fact(r, "chain", "%u and %u layers, %u sets of weights, %u splits of the keys", q->layers,
+               2 * q->layers, q->p.sets, q->p.splits);
+    if (p->way->has_ring)
+        probe_fact(r, "stages", "%u of %d bytes", q->p.stages, (int)DECODER_TILE_BYTES);
+}
+
+static void measure_way(struct probe_run *r, struct point *q, enum decoder_way_name name,
+                        unsigned flags)
+{
+    const bool is_library = decoder_ways[name].bits == BITS_LIBRARY;
+    struct decoder_library library;
+    char why[320] = "";
+    struct decoder_packing p = {&decoder_ways[name], &q->t, &q->kernels, NULL};
+
+    if (!begin_way(r, q, p.way->name, flags))
+        return;
+    if (is_library && decoder_library_open(r, &library, blas_open(r, why, sizeof why), &q->t))
+        p.library = &library;
+    const char *lacks = decoder_lacks(r, &p);
+    if (lacks)
+        probe_missing(r, LAYER_TIME, lacks);
+    else
+        measure_open_way(r, q, &p);
+    if (p.library)
+        decoder_library_close(r, &library);
+}
+
+/* --- where the time goes ---------------------------------------------------------------------- */
+
+static void say_where(struct probe_run *r, const struct point *q, const struct decoder_way *way,
+                      const struct decoder_where *where, double closes)
+{
+    for (int step = 0; step < DECODER_STEPS; step++)
+        for (int part = 0; part < DECODER_PARTS; part++) {
+            if (!probe_begin_case(r, PROBE_TWICE, "model=%s,context=%u,impl=%s,step=%s,part=%s",
+                                  q->p.model.name, q->p.context, way->name,
+                                  decoder_step_names[step], decoder_part_names[part]))
+                continue;
+            if (fabs(closes - 1) > CLOSE)
+                probe_missing(r, WHERE, "the parts do not add up to the layer's time within 3 %");
+            else
+                probe_value(r, WHERE, where->ns[step][part]);
+            if (part == PART_WEIGHTS)
+                probe_fact(r, "starved_ns", "%.0f without a tile at hand", where->starved[step]);
+        }
+}
+
+static void watch(struct probe_run *r, struct point *q, const struct decoder_packing *p,
+                  struct decoder_where *where)
+{
+    const uint32_t layers = q->t.generations;
+    const struct decoder_work work = {.layers = layers, .keeps_mail = true, .is_watched = true};
+    const size_t n = (size_t)layers * DECODER_STEPS * q->p.blocks * DECODER_STAMPS;
+    uint64_t *stamps = probe_host_alloc(r, n * sizeof *stamps);
+    double *scratch = probe_host_alloc(r, decoder_where_scratch(&q->p, layers) * sizeof *scratch);
+
+    decoder_launch(r, p, &work);
+    gpu_clock_start(r);
+    decoder_launch(r, p, &work);
+    const double mhz = gpu_clock_stop(r);
+    gpu_to_host(r, stamps, q->t.stamps, n * sizeof *stamps);
+    decoder_where_of(&q->p, stamps, layers, mhz, scratch, where);
+    free(stamps);
+    free(scratch);
+}
+
+static void measure_where(struct probe_run *r, struct point *q, enum decoder_way_name name)
+{
+    const struct decoder_packing p = {&decoder_ways[name], &q->t, &q->kernels, NULL};
+    const size_t moments = DECODER_STEPS * (DECODER_STAMPS - 1);
+    struct decoder_where where = {.sum = 0};
+
+    if (!decoder_can_watch(&p) || !probe_begin_case(r, PROBE_TWICE, "model=%s,context=%u,impl=%s",
+                                                    q->p.model.name, q->p.context, p.way->name))
+        return;
+    make_ready(r, q);
+    where.timeline = probe_host_alloc(r, moments * q->p.blocks * sizeof *where.timeline);
+    watch(r, q, &p, &where);
+    decoder_require_no_abort(r, &q->t, "watched");
+    const double ns = q->layer_ns[name], closes = where.sum / ns;
+    if (ns > 0)
+        probe_value(r, CLOSES, closes);
+    else
+        probe_missing(r, CLOSES, "layer_time was not measured in this process");
+    probe_value(r, BARRIER_UNDER_LOAD, where.edge);
+    probe_grid(r, TIMELINE, (struct probe_axis){"moment", moments, NULL},
+               (struct probe_axis){"block", q->p.blocks, NULL}, where.timeline);
+    say_where(r, q, p.way, &where, ns > 0 ? closes : 1);
+    free(where.timeline);
+}
+
+/* --- planted faults, and many layers ---------------------------------------------------------- */
+
+static void measure_faults(struct probe_run *r, struct point *q, enum decoder_way_name name)
+{
+    const struct decoder_packing p = {&decoder_ways[name], &q->t, &q->kernels, NULL};
+    if (!q->kernels.stays[name] || !probe_begin_case(r, PROBE_TWICE, "model=%s,context=%u,impl=%s",
+                                                     q->p.model.name, q->p.context, p.way->name))
+        return;
+    make_ready(r, q);
+    probe_value(r, CAUGHT, decoder_check_faults(r, &q->check, &p));
+}
+
+/* One launch with blocks that wait at random, against one without. */
+static void measure_endurance(struct probe_run *r, struct point *q, enum decoder_way_name name)
+{
+    enum { LAYERS = 100000, SKEW_NS = 2000 };
+    const struct decoder_packing p = {&decoder_ways[name], &q->t, &q->kernels, NULL};
+    if (!decoder_can_watch(&p) ||
+        !probe_begin_case(r, PROBE_DEEP, "model=%s,context=%u,impl=%s,skew_ns=%d", q->p.model.name,
+                          q->p.context, p.way->name, SKEW_NS))
+        return;
+    make_ready(r, q);
+    uint64_t digest[2];
+    for (int i = 0; i < 2; i++) {
+        launch_poisoned(r, &p,
+                        (struct decoder_work){
+                            .layers = LAYERS, .is_watched = i > 0, .skew_ns = i > 0 ? SKEW_NS : 0});
+        digest[i] = decoder_digest(r, &q->t, 0);
+    }
+    const bool right =
+        decoder_require_no_abort(r, &q->t, "10^5 layers") &&
+        probe_require(r, digest[0] == digest[1], "the same bits with and without skew");
+    probe_value(r, ENDURED, right ? LAYERS : 0);
+}
+
+/* --- the sweep -------------------------------------------------------------------------------- */
+
+/* False, with a note, where this machine refuses it. */
+static bool make_point(struct probe_run *r, struct point *q, const struct decoder_model *model,
+                       uint32_t context, uint32_t batch, bool is_given)
+{
+    const struct decoder_machine m = decoder_machine_of(r);
+    char why[240];
+    *q = (struct point){.p = {.model = *model, .context = context, .batch = batch}};
+    bool fits = decoder_problem_make(&q->p, &m, why, sizeof why);
+    q->layers = fits ? layers_of(r, &q->p) : 0;
+    if (fits && q->layers == 0) {
+        snprintf(why, sizeof why, "model=%s: %d layers are too few to be cold", model->name,
+                 (int)MOST_LAYERS);
+        fits = false;
+    }
+    if (!fits && is_given)
+        probe_usage(r, "%s", why);
+    if (!fits)
+        probe_note(r, "not measured: %s", why);
+    else
+        q->kernels = decoder_kernels_of(r, &q->p);
+    return fits;
+}
+
+static void give_steps(const struct probe_run *r, struct point *q)
+{
+    const double ns = decoder_step_reads(&q->p) / ABOUT;
+    q->steps = probe_is_check_run(r) || ns > STEP_NS ? 1 : SOME_STEPS;
+}
+
+/* Every packaging; some: those of a curve. */
+static void measure_ways(struct probe_run *r, struct point *q, bool all, unsigned flags)
+{
+    static const enum decoder_way_name curve[] = {WAY_GRAPH, WAY_DEPENDENT, WAY_BARRIER,
+                                                  WAY_VALUES};
+    q->flags = flags;
+    measure_read(r, q);
+    for (size_t i = 0; i < (all ? DECODER_WAYS : PROBE_LENGTH(curve)); i++)
+        measure_way(r, q, all ? (enum decoder_way_name)i : curve[i], flags);
+}
+
+static void measure_main(struct probe_run *r, const struct decoder_model *model)
+{
+    struct point q;
+    if (!make_point(r, &q, model, 1024, 1, false))
+        return;
+    give_steps(r, &q);
+    measure_ways(r, &q, true, 0);
+    for (enum decoder_way_name w = WAY_BARRIER; w <= WAY_VALUES; w++)
+        measure_where(r, &q, w);
+    for (enum decoder_way_name w = WAY_BARRIER; w <= WAY_VALUES && model->chain; w++)
+        measure_endurance(r, &q, w);
+    free_point(r, &q);
+}
+
+static void measure_beside(struct probe_run *r)
+{
+    static const struct {
+        int model;
+        uint32_t context, batch;
+        bool all, has_steps;
+        unsigned flags;
+    } points[] = {
+        {MODEL_1B, 128, 1, false, false, PROBE_THRICE},
+        {MODEL_1B, 8192, 1, false, false, PROBE_THRICE},
+        {MODEL_1B, 32768, 1, false, false, PROBE_THRICE},
+        {MODEL_8B, 128, 1, false, false, PROBE_THRICE},
+        {MODEL_8B, 8192, 1, false, false, PROBE_THRICE},
+        {MODEL_8B, 32768, 1, false, false, PROBE_THRICE},
+        {MODEL_3B, 1024, 1, false, true, PROBE_THRICE},
+        {MODEL_70B, 1024, 1, false, false, PROBE_DEEP},
+        {MODEL_3B, 8192, 1, true, false, PROBE_DEEP},
+        {MODEL_1B, 1024, 2, true, true, PROBE_DEEP},
+        {MODEL_1B, 1024, 4, true, true, PROBE_DEEP},
+        {MODEL_8B, 1024, 2, true, false, PROBE_DEEP},
+        {MODEL_8B, 1024, 4, true, false, PROBE_DEEP},
+    };
+    for (size_t i = 0; i < PROBE_LENGTH(points); i++) {
+        struct point q;
+        if ((points[i].flags & PROBE_DEEP) && !probe_deep(r))
+            continue;
+        if (!make_point(r, &q, &decoder_models[points[i].model], points[i].context, points[i].batch,
+                        false))
+            continue;
+        if (points[i].has_steps)
+            give_steps(r, &q);
+        else if (q.p.sets > 2 * q.layers) /* a chain needs no more */
+            q.p.sets = 2 * q.layers;
+        measure_ways(r, &q, points[i].all, points[i].flags);
+        free_point(r, &q);
+    }
+}
+
+/* Small, with every step's peculiarities: three heads to a kv head, and rows of two chunks. */
+static const struct decoder_model small = {"small", {576, 9, 3, 64, 2064, 1003}, 3, 0};
+
+static void measure_small(struct probe_run *r)
+{
+    struct decoder_model model = small;
+    struct point q = {.p = {.model = model, .context = 200, .batch = 1, .sets = 2}};
+    const struct decoder_machine m = decoder_machine_of(r);
+    char why[240];
+    if (!probe_require(r, decoder_problem_make(&q.p, &m, why, sizeof why), "%s", why))
+        return;
+    q.layers = 2;
+    q.kernels = decoder_kernels_of(r, &q.p);
+    measure_faults(r, &q, WAY_BARRIER);
+    measure_faults(r, &q, WAY_VALUES);
+    free_point(r, &q);
+    if (!probe_is_check_run(r))
+        return;
+    for (uint32_t batch = 1; batch <= DECODER_BATCH; batch *= 2) {
+        struct point whole = {.p = {.model = model, .context = 200, .batch = batch, .sets = 2}};
+        if (!probe_require(r, decoder_problem_make(&whole.p, &m, why, sizeof why), "%s", why))
+            continue;
+        whole.layers = 2;
+        whole.steps = 2;
+        whole.kernels = decoder_kernels_of(r, &whole.p);
+        measure_ways(r, &whole, true, 0);
+        free_point(r, &whole);
+    }
+}
+
+/* --- the command line ------------------------------------------------------------------------- */
+
+static bool is_given(const struct probe_run *r)
+{
+    for (size_t i = 0; i < PROBE_LENGTH(parameters); i++)
+        if (probe_parameter_given(r, parameters[i].name))
+            return true;
+    return false;
+}
+
+static void take(const struct probe_run *r, const char *name, uint32_t *value, bool *changed)
+{
+    const int64_t given = probe_parameter(r, name);
+    if (given == 0)
+        return;
+    *value = (uint32_t)given;
+    *changed = true;
+}
+
+static void measure_given(struct probe_run *r)
+{
+    struct decoder_model model = decoder_models[probe_parameter(r, "model")];
+    struct decoder_shape *s = &model.shape;
+    bool changed = false;
+    struct point q;
+
+    take(r, "layers", &model.layers, &changed);
+    take(r, "hidden", &s->hidden, &changed);
+    take(r, "heads", &s->heads, &changed);
+    take(r, "kv_heads", &s->kv_heads, &changed);
+    take(r, "head_dim", &s->head_dim, &changed);
+    take(r, "ffn", &s->ffn, &changed);
+    take(r, "vocabulary", &s->vocabulary, &changed);
+    if (changed) {
+        model.name = "given";
+        model.chain = 0;
+    }
+    if (!make_point(r, &q, &model, (uint32_t)probe_parameter(r, "context"),
+                    (uint32_t)probe_parameter(r, "batch"), true))
+        return;
+    give_steps(r, &q);
+    measure_ways(r, &q, true, 0);
+    for (enum decoder_way_name w = WAY_BARRIER; w <= WAY_VALUES; w++)
+        measure_where(r, &q, w);
+    free_point(r, &q);
+}
+
+static void measure(struct probe_run *r)
+{
+    if (is_given(r)) {
+        measure_given(r);
+        return;
+    }
+    measure_small(r);
+    if (probe_is_check_run(r)) {
+        if (probe_begin_case(r, 0, "model=odd,context=0,batch=0,impl=all,l2=cold"))
+            probe_fact(r, "shapes", "%d of seeded sizes", decoder_check_odd_shapes(r));
+        return;
+    }
+    measure_main(r, &decoder_models[MODEL_1B]);
+    measure_main(r, &decoder_models[MODEL_8B]);
+    measure_beside(r);
+}
+
+const struct probe probe = {
+    .name = "decoder_layer",
+    .what = "How close to the read of its weights come a decoder's layer and a whole step?",
+    .method = 1,
+    .needs = PROBE_GPU,
+    .min_cc = 80,
+    .metrics = metrics,
+    .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
+    .measure = measure,
+};

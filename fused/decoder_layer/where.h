@@ -1,0 +1,38 @@
+/* Where a layer's time goes, from the stamps of a kernel that stays and is watched. */
+#ifndef FUSED_DECODER_LAYER_WHERE_H
+#define FUSED_DECODER_LAYER_WHERE_H
+
+#include "fused/decoder_layer/way.h"
+
+/* A block's time in one step, in four parts that add up to it:
+ *   weights      its rows of the matrix, or its keys and values, pass by
+ *   activations  it gets what the step before handed over: the quickest block's time for that
+ *   waiting      for slower blocks: what it takes longer than the quickest one, at either end
+ *   tail         it hands over its own, the barrier included: the quickest block's time; and what
+ *                passes until its next step
+ * The steps of attention and of the merge poll while they compute; their quickest block that has
+ * work tells the work, and what another takes longer is waiting. */
+enum decoder_part {
+    PART_WEIGHTS, PART_ACTIVATIONS, PART_WAITING, PART_TAIL, DECODER_PARTS
+};
+extern const char *const decoder_part_names[DECODER_PARTS];
+extern const char *const decoder_step_names[DECODER_STEPS];
+
+struct decoder_where {
+    double ns[DECODER_STEPS][DECODER_PARTS]; /* medians over blocks and layers */
+    double starved[DECODER_STEPS];           /* ns of `weights` without a tile at hand */
+    double sum;                              /* of all medians */
+    double edge;     /* ns: activations and tail of a step with a product, the median of them */
+    double *timeline; /* DECODER_STEPS x (DECODER_STAMPS - 1) rows of p.blocks: ns since the block
+                       * began the layer, for a layer in the middle */
+};
+
+/* From stamps of `layers` layers, at least 4, in cycles of `mhz`; the first and the last layer do
+ * not count. splits: 1 means that no block stamps the merge. Plain C: `stamps` is host memory.
+ * The caller frees nothing: timeline is memory that it gives. */
+void decoder_where_of(const struct decoder_problem *p, const uint64_t *stamps, uint32_t layers,
+                      double mhz, double *scratch, struct decoder_where *where);
+/* Numbers of scratch that this takes. */
+size_t decoder_where_scratch(const struct decoder_problem *p, uint32_t layers);
+
+#endif

@@ -1,0 +1,399 @@
+/* The ledger: what one kernel gains over a graph of kernels, in a layer, in a step, by size of the
+ * model and of the batch. */
+#include <math.h>
+#include <stdio.h>
+
+#include "report/claims/layer.h"
+
+/* --- C31: do large fused kernels break down at batch 1? --------------------------------------- */
+
+static const double C31_MORE = 0.03;
+
+static const struct need gain_needs[] = {{NEED_ONE, LAYER_TIME("1b", "1024", "graph")},
+                                         {NEED_BEST, LAYER_TIME("1b", "1024", ONE_KERNEL)},
+                                         {NEED_ONE, LAYER_TIME("8b", "1024", "graph")},
+                                         {NEED_BEST, LAYER_TIME("8b", "1024", ONE_KERNEL)},
+                                         NEEDS_END};
+
+static void judge_c31(const struct bundle *bundle, struct finding *f)
+{
+    struct row graph[LAYER_MODELS], best[LAYER_MODELS], read[LAYER_MODELS], gain[LAYER_MODELS];
+    enum claim_verdict each[LAYER_MODELS];
+    bool positive;
+
+    if (!layer_take_reads(bundle, read, &positive, f) ||
+        !RULE_TAKE(bundle, gain_needs, f, &graph[LAYER_1B], &best[LAYER_1B], &graph[LAYER_8B],
+                   &best[LAYER_8B]))
+        return;
+    const double more = 1 + RULE_LIMIT(f, C31_MORE);
+    for (int i = 0; i < LAYER_MODELS; i++) {
+        gain[i] = rule_ratio(f, &graph[i], &best[i]);
+        each[i] = rule_band(rule_place(&gain[i], -INFINITY, more));
+    }
+    const struct row bare = rule_ratio(f, &graph[LAYER_8B], &read[LAYER_8B]);
+    const bool negative = bare.low > more;
+    rule_say_row(f, "a layer of 1B as a graph of kernels over one kernel", &gain[LAYER_1B]);
+    rule_say_row(f, "of 8B", &gain[LAYER_8B]);
+    rule_say_control(f, false, negative,
+                     "a bare read of the bytes gains no more than 1.03 over the graph of 8B, at",
+                     &bare);
+    rule_say_figure(f, "small", &gain[LAYER_1B]);
+    rule_say_figure(f, "large", &gain[LAYER_8B]);
+    rule_conclude(f, layer_agree(gain, each, 1 + C31_MORE, f), positive, negative);
+}
+
+/* --- C70: does a fusion gain more at batch 1 than at batch 256? ------------------------------- */
+
+static const double C70_MORE = 0.03, C70_READS = 1.2;
+enum { C70_FUSIONS = 3 };
+
+#define C70_TIME(m, n, op, impl)                                                                   \
+    "epilogue.time{m=" m ",n=" n ",k=4096,op=" op ",type=bf16,impl=" impl                          \
+    ",mode=graph,l2=cold,timer=event}"
+static const struct need c70_needs[] = {{NEED_ANY, C70_TIME("%d", "%d", "%s", "%s")}, NEEDS_END};
+static const struct fusion {
+    const char *op, *what;
+    int n;
+} c70_fusions[C70_FUSIONS] = {{"bias_gelu", "product, bias and gelu", 4096},
+                              {"bias_residual", "product, bias and residual", 4096},
+                              {"qkv", "three products", 6144}};
+
+static bool take_epilogue(const struct bundle *bundle, const struct fusion *fusion, int m,
+                          const char *impl, struct row *row, struct finding *f)
+{
+    return rule_take_formed(bundle, row, f, C70_TIME("%d", "%d", "%s", "%s"), m, fusion->n,
+                            fusion->op, impl);
+}
+
+/* The gain at batch 1 over the gain at batch 256. */
+static double gains_of(const double *value, const void *with)
+{
+    (void)with;
+    return (value[0] / value[1]) / (value[2] / value[3]);
+}
+
+static void judge_c70(const struct bundle *bundle, struct finding *f)
+{
+    enum claim_verdict verdict = CLAIM_NOT_TESTABLE;
+    struct row row[4], ratio[C70_FUSIONS], grows = {0}, gelu = {0};
+
+    const double more = 1 + RULE_LIMIT(f, C70_MORE);
+    for (int i = 0; i < C70_FUSIONS; i++) {
+        const struct fusion *its = &c70_fusions[i];
+        for (int k = 0; k < 4; k++)
+            if (!take_epilogue(bundle, its, k < 2 ? 1 : 256, k % 2 ? "fused" : "unfused", &row[k],
+                               f))
+                return;
+        const struct row small = rule_ratio(f, &row[0], &row[1]),
+                         large = rule_ratio(f, &row[2], &row[3]);
+        ratio[i] = rule_formed(f, (const struct row *const[]){&row[0], &row[1], &row[2], &row[3]},
+                               4, "ratio", gains_of, NULL);
+        const enum claim_verdict each = ratio[i].low > more        ? CLAIM_REPRODUCED
+                                        : ratio[i].high < 1 / more ? CLAIM_REFUTED
+                                                                   : CLAIM_MIXED;
+        rule_say(f->evidence, "%s%s", i ? "; " : "", its->what);
+        rule_say_row(f, "gain at batch 1", &small);
+        rule_say_row(f, "at batch 256", &large);
+        rule_say_part(f, its->what, each, &ratio[i], more);
+        verdict = i == 0 || verdict == each ? each : CLAIM_MIXED;
+        grows = i == 0 ? rule_ratio(f, &row[3], &row[1]) : grows;
+        gelu = i == 0 ? small : gelu;
+    }
+    const bool positive = grows.low >= RULE_LIMIT(f, C70_READS);
+    rule_say_control(f, true, positive,
+                     "256 rows take 1.2 times as long as one, fused product, bias and gelu, at",
+                     &grows);
+    const bool negative = layer_repeats(
+        &gelu, more, "from run to run the first gain at batch 1 grows by 1.03, too, at", f);
+    rule_say_figure(f, "gelu", &ratio[0]);
+    rule_say_figure(f, "residual", &ratio[1]);
+    rule_say_figure(f, "qkv", &ratio[2]);
+    rule_conclude(f, verdict, positive, negative);
+}
+
+/* --- C72: does the gain grow with the model? -------------------------------------------------- */
+
+static const double C72_MORE = 0.03;
+
+static const struct need c72_needs[] = {{NEED_ONE, STEP_TIME("1b", "graph")},
+                                        {NEED_BEST, STEP_TIME("1b", ONE_KERNEL)},
+                                        {NEED_ONE, STEP_TIME("8b", "graph")},
+                                        {NEED_BEST, STEP_TIME("8b", ONE_KERNEL)},
+                                        NEEDS_END};
+static const struct need c72_between[] = {
+    {NEED_ANY, STEP_TIME("3b", "graph")}, {NEED_ANY, STEP_TIME("3b", "values")}, NEEDS_END};
+
+static void judge_c72(const struct bundle *bundle, struct finding *f)
+{
+    struct row graph[LAYER_MODELS], best[LAYER_MODELS], read[LAYER_MODELS], gain[LAYER_MODELS];
+    struct row between[2];
+    bool positive;
+
+    if (!layer_take_reads(bundle, read, &positive, f) ||
+        !RULE_TAKE(bundle, c72_needs, f, &graph[LAYER_1B], &best[LAYER_1B], &graph[LAYER_8B],
+                   &best[LAYER_8B]))
+        return;
+    const double more = 1 + RULE_LIMIT(f, C72_MORE);
+    for (int i = 0; i < LAYER_MODELS; i++)
+        gain[i] = rule_ratio(f, &graph[i], &best[i]);
+    const struct row grows = rule_ratio(f, &gain[LAYER_8B], &gain[LAYER_1B]);
+    rule_say_row(f, "a step of 1B as a graph of kernels over one kernel", &gain[LAYER_1B]);
+    rule_say_row(f, "of 8B", &gain[LAYER_8B]);
+    if (rule_look_up(bundle, c72_between[0].id, &between[0], f) &&
+        rule_look_up(bundle, c72_between[1].id, &between[1], f)) {
+        struct finding aside = rule_aside(f);
+        const struct row its = rule_ratio(&aside, &between[0], &between[1]);
+        rule_say_row(f, "of 3B", &its);
+    }
+    rule_say_row(f, "the gain of 8B over that of 1B", &grows);
+    const bool negative = layer_repeats(&gain[LAYER_1B], more,
+                                        "the gain of 1B grows by 1.03 from run to run, too, at", f);
+    rule_say_figure(f, "small", &gain[LAYER_1B]);
+    rule_say_figure(f, "large", &gain[LAYER_8B]);
+    rule_say_figure(f, "grows", &grows);
+    rule_conclude(f,
+                  grows.low > more        ? CLAIM_REPRODUCED
+                  : grows.high < 1 / more ? CLAIM_REFUTED
+                                          : CLAIM_MIXED,
+                  positive, negative);
+}
+
+/* --- C74: does a step gain what its layers gain? ---------------------------------------------- */
+
+static const double C74_POINTS = 0.05;
+static const double C74_LAYERS[LAYER_MODELS] = {16, 32};
+
+static const struct need c74_needs[] = {
+    {NEED_ANY, STEP_TIME("%s", "%s")}, {NEED_ANY, LAYER_TIME("%s", "1024", "%s")}, NEEDS_END};
+
+/* The gain of a step over the graph's, less what it should be if only its layers changed. */
+static double beyond_of(const double *value, const void *layers)
+{
+    const double expected = value[0] - *(const double *)layers * (value[2] - value[3]);
+    return value[0] / value[1] - value[0] / expected;
+}
+
+static bool take_beyond(const struct bundle *bundle, int model, const char *impl,
+                        struct row *beyond, struct finding *f)
+{
+    static const char *const names[LAYER_MODELS] = {"1b", "8b"};
+    const char *name = names[model];
+    struct row row[4];
+
+    if (!rule_take_formed(bundle, &row[0], f, STEP_TIME("%s", "%s"), name, "graph") ||
+        !rule_take_formed(bundle, &row[1], f, STEP_TIME("%s", "%s"), name, impl) ||
+        !rule_take_formed(bundle, &row[2], f, LAYER_TIME("%s", "1024", "%s"), name, "graph") ||
+        !rule_take_formed(bundle, &row[3], f, LAYER_TIME("%s", "1024", "%s"), name, impl))
+        return false;
+    *beyond = rule_formed(f, (const struct row *const[]){&row[0], &row[1], &row[2], &row[3]}, 4,
+                          "ratio", beyond_of, &C74_LAYERS[model]);
+    return true;
+}
+
+static void judge_c74(const struct bundle *bundle, struct finding *f)
+{
+    static const char *const impls[] = {"fused", "dependent", "barrier", "ring", "values"};
+    enum { IMPLS = sizeof impls / sizeof impls[0] };
+    struct row read[LAYER_MODELS], beyond, worst = {0}, library;
+    size_t off = 0, unclear = 0;
+    bool positive;
+
+    if (!layer_take_reads(bundle, read, &positive, f))
+        return;
+    const double points = RULE_LIMIT(f, C74_POINTS);
+    for (int i = 0; i < LAYER_MODELS * IMPLS; i++) {
+        if (!take_beyond(bundle, i / IMPLS, impls[i % IMPLS], &beyond, f))
+            return;
+        const enum place place = rule_place(&beyond, -points, points);
+        off += place == PLACE_BELOW || place == PLACE_ABOVE;
+        unclear += place == PLACE_STRADDLES;
+        if (i == 0 || fabs(beyond.centre) > fabs(worst.centre))
+            worst = beyond;
+    }
+    if (!take_beyond(bundle, LAYER_1B, "cublas", &library, f))
+        return;
+    const bool negative = rule_place(&library, -points, points) == PLACE_INSIDE;
+    rule_say(f->evidence,
+             "gains of a step off what its layers' gains let expect, by more than 0.05: "
+             "%zu of %d",
+             off, LAYER_MODELS * IMPLS);
+    rule_say_row(f, worst.id, &worst);
+    rule_say_control(f, false, negative,
+                     "cuBLASLt's products in the graph of 1B, no fusion, are off by 0.05",
+                     &library);
+    rule_say_count(f, "off", off);
+    rule_say_count(f, "all", LAYER_MODELS * IMPLS);
+    rule_say_figure(f, "worst", &worst);
+    if (off == 0 && unclear > 0)
+        rule_say_part(f, "the gain that is farthest off", CLAIM_MIXED, &worst, C74_POINTS);
+    rule_conclude(f,
+                  off > 0        ? CLAIM_REPRODUCED
+                  : unclear == 0 ? CLAIM_REFUTED
+                                 : CLAIM_MIXED,
+                  positive, negative);
+}
+
+/* --- C88: does the choice of kernels change tokens per second? -------------------------------- */
+
+static const double C88_MORE = 0.03;
+
+static const struct need c88_needs[] = {{NEED_ONE, STEP_TIME("1b", "fused")},
+                                        {NEED_BEST, STEP_TIME("1b", ONE_KERNEL)},
+                                        {NEED_ONE, STEP_TIME("8b", "fused")},
+                                        {NEED_BEST, STEP_TIME("8b", ONE_KERNEL)},
+                                        NEEDS_END};
+
+static void judge_c88(const struct bundle *bundle, struct finding *f)
+{
+    struct row fused[LAYER_MODELS], best[LAYER_MODELS], read[LAYER_MODELS], ratio[LAYER_MODELS];
+    enum claim_verdict each[LAYER_MODELS];
+    bool positive;
+
+    if (!layer_take_reads(bundle, read, &positive, f) ||
+        !RULE_TAKE(bundle, c88_needs, f, &fused[LAYER_1B], &best[LAYER_1B], &fused[LAYER_8B],
+                   &best[LAYER_8B]))
+        return;
+    const double more = 1 + RULE_LIMIT(f, C88_MORE);
+    for (int i = 0; i < LAYER_MODELS; i++) {
+        ratio[i] = rule_ratio(f, &fused[i], &best[i]);
+        const enum place place = rule_place(&ratio[i], 1 / more, more);
+        each[i] = place == PLACE_INSIDE      ? CLAIM_REFUTED
+                  : place == PLACE_STRADDLES ? CLAIM_MIXED
+                  : place == PLACE_UNKNOWN   ? CLAIM_NOT_TESTABLE
+                                             : CLAIM_REPRODUCED;
+    }
+    rule_say_row(f, "a step of 1B, six kernels a layer", &fused[LAYER_1B]);
+    rule_say_row(f, "the same bits by one kernel", &best[LAYER_1B]);
+    rule_say_row(f, "tokens a second, the one over the other", &ratio[LAYER_1B]);
+    rule_say_row(f, "of 8B", &ratio[LAYER_8B]);
+    const bool negative = layer_repeats(
+        &best[LAYER_1B], more, "one packaging changes by 1.03 from run to run, too, at", f);
+    rule_say_figure(f, "small", &ratio[LAYER_1B]);
+    rule_say_figure(f, "large", &ratio[LAYER_8B]);
+    rule_conclude(f, layer_agree(ratio, each, 1 + C88_MORE, f), positive, negative);
+}
+
+/* --- the entries ----------------------------------------------------------------------------- */
+
+#define READS                                                                                      \
+    "Positive control: a read of an 8B layer's bytes takes at least 2.5 times as long as "         \
+    "of a 1B layer's, of which it has 3.56 times as many. "
+#define SINCE "2026-11-23T14:40Z"
+
+static const struct claim claims[] = {
+    {.id = "C31",
+     .article = "smallest.ai",
+     .quote = "In scenarios with high batch sizes and uniform input shapes—such as training "
+              "pipelines or offline inference—this approach can bring solid performance gains. "
+              "[...] While large fused kernels can offer modest gains in training or high-batch "
+              "inference scenarios—where inputs are uniform and compute-heavy—the same strategies "
+              "break down in real-time, low-batch inference. [...] Fusion techniques aim to reduce "
+              "memory access and kernel launch overhead, and they can yield moderate gains in "
+              "high-throughput or batched scenarios.",
+     .clause = "the same strategies break down in real-time, low-batch inference",
+     .since = SINCE,
+     .plain =
+         {.yes = "At batch 1 one kernel gains nothing over a graph: {small} times in 1B, {large} "
+                 "in 8B.",
+          .no =
+              "At batch 1 one kernel has {small} times the speed of a graph in 1B, {large} in 8B.",
+          .partly = "That one kernel gains nothing at batch 1: {parts}."},
+     .surprise = 4,
+     .statement = "At batch 1 a decoder's layer in one kernel is no faster than as a graph of "
+                  "kernels.",
+     .rule = "A layer at batch 1, context 1024, of 1B and 8B: a graph of a kernel for each "
+             "operator over the fastest form of one kernel. REPRODUCED when that gain is 1.03 or "
+             "less for both, REFUTED when it is more for both, MIXED otherwise. " READS
+             "Negative control: over the graph of 8B a bare read of the bytes must gain more than "
+             "1.03.",
+     .judge = judge_c31,
+     .needs = NEEDS(layer_read_needs, gain_needs)},
+    {.id = "C70",
+     .article = "ai-rng",
+     .quote = "These gains are often more visible in latency-sensitive systems than in "
+              "throughput-only benchmarks because they reduce synchronization points and improve "
+              "stability under concurrency.",
+     .clause = "These gains are often more visible in latency-sensitive systems than in "
+               "throughput-only benchmarks",
+     .since = SINCE,
+     .plain = {.yes = "What fusing gains at batch 1 is {gelu}, {residual} and {qkv} times what it "
+                      "gains at batch 256.",
+               .no = "What fusing gains at batch 1 is only {gelu}, {residual} and {qkv} times what "
+                     "it gains at batch 256.",
+               .partly = "That fusing gains more at batch 1 than at batch 256: {parts}."},
+     .surprise = 2,
+     .statement = "The same fusion gains more at batch 1 than at batch 256.",
+     .rule = "Three fusions of a product of 4096 columns: with bias and gelu, with bias and "
+             "residual, and three products as one. The gain at batch 1 over the gain at batch 256. "
+             "REPRODUCED when it is above 1.03 for all, REFUTED when it is below 1/1.03 for all, "
+             "MIXED otherwise. Positive control: 256 rows take at least 1.2 times as long as one. "
+             "Negative control: at batch 1 the gain of the first must not differ by 1.03 between "
+             "bf16 and fp16.",
+     .judge = judge_c70,
+     .needs = NEEDS(c70_needs)},
+    {.id = "C72",
+     .article = "8bit.tr",
+     .quote = "Is it worth it for small models? Less so; benefits scale with model size.",
+     .since = SINCE,
+     .plain =
+         {.yes =
+              "One kernel gains more in larger models: {small} over a graph in 1B, {large} in 8B.",
+          .no =
+              "One kernel gains less in larger models: {small} over a graph in 1B, {large} in 8B.",
+          .partly = "Between: the gain of 8B is {grows:range} times that of 1B, against a limit "
+                    "of {C72_MORE:%} to either side."},
+     .surprise = 4,
+     .statement = "At batch 1 one kernel gains more over a graph of kernels in a step of 8B, 16 GB "
+                  "of weights, than in one of 1B, 2.5 GB.",
+     .rule = "A whole step of one token, batch 1, context 1024: the graph of a kernel for each "
+             "operator over the fastest form of one kernel, at 8B over at 1B. REPRODUCED above "
+             "1.03, REFUTED below 1/1.03, MIXED otherwise; 3B is said beside them. " READS
+             "Negative control: from run to run the gain of 1B must not grow by 1.03.",
+     .judge = judge_c72,
+     .needs = NEEDS(layer_read_needs, c72_needs, c72_between)},
+    {.id = "C74",
+     .article = "8bit.tr",
+     .quote = "Track kernel-level speedups against real workloads, not just microbenchmarks. [...] "
+              "Benchmark kernel changes in production-like environments to avoid lab-only gains.",
+     .clause = "lab-only gains",
+     .since = SINCE,
+     .plain = {.yes = "{off} of {all} ways to fuse gain in a step not what their layers let "
+                      "expect: {worst} off.",
+               .no = "All {all} ways to fuse gain in a step what their layers let expect, {worst} "
+                     "off at worst.",
+               .partly = "Whether a step gains what its layers let expect: {parts}."},
+     .surprise = 2,
+     .statement = "The gain of a whole step differs by more than 5 points from what the gains of "
+                  "its layers, measured alone, let expect. That is what the advice warns of; the "
+                  "advice itself is no claim.",
+     .rule = "Five ways to fuse a layer, of 1B and 8B, over the graph of a kernel for each "
+             "operator, batch 1: the gain of a whole step, less the gain if only its 16 or 32 "
+             "layers changed as a chain of layers does. REPRODUCED when one is off by more than "
+             "0.05, REFUTED when none is, MIXED otherwise. " READS "Negative control: cuBLASLt's "
+             "products in the same graph, no fusion, must not be off by 0.05.",
+     .judge = judge_c74,
+     .needs = NEEDS(layer_read_needs, c74_needs)},
+    {.id = "C88",
+     .article = "ai-rng",
+     .quote = "They change cost per token by changing throughput per GPU. [...] In practice, "
+              "kernel optimization is one of the few levers that can improve both cost and user "
+              "experience simultaneously.",
+     .clause = "changing throughput per GPU",
+     .since = SINCE,
+     .plain = {.yes = "One kernel makes {small} times the tokens a second of six a layer in 1B, "
+                      "{large} in 8B.",
+               .no = "One kernel makes as many tokens a second as six a layer: {small} times in "
+                     "1B, {large} in 8B.",
+               .partly = "That the packaging of the same bits changes tokens a second: {parts}."},
+     .surprise = 1,
+     .statement = "Ways to launch one step that give the same bits differ in tokens per second, at "
+                  "batch 1.",
+     .rule = "A whole step of one token, batch 1, context 1024, of 1B and 8B: a graph of six "
+             "kernels a layer over the fastest form of one kernel, which gives the same bits. "
+             "REPRODUCED when they differ by more than 1.03 for both, REFUTED when for neither, "
+             "MIXED otherwise. " READS "Negative control: from run to run one packaging must not "
+             "change by 1.03. Money is not judged, joules are C88b's.",
+     .judge = judge_c88,
+     .needs = NEEDS(layer_read_needs, c88_needs)},
+};
+CLAIM_SUBJECT(claims);

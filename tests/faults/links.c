@@ -1,0 +1,193 @@
+/* What some kernels of links/ do, on the CPU: ranks are processes, and wait for each other in memory
+ * that they share. One that waits runs in a thread, as it would on a GPU: else its host could not ask
+ * the other ranks for theirs. See stand_in.h. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "links/common/meeting.h"
+#include "links/signal/args.h"
+#include "tests/faults/stand_in.h"
+
+static const uint64_t PATIENCE_NS = 5000000000u;
+static const double GHZ = 1.98;
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* False if it took too long. */
+static bool wait_for(const uint32_t *word, uint32_t number)
+{
+    const uint64_t until = now_ns() + PATIENCE_NS;
+    while ((int32_t)(__atomic_load_n(word, __ATOMIC_ACQUIRE) - number) < 0)
+        if (sched_yield() != 0 || now_ns() > until)
+            return false;
+    return true;
+}
+
+static void meet(const void *args)
+{
+    const struct links_meeting *m = &((const struct meet_args *)args)->meeting;
+    for (uint32_t k = 0; k < m->ranks; k++)
+        if (k != m->rank)
+            __atomic_store_n(m->theirs[k], m->number, __ATOMIC_RELEASE);
+    for (uint32_t k = 0; k < m->ranks; k++)
+        if (k != m->rank && !wait_for(m->inbox + k * LINKS_APART / sizeof *m->inbox, m->number))
+            *m->late = 1;
+}
+
+static uint32_t word_at(uint64_t i, uint64_t seed)
+{
+    return (uint32_t)((i + 1) * 2654435761u + seed * 40503u);
+}
+
+static void meet_write(const void *args)
+{
+    const struct meet_words_args *a = args;
+    for (uint64_t i = 0; i < a->n; i++)
+        a->words[i] = word_at(i, a->seed);
+}
+
+static void meet_count(const void *args)
+{
+    const struct meet_words_args *a = args;
+    for (uint64_t i = 0; i < a->n; i++)
+        *a->wrong += a->words[i] != word_at(i, a->seed);
+}
+
+/* --- the token -------------------------------------------------------------------------------- */
+
+/* A turn of the ring and a barrier take so long, whatever the host does meanwhile. */
+enum { TURN_NS = 1400, CROSSING_NS = 800 };
+static uint64_t passed_ns = 1000000000;
+
+static struct harness_stamp stamp(void)
+{
+    return (struct harness_stamp){(uint64_t)(GHZ * (double)passed_ns), passed_ns};
+}
+
+static void send(struct signal_box *next, uint32_t number, uint32_t value)
+{
+    next->value = value;
+    __atomic_store_n(&next->packet, (uint64_t)number << 32 | value, __ATOMIC_RELEASE);
+    __atomic_store_n(&next->flag, number, __ATOMIC_RELEASE);
+}
+
+static uint32_t turns(const struct ring_args *a, uint32_t *number, uint32_t value, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (!wait_for(&a->mine->flag, ++*number))
+            a->team.mine->lost = TEAM_LOST + a->team.rank * 256 + a->awaited;
+        value = (uint32_t)a->mine->packet;
+        send(a->next, *number + a->leads, value + 1);
+        passed_ns += TURN_NS;
+    }
+    return value;
+}
+
+static void ring(const void *args)
+{
+    const struct ring_args *a = args;
+    uint32_t number = a->first, value = 0;
+
+    if (a->leads)
+        send(a->next, number + 1, 1);
+    const struct harness_stamp lead = stamp();
+    value = turns(a, &number, value, SIGNAL_WARM);
+    const struct harness_stamp first = stamp();
+    value = turns(a, &number, value, a->turns);
+    const struct harness_stamp second = stamp();
+    value = turns(a, &number, value, 2 * a->turns);
+    const struct harness_stamp tail = stamp();
+    *a->result = (struct signal_result){lead, tail, second.cycles - first.cycles,
+                                        tail.cycles - second.cycles, value, 0};
+}
+
+/* --- barriers --------------------------------------------------------------------------------- */
+
+static void crossings(const struct barrier_args *a, uint32_t n)
+{
+    const struct team *team = &a->team;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t number = team->mine->inbox[team->rank] + 1;
+        for (uint32_t k = 0; k < team->ranks; k++)
+            __atomic_store_n(&team->state[k]->inbox[team->rank], number, __ATOMIC_RELEASE);
+        for (uint32_t k = 0; k < team->ranks; k++)
+            if (!wait_for(&team->mine->inbox[k], number))
+                team->mine->lost = TEAM_LOST + team->rank * 256 + k;
+        passed_ns += CROSSING_NS;
+    }
+}
+
+static void barrier(const void *args)
+{
+    const struct barrier_args *a = args;
+    const struct harness_stamp lead = stamp();
+    crossings(a, SIGNAL_WARM);
+    const struct harness_stamp first = stamp();
+    crossings(a, a->rounds);
+    const struct harness_stamp second = stamp();
+    crossings(a, 2 * a->rounds);
+    const struct harness_stamp tail = stamp();
+    *a->result = (struct signal_result){lead, tail, second.cycles - first.cycles,
+                                        tail.cycles - second.cycles, 0, 0};
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+static struct {
+    pthread_t thread;
+    bool runs;
+    void (*run)(const void *);
+    char args[256];
+} waiting;
+
+static void *wait_in_thread(void *nothing)
+{
+    waiting.run(waiting.args);
+    return nothing;
+}
+
+void stand_in_links_wait(void)
+{
+    if (waiting.runs)
+        pthread_join(waiting.thread, NULL);
+    waiting.runs = false;
+}
+
+void stand_in_links(const struct stand_in_kernel *kernel, const void *args)
+{
+    static const struct {
+        const char *name;
+        void (*run)(const void *);
+        bool waits;
+    } known[] = {{"meet", meet, true},
+                 {"meet_write", meet_write, false},
+                 {"meet_count", meet_count, false},
+                 {"signal_ring_relaxed", ring, true},
+                 {"signal_ring_acquire", ring, true},
+                 {"signal_ring_packet", ring, true},
+                 {"signal_barrier_block", barrier, true},
+                 {"signal_barrier_grid", barrier, true},
+                 {"signal_barrier_block_ordered", barrier, true},
+                 {"signal_barrier_grid_ordered", barrier, true}};
+    size_t i = 0;
+
+    while (i < sizeof known / sizeof known[0] && strcmp(known[i].name, kernel->name))
+        i++;
+    if (i == sizeof known / sizeof known[0])
+        return;
+    if (!known[i].waits) {
+        known[i].run(args);
+        return;
+    }
+    waiting.run = known[i].run;
+    memcpy(waiting.args, args, kernel->args_size);
+    waiting.runs = pthread_create(&waiting.thread, NULL, wait_in_thread, NULL) == 0;
+}

@@ -1,0 +1,315 @@
+// faults: thread epoch half single kept empty arrival alone
+//
+// Two and four ranks at once: the exchanges of links/all_reduce over many rounds, with warps that come
+// late, sizes that nothing divides, and payloads that hold what the protocol might trip over; against
+// double; a rank that never comes; flags and barriers of links/signal.
+#include "tests/shim/shim.h"
+
+#include "core/half.c"
+#include "links/all_reduce/campaign.cu"
+#include "links/all_reduce/nodes.cu"
+#include "links/signal/signal.cu"
+
+// --- ranks ---------------------------------------------------------------------------------------
+
+struct ranks {
+    struct exchange x[LINKS_MOST];
+};
+
+// Mailboxes of exactly so many slots.
+static struct ranks make_ranks(unsigned ranks, uint64_t slots)
+{
+    struct ranks all = {};
+    struct team_state *state[LINKS_MOST];
+    char *packet[LINKS_MOST], *plain_box[LINKS_MOST];
+    const size_t each = ranks * slots * EXCHANGE_SLOT;
+
+    for (unsigned k = 0; k < ranks; k++) {
+        state[k] = (struct team_state *)shim_alloc(sizeof *state[k]);
+        memset(state[k], 0, sizeof *state[k]);
+        packet[k] = (char *)shim_alloc(PACKET_GENERATIONS * each);
+        memset(packet[k], 0, PACKET_GENERATIONS * each);
+        plain_box[k] = (char *)shim_alloc(PLAIN_GENERATIONS * each);
+    }
+    for (unsigned rank = 0; rank < ranks; rank++) {
+        struct exchange *x = &all.x[rank];
+        x->team.rank = rank;
+        x->team.ranks = ranks;
+        x->team.budget_ns = 400000000;
+        x->team.linger_ns = 3000;
+        x->packets.slots = x->plain.slots = slots;
+        for (unsigned k = 0; k < ranks; k++) {
+            x->team.state[k] = state[k];
+            x->packets.of[k] = packet[k];
+            x->plain.of[k] = plain_box[k];
+        }
+        x->team.mine = state[rank];
+    }
+    return all;
+}
+
+static uint32_t lost(const struct ranks &all, unsigned ranks)
+{
+    uint32_t n = 0;
+    for (unsigned k = 0; k < ranks; k++)
+        n += all.x[k].team.mine->lost != 0;
+    return n;
+}
+
+// --- planted faults ------------------------------------------------------------------------------
+
+struct packets_any_epoch : packets {
+    static bool is_there(slot s, uint32_t) { return s.x >> 32 != 0 && s.y >> 32 != 0; }
+};
+struct packets_half : packets {
+    static bool is_there(slot s, uint32_t number) { return (uint32_t)(s.x >> 32) == number; }
+};
+struct packets_single : packets {
+    enum { GENERATIONS = 1 };
+};
+struct plain_kept : plain {
+    static void put_back(slot *) {}
+};
+struct plain_empty : plain {
+    static unit fit(unit u) { return u; }
+};
+struct fp32_arrival : fp32 {};
+template <> struct exchange_sum<fp32_arrival> { // what a rank has first is added first
+    template <typename UNIT, int PEERS>
+    static UNIT of(UNIT own, const UNIT (&got)[PEERS], uint32_t, float)
+    {
+        for (uint32_t w = 0; w < sizeof own.word / sizeof own.word[0]; w++) {
+            float s = __uint_as_float(own.word[w]);
+            for (int p = 0; p < PEERS; p++)
+                s += __uint_as_float(got[p].word[w]);
+            own.word[w] = __float_as_uint(s);
+        }
+        return own;
+    }
+};
+
+typedef void campaign_kernel(const struct campaign_args);
+template <typename WIRE, typename TYPE> static void push_4(const struct campaign_args a)
+{
+    campaign<push_all_reduce<WIRE, TYPE, 4>, WIRE, TYPE, 4, CAMPAIGN_SUM>(a);
+}
+
+static campaign_kernel *packets_kernel()
+{
+    return shim_fault("epoch")     ? push_4<packets_any_epoch, fp32>
+           : shim_fault("half")    ? push_4<packets_half, fp32>
+           : shim_fault("single")  ? push_4<packets_single, fp32>
+           : shim_fault("arrival") ? push_4<packets, fp32_arrival>
+                                   : push_4<packets, fp32>;
+}
+
+static campaign_kernel *plain_kernel()
+{
+    return shim_fault("kept")    ? push_4<plain_kept, fp32>
+           : shim_fault("empty") ? push_4<plain_empty, fp32>
+                                 : push_4<plain, fp32>;
+}
+
+// --- campaigns -----------------------------------------------------------------------------------
+
+// Twice, with two shapes of launch: the slots of the first are used by other threads in the second.
+static void test_campaign(const char *name, campaign_kernel *kernel, unsigned ranks, uint64_t units,
+                          uint32_t rounds)
+{
+    struct ranks all = make_ranks(ranks, exchange_slots(units, ranks));
+    struct campaign_args a[LINKS_MOST];
+    uint32_t *wrong = (uint32_t *)shim_alloc(sizeof *wrong * ranks);
+
+    memset(wrong, 0, sizeof *wrong * ranks);
+    for (unsigned shape = 0; shape < 2; shape++) {
+        for (unsigned k = 0; k < ranks; k++)
+            a[k] = {all.x[k], shape ? units / 2 + 1 : units, rounds, 77 + shape, wrong + k};
+        shim_launch_ranks(kernel, a, ranks, shape ? 1 : 2, shape ? 64 : 32, 0);
+        for (unsigned k = 0; k < ranks; k++)
+            shim_check(wrong[k] == 0, "%s of %u, %u units: rank %u has %u wrong", name, ranks,
+                       (unsigned)units, k, wrong[k]);
+        shim_check(lost(all, ranks) == 0, "%s of %u, %u units: lost is %x", name, ranks,
+                   (unsigned)units, all.x[0].team.mine->lost);
+    }
+    shim_check(all.x[0].team.mine->turn == 2ull * rounds * TEAM_TURN, "%s: %llu turns", name,
+               (unsigned long long)all.x[0].team.mine->turn);
+}
+
+// One rank does not come: the others end, and all know who waited for whom.
+static void test_absent(unsigned ranks, unsigned absent)
+{
+    struct ranks all = make_ranks(ranks, exchange_slots(70, ranks));
+    struct campaign_args a[LINKS_MOST];
+    uint32_t *wrong = (uint32_t *)shim_alloc(sizeof *wrong);
+    const bool all_come = shim_fault("alone");
+
+    *wrong = 0;
+    for (unsigned k = 0; k < ranks; k++) {
+        all.x[k].team.budget_ns = 2000000;
+        a[k] = {all.x[k], 70, k == absent && !all_come ? 0u : 3u, 5, wrong};
+    }
+    shim_launch_ranks(ranks == 2 ? campaign_push_packets_bf16_2 : campaign_two_shot_plain_fp32_4,
+                      a, ranks, 1, 64, 0);
+    const uint32_t seen = all.x[0].team.mine->lost;
+    shim_check(lost(all, ranks) == ranks, "%u of %u ranks know of a lost one", lost(all, ranks),
+               ranks);
+    shim_check((seen & TEAM_LOST) && (seen & 255) < ranks && (seen >> 8 & 255) != absent,
+               "rank %u waited for rank %u, and %u was absent", seen >> 8 & 255, seen & 255, absent);
+}
+
+// --- against double ------------------------------------------------------------------------------
+
+enum { NODE_SUM, NODE_PART, NODE_ALL };
+typedef void node_kernel(const struct exchange_args);
+
+static double number_at(const void *vector, bool bf, size_t i)
+{
+    return bf ? half_bf16(((const uint16_t *)vector)[i]) : ((const float *)vector)[i];
+}
+
+static void set_number(void *vector, bool bf, size_t i, float x)
+{
+    if (bf)
+        ((uint16_t *)vector)[i] = shim_to_bf16(x);
+    else
+        ((float *)vector)[i] = x;
+}
+
+// N(0,1), and now and then a NaN, -0.0, or what an empty slot holds.
+static float payload(size_t i)
+{
+    return i % 37 == 5 ? __uint_as_float(PLAIN_EMPTY) : i % 41 == 7 ? -0.0f : (float)shim_normal();
+}
+
+static void test_node(const char *name, node_kernel *kernel, bool bf, bool packed, int kind,
+                      unsigned ranks, uint64_t units)
+{
+    const size_t n = units * (packed ? PACKET_PAYLOAD : PLAIN_PAYLOAD) / (bf ? 2 : 4);
+    const size_t in = kind == NODE_PART ? n * ranks : n, out = kind == NODE_ALL ? n * ranks : n;
+    struct ranks all = make_ranks(ranks, exchange_slots(units, ranks));
+    struct exchange_args a[LINKS_MOST];
+    void *from[LINKS_MOST], *to[LINKS_MOST];
+    int wrong = 0, differ = 0;
+
+    for (unsigned k = 0; k < ranks; k++) {
+        from[k] = shim_alloc(in * (bf ? 2 : 4));
+        to[k] = shim_alloc(out * (bf ? 2 : 4));
+        for (size_t i = 0; i < in; i++)
+            set_number(from[k], bf, i, payload(i));
+        a[k] = {all.x[k], from[k], to[k], units, 1, 1, NULL};
+    }
+    shim_launch_ranks(kernel, a, ranks, 2, 32, 0);
+    for (unsigned k = 0; k < ranks; k++)
+        for (size_t i = 0; i < out; i++) {
+            const size_t at = kind == NODE_PART ? k * n + i : i % n;
+            double sum = 0, size = 0;
+            for (unsigned p = 0; p < ranks; p++)
+                if (kind != NODE_ALL || p == i / n) {
+                    sum += number_at(from[p], bf, at);
+                    size += fabs(number_at(from[p], bf, at));
+                }
+            const double got = number_at(to[k], bf, i);
+            const double bound = kind == NODE_ALL ? 0 : (bf ? 0x1p-8 * fabs(sum) : 0) + 0x1p-22 * size;
+            wrong += isnan(sum) ? !isnan(got) : !(fabs(got - sum) <= bound);
+            wrong += sum == 0 && signbit(got) != (at % 41 == 7);
+        }
+    for (unsigned k = 1; k < ranks && kind != NODE_PART; k++)
+        differ += memcmp(to[k], to[0], out * (bf ? 2 : 4)) != 0;
+    shim_check(wrong == 0, "%s, %u units: %d numbers are not as in double", name, (unsigned)units,
+               wrong);
+    shim_check(differ == 0, "%s, %u units: %d ranks have other bits", name, (unsigned)units, differ);
+    shim_check(lost(all, ranks) == 0, "%s: a rank was lost", name);
+}
+
+#define EVERY(run, wire, type, ranks)                                                              \
+    run(push, wire, type, ranks, NODE_SUM);                                                        \
+    run(two_shot, wire, type, ranks, NODE_SUM);                                                    \
+    run(reduce_scatter, wire, type, ranks, NODE_PART)
+#define IS_BF(type) (sizeof(#type) == sizeof "bf16" && #type[0] == 'b')
+#define RUN_NODE(op, wire, type, ranks, kind)                                                      \
+    test_node(#op " " #wire " " #type, node_##op##_##wire##_##type##_##ranks, IS_BF(type),         \
+              #wire[1] == 'a', kind, ranks, units)
+#define RUN_CAMPAIGN(op, wire, type, ranks, kind)                                                  \
+    test_campaign(#op " " #wire " " #type, campaign_##op##_##wire##_##type##_##ranks, ranks,       \
+                  units, 6)
+
+static void test_exchanges(uint64_t units)
+{
+    EVERY(RUN_NODE, packets, bf16, 2);
+    EVERY(RUN_NODE, plain, fp32, 2);
+    EVERY(RUN_NODE, packets, fp32, 4);
+    EVERY(RUN_NODE, plain, bf16, 4);
+    RUN_NODE(all_gather, packets, any, 2, NODE_ALL);
+    RUN_NODE(all_gather, plain, any, 4, NODE_ALL);
+    EVERY(RUN_CAMPAIGN, packets, fp32, 2);
+    EVERY(RUN_CAMPAIGN, plain, bf16, 2);
+    EVERY(RUN_CAMPAIGN, packets, bf16, 4);
+    EVERY(RUN_CAMPAIGN, plain, fp32, 4);
+    RUN_CAMPAIGN(all_gather, plain, any, 2, NODE_ALL);
+    RUN_CAMPAIGN(all_gather, packets, any, 4, NODE_ALL);
+}
+
+// --- flags and barriers --------------------------------------------------------------------------
+
+static void test_ring(void (*kernel)(const struct ring_args), unsigned ranks, bool carries)
+{
+    struct ranks all = make_ranks(ranks, 1);
+    struct signal_box *box[LINKS_MOST];
+    struct signal_result *result = (struct signal_result *)shim_alloc(sizeof *result * ranks);
+    struct ring_args a[LINKS_MOST];
+    const uint32_t turns = 5, whole = SIGNAL_WARM + 3 * turns;
+
+    for (unsigned k = 0; k < ranks; k++) {
+        box[k] = (struct signal_box *)shim_alloc(sizeof *box[k]);
+        memset(box[k], 0, sizeof *box[k]);
+    }
+    for (uint32_t launch = 0; launch < 3; launch++) { // numbers wrap on the way
+        const uint32_t first = 0xffffffe0u + launch * (whole + 1);
+        for (unsigned k = 0; k < ranks; k++) {
+            if (launch == 0)
+                box[k]->flag = first, box[k]->packet = (uint64_t)first << 32;
+            a[k] = {all.x[k].team, box[k], box[(k + 1) % ranks], result + k, first, turns, k == 0,
+                    (k + ranks - 1) % ranks};
+        }
+        shim_launch_ranks(kernel, a, ranks, 1, 1, 0);
+        shim_check(!carries || result[0].value == whole * ranks, "value %u after %u turns of %u",
+                   result[0].value, whole, ranks);
+        shim_check(lost(all, ranks) == 0, "ring of %u: a rank was lost", ranks);
+    }
+}
+
+static void test_barrier(unsigned ranks, unsigned blocks)
+{
+    struct ranks all = make_ranks(ranks, 1);
+    uint32_t *slots[LINKS_MOST], *wrong = (uint32_t *)shim_alloc(8);
+    struct order_args a[LINKS_MOST];
+
+    memset(wrong, 0, 8);
+    for (unsigned k = 0; k < ranks; k++) {
+        slots[k] = (uint32_t *)shim_alloc(2 * blocks * ORDER_STRIDE * 4);
+        memset(slots[k], 0, 2 * blocks * ORDER_STRIDE * 4);
+        all.x[k].team.mine->inbox[0] = all.x[k].team.mine->inbox[1] = 0xfffffffcu; // they wrap
+        all.x[k].team.mine->inbox[2] = all.x[k].team.mine->inbox[3] = 0xfffffffcu;
+    }
+    for (unsigned k = 0; k < ranks; k++)
+        a[k] = {all.x[k].team, slots[k], slots[(k + 1) % ranks], wrong, 0, 10};
+    shim_launch_ranks(signal_order_ordered, a, ranks, blocks, 96, 0);
+    shim_check(wrong[0] == 0 && wrong[1] == 0, "barrier of %u x %u: %u early, %u late", ranks,
+               blocks, wrong[1], wrong[0]);
+    shim_check(lost(all, ranks) == 0, "barrier of %u x %u: a rank was lost", ranks, blocks);
+}
+
+static void shim_test(void)
+{
+    test_campaign("push packets", packets_kernel(), 4, 67, 12);
+    test_campaign("push plain", plain_kernel(), 4, 67, 12);
+    test_absent(2, 1);
+    test_absent(4, 2);
+    test_exchanges(1);
+    test_exchanges(101);
+    test_ring(signal_ring_relaxed, 2, false);
+    test_ring(signal_ring_acquire, 4, true);
+    test_ring(signal_ring_packet, 2, true);
+    test_barrier(2, 3);
+    test_barrier(4, 2);
+}

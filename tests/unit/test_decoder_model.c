@@ -1,0 +1,182 @@
+/* fused/decoder_layer/model.c: the named models are accepted with the right sizes, and each size
+ * that no kernel can take is refused with a line that names it. */
+#include "fused/decoder_layer/model.h"
+
+#include <string.h>
+
+#include "tests/unit/check.h"
+
+static const struct decoder_machine h200 = {
+    .blocks = 132, .shared = 227 << 10, true, .free_bytes = 140e9, .l2_bytes = 50 << 20};
+
+static struct decoder_problem problem_of(int model, uint32_t batch, uint32_t context)
+{
+    return (struct decoder_problem){
+        .model = decoder_models[model], .batch = batch, .context = context};
+}
+
+static struct decoder_problem accepted(int model, uint32_t batch, uint32_t context)
+{
+    struct decoder_problem p = problem_of(model, batch, context);
+    char why[240] = "";
+    if (!decoder_problem_make(&p, &h200, why, sizeof why))
+        fail_msg("%s", why);
+    return p;
+}
+
+/* Bytes of a layer in MB, and stages of the ring, as counted by hand. */
+static void named_models(void **state)
+{
+    (void)state;
+    static const struct {
+        int model;
+        double megabytes;
+        uint32_t sets, splits, group, stages, product_stages;
+    } expected[] = {{MODEL_1B, 123.7, 16, 16, 4, 12, 5},
+                    {MODEL_3B, 205.6, 28, 16, 4, 11, 5},
+                    {MODEL_8B, 440.4, 32, 16, 4, 10, 4},
+                    {MODEL_70B, 1715.5, 70, 16, 8, 8, 10}};
+    for (int i = 0; i < DECODER_MODELS; i++) {
+        const struct decoder_problem p = accepted(expected[i].model, 1, 1024);
+        const double megabytes = decoder_layer_reads(&p) / 1e6;
+        if (megabytes < expected[i].megabytes - 0.1 || megabytes > expected[i].megabytes + 0.1)
+            fail_msg("%s: %.2f MB, expected %.1f", p.model.name, megabytes, expected[i].megabytes);
+        assert_int_equal(p.sets, expected[i].sets);
+        assert_int_equal(p.splits, expected[i].splits);
+        assert_int_equal(p.group, expected[i].group);
+        assert_int_equal(p.stages, expected[i].stages);
+        assert_int_equal(p.product_stages, expected[i].product_stages);
+        assert_true(p.capacity > p.context);
+        assert_true(decoder_problem_bytes(&p) < h200.free_bytes);
+    }
+}
+
+/* Splits: no more blocks than there are, and 32 keys each. */
+static void splits(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t batch, context, splits;
+    } expected[] = {{1, 2, 1}, {1, 64, 1}, {1, 65, 2}, {1, 513, 16}, {2, 1024, 8}, {4, 1024, 4},
+                    {4, 33, 1}};
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        const struct decoder_problem p =
+            accepted(MODEL_1B, expected[i].batch, expected[i].context);
+        assert_int_equal(p.splits, expected[i].splits);
+        assert_true(p.batch * p.model.shape.kv_heads * p.splits <= p.blocks);
+    }
+}
+
+static void refused(struct decoder_problem p, struct decoder_machine m, const char *says)
+{
+    char why[240] = "";
+    if (decoder_problem_make(&p, &m, why, sizeof why))
+        fail_msg("accepted, expected \"%s\"", says);
+    if (!strstr(why, says))
+        fail_msg("\"%s\" does not say \"%s\"", why, says);
+}
+
+/* One size of the 1b model is changed at a time; its neighbour that fits is accepted. */
+static void refusals(void **state)
+{
+    (void)state;
+    static const struct {
+        struct decoder_shape shape;
+        const char *says; /* NULL: accepted */
+    } cases[] = {
+        {{2048, 32, 8, 64, 8192, 1000}, NULL},
+        {{2048, 32, 8, 96, 8192, 1000}, "head_dim=96"},
+        {{2048, 32, 8, 0, 8192, 1000}, "head_dim=0"},
+        {{2048, 30, 8, 64, 8192, 1000}, "heads=30"},
+        {{2048, 32, 0, 64, 8192, 1000}, "kv_heads=0"},
+        {{2048, 40, 8, 64, 8192, 1000}, "group has 5 heads"},
+        {{2048, 64, 8, 128, 8192, 1000}, NULL},
+        {{2048, 72, 8, 128, 8192, 1000}, "group has 9 heads"},
+        {{2052, 32, 8, 64, 8192, 1000}, "hidden=2052: expected a multiple of 8"},
+        {{2056, 32, 8, 64, 8192, 1000}, NULL},
+        {{2064, 32, 8, 64, 8192, 1000}, NULL},
+        {{2048, 32, 8, 64, 8196, 1000}, "ffn=8196"},
+        {{2048, 32, 8, 64, 8208, 1000}, NULL},
+        {{2048, 32, 8, 64, 8240, 1000}, NULL},
+        {{2048, 32, 8, 64, 0, 1000}, "ffn=0"},
+        {{2048, 32, 8, 64, 8192, 1}, "vocabulary=1"},
+        {{128, 32, 8, 64, 8192, 1000}, "hidden=128: fewer rows than the 132 blocks"},
+        {{136, 32, 8, 64, 8192, 1000}, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct decoder_problem p = problem_of(MODEL_1B, 1, 1024);
+        char why[240] = "";
+        p.model.shape = cases[i].shape;
+        if (cases[i].says)
+            refused(p, h200, cases[i].says);
+        else if (!decoder_problem_make(&p, &h200, why, sizeof why))
+            fail_msg("case %zu: %s", i, why);
+    }
+}
+
+static void other_refusals(void **state)
+{
+    (void)state;
+    struct decoder_problem p = problem_of(MODEL_1B, 1, 1024);
+    struct decoder_machine m = h200;
+
+    refused(problem_of(MODEL_1B, 3, 1024), h200, "batch=3");
+    refused(problem_of(MODEL_1B, 0, 1024), h200, "batch=0");
+    refused(problem_of(MODEL_1B, 1, 1), h200, "context=1");
+    p.capacity = 1023;
+    refused(p, h200, "context=1024: the cache has 1023 rows");
+    p = problem_of(MODEL_1B, 1, 1024);
+    p.model.layers = 0;
+    refused(p, h200, "layers=0");
+    p = problem_of(MODEL_1B, 1, 1024);
+    p.splits = 17;
+    refused(p, h200, "splits=17");
+    m.blocks = 8;
+    refused(problem_of(MODEL_1B, 2, 1024), m, "batch x kv_heads=16");
+    m = h200;
+    m.free_bytes = 2e9;
+    refused(problem_of(MODEL_8B, 1, 1024), m, "model=8b, context=1024, batch=1: needs");
+    refused(problem_of(MODEL_1B, 1, 1 << 20), (struct decoder_machine){132, 227 << 10, true, 5e9, 50e6},
+            "context=1048576");
+    m = h200;
+    m.shared = 48 << 10;
+    refused(problem_of(MODEL_8B, 4, 1024), m, "of shared memory");
+}
+
+/* What fits in part: fewer sets than layers, as long as they are cold; no ring where there is no
+ * room. */
+static void in_part(void **state)
+{
+    (void)state;
+    struct decoder_machine m = h200;
+    struct decoder_problem p = problem_of(MODEL_8B, 1, 1024);
+    char why[240];
+
+    m.free_bytes = 8e9;
+    assert_true(decoder_problem_make(&p, &m, why, sizeof why));
+    assert_true(p.sets < p.model.layers);
+    assert_true((double)p.sets * decoder_layer_reads(&p) >= 3 * m.l2_bytes);
+    assert_true(decoder_problem_bytes(&p) <= m.free_bytes);
+    p = accepted(MODEL_8B, 4, 1024);
+    assert_int_equal(p.stages, 0);
+    assert_int_equal(p.product_stages, 6); /* one product on an SM */
+    m.has_bulk = false;
+    m.free_bytes = h200.free_bytes;
+    p = problem_of(MODEL_1B, 1, 1024);
+    assert_true(decoder_problem_make(&p, &m, why, sizeof why));
+    assert_int_equal(p.stages + p.product_stages, 0);
+    m = h200;
+    m.blocks = 8;
+    p = problem_of(MODEL_1B, 1, 1024);
+    assert_true(decoder_problem_make(&p, &m, why, sizeof why));
+    assert_int_equal(p.splits, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(named_models), cmocka_unit_test(splits),  cmocka_unit_test(refusals),
+        cmocka_unit_test(other_refusals), cmocka_unit_test(in_part),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
