@@ -477,7 +477,7 @@ static void serve(struct probe_run *r, const struct jitter *j, struct queue *q,
             const cudaError_t said = cudaEventQuery(q->event);
             busy = said == cudaErrorNotReady;
             if (!busy)
-                CUDA(said);
+                gpu_must(said, "cudaEventQuery(q->event)", __FILE__, __LINE__);
         }
         if (here == next || busy)
             continue;
