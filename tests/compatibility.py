@@ -219,7 +219,7 @@ def main():
 ## 64-bit Arm
 
 The host part is built for aarch64 by `make test-long`, without a warning. Under qemu its unit tests pass, but
-for one that is too slow there and one that starts itself, and `gpufloor report` prints the same bytes as on x86-64.
+for one that is too slow there and two that start themselves, and `gpufloor report` prints the same bytes as on x86-64.
 `make CC=aarch64-linux-gnu-gcc` builds it anywhere. Kernels for Arm hosts (GH200, GB200: 9.0 and 10.0) are the same cubins. The CUDA part was built and run on none:
 untested. Jetson (7.2, 8.7, 11.0) is not supported: nobody has tried the cubins of 8.0 on it.""")
 

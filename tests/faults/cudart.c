@@ -460,6 +460,21 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
                                                   .from = from, .bytes = bytes});
 }
 
+/* A node a row. */
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_row, const void *from, size_t from_row,
+                              size_t bytes, size_t n, enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+    cudaError_t said = cudaSuccess;
+    ENTER();
+    (void)kind;
+    for (size_t i = 0; i < n && said == cudaSuccess; i++)
+        said = queue(stream, &(struct CUgraphNode_st){.type = cudaGraphNodeTypeMemcpy,
+                                                      .to = (char *)to + i * to_row,
+                                                      .from = (const char *)from + i * from_row,
+                                                      .bytes = bytes});
+    return said;
+}
+
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream)
 {
     ENTER();

@@ -80,10 +80,10 @@ def names_it(line, call, words):
     return (spoken.get(call, name) in line.replace("_", "") or spoken.get(call, name) in line) and words in line
 
 
-def judge(program, outcome, cases, call, words):
+def judge(program, outcome, cases, call, nth, words):
     """What is wrong with how a program took a fault; None if nothing is."""
     status, document, said = outcome
-    wanted = 77 if call == "cudaGetDeviceCount" else 1
+    wanted = 77 if (call, nth) == ("cudaGetDeviceCount", 1) else 1
     if status != wanted:
         return f"exit {status}, expected {wanted}; {said[-1:]}"
     if document is None:
@@ -118,7 +118,7 @@ def inject(stand_in, program, path, cases, place, error):
         outcome = ("a time-out", None, [])
     if os.path.getsize(log) == 0:
         return False
-    complaint = judge(program, outcome, cases, call, words)
+    complaint = judge(program, outcome, cases, call, nth, words)
     if call in FACTS:
         document = outcome[1] or {}
         environment = document.get("environment", {})
@@ -160,7 +160,7 @@ def start(stand_in, path):
               document["status"] == "skipped" and not document["cases"] else f"exit {status}: {said}")
     for name, (number, words) in ERRORS.items():
         outcome = run(stand_in, path, FAULT=f"cudaSetDevice:1:{number}")
-        check(f"at start: cudaSetDevice: {name}", judge("spin", outcome, [], "cudaSetDevice", words))
+        check(f"at start: cudaSetDevice: {name}", judge("spin", outcome, [], "cudaSetDevice", 1, words))
 
 
 def memory(stand_in, path):

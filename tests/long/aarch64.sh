@@ -86,7 +86,7 @@ else
     for unit in $units; do
         case ${unit##*/} in
         test_chart_layout) skip_one "test_chart_layout: it lays out so much that it takes minutes"; continue ;;
-        test_respawn) [ -n "$starts" ] || { skip_one "test_respawn: it starts itself"; continue; } ;;
+        test_respawn | test_links) [ -n "$starts" ] || { skip_one "${unit##*/}: it starts itself"; continue; } ;;
         esac
         arm "$unit" >"$work/out" 2>&1 </dev/null
         result $? "under qemu: $(basename "$unit")"
