@@ -93,6 +93,13 @@ static void the_floor_has_this_design(void **state)
                 assert_close(packaging_splits(&primitives, m, contexts[c], batch),
                              accepted(i, batch, contexts[c]).splits, 0);
         }
+    /* a small one has all the tiles that there are */
+    const struct model_decode small = {1, 512, 4, 4, 64, 512, 1000, 2, 2};
+    struct decoder_problem p = problem_of(MODEL_1B, 1, 128);
+    p.model.shape = (struct decoder_shape){512, 4, 4, 64, 512, 1000};
+    assert_true(decoder_problem_make(&p, &h200, why, sizeof why));
+    assert_int_equal(p.stages, DECODER_STAGES);
+    assert_close(packaging_tiles(PACKAGING_RING, &primitives, &small, 1), p.stages, 0);
 }
 
 static void refused(struct decoder_problem p, struct decoder_machine m, const char *says)

@@ -217,17 +217,31 @@ static void overlap_is_between_a_stream_and_a_sum(void **unused)
     assert_nan(pass.by[PACKAGING_RING].layer_overlap[CENTRE]);
 }
 
-/* On chip, what is ahead is still taken at the rate of the shared memory. */
+/* On chip, what is ahead is still taken at the rate of the shared memory, and keys and values no
+ * faster than a turn's instructions: then steps add up. Words with epochs are twice as long and are
+ * polled once more. */
 static void what_is_ahead_is_taken_at_a_rate(void **unused)
 {
     struct primitives p = primitives_known();
-    const double edge = 2 * 800, product = edge + WORK;
+    const double edge = 2 * 800, product = edge + WORK, bytes = 2 * ns_of(2 * LAYER_WEIGHTS + HEAD);
+    const double layer = 4 * product + edge + ATTENTION_WORK + edge + MERGE_WORK;
     (void)unused;
     p.shared_rate = all(RATE / 2); /* slower than the memory: it decides alone */
+    const double ring = estimate(&two_layers, &p, 1024).by[PACKAGING_RING].overlap[CENTRE];
+    const double values = estimate(&two_layers, &p, 1024).by[PACKAGING_VALUES].overlap[CENTRE];
+    assert_close(ring, READ_RAMP + 2 * layer + 2 * product + bytes, 1e-9);
+    assert_close(ring - values, 14 * 2 * (800 - 300), 1e-9);
+
+    p.issue = all(1);
+    p.l2_rate = all(8e12);
+    const double takes = (2 * (2 * 4 * 2048 + 2 * 2048 + 2 * 8192) + 4 * 2048) * SMS / 8e3;
+    const double turns = 2 * 8 * 370;
     const struct pass pass = estimate(&two_layers, &p, 1024);
-    const double layer = 4 * product + edge + ATTENTION_WORK + edge + MERGE_WORK;
-    assert_close(pass.by[PACKAGING_RING].overlap[CENTRE],
-                 READ_RAMP + 2 * layer + 2 * product + 2 * ns_of(2 * LAYER_WEIGHTS + HEAD), 1e-9);
+    assert_close(pass.by[PACKAGING_RING].overlap[CENTRE] - ring, takes + turns, 1e-9);
+    assert_close(pass.by[PACKAGING_VALUES].overlap[CENTRE] - values, 4 * takes + turns, 1e-9);
+    p.waits = 0;
+    assert_close(estimate(&two_layers, &p, 1024).by[PACKAGING_VALUES].overlap[CENTRE],
+                 READ_RAMP + bytes + turns, 1e-9);
 }
 
 /* On 100 SMs 1536 units of QKV are 16 for some, 2048 rows 21, 4096 units of gate and up 41; a head's
