@@ -4,27 +4,47 @@
 #include <stdio.h>
 
 const struct packaging packagings[PACKAGINGS] = {
-    [PACKAGING_STREAM] = {.name = "stream", .what = "a kernel per operator, by stream",
-     .edge = EDGE_STREAM, .kernels = KERNELS_SPLIT},
-    [PACKAGING_GRAPH] = {.name = "graph", .what = "a kernel per operator, by graph",
-     .edge = EDGE_GRAPH, .kernels = KERNELS_SPLIT},
-    [PACKAGING_CUBLAS] = {.name = "cublas", .what = "cuBLAS, and a kernel per operator between",
-     .edge = EDGE_GRAPH, .kernels = KERNELS_LIBRARY},
-    [PACKAGING_FUSED] = {.name = "fused", .what = "six fused kernels a layer, by graph", .edge = EDGE_GRAPH},
-    [PACKAGING_DEPENDENT] = {.name = "dependent", .what = "the same, with programmatic dependent launch",
-     .edge = EDGE_DEPENDENT, .held = HELD_BY_NEXT},
-    [PACKAGING_BARRIER] = {.name = "barrier", .what = "one kernel, a barrier of all SMs per step",
-     .edge = EDGE_BARRIER, .kernels = KERNELS_ONE},
-    [PACKAGING_RING] = {.name = "ring", .what = "the same, weights streaming ahead of the steps",
-     .edge = EDGE_BARRIER, .kernels = KERNELS_ONE, .held = HELD_BY_RING, .is_told_by_overlap = true},
-    [PACKAGING_VALUES] = {.name = "values", .what = "the same, with values that tell their readers",
-     .edge = EDGE_FLAG, .kernels = KERNELS_ONE, .held = HELD_BY_RING, .is_told_by_overlap = true},
+    [PACKAGING_STREAM] = {.name = "stream",
+                          .what = "a kernel per operator, by stream",
+                          .edge = EDGE_STREAM,
+                          .kernels = KERNELS_SPLIT},
+    [PACKAGING_GRAPH] = {.name = "graph",
+                         .what = "a kernel per operator, by graph",
+                         .edge = EDGE_GRAPH,
+                         .kernels = KERNELS_SPLIT},
+    [PACKAGING_CUBLAS] = {.name = "cublas",
+                          .what = "cuBLAS, and a kernel per operator between",
+                          .edge = EDGE_GRAPH,
+                          .kernels = KERNELS_LIBRARY},
+    [PACKAGING_FUSED] = {.name = "fused",
+                         .what = "six fused kernels a layer, by graph",
+                         .edge = EDGE_GRAPH},
+    [PACKAGING_DEPENDENT] = {.name = "dependent",
+                             .what = "the same, with programmatic dependent launch",
+                             .edge = EDGE_DEPENDENT,
+                             .held = HELD_BY_NEXT},
+    [PACKAGING_BARRIER] = {.name = "barrier",
+                           .what = "one kernel, a barrier of all SMs per step",
+                           .edge = EDGE_BARRIER,
+                           .kernels = KERNELS_ONE},
+    [PACKAGING_RING] = {.name = "ring",
+                        .what = "the same, weights streaming ahead of the steps",
+                        .edge = EDGE_BARRIER,
+                        .kernels = KERNELS_ONE,
+                        .held = HELD_BY_RING,
+                        .is_told_by_overlap = true},
+    [PACKAGING_VALUES] = {.name = "values",
+                          .what = "the same, with values that tell their readers",
+                          .edge = EDGE_FLAG,
+                          .kernels = KERNELS_ONE,
+                          .held = HELD_BY_RING,
+                          .is_told_by_overlap = true},
 };
 
 /* --- the design of the kernels ---------------------------------------------------------------- */
 
 /* As fused/common/decoder/ has it. A block has eight warps, one block an SM. A ring has tiles of 16
- * KiB, thirteen at most, and leaves room for the vectors of a step; a kernel that comes and goes has
+ * KiB, thirteen at most, and leaves room for a step's vectors; a kernel that comes and goes has
  * half of the SM's shared memory, less what the system takes of it. Rows are taken eight at a time:
  * a thread then has four loads in flight for each eight, for 32 rows at most. */
 enum {
@@ -57,10 +77,10 @@ enum { QKV, ATTENTION, MERGE, OUT, GATE_UP, DOWN, STEPS };
 enum { STEPS_AFTER_LAYERS = 2, FLOOR_STEPS = STEPS - 1 };
 
 struct step {
-    double bytes;     /* that it reads; merge: 0 */
-    double units;     /* in which a product's rows are dealt out; 0: no product */
+    double bytes; /* that it reads; merge: 0 */
+    double units; /* in which a product's rows are dealt out; 0: no product */
     double unit_rows;
-    double taken;     /* bytes that every SM takes of what the step before handed over */
+    double taken; /* bytes that every SM takes of what the step before handed over */
 };
 
 static void steps_of(struct step steps[STEPS], const struct model_decode *m, double context,
@@ -160,15 +180,15 @@ static double tiles_of(const struct work *w)
 
 /* --- parts of a step -------------------------------------------------------------------------- */
 
-/* What a product takes beyond a read of its bytes, at the smallest size at which both were measured:
+/* What a product takes beyond a read of its bytes, at the smallest size that both were measured at:
  * its vector, its sums, its results. */
 static double product_work(const struct primitives *p, enum corner corner)
 {
     if (p->product.n == 0 || p->read.n == 0)
         return (double)NAN;
     const double bytes = p->product.amount[0];
-    const double work = p->product.time[0].at[corner] -
-                        curve_at(&p->read, bytes, p->read_rate.at[CENTRE], CENTRE);
+    const double work =
+        p->product.time[0].at[corner] - curve_at(&p->read, bytes, p->read_rate.at[CENTRE], CENTRE);
     return work < 0 ? 0 : work;
 }
 
@@ -214,9 +234,9 @@ static double attention_work(const struct work *w, enum corner corner)
 
     if (curve->n == 0)
         return (double)NAN;
-    return w->p->waits * (curve->time[0].at[corner] - w->p->edge[EDGE_GRAPH].at[CENTRE] -
-                          w->p->memory.at[CENTRE] -
-                          curve->amount[0] / w->p->read_rate.at[CENTRE] * 1e9);
+    return w->p->waits *
+           (curve->time[0].at[corner] - w->p->edge[EDGE_GRAPH].at[CENTRE] -
+            w->p->memory.at[CENTRE] - curve->amount[0] / w->p->read_rate.at[CENTRE] * 1e9);
 }
 
 static double merge_work(const struct primitives *p, enum corner corner)
@@ -312,8 +332,8 @@ static double serial_layer(const struct work *w, enum corner corner)
     const struct step *steps = w->steps;
     struct step one = steps[GATE_UP]; /* gate or up */
     double time = product_serial(w, &steps[QKV], corner) + attention_serial(w, corner) +
-                  product_serial(w, &steps[OUT], corner) +
-                  product_serial(w, &steps[DOWN], corner) + operators_serial(w, corner);
+                  product_serial(w, &steps[OUT], corner) + product_serial(w, &steps[DOWN], corner) +
+                  operators_serial(w, corner);
 
     one.bytes /= 2;
     one.units = w->m->ffn;
@@ -345,9 +365,9 @@ struct stream {
     double now, arrived, taken;
 };
 
-/* One step: it begins `gap` after the one before has ended, and takes its bytes as they come, but in
- * no less than `least`. Where the ring stands full, or will before more is asked for, the next bytes
- * come a load of the memory after the step has begun. */
+/* One step: it begins `gap` after the one before has ended, and takes its bytes as they come, but
+ * in no less than `least`. Where the ring stands full, or will before more is asked for, the next
+ * bytes come a load of the memory after the step has begun. */
 static void stream_step(struct stream *s, double bytes, double gap, double least)
 {
     const double room = fmax(s->taken + s->held, s->arrived), comes = s->arrived + s->rate * gap;
@@ -424,8 +444,12 @@ static double overlap_step(const struct work *w, enum corner corner, double *lay
 static struct work work_of(const struct primitives *p, size_t packaging,
                            const struct model_decode *m, double context, double batch)
 {
-    struct work w = {.p = p, .packaging = &packagings[packaging], .m = m, .context = context,
-                     .batch = batch, .head = head_of(m, batch)};
+    struct work w = {.p = p,
+                     .packaging = &packagings[packaging],
+                     .m = m,
+                     .context = context,
+                     .batch = batch,
+                     .head = head_of(m, batch)};
     steps_of(w.steps, m, context, batch);
     return w;
 }

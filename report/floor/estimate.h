@@ -68,8 +68,8 @@ bool pass_estimate(struct pass *pass, const struct model *model, double context,
 double estimate_told(const struct estimate *estimate, size_t packaging, enum corner corner);
 double estimate_told_layer(const struct estimate *estimate, size_t packaging, enum corner corner);
 
-/* What the design makes of the sizes, as decoder_layer has it: tiles of a ring, and splits of a head's
- * keys. */
+/* What the design makes of the sizes, as decoder_layer has it: tiles of a ring, and splits of the
+ * keys of a head. */
 double packaging_tiles(size_t packaging, const struct primitives *primitives,
                        const struct model_decode *model, double batch);
 double packaging_splits(const struct primitives *primitives, const struct model_decode *model,

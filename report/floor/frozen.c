@@ -43,7 +43,8 @@ static void take_name(struct frozen *frozen)
     const char *rest = frozen->name + FROZEN_DAY;
 
     snprintf(frozen->day, sizeof frozen->day, "%.*s", FROZEN_DAY, frozen->name);
-    frozen->bundle = strncmp(rest, from, sizeof from - 1) == 0 ? rest + sizeof from - 1 : frozen->name;
+    frozen->bundle =
+        strncmp(rest, from, sizeof from - 1) == 0 ? rest + sizeof from - 1 : frozen->name;
 }
 
 /* A number that is not negative; NaN for "-" and for anything else. */

@@ -17,7 +17,7 @@ struct frozen_cell {
 };
 
 struct frozen {
-    char name[FROZEN_NAME]; /* of the file, without its ending */
+    char name[FROZEN_NAME];   /* of the file, without its ending */
     char day[FROZEN_DAY + 1]; /* on which they were made: "2026-11-23" */
     const char *bundle;       /* that they rest on, of name: "2026-11-22-80d6623-1" */
     struct frozen_cell cell[FROZEN_CELLS];
@@ -25,8 +25,8 @@ struct frozen {
 };
 
 /* The newest predictions of a board that were made before the day on which something was measured,
- * "2026-11-23" or longer: what was made on that day may have been made with the measurement in view.
- * False: there are none, or they cannot be read. The file is untrusted. */
+ * "2026-11-23" or longer: what was made on that day may have been made with it in view. False:
+ * there are none, or they cannot be read. The file is untrusted. */
 bool frozen_read(struct frozen *frozen, const char *results, const char *board,
                  const char *measured);
 

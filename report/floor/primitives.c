@@ -8,9 +8,32 @@
 #include "report/bundle/needs.h"
 
 enum {
-    STREAM, GRAPH, DEPENDENT, BARRIER, FLAG, READ_RATE, SHARED_RATE, PEAK_WGMMA, PEAK_MMA, READ,
-    PRODUCT, LIBRARY, ATTENTION, MATRIX, PREFILL, CAPACITY, MEMORY, LOADED, BODY, BULK, FLIGHT,
-    L2_RATE, ISSUE, NORM, TWO, PART,
+    STREAM,
+    GRAPH,
+    DEPENDENT,
+    BARRIER,
+    FLAG,
+    READ_RATE,
+    SHARED_RATE,
+    PEAK_WGMMA,
+    PEAK_MMA,
+    READ,
+    PRODUCT,
+    LIBRARY,
+    ATTENTION,
+    MATRIX,
+    PREFILL,
+    CAPACITY,
+    MEMORY,
+    LOADED,
+    BODY,
+    BULK,
+    FLIGHT,
+    L2_RATE,
+    ISSUE,
+    NORM,
+    TWO,
+    PART,
 };
 const char *const primitives_needs[] = {
     [STREAM] = "edges.step{mode=stream,blocks=sm,body=0,span=64-512,timer=event}",
@@ -267,8 +290,8 @@ static void take_issue(struct primitives *p, const struct bundle *bundle, double
         p->issue.at[c] = LANES / p->issue.at[c] / mhz * 1e3;
 }
 
-/* By 8 warps an SM; where there is no such row, by half as many with twice the loads, which have the
- * same bytes in flight. */
+/* By 8 warps an SM; where there is no such row, by half as many with twice the loads: as many bytes
+ * are in flight. */
 static void take_flight(struct primitives *p, const struct bundle *bundle)
 {
     enum { WARPS = 8 };
@@ -292,8 +315,8 @@ static void take_ramp(struct primitives *p, const struct bundle *bundle)
     enum { BODY_BYTES = 33554432 };
     const struct corners l2 = figure_at(bundle, primitives_needs[MEMORY], "l2");
     const struct corners body = figure_at(bundle, primitives_needs[BODY], "");
-    const double less = p->edge[EDGE_BARRIER].at[CENTRE] +
-                        BODY_BYTES / p->l2_rate.at[CENTRE] * 1e9 + l2.at[CENTRE];
+    const double less =
+        p->edge[EDGE_BARRIER].at[CENTRE] + BODY_BYTES / p->l2_rate.at[CENTRE] * 1e9 + l2.at[CENTRE];
     for (size_t c = 0; c < CORNERS; c++)
         p->ramp.at[c] = body.at[c] - less + p->memory.at[c];
 }

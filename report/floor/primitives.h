@@ -33,14 +33,14 @@ struct primitives {
     double read_rate_best;     /* the fastest read of the memory that the bundle has */
     struct corners edge[EDGES]; /* ns: see primitives.c for each one's row */
     double edge_least;         /* ns: the fastest flag from SM to SM */
-    struct corners memory;      /* ns: a load of the idle memory */
-    struct corners loaded;      /* how many times as long it takes while the memory streams */
-    struct corners ramp;        /* ns: what a step's bytes cost beyond their stream where it asks for
+    struct corners memory;     /* ns: a load of the idle memory */
+    struct corners loaded;     /* how many times as long it takes while the memory streams */
+    struct corners ramp;       /* ns: what a step's bytes cost beyond their stream where it asks for
                                  * them only once it has what the step before handed over */
-    struct corners bulk_rate;   /* bytes/s: copies to shared memory, 64 KiB an SM in flight */
+    struct corners bulk_rate;  /* bytes/s: copies to shared memory, 64 KiB an SM in flight */
     struct corners flight[FLIGHTS]; /* bytes/s: 8 warps an SM, so many loads of a thread */
-    struct corners l2_rate;     /* bytes/s: all SMs read the L2 */
-    struct corners issue;       /* ns: an SM issues one instruction of one warp */
+    struct corners l2_rate;         /* bytes/s: all SMs read the L2 */
+    struct corners issue;           /* ns: an SM issues one instruction of one warp */
     struct corners norm, point, pair, pairs, merge; /* ns: nodes of a graph that are small kernels:
                                  * RMSNorm; SiLU; rope or append; both in one; attention's merge */
     struct corners shared_rate; /* bytes/s: all SMs read their shared memory */

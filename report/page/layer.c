@@ -229,10 +229,11 @@ static void note_predictions(const struct summary *summary, const struct frozen 
                  score.below == 0 ? "none is below its floor."
                                   : section_text(s, "%zu are below their floor, which refutes it.",
                                                  score.below));
-    section_note(s,
-                 "said: on %s, by `gpufloor floor` of %s, and measured on %.10s. The farthest is off by "
-                 "%.0f %%.",
-                 frozen->day, frozen->bundle, measured, 100 * score.worst);
+    section_note(
+        s,
+        "said: on %s, by `gpufloor floor` of %s, and measured on %.10s. The farthest is off by "
+        "%.0f %%.",
+        frozen->day, frozen->bundle, measured, 100 * score.worst);
 }
 
 /* --- where the time goes ---------------------------------------------------------------------- */

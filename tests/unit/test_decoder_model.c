@@ -68,11 +68,13 @@ static void splits(void **state)
     }
 }
 
-/* `gpufloor floor` knows the design, not this program: tiles of the rings and splits are the same. */
+/* `gpufloor floor` knows the design, not this program: tiles and splits are the same. */
 static void the_floor_has_this_design(void **state)
 {
-    static const char *const names[DECODER_MODELS] = {
-        [MODEL_1B] = "llama-1b", [MODEL_3B] = "llama-3b", [MODEL_8B] = "llama-8b", [MODEL_70B] = "llama-70b"};
+    static const char *const names[DECODER_MODELS] = {[MODEL_1B] = "llama-1b",
+                                                      [MODEL_3B] = "llama-3b",
+                                                      [MODEL_8B] = "llama-8b",
+                                                      [MODEL_70B] = "llama-70b"};
     static const uint32_t contexts[] = {2, 65, 128, 1024, 32768};
     const struct primitives primitives = {.sms = h200.blocks,
                                           .shared_bytes = h200.blocks * (h200.shared + 1024.0)};
@@ -88,7 +90,8 @@ static void the_floor_has_this_design(void **state)
                 continue; /* its vectors leave no room */
             const struct model_decode *m = &model.decode;
             assert_close(packaging_tiles(PACKAGING_VALUES, &primitives, m, batch), p.stages, 0);
-            assert_close(packaging_tiles(PACKAGING_DEPENDENT, &primitives, m, batch), p.product_stages, 0);
+            assert_close(packaging_tiles(PACKAGING_DEPENDENT, &primitives, m, batch),
+                         p.product_stages, 0);
             for (size_t c = 0; c < sizeof contexts / sizeof contexts[0]; c++)
                 assert_close(packaging_splits(&primitives, m, contexts[c], batch),
                              accepted(i, batch, contexts[c]).splits, 0);
@@ -210,9 +213,9 @@ static void in_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(named_models), cmocka_unit_test(splits),  cmocka_unit_test(refusals),
-        cmocka_unit_test(other_refusals), cmocka_unit_test(in_part),
-        cmocka_unit_test(the_floor_has_this_design),
+        cmocka_unit_test(named_models), cmocka_unit_test(splits),
+        cmocka_unit_test(refusals),     cmocka_unit_test(other_refusals),
+        cmocka_unit_test(in_part),      cmocka_unit_test(the_floor_has_this_design),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,13 +31,27 @@ static struct corners all(double value)
 static struct primitives primitives_known(void)
 {
     struct primitives p = {
-        .read_rate = all(RATE), .read_rate_best = RATE,
+        .read_rate = all(RATE),
+        .read_rate_best = RATE,
         .edge = {all(2000), all(GRAPH), all(900), all(800), all(300)},
-        .edge_least = 200, .memory = all(MEMORY), .loaded = all(2), .ramp = all(RAMP),
-        .bulk_rate = all(RATE), .flight = {all(RATE / 4), all(RATE / 2), all(RATE)},
-        .l2_rate = all(1e30), .issue = all(0), .norm = all(NORM), .point = all(POINT),
-        .pair = all(PAIR), .pairs = all(PAIRS), .merge = all(MERGED), .shared_rate = all(1e30),
-        .tensor_peak = 1e15, .sms = SMS, .shared_bytes = SMS * SM_BYTES, .memory_bytes = 1e12,
+        .edge_least = 200,
+        .memory = all(MEMORY),
+        .loaded = all(2),
+        .ramp = all(RAMP),
+        .bulk_rate = all(RATE),
+        .flight = {all(RATE / 4), all(RATE / 2), all(RATE)},
+        .l2_rate = all(1e30),
+        .issue = all(0),
+        .norm = all(NORM),
+        .point = all(POINT),
+        .pair = all(PAIR),
+        .pairs = all(PAIRS),
+        .merge = all(MERGED),
+        .shared_rate = all(1e30),
+        .tensor_peak = 1e15,
+        .sms = SMS,
+        .shared_bytes = SMS * SM_BYTES,
+        .memory_bytes = 1e12,
         .waits = 1,
     };
     const double amounts[] = {1e6, 1e8};
@@ -125,12 +139,10 @@ static void serial_estimates_are_sums(void **unused)
     const double layers[] = {
         [PACKAGING_STREAM] = split + 14 * (2000 - GRAPH),
         [PACKAGING_GRAPH] = split,
-        [PACKAGING_CUBLAS] =
-            4 * (NODE + 500) + weights + attention + 2 * NORM + PAIRS + 2 * POINT,
+        [PACKAGING_CUBLAS] = 4 * (NODE + 500) + weights + attention + 2 * NORM + PAIRS + 2 * POINT,
         [PACKAGING_FUSED] = 4 * node + attention + weights,
         [PACKAGING_DEPENDENT] = 4 * (900 + WORK) + attention - 2 * (GRAPH - 900) + weights,
-        [PACKAGING_BARRIER] =
-            4 * (800 + RAMP + WORK) + rows + attention - 2 * (GRAPH - 800) + RAMP,
+        [PACKAGING_BARRIER] = 4 * (800 + RAMP + WORK) + rows + attention - 2 * (GRAPH - 800) + RAMP,
     };
     const double heads[] = {
         [PACKAGING_STREAM] = 2000 + MEMORY + WORK + head + 2000 + NORM + 2000 - GRAPH,
@@ -156,7 +168,8 @@ static void serial_estimates_are_sums(void **unused)
 static void every_sm_takes_what_is_handed_over(void **unused)
 {
     struct primitives p = primitives_known();
-    const double before = estimate(&two_layers, &p, 1024).by[PACKAGING_BARRIER].layer_serial[CENTRE];
+    const double before =
+        estimate(&two_layers, &p, 1024).by[PACKAGING_BARRIER].layer_serial[CENTRE];
     (void)unused;
 
     p.l2_rate = all(8e12);
@@ -182,8 +195,9 @@ static void long_attention_goes_by_turns(void **unused)
     model.decode.heads = 32;
     const double four = estimate(&model, &p, 1024).by[PACKAGING_BARRIER].layer_serial[CENTRE];
     const double wider = 32 * 64 * 2048 * 2; /* Q has more rows in 5 tiles, O more columns */
-    assert_close(shared - four, loads + 8 * 370 * 2 + ns_of(wider / 0.5) + ns_of(QKV + wider) -
-                                    ns_of(QKV / 0.75), 1e-9);
+    assert_close(shared - four,
+                 loads + 8 * 370 * 2 + ns_of(wider / 0.5) + ns_of(QKV + wider) - ns_of(QKV / 0.75),
+                 1e-9);
 }
 
 /* A ring that holds more than the gaps between two long steps hides all but the last, once the
@@ -197,7 +211,8 @@ static void overlap_is_between_a_stream_and_a_sum(void **unused)
     (void)unused;
 
     assert_close(packaging_tiles(PACKAGING_RING, &p, &two_layers.decode, 1), 12, 0);
-    assert_close(pass.by[PACKAGING_RING].overlap[CENTRE], READ_RAMP + stream + 2 * 800 + WORK, 1e-9);
+    assert_close(pass.by[PACKAGING_RING].overlap[CENTRE], READ_RAMP + stream + 2 * 800 + WORK,
+                 1e-9);
     assert_close(pass.by[PACKAGING_VALUES].overlap[CENTRE], READ_RAMP + stream + edge + WORK, 1e-9);
     assert_close(pass.by[PACKAGING_VALUES].layer_overlap[CENTRE], layer, 1e-9);
 
@@ -244,8 +259,8 @@ static void what_is_ahead_is_taken_at_a_rate(void **unused)
                  READ_RAMP + bytes + turns, 1e-9);
 }
 
-/* On 100 SMs 1536 units of QKV are 16 for some, 2048 rows 21, 4096 units of gate and up 41; a head's
- * keys have 12 splits, of two turns each. */
+/* On 100 SMs 1536 units of QKV are 16 for some, 2048 rows 21, 4096 units of gate and up 41; keys
+ * of a head have 12 splits, of two turns each. */
 static void rows_are_dealt_out_whole(void **unused)
 {
     struct primitives p = primitives_known();
@@ -323,7 +338,7 @@ static void curves_are_lines_between_points(void **unused)
 /* --- from rows ---------------------------------------------------------------------------------- */
 
 #define PART_ROW(impl)                                                                             \
-    "attention_decode.time{batch=1,context=8192,heads=32,kv_heads=8,d=128,type=bf16,impl=" impl      \
+    "attention_decode.time{batch=1,context=8192,heads=32,kv_heads=8,d=128,type=bf16,impl=" impl    \
     ",mode=graph,l2=cold,timer=event}"
 
 static void rows_become_primitives(void **unused)
@@ -350,20 +365,29 @@ static void rows_become_primitives(void **unused)
                ROW_HIGHER, 5e12, 0, 7);
     put_spread(&bundle.rows, "sm_to_sm.flag_time{path=l2,by=relaxed,timer=device}", "ns", ROW_LOWER,
                250, 0, 7);
-    put_spread(&bundle.rows, "instructions.throughput{op=fma,type=fp32}", "ops/cycle", ROW_HIGHER, 128, 0, 7);
-    put_spread(&bundle.rows, "memory_latency.load_time{level=hbm,timer=device}", "ns", ROW_LOWER, 340, 0, 7);
-    put_spread(&bundle.rows, "memory_latency.load_time{level=l2,timer=device}", "ns", ROW_LOWER, 140, 0, 7);
-    put_spread(&bundle.rows, "bandwidth.loaded_latency{level=hbm,load=0,timer=device}", "ns", ROW_LOWER, 350, 0, 7);
-    put_spread(&bundle.rows, "bandwidth.loaded_latency{level=hbm,load=100,timer=device}", "ns", ROW_LOWER, 700, 0, 7);
-    put_spread(&bundle.rows, "bandwidth.rate{level=l2,op=read,path=ld,bytes=1000}", "bytes/s", ROW_HIGHER,
-               33554432e6, 0, 7);
-    put_spread(&bundle.rows, "edges.step{mode=counter,blocks=sm,body=0,span=64-512,timer=event}", "ns",
-               ROW_LOWER, 1000, 0, 7);
-    put_spread(&bundle.rows, "edges.step{mode=counter,blocks=sm,body=33554432,span=64-512,timer=event}", "ns",
+    put_spread(&bundle.rows, "instructions.throughput{op=fma,type=fp32}", "ops/cycle", ROW_HIGHER,
+               128, 0, 7);
+    put_spread(&bundle.rows, "memory_latency.load_time{level=hbm,timer=device}", "ns", ROW_LOWER,
+               340, 0, 7);
+    put_spread(&bundle.rows, "memory_latency.load_time{level=l2,timer=device}", "ns", ROW_LOWER,
+               140, 0, 7);
+    put_spread(&bundle.rows, "bandwidth.loaded_latency{level=hbm,load=0,timer=device}", "ns",
+               ROW_LOWER, 350, 0, 7);
+    put_spread(&bundle.rows, "bandwidth.loaded_latency{level=hbm,load=100,timer=device}", "ns",
+               ROW_LOWER, 700, 0, 7);
+    put_spread(&bundle.rows, "bandwidth.rate{level=l2,op=read,path=ld,bytes=1000}", "bytes/s",
+               ROW_HIGHER, 33554432e6, 0, 7);
+    put_spread(&bundle.rows, "edges.step{mode=counter,blocks=sm,body=0,span=64-512,timer=event}",
+               "ns", ROW_LOWER, 1000, 0, 7);
+    put_spread(&bundle.rows,
+               "edges.step{mode=counter,blocks=sm,body=33554432,span=64-512,timer=event}", "ns",
                ROW_LOWER, 2700, 0, 7);
-    put_spread(&bundle.rows, "occupancy.read_rate{level=hbm,warps=8,loads=8}", "bytes/s", ROW_HIGHER, 2e12, 0, 7);
-    put_spread(&bundle.rows, "occupancy.read_rate{level=hbm,warps=4,loads=16}", "bytes/s", ROW_HIGHER, 1e12, 0, 7);
-    put_spread(&bundle.rows, "occupancy.read_rate{level=hbm,warps=4,loads=8}", "bytes/s", ROW_HIGHER, 3e12, 0, 7);
+    put_spread(&bundle.rows, "occupancy.read_rate{level=hbm,warps=8,loads=8}", "bytes/s",
+               ROW_HIGHER, 2e12, 0, 7);
+    put_spread(&bundle.rows, "occupancy.read_rate{level=hbm,warps=4,loads=16}", "bytes/s",
+               ROW_HIGHER, 1e12, 0, 7);
+    put_spread(&bundle.rows, "occupancy.read_rate{level=hbm,warps=4,loads=8}", "bytes/s",
+               ROW_HIGHER, 3e12, 0, 7);
     put_spread(&bundle.rows, PART_ROW("attention"), "ns", ROW_LOWER, 5000, 0, 7);
     put_spread(&bundle.rows, PART_ROW("merge"), "ns", ROW_LOWER, 6500, 0, 7);
     put_spread(&bundle.rows, PART_ROW("unfused"), "ns", ROW_LOWER, 7600, 0, 7);
@@ -489,9 +513,11 @@ static void frozen_predictions_are_found_or_refused(void **unused)
     assert_int_equal(mkdir("frozen", 0777) + mkdir("frozen/board", 0777), 0);
     assert_int_equal(mkdir("frozen/board/floor", 0777), 0);
     freeze("2026-11-20-1", FROZEN_HEAD "a\t1024\t1\tring\t10\t9\t11\t100\t90\t110\t8\t80\n");
-    freeze("2026-11-22-from-2026-11-20-1", FROZEN_HEAD
-           "a\t1024\t1\tring\t12\t9\t13\t-\t-\t-\tx\t-1\na\t1024\t2\tvalues\t1\t1\t1\t1\t1\t1\t1\t1\n");
-    assert_true(read_frozen(frozen, "2026-11-22T23:59:59Z")); /* what came with it was no prediction */
+    freeze("2026-11-22-from-2026-11-20-1",
+           FROZEN_HEAD "a\t1024\t1\tring\t12\t9\t13\t-\t-\t-\tx\t-"
+                       "1\na\t1024\t2\tvalues\t1\t1\t1\t1\t1\t1\t1\t1\n");
+    assert_true(
+        read_frozen(frozen, "2026-11-22T23:59:59Z")); /* what came with it was no prediction */
     assert_string_equal(frozen->name, "2026-11-20-1");
     assert_string_equal(frozen->day, "2026-11-20");
     assert_string_equal(frozen->bundle, "2026-11-20-1");
