@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DAY = 10, COLUMNS = 12, LINE_MOST = 1024 };
+enum { COLUMNS = 12, LINE_MOST = 1024 };
 static const char heads[] = "model\tcontext\tbatch\tpackaging\tlayer_ns\tlayer_fast_ns\t"
                             "layer_slow_ns\tstep_ns\tstep_fast_ns\tstep_slow_ns\tlayer_floor_ns\t"
                             "step_floor_ns\n";
-static const char ending[] = ".tsv";
+static const char ending[] = ".tsv", from[] = "-from-";
 
-/* Is it a file of predictions, named by a day that is not after the other? */
+/* Is it a file of predictions, named by a day before the other? */
 static bool is_before(const char *name, const char *day)
 {
     const size_t length = strlen(name), tail = sizeof ending - 1;
-    return length > DAY + tail && length - tail < FROZEN_NAME &&
-           strcmp(name + length - tail, ending) == 0 && strncmp(name, day, DAY) <= 0;
+    return length > FROZEN_DAY + tail && length - tail < FROZEN_NAME &&
+           strcmp(name + length - tail, ending) == 0 && strncmp(name, day, FROZEN_DAY) < 0;
 }
 
 /* Into text without its ending: names begin with their day, so the last by letters is the newest. */
@@ -35,6 +35,16 @@ static bool newest(const char *folder, const char *day, char text[FROZEN_NAME])
     if (entries)
         closedir(entries);
     return text[0] != '\0';
+}
+
+/* The day on which they were made, and the bundle that they rest on. */
+static void take_name(struct frozen *frozen)
+{
+    const char *rest = frozen->name + FROZEN_DAY;
+
+    snprintf(frozen->day, sizeof frozen->day, "%.*s", FROZEN_DAY, frozen->name);
+    frozen->bundle =
+        strncmp(rest, from, sizeof from - 1) == 0 ? rest + sizeof from - 1 : frozen->name;
 }
 
 /* A number that is not negative; NaN for "-" and for anything else. */
@@ -65,15 +75,17 @@ static bool take_line(struct frozen_cell *cell, char *line)
     return !rest;
 }
 
-bool frozen_read(struct frozen *frozen, const char *results, const char *board, const char *day)
+bool frozen_read(struct frozen *frozen, const char *results, const char *board,
+                 const char *measured)
 {
     char folder[PATH_MAX], path[PATH_MAX + FROZEN_NAME + sizeof ending], line[LINE_MOST];
 
     frozen->n = 0;
-    if (!results || !board || !day || strchr(board, '/') || board[0] == '.' ||
+    if (!results || !board || !measured || strchr(board, '/') || board[0] == '.' ||
         snprintf(folder, sizeof folder, "%s/%s/floor", results, board) >= PATH_MAX ||
-        !newest(folder, day, frozen->name))
+        !newest(folder, measured, frozen->name))
         return false;
+    take_name(frozen);
     snprintf(path, sizeof path, "%s/%s%s", folder, frozen->name, ending);
     FILE *file = fopen(path, "r");
     bool holds = file && fgets(line, sizeof line, file) && strcmp(line, heads) == 0;

@@ -8,8 +8,32 @@
 #include "report/bundle/needs.h"
 
 enum {
-    STREAM, GRAPH, DEPENDENT, BARRIER, FLAG, READ_RATE, SHUFFLE, BLOCK, SHARED_RATE, PEAK_WGMMA,
-    PEAK_MMA, READ, PRODUCT, LIBRARY, ATTENTION, MATRIX, PREFILL, CAPACITY,
+    STREAM,
+    GRAPH,
+    DEPENDENT,
+    BARRIER,
+    FLAG,
+    READ_RATE,
+    SHARED_RATE,
+    PEAK_WGMMA,
+    PEAK_MMA,
+    READ,
+    PRODUCT,
+    LIBRARY,
+    ATTENTION,
+    MATRIX,
+    PREFILL,
+    CAPACITY,
+    MEMORY,
+    LOADED,
+    BODY,
+    BULK,
+    FLIGHT,
+    L2_RATE,
+    ISSUE,
+    NORM,
+    TWO,
+    PART,
 };
 const char *const primitives_needs[] = {
     [STREAM] = "edges.step{mode=stream,blocks=sm,body=0,span=64-512,timer=event}",
@@ -18,8 +42,6 @@ const char *const primitives_needs[] = {
     [BARRIER] = "edges.step{mode=counter,blocks=sm,body=0,span=64-512,timer=event}",
     [FLAG] = "sm_to_sm.flag_time{path=%s,by=relaxed,timer=device}",
     [READ_RATE] = "bandwidth.rate{level=hbm,op=read,path=ld,bytes=*}",
-    [SHUFFLE] = "instructions.latency{op=shfl,type=b32}",
-    [BLOCK] = "barriers.block_time{barrier=syncthreads,warps=8,timer=device}",
     [SHARED_RATE] = "bandwidth.rate{level=shared,op=read,path=ld,bytes=*}",
     [PEAK_WGMMA] = "instructions.tensor_peak{op=wgmma,shape=m64n256k16,*}",
     [PEAK_MMA] = "instructions.tensor_peak{op=mma,shape=m16n8k16,*}",
@@ -33,6 +55,19 @@ const char *const primitives_needs[] = {
     [PREFILL] = "attention_prefill.time{heads=*,kv_heads=*,depth=*,context=*,mask=*,type=*,"
                 "impl=fused,mode=graph,l2=warm,timer=event}",
     [CAPACITY] = "bandwidth.capacity{level=%s}",
+    [MEMORY] = "memory_latency.load_time{level=%s,timer=device}",
+    [LOADED] = "bandwidth.loaded_latency{level=hbm,load=%s,timer=device}",
+    [BODY] = "edges.step{mode=counter,blocks=sm,body=33554432,span=64-512,timer=event}",
+    [BULK] = "occupancy.path_rate{level=hbm,path=bulk,warps=4,in_flight=65536}",
+    [FLIGHT] = "occupancy.read_rate{level=hbm,warps=%u,loads=%u}",
+    [L2_RATE] = "bandwidth.rate{level=l2,op=read,path=ld,bytes=*}",
+    [ISSUE] = "instructions.throughput{op=fma,type=fp32}",
+    [NORM] = "norm.time{op=rmsnorm_bias_silu,rows=1,cols=4096,type=fp16,impl=fused,mode=graph,"
+             "l2=warm,timer=event}",
+    [TWO] = "two_gemv.time{model=2048,hidden=8192,batch=1,type=bf16,impl=%s,mode=graph,l2=cold,"
+            "timer=event}",
+    [PART] = "attention_decode.time{batch=1,context=8192,heads=32,kv_heads=8,d=128,type=bf16,"
+             "impl=%s,mode=graph,l2=cold,timer=event}",
     NULL,
 };
 
@@ -222,14 +257,91 @@ static double capacity_of(const struct bundle *bundle, const char *level)
     return row ? row->centre : (double)NAN;
 }
 
-/* Cycles become ns by the highest clock that the board states: the fast end of what they take. */
-static struct corners in_ns(struct corners cycles, const struct bundle *bundle)
+static struct corners figure_at(const struct bundle *bundle, const char *need, const char *text)
 {
-    const json_t *gpu = json_object_get(json_object_get(bundle->head, "environment"), "gpu");
-    const double mhz = document_get_number(gpu, "sm_clock_max_mhz");
+    return figure_of(first(bundle, need, text));
+}
+
+/* What is taken off a figure is taken off by its centre: its spread is in the figure's already. */
+static struct corners beyond(struct corners figure, const struct corners *less)
+{
+    for (size_t c = 0; c < CORNERS; c++) {
+        figure.at[c] -= less->at[CENTRE];
+        figure.at[c] = figure.at[c] < 0 ? 0 : figure.at[c];
+    }
+    return figure;
+}
+
+/* Nodes that an operation has in one variant and not in another, as nodes of a graph. */
+static struct corners node_between(const struct bundle *bundle, const char *need, const char *with,
+                                   const char *without)
+{
+    const struct corners less = figure_at(bundle, need, without);
+    return beyond(figure_at(bundle, need, with), &less);
+}
+
+/* An SM's four schedulers issue at the rate of multiply-adds. Cycles become ns by the highest clock
+ * that the board states. */
+static void take_issue(struct primitives *p, const struct bundle *bundle, double mhz)
+{
+    enum { LANES = 32 };
+    p->issue = figure_at(bundle, primitives_needs[ISSUE], "");
     for (size_t c = 0; c < CORNERS; c++)
-        cycles.at[c] = cycles.at[c] / mhz * 1e3;
-    return cycles;
+        p->issue.at[c] = LANES / p->issue.at[c] / mhz * 1e3;
+}
+
+/* By 8 warps an SM; where there is no such row, by half as many with twice the loads: as many bytes
+ * are in flight. */
+static void take_flight(struct primitives *p, const struct bundle *bundle)
+{
+    enum { WARPS = 8 };
+    static const unsigned loads[FLIGHTS] = {4, 8, 16};
+
+    for (size_t i = 0; i < FLIGHTS; i++) {
+        p->flight[i] = none;
+        for (unsigned part = 1; part <= 2 && isnan(p->flight[i].at[CENTRE]); part++) {
+            char id[DOCUMENT_ID];
+            snprintf(id, sizeof id, primitives_needs[FLIGHT], WARPS / part, loads[i] * part);
+            p->flight[i] = figure_of(rows_find(&bundle->rows, id));
+        }
+    }
+}
+
+/* A chain of steps, each of which reads a body from the L2 at addresses that depend on the step
+ * before: what it takes beyond the edge and the stream, and a load of the memory in place of one of
+ * the L2. */
+static void take_ramp(struct primitives *p, const struct bundle *bundle)
+{
+    enum { BODY_BYTES = 33554432 };
+    const struct corners l2 = figure_at(bundle, primitives_needs[MEMORY], "l2");
+    const struct corners body = figure_at(bundle, primitives_needs[BODY], "");
+    const double less =
+        p->edge[EDGE_BARRIER].at[CENTRE] + BODY_BYTES / p->l2_rate.at[CENTRE] * 1e9 + l2.at[CENTRE];
+    for (size_t c = 0; c < CORNERS; c++)
+        p->ramp.at[c] = body.at[c] - less + p->memory.at[c];
+}
+
+static void take_latencies(struct primitives *p, const struct bundle *bundle)
+{
+    const struct corners idle = figure_at(bundle, primitives_needs[LOADED], "0");
+
+    p->memory = figure_at(bundle, primitives_needs[MEMORY], "hbm");
+    p->loaded = figure_at(bundle, primitives_needs[LOADED], "100");
+    for (size_t c = 0; c < CORNERS; c++)
+        p->loaded.at[c] = p->loaded.at[c] / idle.at[CENTRE];
+}
+
+/* The kernels between products and attention. Rope and append are two kernels of one variant, and
+ * one of another. */
+static void take_nodes(struct primitives *p, const struct bundle *bundle)
+{
+    p->norm = figure_at(bundle, primitives_needs[NORM], "");
+    p->point = node_between(bundle, primitives_needs[TWO], "unfused", "kernels");
+    p->pairs = node_between(bundle, primitives_needs[PART], "two", "attention");
+    p->merge = node_between(bundle, primitives_needs[PART], "merge", "attention");
+    p->pair = node_between(bundle, primitives_needs[PART], "unfused", "attention");
+    for (size_t c = 0; c < CORNERS; c++)
+        p->pair.at[c] /= 2;
 }
 
 void primitives_take(struct primitives *p, const struct bundle *bundle)
@@ -247,9 +359,14 @@ void primitives_take(struct primitives *p, const struct bundle *bundle)
         p->edge[edge] = figure_of(rows_find(&bundle->rows, primitives_needs[steps[edge]]));
     take_flag(p, bundle);
     take_read_rate(p, bundle);
-    p->shuffle = in_ns(figure_of(rows_find(&bundle->rows, primitives_needs[SHUFFLE])), bundle);
-    p->block = figure_of(rows_find(&bundle->rows, primitives_needs[BLOCK]));
-    p->shared_rate = figure_of(first(bundle, primitives_needs[SHARED_RATE], ""));
+    p->shared_rate = figure_at(bundle, primitives_needs[SHARED_RATE], "");
+    p->l2_rate = figure_at(bundle, primitives_needs[L2_RATE], "");
+    p->bulk_rate = figure_at(bundle, primitives_needs[BULK], "");
+    take_flight(p, bundle);
+    take_latencies(p, bundle);
+    take_ramp(p, bundle);
+    take_nodes(p, bundle);
+    take_issue(p, bundle, document_get_number(gpu, "sm_clock_max_mhz"));
     p->tensor_peak = peak_of(bundle);
     take_read(&p->read, bundle);
     take_curve(&p->product, bundle, primitives_needs[PRODUCT], weights_of);
@@ -264,5 +381,5 @@ void primitives_take(struct primitives *p, const struct bundle *bundle)
     p->sms = document_get_number(gpu, "n_sm");
     p->memory_bytes = document_get_number(gpu, "memory_bytes");
     p->shared_bytes = capacity_of(bundle, "shared");
-    p->register_bytes = capacity_of(bundle, "register");
+    p->waits = 1;
 }

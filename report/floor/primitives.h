@@ -25,13 +25,24 @@ struct node_curve {
 /* How one step of a pass hands over to the next, on the whole GPU. */
 enum edge { EDGE_STREAM, EDGE_GRAPH, EDGE_DEPENDENT, EDGE_BARRIER, EDGE_FLAG, EDGES };
 
+/* Loads of 16 bytes that a thread has in flight: see primitives.c. */
+enum flight { FLIGHT_4, FLIGHT_8, FLIGHT_16, FLIGHTS };
+
 struct primitives {
     struct corners read_rate;   /* bytes/s, the memory read in one long stream */
     double read_rate_best;     /* the fastest read of the memory that the bundle has */
     struct corners edge[EDGES]; /* ns: see primitives.c for each one's row */
     double edge_least;         /* ns: the fastest flag from SM to SM */
-    struct corners shuffle;     /* ns: a dependent exchange within a warp */
-    struct corners block;       /* ns: a barrier of a block of 8 warps */
+    struct corners memory;     /* ns: a load of the idle memory */
+    struct corners loaded;     /* how many times as long it takes while the memory streams */
+    struct corners ramp;       /* ns: what a step's bytes cost beyond their stream where it asks for
+                                 * them only once it has what the step before handed over */
+    struct corners bulk_rate;  /* bytes/s: copies to shared memory, 64 KiB an SM in flight */
+    struct corners flight[FLIGHTS]; /* bytes/s: 8 warps an SM, so many loads of a thread */
+    struct corners l2_rate;         /* bytes/s: all SMs read the L2 */
+    struct corners issue;           /* ns: an SM issues one instruction of one warp */
+    struct corners norm, point, pair, pairs, merge; /* ns: nodes of a graph that are small kernels:
+                                 * RMSNorm; SiLU; rope or append; both in one; attention's merge */
     struct corners shared_rate; /* bytes/s: all SMs read their shared memory */
     double tensor_peak;        /* flop/s: the tensor cores alone, 16-bit operands */
     struct node_curve read;         /* a graph node that reads so many bytes, cold */
@@ -40,7 +51,8 @@ struct primitives {
     struct node_curve attention[2]; /* one token's attention, by keys and values in bytes: d = 64, 128 */
     struct node_curve matrix;       /* a product of matrices, by flops: the library's best kernel */
     struct node_curve prefill;      /* attention over all positions, by flops */
-    double sms, shared_bytes, register_bytes, memory_bytes; /* of the whole GPU */
+    double sms, shared_bytes, memory_bytes; /* of the whole GPU */
+    double waits; /* 1; with 0 an estimate has no gaps between steps, to tell what they cost */
 };
 
 void primitives_take(struct primitives *primitives, const struct bundle *bundle);

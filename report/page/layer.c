@@ -213,12 +213,13 @@ static struct score score_of(const struct summary *summary, const struct frozen 
 }
 
 static void note_predictions(const struct summary *summary, const struct frozen *frozen,
-                             struct section *s)
+                             const char *measured, struct section *s)
 {
     const struct score score = score_of(summary, frozen);
 
     if (score.n == 0) {
-        section_note(s, "What was to be expected on this board was not written down before.");
+        section_note(s, "What was to be expected on this board was not written down before the day "
+                        "of the measurement.");
         return;
     }
     section_note(s,
@@ -228,8 +229,11 @@ static void note_predictions(const struct summary *summary, const struct frozen 
                  score.below == 0 ? "none is below its floor."
                                   : section_text(s, "%zu are below their floor, which refutes it.",
                                                  score.below));
-    section_note(s, "said: by `gpufloor floor` of %s. The farthest is off by %.0f %%.", frozen->name,
-                 100 * score.worst);
+    section_note(
+        s,
+        "said: on %s, by `gpufloor floor` of %s, and measured on %.10s. The farthest is off by "
+        "%.0f %%.",
+        frozen->day, frozen->bundle, measured, 100 * score.worst);
 }
 
 /* --- where the time goes ---------------------------------------------------------------------- */
@@ -458,11 +462,11 @@ void section_layer(const struct summary *summary, struct section *s)
         free(frozen);
         return;
     }
-    frozen_read(frozen, summary->results, summary->bundle->board,
-                part && part->from ? part->from : "");
+    const char *measured = part && part->from ? part->from : "";
+    frozen_read(frozen, summary->results, summary->bundle->board, measured);
     find(summary, s);
     tabulate_layers(summary, s);
-    note_predictions(summary, frozen, s);
+    note_predictions(summary, frozen, measured, s);
     tabulate_steps(summary, frozen, s);
     tabulate_where(summary, s);
     draw_line(summary, s);

@@ -1,35 +1,59 @@
 #!/usr/bin/env python3
 """floor.py BUILD: `gpufloor floor` on the committed bundles and on copies that are doctored.
 
-Predictions that are committed (results/BOARD/floor/) are what the program still prints of their bundle.
-No prediction is below its floor. A board that is twice as slow in all its rows takes twice as long. Where
+Predictions that are committed (results/BOARD/floor/) have the bytes that they were committed with; a board's
+newest are what the program still prints of their bundle. What of them holds in hindsight is what docs/FLOOR.md says,
+and how long a turn of attention's loop is, is counted in the cubin. No prediction is below its floor. A board that is twice as slow in all its rows takes twice as long. Where
 a row is missing, what rests on it is unknown, and nothing else changes. Wrong options and model files are
 refused in one line."""
 import glob
+import hashlib
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 
-from common import (Ended, H100, H200, RESULTS, ROOT, check, check_schema, finish, metrics_of, of_programs, read,
-                    read_text, scaled, table, told, write)
+from common import (BUILD, Ended, H100, H200, RESULTS, ROOT, check, check_schema, finish, metrics_of, of_programs, read,
+                    read_text, scaled, skip, table, told, write)
 
 RATES = ("bytes/s", "bytes/cycle", "flop/s", "ops/s", "ops/cycle", "hertz")
 TIMES = ("ns", "cycles")
+# Never changed: the first digits of each file's SHA-256.
+FROZEN = {
+    "nvidia-h100-80gb-hbm3/floor/2026-11-22-80d6623-1.tsv": "4233821888ebd970",
+    "nvidia-h200/floor/2026-11-22-80d6623-1.tsv": "0473cc0e60164950",
+    "nvidia-h100-80gb-hbm3/floor/2026-11-23-from-2026-11-22-80d6623-1.tsv": "5f6310452b83c951",
+    "nvidia-h200/floor/2026-11-23-from-2026-11-23-31e0705-1.tsv": "0367d3b71fdaf950",
+}
 # A row, and the packagings whose prediction rests on it.
+NODES, ONE = {"stream", "graph", "cublas", "fused", "dependent"}, {"barrier", "ring", "values"}
+ALL = NODES | ONE
 RESTS_ON = {
     "edges.step{mode=stream,": {"stream"},
+    "edges.step{mode=graph,blocks=sm,body=0,": ALL,
     "edges.step{mode=graph_pdl_early,": {"dependent"},
-    "edges.step{mode=counter,": {"barrier", "ring"},
+    "edges.step{mode=counter,blocks=sm,body=0,": {"barrier", "ring"},
+    "edges.step{mode=counter,blocks=sm,body=33554432,": {"barrier"},
     "sm_to_sm.flag_time{": {"values"},
-    "gemv.time{": {"stream", "graph", "cublas", "fused", "dependent", "barrier"},
-    "attention_decode.time{": {"stream", "graph", "cublas", "fused", "dependent", "barrier"},
+    "gemv.time{": ALL,
+    "gemv.read{": ALL,
+    "attention_decode.time{": ALL,
+    "norm.time{": {"stream", "graph", "cublas"},
+    "two_gemv.time{": {"stream", "graph", "cublas"},
+    "occupancy.path_rate{level=hbm,path=bulk,": ALL - {"barrier"},
+    "occupancy.read_rate{": NODES | {"barrier"},
+    "memory_latency.load_time{level=hbm": ALL - {"dependent"},
+    "memory_latency.load_time{level=l2": {"barrier"},
+    "bandwidth.loaded_latency{level=hbm,": {"ring", "values"},
+    "bandwidth.rate{level=l2,op=read,": ONE,
+    "instructions.throughput{op=fma,type=fp32": ALL,
     "bandwidth.capacity{level=shared": {"ring", "values"},
     "bandwidth.rate{level=shared,op=read": {"ring", "values"},
     "gemm_sizes.time{": set(),
 }
-PROGRAMS = {start.split(".")[0] for start in RESTS_ON} | {"instructions", "barriers", "attention_prefill"}
+PROGRAMS = {start.split(".")[0] for start in RESTS_ON} | {"attention_prefill"}
 
 
 def floor(*words):
@@ -68,16 +92,100 @@ def without(bundle, start):
     return bundle
 
 
+def bundle_of(path):
+    """That a file of predictions rests on."""
+    name = os.path.basename(path)[:-len(".tsv")]
+    return os.path.join(os.path.dirname(os.path.dirname(path)), name.split("-from-")[-1] + ".json")
+
+
 def check_committed():
-    for path in sorted(glob.glob(os.path.join(RESULTS, "*", "floor", "*.tsv"))):
-        bundle = os.path.join(os.path.dirname(os.path.dirname(path)),
-                              os.path.basename(path)[:-len(".tsv")] + ".json")
-        name = os.path.relpath(path, ROOT)
-        committed = read_text(path)
-        if os.path.exists(bundle):
-            check(floor("--format", "tsv", bundle).out == committed, f"{name} is what is still predicted from its bundle")
-        else:
-            check(committed.startswith("model\tcontext\t"), f"{name}: its bundle is gone")
+    found = {os.path.relpath(path, RESULTS) for path in glob.glob(os.path.join(RESULTS, "*", "floor", "*.tsv"))}
+    check(found == set(FROZEN), "each file of predictions is known, and none is gone", sorted(found ^ set(FROZEN)))
+    for name in sorted(found & set(FROZEN)):
+        digest = hashlib.sha256(read_text(os.path.join(RESULTS, name)).encode()).hexdigest()
+        check(digest.startswith(FROZEN[name]), f"{name} is as it was committed", digest)
+    for board in sorted({name.split("/")[0] for name in found}):
+        newest = os.path.join(RESULTS, max(name for name in found if name.startswith(board + "/")))
+        check(floor("--format", "tsv", bundle_of(newest)).out == read_text(newest),
+              f"{os.path.relpath(newest, ROOT)} is what is still predicted from its bundle")
+
+
+def centres(bundle):
+    """{id: its centre}, of all rows that have one."""
+    rows = (line.split("\t") for line in told("report", "--all", "--format=tsv", bundle).splitlines()[1:])
+    return {row[0]: float(row[2]) for row in rows if row[2] not in ("-", "")}
+
+
+def within(predicted, rows):
+    """How many layers and steps there are, and of how many the prediction is within 15 %."""
+    n = hold = 0
+    for name, measured in rows.items():
+        key = re.match(r"decoder_layer\.(layer|step)_time\{model=(\w+),context=(\d+),batch=1,impl=(\w+),", name)
+        if key and key[4] != "read":
+            n += 1
+            hold += abs(predicted[f"llama-{key[2]}", key[3], key[4]][f"{key[1]}_ns"] / measured - 1) <= 0.15
+    return n, hold
+
+
+def with_own_edges(bundle, rows, predicted, work):
+    """The predictions, with the edge of ring and values that decoder_layer itself measured under load: a fit."""
+    idle = rows["bandwidth.loaded_latency{level=hbm,load=0,timer=device}"]
+    busy = rows["bandwidth.loaded_latency{level=hbm,load=100,timer=device}"]
+    alone = {"ring": rows["edges.step{mode=counter,blocks=sm,body=0,span=64-512,timer=event}"],
+             "values": rows["sm_to_sm.flag_time{path=l2_other,by=relaxed,timer=device}"]}
+    small, changed = of_programs(read(bundle), PROGRAMS), dict(predicted)
+    for model in ("1b", "8b"):
+        for way, edge in alone.items():
+            own = rows[f"decoder_layer.barrier_under_load{{model={model},context=1024,impl={way},timer=device}}"]
+            factor = own / edge * idle / busy
+            other = scaled(small, lambda run, case, metric, by=factor: by if metric["name"] == "loaded_latency" and
+                           case["case"].startswith("level=hbm,load=100") else 1)
+            for key, cell in cells(write(os.path.join(work, "own.json"), other)).items():
+                if key[0] == f"llama-{model}" and key[2] == way:
+                    changed[key] = cell
+    return changed
+
+
+def check_documented(work):
+    """What docs/FLOOR.md says of the H200's newest bundle: how many of its layers were predicted before, how many
+    the newest predictions explain, which rest on that bundle, and how many more with its layers' own edges."""
+    bundle = bundle_of(max(glob.glob(os.path.join(H200, "floor", "*.tsv"))))
+    rows, predicted = centres(bundle), cells(bundle)
+    n, hold = within(predicted, rows)
+    fitted = within(with_own_edges(bundle, rows, predicted, work), rows)[1]
+    instant = scaled(of_programs(read(bundle), PROGRAMS), lambda run, case, metric: 1e9 if metric["name"] ==
+                     "throughput" and case["case"].startswith("op=fma,type=fp32") else 1)
+    counted = within(cells(write(os.path.join(work, "instant.json"), instant)), rows)[1]
+    section = next(s for s in json.loads(told("report", "--format=json", bundle))["sections"] if s["name"] == "layer")
+    blind = re.search(r"Of (\d+) layers and steps (\d+) \((\d+) %\)", " ".join(section["notes"]))
+    text = " ".join(read_text(os.path.join(ROOT, "docs", "FLOOR.md")).split())
+    check(blind and int(blind[1]) == n and f"**{blind[2]} of {n} ({blind[3]} %) were predicted" in text,
+          "docs/FLOOR.md says how many were predicted", blind and blind[0])
+    check(f"**{hold} of {n} ({100 * hold / n:.1f} %) are explained" in text,
+          "docs/FLOOR.md says how many are explained", (n, hold))
+    check(f"it would be {counted} of {n} ({100 * counted / n:.1f} %)" in text,
+          "docs/FLOOR.md says how many without the instructions of attention's loop", (n, counted))
+    check(f"{fitted} of {n} ({100 * fitted / n:.1f} %) with the layer's own edges" in text,
+          "docs/FLOOR.md says how many the layer's own edges would explain", (n, fitted))
+
+
+def check_turns(work):
+    """The instructions of a turn of attention's loop: 4 loads, and what the contract checker counts beside them."""
+    sass = os.path.join(BUILD, "tests", "sass")
+    cubin = os.path.join(BUILD, "fused", "decoder_layer", "kernels.sm_90a.cubin")
+    if not os.path.exists(sass) or not os.path.exists(cubin):
+        skip("a turn of attention's loop", "the cubin, or the checker of contracts, is not built")
+        return
+    code = read_text(os.path.join(ROOT, "report", "floor", "estimate.c"))
+    said = re.search(r"head_dim > 64 \? (\d+) : (\d+);", code)
+    for depth, turn in (("128", said[1]), ("64", said[2])):
+        source = os.path.join(work, "kernels.cu")
+        with open(source, "w", encoding="utf-8") as out:
+            out.write(f"// sass-loop: kernel=decoder_attention_{depth}_4 ldg128na=4 guarded<=9 other<=1 arch=90a\nX\n")
+        lines = subprocess.run([sass, source, cubin], capture_output=True, text=True, check=False).stdout
+        found = re.search(rf"decoder_attention_{depth}_4 sm_90a  expected other<=1, found (\d+)", lines)
+        check(found and int(found[1]) + 4 == int(turn), f"a turn of attention's loop, depth {depth}: {turn} instructions",
+              found and found[0])
 
 
 def check_order(path, board):
@@ -153,11 +261,12 @@ def main():
     check_committed()
     for path in (H200, H100):
         check_order(path, os.path.basename(path))
-    newest = sorted(glob.glob(os.path.join(H200, "floor", "*.tsv")))[-1]
-    bundle = os.path.join(H200, os.path.basename(newest)[:-4] + ".json")
+    bundle = bundle_of(max(glob.glob(os.path.join(H200, "floor", "*.tsv"))))
     with tempfile.TemporaryDirectory() as work:
+        check_documented(work)
         check_doctored(bundle, work)
         check_words(os.path.join(work, "small.json"), work)
+        check_turns(work)
     return finish()
 
 

@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 
-from common import H200, check, check_none, finish, read, read_text, told, write
+from common import H200, check, check_none, finish, of_programs, read, read_text, told, write
 
 WAYS = ("read", "stream", "graph", "fused", "dependent", "barrier", "ring", "values", "cublas")
 KERNELS = dict(stream=14, graph=14, cublas=12, fused=6, dependent=6, barrier=1, ring=1, values=1, read=1)
@@ -113,7 +113,12 @@ def near(a, b):
     return a is not None and abs(a / b - 1) < 0.002
 
 
-def check_tables(section):
+def predictions_before(day):
+    """The H200's newest file of predictions that was made before a day."""
+    return max(path for path in glob.glob(os.path.join(H200, "floor", "*.tsv")) if os.path.basename(path)[:10] < day[:10])
+
+
+def check_tables(section, measured):
     layers, steps, where = (cells(section, i) for i in range(3))
     check(len(layers) == 9 and all(near(layers[way][1], layer_ns("1b", 1024, way)) and
                                    near(layers[way][5], layer_ns("8b", 1024, way)) for way in WAYS if way != "read"),
@@ -122,7 +127,7 @@ def check_tables(section):
               layers[way][0] == KERNELS[way] for way in WAYS if way != "read"), "its share of the read, its kernels", layers)
     check(layers["ring"][3] is None and near(layers["values"][3], layer_ns("3b", 1024, "values")),
           "what was not measured of 3B is missing", layers)
-    lines = [line.split("\t") for line in read_text(glob.glob(os.path.join(H200, "floor", "*.tsv"))[0]).splitlines()[1:]]
+    lines = [line.split("\t") for line in read_text(predictions_before(measured)).splitlines()[1:]]
     said = {(line[0], line[1], line[3]): (float(line[4]), float(line[7])) for line in lines}
     check(all(near(steps[way][1], said["llama-1b", "1024", way][1]) and near(1 + steps[way][2], steps[way][1] / steps[way][0])
               for way in WAYS if way != "read"), "each step stands beside what was predicted of it", steps)
@@ -147,6 +152,17 @@ def pairs_of(model, context, way, layer, step):
     yield layer, ns
     if context == 1024:
         yield step, MODELS[model][0] * ns + MODELS[model][2]
+
+
+def check_days(bundle, folder):
+    """Predictions are held against what was measured on a later day only, and the section says both days."""
+    for day, said in (("2026-11-22", None), ("2026-11-23", "on 2026-11-22, by `gpufloor floor` of 2026-11-22-80d6623-1"),
+                      ("2026-11-24", "on 2026-11-23, by `gpufloor floor` of 2026-11-23-31e0705-1")):
+        other = layered(of_programs(bundle, {"gemv"}))
+        other["started"] = f"{day}T12:00:00Z"
+        notes = " ".join(section_of(write(os.path.join(folder, "day.json"), other))["notes"])
+        check((f"said: {said}, and measured on {day}." if said else "was not written down before the day") in notes,
+              f"measured on {day}: {said or 'nothing was said before'}", notes)
 
 
 def check_below(bundle, folder):
@@ -194,7 +210,8 @@ def main():
         plain = write(os.path.join(folder, "plain.json"), bare(bundle))
         path = write(os.path.join(folder, "planted.json"), layered(bundle))
         section = section_of(path)
-        check_tables(section)
+        check_tables(section, bundle["started"])
+        check_days(bundle, folder)
         check(re.match(r"A layer runs at 95\.0 % of a read in 1B, 98\.5 % in 8B; a step of 8B takes 3\.3\d ms\.$", section["finding"] or ""), "its finding", section["finding"])
         check_below(bundle, folder)
         text, before = told("report", path), told("report", plain)

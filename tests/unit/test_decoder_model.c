@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "report/floor/estimate.h"
 #include "tests/unit/check.h"
 
 static const struct decoder_machine h200 = {
@@ -65,6 +66,43 @@ static void splits(void **state)
         assert_int_equal(p.splits, expected[i].splits);
         assert_true(p.batch * p.model.shape.kv_heads * p.splits <= p.blocks);
     }
+}
+
+/* `gpufloor floor` knows the design, not this program: tiles and splits are the same. */
+static void the_floor_has_this_design(void **state)
+{
+    static const char *const names[DECODER_MODELS] = {[MODEL_1B] = "llama-1b",
+                                                      [MODEL_3B] = "llama-3b",
+                                                      [MODEL_8B] = "llama-8b",
+                                                      [MODEL_70B] = "llama-70b"};
+    static const uint32_t contexts[] = {2, 65, 128, 1024, 32768};
+    const struct primitives primitives = {.sms = h200.blocks,
+                                          .shared_bytes = h200.blocks * (h200.shared + 1024.0)};
+    char why[DOCUMENT_WHY] = "";
+    (void)state;
+
+    for (int i = 0; i < DECODER_MODELS; i++)
+        for (uint32_t batch = 1; batch <= DECODER_BATCH; batch *= 2) {
+            struct model model;
+            struct decoder_problem p = problem_of(i, batch, 128);
+            assert_true(model_read(&model, names[i], why));
+            if (!decoder_problem_make(&p, &h200, why, sizeof why))
+                continue; /* its vectors leave no room */
+            const struct model_decode *m = &model.decode;
+            assert_close(packaging_tiles(PACKAGING_VALUES, &primitives, m, batch), p.stages, 0);
+            assert_close(packaging_tiles(PACKAGING_DEPENDENT, &primitives, m, batch),
+                         p.product_stages, 0);
+            for (size_t c = 0; c < sizeof contexts / sizeof contexts[0]; c++)
+                assert_close(packaging_splits(&primitives, m, contexts[c], batch),
+                             accepted(i, batch, contexts[c]).splits, 0);
+        }
+    /* a small one has all the tiles that there are */
+    const struct model_decode small = {1, 512, 4, 4, 64, 512, 1000, 2, 2};
+    struct decoder_problem p = problem_of(MODEL_1B, 1, 128);
+    p.model.shape = (struct decoder_shape){512, 4, 4, 64, 512, 1000};
+    assert_true(decoder_problem_make(&p, &h200, why, sizeof why));
+    assert_int_equal(p.stages, DECODER_STAGES);
+    assert_close(packaging_tiles(PACKAGING_RING, &primitives, &small, 1), p.stages, 0);
 }
 
 static void refused(struct decoder_problem p, struct decoder_machine m, const char *says)
@@ -175,8 +213,9 @@ static void in_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(named_models), cmocka_unit_test(splits),  cmocka_unit_test(refusals),
-        cmocka_unit_test(other_refusals), cmocka_unit_test(in_part),
+        cmocka_unit_test(named_models), cmocka_unit_test(splits),
+        cmocka_unit_test(refusals),     cmocka_unit_test(other_refusals),
+        cmocka_unit_test(in_part),      cmocka_unit_test(the_floor_has_this_design),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
