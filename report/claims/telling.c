@@ -80,9 +80,9 @@ static const char *shown(char text[VALUE_TEXT], double value, const char *unit)
 /* Two digits, and a third from 99 % on, where it tells. */
 static void put_percent(struct text *text, double value)
 {
-    const double percent = 100 * value;
-    const int places = percent < 0.1 ? 3 : percent < 1 ? 2 : percent < 9.95 ? 1 : 0;
-    const bool is_near = fabs(percent - 100) < 1 && percent != 100;
+    const double percent = 100 * value, size = fabs(percent);
+    const int places = size < 0.1 ? 3 : size < 1 ? 2 : size < 9.95 ? 1 : 0;
+    const bool is_near = fabs(size - 100) < 1 && size != 100;
     put(text, "%.*f %%", is_near ? 1 : places, percent);
 }
 
