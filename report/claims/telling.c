@@ -22,7 +22,8 @@ const char *telling_word(enum claim_verdict verdict)
 
 const char *telling_class(enum claim_why why)
 {
-    static const char *const names[] = {"", "other_gpu", "missing", "unsteady", "control", "never"};
+    static const char *const names[] = {"",        "other_gpu", "missing", "unsteady",
+                                        "control", "draft",     "never"};
     return names[why];
 }
 
@@ -34,6 +35,7 @@ const char *telling_class_line(enum claim_why why)
         "not measured here",
         "rows do not repeat: run them again",
         "a control did not come out",
+        "of a draft, by which nothing is judged",
         "no run can tell",
     };
     return lines[why];
@@ -280,6 +282,7 @@ static void fill_why(struct text *text, const struct finding *f)
                                         [WHY_MISSING] = "Not measured: ",
                                         [WHY_UNSTEADY] = "Not steady: ",
                                         [WHY_CONTROL] = "A control did not come out: ",
+                                        [WHY_DRAFT] = "Of a draft: ",
                                         [WHY_NEVER] = "No run can tell: "};
     put(text, "%s", begin[f->why]);
     put_short(text, f->lacks);
