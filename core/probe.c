@@ -220,9 +220,9 @@ static json_t *run_document(struct probe_run *r, const char *started, double ela
     const char *status =
         r->exit_status == RUN_EXIT_SKIPPED ? "skipped" : words[r->exit_status != 0];
     json_t *document =
-        json_pack("{s:s, s:i, s:{s:s, s:i, s:s}, s:s}", "schema", "run", "schema_version",
+        json_pack("{s:s, s:i, s:{s:s, s:i, s:s, s:s*}, s:s}", "schema", "run", "schema_version",
                   DOCUMENT_SCHEMA_VERSION, "probe", "name", probe.name, "method", probe.method,
-                  "what", probe.what, "status", status);
+                  "what", probe.what, "draft", probe.draft, "status", status);
     if (r->why[0])
         json_object_set_new(document, "why", json_string(r->why));
     if (r->gpu_state)

@@ -8,6 +8,7 @@
 
 #include "core/board.h"
 #include "core/unit.h"
+#include "report/bundle/counted.h"
 #include "report/bundle/derive.h"
 
 static void replace(char **text, const char *with)
@@ -22,6 +23,21 @@ const struct part *bundle_part(const struct bundle *bundle, const char *name)
 {
     const ptrdiff_t place = bundle ? index_find(&bundle->programs, name) : INDEX_NONE;
     return place < 0 ? NULL : &bundle->parts[place];
+}
+
+const char *bundle_draft(const struct bundle *bundle, const char *id)
+{
+    char name[DOCUMENT_ID];
+    size_t n;
+    const char *of = counted_split(id, &n), *program = of ? of : id;
+    const size_t length = strcspn(program, ".");
+    const struct counted *counted = of ? counted_find(bundle, of, length) : NULL;
+
+    if (counted && counted->draft)
+        return counted->draft;
+    snprintf(name, sizeof name, "%.*s", (int)length, program);
+    const struct part *part = bundle_part(bundle, name);
+    return part ? part->draft : NULL;
 }
 
 static struct part *part_of(struct bundle *bundle, const char *name)
@@ -65,7 +81,8 @@ static int whole(const json_t *object, const char *key, int fallback)
     return fits ? (int)value : fallback;
 }
 
-static void count_run(struct part *part, const json_t *run)
+/* False when memory is short: what is known of a draft may not be lost. */
+static bool count_run(struct part *part, const json_t *run)
 {
     const json_t *probe = json_object_get(run, "probe");
     const char *status = document_get_text(run, "status", "failed");
@@ -87,11 +104,14 @@ static void count_run(struct part *part, const json_t *run)
     part->method = whole(probe, "method", 0);
     if (!part->what)
         replace(&part->what, document_get_text(probe, "what", ""));
+    if (!part->draft)
+        replace(&part->draft, document_get_text(probe, "draft", NULL));
     if (discarded || strcmp(status, "ok"))
         replace(&part->why,
                 discarded ? discarded : document_get_text(run, "why", "no reason given"));
     if (json_is_object(cubins))
         json_object_update(part->cubins, (json_t *)cubins);
+    return part->draft || !document_get_text(probe, "draft", NULL);
 }
 
 /* --- from runs to rows ------------------------------------------------------------------------ */
@@ -210,9 +230,8 @@ static bool take_run(struct bundle *bundle, const json_t *run, int place_in_file
     struct part *part = part_of(bundle, name);
     size_t i, k;
 
-    if (!part)
+    if (!part || !count_run(part, run))
         return false;
-    count_run(part, run);
     count_states(bundle, run);
     if (!part->note)
         replace(&part->note, json_string_value(json_array_get(json_object_get(run, "notes"), 0)));
@@ -288,11 +307,29 @@ static bool take_measured(struct bundle *bundle, const json_t *document, const c
     return bundle_index(bundle);
 }
 
+void bundle_derive(struct bundle *bundle)
+{
+    struct rows *rows = &bundle->rows;
+    bool any = false;
+
+    for (size_t k = 0; k < bundle->n_parts; k++) {
+        size_t end;
+        for (size_t i = rows_of(rows, bundle->parts[k].name, &end);
+             bundle->parts[k].draft && i < end; i++) {
+            rows->row[i].status = ROW_MISSING;
+            any = true;
+        }
+    }
+    derive(rows, json_object_get(json_object_get(bundle->head, "environment"), "gpu"));
+    if (any)
+        rows_finish(rows); /* they are what they were */
+}
+
 bool bundle_take(struct bundle *bundle, const json_t *document, const char *path)
 {
     if (!take_measured(bundle, document, path))
         return false;
-    derive(&bundle->rows, json_object_get(json_object_get(document, "environment"), "gpu"));
+    bundle_derive(bundle);
     return true;
 }
 
@@ -328,6 +365,7 @@ void bundle_free(struct bundle *bundle)
         free(part->what);
         free(part->why);
         free(part->note);
+        free(part->draft);
         free(part->from);
         free(part->commit);
         free(part->card);
@@ -337,6 +375,7 @@ void bundle_free(struct bundle *bundle)
         free(bundle->counted_from[i].program);
         free(bundle->counted_from[i].from);
         free(bundle->counted_from[i].commit);
+        free(bundle->counted_from[i].draft);
     }
     free(bundle->counted_from);
     free(bundle->parts);

@@ -9,6 +9,7 @@
 struct part {
     char *name, *what, *why; /* why: the last failure, skip or discard, or NULL */
     char *note;              /* the first remark of its runs, or NULL */
+    char *draft;             /* why the program was a draft when it ran; NULL: it was none */
     char *from;              /* when the bundle that it comes from was started */
     char *commit, *card;     /* of that bundle: the code that measured, and the GPU (its id_hash) */
     int method;
@@ -21,6 +22,7 @@ struct part {
 /* Where the counted figures of one program come from, see report/bundle/counted.h. */
 struct counted {
     char *program, *from, *commit; /* from: when counting was started */
+    char *draft;                   /* as that of a part */
     bool stale;                    /* other kernels than those of the bundle's rows */
 };
 
@@ -60,8 +62,15 @@ const char *bundle_fact(const struct bundle *bundle, const char *section, const 
 /* Makes parts that were put or sorted known to bundle_part(). False when memory is short. */
 bool bundle_index(struct bundle *bundle);
 
+/* Derives rows from those that are measured, drafts' apart: nothing is derived from these. */
+void bundle_derive(struct bundle *bundle);
+
 /* A program's share of a bundle; NULL if it has none, or there is no bundle. */
 const struct part *bundle_part(const struct bundle *bundle, const char *name);
+
+/* Why the program that measured a row, or counted a figure, was a draft then; NULL: it was none. A
+ * bundle that was written before drafts were marked marks none. */
+const char *bundle_draft(const struct bundle *bundle, const char *id);
 
 /* One line about the machine, the software and the runs. */
 char *bundle_line(const struct bundle *bundle, char *text, size_t size);

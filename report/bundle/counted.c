@@ -237,6 +237,8 @@ static struct entry choose(const struct bundle *bundle, json_t *const *documents
 static bool add_program(struct bundle *bundle, const struct entry *entry, const char *program)
 {
     const json_t *suite = json_object_get(entry->document, "suite");
+    const json_t *timed = json_object_get(json_object_get(entry->probe, "timed"), "probe");
+    const char *draft = document_get_text(timed, "draft", NULL);
     struct counted *from =
         realloc(bundle->counted_from, (bundle->n_counted + 1) * sizeof *bundle->counted_from);
     if (!from)
@@ -246,8 +248,9 @@ static bool add_program(struct bundle *bundle, const struct entry *entry, const 
     *from = (struct counted){.program = strdup(program),
                              .from = strdup(document_get_text(entry->document, "started", "?")),
                              .commit = strdup(document_get_text(suite, "commit", "unknown")),
+                             .draft = draft ? strdup(draft) : NULL,
                              .stale = entry->stale};
-    return from->program && from->from && from->commit &&
+    return from->program && from->from && from->commit && !from->draft == !draft &&
            add_cases(bundle, from, json_object_get(entry->probe, "cases"));
 }
 

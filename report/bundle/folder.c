@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/bundle/derive.h"
 
 static int is_bundle_name(const struct dirent *entry)
 {
@@ -127,12 +126,14 @@ static bool copy_part(struct bundle *into, const struct bundle *from, const char
     copy->what = part->what ? strdup(part->what) : NULL;
     copy->why = part->why ? strdup(part->why) : NULL;
     copy->note = part->note ? strdup(part->note) : NULL;
+    copy->draft = part->draft ? strdup(part->draft) : NULL;
     copy->from = part->from ? strdup(part->from) : NULL;
     copy->commit = part->commit ? strdup(part->commit) : NULL;
     copy->card = part->card ? strdup(part->card) : NULL;
     copy->cubins = json_incref(part->cubins);
     copy->stale = stale;
-    return copy->name && index_put(&into->programs, copy->name, into->n_parts - 1);
+    return copy->name && !copy->draft == !part->draft &&
+           index_put(&into->programs, copy->name, into->n_parts - 1);
 }
 
 /* Bundles are ordered newest first. */
@@ -164,7 +165,7 @@ static bool merge(struct bundle *into, const struct bundle *bundles, size_t n, c
             into->n_rounds = from->n_rounds > into->n_rounds ? from->n_rounds : into->n_rounds;
         }
     rows_finish(&into->rows);
-    derive(&into->rows, json_object_get(json_object_get(into->head, "environment"), "gpu"));
+    bundle_derive(into);
     return merged;
 }
 

@@ -12,8 +12,16 @@ enum { CLAIM_TEXT = 1600, CLAIM_LIMITS = 24, CLAIM_SELDOM = 8 };
 enum { CLAIM_FIGURES = 48, CLAIM_PARTS = 16, CLAIM_CONTROLS = 16, CLAIM_WORDS = 104 };
 
 /* Why a claim cannot be told from a bundle: only another GPU could tell; something was not measured;
- * rows do not repeat; a control did not come out; no run can tell. */
-enum claim_why { WHY_NONE, WHY_OTHER_GPU, WHY_MISSING, WHY_UNSTEADY, WHY_CONTROL, WHY_NEVER };
+ * rows do not repeat; a control did not come out; the program was a draft; no run can tell. */
+enum claim_why {
+    WHY_NONE,
+    WHY_OTHER_GPU,
+    WHY_MISSING,
+    WHY_UNSTEADY,
+    WHY_CONTROL,
+    WHY_DRAFT,
+    WHY_NEVER
+};
 
 /* A number that a judge states. key: the name by which a plain sentence calls it, or "". */
 struct figure {

@@ -140,7 +140,7 @@ void rule_say_why(struct finding *f, enum claim_why why, const char *format, ...
     vsnprintf(f->lacks, sizeof f->lacks, format, arguments);
     va_end(arguments);
     f->why = why;
-    if (why == WHY_OTHER_GPU || why == WHY_NEVER) /* no run here would help */
+    if (why == WHY_OTHER_GPU || why == WHY_DRAFT || why == WHY_NEVER) /* no run here would help */
         f->decides[0] = '\0';
 }
 
@@ -196,9 +196,22 @@ static void say_why_not(const struct row *row, const char *how, struct finding *
         rule_say_why(f, WHY_UNSTEADY, "%s reads no time and no rate", row->id);
 }
 
+/* Every way to a row, and to a counted figure, passes here. A draft's is none: the finding says so once. */
+static bool is_of_draft(const struct bundle *bundle, const char *id, struct finding *f)
+{
+    const char *draft = bundle_draft(bundle, id);
+    if (draft && f->why != WHY_DRAFT) {
+        rule_say_why(f, WHY_DRAFT, "%s: %s", id, draft);
+        rule_not_testable(f, "%s is of a draft: %s", id, draft);
+    }
+    return draft != NULL;
+}
+
 /* Is it usable, does it have an interval, and is a time or a rate positive? */
 static bool is_usable(const struct bundle *bundle, const struct row *row, struct finding *f)
 {
+    if (is_of_draft(bundle, row->id, f))
+        return false;
     const char *how = json_is_true(json_object_get(bundle->head, "quick"))  ? "--quick"
                       : json_is_true(json_object_get(bundle->head, "deep")) ? "--deep"
                                                                             : NULL;
@@ -361,12 +374,16 @@ bool rule_look_up(const struct bundle *bundle, const char *glob, struct row *row
 const struct row *rule_next(const struct bundle *bundle, const char *glob, size_t *next,
                             struct finding *f)
 {
-    return is_needed(glob, f) ? rows_match(&bundle->rows, glob, next) : NULL;
+    const struct row *row = is_needed(glob, f) ? rows_match(&bundle->rows, glob, next) : NULL;
+    while (row && is_of_draft(bundle, row->id, f))
+        row = rows_match(&bundle->rows, glob, next);
+    return row;
 }
 
 const struct row *rule_find(const struct bundle *bundle, const char *id, struct finding *f)
 {
-    return is_needed(id, f) ? rows_find(&bundle->rows, id) : NULL;
+    const struct row *row = is_needed(id, f) ? rows_find(&bundle->rows, id) : NULL;
+    return row && !is_of_draft(bundle, row->id, f) ? row : NULL;
 }
 
 const struct row *rule_beside(const struct bundle *bundle, const struct row *row,
@@ -374,7 +391,7 @@ const struct row *rule_beside(const struct bundle *bundle, const struct row *row
                               struct finding *f)
 {
     const struct row *found = rows_beside(&bundle->rows, row, metric, key, value);
-    return found && is_needed(found->id, f) ? found : NULL;
+    return found && is_needed(found->id, f) && !is_of_draft(bundle, found->id, f) ? found : NULL;
 }
 
 double rule_centre_beside(const struct bundle *bundle, const struct row *row, const char *metric,

@@ -22,7 +22,8 @@ const char *telling_word(enum claim_verdict verdict)
 
 const char *telling_class(enum claim_why why)
 {
-    static const char *const names[] = {"", "other_gpu", "missing", "unsteady", "control", "never"};
+    static const char *const names[] = {"",        "other_gpu", "missing", "unsteady",
+                                        "control", "draft",     "never"};
     return names[why];
 }
 
@@ -34,6 +35,7 @@ const char *telling_class_line(enum claim_why why)
         "not measured here",
         "rows do not repeat: run them again",
         "a control did not come out",
+        "of a draft, by which nothing is judged",
         "no run can tell",
     };
     return lines[why];
@@ -80,9 +82,9 @@ static const char *shown(char text[VALUE_TEXT], double value, const char *unit)
 /* Two digits, and a third from 99 % on, where it tells. */
 static void put_percent(struct text *text, double value)
 {
-    const double percent = 100 * value;
-    const int places = percent < 0.1 ? 3 : percent < 1 ? 2 : percent < 9.95 ? 1 : 0;
-    const bool is_near = fabs(percent - 100) < 1 && percent != 100;
+    const double percent = 100 * value, size = fabs(percent);
+    const int places = size < 0.1 ? 3 : size < 1 ? 2 : size < 9.95 ? 1 : 0;
+    const bool is_near = fabs(size - 100) < 1 && size != 100;
     put(text, "%.*f %%", is_near ? 1 : places, percent);
 }
 
@@ -280,6 +282,7 @@ static void fill_why(struct text *text, const struct finding *f)
                                         [WHY_MISSING] = "Not measured: ",
                                         [WHY_UNSTEADY] = "Not steady: ",
                                         [WHY_CONTROL] = "A control did not come out: ",
+                                        [WHY_DRAFT] = "Of a draft: ",
                                         [WHY_NEVER] = "No run can tell: "};
     put(text, "%s", begin[f->why]);
     put_short(text, f->lacks);

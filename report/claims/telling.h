@@ -49,7 +49,7 @@ const struct telling *tellings_surprising(const struct tellings *t, size_t i);
 /* A quote cut to a number of words: "On an Nvidia L40S [...]". Returns text. */
 char *telling_quote(const struct claim *claim, size_t words, char *text, size_t size);
 
-/* "other_gpu", "missing", "unsteady", "control", "never"; "" for none. */
+/* "other_gpu", "missing", "unsteady", "control", "draft", "never"; "" for none. */
 const char *telling_class(enum claim_why why);
 
 /* Of a class in words: "measured on another GPU only", for the index of what cannot be told. */

@@ -123,12 +123,13 @@ static json_t *failed_document(const struct session *s, const struct task *task,
     const struct listed *probe = task->probe;
     char started[24];
     document_time(started, sizeof started);
-    return json_pack("{s:s, s:i, s:{s:s, s:i, s:s}, s:s, s:s, s:{s:i, s:i, s:I, s:s, s:f, s:b, "
+    return json_pack("{s:s, s:i, s:{s:s, s:i, s:s, s:s*}, s:s, s:s, s:{s:i, s:i, s:I, s:s, s:f, s:b, "
                      "s:b}, s:[], s:[], "
                      "s:[]}",
                      "schema", "run", "schema_version", DOCUMENT_SCHEMA_VERSION, "probe", "name",
                      probe->name, "method", probe->method, "what",
-                     document_get_text(probe->list, "what", ""), "status", "failed", "why", why,
+                     document_get_text(probe->list, "what", ""), "draft",
+                     document_get_text(probe->list, "draft", NULL), "status", "failed", "why", why,
                      "run", "round", s->now.round - 1, "rounds", s->options.rounds, "seed",
                      (json_int_t)s->options.seed, "started", started, "elapsed_s", elapsed_s,
                      "check", 0, "deep", s->options.deep, "cases", "checks", "notes");

@@ -87,6 +87,7 @@ check "a draft: JSON has the text" lists '"draft": "its loop is not proved"' --j
 check "a draft: JSON of another has none" test "$(build/bin/gpufloor list --json clock_read | grep -c draft)" = 0
 check "a draft: it says so itself" eval 'build/bin/probes/clock_draft --list |
     grep -qxF "a draft, run only by its name: its loop is not proved"'
+check "a draft: its run says why" grep -qE '"draft": ?"its loop is not proved"' two.json
 is_seen() { # is_seen FILE PATTERN REPLACEMENT CHECK: a fault planted there, seen by the check
     cp -p "$1" kept.c && sed -i "s/$2/$3/" "$1" && ! cmp -s "$1" kept.c && make_it build/bin/gpufloor || return 1
     ! eval "$4" || return 1

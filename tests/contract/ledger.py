@@ -5,6 +5,7 @@ words, with a number, and no two variants of a claim are the same; what holds in
 does not; what cannot be told has a class. Each sentence of the articles is found by --search. The JSON follows
 its schema, and says what the text says. Verdicts of the boards beside the bundle's own are with it."""
 import collections
+import glob
 import json
 import os
 import re
@@ -24,6 +25,15 @@ def claims(*words):
     return Ended("claims", *words)
 
 
+def unrounded(plain):
+    """Numbers of a sentence with more digits than three, but for the ends of a range that only more digits tell
+    apart, and for a percentage near 100, where a place behind the point tells."""
+    said = re.sub(r"(-?\d+\.\d{3,4})(?: \w+)? to (-?\d+\.\d{3,4})",
+                  lambda m: " " if float(f"{float(m[1]):.3g}") == float(f"{float(m[2]):.3g}") else m[0], plain)
+    said = re.sub(r"-?(?:99|100)\.\d %", " ", said)
+    return [n for n in re.findall(r"\d+\.\d+", said) if len(n.replace(".", "").lstrip("0")) > 3]
+
+
 def too_long(text, columns):
     return [line for line in text.splitlines() if len(line) > columns]
 
@@ -37,6 +47,7 @@ def faults_of(document):
         f["no sentence is generic"] += [c["id"]] if plain.startswith(GENERIC) else []
         f["every slot is filled"] += [c["id"]] if decided and re.search(r"[{}]|\bnan\b|\binf\b", plain) else []
         f["a decided claim has a number"] += [c["id"]] if decided and not re.search(r"\d", plain) and not c["parts"] else []
+        f["numbers have three digits"] += [f"{c['id']} {n}" for n in unrounded(plain)] if decided else []
         f["partly: what holds, what does not"] += [c["id"]] if verdict == "MIXED" and not rules.PARTLY.search(plain) else []
         f["a class for what cannot be told"] += [c["id"]] if (verdict == "NOT TESTABLE") != bool(c["why"]) else []
         f["a decided claim has figures"] += [c["id"]] if decided and not c["figures"] + c["parts"] else []
@@ -54,6 +65,7 @@ def check_document(board, document):
         check(not faults, f"{board}: {rule}", " ".join(faults))
     plants = {"no sentence is generic": {"plain": "Holds: it."}, "every slot is filled": {"plain": "It is {x}."},
               "a decided claim has a number": {"plain": "It is.", "parts": []},
+              "numbers have three digits": {"plain": "It is 17 %, -10.478 % at 32768."},
               "partly: what holds, what does not": {"plain": "It is 3.", "verdict": "MIXED"},
               "a class for what cannot be told": {"verdict": "NOT TESTABLE", "why": None},
               "a decided claim has figures": {"figures": [], "parts": []},
@@ -131,8 +143,16 @@ def check_elsewhere():
         check(not any(c["elsewhere"] for c in own["claims"]), "a board alone has nothing beside it")
 
 
+def check_bundles(board, folder):
+    for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
+        name, document = os.path.basename(path), json.loads(claims("--format=json", path).out)
+        bad = faults_of(document)["numbers have three digits"]
+        check(not bad, f"{board}/{name}: numbers have three digits", " ".join(bad))
+
+
 def main():
     for board, folder in board_folders():
+        check_bundles(board, folder)
         document = json.loads(claims("--format=json", folder).out)
         check_document(board, document)
         check_schema("claims", document, *(lambda spoilt, plant=plant: spoilt["claims"][0].update(plant) for plant in (

@@ -4,7 +4,8 @@
 # Compiles corpus.cu for every architecture at three levels of ptxas. nvdisasm prints each encoding
 # with its mnemonic; the table gets each opcode (bits 0-11) with its mnemonic and the architectures
 # that have it. The tests do not run this: nvdisasm is in the toolkit and in NVIDIA's Python wheels
-# (nvidia-cuda-nvdisasm), but not on every build machine. Takes a minute on two cores.
+# (nvidia-cuda-nvdisasm), but not on every build machine. Takes a minute on two cores. What the corpus
+# does not hold comes from opcodes.more.
 #
 # An entry holds for every architecture where the opcode was seen. It also holds where the same
 # mnemonic was seen with another opcode, as long as no other mnemonic has that opcode there: the
@@ -39,12 +40,17 @@ for arch in 75 80 86 89 90a 100 120; do
                     print code, text, arch
             }'
     done
-done | sort -u >"$work/seen"
+done | sort -u >"$work/seen.corpus"
+# What the corpus lacks, with reasons.
+sed -e 's/#.*//' -e 's/:.*//' "$here/opcodes.more" |
+    awk 'NF > 0 && NF < 3 { print "opcodes.more: expected OPCODE MNEMONIC ARCH...: " $0 >"/dev/stderr"; exit 1 }
+        { for (i = 3; i <= NF; i++) print $1, $2, $i }' >"$work/seen.more"
+sort -u "$work/seen.corpus" "$work/seen.more" >"$work/seen"
 
 version="nvcc $("$nvcc" --version | sed -n 's/.* V\([0-9.]*\)$/\1/p')"
 version="$version and nvdisasm $("$nvdisasm" --version | sed -n 's/.* V\([0-9.]*\)$/\1/p')"
 cat <<END
-/* Made by opcodes.sh from corpus.cu with $version: do not edit. */
+/* Made by opcodes.sh from corpus.cu and opcodes.more with $version: do not edit. */
 #ifndef OPCODES_H
 #define OPCODES_H
 

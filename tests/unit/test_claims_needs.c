@@ -80,6 +80,48 @@ static void nothing_else_is_given(void **unused)
     assert_non_null(strstr(f.evidence, L2 " is none of the claim's needs"));
 }
 
+/* In the bundle, and of a draft: no way leads there. */
+static void judge_draft(const struct bundle *bundle, struct finding *f)
+{
+    struct finding aside = rule_aside(f);
+    struct row row;
+    size_t next = 0;
+    assert_false(rule_take(bundle, L1, &row, &aside));
+    assert_false(rule_take_formed(bundle, &row, &aside, FORMED, 1, 2, "own"));
+    assert_false(rule_take_best(bundle, L1, &row, &aside));
+    assert_false(rule_take_counted(bundle, "dram_bytes", L1, &row, &aside));
+    assert_false(rule_look_up(bundle, L1, &row, f));
+    assert_null(f->evidence[0] ? f->evidence : NULL); /* an aside has no effect */
+    assert_null(rule_find(bundle, L1, f));
+    assert_null(rule_next(bundle, L1, &next, f));
+    assert_null(rule_beside(bundle, rows_find(&bundle->rows, L2), NULL, "level", "l1", f));
+    assert_int_equal(f->why, WHY_DRAFT);
+}
+
+static void no_draft_is_given(void **unused)
+{
+    static const struct need draft_needs[] = {
+        {NEED_ONE, L1}, {NEED_ANY, FORMED}, {NEED_COUNTED, "dram_bytes of " L1}, NEEDS_END};
+    const struct claim claim = {.id = "C0", .judge = judge_draft, .needs = NEEDS(draft_needs)};
+    struct part part = {.name = (char[]){"memory_latency"}, .draft = (char[]){"it waits"}};
+    struct bundle b = {.parts = &part, .n_parts = 1};
+    struct finding f;
+    (void)unused;
+    put_spread(&b.rows, L1, "cycles", ROW_LOWER, 33, 0.1, 7);
+    put_spread(&b.rows, L2, "cycles", ROW_LOWER, 280, 1, 7);
+    put_counted(&b, "dram_bytes", L1, 1e6);
+    assert_true(bundle_index(&b));
+    claim_judge(&claim, &b, &f);
+    assert_int_equal(f.verdict, CLAIM_NOT_TESTABLE);
+    assert_string_equal(f.lacks, L1 ": it waits");
+    assert_string_equal(f.evidence, L1 " is of a draft: it waits"); /* once */
+    part.draft = NULL;
+    assert_null(bundle_draft(&b, L1));
+    rows_free(&b.rows);
+    rows_free(&b.counted);
+    index_free(&b.programs);
+}
+
 static void every_claim_says(void **unused)
 {
     (void)unused;
@@ -93,6 +135,7 @@ int main(void)
         cmocka_unit_test(what_a_need_covers),
         cmocka_unit_test(its_metric),
         cmocka_unit_test(nothing_else_is_given),
+        cmocka_unit_test(no_draft_is_given),
         cmocka_unit_test(every_claim_says),
     };
     return cmocka_run_group_tests_name("what claims need", tests, NULL, NULL);

@@ -76,6 +76,11 @@ static void sentences(void **unused)
     says(&claim, bundle_of(4830, 0.25, 0.01, 7), "0.24 to 0.26 under 0.5, 50 %.", WHY_NONE, false);
     says(&claim, bundle_of(4830, 0.5, 0.01, 7),
          "A short one: holds; a long row (0.49 to 0.51): between, limit 0.5.", WHY_NONE, false);
+    bare.plain.no = "{share:%}.";
+    says(&bare, bundle_of(4830, -0.10478, 0.01, 7), "-10 %.", WHY_NONE, false);
+    says(&bare, bundle_of(4830, -0.0524, 0.001, 7), "-5.2 %.", WHY_NONE, false);
+    says(&bare, bundle_of(4830, -0.00524, 0.0001, 7), "-0.52 %.", WHY_NONE, false);
+    says(&bare, bundle_of(4830, -0.9912, 0.01, 7), "-99.1 %.", WHY_NONE, false);
     bare.plain.yes = NULL;
     says(&bare, bundle_of(4830, 0.86, 0.01, 7), "Holds: It is half.", WHY_NONE, true);
     wrong.plain.yes = "It takes {tme}.";
