@@ -375,6 +375,19 @@ enum { PRODUCT_THREADS = DECODER_THREADS, PRODUCT_BLOCKS = 1 };
 // sass-loop: kernel=decoder_*_b1_dependent lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
 // sass-loop: kernel=decoder_*_b2_dependent lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
 // sass-loop: kernel=decoder_*_b4_dependent lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
+// The next kernel may begin, and this one waits for the last, once each; meanwhile it asks for what no
+// kernel writes.
+// sass-all: kernel=decoder_*_dependent acqbulk=1 preexit=1 looped calls arch=90a,100
+// sass-all: kernel=decoder_[!h]*_dependent acqbulk=1 preexit=1 looped calls arch=120
+// sass-all: kernel=decoder_*_b?_dependent ublkcp.hinted=1 ublkcp=1 looped calls arch=90a,100
+// sass-all: kernel=decoder_[!h]*_b?_dependent ublkcp.hinted=1 ublkcp=1 looped calls arch=120
+// sass-loop: kernel=decoder_*_b? ublkcp.hinted=1 guarded<=1 arch=90a+
+// sass-all: kernel=decoder_qkv_*_dependent ublkpf=1 looped calls arch=90a+
+// sass-all: kernel=decoder_gate_up_*_dependent ublkpf=1 looped calls arch=90a+
+// sass-all: kernel=decoder_head_*_dependent ublkpf=1 looped calls arch=90a,100
+// sass-all: kernel=decoder_head_b[12]_dependent acqbulk=1 preexit=1 ublkpf=1 ublkcp.hinted=1 ublkcp=1
+// sass-and: looped calls arch=120
+// sass-all: kernel=decoder_attention_*_dependent ublkpf=1 looped calls arch=90a+
 // sass-loop: kernel=decoder_attention_*_? ldg128na=4 guarded<=4 other<=800 local=0 arch=80+
 // sass-loop: kernel=decoder_attention_*_dependent ldg128na=4 guarded<=4 other<=800 local=0
 // sass-and: arch=90a+

@@ -95,7 +95,8 @@ KERNEL(sampling_block_top_k, one_block, select_top_k)
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
 // sass-loop: kernel=sampling_cluster ldg128na=4 guarded<=4 other<=261 local=0 together arch=90a+
 KERNEL(sampling_cluster, one_cluster, sample)
-// sass-all: kernel=sampling_cluster_once ldg128na=8 redux>=8 local=0 looped calls arch=90a
+// sass-all: kernel=sampling_cluster_once ldg128na=8 redux>=8 stas=17 ucgabar_arv=1 ucgabar_wait=1 local=0 looped calls
+// sass-and: arch=90a
 // sass-loop: kernel=sampling_cluster_once ldg128na=4 guarded<=4 other<=261 local=0 together
 // sass-and: arch=100,120
 extern "C" __global__ void __launch_bounds__(SAMPLING_THREADS, 1)

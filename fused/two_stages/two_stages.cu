@@ -375,13 +375,19 @@ __device__ __forceinline__ uint32_t keep(const struct two_stages_args &a, struct
 STAGE(up, up<false>(a))
 STAGE(down, down<false>(a))
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
+// sass-all: kernel=two_stages_*_dependent acqbulk=1 preexit=1 ublkpf=1 ldg64.gpu=12 looped calls
+// sass-and: arch=90a+
 // sass-loop: kernel=two_stages_*_dependent ldg128na=16 hmma=16 guarded<=16 other<=220 local=0
 // sass-and: together arch=90a+
 STAGE(up_dependent, up<true>(a))
 STAGE(down_dependent, down<true>(a))
 #endif
 
+// In the two that stay words are polled from the L2, all at once; no store waits behind a fence but a
+// slot that is given back.
 // sass-loop: ldg128na=16 hmma=16 guarded<=16 other<=220 local=0 together arch=80+
+// sass-loop: ldg128.gpu=4 guarded<=3 other<=50 together arch=80+
+// sass-all: ldg128.gpu=4 ldg64.gpu>=4 stg64.gpu=2 membar.gpu=1 reds=1 looped calls arch=80+
 extern "C" __global__ void __launch_bounds__(DECODER_THREADS, STAGES_BLOCKS)
     two_stages_stay(const __grid_constant__ struct two_stages_args a)
 {
@@ -391,6 +397,8 @@ extern "C" __global__ void __launch_bounds__(DECODER_THREADS, STAGES_BLOCKS)
 }
 
 // sass-loop: lds128=18 hmma=16 guarded<=18 other<=190 local=0 arch=80+
+// sass-loop: ldg128.gpu=4 guarded<=3 other<=50 together arch=80+
+// sass-all: ldg128.gpu=4 ldg64.gpu>=4 stg64.gpu=2 membar.gpu=1 reds=1 looped calls arch=80+
 extern "C" __global__ void __launch_bounds__(DECODER_THREADS, 1)
     two_stages_shared(const __grid_constant__ struct two_stages_args a)
 {

@@ -91,6 +91,8 @@ template <typename ORDER> __device__ __forceinline__ void ring(const struct ring
     *a.result = {{lead.cycles, lead.ns}, {tail.cycles, tail.ns}, t1 - t0, t2 - t1, value, 0};
 }
 
+// What a clock read stands before and behind: the turns of one length, and none of another.
+// sass: clocks=7 ldg32.sys=2,2,2 stg32.sys=2,2,2 looped arch=80+
 // sass-loop: ldg32.sys=2 membar=0 cctl=0 other<=44 guarded<=0 local=0 arch=80+
 // sass-loop: stg32.sys=2 membar=0 cctl=0 other<=54 guarded<=0 local=0 outer arch=80+
 extern "C" __global__ void __launch_bounds__(1)
@@ -99,6 +101,8 @@ signal_ring_relaxed(const __grid_constant__ struct ring_args a)
     ring<relaxed>(a);
 }
 
+// sass: clocks=7 ldg32.sys=2,2,2 membar.sys=1,1,1 stg32.sys=2,2,2 looped arch=90a+
+// sass: clocks=7 ldg32.sys=2,2,2 membar.sys=2,2,2 stg32.sys=2,2,2 looped arch=80,86,89
 // sass-loop: ldg32.sys=2 membar=0 cctl=0 other<=44 guarded<=0 local=0 arch=80+
 // sass-loop: membar.sys=1 cctl=1 ldg32.weak=1 other<=61 guarded<=0 local=0 outer arch=90a+
 // sass-loop: membar.sys=2 ldg32.weak=1 other<=61 guarded<=0 local=0 outer arch=80,86,89
@@ -108,6 +112,7 @@ signal_ring_acquire(const __grid_constant__ struct ring_args a)
     ring<acquire>(a);
 }
 
+// sass: clocks=7 ldg64.sys=1,1,1 stg64.sys=1,1,1 looped arch=80+
 // sass-loop: ldg64.sys=1 membar=0 cctl=0 other<=40 guarded<=0 local=0 arch=80+
 // sass-loop: stg64.sys=1 membar=0 cctl=0 other<=56 guarded<=0 local=0 outer arch=80+
 extern "C" __global__ void __launch_bounds__(1)
@@ -144,7 +149,8 @@ __device__ __forceinline__ void barriers(const struct barrier_args &a)
         *a.result = {{lead.cycles, lead.ns}, {tail.cycles, tail.ns}, t1 - t0, t2 - t1, 0, 0};
 }
 
-// The polls, which hold no fence; and all of a crossing.
+// One crossing between two clock reads; the polls, which hold no fence; and all of a crossing.
+// sass: kernel=signal_barrier_* clocks=7 bar.block=2,2,2 ldg32.sys=2,2,2 looped closed arch=80+
 // sass-loop: kernel=signal_barrier_* ldg32.sys=2 membar=0 cctl=0 other<=50 local=0 arch=80+
 // sass-loop: kernel=signal_barrier_block bar.block=2 membar=0 cctl=0 other<=72 outer arch=80+
 // sass-loop: kernel=signal_barrier_grid bar.block=2 atomg=1 membar=0 cctl=0 other<=92 outer

@@ -301,7 +301,7 @@ static const char *const scopes[SCOPES] = {"weak", "constant", "cta", "gpu", "sy
 /* Bits 84-86: the hint for the cache. LDG, LD, ATOM and the like have 1 where none is given. */
 static const char *const hints[] = {"ef", "", "el", "lu", "eu", "na"};
 
-static const char *const others[] = {"guarded", "indexed", "bypass", "block",
+static const char *const others[] = {"guarded", "indexed", "bypass", "hinted", "block",
                                      "counted", "sync",    "arv",    "red"};
 
 static long index_of(const char *const *names, size_t n, const char *name)
@@ -380,5 +380,7 @@ bool has_modifier(const struct instruction *i, const char *name)
         return (i->lo >> 24 & 255) != 255;
     if (!strcmp(name, "bypass")) /* of the L1 */
         return is(i, "LDGSTS") && !(i->hi >> 17 & 1);
+    if (!strcmp(name, "hinted")) /* a bulk copy with a cache policy in a register */
+        return is(i, "UBLKCP") && (i->hi >> 12 & 1);
     return has_mode(i, name);
 }

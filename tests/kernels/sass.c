@@ -36,6 +36,7 @@
  *                       names that, too. membar.cta membar.gpu membar.sys: how far a fence reaches
  *                   ef el lu eu na     the cache hint (.cs, L1::evict_last, ..., L1::no_allocate)
  *                   bypass             an LDGSTS past the L1
+ *                   hinted             an UBLKCP that names a cache policy
  *                   indexed            its address is in a register (an LDC that is no argument)
  *                   sync arv red, block counted    a BAR: what it does; for all threads of the
  *                       block (__syncthreads), or with the count of threads in a register
