@@ -37,18 +37,6 @@ static const struct claim claims[] = {
          "them by each SM's own clock.",
      .waits = "which operation each block runs, in one kernel of two layers",
      .needs = NEEDS(NULL)},
-    {.id = "C18",
-     .article = "smallest.ai",
-     .quote = "In fused kernels where multiple operations share memory-heavy buffers or "
-              "intermediate states, the L1 memory becomes the bottleneck, reducing the number of "
-              "active warps- and, again, exposing memory latency instead of hiding it.",
-     .statement = "In a fused kernel shared memory limits occupancy, and half as many warps cost "
-                  "10 % or more.",
-     .open = "A fused kernel and its parts with unused shared memory added until half of the warps "
-             "fit, nothing else changed, by plain loads and by a pipeline of copies; apart, the "
-             "cache part of L1 made smaller than the intermediate.",
-     .waits = "a fused kernel with more and more unused shared memory",
-     .needs = NEEDS(NULL)},
     {.id = "C19",
      .article = "smallest.ai",
      .quote = "Too few warps per SM = memory latency is exposed. [...] Too many SMs = inter-SM "
