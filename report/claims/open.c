@@ -60,16 +60,6 @@ static const struct claim claims[] = {
      .open = "The decoder layer, fused and as a graph of kernels, at batch 1 to 512.",
      .waits = "a decoder layer, fused and as a graph, at batch 64 and more",
      .needs = NEEDS(NULL)},
-    {.id = "C32",
-     .article = "smallest.ai",
-     .quote = "Large fused kernels typically assume static shapes for efficiency, making them "
-              "brittle in practice.",
-     .statement = "A fused kernel built for fixed sizes fails or loses 20 % at other sizes, or one "
-                  "that takes its sizes at run time loses 10 % to it at its own.",
-     .open = "One fused decode kernel, built for fixed sizes and with sizes as arguments, at the "
-             "sizes it was built for and at others.",
-     .waits = "one fused decode kernel at the sizes it was built for and at others",
-     .needs = NEEDS(NULL)},
     {.id = "C47b",
      .article = "ai-rng",
      .quote = "Batch sizes are small. [...] Serving uses micro-batches and strict latency targets.",
