@@ -22,16 +22,16 @@ enum {
 
 /* One token's attention over `context` keys, its product with W, and the residual. */
 struct fixed_sizes_args {
-    const char *cache;      /* sets x (keys, values): kv_heads x capacity x 128 bf16 each */
-    const char *weights;    /* sets x hidden x (kv_heads x 512) bf16 */
+    const char *cache;   /* sets x (keys, values): kv_heads x capacity x 128 bf16 each */
+    const char *weights; /* sets x hidden x (kv_heads x 512) bf16 */
     uint64_t cache_stride, weight_stride; /* bytes from set to set; item i has set i % sets */
-    const float *q;         /* items x (kv_heads x 512) */
-    const float *residual;  /* items x hidden */
-    float *states;          /* generations x kv_heads x splits x 4 x (maximum, sum, 128) */
-    uint32_t *x;            /* generations x (kv_heads x 256): pairs of bf16 */
-    float *y;               /* items x hidden */
+    const float *q;                       /* items x (kv_heads x 512) */
+    const float *residual;                /* items x hidden */
+    float *states; /* generations x kv_heads x splits x 4 x (maximum, sum, 128) */
+    uint32_t *x;   /* generations x (kv_heads x 256): pairs of bf16 */
+    float *y;      /* items x hidden */
     struct grid_barrier_state *barrier;
-    float q_scale, scale;   /* of a score, in powers of two; of the product */
+    float q_scale, scale; /* of a score, in powers of two; of the product */
     uint32_t context, capacity, kv_heads, hidden, splits; /* the fixed kernels read only context */
     uint32_t sets, items, budget_ns;
 };

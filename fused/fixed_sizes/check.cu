@@ -19,7 +19,8 @@ key_of(const struct fixed_sizes_verify_args &a, uint32_t item, uint32_t head, ui
 
 // A score a thread at a time.
 // sass: none not a timed kernel
-extern "C" __global__ void fixed_sizes_scores(const __grid_constant__ struct fixed_sizes_verify_args a)
+extern "C" __global__ void
+fixed_sizes_scores(const __grid_constant__ struct fixed_sizes_verify_args a)
 {
     const uint32_t heads = a.kv_heads * FIXED_GROUP;
     const uint64_t n = (uint64_t)a.items * heads * a.context;
@@ -71,8 +72,8 @@ fixed_sizes_attention(const __grid_constant__ struct fixed_sizes_verify_args a)
     }
 }
 
-// A row of an item a warp: y, and the bound of a sum in fp32 of elements each rounded to bf16, which are
-// independent: seven standard deviations of what they come to.
+// A row of an item a warp: y, and the bound of a sum in fp32 of elements each rounded to bf16,
+// which are independent: seven standard deviations of what they come to.
 // sass: none not a timed kernel
 extern "C" __global__ void
 fixed_sizes_expected(const __grid_constant__ struct fixed_sizes_verify_args a)
@@ -106,7 +107,8 @@ fixed_sizes_expected(const __grid_constant__ struct fixed_sizes_verify_args a)
 }
 
 // sass: none not a timed kernel
-extern "C" __global__ void fixed_sizes_verify(const __grid_constant__ struct fixed_sizes_verify_args a)
+extern "C" __global__ void
+fixed_sizes_verify(const __grid_constant__ struct fixed_sizes_verify_args a)
 {
     const uint64_t n = (uint64_t)a.items * a.hidden;
     struct verdict own = {};

@@ -1,18 +1,18 @@
-/* fixed_sizes: is a fused decode kernel that is built for fixed sizes faster than one that takes its
- * sizes as arguments, and what does it lose at others?
+/* fixed_sizes: is a fused decode kernel that is built for fixed sizes faster than one that takes
+ * its sizes as arguments, and what does it lose at others?
  *
- * Method. One token's attention over its old keys, 32 heads of 128 elements in groups of four on 8 kv
- * heads, the product of the result with W (4096 x 4096), and the residual: a kernel that stays, for
- * items one after the other, each with keys, values and weights of its own. bf16, sums in fp32.
+ * Method. One token's attention over its old keys, 32 heads of 128 elements in groups of four on 8
+ * kv heads, the product of the result with W (4096 x 4096), and the residual: a kernel that stays,
+ * for items one after the other, each with keys, values and weights of its own. bf16, sums in fp32.
  *     impl=fixed    all sizes are constants of the build, for 4096 keys. A shorter context is
- *                   padded, as one does for such a kernel: all keys are loaded, and those beyond the
- *                   context have no weight
+ *                   padded, as one does for such a kernel: all keys are loaded, and those beyond
+ *                   the context have no weight
  *     impl=capped   the same, but for the length: what lies beyond is not loaded. How the keys are
  *                   dealt out to blocks is that of 4096
  *     impl=given    the same code with all sizes as arguments
  *     impl=again    given once more, for what two cases differ by
- * More than 4096 keys cannot be had from the first two, nor another number of heads or columns. That
- * a result of fixed over 8192 keys is seen to be wrong is `caught`.
+ * More than 4096 keys cannot be had from the first two, nor another number of heads or columns.
+ * That a result of fixed over 8192 keys is seen to be wrong is `caught`.
  *
  * Inside the timed region: n items, and 2n, between two events; the slope is the time of one. A
  * launch is not in it; two barriers of the grid are in each item.
@@ -22,10 +22,10 @@
  * the CPU. What lies beyond the context are keys and values like any other: one that leaks in is
  * seen. Poisoned results, and poison in what blocks hand over.
  *
- * Expected on an H200, before any measurement. W is 34 MB, keys and values of 4096 tokens 17: at the
- * rate of long reads 12 us; two barriers, the merge and the ramps another 5: 17 us. fixed saves some
- * dozens of instructions an item: 1 % at most. At 512 tokens given takes 12 us and fixed 15 to 17;
- * capped 13, since one block in eight has work in the first phase, as much as at 4096.
+ * Expected on an H200, before any measurement. W is 34 MB, keys and values of 4096 tokens 17: at
+ * the rate of long reads 12 us; two barriers, the merge and the ramps another 5: 17 us. fixed saves
+ * some dozens of instructions an item: 1 % at most. At 512 tokens given takes 12 us and fixed 15 to
+ * 17; capped 13, since one block in eight has work in the first phase, as much as at 4096.
  *
  * Traps. A fixed kernel whose loads stop at the length is no longer one of fixed sizes: capped says
  * what that is worth. The number of blocks is the GPU's, and no constant. Heads of 128 elements in
@@ -106,7 +106,8 @@ static void measure_beyond(struct probe_run *r, struct problem *p)
         return;
     for (size_t i = 0; i < PROBE_LENGTH(built); i++)
         caught += is_seen(r, p, built[i]);
-    probe_require(r, !is_seen(r, p, IMPL_GIVEN), "a kernel that takes its sizes is not taken for one");
+    probe_require(r, !is_seen(r, p, IMPL_GIVEN),
+                  "a kernel that takes its sizes is not taken for one");
     probe_value(r, CAUGHT, caught / (double)PROBE_LENGTH(built));
 }
 
@@ -165,7 +166,8 @@ static void measure(struct probe_run *r)
 
 const struct probe probe = {
     .name = "fixed_sizes",
-    .what = "Does a fused decode kernel gain by sizes that are fixed, and what does it lose at others?",
+    .what =
+        "Does a fused decode kernel gain by sizes that are fixed, and what does it lose at others?",
     .method = 1,
     .draft = "no GPU has run it yet",
     .needs = PROBE_GPU,

@@ -1,6 +1,6 @@
-// One fused kernel of a decode step: a token's attention over its old keys, the product of the result
-// with W, and the residual, for items one after the other, in one launch. The code is the same, but
-// for where it has its sizes from:
+// One fused kernel of a decode step: a token's attention over its old keys, the product of the
+// result with W, and the residual, for items one after the other, in one launch. The code is the
+// same, but for where it has its sizes from:
 //
 //     fixed_sizes_fixed    all are constants of the build. A shorter context is padded: all keys
 //                          are loaded, and those beyond it get no weight
@@ -8,8 +8,8 @@
 //                          is not loaded. The keys are dealt out as for the whole length
 //     fixed_sizes_given    all are arguments
 //
-// A block has a part of the keys of a kv head, and the four heads that look at them; then blocks merge
-// the parts of a head each; then each has rows of W. A barrier of the grid lies between.
+// A block has a part of the keys of a kv head, and the four heads that look at them; then blocks
+// merge the parts of a head each; then each has rows of W. A barrier of the grid lies between.
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
 #include "fused/common/decoder/attention.cuh"
@@ -34,13 +34,26 @@ struct keys {
     uint32_t first, last, end;
 };
 
-template <uint32_t CONTEXT, uint32_t SPLITS, uint32_t KV_HEADS, uint32_t HIDDEN> struct sizes_fixed {
+template <uint32_t CONTEXT, uint32_t SPLITS, uint32_t KV_HEADS, uint32_t HIDDEN>
+struct sizes_fixed {
     static_assert(CONTEXT % (SPLITS * width::TURNS * width::STRIDE) == 0, "whole turns of keys");
     static constexpr bool LOADS_ALL = true;
-    static __device__ __forceinline__ uint32_t capacity(const fixed_sizes_args &) { return CONTEXT; }
-    static __device__ __forceinline__ uint32_t kv_heads(const fixed_sizes_args &) { return KV_HEADS; }
-    static __device__ __forceinline__ uint32_t hidden(const fixed_sizes_args &) { return HIDDEN; }
-    static __device__ __forceinline__ uint32_t splits(const fixed_sizes_args &) { return SPLITS; }
+    static __device__ __forceinline__ uint32_t capacity(const fixed_sizes_args &)
+    {
+        return CONTEXT;
+    }
+    static __device__ __forceinline__ uint32_t kv_heads(const fixed_sizes_args &)
+    {
+        return KV_HEADS;
+    }
+    static __device__ __forceinline__ uint32_t hidden(const fixed_sizes_args &)
+    {
+        return HIDDEN;
+    }
+    static __device__ __forceinline__ uint32_t splits(const fixed_sizes_args &)
+    {
+        return SPLITS;
+    }
     static __device__ __forceinline__ struct keys keys_of(const fixed_sizes_args &a, uint32_t split)
     {
         const uint32_t first = split * (CONTEXT / SPLITS);
@@ -60,10 +73,22 @@ struct sizes_capped : sizes_fixed<CONTEXT, SPLITS, KV_HEADS, HIDDEN> {
 
 struct sizes_given {
     static constexpr bool LOADS_ALL = false;
-    static __device__ __forceinline__ uint32_t capacity(const fixed_sizes_args &a) { return a.capacity; }
-    static __device__ __forceinline__ uint32_t kv_heads(const fixed_sizes_args &a) { return a.kv_heads; }
-    static __device__ __forceinline__ uint32_t hidden(const fixed_sizes_args &a) { return a.hidden; }
-    static __device__ __forceinline__ uint32_t splits(const fixed_sizes_args &a) { return a.splits; }
+    static __device__ __forceinline__ uint32_t capacity(const fixed_sizes_args &a)
+    {
+        return a.capacity;
+    }
+    static __device__ __forceinline__ uint32_t kv_heads(const fixed_sizes_args &a)
+    {
+        return a.kv_heads;
+    }
+    static __device__ __forceinline__ uint32_t hidden(const fixed_sizes_args &a)
+    {
+        return a.hidden;
+    }
+    static __device__ __forceinline__ uint32_t splits(const fixed_sizes_args &a)
+    {
+        return a.splits;
+    }
     static __device__ __forceinline__ struct keys keys_of(const fixed_sizes_args &a, uint32_t split)
     {
         const uint32_t each = (a.context + a.splits - 1) / a.splits, first = split * each;
@@ -117,8 +142,8 @@ __device__ __forceinline__ void attend(const fixed_sizes_args &a, uint32_t item,
     const uint32_t splits = SIZES::splits(a), head = unit / splits, split = unit % splits;
     const uint32_t kv_heads = SIZES::kv_heads(a), lane = threadIdx.x % 32;
     const uint64_t half = (uint64_t)kv_heads * SIZES::capacity(a) * KEY_BYTES;
-    const char *keys = a.cache + item % a.sets * a.cache_stride +
-                       (uint64_t)head * SIZES::capacity(a) * KEY_BYTES;
+    const char *keys =
+        a.cache + item % a.sets * a.cache_stride + (uint64_t)head * SIZES::capacity(a) * KEY_BYTES;
     const float *from = a.q + ((uint64_t)item * kv_heads + head) * ROW + lane % width::LANES * 8;
     struct attention_state<FIXED_GROUP> s;
     float q[FIXED_GROUP][8];
@@ -165,7 +190,8 @@ __device__ __forceinline__ void merge(const fixed_sizes_args &a, uint32_t head, 
         float2 of[MERGE_AT_ONCE], two[MERGE_AT_ONCE];
 #pragma unroll
         for (uint32_t n = 0; n < MERGE_AT_ONCE; n++) {
-            const float *state = from + (uint64_t)min(first + n, splits - 1) * (FIXED_GROUP * STATE);
+            const float *state =
+                from + (uint64_t)min(first + n, splits - 1) * (FIXED_GROUP * STATE);
             of[n] = two_of(load_cg(state));
             two[n] = two_of(load_cg(state + 2 + 2 * i));
         }
@@ -202,11 +228,15 @@ __device__ __forceinline__ void multiply(const fixed_sizes_args &a, uint32_t ite
         x[i + 1] = (uint32_t)(both >> 32);
     }
     decoder_sync();
-    const struct rows rows = {
-        a.weights + item % a.sets * a.weight_stride + (uint64_t)share.first * (2 * columns),
-        DECODER_GATE, {0, share.count}, 1, columns, decoder_chunks(columns)};
+    const struct rows rows = {a.weights + item % a.sets * a.weight_stride +
+                                  (uint64_t)share.first * (2 * columns),
+                              DECODER_GATE,
+                              {0, share.count},
+                              1,
+                              columns,
+                              decoder_chunks(columns)};
     rows_take<1, false>(source, rows, none, (const uint4 *)x, sums,
-                        [&](uint32_t row, uint32_t, const float(&sum)[DECODER_UNIT_ROWS]) {
+                        [&](uint32_t row, uint32_t, const float (&sum)[DECODER_UNIT_ROWS]) {
                             const uint64_t at = (uint64_t)item * hidden + share.first + row;
                             a.y[at] = fmaf(a.scale, sum[0], a.residual[at]);
                         });
@@ -247,7 +277,8 @@ template <typename SIZES> __device__ __forceinline__ void run(const fixed_sizes_
         run<__VA_ARGS__>(a);                                                                       \
     }
 // The bodies counted are those of a chunk of 32 rows of W, and of two turns of keys.
-// sass-loop: kernel=fixed_sizes_* ldg128na=16 hmma=16 guarded<=32 other<=190 local=0 together arch=80+
+// sass-loop: kernel=fixed_sizes_* ldg128na=16 hmma=16 guarded<=32 other<=190 local=0 together
+// arch=80+
 // sass-loop: kernel=fixed_sizes_fixed ffma>=112 ldg128na=4 shfl=32 mufu=12 other<=215 local=0
 // sass-and: arch=80+
 // sass-loop: kernel=fixed_sizes_[cg]* ffma>=112 ldg128na=4 shfl=32 mufu=12 guarded<=4 other<=220

@@ -19,7 +19,8 @@ enum {
 enum { CHECK_SCORES, CHECK_ATTENTION, CHECK_EXPECTED, CHECK_VERIFY };
 
 const struct fixed_way fixed_ways[N_IMPLS] = {
-    [IMPL_FIXED] = {"fixed", "fixed_sizes_fixed", "all sizes are constants; what is shorter is padded"},
+    [IMPL_FIXED] = {"fixed", "fixed_sizes_fixed",
+                    "all sizes are constants; what is shorter is padded"},
     [IMPL_CAPPED] = {"capped", "fixed_sizes_capped", "all but the length are constants"},
     [IMPL_GIVEN] = {"given", "fixed_sizes_given", "all sizes are arguments"},
     [IMPL_AGAIN] = {"again", "fixed_sizes_given", "the same once more"},
@@ -63,18 +64,18 @@ struct problem problem_open(struct probe_run *r, struct sizes most, uint32_t set
         p.kernel[i] = gpu_kernel(r, &image_fixed_sizes, fixed_ways[i].kernel,
                                  sizeof(struct fixed_sizes_args));
     for (int i = 0; i < 4; i++)
-        p.check[i] = gpu_kernel(r, &image_fixed_sizes_check,
-                                (const char *const[]){"fixed_sizes_scores", "fixed_sizes_attention",
-                                                      "fixed_sizes_expected",
-                                                      "fixed_sizes_verify"}[i],
-                                sizeof(struct fixed_sizes_verify_args));
+        p.check[i] =
+            gpu_kernel(r, &image_fixed_sizes_check,
+                       (const char *const[]){"fixed_sizes_scores", "fixed_sizes_attention",
+                                             "fixed_sizes_expected", "fixed_sizes_verify"}[i],
+                       sizeof(struct fixed_sizes_verify_args));
     return p;
 }
 
 void problem_close(struct probe_run *r, struct problem *p)
 {
-    void *const memory[] = {p->q, p->residual, p->states, p->x,         p->y,
-                            p->barrier, p->scores, p->attention, p->expected};
+    void *const memory[] = {p->q,       p->residual, p->states,    p->x,       p->y,
+                            p->barrier, p->scores,   p->attention, p->expected};
     pool_free(r, &p->cache);
     pool_free(r, &p->weights);
     for (size_t i = 0; i < PROBE_LENGTH(memory); i++)
@@ -225,7 +226,8 @@ static void attend(const struct problem *p, const uint16_t *keys, const uint16_t
         out[d] /= sum;
 }
 
-/* Rows of item 0, the first, the last and some between, against the CPU. Returns how many are wrong. */
+/* Rows of item 0, the first, the last and some between, against the CPU. Returns how many are
+ * wrong. */
 static size_t check_on_host(struct probe_run *r, const struct problem *p)
 {
     const size_t columns = (size_t)p->of.kv_heads * ROW, hidden = p->of.hidden;

@@ -16,7 +16,8 @@ struct sizes {
 };
 
 struct problem {
-    struct sizes of; /* of the point that is measured; capacity, kv_heads, hidden at most the first */
+    struct sizes
+        of; /* of the point that is measured; capacity, kv_heads, hidden at most the first */
     uint32_t sets, items, most_context;
     struct pool cache, weights;
     float *q, *residual, *states, *y;

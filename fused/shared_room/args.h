@@ -9,15 +9,15 @@
 
 enum {
     ROOM_THREADS = 256,
-    ROOM_VECTOR = 8,  /* elements that a thread takes at a time: 16 bytes of bf16 */
-    ROOM_STAGES = 2,  /* tiles of a block in flight, where copies bring them */
-    ROOM_ROWS = 4,    /* of a block, one after the other, where copies bring them */
+    ROOM_VECTOR = 8, /* elements that a thread takes at a time: 16 bytes of bf16 */
+    ROOM_STAGES = 2, /* tiles of a block in flight, where copies bring them */
+    ROOM_ROWS = 4,   /* of a block, one after the other, where copies bring them */
 };
 
 struct shared_room_args {
     const void *x, *residual; /* rows x columns bf16 */
-    float *h;     /* their sum: rows x columns, or a row for each block that stays */
-    void *y;      /* rows x columns bf16 */
+    float *h;                 /* their sum: rows x columns, or a row for each block that stays */
+    void *y;                  /* rows x columns bf16 */
     uint32_t rows, columns;
     uint32_t looks; /* of the kernel that stays: how often it reads h for the variance */
     float epsilon;

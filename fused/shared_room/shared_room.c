@@ -97,7 +97,8 @@ static cudaKernel_t kernel_of(struct probe_run *r, const char *name)
 static struct operands operands_of(struct probe_run *r, uint32_t rows, uint32_t columns)
 {
     const size_t n = (size_t)rows * columns;
-    struct operands t = {.rows = rows, .columns = columns, .sets = operation_sets(r, 6.0 * (double)n)};
+    struct operands t = {
+        .rows = rows, .columns = columns, .sets = operation_sets(r, 6.0 * (double)n)};
     t.x = pool_normal(r, GPU_BF16, n, t.sets, probe_seed(r), "x");
     t.residual = pool_normal(r, GPU_BF16, n, t.sets, probe_seed(r) + 1, "the residual");
     t.y = pool_new(r, 2 * n, t.sets, "y");
@@ -305,7 +306,9 @@ static void measure_cached(struct probe_run *r, uint32_t rows, uint32_t columns)
         int percent;
     } cuts[] = {{"carve_0", 0}, {"carve_100", 100}, {"carve_50", 50}, {"carve_75", 75}};
     struct operands t = operands_of(r, rows, columns);
-    struct form f = {.t = &t, .kernel = kernel_of(r, "room_cached"), .stays = true,
+    struct form f = {.t = &t,
+                     .kernel = kernel_of(r, "room_cached"),
+                     .stays = true,
                      .bytes = 6.0 * (double)rows * columns};
     const unsigned blocks = blocks_of(f.kernel, 0), sms = (unsigned)gpu_facts(r)->n_sm;
 
@@ -334,7 +337,8 @@ static void measure(struct probe_run *r)
 
 const struct probe probe = {
     .name = "shared_room",
-    .what = "What does a fused kernel lose when its shared memory leaves room for half of the warps?",
+    .what =
+        "What does a fused kernel lose when its shared memory leaves room for half of the warps?",
     .method = 1,
     .draft = "no GPU has run it yet",
     .needs = PROBE_GPU,

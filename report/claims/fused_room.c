@@ -4,7 +4,8 @@
 #include "report/claims/fused.h"
 
 #define ROOM(metric, what, sizes, impl, end)                                                       \
-    "shared_room." metric "{what=" what "," sizes ",type=bf16,impl=" impl ",mode=graph,l2=cold" end
+    "shared_room." metric "{what=" what "," sizes ",type=bf16,impl=" impl ",mode=graph,l2="        \
+                                                                          "cold" end
 #define WIDE "rows=8192,columns=8192"
 #define TIME(what, impl) ROOM("time", what, WIDE, impl, ",timer=event}")
 #define WARPS(what, impl) ROOM("warps", what, WIDE, impl, "}")
@@ -26,9 +27,8 @@ static const struct need c18_needs[] = {
     {NEED_ONE, FREE("pipe")},           NEEDS_END};
 
 /* What is said and not judged: the parts, two kernels, and the cache part of L1. */
-static const struct need c18_beside[] = {{NEED_ANY, TIME("*", "*")},
-                                         {NEED_ANY, CACHED("*", "*")},
-                                         NEEDS_END};
+static const struct need c18_beside[] = {
+    {NEED_ANY, TIME("*", "*")}, {NEED_ANY, CACHED("*", "*")}, NEEDS_END};
 
 /* What is kept of the rate: the time with all warps over that with fewer. */
 static void say_kept(const struct bundle *bundle, struct finding *f, const char *what,
@@ -55,7 +55,8 @@ static enum claim_verdict judge_kept(struct finding *f, const char *what, const 
     return verdict;
 }
 
-/* Half of the warps that shared memory leaves room for, and fewer than there would be without it. */
+/* Half of the warps that shared memory leaves room for, and fewer than there would be without it.
+ * */
 static bool is_halved(struct finding *f, const char *what, const struct row *all,
                       const struct row *half, const struct row *without)
 {
@@ -92,8 +93,8 @@ static void judge_c18(const struct bundle *bundle, struct finding *f)
 
     const bool plain_halved = is_halved(f, "shared memory limits the warps, by plain loads",
                                         &warps[0], &halves[0], &frees[0]);
-    const bool pipe_halved = is_halved(f, "shared memory limits the warps, by copies", &warps[1],
-                                       &halves[1], &frees[1]);
+    const bool pipe_halved =
+        is_halved(f, "shared memory limits the warps, by copies", &warps[1], &halves[1], &frees[1]);
     const bool few = fused_below(&one, 1 - RULE_LIMIT(f, C18_COSTS));
     const bool positive = plain_halved && pipe_halved && few;
     rule_say_control(f, true, few, "one block an SM costs plain loads 10 %: it keeps", &one);

@@ -13,12 +13,18 @@ static const double C32_GAINS = 1.1, C32_NOTHING = 1.05; /* of sizes as argument
 static const double C32_SEES = 1.15, C32_PINS = 0.4, C32_SAME = 0.03;
 
 static const struct need c32_needs[] = {
-    {NEED_ONE, TIME("4096", "fixed")}, {NEED_ONE, TIME("4096", "given")},
-    {NEED_ONE, TIME("4096", "again")}, {NEED_ONE, TIME("3072", "fixed")},
-    {NEED_ONE, TIME("3072", "given")}, {NEED_ONE, TIME("2048", "fixed")},
-    {NEED_ONE, TIME("2048", "given")}, {NEED_ONE, TIME("1024", "fixed")},
-    {NEED_ONE, TIME("1024", "given")}, {NEED_ONE, TIME("512", "fixed")},
-    {NEED_ONE, TIME("512", "given")},  {NEED_ONE, TIME("8192", "given")},
+    {NEED_ONE, TIME("4096", "fixed")},
+    {NEED_ONE, TIME("4096", "given")},
+    {NEED_ONE, TIME("4096", "again")},
+    {NEED_ONE, TIME("3072", "fixed")},
+    {NEED_ONE, TIME("3072", "given")},
+    {NEED_ONE, TIME("2048", "fixed")},
+    {NEED_ONE, TIME("2048", "given")},
+    {NEED_ONE, TIME("1024", "fixed")},
+    {NEED_ONE, TIME("1024", "given")},
+    {NEED_ONE, TIME("512", "fixed")},
+    {NEED_ONE, TIME("512", "given")},
+    {NEED_ONE, TIME("8192", "given")},
     {NEED_ONE, "fixed_sizes.share_of_pins{context=4096,impl=given,l2=cold}"},
     {NEED_ONE, "fixed_sizes.caught{context=8192,impl=beyond,l2=cold}"},
     NEEDS_END};
@@ -102,7 +108,8 @@ static void judge_c32(const struct bundle *bundle, struct finding *f)
     const bool agrees = rule_place(&same, 1 - margin, 1 + margin) == PLACE_INSIDE;
     const bool is_caught = rule_place(&caught, 1, INFINITY) == PLACE_INSIDE;
     rule_say_control(f, true, keys_count, "16 times the keys take longer", &sees);
-    rule_say_control(f, true, is_strong, "sizes as arguments read near the rate of the pins", &pins);
+    rule_say_control(f, true, is_strong, "sizes as arguments read near the rate of the pins",
+                     &pins);
     rule_say_control(f, false, agrees, "the same kernel in two cases differs: it takes", &same);
     rule_say_control(f, false, is_caught, "results beyond what a kernel is built for are wrong",
                      &caught);

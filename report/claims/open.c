@@ -25,18 +25,6 @@ static const struct claim claims[] = {
              "SMs to all, with every result checked.",
      .waits = "a chain of dependent products with barriers, on 8 to all SMs",
      .needs = NEEDS(NULL)},
-    {.id = "C08",
-     .article = "smallest.ai",
-     .quote = "Each SM, even in a fused kernel, typically ends up working on the same layer at any "
-              "point in time",
-     .statement = "In a persistent kernel two different operations are never active at once. That "
-                  "they typically are not cannot be measured.",
-     .open =
-         "A persistent kernel of two layers whose blocks record operation, start and end on one "
-         "clock: the share of time in which two operations are active. decoder_layer records "
-         "them by each SM's own clock.",
-     .waits = "which operation each block runs, in one kernel of two layers",
-     .needs = NEEDS(NULL)},
     {.id = "C19",
      .article = "smallest.ai",
      .quote = "Too few warps per SM = memory latency is exposed. [...] Too many SMs = inter-SM "

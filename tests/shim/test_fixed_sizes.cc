@@ -1,8 +1,8 @@
 // faults: thread lane grid rounding named length generation beyond
 //
-// A fused decode kernel on the CPU, built for small sizes and with sizes as arguments: keys that are
-// padded, parts without keys, rows that do not divide, several items. Compared with float64. What the
-// fixed ones are not built for must be seen to be wrong.
+// A fused decode kernel on the CPU, built for small sizes and with sizes as arguments: keys that
+// are padded, parts without keys, rows that do not divide, several items. Compared with float64.
+// What the fixed ones are not built for must be seen to be wrong.
 #define SHIM_ARCH 900
 #include "tests/shim/shim.h"
 
@@ -39,7 +39,8 @@ static fixed_sizes_args made(uint32_t capacity, uint32_t kv_heads, uint32_t hidd
     fixed_sizes_args a = {};
     a.cache_stride = 4 * (uint64_t)kv_heads * capacity * FIXED_DIM;
     a.weight_stride = 2 * hidden * columns;
-    a.cache = normal_16(sets * a.cache_stride / 2), a.weights = normal_16(sets * a.weight_stride / 2);
+    a.cache = normal_16(sets * a.cache_stride / 2),
+    a.weights = normal_16(sets * a.weight_stride / 2);
     a.q = normal_32(items * columns), a.residual = normal_32((size_t)items * hidden);
     a.states = (float *)shim_alloc(4 * FIXED_GENERATIONS * kv_heads * most * FIXED_GROUP * STATE);
     a.x = (uint32_t *)shim_alloc(2 * FIXED_GENERATIONS * columns);
@@ -52,14 +53,18 @@ static fixed_sizes_args made(uint32_t capacity, uint32_t kv_heads, uint32_t hidd
     return a;
 }
 
-static double bf16_at(const char *memory, uint64_t at) { return half_bf16(((const uint16_t *)memory)[at]); }
+static double bf16_at(const char *memory, uint64_t at)
+{
+    return half_bf16(((const uint16_t *)memory)[at]);
+}
 
 // How many of an item's results are wrong; what they are off by is added.
 static size_t wrong_of(const fixed_sizes_args &a, uint32_t item, double *error, double *all)
 {
     const size_t columns = (size_t)a.kv_heads * ROW;
     const char *keys = a.cache + item % a.sets * a.cache_stride;
-    const char *values = keys + a.cache_stride / 2, *w = a.weights + item % a.sets * a.weight_stride;
+    const char *values = keys + a.cache_stride / 2,
+               *w = a.weights + item % a.sets * a.weight_stride;
     double *x = (double *)shim_alloc(8 * columns), *p = (double *)shim_alloc(8 * a.context);
     size_t wrong = 0;
     for (size_t head = 0; head < columns / FIXED_DIM; head++) {
@@ -104,7 +109,8 @@ static void poison(const fixed_sizes_args &a)
     memset(a.y, 0xff, 4 * (size_t)a.items * a.hidden);
 }
 
-static void run_one(void (*kernel)(fixed_sizes_args), fixed_sizes_args a, bool is_right, const char *what)
+static void run_one(void (*kernel)(fixed_sizes_args), fixed_sizes_args a, bool is_right,
+                    const char *what)
 {
     const uint32_t states = 4 * DECODER_WARPS * FIXED_GROUP * STATE, x = 2 * a.kv_heads * ROW;
     const uint32_t shared = SUMS * 4 + (x > states ? x : states), due = a.context;
@@ -123,11 +129,11 @@ static void run_one(void (*kernel)(fixed_sizes_args), fixed_sizes_args a, bool i
         wrong += wrong_of(a, item, &error, &all);
     if (shim_fault("beyond"))
         is_right = true;
-    shim_check((wrong == 0) == is_right, "%s at %u keys: %zu of %u results are not as in double", what,
-               a.context, wrong, a.items * a.hidden);
+    shim_check((wrong == 0) == is_right, "%s at %u keys: %zu of %u results are not as in double",
+               what, a.context, wrong, a.items * a.hidden);
     // 0.41 x 2^-8 by rounding the attention's result to the nearest, 0.82 by cutting it off.
-    shim_check(!is_right || a.items * a.hidden < 100 || sqrt(error / all) < 0.6 * 0x1p-8, "%s at %u keys: it is rounded: %g", what,
-               a.context, sqrt(error / all) * 0x1p8);
+    shim_check(!is_right || a.items * a.hidden < 100 || sqrt(error / all) < 0.6 * 0x1p-8,
+               "%s at %u keys: it is rounded: %g", what, a.context, sqrt(error / all) * 0x1p8);
     shim_check(a.barrier->aborted == 0, "%s: no block gave up", what);
 }
 

@@ -1,8 +1,8 @@
 // faults: thread lane barrier rounding wait stage part
 //
-// A fused kernel and its parts, by plain loads, by copies that run ahead and through the cache, each
-// kernel of fused/shared_room/shared_room.cu on the CPU against double: rows of less than a tile and of
-// several, blocks without all their rows, unused shared memory behind what is used.
+// A fused kernel and its parts, by plain loads, by copies that run ahead and through the cache,
+// each kernel of fused/shared_room/shared_room.cu on the CPU against double: rows of less than a
+// tile and of several, blocks without all their rows, unused shared memory behind what is used.
 #include "tests/shim/shim.h"
 
 #include "core/device/async.cuh"

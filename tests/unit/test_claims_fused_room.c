@@ -1,4 +1,5 @@
-/* The claim about half of a fused kernel's warps: each verdict, and no verdict without its controls. */
+/* The claim about half of a fused kernel's warps: each verdict, and no verdict without its
+ * controls. */
 #include "tests/unit/test_claims_help.h"
 
 /* Times by plain loads and by copies, all warps being 100, and what is said of the warps. */
@@ -13,9 +14,10 @@ static void put(struct bundle *b, const char *metric, const char *what, const ch
 {
     const bool is_time = !strcmp(metric, "time");
     char id[200];
-    snprintf(id, sizeof id,
-             "shared_room.%s{what=%s,rows=8192,columns=8192,type=bf16,impl=%s,mode=graph,l2=cold%s}",
-             metric, what, impl, is_time ? ",timer=event" : "");
+    snprintf(
+        id, sizeof id,
+        "shared_room.%s{what=%s,rows=8192,columns=8192,type=bf16,impl=%s,mode=graph,l2=cold%s}",
+        metric, what, impl, is_time ? ",timer=event" : "");
     put_spread(&b->rows, id, is_time ? "ns" : "count", is_time ? ROW_LOWER : ROW_EXACT, centre,
                is_time ? 0.005 * centre : 0, 7);
 }
