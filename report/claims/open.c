@@ -25,30 +25,6 @@ static const struct claim claims[] = {
              "SMs to all, with every result checked.",
      .waits = "a chain of dependent products with barriers, on 8 to all SMs",
      .needs = NEEDS(NULL)},
-    {.id = "C08",
-     .article = "smallest.ai",
-     .quote = "Each SM, even in a fused kernel, typically ends up working on the same layer at any "
-              "point in time",
-     .statement = "In a persistent kernel two different operations are never active at once. That "
-                  "they typically are not cannot be measured.",
-     .open =
-         "A persistent kernel of two layers whose blocks record operation, start and end on one "
-         "clock: the share of time in which two operations are active. decoder_layer records "
-         "them by each SM's own clock.",
-     .waits = "which operation each block runs, in one kernel of two layers",
-     .needs = NEEDS(NULL)},
-    {.id = "C18",
-     .article = "smallest.ai",
-     .quote = "In fused kernels where multiple operations share memory-heavy buffers or "
-              "intermediate states, the L1 memory becomes the bottleneck, reducing the number of "
-              "active warps- and, again, exposing memory latency instead of hiding it.",
-     .statement = "In a fused kernel shared memory limits occupancy, and half as many warps cost "
-                  "10 % or more.",
-     .open = "A fused kernel and its parts with unused shared memory added until half of the warps "
-             "fit, nothing else changed, by plain loads and by a pipeline of copies; apart, the "
-             "cache part of L1 made smaller than the intermediate.",
-     .waits = "a fused kernel with more and more unused shared memory",
-     .needs = NEEDS(NULL)},
     {.id = "C19",
      .article = "smallest.ai",
      .quote = "Too few warps per SM = memory latency is exposed. [...] Too many SMs = inter-SM "
@@ -71,16 +47,6 @@ static const struct claim claims[] = {
                   "batch 64. That it breaks down at batch 1 is C31's.",
      .open = "The decoder layer, fused and as a graph of kernels, at batch 1 to 512.",
      .waits = "a decoder layer, fused and as a graph, at batch 64 and more",
-     .needs = NEEDS(NULL)},
-    {.id = "C32",
-     .article = "smallest.ai",
-     .quote = "Large fused kernels typically assume static shapes for efficiency, making them "
-              "brittle in practice.",
-     .statement = "A fused kernel built for fixed sizes fails or loses 20 % at other sizes, or one "
-                  "that takes its sizes at run time loses 10 % to it at its own.",
-     .open = "One fused decode kernel, built for fixed sizes and with sizes as arguments, at the "
-             "sizes it was built for and at others.",
-     .waits = "one fused decode kernel at the sizes it was built for and at others",
      .needs = NEEDS(NULL)},
     {.id = "C47b",
      .article = "ai-rng",
