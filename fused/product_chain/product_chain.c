@@ -74,7 +74,7 @@ static const struct probe_metric metrics[] = {
     [PHASE] = {"phase_time", "ns", PROBE_LOWER, PROBE_EACH, "device", KEYS,
                "from one barrier to the next, as block 0 sees it"},
     [PHASE_P99] = {"phase_p99", "ns", PROBE_LOWER, PROBE_P99, "device", KEYS,
-                   "the longest but one of a hundred of these"},
+                   "the 99th percentile of these"},
     [BYTES] = {"bytes", "bytes", PROBE_EXACT, .keys = KEYS, .what = "weights of one product"},
     [SHARE_OF_READ] = {"share_of_read", "ratio", PROBE_HIGHER, .keys = KEYS,
                        .what = "time of a read of the same weights by all SMs over product_time"},
@@ -104,6 +104,7 @@ enum {
     LONG = 100000, SHORT = 1000, /* and their products; of those that must not finish */
     PATIENCE_NS = 20000000, /* and how long blocks wait there */
     MIDDLE = 16,            /* warps of a block */
+    STREAM = PROBE_POWER_BOUND, /* of all that is timed */
 };
 static const struct probe_parameter parameters[] = {
     {"n", 0, 0, MOST, "rows and columns of the one point to measure; 0: the probe's own", NULL},
@@ -216,7 +217,7 @@ static void say_shares(struct probe_run *r, const struct point *p)
 static void measure_read(struct probe_run *r, struct point *p, unsigned flags)
 {
     struct chain_work w = {.blocks = blocks_of(r, ALL), .warps = CHAIN_WARPS, .is_read = true};
-    if (!probe_begin_case(r, flags, "n=%u,impl=read,sms=1xsm,warps=%d,l2=%s", p->chain.n,
+    if (!probe_begin_case(r, flags | STREAM, "n=%u,impl=read,sms=1xsm,warps=%d,l2=%s", p->chain.n,
                           (int)CHAIN_WARPS, l2_of(p)))
         return;
     w.products = p->chain.products;
@@ -231,7 +232,7 @@ static void measure_read(struct probe_run *r, struct point *p, unsigned flags)
 static void measure_cell(struct probe_run *r, struct point *p, const struct cell *cell)
 {
     struct chain_work w = work_of(r, p, cell);
-    if (!probe_begin_case(r, cell->flags, "n=%u,impl=%s,sms=%s,warps=%u,l2=%s", p->chain.n,
+    if (!probe_begin_case(r, cell->flags | STREAM, "n=%u,impl=%s,sms=%s,warps=%u,l2=%s", p->chain.n,
                           ways[cell->way].name, all_sms[cell->sms].name, w.warps, l2_of(p)))
         return;
     probe_fact(r, "sms", "%u", w.blocks);
@@ -342,10 +343,9 @@ static void measure_cells(struct probe_run *r, struct point *p, const struct cel
 static void measure_point(struct probe_run *r, uint32_t n, bool cold)
 {
     struct point p = open_point(r, n, cold);
-    const unsigned flags = cold ? PROBE_POWER_BOUND : 0; /* a long stream */
-    measure_read(r, &p, flags);
-    measure_cells(r, &p, CELLS(judged), flags);
-    measure_cells(r, &p, CELLS(beside), flags);
+    measure_read(r, &p, 0);
+    measure_cells(r, &p, CELLS(judged), 0);
+    measure_cells(r, &p, CELLS(beside), 0);
     if (!cold) {
         measure_fault(r, &p, ALL);
         measure_fault(r, &p, EIGHT);

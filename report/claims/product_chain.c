@@ -59,11 +59,12 @@ static bool take_safety(const struct bundle *bundle, struct finding *f, struct s
     const bool is_seen = seen.low > 0 && few_seen.low > 0;
     rule_say_control(f, true, works, "8 SMs finish as many, all results right", &few);
     rule_say_control(f, false, hangs,
-                     "of a plain launch one block more than fits finishes, and without it does not",
+                     "of a plain launch one block more than fits finishes, or without it none does",
                      &more);
-    rule_say_control(f, false, is_refused, "launched cooperatively, that block is refused",
-                     &refused);
-    rule_say_control(f, false, is_seen, "a chain without barriers is seen to be wrong", &seen);
+    rule_say_control(f, false, is_refused,
+                     "launched cooperatively, that block is accepted, refused", &refused);
+    rule_say_control(f, false, is_seen, "a chain without barriers is taken for a right one, seen",
+                     &seen);
     s->positive = works;
     s->negative = hangs && is_refused && is_seen;
     return true;
@@ -74,7 +75,7 @@ static bool is_unsafe(struct finding *f, const struct safety *s)
 {
     if (s->is_safe)
         return false;
-    rule_say_part(f, "all SMs do not finish, or go wrong", CLAIM_REPRODUCED, NULL, NAN);
+    rule_say_part(f, "all SMs hang or go wrong", CLAIM_REPRODUCED, NULL, NAN);
     rule_conclude(f, CLAIM_REPRODUCED, s->positive, s->negative);
     return true;
 }
