@@ -3,39 +3,6 @@
 #include "report/claims/rules.h"
 
 static const struct claim claims[] = {
-    {.id = "C03",
-     .article = "smallest.ai",
-     .quote =
-         "To avoid this, developers often restrict the number of SMs used, limiting parallelism on "
-         "otherwise massive GPUs. [...] Ironically, this underutilization creates a performance "
-         "ceiling- especially harmful for single-batch inference, where every millisecond counts.",
-     .statement = "A chain of products with barriers between them needs fewer than all SMs to "
-                  "finish safely, or is fastest on 0.8 of the SMs or fewer. How often developers "
-                  "restrict SMs cannot be measured.",
-     .open = "A persistent chain of dependent matrix-vector products with a barrier after each, on "
-             "8 to all SMs: does it always finish, and where is it fastest?",
-     .waits = "a chain of dependent products with barriers, on 8 to all SMs",
-     .needs = NEEDS(NULL)},
-    {.id = "C04",
-     .article = "smallest.ai",
-     .quote = "Even with fusion, the GPU cannot safely scale this computation across all its SMs:",
-     .statement = "One small dependent computation on all SMs hangs, goes wrong, or is no faster "
-                  "than on a quarter of the SMs.",
-     .open = "Strong scaling of the chain of C03 and of one decoder layer, from an eighth of the "
-             "SMs to all, with every result checked.",
-     .waits = "a chain of dependent products with barriers, on 8 to all SMs",
-     .needs = NEEDS(NULL)},
-    {.id = "C19",
-     .article = "smallest.ai",
-     .quote = "Too few warps per SM = memory latency is exposed. [...] Too many SMs = inter-SM "
-              "coordination risks deadlocks. [...] This leads to forced underutilization of the "
-              "hardware.",
-     .statement = "No number of warps per SM and of SMs has all SMs, no failure, and 80 % of the "
-                  "sustained bandwidth.",
-     .open = "The chain of C03 over warps per SM and SMs, launched cooperatively: failures, and "
-             "the share of the sustained bandwidth in each phase.",
-     .waits = "a chain of dependent products with barriers, on 8 to all SMs",
-     .needs = NEEDS(NULL)},
     {.id = "C31b",
      .article = "smallest.ai",
      .quote = "In scenarios with high batch sizes and uniform input shapes—such as training "
