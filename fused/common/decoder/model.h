@@ -1,7 +1,7 @@
 /* Which decoder, at which batch and context: named models, sizes from the command line, what is
  * refused, and what follows from the sizes. Plain C, without CUDA. */
-#ifndef FUSED_DECODER_LAYER_MODEL_H
-#define FUSED_DECODER_LAYER_MODEL_H
+#ifndef FUSED_COMMON_DECODER_MODEL_H
+#define FUSED_COMMON_DECODER_MODEL_H
 
 #include <stdbool.h>
 #include <stddef.h>

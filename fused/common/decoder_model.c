@@ -1,4 +1,4 @@
-#include "fused/decoder_layer/model.h"
+#include "fused/common/decoder/model.h"
 
 #include <math.h>
 #include <stdio.h>
