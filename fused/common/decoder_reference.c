@@ -5,7 +5,7 @@
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-static double fp32(uint32_t bits)
+static double fp32_of(uint32_t bits)
 {
     float value;
     memcpy(&value, &bits, sizeof value);
@@ -14,7 +14,7 @@ static double fp32(uint32_t bits)
 
 double reference_bf16(uint16_t bits)
 {
-    return fp32((uint32_t)bits << 16);
+    return fp32_of((uint32_t)bits << 16);
 }
 
 double reference_rounded(double value)
@@ -43,7 +43,7 @@ void reference_widen(const uint32_t *words, uint32_t stride, uint64_t count, uin
 void reference_widen_fp32(const uint32_t *words, uint32_t stride, uint64_t count, double *to)
 {
     for (uint64_t i = 0; i < count; i++)
-        to[i] = fp32(words[i * stride]);
+        to[i] = fp32_of(words[i * stride]);
 }
 
 double reference_distance(const double *values, const double *reference, uint64_t count)
