@@ -6,7 +6,7 @@
 
 #include "core/args.h"
 #include "core/verdict.h"
-#include "fused/decoder_layer/reference.h"
+#include "fused/common/decoder/reference.h"
 
 enum {
     FILL_THREADS = 256,

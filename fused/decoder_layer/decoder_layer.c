@@ -115,10 +115,8 @@ static const struct probe_parameter parameters[] = {
 
 /* --- one point -------------------------------------------------------------------------------- */
 
-enum { MOST_LAYERS = 64, SOME_STEPS = 2, LEAST_WATCHED = 4 };
-static const double CHAIN_NS = 1e6, STEP_NS = 1e6, COLD = 3, CLOSE = 0.03;
-static const double ABOUT =
-    4.6; /* bytes/ns: how much work is timed together depends on it, no figure */
+enum { SOME_STEPS = 2, LEAST_WATCHED = 4 };
+static const double STEP_NS = 1e6, CLOSE = 0.03;
 
 /* Its memory is made when the first of its cases is due. */
 struct point {
@@ -149,16 +147,6 @@ static void free_point(struct probe_run *r, struct point *q)
         return;
     decoder_check_close(r, &q->check);
     decoder_tensors_free(r, &q->t);
-}
-
-/* As many layers as take a millisecond, or as the model says; and as many as are cold. */
-static uint32_t layers_of(const struct probe_run *r, const struct decoder_problem *p)
-{
-    const double bytes = decoder_layer_reads(p);
-    const double timed = p->model.chain ? p->model.chain : ceil(CHAIN_NS * ABOUT / bytes);
-    const double cold = ceil(COLD * (double)gpu_facts(r)->l2_bytes / bytes);
-    const double n = probe_is_check_run(r) ? 2 : fmax(2, fmax(timed, cold));
-    return n <= MOST_LAYERS ? (uint32_t)n : 0;
 }
 
 static bool begin_way(struct probe_run *r, struct point *q, const char *impl, unsigned flags)
@@ -471,10 +459,11 @@ static bool make_point(struct probe_run *r, struct point *q, const struct decode
     char why[240];
     *q = (struct point){.p = {.model = *model, .context = context, .batch = batch}};
     bool fits = decoder_problem_make(&q->p, &m, why, sizeof why);
-    q->layers = fits ? layers_of(r, &q->p) : 0;
+    q->layers = !fits                     ? 0
+                : probe_is_check_run(r) ? 2
+                                        : decoder_chain_layers(&q->p, m.l2_bytes);
     if (fits && q->layers == 0) {
-        snprintf(why, sizeof why, "model=%s: %d layers are too few to be cold", model->name,
-                 (int)MOST_LAYERS);
+        snprintf(why, sizeof why, "model=%s: no chain that is timed is cold", model->name);
         fits = false;
     }
     if (!fits && is_given)
@@ -488,7 +477,7 @@ static bool make_point(struct probe_run *r, struct point *q, const struct decode
 
 static void give_steps(const struct probe_run *r, struct point *q)
 {
-    const double ns = decoder_step_reads(&q->p) / ABOUT;
+    const double ns = decoder_read_ns(decoder_step_reads(&q->p));
     q->steps = probe_is_check_run(r) || ns > STEP_NS ? 1 : SOME_STEPS;
 }
 

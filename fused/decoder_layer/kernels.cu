@@ -1,181 +1,22 @@
-// The steps of a decoder layer as kernels of their own: the six steps with everything fused into them
-// that needs no edge, and one kernel for each operator. Both use the device functions of the kernel that
-// stays (decoder_layer.cu).
-//
-// A kernel does its step for layer a.layer. The residual is in a.output. What one hands over to the next
-// lies in the first layer's mail, as plain words.
-//
-// From compute capability 9.0 on a ninth warp of a product's block asks for the weights (ring.cuh), so
-// many at a time that two blocks fit an SM. "dependent" kernels are launched as programmatic dependents
-// of the kernel before: they let the next one begin, fill their rings, and only then wait for the kernel
-// before.
+// The steps of a decoder layer as kernels of their own (fused/common/decoder/steps.cuh), and one kernel for
+// each operator.
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
-#include "core/device/dependent.cuh"
-#include "fused/common/decoder/layer.cuh"
+#include "fused/common/decoder/steps.cuh"
 
-extern __shared__ uint4 decoder_memory[];
-
-// The shared memory and the tables that a step needs.
-template <typename SOURCE = source_memory>
-static __device__ __forceinline__ struct decoder_block<edge_kernel, SOURCE>
-block_of(const struct decoder_args &a, uint32_t batch)
-{
-    const struct decoder_shared place =
-        decoder_shared_of(&a.shape, batch, SOURCE::IS_RING ? a.stages : 0, 0);
-    char *memory = (char *)decoder_memory;
-    struct decoder_block<edge_kernel, SOURCE> k = {
-        a,
-        decoder_mail_of(&a.shape, batch, a.splits, a.blocks),
-        {},
-        {},
-        memory + place.x,
-        a.output,
-        (float *)(memory + place.sums),
-        (float *)(memory + place.few),
-        (const float2 *)a.rope,
-        (struct decoder_plan *)(memory + place.plans),
-        0,
-        a.layer,
-        a.layer % a.sets};
-    k.edge.open(a.mail, 0);
-    return k;
-}
-
-static __device__ __forceinline__ const void *layer_norm(const struct decoder_args &a, int which)
-{
-    return (const char *)a.weights + a.layer % a.sets * decoder_layer_bytes(&a.shape) +
-           decoder_norm_place(&a.shape, which);
-}
-
-#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
-
-template <bool IS_DEPENDENT> static __device__ __forceinline__ void begin_next(void)
-{
-    if (IS_DEPENDENT)
-        dependent_release();
-}
-template <bool IS_DEPENDENT> static __device__ __forceinline__ void wait_for_last(void)
-{
-    if (IS_DEPENDENT)
-        dependent_wait();
-}
-
-// A product's block: the ninth warp has its rows of M come, the others compute. `norm`: the weights of
-// the norm before it, or NULL.
-template <enum decoder_matrix M, uint32_t B, bool IS_DEPENDENT, typename COMPUTE>
-static __device__ __forceinline__ void product(const struct decoder_args &a, const void *norm,
-                                               COMPUTE compute)
-{
-    const struct decoder_shared place = decoder_shared_of(&a.shape, B, a.stages, 0);
-    auto k = block_of<source_ring>(a, B);
-
-    begin_next<IS_DEPENDENT>();
-    if (IS_DEPENDENT && norm && threadIdx.x == 0)
-        prefetch_bulk(norm, 2 * a.shape.hidden);
-    decoder_plan(k);
-    k.source.ring = ring_of((char *)decoder_memory, place, a.stages, a.in_flight);
-    __syncthreads();
-    if (decoder_warp() == DECODER_WARPS)
-        rows_fill(k.source.ring, decoder_rows(k, M), a.shape);
-    else {
-        wait_for_last<IS_DEPENDENT>();
-        compute(k);
-    }
-}
-
-// Asks the L2 for the block's old keys and values, which no kernel of this step writes.
-template <uint32_t D, typename BLOCK>
-static __device__ __forceinline__ void prefetch_keys(const BLOCK &k, uint32_t batch)
-{
-    const struct decoder_part part = decoder_part_of(k);
-    const struct decoder_share keys = decoder_keys_of(k.a.context, k.a.splits, part.split);
-    if (part.b < batch && threadIdx.x < 2 && keys.count > 0)
-        prefetch_bulk(decoder_cache_of(k, batch, part.b, part.kv, threadIdx.x) +
-                          (uint64_t)keys.first * (2 * D),
-                      keys.count * (2 * D));
-}
-
-#else // no ring, and no kernel of these architectures is dependent
-
-template <bool> static __device__ __forceinline__ void begin_next(void) {}
-template <bool> static __device__ __forceinline__ void wait_for_last(void) {}
-
-template <enum decoder_matrix M, uint32_t B, bool, typename COMPUTE>
-static __device__ __forceinline__ void product(const struct decoder_args &a, const void *,
-                                               COMPUTE compute)
-{
-    auto k = block_of(a, B);
-    decoder_plan(k);
-    __syncthreads();
-    compute(k);
-}
-template <uint32_t D, typename BLOCK>
-static __device__ __forceinline__ void prefetch_keys(const BLOCK &, uint32_t)
-{
-}
-
-#endif
-
-/* --- the six steps -------------------------------------------------------------------------------- */
-
-template <uint32_t B, bool IS_DEPENDENT>
-static __device__ __forceinline__ void qkv(const struct decoder_args &a)
-{
-    product<DECODER_QKV, B, IS_DEPENDENT>(a, layer_norm(a, 0), [](auto &k) {
-        decoder_take_residual<B>(k, false, 0, decoder_norm_of(k, 0));
-        decoder_product<B, false>(k, DECODER_QKV);
-    });
-}
-
-template <uint32_t D, uint32_t G, bool IS_DEPENDENT>
-static __device__ __forceinline__ void attention(const struct decoder_args &a, uint32_t batch)
-{
-    auto k = block_of(a, batch);
-    begin_next<IS_DEPENDENT>();
-    if (IS_DEPENDENT)
-        prefetch_keys<D>(k, batch);
-    wait_for_last<IS_DEPENDENT>();
-    decoder_take_q<D>(k, batch);
-    decoder_step_attention<D, G, false>(k, batch);
-}
-
-template <bool IS_DEPENDENT>
-static __device__ __forceinline__ void merge(const struct decoder_args &a, uint32_t batch)
-{
-    auto k = block_of(a, batch);
-    begin_next<IS_DEPENDENT>();
-    wait_for_last<IS_DEPENDENT>();
-    decoder_step_merge(k, batch);
-}
-
-// O and down: each row has one block, which adds to the residual in memory.
+// O and down add to the residual in memory.
 template <enum decoder_matrix M, uint32_t B, bool IS_DEPENDENT>
 static __device__ __forceinline__ void add(const struct decoder_args &a)
 {
-    product<M, B, IS_DEPENDENT>(a, NULL, [&](auto &k) {
-        decoder_take_x<B>(k, M == DECODER_O ? k.mail.attention : k.mail.h,
-                          decoder_columns(&a.shape, M));
-        rows_take<B, false>(k.source, decoder_rows(k, M), a.shape, (const uint4 *)k.x, k.sums,
-                            [&](uint32_t row, uint32_t b, const float(&sum)[DECODER_UNIT_ROWS]) {
-                                a.output[b * a.shape.hidden + row] += sum[0];
-                            });
-    });
-}
-
-template <uint32_t B, bool IS_DEPENDENT>
-static __device__ __forceinline__ void gate_up(const struct decoder_args &a)
-{
-    product<DECODER_GATE_UP, B, IS_DEPENDENT>(a, layer_norm(a, 1), [](auto &k) {
-        decoder_take_residual<B>(k, false, 0, decoder_norm_of(k, 1));
-        decoder_product<B, false>(k, DECODER_GATE_UP);
+    step_rows<M, B, IS_DEPENDENT>(a, [&](uint32_t row, uint32_t b, float sum) {
+        a.output[b * a.shape.hidden + row] += sum;
     });
 }
 
 template <uint32_t B, bool IS_DEPENDENT>
 static __device__ __forceinline__ void head(const struct decoder_args &a)
 {
-    product<DECODER_HEAD, B, IS_DEPENDENT>(a, a.head_norm, [&](auto &k) {
+    step_product<DECODER_HEAD, B, IS_DEPENDENT>(a, a.head_norm, [&](auto &k) {
         decoder_take_residual<B>(k, false, 0, a.head_norm);
         decoder_product<B, false>(k, DECODER_HEAD);
     });
@@ -185,9 +26,9 @@ static __device__ __forceinline__ void head(const struct decoder_args &a)
 template <bool IS_DEPENDENT>
 static __device__ __forceinline__ void choose(const struct decoder_args &a, uint32_t batch)
 {
-    auto k = block_of(a, batch);
-    begin_next<IS_DEPENDENT>();
-    wait_for_last<IS_DEPENDENT>();
+    auto k = step_block_of(a, batch);
+    step_begin_next<IS_DEPENDENT>();
+    step_wait_for_last<IS_DEPENDENT>();
     for (uint32_t b = 0; b < batch; b++) {
         const uint32_t token = decoder_take_token(k, b);
         if (threadIdx.x == 0)
@@ -237,7 +78,7 @@ static __device__ __forceinline__ void multiply(const struct decoder_args &a)
                               ? 2 * a.shape.ffn
                               : decoder_units(&a.shape, M) * unit_rows;
 
-    product<M, B, false>(a, NULL, [&](auto &k) {
+    step_product<M, B, false>(a, NULL, [&](auto &k) {
         float *raw = (float *)a.mail + k.mail.raw;
         decoder_take_x<B>(k,
                           M == DECODER_O      ? k.mail.attention
@@ -257,7 +98,7 @@ static __device__ __forceinline__ void multiply(const struct decoder_args &a)
 
 template <uint32_t B> static __device__ __forceinline__ void multiply_head(const struct decoder_args &a)
 {
-    product<DECODER_HEAD, B, false>(a, NULL, [&](auto &k) {
+    step_product<DECODER_HEAD, B, false>(a, NULL, [&](auto &k) {
         if (threadIdx.x < B)
             k.few[threadIdx.x] = 1; // x has the norm's factor
         decoder_take_x<B>(k, k.mail.x, a.shape.hidden);
@@ -269,7 +110,7 @@ template <uint32_t B> static __device__ __forceinline__ void multiply_head(const
 template <bool ROTATES, bool APPENDS>
 static __device__ __forceinline__ void pairs(const struct decoder_args &a, uint32_t batch)
 {
-    auto k = block_of(a, batch);
+    auto k = step_block_of(a, batch);
     const uint32_t units = decoder_units(&a.shape, DECODER_QKV), half = a.shape.head_dim / 2;
     const float *raw = (const float *)a.mail + k.mail.raw;
     uint32_t *words = (uint32_t *)a.mail + k.mail.qkv;
@@ -309,27 +150,7 @@ static __device__ __forceinline__ void activate(const struct decoder_args &a, ui
     }
 }
 
-// The residual that a chain begins with: given, or the embeddings of the first tokens.
-static __device__ __forceinline__ void embed(const struct decoder_args &a, uint32_t batch)
-{
-    auto k = block_of(a, batch);
-    const uint32_t b = blockIdx.x, hidden = a.shape.hidden;
-    if (a.embedding) {
-        decoder_embed(k, b, a.tokens[a.steps * batch + b]);
-        return;
-    }
-    for (uint32_t i = threadIdx.x; i < hidden; i += DECODER_THREADS)
-        a.output[b * hidden + i] = ((const float *)a.input)[b * hidden + i];
-}
-
 /* --- the kernels ------------------------------------------------------------------------------------ */
-
-// Two dependents share an SM.
-#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
-enum { PRODUCT_THREADS = DECODER_THREADS + 32, PRODUCT_BLOCKS = 2 };
-#else
-enum { PRODUCT_THREADS = DECODER_THREADS, PRODUCT_BLOCKS = 1 };
-#endif
 
 #define KERNEL_OF(threads, name, blocks, call)                                                      \
     extern "C" __global__ void __launch_bounds__(threads, blocks)                                   \
@@ -347,16 +168,16 @@ enum { PRODUCT_THREADS = DECODER_THREADS, PRODUCT_BLOCKS = 1 };
     ATTENTION(64_4##suffix, 64, 4, dependent)                                                       \
     ATTENTION(128_4##suffix, 128, 4, dependent)                                                     \
     ATTENTION(128_8##suffix, 128, 8, dependent)                                                     \
-    KERNEL(merge##suffix, merge<dependent>(a, a.batch))                                          \
+    KERNEL(merge##suffix, step_merge<dependent>(a, a.batch))                                        \
     KERNEL(choose##suffix, choose<dependent>(a, a.batch))
 #define STEPS_OF(suffix, b, dependent)                                                              \
-    PRODUCT(qkv_##suffix, (qkv<b, dependent>(a)))                                                \
+    PRODUCT(qkv_##suffix, (step_qkv<b, dependent>(a)))                                              \
     PRODUCT(o_##suffix, (add<DECODER_O, b, dependent>(a)))                                       \
-    PRODUCT(gate_up_##suffix, (gate_up<b, dependent>(a)))                                        \
+    PRODUCT(gate_up_##suffix, (step_gate_up<b, dependent>(a)))                                      \
     PRODUCT(down_##suffix, (add<DECODER_DOWN, b, dependent>(a)))                                 \
     PRODUCT(head_##suffix, (head<b, dependent>(a)))
 #define ATTENTION(suffix, d, g, dependent)                                                          \
-    KERNEL(attention_##suffix, (attention<d, g, dependent>(a, a.batch)))
+    KERNEL(attention_##suffix, (step_attention<d, g, dependent>(a, a.batch)))
 #define MULTIPLY(b)                                                                                 \
     PRODUCT(multiply_qkv_b##b, (multiply<DECODER_QKV, b>(a)))                                    \
     PRODUCT(multiply_o_b##b, (multiply<DECODER_O, b>(a)))                                        \
@@ -413,15 +234,15 @@ MULTIPLY(4)
 // sass-all: kernel=decoder_add ldg32>=2 stg32>=1 local=0 looped arch=80+
 // sass-all: kernel=decoder_activate ldg64>=2 stg32>=1 mufu>=4 local=0 looped calls arch=80+
 // sass-all: kernel=decoder_embed ldg32>=1 stg64>=1 local=0 looped arch=80+
-KERNEL(norm_attention, norm<false>(a, layer_norm(a, 0)))
-KERNEL(norm_ffn, norm<false>(a, layer_norm(a, 1)))
+KERNEL(norm_attention, norm<false>(a, step_layer_norm(a, 0)))
+KERNEL(norm_ffn, norm<false>(a, step_layer_norm(a, 1)))
 KERNEL(norm_head, norm<false>(a, a.head_norm))
-KERNEL(add_norm, norm<true>(a, layer_norm(a, 1)))
+KERNEL(add_norm, norm<true>(a, step_layer_norm(a, 1)))
 KERNEL(rotate, (pairs<true, false>(a, a.batch)))
 KERNEL(append, (pairs<false, true>(a, a.batch)))
 KERNEL(rotate_append, (pairs<true, true>(a, a.batch)))
 KERNEL(add, add_raw(a, a.batch))
 KERNEL(activate, activate(a, a.batch))
-KERNEL(embed, embed(a, a.batch))
+KERNEL(embed, step_embed(a, a.batch))
 
 #endif

@@ -3,7 +3,7 @@
 #define FUSED_DECODER_LAYER_TENSORS_H
 
 #include "core/gpu.h"
-#include "fused/decoder_layer/model.h"
+#include "fused/common/decoder/model.h"
 
 enum decoder_mail_kind { MAIL_WORDS, MAIL_EPOCHS, DECODER_MAIL_KINDS }; /* 4 bytes a word, or 8 */
 

@@ -179,9 +179,13 @@ template <typename WIRE, int RANKS> struct exchange_slots_of {
     slot *theirs[PEERS]; // what this rank writes for each peer
 
     __device__ __forceinline__ exchange_slots_of(const struct exchange &x, uint64_t round)
-        : team(x.team), me(x.team.rank), number((uint32_t)round)
+        : exchange_slots_of(x.team, WIRE::box(x), round)
     {
-        const struct exchange_box &box = WIRE::box(x);
+    }
+    __device__ __forceinline__ exchange_slots_of(const struct team &t,
+                                                 const struct exchange_box &box, uint64_t round)
+        : team(t), me(t.rank), number((uint32_t)round)
+    {
         const uint64_t first = round % WIRE::GENERATIONS * RANKS * box.slots;
 #pragma unroll
         for (uint32_t p = 0; p < PEERS; p++) {

@@ -8,9 +8,8 @@
 
 #include "core/half.c"
 #include "fused/decoder_layer/decoder_layer.cu"
-#define block_of block_of_kernels
 #include "fused/decoder_layer/kernels.cu"
-#include "fused/decoder_layer/reference.c"
+#include "fused/common/decoder_reference.c"
 
 enum { MOST_SHARED = 108 << 10 };
 thread_local uint4 decoder_memory[MOST_SHARED / 16];

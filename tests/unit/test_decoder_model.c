@@ -1,6 +1,6 @@
-/* fused/decoder_layer/model.c: the named models are accepted with the right sizes, and each size
+/* fused/common/decoder_model.c: the named models are accepted with the right sizes, and each size
  * that no kernel can take is refused with a line that names it. */
-#include "fused/decoder_layer/model.h"
+#include "fused/common/decoder/model.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* fused/common/decoder/decoder.h: every unit of a matrix has one block, blocks are in balance,
  * every row is dealt out once, and what a block needs fits its shared memory. */
-#include "fused/decoder_layer/model.h"
+#include "fused/common/decoder/model.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,8 @@
 //     edge.put(i, bits);                       a thread has word i of this layer's mail
 //     edge.close();                            all threads: this block has put all its words
 //     edge.take<N>(first, step, end, word);    a thread gets N pairs of words: it waits for them
+//     edge.put_sum(i, bits);                   the same for words that are added to the residual:
+//     edge.take_sum<N>(first, step, end, word); where several GPUs share a layer, each puts a summand
 //
 // edge_values  a word lies in the mail with the epoch of its layer, in one store of 8 bytes. Who
 //              needs it polls the word itself. close() does nothing.
@@ -85,6 +87,13 @@ struct edge_values {
             given_up = grid_barrier_given_up(state, came_ns, budget_ns);
         }
     }
+    __device__ __forceinline__ void put_sum(uint32_t i, uint32_t bits) { put(i, bits); }
+    template <int N>
+    __device__ __forceinline__ void take_sum(uint32_t first, uint32_t step, uint32_t end,
+                                             uint2 (&word)[N])
+    {
+        take(first, step, end, word);
+    }
 };
 
 struct edge_plain {
@@ -106,6 +115,13 @@ struct edge_plain {
                 const uint64_t both = load_cg((const uint2 *)mail + first + i * step);
                 word[i] = make_uint2((uint32_t)both, (uint32_t)(both >> 32));
             }
+    }
+    __device__ __forceinline__ void put_sum(uint32_t i, uint32_t bits) { put(i, bits); }
+    template <int N>
+    __device__ __forceinline__ void take_sum(uint32_t first, uint32_t step, uint32_t end,
+                                             uint2 (&word)[N])
+    {
+        take(first, step, end, word);
     }
 };
 

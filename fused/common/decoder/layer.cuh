@@ -87,8 +87,8 @@ __device__ __forceinline__ void decoder_take_residual(BLOCK &k, bool has_words, 
                 weight[n] = __ldg((const uint32_t *)weights +
                                   min(i + n * DECODER_THREADS, pairs - 1));
             if (has_words)
-                k.edge.take(from / 2 + b * pairs + i, DECODER_THREADS, from / 2 + (b + 1) * pairs,
-                            word);
+                k.edge.take_sum(from / 2 + b * pairs + i, DECODER_THREADS,
+                                from / 2 + (b + 1) * pairs, word);
 #pragma unroll
             for (uint32_t n = 0; n < DECODER_TOGETHER; n++) {
                 const uint32_t at = i + n * DECODER_THREADS;
@@ -127,7 +127,7 @@ __device__ __forceinline__ void decoder_take_last(BLOCK &k, uint32_t from)
     float2 *residual = (float2 *)k.residual;
     for (uint32_t i = threadIdx.x; i < pairs; i += DECODER_THREADS) {
         uint2 word[1];
-        k.edge.take(from / 2 + i, 0, from / 2 + pairs, word);
+        k.edge.take_sum(from / 2 + i, 0, from / 2 + pairs, word);
         const float2 more = decoder_two(word[0]);
         residual[i] = make_float2(residual[i].x + more.x, residual[i].y + more.y);
     }
@@ -214,8 +214,8 @@ __device__ __forceinline__ void decoder_finish(BLOCK &k, uint32_t batch, enum de
                                      decoder_silu(sum[2] * by) * (sum[3] * by));
         k.edge.put(k.mail.h + b * decoder_units(&s, m) + unit, bf16::narrow(h));
     } else
-        k.edge.put((m == DECODER_O ? k.mail.o : k.mail.down) + b * s.hidden + unit,
-                   __float_as_uint(sum[0]));
+        k.edge.put_sum((m == DECODER_O ? k.mail.o : k.mail.down) + b * s.hidden + unit,
+                       __float_as_uint(sum[0]));
 }
 
 // Which split of which kv head of which sequence a block has; a block with b >= batch has none.

@@ -1,11 +1,11 @@
-#include "fused/decoder_layer/reference.h"
+#include "fused/common/decoder/reference.h"
 
 #include <math.h>
 #include <string.h>
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-static double fp32(uint32_t bits)
+static double fp32_of(uint32_t bits)
 {
     float value;
     memcpy(&value, &bits, sizeof value);
@@ -14,7 +14,7 @@ static double fp32(uint32_t bits)
 
 double reference_bf16(uint16_t bits)
 {
-    return fp32((uint32_t)bits << 16);
+    return fp32_of((uint32_t)bits << 16);
 }
 
 double reference_rounded(double value)
@@ -43,7 +43,7 @@ void reference_widen(const uint32_t *words, uint32_t stride, uint64_t count, uin
 void reference_widen_fp32(const uint32_t *words, uint32_t stride, uint64_t count, double *to)
 {
     for (uint64_t i = 0; i < count; i++)
-        to[i] = fp32(words[i * stride]);
+        to[i] = fp32_of(words[i * stride]);
 }
 
 double reference_distance(const double *values, const double *reference, uint64_t count)
@@ -82,14 +82,33 @@ static double factor_of(const struct reference_layer *l, const double *residual)
     return 1 / sqrt(squares / l->shape->hidden + l->epsilon);
 }
 
-/* Row `row` of a matrix times the norm of a sequence's residual. */
-static double dot_normed(const struct reference_layer *l, const uint16_t *row,
-                         const uint16_t *weights, const double *residual, double factor)
+/* `n` rows of a matrix, at most ROWS, times the norm of a sequence's residual. What stands behind the norm
+ * is computed once for all of them. */
+enum { ROWS = 64, CHUNK = 1024 };
+static void dot_normed(const struct reference_layer *l, const uint16_t *rows, uint32_t n,
+                       const uint16_t *weights, const double *residual, double factor, double *out)
 {
-    double sum = 0;
-    for (uint32_t i = 0; i < l->shape->hidden; i++)
-        sum += reference_bf16(row[i]) * normed(l, residual[i], reference_bf16(weights[i]), factor);
-    return sum;
+    const uint32_t hidden = l->shape->hidden;
+    double x[CHUNK];
+    for (uint32_t row = 0; row < n; row++)
+        out[row] = 0;
+    for (uint32_t from = 0; from < hidden; from += CHUNK) {
+        const uint32_t count = hidden - from < CHUNK ? hidden - from : CHUNK;
+        for (uint32_t i = 0; i < count; i++)
+            x[i] = normed(l, residual[from + i], reference_bf16(weights[from + i]), factor);
+        for (uint32_t row = 0; row < n; row++) {
+            const uint16_t *of = rows + (uint64_t)row * hidden + from;
+            double sum = out[row];
+            for (uint32_t i = 0; i < count; i++)
+                sum += reference_bf16(of[i]) * x[i];
+            out[row] = sum;
+        }
+    }
+}
+
+static uint32_t rows_from(uint32_t first, uint32_t end)
+{
+    return end - first < ROWS ? end - first : ROWS;
 }
 
 static const uint16_t *at(const struct reference_layer *l, uint64_t place)
@@ -114,8 +133,9 @@ void reference_qkv(const struct reference_layer *l, const double *residual, doub
         const double *in = residual + (uint64_t)b * s->hidden;
         double *out = qkv + (uint64_t)b * heads * d;
         const double factor = factor_of(l, in);
-        for (uint32_t row = 0; row < heads * d; row++)
-            out[row] = dot_normed(l, matrix(l, DECODER_QKV, row), norm, in, factor);
+        for (uint32_t row = 0; row < heads * d; row += ROWS)
+            dot_normed(l, matrix(l, DECODER_QKV, row), rows_from(row, heads * d), norm, in, factor,
+                       out + row);
         for (uint32_t head = 0; head < s->heads + s->kv_heads; head++)
             for (uint32_t i = 0; i < half; i++) {
                 double *low = out + head * d + i, *high = low + half;
@@ -203,11 +223,13 @@ void reference_gate_up(const struct reference_layer *l, const double *residual, 
     for (uint32_t b = 0; b < l->batch; b++) {
         const double *in = residual + (uint64_t)b * s->hidden;
         const double factor = factor_of(l, in);
-        for (uint32_t i = 0; i < s->ffn; i++) {
-            const double gate = dot_normed(l, matrix(l, DECODER_GATE_UP, i), norm, in, factor);
-            const double up =
-                dot_normed(l, matrix(l, DECODER_GATE_UP, s->ffn + i), norm, in, factor);
-            h[(uint64_t)b * s->ffn + i] = gate / (1 + exp(-gate)) * up;
+        for (uint32_t row = 0; row < s->ffn; row += ROWS) {
+            const uint32_t n = rows_from(row, s->ffn);
+            double gate[ROWS], up[ROWS];
+            dot_normed(l, matrix(l, DECODER_GATE_UP, row), n, norm, in, factor, gate);
+            dot_normed(l, matrix(l, DECODER_GATE_UP, s->ffn + row), n, norm, in, factor, up);
+            for (uint32_t i = 0; i < n; i++)
+                h[(uint64_t)b * s->ffn + row + i] = gate[i] / (1 + exp(-gate[i])) * up[i];
         }
     }
 }
@@ -249,10 +271,10 @@ void reference_head(const struct reference_layer *l, const void *head, const voi
     for (uint32_t b = 0; b < l->batch; b++) {
         const double *in = residual + (uint64_t)b * s->hidden;
         const double factor = factor_of(l, in);
-        for (uint32_t row = 0; row < s->vocabulary; row++)
-            logits[(uint64_t)b * s->vocabulary + row] =
-                dot_normed(l, (const uint16_t *)head + (uint64_t)row * s->hidden,
-                           (const uint16_t *)norm, in, factor);
+        for (uint32_t row = 0; row < s->vocabulary; row += ROWS)
+            dot_normed(l, (const uint16_t *)head + (uint64_t)row * s->hidden,
+                       rows_from(row, s->vocabulary), (const uint16_t *)norm, in, factor,
+                       logits + (uint64_t)b * s->vocabulary + row);
     }
 }
 

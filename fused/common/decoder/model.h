@@ -1,7 +1,7 @@
 /* Which decoder, at which batch and context: named models, sizes from the command line, what is
  * refused, and what follows from the sizes. Plain C, without CUDA. */
-#ifndef FUSED_DECODER_LAYER_MODEL_H
-#define FUSED_DECODER_LAYER_MODEL_H
+#ifndef FUSED_COMMON_DECODER_MODEL_H
+#define FUSED_COMMON_DECODER_MODEL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,6 +50,14 @@ double decoder_layer_reads(const struct decoder_problem *p);
 /* Of that, and of the embedding and the head, and of all memory that a problem takes. */
 double decoder_step_reads(const struct decoder_problem *p);
 double decoder_problem_bytes(const struct decoder_problem *p);
+
+/* About how long a read of so many bytes takes on an H200: how much work is timed together depends on
+ * it, no figure. */
+double decoder_read_ns(double bytes);
+
+/* Layers of the shorter timed chain: as many as take a millisecond, or as the model says, and as many as
+ * are cold. 0: so many that no chain of them is timed. */
+uint32_t decoder_chain_layers(const struct decoder_problem *p, double l2_bytes);
 
 /* Dynamic shared memory of a block; has_residual: of a kernel that stays. */
 uint32_t decoder_shared_bytes(const struct decoder_problem *p, uint32_t stages, bool has_residual);

@@ -1,8 +1,8 @@
 /* A decoder's layer in float64, step by step, on the CPU. Arrays lie as
  * fused/common/decoder/decoder.h says; sequences one behind the other. Without CUDA, and without
  * the harness. */
-#ifndef FUSED_DECODER_LAYER_REFERENCE_H
-#define FUSED_DECODER_LAYER_REFERENCE_H
+#ifndef FUSED_COMMON_DECODER_REFERENCE_H
+#define FUSED_COMMON_DECODER_REFERENCE_H
 
 #include <stdint.h>
 

@@ -1,0 +1,83 @@
+/* Arguments of the kernels of layer, for C and CUDA alike, and how a layer is divided among ranks. */
+#ifndef LINKS_LAYER_ARGS_H
+#define LINKS_LAYER_ARGS_H
+
+#include "fused/common/decoder/decoder.h"
+#include "links/common/exchange.h"
+
+/* A rank has whole heads, with the kv heads of their groups, and a part of the intermediate. So QKV, gate
+ * and up are divided by rows, O and down by columns: what these two give on one rank is a summand of what
+ * the residual gets. A rank's share is a layer of its own shape: decoder_place() and its like hold for it. */
+ARGS_BOTH struct decoder_shape layer_share(struct decoder_shape whole, uint32_t ranks)
+{
+    whole.heads /= ranks;
+    whole.kv_heads /= ranks;
+    whole.ffn /= ranks;
+    return whole;
+}
+
+/* Memory of a layer that is divided: its matrices, and what else is. */
+enum layer_part {
+    LAYER_NORM = DECODER_MATRICES, /* every rank has all of it */
+    LAYER_CACHE,                   /* keys, or values: kv heads x capacity rows */
+};
+
+/* The whole layer's row that is row `row` of a rank's share. */
+ARGS_BOTH uint32_t layer_row(const struct decoder_shape *whole, uint32_t capacity, int part,
+                             uint32_t rank, uint32_t ranks, uint32_t row)
+{
+    const uint32_t q = whole->heads * whole->head_dim, kv = whole->kv_heads * whole->head_dim;
+    uint32_t each = whole->ffn / ranks;
+    if (part == DECODER_QKV && row < q / ranks)
+        return rank * (q / ranks) + row;
+    if (part == DECODER_QKV) {
+        each = kv / ranks;
+        row -= q / ranks;
+        return q + row / each * kv + rank * each + row % each;
+    }
+    if (part == DECODER_GATE_UP)
+        return row / each * whole->ffn + rank * each + row % each;
+    if (part == LAYER_CACHE)
+        return rank * (whole->kv_heads / ranks) * capacity + row;
+    return row;
+}
+
+/* The whole layer's column that is a share's first. */
+ARGS_BOTH uint32_t layer_column(const struct decoder_shape *whole, int part, uint32_t rank,
+                                uint32_t ranks)
+{
+    return part == DECODER_O      ? rank * (whole->heads / ranks) * whole->head_dim
+           : part == DECODER_DOWN ? rank * (whole->ffn / ranks)
+                                  : 0;
+}
+
+/* Deals out a rank's share of one part, of bf16: each element becomes mean + scale x element. Of a cache,
+ * the rows of each head from `known` on become NaN. 1 rank gets the whole part, in its place if `to` is
+ * `from`. */
+struct layer_deal_args {
+    const uint32_t *from; /* pairs of bf16 */
+    uint32_t *to;
+    struct decoder_shape whole;
+    uint32_t part, rank, ranks;
+    uint32_t rows, columns, whole_columns; /* of the share, of the whole */
+    uint32_t capacity, known;
+    float scale, mean;
+};
+ARGS_SIZE(struct layer_deal_args, 80);
+
+/* Of a kernel that is layers, and of one that is a step of one layer. */
+struct layer_args {
+    struct decoder_args decoder; /* of this rank's share; `epoch` is not used */
+    struct exchange exchange;    /* packets, of at least hidden / 2 units */
+    float *share;                /* steps: what O or down gives on this rank, hidden fp32 */
+    uint32_t has_residual;       /* steps: the share has this rank's residual in it */
+    uint32_t pad;
+};
+ARGS_SIZE(struct layer_args, 344);
+
+enum {
+    LAYER_SUM_THREADS = 512, /* of the kernel that adds all ranks' shares */
+    LAYER_DEAL_THREADS = 256,
+};
+
+#endif

@@ -1,0 +1,21 @@
+// Deals out a rank's share of a layer. Not timed.
+#include "fused/common/vector.cuh"
+#include "links/layer/args.h"
+
+// sass: none not a timed kernel
+extern "C" __global__ void __launch_bounds__(LAYER_DEAL_THREADS)
+    layer_deal(const __grid_constant__ struct layer_deal_args a)
+{
+    const uint64_t pairs = (uint64_t)a.rows * (a.columns / 2);
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    const uint32_t column = layer_column(&a.whole, (int)a.part, a.rank, a.ranks) / 2;
+    for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < pairs; i += step) {
+        const uint32_t row = (uint32_t)(i / (a.columns / 2)), at = (uint32_t)(i % (a.columns / 2));
+        const uint32_t from = layer_row(&a.whole, a.capacity, (int)a.part, a.rank, a.ranks, row);
+        const float2 x =
+            bf16::widen(a.from[(uint64_t)from * (a.whole_columns / 2) + column + at]);
+        const uint32_t bits = bf16::narrow(
+            make_float2(fmaf(x.x, a.scale, a.mean), fmaf(x.y, a.scale, a.mean)));
+        a.to[i] = a.part == LAYER_CACHE && row % a.capacity >= a.known ? 0xffffffffu : bits;
+    }
+}

@@ -1,0 +1,791 @@
+/* layer: how long does a decoder's layer take at batch 1 that two or four GPUs share? What do its two
+ * all-reduces cost?
+ *
+ * Method. Tensor-parallel layers of Llama's kind, as fused/decoder_layer has them on one GPU: each rank has
+ * whole heads with their kv heads, and a part of the intermediate. QKV, gate and up are divided by rows, O
+ * and down by columns, so that these two give summands, which an all-reduce of `hidden` fp32 completes.
+ * Every rank has the norms and the residual.
+ *     impl=push         one kernel that stays, with a ring of weights and words with epochs. The edge behind
+ *                       O and behind down is the all-reduce: each rank pushes its words to all others, and
+ *                       who needs the residual polls all ranks' words
+ *     impl=graph_push   the six steps as kernels, and our all-reduce as a kernel behind O and behind down,
+ *                       in a graph
+ *     impl=graph_nccl   the same with NCCL's all-reduce, one process a GPU, without NVLink multicast. The
+ *                       first rank's summand has its residual in it, so that no kernel need add it
+ * Chains of n and 2 n layers, as many as decoder_layer times; the slope is one layer's time. Of each pass
+ * the longest of the ranks' times counts. All ways take turns in each pass. A kernel that stays is launched,
+ * the others are graphs, behind a gate and a meeting of the ranks. Every layer of the longer chain has its
+ * own weights and caches: none of them is in the L2 when it is used again.
+ *
+ * A whole layer's weights are drawn by seed, the same in all ranks, which keep their shares. What the ranks
+ * leave has the same bits on all of them, and from push and graph_push: both add in the order of ranks. The
+ * first, the nth and the last layer are compared with float64 of the whole layer on the CPU, from the
+ * residual that the layers before left: relative to what the layer adds, 1e-2 as in decoder_layer. What the
+ * last timed pass left has the bits of what was verified. A rank that is lost ends the run in one line.
+ *
+ * Inside the timed region: n or 2 n layers; the slope has neither launch nor meeting.
+ * Expected on H200, 8b, context 1024: a layer of 440 MB takes 111 us in one kernel of one GPU, 95 of which
+ * are a read of its bytes. Two GPUs: 47.6 us of bytes, two exchanges of 1 to 1.3 us, and what remains of the
+ * edges, 56 us; four: 23.8, and 33. In a graph six edges of kernels more, and each all-reduce 2.3 us (ours)
+ * or 8 to 15 (NCCL).
+ *
+ * Traps. The numbers of exchanges must go on from launch to launch, else old words look fresh: they are a
+ * counter of the GPU's own. On four GPUs attention has two kv heads a rank, and 32 blocks. A chain that is
+ * compared as a whole drifts from float64 by its roundings: so single layers are. */
+#include "links/layer/args.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fused/common/decoder/model.h"
+#include "fused/common/decoder/reference.h"
+#include "links/common/teams.h"
+
+PROBE_IMAGE(layer);
+PROBE_IMAGE(layer_nodes);
+PROBE_IMAGE(layer_deal);
+
+enum { TIME, BYTES, ERROR, DIFFER };
+#define KEYS "model,context,gpus,impl,l2"
+static const struct probe_metric metrics[] = {
+    [TIME] = {"time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS, "one layer of a chain"},
+    [BYTES] = {"bytes", "bytes", PROBE_EXACT, .keys = KEYS,
+               .what = "that one rank must read of a layer: its share of weights, keys and values"},
+    [ERROR] = {"error", "ratio", PROBE_LOWER, .keys = KEYS,
+               .what = "of one layer, relative to what it adds to the residual, from float64"},
+    [DIFFER] = {"differ", "count", PROBE_EXACT, .keys = KEYS,
+                .what = "numbers of the residual that have not the same bits on all GPUs"},
+};
+
+static const char *const model_words[] = {"8b", "small", NULL};
+static const struct probe_parameter parameters[] = {
+    LINKS_PARAMETERS,
+    {.name = "model", .max = 1, .words = model_words,
+     .what = "the layer's shape; small: as --check has it, too"},
+};
+
+enum { PRODUCER_THREADS = 32, IN_FLIGHT = 4, ROPE_BASE = 500000, NORM_SPREAD = 8 };
+enum { LAPS_MAX = 40, WARM_LAPS = 2, DEALERS = 8 /* blocks on an SM */ };
+static const float EPSILON = 1e-5f;
+static const double LAYER_ERROR = 1e-2;
+
+/* --- ways --------------------------------------------------------------------------------------- */
+
+enum way { PUSH, GRAPH_PUSH, GRAPH_NCCL, WAYS };
+static const char *const way_names[] = {"push", "graph_push", "graph_nccl"};
+
+enum node { EMBED, QKV, ATTENTION, MERGE, O, GATE_UP, DOWN, ADD, NODES };
+static const char *const node_names[] = {
+    [EMBED] = "layer_embed", [QKV] = "layer_qkv", [ATTENTION] = "layer_attention_128_4",
+    [MERGE] = "layer_merge", [O] = "layer_o",     [GATE_UP] = "layer_gate_up",
+    [DOWN] = "layer_down",   [ADD] = "layer_add"};
+
+/* One lap: the times of both chains, and the slowest rank's clock. */
+struct lap {
+    double ns[2], mhz[2];
+};
+
+struct bench {
+    struct probe_run *r;
+    struct links *links;
+    struct teams teams;
+    int gpus;
+    struct decoder_problem whole, share; /* of all ranks, of one */
+    uint32_t layers; /* n */
+    uint64_t seed;
+    struct links_memory weights, caches, drawn, drawn_cache, rope, input, boxes, mail[2], barrier,
+        sum;
+    struct links_memory output[WAYS];
+    bool has_nccl;
+    char no_nccl[160];
+    int push, node[NODES], deal; /* kernels */
+    float *out, *before, *left, *timed; /* hidden, on the host; timed: what NCCL's graph left */
+    struct lap *lap[WAYS];
+    size_t laps;
+    int graph[WAYS][2];
+    uint64_t digest[WAYS];
+};
+
+static uint64_t cache_bytes(const struct decoder_problem *p)
+{
+    return 2 * decoder_cache_half(&p->model.shape, 1, p->capacity);
+}
+
+static void *at(const struct links_memory *m, int rank, uint64_t offset)
+{
+    return m->at[rank][rank] + offset;
+}
+
+/* --- what is where ------------------------------------------------------------------------------ */
+
+/* One part of every rank's share, or with 1 rank all of it in its place. */
+static void deal(struct bench *b, int part, const struct links_memory *from, uint64_t from_at,
+                 const struct links_memory *to, uint64_t to_at, int ranks,
+                 struct layer_deal_args one)
+{
+    const struct gpu_shape shape = {.grid = {(unsigned)gpu_facts(b->r)->n_sm * DEALERS, 1, 1},
+                                    .block = LAYER_DEAL_THREADS};
+    for (int rank = 0; rank < ranks; rank++) {
+        one.from = at(from, rank, from_at);
+        one.to = at(to, rank, to_at);
+        one.whole = b->whole.model.shape;
+        one.part = (uint32_t)part;
+        one.rank = (uint32_t)rank;
+        one.ranks = (uint32_t)ranks;
+        one.capacity = b->whole.capacity;
+        one.known = b->whole.context - 1;
+        links_launch_at(b->links, rank, b->deal, &shape, &one, sizeof one);
+    }
+}
+
+/* The drawn layer `set`, as all ranks draw it, dealt out to `ranks` of them: N(0, 1/columns), norms of 1 and
+ * a spread of 1/8, keys and values of N(0, 1). */
+static void deal_layer(struct bench *b, uint32_t set, int ranks)
+{
+    const struct decoder_shape *whole = &b->whole.model.shape,
+                               *share = ranks == 1 ? whole : &b->share.model.shape;
+    const struct links_memory *weights = ranks == 1 ? &b->drawn : &b->weights;
+    const struct links_memory *caches = ranks == 1 ? &b->drawn_cache : &b->caches;
+    const uint64_t layer = ranks == 1 ? 0 : set * decoder_layer_bytes(share);
+    const uint64_t cache = ranks == 1 ? 0 : set * cache_bytes(&b->share);
+    const uint64_t from_half = cache_bytes(&b->whole) / 2;
+    const uint64_t to_half = decoder_cache_half(share, 1, b->whole.capacity);
+
+    for (int rank = 0; rank < ranks; rank++) {
+        links_fill_normal(b->links, rank, at(&b->drawn, rank, 0), GPU_BF16, b->drawn.bytes / 2,
+                          b->seed + 2 * set);
+        links_fill_normal(b->links, rank, at(&b->drawn_cache, rank, 0), GPU_BF16,
+                          b->drawn_cache.bytes / 2, b->seed + 2 * set + 1);
+    }
+    for (int m = 0; m < DECODER_MATRICES; m++) {
+        const enum decoder_matrix matrix = (enum decoder_matrix)m;
+        const uint32_t columns = decoder_columns(whole, matrix);
+        deal(b, m, &b->drawn, decoder_place(whole, m), weights, layer + decoder_place(share, m),
+             ranks,
+             (struct layer_deal_args){.rows = decoder_units(share, matrix) *
+                                              decoder_unit_rows(matrix),
+                                      .columns = decoder_columns(share, matrix),
+                                      .whole_columns = columns,
+                                      .scale = 1 / sqrtf((float)columns)});
+    }
+    for (int which = 0; which < 2; which++) {
+        deal(b, LAYER_NORM, &b->drawn, decoder_norm_place(whole, which), weights,
+             layer + decoder_norm_place(share, which), ranks,
+             (struct layer_deal_args){.rows = 1,
+                                      .columns = whole->hidden,
+                                      .whole_columns = whole->hidden,
+                                      .scale = 1.0f / NORM_SPREAD,
+                                      .mean = 1});
+        deal(b, LAYER_CACHE, &b->drawn_cache, (uint64_t)which * from_half, caches,
+             cache + (uint64_t)which * to_half, ranks,
+             (struct layer_deal_args){.rows = share->kv_heads * b->whole.capacity,
+                                      .columns = whole->head_dim,
+                                      .whole_columns = whole->head_dim,
+                                      .scale = 1});
+    }
+}
+
+static float *angles_of(const struct bench *b)
+{
+    const uint32_t d = b->whole.model.shape.head_dim;
+    float *rope = probe_host_alloc(b->r, d * sizeof *rope);
+    for (uint32_t i = 0; i < d / 2; i++) {
+        const double angle = (b->whole.context - 1) * pow(ROPE_BASE, -2.0 * i / d);
+        rope[2 * i] = (float)cos(angle);
+        rope[2 * i + 1] = (float)sin(angle);
+    }
+    return rope;
+}
+
+static void fill_all(struct bench *b)
+{
+    const size_t rope_bytes = b->rope.bytes;
+    float *rope = angles_of(b);
+
+    for (int rank = 0; rank < b->gpus; rank++) {
+        links_write(b->links, rank, at(&b->rope, rank, 0), rope, rope_bytes);
+        links_fill_normal(b->links, rank, at(&b->input, rank, 0), GPU_FP32,
+                          b->whole.model.shape.hidden, b->seed - 1);
+        links_fill(b->links, rank, at(&b->boxes, rank, 0), 0, b->boxes.bytes);
+        links_fill(b->links, rank, at(&b->mail[0], rank, 0), 0, b->mail[0].bytes);
+        links_fill(b->links, rank, at(&b->barrier, rank, 0), 0, b->barrier.bytes);
+    }
+    for (uint32_t set = 0; set < b->share.sets; set++)
+        deal_layer(b, set, b->gpus);
+    links_wait(b->links);
+    free(rope);
+}
+
+static void allocate(struct bench *b)
+{
+    const struct decoder_shape *s = &b->share.model.shape;
+    const uint64_t words = decoder_mail_of(s, 1, b->share.splits, b->share.blocks).words;
+    const uint64_t slots = exchange_slots(s->hidden / 2, (uint32_t)b->gpus);
+    const size_t hidden = s->hidden * sizeof(float);
+    struct links *l = b->links;
+
+    b->weights = links_alloc(l, b->share.sets * decoder_layer_bytes(s), "weights");
+    b->caches = links_alloc(l, b->share.sets * cache_bytes(&b->share), "keys and values");
+    b->drawn = links_alloc(l, decoder_layer_bytes(&b->whole.model.shape), "a whole layer");
+    b->drawn_cache = links_alloc(l, cache_bytes(&b->whole), "a whole layer's cache");
+    b->rope = links_alloc(l, s->head_dim * sizeof(float), "cosines and sines");
+    b->input = links_alloc(l, hidden, "the residual");
+    b->sum = links_alloc(l, hidden, "a summand");
+    b->boxes = links_alloc(
+        l, PACKET_GENERATIONS * (uint64_t)b->gpus * slots * EXCHANGE_SLOT, "mailboxes");
+    b->mail[0] = links_alloc(l, 2 * words * 8, "what steps hand over");
+    b->mail[1] = links_alloc(l, words * 4, "what kernels hand over");
+    b->barrier = links_alloc(l, sizeof(struct grid_barrier_state), "a barrier");
+    for (int way = 0; way < WAYS; way++)
+        b->output[way] = links_alloc(l, hidden, "the output");
+    b->out = probe_host_alloc(b->r, hidden);
+    b->before = probe_host_alloc(b->r, hidden);
+    b->left = probe_host_alloc(b->r, hidden);
+    b->timed = probe_host_alloc(b->r, hidden);
+}
+
+/* --- kernels ------------------------------------------------------------------------------------ */
+
+static uint32_t stages_of(const struct bench *b, enum way way, enum node node)
+{
+    const bool is_product = node == QKV || node == O || node == GATE_UP || node == DOWN;
+    return way == PUSH ? b->share.stages : is_product ? b->share.product_stages : 0;
+}
+
+/* Dynamic shared memory of a block. */
+static uint32_t shared_of(const struct bench *b, enum way way, enum node node)
+{
+    const bool has_none = node == MERGE || node == EMBED || node == ADD;
+    if (way != PUSH && has_none)
+        return 0;
+    return decoder_shared_bytes(&b->share, stages_of(b, way, node), way == PUSH);
+}
+
+static void find_kernels(struct bench *b)
+{
+    const size_t size = sizeof(struct layer_args);
+    char name[64];
+
+    snprintf(name, sizeof name, "layer_push_128_4_%d", b->gpus);
+    b->push = links_kernel(b->links, &image_layer, name, size);
+    links_kernel_shared(b->links, b->push, shared_of(b, PUSH, QKV), -1);
+    for (enum node n = 0; n < NODES; n++) {
+        snprintf(name, sizeof name, n == ADD ? "%s_%d" : "%s", node_names[n], b->gpus);
+        b->node[n] = links_kernel(b->links, &image_layer_nodes, name, size);
+        links_kernel_shared(b->links, b->node[n], shared_of(b, GRAPH_PUSH, n), -1);
+    }
+    b->deal = links_kernel(b->links, &image_layer_deal, "layer_deal", sizeof(struct layer_deal_args));
+}
+
+static struct exchange exchange_of(const struct bench *b, int rank)
+{
+    struct exchange x = {.team = b->teams.team[rank]};
+    x.packets.slots = exchange_slots(b->share.model.shape.hidden / 2, (uint32_t)b->gpus);
+    for (int k = 0; k < b->gpus; k++)
+        x.packets.of[k] = b->boxes.at[rank][k];
+    return x;
+}
+
+static void arguments(const struct bench *b, enum way way, uint32_t layers,
+                      struct layer_args a[LINKS_MOST])
+{
+    for (int rank = 0; rank < b->gpus; rank++) {
+        a[rank] = (struct layer_args){.exchange = exchange_of(b, rank),
+                                      .share = at(&b->sum, rank, 0),
+                                      .has_residual = way == GRAPH_NCCL && rank == 0};
+        a[rank].decoder = (struct decoder_args){.weights = at(&b->weights, rank, 0),
+                                                .cache = at(&b->caches, rank, 0),
+                                                .rope = at(&b->rope, rank, 0),
+                                                .input = at(&b->input, rank, 0),
+                                                .output = at(&b->output[way], rank, 0),
+                                                .mail = at(&b->mail[way != PUSH], rank, 0),
+                                                .barrier = at(&b->barrier, rank, 0),
+                                                .shape = b->share.model.shape,
+                                                .layers = layers,
+                                                .sets = b->share.sets,
+                                                .steps = 1,
+                                                .context = b->share.context,
+                                                .capacity = b->share.capacity,
+                                                .splits = b->share.splits,
+                                                .generations = 2,
+                                                .stages = b->share.stages,
+                                                .in_flight = IN_FLIGHT,
+                                                .batch = 1,
+                                                .budget_ns = TEAMS_BUDGET_NS,
+                                                .epsilon = EPSILON,
+                                                .blocks = b->share.blocks};
+    }
+}
+
+static unsigned blocks_of(const struct bench *b, enum node node)
+{
+    const struct decoder_shape *s = &b->share.model.shape;
+    const uint32_t words = s->heads * s->head_dim / 2;
+    const uint32_t merging = (words + DECODER_WARPS - 1) / DECODER_WARPS;
+    const uint32_t adding = (s->hidden / 2 + LAYER_SUM_THREADS - 1) / LAYER_SUM_THREADS;
+    return node == EMBED       ? 1
+           : node == ATTENTION ? s->kv_heads * b->share.splits
+           : node == MERGE     ? merging < b->share.blocks ? merging : b->share.blocks
+           : node == ADD       ? adding < b->share.blocks ? adding : b->share.blocks
+                               : b->share.blocks;
+}
+
+static void launch_node(const struct bench *b, enum node node, struct layer_args a[LINKS_MOST])
+{
+    const uint32_t stages = stages_of(b, GRAPH_PUSH, node);
+    const struct gpu_shape shape = {.grid = {blocks_of(b, node), 1, 1},
+                                    .block = node == ADD ? LAYER_SUM_THREADS
+                                             : stages > 0 ? DECODER_THREADS + PRODUCER_THREADS
+                                                          : DECODER_THREADS,
+                                    .shared = shared_of(b, GRAPH_PUSH, node)};
+    for (int rank = 0; rank < b->gpus; rank++)
+        a[rank].decoder.stages = stages;
+    links_launch(b->links, b->node[node], &shape, a, sizeof *a);
+}
+
+/* What O or down gave on all ranks goes to the residual. */
+static void launch_sum(const struct bench *b, enum way way, struct layer_args a[LINKS_MOST])
+{
+    struct nccl_call call[LINKS_MOST];
+
+    if (way == GRAPH_PUSH) {
+        launch_node(b, ADD, a);
+        return;
+    }
+    for (int rank = 0; rank < b->gpus; rank++)
+        call[rank] = (struct nccl_call){.op = NCCL_ALL_REDUCE,
+                                        .type = NCCL_FP32,
+                                        .count = b->share.model.shape.hidden,
+                                        .from = a[rank].share,
+                                        .to = a[rank].decoder.output};
+    links_nccl(b->links, call);
+}
+
+static void launch_layer(const struct bench *b, enum way way, struct layer_args a[LINKS_MOST])
+{
+    launch_node(b, QKV, a);
+    launch_node(b, ATTENTION, a);
+    if (b->share.splits > 1)
+        launch_node(b, MERGE, a);
+    launch_node(b, O, a);
+    launch_sum(b, way, a);
+    launch_node(b, GATE_UP, a);
+    launch_node(b, DOWN, a);
+    launch_sum(b, way, a);
+}
+
+/* A chain in every rank's stream. */
+static void launch(const struct bench *b, enum way way, uint32_t layers)
+{
+    const struct gpu_shape stays = {.grid = {b->share.blocks, 1, 1},
+                                    .block = DECODER_THREADS + PRODUCER_THREADS,
+                                    .shared = shared_of(b, PUSH, QKV),
+                                    .cooperative = true};
+    struct layer_args a[LINKS_MOST];
+
+    arguments(b, way, layers, a);
+    if (way == PUSH) {
+        links_launch(b->links, b->push, &stays, a, sizeof *a);
+        return;
+    }
+    launch_node(b, EMBED, a);
+    for (uint32_t layer = 0; layer < layers; layer++) {
+        for (int rank = 0; rank < b->gpus; rank++)
+            a[rank].decoder.layer = layer;
+        launch_layer(b, way, a);
+    }
+}
+
+/* --- is it right? ------------------------------------------------------------------------------- */
+
+static void wait_for_all(const struct bench *b)
+{
+    uint32_t aborted;
+
+    teams_wait(b->r, &b->teams);
+    for (int rank = 0; rank < b->gpus; rank++) {
+        const struct grid_barrier_state *state = at(&b->barrier, rank, 0);
+        links_read(b->links, rank, &aborted, &state->aborted, sizeof aborted);
+        if (aborted)
+            probe_fail(b->r, "rank %d: a block waited for its own GPU's for %d ms in vain", rank,
+                       TEAMS_BUDGET_NS / 1000000);
+    }
+}
+
+/* The first rank's output; how many numbers have other bits on another one. */
+static double take_output(const struct bench *b, enum way way, float *to)
+{
+    const size_t n = b->share.model.shape.hidden;
+    double differ = 0;
+
+    links_read(b->links, 0, to, at(&b->output[way], 0, 0), n * sizeof *to);
+    for (int rank = 1; rank < b->gpus; rank++) {
+        links_read(b->links, rank, b->left, at(&b->output[way], rank, 0), n * sizeof *to);
+        for (size_t i = 0; i < n; i++)
+            differ += memcmp(&b->left[i], &to[i], sizeof *to) != 0;
+    }
+    return differ;
+}
+
+static uint64_t digest_of(const struct bench *b, const float *values)
+{
+    uint64_t digest = 0xcbf29ce484222325u;
+    for (uint32_t i = 0; i < b->share.model.shape.hidden; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        digest = (digest ^ bits) * 0x100000001b3u;
+    }
+    return digest;
+}
+
+/* The residual behind so many layers; 0: the input. */
+static double run_chain(const struct bench *b, enum way way, uint32_t layers, float *to)
+{
+    if (layers == 0) {
+        links_read(b->links, 0, to, at(&b->input, 0, 0), b->input.bytes);
+        return 0;
+    }
+    for (int rank = 0; rank < b->gpus; rank++)
+        links_fill(b->links, rank, at(&b->output[way], rank, 0), 0xff, b->output[way].bytes);
+    launch(b, way, layers);
+    wait_for_all(b);
+    return take_output(b, way, to);
+}
+
+/* One whole layer in float64: from the residual before it to the one behind it. */
+static void compute(struct bench *b, uint32_t set, double *residual)
+{
+    const struct decoder_shape *s = &b->whole.model.shape;
+    const size_t qkv = (size_t)(s->heads + 2 * s->kv_heads) * s->head_dim;
+    const size_t row = (size_t)s->heads * s->head_dim;
+    char *weights = malloc(b->drawn.bytes), *cache = malloc(b->drawn_cache.bytes);
+    double *values = malloc((qkv + row + 2 * (size_t)s->hidden + s->ffn) * sizeof *values);
+    float *rope = angles_of(b);
+
+    if (!weights || !cache || !values)
+        probe_fail(b->r, "no memory on the host for a whole layer");
+    deal_layer(b, set, 1);
+    links_read(b->links, 0, weights, at(&b->drawn, 0, 0), b->drawn.bytes);
+    links_read(b->links, 0, cache, at(&b->drawn_cache, 0, 0), b->drawn_cache.bytes);
+    const struct reference_layer layer = {.shape = s,
+                                          .batch = 1,
+                                          .context = b->whole.context,
+                                          .capacity = b->whole.capacity,
+                                          .weights = weights,
+                                          .cache = cache,
+                                          .rope = rope,
+                                          .epsilon = (double)EPSILON,
+                                          .rounds = ROUNDS_NOT};
+    const struct reference_values of = {values, values + qkv, values + qkv + row,
+                                        values + qkv + row + s->hidden,
+                                        values + qkv + row + s->hidden + s->ffn};
+    reference_whole_layer(&layer, residual, &of);
+    free(weights);
+    free(cache);
+    free(values);
+    free(rope);
+}
+
+/* Layer `number`, counted from 1, from what the layers before it left. Returns its error. */
+static double verify_layer(struct bench *b, enum way way, uint32_t number, double *differ)
+{
+    const uint32_t n = b->share.model.shape.hidden;
+    double *residual = probe_host_alloc(b->r, n * sizeof *residual), error = 0, moved = 0;
+
+    *differ += run_chain(b, way, number - 1, b->before);
+    *differ += run_chain(b, way, number, b->out);
+    for (uint32_t i = 0; i < n; i++)
+        residual[i] = (double)b->before[i];
+    compute(b, (number - 1) % b->share.sets, residual);
+    for (uint32_t i = 0; i < n; i++) {
+        const double off = (double)b->out[i] - residual[i];
+        const double by = residual[i] - (double)b->before[i];
+        error += off * off;
+        moved += by * by;
+    }
+    free(residual);
+    error = sqrt(error / moved);
+    probe_require(b->r, error <= LAYER_ERROR, "%s: layer %u: error %.2g of at most %.2g",
+                  way_names[way], number, error, LAYER_ERROR);
+    return error;
+}
+
+/* What the ranks' outputs hold is the same on all, and what it was. */
+static void require_bits(struct bench *b, enum way way, const char *when)
+{
+    const double differ = take_output(b, way, b->out);
+    const uint64_t digest = digest_of(b, b->out);
+    if (b->digest[way] == 0)
+        b->digest[way] = digest;
+    if (way == GRAPH_NCCL)
+        memcpy(b->timed, b->out, b->output[way].bytes);
+    probe_require(b->r, differ == 0, "%s, %s: %.0f numbers differ between ranks", way_names[way],
+                  when, differ);
+    probe_require(b->r, digest == b->digest[way], "%s, %s: the same bits as before",
+                  way_names[way], when);
+}
+
+/* What verified launches left in `out` of the longer chain, and what the timed ones do. NCCL may take
+ * another kernel in a graph; its sums are then other roundings. */
+static void require_chain(struct bench *b, enum way way)
+{
+    const uint32_t n = b->share.model.shape.hidden;
+    double off = 0, all = 0;
+
+    if (way != GRAPH_NCCL) {
+        probe_require(b->r, digest_of(b, b->out) == b->digest[way],
+                      "%s: what is timed leaves the bits of what is verified", way_names[way]);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const double apart = (double)b->out[i] - (double)b->timed[i];
+        off += apart * apart;
+        all += (double)b->out[i] * (double)b->out[i];
+    }
+    probe_require(b->r, sqrt(off / all) <= LAYER_ERROR,
+                  "%s: what is timed is %.2g from what is verified, of at most %.2g",
+                  way_names[way], sqrt(off / all), LAYER_ERROR);
+}
+
+/* Single layers of the chain in float64; the last one in every round. */
+static void verify(struct bench *b, enum way way)
+{
+    const uint32_t numbers[] = {1, b->layers, 2 * b->layers};
+    double error = 0, differ = 0;
+
+    for (size_t i = probe_in_full(b->r) ? 0 : 2; i < PROBE_LENGTH(numbers); i++)
+        error = fmax(error, verify_layer(b, way, numbers[i], &differ));
+    require_chain(b, way);
+    probe_value(b->r, ERROR, error);
+    probe_value(b->r, DIFFER, differ);
+    probe_require(b->r, differ == 0, "%s: %.0f numbers differ between ranks", way_names[way], differ);
+}
+
+/* --- time --------------------------------------------------------------------------------------- */
+
+static void open_graphs(struct bench *b, enum way way)
+{
+    for (uint32_t i = 0; i < 2 && way != PUSH; i++) {
+        links_graph_begin(b->links);
+        launch(b, way, b->layers << i);
+        b->graph[way][i] = links_graph_end(b->links);
+    }
+}
+
+/* A chain of n or 2 n layers in every rank, behind a gate and a meeting. */
+static double time_chain(struct bench *b, enum way way, uint32_t i, double *slowest)
+{
+    double ns[LINKS_MOST], mhz[LINKS_MOST];
+
+    links_clock_start(b->links);
+    links_hold(b->links);
+    links_meet(b->links);
+    links_start(b->links);
+    if (way == PUSH)
+        launch(b, way, b->layers << i);
+    else
+        links_replay(b->links, b->graph[way][i]);
+    links_stop(b->links);
+    links_go(b->links);
+    links_clock_stop(b->links, mhz);
+    const double longest = links_elapsed(b->links, ns);
+    wait_for_all(b);
+    *slowest = mhz[0];
+    for (int rank = 1; rank < b->gpus; rank++)
+        *slowest = fmin(*slowest, mhz[rank]);
+    return longest;
+}
+
+static void take_turns(struct bench *b, const bool due[WAYS], enum way first)
+{
+    struct lap *lap = NULL;
+
+    for (enum way way = 0; way < WAYS; way++) {
+        if (!due[way])
+            continue;
+        lap = &b->lap[way][b->laps % LAPS_MAX];
+        for (uint32_t i = 0; i < 2; i++)
+            lap->ns[i] = time_chain(b, way, i, &lap->mhz[i]);
+    }
+    lap = &b->lap[first][b->laps % LAPS_MAX];
+    for (uint32_t i = 0; i < 2; i++) {
+        probe_sample(b->r, TIME, b->layers << i, lap->ns[i]);
+        probe_clock(b->r, lap->mhz[i]);
+    }
+    b->laps++;
+}
+
+static bool begin(struct bench *b, enum way way)
+{
+    return probe_begin_case(b->r, PROBE_POWER_BOUND, "model=%s,context=%u,gpus=%d,impl=%s,l2=cold",
+                            b->whole.model.name, b->whole.context, b->gpus, way_names[way]);
+}
+
+/* What a case has beside its time. */
+static void describe(struct bench *b, enum way way)
+{
+    const struct decoder_problem *p = &b->share;
+
+    probe_value(b->r, BYTES, decoder_layer_reads(p));
+    probe_fact(b->r, "chain", "%u and %u layers, %u sets of weights, %u splits of the keys",
+               b->layers, 2 * b->layers, p->sets, p->splits);
+    if (way == PUSH)
+        probe_fact(b->r, "stages", "%u of %d bytes", p->stages, (int)DECODER_TILE_BYTES);
+    if (way == GRAPH_NCCL)
+        probe_fact(b->r, "nccl", "%s", links_nccl_version(b->links));
+}
+
+/* The kernel that NCCL takes for one all-reduce of this size. */
+static void describe_nccl(struct bench *b)
+{
+    struct layer_args a[LINKS_MOST];
+
+    arguments(b, GRAPH_NCCL, 1, a);
+    links_graph_begin(b->links);
+    launch_sum(b, GRAPH_NCCL, a);
+    const int graph = links_graph_end(b->links);
+    probe_fact(b->r, "kernel", "%s", links_first_kernel(b->links, graph).kernel);
+    links_graph_free(b->links, graph);
+}
+
+/* push and graph_push add in the same order. */
+static void require_same(struct bench *b)
+{
+    if (b->digest[PUSH] && b->digest[GRAPH_PUSH])
+        probe_require(b->r, b->digest[PUSH] == b->digest[GRAPH_PUSH],
+                      "push and graph_push leave the same bits");
+}
+
+/* One loop for all ways, in the first one's case; the others get their samples behind it. */
+static void measure_ways(struct bench *b)
+{
+    bool due[WAYS];
+    enum way first = WAYS;
+
+    for (enum way way = 0; way < WAYS; way++) {
+        due[way] = way != GRAPH_NCCL || b->has_nccl;
+        if (first < WAYS || !begin(b, way))
+            continue;
+        if (due[way])
+            first = way;
+        else
+            probe_missing(b->r, TIME, b->no_nccl);
+    }
+    if (first == WAYS)
+        return;
+    for (enum way way = 0; way < WAYS; way++) {
+        if (!due[way])
+            continue;
+        open_graphs(b, way);
+        (void)time_chain(b, way, 1, &(double){0});
+        require_bits(b, way, "before timing");
+        b->lap[way] = probe_host_alloc(b->r, LAPS_MAX * sizeof **b->lap);
+    }
+    require_same(b);
+    verify(b, first);
+
+    while (b->laps < LAPS_MAX && probe_more(b->r))
+        take_turns(b, due, first);
+
+    for (enum way way = first; way < WAYS; way++) {
+        if (way != first && !begin(b, way))
+            continue;
+        if (!due[way]) {
+            probe_missing(b->r, TIME, b->no_nccl);
+            continue;
+        }
+        for (size_t k = WARM_LAPS; way != first && k < b->laps; k++)
+            for (uint32_t i = 0; i < 2; i++) {
+                probe_sample(b->r, TIME, b->layers << i, b->lap[way][k].ns[i]);
+                probe_clock(b->r, b->lap[way][k].mhz[i]);
+            }
+        require_bits(b, way, "after timing");
+        if (way != first)
+            verify(b, way);
+        describe(b, way);
+        if (way == GRAPH_NCCL)
+            describe_nccl(b);
+    }
+}
+
+/* --- which layers ------------------------------------------------------------------------------- */
+
+/* Several kv heads a rank, rows that blocks do not divide, a short last chunk; every GPU has fewer blocks. */
+static const struct decoder_model small = {"small", {1160, 16, 8, 128, 4128, 1003}, 3, 16};
+
+/* False, with a note, where these GPUs refuse it. */
+static bool make(struct bench *b, const struct decoder_model *model, uint32_t context)
+{
+    const struct gpu_facts *g = gpu_facts(b->r);
+    const struct decoder_machine machine = {.blocks = (uint32_t)g->n_sm,
+                                            .shared = (uint32_t)g->shared_per_block,
+                                            .has_bulk = true,
+                                            .free_bytes = (double)g->free_bytes,
+                                            .l2_bytes = (double)g->l2_bytes};
+    char why[240];
+
+    b->whole = (struct decoder_problem){.model = *model, .context = context, .batch = 1, .sets = 1};
+    bool fits = decoder_problem_make(&b->whole, &machine, why, sizeof why);
+    b->layers = !fits                         ? 0
+                : probe_is_check_run(b->r) ? 2
+                                              : decoder_chain_layers(&b->whole, machine.l2_bytes);
+    b->share = (struct decoder_problem){.model = *model, .context = context, .batch = 1};
+    b->share.model.shape = layer_share(model->shape, (uint32_t)b->gpus);
+    b->share.sets = 2 * b->layers;
+    fits = fits && b->layers > 0 && decoder_problem_make(&b->share, &machine, why, sizeof why);
+    if (fits && b->share.stages == 0)
+        fits = snprintf(why, sizeof why, "no room for a ring beside the vectors") == 0;
+    if (!fits)
+        probe_note(b->r, "not measured: %s on %d GPUs: %s", model->name, b->gpus, why);
+    return fits;
+}
+
+static void measure_model(const struct bench *open, const struct decoder_model *model,
+                          uint32_t context)
+{
+    struct bench b = *open;
+
+    if (!make(&b, model, context))
+        return;
+    allocate(&b);
+    find_kernels(&b);
+    fill_all(&b);
+    measure_ways(&b);
+    for (int way = GRAPH_PUSH; way < WAYS; way++)
+        for (int i = 0; i < 2 && b.lap[way]; i++)
+            links_graph_free(b.links, b.graph[way][i]);
+}
+
+static void measure(struct probe_run *r)
+{
+    const bool is_small = probe_parameter(r, "model") == 1;
+    struct links *l = links_open(r);
+    if (!l)
+        return;
+    struct bench b = {.r = r,
+                      .links = l,
+                      .teams = teams_open(l),
+                      .gpus = links_gpus(l),
+                      .seed = probe_seed(r)};
+    b.has_nccl = links_nccl_open(l, b.no_nccl, sizeof b.no_nccl);
+    if (probe_is_check_run(r) || is_small)
+        measure_model(&b, &small, 200);
+    if (!is_small)
+        measure_model(&b, &decoder_models[MODEL_8B], 1024);
+    links_close(l);
+}
+
+const struct probe probe = {
+    .name = "layer",
+    .what = "How long does a decoder's layer take that several GPUs share?",
+    .method = 1,
+    .draft = "it has not run on two GPUs yet",
+    .needs = PROBE_GPU,
+    .min_cc = 90,
+    .metrics = metrics,
+    .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
+    .measure = measure,
+};

@@ -1,0 +1,50 @@
+// The layers of one rank in one kernel that stays: that of decoder_layer with a ring and with values as
+// edges, but for the edges behind O and behind down, which are all-reduces (edge.cuh).
+//
+// The name goes on with the head dimension, the greatest group of heads to a kv head, and the ranks.
+#include "fused/common/decoder/stays.cuh"
+#include "links/layer/args.h"
+#include "links/layer/edge.cuh"
+
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
+
+// In the 64 words of decoder_block::few, of which the steps use 52.
+enum { LAYER_ROOM_AT = 52 };
+static_assert(LAYER_ROOM_AT * 4 + sizeof(struct edge_room) == 64 * 4, "it fits behind them");
+
+template <typename EDGE, uint32_t D, uint32_t G>
+__device__ __forceinline__ void layers_of(const struct layer_args &a)
+{
+    const struct decoder_args &d = a.decoder;
+    const struct decoder_shared place = decoder_shared_of(&d.shape, 1, d.stages, 1);
+    struct decoder_block<EDGE, source_ring> k = stay_block_of<EDGE, source_ring>(d, 1, place);
+
+    k.source.ring = ring_of((char *)decoder_memory, place, d.stages, d.in_flight);
+    k.edge.meet(a.exchange, k.mail, (struct edge_room *)(k.few + LAYER_ROOM_AT), d.layers);
+    if (decoder_warp() == DECODER_WARPS)
+        stay_produce<D, G, 1>(k);
+    else {
+        k.edge.join(d);
+        stay_compute<D, G, 1, false>(k);
+    }
+}
+
+#define LAYER(d, g, ranks)                                                                         \
+    extern "C" __global__ void __launch_bounds__(DECODER_THREADS + 32, 1)                          \
+        layer_push_##d##_##g##_##ranks(const __grid_constant__ struct layer_args a)                \
+    {                                                                                              \
+        layers_of<edge_ranks<ranks>, d, g>(a);                                                     \
+    }
+
+// The body counted is that of a chunk of 32 rows, as in decoder_layer; and that of a poll, which asks for
+// the words of all ranks at once. There is no fence, and nothing that empties the L1.
+// sass-loop: kernel=layer_push_* lds128=18 hmma=16 guarded<=2 other<=250 local=0 regs<=168 arch=90a+
+// sass-loop: kernel=layer_push_*_2 ldg128.sys=3 ldg128.gpu=3 guarded<=6 membar=0 cctl=0 other<=99
+// sass-and: local=0 together arch=90a+
+// sass-loop: kernel=layer_push_*_4 ldg128.sys=6 ldg128.gpu=2 guarded<=6 membar=0 cctl=0 other<=99
+// sass-and: local=0 together arch=90a+
+// sass-all: kernel=layer_push_* stg64.sys>=1 stg64.gpu>=1 membar=0 cctl=0 local=0 looped calls arch=90a+
+LAYER(128, 4, 2)
+LAYER(128, 4, 4)
+
+#endif

@@ -1,0 +1,69 @@
+// The steps of one rank's layer as kernels, and the kernel that adds all ranks' summands to the residual:
+// nodes of a graph. With NCCL in place of the last one, one rank's summand has its residual in it, and
+// what NCCL leaves is the residual.
+#include "fused/common/decoder/steps.cuh"
+#include "links/common/exchange.cuh"
+#include "links/layer/args.h"
+
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
+
+// O and down of this rank's share.
+template <enum decoder_matrix M>
+static __device__ __forceinline__ void give_share(const struct layer_args &a)
+{
+    step_rows<M, 1, false>(a.decoder, [&](uint32_t row, uint32_t, float sum) {
+        a.share[row] = a.has_residual ? a.decoder.output[row] + sum : sum;
+    });
+}
+
+// One push all-reduce, from the summands to the residual. Who has one unit has its residual before he waits.
+template <int RANKS> static __device__ __forceinline__ void add_shares(const struct layer_args &a)
+{
+    __shared__ uint64_t shared;
+    struct exchange_turn turn = exchange_join(a.exchange.team, &shared, 1);
+    typedef packets::unit unit;
+    const uint64_t units = a.decoder.shape.hidden / 2;
+    const uint64_t mine = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
+    const exchange_vector<const unit> from = {(const unit *)a.share};
+    float2 *residual = (float2 *)a.decoder.output;
+    const float2 early = residual[mine < units ? mine : units - 1];
+
+    push_all_reduce<packets, fp32, RANKS>::round(
+        a.exchange, turn, units, 1, from, [&](uint64_t i, unit sum) {
+            const float2 was = i == mine ? early : residual[i];
+            residual[i] = make_float2(was.x + __uint_as_float(sum.word[0]),
+                                      was.y + __uint_as_float(sum.word[1]));
+        });
+}
+
+#define NODE(threads, name, blocks, call)                                                          \
+    extern "C" __global__ void __launch_bounds__(threads, blocks)                                  \
+        layer_##name(const __grid_constant__ struct layer_args a)                                  \
+    {                                                                                              \
+        call;                                                                                      \
+    }
+#define PRODUCT(name, call) NODE(PRODUCT_THREADS, name, PRODUCT_BLOCKS, call)
+
+// Products: the body counted is that of a chunk of 32 rows. Attention: that of a tile of keys and values.
+// The sum: that of a poll, which asks for all peers at once; no fence, and nothing that empties the L1.
+// sass-loop: kernel=layer_qkv lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
+// sass-loop: kernel=layer_o lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
+// sass-loop: kernel=layer_gate_up lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
+// sass-loop: kernel=layer_down lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
+// sass-loop: kernel=layer_attention_* ldg128na=4 guarded<=4 other<=800 local=0 arch=90a+
+// sass-loop: kernel=layer_merge ldg64.gpu=2 shfl=13 other<=120 local=0 guarded<=2 arch=90a+
+// sass-all: kernel=layer_embed ldg32>=1 stg64>=1 local=0 looped arch=90a+
+// sass-loop: kernel=layer_add_2 ldg128.sys=1 membar=0 cctl=0 other<=52 local=0 together arch=90a+
+// sass-loop: kernel=layer_add_4 ldg128.sys=3 membar=0 cctl=0 other<=90 local=0 together arch=90a+
+// sass-all: kernel=layer_add_* stg128.sys>=1 stg64>=1 membar=0 cctl=0 local=0 looped arch=90a+
+PRODUCT(qkv, (step_qkv<1, false>(a.decoder)))
+PRODUCT(o, give_share<DECODER_O>(a))
+PRODUCT(gate_up, (step_gate_up<1, false>(a.decoder)))
+PRODUCT(down, give_share<DECODER_DOWN>(a))
+NODE(DECODER_THREADS, attention_128_4, 1, (step_attention<128, 4, false>(a.decoder, 1)))
+NODE(DECODER_THREADS, merge, 1, step_merge<false>(a.decoder, 1))
+NODE(DECODER_THREADS, embed, 1, step_embed(a.decoder, 1))
+NODE(LAYER_SUM_THREADS, add_2, 1, add_shares<2>(a))
+NODE(LAYER_SUM_THREADS, add_4, 1, add_shares<4>(a))
+
+#endif
