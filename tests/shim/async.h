@@ -117,6 +117,18 @@ struct shim_copy {
     char *read;              /* what a store has read, and not yet written */
 };
 
+static void shim_note_loads(const shim_block *b)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < b->n_copies; i++) {
+        bool is_new = b->copies[i].kind == SHIM_BULK_LOAD;
+        for (unsigned k = 0; k < i; k++)
+            is_new = is_new && b->copies[k].barrier != b->copies[i].barrier;
+        n += is_new;
+    }
+    shim.most_loads = n > shim.most_loads ? n : shim.most_loads;
+}
+
 /* What it is a copy of, it reads here once, so that ASan sees who asked for it. Until it is
  * complete, its destination in shared memory is NaN. */
 static void shim_copy_begin(shim_copy copy)
@@ -138,6 +150,8 @@ static void shim_copy_begin(shim_copy copy)
     copy.owner = shim.now;
     copy.group = copy.kind == SHIM_BULK_LOAD ? 0 : shim.now->groups[copy.kind];
     b->copies[b->n_copies++] = copy;
+    if (copy.kind == SHIM_BULK_LOAD)
+        shim_note_loads(b);
     shim_progress();
 }
 

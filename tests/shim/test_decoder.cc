@@ -71,7 +71,7 @@ static struct decoder_args made(const struct problem &p)
     a.rope = rope;
     float *input = (float *)shim_alloc(4 * p.batch * s.hidden);
     for (uint32_t i = 0; i < p.batch * s.hidden; i++)
-        input[i] = (float)shim_normal();
+        input[i] = p.context == 2 ? (float)(3e-3 * shim_normal()) : (float)shim_normal(); // beside epsilon
     a.input = input;
     a.output = (float *)shim_alloc(4 * p.batch * s.hidden);
     const struct decoder_mail mail = decoder_mail_of(&s, p.batch, p.splits, p.blocks);
@@ -116,8 +116,11 @@ static void stays(KERNEL kernel, const struct decoder_args &a, const struct prob
     own.stages = stages;
     const uint32_t shared = decoder_shared_of(&p.shape, p.batch, stages, 1).bytes;
     assert(shared <= MOST_SHARED);
+    shim.most_loads = 0;
     shim_launch_together(kernel, own, p.blocks, threads, shared);
     shim_check(a.barrier->aborted == 0, "no block gave up");
+    shim_check(shim.most_loads <= a.in_flight, "%u tiles in flight, and %u at most", shim.most_loads,
+               a.in_flight);
 }
 
 // The six steps of each layer, and the head, as kernels; B = 1.
@@ -213,23 +216,33 @@ static void check_attention(const struct decoder_args &a, const struct problem &
     shim_check(error <= 2e-3, "%s: attention of layer %u: error %.2g", which, layer, error);
 }
 
-// The new key of every head stands in the cache; what lies behind it is NaN still.
+// The new key and value of every head stand in the cache, as the mail of the last layer of the set has
+// them; what lies behind them is NaN still.
 static void check_cache(const struct decoder_args &a, const struct problem &p)
 {
     const struct decoder_shape &s = p.shape;
     const uint64_t half = decoder_cache_half(&s, p.batch, a.capacity);
-    int missing = 0, beyond = 0;
-    for (uint32_t i = 0; i < 2 * p.sets; i++)
+    const struct decoder_mail mail = decoder_mail_of(&s, p.batch, p.splits, p.blocks);
+    int missing = 0, other = 0, beyond = 0;
+    for (uint32_t i = 0; i < 2 * p.sets; i++) {
+        const uint32_t layer = i / 2 + (p.layers - 1 - i / 2) / p.sets * p.sets;
+        const uint32_t *words = (const uint32_t *)a.mail + 2 * ((uint64_t)layer * mail.words + mail.qkv);
         for (uint32_t row = 0; row < p.batch * s.kv_heads * a.capacity; row++) {
             const uint16_t *at = (const uint16_t *)((const char *)a.cache + i * half) +
                                  (uint64_t)row * s.head_dim;
-            const uint32_t place = row % a.capacity;
+            const uint32_t place = row % a.capacity, of = row / a.capacity;
+            const uint32_t head = s.heads + i % 2 * s.kv_heads + of % s.kv_heads;
+            const uint32_t from = (of / s.kv_heads * (s.heads + 2 * s.kv_heads) + head) * s.head_dim / 2;
             for (uint32_t d = 0; d < s.head_dim; d++) {
+                const uint32_t word = words[2 * (from + d % (s.head_dim / 2))];
                 missing += place + 1 == p.context && at[d] == 0xffff;
+                other += place + 1 == p.context && at[d] != (uint16_t)(word >> 16 * (2 * d / s.head_dim));
                 beyond += place >= p.context && at[d] != 0xffff;
             }
         }
-    shim_check(missing == 0 && beyond == 0, "the cache: %d missing, %d beyond the context", missing,
+    }
+    shim_check(missing == 0 && other == 0 && beyond == 0,
+               "the cache: %d missing, %d not as handed over, %d beyond the context", missing, other,
                beyond);
 }
 
@@ -315,6 +328,9 @@ static void test_steps(const struct problem &p, uint32_t steps)
     shim_check(memcmp(logits, a.logits, 4 * n) == 0, "kernels and values have the same logits");
     for (uint32_t i = 0; i <= steps; i++)
         shim_check(tokens[i] == a.tokens[i], "token %u: %u and %u", i, tokens[i], a.tokens[i]);
+    forget(a, p);
+    stays(decoder_barrier_64_4, a, p, DECODER_THREADS, 0); // reads the head without a ring: not beyond it
+    shim_check(memcmp(logits, a.logits, 4 * n) == 0, "barrier and values have the same logits");
     for (uint32_t i = 0; i < p.shape.hidden; i++)
         residual[i] = reference_bf16(
             ((const uint16_t *)a.embedding)[(uint64_t)tokens[steps - 1] * p.shape.hidden + i]);
@@ -327,6 +343,56 @@ static void test_steps(const struct problem &p, uint32_t steps)
     shim_check(distance(logits, right, (uint32_t)n) <= 4e-3, "the logits as in float64");
     shim_check(logits[tokens[steps]] >= logits[reference_choice(right, p.shape.vocabulary)],
                "the token of the greatest logit");
+}
+
+// Two sequences of their own, each as it is alone; rows that are equal, of which the lower one is the
+// token; and logits that are NaN, which choose none. Nothing is read beyond the embedding.
+static void test_choice(void)
+{
+    const struct problem p = {{64, 2, 1, 64, 32, 300}, 2, 4, 1, 4, 1, 1, 3};
+    const uint32_t vocabulary = p.shape.vocabulary, hidden = p.shape.hidden;
+    struct decoder_args a = made(p);
+    with_head(a, p, 1);
+    uint16_t *head = (uint16_t *)a.head;
+    float *logits = (float *)shim_alloc(4 * 2 * vocabulary);
+
+    stays(decoder_values_64_4_b2, a, p, DECODER_THREADS + 32, p.stages);
+    memcpy(logits, a.logits, 4 * 2 * vocabulary);
+    for (uint32_t b = 0; b < 2; b++) {
+        uint32_t best = 0;
+        for (uint32_t row = 1; row < vocabulary; row++)
+            best = logits[b * vocabulary + row] > logits[b * vocabulary + best] ? row : best;
+        shim_check(a.tokens[2 + b] == best, "sequence %u: token %u, and %u is the best", b, a.tokens[2 + b],
+                   best);
+    }
+    shim_check(a.tokens[2] != a.tokens[3], "the two sequences choose other tokens");
+    double *residual = (double *)shim_alloc(8 * 2 * hidden), *right = (double *)shim_alloc(8 * 2 * vocabulary);
+    for (uint32_t i = 0; i < 2 * hidden; i++)
+        residual[i] = reference_bf16(
+            ((const uint16_t *)a.embedding)[(uint64_t)a.tokens[i / hidden] * hidden + i % hidden]);
+    const struct reference_values values = values_of(p);
+    const struct reference_layer layer = layer_of(a, p, 0);
+    reference_whole_layer(&layer, residual, &values);
+    reference_head(&layer, a.head, a.head_norm, residual, right);
+    shim_check(distance(logits, right, 2 * vocabulary) <= 4e-3, "two sequences' logits as in float64");
+
+    // The best row of the first sequence everywhere, but for some rows: of another block, warp and lane.
+    const uint32_t best = a.tokens[2];
+    for (uint32_t row = 5; row < vocabulary; row++)
+        memcpy(head + row * hidden, head + best * hidden, 2 * hidden);
+    forget(a, p);
+    a.epoch += 1;
+    stays(decoder_values_64_4_b2, a, p, DECODER_THREADS + 32, p.stages);
+    shim_check(a.tokens[2] == (best < 5 ? best : 5), "of equal rows %u is chosen", a.tokens[2]);
+
+    // A token's embedding that is NaN makes all logits NaN. The token that none is asks for a row that is.
+    struct problem alone = p;
+    alone.batch = 1;
+    struct decoder_args n = made(alone);
+    with_head(n, alone, 2);
+    memset((uint16_t *)n.embedding + n.tokens[0] * hidden, 0xff, 2 * hidden);
+    stays(decoder_values_64_4, n, alone, DECODER_THREADS + 32, p.stages);
+    shim_check(n.tokens[1] == ~0u || n.tokens[1] < vocabulary, "token %u of NaN", n.tokens[1]);
 }
 
 static void test_whole_steps(void)
@@ -342,6 +408,8 @@ static void shim_test(void)
         test_chain({{64, 2, 1, 64, 96, 50}, 1, 70, 3, 5, 2, 1, 3});
     if (shim.order == 0)
         test_whole_steps();
+    if (shim.order != 2)
+        test_choice();
     if (shim.order == 1)
         test_chain({{72, 8, 1, 128, 48, 50}, 1, 2, 1, 3, 2, 2, 3});
     if (shim.order == 1)

@@ -112,15 +112,22 @@ static campaign_kernel *plain_kernel()
 
 // --- campaigns -----------------------------------------------------------------------------------
 
+// What a reader puts back into a plain slot must reach its L2 before the next data does: three rounds lie
+// between. Here every store is seen at once, so that fewer generations would not fail.
+static_assert(PLAIN_GENERATIONS >= 4, "three rounds between a slot's data and the next");
+
 // Twice, with two shapes of launch: the slots of the first are used by other threads in the second.
+// Rounds begin behind `before` others.
 static void test_campaign(const char *name, campaign_kernel *kernel, unsigned ranks, uint64_t units,
-                          uint32_t rounds)
+                          uint32_t rounds, uint64_t before = 0)
 {
     struct ranks all = make_ranks(ranks, exchange_slots(units, ranks));
     struct campaign_args a[LINKS_MOST];
     uint32_t *wrong = (uint32_t *)shim_alloc(sizeof *wrong * ranks);
 
     memset(wrong, 0, sizeof *wrong * ranks);
+    for (unsigned k = 0; k < ranks; k++)
+        all.x[k].team.mine->turn = before * TEAM_TURN;
     for (unsigned shape = 0; shape < 2; shape++) {
         for (unsigned k = 0; k < ranks; k++)
             a[k] = {all.x[k], shape ? units / 2 + 1 : units, rounds, 77 + shape, wrong + k};
@@ -131,7 +138,7 @@ static void test_campaign(const char *name, campaign_kernel *kernel, unsigned ra
         shim_check(lost(all, ranks) == 0, "%s of %u, %u units: lost is %x", name, ranks,
                    (unsigned)units, all.x[0].team.mine->lost);
     }
-    shim_check(all.x[0].team.mine->turn == 2ull * rounds * TEAM_TURN, "%s: %llu turns", name,
+    shim_check(all.x[0].team.mine->turn == (before + 2ull * rounds) * TEAM_TURN, "%s: %llu turns", name,
                (unsigned long long)all.x[0].team.mine->turn);
 }
 
@@ -155,6 +162,25 @@ static void test_absent(unsigned ranks, unsigned absent)
                ranks);
     shim_check((seen & TEAM_LOST) && (seen & 255) < ranks && (seen >> 8 & 255) != absent,
                "rank %u waited for rank %u, and %u was absent", seen >> 8 & 255, seen & 255, absent);
+}
+
+// One rank has no patience. The others have, but hear from it that one is lost, and wait no longer.
+static void test_hasty(unsigned absent)
+{
+    enum { RANKS = 4 };
+    struct ranks all = make_ranks(RANKS, exchange_slots(70, RANKS));
+    struct campaign_args a[LINKS_MOST];
+    uint32_t *wrong = (uint32_t *)shim_alloc(sizeof *wrong);
+
+    *wrong = 0;
+    for (unsigned k = 0; k < RANKS; k++) {
+        all.x[k].team.budget_ns = k == (absent + 1) % RANKS ? 64 : UINT32_MAX;
+        a[k] = {all.x[k], 70, k == absent ? 0u : 3u, 5, wrong};
+    }
+    const uint64_t began = shim.clock;
+    shim_launch_ranks(campaign_push_packets_bf16_4, a, RANKS, 1, 32, 0);
+    shim_check(lost(all, RANKS) == RANKS, "%u of 4 ranks know of a lost one", lost(all, RANKS));
+    shim_check(shim.clock - began < 1 << 28, "all wait no longer than the one without patience");
 }
 
 // --- against double ------------------------------------------------------------------------------
@@ -190,13 +216,14 @@ static void test_node(const char *name, node_kernel *kernel, bool bf, bool packe
     struct exchange_args a[LINKS_MOST];
     void *from[LINKS_MOST], *to[LINKS_MOST];
     int wrong = 0, differ = 0;
+    const float scale = kind == NODE_ALL || units == 1 ? 1 : 1.f / (float)ranks;
 
     for (unsigned k = 0; k < ranks; k++) {
         from[k] = shim_alloc(in * (bf ? 2 : 4));
         to[k] = shim_alloc(out * (bf ? 2 : 4));
         for (size_t i = 0; i < in; i++)
             set_number(from[k], bf, i, payload(i));
-        a[k] = {all.x[k], from[k], to[k], units, 1, 1, NULL};
+        a[k] = {all.x[k], from[k], to[k], units, scale, 1, NULL};
     }
     shim_launch_ranks(kernel, a, ranks, 2, 32, 0);
     for (unsigned k = 0; k < ranks; k++)
@@ -205,8 +232,8 @@ static void test_node(const char *name, node_kernel *kernel, bool bf, bool packe
             double sum = 0, size = 0;
             for (unsigned p = 0; p < ranks; p++)
                 if (kind != NODE_ALL || p == i / n) {
-                    sum += number_at(from[p], bf, at);
-                    size += fabs(number_at(from[p], bf, at));
+                    sum += scale * number_at(from[p], bf, at);
+                    size += scale * fabs(number_at(from[p], bf, at));
                 }
             const double got = number_at(to[k], bf, i);
             const double bound = kind == NODE_ALL ? 0 : (bf ? 0x1p-8 * fabs(sum) : 0) + 0x1p-22 * size;
@@ -278,7 +305,31 @@ static void test_ring(void (*kernel)(const struct ring_args), unsigned ranks, bo
     }
 }
 
-static void test_barrier(unsigned ranks, unsigned blocks)
+// The last warp's store comes late, when all the others have come to the barrier long ago; that of one
+// block of one rank comes later still.
+template <bool GRID> static void late_store(const struct order_args a)
+{
+    struct team_barrier barrier = team_join(a.team);
+    const bool is_slow = a.team.rank == 0 && blockIdx.x + 1 == gridDim.x;
+    uint32_t late = 0;
+    for (uint32_t round = a.first + 1; round != a.first + a.rounds + 1; round++) {
+        const uint32_t set = round % 2 * gridDim.x * ORDER_STRIDE;
+        if (threadIdx.x == blockDim.x - 1) {
+            for (uint32_t k = 0; k < 30 || (is_slow && k < 300); k++)
+                load_relaxed_sys(a.mine);
+            a.next[set + blockIdx.x * ORDER_STRIDE] = round;
+        }
+        team_barrier<GRID, true>(a.team, barrier);
+        if (threadIdx.x >= 32 && threadIdx.x - 32 < gridDim.x)
+            late += (int32_t)(a.mine[set + (threadIdx.x - 32) * ORDER_STRIDE] - round) < 0;
+    }
+    if (late > 0)
+        atomicAdd(&a.wrong[0], late);
+}
+
+// Stores into the next rank's memory or, where it is alone, into its own.
+static void test_barrier(unsigned ranks, unsigned blocks, void (*kernel)(const struct order_args),
+                         bool is_own)
 {
     struct ranks all = make_ranks(ranks, 1);
     uint32_t *slots[LINKS_MOST], *wrong = (uint32_t *)shim_alloc(8);
@@ -292,8 +343,8 @@ static void test_barrier(unsigned ranks, unsigned blocks)
         all.x[k].team.mine->inbox[2] = all.x[k].team.mine->inbox[3] = 0xfffffffcu;
     }
     for (unsigned k = 0; k < ranks; k++)
-        a[k] = {all.x[k].team, slots[k], slots[(k + 1) % ranks], wrong, 0, 10};
-    shim_launch_ranks(signal_order_ordered, a, ranks, blocks, 96, 0);
+        a[k] = {all.x[k].team, slots[k], slots[is_own ? k : (k + 1) % ranks], wrong, 0, 10};
+    shim_launch_ranks(kernel, a, ranks, blocks, 96, 0);
     shim_check(wrong[0] == 0 && wrong[1] == 0, "barrier of %u x %u: %u early, %u late", ranks,
                blocks, wrong[1], wrong[0]);
     shim_check(lost(all, ranks) == 0, "barrier of %u x %u: a rank was lost", ranks, blocks);
@@ -303,13 +354,19 @@ static void shim_test(void)
 {
     test_campaign("push packets", packets_kernel(), 4, 67, 12);
     test_campaign("push plain", plain_kernel(), 4, 67, 12);
+    test_campaign("push packets, numbers that wrap", packets_kernel(), 4, 67, 12, 0xfffffff8u);
     test_absent(2, 1);
     test_absent(4, 2);
+    test_hasty(2);
     test_exchanges(1);
     test_exchanges(101);
     test_ring(signal_ring_relaxed, 2, false);
     test_ring(signal_ring_acquire, 4, true);
     test_ring(signal_ring_packet, 2, true);
-    test_barrier(2, 3);
-    test_barrier(4, 2);
+    for (int is_own = 0; is_own < 2; is_own++) {
+        test_barrier(2, 3, signal_order_ordered, is_own);
+        test_barrier(4, 2, signal_order_ordered, is_own);
+        test_barrier(2, 3, late_store<true>, is_own);
+    }
+    test_barrier(4, 1, late_store<false>, false);
 }

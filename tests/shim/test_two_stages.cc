@@ -163,12 +163,29 @@ static void check_problem(const struct problem &p, bool is_chain)
     }
 }
 
+// Where shared memory has no room for the rows, the launch says so and ends.
+static void check_room(void)
+{
+    const struct problem p = {24, 40, 2, 2, 1};
+    struct two_stages_args a = made(p);
+    const uint32_t shared = SUMS * 4 + 2 * p.hidden;
+    a.slots = STAGES_SLOTS;
+    a.shared = shared + 5 * 2 * p.model; // of 20 rows and 12
+    memset(a.counters, 0, 4 * STAGES_COUNTERS * STAGES_COUNTER);
+    const uint64_t began = shim.clock;
+    shim_launch_together(two_stages_shared, a, p.blocks, DECODER_THREADS, shared + 40 * 2 * p.hidden);
+    shim_check(a.state->aborted != 0 && shim.clock - began < 1 << 28,
+               "a block without room for its rows gives up, before its time is spent");
+}
+
 static void shim_test(void)
 {
+    check_room();
     const struct problem problems[] = {
         {64, 40, 3, 5, 2},   // fewer rows than threads, blocks that do not divide, sets in turn
         {24, 40, 2, 5, 1},   // from shared memory, too
-        {8, 16, 5, 2, 1},    // more blocks than some rows need
+        {8, 16, 5, 2, 1},
+        {8, 16, 12, 5, 1},   // more blocks than a stage has rows: some have none
         {8, 1032, 2, 1, 1},  // a row of a chunk and a short one, and more than one round of rows
     };
     for (const struct problem &p : problems)
