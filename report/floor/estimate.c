@@ -3,20 +3,22 @@
 #include <math.h>
 #include <stdio.h>
 
+const char *const packaging_names[PACKAGINGS] = {PACKAGING_NAMES};
+
 const struct packaging packagings[PACKAGINGS] = {
-    [PACKAGING_STREAM] = {.name = "stream", .what = "a kernel per operator, by stream",
+    [PACKAGING_STREAM] = {.what = "a kernel per operator, by stream",
      .edge = EDGE_STREAM, .kernels = KERNELS_SPLIT},
-    [PACKAGING_GRAPH] = {.name = "graph", .what = "a kernel per operator, by graph",
+    [PACKAGING_GRAPH] = {.what = "a kernel per operator, by graph",
      .edge = EDGE_GRAPH, .kernels = KERNELS_SPLIT},
-    [PACKAGING_CUBLAS] = {.name = "cublas", .what = "cuBLAS, and a kernel per operator between",
+    [PACKAGING_CUBLAS] = {.what = "cuBLAS, and a kernel per operator between",
      .edge = EDGE_GRAPH, .kernels = KERNELS_LIBRARY},
-    [PACKAGING_FUSED] = {.name = "fused", .what = "five fused kernels a layer, by graph", .edge = EDGE_GRAPH},
-    [PACKAGING_DEPENDENT] = {.name = "dependent", .what = "the same, with programmatic dependent launch",
+    [PACKAGING_FUSED] = {.what = "five fused kernels a layer, by graph", .edge = EDGE_GRAPH},
+    [PACKAGING_DEPENDENT] = {.what = "the same, with programmatic dependent launch",
      .edge = EDGE_DEPENDENT, .held = HELD_REGISTERS},
-    [PACKAGING_BARRIER] = {.name = "barrier", .what = "one kernel, a barrier of all SMs per step", .edge = EDGE_BARRIER},
-    [PACKAGING_RING] = {.name = "ring", .what = "the same, weights streaming ahead of the steps",
+    [PACKAGING_BARRIER] = {.what = "one kernel, a barrier of all SMs per step", .edge = EDGE_BARRIER},
+    [PACKAGING_RING] = {.what = "the same, weights streaming ahead of the steps",
      .edge = EDGE_BARRIER, .held = HELD_SHARED, .is_told_by_overlap = true},
-    [PACKAGING_VALUES] = {.name = "values", .what = "the same, with values that tell their readers",
+    [PACKAGING_VALUES] = {.what = "the same, with values that tell their readers",
      .edge = EDGE_FLAG, .held = HELD_SHARED, .is_told_by_overlap = true},
 };
 
