@@ -186,13 +186,13 @@ static void require_bits(struct probe_run *r, const struct decoder_packing *p, u
                          uint32_t steps, const char *when)
 {
     const uint64_t digest = decoder_digest(r, p->t, steps);
-    decoder_require_no_abort(r, p->t, p->way->name);
+    decoder_require_no_abort(r, p->t, way_name(p->way));
     if (*known == 0)
         *known = digest;
     probe_require(r, digest == *known,
                   "%s: %s: the same bits, every time and in every packaging of "
                   "this kind",
-                  when, p->way->name);
+                  when, way_name(p->way));
 }
 
 static void launch_poisoned(struct probe_run *r, const struct decoder_packing *p,
@@ -206,7 +206,7 @@ static void launch_poisoned(struct probe_run *r, const struct decoder_packing *p
 static double verify(struct probe_run *r, struct point *q, const struct decoder_packing *p)
 {
     const enum decoder_bits bits = p->way->bits;
-    const char *name = p->way->name;
+    const char *name = way_name(p->way);
 
     launch_poisoned(r, p, (struct decoder_work){.layers = 1});
     const double error = decoder_require_chain(r, &q->check, 1, name);
@@ -302,7 +302,7 @@ static void count_kernels(struct probe_run *r, const struct point *q,
     const size_t n = decoder_count_kernels(r, p, p->way->layer ? &one : &many) - embeds;
     probe_value(r, KERNELS, (double)n);
     probe_require(r, p->way->bits == BITS_LIBRARY || n == p->way->kernels - !merges,
-                  "%s: %zu kernels, expected %u", p->way->name, n, p->way->kernels - !merges);
+                  "%s: %zu kernels, expected %u", way_name(p->way), n, p->way->kernels - !merges);
 }
 
 static void measure_open_way(struct probe_run *r, struct point *q, const struct decoder_packing *p)
@@ -337,7 +337,7 @@ static void measure_way(struct probe_run *r, struct point *q, enum decoder_way_n
     char why[320] = "";
     struct decoder_packing p = {&decoder_ways[name], &q->t, &q->kernels, NULL};
 
-    if (!begin_way(r, q, p.way->name, flags))
+    if (!begin_way(r, q, way_name(p.way), flags))
         return;
     if (is_library && decoder_library_open(r, &library, blas_open(r, why, sizeof why), &q->t))
         p.library = &library;
@@ -358,7 +358,7 @@ static void say_where(struct probe_run *r, const struct point *q, const struct d
     for (int step = 0; step < DECODER_STEPS; step++)
         for (int part = 0; part < DECODER_PARTS; part++) {
             if (!probe_begin_case(r, PROBE_TWICE, "model=%s,context=%u,impl=%s,step=%s,part=%s",
-                                  q->p.model.name, q->p.context, way->name,
+                                  q->p.model.name, q->p.context, way_name(way),
                                   decoder_step_names[step], decoder_part_names[part]))
                 continue;
             if (fabs(closes - 1) > CLOSE)
@@ -396,7 +396,7 @@ static void measure_where(struct probe_run *r, struct point *q, enum decoder_way
     struct decoder_where where = {.sum = 0};
 
     if (!decoder_can_watch(&p) || !probe_begin_case(r, PROBE_TWICE, "model=%s,context=%u,impl=%s",
-                                                    q->p.model.name, q->p.context, p.way->name))
+                                                    q->p.model.name, q->p.context, way_name(p.way)))
         return;
     make_ready(r, q);
     where.timeline = probe_host_alloc(r, moments * q->p.blocks * sizeof *where.timeline);
@@ -420,7 +420,7 @@ static void measure_faults(struct probe_run *r, struct point *q, enum decoder_wa
 {
     const struct decoder_packing p = {&decoder_ways[name], &q->t, &q->kernels, NULL};
     if (!q->kernels.stays[name] || !probe_begin_case(r, PROBE_TWICE, "model=%s,context=%u,impl=%s",
-                                                     q->p.model.name, q->p.context, p.way->name))
+                                                     q->p.model.name, q->p.context, way_name(p.way)))
         return;
     make_ready(r, q);
     probe_value(r, CAUGHT, decoder_check_faults(r, &q->check, &p));
@@ -433,7 +433,7 @@ static void measure_endurance(struct probe_run *r, struct point *q, enum decoder
     const struct decoder_packing p = {&decoder_ways[name], &q->t, &q->kernels, NULL};
     if (!decoder_can_watch(&p) ||
         !probe_begin_case(r, PROBE_DEEP, "model=%s,context=%u,impl=%s,skew_ns=%d", q->p.model.name,
-                          q->p.context, p.way->name, SKEW_NS))
+                          q->p.context, way_name(p.way), SKEW_NS))
         return;
     make_ready(r, q);
     uint64_t digest[2];

@@ -99,7 +99,7 @@ static double error_of(struct probe_run *r, const struct decoder_tensors *t,
 static void check_way(struct probe_run *r, struct decoder_check *c, const struct decoder_packing *p,
                       const double *reference, uint64_t digest[DECODER_BITS])
 {
-    const char *name = p->way->name;
+    const char *name = way_name(p->way);
     for (int skewed = 0; skewed <= (!p->way->layer && decoder_can_watch(p)); skewed++) {
         const struct decoder_work work = {.layers = LAYERS,
                                           .keeps_mail = true,

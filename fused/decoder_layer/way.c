@@ -23,16 +23,14 @@ static const uint8_t library_layer[] = {
     K_ACTIVATE,       K_LIBRARY + DECODER_DOWN, K_ADD,           K_END};
 
 const struct decoder_way decoder_ways[DECODER_WAYS] = {
-    [WAY_STREAM] = {.name = "stream",
-                    .what = "a kernel for each operator, launched one by one",
+    [WAY_STREAM] = {.what = "a kernel for each operator, launched one by one",
                     .kernels = 14,
                     .layer = split_layer,
                     .head = split_head,
                     .bits = BITS_SPLIT,
                     .rounds = ROUNDS_AFTER,
                     .min_cc = 80},
-    [WAY_GRAPH] = {.name = "graph",
-                   .what = "the same kernels, in a graph",
+    [WAY_GRAPH] = {.what = "the same kernels, in a graph",
                    .kernels = 14,
                    .layer = split_layer,
                    .head = split_head,
@@ -40,8 +38,7 @@ const struct decoder_way decoder_ways[DECODER_WAYS] = {
                    .rounds = ROUNDS_AFTER,
                    .in_graph = true,
                    .min_cc = 80},
-    [WAY_FUSED] = {.name = "fused",
-                   .what = "a kernel for each step, in a graph",
+    [WAY_FUSED] = {.what = "a kernel for each step, in a graph",
                    .kernels = 6,
                    .layer = fused_layer,
                    .head = fused_head,
@@ -49,8 +46,7 @@ const struct decoder_way decoder_ways[DECODER_WAYS] = {
                    .rounds = ROUNDS_BEFORE,
                    .in_graph = true,
                    .min_cc = 80},
-    [WAY_DEPENDENT] = {.name = "dependent",
-                       .what = "the same, as programmatic dependents that ask for weights early",
+    [WAY_DEPENDENT] = {.what = "the same, as programmatic dependents that ask for weights early",
                        .kernels = 6,
                        .layer = fused_layer,
                        .head = fused_head,
@@ -59,29 +55,25 @@ const struct decoder_way decoder_ways[DECODER_WAYS] = {
                        .in_graph = true,
                        .is_dependent = true,
                        .min_cc = 90},
-    [WAY_BARRIER] = {.name = "barrier",
-                     .what = "one kernel, a barrier of the grid at each edge",
+    [WAY_BARRIER] = {.what = "one kernel, a barrier of the grid at each edge",
                      .kernels = 1,
                      .bits = BITS_FUSED,
                      .rounds = ROUNDS_BEFORE,
                      .min_cc = 80},
-    [WAY_RING] = {.name = "ring",
-                  .what = "one kernel, weights through a ring in shared memory",
+    [WAY_RING] = {.what = "one kernel, weights through a ring in shared memory",
                   .kernels = 1,
                   .bits = BITS_FUSED,
                   .rounds = ROUNDS_BEFORE,
                   .has_ring = true,
                   .min_cc = 90},
-    [WAY_VALUES] = {.name = "values",
-                    .what = "the ring, and values with their epochs in place of barriers",
+    [WAY_VALUES] = {.what = "the ring, and values with their epochs in place of barriers",
                     .kernels = 1,
                     .bits = BITS_FUSED,
                     .rounds = ROUNDS_BEFORE,
                     .mail = MAIL_EPOCHS,
                     .has_ring = true,
                     .min_cc = 90},
-    [WAY_CUBLAS] = {.name = "cublas",
-                    .what = "products by cuBLASLt, a kernel for each operator between, in a graph",
+    [WAY_CUBLAS] = {.what = "products by cuBLASLt, a kernel for each operator between, in a graph",
                     .kernels = 11,
                     .layer = library_layer,
                     .head = split_head,
@@ -90,6 +82,12 @@ const struct decoder_way decoder_ways[DECODER_WAYS] = {
                     .in_graph = true,
                     .min_cc = 80},
 };
+
+const char *way_name(const struct decoder_way *way)
+{
+    static const char *const names[DECODER_WAYS] = {PACKAGING_NAMES};
+    return names[way - decoder_ways];
+}
 
 /* --- the kernels ------------------------------------------------------------------------------ */
 
@@ -160,7 +158,7 @@ static cudaKernel_t staying_kernel(struct probe_run *r, const struct decoder_pro
         snprintf(batch, sizeof batch, "_b%u", p->batch);
     if (gpu_facts(r)->cc < way->min_cc || (way->has_ring && p->stages == 0))
         return NULL;
-    snprintf(name, sizeof name, "decoder_%s_%u_%u%s%s", way->name, p->head_dim, p->group, batch,
+    snprintf(name, sizeof name, "decoder_%s_%u_%u%s%s", way_name(way), p->head_dim, p->group, batch,
              is_watched ? "_watched" : "");
     const cudaKernel_t kernel =
         gpu_kernel_if_any(r, &image_decoder_layer, name, sizeof(struct decoder_args));

@@ -2,21 +2,20 @@
 #ifndef FUSED_DECODER_LAYER_WAY_H
 #define FUSED_DECODER_LAYER_WAY_H
 
+#include "core/packaging.h"
 #include "fused/decoder_layer/args.h"
 #include "fused/decoder_layer/library.h"
 #include "fused/decoder_layer/tensors.h"
 
-enum decoder_way_name {
-    WAY_STREAM, WAY_GRAPH, WAY_FUSED, WAY_DEPENDENT, WAY_BARRIER, WAY_RING, WAY_VALUES, WAY_CUBLAS,
-    DECODER_WAYS
-};
+#define DECODER_WAY_OF(identifier, name) WAY_##identifier,
+enum decoder_way_name { PACKAGING_EACH(DECODER_WAY_OF) DECODER_WAYS };
 
 /* Packagings of one kind add up in the same order and round at the same places: they give the same
  * bits, on any number of blocks. */
 enum decoder_bits { BITS_SPLIT, BITS_FUSED, BITS_LIBRARY, DECODER_BITS };
 
 struct decoder_way {
-    const char *name, *what;
+    const char *what;
     unsigned kernels;            /* of one layer; a kernel that stays: of any number of layers */
     const uint8_t *layer, *head; /* enum decoder_kernel, in order; NULL: a kernel that stays */
     enum decoder_bits bits;
@@ -27,6 +26,8 @@ struct decoder_way {
     int min_cc;
 };
 extern const struct decoder_way decoder_ways[DECODER_WAYS];
+
+const char *way_name(const struct decoder_way *way);
 
 /* What one launch does. */
 struct decoder_work {

@@ -1,7 +1,6 @@
 // Exchanges chained in one launch: the next round begins when the last one has ended.
 #include "core/device/clock.cuh"
-#include "links/all_reduce/args.h"
-#include "links/common/exchange.cuh"
+#include "links/all_reduce/exchanges.cuh"
 
 #if __CUDA_ARCH__ >= 800
 
@@ -54,24 +53,12 @@ __device__ __forceinline__ void chain(const struct exchange_args &a)
 // sass-all: kernel=chain_* stg128.sys>=1 membar=0 cctl=0 local=0 looped arch=90a+
 // sass-all: kernel=chain_* stg128.sys>=1 membar=0 cctl=0 local=0 looped calls arch=80,86,89
 #define CHAIN(name, wire, ...)                                                                     \
-    extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS, 1)                               \
-        name(const __grid_constant__ struct exchange_args a)                                       \
+    extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS, 1)                              \
+        chain_##name(const __grid_constant__ struct exchange_args a)                               \
     {                                                                                              \
         chain<__VA_ARGS__, wire::unit>(a);                                                         \
     }
-#define CHAINS(wire, type, ranks)                                                                  \
-    CHAIN(chain_push_##wire##_##type##_##ranks, wire, push_all_reduce<wire, type, ranks>)          \
-    CHAIN(chain_two_shot_##wire##_##type##_##ranks, wire, two_shot_all_reduce<wire, type, ranks>)  \
-    CHAIN(chain_reduce_scatter_##wire##_##type##_##ranks, wire,                                    \
-          push_reduce_scatter<wire, type, ranks>)
-#define CHAINS_OF(wire, ranks)                                                                     \
-    CHAINS(wire, bf16, ranks)                                                                      \
-    CHAINS(wire, fp32, ranks)                                                                      \
-    CHAIN(chain_all_gather_##wire##_any_##ranks, wire, push_all_gather<wire, ranks>)
 
-CHAINS_OF(packets, 2)
-CHAINS_OF(packets, 4)
-CHAINS_OF(plain, 2)
-CHAINS_OF(plain, 4)
+EXCHANGES(CHAIN)
 
 #endif

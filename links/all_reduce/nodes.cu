@@ -1,6 +1,5 @@
 // One exchange a launch: a node of a graph, or one of many launches in a stream.
-#include "links/all_reduce/args.h"
-#include "links/common/exchange.cuh"
+#include "links/all_reduce/exchanges.cuh"
 
 #if __CUDA_ARCH__ >= 800
 
@@ -21,23 +20,11 @@ __device__ __forceinline__ void node(const struct exchange_args &a)
 // sass-all: kernel=node_* stg128.sys>=1 membar=0 cctl=0 local=0 looped calls arch=80,86,89
 #define NODE(name, wire, ...)                                                                      \
     extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS, 1)                              \
-        name(const __grid_constant__ struct exchange_args a)                                       \
+        node_##name(const __grid_constant__ struct exchange_args a)                                \
     {                                                                                              \
         node<__VA_ARGS__, wire::unit>(a);                                                          \
     }
-#define NODES(wire, type, ranks)                                                                   \
-    NODE(node_push_##wire##_##type##_##ranks, wire, push_all_reduce<wire, type, ranks>)            \
-    NODE(node_two_shot_##wire##_##type##_##ranks, wire, two_shot_all_reduce<wire, type, ranks>)    \
-    NODE(node_reduce_scatter_##wire##_##type##_##ranks, wire,                                      \
-         push_reduce_scatter<wire, type, ranks>)
-#define NODES_OF(wire, ranks)                                                                      \
-    NODES(wire, bf16, ranks)                                                                       \
-    NODES(wire, fp32, ranks)                                                                       \
-    NODE(node_all_gather_##wire##_any_##ranks, wire, push_all_gather<wire, ranks>)
 
-NODES_OF(packets, 2)
-NODES_OF(packets, 4)
-NODES_OF(plain, 2)
-NODES_OF(plain, 4)
+EXCHANGES(NODE)
 
 #endif

@@ -151,7 +151,7 @@ static void say_best(FILE *out, const struct pass *pass)
     const double time = estimate_told(&pass->by[pass->best], pass->best, CENTRE);
     fprintf(out, "The fastest packaging is predicted to be `%s`, with %s: %.0f tokens a second, %s in "
                  "%d ms. ",
-            packagings[pass->best].name, say(text[0], time, "ns"),
+            packaging_names[pass->best], say(text[0], time, "ns"),
             1e9 / time, say_times(text[1], time), BUDGET_MS);
     fprintf(out, "Of it weights take %s, keys and values %s, and waits between steps %s. ",
             say_share(text[2], pass->share_weights), say_share(text[3], pass->share_cache),
@@ -186,7 +186,7 @@ static void packaging_cells(struct table *table, const struct pass *pass, size_t
     const struct estimate *by = &pass->by[i];
     const double told = estimate_told(by, i, CENTRE);
 
-    table_cell(table, "%s", packagings[i].name);
+    table_cell(table, "%s", packaging_names[i]);
     table_cell(table, "%s", say(text[0], estimate_told_layer(by, i, CENTRE), "ns"));
     table_cell(table, "%s", say(text[1], told, "ns"));
     table_cell(table, "%s", say(text[2], by->serial[CENTRE], "ns"));
@@ -234,7 +234,7 @@ static char *legend(void)
     if (!out)
         return NULL;
     for (size_t i = 0; i < PACKAGINGS; i++)
-        fprintf(out, "%s%s: %s", i ? "; " : "", packagings[i].name, packagings[i].what);
+        fprintf(out, "%s%s: %s", i ? "; " : "", packaging_names[i], packagings[i].what);
     fputs(". Step is the overlap estimate of ring and values, the serial one of the others. Of "
           "floor: the floor over it.", out);
     fclose(out);
@@ -305,7 +305,7 @@ static void print_cells(FILE *out, const struct pass *passes, size_t n)
             table_cell(&table, "%s", passes[k].model->name);
             table_cell(&table, "%.0f", passes[k].context);
             table_cell(&table, "%.0f", passes[k].batch);
-            table_cell(&table, "%s", packagings[i].name);
+            table_cell(&table, "%s", packaging_names[i]);
             for (enum corner c = CENTRE; c < CORNERS; c++)
                 table_number(&table, estimate_told_layer(by, i, c));
             for (enum corner c = CENTRE; c < CORNERS; c++)
@@ -360,7 +360,7 @@ static json_t *pass_json(const struct pass *pass)
     for (size_t i = 0; pass->model->decode.layers > 0 && i < PACKAGINGS; i++) {
         const struct estimate *e = &pass->by[i];
         json_array_append_new(
-            by, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "packaging", packagings[i].name,
+            by, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "packaging", packaging_names[i],
                           "what", packagings[i].what, "told_by",
                           packagings[i].is_told_by_overlap ? "overlap" : "serial",
                           "layer_serial_ns", three(e->layer_serial), "layer_overlap_ns",

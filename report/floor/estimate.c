@@ -3,38 +3,31 @@
 #include <math.h>
 #include <stdio.h>
 
+const char *const packaging_names[PACKAGINGS] = {PACKAGING_NAMES};
+
 const struct packaging packagings[PACKAGINGS] = {
-    [PACKAGING_STREAM] = {.name = "stream",
-                          .what = "a kernel per operator, by stream",
+    [PACKAGING_STREAM] = {.what = "a kernel per operator, by stream",
                           .edge = EDGE_STREAM,
                           .kernels = KERNELS_SPLIT},
-    [PACKAGING_GRAPH] = {.name = "graph",
-                         .what = "a kernel per operator, by graph",
+    [PACKAGING_GRAPH] = {.what = "a kernel per operator, by graph",
                          .edge = EDGE_GRAPH,
                          .kernels = KERNELS_SPLIT},
-    [PACKAGING_CUBLAS] = {.name = "cublas",
-                          .what = "cuBLAS, and a kernel per operator between",
+    [PACKAGING_CUBLAS] = {.what = "cuBLAS, and a kernel per operator between",
                           .edge = EDGE_GRAPH,
                           .kernels = KERNELS_LIBRARY},
-    [PACKAGING_FUSED] = {.name = "fused",
-                         .what = "six fused kernels a layer, by graph",
-                         .edge = EDGE_GRAPH},
-    [PACKAGING_DEPENDENT] = {.name = "dependent",
-                             .what = "the same, with programmatic dependent launch",
+    [PACKAGING_FUSED] = {.what = "six fused kernels a layer, by graph", .edge = EDGE_GRAPH},
+    [PACKAGING_DEPENDENT] = {.what = "the same, with programmatic dependent launch",
                              .edge = EDGE_DEPENDENT,
                              .held = HELD_BY_NEXT},
-    [PACKAGING_BARRIER] = {.name = "barrier",
-                           .what = "one kernel, a barrier of all SMs per step",
+    [PACKAGING_BARRIER] = {.what = "one kernel, a barrier of all SMs per step",
                            .edge = EDGE_BARRIER,
                            .kernels = KERNELS_ONE},
-    [PACKAGING_RING] = {.name = "ring",
-                        .what = "the same, weights streaming ahead of the steps",
+    [PACKAGING_RING] = {.what = "the same, weights streaming ahead of the steps",
                         .edge = EDGE_BARRIER,
                         .kernels = KERNELS_ONE,
                         .held = HELD_BY_RING,
                         .is_told_by_overlap = true},
-    [PACKAGING_VALUES] = {.name = "values",
-                          .what = "the same, with values that tell their readers",
+    [PACKAGING_VALUES] = {.what = "the same, with values that tell their readers",
                           .edge = EDGE_FLAG,
                           .kernels = KERNELS_ONE,
                           .held = HELD_BY_RING,
@@ -251,7 +244,8 @@ static double ramp_of(const struct primitives *p, enum corner corner)
     if (p->read.n == 0)
         return (double)NAN;
     return fmax(p->read.time[0].at[corner] - p->read.amount[0] / p->read_rate.at[corner] * 1e9 -
-                    p->edge[EDGE_GRAPH].at[corner], 0);
+                    p->edge[EDGE_GRAPH].at[corner],
+                0);
 }
 
 /* --- serial ----------------------------------------------------------------------------------- */
@@ -560,8 +554,8 @@ static void encode_estimate(struct pass *pass, const struct primitives *p)
     const double square = 2 * e->positions * e->hidden * e->hidden;
     const double wide = 2 * e->positions * e->hidden * e->ffn;
     const double scores = 4 * e->hidden * e->positions * e->positions;
-    const double weights = e->layers * (4 * e->hidden * e->hidden + 2 * e->hidden * e->ffn) *
-                           e->weight_bytes;
+    const double weights =
+        e->layers * (4 * e->hidden * e->hidden + 2 * e->hidden * e->ffn) * e->weight_bytes;
     const double flops = e->layers * (4 * square + 2 * wide + scores);
 
     pass->encode_floor = fmax(weights / p->read_rate_best, flops / p->tensor_peak) * 1e9;
@@ -582,11 +576,14 @@ bool pass_estimate(struct pass *pass, const struct model *model, double context,
     struct step steps[STEPS];
     double least = (double)INFINITY;
 
-    *pass = (struct pass){.model = model, .context = context, .batch = batch,
+    *pass = (struct pass){.model = model,
+                          .context = context,
+                          .batch = batch,
                           .encode_floor = (double)NAN,
                           .encode_serial = {(double)NAN, (double)NAN, (double)NAN}};
     if (!(p->read_rate_best > 0)) {
-        snprintf(why, DOCUMENT_WHY, "no row bandwidth.rate{level=hbm,op=read,*}: no floor without "
+        snprintf(why, DOCUMENT_WHY,
+                 "no row bandwidth.rate{level=hbm,op=read,*}: no floor without "
                  "the rate at which the memory can be read");
         return false;
     }

@@ -14,16 +14,16 @@
 #ifndef REPORT_FLOOR_ESTIMATE_H
 #define REPORT_FLOOR_ESTIMATE_H
 
+#include "core/packaging.h"
 #include "report/floor/model.h"
 #include "report/floor/primitives.h"
 
 /* The ways to pack one decode step, as impl= of decoder_layer. */
-enum packaging_name {
-    PACKAGING_STREAM, PACKAGING_GRAPH, PACKAGING_CUBLAS, PACKAGING_FUSED, PACKAGING_DEPENDENT,
-    PACKAGING_BARRIER, PACKAGING_RING, PACKAGING_VALUES, PACKAGINGS
-};
+#define PACKAGING_OF(identifier, name) PACKAGING_##identifier,
+enum packaging_name { PACKAGING_EACH(PACKAGING_OF) PACKAGINGS };
+extern const char *const packaging_names[PACKAGINGS];
 struct packaging {
-    const char *name, *what;
+    const char *what;
     enum edge edge;
     /* Six a layer; one per operator, fourteen; cuBLAS, with one for each operator between its
      * products, eleven; or one that stays. */

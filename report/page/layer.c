@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/packaging.h"
 #include "report/floor/frozen.h"
 #include "report/page/sections.h"
 #include "report/page/take.h"
@@ -23,22 +24,22 @@ const char *const layer_needs[] = {
     NULL,
 };
 
-enum { MODELS = 3, WAYS = 9, STEPS = 6, PARTS = 4 };
-enum { READ, STREAM, GRAPH, CUBLAS, FUSED, DEPENDENT, BARRIER, RING, VALUES };
+enum { MODELS = 3, STEPS = 6, PARTS = 4 };
+#define WAY_OF(identifier, name) identifier,
+enum { READ, PACKAGING_EACH(WAY_OF) WAYS };
 static const struct {
     const char *name, *shown, *floor; /* of metrics, in tables, of predictions */
 } models[MODELS] = {{"1b", "1B", "llama-1b"}, {"3b", "3B", "llama-3b"}, {"8b", "8B", "llama-8b"}};
-static const struct {
-    const char *impl, *shown;
-} ways[WAYS] = {[READ] = {"read", "a read of its bytes"},
-                [STREAM] = {"stream", "stream: kernel by kernel"},
-                [GRAPH] = {"graph", "graph: a kernel for each"},
-                [CUBLAS] = {"cublas", "cublas: its products"},
-                [FUSED] = {"fused", "fused: in a graph, too"},
-                [DEPENDENT] = {"dependent", "dependent: fetch ahead"},
-                [BARRIER] = {"barrier", "barrier: one kernel"},
-                [RING] = {"ring", "ring: it fetches ahead"},
-                [VALUES] = {"values", "values: and no barriers"}};
+static const char *const way_impl[WAYS] = {"read", PACKAGING_NAMES};
+static const char *const way_shown[WAYS] = {[READ] = "a read of its bytes",
+                                            [STREAM] = "stream: kernel by kernel",
+                                            [GRAPH] = "graph: a kernel for each",
+                                            [CUBLAS] = "cublas: its products",
+                                            [FUSED] = "fused: in a graph, too",
+                                            [DEPENDENT] = "dependent: fetch ahead",
+                                            [BARRIER] = "barrier: one kernel",
+                                            [RING] = "ring: it fetches ahead",
+                                            [VALUES] = "values: and no barriers"};
 /* In tables: first those that the whole report shows. */
 enum { WAYS_SHOWN = 5 };
 static const size_t ranked[WAYS] = {READ,    GRAPH,  CUBLAS, DEPENDENT, VALUES,
@@ -48,7 +49,7 @@ static const char *const parts[PARTS] = {"weights", "activations", "waiting", "t
 
 static struct number of_way(const struct summary *summary, int need, size_t model, size_t way)
 {
-    return number_of(take_row(summary, layer_needs[need], models[model].name, ways[way].impl));
+    return number_of(take_row(summary, layer_needs[need], models[model].name, way_impl[way]));
 }
 
 /* The packaging with the least time, from one on; 0: none was measured. */
@@ -94,7 +95,7 @@ static void tabulate_layers(const struct summary *summary, struct section *s)
         }
         if (!is_there)
             continue;
-        grid_text(grid, ways[way].shown);
+        grid_text(grid, way_shown[way]);
         kernels.id = NULL;
         grid_number(grid, &kernels);
         for (size_t k = 0; k < 2 * MODELS; k++)
@@ -124,7 +125,7 @@ static bool tabulate_way(const struct summary *summary, const struct frozen *fro
     bool is_there = false;
 
     for (size_t m = 0; m < MODELS; m++) {
-        const struct frozen_cell *its = frozen_find(frozen, models[m].floor, 1024, ways[way].impl);
+        const struct frozen_cell *its = frozen_find(frozen, models[m].floor, 1024, way_impl[way]);
         const double ns = its ? its->step : (double)NAN;
         cell[3 * m] = of_way(summary, STEP, m, way);
         cell[3 * m + 1] = number_there(&cell[3 * m]) ? predicted(ns) : number_none();
@@ -133,7 +134,7 @@ static bool tabulate_way(const struct summary *summary, const struct frozen *fro
     }
     if (!is_there)
         return false;
-    grid_text(grid, ways[way].shown);
+    grid_text(grid, way_shown[way]);
     for (size_t i = 0; i < 3 * MODELS; i++)
         grid_number(grid, &cell[i]);
     return true;
@@ -249,7 +250,7 @@ static bool take_step(const struct summary *summary, size_t model, size_t way, s
     double sum = 0;
     for (size_t i = 0; i < PARTS; i++) {
         its->part[i] = number_of(take_row(summary, layer_needs[WHERE], models[model].name,
-                                          ways[way].impl, steps[step], parts[i]));
+                                          way_impl[way], steps[step], parts[i]));
         its->part[i].id = NULL; /* so many rows, of two rounds: `report --all` names them */
         sum += its->part[i].value;
     }
@@ -308,7 +309,7 @@ static void tabulate_where(const struct summary *summary, struct section *s)
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k <= PARTS; k++)
             columns[1 + i * (PARTS + 1) + k] = (struct column){
-                k ? NULL : section_text(s, "%s, %s", models[model[i]].shown, ways[way[i]].impl),
+                k ? NULL : section_text(s, "%s, %s", models[model[i]].shown, way_impl[way[i]]),
                 short_names[k], "us", 'r'};
     struct grid *grid = section_grid(s, columns, 1 + n * (PARTS + 1));
 
@@ -350,7 +351,7 @@ static void draw_line(const struct summary *summary, struct section *s)
         if (!take_steps(summary, model, way, its))
             continue;
         struct series *line = section_series(
-            s, section_text(s, "%s, %s", models[model].shown, ways[way].impl), "count");
+            s, section_text(s, "%s, %s", models[model].shown, way_impl[way]), "count");
         for (size_t i = 0; i < STEPS; i++) {
             struct number part = its[i].part[0];
             const struct number *all = &its[i].part[PARTS];
@@ -417,9 +418,9 @@ static void note_edges(const struct summary *summary, struct section *s)
 {
     for (size_t m = 0; m < MODELS; m++) {
         const struct number idle =
-            number_of(take_row(summary, layer_needs[EDGE], models[m].name, ways[BARRIER].impl));
+            number_of(take_row(summary, layer_needs[EDGE], models[m].name, way_impl[BARRIER]));
         const struct number busy =
-            number_of(take_row(summary, layer_needs[EDGE], models[m].name, ways[RING].impl));
+            number_of(take_row(summary, layer_needs[EDGE], models[m].name, way_impl[RING]));
         if (!number_there(&idle) || !number_there(&busy))
             continue;
         section_note(s,
@@ -437,7 +438,7 @@ static void note_contexts(const struct summary *summary, struct section *s)
         const char *said = "";
         for (size_t i = 0; i < sizeof contexts / sizeof contexts[0]; i++) {
             const struct number time = number_of(take_row(summary, layer_needs[ANY], models[m].name,
-                                                          contexts[i], ways[VALUES].impl));
+                                                          contexts[i], way_impl[VALUES]));
             if (number_there(&time))
                 said = section_text(s, "%s%s%s at %s keys", said, *said ? ", " : "",
                                     section_say(s, &time, NULL), contexts[i]);

@@ -8,23 +8,16 @@ cd "$(dirname "$0")/../.." || exit 1
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 chmod 755 "$work"
-passed=0 failed=0 skipped=0 status=0
+. tests/count.sh
+status=0
+
+remark() { tail -n 3 "$work/check"; tail -n 4 "$work/said"; }
 
 check() { # check WHAT COMMAND...
     local what=$1
     shift
-    if "$@" >"$work/check" 2>&1; then
-        passed=$((passed + 1))
-        return
-    fi
-    failed=$((failed + 1))
-    echo "FAIL $what"
-    { tail -n 3 "$work/check"; tail -n 4 "$work/said"; } 2>/dev/null | cut -c1-200 | sed 's/^/    /'
-}
-
-skip() {
-    skipped=$((skipped + 1))
-    echo "skip $1: $2"
+    "$@" >"$work/check" 2>&1
+    result $? "$what"
 }
 
 left_with() { [ "$status" = "$1" ] || { echo "exit $status, expected $1"; false; }; }

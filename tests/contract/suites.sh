@@ -38,6 +38,15 @@ counted 'check_schema("check", {}, lambda spoilt: None)'
 check "in Python: a document that does not follow its schema" test "$status" = \
     "$(python3 -c 'import jsonschema' 2>/dev/null && echo 1 || echo 0)"
 
+in_shell() { # in_shell LINE...: a test in shell of these lines
+    printf '%s\n' '. tests/count.sh' "$@" 'echo "$passed passed, $failed failed, $skipped skipped"' >"$work/test.sh"
+    bash -u "$work/test.sh" >"$work/out" 2>&1
+    status=$?
+}
+in_shell 'result 0 a' 'result 1 b' 'skip c why' 'remark() { echo more; ls /no_such_place; }' 'result 77 d'
+check "in shell: what passes, fails and skips" python_says 0 \
+    $'FAIL b\nskip c: why\nFAIL d\n    more\n1 passed, 2 failed, 1 skipped'
+
 mkdir -p "$work/a tree/tests/contract" "$work/a tree/build/tests"
 cp tests/run.sh "$work/a tree/tests/"
 cd "$work/a tree" || exit 1

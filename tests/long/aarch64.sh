@@ -11,18 +11,10 @@ cc=aarch64-linux-gnu-gcc
 bundle=results/nvidia-h100-80gb-hbm3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-passed=0 failed=0 skipped=0
+. tests/count.sh
 skip() { echo "skipped: $1"; exit 77; }
 
-result() { # result STATUS WHAT
-    if [ "$1" = 0 ]; then
-        passed=$((passed + 1))
-        return
-    fi
-    failed=$((failed + 1))
-    echo "FAIL $2"
-    grep -E 'warning:|error:|^not ok|FAIL|differ' "$work/out" | head -n 8 | cut -c1-200 | sed 's/^/    /'
-}
+remark() { grep -E 'warning:|error:|^not ok|FAIL|differ' "$work/out" | head -n 8; }
 
 command -v $cc >/dev/null || skip "no $cc (make test-long installs it as root)"
 [ "$(uname -m)" != aarch64 ] || skip "this machine is one: make test is this test"

@@ -6,17 +6,9 @@ cd "$(dirname "$0")/../.." || exit 1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cuda=${CUDA_HOME:-/usr/local/cuda}
-passed=0 failed=0 skipped=0
+. tests/count.sh
 
-result() { # result STATUS WHAT
-    if [ "$1" = 0 ]; then
-        passed=$((passed + 1))
-        return
-    fi
-    failed=$((failed + 1))
-    echo "FAIL $2"
-    grep -E 'warning:|error:|^not ok|FAIL' "$work/out" | head -n 8 | cut -c1-200 | sed 's/^/    /'
-}
+remark() { grep -E 'warning:|error:|^not ok|FAIL' "$work/out" | head -n 8; }
 
 # Files that need CUDA's headers, one by one: all of which no object was made yet.
 compile_gpu_files() { # compile_gpu_files CC

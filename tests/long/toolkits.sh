@@ -14,17 +14,9 @@ archs=${TOOLKIT_ARCHS:-75 90a 120}
 table=$PWD/tests/long/toolkits.txt
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
+. tests/count.sh
 
-result() { # result STATUS WHAT
-    if [ "$1" = 0 ]; then
-        passed=$((passed + 1))
-        return
-    fi
-    failed=$((failed + 1))
-    echo "FAIL $2"
-    grep -iE -m 6 'error|needed|warning|lacks|FAIL' "$work/out" | cut -c1-200 | sed 's/^/    /'
-}
+remark() { grep -iE -m 6 'error|needed|warning|lacks|FAIL' "$work/out"; }
 
 # What is not x86-64's has other wheels.
 [ "$(uname -m)" = x86_64 ] || { echo "skipped: the wheels are x86-64's"; exit 77; }

@@ -9,23 +9,15 @@ cd "$(dirname "$0")/../.." || exit 1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cc=${CC:-cc}
-passed=0 failed=0 skipped=0
+. tests/count.sh
+
+remark() { tail -n 3 "$work/check"; tail -n 4 "$work/said"; }
 
 check() { # check WHAT COMMAND...
     local what=$1
     shift
-    if "$@" >"$work/check" 2>&1; then
-        passed=$((passed + 1))
-        return
-    fi
-    failed=$((failed + 1))
-    echo "FAIL $what"
-    { tail -n 3 "$work/check"; tail -n 4 "$work/said"; } 2>/dev/null | cut -c1-200 | sed 's/^/    /'
-}
-
-skip() {
-    skipped=$((skipped + 1))
-    echo "skip $1: $2"
+    "$@" >"$work/check" 2>&1
+    result $? "$what"
 }
 
 # Runs a command; its outputs go to $work/out and $work/said, its exit status to $status.
