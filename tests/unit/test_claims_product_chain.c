@@ -149,6 +149,24 @@ static void safety_and_controls(void **unused)
     }
 }
 
+/* Bundles that no instrument made: all times equal, every figure 1. */
+static void no_instrument(void **unused)
+{
+    static const char *const claims[] = {"C03", "C04", "C19"};
+    (void)unused;
+    for (size_t i = 0; i < CHECK_LENGTH(claims); i++) {
+        struct chain c = sound;
+        double *const times[] = {&c.all,   &c.most, &c.quarter,      &c.eighth,     &c.eight,
+                                 &c.small, &c.cold, &c.cold_most,    &c.cold_eight, &c.cold_few,
+                                 &c.read,  &c.p99,  &c.small_quarter};
+        for (size_t k = 0; k < CHECK_LENGTH(times); k++)
+            *times[k] = 1000;
+        assert_int_equal(judged(claims[i], c), CLAIM_NOT_TESTABLE);
+        c.pins = c.wrong = c.few_wrong = c.more = 1;
+        assert_int_equal(judged(claims[i], c), CLAIM_NOT_TESTABLE);
+    }
+}
+
 /* --- each ------------------------------------------------------------------------------------- */
 
 static void fastest_on_few(void **unused)
@@ -210,7 +228,8 @@ static void forced_to_idle(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(safety_and_controls), cmocka_unit_test(fastest_on_few),
-        cmocka_unit_test(gain_of_all), cmocka_unit_test(forced_to_idle)};
+        cmocka_unit_test(safety_and_controls), cmocka_unit_test(no_instrument),
+        cmocka_unit_test(fastest_on_few), cmocka_unit_test(gain_of_all),
+        cmocka_unit_test(forced_to_idle)};
     return cmocka_run_group_tests_name("claims product_chain", tests, NULL, NULL);
 }
