@@ -16,7 +16,8 @@ static __device__ __forceinline__ void give_share(const struct layer_args &a)
     });
 }
 
-// One push all-reduce, from the summands to the residual. Who has one unit has its residual before he waits.
+// One push all-reduce, from the summands to the residual. A thread's first unit has its residual before
+// it waits.
 template <int RANKS> static __device__ __forceinline__ void add_shares(const struct layer_args &a)
 {
     __shared__ uint64_t shared;
