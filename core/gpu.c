@@ -8,6 +8,7 @@
 #include "core/board.h"
 #include "core/device/harness.h"
 #include "core/gpu_inside.h"
+#include "core/heap.h"
 #include "core/mps.h"
 #include "core/nvml.h"
 #include "core/run.h"
@@ -17,7 +18,7 @@ PROBE_IMAGE(harness);
 enum {
     GUARD_BYTES = 64 << 10,
     GUARD_BYTE = 0xa5,
-    WARM_MS = 25,
+    WARM_MS = 10,
     SETTLE_NS = 400000000,
     PLATEAU_NS = 80000000,
     LOOK_NS = 50000,
@@ -437,6 +438,7 @@ bool gpu_open(struct probe_run *r, const char **state, char why[DOCUMENT_WHY])
     struct gpu *g = r->gpu = calloc(1, sizeof *g);
     if (!g)
         probe_fail(r, "out of host memory");
+    heap_keep();
     CUDA(cudaSetDevice(r->options.device));
     CUDA(cudaDeviceGetPCIBusId(g->pci_bus, sizeof g->pci_bus, r->options.device));
     read_facts(&g->facts, r->options.device);

@@ -150,8 +150,14 @@ double probe_tick_ns(const struct probe_run *r, const char *timer)
 
 void *probe_host_alloc(struct probe_run *r, size_t bytes)
 {
+    enum { PAGE = 4096, LARGE = 128 << 10 };
     void *memory = NULL;
-    if (posix_memalign(&memory, 4096, bytes ? bytes : 1))
+    /* What was freed has no room for a request that must also be aligned: see heap_keep(). */
+    if (bytes >= LARGE)
+        memory = malloc(bytes);
+    else if (posix_memalign(&memory, PAGE, bytes ? bytes : 1))
+        memory = NULL;
+    if (!memory)
         probe_fail(r, "out of host memory (%zu bytes)", bytes);
     return memory;
 }

@@ -115,8 +115,9 @@ bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...
 
 /* The sample loop of the current case. True until one of these holds, tested in this order:
  *   - 1000 rounds of the loop ("count"),
- *   - 80 ms since the loop began and at least 5 rounds ("time"),
- *   - at 20, 40, 80, 160 ... rounds: the 95 % order-statistic interval of every metric's median is
+ *   - 80 ms (PROBE_THRICE: 50; with `run --quick`: 30) since the loop began and at least 5 rounds
+ *     ("time"),
+ *   - at 20, 28, 40, 56, 80 ... rounds: the 95 % order-statistic interval of every metric's median is
  *     within 0.2 % of it, or within one timer tick ("stable").
  * Two rounds of warm-up come first; their samples are discarded. The word in parentheses is stored
  * with the case. If the SM clock moved by more than 1 % meanwhile, the loop begins anew, up to three

@@ -14,6 +14,8 @@ enum {
     PASSES_MIN = 5,
     FIRST_LOOK = 20,
     CASE_MS = 80,
+    THRICE_CASE_MS = 50, /* of a curve */
+    QUICK_CASE_MS = 30,  /* no verdict follows from one round */
     BEST_OF_FIRST = 20, /* "best" uses a fixed number of samples, never an adaptive one */
 };
 static const double STABLE = 0.002, CONFIDENCE = 0.95, CLOCK_MOVED = 0.01;
@@ -207,6 +209,18 @@ static bool loop_is_full(struct probe_run *r, const char *why)
     return loop_begins(r);
 }
 
+static uint64_t case_ns(const struct probe_run *r)
+{
+    const int usual = r->flags & PROBE_THRICE ? THRICE_CASE_MS : CASE_MS;
+    return (uint64_t)(r->options.quick ? QUICK_CASE_MS : usual) * 1000000;
+}
+
+/* 20, 28, 40, 56, 80 ...: each time the square root of two as many passes. */
+static int look_after(int passes)
+{
+    return passes % 7 == 0 ? passes / 7 * 10 : passes / 5 * 7;
+}
+
 bool probe_more(struct probe_run *r)
 {
     struct loop *loop = &r->loop;
@@ -236,10 +250,10 @@ bool probe_more(struct probe_run *r)
         if (loop->passes >= PASSES_MAX)
             return loop_is_full(r, "count");
         if (loop->passes >= PASSES_MIN &&
-            probe_host_ns() - loop->began_ns > (uint64_t)CASE_MS * 1000000)
+            probe_host_ns() - loop->began_ns > case_ns(r))
             return loop_is_full(r, "time");
         if (loop->passes >= loop->next_look) {
-            loop->next_look *= 2;
+            loop->next_look = look_after(loop->next_look);
             if (all_stable(r))
                 return loop_is_full(r, "stable");
         }
@@ -384,11 +398,20 @@ static double median_of(struct probe_run *r, const struct probe_metric *m, const
     return s->grid ? stat_summarise(s->value, s->n).median : figures_of(r, m, s).s.median;
 }
 
+/* What no figure is formed of has no digits that nothing can tell apart: a bundle holds 10^5 of them. */
+static json_t *rounded(double value, int digits)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    return document_number(strtod(text, NULL));
+}
+
+enum { SPREAD_DIGITS = 3, CLOCK_DIGITS = 6, CELL_DIGITS = 5 };
+
 static json_t *side_object(double work, const struct stat_summary *s)
 {
-    return json_pack("{s:f, s:I, s:o, s:o, s:o, s:o}", "work", work, "n", (json_int_t)s->n,
-                     "median", document_number(s->median), "min", document_number(s->min), "max",
-                     document_number(s->max), "mad", document_number(s->mad));
+    return json_pack("{s:f, s:I, s:o, s:o}", "work", work, "n", (json_int_t)s->n, "median",
+                     document_number(s->median), "mad", rounded(s->mad, SPREAD_DIGITS));
 }
 
 /* A map's figures are those of its finite cells. */
@@ -428,7 +451,6 @@ static json_t *metric_object(struct probe_run *r, const struct probe_metric *m,
     if (s->has_direct || s->missing[0]) {
         json_object_set_new(object, "n", json_integer(s->has_direct));
         json_object_set_new(object, "median", document_number(s->has_direct ? s->direct : NAN));
-        json_object_set_new(object, "best", document_number(s->has_direct ? s->direct : NAN));
         if (s->missing[0])
             json_object_set_new(object, "why", json_string(s->missing));
         return object;
@@ -442,15 +464,17 @@ static json_t *metric_object(struct probe_run *r, const struct probe_metric *m,
     const struct {
         const char *name;
         double value;
-    } fields[] = {{"median", f.s.median}, {"best", f.best},  {"min", f.s.min}, {"max", f.s.max},
-                  {"q1", f.s.q1},         {"q3", f.s.q3},    {"mad", f.s.mad}, {"p01", f.s.p01},
-                  {"p99", f.s.p99},       {"p999", f.s.p999}};
+    } fields[] = {{"median", f.s.median}, {"best", f.best},   {"min", f.s.min}, {"max", f.s.max},
+                  {"q1", f.s.q1},         {"q3", f.s.q3},     {"p01", f.s.p01}, {"p99", f.s.p99},
+                  {"p999", f.s.p999}};
     json_object_set_new(object, "n", json_integer((json_int_t)f.s.n));
     for (size_t i = 0; i < PROBE_LENGTH(fields); i++)
         if (i < 2 || isfinite(fields[i].value))
             json_object_set_new(object, fields[i].name, document_number(fields[i].value));
     if (!isfinite(f.s.median))
         json_object_set_new(object, "why", json_string("too few samples for this percentile"));
+    if (isfinite(f.s.mad))
+        json_object_set_new(object, "mad", rounded(f.s.mad, SPREAD_DIGITS));
     if (f.resolution > 0)
         json_object_set_new(object, "resolution", document_number(f.resolution));
     if (r->watch)
@@ -472,8 +496,8 @@ static json_t *clock_object(struct probe_run *r, char *discarded, size_t size)
         snprintf(discarded, size, "SM clock moved by %.1f %% (%.0f to %.0f MHz)", 100 * moved,
                  c.min, c.max);
     return json_pack("{s:I, s:o, s:o, s:o}", "n", (json_int_t)c.n, "median_mhz",
-                     document_number(c.median), "min_mhz", document_number(c.min), "max_mhz",
-                     document_number(c.max));
+                     document_number(c.median), "min_mhz", rounded(c.min, CLOCK_DIGITS),
+                     "max_mhz", rounded(c.max, CLOCK_DIGITS));
 }
 
 /* The clocks of the loops whose samples were dropped because it moved. */
@@ -563,12 +587,10 @@ void probe_value(struct probe_run *r, int metric, double value)
         probe_missing(r, metric, "not a finite number in this run");
 }
 
-/* Five digits: a map has thousands of cells, and none is known more precisely. */
+/* A map has thousands of cells, and none is known more precisely. */
 static json_t *cell(double value)
 {
-    char text[32];
-    snprintf(text, sizeof text, "%.5g", value);
-    return document_number(strtod(text, NULL));
+    return rounded(value, CELL_DIGITS);
 }
 
 static json_t *axis_object(struct probe_axis axis)

@@ -17,6 +17,7 @@ OK, FAILED, USAGE, SKIPPED = 0, 1, 2, 77
 
 WARM_PASSES, PASSES_MIN, PASSES_MAX, FIRST_LOOK = 2, 5, 1000, 20
 CASE_S, STABLE, CONFIDENCE, BEST_OF_FIRST = 0.080, 0.002, 0.95, 20
+SPREAD_DIGITS, CLOCK_DIGITS = 3, 6
 
 
 class Metric:
@@ -90,6 +91,11 @@ def narrow(values, tick):
 
 # --- from samples to figures (core/samples.c) -----------------------------------------------------
 
+def rounded(value, digits):
+    """No digits that nothing can tell apart."""
+    return float("%.*g" % (digits, value))
+
+
 def sides_of(samples):
     """A slope's (work, value) samples by their two amounts of work, the smaller first."""
     sides = {}
@@ -105,11 +111,11 @@ def figures_of_slope(samples, tick):
     (low_work, low), (high_work, high) = sides_of(samples)
     between, s, t = high_work - low_work, summarise(low), summarise(high)
     least = [min(side[:BEST_OF_FIRST]) for side in (low, high)]
-    kept = ("n", "median", "min", "max", "mad")
     return {"n": len(high), "median": (t["median"] - s["median"]) / between,
             "best": (least[1] - least[0]) / between, "mad": (s["mad"] + t["mad"]) / between,
             "resolution": tick / between,
-            "sides": [dict({"work": float(w)}, **{k: side[k] for k in kept})
+            "sides": [{"work": float(w), "n": side["n"], "median": side["median"],
+                       "mad": rounded(side["mad"], SPREAD_DIGITS)}
                       for w, side in ((low_work, s), (high_work, t))]}
 
 
@@ -132,7 +138,7 @@ def figures_of(metric, samples, tick):
     for key in ("n", "median", "best", "min", "max", "q1", "q3", "mad", "p01", "p99", "p999"):
         value = figures.get(key, math.nan)
         if math.isfinite(value):
-            kept[key] = value
+            kept[key] = rounded(value, SPREAD_DIGITS) if key == "mad" else value
         elif key in ("median", "best"):
             kept[key] = None
     if figures["resolution"] > 0:
@@ -260,7 +266,8 @@ class Run:
         elif self.passes >= PASSES_MIN and time.monotonic() - self.began > CASE_S:
             self.stopped = "time"
         elif self.passes >= self.next_look:
-            self.next_look *= 2
+            look = self.next_look  # 20, 28, 40, 56, 80 ...
+            self.next_look = look // 7 * 10 if look % 7 == 0 else look // 5 * 7
             self.stopped = "stable" if self.all_stable() else None
         return self.stopped is None
 
@@ -324,8 +331,9 @@ class Run:
                 one["stopped"] = self.stopped
             if self.clock_mhz:
                 c = summarise(without_glitches(self.clock_mhz))
-                one["sm_clock"] = {"n": c["n"], "median_mhz": c["median"], "min_mhz": c["min"],
-                                   "max_mhz": c["max"]}
+                one["sm_clock"] = {"n": c["n"], "median_mhz": c["median"],
+                                   "min_mhz": rounded(c["min"], CLOCK_DIGITS),
+                                   "max_mhz": rounded(c["max"], CLOCK_DIGITS)}
             if self.facts:
                 one["facts"] = self.facts
             self.cases.append(one)
@@ -337,7 +345,7 @@ class Run:
             one["timer"] = metric.timer
         if metric in self.direct or metric in self.missed:
             value = self.direct.get(metric)
-            one.update(n=int(value is not None), median=value, best=value)
+            one.update(n=int(value is not None), median=value)
             if metric in self.missed:
                 one["why"] = self.missed[metric]
         else:
@@ -368,7 +376,7 @@ def table_of(document):
     for one in document["cases"]:
         for m in one["metrics"]:
             keys = ",".join(filter(None, (one["case"], m.get("timer") and f"timer={m['timer']}")))
-            shown = [f"{m[k]:.5g} {m['unit']}" if m[k] is not None else "-"
+            shown = [f"{m[k]:.5g} {m['unit']}" if m.get(k) is not None else "-"
                      for k in ("median", "best")]
             lines.append(f"{m['name'] + '{' + keys + '}':92} {shown[0]:>14} {shown[1]:>14} "
                          f"{m['n']:6}")

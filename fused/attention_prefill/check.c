@@ -10,7 +10,7 @@
 
 /* Of a row and a key, that one verification looks at: PRODUCTS_IN_FULL is all of 32 heads and 1024
  * tokens. */
-enum { PRODUCTS_MAX = 1 << 24, PRODUCTS_IN_FULL = 1 << 25 };
+enum { PRODUCTS_MAX = 1 << 24, PRODUCTS_IN_FULL = 1 << 25, DEPTH_MOST = 128 };
 
 static uint32_t rows_looked_at(const struct prefill_problem *p, bool in_full)
 {
@@ -66,19 +66,21 @@ static double number(const struct prefill_problem *p, uint16_t bits)
 }
 
 /* One row on the CPU, in double, with room for 2 x sees numbers; returns the elements beyond the
- * bound of attention_prefill_verify, but for a constant in place of its last term. */
-static int wrong_in_row(const struct prefill_problem *of, bool is_unfused, const uint16_t *q,
-                        const uint16_t *k, const uint16_t *v, const uint16_t *out, int sees,
-                        double *room)
+ * bound of attention_prefill_verify, but for a constant in place of its last term. Key by key and
+ * value by value as they lie in memory: this is most of the first round's time. */
+static int wrong_in_row(const struct prefill_problem *of, bool is_unfused, const float *q,
+                        const float *k, const float *v, const float *out, int sees, double *room)
 {
     const double u = prefill_is_bf16(of) ? HALF_BF16_UNIT : HALF_FP16_UNIT;
-    double *p = room, *error = room + sees, top = -INFINITY, sum = 0;
+    double *p = room, *error = room + sees, top = -INFINITY, sum = 0, plain = 0;
+    double o[DEPTH_MOST] = {0}, squares[DEPTH_MOST] = {0};
     int wrong = 0;
 
     for (int j = 0; j < sees; j++) {
-        p[j] = 0;
+        double product = 0;
         for (int i = 0; i < of->depth; i++)
-            p[j] += number(of, q[i]) * number(of, k[j * of->depth + i]) / sqrt(of->depth);
+            product += (double)q[i] * (double)k[j * of->depth + i];
+        p[j] = product / sqrt(of->depth);
         top = fmax(top, p[j]);
     }
     for (int j = 0; j < sees; j++) {
@@ -86,26 +88,32 @@ static int wrong_in_row(const struct prefill_problem *of, bool is_unfused, const
         p[j] = exp(p[j] - top);
         sum += p[j];
     }
-    for (int i = 0; i < of->depth; i++) {
-        double o = 0, squares = 0, plain = 0;
-        for (int j = 0; j < sees; j++) {
-            double x = p[j] / sum, y = number(of, v[j * of->depth + i]), e = x * error[j];
-            o += x * y;
-            squares += e * e * y * y;
-            plain += e * e;
+    for (int j = 0; j < sees; j++) {
+        const double x = p[j] / sum, e = x * error[j];
+        const float *y = v + j * of->depth;
+        plain += e * e;
+        for (int i = 0; i < of->depth; i++) {
+            o[i] += x * (double)y[i];
+            squares[i] += e * (double)y[i] * (e * (double)y[i]);
         }
-        wrong += !(fabs(number(of, out[i]) - o) <=
-                   u * fabs(o) + 4 * sqrt(squares + o * o * plain) + 0x1p-24);
     }
+    for (int i = 0; i < of->depth; i++)
+        wrong += !(fabs((double)out[i] - o[i]) <=
+                   u * fabs(o[i]) + 4 * sqrt(squares[i] + o[i] * o[i] * plain) + 0x1p-24);
     return wrong;
 }
 
-static const void *fetch_part(struct probe_run *r, const struct pool *pool, size_t elements,
-                              size_t first)
+/* As fp32, which holds each of them. */
+static float *fetch_part(struct probe_run *r, const struct prefill_problem *p,
+                         const struct pool *pool, size_t elements, size_t first)
 {
-    void *host = probe_host_alloc(r, 2 * elements);
-    gpu_to_host(r, host, pool->memory + 2 * first, 2 * elements);
-    return host;
+    uint16_t *bits = probe_host_alloc(r, 2 * elements);
+    float *numbers = probe_host_alloc(r, elements * sizeof *numbers);
+    gpu_to_host(r, bits, pool->memory + 2 * first, 2 * elements);
+    for (size_t i = 0; i < elements; i++)
+        numbers[i] = (float)number(p, bits[i]);
+    free(bits);
+    return numbers;
 }
 
 /* Rows of one head, drawn anew in every run: the first, the last, and others. */
@@ -117,10 +125,10 @@ void prefill_check_on_host(struct probe_run *r, const struct operator_set *s,
     const size_t queries = (size_t)p->queries, depth = (size_t)p->depth;
     const size_t head = probe_seed(r) % (size_t)p->heads, keys = (size_t)p->keys;
     const size_t kv = head / (size_t)(p->heads / p->kv_heads);
-    const uint16_t *q = fetch_part(r, &t->q, queries * depth, head * queries * depth);
-    const uint16_t *out = fetch_part(r, &t->out, queries * depth, head * queries * depth);
-    const uint16_t *k = fetch_part(r, &t->k, keys * depth, kv * keys * depth);
-    const uint16_t *v = fetch_part(r, &t->v, keys * depth, kv * keys * depth);
+    float *q = fetch_part(r, p, &t->q, queries * depth, head * queries * depth);
+    float *out = fetch_part(r, p, &t->out, queries * depth, head * queries * depth);
+    float *k = fetch_part(r, p, &t->k, keys * depth, kv * keys * depth);
+    float *v = fetch_part(r, p, &t->v, keys * depth, kv * keys * depth);
     double *scratch = probe_host_alloc(r, 2 * sizeof *scratch * keys);
     const int most = probe_is_check_run(r) ? 4 : 8, rows = p->queries < most ? p->queries : most;
     int wrong = 0;
@@ -136,10 +144,10 @@ void prefill_check_on_host(struct probe_run *r, const struct operator_set *s,
     }
     probe_require(r, wrong == 0, "%s: %d of %d elements are not as computed on the CPU in double",
                   when, wrong, rows * p->depth);
-    free((void *)q);
-    free((void *)out);
-    free((void *)k);
-    free((void *)v);
+    free(q);
+    free(out);
+    free(k);
+    free(v);
     free(scratch);
 }
 

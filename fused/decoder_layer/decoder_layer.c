@@ -42,7 +42,10 @@
  * Traps. A short chain's weights stay in the L2. A graph cannot be replayed with a fixed epoch: its
  * words would look fresh; kernels that stay are launched, each time with greater epochs. The choice
  * of a token by its greatest logit is not stable among near ties, so it is checked with the
- * logits. SMs' clocks are not compared with each other: `where` uses differences on one SM only. */
+ * logits. SMs' clocks are not compared with each other: `where` uses differences on one SM only. What one
+ * launch shows of a wait differs from the next by a tenth: `where`, `closes`, barrier_under_load and
+ * `timeline` are medians over five launches, of means over blocks and layers. Medians over blocks
+ * would not add up: waits are skewed, and the sum was off by 4 %. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,7 +118,7 @@ static const struct probe_parameter parameters[] = {
 
 /* --- one point -------------------------------------------------------------------------------- */
 
-enum { SOME_STEPS = 2, LEAST_WATCHED = 4 };
+enum { SOME_STEPS = 2, LEAST_WATCHED = 4, WATCHED = 5 };
 static const double STEP_NS = 1e6, CLOSE = 0.03;
 
 /* Its memory is made when the first of its cases is due. */
@@ -357,7 +360,7 @@ static void say_where(struct probe_run *r, const struct point *q, const struct d
 {
     for (int step = 0; step < DECODER_STEPS; step++)
         for (int part = 0; part < DECODER_PARTS; part++) {
-            if (!probe_begin_case(r, PROBE_TWICE, "model=%s,context=%u,impl=%s,step=%s,part=%s",
+            if (!probe_begin_case(r, PROBE_THRICE, "model=%s,context=%u,impl=%s,step=%s,part=%s",
                                   q->p.model.name, q->p.context, way_name(way),
                                   decoder_step_names[step], decoder_part_names[part]))
                 continue;
@@ -370,36 +373,50 @@ static void say_where(struct probe_run *r, const struct point *q, const struct d
         }
 }
 
+/* Several launches, one after the other, behind one that warms up. */
 static void watch(struct probe_run *r, struct point *q, const struct decoder_packing *p,
                   struct decoder_where *where)
 {
     const uint32_t layers = q->t.generations;
     const struct decoder_work work = {.layers = layers, .keeps_mail = true, .is_watched = true};
     const size_t n = (size_t)layers * DECODER_STEPS * q->p.blocks * DECODER_STAMPS;
+    const size_t cells = (size_t)DECODER_MOMENTS * q->p.blocks;
     uint64_t *stamps = probe_host_alloc(r, n * sizeof *stamps);
-    double *scratch = probe_host_alloc(r, decoder_where_scratch(&q->p, layers) * sizeof *scratch);
+    double *timelines = probe_host_alloc(r, WATCHED * cells * sizeof *timelines);
+    struct decoder_where launches[WATCHED];
 
     decoder_launch(r, p, &work);
-    gpu_clock_start(r);
-    decoder_launch(r, p, &work);
-    const double mhz = gpu_clock_stop(r);
-    gpu_to_host(r, stamps, q->t.stamps, n * sizeof *stamps);
-    decoder_where_of(&q->p, stamps, layers, mhz, scratch, where);
+    for (size_t i = 0; i < WATCHED; i++) {
+        gpu_clock_start(r);
+        decoder_launch(r, p, &work);
+        const double mhz = gpu_clock_stop(r);
+        gpu_to_host(r, stamps, q->t.stamps, n * sizeof *stamps);
+        launches[i].timeline = timelines + i * cells;
+        decoder_where_of(&q->p, stamps, layers, mhz, &launches[i]);
+    }
+    decoder_where_median(&q->p, launches, WATCHED, where);
     free(stamps);
-    free(scratch);
+    free(timelines);
 }
 
+static bool begin_watched(struct probe_run *r, const struct point *q, const struct decoder_way *way,
+                          unsigned flags)
+{
+    return probe_begin_case(r, flags, "model=%s,context=%u,impl=%s", q->p.model.name, q->p.context,
+                            way_name(way));
+}
+
+/* The parts are points of a figure, whose spread between rounds is shown. The timeline is a map. */
 static void measure_where(struct probe_run *r, struct point *q, enum decoder_way_name name)
 {
     const struct decoder_packing p = {&decoder_ways[name], &q->t, &q->kernels, NULL};
-    const size_t moments = DECODER_STEPS * (DECODER_STAMPS - 1);
     struct decoder_where where = {.sum = 0};
 
-    if (!decoder_can_watch(&p) || !probe_begin_case(r, PROBE_TWICE, "model=%s,context=%u,impl=%s",
-                                                    q->p.model.name, q->p.context, way_name(p.way)))
+    if (!decoder_can_watch(&p) || !begin_watched(r, q, p.way, PROBE_THRICE))
         return;
     make_ready(r, q);
-    where.timeline = probe_host_alloc(r, moments * q->p.blocks * sizeof *where.timeline);
+    where.timeline =
+        probe_host_alloc(r, (size_t)DECODER_MOMENTS * q->p.blocks * sizeof *where.timeline);
     watch(r, q, &p, &where);
     decoder_require_no_abort(r, &q->t, "watched");
     const double ns = q->layer_ns[name], closes = where.sum / ns;
@@ -408,8 +425,11 @@ static void measure_where(struct probe_run *r, struct point *q, enum decoder_way
     else
         probe_missing(r, CLOSES, "layer_time was not measured in this process");
     probe_value(r, BARRIER_UNDER_LOAD, where.edge);
-    probe_grid(r, TIMELINE, (struct probe_axis){"moment", moments, NULL},
-               (struct probe_axis){"block", q->p.blocks, NULL}, where.timeline);
+    probe_fact(r, "launches", "%d of %u layers, of each figure the median", (int)WATCHED,
+               q->t.generations);
+    if (begin_watched(r, q, p.way, PROBE_TWICE))
+        probe_grid(r, TIMELINE, (struct probe_axis){"moment", DECODER_MOMENTS, NULL},
+                   (struct probe_axis){"block", q->p.blocks, NULL}, where.timeline);
     say_where(r, q, p.way, &where, ns > 0 ? closes : 1);
     free(where.timeline);
 }
@@ -641,7 +661,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "decoder_layer",
     .what = "How close to the read of its weights come a decoder's layer and a whole step?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,

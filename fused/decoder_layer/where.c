@@ -82,9 +82,9 @@ static uint32_t working(const struct decoder_problem *p, int step)
     return step == DECODER_STEP_MERGE && merging < p->blocks ? merging : p->blocks;
 }
 
-/* The parts of every block in one step of one layer: part[i][n ...]. */
-static void parts_of(const struct stamps *s, uint32_t layer, int step, double *part[DECODER_PARTS],
-                     double *starved, size_t n)
+/* Adds the parts of every block in one step of one layer. */
+static void add_parts(const struct stamps *s, uint32_t layer, int step, double part[DECODER_PARTS],
+                      double *starved)
 {
     const uint32_t blocks = s->p->blocks;
     const double get = quickest(s, layer, step, blocks, DECODER_BEGUN, DECODER_ARRIVED);
@@ -97,11 +97,11 @@ static void parts_of(const struct stamps *s, uint32_t layer, int step, double *p
         const double did = from_to(s, layer, step, block, DECODER_ARRIVED, DECODER_COMPUTED);
         const double left = from_to(s, layer, step, block, DECODER_COMPUTED, DECODER_PUBLISHED);
         const double work = polls(step) ? fmin(least, did) : did;
-        part[PART_WEIGHTS][n + block] = work;
-        part[PART_ACTIVATIONS][n + block] = get;
-        part[PART_WAITING][n + block] = got - get + left - leave + did - work;
-        part[PART_TAIL][n + block] = leave + gap(s, layer, step, block);
-        starved[n + block] = at(s, layer, step, block, DECODER_STARVED);
+        part[PART_WEIGHTS] += work;
+        part[PART_ACTIVATIONS] += get;
+        part[PART_WAITING] += got - get + left - leave + did - work;
+        part[PART_TAIL] += leave + gap(s, layer, step, block);
+        *starved += at(s, layer, step, block, DECODER_STARVED);
     }
 }
 
@@ -111,53 +111,76 @@ static double median_of(double *values, size_t n)
     return stat_median(values, n);
 }
 
-static void draw_timeline(const struct stamps *s, double *timeline)
+/* Of the steps with a product. */
+static double edge_of(const double ns[DECODER_STEPS][DECODER_PARTS])
 {
-    const uint32_t layer = s->layers / 2, blocks = s->p->blocks;
-    enum { MOMENTS = DECODER_STAMPS - 1 };
-    for (uint32_t block = 0; block < blocks; block++) {
-        const uint64_t *begun =
-            s->of + ((uint64_t)layer * DECODER_STEPS * blocks + block) * DECODER_STAMPS;
-        for (int step = 0; step < DECODER_STEPS; step++)
-            for (int what = 0; what < MOMENTS; what++) {
-                const uint64_t *of = begun + (uint64_t)step * blocks * DECODER_STAMPS;
-                timeline[(size_t)(step * MOMENTS + what) * blocks + block] =
-                    is_absent(s, step) ? (double)NAN : s->ns * (double)(of[what] - begun[0]);
-            }
-    }
+    double edges[DECODER_STEPS];
+    size_t n = 0;
+    for (int step = 0; step < DECODER_STEPS; step++)
+        if (!polls(step))
+            edges[n++] = ns[step][PART_ACTIVATIONS] + ns[step][PART_TAIL];
+    return median_of(edges, n);
 }
 
-size_t decoder_where_scratch(const struct decoder_problem *p, uint32_t layers)
+/* A mean over layers: by turns each block has each share of the work. */
+static void draw_timeline(const struct stamps *s, double *timeline)
 {
-    return (size_t)layers * p->blocks * (DECODER_PARTS + 1);
+    const uint32_t blocks = s->p->blocks, last = s->layers - 1;
+    const size_t layer_of = (size_t)DECODER_STEPS * blocks * DECODER_STAMPS;
+    enum { MOMENTS = DECODER_STAMPS - 1 };
+    for (int row = 0; row < DECODER_MOMENTS; row++)
+        for (uint32_t block = 0; block < blocks; block++) {
+            const int step = row / MOMENTS, what = row % MOMENTS;
+            double sum = is_absent(s, step) ? (double)NAN : 0;
+            for (uint32_t layer = 1; layer < last; layer++) {
+                const uint64_t *begun = s->of + layer * layer_of + (size_t)block * DECODER_STAMPS;
+                const uint64_t *of = begun + (size_t)step * blocks * DECODER_STAMPS;
+                sum += s->ns * (double)(of[what] - begun[DECODER_BEGUN]);
+            }
+            timeline[(size_t)row * blocks + block] = sum / (last - 1);
+        }
 }
 
 void decoder_where_of(const struct decoder_problem *p, const uint64_t *stamps, uint32_t layers,
-                      double mhz, double *scratch, struct decoder_where *where)
+                      double mhz, struct decoder_where *where)
 {
     const struct stamps s = {p, stamps, layers, 1e3 / mhz};
-    const size_t each = (size_t)layers * p->blocks;
-    double *part[DECODER_PARTS], *starved = scratch + DECODER_PARTS * each, edges[DECODER_STEPS];
-    size_t n_edges = 0;
+    const double n = (double)(layers - 2) * p->blocks;
 
     where->sum = 0;
-    for (int i = 0; i < DECODER_PARTS; i++)
-        part[i] = scratch + (size_t)i * each;
     for (int step = 0; step < DECODER_STEPS; step++) {
-        size_t n = 0;
-        for (uint32_t layer = 1; layer + 1 < layers && !is_absent(&s, step); layer++) {
-            parts_of(&s, layer, step, part, starved, n);
-            n += p->blocks;
-        }
-        for (int i = 0; i < DECODER_PARTS; i++) {
-            where->ns[step][i] = n ? median_of(part[i], n) : 0;
-            where->sum += where->ns[step][i];
-        }
-        where->starved[step] = n ? median_of(starved, n) : 0;
-        if (!polls(step))
-            edges[n_edges++] = where->ns[step][PART_ACTIVATIONS] + where->ns[step][PART_TAIL];
+        double part[DECODER_PARTS] = {0}, starved = 0;
+        for (uint32_t layer = 1; layer + 1 < layers && !is_absent(&s, step); layer++)
+            add_parts(&s, layer, step, part, &starved);
+        for (int i = 0; i < DECODER_PARTS; i++)
+            where->sum += where->ns[step][i] = part[i] / n;
+        where->starved[step] = starved / n;
     }
-    where->edge = median_of(edges, n_edges);
+    where->edge = edge_of(where->ns);
     if (where->timeline)
         draw_timeline(&s, where->timeline);
+}
+
+void decoder_where_median(const struct decoder_problem *p, const struct decoder_where *launches,
+                          size_t n, struct decoder_where *where)
+{
+    double values[DECODER_WATCHED_MOST];
+
+    where->sum = 0;
+    for (int step = 0; step < DECODER_STEPS; step++) {
+        for (int part = 0; part < DECODER_PARTS; part++) {
+            for (size_t i = 0; i < n; i++)
+                values[i] = launches[i].ns[step][part];
+            where->sum += where->ns[step][part] = median_of(values, n);
+        }
+        for (size_t i = 0; i < n; i++)
+            values[i] = launches[i].starved[step];
+        where->starved[step] = median_of(values, n);
+    }
+    where->edge = edge_of(where->ns);
+    for (size_t cell = 0; where->timeline && cell < (size_t)DECODER_MOMENTS * p->blocks; cell++) {
+        for (size_t i = 0; i < n; i++)
+            values[i] = launches[i].timeline[cell];
+        where->timeline[cell] = isnan(values[0]) ? values[0] : rint(median_of(values, n));
+    }
 }

@@ -2,7 +2,7 @@
 #ifndef FUSED_DECODER_LAYER_WHERE_H
 #define FUSED_DECODER_LAYER_WHERE_H
 
-#include "fused/decoder_layer/way.h"
+#include "fused/decoder_layer/model.h"
 
 /* A block's time in one step, in four parts that add up to it:
  *   weights      its rows of the matrix, or its keys and values, pass by
@@ -19,20 +19,25 @@ extern const char *const decoder_part_names[DECODER_PARTS];
 extern const char *const decoder_step_names[DECODER_STEPS];
 
 struct decoder_where {
-    double ns[DECODER_STEPS][DECODER_PARTS]; /* medians over blocks and layers */
+    double ns[DECODER_STEPS][DECODER_PARTS]; /* means over blocks and layers: they add up */
     double starved[DECODER_STEPS];           /* ns of `weights` without a tile at hand */
-    double sum;                              /* of all medians */
-    double edge;     /* ns: activations and tail of a step with a product, the median of them */
-    double *timeline; /* DECODER_STEPS x (DECODER_STAMPS - 1) rows of p.blocks: ns since the block
-                       * began the layer, for a layer in the middle */
+    double sum;       /* of all parts: a layer's time in this launch */
+    double edge;      /* ns: activations and tail of a step with a product, the median of them */
+    double *timeline; /* DECODER_MOMENTS rows of p.blocks: ns since the block began the
+                       * layer, means over the layers; NULL: not asked for */
 };
+enum { DECODER_MOMENTS = DECODER_STEPS * (DECODER_STAMPS - 1) }; /* rows of a timeline */
 
-/* From stamps of `layers` layers, at least 4, in cycles of `mhz`; the first and the last layer do
- * not count. splits: 1 means that no block stamps the merge. Plain C: `stamps` is host memory.
- * The caller frees nothing: timeline is memory that it gives. */
+/* One launch, from stamps of `layers` layers, at least 4, in cycles of `mhz`; the first and the last
+ * layer do not count. splits: 1 means that no block stamps the merge. Plain C: `stamps` is host
+ * memory. The caller frees nothing: timeline is memory that it gives. */
 void decoder_where_of(const struct decoder_problem *p, const uint64_t *stamps, uint32_t layers,
-                      double mhz, double *scratch, struct decoder_where *where);
-/* Numbers of scratch that this takes. */
-size_t decoder_where_scratch(const struct decoder_problem *p, uint32_t layers);
+                      double mhz, struct decoder_where *where);
+
+/* What n launches of a problem say, n odd: of each figure the median over them; its sum is that of
+ * these medians. All have a timeline, or none has. */
+enum { DECODER_WATCHED_MOST = 9 };
+void decoder_where_median(const struct decoder_problem *p, const struct decoder_where *launches,
+                          size_t n, struct decoder_where *where);
 
 #endif

@@ -217,7 +217,7 @@ static void measure(struct probe_run *r)
         check_odd_shapes(r);
     } else {
         measure_layer(r, 4096, 14336, 0);
-        measure_layer(r, 2048, 8192, 0);
+        measure_layer(r, 2048, 8192, PROBE_THRICE);
         if (probe_deep(r))
             measure_layer(r, 8192, 28672, PROBE_DEEP);
     }

@@ -131,7 +131,7 @@ void sizes_measure_layouts(struct probe_run *r, const struct ways *ways)
             base.shape = (struct product_shape){
                 .m = v.base, .n = v.base, .k = v.base, .type = GPU_FP16, .layout = "nn"};
         }
-        measure_variant(r, ways, &base, &s, &v, CUBLAS, 0);
+        measure_variant(r, ways, &base, &s, &v, CUBLAS, PROBE_THRICE);
         measure_variant(r, ways, &base, &s, &v, LT_FIRST,
                         v.also & FIRST_TOO ? PROBE_THRICE : PROBE_DEEP);
         measure_variant(r, ways, &base, &s, &v, LT_BEST,

@@ -375,14 +375,20 @@ void bandwidth_measure_powers(struct probe_run *r, struct mover *m)
         probe_require(r, idle < 0.75 * busy, "idle takes %.0f W, reading HBM %.0f", idle, busy);
 }
 
+/* Reads and copies by loads are what other rates are compared with. */
+static unsigned how_often(const struct form *f)
+{
+    return strcmp(f->path, "ld") != 0 || f->op == WRITE ? PROBE_THRICE : 0;
+}
+
 void bandwidth_measure_streams(struct probe_run *r, struct mover *m)
 {
     const bool quick = probe_is_check_run(r);
 
     for (int form = 0; form < N_FORMS; form++)
-        measure_l2(r, m, form, quick ? 1 : l2_turns(r, forms[form].op), 0);
+        measure_l2(r, m, form, quick ? 1 : l2_turns(r, forms[form].op), how_often(&forms[form]));
     for (int form = 0; form < N_FORMS; form++)
-        measure_hbm(r, m, form, quick ? MIB : 512 * MIB, 0);
+        measure_hbm(r, m, form, quick ? MIB : 512 * MIB, how_often(&forms[form]));
     for (int form = 0; form < N_FORMS && !quick; form++) {
         measure_hbm(r, m, form, 4 * GIB, form == BY_LOADS ? 0 : PROBE_DEEP);
         for (uint32_t turns = 1; turns <= L2_DEEP_TURNS; turns++)

@@ -230,7 +230,7 @@ static void measure_banks(struct probe_run *r, const struct bench *b)
         struct spread spread = {.run = run, .far = 32, .near = i == 0 ? 0 : 1};
         struct contention_args a = args_of(b, spread);
         a.turns = turns_of(r, 32 / run, BANK_STRETCH);
-        if (!probe_begin_case(r, 0, "ways=%s", names[i]))
+        if (!probe_begin_case(r, PROBE_THRICE, "ways=%s", names[i]))
             continue;
         while (probe_more(r)) {
             sample_chain(r, b, chase, &a, BANK_LATENCY, -1, &result);
@@ -260,8 +260,8 @@ static void measure_sectors(struct probe_run *r, const struct bench *b, const ch
                 args_of(b, (struct spread){.run = 32 / sectors, .far = apart});
             a.turns = turns_of(r, lines, in_l2 ? L2_STRETCH : L1_STRETCH);
             bool end = sectors == 1 || sectors == 32;
-            if (!probe_begin_case(r, in_l2 && !end ? PROBE_DEEP : 0, "level=%s,sectors=%u,lines=%u",
-                                  level, sectors, lines))
+            if (!probe_begin_case(r, in_l2 && !end ? PROBE_DEEP : PROBE_THRICE,
+                                  "level=%s,sectors=%u,lines=%u", level, sectors, lines))
                 continue;
             while (probe_more(r)) {
                 if (in_l2)
@@ -413,8 +413,9 @@ static void measure_atomics(struct probe_run *r, const struct bench *b)
 
     for (size_t i = 0; i < PROBE_LENGTH(ops); i++)
         for (uint32_t lanes = 1; lanes <= 32; lanes += 31) {
-            measure_chain(r, b, 0, "shared", ops[i], lanes);
-            measure_chain(r, b, lanes > 1 ? PROBE_DEEP : 0, "global", ops[i], lanes);
+            const unsigned shown = i == 0 ? 0 : PROBE_THRICE; /* an addition is in the report */
+            measure_chain(r, b, PROBE_THRICE, "shared", ops[i], lanes);
+            measure_chain(r, b, lanes > 1 ? PROBE_DEEP : shown, "global", ops[i], lanes);
         }
     for (size_t i = 0; i < PROBE_LENGTH(ops); i++)
         for (size_t kind = 0; kind < PROBE_LENGTH(kinds); kind++)
@@ -424,9 +425,10 @@ static void measure_atomics(struct probe_run *r, const struct bench *b)
                 if (cas && (kind > 0 || s == 3))
                     continue; /* a swap always returns; on all SMs it takes seconds */
                 if (sharings[s].run > 0)
-                    measure_shared(r, b, cas && s > 0 ? PROBE_DEEP : 0, ops[i], kinds[kind],
-                                   &sharings[s]);
-                measure_global(r, b, plain || (end && kind == (size_t)!cas) ? 0 : PROBE_DEEP,
+                    measure_shared(r, b, cas && s > 0 ? PROBE_DEEP : PROBE_THRICE, ops[i],
+                                   kinds[kind], &sharings[s]);
+                measure_global(r, b,
+                               plain || (end && kind == (size_t)!cas) ? PROBE_THRICE : PROBE_DEEP,
                                ops[i], kinds[kind], &sharings[s]);
             }
 }

@@ -77,20 +77,23 @@ static const struct mode {
     unsigned flags, flags_long, flags_body; /* of the cases: short, long, with a body */
 } modes[] = {
     {"stream", "edges_one", BY_STREAM, PER_SM, 0, 0, 0, NEVER, PROBE_DEEP},
-    {"stream_pdl_early", "edges_dependent_early", BY_STREAM, PER_SM, 1, 0, 0, NEVER, PROBE_DEEP},
-    {"stream_pdl_late", "edges_dependent_late", BY_STREAM, PER_SM, 1, 0, 0, NEVER, PROBE_DEEP},
+    {"stream_pdl_early", "edges_dependent_early", BY_STREAM, PER_SM, 1, 0, PROBE_THRICE, NEVER,
+     PROBE_DEEP},
+    {"stream_pdl_late", "edges_dependent_late", BY_STREAM, PER_SM, 1, 0, PROBE_THRICE, NEVER,
+     PROBE_DEEP},
     {"submitted", "edges_one", BY_SUBMISSION, PER_SM, 0, 0, PROBE_DEEP, PROBE_DEEP, PROBE_DEEP},
-    {"graph", "edges_one", BY_GRAPH, PER_SM, 0, 0, 0, 0, 0},
-    {"graph", "edges_one", BY_GRAPH, 1, 0, 0, 0, PROBE_DEEP, NEVER},
+    {"graph", "edges_one", BY_GRAPH, PER_SM, 0, 0, 0, 0, PROBE_THRICE},
+    {"graph", "edges_one", BY_GRAPH, 1, 0, 0, PROBE_THRICE, PROBE_DEEP, NEVER},
     {"graph_pdl_early", "edges_dependent_early", BY_GRAPH, PER_SM, 1, 0, 0, PROBE_DEEP, PROBE_DEEP},
-    {"graph_pdl_late", "edges_dependent_late", BY_GRAPH, PER_SM, 1, 0, 0, PROBE_DEEP, PROBE_DEEP},
-    {"grid_sync", "edges_grid_sync", BY_ONE_LAUNCH, PER_SM, 0, 0, 0, PROBE_DEEP, PROBE_DEEP},
-    {"counter", "edges_counter", BY_ONE_LAUNCH, PER_SM, 0, 0, 0, 0, 0},
+    {"graph_pdl_late", "edges_dependent_late", BY_GRAPH, PER_SM, 1, 0, PROBE_THRICE, PROBE_DEEP,
+     PROBE_DEEP},
+    {"grid_sync", "edges_grid_sync", BY_ONE_LAUNCH, PER_SM, 0, 0, PROBE_THRICE, PROBE_DEEP, PROBE_DEEP},
+    {"counter", "edges_counter", BY_ONE_LAUNCH, PER_SM, 0, 0, 0, 0, PROBE_THRICE},
     {"cluster", "edges_cluster", BY_ONE_LAUNCH, 8, 0, 1, PROBE_DEEP, PROBE_DEEP, NEVER},
-    {"cluster", "edges_cluster", BY_ONE_LAUNCH, 16, 0, 1, 0, PROBE_DEEP, NEVER},
-    {"block", "edges_block", BY_ONE_LAUNCH, 1, 0, 0, 0, PROBE_DEEP, NEVER},
+    {"cluster", "edges_cluster", BY_ONE_LAUNCH, 16, 0, 1, PROBE_THRICE, PROBE_DEEP, NEVER},
+    {"block", "edges_block", BY_ONE_LAUNCH, 1, 0, 0, PROBE_THRICE, PROBE_DEEP, NEVER},
     {"block_shared", "edges_block_shared", BY_ONE_LAUNCH, 1, 0, 0, 0, PROBE_DEEP, NEVER},
-    {"unwaited", "edges_unwaited", BY_ONE_LAUNCH, PER_SM, 0, 0, 0, PROBE_DEEP, PROBE_DEEP},
+    {"unwaited", "edges_unwaited", BY_ONE_LAUNCH, PER_SM, 0, 0, PROBE_THRICE, PROBE_DEEP, PROBE_DEEP},
 };
 
 /* The same steps without any wait. The body gives the warps time to drift apart. */

@@ -246,14 +246,16 @@ static void measure_copies(struct probe_run *r, struct link *l)
     static const struct {
         size_t bytes;
         unsigned flags;
-    } sizes[] = {{4, 0}, {512, PROBE_DEEP}, {4096, 0}, {16384, PROBE_DEEP}, {65536, 0},
+    } sizes[] = {{4, PROBE_THRICE}, {512, PROBE_DEEP}, {4096, PROBE_THRICE}, {16384, PROBE_DEEP},
+                 {65536, PROBE_THRICE},
                  {1 << 18, PROBE_DEEP}, {1 << 20, PROBE_DEEP}, {LARGE, 0},
                  {(size_t)1 << 28, PROBE_DEEP}};
     size_t large = probe_deep(r) ? (size_t)1 << 28 : LARGE;
 
     l->room = probe_is_check_run(r) ? LARGE : 2 * large;
     l->words = gpu_alloc(r, l->room, "the copy");
-    l->pageable = probe_host_alloc(r, l->room);
+    if (posix_memalign((void **)&l->pageable, 4096, l->room))
+        probe_fail(r, "out of host memory (%zu bytes)", l->room);
     CUDA(cudaHostAlloc((void **)&l->pinned, l->room, cudaHostAllocDefault));
     memset(l->pageable, 1, l->room);
     for (int way = 0; way < 4; way++)

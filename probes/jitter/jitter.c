@@ -196,8 +196,9 @@ static void measure_all_steps(struct probe_run *r, const struct jitter *j)
             for (enum host host = IDLE; host < N_HOSTS; host++) {
                 const bool spare = all[i].usual[host] == 0 || (host != SHARED && mode != BY_STREAM);
                 const int n = probe_deep(r) ? all[i].deep[host] : all[i].usual[host];
+                const unsigned usual = host == SHARED ? 0 : PROBE_THRICE; /* what claims rest on */
                 measure_steps(r, j, mode, all[i].launches, host,
-                              probe_is_check_run(r) ? CHECK_STEPS : n, spare ? PROBE_DEEP : 0);
+                              probe_is_check_run(r) ? CHECK_STEPS : n, spare ? PROBE_DEEP : usual);
             }
 }
 
@@ -528,7 +529,8 @@ static void measure_items(struct probe_run *r, const struct jitter *j, struct qu
     double uncertainty_ns = 0, served_ns = 0;
     int impossible = 0;
 
-    if (!probe_begin_case(r, 0, "load=%d,items=%d,launch=%s", load, ITEMS, launch_names[how]))
+    if (!probe_begin_case(r, PROBE_THRICE, "load=%d,items=%d,launch=%s", load, ITEMS,
+                          launch_names[how]))
         return;
     for (int i = 0; i < n; i++) {
         struct gpu_host_clock clock = gpu_relate_clocks(r);

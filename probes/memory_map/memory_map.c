@@ -216,7 +216,7 @@ static void show_reach(struct probe_run *r, const double *cycles, const size_t *
         probe_missing(r, TLB_REACH, "no step between few pages and many");
 }
 
-/* Half octaves of pages; the sizes measured in every round have packed controls. */
+/* Half octaves of pages; three sizes have packed controls. */
 static void measure_tlbs(struct probe_run *r, struct mapper *m)
 {
     size_t most = probe_is_check_run(r) ? LINES_FEW : LIST_MAX, n = 0, lines_of[32];
@@ -225,7 +225,7 @@ static void measure_tlbs(struct probe_run *r, struct mapper *m)
     for (int i = 0; chase_half_octave(LINES_FEW, i) <= most; i++) {
         size_t lines = chase_half_octave(LINES_FEW, i);
         bool always = lines == 64 || lines == 512 || lines == LINES_DEFAULT;
-        unsigned flags = lines > LINES_DEFAULT ? PROBE_DEEP : always ? 0 : PROBE_THRICE;
+        unsigned flags = lines > LINES_DEFAULT ? PROBE_DEEP : PROBE_THRICE;
         double median = measure_tlb(r, m, lines, PAGE, flags);
         if (isfinite(median) && flags != PROBE_DEEP) {
             lines_of[n] = lines;

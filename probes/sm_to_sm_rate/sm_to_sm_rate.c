@@ -245,7 +245,8 @@ static void measure_slab(struct probe_run *r, struct mover *m, const char *from,
                               .cooperative = true};
     uint32_t aborted;
 
-    if (!probe_begin_case(r, large ? PROBE_POWER_BOUND : 0, "from=%s,slab=%s", from, name))
+    if (!probe_begin_case(r, PROBE_THRICE | (large ? PROBE_POWER_BOUND : 0), "from=%s,slab=%s", from,
+                          name))
         return;
     a.slabs = gpu_alloc(r, slab * (size_t)gpu->n_sm, "the slabs");
     for (uint32_t pass = 0; probe_more(r); pass++) {
@@ -388,8 +389,9 @@ static void measure(struct probe_run *r)
 
     for (uint32_t size = 2; size <= CLUSTER_MOST && m.stream[OP_READ]; size *= 2) {
         for (enum op op = OP_READ; op < N_OPS; op++) {
-            unsigned flags = op == OP_BULK && !probe_is_check_run(r) ? PROBE_DEEP : 0;
-            measure_stream(r, &m, flags, op, size, false);
+            unsigned flags = op == OP_BULK && !probe_is_check_run(r) ? PROBE_DEEP : PROBE_THRICE;
+            const bool is_shown = op == OP_READ && size == 2; /* the others are a curve */
+            measure_stream(r, &m, is_shown ? 0 : flags, op, size, false);
             measure_stream(r, &m, size == 2 ? flags : PROBE_DEEP, op, size, true);
         }
         if (probe_begin_case(r, PROBE_TWICE, "size=%u", size))

@@ -19,6 +19,7 @@
 
 /* NVML may list a probe that has just ended for a moment. */
 static const double LEAVING_S = 2.0, LOOK_S = 1.0;
+enum { LEAVING_LOOK_NS = 5000000 }; /* between two looks: there are 280 runs */
 static const double LIMIT_S = 120, DEEP_LIMIT_S = 600; /* of one process */
 static const double PREPARE_LIMIT_S = 900;             /* of one that compiles before round 1 */
 
@@ -96,7 +97,7 @@ static void look_before(struct session *s)
     s->n_suspicious = 0;
     s->seen = devices_state(s);
     while (s->seen.n_processes > 0 && child_now_s() < until && !session_interrupted()) {
-        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = LEAVING_LOOK_NS}, NULL);
         s->seen = devices_state(s);
     }
     s->foreign = s->seen.n_processes > 0;
@@ -365,6 +366,7 @@ static void run_task(struct session *s, struct task *task)
         cause = judge(s, document, repeat, before);
         json_decref(before);
         keep_environment(s, document);
+        session_keep_new_facts(s, document);
         say_lost(s, document);
         count(s, task, document);
         if (cause && repeat < SESSION_REPEATS_MAX) {

@@ -414,6 +414,7 @@ static void close_session(struct session *s)
     free(s->tasks);
     json_decref(s->environment);
     json_decref(s->runs);
+    json_decref(s->said);
     json_decref(s->lost);
     json_decref(s->continued);
     if (s->held >= 0)

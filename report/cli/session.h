@@ -61,6 +61,7 @@ struct session {
     size_t n_left;
 
     json_t *environment, *runs;
+    json_t *said;      /* facts of all runs, see session_keep_new_facts(); NULL: not looked for yet */
     size_t n_bytes;    /* of the runs, as they are written; 0: not counted yet */
     json_t *lost;      /* what programs said of libraries that they lack, each line once */
     int n_kept;        /* rounds of the resumed bundle, which are not measured again */
@@ -92,6 +93,9 @@ void session_measure(struct session *s);
  * the talk, not the run: SIGPIPE is ignored. */
 void session_catch_signals(void);
 bool session_interrupted(void);
+
+/* facts.c: takes away the facts of a run that an earlier one of s->runs has said. */
+void session_keep_new_facts(struct session *s, json_t *run);
 
 /* resume.c: takes up the interrupted bundle options.resumed: its whole rounds, seed and place. After
  * the tasks are chosen. False with one line in why if it is of another commit, card or host. */

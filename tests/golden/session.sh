@@ -62,6 +62,17 @@ check "an unknown probe is a usage error" exits 2
 check "that names it" says "unknown probe 'no_such'"
 check "and nothing is written" test ! -e one.json
 
+facts_of() { [ "$(grep -o '"facts":{[^}]*}' one.json | tr -d '\n')" = "$1" ]; }
+probes null telling
+first='"facts":{"kernel":"k0","size":"8"}' later='"facts":{"kernel":"k1"}'
+measure
+check "a fact stands once, and again where it changed" facts_of "$first$later"
+python3 -c 'import json; b = json.load(open("one.json")); b.update(complete=False)
+b["runs"] = [r for r in b["runs"] if r["run"]["round"] < 2]; json.dump(b, open("cut.json", "w"))'
+"$gpufloor" run --continue cut.json --results "$work/results" >out 2>talk && mv cut.json one.json
+check "also in a bundle that is continued" facts_of "$first$later"
+check "which has all its rounds" runs_of telling 7
+
 probes null good
 mkdir -p elsewhere
 for name in peer.sh mute.sh needy.sh good.sh; do ln -s "$here/fake_probe.sh" "elsewhere/$name"; done

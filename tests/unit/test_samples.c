@@ -119,16 +119,21 @@ static const char *text(const json_t *object, const char *key)
 
 /* Fills one case of one metric from a script: sample i of the loop, warm-up not counted, is
  * script(i); the two passes of warm-up hand over absurd values. Returns the passes sampled. */
-static int sample_all(int metric, double (*script)(int), uint64_t ns_a_pass)
+static int sample_flagged(unsigned flags, int metric, double (*script)(int), uint64_t ns_a_pass)
 {
     int pass = 0;
-    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
+    assert_true(probe_begin_case(r, flags, PROBE_NO_KEYS));
     while (probe_more(r)) {
         probe_sample(r, metric, 1, pass < 2 ? 1e12 : script(pass - 2));
         now_ns += ns_a_pass;
         pass++;
     }
     return pass - 2;
+}
+
+static int sample_all(int metric, double (*script)(int), uint64_t ns_a_pass)
+{
+    return sample_flagged(0, metric, script, ns_a_pass);
 }
 
 /* --- when the loop ends ------------------------------------------------------------------------------ */
@@ -187,20 +192,27 @@ static void stops_by_time(void **state)
     assert_string_equal(text(last_case(), "stopped"), "time");
     assert_int_equal(sample_all(TIME, two_modes, 1000000000), 5); /* never fewer than five */
     assert_string_equal(text(last_case(), "stopped"), "time");
+    /* 50 ms in three rounds, 30 ms in a quick one. */
+    assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 5000000), 11);
+    r->options.quick = true;
+    assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 5000000), 7);
+    assert_int_equal(sample_all(TIME, two_modes, 5000000), 7);
+    assert_string_equal(text(last_case(), "stopped"), "time");
+    r->options.quick = false;
 }
 
-/* 80 passes of 1 ms: enough time at pass 81, stable at pass 80; the loop checks at 20, 40, 80. */
+/* Stable from about 50 passes on; the loop looks at 20, 28, 40, 56. */
 static double settles(int i)
 {
-    return i < 25 ? 1000 * (i + 1) : 500;
+    return i < 15 ? 1000 * (i + 1) : 500;
 }
 
-static void looks_at_20_40_80(void **state)
+static void looks_at_20_28_40(void **state)
 {
     (void)state;
-    /* At 20 all differ; at 40 the 15 constant ones are too few (ranks 14 and 27); at 80 they fill
-     * the ranks around the median. */
-    assert_int_equal(sample_all(TIME, settles, 1), 80);
+    /* At 20 nearly all differ; at 40 the 25 constant ones are too few (ranks 14 and 27); at 56 the 41
+     * fill the ranks around the median. */
+    assert_int_equal(sample_all(TIME, settles, 1), 56);
     assert_string_equal(text(last_case(), "stopped"), "stable");
 }
 
@@ -365,6 +377,7 @@ static void slope_of_two_works(void **state)
     assert_same(number(m, "resolution"), 0.32);
     assert_int_equal(number(m, "n"), 20);
     assert_same(number(low, "work"), 100);
+    assert_int_equal(json_object_size(low), 4); /* work, n, median, mad: no extremes */
     assert_same(number(low, "median"), 3600);
     assert_same(number(high, "work"), 200);
     assert_same(number(high, "median"), 6700);
@@ -457,7 +470,7 @@ static void rates_are_converted_afterwards(void **state)
     assert_close(number(m, "p99"), 1000 / 100e-9, 1e-12);
     assert_close(number(m, "p01"), 1000 / 500e-9, 1e-12);
     /* Relative spread and step stay what they were on the times. */
-    assert_close(number(m, "mad") / number(m, "median"), 150.0 / 300, 1e-12);
+    assert_close(number(m, "mad") / number(m, "median"), 150.0 / 300, 5e-3);
     assert_close(number(m, "resolution") / number(m, "median"), 32.0 / 300, 1e-12);
 }
 
@@ -510,7 +523,7 @@ static void single_values(void **state)
     probe_missing(r, HIGHER, "no reference on this board");
     const json_t *one = last_case(), *m = metric_of(one, "count");
     assert_same(number(m, "median"), 132);
-    assert_same(number(m, "best"), 132);
+    assert_null(json_object_get(m, "best")); /* one value has none */
     assert_int_equal(number(m, "n"), 1);
     assert_string_equal(text(m, "better"), "exact");
     assert_null(json_object_get(m, "why"));
@@ -518,7 +531,7 @@ static void single_values(void **state)
 
     m = metric_of(one, "share");
     assert_true(json_is_null(json_object_get(m, "median")));
-    assert_true(json_is_null(json_object_get(m, "best")));
+    assert_null(json_object_get(m, "best"));
     assert_int_equal(number(m, "n"), 0);
     assert_string_equal(text(m, "why"), "no reference on this board");
     assert_null(metric_of(one, "time")); /* what was not handed over is not there */
@@ -619,7 +632,7 @@ static void clock_moves(void **state)
     assert_string_equal(text(one, "discarded"), "SM clock moved by 2.0 % (1940 to 1980 MHz)");
     /* A dropped case stays in the document, with its figures. */
     assert_same(number(metric_of(one, "time"), "median"), 100);
-    assert_same(number(json_object_get(one, "sm_clock"), "min_mhz"), 1980 * 0.98);
+    assert_close(number(json_object_get(one, "sm_clock"), "min_mhz"), 1940.4, 1e-9);
     assert_non_null(json_object_get(case_with_clock(0, 1980 * 1.02), "discarded"));
 }
 
@@ -897,7 +910,7 @@ int main(void)
         TEST(stops_when_stable),
         TEST(stops_by_count),
         TEST(stops_by_time),
-        TEST(looks_at_20_40_80),
+        TEST(looks_at_20_28_40),
         TEST(stable_is_two_thousandths),
         TEST(stable_within_a_tick),
         TEST(cycles_tick_by_one),
