@@ -2,7 +2,7 @@
 #ifndef FUSED_DECODER_LAYER_WHERE_H
 #define FUSED_DECODER_LAYER_WHERE_H
 
-#include "fused/decoder_layer/model.h"
+#include "fused/common/decoder/model.h"
 
 /* A block's time in one step, in four parts that add up to it:
  *   weights      its rows of the matrix, or its keys and values, pass by
