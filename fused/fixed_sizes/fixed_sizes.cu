@@ -278,7 +278,7 @@ template <typename SIZES> __device__ __forceinline__ void run(const fixed_sizes_
     }
 // The bodies counted are those of a chunk of 32 rows of W, and of two turns of keys.
 // sass-loop: kernel=fixed_sizes_* ldg128na=16 hmma=16 guarded<=32 other<=190 local=0 together
-// arch=80+
+// sass-and: arch=80+
 // sass-loop: kernel=fixed_sizes_fixed ffma>=112 ldg128na=4 shfl=32 mufu=12 other<=215 local=0
 // sass-and: arch=80+
 // sass-loop: kernel=fixed_sizes_[cg]* ffma>=112 ldg128na=4 shfl=32 mufu=12 guarded<=4 other<=220

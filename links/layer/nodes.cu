@@ -56,7 +56,8 @@ template <int RANKS> static __device__ __forceinline__ void add_shares(const str
 // sass-all: kernel=layer_embed ldg32>=1 stg64>=1 local=0 looped arch=90a+
 // sass-loop: kernel=layer_add_2 ldg128.sys=1 membar=0 cctl=0 other<=52 local=0 together arch=90a+
 // sass-loop: kernel=layer_add_4 ldg128.sys=3 membar=0 cctl=0 other<=90 local=0 together arch=90a+
-// sass-all: kernel=layer_add_* stg128.sys>=1 stg64>=1 membar=0 cctl=0 local=0 looped arch=90a+
+// sass-all: kernel=layer_add_* stg128.sys>=1 stg64>=1 membar=0 cctl=0 local=0 looped arch=90a
+// sass-all: kernel=layer_add_* stg128.sys>=1 stg64>=1 membar=0 cctl=0 local=0 looped calls arch=100+
 PRODUCT(qkv, (step_qkv<1, false>(a.decoder)))
 PRODUCT(o, give_share<DECODER_O>(a))
 PRODUCT(gate_up, (step_gate_up<1, false>(a.decoder)))
