@@ -2,6 +2,8 @@
 
 STAYS = "fused/decoder_layer/decoder_layer.cu"
 STEPS = "fused/decoder_layer/kernels.cu"
+THAT_STAYS = "fused/common/decoder/stays.cuh"
+A_STEP = "fused/common/decoder/steps.cuh"
 EDGE = "fused/common/decoder/edge.cuh"
 ORDER = "core/device/order.cuh"
 RING = "fused/common/decoder/ring.cuh"
@@ -88,20 +90,20 @@ FAULTS = [
                    "    mbarrier_wait(full, r.parity);\n    ring::step(r.stages, r.stage, r.parity);\n}")],
          caught={"decoder_values_64_4": "expected syncs<=57"}),
     dict(name="norms' weights that nobody asked for", source=STAYS, keep=VALUES, since="90a",
-         changes=[(STAYS, "                prefetch_bulk(decoder_norm_of(k, threadIdx.x % 32), 2 * s.hidden);",
+         changes=[(THAT_STAYS, "                prefetch_bulk(decoder_norm_of(k, threadIdx.x % 32), 2 * s.hidden);",
                    "                ;")],
          caught={"decoder_values_64_4": "expected ublkpf=1"}),
     dict(name="a dependent product that asks for nothing ahead", source=STEPS, keep=DEPENDENT, since="90a",
-         changes=[(STEPS, "        prefetch_bulk(norm, 2 * a.shape.hidden);", "        ;")],
+         changes=[(A_STEP, "        prefetch_bulk(norm, 2 * a.shape.hidden);", "        ;")],
          caught={"decoder_qkv_b1_dependent": "expected ublkpf=1", "decoder_head_b2_dependent": "expected ublkpf=1"}),
     dict(name="keys that nobody asked for", source=STEPS, keep=DEPENDENT, since="90a",
-         changes=[(STEPS, "        prefetch_keys<D>(k, batch);", "        ;")],
+         changes=[(A_STEP, "        step_prefetch_keys<D>(k, batch);", "        ;")],
          caught={"decoder_attention_64_4_dependent": "expected ublkpf=1"}),
     dict(name="a dependent that waits for nobody", source=STEPS, keep=DEPENDENT, since="90a",
-         changes=[(STEPS, "    if (IS_DEPENDENT)\n        dependent_wait();\n", "")],
+         changes=[(A_STEP, "    if (IS_DEPENDENT)\n        dependent_wait();\n", "")],
          caught={"decoder_down_b1_dependent": "expected acqbulk=1", "decoder_merge_dependent": "expected acqbulk=1"}),
     dict(name="a dependent that lets nobody begin", source=STEPS, keep=DEPENDENT, since="90a",
-         changes=[(STEPS, "    if (IS_DEPENDENT)\n        dependent_release();\n", "")],
+         changes=[(A_STEP, "    if (IS_DEPENDENT)\n        dependent_release();\n", "")],
          caught={"decoder_qkv_b2_dependent": "expected preexit=1", "decoder_choose_dependent": "expected preexit=1"}),
     dict(name="rows that are loaded one after another", source=STAYS, keep=BARRIER, since="80",
          changes=[(ROWS, "            w[l][h] = SOURCE::load(row + min(rows_offset(l, h ^ swap), bytes - 16));",
