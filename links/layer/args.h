@@ -10,9 +10,7 @@
  * the residual gets. A rank's share is a layer of its own shape: decoder_place() and its like hold. */
 ARGS_BOTH struct decoder_shape layer_share(struct decoder_shape whole, uint32_t ranks)
 {
-    whole.heads /= ranks;
-    whole.kv_heads /= ranks;
-    whole.ffn /= ranks;
+    whole.heads /= ranks, whole.kv_heads /= ranks, whole.ffn /= ranks;
     return whole;
 }
 
@@ -21,35 +19,6 @@ enum layer_part {
     LAYER_NORM = DECODER_MATRICES, /* every rank has all of it */
     LAYER_CACHE,                   /* keys, or values: kv heads x capacity rows */
 };
-
-/* The whole layer's row that is row `row` of a rank's share. */
-ARGS_BOTH uint32_t layer_row(const struct decoder_shape *whole, uint32_t capacity, int part,
-                             uint32_t rank, uint32_t ranks, uint32_t row)
-{
-    const uint32_t q = whole->heads * whole->head_dim, kv = whole->kv_heads * whole->head_dim;
-    uint32_t each = whole->ffn / ranks;
-    if (part == DECODER_QKV && row < q / ranks)
-        return rank * (q / ranks) + row;
-    if (part == DECODER_QKV) {
-        each = kv / ranks;
-        row -= q / ranks;
-        return q + row / each * kv + rank * each + row % each;
-    }
-    if (part == DECODER_GATE_UP)
-        return row / each * whole->ffn + rank * each + row % each;
-    if (part == LAYER_CACHE)
-        return rank * (whole->kv_heads / ranks) * capacity + row;
-    return row;
-}
-
-/* The whole layer's column that is a share's first. */
-ARGS_BOTH uint32_t layer_column(const struct decoder_shape *whole, int part, uint32_t rank,
-                                uint32_t ranks)
-{
-    return part == DECODER_O      ? rank * (whole->heads / ranks) * whole->head_dim
-           : part == DECODER_DOWN ? rank * (whole->ffn / ranks)
-                                  : 0;
-}
 
 /* Deals out a rank's share of one part, of bf16: each element becomes mean + scale x element. Of a cache,
  * the rows of each head from `known` on become NaN. 1 rank gets the whole part, in its place if `to` is

@@ -2,6 +2,36 @@
 #include "fused/common/vector.cuh"
 #include "links/layer/args.h"
 
+// The whole layer's row that is row `row` of a rank's share.
+static __device__ __forceinline__ uint32_t
+layer_row(const struct decoder_shape *whole, uint32_t capacity, int part, uint32_t rank,
+          uint32_t ranks, uint32_t row)
+{
+    const uint32_t q = whole->heads * whole->head_dim, kv = whole->kv_heads * whole->head_dim;
+    uint32_t each = whole->ffn / ranks;
+    if (part == DECODER_QKV && row < q / ranks)
+        return rank * (q / ranks) + row;
+    if (part == DECODER_QKV) {
+        each = kv / ranks;
+        row -= q / ranks;
+        return q + row / each * kv + rank * each + row % each;
+    }
+    if (part == DECODER_GATE_UP)
+        return row / each * whole->ffn + rank * each + row % each;
+    if (part == LAYER_CACHE)
+        return rank * (whole->kv_heads / ranks) * capacity + row;
+    return row;
+}
+
+// The whole layer's column that is a share's first.
+static __device__ __forceinline__ uint32_t
+layer_column(const struct decoder_shape *whole, int part, uint32_t rank, uint32_t ranks)
+{
+    return part == DECODER_O      ? rank * (whole->heads / ranks) * whole->head_dim
+           : part == DECODER_DOWN ? rank * (whole->ffn / ranks)
+                                  : 0;
+}
+
 // sass: none not a timed kernel
 extern "C" __global__ void __launch_bounds__(LAYER_DEAL_THREADS)
     layer_deal(const __grid_constant__ struct layer_deal_args a)
