@@ -52,6 +52,9 @@ elementwise_chain|racecheck|- no shared memory
 epilogue|memcheck|*
 epilogue|synccheck|*
 epilogue|racecheck|- does not end in time
+fixed_sizes|memcheck|*
+fixed_sizes|synccheck|*
+fixed_sizes|racecheck|- not tried on a GPU: its blocks wait for each other no longer than a budget that the tool outlasts
 gemm_chain|memcheck|*
 gemm_chain|synccheck|*
 gemm_chain|racecheck|- not tried on a GPU
@@ -85,6 +88,9 @@ launch|racecheck|- no shared memory
 launch_shape|memcheck|*
 launch_shape|synccheck|- no barrier
 launch_shape|racecheck|- no shared memory
+layer|memcheck|*
+layer|synccheck|*
+layer|racecheck|- not tried on a GPU: ranks wait for each other no longer than a budget that the tool outlasts
 layout|memcheck|!(offset=*)
 layout|synccheck|- no barrier
 layout|racecheck|- no shared memory
@@ -106,6 +112,9 @@ occupancy|racecheck|!(registers=*|*warps=64,*|*path=bulk,*)
 peer_memory|memcheck|*
 peer_memory|synccheck|*
 peer_memory|racecheck|- tiles in shared memory are read and written by bulk copies only
+product_chain|memcheck|*
+product_chain|synccheck|*
+product_chain|racecheck|- not tried on a GPU: its blocks wait for each other no longer than a budget that the tool outlasts
 quantized|memcheck|*
 quantized|synccheck|*
 quantized|racecheck|- does not end in time
@@ -115,6 +124,9 @@ repeatability|racecheck|- does not end in time
 sampling|memcheck|*
 sampling|synccheck|!(*batch=100000*)
 sampling|racecheck|- shares clusters' memory, at which the tool fails
+shared_room|memcheck|*
+shared_room|synccheck|*
+shared_room|racecheck|*
 signal|memcheck|*
 signal|synccheck|*
 signal|racecheck|- no shared memory
@@ -142,6 +154,9 @@ transpose|racecheck|*impl=@(padded|vector)
 two_gemv|memcheck|*
 two_gemv|synccheck|*
 two_gemv|racecheck|- its blocks wait for each other no longer than a budget that the tool outlasts
+two_layers|memcheck|*
+two_layers|synccheck|*
+two_layers|racecheck|- not tried on a GPU: its blocks wait for each other no longer than a budget that the tool outlasts
 two_stages|memcheck|*
 two_stages|synccheck|*
 two_stages|racecheck|- not tried on a GPU: its blocks wait for each other no longer than a budget that the tool outlasts
