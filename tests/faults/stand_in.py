@@ -2,6 +2,7 @@
 (stand_in.h) in place of the real one, beside a copy of gpufloor, a stand-in for blas.so and one for
 libnvidia-ml. Nothing of it needs a GPU."""
 import os
+import re
 import subprocess
 import sys
 
@@ -18,6 +19,12 @@ def call(command):
     if done.returncode != 0 or done.stderr.strip():
         sys.exit(f"FAIL {' '.join(command)[:200]}\n{done.stderr[:2000]}\n0 passed, 1 failed")
 
+
+
+def is_built(program, name):
+    """Is it an object of a source that is there? Those of a source that has gone stay in a build folder."""
+    source = re.sub(r"\.image\.o$", ".cu", name) if name.endswith(".image.o") else re.sub(r"\.o$", ".c", name)
+    return name.endswith(".o") and os.path.exists(os.path.join(ROOT, program, source))
 
 
 class StandIn:
@@ -47,7 +54,7 @@ class StandIn:
         named. Returns its path."""
         folder, group = os.path.join(self.build, program), program.split("/", maxsplit=1)[0]
         common = [os.path.join(self.build, x, "common.a") for x in (group, *(["fused"] if group == "links" else []))]
-        objects = objects or [os.path.join(folder, x) for x in sorted(os.listdir(folder)) if x.endswith(".o")]
+        objects = objects or [os.path.join(folder, x) for x in sorted(os.listdir(folder)) if is_built(program, x)]
         path = os.path.join(self.work, "bin", program)
         call(CC + ["-no-pie", "-o", path, *objects, *common, os.path.join(self.build, "core.a"), *self.objects, "-l:libjansson.a", "-lm", "-ldl", "-lpthread"])
         return path

@@ -117,7 +117,8 @@ FAULTS = [
          changes=[(ROWS, "rows_from_ring<B, 4, WATCHED>(sum, source, r, x);",
                    "rows_from_ring<B, 2, WATCHED>(sum, source, r, x);")],
          caught={"decoder_ring_64_4": "expected lds128=18"}),
-    dict(name="registers that are spilled", source=STAYS, keep=BARRIER, since="80",
+    # From 10.0 on ptxas spills by an opcode that the table lacks, which fails by another word.
+    dict(name="registers that are spilled", source=STAYS, keep=BARRIER, since="80", without=["100", "120"],
          changes=[(STAYS, "__launch_bounds__(DECODER_THREADS, 1)                               \\\n"
                    "        decoder_barrier_", "__launch_bounds__(DECODER_THREADS, 4)                "
                    "               \\\n        decoder_barrier_")],
