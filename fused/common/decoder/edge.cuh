@@ -61,24 +61,30 @@ struct edge_values {
     }
     __device__ __forceinline__ void close(void) {}
 
+    // What is not taken counts as here. The words of a poll meet in one number, not in a predicate each:
+    // for eight of them ptxas has too few, and would wait for some before it asks for the others.
     template <int N>
     __device__ __forceinline__ void take(uint32_t first, uint32_t step, uint32_t end,
                                          uint2 (&word)[N])
     {
         const ulonglong2 *from = (const ulonglong2 *)mail + first;
+        const uint64_t here = (uint64_t)epoch << 32;
+        ulonglong2 got[N];
         uint64_t came_ns = 0;
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            got[i] = {here, here};
 #pragma unroll 1
         for (uint32_t polls = 1;; polls++) {
-            bool is_here = true;
+            uint32_t missing = 0;
 #pragma unroll
-            for (int i = 0; i < N; i++) {
-                if (i > 0 && first + i * step >= end)
-                    continue;
-                const ulonglong2 got = load_relaxed_2x64(from + i * step);
-                is_here &= (uint32_t)(got.x >> 32) == epoch && (uint32_t)(got.y >> 32) == epoch;
-                word[i] = make_uint2((uint32_t)got.x, (uint32_t)got.y);
-            }
-            if (is_here || given_up)
+            for (int i = 0; i < N; i++)
+                if (i == 0 || first + i * step < end)
+                    got[i] = load_relaxed_2x64(from + i * step);
+#pragma unroll
+            for (int i = 0; i < N; i++)
+                missing |= ((uint32_t)(got[i].x >> 32) ^ epoch) | ((uint32_t)(got[i].y >> 32) ^ epoch);
+            if (missing == 0 || given_up)
                 break;
             if (polls % GRID_BARRIER_POLLS != 0)
                 continue;
@@ -86,6 +92,9 @@ struct edge_values {
                 came_ns = clock_ns();
             given_up = grid_barrier_given_up(state, came_ns, budget_ns);
         }
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            word[i] = make_uint2((uint32_t)got[i].x, (uint32_t)got[i].y);
     }
     __device__ __forceinline__ void put_sum(uint32_t i, uint32_t bits) { put(i, bits); }
     template <int N>

@@ -362,12 +362,11 @@ __device__ __forceinline__ void decoder_step_merge(BLOCK &k, uint32_t batch)
         const uint32_t split = lane % DECODER_SPLITS;
         const uint32_t from =
             (k.mail.split + (i / half * splits + min(split, splits - 1)) * (2 + s.head_dim)) / 2;
-        uint2 head[1], two[1];
-        k.edge.take(from, 0, from + 1, head);
-        k.edge.take(from + 1 + i % half, 0, from + 2 + i % half, two);
+        uint2 both[2]; // its maximum and its sum; the two elements
+        k.edge.take(from, 1 + i % half, from + 2 + i % half, both);
         __syncwarp(); // lanes leave a poll one by one
         const bool is_there = split < splits;
-        const float2 state = decoder_two(head[0]), row = decoder_two(two[0]);
+        const float2 state = decoder_two(both[0]), row = decoder_two(both[1]);
         const float most =
             warp_reduce<greatest, DECODER_SPLITS>(is_there ? state.x : -INFINITY);
         const float scale = is_there ? exp2f(state.x - most) : 0;
