@@ -42,17 +42,19 @@ typedef edge_values edge_of_values;
 // Edges: a barrier has one fence before its arrival, and polls the L2; words with epochs have no fence,
 // and all that a thread needs is polled at once. Tiles are asked for as data that is used once, in the
 // two places of the producer, and nothing else waits for them; the norms' weights are asked for ahead.
-// sass-all: kernel=decoder_barrier_* membar.gpu=3 reds=6 ldg32.gpu=7 ldg64.gpu>=41 ldg128na=20
+// sass-all: kernel=decoder_barrier_64_* membar.gpu=3 reds=6 ldg32.gpu=7 ldg64.gpu>=41 ldg128na=20
+// sass-and: looped calls arch=90a+
+// sass-all: kernel=decoder_barrier_128_* membar.gpu=3 reds=6 ldg32.gpu=7 ldg64.gpu>=41 ldg128na=24
 // sass-and: looped calls arch=90a+
 // sass-all: kernel=decoder_ring_* ublkcp.hinted=2 ublkcp=2 ublkpf=1 membar.gpu=3 reds=6 ldg32.gpu=7
 // sass-and: ldg64.gpu>=41 syncs<=56 looped calls arch=90a
 // sass-all: kernel=decoder_ring_* ublkcp.hinted=2 ublkcp=2 ublkpf=1 membar.gpu=3 reds=6 ldg32.gpu=7
 // sass-and: ldg64.gpu>=41 syncs<=104 looped calls arch=100+
 // sass-all: kernel=decoder_values_* ublkcp.hinted=2 ublkcp=2 ublkpf=1 membar=0 cctl=0 stg64.gpu>=11
-// sass-and: ldg128.gpu=26 syncs<=57 looped calls arch=90a,100
+// sass-and: ldg128.gpu=24 syncs<=57 looped calls arch=90a,100
 // sass-all: kernel=decoder_values_*_[48] ublkcp.hinted=2 ublkcp=2 ublkpf=1 membar=0 cctl=0
-// sass-and: stg64.gpu>=11 ldg128.gpu=26 syncs<=57 looped calls arch=120
-// sass-loop: kernel=decoder_values_* ldg128.gpu=8 guarded<=7 other<=69 arch=90a+
+// sass-and: stg64.gpu>=11 ldg128.gpu=24 syncs<=57 looped calls arch=120
+// sass-loop: kernel=decoder_values_* ldg128.gpu=8 guarded<=7 other<=69 together arch=90a+
 DECODER_BARRIER(64_4, 64, 4, 1, false)
 DECODER_BARRIER(64_4_watched, 64, 4, 1, true)
 DECODER_BARRIER(128_4, 128, 4, 1, false)

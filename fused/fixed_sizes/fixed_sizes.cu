@@ -12,9 +12,9 @@
 // merge the parts of a head each; then each has rows of W. A barrier of the grid lies between.
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
-#include "fused/common/decoder/attention.cuh"
 #include "fused/common/decoder/rows.cuh"
 #include "fused/fixed_sizes/args.h"
+#include "fused/fixed_sizes/attention.cuh"
 
 extern __shared__ uint4 fixed_memory[];
 

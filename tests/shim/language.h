@@ -60,6 +60,14 @@ template <typename TO, typename FROM> static inline TO shim_bits(FROM from)
 static inline float __uint_as_float(unsigned x) { return shim_bits<float>(x); }
 static inline float __int_as_float(int x) { return shim_bits<float>(x); }
 static inline unsigned __float_as_uint(float x) { return shim_bits<unsigned>(x); }
+static inline unsigned __byte_perm(unsigned low, unsigned high, unsigned which)
+{
+    const uint64_t bytes = (uint64_t)high << 32 | low;
+    unsigned made = 0;
+    for (int i = 0; i < 4; i++)
+        made |= (unsigned)(bytes >> 8 * (which >> 4 * i & 7) & 0xff) << 8 * i;
+    return made;
+}
 static inline int __float_as_int(float x) { return shim_bits<int>(x); }
 static inline double __longlong_as_double(long long x) { return shim_bits<double>(x); }
 static inline long long __double_as_longlong(double x) { return shim_bits<long long>(x); }

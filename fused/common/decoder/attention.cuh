@@ -2,206 +2,169 @@
 // merge of the splits. Keys and values come in tiles of whole rows, first the keys and then their
 // values; softmax is computed online, in powers of two.
 //
-// A key or a value is D/8 lanes wide, 16 bytes a lane: a warp looks at 256/D keys at a time. Each of
-// these groups of lanes keeps its own maximum, sum and row of up to four heads; where a group of heads
-// has more, warps of its own see the same keys for them. States are merged in a fixed order: lanes, then
-// warps, then splits.
+// Both products are by the warp's matrix instruction (core/device/mma.cuh): by multiply-adds and shuffles
+// a split of 64 keys that lay in shared memory took 2.1 us. A warp takes 8 keys at a time.
+//
+// Scores: keys are A as they lie in memory, as weights are in rows.cuh: lane (g, t) loads 16 bytes of each
+// half of a line of 128 bytes of key g, and q is B, column 2h the lower and 2h + 1 the upper half of head h.
+// Each lane ends with the score of key g and head t; where a group has more than four heads, of t + 4 too.
+//
+// Output: A has the heads' weights of the 8 keys, rows 0 to 7 their upper bits and rows 8 to 15 what bf16
+// leaves of them, so that weights keep 16 bits. B is the values: lane (g, t) loads 16 bytes of keys 2t and
+// 2t + 1, elements 8g to 8g + 7, and column g of product j is element 8g + j. Lane (g, t) ends with
+// elements 16t to 16t + 15 of each 64 of head g.
+//
+// Each warp keeps its own maximum, sum and row of every head. States are merged in a fixed order: warps,
+// then splits.
 #ifndef FUSED_COMMON_DECODER_ATTENTION_CUH
 #define FUSED_COMMON_DECODER_ATTENTION_CUH
 
-#include "fused/common/decoder/edge.cuh"
-#include "fused/common/decoder/ring.cuh"
-#include "fused/common/reduce.cuh"
-#include "fused/common/vector.cuh"
+#include "fused/common/decoder/rows.cuh"
 
-template <uint32_t D, uint32_t G = 4> struct attention_width {
-    static constexpr uint32_t LANES = D / 8;              // of one key
-    static constexpr uint32_t KEYS = 32 / LANES;          // of a warp at a time
-    static constexpr uint32_t HEADS = G < 4 ? G : 4;      // of a warp
-    static constexpr uint32_t PARTS = G / HEADS;          // warps that see the same keys
-    static constexpr uint32_t WARPS = DECODER_WARPS / PARTS;
-    static constexpr uint32_t TILE = DECODER_TILE_BYTES / (2 * D * PARTS); // keys
-    static constexpr uint32_t STRIDE = WARPS * KEYS;      // keys that all warps look at in a turn
-    static constexpr uint32_t TURNS = 2;                  // that are taken together
-};
-// Of this warp: the first of its heads, and its place among those that see other keys.
-template <uint32_t D, uint32_t G> __device__ __forceinline__ uint32_t attention_first_head(void)
-{
-    typedef attention_width<D, G> width;
-    return threadIdx.x / 32 % width::PARTS * width::HEADS;
-}
-template <uint32_t D, uint32_t G> __device__ __forceinline__ uint32_t attention_warp(void)
-{
-    return threadIdx.x / 32 / attention_width<D, G>::PARTS;
-}
-
-// Of one group of lanes: each lane has 8 of the D elements.
-template <uint32_t G> struct attention_state {
-    float most[G], sum[G], row[G][8];
+// D: 64 or 128 elements of a head. G: heads of a group, at most; 4 or 8.
+template <uint32_t D, uint32_t G> struct attention_width {
+    static constexpr uint32_t LINES = D / 64;                       // of 128 bytes, of a row
+    static constexpr uint32_t FOURS = G / 4;                        // heads
+    static constexpr uint32_t TILE = DECODER_TILE_BYTES / (2 * D);  // keys
+    static constexpr uint32_t STRIDE = 8 * DECODER_WARPS;           // keys that all warps take in a turn
+    static_assert(D % 64 == 0 && G % 4 == 0 && G <= 8 && TILE % STRIDE == 0, "whole turns in a tile");
 };
 
-template <uint32_t G>
-__device__ __forceinline__ void attention_begin(struct attention_state<G> &s)
-{
-#pragma unroll
-    for (uint32_t h = 0; h < G; h++) {
-        s.most[h] = -1e30f; // finite: what no key has raised stays zero times something finite
-        s.sum[h] = 0;
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            s.row[h][i] = 0;
-    }
-}
+// Of a warp. most, sum: of head t + 4n; sum: of this lane's keys alone. row: see above; of a product's
+// four numbers, the two of the upper bits and the two of the rest.
+template <uint32_t D, uint32_t G> struct attention_state {
+    float most[G / 4], sum[G / 4], row[D / 64][8][4];
+};
 
-// Each head's product of q and a key, in every lane of the key.
 template <uint32_t D, uint32_t G>
-__device__ __forceinline__ void attention_score(float (&score)[G], const float (&q)[G][8], uint4 key)
+__device__ __forceinline__ void attention_begin(struct attention_state<D, G> &s)
 {
-    float k[8];
-    widen<bf16>(key, k);
 #pragma unroll
-    for (uint32_t h = 0; h < G; h++) {
-        score[h] = 0;
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            score[h] = fmaf(q[h][i], k[i], score[h]);
-        score[h] = warp_reduce<adding, attention_width<D>::LANES>(score[h]);
+    for (uint32_t n = 0; n < G / 4; n++) {
+        s.most[n] = -1e30f; // finite: what no key has raised stays zero times something finite
+        s.sum[n] = 0;
     }
+#pragma unroll
+    for (uint32_t l = 0; l < D / 64; l++)
+#pragma unroll
+        for (uint32_t j = 0; j < 8; j++)
+#pragma unroll
+            for (uint32_t i = 0; i < 4; i++)
+                s.row[l][j][i] = 0;
 }
 
-// Takes N keys into the state, given their scores; a key that is not there has the score -infinity.
-template <uint32_t G, uint32_t N>
-__device__ __forceinline__ void attention_raise(struct attention_state<G> &s, float (&score)[N][G])
+// What the lane has of q as matrix B, from `heads` rows of D bf16 in shared memory.
+template <uint32_t D, uint32_t G>
+__device__ __forceinline__ void attention_q(uint4 (&q)[G / 4][D / 64], const char *rows, uint32_t heads)
 {
+    const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll
-    for (uint32_t h = 0; h < G; h++) {
-        float most = s.most[h];
+    for (uint32_t n = 0; n < G / 4; n++)
 #pragma unroll
-        for (uint32_t n = 0; n < N; n++)
-            most = fmaxf(most, score[n][h]);
-        const float scale = exp2f(s.most[h] - most);
-        s.most[h] = most;
-        s.sum[h] *= scale;
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            s.row[h][i] *= scale;
-#pragma unroll
-        for (uint32_t n = 0; n < N; n++) {
-            score[n][h] = exp2f(score[n][h] - most);
-            s.sum[h] += score[n][h];
+        for (uint32_t l = 0; l < D / 64; l++) {
+            const uint32_t head = 4 * n + g / 2;
+            q[n][l] = head < heads ? *(const uint4 *)(rows + head * (2 * D) + l * 128 + g % 2 * 64 +
+                                                      t * 16)
+                                   : make_uint4(0, 0, 0, 0);
         }
-    }
 }
 
-template <uint32_t G>
-__device__ __forceinline__ void attention_add(struct attention_state<G> &s, const float (&p)[G],
-                                              uint4 value)
-{
-    float v[8];
-    widen<bf16>(value, v);
-#pragma unroll
-    for (uint32_t h = 0; h < G; h++)
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            s.row[h][i] = fmaf(p[h], v[i], s.row[h][i]);
-}
-
-// The old keys `n` of one split, from tiles. What lies beyond them in a tile is not read.
-template <uint32_t D, uint32_t G, bool WATCHED, typename SOURCE>
+// 8 keys. key(b), byte b of this lane's key g; value(i, b), byte b of key 2t + i: functions that load 16
+// bytes. is_there: whether key g is one; those that are not come after those that are, and what is loaded
+// for them has to be finite.
+template <uint32_t D, uint32_t G, typename KEY, typename VALUE>
 __device__ __forceinline__ void
-attention_old(struct attention_state<attention_width<D, G>::HEADS> &s, SOURCE &source,
-              const float (&q)[attention_width<D, G>::HEADS][8], const char *keys,
-              const char *values, uint32_t n)
+attention_take(struct attention_state<D, G> &s, const uint4 (&q)[G / 4][D / 64], float by,
+               bool is_there, KEY key, VALUE value)
 {
-    typedef attention_width<D, G> width;
-    constexpr uint32_t HEADS = width::HEADS, TURNS = width::TURNS;
-    const uint32_t lane = threadIdx.x % 32, warp = attention_warp<D, G>();
-    const uint32_t mine = warp * width::KEYS + lane / width::LANES, at = lane % width::LANES * 16;
-    const uint4 none = make_uint4(0, 0, 0, 0);
-    static_assert(width::TILE % (TURNS * width::STRIDE) == 0, "whole turns in a tile");
+    const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, swap = g % 2 * 64;
+    uint4 k[D / 64][2], v[D / 64][2];
+#pragma unroll
+    for (uint32_t l = 0; l < D / 64; l++)
+#pragma unroll
+        for (uint32_t h = 0; h < 2; h++)
+            k[l][h] = key(l * 128 + (h * 64 ^ swap) + t * 16);
+#pragma unroll
+    for (uint32_t l = 0; l < D / 64; l++)
+#pragma unroll
+        for (uint32_t i = 0; i < 2; i++)
+            v[l][i] = value(i, l * 128 + g * 16);
 
-#pragma unroll 1
-    for (uint32_t first = 0; first < n; first += width::TILE) {
-        const uint32_t left = min(n - first, width::TILE);
-        const char *key = source.template begin<WATCHED>(keys + (uint64_t)first * (2 * D));
-        const char *value = source.template begin<WATCHED>(values + (uint64_t)first * (2 * D));
-#pragma unroll 1
-        for (uint32_t from = 0; from < left; from += TURNS * width::STRIDE) {
-            uint4 k[TURNS], v[TURNS];
-            float score[TURNS][HEADS];
+    uint32_t weights[2] = {0, 0}; // row g of A
 #pragma unroll
-            for (uint32_t t = 0; t < TURNS; t++) {
-                const uint32_t i = from + t * width::STRIDE + mine;
-                k[t] = i < left ? SOURCE::load(key + i * (2 * D) + at) : none;
-                v[t] = i < left ? SOURCE::load(value + i * (2 * D) + at) : none;
-            }
+    for (uint32_t n = 0; n < G / 4; n++) {
+        float c[4] = {0, 0, 0, 0};
 #pragma unroll
-            for (uint32_t t = 0; t < TURNS; t++) {
-                attention_score<D, HEADS>(score[t], q, k[t]);
+        for (uint32_t l = 0; l < D / 64; l++)
+            rows_multiply(c, k[l][0], k[l][1], q[n][l]);
+        const float score = is_there ? (swap ? c[2] + c[1] : c[0] + c[3]) * by : -INFINITY;
+        float most = fmaxf(s.most[n], score);
 #pragma unroll
-                for (uint32_t h = 0; h < HEADS; h++)
-                    if (from + t * width::STRIDE + mine >= left)
-                        score[t][h] = -INFINITY;
-            }
-            attention_raise<HEADS, TURNS>(s, score);
+        for (int with = 4; with < 32; with *= 2)
+            most = fmaxf(most, __shfl_xor_sync(~0u, most, with));
+        const float scale = exp2f(s.most[n] - most), weight = exp2f(score - most);
+        s.most[n] = most;
+        s.sum[n] = fmaf(s.sum[n], scale, weight);
+
+        const float upper = bf16::widen(bf16::narrow(make_float2(weight, 0))).x;
+        const uint32_t bits = bf16::narrow(make_float2(upper, weight - upper));
+        const bool is_mine = g / 4 == n; // row g is one of these heads
+        const float row_scale = __shfl_sync(~0u, scale, g % 4);
+        const uint32_t one = __shfl_sync(~0u, bits, 8 * t + g % 4);
+        const uint32_t two = __shfl_sync(~0u, bits, 8 * t + 4 + g % 4);
+        weights[0] = is_mine ? __byte_perm(one, two, 0x5410) : weights[0];
+        weights[1] = is_mine ? __byte_perm(one, two, 0x7632) : weights[1];
 #pragma unroll
-            for (uint32_t t = 0; t < TURNS; t++)
-                attention_add<HEADS>(s, score[t], v[t]);
-        }
-        source.end();
-        source.end();
+        for (uint32_t l = 0; l < D / 64; l++)
+#pragma unroll
+            for (uint32_t j = 0; j < 8; j++)
+#pragma unroll
+                for (uint32_t i = 0; i < 4; i++)
+                    s.row[l][j][i] *= G == 4 || is_mine ? row_scale : 1;
+    }
+#pragma unroll
+    for (uint32_t l = 0; l < D / 64; l++) {
+        const uint32_t a[4] = {v[l][0].x, v[l][0].y, v[l][0].z, v[l][0].w};
+        const uint32_t b[4] = {v[l][1].x, v[l][1].y, v[l][1].z, v[l][1].w};
+#pragma unroll
+        for (uint32_t j = 0; j < 8; j++)
+            mma_bf16_8(s.row[l][j], weights[0], weights[1],
+                       __byte_perm(a[j / 2], b[j / 2], j % 2 ? 0x7632 : 0x5410));
     }
 }
 
-// The groups of lanes of a warp become one: every lane has the warp's state of its 8 elements.
+// What one warp leaves in shared memory: for each of `heads` heads the maximum, the sum, the row.
 template <uint32_t D, uint32_t G>
-__device__ __forceinline__ void attention_lanes(struct attention_state<G> &s)
+__device__ __forceinline__ void attention_leave(struct attention_state<D, G> &s, float *states,
+                                                uint32_t heads)
 {
-#pragma unroll 1
-    for (uint32_t with = attention_width<D>::LANES; with < 32; with *= 2)
+    const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, warp = threadIdx.x / 32;
+    float *to = states + (warp * heads + g) * (2 + D);
+    if (g < heads)
 #pragma unroll
-        for (uint32_t h = 0; h < G; h++) {
-            const float other = __shfl_xor_sync(~0u, s.most[h], with);
-            const float most = fmaxf(s.most[h], other), scale = exp2f(s.most[h] - most);
-            s.most[h] = most;
-            s.sum[h] *= scale;
-            s.sum[h] += __shfl_xor_sync(~0u, s.sum[h], with);
+        for (uint32_t l = 0; l < D / 64; l++)
 #pragma unroll
-            for (int i = 0; i < 8; i++) {
-                s.row[h][i] *= scale;
-                s.row[h][i] += __shfl_xor_sync(~0u, s.row[h][i], with);
+            for (uint32_t j = 0; j < 16; j += 2) {
+                const float(&one)[4] = s.row[l][j % 8], (&two)[4] = s.row[l][j % 8 + 1];
+                *(float2 *)(to + 2 + 64 * l + 16 * t + j) =
+                    make_float2(one[j / 8] + one[2 + j / 8], two[j / 8] + two[2 + j / 8]);
             }
-        }
-}
-
-// What one warp leaves in shared memory: for each of its heads, of `heads` in the group, the maximum,
-// the sum, the row.
-template <uint32_t D, uint32_t G>
-__device__ __forceinline__ void
-attention_leave(const struct attention_state<attention_width<D, G>::HEADS> &s, float *states,
-                uint32_t heads)
-{
-    const uint32_t lane = threadIdx.x % 32, first = attention_first_head<D, G>();
 #pragma unroll
-    for (uint32_t h = 0; h < attention_width<D, G>::HEADS; h++) {
-        if (first + h >= heads)
-            break;
-        float *to = states + (attention_warp<D, G>() * heads + first + h) * (2 + D);
-        if (lane < attention_width<D>::LANES)
+    for (uint32_t n = 0; n < G / 4; n++) {
+        float sum = s.sum[n];
 #pragma unroll
-            for (int i = 0; i < 8; i += 2)
-                *(float2 *)(to + 2 + lane * 8 + i) = make_float2(s.row[h][i], s.row[h][i + 1]);
-        if (lane == 0)
-            *(float2 *)to = make_float2(s.most[h], s.sum[h]);
+        for (int with = 4; with < 32; with *= 2)
+            sum += __shfl_xor_sync(~0u, sum, with);
+        if (g == 0 && 4 * n + t < heads)
+            *(float2 *)(states + (warp * heads + 4 * n + t) * (2 + D)) = make_float2(s.most[n], sum);
     }
 }
 
-// The warps' states of one head: maximum, sum, and elements 2i and 2i + 1 of the row.
-template <uint32_t D, uint32_t G>
+// The warps' states of head h of `heads`: maximum, sum, and elements 2i and 2i + 1 of the row.
+template <uint32_t D, uint32_t WARPS>
 __device__ __forceinline__ float4 attention_warps(const float *states, uint32_t heads, uint32_t h,
                                                   uint32_t i)
 {
-    constexpr uint32_t WARPS = attention_width<D, G>::WARPS;
     float most = -1e30f, sum = 0;
     float2 row = make_float2(0, 0);
 #pragma unroll

@@ -144,7 +144,7 @@ DECODER_FUNCTION struct decoder_shared decoder_shared_of(const struct decoder_sh
     const uint32_t x = 2 * batch * (width > s->hidden ? width : s->hidden);
     /* q of the group, the new key and value, and a state of softmax for each warp */
     const uint32_t attention =
-        4 * ((group + 2) * s->head_dim + DECODER_WARPS * group * (2 + s->head_dim));
+        2 * (group + 2) * s->head_dim + 4 * DECODER_WARPS * group * (2 + s->head_dim);
     struct decoder_shared m;
     m.ring = 0;
     m.barriers = stages * DECODER_TILE_BYTES;

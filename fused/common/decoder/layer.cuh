@@ -12,6 +12,7 @@
 
 #include "fused/common/decoder/attention.cuh"
 #include "fused/common/decoder/rows.cuh"
+#include "fused/common/reduce.cuh"
 
 static constexpr float DECODER_LOG2E = 1.4426950408889634f;
 
@@ -228,15 +229,15 @@ template <typename BLOCK> __device__ __forceinline__ struct decoder_part decoder
     return {blockIdx.x % k.a.splits, heads % k.a.shape.kv_heads, heads / k.a.shape.kv_heads};
 }
 
-// What attention needs in shared memory, in floats from x on: q of the group, the new key, the new
-// value, and then the warps' states.
+// What attention needs in shared memory, from x on: the rows of bf16 of q of the group, of the new key and
+// of the new value; and then the warps' states, from this byte on.
 template <uint32_t D> __device__ __forceinline__ uint32_t decoder_states_at(uint32_t group)
 {
-    return (group + 2) * D;
+    return (group + 2) * (2 * D);
 }
 
-// Gets q of the group, scaled for powers of two, and the new key and value where this is the last split.
-// A word is elements i and i + D/2.
+// Gets q of the group, and the new key and value where this is the last split. A word is elements i and
+// i + D/2.
 template <uint32_t D, typename BLOCK>
 __device__ __forceinline__ void decoder_take_q(BLOCK &k, uint32_t batch)
 {
@@ -254,37 +255,11 @@ __device__ __forceinline__ void decoder_take_q(BLOCK &k, uint32_t batch)
         const uint32_t from = (k.mail.qkv + (part.b * heads + head) * (D / 2) + at) / 2;
         uint2 word[1];
         k.edge.take(from, 0, from + 1, word);
-        const float2 one = bf16::widen(word[0].x), two = bf16::widen(word[0].y);
-        const float by = row < group ? DECODER_LOG2E * rsqrtf((float)D) : 1;
-        float2 *to = (float2 *)((float *)k.x + row * D + at);
-        to[0] = make_float2(one.x * by, two.x * by);
-        to[D / 4] = make_float2(one.y * by, two.y * by);
+        uint32_t *to = (uint32_t *)(k.x + row * (2 * D) + 2 * at);
+        to[0] = __byte_perm(word[0].x, word[0].y, 0x5410);
+        to[D / 4] = __byte_perm(word[0].x, word[0].y, 0x7632);
     }
     decoder_sync();
-}
-
-// The new key: the first group of lanes of the first warp of each head takes it.
-template <uint32_t D, uint32_t G>
-__device__ __forceinline__ void
-decoder_take_new(struct attention_state<attention_width<D, G>::HEADS> &state,
-                 const float (&q)[attention_width<D, G>::HEADS][8], const float *fresh)
-{
-    constexpr uint32_t HEADS = attention_width<D, G>::HEADS;
-    const bool is_mine =
-        threadIdx.x % 32 < attention_width<D>::LANES && attention_warp<D, G>() == 0;
-    const uint32_t at = threadIdx.x % attention_width<D>::LANES * 8;
-    float key[8], value[8], score[1][HEADS];
-#pragma unroll
-    for (int i = 0; i < 8; i++) {
-        key[i] = fresh[at + i];
-        value[i] = fresh[D + at + i];
-    }
-    attention_score<D, HEADS>(score[0], q, narrow<bf16>(key));
-#pragma unroll
-    for (uint32_t h = 0; h < HEADS; h++)
-        score[0][h] = is_mine ? score[0][h] : -INFINITY;
-    attention_raise<HEADS, 1>(state, score);
-    attention_add<HEADS>(state, score[0], narrow<bf16>(value));
 }
 
 // Hands over the warps' states as one: what a split is worth, or, where there is one split, the row.
@@ -298,7 +273,7 @@ __device__ __forceinline__ void decoder_put_states(BLOCK &k, const struct decode
         const uint32_t h = i / (D / 2), two = i % (D / 2);
         const uint32_t head = part.b * s.heads + part.kv * group + h;
         const uint32_t to = k.mail.split + (head * k.a.splits + part.split) * (2 + D);
-        const float4 all = attention_warps<D, G>(states, group, h, two);
+        const float4 all = attention_warps<D, DECODER_WARPS>(states, group, h, two);
         if (k.a.splits == 1)
             k.edge.put(k.mail.attention + head * (D / 2) + two,
                        bf16::narrow(make_float2(all.z / all.y, all.w / all.y)));
@@ -313,36 +288,65 @@ __device__ __forceinline__ void decoder_put_states(BLOCK &k, const struct decode
     }
 }
 
+// The keys of a split: old ones from tiles, and in the last split the new one.
+template <uint32_t D, uint32_t G, bool WATCHED, typename BLOCK>
+__device__ __forceinline__ void decoder_look(BLOCK &k, struct attention_state<D, G> &state,
+                                             const struct decoder_part &part, uint32_t batch)
+{
+    typedef attention_width<D, G> width;
+    typedef decltype(k.source) source;
+    const uint32_t group = k.a.shape.heads / k.a.shape.kv_heads;
+    const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const struct decoder_share keys = decoder_keys_of(k.a.context, k.a.splits, part.split);
+    const uint32_t n = keys.count + (part.split + 1 == k.a.splits);
+    const char *fresh = k.x + group * (2 * D);
+    const char *cache = decoder_cache_of(k, batch, part.b, part.kv, 0) + keys.first * (2 * D);
+    const uint64_t half = decoder_cache_half(&k.a.shape, batch, k.a.capacity);
+    const float by = DECODER_LOG2E * rsqrtf((float)D);
+    uint4 q[width::FOURS][width::LINES];
+
+    attention_q<D, G>(q, k.x, group);
+#pragma unroll 1
+    for (uint32_t first = 0; first < n; first += width::TILE) {
+        const uint32_t left = min(n - first, width::TILE);
+        const uint32_t old = first < keys.count ? min(keys.count - first, width::TILE) : 0;
+        const char *key = fresh, *value = fresh;
+        if (old > 0) {
+            key = k.source.template begin<WATCHED>(cache + first * (2 * D));
+            value = k.source.template begin<WATCHED>(cache + half + first * (2 * D));
+        }
+#pragma unroll 1
+        for (uint32_t from = 8 * decoder_warp(); from < left; from += width::STRIDE)
+            attention_take<D, G>(
+                state, q, by, from + g < left,
+                [&](uint32_t b) {
+                    const uint32_t i = min(from + g, left - 1);
+                    return source::load_either(i < old, key + i * (2 * D) + b, fresh + b);
+                },
+                [&](uint32_t which, uint32_t b) {
+                    const uint32_t i = min(from + 2 * t + which, left - 1);
+                    return source::load_either(i < old, value + i * (2 * D) + b, fresh + 2 * D + b);
+                });
+        if (old > 0) {
+            k.source.end();
+            k.source.end();
+        }
+    }
+}
+
 // One block is one split of one kv head of one sequence, by q from decoder_take_q().
 template <uint32_t D, uint32_t G, bool WATCHED, typename BLOCK>
 __device__ __forceinline__ void decoder_step_attention(BLOCK &k, uint32_t batch)
 {
-    const struct decoder_shape &s = k.a.shape;
     const struct decoder_part part = decoder_part_of(k);
-    const uint32_t group = s.heads / s.kv_heads, at = threadIdx.x % attention_width<D>::LANES * 8;
-    const float *q = (const float *)k.x, *fresh = q + group * D;
-    float *states = (float *)k.x + decoder_states_at<D>(group);
+    const uint32_t group = k.a.shape.heads / k.a.shape.kv_heads;
+    float *states = (float *)(k.x + decoder_states_at<D>(group));
+    struct attention_state<D, G> state;
 
     if (part.b >= batch)
         return;
-    constexpr uint32_t HEADS = attention_width<D, G>::HEADS;
-    const uint32_t first = attention_first_head<D, G>();
-    float mine[HEADS][8];
-#pragma unroll
-    for (uint32_t h = 0; h < HEADS; h++)
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            mine[h][i] = first + h < group ? q[(first + h) * D + at + i] : 0;
-    struct attention_state<HEADS> state;
     attention_begin(state);
-    const struct decoder_share keys = decoder_keys_of(k.a.context, k.a.splits, part.split);
-    const uint64_t from = (uint64_t)keys.first * (2 * D);
-    attention_old<D, G, WATCHED>(state, k.source, mine,
-                                 decoder_cache_of(k, batch, part.b, part.kv, 0) + from,
-                                 decoder_cache_of(k, batch, part.b, part.kv, 1) + from, keys.count);
-    if (part.split + 1 == k.a.splits)
-        decoder_take_new<D, G>(state, mine, fresh);
-    attention_lanes<D, HEADS>(state);
+    decoder_look<D, G, WATCHED>(k, state, part, batch);
     attention_leave<D, G>(state, states, group);
     decoder_sync();
     decoder_put_states<D, G>(k, part, states);

@@ -92,6 +92,11 @@ struct source_ring {
         return tile;
     }
     static __device__ __forceinline__ uint4 load(const void *p) { return *(const uint4 *)p; }
+    // From what begin() gave, or from elsewhere in shared memory.
+    static __device__ __forceinline__ uint4 load_either(bool is_begun, const void *p, const void *other)
+    {
+        return *(const uint4 *)(is_begun ? p : other);
+    }
     __device__ __forceinline__ void end(void)
     {
         __syncwarp();
@@ -112,6 +117,10 @@ struct source_memory {
         return (const char *)p;
     }
     static __device__ __forceinline__ uint4 load(const void *p) { return load_once(p); }
+    static __device__ __forceinline__ uint4 load_either(bool is_begun, const void *p, const void *other)
+    {
+        return is_begun ? load_once(p) : *(const uint4 *)other;
+    }
     __device__ __forceinline__ void end(void) {}
 };
 

@@ -28,4 +28,9 @@ static inline void mma_bf16(float (&c)[4], uint32_t a0, uint32_t a1, uint32_t a2
             }
 }
 
+static inline void mma_bf16_8(float (&c)[4], uint32_t a0, uint32_t a1, uint32_t b0)
+{
+    mma_bf16(c, a0, a1, 0, 0, b0, 0); /* 8 columns of A that are zero */
+}
+
 #endif
