@@ -209,8 +209,14 @@ static __device__ __forceinline__ void activate(const struct decoder_args &a, ui
 // sass-all: kernel=decoder_head_b[12]_dependent acqbulk=1 preexit=1 ublkpf=1 ublkcp.hinted=1 ublkcp=1
 // sass-and: looped calls arch=120
 // sass-all: kernel=decoder_attention_*_dependent ublkpf=1 looped calls arch=90a+
-// sass-loop: kernel=decoder_attention_*_? ldg128na=4 guarded<=4 other<=800 local=0 arch=80+
-// sass-loop: kernel=decoder_attention_*_dependent ldg128na=4 guarded<=4 other<=800 local=0
+// sass-loop: kernel=decoder_attention_64_4 ldg128na=4 hmma=10 guarded<=4 other<=250 local=0 arch=80+
+// sass-loop: kernel=decoder_attention_64_4_dependent ldg128na=4 hmma=10 guarded<=4 other<=250 local=0
+// sass-and: arch=90a+
+// sass-loop: kernel=decoder_attention_128_4 ldg128na=8 hmma=20 guarded<=8 other<=400 local=0 arch=80+
+// sass-loop: kernel=decoder_attention_128_4_dependent ldg128na=8 hmma=20 guarded<=8 other<=400 local=0
+// sass-and: arch=90a+
+// sass-loop: kernel=decoder_attention_128_8 ldg128na=8 hmma=24 guarded<=8 other<=500 local=0 arch=80+
+// sass-loop: kernel=decoder_attention_128_8_dependent ldg128na=8 hmma=24 guarded<=8 other<=500 local=0
 // sass-and: arch=90a+
 // sass-loop: kernel=decoder_merge ldg64.gpu=2 shfl=13 other<=120 local=0 guarded<=2 arch=80+
 // sass-loop: kernel=decoder_merge_dependent ldg64.gpu=2 shfl=13 other<=120 local=0 guarded<=2

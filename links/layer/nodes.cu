@@ -51,7 +51,7 @@ template <int RANKS> static __device__ __forceinline__ void add_shares(const str
 // sass-loop: kernel=layer_o lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
 // sass-loop: kernel=layer_gate_up lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
 // sass-loop: kernel=layer_down lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
-// sass-loop: kernel=layer_attention_* ldg128na=4 guarded<=4 other<=800 local=0 arch=90a+
+// sass-loop: kernel=layer_attention_* ldg128na=8 hmma=20 guarded<=8 other<=400 local=0 arch=90a+
 // sass-loop: kernel=layer_merge ldg64.gpu=2 shfl=13 other<=120 local=0 guarded<=2 arch=90a+
 // sass-all: kernel=layer_embed ldg32>=1 stg64>=1 local=0 looped arch=90a+
 // sass-loop: kernel=layer_add_2 ldg128.sys=1 membar=0 cctl=0 other<=52 local=0 together arch=90a+
