@@ -51,6 +51,12 @@ __device__ __forceinline__ void store_relaxed_64(uint64_t *p, uint64_t v)
 {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
 }
+// 16 bytes by one instruction; whole as load_relaxed_2x64() has it.
+__device__ __forceinline__ void store_relaxed_2x64(ulonglong2 *p, ulonglong2 v)
+{
+    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(p), "l"(v.x), "l"(v.y)
+                 : "memory");
+}
 
 // Adds, and returns the old value.
 __device__ __forceinline__ uint32_t add_release(uint32_t *p, uint32_t v)

@@ -1,6 +1,7 @@
 // Edges: how one step of a layer hands its words over to the next.
 //
 //     edge.put(i, bits);                       a thread has word i of this layer's mail
+//     edge.put_pair(i, first, second);         a thread has words 2i and 2i + 1
 //     edge.close();                            all threads: this block has put all its words
 //     edge.take<N>(first, step, end, word);    a thread gets N pairs of words: it waits for them
 //     edge.put_sum(i, bits);                   the same for words that are added to the residual:
@@ -59,31 +60,37 @@ struct edge_values {
     {
         store_relaxed_64(mail + i, (uint64_t)epoch << 32 | bits);
     }
+    __device__ __forceinline__ void put_pair(uint32_t i, uint32_t first, uint32_t second)
+    {
+        const uint64_t here = (uint64_t)epoch << 32;
+        store_relaxed_2x64((ulonglong2 *)mail + i, {here | first, here | second});
+    }
     __device__ __forceinline__ void close(void) {}
 
-    // What is not taken counts as here. The words of a poll meet in one number, not in a predicate each:
-    // for eight of them ptxas has too few, and would wait for some before it asks for the others.
+    // A poll asks for all that is missing, and for nothing else: what is there already would come again beside
+    // the stream, for every SM. What is missing are bits of one number, not predicates: for eight of them
+    // ptxas has too few, and would wait for some words before it asks for the others.
     template <int N>
     __device__ __forceinline__ void take(uint32_t first, uint32_t step, uint32_t end,
                                          uint2 (&word)[N])
     {
         const ulonglong2 *from = (const ulonglong2 *)mail + first;
-        const uint64_t here = (uint64_t)epoch << 32;
-        ulonglong2 got[N];
+        uint32_t missing = 1;
+        ulonglong2 got[N] = {}; // not yet: ptxas would keep registers for what an earlier take left
         uint64_t came_ns = 0;
 #pragma unroll
-        for (int i = 0; i < N; i++)
-            got[i] = {here, here};
+        for (int i = 1; i < N; i++)
+            missing |= (first + i * step < end) << i;
 #pragma unroll 1
         for (uint32_t polls = 1;; polls++) {
-            uint32_t missing = 0;
 #pragma unroll
             for (int i = 0; i < N; i++)
-                if (i == 0 || first + i * step < end)
+                if (missing >> i & 1)
                     got[i] = load_relaxed_2x64(from + i * step);
 #pragma unroll
             for (int i = 0; i < N; i++)
-                missing |= ((uint32_t)(got[i].x >> 32) ^ epoch) | ((uint32_t)(got[i].y >> 32) ^ epoch);
+                if ((uint32_t)(got[i].x >> 32) == epoch && (uint32_t)(got[i].y >> 32) == epoch)
+                    missing &= ~(1u << i);
             if (missing == 0 || given_up)
                 break;
             if (polls % GRID_BARRIER_POLLS != 0)
@@ -113,6 +120,10 @@ struct edge_plain {
         mail = (uint32_t *)layer_mail;
     }
     __device__ __forceinline__ void put(uint32_t i, uint32_t bits) { mail[i] = bits; }
+    __device__ __forceinline__ void put_pair(uint32_t i, uint32_t first, uint32_t second)
+    {
+        ((uint2 *)mail)[i] = make_uint2(first, second);
+    }
 
     template <int N>
     __device__ __forceinline__ void take(uint32_t first, uint32_t step, uint32_t end,

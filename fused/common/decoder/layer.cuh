@@ -262,6 +262,20 @@ __device__ __forceinline__ void decoder_take_q(BLOCK &k, uint32_t batch)
     decoder_sync();
 }
 
+// The pair of words with what a split is worth of a head: its maximum and its sum, and behind them
+// elements 2i and 2i + 1 of its row. The splits of a pair lie side by side, where a warp takes them by few
+// lines: every line that is asked for beside a stream may be the one that comes late.
+template <typename BLOCK>
+__device__ __forceinline__ uint32_t decoder_split_at(const BLOCK &k, uint32_t head, uint32_t split)
+{
+    return k.mail.split / 2 + head * (1 + k.a.shape.head_dim / 2) * k.a.splits + split;
+}
+template <typename BLOCK>
+__device__ __forceinline__ uint32_t decoder_split_row(const BLOCK &k, uint32_t i)
+{
+    return (1 + i) * k.a.splits;
+}
+
 // Hands over the warps' states as one: what a split is worth, or, where there is one split, the row.
 template <uint32_t D, uint32_t G, typename BLOCK>
 __device__ __forceinline__ void decoder_put_states(BLOCK &k, const struct decoder_part &part,
@@ -272,18 +286,16 @@ __device__ __forceinline__ void decoder_put_states(BLOCK &k, const struct decode
     for (uint32_t i = threadIdx.x; i < group * D / 2; i += DECODER_THREADS) {
         const uint32_t h = i / (D / 2), two = i % (D / 2);
         const uint32_t head = part.b * s.heads + part.kv * group + h;
-        const uint32_t to = k.mail.split + (head * k.a.splits + part.split) * (2 + D);
+        const uint32_t to = decoder_split_at(k, head, part.split);
         const float4 all = attention_warps<D, DECODER_WARPS>(states, group, h, two);
         if (k.a.splits == 1)
             k.edge.put(k.mail.attention + head * (D / 2) + two,
                        bf16::narrow(make_float2(all.z / all.y, all.w / all.y)));
         else {
-            k.edge.put(to + 2 + 2 * two, __float_as_uint(all.z));
-            k.edge.put(to + 2 + 2 * two + 1, __float_as_uint(all.w));
-            if (two == 0) {
-                k.edge.put(to, __float_as_uint(all.x));
-                k.edge.put(to + 1, __float_as_uint(all.y));
-            }
+            k.edge.put_pair(to + decoder_split_row(k, two), __float_as_uint(all.z),
+                            __float_as_uint(all.w));
+            if (two == 0)
+                k.edge.put_pair(to, __float_as_uint(all.x), __float_as_uint(all.y));
         }
     }
 }
@@ -364,18 +376,18 @@ __device__ __forceinline__ void decoder_step_merge(BLOCK &k, uint32_t batch)
 
     for (uint32_t i = blockIdx.x * DECODER_WARPS + decoder_warp(); i < words; i += warps) {
         const uint32_t split = lane % DECODER_SPLITS;
-        const uint32_t from =
-            (k.mail.split + (i / half * splits + min(split, splits - 1)) * (2 + s.head_dim)) / 2;
+        const uint32_t from = decoder_split_at(k, i / half, min(split, splits - 1));
+        const uint32_t row = decoder_split_row(k, i % half);
         uint2 both[2]; // its maximum and its sum; the two elements
-        k.edge.take(from, 1 + i % half, from + 2 + i % half, both);
+        k.edge.take(from, row, from + row + 1, both);
         __syncwarp(); // lanes leave a poll one by one
         const bool is_there = split < splits;
-        const float2 state = decoder_two(both[0]), row = decoder_two(both[1]);
+        const float2 state = decoder_two(both[0]), two = decoder_two(both[1]);
         const float most =
             warp_reduce<greatest, DECODER_SPLITS>(is_there ? state.x : -INFINITY);
         const float scale = is_there ? exp2f(state.x - most) : 0;
         const float sum = warp_reduce<adding, DECODER_SPLITS>(is_there ? state.y * scale : 0.f);
-        const float mine = lane < DECODER_SPLITS ? row.x : row.y;
+        const float mine = lane < DECODER_SPLITS ? two.x : two.y;
         const float all = warp_reduce<adding, DECODER_SPLITS>(is_there ? mine * scale : 0.f) / sum;
         const float other = __shfl_xor_sync(~0u, all, DECODER_SPLITS);
         if (lane == 0)

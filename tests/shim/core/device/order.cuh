@@ -19,6 +19,11 @@ static inline ulonglong2 load_relaxed_2x64(const ulonglong2 *p) { return shim_lo
 static inline void store_release(uint32_t *p, uint32_t v) { shim_store(p, v); }
 static inline void store_relaxed(uint32_t *p, uint32_t v) { shim_store(p, v); }
 static inline void store_relaxed_64(uint64_t *p, uint64_t v) { shim_store(p, v); }
+static inline void store_relaxed_2x64(ulonglong2 *p, ulonglong2 v)
+{
+    shim_store(&p->x, v.x);
+    shim_store(&p->y, v.y);
+}
 static inline uint32_t add_release(uint32_t *p, uint32_t v) { return atomicAdd(p, v); }
 static inline uint32_t add_relaxed(uint32_t *p, uint32_t v) { return atomicAdd(p, v); }
 static inline void red_relaxed(uint32_t *p, uint32_t v) { atomicAdd(p, v); }
