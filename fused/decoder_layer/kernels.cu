@@ -177,7 +177,7 @@ static __device__ __forceinline__ void activate(const struct decoder_args &a, ui
     PRODUCT(down_##suffix, (add<DECODER_DOWN, b, dependent>(a)))                                 \
     PRODUCT(head_##suffix, (head<b, dependent>(a)))
 #define ATTENTION(suffix, d, g, dependent)                                                          \
-    KERNEL(attention_##suffix, (step_attention<d, g, dependent>(a, a.batch)))
+    KERNEL_OF(DECODER_THREADS, attention_##suffix, 2, (step_attention<d, g, dependent>(a, a.batch)))
 #define MULTIPLY(b)                                                                                 \
     PRODUCT(multiply_qkv_b##b, (multiply<DECODER_QKV, b>(a)))                                    \
     PRODUCT(multiply_o_b##b, (multiply<DECODER_O, b>(a)))                                        \
