@@ -23,6 +23,7 @@
 #include "core/device/load.cuh"
 #include "core/device/named_barrier.cuh"
 #include "core/device/order.cuh"
+#include "core/device/words.cuh"
 #include "fused/common/decoder/deal.cuh"
 
 enum : uint32_t { DECODER_COMPUTING = 1 }; // the named barrier of the threads that compute
@@ -57,7 +58,7 @@ struct edge_values {
     }
     __device__ __forceinline__ void put(uint32_t i, uint32_t bits)
     {
-        store_relaxed_64(mail + i, (uint64_t)epoch << 32 | bits);
+        words_put(mail, i, epoch, bits);
     }
     __device__ __forceinline__ void close(void) {}
 
@@ -65,27 +66,7 @@ struct edge_values {
     __device__ __forceinline__ void take(uint32_t first, uint32_t step, uint32_t end,
                                          uint2 (&word)[N])
     {
-        const ulonglong2 *from = (const ulonglong2 *)mail + first;
-        uint64_t came_ns = 0;
-#pragma unroll 1
-        for (uint32_t polls = 1;; polls++) {
-            bool is_here = true;
-#pragma unroll
-            for (int i = 0; i < N; i++) {
-                if (i > 0 && first + i * step >= end)
-                    continue;
-                const ulonglong2 got = load_relaxed_2x64(from + i * step);
-                is_here &= (uint32_t)(got.x >> 32) == epoch && (uint32_t)(got.y >> 32) == epoch;
-                word[i] = make_uint2((uint32_t)got.x, (uint32_t)got.y);
-            }
-            if (is_here || given_up)
-                break;
-            if (polls % GRID_BARRIER_POLLS != 0)
-                continue;
-            if (came_ns == 0)
-                came_ns = clock_ns();
-            given_up = grid_barrier_given_up(state, came_ns, budget_ns);
-        }
+        words_take(mail, epoch, first, step, end, word, state, budget_ns, given_up);
     }
     __device__ __forceinline__ void put_sum(uint32_t i, uint32_t bits) { put(i, bits); }
     template <int N>
