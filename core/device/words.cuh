@@ -1,20 +1,23 @@
-// Words that say themselves whether they are there: each lies in memory beside the epoch in which it was
-// written, and both were written by one store of 8 bytes. Who needs words polls the words, and no flag.
+// Words that say themselves whether they are there: each lies in memory beside the epoch in which
+// it was written, and both were written by one store of 8 bytes. Who needs words polls the words,
+// and no flag.
 #ifndef GPUFLOOR_WORDS_CUH
 #define GPUFLOOR_WORDS_CUH
 
 #include "core/device/grid_barrier.cuh"
 #include "core/device/order.cuh"
 
-__device__ __forceinline__ void words_put(uint64_t *words, uint32_t i, uint32_t epoch, uint32_t bits)
+__device__ __forceinline__ void words_put(uint64_t *words, uint32_t i, uint32_t epoch,
+                                          uint32_t bits)
 {
     store_relaxed_64(words + i, (uint64_t)epoch << 32 | bits);
 }
 
-// A thread gets N pairs of words, 16 bytes at a time: first, first + step ..., as far as they are before
-// `end`; all three count pairs, and first is before end. Of other pairs word[i] is not written. All are
-// polled until all are of the epoch: to poll one, and then to load the rest, costs a way through the L2
-// more. Waits until somebody has given up, who then sets given_up: see grid_barrier_given_up().
+// A thread gets N pairs of words, 16 bytes at a time: first, first + step ..., as far as they are
+// before `end`; all three count pairs, and first is before end. Of other pairs word[i] is not
+// written. All are polled until all are of the epoch: to poll one, and then to load the rest, costs
+// a way through the L2 more. Waits until somebody has given up, who then sets given_up: see
+// grid_barrier_given_up().
 template <int N>
 __device__ __forceinline__ void words_take(const uint64_t *words, uint32_t epoch, uint32_t first,
                                            uint32_t step, uint32_t end, uint2 (&word)[N],
