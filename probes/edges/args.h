@@ -29,4 +29,63 @@ struct edges_args {
 };
 ARGS_SIZE(struct edges_args, 48);
 
+/* --- exchange.cu ------------------------------------------------------------------------------ */
+
+enum {
+    EXCHANGE_THREADS = 256,       /* that exchange; one warp more may stream */
+    EXCHANGE_TOGETHER = 8,        /* pairs of words that a thread takes at a time */
+    EXCHANGE_TILES = 4,           /* of the stream, on their way to an SM */
+    EXCHANGE_TILE_BYTES = 16384,
+    EXCHANGE_SHARED = EXCHANGE_TILES * EXCHANGE_TILE_BYTES, /* and two rows of words */
+    EXCHANGE_STATIC = 64,         /* at most, beside it */
+};
+
+/* In exchange k every block puts its share of the words into row k % 2 of the mail, and takes all
+ * of them. Word i is the mix of word exchange_other(i) of the exchange before, and in the first one
+ * of `first`. Thread t of a block takes pairs t, t + EXCHANGE_THREADS ... */
+struct exchange_args {
+    void *mail;            /* two rows of words, by values each with its epoch: 8 bytes, else 4 */
+    const uint32_t *first; /* the words before the first exchange */
+    uint32_t *digests;     /* of all that each exchanging thread of each block took */
+    uint32_t *census;      /* %smid of each block, or NULL */
+    const void *body;      /* what is streamed: body_tiles tiles, which all blocks read in turn */
+    uint32_t *tiles;       /* how many each block's ninth warp had */
+    uint32_t *tile_sums;   /* XOR of the last EXCHANGE_TILES of them, or NULL */
+    struct grid_barrier_state *barrier;
+    uint32_t words;        /* a power of two, 64 at least, and no fewer than there are blocks */
+    uint32_t exchanges;
+    uint32_t epoch;        /* of the first exchange; later ones count on. None was used before */
+    uint32_t body_tiles;   /* 0: nothing is streamed */
+    uint32_t tiles_most;   /* that a block streams, so that it ends whatever happens */
+    uint32_t budget_ns;    /* for one wait in the kernel */
+};
+ARGS_SIZE(struct exchange_args, 88);
+
+ARGS_BOTH uint32_t exchange_mix(uint32_t word) { return word * 0x9e3779b1u + 1; }
+/* Another block's and another thread's. */
+ARGS_BOTH uint32_t exchange_other(uint32_t i, uint32_t words)
+{
+    return (i + words / 2 + 1) & (words - 1);
+}
+
+/* --- different.cu ----------------------------------------------------------------------------- */
+
+enum {
+    DIFFERENT_KERNELS = 14, /* as many as a decoder's layer has, one for each operator */
+    DIFFERENT_PARTS = 8,    /* that its code works on side by side */
+    DIFFERENT_TURNS = 48,   /* of it: each an XOR and a multiply-add for each part, 16 bytes each */
+    DIFFERENT_BYTES = 2 * 16 * DIFFERENT_PARTS * DIFFERENT_TURNS,
+};
+
+/* Numbers that stand in the code of kernel `which` and nowhere else, i < DIFFERENT_PARTS x
+ * DIFFERENT_TURNS. The second is odd. */
+ARGS_BOTH uint32_t different_number(uint32_t which, uint32_t i)
+{
+    return (which * 0x9e3779b1u + i + 1) * 0x85ebca6bu ^ (which * 0x9e3779b1u + i) >> 7;
+}
+ARGS_BOTH uint32_t different_factor(uint32_t which, uint32_t i)
+{
+    return different_number(which, ~i) | 1;
+}
+
 #endif

@@ -21,13 +21,16 @@
  *     unwaited      one launch without any wait: the time of the step itself, and the negative
  *                   control
  * The time of a step is the slope over two lengths: span=64-512 means 64 and 512 steps.
+ * different.c has chains of kernels that differ (different); exchange.c has steps in which all SMs
+ * hand words over to all SMs, idle and while the memory streams (exchange).
  *
  * Inside the timed region: the chain, between two events. Launch, replay and drain cancel in the
  * slope.
  * Expected on an H200: 2 us by stream, 1.0 to 1.3 with programmatic launch. 1.15 us by graph, 0.9
  * with programmatic launch. 1.2 us by grid.sync(), 1.0 by counter. 0.56 us in a cluster of 16. 0.2
  * us in one block, and 0.07 there in shared memory. Of the graph's 1.15 us, 0.54 are those of a
- * kernel that returns at once.
+ * kernel that returns at once. A body of 256 MiB takes 62.5 us unwaited, and 3 more by graph and by
+ * counter: an edge, a load of the memory, and warps that wait for those with one chunk more.
  *
  * Traps. A stream holds about a thousand launches. No longer chain can be queued after a gate, so
  * span=512-4096 has no stream. The spans must agree: if the time of a chain is not a straight line
@@ -37,16 +40,12 @@
  * compares it before and after the timing; without the wait, the result must be wrong (wrong).
  * Every wait in a kernel has a time budget. Only grid.sync() has none; it needs none, because a
  * cooperative launch makes all blocks resident. */
-#include "probes/edges/args.h"
+#include "probes/edges/edges.h"
 
-#include <math.h>
 #include <string.h>
-
-#include "core/gpu.h"
 
 PROBE_IMAGE(edges);
 
-enum { STEP, CHAIN, WRONG };
 static const struct probe_metric metrics[] = {
     [STEP] = {"step", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
         .keys = "mode,blocks,body,span", .what = "one more dependent step of a chain"},
@@ -54,16 +53,23 @@ static const struct probe_metric metrics[] = {
         .what = "a whole chain, with an event pair's own time"},
     [WRONG] = {"wrong", "ratio", PROBE_HIGHER, .keys = "mode,blocks,body,steps",
         .what = "share of wrong words when nothing makes a step wait: must not be 0"},
+    [DIFFERENT] = {"different", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = "mode,kernels,reads,span",
+        .what = "one more step of a chain of so many kernels, each with 12 KiB of its own code"},
+    [EXCHANGE] = {"exchange", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = "mode,words,stream,span",
+        .what = "one more exchange: all SMs hand so many words over to all SMs"},
+    [STREAMED] = {"streamed", "bytes/s", PROBE_HIGHER, .timer = "event",
+        .keys = "mode,words,stream,span",
+        .what = "what a warp of each SM reads from the memory beside these exchanges"},
+    [TAKEN_WRONG] = {"taken_wrong", "ratio", PROBE_HIGHER, .keys = "mode,words,stream,exchanges",
+        .what = "share of threads that took wrong words when nobody waited: must not be 0"},
 };
 
 enum {
-    SHORT = 64,
-    MIDDLE = 512,
-    LONG = 4096,
     BODY_SMALL = 1 << 20,
     BODY_LARGE = 32 << 20,
-    WAIT_BUDGET_NS = 50000000,
-    CLUSTER_MAX = 16,
+    BODY_SHIFT = 977, /* chunks, from one part of the memory to the next */
 };
 
 enum how { BY_STREAM, BY_SUBMISSION, BY_GRAPH, BY_ONE_LAUNCH };
@@ -107,16 +113,11 @@ static const struct control {
     {{"unwaited", "edges_unwaited", BY_ONE_LAUNCH, 1, 0, 0, 0, 0, 0}, BODY_SMALL},
 };
 
-struct span {
-    int low, high;
-};
-
-struct ladder {
-    cudaEvent_t start, stop;
-    struct edges_args a;
-    uint32_t *census;       /* of the device */
-    uint32_t *first, *room; /* host: the start of every chain; room for four rows */
-    uint32_t *chunk_sum;    /* host: every chunk of the body, xored */
+/* Whose steps read a body that the L2 does not hold, too. */
+static const struct mode streaming[] = {
+    {"graph", "edges_one", BY_GRAPH, PER_SM, 0, 0, 0, 0, 0},
+    {"counter", "edges_counter", BY_ONE_LAUNCH, PER_SM, 0, 0, 0, 0, 0},
+    {"unwaited", "edges_unwaited", BY_ONE_LAUNCH, PER_SM, 0, 0, 0, 0, 0},
 };
 
 /* One way to make a step wait, ready to run. */
@@ -153,7 +154,7 @@ static uint32_t differing(struct probe_run *r, const struct ladder *l, uint32_t 
         row[0][i] = l->first[i * EDGES_SPACING];
     memset(sum, 0, words * sizeof *sum);
     for (uint32_t chunk = 0; chunk < l->a.chunks; chunk++)
-        sum[chunk % words] ^= l->chunk_sum[chunk];
+        sum[chunk % words] ^= edges_chunk_sum(l, chunk);
     compute_chain(row, sum, words, steps);
     gpu_to_host(r, found, l->a.cells + (steps & 1) * words * EDGES_SPACING,
                 words * EDGES_SPACING * sizeof *found);
@@ -221,36 +222,52 @@ static uint32_t run_once(struct probe_run *r, struct ladder *l, const struct cha
     return differing(r, l, c->words, steps);
 }
 
+bool edges_check_waits(struct probe_run *r, const struct ladder *l)
+{
+    uint32_t aborted;
+    gpu_to_host(r, &aborted, &l->a.barrier->aborted, sizeof aborted);
+    return probe_require(r, aborted == 0, "no wait in a kernel took more than %d ms",
+                         WAIT_BUDGET_NS / 1000000);
+}
+
 static bool check_chain(struct probe_run *r, struct ladder *l, const struct chain *c,
                         const struct gpu_graph *graph, int steps)
 {
     if (!strcmp(c->m->name, "unwaited"))
         return true;
-    uint32_t wrong = run_once(r, l, c, graph, steps), aborted = 0;
-    gpu_to_host(r, &aborted, &l->a.barrier->aborted, sizeof aborted);
-    probe_require(r, aborted == 0, "no wait in a kernel took more than %d ms",
-                  WAIT_BUDGET_NS / 1000000);
+    uint32_t wrong = run_once(r, l, c, graph, steps);
+    edges_check_waits(r, l);
     return probe_require(r, wrong == 0, "%d steps end in the words that the host computes", steps);
 }
 
 /* --- cases ----------------------------------------------------------------------------------- */
 
-/* How many different SMs the blocks were on. */
-static void note_sms(struct probe_run *r, struct ladder *l, const struct chain *c)
+void edges_note_sms(struct probe_run *r, const struct ladder *l, unsigned blocks)
 {
     uint32_t seen[GRID_BARRIER_BLOCKS], distinct = 0;
-    l->a.census = l->census;
-    enqueue(r, l, c, 1);
-    l->a.census = NULL;
-    gpu_to_host(r, seen, l->census, c->shape.grid.x * sizeof *seen);
-    for (uint32_t i = 0; i < c->shape.grid.x; i++) {
+    gpu_to_host(r, seen, l->census, blocks * sizeof *seen);
+    for (uint32_t i = 0; i < blocks; i++) {
         bool is_new = true;
         for (uint32_t j = 0; j < i; j++)
             is_new = is_new && seen[j] != seen[i];
         distinct += is_new;
     }
-    probe_fact(r, "blocks", "%u", c->shape.grid.x);
+    probe_fact(r, "blocks", "%u", blocks);
     probe_fact(r, "sms", "%u", distinct);
+}
+
+static void note_sms(struct probe_run *r, struct ladder *l, const struct chain *c)
+{
+    l->a.census = l->census;
+    enqueue(r, l, c, 1);
+    l->a.census = NULL;
+    edges_note_sms(r, l, c->shape.grid.x);
+}
+
+static void set_body(struct probe_run *r, struct ladder *l, int bytes)
+{
+    l->a.chunks = (uint32_t)bytes / EDGES_CHUNK;
+    l->a.body = l->a.chunks > l->body_chunks ? edges_memory(r, l) : l->body;
 }
 
 static void measure_step(struct probe_run *r, struct ladder *l, const struct chain *c, int body,
@@ -262,7 +279,7 @@ static void measure_step(struct probe_run *r, struct ladder *l, const struct cha
     if ((flags & NEVER) || !probe_begin_case(r, flags, "mode=%s,blocks=%s,body=%d,span=%d-%d",
                                              c->m->name, c->blocks, body, span.low, span.high))
         return;
-    l->a.chunks = (uint32_t)body / EDGES_CHUNK;
+    set_body(r, l, body);
     note_sms(r, l, c);
     for (int i = 0; i < 2; i++)
         graph[i] = capture(r, l, c, n[i]);
@@ -299,7 +316,7 @@ static void measure_control(struct probe_run *r, struct ladder *l, const struct 
     if (!probe_begin_case(r, 0, "mode=%s,blocks=%s,body=%d,steps=%d", c->m->name, c->blocks, body,
                           SHORT))
         return;
-    l->a.chunks = (uint32_t)body / EDGES_CHUNK;
+    set_body(r, l, body);
     struct gpu_graph graph = capture(r, l, c, SHORT);
     probe_value(r, WRONG, (double)run_once(r, l, c, &graph, SHORT) / c->words);
     if (graph.exec)
@@ -334,11 +351,35 @@ static void prepare_body(struct probe_run *r, struct ladder *l, size_t bytes)
 
     gpu_fill_normal(r, device, GPU_FP32, bytes / 4, probe_seed(r));
     gpu_to_host(r, body, device, bytes);
-    l->a.body = device;
+    l->body = device;
+    l->body_chunks = (uint32_t)(bytes / EDGES_CHUNK);
     l->chunk_sum = probe_host_alloc(r, bytes / EDGES_CHUNK * sizeof *l->chunk_sum);
     memset(l->chunk_sum, 0, bytes / EDGES_CHUNK * sizeof *l->chunk_sum);
     for (size_t i = 0; i < bytes / 4; i++)
         l->chunk_sum[i / (EDGES_CHUNK / 4)] ^= body[i];
+}
+
+const void *edges_memory(struct probe_run *r, struct ladder *l)
+{
+    const size_t bytes = (size_t)l->body_chunks * EDGES_CHUNK;
+    const char *body = l->body;
+
+    if (l->memory)
+        return l->memory;
+    char *to = gpu_alloc(r, MEMORY_BODIES * bytes, "what is streamed");
+    for (size_t part = 0; part < MEMORY_BODIES; part++, to += bytes) {
+        const size_t shift = part * BODY_SHIFT % l->body_chunks * EDGES_CHUNK;
+        CUDA(cudaMemcpyAsync(to, body + shift, bytes - shift, cudaMemcpyDeviceToDevice,
+                             gpu_stream(r)));
+        CUDA(cudaMemcpyAsync(to + bytes - shift, body, shift, cudaMemcpyDeviceToDevice,
+                             gpu_stream(r)));
+    }
+    return l->memory = to - MEMORY_BODIES * bytes;
+}
+
+uint32_t edges_chunk_sum(const struct ladder *l, uint32_t chunk)
+{
+    return l->chunk_sum[(chunk + chunk / l->body_chunks * BODY_SHIFT) % l->body_chunks];
 }
 
 static struct ladder prepare(struct probe_run *r)
@@ -379,6 +420,18 @@ static void measure_mode(struct probe_run *r, struct ladder *l, const struct cha
         measure_chain(r, l, c, steps);
 }
 
+/* Steps that read more than the L2 holds. */
+static void measure_streaming(struct probe_run *r, struct ladder *l)
+{
+    static const struct span few = {8, SHORT};
+    const int bytes = (int)l->body_chunks * EDGES_CHUNK * MEMORY_BODIES;
+    struct chain c;
+
+    for (size_t i = 0; i < PROBE_LENGTH(streaming); i++)
+        if (prepare_chain(r, &c, &streaming[i]))
+            measure_step(r, l, &c, bytes, few, PROBE_THRICE | PROBE_POWER_BOUND);
+}
+
 static void measure(struct probe_run *r)
 {
     const int most = probe_is_check_run(r) ? BODY_SMALL : BODY_LARGE;
@@ -392,6 +445,9 @@ static void measure(struct probe_run *r)
     for (size_t i = 0; i < PROBE_LENGTH(controls); i++)
         if (prepare_chain(r, &c, &controls[i].m))
             measure_control(r, &l, &c, controls[i].body < most ? controls[i].body : most);
+    measure_streaming(r, &l);
+    edges_measure_different(r, &l);
+    edges_measure_exchanges(r, &l);
 }
 
 const struct probe probe = {

@@ -193,6 +193,26 @@ static double taking(const struct work *w, double bytes, enum corner corner)
     return w->p->waits * polls * bytes * w->p->sms / w->p->l2_rate.at[corner] * 1e9;
 }
 
+/* From the last word that a step hands over to the moment when the next one has all of them, so many
+ * bytes in every SM, within a kernel. The row has the edge and the words' way in one. A bundle that
+ * lacks it has them apart. */
+static double handing_over(const struct work *w, double bytes, enum beside beside,
+                           enum corner corner)
+{
+    enum { WORD = 4, PAIR_OF_WORDS = 8 };
+    const struct primitives *p = w->p;
+    const enum edge edge = w->packaging->edge;
+    const bool by_values = edge == EDGE_FLAG;
+    const struct node_curve *rows =
+        &p->exchange[by_values ? EXCHANGE_VALUES : EXCHANGE_COUNTER][beside];
+    const double loaded = beside == BESIDE_STREAM ? p->loaded.at[corner] : 1;
+
+    if (rows->n == 0 || w->packaging->kernels != KERNELS_ONE)
+        return p->waits * p->edge[edge].at[corner] * loaded + taking(w, bytes, corner);
+    const double of_word = (by_values ? PAIR_OF_WORDS : WORD) * p->sms / p->l2_rate.at[corner];
+    return p->waits * curve_at(rows, fmax(bytes / WORD, rows->amount[0]), 1 / of_word, corner);
+}
+
 static const struct node_curve *attention_curve(const struct work *w)
 {
     const struct node_curve *both = w->p->attention;
@@ -248,6 +268,14 @@ static double ramp_of(const struct primitives *p, enum corner corner)
                 0);
 }
 
+/* What a kernel takes longer among the others of a layer than where it is repeated. */
+static double cold_code(const struct work *w, enum corner corner)
+{
+    return w->packaging->kernels == KERNELS_ONE
+               ? 0
+               : w->p->cold[w->packaging->edge == EDGE_DEPENDENT].at[corner];
+}
+
 /* --- serial ----------------------------------------------------------------------------------- */
 
 /* A product as a kernel of its own: it asks for its first tiles at once, its rows come through a
@@ -257,7 +285,8 @@ static double own_node(const struct work *w, const struct step *step, enum corne
     const struct primitives *p = w->p;
     const double first = w->packaging->held == HELD_BY_NEXT ? 0 : p->memory.at[corner];
 
-    return p->edge[w->packaging->edge].at[corner] + first + product_work(p, corner) +
+    return p->edge[w->packaging->edge].at[corner] + cold_code(w, corner) + first +
+           product_work(p, corner) +
            step->bytes * imbalance(step->units, p->sms) / p->bulk_rate.at[corner] * 1e9;
 }
 
@@ -276,8 +305,8 @@ static double rows_rate(const struct primitives *p, const struct step *step, enu
 static double product_behind(const struct work *w, const struct step *step, enum corner corner)
 {
     const struct primitives *p = w->p;
-    return p->edge[w->packaging->edge].at[corner] + taking(w, step->taken, corner) +
-           p->ramp.at[corner] + product_work(p, corner) +
+    return handing_over(w, step->taken, BESIDE_NOTHING, corner) + p->ramp.at[corner] +
+           product_work(p, corner) +
            step->bytes * imbalance(step->units, p->sms) / rows_rate(p, step, corner) * 1e9;
 }
 
@@ -286,7 +315,8 @@ static double product_serial(const struct work *w, const struct step *step, enum
     switch (w->packaging->kernels) {
     case KERNELS_ONE: return product_behind(w, step, corner);
     case KERNELS_LIBRARY:
-        return curve_at(&w->p->library, step->bytes, w->p->read_rate.at[corner], corner);
+        return curve_at(&w->p->library, step->bytes, w->p->read_rate.at[corner], corner) +
+               cold_code(w, corner);
     default: return own_node(w, step, corner);
     }
 }
@@ -296,8 +326,9 @@ static double node_by(const struct work *w, double node, enum corner corner)
 {
     const struct primitives *p = w->p;
     if (w->packaging->edge == EDGE_GRAPH)
-        return node;
-    return node - p->edge[EDGE_GRAPH].at[CENTRE] + p->edge[w->packaging->edge].at[corner];
+        return node + cold_code(w, corner);
+    return node - p->edge[EDGE_GRAPH].at[CENTRE] + p->edge[w->packaging->edge].at[corner] +
+           cold_code(w, corner);
 }
 
 static double attention_serial(const struct work *w, enum corner corner)
@@ -345,7 +376,7 @@ static double serial_head(const struct work *w, enum corner corner)
     if (kernels == KERNELS_ONE)
         return product_behind(w, &w->head, corner) + edge;
     const bool has_norm = kernels == KERNELS_SPLIT || kernels == KERNELS_LIBRARY;
-    return own_node(w, &w->head, corner) + edge +
+    return own_node(w, &w->head, corner) + edge + cold_code(w, corner) +
            (has_norm ? node_by(w, w->p->norm.at[corner], corner) : 0);
 }
 
@@ -378,10 +409,10 @@ static void stream_step(struct stream *s, double bytes, double gap, double least
 
 /* From the end of a step to the moment when the next can take its bytes. The memory streams
  * meanwhile, and an edge is a chain of ways through it. */
-static double gap_of(const struct work *w, size_t step, enum corner corner)
+static double gap_of(const struct work *w, size_t step, double taken, enum corner corner)
 {
     const struct primitives *p = w->p;
-    const double edge = p->waits * p->edge[w->packaging->edge].at[corner] * p->loaded.at[corner];
+    const double edge = handing_over(w, taken, BESIDE_STREAM, corner);
 
     return edge + (step == ATTENTION ? attention_work(w, corner)
                    : step == MERGE   ? merge_work(p, corner)
@@ -391,7 +422,7 @@ static double gap_of(const struct work *w, size_t step, enum corner corner)
 static void stream_product(struct stream *s, const struct work *w, const struct step *step,
                            enum corner corner)
 {
-    stream_step(s, step->bytes, gap_of(w, QKV, corner) + taking(w, step->taken, corner),
+    stream_step(s, step->bytes, gap_of(w, QKV, step->taken, corner),
                 step->bytes / (w->p->shared_rate.at[corner] / 1e9));
 }
 
@@ -399,12 +430,12 @@ static void stream_layer(struct stream *s, const struct work *w, enum corner cor
 {
     for (size_t k = 0; k < STEPS; k++)
         if (k == ATTENTION)
-            stream_step(s, w->steps[k].bytes, gap_of(w, k, corner),
+            stream_step(s, w->steps[k].bytes, gap_of(w, k, 0, corner),
                         turns(w) * turn_issue(w, corner));
         else if (k != MERGE)
             stream_product(s, w, &w->steps[k], corner);
         else if (splits_of(w) > 1)
-            stream_step(s, 0, gap_of(w, k, corner), 0);
+            stream_step(s, 0, gap_of(w, k, 0, corner), 0);
 }
 
 /* The whole step, and what one layer in the middle of it takes. */
@@ -418,9 +449,8 @@ static double overlap_step(const struct work *w, enum corner corner, double *lay
     s.held = tiles_of(w) * TILE_BYTES * p->sms;
     /* asked for here, since fmin() and fmax() pass over what is not a number */
     if (w->packaging->held == HELD_NOTHING || !(s.held > 0) ||
-        isnan(s.rate + s.again + gap_of(w, QKV, corner) + gap_of(w, ATTENTION, corner) +
-              gap_of(w, MERGE, corner) + taking(w, 1, corner) + turn_issue(w, corner) +
-              p->shared_rate.at[corner]))
+        isnan(s.rate + s.again + gap_of(w, QKV, 1, corner) + gap_of(w, ATTENTION, 0, corner) +
+              gap_of(w, MERGE, 0, corner) + turn_issue(w, corner) + p->shared_rate.at[corner]))
         return (double)NAN;
     s.now = ramp_of(p, corner);
     for (double i = 0; i < w->m->layers; i++) {
@@ -429,7 +459,7 @@ static double overlap_step(const struct work *w, enum corner corner, double *lay
     }
     *layer = s.now - began; /* the last: the stream has settled */
     stream_product(&s, w, &w->head, corner);
-    stream_step(&s, 0, gap_of(w, QKV, corner), 0);
+    stream_step(&s, 0, gap_of(w, QKV, 0, corner), 0);
     return s.now;
 }
 

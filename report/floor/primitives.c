@@ -34,6 +34,9 @@ enum {
     NORM,
     TWO,
     PART,
+    EXCHANGE,
+    DIFFERENT,
+    STREAMING,
 };
 const char *const primitives_needs[] = {
     [STREAM] = "edges.step{mode=stream,blocks=sm,body=0,span=64-512,timer=event}",
@@ -68,6 +71,9 @@ const char *const primitives_needs[] = {
             "timer=event}",
     [PART] = "attention_decode.time{batch=1,context=8192,heads=32,kv_heads=8,d=128,type=bf16,"
              "impl=%s,mode=graph,l2=cold,timer=event}",
+    [EXCHANGE] = "edges.exchange{mode=%s,words=*,stream=%s,span=32-256,timer=event}",
+    [DIFFERENT] = "edges.different{mode=%s,kernels=%u,reads=16777216,span=56-280,timer=event}",
+    [STREAMING] = "edges.step{mode=%s,blocks=sm,body=268435456,span=8-64,timer=event}",
     NULL,
 };
 
@@ -170,6 +176,11 @@ static double weights_of(const struct row *row)
 static double cache_of(const struct row *row)
 {
     return 2 * 2 * key_of(row, "kv_heads") * key_of(row, "d") * key_of(row, "context");
+}
+
+static double words_of(const struct row *row)
+{
+    return key_of(row, "words");
 }
 
 static double flops_of(const struct row *row)
@@ -307,18 +318,55 @@ static void take_flight(struct primitives *p, const struct bundle *bundle)
     }
 }
 
-/* A chain of steps, each of which reads a body from the L2 at addresses that depend on the step
- * before: what it takes beyond the edge and the stream, and a load of the memory in place of one of
- * the L2. */
+/* A chain of steps, each of which reads a body at addresses that depend on the step before: what it
+ * takes beyond the edge and the stream. A body of the memory is compared with the same steps without
+ * a wait; where there is none, one of the L2 with the L2's rate, and a load of the memory takes the
+ * place of one of the L2. */
 static void take_ramp(struct primitives *p, const struct bundle *bundle)
 {
     enum { BODY_BYTES = 33554432 };
+    const struct corners waiting = figure_at(bundle, primitives_needs[STREAMING], "counter");
+    const struct corners free = figure_at(bundle, primitives_needs[STREAMING], "unwaited");
     const struct corners l2 = figure_at(bundle, primitives_needs[MEMORY], "l2");
     const struct corners body = figure_at(bundle, primitives_needs[BODY], "");
     const double less =
         p->edge[EDGE_BARRIER].at[CENTRE] + BODY_BYTES / p->l2_rate.at[CENTRE] * 1e9 + l2.at[CENTRE];
     for (size_t c = 0; c < CORNERS; c++)
         p->ramp.at[c] = body.at[c] - less + p->memory.at[c];
+    if (isnan(waiting.at[CENTRE] + free.at[CENTRE]))
+        return;
+    for (size_t c = 0; c < CORNERS; c++)
+        p->ramp.at[c] = fmax(waiting.at[c] - free.at[CENTRE] - p->edge[EDGE_BARRIER].at[CENTRE], 0);
+}
+
+static void take_exchanges(struct primitives *p, const struct bundle *bundle)
+{
+    static const char *const modes[EXCHANGES] = {"counter", "values"};
+    static const char *const streams[BESIDES] = {"none", "hbm"};
+    char id[DOCUMENT_ID];
+
+    for (size_t e = 0; e < EXCHANGES; e++)
+        for (size_t b = 0; b < BESIDES; b++) {
+            snprintf(id, sizeof id, primitives_needs[EXCHANGE], modes[e], streams[b]);
+            take_curve(&p->exchange[e][b], bundle, id, words_of);
+        }
+}
+
+/* Chains that read the memory: one of as many kernels as a layer has, each with code of its own, less
+ * one of a single kernel. */
+static void take_cold(struct primitives *p, const struct bundle *bundle)
+{
+    static const char *const modes[] = {"graph", "graph_pdl_early"};
+    enum { ONE_KERNEL = 1, MANY_KERNELS = 14 };
+
+    for (size_t m = 0; m < 2; m++) {
+        char one[DOCUMENT_ID], many[DOCUMENT_ID];
+        snprintf(one, sizeof one, primitives_needs[DIFFERENT], modes[m], ONE_KERNEL);
+        snprintf(many, sizeof many, primitives_needs[DIFFERENT], modes[m], MANY_KERNELS);
+        const struct corners less = figure_of(rows_find(&bundle->rows, one));
+        const struct corners cold = beyond(figure_of(rows_find(&bundle->rows, many)), &less);
+        p->cold[m] = isnan(cold.at[CENTRE]) ? (struct corners){{0}} : cold;
+    }
 }
 
 static void take_latencies(struct primitives *p, const struct bundle *bundle)
@@ -365,6 +413,8 @@ void primitives_take(struct primitives *p, const struct bundle *bundle)
     take_flight(p, bundle);
     take_latencies(p, bundle);
     take_ramp(p, bundle);
+    take_exchanges(p, bundle);
+    take_cold(p, bundle);
     take_nodes(p, bundle);
     take_issue(p, bundle, document_get_number(gpu, "sm_clock_max_mhz"));
     p->tensor_peak = peak_of(bundle);

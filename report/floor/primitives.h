@@ -25,6 +25,10 @@ struct node_curve {
 /* How one step of a pass hands over to the next, on the whole GPU. */
 enum edge { EDGE_STREAM, EDGE_GRAPH, EDGE_DEPENDENT, EDGE_BARRIER, EDGE_FLAG, EDGES };
 
+/* How all SMs hand words over to all SMs within a kernel, and what the memory does meanwhile. */
+enum exchange { EXCHANGE_COUNTER, EXCHANGE_VALUES, EXCHANGES };
+enum beside { BESIDE_NOTHING, BESIDE_STREAM, BESIDES };
+
 /* Loads of 16 bytes that a thread has in flight: see primitives.c. */
 enum flight { FLIGHT_4, FLIGHT_8, FLIGHT_16, FLIGHTS };
 
@@ -37,6 +41,9 @@ struct primitives {
     struct corners loaded;     /* how many times as long it takes while the memory streams */
     struct corners ramp;       /* ns: what a step's bytes cost beyond their stream where it asks for
                                  * them only once it has what the step before handed over */
+    struct node_curve exchange[EXCHANGES][BESIDES]; /* by words; empty in bundles before the row */
+    struct corners cold[2];    /* ns more of a kernel among others than of one that is repeated, by graph
+                                * and with programmatic launch; 0 in bundles before the row */
     struct corners bulk_rate;  /* bytes/s: copies to shared memory, 64 KiB an SM in flight */
     struct corners flight[FLIGHTS]; /* bytes/s: 8 warps an SM, so many loads of a thread */
     struct corners l2_rate;         /* bytes/s: all SMs read the L2 */

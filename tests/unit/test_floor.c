@@ -259,6 +259,74 @@ static void what_is_ahead_is_taken_at_a_rate(void **unused)
                  READ_RAMP + bytes + turns, 1e-9);
 }
 
+/* Rows of exchanges have the edge and the words' way in one: 4096 words behind gate and up, 2048 of
+ * the residual, 1024 of attention, and no fewer than were measured. */
+static void exchanges_take_the_place_of_edges(void **unused)
+{
+    struct primitives p = primitives_known();
+    struct node_curve *values = &p.exchange[EXCHANGE_VALUES][BESIDE_STREAM];
+    struct node_curve *counter = &p.exchange[EXCHANGE_COUNTER][BESIDE_NOTHING];
+    const double bytes = 2 * ns_of(2 * LAYER_WEIGHTS + HEAD), fewest = 700, more = 900, most = 1300;
+    const double layer = fewest + 2 * more + most + 4 * WORK + fewest + ATTENTION_WORK + fewest +
+                         MERGE_WORK;
+    (void)unused;
+    p.shared_rate = all(RATE / 2); /* slower than the memory: steps add up */
+    p.l2_rate = all(8e12);
+    const struct pass before = estimate(&two_layers, &p, 1024);
+
+    put_point(values, 1024, fewest);
+    put_point(values, 2048, more);
+    put_point(values, 4096, most);
+    p.loaded = all((double)NAN);
+    struct pass pass = estimate(&two_layers, &p, 1024);
+    assert_close(pass.by[PACKAGING_VALUES].overlap[CENTRE],
+                 READ_RAMP + 2 * layer + more + fewest + 2 * WORK + bytes, 1e-9);
+    assert_nan(pass.by[PACKAGING_RING].overlap[CENTRE]); /* it has the flag's way still */
+    values->n = 2; /* beyond the last, 8 bytes of each further word */
+    const double fewer = estimate(&two_layers, &p, 1024).by[PACKAGING_VALUES].overlap[CENTRE];
+    assert_close(fewer - pass.by[PACKAGING_VALUES].overlap[CENTRE],
+                 2 * (more + 2048 * 8 * SMS / 8e3 - most), 1e-9);
+    p.waits = 0;
+    assert_close(estimate(&two_layers, &p, 1024).by[PACKAGING_VALUES].overlap[CENTRE],
+                 READ_RAMP + bytes, 1e-9);
+
+    p.waits = 1;
+    put_point(counter, 1024, 1500);
+    put_point(counter, 4096, 2100);
+    pass = estimate(&two_layers, &p, 1024);
+    const double taken = (2 * 4 * 2048 + 2 * 2048 + 2 * 8192) * SMS / 8e3;
+    assert_close(pass.by[PACKAGING_BARRIER].layer_serial[CENTRE] -
+                     before.by[PACKAGING_BARRIER].layer_serial[CENTRE],
+                 2 * 1700 + 1500 + 2100 - 4 * 800 - taken, 1e-9);
+}
+
+/* A kernel among others pays for its code, in packagings that have several. */
+static void kernels_among_others_are_cold(void **unused)
+{
+    static const struct {
+        enum packaging_name packaging;
+        double layer, head; /* kernels */
+    } known[] = {{PACKAGING_FUSED, 6, 2},   {PACKAGING_GRAPH, 14, 3}, {PACKAGING_CUBLAS, 11, 3},
+                 {PACKAGING_BARRIER, 0, 0}, {PACKAGING_RING, 0, 0},   {PACKAGING_STREAM, 14, 3}};
+    struct primitives p = primitives_known();
+    const struct pass warm = estimate(&two_layers, &p, 1024);
+    (void)unused;
+
+    p.cold[0] = all(100);
+    p.cold[1] = all(50);
+    const struct pass cold = estimate(&two_layers, &p, 1024);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        const struct estimate *a = &warm.by[known[i].packaging], *b = &cold.by[known[i].packaging];
+        assert_close(b->layer_serial[CENTRE] - a->layer_serial[CENTRE], 100 * known[i].layer, 1e-9);
+        assert_close(b->serial[CENTRE] - a->serial[CENTRE],
+                     100 * (2 * known[i].layer + known[i].head), 1e-9);
+    }
+    assert_close(cold.by[PACKAGING_DEPENDENT].serial[CENTRE] -
+                     warm.by[PACKAGING_DEPENDENT].serial[CENTRE],
+                 14 * 50, 1e-9);
+    assert_same(cold.by[PACKAGING_VALUES].overlap[CENTRE], warm.by[PACKAGING_VALUES].overlap[CENTRE]);
+}
+
 /* On 100 SMs 1536 units of QKV are 16 for some, 2048 rows 21, 4096 units of gate and up 41; keys
  * of a head have 12 splits, of two turns each. */
 static void rows_are_dealt_out_whole(void **unused)
@@ -421,6 +489,57 @@ static void rows_become_primitives(void **unused)
     json_decref(bundle.head);
 }
 
+#define EXCHANGE_ROW(mode, words, stream)                                                          \
+    "edges.exchange{mode=" mode ",words=" words ",stream=" stream ",span=32-256,timer=event}"
+#define STREAMING_ROW(mode)                                                                        \
+    "edges.step{mode=" mode ",blocks=sm,body=268435456,span=8-64,timer=event}"
+#define DIFFERENT_ROW(mode, kernels, reads)                                                        \
+    "edges.different{mode=" mode ",kernels=" kernels ",reads=" reads ",span=56-280,timer=event}"
+
+/* Rows that the first bundles lack. */
+static void later_rows_are_taken_where_they_are(void **unused)
+{
+    static const struct {
+        const char *id;
+        double ns;
+    } rows[] = {
+        {"edges.step{mode=counter,blocks=sm,body=0,span=64-512,timer=event}", 1000},
+        {STREAMING_ROW("counter"), 66000},
+        {STREAMING_ROW("unwaited"), 62000},
+        {EXCHANGE_ROW("values", "2048", "hbm"), 1300},
+        {EXCHANGE_ROW("values", "1024", "hbm"), 1100},
+        {EXCHANGE_ROW("values", "1024", "none"), 800},
+        {EXCHANGE_ROW("counter", "2048", "hbm"), 3000},
+        {DIFFERENT_ROW("graph", "1", "16777216"), 6500},
+        {DIFFERENT_ROW("graph", "14", "16777216"), 7200},
+        {DIFFERENT_ROW("graph", "14", "0"), 2300},
+        {DIFFERENT_ROW("graph_pdl_early", "1", "16777216"), 6200},
+    };
+    struct bundle bundle = {0};
+    struct primitives p;
+    (void)unused;
+
+    bundle.head = json_pack("{}");
+    primitives_take(&p, &bundle);
+    assert_same(p.cold[0].at[CENTRE], 0);
+    assert_int_equal(p.exchange[EXCHANGE_VALUES][BESIDE_STREAM].n, 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        put_spread(&bundle.rows, rows[i].id, "ns", ROW_LOWER, rows[i].ns, 0, 7);
+    rows_finish(&bundle.rows);
+    primitives_take(&p, &bundle);
+    assert_same(p.ramp.at[CENTRE], 3000); /* no rate, and no load of the memory, is needed */
+    assert_same(p.cold[0].at[CENTRE], 700);
+    assert_same(p.cold[1].at[SLOW], 0); /* one of its rows is missing */
+    assert_int_equal(p.exchange[EXCHANGE_VALUES][BESIDE_STREAM].n, 2);
+    assert_same(p.exchange[EXCHANGE_VALUES][BESIDE_STREAM].amount[0], 1024);
+    assert_same(p.exchange[EXCHANGE_VALUES][BESIDE_STREAM].time[1].at[CENTRE], 1300);
+    assert_same(p.exchange[EXCHANGE_VALUES][BESIDE_NOTHING].time[0].at[CENTRE], 800);
+    assert_same(p.exchange[EXCHANGE_COUNTER][BESIDE_STREAM].time[0].at[CENTRE], 3000);
+    assert_int_equal(p.exchange[EXCHANGE_COUNTER][BESIDE_NOTHING].n, 0);
+    rows_free(&bundle.rows);
+    json_decref(bundle.head);
+}
+
 /* --- files -------------------------------------------------------------------------------------- */
 
 static bool read_text(const char *text, struct model *model, char why[DOCUMENT_WHY])
@@ -558,11 +677,14 @@ int main(void)
         cmocka_unit_test(long_attention_goes_by_turns),
         cmocka_unit_test(overlap_is_between_a_stream_and_a_sum),
         cmocka_unit_test(what_is_ahead_is_taken_at_a_rate),
+        cmocka_unit_test(exchanges_take_the_place_of_edges),
+        cmocka_unit_test(kernels_among_others_are_cold),
         cmocka_unit_test(rows_are_dealt_out_whole),
         cmocka_unit_test(causes_are_told_apart),
         cmocka_unit_test(what_is_missing_is_not_guessed),
         cmocka_unit_test(curves_are_lines_between_points),
         cmocka_unit_test(rows_become_primitives),
+        cmocka_unit_test(later_rows_are_taken_where_they_are),
         cmocka_unit_test(files_are_read_or_refused),
         cmocka_unit_test(frozen_predictions_are_found_or_refused),
     };

@@ -24,6 +24,7 @@
 #include "core/device/load.cuh"
 #include "core/device/named_barrier.cuh"
 #include "core/device/order.cuh"
+#include "core/device/words.cuh"
 #include "fused/common/decoder/deal.cuh"
 
 enum : uint32_t { DECODER_COMPUTING = 1 }; // the named barrier of the threads that compute
@@ -58,50 +59,19 @@ struct edge_values {
     }
     __device__ __forceinline__ void put(uint32_t i, uint32_t bits)
     {
-        store_relaxed_64(mail + i, (uint64_t)epoch << 32 | bits);
+        words_put(mail, i, epoch, bits);
     }
     __device__ __forceinline__ void put_pair(uint32_t i, uint32_t first, uint32_t second)
     {
-        const uint64_t here = (uint64_t)epoch << 32;
-        store_relaxed_2x64((ulonglong2 *)mail + i, {here | first, here | second});
+        words_put_pair(mail, i, epoch, first, second);
     }
     __device__ __forceinline__ void close(void) {}
 
-    // A poll asks for all that is missing, and for nothing else: what is there already would come again beside
-    // the stream, for every SM. What is missing are bits of one number, not predicates: for eight of them
-    // ptxas has too few, and would wait for some words before it asks for the others.
     template <int N>
     __device__ __forceinline__ void take(uint32_t first, uint32_t step, uint32_t end,
                                          uint2 (&word)[N])
     {
-        const ulonglong2 *from = (const ulonglong2 *)mail + first;
-        uint32_t missing = 1;
-        ulonglong2 got[N] = {}; // not yet: ptxas would keep registers for what an earlier take left
-        uint64_t came_ns = 0;
-#pragma unroll
-        for (int i = 1; i < N; i++)
-            missing |= (first + i * step < end) << i;
-#pragma unroll 1
-        for (uint32_t polls = 1;; polls++) {
-#pragma unroll
-            for (int i = 0; i < N; i++)
-                if (missing >> i & 1)
-                    got[i] = load_relaxed_2x64(from + i * step);
-#pragma unroll
-            for (int i = 0; i < N; i++)
-                if ((uint32_t)(got[i].x >> 32) == epoch && (uint32_t)(got[i].y >> 32) == epoch)
-                    missing &= ~(1u << i);
-            if (missing == 0 || given_up)
-                break;
-            if (polls % GRID_BARRIER_POLLS != 0)
-                continue;
-            if (came_ns == 0)
-                came_ns = clock_ns();
-            given_up = grid_barrier_given_up(state, came_ns, budget_ns);
-        }
-#pragma unroll
-        for (int i = 0; i < N; i++)
-            word[i] = make_uint2((uint32_t)got[i].x, (uint32_t)got[i].y);
+        words_take(mail, epoch, first, step, end, word, state, budget_ns, given_up);
     }
     __device__ __forceinline__ void put_sum(uint32_t i, uint32_t bits) { put(i, bits); }
     template <int N>

@@ -5,6 +5,7 @@ STEPS = "fused/decoder_layer/kernels.cu"
 THAT_STAYS = "fused/common/decoder/stays.cuh"
 A_STEP = "fused/common/decoder/steps.cuh"
 EDGE = "fused/common/decoder/edge.cuh"
+WORDS = "core/device/words.cuh"
 ORDER = "core/device/order.cuh"
 RING = "fused/common/decoder/ring.cuh"
 ROWS = "fused/common/decoder/rows.cuh"
@@ -19,7 +20,7 @@ BARRIER = ONE_OF + "64_4"
 STEPS_OF_1 = "STEPS|MULTIPLY|KERNEL(, false"
 DEPENDENT = "STEPS|MULTIPLY|KERNEL(_dependent"
 POLL = "load_relaxed_2x64(from + i * step)"
-PUT = "store_relaxed_64(mail + i, (uint64_t)epoch << 32 | bits);"
+PUT = "store_relaxed_64(words + i, (uint64_t)epoch << 32 | bits);"
 BULK = "bulk_load_once("
 ARRIVE = "    __threadfence();\n    grid_barrier_add(b.counter, b.share);"
 FIRST_HALF = "    mma_bf16(sum, first.x, second.x, first.y, second.y, x.x, x.y);\n"
@@ -29,38 +30,38 @@ FAULTS = [
          changes=[(ORDER, "ld.relaxed.gpu.global.v2.u64", "ld.weak.global.v2.u64")],
          caught={"decoder_values_64_4": "expected ldg128.gpu="}),
     dict(name="words that are polled by ordinary loads past the L1", source=STAYS, keep=VALUES, since="90a",
-         changes=[(EDGE, "                const ulonglong2 got = " + POLL + ";",
-                   "                ulonglong2 got;\n"
-                   '                asm volatile("ld.global.cv.v2.u64 {%0, %1}, [%2];" : "=l"(got.x), '
+         changes=[(WORDS, "            const ulonglong2 got = " + POLL + ";",
+                   "            ulonglong2 got;\n"
+                   '            asm volatile("ld.global.cv.v2.u64 {%0, %1}, [%2];" : "=l"(got.x), '
                    '"=l"(got.y) : "l"(from + i * step) : "memory");')],
          caught={"decoder_values_64_4": "expected ldg128.gpu="}),
     dict(name="one word polled, and the rest loaded then", source=STAYS, keep=VALUES, since="90a",
-         changes=[(EDGE, "            if (is_here || given_up)\n                break;",
-                   "            if (is_here || given_up) {\n#pragma unroll\n"
-                   "                for (int i = 1; i < N; i++) {\n"
-                   "                    const ulonglong2 late = " + POLL + ";\n"
-                   "                    word[i] = make_uint2((uint32_t)late.x, (uint32_t)late.y);\n"
-                   "                }\n                break;\n            }"),
-                  (EDGE, "            for (int i = 0; i < N; i++) {\n"
-                   "                if (i > 0 && first", "            for (int i = 0; i < 1; i++) {\n"
-                   "                if (i > 0 && first")],
+         changes=[(WORDS, "        if (is_here || given_up)\n            break;",
+                   "        if (is_here || given_up) {\n#pragma unroll\n"
+                   "            for (int i = 1; i < N; i++) {\n"
+                   "                const ulonglong2 late = " + POLL + ";\n"
+                   "                word[i] = make_uint2((uint32_t)late.x, (uint32_t)late.y);\n"
+                   "            }\n            break;\n        }"),
+                  (WORDS, "        for (int i = 0; i < N; i++) {\n"
+                   "            if (i > 0 && first", "        for (int i = 0; i < 1; i++) {\n"
+                   "            if (i > 0 && first")],
          caught={"decoder_values_64_4": "expected ldg128.gpu=8"}),
     dict(name="words with a fence before each", source=STAYS, keep=VALUES, since="90a",
-         changes=[(EDGE, PUT, "__threadfence();\n        " + PUT)],
+         changes=[(WORDS, PUT, "__threadfence();\n    " + PUT)],
          caught={"decoder_values_64_4": "expected membar=0"}),
     dict(name="words with a fence behind the last poll", source=STAYS, keep=VALUES, since="90a",
-         changes=[(EDGE, "            if (is_here || given_up)\n                break;",
-                   "            if (is_here || given_up) {\n                fence_acquire();\n"
-                   "                break;\n            }")],
+         changes=[(WORDS, "        if (is_here || given_up)\n            break;",
+                   "        if (is_here || given_up) {\n            fence_acquire();\n"
+                   "            break;\n        }")],
          caught={"decoder_values_64_4": "expected cctl=0"}),
     dict(name="words that any block of another GPU would see", source=STAYS, keep=VALUES, since="90a",
-         changes=[(EDGE, PUT, '{ uint64_t w = (uint64_t)epoch << 32 | bits; asm volatile("st.relaxed.sys.global.u64 '
-                   '[%0], %1;" ::"l"(mail + i), "l"(w) : "memory"); }')],
+         changes=[(WORDS, PUT, '{ uint64_t w = (uint64_t)epoch << 32 | bits; asm volatile("st.relaxed.sys.global.u64 '
+                   '[%0], %1;" ::"l"(words + i), "l"(w) : "memory"); }')],
          caught={"decoder_values_64_4": "expected stg64.gpu>="}),
     dict(name="a poll of words that sleeps", source=STAYS, keep=VALUES, since="90a",
-         changes=[(EDGE, "            if (polls % GRID_BARRIER_POLLS != 0)\n                continue;",
-                   "            __nanosleep(20);\n            if (polls % GRID_BARRIER_POLLS != 0)\n"
-                   "                continue;")],
+         changes=[(WORDS, "        if (polls % GRID_BARRIER_POLLS != 0)\n            continue;",
+                   "        __nanosleep(20);\n        if (polls % GRID_BARRIER_POLLS != 0)\n"
+                   "            continue;")],
          caught={"decoder_values_64_4": "expected no sleep"}),
     dict(name="a barrier of the grid without its fence", source=STAYS, keep=WITH_RING, since="90a",
          changes=[(GRID, ARRIVE, "    grid_barrier_add(b.counter, b.share);")],

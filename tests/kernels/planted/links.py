@@ -19,7 +19,7 @@ EACH_ROUND = "        turn.round++;\n        __syncthreads();\n"
 OF_2 = "CHAINS_OF(packets, 2"
 OF_4 = "CHAINS_OF(plain, 4"
 NODES_2 = "NODES_OF(packets, 2"
-CG_128 = "ld.global.cg.v4.u32"
+CG_128 = 'asm volatile("ld.global.cg.v4.u32'
 
 FAULTS = [
     # peer_memory
@@ -65,7 +65,7 @@ FAULTS = [
          changes=[(PEER, "    consume(load_cg(here));", "    ;")],
          caught={"peer_memory_fence_gpu": "expected ", "peer_memory_fence_sys": "expected "}),
     dict(name="a copy through the L1", source=RATES,
-         changes=[(GENERAL, CG_128, "ld.global.ca.v4.u32")], caught={"rates_copy": "ldg128.gpu=4"}),
+         changes=[(GENERAL, CG_128, CG_128.replace(".cg.", ".ca."))], caught={"rates_copy": "ldg128.gpu=4"}),
     dict(name="a copy one load at a time", source=RATES,
          changes=[(RATES, "        to[i] = v0;\n        to[i + step] = v1;\n", "        to[i + step] = v1;\n"),
                   (RATES, "        uint4 v0 = load_cg_128(from + i), v1",

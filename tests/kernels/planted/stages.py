@@ -1,7 +1,7 @@
 """Two stages, and sampling's one exchange: weights and words that come another way than is said."""
 
 STAGES = "fused/two_stages/two_stages.cu"
-EDGE = "fused/common/decoder/edge.cuh"
+WORDS = "core/device/words.cuh"
 ORDER = "core/device/order.cuh"
 ROWS = "fused/common/decoder/rows.cuh"
 GENERAL = "core/device/load.cuh"
@@ -9,7 +9,7 @@ SAMPLING = "fused/sampling/sampling.cu"
 ONCE = "fused/sampling/once.cuh"
 ROW = "fused/sampling/row.cuh"
 POLL = "load_relaxed_2x64(from + i * step)"
-PUT = "store_relaxed_64(mail + i, (uint64_t)epoch << 32 | bits);"
+PUT = "store_relaxed_64(words + i, (uint64_t)epoch << 32 | bits);"
 ONLY_ONCE = "KERNEL(none"
 
 FAULTS = [
@@ -17,15 +17,15 @@ FAULTS = [
          changes=[(ORDER, "ld.relaxed.gpu.global.v2.u64", "ld.weak.global.v2.u64")],
          caught={"two_stages_stay": "ldg128.gpu=4", "two_stages_shared": "ldg128.gpu=4"}),
     dict(name="words that are polled one after another", source=STAGES, since="80",
-         changes=[(EDGE, POLL, "load_relaxed_2x64(from + i * step + (i > 0 && word[i - 1].x == 1 && is_here))")],
+         changes=[(WORDS, POLL, "load_relaxed_2x64(from + i * step + (i > 0 && word[i - 1].x == 1 && is_here))")],
          caught={"two_stages_stay": "expected together"}),
     dict(name="words with a fence before each", source=STAGES, since="80",
-         changes=[(EDGE, PUT, "__threadfence();\n        " + PUT)],
+         changes=[(WORDS, PUT, "__threadfence();\n    " + PUT)],
          caught={"two_stages_stay": "expected membar.gpu=1", "two_stages_shared": "expected membar.gpu=1"}),
     dict(name="a poll that sleeps", source=STAGES, since="80",
-         changes=[(EDGE, "            if (polls % GRID_BARRIER_POLLS != 0)\n                continue;",
-                   "            __nanosleep(20);\n            if (polls % GRID_BARRIER_POLLS != 0)\n"
-                   "                continue;")],
+         changes=[(WORDS, "        if (polls % GRID_BARRIER_POLLS != 0)\n            continue;",
+                   "        __nanosleep(20);\n        if (polls % GRID_BARRIER_POLLS != 0)\n"
+                   "            continue;")],
          caught={"two_stages_stay": "expected no sleep", "two_stages_shared": "expected no sleep"}),
     dict(name="a slot that is given back without a fence", source=STAGES, since="80",
          changes=[(STAGES, "    __threadfence();\n    red_relaxed(counter", "    red_relaxed(counter")],

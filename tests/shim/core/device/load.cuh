@@ -7,6 +7,10 @@
 static inline uint32_t shared_address(const void *p) { return shim_shared_address(p); }
 static inline uint64_t load_cg(const void *p) { return *(const uint64_t *)p; }
 static inline uint4 load_cg_128(const void *p) { return *(const uint4 *)p; }
+static inline uint4 load_cg_128_if(const void *p, bool there)
+{
+    return there ? *(const uint4 *)p : make_uint4(0, 0, 0, 0);
+}
 static inline uint4 load_once(const void *p) { return *(const uint4 *)p; }
 
 #endif
