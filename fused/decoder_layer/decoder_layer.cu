@@ -50,11 +50,13 @@ typedef edge_values edge_of_values;
 // sass-and: ldg64.gpu>=41 syncs<=56 looped calls arch=90a
 // sass-all: kernel=decoder_ring_* ublkcp.hinted=2 ublkcp=2 ublkpf=1 membar.gpu=3 reds=6 ldg32.gpu=7
 // sass-and: ldg64.gpu>=41 syncs<=104 looped calls arch=100+
-// sass-all: kernel=decoder_values_* ublkcp.hinted=2 ublkcp=2 ublkpf=1 membar=0 cctl=0 stg64.gpu>=11
-// sass-and: ldg128.gpu=24 syncs<=57 looped calls arch=90a,100
+// sass-all: kernel=decoder_values_* ublkcp.hinted=2 ublkcp=2 ublkpf=1 membar=0 cctl=0 stg64.gpu>=7
+// sass-and: stg128.gpu>=2 ldg128.gpu=21 syncs<=57 looped calls arch=90a
+// sass-all: kernel=decoder_values_* ublkcp.hinted=2 ublkcp=2 ublkpf=1 membar=0 cctl=0 stg64.gpu>=7
+// sass-and: stg128.gpu>=2 ldg128.gpu=24 syncs<=57 looped calls arch=100
 // sass-all: kernel=decoder_values_*_[48] ublkcp.hinted=2 ublkcp=2 ublkpf=1 membar=0 cctl=0
-// sass-and: stg64.gpu>=11 ldg128.gpu=24 syncs<=57 looped calls arch=120
-// sass-loop: kernel=decoder_values_* ldg128.gpu=8 guarded<=7 other<=69 together arch=90a+
+// sass-and: stg64.gpu>=7 stg128.gpu>=2 ldg128.gpu=24 syncs<=57 looped calls arch=120
+// sass-loop: kernel=decoder_values_* ldg128.gpu=8 guarded<=8 other<=80 together arch=90a+
 DECODER_BARRIER(64_4, 64, 4, 1, false)
 DECODER_BARRIER(64_4_watched, 64, 4, 1, true)
 DECODER_BARRIER(128_4, 128, 4, 1, false)

@@ -250,7 +250,7 @@ template <typename WAY> __device__ __forceinline__ void block(const struct excha
 // All that a thread needs is polled at once, past the L1, and nothing is fenced; behind the last
 // poll comes the barrier of those who exchange. One place asks for tiles, as data that is used
 // once.
-// sass-loop: ldg128.gpu=8 guarded<=7 other<=80 local=0 regs<=80 arch=90a+
+// sass-loop: ldg128.gpu=8 guarded<=8 other<=85 local=0 regs<=80 together arch=90a+
 // sass-loop: stg64.gpu=1 ldg128.gpu=8 sts64=8 bar.sync=1 membar=0 cctl=0 guarded<=20 other<=300
 // sass-and: outer arch=90a+
 // sass-all: ublkcp.hinted=1 ublkcp=1 syncs>=3 membar=0 cctl=0 looped calls arch=90a+

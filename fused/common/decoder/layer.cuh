@@ -308,13 +308,13 @@ __device__ __forceinline__ void decoder_look(BLOCK &k, struct attention_state<D,
     typedef attention_width<D, G> width;
     typedef decltype(k.source) source;
     const uint32_t group = k.a.shape.heads / k.a.shape.kv_heads;
-    const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const struct decoder_share keys = decoder_keys_of(k.a.context, k.a.splits, part.split);
     const uint32_t n = keys.count + (part.split + 1 == k.a.splits);
     const char *fresh = k.x + group * (2 * D);
     const char *cache = decoder_cache_of(k, batch, part.b, part.kv, 0) + keys.first * (2 * D);
     const uint64_t half = decoder_cache_half(&k.a.shape, batch, k.a.capacity);
-    const float by = DECODER_LOG2E * rsqrtf((float)D);
+    static_assert(D == 64 || D == 128, "of these by is the inverse root, in powers of two");
+    constexpr float by = DECODER_LOG2E * (D == 64 ? 0.125f : 0.08838834764831845f);
     uint4 q[width::FOURS][width::LINES];
 
     attention_q<D, G>(q, k.x, group);
@@ -330,13 +330,13 @@ __device__ __forceinline__ void decoder_look(BLOCK &k, struct attention_state<D,
 #pragma unroll 1
         for (uint32_t from = 8 * decoder_warp(); from < left; from += width::STRIDE)
             attention_take<D, G>(
-                state, q, by, from + g < left,
+                state, q, by, from + threadIdx.x % 32 / 4 < left,
                 [&](uint32_t b) {
-                    const uint32_t i = min(from + g, left - 1);
+                    const uint32_t i = min(from + threadIdx.x % 32 / 4, left - 1);
                     return source::load_either(i < old, key + i * (2 * D) + b, fresh + b);
                 },
                 [&](uint32_t which, uint32_t b) {
-                    const uint32_t i = min(from + 2 * t + which, left - 1);
+                    const uint32_t i = min(from + threadIdx.x % 4 * 2 + which, left - 1);
                     return source::load_either(i < old, value + i * (2 * D) + b, fresh + 2 * D + b);
                 });
         if (old > 0) {

@@ -119,7 +119,10 @@ struct source_memory {
     static __device__ __forceinline__ uint4 load(const void *p) { return load_once(p); }
     static __device__ __forceinline__ uint4 load_either(bool is_begun, const void *p, const void *other)
     {
-        return is_begun ? load_once(p) : *(const uint4 *)other;
+        uint4 v = *(const uint4 *)other;
+        if (is_begun)
+            v = load_once(p);
+        return v;
     }
     __device__ __forceinline__ void end(void) {}
 };
