@@ -459,7 +459,6 @@ const struct probe probe = {
     .what = "Does a chain of products with barriers between finish on all SMs, and is it fastest "
             "there?",
     .method = 1,
-    .draft = "no GPU has run it yet",
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,

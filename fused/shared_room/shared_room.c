@@ -348,7 +348,6 @@ const struct probe probe = {
     .what =
         "What does a fused kernel lose when its shared memory leaves room for half of the warps?",
     .method = 1,
-    .draft = "no GPU has run it yet",
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,

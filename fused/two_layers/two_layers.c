@@ -366,7 +366,6 @@ const struct probe probe = {
     .name = "two_layers",
     .what = "In one kernel that stays, are two operations ever at work at once?",
     .method = 1,
-    .draft = "no GPU has run it yet",
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,
