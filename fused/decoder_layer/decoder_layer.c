@@ -661,7 +661,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "decoder_layer",
     .what = "How close to the read of its weights come a decoder's layer and a whole step?",
-    .method = 3,
+    .method = 2,
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,
