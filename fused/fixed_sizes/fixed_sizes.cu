@@ -276,13 +276,29 @@ template <typename SIZES> __device__ __forceinline__ void run(const fixed_sizes_
     {                                                                                              \
         run<__VA_ARGS__>(a);                                                                       \
     }
-// The bodies counted are those of a chunk of 32 rows of W, and of two turns of keys.
+// The bodies counted are those of a chunk of 32 rows of W, of two turns of keys, and of eight parts
+// of a head. Where sizes are given there is more to compute: each row's address, and divisions by
+// the number of parts. All mask what keys beyond the context score; only the fixed kernel loads
+// them. In a turn ptxas puts loads of values behind the first scores: they are not together.
 // sass-loop: kernel=fixed_sizes_* ldg128na=16 hmma=16 guarded<=32 other<=190 local=0 together
 // sass-and: arch=80+
-// sass-loop: kernel=fixed_sizes_fixed ffma>=112 ldg128na=4 shfl=32 mufu=12 other<=215 local=0
-// sass-and: arch=80+
-// sass-loop: kernel=fixed_sizes_[cg]* ffma>=112 ldg128na=4 shfl=32 mufu=12 guarded<=4 other<=220
+// sass-loop: kernel=fixed_sizes_[fc]* ldg128na=16 guarded<=32 other<=177 arch=80,86,89,90a,120
+// sass-loop: kernel=fixed_sizes_[fc]* ldg128na=16 guarded<=32 other<=146 arch=100
+// sass-loop: kernel=fixed_sizes_given ldg128na=16 guarded<=32 other>=180 arch=80,86,89,90a,120
+// sass-loop: kernel=fixed_sizes_given ldg128na=16 guarded<=32 other>=156 arch=100
+// sass-loop: kernel=fixed_sizes_fixed ffma>=112 ldg128na=4 shfl=32 mufu=12 fsel>=8 other<=210
 // sass-and: local=0 arch=80+
+// sass-loop: kernel=fixed_sizes_[cg]* ffma>=112 ldg128na=4 shfl=32 mufu=12 fsel>=8 guarded=4
+// sass-and: other<=220 local=0 arch=80+
+// sass-loop: kernel=fixed_sizes_[fc]* ldg64.gpu=16 mufu=16 other<=230 together arch=80+
+// sass-all: kernel=fixed_sizes_[fc]* f2i=3 looped calls arch=80+
+// sass-all: kernel=fixed_sizes_given f2i=5 looped calls arch=80+
+// Of the whole: what blocks hand over comes past the L1, by two barriers of the grid.
+// sass-all: kernel=fixed_sizes_* ldg64.gpu>=17 ldg64.weak=0 ldg32.gpu=5 membar.gpu=2 cctl=4 reds=4
+// sass-and: bar.block=4 looped calls arch=80+
+// sass-all: kernel=fixed_sizes_[cg]* bar=9 looped calls arch=80+
+// sass-all: kernel=fixed_sizes_fixed bar=7 looped calls arch=80,86,89
+// sass-all: kernel=fixed_sizes_fixed bar=9 looped calls arch=90a+
 FIXED_SIZES_KERNEL(fixed, sizes_fixed<FIXED_CONTEXT, FIXED_SPLITS, FIXED_KV_HEADS, FIXED_HIDDEN>)
 FIXED_SIZES_KERNEL(capped, sizes_capped<FIXED_CONTEXT, FIXED_SPLITS, FIXED_KV_HEADS, FIXED_HIDDEN>)
 FIXED_SIZES_KERNEL(given, sizes_given)

@@ -181,8 +181,15 @@ __device__ __forceinline__ void run_chain(const struct product_chain_args &a)
     }
 }
 
-// The body counted is that of a piece.
-// sass-loop: ldg128na=8 lds128=8 hmma=16 other<=145 local=0 regs<=64 together arch=80+
+// The bodies counted are those of a piece, and of a product, which takes x behind the barrier. In
+// the whole first pieces are asked for at two places, ahead and late. What other blocks wrote comes
+// past the L1. Only what tells the barrier's two counters apart reads the SM's own clock.
+// sass-loop: ldg128na=8 lds128=8 hmma=16 other<=145 local=0 regs<=64 moving together arch=80+
+// sass-loop: ldg128.gpu>=1 membar.gpu=1 bar.block=4 guarded<=7 outer ahead arch=80+
+// sass-all: ldg128na=24 ldg128.weak=0 ldg32.gpu=3 membar.gpu=1 cctl=2 reds=2 bar.block=5 looped
+// sass-and: calls arch=80+
+// sass-all: clocks=16 looped calls arch=80,86,89
+// sass-all: clocks=4 looped calls arch=90a+
 extern "C" __global__ void __launch_bounds__(32 * CHAIN_WARPS, 1)
     product_chain(const __grid_constant__ struct product_chain_args a)
 {
@@ -226,7 +233,8 @@ __device__ __forceinline__ void run_read(const struct product_chain_args &a)
 }
 
 // The same weights by the same warps in the same order, and no wait for anyone.
-// sass-loop: ldg128na=8 other<=105 local=0 regs<=64 together arch=80+
+// sass-loop: ldg128na=8 other<=105 local=0 regs<=64 moving together arch=80+
+// sass-all: ldg128na=8 reds=1 bar=0 membar=0 cctl=0 looped arch=80+
 extern "C" __global__ void __launch_bounds__(32 * CHAIN_WARPS, 1)
     product_chain_read(const __grid_constant__ struct product_chain_args a)
 {

@@ -229,27 +229,31 @@ template <bool IS_FUSED> __device__ __forceinline__ void pipe(const struct share
     {                                                                                              \
         body;                                                                                      \
     }
+// Of a thread no more registers, and of a block no more static shared memory, than leave room for
+// ROOM_BLOCKS. In a loop with copies no wait comes behind what was asked for in the same turn.
 // sass-loop: kernel=room_plain ldg128na=2 sts128=2 other<=46 exits<=2 local=0 together arch=80+
-// sass-all: kernel=room_plain ldg128na=2 lds128=8 sts128=2 stg128=1 bar.block=2 looped arch=80+
+// sass-all: kernel=room_plain ldg128na=2 lds128=8 sts128=2 stg128=1 bar.block=2 regs<=40
+// sass-and: smem=64 looped arch=80+
 ROOM(plain, plain<true>(a))
 // sass-loop: kernel=room_norm_plain ldg128na=2 sts128=2 other<=46 exits<=2 local=0 together
 // sass-and: arch=80+
-// sass-all: kernel=room_norm_plain ldg128na=2 lds128=8 sts128=2 stg128=1 bar.block=2 looped
-// sass-and: arch=80+
+// sass-all: kernel=room_norm_plain ldg128na=2 lds128=8 sts128=2 stg128=1 bar.block=2 regs<=40
+// sass-and: smem=64 looped arch=80+
 ROOM(norm_plain, plain<false>(a))
 // sass-loop: kernel=room_pipe ldgsts.bypass=2 depbar.1=1 lds128=2 sts128=2 guarded<=2 other<=89
-// sass-and: local=0 arch=80+
+// sass-and: local=0 ahead arch=80+
 // sass-all: kernel=room_pipe ldgsts.bypass=6 lds128=10 sts128=2 stg128=1 bar.block=2 ldg=0
-// sass-and: looped calls arch=80+
+// sass-and: regs<=40 smem=64 looped calls arch=80+
 ROOM(pipe, pipe<true>(a))
 // sass-loop: kernel=room_norm_pipe ldgsts.bypass=2 depbar.1=1 lds128=2 sts128=2 guarded<=2
-// sass-and: other<=89 local=0 arch=80+
+// sass-and: other<=89 local=0 ahead arch=80+
 // sass-all: kernel=room_norm_pipe ldgsts.bypass=6 lds128=10 sts128=2 stg128=1 bar.block=2 ldg=0
-// sass-and: looped calls arch=80+
+// sass-and: regs<=40 smem=64 looped calls arch=80+
 ROOM(norm_pipe, pipe<false>(a))
 
 // The first part alone: a block a row, as plain as the rest.
 // sass-loop: kernel=room_sum ldg128na=2 stg128=2 other<=46 exits<=2 local=0 together arch=80+
+// sass-all: kernel=room_sum ldg128na=2 stg128=2 bar=0 regs<=40 smem=0 looped arch=80+
 ROOM(sum, {
     const uint32_t vectors = a.columns / ROOM_VECTOR;
     const struct room_row from = row_of<true>(a, blockIdx.x);
@@ -264,8 +268,8 @@ ROOM(sum, {
 
 // Blocks that stay, each with a row of h of its own in global memory.
 // sass-loop: kernel=room_cached ldg128na=2 stg128=2 other<=53 local=0 together arch=80+
-// sass-all: kernel=room_cached ldg128na=2 ldg128.weak=4 stg128=3 lds128=4 bar.block=2 looped
-// sass-and: arch=80+
+// sass-all: kernel=room_cached ldg128na=2 ldg128.weak=4 stg128=3 lds128=4 bar.block=2 regs<=40
+// sass-and: smem=64 looped arch=80+
 ROOM(cached, {
     __shared__ struct room_scratch scratch;
     float4 *h = (float4 *)(a.h + (uint64_t)blockIdx.x * a.columns);

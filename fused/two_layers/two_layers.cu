@@ -180,9 +180,25 @@ template <bool HAS_BARRIER> __device__ __forceinline__ void run(const two_layers
 
 /* --- the kernels ------------------------------------------------------------------------------ */
 
-// The bodies counted are those of a chunk of 32 rows, with and without a wait.
+// The bodies counted are those of a chunk of 32 rows, with and without a wait; of a poll, which
+// from 9.0 on asks for both pairs of words at once; and of a task, with two stamps behind a poll.
 // sass-loop: kernel=two_layers_[vb]* ldg128na=16 hmma=16 guarded<=32 other<=260 local=0 together
 // sass-and: arch=80+
+// sass-loop: kernel=two_layers_[vb]* ldg128.gpu=2 ldg128na=0 membar=0 cctl=0 guarded<=1 other<=38
+// sass-and: arch=80+
+// sass-loop: kernel=two_layers_[vb]* ldg128.gpu=2 guarded<=1 together arch=90a+
+// sass-loop: kernel=two_layers_[vb]* stg64.weak=2 ldg128.gpu=2 ldg128na=16 bar=2 guarded<=16 ahead
+// sass-and: arch=80+
+// Of the whole: stamps are of the clock that all SMs share. Only a barrier of the grid has fences,
+// and it alone reads the SM's own clock.
+// sass-all: kernel=two_layers_values ldg64.gpu=2 ldg128.gpu=2 stg64.gpu=2 membar=0 cctl=0 reds=0
+// sass-and: clocks=0 looped calls arch=80+
+// sass-all: kernel=two_layers_barrier ldg64.gpu=2 ldg128.gpu=2 stg64.gpu=2 membar.gpu=1 cctl=2
+// sass-and: reds=2 ldg32.gpu=4 bar.block=2 clocks=4 looped calls arch=80+
+// sass-all: kernel=two_layers_values bar=5 stg64.weak=4 looped calls arch=80,86,89
+// sass-all: kernel=two_layers_values bar=6 stg64.weak=5 looped calls arch=90a+
+// sass-all: kernel=two_layers_barrier bar=7 stg64.weak=4 looped calls arch=80,86,89
+// sass-all: kernel=two_layers_barrier bar=8 stg64.weak=5 looped calls arch=90a+
 #define TWO_LAYERS(name, has_barrier)                                                              \
     extern "C" __global__ void __launch_bounds__(DECODER_THREADS, 1)                               \
         two_layers_##name(const __grid_constant__ struct two_layers_args a)                        \
@@ -229,7 +245,8 @@ __device__ __forceinline__ int64_t less(uint64_t message, uint64_t ns)
 }
 
 // A block of one warp on each SM. The answer is the other block's reading, 56 bits of it.
-// sass: none not a timed kernel
+// Between two readings of the shared clock lies nothing but a word's way through the L2.
+// sass-all: ldg64.gpu=1 stg64.gpu=2 ldg32.gpu=3 membar=0 cctl=0 clocks=0 local=0 looped arch=80+
 extern "C" __global__ void two_layers_clock(const __grid_constant__ struct two_layers_clock_args a)
 {
     enum { APART = 16 }; // words

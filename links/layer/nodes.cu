@@ -53,11 +53,17 @@ template <int RANKS> static __device__ __forceinline__ void add_shares(const str
 // sass-loop: kernel=layer_down lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
 // sass-loop: kernel=layer_attention_* ldg128na=8 hmma=20 guarded<=8 other<=400 local=0 arch=90a+
 // sass-loop: kernel=layer_merge ldg64.gpu=2 shfl=13 other<=120 local=0 guarded<=2 arch=90a+
+// sass-all: kernel=layer_qkv ublkcp.hinted=1 ublkcp=1 syncs<=45 bar=3 looped calls arch=90a+
+// sass-all: kernel=layer_o ublkcp.hinted=1 ublkcp=1 ldg64.gpu=8 syncs<=45 bar=3 looped calls arch=90a+
+// sass-all: kernel=layer_gate_up ublkcp.hinted=1 ublkcp=1 syncs<=45 bar=3 looped calls arch=90a+
+// sass-all: kernel=layer_down ublkcp.hinted=1 ublkcp=1 ldg64.gpu=8 syncs<=45 bar=3 looped calls arch=90a+
 // sass-all: kernel=layer_embed ldg32>=1 stg64>=1 local=0 looped arch=90a+
 // sass-loop: kernel=layer_add_2 ldg128.sys=1 membar=0 cctl=0 other<=52 local=0 together arch=90a+
 // sass-loop: kernel=layer_add_4 ldg128.sys=3 membar=0 cctl=0 other<=90 local=0 together arch=90a+
-// sass-all: kernel=layer_add_* stg128.sys>=1 stg64>=1 membar=0 cctl=0 local=0 looped arch=90a
-// sass-all: kernel=layer_add_* stg128.sys>=1 stg64>=1 membar=0 cctl=0 local=0 looped calls arch=100+
+// sass-all: kernel=layer_add_* stg128.sys>=1 stg64>=1 ldg64.weak=4 membar=0 cctl=0 local=0 looped
+// sass-and: arch=90a
+// sass-all: kernel=layer_add_* stg128.sys>=1 stg64>=1 ldg64.weak=8 membar=0 cctl=0 local=0 looped calls
+// sass-and: arch=100+
 PRODUCT(qkv, (step_qkv<1, false>(a.decoder)))
 PRODUCT(o, give_share<DECODER_O>(a))
 PRODUCT(gate_up, (step_gate_up<1, false>(a.decoder)))

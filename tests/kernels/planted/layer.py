@@ -1,0 +1,135 @@
+"""A layer that ranks share: summands that travel otherwise, polls of fewer words, weights that come another way."""
+
+STAYS = "links/layer/layer.cu"
+NODES = "links/layer/nodes.cu"
+RANKS_EDGE = "links/layer/edge.cuh"
+EXCHANGE = "links/common/exchange.cuh"
+TEAM = "links/common/team.cuh"
+EDGE = "fused/common/decoder/edge.cuh"
+ORDER = "core/device/order.cuh"
+SYS = "core/device/order_sys.cuh"
+RING = "fused/common/decoder/ring.cuh"
+ROWS = "fused/common/decoder/rows.cuh"
+THAT_STAYS = "fused/common/decoder/stays.cuh"
+ATTENTION = "fused/common/decoder/attention.cuh"
+OF_4 = "LAYER(128, 4, 4"
+SUMS = "NODE|PRODUCT(LAYER_SUM_THREADS"
+PRODUCTS = "NODE(none"
+NODES_ONLY = "PRODUCT(none"
+BULK = "bulk_load_once("
+OWN = "                    own[i] = load_relaxed_2x64(mine + (first_pair + i) * step);\n"
+PEERS = "                        theirs[p][i] = WIRE::get(slots.mine[p] + at + (first_pair + i) * step);\n"
+PUT_SUM = "            store_relaxed_sys_64((uint64_t *)slots.theirs[p] + at, WIRE::half(bits, number));\n"
+TO_MAIL = "        put(i, bits);\n    }\n\n    // The sums"
+LEAVE = "            if (awaited == RANKS || watch.given_up ||\n"
+PUT = "store_relaxed_64(mail + i, (uint64_t)epoch << 32 | bits);"
+FIRST_HALF = "    mma_bf16(sum, first.x, second.x, first.y, second.y, x.x, x.y);\n"
+LATER = "    if (++w.polls % TEAM_POLLS != 0)\n        return false;"
+THERE = "            there = awaited == RANKS;\n"
+STEP = "    ring::step(r.stages, r.stage, r.parity);\n}"
+HALF = "                    rows_from_ring<B, 4, WATCHED>(sum, source, r, x);"
+ASK = "                    s[p] = WIRE::get(mine[p] + i);\n"
+EACH_UNIT = "            slots.tell(i, WIRE::fit(from(i)));\n"
+
+
+def both(word):
+    return {"layer_push_128_4_2": word, "layer_push_128_4_4": word}
+
+
+def of_products(word):
+    return {"layer_" + name: word for name in ("qkv", "o", "gate_up", "down")}
+
+
+def of_sums(word):
+    return {"layer_add_2": word, "layer_add_4": word}
+
+
+FAULTS = [
+    # The kernel that stays: summands.
+    dict(name="summands that peers are asked for in the GPU's scope", source=STAYS, since="90a",
+         changes=[(SYS, "ld.relaxed.sys.global.v2.u64", "ld.relaxed.gpu.global.v2.u64")],
+         caught=both("expected a loop with ldg128.sys=")),
+    dict(name="summands that are sent by stores of the GPU's scope", source=STAYS, keep=OF_4, since="90a",
+         changes=[(RANKS_EDGE, PUT_SUM, PUT_SUM.replace("store_relaxed_sys_64", "store_relaxed_64"))],
+         caught={"layer_push_128_4_4": "expected stg64.sys=3"}),
+    dict(name="summands that are sent with a fence", source=STAYS, keep=OF_4, since="90a",
+         changes=[(RANKS_EDGE, PUT_SUM, "        {\n            __threadfence_system();\n" + PUT_SUM + "        }\n")],
+         caught={"layer_push_128_4_4": "expected membar=0"}),
+    dict(name="summands that only peers get", source=STAYS, keep=OF_4, since="90a",
+         changes=[(RANKS_EDGE, TO_MAIL, TO_MAIL.replace("        put(i, bits);\n", ""))],
+         caught={"layer_push_128_4_4": "expected stg64.gpu=11"}),
+    # Of two ranks, from 10.0 on, an opcode that the table lacks fails by another word.
+    dict(name="own summands that are not waited for", source=STAYS, keep=OF_4, since="90a",
+         changes=[(RANKS_EDGE, OWN, "                    own[i] = make_ulonglong2((uint64_t)epoch << 32, "
+                   "(uint64_t)epoch << 32);\n")],
+         caught={"layer_push_128_4_4": "expected ldg128.gpu=2"}),
+    dict(name="peers' summands one after another", source=STAYS, since="90a",
+         changes=[(RANKS_EDGE, PEERS, PEERS.replace("(first_pair + i) * step)", "(first_pair + i) * step +\n"
+                   "                                                 (i > 0 && theirs[p][i - 1].x == 0x12345))"))],
+         caught=both("expected together")),
+    dict(name="own words that are polled in the L1", source=STAYS, since="90a",
+         changes=[(ORDER, "ld.relaxed.gpu.global.v2.u64", "ld.weak.global.v2.u64")],
+         caught=both("expected ldg128.gpu=")),
+    dict(name="a poll of summands that acquires", source=STAYS, since="90a",
+         changes=[(RANKS_EDGE, LEAVE, "            fence_acquire_sys();\n" + LEAVE)], caught=both("expected cctl=0")),
+    dict(name="a poll of summands that sleeps", source=STAYS, since="90a",
+         changes=[(RANKS_EDGE, LEAVE, "            __nanosleep(20);\n" + LEAVE)], caught=both("expected no sleep")),
+    dict(name="words of this rank with a fence before each", source=STAYS, keep=OF_4, since="90a",
+         changes=[(EDGE, PUT, "__threadfence();\n        " + PUT)], caught={"layer_push_128_4_4": "expected membar=0"}),
+    # The kernel that stays: weights.
+    dict(name="tiles that the L2 keeps", source=STAYS, since="90a",
+         changes=[(RING, BULK, "bulk_load(")], caught=both("ublkcp.hinted")),
+    dict(name="one tile after the other", source=STAYS, keep=OF_4, since="90a",
+         changes=[(RING, STEP, "    mbarrier_wait(full, r.parity);\n" + STEP)],
+         caught={"layer_push_128_4_4": "expected syncs<=56"}),
+    dict(name="norms' weights that nobody asked for", source=STAYS, keep=OF_4, since="90a",
+         changes=[(THAT_STAYS, "                prefetch_bulk(decoder_norm_of(k, threadIdx.x % 32), 2 * s.hidden);",
+                   "                ;")],
+         caught={"layer_push_128_4_4": "expected ublkpf=1"}),
+    dict(name="half of the rows at a time", source=STAYS, since="90a",
+         changes=[(ROWS, HALF, HALF.replace("B, 4", "B, 2"))], caught=both("expected lds128=18")),
+    dict(name="products of half the columns", source=STAYS, since="90a",
+         changes=[(ROWS, FIRST_HALF, "")], caught=both("expected hmma=16")),
+    dict(name="registers that are spilled", source=STAYS, since="90a", without=["100", "120"],
+         changes=[(STAYS, "__launch_bounds__(DECODER_THREADS + 32, 1) ", "__launch_bounds__(DECODER_THREADS + 32, 3) ")],
+         caught=both("expected local=0")),
+    # Steps as nodes of a graph.
+    dict(name="shares that peers are asked for in the GPU's scope", source=NODES, keep=SUMS, since="90a",
+         changes=[(SYS, "ld.relaxed.sys.global.v2.u64", "ld.relaxed.gpu.global.v2.u64")],
+         caught=of_sums("expected a loop with ldg128.sys=")),
+    dict(name="shares that are sent by ordinary stores", source=NODES, keep=SUMS, since="90a",
+         changes=[(SYS, "st.relaxed.sys.global.v2.u64", "st.global.v2.u64")], caught=of_sums("expected stg128.sys>=1")),
+    dict(name="shares that are sent with a fence", source=NODES, keep=SUMS, since="90a",
+         changes=[(EXCHANGE, "        for (uint64_t i = first; i < units; i += step)\n" + EACH_UNIT + "        for",
+                   "        for (uint64_t i = first; i < units; i += step)\n" + EACH_UNIT +
+                   "        __threadfence_system();\n        for")],
+         caught=of_sums("expected membar=0")),
+    dict(name="a poll of shares that acquires", source=NODES, keep=SUMS, since="90a",
+         changes=[(EXCHANGE, THERE, THERE + "            fence_acquire_sys();\n")], caught=of_sums("expected cctl=0")),
+    dict(name="a poll of shares that sleeps", source=NODES, keep=SUMS, since="90a",
+         changes=[(TEAM, LATER, "    __nanosleep(20);\n" + LATER)], caught=of_sums("expected no sleep")),
+    dict(name="peers' shares one after another", source=NODES, keep=SUMS, since="90a",
+         changes=[(EXCHANGE, ASK, ASK.replace("mine[p] + i)", "mine[p] + i + (p > 0 && s[p - 1].x == 0x12345))"))],
+         caught={"layer_add_4": "expected together"}),
+    dict(name="the residual behind the wait", source=NODES, keep=SUMS, since="90a",
+         changes=[(NODES, "            const float2 was = i == mine ? early : residual[i];",
+                   "            const float2 was = residual[i];")],
+         caught=of_sums("expected ldg64.weak=")),
+    dict(name="tiles that the L2 keeps, step by step", source=NODES, keep=PRODUCTS, since="90a",
+         changes=[(RING, BULK, "bulk_load(")], caught=of_products("expected ublkcp.hinted=1")),
+    dict(name="one tile after the other, step by step", source=NODES, keep=PRODUCTS, since="90a",
+         changes=[(RING, STEP, "    mbarrier_wait(full, r.parity);\n" + STEP)], caught=of_products("expected syncs<=45")),
+    dict(name="half of the rows at a time, step by step", source=NODES, keep=PRODUCTS, since="90a",
+         changes=[(ROWS, HALF, HALF.replace("B, 4", "B, 2"))], caught=of_products("expected lds128=18")),
+    # ptxas then loads the other halves alone.
+    dict(name="products of half the columns, step by step", source=NODES, keep=PRODUCTS, since="90a",
+         changes=[(ROWS, FIRST_HALF, "")], caught=of_products("expected a loop with lds128=18")),
+    dict(name="words of the step before through the L1", source=NODES, since="90a",
+         changes=[(EDGE, "load_cg((const uint2 *)mail + first + i * step)",
+                   "*((const volatile uint64_t *)mail + first + i * step)")],
+         caught={"layer_o": "expected ldg64.gpu=8", "layer_down": "expected ldg64.gpu=8",
+                 "layer_merge": "expected a loop with ldg64.gpu=2"}),
+    dict(name="keys one turn at a time", source=NODES, keep=NODES_ONLY, since="90a",
+         changes=[(ATTENTION, "    static constexpr uint32_t TURNS = 2; ", "    static constexpr uint32_t TURNS = 1; ")],
+         caught={"layer_attention_128_4": "expected ldg128na=4"}),
+]
