@@ -30,28 +30,23 @@ FAULTS = [
          changes=[(ORDER, "ld.relaxed.gpu.global.v2.u64", "ld.weak.global.v2.u64")],
          caught={"decoder_values_64_4": "expected ldg128.gpu="}),
     dict(name="words that are polled by ordinary loads past the L1", source=STAYS, keep=VALUES, since="90a",
-         changes=[(WORDS, "            const ulonglong2 got = " + POLL + ";",
-                   "            ulonglong2 got;\n"
-                   '            asm volatile("ld.global.cv.v2.u64 {%0, %1}, [%2];" : "=l"(got.x), '
-                   '"=l"(got.y) : "l"(from + i * step) : "memory");')],
+         changes=[(WORDS, "got[i] = " + POLL + ";",
+                   'asm volatile("ld.global.cv.v2.u64 {%0, %1}, [%2];" : "=l"(got[i].x), '
+                   '"=l"(got[i].y) : "l"(from + i * step) : "memory");')],
          caught={"decoder_values_64_4": "expected ldg128.gpu="}),
     dict(name="one word polled, and the rest loaded then", source=STAYS, keep=VALUES, since="90a",
-         changes=[(WORDS, "        if (is_here || given_up)\n            break;",
-                   "        if (is_here || given_up) {\n#pragma unroll\n"
-                   "            for (int i = 1; i < N; i++) {\n"
-                   "                const ulonglong2 late = " + POLL + ";\n"
-                   "                word[i] = make_uint2((uint32_t)late.x, (uint32_t)late.y);\n"
-                   "            }\n            break;\n        }"),
-                  (WORDS, "        for (int i = 0; i < N; i++) {\n"
-                   "            if (i > 0 && first", "        for (int i = 0; i < 1; i++) {\n"
-                   "            if (i > 0 && first")],
-         caught={"decoder_values_64_4": "expected ldg128.gpu=8"}),
+         changes=[(WORDS, "        missing |= (first + i * step < end) << i;", "        missing |= 0;"),
+                  (WORDS, "    for (int i = 0; i < N; i++)\n        word[i] =",
+                   "    for (int i = 1; i < N; i++)\n        if (first + i * step < end)\n"
+                   "            got[i] = " + POLL + ";\n#pragma unroll\n"
+                   "    for (int i = 0; i < N; i++)\n        word[i] =")],
+         caught={"decoder_values_64_4": "expected a loop with ldg128.gpu=8"}),
     dict(name="words with a fence before each", source=STAYS, keep=VALUES, since="90a",
          changes=[(WORDS, PUT, "__threadfence();\n    " + PUT)],
          caught={"decoder_values_64_4": "expected membar=0"}),
     dict(name="words with a fence behind the last poll", source=STAYS, keep=VALUES, since="90a",
-         changes=[(WORDS, "        if (is_here || given_up)\n            break;",
-                   "        if (is_here || given_up) {\n            fence_acquire();\n"
+         changes=[(WORDS, "        if (missing == 0 || given_up)\n            break;",
+                   "        if (missing == 0 || given_up) {\n            fence_acquire();\n"
                    "            break;\n        }")],
          caught={"decoder_values_64_4": "expected cctl=0"}),
     dict(name="words that any block of another GPU would see", source=STAYS, keep=VALUES, since="90a",
@@ -128,16 +123,16 @@ FAULTS = [
     dict(name="products of half the columns", source=STAYS, keep=WITH_RING, since="90a",
          changes=[(ROWS, FIRST_HALF, "")], caught={"decoder_ring_64_4": "expected hmma=16"}),
     dict(name="products in two instructions each", source=STAYS, keep=WITH_RING, since="90a",
-         changes=[(MMA, """    asm("mma.sync""", """    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+         changes=[(MMA, """    asm("mma.sync.aligned.m16n8k16""", """    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
                  "{%0, %1, %2, %3};" : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a0), "r"(a1), "r"(b0));
-    asm("mma.sync""")],
+    asm("mma.sync.aligned.m16n8k16""")],
          caught={"decoder_ring_64_4": "expected hmma=16"}),
     dict(name="products that are made twice, weights from memory", source=STAYS, keep=BARRIER, since="80",
          changes=[(ROWS, FIRST_HALF, FIRST_HALF + FIRST_HALF)],
          caught={"decoder_barrier_64_4": "expected hmma=16"}),
     dict(name="an FFMA beside each product", source=QUANTIZED, keep="PRODUCTS(int4", since="80",
-         changes=[(MMA, """    asm("mma.sync""", """    asm volatile("fma.rn.f32 %0, %0, %0, %0;" : "+f"(c[1]));
-    asm("mma.sync""")],
+         changes=[(MMA, """    asm("mma.sync.aligned.m16n8k16""", """    asm volatile("fma.rn.f32 %0, %0, %0, %0;" : "+f"(c[1]));
+    asm("mma.sync.aligned.m16n8k16""")],
          caught={"quantized_int4_1": "expected other<=110", "quantized_int4_8": "expected other<="}),
     dict(name="every second product left out", source=QUANTIZED, keep="PRODUCTS(int4", since="80",
          changes=[(QUANTIZED, "            mma_bf16(sum[1], operand[0], operand[1], operand[2], operand[3], b[pair].z, "

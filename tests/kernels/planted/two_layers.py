@@ -5,12 +5,12 @@ GENERAL = "core/device/load.cuh"
 ORDER = "core/device/order.cuh"
 GRID = "core/device/grid_barrier.cuh"
 ROWS = "fused/common/decoder/rows.cuh"
-EDGE = "fused/common/decoder/edge.cuh"
+WORDS = "core/device/words.cuh"
 NA_128 = "ld.global.nc.L1::no_allocate.v4.u32"
 ARRIVE = "    __threadfence();\n    grid_barrier_add(b.counter, b.share);"
 POLL = "load_relaxed_2x64(from + i * step)"
-LEAVE = "            if (is_here || given_up)\n                break;\n"
-NOT_YET = "            if (polls % GRID_BARRIER_POLLS != 0)\n                continue;"
+LEAVE = "        if (missing == 0 || given_up)\n            break;\n"
+NOT_YET = "        if (polls % GRID_BARRIER_POLLS != 0)\n            continue;"
 FIRST_HALF = "    mma_bf16(sum, first.x, second.x, first.y, second.y, x.x, x.y);\n"
 LOAD_ROW = "            w[l][h] = SOURCE::load(row + min(rows_offset(l, h ^ swap), bytes - 16));"
 PUT = "        store_relaxed_64(s.to + s.share.first + i + threadIdx.x,\n"
@@ -51,21 +51,21 @@ FAULTS = [
          changes=[(ORDER, "ld.relaxed.gpu.global.v2.u64", "ld.weak.global.v2.u64")],
          caught=both("expected a loop with ldg128.gpu=2")),
     dict(name="words that are polled one after another", source=LAYERS, since="90a",
-         changes=[(EDGE, POLL, "load_relaxed_2x64(from + i * step + (i > 0 && word[i - 1].x == 1 && is_here))")],
+         changes=[(WORDS, POLL, "load_relaxed_2x64(from + i * step + (i > 0 && got[i - 1].x == 1))")],
          caught=both("expected together")),
     # Of words that nobody tests, ptxas loads the halves that are used, where it can.
     dict(name="a poll that does not poll", source=LAYERS, since="80",
-         changes=[(EDGE, LEAVE, "            break;\n")], caught=both("ldg128")),
+         changes=[(WORDS, LEAVE, "        break;\n")], caught=both("ldg128")),
     dict(name="words with a fence before each", source=LAYERS, since="80",
          changes=[(LAYERS, PUT, "        __threadfence();\n" + PUT)],
          caught={"two_layers_values": "expected membar=0", "two_layers_barrier": "expected membar.gpu=1"}),
     dict(name="words with a fence behind each poll", source=LAYERS, since="90a",
-         changes=[(EDGE, LEAVE, "            fence_acquire();\n" + LEAVE)], caught=both("expected cctl=0")),
+         changes=[(WORDS, LEAVE, "        fence_acquire();\n" + LEAVE)], caught=both("expected cctl=0")),
     dict(name="words that any block of another GPU would see", source=LAYERS, since="80",
          changes=[(ORDER, "st.relaxed.gpu.global.u64", "st.relaxed.sys.global.u64")],
          caught={**both("expected stg64.gpu=2"), "two_layers_clock": "expected stg64.gpu=2"}),
     dict(name="a poll that sleeps", source=LAYERS, since="80",
-         changes=[(EDGE, NOT_YET, "            __nanosleep(20);\n" + NOT_YET)], caught=both("expected no sleep")),
+         changes=[(WORDS, NOT_YET, "        __nanosleep(20);\n" + NOT_YET)], caught=both("expected no sleep")),
     dict(name="operations without the barrier between", source=LAYERS, since="80",
          changes=[(LAYERS, BEHIND, "")], caught={"two_layers_barrier": "expected membar.gpu=1"}),
     dict(name="operations whose barrier has no fence", source=LAYERS, since="80",
