@@ -20,7 +20,11 @@
 extern __shared__ uint4 two_stages_memory[];
 
 enum : uint32_t {
-    TOGETHER = 4,                   // pairs of words that a thread asks for at a time
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
+    TOGETHER = 4, // pairs of words that a thread asks for at a time
+#else
+    TOGETHER = 2, // of more ptxas spills some, where two blocks share an SM
+#endif
     SUMS = 2 * DECODER_ROUND * DECODER_WARPS, // fp32 of scratch
     AHEAD = 32 << 10,               // bytes of weights that a dependent kernel asks the L2 for
 };
@@ -386,8 +390,9 @@ STAGE(down_dependent, down<true>(a))
 // In the two that stay words are polled from the L2, all at once; no store waits behind a fence but a
 // slot that is given back.
 // sass-loop: ldg128na=16 hmma=16 guarded<=16 other<=220 local=0 together arch=80+
-// sass-loop: ldg128.gpu=4 guarded<=3 other<=50 together arch=80+
-// sass-all: ldg128.gpu=4 ldg64.gpu>=4 stg64.gpu=2 membar.gpu=1 reds=1 looped calls arch=80+
+// sass-loop: ldg128.gpu=2 guarded<=2 other<=50 together arch=80,86,89
+// sass-loop: ldg128.gpu=4 guarded<=4 other<=60 together arch=90a+
+// sass-all: ldg128.gpu>=2 ldg64.gpu>=4 stg64.gpu=2 membar.gpu=1 reds=1 looped calls arch=80+
 extern "C" __global__ void __launch_bounds__(DECODER_THREADS, STAGES_BLOCKS)
     two_stages_stay(const __grid_constant__ struct two_stages_args a)
 {
@@ -397,8 +402,9 @@ extern "C" __global__ void __launch_bounds__(DECODER_THREADS, STAGES_BLOCKS)
 }
 
 // sass-loop: lds128=18 hmma=16 guarded<=18 other<=190 local=0 arch=80+
-// sass-loop: ldg128.gpu=4 guarded<=3 other<=50 together arch=80+
-// sass-all: ldg128.gpu=4 ldg64.gpu>=4 stg64.gpu=2 membar.gpu=1 reds=1 looped calls arch=80+
+// sass-loop: ldg128.gpu=2 guarded<=2 other<=50 together arch=80,86,89
+// sass-loop: ldg128.gpu=4 guarded<=4 other<=60 together arch=90a+
+// sass-all: ldg128.gpu>=2 ldg64.gpu>=4 stg64.gpu=2 membar.gpu=1 reds=1 looped calls arch=80+
 extern "C" __global__ void __launch_bounds__(DECODER_THREADS, 1)
     two_stages_shared(const __grid_constant__ struct two_stages_args a)
 {
