@@ -53,13 +53,17 @@ enum {
 };
 
 /* Attention: a block takes a split of the keys of one kv head, which has 16 at most, of 32 keys at
- * least. In a turn of its loop each thread loads 64 bytes of keys and values and then uses them,
- * before it asks for more: 16 KiB for a block, and half where eight heads share them. A warp's turn
- * is so many instructions: tests/contract/floor.py counts them in the cubin of sm_90a. */
-enum { SPLITS_MOST = 16, SPLIT_KEYS = 32, TURN_BYTES = 16384, TURN_HEADS = 4 };
+ * least. In a turn of its loop a warp loads 8 keys and their values and then uses them, before it
+ * asks for more: 64 keys a block. A warp's turn is so many instructions: tests/contract/floor.py
+ * counts them in the cubin of sm_90a. */
+enum { SPLITS_MOST = 16, SPLIT_KEYS = 32, TURN_KEYS = 64, TURN_HEADS = 4 };
+static double turn_bytes(const struct model_decode *m)
+{
+    return 2 * TURN_KEYS * m->head_dim * m->cache_bytes;
+}
 static double turn_instructions(const struct model_decode *m)
 {
-    return m->head_dim > 64 ? 386 : 370;
+    return m->heads > TURN_HEADS * m->kv_heads ? 354 : m->head_dim > 64 ? 225 : 139;
 }
 
 /* The dependent steps of a layer. A merge is none where attention has one split. A packaging of a
@@ -124,8 +128,7 @@ static double splits_of(const struct work *w)
 /* Turns of a block's loop over so many bytes of keys and values. */
 static double turns_of(const struct work *w, double bytes, double blocks)
 {
-    const double sharing = ceil(w->m->heads / w->m->kv_heads / TURN_HEADS);
-    return ceil(bytes / blocks / (TURN_BYTES / sharing));
+    return ceil(bytes / blocks / turn_bytes(w->m));
 }
 
 static double turns(const struct work *w)
@@ -232,7 +235,8 @@ static double attention_node(const struct work *w, enum corner corner)
 {
     enum { MEASURED_BLOCKS = 128 }; /* 8 kv heads of 16 splits */
     const struct node_curve *curve = attention_curve(w);
-    const double loads = TURN_BYTES * w->p->sms / w->p->flight[FLIGHT_4].at[corner] * 1e9;
+    const enum flight flight = w->m->head_dim > 64 ? FLIGHT_8 : FLIGHT_4;
+    const double loads = turn_bytes(w->m) * w->p->sms / w->p->flight[flight].at[corner] * 1e9;
 
     if (curve->n == 0)
         return (double)NAN;

@@ -26,6 +26,8 @@ FROZEN = {
     "nvidia-h200/floor/2026-11-22-80d6623-1.tsv": "0473cc0e60164950",
     "nvidia-h100-80gb-hbm3/floor/2026-11-23-from-2026-11-22-80d6623-1.tsv": "5f6310452b83c951",
     "nvidia-h200/floor/2026-11-23-from-2026-11-23-31e0705-1.tsv": "0367d3b71fdaf950",
+    "nvidia-h100-80gb-hbm3/floor/2026-11-24-from-2026-11-22-80d6623-1.tsv": "d58e29924719130b",
+    "nvidia-h200/floor/2026-11-24-from-2026-11-23-31e0705-1.tsv": "428111ff94992b4f",
 }
 # A row, and the packagings whose prediction rests on it.
 NODES, ONE = {"stream", "graph", "cublas", "fused", "dependent"}, {"barrier", "ring", "values"}
@@ -170,22 +172,24 @@ def check_documented(work):
 
 
 def check_turns(work):
-    """The instructions of a turn of attention's loop: 4 loads, and what the contract checker counts beside them."""
+    """The instructions of a turn of attention's loop: its loads and products, and what the contract checker counts
+    beside them."""
     sass = os.path.join(BUILD, "tests", "sass")
     cubin = os.path.join(BUILD, "fused", "decoder_layer", "kernels.sm_90a.cubin")
     if not os.path.exists(sass) or not os.path.exists(cubin):
         skip("a turn of attention's loop", "the cubin, or the checker of contracts, is not built")
         return
     code = read_text(os.path.join(ROOT, "report", "floor", "estimate.c"))
-    said = re.search(r"head_dim > 64 \? (\d+) : (\d+);", code)
-    for depth, turn in (("128", said[1]), ("64", said[2])):
+    said = re.search(r"\? (\d+) : m->head_dim > 64 \? (\d+) : (\d+);", code)
+    for kernel, loads, products, turn in (("128_8", 8, 24, said[1]), ("128_4", 8, 20, said[2]), ("64_4", 4, 10, said[3])):
         source = os.path.join(work, "kernels.cu")
         with open(source, "w", encoding="utf-8") as out:
-            out.write(f"// sass-loop: kernel=decoder_attention_{depth}_4 ldg128na=4 guarded<=9 other<=1 arch=90a\nX\n")
+            out.write(f"// sass-loop: kernel=decoder_attention_{kernel} ldg128na={loads} hmma={products} guarded<=9 "
+                      "other<=1 arch=90a\nX\n")
         lines = subprocess.run([sass, source, cubin], capture_output=True, text=True, check=False).stdout
-        found = re.search(rf"decoder_attention_{depth}_4 sm_90a  expected other<=1, found (\d+)", lines)
-        check(found and int(found[1]) + 4 == int(turn), f"a turn of attention's loop, depth {depth}: {turn} instructions",
-              found and found[0])
+        found = re.search(rf"decoder_attention_{kernel} sm_90a  expected other<=1, found (\d+)", lines)
+        check(found and int(found[1]) + loads + products == int(turn),
+              f"a turn of attention's loop, {kernel}: {turn} instructions", found and found[0])
 
 
 def check_order(path, board):
