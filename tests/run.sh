@@ -258,8 +258,9 @@ if [ "$mode" = --long ]; then
     fuzz long/fuzz "${FUZZ_SECONDS:-600}"
     suite long/fuzz_planted tests/fuzz/planted.py "$build"
     suite long/kills tests/golden/kills.py "$gpufloor" 100
+    # 8.6 and 8.9 have the code of 8.0 but for its schedule: contracts are held there, faults are not planted.
     if [ -n "$nvcc" ]; then
-        suite long/planted tests/kernels/planted.py "$build/tests/sass" "$nvcc" 75 80 86 89 90a 100 120
+        suite long/planted tests/kernels/planted.py "$build/tests/sass" "$nvcc" 75 80 90a 100 120
     else
         skip long/planted "no nvcc: no kernel to inspect"
     fi
