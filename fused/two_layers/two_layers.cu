@@ -182,11 +182,11 @@ template <bool HAS_BARRIER> __device__ __forceinline__ void run(const two_layers
 
 // The bodies counted are those of a chunk of 32 rows, with and without a wait; of a poll, which
 // from 9.0 on asks for both pairs of words at once; and of a task, with two stamps behind a poll.
-// sass-loop: kernel=two_layers_[vb]* ldg128na=16 hmma=16 guarded<=32 other<=260 local=0 together
+// sass-loop: kernel=two_layers_[vb]* ldg128na=16 hmma=16 guarded<=32 other<=270 local=0 together
 // sass-and: arch=80+
-// sass-loop: kernel=two_layers_[vb]* ldg128.gpu=2 ldg128na=0 membar=0 cctl=0 guarded<=1 other<=38
+// sass-loop: kernel=two_layers_[vb]* ldg128.gpu=2 ldg128na=0 membar=0 cctl=0 guarded<=2 other<=46
 // sass-and: arch=80+
-// sass-loop: kernel=two_layers_[vb]* ldg128.gpu=2 guarded<=1 together arch=90a+
+// sass-loop: kernel=two_layers_[vb]* ldg128.gpu=2 guarded<=2 together arch=90a+
 // sass-loop: kernel=two_layers_[vb]* stg64.weak=2 ldg128.gpu=2 ldg128na=16 bar=2 guarded<=16 ahead
 // sass-and: arch=80+
 // Of the whole: stamps are of the clock that all SMs share. Only a barrier of the grid has fences,

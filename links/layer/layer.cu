@@ -44,10 +44,12 @@ __device__ __forceinline__ void layers_of(const struct layer_args &a)
 // sass-loop: kernel=layer_push_*_4 ldg128.sys=6 ldg128.gpu=2 guarded<=6 membar=0 cctl=0 other<=99
 // sass-and: local=0 together arch=90a+
 // From sm_100 on that of two ranks has an indirect branch, which says nothing of the whole.
-// sass-all: kernel=layer_push_*_2 stg64.sys=1 stg64.gpu=11 ldg128.sys=9 ldg128.gpu=25 membar=0 cctl=0
+// sass-all: kernel=layer_push_*_2 stg64.sys=1 stg64.gpu=7 ldg128.sys=9 ldg128.gpu=21 membar=0 cctl=0
 // sass-and: ublkcp.hinted=2 ublkcp=2 ublkpf=1 syncs<=56 clocks=0 local=0 looped calls arch=90a
-// sass-all: kernel=layer_push_*_4 stg64.sys=3 stg64.gpu=11 ldg128.sys=27 ldg128.gpu=25 membar=0 cctl=0
-// sass-and: ublkcp.hinted=2 ublkcp=2 ublkpf=1 syncs<=56 clocks=0 local=0 looped calls arch=90a+
+// sass-all: kernel=layer_push_*_4 stg64.sys=3 stg64.gpu=7 ldg128.sys=27 ldg128.gpu=21 membar=0 cctl=0
+// sass-and: ublkcp.hinted=2 ublkcp=2 ublkpf=1 syncs<=56 clocks=0 local=0 looped calls arch=90a
+// sass-all: kernel=layer_push_*_4 stg64.sys=3 stg64.gpu=7 ldg128.sys=27 ldg128.gpu=23 membar=0 cctl=0
+// sass-and: ublkcp.hinted=2 ublkcp=2 ublkpf=1 syncs<=56 clocks=0 local=0 looped calls arch=100+
 // sass-loop: kernel=layer_push_* ublkcp.hinted=1 guarded<=1 arch=90a+
 LAYER(128, 4, 2)
 LAYER(128, 4, 4)

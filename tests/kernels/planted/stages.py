@@ -17,7 +17,7 @@ FAULTS = [
          changes=[(ORDER, "ld.relaxed.gpu.global.v2.u64", "ld.weak.global.v2.u64")],
          caught={"two_stages_stay": "ldg128.gpu=4", "two_stages_shared": "ldg128.gpu=4"}),
     dict(name="words that are polled one after another", source=STAGES, since="80",
-         changes=[(WORDS, POLL, "load_relaxed_2x64(from + i * step + (i > 0 && word[i - 1].x == 1 && is_here))")],
+         changes=[(WORDS, POLL, "load_relaxed_2x64(from + i * step + (i > 0 && got[i - 1].x == 1))")],
          caught={"two_stages_stay": "expected together"}),
     dict(name="words with a fence before each", source=STAGES, since="80",
          changes=[(WORDS, PUT, "__threadfence();\n    " + PUT)],
