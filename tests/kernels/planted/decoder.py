@@ -40,7 +40,7 @@ FAULTS = [
                    "    for (int i = 1; i < N; i++)\n        if (first + i * step < end)\n"
                    "            got[i] = " + POLL + ";\n#pragma unroll\n"
                    "    for (int i = 0; i < N; i++)\n        word[i] =")],
-         caught={"decoder_values_64_4": "expected ldg128.gpu=21"}),
+         caught={"decoder_values_64_4": "expected ldg128.gpu=2"}),
     dict(name="words with a fence before each", source=STAYS, keep=VALUES, since="90a",
          changes=[(WORDS, PUT, "__threadfence();\n    " + PUT)],
          caught={"decoder_values_64_4": "expected membar=0"}),
