@@ -32,7 +32,8 @@
  * of 32 ns, and messages of 1.4 us there and back: the stamps' error is 1.4 us, at three edges 1 %
  * of the time. Blocks have equal parts and end within 3 us of each other: values overlap for 2 %,
  * since the first chunks are published with the rest. turns 5 %: seven edges, at which blocks drift
- * apart. halves 60 %. barrier none, at most 1.5 % by the error of the stamps.
+ * apart. halves 60 %. barrier none, at most 1.5 % by the error of the stamps. Found: 520 us; values
+ * 7 % (6 to 11 by run), turns 15, halves 74, barrier none; the stamps' error is 0.9 us.
  *
  * Traps. A block that polls is not at work; neither is one whose weights are asked for ahead, which
  * nobody does here. The clock of each SM (clock64) counts for itself and orders nothing between

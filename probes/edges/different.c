@@ -13,7 +13,8 @@
  * each of 8 warps), and 0.35 more for 14, whose code comes from the L2. With 16 MiB 6.5 and 0.7
  * more: it comes from the memory, where lines of code are asked for one after another. With
  * programmatic launch 0.3 less, and the difference 0.2 and 0.5, since a kernel's first lines come
- * while it waits.
+ * while it waits. Found: 1.9 and 0.2 more; 6.6 and nothing more. With programmatic launch 1.5 and
+ * 1.6 more, 6.1 and 4.3 more: why is open.
  *
  * Traps. The kernels are launched in the same order, and the code of 14 is 213 KB in all: what
  * would fit the caches shows no difference. Each number in a kernel's code stands in no other's,

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "report/claims/rules.h"
+#include "report/claims/layer.h"
 
 /* n, impl, SMs, warps on each, where the weights are. */
 #define POINT(n, impl, sms, warps, l2) "{n=" n ",impl=" impl ",sms=" sms ",warps=" warps ",l2=" l2
@@ -236,6 +236,15 @@ static const struct need c19_needs[] = {
 static const struct need c19_beside[] = {
     {NEED_ANY, PHASE("phase_time", "4096", "ahead", "1xsm", "*", "cold")}, NEEDS_END};
 
+/* A decoder's layer in one kernel on all SMs, a read of its bytes, the layer as a kernel for each
+ * operator, and whether faults in the one kernel are seen. */
+static const struct need c19_layer[] = {
+    {NEED_ONE, LAYER_TIME("8b", "1024", "values")},
+    {NEED_ONE, LAYER_TIME("8b", "1024", "read")},
+    {NEED_ONE, LAYER_TIME("8b", "1024", "graph")},
+    {NEED_ONE, "decoder_layer.caught{model=small,context=200,impl=values}"},
+    NEEDS_END};
+
 /* The share of the rate of the read: at least C19_SHARE refutes. */
 static enum claim_verdict judge_share(struct finding *f, const char *what, const char *key,
                                       const struct row *share)
@@ -251,30 +260,58 @@ static enum claim_verdict judge_share(struct finding *f, const char *what, const
     return verdict;
 }
 
-static void judge_c19(const struct bundle *bundle, struct finding *f)
+/* A chain that reaches it in no point is the claim's; one that does, but not in each phase, is in
+ * between. */
+static enum claim_verdict judge_chain(const struct bundle *bundle, struct finding *f, bool *positive,
+                                      bool *negative)
 {
-    struct safety safe;
     struct row best, longest, read, starved, pins;
-    if (!take_safety(bundle, f, &safe) || is_unsafe(f, &safe) ||
-        !RULE_TAKE(bundle, c19_needs, f, &best, &longest, &read, &starved, &pins))
-        return;
+    if (!RULE_TAKE(bundle, c19_needs, f, &best, &longest, &read, &starved, &pins))
+        return CLAIM_NOT_TESTABLE;
 
     const struct row share = rule_ratio(f, &read, &best), tail = rule_ratio(f, &read, &longest);
     const struct row few = rule_ratio(f, &read, &starved);
-    const enum claim_verdict whole =
-        judge_share(f, "below the limit over the whole chain", "share", &share);
-    const enum claim_verdict each = judge_share(f, "below it in one phase of 100", "each", &tail);
-    const bool fast = rule_place(&pins, RULE_LIMIT(f, C19_READ), 1) == PLACE_INSIDE;
-    const bool exposed = rule_place(&few, -INFINITY, RULE_LIMIT(f, C19_SHARE)) == PLACE_INSIDE;
-    rule_say_control(f, true, fast, "the read comes near the rate of the memory's pins", &pins);
-    rule_say_control(f, false, exposed, "four warps an SM reach it as well", &few);
-    rule_say_figure(f, "few", &few);
+    const enum claim_verdict whole = judge_share(f, "a chain of products", "share", &share);
+    const enum claim_verdict each = judge_share(f, "in one phase of 100", "each", &tail);
+    *positive = rule_place(&pins, RULE_LIMIT(f, C19_READ), 1) == PLACE_INSIDE;
+    *negative = rule_place(&few, -INFINITY, RULE_LIMIT(f, C19_SHARE)) == PLACE_INSIDE;
+    rule_say_control(f, true, *positive, "the read comes near the rate of the memory's pins", &pins);
+    rule_say_control(f, false, *negative, "four warps an SM reach it as well", &few);
+    return whole == CLAIM_REPRODUCED || whole == each ? whole : CLAIM_MIXED;
+}
 
-    /* A chain that reaches it in no point is the claim's; one that does, but not in each phase, is
-     * in between. */
-    const enum claim_verdict verdict =
-        whole == CLAIM_REPRODUCED || whole == each ? whole : CLAIM_MIXED;
-    rule_conclude(f, verdict, safe.positive && fast, safe.negative && exposed);
+static enum claim_verdict judge_layer(const struct bundle *bundle, struct finding *f, bool *positive,
+                                      bool *negative)
+{
+    struct row layer, read, graph, caught;
+    if (!RULE_TAKE(bundle, c19_layer, f, &layer, &read, &graph, &caught))
+        return CLAIM_NOT_TESTABLE;
+
+    const struct row share = rule_ratio(f, &read, &layer), apart = rule_ratio(f, &read, &graph);
+    const enum claim_verdict verdict = judge_share(f, "a decoder layer of 8B", "layer", &share);
+    *positive = caught.low >= 1;
+    *negative = rule_place(&apart, -INFINITY, RULE_LIMIT(f, C19_SHARE)) == PLACE_INSIDE;
+    rule_say_control(f, true, *positive, "faults planted in the layer are seen", &caught);
+    rule_say_control(f, false, *negative, "the layer as a kernel for each operator reaches it",
+                     &apart);
+    return verdict;
+}
+
+/* One that reaches it is enough to refute. */
+static void judge_c19(const struct bundle *bundle, struct finding *f)
+{
+    struct safety safe;
+    bool near = false, few = false, seen = false, apart = false;
+    if (!take_safety(bundle, f, &safe) || is_unsafe(f, &safe))
+        return;
+
+    const enum claim_verdict chain = judge_chain(bundle, f, &near, &few);
+    const enum claim_verdict layer = judge_layer(bundle, f, &seen, &apart);
+    if (chain == CLAIM_NOT_TESTABLE || layer == CLAIM_NOT_TESTABLE)
+        return;
+    const bool reached = chain == CLAIM_REFUTED || layer == CLAIM_REFUTED;
+    rule_conclude(f, reached ? CLAIM_REFUTED : chain == layer ? chain : CLAIM_MIXED,
+                  safe.positive && near && seen, safe.negative && few && apart);
 }
 
 /* --- the entries ------------------------------------------------------------------------------ */
@@ -343,26 +380,28 @@ static const struct claim claims[] = {
               "coordination risks deadlocks. [...] This leads to forced underutilization of the "
               "hardware.",
      .clause = "This leads to forced underutilization of the hardware.",
-     .since = "2026-11-23",
-     .plain = {.yes = "A chain of products cannot both have all SMs and near the rate of a read: "
-                      "{parts}.",
-               .no = "A chain of products on all SMs never fails and reaches {share:%} of the rate "
-                     "of a read, {each:%} in 99 phases of 100; with four warps an SM {few:%}.",
-               .partly =
-                   "A chain on all SMs, against {C19_SHARE:%} of the rate of a read: {parts}."},
+     .since = "2026-11-24T05:50Z",
+     .plain = {.yes = "No kernel on all SMs comes near the rate of a read: {parts}.",
+               .no = "A decoder layer of 8B in one kernel on all SMs never fails, and reads at "
+                     "{layer:%} of the rate of a plain read; a chain of products at {share:%}.",
+               .partly = "On all SMs, against {C19_SHARE:%} of the rate of a read: {parts}."},
      .surprise = 6,
      .statement = "No number of warps per SM and of SMs has all SMs, no failure, and 80 % of the "
                   "sustained bandwidth.",
-     .rule = "The chain of C03 with 4096 x 4096 weights in device memory, cold (33.6 MB a phase), "
-             "on all SMs, with 4, 8, 16 or 32 warps on each, weights asked for before the barrier "
-             "or behind it, the best. REPRODUCED when 100000 products on all SMs do not finish or "
-             "a result is wrong, or when no point reaches 0.8 of the rate at which the same warps "
-             "read the same weights without barriers. REFUTED when they finish, all right, and one "
-             "point reaches 0.8 over the whole chain and one in 99 phases of 100; else MIXED. That "
-             "few warps expose latency is C13's, that coordination deadlocks C02's. " SAFELY
-             "And a positive control: that read reaches 0.85 of the rate of the pins or more. And "
-             "a negative one: four warps an SM must stay below 0.8.",
+     .rule =
+         "Two chains of dependent steps, each in one kernel on all SMs, with weights in device "
+         "memory, cold. One is the chain of C03 with 4096 x 4096 weights (33.6 MB a phase), with "
+         "4, 8, 16 or 32 warps on each SM, weights asked for before the barrier or behind it, the "
+         "best. The other is a decoder layer of 8B, batch 1, context 1024, in which words say "
+         "whether they are there, in place of barriers. REPRODUCED when 100000 products on all SMs "
+         "do not finish or a result is wrong, or when neither reaches 0.8 of the rate at which the "
+         "same bytes are read without a wait. REFUTED when they finish, all right, and either "
+         "reaches 0.8: the chain as a whole and in 99 phases of 100, or the layer. Else MIXED. "
+         "That few warps expose latency is C13's, that coordination deadlocks C02's. " SAFELY
+         "And positive controls: the read of the chain's weights reaches 0.85 of the rate of the "
+         "pins or more, and faults planted in the layer are seen. And negative ones: four warps an "
+         "SM, and the layer as a kernel for each operator, must stay below 0.8.",
      .judge = judge_c19,
-     .needs = NEEDS(safe_needs, right_needs, c19_needs, c19_beside)},
+     .needs = NEEDS(safe_needs, right_needs, c19_needs, c19_beside, c19_layer)},
 };
 CLAIM_SUBJECT(claims);

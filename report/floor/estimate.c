@@ -272,12 +272,12 @@ static double ramp_of(const struct primitives *p, enum corner corner)
                 0);
 }
 
-/* What a kernel takes longer among the others of a layer than where it is repeated. */
+/* What a kernel takes longer among the others of a layer than where it is repeated. Of dependents
+ * nothing: docs/FLOOR.md says why. */
 static double cold_code(const struct work *w, enum corner corner)
 {
-    return w->packaging->kernels == KERNELS_ONE
-               ? 0
-               : w->p->cold[w->packaging->edge == EDGE_DEPENDENT].at[corner];
+    const bool comes_and_goes = w->packaging->kernels != KERNELS_ONE;
+    return comes_and_goes && w->packaging->edge != EDGE_DEPENDENT ? w->p->cold.at[corner] : 0;
 }
 
 /* --- serial ----------------------------------------------------------------------------------- */
@@ -394,11 +394,26 @@ struct stream {
     double now, arrived, taken;
 };
 
-/* One step: it begins `gap` after the one before has ended, and takes its bytes as they come, but
+/* What lies between two steps, in ns: the way of what is handed over, while the memory streams and
+ * while it idles, and work. */
+struct gap {
+    double beside, idle, work;
+};
+
+/* As long as the ring fills, the way goes at the pace of one beside a stream, then at that of one in
+ * an idle memory. */
+static double way_of(const struct stream *s, const struct gap *gap)
+{
+    const double fills = fmax(s->taken + s->held - s->arrived, 0) / s->rate;
+    return fills >= gap->beside ? gap->beside : fills + (1 - fills / gap->beside) * gap->idle;
+}
+
+/* One step: it begins a gap after the one before has ended, and takes its bytes as they come, but
  * in no less than `least`. Where the ring stands full, or will before more is asked for, the next
  * bytes come a load of the memory after the step has begun. */
-static void stream_step(struct stream *s, double bytes, double gap, double least)
+static void stream_step(struct stream *s, double bytes, const struct gap *between, double least)
 {
+    const double gap = way_of(s, between) + between->work;
     const double room = fmax(s->taken + s->held, s->arrived), comes = s->arrived + s->rate * gap;
     s->arrived = fmin(comes, room);
     s->now += gap;
@@ -411,35 +426,47 @@ static void stream_step(struct stream *s, double bytes, double gap, double least
     s->now += takes;
 }
 
-/* From the end of a step to the moment when the next can take its bytes. The memory streams
- * meanwhile, and an edge is a chain of ways through it. */
-static double gap_of(const struct work *w, size_t step, double taken, enum corner corner)
+/* From the end of a step to the moment when the next can take its bytes: a chain of ways through the
+ * memory. A bundle that lacks one of the two rows has the way beside a stream alone. */
+static struct gap gap_of(const struct work *w, size_t step, double taken, enum corner corner)
 {
     const struct primitives *p = w->p;
-    const double edge = handing_over(w, taken, BESIDE_STREAM, corner);
+    const struct node_curve *rows =
+        p->exchange[w->packaging->edge == EDGE_FLAG ? EXCHANGE_VALUES : EXCHANGE_COUNTER];
+    const bool has_both = rows[BESIDE_STREAM].n > 0 && rows[BESIDE_NOTHING].n > 0;
+    const double beside = handing_over(w, taken, BESIDE_STREAM, corner);
 
-    return edge + (step == ATTENTION ? attention_work(w, corner)
-                   : step == MERGE   ? merge_work(p, corner)
-                                     : p->waits * product_work(p, corner));
+    return (struct gap){.beside = beside,
+                        .idle = has_both ? handing_over(w, taken, BESIDE_NOTHING, corner) : beside,
+                        .work = step == ATTENTION ? attention_work(w, corner)
+                                : step == MERGE   ? merge_work(p, corner)
+                                                  : p->waits * product_work(p, corner)};
+}
+
+static double gap_sum(const struct work *w, size_t step, double taken, enum corner corner)
+{
+    const struct gap gap = gap_of(w, step, taken, corner);
+    return gap.beside + gap.idle + gap.work;
 }
 
 static void stream_product(struct stream *s, const struct work *w, const struct step *step,
                            enum corner corner)
 {
-    stream_step(s, step->bytes, gap_of(w, QKV, step->taken, corner),
-                step->bytes / (w->p->shared_rate.at[corner] / 1e9));
+    const struct gap gap = gap_of(w, QKV, step->taken, corner);
+    stream_step(s, step->bytes, &gap, step->bytes / (w->p->shared_rate.at[corner] / 1e9));
 }
 
 static void stream_layer(struct stream *s, const struct work *w, enum corner corner)
 {
-    for (size_t k = 0; k < STEPS; k++)
+    for (size_t k = 0; k < STEPS; k++) {
+        const struct gap gap = gap_of(w, k, 0, corner);
         if (k == ATTENTION)
-            stream_step(s, w->steps[k].bytes, gap_of(w, k, 0, corner),
-                        turns(w) * turn_issue(w, corner));
+            stream_step(s, w->steps[k].bytes, &gap, turns(w) * turn_issue(w, corner));
         else if (k != MERGE)
             stream_product(s, w, &w->steps[k], corner);
         else if (splits_of(w) > 1)
-            stream_step(s, 0, gap_of(w, k, 0, corner), 0);
+            stream_step(s, 0, &gap, 0);
+    }
 }
 
 /* The whole step, and what one layer in the middle of it takes. */
@@ -453,8 +480,8 @@ static double overlap_step(const struct work *w, enum corner corner, double *lay
     s.held = tiles_of(w) * TILE_BYTES * p->sms;
     /* asked for here, since fmin() and fmax() pass over what is not a number */
     if (w->packaging->held == HELD_NOTHING || !(s.held > 0) ||
-        isnan(s.rate + s.again + gap_of(w, QKV, 1, corner) + gap_of(w, ATTENTION, 0, corner) +
-              gap_of(w, MERGE, 0, corner) + turn_issue(w, corner) + p->shared_rate.at[corner]))
+        isnan(s.rate + s.again + gap_sum(w, QKV, 1, corner) + gap_sum(w, ATTENTION, 0, corner) +
+              gap_sum(w, MERGE, 0, corner) + turn_issue(w, corner) + p->shared_rate.at[corner]))
         return (double)NAN;
     s.now = ramp_of(p, corner);
     for (double i = 0; i < w->m->layers; i++) {
@@ -463,7 +490,8 @@ static double overlap_step(const struct work *w, enum corner corner, double *lay
     }
     *layer = s.now - began; /* the last: the stream has settled */
     stream_product(&s, w, &w->head, corner);
-    stream_step(&s, 0, gap_of(w, QKV, 0, corner), 0);
+    const struct gap last = gap_of(w, QKV, 0, corner);
+    stream_step(&s, 0, &last, 0);
     return s.now;
 }
 

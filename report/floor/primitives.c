@@ -72,7 +72,7 @@ const char *const primitives_needs[] = {
     [PART] = "attention_decode.time{batch=1,context=8192,heads=32,kv_heads=8,d=128,type=bf16,"
              "impl=%s,mode=graph,l2=cold,timer=event}",
     [EXCHANGE] = "edges.exchange{mode=%s,words=*,stream=%s,span=32-256,timer=event}",
-    [DIFFERENT] = "edges.different{mode=%s,kernels=%u,reads=16777216,span=56-280,timer=event}",
+    [DIFFERENT] = "edges.different{mode=graph,kernels=%s,reads=16777216,span=56-280,timer=event}",
     [STREAMING] = "edges.step{mode=%s,blocks=sm,body=268435456,span=8-64,timer=event}",
     NULL,
 };
@@ -356,17 +356,12 @@ static void take_exchanges(struct primitives *p, const struct bundle *bundle)
  * one of a single kernel. */
 static void take_cold(struct primitives *p, const struct bundle *bundle)
 {
-    static const char *const modes[] = {"graph", "graph_pdl_early"};
-    enum { ONE_KERNEL = 1, MANY_KERNELS = 14 };
+    static const char *const kernels[] = {"1", "14"};
+    const struct corners less = figure_at(bundle, primitives_needs[DIFFERENT], kernels[0]);
+    const struct corners cold =
+        beyond(figure_at(bundle, primitives_needs[DIFFERENT], kernels[1]), &less);
 
-    for (size_t m = 0; m < 2; m++) {
-        char one[DOCUMENT_ID], many[DOCUMENT_ID];
-        snprintf(one, sizeof one, primitives_needs[DIFFERENT], modes[m], ONE_KERNEL);
-        snprintf(many, sizeof many, primitives_needs[DIFFERENT], modes[m], MANY_KERNELS);
-        const struct corners less = figure_of(rows_find(&bundle->rows, one));
-        const struct corners cold = beyond(figure_of(rows_find(&bundle->rows, many)), &less);
-        p->cold[m] = isnan(cold.at[CENTRE]) ? (struct corners){{0}} : cold;
-    }
+    p->cold = isnan(cold.at[CENTRE]) ? (struct corners){{0}} : cold;
 }
 
 static void take_latencies(struct primitives *p, const struct bundle *bundle)

@@ -42,8 +42,8 @@ struct primitives {
     struct corners ramp;       /* ns: what a step's bytes cost beyond their stream where it asks for
                                  * them only once it has what the step before handed over */
     struct node_curve exchange[EXCHANGES][BESIDES]; /* by words; empty in bundles before the row */
-    struct corners cold[2];    /* ns more of a kernel among others than of one that is repeated, by graph
-                                * and with programmatic launch; 0 in bundles before the row */
+    struct corners cold;       /* ns more of a graph's kernel among others than of one that is
+                                * repeated; 0 in bundles before the row */
     struct corners bulk_rate;  /* bytes/s: copies to shared memory, 64 KiB an SM in flight */
     struct corners flight[FLIGHTS]; /* bytes/s: 8 warps an SM, so many loads of a thread */
     struct corners l2_rate;         /* bytes/s: all SMs read the L2 */

@@ -2,10 +2,10 @@
 """floor.py BUILD: `gpufloor floor` on the committed bundles and on copies that are doctored.
 
 Predictions that are committed (results/BOARD/floor/) have the bytes that they were committed with; a board's
-newest are what the program still prints of their bundle. What of them holds in hindsight is what docs/FLOOR.md says,
-and how long a turn of attention's loop is, is counted in the cubin. No prediction is below its floor. A board that is twice as slow in all its rows takes twice as long. Where
-a row is missing, what rests on it is unknown, and nothing else changes. Wrong options and model files are
-refused in one line."""
+newest are what the program still prints of their bundle. How many of them hold is what docs/FLOOR.md says, and how
+long a turn of attention's loop is, is counted in the cubin. No prediction is below its floor. A board that is twice
+as slow in all its rows takes twice as long. Where a row is missing, what rests on it is unknown or told without it,
+and nothing else changes. Wrong options and model files are refused in one line."""
 import glob
 import hashlib
 import json
@@ -15,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 
-from common import (BUILD, Ended, H100, H200, RESULTS, ROOT, check, check_schema, finish, metrics_of, of_programs, read,
-                    read_text, scaled, skip, table, told, write)
+from common import (BUILD, Ended, H100, H200, RESULTS, ROOT, check, check_schema, finish, metrics_of, of_programs,
+                    program_of, read, read_text, rows_of, scaled, skip, table, told, write)
 
 RATES = ("bytes/s", "bytes/cycle", "flop/s", "ops/s", "ops/cycle", "hertz")
 TIMES = ("ns", "cycles")
@@ -54,6 +54,17 @@ RESTS_ON = {
     "bandwidth.capacity{level=shared": {"ring", "values"},
     "bandwidth.rate{level=shared,op=read": {"ring", "values"},
     "gemm_sizes.time{": set(),
+}
+# Rows that later bundles have: what each moves in a bundle that has all of them.
+LATER = {
+    "edges.exchange{mode=values,words=4096,stream=hbm": {"values"},
+    "edges.exchange{mode=values,words=4096,stream=none": {"values"},
+    "edges.exchange{mode=counter,words=2048,stream=hbm": {"ring"},
+    "edges.exchange{mode=counter,words=2048,stream=none": {"barrier", "ring"},
+    "edges.different{mode=graph,kernels=14,reads=16777216": NODES - {"dependent"},
+    "edges.different{mode=graph_pdl_early,": set(),
+    "edges.step{mode=counter,blocks=sm,body=268435456,": {"barrier"},
+    "edges.step{mode=graph,blocks=sm,body=268435456,": set(),
 }
 PROGRAMS = {start.split(".")[0] for start in RESTS_ON} | {"attention_prefill"}
 
@@ -129,46 +140,35 @@ def within(predicted, rows):
     return n, hold
 
 
-def with_own_edges(bundle, rows, predicted, work):
-    """The predictions, with the edge of ring and values that decoder_layer itself measured under load: a fit."""
-    idle = rows["bandwidth.loaded_latency{level=hbm,load=0,timer=device}"]
-    busy = rows["bandwidth.loaded_latency{level=hbm,load=100,timer=device}"]
-    alone = {"ring": rows["edges.step{mode=counter,blocks=sm,body=0,span=64-512,timer=event}"],
-             "values": rows["sm_to_sm.flag_time{path=l2_other,by=relaxed,timer=device}"]}
-    small, changed = of_programs(read(bundle), PROGRAMS), dict(predicted)
-    for model in ("1b", "8b"):
-        for way, edge in alone.items():
-            own = rows[f"decoder_layer.barrier_under_load{{model={model},context=1024,impl={way},timer=device}}"]
-            factor = own / edge * idle / busy
-            other = scaled(small, lambda run, case, metric, by=factor: by if metric["name"] == "loaded_latency" and
-                           case["case"].startswith("level=hbm,load=100") else 1)
-            for key, cell in cells(write(os.path.join(work, "own.json"), other)).items():
-                if key[0] == f"llama-{model}" and key[2] == way:
-                    changed[key] = cell
-    return changed
+def whole():
+    """One bundle of the H200's newest runs of each program that an estimate or a layer's times come from."""
+    runs = {}
+    for path in sorted(glob.glob(os.path.join(H200, "*.json"))):
+        bundle = read(path)
+        for name in {program_of(run) for run in bundle["runs"]} & (PROGRAMS | {"decoder_layer"}):
+            runs[name] = [run for run in bundle["runs"] if program_of(run) == name]
+    return dict(bundle, runs=[run for name in sorted(runs) for run in runs[name]])
 
 
-def check_documented(work):
-    """What docs/FLOOR.md says of the H200's newest bundle: how many of its layers were predicted before, how many
-    the newest predictions explain, which rest on that bundle, and how many more with its layers' own edges."""
-    bundle = bundle_of(max(glob.glob(os.path.join(H200, "floor", "*.tsv"))))
-    rows, predicted = centres(bundle), cells(bundle)
-    n, hold = within(predicted, rows)
-    fitted = within(with_own_edges(bundle, rows, predicted, work), rows)[1]
-    instant = scaled(of_programs(read(bundle), PROGRAMS), lambda run, case, metric: 1e9 if metric["name"] ==
-                     "throughput" and case["case"].startswith("op=fma,type=fp32") else 1)
-    counted = within(cells(write(os.path.join(work, "instant.json"), instant)), rows)[1]
-    section = next(s for s in json.loads(told("report", "--format=json", bundle))["sections"] if s["name"] == "layer")
-    blind = re.search(r"Of (\d+) layers and steps (\d+) \((\d+) %\)", " ".join(section["notes"]))
+def check_documented():
+    """What docs/FLOOR.md says of the H200's newest layers: how many were predicted on a day before, how many the
+    committed predictions that do not know the later rows hold, and how many the rows explain now."""
+    rows = centres(H200)
+    n, hold = within(cells(H200), rows)
+    newest = max(glob.glob(os.path.join(H200, "floor", "*.tsv")))
+    frozen = {(row["model"], row["context"], row["packaging"]): {name: float(row[name] if row[name] != "-" else "nan")
+                                                                 for name in ("layer_ns", "step_ns")}
+              for row in rows_of(read_text(newest))}
+    before = within(frozen, rows)[1]
+    section = next(s for s in json.loads(told("report", "--format=json", H200))["sections"] if s["name"] == "layer")
+    said = re.search(r"Of (\d+) layers and steps (\d+) \((\d+) %\)", " ".join(section["notes"]))
     text = " ".join(read_text(os.path.join(ROOT, "docs", "FLOOR.md")).split())
-    check(blind and int(blind[1]) == n and f"**{blind[2]} of {n} ({blind[3]} %) were predicted" in text,
-          "docs/FLOOR.md says how many were predicted", blind and blind[0])
+    check(said and int(said[1]) == n and f"**{said[2]} of {n} ({said[3]} %) were predicted" in text,
+          "docs/FLOOR.md says how many were predicted", said and said[0])
     check(f"**{hold} of {n} ({100 * hold / n:.1f} %) are explained" in text,
           "docs/FLOOR.md says how many are explained", (n, hold))
-    check(f"it would be {counted} of {n} ({100 * counted / n:.1f} %)" in text,
-          "docs/FLOOR.md says how many without the instructions of attention's loop", (n, counted))
-    check(f"{fitted} of {n} ({100 * fitted / n:.1f} %) with the layer's own edges" in text,
-          "docs/FLOOR.md says how many the layer's own edges would explain", (n, fitted))
+    check(f"{before} of {n} ({100 * before / n:.1f} %) without them" in text,
+          "docs/FLOOR.md says how many without the later rows", (n, before))
 
 
 def check_turns(work):
@@ -228,9 +228,27 @@ def check_doctored(path, work):
                  if found[key][column] is not None and found[key][column] != value and
                  not column.endswith("floor_ns")]
         check(not moved, f"without {start}...}}: nothing else moves", moved[:3])
+    check_later(work)
     gone = floor(write(os.path.join(work, "gone.json"), without(bundle, "bandwidth.rate{level=hbm,op=read")))
     check(gone.is_one_line() and "bandwidth.rate" in gone.err,
           "without the rate of the memory there is no floor: one line, exit 2", gone)
+
+
+def check_later(work):
+    """A bundle with the later rows: each moves what is said of it, and what it lacks is told without it."""
+    bundle = whole()
+
+    def doctored(changed):
+        return cells(write(os.path.join(work, "later.json"), changed), "--context", "1024")
+
+    known = doctored(bundle)
+    check(known == cells(H200, "--context", "1024"), "the newest runs of each program are what the folder has")
+    for start, packagings in LATER.items():
+        found = doctored(without(bundle, start))
+        lost = [key for key in known if found[key]["step_ns"] is None]
+        moved = {key[2] for key in known if found[key]["step_ns"] != known[key]["step_ns"]}
+        check(not lost and moved == packagings,
+              f"without {start}...}}: {', '.join(sorted(packagings)) or 'nothing'} moves", (lost[:3], sorted(moved)))
 
 
 def check_words(path, work):
@@ -267,7 +285,7 @@ def main():
         check_order(path, os.path.basename(path))
     bundle = bundle_of(max(glob.glob(os.path.join(H200, "floor", "*.tsv"))))
     with tempfile.TemporaryDirectory() as work:
-        check_documented(work)
+        check_documented()
         check_doctored(bundle, work)
         check_words(os.path.join(work, "small.json"), work)
         check_turns(work)
