@@ -239,17 +239,17 @@ finish() {
     exit
 }
 
-# The newest bundle of each board, by name: mutants begin with pieces of them.
-newest() {
+# The largest bundle of each board: mutants begin with pieces of them.
+largest() {
     for board in results/*/; do
-        find "$board" -maxdepth 1 -name '*-1.json' | sort | tail -n 1
+        find "$board" -maxdepth 1 -name '*-1.json' -printf '%s %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-
     done
 }
 
 fuzz() { # fuzz NAME SECONDS
     # shellcheck disable=SC2046 # names of our own, without spaces
     suite "$1" "$build/tests/fuzz" --seed "${FUZZ_SEED:-1}" --seconds "$2" --findings "$build/tests/findings" \
-        tests/golden/*.json $(newest) results/*/counters/*.json
+        tests/golden/*.json $(largest) results/*/counters/*.json
 }
 
 # --- the campaigns ---------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ import re
 import sys
 import tempfile
 
-from common import (H100, H200, ROOT, check, check_schema, count, finish, program_of, read, read_text, scaled,
-                    table, told, write)
+from common import (H100, H200, ROOT, check, check_schema, count, finish, newest_whole, program_of, read, read_text,
+                    scaled, table, told, write)
 
 NEAR, LINES, COLUMNS = 1.05, 105, 100
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "GB/s": 1e9,
@@ -175,12 +175,6 @@ def judged(text):
 
 
 # --- doctored bundles ---------------------------------------------------------------------------------------
-
-def largest(folder):
-    """The newest bundle that holds most programs."""
-    bundles = [read(path) for path in sorted(glob.glob(os.path.join(folder, "*.json")))]
-    return max(bundles, key=lambda b: (len(set(map(program_of, b["runs"]))), b["started"]))
-
 
 def scaled_row(bundle, probe, case, names, factor):
     return scaled(bundle, lambda run, one, metric: factor if program_of(run) == probe and one["case"] == case and
@@ -361,7 +355,7 @@ def main():
     claims(real)
     check_schema("boards", real.document, lambda document: document["sections"][1].pop("finding"))
     folder = Folder()
-    first, whole = largest(H100), largest(H200)
+    first, whole = read(newest_whole(H100)), read(newest_whole(H200))
     a, b = folder.put("a", first), folder.put("b", whole)
     check_pair("one bundle each", Pair(a, b), pins, 1, l2)
     lack = doctored(folder, a, b, whole)

@@ -134,6 +134,30 @@ def program_of(run):
     return run["probe"]["name"]
 
 
+def programs_of(bundle):
+    return set(map(program_of, bundle["runs"]))
+
+
+def newest_whole(folder):
+    """The path of the bundle with the most programs; of several the newest."""
+    def order(path):
+        bundle = read(path)
+        return len(programs_of(bundle)), bundle["started"], path
+
+    return max(glob.glob(os.path.join(folder, "*.json")), key=order)
+
+
+def read_as_one(folder):
+    """One bundle: each program's runs of the newest that has them."""
+    bundles = [read(path) for path in glob.glob(os.path.join(folder, "*.json"))]
+    bundles.sort(key=lambda bundle: bundle["started"], reverse=True)
+    one, seen = bundles[0], programs_of(bundles[0])
+    for bundle in bundles[1:]:
+        one["runs"] += [run for run in bundle["runs"] if program_of(run) not in seen]
+        seen |= programs_of(bundle)
+    return one
+
+
 def of_programs(bundle, programs):
     """The bundle, with the runs of these programs only."""
     return dict(bundle, runs=[run for run in bundle["runs"] if program_of(run) in programs])

@@ -14,19 +14,8 @@ import random
 import sys
 import tempfile
 
-from common import (FIGURES, board_folders, check, count, finish, metrics_of, program_of, read, table, told, write)
+from common import (FIGURES, board_folders, check, count, finish, metrics_of, program_of, read_as_one, table, told, write)
 
-
-
-def read_as_one(folder):
-    """Each probe's runs of the newest bundle that has them."""
-    bundles = [read(path) for path in glob.glob(os.path.join(folder, "*.json"))]
-    bundles.sort(key=lambda bundle: bundle["started"], reverse=True)
-    one, seen = bundles[0], set(map(program_of, bundles[0]["runs"]))
-    for bundle in bundles[1:]:
-        one["runs"] += [run for run in bundle["runs"] if program_of(run) not in seen]
-        seen |= set(map(program_of, bundle["runs"]))
-    return one
 
 
 def doctored(bundle, figure):

@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 
-from common import H200, check, check_none, finish, of_programs, read, read_text, told, write
+from common import H200, check, check_none, finish, newest_whole, of_programs, read, read_text, told, write
 
 WAYS = ("read", "stream", "graph", "fused", "dependent", "barrier", "ring", "values", "cublas")
 KERNELS = dict(stream=14, graph=14, cublas=12, fused=6, dependent=6, barrier=1, ring=1, values=1, read=1)
@@ -205,7 +205,7 @@ def check_partly(bundle, folder):
 
 
 def main():
-    bundle = read(max(path for path in glob.glob(os.path.join(H200, "*.json")) if os.path.getsize(path) > 2**22))
+    bundle = read(newest_whole(H200))
     with tempfile.TemporaryDirectory() as folder:
         plain = write(os.path.join(folder, "plain.json"), bare(bundle))
         path = write(os.path.join(folder, "planted.json"), layered(bundle))

@@ -2,11 +2,9 @@
 """often.py BUILD: how often a case runs, against what rests on it (docs/METHOD.md#runs). On the newest bundle of
 each board that holds all programs, a time on which a verdict rests, or which the headline shows, is measured in
 every round. Exceptions are listed with their reason; one that no longer is one must go."""
-import glob
-import os
 import sys
 
-from common import board_folders, check, finish, program_of, read, table
+from common import board_folders, check, finish, newest_whole, programs_of, read, table
 
 RESTS = "rests on two or three rounds of "
 MAP = "an extreme of a map, which two rounds must agree on"
@@ -27,11 +25,6 @@ VERDICTS = {  # of bundles of this commit, or of any
 HEADLINE = {"capacity, L1", "capacity, L2 partition near the SM", "capacity, L2"}  # of a curve: three rounds
 
 
-def programs(path):
-    bundle = read(path)
-    return len(set(map(program_of, bundle["runs"]))), bundle["started"], bundle["suite"]["commit"]
-
-
 def check_board(board, path, commit):
     rests = {part.split(RESTS)[1] for row in table("claims", path)
              for part in row["evidence"].split("; ") if part.startswith(RESTS)}
@@ -48,9 +41,11 @@ def check_board(board, path, commit):
 def main():
     check(board_folders(), "there are committed results")
     for board, folder in board_folders():
-        n, _, commit, path = max((*programs(path), path) for path in glob.glob(os.path.join(folder, "*.json")))
+        path = newest_whole(folder)
+        bundle = read(path)
+        n = len(programs_of(bundle))
         check(n > 30, f"{board}: a bundle holds all programs ({n})")
-        check_board(board, path, commit)
+        check_board(board, path, bundle["suite"]["commit"])
     return finish()
 
 

@@ -15,8 +15,8 @@ import re
 import sys
 import tempfile
 
-from common import (Ended, GOLDEN, H100, H200, ROOT, board_folders, check, finish, of_programs, read, read_text,
-                    script, table, told, write, write_text)
+from common import (Ended, GOLDEN, H100, H200, ROOT, board_folders, check, finish, newest_whole, of_programs, read,
+                    read_text, script, table, told, write, write_text)
 from layer import layered
 
 SPECIAL = "A&B %d $1 #2 _{3}_ ~^\\ <|> \"`[*]' 4.5 us \u2265\u00d7\u2020\u00b5\u00e9\u4e2d \a\n\\input{x}"
@@ -343,7 +343,7 @@ def paths(bundle, folder):
 
 
 def main():
-    newest = max(glob.glob(f"{H200}/*.json"), key=lambda p: (os.path.getsize(p) > 2**20, p))
+    newest = newest_whole(H200)
     with tempfile.TemporaryDirectory() as folder:
         for board, path in board_folders():
             os.mkdir(f"{folder}/{board}")

@@ -15,8 +15,8 @@ import re
 import sys
 import tempfile
 
-from common import (FIGURES, board_folders, check, check_schema, finish, has_terminals, of_programs, on_terminal,
-                    read, told, write)
+from common import (FIGURES, board_folders, check, check_schema, finish, has_terminals, newest_whole, of_programs,
+                    on_terminal, read, told, write)
 from layer import layered
 
 LINES, COLUMNS, NARROW = 205, 100, 80
@@ -328,20 +328,17 @@ def look_at_doctored(newest, real):
     folder.cleanup()
 
 
-def newest_of(folder):
-    """The newest set of a folder: files that share all but their number."""
-    started = {path: read(path)["started"] for path in glob.glob(os.path.join(folder, "*.json"))}
+def newest_set(folder):
+    """The newest set of whole bundles: files that share all but their number."""
     stem = lambda path: re.sub(r"-\d+\.json$", "", path)
-    last = max(started, key=started.get, default="")
-    return sorted(path for path in started if stem(path) == stem(last))
+    last = stem(newest_whole(folder))
+    return sorted(path for path in glob.glob(os.path.join(folder, "*.json")) if stem(path) == last)
 
 
 def main():
     doctored_one = False
     for board, folder in board_folders():
-        newest = newest_of(folder)
-        if not newest:
-            continue
+        newest = newest_set(folder)
         bundle = read(newest[0])
         look_at(board, folder, bundle, [])
         for path in newest:
