@@ -47,7 +47,7 @@ static const struct way {
     const char *name, *kernel;
     unsigned flags[4]; /* of the cases of so many words */
 } ways[] = {
-    {"values", "edges_exchange_values", {PROBE_THRICE, PROBE_THRICE, PROBE_THRICE, PROBE_THRICE}},
+    {"values", "edges_exchange_values", {PROBE_THRICE, 0, PROBE_THRICE, PROBE_THRICE}},
     {"counter", "edges_exchange_counter", {PROBE_DEEP, PROBE_THRICE, PROBE_DEEP, PROBE_THRICE}},
 };
 static const struct way control = {"unwaited", "edges_exchange_unwaited", {PROBE_THRICE}};

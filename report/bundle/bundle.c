@@ -447,9 +447,41 @@ static bool is_named(const struct bundle *bundle, size_t i)
     return false;
 }
 
-char *bundle_others(const struct bundle *bundle, char *text, size_t size)
+/* Is a part of the bundle whose head stands for all? */
+static bool is_ours(const struct bundle *bundle, const struct part *part)
 {
     const char *ours = document_get_text(json_object_get(bundle->head, "suite"), "commit", "");
+    return !part->commit || (part->card && !strcmp(part->card, card_of(bundle->head)) &&
+                             !strcmp(part->commit, ours));
+}
+
+size_t bundle_n_others(const struct bundle *bundle)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < bundle->n_parts; i++)
+        n += !is_ours(bundle, &bundle->parts[i]);
+    return n;
+}
+
+/* The programs that come from where part i does, by name if they are few. */
+static void name_origin(const struct bundle *bundle, size_t i, FILE *out)
+{
+    enum { NAMED_MOST = 6 };
+    size_t n = 0;
+    for (size_t j = i; j < bundle->n_parts; j++)
+        n += bundle->parts[j].commit && same_origin(&bundle->parts[i], &bundle->parts[j]);
+    if (n > NAMED_MOST) {
+        fprintf(out, "%zu programs", n);
+        return;
+    }
+    fputs(bundle->parts[i].name, out);
+    for (size_t j = i + 1; j < bundle->n_parts; j++)
+        if (bundle->parts[j].commit && same_origin(&bundle->parts[i], &bundle->parts[j]))
+            fprintf(out, ", %s", bundle->parts[j].name);
+}
+
+char *bundle_others(const struct bundle *bundle, char *text, size_t size)
+{
     FILE *out;
 
     text[0] = '\0';
@@ -458,12 +490,10 @@ char *bundle_others(const struct bundle *bundle, char *text, size_t size)
     for (size_t i = 0; i < bundle->n_parts; i++) {
         const struct part *part = &bundle->parts[i];
         const bool same_card = part->card && !strcmp(part->card, card_of(bundle->head));
-        if (!part->commit || (same_card && !strcmp(part->commit, ours)) || is_named(bundle, i))
+        if (is_ours(bundle, part) || is_named(bundle, i))
             continue;
-        fprintf(out, "%s%s", ftell(out) ? "; " : "", part->name);
-        for (size_t j = i + 1; j < bundle->n_parts; j++)
-            if (bundle->parts[j].commit && same_origin(part, &bundle->parts[j]))
-                fprintf(out, ", %s", bundle->parts[j].name);
+        fputs(ftell(out) > 0 ? "; " : "", out);
+        name_origin(bundle, i, out);
         fprintf(out, ": gpufloor %.7s%s", part->commit, same_card ? "" : ", another card");
     }
     fclose(out);

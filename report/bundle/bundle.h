@@ -75,8 +75,11 @@ const char *bundle_draft(const struct bundle *bundle, const char *id);
 /* One line about the machine, the software and the runs. */
 char *bundle_line(const struct bundle *bundle, char *text, size_t size);
 
-/* For a folder: "gemv, small_gemm: gpufloor 966d18b, another card; ...", the probes that do not
- * come from the bundle that bundle_line() describes. Empty if all do. */
+/* Of a folder's programs (parts), how many do not come from the bundle that bundle_line() describes. */
+size_t bundle_n_others(const struct bundle *bundle);
+
+/* They, by name where few have one origin: "gemv, small_gemm: gpufloor 966d18b, another card; ...".
+ * Empty if there are none. */
 enum { BUNDLE_LINE = 4096 };
 char *bundle_others(const struct bundle *bundle, char *text, size_t size);
 

@@ -277,7 +277,7 @@ static const struct claim claims[] = {
          {.yes = "With half the warps a copy keeps {memory:%} of its rate, arithmetic {compute:%}.",
           .no = "With half the warps a copy keeps {memory:%} of its rate, arithmetic {compute:%}: "
                 "nothing is lost.",
-          .partly = "Half the warps cost a tenth: {parts}."},
+          .partly = "Half the warps cost 10 %: {parts}."},
      .surprise = 5,
      .statement = "Halving occupancy with the same instructions costs 10 % or more.",
      .rule = "REPRODUCED when half of the warps that an SM can hold cost at least 10 % of the "

@@ -115,7 +115,7 @@ static void judge_c18(const struct bundle *bundle, struct finding *f)
              CACHED("cached", "carve_0"), CACHED("cached", "carve_100"));
     say_kept(bundle, f, "read 16 times, which must cost", CACHED("cached_often", "carve_0"),
              CACHED("cached_often", "carve_100"));
-    say_kept(bundle, f, "where it fits, which must not", CACHED("cached_one", "carve_0"),
+    say_kept(bundle, f, "where it fits, where a loss is not the cache's", CACHED("cached_one", "carve_0"),
              CACHED("cached_one", "carve_100"));
     rule_conclude(f, parts[0] == parts[1] ? parts[0] : CLAIM_MIXED, positive, negative);
 }

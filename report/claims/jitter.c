@@ -336,7 +336,7 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .plain = {.yes = "Beside other work one kernel's p99 lies {longest} times as far above its median, at most.",
  .no = "Beside other work one kernel's p99 lies {longest} times as far above its median: no steadier.",
- .partly = "Steadier by one kernel: {parts}."},
+ .partly = "Steadier fused: {parts}."},
      .surprise = 5,
      .statement = "Beside other streams on the GPU a step's time is steadier as one fused kernel "
                   "than as its eight launches, by p99 - median and by p99 / median.",

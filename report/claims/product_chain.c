@@ -236,11 +236,11 @@ static const struct need c19_needs[] = {
 static const struct need c19_beside[] = {
     {NEED_ANY, PHASE("phase_time", "4096", "ahead", "1xsm", "*", "cold")}, NEEDS_END};
 
-/* A decoder's layer in one kernel on all SMs, a read of its bytes, the layer as a kernel for each
- * operator, and whether faults in the one kernel are seen. */
+/* Decoder's layers in one kernel on all SMs, a read of their bytes, the greater one as a kernel for
+ * each operator, and whether faults in the one kernel are seen. */
 static const struct need c19_layer[] = {
-    {NEED_ONE, LAYER_TIME("8b", "1024", "values")},
-    {NEED_ONE, LAYER_TIME("8b", "1024", "read")},
+    {NEED_ONE, LAYER_TIME("1b", "1024", "values")}, {NEED_ONE, LAYER_TIME("1b", "1024", "read")},
+    {NEED_ONE, LAYER_TIME("8b", "1024", "values")}, {NEED_ONE, LAYER_TIME("8b", "1024", "read")},
     {NEED_ONE, LAYER_TIME("8b", "1024", "graph")},
     {NEED_ONE, "decoder_layer.caught{model=small,context=200,impl=values}"},
     NEEDS_END};
@@ -271,7 +271,7 @@ static enum claim_verdict judge_chain(const struct bundle *bundle, struct findin
 
     const struct row share = rule_ratio(f, &read, &best), tail = rule_ratio(f, &read, &longest);
     const struct row few = rule_ratio(f, &read, &starved);
-    const enum claim_verdict whole = judge_share(f, "a chain of products", "share", &share);
+    const enum claim_verdict whole = judge_share(f, "a chain", "share", &share);
     const enum claim_verdict each = judge_share(f, "in one phase of 100", "each", &tail);
     *positive = rule_place(&pins, RULE_LIMIT(f, C19_READ), 1) == PLACE_INSIDE;
     *negative = rule_place(&few, -INFINITY, RULE_LIMIT(f, C19_SHARE)) == PLACE_INSIDE;
@@ -280,24 +280,26 @@ static enum claim_verdict judge_chain(const struct bundle *bundle, struct findin
     return whole == CLAIM_REPRODUCED || whole == each ? whole : CLAIM_MIXED;
 }
 
-static enum claim_verdict judge_layer(const struct bundle *bundle, struct finding *f, bool *positive,
-                                      bool *negative)
+static enum claim_verdict judge_layers(const struct bundle *bundle, struct finding *f,
+                                       bool *positive, bool *negative)
 {
-    struct row layer, read, graph, caught;
-    if (!RULE_TAKE(bundle, c19_layer, f, &layer, &read, &graph, &caught))
+    struct row small, small_read, large, large_read, graph, caught;
+    if (!RULE_TAKE(bundle, c19_layer, f, &small, &small_read, &large, &large_read, &graph, &caught))
         return CLAIM_NOT_TESTABLE;
 
-    const struct row share = rule_ratio(f, &read, &layer), apart = rule_ratio(f, &read, &graph);
-    const enum claim_verdict verdict = judge_share(f, "a decoder layer of 8B", "layer", &share);
+    const struct row of_1b = rule_ratio(f, &small_read, &small);
+    const struct row of_8b = rule_ratio(f, &large_read, &large);
+    const struct row apart = rule_ratio(f, &large_read, &graph);
+    const enum claim_verdict verdict = judge_share(f, "a layer of 1B", "small", &of_1b);
+    const enum claim_verdict other = judge_share(f, "a layer of 8B", "large", &of_8b);
     *positive = caught.low >= 1;
     *negative = rule_place(&apart, -INFINITY, RULE_LIMIT(f, C19_SHARE)) == PLACE_INSIDE;
     rule_say_control(f, true, *positive, "faults planted in the layer are seen", &caught);
     rule_say_control(f, false, *negative, "the layer as a kernel for each operator reaches it",
                      &apart);
-    return verdict;
+    return verdict == other ? verdict : CLAIM_MIXED;
 }
 
-/* One that reaches it is enough to refute. */
 static void judge_c19(const struct bundle *bundle, struct finding *f)
 {
     struct safety safe;
@@ -306,12 +308,11 @@ static void judge_c19(const struct bundle *bundle, struct finding *f)
         return;
 
     const enum claim_verdict chain = judge_chain(bundle, f, &near, &few);
-    const enum claim_verdict layer = judge_layer(bundle, f, &seen, &apart);
-    if (chain == CLAIM_NOT_TESTABLE || layer == CLAIM_NOT_TESTABLE)
+    const enum claim_verdict layers = judge_layers(bundle, f, &seen, &apart);
+    if (chain == CLAIM_NOT_TESTABLE || layers == CLAIM_NOT_TESTABLE)
         return;
-    const bool reached = chain == CLAIM_REFUTED || layer == CLAIM_REFUTED;
-    rule_conclude(f, reached ? CLAIM_REFUTED : chain == layer ? chain : CLAIM_MIXED,
-                  safe.positive && near && seen, safe.negative && few && apart);
+    rule_conclude(f, chain == layers ? chain : CLAIM_MIXED, safe.positive && near && seen,
+                  safe.negative && few && apart);
 }
 
 /* --- the entries ------------------------------------------------------------------------------ */
@@ -334,9 +335,8 @@ static const struct claim claims[] = {
      .since = "2026-11-23",
      .plain =
          {.yes = "A chain of products with barriers needs fewer SMs than all: {parts}.",
-          .no = "A chain of products with barriers finishes on all SMs; on 0.8 of them or "
-                "fewer it takes {near:%} of that time at least with weights in the L2, "
-                "{cold:%} from memory.",
+          .no = "On all SMs a chain of products ends; fewer take {near:%} as long (from memory "
+                "{cold:%}).",
           .partly =
               "A chain of products is faster on fewer SMs, by more than {C03_MARGIN:%}: {parts}."},
      .surprise = 4,
@@ -358,8 +358,8 @@ static const struct claim claims[] = {
      .quote = "Even with fusion, the GPU cannot safely scale this computation across all its SMs:",
      .since = "2026-11-23",
      .plain = {.yes = "A small chain of products cannot use all SMs: {parts}.",
-               .no = "A small chain of products finishes on all SMs, all right, {gain} times as "
-                     "fast as on a quarter of them ({small} times where it is smaller still).",
+               .no = "All SMs get a chain of products right, {small} to {gain} times as fast as a "
+                     "quarter.",
                .partly = "Of a small chain of products: {parts}."},
      .surprise = 6,
      .statement = "One small dependent computation on all SMs hangs, goes wrong, or is no faster "
@@ -380,27 +380,27 @@ static const struct claim claims[] = {
               "coordination risks deadlocks. [...] This leads to forced underutilization of the "
               "hardware.",
      .clause = "This leads to forced underutilization of the hardware.",
-     .since = "2026-11-24T05:50Z",
-     .plain = {.yes = "No kernel on all SMs comes near the rate of a read: {parts}.",
-               .no = "A decoder layer of 8B in one kernel on all SMs never fails, and reads at "
-                     "{layer:%} of the rate of a plain read; a chain of products at {share:%}.",
-               .partly = "On all SMs, against {C19_SHARE:%} of the rate of a read: {parts}."},
+     .since = "2026-11-24T06:10Z",
+     .plain = {.yes = "No kernel on all SMs is both safe and near the rate of a read: {parts}.",
+               .no = "One kernel on all SMs reads at {share:%} of the rate of a plain read in a chain "
+                     "of products, {small:%} in a decoder layer of 1B, {large:%} in one of 8B.",
+               .partly = "One kernel on all SMs stays below {C19_SHARE:%} of a read's rate: {parts}."},
      .surprise = 6,
      .statement = "No number of warps per SM and of SMs has all SMs, no failure, and 80 % of the "
                   "sustained bandwidth.",
      .rule =
-         "Two chains of dependent steps, each in one kernel on all SMs, with weights in device "
+         "Three chains of dependent steps, each in one kernel on all SMs, with weights in device "
          "memory, cold. One is the chain of C03 with 4096 x 4096 weights (33.6 MB a phase), with "
          "4, 8, 16 or 32 warps on each SM, weights asked for before the barrier or behind it, the "
-         "best. The other is a decoder layer of 8B, batch 1, context 1024, in which words say "
-         "whether they are there, in place of barriers. REPRODUCED when 100000 products on all SMs "
-         "do not finish or a result is wrong, or when neither reaches 0.8 of the rate at which the "
-         "same bytes are read without a wait. REFUTED when they finish, all right, and either "
-         "reaches 0.8: the chain as a whole and in 99 phases of 100, or the layer. Else MIXED. "
+         "best. The others are decoder layers of 1B and of 8B, batch 1, context 1024, in which "
+         "words say whether they are there, in place of barriers. REPRODUCED when 100000 products "
+         "on all SMs do not finish or a result is wrong, or when none of the three reaches 0.8 of "
+         "the rate at which the same bytes are read without a wait. REFUTED when they finish, all "
+         "right, and all three reach 0.8, the chain as a whole and in 99 phases of 100. Else MIXED. "
          "That few warps expose latency is C13's, that coordination deadlocks C02's. " SAFELY
          "And positive controls: the read of the chain's weights reaches 0.85 of the rate of the "
-         "pins or more, and faults planted in the layer are seen. And negative ones: four warps an "
-         "SM, and the layer as a kernel for each operator, must stay below 0.8.",
+         "pins or more, and faults planted in a layer are seen. And negative ones: four warps an "
+         "SM, and the layer of 8B as a kernel for each operator, must stay below 0.8.",
      .judge = judge_c19,
      .needs = NEEDS(safe_needs, right_needs, c19_needs, c19_beside, c19_layer)},
 };

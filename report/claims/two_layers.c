@@ -84,6 +84,7 @@ static void judge_c08(const struct bundle *bundle, struct finding *f)
     const bool is_apart = rule_place(&barrier, 0, RULE_LIMIT(f, C08_NEVER)) == PLACE_INSIDE;
     rule_say_control(f, true, sees, "a layer on each half of the blocks is seen, at least",
                      &halves);
+    rule_say_figure(f, "halves", &halves);
     rule_say_control(f, false, is_caught, "kernels that wait for no word are seen to be wrong",
                      &caught);
     rule_say_control(f, false, is_apart, "a barrier behind each operation leaves at most",
@@ -108,12 +109,12 @@ static const struct claim claims[] = {
      .plain = {.yes = "In one kernel of two layers without a barrier of the grid, two operations "
                       "are hardly ever at work at once: surely {values:%} of the time, {turns:%} "
                       "with two items.",
-               .no = "In one kernel of two layers without a barrier of the grid, two operations "
-                     "are at work at once for {values:%} of the time, {turns:%} with two items.",
+               .no = "Not always: two operations of a kernel overlap for {values:%} of the time, "
+                     "{halves:%} if built so.",
                .partly = "Two operations in one kernel at work at once: {parts}."},
      .surprise = 4,
-     .statement = "In a persistent kernel two different operations are never active at once. That "
-                  "they typically are not cannot be measured.",
+     .statement = "In a persistent kernel two different operations are never active at once. "
+                  "Which kernels are typical cannot be measured.",
      .rule =
          "Two layers of two products in one kernel that stays, on all SMs; blocks write down each "
          "operation's tasks with begin and end by the clock that all SMs share, waiting left out. "

@@ -197,23 +197,27 @@ static double taking(const struct work *w, double bytes, enum corner corner)
 }
 
 /* From the last word that a step hands over to the moment when the next one has all of them, so many
- * bytes in every SM, within a kernel. The row has the edge and the words' way in one. A bundle that
- * lacks it has them apart. */
-static double handing_over(const struct work *w, double bytes, enum beside beside,
-                           enum corner corner)
+ * bytes in every SM, within a kernel: the edge, and the words' way apart from it. */
+static double edge_and_words(const struct work *w, double bytes, double loaded, enum corner corner)
+{
+    return w->p->waits * w->p->edge[w->packaging->edge].at[corner] * loaded +
+           taking(w, bytes, corner);
+}
+
+static const struct node_curve *exchange_of(const struct work *w, enum beside beside)
+{
+    return &w->p->exchange[w->packaging->edge == EDGE_FLAG ? EXCHANGE_VALUES : EXCHANGE_COUNTER]
+                          [beside];
+}
+
+/* The same by a row that has both in one. */
+static double exchange(const struct work *w, double bytes, enum beside beside, enum corner corner)
 {
     enum { WORD = 4, PAIR_OF_WORDS = 8 };
-    const struct primitives *p = w->p;
-    const enum edge edge = w->packaging->edge;
-    const bool by_values = edge == EDGE_FLAG;
-    const struct node_curve *rows =
-        &p->exchange[by_values ? EXCHANGE_VALUES : EXCHANGE_COUNTER][beside];
-    const double loaded = beside == BESIDE_STREAM ? p->loaded.at[corner] : 1;
-
-    if (rows->n == 0 || w->packaging->kernels != KERNELS_ONE)
-        return p->waits * p->edge[edge].at[corner] * loaded + taking(w, bytes, corner);
-    const double of_word = (by_values ? PAIR_OF_WORDS : WORD) * p->sms / p->l2_rate.at[corner];
-    return p->waits * curve_at(rows, fmax(bytes / WORD, rows->amount[0]), 1 / of_word, corner);
+    const struct node_curve *rows = exchange_of(w, beside);
+    const double word = w->packaging->edge == EDGE_FLAG ? PAIR_OF_WORDS : WORD;
+    const double rate = w->p->l2_rate.at[corner] / (word * w->p->sms); /* words/s to all SMs */
+    return w->p->waits * curve_at(rows, fmax(bytes / WORD, rows->amount[0]), rate, corner);
 }
 
 static const struct node_curve *attention_curve(const struct work *w)
@@ -309,8 +313,10 @@ static double rows_rate(const struct primitives *p, const struct step *step, enu
 static double product_behind(const struct work *w, const struct step *step, enum corner corner)
 {
     const struct primitives *p = w->p;
-    return handing_over(w, step->taken, BESIDE_NOTHING, corner) + p->ramp.at[corner] +
-           product_work(p, corner) +
+    const double over = exchange_of(w, BESIDE_NOTHING)->n > 0
+                            ? exchange(w, step->taken, BESIDE_NOTHING, corner)
+                            : edge_and_words(w, step->taken, 1, corner);
+    return over + p->ramp.at[corner] + product_work(p, corner) +
            step->bytes * imbalance(step->units, p->sms) / rows_rate(p, step, corner) * 1e9;
 }
 
@@ -426,18 +432,17 @@ static void stream_step(struct stream *s, double bytes, const struct gap *betwee
     s->now += takes;
 }
 
-/* From the end of a step to the moment when the next can take its bytes: a chain of ways through the
- * memory. A bundle that lacks one of the two rows has the way beside a stream alone. */
+/* From the end of a step to the moment when the next can take its bytes. A bundle that lacks one of
+ * the two rows knows an edge under load alone. */
 static struct gap gap_of(const struct work *w, size_t step, double taken, enum corner corner)
 {
     const struct primitives *p = w->p;
-    const struct node_curve *rows =
-        p->exchange[w->packaging->edge == EDGE_FLAG ? EXCHANGE_VALUES : EXCHANGE_COUNTER];
-    const bool has_both = rows[BESIDE_STREAM].n > 0 && rows[BESIDE_NOTHING].n > 0;
-    const double beside = handing_over(w, taken, BESIDE_STREAM, corner);
+    const bool has_both =
+        exchange_of(w, BESIDE_STREAM)->n > 0 && exchange_of(w, BESIDE_NOTHING)->n > 0;
+    const double loaded = edge_and_words(w, taken, p->loaded.at[corner], corner);
 
-    return (struct gap){.beside = beside,
-                        .idle = has_both ? handing_over(w, taken, BESIDE_NOTHING, corner) : beside,
+    return (struct gap){.beside = has_both ? exchange(w, taken, BESIDE_STREAM, corner) : loaded,
+                        .idle = has_both ? exchange(w, taken, BESIDE_NOTHING, corner) : loaded,
                         .work = step == ATTENTION ? attention_work(w, corner)
                                 : step == MERGE   ? merge_work(p, corner)
                                                   : p->waits * product_work(p, corner)};

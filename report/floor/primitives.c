@@ -140,9 +140,13 @@ double curve_at(const struct node_curve *curve, double amount, double rate, enum
 
     if (n == 0)
         return (double)NAN;
+    if (amount < curve->amount[0]) {
+        const double time = curve->time[0].at[corner] - (curve->amount[0] - amount) / rate * 1e9;
+        return time < 0 ? 0 : time; /* NaN stays */
+    }
     if (amount <= curve->amount[0])
-        return fmax(curve->time[0].at[corner] - (curve->amount[0] - amount) / rate * 1e9, 0);
-    if (amount >= curve->amount[n - 1])
+        return curve->time[0].at[corner];
+    if (amount > curve->amount[n - 1])
         return curve->time[n - 1].at[corner] + (amount - curve->amount[n - 1]) / rate * 1e9;
     size_t i = 1;
     while (curve->amount[i] < amount)

@@ -277,7 +277,7 @@ static const char *letter(struct section *s, size_t i)
 static void say_bundle(struct section *s, const struct summary *summary, size_t i)
 {
     const json_t *suite = json_object_get(summary->bundle->head, "suite");
-    char driver[80], others[BUNDLE_LINE];
+    char driver[80];
     const char *version =
         bundle_fact(summary->bundle, "driver", "version", driver, sizeof driver, NULL);
 
@@ -286,7 +286,7 @@ static void say_bundle(struct section *s, const struct summary *summary, size_t 
         version ? section_text(s, "driver %.24s", version) : "no GPU",
         document_get_text(summary->bundle->head, "started", "undated"), summary->bundle->n_rounds,
         summary->bundle->n_rounds == 1 ? "" : "s", document_get_text(suite, "commit", "unknown"),
-        *bundle_others(summary->bundle, others, sizeof others) ? "; some programs by others" : ""));
+        bundle_n_others(summary->bundle) > 0 ? "; some programs by others" : ""));
 }
 
 /* A row of facts: numbers that a unit suits, with their ratio. */

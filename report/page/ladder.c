@@ -34,6 +34,8 @@ static const struct step steps[] = {
     {"grid-barrier", NULL, 's'},
     {"grid-sync", NULL, 's'},
     {"step-kernel", NULL, 's'},
+    {"words", NULL, 's'},
+    {"words-loaded", NULL, 's'},
     {"step-graph-early", NULL, 'l'},
     {"step-graph", NULL, 'l'},
     {"step-stream", NULL, 'l'},

@@ -74,7 +74,7 @@ static void say_software(struct section *section, const struct summary *summary)
 {
     const json_t *head = summary->bundle->head, *suite = json_object_get(head, "suite");
     const double elapsed = document_get_number(head, "elapsed_s");
-    char line[400] = "", a[80], b[80], others[BUNDLE_LINE];
+    char line[400] = "", a[80], b[80];
 
     if (has_gpu(summary))
         text_append(line, sizeof line, "driver %.30s, CUDA %.12s | ",
@@ -89,8 +89,11 @@ static void say_software(struct section *section, const struct summary *summary)
            json_is_false(json_object_get(head, "complete")) ? ", not complete" : "",
            document_get_text(suite, "version", "?"), document_get_text(suite, "commit", "unknown"),
            json_is_true(json_object_get(suite, "dirty")) ? "+" : "");
-    if (*bundle_others(summary->bundle, others, sizeof others))
-        text_append(line, sizeof line, "; some programs by other commits or on other cards: --all");
+    const size_t n = bundle_n_others(summary->bundle);
+    if (n > 0)
+        text_append(line, sizeof line,
+                    "; %zu of %zu programs by other commits or on other cards: --all", n,
+                    summary->bundle->n_parts);
     section_line(section, line);
 }
 

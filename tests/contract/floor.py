@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 from common import (BUILD, Ended, H100, H200, RESULTS, ROOT, check, check_schema, finish, metrics_of, of_programs,
-                    program_of, read, read_text, rows_of, scaled, skip, table, told, write)
+                    read, read_as_one, read_text, rows_of, scaled, skip, table, told, write)
 
 RATES = ("bytes/s", "bytes/cycle", "flop/s", "ops/s", "ops/cycle", "hertz")
 TIMES = ("ns", "cycles")
@@ -140,16 +140,6 @@ def within(predicted, rows):
     return n, hold
 
 
-def whole():
-    """One bundle of the H200's newest runs of each program that an estimate or a layer's times come from."""
-    runs = {}
-    for path in sorted(glob.glob(os.path.join(H200, "*.json"))):
-        bundle = read(path)
-        for name in {program_of(run) for run in bundle["runs"]} & (PROGRAMS | {"decoder_layer"}):
-            runs[name] = [run for run in bundle["runs"] if program_of(run) == name]
-    return dict(bundle, runs=[run for name in sorted(runs) for run in runs[name]])
-
-
 def check_documented():
     """What docs/FLOOR.md says of the H200's newest layers: how many were predicted on a day before, how many the
     committed predictions that do not know the later rows hold, and how many the rows explain now."""
@@ -236,7 +226,7 @@ def check_doctored(path, work):
 
 def check_later(work):
     """A bundle with the later rows: each moves what is said of it, and what it lacks is told without it."""
-    bundle = whole()
+    bundle = of_programs(read_as_one(H200), PROGRAMS)
 
     def doctored(changed):
         return cells(write(os.path.join(work, "later.json"), changed), "--context", "1024")
@@ -249,6 +239,22 @@ def check_later(work):
         moved = {key[2] for key in known if found[key]["step_ns"] != known[key]["step_ns"]}
         check(not lost and moved == packagings,
               f"without {start}...}}: {', '.join(sorted(packagings)) or 'nothing'} moves", (lost[:3], sorted(moved)))
+
+    def without_exchanges(*streams):
+        changed = json.loads(json.dumps(bundle))
+        for run in changed["runs"]:
+            for case in run["cases"]:
+                if case["case"].startswith("mode=values,words=") and any(f"stream={s}," in case["case"] for s in streams):
+                    case["metrics"] = []
+        return {key: cell for key, cell in doctored(changed).items() if key[2] == "values"}
+
+    neither = without_exchanges("none", "hbm")
+    check(without_exchanges("none") == neither == without_exchanges("hbm"), "half of the exchanges' rows are none")
+    no_l2 = doctored(without(bundle, "bandwidth.rate{level=l2,op=read,"))
+    lost = {key[0] for key in known if key[2] in ONE and no_l2[key]["step_ns"] is None}
+    moved = [key for key in known if no_l2[key]["step_ns"] not in (None, known[key]["step_ns"])]
+    check(lost == {"llama-70b"} and not moved, "without the L2's rate only what is beyond the longest exchange is lost",
+          (sorted(lost), moved[:3]))
 
 
 def check_words(path, work):

@@ -256,11 +256,12 @@ static void what_is_ahead_is_taken_at_a_rate(void **unused)
 }
 
 /* Rows of exchanges have the edge and the words' way in one: 4096 words behind gate and up, 2048 of
- * the residual, 1024 of attention, and no fewer than were measured. */
+ * the residual, 1024 of attention, and no fewer than were measured. Here they take
+ * as long beside a stream as in an idle memory. */
 static void exchanges_take_the_place_of_edges(void **unused)
 {
     struct primitives p = primitives_known();
-    struct node_curve *values = &p.exchange[EXCHANGE_VALUES][BESIDE_STREAM];
+    struct node_curve *values = &p.exchange[EXCHANGE_VALUES][BESIDE_NOTHING];
     struct node_curve *counter = &p.exchange[EXCHANGE_COUNTER][BESIDE_NOTHING];
     const double bytes = 2 * ns_of(2 * LAYER_WEIGHTS + HEAD), fewest = 700, more = 900, most = 1300;
     const double layer = fewest + 2 * more + most + 4 * WORK + fewest + ATTENTION_WORK + fewest +
@@ -273,15 +274,24 @@ static void exchanges_take_the_place_of_edges(void **unused)
     put_point(values, 1024, fewest);
     put_point(values, 2048, more);
     put_point(values, 4096, most);
+    assert_close(estimate(&two_layers, &p, 1024).by[PACKAGING_VALUES].overlap[CENTRE],
+                 before.by[PACKAGING_VALUES].overlap[CENTRE], 0); /* half of the rows is none */
+    p.exchange[EXCHANGE_VALUES][BESIDE_STREAM] = *values;
     p.loaded = all((double)NAN);
     struct pass pass = estimate(&two_layers, &p, 1024);
     assert_close(pass.by[PACKAGING_VALUES].overlap[CENTRE],
                  READ_RAMP + 2 * layer + more + fewest + 2 * WORK + bytes, 1e-9);
     assert_nan(pass.by[PACKAGING_RING].overlap[CENTRE]); /* it has the flag's way still */
-    values->n = 2; /* beyond the last, 8 bytes of each further word */
+    values->n = p.exchange[EXCHANGE_VALUES][BESIDE_STREAM].n = 2; /* beyond the last, 8 bytes of each further word */
     const double fewer = estimate(&two_layers, &p, 1024).by[PACKAGING_VALUES].overlap[CENTRE];
     assert_close(fewer - pass.by[PACKAGING_VALUES].overlap[CENTRE],
                  2 * (more + 2048 * 8 * SMS / 8e3 - most), 1e-9);
+    p.l2_rate = all((double)NAN); /* it is asked beyond the last point alone */
+    assert_nan(estimate(&two_layers, &p, 1024).by[PACKAGING_VALUES].overlap[CENTRE]);
+    values->n = p.exchange[EXCHANGE_VALUES][BESIDE_STREAM].n = 3;
+    assert_close(estimate(&two_layers, &p, 1024).by[PACKAGING_VALUES].overlap[CENTRE],
+                 pass.by[PACKAGING_VALUES].overlap[CENTRE], 1e-9);
+    p.l2_rate = all(8e12);
     p.waits = 0;
     assert_close(estimate(&two_layers, &p, 1024).by[PACKAGING_VALUES].overlap[CENTRE],
                  READ_RAMP + bytes, 1e-9);
