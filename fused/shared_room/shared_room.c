@@ -31,7 +31,8 @@
  * them 16 to 32 KiB: 8 % slower. One block: three times as slow by plain loads, twice by copies.
  * Found: 18 and 8 % slower; one block 2.3 and 1.6 times.
  * cached: 128 KiB of h on an SM fit beside a carve-out of none, not beside 75 %: then twice 4 bytes
- * an element more come from the L2, next to 6 from memory and 4 to the L2: 15 % slower. Found: 4 %.
+ * an element more come from the L2, next to 6 from memory and 4 to the L2: 15 % slower. Found: 4 %,
+ * but 7 % where it fits (cached_one).
  *
  * Traps. Where registers or threads limit the blocks, unused shared memory does nothing until it is
  * the limit: `same` and `free_warps` tell. Half of an odd number of blocks is rounded down: `warps`
