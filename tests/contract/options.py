@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 from common import (BUILD, Ended, FAKE, GOLDEN, H200, check, finish, of_programs, plant_tree, program_of, read,
-                    scaled, script, write)
+                    read_as_one, scaled, script, write)
 
 COUNTED = sorted(name for name in os.listdir(os.path.join(H200, "counters")) if "-norm." in name)[-1]
 HELP = {"help", "usage", "version"}
@@ -74,7 +74,7 @@ def some():
 
 def primitives():
     """What a latency floor rests on."""
-    return put("primitives.json", of_programs(newest_with("edges"), {
+    return put("primitives.json", of_programs(read_as_one(H200), {
         "edges", "gemv", "attention_decode", "sm_to_sm", "bandwidth", "instructions", "barriers"}))
 
 
