@@ -51,8 +51,8 @@
  * Fewer SMs are nowhere faster, but from memory 0.8 of them lose less than 3 %. Every campaign
  * ends, without a wrong result. Found (docs/FINDINGS.md): every time longer, since the barrier and x
  * take 2 us in the L2 and 3 beside a stream, and a row of 3072 is one and a half of a warp's pieces:
- * warm 4.2 us, a quarter 9.8; cold 10.0 with 16 or 32 warps (0.72 of the read). Cost: some forty cases of 20 to 60 ms, and a second of campaigns
- * in two rounds of seven: 2 s a round.
+ * warm 4.2 us, a quarter 9.8; cold 10.0 with 16 or 32 warps (0.72 of the read). Cost: some forty
+ * cases of 20 to 60 ms, and a second of campaigns in two rounds of seven: 2 s a round.
  *
  * Traps. Warps that ask before the barrier may keep the fence of their own block waiting:
  * ahead_all shows. A last piece is asked for that no product needs: equally in both amounts of

@@ -20,7 +20,7 @@
  * which a flag from SM to SM takes 0.34, and the words' way from the L2 to all SMs, more than once,
  * the rest; by counter 1.5 and 1.9 us for 2048 and 8192, of which the barrier takes 1.0. Beside the
  * stream, which reads 4.4 TB/s: 1.1, 1.3, 1.8 and 2.8 us by values, 3.0 and 3.6 by counter. Found:
- * 0.93, 0.96, 1.05 and 1.6; 1.2 and 1.7; but 5.8, 5.7, 5.9 and 8.1 beside the stream, which falls to
+ * 0.93, 0.96, 1.05 and 1.6; 1.2 and 1.7; but 5.8, 5.7, 5.9 and 8.1 beside the stream, which reads
  * 3.2 TB/s, and 12.5 and 14.8 by counter (docs/FINDINGS.md).
  *
  * Traps. A number of an exchange must not come again, in no launch: words that an earlier launch

@@ -5,7 +5,7 @@
 
 #define ROOM(metric, what, sizes, impl, end)                                                       \
     "shared_room." metric "{what=" what "," sizes ",type=bf16,impl=" impl ",mode=graph,l2="        \
-                                                                          "cold" end
+    "cold" end
 #define WIDE "rows=8192,columns=8192"
 #define TIME(what, impl) ROOM("time", what, WIDE, impl, ",timer=event}")
 #define WARPS(what, impl) ROOM("warps", what, WIDE, impl, "}")
@@ -115,8 +115,8 @@ static void judge_c18(const struct bundle *bundle, struct finding *f)
              CACHED("cached", "carve_0"), CACHED("cached", "carve_100"));
     say_kept(bundle, f, "read 16 times, which must cost", CACHED("cached_often", "carve_0"),
              CACHED("cached_often", "carve_100"));
-    say_kept(bundle, f, "where it fits, where a loss is not the cache's", CACHED("cached_one", "carve_0"),
-             CACHED("cached_one", "carve_100"));
+    say_kept(bundle, f, "where it fits, where a loss is not the cache's",
+             CACHED("cached_one", "carve_0"), CACHED("cached_one", "carve_100"));
     rule_conclude(f, parts[0] == parts[1] ? parts[0] : CLAIM_MIXED, positive, negative);
 }
 

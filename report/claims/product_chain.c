@@ -239,8 +239,10 @@ static const struct need c19_beside[] = {
 /* Decoder's layers in one kernel on all SMs, a read of their bytes, the greater one as a kernel for
  * each operator, and whether faults in the one kernel are seen. */
 static const struct need c19_layer[] = {
-    {NEED_ONE, LAYER_TIME("1b", "1024", "values")}, {NEED_ONE, LAYER_TIME("1b", "1024", "read")},
-    {NEED_ONE, LAYER_TIME("8b", "1024", "values")}, {NEED_ONE, LAYER_TIME("8b", "1024", "read")},
+    {NEED_ONE, LAYER_TIME("1b", "1024", "values")},
+    {NEED_ONE, LAYER_TIME("1b", "1024", "read")},
+    {NEED_ONE, LAYER_TIME("8b", "1024", "values")},
+    {NEED_ONE, LAYER_TIME("8b", "1024", "read")},
     {NEED_ONE, LAYER_TIME("8b", "1024", "graph")},
     {NEED_ONE, "decoder_layer.caught{model=small,context=200,impl=values}"},
     NEEDS_END};
@@ -262,8 +264,8 @@ static enum claim_verdict judge_share(struct finding *f, const char *what, const
 
 /* A chain that reaches it in no point is the claim's; one that does, but not in each phase, is in
  * between. */
-static enum claim_verdict judge_chain(const struct bundle *bundle, struct finding *f, bool *positive,
-                                      bool *negative)
+static enum claim_verdict judge_chain(const struct bundle *bundle, struct finding *f,
+                                      bool *positive, bool *negative)
 {
     struct row best, longest, read, starved, pins;
     if (!RULE_TAKE(bundle, c19_needs, f, &best, &longest, &read, &starved, &pins))
@@ -275,7 +277,8 @@ static enum claim_verdict judge_chain(const struct bundle *bundle, struct findin
     const enum claim_verdict each = judge_share(f, "in one phase of 100", "each", &tail);
     *positive = rule_place(&pins, RULE_LIMIT(f, C19_READ), 1) == PLACE_INSIDE;
     *negative = rule_place(&few, -INFINITY, RULE_LIMIT(f, C19_SHARE)) == PLACE_INSIDE;
-    rule_say_control(f, true, *positive, "the read comes near the rate of the memory's pins", &pins);
+    rule_say_control(f, true, *positive, "the read comes near the rate of the memory's pins",
+                     &pins);
     rule_say_control(f, false, *negative, "four warps an SM reach it as well", &few);
     return whole == CLAIM_REPRODUCED || whole == each ? whole : CLAIM_MIXED;
 }
@@ -335,8 +338,8 @@ static const struct claim claims[] = {
      .since = "2026-11-23",
      .plain =
          {.yes = "A chain of products with barriers needs fewer SMs than all: {parts}.",
-          .no = "On all SMs a chain of products ends; fewer take {near:%} as long (from memory "
-                "{cold:%}).",
+          .no = "On all SMs a chain of products ends; fewer take at best {near:%} as long "
+                "(memory: {cold:%}).",
           .partly =
               "A chain of products is faster on fewer SMs, by more than {C03_MARGIN:%}: {parts}."},
      .surprise = 4,
@@ -381,10 +384,11 @@ static const struct claim claims[] = {
               "hardware.",
      .clause = "This leads to forced underutilization of the hardware.",
      .since = "2026-11-24T06:10Z",
-     .plain = {.yes = "No kernel on all SMs is both safe and near the rate of a read: {parts}.",
-               .no = "One kernel on all SMs reads at {share:%} of the rate of a plain read in a chain "
-                     "of products, {small:%} in a decoder layer of 1B, {large:%} in one of 8B.",
-               .partly = "One kernel on all SMs stays below {C19_SHARE:%} of a read's rate: {parts}."},
+     .plain =
+         {.yes = "No kernel on all SMs is both safe and near the rate of a read: {parts}.",
+          .no = "One kernel on all SMs reads at {share:%} of the rate of a plain read in a chain "
+                "of products, {small:%} in a decoder layer of 1B, {large:%} in one of 8B.",
+          .partly = "One kernel on all SMs stays below {C19_SHARE:%} of a read's rate: {parts}."},
      .surprise = 6,
      .statement = "No number of warps per SM and of SMs has all SMs, no failure, and 80 % of the "
                   "sustained bandwidth.",
@@ -396,7 +400,8 @@ static const struct claim claims[] = {
          "words say whether they are there, in place of barriers. REPRODUCED when 100000 products "
          "on all SMs do not finish or a result is wrong, or when none of the three reaches 0.8 of "
          "the rate at which the same bytes are read without a wait. REFUTED when they finish, all "
-         "right, and all three reach 0.8, the chain as a whole and in 99 phases of 100. Else MIXED. "
+         "right, and all three reach 0.8, the chain as a whole and in 99 phases of 100. Else "
+         "MIXED. "
          "That few warps expose latency is C13's, that coordination deadlocks C02's. " SAFELY
          "And positive controls: the read of the chain's weights reaches 0.85 of the rate of the "
          "pins or more, and faults planted in a layer are seen. And negative ones: four warps an "

@@ -7,14 +7,12 @@ down a cycle, nothing that a kernel computes is a number, and each check fails t
 or back. The bundle itself decides most of its claims, or nothing would be shown."""
 import collections
 import copy
-import glob
 import json
-import os
 import random
 import sys
 import tempfile
 
-from common import (FIGURES, board_folders, check, count, finish, metrics_of, program_of, read_as_one, table, told, write)
+from common import (FIGURES, board_folders, check, finish, metrics_of, program_of, read_as_one, table, told, write)
 
 
 

@@ -7,9 +7,9 @@ struct chain {
     double small, small_quarter;                  /* 2048, warm */
     double cold, cold_most, cold_eight, cold_few; /* 4096, cold; few: with four warps */
     double read, p99, pins;
-    double small_layer, small_read;              /* of 1B, in one kernel */
+    double small_layer, small_read;                      /* of 1B, in one kernel */
     double layer, layer_read, layer_graph, caught_layer; /* of 8B */
-    double completed, wrong, few_completed, few_wrong; /* on all SMs, on 8 */
+    double completed, wrong, few_completed, few_wrong;   /* on all SMs, on 8 */
     double more, plain, refused, caught, few_caught;
     bool without_wrong; /* no row says how many results are wrong */
 };
@@ -189,10 +189,11 @@ static void no_instrument(void **unused)
     (void)unused;
     for (size_t i = 0; i < CHECK_LENGTH(claims); i++) {
         struct chain c = sound;
-        double *const times[] = {&c.all,   &c.most, &c.quarter,      &c.eighth,     &c.eight,
-                                 &c.small, &c.cold, &c.cold_most,    &c.cold_eight, &c.cold_few,
-                                 &c.read,  &c.p99,  &c.small_quarter, &c.layer, &c.layer_read,
-                                 &c.layer_graph, &c.small_layer, &c.small_read};
+        double *const times[] = {&c.all,           &c.most,      &c.quarter,    &c.eighth,
+                                 &c.eight,         &c.small,     &c.cold,       &c.cold_most,
+                                 &c.cold_eight,    &c.cold_few,  &c.read,       &c.p99,
+                                 &c.small_quarter, &c.layer,     &c.layer_read, &c.layer_graph,
+                                 &c.small_layer,   &c.small_read};
         for (size_t k = 0; k < CHECK_LENGTH(times); k++)
             *times[k] = 1000;
         assert_int_equal(judged(claims[i], c), CLAIM_NOT_TESTABLE);
@@ -281,7 +282,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(safety_and_controls), cmocka_unit_test(no_instrument),
-        cmocka_unit_test(fastest_on_few), cmocka_unit_test(gain_of_all),
-        cmocka_unit_test(forced_to_idle), cmocka_unit_test(forced_to_idle_controls)};
+        cmocka_unit_test(fastest_on_few),      cmocka_unit_test(gain_of_all),
+        cmocka_unit_test(forced_to_idle),      cmocka_unit_test(forced_to_idle_controls)};
     return cmocka_run_group_tests_name("claims product_chain", tests, NULL, NULL);
 }

@@ -189,9 +189,37 @@ static void a_bundle(void **unused)
     json_decref(document);
 }
 
+/* A folder's programs that come from elsewhere: by name where few have one origin, else counted. */
+static void origins_of_a_folder(void **unused)
+{
+    enum { PARTS = 11, FEW = 6 };
+    char name[PARTS][4], ours[] = "1111111", other[] = "2222222", card[] = "one", else_[] = "two";
+    struct part parts[PARTS] = {{0}};
+    char text[BUNDLE_LINE];
+    struct bundle bundle = {.parts = parts, .n_parts = PARTS};
+    (void)unused;
+
+    for (int i = 0; i < PARTS; i++) {
+        snprintf(name[i], sizeof name[i], "p%d", i);
+        parts[i] = (struct part){.name = name[i], .commit = i < FEW ? other : ours, .card = card};
+    }
+    bundle.head = json_pack("{s:{s:s}, s:{s:{s:s}}}", "suite", "commit", ours, "environment", "gpu",
+                            "id_hash", card);
+    assert_int_equal(bundle_n_others(&bundle), FEW);
+    assert_string_equal(bundle_others(&bundle, text, sizeof text),
+                        "p0, p1, p2, p3, p4, p5: gpufloor 2222222");
+    parts[FEW].commit = other; /* one more */
+    parts[FEW + 1].card = else_;
+    assert_int_equal(bundle_n_others(&bundle), FEW + 2);
+    assert_string_equal(bundle_others(&bundle, text, sizeof text),
+                        "7 programs: gpufloor 2222222; p7: gpufloor 1111111, another card");
+    json_decref(bundle.head);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(origins_of_a_folder),
         cmocka_unit_test(beside_a_row),
         cmocka_unit_test(centre_and_interval),
         cmocka_unit_test(one_value_a_round),
