@@ -7,7 +7,8 @@
 // clang-format off
 #define PACKAGING_EACH(X)                                                                          \
     X(STREAM, "stream") X(GRAPH, "graph") X(CUBLAS, "cublas") X(FUSED, "fused")                    \
-    X(DEPENDENT, "dependent") X(BARRIER, "barrier") X(RING, "ring") X(VALUES, "values")
+    X(DEPENDENT, "dependent") X(BARRIER, "barrier") X(RING, "ring") X(VALUES, "values")  \
+    X(NEAR, "near")
 // clang-format on
 
 /* The names in that order, for the initialiser of an array. */

@@ -330,6 +330,10 @@ static void measure_open_way(struct probe_run *r, struct point *q, const struct 
                2 * q->layers, q->p.sets, q->p.splits);
     if (p->way->has_ring)
         probe_fact(r, "stages", "%u of %d bytes", q->p.stages, (int)DECODER_TILE_BYTES);
+    if (p->way->is_near)
+        probe_fact(r, "sides", "%u and %u SMs, mask %#x of 8 KiB in a page",
+                   q->t.near.args.map.count[0], q->t.near.args.map.count[1],
+                   q->t.near.args.map.mask);
 }
 
 static void measure_way(struct probe_run *r, struct point *q, enum decoder_way_name name,
@@ -351,6 +355,25 @@ static void measure_way(struct probe_run *r, struct point *q, enum decoder_way_n
         measure_open_way(r, q, &p);
     if (p.library)
         decoder_library_close(r, &library);
+}
+
+/* A control: the same kernel, each of whose SMs reads what lies behind the other half of the L2. */
+static void measure_far(struct probe_run *r, struct point *q)
+{
+    const struct decoder_packing p = {&decoder_ways[WAY_NEAR], &q->t, &q->kernels, NULL};
+    const double near_ns = q->layer_ns[WAY_NEAR];
+    const char *lacks;
+
+    if (!begin_way(r, q, "far", PROBE_THRICE))
+        return;
+    if ((lacks = decoder_lacks(r, &p))) {
+        probe_missing(r, LAYER_TIME, lacks);
+        return;
+    }
+    decoder_near_swap(r, &q->p, &q->t.near, q->t.weights, q->t.head);
+    measure_open_way(r, q, &p);
+    decoder_near_swap(r, &q->p, &q->t.near, q->t.weights, q->t.head);
+    q->layer_ns[WAY_NEAR] = near_ns;
 }
 
 /* --- where the time goes ---------------------------------------------------------------------- */
@@ -505,7 +528,7 @@ static void give_steps(const struct probe_run *r, struct point *q)
 static void measure_ways(struct probe_run *r, struct point *q, bool all, unsigned flags)
 {
     static const enum decoder_way_name curve[] = {WAY_GRAPH, WAY_DEPENDENT, WAY_BARRIER,
-                                                  WAY_VALUES};
+                                                  WAY_VALUES, WAY_NEAR};
     q->flags = flags;
     measure_read(r, q);
     for (size_t i = 0; i < (all ? DECODER_WAYS : PROBE_LENGTH(curve)); i++)
@@ -519,9 +542,11 @@ static void measure_main(struct probe_run *r, const struct decoder_model *model)
         return;
     give_steps(r, &q);
     measure_ways(r, &q, true, 0);
-    for (enum decoder_way_name w = WAY_BARRIER; w <= WAY_VALUES; w++)
+    if (model->chain)
+        measure_far(r, &q);
+    for (enum decoder_way_name w = WAY_BARRIER; w <= WAY_NEAR; w++)
         measure_where(r, &q, w);
-    for (enum decoder_way_name w = WAY_BARRIER; w <= WAY_VALUES && model->chain; w++)
+    for (enum decoder_way_name w = WAY_BARRIER; w <= WAY_NEAR && model->chain; w++)
         measure_endurance(r, &q, w);
     free_point(r, &q);
 }
@@ -579,6 +604,7 @@ static void measure_small(struct probe_run *r)
     q.kernels = decoder_kernels_of(r, &q.p);
     measure_faults(r, &q, WAY_BARRIER);
     measure_faults(r, &q, WAY_VALUES);
+    measure_faults(r, &q, WAY_NEAR);
     free_point(r, &q);
     if (!probe_is_check_run(r))
         return;
@@ -636,7 +662,7 @@ static void measure_given(struct probe_run *r)
         return;
     give_steps(r, &q);
     measure_ways(r, &q, true, 0);
-    for (enum decoder_way_name w = WAY_BARRIER; w <= WAY_VALUES; w++)
+    for (enum decoder_way_name w = WAY_BARRIER; w <= WAY_NEAR; w++)
         measure_where(r, &q, w);
     free_point(r, &q);
 }

@@ -147,6 +147,7 @@ struct decoder_tensors decoder_tensors_of(struct probe_run *r, const struct deco
     gpu_fill_normal(r, t.input, GPU_FP32, (size_t)p->batch * s->hidden, seed + 2);
     if (steps > 0)
         fill_vocabulary(r, &t, seed + 3);
+    t.near = decoder_near_copy_of(r, p, t.weights, t.head);
     return t;
 }
 
@@ -180,6 +181,7 @@ void decoder_tensors_free(struct probe_run *r, struct decoder_tensors *t)
     for (size_t i = 0; i < PROBE_LENGTH(all); i++)
         if (all[i])
             gpu_release(r, all[i]);
+    decoder_near_free(r, &t->near);
     *t = (struct decoder_tensors){0};
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/gpu.h"
 #include "fused/common/decoder/model.h"
+#include "fused/decoder_layer/near.h"
 
 enum decoder_mail_kind { MAIL_WORDS, MAIL_EPOCHS, DECODER_MAIL_KINDS }; /* 4 bytes a word, or 8 */
 
@@ -22,6 +23,7 @@ struct decoder_tensors {
     struct grid_barrier_state *barrier;
     uint64_t *stamps;            /* of `generations` layers */
     uint32_t epoch;              /* greater than every one used so far */
+    struct decoder_near_copy near; /* of the weights */
 };
 
 struct decoder_machine decoder_machine_of(const struct probe_run *r);

@@ -73,6 +73,14 @@ const struct decoder_way decoder_ways[DECODER_WAYS] = {
                     .mail = MAIL_EPOCHS,
                     .has_ring = true,
                     .min_cc = 90},
+    [WAY_NEAR] = {.what = "the same, with weights in the memory behind each SM's half of the L2",
+                  .kernels = 1,
+                  .bits = BITS_FUSED,
+                  .rounds = ROUNDS_BEFORE,
+                  .mail = MAIL_EPOCHS,
+                  .has_ring = true,
+                  .is_near = true,
+                  .min_cc = 90},
     [WAY_CUBLAS] = {.what = "products by cuBLASLt, a kernel for each operator between, in a graph",
                     .kernels = 11,
                     .layer = library_layer,
@@ -198,6 +206,8 @@ const char *decoder_lacks(const struct probe_run *r, const struct decoder_packin
         return "cuBLASLt is not to be had";
     if (way->has_ring && p->t->p.stages == 0)
         return "shared memory has no room for three stages of a ring beside the vectors";
+    if (way->is_near && p->t->near.why[0])
+        return p->t->near.why;
     if (!way->layer && !p->k->stays[way - decoder_ways])
         return "no kernel was built for this head dimension, group and batch";
     for (int i = 0; way->layer && way->layer[i] != K_END; i++)
@@ -246,7 +256,8 @@ static struct decoder_args args_of(const struct probe_run *r, const struct decod
         .budget_ns = BUDGET_NS,
         .skew_ns = work->skew_ns,
         .epsilon = EPSILON,
-        .blocks = p->way->layer ? decoder_product_blocks(r) : t->p.blocks};
+        .blocks = p->way->layer ? decoder_product_blocks(r) : t->p.blocks,
+        .near = t->near.args};
 }
 
 static unsigned blocks_for(const struct probe_run *r, const struct decoder_problem *p,

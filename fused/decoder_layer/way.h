@@ -22,7 +22,7 @@ struct decoder_way {
     enum decoder_rounds rounds;
     enum decoder_mail_kind mail;
     bool in_graph;               /* timed as a graph; else launched */
-    bool has_ring, is_dependent;
+    bool has_ring, is_dependent, is_near;
     int min_cc;
 };
 extern const struct decoder_way decoder_ways[DECODER_WAYS];

@@ -1,13 +1,14 @@
-// faults: thread lane rounding full empty named append key epoch merge
+// faults: thread lane rounding full empty named append key epoch merge near
 //
 // Layers of a decoder on the CPU: the kernels that stay, by plain words behind a barrier of the grid and
-// by words with epochs, with a ring and from memory, and the six steps as kernels; on shapes that do not
+// by words with epochs, with a ring, from memory, and from a copy that lies near, and the six steps as kernels; on shapes that do not
 // divide, on few blocks and many. Compared with float64 step by step, and with each other bit by bit.
 #define SHIM_ARCH 900
 #include "tests/shim/shim.h"
 
 #include "core/half.c"
 #include "fused/decoder_layer/decoder_layer.cu"
+#include "fused/decoder_layer/fill.cu"
 #include "fused/decoder_layer/kernels.cu"
 #include "fused/common/decoder_reference.c"
 
@@ -97,6 +98,41 @@ static void with_head(struct decoder_args &a, const struct problem &p, uint32_t 
     for (uint32_t b = 0; b < p.batch; b++)
         a.tokens[b] = (7 * b + 3) % p.shape.vocabulary;
     a.steps = steps;
+}
+
+// A copy of the weights, two thirds of whose SMs are on side 1. Which piece is home where, is as the
+// address says with these bits; they need not be a GPU's.
+static void near(struct decoder_args &a, const struct problem &p)
+{
+    const uint64_t layer = decoder_near_layer_bytes(&p.shape), bytes = p.sets * layer;
+    const uint64_t all = bytes + (a.head ? decoder_near_bytes(&p.shape, DECODER_HEAD) : 0);
+    char *room = (char *)shim_alloc(all + SIDES_BOTH);
+    char *weights = (char *)(((uintptr_t)room + SIDES_BOTH - 1) / SIDES_BOTH * SIDES_BOTH);
+    const uint64_t pages = (all >> SIDES_PAGE_BITS) + 2;
+    uint32_t *bits = (uint32_t *)shim_alloc(4 * (pages / 32 + 1));
+    uint32_t *sms = (uint32_t *)shim_alloc(4 * p.blocks);
+    struct sides_map map = {bits, sms, (uint64_t)weights >> SIDES_PAGE_BITS, 0x55, {0, 0}, 0};
+    for (uint64_t i = 0; i <= pages / 32; i++)
+        bits[i] = 0x5a3c96e1;
+    for (uint32_t sm = 0; sm < p.blocks; sm++) {
+        const uint32_t side = sm % 3 > 0;
+        sms[sm] = 2 * map.count[side]++ + side;
+    }
+    a.near = {weights, weights + bytes, layer, map};
+    memset(room, 0xff, all + SIDES_BOTH);
+    for (uint32_t set = 0; set <= p.sets; set++)
+        for (int m = set < p.sets ? 0 : DECODER_HEAD;
+             m < DECODER_MATRICES || (m == DECODER_HEAD && set == p.sets && a.head); m++) {
+            const struct decoder_move_args move = {
+                m == DECODER_HEAD ? (const char *)a.head
+                                  : (const char *)a.weights + set * decoder_layer_bytes(&p.shape) +
+                                        decoder_place(&p.shape, m),
+                weights + set * layer + (m == DECODER_HEAD ? 0 : decoder_near_place(&p.shape, m)),
+                p.shape, (uint32_t)m, 0, map};
+            shim_launch(decoder_move_near, move, 3, FILL_THREADS, 0);
+        }
+    if (shim_fault("near")) // an SM takes the other side's pieces for its own
+        sms[0] ^= 1;
 }
 
 static void forget(struct decoder_args &a, const struct problem &p)
@@ -305,6 +341,13 @@ static void test_chain(const struct problem &p)
     for (uint32_t layer = 0; layer < p.layers; layer++)
         check_attention(a, p, layer, "values");
     check_cache(a, p);
+    if (p.batch > 1 || p.blocks < 3)
+        return;
+    forget(a, p);
+    near(a, p);
+    a.epoch += p.layers;
+    stays(is_64 ? decoder_near_64_4 : decoder_near_128_8, a, p, DECODER_THREADS + 32, p.stages);
+    check_output(a, p, reference, first, "near");
 }
 
 // Whole steps: each feeds its token; the logits of the last one.
@@ -331,6 +374,11 @@ static void test_steps(const struct problem &p, uint32_t steps)
     forget(a, p);
     stays(decoder_barrier_64_4, a, p, DECODER_THREADS, 0); // reads the head without a ring: not beyond it
     shim_check(memcmp(logits, a.logits, 4 * n) == 0, "barrier and values have the same logits");
+    forget(a, p);
+    near(a, p);
+    a.epoch += steps * p.layers;
+    stays(decoder_near_64_4, a, p, DECODER_THREADS + 32, p.stages);
+    shim_check(memcmp(logits, a.logits, 4 * n) == 0, "near and values have the same logits");
     for (uint32_t i = 0; i < p.shape.hidden; i++)
         residual[i] = reference_bf16(
             ((const uint16_t *)a.embedding)[(uint64_t)tokens[steps - 1] * p.shape.hidden + i]);

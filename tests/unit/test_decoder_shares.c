@@ -215,13 +215,110 @@ static void mail_is_apart(void **state)
         }
 }
 
+/* --- near ------------------------------------------------------------------------------------- */
+
+typedef uint32_t (*near_unit)(enum decoder_matrix m, uint32_t side, uint32_t first, uint32_t i);
+
+static uint32_t unit_right(enum decoder_matrix m, uint32_t side, uint32_t first, uint32_t i)
+{
+    return decoder_near_unit(m, side, first, i);
+}
+static uint32_t unit_of_no_side(enum decoder_matrix m, uint32_t side, uint32_t first, uint32_t i)
+{
+    (void)side;
+    return decoder_near_unit(m, 0, first, i);
+}
+static uint32_t unit_of_no_group(enum decoder_matrix m, uint32_t side, uint32_t first, uint32_t i)
+{
+    (void)m;
+    return 2 * (first + i) + side;
+}
+
+/* Has every unit of the matrix one SM, where the sides have so many? */
+static bool near_covers(near_unit unit, const struct decoder_shape *s, enum decoder_matrix m,
+                        const uint32_t sms[2], uint32_t turn)
+{
+    const uint32_t units = decoder_units(s, m);
+    unsigned char *times = calloc(units, 1);
+    bool good = times != NULL;
+    for (uint32_t side = 0; side < 2; side++) {
+        const struct decoder_plan p = decoder_near_plan_of(s, m, side, sms[side]);
+        for (uint32_t sm = 0; sm < sms[side]; sm++) {
+            const struct decoder_share share =
+                decoder_near_share_by(s, &p, m, side, sms[side], sm, turn % sms[side]);
+            for (uint32_t i = 0; good && i < share.count; i++) {
+                const uint32_t at = unit(m, side, share.first, i);
+                good = at < units && times[at]++ == 0;
+            }
+        }
+    }
+    for (uint32_t i = 0; good && i < units; i++)
+        good = times[i] == 1;
+    free(times);
+    return good;
+}
+
+static const struct decoder_shape odd_shape = {576, 9, 3, 64, 2064, 1003};
+static const uint32_t some_sides[][2] = {{66, 66}, {64, 68}, {1, 3}, {5, 2}};
+
+static bool near_covers_everywhere(near_unit unit)
+{
+    for (int model = 0; model <= DECODER_MODELS; model++)
+        for (int m = 0; m <= DECODER_HEAD; m++)
+            for (size_t i = 0; i < LENGTH(some_sides); i++)
+                for (uint32_t turn = 0; turn < 70; turn += 23)
+                    if (!near_covers(unit,
+                                     model < DECODER_MODELS ? &decoder_models[model].shape : &odd_shape,
+                                     (enum decoder_matrix)m, some_sides[i], turn))
+                        return false;
+    return true;
+}
+
+static void near_units_once(void **state)
+{
+    (void)state;
+    assert_true(near_covers_everywhere(unit_right));
+    assert_false(near_covers_everywhere(unit_of_no_side));
+    assert_false(near_covers_everywhere(unit_of_no_group));
+}
+
+/* The rows of a side's pairs are those of its units, in their order, and lie within the matrix. */
+static void near_rows_are_those_of_units(void **state)
+{
+    (void)state;
+    for (int model = 0; model <= DECODER_MODELS; model++)
+        for (int which = 0; which <= DECODER_HEAD; which++) {
+            const enum decoder_matrix m = (enum decoder_matrix)which;
+            const struct decoder_shape *s =
+                model < DECODER_MODELS ? &decoder_models[model].shape : &odd_shape;
+            const uint32_t rows = decoder_unit_rows(m), group = decoder_near_group(m);
+            uint64_t pieces = 0;
+            for (uint32_t side = 0; side < 2; side++) {
+                const uint32_t groups = decoder_near_groups(s, m, side);
+                for (uint32_t i = 0; i < groups * group * rows; i++) {
+                    const uint32_t unit = decoder_near_unit(m, side, 0, i / rows);
+                    assert_int_equal(decoder_near_row(m, side, i / 2) + i % 2, unit * rows + i % rows);
+                }
+                const uint64_t of_side = (uint64_t)groups * decoder_near_pairs(m) *
+                                         decoder_chunks(decoder_columns(s, m));
+                pieces = of_side > pieces ? of_side : pieces;
+            }
+            assert_int_equal(decoder_near_bytes(s, m), pieces * SIDES_BOTH);
+        }
+    const struct decoder_shape *s = &decoder_models[MODEL_8B].shape; /* rows of whole chunks: no gap */
+    for (int m = 0; m < DECODER_MATRICES; m++)
+        assert_int_equal(decoder_near_bytes(s, (enum decoder_matrix)m),
+                         decoder_matrix_bytes(s, (enum decoder_matrix)m));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_unit_once),     cmocka_unit_test(turns_balance),
         cmocka_unit_test(rows_permute),        cmocka_unit_test(units_hold_together),
         cmocka_unit_test(keys_once),           cmocka_unit_test(shared_memory_fits),
-        cmocka_unit_test(mail_is_apart),
+        cmocka_unit_test(mail_is_apart),       cmocka_unit_test(near_units_once),
+        cmocka_unit_test(near_rows_are_those_of_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

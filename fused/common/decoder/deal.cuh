@@ -158,6 +158,85 @@ DECODER_FUNCTION struct decoder_shared decoder_shared_of(const struct decoder_sh
     return m;
 }
 
+DECODER_FUNCTION uint32_t decoder_near_group(enum decoder_matrix m)
+{
+    return decoder_unit_rows(m) == 1 ? 2 : 1;
+}
+
+DECODER_FUNCTION uint32_t decoder_near_pairs(enum decoder_matrix m)
+{
+    return decoder_near_group(m) * decoder_unit_rows(m) / 2;
+}
+
+DECODER_FUNCTION uint32_t decoder_near_groups(const struct decoder_shape *s, enum decoder_matrix m,
+                                            uint32_t side)
+{
+    const uint32_t group = decoder_near_group(m);
+    return ((decoder_units(s, m) + group - 1) / group + 1 - side) / 2;
+}
+
+DECODER_FUNCTION uint64_t decoder_near_bytes(const struct decoder_shape *s, enum decoder_matrix m)
+{
+    return (uint64_t)SIDES_BOTH * decoder_near_groups(s, m, 0) * decoder_near_pairs(m) *
+           decoder_chunks(decoder_columns(s, m));
+}
+
+DECODER_FUNCTION uint64_t decoder_near_place(const struct decoder_shape *s, int matrix)
+{
+    uint64_t place = 0;
+    for (int m = 0; m < matrix; m++)
+        place += decoder_near_bytes(s, (enum decoder_matrix)m);
+    return place;
+}
+
+DECODER_FUNCTION uint64_t decoder_near_layer_bytes(const struct decoder_shape *s)
+{
+    return decoder_near_place(s, DECODER_MATRICES);
+}
+
+DECODER_FUNCTION struct decoder_plan decoder_near_plan_of(const struct decoder_shape *s,
+                                                        enum decoder_matrix m, uint32_t side,
+                                                        uint32_t blocks)
+{
+    const uint32_t groups = decoder_near_groups(s, m, side);
+    struct decoder_plan p;
+    p.place = m >= DECODER_HEAD ? 0 : decoder_near_place(s, (int)m);
+    p.each = groups / blocks;
+    p.more = groups % blocks;
+    p.unit_rows = decoder_unit_rows(m);
+    p.columns = decoder_columns(s, m);
+    return p;
+}
+
+DECODER_FUNCTION struct decoder_share decoder_near_share_by(const struct decoder_shape *s,
+                                                          const struct decoder_plan *p,
+                                                          enum decoder_matrix m, uint32_t side,
+                                                          uint32_t blocks, uint32_t block,
+                                                          uint32_t turn)
+{
+    /* Only the head's rows can be odd in number: `hidden` is a multiple of 8. */
+    const uint32_t group = decoder_near_group(m), units = m == DECODER_HEAD ? s->vocabulary : ~0u;
+    struct decoder_share share = decoder_share_by(p, blocks, block, turn);
+    const uint32_t end = (2 * (share.first + share.count) - 1 + side) * group; // of the last one
+    share.count *= group;
+    if (share.count > 0 && end > units)
+        share.count -= end - units;
+    return share;
+}
+
+DECODER_FUNCTION uint32_t decoder_near_row(enum decoder_matrix m, uint32_t side, uint32_t pair)
+{
+    const uint32_t pairs = decoder_near_pairs(m);
+    return ((2 * (pair / pairs) + side) * pairs + pair % pairs) * 2;
+}
+
+DECODER_FUNCTION uint32_t decoder_near_unit(enum decoder_matrix m, uint32_t side, uint32_t first,
+                                          uint32_t i)
+{
+    const uint32_t shift = decoder_unit_rows(m) == 1; // of decoder_near_group()
+    return ((2 * (first + (i >> shift)) + side) << shift) + (i & shift);
+}
+
 DECODER_FUNCTION struct decoder_share decoder_keys_of(uint32_t context, uint32_t splits, uint32_t split)
 {
     const uint32_t old = context - 1, each = (old + splits - 1) / splits;

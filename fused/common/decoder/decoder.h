@@ -15,6 +15,7 @@
 
 #include "core/args.h"
 #include "core/device/grid_barrier.h"
+#include "core/device/sides.h"
 
 /* The code is in deal.cuh, which kernels include, and which fused/common/decoder.c compiles for the host. */
 #ifdef __CUDACC__
@@ -132,6 +133,44 @@ DECODER_FUNCTION struct decoder_shared decoder_shared_of(const struct decoder_sh
                                                        uint32_t batch, uint32_t stages,
                                                        int has_residual);
 
+/* --- near ---------------------------------------------------------------------------------------- */
+
+/* A copy of the matrices in which each SM's rows lie in the memory behind its own half of the L2
+ * (core/sides.h). Rows lie in pairs: chunk c of both is a piece of SIDES_PIECE bytes. Units are dealt out
+ * in groups of at least two rows, of which side 0 has the first, the third ..., and side 1 the others.
+ * Piece k of a side's rows is in that half of the matrix's k-th SIDES_BOTH bytes whose home is that
+ * side. */
+DECODER_FUNCTION uint32_t decoder_near_group(enum decoder_matrix m); /* units of a group */
+DECODER_FUNCTION uint32_t decoder_near_pairs(enum decoder_matrix m); /* pairs of rows of a group */
+DECODER_FUNCTION uint32_t decoder_near_groups(const struct decoder_shape *s, enum decoder_matrix m,
+                                            uint32_t side);
+DECODER_FUNCTION uint64_t decoder_near_bytes(const struct decoder_shape *s, enum decoder_matrix m);
+/* Of a matrix within a layer, and of a layer: as decoder_place() and decoder_layer_bytes(). */
+DECODER_FUNCTION uint64_t decoder_near_place(const struct decoder_shape *s, int matrix);
+DECODER_FUNCTION uint64_t decoder_near_layer_bytes(const struct decoder_shape *s);
+/* The plan of a block that is one of `blocks` on its side; each and more count groups. */
+DECODER_FUNCTION struct decoder_plan decoder_near_plan_of(const struct decoder_shape *s,
+                                                        enum decoder_matrix m, uint32_t side,
+                                                        uint32_t blocks);
+/* The share of one of them; its first counts groups, and its count units. */
+DECODER_FUNCTION struct decoder_share decoder_near_share_by(const struct decoder_shape *s,
+                                                          const struct decoder_plan *p,
+                                                          enum decoder_matrix m, uint32_t side,
+                                                          uint32_t blocks, uint32_t block,
+                                                          uint32_t turn);
+/* Unit i of such a share. */
+DECODER_FUNCTION uint32_t decoder_near_unit(enum decoder_matrix m, uint32_t side, uint32_t first,
+                                          uint32_t i);
+/* The first of the two rows, in the order in which rows are dealt out, of a side's pair. */
+DECODER_FUNCTION uint32_t decoder_near_row(enum decoder_matrix m, uint32_t side, uint32_t pair);
+
+struct decoder_near {
+    const char *weights;  /* sets x layer_bytes */
+    const char *head;
+    uint64_t layer_bytes; /* decoder_near_layer_bytes() */
+    struct sides_map map;
+};
+
 /* The old keys of one split. The last split has the new key besides. */
 DECODER_FUNCTION struct decoder_share decoder_keys_of(uint32_t context, uint32_t splits, uint32_t split);
 
@@ -179,7 +218,8 @@ struct decoder_args {
     float epsilon;           /* of RMSNorm */
     uint32_t blocks;         /* of the launch that does the head: see decoder_mail */
     uint32_t in_flight;      /* tiles of the ring that a block asks for before they come, at most */
+    struct decoder_near near;
 };
-ARGS_SIZE(struct decoder_args, 192);
+ARGS_SIZE(struct decoder_args, 256);
 
 #endif

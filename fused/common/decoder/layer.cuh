@@ -11,12 +11,13 @@
 #define FUSED_COMMON_DECODER_LAYER_CUH
 
 #include "fused/common/decoder/attention.cuh"
+#include "fused/common/decoder/near.cuh"
 #include "fused/common/decoder/rows.cuh"
 #include "fused/common/reduce.cuh"
 
 static constexpr float DECODER_LOG2E = 1.4426950408889634f;
 
-template <typename EDGE, typename SOURCE> struct decoder_block {
+template <typename EDGE, typename SOURCE, typename HOME = home_any> struct decoder_block {
     const struct decoder_args &a;
     struct decoder_mail mail;
     EDGE edge;
@@ -28,12 +29,19 @@ template <typename EDGE, typename SOURCE> struct decoder_block {
     struct decoder_plan *plans; // shared: of each matrix
     uint32_t turn;    // decoder_share_of()
     uint32_t layer, set;
+    HOME home;
 };
 
 // A __syncthreads() later the block's plans are there.
 template <typename BLOCK> __device__ __forceinline__ void decoder_plan(BLOCK &k)
 {
-    if (threadIdx.x < DECODER_PLANS)
+    if constexpr (decltype(k.home)::IS_NEAR) {
+        if (threadIdx.x == 0) // one thread: of which matrix, is then known to the compiler
+#pragma unroll
+            for (int m = 0; m <= DECODER_HEAD; m++)
+                k.plans[m] = decoder_near_plan_of(&k.a.shape, (enum decoder_matrix)m, k.home.side,
+                                                  k.home.count);
+    } else if (threadIdx.x < DECODER_PLANS)
         k.plans[threadIdx.x] =
             decoder_plan_of(&k.a.shape, (enum decoder_matrix)threadIdx.x, gridDim.x);
 }
@@ -137,8 +145,10 @@ __device__ __forceinline__ void decoder_take_last(BLOCK &k, uint32_t from)
 
 /* --- the steps ---------------------------------------------------------------------------------- */
 
+// The block's rows of a matrix, and whose turn is next.
 template <typename BLOCK>
-__device__ __forceinline__ struct rows decoder_rows(BLOCK &k, enum decoder_matrix m)
+__device__ __forceinline__ struct rows decoder_rows_by(BLOCK &k, const struct home_any &,
+                                                       enum decoder_matrix m)
 {
     const struct decoder_plan &plan = k.plans[m];
     const char *layer = (const char *)k.a.weights + k.set * decoder_layer_bytes(&k.a.shape);
@@ -146,6 +156,22 @@ __device__ __forceinline__ struct rows decoder_rows(BLOCK &k, enum decoder_matri
     const struct rows r = rows_of(plan, m, weights, k.turn);
     k.turn = decoder_turn_after(&plan, gridDim.x, k.turn);
     return r;
+}
+template <typename BLOCK>
+__device__ __forceinline__ struct rows_near decoder_rows_by(BLOCK &k, const struct home_near &home,
+                                                            enum decoder_matrix m)
+{
+    const struct decoder_plan &plan = k.plans[m];
+    const char *layer = k.a.near.weights + k.set * k.a.near.layer_bytes;
+    const void *weights = m == DECODER_HEAD ? k.a.near.head : layer + plan.place;
+    const struct rows_near r = rows_near_of(k.a.shape, plan, m, weights, k.turn, home);
+    k.turn = decoder_turn_after(&plan, home.count, k.turn);
+    return r;
+}
+template <typename BLOCK>
+__device__ __forceinline__ auto decoder_rows(BLOCK &k, enum decoder_matrix m)
+{
+    return decoder_rows_by(k, k.home, m);
 }
 template <typename BLOCK>
 __device__ __forceinline__ const void *decoder_norm_of(const BLOCK &k, int which)
@@ -466,7 +492,7 @@ __device__ __forceinline__ void decoder_put_best(BLOCK &k, const struct decoder_
 template <uint32_t B, bool WATCHED, typename BLOCK>
 __device__ __forceinline__ void decoder_product(BLOCK &k, enum decoder_matrix m)
 {
-    const struct rows r = decoder_rows(k, m);
+    const auto r = decoder_rows(k, m);
     struct decoder_best best[B];
 #pragma unroll
     for (uint32_t b = 0; b < B; b++)

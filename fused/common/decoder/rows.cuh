@@ -26,6 +26,9 @@ struct rows {
     enum decoder_matrix m;
     struct decoder_share share; // units
     uint32_t unit_rows, columns, chunks;
+
+    // The unit that the block has as its i-th.
+    __device__ __forceinline__ uint32_t unit(uint32_t i) const { return share.first + i; }
 };
 
 __device__ __forceinline__ struct rows rows_of(const struct decoder_plan &p, enum decoder_matrix m,
@@ -149,14 +152,14 @@ __device__ __forceinline__ void rows_from_ring(float (&sum)[ROWS_TILES][4], SOUR
 // sums are given to one thread: finish(unit, b, sums of its rows, DECODER_UNIT_ROWS at most). `sums`: shared memory, see
 // decoder_shared; of each warp, of each sequence, a round of rows. The caller synchronises before, once
 // x is there.
-template <uint32_t B, bool WATCHED, typename SOURCE, typename FINISH>
-__device__ __forceinline__ void rows_take(SOURCE &source, const struct rows &r,
+template <uint32_t B, bool WATCHED, typename SOURCE, typename ROWS, typename FINISH>
+__device__ __forceinline__ void rows_take(SOURCE &source, const ROWS &r,
                                           const struct decoder_shape &s, const uint4 *x, float *sums,
                                           FINISH finish)
 {
     constexpr uint32_t ROUND = DECODER_ROUND / B;
     const uint32_t n = r.share.count * r.unit_rows, warp = threadIdx.x / 32;
-    uint32_t done = r.share.first;
+    uint32_t done = 0;
     const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 
 #pragma unroll 1
@@ -200,7 +203,7 @@ __device__ __forceinline__ void rows_take(SOURCE &source, const struct rows &r,
                 for (uint32_t u = 0; u < DECODER_UNIT_ROWS; u++)
                     if (u < r.unit_rows)
                         whole[u] += from[w * DECODER_ROUND + u];
-            finish(done + unit, b, whole);
+            finish(r.unit(done + unit), b, whole);
         }
         done += ROUND / r.unit_rows;
     }
@@ -210,7 +213,7 @@ __device__ __forceinline__ void rows_take(SOURCE &source, const struct rows &r,
 
 // The producer's side of the same tiles.
 __device__ __forceinline__ void rows_fill(struct ring &ring, const struct rows &r,
-                                          const struct decoder_shape &s)
+                                          const struct decoder_args &a)
 {
     const uint32_t n = r.share.count * r.unit_rows, lane = threadIdx.x % 32;
 
@@ -221,7 +224,7 @@ __device__ __forceinline__ void rows_fill(struct ring &ring, const struct rows &
 #pragma unroll 1
             for (uint32_t q = i; q < min(i + DECODER_BLOCK_ROWS, n); q += DECODER_TILE_ROWS) {
                 const uint32_t pieces = min(n - q, (uint32_t)DECODER_TILE_ROWS);
-                ring_fill(ring, pieces, rows_at(r, s, q + min(lane, pieces - 1), c),
+                ring_fill(ring, pieces, rows_at(r, a.shape, q + min(lane, pieces - 1), c),
                           rows_chunk_bytes(r, c));
             }
     static_assert(DECODER_ROUND / DECODER_BATCH % DECODER_BLOCK_ROWS == 0,

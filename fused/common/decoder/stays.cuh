@@ -164,8 +164,8 @@ __device__ __forceinline__ void stay_compute(BLOCK &k)
 
 extern __shared__ uint4 decoder_memory[];
 
-template <typename EDGE, typename SOURCE>
-__device__ __forceinline__ struct decoder_block<EDGE, SOURCE>
+template <typename EDGE, typename SOURCE, typename HOME = home_any>
+__device__ __forceinline__ struct decoder_block<EDGE, SOURCE, HOME>
 stay_block_of(const struct decoder_args &a, uint32_t batch, const struct decoder_shared &place)
 {
     char *memory = (char *)decoder_memory;
@@ -173,7 +173,7 @@ stay_block_of(const struct decoder_args &a, uint32_t batch, const struct decoder
     float2 *rope = (float2 *)(memory + place.rope);
     for (uint32_t i = threadIdx.x; i < a.shape.head_dim / 2; i += blockDim.x)
         rope[i] = angles[i];
-    struct decoder_block<EDGE, SOURCE> k = {a,
+    struct decoder_block<EDGE, SOURCE, HOME> k = {a,
                                             decoder_mail_of(&a.shape, batch, a.splits, a.blocks),
                                             {},
                                             {},
@@ -186,6 +186,7 @@ stay_block_of(const struct decoder_args &a, uint32_t batch, const struct decoder
                                             0,
                                             0,
                                             0};
+    k.home.find(a);
     decoder_plan(k);
     return k;
 }
@@ -212,7 +213,7 @@ __device__ __forceinline__ void stay_produce(BLOCK &k)
 #pragma unroll 1
             for (uint32_t m = is_head ? DECODER_HEAD : DECODER_QKV;
                  m <= (is_head ? DECODER_HEAD : DECODER_DOWN); m++) {
-                rows_fill(ring, decoder_rows(k, (enum decoder_matrix)m), s);
+                rows_fill(ring, decoder_rows(k, (enum decoder_matrix)m), k.a);
                 if (m == DECODER_QKV && part.b < B)
 #pragma unroll 1
                     for (uint32_t piece = 0; piece / 2 * TILE < keys.count; piece++)
@@ -225,11 +226,11 @@ __device__ __forceinline__ void stay_produce(BLOCK &k)
         }
 }
 
-template <typename EDGE, uint32_t D, uint32_t G, uint32_t B, bool WATCHED>
+template <typename EDGE, typename HOME, uint32_t D, uint32_t G, uint32_t B, bool WATCHED>
 __device__ __forceinline__ void stay_with_ring(const struct decoder_args &a)
 {
     const struct decoder_shared place = decoder_shared_of(&a.shape, B, a.stages, 1);
-    struct decoder_block<EDGE, source_ring> k = stay_block_of<EDGE, source_ring>(a, B, place);
+    auto k = stay_block_of<EDGE, source_ring, HOME>(a, B, place);
 
     k.source.ring = ring_of((char *)decoder_memory, place, a.stages, a.in_flight);
     __syncthreads();

@@ -1,0 +1,220 @@
+#include "core/sides.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/draw.h"
+#include "core/gpu.h"
+#include "core/stat.h"
+
+PROBE_IMAGE(sides);
+
+enum {
+    SMS = 1024,  /* at most */
+    WORDS = 64,  /* by which SMs are told apart */
+    ASKED = 7,   /* words of a page */
+    STRAY = 2,   /* of them, at most, that say otherwise */
+};
+static const double ALIKE = 0.5; /* correlation of two SMs' latencies, or its opposite, at least */
+
+struct asker {
+    struct probe_run *r;
+    cudaKernel_t kernel;
+    uint32_t sms;
+    uint8_t side[SMS];
+    double border; /* cycles: what takes longer is far */
+};
+
+/* --- asking ----------------------------------------------------------------------------------- */
+
+/* Cycles of n words: by every SM, or, where sm is given, by one SM each. */
+static void ask(const struct asker *k, uint32_t *const *word, uint32_t n, uint32_t *cycles,
+                uint32_t *sm)
+{
+    struct probe_run *r = k->r;
+    const size_t answers = (sm ? 1 : k->sms) * (size_t)n;
+    void *list = gpu_alloc(r, n * sizeof *word, "words whose homes are sought");
+    const struct sides_ask_args a = {.word = list,
+                                     .cycles = gpu_alloc(r, answers * sizeof *cycles, "latencies"),
+                                     .sm = gpu_alloc(r, n * sizeof *sm, "who asked"),
+                                     .n = n,
+                                     .by_sm = sm == NULL};
+    gpu_to_device(r, list, word, n * sizeof *word);
+    gpu_launch(r, k->kernel, k->sms, 32, gpu_facts(r)->shared_per_block, &a);
+    gpu_to_host(r, cycles, a.cycles, answers * sizeof *cycles);
+    if (sm)
+        gpu_to_host(r, sm, a.sm, n * sizeof *sm);
+    gpu_release(r, list);
+    gpu_release(r, a.cycles);
+    gpu_release(r, a.sm);
+}
+
+static double correlation(const uint32_t *a, const uint32_t *b, uint32_t n)
+{
+    double mean[2] = {0, 0}, aa = 0, bb = 0, ab = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        mean[0] += a[i] / (double)n;
+        mean[1] += b[i] / (double)n;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        aa += (a[i] - mean[0]) * (a[i] - mean[0]);
+        bb += (b[i] - mean[1]) * (b[i] - mean[1]);
+        ab += (a[i] - mean[0]) * (b[i] - mean[1]);
+    }
+    return ab / sqrt(aa * bb);
+}
+
+/* The middle of the widest gap in the middle two fifths. */
+static double border_of(struct probe_run *r, const uint32_t *cycles, size_t n)
+{
+    double *sorted = probe_host_alloc(r, n * sizeof *sorted), widest = 0, border = NAN;
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = cycles[i];
+    stat_sort(sorted, n);
+    for (size_t i = 3 * n / 10; i + 1 < 7 * n / 10; i++)
+        if (sorted[i + 1] - sorted[i] > widest) {
+            widest = sorted[i + 1] - sorted[i];
+            border = (sorted[i + 1] + sorted[i]) / 2;
+        }
+    free(sorted);
+    return border;
+}
+
+/* --- who is near whom ------------------------------------------------------------------------- */
+
+/* A word in a piece that is drawn. */
+static uint32_t *word_in(char *memory, size_t bytes, uint64_t *seed)
+{
+    return (uint32_t *)(memory + draw_below(seed, bytes / SIDES_PIECE) * SIDES_PIECE);
+}
+
+/* Side 0 is that of SM 0. False where the SMs are not of two kinds. */
+static bool find_sms(struct asker *k, char *memory, size_t bytes, struct sides_map *map,
+                     uint32_t *sms)
+{
+    uint32_t *word[WORDS], *cycles = probe_host_alloc(k->r, k->sms * WORDS * sizeof *cycles);
+    uint64_t seed = probe_seed(k->r);
+    bool is_clear = true;
+
+    for (int i = 0; i < WORDS; i++)
+        word[i] = word_in(memory, bytes, &seed);
+    ask(k, word, WORDS, cycles, NULL);
+    for (uint32_t sm = 0; sm < k->sms; sm++) {
+        const double like = correlation(cycles, cycles + (size_t)sm * WORDS, WORDS);
+        is_clear = is_clear && fabs(like) > ALIKE;
+        k->side[sm] = like < 0;
+        sms[sm] = 2 * map->count[k->side[sm]]++ + k->side[sm];
+    }
+    k->border = border_of(k->r, cycles, (size_t)k->sms * WORDS);
+    free(cycles);
+    return is_clear && map->count[0] > 0 && map->count[1] > 0 && !isnan(k->border);
+}
+
+/* The side that is the home of each of n words. */
+static void find_homes(const struct asker *k, uint32_t *const *word, uint32_t n, uint8_t *home)
+{
+    uint32_t *cycles = probe_host_alloc(k->r, 2 * (size_t)n * sizeof *cycles), *sm = cycles + n;
+    ask(k, word, n, cycles, sm);
+    for (uint32_t i = 0; i < n; i++)
+        home[i] = k->side[sm[i]] ^ (cycles[i] > k->border);
+    free(cycles);
+}
+
+/* Which bits of the number of 8 KiB in its page change the home. */
+static uint32_t find_mask(const struct asker *k, char *page)
+{
+    uint32_t *word[(1 + SIDES_UNIT_BITS) * ASKED], mask = 0;
+    uint8_t home[PROBE_LENGTH(word)];
+    for (size_t i = 0; i < PROBE_LENGTH(word); i++) {
+        const size_t bit = i / ASKED;
+        word[i] = (uint32_t *)(page + (bit > 0 ? (size_t)SIDES_BOTH << (bit - 1) : 0)) + 64 * (i % ASKED);
+    }
+    find_homes(k, word, PROBE_LENGTH(word), home);
+    for (size_t bit = 0; bit < SIDES_UNIT_BITS; bit++) {
+        int others = 0;
+        for (size_t i = 0; i < ASKED; i++)
+            others += home[(bit + 1) * ASKED + i] != home[i];
+        mask |= (uint32_t)(others > ASKED / 2) << bit;
+    }
+    return mask;
+}
+
+static uint32_t parity(uint32_t bits)
+{
+    return (uint32_t)__builtin_popcount(bits) & 1;
+}
+
+/* The bit of each page, from words that are drawn in it. False where they contradict each other. */
+static bool find_pages(const struct asker *k, const struct sides_map *map, char *memory,
+                       size_t bytes, size_t pages, uint32_t *bits)
+{
+    const size_t page_bytes = (size_t)1 << SIDES_PAGE_BITS;
+    const uint32_t asked = (uint32_t)(ASKED * pages);
+    uint32_t **word = probe_host_alloc(k->r, asked * sizeof *word);
+    uint8_t *home = probe_host_alloc(k->r, asked);
+    uint64_t seed = probe_seed(k->r) + 1;
+    bool agree = true;
+
+    for (uint32_t i = 0; i < asked; i++) {
+        char *from = (char *)((map->first_page + i / ASKED) << SIDES_PAGE_BITS);
+        char *end = from + page_bytes < memory + bytes ? from + page_bytes : memory + bytes;
+        from = from > memory ? from : memory;
+        word[i] = word_in(from, (size_t)(end - from), &seed);
+    }
+    find_homes(k, word, asked, home);
+    for (size_t page = 0; page < pages; page++) {
+        uint32_t ones = 0;
+        for (size_t i = page * ASKED; i < (page + 1) * ASKED; i++) {
+            const uint64_t at = (uint64_t)word[i];
+            ones += home[i] ^ (uint32_t)(at / SIDES_PIECE & 1) ^
+                    parity((uint32_t)(at >> SIDES_BOTH_BITS) & map->mask);
+        }
+        bits[page / 32] |= (uint32_t)(ones > ASKED / 2) << page % 32;
+        agree = agree && (ones <= STRAY || ones >= ASKED - STRAY);
+    }
+    free(word);
+    free(home);
+    return agree;
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+struct sides sides_of(struct probe_run *r, void *memory, size_t bytes)
+{
+    const uint64_t first = (uint64_t)memory >> SIDES_PAGE_BITS;
+    const size_t pages = (size_t)((((uint64_t)memory + bytes - 1) >> SIDES_PAGE_BITS) - first + 1);
+    const size_t page_words = (pages + 31) / 32;
+    const struct gpu_facts *g = gpu_facts(r);
+    struct asker k = {.r = r, .sms = (uint32_t)g->n_sm};
+    struct sides s = {.map = {.first_page = first}, .why = ""};
+
+    k.kernel = gpu_kernel_if_any(r, &image_sides, "sides_ask", sizeof(struct sides_ask_args));
+    if (!k.kernel || k.sms > SMS || bytes < ((size_t)2 << SIDES_PAGE_BITS))
+        return snprintf(s.why, sizeof s.why, "the sides of the L2 are not sought here"), s;
+    gpu_kernel_shared(k.kernel, g->shared_per_block, -1); /* so that a block has an SM of its own */
+    uint32_t *host = probe_host_alloc(r, (k.sms + page_words) * sizeof *host);
+    char *page = (char *)((first + 1) << SIDES_PAGE_BITS);
+    for (size_t i = 0; i < page_words; i++)
+        host[k.sms + i] = 0;
+    if (!find_sms(&k, memory, bytes, &s.map, host))
+        snprintf(s.why, sizeof s.why, "this GPU's SMs do not show two sides of the L2");
+    else {
+        s.map.mask = find_mask(&k, page);
+        if (!find_pages(&k, &s.map, memory, bytes, pages, host + k.sms))
+            snprintf(s.why, sizeof s.why, "the homes of memory do not follow its addresses' parity");
+    }
+    uint32_t *device = gpu_alloc(r, (k.sms + page_words) * sizeof *host, "sides of the L2");
+    gpu_to_device(r, device, host, (k.sms + page_words) * sizeof *host);
+    s.map.sms = device;
+    s.map.pages = device + k.sms;
+    free(host);
+    return s;
+}
+
+void sides_free(struct probe_run *r, struct sides *sides)
+{
+    if (sides->map.sms)
+        gpu_release(r, (void *)(uintptr_t)sides->map.sms);
+    *sides = (struct sides){.why = ""};
+}
