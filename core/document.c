@@ -68,6 +68,41 @@ static size_t write_id(char *id, size_t size, const char *probe, const char *key
     return length;
 }
 
+/* A word of its own counts even where it is none: it is then wrong. */
+static const char *word_of(const json_t *own, const json_t *of_name, const char *key)
+{
+    return json_string_value(own ? own : json_object_get(of_name, key));
+}
+
+static const json_t *said_of(const json_t *said, const char *name)
+{
+    return said && name ? json_object_get(said, name) : NULL;
+}
+
+const char *document_metric_word(const json_t *said, const json_t *metric, const char *key)
+{
+    return word_of(json_object_get(metric, key),
+                   said_of(said, document_get_text(metric, "name", NULL)), key);
+}
+
+void document_spread_words(json_t *run)
+{
+    static const char *const words[] = {"unit", "better"};
+    const json_t *said = json_object_get(run, "metrics"), *one;
+    json_t *metric;
+    size_t i, k;
+
+    json_array_foreach(json_object_get(run, "cases"), i, one)
+        json_array_foreach(json_object_get(one, "metrics"), k, metric)
+            for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
+                const char *word = document_metric_word(said, metric, words[w]);
+                if (word)
+                    json_object_set_new(metric, words[w], json_string(word));
+            }
+    if (said)
+        json_object_del(run, "metrics");
+}
+
 void document_metric_id(char id[DOCUMENT_ID], const char *probe, const json_t *cases,
                         const json_t *metric)
 {
@@ -124,16 +159,17 @@ static bool is_short_id(const char *probe, const char *keys, const char *name, c
                  length, DOCUMENT_ID_MOST);
 }
 
-/* A metric: a name, a unit of the closed list, a direction, a number or null for each figure, and
- * an id that fits. */
-static bool is_valid_metric(const json_t *metric, const char *probe, const char *keys,
-                            const char *where, char why[DOCUMENT_WHY])
+/* A metric: a name, a unit of the closed list and a direction, its own or said of its name, a number or
+ * null for each figure, and an id that fits. */
+static bool is_valid_metric(const json_t *metric, const json_t *said, const char *probe,
+                            const char *keys, const char *where, char why[DOCUMENT_WHY])
 {
     const json_t *fields[METRIC_FIELDS];
     take_fields(metric, fields);
     const char *name = json_string_value(fields[METRIC_NAME]);
-    const char *unit = json_string_value(fields[METRIC_UNIT]);
-    const char *better = json_string_value(fields[METRIC_BETTER]);
+    const json_t *of_name = said_of(said, name);
+    const char *unit = word_of(fields[METRIC_UNIT], of_name, "unit");
+    const char *better = word_of(fields[METRIC_BETTER], of_name, "better");
 
     if (!name)
         return wrong(why, where, "a metric without a name");
@@ -231,6 +267,7 @@ static bool is_valid_run(const json_t *run, const char *where, char why[DOCUMENT
 {
     const json_t *probe = json_object_get(run, "probe");
     const json_t *cases = json_object_get(run, "cases"), *one, *metric;
+    const json_t *said = json_object_get(run, "metrics");
     const char *name = document_get_text(probe, "name", NULL);
     const char *status = document_get_text(run, "status", NULL);
     size_t i, k;
@@ -249,7 +286,7 @@ static bool is_valid_run(const json_t *run, const char *where, char why[DOCUMENT
             return wrong(why, where, "run of %.60s: case %zu lacks \"case\" or \"metrics\"", name,
                          i);
         json_array_foreach(metrics, k, metric)
-            if (!is_valid_metric(metric, name, keys, where, why))
+            if (!is_valid_metric(metric, said, name, keys, where, why))
                 return false;
     }
     return is_valid_round(run, where, why);

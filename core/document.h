@@ -56,6 +56,13 @@ bool document_write(const char *path, const json_t *document, char why[DOCUMENT_
  * finds the old document or the new one, whole. */
 bool document_replace(const char *path, const json_t *document, char why[DOCUMENT_WHY]);
 
+/* The "unit" or the "better" of a metric: its own, or what its run says once of all metrics of that name
+ * (`said`, the object "metrics" of the run; NULL: none). NULL where neither says it. */
+const char *document_metric_word(const json_t *said, const json_t *metric, const char *key);
+
+/* Gives each metric of a run both words of its own, in place of what the run says once. */
+void document_spread_words(json_t *run);
+
 /* Writes the id "probe.metric{keys,timer=...}" of one metric object of one case object. */
 void document_metric_id(char id[DOCUMENT_ID], const char *probe, const json_t *cases,
                         const json_t *metric);

@@ -245,6 +245,8 @@ static json_t *run_document(struct probe_run *r, const char *started, double ela
     json_object_set_new(document, "timers", timers_object(r));
     if (r->counters)
         json_object_set(document, "counters", r->counters);
+    if (json_object_size(r->metrics) > 0)
+        json_object_set(document, "metrics", r->metrics);
     json_object_set(document, "cases", r->cases);
     json_object_set_new(document, "checks_passed", json_integer(r->n_passed));
     json_object_set(document, "checks", r->checks);
@@ -298,6 +300,7 @@ int main(int argc, char **argv)
     r->series = calloc(probe.n_metrics + 1, sizeof *r->series);
     r->cases = json_array();
     r->facts = json_object();
+    r->metrics = json_object();
     r->checks = json_array();
     r->notes = json_array();
     r->lost = json_array();

@@ -73,6 +73,7 @@ struct probe_run {
     double *clock_mhz;
     size_t n_clock, room_clock;
     json_t *cases, *facts, *notes;
+    json_t *metrics;       /* unit and direction of each metric that a case has, by its name */
     json_t *lost;          /* libraries without which some rows are missing, a line each */
     json_t *checks;        /* that failed; of those that passed the number is kept */
     json_int_t n_passed;

@@ -398,20 +398,38 @@ static double median_of(struct probe_run *r, const struct probe_metric *m, const
     return s->grid ? stat_summarise(s->value, s->n).median : figures_of(r, m, s).s.median;
 }
 
-/* What no figure is formed of has no digits that nothing can tell apart: a bundle holds 10^5 of them. */
+/* A document has no digits that nothing can tell apart: a bundle holds 10^5 numbers. Seven move a figure
+ * by less than 10^-6 of it, and no verdict rests on less than 1 %. */
+enum { FIGURE_DIGITS = 7, SPREAD_DIGITS = 3, CLOCK_DIGITS = 6, CELL_DIGITS = 5 };
+
+/* Counts and sizes are whole. Far above them a rate may be, by chance. */
+static bool is_whole(double value)
+{
+    return fabs(value) < 1e12 && value == floor(value);
+}
+
+static json_t *number(double value)
+{
+    return is_whole(value) ? json_integer((json_int_t)value) : document_number(value);
+}
+
 static json_t *rounded(double value, int digits)
 {
     char text[32];
     snprintf(text, sizeof text, "%.*g", digits, value);
-    return document_number(strtod(text, NULL));
+    return number(strtod(text, NULL));
 }
 
-enum { SPREAD_DIGITS = 3, CLOCK_DIGITS = 6, CELL_DIGITS = 5 };
+/* What is whole keeps all of its digits. */
+static json_t *figure(double value)
+{
+    return is_whole(value) ? number(value) : rounded(value, FIGURE_DIGITS);
+}
 
 static json_t *side_object(double work, const struct stat_summary *s)
 {
-    return json_pack("{s:f, s:I, s:o, s:o}", "work", work, "n", (json_int_t)s->n, "median",
-                     document_number(s->median), "mad", rounded(s->mad, SPREAD_DIGITS));
+    return json_pack("{s:o, s:I, s:o, s:o}", "work", figure(work), "n", (json_int_t)s->n, "median",
+                     figure(s->median), "mad", rounded(s->mad, SPREAD_DIGITS));
 }
 
 /* A map's figures are those of its finite cells. */
@@ -419,13 +437,13 @@ static void describe_cells(json_t *object, const struct probe_metric *m, const s
 {
     struct stat_summary cells = stat_summarise(s->value, s->n);
     json_object_set_new(object, "n", json_integer((json_int_t)cells.n));
-    json_object_set_new(object, "median", document_number(cells.median));
+    json_object_set_new(object, "median", figure(cells.median));
     json_object_set_new(object, "best",
-                        document_number(m->better == PROBE_HIGHER ? cells.max : cells.min));
-    json_object_set_new(object, "min", document_number(cells.min));
-    json_object_set_new(object, "max", document_number(cells.max));
-    json_object_set_new(object, "q1", document_number(cells.q1));
-    json_object_set_new(object, "q3", document_number(cells.q3));
+                        figure(m->better == PROBE_HIGHER ? cells.max : cells.min));
+    json_object_set_new(object, "min", figure(cells.min));
+    json_object_set_new(object, "max", figure(cells.max));
+    json_object_set_new(object, "q1", figure(cells.q1));
+    json_object_set_new(object, "q3", figure(cells.q3));
     json_object_set(object, "grid", s->grid);
 }
 
@@ -441,16 +459,30 @@ static void describe_pass(struct probe_run *r, json_t *object, const struct seri
     json_object_set_new(object, "pass_work", document_number(work / r->loop.passes));
 }
 
+/* Unit and direction of a metric are said once in a run, by its name. Where two metrics of one name
+ * differ in them, the second says its own. */
+static void say_words(struct probe_run *r, json_t *object, const struct probe_metric *m)
+{
+    json_t *words = json_pack("{s:s, s:s}", "unit", m->unit, "better", better_name(m->better));
+    const json_t *said = json_object_get(r->metrics, m->name);
+
+    if (!said)
+        json_object_set(r->metrics, m->name, words);
+    else if (!json_equal(said, words))
+        json_object_update(object, words);
+    json_decref(words);
+}
+
 static json_t *metric_object(struct probe_run *r, const struct probe_metric *m,
                              const struct series *s)
 {
-    json_t *object = json_pack("{s:s, s:s, s:s}", "name", m->name, "unit", m->unit, "better",
-                               better_name(m->better));
+    json_t *object = json_pack("{s:s}", "name", m->name);
+    say_words(r, object, m);
     if (m->timer)
         json_object_set_new(object, "timer", json_string(m->timer));
     if (s->has_direct || s->missing[0]) {
         json_object_set_new(object, "n", json_integer(s->has_direct));
-        json_object_set_new(object, "median", document_number(s->has_direct ? s->direct : NAN));
+        json_object_set_new(object, "median", figure(s->has_direct ? s->direct : NAN));
         if (s->missing[0])
             json_object_set_new(object, "why", json_string(s->missing));
         return object;
@@ -470,13 +502,13 @@ static json_t *metric_object(struct probe_run *r, const struct probe_metric *m,
     json_object_set_new(object, "n", json_integer((json_int_t)f.s.n));
     for (size_t i = 0; i < PROBE_LENGTH(fields); i++)
         if (i < 2 || isfinite(fields[i].value))
-            json_object_set_new(object, fields[i].name, document_number(fields[i].value));
+            json_object_set_new(object, fields[i].name, figure(fields[i].value));
     if (!isfinite(f.s.median))
         json_object_set_new(object, "why", json_string("too few samples for this percentile"));
     if (isfinite(f.s.mad))
         json_object_set_new(object, "mad", rounded(f.s.mad, SPREAD_DIGITS));
     if (f.resolution > 0)
-        json_object_set_new(object, "resolution", document_number(f.resolution));
+        json_object_set_new(object, "resolution", figure(f.resolution));
     if (r->watch)
         describe_pass(r, object, s);
     if (f.has_sides)
@@ -496,7 +528,7 @@ static json_t *clock_object(struct probe_run *r, char *discarded, size_t size)
         snprintf(discarded, size, "SM clock moved by %.1f %% (%.0f to %.0f MHz)", 100 * moved,
                  c.min, c.max);
     return json_pack("{s:I, s:o, s:o, s:o}", "n", (json_int_t)c.n, "median_mhz",
-                     document_number(c.median), "min_mhz", rounded(c.min, CLOCK_DIGITS),
+                     figure(c.median), "min_mhz", rounded(c.min, CLOCK_DIGITS),
                      "max_mhz", rounded(c.max, CLOCK_DIGITS));
 }
 
@@ -645,4 +677,5 @@ void samples_free(struct probe_run *r)
     free(r->series);
     free(r->clock_mhz);
     json_decref(r->facts);
+    json_decref(r->metrics);
 }

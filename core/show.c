@@ -5,10 +5,10 @@
 #include "core/run.h"
 #include "core/unit.h"
 
-static void show_metric(FILE *out, const char *name, const json_t *one, const json_t *metric)
+static void show_metric(FILE *out, const char *name, const json_t *one, const json_t *metric,
+                        const char *unit)
 {
     char id[DOCUMENT_ID], median[32], best[32], spread[32] = "";
-    const char *unit = document_get_text(metric, "unit", "");
     double centre = document_get_number(metric, "median");
     double mad = document_get_number(metric, "mad");
 
@@ -25,6 +25,7 @@ void show_run(FILE *out, const json_t *document)
 {
     const char *name = document_get_text(json_object_get(document, "probe"), "name", "?");
     const json_t *cases = json_object_get(document, "cases"), *one, *metric, *item;
+    const json_t *said = json_object_get(document, "metrics");
     size_t i, k;
 
     if (json_array_size(cases) > 0)
@@ -32,7 +33,7 @@ void show_run(FILE *out, const json_t *document)
     json_array_foreach(cases, i, one)
     {
         json_array_foreach(json_object_get(one, "metrics"), k, metric)
-            show_metric(out, name, one, metric);
+            show_metric(out, name, one, metric, document_metric_word(said, metric, "unit"));
         if (json_object_get(one, "discarded"))
             fprintf(out, "  ^ discarded: %s\n", document_get_text(one, "discarded", ""));
     }

@@ -17,7 +17,7 @@ OK, FAILED, USAGE, SKIPPED = 0, 1, 2, 77
 
 WARM_PASSES, PASSES_MIN, PASSES_MAX, FIRST_LOOK = 2, 5, 1000, 20
 CASE_S, STABLE, CONFIDENCE, BEST_OF_FIRST = 0.080, 0.002, 0.95, 20
-SPREAD_DIGITS, CLOCK_DIGITS = 3, 6
+FIGURE_DIGITS, SPREAD_DIGITS, CLOCK_DIGITS = 7, 3, 6
 
 
 class Metric:
@@ -91,9 +91,18 @@ def narrow(values, tick):
 
 # --- from samples to figures (core/samples.c) -----------------------------------------------------
 
+def number(value):
+    return int(value) if abs(value) < 1e12 and value == math.floor(value) else value
+
+
 def rounded(value, digits):
     """No digits that nothing can tell apart."""
-    return float("%.*g" % (digits, value))
+    return number(float("%.*g" % (digits, value)))
+
+
+def figure(value):
+    """What is whole keeps all of its digits."""
+    return rounded(value, FIGURE_DIGITS) if isinstance(number(value), float) else number(value)
 
 
 def sides_of(samples):
@@ -114,7 +123,7 @@ def figures_of_slope(samples, tick):
     return {"n": len(high), "median": (t["median"] - s["median"]) / between,
             "best": (least[1] - least[0]) / between, "mad": (s["mad"] + t["mad"]) / between,
             "resolution": tick / between,
-            "sides": [{"work": float(w), "n": side["n"], "median": side["median"],
+            "sides": [{"work": figure(w), "n": side["n"], "median": figure(side["median"]),
                        "mad": rounded(side["mad"], SPREAD_DIGITS)}
                       for w, side in ((low_work, s), (high_work, t))]}
 
@@ -138,11 +147,11 @@ def figures_of(metric, samples, tick):
     for key in ("n", "median", "best", "min", "max", "q1", "q3", "mad", "p01", "p99", "p999"):
         value = figures.get(key, math.nan)
         if math.isfinite(value):
-            kept[key] = rounded(value, SPREAD_DIGITS) if key == "mad" else value
+            kept[key] = rounded(value, SPREAD_DIGITS) if key == "mad" else figure(value)
         elif key in ("median", "best"):
             kept[key] = None
     if figures["resolution"] > 0:
-        kept["resolution"] = figures["resolution"]
+        kept["resolution"] = figure(figures["resolution"])
     if "sides" in figures:
         kept["sides"] = figures["sides"]
     return kept
@@ -225,6 +234,7 @@ class Run:
     def __init__(self, probe, options):
         self.probe, self.options = probe, options
         self.cases, self.checks, self.notes = [], [], []  # checks: those that failed
+        self.metrics = {}  # unit and direction of each metric that a case has, by its name
         self.checks_passed = 0
         self.environment, self.cubins, self.ticks = {}, {}, {}
         self.status, self.why = OK, ""
@@ -331,7 +341,7 @@ class Run:
                 one["stopped"] = self.stopped
             if self.clock_mhz:
                 c = summarise(without_glitches(self.clock_mhz))
-                one["sm_clock"] = {"n": c["n"], "median_mhz": c["median"],
+                one["sm_clock"] = {"n": c["n"], "median_mhz": figure(c["median"]),
                                    "min_mhz": rounded(c["min"], CLOCK_DIGITS),
                                    "max_mhz": rounded(c["max"], CLOCK_DIGITS)}
             if self.facts:
@@ -340,12 +350,14 @@ class Run:
         self.keys = None
 
     def metric_object(self, metric):
-        one = {"name": metric.name, "unit": metric.unit, "better": metric.better}
+        one, words = {"name": metric.name}, {"unit": metric.unit, "better": metric.better}
+        if self.metrics.setdefault(metric.name, words) != words:
+            one.update(words)
         if metric.timer:
             one["timer"] = metric.timer
         if metric in self.direct or metric in self.missed:
             value = self.direct.get(metric)
-            one.update(n=int(value is not None), median=value)
+            one.update(n=int(value is not None), median=None if value is None else figure(value))
             if metric in self.missed:
                 one["why"] = self.missed[metric]
         else:
@@ -365,6 +377,7 @@ class Run:
                         "elapsed_s": elapsed_s, "check": o.check, "deep": o.deep},
                 "environment": self.environment, "cubins": self.cubins,
                 "timers": {name: {"step_ns": step} for name, step in self.ticks.items()},
+                **({"metrics": self.metrics} if self.metrics else {}),
                 "cases": self.cases, "checks_passed": self.checks_passed,
                 "checks": self.checks, "notes": self.notes}
 
@@ -376,7 +389,8 @@ def table_of(document):
     for one in document["cases"]:
         for m in one["metrics"]:
             keys = ",".join(filter(None, (one["case"], m.get("timer") and f"timer={m['timer']}")))
-            shown = [f"{m[k]:.5g} {m['unit']}" if m.get(k) is not None else "-"
+            unit = m.get("unit") or document["metrics"][m["name"]]["unit"]
+            shown = [f"{m[k]:.5g} {unit}" if m.get(k) is not None else "-"
                      for k in ("median", "best")]
             lines.append(f"{m['name'] + '{' + keys + '}':92} {shown[0]:>14} {shown[1]:>14} "
                          f"{m['n']:6}")

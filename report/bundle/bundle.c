@@ -136,6 +136,7 @@ struct run_context {
     int method, round;
     bool failed;
     const char *discarded; /* of the whole run */
+    const json_t *said;    /* unit and direction by a metric's name; NULL: each metric says its own */
     struct index cycles;   /* of one case, once it was asked for: the places of metrics in cycles */
     bool was_asked;
 };
@@ -147,7 +148,7 @@ static const json_t *cycles_of(struct run_context *at, const json_t *one, const 
     const json_t *metrics = json_object_get(one, "metrics");
     for (size_t i = at->was_asked ? 0 : json_array_size(metrics); i-- > 0;) {
         const json_t *metric = json_array_get(metrics, i);
-        if (!strcmp(document_get_text(metric, "unit", ""), "cycles"))
+        if (!strcmp(document_metric_word(at->said, metric, "unit"), "cycles"))
             index_put(&at->cycles, document_get_text(metric, "name", ""), i);
     }
     at->was_asked = true;
@@ -181,8 +182,8 @@ static bool take_metric(struct bundle *bundle, struct run_context *at, const jso
     double value = document_get_number(metric, "median");
 
     document_metric_id(id, at->probe, one, metric);
-    struct row *row = rows_get(&bundle->rows, id, unit_kept(document_get_text(metric, "unit", "")),
-                               better_of(document_get_text(metric, "better", "lower")));
+    struct row *row = rows_get(&bundle->rows, id, unit_kept(document_metric_word(at->said, metric, "unit")),
+                               better_of(document_metric_word(at->said, metric, "better")));
     if (!row)
         return false;
     row->method = at->method;
@@ -240,7 +241,8 @@ static bool take_run(struct bundle *bundle, const json_t *run, int place_in_file
                              .round = whole(about, "round", place_in_file),
                              .failed =
                                  strcmp(document_get_text(run, "status", "failed"), "ok") != 0,
-                             .discarded = document_get_text(run, "discarded", NULL)};
+                             .discarded = document_get_text(run, "discarded", NULL),
+                             .said = json_object_get(run, "metrics")};
     if (at.round < INT_MAX && at.round + 1 > bundle->n_rounds)
         bundle->n_rounds = at.round + 1;
     bool taken = true;

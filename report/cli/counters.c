@@ -177,6 +177,7 @@ static int run_probe(struct asked *a, const struct listed *probe, const char *co
     *document = started && result.n_out > 0
                     ? document_parse(result.out, result.n_out, "stdout", "run", why)
                     : NULL;
+    document_spread_words(*document); /* cases leave their run */
     if (!started)
         status = complain(EXIT_WORSE, probe->name, result.said);
     else if (result.exit_code == EXIT_TROUBLE)

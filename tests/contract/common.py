@@ -108,8 +108,20 @@ def write_text(path, text):
     return path
 
 
+WORDS = ("unit", "better")  # that a run says once of all metrics of a name, or each metric itself
+
+
+def spread(document):
+    """A document in which each metric says its own unit and direction."""
+    for run in document.get("runs", [document]):
+        said = run.pop("metrics", {}) if "cases" in run else {}
+        for metric in (metric for case in run.get("cases", []) for metric in case["metrics"]):
+            metric.update({key: word for key, word in said.get(metric["name"], {}).items() if key not in metric})
+    return document
+
+
 def read(*path):
-    return json.loads(read_text(*path))
+    return spread(json.loads(read_text(*path)))
 
 
 def write(path, document):

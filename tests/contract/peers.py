@@ -14,7 +14,7 @@ from subprocess import PIPE
 import sys
 import tempfile
 
-from common import BUILD, Ended, ROOT, check, check_follows, finish, script, write_text
+from common import BUILD, Ended, ROOT, check, check_follows, finish, script, spread, write_text
 
 SCRIPTS = tuple(os.path.join(ROOT, "baselines", name) for name in ("peers.py", "fused_peers.py", "layer_peers.py"))
 OPTIONS = ("--device", "--set", "--case", "--check", "--prepare", "--deep", "--quick", "--json", "--counters", "--raw", "--seed", "--round",
@@ -102,7 +102,7 @@ def load(path):
 
 
 def near(a, b):
-    return a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=1e-7, abs_tol=1e-9))
+    return a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=1.1e-6, abs_tol=1e-9))
 
 
 def check_probe_in_c(core, path):
@@ -112,7 +112,7 @@ def check_probe_in_c(core, path):
     with tempfile.TemporaryDirectory() as folder:
         raw = os.path.join(folder, "raw.tsv")
         said = Ended("--json", "--raw", raw, program=path, seconds=60, CUDA_VISIBLE_DEVICES="")
-        document, samples = json.loads(said.out), {}
+        document, samples = spread(json.loads(said.out)), {}
         with open(raw, encoding="utf-8") as file:
             for line in file:
                 _, metric, keys, timer, _, work, value, _ = line.rstrip("\n").split("\t")
@@ -176,6 +176,11 @@ def check_loop(core):
             run.sample(metric, 1, values[n % len(values)])
             n += 1
         run.close_case()
+        document = run.document("2026-11-22T15:27:46Z", 1.0)
+        check_follows("run", document, f"the document that ends by {stopped}")
+        check(document.get("metrics", {}) == ({} if words else {"t": {"unit": "ns", "better": "lower"}}) and
+              not any("unit" in m or "better" in m for one in run.cases for m in one["metrics"]),
+              f"{stopped}: unit and direction are said once", str(document)[:200])
         kept = run.cases[0]["metrics"][0]["n"] if run.cases else 0
         check(n == passes and run.stopped == stopped, f"the loop ends: {stopped}", f"{n} {run.stopped}")
         check(kept == (n - 2 if not words else 0), f"{stopped}: warm-up is thrown away", str(kept))

@@ -11,7 +11,7 @@ import re
 import sys
 import tempfile
 
-from common import BUILD, Ended, FOLDERS, ROOT, UNITS, check, check_follows, finish, read_text, schema, skip, write_text
+from common import BUILD, Ended, FOLDERS, ROOT, UNITS, check, check_follows, finish, read_text, schema, skip, spread, write_text
 
 PROGRAMS = [folder for folder in FOLDERS if os.path.isdir(os.path.join(ROOT, folder))]
 OPTIONS = ("--device", "--set", "--case", "--check", "--deep", "--json", "--counters", "--raw", "--seed", "--round",
@@ -177,6 +177,9 @@ def check_cases(document, name, listed):
     known = {(m["name"], m.get("timer")): m for m in listed["metrics"]}
     seen = set()
     check(document["cases"], f"{name} has cases")
+    check(document.get("metrics", {}).keys() == {m["name"] for case in document["cases"] for m in case["metrics"]},
+          f"{name} says once what all metrics of a name have", document.get("metrics"))
+    spread(document)
     for case in document["cases"]:
         keys = ",".join(re.findall(r"(?:^|,)([a-z0-9_]+)=", case["case"]))
         for m in case["metrics"]:

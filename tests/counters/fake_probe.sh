@@ -13,11 +13,11 @@ gpu='"gpu":{"name":"A GPU","board":"a-gpu"}'
 document() {
     printf '{"schema":"run","schema_version":1,"probe":{"name":"%s","method":1,"what":"a stand-in"},' "$name"
     printf '"status":"%s",%s"run":{"round":0},"environment":{"suite":{"version":"0"},' "$1" "$2"
-    printf '%s},"cases":[%s],"checks":[],"notes":[]}\n' "$gpu" "$3"
+    printf '%s},"metrics":{"time":{"unit":"ns","better":"lower"}},"cases":[%s],"checks":[],"notes":[]}\n' "$gpu" "$3"
 }
 # case KEYS MEDIAN EXTRA: of one metric, in ns
 case_of() {
-    printf '{"case":"%s","metrics":[{"name":"time","unit":"ns","better":"lower","timer":"event",' "$1"
+    printf '{"case":"%s","metrics":[{"name":"time","timer":"event",' "$1"
     printf '"n":10,"median":%s,"best":%s%s}]%s}' "$2" "$2" "$3" "$4"
 }
 sm='"time":9000,"sm_clock":1e9,"l2_clock":17e8,"dram_clock":32e8,"sys_clock":16e8,"sm_active_least":0'

@@ -48,7 +48,8 @@ esac
 document() {
     printf '{"schema":"run","schema_version":1,"probe":{"name":"%s","method":1,"what":"a stand-in"},' "$name"
     printf '"status":"%s",%s"run":{"round":%s},"environment":%s,' "$1" "$2" "$round" "$environment"
-    printf '"cases":[{"case":"",%s"metrics":[{"name":"time","unit":"ns","better":"lower",' "$3"
+    printf '"metrics":{"time":{"unit":"ns","better":"lower"}},'
+    printf '"cases":[{"case":"",%s"metrics":[{"name":"time",' "$3"
     printf '"timer":"wall","n":1,"median":%s,"best":99}]%s}],"checks":[],"notes":[]}\n' "$((100 + round))" \
         "${facts:-}"
 }

@@ -71,6 +71,8 @@ python3 -c 'import json; b = json.load(open("one.json")); b.update(complete=Fals
 b["runs"] = [r for r in b["runs"] if r["run"]["round"] < 2]; json.dump(b, open("cut.json", "w"))'
 "$gpufloor" run --continue cut.json --results "$work/results" >out 2>talk && mv cut.json one.json
 check "also in a bundle that is continued" facts_of "$first$later"
+check "a unit stands once in each run, also there" test "$(grep -o '"unit":"ns"' one.json | wc -l)" = 14
+check "beside its cases" test "$(grep -o '"metrics":{"time":{"unit":"ns","better":"lower"}},"cases"' one.json | wc -l)" = 14
 check "which has all its rounds" runs_of telling 7
 
 probes null good

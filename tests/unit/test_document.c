@@ -231,6 +231,54 @@ static void refuses_wrong_types(void **state)
     assert_refused_text(bundle_with("5"), "bundle", "probe");
 }
 
+/* Unit and direction: a metric's own, else what the run says of its name. */
+static void words_said_once(void **state)
+{
+    static const char bare[] = "{\"name\":\"load\",\"n\":7,\"median\":1.5,\"best\":null,\"why\":\"?\"}";
+    static const char said[] = ",\"metrics\":{\"load\":{\"unit\":\"ns\",\"better\":\"lower\"}}";
+    static const struct {
+        const char *metric, *said, *word;
+    } wrong[] = {
+        {bare, "", "metric load has the unknown unit '(none)'"},
+        {bare, ",\"metrics\":{\"store\":{\"unit\":\"ns\",\"better\":\"lower\"}}", "unit '(none)'"},
+        {bare, ",\"metrics\":{\"load\":{\"unit\":\"us\",\"better\":\"lower\"}}", "unit 'us'"},
+        {bare, ",\"metrics\":{\"load\":{\"unit\":7,\"better\":\"lower\"}}", "unit '(none)'"},
+        {bare, ",\"metrics\":{\"load\":{\"unit\":\"ns\"}}", "\"better\""},
+        {bare, ",\"metrics\":{\"load\":[\"ns\",\"lower\"]}", "unit '(none)'"},
+        {bare, ",\"metrics\":[]", "unit '(none)'"},
+        {bare, ",\"metrics\":7", "unit '(none)'"},
+        {"{\"name\":\"load\",\"unit\":null}", said, "unit '(none)'"},
+        {"{\"name\":\"load\",\"unit\":\"us\"}", said, "unit 'us'"},
+        {"{\"name\":\"load\",\"better\":\"smaller\"}", said, "\"better\""},
+        {"{\"median\":1}", said, "without a name"},
+    };
+    char why[DOCUMENT_WHY];
+    (void)state;
+    for (size_t i = 0; i < CHECK_LENGTH(wrong); i++) {
+        assert_refused_text(run_with(wrong[i].metric, wrong[i].said), "run", wrong[i].word);
+        assert_refused_text(bundle_with(run_with(wrong[i].metric, wrong[i].said)), "bundle", wrong[i].word);
+    }
+    assert_taken(bundle_with(run_with(bare, said)), "bundle");
+    assert_taken(run_with(metric_text, ",\"metrics\":{\"load\":{\"unit\":\"us\"}}"), "run"); /* its own */
+
+    json_t *once = parse(run_with(bare, said), "run", why);
+    const json_t *table = json_object_get(once, "metrics");
+    const json_t *own = json_loads("{\"name\":\"load\",\"unit\":\"cycles\"}", 0, NULL);
+    assert_string_equal(document_metric_word(table, own, "unit"), "cycles");
+    assert_string_equal(document_metric_word(table, own, "better"), "lower");
+    assert_null(document_metric_word(NULL, own, "better"));
+    json_decref((json_t *)own);
+    json_t *each = parse(run_with(metric_text, ""), "run", why);
+    assert_false(json_equal(once, each));
+    document_spread_words(once);
+    assert_true(json_equal(once, each));
+    document_spread_words(each); /* nothing is left to do */
+    assert_true(json_equal(once, each));
+    document_spread_words(NULL);
+    json_decref(once);
+    json_decref(each);
+}
+
 /* One run of one case, whose id has so many characters. */
 static const char *run_of_id(size_t length)
 {
@@ -620,6 +668,7 @@ int main(void)
         cmocka_unit_test(refuses_another_kind_or_version),
         cmocka_unit_test(refuses_a_newer_run_inside),
         cmocka_unit_test(refuses_wrong_types),
+        cmocka_unit_test(words_said_once),
         cmocka_unit_test(long_ids_are_refused),
         cmocka_unit_test(many_rounds_are_refused),
         cmocka_unit_test(printed_in_ascii),

@@ -189,6 +189,42 @@ static void a_bundle(void **unused)
     json_decref(document);
 }
 
+/* The unit and direction of a row are its metric's own, or those that the run says of the name. The tick
+ * of a time that accompanies cycles is found by their unit, whoever says it. */
+static void words_of_the_run(void **unused)
+{
+    static const char text[] =
+        "{'environment':{},'runs':[{'probe':{'name':'p','method':1},'status':'ok','run':{'round':0},"
+        "'metrics':{'load':{'unit':'cycles','better':'higher'},'load_time':{'unit':'ns','better':'lower'}},"
+        "'cases':[{'case':'','metrics':[{'name':'load','median':40,'resolution':1},"
+        "{'name':'load_time','median':20,'resolution':32},"
+        "{'name':'load','timer':'wall','unit':'count','better':'exact','median':2}]}]}]}";
+    static const struct {
+        const char *id, *unit;
+        enum row_better better;
+        double resolution;
+    } rows[] = {{"p.load", "cycles", ROW_HIGHER, 1},
+                {"p.load_time", "ns", ROW_LOWER, 0.5},
+                {"p.load{timer=wall}", "count", ROW_EXACT, 0}};
+    char json[sizeof text];
+    struct bundle bundle;
+    (void)unused;
+
+    for (size_t i = 0; i < sizeof text; i++)
+        json[i] = text[i] == '\'' ? '"' : text[i];
+    json_t *document = json_loads(json, 0, NULL);
+    assert_true(bundle_take(&bundle, document, "made"));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct row *row = rows_find(&bundle.rows, rows[i].id);
+        assert_non_null(row);
+        assert_string_equal(row->unit, rows[i].unit);
+        assert_int_equal(row->better, rows[i].better);
+        assert_true(rows[i].resolution == 0 || row->resolution == rows[i].resolution);
+    }
+    bundle_free(&bundle);
+    json_decref(document);
+}
+
 /* A folder's programs that come from elsewhere: by name where few have one origin, else counted. */
 static void origins_of_a_folder(void **unused)
 {
@@ -228,6 +264,7 @@ int main(void)
         cmocka_unit_test(the_best_is_chosen_in_the_first_round),
         cmocka_unit_test(keys_and_order),
         cmocka_unit_test(a_bundle),
+        cmocka_unit_test(words_of_the_run),
     };
     return cmocka_run_group_tests_name("report rows", tests, NULL, NULL);
 }

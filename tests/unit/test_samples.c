@@ -10,7 +10,7 @@
 
 #include "tests/unit/check.h"
 
-enum { TIME, SLOPE, RATE, HIGHER, COUNT, CYCLES, P99, P999, N_METRICS };
+enum { TIME, SLOPE, RATE, HIGHER, COUNT, CYCLES, P99, P999, ALIKE, AGAIN, N_METRICS };
 static const struct probe_metric metrics[] = {
     [TIME] = {"time", "ns", PROBE_LOWER, PROBE_EACH, "wall", "", "a time"},
     [SLOPE] = {"slope", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "", "a time by slope"},
@@ -20,6 +20,8 @@ static const struct probe_metric metrics[] = {
     [CYCLES] = {"cycles", "cycles", PROBE_LOWER, PROBE_EACH, NULL, "", "ticks by one"},
     [P99] = {"p99", "ns", PROBE_LOWER, PROBE_P99, "wall", "", "a tail"},
     [P999] = {"p999", "ns", PROBE_LOWER, PROBE_P999, "wall", "", "a longer one"},
+    [ALIKE] = {"time", "ns", PROBE_LOWER, PROBE_EACH, "event", "", "the same by another timer"},
+    [AGAIN] = {"time", "cycles", PROBE_EXACT, PROBE_EACH, "device", "", "its name, and no other word of it"},
 };
 const struct probe probe = {
     .name = "made_up", .what = "?", .method = 1, .metrics = metrics, .n_metrics = N_METRICS,
@@ -62,6 +64,7 @@ static int begin(void **state)
     r->series = calloc(N_METRICS + 1, sizeof *r->series);
     r->cases = json_array();
     r->facts = json_object();
+    r->metrics = json_object();
     now_ns = 1000;
     tick_ns = 0;
     return 0;
@@ -117,6 +120,12 @@ static const char *text(const json_t *object, const char *key)
     return document_get_text(object, key, "");
 }
 
+/* Its unit or direction. */
+static const char *word(const json_t *metric, const char *key)
+{
+    return document_metric_word(r->metrics, metric, key);
+}
+
 /* Fills one case of one metric from a script: sample i of the loop, warm-up not counted, is
  * script(i); the two passes of warm-up hand over absurd values. Returns the passes sampled. */
 static int sample_flagged(unsigned flags, int metric, double (*script)(int), uint64_t ns_a_pass)
@@ -162,8 +171,8 @@ static void stops_when_stable(void **state)
     assert_same(number(m, "min"), 100);
     assert_same(number(m, "max"), 100);
     assert_same(number(m, "mad"), 0);
-    assert_string_equal(text(m, "unit"), "ns");
-    assert_string_equal(text(m, "better"), "lower");
+    assert_string_equal(word(m, "unit"), "ns");
+    assert_string_equal(word(m, "better"), "lower");
     assert_string_equal(text(m, "timer"), "wall");
     assert_null(json_object_get(one, "discarded"));
     assert_null(json_object_get(one, "once"));
@@ -342,7 +351,7 @@ static void best_of_the_first_twenty(void **state)
     m = metric_of(last_case(), "share");
     assert_same(number(m, "max"), 999);
     assert_same(number(m, "best"), 250);
-    assert_string_equal(text(m, "better"), "higher");
+    assert_string_equal(word(m, "better"), "higher");
 }
 
 static void twentieth_counts_twenty_first_not(void **state)
@@ -450,6 +459,8 @@ static void tails(void **state)
     assert_true(strlen(text(m, "why")) > 0);
 }
 
+static const double SEVEN_DIGITS = 5e-7;
+
 static void rates_are_converted_afterwards(void **state)
 {
     int pass = 0;
@@ -460,18 +471,18 @@ static void rates_are_converted_afterwards(void **state)
         probe_sample(r, RATE, 1000, times_of_a_rate(pass++));
     const json_t *m = metric_of(last_case(), "rate");
     assert_int_equal(number(m, "n"), 1000);
-    assert_close(number(m, "median"), 1000 / 300e-9, 1e-12);
-    assert_close(number(m, "best"), 1000 / 100e-9, 1e-12);
-    assert_close(number(m, "max"), 1000 / 100e-9, 1e-12);
-    assert_close(number(m, "min"), 1000 / 500e-9, 1e-12);
+    assert_close(number(m, "median"), 1000 / 300e-9, SEVEN_DIGITS);
+    assert_close(number(m, "best"), 1000 / 100e-9, SEVEN_DIGITS);
+    assert_close(number(m, "max"), 1000 / 100e-9, SEVEN_DIGITS);
+    assert_close(number(m, "min"), 1000 / 500e-9, SEVEN_DIGITS);
     assert_true(number(m, "q1") <= number(m, "median") && number(m, "median") <= number(m, "q3"));
-    assert_close(number(m, "q1"), 1000 / 425e-9, 1e-12); /* third quartile of the times: 425 */
-    assert_close(number(m, "q3"), 1000 / 175e-9, 1e-12);
-    assert_close(number(m, "p99"), 1000 / 100e-9, 1e-12);
-    assert_close(number(m, "p01"), 1000 / 500e-9, 1e-12);
+    assert_close(number(m, "q1"), 1000 / 425e-9, SEVEN_DIGITS); /* third quartile of the times: 425 */
+    assert_close(number(m, "q3"), 1000 / 175e-9, SEVEN_DIGITS);
+    assert_close(number(m, "p99"), 1000 / 100e-9, SEVEN_DIGITS);
+    assert_close(number(m, "p01"), 1000 / 500e-9, SEVEN_DIGITS);
     /* Relative spread and step stay what they were on the times. */
     assert_close(number(m, "mad") / number(m, "median"), 150.0 / 300, 5e-3);
-    assert_close(number(m, "resolution") / number(m, "median"), 32.0 / 300, 1e-12);
+    assert_close(number(m, "resolution") / number(m, "median"), 32.0 / 300, SEVEN_DIGITS);
 }
 
 static void more_than_one_case(void **state)
@@ -525,7 +536,7 @@ static void single_values(void **state)
     assert_same(number(m, "median"), 132);
     assert_null(json_object_get(m, "best")); /* one value has none */
     assert_int_equal(number(m, "n"), 1);
-    assert_string_equal(text(m, "better"), "exact");
+    assert_string_equal(word(m, "better"), "exact");
     assert_null(json_object_get(m, "why"));
     assert_null(json_object_get(one, "stopped")); /* there was no loop */
 
@@ -535,6 +546,55 @@ static void single_values(void **state)
     assert_int_equal(number(m, "n"), 0);
     assert_string_equal(text(m, "why"), "no reference on this board");
     assert_null(metric_of(one, "time")); /* what was not handed over is not there */
+}
+
+/* Unit and direction stand beside the cases, once for all metrics of a name that agree in them. */
+static void words_are_said_once(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        assert_true(probe_begin_case(r, 0, "k=%d", k));
+        probe_value(r, TIME, 5);
+        probe_value(r, COUNT, 3);
+        probe_value(r, ALIKE, 6);
+        probe_value(r, AGAIN, 7);
+    }
+    const json_t *metrics_of_case = json_object_get(last_case(), "metrics");
+    json_t *said = json_loads("{\"time\":{\"unit\":\"ns\",\"better\":\"lower\"},"
+                              "\"count\":{\"unit\":\"count\",\"better\":\"exact\"}}", 0, NULL);
+    static const char *const units[] = {"ns", "count", "ns", "cycles"};
+    static const char *const better[] = {"lower", "exact", "lower", "exact"};
+
+    assert_true(json_equal(r->metrics, said));
+    assert_int_equal(json_array_size(metrics_of_case), 4);
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *m = json_array_get(metrics_of_case, i);
+        assert_string_equal(word(m, "unit"), units[i]);
+        assert_string_equal(word(m, "better"), better[i]);
+        assert_int_equal(json_object_get(m, "unit") != NULL, i == 3);
+        assert_int_equal(json_object_get(m, "better") != NULL, i == 3);
+    }
+    json_decref(said);
+}
+
+/* What is whole keeps its digits, and has no point; other figures have seven. */
+static void digits_of_figures(void **state)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } values[] = {{132, "132"}, {85899345919, "85899345919"}, {-7, "-7"}, {0, "0"}, {1.5, "1.5"},
+                  {1.23456789, "1.234568"}, {0.000123456789, "0.0001234568"}, {123456789.25, "123456800"},
+                  {4.63012345678e12, "4.630123e12"}, {3.88123456789e14, "3.881235e14"}};
+    (void)state;
+    for (size_t i = 0; i < CHECK_LENGTH(values); i++) {
+        assert_true(probe_begin_case(r, 0, "i=%zu", i));
+        probe_value(r, HIGHER, values[i].value);
+        char *written = json_dumps(json_object_get(metric_of(last_case(), "share"), "median"),
+                                   JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+        assert_string_equal(written, values[i].text);
+        free(written);
+    }
 }
 
 static void a_map(void **state)
@@ -548,7 +608,7 @@ static void a_map(void **state)
     const json_t *m = metric_of(last_case(), "cycles"), *grid = json_object_get(m, "grid");
     const json_t *axes = json_object_get(grid, "axes"), *values = json_object_get(grid, "values");
     assert_same(number(m, "median"), 300); /* of the five that are numbers */
-    assert_same(number(m, "best"), 200.123456);
+    assert_same(number(m, "best"), 200.1235); /* seven */
     assert_same(number(m, "max"), 410);
     assert_int_equal(number(m, "n"), 5);
     assert_string_equal(text(json_array_get(axes, 0), "name"), "sm");
@@ -929,6 +989,8 @@ int main(void)
         TEST(more_than_one_case),
         TEST(median_within_the_run),
         TEST(single_values),
+        TEST(words_are_said_once),
+        TEST(digits_of_figures),
         TEST(a_map),
         TEST(values_that_are_no_numbers),
         TEST(a_missing_value_stays_in_its_case),
