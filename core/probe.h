@@ -113,6 +113,10 @@ bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...
     PROBE_PRINTF(3, 4);
 #define PROBE_NO_KEYS "%s", "" /* a metric with one case only */
 
+/* Is a case with these flags due in this round? For set-up that several cases share: it is skipped where
+ * none of them is. */
+bool probe_is_due(const struct probe_run *r, unsigned flags);
+
 /* The sample loop of the current case. True until one of these holds, tested in this order:
  *   - 1000 rounds of the loop ("count"),
  *   - 80 ms (PROBE_THRICE: 50; with `run --quick`: 30) since the loop began and at least 5 rounds

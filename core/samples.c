@@ -38,11 +38,13 @@ static const struct probe_metric *metric_of(struct probe_run *r, int metric)
 
 /* --- the sample loop ------------------------------------------------------------------------- */
 
-/* Does a case with these flags run in this round? */
-static bool is_due(const struct options *o, unsigned flags)
+bool probe_is_due(const struct probe_run *r, unsigned flags)
 {
+    const struct options *o = &r->options;
     const int last = o->rounds - 1;
     const bool outer = o->round == 0 || o->round == last;
+    if ((flags & PROBE_DEEP) && !o->deep)
+        return false;
     if (flags & PROBE_TWICE)
         return outer && !o->quick;
     return !(flags & PROBE_THRICE) || outer || o->round == last / 2;
@@ -56,9 +58,7 @@ bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...
     va_start(arguments, keys);
     vsnprintf(r->keys, sizeof r->keys, keys, arguments);
     va_end(arguments);
-    if ((flags & PROBE_DEEP) && !r->options.deep)
-        return false;
-    if (!is_due(&r->options, flags))
+    if (!probe_is_due(r, flags))
         return false;
     if (r->options.only && fnmatch(r->options.only, r->keys, FNM_EXTMATCH) != 0)
         return false;

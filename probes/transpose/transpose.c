@@ -216,6 +216,8 @@ static void measure_matrix(struct probe_run *r, enum gpu_type type, uint32_t gap
     size_t size = gpu_type_size(type);
     struct matrix m = {.type = type, .edge = probe_is_check_run(r) ? 1024 : MATRIX, .n = MATRICES};
 
+    if (!probe_is_due(r, flags_of(r, show)))
+        return;
     m.ld = m.edge + gap;
     m.bytes = (m.edge * (size_t)m.ld * size + GAP) / 256 * 256;
     m.in = gpu_alloc(r, 2 * m.n * m.bytes, "the matrices");
