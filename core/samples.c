@@ -13,8 +13,8 @@ enum {
     PASSES_MAX = 1000,
     PASSES_MIN = 5,
     FIRST_LOOK = 20,
-    CASE_MS = 80,
-    THRICE_CASE_MS = 50, /* of a curve */
+    CASE_MS = 60,
+    THRICE_CASE_MS = 30, /* of a curve */
     QUICK_CASE_MS = 30,  /* no verdict follows from one round */
     BEST_OF_FIRST = 20, /* "best" uses a fixed number of samples, never an adaptive one */
 };

@@ -188,12 +188,12 @@ static void stops_by_count(void **state)
 static void stops_by_time(void **state)
 {
     (void)state;
-    assert_int_equal(sample_all(TIME, two_modes, 10000000), 9); /* the first to see more than 80 ms */
+    assert_int_equal(sample_all(TIME, two_modes, 10000000), 7); /* the first to see more than 60 ms */
     assert_string_equal(text(last_case(), "stopped"), "time");
     assert_int_equal(sample_all(TIME, two_modes, 1000000000), 5); /* never fewer than five */
     assert_string_equal(text(last_case(), "stopped"), "time");
-    /* 50 ms in three rounds, 30 ms in a quick one. */
-    assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 5000000), 11);
+    /* 30 ms in three rounds, and in a quick one. */
+    assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 5000000), 7);
     r->options.quick = true;
     assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 5000000), 7);
     assert_int_equal(sample_all(TIME, two_modes, 5000000), 7);
