@@ -224,7 +224,7 @@ static void measure_squares(struct probe_run *r, const struct ways *ways)
         {SQUARE(256), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
         {SQUARE(512), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
         {SQUARE(1024), GPU_FP16, "nn", false, BLAS_IN_FP32, ALL, 0, 0},
-        {SQUARE(1024), GPU_FP16, "nn", true, BLAS_IN_FP32, BESTS, ALL, 0},
+        {SQUARE(1024), GPU_FP16, "nn", true, BLAS_IN_FP32, BESTS, ALL, PROBE_THRICE},
         {SQUARE(1024), GPU_BF16, "nn", false, BLAS_IN_FP32, BESTS, ALL, PROBE_THRICE},
         {SQUARE(1024), GPU_FP16, "nt", false, BLAS_IN_FP32, BESTS, ALL, PROBE_THRICE},
         {SQUARE(1024), GPU_FP16, "tn", false, BLAS_IN_FP32, BESTS, ALL, PROBE_THRICE},
