@@ -272,27 +272,32 @@ static void describe_settings(struct probe_run *r, json_t *gpu)
     nvml_close(nvml);
 }
 
+/* The settings and the card's hash only in the first round: `gpufloor run` keeps one document's, which it
+ * asks for before that, and NVML's start and a shell for sha256sum would take time of every process. */
 static void describe_board(struct probe_run *r, int device)
 {
     struct cudaDeviceProp properties;
     const struct gpu_facts *f = &r->gpu->facts;
+    const bool in_full = r->options.round == 0;
     char cc[32], slug[64], uuid[17];
 
     CUDA(cudaGetDeviceProperties(&properties, device));
     snprintf(cc, sizeof cc, "%d.%d", f->cc / 10, f->cc % 10);
     board_slug(slug, sizeof slug, properties.name);
-    hashed_uuid(uuid, &properties.uuid);
+    if (in_full)
+        hashed_uuid(uuid, &properties.uuid);
 
     json_object_set_new(
         r->environment, "gpu",
-        json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:i, s:i, s:i, s:b, s:s}", "name",
+        json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:i, s:i, s:i, s:b, s:s*}", "name",
                   properties.name, "board", slug, "cc", cc, "n_sm", f->n_sm, "l2_bytes",
                   (json_int_t)f->l2_bytes, "memory_bytes", (json_int_t)f->memory_bytes, "bus_bits",
                   attribute(device, cudaDevAttrGlobalMemoryBusWidth), "memory_clock_mhz",
                   attribute(device, cudaDevAttrMemoryClockRate) / 1000, "sm_clock_max_mhz",
                   attribute(device, cudaDevAttrClockRate) / 1000, "ecc",
-                  attribute(device, cudaDevAttrEccEnabled), "id_hash", uuid));
-    describe_settings(r, json_object_get(r->environment, "gpu"));
+                  attribute(device, cudaDevAttrEccEnabled), "id_hash", in_full ? uuid : NULL));
+    if (in_full)
+        describe_settings(r, json_object_get(r->environment, "gpu"));
     json_object_set_new(r->environment, "driver",
                         json_pack("{s:o, s:o}", "version", driver_version(), "cuda",
                                   cuda_version_text(cudaDriverGetVersion)));

@@ -5,11 +5,14 @@
 
 double half_fp16(uint16_t bits)
 {
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double value = exponent == 31 ? (fraction ? (double)NAN : (double)INFINITY)
-                   : exponent     ? ldexp(1024 + fraction, exponent - 25)
-                                  : ldexp(fraction, -24);
-    return bits >> 15 ? -value : value;
+    /* As a float with the exponent of its own bias, 15, which is then scaled to that of a float, 127.
+     * The scaling also makes a normal float of a number that is subnormal as fp16. */
+    uint32_t wide = (uint32_t)(bits & 0x7fff) << 13;
+    float value;
+    if ((bits & 0x7c00) == 0x7c00)
+        return bits & 1023 ? (double)NAN : bits >> 15 ? -(double)INFINITY : (double)INFINITY;
+    memcpy(&value, &wide, sizeof value);
+    return (bits >> 15 ? -0x1p112 : 0x1p112) * (double)value;
 }
 
 double half_bf16(uint16_t bits)

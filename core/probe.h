@@ -113,10 +113,14 @@ bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...
     PROBE_PRINTF(3, 4);
 #define PROBE_NO_KEYS "%s", "" /* a metric with one case only */
 
+/* Is a case with these flags due in this round? For set-up that several cases share: it is skipped where
+ * none of them is. */
+bool probe_is_due(const struct probe_run *r, unsigned flags);
+
 /* The sample loop of the current case. True until one of these holds, tested in this order:
  *   - 1000 rounds of the loop ("count"),
- *   - 80 ms (PROBE_THRICE: 50; with `run --quick`: 30) since the loop began and at least 5 rounds
- *     ("time"),
+ *   - 50 ms (PROBE_THRICE or `run --quick`: 30) since the loop began and at least 5 rounds
+ *     ("time"); 80 (PROBE_THRICE: 50) if the clock of a PROBE_POWER_BOUND case moves meanwhile,
  *   - at 20, 28, 40, 56, 80 ... rounds: the 95 % order-statistic interval of every metric's median is
  *     within 0.2 % of it, or within one timer tick ("stable").
  * Two rounds of warm-up come first; their samples are discarded. The word in parentheses is stored

@@ -44,6 +44,7 @@ struct loop {
     int next_look;      /* pass count at the next test of stability */
     int sweeps;         /* of the L2 that the watched passes made, see gpu_sweep_l2() */
     uint64_t began_ns;
+    bool is_longer; /* the clock of a power-bound case moves */
     struct {
         double least_mhz, most_mhz;
     } dropped[LOOP_DROPPED_MOST]; /* the SM clock of earlier loops, which moved */

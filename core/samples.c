@@ -13,9 +13,11 @@ enum {
     PASSES_MAX = 1000,
     PASSES_MIN = 5,
     FIRST_LOOK = 20,
-    CASE_MS = 80,
-    THRICE_CASE_MS = 50, /* of a curve */
-    QUICK_CASE_MS = 30,  /* no verdict follows from one round */
+    CASE_MS = 50,
+    CURVE_MS = 30, /* PROBE_THRICE, and in a quick run, from which no verdict follows */
+    /* Where the clock of a power-bound case moves: the limit acts after some ten ms. */
+    HELD_BACK_MS = 80,
+    HELD_BACK_CURVE_MS = 50,
     BEST_OF_FIRST = 20, /* "best" uses a fixed number of samples, never an adaptive one */
 };
 static const double STABLE = 0.002, CONFIDENCE = 0.95, CLOCK_MOVED = 0.01;
@@ -38,11 +40,13 @@ static const struct probe_metric *metric_of(struct probe_run *r, int metric)
 
 /* --- the sample loop ------------------------------------------------------------------------- */
 
-/* Does a case with these flags run in this round? */
-static bool is_due(const struct options *o, unsigned flags)
+bool probe_is_due(const struct probe_run *r, unsigned flags)
 {
+    const struct options *o = &r->options;
     const int last = o->rounds - 1;
     const bool outer = o->round == 0 || o->round == last;
+    if ((flags & PROBE_DEEP) && !o->deep)
+        return false;
     if (flags & PROBE_TWICE)
         return outer && !o->quick;
     return !(flags & PROBE_THRICE) || outer || o->round == last / 2;
@@ -56,9 +60,7 @@ bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...
     va_start(arguments, keys);
     vsnprintf(r->keys, sizeof r->keys, keys, arguments);
     va_end(arguments);
-    if ((flags & PROBE_DEEP) && !r->options.deep)
-        return false;
-    if (!is_due(&r->options, flags))
+    if (!probe_is_due(r, flags))
         return false;
     if (r->options.only && fnmatch(r->options.only, r->keys, FNM_EXTMATCH) != 0)
         return false;
@@ -209,10 +211,35 @@ static bool loop_is_full(struct probe_run *r, const char *why)
     return loop_begins(r);
 }
 
-static uint64_t case_ns(const struct probe_run *r)
+/* How far the clock of the loop has moved so far. */
+static double clock_moved_so_far(struct probe_run *r)
 {
-    const int usual = r->flags & PROBE_THRICE ? THRICE_CASE_MS : CASE_MS;
-    return (uint64_t)(r->options.quick ? QUICK_CASE_MS : usual) * 1000000;
+    double *mhz = malloc(r->n_clock * sizeof *mhz + 1);
+    if (!mhz)
+        return 0;
+    memcpy(mhz, r->clock_mhz, r->n_clock * sizeof *mhz);
+    drop_glitches(mhz, r->n_clock);
+    const struct stat_summary clock = stat_summarise(mhz, r->n_clock);
+    free(mhz);
+    return r->n_clock > 0 ? (clock.max - clock.min) / clock.median : 0;
+}
+
+/* A power-bound loop goes on where its clock moves: ended early, it would show the time before the power
+ * limit acts. One whose clock stands still has nothing to wait for. */
+static bool time_is_over(struct probe_run *r)
+{
+    struct loop *loop = &r->loop;
+    const bool is_curve = r->flags & PROBE_THRICE;
+    const int usual_ms = is_curve || r->options.quick ? CURVE_MS : CASE_MS;
+    const int longer_ms = r->options.quick ? CURVE_MS : is_curve ? HELD_BACK_CURVE_MS : HELD_BACK_MS;
+    const double ms = (double)(probe_host_ns() - loop->began_ns) / 1e6;
+
+    if (ms <= (loop->is_longer ? longer_ms : usual_ms))
+        return false;
+    if (loop->is_longer || ms > longer_ms || !(r->flags & PROBE_POWER_BOUND))
+        return true;
+    loop->is_longer = clock_moved_so_far(r) > CLOCK_MOVED;
+    return !loop->is_longer;
 }
 
 /* 20, 28, 40, 56, 80 ...: each time the square root of two as many passes. */
@@ -243,14 +270,14 @@ bool probe_more(struct probe_run *r)
         if (r->watch)
             r->watch->begin(r);
         loop->next_look = FIRST_LOOK;
+        loop->is_longer = false;
         loop->began_ns = probe_host_ns();
         return true;
     case LOOP_SAMPLING:
         loop->passes++;
         if (loop->passes >= PASSES_MAX)
             return loop_is_full(r, "count");
-        if (loop->passes >= PASSES_MIN &&
-            probe_host_ns() - loop->began_ns > case_ns(r))
+        if (loop->passes >= PASSES_MIN && time_is_over(r))
             return loop_is_full(r, "time");
         if (loop->passes >= loop->next_look) {
             loop->next_look = look_after(loop->next_look);

@@ -363,11 +363,13 @@ static void measure(struct probe_run *r)
     }
     if (probe_is_check_run(r))
         return;
-    decode_measure_8bit_beside(r, &k);
-    decode_measure_curves(r, &k);
-    decode_measure_layouts(r, &k);
-    decode_measure_steps_beside(r, &k);
-    decode_measure_shares_beside(r, &k, m);
+    if (probe_is_due(r, PROBE_THRICE)) { /* else not even their tensors */
+        decode_measure_8bit_beside(r, &k);
+        decode_measure_curves(r, &k);
+        decode_measure_layouts(r, &k);
+        decode_measure_steps_beside(r, &k);
+        decode_measure_shares_beside(r, &k, m);
+    }
     if (probe_deep(r))
         measure_deep(r, &k);
 }

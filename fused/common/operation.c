@@ -290,6 +290,8 @@ static double copy_longer(struct probe_run *r, const char *keys, const struct op
 double copy_measure(struct probe_run *r, const char *keys, double bytes, struct condition c,
                     unsigned flags)
 {
+    if (!probe_is_due(r, flags))
+        return NAN;
     const size_t half = ((size_t)(bytes / 2) + 15) / 16 * 16, sets = operation_sets(r, bytes);
     const size_t room = half >= OFTEN_SLOW ? half + LONGER : half;
     struct copies copies = {.from = pool_normal(r, GPU_FP16, room / 2, sets, probe_seed(r),

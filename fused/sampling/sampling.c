@@ -286,8 +286,8 @@ static void measure_size(struct probe_run *r, struct size s)
 
     for (int cold = can_be_warm ? 0 : 1; cold < 2; cold++)
         measure_condition(r, &l, (struct condition){.cold = cold}, s.flags);
-    if (s.batch == 1)
-        measure_condition(r, &l, (struct condition){.stream = true}, s.flags);
+    if (s.batch == 1) /* beside the graphs, on which verdicts rest */
+        measure_condition(r, &l, (struct condition){.stream = true}, s.flags | PROBE_THRICE);
     look_away(&l);
     sampling_rows_free(r, &t);
 }

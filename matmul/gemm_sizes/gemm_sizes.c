@@ -18,8 +18,8 @@
  *                    turn with it (aligned_time); over_aligned is the ratio of the times per
  *                    multiply-add
  *     over_best      a kernel chosen by measurement, by a rule, or fixed (choice.h)
- *     power, energy  cuBLAS's 1024^3, 4096^3 and 8192^3 for a third of a second, from one step of
- *                    NVML's energy counter to another. An H200 is expected to be at its 700 W from
+ *     power, energy  cuBLAS's 4096^3, with --deep also 1024^3 and 8192^3, for a third of a second,
+ *                    from one step of NVML's energy counter to another. An H200 is expected to be at its 700 W from
  *                    4096^3 on: 0.13 J a product, 8192^3 1.2 J, about 1 pJ a flop; and below it at
  *                    1024^3, 2.5 to 3.5 mJ
  * acc=fp16 has sums in fp16, and is not compared with anything.
@@ -224,7 +224,7 @@ static void measure_squares(struct probe_run *r, const struct ways *ways)
         {SQUARE(256), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
         {SQUARE(512), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
         {SQUARE(1024), GPU_FP16, "nn", false, BLAS_IN_FP32, ALL, 0, 0},
-        {SQUARE(1024), GPU_FP16, "nn", true, BLAS_IN_FP32, BESTS, ALL, 0},
+        {SQUARE(1024), GPU_FP16, "nn", true, BLAS_IN_FP32, BESTS, ALL, PROBE_THRICE},
         {SQUARE(1024), GPU_BF16, "nn", false, BLAS_IN_FP32, BESTS, ALL, PROBE_THRICE},
         {SQUARE(1024), GPU_FP16, "nt", false, BLAS_IN_FP32, BESTS, ALL, PROBE_THRICE},
         {SQUARE(1024), GPU_FP16, "tn", false, BLAS_IN_FP32, BESTS, ALL, PROBE_THRICE},
@@ -313,7 +313,8 @@ static void measure_power(struct probe_run *r, const struct ways *ways, int size
     const size_t n = (size_t)fmax(1, 1e6 / guess_ns);
 
     if (!can_be(r, &s) ||
-        !begin(r, &s, sizes_impl_names[CUBLAS], sizes_tile_names[CUBLAS], PROBE_THRICE))
+        !begin(r, &s, sizes_impl_names[CUBLAS], sizes_tile_names[CUBLAS],
+               size == 4096 ? PROBE_THRICE : PROBE_DEEP)) /* half a second each */
         return;
     const struct way *way = sizes_way(r, ways, &s, CUBLAS);
     if (!way) {

@@ -475,7 +475,7 @@ static bool measure_layer(struct probe_run *r, struct gemv *g, const struct laye
             measure_product(r, g, &m, OWN_OF_8, true, l->flags);
         }
         if (m.bytes < gpu_facts(r)->l2_bytes)
-            measure_product(r, g, &m, OWN, false, l->flags);
+            measure_product(r, g, &m, OWN, false, l->flags | PROBE_THRICE); /* beside cold ones */
     }
     gpu_release(r, m.y);
     return true;

@@ -36,7 +36,7 @@
  *
  * power, energy: the same launches again and again, by loads, for a third of a second, from one step
  * of NVML's energy counter to another; and op=none, nothing at all, the control, which must take less
- * than three quarters. Expected on an H200 of 700 W: idle with its clock held 120 to 150 W, HBM read
+ * than three quarters. Reads of HBM; with --deep its copies and reads of the L2, too. Expected on an H200 of 700 W: idle with its clock held 120 to 150 W, HBM read
  * 450 to 550 W, or 0.1 nJ a byte; not over the limit.
  *
  * Inside the timed region: one launch between two events; for bytes per cycle, two clock reads in

@@ -337,13 +337,13 @@ static void work_once(struct probe_run *r, void *what)
 
 /* `ns`: how long it takes about. Returns watts. */
 static double measure_power(struct probe_run *r, struct mover *m, struct stream *stream,
-                            const char *level, double ns)
+                            const char *level, double ns, unsigned flags)
 {
     const char *op = stream ? bandwidth_op_names[stream->form->op] : "none";
     struct work work = {m, stream};
 
-    if (!probe_begin_case(r, PROBE_THRICE | PROBE_POWER_BOUND, "level=%s,op=%s,path=%s,bytes=%zu",
-                          level, op, stream ? stream->form->path : "none",
+    if (!probe_begin_case(r, flags | PROBE_POWER_BOUND, "level=%s,op=%s,path=%s,bytes=%zu", level, op,
+                          stream ? stream->form->path : "none",
                           stream ? stream->bytes : 0))
         return NAN;
     const struct gpu_power power = gpu_power(r, work_once, &work, ns);
@@ -367,10 +367,11 @@ void bandwidth_measure_powers(struct probe_run *r, struct mover *m)
     struct stream of_hbm = dealt(m, BY_LOADS, 512 * MIB, 1), of_copy = dealt(m, copy, 512 * MIB, 1);
     struct stream of_l2 = sliced(r, m, BY_LOADS, slices, L2_TURNS / l2_turns(r, READ));
 
-    const double idle = measure_power(r, m, NULL, "none", 1e6);
-    measure_power(r, m, &of_l2, "l2", 200e3);
-    const double busy = measure_power(r, m, &of_hbm, "hbm", 120e3);
-    measure_power(r, m, &of_copy, "hbm", 250e3);
+    /* 0.5 s each: what nothing rests on is left to --deep. */
+    const double idle = measure_power(r, m, NULL, "none", 1e6, PROBE_THRICE);
+    measure_power(r, m, &of_l2, "l2", 200e3, PROBE_DEEP);
+    const double busy = measure_power(r, m, &of_hbm, "hbm", 120e3, PROBE_THRICE);
+    measure_power(r, m, &of_copy, "hbm", 250e3, PROBE_DEEP);
     if (!isnan(idle) && !isnan(busy))
         probe_require(r, idle < 0.75 * busy, "idle takes %.0f W, reading HBM %.0f", idle, busy);
 }

@@ -30,7 +30,7 @@ static const struct probe_metric metrics[] = {
         .what = "start to end of a program of this suite, without and with a GPU context"},
 };
 
-enum { CONTEXT_PROCESSES = 3 }; /* 0.3 s each: a fixed number, no sample loop */
+enum { CONTEXT_PROCESSES = 2 }; /* 0.3 s each: a fixed number, no sample loop */
 
 enum { SLEEP_NS = 1000000 };
 

@@ -183,8 +183,8 @@ static void measure_way(struct probe_run *r, const struct reader *x, const struc
 
 /* --- loads ------------------------------------------------------------------------------------ */
 
-/* Where neither a verdict nor the headline looks, up to 16 loads are points of a curve, and more
- * are left to --deep. --check runs every kernel. */
+/* Where neither a verdict nor the headline looks, up to 16 loads are points of a curve. More, and 2 in
+ * the L2, are left to --deep. --check runs every kernel. */
 static unsigned flags_of_loads(const struct probe_run *r, const char *level, int warps, int loads)
 {
     bool hbm = !strcmp(level, "hbm"), few = warps == FEW_WARPS, ends = warps == 1 || warps == 64;
@@ -193,7 +193,15 @@ static unsigned flags_of_loads(const struct probe_run *r, const char *level, int
                  (hbm && ((loads == 4 && warps == 64) || (loads > 8 && few))) ||
                  (hbm && loads == 32 && (warps == 1 || warps == 2)) || /* for claim C13 */
                  (probe_is_check_run(r) && few);
-    return PROBE_POWER_BOUND | (shown ? 0 : loads > 16 ? PROBE_DEEP : PROBE_THRICE);
+    return PROBE_POWER_BOUND |
+           (shown ? 0 : loads > 16 || (!hbm && loads == 2) ? PROBE_DEEP : PROBE_THRICE);
+}
+
+/* Chases and multiply-adds: 1, 4 and 8 chains show where a law's two lines meet; 2 and 16 are left to
+ * --deep, but for the --check of their kernels. */
+bool occupancy_is_of_curve(const struct probe_run *r, int warps, int chains)
+{
+    return (chains != 2 && chains != 16) || (probe_is_check_run(r) && warps == FEW_WARPS);
 }
 
 bool occupancy_fits(cudaKernel_t kernel, unsigned threads, size_t shared, unsigned per_sm)
@@ -331,7 +339,8 @@ static void measure_hit(struct probe_run *r, const struct reader *x, const char 
     bool shown = (stride == 1 && warps == FEW_WARPS && (chains == 1 || chains == 8)) ||
                  (stride == 1 && warps == 32 && chains == 8) ||
                  (stride == worst && warps == FEW_WARPS && chains == 1);
-    unsigned flags = shown ? 0 : stride == 1 ? PROBE_THRICE : PROBE_DEEP;
+    bool of_curve = stride == 1 && occupancy_is_of_curve(r, warps, chains);
+    unsigned flags = shown ? 0 : of_curve ? PROBE_THRICE : PROBE_DEEP;
     struct chase c = {.memory = memory,
                       .warps = warps,
                       .chains = chains,

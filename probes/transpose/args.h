@@ -17,4 +17,14 @@ struct transpose_args {
 };
 ARGS_SIZE(struct transpose_args, 40);
 
+/* out[i * length + j] = in[first[i] + j * step], in elements of two bytes; a block for each line i: rows
+ * and columns of operands, which the host then multiplies. */
+struct transpose_line_args {
+    const uint16_t *in;
+    uint16_t *out;
+    const uint64_t *first;
+    uint64_t step, length;
+};
+ARGS_SIZE(struct transpose_line_args, 40);
+
 #endif

@@ -197,16 +197,44 @@ static void stops_by_count(void **state)
 static void stops_by_time(void **state)
 {
     (void)state;
-    assert_int_equal(sample_all(TIME, two_modes, 10000000), 9); /* the first to see more than 80 ms */
+    assert_int_equal(sample_all(TIME, two_modes, 10000000), 6); /* the first to see more than 50 ms */
     assert_string_equal(text(last_case(), "stopped"), "time");
     assert_int_equal(sample_all(TIME, two_modes, 1000000000), 5); /* never fewer than five */
     assert_string_equal(text(last_case(), "stopped"), "time");
-    /* 50 ms in three rounds, 30 ms in a quick one. */
-    assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 5000000), 11);
+    /* 30 ms in three rounds, and in a quick one. */
+    assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 5000000), 7);
     r->options.quick = true;
     assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 5000000), 7);
     assert_int_equal(sample_all(TIME, two_modes, 5000000), 7);
     assert_string_equal(text(last_case(), "stopped"), "time");
+    r->options.quick = false;
+}
+
+/* Passes of 5 ms whose clock falls, as at the power limit, at pass `falls`. */
+static int sample_held_back(unsigned flags, int falls)
+{
+    int pass = 0;
+    assert_true(probe_begin_case(r, flags, PROBE_NO_KEYS));
+    for (; probe_more(r); pass++) {
+        probe_sample(r, TIME, 1, pass % 2 ? 100 : 200);
+        probe_clock(r, pass < falls ? 1980 : 1500);
+        now_ns += 5000000;
+    }
+    samples_close_case(r);
+    return pass - 2;
+}
+
+static void the_power_limit_gets_longer(void **state)
+{
+    (void)state;
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 6), 17); /* the first to see more than 80 ms */
+    assert_string_equal(text(last_case(), "stopped"), "time");
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 100), 11); /* 50 where the clock stands still, */
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 0), 11);   /* at whatever height */
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND | PROBE_THRICE, 6), 11);
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND | PROBE_THRICE, 100), 7);
+    r->options.quick = true;
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 6), 7);
     r->options.quick = false;
 }
 
@@ -970,6 +998,7 @@ int main(void)
         TEST(stops_when_stable),
         TEST(stops_by_count),
         TEST(stops_by_time),
+        TEST(the_power_limit_gets_longer),
         TEST(looks_at_20_28_40),
         TEST(stable_is_two_thousandths),
         TEST(stable_within_a_tick),
