@@ -1,6 +1,7 @@
 """Edges' exchanges and kernels that differ: words that come another way, a stream that is none, code that is less."""
 
 EXCHANGE = "probes/edges/exchange.cu"
+CHAIN = "probes/edges/exchange.cuh"
 DIFFERENT = "probes/edges/different.cu"
 ARGS = "probes/edges/args.h"
 STEP = "probes/edges/step.cuh"
@@ -25,7 +26,7 @@ FAULTS = [
                    "        __nanosleep(20);\n        if (polls % GRID_BARRIER_POLLS != 0)\n            continue;")],
          caught={"edges_exchange_values": "expected no sleep"}),
     dict(name="an exchange without the block's barrier", source=EXCHANGE, since="90a",
-         changes=[(EXCHANGE, LAST, LAST.replace("        sync_computing();\n", ""))],
+         changes=[(CHAIN, LAST, LAST.replace("        sync_computing();\n", ""))],
          caught={"edges_exchange_values": "expected bar.sync=1", "edges_exchange_counter": "expected bar.sync=3"}),
     dict(name="an exchange by a counter without its fence", source=EXCHANGE, since="90a",
          changes=[(GRID, ARRIVE, "    grid_barrier_add(b.counter, b.share);")],
@@ -34,7 +35,7 @@ FAULTS = [
          changes=[(LOAD, "ld.global.cg.u64", "ld.global.ca.u64")],
          caught={"edges_exchange_counter": "ldg64.gpu=12"}),
     dict(name="words behind the counter that come one after another", source=EXCHANGE, since="90a",
-         changes=[(EXCHANGE, "                both[i] = load_cg(from + i * EXCHANGE_THREADS);\n        else",
+         changes=[(CHAIN, "                both[i] = load_cg(from + i * EXCHANGE_THREADS);\n        else",
                    "                both[i] = load_cg(from + i * EXCHANGE_THREADS + (i > 0 && both[i - 1] == 1));\n"
                    "        else")],
          caught={"edges_exchange_counter": "expected together"}),
