@@ -2,6 +2,7 @@
 
 EXCHANGE = "probes/edges/exchange.cu"
 CHAIN = "probes/edges/exchange.cuh"
+BESIDE = "probes/edges/beside.cu"
 DIFFERENT = "probes/edges/different.cu"
 ARGS = "probes/edges/args.h"
 STEP = "probes/edges/step.cuh"
@@ -48,6 +49,16 @@ FAULTS = [
          changes=[(EXCHANGE, "bulk_load_once(s.first_tile", "bulk_load(s.first_tile")],
          caught={"edges_exchange_values": "expected ublkcp.hinted=1",
                  "edges_exchange_counter": "expected ublkcp.hinted=1"}),
+    dict(name="words beside any stream, with a fence before each", source=BESIDE, since="90a",
+         changes=[(WORDS, PUT, "__threadfence();\n    " + PUT)],
+         caught={"edges_beside": "expected membar=0"}),
+    dict(name="any stream, with a division for each tile", source=BESIDE, since="90a",
+         changes=[(BESIDE, "        tile += step;\n        if (tile >= a.x.body_tiles)\n            tile -= a.x.body_tiles;\n",
+                   "        tile = (tile + step) % a.x.body_tiles;\n")],
+         caught={"edges_beside": "expected other<="}),
+    dict(name="any stream, that the L2 is to keep", source=BESIDE, since="90a",
+         changes=[(BESIDE, "bulk_load_once(s.first_tile", "bulk_load(s.first_tile")],
+         caught={"edges_beside": "expected ublkcp.hinted=1"}),
     dict(name="code of its own that is half as long", source=DIFFERENT,
          changes=[(ARGS, "DIFFERENT_TURNS = 48,", "DIFFERENT_TURNS = 24,")],
          caught={kernel: "expected lop3>=384" for kernel in ALL_KERNELS}),
