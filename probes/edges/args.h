@@ -68,6 +68,30 @@ ARGS_BOTH uint32_t exchange_other(uint32_t i, uint32_t words)
     return (i + words / 2 + 1) & (words - 1);
 }
 
+/* --- beside.cu -------------------------------------------------------------------------------- */
+
+enum {
+    BESIDE_STAGES_MOST = 16,   /* tiles of the stream on their way to an SM */
+    BESIDE_STATIC = 160,       /* bytes of shared memory, at most, beside tiles and two rows */
+    BESIDE_LOOK_NS = 2000,     /* from one look for the end to the next, of who only streams */
+    BESIDE_NO_SHARE = 1 << 29, /* a role: exchanges nothing */
+    BESIDE_QUIET = 1 << 30,    /* added to a role: streams nothing */
+};
+
+/* In exchange k every block that has a share of the words puts it, and takes all words. Of `x`,
+ * words is 4 at least, and no fewer than there are shares; body_tiles counts tiles of tile_bytes,
+ * and tile_sums has the last `stages` of them. */
+struct beside_args {
+    struct exchange_args x;
+    const uint32_t *roles; /* by %smid, which share; NULL: block b has share b, and all stream */
+    uint32_t *over;        /* x.epoch, when share 0 has had its last exchange */
+    uint32_t shares;       /* of the words. 0: nobody exchanges, and the stream lasts alone_ns */
+    uint32_t tile_bytes;   /* a multiple of EDGES_CHUNK */
+    uint32_t stages;       /* tiles on their way to an SM; shared memory has them before the rows */
+    uint32_t alone_ns;
+};
+ARGS_SIZE(struct beside_args, 120);
+
 /* --- different.cu ----------------------------------------------------------------------------- */
 
 enum {

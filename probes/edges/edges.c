@@ -22,7 +22,8 @@
  *                   control
  * The time of a step is the slope over two lengths: span=64-512 means 64 and 512 steps.
  * different.c has chains of kernels that differ (different); exchange.c has steps in which all SMs
- * hand words over to all SMs, idle and while the memory streams (exchange).
+ * hand words over to all SMs, idle and while the memory streams (exchange); beside.c asks where the
+ * words wait then (exchange_beside).
  *
  * Inside the timed region: the chain, between two events. Launch, replay and drain cancel in the
  * slope.
@@ -64,6 +65,14 @@ static const struct probe_metric metrics[] = {
         .what = "what a warp of each SM reads from the memory beside these exchanges"},
     [TAKEN_WRONG] = {"taken_wrong", "ratio", PROBE_HIGHER, .keys = "mode,words,stream,exchanges",
         .what = "share of threads that took wrong words when nobody waited: must not be 0"},
+    [BESIDE] = {"exchange_beside", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
+        .keys = "among,words,stream,tile,in_flight,span",
+        .what = "one more exchange by values beside a stream: so many bytes on their way to an SM"},
+    [STREAMED_BESIDE] = {"streamed_beside", "bytes/s", PROBE_HIGHER, .timer = "event",
+        .keys = "among,words,stream,tile,in_flight,span", .what = "what all SMs read meanwhile"},
+    [STREAMED_ALONE] = {"streamed_alone", "bytes/s", PROBE_HIGHER, .timer = "event",
+        .keys = "among,words,stream,tile,in_flight,span",
+        .what = "the same stream in the same kernel for as long, without the exchanges"},
 };
 
 enum {
@@ -448,6 +457,7 @@ static void measure(struct probe_run *r)
     measure_streaming(r, &l);
     edges_measure_different(r, &l);
     edges_measure_exchanges(r, &l);
+    edges_measure_beside(r, &l);
 }
 
 const struct probe probe = {

@@ -6,7 +6,18 @@
 #include "probes/edges/args.h"
 
 /* Indices into the table of metrics in edges.c. */
-enum { STEP, CHAIN, WRONG, DIFFERENT, EXCHANGE, STREAMED, TAKEN_WRONG };
+enum {
+    STEP,
+    CHAIN,
+    WRONG,
+    DIFFERENT,
+    EXCHANGE,
+    STREAMED,
+    TAKEN_WRONG,
+    BESIDE,
+    STREAMED_BESIDE,
+    STREAMED_ALONE,
+};
 
 enum {
     SHORT = 64, /* steps */
@@ -46,9 +57,29 @@ void edges_note_sms(struct probe_run *r, const struct ladder *l, unsigned blocks
 /* Did no wait in a kernel take longer than its budget? */
 bool edges_check_waits(struct probe_run *r, const struct ladder *l);
 
-/* --- exchange.c and different.c --------------------------------------------------------------- */
+/* --- exchange.c ------------------------------------------------------------------------------- */
+
+enum {
+    EXCHANGE_WORDS_MOST = 8192,
+    EXCHANGE_TILES_MOST = 1 << 18, /* that a block streams in a launch */
+};
+
+struct exchange_site {
+    struct exchange_args a;                        /* .epoch: the next that no launch has used */
+    uint32_t *first;                               /* host */
+    uint32_t *tiles, *sums;                        /* of the device */
+    uint32_t *row[2], *expected, *digests, *found; /* host; found: two for each block */
+};
+
+struct exchange_site exchange_prepare(struct probe_run *r, const struct ladder *l);
+
+/* The digests of a block's threads, to `expected`: all blocks take the same. */
+void exchange_digests(const struct exchange_site *s, uint32_t words, uint32_t exchanges);
+
+/* --- exchange.c, beside.c and different.c ----------------------------------------------------- */
 
 void edges_measure_exchanges(struct probe_run *r, struct ladder *l);
+void edges_measure_beside(struct probe_run *r, struct ladder *l);
 void edges_measure_different(struct probe_run *r, struct ladder *l);
 
 #endif

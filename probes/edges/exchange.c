@@ -21,7 +21,7 @@
  * the rest; by counter 1.5 and 1.9 us for 2048 and 8192, of which the barrier takes 1.0. Beside the
  * stream, which reads 4.4 TB/s: 1.1, 1.3, 1.8 and 2.8 us by values, 3.0 and 3.6 by counter. Found:
  * 0.93, 0.96, 1.05 and 1.6; 1.2 and 1.7; but 5.8, 5.7, 5.9 and 8.1 beside the stream, which reads
- * 3.2 TB/s, and 12.5 and 14.8 by counter (docs/FINDINGS.md).
+ * 3.2 TB/s, and 12.5 and 14.8 by counter (docs/FINDINGS.md). beside.c asks why.
  *
  * Traps. A number of an exchange must not come again, in no launch: words that an earlier launch
  * left would be taken for its own. Every thread therefore makes a digest of all words that it took,
@@ -36,10 +36,8 @@
 PROBE_IMAGE(edges_exchange);
 
 enum {
-    WORDS_MOST = 8192,
     CONTROL_WORDS = 2048,
-    TILES_MOST = 1 << 18, /* 0.1 s */
-    FEW = 32,             /* exchanges */
+    FEW = 32, /* exchanges */
     MANY = 256,
 };
 
@@ -51,14 +49,7 @@ static const struct way {
     {"counter", "edges_exchange_counter", {PROBE_DEEP, PROBE_THRICE, PROBE_DEEP, PROBE_THRICE}},
 };
 static const struct way control = {"unwaited", "edges_exchange_unwaited", {PROBE_THRICE}};
-static const uint32_t sizes[] = {1024, 2048, 4096, WORDS_MOST};
-
-struct site {
-    struct exchange_args a;                        /* .epoch: the next that no launch has used */
-    uint32_t *first;                               /* host */
-    uint32_t *tiles, *sums;                        /* of the device */
-    uint32_t *row[2], *expected, *digests, *found; /* host */
-};
+static const uint32_t sizes[] = {1024, 2048, 4096, EXCHANGE_WORDS_MOST};
 
 struct chain {
     const struct way *way;
@@ -69,8 +60,7 @@ struct chain {
 
 /* --- what a thread must have taken ------------------------------------------------------------ */
 
-/* The digests of a block's threads: all blocks take the same. */
-static void compute_digests(const struct site *s, uint32_t words, uint32_t exchanges)
+void exchange_digests(const struct exchange_site *s, uint32_t words, uint32_t exchanges)
 {
     memset(s->expected, 0, EXCHANGE_THREADS * sizeof *s->expected);
     memcpy(s->row[0], s->first, words * sizeof *s->first);
@@ -87,13 +77,13 @@ static void compute_digests(const struct site *s, uint32_t words, uint32_t excha
 }
 
 /* The share of threads that took something else. */
-static double share_wrong(struct probe_run *r, const struct site *s, const struct chain *c,
+static double share_wrong(struct probe_run *r, const struct exchange_site *s, const struct chain *c,
                           uint32_t exchanges)
 {
     const uint32_t threads = c->shape.grid.x * EXCHANGE_THREADS;
     uint32_t wrong = 0;
 
-    compute_digests(s, s->a.words, exchanges);
+    exchange_digests(s, s->a.words, exchanges);
     gpu_to_host(r, s->digests, s->a.digests, threads * sizeof *s->digests);
     for (uint32_t i = 0; i < threads; i++)
         wrong += s->digests[i] != s->expected[i % EXCHANGE_THREADS];
@@ -101,7 +91,7 @@ static double share_wrong(struct probe_run *r, const struct site *s, const struc
 }
 
 /* The last tiles that a block had, xored. */
-static uint32_t tiles_sum(const struct ladder *l, const struct site *s, uint32_t blocks,
+static uint32_t tiles_sum(const struct ladder *l, const struct exchange_site *s, uint32_t blocks,
                           uint32_t block, uint32_t tiles)
 {
     enum { CHUNKS = EXCHANGE_TILE_BYTES / EDGES_CHUNK };
@@ -117,7 +107,7 @@ static uint32_t tiles_sum(const struct ladder *l, const struct site *s, uint32_t
 
 /* --- chains ----------------------------------------------------------------------------------- */
 
-static struct exchange_args args_of(struct site *s, uint32_t exchanges)
+static struct exchange_args args_of(struct exchange_site *s, uint32_t exchanges)
 {
     struct exchange_args a = s->a;
     a.exchanges = exchanges;
@@ -126,7 +116,8 @@ static struct exchange_args args_of(struct site *s, uint32_t exchanges)
 }
 
 /* How many bytes the last launch streamed. */
-static double streamed_bytes(struct probe_run *r, const struct site *s, const struct chain *c)
+static double streamed_bytes(struct probe_run *r, const struct exchange_site *s,
+                             const struct chain *c)
 {
     double tiles = 0;
     gpu_to_host(r, s->found, s->tiles, c->shape.grid.x * sizeof *s->found);
@@ -135,7 +126,7 @@ static double streamed_bytes(struct probe_run *r, const struct site *s, const st
     return tiles * EXCHANGE_TILE_BYTES;
 }
 
-static bool check_stream(struct probe_run *r, const struct ladder *l, const struct site *s,
+static bool check_stream(struct probe_run *r, const struct ladder *l, const struct exchange_site *s,
                          const struct chain *c)
 {
     const uint32_t blocks = c->shape.grid.x;
@@ -144,19 +135,19 @@ static bool check_stream(struct probe_run *r, const struct ladder *l, const stru
     gpu_to_host(r, s->found, s->tiles, blocks * sizeof *s->found);
     gpu_to_host(r, sums, s->sums, blocks * sizeof *sums);
     for (uint32_t b = 0; b < blocks; b++)
-        wrong += s->found[b] == 0 || s->found[b] == TILES_MOST ||
+        wrong += s->found[b] == 0 || s->found[b] == EXCHANGE_TILES_MOST ||
                  sums[b] != tiles_sum(l, s, blocks, b, s->found[b]);
     return probe_require(r, wrong == 0, "the last tiles of all %u blocks are the memory's", blocks);
 }
 
 /* Runs the chain once with everything poisoned; returns the share of threads that took wrong words.
  * */
-static double run_once(struct probe_run *r, const struct ladder *l, struct site *s,
+static double run_once(struct probe_run *r, const struct ladder *l, struct exchange_site *s,
                        const struct chain *c, uint32_t exchanges)
 {
     struct exchange_args a = args_of(s, exchanges);
 
-    gpu_poison(r, a.mail, 2 * sizeof(uint64_t) * WORDS_MOST);
+    gpu_poison(r, a.mail, 2 * sizeof(uint64_t) * EXCHANGE_WORDS_MOST);
     gpu_poison(r, a.digests, c->shape.grid.x * EXCHANGE_THREADS * sizeof *a.digests);
     gpu_poison(r, s->tiles, c->shape.grid.x * sizeof *s->tiles);
     gpu_poison(r, s->sums, c->shape.grid.x * sizeof *s->sums);
@@ -166,7 +157,7 @@ static double run_once(struct probe_run *r, const struct ladder *l, struct site 
     return share_wrong(r, s, c, exchanges);
 }
 
-static bool check(struct probe_run *r, const struct ladder *l, struct site *s,
+static bool check(struct probe_run *r, const struct ladder *l, struct exchange_site *s,
                   const struct chain *c, uint32_t exchanges)
 {
     const double wrong = run_once(r, l, s, c, exchanges);
@@ -179,14 +170,14 @@ static bool check(struct probe_run *r, const struct ladder *l, struct site *s,
 
 /* --- cases ------------------------------------------------------------------------------------ */
 
-static void set_stream(struct probe_run *r, struct ladder *l, struct site *s, bool streams)
+static void set_stream(struct probe_run *r, struct ladder *l, struct exchange_site *s, bool streams)
 {
     const uint64_t bytes = (uint64_t)l->body_chunks * EDGES_CHUNK * MEMORY_BODIES;
     s->a.body = streams ? edges_memory(r, l) : NULL;
     s->a.body_tiles = streams ? (uint32_t)(bytes / EXCHANGE_TILE_BYTES) : 0;
 }
 
-static void measure_exchanges(struct probe_run *r, struct ladder *l, struct site *s,
+static void measure_exchanges(struct probe_run *r, struct ladder *l, struct exchange_site *s,
                               const struct chain *c, uint32_t words, unsigned flags)
 {
     const uint32_t n[2] = {probe_is_check_run(r) ? 1 : FEW, probe_is_check_run(r) ? FEW : MANY};
@@ -211,7 +202,7 @@ static void measure_exchanges(struct probe_run *r, struct ladder *l, struct site
         check(r, l, s, c, n[1]);
 }
 
-static void measure_control(struct probe_run *r, struct ladder *l, struct site *s,
+static void measure_control(struct probe_run *r, struct ladder *l, struct exchange_site *s,
                             const struct chain *c)
 {
     if (!probe_begin_case(r, PROBE_THRICE, "mode=%s,words=%d,stream=none,exchanges=%d",
@@ -224,30 +215,32 @@ static void measure_control(struct probe_run *r, struct ladder *l, struct site *
 
 /* --- preparation ------------------------------------------------------------------------------ */
 
-static struct site prepare(struct probe_run *r, const struct ladder *l)
+struct exchange_site exchange_prepare(struct probe_run *r, const struct ladder *l)
 {
     const uint32_t blocks = (uint32_t)gpu_facts(r)->n_sm;
     const size_t threads = (size_t)blocks * EXCHANGE_THREADS, word = sizeof(uint32_t);
-    struct site s = {.a = {.barrier = l->a.barrier,
-                           .epoch = 1,
-                           .tiles_most = TILES_MOST,
-                           .budget_ns = WAIT_BUDGET_NS}};
+    struct exchange_site s = {.a = {.barrier = l->a.barrier,
+                                    .epoch = 1,
+                                    .tiles_most = EXCHANGE_TILES_MOST,
+                                    .budget_ns = WAIT_BUDGET_NS}};
     const uint64_t seed = probe_seed(r);
-    uint32_t *first = gpu_alloc(r, WORDS_MOST * word, "the words before the first exchange");
+    uint32_t *first =
+        gpu_alloc(r, EXCHANGE_WORDS_MOST * word, "the words before the first exchange");
 
-    s.a.mail = gpu_alloc(r, 2 * sizeof(uint64_t) * WORDS_MOST, "the words that are exchanged");
+    s.a.mail =
+        gpu_alloc(r, 2 * sizeof(uint64_t) * EXCHANGE_WORDS_MOST, "the words that are exchanged");
     s.a.digests = gpu_alloc(r, threads * word, "digests");
     s.a.tiles = s.tiles = gpu_alloc(r, blocks * word, "counts of tiles");
     s.sums = gpu_alloc(r, blocks * word, "sums of tiles");
-    s.first = probe_host_alloc(r, WORDS_MOST * word);
+    s.first = probe_host_alloc(r, EXCHANGE_WORDS_MOST * word);
     for (int i = 0; i < 2; i++)
-        s.row[i] = probe_host_alloc(r, WORDS_MOST * word);
+        s.row[i] = probe_host_alloc(r, EXCHANGE_WORDS_MOST * word);
     s.expected = probe_host_alloc(r, EXCHANGE_THREADS * word);
     s.digests = probe_host_alloc(r, threads * word);
     s.found = probe_host_alloc(r, 2 * blocks * word);
-    for (uint32_t i = 0; i < WORDS_MOST; i++)
+    for (uint32_t i = 0; i < EXCHANGE_WORDS_MOST; i++)
         s.first[i] = (uint32_t)(seed * 6364136223846793005u + i * 2654435761u);
-    gpu_to_device(r, first, s.first, WORDS_MOST * word);
+    gpu_to_device(r, first, s.first, EXCHANGE_WORDS_MOST * word);
     s.a.first = first;
     return s;
 }
@@ -274,7 +267,7 @@ static bool prepare_chain(struct probe_run *r, struct chain *c, const struct way
 
 void edges_measure_exchanges(struct probe_run *r, struct ladder *l)
 {
-    struct site s = prepare(r, l);
+    struct exchange_site s = exchange_prepare(r, l);
     struct chain c;
 
     for (size_t w = 0; w < PROBE_LENGTH(ways); w++)

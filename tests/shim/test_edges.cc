@@ -1,16 +1,24 @@
-// faults: thread lane full named epoch idle wait number
+// faults: thread lane full named epoch idle wait number role quiet
 //
 // Chains of edges on the CPU: exchanges of words among all blocks, by values and by a counter, with a
-// stream beside them and without; and steps of kernels that differ. Compared with what the words must
-// come to, in every thread of every block.
+// stream beside them and without; among some of the blocks, beside others that stream; a stream alone;
+// and steps of kernels that differ. Compared with what the words must come to, in every thread of every
+// block.
 #define SHIM_ARCH 900
 #include "tests/shim/shim.h"
 
 #include "probes/edges/different.cu"
 #include "probes/edges/exchange.cu"
 
+#define stream_on beside_stream_on // two files have one
+#define compute beside_compute
+#include "probes/edges/beside.cu"
+#undef stream_on
+#undef compute
+
 enum { WORDS_MOST = 4096, TILES = 6 /* of what is streamed */ };
 thread_local uint4 exchange_memory[(EXCHANGE_SHARED + 8 * WORDS_MOST) / 16];
+thread_local uint4 beside_memory[(EXCHANGE_SHARED + 8 * WORDS_MOST) / 16];
 
 static uint32_t random_word(void)
 {
@@ -125,6 +133,65 @@ static void check_exchanges(const struct problem &p)
     shim_check(wrong > 0, "without a wait some thread takes other words");
 }
 
+/* --- beside any stream -------------------------------------------------------------------------- */
+
+// The block of the number is on the SM of that number.
+static void check_beside(const struct beside_args &a, uint32_t blocks, const char *name)
+{
+    uint32_t digest[EXCHANGE_THREADS], wrong = 0;
+
+    memset(a.x.digests, 0xff, 4ull * blocks * EXCHANGE_THREADS);
+    memset(a.x.tiles, 0xff, 4ull * blocks);
+    memset(a.x.census, 0xff, 4ull * blocks);
+    shim_launch_together(edges_beside, a, blocks, EXCHANGE_THREADS + 32,
+                         a.stages * a.tile_bytes + 8 * a.x.words);
+    digests_of(a.x, digest);
+    for (uint32_t b = 0; b < blocks; b++) {
+        const uint32_t role = a.roles ? a.roles[b] : b;
+        uint32_t sum = 0;
+        for (uint32_t t = 0; t < EXCHANGE_THREADS; t++)
+            wrong += a.x.digests[b * EXCHANGE_THREADS + t] !=
+                     ((role & ~BESIDE_QUIET) < a.shares ? digest[t] : ~0u);
+        for (uint32_t i = a.x.tiles[b] > a.stages ? a.x.tiles[b] - a.stages : 0; i < a.x.tiles[b]; i++)
+            for (uint32_t w = 0; w < a.tile_bytes / 4; w++)
+                sum ^= ((const uint32_t *)a.x.body)[(i * blocks + b) % a.x.body_tiles * (a.tile_bytes / 4) + w];
+        shim_check((a.x.tiles[b] > 0) == !(role & BESIDE_QUIET) && a.x.tiles[b] <= a.x.tiles_most &&
+                       a.x.tile_sums[b] == sum,
+                   "%s: the last of %u tiles of block %u are the memory's", name, a.x.tiles[b], b);
+        shim_check(a.x.census[b] == b, "%s: block %u is in the census", name, b);
+    }
+    shim_check(wrong == 0, "%s of %u words among %u of %u blocks: %u threads took others", name,
+               a.x.words, a.shares, blocks, wrong);
+    shim_check(a.x.barrier->aborted == 0, "%s: no block gave up", name);
+}
+
+// Two of four blocks exchange, one of which streams, too; of the others one streams, one does nothing.
+// Then the same two stream, and nobody exchanges.
+static void check_roles(uint32_t words, uint32_t tile_bytes, uint32_t stages)
+{
+    const struct problem p = {4, words, 5};
+    struct beside_args a = {};
+    uint32_t *roles = (uint32_t *)shim_alloc(4ull * p.blocks);
+
+    a.x = made(p);
+    a.x.body_tiles = TILES;
+    a.over = (uint32_t *)shim_alloc(4);
+    *a.over = ~0u;
+    a.shares = 2, a.tile_bytes = tile_bytes, a.stages = stages;
+    roles[0] = BESIDE_NO_SHARE;
+    roles[1] = shim_fault("role") ? 0 : 1;
+    roles[2] = BESIDE_NO_SHARE | BESIDE_QUIET;
+    roles[3] = shim_fault("quiet") ? BESIDE_NO_SHARE : 0 | BESIDE_QUIET;
+    a.roles = roles;
+    check_beside(a, p.blocks, "values, by roles");
+    shim_check(*a.over == a.x.epoch, "share 0 says that it is over");
+    a.x.epoch += p.exchanges;
+    a.shares = 0, a.alone_ns = 20000;
+    check_beside(a, p.blocks, "a stream alone");
+    a.roles = NULL, a.shares = p.blocks;
+    check_beside(a, p.blocks, "values, by blocks");
+}
+
 /* --- kernels that differ ------------------------------------------------------------------------ */
 
 typedef void step_kernel(const struct edges_args);
@@ -189,6 +256,8 @@ static void shim_test(void)
     };
     for (const struct problem &p : problems)
         check_exchanges(p);
+    check_roles(4, EDGES_CHUNK, BESIDE_STAGES_MOST);
+    check_roles(256, 4096, 3);
     check_different(3, 0);
     check_different(2, 16 * EDGES_LOADS + 5); // a turn of all warps, and a part of one
 }

@@ -1,6 +1,8 @@
 """Edges' exchanges and kernels that differ: words that come another way, a stream that is none, code that is less."""
 
 EXCHANGE = "probes/edges/exchange.cu"
+CHAIN = "probes/edges/exchange.cuh"
+BESIDE = "probes/edges/beside.cu"
 DIFFERENT = "probes/edges/different.cu"
 ARGS = "probes/edges/args.h"
 STEP = "probes/edges/step.cuh"
@@ -25,7 +27,7 @@ FAULTS = [
                    "        __nanosleep(20);\n        if (polls % GRID_BARRIER_POLLS != 0)\n            continue;")],
          caught={"edges_exchange_values": "expected no sleep"}),
     dict(name="an exchange without the block's barrier", source=EXCHANGE, since="90a",
-         changes=[(EXCHANGE, LAST, LAST.replace("        sync_computing();\n", ""))],
+         changes=[(CHAIN, LAST, LAST.replace("        sync_computing();\n", ""))],
          caught={"edges_exchange_values": "expected bar.sync=1", "edges_exchange_counter": "expected bar.sync=3"}),
     dict(name="an exchange by a counter without its fence", source=EXCHANGE, since="90a",
          changes=[(GRID, ARRIVE, "    grid_barrier_add(b.counter, b.share);")],
@@ -34,7 +36,7 @@ FAULTS = [
          changes=[(LOAD, "ld.global.cg.u64", "ld.global.ca.u64")],
          caught={"edges_exchange_counter": "ldg64.gpu=12"}),
     dict(name="words behind the counter that come one after another", source=EXCHANGE, since="90a",
-         changes=[(EXCHANGE, "                both[i] = load_cg(from + i * EXCHANGE_THREADS);\n        else",
+         changes=[(CHAIN, "                both[i] = load_cg(from + i * EXCHANGE_THREADS);\n        else",
                    "                both[i] = load_cg(from + i * EXCHANGE_THREADS + (i > 0 && both[i - 1] == 1));\n"
                    "        else")],
          caught={"edges_exchange_counter": "expected together"}),
@@ -47,6 +49,16 @@ FAULTS = [
          changes=[(EXCHANGE, "bulk_load_once(s.first_tile", "bulk_load(s.first_tile")],
          caught={"edges_exchange_values": "expected ublkcp.hinted=1",
                  "edges_exchange_counter": "expected ublkcp.hinted=1"}),
+    dict(name="words beside any stream, with a fence before each", source=BESIDE, since="90a",
+         changes=[(WORDS, PUT, "__threadfence();\n    " + PUT)],
+         caught={"edges_beside": "expected membar=0"}),
+    dict(name="any stream, with a division for each tile", source=BESIDE, since="90a",
+         changes=[(BESIDE, "        tile += step;\n        if (tile >= a.x.body_tiles)\n            tile -= a.x.body_tiles;\n",
+                   "        tile = (tile + step) % a.x.body_tiles;\n")],
+         caught={"edges_beside": "expected other<="}),
+    dict(name="any stream, that the L2 is to keep", source=BESIDE, since="90a",
+         changes=[(BESIDE, "bulk_load_once(s.first_tile", "bulk_load(s.first_tile")],
+         caught={"edges_beside": "expected ublkcp.hinted=1"}),
     dict(name="code of its own that is half as long", source=DIFFERENT,
          changes=[(ARGS, "DIFFERENT_TURNS = 48,", "DIFFERENT_TURNS = 24,")],
          caught={kernel: "expected lop3>=384" for kernel in ALL_KERNELS}),
