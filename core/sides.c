@@ -84,13 +84,13 @@ static double border_of(struct probe_run *r, const uint32_t *cycles, size_t n)
 /* --- who is near whom ------------------------------------------------------------------------- */
 
 /* A word in a piece that is drawn. */
-static uint32_t *word_in(char *memory, size_t bytes, uint64_t *seed)
+static uint32_t *word_in(const char *memory, size_t bytes, uint64_t *seed)
 {
-    return (uint32_t *)(memory + draw_below(seed, bytes / SIDES_PIECE) * SIDES_PIECE);
+    return (uint32_t *)(uintptr_t)(memory + draw_below(seed, bytes / SIDES_PIECE) * SIDES_PIECE);
 }
 
 /* Side 0 is that of SM 0. False where the SMs are not of two kinds. */
-static bool find_sms(struct asker *k, char *memory, size_t bytes, struct sides_map *map,
+static bool find_sms(struct asker *k, const char *memory, size_t bytes, struct sides_map *map,
                      uint32_t *sms)
 {
     uint32_t *word[WORDS], *cycles = probe_host_alloc(k->r, k->sms * WORDS * sizeof *cycles);
@@ -122,13 +122,14 @@ static void find_homes(const struct asker *k, uint32_t *const *word, uint32_t n,
 }
 
 /* Which bits of the number of 8 KiB in its page change the home. */
-static uint32_t find_mask(const struct asker *k, char *page)
+static uint32_t find_mask(const struct asker *k, const char *page)
 {
     uint32_t *word[(1 + SIDES_UNIT_BITS) * ASKED], mask = 0;
     uint8_t home[PROBE_LENGTH(word)];
     for (size_t i = 0; i < PROBE_LENGTH(word); i++) {
         const size_t bit = i / ASKED;
-        word[i] = (uint32_t *)(page + (bit > 0 ? (size_t)SIDES_BOTH << (bit - 1) : 0)) + 64 * (i % ASKED);
+        word[i] = (uint32_t *)(uintptr_t)(page + (bit > 0 ? (size_t)SIDES_BOTH << (bit - 1) : 0)) +
+                  64 * (i % ASKED);
     }
     find_homes(k, word, PROBE_LENGTH(word), home);
     for (size_t bit = 0; bit < SIDES_UNIT_BITS; bit++) {
@@ -146,7 +147,7 @@ static uint32_t parity(uint32_t bits)
 }
 
 /* The bit of each page, from words that are drawn in it. False where they contradict each other. */
-static bool find_pages(const struct asker *k, const struct sides_map *map, char *memory,
+static bool find_pages(const struct asker *k, const struct sides_map *map, const char *memory,
                        size_t bytes, size_t pages, uint32_t *bits)
 {
     const size_t page_bytes = (size_t)1 << SIDES_PAGE_BITS;
@@ -157,8 +158,8 @@ static bool find_pages(const struct asker *k, const struct sides_map *map, char 
     bool agree = true;
 
     for (uint32_t i = 0; i < asked; i++) {
-        char *from = (char *)((map->first_page + i / ASKED) << SIDES_PAGE_BITS);
-        char *end = from + page_bytes < memory + bytes ? from + page_bytes : memory + bytes;
+        const char *from = (const char *)((map->first_page + i / ASKED) << SIDES_PAGE_BITS);
+        const char *end = from + page_bytes < memory + bytes ? from + page_bytes : memory + bytes;
         from = from > memory ? from : memory;
         word[i] = word_in(from, (size_t)(end - from), &seed);
     }
@@ -180,35 +181,35 @@ static bool find_pages(const struct asker *k, const struct sides_map *map, char 
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-struct sides sides_of(struct probe_run *r, void *memory, size_t bytes)
+struct sides sides_of(struct probe_run *r, const void *memory, size_t bytes)
 {
     const uint64_t first = (uint64_t)memory >> SIDES_PAGE_BITS;
     const size_t pages = (size_t)((((uint64_t)memory + bytes - 1) >> SIDES_PAGE_BITS) - first + 1);
-    const size_t page_words = (pages + 31) / 32;
+    const size_t words = (pages + 31) / 32;
     const struct gpu_facts *g = gpu_facts(r);
     struct asker k = {.r = r, .sms = (uint32_t)g->n_sm};
     struct sides s = {.map = {.first_page = first}, .why = ""};
 
     k.kernel = gpu_kernel_if_any(r, &image_sides, "sides_ask", sizeof(struct sides_ask_args));
-    if (!k.kernel || k.sms > SMS || bytes < ((size_t)2 << SIDES_PAGE_BITS))
+    if (!k.kernel || k.sms > SMS || (uint64_t)memory % SIDES_BOTH != 0 ||
+        bytes < (size_t)2 << SIDES_PAGE_BITS)
         return snprintf(s.why, sizeof s.why, "the sides of the L2 are not sought here"), s;
     gpu_kernel_shared(k.kernel, g->shared_per_block, -1); /* so that a block has an SM of its own */
-    uint32_t *host = probe_host_alloc(r, (k.sms + page_words) * sizeof *host);
-    char *page = (char *)((first + 1) << SIDES_PAGE_BITS);
-    for (size_t i = 0; i < page_words; i++)
-        host[k.sms + i] = 0;
-    if (!find_sms(&k, memory, bytes, &s.map, host))
+    s.sms = probe_host_alloc(r, (k.sms + words) * sizeof *s.sms);
+    s.pages = s.sms + k.sms;
+    for (size_t i = 0; i < words; i++)
+        s.pages[i] = 0;
+    if (!find_sms(&k, memory, bytes, &s.map, s.sms))
         snprintf(s.why, sizeof s.why, "this GPU's SMs do not show two sides of the L2");
     else {
-        s.map.mask = find_mask(&k, page);
-        if (!find_pages(&k, &s.map, memory, bytes, pages, host + k.sms))
+        s.map.mask = find_mask(&k, (const char *)((first + 1) << SIDES_PAGE_BITS));
+        if (!find_pages(&k, &s.map, memory, bytes, pages, s.pages))
             snprintf(s.why, sizeof s.why, "the homes of memory do not follow its addresses' parity");
     }
-    uint32_t *device = gpu_alloc(r, (k.sms + page_words) * sizeof *host, "sides of the L2");
-    gpu_to_device(r, device, host, (k.sms + page_words) * sizeof *host);
+    uint32_t *device = gpu_alloc(r, (k.sms + words) * sizeof *device, "sides of the L2");
+    gpu_to_device(r, device, s.sms, (k.sms + words) * sizeof *device);
     s.map.sms = device;
     s.map.pages = device + k.sms;
-    free(host);
     return s;
 }
 
@@ -216,5 +217,16 @@ void sides_free(struct probe_run *r, struct sides *sides)
 {
     if (sides->map.sms)
         gpu_release(r, (void *)(uintptr_t)sides->map.sms);
+    free(sides->sms);
     *sides = (struct sides){.why = ""};
+}
+
+size_t sides_offset(const struct sides *sides, const void *memory, uint32_t side, size_t k)
+{
+    const struct sides_map *map = &sides->map;
+    const uint64_t at = (uint64_t)memory + k * SIDES_BOTH;
+    const uint64_t page = (at >> SIDES_PAGE_BITS) - map->first_page;
+    const uint32_t first = parity((uint32_t)(at >> SIDES_BOTH_BITS) & map->mask) ^
+                           (sides->pages[page / 32] >> page % 32 & 1) ^ map->is_swapped;
+    return k * SIDES_BOTH + (first ^ side) * SIDES_PIECE;
 }

@@ -20,12 +20,16 @@
 #include "core/probe.h"
 
 struct sides {
-    struct sides_map map; /* for kernels: core/device/sides.cuh */
-    char why[96];         /* no sides were found, or "" */
+    struct sides_map map;   /* for kernels: core/device/sides.cuh */
+    uint32_t *sms, *pages;  /* what the map points to, on the host */
+    char why[96];           /* no sides were found, or "" */
 };
 
-/* Of device memory that begins at a multiple of SIDES_BOTH. Its contents stay. */
-struct sides sides_of(struct probe_run *r, void *memory, size_t bytes);
+/* Of device memory that begins at a multiple of SIDES_BOTH and has two pages. Its contents stay. */
+struct sides sides_of(struct probe_run *r, const void *memory, size_t bytes);
 void sides_free(struct probe_run *r, struct sides *sides);
+
+/* Where the k-th piece that is home on `side` begins: bytes from `memory` on, as sides_piece(). */
+size_t sides_offset(const struct sides *sides, const void *memory, uint32_t side, size_t k);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "core/args.h"
 #include "core/device/grid_barrier.h"
+#include "core/device/sides.h"
 
 enum {
     EDGES_THREADS = 256,
@@ -89,8 +90,11 @@ struct beside_args {
     uint32_t tile_bytes;   /* a multiple of EDGES_CHUNK */
     uint32_t stages;       /* tiles on their way to an SM; shared memory has them before the rows */
     uint32_t alone_ns;
+    uint32_t pieces;       /* copies that bring a tile: 1, or of SIDES_PIECE bytes that are near */
+    uint32_t unused;
+    struct sides_map sides; /* of the body: where `pieces` is not 1, tiles are dealt out by side */
 };
-ARGS_SIZE(struct beside_args, 120);
+ARGS_SIZE(struct beside_args, 168);
 
 /* --- different.cu ----------------------------------------------------------------------------- */
 

@@ -3,7 +3,9 @@
  *
  * The exchanges by values of exchange.c, in a kernel whose stream can be another one: from the
  * memory or from the L2 (stream=hbm, l2), in tiles of so many bytes (tile), with so many bytes on
- * their way to each SM that streams (in_flight). Who exchanges:
+ * their way to each SM that streams (in_flight). The L2 is two halves, with half of the memory behind
+ * each, and a link between them (core/sides.h): with stream=near an SM reads only what lies behind its
+ * own half, in pieces of 4 KiB, and with stream=far only the rest. Who exchanges:
  *     all         all SMs, which stream, too
  *     quarter     those of every fourth TPC, which stream nothing; the others stream
  *     pair        two SMs of different TPCs, four words; all SMs stream
@@ -28,11 +30,14 @@
  *     L2          In the slices or on the way from there, behind data of any kind: l2 takes 3.1 us
  *     own way     On the way to their own SM, behind its tiles: quiet_pair takes what a pair takes
  *                 without a stream (0.6 us), and quarter 0.9; else 3.6 and 3.5
+ *     link        On the link between the halves of the L2, over which half of a stream comes, and
+ *                 words for the other half, too: near takes 1.2 us, and far more than 5.7
  *     crowd       It is the slowest of many, or polls stand behind polls: pair takes 0.6 us, too;
  *                 else 3.6
  * Expected: as tiles, and memory. Streams alone 2.9, 4.1, 4.4, 4.5 and 4.6 TB/s for 16 to 128 KiB;
  * 3.6 with 16 KiB in tiles of 4, 8.5 from the L2. What exchanges of all SMs take from them is what
- * the polls bring: 2 to 3 times 16 KiB for each SM and exchange, 0.8 to 1.2 TB/s.
+ * the polls bring: 2 to 3 times 16 KiB for each SM and exchange, 0.8 to 1.2 TB/s. A first trial, on
+ * another card, said link: near 1.4 us and 4.57 TB/s alone, far 5.4 and 2.47, anywhere 3.8 to 4.9.
  *
  * Traps. Those of exchange.c, whose checks are made here, too; and a stream alone must have read
  * what the memory holds. A rate has the launch and the start of the stream in it, 1 to 2 %, more
@@ -41,6 +46,8 @@
  * looks every 2 us whether the others are through, in a line that has no words. Roles go by %smid,
  * whose numbers must have no gap: a census says whether they have. */
 #include "probes/edges/edges.h"
+
+#include "core/sides.h"
 
 PROBE_IMAGE(edges_beside);
 
@@ -57,8 +64,8 @@ enum {
 enum among { ALL, QUARTER, PAIR, QUIET_PAIR };
 static const char *const among_names[] = {"all", "quarter", "pair", "quiet_pair"};
 
-enum from { FROM_NOWHERE, FROM_MEMORY, FROM_L2 };
-static const char *const from_names[] = {"none", "hbm", "l2"};
+enum from { FROM_NOWHERE, FROM_MEMORY, FROM_L2, FROM_NEAR, FROM_FAR };
+static const char *const from_names[] = {"none", "hbm", "l2", "near", "far"};
 
 static const struct beside {
     enum among among;
@@ -67,9 +74,10 @@ static const struct beside {
     bool alone; /* the stream is timed by itself, too */
 } besides[] = {
     {ALL, FROM_MEMORY, TILE, 16384, true},     {ALL, FROM_MEMORY, TILE, 32768, true},
-    {ALL, FROM_MEMORY, TILE, 49152, true},     {ALL, FROM_MEMORY, TILE, 65536, true},
-    {ALL, FROM_MEMORY, TILE, 131072, true},    {ALL, FROM_MEMORY, 4096, 16384, true},
-    {ALL, FROM_MEMORY, 4096, 65536, true},     {ALL, FROM_L2, TILE, 65536, true},
+    {ALL, FROM_MEMORY, TILE, 65536, true},     {ALL, FROM_MEMORY, TILE, 131072, true},
+    {ALL, FROM_MEMORY, 4096, 16384, true},     {ALL, FROM_L2, TILE, 65536, true},
+    {ALL, FROM_NEAR, TILE, 32768, true},       {ALL, FROM_NEAR, TILE, 65536, true},
+    {ALL, FROM_FAR, TILE, 65536, true},
     {QUARTER, FROM_MEMORY, TILE, 65536, true}, {PAIR, FROM_NOWHERE, 0, 0, false},
     {PAIR, FROM_MEMORY, TILE, 65536, false},   {QUIET_PAIR, FROM_MEMORY, TILE, 65536, false},
 };
@@ -82,6 +90,8 @@ struct site {
     uint32_t *device_roles;
     cudaKernel_t kernel;
     struct gpu_shape shape;
+    struct sides sides;   /* of the body, once a case asks for it */
+    bool has_sides;
 };
 
 /* --- what must come of a launch --------------------------------------------------------------- */
@@ -113,18 +123,32 @@ static bool check_words(struct probe_run *r, const struct site *s, uint32_t exch
                          exchanges);
 }
 
+/* Rank and side of the SM where the census has a block. */
+static uint32_t sm_of(const struct site *s, uint32_t block)
+{
+    return s->a.pieces > 1 && s->sm[block] < s->blocks ? s->sides.sms[s->sm[block]] : 0;
+}
+
 /* The last tiles that a block had, xored. */
 static uint32_t tiles_sum(const struct ladder *l, const struct site *s, uint32_t block,
                           uint32_t tiles)
 {
-    const uint32_t chunks = s->a.tile_bytes / EDGES_CHUNK;
+    const uint32_t bytes = s->a.tile_bytes / s->a.pieces, both = sm_of(s, block);
     uint32_t sum = 0;
 
-    for (uint32_t i = tiles < s->a.stages ? 0 : tiles - s->a.stages; i < tiles; i++) {
-        const uint32_t tile = (uint32_t)(((uint64_t)i * s->blocks + block) % s->x.a.body_tiles);
-        for (uint32_t chunk = tile * chunks; chunk < (tile + 1) * chunks; chunk++)
-            sum ^= edges_chunk_sum(l, chunk);
-    }
+    for (uint32_t i = tiles < s->a.stages ? 0 : tiles - s->a.stages; i < tiles; i++)
+        for (uint32_t piece = 0; piece < s->a.pieces; piece++) {
+            const uint32_t step = s->a.pieces > 1 ? s->sides.map.count[both & 1] : s->blocks;
+            const uint32_t all = s->a.pieces > 1 ? s->x.a.body_tiles / 2 : s->x.a.body_tiles;
+            const uint32_t tile =
+                (uint32_t)(((uint64_t)i * step + (s->a.pieces > 1 ? both / 2 : block)) % all);
+            const size_t from =
+                s->a.pieces > 1
+                    ? sides_offset(&s->sides, s->x.a.body, both & 1, tile * s->a.pieces + piece)
+                    : (size_t)tile * bytes;
+            for (size_t at = from; at < from + bytes; at += EDGES_CHUNK)
+                sum ^= edges_chunk_sum(l, (uint32_t)(at / EDGES_CHUNK));
+        }
     return sum;
 }
 
@@ -214,6 +238,15 @@ static void set_stream(struct probe_run *r, struct ladder *l, struct site *s,
     s->x.a.body_tiles = streams ? (uint32_t)(bytes / b->tile_bytes) : 0;
     s->a.tile_bytes = b->tile_bytes;
     s->a.stages = streams ? b->in_flight / b->tile_bytes : 0;
+    s->a.pieces = 1;
+    if (b->from != FROM_NEAR && b->from != FROM_FAR)
+        return;
+    if (!s->has_sides)
+        s->sides = sides_of(r, edges_memory(r, l), (size_t)all);
+    s->has_sides = true;
+    s->sides.map.is_swapped = b->from == FROM_FAR;
+    s->a.sides = s->sides.map;
+    s->a.pieces = b->tile_bytes / SIDES_PIECE;
 }
 
 /* Has every SM a block, by its number, after a launch? */
@@ -287,6 +320,10 @@ static void measure_beside(struct probe_run *r, struct ladder *l, struct site *s
                           b->in_flight, n[0], n[1]))
         return;
     set_stream(r, l, s, b);
+    if (s->a.pieces > 1 && s->sides.why[0]) {
+        probe_missing(r, BESIDE, s->sides.why);
+        return;
+    }
     if (!set_roles(r, l, s, b->among)) {
         probe_missing(r, BESIDE, "the numbers of the SMs have gaps, or two blocks share one");
         return;
@@ -334,4 +371,5 @@ void edges_measure_beside(struct probe_run *r, struct ladder *l)
         gpu_kernel_shared(s.kernel, s.shape.shared, 100);
         measure_beside(r, l, &s, &besides[i]);
     }
+    sides_free(r, &s.sides);
 }

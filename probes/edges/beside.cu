@@ -1,6 +1,7 @@
 // Kernel of edges: a chain of exchanges by values (exchange.cuh) among all SMs or some of them,
 // while a warp of each SM, or of some, reads tiles of any size, as many at a time as the host says.
 #include "core/device/clock.cuh"
+#include "core/device/sides.cuh"
 #include "probes/edges/exchange.cuh"
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
@@ -30,24 +31,42 @@ __device__ __forceinline__ void wait_for_others(const struct beside_args &a)
     }
 }
 
+// Which tiles a block streams: first, first + step ... modulo `tiles`, among all or those of its side.
+struct deal {
+    uint32_t first, step, tiles, side;
+};
+__device__ __forceinline__ struct deal deal_of(const struct beside_args &a)
+{
+    if (a.pieces == 1)
+        return {blockIdx.x % a.x.body_tiles, gridDim.x % a.x.body_tiles, a.x.body_tiles, 0};
+    const uint32_t both = __ldg(a.sides.sms + sm_id()), side = both & 1, tiles = a.x.body_tiles / 2;
+    return {both / 2 % tiles, a.sides.count[side] % tiles, tiles, side};
+}
+
 // One lane keeps all tiles on their way until the exchanges are over, and waits for those that
 // still come. Returns how many have come.
 __device__ __forceinline__ uint32_t stream_on(const struct beside_args &a, const struct stream &s,
                                               const volatile uint32_t *is_over)
 {
-    const uint32_t step = gridDim.x % a.x.body_tiles;
-    uint32_t tile = blockIdx.x % a.x.body_tiles, stage = 0, parity = 1, asked = 0;
+    const struct deal deal = deal_of(a);
+    const uint32_t bytes = a.tile_bytes / a.pieces;
+    uint32_t tile = deal.first, stage = 0, parity = 1, asked = 0;
 #pragma unroll 1
     for (; asked < a.x.tiles_most && !*is_over; asked++) {
         const uint32_t full = s.full + 8 * stage;
         if (asked >= a.stages) // the tile before in this stage
             mbarrier_wait(full, parity);
         mbarrier_expect(full, a.tile_bytes);
-        bulk_load_once(s.first_tile + stage * a.tile_bytes,
-                       (const char *)a.x.body + (uint64_t)tile * a.tile_bytes, a.tile_bytes, full);
-        tile += step;
-        if (tile >= a.x.body_tiles)
-            tile -= a.x.body_tiles;
+#pragma unroll 1
+        for (uint32_t i = 0; i < a.pieces; i++) {
+            const char *from = (const char *)a.x.body + (uint64_t)tile * a.tile_bytes;
+            if (a.pieces > 1)
+                from = sides_piece(a.sides, (const char *)a.x.body, deal.side, tile * a.pieces + i);
+            bulk_load_once(s.first_tile + stage * a.tile_bytes + i * bytes, from, bytes, full);
+        }
+        tile += deal.step;
+        if (tile >= deal.tiles)
+            tile -= deal.tiles;
         if (++stage == a.stages) {
             stage = 0;
             parity ^= 1;
@@ -75,13 +94,13 @@ __device__ __forceinline__ void compute(const struct beside_args &a, uint32_t sh
 
 extern __shared__ uint4 beside_memory[];
 
-// The loops of edges_exchange_values. One place asks for tiles, as data that is used once, without
-// a division from one tile to the next.
+// The loops of edges_exchange_values. One place asks for tiles or their pieces, as data that is
+// used once, without a division from one tile to the next.
 // sass-loop: ldg128.gpu=8 guarded<=8 other<=85 local=0 regs<=80 together arch=90a+
 // sass-loop: stg64.gpu=1 ldg128.gpu=8 sts64=8 bar.sync=1 membar=0 cctl=0 guarded<=20 other<=300
 // sass-and: outer arch=90a+
-// sass-loop: ublkcp.hinted=1 syncs>=2 other<=50 guarded<=20 outer arch=90a,100
-// sass-loop: ublkcp.hinted=1 syncs>=2 other<=85 guarded<=20 outer arch=120
+// sass-loop: ublkcp.hinted=1 syncs>=2 popc=1 other<=100 guarded<=20 outer arch=90a,100
+// sass-loop: ublkcp.hinted=1 syncs>=2 popc=1 other<=140 guarded<=20 outer arch=120
 // sass-all: ublkcp.hinted=1 ublkcp=1 membar=0 cctl=0 looped calls arch=90a+
 extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS + 32, 1)
 edges_beside(const __grid_constant__ struct beside_args a)
