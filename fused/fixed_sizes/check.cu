@@ -29,10 +29,10 @@ fixed_sizes_scores(const __grid_constant__ struct fixed_sizes_verify_args a)
         const uint64_t row = i / a.context;
         const uint32_t item = (uint32_t)(row / heads), head = (uint32_t)(row % heads);
         const __nv_bfloat16 *key = key_of(a, item, head, (uint32_t)(i % a.context));
-        const float *q = a.q + row * FIXED_DIM;
+        const __nv_bfloat16 *q = (const __nv_bfloat16 *)a.q + row * FIXED_DIM;
         double score = 0;
         for (uint32_t d = 0; d < FIXED_DIM; d++)
-            score += (double)q[d] * (double)bf16::one(key[d]);
+            score += (double)bf16::one(q[d]) * (double)bf16::one(key[d]);
         a.scores[i] = score * a.q_scale;
     }
 }

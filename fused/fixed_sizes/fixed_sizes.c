@@ -14,6 +14,9 @@
  * More than 4096 keys cannot be had from the first two, nor another number of heads or columns.
  * That a result of fixed over 8192 keys is seen to be wrong is `caught`.
  *
+ * Keys, values and weights come through a ring in shared memory, from compute capability 9.0 on,
+ * and both products are by the warp's matrix instruction, as in fused/common/decoder.
+ *
  * Inside the timed region: n items, and 2n, between two events; the slope is the time of one. A
  * launch is not in it; two barriers of the grid are in each item.
  * l2=cold: more than 512 MiB lie between two uses of an item's operands.
@@ -22,10 +25,15 @@
  * the CPU. What lies beyond the context are keys and values like any other: one that leaks in is
  * seen. Poisoned results, and poison in what blocks hand over.
  *
- * Expected on an H200, before any measurement. W is 34 MB, keys and values of 4096 tokens 17: at
- * the rate of long reads 12 us; two barriers, the merge and the ramps another 5: 17 us. fixed saves
- * some dozens of instructions an item: 1 % at most. At 512 tokens given takes 12 us and fixed 15 to
- * 17; capped 13, since one block in eight has work in the first phase, as much as at 4096.
+ * Expected on an H200. Kernels without a ring, with the attention by multiply-adds, were measured
+ * before: 23.5 us by fixed, 26.0 by given at 4096 keys, a share of 0.40 to 0.44. Now, before any
+ * measurement. W is 34 MB, keys and values of 4096 tokens 17: at the rate of long reads 11.2 us.
+ * From the last key to the first row of W it is 5.4 us: the states of a block's warps 0.7, two
+ * barriers of the grid 1.3 each, the merge 1.4, x 0.7. The ring of 192 KiB goes on for 5.7 us
+ * meanwhile, so that memory is the limit: 12 us, a share of 0.87, by fixed and by given alike. At
+ * 512 tokens it is 36 MB, 7.9 us, but one after the other 0.5 for the keys, 5.4, and 3 for the rows:
+ * 9.5 us by given; fixed 12; capped 10.5, since one block in eight has work in the first phase, as
+ * much as at 4096.
  *
  * Traps. A fixed kernel whose loads stop at the length is no longer one of fixed sizes: capped says
  * what that is worth. The number of blocks is the GPU's, and no constant. Heads of 128 elements in
@@ -86,7 +94,7 @@ static void measure_impl(struct probe_run *r, struct problem *p, enum fixed_impl
         probe_value(r, SHARE_OF_PINS, bytes / (ns * 1e-9) / gpu_facts(r)->pin_rate);
     probe_fact(r, "sizes", "%s", fixed_ways[impl].what);
     probe_fact(r, "items", "%u and %u, %u sets of operands", p->items / 2, p->items, p->sets);
-    gpu_kernel_facts(r, p->kernel[impl], DECODER_THREADS, 0);
+    problem_facts(r, p, impl);
 }
 
 /* More keys than the kernel was built for: must be wrong, and seen; the other one is not. */
@@ -169,7 +177,6 @@ const struct probe probe = {
     .what =
         "Does a fused decode kernel gain by sizes that are fixed, and what does it lose at others?",
     .method = 1,
-    .draft = "its kernels read at 0.44 of the pin rate: attention by multiply-adds, two barriers an item",
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,

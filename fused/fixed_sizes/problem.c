@@ -12,6 +12,7 @@ PROBE_IMAGE(fixed_sizes_check);
 enum {
     BUDGET_NS = 200000000,
     BESIDE = 2 * DECODER_ROUND * DECODER_WARPS * 4, /* bytes of scratch in front of x */
+    STAGE = DECODER_TILE_BYTES + 16,                /* of the ring, with its two barriers */
     STATE = 2 + FIXED_DIM,                          /* fp32 that a head has of a part of the keys */
     ROW = FIXED_GROUP * FIXED_DIM,
     HOST_ROWS = 32, /* of the first item: checked on the CPU */
@@ -47,9 +48,9 @@ struct problem problem_open(struct probe_run *r, struct sizes most, uint32_t set
     p.y_count = (size_t)items * most.hidden;
     p.cache = pool_normal(r, GPU_BF16, cache, sets, seed, "keys and values");
     p.weights = pool_normal(r, GPU_BF16, columns * most.hidden, sets, seed + 1, "W");
-    p.q = gpu_alloc(r, 4 * items * columns, "q of all items");
+    p.q = gpu_alloc(r, 2 * items * columns, "q of all items");
     p.residual = gpu_alloc(r, 4 * p.y_count, "the residuals");
-    gpu_fill_normal(r, p.q, GPU_FP32, items * columns, seed + 2);
+    gpu_fill_normal(r, p.q, GPU_BF16, items * columns, seed + 2);
     gpu_fill_normal(r, p.residual, GPU_FP32, p.y_count, seed + 3);
     p.states = gpu_alloc(r, p.states_bytes, "what heads have of parts of their keys");
     p.x = gpu_alloc(r, p.x_bytes, "the attention's result");
@@ -102,15 +103,31 @@ static double scale_of(const struct problem *p)
     return sqrt(keys / (p->of.kv_heads * (double)ROW));
 }
 
+/* Shared memory of a block but for the ring, in bytes. */
+static size_t beside_of(const struct problem *p)
+{
+    const size_t x = 2 * (size_t)p->of.kv_heads * ROW;
+    const size_t states = 4 * (size_t)DECODER_WARPS * FIXED_GROUP * STATE;
+    return BESIDE + (x > states ? x : states);
+}
+
+/* Of the ring: as many as fit, four or more. Before compute capability 9.0 there is none. */
+static uint32_t stages_of(struct probe_run *r, const struct problem *p)
+{
+    const size_t fit = (gpu_facts(r)->shared_per_block - beside_of(p)) / STAGE;
+    if (gpu_facts(r)->cc < 90)
+        return 0;
+    return fit < DECODER_STAGES ? (uint32_t)fit : DECODER_STAGES;
+}
+
 static struct fixed_sizes_args prepare(struct probe_run *r, const struct problem *p,
                                        enum fixed_impl impl, uint32_t items,
                                        struct gpu_shape *shape)
 {
-    const size_t x = 2 * (size_t)p->of.kv_heads * ROW;
-    const size_t states = 4 * (size_t)DECODER_WARPS * FIXED_GROUP * STATE;
+    const uint32_t stages = stages_of(r, p);
     *shape = (struct gpu_shape){.grid = {FIXED_BLOCKS * (unsigned)gpu_facts(r)->n_sm, 1, 1},
-                                .block = DECODER_THREADS,
-                                .shared = BESIDE + (x > states ? x : states),
+                                .block = stages > 0 ? FIXED_THREADS_RING : DECODER_THREADS,
+                                .shared = beside_of(p) + stages * STAGE,
                                 .cooperative = true};
     if (shape->shared > 40 << 10)
         gpu_kernel_shared(p->kernel[impl], shape->shared, -1);
@@ -133,7 +150,15 @@ static struct fixed_sizes_args prepare(struct probe_run *r, const struct problem
                                      .splits = splits_of(r, p->of.kv_heads),
                                      .sets = p->sets,
                                      .items = items,
-                                     .budget_ns = BUDGET_NS};
+                                     .budget_ns = BUDGET_NS,
+                                     .stages = stages};
+}
+
+void problem_facts(struct probe_run *r, const struct problem *p, enum fixed_impl impl)
+{
+    struct gpu_shape shape;
+    prepare(r, p, impl, p->items, &shape);
+    gpu_kernel_facts(r, p->kernel[impl], (int)shape.block, shape.shared);
 }
 
 void problem_launch(struct probe_run *r, const struct problem *p, enum fixed_impl impl,
@@ -205,14 +230,14 @@ bool problem_gave_up(struct probe_run *r, const struct problem *p)
 
 /* The attention of one head of item 0, in double, on the CPU. */
 static void attend(const struct problem *p, const uint16_t *keys, const uint16_t *values,
-                   const float *q, double *score, double *out)
+                   const uint16_t *q, double *score, double *out)
 {
     double most = -INFINITY, sum = 0;
     memset(out, 0, FIXED_DIM * sizeof *out);
     for (uint32_t i = 0; i < p->of.context; i++) {
         score[i] = 0;
         for (uint32_t d = 0; d < FIXED_DIM; d++)
-            score[i] += (double)q[d] * half_bf16(keys[(size_t)i * FIXED_DIM + d]);
+            score[i] += half_bf16(q[d]) * half_bf16(keys[(size_t)i * FIXED_DIM + d]);
         score[i] *= q_scale();
         most = fmax(most, score[i]);
     }
@@ -233,13 +258,14 @@ static size_t check_on_host(struct probe_run *r, const struct problem *p)
     const size_t columns = (size_t)p->of.kv_heads * ROW, hidden = p->of.hidden;
     const size_t half = (size_t)p->of.kv_heads * p->of.capacity * FIXED_DIM;
     uint16_t *cache = probe_host_alloc(r, 4 * half), *w = probe_host_alloc(r, 2 * columns);
-    float *q = probe_host_alloc(r, 4 * columns), y, residual;
+    uint16_t *q = probe_host_alloc(r, 2 * columns);
+    float y, residual;
     double *x = probe_host_alloc(r, sizeof *x * columns);
     double *score = probe_host_alloc(r, sizeof *score * p->of.context);
     size_t wrong = 0;
 
     gpu_to_host(r, cache, p->cache.memory, 4 * half);
-    gpu_to_host(r, q, p->q, 4 * columns);
+    gpu_to_host(r, q, p->q, 2 * columns);
     for (size_t head = 0; head < columns / FIXED_DIM; head++) {
         const uint16_t *keys = cache + head / FIXED_GROUP * p->of.capacity * FIXED_DIM;
         attend(p, keys, keys + half, q + head * FIXED_DIM, score, x + head * FIXED_DIM);

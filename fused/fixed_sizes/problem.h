@@ -20,7 +20,8 @@ struct problem {
         of; /* of the point that is measured; capacity, kv_heads, hidden at most the first */
     uint32_t sets, items, most_context;
     struct pool cache, weights;
-    float *q, *residual, *states, *y;
+    uint16_t *q;
+    float *residual, *states, *y;
     uint32_t *x;
     size_t states_bytes, x_bytes, y_count;
     struct grid_barrier_state *barrier;
@@ -42,6 +43,9 @@ void problem_launch(struct probe_run *r, const struct problem *p, enum fixed_imp
                     uint32_t items);
 double problem_time(struct probe_run *r, const struct problem *p, enum fixed_impl impl,
                     uint32_t items);
+
+/* What its kernel is like, as facts of the case. */
+void problem_facts(struct probe_run *r, const struct problem *p, enum fixed_impl impl);
 
 /* Of all items; without a judgement, and with one, which returns the error. */
 struct verdict problem_verdict(struct probe_run *r, const struct problem *p);

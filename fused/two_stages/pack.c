@@ -7,8 +7,9 @@ PROBE_IMAGE(two_stages);
 
 enum {
     BUDGET_NS = 200000000,
-    BESIDE = 2 * DECODER_ROUND * DECODER_WARPS * 4, /* bytes of scratch in front of x */
-    STATIC = 1024, /* bytes of shared memory, at most, that the kernels declare */
+    RESERVED = 1024,  /* bytes of shared memory that the system takes of each block */
+    STATIC = 256,     /* that the kernels declare, at most */
+    LEAST_STAGES = 3, /* of a ring that keeps the memory busy */
 };
 
 const struct stages_way stages_ways[N_STAGES_IMPLS] = {
@@ -55,10 +56,10 @@ static void load_kernels(struct probe_run *r, struct stages *s)
 struct stages stages_open(struct probe_run *r, uint32_t model, uint32_t hidden, uint32_t sets,
                           uint32_t items)
 {
-    const size_t words = (size_t)STAGES_SLOTS * hidden * 8, plain = (size_t)items * hidden * 4;
+    const size_t words = (size_t)STAGES_SLOTS * hidden / 2 * 8, plain = (size_t)items * hidden * 2;
     const size_t vectors = (size_t)items * model;
     const uint64_t seed = probe_seed(r);
-    struct stages s = {.shape = {.hidden = model, .ffn = hidden},
+    struct stages s = {.shape = {.hidden = model, .heads = 1, .kv_heads = 1, .ffn = hidden},
                        .sets = sets,
                        .items = items,
                        .epoch = 1,
@@ -100,31 +101,72 @@ void stages_poison(struct probe_run *r, const struct stages *s)
 
 /* --- shared memory ---------------------------------------------------------------------------- */
 
-static size_t rows_of(uint32_t rows, uint32_t blocks, uint32_t columns)
+static bool has_ring(struct probe_run *r)
 {
-    return (size_t)((rows + blocks - 1) / blocks) * columns * 2;
+    return gpu_facts(r)->cc >= 90;
+}
+
+/* Blocks of a packaging on one SM. */
+static unsigned blocks_of(struct probe_run *r, enum stages_impl impl)
+{
+    return stages_ways[impl].in_shared || has_ring(r) ? 1 : STAGES_BLOCKS_NO_RING;
+}
+
+static unsigned threads_of(struct probe_run *r, enum stages_impl impl)
+{
+    return stages_ways[impl].in_shared || !has_ring(r) ? DECODER_THREADS : STAGES_THREADS_RING;
+}
+
+/* As many stages as leave room for so many blocks on an SM; 0 where these are too few. */
+static uint32_t stages_for(struct probe_run *r, const struct stages *s, size_t blocks)
+{
+    const struct gpu_facts *f = gpu_facts(r);
+    const size_t most = f->shared_per_sm / blocks - RESERVED;
+    const size_t room = (most < f->shared_per_block ? most : f->shared_per_block) - STATIC;
+    uint32_t stages = DECODER_STAGES;
+    while (stages >= LEAST_STAGES && decoder_shared_of(&s->shape, 1, stages, 0).bytes > room)
+        stages--;
+    return stages >= LEAST_STAGES ? stages : 0;
+}
+
+/* Of the ring. A dependent begins beside the kernel before, if there is room for both. */
+static uint32_t stages_of(struct probe_run *r, const struct stages *s, enum stages_impl impl)
+{
+    if (stages_ways[impl].in_shared || !has_ring(r))
+        return 0;
+    const uint32_t of_two = impl == STAGES_DEPENDENT ? stages_for(r, s, 2) : 0;
+    return of_two > 0 ? of_two : stages_for(r, s, 1);
+}
+
+static size_t rows_of(uint32_t units, uint32_t blocks, size_t bytes)
+{
+    return (units + blocks - 1) / blocks * bytes;
 }
 
 static size_t shared_of(struct probe_run *r, const struct stages *s, enum stages_impl impl)
 {
     const uint32_t sms = (uint32_t)gpu_facts(r)->n_sm, model = s->shape.hidden, ffn = s->shape.ffn;
-    const size_t x = BESIDE + 2 * (size_t)(model > ffn ? model : ffn);
+    const uint32_t stages = stages_of(r, s, impl);
+    const size_t beside = decoder_shared_of(&s->shape, 1, stages, 0).bytes + 16;
     if (!stages_ways[impl].in_shared)
-        return x;
+        return beside;
+    const uint32_t half = is_queue(impl) ? sms / 2 : sms, rest = is_queue(impl) ? sms - half : sms;
+    const size_t up = rows_of(ffn / 2, half, 4 * model), down = rows_of(model, rest, 2 * ffn);
     if (!is_queue(impl))
-        return x + rows_of(ffn, sms, model) + rows_of(model, sms, ffn);
-    const size_t up = rows_of(ffn, sms / 2, model), down = rows_of(model, sms - sms / 2, ffn);
+        return beside + up + down;
     const size_t least = gpu_facts(r)->shared_per_sm / 2; /* one block on an SM, and not two */
-    const size_t all = x + (up > down ? up : down);
+    const size_t all = beside + (up > down ? up : down);
     return all > least ? all : least;
 }
 
 static bool has_room(struct probe_run *r, const struct stages *s, enum stages_impl impl)
 {
     const struct gpu_facts *f = gpu_facts(r);
-    const size_t blocks = stages_ways[impl].in_shared ? 1 : STAGES_BLOCKS;
     const size_t needs = shared_of(r, s, impl) + STATIC;
-    return needs <= f->shared_per_block && blocks * (needs + 1024) <= f->shared_per_sm;
+    if (has_ring(r) && !stages_ways[impl].in_shared)
+        return stages_of(r, s, impl) > 0;
+    return needs <= f->shared_per_block &&
+           blocks_of(r, impl) * (needs + RESERVED) <= f->shared_per_sm;
 }
 
 /* --- a packaging ------------------------------------------------------------------------------ */
@@ -134,8 +176,8 @@ static struct two_stages_args args_of(struct probe_run *r, const struct stages *
 
 static struct gpu_shape shape_of_half(struct probe_run *r, const struct stages *s, int i)
 {
-    return (struct gpu_shape){.grid = {STAGES_BLOCKS * s->halves.sms[i], 1, 1},
-                              .block = DECODER_THREADS,
+    return (struct gpu_shape){.grid = {blocks_of(r, STAGES_STREAMS) * s->halves.sms[i], 1, 1},
+                              .block = threads_of(r, STAGES_STREAMS),
                               .shared = shared_of(r, s, STAGES_STREAMS),
                               .stream = s->halves.stream[i]};
 }
@@ -166,12 +208,12 @@ const char *stages_begin(struct probe_run *r, struct stages *s, enum stages_impl
         return "dependent launches begin with compute capability 9.0";
     if (!has_room(r, s, impl))
         return stages_ways[impl].in_shared ? "the SMs' shared memory does not hold the weights"
-                                           : "x does not fit into shared memory";
+                                           : "shared memory has no room for x and a ring";
     if (stages_ways[impl].in_shared)
         gpu_kernel_shared(s->k_shared, shared, -1);
     for (size_t i = 0; i < PROBE_LENGTH(kernels) && !stages_ways[impl].in_shared; i++)
         if (kernels[i] && shared > 40 << 10)
-            gpu_kernel_shared(kernels[i], shared, -1);
+            gpu_kernel_shared(kernels[i], shared, has_ring(r) ? 100 : -1);
     if (impl == STAGES_STREAMS)
         halves_open_streams(r, &s->halves, events);
     if (impl == STAGES_GREEN && !halves_open_green(r, &s->halves, events, why, size))
@@ -216,6 +258,7 @@ static struct two_stages_args args_of(struct probe_run *r, const struct stages *
         .is_chain = w.order == STAGES_CHAIN,
         .blind = w.blind,
         .shared = (uint32_t)shared_of(r, s, impl),
+        .stages = stages_of(r, s, impl),
     };
 }
 
@@ -225,9 +268,8 @@ static struct two_stages_args prepare_stay(struct probe_run *r, struct stages *s
                                            struct gpu_shape *shape)
 {
     const struct two_stages_args a = args_of(r, s, impl, w);
-    const unsigned each = stages_ways[impl].in_shared ? 1 : STAGES_BLOCKS;
-    *shape = (struct gpu_shape){.grid = {each * (unsigned)gpu_facts(r)->n_sm, 1, 1},
-                                .block = DECODER_THREADS,
+    *shape = (struct gpu_shape){.grid = {blocks_of(r, impl) * (unsigned)gpu_facts(r)->n_sm, 1, 1},
+                                .block = threads_of(r, impl),
                                 .shared = shared_of(r, s, impl),
                                 .cooperative = true};
     CUDA(cudaMemsetAsync(s->counters, 0, STAGES_COUNTERS * STAGES_COUNTER * 4, gpu_stream(r)));
@@ -241,8 +283,9 @@ static void launch_kernels(struct probe_run *r, struct stages *s, enum stages_im
 {
     const bool dependent = impl == STAGES_DEPENDENT;
     struct two_stages_args a = args_of(r, s, impl, w);
-    const struct gpu_shape shape = {.grid = {STAGES_BLOCKS * (unsigned)gpu_facts(r)->n_sm, 1, 1},
-                                    .block = DECODER_THREADS,
+    const unsigned blocks = blocks_of(r, impl) * (unsigned)gpu_facts(r)->n_sm;
+    const struct gpu_shape shape = {.grid = {blocks, 1, 1},
+                                    .block = threads_of(r, impl),
                                     .shared = shared_of(r, s, impl),
                                     .dependent = dependent};
     for (a.item = 0; a.item < w.items; a.item++) {

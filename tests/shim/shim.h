@@ -22,7 +22,7 @@
  *     lane      one lane gets another's value in each exchange (kernels with shuffles, votes)
  *     barrier   __syncthreads() lets everyone through          (kernels with barriers)
  *     rounding  narrowing to 16 bits truncates                 (tests of a result's accuracy)
- *     grid      grid_barrier() lets everyone through           (core/device/grid_barrier.cuh)
+ *     grid      grid_barrier() and grid_barrier_wait() let everyone through    (grid_barrier.cuh)
  *     full      no wait at an mbarrier for announced bytes     (rings of bulk copies)
  *     empty     no wait at any other mbarrier                  (rings of bulk copies)
  *     named     named_barrier() lets everyone through          (core/device/named_barrier.cuh)

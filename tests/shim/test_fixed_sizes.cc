@@ -1,4 +1,4 @@
-// faults: thread lane grid rounding named length generation beyond
+// faults: thread lane grid rounding named full empty length generation beyond
 //
 // A fused decode kernel on the CPU, built for small sizes and with sizes as arguments: keys that
 // are padded, parts without keys, rows that do not divide, several items. Compared with float64.
@@ -13,7 +13,7 @@ enum { SMALL_CONTEXT = 128, SMALL_SPLITS = 2, SMALL_KV = 1, SMALL_HIDDEN = 40, B
 FIXED_SIZES_KERNEL(small, sizes_fixed<SMALL_CONTEXT, SMALL_SPLITS, SMALL_KV, SMALL_HIDDEN>)
 FIXED_SIZES_KERNEL(small_capped, sizes_capped<SMALL_CONTEXT, SMALL_SPLITS, SMALL_KV, SMALL_HIDDEN>)
 
-enum { MOST_SHARED = 40 << 10 };
+enum { MOST_SHARED = 96 << 10 };
 thread_local uint4 fixed_memory[MOST_SHARED / 16];
 
 static const char *normal_16(size_t n)
@@ -41,7 +41,7 @@ static fixed_sizes_args made(uint32_t capacity, uint32_t kv_heads, uint32_t hidd
     a.weight_stride = 2 * hidden * columns;
     a.cache = normal_16(sets * a.cache_stride / 2),
     a.weights = normal_16(sets * a.weight_stride / 2);
-    a.q = normal_32(items * columns), a.residual = normal_32((size_t)items * hidden);
+    a.q = (const uint16_t *)normal_16(items * columns), a.residual = normal_32((size_t)items * hidden);
     a.states = (float *)shim_alloc(4 * FIXED_GENERATIONS * kv_heads * most * FIXED_GROUP * STATE);
     a.x = (uint32_t *)shim_alloc(2 * FIXED_GENERATIONS * columns);
     a.y = (float *)shim_alloc(4 * (size_t)items * hidden);
@@ -49,7 +49,7 @@ static fixed_sizes_args made(uint32_t capacity, uint32_t kv_heads, uint32_t hidd
     memset(a.barrier, 0, sizeof *a.barrier);
     a.q_scale = (float)(1.4426950408889634 / sqrt((double)FIXED_DIM));
     a.capacity = capacity, a.kv_heads = kv_heads, a.hidden = hidden, a.splits = splits;
-    a.sets = sets, a.items = items, a.budget_ns = 1u << 31;
+    a.sets = sets, a.items = items, a.budget_ns = 1u << 31, a.stages = 3;
     return a;
 }
 
@@ -69,12 +69,12 @@ static size_t wrong_of(const fixed_sizes_args &a, uint32_t item, double *error, 
     size_t wrong = 0;
     for (size_t head = 0; head < columns / FIXED_DIM; head++) {
         const uint64_t first = head / FIXED_GROUP * a.capacity * FIXED_DIM;
-        const float *q = a.q + item * columns + head * FIXED_DIM;
+        const uint16_t *q = a.q + item * columns + head * FIXED_DIM;
         double most = -1e300, sum = 0;
         for (uint32_t i = 0; i < a.context; i++) {
             p[i] = 0;
             for (uint32_t d = 0; d < FIXED_DIM; d++)
-                p[i] += q[d] * bf16_at(keys, first + i * FIXED_DIM + d) * a.q_scale;
+                p[i] += half_bf16(q[d]) * bf16_at(keys, first + i * FIXED_DIM + d) * a.q_scale;
             most = fmax(most, p[i]);
         }
         for (uint32_t i = 0; i < a.context; i++)
@@ -113,7 +113,7 @@ static void run_one(void (*kernel)(fixed_sizes_args), fixed_sizes_args a, bool i
                     const char *what)
 {
     const uint32_t states = 4 * DECODER_WARPS * FIXED_GROUP * STATE, x = 2 * a.kv_heads * ROW;
-    const uint32_t shared = SUMS * 4 + (x > states ? x : states), due = a.context;
+    const uint32_t shared = place_of(a.stages).x + (x > states ? x : states), due = a.context;
     double error = 0, all = 0;
     size_t wrong = 0;
     assert(shared <= MOST_SHARED);
@@ -123,7 +123,7 @@ static void run_one(void (*kernel)(fixed_sizes_args), fixed_sizes_args a, bool i
         a.context += a.context < a.capacity ? 1 : -1; // a key too many, or too few
     if (shim_fault("generation"))
         a.barrier->aborted = 1;
-    shim_launch_together(kernel, a, BLOCKS, DECODER_THREADS, shared);
+    shim_launch_together(kernel, a, BLOCKS, THREADS, shared);
     a.context = due;
     for (uint32_t item = 0; item < a.items; item++)
         wrong += wrong_of(a, item, &error, &all);

@@ -1,4 +1,4 @@
-// faults: thread lane rounding named wait chain slot epoch seat room
+// faults: thread lane rounding named full empty wait chain slot epoch seat room
 //
 // Two stages on two halves of the SMs, on the CPU: the queue, both stages on all blocks in turn and with a
 // lag, weights from memory and in shared memory, and a kernel for each stage; streams and chains of items;
@@ -31,17 +31,22 @@ static const char *normal_matrix(const struct problem &p)
     return (const char *)w;
 }
 
+static uint64_t h_bytes(const struct problem &p)
+{
+    return 4ull * STAGES_SLOTS * p.hidden + 2ull * p.items * p.hidden;
+}
+
 static struct two_stages_args made(const struct problem &p)
 {
     struct two_stages_args a = {};
-    a.shape.hidden = p.model, a.shape.ffn = p.hidden;
+    a.shape.hidden = p.model, a.shape.ffn = p.hidden, a.shape.heads = a.shape.kv_heads = 1;
     a.up = normal_matrix(p), a.down = normal_matrix(p);
     a.up_stride = a.down_stride = 2ull * p.model * p.hidden;
     float *x = (float *)shim_alloc(4ull * p.items * p.model);
     for (uint32_t i = 0; i < p.items * p.model; i++)
         x[i] = (float)shim_normal();
     a.x = x;
-    a.h = shim_alloc(8ull * STAGES_SLOTS * p.hidden + 4ull * p.items * p.hidden);
+    a.h = shim_alloc(h_bytes(p));
     a.back = shim_alloc(8ull * p.model);
     a.y = (float *)shim_alloc(4ull * p.items * p.model);
     a.counters = (uint32_t *)shim_alloc(4 * STAGES_COUNTERS * STAGES_COUNTER);
@@ -93,11 +98,12 @@ static void check_item(const struct two_stages_args &a, uint32_t item, double *e
 static void stays(struct two_stages_args a, uint32_t blocks, bool in_shared, const char *what)
 {
     const uint32_t most = a.shape.hidden > a.shape.ffn ? a.shape.hidden : a.shape.ffn;
-    const uint32_t rows = in_shared ? 4 * (a.shape.hidden * a.shape.ffn + most * blocks) / blocks * 2 : 0;
-    const uint32_t shared = SUMS * 4 + 2 * most + rows;
+    const uint32_t rows = in_shared ? 4 * (a.shape.hidden * a.shape.ffn + 2 * most * blocks) / blocks * 2 : 0;
+    a.stages = in_shared ? 0 : 3;
+    const uint32_t beside = place_of(a).bytes + 16, shared = beside + rows;
     assert(shared <= MOST_SHARED);
     a.slots = STAGES_SLOTS;
-    a.shared = shim_fault("room") ? SUMS * 4 + 2 * most : shared;
+    a.shared = shim_fault("room") ? beside : shared;
     if (shim_fault("wait"))
         a.blind |= BLIND_SECOND;
     if (shim_fault("chain"))
@@ -107,20 +113,20 @@ static void stays(struct two_stages_args a, uint32_t blocks, bool in_shared, con
     if (shim_fault("seat") && a.first_sms)
         a.first_sms = blocks; // nobody does the second stage
     memset(a.counters, 0, 4 * STAGES_COUNTERS * STAGES_COUNTER);
-    shim_launch_together(in_shared ? two_stages_shared : two_stages_stay, a, blocks, DECODER_THREADS,
-                         shared);
+    shim_launch_together(in_shared ? two_stages_shared : two_stages_stay, a, blocks,
+                         in_shared ? DECODER_THREADS : THREADS, shared);
     shim_check(a.state->aborted == 0, "%s: no block gave up", what);
 }
 
 static void by_kernels(struct two_stages_args a, uint32_t blocks)
 {
-    const uint32_t most = a.shape.hidden > a.shape.ffn ? a.shape.hidden : a.shape.ffn;
-    const uint32_t shared = SUMS * 4 + 2 * most;
+    a.stages = 4;
+    const uint32_t shared = place_of(a).bytes;
     a.slots = a.items;
     for (a.item = 0; a.item < a.items; a.item++) {
-        shim_launch(two_stages_up, a, blocks, DECODER_THREADS, shared);
-        shim_launch(a.item % 2 ? two_stages_down : two_stages_down_dependent, a, blocks,
-                    DECODER_THREADS, shared);
+        shim_launch(two_stages_up, a, blocks, THREADS, shared);
+        shim_launch(a.item % 2 ? two_stages_down : two_stages_down_dependent, a, blocks, THREADS,
+                    shared);
     }
 }
 
@@ -146,7 +152,7 @@ static void check_problem(const struct problem &p, bool is_chain)
     shim_check(p.items * p.model < 300 || sqrt(error / all) < 0.6 * 0x1p-8,
                "h is rounded to the nearest: %g", sqrt(error / all) * 0x1p8);
     memcpy(expected, a.y, bytes);
-    memset(a.h, 0xff, 8ull * STAGES_SLOTS * p.hidden); // words of kernels have no epochs
+    memset(a.h, 0xff, h_bytes(p)); // words of kernels have no epochs
     for (uint32_t way = 0; way < 6; way++) {
         static const char *const names[] = {"stay", "turns", "queue"};
         struct two_stages_args own = a;
@@ -168,7 +174,7 @@ static void check_room(void)
 {
     const struct problem p = {24, 40, 2, 2, 1};
     struct two_stages_args a = made(p);
-    const uint32_t shared = SUMS * 4 + 2 * p.hidden;
+    const uint32_t shared = place_of(a).bytes + 16;
     a.slots = STAGES_SLOTS;
     a.shared = shared + 5 * 2 * p.model; // of 20 rows and 12
     memset(a.counters, 0, 4 * STAGES_COUNTERS * STAGES_COUNTER);

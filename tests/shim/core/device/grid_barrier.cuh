@@ -6,5 +6,6 @@
 #include "../../../../core/device/grid_barrier.cuh"
 
 #define grid_barrier(barrier) (shim_fault("grid") ? (void)0 : grid_barrier(barrier))
+#define grid_barrier_wait(barrier) (shim_fault("grid") ? (void)0 : grid_barrier_wait(barrier))
 
 #endif
