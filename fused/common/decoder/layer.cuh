@@ -173,6 +173,21 @@ __device__ __forceinline__ auto decoder_rows(BLOCK &k, enum decoder_matrix m)
 {
     return decoder_rows_by(k, k.home, m);
 }
+
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
+
+// The producer's side of a matrix.
+template <typename BLOCK>
+__device__ __forceinline__ void decoder_fill(BLOCK &k, struct ring &ring, enum decoder_matrix m)
+{
+    if constexpr (decltype(k.home)::IS_NEAR)
+        rows_fill(ring, decoder_rows(k, m), k.a.near.map);
+    else
+        rows_fill(ring, decoder_rows(k, m), k.a.shape);
+}
+
+#endif
+
 template <typename BLOCK>
 __device__ __forceinline__ const void *decoder_norm_of(const BLOCK &k, int which)
 {

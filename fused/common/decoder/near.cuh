@@ -51,7 +51,7 @@ __device__ __forceinline__ struct rows_near rows_near_of(const struct decoder_sh
 
 // The producer's side of the same tiles: two rows of a chunk are one copy.
 __device__ __forceinline__ void rows_fill(struct ring &ring, const struct rows_near &r,
-                                          const struct decoder_args &a)
+                                          const struct sides_map &map)
 {
     const uint32_t n = r.share.count * r.unit_rows, lane = threadIdx.x % 32;
     const uint32_t first = r.share.first * decoder_near_pairs(r.m);
@@ -65,7 +65,7 @@ __device__ __forceinline__ void rows_fill(struct ring &ring, const struct rows_n
                 const uint32_t pieces = (min(n - q, (uint32_t)DECODER_TILE_ROWS) + 1) / 2;
                 const uint32_t pair = first + q / 2 + min(lane, pieces - 1);
                 ring_fill(ring, pieces,
-                          sides_piece(a.near.map, r.weights, r.side, pair * r.chunks + c),
+                          sides_piece(map, r.weights, r.side, pair * r.chunks + c),
                           2 * rows_chunk_bytes(r, c));
             }
 }

@@ -213,7 +213,7 @@ __device__ __forceinline__ void rows_take(SOURCE &source, const ROWS &r,
 
 // The producer's side of the same tiles.
 __device__ __forceinline__ void rows_fill(struct ring &ring, const struct rows &r,
-                                          const struct decoder_args &a)
+                                          const struct decoder_shape &s)
 {
     const uint32_t n = r.share.count * r.unit_rows, lane = threadIdx.x % 32;
 
@@ -224,7 +224,7 @@ __device__ __forceinline__ void rows_fill(struct ring &ring, const struct rows &
 #pragma unroll 1
             for (uint32_t q = i; q < min(i + DECODER_BLOCK_ROWS, n); q += DECODER_TILE_ROWS) {
                 const uint32_t pieces = min(n - q, (uint32_t)DECODER_TILE_ROWS);
-                ring_fill(ring, pieces, rows_at(r, a.shape, q + min(lane, pieces - 1), c),
+                ring_fill(ring, pieces, rows_at(r, s, q + min(lane, pieces - 1), c),
                           rows_chunk_bytes(r, c));
             }
     static_assert(DECODER_ROUND / DECODER_BATCH % DECODER_BLOCK_ROWS == 0,

@@ -213,7 +213,7 @@ __device__ __forceinline__ void stay_produce(BLOCK &k)
 #pragma unroll 1
             for (uint32_t m = is_head ? DECODER_HEAD : DECODER_QKV;
                  m <= (is_head ? DECODER_HEAD : DECODER_DOWN); m++) {
-                rows_fill(ring, decoder_rows(k, (enum decoder_matrix)m), k.a);
+                decoder_fill(k, ring, (enum decoder_matrix)m);
                 if (m == DECODER_QKV && part.b < B)
 #pragma unroll 1
                     for (uint32_t piece = 0; piece / 2 * TILE < keys.count; piece++)

@@ -75,7 +75,7 @@ __device__ __forceinline__ void step_product(const struct decoder_args &a, const
     k.source.ring = ring_of((char *)decoder_memory, place, a.stages, a.in_flight);
     __syncthreads();
     if (decoder_warp() == DECODER_WARPS)
-        rows_fill(k.source.ring, decoder_rows(k, M), a);
+        rows_fill(k.source.ring, decoder_rows(k, M), a.shape);
     else {
         step_wait_for_last<IS_DEPENDENT>();
         compute(k);
