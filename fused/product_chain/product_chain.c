@@ -65,8 +65,17 @@
 #include "fused/product_chain/check.h"
 
 enum {
-    PRODUCT, PHASE, PHASE_P99, BYTES, SHARE_OF_READ, SHARE_OF_PINS, ERROR, CAUGHT,
-    COMPLETED, REFUSED, WRONG
+    PRODUCT,
+    PHASE,
+    PHASE_P99,
+    BYTES,
+    SHARE_OF_READ,
+    SHARE_OF_PINS,
+    ERROR,
+    CAUGHT,
+    COMPLETED,
+    REFUSED,
+    WRONG
 };
 #define KEYS "n,impl,sms,warps,l2"
 #define CAMPAIGN "n,launch,sms,warps,products"
@@ -98,14 +107,20 @@ enum {
     MOST = 1 << 14,         /* elements of a vector */
     COLD_BYTES = 512 << 20, /* of weights between two uses of a set */
     MOST_SETS = 1024,
-    FEW = 32, SOME = 64,    /* products of the longer launch: cold, warm */
-    CHECKED = 6,            /* and under --check */
-    NEAR = 3072, NEAR_SMALL = 2048, NEAR_TINY = 1024, FAR = 4096,
-    SMALL = 512,            /* of campaigns, */
-    SMALL_SETS = 4,         /* whose weights stay in the L2, */
-    LONG = 100000, SHORT = 1000, /* and their products; of those that must not finish */
-    PATIENCE_NS = 20000000, /* and how long blocks wait there */
-    MIDDLE = 16,            /* warps of a block */
+    FEW = 32,
+    SOME = 64,   /* products of the longer launch: cold, warm */
+    LEAST = 8,   /* and of any, */
+    CHECKED = 6, /* but for --check */
+    NEAR = 3072,
+    NEAR_SMALL = 2048,
+    NEAR_TINY = 1024,
+    FAR = 4096,
+    SMALL = 512,    /* of campaigns, */
+    SMALL_SETS = 4, /* whose weights stay in the L2, */
+    LONG = 100000,
+    SHORT = 1000,               /* and their products; of those that must not finish */
+    PATIENCE_NS = 20000000,     /* and how long blocks wait there */
+    MIDDLE = 16,                /* warps of a block */
     STREAM = PROBE_POWER_BOUND, /* of all that is timed */
 };
 static const struct probe_parameter parameters[] = {
@@ -119,9 +134,11 @@ static const struct sms {
     double share;
     uint32_t fixed; /* so many, if not 0 */
     uint32_t more;  /* blocks added to a share */
+    uint32_t fewer; /* products of a launch are divided by it: each takes the longer */
 } all_sms[] = {
-    {"1xsm", 1, 0, 0}, {"0.9xsm", 0.9, 0, 0},  {"0.8xsm", 0.8, 0, 0}, {"0.5xsm", 0.5, 0, 0},
-    {"0.25xsm", 0.25, 0, 0}, {"0.125xsm", 0.125, 0, 0}, {"8", 0, 8, 0}, {"1xsm+1", 1, 0, 1},
+    {"1xsm", 1, 0, 0, 1},     {"0.9xsm", 0.9, 0, 0, 1},   {"0.8xsm", 0.8, 0, 0, 1},
+    {"0.5xsm", 0.5, 0, 0, 1}, {"0.25xsm", 0.25, 0, 0, 2}, {"0.125xsm", 0.125, 0, 0, 4},
+    {"8", 0, 8, 0, 4},        {"1xsm+1", 1, 0, 1, 1},
 };
 enum { ALL, NINE_TENTHS, EIGHT_TENTHS, HALF, QUARTER, EIGHTH, EIGHT, ONE_MORE };
 
@@ -135,13 +152,9 @@ static uint32_t blocks_of(const struct probe_run *r, int sms)
 }
 
 static const struct way {
-    const char *name, *what;
+    const char *name;
     uint32_t late; /* warps that ask behind the barrier */
-} ways[] = {
-    {"ahead", "weights asked for before the barrier, but for the two warps that wait there", 2},
-    {"ahead_all", "weights asked for before the barrier by all warps", 0},
-    {"behind", "weights asked for behind the barrier", CHAIN_WARPS},
-};
+} ways[] = {{"ahead", 2}, {"ahead_all", 0}, {"behind", CHAIN_WARPS}};
 enum { AHEAD, AHEAD_ALL, BEHIND };
 
 /* A point of the sweep. */
@@ -164,20 +177,25 @@ static const char *l2_of(const struct point *p)
     return p->chain.sets > 1 ? "cold" : "warm";
 }
 
+static uint32_t products_of(const struct point *p, int sms)
+{
+    const uint32_t fewer = p->chain.products / all_sms[sms].fewer;
+    return fewer >= LEAST ? fewer : p->chain.products;
+}
+
 static struct chain_work work_of(const struct probe_run *r, const struct point *p,
                                  const struct cell *cell)
 {
     return (struct chain_work){.blocks = blocks_of(r, cell->sms),
                                .warps = cell->warps,
-                               .products = p->chain.products,
+                               .products = products_of(p, cell->sms),
                                .late = ways[cell->way].late,
                                .budget_ns = CHAIN_BUDGET_NS};
 }
 
 /* All phases of a launch but the first, which begins with an idle memory, and the last. */
-static void sample_phases(struct probe_run *r, const struct point *p)
+static void sample_phases(struct probe_run *r, const struct point *p, uint32_t n)
 {
-    const uint32_t n = p->chain.products;
     const uint64_t *began = chain_stamps(r, &p->chain, n);
     for (uint32_t i = 1; i + 1 < n; i++) {
         const double ns = (double)(began[i + 1] - began[i]);
@@ -186,18 +204,20 @@ static void sample_phases(struct probe_run *r, const struct point *p)
     }
 }
 
-/* Returns the work of the last launch. */
+/* Returns the work of the last launch. Phases are of all SMs. */
 static struct chain_work time_chain(struct probe_run *r, struct point *p, struct chain_work w)
 {
+    const bool has_phases = !w.is_read && w.blocks == blocks_of(r, ALL);
+    const uint32_t products = w.products;
     struct chain_work last = w;
     while (probe_more(r)) {
         for (uint32_t half = 2; half > 0; half--) {
-            w.products = p->chain.products / half;
+            w.products = products / half;
             last = chain_turn(&p->chain, w);
             probe_sample(r, PRODUCT, w.products, chain_time(r, &p->chain, &last));
         }
-        if (!w.is_read)
-            sample_phases(r, p);
+        if (has_phases)
+            sample_phases(r, p, products);
     }
     return last;
 }
@@ -205,29 +225,28 @@ static struct chain_work time_chain(struct probe_run *r, struct point *p, struct
 static void say_shares(struct probe_run *r, const struct point *p)
 {
     const double bytes = 2.0 * p->chain.n * p->chain.n, ns = probe_median(r, PRODUCT);
-    probe_value(r, BYTES, bytes);
     if (isnan(p->read_ns))
         probe_missing(r, SHARE_OF_READ, "the read was not measured in this process");
     else if (!isnan(ns))
         probe_value(r, SHARE_OF_READ, p->read_ns / ns);
-    if (p->chain.sets == 1)
-        probe_missing(r, SHARE_OF_PINS, "the weights stay in the L2");
-    else if (!isnan(ns))
+    if (p->chain.sets > 1 && !isnan(ns)) /* in the L2 the pins say nothing */
         probe_value(r, SHARE_OF_PINS, bytes / (ns * 1e-9) / gpu_facts(r)->pin_rate);
 }
 
-static void measure_read(struct probe_run *r, struct point *p, unsigned flags)
+static void measure_read(struct probe_run *r, struct point *p, int sms, unsigned flags)
 {
-    struct chain_work w = {.blocks = blocks_of(r, ALL), .warps = CHAIN_WARPS, .is_read = true};
-    if (!probe_begin_case(r, flags | STREAM, "n=%u,impl=read,sms=1xsm,warps=%d,l2=%s", p->chain.n,
-                          (int)CHAIN_WARPS, l2_of(p)))
+    struct chain_work w = {.blocks = blocks_of(r, sms), .warps = CHAIN_WARPS, .is_read = true};
+    if (!probe_begin_case(r, flags | STREAM, "n=%u,impl=read,sms=%s,warps=%d,l2=%s", p->chain.n,
+                          all_sms[sms].name, (int)CHAIN_WARPS, l2_of(p)))
         return;
-    w.products = p->chain.products;
+    w.products = products_of(p, sms);
+    probe_value(r, BYTES, 2.0 * p->chain.n * p->chain.n);
     chain_require_words(r, &p->check, &p->chain, &w, "before timing");
     gpu_empty_l2(r);
     w = time_chain(r, p, w);
     chain_require_words(r, &p->check, &p->chain, &w, "after timing");
-    p->read_ns = probe_median(r, PRODUCT);
+    if (sms == ALL)
+        p->read_ns = probe_median(r, PRODUCT);
     say_shares(r, p);
 }
 
@@ -238,7 +257,6 @@ static void measure_cell(struct probe_run *r, struct point *p, const struct cell
                           ways[cell->way].name, all_sms[cell->sms].name, w.warps, l2_of(p)))
         return;
     probe_fact(r, "sms", "%u", w.blocks);
-    probe_fact(r, "packaging", "%s", ways[cell->way].what);
     probe_fact(r, "products", "%u and %u, %u sets of weights", w.products / 2, w.products,
                p->chain.sets);
     chain_poison(r, &p->chain);
@@ -303,51 +321,70 @@ static void close_point(struct probe_run *r, struct point *p)
     chain_close(r, &p->chain);
 }
 
-/* What verdicts rest on; and beside it. */
+/* What verdicts rest on, in both places and in one; and curves beside it. */
 static const struct cell judged[] = {
     {ALL, AHEAD, CHAIN_WARPS, 0},          {ALL, AHEAD, MIDDLE, 0},
-    {ALL, AHEAD, 8, 0},                    {ALL, AHEAD, 4, 0},
-    {ALL, AHEAD_ALL, CHAIN_WARPS, 0},      {ALL, BEHIND, CHAIN_WARPS, 0},
     {EIGHT_TENTHS, AHEAD, CHAIN_WARPS, 0}, {EIGHT_TENTHS, AHEAD, MIDDLE, 0},
     {HALF, AHEAD, CHAIN_WARPS, 0},         {QUARTER, AHEAD, CHAIN_WARPS, 0},
-    {QUARTER, AHEAD, MIDDLE, 0},           {EIGHTH, AHEAD, CHAIN_WARPS, 0},
-    {EIGHT, AHEAD, CHAIN_WARPS, 0},
+    {EIGHTH, AHEAD, CHAIN_WARPS, 0},       {EIGHT, AHEAD, CHAIN_WARPS, 0},
+};
+static const struct cell judged_warm[] = {
+    {QUARTER, AHEAD, MIDDLE, 0},
+    {ALL, AHEAD, 8, PROBE_DEEP},
+    {ALL, AHEAD, 4, PROBE_DEEP},
+    {ALL, AHEAD_ALL, CHAIN_WARPS, PROBE_DEEP},
+    {ALL, BEHIND, CHAIN_WARPS, PROBE_DEEP},
+};
+static const struct cell judged_cold[] = {
+    {ALL, AHEAD, 4, 0},
+    {ALL, AHEAD, 8, PROBE_THRICE},
+    {ALL, AHEAD_ALL, CHAIN_WARPS, PROBE_THRICE},
+    {ALL, BEHIND, CHAIN_WARPS, PROBE_THRICE},
+    {QUARTER, AHEAD, MIDDLE, PROBE_DEEP},
 };
 static const struct cell beside[] = {
-    {NINE_TENTHS, AHEAD, CHAIN_WARPS, PROBE_THRICE},
-    {HALF, AHEAD, MIDDLE, PROBE_THRICE},
-    {HALF, AHEAD, 8, PROBE_THRICE},
-    {HALF, AHEAD, 4, PROBE_THRICE},
-    {QUARTER, AHEAD, 8, PROBE_THRICE},
-    {QUARTER, AHEAD, 4, PROBE_THRICE},
-    {EIGHTH, AHEAD, MIDDLE, PROBE_THRICE},
-    {EIGHTH, AHEAD, 8, PROBE_THRICE},
-    {EIGHTH, AHEAD, 4, PROBE_THRICE},
+    {NINE_TENTHS, AHEAD, CHAIN_WARPS, PROBE_DEEP},
+    {HALF, AHEAD, MIDDLE, PROBE_DEEP},
+    {HALF, AHEAD, 8, PROBE_DEEP},
+    {HALF, AHEAD, 4, PROBE_DEEP},
+    {QUARTER, AHEAD, 8, PROBE_DEEP},
+    {QUARTER, AHEAD, 4, PROBE_DEEP},
+    {EIGHTH, AHEAD, MIDDLE, PROBE_DEEP},
+    {EIGHTH, AHEAD, 8, PROBE_DEEP},
+    {EIGHTH, AHEAD, 4, PROBE_DEEP},
 };
 
 /* Another size in the L2. */
 static const struct cell sized[] = {
-    {ALL, AHEAD, CHAIN_WARPS, 0},     {ALL, AHEAD, MIDDLE, 0},
-    {QUARTER, AHEAD, CHAIN_WARPS, 0}, {QUARTER, AHEAD, MIDDLE, 0},
+    {ALL, AHEAD, CHAIN_WARPS, 0},
+    {ALL, AHEAD, MIDDLE, 0},
+    {QUARTER, AHEAD, CHAIN_WARPS, 0},
+    {QUARTER, AHEAD, MIDDLE, 0},
+};
+/* And one of which nothing is judged. */
+static const struct cell sized_beside[] = {
+    {ALL, AHEAD, CHAIN_WARPS, PROBE_THRICE},
+    {QUARTER, AHEAD, CHAIN_WARPS, PROBE_THRICE},
 };
 
-static void measure_cells(struct probe_run *r, struct point *p, const struct cell *cells, size_t n,
-                          unsigned flags)
+static void measure_cells(struct probe_run *r, struct point *p, const struct cell *cells, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        struct cell cell = cells[i];
-        cell.flags |= flags;
-        measure_cell(r, p, &cell);
-    }
+    for (size_t i = 0; i < n; i++)
+        measure_cell(r, p, &cells[i]);
 }
 #define CELLS(table) table, PROBE_LENGTH(table)
 
 static void measure_point(struct probe_run *r, uint32_t n, bool cold)
 {
     struct point p = open_point(r, n, cold);
-    measure_read(r, &p, 0);
-    measure_cells(r, &p, CELLS(judged), 0);
-    measure_cells(r, &p, CELLS(beside), 0);
+    measure_read(r, &p, ALL, 0);
+    measure_read(r, &p, QUARTER, cold ? PROBE_DEEP : 0);
+    measure_cells(r, &p, CELLS(judged));
+    if (cold)
+        measure_cells(r, &p, CELLS(judged_cold));
+    else
+        measure_cells(r, &p, CELLS(judged_warm));
+    measure_cells(r, &p, CELLS(beside));
     if (!cold) {
         measure_fault(r, &p, ALL);
         measure_fault(r, &p, EIGHT);
@@ -355,11 +392,15 @@ static void measure_point(struct probe_run *r, uint32_t n, bool cold)
     close_point(r, &p);
 }
 
-static void measure_size(struct probe_run *r, uint32_t n, unsigned flags)
+static void measure_size(struct probe_run *r, uint32_t n, bool is_judged)
 {
     struct point p = open_point(r, n, false);
-    measure_read(r, &p, flags);
-    measure_cells(r, &p, CELLS(sized), flags);
+    measure_read(r, &p, ALL, PROBE_THRICE);
+    measure_read(r, &p, QUARTER, PROBE_THRICE);
+    if (is_judged)
+        measure_cells(r, &p, CELLS(sized));
+    else
+        measure_cells(r, &p, CELLS(sized_beside));
     close_point(r, &p);
 }
 
@@ -387,7 +428,9 @@ static void run_campaign(struct probe_run *r, struct point *p, int sms, bool is_
 {
     const struct cell cell = {.sms = sms, .way = AHEAD, .warps = MIDDLE};
     struct chain_work w = work_of(r, p, &cell);
-    if (!probe_begin_case(r, PROBE_TWICE, "n=%u,launch=%s,sms=%s,warps=%u,products=%u", p->chain.n,
+    const bool is_curve = sms != ALL && sms != EIGHT && sms != ONE_MORE; /* no verdict asks it */
+    if (!probe_begin_case(r, is_curve ? PROBE_DEEP : PROBE_TWICE,
+                          "n=%u,launch=%s,sms=%s,warps=%u,products=%u", p->chain.n,
                           is_ordinary ? "ordinary" : "cooperative", all_sms[sms].name, w.warps,
                           products))
         return;
@@ -442,16 +485,17 @@ static void measure(struct probe_run *r)
     if (n > 0)
         measure_given(r, n);
     else if (probe_is_check_run(r)) {
-        measure_point(r, 264, true);   /* rows that no number of warps divides, a part of a piece */
-        measure_point(r, 2312, true);  /* a row of a piece and a part */
+        measure_point(r, 264, true);  /* rows that no number of warps divides, a part of a piece */
+        measure_point(r, 2312, true); /* a row of a piece and a part */
         measure_point(r, 1024, false);
+        measure_point(r, 1536, false); /* a row of a piece of CHAIN_LOADS_LESS */
         measure_campaigns(r);
     } else {
         measure_point(r, FAR, true);
         measure_point(r, NEAR, false);
-        measure_size(r, NEAR_SMALL, 0);
-        measure_size(r, NEAR_TINY, PROBE_THRICE);
-        measure_size(r, FAR, PROBE_THRICE);
+        measure_size(r, NEAR_SMALL, true);
+        measure_size(r, NEAR_TINY, false);
+        measure_size(r, FAR, false);
         measure_campaigns(r);
     }
 }
@@ -460,7 +504,7 @@ const struct probe probe = {
     .name = "product_chain",
     .what = "Does a chain of products with barriers between finish on all SMs, and is it fastest "
             "there?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,
