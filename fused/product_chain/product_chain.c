@@ -10,22 +10,23 @@
  *                     two warps that arrive and poll there ask behind it
  *     impl=ahead_all  those two as well ask before it
  *     impl=behind     every warp asks behind the barrier
- *     impl=read       the same weights by the same warps in the same order, without barriers
+ *     impl=read       the same weights by the same warps in the same order, without barriers; on
+ *                     all SMs and on a quarter: what the L2 alone gives for more SMs
  *     impl=unwaited   ahead without the barriers: must be seen to be wrong
  * l2=cold: sets of weights in turn, 512 MiB and 3 x L2 at least between two uses of one. l2=warm:
  * one set, which stays in the L2.
  *
  * Inside the timed region: launches of k and 2k products, between two events; the slope is the
  * time of one. The launch, and what finds the nearer counter of the barrier (4 us), are in
- * neither. phase_time is that from barrier to barrier by the clock that all SMs share, read by
- * block 0, of all products of the longer launch but the first and the last; phase_p99 is its 99th
- * percentile.
+ * neither. Where a quarter of the SMs or fewer work, k is smaller. phase_time, of all SMs, is that
+ * from barrier to barrier by the clock that all SMs share, read by block 0, of all products of the
+ * longer launch but the first and the last; phase_p99 is its 99th percentile.
  *
  * What is checked, before timing and after: every result against float64, each product from the x
  * that the kernel handed to it; the bits of all grids are the same, since only n decides the order
  * of a sum; each block had an SM of its own; y is poisoned, and x of product 0 changes from launch
  * to launch, so that nothing a launch left is right for the next. Campaigns: 100000 products of
- * 512 x 512 on each number of SMs, all results checked; `completed` says that no wait at a barrier
+ * 512 x 512 on all SMs and on 8, with --deep on each number, all results checked; `completed` says that no wait at a barrier
  * took 200 ms. Controls: one block more than fits must be refused when launched cooperatively, and
  * not finish when launched plainly (waits end after 20 ms).
  *
@@ -49,10 +50,15 @@
  *                      quarter 12.5, an eighth 24, 8 SMs 48. phase_p99 is 8 % above phase_time.
  *                      behind, with 32 warps: 9.1
  * Fewer SMs are nowhere faster, but from memory 0.8 of them lose less than 3 %. Every campaign
- * ends, without a wrong result. Found (docs/FINDINGS.md): every time longer, since the barrier and x
- * take 2 us in the L2 and 3 beside a stream, and a row of 3072 is one and a half of a warp's pieces:
- * warm 4.2 us, a quarter 9.8; cold 10.0 with 16 or 32 warps (0.72 of the read). Cost: some forty
- * cases of 20 to 60 ms, and a second of campaigns in two rounds of seven: 2 s a round.
+ * ends, without a wrong result. Found with method 1 (docs/FINDINGS.md): every time longer, since the
+ * barrier and x take 2 us in the L2 and 3 beside a stream, and a row of 3072 was one and a half of a
+ * warp's pieces: warm 4.2 us, a quarter 9.8; cold 10.0 with 16 or 32 warps (0.72 of the read).
+ *
+ * Method 2 reads a row of 3072 in two pieces of six loads a lane, without a load too much. Expected
+ * before its measurement: warm all SMs 4.0 us, a quarter 7.4, a gain of 1.85 as with rows of 2048
+ * and 4096 (1.81, 1.89); the read of the same weights 2.1 by all and 4.6 by a quarter, a gain of
+ * 2.2. Other sizes as before. Cost: 25 cases of 40 ms in every round, nine more in three, campaigns
+ * on all SMs and on 8 in two: 1.3 s a round, 10 to 11 in a whole run. --deep has the curves.
  *
  * Traps. Warps that ask before the barrier may keep the fence of their own block waiting:
  * ahead_all shows. A last piece is asked for that no product needs: equally in both amounts of
@@ -65,17 +71,8 @@
 #include "fused/product_chain/check.h"
 
 enum {
-    PRODUCT,
-    PHASE,
-    PHASE_P99,
-    BYTES,
-    SHARE_OF_READ,
-    SHARE_OF_PINS,
-    ERROR,
-    CAUGHT,
-    COMPLETED,
-    REFUSED,
-    WRONG
+    PRODUCT, PHASE, PHASE_P99, BYTES, SHARE_OF_READ, SHARE_OF_PINS, ERROR, CAUGHT,
+    COMPLETED, REFUSED, WRONG
 };
 #define KEYS "n,impl,sms,warps,l2"
 #define CAMPAIGN "n,launch,sms,warps,products"
