@@ -24,13 +24,14 @@ struct decoder_scale_args {
 };
 ARGS_SIZE(struct decoder_scale_args, 24);
 
-/* Reads `vectors` of 16 bytes from `from` on, modulo `room` of them, and drops them. */
+/* Reads `vectors` of 16 bytes and drops them: the first is `begin`, and `from` comes behind `room`.
+ * Both are a number of whole turns of the grid. */
 struct decoder_read_args {
     const void *from;
-    uint64_t vectors, room;
+    uint64_t vectors, room, begin;
     uint32_t *never; /* written if all bits of a thread's vectors, or-ed, are 0x9e3779b9 */
 };
-ARGS_SIZE(struct decoder_read_args, 32);
+ARGS_SIZE(struct decoder_read_args, 40);
 
 /* Copies matrix m of a layer, or the head, to where its rows are near: see decoder.h. */
 struct decoder_move_args {
@@ -53,19 +54,19 @@ enum decoder_layout {
 
 /* In float64: one operation of the reference. What each kernel takes of it, check.cu says. */
 struct decoder_check_args {
-    const void *weights;      /* bf16: a matrix, or a norm's weights */
-    const void *cache;        /* keys of the layer; its values follow */
+    const void *weights; /* bf16: a matrix, or a norm's weights */
+    const void *cache;   /* keys of the layer; its values follow */
     const float *rope;
-    const uint32_t *words;    /* what a kernel left */
+    const uint32_t *words; /* what a kernel left */
     const double *in;
     double *out, *scratch;
     struct verdict *verdict;
     struct decoder_shape shape;
     uint32_t batch, context, capacity;
-    uint32_t rows, columns;   /* of the matrix */
-    uint32_t count;           /* words, or numbers */
+    uint32_t rows, columns; /* of the matrix */
+    uint32_t count;         /* words, or numbers */
     uint32_t layout, stride, half;
-    uint32_t rounds;          /* enum decoder_rounds */
+    uint32_t rounds;                    /* enum decoder_rounds */
     double epsilon, relative, absolute; /* bound of an element: relative x |reference| + absolute */
 };
 ARGS_SIZE(struct decoder_check_args, 152);

@@ -119,7 +119,7 @@ static const struct probe_parameter parameters[] = {
 /* --- one point -------------------------------------------------------------------------------- */
 
 enum { SOME_STEPS = 2, LEAST_WATCHED = 4, WATCHED = 5 };
-static const double STEP_NS = 1e6, CLOSE = 0.03;
+static const double STEP_NS = 1e6, CLOSE = 0.03, SLOW = 1.08;
 
 /* Its memory is made when the first of its cases is due. */
 struct point {
@@ -162,10 +162,43 @@ static bool begin_way(struct probe_run *r, struct point *q, const char *impl, un
     return true;
 }
 
+/* ns a layer of the last launches of a read, both amounts in turn. */
+enum { SPEEDS = 64 };
+struct speeds {
+    double ns[SPEEDS];
+    size_t n;
+};
+
+static void keep_speed(struct speeds *s, double ns)
+{
+    s->ns[s->n++ % SPEEDS] = ns;
+}
+
+/* Where some launches are slower than the fastest by more than SLOW: which ones, in order. A row of
+ * slow ones tells a state that lasts from one that each launch finds anew. */
+static void say_speeds(struct probe_run *r, const struct speeds *s)
+{
+    const size_t n = s->n < SPEEDS ? s->n : SPEEDS;
+    char order[SPEEDS + 1] = "";
+    double least = INFINITY;
+    size_t slow = 0;
+
+    for (size_t i = 0; i < n; i++)
+        least = fmin(least, s->ns[i]);
+    for (size_t i = 0; i < n; i++) {
+        const bool is_slow = s->ns[(s->n - n + i) % SPEEDS] > SLOW * least;
+        order[i] = is_slow ? 's' : 'f';
+        slow += is_slow;
+    }
+    if (slow > 0)
+        probe_fact(r, "speeds", "%zu of %zu launches slow: %s", slow, n, order);
+}
+
 static void measure_read(struct probe_run *r, struct point *q)
 {
     const struct gpu_events event = gpu_events(r);
     const double bytes = decoder_layer_reads(&q->p);
+    struct speeds speeds = {.n = 0};
     if (!begin_way(r, q, "read", q->flags))
         return;
     gpu_empty_l2(r);
@@ -176,8 +209,11 @@ static void measure_read(struct probe_run *r, struct point *q)
             decoder_launch_read(r, &q->t, n * bytes);
             CUDA(cudaEventRecord(event.stop, gpu_stream(r)));
             gpu_clock_stop(r);
-            probe_sample(r, LAYER_TIME, n, gpu_elapsed_ns(event.start, event.stop));
+            const double ns = gpu_elapsed_ns(event.start, event.stop);
+            probe_sample(r, LAYER_TIME, n, ns);
+            keep_speed(&speeds, ns / n);
         }
+    say_speeds(r, &speeds);
     q->read_ns = probe_median(r, LAYER_TIME);
     probe_value(r, BYTES, bytes);
 }
@@ -378,8 +414,10 @@ static void measure_far(struct probe_run *r, struct point *q)
 
 /* --- where the time goes ---------------------------------------------------------------------- */
 
+static const char no_sum[] = "the parts do not add up to the layer's time within 3 %";
+
 static void say_where(struct probe_run *r, const struct point *q, const struct decoder_way *way,
-                      const struct decoder_where *where, double closes)
+                      const struct decoder_where *where, bool adds_up)
 {
     for (int step = 0; step < DECODER_STEPS; step++)
         for (int part = 0; part < DECODER_PARTS; part++) {
@@ -387,10 +425,10 @@ static void say_where(struct probe_run *r, const struct point *q, const struct d
                                   q->p.model.name, q->p.context, way_name(way),
                                   decoder_step_names[step], decoder_part_names[part]))
                 continue;
-            if (fabs(closes - 1) > CLOSE)
-                probe_missing(r, WHERE, "the parts do not add up to the layer's time within 3 %");
-            else
+            if (adds_up)
                 probe_value(r, WHERE, where->ns[step][part]);
+            else
+                probe_missing(r, WHERE, no_sum);
             if (part == PART_WEIGHTS)
                 probe_fact(r, "starved_ns", "%.0f without a tile at hand", where->starved[step]);
         }
@@ -443,17 +481,21 @@ static void measure_where(struct probe_run *r, struct point *q, enum decoder_way
     watch(r, q, &p, &where);
     decoder_require_no_abort(r, &q->t, "watched");
     const double ns = q->layer_ns[name], closes = where.sum / ns;
+    const bool adds_up = ns > 0 ? fabs(closes - 1) <= CLOSE : true;
     if (ns > 0)
         probe_value(r, CLOSES, closes);
     else
         probe_missing(r, CLOSES, "layer_time was not measured in this process");
-    probe_value(r, BARRIER_UNDER_LOAD, where.edge);
+    if (adds_up)
+        probe_value(r, BARRIER_UNDER_LOAD, where.edge);
+    else
+        probe_missing(r, BARRIER_UNDER_LOAD, no_sum);
     probe_fact(r, "launches", "%d of %u layers, of each figure the median", (int)WATCHED,
                q->t.generations);
     if (begin_watched(r, q, p.way, PROBE_TWICE))
         probe_grid(r, TIMELINE, (struct probe_axis){"moment", DECODER_MOMENTS, NULL},
                    (struct probe_axis){"block", q->p.blocks, NULL}, where.timeline);
-    say_where(r, q, p.way, &where, ns > 0 ? closes : 1);
+    say_where(r, q, p.way, &where, adds_up);
     free(where.timeline);
 }
 
@@ -462,8 +504,9 @@ static void measure_where(struct probe_run *r, struct point *q, enum decoder_way
 static void measure_faults(struct probe_run *r, struct point *q, enum decoder_way_name name)
 {
     const struct decoder_packing p = {&decoder_ways[name], &q->t, &q->kernels, NULL};
-    if (!q->kernels.stays[name] || !probe_begin_case(r, PROBE_TWICE, "model=%s,context=%u,impl=%s",
-                                                     q->p.model.name, q->p.context, way_name(p.way)))
+    if (!q->kernels.stays[name] ||
+        !probe_begin_case(r, PROBE_TWICE, "model=%s,context=%u,impl=%s", q->p.model.name,
+                          q->p.context, way_name(p.way)))
         return;
     make_ready(r, q);
     probe_value(r, CAUGHT, decoder_check_faults(r, &q->check, &p));
@@ -502,9 +545,7 @@ static bool make_point(struct probe_run *r, struct point *q, const struct decode
     char why[240];
     *q = (struct point){.p = {.model = *model, .context = context, .batch = batch}};
     bool fits = decoder_problem_make(&q->p, &m, why, sizeof why);
-    q->layers = !fits                     ? 0
-                : probe_is_check_run(r) ? 2
-                                        : decoder_chain_layers(&q->p, m.l2_bytes);
+    q->layers = !fits ? 0 : probe_is_check_run(r) ? 2 : decoder_chain_layers(&q->p, m.l2_bytes);
     if (fits && q->layers == 0) {
         snprintf(why, sizeof why, "model=%s: no chain that is timed is cold", model->name);
         fits = false;

@@ -24,10 +24,11 @@ extern "C" __global__ void __launch_bounds__(READ_THREADS, 1)
     decoder_read(const __grid_constant__ struct decoder_read_args a)
 {
     const uint64_t step = (uint64_t)gridDim.x * READ_ROUND;
-    uint64_t at = (uint64_t)blockIdx.x * READ_ROUND;
+    const uint64_t own = (uint64_t)blockIdx.x * READ_ROUND;
+    uint64_t at = a.begin + own;
     uint32_t sum = 0;
 #pragma unroll 1
-    for (uint64_t done = at; done < a.vectors; done += step) {
+    for (uint64_t done = own; done < a.vectors; done += step) {
         const uint4 *from = (const uint4 *)a.from + at + threadIdx.x;
         uint4 x[READ_VECTORS];
 #pragma unroll

@@ -197,15 +197,16 @@ void decoder_poison(struct probe_run *r, const struct decoder_tensors *t)
     gpu_poison(r, t->tokens + p->batch, 4ull * t->steps * p->batch);
 }
 
-void decoder_launch_read(struct probe_run *r, const struct decoder_tensors *t, double bytes)
+void decoder_launch_read(struct probe_run *r, struct decoder_tensors *t, double bytes)
 {
     const unsigned blocks = (unsigned)gpu_facts(r)->n_sm * 2;
     const uint64_t turn = (uint64_t)blocks * READ_ROUND;
     const uint64_t room = t->p.sets * decoder_layer_bytes(&t->p.model.shape) / 16 / turn * turn;
     const struct decoder_read_args a = {
-        .from = t->weights, .vectors = (uint64_t)(bytes / 16), .room = room};
+        .from = t->weights, .vectors = (uint64_t)(bytes / 16), .room = room, .begin = t->read_next};
     if (!probe_require(r, room > 0, "the weights have a turn of the reading kernel"))
         return;
     gpu_launch(r, gpu_kernel(r, &image_decoder_layer_fill, "decoder_read", sizeof a), blocks,
                READ_THREADS, 0, &a);
+    t->read_next = (t->read_next + (a.vectors + turn - 1) / turn * turn) % room;
 }

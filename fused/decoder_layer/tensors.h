@@ -19,10 +19,11 @@ struct decoder_tensors {
     void *embedding, *head, *head_norm; /* NULL: layers alone */
     uint32_t *tokens;
     void *mail[DECODER_MAIL_KINDS];
-    uint64_t mail_words;         /* of one generation, at most */
+    uint64_t mail_words; /* of one generation, at most */
     struct grid_barrier_state *barrier;
-    uint64_t *stamps;            /* of `generations` layers */
-    uint32_t epoch;              /* greater than every one used so far */
+    uint64_t *stamps;   /* of `generations` layers */
+    uint64_t read_next; /* vector of the weights with which the next read begins */
+    uint32_t epoch;     /* greater than every one used so far */
     struct decoder_near_copy near; /* of the weights */
 };
 
@@ -46,7 +47,7 @@ bool decoder_require_no_abort(struct probe_run *r, const struct decoder_tensors 
 uint64_t decoder_cache_bytes(const struct decoder_problem *p);
 
 /* One launch of the reading kernel, over `bytes` of the weights, again from the beginning where
- * they end. */
-void decoder_launch_read(struct probe_run *r, const struct decoder_tensors *t, double bytes);
+ * they end. It begins where the last one ended: with what was read the longest time ago. */
+void decoder_launch_read(struct probe_run *r, struct decoder_tensors *t, double bytes);
 
 #endif

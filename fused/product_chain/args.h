@@ -9,8 +9,9 @@
 #include "core/verdict.h"
 
 enum {
-    CHAIN_WARPS = 32, /* of a block, at most */
-    CHAIN_LOADS = 8,  /* vectors of a row that each lane asks for at a time */
+    CHAIN_WARPS = 32,     /* of a block, at most */
+    CHAIN_LOADS = 8,      /* vectors of a row that each lane asks for at a time, */
+    CHAIN_LOADS_LESS = 6, /* and of a row that such pieces fill exactly, as that of 3072 */
 };
 
 /* Waits that are left out: a planted fault. */

@@ -22,14 +22,23 @@ bool chain_fits(const struct probe_run *r, uint32_t n)
     return n >= 8 && n % 8 == 0 && shared_of(r, n) + STATIC <= gpu_facts(r)->shared_per_block;
 }
 
+/* Do pieces of CHAIN_LOADS_LESS fill a row? Only n decides, since it decides the order of sums. */
+static bool has_less(uint32_t n)
+{
+    return n % (32 * CHAIN_LOADS_LESS * 8) == 0 && n % (32 * CHAIN_LOADS * 8) != 0;
+}
+
 struct chain chain_open(struct probe_run *r, uint32_t n, uint32_t sets, uint32_t products)
 {
+    const bool less = has_less(n);
     const size_t size = sizeof(struct product_chain_args), shared = shared_of(r, n);
     const uint64_t seed = probe_seed(r);
     struct chain c = {.n = n, .sets = sets, .products = products};
 
-    c.k_chain = gpu_kernel(r, &image_product_chain, "product_chain", size);
-    c.k_read = gpu_kernel(r, &image_product_chain, "product_chain_read", size);
+    c.k_chain =
+        gpu_kernel(r, &image_product_chain, less ? "product_chain_less" : "product_chain", size);
+    c.k_read = gpu_kernel(r, &image_product_chain,
+                          less ? "product_chain_read_less" : "product_chain_read", size);
     gpu_kernel_shared(c.k_chain, shared, -1);
     gpu_kernel_shared(c.k_read, shared, -1);
     c.weights = pool_normal(r, GPU_BF16, (size_t)n * n, sets, seed, "weights");

@@ -8,7 +8,7 @@
 struct chain_check {
     cudaKernel_t k_verify, k_words;
     uint16_t *found, *expected; /* y on the host; that of the first grid */
-    bool has_expected;
+    size_t n_expected;          /* elements of it; 0: no grid has run */
 };
 
 /* compared: products, at most, of a launch that chain_require() gets. */

@@ -10,22 +10,23 @@
  *                     two warps that arrive and poll there ask behind it
  *     impl=ahead_all  those two as well ask before it
  *     impl=behind     every warp asks behind the barrier
- *     impl=read       the same weights by the same warps in the same order, without barriers
+ *     impl=read       the same weights by the same warps in the same order, without barriers; on
+ *                     all SMs and on a quarter: what the L2 alone gives for more SMs
  *     impl=unwaited   ahead without the barriers: must be seen to be wrong
  * l2=cold: sets of weights in turn, 512 MiB and 3 x L2 at least between two uses of one. l2=warm:
  * one set, which stays in the L2.
  *
  * Inside the timed region: launches of k and 2k products, between two events; the slope is the
  * time of one. The launch, and what finds the nearer counter of the barrier (4 us), are in
- * neither. phase_time is that from barrier to barrier by the clock that all SMs share, read by
- * block 0, of all products of the longer launch but the first and the last; phase_p99 is its 99th
- * percentile.
+ * neither. Where a quarter of the SMs or fewer work, k is smaller. phase_time, of all SMs, is that
+ * from barrier to barrier by the clock that all SMs share, read by block 0, of all products of the
+ * longer launch but the first and the last; phase_p99 is its 99th percentile.
  *
  * What is checked, before timing and after: every result against float64, each product from the x
  * that the kernel handed to it; the bits of all grids are the same, since only n decides the order
  * of a sum; each block had an SM of its own; y is poisoned, and x of product 0 changes from launch
  * to launch, so that nothing a launch left is right for the next. Campaigns: 100000 products of
- * 512 x 512 on each number of SMs, all results checked; `completed` says that no wait at a barrier
+ * 512 x 512 on all SMs and on 8, with --deep on each number, all results checked; `completed` says that no wait at a barrier
  * took 200 ms. Controls: one block more than fits must be refused when launched cooperatively, and
  * not finish when launched plainly (waits end after 20 ms).
  *
@@ -49,10 +50,15 @@
  *                      quarter 12.5, an eighth 24, 8 SMs 48. phase_p99 is 8 % above phase_time.
  *                      behind, with 32 warps: 9.1
  * Fewer SMs are nowhere faster, but from memory 0.8 of them lose less than 3 %. Every campaign
- * ends, without a wrong result. Found (docs/FINDINGS.md): every time longer, since the barrier and x
- * take 2 us in the L2 and 3 beside a stream, and a row of 3072 is one and a half of a warp's pieces:
- * warm 4.2 us, a quarter 9.8; cold 10.0 with 16 or 32 warps (0.72 of the read). Cost: some forty
- * cases of 20 to 60 ms, and a second of campaigns in two rounds of seven: 2 s a round.
+ * ends, without a wrong result. Found with method 1 (docs/FINDINGS.md): every time longer, since the
+ * barrier and x take 2 us in the L2 and 3 beside a stream, and a row of 3072 was one and a half of a
+ * warp's pieces: warm 4.2 us, a quarter 9.8; cold 10.0 with 16 or 32 warps (0.72 of the read).
+ *
+ * Method 2 reads a row of 3072 in two pieces of six loads a lane, without a load too much. Expected
+ * before its measurement: warm all SMs 4.0 us, a quarter 7.4, a gain of 1.85 as with rows of 2048
+ * and 4096 (1.81, 1.89); the read of the same weights 2.1 by all and 4.6 by a quarter, a gain of
+ * 2.2. Other sizes as before. Cost: 25 cases of 40 ms in every round, nine more in three, campaigns
+ * on all SMs and on 8 in two: 1.3 s a round, 10 to 11 in a whole run. --deep has the curves.
  *
  * Traps. Warps that ask before the barrier may keep the fence of their own block waiting:
  * ahead_all shows. A last piece is asked for that no product needs: equally in both amounts of
@@ -98,14 +104,20 @@ enum {
     MOST = 1 << 14,         /* elements of a vector */
     COLD_BYTES = 512 << 20, /* of weights between two uses of a set */
     MOST_SETS = 1024,
-    FEW = 32, SOME = 64,    /* products of the longer launch: cold, warm */
-    CHECKED = 6,            /* and under --check */
-    NEAR = 3072, NEAR_SMALL = 2048, NEAR_TINY = 1024, FAR = 4096,
-    SMALL = 512,            /* of campaigns, */
-    SMALL_SETS = 4,         /* whose weights stay in the L2, */
-    LONG = 100000, SHORT = 1000, /* and their products; of those that must not finish */
-    PATIENCE_NS = 20000000, /* and how long blocks wait there */
-    MIDDLE = 16,            /* warps of a block */
+    FEW = 32,
+    SOME = 64,   /* products of the longer launch: cold, warm */
+    LEAST = 8,   /* and of any, */
+    CHECKED = 6, /* but for --check */
+    NEAR = 3072,
+    NEAR_SMALL = 2048,
+    NEAR_TINY = 1024,
+    FAR = 4096,
+    SMALL = 512,    /* of campaigns, */
+    SMALL_SETS = 4, /* whose weights stay in the L2, */
+    LONG = 100000,
+    SHORT = 1000,               /* and their products; of those that must not finish */
+    PATIENCE_NS = 20000000,     /* and how long blocks wait there */
+    MIDDLE = 16,                /* warps of a block */
     STREAM = PROBE_POWER_BOUND, /* of all that is timed */
 };
 static const struct probe_parameter parameters[] = {
@@ -119,9 +131,11 @@ static const struct sms {
     double share;
     uint32_t fixed; /* so many, if not 0 */
     uint32_t more;  /* blocks added to a share */
+    uint32_t fewer; /* products of a launch are divided by it: each takes the longer */
 } all_sms[] = {
-    {"1xsm", 1, 0, 0}, {"0.9xsm", 0.9, 0, 0},  {"0.8xsm", 0.8, 0, 0}, {"0.5xsm", 0.5, 0, 0},
-    {"0.25xsm", 0.25, 0, 0}, {"0.125xsm", 0.125, 0, 0}, {"8", 0, 8, 0}, {"1xsm+1", 1, 0, 1},
+    {"1xsm", 1, 0, 0, 1},     {"0.9xsm", 0.9, 0, 0, 1},   {"0.8xsm", 0.8, 0, 0, 1},
+    {"0.5xsm", 0.5, 0, 0, 1}, {"0.25xsm", 0.25, 0, 0, 2}, {"0.125xsm", 0.125, 0, 0, 4},
+    {"8", 0, 8, 0, 4},        {"1xsm+1", 1, 0, 1, 1},
 };
 enum { ALL, NINE_TENTHS, EIGHT_TENTHS, HALF, QUARTER, EIGHTH, EIGHT, ONE_MORE };
 
@@ -135,13 +149,9 @@ static uint32_t blocks_of(const struct probe_run *r, int sms)
 }
 
 static const struct way {
-    const char *name, *what;
+    const char *name;
     uint32_t late; /* warps that ask behind the barrier */
-} ways[] = {
-    {"ahead", "weights asked for before the barrier, but for the two warps that wait there", 2},
-    {"ahead_all", "weights asked for before the barrier by all warps", 0},
-    {"behind", "weights asked for behind the barrier", CHAIN_WARPS},
-};
+} ways[] = {{"ahead", 2}, {"ahead_all", 0}, {"behind", CHAIN_WARPS}};
 enum { AHEAD, AHEAD_ALL, BEHIND };
 
 /* A point of the sweep. */
@@ -164,20 +174,25 @@ static const char *l2_of(const struct point *p)
     return p->chain.sets > 1 ? "cold" : "warm";
 }
 
+static uint32_t products_of(const struct point *p, int sms)
+{
+    const uint32_t fewer = p->chain.products / all_sms[sms].fewer;
+    return fewer >= LEAST ? fewer : p->chain.products;
+}
+
 static struct chain_work work_of(const struct probe_run *r, const struct point *p,
                                  const struct cell *cell)
 {
     return (struct chain_work){.blocks = blocks_of(r, cell->sms),
                                .warps = cell->warps,
-                               .products = p->chain.products,
+                               .products = products_of(p, cell->sms),
                                .late = ways[cell->way].late,
                                .budget_ns = CHAIN_BUDGET_NS};
 }
 
 /* All phases of a launch but the first, which begins with an idle memory, and the last. */
-static void sample_phases(struct probe_run *r, const struct point *p)
+static void sample_phases(struct probe_run *r, const struct point *p, uint32_t n)
 {
-    const uint32_t n = p->chain.products;
     const uint64_t *began = chain_stamps(r, &p->chain, n);
     for (uint32_t i = 1; i + 1 < n; i++) {
         const double ns = (double)(began[i + 1] - began[i]);
@@ -186,18 +201,20 @@ static void sample_phases(struct probe_run *r, const struct point *p)
     }
 }
 
-/* Returns the work of the last launch. */
+/* Returns the work of the last launch. Phases are of all SMs. */
 static struct chain_work time_chain(struct probe_run *r, struct point *p, struct chain_work w)
 {
+    const bool has_phases = !w.is_read && w.blocks == blocks_of(r, ALL);
+    const uint32_t products = w.products;
     struct chain_work last = w;
     while (probe_more(r)) {
         for (uint32_t half = 2; half > 0; half--) {
-            w.products = p->chain.products / half;
+            w.products = products / half;
             last = chain_turn(&p->chain, w);
             probe_sample(r, PRODUCT, w.products, chain_time(r, &p->chain, &last));
         }
-        if (!w.is_read)
-            sample_phases(r, p);
+        if (has_phases)
+            sample_phases(r, p, products);
     }
     return last;
 }
@@ -205,29 +222,28 @@ static struct chain_work time_chain(struct probe_run *r, struct point *p, struct
 static void say_shares(struct probe_run *r, const struct point *p)
 {
     const double bytes = 2.0 * p->chain.n * p->chain.n, ns = probe_median(r, PRODUCT);
-    probe_value(r, BYTES, bytes);
     if (isnan(p->read_ns))
         probe_missing(r, SHARE_OF_READ, "the read was not measured in this process");
     else if (!isnan(ns))
         probe_value(r, SHARE_OF_READ, p->read_ns / ns);
-    if (p->chain.sets == 1)
-        probe_missing(r, SHARE_OF_PINS, "the weights stay in the L2");
-    else if (!isnan(ns))
+    if (p->chain.sets > 1 && !isnan(ns)) /* in the L2 the pins say nothing */
         probe_value(r, SHARE_OF_PINS, bytes / (ns * 1e-9) / gpu_facts(r)->pin_rate);
 }
 
-static void measure_read(struct probe_run *r, struct point *p, unsigned flags)
+static void measure_read(struct probe_run *r, struct point *p, int sms, unsigned flags)
 {
-    struct chain_work w = {.blocks = blocks_of(r, ALL), .warps = CHAIN_WARPS, .is_read = true};
-    if (!probe_begin_case(r, flags | STREAM, "n=%u,impl=read,sms=1xsm,warps=%d,l2=%s", p->chain.n,
-                          (int)CHAIN_WARPS, l2_of(p)))
+    struct chain_work w = {.blocks = blocks_of(r, sms), .warps = CHAIN_WARPS, .is_read = true};
+    if (!probe_begin_case(r, flags | STREAM, "n=%u,impl=read,sms=%s,warps=%d,l2=%s", p->chain.n,
+                          all_sms[sms].name, (int)CHAIN_WARPS, l2_of(p)))
         return;
-    w.products = p->chain.products;
+    w.products = products_of(p, sms);
+    probe_value(r, BYTES, 2.0 * p->chain.n * p->chain.n);
     chain_require_words(r, &p->check, &p->chain, &w, "before timing");
     gpu_empty_l2(r);
     w = time_chain(r, p, w);
     chain_require_words(r, &p->check, &p->chain, &w, "after timing");
-    p->read_ns = probe_median(r, PRODUCT);
+    if (sms == ALL)
+        p->read_ns = probe_median(r, PRODUCT);
     say_shares(r, p);
 }
 
@@ -238,7 +254,6 @@ static void measure_cell(struct probe_run *r, struct point *p, const struct cell
                           ways[cell->way].name, all_sms[cell->sms].name, w.warps, l2_of(p)))
         return;
     probe_fact(r, "sms", "%u", w.blocks);
-    probe_fact(r, "packaging", "%s", ways[cell->way].what);
     probe_fact(r, "products", "%u and %u, %u sets of weights", w.products / 2, w.products,
                p->chain.sets);
     chain_poison(r, &p->chain);
@@ -303,51 +318,70 @@ static void close_point(struct probe_run *r, struct point *p)
     chain_close(r, &p->chain);
 }
 
-/* What verdicts rest on; and beside it. */
+/* What verdicts rest on, in both places and in one; and curves beside it. */
 static const struct cell judged[] = {
     {ALL, AHEAD, CHAIN_WARPS, 0},          {ALL, AHEAD, MIDDLE, 0},
-    {ALL, AHEAD, 8, 0},                    {ALL, AHEAD, 4, 0},
-    {ALL, AHEAD_ALL, CHAIN_WARPS, 0},      {ALL, BEHIND, CHAIN_WARPS, 0},
     {EIGHT_TENTHS, AHEAD, CHAIN_WARPS, 0}, {EIGHT_TENTHS, AHEAD, MIDDLE, 0},
     {HALF, AHEAD, CHAIN_WARPS, 0},         {QUARTER, AHEAD, CHAIN_WARPS, 0},
-    {QUARTER, AHEAD, MIDDLE, 0},           {EIGHTH, AHEAD, CHAIN_WARPS, 0},
-    {EIGHT, AHEAD, CHAIN_WARPS, 0},
+    {EIGHTH, AHEAD, CHAIN_WARPS, 0},       {EIGHT, AHEAD, CHAIN_WARPS, 0},
+};
+static const struct cell judged_warm[] = {
+    {QUARTER, AHEAD, MIDDLE, 0},
+    {ALL, AHEAD, 8, PROBE_DEEP},
+    {ALL, AHEAD, 4, PROBE_DEEP},
+    {ALL, AHEAD_ALL, CHAIN_WARPS, PROBE_DEEP},
+    {ALL, BEHIND, CHAIN_WARPS, PROBE_DEEP},
+};
+static const struct cell judged_cold[] = {
+    {ALL, AHEAD, 4, 0},
+    {ALL, AHEAD, 8, PROBE_THRICE},
+    {ALL, AHEAD_ALL, CHAIN_WARPS, PROBE_THRICE},
+    {ALL, BEHIND, CHAIN_WARPS, PROBE_THRICE},
+    {QUARTER, AHEAD, MIDDLE, PROBE_DEEP},
 };
 static const struct cell beside[] = {
-    {NINE_TENTHS, AHEAD, CHAIN_WARPS, PROBE_THRICE},
-    {HALF, AHEAD, MIDDLE, PROBE_THRICE},
-    {HALF, AHEAD, 8, PROBE_THRICE},
-    {HALF, AHEAD, 4, PROBE_THRICE},
-    {QUARTER, AHEAD, 8, PROBE_THRICE},
-    {QUARTER, AHEAD, 4, PROBE_THRICE},
-    {EIGHTH, AHEAD, MIDDLE, PROBE_THRICE},
-    {EIGHTH, AHEAD, 8, PROBE_THRICE},
-    {EIGHTH, AHEAD, 4, PROBE_THRICE},
+    {NINE_TENTHS, AHEAD, CHAIN_WARPS, PROBE_DEEP},
+    {HALF, AHEAD, MIDDLE, PROBE_DEEP},
+    {HALF, AHEAD, 8, PROBE_DEEP},
+    {HALF, AHEAD, 4, PROBE_DEEP},
+    {QUARTER, AHEAD, 8, PROBE_DEEP},
+    {QUARTER, AHEAD, 4, PROBE_DEEP},
+    {EIGHTH, AHEAD, MIDDLE, PROBE_DEEP},
+    {EIGHTH, AHEAD, 8, PROBE_DEEP},
+    {EIGHTH, AHEAD, 4, PROBE_DEEP},
 };
 
 /* Another size in the L2. */
 static const struct cell sized[] = {
-    {ALL, AHEAD, CHAIN_WARPS, 0},     {ALL, AHEAD, MIDDLE, 0},
-    {QUARTER, AHEAD, CHAIN_WARPS, 0}, {QUARTER, AHEAD, MIDDLE, 0},
+    {ALL, AHEAD, CHAIN_WARPS, 0},
+    {ALL, AHEAD, MIDDLE, 0},
+    {QUARTER, AHEAD, CHAIN_WARPS, 0},
+    {QUARTER, AHEAD, MIDDLE, 0},
+};
+/* And one of which nothing is judged. */
+static const struct cell sized_beside[] = {
+    {ALL, AHEAD, CHAIN_WARPS, PROBE_THRICE},
+    {QUARTER, AHEAD, CHAIN_WARPS, PROBE_THRICE},
 };
 
-static void measure_cells(struct probe_run *r, struct point *p, const struct cell *cells, size_t n,
-                          unsigned flags)
+static void measure_cells(struct probe_run *r, struct point *p, const struct cell *cells, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        struct cell cell = cells[i];
-        cell.flags |= flags;
-        measure_cell(r, p, &cell);
-    }
+    for (size_t i = 0; i < n; i++)
+        measure_cell(r, p, &cells[i]);
 }
 #define CELLS(table) table, PROBE_LENGTH(table)
 
 static void measure_point(struct probe_run *r, uint32_t n, bool cold)
 {
     struct point p = open_point(r, n, cold);
-    measure_read(r, &p, 0);
-    measure_cells(r, &p, CELLS(judged), 0);
-    measure_cells(r, &p, CELLS(beside), 0);
+    measure_read(r, &p, ALL, 0);
+    measure_read(r, &p, QUARTER, cold ? PROBE_DEEP : 0);
+    measure_cells(r, &p, CELLS(judged));
+    if (cold)
+        measure_cells(r, &p, CELLS(judged_cold));
+    else
+        measure_cells(r, &p, CELLS(judged_warm));
+    measure_cells(r, &p, CELLS(beside));
     if (!cold) {
         measure_fault(r, &p, ALL);
         measure_fault(r, &p, EIGHT);
@@ -355,11 +389,15 @@ static void measure_point(struct probe_run *r, uint32_t n, bool cold)
     close_point(r, &p);
 }
 
-static void measure_size(struct probe_run *r, uint32_t n, unsigned flags)
+static void measure_size(struct probe_run *r, uint32_t n, bool is_judged)
 {
     struct point p = open_point(r, n, false);
-    measure_read(r, &p, flags);
-    measure_cells(r, &p, CELLS(sized), flags);
+    measure_read(r, &p, ALL, PROBE_THRICE);
+    measure_read(r, &p, QUARTER, PROBE_THRICE);
+    if (is_judged)
+        measure_cells(r, &p, CELLS(sized));
+    else
+        measure_cells(r, &p, CELLS(sized_beside));
     close_point(r, &p);
 }
 
@@ -387,7 +425,9 @@ static void run_campaign(struct probe_run *r, struct point *p, int sms, bool is_
 {
     const struct cell cell = {.sms = sms, .way = AHEAD, .warps = MIDDLE};
     struct chain_work w = work_of(r, p, &cell);
-    if (!probe_begin_case(r, PROBE_TWICE, "n=%u,launch=%s,sms=%s,warps=%u,products=%u", p->chain.n,
+    const bool is_curve = sms != ALL && sms != EIGHT && sms != ONE_MORE; /* no verdict asks it */
+    if (!probe_begin_case(r, is_curve ? PROBE_DEEP : PROBE_TWICE,
+                          "n=%u,launch=%s,sms=%s,warps=%u,products=%u", p->chain.n,
                           is_ordinary ? "ordinary" : "cooperative", all_sms[sms].name, w.warps,
                           products))
         return;
@@ -442,16 +482,17 @@ static void measure(struct probe_run *r)
     if (n > 0)
         measure_given(r, n);
     else if (probe_is_check_run(r)) {
-        measure_point(r, 264, true);   /* rows that no number of warps divides, a part of a piece */
-        measure_point(r, 2312, true);  /* a row of a piece and a part */
+        measure_point(r, 264, true);  /* rows that no number of warps divides, a part of a piece */
+        measure_point(r, 2312, true); /* a row of a piece and a part */
         measure_point(r, 1024, false);
+        measure_point(r, 1536, false); /* a row of a piece of CHAIN_LOADS_LESS */
         measure_campaigns(r);
     } else {
         measure_point(r, FAR, true);
         measure_point(r, NEAR, false);
-        measure_size(r, NEAR_SMALL, 0);
-        measure_size(r, NEAR_TINY, PROBE_THRICE);
-        measure_size(r, FAR, PROBE_THRICE);
+        measure_size(r, NEAR_SMALL, true);
+        measure_size(r, NEAR_TINY, false);
+        measure_size(r, FAR, false);
         measure_campaigns(r);
     }
 }
@@ -460,7 +501,7 @@ const struct probe probe = {
     .name = "product_chain",
     .what = "Does a chain of products with barriers between finish on all SMs, and is it fastest "
             "there?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .min_cc = 80,
     .metrics = metrics,

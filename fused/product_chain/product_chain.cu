@@ -3,8 +3,9 @@
 // barriers.
 //
 // A warp takes whole rows, so that warps wait for each other at the barriers only. Of a row it
-// asks for CHAIN_LOADS vectors of 16 bytes a lane at a time: 4 KiB. It asks for its next piece
-// when it has multiplied the last one, and at the end of a product for the first piece of the
+// asks for CHAIN_LOADS vectors of 16 bytes a lane at a time: 4 KiB. Where a row is a whole number of
+// pieces of CHAIN_LOADS_LESS, it is read in these, so that nothing is asked for beyond its end. It
+// asks for its next piece when it has multiplied the last one, and at the end of a product for the first piece of the
 // next: what does not depend on x is on its way while blocks wait for each other. The fence of a
 // thread that arrives may wait for what its own warp has asked for: the first `late` warps ask
 // behind the barrier.
@@ -196,6 +197,18 @@ extern "C" __global__ void __launch_bounds__(32 * CHAIN_WARPS, 1)
     run_chain<CHAIN_LOADS>(a);
 }
 
+// sass-loop: ldg128na=6 lds128=6 hmma=12 other<=133 local=0 regs<=64 moving together arch=80+
+// sass-loop: ldg128.gpu>=1 membar.gpu=1 bar.block=4 guarded<=7 outer ahead arch=80+
+// sass-all: ldg128na=18 ldg128.weak=0 ldg32.gpu=3 membar.gpu=1 cctl=2 reds=2 bar.block=5 looped
+// sass-and: calls arch=80+
+// sass-all: clocks=16 looped calls arch=80,86,89
+// sass-all: clocks=4 looped calls arch=90a+
+extern "C" __global__ void __launch_bounds__(32 * CHAIN_WARPS, 1)
+    product_chain_less(const __grid_constant__ struct product_chain_args a)
+{
+    run_chain<CHAIN_LOADS_LESS>(a);
+}
+
 /* --- the read ------------------------------------------------------------------------------- */
 
 template <uint32_t LOADS>
@@ -239,6 +252,14 @@ extern "C" __global__ void __launch_bounds__(32 * CHAIN_WARPS, 1)
     product_chain_read(const __grid_constant__ struct product_chain_args a)
 {
     run_read<CHAIN_LOADS>(a);
+}
+
+// sass-loop: ldg128na=6 other<=87 local=0 regs<=64 moving together arch=80+
+// sass-all: ldg128na=6 reds=1 bar=0 membar=0 cctl=0 looped arch=80+
+extern "C" __global__ void __launch_bounds__(32 * CHAIN_WARPS, 1)
+    product_chain_read_less(const __grid_constant__ struct product_chain_args a)
+{
+    run_read<CHAIN_LOADS_LESS>(a);
 }
 
 #endif

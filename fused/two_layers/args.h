@@ -11,6 +11,7 @@
 
 enum {
     LAYERS_OPERATIONS = 4, /* up and down of the first layer, up and down of the second */
+    LAYERS_JOINED = 2,     /* of a layer */
     LAYERS_TASKS = 32,     /* of an operation, at most: its first rows by chunk, then the others */
     LAYERS_ITEMS = 4,      /* at most */
     LAYERS_TRIES = 32,     /* messages from the first block to each other one, and back */

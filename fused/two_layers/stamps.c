@@ -35,17 +35,24 @@ static double share_of(struct edge *edges, size_t n, double all_ns)
     return both / all_ns;
 }
 
+/* The tasks of all blocks, and how many operations count as one. */
+struct stamped {
+    const struct two_layers_task *tasks;
+    size_t n;
+    uint64_t first_ns;
+    int joined;
+};
+
 /* Every task with `longer_ns` more at both ends. One that has nothing left is left out. */
-static size_t edges_of(struct edge *edges, const struct two_layers_task *tasks, size_t n,
-                       uint64_t first_ns, double longer_ns)
+static size_t edges_of(struct edge *edges, const struct stamped *s, double longer_ns)
 {
     size_t found = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (tasks[i].begun_ns == 0)
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->tasks[i].begun_ns == 0)
             continue;
-        const int operation = (int)(i / LAYERS_TASKS % LAYERS_OPERATIONS);
-        const double begun = (double)(tasks[i].begun_ns - first_ns) - longer_ns;
-        const double ended = (double)(tasks[i].ended_ns - first_ns) + longer_ns;
+        const int operation = (int)(i / LAYERS_TASKS % LAYERS_OPERATIONS) / s->joined;
+        const double begun = (double)(s->tasks[i].begun_ns - s->first_ns) - longer_ns;
+        const double ended = (double)(s->tasks[i].ended_ns - s->first_ns) + longer_ns;
         if (begun >= ended)
             continue;
         edges[found++] = (struct edge){begun, operation, 1};
@@ -55,7 +62,7 @@ static size_t edges_of(struct edge *edges, const struct two_layers_task *tasks, 
 }
 
 struct overlap overlap_of(const struct two_layers_task *tasks, size_t blocks, size_t items,
-                          double error_ns)
+                          int joined, double error_ns)
 {
     const size_t n = blocks * items * LAYERS_OPERATIONS * LAYERS_TASKS;
     struct overlap o = {NAN, NAN, NAN, 0};
@@ -74,9 +81,10 @@ struct overlap overlap_of(const struct two_layers_task *tasks, size_t blocks, si
     if (o.tasks == 0 || last <= first || !(edges = malloc(2 * o.tasks * sizeof *edges)))
         return o;
     const double all = (double)(last - first);
-    o.stamped = share_of(edges, edges_of(edges, tasks, n, first, 0), all);
-    o.least = share_of(edges, edges_of(edges, tasks, n, first, -error_ns / 2), all);
-    o.most = share_of(edges, edges_of(edges, tasks, n, first, error_ns / 2), all);
+    const struct stamped s = {tasks, n, first, joined};
+    o.stamped = share_of(edges, edges_of(edges, &s, 0), all);
+    o.least = share_of(edges, edges_of(edges, &s, -error_ns / 2), all);
+    o.most = share_of(edges, edges_of(edges, &s, error_ns / 2), all);
     free(edges);
     return o;
 }

@@ -1,4 +1,4 @@
-/* What stamps say: for which share of the time two operations are at work at once. */
+/* What stamps say: for which share of the time two operations, or two layers, are at work at once. */
 #ifndef FUSED_TWO_LAYERS_STAMPS_H
 #define FUSED_TWO_LAYERS_STAMPS_H
 
@@ -14,8 +14,9 @@ struct overlap {
     double stamped, least, most;
     size_t tasks;
 };
+/* joined: so many operations, one after another, count as one. 1: operations; LAYERS_JOINED: layers. */
 struct overlap overlap_of(const struct two_layers_task *tasks, size_t blocks, size_t items,
-                          double error_ns);
+                          int joined, double error_ns);
 
 /* How far apart two stamps at one moment can be, on any two of the SMs: what messages bound, and a
  * step of the clock. */

@@ -14,7 +14,8 @@
  *     impl=halves   half of the blocks do the first layer, the others the second, for four items:
  *                   two operations are at work most of the time, and must be seen
  * `overlap` is the share of the time, from the first begin to the last end, in which two operations
- * or more have a task. `overlap_least` and `overlap_most` are what it is at least and at most,
+ * or more have a task; two operations of one layer count as two. `layer_overlap` is the share in
+ * which both layers have one. `overlap_least` and `overlap_most` are what it is at least and at most,
  * given how far apart two SMs' stamps of one moment can be.
  *
  * The clock. `resolution`: the least step that a reading makes, on the SM where it is greatest.
@@ -34,6 +35,9 @@
  * since the first chunks are published with the rest. turns 5 %: seven edges, at which blocks drift
  * apart. halves 60 %. barrier none, at most 1.5 % by the error of the stamps. Found: 520 us; values
  * 7 % (6 to 11 by run), turns 15, halves 74, barrier none; the stamps' error is 0.9 us.
+ * Expected of layers, before any measurement: they meet at one edge of three (turns: seven), so
+ * values 2 %, turns 3, less at least by the stamps' error of 0.2 %; halves 74, since each half has a
+ * layer; barrier none. By that C08 is between its thresholds: layers overlap, and hardly.
  *
  * Traps. A block that polls is not at work; neither is one whose weights are asked for ahead, which
  * nobody does here. The clock of each SM (clock64) counts for itself and orders nothing between
@@ -50,7 +54,19 @@
 PROBE_IMAGE(two_layers);
 PROBE_IMAGE(two_layers_check);
 
-enum { OVERLAP, LEAST, MOST, TIME, RESOLUTION, STAMP_ERROR, ERROR, CAUGHT };
+enum {
+    OVERLAP,
+    LEAST,
+    MOST,
+    LAYERS,
+    LAYERS_LEAST,
+    LAYERS_MOST,
+    TIME,
+    RESOLUTION,
+    STAMP_ERROR,
+    ERROR,
+    CAUGHT
+};
 #define KEYS "model,hidden,impl"
 static const struct probe_metric metrics[] = {
     [OVERLAP] = {"overlap", "ratio", PROBE_HIGHER, .keys = KEYS,
@@ -59,6 +75,12 @@ static const struct probe_metric metrics[] = {
                .what = "the same at least, given the stamps' error"},
     [MOST] = {"overlap_most", "ratio", PROBE_HIGHER, .keys = KEYS,
               .what = "the same at most, given the stamps' error"},
+    [LAYERS] = {"layer_overlap", "ratio", PROBE_HIGHER, .keys = KEYS,
+                .what = "share of the time in which two layers are at work, as stamped"},
+    [LAYERS_LEAST] = {"layer_overlap_least", "ratio", PROBE_HIGHER, .keys = KEYS,
+                      .what = "that at least, given the stamps' error"},
+    [LAYERS_MOST] = {"layer_overlap_most", "ratio", PROBE_HIGHER, .keys = KEYS,
+                     .what = "that at most, given the stamps' error"},
     [TIME] = {"time", "ns", PROBE_LOWER, PROBE_EACH, "event", KEYS,
               "a launch over all items, divided by their number"},
     [RESOLUTION] = {"resolution", "ns", PROBE_LOWER, PROBE_EACH, "device", KEYS,
@@ -277,20 +299,26 @@ static int by_share(const void *a, const void *b)
     return (one->stamped > other->stamped) - (one->stamped < other->stamped);
 }
 
-/* The median of a few launches. */
-static struct overlap look(struct probe_run *r, struct problem *p, enum impl impl)
+/* The median of a few launches, by operations and by layers. */
+struct overlaps {
+    struct overlap operations, layers;
+};
+
+static struct overlaps look(struct probe_run *r, struct problem *p, enum impl impl)
 {
     const uint32_t items = ways[impl].items;
-    struct overlap of[LOOKS];
+    struct overlap of[LOOKS], by_layer[LOOKS];
     for (int i = 0; i < LOOKS; i++) {
         CUDA(cudaMemsetAsync(p->tasks, 0, p->tasks_bytes, gpu_stream(r)));
         launch(r, p, impl, false);
         gpu_to_host(r, p->found, p->tasks, p->tasks_bytes);
-        of[i] = overlap_of(p->found, p->blocks, items, p->error_ns);
+        of[i] = overlap_of(p->found, p->blocks, items, 1, p->error_ns);
+        by_layer[i] = overlap_of(p->found, p->blocks, items, LAYERS_JOINED, p->error_ns);
         probe_require(r, !isnan(of[i].stamped), "every task has a begin and an end behind it");
     }
     qsort(of, LOOKS, sizeof *of, by_share);
-    return of[LOOKS / 2];
+    qsort(by_layer, LOOKS, sizeof *by_layer, by_share);
+    return (struct overlaps){of[LOOKS / 2], by_layer[LOOKS / 2]};
 }
 
 static void measure_impl(struct probe_run *r, struct problem *p, enum impl impl)
@@ -309,13 +337,17 @@ static void measure_impl(struct probe_run *r, struct problem *p, enum impl impl)
             r, TIME, ways[impl].items,
             gpu_launch_ns(r, impl == IMPL_BARRIER ? p->with_barrier : p->values, &shape, &a));
     }
-    const struct overlap o = look(r, p, impl);
+    const struct overlaps found = look(r, p, impl);
+    const struct overlap o = found.operations, layers = found.layers;
 
     verify(r, p, impl, "after timing");
     probe_value(r, ERROR, error);
     probe_value(r, OVERLAP, o.stamped);
     probe_value(r, LEAST, o.least);
     probe_value(r, MOST, o.most);
+    probe_value(r, LAYERS, layers.stamped);
+    probe_value(r, LAYERS_LEAST, layers.least);
+    probe_value(r, LAYERS_MOST, layers.most);
     probe_value(r, RESOLUTION, p->step_ns);
     probe_value(r, STAMP_ERROR, p->error_ns);
     probe_fact(r, "packaging", "%s", ways[impl].what);

@@ -42,7 +42,7 @@ struct layer_args {
     uint32_t has_residual;       /* steps: the share has this rank's residual in it */
     uint32_t pad;
 };
-ARGS_SIZE(struct layer_args, 344);
+ARGS_SIZE(struct layer_args, 408);
 
 enum {
     LAYER_SUM_THREADS = 512, /* of the kernel that adds all ranks' shares */

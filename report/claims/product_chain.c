@@ -152,16 +152,20 @@ static void judge_c03(const struct bundle *bundle, struct finding *f)
 
 static const double C04_GAIN = 1.5, C04_NONE = 1.03, C04_SEEN = 1.2;
 
-/* A quarter, all, and an eighth with as many warps; of a smaller one a quarter and all. */
+/* A quarter, all, and an eighth with as many warps; of a smaller one a quarter and all; and a read of
+ * the larger one's weights by a quarter and by all, without barriers. */
 static const struct need c04_needs[] = {{NEED_BEST, TIME("3072", "ahead", "0.25xsm", FULL, "warm")},
                                         {NEED_BEST, TIME("3072", "ahead", "1xsm", FULL, "warm")},
                                         {NEED_ONE, TIME("3072", "ahead", "0.125xsm", "32", "warm")},
                                         {NEED_ONE, TIME("3072", "ahead", "0.25xsm", "32", "warm")},
                                         {NEED_BEST, TIME("2048", "ahead", "0.25xsm", FULL, "warm")},
                                         {NEED_BEST, TIME("2048", "ahead", "1xsm", FULL, "warm")},
+                                        {NEED_ONE, TIME("3072", "read", "0.25xsm", "32", "warm")},
+                                        {NEED_ONE, TIME("3072", "read", "1xsm", "32", "warm")},
                                         NEEDS_END};
 static const struct need c04_beside[] = {{NEED_ANY, TIME("1024", "ahead", "*", "32", "warm")},
                                          {NEED_ANY, TIME("4096", "ahead", "*", "32", "warm")},
+                                         {NEED_ANY, TIME("2048", "read", "*", "32", "warm")},
                                          NEEDS_END};
 
 /* The gain of all SMs over a quarter: REFUTED at `least` or more, REPRODUCED below C04_NONE. */
@@ -195,29 +199,37 @@ static void say_gain(const struct bundle *bundle, struct finding *f, const char 
 
 static void judge_c04(const struct bundle *bundle, struct finding *f)
 {
-    enum { QUARTER, ALL, EIGHTH_FULL, QUARTER_FULL, SMALL_QUARTER, SMALL_ALL };
+    enum { QUARTER, ALL, EIGHTH_FULL, QUARTER_FULL, SMALL_QUARTER, SMALL_ALL, READ_QUARTER, READ };
     struct safety safe;
-    struct row of[6];
+    struct row of[8];
     if (!take_safety(bundle, f, &safe) || is_unsafe(f, &safe) ||
         !RULE_TAKE(bundle, c04_needs, f, &of[QUARTER], &of[ALL], &of[EIGHTH_FULL],
-                   &of[QUARTER_FULL], &of[SMALL_QUARTER], &of[SMALL_ALL]))
+                   &of[QUARTER_FULL], &of[SMALL_QUARTER], &of[SMALL_ALL], &of[READ_QUARTER],
+                   &of[READ]))
         return;
 
     const struct row gain = rule_ratio(f, &of[QUARTER], &of[ALL]);
     const struct row small = rule_ratio(f, &of[SMALL_QUARTER], &of[SMALL_ALL]);
     const struct row eighth = rule_ratio(f, &of[EIGHTH_FULL], &of[QUARTER_FULL]);
+    const struct row alone = rule_ratio(f, &of[READ_QUARTER], &of[READ]);
     const enum claim_verdict parts[] = {
         judge_gain(f, "no gain of all SMs over a quarter, 3072 x 3072", "gain", &gain,
                    RULE_LIMIT(f, C04_GAIN)),
         judge_gain(f, "no gain of all SMs over a quarter, 2048 x 2048", "small", &small,
                    RULE_LIMIT(f, C04_NONE))};
     const bool seen = rule_place(&eighth, RULE_LIMIT(f, C04_SEEN), INFINITY) == PLACE_INSIDE;
+    const bool allows = rule_place(&alone, RULE_LIMIT(f, C04_GAIN), INFINITY) == PLACE_INSIDE;
     rule_say_control(f, true, seen, "a quarter of the SMs is faster than an eighth", &eighth);
+    rule_say_control(f, true, allows, "a read of 3072 x 3072 weights by all SMs over a quarter",
+                     &alone);
+    rule_say_figure(f, "read", &alone);
+    say_gain(bundle, f, "a read of 2048 x 2048", TIME("2048", "read", "0.25xsm", "32", "warm"),
+             TIME("2048", "read", "1xsm", "32", "warm"));
     say_gain(bundle, f, "not judged: 1024 x 1024", TIME("1024", "ahead", "0.25xsm", "32", "warm"),
              TIME("1024", "ahead", "1xsm", "32", "warm"));
     say_gain(bundle, f, "4096 x 4096", TIME("4096", "ahead", "0.25xsm", "32", "warm"),
              TIME("4096", "ahead", "1xsm", "32", "warm"));
-    rule_conclude(f, parts[0] == parts[1] ? parts[0] : CLAIM_MIXED, safe.positive && seen,
+    rule_conclude(f, parts[0] == parts[1] ? parts[0] : CLAIM_MIXED, safe.positive && seen && allows,
                   safe.negative);
 }
 
@@ -335,7 +347,7 @@ static const struct claim claims[] = {
          "ceiling- especially harmful for single-batch inference, where every millisecond counts.",
      .clause = "restrict the number of SMs used [...] this underutilization creates a performance "
                "ceiling",
-     .since = "2026-11-23",
+     .since = "2026-11-24T10:20Z",
      .plain =
          {.yes = "A chain of products with barriers needs fewer SMs than all: {parts}.",
           .no = "On all SMs a chain of products ends; fewer take at best {near:%} as long "
@@ -347,7 +359,8 @@ static const struct claim claims[] = {
                   "finish safely, or is fastest on 0.8 of the SMs or fewer. How often developers "
                   "restrict SMs cannot be measured.",
      .rule = "A persistent chain of dependent matrix-vector products with a barrier of the grid "
-             "after each, launched cooperatively, one block an SM, of 16 or 32 warps, the better: "
+             "after each, launched cooperatively, one block an SM, of 32 warps, on 0.8 of the SMs "
+             "and on all of 16 or 32, the better: "
              "weights in the L2 (3072 x 3072), and in device memory (4096 x 4096, cold). "
              "REPRODUCED when 100000 products on all SMs do not finish or a result is wrong, or "
              "when an eighth, a quarter, half or 0.8 of the SMs take less than 0.97 of the time of "
@@ -359,10 +372,10 @@ static const struct claim claims[] = {
     {.id = "C04",
      .article = "smallest.ai",
      .quote = "Even with fusion, the GPU cannot safely scale this computation across all its SMs:",
-     .since = "2026-11-23",
+     .since = "2026-11-24T10:20Z",
      .plain = {.yes = "A small chain of products cannot use all SMs: {parts}.",
                .no = "All SMs get a chain of products right, {small} to {gain} times as fast as a "
-                     "quarter.",
+                     "quarter; a mere read gains {read}.",
                .partly = "Of a small chain of products: {parts}."},
      .surprise = 6,
      .statement = "One small dependent computation on all SMs hangs, goes wrong, or is no faster "
@@ -374,7 +387,11 @@ static const struct claim claims[] = {
          "finish, all right, and all SMs are 1.5 times as fast or more with 3072 x 3072, and 1.03 "
          "times with 2048 x 2048; else MIXED. Of smaller products nothing is asked: their time is "
          "the barrier's; nor of weights in device memory, whose rate fewer SMs reach. " SAFELY
-         "And a positive control: a quarter of the SMs is 1.2 times as fast as an eighth or more.",
+         "And positive controls: a quarter of the SMs is 1.2 times as fast as an eighth or more, "
+         "and "
+         "all SMs read the 3072 x 3072 weights, without barriers, 1.5 times as fast as a quarter "
+         "or "
+         "more: the L2 allows the gain that is asked.",
      .judge = judge_c04,
      .needs = NEEDS(safe_needs, right_needs, c04_needs, c04_beside)},
     {.id = "C19",

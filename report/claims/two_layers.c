@@ -6,20 +6,25 @@
 #define POINT "{model=8192,hidden=28672,impl="
 #define STAMPED(metric, impl) "two_layers." metric POINT impl "}"
 
-/* --- C08: are two operations ever at work at once? -------------------------------------------- */
+/* --- C08: are two layers ever at work at once? ------------------------------------------------ */
 
 static const double C08_OVERLAPS = 0.05, C08_NEVER = 0.02; /* shares of the time */
 static const double C08_SEES = 0.3;
 
-static const struct need c08_needs[] = {
-    {NEED_ONE, STAMPED("overlap_least", "values")}, {NEED_ONE, STAMPED("overlap_most", "values")},
-    {NEED_ONE, STAMPED("overlap_least", "turns")},  {NEED_ONE, STAMPED("overlap_most", "turns")},
-    {NEED_ONE, STAMPED("overlap_most", "barrier")}, {NEED_ONE, STAMPED("overlap_least", "halves")},
-    {NEED_ONE, STAMPED("caught", "unwaited")},      NEEDS_END};
+static const struct need c08_needs[] = {{NEED_ONE, STAMPED("layer_overlap_least", "values")},
+                                        {NEED_ONE, STAMPED("layer_overlap_most", "values")},
+                                        {NEED_ONE, STAMPED("layer_overlap_least", "turns")},
+                                        {NEED_ONE, STAMPED("layer_overlap_most", "turns")},
+                                        {NEED_ONE, STAMPED("layer_overlap_most", "barrier")},
+                                        {NEED_ONE, STAMPED("layer_overlap_least", "halves")},
+                                        {NEED_ONE, STAMPED("caught", "unwaited")},
+                                        NEEDS_END};
 
 /* What is said and not judged. */
 static const struct need c08_beside[] = {
-    {NEED_ANY, STAMPED("overlap", "*")},
+    {NEED_ANY, STAMPED("layer_overlap", "*")},
+    {NEED_ANY, STAMPED("overlap_least", "values")},
+    {NEED_ANY, STAMPED("overlap_least", "turns")},
     {NEED_ANY, "two_layers.resolution" POINT "barrier,timer=device}"},
     {NEED_ANY, "two_layers.stamp_error" POINT "barrier,timer=device}"},
     NEEDS_END};
@@ -70,8 +75,8 @@ static void judge_c08(const struct bundle *bundle, struct finding *f)
                    &halves, &caught))
         return;
 
-    rule_say(f->evidence, "two layers in one kernel that stays; shares of the time in which two "
-                          "operations are at work, given what stamps are off by");
+    rule_say(f->evidence, "two layers in one kernel that stays; shares of the time in which both "
+                          "are at work, given what stamps are off by");
     const enum claim_verdict one =
         judge_overlap(f, "without a barrier of the grid, one item: at least",
                       "in one item, that they never are", "values", &values, &values_most);
@@ -87,9 +92,12 @@ static void judge_c08(const struct bundle *bundle, struct finding *f)
     rule_say_figure(f, "halves", &halves);
     rule_say_control(f, false, is_caught, "kernels that wait for no word are seen to be wrong",
                      &caught);
-    rule_say_control(f, false, is_apart, "a barrier behind each operation leaves at most",
-                     &barrier);
-    say_beside(bundle, f, "not judged: a step of the clock that all SMs share",
+    rule_say_control(f, false, is_apart,
+                     "a barrier behind each operation leaves of two layers at most", &barrier);
+    say_beside(bundle, f, "not judged: two operations, of one layer or of two, one item: at least",
+               STAMPED("overlap_least", "values"));
+    say_beside(bundle, f, "two items in turn: at least", STAMPED("overlap_least", "turns"));
+    say_beside(bundle, f, "a step of the clock that all SMs share",
                "two_layers.resolution" POINT "barrier,timer=device}");
     say_beside(bundle, f, "two stamps of one moment are apart at most",
                "two_layers.stamp_error" POINT "barrier,timer=device}");
@@ -105,24 +113,24 @@ static const struct claim claims[] = {
               "point in time",
      .clause = "Each SM, even in a fused kernel, [...] ends up working on the same layer at any "
                "point in time",
-     .since = "2026-11-23",
-     .plain = {.yes = "In one kernel of two layers without a barrier of the grid, two operations "
-                      "are hardly ever at work at once: surely {values:%} of the time, {turns:%} "
-                      "with two items.",
-               .no = "Not always: two operations of a kernel overlap for {values:%} of the time, "
-                     "{halves:%} if built so.",
-               .partly = "Two operations in one kernel at work at once: {parts}."},
+     .since = "2026-11-24T10:20Z",
+     .plain = {.yes = "In one kernel of two layers without a barrier of the grid, both are hardly "
+                      "ever at work at once: surely {values:%} of the time, {turns:%} with two "
+                      "items.",
+               .no = "Not always: two layers in one kernel overlap for {values:%} of the time, "
+                     "{turns:%} with two items, {halves:%} if built so.",
+               .partly = "Two layers in one kernel at work at once: {parts}."},
      .surprise = 4,
-     .statement = "In a persistent kernel two different operations are never active at once. "
+     .statement = "In a persistent kernel two layers are never active at once. "
                   "Which kernels are typical cannot be measured.",
      .rule =
          "Two layers of two products in one kernel that stays, on all SMs; blocks write down each "
          "operation's tasks with begin and end by the clock that all SMs share, waiting left out. "
-         "The share of the time in which tasks of two operations are under way, without a barrier "
-         "of the grid: for one item, and for two items in turn. What messages between SMs leave "
+         "The share of the time in which tasks of both layers are under way, without a barrier "
+         "of the grid: for one item, and for two items in turn; two operations of one layer do not "
+         "count. What messages between SMs leave "
          "open about the clock, and a step of it, make a least and a most of it. REFUTED when it "
-         "is "
-         "at least 0.05 by the least in either; REPRODUCED when below 0.02 by the most in both; "
+         "is at least 0.05 by the least in either; REPRODUCED when below 0.02 by the most in both; "
          "else MIXED. Positive control: a layer on each half of the blocks gives at least 0.3. "
          "Negative controls: with a barrier of the grid behind each operation it is at most 0.02 "
          "by the most, and kernels that do not wait for their words are seen to be wrong.",

@@ -18,9 +18,19 @@ static void short_chain(struct product_chain_args a) { run_chain<1>(a); }
 static void short_read(struct product_chain_args a) { run_read<1>(a); }
 
 struct grid {
-    uint32_t blocks, warps, late;
-    bool is_short; // in pieces of 32 vectors
+    uint32_t blocks, warps, late, loads; // loads of a lane at a time
 };
+
+static auto chain_of(uint32_t loads)
+{
+    return loads == 1 ? short_chain : loads == CHAIN_LOADS ? product_chain : product_chain_less;
+}
+static auto read_of(uint32_t loads)
+{
+    return loads == 1               ? short_read
+           : loads == CHAIN_LOADS ? product_chain_read
+                                    : product_chain_read_less;
+}
 
 static uint16_t narrowed(double x)
 {
@@ -102,7 +112,7 @@ static void run(struct product_chain_args a, struct grid g)
     a.sms = (uint32_t *)shim_alloc(4 * g.blocks);
     memset(a.y, 0xff, 2ull * a.products * a.n);
     memset(a.stamps, 0xff, 8ull * a.products);
-    shim_launch_together(g.is_short ? short_chain : product_chain, a, g.blocks, threads,
+    shim_launch_together(chain_of(g.loads), a, g.blocks, threads,
                          sizeof product_chain_x);
     shim_check(a.state->aborted == 0, "no block gave up");
     for (uint32_t block = 0; block < g.blocks; block++)
@@ -111,7 +121,7 @@ static void run(struct product_chain_args a, struct grid g)
         shim_check(a.stamps[product] > a.stamps[product - 1] && a.stamps[product] < 1ull << 62,
                    "product %u begins behind the one before", product);
     *a.words = 0;
-    shim_launch(g.is_short ? short_read : product_chain_read, a, g.blocks, threads, 0);
+    shim_launch(read_of(g.loads), a, g.blocks, threads, 0);
     check_words(a, "read");
 }
 
@@ -142,9 +152,10 @@ static void check_grids(uint32_t n, uint32_t sets, uint32_t products, const stru
 static void shim_test(void)
 {
     const struct grid whole[] = {
-        {3, 2, 0, false}, {1, 4, 2, false}, {5, 1, 1, false}, {7, 3, 3, false}};
-    const struct grid pieces[] = {{3, 2, 2, true}, {2, 5, 0, true}, {4, 3, 3, true}};
+        {3, 2, 0, CHAIN_LOADS}, {1, 4, 2, CHAIN_LOADS_LESS}, {5, 1, 1, CHAIN_LOADS},
+        {7, 3, 3, CHAIN_LOADS}};
+    const struct grid pieces[] = {{3, 2, 2, 1}, {2, 5, 0, 1}, {4, 3, 3, 1}, {3, 4, 1, CHAIN_LOADS_LESS}};
     check_grids(40, 2, 4, whole, 4);  // a part of a piece, more warps than some blocks have rows
     check_grids(8, 3, 3, whole, 4);   // one vector, and warps without a row
-    check_grids(264, 3, 4, pieces, 3); // a piece and a vector
+    check_grids(264, 3, 4, pieces, 4); // a piece and a vector; a part of a longer one
 }

@@ -18,12 +18,14 @@ static enum claim_verdict c08(struct c08 c)
 {
     const double caught[] = {c.caught, c.caught};
     struct bundle b = {0};
-    put(&b, "overlap_least", "values", c.values);
-    put(&b, "overlap_most", "values", c.values_most);
-    put(&b, "overlap_least", "turns", c.turns);
-    put(&b, "overlap_most", "turns", c.turns_most);
-    put(&b, "overlap_most", "barrier", c.barrier);
-    put(&b, "overlap_least", "halves", c.halves);
+    put(&b, "layer_overlap_least", "values", c.values);
+    put(&b, "layer_overlap_most", "values", c.values_most);
+    put(&b, "layer_overlap_least", "turns", c.turns);
+    put(&b, "layer_overlap_most", "turns", c.turns_most);
+    put(&b, "layer_overlap_most", "barrier", c.barrier);
+    put(&b, "layer_overlap_least", "halves", c.halves);
+    put(&b, "overlap_least", "values", 1); /* two operations of one layer: not asked */
+    put(&b, "overlap_least", "turns", 1);
     put_spread(&b.rows, "two_layers.stamp_error{model=8192,hidden=28672,impl=barrier,timer=device}",
                "ns", ROW_LOWER, 1400, 10, 7);
     struct row *row =
