@@ -1,4 +1,5 @@
-// Rows and columns of an operand, for a check on the host. A file of its own: the timed kernels stay.
+// Rows and columns of an operand, for a check on the host. In a file of its own, so that the cubin
+// of the timed kernels does not change.
 #include "probes/transpose/args.h"
 
 // sass: none not a timed kernel
