@@ -38,6 +38,7 @@
 #include "core/half.h"
 
 PROBE_IMAGE(transpose);
+PROBE_IMAGE(transpose_lines);
 
 enum { PASS_TIME, SHARE, NN, TN, NT, AFTER };
 static const struct probe_metric metrics[] = {
@@ -275,7 +276,7 @@ static void multiply(struct probe_run *r, struct product *p, int layout)
     blas_gemm(r, p->blas, &gemm);
 }
 
-/* Lines of a matrix, one behind the other. The GPU gathers them: fetched whole, a B of 16384 x 16384
+/* Lines of a matrix, one behind the other. The GPU gathers them: whole, a B of 16384 x 16384
  * takes new pages of the host for a second. */
 static uint16_t *fetch_lines(struct probe_run *r, const void *matrix,
                              const uint64_t first[SAMPLED], size_t step, size_t length)
@@ -284,7 +285,7 @@ static uint16_t *fetch_lines(struct probe_run *r, const void *matrix,
     uint16_t *host = probe_host_alloc(r, bytes);
     struct transpose_line_args a = {.in = matrix, .step = step, .length = length};
     uint64_t *places = gpu_alloc(r, SAMPLED * sizeof *places, "where lines begin");
-    cudaKernel_t kernel = gpu_kernel(r, &image_transpose, "transpose_lines", sizeof a);
+    cudaKernel_t kernel = gpu_kernel(r, &image_transpose_lines, "transpose_lines", sizeof a);
 
     a.first = places;
     a.out = gpu_alloc(r, bytes, "lines of an operand");

@@ -183,11 +183,3 @@ extern "C" __global__ void transpose_differ_rows(const __grid_constant__ struct 
     if (count)
         atomicAdd(a.check, count);
 }
-
-// sass: none not a timed kernel
-extern "C" __global__ void transpose_lines(const __grid_constant__ struct transpose_line_args a)
-{
-    const uint16_t *line = a.in + a.first[blockIdx.x];
-    for (uint64_t j = threadIdx.x; j < a.length; j += blockDim.x)
-        a.out[blockIdx.x * a.length + j] = line[j * a.step];
-}
