@@ -43,27 +43,28 @@ __device__ __forceinline__ struct deal deal_of(const struct beside_args &a)
     return {both / 2 % tiles, a.sides.count[side] % tiles, tiles, side};
 }
 
-// One lane keeps all tiles on their way until the exchanges are over, and waits for those that
-// still come. Returns how many have come.
+// A warp keeps all tiles on their way until the exchanges are over, and waits for those that still
+// come: a lane for each piece of a tile. Returns how many tiles have come.
 __device__ __forceinline__ uint32_t stream_on(const struct beside_args &a, const struct stream &s,
                                               const volatile uint32_t *is_over)
 {
     const struct deal deal = deal_of(a);
-    const uint32_t bytes = a.tile_bytes / a.pieces;
+    const uint32_t bytes = a.tile_bytes / a.pieces, lane = threadIdx.x % 32;
     uint32_t tile = deal.first, stage = 0, parity = 1, asked = 0;
 #pragma unroll 1
-    for (; asked < a.x.tiles_most && !*is_over; asked++) {
+    for (; asked < a.x.tiles_most && !__shfl_sync(~0u, *is_over, 0); asked++) {
         const uint32_t full = s.full + 8 * stage;
+        const char *from = (const char *)a.x.body + (uint64_t)tile * a.tile_bytes;
+        if (a.pieces > 1)
+            from = sides_piece(a.sides, (const char *)a.x.body, deal.side,
+                               tile * a.pieces + min(lane, a.pieces - 1));
         if (asked >= a.stages) // the tile before in this stage
             mbarrier_wait(full, parity);
-        mbarrier_expect(full, a.tile_bytes);
-#pragma unroll 1
-        for (uint32_t i = 0; i < a.pieces; i++) {
-            const char *from = (const char *)a.x.body + (uint64_t)tile * a.tile_bytes;
-            if (a.pieces > 1)
-                from = sides_piece(a.sides, (const char *)a.x.body, deal.side, tile * a.pieces + i);
-            bulk_load_once(s.first_tile + stage * a.tile_bytes + i * bytes, from, bytes, full);
-        }
+        if (lane == 0)
+            mbarrier_expect(full, a.tile_bytes);
+        __syncwarp();
+        if (lane < a.pieces)
+            bulk_load_once(s.first_tile + stage * a.tile_bytes + lane * bytes, from, bytes, full);
         tile += deal.step;
         if (tile >= deal.tiles)
             tile -= deal.tiles;
@@ -126,10 +127,8 @@ edges_beside(const __grid_constant__ struct beside_args a)
     if (a.x.body_tiles == 0)
         return;
     uint32_t come = 0;
-    if (threadIdx.x == EXCHANGE_THREADS && !(role & BESIDE_QUIET))
+    if (!(role & BESIDE_QUIET))
         come = stream_on(a, s, &is_over);
-    __syncwarp();
-    come = __shfl_sync(~0u, come, 0);
     if (threadIdx.x == EXCHANGE_THREADS)
         a.x.tiles[blockIdx.x] = come;
     if (!a.x.tile_sums)

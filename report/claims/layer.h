@@ -13,10 +13,10 @@
 #define STEP_TIME(model, impl)                                                                     \
     "decoder_layer.step_time" LAYER_CASE(model, "1024", impl) ",timer=event}"
 
-/* The packagings that are one kernel: barrier, ring, values; and of these those that keep the memory
- * busy while steps wait for each other: ring, values. Neither is `read`. */
-#define ONE_KERNEL "[brv][ai]*"
-#define ONE_STREAM "[rv][ia]*"
+/* The packagings that are one kernel: barrier, ring, values, near; and of these those that keep the
+ * memory busy while steps wait for each other: all but barrier. None of them is `read`. */
+#define ONE_KERNEL "[brvn]*[!d]"
+#define ONE_STREAM "[rvn]*[!d]"
 
 /* The two models that are measured in every round. */
 enum { LAYER_1B, LAYER_8B, LAYER_MODELS };

@@ -235,7 +235,7 @@ static char *legend(void)
         return NULL;
     for (size_t i = 0; i < PACKAGINGS; i++)
         fprintf(out, "%s%s: %s", i ? "; " : "", packaging_names[i], packagings[i].what);
-    fputs(". Step is the overlap estimate of ring and values, the serial one of the others. Of "
+    fputs(". Step is the overlap estimate of ring, values and near, the serial one of the others. Of "
           "floor: the floor over it.", out);
     fclose(out);
     return words;

@@ -32,6 +32,12 @@ const struct packaging packagings[PACKAGINGS] = {
                           .kernels = KERNELS_ONE,
                           .held = HELD_BY_RING,
                           .is_told_by_overlap = true},
+    [PACKAGING_NEAR] = {.what = "the same, with weights behind each SM's half of the L2",
+                        .edge = EDGE_FLAG,
+                        .kernels = KERNELS_ONE,
+                        .held = HELD_BY_RING,
+                        .is_near = true,
+                        .is_told_by_overlap = true},
 };
 
 /* --- the design of the kernels ---------------------------------------------------------------- */
@@ -218,6 +224,18 @@ static double exchange(const struct work *w, double bytes, enum beside beside, e
     const double word = w->packaging->edge == EDGE_FLAG ? PAIR_OF_WORDS : WORD;
     const double rate = w->p->l2_rate.at[corner] / (word * w->p->sms); /* words/s to all SMs */
     return w->p->waits * curve_at(rows, fmax(bytes / WORD, rows->amount[0]), rate, corner);
+}
+
+/* The same beside a stream: of near memory it is known for so many words, and the way of others differs
+ * from that as in an idle memory. */
+static double exchange_beside(const struct work *w, double bytes, enum corner corner)
+{
+    enum { NEAR_BYTES = 2048 * 4 };
+    if (!w->packaging->is_near)
+        return exchange(w, bytes, BESIDE_STREAM, corner);
+    return w->p->waits * w->p->near_exchange.at[corner] +
+           exchange(w, bytes, BESIDE_NOTHING, corner) -
+           exchange(w, NEAR_BYTES, BESIDE_NOTHING, corner);
 }
 
 static const struct node_curve *attention_curve(const struct work *w)
@@ -441,7 +459,7 @@ static struct gap gap_of(const struct work *w, size_t step, double taken, enum c
         exchange_of(w, BESIDE_STREAM)->n > 0 && exchange_of(w, BESIDE_NOTHING)->n > 0;
     const double loaded = edge_and_words(w, taken, p->loaded.at[corner], corner);
 
-    return (struct gap){.beside = has_both ? exchange(w, taken, BESIDE_STREAM, corner) : loaded,
+    return (struct gap){.beside = has_both ? exchange_beside(w, taken, corner) : loaded,
                         .idle = has_both ? exchange(w, taken, BESIDE_NOTHING, corner) : loaded,
                         .work = step == ATTENTION ? attention_work(w, corner)
                                 : step == MERGE   ? merge_work(p, corner)
@@ -478,14 +496,17 @@ static void stream_layer(struct stream *s, const struct work *w, enum corner cor
 static double overlap_step(const struct work *w, enum corner corner, double *layer)
 {
     const struct primitives *p = w->p;
-    struct stream s = {.rate = p->bulk_rate.at[corner] / 1e9, .again = p->memory.at[corner]};
+    const bool is_near = w->packaging->is_near;
+    const double rate = (is_near ? p->near_rate : p->bulk_rate).at[corner];
+    struct stream s = {.rate = rate / 1e9, .again = p->memory.at[corner]};
     double began = 0;
 
     *layer = (double)NAN;
     s.held = tiles_of(w) * TILE_BYTES * p->sms;
     /* asked for here, since fmin() and fmax() pass over what is not a number */
     if (w->packaging->held == HELD_NOTHING || !(s.held > 0) ||
-        isnan(s.rate + s.again + gap_sum(w, QKV, 1, corner) + gap_sum(w, ATTENTION, 0, corner) +
+        isnan(s.rate + s.again + (is_near ? p->near_exchange.at[corner] : 0) +
+              gap_sum(w, QKV, 1, corner) + gap_sum(w, ATTENTION, 0, corner) +
               gap_sum(w, MERGE, 0, corner) + turn_issue(w, corner) + p->shared_rate.at[corner]))
         return (double)NAN;
     s.now = ramp_of(p, corner);

@@ -30,6 +30,7 @@ struct packaging {
     enum kernels { KERNELS_FUSED, KERNELS_SPLIT, KERNELS_LIBRARY, KERNELS_ONE } kernels;
     /* Of the weights, ahead: by the next kernel's ring, or by that of the kernel that stays. */
     enum held { HELD_NOTHING, HELD_BY_NEXT, HELD_BY_RING } held;
+    bool is_near;            /* weights lie behind each SM's own half of the L2 */
     bool is_told_by_overlap; /* the overlap estimate is the prediction, otherwise the serial one */
 };
 extern const struct packaging packagings[PACKAGINGS];

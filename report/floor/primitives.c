@@ -34,7 +34,7 @@ enum {
     NORM,
     TWO,
     PART,
-    EXCHANGE,
+    EXCHANGE, NEAR_EXCHANGE, NEAR_RATE,
     DIFFERENT,
     STREAMING,
 };
@@ -72,6 +72,10 @@ const char *const primitives_needs[] = {
     [PART] = "attention_decode.time{batch=1,context=8192,heads=32,kv_heads=8,d=128,type=bf16,"
              "impl=%s,mode=graph,l2=cold,timer=event}",
     [EXCHANGE] = "edges.exchange{mode=%s,words=*,stream=%s,span=32-256,timer=event}",
+    [NEAR_EXCHANGE] = "edges.exchange_beside{among=all,words=2048,stream=near,tile=16384,"
+                      "in_flight=65536,span=32-256,timer=event}",
+    [NEAR_RATE] = "edges.streamed_alone{among=all,words=2048,stream=near,tile=16384,in_flight=65536,"
+                  "span=32-256,timer=event}",
     [DIFFERENT] = "edges.different{mode=graph,kernels=%s,reads=16777216,span=56-280,timer=event}",
     [STREAMING] = "edges.step{mode=%s,blocks=sm,body=268435456,span=8-64,timer=event}",
     NULL,
@@ -354,6 +358,8 @@ static void take_exchanges(struct primitives *p, const struct bundle *bundle)
             snprintf(id, sizeof id, primitives_needs[EXCHANGE], modes[e], streams[b]);
             take_curve(&p->exchange[e][b], bundle, id, words_of);
         }
+    p->near_exchange = figure_at(bundle, primitives_needs[NEAR_EXCHANGE], "");
+    p->near_rate = figure_at(bundle, primitives_needs[NEAR_RATE], "");
 }
 
 /* Chains that read the memory: one of as many kernels as a layer has, each with code of its own, less

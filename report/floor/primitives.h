@@ -42,6 +42,8 @@ struct primitives {
     struct corners ramp;       /* ns: what a step's bytes cost beyond their stream where it asks for
                                  * them only once it has what the step before handed over */
     struct node_curve exchange[EXCHANGES][BESIDES]; /* by words; empty in bundles before the row */
+    struct corners near_exchange; /* ns: of 2048 words by values beside a stream from near memory */
+    struct corners near_rate;  /* bytes/s: that stream alone; NaN in bundles before these rows */
     struct corners cold;       /* ns more of a graph's kernel among others than of one that is
                                 * repeated; 0 in bundles before the row */
     struct corners bulk_rate;  /* bytes/s: copies to shared memory, 64 KiB an SM in flight */

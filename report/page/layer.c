@@ -39,11 +39,12 @@ static const char *const way_shown[WAYS] = {[READ] = "a read of its bytes",
                                             [DEPENDENT] = "dependent: fetch ahead",
                                             [BARRIER] = "barrier: one kernel",
                                             [RING] = "ring: it fetches ahead",
-                                            [VALUES] = "values: and no barriers"};
+                                            [VALUES] = "values: and no barriers",
+                                            [NEAR] = "near: weights, too"};
 /* In tables: first those that the whole report shows. */
 enum { WAYS_SHOWN = 5 };
-static const size_t ranked[WAYS] = {READ,    GRAPH,  CUBLAS, DEPENDENT, VALUES,
-                                    BARRIER, STREAM, FUSED,  RING};
+static const size_t ranked[WAYS] = {READ,    CUBLAS, DEPENDENT, VALUES, NEAR,
+                                    BARRIER, STREAM, GRAPH,     FUSED,  RING};
 static const char *const steps[STEPS] = {"qkv", "attention", "merge", "o", "gate_up", "down"};
 static const char *const parts[PARTS] = {"weights", "activations", "waiting", "tail"};
 
