@@ -219,8 +219,8 @@ static void measure_way(struct probe_run *r, struct stages *s, struct stages_che
                         enum stages_impl impl)
 {
     char why[200];
-    const unsigned flags = (is_beside(impl) ? PROBE_THRICE : 0) |
-                           (s->sets > 1 ? PROBE_POWER_BOUND : 0); /* long streams move the clock */
+    /* Long streams move the clock, and what follows them begins with it. */
+    const unsigned flags = PROBE_POWER_BOUND | (is_beside(impl) ? PROBE_THRICE : 0);
     if (!probe_begin_case(r, flags, "model=%u,hidden=%u,impl=%s,l2=%s",
                           s->shape.hidden, s->shape.ffn, stages_ways[impl].name,
                           s->sets > 1 ? "cold" : "warm"))

@@ -91,6 +91,7 @@ static bool count_run(struct part *part, const json_t *run)
 
     part->n_runs++;
     part->n_discarded += discarded != NULL;
+    part->n_repeats += json_object_get(json_object_get(run, "run"), "repeat") != NULL;
     part->n_failed += !strcmp(status, "failed");
     part->n_skipped += !strcmp(status, "skipped");
     part->n_ok += !strcmp(status, "ok") && !discarded;

@@ -13,7 +13,7 @@ struct part {
     char *from;              /* when the bundle that it comes from was started */
     char *commit, *card;     /* of that bundle: the code that measured, and the GPU (its id_hash) */
     int method;
-    int n_runs, n_ok, n_failed, n_skipped, n_discarded;
+    int n_runs, n_ok, n_failed, n_skipped, n_discarded, n_repeats;
     size_t n_checks, n_checks_failed; /* of all its runs */
     bool stale;
     json_t *cubins; /* "image.sm_90a" -> SHA-256 */

@@ -320,7 +320,7 @@ static struct doubts doubts_of(const struct summary *summary)
         d.n_checks += part->n_checks;
         d.n_failed += part->n_checks_failed;
         d.n_runs += (size_t)part->n_runs;
-        d.n_repeated += (size_t)part->n_discarded;
+        d.n_repeated += (size_t)part->n_repeats;
     }
     for (size_t i = 0; i < bundle->rows.n; i++) {
         d.n_disagree += bundle->rows.row[i].status == ROW_DISAGREE;
