@@ -14,7 +14,7 @@
  *     impl=read    reads as many bytes as a layer must, and drops them
  * operator=... is one operator alone in a graph of itself, over sets of weights and caches.
  * requests_time is 64 requests through one layer in micro-batches: cut=64x1 is 64 of one request;
- * all of them need the layer's weights, which the L2 does not hold.
+ * all of them need the layer's weights, which the L2 does not hold. 1x64 is the layer at batch 64.
  *
  * share is what of the graph's layer_time is bytes, arithmetic, launches, and none of these. An
  * operator's bytes over the rate of `read`, and its multiply-adds over the rate of a product of 4096
@@ -70,6 +70,7 @@ enum {
     OPERATOR_FLOPS,
     OPERATOR_KERNELS,
     TENSOR_RATE,
+    BYTES_SHARE,
     NODE_TIME,
     CAUGHT,
 };
@@ -86,7 +87,7 @@ static const struct probe_metric metrics[] = {
                .what = "of one layer, relative to what it adds to the residual, from float64"},
     [SHARE] = {"share", "ratio", PROBE_LOWER, .keys = "model,context,batch,by",
                .what = "of the graph's layer_time: bytes of operators that bytes bind, arithmetic "
-                       "of those that arithmetic binds, launches; other: none of these"},
+                       "of those that arithmetic binds, launches; what is left is none of these"},
     [REQUESTS_TIME] = {"requests_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event",
                        "model,context,cut,impl,l2",
                        "64 requests through one layer, in micro-batches: cut=COUNTxREQUESTS"},
@@ -100,6 +101,8 @@ static const struct probe_metric metrics[] = {
                           .what = "of the operator, by the graph's count"},
     [TENSOR_RATE] = {"tensor_rate", "flop/s", PROBE_HIGHER, PROBE_SLOPE, "event", "model,tokens",
                      "of a product of so many tokens by the matrix of gate and up"},
+    [BYTES_SHARE] = {"bytes_share", "ratio", PROBE_LOWER, .keys = "model,tokens",
+                     .what = "of that product's time, what its bytes take at the rate of `read`"},
     [NODE_TIME] = {"node_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", "",
                    "a kernel that does nothing, one block an SM, in a graph of such"},
     [CAUGHT] = {"caught", "ratio", PROBE_HIGHER, .keys = "model,context,batch",
@@ -159,7 +162,14 @@ static void sample_large(struct probe_run *r, struct family *f, const struct bat
     f->rates.tensor = probe_median(r, TENSOR_RATE) / 1e9;
 }
 
-/* By the weights of a point, which has them. */
+/* Its operands and its result, each once. */
+static double large_bytes(const struct batched_large *large)
+{
+    const double m = large->gemm.m, n = large->gemm.n, k = large->gemm.k;
+    return 2 * (m * k + n * k + m * n);
+}
+
+/* By the weights of a point, which has them, and whose read was measured. */
 static void measure_large(struct probe_run *r, struct point *q, uint32_t tokens)
 {
     struct family *f = q->family;
@@ -179,14 +189,17 @@ static void measure_large(struct probe_run *r, struct point *q, uint32_t tokens)
     gpu_poison(r, large.gemm.c, bytes);
     sample_large(r, f, &large);
     batched_require_large(r, &large, "after timing");
+    const double ns = large.flops / f->rates.tensor, rate = batched_layer_reads(&q->p) / q->read_ns;
+    if (ns > 0 && q->read_ns > 0)
+        probe_value(r, BYTES_SHARE, large_bytes(&large) / rate / ns);
     batched_large_close(r, &large);
 }
 
 /* --- one packaging ---------------------------------------------------------------------------- */
 
-static bool begin_layer(struct probe_run *r, struct point *q, const char *impl)
+static bool begin_layer(struct probe_run *r, struct point *q, const char *impl, unsigned flags)
 {
-    if (!probe_begin_case(r, q->flags | PROBE_POWER_BOUND,
+    if (!probe_begin_case(r, flags | PROBE_POWER_BOUND,
                           "model=%s,context=%u,batch=%u,impl=%s,l2=cold", q->p.model, q->p.context,
                           q->p.batch, impl))
         return false;
@@ -198,7 +211,7 @@ static void measure_read(struct probe_run *r, struct point *q)
 {
     const struct gpu_events event = gpu_events(r);
     const double bytes = batched_layer_reads(&q->p);
-    if (!begin_layer(r, q, "read"))
+    if (!begin_layer(r, q, "read", q->flags))
         return;
     const struct batched_work w = point_work(q);
     gpu_empty_l2(r);
@@ -285,7 +298,8 @@ static const char *lacks(const struct point *q)
 static void measure_pack(struct probe_run *r, struct point *q, enum batched_impl impl)
 {
     const struct batched_pack *pack = &batched_packs[impl];
-    if (!begin_layer(r, q, pack->name))
+    const bool is_beside = impl == IMPL_STREAM && q->flags == 0; /* no verdict rests on it */
+    if (!begin_layer(r, q, pack->name, is_beside ? PROBE_THRICE : q->flags))
         return;
     if (lacks(q)) {
         probe_missing(r, LAYER_TIME, lacks(q));
@@ -329,10 +343,7 @@ static void measure_shares(struct probe_run *r, struct point *q)
     const struct {
         const char *by;
         double ns;
-    } parts[] = {{"bytes", f.bytes},
-                 {"arithmetic", f.arithmetic},
-                 {"launches", f.launches},
-                 {"other", q->graph_ns - f.bytes - f.arithmetic - f.launches}};
+    } parts[] = {{"bytes", f.bytes}, {"arithmetic", f.arithmetic}, {"launches", f.launches}};
     for (size_t i = 0; i < PROBE_LENGTH(parts); i++) {
         if (!probe_begin_case(r, q->flags, "model=%s,context=%u,batch=%u,by=%s", q->p.model,
                               q->p.context, q->p.batch, parts[i].by))
@@ -353,9 +364,9 @@ static void measure_requests(struct probe_run *r, struct point *q, enum batched_
     const struct batched_pack *pack = &batched_packs[impl];
     const uint32_t cuts = REQUESTS / q->p.batch;
     const struct batched_work w = point_work(q);
-    if (!probe_begin_case(r, q->flags | PROBE_POWER_BOUND,
-                          "model=%s,context=%u,cut=%ux%u,impl=%s,l2=cold", q->p.model, q->p.context,
-                          cuts, q->p.batch, pack->name))
+    if (cuts == 1 || !probe_begin_case(r, q->flags | PROBE_POWER_BOUND,
+                                       "model=%s,context=%u,cut=%ux%u,impl=%s,l2=cold", q->p.model,
+                                       q->p.context, cuts, q->p.batch, pack->name))
         return;
     point_ready(r, q);
     if (lacks(q)) {
@@ -441,7 +452,8 @@ static void time_operator(struct probe_run *r, struct point *q, enum batched_ope
     for (int i = 0; i < 2; i++)
         gpu_graph_free(&graph[i]);
     probe_value(r, OPERATOR_BYTES, batched_bytes(&q->p, op));
-    probe_value(r, OPERATOR_FLOPS, batched_flops(&q->p, op));
+    if (batched_flops(&q->p, op) > 0)
+        probe_value(r, OPERATOR_FLOPS, batched_flops(&q->p, op));
     probe_value(r, OPERATOR_KERNELS, kernels);
     say_bound(r, q, op, probe_median(r, OPERATOR_TIME), kernels);
 }
@@ -499,9 +511,9 @@ enum {
 
 static void measure_point(struct probe_run *r, struct point *q, unsigned with, unsigned operators)
 {
+    measure_read(r, q);
     if (with & WITH_PRODUCT)
         measure_large(r, q, probe_is_check_run(r) ? 70 : TOKENS);
-    measure_read(r, q);
     for (enum batched_impl impl = with & WITH_STREAM ? IMPL_STREAM : IMPL_GRAPH;
          impl < BATCHED_IMPLS; impl++)
         measure_pack(r, q, impl);
@@ -616,7 +628,7 @@ static void measure(struct probe_run *r)
     enum { EACH_8B = WITH_STREAM | WITH_REQUESTS };
     static const struct batch_of of_8b[] = {
         {1024, 1, 0, EACH_8B | WITH_PRODUCT | WITH_OPERATORS, PROBE_THRICE},
-        {1024, 8, 0, EACH_8B | WITH_LARGE_OPERATORS, PROBE_THRICE},
+        {1024, 8, 0, EACH_8B, 0},
         {1024, 64, 0, EACH_8B | WITH_OPERATORS, PROBE_THRICE},
         {1024, 256, PROBE_THRICE, WITH_LARGE_OPERATORS, PROBE_THRICE},
         {8192, 64, PROBE_DEEP, WITH_STREAM | WITH_OPERATORS, PROBE_DEEP},
