@@ -48,8 +48,7 @@
  * kernels: `kernels` is counted from the graph, and no exact count. Its large product runs at the
  * clock that the power limit leaves, so that the arithmetic floor is high, and a short product may
  * be below it. Small operators work in the L2, and their bytes over the rate of the memory are no
- * floor in the strict sense; they are a few per cent of all bytes. One algorithm in a search is
- * timed with inputs of N(0, 1). */
+ * floor in the strict sense; they are a few per cent of all bytes. */
 #include <math.h>
 #include <stdio.h>
 
