@@ -35,14 +35,14 @@
  * compared with the CPU.
  *
  * Expected on an H200, context 1024, before any measurement. 8b: weights 436 MB, 95 us at 4.6
- * TB/s; keys and values 4.2 MB a sequence. batch 1: read 96; graph 118 (12 kernels and a merge,
- * an edge of 1.2 us each, 8 us of products that read at 0.9 of the rate), fused 110: five kernels of
- * 1.6 us less. batch 8: 126 and 118. batch 64: 704 MB, read 153; graph 200, fused 190. batch 256:
- * 1.5 GB, read 328, of which attention is 233; products 109 GFLOP, 160 us at 680 TFLOP/s; graph 480,
- * fused 460. 70b: 1.71 GB, 372 us; graph 400 at batch 1, 490 at 64. share at batch 1: bytes 0.82,
- * launches 0.12, others the rest; at 64 bytes 0.77, launches 0.06; at 256 bytes 0.5, arithmetic
- * 0.33. So gains of fusing: 1.07 at batch 1 and 1.05 at batch 64. 64 requests: 7.5 ms as 64x1, 1.0
- * ms as 8x8, 0.2 ms as 1x64.
+ * TB/s; keys and values 4.2 MB a sequence. batch 1: read 96; graph 128: products 105, as they read
+ * at 0.9 of that rate, attention and merge 8, eight small kernels of 2 to 2.5, their launches of 1.2
+ * among it; fused 119, without five of them. batch 8: 134 and 126. batch 64: read 153; graph 195,
+ * fused 185. batch 256: read 328, of which attention is 233; products 109 GFLOP, 160 us at 680
+ * TFLOP/s; graph 490, fused 470. 70b: 1.71 GB, read 372; graph 415 at batch 1, 490 at 64. share at
+ * batch 1: bytes 0.76, launches 0.12; at 64 bytes 0.80, launches 0.07; at 256 bytes 0.5, arithmetic
+ * 0.33. So gains of fusing: 1.075 at batch 1 and 1.05 at batch 64. 64 requests: 8.2 ms as 64x1, 1.1
+ * ms as 8x8, 0.2 ms as one batch. A product of 4096 tokens: 680 TFLOP/s, bytes 0.08 of its time.
  *
  * Traps. cuBLASLt may choose another algorithm in another run, and with splits of the sum more
  * kernels: `kernels` is counted from the graph, and no exact count. Its large product runs at the
