@@ -281,6 +281,7 @@ $B/tests/unit/test_heap: $B/core/heap.o
 $B/tests/unit/test_permute: $B/core/permute.o
 $B/tests/unit/test_decoder_shares $B/tests/unit/test_decoder_model $B/tests/unit/test_decoder_where: $B/fused/common/decoder_model.o $B/fused/common/decoder.o
 $B/tests/unit/test_decoder_where: $B/fused/decoder_layer/where.o
+$B/tests/unit/test_batched_problem: $B/fused/batched_layer/problem.o $B/fused/common/decoder_model.o $B/fused/common/decoder.o
 $B/tests/unit/test_two_layers_stamps: $B/fused/two_layers/stamps.o
 $(UNIT): $B/tests/unit/%: $B/tests/unit/%.o $(REPORT_LIB) $(REPORT_USES)
 $B/tests/names: $B/tests/counters/names.o $B/core/counter_sets.o

@@ -39,7 +39,8 @@ struct blas_gemm {
     int lda, ldb, ldc; /* row strides in elements; 0: the rows are packed */
     const void *a, *b; /* device memory; their alignment decides what cuBLASLt offers */
     void *c;
-    bool c_is_fp32;  /* C is fp32 and not of the type; of plans, without an epilogue */
+    bool c_is_fp32;  /* C, and what is added, is fp32 and not of the type; of plans, without a bias
+                      * and gelu */
     void *workspace; /* device memory; cuBLAS may use all of it */
     size_t workspace_bytes;
     void *stream; /* a cudaStream_t */

@@ -423,7 +423,7 @@ static const struct claim claims[] = {
      .clause = "",
      .since = "2026-11-22",
      .plain =
-         {.yes = "Rope, append and attention in one kernel save {saved}, {edges} steps of a graph.",
+         {.yes = "Rope, append and attention in one kernel save {saved}, {edges} graph steps.",
           .no = "Rope, append and attention in one kernel save {saved}, only {edges} steps of a "
                 "graph.",
           .partly = "Between: rope, append and attention in one kernel save {edges:range} steps of "

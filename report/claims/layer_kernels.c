@@ -137,7 +137,7 @@ static void judge_c48(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, dominate,
                      "tiny kernels dominate: of the layer 0.25 is gone in one kernel", &tiny);
     const bool negative =
-        layer_repeats(&both, more, "from run to run the gain of both grows by 1.03, too, at", f);
+        layer_repeats(&both, more, "from run to run the gain of both grows by 1.03, too", f);
     rule_say_figure(f, "both", &both);
     rule_say_figure(f, "most", &most);
     rule_conclude(f, rule_band(rule_place(&most, more, INFINITY)), reads && dominate, negative);

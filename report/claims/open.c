@@ -3,38 +3,6 @@
 #include "report/claims/rules.h"
 
 static const struct claim claims[] = {
-    {.id = "C31b",
-     .article = "smallest.ai",
-     .quote = "In scenarios with high batch sizes and uniform input shapes—such as training "
-              "pipelines or offline inference—this approach can bring solid performance gains. "
-              "[...] Fusion techniques aim to reduce memory access and kernel launch overhead, and "
-              "they can yield moderate gains in high-throughput or batched scenarios.",
-     .clause = "",
-     .statement = "A fused decoder layer gains less over a graph of kernels at batch 1 than at "
-                  "batch 64. That it breaks down at batch 1 is C31's.",
-     .open = "The decoder layer, fused and as a graph of kernels, at batch 1 to 512.",
-     .waits = "a decoder layer, fused and as a graph, at batch 64 and more",
-     .needs = NEEDS(NULL)},
-    {.id = "C47b",
-     .article = "ai-rng",
-     .quote = "Batch sizes are small. [...] Serving uses micro-batches and strict latency targets.",
-     .clause = "",
-     .statement = "The share of a layer's time that goes with its kernels grows towards small "
-                  "batches and small micro-batches. Lengths and sizes are C47's.",
-     .open = "The decoder layer as a graph of kernels and as one kernel, at batch 1 to 256, and 64 "
-             "requests as 1 x 64 to 64 x 1.",
-     .waits = "a decoder layer, fused and as a graph, at batch 64 and more",
-     .needs = NEEDS(NULL)},
-    {.id = "C53",
-     .article = "dev.to",
-     .quote =
-         "In large-scale AI systems, moving data is often more expensive than computing on it.",
-     .statement = "Bytes and launches take over half of the decode time of the layers of 8B and "
-                  "70B models up to batch 64, on one GPU.",
-     .open = "The decoder layer at batch 1 to 256, operation by operation: which share of its time "
-             "is bound by bytes, by arithmetic, by launches; between GPUs, the links.",
-     .waits = "a decoder layer, fused and as a graph, at batch 64 and more",
-     .needs = NEEDS(NULL)},
     {.id = "C73",
      .article = "8bit.tr",
      .quote = "Kernel optimizations may depend on specific GPU architectures. [...] Profile across "

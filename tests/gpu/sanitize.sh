@@ -28,6 +28,9 @@ bandwidth|racecheck|!(*path=bulk,*|*load=*)
 barriers|memcheck|*
 barriers|synccheck|*
 barriers|racecheck|- words in shared memory go from block to block
+batched_layer|memcheck|*
+batched_layer|synccheck|*
+batched_layer|racecheck|- not tried on a GPU
 bias_gelu_scale|memcheck|rows=@(1|7|129),*
 bias_gelu_scale|synccheck|- no barrier
 bias_gelu_scale|racecheck|- no shared memory
