@@ -149,6 +149,21 @@ static void exact_metrics(void **unused)
     assert_int_equal(compared(a, b, NAN).verdict, VERDICT_SAME);
     b = put_values(&new, "a.c", "count", ROW_EXACT, other, 1);
     assert_int_equal(compared(a, b, NAN).verdict, VERDICT_CHANGED);
+
+    /* Older documents hold nine digits of 2^31, newer ones all; and seven of a ratio. */
+    const double nine = 2.14748365e9, all = 2147483648, more = 2147483681;
+    const double long_ratio = 0.123456789, ratio = 0.1234568, another = 0.1234569;
+    a = put_values(&old, "b.c", "bytes", ROW_EXACT, &nine, 1);
+    assert_int_equal(compared(a, put_values(&new, "b.c", "bytes", ROW_EXACT, &all, 1), NAN).verdict,
+                     VERDICT_SAME);
+    assert_int_equal(compared(a, put_values(&new, "b.d", "bytes", ROW_EXACT, &more, 1), NAN).verdict,
+                     VERDICT_CHANGED);
+    a = put_values(&old, "b.e", "ratio", ROW_EXACT, &long_ratio, 1);
+    assert_int_equal(compared(a, put_values(&new, "b.e", "ratio", ROW_EXACT, &ratio, 1), NAN).verdict,
+                     VERDICT_SAME);
+    assert_int_equal(
+        compared(a, put_values(&new, "b.f", "ratio", ROW_EXACT, &another, 1), NAN).verdict,
+        VERDICT_CHANGED);
     rows_free(&old);
     rows_free(&new);
 }
