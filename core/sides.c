@@ -11,10 +11,10 @@
 PROBE_IMAGE(sides);
 
 enum {
-    SMS = 1024,  /* at most */
-    WORDS = 64,  /* by which SMs are told apart */
-    ASKED = 7,   /* words of a page */
-    STRAY = 2,   /* of them, at most, that say otherwise */
+    SMS = 1024, /* at most */
+    WORDS = 64, /* by which SMs are told apart */
+    ASKED = 7,  /* words of a page */
+    STRAY = 2,  /* of them, at most, that say otherwise */
 };
 static const double ALIKE = 0.5; /* correlation of two SMs' latencies, or its opposite, at least */
 
@@ -204,7 +204,8 @@ struct sides sides_of(struct probe_run *r, const void *memory, size_t bytes)
     else {
         s.map.mask = find_mask(&k, (const char *)((first + 1) << SIDES_PAGE_BITS));
         if (!find_pages(&k, &s.map, memory, bytes, pages, s.pages))
-            snprintf(s.why, sizeof s.why, "the homes of memory do not follow its addresses' parity");
+            snprintf(s.why, sizeof s.why,
+                     "the homes of memory do not follow its addresses' parity");
     }
     uint32_t *device = gpu_alloc(r, (k.sms + words) * sizeof *device, "sides of the L2");
     gpu_to_device(r, device, s.sms, (k.sms + words) * sizeof *device);

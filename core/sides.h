@@ -20,9 +20,9 @@
 #include "core/probe.h"
 
 struct sides {
-    struct sides_map map;   /* for kernels: core/device/sides.cuh */
-    uint32_t *sms, *pages;  /* what the map points to, on the host */
-    char why[96];           /* no sides were found, or "" */
+    struct sides_map map;  /* for kernels: core/device/sides.cuh */
+    uint32_t *sms, *pages; /* what the map points to, on the host */
+    char why[96];          /* no sides were found, or "" */
 };
 
 /* Of device memory that begins at a multiple of SIDES_BOTH and has two pages. Its contents stay. */
