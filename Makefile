@@ -279,6 +279,7 @@ $B/tests/unit/test_links: $B/links/common/wire.o $B/links/peer_memory/sizes.o $B
 $B/tests/unit/test_half: $B/core/half.o
 $B/tests/unit/test_heap: $B/core/heap.o
 $B/tests/unit/test_permute: $B/core/permute.o
+$B/tests/unit/test_sides: $B/core/sides.o
 $B/tests/unit/test_decoder_shares $B/tests/unit/test_decoder_model $B/tests/unit/test_decoder_where: $B/fused/common/decoder_model.o $B/fused/common/decoder.o
 $B/tests/unit/test_decoder_where: $B/fused/decoder_layer/where.o
 $B/tests/unit/test_batched_problem: $B/fused/batched_layer/problem.o $B/fused/common/decoder_model.o $B/fused/common/decoder.o

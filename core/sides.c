@@ -5,50 +5,23 @@
 #include <stdlib.h>
 
 #include "core/draw.h"
-#include "core/gpu.h"
 #include "core/stat.h"
 
-PROBE_IMAGE(sides);
-
 enum {
-    SMS = 1024,  /* at most */
-    WORDS = 64,  /* by which SMs are told apart */
-    ASKED = 7,   /* words of a page */
-    STRAY = 2,   /* of them, at most, that say otherwise */
+    WORDS = 64, /* by which SMs are told apart */
+    ASKED = 7,  /* words of a page */
+    STRAY = 2,  /* of them, at most, that say otherwise */
 };
 static const double ALIKE = 0.5; /* correlation of two SMs' latencies, or its opposite, at least */
 
 struct asker {
     struct probe_run *r;
-    cudaKernel_t kernel;
+    sides_asker ask;
+    void *how;
     uint32_t sms;
-    uint8_t side[SMS];
+    uint8_t side[SIDES_SMS];
     double border; /* cycles: what takes longer is far */
 };
-
-/* --- asking ----------------------------------------------------------------------------------- */
-
-/* Cycles of n words: by every SM, or, where sm is given, by one SM each. */
-static void ask(const struct asker *k, uint32_t *const *word, uint32_t n, uint32_t *cycles,
-                uint32_t *sm)
-{
-    struct probe_run *r = k->r;
-    const size_t answers = (sm ? 1 : k->sms) * (size_t)n;
-    void *list = gpu_alloc(r, n * sizeof *word, "words whose homes are sought");
-    const struct sides_ask_args a = {.word = list,
-                                     .cycles = gpu_alloc(r, answers * sizeof *cycles, "latencies"),
-                                     .sm = gpu_alloc(r, n * sizeof *sm, "who asked"),
-                                     .n = n,
-                                     .by_sm = sm == NULL};
-    gpu_to_device(r, list, word, n * sizeof *word);
-    gpu_launch(r, k->kernel, k->sms, 32, gpu_facts(r)->shared_per_block, &a);
-    gpu_to_host(r, cycles, a.cycles, answers * sizeof *cycles);
-    if (sm)
-        gpu_to_host(r, sm, a.sm, n * sizeof *sm);
-    gpu_release(r, list);
-    gpu_release(r, a.cycles);
-    gpu_release(r, a.sm);
-}
 
 static double correlation(const uint32_t *a, const uint32_t *b, uint32_t n)
 {
@@ -99,7 +72,7 @@ static bool find_sms(struct asker *k, const char *memory, size_t bytes, struct s
 
     for (int i = 0; i < WORDS; i++)
         word[i] = word_in(memory, bytes, &seed);
-    ask(k, word, WORDS, cycles, NULL);
+    k->ask(k->how, word, WORDS, cycles, NULL);
     for (uint32_t sm = 0; sm < k->sms; sm++) {
         const double like = correlation(cycles, cycles + (size_t)sm * WORDS, WORDS);
         is_clear = is_clear && fabs(like) > ALIKE;
@@ -115,7 +88,7 @@ static bool find_sms(struct asker *k, const char *memory, size_t bytes, struct s
 static void find_homes(const struct asker *k, uint32_t *const *word, uint32_t n, uint8_t *home)
 {
     uint32_t *cycles = probe_host_alloc(k->r, 2 * (size_t)n * sizeof *cycles), *sm = cycles + n;
-    ask(k, word, n, cycles, sm);
+    k->ask(k->how, word, n, cycles, sm);
     for (uint32_t i = 0; i < n; i++)
         home[i] = k->side[sm[i]] ^ (cycles[i] > k->border);
     free(cycles);
@@ -181,44 +154,25 @@ static bool find_pages(const struct asker *k, const struct sides_map *map, const
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-struct sides sides_of(struct probe_run *r, const void *memory, size_t bytes)
+const char *sides_find(struct probe_run *r, sides_asker ask, void *how, uint32_t n_sm,
+                       const void *memory, size_t bytes, struct sides *sides)
 {
-    const uint64_t first = (uint64_t)memory >> SIDES_PAGE_BITS;
-    const size_t pages = (size_t)((((uint64_t)memory + bytes - 1) >> SIDES_PAGE_BITS) - first + 1);
-    const size_t words = (pages + 31) / 32;
-    const struct gpu_facts *g = gpu_facts(r);
-    struct asker k = {.r = r, .sms = (uint32_t)g->n_sm};
-    struct sides s = {.map = {.first_page = first}, .why = ""};
+    struct sides_map *map = &sides->map;
+    struct asker k = {.r = r, .ask = ask, .how = how, .sms = n_sm};
+    const char *page = (const char *)((map->first_page + 1) << SIDES_PAGE_BITS);
 
-    k.kernel = gpu_kernel_if_any(r, &image_sides, "sides_ask", sizeof(struct sides_ask_args));
-    if (!k.kernel || k.sms > SMS || (uint64_t)memory % SIDES_BOTH != 0 ||
-        bytes < (size_t)2 << SIDES_PAGE_BITS)
-        return snprintf(s.why, sizeof s.why, "the sides of the L2 are not sought here"), s;
-    gpu_kernel_shared(k.kernel, g->shared_per_block, -1); /* so that a block has an SM of its own */
-    s.sms = probe_host_alloc(r, (k.sms + words) * sizeof *s.sms);
-    s.pages = s.sms + k.sms;
-    for (size_t i = 0; i < words; i++)
-        s.pages[i] = 0;
-    if (!find_sms(&k, memory, bytes, &s.map, s.sms))
-        snprintf(s.why, sizeof s.why, "this GPU's SMs do not show two sides of the L2");
-    else {
-        s.map.mask = find_mask(&k, (const char *)((first + 1) << SIDES_PAGE_BITS));
-        if (!find_pages(&k, &s.map, memory, bytes, pages, s.pages))
-            snprintf(s.why, sizeof s.why, "the homes of memory do not follow its addresses' parity");
-    }
-    uint32_t *device = gpu_alloc(r, (k.sms + words) * sizeof *device, "sides of the L2");
-    gpu_to_device(r, device, s.sms, (k.sms + words) * sizeof *device);
-    s.map.sms = device;
-    s.map.pages = device + k.sms;
-    return s;
+    if (!find_sms(&k, memory, bytes, map, sides->sms))
+        return "this GPU's SMs do not show two sides of the L2";
+    map->mask = find_mask(&k, page);
+    if (!find_pages(&k, map, memory, bytes, sides_pages(memory, bytes), sides->pages))
+        return "the homes of memory do not follow its addresses' parity";
+    return "";
 }
 
-void sides_free(struct probe_run *r, struct sides *sides)
+size_t sides_pages(const void *memory, size_t bytes)
 {
-    if (sides->map.sms)
-        gpu_release(r, (void *)(uintptr_t)sides->map.sms);
-    free(sides->sms);
-    *sides = (struct sides){.why = ""};
+    const uint64_t at = (uint64_t)memory;
+    return (size_t)(((at + bytes - 1) >> SIDES_PAGE_BITS) - (at >> SIDES_PAGE_BITS) + 1);
 }
 
 size_t sides_offset(const struct sides *sides, const void *memory, uint32_t side, size_t k)

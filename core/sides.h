@@ -19,15 +19,27 @@
 #include "core/device/sides.h"
 #include "core/probe.h"
 
+enum { SIDES_SMS = 1024 }; /* of a GPU, at most */
+
 struct sides {
-    struct sides_map map;   /* for kernels: core/device/sides.cuh */
-    uint32_t *sms, *pages;  /* what the map points to, on the host */
-    char why[96];           /* no sides were found, or "" */
+    struct sides_map map;  /* for kernels: core/device/sides.cuh */
+    uint32_t *sms, *pages; /* what the map points to, on the host */
+    char why[96];          /* no sides were found, or "" */
 };
 
-/* Of device memory that begins at a multiple of SIDES_BOTH and has two pages. Its contents stay. */
+/* Of device memory that begins at a multiple of SIDES_BOTH, has a multiple of that and two pages. Its
+ * contents stay. */
 struct sides sides_of(struct probe_run *r, const void *memory, size_t bytes);
 void sides_free(struct probe_run *r, struct sides *sides);
+
+/* What sides_of() does without CUDA: it fills in map, of which first_page is given, sms, and pages, which
+ * are zero. The reason why not, or "". `ask` gets the cycles of n words: by every SM,
+ * cycles[sm x n + i], or, where sm is given, by one SM each, sm[i]. */
+typedef void (*sides_asker)(void *how, uint32_t *const *word, uint32_t n, uint32_t *cycles,
+                            uint32_t *sm);
+const char *sides_find(struct probe_run *r, sides_asker ask, void *how, uint32_t n_sm,
+                       const void *memory, size_t bytes, struct sides *sides);
+size_t sides_pages(const void *memory, size_t bytes); /* of SIDES_PAGE_BITS, that it lies in */
 
 /* Where the k-th piece that is home on `side` begins: bytes from `memory` on, as sides_piece(). */
 size_t sides_offset(const struct sides *sides, const void *memory, uint32_t side, size_t k);

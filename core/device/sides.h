@@ -7,8 +7,8 @@
 #include "core/args.h"
 
 enum {
-    SIDES_PIECE = 4096,  /* bytes that have one home */
-    SIDES_BOTH = 8192,   /* aligned: a piece of each side, in either order */
+    SIDES_PIECE = 4096, /* bytes that have one home */
+    SIDES_BOTH = 8192,  /* aligned: a piece of each side, in either order */
     SIDES_BOTH_BITS = 13,
     SIDES_PAGE_BITS = 21,
     SIDES_UNIT_BITS = SIDES_PAGE_BITS - SIDES_BOTH_BITS,

@@ -14,6 +14,9 @@
  *     impl=ring       one kernel; a ninth warp keeps a ring of weights in shared memory full, old
  *                     keys and values among them, across steps and layers
  *     impl=values     the ring, and each word with its epoch in place of barriers
+ *     impl=near       values, and weights that lie in the memory behind each SM's own half of the L2
+ *                     (core/sides.h): of a stream from anywhere half comes through the link between
+ *                     the halves, and words wait behind it. impl=far, a control: behind the other
  *     impl=cublas     the four products by cuBLASLt, the fastest of its algorithms, and a kernel
  *                     for each operator between; in a graph. Its head is ours
  *     impl=read       reads as many bytes and drops them; share_of_read compares with it
@@ -27,7 +30,7 @@
  * over (2e-3; half a unit of bf16 where they are few); one layer (1e-2); a chain, and the logits
  * of a step, to twice the error of a float64 chain that rounds to bf16 where the kernels do; the
  * token. All packagings that add up in the same
- * order give the same bits: fused, dependent, barrier, ring and values on the one hand, stream
+ * order give the same bits: fused, dependent, barrier, ring, values and near on the one hand, stream
  * and graph on the other, which round what goes into a product behind the norm's factor and not
  * before it. What timed launches leave has the bits of what was verified. Rows of the cache that
  * no token has reached are NaN. --check adds small shapes on eight blocks, with blocks that wait

@@ -72,7 +72,7 @@ struct decoder_near_copy decoder_near_copy_of(struct probe_run *r, const struct 
     if (!make_room(r, p, layers + (head ? decoder_near_bytes(s, DECODER_HEAD) : 0), &copy))
         return copy;
     copy.args = (struct decoder_near){copy.weights, copy.weights + layers,
-                                     decoder_near_layer_bytes(s), copy.sides.map};
+                                      decoder_near_layer_bytes(s), copy.sides.map};
     move_all(r, p, &copy, weights, head);
     return copy;
 }

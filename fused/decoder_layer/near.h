@@ -8,8 +8,8 @@
 struct decoder_near_copy {
     struct decoder_near args; /* for kernels */
     struct sides sides;
-    char *room, *weights;     /* its memory, and where it begins there */
-    char why[128];            /* there is no copy, or "" */
+    char *room, *weights; /* its memory, and where it begins there */
+    char why[128];        /* there is no copy, or "" */
 };
 
 /* `weights` and `head` lie as plain matrices; head NULL: layers alone. */

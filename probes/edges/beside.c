@@ -73,13 +73,19 @@ static const struct beside {
     uint32_t tile_bytes, in_flight;
     bool alone; /* the stream is timed by itself, too */
 } besides[] = {
-    {ALL, FROM_MEMORY, TILE, 16384, true},     {ALL, FROM_MEMORY, TILE, 32768, true},
-    {ALL, FROM_MEMORY, TILE, 65536, true},     {ALL, FROM_MEMORY, TILE, 131072, true},
-    {ALL, FROM_MEMORY, 4096, 16384, true},     {ALL, FROM_L2, TILE, 65536, true},
-    {ALL, FROM_NEAR, TILE, 32768, true},       {ALL, FROM_NEAR, TILE, 65536, true},
+    {ALL, FROM_MEMORY, TILE, 16384, true},
+    {ALL, FROM_MEMORY, TILE, 32768, true},
+    {ALL, FROM_MEMORY, TILE, 65536, true},
+    {ALL, FROM_MEMORY, TILE, 131072, true},
+    {ALL, FROM_MEMORY, 4096, 16384, true},
+    {ALL, FROM_L2, TILE, 65536, true},
+    {ALL, FROM_NEAR, TILE, 32768, true},
+    {ALL, FROM_NEAR, TILE, 65536, true},
     {ALL, FROM_FAR, TILE, 65536, true},
-    {QUARTER, FROM_MEMORY, TILE, 65536, true}, {PAIR, FROM_NOWHERE, 0, 0, false},
-    {PAIR, FROM_MEMORY, TILE, 65536, false},   {QUIET_PAIR, FROM_MEMORY, TILE, 65536, false},
+    {QUARTER, FROM_MEMORY, TILE, 65536, true},
+    {PAIR, FROM_NOWHERE, 0, 0, false},
+    {PAIR, FROM_MEMORY, TILE, 65536, false},
+    {QUIET_PAIR, FROM_MEMORY, TILE, 65536, false},
 };
 
 struct site {
@@ -90,7 +96,7 @@ struct site {
     uint32_t *device_roles;
     cudaKernel_t kernel;
     struct gpu_shape shape;
-    struct sides sides;   /* of the body, once a case asks for it */
+    struct sides sides; /* of the body, once a case asks for it */
     bool has_sides;
 };
 
@@ -142,10 +148,9 @@ static uint32_t tiles_sum(const struct ladder *l, const struct site *s, uint32_t
             const uint32_t all = s->a.pieces > 1 ? s->x.a.body_tiles / 2 : s->x.a.body_tiles;
             const uint32_t tile =
                 (uint32_t)(((uint64_t)i * step + (s->a.pieces > 1 ? both / 2 : block)) % all);
-            const size_t from =
-                s->a.pieces > 1
-                    ? sides_offset(&s->sides, s->x.a.body, both & 1, tile * s->a.pieces + piece)
-                    : (size_t)tile * bytes;
+            const size_t from = s->a.pieces > 1 ? sides_offset(&s->sides, s->x.a.body, both & 1,
+                                                               tile * s->a.pieces + piece)
+                                                : (size_t)tile * bytes;
             for (size_t at = from; at < from + bytes; at += EDGES_CHUNK)
                 sum ^= edges_chunk_sum(l, (uint32_t)(at / EDGES_CHUNK));
         }

@@ -100,8 +100,8 @@ extern __shared__ uint4 beside_memory[];
 // sass-loop: ldg128.gpu=8 guarded<=8 other<=85 local=0 regs<=80 together arch=90a+
 // sass-loop: stg64.gpu=1 ldg128.gpu=8 sts64=8 bar.sync=1 membar=0 cctl=0 guarded<=20 other<=300
 // sass-and: outer arch=90a+
-// sass-loop: ublkcp.hinted=1 syncs>=2 popc=1 other<=100 guarded<=20 outer arch=90a,100
-// sass-loop: ublkcp.hinted=1 syncs>=2 popc=1 other<=140 guarded<=20 outer arch=120
+// sass-loop: ublkcp.hinted=1 syncs>=2 popc=1 other<=80 guarded<=20 outer arch=90a,100
+// sass-loop: ublkcp.hinted=1 syncs>=2 popc=1 other<=108 guarded<=20 outer arch=120
 // sass-all: ublkcp.hinted=1 ublkcp=1 membar=0 cctl=0 looped calls arch=90a+
 extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS + 32, 1)
 edges_beside(const __grid_constant__ struct beside_args a)

@@ -246,7 +246,7 @@ static const struct claim claims[] = {
               "conventional layer-by-layer execution.",
      .clause = "Avoid memory stalls that typically occur between layers during conventional "
                "layer-by-layer execution.",
-     .since = SINCE,
+     .since = "2026-11-24T10:35Z",
      .plain = {.yes = "One kernel takes off {small:%} of the memory stalls of a layer of 1B, "
                       "{large:%} of 8B.",
                .no = "One kernel takes off only {small:%} of the memory stalls of a layer of 1B, "
@@ -292,7 +292,7 @@ static const struct claim claims[] = {
               "than better software—we need fundamentally different hardware. [...] all of which "
               "are essential for breaking through the latency floor imposed by conventional GPUs",
      .clause = "essential for breaking through the latency floor imposed by conventional GPUs",
-     .since = SINCE,
+     .since = "2026-11-24T10:35Z",
      .plain = {.yes = "A free network between SMs could take off half: {small:%} of a layer of 1B, "
                       "{large:%} of 8B.",
                .no = "A free network between SMs could take off {small:%} of a layer of 1B, "
@@ -314,7 +314,7 @@ static const struct claim claims[] = {
     {.id = "C51",
      .article = "ai-rng",
      .quote = "Kernel boundaries force synchronization points that reduce overlap.",
-     .since = SINCE,
+     .since = "2026-11-24T10:35Z",
      .plain = {.yes = "At a boundary of kernels memory idles {least} to {most} in 1B, {large} or "
                       "more in 8B.",
                .no = "At a boundary of kernels memory idles {most} at most.",

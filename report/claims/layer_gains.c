@@ -291,7 +291,7 @@ static const struct claim claims[] = {
               "memory access and kernel launch overhead, and they can yield moderate gains in "
               "high-throughput or batched scenarios.",
      .clause = "the same strategies break down in real-time, low-batch inference",
-     .since = SINCE,
+     .since = "2026-11-24T10:35Z",
      .plain =
          {.yes = "At batch 1 one kernel gains nothing over a graph: {small} times in 1B, {large} "
                  "in 8B.",
@@ -334,7 +334,7 @@ static const struct claim claims[] = {
     {.id = "C72",
      .article = "8bit.tr",
      .quote = "Is it worth it for small models? Less so; benefits scale with model size.",
-     .since = SINCE,
+     .since = "2026-11-24T10:35Z",
      .plain =
          {.yes =
               "One kernel gains more in larger models: {small} over a graph in 1B, {large} in 8B.",
@@ -379,7 +379,7 @@ static const struct claim claims[] = {
               "kernel optimization is one of the few levers that can improve both cost and user "
               "experience simultaneously.",
      .clause = "changing throughput per GPU",
-     .since = SINCE,
+     .since = "2026-11-24T10:35Z",
      .plain = {.yes = "One kernel makes {small} times the tokens a second of six a layer in 1B, "
                       "{large} in 8B.",
                .no = "One kernel makes as many tokens a second as six a layer: {small} times in "

@@ -400,7 +400,7 @@ static const struct claim claims[] = {
               "coordination risks deadlocks. [...] This leads to forced underutilization of the "
               "hardware.",
      .clause = "This leads to forced underutilization of the hardware.",
-     .since = "2026-11-24T06:10Z",
+     .since = "2026-11-24T10:35Z",
      .plain =
          {.yes = "No kernel on all SMs is both safe and near the rate of a read: {parts}.",
           .no = "One kernel on all SMs reads at {share:%} of the rate of a plain read in a chain "

@@ -1,10 +1,11 @@
-/* every: a probe for tests, which makes each call of core/gpu.h and core/blas.h once. */
+/* every: a probe for tests, which makes each call of core/gpu.h, core/sides.h and core/blas.h once. */
 #include <math.h>
 #include <string.h>
 
 #include "core/blas.h"
 #include "core/device/harness.h"
 #include "core/gpu.h"
+#include "core/sides.h"
 #include "core/verdict.h"
 
 PROBE_IMAGE(harness);
@@ -117,6 +118,20 @@ static void measure_power(struct probe_run *r, struct all *a)
     probe_value(r, POWER, gpu_power(r, once, a, 2000).watts);
 }
 
+static void measure_sides(struct probe_run *r)
+{
+    const size_t bytes = (size_t)2 << SIDES_PAGE_BITS;
+    char *room = gpu_alloc(r, bytes + SIDES_BOTH, "memory with two sides");
+    const char *memory = (const char *)(((uintptr_t)room + SIDES_BOTH - 1) / SIDES_BOTH * SIDES_BOTH);
+    struct sides sides = sides_of(r, memory, bytes);
+
+    probe_require(r, !sides.why[0], "the two sides of the L2 are found");
+    probe_require(r, sides.map.mask == 0x2d && sides.map.count[1] == sides.map.count[0],
+                  "half of the SMs are on each side, and the bits that count are those");
+    sides_free(r, &sides);
+    gpu_release(r, room);
+}
+
 static void measure(struct probe_run *r)
 {
     const size_t bytes = (size_t)probe_parameter(r, "bytes");
@@ -130,6 +145,7 @@ static void measure(struct probe_run *r)
     measure_second(r, &a);
     measure_library(r, memory);
     measure_power(r, &a);
+    measure_sides(r);
     gpu_release(r, memory);
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/device/harness.h"
 #include "core/device/host_clock.h"
+#include "core/device/sides.h"
 #include "probes/graphs/args.h"
 #include "probes/spin/args.h"
 #include "probes/timers/args.h"
@@ -53,6 +54,24 @@ static void stamp(const void *args)
     const struct harness_stamp_args *a = args;
     for (uint64_t i = 0; i < a->n_sm; i++)
         a->out[i] = (struct harness_stamp){cycles_at(stand_in_now_ns), stand_in_now_ns};
+}
+
+/* Every other SM is on one side; a word's home is as core/sides.h says. */
+static void ask_sides(const void *args)
+{
+    enum { MASK = 0x2d, NEAR = 640, FAR = 860 };
+    const struct sides_ask_args *a = args;
+    for (uint32_t i = 0; i < a->n; i++) {
+        const uint64_t at = (uint64_t)a->word[i], page = at >> SIDES_PAGE_BITS;
+        const uint64_t bits = ((at >> SIDES_BOTH_BITS) & MASK) ^ page ^ (at / SIDES_PIECE & 1) << 8;
+        const uint32_t home = __builtin_parityll(bits);
+        for (uint32_t sm = 0; a->by_sm && sm < STAND_IN_SMS; sm++)
+            a->cycles[sm * a->n + i] = home == sm % 2 ? NEAR : FAR;
+        if (a->by_sm)
+            continue;
+        a->sm[i] = i % STAND_IN_SMS;
+        a->cycles[i] = home == a->sm[i] % 2 ? NEAR : FAR;
+    }
 }
 
 /* The only kernel that talks with the host while it runs. */
@@ -127,6 +146,7 @@ void stand_in_run(const struct stand_in_kernel *kernel, const void *args)
         void (*run)(const void *);
     } known[] = {{"harness_tick", tick},   {"harness_warm", warm}, {"harness_stamp", stamp},
                  {"host_clock_handshake", handshake},              {"spin_wait", spin},
+                 {"sides_ask", ask_sides},
                  {"timers_reads", reads},  {"timers_skew", skew},  {"graphs_add", add}};
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)

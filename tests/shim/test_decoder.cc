@@ -1,8 +1,8 @@
 // faults: thread lane rounding full empty named append key epoch merge near
 //
 // Layers of a decoder on the CPU: the kernels that stay, by plain words behind a barrier of the grid and
-// by words with epochs, with a ring, from memory, and from a copy that lies near, and the six steps as kernels; on shapes that do not
-// divide, on few blocks and many. Compared with float64 step by step, and with each other bit by bit.
+// by words with epochs, with a ring, from memory, and from a copy that lies near, and the six steps as
+// kernels; on shapes that do not divide, on few blocks and many. Compared with float64 step by step, and with each other bit by bit.
 #define SHIM_ARCH 900
 #include "tests/shim/shim.h"
 

@@ -1,8 +1,8 @@
-// faults: thread lane full named epoch idle wait number role quiet
+// faults: thread lane full named epoch idle wait number role quiet near
 //
 // Chains of edges on the CPU: exchanges of words among all blocks, by values and by a counter, with a
-// stream beside them and without; among some of the blocks, beside others that stream; a stream alone;
-// and steps of kernels that differ. Compared with what the words must come to, in every thread of every
+// stream beside them and without; among some of the blocks, beside others that stream; a stream alone,
+// and one of what is near; and steps of kernels that differ. Compared with what the words must come to, in every thread of every
 // block.
 #define SHIM_ARCH 900
 #include "tests/shim/shim.h"
@@ -135,7 +135,34 @@ static void check_exchanges(const struct problem &p)
 
 /* --- beside any stream -------------------------------------------------------------------------- */
 
-// The block of the number is on the SM of that number.
+// Where piece k of a side begins, the slow way.
+static const char *piece_of(const struct sides_map &map, const char *body, uint32_t side, uint32_t k)
+{
+    const uint64_t at = (uint64_t)body + (uint64_t)k * SIDES_BOTH, page = at >> SIDES_PAGE_BITS;
+    uint32_t first = map.pages[(page - map.first_page) / 32] >> (page - map.first_page) % 32 & 1;
+    for (uint32_t bit = 0; bit < SIDES_UNIT_BITS; bit++)
+        first ^= (uint32_t)(at >> (SIDES_BOTH_BITS + bit)) & map.mask >> bit & 1;
+    return (const char *)at + (first == side ? 0 : SIDES_PIECE);
+}
+
+// Tile i of a block, xored. The block of the number is on the SM of that number.
+static uint32_t sum_of_tile(const struct beside_args &a, uint32_t blocks, uint32_t block, uint32_t i)
+{
+    const uint32_t all = a.pieces > 1 ? a.x.body_tiles / 2 : a.x.body_tiles;
+    const uint32_t both = a.pieces > 1 ? a.sides.sms[block] : 0, bytes = a.tile_bytes / a.pieces;
+    const uint32_t tile = a.pieces > 1 ? (both / 2 + i * a.sides.count[both % 2]) % all
+                                       : (block + i * blocks) % all;
+    uint32_t sum = 0;
+    for (uint32_t k = 0; k < a.pieces; k++) {
+        const char *body = (const char *)a.x.body;
+        const char *from = a.pieces > 1 ? piece_of(a.sides, body, both % 2, tile * a.pieces + k)
+                                        : body + (uint64_t)tile * bytes;
+        for (uint32_t w = 0; w < bytes / 4; w++)
+            sum ^= ((const uint32_t *)from)[w];
+    }
+    return sum;
+}
+
 static void check_beside(const struct beside_args &a, uint32_t blocks, const char *name)
 {
     uint32_t digest[EXCHANGE_THREADS], wrong = 0;
@@ -143,7 +170,10 @@ static void check_beside(const struct beside_args &a, uint32_t blocks, const cha
     memset(a.x.digests, 0xff, 4ull * blocks * EXCHANGE_THREADS);
     memset(a.x.tiles, 0xff, 4ull * blocks);
     memset(a.x.census, 0xff, 4ull * blocks);
-    shim_launch_together(edges_beside, a, blocks, EXCHANGE_THREADS + 32,
+    struct beside_args given = a;
+    if (shim_fault("near")) // what is near is called far
+        given.sides.is_swapped ^= 1;
+    shim_launch_together(edges_beside, given, blocks, EXCHANGE_THREADS + 32,
                          a.stages * a.tile_bytes + 8 * a.x.words);
     digests_of(a.x, digest);
     for (uint32_t b = 0; b < blocks; b++) {
@@ -153,8 +183,7 @@ static void check_beside(const struct beside_args &a, uint32_t blocks, const cha
             wrong += a.x.digests[b * EXCHANGE_THREADS + t] !=
                      ((role & ~BESIDE_QUIET) < a.shares ? digest[t] : ~0u);
         for (uint32_t i = a.x.tiles[b] > a.stages ? a.x.tiles[b] - a.stages : 0; i < a.x.tiles[b]; i++)
-            for (uint32_t w = 0; w < a.tile_bytes / 4; w++)
-                sum ^= ((const uint32_t *)a.x.body)[(i * blocks + b) % a.x.body_tiles * (a.tile_bytes / 4) + w];
+            sum ^= sum_of_tile(a, blocks, b, i);
         shim_check((a.x.tiles[b] > 0) == !(role & BESIDE_QUIET) && a.x.tiles[b] <= a.x.tiles_most &&
                        a.x.tile_sums[b] == sum,
                    "%s: the last of %u tiles of block %u are the memory's", name, a.x.tiles[b], b);
@@ -177,7 +206,7 @@ static void check_roles(uint32_t words, uint32_t tile_bytes, uint32_t stages)
     a.x.body_tiles = TILES;
     a.over = (uint32_t *)shim_alloc(4);
     *a.over = ~0u;
-    a.shares = 2, a.tile_bytes = tile_bytes, a.stages = stages;
+    a.shares = 2, a.tile_bytes = tile_bytes, a.stages = stages, a.pieces = 1;
     roles[0] = BESIDE_NO_SHARE;
     roles[1] = shim_fault("role") ? 0 : 1;
     roles[2] = BESIDE_NO_SHARE | BESIDE_QUIET;
@@ -190,6 +219,30 @@ static void check_roles(uint32_t words, uint32_t tile_bytes, uint32_t stages)
     check_beside(a, p.blocks, "a stream alone");
     a.roles = NULL, a.shares = p.blocks;
     check_beside(a, p.blocks, "values, by blocks");
+}
+
+// All blocks exchange, and each streams what is home on its side: a third of the blocks are on side 0.
+static void check_near(uint32_t blocks, uint32_t words)
+{
+    const struct problem p = {blocks, words, 5};
+    struct beside_args a = {};
+    uint32_t *sms = (uint32_t *)shim_alloc(4ull * blocks), *pages = (uint32_t *)shim_alloc(4);
+
+    a.x = made(p);
+    a.x.body_tiles = TILES;
+    const uintptr_t room = (uintptr_t)random_words((TILES * EXCHANGE_TILE_BYTES + SIDES_BOTH) / 4);
+    a.x.body = (const char *)((room + SIDES_BOTH - 1) / SIDES_BOTH * SIDES_BOTH);
+    a.over = (uint32_t *)shim_alloc(4);
+    *a.over = ~0u;
+    a.shares = blocks, a.tile_bytes = EXCHANGE_TILE_BYTES, a.stages = 2;
+    a.pieces = EXCHANGE_TILE_BYTES / SIDES_PIECE;
+    *pages = 0x5a3c96e1;
+    a.sides = {pages, sms, (uint64_t)a.x.body >> SIDES_PAGE_BITS, 0x2d, {0, 0}, 0};
+    for (uint32_t sm = 0; sm < blocks; sm++) {
+        const uint32_t side = sm % 3 > 0;
+        sms[sm] = 2 * a.sides.count[side]++ + side;
+    }
+    check_beside(a, blocks, "values, beside what is near");
 }
 
 /* --- kernels that differ ------------------------------------------------------------------------ */
@@ -258,6 +311,7 @@ static void shim_test(void)
         check_exchanges(p);
     check_roles(4, EDGES_CHUNK, BESIDE_STAGES_MOST);
     check_roles(256, 4096, 3);
+    check_near(4, 256);
     check_different(3, 0);
     check_different(2, 16 * EDGES_LOADS + 5); // a turn of all warps, and a part of one
 }

@@ -268,7 +268,8 @@ static bool near_covers_everywhere(near_unit unit)
             for (size_t i = 0; i < LENGTH(some_sides); i++)
                 for (uint32_t turn = 0; turn < 70; turn += 23)
                     if (!near_covers(unit,
-                                     model < DECODER_MODELS ? &decoder_models[model].shape : &odd_shape,
+                                     model < DECODER_MODELS ? &decoder_models[model].shape
+                                                            : &odd_shape,
                                      (enum decoder_matrix)m, some_sides[i], turn))
                         return false;
     return true;
@@ -297,7 +298,8 @@ static void near_rows_are_those_of_units(void **state)
                 const uint32_t groups = decoder_near_groups(s, m, side);
                 for (uint32_t i = 0; i < groups * group * rows; i++) {
                     const uint32_t unit = decoder_near_unit(m, side, 0, i / rows);
-                    assert_int_equal(decoder_near_row(m, side, i / 2) + i % 2, unit * rows + i % rows);
+                    assert_int_equal(decoder_near_row(m, side, i / 2) + i % 2,
+                                     unit * rows + i % rows);
                 }
                 const uint64_t of_side = (uint64_t)groups * decoder_near_pairs(m) *
                                          decoder_chunks(decoder_columns(s, m));
@@ -305,7 +307,8 @@ static void near_rows_are_those_of_units(void **state)
             }
             assert_int_equal(decoder_near_bytes(s, m), pieces * SIDES_BOTH);
         }
-    const struct decoder_shape *s = &decoder_models[MODEL_8B].shape; /* rows of whole chunks: no gap */
+    /* Its rows are whole chunks: there is no gap. */
+    const struct decoder_shape *s = &decoder_models[MODEL_8B].shape;
     for (int m = 0; m < DECODER_MATRICES; m++)
         assert_int_equal(decoder_near_bytes(s, (enum decoder_matrix)m),
                          decoder_matrix_bytes(s, (enum decoder_matrix)m));

@@ -23,7 +23,8 @@ DECODER_FUNCTION uint32_t decoder_columns(const struct decoder_shape *s, enum de
     return m == DECODER_O ? s->heads * s->head_dim : m == DECODER_DOWN ? s->ffn : s->hidden;
 }
 
-DECODER_FUNCTION uint32_t decoder_row(const struct decoder_shape *s, enum decoder_matrix m, uint32_t i)
+DECODER_FUNCTION uint32_t decoder_row(const struct decoder_shape *s, enum decoder_matrix m,
+                                      uint32_t i)
 {
     if (m == DECODER_QKV) {
         const uint32_t shift = s->head_dim == 64 ? 5 : 6, half = s->head_dim / 2, pair = i / 2;
@@ -39,8 +40,8 @@ DECODER_FUNCTION uint32_t decoder_chunks(uint32_t columns)
     return (columns + DECODER_CHUNK - 1) / DECODER_CHUNK;
 }
 
-DECODER_FUNCTION struct decoder_share decoder_share_by(const struct decoder_plan *p, uint32_t blocks,
-                                                     uint32_t block, uint32_t turn)
+DECODER_FUNCTION struct decoder_share
+decoder_share_by(const struct decoder_plan *p, uint32_t blocks, uint32_t block, uint32_t turn)
 {
     const uint32_t place = block >= turn ? block - turn : block + blocks - turn;
     struct decoder_share share;
@@ -50,14 +51,14 @@ DECODER_FUNCTION struct decoder_share decoder_share_by(const struct decoder_plan
 }
 
 DECODER_FUNCTION uint32_t decoder_turn_after(const struct decoder_plan *p, uint32_t blocks,
-                                           uint32_t turn)
+                                             uint32_t turn)
 {
     const uint32_t next = turn + p->more;
     return next >= blocks ? next - blocks : next;
 }
 
 DECODER_FUNCTION struct decoder_share decoder_share_of(uint32_t units, uint32_t blocks,
-                                                     uint32_t block, uint32_t turn)
+                                                       uint32_t block, uint32_t turn)
 {
     const struct decoder_plan p = {0, units / blocks, units % blocks, 0, 0};
     return decoder_share_by(&p, blocks, block, turn);
@@ -88,7 +89,7 @@ DECODER_FUNCTION uint64_t decoder_place(const struct decoder_shape *s, int matri
 }
 
 DECODER_FUNCTION struct decoder_plan decoder_plan_of(const struct decoder_shape *s,
-                                                   enum decoder_matrix m, uint32_t blocks)
+                                                     enum decoder_matrix m, uint32_t blocks)
 {
     const uint32_t units = decoder_units(s, m);
     const enum decoder_matrix lies = m == DECODER_GATE || m == DECODER_UP ? DECODER_GATE_UP : m;
@@ -112,13 +113,13 @@ DECODER_FUNCTION uint64_t decoder_layer_bytes(const struct decoder_shape *s)
 }
 
 DECODER_FUNCTION uint64_t decoder_cache_half(const struct decoder_shape *s, uint32_t batch,
-                                           uint32_t capacity)
+                                             uint32_t capacity)
 {
     return decoder_aligned(2ull * batch * s->kv_heads * capacity * s->head_dim);
 }
 
 DECODER_FUNCTION struct decoder_mail decoder_mail_of(const struct decoder_shape *s, uint32_t batch,
-                                                   uint32_t splits, uint32_t blocks)
+                                                     uint32_t splits, uint32_t blocks)
 {
     const uint32_t rows = (s->heads + 2 * s->kv_heads) * s->head_dim;
     struct decoder_mail m;
@@ -135,9 +136,8 @@ DECODER_FUNCTION struct decoder_mail decoder_mail_of(const struct decoder_shape 
     return m;
 }
 
-DECODER_FUNCTION struct decoder_shared decoder_shared_of(const struct decoder_shape *s,
-                                                       uint32_t batch, uint32_t stages,
-                                                       int has_residual)
+DECODER_FUNCTION struct decoder_shared
+decoder_shared_of(const struct decoder_shape *s, uint32_t batch, uint32_t stages, int has_residual)
 {
     const uint32_t group = s->heads / s->kv_heads, row = s->heads * s->head_dim;
     const uint32_t width = s->ffn > row ? s->ffn : row;
@@ -169,7 +169,7 @@ DECODER_FUNCTION uint32_t decoder_near_pairs(enum decoder_matrix m)
 }
 
 DECODER_FUNCTION uint32_t decoder_near_groups(const struct decoder_shape *s, enum decoder_matrix m,
-                                            uint32_t side)
+                                              uint32_t side)
 {
     const uint32_t group = decoder_near_group(m);
     return ((decoder_units(s, m) + group - 1) / group + 1 - side) / 2;
@@ -195,8 +195,8 @@ DECODER_FUNCTION uint64_t decoder_near_layer_bytes(const struct decoder_shape *s
 }
 
 DECODER_FUNCTION struct decoder_plan decoder_near_plan_of(const struct decoder_shape *s,
-                                                        enum decoder_matrix m, uint32_t side,
-                                                        uint32_t blocks)
+                                                          enum decoder_matrix m, uint32_t side,
+                                                          uint32_t blocks)
 {
     const uint32_t groups = decoder_near_groups(s, m, side);
     struct decoder_plan p;
@@ -209,10 +209,10 @@ DECODER_FUNCTION struct decoder_plan decoder_near_plan_of(const struct decoder_s
 }
 
 DECODER_FUNCTION struct decoder_share decoder_near_share_by(const struct decoder_shape *s,
-                                                          const struct decoder_plan *p,
-                                                          enum decoder_matrix m, uint32_t side,
-                                                          uint32_t blocks, uint32_t block,
-                                                          uint32_t turn)
+                                                            const struct decoder_plan *p,
+                                                            enum decoder_matrix m, uint32_t side,
+                                                            uint32_t blocks, uint32_t block,
+                                                            uint32_t turn)
 {
     /* Only the head's rows can be odd in number: `hidden` is a multiple of 8. */
     const uint32_t group = decoder_near_group(m), units = m == DECODER_HEAD ? s->vocabulary : ~0u;
@@ -231,13 +231,14 @@ DECODER_FUNCTION uint32_t decoder_near_row(enum decoder_matrix m, uint32_t side,
 }
 
 DECODER_FUNCTION uint32_t decoder_near_unit(enum decoder_matrix m, uint32_t side, uint32_t first,
-                                          uint32_t i)
+                                            uint32_t i)
 {
     const uint32_t shift = decoder_unit_rows(m) == 1; // of decoder_near_group()
     return ((2 * (first + (i >> shift)) + side) << shift) + (i & shift);
 }
 
-DECODER_FUNCTION struct decoder_share decoder_keys_of(uint32_t context, uint32_t splits, uint32_t split)
+DECODER_FUNCTION struct decoder_share decoder_keys_of(uint32_t context, uint32_t splits,
+                                                      uint32_t split)
 {
     const uint32_t old = context - 1, each = (old + splits - 1) / splits;
     struct decoder_share keys;

@@ -143,29 +143,29 @@ DECODER_FUNCTION struct decoder_shared decoder_shared_of(const struct decoder_sh
 DECODER_FUNCTION uint32_t decoder_near_group(enum decoder_matrix m); /* units of a group */
 DECODER_FUNCTION uint32_t decoder_near_pairs(enum decoder_matrix m); /* pairs of rows of a group */
 DECODER_FUNCTION uint32_t decoder_near_groups(const struct decoder_shape *s, enum decoder_matrix m,
-                                            uint32_t side);
+                                              uint32_t side);
 DECODER_FUNCTION uint64_t decoder_near_bytes(const struct decoder_shape *s, enum decoder_matrix m);
 /* Of a matrix within a layer, and of a layer: as decoder_place() and decoder_layer_bytes(). */
 DECODER_FUNCTION uint64_t decoder_near_place(const struct decoder_shape *s, int matrix);
 DECODER_FUNCTION uint64_t decoder_near_layer_bytes(const struct decoder_shape *s);
 /* The plan of a block that is one of `blocks` on its side; each and more count groups. */
 DECODER_FUNCTION struct decoder_plan decoder_near_plan_of(const struct decoder_shape *s,
-                                                        enum decoder_matrix m, uint32_t side,
-                                                        uint32_t blocks);
+                                                          enum decoder_matrix m, uint32_t side,
+                                                          uint32_t blocks);
 /* The share of one of them; its first counts groups, and its count units. */
 DECODER_FUNCTION struct decoder_share decoder_near_share_by(const struct decoder_shape *s,
-                                                          const struct decoder_plan *p,
-                                                          enum decoder_matrix m, uint32_t side,
-                                                          uint32_t blocks, uint32_t block,
-                                                          uint32_t turn);
+                                                            const struct decoder_plan *p,
+                                                            enum decoder_matrix m, uint32_t side,
+                                                            uint32_t blocks, uint32_t block,
+                                                            uint32_t turn);
 /* Unit i of such a share. */
 DECODER_FUNCTION uint32_t decoder_near_unit(enum decoder_matrix m, uint32_t side, uint32_t first,
-                                          uint32_t i);
+                                            uint32_t i);
 /* The first of the two rows, in the order in which rows are dealt out, of a side's pair. */
 DECODER_FUNCTION uint32_t decoder_near_row(enum decoder_matrix m, uint32_t side, uint32_t pair);
 
 struct decoder_near {
-    const char *weights;  /* sets x layer_bytes */
+    const char *weights; /* sets x layer_bytes */
     const char *head;
     uint64_t layer_bytes; /* decoder_near_layer_bytes() */
     struct sides_map map;

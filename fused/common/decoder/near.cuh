@@ -36,10 +36,9 @@ struct rows_near : rows {
     }
 };
 
-__device__ __forceinline__ struct rows_near rows_near_of(const struct decoder_shape &s,
-                                                         const struct decoder_plan &p,
-                                                         enum decoder_matrix m, const void *weights,
-                                                         uint32_t turn, const struct home_near &home)
+__device__ __forceinline__ struct rows_near
+rows_near_of(const struct decoder_shape &s, const struct decoder_plan &p, enum decoder_matrix m,
+             const void *weights, uint32_t turn, const struct home_near &home)
 {
     return {{(const char *)weights, m,
              decoder_near_share_by(&s, &p, m, home.side, home.count, home.rank, turn), p.unit_rows,
@@ -64,8 +63,7 @@ __device__ __forceinline__ void rows_fill(struct ring &ring, const struct rows_n
             for (uint32_t q = i; q < min(i + DECODER_BLOCK_ROWS, n); q += DECODER_TILE_ROWS) {
                 const uint32_t pieces = (min(n - q, (uint32_t)DECODER_TILE_ROWS) + 1) / 2;
                 const uint32_t pair = first + q / 2 + min(lane, pieces - 1);
-                ring_fill(ring, pieces,
-                          sides_piece(map, r.weights, r.side, pair * r.chunks + c),
+                ring_fill(ring, pieces, sides_piece(map, r.weights, r.side, pair * r.chunks + c),
                           2 * rows_chunk_bytes(r, c));
             }
 }

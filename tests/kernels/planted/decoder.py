@@ -13,8 +13,12 @@ GRID = "core/device/grid_barrier.cuh"
 MMA = "core/device/mma.cuh"
 QUANTIZED = "fused/quantized/quantized.cu"
 GENERAL = "core/device/load.cuh"
+NEARBY = "fused/common/decoder/near.cuh"
+SIDES = "core/device/sides.cuh"
+UNIT = "(uint32_t)(at >> SIDES_BOTH_BITS) & map.mask"
 ONE_OF = "DECODER_RING|DECODER_BARRIER("
 VALUES = ONE_OF + "values, 64_4"
+NEAR = ONE_OF + "near, 64_4"
 WITH_RING = ONE_OF + "ring, 64_4"
 BARRIER = ONE_OF + "64_4"
 STEPS_OF_1 = "STEPS|MULTIPLY|KERNEL(, false"
@@ -24,6 +28,11 @@ PUT = "store_relaxed_64(words + i, (uint64_t)epoch << 32 | bits);"
 BULK = "bulk_load_once("
 ARRIVE = "    __threadfence();\n    grid_barrier_add(b.counter, b.share);"
 FIRST_HALF = "    mma_bf16(sum, first.x, second.x, first.y, second.y, x.x, x.y);\n"
+PAIR = ("                ring_fill(ring, pieces, sides_piece(map, r.weights, r.side, pair * r.chunks + c),\n"
+        "                          2 * rows_chunk_bytes(r, c));\n")
+ONE_ROW = ("                const char *piece = sides_piece(map, r.weights, r.side, pair * r.chunks + c);\n"
+           "                ring_fill(ring, pieces, piece, rows_chunk_bytes(r, c));\n"
+           "                ring_fill(ring, pieces, piece + rows_chunk_bytes(r, c), rows_chunk_bytes(r, c));\n")
 
 FAULTS = [
     dict(name="words that are polled in the L1", source=STAYS, keep=VALUES, since="90a",
@@ -81,6 +90,16 @@ FAULTS = [
     dict(name="tiles that the L2 keeps, step by step", source=STEPS, keep=STEPS_OF_1, since="90a",
          changes=[(RING, BULK, "bulk_load(")], caught={"decoder_qkv_b1": "ublkcp.hinted",
                                                        "decoder_head_b1": "ublkcp.hinted"}),
+    dict(name="tiles that the L2 keeps, from near memory", source=STAYS, keep=NEAR, since="90a",
+         changes=[(RING, BULK, "bulk_load(")], caught={"decoder_near_64_4": "expected ublkcp.hinted=2"}),
+    dict(name="near memory that is not told by the parity of its address", source=STAYS, keep=NEAR, since="90a",
+         changes=[(SIDES, "(__popc(" + UNIT + ") ^ bits", "(" + UNIT + " ^ bits")],
+         caught={"decoder_near_64_4": "expected popc>=1"}),
+    dict(name="near memory by pieces of one row", source=STAYS, keep=NEAR, since="90a",
+         changes=[(NEARBY, PAIR, ONE_ROW)], caught={"decoder_near_64_4": "expected ublkcp.hinted=2"}),
+    dict(name="near memory with a fence before each word", source=STAYS, keep=NEAR, since="90a",
+         changes=[(WORDS, PUT, "__threadfence();\n    " + PUT)],
+         caught={"decoder_near_64_4": "expected membar=0"}),
     dict(name="one tile after the other", source=STAYS, keep=VALUES, since="90a",
          changes=[(RING, "    ring::step(r.stages, r.stage, r.parity);\n}",
                    "    mbarrier_wait(full, r.parity);\n    ring::step(r.stages, r.stage, r.parity);\n}")],

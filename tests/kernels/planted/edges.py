@@ -10,6 +10,8 @@ WORDS = "core/device/words.cuh"
 ORDER = "core/device/order.cuh"
 GRID = "core/device/grid_barrier.cuh"
 LOAD = "core/device/load.cuh"
+SIDES = "core/device/sides.cuh"
+UNIT = "(uint32_t)(at >> SIDES_BOTH_BITS) & map.mask"
 PUT = "store_relaxed_64(words + i, (uint64_t)epoch << 32 | bits);"
 ARRIVE = "    __threadfence();\n    grid_barrier_add(b.counter, b.share);"
 LAST = "words + (~k & 1) * a.words, digest);\n        sync_computing();\n"
@@ -53,12 +55,15 @@ FAULTS = [
          changes=[(WORDS, PUT, "__threadfence();\n    " + PUT)],
          caught={"edges_beside": "expected membar=0"}),
     dict(name="any stream, with a division for each tile", source=BESIDE, since="90a",
-         changes=[(BESIDE, "        tile += step;\n        if (tile >= a.x.body_tiles)\n            tile -= a.x.body_tiles;\n",
-                   "        tile = (tile + step) % a.x.body_tiles;\n")],
+         changes=[(BESIDE, "        tile += deal.step;\n        if (tile >= deal.tiles)\n            tile -= deal.tiles;\n",
+                   "        tile = (tile + deal.step) % deal.tiles;\n")],
          caught={"edges_beside": "expected other<="}),
     dict(name="any stream, that the L2 is to keep", source=BESIDE, since="90a",
          changes=[(BESIDE, "bulk_load_once(s.first_tile", "bulk_load(s.first_tile")],
          caught={"edges_beside": "expected ublkcp.hinted=1"}),
+    dict(name="near memory that is not told by the parity of its address", source=BESIDE, since="90a",
+         changes=[(SIDES, "(__popc(" + UNIT + ") ^ bits", "(" + UNIT + " ^ bits")],
+         caught={"edges_beside": "expected"}),
     dict(name="code of its own that is half as long", source=DIFFERENT,
          changes=[(ARGS, "DIFFERENT_TURNS = 48,", "DIFFERENT_TURNS = 24,")],
          caught={kernel: "expected lop3>=384" for kernel in ALL_KERNELS}),
