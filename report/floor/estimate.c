@@ -497,7 +497,11 @@ static double overlap_step(const struct work *w, enum corner corner, double *lay
 {
     const struct primitives *p = w->p;
     const bool is_near = w->packaging->is_near;
-    const double rate = (is_near ? p->near_rate : p->bulk_rate).at[corner];
+    /* The row streams 256 MiB again and again and finds some of it in the L2; layers do not. */
+    const double near_rate = isnan(p->near_rate.at[corner])
+                                 ? (double)NAN
+                                 : fmin(p->near_rate.at[corner], p->read_rate.at[corner]);
+    const double rate = is_near ? near_rate : p->bulk_rate.at[corner];
     struct stream s = {.rate = rate / 1e9, .again = p->memory.at[corner]};
     double began = 0;
 

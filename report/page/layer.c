@@ -436,17 +436,19 @@ static void note_contexts(const struct summary *summary, struct section *s)
     static const char *const contexts[] = {"128", "8192", "32768"};
 
     for (size_t m = 0; m < MODELS; m++) {
+        const struct number near =
+            number_of(take_row(summary, layer_needs[ANY], models[m].name, "8192", way_impl[NEAR]));
+        const size_t way = number_there(&near) ? NEAR : VALUES;
         const char *said = "";
         for (size_t i = 0; i < sizeof contexts / sizeof contexts[0]; i++) {
             const struct number time = number_of(take_row(summary, layer_needs[ANY], models[m].name,
-                                                          contexts[i], way_impl[VALUES]));
+                                                          contexts[i], way_impl[way]));
             if (number_there(&time))
                 said = section_text(s, "%s%s%s at %s keys", said, *said ? ", " : "",
                                     section_say(s, &time, NULL), contexts[i]);
         }
         if (*said)
-            section_note(s, "A layer of %s in one kernel without barriers: %s.", models[m].shown,
-                         said);
+            section_note(s, "A layer of %s by %s: %s.", models[m].shown, way_impl[way], said);
     }
 }
 
