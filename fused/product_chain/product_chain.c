@@ -392,7 +392,7 @@ static void measure_point(struct probe_run *r, uint32_t n, bool cold)
 static void measure_size(struct probe_run *r, uint32_t n, bool is_judged)
 {
     struct point p = open_point(r, n, false);
-    measure_read(r, &p, ALL, PROBE_THRICE);
+    measure_read(r, &p, ALL, is_judged ? 0 : PROBE_THRICE);
     measure_read(r, &p, QUARTER, PROBE_THRICE);
     if (is_judged)
         measure_cells(r, &p, CELLS(sized));

@@ -104,9 +104,9 @@ static void put_range(struct text *text, double low, double high, const char *un
 
     shown(a, low, unit);
     shown(b, high, unit);
-    if (!strcmp(a, b)) {
-        unit_format(a, sizeof a, low, unit, MORE);
-        unit_format(b, sizeof b, high, unit, MORE);
+    for (int digits = DIGITS; digits <= MORE && !strcmp(a, b); digits++) {
+        unit_format(a, sizeof a, low, unit, digits);
+        unit_format(b, sizeof b, high, unit, digits);
     }
     char *blank = strchr(a, ' ');
     const char *other = strchr(b, ' ');
@@ -281,7 +281,7 @@ static void fill_why(struct text *text, const struct finding *f)
                                         [WHY_OTHER_GPU] = "Only ",
                                         [WHY_MISSING] = "Not measured: ",
                                         [WHY_UNSTEADY] = "Not steady: ",
-                                        [WHY_CONTROL] = "A control did not come out: ",
+                                        [WHY_CONTROL] = "A control failed: ",
                                         [WHY_DRAFT] = "Of a draft: ",
                                         [WHY_NEVER] = "No run can tell: "};
     put(text, "%s", begin[f->why]);

@@ -286,7 +286,7 @@ static void say_bundle(struct section *s, const struct summary *summary, size_t 
         version ? section_text(s, "driver %.24s", version) : "no GPU",
         document_get_text(summary->bundle->head, "started", "undated"), summary->bundle->n_rounds,
         summary->bundle->n_rounds == 1 ? "" : "s", document_get_text(suite, "commit", "unknown"),
-        bundle_n_others(summary->bundle) > 0 ? "; some programs by others" : ""));
+        bundle_n_others(summary->bundle) > 0 ? " and others" : ""));
 }
 
 /* A row of facts: numbers that a unit suits, with their ratio. */

@@ -34,7 +34,7 @@ fail() { # fail WHY
 
 run() { # run [FAULT]: sets status
     status=0
-    SHIM_FAULT=${1-} timeout 120 "$program" >"$log" 2>&1 || status=$?
+    SHIM_FAULT=${1-} timeout 300 "$program" >"$log" 2>&1 || status=$?
 }
 
 if ! $cxx -std=c++17 -x c++ -O1 -g1 -D_GNU_SOURCE -Itests/shim -I. -w \
