@@ -13,6 +13,7 @@ MAP = "an extreme of a map, which two rounds must agree on"
 # until the commits after that of the bundle, and its products in all.
 LOST = {"attention_decode": "80d6623", "decoder_layer": "31e0705", "product_chain": "05f02bd"}
 CURVE = "a point of a curve over contexts or models: C47 and C49 take all of it"
+WHERE = "a part of a layer's time, whose spread over rounds is its interval: C62 takes the sum of a step's"
 THIRD = "of C70's three fusions; the two others are measured in every round"
 VERDICTS = {  # of bundles of this commit, or of any
     "sm_to_sm.dsmem_slowest{size=16}": ("", MAP),
@@ -22,6 +23,8 @@ VERDICTS = {  # of bundles of this commit, or of any
     "timer=event}": ("05f02bd", "C62 takes it; in every round since the commits after that of the bundle"),
     **{f"decoder_layer.layer_time{{model=1b,context={context},batch=1,impl={impl},l2=cold,timer=event}}": ("05f02bd", CURVE)
        for context in (128, 8192, 32768) for impl in ("graph", "dependent", "barrier")},
+    **{f"decoder_layer.where{{model=1b,context=1024,impl=values,step={step},part={part},timer=device}}": ("05f02bd", WHERE)
+       for step in ("o", "down") for part in ("weights", "activations", "waiting", "tail") if (step, part) != ("down", "tail")},
     **{f"decoder_layer.layer_time{{model=3b,context=1024,batch=1,impl={impl},l2=cold,timer=event}}": ("05f02bd", CURVE)
        for impl in ("graph", "barrier")},
 }

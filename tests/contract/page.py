@@ -405,7 +405,7 @@ def try_pair(pair, heads):
     seen("a fact that is the same and bold", unlike_conditions(re.sub(
         r"(<td>n sm</td><td>)(\d+)", r"\1<b>\2</b>", page), heads))
     seen("a fact that lacks", unlike_conditions(page.replace("<tr><td>cpu</td>", "<tr><td>xpu</td>"), heads))
-    seen("a claim without a word", unlike_claims(re.sub(r">B (\w+)</b>", ">B open</b>", page, count=1), document))
+    seen("a claim without a word", unlike_claims(re.sub(r">B (?:yes|no|partly)</b>", ">B open</b>", page), document))
     seen("a claim without its quote", unlike_claims(re.sub(r'<article id="C\w+">', '<article id="C0">', page, count=1), document))
 
 
