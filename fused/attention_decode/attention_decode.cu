@@ -5,6 +5,7 @@
 #include "fused/attention_decode/args.h"
 #include "fused/attention_decode/rope.cuh"
 #include "fused/common/reduce.cuh"
+#include "fused/common/together.cuh"
 
 // --- turning and appending -----------------------------------------------------------------------
 
@@ -180,14 +181,7 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 1)
 #pragma unroll 1
     for (uint64_t at = (uint64_t)blockIdx.x * DECODE_THREADS * DECODE_VECTORS + threadIdx.x;
          at < a.vectors; at += step) {
-        const uint4 *from = (const uint4 *)a.from + at;
-        uint4 x[DECODE_VECTORS];
-#pragma unroll
-        for (int i = 0; i < DECODE_VECTORS; i++)
-            x[i] = load_once(from + i * DECODE_THREADS);
-#pragma unroll
-        for (int i = DECODE_VECTORS - 1; i >= 0; i--)
-            sum ^= x[i].x ^ x[i].y ^ x[i].z ^ x[i].w;
+        read_together<DECODE_VECTORS, DECODE_THREADS>(sum, (const uint4 *)a.from + at);
     }
     if (sum == 0x9e3779b9u && a.sink)
         *a.sink = sum;

@@ -16,6 +16,7 @@
 #include "fused/common/decoder/attention.cuh"
 #include "fused/common/decoder/deal.cuh"
 #include "fused/common/reduce.cuh"
+#include "fused/common/together.cuh"
 #include "fused/common/vector.cuh"
 
 static constexpr float LOG2E = 1.4426950408889634f;
@@ -478,14 +479,7 @@ extern "C" __global__ void __launch_bounds__(READ_THREADS, 1)
     uint32_t sum = 0;
 #pragma unroll 1
     for (uint64_t done = at; done < a.vectors; done += step) {
-        const uint4 *from = (const uint4 *)a.from + at + threadIdx.x;
-        uint4 x[READ_VECTORS];
-#pragma unroll
-        for (int i = 0; i < READ_VECTORS; i++)
-            x[i] = load_once(from + i * READ_THREADS);
-#pragma unroll
-        for (int i = READ_VECTORS - 1; i >= 0; i--)
-            sum ^= x[i].x ^ x[i].y ^ x[i].z ^ x[i].w;
+        read_together<READ_VECTORS, READ_THREADS>(sum, (const uint4 *)a.from + at + threadIdx.x);
         at += step;
         at = at < a.room ? at : at - a.room;
     }

@@ -1,8 +1,8 @@
 // What fills a decoder's memory, and the read that a layer is compared with.
-#include "core/device/load.cuh"
-#include "fused/common/vector.cuh"
 #include "core/device/sides.cuh"
 #include "fused/common/decoder/deal.cuh"
+#include "fused/common/together.cuh"
+#include "fused/common/vector.cuh"
 #include "fused/decoder_layer/args.h"
 
 // sass: none not a timed kernel
@@ -29,14 +29,7 @@ extern "C" __global__ void __launch_bounds__(READ_THREADS, 1)
     uint32_t sum = 0;
 #pragma unroll 1
     for (uint64_t done = own; done < a.vectors; done += step) {
-        const uint4 *from = (const uint4 *)a.from + at + threadIdx.x;
-        uint4 x[READ_VECTORS];
-#pragma unroll
-        for (int i = 0; i < READ_VECTORS; i++)
-            x[i] = load_once(from + i * READ_THREADS);
-#pragma unroll
-        for (int i = READ_VECTORS - 1; i >= 0; i--)
-            sum ^= x[i].x ^ x[i].y ^ x[i].z ^ x[i].w;
+        read_together<READ_VECTORS, READ_THREADS>(sum, (const uint4 *)a.from + at + threadIdx.x);
         at += step;
         at = at < a.room ? at : at - a.room;
     }
