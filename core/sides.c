@@ -41,15 +41,11 @@ static double correlation(const uint32_t *a, const uint32_t *b, uint32_t n)
 /* The middle of the widest gap in the middle two fifths. */
 static double border_of(struct probe_run *r, const uint32_t *cycles, size_t n)
 {
-    double *sorted = probe_host_alloc(r, n * sizeof *sorted), widest = 0, border = NAN;
+    double *sorted = probe_host_alloc(r, n * sizeof *sorted), width;
     for (size_t i = 0; i < n; i++)
         sorted[i] = cycles[i];
     stat_sort(sorted, n);
-    for (size_t i = 3 * n / 10; i + 1 < 7 * n / 10; i++)
-        if (sorted[i + 1] - sorted[i] > widest) {
-            widest = sorted[i + 1] - sorted[i];
-            border = (sorted[i + 1] + sorted[i]) / 2;
-        }
+    const double border = stat_border(sorted, 3 * n / 10, 7 * n / 10, &width);
     free(sorted);
     return border;
 }

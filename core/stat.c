@@ -188,6 +188,19 @@ bool stat_disjoint(const double *a, size_t n, const double *b, size_t m)
     return above || below;
 }
 
+double stat_border(const double *sorted, size_t from, size_t to, double *width)
+{
+    double border = NAN;
+
+    *width = 0;
+    for (size_t i = from; i + 1 < to; i++)
+        if (sorted[i + 1] - sorted[i] > *width) {
+            *width = sorted[i + 1] - sorted[i];
+            border = (sorted[i + 1] + sorted[i]) / 2;
+        }
+    return border;
+}
+
 double stat_deviation(const double *values, size_t n)
 {
     if (n < 2)

@@ -35,16 +35,12 @@ void home_ask(struct probe_run *r, struct home *h, const uint64_t *line, size_t 
 
 double home_border(struct probe_run *r, const double *cycles, size_t n)
 {
-    double *sorted = probe_host_alloc(r, n * sizeof *sorted), widest = 0, border = INFINITY;
+    double *sorted = probe_host_alloc(r, n * sizeof *sorted), width;
 
     memcpy(sorted, cycles, n * sizeof *sorted);
     stat_sort(sorted, n);
-    for (size_t i = n / 20; i + 1 < n - n / 20; i++)
-        if (sorted[i + 1] - sorted[i] > widest) {
-            widest = sorted[i + 1] - sorted[i];
-            border = (sorted[i + 1] + sorted[i]) / 2;
-        }
-    return widest > 0.1 * stat_median(sorted, n) ? border : (double)INFINITY;
+    const double border = stat_border(sorted, n / 20, n - n / 20, &width);
+    return width > 0.1 * stat_median(sorted, n) ? border : (double)INFINITY;
 }
 
 struct home_sides *home_part(struct probe_run *r, struct home *h, const uint64_t *line, size_t n,

@@ -461,6 +461,18 @@ static void deviations(void **state)
     assert_close(stat_deviation((double[]){1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16}, 4), sqrt(30), 1e-7);
 }
 
+/* Two clusters; a wider gap outside of what is looked at; values that are all the same. */
+static void borders(void **unused)
+{
+    (void)unused;
+    const double two[] = {1, 280, 281, 290, 450, 460, 461, 2000}, same[] = {3, 3, 3};
+    double width;
+    assert_true(stat_border(two, 1, 7, &width) == 370 && width == 160);
+    assert_true(stat_border(two, 0, 8, &width) == 1230.5 && width == 1539);
+    assert_true(isnan(stat_border(same, 0, 3, &width)) && width == 0);
+    assert_true(isnan(stat_border(two, 3, 4, &width)) && width == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -484,6 +496,7 @@ int main(void)
         cmocka_unit_test(slopes),
         cmocka_unit_test(slope_of_noisy_minima),
         cmocka_unit_test(deviations),
+        cmocka_unit_test(borders),
     };
     return cmocka_run_group_tests_name("stat", tests, NULL, NULL);
 }
