@@ -54,7 +54,9 @@
  * edges alone, as stay_shared did at 4.3: 4.4 us. turns 4, queue 2.9, limited by the L2's rate.
  * all 7, dependent 5. Shared: stay and turns 4.1, queue 2.3 us an item; latency 4.4 by stay and 5
  * by the queue. So halves should gain nothing where memory is the limit, win 1.5 to 1.8 times the
- * throughput where weights are near, and lose latency everywhere.
+ * throughput where weights are near, and lose latency everywhere. Found: all and dependent 58, stay
+ * 53, turns and queue 53, streams and green 57; latency 55 by stay and 96 by the queue; warm, in a
+ * trial, stay 4.6 and queue 4.0, in shared memory 4.9 and 3.1 (docs/FINDINGS.md).
  *
  * Traps. A stream of independent items could be a batch, which reads weights once: here each item
  * is to have its own weights, as layers or models have, or the weights are on the chip. Which SM a
