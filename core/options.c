@@ -34,8 +34,8 @@ static const struct argp_option table[] = {
     {.name = "round", .key = KEY_ROUND, .arg = "N", .doc = "This is round N, from 0 (set by "
      "'gpufloor run')"},
     {.name = "rounds", .key = KEY_ROUNDS, .arg = "N", .doc = "of N rounds"},
-    {.name = "quick", .key = KEY_QUICK, .doc = "Without the cases of which two rounds must agree "
-     "(set by 'gpufloor run --quick')"},
+    {.name = "quick", .key = KEY_QUICK, .doc = "Without the cases of which two rounds must agree, "
+     "and slow ones (set by 'gpufloor run --quick')"},
     {.name = "list", .key = KEY_LIST, .doc = "Print metrics, parameters and needs; with --json for "
      "programs"},
     {0},

@@ -108,6 +108,7 @@ enum {
     PROBE_POWER_BOUND = 2, /* large products, long streams: kept, marked, if the clock moves */
     PROBE_DEEP = 4,        /* only with --deep; never part of `gpufloor run` */
     PROBE_THRICE = 8,      /* first, middle and last round: points of a curve, sweeps beside others */
+    PROBE_SLOW = 16,       /* not with `run --quick`: what takes long to prepare */
 };
 bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...)
     PROBE_PRINTF(3, 4);

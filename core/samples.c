@@ -47,8 +47,10 @@ bool probe_is_due(const struct probe_run *r, unsigned flags)
     const bool outer = o->round == 0 || o->round == last;
     if ((flags & PROBE_DEEP) && !o->deep)
         return false;
+    if ((flags & (PROBE_TWICE | PROBE_SLOW)) && o->quick)
+        return false;
     if (flags & PROBE_TWICE)
-        return outer && !o->quick;
+        return outer;
     return !(flags & PROBE_THRICE) || outer || o->round == last / 2;
 }
 

@@ -9,9 +9,8 @@ enum {
     SPLIT_KEYS = 32,  /* a split has at least so many, where we choose */
     BEYOND = 24,      /* rows of a cache that no token has reached yet */
     LAYERS_MAX = 1024,
-    CHAIN_MAX = 64, /* layers */
+    LEAST_CHAIN = 2, CHAIN_MAX = 64, /* layers */
 };
-static const double CHAIN_NS = 1e6, READ_RATE = 4.6; /* bytes/ns */
 static const double COLD = 3;   /* weights rotate past so many times the L2 */
 static const double ROOM = 0.9; /* of the free memory may be taken */
 
@@ -48,28 +47,16 @@ double decoder_layer_reads(const struct decoder_problem *p)
     return bytes + 2 * 2.0 * p->batch * p->context * s->kv_heads * s->head_dim;
 }
 
-double decoder_step_reads(const struct decoder_problem *p)
-{
-    const struct decoder_shape *s = &p->model.shape;
-    return p->model.layers * decoder_layer_reads(p) +
-           (double)decoder_matrix_bytes(s, DECODER_HEAD) + 2.0 * s->hidden * (1 + p->batch);
-}
-
 double decoder_problem_bytes(const struct decoder_problem *p)
 {
     return fixed_bytes(p) + p->sets * set_bytes(p);
 }
 
-double decoder_read_ns(double bytes)
-{
-    return bytes / READ_RATE;
-}
-
 uint32_t decoder_chain_layers(const struct decoder_problem *p, double l2_bytes)
 {
     const double bytes = decoder_layer_reads(p);
-    const double timed = p->model.chain ? p->model.chain : ceil(CHAIN_NS / decoder_read_ns(bytes));
-    const double n = fmax(2, fmax(timed, ceil(COLD * l2_bytes / bytes)));
+    const double least = p->model.chain ? p->model.chain : LEAST_CHAIN;
+    const double n = fmax(least, ceil(COLD * l2_bytes / bytes));
     return n <= CHAIN_MAX ? (uint32_t)n : 0;
 }
 

@@ -121,8 +121,8 @@ static const struct probe_parameter parameters[] = {
 
 /* --- one point -------------------------------------------------------------------------------- */
 
-enum { SOME_STEPS = 2, LEAST_WATCHED = 4, WATCHED = 5 };
-static const double STEP_NS = 1e6, CLOSE = 0.03, SLOW = 1.08;
+enum { TIMED_STEPS = 1, LEAST_WATCHED = 4, WATCHED = 5 };
+static const double CLOSE = 0.03, SLOW = 1.08;
 
 /* Its memory is made when the first of its cases is due. */
 struct point {
@@ -562,12 +562,6 @@ static bool make_point(struct probe_run *r, struct point *q, const struct decode
     return fits;
 }
 
-static void give_steps(const struct probe_run *r, struct point *q)
-{
-    const double ns = decoder_read_ns(decoder_step_reads(&q->p));
-    q->steps = probe_is_check_run(r) || ns > STEP_NS ? 1 : SOME_STEPS;
-}
-
 /* Every packaging; some: those of a curve. */
 static void measure_ways(struct probe_run *r, struct point *q, bool all, unsigned flags)
 {
@@ -584,7 +578,7 @@ static void measure_main(struct probe_run *r, const struct decoder_model *model)
     struct point q;
     if (!make_point(r, &q, model, 1024, 1, false))
         return;
-    give_steps(r, &q);
+    q.steps = TIMED_STEPS;
     measure_ways(r, &q, true, 0);
     if (model->chain)
         measure_far(r, &q);
@@ -605,11 +599,11 @@ static void measure_beside(struct probe_run *r)
     } points[] = {
         {MODEL_1B, 128, 1, false, false, PROBE_THRICE},
         {MODEL_1B, 8192, 1, false, false, PROBE_THRICE},
-        {MODEL_1B, 32768, 1, false, false, PROBE_THRICE},
-        {MODEL_8B, 128, 1, false, false, PROBE_THRICE},
-        {MODEL_8B, 8192, 1, false, false, PROBE_THRICE},
-        {MODEL_8B, 32768, 1, false, false, PROBE_THRICE},
-        {MODEL_3B, 1024, 1, false, true, PROBE_THRICE},
+        {MODEL_1B, 32768, 1, false, false, PROBE_THRICE | PROBE_SLOW},
+        {MODEL_8B, 128, 1, false, false, PROBE_THRICE | PROBE_SLOW},
+        {MODEL_8B, 8192, 1, false, false, PROBE_THRICE | PROBE_SLOW},
+        {MODEL_8B, 32768, 1, false, false, PROBE_THRICE | PROBE_SLOW},
+        {MODEL_3B, 1024, 1, false, true, PROBE_THRICE | PROBE_SLOW},
         {MODEL_70B, 1024, 1, false, false, PROBE_DEEP},
         {MODEL_3B, 8192, 1, true, false, PROBE_DEEP},
         {MODEL_1B, 1024, 2, true, true, PROBE_DEEP},
@@ -619,13 +613,13 @@ static void measure_beside(struct probe_run *r)
     };
     for (size_t i = 0; i < PROBE_LENGTH(points); i++) {
         struct point q;
-        if ((points[i].flags & PROBE_DEEP) && !probe_deep(r))
+        if (!probe_is_due(r, points[i].flags))
             continue;
         if (!make_point(r, &q, &decoder_models[points[i].model], points[i].context, points[i].batch,
                         false))
             continue;
         if (points[i].has_steps)
-            give_steps(r, &q);
+            q.steps = TIMED_STEPS;
         else if (q.p.sets > 2 * q.layers) /* a chain needs no more */
             q.p.sets = 2 * q.layers;
         measure_ways(r, &q, points[i].all, points[i].flags);
@@ -704,7 +698,7 @@ static void measure_given(struct probe_run *r)
     if (!make_point(r, &q, &model, (uint32_t)probe_parameter(r, "context"),
                     (uint32_t)probe_parameter(r, "batch"), true))
         return;
-    give_steps(r, &q);
+    q.steps = TIMED_STEPS;
     measure_ways(r, &q, true, 0);
     for (enum decoder_way_name w = WAY_BARRIER; w <= WAY_NEAR; w++)
         measure_where(r, &q, w);

@@ -237,7 +237,7 @@ static void say_map(struct probe_run *r, const struct choice *c)
 void sizes_measure_choices(struct probe_run *r, const struct ways *ways)
 {
     struct choice *c = NULL;
-    const unsigned flags = PROBE_THRICE | PROBE_POWER_BOUND;
+    const unsigned flags = PROBE_THRICE | PROBE_SLOW | PROBE_POWER_BOUND;
 
     for (int by = 0; by < CHOOSERS; by++)
         if (probe_begin_case(r, flags, "by=%s", chooser_names[by])) {

@@ -5,7 +5,7 @@
  * time that a kernel runs and the next. Here K kernels take turns (kernels=1 or 14): each takes the
  * step of edges, runs once through 12 KiB of code of its own, and is the same otherwise. All steps
  * do the same work; only which code they do it by is another. With reads, each step reads so many
- * bytes of the memory before that, other ones each time, until all 256 MiB have been read: neither
+ * bytes of the memory before that, other ones each time, until all of 1 GiB has been read: neither
  * they nor code stay in the L2.
  *
  * Inside the timed region: one replay of a graph, between two events; slope over two lengths.

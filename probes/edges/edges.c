@@ -433,7 +433,7 @@ static void measure_mode(struct probe_run *r, struct ladder *l, const struct cha
 static void measure_streaming(struct probe_run *r, struct ladder *l)
 {
     static const struct span few = {8, SHORT};
-    const int bytes = (int)l->body_chunks * EDGES_CHUNK * MEMORY_BODIES;
+    const int bytes = (int)l->body_chunks * EDGES_CHUNK * STEP_BODIES;
     struct chain c;
 
     for (size_t i = 0; i < PROBE_LENGTH(streaming); i++)
@@ -463,7 +463,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "edges",
     .what = "What does one more dependent step cost, by each way to make it wait?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

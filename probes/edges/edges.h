@@ -24,7 +24,8 @@ enum {
     MIDDLE = 512,
     LONG = 4096,
     WAIT_BUDGET_NS = 50000000,
-    MEMORY_BODIES = 8, /* the memory that is streamed is so many times the body */
+    MEMORY_BODIES = 32, /* the memory that is streamed is so many times the body */
+    STEP_BODIES = 8,    /* of them a step reads, where it reads more than the L2 holds */
 };
 
 struct span {
@@ -44,8 +45,8 @@ struct ladder {
 
 /* --- edges.c ---------------------------------------------------------------------------------- */
 
-/* More than the L2 holds, MEMORY_BODIES times the body, made when it is first asked for: each part
- * has the body's chunks in another order. */
+/* MEMORY_BODIES times the body, of which the L2 holds some per cent at most, made when it is first
+ * asked for: each part has the body's chunks in another order. */
 const void *edges_memory(struct probe_run *r, struct ladder *l);
 
 /* All words of a chunk of the memory, xored; those of the body are the first. */

@@ -28,7 +28,7 @@
  * in all exchanges; the host computes it, and without a wait it must be wrong (taken_wrong). That
  * the stream was there is a row of its own (streamed), and the host compares the last tiles of
  * every block. Its rate has the launch and the start of the stream in it, 1 to 2 %; the copies may
- * find in the L2 what the launch before read last, of 256 MiB in all: some percent. */
+ * find in the L2 what was read last of the memory, of 1 GiB in all: some per cent. */
 #include <string.h>
 
 #include "probes/edges/edges.h"

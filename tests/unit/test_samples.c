@@ -816,14 +816,18 @@ static void thrice_is_first_middle_and_last(void **state)
     assert_null(json_object_get(last_case(), "once"));
 }
 
-/* A look has no other round that could agree. */
-static void quick_leaves_out_what_must_agree(void **state)
+/* A look has no other round that could agree, and no time. */
+static void quick_leaves_out_what_must_agree_and_what_is_slow(void **state)
 {
     (void)state;
     r->options = (struct options){.rounds = 1, .quick = true};
     assert_false(probe_begin_case(r, PROBE_TWICE, "k=1"));
+    assert_false(probe_begin_case(r, PROBE_SLOW, "k=1"));
+    assert_false(probe_begin_case(r, PROBE_THRICE | PROBE_SLOW, "k=1"));
     assert_true(probe_begin_case(r, PROBE_THRICE, "k=1"));
     assert_true(probe_begin_case(r, 0, "k=1"));
+    r->options.quick = false;
+    assert_true(probe_begin_case(r, PROBE_SLOW, "k=1"));
 }
 
 static int n_settled;
@@ -1031,7 +1035,7 @@ int main(void)
         TEST(clock_of_the_next_case),
         TEST(once_is_first_and_last),
         TEST(thrice_is_first_middle_and_last),
-        TEST(quick_leaves_out_what_must_agree),
+        TEST(quick_leaves_out_what_must_agree_and_what_is_slow),
         TEST(the_clock_settles_before_small_work),
         TEST(deep_only_when_asked),
         TEST(case_by_glob),

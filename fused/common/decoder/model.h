@@ -12,7 +12,7 @@ struct decoder_model {
     const char *name; /* model=NAME */
     struct decoder_shape shape;
     uint32_t layers;  /* of the whole model */
-    uint32_t chain;   /* layers of the timed chain; 0: as many as take a millisecond */
+    uint32_t chain;   /* layers of the shorter timed chain, at least; 0: two */
 };
 enum { MODEL_1B, MODEL_3B, MODEL_8B, MODEL_70B, DECODER_MODELS };
 extern const struct decoder_model decoder_models[DECODER_MODELS];
@@ -47,16 +47,11 @@ bool decoder_problem_make(struct decoder_problem *p, const struct decoder_machin
 /* Bytes that one layer must read: its matrices, its norms' weights, and all keys and values. */
 double decoder_layer_reads(const struct decoder_problem *p);
 
-/* Of that, and of the embedding and the head, and of all memory that a problem takes. */
-double decoder_step_reads(const struct decoder_problem *p);
+/* Of all memory that a problem takes. */
 double decoder_problem_bytes(const struct decoder_problem *p);
 
-/* About how long a read of so many bytes takes on an H200: how much work is timed together depends on
- * it, no figure. */
-double decoder_read_ns(double bytes);
-
-/* Layers of the shorter timed chain: as many as take a millisecond, or as the model says, and as many as
- * are cold. 0: so many that no chain of them is timed. */
+/* Layers of the shorter timed chain: as many as the model says, and more where those would not be
+ * cold. 0: so many that no chain of them is timed. */
 uint32_t decoder_chain_layers(const struct decoder_problem *p, double l2_bytes);
 
 /* Dynamic shared memory of a block; has_residual: of a kernel that stays. */
