@@ -343,52 +343,64 @@ static __device__ __forceinline__ void deliver(const struct batched_args &a, con
     }
 }
 
-// Merges the splits of two neighbours of a head, in the order of splits, eight at a time.
+// Merges the splits of a head in their order, eight at a time: of two neighbours, and of the two that are
+// half a row further. Each eight are one wait for the L2, and a head has few threads to share those.
 static __device__ __forceinline__ void merge(const struct batched_args &a, uint32_t b,
                                              uint32_t head, uint32_t two)
 {
     enum : uint32_t { TOGETHER = 8 };
     const uint32_t d = a.shape.head_dim;
     const float *from = parts_of(a, b, head);
-    float most = -1e30f, sum = 0;
-    float2 row = make_float2(0, 0);
+    constexpr float NONE = -1e30f; // of a split that is not there: no branch around it
+    float most = NONE, sum = 0;
+    float2 row[2] = {make_float2(0, 0), make_float2(0, 0)};
 #pragma unroll 1
     for (uint32_t first = 0; first < a.splits; first += TOGETHER) {
-        float2 state[TOGETHER], part[TOGETHER];
+        float2 state[TOGETHER], part[TOGETHER][2];
 #pragma unroll
         for (uint32_t i = 0; i < TOGETHER; i++) {
             const float *of = from + min(first + i, a.splits - 1) * (2 + d);
             state[i] = __ldcg((const float2 *)of);
-            part[i] = __ldcg((const float2 *)(of + 2 + 2 * two));
+            part[i][0] = __ldcg((const float2 *)(of + 2 + 2 * two));
+            part[i][1] = __ldcg((const float2 *)(of + 2 + 2 * two + d / 2));
         }
         float now = most;
 #pragma unroll
-        for (uint32_t i = 0; i < TOGETHER; i++)
+        for (uint32_t i = 0; i < TOGETHER; i++) {
+            state[i].x = first + i < a.splits ? state[i].x : NONE;
             now = fmaxf(now, state[i].x);
+        }
         const float shrink = exp2f(most - now);
         sum *= shrink;
-        row = make_float2(row.x * shrink, row.y * shrink);
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            row[half] = make_float2(row[half].x * shrink, row[half].y * shrink);
 #pragma unroll
         for (uint32_t i = 0; i < TOGETHER; i++) {
-            const float scale = first + i < a.splits ? exp2f(state[i].x - now) : 0;
+            const float scale = exp2f(state[i].x - now);
             sum = fmaf(state[i].y, scale, sum);
-            row.x = fmaf(part[i].x, scale, row.x);
-            row.y = fmaf(part[i].y, scale, row.y);
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                row[half].x = fmaf(part[i][half].x, scale, row[half].x);
+                row[half].y = fmaf(part[i][half].y, scale, row[half].y);
+            }
         }
         most = now;
     }
-    ((uint32_t *)a.attention)[(uint64_t)(b * a.shape.heads + head) * (d / 2) + two] =
-        bf16::narrow(make_float2(row.x / sum, row.y / sum));
+    uint32_t *to = (uint32_t *)a.attention + (uint64_t)(b * a.shape.heads + head) * (d / 2) + two;
+    to[0] = bf16::narrow(make_float2(row[0].x / sum, row[0].y / sum));
+    to[d / 4] = bf16::narrow(make_float2(row[1].x / sum, row[1].y / sum));
 }
 
-// sass-all: ldg64.gpu=16 stg32=1 local=0 looped calls arch=80+
+// sass-loop: ldg64.gpu=24 mufu=9 guarded<=16 local=0 arch=80+
+// sass-all: ldg64.gpu=24 stg32=2 local=0 looped calls arch=80+
 extern "C" __global__ void __launch_bounds__(LOOK_THREADS)
     batched_merge(const __grid_constant__ struct batched_args a)
 {
-    const uint32_t half = a.shape.head_dim / 2, at = blockIdx.x * LOOK_THREADS + threadIdx.x;
-    const uint32_t head = at / half % a.shape.heads, b = at / half / a.shape.heads;
+    const uint32_t quarter = a.shape.head_dim / 4, at = blockIdx.x * LOOK_THREADS + threadIdx.x;
+    const uint32_t head = at / quarter % a.shape.heads, b = at / quarter / a.shape.heads;
     if (b < a.batch)
-        merge(a, b, head, at % half);
+        merge(a, b, head, at % quarter);
 }
 
 template <uint32_t D, uint32_t G>
@@ -429,8 +441,8 @@ static __device__ __forceinline__ void look(const struct batched_args &a)
     deliver<D, G>(a, k, shared);
     if (a.splits == 1 || !arrives_last<D, G>(a, k, shared))
         return;
-    for (uint32_t i = threadIdx.x; i < k.group * (D / 2); i += LOOK_THREADS)
-        merge(a, k.b, k.kv * k.group + i / (D / 2), i % (D / 2));
+    for (uint32_t i = threadIdx.x; i < k.group * (D / 4); i += LOOK_THREADS)
+        merge(a, k.b, k.kv * k.group + i / (D / 4), i % (D / 4));
 }
 
 #define LOOK(name, blocks, call)                                                                   \

@@ -116,7 +116,7 @@ static void launch_ours(struct probe_run *r, const struct batched_work *w, enum 
     case OP_ATTENTION:
         gpu_launch(r, w->k->attention, (unsigned)pairs * a.splits, LOOK_THREADS, 0, &a);
         if (a.splits > 1)
-            gpu_launch(r, w->k->merge, blocks_for(b * s->heads * (s->head_dim / 2), LOOK_THREADS),
+            gpu_launch(r, w->k->merge, blocks_for(b * s->heads * (s->head_dim / 4), LOOK_THREADS),
                        LOOK_THREADS, 0, &a);
         return;
     case OP_LOOK:

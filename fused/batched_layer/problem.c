@@ -7,7 +7,7 @@
 
 enum {
     BEYOND = 24,     /* rows of a cache that no token has reached yet */
-    SPLIT_KEYS = 32, /* of a split, at least: a turn of its warps */
+    SPLIT_KEYS = 64, /* of a split, at least: two turns of its warps */
     SETS_MOST = 64,
     LAYERS_LEAST = 2,
     LAYERS_MOST = 8, /* of the shorter chain */
@@ -147,6 +147,12 @@ static double product_bytes(const struct batched_problem *p, double rows, double
     return 2 * (rows * columns + p->batch * (rows + columns));
 }
 
+/* A result that is fp32 and not bf16, and the residual that it is added to. */
+static double adding_bytes(const struct batched_problem *p)
+{
+    return p->batch * (double)p->shape.hidden * (4 - 2 + 4);
+}
+
 double batched_bytes(const struct batched_problem *p, enum batched_operator op)
 {
     const struct decoder_shape *s = &p->shape;
@@ -167,6 +173,11 @@ double batched_bytes(const struct batched_problem *p, enum batched_operator op)
     case OP_GATE_UP: return product_bytes(p, 2 * ffn, hidden);
     case OP_SILU: return 2 * 3 * b * ffn;
     case OP_DOWN: return product_bytes(p, hidden, ffn);
+    case OP_LOOK:
+        return 2 * b * (q + 2 * kv) + 4 * d + 2 * 2 * b * kv * p->context + 2 * b * q +
+               (p->splits > 1 ? 2 * 4 * b * s->heads * p->splits * (2 + d) : 0);
+    case OP_O_ADDS: return product_bytes(p, hidden, q) + adding_bytes(p);
+    case OP_DOWN_ADDS: return product_bytes(p, hidden, ffn) + adding_bytes(p);
     default: return NAN;
     }
 }
@@ -177,9 +188,12 @@ double batched_flops(const struct batched_problem *p, enum batched_operator op)
     const double b = p->batch, hidden = s->hidden, ffn = s->ffn, q = s->heads * s->head_dim;
     switch (op) {
     case OP_QKV: return 2 * b * hidden * (q + 2.0 * s->kv_heads * s->head_dim);
+    case OP_LOOK:
     case OP_ATTENTION: return 2 * 2 * b * q * p->context;
+    case OP_O_ADDS:
     case OP_O: return 2 * b * hidden * q;
     case OP_GATE_UP: return 2 * b * hidden * 2 * ffn;
+    case OP_DOWN_ADDS:
     case OP_DOWN: return 2 * b * hidden * ffn;
     default: return 0;
     }

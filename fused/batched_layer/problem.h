@@ -49,7 +49,7 @@ enum batched_operator {
 const char *batched_operator_name(enum batched_operator op); /* operator=NAME */
 
 /* Loads and stores, whichever cache serves them, and multiply-adds on tensor cores, each counted as
- * two. Of the first BATCHED_OPERATORS. */
+ * two. */
 double batched_bytes(const struct batched_problem *p, enum batched_operator op);
 double batched_flops(const struct batched_problem *p, enum batched_operator op);
 

@@ -28,7 +28,7 @@ enum : uint32_t {
     ROW = FIXED_GROUP * FIXED_DIM, // elements of the attention's result, of a kv head
     MERGE_AT_ONCE = 8,             // parts of a head that a thread asks for at a time
     X_AT_ONCE = 4,                 // pairs of words of x
-    IN_FLIGHT = 6,                 // tiles of the ring: 96 KiB
+    IN_FLIGHT = 2,                 // tiles of the ring: 32 KiB
 };
 typedef attention_width<FIXED_DIM, FIXED_GROUP> width;
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
@@ -206,7 +206,8 @@ __device__ __forceinline__ float2 two_of(uint64_t bits)
     return make_float2(__uint_as_float((uint32_t)bits), __uint_as_float((uint32_t)(bits >> 32)));
 }
 
-// All parts of a head, in their order; a pair of elements a thread.
+// All parts of a head, in their order; a pair of elements a thread. Parts that are not there get no weight:
+// a branch around them, which sizes of the build do away with, took 2 us of given.
 template <typename SIZES>
 __device__ __forceinline__ void merge(const fixed_sizes_args &a, uint32_t head, const float *states,
                                       uint32_t *x)
@@ -214,7 +215,8 @@ __device__ __forceinline__ void merge(const fixed_sizes_args &a, uint32_t head, 
     const uint32_t splits = SIZES::splits(a), i = threadIdx.x;
     const float *from =
         states + ((uint64_t)head / FIXED_GROUP * splits * FIXED_GROUP + head % FIXED_GROUP) * STATE;
-    float most = -1e30f, sum = 0;
+    constexpr float NONE = -1e30f;
+    float most = NONE, sum = 0;
     float2 row = make_float2(0, 0);
     if (i >= FIXED_DIM / 2)
         return;
@@ -228,17 +230,23 @@ __device__ __forceinline__ void merge(const fixed_sizes_args &a, uint32_t head, 
             of[n] = two_of(load_cg(state));
             two[n] = two_of(load_cg(state + 2 + 2 * i));
         }
+        float greater = most;
 #pragma unroll
         for (uint32_t n = 0; n < MERGE_AT_ONCE; n++) {
-            if (first + n >= splits)
-                break;
-            const float greater = fmaxf(most, of[n].x);
-            const float old = exp2f(most - greater), scale = exp2f(of[n].x - greater);
-            most = greater;
-            sum = fmaf(of[n].y, scale, sum * old);
-            row.x = fmaf(two[n].x, scale, row.x * old);
-            row.y = fmaf(two[n].y, scale, row.y * old);
+            of[n].x = first + n < splits ? of[n].x : NONE;
+            greater = fmaxf(greater, of[n].x);
         }
+        const float old = exp2f(most - greater);
+        sum *= old;
+        row = make_float2(row.x * old, row.y * old);
+#pragma unroll
+        for (uint32_t n = 0; n < MERGE_AT_ONCE; n++) {
+            const float scale = exp2f(of[n].x - greater);
+            sum = fmaf(of[n].y, scale, sum);
+            row.x = fmaf(two[n].x, scale, row.x);
+            row.y = fmaf(two[n].y, scale, row.y);
+        }
+        most = greater;
     }
     const float by = __fdividef(1, sum);
     x[head * (FIXED_DIM / 2) + i] = bf16::narrow(make_float2(row.x * by, row.y * by));
@@ -391,7 +399,7 @@ template <typename SIZES> __device__ __forceinline__ void run(const fixed_sizes_
 // sass-loop: kernel=fixed_sizes_[cg]* hmma=20 ldg128na=8 imnmx=4 fsel=1 shfl=6 arch=80,86,89
 // sass-loop: kernel=fixed_sizes_fixed hmma=20 lds128=8 vimnmx=0 fsel=1 shfl=6 arch=90a+
 // sass-loop: kernel=fixed_sizes_[cg]* hmma=20 lds128=8 vimnmx=3 fsel=1 shfl=6 arch=90a+
-// sass-loop: kernel=fixed_sizes_[fc]* ldg64.gpu=16 mufu=16 other<=230 together arch=80+
+// sass-loop: kernel=fixed_sizes_* ldg64.gpu=16 mufu=9 other<=230 together arch=80+
 // sass-all: kernel=fixed_sizes_* ldg64.gpu>=20 ldg64.weak=0 ldg32.gpu=5 membar.gpu=2 cctl=4 reds=4
 // sass-and: looped calls arch=80+
 // sass-all: kernel=fixed_sizes_* bar=9 looped calls arch=80,86,89

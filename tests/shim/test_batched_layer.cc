@@ -203,7 +203,7 @@ static void run_apart(struct batched_args &a)
     shim_launch(attention_of(a), a, pairs * a.splits, LOOK_THREADS, 0);
     if (a.splits > 1)
         shim_launch(batched_merge, a,
-                    blocks((uint64_t)a.batch * s.heads * (s.head_dim / 2), LOOK_THREADS),
+                    blocks((uint64_t)a.batch * s.heads * (s.head_dim / 4), LOOK_THREADS),
                     LOOK_THREADS, 0);
 }
 
