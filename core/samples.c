@@ -13,8 +13,8 @@ enum {
     PASSES_MAX = 1000,
     PASSES_MIN = 5,
     FIRST_LOOK = 20,
-    CASE_MS = 50,
-    CURVE_MS = 30, /* PROBE_THRICE, and in a quick run, from which no verdict follows */
+    CASE_MS = 40,
+    CURVE_MS = 25, /* PROBE_THRICE, and in a quick run, from which no verdict follows */
     /* Where the clock of a power-bound case moves: the limit acts after some ten ms. */
     HELD_BACK_MS = 80,
     HELD_BACK_CURVE_MS = 50,

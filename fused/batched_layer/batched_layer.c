@@ -580,8 +580,8 @@ static struct point small_point(struct probe_run *r, struct family *f, uint32_t 
 static void measure_faults(struct probe_run *r, struct family *f)
 {
     struct point q = small_point(r, f, 5);
-    if (!probe_begin_case(r, PROBE_TWICE, "model=%s,context=%u,batch=%u", q.p.model, q.p.context,
-                          q.p.batch))
+    if (!probe_begin_case(r, PROBE_TWICE | PROBE_POWER_BOUND, "model=%s,context=%u,batch=%u",
+                          q.p.model, q.p.context, q.p.batch))
         return;
     point_ready(r, &q);
     const struct batched_work w = point_work(&q);

@@ -197,15 +197,15 @@ static void stops_by_count(void **state)
 static void stops_by_time(void **state)
 {
     (void)state;
-    assert_int_equal(sample_all(TIME, two_modes, 10000000), 6); /* the first to see more than 50 ms */
+    assert_int_equal(sample_all(TIME, two_modes, 10000000), 5); /* the first to see more than 40 ms */
     assert_string_equal(text(last_case(), "stopped"), "time");
     assert_int_equal(sample_all(TIME, two_modes, 1000000000), 5); /* never fewer than five */
     assert_string_equal(text(last_case(), "stopped"), "time");
-    /* 30 ms in three rounds, and in a quick one. */
-    assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 5000000), 7);
+    /* 25 ms in three rounds, and in a quick one. */
+    assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 5000000), 6);
     r->options.quick = true;
-    assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 5000000), 7);
-    assert_int_equal(sample_all(TIME, two_modes, 5000000), 7);
+    assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 5000000), 6);
+    assert_int_equal(sample_all(TIME, two_modes, 5000000), 6);
     assert_string_equal(text(last_case(), "stopped"), "time");
     r->options.quick = false;
 }
@@ -229,12 +229,12 @@ static void the_power_limit_gets_longer(void **state)
     (void)state;
     assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 6), 17); /* the first to see more than 80 ms */
     assert_string_equal(text(last_case(), "stopped"), "time");
-    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 100), 11); /* 50 where the clock stands still, */
-    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 0), 11);   /* at whatever height */
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 100), 9); /* 40 where the clock stands still, */
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 0), 9);   /* at whatever height */
     assert_int_equal(sample_held_back(PROBE_POWER_BOUND | PROBE_THRICE, 6), 11);
-    assert_int_equal(sample_held_back(PROBE_POWER_BOUND | PROBE_THRICE, 100), 7);
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND | PROBE_THRICE, 100), 6);
     r->options.quick = true;
-    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 6), 7);
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 6), 6);
     r->options.quick = false;
 }
 
