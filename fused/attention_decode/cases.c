@@ -194,6 +194,7 @@ void decode_measure_shares(struct probe_run *r, const struct decode_kernels *k,
     measure_token(r, k, m, &model_8b, 1024, 0);
     measure_token(r, k, m, &model_8b, 8192, 0);
     measure_token(r, k, m, &model_8b, 131072, 0);
+    measure_token(r, k, m, &model_1b, 1024, 0);
     measure_step_share(r, k, m, 1, 8192);
     measure_step_share(r, k, m, 8, 8192);
     measure_step_share(r, k, m, 64, 1024);
@@ -203,10 +204,9 @@ void decode_measure_shares(struct probe_run *r, const struct decode_kernels *k,
 void decode_measure_shares_beside(struct probe_run *r, const struct decode_kernels *k,
                                   struct decode_measured m)
 {
-    static const int contexts[] = {1024, 4096, 8192, 32768, 131072};
+    static const int contexts[] = {4096, 8192, 32768, 131072};
     measure_token(r, k, m, &model_8b, 4096, PROBE_THRICE);
     measure_token(r, k, m, &model_8b, 32768, PROBE_THRICE);
     for (size_t i = 0; i < PROBE_LENGTH(contexts); i++)
-        measure_token(r, k, m, &model_1b, contexts[i],
-                      contexts[i] == 1024 ? 0 : PROBE_THRICE); /* C62 takes it */
+        measure_token(r, k, m, &model_1b, contexts[i], PROBE_THRICE);
 }

@@ -43,7 +43,7 @@
  * batch 1: bytes 0.76, launches 0.12; at 64 bytes 0.80, launches 0.07; at 256 bytes 0.5, arithmetic
  * 0.33. So gains of fusing: 1.075 at batch 1 and 1.05 at batch 64. 64 requests: 8.2 ms as 64x1, 1.1
  * ms as 8x8, 0.2 ms as one batch. A product of 4096 tokens: 680 TFLOP/s, bytes 0.08 of its time.
- * Found: graph 137 and fused 132 at batch 1, 206 and 197 at 64, 457 and 448 at 256, in which cuBLASLt
+ * Found: graph 138 and fused 133 at batch 1, 204 and 198 at 64, 455 and 445 at 256, in which cuBLASLt
  * has 15 and 10 kernels at batch 1: it splits the sums of O and down. 810 TFLOP/s. In the first trial
  * fused gained 1.01 at batch 1: its merge waited for the L2 eight times one after the other, now twice.
  *

@@ -33,7 +33,7 @@
  * meanwhile, so that memory is the limit: 12 us, a share of 0.87, by fixed and by given alike. At
  * 512 tokens it is 36 MB, 7.9 us, but one after the other 0.5 for the keys, 5.4, and 3 for the rows:
  * 9.5 us by given; fixed 12; capped 10.5, since one block in eight has work in the first phase, as
- * much as at 4096. Found: 13.7 by fixed and 14.2 by given at 4096 keys, 11.0 by given at 512. The first
+ * much as at 4096. Found: 13.8 by fixed and 13.9 by given at 4096 keys, 10.7 by given at 512. The first
  * trial had 15.2 and 18.0. Of that, 96 KiB on their way to each SM took 1.3 and 1.7, as edges says: words
  * from block to block wait behind them; it is 32 now. And a branch in the merge, around parts that are
  * not there, took 2 of given, and of none whose number of parts is known.

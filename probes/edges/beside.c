@@ -38,8 +38,8 @@
  * 3.6 with 16 KiB in tiles of 4, 8.5 from the L2. What exchanges of all SMs take from them is what
  * the polls bring: 2 to 3 times 16 KiB for each SM and exchange, 0.8 to 1.2 TB/s. A first trial, on
  * another card, said link: near 1.4 us and 4.57 TB/s alone, far 5.4 and 2.47, anywhere 3.8 to 4.9.
- * Found: near 1.3 and 2.8 us with 32 and 64 KiB, far 6.5, l2 3.0, anywhere 2.7 and 4.4: the link is one
- * of the places (docs/FINDINGS.md).
+ * Found: near 1.3 and 3.1 us with 32 and 64 KiB, far 6.8, l2 2.95, anywhere 2.6 and 4.4: the link is
+ * one of the places (docs/FINDINGS.md).
  *
  * Traps. Those of exchange.c, whose checks are made here, too; and a stream alone must have read
  * what the memory holds. Of 256 MiB, read again and again, a stream finds so much in the L2 that its rate
