@@ -212,7 +212,7 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .plain =
          {.yes =
-              "Memory of attention grows with tokens^{fused} fused, with tokens^{chain} unfused.",
+              "Memory of attention grows with tokens^{fused} fused, ^{chain} unfused.",
           .no = "Memory of attention grows with tokens^{fused} fused, with tokens^{chain} unfused; "
                 "65536 fit both ways.",
           .partly = "Memory of attention grows with tokens^{fused} fused, with tokens^{chain} "
@@ -241,7 +241,7 @@ static const struct claim claims[] = {
          {.yes = "Time of attention grows with tokens^{fused} fused, with tokens^{chain} unfused.",
           .no = "Time of attention grows with tokens^{fused} fused, with tokens^{chain} unfused: "
                 "no slower.",
-          .partly = "Time grows with tokens^{fused} fused, tokens^{chain} unfused: between, "
+          .partly = "Time grows with tokens^{fused} fused, ^{chain} unfused: between, "
                     "{less:range} less, limits {C44B_NONE} and {C44B_LESS}."},
      .surprise = 3,
      .statement = "Time grows more slowly with context, too, when attention is fused: its exponent "

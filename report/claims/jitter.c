@@ -335,7 +335,7 @@ static const struct claim claims[] = {
      .clause = "improve stability under concurrency",
      .since = "2026-11-22",
      .plain = {.yes = "Beside other work one kernel's p99 lies {longest} times as far above its median, at most.",
- .no = "Beside other work one kernel's p99 lies {longest} times as far above its median: no steadier.",
+ .no = "Beside other work one kernel's p99 is {longest} times as far above its median: no steadier.",
  .partly = "Steadier fused: {parts}."},
      .surprise = 5,
      .statement = "Beside other streams on the GPU a step's time is steadier as one fused kernel "

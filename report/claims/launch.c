@@ -259,7 +259,7 @@ static const struct claim claims[] = {
          {.yes = "A step of all SMs costs {fused} in one kernel, {graph} in a graph: {ratio:%} is "
                  "left.",
           .no =
-              "A step of all SMs costs {fused} in one kernel, {graph} in a graph: {ratio:change}.",
+              "Beside a graph's {graph}: {ratio:change}.",
           .partly = "A step of all SMs costs {fused} in one kernel, {graph} in a graph. Between: "
                     "{ratio:range}, in long graphs {at_length:range}, against limits of "
                     "{C29_ELIMINATED} and {C29_KEPT}."},

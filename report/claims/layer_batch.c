@@ -190,8 +190,8 @@ static void judge_c47b(const struct bundle *bundle, struct finding *f)
     rule_say_figure(f, "large", &batch[C47B_POINTS - 1]);
     rule_say_figure(f, "fine", &micro[0]);
     rule_say_figure(f, "coarse", &micro[C47B_POINTS - 1]);
-    rule_say_part(f, "more in small batches", a, &larger, C47B_FALLS);
-    rule_say_part(f, "more in small micro-batches", b, &coarser, C47B_FALLS);
+    rule_say_part(f, "more of small batches", a, &larger, C47B_FALLS);
+    rule_say_part(f, "more of micro-batches", b, &coarser, C47B_FALLS);
     rule_conclude(f, a == b ? a : CLAIM_MIXED, positive, negative);
 }
 
@@ -339,8 +339,8 @@ static const struct claim claims[] = {
      .plain = {.yes =
                    "Fusing gains {small} times in a layer at batch 1, {large} times at batch 64.",
                .no = "Fusing gains no less at batch 1: {small} times, and {large} at batch 64.",
-               .partly = "Between: fusing gains at batch 64 {more:range} times what it gains at "
-                         "batch 1, against a limit of 1.02 either way."},
+               .partly = "Between: fusing gains {more:range} times as much at batch 64 as at batch "
+                         "1, limit 1.02."},
      .surprise = 3,
      .statement = "A fused decoder layer gains less over a graph of kernels at batch 1 than at "
                   "batch 64. That it breaks down at batch 1 is C31's.",
@@ -361,7 +361,7 @@ static const struct claim claims[] = {
      .plain = {.yes = "What goes with kernels is {small:%} of a layer at batch 1, {large:%} at 64.",
                .no = "What goes with kernels is no more in small batches: {small:%} of a layer at "
                      "batch 1, {large:%} at 64.",
-               .partly = "What goes with kernels of a layer's time: {parts}."},
+               .partly = "What goes with kernels: {parts}."},
      .surprise = 1,
      .statement = "The share of a layer's time that goes with its kernels grows towards small "
                   "batches and small micro-batches. Lengths and sizes are C47's.",

@@ -24,6 +24,7 @@ STEPS, PARTS = ("qkv", "attention", "merge", "o", "gate_up", "down"), ("weights"
 SHARES = (0.11, 0.04, 0.01, 0.08, 0.5, 0.26)  # of a layer, of its steps; the parts of each: 0.8, 0.05, 0.05, 0.1
 RATE = 4630  # bytes/ns
 ROUNDS = {7: range(7), 3: (0, 3, 6), 2: (0, 6)}
+LOST = {"d3bf499": ("C62",)}  # its attention was measured in three rounds only, until the commit after that of the bundle
 CLAIMS = ("C30", "C31", "C35", "C36", "C47", "C48", "C49", "C51", "C62", "C72", "C74", "C88")
 
 
@@ -224,7 +225,8 @@ def main():
         check_page(path, folder, plain)
         check_partly(bundle, folder)
         verdicts = {c["id"]: c["verdict"] for c in json.loads(told("claims", "--format=json", path))["claims"]}
-        check_none([f"{c}: {verdicts[c]}" for c in CLAIMS if verdicts[c] in ("NOT TESTABLE", "OPEN")],
+        lost = LOST.get(bundle["suite"]["commit"][:7], ())
+        check_none([f"{c}: {verdicts[c]}" for c in CLAIMS if (verdicts[c] in ("NOT TESTABLE", "OPEN")) != (c in lost)],
                    "the ledger decides what rests on it")
         verdicts = {c["id"]: c["verdict"] for c in json.loads(told("claims", "--format=json", plain))["claims"]}
         check_none([c for c in CLAIMS if verdicts[c] != "NOT TESTABLE"], "without it none of them")
