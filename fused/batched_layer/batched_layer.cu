@@ -316,11 +316,11 @@ static __device__ __forceinline__ void take_keys(const struct look &k, const str
     __syncthreads();
 }
 
-// The parts of a head: splits x (LOOK_STATE + D).
+// The parts of a head: splits x (2 + D).
 static __device__ __forceinline__ float *parts_of(const struct batched_args &a, uint32_t b,
                                                   uint32_t head)
 {
-    return a.parts + (uint64_t)(b * a.shape.heads + head) * a.splits * (LOOK_STATE + a.shape.head_dim);
+    return a.parts + (uint64_t)(b * a.shape.heads + head) * a.splits * (2 + a.shape.head_dim);
 }
 
 // The warps' states become the result, or where others share the head, this split's part.
@@ -336,33 +336,33 @@ static __device__ __forceinline__ void deliver(const struct batched_args &a, con
                 bf16::narrow(make_float2(all.z / all.y, all.w / all.y));
             continue;
         }
-        float *to = parts_of(a, k.b, head) + k.split * (LOOK_STATE + D);
-        __stcg((float2 *)(to + LOOK_STATE + 2 * two), make_float2(all.z, all.w));
+        float *to = parts_of(a, k.b, head) + k.split * (2 + D);
+        __stcg((float2 *)(to + 2 + 2 * two), make_float2(all.z, all.w));
         if (two == 0)
             __stcg((float2 *)to, make_float2(all.x, all.y));
     }
 }
 
-// Merges the splits of a head in their order, eight at a time: four neighbours. Each eight are one wait for
-// the L2, and a head has few threads to share those.
+// Merges the splits of a head in their order, eight at a time: of two neighbours, and of the two that are
+// half a row further. Each eight are one wait for the L2, and a head has few threads to share those.
 static __device__ __forceinline__ void merge(const struct batched_args &a, uint32_t b,
-                                             uint32_t head, uint32_t four)
+                                             uint32_t head, uint32_t two)
 {
     enum : uint32_t { TOGETHER = 8 };
-    constexpr float NONE = -1e30f; // of a split that is not there: no branch around it
     const uint32_t d = a.shape.head_dim;
     const float *from = parts_of(a, b, head);
+    constexpr float NONE = -1e30f; // of a split that is not there: no branch around it
     float most = NONE, sum = 0;
-    float4 row = make_float4(0, 0, 0, 0);
+    float2 row[2] = {make_float2(0, 0), make_float2(0, 0)};
 #pragma unroll 1
     for (uint32_t first = 0; first < a.splits; first += TOGETHER) {
-        float2 state[TOGETHER];
-        float4 part[TOGETHER];
+        float2 state[TOGETHER], part[TOGETHER][2];
 #pragma unroll
         for (uint32_t i = 0; i < TOGETHER; i++) {
-            const float *of = from + min(first + i, a.splits - 1) * (LOOK_STATE + d);
+            const float *of = from + min(first + i, a.splits - 1) * (2 + d);
             state[i] = __ldcg((const float2 *)of);
-            part[i] = __ldcg((const float4 *)(of + LOOK_STATE) + four);
+            part[i][0] = __ldcg((const float2 *)(of + 2 + 2 * two));
+            part[i][1] = __ldcg((const float2 *)(of + 2 + 2 * two + d / 2));
         }
         float now = most;
 #pragma unroll
@@ -372,27 +372,29 @@ static __device__ __forceinline__ void merge(const struct batched_args &a, uint3
         }
         const float shrink = exp2f(most - now);
         sum *= shrink;
-        row = make_float4(row.x * shrink, row.y * shrink, row.z * shrink, row.w * shrink);
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            row[half] = make_float2(row[half].x * shrink, row[half].y * shrink);
 #pragma unroll
         for (uint32_t i = 0; i < TOGETHER; i++) {
             const float scale = exp2f(state[i].x - now);
             sum = fmaf(state[i].y, scale, sum);
-            row.x = fmaf(part[i].x, scale, row.x);
-            row.y = fmaf(part[i].y, scale, row.y);
-            row.z = fmaf(part[i].z, scale, row.z);
-            row.w = fmaf(part[i].w, scale, row.w);
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                row[half].x = fmaf(part[i][half].x, scale, row[half].x);
+                row[half].y = fmaf(part[i][half].y, scale, row[half].y);
+            }
         }
         most = now;
     }
-    const float by = __fdividef(1, sum);
-    ((uint2 *)a.attention)[(uint64_t)(b * a.shape.heads + head) * (d / 4) + four] =
-        make_uint2(bf16::narrow(make_float2(row.x * by, row.y * by)),
-                   bf16::narrow(make_float2(row.z * by, row.w * by)));
+    uint32_t *to = (uint32_t *)a.attention + (uint64_t)(b * a.shape.heads + head) * (d / 2) + two;
+    to[0] = bf16::narrow(make_float2(row[0].x / sum, row[0].y / sum));
+    to[d / 4] = bf16::narrow(make_float2(row[1].x / sum, row[1].y / sum));
 }
 
-// sass-loop: ldg128.gpu=8 ldg64.gpu=8 mufu=9 local=0 together arch=80+
-// sass-all: ldg128.gpu=8 ldg64.gpu=8 stg64=1 local=0 looped calls arch=80+
-extern "C" __global__ void __launch_bounds__(LOOK_THREADS, 1)
+// sass-loop: ldg64.gpu=24 mufu=9 guarded<=16 local=0 arch=80+
+// sass-all: ldg64.gpu=24 stg32=2 local=0 looped calls arch=80+
+extern "C" __global__ void __launch_bounds__(LOOK_THREADS)
     batched_merge(const __grid_constant__ struct batched_args a)
 {
     const uint32_t quarter = a.shape.head_dim / 4, at = blockIdx.x * LOOK_THREADS + threadIdx.x;
