@@ -15,6 +15,7 @@
 #include "fused/batched_layer/args.h"
 #include "fused/common/decoder/attention.cuh"
 #include "fused/common/decoder/deal.cuh"
+#include "fused/common/decoder/merge.cuh"
 #include "fused/common/reduce.cuh"
 #include "fused/common/together.cuh"
 #include "fused/common/vector.cuh"
@@ -351,8 +352,7 @@ static __device__ __forceinline__ void merge(const struct batched_args &a, uint3
     enum : uint32_t { TOGETHER = 8 };
     const uint32_t d = a.shape.head_dim;
     const float *from = parts_of(a, b, head);
-    constexpr float NONE = -1e30f; // of a split that is not there: no branch around it
-    float most = NONE, sum = 0;
+    float sum = 0, most = MERGE_NOTHING;
     float2 row[2] = {make_float2(0, 0), make_float2(0, 0)};
 #pragma unroll 1
     for (uint32_t first = 0; first < a.splits; first += TOGETHER) {
@@ -364,28 +364,7 @@ static __device__ __forceinline__ void merge(const struct batched_args &a, uint3
             part[i][0] = __ldcg((const float2 *)(of + 2 + 2 * two));
             part[i][1] = __ldcg((const float2 *)(of + 2 + 2 * two + d / 2));
         }
-        float now = most;
-#pragma unroll
-        for (uint32_t i = 0; i < TOGETHER; i++) {
-            state[i].x = first + i < a.splits ? state[i].x : NONE;
-            now = fmaxf(now, state[i].x);
-        }
-        const float shrink = exp2f(most - now);
-        sum *= shrink;
-#pragma unroll
-        for (int half = 0; half < 2; half++)
-            row[half] = make_float2(row[half].x * shrink, row[half].y * shrink);
-#pragma unroll
-        for (uint32_t i = 0; i < TOGETHER; i++) {
-            const float scale = exp2f(state[i].x - now);
-            sum = fmaf(state[i].y, scale, sum);
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-                row[half].x = fmaf(part[i][half].x, scale, row[half].x);
-                row[half].y = fmaf(part[i][half].y, scale, row[half].y);
-            }
-        }
-        most = now;
+        merge_parts(most, sum, row, state, part, first, a.splits);
     }
     uint32_t *to = (uint32_t *)a.attention + (uint64_t)(b * a.shape.heads + head) * (d / 2) + two;
     to[0] = bf16::narrow(make_float2(row[0].x / sum, row[0].y / sum));

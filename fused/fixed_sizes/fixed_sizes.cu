@@ -16,6 +16,7 @@
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
 #include "fused/common/decoder/attention.cuh"
+#include "fused/common/decoder/merge.cuh"
 #include "fused/common/decoder/rows.cuh"
 #include "fused/fixed_sizes/args.h"
 
@@ -215,41 +216,24 @@ __device__ __forceinline__ void merge(const fixed_sizes_args &a, uint32_t head, 
     const uint32_t splits = SIZES::splits(a), i = threadIdx.x;
     const float *from =
         states + ((uint64_t)head / FIXED_GROUP * splits * FIXED_GROUP + head % FIXED_GROUP) * STATE;
-    constexpr float NONE = -1e30f;
-    float most = NONE, sum = 0;
-    float2 row = make_float2(0, 0);
+    float most = MERGE_NOTHING, sum = 0;
+    float2 row[1] = {make_float2(0, 0)};
     if (i >= FIXED_DIM / 2)
         return;
 #pragma unroll 1
     for (uint32_t first = 0; first < splits; first += MERGE_AT_ONCE) {
-        float2 of[MERGE_AT_ONCE], two[MERGE_AT_ONCE];
+        float2 of[MERGE_AT_ONCE], two[MERGE_AT_ONCE][1];
 #pragma unroll
         for (uint32_t n = 0; n < MERGE_AT_ONCE; n++) {
             const float *state =
                 from + (uint64_t)min(first + n, splits - 1) * (FIXED_GROUP * STATE);
             of[n] = two_of(load_cg(state));
-            two[n] = two_of(load_cg(state + 2 + 2 * i));
+            two[n][0] = two_of(load_cg(state + 2 + 2 * i));
         }
-        float greater = most;
-#pragma unroll
-        for (uint32_t n = 0; n < MERGE_AT_ONCE; n++) {
-            of[n].x = first + n < splits ? of[n].x : NONE;
-            greater = fmaxf(greater, of[n].x);
-        }
-        const float old = exp2f(most - greater);
-        sum *= old;
-        row = make_float2(row.x * old, row.y * old);
-#pragma unroll
-        for (uint32_t n = 0; n < MERGE_AT_ONCE; n++) {
-            const float scale = exp2f(of[n].x - greater);
-            sum = fmaf(of[n].y, scale, sum);
-            row.x = fmaf(two[n].x, scale, row.x);
-            row.y = fmaf(two[n].y, scale, row.y);
-        }
-        most = greater;
+        merge_parts(most, sum, row, of, two, first, splits);
     }
     const float by = __fdividef(1, sum);
-    x[head * (FIXED_DIM / 2) + i] = bf16::narrow(make_float2(row.x * by, row.y * by));
+    x[head * (FIXED_DIM / 2) + i] = bf16::narrow(make_float2(row[0].x * by, row[0].y * by));
 }
 
 /* --- the product ------------------------------------------------------------------------------ */
