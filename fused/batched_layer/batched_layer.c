@@ -12,7 +12,8 @@
  *     impl=fused   what fuses without a product of our own, in a graph, 8 kernels: rope, append,
  *                  attention and merge are one; O and down add to the residual themselves
  *     impl=read    reads as many bytes as a layer must, and drops them
- * operator=... is one operator alone in a graph of itself, over sets of weights and caches.
+ * operator=... is one operator alone in a graph of itself, over sets of weights and caches; with
+ * impl=fused one that fusing makes.
  * requests_time is 64 requests through one layer in micro-batches: cut=64x1 is 64 of one request;
  * all of them need the layer's weights, which the L2 does not hold. 1x64 is the layer at batch 64.
  *
@@ -44,8 +45,9 @@
  * 0.33. So gains of fusing: 1.075 at batch 1 and 1.05 at batch 64. 64 requests: 8.2 ms as 64x1, 1.1
  * ms as 8x8, 0.2 ms as one batch. A product of 4096 tokens: 680 TFLOP/s, bytes 0.08 of its time.
  * Found: graph 138 and fused 133 at batch 1, 204 and 198 at 64, 455 and 445 at 256, in which cuBLASLt
- * has 15 and 10 kernels at batch 1: it splits the sums of O and down. 810 TFLOP/s. In the first trial
- * fused gained 1.01 at batch 1: its merge waited for the L2 eight times one after the other, now twice.
+ * has 15 and 10 kernels at batch 1: it splits the sums of O and down. 720 to 820 TFLOP/s, by how far the
+ * clock has fallen. In the first trial fused gained 1.01 at batch 1: its merge waited for the L2 eight
+ * times one after the other, and does so less now (docs/FINDINGS.md).
  *
  * Traps. cuBLASLt may choose another algorithm in another run, and with splits of the sum more
  * kernels: `kernels` is counted from the graph, and no exact count. Its large product runs at the
@@ -414,8 +416,8 @@ static void say_bound(struct probe_run *r, const struct point *q, enum batched_o
                f.bytes / 1e3, f.arithmetic / 1e3, f.launches / 1e3, (ns - f.launches - most) / 1e3);
 }
 
-/* Behind a layer as a graph has it, which leaves what the operator gets; every cache has its new
- * row. Returns the bits that the operator has left. */
+/* Behind a layer of that packaging, which leaves what the operator gets; every cache has its new row,
+ * but where one operator appends it, too. Returns the bits that the operator has left. */
 static uint64_t prepare(struct probe_run *r, struct point *q, const struct batched_pack *pack,
                         enum batched_operator op)
 {

@@ -9,7 +9,8 @@ enum {
     SPLIT_KEYS = 32,  /* a split has at least so many, where we choose */
     BEYOND = 24,      /* rows of a cache that no token has reached yet */
     LAYERS_MAX = 1024,
-    LEAST_CHAIN = 2, CHAIN_MAX = 64, /* layers */
+    CHAIN_LEAST = 2, /* layers */
+    CHAIN_MAX = 64,
 };
 static const double COLD = 3;   /* weights rotate past so many times the L2 */
 static const double ROOM = 0.9; /* of the free memory may be taken */
@@ -55,7 +56,7 @@ double decoder_problem_bytes(const struct decoder_problem *p)
 uint32_t decoder_chain_layers(const struct decoder_problem *p, double l2_bytes)
 {
     const double bytes = decoder_layer_reads(p);
-    const double least = p->model.chain ? p->model.chain : LEAST_CHAIN;
+    const double least = p->model.chain ? p->model.chain : CHAIN_LEAST;
     const double n = fmax(least, ceil(COLD * l2_bytes / bytes));
     return n <= CHAIN_MAX ? (uint32_t)n : 0;
 }

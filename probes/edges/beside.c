@@ -42,9 +42,10 @@
  * one of the places (docs/FINDINGS.md).
  *
  * Traps. Those of exchange.c, whose checks are made here, too; and a stream alone must have read
- * what the memory holds. Of 256 MiB, read again and again, a stream finds so much in the L2 that its rate
- * is that of the pins; of 1 GiB it finds some per cent. A rate has the launch and the start of the stream in it, 1 to 2 %, more
- * where exchanges are quick; the stream alone therefore lasts as long as the exchanges before it.
+ * what the memory holds. Of 256 MiB, read again and again, a near stream finds so much in the L2 that
+ * its rate is that of the pins; of 1 GiB it finds some per cent. A rate has the launch and the start of
+ * the stream in it, 1 to 2 %, more where exchanges are quick; the stream alone therefore lasts as long as
+ * the exchanges before it.
  * What is to lie in the L2 is 16 MiB, which one side of it holds. Who has no share of the words
  * looks every 2 us whether the others are through, in a line that has no words. Roles go by %smid,
  * whose numbers must have no gap: a census says whether they have. */

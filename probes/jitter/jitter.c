@@ -366,9 +366,10 @@ static void measure_layers(struct probe_run *r, const struct jitter *j, struct l
                            struct rivals *all, const struct scene *scene)
 {
     bool spare = scene->kind != NONE && (scene->streams != 2 || scene->higher);
+    /* A claim takes streams and one kernel. */
+    const unsigned usual = scene->kind != NONE && scene->mode == BY_GRAPH ? PROBE_THRICE : 0;
     int n = layers_of(r, scene);
 
-    const unsigned usual = scene->kind != NONE && scene->mode == BY_GRAPH ? PROBE_THRICE : 0;
     if (!probe_begin_case(r, spare ? PROBE_DEEP : usual, "mode=%s,rival=%s,streams=%d,priority=%s",
                           mode_names[scene->mode], jitter_rival_names[scene->kind], scene->streams,
                           scene->higher ? "higher" : "equal"))

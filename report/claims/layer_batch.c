@@ -190,8 +190,8 @@ static void judge_c47b(const struct bundle *bundle, struct finding *f)
     rule_say_figure(f, "large", &batch[C47B_POINTS - 1]);
     rule_say_figure(f, "fine", &micro[0]);
     rule_say_figure(f, "coarse", &micro[C47B_POINTS - 1]);
-    rule_say_part(f, "more of small batches", a, &larger, C47B_FALLS);
-    rule_say_part(f, "more of micro-batches", b, &coarser, C47B_FALLS);
+    rule_say_part(f, "more in small batches", a, &larger, C47B_FALLS);
+    rule_say_part(f, "more in small micro-batches", b, &coarser, C47B_FALLS);
     rule_conclude(f, a == b ? a : CLAIM_MIXED, positive, negative);
 }
 
@@ -361,7 +361,7 @@ static const struct claim claims[] = {
      .plain = {.yes = "What goes with kernels is {small:%} of a layer at batch 1, {large:%} at 64.",
                .no = "What goes with kernels is no more in small batches: {small:%} of a layer at "
                      "batch 1, {large:%} at 64.",
-               .partly = "What goes with kernels: {parts}."},
+               .partly = "What goes with kernels of a layer's time: {parts}."},
      .surprise = 1,
      .statement = "The share of a layer's time that goes with its kernels grows towards small "
                   "batches and small micro-batches. Lengths and sizes are C47's.",

@@ -223,8 +223,7 @@ static void judge_c51(const struct bundle *bundle, struct finding *f)
     rule_say_row(f, "of 8B at least", &least[LAYER_8B]);
     rule_say_row(f, "at most", &most[LAYER_8B]);
     rule_say_control(f, false, negative,
-                     "between two packagings without a boundary it is 0.5 us, too",
-                     &none);
+                     "between two packagings without a boundary it is 0.5 us, too", &none);
     rule_say_figure(f, "least", &least[LAYER_1B]);
     rule_say_figure(f, "most", &most[LAYER_1B]);
     rule_say_figure(f, "large", &least[LAYER_8B]);

@@ -374,8 +374,8 @@ static const struct claim claims[] = {
      .quote = "Even with fusion, the GPU cannot safely scale this computation across all its SMs:",
      .since = "2026-11-24T10:20Z",
      .plain = {.yes = "A small chain of products cannot use all SMs: {parts}.",
-               .no = "All SMs get a chain right, {small} to {gain} times as fast as a quarter; "
-                     "a read gains {read}.",
+               .no = "All SMs get a chain of products right, {small} to {gain} times as fast as a "
+                     "quarter.",
                .partly = "Of a small chain of products: {parts}."},
      .surprise = 6,
      .statement = "One small dependent computation on all SMs hangs, goes wrong, or is no faster "

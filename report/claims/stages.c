@@ -123,8 +123,8 @@ static const struct claim claims[] = {
      .plain = {.yes = "Two halves of the SMs pass on items at {held:%} of the rate of all SMs with "
                       "weights on the chip, at {cold:%} with weights in memory.",
                .no =
-                   "Halves of the SMs, a stage each: {cold:%} of the rate of all, {held:%} where "
-                   "weights stay.",
+                   "Two halves of the SMs reach {cold:%} of the rate of all, {held:%} with weights on "
+                   "the chip.",
                .partly =
                    "Two halves of the SMs, a stage each, below {C07_RATE:%} of the rate of all "
                    "SMs: {parts}."},

@@ -69,6 +69,24 @@ static void splits(void **state)
 }
 
 /* `gpufloor floor` knows the design, not this program: tiles and splits are the same. */
+/* Of 1b 16 layers; of others two, where those are cold: three times an L2 of 50 MiB or more. Of layers that
+ * are so small that 64 of them are not, no chain is timed. */
+static void chains(void **state)
+{
+    (void)state;
+    static const struct {
+        int model;
+        double l2_mib;
+        uint32_t layers;
+    } expected[] = {{MODEL_1B, 50, 16},  {MODEL_3B, 50, 2},    {MODEL_8B, 50, 2}, {MODEL_70B, 50, 2},
+                    {MODEL_3B, 200, 4},  {MODEL_8B, 1000, 8},  {MODEL_1B, 700, 18},
+                    {MODEL_1B, 2500, 64}, {MODEL_1B, 3000, 0}};
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        const struct decoder_problem p = accepted(expected[i].model, 1, 1024);
+        assert_int_equal(decoder_chain_layers(&p, expected[i].l2_mib * 1048576), expected[i].layers);
+    }
+}
+
 static void the_floor_has_this_design(void **state)
 {
     static const char *const names[DECODER_MODELS] = {[MODEL_1B] = "llama-1b",
@@ -216,6 +234,7 @@ int main(void)
         cmocka_unit_test(named_models), cmocka_unit_test(splits),
         cmocka_unit_test(refusals),     cmocka_unit_test(other_refusals),
         cmocka_unit_test(in_part),      cmocka_unit_test(the_floor_has_this_design),
+        cmocka_unit_test(chains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
