@@ -258,7 +258,7 @@ static const struct claim claims[] = {
      .plain =
          {.yes = "A step of all SMs costs {fused} in one kernel, {graph} in a graph: {ratio:%} is "
                  "left.",
-          .no = "A graph's step costs {graph}, in one kernel {ratio:change}.",
+          .no = "A graph's step costs {graph}, one kernel's {ratio:change}.",
           .partly = "A step of all SMs costs {fused} in one kernel, {graph} in a graph. Between: "
                     "{ratio:range}, in long graphs {at_length:range}, against limits of "
                     "{C29_ELIMINATED} and {C29_KEPT}."},
