@@ -17,6 +17,7 @@ enum {
     LOOK_BLOCKS = 4,    /* of an SM, for which its registers are enough */
     LOOK_BLOCKS_8 = 3,  /* the same, of groups of more than four heads */
     LOOK_SPLITS = 32,   /* of a sequence's keys, at most */
+    LOOK_STATE = 4,     /* fp32 in front of a part's row, two of them unused: a row lies on 16 bytes */
     CHECK_THREADS = 256,
     CHECK_TILE = 64,    /* rows, and sequences, of a block of the reference's product */
     READ_THREADS = 512,
@@ -34,7 +35,7 @@ struct batched_args {
     void *turned;            /* batch x (heads + kv_heads) x head_dim bf16: q and k, rotated */
     void *cache;             /* keys of the layer; its values follow */
     const float *rope;       /* head_dim/2 x (cosine, sine) of the new token's position */
-    float *parts;            /* batch x heads x splits x (2 + head_dim): maximum, sum, row */
+    float *parts;            /* batch x heads x splits x (LOOK_STATE + head_dim): maximum, sum, row */
     uint32_t *tickets;       /* batch x kv_heads; zero before and after */
     void *attention;         /* batch x heads x head_dim bf16 */
     const void *delta;       /* batch x hidden bf16: what is added to the residual */

@@ -317,11 +317,11 @@ static __device__ __forceinline__ void take_keys(const struct look &k, const str
     __syncthreads();
 }
 
-// The parts of a head: splits x (2 + D).
+// The parts of a head: splits x (LOOK_STATE + D).
 static __device__ __forceinline__ float *parts_of(const struct batched_args &a, uint32_t b,
                                                   uint32_t head)
 {
-    return a.parts + (uint64_t)(b * a.shape.heads + head) * a.splits * (2 + a.shape.head_dim);
+    return a.parts + (uint64_t)(b * a.shape.heads + head) * a.splits * (LOOK_STATE + a.shape.head_dim);
 }
 
 // The warps' states become the result, or where others share the head, this split's part.
@@ -337,17 +337,17 @@ static __device__ __forceinline__ void deliver(const struct batched_args &a, con
                 bf16::narrow(make_float2(all.z / all.y, all.w / all.y));
             continue;
         }
-        float *to = parts_of(a, k.b, head) + k.split * (2 + D);
-        __stcg((float2 *)(to + 2 + 2 * two), make_float2(all.z, all.w));
+        float *to = parts_of(a, k.b, head) + k.split * (LOOK_STATE + D);
+        __stcg((float2 *)(to + LOOK_STATE + 2 * two), make_float2(all.z, all.w));
         if (two == 0)
             __stcg((float2 *)to, make_float2(all.x, all.y));
     }
 }
 
-// Merges the splits of a head in their order, eight at a time: of two neighbours, and of the two that are
-// half a row further. Each eight are one wait for the L2, and a head has few threads to share those.
+// Merges the splits of a head in their order, eight at a time: four neighbours. Each eight are one wait for
+// the L2, and a head has few threads to share those.
 static __device__ __forceinline__ void merge(const struct batched_args &a, uint32_t b,
-                                             uint32_t head, uint32_t two)
+                                             uint32_t head, uint32_t four)
 {
     enum : uint32_t { TOGETHER = 8 };
     const uint32_t d = a.shape.head_dim;
@@ -359,21 +359,23 @@ static __device__ __forceinline__ void merge(const struct batched_args &a, uint3
         float2 state[TOGETHER], part[TOGETHER][2];
 #pragma unroll
         for (uint32_t i = 0; i < TOGETHER; i++) {
-            const float *of = from + min(first + i, a.splits - 1) * (2 + d);
+            const float *of = from + min(first + i, a.splits - 1) * (LOOK_STATE + d);
             state[i] = __ldcg((const float2 *)of);
-            part[i][0] = __ldcg((const float2 *)(of + 2 + 2 * two));
-            part[i][1] = __ldcg((const float2 *)(of + 2 + 2 * two + d / 2));
+            const float4 four_of = __ldcg((const float4 *)(of + LOOK_STATE) + four);
+            part[i][0] = make_float2(four_of.x, four_of.y);
+            part[i][1] = make_float2(four_of.z, four_of.w);
         }
         merge_parts(most, sum, row, state, part, first, a.splits);
     }
-    uint32_t *to = (uint32_t *)a.attention + (uint64_t)(b * a.shape.heads + head) * (d / 2) + two;
-    to[0] = bf16::narrow(make_float2(row[0].x / sum, row[0].y / sum));
-    to[d / 4] = bf16::narrow(make_float2(row[1].x / sum, row[1].y / sum));
+    const float by = __fdividef(1, sum);
+    ((uint2 *)a.attention)[(uint64_t)(b * a.shape.heads + head) * (d / 4) + four] =
+        make_uint2(bf16::narrow(make_float2(row[0].x * by, row[0].y * by)),
+                   bf16::narrow(make_float2(row[1].x * by, row[1].y * by)));
 }
 
-// sass-loop: ldg64.gpu=24 mufu=9 guarded<=16 local=0 arch=80+
-// sass-all: ldg64.gpu=24 stg32=2 local=0 looped calls arch=80+
-extern "C" __global__ void __launch_bounds__(LOOK_THREADS)
+// sass-loop: ldg128.gpu=8 ldg64.gpu=8 mufu=9 local=0 together arch=80+
+// sass-all: ldg128.gpu=8 ldg64.gpu=8 stg64=1 local=0 looped calls arch=80+
+extern "C" __global__ void __launch_bounds__(LOOK_THREADS, 1)
     batched_merge(const __grid_constant__ struct batched_args a)
 {
     const uint32_t quarter = a.shape.head_dim / 4, at = blockIdx.x * LOOK_THREADS + threadIdx.x;

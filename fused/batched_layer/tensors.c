@@ -128,7 +128,7 @@ static size_t bytes_of(const struct batched_result *result)
 
 static size_t parts_bytes(const struct batched_problem *p)
 {
-    return 4ull * p->batch * p->shape.heads * p->splits * (2 + p->shape.head_dim);
+    return 4ull * p->batch * p->shape.heads * p->splits * (LOOK_STATE + p->shape.head_dim);
 }
 
 void batched_poison_one(struct probe_run *r, const struct batched_tensors *t,

@@ -85,7 +85,7 @@ static struct batched_args made(const struct sizes &p)
         rope[2 * i] = (float)cos(angle), rope[2 * i + 1] = (float)sin(angle);
     }
     a.rope = rope;
-    a.parts = (float *)shim_alloc(4 * b * s.heads * p.splits * (2 + s.head_dim));
+    a.parts = (float *)shim_alloc(4 * b * s.heads * p.splits * (LOOK_STATE + s.head_dim));
     a.tickets = (uint32_t *)shim_alloc(4 * b * s.kv_heads);
     memset(a.tickets, 0, 4 * b * s.kv_heads);
     a.attention = shim_alloc(2 * b * row_of(s)), a.delta = numbers(b * s.hidden);
@@ -227,7 +227,7 @@ static void test_attention(const struct sizes &p)
     for (int i = 0; i < 2; i++) { // the tickets are as they were
         memset(a.attention, 0xff, 2 * count);
         memcpy(a.cache, was, bytes);
-        memset(a.parts, 0xff, 4ull * p.batch * s.heads * p.splits * (2 + s.head_dim));
+        memset(a.parts, 0xff, 4ull * p.batch * s.heads * p.splits * (LOOK_STATE + s.head_dim));
         if (shim_fault("ticket"))
             a.tickets[0] = 1;
         shim_launch(look_of_args(a), a, p.batch * s.kv_heads * p.splits, LOOK_THREADS, 0);
