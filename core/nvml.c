@@ -34,7 +34,13 @@ struct field {
         long long s64;
     } value;
 };
-enum { FIELD_LINK_DATA_SENT = 138, FIELD_LINK_DATA_RECEIVED = 139, FIELD_LINK_MB_S = 164 };
+enum {
+    FIELD_LINK_DATA_SENT = 138,
+    FIELD_LINK_DATA_RECEIVED = 139,
+    FIELD_LINK_RAW_SENT = 140,
+    FIELD_LINK_RAW_RECEIVED = 141,
+    FIELD_LINK_MB_S = 164
+};
 enum { FIELD_REAL, FIELD_U32 }; /* of nvmlValueType_t; all others have 64 bits */
 
 struct nvml {
@@ -326,9 +332,11 @@ static double link_bytes(const struct nvml *nvml, unsigned id)
 struct nvml_link_bytes nvml_link_bytes(const struct nvml *nvml)
 {
     if (!nvml || !nvml->link_state || !nvml->fields)
-        return (struct nvml_link_bytes){NAN, NAN};
+        return (struct nvml_link_bytes){NAN, NAN, NAN, NAN};
     return (struct nvml_link_bytes){link_bytes(nvml, FIELD_LINK_DATA_SENT),
-                                    link_bytes(nvml, FIELD_LINK_DATA_RECEIVED)};
+                                    link_bytes(nvml, FIELD_LINK_DATA_RECEIVED),
+                                    link_bytes(nvml, FIELD_LINK_RAW_SENT),
+                                    link_bytes(nvml, FIELD_LINK_RAW_RECEIVED)};
 }
 
 /* --- why not ---------------------------------------------------------------------------------- */

@@ -67,10 +67,10 @@ struct nvml_between {
 };
 struct nvml_between nvml_between(const struct nvml *a, const struct nvml *b);
 
-/* Bytes of data that the links have carried since their counters began; NaN where the driver does
- * not count them. They are counted in KiB. */
+/* Bytes that the links have carried since their counters began; NaN where the driver does not count
+ * them. They are counted in KiB. Raw bytes hold all that passed: data, headers, requests, answers. */
 struct nvml_link_bytes {
-    double sent, received;
+    double sent, received, raw_sent, raw_received;
 };
 struct nvml_link_bytes nvml_link_bytes(const struct nvml *nvml);
 

@@ -6,12 +6,14 @@
  * links/common/exchange.cuh has the protocol.
  *     impl=push      everybody sends the whole vector to everybody, and all add: one trip
  *     impl=two_shot  everybody adds a part of it, and sends the sum: two trips, 2 / ranks of the bytes
- *     mode=kernel    rounds chained in one launch, a block of 512 threads for each 512 slots, at most
- *                    one on each SM. A block begins a round when all its threads have ended the last
- *                    one. N rounds, then 2 N, between three clock reads, at each of which all blocks
+ *     mode=kernel    rounds chained in one launch, a thread for each slot where there are enough: blocks
+ *                    of 64 to 512, of as few as fit on as many SMs. A block begins a round when all
+ *                    its threads have ended the last one. N rounds, then 2 N, between three clock reads, at each of which all blocks
  *                    of all GPUs meet: the slope holds no meeting. The longest of the ranks' times
  *     mode=graph     one round is a node. Graphs of N and 2 N nodes are replayed in all ranks, behind
  *                    a gate and a meeting of the ranks; events; the longest of the ranks' times
+ *     mode=dependent the same, but a node may start before the one before it has ended, and waits for that
+ *                    by itself (programmatic dependent launch, from compute capability 9.0 on)
  *     mode=stream    the same by launches into the stream, all queued before the first begins
  *     impl=nccl      NCCL as it chooses, one process a GPU, without NVLink multicast; not in a kernel
  *     impl=nccl_ll, nccl_ll128, nccl_simple   NCCL by one protocol (NCCL_PROTO, which it reads once a
@@ -81,8 +83,8 @@ enum {
 
 enum op { PUSH, TWO_SHOT, REDUCE_SCATTER, ALL_GATHER };
 static const char *const op_names[] = {"push", "two_shot", "reduce_scatter", "all_gather"};
-enum mode { KERNEL, GRAPH, STREAM };
-static const char *const mode_names[] = {"kernel", "graph", "stream"};
+enum mode { KERNEL, GRAPH, DEPENDENT, STREAM };
+static const char *const mode_names[] = {"kernel", "graph", "dependent", "stream"};
 
 /* By whom. NCCL's protocols are measured up to the size at which they lag far behind. */
 enum by { OURS, NCCL, NCCL_LL, NCCL_LL128, NCCL_SIMPLE, NCCL_SYMMETRIC, N_BY };
@@ -126,9 +128,12 @@ static struct job job_of(const struct bench *b, enum op op, enum gpu_type type, 
 {
     struct job j = {.op = op, .type = type, .bytes = bytes, .packed = bytes <= PACKETS_MOST};
     j.units = bytes / (j.packed ? PACKET_PAYLOAD : PLAIN_PAYLOAD);
-    const uint64_t parts = op == TWO_SHOT ? (uint64_t)b->gpus : 1, most = EXCHANGE_THREADS;
-    const uint64_t each = (j.units + parts - 1) / parts, blocks = (each + most - 1) / most;
-    const unsigned threads = (unsigned)(each < most ? (each + 31) / 32 * 32 : most);
+    const uint64_t parts = op == TWO_SHOT ? (uint64_t)b->gpus : 1;
+    const uint64_t each = (j.units + parts - 1) / parts;
+    unsigned threads = EXCHANGE_THREADS_LEAST;
+    while (threads < EXCHANGE_THREADS && each > (uint64_t)b->sms * threads)
+        threads *= 2;
+    const uint64_t blocks = (each + threads - 1) / threads;
     j.shape = (struct gpu_shape){
         .grid = {(unsigned)(blocks < b->sms ? blocks : b->sms), 1, 1}, .block = threads};
     return j;
@@ -491,9 +496,9 @@ static void time_nodes(struct probe_run *r, struct bench *b, const struct job *j
     int graph[2] = {-1, -1};
     bool as_asked = true;
 
-    for (uint32_t i = 0; mode == GRAPH && i < 2; i++)
+    for (uint32_t i = 0; mode != STREAM && i < 2; i++)
         graph[i] = graph_of(b, j, node, n << i);
-    if (mode == GRAPH) {
+    if (mode != STREAM) {
         const struct gpu_node first = links_first_kernel(b->links, graph[0]);
         probe_fact(r, "kernel", "%s", first.kernel);
         probe_fact(r, "blocks_at_once", "%u", first.blocks);
@@ -503,7 +508,7 @@ static void time_nodes(struct probe_run *r, struct bench *b, const struct job *j
     while (as_asked && probe_more(r))
         for (uint32_t i = 0; i < 2; i++)
             probe_sample(r, EVENT, n << i, time_queued(r, b, j, node, graph[i], n << i));
-    for (uint32_t i = 0; mode == GRAPH && i < 2; i++)
+    for (uint32_t i = 0; mode != STREAM && i < 2; i++)
         links_graph_free(b->links, graph[i]);
 }
 
@@ -520,6 +525,7 @@ static void measure_job(struct probe_run *r, struct bench *all, unsigned flags, 
                           mode_names[mode]))
         return;
     j.by = by;
+    j.shape.dependent = mode == DEPENDENT;
     struct bench *b = bench_of(r, all, by);
     if (by != OURS && !b->has_nccl) {
         probe_missing(r, EVENT, b->no_nccl);
@@ -537,7 +543,7 @@ static void measure_job(struct probe_run *r, struct bench *all, unsigned flags, 
         probe_fact(r, "nccl", "%s", links_nccl_version(b->links));
         return;
     }
-    if (mode != GRAPH) {
+    if (mode == KERNEL || mode == STREAM) {
         probe_fact(r, "blocks_at_once", "%u", j.shape.grid.x);
         probe_fact(r, "threads", "%u", j.shape.block);
     }
@@ -572,12 +578,13 @@ static void measure_sum(struct probe_run *r, struct bench *b, enum gpu_type type
     const unsigned flags = !shown                              ? PROBE_DEEP
                            : what & FIRST && mode != STREAM ? 0
                                                               : PROBE_THRICE;
-    const unsigned rare = bytes < TWO_SHOT_LEAST || mode == STREAM ? PROBE_DEEP : flags;
+    const bool is_rare = bytes < TWO_SHOT_LEAST || mode == DEPENDENT || mode == STREAM;
+    const unsigned rare = is_rare ? PROBE_DEEP : flags;
 
     if (bytes <= PUSH_MOST)
         measure_job(r, b, flags, PUSH, type, bytes, mode, OURS);
     measure_job(r, b, rare, TWO_SHOT, type, bytes, mode, OURS);
-    if (mode != KERNEL)
+    if (mode == GRAPH || mode == STREAM)
         measure_job(r, b, flags, PUSH, type, bytes, mode, NCCL);
     for (enum by by = NCCL_LL; by < N_BY && mode == GRAPH; by++)
         if (bytes <= by_whom[by].most)
@@ -589,7 +596,8 @@ static void measure_parts(struct probe_run *r, struct bench *b, enum gpu_type ty
                           unsigned what, enum mode mode)
 {
     const unsigned flags =
-        type == GPU_BF16 && mode != STREAM && what & PARTS ? PROBE_THRICE : PROBE_DEEP;
+        type == GPU_BF16 && (mode == KERNEL || mode == GRAPH) && what & PARTS ? PROBE_THRICE
+                                                                              : PROBE_DEEP;
 
     for (enum op op = REDUCE_SCATTER; op <= ALL_GATHER; op++) {
         measure_job(r, b, flags, op, type, bytes, mode, OURS);
@@ -600,8 +608,12 @@ static void measure_parts(struct probe_run *r, struct bench *b, enum gpu_type ty
 
 static void measure_sizes(struct probe_run *r, struct bench *b, enum gpu_type type)
 {
+    const bool can_start_early = gpu_facts(r)->cc >= 90;
+
     for (size_t i = 0; i < PROBE_LENGTH(sizes); i++)
         for (enum mode mode = KERNEL; mode <= STREAM; mode++) {
+            if (mode == DEPENDENT && !can_start_early)
+                continue;
             measure_sum(r, b, type, sizes[i].bytes, sizes[i].what, mode);
             measure_parts(r, b, type, sizes[i].bytes / (size_t)b->gpus, sizes[i].what, mode);
         }

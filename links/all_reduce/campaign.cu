@@ -70,8 +70,7 @@ enum campaign_result { CAMPAIGN_SUM, CAMPAIGN_PART, CAMPAIGN_ALL };
 template <typename OP, typename WIRE, typename TYPE, int RANKS, enum campaign_result RESULT>
 __device__ __forceinline__ void campaign(const struct campaign_args &a)
 {
-    __shared__ uint64_t shared;
-    struct exchange_turn turn = exchange_join(a.x.team, &shared, a.rounds);
+    struct exchange_turn turn = exchange_join(a.x.team);
     const uint32_t me = a.x.team.rank;
     uint32_t wrong = 0;
 
@@ -89,6 +88,7 @@ __device__ __forceinline__ void campaign(const struct campaign_args &a)
         exchange_linger(a.x.team, turn.round);
         OP::round(a.x, turn, a.units, 1, from, to);
     }
+    exchange_leave(a.x.team, turn, a.rounds);
     if (wrong > 0)
         atomicAdd(a.wrong, wrong);
 }

@@ -1,16 +1,26 @@
 // One exchange a launch: a node of a graph, or one of many launches in a stream.
+#include "core/device/dependent.cuh"
 #include "links/all_reduce/exchanges.cuh"
 
 #if __CUDA_ARCH__ >= 800
 
+// A thread asks for its first unit and for the round's number at once. Where the launch may begin before its
+// predecessor has ended, it waits for that here.
 template <typename OP, typename UNIT>
 __device__ __forceinline__ void node(const struct exchange_args &a)
 {
-    __shared__ uint64_t shared;
-    struct exchange_turn turn = exchange_join(a.x.team, &shared, 1);
-    const exchange_vector<const UNIT> from = {(const UNIT *)a.from};
+#if __CUDA_ARCH__ >= 900
+    dependent_release();
+    dependent_wait();
+#endif
+    const uint64_t mine = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
+    const exchange_vector<const UNIT> all = {(const UNIT *)a.from};
     const exchange_vector<UNIT> to = {(UNIT *)a.to};
+    const UNIT early = all(mine < a.units ? mine : 0);
+    struct exchange_turn turn = exchange_join(a.x.team);
+    const auto from = [&](uint64_t i) { return i == mine ? early : all(i); };
     OP::round(a.x, turn, a.units, a.scale, from, to);
+    exchange_leave(a.x.team, turn, 1);
 }
 
 // No fence and nothing that empties the L1, in the whole kernel; polls ask for all peers at once.

@@ -26,6 +26,7 @@
 #ifndef LINKS_COMMON_EXCHANGE_CUH
 #define LINKS_COMMON_EXCHANGE_CUH
 
+#include "core/device/order.cuh"
 #include "fused/common/vector.cuh"
 #include "links/common/exchange.h"
 #include "links/common/team.cuh"
@@ -130,25 +131,29 @@ struct plain {
 
 // A thread's place in the rounds of a launch.
 struct exchange_turn {
-    uint64_t round; // since the team began; the first is 1
+    uint64_t round;  // since the team began; the first is 1
+    uint32_t before; // the first thread's: blocks of this launch that had read the counter before its own
     struct team_watch watch;
 };
 
-// Call it once in a launch, with all threads, which then do so many rounds. The counter of rounds is
-// the GPU's own, so that a graph can be replayed. The block that asks last moves it on: the others
-// have asked, so nobody reads it between. `shared` is a word of shared memory.
-__device__ __forceinline__ struct exchange_turn exchange_join(const struct team &t,
-                                                              uint64_t *shared, uint32_t rounds)
+// Once in a launch, with all threads. The counter of rounds is the GPU's own, so that a graph can be
+// replayed. A block counts when all its threads have read it.
+__device__ __forceinline__ struct exchange_turn exchange_join(const struct team &t)
 {
-    unsigned long long *turn = (unsigned long long *)&t.mine->turn;
-    if (threadIdx.x == 0) {
-        const unsigned long long seen = atomicAdd(turn, 1ull);
-        if (seen % TEAM_TURN == gridDim.x - 1)
-            atomicAdd(turn, (unsigned long long)rounds * TEAM_TURN - gridDim.x);
-        *shared = seen / TEAM_TURN + 1;
-    }
+    struct exchange_turn turn = {load_relaxed_64(&t.mine->turn) + 1, 0, {0, 0, false}};
     __syncthreads();
-    return {*shared, {0, 0, false}};
+    if (threadIdx.x == 0)
+        turn.before = team_arrive(&t.mine->asked, gridDim.x);
+    return turn;
+}
+
+// Once in a launch of so many rounds, with all threads, whenever they like. The block that counted last moves
+// the counter on: nobody reads it any more. Only here does a thread wait for its count.
+__device__ __forceinline__ void exchange_leave(const struct team &t, const struct exchange_turn &turn,
+                                               uint32_t rounds)
+{
+    if (threadIdx.x == 0 && turn.before == gridDim.x - 1)
+        atomicAdd((unsigned long long *)&t.mine->turn, (unsigned long long)rounds);
 }
 
 // Under test, some warps come late to some rounds: one in 64, by up to t.linger_ns.

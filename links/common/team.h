@@ -17,13 +17,14 @@ struct team_state {
     uint32_t pad_arrived[31];
     uint32_t inbox[LINKS_MOST]; /* the last barrier to which each rank has come; written by it */
     uint32_t pad_inbox[28];
-    uint64_t turn; /* exchange rounds so far x TEAM_TURN + blocks of this launch that have asked */
+    uint64_t turn; /* exchange rounds of earlier launches */
     uint64_t pad_turn[15];
+    uint32_t asked; /* blocks of this launch that have read it */
+    uint32_t pad_asked[31];
 };
-ARGS_SIZE(struct team_state, 512);
+ARGS_SIZE(struct team_state, 640);
 
 enum {
-    TEAM_TURN = 1 << 16,
     TEAM_LOST = 1 << 16, /* `lost` is this, + 256 x the rank that waited, + that for which it did */
 };
 

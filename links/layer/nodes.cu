@@ -20,14 +20,13 @@ static __device__ __forceinline__ void give_share(const struct layer_args &a)
 // it waits.
 template <int RANKS> static __device__ __forceinline__ void add_shares(const struct layer_args &a)
 {
-    __shared__ uint64_t shared;
-    struct exchange_turn turn = exchange_join(a.exchange.team, &shared, 1);
     typedef packets::unit unit;
     const uint64_t units = a.decoder.shape.hidden / 2;
     const uint64_t mine = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
     const exchange_vector<const unit> from = {(const unit *)a.share};
     float2 *residual = (float2 *)a.decoder.output;
     const float2 early = residual[mine < units ? mine : units - 1];
+    struct exchange_turn turn = exchange_join(a.exchange.team);
 
     push_all_reduce<packets, fp32, RANKS>::round(
         a.exchange, turn, units, 1, from, [&](uint64_t i, unit sum) {
@@ -35,6 +34,7 @@ template <int RANKS> static __device__ __forceinline__ void add_shares(const str
             residual[i] = make_float2(was.x + __uint_as_float(sum.word[0]),
                                       was.y + __uint_as_float(sum.word[1]));
         });
+    exchange_leave(a.exchange.team, turn, 1);
 }
 
 #define NODE(threads, name, blocks, call)                                                          \

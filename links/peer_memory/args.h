@@ -39,6 +39,11 @@ struct chase_args {
 };
 ARGS_SIZE(struct chase_args, 64);
 
+/* What a block stored meanwhile, and in what time: its last lap ends behind the last fence. */
+struct fence_stored {
+    uint64_t bytes, ns;
+};
+
 /* One thread stores a word into a peer's memory and fences, again and again. The other blocks, if
  * any, store to that peer all the while, and end with it. The first launch's `number` is 1, so that
  * no word of an earlier launch is taken for one of this. */
@@ -48,7 +53,7 @@ struct fence_args {
     uint32_t *began;  /* in this GPU's memory: other blocks that store, of all launches */
     uint32_t *over;   /* in this GPU's memory: the number of the last launch that is over */
     struct chase_out *out;
-    uint64_t *stored; /* in this GPU's memory: bytes that the other blocks stored, of each */
+    struct fence_stored *stored; /* in this GPU's memory, of each block */
     uint32_t *late;   /* mapped: see struct links_meeting */
     uint32_t repeats, others, before, number, budget_ns, pad;
 };

@@ -12,7 +12,8 @@
  *       is one of the GPU or of the system; others=idle: nobody else stores; others=storing: all
  *       other SMs store to that peer as fast as they can. Only rank 0 does this
  *   first_time one load by rank 0 after its GPU has done nothing for a while, and the mean of the
- *       eight that follow it (next_time). idle=0us: right behind the same kernel
+ *       eight that follow it (next_time). idle=0us: right behind the same kernel. of=own: from its own L2,
+ *       a control, which must not show what of=peer does: then it is the link that slept
  *   stale      share of rounds in which a load gave an older value than the owner had written and
  *       announced. load=ca is the control, which must see old values: it keeps lines in its L1, of
  *       which the owner knows nothing. load=cg and load=sys must see none
@@ -54,9 +55,9 @@ static const struct probe_metric metrics[] = {
         "a store to the next GPU's memory and a fence of this scope behind it"},
     [STORED] = {"stored_meanwhile", "bytes/s", PROBE_HIGHER, .keys = "gpus,scope,others",
         .what = "what the other SMs stored to that GPU during the fences"},
-    [FIRST_TIME] = {"first_time", "ns", PROBE_LOWER, .timer = "device", .keys = "gpus,idle",
-        .what = "the first load from the next GPU's L2 after so long a pause"},
-    [NEXT_TIME] = {"next_time", "ns", PROBE_LOWER, .timer = "device", .keys = "gpus,idle",
+    [FIRST_TIME] = {"first_time", "ns", PROBE_LOWER, .timer = "device", .keys = "gpus,of,idle",
+        .what = "the first load from the next GPU's L2, or the own, after so long a pause"},
+    [NEXT_TIME] = {"next_time", "ns", PROBE_LOWER, .timer = "device", .keys = "gpus,of,idle",
         .what = "one of the eight dependent loads behind it"},
     [STALE] = {"stale", "ratio", PROBE_LOWER, .keys = "gpus,load",
         .what = "rounds in which a load gave an older value than its owner had announced"},
@@ -66,8 +67,10 @@ static const struct probe_metric metrics[] = {
         .what = "the same as a rate; in both directions, bytes that a GPU sends and receives"},
     [SMS_RATE] = {"sms_rate", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, .keys = "gpus,by,sms,bytes",
         .what = "rate of a copy by so many SMs, a block on each"},
-    [COUNTED] = {"counted", "ratio", PROBE_LOWER, .keys = "gpus,by",
+    [COUNTED] = {"counted", "ratio", PROBE_LOWER, .keys = "gpus,by,directions,bytes",
         .what = "bytes that the links' own counters of data saw, over those that were copied"},
+    [RAW] = {"raw", "ratio", PROBE_LOWER, .keys = "gpus,by,directions,bytes",
+        .what = "the same of all bytes that passed in that direction: data, headers, requests, answers"},
 };
 
 static const struct probe_parameter parameters[] = {LINKS_PARAMETERS};
@@ -294,15 +297,16 @@ static void measure_sms(struct probe_run *r, struct peers *p)
 
 /* --- fences ----------------------------------------------------------------------------------- */
 
-/* Bytes that the other blocks stored, from what each left; NaN if one left nothing. */
-static double stored_bytes(struct probe_run *r, const struct peers *p, const struct fence_args *a)
+/* Bytes a nanosecond that the other blocks stored, each in its own time; NaN if one left nothing. */
+static double stored_rate(struct probe_run *r, const struct peers *p, const struct fence_args *a)
 {
-    uint64_t *stored = probe_host_alloc(r, (a->others + 1) * sizeof *stored);
+    struct fence_stored *stored = probe_host_alloc(r, (a->others + 1) * sizeof *stored);
     double sum = 0;
 
     links_read(p->l, 0, stored, a->stored, (a->others + 1) * sizeof *stored);
     for (uint32_t i = 1; i <= a->others; i++)
-        sum = stored[i] == UINT64_MAX ? (double)NAN : sum + (double)stored[i];
+        sum = stored[i].ns == UINT64_MAX ? (double)NAN
+                                         : sum + (double)stored[i].bytes / (double)stored[i].ns;
     free(stored);
     return sum;
 }
@@ -317,7 +321,7 @@ static void fence_once(struct probe_run *r, struct peers *p, int kernel, uint32_
         .began = (uint32_t *)(void *)(words + 8192),
         .over = (uint32_t *)(void *)(words + 8192 + LINKS_APART),
         .out = (struct chase_out *)(void *)p->out.at[0][0],
-        .stored = (uint64_t *)(void *)(words + 16384),
+        .stored = (struct fence_stored *)(void *)(words + 16384),
         .repeats = REPEATS, .others = others, .before = p->began, .number = ++p->fences,
         .budget_ns = BUDGET_NS,
     };
@@ -339,7 +343,8 @@ static void fence_once(struct probe_run *r, struct peers *p, int kernel, uint32_
                    REPEATS * CHASE_LOADS, (unsigned long long)last);
     if (others > 0) {
         const struct chase_result *at = &p->seen[0].result;
-        probe_sample(r, STORED, stored_bytes(r, p, &a), (double)(at->tail.ns - at->lead.ns));
+        const double ns = (double)(at->tail.ns - at->lead.ns);
+        probe_sample(r, STORED, stored_rate(r, p, &a) * ns, ns);
     }
 }
 
@@ -370,19 +375,21 @@ static void sleep_us(int64_t us)
         ;
 }
 
-static void measure_first(struct probe_run *r, struct peers *p, int64_t idle_us, unsigned flags)
+static void measure_first(struct probe_run *r, struct peers *p, int owner, int64_t idle_us,
+                          unsigned flags)
 {
     const struct gpu_shape shape = {.grid = {1, 1, 1}, .block = 32};
     struct first_out seen;
 
-    if (!probe_begin_case(r, flags, "gpus=%d,idle=%lldus", links_gpus(p->l), (long long)idle_us))
+    if (!probe_begin_case(r, flags, "gpus=%d,of=%s,idle=%lldus", links_gpus(p->l),
+                          owner == 0 ? "own" : "peer", (long long)idle_us))
         return;
-    const struct permutation order = make_ring(r, p, 0, 1, L2_RING_BYTES);
+    const struct permutation order = make_ring(r, p, 0, owner, L2_RING_BYTES);
     links_wait(p->l);
     for (uint64_t i = 0; probe_more(r); i++) {
         const uint64_t step = i * (1 + FIRST_NEXT) % order.n;
         struct first_args a = {
-            .at = (uint64_t)(uintptr_t)p->ring.at[0][1] + permute(order, step) * CHASE_SPACING,
+            .at = (uint64_t)(uintptr_t)p->ring.at[0][owner] + permute(order, step) * CHASE_SPACING,
             .out = (struct first_out *)(void *)p->out.at[0][0],
         };
         links_fill(p->l, 0, a.out, 0xff, sizeof *a.out);
@@ -398,7 +405,7 @@ static void measure_first(struct probe_run *r, struct peers *p, int64_t idle_us,
         const struct chase_result at = {.lead = seen.lead, .tail = seen.tail};
         const double mhz = mhz_of(&at);
         const uint64_t end = permute(order, (step + 1 + FIRST_NEXT) % order.n);
-        if (seen.end != (uint64_t)(uintptr_t)p->ring.at[0][1] + end * CHASE_SPACING)
+        if (seen.end != (uint64_t)(uintptr_t)p->ring.at[0][owner] + end * CHASE_SPACING)
             probe_fail(r, "loads after a pause ended elsewhere than their ring says");
         probe_sample(r, FIRST_TIME, 1, (double)seen.first_cycles * 1e3 / mhz);
         probe_sample(r, NEXT_TIME, FIRST_NEXT, (double)seen.next_cycles * 1e3 / mhz);
@@ -490,10 +497,13 @@ static void measure(struct probe_run *r)
     measure_chase(r, &p, ATOMIC_TIME, p.atomic, "hbm", p.hbm_bytes);
     measure_pairs(r, &p);
     measure_sms(r, &p);
-    measure_first(r, &p, 0, 0);
-    measure_first(r, &p, 1000, PROBE_THRICE);
-    measure_first(r, &p, 100000, PROBE_TWICE);
-    measure_first(r, &p, 1000000, PROBE_DEEP);
+    measure_first(r, &p, 1, 0, 0);
+    for (int owner = 1; owner >= 0; owner--) {
+        measure_first(r, &p, owner, 1000, PROBE_THRICE);
+        measure_first(r, &p, owner, 10000, PROBE_TWICE);
+        measure_first(r, &p, owner, 100000, PROBE_TWICE);
+        measure_first(r, &p, owner, 1000000, PROBE_DEEP);
+    }
     measure_stale(r, &p);
     measure_fences(r, &p);
     measure_rates(r, l);

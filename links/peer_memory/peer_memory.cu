@@ -99,14 +99,14 @@ __device__ __forceinline__ void store_meanwhile(const struct fence_args &a)
         laps++;
     } while (load_relaxed(a.over) != a.number && clock_ns() - began < a.budget_ns);
     if (threadIdx.x == 0)
-        a.stored[blockIdx.x] = laps * FENCE_PIECE;
+        a.stored[blockIdx.x] = {laps * FENCE_PIECE, clock_ns() - began};
 }
 
 // A fence brings no value that a clock read could wait for. A load of this GPU's memory does, and
 // cannot run before the fence: one in each stretch, so that it cancels in the slope.
-__device__ __forceinline__ void fenced(const uint64_t *here)
+__device__ __forceinline__ void fenced(const struct fence_stored *here)
 {
-    consume(load_cg(here));
+    consume(load_cg(&here->bytes));
 }
 
 template <typename FENCE> __device__ __forceinline__ void fence_peer(const struct fence_args &a)

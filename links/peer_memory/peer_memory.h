@@ -5,7 +5,7 @@
 #include "links/common/links.h"
 
 enum { LOAD_TIME, ATOMIC_TIME, PAIR_TIME, SM_TIME, FENCE_TIME, STORED, FIRST_TIME, NEXT_TIME, STALE,
-       TRANSFER_TIME, RATE, SMS_RATE, COUNTED };
+       TRANSFER_TIME, RATE, SMS_RATE, COUNTED, RAW };
 
 /* rates.c: every way to move bytes, by size, by SMs, in one direction and in both, and what the
  * links' own counters say of it. */

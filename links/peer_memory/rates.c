@@ -178,34 +178,42 @@ static void sweep_sms(struct probe_run *r, const struct rates *s, enum by by)
 
 /* --- the links' own counters ------------------------------------------------------------------ */
 
-/* Rank 0 sends a known number of bytes. Its links' counters of data should have counted them; drivers
- * differ in what they count, so that another number is a remark. They are read through the driver, which
- * may update them late: 50 ms pass before each reading. */
-static void count_bytes(struct probe_run *r, const struct rates *s, enum by by)
+/* Rank 0 sends a known number of bytes, and in both directions receives as many. Its links' counters of
+ * data should have counted them; drivers differ in what they count, so that another number is a remark. They
+ * are read through the driver, which may update them late: 50 ms pass before each reading. The raw counters
+ * tell what a byte of data costs on the wire: times the rate, it is what the links carried. */
+static void count_bytes(struct probe_run *r, const struct rates *s, enum by by, bool both)
 {
-    const struct transfer t = {by, false, MOST_BYTES, (unsigned)gpu_facts(r)->n_sm};
+    const struct transfer t = {by, both, MOST_BYTES, (unsigned)gpu_facts(r)->n_sm};
     const bool pulls = by == BY_LOAD;
     char why[NVML_WHY];
 
     if (!is_there(s, by) ||
-        !probe_begin_case(r, PROBE_TWICE, "gpus=%d,by=%s", links_gpus(s->l), names[by]))
+        !probe_begin_case(r, PROBE_TWICE, "gpus=%d,by=%s,directions=%s,bytes=%zu", links_gpus(s->l),
+                          names[by], both ? "both" : "one", t.bytes))
         return;
     struct nvml *nvml = nvml_open(links_pci_bus(s->l, 0), why);
     nanosleep(&(struct timespec){.tv_nsec = COUNTERS_NS}, NULL);
     const struct nvml_link_bytes before = nvml_link_bytes(nvml);
     for (int i = 0; i < MOST_TRANSFERS; i++)
-        queue(s, &t, 0);
+        for (int rank = 0; rank < (both ? links_gpus(s->l) : 1); rank++)
+            queue(s, &t, rank);
     links_wait(s->l);
     nanosleep(&(struct timespec){.tv_nsec = COUNTERS_NS}, NULL);
     const struct nvml_link_bytes after = nvml_link_bytes(nvml);
     nvml_close(nvml);
-    const double moved = (double)MOST_BYTES * MOST_TRANSFERS,
-                 counted = pulls ? after.received - before.received : after.sent - before.sent;
-    if (isnan(counted)) {
+    const double moved = (double)t.bytes * MOST_TRANSFERS,
+                 counted = pulls ? after.received - before.received : after.sent - before.sent,
+                 raw = pulls ? after.raw_received - before.raw_received
+                             : after.raw_sent - before.raw_sent;
+    if (isnan(counted))
         probe_missing(r, COUNTED, "this driver shows no counters of its NVLinks' bytes");
-        return;
-    }
-    probe_value(r, COUNTED, counted / moved);
+    else
+        probe_value(r, COUNTED, counted / moved);
+    if (isnan(raw))
+        probe_missing(r, RAW, "this driver shows no raw counters of its NVLinks' bytes");
+    else
+        probe_value(r, RAW, raw / moved);
     if (!links_is_loopback(s->l) && fabs(counted / moved - 1) > AGREE)
         probe_note(r, "by=%s: the links counted %.4g bytes of %.4g", names[by], counted, moved);
 }
@@ -230,6 +238,7 @@ void measure_rates(struct probe_run *r, struct links *l)
         sweep_sizes(r, &s, by, true);
         if (by != BY_ENGINE)
             sweep_sms(r, &s, by);
-        count_bytes(r, &s, by);
+        count_bytes(r, &s, by, false);
+        count_bytes(r, &s, by, true);
     }
 }

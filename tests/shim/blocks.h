@@ -233,6 +233,13 @@ static void shim_new_block(shim_block *b)
 
 /* --- all blocks together ---------------------------------------------------------------------- */
 
+/* Of a kernel without shared memory there is none to copy. */
+static void shim_copy(void *to, const void *from, size_t bytes)
+{
+    if (bytes > 0)
+        memcpy(to, from, bytes);
+}
+
 /* There is one thread-local memory, which is the shared memory of the block that runs. Those of the
  * others are kept aside. */
 static void shim_swap_blocks(shim_block *from, shim_block *to)
@@ -240,8 +247,8 @@ static void shim_swap_blocks(shim_block *from, shim_block *to)
     if (from == to)
         return;
     if (from)
-        memcpy(from->aside, from->shared, from->shared_bytes);
-    memcpy(to->shared, to->aside, to->shared_bytes);
+        shim_copy(from->aside, from->shared, from->shared_bytes);
+    shim_copy(to->shared, to->aside, to->shared_bytes);
     shim.block = to;
     blockIdx = to->index;
 }
@@ -257,7 +264,7 @@ static void shim_run_together(shim_block *blocks, unsigned n)
         b->aside = (char *)malloc(b->shared_bytes + 1);
         if (!b->aside)
             shim_die("no room for %zu bytes of shared memory", b->shared_bytes);
-        memcpy(b->aside, b->shared, b->shared_bytes);
+        shim_copy(b->aside, b->shared, b->shared_bytes);
     }
     for (unsigned n_living = n; n_living > 0;) {
         unsigned still = 0;

@@ -320,7 +320,7 @@ static void test_chain(const struct problem &p)
     by_push(p, a, p.ranks);
     check_ranks(p, a, residual, NULL, "push");
     memcpy(first, a[0].decoder.output, 4 * p.shape.hidden);
-    shim_check(a[0].exchange.team.mine->turn == 2ull * p.layers * TEAM_TURN, "%llu turns",
+    shim_check(a[0].exchange.team.mine->turn == 2ull * p.layers, "%llu turns",
                (unsigned long long)a[0].exchange.team.mine->turn);
     if (shim.order == 2)
         return;

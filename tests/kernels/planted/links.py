@@ -62,7 +62,7 @@ FAULTS = [
         asm volatile("fence.acq_rel.gpu;" ::: "memory");""")],
          caught={"peer_memory_fence_gpu": "expected stg64.sys=*,32,64"}),
     dict(name="a fence that no clock waits for", source=PEER,
-         changes=[(PEER, "    consume(load_cg(here));", "    ;")],
+         changes=[(PEER, "    consume(load_cg(&here->bytes));", "    ;")],
          caught={"peer_memory_fence_gpu": "expected ", "peer_memory_fence_sys": "expected "}),
     dict(name="a copy through the L1", source=RATES,
          changes=[(GENERAL, CG_128, CG_128.replace(".cg.", ".ca."))], caught={"rates_copy": "ldg128.gpu=4"}),
