@@ -690,7 +690,6 @@ const struct probe probe = {
     .name = "all_reduce",
     .what = "How long does it take to add a vector over all GPUs?",
     .method = 1,
-    .draft = "it has not run on two GPUs yet",
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

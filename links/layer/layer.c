@@ -782,7 +782,6 @@ const struct probe probe = {
     .name = "layer",
     .what = "How long does a decoder's layer take that several GPUs share?",
     .method = 1,
-    .draft = "it has not run on two GPUs yet",
     .needs = PROBE_GPU,
     .min_cc = 90,
     .metrics = metrics,

@@ -514,7 +514,6 @@ const struct probe probe = {
     .name = "peer_memory",
     .what = "How far away is another GPU's memory, and how fast is the way there?",
     .method = 1,
-    .draft = "it has not run on two GPUs yet",
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

@@ -326,7 +326,6 @@ const struct probe probe = {
     .name = "signal",
     .what = "How long does a word take from one GPU to another, and a barrier of all of them?",
     .method = 1,
-    .draft = "it has not run on two GPUs yet",
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

@@ -20,7 +20,7 @@ struct listed {
     int method;
     bool added; /* by catalogue_add() */
     bool is_draft; /* run only by its name */
-    bool takes_gpus; /* several: it has the parameter "gpus" */
+    bool takes_gpus; /* several: it has the parameter "gpus"; run by --devices, or by its name */
 };
 
 struct catalogue {

@@ -56,7 +56,7 @@ static const struct argp_option table[] = {
     {.name = "devices",
      .key = KEY_DEVICES,
      .arg = "N,N...",
-     .doc = "One run over these two GPUs, or four: the programs of links/, drafts too, use them all, "
+     .doc = "One run over these two GPUs, or four: the programs of links/ use them all, "
             "and the one-GPU programs that explain their rows use the first"},
     {.name = "require-gpu",
      .key = KEY_REQUIRE_GPU,
@@ -175,7 +175,7 @@ static bool asked_for(const struct session *s, const struct listed *probe)
         return probe->added;
     if (s->options.n_devices > 1)
         return probe->takes_gpus || devices_explain(probe->name);
-    return !probe->is_draft;
+    return !probe->is_draft && !probe->takes_gpus;
 }
 
 static bool take_with(struct session *s)
