@@ -61,6 +61,15 @@ uint32_t decoder_chain_layers(const struct decoder_problem *p, double l2_bytes)
     return n <= CHAIN_MAX ? (uint32_t)n : 0;
 }
 
+bool decoder_near_suits(const struct decoder_shape *s, const struct sides_map *map)
+{
+    for (int m = 0; m <= DECODER_HEAD; m++)
+        for (uint32_t side = 0; side < 2; side++)
+            if (decoder_near_groups(s, (enum decoder_matrix)m, side) < map->count[side])
+                return false;
+    return true;
+}
+
 uint32_t decoder_shared_bytes(const struct decoder_problem *p, uint32_t stages, bool has_residual)
 {
     return decoder_shared_of(&p->model.shape, p->batch, stages, has_residual).bytes;

@@ -33,16 +33,6 @@ struct decoder_read_args {
 };
 ARGS_SIZE(struct decoder_read_args, 40);
 
-/* Copies matrix m of a layer, or the head, to where its rows are near: see decoder.h. */
-struct decoder_move_args {
-    const char *from;
-    char *to;
-    struct decoder_shape shape;
-    uint32_t m, unused;
-    struct sides_map map;
-};
-ARGS_SIZE(struct decoder_move_args, 88);
-
 /* How numbers lie in words of 32 bits, `stride` words apart: in the mail each may have an epoch
  * beside it. */
 enum decoder_layout {

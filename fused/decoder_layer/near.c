@@ -28,16 +28,6 @@ static void move_all(struct probe_run *r, const struct decoder_problem *p,
         move(r, copy, s, DECODER_HEAD, head, copy->weights + p->sets * decoder_near_layer_bytes(s));
 }
 
-/* Each SM has to hand over some of every product. */
-static bool has_rows_for_all(const struct decoder_shape *s, const struct sides_map *map)
-{
-    for (int m = 0; m <= DECODER_HEAD; m++)
-        for (uint32_t side = 0; side < 2; side++)
-            if (decoder_near_groups(s, (enum decoder_matrix)m, side) < map->count[side])
-                return false;
-    return true;
-}
-
 /* The copy's memory, and where its sides are; false with the reason. */
 static bool make_room(struct probe_run *r, const struct decoder_problem *p, size_t bytes,
                       struct decoder_near_copy *copy)
@@ -56,7 +46,7 @@ static bool make_room(struct probe_run *r, const struct decoder_problem *p, size
     copy->sides = sides_of(r, copy->weights, bytes);
     if (copy->sides.why[0])
         return snprintf(copy->why, sizeof copy->why, "%s", copy->sides.why), false;
-    if (!has_rows_for_all(&p->model.shape, &copy->sides.map))
+    if (!decoder_near_suits(&p->model.shape, &copy->sides.map))
         return snprintf(copy->why, sizeof copy->why, "a side of the L2 has more SMs than rows"),
                false;
     return true;

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/sides.h"
 #include "links/common/wire.h"
 
 /* A stream that is not empty by then hangs: every wait in a kernel ends after a second at most. Rank 0
@@ -23,6 +24,7 @@ bool hand_answers(enum order_kind kind)
     switch (kind) {
     case ORDER_HELLO:
     case ORDER_ALLOCATE:
+    case ORDER_ALLOCATE_OWN:
     case ORDER_OPEN:
     case ORDER_MAPPED:
     case ORDER_SHARE:
@@ -40,8 +42,8 @@ bool hand_answers(enum order_kind kind)
 
 bool hand_reads(enum order_kind kind)
 {
-    return kind == ORDER_READ || kind == ORDER_NODE || kind == ORDER_NCCL_ID ||
-           kind == ORDER_NCCL_VERSION;
+    return kind == ORDER_READ || kind == ORDER_SIDES || kind == ORDER_NODE ||
+           kind == ORDER_NCCL_ID || kind == ORDER_NCCL_VERSION;
 }
 
 static void *pointer(uint64_t address)
@@ -195,11 +197,20 @@ static void node(struct hand *h, const struct order *o, void *data)
     memcpy(data, &first, sizeof first);
 }
 
+static void find_sides(struct hand *h, const struct order *o, void *data)
+{
+    const struct sides found = sides_of(h->r, pointer(o->at), o->from);
+    memcpy(data, &found, sizeof found);
+}
+
 /* Orders that touch memory. */
 static void do_memory(struct hand *h, const struct order *o, void *data, struct answer *answer)
 {
     switch (o->kind) {
     case ORDER_ALLOCATE: allocate(h, o->bytes, answer); break;
+    case ORDER_ALLOCATE_OWN:
+        answer->address = (uint64_t)(uintptr_t)gpu_alloc(h->r, o->bytes, "memory of a rank's own");
+        break;
     case ORDER_OPEN: open_memory(h, o, answer); break;
     case ORDER_MAPPED: answer->address = (uint64_t)(uintptr_t)gpu_mapped(h->r, o->bytes); break;
     case ORDER_SHARE:
@@ -227,6 +238,7 @@ static void do_memory(struct hand *h, const struct order *o, void *data, struct 
         CUDA(cudaMemcpyAsync(pointer(o->at), pointer(o->from), o->bytes, cudaMemcpyDefault,
                              gpu_stream(h->r)));
         break;
+    case ORDER_SIDES: find_sides(h, o, data); break;
     default: gpu_sweep_l2(h->r);
     }
 }

@@ -9,6 +9,7 @@
 enum order_kind {
     ORDER_HELLO,      /* answer: address of the word `late` */
     ORDER_ALLOCATE,   /* bytes; answer: address, handle */
+    ORDER_ALLOCATE_OWN, /* bytes; answer: address */
     ORDER_OPEN,       /* handle, of another rank; answer: address in this one */
     ORDER_MAPPED,     /* bytes; answer: address */
     ORDER_SHARE,      /* image: the name of shared memory of the host, bytes; answer: address, or 0 */
@@ -21,6 +22,7 @@ enum order_kind {
     ORDER_READ,       /* from, bytes; answered by the bytes, too */
     ORDER_COPY,       /* at, from, bytes */
     ORDER_SWEEP,
+    ORDER_SIDES,      /* at, from: bytes there; answered by a struct sides, too, of this rank's pointers */
     ORDER_HOLD,
     ORDER_GO,
     ORDER_START,

@@ -10,6 +10,7 @@
 
 #include "core/nvml.h"
 #include "core/respawn.h"
+#include "core/sides.h"
 #include "links/common/hand.h"
 #include "links/common/wire.h"
 
@@ -360,6 +361,18 @@ struct links_memory links_alloc(struct links *l, size_t bytes, const char *what)
     return m;
 }
 
+struct links_memory links_alloc_own(struct links *l, size_t bytes, const char *what)
+{
+    struct links_memory m = {.bytes = bytes};
+    struct answer own[LINKS_MOST];
+
+    (void)what;
+    ask_all(l, &(struct order){.kind = ORDER_ALLOCATE_OWN, .bytes = bytes}, own);
+    for (int rank = 0; rank < l->ranks; rank++)
+        m.at[rank][rank] = (char *)(uintptr_t)own[rank].address;
+    return m;
+}
+
 void links_fill(struct links *l, int rank, void *to, int byte, size_t bytes)
 {
     struct order order = {
@@ -428,6 +441,26 @@ void links_fill_normal(struct links *l, int rank, void *to, enum gpu_type type, 
                           .bytes = count,
                           .seed = seed};
     ask(l, rank, &order, NULL, 0);
+}
+
+bool links_sides(struct links *l, char *const at[LINKS_MOST], size_t bytes,
+                 struct sides_map map[LINKS_MOST], char *why, size_t size)
+{
+    struct sides found;
+
+    for (int rank = 0; rank < l->ranks; rank++) {
+        const struct order order = {.kind = ORDER_SIDES,
+                                    .at = address(at[rank]),
+                                    .from = bytes,
+                                    .bytes = sizeof found};
+        ask(l, rank, &order, &found, sizeof found);
+        if (found.why[0]) {
+            snprintf(why, size, "rank %d: %s", rank, found.why);
+            return false;
+        }
+        map[rank] = found.map;
+    }
+    return true;
 }
 
 void *links_mapped(struct links *l, int rank, size_t bytes)

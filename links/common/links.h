@@ -37,6 +37,7 @@
 #define LINKS_COMMON_LINKS_H
 
 #include "core/gpu.h"
+#include "core/device/sides.h"
 #include "core/nccl.h"
 #include "links/common/meeting.h"
 
@@ -78,6 +79,9 @@ struct links_memory {
 };
 struct links_memory links_alloc(struct links *l, size_t bytes, const char *what);
 
+/* The same, of which each rank has its own piece's address only, at[rank][rank]. */
+struct links_memory links_alloc_own(struct links *l, size_t bytes, const char *what);
+
 /* In stream order of that rank. The last two wait for the stream; `to` or `from` on the device is
  * an address of that rank, at[rank][...]. */
 void links_fill(struct links *l, int rank, void *to, int byte, size_t bytes);
@@ -97,6 +101,12 @@ uint64_t links_wrong(struct links *l, int rank, const void *at, size_t bytes, ui
 void links_sweep_l2(struct links *l, int rank);
 void links_fill_normal(struct links *l, int rank, void *to, enum gpu_type type, size_t count,
                        uint64_t seed);
+
+/* Which SMs, and which memory, are on which side of each rank's L2, as sides_of() finds it: of `bytes`
+ * from at[rank] on, on that rank's own GPU. Each map is for that rank's kernels. False, with one line in
+ * why, where a rank has no sides. */
+bool links_sides(struct links *l, char *const at[LINKS_MOST], size_t bytes,
+                 struct sides_map map[LINKS_MOST], char *why, size_t size);
 
 /* Host memory of that rank which its kernels write across the bus, zeroed; the address is the
  * rank's, and is read by links_read(). */

@@ -1,4 +1,5 @@
-// Deals out a rank's share of a layer. Not timed.
+// Deals out a rank's share of a layer, and copies it to where it is near. Not timed.
+#include "fused/common/decoder/move.cuh"
 #include "fused/common/vector.cuh"
 #include "links/layer/args.h"
 
@@ -48,4 +49,11 @@ extern "C" __global__ void __launch_bounds__(LAYER_DEAL_THREADS)
             make_float2(fmaf(x.x, a.scale, a.mean), fmaf(x.y, a.scale, a.mean)));
         a.to[i] = a.part == LAYER_CACHE && row % a.capacity >= a.known ? 0xffffffffu : bits;
     }
+}
+
+// sass: none not a timed kernel
+extern "C" __global__ void __launch_bounds__(LAYER_DEAL_THREADS)
+    layer_move_near(const __grid_constant__ struct decoder_move_args a)
+{
+    decoder_move(a);
 }

@@ -10,7 +10,8 @@
 // the GPU's own counter.
 //
 // When may a slot be written again? A block hands over rows of O or down after all its threads have read
-// all of the exchange before, and each block has rows of both (decoder_problem_make() sees to it). So who
+// all of the exchange before, and each block has rows of both (decoder_problem_make() sees to it, and
+// decoder_near_suits() where each SM has rows of its own side). So who
 // has all of exchange t + 1 from a rank knows that all its blocks have read exchange t. It hands over rows
 // of t + 2 only then: two generations are enough.
 #ifndef LINKS_LAYER_EDGE_CUH

@@ -8,6 +8,8 @@
  *     impl=push         one kernel that stays, with a ring of weights and words with epochs. The edge behind
  *                       O and behind down is the all-reduce: each rank pushes its words to all others, and
  *                       who needs the residual polls all ranks' words
+ *     impl=near         push, and weights that lie in the memory behind each SM's own half of the L2, of
+ *                       each rank's GPU
  *     impl=graph_push   the six steps as kernels, and our all-reduce as a kernel behind O and behind down,
  *                       in a graph
  *     impl=graph_nccl   the same with NCCL's all-reduce, one process a GPU, without NVLink multicast. The
@@ -18,7 +20,7 @@
  * own weights and caches: none of them is in the L2 when it is used again.
  *
  * A whole layer's weights are drawn by seed, the same in all ranks, which keep their shares. What the ranks
- * leave has the same bits on all of them, and from push and graph_push: both add in the order of ranks. The
+ * leave has the same bits on all of them, and from push, near and graph_push: all add in the order of ranks. The
  * first, the nth and the last layer are compared with float64 of the whole layer on the CPU, from the
  * residual that the layers before left: relative to what the layer adds, 1e-2 as in decoder_layer. What the
  * last timed pass left has the bits of what was verified. A rank that is lost ends the run in one line.
@@ -26,7 +28,10 @@
  * Inside the timed region: n or 2 n layers; the slope has neither launch nor meeting.
  * Expected on H200, 8b, context 1024: a layer of 440 MB takes 111 us in one kernel of one GPU, 95 of which
  * are a read of its bytes. Two GPUs: 47.6 us of bytes, two exchanges of 1 to 1.3 us, and what
- * remains of the edges, 56 us; four: 23.8, and 33. In a graph six edges of kernels more, and each all-reduce 2.3 us (ours)
+ * remains of the edges, 56 us; four: 23.8, and 33. Near memory: what it
+ * takes off one GPU's 106.6 us, 5.3, is of the link between the halves of the L2, which half of the weights no
+ * longer crosses beside the words. Those words are as many per rank, and the weights half: 2 to 4 us less than
+ * push, 54 to 56. In a graph six edges of kernels more, and each all-reduce 2.3 us (ours)
  * or 8 to 15 (NCCL).
  *
  * Traps. The numbers of exchanges must go on from launch to launch, else old words look fresh: they are a
@@ -72,8 +77,14 @@ static const double LAYER_ERROR = 1e-2;
 
 /* --- ways --------------------------------------------------------------------------------------- */
 
-enum way { PUSH, GRAPH_PUSH, GRAPH_NCCL, WAYS };
-static const char *const way_names[] = {"push", "graph_push", "graph_nccl"};
+enum way { PUSH, NEAR, GRAPH_PUSH, GRAPH_NCCL, WAYS };
+static const char *const way_names[] = {"push", "near", "graph_push", "graph_nccl"};
+
+/* A kernel that stays, or a graph. */
+static bool way_stays(enum way way)
+{
+    return way < GRAPH_PUSH;
+}
 
 enum node { EMBED, QKV, ATTENTION, MERGE, O, GATE_UP, DOWN, ADD, NODES };
 static const char *const node_names[] = {
@@ -86,6 +97,15 @@ struct lap {
     double ns[2], mhz[2];
 };
 
+/* What one layer leaves in float64, of a residual with this digest. Ways that leave the same bits share
+ * it: it takes the host as long as all else. */
+struct known {
+    uint64_t before;
+    double *after;
+};
+
+enum { VERIFIED = 3 }; /* layers of a chain */
+
 struct bench {
     struct probe_run *r;
     struct links *links;
@@ -95,16 +115,17 @@ struct bench {
     uint32_t layers; /* n */
     uint64_t seed;
     struct links_memory weights, caches, drawn, drawn_cache, rope, input, boxes, mail[2], barrier,
-        sum;
+        sum, copy;
+    struct decoder_near near[LINKS_MOST]; /* in `copy`, of each rank */
     struct links_memory output[WAYS];
-    bool has_nccl;
-    char no_nccl[160];
-    int push, node[NODES], deal; /* kernels */
+    char lacks[WAYS][160]; /* why a way cannot be, or "" */
+    int stays[GRAPH_PUSH], node[NODES], deal, move; /* kernels */
     float *out, *before, *left, *timed; /* hidden, on the host; timed: what NCCL's graph left */
     struct lap *lap[WAYS];
     size_t laps;
     int graph[WAYS][2];
     uint64_t digest[WAYS];
+    struct known known[VERIFIED];
 };
 
 static uint64_t cache_bytes(const struct decoder_problem *p)
@@ -225,10 +246,10 @@ static void allocate(struct bench *b)
     const size_t hidden = s->hidden * sizeof(float);
     struct links *l = b->links;
 
-    b->weights = links_alloc(l, b->share.sets * decoder_layer_bytes(s), "weights");
-    b->caches = links_alloc(l, b->share.sets * cache_bytes(&b->share), "keys and values");
-    b->drawn = links_alloc(l, decoder_layer_bytes(&b->whole.model.shape), "a whole layer");
-    b->drawn_cache = links_alloc(l, cache_bytes(&b->whole), "a whole layer's cache");
+    b->weights = links_alloc_own(l, b->share.sets * decoder_layer_bytes(s), "weights");
+    b->caches = links_alloc_own(l, b->share.sets * cache_bytes(&b->share), "keys and values");
+    b->drawn = links_alloc_own(l, decoder_layer_bytes(&b->whole.model.shape), "a whole layer");
+    b->drawn_cache = links_alloc_own(l, cache_bytes(&b->whole), "a whole layer's cache");
     b->rope = links_alloc(l, s->head_dim * sizeof(float), "cosines and sines");
     b->input = links_alloc(l, hidden, "the residual");
     b->sum = links_alloc(l, hidden, "a summand");
@@ -250,16 +271,16 @@ static void allocate(struct bench *b)
 static uint32_t stages_of(const struct bench *b, enum way way, enum node node)
 {
     const bool is_product = node == QKV || node == O || node == GATE_UP || node == DOWN;
-    return way == PUSH ? b->share.stages : is_product ? b->share.product_stages : 0;
+    return way_stays(way) ? b->share.stages : is_product ? b->share.product_stages : 0;
 }
 
 /* Dynamic shared memory of a block. */
 static uint32_t shared_of(const struct bench *b, enum way way, enum node node)
 {
     const bool has_none = node == MERGE || node == EMBED || node == ADD;
-    if (way != PUSH && has_none)
+    if (!way_stays(way) && has_none)
         return 0;
-    return decoder_shared_bytes(&b->share, stages_of(b, way, node), way == PUSH);
+    return decoder_shared_bytes(&b->share, stages_of(b, way, node), way_stays(way));
 }
 
 static void find_kernels(struct bench *b)
@@ -267,15 +288,73 @@ static void find_kernels(struct bench *b)
     const size_t size = sizeof(struct layer_args);
     char name[64];
 
-    snprintf(name, sizeof name, "layer_push_128_4_%d", b->gpus);
-    b->push = links_kernel(b->links, &image_layer, name, size);
-    links_kernel_shared(b->links, b->push, shared_of(b, PUSH, QKV), -1);
+    for (enum way way = 0; way_stays(way); way++) {
+        snprintf(name, sizeof name, "layer_%s_128_4_%d", way_names[way], b->gpus);
+        b->stays[way] = links_kernel(b->links, &image_layer, name, size);
+        links_kernel_shared(b->links, b->stays[way], shared_of(b, way, QKV), -1);
+    }
     for (enum node n = 0; n < NODES; n++) {
         snprintf(name, sizeof name, n == ADD ? "%s_%d" : "%s", node_names[n], b->gpus);
         b->node[n] = links_kernel(b->links, &image_layer_nodes, name, size);
         links_kernel_shared(b->links, b->node[n], shared_of(b, GRAPH_PUSH, n), -1);
     }
     b->deal = links_kernel(b->links, &image_layer_deal, "layer_deal", sizeof(struct layer_deal_args));
+    b->move = links_kernel(b->links, &image_layer_deal, "layer_move_near",
+                           sizeof(struct decoder_move_args));
+}
+
+/* --- near ----------------------------------------------------------------------------------------- */
+
+/* Where each rank's copy begins, and which of it is near whom; false with the reason. */
+static bool find_near(struct bench *b, size_t bytes, char *start[LINKS_MOST],
+                      struct sides_map map[LINKS_MOST])
+{
+    char *why = b->lacks[NEAR];
+    const size_t size = sizeof b->lacks[NEAR];
+    const double all = (double)bytes + decoder_problem_bytes(&b->share),
+                 free_bytes = (double)gpu_facts(b->r)->free_bytes,
+                 each = free_bytes / (links_is_loopback(b->links) ? b->gpus : 1);
+
+    if (all > 0.9 * each)
+        return snprintf(why, size, "with a copy of the weights it takes %.1f GB, of %.1f", all / 1e9,
+                        each / 1e9),
+               false;
+    b->copy = links_alloc_own(b->links, bytes + SIDES_BOTH, "a copy of the weights");
+    for (int rank = 0; rank < b->gpus; rank++)
+        start[rank] = (char *)(((uintptr_t)at(&b->copy, rank, 0) + SIDES_BOTH - 1) / SIDES_BOTH *
+                               SIDES_BOTH);
+    if (!links_sides(b->links, start, bytes, map, why, size))
+        return false;
+    for (int rank = 0; rank < b->gpus; rank++)
+        if (!decoder_near_suits(&b->share.model.shape, &map[rank]))
+            return snprintf(why, size, "rank %d: a side of the L2 has more SMs than rows", rank),
+                   false;
+    return true;
+}
+
+static void copy_near(struct bench *b)
+{
+    const struct decoder_shape *s = &b->share.model.shape;
+    const struct gpu_shape shape = {.grid = {(unsigned)gpu_facts(b->r)->n_sm * DEALERS, 1, 1},
+                                    .block = LAYER_DEAL_THREADS};
+    const uint64_t layer = decoder_near_layer_bytes(s);
+    struct sides_map map[LINKS_MOST];
+    char *start[LINKS_MOST];
+
+    if (!find_near(b, b->share.sets * layer, start, map))
+        return;
+    for (int rank = 0; rank < b->gpus; rank++) {
+        b->near[rank] = (struct decoder_near){start[rank], NULL, layer, map[rank]};
+        for (uint32_t i = 0; i < b->share.sets * DECODER_MATRICES; i++) {
+            const uint32_t set = i / DECODER_MATRICES, m = i % DECODER_MATRICES;
+            const uint64_t from = set * decoder_layer_bytes(s) + decoder_place(s, (int)m);
+            const struct decoder_move_args move = {
+                at(&b->weights, rank, from),
+                start[rank] + set * layer + decoder_near_place(s, (int)m), *s, m, 0, map[rank]};
+            links_launch_at(b->links, rank, b->move, &shape, &move, sizeof move);
+        }
+    }
+    links_wait(b->links);
 }
 
 static struct exchange exchange_of(const struct bench *b, int rank)
@@ -299,7 +378,7 @@ static void arguments(const struct bench *b, enum way way, uint32_t layers,
                                                 .rope = at(&b->rope, rank, 0),
                                                 .input = at(&b->input, rank, 0),
                                                 .output = at(&b->output[way], rank, 0),
-                                                .mail = at(&b->mail[way != PUSH], rank, 0),
+                                                .mail = at(&b->mail[!way_stays(way)], rank, 0),
                                                 .barrier = at(&b->barrier, rank, 0),
                                                 .shape = b->share.model.shape,
                                                 .layers = layers,
@@ -314,7 +393,8 @@ static void arguments(const struct bench *b, enum way way, uint32_t layers,
                                                 .batch = 1,
                                                 .budget_ns = TEAMS_BUDGET_NS,
                                                 .epsilon = EPSILON,
-                                                .blocks = b->share.blocks};
+                                                .blocks = b->share.blocks,
+                                                .near = b->near[rank]};
     }
 }
 
@@ -380,13 +460,13 @@ static void launch(const struct bench *b, enum way way, uint32_t layers)
 {
     const struct gpu_shape stays = {.grid = {b->share.blocks, 1, 1},
                                     .block = DECODER_THREADS + PRODUCER_THREADS,
-                                    .shared = shared_of(b, PUSH, QKV),
+                                    .shared = shared_of(b, way, QKV),
                                     .cooperative = true};
     struct layer_args a[LINKS_MOST];
 
     arguments(b, way, layers, a);
-    if (way == PUSH) {
-        links_launch(b->links, b->push, &stays, a, sizeof *a);
+    if (way_stays(way)) {
+        links_launch(b->links, b->stays[way], &stays, a, sizeof *a);
         return;
     }
     launch_node(b, EMBED, a);
@@ -487,24 +567,39 @@ static void compute(struct bench *b, uint32_t set, double *residual)
     free(rope);
 }
 
-/* Layer `number`, counted from 1, from what the layers before it left. Returns its error. */
-static double verify_layer(struct bench *b, enum way way, uint32_t number, double *differ)
+/* Behind layer `number`, in float64, from what is in `before`. */
+static const double *after_layer(struct bench *b, uint32_t number, struct known *known)
 {
     const uint32_t n = b->share.model.shape.hidden;
-    double *residual = probe_host_alloc(b->r, n * sizeof *residual), error = 0, moved = 0;
+    const uint64_t digest = digest_of(b, b->before);
+
+    if (known->after && known->before == digest)
+        return known->after;
+    if (!known->after)
+        known->after = probe_host_alloc(b->r, n * sizeof *known->after);
+    known->before = digest;
+    for (uint32_t i = 0; i < n; i++)
+        known->after[i] = (double)b->before[i];
+    compute(b, (number - 1) % b->share.sets, known->after);
+    return known->after;
+}
+
+/* Layer `number`, counted from 1, from what the layers before it left. Returns its error. */
+static double verify_layer(struct bench *b, enum way way, uint32_t number, struct known *known,
+                           double *differ)
+{
+    const uint32_t n = b->share.model.shape.hidden;
+    double error = 0, moved = 0;
 
     *differ += run_chain(b, way, number - 1, b->before);
     *differ += run_chain(b, way, number, b->out);
-    for (uint32_t i = 0; i < n; i++)
-        residual[i] = (double)b->before[i];
-    compute(b, (number - 1) % b->share.sets, residual);
+    const double *after = after_layer(b, number, known);
     for (uint32_t i = 0; i < n; i++) {
-        const double off = (double)b->out[i] - residual[i];
-        const double by = residual[i] - (double)b->before[i];
+        const double off = (double)b->out[i] - after[i];
+        const double by = after[i] - (double)b->before[i];
         error += off * off;
         moved += by * by;
     }
-    free(residual);
     error = sqrt(error / moved);
     probe_require(b->r, error <= LAYER_ERROR, "%s: layer %u: error %.2g of at most %.2g",
                   way_names[way], number, error, LAYER_ERROR);
@@ -551,11 +646,11 @@ static void require_chain(struct bench *b, enum way way)
 /* Single layers of the chain in float64; the last one in every round. */
 static void verify(struct bench *b, enum way way)
 {
-    const uint32_t numbers[] = {1, b->layers, 2 * b->layers};
+    const uint32_t numbers[VERIFIED] = {1, b->layers, 2 * b->layers};
     double error = 0, differ = 0;
 
     for (size_t i = probe_in_full(b->r) ? 0 : 2; i < PROBE_LENGTH(numbers); i++) {
-        const double one = verify_layer(b, way, numbers[i], &differ);
+        const double one = verify_layer(b, way, numbers[i], &b->known[i], &differ);
         error = one <= error || isnan(error) ? error : one; /* NaN stays */
     }
     require_chain(b, way);
@@ -568,7 +663,7 @@ static void verify(struct bench *b, enum way way)
 
 static void open_graphs(struct bench *b, enum way way)
 {
-    for (uint32_t i = 0; i < 2 && way != PUSH; i++) {
+    for (uint32_t i = 0; i < 2 && !way_stays(way); i++) {
         links_graph_begin(b->links);
         launch(b, way, b->layers << i);
         b->graph[way][i] = links_graph_end(b->links);
@@ -584,7 +679,7 @@ static double time_chain(struct bench *b, enum way way, uint32_t i, double *slow
     links_hold(b->links);
     links_meet(b->links);
     links_start(b->links);
-    if (way == PUSH)
+    if (way_stays(way))
         launch(b, way, b->layers << i);
     else
         links_replay(b->links, b->graph[way][i]);
@@ -632,8 +727,11 @@ static void describe(struct bench *b, enum way way)
     probe_value(b->r, BYTES, decoder_layer_reads(p));
     probe_fact(b->r, "chain", "%u and %u layers, %u sets of weights, %u splits of the keys",
                b->layers, 2 * b->layers, p->sets, p->splits);
-    if (way == PUSH)
+    if (way_stays(way))
         probe_fact(b->r, "stages", "%u of %d bytes", p->stages, (int)DECODER_TILE_BYTES);
+    if (way == NEAR)
+        probe_fact(b->r, "sides", "%u and %u SMs, mask 0x%02x, of the first rank",
+                   b->near[0].map.count[0], b->near[0].map.count[1], b->near[0].map.mask);
     if (way == GRAPH_NCCL)
         probe_fact(b->r, "nccl", "%s", links_nccl_version(b->links));
 }
@@ -651,12 +749,13 @@ static void describe_nccl(struct bench *b)
     links_graph_free(b->links, graph);
 }
 
-/* push and graph_push add in the same order. */
+/* All but NCCL add in the same order. */
 static void require_same(struct bench *b)
 {
-    if (b->digest[PUSH] && b->digest[GRAPH_PUSH])
-        probe_require(b->r, b->digest[PUSH] == b->digest[GRAPH_PUSH],
-                      "push and graph_push leave the same bits");
+    for (enum way way = NEAR; way < GRAPH_NCCL; way++)
+        if (b->digest[way])
+            probe_require(b->r, b->digest[way] == b->digest[PUSH], "push and %s leave the same bits",
+                          way_names[way]);
 }
 
 /* One loop for all ways, in the first one's case; the others get their samples behind it. */
@@ -666,13 +765,13 @@ static void measure_ways(struct bench *b)
     enum way first = WAYS;
 
     for (enum way way = 0; way < WAYS; way++) {
-        due[way] = way != GRAPH_NCCL || b->has_nccl;
+        due[way] = !b->lacks[way][0];
         if (first < WAYS || !begin(b, way))
             continue;
         if (due[way])
             first = way;
         else
-            probe_missing(b->r, TIME, b->no_nccl);
+            probe_missing(b->r, TIME, b->lacks[way]);
     }
     if (first == WAYS)
         return;
@@ -694,7 +793,7 @@ static void measure_ways(struct bench *b)
         if (way != first && !begin(b, way))
             continue;
         if (!due[way]) {
-            probe_missing(b->r, TIME, b->no_nccl);
+            probe_missing(b->r, TIME, b->lacks[way]);
             continue;
         }
         for (size_t k = WARM_LAPS; way != first && k < b->laps; k++)
@@ -753,10 +852,13 @@ static void measure_model(const struct bench *open, const struct decoder_model *
     allocate(&b);
     find_kernels(&b);
     fill_all(&b);
+    copy_near(&b);
     measure_ways(&b);
     for (int way = GRAPH_PUSH; way < WAYS; way++)
         for (int i = 0; i < 2 && b.lap[way]; i++)
             links_graph_free(b.links, b.graph[way][i]);
+    for (int i = 0; i < VERIFIED; i++)
+        free(b.known[i].after);
 }
 
 static void measure(struct probe_run *r)
@@ -770,7 +872,7 @@ static void measure(struct probe_run *r)
                       .teams = teams_open(l),
                       .gpus = links_gpus(l),
                       .seed = probe_seed(r)};
-    b.has_nccl = links_nccl_open(l, b.no_nccl, sizeof b.no_nccl);
+    (void)links_nccl_open(l, b.lacks[GRAPH_NCCL], sizeof b.lacks[GRAPH_NCCL]);
     if (probe_is_check_run(r) || is_small)
         measure_model(&b, &small, 200);
     if (!is_small)

@@ -1,6 +1,9 @@
 // The layers of one rank in one kernel that stays: that of decoder_layer with a ring and with values as
 // edges, but for the edges behind O and behind down, which are all-reduces (edge.cuh).
 //
+//   layer_push_*  weights from anywhere
+//   layer_near_*  weights that lie behind the block's own half of the L2
+//
 // The name goes on with the head dimension, the greatest group of heads to a kv head, and the ranks.
 #include "fused/common/decoder/stays.cuh"
 #include "links/layer/args.h"
@@ -12,12 +15,12 @@
 enum { LAYER_ROOM_AT = 52 };
 static_assert(LAYER_ROOM_AT * 4 + sizeof(struct edge_room) == 64 * 4, "it fits behind them");
 
-template <typename EDGE, uint32_t D, uint32_t G>
+template <typename EDGE, typename HOME, uint32_t D, uint32_t G>
 __device__ __forceinline__ void layers_of(const struct layer_args &a)
 {
     const struct decoder_args &d = a.decoder;
     const struct decoder_shared place = decoder_shared_of(&d.shape, 1, d.stages, 1);
-    struct decoder_block<EDGE, source_ring> k = stay_block_of<EDGE, source_ring>(d, 1, place);
+    auto k = stay_block_of<EDGE, source_ring, HOME>(d, 1, place);
 
     k.source.ring = ring_of((char *)decoder_memory, place, d.stages, d.in_flight);
     k.edge.meet(a.exchange, k.mail, (struct edge_room *)(k.few + LAYER_ROOM_AT), d.layers);
@@ -29,11 +32,14 @@ __device__ __forceinline__ void layers_of(const struct layer_args &a)
     }
 }
 
-#define LAYER(d, g, ranks)                                                                         \
+typedef home_any home_of_push;
+typedef home_near home_of_near;
+
+#define LAYER(kind, d, g, ranks)                                                                   \
     extern "C" __global__ void __launch_bounds__(DECODER_THREADS + 32, 1)                          \
-        layer_push_##d##_##g##_##ranks(const __grid_constant__ struct layer_args a)                \
+        layer_##kind##_##d##_##g##_##ranks(const __grid_constant__ struct layer_args a)            \
     {                                                                                              \
-        layers_of<edge_ranks<ranks>, d, g>(a);                                                     \
+        layers_of<edge_ranks<ranks>, home_of_##kind, d, g>(a);                                     \
     }
 
 // The body counted is that of a chunk of 32 rows, as in decoder_layer; and that of a poll, which asks for
@@ -51,7 +57,24 @@ __device__ __forceinline__ void layers_of(const struct layer_args &a)
 // sass-all: kernel=layer_push_*_4 stg64.sys=3 stg64.gpu=7 ldg128.sys=27 ldg128.gpu=23 membar=0 cctl=0
 // sass-and: ublkcp.hinted=2 ublkcp=2 ublkpf=1 syncs<=56 clocks=0 local=0 looped calls arch=100+
 // sass-loop: kernel=layer_push_* ublkcp.hinted=1 guarded<=1 arch=90a+
-LAYER(128, 4, 2)
-LAYER(128, 4, 4)
+// sass-loop: kernel=layer_near_* lds128=18 hmma=16 guarded<=2 other<=250 local=0 regs<=168 arch=90a+
+// sass-loop: kernel=layer_near_*_2 ldg128.sys=3 ldg128.gpu=3 guarded<=6 membar=0 cctl=0 other<=99
+// sass-and: local=0 together arch=90a+
+// sass-loop: kernel=layer_near_*_4 ldg128.sys=6 ldg128.gpu=2 guarded<=6 membar=0 cctl=0 other<=99
+// sass-and: local=0 together arch=90a+
+// sass-all: kernel=layer_near_*_2 stg64.sys=1 stg64.gpu=7 ldg128.sys=9 ldg128.gpu=21 membar=0 cctl=0
+// sass-and: ublkcp.hinted=2 ublkcp=2 ublkpf=1 syncs<=56 clocks=0 local=0 looped calls arch=90a
+// sass-all: kernel=layer_near_*_4 stg64.sys=3 stg64.gpu=7 ldg128.sys=27 ldg128.gpu=21 membar=0 cctl=0
+// sass-and: ublkcp.hinted=2 ublkcp=2 ublkpf=1 syncs<=56 clocks=0 local=0 looped calls arch=90a
+// sass-all: kernel=layer_near_*_4 stg64.sys=3 stg64.gpu=7 ldg128.sys=27 ldg128.gpu=23 membar=0 cctl=0
+// sass-and: ublkcp.hinted=2 ublkcp=2 ublkpf=1 syncs<=56 clocks=0 local=0 looped calls arch=100+
+// sass-loop: kernel=layer_near_* ublkcp.hinted=1 guarded<=1 arch=90a+
+// A piece is where the parity of its address says.
+// sass-all: kernel=layer_near_*_2 popc>=1 looped calls arch=90a
+// sass-all: kernel=layer_near_*_4 popc>=1 looped calls arch=90a+
+LAYER(push, 128, 4, 2)
+LAYER(push, 128, 4, 4)
+LAYER(near, 128, 4, 2)
+LAYER(near, 128, 4, 4)
 
 #endif

@@ -399,17 +399,18 @@ def layer(stand_in):
     """The host's side of `layer`: shares, graphs, all ways in turn. (A kernel takes 2 us and does nothing here, which
     the program sees; a layer is eight of them with our all-reduce, and six with NCCL's, which takes no time.)"""
     path, peers = stand_in.link("links/layer"), {"STAND_IN_PEERS": 1}
+    ways = ("push", "near", "graph_push", "graph_nccl")
     for n in (2, 4):
         status, said, cases = measured(stand_in, path, "--set=model=small", STAND_IN_GPUS=n, **peers)
         check(f"layer, {n} GPUs: kernels that do nothing are seen", status == 1 and
-              all(f"{way}: layer {number}: error" in said for way in ("push", "graph_push", "graph_nccl")
+              all(f"{way}: layer {number}: error" in said for way in ways
                   for number in (1, 16, 32)), said)
         check(f"layer, {n} GPUs: its ways", list(cases) == [
-            f"model=small,context=200,gpus={n},impl={way},l2=cold" for way in ("push", "graph_push", "graph_nccl")], cases)
+            f"model=small,context=200,gpus={n},impl={way},l2=cold" for way in ways], cases)
         found = {case: m["median"] for case, one in cases.items() for m in one["metrics"] if m["name"] == "time"}
         check(f"layer, {n} GPUs: a layer is as many kernels as it has", all(
             abs(ns - (16000 if "graph_push" in case else 12000 if "nccl" in case else 0)) < 1
-            for case, ns in found.items()) and len(found) == 3, found)
+            for case, ns in found.items()) and len(found) == 4, found)
     status, said, cases = measured(stand_in, path, "--set=model=small", "--check", GPUFLOOR_NCCL="nowhere",
                                    STAND_IN_GPUS=2, **peers)
     check("layer without NCCL: null, with why", [m.get("why") for case, one in cases.items() if "nccl" in case

@@ -1,7 +1,7 @@
-// faults: thread lane rounding named full empty left epoch single arrival row column kv_head twice alone
+// faults: thread lane rounding named full empty left epoch single arrival row column kv_head twice alone near
 //
 // A decoder's layers that two and four ranks share: the kernel that stays on all ranks at once, its edges
-// all-reduces; the steps as kernels, with ours and with a sum as NCCL gives it; on shares that the deal
+// all-reduces; the same from a copy of the weights that lies near; the steps as kernels, with ours and with a sum as NCCL gives it; on shares that the deal
 // kernel makes of whole layers. Compared with float64 of the whole layers, and between ranks bit by bit.
 #define SHIM_ARCH 900
 #include "tests/shim/shim.h"
@@ -54,7 +54,10 @@ template <int RANKS> struct edge_left_out : edge_ranks<RANKS> { // no all-reduce
 };
 
 typedef void layer_kernel(const struct layer_args);
-template <typename EDGE> static void stays(const struct layer_args a) { layers_of<EDGE, 128, 4>(a); }
+template <typename EDGE> static void stays(const struct layer_args a) 
+{
+    layers_of<EDGE, home_any, 128, 4>(a);
+}
 
 template <int RANKS> static layer_kernel *kernel_of(layer_kernel *kernel)
 {
@@ -259,6 +262,51 @@ static void by_push(const struct problem &p, const struct layer_args *a, uint32_
                       a, present, p.blocks, DECODER_THREADS + 32, shared);
 }
 
+// A copy of each rank's weights, two thirds of whose SMs are on side 1. Which piece is home where, is as
+// the address says with these bits; they need not be a GPU's.
+static void copy_near(const struct problem &p, struct layer_args *a)
+{
+    const struct decoder_shape &s = a->decoder.shape;
+    const uint64_t layer = decoder_near_layer_bytes(&s), bytes = p.sets * layer;
+    const uint64_t words = ((bytes >> SIDES_PAGE_BITS) + 2) / 32 + 1;
+    for (uint32_t rank = 0; rank < p.ranks; rank++) {
+        char *room = (char *)shim_alloc(bytes + SIDES_BOTH);
+        char *weights = (char *)(((uintptr_t)room + SIDES_BOTH - 1) / SIDES_BOTH * SIDES_BOTH);
+        uint32_t *bits = (uint32_t *)shim_alloc(4 * words);
+        uint32_t *sms = (uint32_t *)shim_alloc(4 * p.blocks);
+        struct sides_map map = {bits, sms, (uint64_t)weights >> SIDES_PAGE_BITS, 0x55, {0, 0}, 0};
+        for (uint64_t i = 0; i < words; i++)
+            bits[i] = 0x5a3c96e1;
+        for (uint32_t sm = 0; sm < p.blocks; sm++) {
+            const uint32_t side = sm % 3 > 0;
+            sms[sm] = 2 * map.count[side]++ + side;
+        }
+        a[rank].decoder.near = {weights, NULL, layer, map};
+        memset(room, 0xff, bytes + SIDES_BOTH);
+        for (uint32_t i = 0; i < p.sets * DECODER_MATRICES; i++) {
+            const uint32_t set = i / DECODER_MATRICES, m = i % DECODER_MATRICES;
+            const struct decoder_move_args move = {
+                (const char *)a[rank].decoder.weights + set * decoder_layer_bytes(&s) +
+                    decoder_place(&s, m),
+                weights + set * layer + decoder_near_place(&s, m), s, m, 0, map};
+            shim_launch(layer_move_near, move, 3, LAYER_DEAL_THREADS, 0);
+        }
+        if (shim_fault("near")) // an SM takes the other side's pieces for its own
+            sms[0] ^= 1;
+    }
+}
+
+static void by_near(const struct problem &p, const struct layer_args *from)
+{
+    const uint32_t shared = decoder_shared_of(&from->decoder.shape, 1, p.stages, 1).bytes;
+    struct layer_args a[LINKS_MOST];
+    for (uint32_t rank = 0; rank < p.ranks; rank++)
+        a[rank] = from[rank];
+    copy_near(p, a);
+    shim_launch_ranks(p.ranks == 2 ? layer_near_128_4_2 : layer_near_128_4_4, a, p.ranks, p.blocks,
+                      DECODER_THREADS + 32, shared);
+}
+
 static void each(const struct problem &p, layer_kernel *kernel, const struct layer_args *a,
                  uint32_t blocks, uint32_t threads)
 {
@@ -330,6 +378,9 @@ static void test_chain(const struct problem &p)
     forget(p, a);
     by_kernels(p, a, false);
     check_ranks(p, a, residual, NULL, "kernels and another sum");
+    forget(p, a);
+    by_near(p, a);
+    check_ranks(p, a, residual, first, "near");
     if (shim.order == 1)
         return;
     forget(p, a);
@@ -359,7 +410,7 @@ static void shim_test(void)
     if (shim.order == 0)
         test_chain({{72, 4, 2, 128, 64, 50}, 2, 40, 2, 2, 2, 2, 2});
     if (shim.order == 1)
-        test_chain({{40, 8, 4, 128, 64, 50}, 4, 21, 1, 1, 2, 1, 2});
+        test_chain({{40, 8, 4, 128, 64, 50}, 4, 21, 1, 2, 2, 1, 2});
     if (shim.order == 2)
         test_chain({{40, 4, 2, 128, 32, 50}, 2, 20, 1, 2, 1, 1, 2});
     if (shim.order == 0)

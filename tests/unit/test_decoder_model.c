@@ -228,13 +228,32 @@ static void in_part(void **state)
     assert_int_equal(p.splits, 1);
 }
 
+/* A copy that lies near has rows for all SMs of a side, or it is of no use. */
+static void near_rows(void **state)
+{
+    (void)state;
+    const struct sides_map even = {.count = {66, 66}}, odd = {.count = {4, 128}};
+    struct decoder_shape s = decoder_models[MODEL_8B].shape;
+
+    assert_true(decoder_near_suits(&s, &even));
+    assert_true(decoder_near_suits(&s, &odd));
+    s.hidden = 4 * 66; /* groups of two rows, of which each side has half */
+    assert_true(decoder_near_suits(&s, &even));
+    assert_false(decoder_near_suits(&s, &odd));
+    s.hidden -= 2;
+    assert_false(decoder_near_suits(&s, &even)); /* the second side lacks a group */
+    s.hidden = 4096;
+    s.ffn = 2 * 2 * 65;
+    assert_false(decoder_near_suits(&s, &even));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(named_models), cmocka_unit_test(splits),
         cmocka_unit_test(refusals),     cmocka_unit_test(other_refusals),
         cmocka_unit_test(in_part),      cmocka_unit_test(the_floor_has_this_design),
-        cmocka_unit_test(chains),
+        cmocka_unit_test(chains),       cmocka_unit_test(near_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,6 +171,16 @@ struct decoder_near {
     struct sides_map map;
 };
 
+/* Copies matrix m of a layer, or the head, to where its rows are near: move.cuh. */
+struct decoder_move_args {
+    const char *from;
+    char *to;
+    struct decoder_shape shape;
+    uint32_t m, unused;
+    struct sides_map map;
+};
+ARGS_SIZE(struct decoder_move_args, 88);
+
 /* The old keys of one split. The last split has the new key besides. */
 DECODER_FUNCTION struct decoder_share decoder_keys_of(uint32_t context, uint32_t splits, uint32_t split);
 

@@ -13,7 +13,12 @@ RING = "fused/common/decoder/ring.cuh"
 ROWS = "fused/common/decoder/rows.cuh"
 THAT_STAYS = "fused/common/decoder/stays.cuh"
 ATTENTION = "fused/common/decoder/attention.cuh"
-OF_4 = "LAYER(128, 4, 4"
+OF_4 = "LAYER(push, 128, 4, 4"
+PUSH = "LAYER(push"
+NEAR = "LAYER(near"
+NEARBY = "fused/common/decoder/near.cuh"
+SIDES = "core/device/sides.cuh"
+UNIT = "(uint32_t)(at >> SIDES_BOTH_BITS) & map.mask"
 SUMS = "NODE|PRODUCT(LAYER_SUM_THREADS"
 PRODUCTS = "NODE(none"
 NODES_ONLY = "PRODUCT(none"
@@ -30,11 +35,16 @@ THERE = "            there = awaited == RANKS;\n"
 STEP = "    ring::step(r.stages, r.stage, r.parity);\n}"
 HALF = "                    rows_from_ring<B, 4, WATCHED>(sum, source, r, x);"
 ASK = "                    s[p] = WIRE::get(mine[p] + i);\n"
+PAIR = ("                ring_fill(ring, pieces, sides_piece(map, r.weights, r.side, pair * r.chunks + c),\n"
+        "                          2 * rows_chunk_bytes(r, c));\n")
+ONE_ROW = ("                const char *piece = sides_piece(map, r.weights, r.side, pair * r.chunks + c);\n"
+           "                ring_fill(ring, pieces, piece, rows_chunk_bytes(r, c));\n"
+           "                ring_fill(ring, pieces, piece + rows_chunk_bytes(r, c), rows_chunk_bytes(r, c));\n")
 EACH_UNIT = "            slots.tell(i, WIRE::fit(from(i)));\n"
 
 
-def both(word):
-    return {"layer_push_128_4_2": word, "layer_push_128_4_4": word}
+def both(word, way="push"):
+    return {f"layer_{way}_128_4_{ranks}": word for ranks in (2, 4)}
 
 
 def of_products(word):
@@ -47,7 +57,7 @@ def of_sums(word):
 
 FAULTS = [
     # The kernel that stays: summands.
-    dict(name="summands that peers are asked for in the GPU's scope", source=STAYS, since="90a",
+    dict(name="summands that peers are asked for in the GPU's scope", source=STAYS, keep=PUSH, since="90a",
          changes=[(SYS, "ld.relaxed.sys.global.v2.u64", "ld.relaxed.gpu.global.v2.u64")],
          caught=both("expected a loop with ldg128.sys=")),
     dict(name="summands that are sent by stores of the GPU's scope", source=STAYS, keep=OF_4, since="90a",
@@ -64,21 +74,21 @@ FAULTS = [
          changes=[(RANKS_EDGE, OWN, "                    own[i] = make_ulonglong2((uint64_t)epoch << 32, "
                    "(uint64_t)epoch << 32);\n")],
          caught={"layer_push_128_4_4": "expected ldg128.gpu=2"}),
-    dict(name="peers' summands one after another", source=STAYS, since="90a",
+    dict(name="peers' summands one after another", source=STAYS, keep=PUSH, since="90a",
          changes=[(RANKS_EDGE, PEERS, PEERS.replace("(first_pair + i) * step)", "(first_pair + i) * step +\n"
                    "                                                 (i > 0 && theirs[p][i - 1].x == 0x12345))"))],
          caught=both("expected together")),
-    dict(name="own words that are polled in the L1", source=STAYS, since="90a",
+    dict(name="own words that are polled in the L1", source=STAYS, keep=PUSH, since="90a",
          changes=[(ORDER, "ld.relaxed.gpu.global.v2.u64", "ld.weak.global.v2.u64")],
          caught=both("expected ldg128.gpu=")),
-    dict(name="a poll of summands that acquires", source=STAYS, since="90a",
+    dict(name="a poll of summands that acquires", source=STAYS, keep=PUSH, since="90a",
          changes=[(RANKS_EDGE, LEAVE, "            fence_acquire_sys();\n" + LEAVE)], caught=both("expected cctl=0")),
-    dict(name="a poll of summands that sleeps", source=STAYS, since="90a",
+    dict(name="a poll of summands that sleeps", source=STAYS, keep=PUSH, since="90a",
          changes=[(RANKS_EDGE, LEAVE, "            __nanosleep(20);\n" + LEAVE)], caught=both("expected no sleep")),
     dict(name="words of this rank with a fence before each", source=STAYS, keep=OF_4, since="90a",
          changes=[(WORDS, PUT, "__threadfence();\n    " + PUT)], caught={"layer_push_128_4_4": "expected membar=0"}),
     # The kernel that stays: weights.
-    dict(name="tiles that the L2 keeps", source=STAYS, since="90a",
+    dict(name="tiles that the L2 keeps", source=STAYS, keep=PUSH, since="90a",
          changes=[(RING, BULK, "bulk_load(")], caught=both("ublkcp.hinted")),
     dict(name="one tile after the other", source=STAYS, keep=OF_4, since="90a",
          changes=[(RING, STEP, "    mbarrier_wait(full, r.parity);\n" + STEP)],
@@ -87,13 +97,25 @@ FAULTS = [
          changes=[(THAT_STAYS, "                prefetch_bulk(decoder_norm_of(k, threadIdx.x % 32), 2 * s.hidden);",
                    "                ;")],
          caught={"layer_push_128_4_4": "expected ublkpf=1"}),
-    dict(name="half of the rows at a time", source=STAYS, since="90a",
+    dict(name="half of the rows at a time", source=STAYS, keep=PUSH, since="90a",
          changes=[(ROWS, HALF, HALF.replace("B, 4", "B, 2"))], caught=both("expected lds128=18")),
-    dict(name="products of half the columns", source=STAYS, since="90a",
+    dict(name="products of half the columns", source=STAYS, keep=PUSH, since="90a",
          changes=[(ROWS, FIRST_HALF, "")], caught=both("expected hmma=16")),
-    dict(name="registers that are spilled", source=STAYS, since="90a", without=["100", "120"],
+    dict(name="registers that are spilled", source=STAYS, keep=PUSH, since="90a", without=["100", "120"],
          changes=[(STAYS, "__launch_bounds__(DECODER_THREADS + 32, 1) ", "__launch_bounds__(DECODER_THREADS + 32, 3) ")],
          caught=both("expected local=0")),
+    # From near memory.
+    dict(name="near memory that is not told by the parity of its address", source=STAYS, keep=NEAR, since="90a",
+         changes=[(SIDES, "(__popc(" + UNIT + ") ^ bits", "(" + UNIT + " ^ bits")],
+         caught={"layer_near_128_4_4": "expected popc>=1"}),
+    dict(name="near memory by pieces of one row", source=STAYS, keep=NEAR, since="90a",
+         changes=[(NEARBY, PAIR, ONE_ROW)], caught={"layer_near_128_4_4": "expected ublkcp.hinted=2"}),
+    dict(name="summands that peers are asked for in the GPU's scope, from near memory", source=STAYS, keep=NEAR,
+         since="90a", changes=[(SYS, "ld.relaxed.sys.global.v2.u64", "ld.relaxed.gpu.global.v2.u64")],
+         caught=both("expected a loop with ldg128.sys=", "near")),
+    dict(name="a poll of summands that acquires, from near memory", source=STAYS, keep=NEAR, since="90a",
+         changes=[(RANKS_EDGE, LEAVE, "            fence_acquire_sys();\n" + LEAVE)],
+         caught=both("expected cctl=0", "near")),
     # Steps as nodes of a graph.
     dict(name="shares that peers are asked for in the GPU's scope", source=NODES, keep=SUMS, since="90a",
          changes=[(SYS, "ld.relaxed.sys.global.v2.u64", "ld.relaxed.gpu.global.v2.u64")],
