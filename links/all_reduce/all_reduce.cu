@@ -23,8 +23,9 @@ __device__ __forceinline__ void rounds(const struct exchange_args &a, struct exc
 template <typename OP, typename UNIT>
 __device__ __forceinline__ void chain(const struct exchange_args &a)
 {
+    __shared__ uint64_t shared;
     struct team_barrier barrier = team_join(a.x.team);
-    struct exchange_turn turn = exchange_join(a.x.team);
+    struct exchange_turn turn = exchange_join(a.x.team, &shared);
     exchange_leave(a.x.team, turn, EXCHANGE_WARM + 3 * a.rounds);
 
     struct clock_pair lead = clock_edge();

@@ -70,7 +70,8 @@ enum campaign_result { CAMPAIGN_SUM, CAMPAIGN_PART, CAMPAIGN_ALL };
 template <typename OP, typename WIRE, typename TYPE, int RANKS, enum campaign_result RESULT>
 __device__ __forceinline__ void campaign(const struct campaign_args &a)
 {
-    struct exchange_turn turn = exchange_join(a.x.team);
+    __shared__ uint64_t shared;
+    struct exchange_turn turn = exchange_join(a.x.team, &shared);
     const uint32_t me = a.x.team.rank;
     uint32_t wrong = 0;
 

@@ -9,6 +9,7 @@
 template <typename OP, typename UNIT>
 __device__ __forceinline__ void node(const struct exchange_args &a)
 {
+    __shared__ uint64_t shared;
 #if __CUDA_ARCH__ >= 900
     dependent_release();
     dependent_wait();
@@ -17,7 +18,7 @@ __device__ __forceinline__ void node(const struct exchange_args &a)
     const exchange_vector<const UNIT> all = {(const UNIT *)a.from};
     const exchange_vector<UNIT> to = {(UNIT *)a.to};
     const UNIT early = all(mine < a.units ? mine : 0);
-    struct exchange_turn turn = exchange_join(a.x.team);
+    struct exchange_turn turn = exchange_join(a.x.team, &shared);
     const auto from = [&](uint64_t i) { return i == mine ? early : all(i); };
     OP::round(a.x, turn, a.units, a.scale, from, to);
     exchange_leave(a.x.team, turn, 1);

@@ -137,11 +137,14 @@ struct exchange_turn {
 };
 
 // Once in a launch, with all threads. The counter of rounds is the GPU's own, so that a graph can be
-// replayed. A block counts when all its threads have read it.
-__device__ __forceinline__ struct exchange_turn exchange_join(const struct team &t)
+// replayed. One thread of a block reads it, hands it on by `shared`, a word of shared memory, and then counts
+// its block: a barrier alone would not make it wait until all threads have what they asked for.
+__device__ __forceinline__ struct exchange_turn exchange_join(const struct team &t, uint64_t *shared)
 {
-    struct exchange_turn turn = {load_relaxed_64(&t.mine->turn) + 1, 0, {0, 0, false}};
+    if (threadIdx.x == 0)
+        *shared = load_relaxed_64(&t.mine->turn) + 1;
     __syncthreads();
+    struct exchange_turn turn = {*shared, 0, {0, 0, false}};
     if (threadIdx.x == 0)
         turn.before = team_arrive(&t.mine->asked, gridDim.x);
     return turn;

@@ -41,7 +41,7 @@ template <int RANKS, typename WIRE = packets, typename TYPE = fp32> struct edge_
             room->box.of[threadIdx.x] = WIRE::box(x).of[threadIdx.x];
         if (threadIdx.x == 0)
             room->box.slots = WIRE::box(x).slots;
-        const struct exchange_turn turn = exchange_join(x.team);
+        const struct exchange_turn turn = exchange_join(x.team, &room->turn);
         exchange_leave(x.team, turn, 2 * layers);
         team = &x.team;
         box = &room->box;

@@ -26,7 +26,8 @@ template <int RANKS> static __device__ __forceinline__ void add_shares(const str
     const exchange_vector<const unit> from = {(const unit *)a.share};
     float2 *residual = (float2 *)a.decoder.output;
     const float2 early = residual[mine < units ? mine : units - 1];
-    struct exchange_turn turn = exchange_join(a.exchange.team);
+    __shared__ uint64_t shared;
+    struct exchange_turn turn = exchange_join(a.exchange.team, &shared);
 
     push_all_reduce<packets, fp32, RANKS>::round(
         a.exchange, turn, units, 1, from, [&](uint64_t i, unit sum) {
