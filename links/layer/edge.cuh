@@ -6,14 +6,18 @@
 //
 // A word of the mail and a half of a packet look the same: four bytes, and a number. So a mailbox's slot
 // is a pair of words, two rows. O is one exchange of the layer and down the next; the exchange's number is
-// the one that its words bear. Epochs are numbers of exchanges, too. They go on from launch to launch on
-// the GPU's own counter.
+// the one that its words bear. Behind the head is one more: what each block has chosen, a slot of logit and
+// row, in which the row counts from the whole head's first. Epochs are numbers of exchanges, too. They go
+// on from launch to launch on the GPU's own counter.
 //
 // When may a slot be written again? A block hands over rows of O or down after all its threads have read
 // all of the exchange before, and each block has rows of both (decoder_problem_make() sees to it, and
 // decoder_near_suits() where each SM has rows of its own side). So who
 // has all of exchange t + 1 from a rank knows that all its blocks have read exchange t. It hands over rows
-// of t + 2 only then: two generations are enough.
+// of t + 2 only then: two generations are enough. The same holds of a choice: each block puts what it has
+// chosen, be it nothing, after all its threads have read all of down, and it hands over rows of O after it
+// has read what all blocks of all ranks have chosen. So numbers must be contiguous: generations are numbers
+// modulo two.
 #ifndef LINKS_LAYER_EDGE_CUH
 #define LINKS_LAYER_EDGE_CUH
 
@@ -27,31 +31,31 @@ struct edge_room {
 };
 
 template <int RANKS, typename WIRE = packets, typename TYPE = fp32> struct edge_ranks : edge_values {
+    enum { GPUS = RANKS };
     static_assert(sizeof(typename WIRE::slot) == 2 * sizeof(uint64_t), "a slot is a pair of words");
     const struct team *team;
     const struct exchange_box *box;
-    uint32_t first;   // number of the launch's first exchange
     uint32_t o, down; // where their words begin in the mail
 
-    // Call it once in a launch, with all threads of the block.
+    // Call it once in a launch of so many exchanges, with all threads of the block.
     __device__ __forceinline__ void meet(const struct exchange &x, const struct decoder_mail &mail,
-                                         struct edge_room *room, uint32_t layers)
+                                         struct edge_room *room, uint32_t exchanges)
     {
         if (threadIdx.x < RANKS)
             room->box.of[threadIdx.x] = WIRE::box(x).of[threadIdx.x];
         if (threadIdx.x == 0)
             room->box.slots = WIRE::box(x).slots;
-        const struct exchange_turn turn = exchange_join(x.team, &room->turn, 2 * layers);
+        const struct exchange_turn turn = exchange_join(x.team, &room->turn, exchanges);
         team = &x.team;
         box = &room->box;
-        first = (uint32_t)turn.round;
+        epoch = (uint32_t)turn.round - 2; // as if there was a layer before the first
         o = mail.o;
         down = mail.down;
     }
-    // Layers are counted from the launch's first.
-    __device__ __forceinline__ void open(void *layer_mail, uint32_t layer)
+    // A layer's epoch is the number of its first exchange.
+    __device__ __forceinline__ void open(void *layer_mail, uint32_t)
     {
-        edge_values::open(layer_mail, first + 2 * layer);
+        edge_values::open(layer_mail, epoch + 2);
     }
 
     __device__ __forceinline__ void put_sum(uint32_t i, uint32_t bits)
@@ -90,25 +94,48 @@ template <int RANKS, typename WIRE = packets, typename TYPE = fp32> struct edge_
     {
         ulonglong2 own[TOGETHER];
         typename WIRE::slot theirs[RANKS - 1][TOGETHER];
-        struct team_watch watch = {0, 0, given_up};
         const auto is_there = [&](int i) {
             return first_pair + i < N &&
                    (first_pair + i == 0 || (first_pair + i) * step < left);
         };
 
+        poll(slots, number, mine + first_pair * step, at + first_pair * step, step, is_there, own,
+             theirs);
+#pragma unroll
+        for (int i = 0; i < TOGETHER; i++)
+            if (is_there(i)) {
+                typename WIRE::unit got[RANKS - 1];
+#pragma unroll
+                for (uint32_t p = 0; p < RANKS - 1; p++)
+                    got[p] = WIRE::open(theirs[p][i]);
+                const typename WIRE::unit sum =
+                    exchange_sum<TYPE>::of(WIRE::open(own[i]), got, slots.me, 1);
+                word[first_pair + i] = make_uint2(sum.word[0], sum.word[1]);
+            }
+    }
+
+    // Waits for some pairs of words, `step` apart, from this rank's mail and from each other rank.
+    template <int N, typename HAS>
+    __device__ __forceinline__ void
+    poll(const exchange_slots_of<WIRE, RANKS> &slots, uint32_t number, const ulonglong2 *mine,
+         uint32_t at, uint32_t step, const HAS &is_there, ulonglong2 (&own)[N],
+         typename WIRE::slot (&theirs)[RANKS - 1][N])
+    {
+        struct team_watch watch = {0, 0, given_up};
+
 #pragma unroll 1
         for (;;) {
             uint32_t awaited = RANKS;
 #pragma unroll
-            for (int i = 0; i < TOGETHER; i++)
+            for (int i = 0; i < N; i++)
                 if (is_there(i)) {
-                    own[i] = load_relaxed_2x64(mine + (first_pair + i) * step);
+                    own[i] = load_relaxed_2x64(mine + i * step);
 #pragma unroll
                     for (uint32_t p = 0; p < RANKS - 1; p++)
-                        theirs[p][i] = WIRE::get(slots.mine[p] + at + (first_pair + i) * step);
+                        theirs[p][i] = WIRE::get(slots.mine[p] + at + i * step);
                 }
 #pragma unroll
-            for (int i = 0; i < TOGETHER; i++)
+            for (int i = 0; i < N; i++)
                 if (is_there(i)) {
                     if ((uint32_t)(own[i].x >> 32) != epoch || (uint32_t)(own[i].y >> 32) != epoch)
                         awaited = slots.me;
@@ -122,18 +149,34 @@ template <int RANKS, typename WIRE = packets, typename TYPE = fp32> struct edge_
                 break;
         }
         given_up = watch.given_up;
-#pragma unroll
-        for (int i = 0; i < TOGETHER; i++)
-            if (is_there(i)) {
-                typename WIRE::unit got[RANKS - 1];
-#pragma unroll
-                for (uint32_t p = 0; p < RANKS - 1; p++)
-                    got[p] = WIRE::open(theirs[p][i]);
-                const typename WIRE::unit sum =
-                    exchange_sum<TYPE>::of(WIRE::open(own[i]), got, slots.me, 1);
-                word[first_pair + i] = make_uint2(sum.word[0], sum.word[1]);
-            }
     }
+
+    // The exchange behind down. Of the same head every rank has `rows`, in the order of ranks.
+    __device__ __forceinline__ void put_best(uint32_t i, uint32_t block, uint32_t logit,
+                                             uint32_t row, uint32_t rows)
+    {
+        const uint32_t number = epoch + 2, of_all = row + team->rank * rows;
+        const exchange_slots_of<WIRE, RANKS> slots(*team, *box, number);
+        slots.tell(block, {{logit, of_all}});
+        edge_values::put_best(i, block, logit, of_all, rows);
+    }
+    template <typename BETTER>
+    __device__ __forceinline__ void take_best(uint32_t first, uint32_t block, const BETTER &better)
+    {
+        const uint32_t number = epoch + 2;
+        const exchange_slots_of<WIRE, RANKS> slots(*team, *box, number);
+        ulonglong2 own[1];
+        typename WIRE::slot theirs[RANKS - 1][1];
+        poll(slots, number, (const ulonglong2 *)mail + first, block, 0, [](int) { return true; },
+             own, theirs);
+        better((uint32_t)own[0].x, (uint32_t)own[0].y);
+#pragma unroll
+        for (uint32_t p = 0; p < RANKS - 1; p++) {
+            const typename WIRE::unit got = WIRE::open(theirs[p][0]);
+            better(got.word[0], got.word[1]);
+        }
+    }
+    __device__ __forceinline__ void chosen(void) { epoch++; }
 };
 
 #endif
