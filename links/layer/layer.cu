@@ -70,9 +70,8 @@ typedef home_near home_of_near;
 // sass-all: kernel=layer_near_*_4 stg64.sys=3 stg128.sys=3 stg64.gpu=7 ldg128.sys=30 ldg128.gpu=22 membar=0 cctl=0
 // sass-and: ublkcp.hinted=2 ublkcp=2 ublkpf=1 syncs<=56 clocks=0 local=0 looped calls arch=100+
 // sass-loop: kernel=layer_near_* ublkcp.hinted=1 guarded<=1 arch=90a+
-// A piece is where the parity of its address says.
-// sass-all: kernel=layer_near_*_2 popc>=1 looped calls arch=90a
-// sass-all: kernel=layer_near_*_4 popc>=1 looped calls arch=90a+
+// A piece is where the parity of its address says; from sm_100 on something else counts bits, too.
+// sass-all: kernel=layer_near_* popc>=1 looped calls arch=90a
 LAYER(push, 128, 4, 2)
 LAYER(push, 128, 4, 4)
 LAYER(near, 128, 4, 2)
