@@ -13,15 +13,6 @@ static __device__ __forceinline__ void add(const struct decoder_args &a)
     });
 }
 
-template <uint32_t B, bool IS_DEPENDENT>
-static __device__ __forceinline__ void head(const struct decoder_args &a)
-{
-    step_product<DECODER_HEAD, B, IS_DEPENDENT>(a, a.head_norm, [&](auto &k) {
-        decoder_take_residual<B>(k, false, 0, a.head_norm);
-        decoder_product<B, false>(k, DECODER_HEAD);
-    });
-}
-
 // The best of the head's blocks is the next token; its embedding is the next step's residual.
 template <bool IS_DEPENDENT>
 static __device__ __forceinline__ void choose(const struct decoder_args &a, uint32_t batch)
@@ -30,10 +21,10 @@ static __device__ __forceinline__ void choose(const struct decoder_args &a, uint
     step_begin_next<IS_DEPENDENT>();
     step_wait_for_last<IS_DEPENDENT>();
     for (uint32_t b = 0; b < batch; b++) {
-        const uint32_t token = decoder_take_token(k, b);
+        const uint32_t token = decoder_take_best(k, b).row;
         if (threadIdx.x == 0)
             a.tokens[(a.steps + 1) * batch + b] = token;
-        decoder_embed(k, b, token);
+        decoder_embed(k, b, token, a.shape.vocabulary);
     }
 }
 
@@ -175,7 +166,7 @@ static __device__ __forceinline__ void activate(const struct decoder_args &a, ui
     PRODUCT(o_##suffix, (add<DECODER_O, b, dependent>(a)))                                       \
     PRODUCT(gate_up_##suffix, (step_gate_up<b, dependent>(a)))                                      \
     PRODUCT(down_##suffix, (add<DECODER_DOWN, b, dependent>(a)))                                 \
-    PRODUCT(head_##suffix, (head<b, dependent>(a)))
+    PRODUCT(head_##suffix, (step_head<b, dependent>(a)))
 #define ATTENTION(suffix, d, g, dependent)                                                          \
     KERNEL_OF(DECODER_THREADS, attention_##suffix, 2, (step_attention<d, g, dependent>(a, a.batch)))
 #define MULTIPLY(b)                                                                                 \
@@ -249,6 +240,6 @@ KERNEL(append, (pairs<false, true>(a, a.batch)))
 KERNEL(rotate_append, (pairs<true, true>(a, a.batch)))
 KERNEL(add, add_raw(a, a.batch))
 KERNEL(activate, activate(a, a.batch))
-KERNEL(embed, step_embed(a, a.batch))
+KERNEL(embed, step_embed(a, a.batch, a.shape.vocabulary))
 
 #endif

@@ -1,4 +1,5 @@
-// Deals out a rank's share of a layer, and copies it to where it is near. Not timed.
+// Deals out a rank's share of a layer, copies it to where it is near, and rates the head's rows in float64.
+// Not timed.
 #include "fused/common/decoder/move.cuh"
 #include "fused/common/vector.cuh"
 #include "links/layer/args.h"
@@ -56,4 +57,23 @@ extern "C" __global__ void __launch_bounds__(LAYER_DEAL_THREADS)
     layer_move_near(const __grid_constant__ struct decoder_move_args a)
 {
     decoder_move(a);
+}
+
+// sass: none not a timed kernel
+extern "C" __global__ void __launch_bounds__(LAYER_RATE_THREADS)
+    layer_rate(const __grid_constant__ struct layer_rate_args a)
+{
+    const uint32_t warps = gridDim.x * (LAYER_RATE_THREADS / 32), lane = threadIdx.x % 32;
+    const uint32_t first = (blockIdx.x * LAYER_RATE_THREADS + threadIdx.x) / 32;
+    for (uint32_t row = first; row < a.rows; row += warps) {
+        double sum = 0;
+        for (uint32_t i = lane; i < a.columns / 2; i += 32) {
+            const float2 w = bf16::widen(a.head[(uint64_t)row * (a.columns / 2) + i]);
+            sum += w.x * a.x[2 * i] + w.y * a.x[2 * i + 1];
+        }
+        for (int with = 16; with > 0; with /= 2)
+            sum += __shfl_xor_sync(~0u, sum, with);
+        if (lane == 0)
+            a.logits[row] = sum;
+    }
 }

@@ -23,7 +23,8 @@ __device__ __forceinline__ void layers_of(const struct layer_args &a)
     auto k = stay_block_of<EDGE, source_ring, HOME>(d, 1, place);
 
     k.source.ring = ring_of((char *)decoder_memory, place, d.stages, d.in_flight);
-    k.edge.meet(a.exchange, k.mail, (struct edge_room *)(k.few + LAYER_ROOM_AT), d.layers);
+    k.edge.meet(a.exchange, k.mail, (struct edge_room *)(k.few + LAYER_ROOM_AT),
+                d.steps * (2 * d.layers + (d.head != NULL)));
     if (decoder_warp() == DECODER_WARPS)
         stay_produce<D, G, 1>(k);
     else {
@@ -42,36 +43,37 @@ typedef home_near home_of_near;
         layers_of<edge_ranks<ranks>, home_of_##kind, d, g>(a);                                     \
     }
 
-// The body counted is that of a chunk of 32 rows, as in decoder_layer; and that of a poll, which asks for
-// the words of all ranks at once. There is no fence, and nothing that empties the L1.
+// The bodies counted are that of a chunk of 32 rows, as in decoder_layer; that of a poll of own words; and
+// that of a poll of the other ranks. There is no fence, and nothing that empties the L1.
 // sass-loop: kernel=layer_push_* lds128=18 hmma=16 guarded<=2 other<=250 local=0 regs<=168 arch=90a+
-// sass-loop: kernel=layer_push_*_2 ldg128.sys=3 ldg128.gpu=3 guarded<=6 membar=0 cctl=0 other<=99
+// sass-loop: kernel=layer_push_*_2 ldg128.sys=8 ldg128.gpu=0 guarded<=8 membar=0 cctl=0 other<=99
 // sass-and: local=0 together arch=90a+
-// sass-loop: kernel=layer_push_*_4 ldg128.sys=6 ldg128.gpu=2 guarded<=6 membar=0 cctl=0 other<=99
+// sass-loop: kernel=layer_push_*_4 ldg128.sys=12 ldg128.gpu=0 guarded<=12 membar=0 cctl=0 other<=160
 // sass-and: local=0 together arch=90a+
 // From sm_100 on that of two ranks has an indirect branch, which says nothing of the whole.
-// sass-all: kernel=layer_push_*_2 stg64.sys=1 stg64.gpu=7 ldg128.sys=9 ldg128.gpu=21 membar=0 cctl=0
+// sass-all: kernel=layer_push_*_2 stg64.sys=1 stg128.sys=1 stg64.gpu=7 ldg128.sys=10 ldg128.gpu=21 membar=0 cctl=0
 // sass-and: ublkcp.hinted=2 ublkcp=2 ublkpf=1 syncs<=56 clocks=0 local=0 looped calls arch=90a
-// sass-all: kernel=layer_push_*_4 stg64.sys=3 stg64.gpu=7 ldg128.sys=27 ldg128.gpu=21 membar=0 cctl=0
+// sass-all: kernel=layer_push_*_4 stg64.sys=3 stg128.sys=3 stg64.gpu=7 ldg128.sys=30 ldg128.gpu=21 membar=0 cctl=0
 // sass-and: ublkcp.hinted=2 ublkcp=2 ublkpf=1 syncs<=56 clocks=0 local=0 looped calls arch=90a
-// sass-all: kernel=layer_push_*_4 stg64.sys=3 stg64.gpu=7 ldg128.sys=27 ldg128.gpu=23 membar=0 cctl=0
+// sass-all: kernel=layer_push_*_4 stg64.sys=3 stg128.sys=3 stg64.gpu=7 ldg128.sys=30 ldg128.gpu=24 membar=0 cctl=0
 // sass-and: ublkcp.hinted=2 ublkcp=2 ublkpf=1 syncs<=56 clocks=0 local=0 looped calls arch=100+
+// sass-loop: kernel=layer_push_* ldg128.gpu=8 ldg128.sys=0 guarded<=8 other<=80 local=0 together arch=90a+
 // sass-loop: kernel=layer_push_* ublkcp.hinted=1 guarded<=1 arch=90a+
 // sass-loop: kernel=layer_near_* lds128=18 hmma=16 guarded<=2 other<=250 local=0 regs<=168 arch=90a+
-// sass-loop: kernel=layer_near_*_2 ldg128.sys=3 ldg128.gpu=3 guarded<=6 membar=0 cctl=0 other<=99
+// sass-loop: kernel=layer_near_*_2 ldg128.sys=8 ldg128.gpu=0 guarded<=8 membar=0 cctl=0 other<=99
 // sass-and: local=0 together arch=90a+
-// sass-loop: kernel=layer_near_*_4 ldg128.sys=6 ldg128.gpu=2 guarded<=6 membar=0 cctl=0 other<=99
+// sass-loop: kernel=layer_near_*_4 ldg128.sys=12 ldg128.gpu=0 guarded<=12 membar=0 cctl=0 other<=160
 // sass-and: local=0 together arch=90a+
-// sass-all: kernel=layer_near_*_2 stg64.sys=1 stg64.gpu=7 ldg128.sys=9 ldg128.gpu=21 membar=0 cctl=0
+// sass-all: kernel=layer_near_*_2 stg64.sys=1 stg128.sys=1 stg64.gpu=7 ldg128.sys=10 ldg128.gpu=21 membar=0 cctl=0
 // sass-and: ublkcp.hinted=2 ublkcp=2 ublkpf=1 syncs<=56 clocks=0 local=0 looped calls arch=90a
-// sass-all: kernel=layer_near_*_4 stg64.sys=3 stg64.gpu=7 ldg128.sys=27 ldg128.gpu=21 membar=0 cctl=0
+// sass-all: kernel=layer_near_*_4 stg64.sys=3 stg128.sys=3 stg64.gpu=7 ldg128.sys=30 ldg128.gpu=21 membar=0 cctl=0
 // sass-and: ublkcp.hinted=2 ublkcp=2 ublkpf=1 syncs<=56 clocks=0 local=0 looped calls arch=90a
-// sass-all: kernel=layer_near_*_4 stg64.sys=3 stg64.gpu=7 ldg128.sys=27 ldg128.gpu=23 membar=0 cctl=0
+// sass-all: kernel=layer_near_*_4 stg64.sys=3 stg128.sys=3 stg64.gpu=7 ldg128.sys=30 ldg128.gpu=24 membar=0 cctl=0
 // sass-and: ublkcp.hinted=2 ublkcp=2 ublkpf=1 syncs<=56 clocks=0 local=0 looped calls arch=100+
+// sass-loop: kernel=layer_near_* ldg128.gpu=8 ldg128.sys=0 guarded<=8 other<=80 local=0 together arch=90a+
 // sass-loop: kernel=layer_near_* ublkcp.hinted=1 guarded<=1 arch=90a+
-// A piece is where the parity of its address says.
-// sass-all: kernel=layer_near_*_2 popc>=1 looped calls arch=90a
-// sass-all: kernel=layer_near_*_4 popc>=1 looped calls arch=90a+
+// A piece is where the parity of its address says; from sm_100 on something else counts bits, too.
+// sass-all: kernel=layer_near_* popc>=1 looped calls arch=90a
 LAYER(push, 128, 4, 2)
 LAYER(push, 128, 4, 4)
 LAYER(near, 128, 4, 2)

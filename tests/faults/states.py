@@ -411,6 +411,13 @@ def layer(stand_in):
         check(f"layer, {n} GPUs: a layer is as many kernels as it has", all(
             abs(ns - (16000 if "graph_push" in case else 12000 if "nccl" in case else 0)) < 1
             for case, ns in found.items()) and len(found) == 4, found)
+        found = {case: m["median"] for case, one in cases.items() for m in one["metrics"] if m["name"] == "step_time"}
+        check(f"layer, {n} GPUs: a step is three layers, the head and a choice", all(
+            abs(ns - (52000 if "graph_push" in case else 42000 if "nccl" in case else 0)) < 1
+            for case, ns in found.items()) and len(found) == 4, found)
+        check(f"layer, {n} GPUs: steps that choose nothing are seen", all(
+            f"{way}, {when}: token 4294967295 has the greatest logit" in said for way in ways
+            for when in ("before timing", "when verified", "after timing")), said)
     status, said, cases = measured(stand_in, path, "--set=model=small", "--check", GPUFLOOR_NCCL="nowhere",
                                    STAND_IN_GPUS=2, **peers)
     check("layer without NCCL: null, with why", [m.get("why") for case, one in cases.items() if "nccl" in case

@@ -1,8 +1,8 @@
-// faults: thread lane rounding named full empty left epoch single arrival row column kv_head twice alone near
+// faults: thread lane rounding named full empty left epoch single arrival row column kv_head twice alone near own uncounted local
 //
 // A decoder's layers that two and four ranks share: the kernel that stays on all ranks at once, its edges
 // all-reduces; the same from a copy of the weights that lies near; the steps as kernels, with ours and with a sum as NCCL gives it; on shares that the deal
-// kernel makes of whole layers. Compared with float64 of the whole layers, and between ranks bit by bit.
+// kernel makes of whole layers. And whole steps, whose tokens are chosen among all ranks' rows. Compared with float64 of the whole layers, and between ranks bit by bit.
 #define SHIM_ARCH 900
 #include "tests/shim/shim.h"
 
@@ -53,6 +53,22 @@ template <int RANKS> struct edge_left_out : edge_ranks<RANKS> { // no all-reduce
     }
 };
 
+template <int RANKS> struct edge_own : edge_ranks<RANKS> { // a choice among this rank's rows
+    template <typename BETTER> void take_best(uint32_t first, uint32_t block, const BETTER &better)
+    {
+        edge_values::take_best(first, block, better);
+    }
+};
+template <int RANKS> struct edge_uncounted : edge_ranks<RANKS> { // a choice is no exchange
+    void chosen(void) {}
+};
+template <int RANKS> struct edge_local : edge_ranks<RANKS> { // rows that count from the rank's first
+    void put_best(uint32_t i, uint32_t block, uint32_t logit, uint32_t row, uint32_t)
+    {
+        edge_ranks<RANKS>::put_best(i, block, logit, row, 0);
+    }
+};
+
 typedef void layer_kernel(const struct layer_args);
 template <typename EDGE> static void stays(const struct layer_args a) 
 {
@@ -62,6 +78,9 @@ template <typename EDGE> static void stays(const struct layer_args a)
 template <int RANKS> static layer_kernel *kernel_of(layer_kernel *kernel)
 {
     return shim_fault("left")      ? stays<edge_left_out<RANKS>>
+           : shim_fault("own")     ? stays<edge_own<RANKS>>
+           : shim_fault("uncounted") ? stays<edge_uncounted<RANKS>>
+           : shim_fault("local")   ? stays<edge_local<RANKS>>
            : shim_fault("epoch")   ? stays<edge_ranks<RANKS, packets_any_number>>
            : shim_fault("single")  ? stays<edge_ranks<RANKS, packets_single>>
            : shim_fault("arrival") ? stays<edge_ranks<RANKS, packets, fp32_arrival>>
@@ -204,7 +223,8 @@ static struct whole make(const struct problem &p, struct layer_args a[LINKS_MOST
 /* --- float64 ------------------------------------------------------------------------------------- */
 
 // The residual behind so many layers, with the kernels' roundings, of the whole shape.
-static double *expected(const struct problem &p, const struct whole &w, uint32_t layers)
+static double *expected(const struct problem &p, const struct whole &w, const float *input,
+                        uint32_t layers)
 {
     const struct decoder_shape &s = p.shape;
     const struct reference_values values = {
@@ -213,7 +233,7 @@ static double *expected(const struct problem &p, const struct whole &w, uint32_t
         (double *)shim_alloc(8 * s.ffn), (double *)shim_alloc(8 * s.hidden)};
     double *residual = (double *)shim_alloc(8 * s.hidden);
     for (uint32_t i = 0; i < s.hidden; i++)
-        residual[i] = w.input[i];
+        residual[i] = input[i];
     for (uint32_t l = 0; l < layers; l++) {
         const uint32_t set = l % p.sets;
         const struct reference_layer layer = {&s, 1, p.context, p.context + BEYOND,
@@ -245,6 +265,75 @@ static void check_ranks(const struct problem &p, const struct layer_args *a, con
                "%s of %u ranks: the same bits as push", which, p.ranks);
 }
 
+/* --- whole steps --------------------------------------------------------------------------------- */
+
+enum { STEPS = 2 };
+
+struct ends {
+    uint16_t *embedding, *head, *norm;
+};
+
+// The first token, and the logits and tokens that follow; every rank has its rows of the head.
+static struct ends with_head(const struct problem &p, struct layer_args *a)
+{
+    const uint64_t count = (uint64_t)p.shape.vocabulary * p.shape.hidden;
+    const uint32_t rows = p.shape.vocabulary / p.ranks;
+    struct ends e = {normal_bf16(count), normal_bf16(count), normal_bf16(p.shape.hidden)};
+    assert(p.shape.vocabulary % p.ranks == 0);
+    for (uint32_t rank = 0; rank < p.ranks; rank++) {
+        struct decoder_args &d = a[rank].decoder;
+        d.embedding = e.embedding, d.head_norm = e.norm, d.steps = STEPS;
+        d.head = e.head + (uint64_t)rank * rows * p.shape.hidden;
+        d.logits = (float *)shim_alloc(4 * rows);
+        d.tokens = (uint32_t *)shim_alloc(4 * (STEPS + 1));
+        d.tokens[0] = 5;
+    }
+    return e;
+}
+
+// The tokens of all steps in float64, and the last one's logits.
+static double *expected_steps(const struct problem &p, const struct whole &w, const struct ends &e,
+                              uint32_t (&token)[STEPS + 1])
+{
+    const uint32_t n = p.shape.hidden;
+    const struct reference_layer layer = {&p.shape, 1,      p.context, p.context + BEYOND, NULL,
+                                          NULL,     w.rope, 1e-5f,     ROUNDS_BEFORE};
+    double *logits = (double *)shim_alloc(8 * p.shape.vocabulary);
+    float *input = (float *)shim_alloc(4 * n);
+    token[0] = 5;
+    for (uint32_t step = 0; step < STEPS; step++) {
+        for (uint32_t i = 0; i < n; i++)
+            input[i] = (float)reference_bf16(e.embedding[(uint64_t)token[step] * n + i]);
+        reference_head(&layer, e.head, e.norm, expected(p, w, input, p.layers), logits);
+        token[step + 1] = reference_choice(logits, p.shape.vocabulary);
+    }
+    return logits;
+}
+
+static void check_steps(const struct problem &p, struct layer_args *a, const double *logits,
+                        const uint32_t (&token)[STEPS + 1], float *first, const char *which)
+{
+    const uint32_t all = p.shape.vocabulary, rows = all / p.ranks;
+    double *wide = (double *)shim_alloc(8 * all);
+    bool is_same = true;
+    for (uint32_t rank = 0; rank < p.ranks; rank++) {
+        struct decoder_args &d = a[rank].decoder;
+        for (uint32_t i = 0; i < rows; i++)
+            wide[rank * rows + i] = d.logits[i];
+        for (uint32_t i = 0; i <= STEPS; i++)
+            shim_check(d.tokens[i] == token[i], "%s: token %u of rank %u is %u, expected %u", which, i,
+                       rank, d.tokens[i], token[i]);
+        is_same = is_same && (!first || memcmp(d.logits, first + rank * rows, 4 * rows) == 0);
+        shim_check(a[rank].exchange.team.mine->lost == 0 && d.barrier->aborted == 0,
+                   "%s: rank %u gave up", which, rank);
+        memset(d.logits, 0xff, 4 * rows);
+        memset(d.tokens + 1, 0xff, 4 * STEPS);
+    }
+    const double error = reference_distance(wide, logits, all);
+    shim_check(error <= 1e-3, "%s: logits of %u ranks: error %.2g", which, p.ranks, error);
+    shim_check(is_same, "%s: the same logits as push", which);
+}
+
 static void forget(const struct problem &p, struct layer_args *a)
 {
     for (uint32_t rank = 0; rank < p.ranks; rank++)
@@ -267,7 +356,8 @@ static void by_push(const struct problem &p, const struct layer_args *a, uint32_
 static void copy_near(const struct problem &p, struct layer_args *a)
 {
     const struct decoder_shape &s = a->decoder.shape;
-    const uint64_t layer = decoder_near_layer_bytes(&s), bytes = p.sets * layer;
+    const uint64_t layer = decoder_near_layer_bytes(&s), layers = p.sets * layer;
+    const uint64_t bytes = layers + decoder_near_bytes(&s, DECODER_HEAD);
     const uint64_t words = ((bytes >> SIDES_PAGE_BITS) + 2) / 32 + 1;
     for (uint32_t rank = 0; rank < p.ranks; rank++) {
         char *room = (char *)shim_alloc(bytes + SIDES_BOTH);
@@ -281,7 +371,7 @@ static void copy_near(const struct problem &p, struct layer_args *a)
             const uint32_t side = sm % 3 > 0;
             sms[sm] = 2 * map.count[side]++ + side;
         }
-        a[rank].decoder.near = {weights, NULL, layer, map};
+        a[rank].decoder.near = {weights, weights + layers, layer, map};
         memset(room, 0xff, bytes + SIDES_BOTH);
         for (uint32_t i = 0; i < p.sets * DECODER_MATRICES; i++) {
             const uint32_t set = i / DECODER_MATRICES, m = i % DECODER_MATRICES;
@@ -289,6 +379,11 @@ static void copy_near(const struct problem &p, struct layer_args *a)
                 (const char *)a[rank].decoder.weights + set * decoder_layer_bytes(&s) +
                     decoder_place(&s, m),
                 weights + set * layer + decoder_near_place(&s, m), s, m, 0, map};
+            shim_launch(layer_move_near, move, 3, LAYER_DEAL_THREADS, 0);
+        }
+        if (a[rank].decoder.head) {
+            const struct decoder_move_args move = {(const char *)a[rank].decoder.head,
+                                                   weights + layers, s, DECODER_HEAD, 0, map};
             shim_launch(layer_move_near, move, 3, LAYER_DEAL_THREADS, 0);
         }
         if (shim_fault("near")) // an SM takes the other side's pieces for its own
@@ -334,18 +429,43 @@ static void add(const struct problem &p, const struct layer_args *a, bool ours)
         sum_elsewhere(p, a);
 }
 
+// What each rank has chosen is gathered by another library.
+static void choose_elsewhere(const struct problem &p, const struct layer_args *a)
+{
+    each(p, layer_best, a, 1, DECODER_THREADS);
+    for (uint32_t rank = 0; rank < p.ranks; rank++)
+        for (uint32_t k = 0; k < p.ranks; k++)
+            memcpy(a[rank].share + LAYER_GATHERED_AT + 2 * k, a[k].share, 8);
+    each(p, layer_choose_gathered, a, 1, DECODER_THREADS);
+}
+
+static void choose_by_kernels(const struct problem &p, const struct layer_args *a, bool ours)
+{
+    const uint32_t shared = decoder_shared_of(&a->decoder.shape, 1, 0, 0).bytes;
+    each(p, layer_head, a, p.blocks, PRODUCT_THREADS);
+    if (ours)
+        shim_launch_ranks(p.ranks == 2 ? layer_choose_2 : layer_choose_4, a, p.ranks, 1,
+                          DECODER_THREADS, shared);
+    else
+        choose_elsewhere(p, a);
+}
+
 static void by_kernels(const struct problem &p, const struct layer_args *from, bool ours)
 {
+    const uint32_t steps = from->decoder.head ? from->decoder.steps : 1;
     struct layer_args a[LINKS_MOST];
     for (uint32_t rank = 0; rank < p.ranks; rank++) {
         a[rank] = from[rank];
         a[rank].has_residual = !ours && (rank == 0 || shim_fault("twice"));
+        a[rank].decoder.steps = 0;
         assert(decoder_shared_of(&a->decoder.shape, 1, p.stages, 0).bytes <= MOST_SHARED);
     }
     each(p, layer_embed, a, 1, DECODER_THREADS);
-    for (uint32_t layer = 0; layer < p.layers; layer++) {
-        for (uint32_t rank = 0; rank < p.ranks; rank++)
-            a[rank].decoder.layer = layer;
+    for (uint32_t i = 0; i < steps * p.layers; i++) {
+        for (uint32_t rank = 0; rank < p.ranks; rank++) {
+            a[rank].decoder.layer = i % p.layers;
+            a[rank].decoder.steps = i / p.layers;
+        }
         each(p, layer_qkv, a, p.blocks, PRODUCT_THREADS);
         each(p, layer_attention_128_4, a, a->decoder.shape.kv_heads * p.splits, DECODER_THREADS);
         if (p.splits > 1)
@@ -355,14 +475,46 @@ static void by_kernels(const struct problem &p, const struct layer_args *from, b
         each(p, layer_gate_up, a, p.blocks, PRODUCT_THREADS);
         each(p, layer_down, a, p.blocks, PRODUCT_THREADS);
         add(p, a, ours);
+        if (from->decoder.head && i % p.layers == p.layers - 1)
+            choose_by_kernels(p, a, ours);
     }
+}
+
+// Steps go on in the same mailboxes: numbers of exchanges are contiguous over launches and ways.
+static void test_steps(const struct problem &p)
+{
+    struct layer_args a[LINKS_MOST];
+    if (shim.failed > 0)
+        return;
+    const struct whole w = make(p, a);
+    const uint32_t all = p.shape.vocabulary, rows = all / p.ranks;
+    const struct ends e = with_head(p, a);
+    const uint64_t turn = a[0].exchange.team.mine->turn;
+    float *first = (float *)shim_alloc(4 * all);
+    uint32_t token[STEPS + 1];
+    const double *logits = expected_steps(p, w, e, token);
+
+    by_push(p, a, p.ranks);
+    for (uint32_t rank = 0; rank < p.ranks; rank++)
+        memcpy(first + rank * rows, a[rank].decoder.logits, 4 * rows);
+    check_steps(p, a, logits, token, NULL, "steps by push");
+    shim_check(a[0].exchange.team.mine->turn - turn == STEPS * (2ull * p.layers + 1),
+               "a step is two exchanges a layer and one");
+    by_near(p, a);
+    check_steps(p, a, logits, token, first, "steps by near");
+    by_kernels(p, a, true);
+    check_steps(p, a, logits, token, first, "steps by kernels");
+    if (shim.order == 1)
+        return;
+    by_kernels(p, a, false);
+    check_steps(p, a, logits, token, NULL, "steps by kernels and another library");
 }
 
 static void test_chain(const struct problem &p)
 {
     struct layer_args a[LINKS_MOST];
     const struct whole w = make(p, a);
-    const double *residual = expected(p, w, p.layers);
+    const double *residual = expected(p, w, w.input, p.layers);
     float *first = (float *)shim_alloc(4 * p.shape.hidden);
 
     by_push(p, a, p.ranks);
@@ -378,11 +530,11 @@ static void test_chain(const struct problem &p)
     forget(p, a);
     by_kernels(p, a, false);
     check_ranks(p, a, residual, NULL, "kernels and another sum");
+    if (shim.order == 1)
+        return;
     forget(p, a);
     by_near(p, a);
     check_ranks(p, a, residual, first, "near");
-    if (shim.order == 1)
-        return;
     forget(p, a);
     by_push(p, a, p.ranks);
     check_ranks(p, a, residual, first, "push again");
@@ -408,11 +560,15 @@ static void test_absent(const struct problem &p)
 static void shim_test(void)
 {
     if (shim.order == 0)
-        test_chain({{72, 4, 2, 128, 64, 50}, 2, 40, 2, 2, 2, 2, 2});
+        test_chain({{72, 4, 2, 128, 64, 52}, 2, 40, 2, 2, 2, 2, 2});
     if (shim.order == 1)
-        test_chain({{40, 8, 4, 128, 64, 50}, 4, 21, 1, 2, 2, 1, 2});
+        test_chain({{40, 8, 4, 128, 64, 52}, 4, 21, 1, 1, 2, 1, 2});
     if (shim.order == 2)
-        test_chain({{40, 4, 2, 128, 32, 50}, 2, 20, 1, 2, 1, 1, 2});
+        test_chain({{40, 4, 2, 128, 32, 52}, 2, 20, 1, 2, 1, 1, 2});
     if (shim.order == 0)
-        test_absent({{40, 4, 2, 128, 32, 50}, 2, 20, 1, 1, 1, 1, 2});
+        test_steps({{40, 4, 2, 128, 32, 52}, 2, 20, 1, 2, 1, 1, 2});
+    if (shim.order == 1)
+        test_steps({{40, 8, 4, 128, 64, 52}, 4, 20, 1, 2, 1, 1, 2});
+    if (shim.order == 0)
+        test_absent({{40, 4, 2, 128, 32, 52}, 2, 20, 1, 1, 1, 1, 2});
 }

@@ -6,6 +6,10 @@
 //     edge.take<N>(first, step, end, word);    a thread gets N pairs of words: it waits for them
 //     edge.put_sum(i, bits);                   the same for words that are added to the residual:
 //     edge.take_sum<N>(first, step, end, word); where several GPUs share a layer, each puts a summand
+//     edge.put_best(i, block, logit, row, rows); the same for what a block has chosen of its GPU's `rows` of
+//     edge.take_best(first, block, better);     the head, words i and i + 1: better(logit, row) is called
+//                                               for each GPU's
+//     edge.chosen();                            all threads: they have taken all of that
 //
 // edge_values  a word lies in the mail with the epoch of its layer, in one store of 8 bytes. Who
 //              needs it polls the word itself. close() does nothing.
@@ -41,6 +45,7 @@ __device__ __forceinline__ uint32_t decoder_warp(void)
 }
 
 struct edge_values {
+    enum { GPUS = 1 };
     uint64_t *mail;
     struct grid_barrier_state *state;
     uint32_t epoch, budget_ns;
@@ -80,9 +85,24 @@ struct edge_values {
     {
         take(first, step, end, word);
     }
+    __device__ __forceinline__ void put_best(uint32_t i, uint32_t, uint32_t logit, uint32_t row,
+                                             uint32_t)
+    {
+        put(i, logit);
+        put(i + 1, row);
+    }
+    template <typename BETTER>
+    __device__ __forceinline__ void take_best(uint32_t first, uint32_t, const BETTER &better)
+    {
+        uint2 word[1];
+        take(first, 0, first + 1, word);
+        better(word[0].x, word[0].y);
+    }
+    __device__ __forceinline__ void chosen(void) {}
 };
 
 struct edge_plain {
+    enum { GPUS = 1 };
     uint32_t *mail;
 
     __device__ __forceinline__ void open(void *layer_mail, uint32_t)
@@ -113,6 +133,20 @@ struct edge_plain {
     {
         take(first, step, end, word);
     }
+    __device__ __forceinline__ void put_best(uint32_t i, uint32_t, uint32_t logit, uint32_t row,
+                                             uint32_t)
+    {
+        put(i, logit);
+        put(i + 1, row);
+    }
+    template <typename BETTER>
+    __device__ __forceinline__ void take_best(uint32_t first, uint32_t, const BETTER &better)
+    {
+        uint2 word[1];
+        take(first, 0, first + 1, word);
+        better(word[0].x, word[0].y);
+    }
+    __device__ __forceinline__ void chosen(void) {}
 };
 
 struct edge_barrier : edge_plain {

@@ -493,10 +493,9 @@ __device__ __forceinline__ void decoder_put_best(BLOCK &k, const struct decoder_
 #pragma unroll
     for (uint32_t b = 0; b < B; b++) {
         const struct decoder_best mine = decoder_best_of_block(best[b], scratch);
-        if (threadIdx.x == 0) {
-            k.edge.put(k.mail.best + 2 * (b * k.a.blocks + blockIdx.x), __float_as_uint(mine.logit));
-            k.edge.put(k.mail.best + 2 * (b * k.a.blocks + blockIdx.x) + 1, mine.row);
-        }
+        if (threadIdx.x == 0)
+            k.edge.put_best(k.mail.best + 2 * (b * k.a.blocks + blockIdx.x), blockIdx.x,
+                            __float_as_uint(mine.logit), mine.row, k.a.shape.vocabulary);
     }
 }
 
@@ -523,26 +522,25 @@ __device__ __forceinline__ void decoder_product(BLOCK &k, enum decoder_matrix m)
         decoder_put_best(k, best);
 }
 
-// The best of all blocks of the head.
+// The best of all blocks of the head, in every thread.
 template <typename BLOCK>
-__device__ __forceinline__ uint32_t decoder_take_token(BLOCK &k, uint32_t b)
+__device__ __forceinline__ struct decoder_best decoder_take_best(BLOCK &k, uint32_t b)
 {
     struct decoder_best best = {-INFINITY, ~0u};
-    for (uint32_t i = threadIdx.x; i < k.a.blocks; i += DECODER_THREADS) {
-        const uint32_t at = k.mail.best / 2 + b * k.a.blocks + i;
-        uint2 word[1];
-        k.edge.take(at, 0, at + 1, word);
-        decoder_better(best, __uint_as_float(word[0].x), word[0].y);
-    }
-    return decoder_best_of_block(best, k.few + DECODER_BATCH * (1 + DECODER_WARPS)).row;
+    for (uint32_t i = threadIdx.x; i < k.a.blocks; i += DECODER_THREADS)
+        k.edge.take_best(k.mail.best / 2 + b * k.a.blocks + i, i,
+                         [&](uint32_t logit, uint32_t row) {
+                             decoder_better(best, __uint_as_float(logit), row);
+                         });
+    return decoder_best_of_block(best, k.few + DECODER_BATCH * (1 + DECODER_WARPS));
 }
 
-// The residual of a sequence becomes the embedding of its token. Where all logits are NaN no token was
-// chosen.
+// The residual of a sequence becomes the embedding of its token, one of so many. Where all logits are NaN
+// no token was chosen.
 template <typename BLOCK>
-__device__ __forceinline__ void decoder_embed(BLOCK &k, uint32_t b, uint32_t token)
+__device__ __forceinline__ void decoder_embed(BLOCK &k, uint32_t b, uint32_t token, uint32_t tokens)
 {
-    const uint32_t pairs = k.a.shape.hidden / 2, chosen = min(token, k.a.shape.vocabulary - 1);
+    const uint32_t pairs = k.a.shape.hidden / 2, chosen = min(token, tokens - 1);
     const uint32_t *row = (const uint32_t *)k.a.embedding + (uint64_t)chosen * pairs;
     float2 *residual = (float2 *)(k.residual + b * k.a.shape.hidden);
     for (uint32_t i = threadIdx.x; i < pairs; i += DECODER_THREADS)

@@ -102,13 +102,19 @@ __device__ __forceinline__ void stay_attend(BLOCK &k)
         stay_step<WATCHED>(k, DECODER_STEP_MERGE, [] {}, [&] { decoder_step_merge(k, B); });
 }
 
+// Of all GPUs: each has as many rows of the head.
+template <typename BLOCK> __device__ __forceinline__ uint32_t stay_tokens(const BLOCK &k)
+{
+    return k.a.shape.vocabulary * decltype(k.edge)::GPUS;
+}
+
 // The residual at the beginning of a launch.
 template <uint32_t B, typename BLOCK> __device__ __forceinline__ void stay_begin(BLOCK &k)
 {
     const float2 *input = (const float2 *)k.a.input;
     if (k.a.embedding)
         for (uint32_t b = 0; b < B; b++)
-            decoder_embed(k, b, k.a.tokens[b]);
+            decoder_embed(k, b, k.a.tokens[b], stay_tokens(k));
     else
         for (uint32_t i = threadIdx.x; i < B * k.a.shape.hidden / 2; i += DECODER_THREADS)
             ((float2 *)k.residual)[i] = input[i];
@@ -121,12 +127,13 @@ __device__ __forceinline__ void stay_choose_next(BLOCK &k, uint32_t step_of_laun
 {
 #pragma unroll 1
     for (uint32_t b = 0; b < B; b++) {
-        const uint32_t token = decoder_take_token(k, b);
+        const uint32_t token = decoder_take_best(k, b).row;
         if (blockIdx.x == 0 && threadIdx.x == 0)
             k.a.tokens[(step_of_launch + 1) * B + b] = token;
         if (k.a.embedding)
-            decoder_embed(k, b, token);
+            decoder_embed(k, b, token, stay_tokens(k));
     }
+    k.edge.chosen();
 }
 
 // All layers, and as one more turn the head. A product's code stands once: see decoder_product().

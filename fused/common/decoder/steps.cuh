@@ -170,13 +170,23 @@ __device__ __forceinline__ void step_gate_up(const struct decoder_args &a)
     });
 }
 
-// The residual that a chain begins with: given, or the embeddings of the first tokens.
-__device__ __forceinline__ void step_embed(const struct decoder_args &a, uint32_t batch)
+template <uint32_t B, bool IS_DEPENDENT>
+__device__ __forceinline__ void step_head(const struct decoder_args &a)
+{
+    step_product<DECODER_HEAD, B, IS_DEPENDENT>(a, a.head_norm, [&](auto &k) {
+        decoder_take_residual<B>(k, false, 0, a.head_norm);
+        decoder_product<B, false>(k, DECODER_HEAD);
+    });
+}
+
+// The residual that a chain begins with: given, or the embeddings of the first tokens, of so many.
+__device__ __forceinline__ void step_embed(const struct decoder_args &a, uint32_t batch,
+                                           uint32_t tokens)
 {
     auto k = step_block_of(a, batch);
     const uint32_t b = blockIdx.x, hidden = a.shape.hidden;
     if (a.embedding) {
-        decoder_embed(k, b, a.tokens[a.steps * batch + b]);
+        decoder_embed(k, b, a.tokens[a.steps * batch + b], tokens);
         return;
     }
     for (uint32_t i = threadIdx.x; i < hidden; i += DECODER_THREADS)

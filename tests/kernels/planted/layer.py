@@ -20,11 +20,13 @@ NEARBY = "fused/common/decoder/near.cuh"
 SIDES = "core/device/sides.cuh"
 UNIT = "(uint32_t)(at >> SIDES_BOTH_BITS) & map.mask"
 SUMS = "NODE|PRODUCT(LAYER_SUM_THREADS"
+CHOICES = "NODE|PRODUCT(DECODER_THREADS, choose_2"
+OF_HEAD = "NODE|PRODUCT(head"
 PRODUCTS = "NODE(none"
 NODES_ONLY = "PRODUCT(none"
 BULK = "bulk_load_once("
-OWN = "                    own[i] = load_relaxed_2x64(mine + (first_pair + i) * step);\n"
-PEERS = "                        theirs[p][i] = WIRE::get(slots.mine[p] + at + (first_pair + i) * step);\n"
+OWN = "                    own[i] = load_relaxed_2x64(mine + i * step);\n"
+PEERS = "                        theirs[p][i] = WIRE::get(slots.mine[p] + at + i * step);\n"
 PUT_SUM = "            store_relaxed_sys_64((uint64_t *)slots.theirs[p] + at, WIRE::half(bits, number));\n"
 TO_MAIL = "        put(i, bits);\n    }\n\n    // The sums"
 LEAVE = "            if (awaited == RANKS || watch.given_up ||\n"
@@ -75,7 +77,7 @@ FAULTS = [
                    "(uint64_t)epoch << 32);\n")],
          caught={"layer_push_128_4_4": "expected ldg128.gpu=2"}),
     dict(name="peers' summands one after another", source=STAYS, keep=PUSH, since="90a",
-         changes=[(RANKS_EDGE, PEERS, PEERS.replace("(first_pair + i) * step)", "(first_pair + i) * step +\n"
+         changes=[(RANKS_EDGE, PEERS, PEERS.replace("i * step)", "i * step +\n"
                    "                                                 (i > 0 && theirs[p][i - 1].x == 0x12345))"))],
          caught=both("expected together")),
     dict(name="own words that are polled in the L1", source=STAYS, keep=PUSH, since="90a",
@@ -87,6 +89,12 @@ FAULTS = [
          changes=[(RANKS_EDGE, LEAVE, "            __nanosleep(20);\n" + LEAVE)], caught=both("expected no sleep")),
     dict(name="words of this rank with a fence before each", source=STAYS, keep=OF_4, since="90a",
          changes=[(WORDS, PUT, "__threadfence();\n    " + PUT)], caught={"layer_push_128_4_4": "expected membar=0"}),
+    dict(name="choices that peers do not get", source=STAYS, keep=PUSH, since="90a", without=["100", "120"],
+         changes=[(RANKS_EDGE, "        slots.tell(block, {{logit, of_all}});\n", "")],
+         caught=both("expected stg128.sys=")),
+    dict(name="choices that only peers get", source=STAYS, keep=OF_4, since="90a",
+         changes=[(RANKS_EDGE, "        edge_values::put_best(i, block, logit, of_all, rows);\n", "")],
+         caught={"layer_push_128_4_4": "expected stg64.gpu=7"}),
     # The kernel that stays: weights.
     dict(name="tiles that the L2 keeps", source=STAYS, keep=PUSH, since="90a",
          changes=[(RING, BULK, "bulk_load(")], caught=both("ublkcp.hinted")),
@@ -106,6 +114,7 @@ FAULTS = [
          caught=both("expected local=0")),
     # From near memory.
     dict(name="near memory that is not told by the parity of its address", source=STAYS, keep=NEAR, since="90a",
+         without=["100", "120"],
          changes=[(SIDES, "(__popc(" + UNIT + ") ^ bits", "(" + UNIT + " ^ bits")],
          caught={"layer_near_128_4_4": "expected popc>=1"}),
     dict(name="near memory by pieces of one row", source=STAYS, keep=NEAR, since="90a",
@@ -134,6 +143,14 @@ FAULTS = [
     dict(name="peers' shares one after another", source=NODES, keep=SUMS, since="90a",
          changes=[(EXCHANGE, ASK, ASK.replace("mine[p] + i)", "mine[p] + i + (p > 0 && s[p - 1].x == 0x12345))"))],
          caught={"layer_add_4": "expected together"}),
+    dict(name="bests that peers are asked for in the GPU's scope", source=NODES, keep=CHOICES, since="90a",
+         changes=[(SYS, "ld.relaxed.sys.global.v2.u64", "ld.relaxed.gpu.global.v2.u64")],
+         caught={"layer_choose_2": "expected a loop with ldg128.sys="}),
+    dict(name="a poll of bests that acquires", source=NODES, keep=CHOICES, since="90a",
+         changes=[(EXCHANGE, THERE, THERE + "            fence_acquire_sys();\n")],
+         caught={"layer_choose_2": "expected cctl=0"}),
+    dict(name="the head's tiles that the L2 keeps", source=NODES, keep=OF_HEAD, since="90a",
+         changes=[(RING, BULK, "bulk_load(")], caught={"layer_head": "ublkcp.hinted"}),
     dict(name="the residual behind the wait", source=NODES, keep=SUMS, since="90a",
          changes=[(NODES, "            const float2 was = i == mine ? early : residual[i];",
                    "            const float2 was = residual[i];")],
