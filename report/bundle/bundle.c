@@ -458,6 +458,13 @@ static bool is_ours(const struct bundle *bundle, const struct part *part)
                              !strcmp(part->commit, ours));
 }
 
+size_t bundle_gpus(const struct bundle *bundle)
+{
+    const json_t *environment = json_object_get(bundle->head, "environment");
+    const size_t n = json_array_size(json_object_get(environment, "gpus"));
+    return n > 1 ? n : 1;
+}
+
 size_t bundle_n_others(const struct bundle *bundle)
 {
     size_t n = 0;

@@ -75,6 +75,9 @@ const char *bundle_draft(const struct bundle *bundle, const char *id);
 /* One line about the machine, the software and the runs. */
 char *bundle_line(const struct bundle *bundle, char *text, size_t size);
 
+/* Over how many GPUs it was measured at once, as `run --devices` does: 1, if it does not say. */
+size_t bundle_gpus(const struct bundle *bundle);
+
 /* Of a folder's programs (parts), how many do not come from the bundle that bundle_line() describes. */
 size_t bundle_n_others(const struct bundle *bundle);
 

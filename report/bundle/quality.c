@@ -41,6 +41,7 @@ struct quality quality_count(const struct rows *rows)
 {
     struct quality q = {0};
     const struct row *row, *unfused;
+    char gpus[16];
 
     for (size_t next = 0; (row = next_usable(rows, QUALITY_ERROR, &next));)
         if ((unfused = quality_beside(rows, row, QUALITY_ERROR, "unfused"))) {
@@ -48,6 +49,8 @@ struct quality quality_count(const struct rows *rows)
             q.worse += row->centre > WORSE * unfused->centre;
         }
     for (size_t next = 0; (row = next_usable(rows, QUALITY_DIFFER, &next));) {
+        if (row_key(row, "gpus", gpus, sizeof gpus)) /* from one GPU to the next */
+            continue;
         q.compared++;
         q.same += row->centre == 0;
     }

@@ -22,7 +22,7 @@ const struct row *quality_beside(const struct rows *rows, const struct row *row,
 struct quality {
     size_t errors,
         worse; /* cases with both errors; of these, the fused one is more than 3 % larger */
-    size_t compared, same; /* kernels compared bit by bit; of these, with the same bits */
+    size_t compared, same; /* fused kernels compared bit by bit; of these, with the same bits */
     size_t planted, seen;  /* kernels with planted faults; of these, all were seen in all runs */
 };
 struct quality quality_count(const struct rows *rows);

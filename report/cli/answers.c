@@ -179,6 +179,18 @@ static bool is_wanted(size_t i, const char *name, enum answers answers, const ch
            (answers == ANSWERS_ONE && !strcmp(name, section));
 }
 
+static void put_rest(FILE *out, const char *names, enum table_format format,
+                     const struct text_style *style)
+{
+    struct section rest = {.name = NULL};
+
+    rest_tell(&rest, names);
+    if (format == TABLE_TEXT)
+        fputc(GAP, out);
+    put_section(out, &rest, 1, ANSWERS_ALL, format, style);
+    section_free(&rest);
+}
+
 /* The sections that are wanted; into an array, or as text. */
 static bool build_all(FILE *out, json_t *sections, const struct summary *summary,
                       enum answers answers, const char *section, enum table_format format,
@@ -186,6 +198,7 @@ static bool build_all(FILE *out, json_t *sections, const struct summary *summary
 {
     const struct section_entry *entry;
     bool put = true, was_missing = false; /* one such line needs no gap before the next */
+    char rest[REST_NAMES] = "";
 
     for (size_t i = 0; put && (entry = section_at(i)); i++) {
         struct section built = {.name = entry->name};
@@ -195,6 +208,9 @@ static bool build_all(FILE *out, json_t *sections, const struct summary *summary
         const bool is_apart = i > 0 && !(was_missing && built.missing) && answers != ANSWERS_ONE;
         if (format == TABLE_JSON) {
             put = json_array_append_new(sections, emit_json(&built, i)) == 0;
+        } else if (answers == ANSWERS_ALL && rest_take(rest, summary, &built)) {
+            section_free(&built);
+            continue;
         } else if (!is_idle(entry, &built, answers)) {
             if (is_apart && format == TABLE_TEXT)
                 fputc(GAP, out);
@@ -203,6 +219,8 @@ static bool build_all(FILE *out, json_t *sections, const struct summary *summary
         was_missing = built.missing != NULL;
         section_free(&built);
     }
+    if (*rest)
+        put_rest(out, rest, format, style);
     return put;
 }
 

@@ -68,7 +68,8 @@ static void add_board(struct elsewhere *e, const char *path, const struct bundle
     char why[DOCUMENT_WHY];
     struct bundle bundle = {0};
 
-    if (catalogue_read(&bundle, path, why) && counted_open(&bundle, NULL, 0, why) && bundle.board &&
+    if (catalogue_read(&bundle, path, why) && bundle_gpus(&bundle) == 1 &&
+        counted_open(&bundle, NULL, 0, why) && bundle.board &&
         (!own->board || strcmp(bundle.board, own->board) != 0)) {
         snprintf(e->of[e->n].board, sizeof e->of[e->n].board, "%s", bundle.board);
         judge_all(&bundle, e->of[e->n++].verdict);

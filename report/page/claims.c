@@ -172,6 +172,10 @@ void section_claims(const struct summary *summary, struct section *s)
 
     s->name = "claims";
     s->title = "CLAIMS";
+    if (bundle_gpus(summary->bundle) > 1) {
+        s->missing = "claims are judged by a bundle of one GPU";
+        return;
+    }
     if ((t == &judged && !tellings_open(&judged, summary->bundle, NULL)) ||
         (summary->committed && !tellings_open(&committed, summary->committed, NULL))) {
         s->missing = "not judged: memory is short";

@@ -15,6 +15,7 @@ const struct page_figure *figure_at(size_t i)
         {"waves", "small", figure_waves},       {"sizes", "sizes", figure_sizes},
         {"fusion", "fusion", figure_fusion},    {"decode", "attention", figure_decode},
         {"weights", "weights", figure_weights}, {"layer", "layer", figure_layer},
+        {"sums", "links", figure_sums},         {"copies", "links", figure_copies},
         {"claims", "claims", figure_claims},
         {"trust", "verdict", figure_trust},     {"ratio", "numbers", figure_ratio},
     };

@@ -10,6 +10,7 @@
 
 #include "report/page/emit.h"
 #include "report/page/out.h"
+#include "report/page/sections.h"
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
@@ -186,8 +187,9 @@ void html_notes(FILE *out, const struct page *page, size_t i)
 static void put_missing(FILE *out, const struct section *section, size_t number)
 {
     char name[80];
-    fprintf(out, "<section id=\"%s\" class=\"missing\"><p><span class=\"n\">%zu</span> ",
-            section->name, number);
+    fprintf(out, "<section id=\"%s\" class=\"missing\"><p>", section->name);
+    if (!section->has_no_number)
+        fprintf(out, "<span class=\"n\">%zu</span> ", number);
     html_text(out, html_name(section->title, name, sizeof name));
     fputs(": ", out);
     html_prose(out, section->missing);
@@ -240,13 +242,26 @@ static void put_section(FILE *out, const struct page *page, size_t i)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
+static void put_rest(FILE *out, const char *names)
+{
+    struct section rest = {.name = NULL};
+
+    rest_tell(&rest, names);
+    put_missing(out, &rest, 0);
+    section_free(&rest);
+}
+
 static void put_page(FILE *out, const struct page *page)
 {
     const size_t n = page->n_sections;
+    char rest[REST_NAMES] = "";
 
     html_head(out, page);
     for (size_t i = 1; i < n; i++)
-        put_section(out, page, i);
+        if (!rest_take(rest, page->summary, &page->section[i]))
+            put_section(out, page, i);
+    if (*rest)
+        put_rest(out, rest);
     html_trust(out, page, n);
     html_conditions(out, page, n + 1);
     html_cite(out, page, n + 2);

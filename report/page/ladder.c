@@ -49,20 +49,42 @@ static const struct step steps[] = {
 };
 enum { STEPS = sizeof steps / sizeof steps[0] };
 
+#define SUM_OF_16_KIB "all_reduce.time{gpus=*,op=all_reduce,bytes=16384,type=bf16,impl=push,"
+enum { PEER_LOAD = 5, PEER_FLAG, PEER_BARRIER, PEER_SUM, PEER_SUM_NODE };
 const char *const ladder_needs[] = {
     "memory_latency.load{level=shared}",
     "memory_latency.load{level=l1}",
     "sm_to_sm.dsmem{size=2}",
     "barriers.block{barrier=syncthreads,warps=8}",
     "barriers.cluster{order=relaxed,blocks=8,threads=256,store=none}",
+    [PEER_LOAD] = "peer_memory.load_time{gpus=*,level=hbm,timer=device}",
+    [PEER_FLAG] = "signal.one_way{gpus=*,order=relaxed,via=peer,timer=device}",
+    [PEER_BARRIER] = "signal.barrier{gpus=*,blocks=1,timer=device}",
+    [PEER_SUM] = SUM_OF_16_KIB "mode=kernel,timer=device}",
+    [PEER_SUM_NODE] = SUM_OF_16_KIB "mode=graph,timer=event}",
     NULL,
 };
+
+/* Steps from GPU to GPU, which a bundle of one GPU has not. */
+static const struct {
+    const char *label;
+    int need;
+    char letter;
+} between[] = {
+    {"load, another GPU's memory", PEER_LOAD, 'm'},
+    {"flag to another GPU", PEER_FLAG, 's'},
+    {"barrier of all GPUs, one block each", PEER_BARRIER, 's'},
+    {"16 KiB added over all GPUs, in a kernel", PEER_SUM, 's'},
+    {"16 KiB added over all GPUs, as a node", PEER_SUM_NODE, 'l'},
+};
+enum { BETWEEN = sizeof between / sizeof between[0] };
 
 static const double CYCLES_BELOW_NS = 100; /* beyond, cycles mean nothing */
 
 struct rung {
-    const struct step *step;
+    const char *label;
     struct number cycles, time;
+    char letter;
 };
 
 static int by_time(const void *a, const void *b)
@@ -76,7 +98,9 @@ static size_t climb(const struct summary *summary, struct rung *rungs)
     size_t n = 0;
 
     for (size_t i = 0; i < STEPS; i++) {
-        struct rung rung = {.step = &steps[i], .cycles = number_none()};
+        struct rung rung = {.label = summary_label(steps[i].name),
+                            .cycles = number_none(),
+                            .letter = steps[i].letter};
         rung.time = summary_number(summary, steps[i].name);
         if (i < IN_CYCLES) {
             rung.cycles = rung.time;
@@ -89,6 +113,12 @@ static size_t climb(const struct summary *summary, struct rung *rungs)
         if (rung.time.value >= CYCLES_BELOW_NS)
             rung.cycles = number_none();
         rungs[n++] = rung;
+    }
+    for (size_t i = 0; i < BETWEEN; i++) {
+        const struct number time =
+            summary_take(summary, ladder_needs[between[i].need], PICK_FIRST);
+        if (number_there(&time))
+            rungs[n++] = (struct rung){between[i].label, number_none(), time, between[i].letter};
     }
     qsort(rungs, n, sizeof *rungs, by_time);
     return n;
@@ -111,7 +141,7 @@ void section_ladder(const struct summary *summary, struct section *section)
                                             {NULL, "cycles", "", 'r'},
                                             {NULL, "time", NULL, 'r'},
                                             {NULL, "", NULL, 'l'}};
-    struct rung rungs[STEPS];
+    struct rung rungs[STEPS + BETWEEN];
     const size_t n = climb(summary, rungs);
     char least[48], most[48];
 
@@ -124,14 +154,14 @@ void section_ladder(const struct summary *summary, struct section *section)
     struct grid *grid = section_grid(section, columns, sizeof columns / sizeof columns[0]);
     struct series *series = section_series(section, "one dependent step", "rank");
     for (size_t i = 0; i < n; i++) {
-        const char *label = section_label(section, summary, summary_label(rungs[i].step->name));
+        const char *label = section_label(section, summary, rungs[i].label);
         grid_text(grid, label);
         if (number_there(&rungs[i].cycles))
             grid_number(grid, &rungs[i].cycles);
         else
             grid_text(grid, "");
         grid_number(grid, &rungs[i].time);
-        grid_ladder(grid, &rungs[i].time, rungs[i].step->letter);
+        grid_ladder(grid, &rungs[i].time, rungs[i].letter);
         series_put(series, (double)i, &rungs[i].time, label);
     }
     const struct number *first = &rungs[0].cycles;

@@ -5,19 +5,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/page/links.h"
 #include "report/page/sections.h"
 #include "report/page/take.h"
 #include "report/page/two_term.h"
 
-enum { LOAD, ATOMIC, ONE_WAY, BARRIER, ORDERED, COPY, SUM };
+#define LAYER_KEYS "{model=8b,context=1024,gpus=*,impl=%s,l2=cold"
 const char *const links_needs[] = {
-    [LOAD] = "peer_memory.load_time{gpus=*,level=%s,timer=device}",
-    [ATOMIC] = "peer_memory.atomic_time{gpus=*,level=%s,timer=device}",
-    [ONE_WAY] = "signal.one_way{gpus=*,order=%s,via=%s,timer=device}",
-    [BARRIER] = "signal.barrier{gpus=*,blocks=%s,timer=device}",
-    [ORDERED] = "signal.ordered_barrier{gpus=*,blocks=%s,timer=device}",
-    [COPY] = "peer_memory.transfer_time{gpus=*,by=%s,directions=one,bytes=%s,timer=event}",
-    [SUM] = "all_reduce.time{gpus=*,op=all_reduce,bytes=%s,type=bf16,impl=%s,mode=%s,timer=%s}",
+    [LINKS_LOAD] = "peer_memory.load_time{gpus=*,level=%s,timer=device}",
+    [LINKS_ATOMIC] = "peer_memory.atomic_time{gpus=*,level=%s,timer=device}",
+    [LINKS_ONE_WAY] = "signal.one_way{gpus=*,order=%s,via=%s,timer=device}",
+    [LINKS_BARRIER] = "signal.barrier{gpus=*,blocks=%s,timer=device}",
+    [LINKS_ORDERED] = "signal.ordered_barrier{gpus=*,blocks=%s,timer=device}",
+    [LINKS_COPY] = "peer_memory.transfer_time{gpus=*,by=%s,directions=one,bytes=%s,timer=event}",
+    [LINKS_SUM] = "all_reduce.time{gpus=*,op=all_reduce,bytes=%s,type=bf16,impl=%s,mode=%s,timer=%s}",
+    [LINKS_RATE] = "peer_memory.rate{gpus=*,by=%s,directions=%s,bytes=%s}",
+    [LINKS_RAW] = "peer_memory.raw{gpus=*,by=%s,directions=one,bytes=%s}",
+    [LINKS_SMS] = "peer_memory.sms_rate{gpus=*,by=%s,sms=%s,bytes=*}",
+    [LINKS_LAYER] = "layer.time" LAYER_KEYS ",timer=event}",
+    [LINKS_STEP] = "layer.step_time" LAYER_KEYS ",timer=event}",
+    [LINKS_BYTES] = "layer.bytes" LAYER_KEYS "}",
+    [LINKS_DIFFER] = "all_reduce.differ{gpus=*,op=*,bytes=*,type=*,impl=*,mode=*}",
+    [LINKS_LAYER_DIFFER] = "layer.differ{model=*,context=*,gpus=*,impl=*,l2=*}",
+    [LINKS_ALONE] = "decoder_layer.layer_time{model=8b,context=1024,batch=1,impl=%s,l2=cold,timer=event}",
     NULL,
 };
 
@@ -28,16 +38,16 @@ static const struct {
     int need;
     const char *first, *second;
 } steps[] = {
-    {"load from the next GPU's L2", LOAD, "l2", NULL},
-    {"load from its memory", LOAD, "hbm", NULL},
-    {"atomic addition in its L2", ATOMIC, "l2", NULL},
-    {"flag, one way", ONE_WAY, "relaxed", "peer"},
-    {"flag and value in one store", ONE_WAY, "packet", "peer"},
-    {"flag that releases, acquired", ONE_WAY, "acquire", "peer"},
-    {"flag through the host", ONE_WAY, "relaxed", "host"},
-    {"barrier, a block on each", BARRIER, "1", NULL},
-    {"barrier of all SMs", BARRIER, "sm", NULL},
-    {"the same, with order", ORDERED, "sm", NULL},
+    {"load from the next GPU's L2", LINKS_LOAD, "l2", NULL},
+    {"load from its memory", LINKS_LOAD, "hbm", NULL},
+    {"atomic addition in its L2", LINKS_ATOMIC, "l2", NULL},
+    {"flag, one way", LINKS_ONE_WAY, "relaxed", "peer"},
+    {"flag and value in one store", LINKS_ONE_WAY, "packet", "peer"},
+    {"flag that releases, acquired", LINKS_ONE_WAY, "acquire", "peer"},
+    {"flag through the host", LINKS_ONE_WAY, "relaxed", "host"},
+    {"barrier, a block on each", LINKS_BARRIER, "1", NULL},
+    {"barrier of all SMs", LINKS_BARRIER, "sm", NULL},
+    {"the same, with order", LINKS_ORDERED, "sm", NULL},
 };
 
 static void tabulate_steps(const struct summary *summary, struct section *s)
@@ -59,25 +69,25 @@ static void tabulate_steps(const struct summary *summary, struct section *s)
 
 /* --- by whom, at which size ------------------------------------------------------------------- */
 
-enum { SIZES_MAX = 16 };
-enum { PUSH, TWO_SHOT, NCCL, WAYS = 7 };
+enum { PUSH, EARLY, TWO_SHOT, NCCL, NCCL_SYMMETRIC = NCCL + 4, WAYS };
 static const struct {
-    const char *head, *impl;
+    const char *head, *impl, *mode, *line; /* line: its curve; NULL: none */
 } ways[WAYS] = {
-    [PUSH] = {"one shot", "push"},
-    [TWO_SHOT] = {"two shots", "two_shot"},
-    [NCCL] = {"NCCL", "nccl"}, /* and all behind it */
-    {"LL", "nccl_ll"},
-    {"LL128", "nccl_ll128"},
-    {"Simple", "nccl_simple"},
-    {"symmetric", "nccl_symmetric"},
+    [PUSH] = {"one shot", "push", "graph", "one shot"},
+    [EARLY] = {"early", "push", "dependent", "one shot, early start"},
+    [TWO_SHOT] = {"two shots", "two_shot", "graph", "two shots"},
+    [NCCL] = {"NCCL", "nccl", "graph", "NCCL"}, /* and all behind it */
+    {"LL", "nccl_ll", "graph", NULL},
+    {"LL128", "nccl_ll128", "graph", NULL},
+    {"Simple", "nccl_simple", "graph", NULL},
+    [NCCL_SYMMETRIC] = {"symmetric", "nccl_symmetric", "graph", "NCCL, symmetric"},
 };
 
 /* An all-reduce of one size: in a kernel, and as a node of a graph by each way. */
 struct sum {
     double bytes;
     struct number kernel, node[WAYS];
-    int best, best_nccl; /* of the nodes; -1: none */
+    int best, best_ours, best_nccl; /* of the nodes that start when the one before has ended; -1: none */
 };
 
 static int ascending(const void *a, const void *b)
@@ -86,81 +96,112 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Of the nodes from .. to - 1; an early start is another kind of node. */
 static int best_of(const struct sum *sum, int from, int to)
 {
     int best = -1;
     for (int i = from; i < to; i++)
-        if (number_there(&sum->node[i]) && (best < 0 || sum->node[i].value < sum->node[best].value))
+        if (i != EARLY && number_there(&sum->node[i]) &&
+            (best < 0 || sum->node[i].value < sum->node[best].value))
             best = i;
     return best;
 }
 
-/* Sizes of a sweep's usable rows, ascending, each once. */
-static size_t find_sizes(const struct summary *summary, const char *need, double *size)
+size_t links_sizes(const struct summary *summary, int need, double size[LINKS_SIZES_FOUND])
 {
     const struct row *row;
     size_t n = 0, kept = 0;
 
-    for (size_t next = 0; n < SIZES_MAX * WAYS && (row = take_next(summary, need, &next));)
+    for (size_t next = 0;
+         n < LINKS_SIZES_FOUND && (row = take_next(summary, links_needs[need], &next));)
         if (!isnan(take_key(row, "bytes")))
             size[n++] = take_key(row, "bytes");
     qsort(size, n, sizeof *size, ascending);
     for (size_t i = 0; i < n; i++)
         if (kept == 0 || size[i] > size[kept - 1])
             size[kept++] = size[i];
-    return kept < SIZES_MAX ? kept : SIZES_MAX;
+    return kept < LINKS_SIZES ? kept : LINKS_SIZES;
 }
 
 static size_t find_sums(const struct summary *summary, struct sum *sum)
 {
-    double size[SIZES_MAX * WAYS];
-    const size_t n = find_sizes(summary, links_needs[SUM], size);
+    const char *const need = links_needs[LINKS_SUM];
+    double size[LINKS_SIZES_FOUND];
+    const size_t n = links_sizes(summary, LINKS_SUM, size);
     char bytes[32];
 
     for (size_t i = 0; i < n; i++) {
         snprintf(bytes, sizeof bytes, "%.0f", size[i]);
         sum[i] = (struct sum){.bytes = size[i]};
-        const struct number push =
-            take_number(summary, links_needs[SUM], bytes, "push", "kernel", "device");
-        const struct number two =
-            take_number(summary, links_needs[SUM], bytes, "two_shot", "kernel", "device");
+        const struct number push = take_number(summary, need, bytes, "push", "kernel", "device");
+        const struct number two = take_number(summary, need, bytes, "two_shot", "kernel", "device");
         const bool two_wins =
             number_there(&two) && !(number_there(&push) && push.value <= two.value);
         sum[i].kernel = two_wins ? two : push;
         for (int way = 0; way < WAYS; way++)
             sum[i].node[way] =
-                take_number(summary, links_needs[SUM], bytes, ways[way].impl, "graph", "event");
+                take_number(summary, need, bytes, ways[way].impl, ways[way].mode, "event");
         sum[i].best = best_of(&sum[i], PUSH, WAYS);
+        sum[i].best_ours = best_of(&sum[i], PUSH, NCCL);
         sum[i].best_nccl = best_of(&sum[i], NCCL, WAYS);
     }
     return n;
 }
 
-static const char *say_bytes(struct section *s, double bytes)
+const char *links_say_bytes(struct section *s, double bytes)
 {
     const struct number number = number_fact(bytes, "bytes");
     return section_say(s, &number, bytes >= 1 << 20 ? "MiB" : bytes >= 1 << 10 ? "KiB" : NULL);
 }
 
+static bool has_early(const struct sum *sum, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (number_there(&sum[i].node[EARLY]))
+            return true;
+    return false;
+}
+
 static void tabulate_sums(const struct sum *sum, size_t n, struct section *s)
 {
-    struct column columns[2 + WAYS + 1] = {{"all-reduce", "of bf16", NULL, 'l'},
-                                           {"in a", "kernel", "us", 'r'}};
+    struct column columns[2 + WAYS] = {{"all-reduce", "of bf16", NULL, 'l'},
+                                       {"kernel", "us", "us", 'r'}};
+    const bool early = has_early(sum, n);
+    size_t n_columns = 2;
 
-    for (size_t i = 0; i < WAYS; i++)
-        columns[2 + i] =
-            (struct column){i == 0 ? "as a node of a graph, us" : NULL, ways[i].head, "us", 'r'};
-    columns[2 + WAYS] = (struct column){"fastest", "node", NULL, 'l'};
-    struct grid *grid = section_grid(s, columns, 2 + WAYS + 1);
-    grid_span(grid, 2, WAYS);
+    for (int way = 0; way < WAYS; way++)
+        if (way != EARLY || early)
+            columns[n_columns++] =
+                (struct column){way == PUSH ? "node, us" : NULL, ways[way].head, "us", 'r'};
+    struct grid *grid = section_grid(s, columns, n_columns);
+    grid_span(grid, 2, n_columns - 2);
     for (size_t i = 0; i < n; i++) {
-        grid_text(grid, say_bytes(s, sum[i].bytes));
+        grid_text(grid, links_say_bytes(s, sum[i].bytes));
         grid_number(grid, &sum[i].kernel);
         for (int way = 0; way < WAYS; way++)
-            grid_number(grid, &sum[i].node[way]);
-        grid_text(grid, sum[i].best < 0      ? "-"
-                        : sum[i].best > NCCL ? section_text(s, "NCCL %s", ways[sum[i].best].head)
-                                             : ways[sum[i].best].head);
+            if (way != EARLY || early)
+                grid_number_with(grid, &sum[i].node[way], way == sum[i].best ? "*" : NULL);
+    }
+    section_note(s, "kernel: within a kernel that goes on; node: a kernel of its own in a graph; * the "
+                    "fastest. LL, LL128, Simple: NCCL held to one "
+                    "protocol; symmetric: memory that all GPUs registered.");
+    if (early)
+        section_go_on(s, "early: one shot, as a node that may start before the one before it has "
+                         "ended; not compared with those that may not.");
+}
+
+static void draw_sums(const struct sum *sum, size_t n, struct section *s)
+{
+    struct series *kernel = section_series(s, "in a kernel", "bytes");
+
+    for (size_t i = 0; i < n; i++)
+        if (number_there(&sum[i].kernel))
+            series_put(kernel, sum[i].bytes, &sum[i].kernel, NULL);
+    for (int way = 0; way < WAYS; way++) {
+        struct series *line = ways[way].line ? section_series(s, ways[way].line, "bytes") : NULL;
+        for (size_t i = 0; line && i < n; i++)
+            if (number_there(&sum[i].node[way]))
+                series_put(line, sum[i].bytes, &sum[i].node[way], NULL);
     }
 }
 
@@ -171,7 +212,7 @@ static void say_crossover(const struct sum *sum, size_t n, struct section *s)
     bool last = false;
 
     for (size_t i = 0; i < n; i++) {
-        if (sum[i].best < 0 || sum[i].best_nccl < 0 || best_of(&sum[i], PUSH, NCCL) < 0)
+        if (sum[i].best_nccl < 0 || sum[i].best_ours < 0)
             continue;
         const bool is_ours = sum[i].best < NCCL;
         if (compared++ > 0 && is_ours != last) {
@@ -188,10 +229,10 @@ static void say_crossover(const struct sum *sum, size_t n, struct section *s)
                      ours ? "ours" : "NCCL's");
     else if (changes == 1)
         section_note(s, "The fastest node is %s below %s, and %s from there on.",
-                     last ? "NCCL's" : "ours", say_bytes(s, sum[at].bytes),
+                     last ? "NCCL's" : "ours", links_say_bytes(s, sum[at].bytes),
                      last ? "ours" : "NCCL's");
     else
-        section_note(s, "The fastest node is ours at %zu of %zu sizes; see the last column.", ours,
+        section_note(s, "The fastest node is ours at %zu of %zu sizes, which have the mark.", ours,
                      compared);
 }
 
@@ -202,23 +243,24 @@ static const struct {
     int need;
     const char *by, *mode, *timer;
 } mechanisms[] = {
-    {"copy by loads", COPY, "load", NULL, NULL},
-    {"copy by stores", COPY, "store", NULL, NULL},
-    {"bulk copies", COPY, "bulk", NULL, NULL},
-    {"copy engine", COPY, "copy_engine", NULL, NULL},
-    {"one shot, in a kernel", SUM, "push", "kernel", "device"},
-    {"one shot, a node", SUM, "push", "graph", "event"},
-    {"two shots, a node", SUM, "two_shot", "graph", "event"},
-    {"NCCL, a node", SUM, "nccl", "graph", "event"},
+    {"copy by loads", LINKS_COPY, "load", NULL, NULL},
+    {"copy by stores", LINKS_COPY, "store", NULL, NULL},
+    {"copy in bulk", LINKS_COPY, "bulk", NULL, NULL},
+    {"copy by copy engine", LINKS_COPY, "copy_engine", NULL, NULL},
+    {"one shot, in a kernel", LINKS_SUM, "push", "kernel", "device"},
+    {"one shot, a node", LINKS_SUM, "push", "graph", "event"},
+    {"one shot, early start", LINKS_SUM, "push", "dependent", "event"},
+    {"two shots, a node", LINKS_SUM, "two_shot", "graph", "event"},
+    {"NCCL, a node", LINKS_SUM, "nccl", "graph", "event"},
 };
 
 /* The two-term model of one mechanism, and the row of its smallest size in *first. */
 static struct two_term model_of(const struct summary *summary, size_t mechanism,
                                 struct number *first)
 {
-    double size[SIZES_MAX * WAYS], bytes[SIZES_MAX], ns[SIZES_MAX];
+    double size[LINKS_SIZES_FOUND], bytes[LINKS_SIZES], ns[LINKS_SIZES];
     const int need = mechanisms[mechanism].need;
-    const size_t n = find_sizes(summary, links_needs[need], size);
+    const size_t n = links_sizes(summary, need, size);
     size_t kept = 0;
     char text[32];
 
@@ -226,7 +268,7 @@ static struct two_term model_of(const struct summary *summary, size_t mechanism,
         snprintf(text, sizeof text, "%.0f", size[i]);
         const char *by = mechanisms[mechanism].by;
         const struct number time =
-            need == COPY ? take_number(summary, links_needs[need], by, text)
+            need == LINKS_COPY ? take_number(summary, links_needs[need], by, text)
                          : take_number(summary, links_needs[need], text, by,
                                        mechanisms[mechanism].mode, mechanisms[mechanism].timer);
         if (!number_there(&time))
@@ -263,9 +305,9 @@ static void tabulate_models(const struct summary *summary, struct section *s)
         grid_text(grid, mechanisms[i].label);
         grid_number(grid, &formed[0]);
         grid_number(grid, &formed[1]);
-        grid_text(grid, m.half_bytes > 0 ? say_bytes(s, m.half_bytes) : "-");
+        grid_text(grid, m.half_bytes > 0 ? links_say_bytes(s, m.half_bytes) : "-");
         grid_number(grid, &formed[2]);
-        grid_text(grid, say_bytes(s, m.worst_bytes));
+        grid_text(grid, links_say_bytes(s, m.worst_bytes));
     }
     if (grid)
         section_note(s,
@@ -279,19 +321,18 @@ enum { SHOWN_BYTES = 16 << 10 };
 
 static void find(const struct summary *summary, const struct sum *sum, size_t n, struct section *s)
 {
-    const struct number flag = take_number(summary, links_needs[ONE_WAY], "relaxed", "peer");
+    const struct number flag = take_number(summary, links_needs[LINKS_ONE_WAY], "relaxed", "peer");
     const char *word = number_there(&flag) ? section_text(s, "A word takes %s to another GPU",
                                                           section_say(s, &flag, NULL))
                                            : "";
     const char *sentence = "";
 
     for (size_t i = 0; i < n; i++) {
-        const int ours = best_of(&sum[i], PUSH, NCCL);
-        if (sum[i].bytes != SHOWN_BYTES || ours < 0 || sum[i].best_nccl < 0)
+        if (sum[i].bytes != SHOWN_BYTES || sum[i].best_ours < 0 || sum[i].best_nccl < 0)
             continue;
         sentence = section_text(
             s, "%s16 KiB are added over all GPUs in %s as a node, by NCCL's best in %s",
-            *word ? "; " : "", section_say(s, &sum[i].node[ours], NULL),
+            *word ? "; " : "", section_say(s, &sum[i].node[sum[i].best_ours], NULL),
             section_say(s, &sum[i].node[sum[i].best_nccl], NULL));
     }
     if (*word || *sentence)
@@ -300,7 +341,7 @@ static void find(const struct summary *summary, const struct sum *sum, size_t n,
 
 static bool has_rows(const struct summary *summary)
 {
-    for (size_t i = 0; links_needs[i]; i++) {
+    for (size_t i = 0; links_needs[i] && i != LINKS_ALONE; i++) { /* that one is of one GPU */
         size_t next = 0;
         if (take_next(summary, links_needs[i], &next))
             return true;
@@ -308,9 +349,26 @@ static bool has_rows(const struct summary *summary)
     return false;
 }
 
+/* "All GPUs have the same bits in 74 of 74 collectives and layers." */
+static void say_bits(const struct summary *summary, struct section *s)
+{
+    static const int needs[] = {LINKS_DIFFER, LINKS_LAYER_DIFFER};
+    const struct row *row;
+    size_t n = 0, same = 0;
+
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++)
+        for (size_t next = 0; (row = take_next(summary, links_needs[needs[i]], &next));) {
+            n++;
+            same += row->centre == 0;
+        }
+    if (n > 0)
+        section_note(s, "All GPUs have the same bits after %zu of %zu kinds of collectives and layers.",
+                     same, n);
+}
+
 void section_links(const struct summary *summary, struct section *s)
 {
-    struct sum sum[SIZES_MAX];
+    struct sum sum[LINKS_SIZES];
 
     s->name = "links";
     s->title = "BETWEEN GPUS";
@@ -322,10 +380,14 @@ void section_links(const struct summary *summary, struct section *s)
     const size_t n = find_sums(summary, sum);
     find(summary, sum, n, s);
     tabulate_steps(summary, s);
-    if (n > 0)
+    if (n > 0) {
         tabulate_sums(sum, n, s);
-    tabulate_models(summary, s);
-    if (n > 0)
+        draw_sums(sum, n, s);
         say_crossover(sum, n, s);
+    }
+    links_rates(summary, s);
+    tabulate_models(summary, s);
+    links_layer(summary, s);
+    say_bits(summary, s);
     section_doubts(s);
 }

@@ -123,7 +123,7 @@ bool page_open(struct page *page, const struct summary *summary)
     const struct section_entry *entry;
 
     *page = (struct page){.summary = summary};
-    if (!tellings_open(&page->claims, summary->bundle, NULL))
+    if (bundle_gpus(summary->bundle) == 1 && !tellings_open(&page->claims, summary->bundle, NULL))
         return false;
     struct summary judged = *summary; /* the section of claims judges nothing again */
     judged.claims = &page->claims;

@@ -6,7 +6,7 @@
 #include "report/page/number.h"
 #include "report/page/summary.h"
 
-enum { SECTION_COLUMNS = 12, SECTION_GRIDS = 3, SECTION_SERIES = 12 };
+enum { SECTION_COLUMNS = 12, SECTION_GRIDS = 5, SECTION_SERIES = 12 };
 
 /* A cell holds a text, a number, or a picture made of characters. */
 struct cell {

@@ -1,6 +1,11 @@
 /* The sections in the order of the report; those that no program measures yet come last. */
 #include "report/page/sections.h"
 
+#include <ctype.h>
+#include <string.h>
+
+#include "core/text.h"
+
 const struct section_entry *section_at(size_t i)
 {
     static const struct section_entry entries[] = {
@@ -21,4 +26,24 @@ const struct section_entry *section_at(size_t i)
         {"links", section_links, links_needs},
     };
     return i < sizeof entries / sizeof entries[0] ? &entries[i] : NULL;
+}
+
+bool rest_take(char names[REST_NAMES], const struct summary *summary, const struct section *section)
+{
+    if (bundle_gpus(summary->bundle) == 1 || !section->missing ||
+        !strcmp(section->name, "links"))
+        return false;
+    const size_t used = strlen(names);
+    text_append(names, REST_NAMES, "%s%s", used ? ", " : "", section->title);
+    for (char *at = names + used; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    return true;
+}
+
+void rest_tell(struct section *section, const char *names)
+{
+    section->name = "rest";
+    section->title = "OF ONE GPU";
+    section->has_no_number = true;
+    section->missing = section_text(section, "a run of one GPU has: %s", names);
 }

@@ -1,5 +1,6 @@
 /* The report in short, for a README: ten numbers, what the small product says, what became of the
- * claims. */
+ * claims.
+ * Of several GPUs: what lies between them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 #include "report/bundle/derive.h"
 #include "report/claims/claims.h"
+#include "report/page/links.h"
 #include "report/page/sections.h"
 
 const char *const short_needs[] = {"memory_latency.load{level=l1}", NULL};
@@ -207,6 +209,10 @@ void section_short(const struct summary *summary, struct section *s)
     s->title = section_text(s, "%s", bundle_fact(summary->bundle, "gpu", "name", name, sizeof name,
                                                  summary->bundle->name));
     section_grid(s, columns, 3);
+    if (bundle_gpus(summary->bundle) > 1) {
+        links_short(summary, s);
+        return;
+    }
     put_memory(s, summary);
     put_steps(s, summary);
     put_product(s, summary);

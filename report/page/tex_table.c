@@ -7,7 +7,7 @@
 #include "report/page/tex.h"
 
 enum { TEXT_MOST = 512, LONG_TEXT = 58, LABEL_LONG = 28, WIDE = 80, VERY_WIDE = 100 };
-static const char FEW[] = "\\dagger", QUOTED[] = "\\ddagger";
+static const char FEW[] = "\\dagger", QUOTED[] = "\\ddagger", STAR[] = "\\ast";
 
 /* How a column is set. A bar is a picture made of characters, and is left out; of a ladder's drawing
  * remains the letter of the class. */
@@ -156,9 +156,15 @@ static bool is_few(const struct layout *l, size_t column, const struct cell *cel
     return evidence_is_few(&l->evidence[board_of(l->n_boards, column)], &cell->number);
 }
 
+static bool has_star(const struct cell *cell)
+{
+    return cell->text && !strcmp(cell->text, "*");
+}
+
 static bool has_mark(const struct layout *l, size_t column, const struct cell *cell)
 {
-    return number_there(&cell->number) && (cell->number.quoted || is_few(l, column, cell));
+    return number_there(&cell->number) &&
+           (cell->number.quoted || has_star(cell) || is_few(l, column, cell));
 }
 
 /* S[table-format=4.2]: digits before and behind the point, and room for marks. */
@@ -276,7 +282,7 @@ static void put_marks(FILE *out, const struct layout *l, size_t column, const st
 {
     if (!has_mark(l, column, cell))
         return;
-    fprintf(out, "{$^{%s%s}$}", is_few(l, column, cell) ? FEW : "",
+    fprintf(out, "{$^{%s%s%s}$}", has_star(cell) ? STAR : "", is_few(l, column, cell) ? FEW : "",
             cell->number.quoted ? QUOTED : "");
 }
 

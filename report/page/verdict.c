@@ -29,6 +29,7 @@ static const double NORMAL_SHARE = 0.95; /* of the numbers, within */
 static const double SPIN_OFF = 0.005, DISAGREEING = 0.05;
 static const double SAME_CYCLES = 0.01, PINS_REACHED = 0.90; /* of a new board */
 static const double CLOCK_LOW = 0.99;   /* of the largest clock */
+enum { NVLINKS_MOST = 1000 }; /* no GPU has so many */
 enum { NUMBERS_MOST = 64, UNLIKE_SHOWN = 3, ASKED_CYCLES = 200000 };
 
 /* --- the machine ------------------------------------------------------------------------------ */
@@ -240,7 +241,7 @@ static void say_unlike(struct section *section, const struct summary *summary, s
 
 /* --- a new board ------------------------------------------------------------------------------ */
 
-/* The newest bundle of a committed board of the same compute capability. */
+/* The newest bundle of a committed board of one GPU and the same compute capability. */
 static bool open_sibling(const struct summary *summary, struct bundle *sibling)
 {
     size_t n_boards = 0, n = 0;
@@ -253,7 +254,8 @@ static bool open_sibling(const struct summary *summary, struct bundle *sibling)
         snprintf(folder, sizeof folder, "%s", boards[i]);
         char **paths = paths_in(folder, &n);
         if (n > 0 && bundle_open(sibling, paths[n - 1], why)) {
-            found = !strcmp(bundle_fact(sibling, "gpu", "cc", cc, sizeof cc, "?"), own);
+            found = bundle_gpus(sibling) == 1 &&
+                    !strcmp(bundle_fact(sibling, "gpu", "cc", cc, sizeof cc, "?"), own);
             if (!found)
                 bundle_free(sibling);
         }
@@ -410,6 +412,34 @@ static void say_clock(struct section *section, const struct summary *summary, st
                            lowest->probe));
 }
 
+/* "18 of 18 NVLinks of each GPU, to a switch: 478 GB/s in each direction": of the GPU that has least. */
+static void say_links(struct section *section, const struct summary *summary, struct grid *grid)
+{
+    const json_t *environment = json_object_get(summary->bundle->head, "environment");
+    const json_t *gpus = json_object_get(json_object_get(environment, "links"), "nvlinks");
+    const json_t *gpu, *least = NULL, *each;
+    double up = INFINITY, rate = 0;
+    size_t i;
+
+    json_array_foreach(gpus, i, gpu)
+        if (document_get_number(gpu, "up") < up) {
+            least = gpu;
+            up = document_get_number(gpu, "up");
+        }
+    const double n = document_get_number(least, "n");
+    if (!least || !(up >= 0 && up <= NVLINKS_MOST && n >= 0 && n <= NVLINKS_MOST))
+        return;
+    json_array_foreach(json_object_get(least, "rates"), i, each)
+        rate += json_number_value(each);
+    const struct number all = number_fact(rate > 0 ? rate : (double)NAN, "bytes/s");
+    put(grid, "links",
+        section_text(section, "%.0f of %.0f NVLinks of each GPU are up%s%s%s", up, n,
+                     !strcmp(document_get_text(least, "far_end", ""), "switch") ? ", to a switch" : "",
+                     number_there(&all) ? section_text(section, ": %s", section_say(section, &all, NULL))
+                                        : "",
+                     number_there(&all) ? " in each direction, headers included" : ""));
+}
+
 /* A line only where the machine was not as it should be. */
 static void say_states(struct section *section, const struct summary *summary, struct grid *grid)
 {
@@ -509,6 +539,7 @@ void section_verdict(const struct summary *summary, struct section *section)
     } else
         decide(section, summary, grid, &d);
     say_states(section, summary, grid);
+    say_links(section, summary, grid);
     say_clock(section, summary, grid);
     say_trust(section, summary, grid, &d);
     say_gaps(section, grid, &d);

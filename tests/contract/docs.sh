@@ -1,13 +1,14 @@
 #!/bin/bash
 # docs.sh GPUFLOOR [--update]: the generated documents are what the program prints. docs/METRICS.md,
 # docs/PROBES.md, docs/COMPATIBILITY.md, docs/CLAIMS.md, docs/H200.md, the pages docs/h200.html and
-# docs/h100-h200.html, the figures in docs/figures/, install/gpufloor.1, and between markers README's part
+# docs/h100-h200.html, the figures in docs/figures/, install/gpufloor.1, and between markers README's parts
 # and the tables of docs/FLOOR.md. --update rewrites them.
 set -u
 gpufloor=$(realpath "$1")
 update=${2:-}
 cd "$(dirname "$0")/../.." || exit 1
 results=results/nvidia-h200
+between=results/2x-nvidia-h200 # where it is there
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0 skipped=0
@@ -93,10 +94,14 @@ else
 fi
 if [ ! -e README.md ]; then
     fail "README.md is missing"
-elif [ "$(grep -cx -e '<!-- short -->' -e '<!-- /short -->' README.md)" != 2 ]; then
-    fail "README.md lacks its markers <!-- short --> and <!-- /short -->, one of each"
+elif [ "$(grep -cxE '<!-- /?(short|links) -->' README.md)" != 4 ]; then
+    fail "README.md lacks its markers <!-- short -->, <!-- /short -->, <!-- links --> or <!-- /links -->, one of each"
 elif print "$work/short" report --short $results; then
     with README.md short "$work/short" >"$work/README.md"
+    if [ -e $between ] && print "$work/links" report --short $between; then
+        with "$work/README.md" links "$work/links" >"$work/README.next"
+        mv "$work/README.next" "$work/README.md"
+    fi
     same README.md "$work/README.md"
 fi
 

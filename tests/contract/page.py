@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """page.py BUILD: `gpufloor report --html` without a browser. Pages of the committed boards, of a board
-without wgmma and clusters, of three programs, of a host alone, and of a bundle whose names are markup. Each is
+without wgmma and clusters, of three programs, of two GPUs, of a host alone, and of a bundle whose names are markup. Each is
 one file under 750 KiB that asks for nothing; its ids are unique, its links have targets, its figures are XML,
 and each number that a figure's mark says is one of the report's numbers at three digits. So are pages of two boards: H100
 and H200, one board twice, a board of fewer SMs, two hosts; their rows, conditions and claims are those of the
@@ -24,6 +24,7 @@ import xml.etree.ElementTree as ET
 from common import (Ended, GOLDEN, H100, H200, RESULTS, ROOT, check, check_none, finish, newest_whole, of_programs, read,
                     read_text, told, write, write_text)
 from layer import layered
+from links import linked
 
 SIZE_MOST, SECONDS_MOST, MEMORY_MOST_KIB = 750 * 1024, 3.0, 300 * 1024
 PAIR_SECONDS_MOST = 5.0
@@ -468,6 +469,8 @@ def main():
         page, values = page_of(folder, "layer", layered(h100))
         all_rules("a decoder's layer", page, values)
         check('id="figure-layer"' in page, "a decoder's layer: its figure")
+        page, values = page_of(folder, "two", linked(h100))
+        all_rules("two GPUs", page, values)
         page, values = page_of(folder, "host", os.path.join(GOLDEN, "host.json"))
         all_rules("a host", page, values)
         check(page.count('class="missing"') > 8,
