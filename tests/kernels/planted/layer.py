@@ -26,10 +26,10 @@ PRODUCTS = "NODE(none"
 NODES_ONLY = "PRODUCT(none"
 BULK = "bulk_load_once("
 OWN = "                    own[i] = load_relaxed_2x64(mine + i * step);\n"
-PEERS = "                        theirs[p][i] = WIRE::get(slots.mine[p] + at + i * step);\n"
+PEERS = "                        slot[i][p] = WIRE::get(slots.mine[p] + at + i * step);\n"
 PUT_SUM = "            store_relaxed_sys_64((uint64_t *)slots.theirs[p] + at, WIRE::half(bits, number));\n"
 TO_MAIL = "        put(i, bits);\n    }\n\n    // The sums"
-LEAVE = "            if (awaited == RANKS || watch.given_up ||\n"
+LEAVE = "            if (missing != 0)\n"
 PUT = "store_relaxed_64(words + i, (uint64_t)epoch << 32 | bits);"
 FIRST_HALF = "    mma_bf16(sum, first.x, second.x, first.y, second.y, x.x, x.y);\n"
 LATER = "    if (++w.polls % TEAM_POLLS != 0)\n        return false;"
@@ -78,7 +78,7 @@ FAULTS = [
          caught={"layer_push_128_4_4": "expected ldg128.gpu=2"}),
     dict(name="peers' summands one after another", source=STAYS, keep=PUSH, since="90a",
          changes=[(RANKS_EDGE, PEERS, PEERS.replace("i * step)", "i * step +\n"
-                   "                                                 (i > 0 && theirs[p][i - 1].x == 0x12345))"))],
+                   "                                                 (i > 0 && slot[i - 1][p].x == 0x12345))"))],
          caught=both("expected together")),
     dict(name="own words that are polled in the L1", source=STAYS, keep=PUSH, since="90a",
          changes=[(ORDER, "ld.relaxed.gpu.global.v2.u64", "ld.weak.global.v2.u64")],
