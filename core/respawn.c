@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -101,4 +102,41 @@ int probe_respawn(struct probe_run *r, const char *parameter, int64_t value, int
     snprintf(set, sizeof set, "%s=%lld", parameter, (long long)value);
     snprintf(device, sizeof device, "%d", r->options.device);
     return respawn_end(respawn_start(r, argv, -1), limit_ms, said, size);
+}
+
+/* --- a child that is gone --------------------------------------------------------------------- */
+
+enum { GONE_S = 8 };
+static volatile sig_atomic_t may_end;
+static char gone_says[160];
+
+static void on_end(int number)
+{
+    (void)number;
+    if (!may_end)
+        alarm(GONE_S);
+}
+
+_Noreturn static void on_alarm(int number)
+{
+    (void)number;
+    _exit(write(STDERR_FILENO, gone_says, strlen(gone_says)) < 0 ? 2 : 1);
+}
+
+void respawn_watch(void)
+{
+    const struct sigaction end = {.sa_handler = on_end, .sa_flags = SA_RESTART | SA_NOCLDSTOP},
+                           late = {.sa_handler = on_alarm};
+
+    snprintf(gone_says, sizeof gone_says,
+             "%s: a rank ended, and a call that waits for it has not returned for %d s\n", probe.name,
+             GONE_S);
+    may_end = 0;
+    sigaction(SIGCHLD, &end, NULL);
+    sigaction(SIGALRM, &late, NULL);
+}
+
+void respawn_may_end(bool may)
+{
+    may_end = may;
 }

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -195,41 +194,6 @@ static void choose(struct links *l)
         }
 }
 
-/* --- a rank that is gone --------------------------------------------------------------------- */
-
-/* Whoever talks to a rank that is gone is told so, and ends the run. But this process may be in a call that
- * waits for that rank for ever, as NCCL's do. So the end of a process sets an alarm, by which the run has
- * ended by itself or is ended here; the other ranks die with this one. */
-enum { GONE_S = 8 };
-static volatile sig_atomic_t is_leaving;
-static char gone_says[160];
-
-static void on_end(int number)
-{
-    (void)number;
-    if (!is_leaving)
-        alarm(GONE_S);
-}
-
-_Noreturn static void on_alarm(int number)
-{
-    (void)number;
-    _exit(write(STDERR_FILENO, gone_says, strlen(gone_says)) < 0 ? 2 : 1);
-}
-
-static void watch_ends(void)
-{
-    const struct sigaction end = {.sa_handler = on_end, .sa_flags = SA_RESTART | SA_NOCLDSTOP},
-                           late = {.sa_handler = on_alarm};
-
-    snprintf(gone_says, sizeof gone_says,
-             "%s: a rank ended, and a call that waits for it has not returned for %d s\n", probe.name,
-             GONE_S);
-    is_leaving = 0;
-    sigaction(SIGCHLD, &end, NULL);
-    sigaction(SIGALRM, &late, NULL);
-}
-
 /* --- open and close -------------------------------------------------------------------------- */
 
 static void start(struct links *l, int rank)
@@ -250,7 +214,7 @@ static void start(struct links *l, int rank)
 /* All processes at once, and all of them there. */
 static void start_all(struct links *l)
 {
-    watch_ends();
+    respawn_watch();
     for (int rank = l->first_far; rank < l->ranks; rank++)
         start(l, rank);
     for (int rank = l->first_far; rank < l->ranks; rank++) {
@@ -347,7 +311,7 @@ void links_close(struct links *l)
     char said[SAID];
 
     links_wait(l);
-    is_leaving = 1;
+    respawn_may_end(true);
     for (int rank = l->first_far; rank < l->ranks; rank++)
         say(l, rank, &(struct order){.kind = ORDER_LEAVE}, NULL, 0);
     for (int rank = l->first_far; rank < l->ranks; rank++) {
@@ -356,7 +320,7 @@ void links_close(struct links *l)
         probe_require(l->r, status == 0, "rank %d ends well: %s", rank,
                       status == -1 ? "it does not end" : last_words(said));
     }
-    is_leaving = 0;
+    respawn_may_end(false);
 }
 
 int links_gpus(const struct links *l)

@@ -29,7 +29,8 @@
  * Inside the timed region: the turns or barriers, and the loop round them (tests/kernels).
  * Expected on H200 over NVSwitch: relaxed 0.67 us one way on two GPUs, 0.80 on four; a remote load,
  * there and back, takes 0.85, of which a local one is 0.14, and a flag within a GPU 0.25. acquire
- * 1.2 to 1.4 us: the fence waits for the value's own round trip. Through the host 1.5 to 2.5 us: a store
+ * 1.2 to 1.4 us: the fence waits for the value's own round trip. (It is 1.92: fence and flag one after the
+ * other are 1.6, and the reader fences, too.) Through the host 1.5 to 2.5 us: a store
  * to it, and on average one and a half reads across the bus, of which each takes about 1 us. Barriers of one block 0.7 to 1.1 us;
  * of whole GPUs 1.5 to 2.1, which is that and the arrivals of a grid.
  *

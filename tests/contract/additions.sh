@@ -94,7 +94,7 @@ is_seen() { # is_seen FILE PATTERN REPLACEMENT CHECK: a fault planted there, see
     mv kept.c "$1" && touch "$1"
 }
 check "a planted fault is seen: a run takes drafts" is_seen report/cli/run.c \
-    'return !probe->is_draft;' 'return true;' is_left_out
+    'return !probe->is_draft && ' 'return ' is_left_out
 check "a planted fault is seen: no list is of drafts" is_seen report/cli/catalogue.c \
     'is_draft = .*;' 'is_draft = false;' "lists 'host; a draft' --questions"
 

@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -137,9 +138,10 @@ def script(path, text):
 
 
 def board_folders():
-    """[(board, its folder)] of the committed results."""
+    """[(board, its folder)] of the committed results of one GPU. Boards of several, 2x-..., hold other programs, and
+    no claim is judged by them: contract/links."""
     return [(os.path.basename(folder[:-1]), folder) for folder in sorted(glob.glob(os.path.join(RESULTS, "*", "")))
-            if not folder.endswith("/schema/")]
+            if not folder.endswith("/schema/") and not re.match(r"\d+x-", os.path.basename(folder[:-1]))]
 
 
 def program_of(run):
