@@ -129,7 +129,7 @@ void respawn_watch(void)
                            late = {.sa_handler = on_alarm};
 
     snprintf(gone_says, sizeof gone_says,
-             "%s: a rank ended, and a call that waits for it has not returned for %d s\n", probe.name,
+             "%s: a process of its own ended, and a call that waits for it has not returned for %d s\n", probe.name,
              GONE_S);
     may_end = 0;
     sigaction(SIGCHLD, &end, NULL);

@@ -6,10 +6,11 @@
  * links/common/exchange.cuh has the protocol.
  *     impl=push      everybody sends the whole vector to everybody, and all add: one trip
  *     impl=two_shot  everybody adds a part of it, and sends the sum: two trips, 2 / ranks of the bytes
- *     mode=kernel    rounds chained in one launch, a thread for each slot where there are enough: blocks
- *                    of 64 to 512, of as few as fit on as many SMs. A block begins a round when all
- *                    its threads have ended the last one. N rounds, then 2 N, between three clock reads, at each of which all blocks
- *                    of all GPUs meet: the slope holds no meeting. The longest of the ranks' times
+ *     mode=kernel    rounds chained in one launch. A thread has one slot, or more where slots are more
+ *                    than threads. Blocks have 64 threads, and up to 512 where they would be more than
+ *                    SMs. A block begins a round when all its threads have ended the last one. N
+ *                    rounds, then 2 N, between three clock reads, at each of which all blocks of all
+ *                    GPUs meet: the slope holds no meeting. The longest of the ranks' times
  *     mode=graph     one round is a node. Graphs of N and 2 N nodes are replayed in all ranks, behind
  *                    a gate and a meeting of the ranks; events; the longest of the ranks' times
  *     mode=dependent the same, but a node may start before the one before it has ended, and waits for that

@@ -138,10 +138,14 @@ def script(path, text):
 
 
 def board_folders():
-    """[(board, its folder)] of the committed results of one GPU. Boards of several, 2x-..., hold other programs, and
-    no claim is judged by them: contract/links."""
+    """[(board, its folder)] of the committed results."""
     return [(os.path.basename(folder[:-1]), folder) for folder in sorted(glob.glob(os.path.join(RESULTS, "*", "")))
-            if not folder.endswith("/schema/") and not re.match(r"\d+x-", os.path.basename(folder[:-1]))]
+            if not folder.endswith("/schema/")]
+
+
+def boards_of_one():
+    """The same, of one GPU. Boards of several, 2x-..., hold other programs, and no claim is judged by them."""
+    return [(board, folder) for board, folder in board_folders() if not re.match(r"\d+x-", board)]
 
 
 def program_of(run):

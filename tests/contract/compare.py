@@ -17,7 +17,7 @@ import shutil
 import sys
 import tempfile
 
-from common import (Ended, RESULTS, board_folders, check, finish, metrics_of, program_of, read, rows_of, scaled,
+from common import (Ended, RESULTS, boards_of_one, check, finish, metrics_of, program_of, read, rows_of, scaled,
                     write)
 
 FALSE_ALARMS = 0.003
@@ -128,9 +128,9 @@ def check_planted(board, old, new):
 
 
 def main():
-    check(board_folders(), "there are committed results")
+    check(boards_of_one(), "there are committed results")
     n_judged = 0
-    for board, folder in board_folders():
+    for board, folder in boards_of_one():
         sets = collections.defaultdict(list)
         for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
             sets[path.rsplit("-", 1)[0]].append(path)

@@ -12,7 +12,7 @@ import random
 import sys
 import tempfile
 
-from common import (FIGURES, board_folders, check, finish, metrics_of, program_of, read_as_one, table, told, write)
+from common import (FIGURES, boards_of_one, check, finish, metrics_of, program_of, read_as_one, table, told, write)
 
 
 
@@ -99,7 +99,7 @@ def outlier(metric, value, run):
 
 
 def main():
-    for board, folder in board_folders():
+    for board, folder in boards_of_one():
         bundle = read_as_one(folder)
         sound = verdicts(bundle)
         n, untold = undecided(folder)

@@ -4,7 +4,7 @@ each board that holds all programs, a time on which a verdict rests, or which th
 every round. Exceptions are listed with their reason; one that no longer is one must go."""
 import sys
 
-from common import board_folders, check, finish, newest_whole, programs_of, read, table
+from common import boards_of_one, check, finish, newest_whole, programs_of, read, table
 
 RESTS = "rests on two or three rounds of "
 MAP = "an extreme of a map, which two rounds must agree on"
@@ -50,8 +50,8 @@ def check_board(board, path, commit):
 
 
 def main():
-    check(board_folders(), "there are committed results")
-    for board, folder in board_folders():
+    check(boards_of_one(), "there are committed results")
+    for board, folder in boards_of_one():
         path = newest_whole(folder)
         bundle = read(path)
         n = len(programs_of(bundle))

@@ -152,11 +152,11 @@ def text_wrong(files):
         lines = [line for line in text.splitlines() if not line.startswith("%" if name.endswith(".tex") else "#")]
         bare = re.sub(r"\\[\\&%$#_{}]", "", "\n".join(lines))
         if name.endswith(".tex"):
-            inner = re.sub(r"\{\$\^\{(\\d?dagger)*\}\$\}", "", bare) if name != "macros.tex" else bare
+            inner = re.sub(r"\{\$\^\{(\\ast)?(\\d?dagger)*\}\$\}", "", bare) if name != "macros.tex" else bare
             if re.search(r"(?<! )&|&(?! )|[%\"<>|`](?!`)(?<!``)", inner.replace("``", "")) or "$" in inner.replace(
                     "table-space-text-post={$^{\\ddagger}$}", "") or bare.count("{") != bare.count("}"):
                 wrong.append(f"{name}: a reserved character")
-            if name != "macros.tex" and ("#" in bare or re.search(r"(?<!\\ensuremath\{)\^(?!\{\\d)", bare)) or "\\input" in bare:
+            if name != "macros.tex" and ("#" in bare or re.search(r"(?<!\\ensuremath\{)\^(?!\{\\(?:d|ast))", bare)) or "\\input" in bare:
                 wrong.append(f"{name}: a reserved character")
             if any(c > "\x7f" and not "\u00c0" <= c <= "\u00ff" for c in "".join(lines)):
                 wrong.append(f"{name}: a character that pdflatex cannot set")

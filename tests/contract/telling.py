@@ -15,7 +15,7 @@ import re
 import sys
 import tempfile
 
-from common import (FIGURES, board_folders, check, check_schema, finish, has_terminals, newest_whole, of_programs,
+from common import (FIGURES, boards_of_one, check, check_schema, finish, has_terminals, newest_whole, of_programs,
                     on_terminal, read, told, write)
 from layer import layered
 
@@ -337,7 +337,7 @@ def newest_set(folder):
 
 def main():
     doctored_one = False
-    for board, folder in board_folders():
+    for board, folder in boards_of_one():
         newest = newest_set(folder)
         bundle = read(newest[0])
         look_at(board, folder, bundle, [])

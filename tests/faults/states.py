@@ -357,7 +357,7 @@ def ranks(stand_in):
     for n in (2, 4):
         status, said, cases = measured(stand_in, path, "--case=part=nccl*", STAND_IN_GPUS=n, STAND_IN_NCCL="dies", **peers)
         check(f"{n} ranks, one killed while the others wait in NCCL: the run ends, in one line", status == 1 and
-              said.count("\n") == 1 and "a rank ended, and a call that waits for it" in said, f"{status} {said}")
+              said.count("\n") == 1 and "a process of its own ended, and a call that waits for it" in said, f"{status} {said}")
     status, said, cases = measured(stand_in, path, "--case=part=host", STAND_IN_GPUS=2, STAND_IN_HOST=0, **peers)
     check("no shared memory of the host: null, with why", status == 0 and
           cases["part=host"]["metrics"][0]["why"] == "rank 0 cannot map memory of the host that others share", said)
