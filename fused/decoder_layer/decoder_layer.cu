@@ -28,8 +28,8 @@
         stay_with_ring<edge_of_##kind, home_of_##kind, d, g, b, watched>(a);                                            \
     }
 typedef edge_barrier edge_of_ring;
-typedef edge_values edge_of_values;
-typedef edge_values edge_of_near;
+typedef edge_alone<edge_values> edge_of_values;
+typedef edge_alone<edge_values> edge_of_near;
 typedef home_any home_of_ring;
 typedef home_any home_of_values;
 typedef home_near home_of_near;

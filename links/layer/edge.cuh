@@ -30,7 +30,7 @@ struct edge_room {
     uint64_t turn;
 };
 
-template <int RANKS, typename WIRE = packets, typename TYPE = fp32> struct edge_ranks : edge_values {
+template <int RANKS, typename WIRE = packets, typename TYPE = fp32> struct edge_ranks : edge_alone<edge_values> {
     enum { GPUS = RANKS };
     static_assert(sizeof(typename WIRE::slot) == 2 * sizeof(uint64_t), "a slot is a pair of words");
     const struct team *team;
@@ -56,7 +56,7 @@ template <int RANKS, typename WIRE = packets, typename TYPE = fp32> struct edge_
     // A layer's epoch is the number of its first exchange.
     __device__ __forceinline__ void open(void *layer_mail, uint32_t)
     {
-        edge_values::open(layer_mail, epoch + 2);
+        edge_alone<edge_values>::open(layer_mail, epoch + 2);
     }
 
     __device__ __forceinline__ void put_sum(uint32_t i, uint32_t bits)
@@ -146,7 +146,7 @@ template <int RANKS, typename WIRE = packets, typename TYPE = fp32> struct edge_
         const uint32_t number = epoch + 2, of_all = row + team->rank * rows;
         const exchange_slots_of<WIRE, RANKS> slots(*team, *box, number);
         slots.tell(block, {{logit, of_all}});
-        edge_values::put_best(i, block, logit, of_all, rows);
+        edge_alone<edge_values>::put_best(i, block, logit, of_all, rows);
     }
     template <typename BETTER>
     __device__ __forceinline__ void take_best(uint32_t first, uint32_t block, const BETTER &better)
@@ -154,7 +154,7 @@ template <int RANKS, typename WIRE = packets, typename TYPE = fp32> struct edge_
         const uint32_t number = epoch + 2;
         const exchange_slots_of<WIRE, RANKS> slots(*team, *box, number);
         typename WIRE::unit got[1][PEERS];
-        edge_values::take_best(first, block, better);
+        edge_alone<edge_values>::take_best(first, block, better);
         poll(slots, number, block, 0, 1, got);
 #pragma unroll
         for (uint32_t p = 0; p < PEERS; p++)

@@ -13,6 +13,8 @@
 //
 // edge_values  a word lies in the mail with the epoch of its layer, in one store of 8 bytes. Who
 //              needs it polls the word itself. close() does nothing.
+// edge_plain   a word is only a word: something else must be the edge.
+// edge_alone   either of them in a layer of one GPU; links/layer/edge.cuh is for several.
 // edge_barrier plain words; close() is a barrier of the whole grid.
 // edge_kernel  plain words; the end of the kernel is the edge.
 //
@@ -45,7 +47,6 @@ __device__ __forceinline__ uint32_t decoder_warp(void)
 }
 
 struct edge_values {
-    enum { GPUS = 1 };
     uint64_t *mail;
     struct grid_barrier_state *state;
     uint32_t epoch, budget_ns;
@@ -78,31 +79,9 @@ struct edge_values {
     {
         words_take(mail, epoch, first, step, end, word, state, budget_ns, given_up);
     }
-    __device__ __forceinline__ void put_sum(uint32_t i, uint32_t bits) { put(i, bits); }
-    template <int N>
-    __device__ __forceinline__ void take_sum(uint32_t first, uint32_t step, uint32_t end,
-                                             uint2 (&word)[N])
-    {
-        take(first, step, end, word);
-    }
-    __device__ __forceinline__ void put_best(uint32_t i, uint32_t, uint32_t logit, uint32_t row,
-                                             uint32_t)
-    {
-        put(i, logit);
-        put(i + 1, row);
-    }
-    template <typename BETTER>
-    __device__ __forceinline__ void take_best(uint32_t first, uint32_t, const BETTER &better)
-    {
-        uint2 word[1];
-        take(first, 0, first + 1, word);
-        better(word[0].x, word[0].y);
-    }
-    __device__ __forceinline__ void chosen(void) {}
 };
 
 struct edge_plain {
-    enum { GPUS = 1 };
     uint32_t *mail;
 
     __device__ __forceinline__ void open(void *layer_mail, uint32_t)
@@ -126,30 +105,36 @@ struct edge_plain {
                 word[i] = make_uint2((uint32_t)both, (uint32_t)(both >> 32));
             }
     }
-    __device__ __forceinline__ void put_sum(uint32_t i, uint32_t bits) { put(i, bits); }
+};
+
+// A layer of one GPU: a summand is the sum, and what a block has chosen is two words.
+template <typename WORDS> struct edge_alone : WORDS {
+    enum { GPUS = 1 };
+
+    __device__ __forceinline__ void put_sum(uint32_t i, uint32_t bits) { this->put(i, bits); }
     template <int N>
     __device__ __forceinline__ void take_sum(uint32_t first, uint32_t step, uint32_t end,
                                              uint2 (&word)[N])
     {
-        take(first, step, end, word);
+        this->take(first, step, end, word);
     }
     __device__ __forceinline__ void put_best(uint32_t i, uint32_t, uint32_t logit, uint32_t row,
                                              uint32_t)
     {
-        put(i, logit);
-        put(i + 1, row);
+        this->put(i, logit);
+        this->put(i + 1, row);
     }
     template <typename BETTER>
     __device__ __forceinline__ void take_best(uint32_t first, uint32_t, const BETTER &better)
     {
         uint2 word[1];
-        take(first, 0, first + 1, word);
+        this->take(first, 0, first + 1, word);
         better(word[0].x, word[0].y);
     }
     __device__ __forceinline__ void chosen(void) {}
 };
 
-struct edge_barrier : edge_plain {
+struct edge_barrier : edge_alone<edge_plain> {
     struct grid_barrier barrier;
 
     __device__ __forceinline__ void join(const struct decoder_args &a)
@@ -167,7 +152,7 @@ struct edge_barrier : edge_plain {
     }
 };
 
-struct edge_kernel : edge_plain {
+struct edge_kernel : edge_alone<edge_plain> {
     __device__ __forceinline__ void close(void) {}
 };
 

@@ -92,7 +92,7 @@ FAULTS = [
          changes=[(RANKS_EDGE, "        slots.tell(block, {{logit, of_all}});\n", "")],
          caught=both("expected stg128.sys=")),
     dict(name="choices that only peers get", source=STAYS, keep=OF_4, since="90a",
-         changes=[(RANKS_EDGE, "        edge_values::put_best(i, block, logit, of_all, rows);\n", "")],
+         changes=[(RANKS_EDGE, "        edge_alone<edge_values>::put_best(i, block, logit, of_all, rows);\n", "")],
          caught={"layer_push_128_4_4": "expected stg64.gpu=7"}),
     # The kernel that stays: weights.
     dict(name="tiles that the L2 keeps", source=STAYS, keep=PUSH, since="90a",
