@@ -120,7 +120,7 @@ bool probe_is_due(const struct probe_run *r, unsigned flags);
 
 /* The sample loop of the current case. True until one of these holds, tested in this order:
  *   - 1000 rounds of the loop ("count"),
- *   - 40 ms (PROBE_THRICE or `run --quick`: 25) since the loop began and at least 5 rounds
+ *   - 32 ms (PROBE_THRICE: 20; with `run --quick`: 8) since the loop began and at least 5 rounds
  *     ("time"); 80 (PROBE_THRICE: 50) if the clock of a PROBE_POWER_BOUND case moves meanwhile,
  *   - at 20, 28, 40, 56, 80 ... rounds: the 95 % order-statistic interval of every metric's median is
  *     within 0.2 % of it, or within one timer tick ("stable").

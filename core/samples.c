@@ -13,8 +13,9 @@ enum {
     PASSES_MAX = 1000,
     PASSES_MIN = 5,
     FIRST_LOOK = 20,
-    CASE_MS = 40,
-    CURVE_MS = 25, /* PROBE_THRICE, and in a quick run, from which no verdict follows */
+    CASE_MS = 32,
+    CURVE_MS = 20, /* PROBE_THRICE */
+    QUICK_MS = 8,  /* a look, from which no verdict follows */
     /* Where the clock of a power-bound case moves: the limit acts after some ten ms. */
     HELD_BACK_MS = 80,
     HELD_BACK_CURVE_MS = 50,
@@ -232,8 +233,8 @@ static bool time_is_over(struct probe_run *r)
 {
     struct loop *loop = &r->loop;
     const bool is_curve = r->flags & PROBE_THRICE;
-    const int usual_ms = is_curve || r->options.quick ? CURVE_MS : CASE_MS;
-    const int longer_ms = r->options.quick ? CURVE_MS : is_curve ? HELD_BACK_CURVE_MS : HELD_BACK_MS;
+    const int usual_ms = r->options.quick ? QUICK_MS : is_curve ? CURVE_MS : CASE_MS;
+    const int longer_ms = r->options.quick ? QUICK_MS : is_curve ? HELD_BACK_CURVE_MS : HELD_BACK_MS;
     const double ms = (double)(probe_host_ns() - loop->began_ns) / 1e6;
 
     if (ms <= (loop->is_longer ? longer_ms : usual_ms))

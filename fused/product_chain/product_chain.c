@@ -57,7 +57,7 @@
  * Method 2 reads a row of 3072 in two pieces of six loads a lane, without a load too much. Expected
  * before its measurement: warm all SMs 4.0 us, a quarter 7.4, a gain of 1.85 as with rows of 2048
  * and 4096 (1.81, 1.89); the read of the same weights 2.1 by all and 4.6 by a quarter, a gain of
- * 2.2. Other sizes as before. Cost: 25 cases of 40 ms in every round, nine more in three, campaigns
+ * 2.2. Other sizes as before. Cost: 25 cases of 32 ms in every round, nine more in three, campaigns
  * on all SMs and on 8 in two: 1.3 s a round, 10 to 11 in a whole run. --deep has the curves.
  * Found: 4.0 and 8.1, a gain of 2.04; the read 2.2 and 5.7, 2.6; 12 s in a whole run.
  *

@@ -232,7 +232,7 @@ static void measure_squares(struct probe_run *r, const struct ways *ways)
         {SQUARE(1536), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
         {SQUARE(2048), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
         {SQUARE(4096), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
-        {SQUARE(4096), GPU_BF16, "nn", false, BLAS_IN_FP32, BESTS, ALL, PROBE_THRICE},
+        {SQUARE(4096), GPU_BF16, "nn", false, BLAS_IN_FP32, BESTS, ALL, PROBE_THRICE | PROBE_SLOW},
         {SQUARE(8192), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
         {SQUARE(8192), GPU_BF16, "nn", false, BLAS_IN_FP32, ALL, 0, PROBE_DEEP},
         {SQUARE(4096), GPU_FP16, "nt", false, BLAS_IN_FP32, ALL, 0, PROBE_DEEP},
@@ -314,7 +314,7 @@ static void measure_power(struct probe_run *r, const struct ways *ways, int size
 
     if (!can_be(r, &s) ||
         !begin(r, &s, sizes_impl_names[CUBLAS], sizes_tile_names[CUBLAS],
-               size == 4096 ? PROBE_THRICE : PROBE_DEEP)) /* half a second each */
+               size == 4096 ? PROBE_THRICE | PROBE_SLOW : PROBE_DEEP)) /* half a second each */
         return;
     const struct way *way = sizes_way(r, ways, &s, CUBLAS);
     if (!way) {

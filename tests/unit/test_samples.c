@@ -197,15 +197,16 @@ static void stops_by_count(void **state)
 static void stops_by_time(void **state)
 {
     (void)state;
-    assert_int_equal(sample_all(TIME, two_modes, 10000000), 5); /* the first to see more than 40 ms */
+    assert_int_equal(sample_all(TIME, two_modes, 4000000), 9); /* the first to see more than 32 ms */
     assert_string_equal(text(last_case(), "stopped"), "time");
     assert_int_equal(sample_all(TIME, two_modes, 1000000000), 5); /* never fewer than five */
     assert_string_equal(text(last_case(), "stopped"), "time");
-    /* 25 ms in three rounds, and in a quick one. */
-    assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 5000000), 6);
+    /* 20 ms in three rounds, 8 in a quick one. */
+    assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 2500000), 9);
     r->options.quick = true;
-    assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 5000000), 6);
-    assert_int_equal(sample_all(TIME, two_modes, 5000000), 6);
+    assert_int_equal(sample_flagged(PROBE_THRICE, TIME, two_modes, 1000000), 9);
+    assert_int_equal(sample_all(TIME, two_modes, 1000000), 9);
+    assert_int_equal(sample_all(TIME, two_modes, 5000000), 5); /* not fewer */
     assert_string_equal(text(last_case(), "stopped"), "time");
     r->options.quick = false;
 }
@@ -229,12 +230,12 @@ static void the_power_limit_gets_longer(void **state)
     (void)state;
     assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 6), 17); /* the first to see more than 80 ms */
     assert_string_equal(text(last_case(), "stopped"), "time");
-    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 100), 9); /* 40 where the clock stands still, */
-    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 0), 9);   /* at whatever height */
-    assert_int_equal(sample_held_back(PROBE_POWER_BOUND | PROBE_THRICE, 6), 11);
-    assert_int_equal(sample_held_back(PROBE_POWER_BOUND | PROBE_THRICE, 100), 6);
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 100), 7); /* 32 where the clock stands still, */
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 0), 7);   /* at whatever height */
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND | PROBE_THRICE, 5), 11);
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND | PROBE_THRICE, 100), 5);
     r->options.quick = true;
-    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 6), 6);
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 3), 5);
     r->options.quick = false;
 }
 
