@@ -10,14 +10,15 @@
  *   sm_time    the same by every SM of rank 0 in its turn, for every peer
  *   fence_time a store to the next rank's memory and a fence behind it, again and again. The fence
  *       is one of the GPU or of the system; others=idle: nobody else stores; others=storing: all
- *       other SMs store to that peer as fast as they can. Only rank 0 does this
+ *       other SMs store to that peer as fast as they can, at a rate of stored_meanwhile. Only rank 0
+ *       does this
  *   first_time one load by rank 0 after its GPU has done nothing for a while, and the mean of the
  *       eight that follow it (next_time). idle=0us: right behind the same kernel. of=own: from its own L2,
  *       a control, which must not show what of=peer does: then it is the link that slept
  *   stale      share of rounds in which a load gave an older value than the owner had written and
  *       announced. load=ca is the control, which must see old values: it keeps lines in its L1, of
  *       which the owner knows nothing. load=cg and load=sys must see none
- *   transfer_time, rate, sms_rate, counted: see rates.c
+ *   transfer_time, rate, sms_rate, counted, raw: see rates.c
  *
  * Inside the timed region: 32 or 64 steps between two reads of the SM clock, the last waited for;
  * the slope is the time of one. Behind the steps of a fence comes one load of the GPU's own memory,
