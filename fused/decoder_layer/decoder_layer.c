@@ -40,7 +40,8 @@
  * read; an 8b layer 440 MB, 95.1 us. Six edges of 1.1 us and the empty memory pipe behind each of
  * them cost a graph of six kernels 40 us; a barrier 33; the ring hides what its 200 KB an SM
  * cover, 4.7 us of memory time, and should come to 28 to 29 us. Found: 46, 49, and 34 to 37;
- * near, which was not foreseen, 31, and far 53. Alone, words take 6 us from all SMs to all SMs beside a stream (edges; docs/FINDINGS.md).
+ * near, which was not foreseen, 31, and far 53. Alone, words take 6 us from all SMs to all SMs beside
+ * a stream (edges; docs/FINDINGS.md).
  *
  * Traps. A short chain's weights stay in the L2. A graph cannot be replayed with a fixed epoch: its
  * words would look fresh; kernels that stay are launched, each time with greater epochs. The choice

@@ -34,7 +34,9 @@
  * Expected on H200, 2 and 4 GPUs: one shot is one trip, 0.6 to 0.85 us, 0.15 to 0.3 to issue and to
  * add, and (ranks - 1) x bytes at 370 GB/s, twice that in packets: 0.9 us at 8 KiB, 1.6 and 3 us at
  * 256 KiB; two shots 2.8 us there on four GPUs, and 6 us at 1 MiB. A node adds the edge of a graph,
- * 0.5 to 1.2 us. Published best, as nodes: 2.3 to 2.9 us up to 16 KiB, 3.6 and 5.5 at 256 KiB.
+ * 0.5 to 1.2 us. Published best, as nodes (SGLang and TensorRT-LLM in NVIDIA's aiconfigurator 0.12.0):
+ * 2.3 to 2.9 us up to 16 KiB, 3.6 and 5.4 at 256 KiB. Measured on two: 1.0 us at 8 KiB and 1.2 at
+ * 256 KiB; as nodes 2.3 and 3.1.
  *
  * Traps. Chained rounds of a mean do not change after the first, so that old data would look right:
  * that is what the campaign is for. 16 bytes need not come together: each half, or each word, tells

@@ -31,8 +31,9 @@
  * kernels then take turns, so that it needs --check and gives no times.
  *
  * Every wait has a limit. If a rank ends, or does not answer, the run ends in one line with what it
- * said last; if this process is in a call that then never returns, some seconds later and without that. Kernels must end by themselves: a wait in a kernel has a budget by %globaltimer, and
- * says so in struct links_meeting's `late`, after which links_wait() ends the run. */
+ * said last; if this process is in a call that then never returns, some seconds later and without
+ * that. Kernels must end by themselves: a wait in a kernel has a budget by %globaltimer, and says so in
+ * struct links_meeting's `late`, after which links_wait() ends the run. */
 #ifndef LINKS_COMMON_LINKS_H
 #define LINKS_COMMON_LINKS_H
 

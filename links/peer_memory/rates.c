@@ -9,6 +9,9 @@
  * on: each GPU sends and receives, and of each repetition the slowest rank's time counts. Bytes are
  * then those that one GPU sends and receives.
  *
+ * sms_rate is the rate of 64 MiB by so many SMs, a block on each. counted and raw are what the links of
+ * rank 0 counted, of data and of all bytes, over the bytes that it sent (by loads: received).
+ *
  * What was copied is compared with the source, word by word, after the last sample. Beforehand the
  * target is poisoned. */
 #include "links/peer_memory/peer_memory.h"

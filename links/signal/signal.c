@@ -29,10 +29,12 @@
  * Inside the timed region: the turns or barriers, and the loop round them (tests/kernels).
  * Expected on H200 over NVSwitch: relaxed 0.67 us one way on two GPUs, 0.80 on four; a remote load,
  * there and back, takes 0.85, of which a local one is 0.14, and a flag within a GPU 0.25. acquire
- * 1.2 to 1.4 us: the fence waits for the value's own round trip. (It is 1.92: fence and flag one after the
- * other are 1.6, and the reader fences, too.) Through the host 1.5 to 2.5 us: a store
- * to it, and on average one and a half reads across the bus, of which each takes about 1 us. Barriers of one block 0.7 to 1.1 us;
- * of whole GPUs 1.5 to 2.1, which is that and the arrivals of a grid.
+ * 1.2 to 1.4 us: the fence waits for the value's own round trip. Through the host 1.5 to 2.5 us: a
+ * store to it, and on average one and a half reads across the bus, of which each takes about 1 us.
+ * Barriers of one block 0.7 to 1.1 us; of whole GPUs 1.5 to 2.1, which is that and the arrivals of a
+ * grid. Measured on two: relaxed 0.74; acquire 1.92, for fence and flag one after the other are 1.6,
+ * and the reader fences, too; through the host 1.6 to 1.8; barriers of one block 0.7 to 0.8 and with
+ * order 1.4, of whole GPUs 1.20 and 2.12.
  *
  * Traps. Polls that acquire empty the L1 each time. A flag in the sender's memory makes each poll a
  * round trip. Stores are posted: a loop of stores without an answer times a queue. Polls look at a
