@@ -60,7 +60,7 @@ static const struct probe_metric metrics[] = {
     [FIRST_TIME] = {"first_time", "ns", PROBE_LOWER, .timer = "device", .keys = "gpus,of,idle",
         .what = "the first load from the next GPU's L2, or the own, after so long a pause"},
     [NEXT_TIME] = {"next_time", "ns", PROBE_LOWER, .timer = "device", .keys = "gpus,of,idle",
-        .what = "one of the eight dependent loads behind it"},
+        .what = "mean of the eight dependent loads behind it"},
     [STALE] = {"stale", "ratio", PROBE_LOWER, .keys = "gpus,load",
         .what = "rounds in which a load gave an older value than its owner had announced"},
     [TRANSFER_TIME] = {"transfer_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event",

@@ -11,6 +11,7 @@
 #include "report/bundle/cubins.h"
 #include "report/bundle/instrument.h"
 #include "report/bundle/setting.h"
+#include "report/cli/devices.h"
 
 enum { ROUNDS_NEEDED = 7, ROWS_BAD_MOST = 5, HASH_LENGTH = 16, NUMBERS_MOST = 1000, PROGRAMS_NAMED = 3 };
 enum { BYTES_MOST = 8000000, ASKED_CYCLES = 200000 };
@@ -88,15 +89,26 @@ static int rounds_of(const struct checked *checked, const char *program)
     return n;
 }
 
-/* Programs of this tree that the bundle lacks; the first is named. */
-static size_t lacking(const struct checked *checked, const char **first)
+/* Does a run of as many GPUs as the bundle's take this program, unless others are named? */
+static bool is_usual(const struct checked *checked, const struct listed *program)
+{
+    return bundle_gpus(&checked->bundle) > 1 ? program->takes_gpus || devices_explain(program->name)
+                                             : !program->takes_gpus && !program->is_draft;
+}
+
+/* Programs of this tree that the bundle lacks, of how many; the first is named. */
+static size_t lacking(const struct checked *checked, size_t *of, const char **first)
 {
     size_t n = 0;
+    *of = 0;
     for (size_t i = 0; i < checked->catalogue->n; i++) {
-        const char *name = checked->catalogue->probes[i].name;
-        if (bundle_part(&checked->bundle, name))
+        const struct listed *program = &checked->catalogue->probes[i];
+        if (!is_usual(checked, program))
             continue;
-        *first = n++ ? *first : name;
+        ++*of;
+        if (bundle_part(&checked->bundle, program->name))
+            continue;
+        *first = n++ ? *first : program->name;
     }
     return n;
 }
@@ -106,6 +118,7 @@ static enum answer ask_rounds(const struct checked *checked, char why[ANSWER_WHY
     const struct bundle *bundle = &checked->bundle;
     const json_t *document = checked->document;
     const char *first = "";
+    size_t of;
 
     if (json_is_true(json_object_get(document, "quick")))
         return say(ANSWER_NO, why, "--quick: one round, and no verdict rests on one");
@@ -125,7 +138,7 @@ static enum answer ask_rounds(const struct checked *checked, char why[ANSWER_WHY
             return say(ANSWER_NO, why, "%.60s was run in %d of %d rounds", bundle->parts[i].name, n,
                        ROUNDS_NEEDED);
     }
-    const size_t n_lacking = lacking(checked, &first);
+    const size_t n_lacking = lacking(checked, &of, &first);
     if (n_lacking > 0)
         return say(ANSWER_NOTE, why, "%d rounds of %zu programs; of this tree's it lacks %zu: %.60s%s",
                    ROUNDS_NEEDED, bundle->n_parts, n_lacking, first, n_lacking > 1 ? " ..." : "");
@@ -166,6 +179,9 @@ static enum answer ask_card(const struct checked *checked, char why[ANSWER_WHY])
         if (is_elsewhere(run, "driver", "version", driver))
             return say(ANSWER_NO, why, "a run of %.60s is of another driver", program_of(run));
     }
+    if (bundle_gpus(&checked->bundle) > 1)
+        return say(ANSWER_OK, why, "%zu cards, %.8s; driver %.30s", bundle_gpus(&checked->bundle), card,
+                   driver);
     return say(ANSWER_OK, why, "one card, %.8s; driver %.30s", card, driver);
 }
 
@@ -438,14 +454,15 @@ static bool is_numbered(const char *base, const char *begin)
            end > 0 && !dash[end] && number > 0;
 }
 
-/* "-peers" of a bundle that holds fewer than half of the tree's programs. */
+/* "-peers" of a bundle that lacks more than half of what such a run has. */
 static void name_programs(char text[80], const struct checked *checked)
 {
     const struct bundle *bundle = &checked->bundle;
-    size_t used = 0;
+    const char *first;
+    size_t used = 0, of;
 
     text[0] = '\0';
-    if (2 * bundle->n_parts >= checked->catalogue->n)
+    if (2 * lacking(checked, &of, &first) <= of)
         return;
     for (size_t i = 0; i < bundle->n_parts && i < PROGRAMS_NAMED && used < 80; i++)
         used += (size_t)snprintf(text + used, 80 - used, "-%.20s", bundle->parts[i].name);

@@ -175,10 +175,16 @@ void ledger_head(FILE *out, const struct bundle *bundle, enum table_format forma
 static bool read_bundle(struct bundle *bundle, const char *path, const struct claims_options *o)
 {
     char why[DOCUMENT_WHY];
-    if (catalogue_read(bundle, path, why) && counted_open(bundle, o->counters, o->n_counters, why))
-        return true;
-    out_say("gpufloor claims: %s\n", why);
-    return false;
+    if (!catalogue_read(bundle, path, why) || !counted_open(bundle, o->counters, o->n_counters, why)) {
+        out_say("gpufloor claims: %s\n", why);
+        return false;
+    }
+    if (bundle_gpus(bundle) > 1) {
+        out_say("gpufloor claims: %s: claims are judged by a bundle of one GPU; this is one of %zu\n", path,
+                bundle_gpus(bundle));
+        return false;
+    }
+    return true;
 }
 
 static int print_one(const struct bundle *bundle, const struct claims_options *o)
@@ -238,7 +244,7 @@ int claims_main(int argc, char **argv)
         .doc = "The ledger: what a bundle (a file, a folder, or - for stdin) says of each published claim, in a "
                "sentence with its number. Of several bundles it shows the claims whose words "
                "differ. Default: the committed results/nvidia-h200.\vExit: 0, whatever the "
-               "verdicts; 2 when a bundle cannot be read, or no claim or quote matches."};
+               "verdicts; 2 when a bundle cannot be read or is of several GPUs, or no claim or quote matches."};
     command_parse(&parser, excluded, argc, argv, &o);
     command_one_stdin("claims", o.paths, o.n_paths);
     if (o.needs) {

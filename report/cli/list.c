@@ -188,13 +188,17 @@ static void print_probe(const char *name, const json_t *list, const char *needs,
     print_parameters(list, format);
 }
 
-/* "gpu", "gpu of compute capability 8.0 or later" */
-static char *needs_text(char *text, size_t size, const json_t *list)
+/* "gpu", "gpu of compute capability 8.0 or later", "two gpus or four" */
+static char *needs_text(char *text, size_t size, const struct listed *probe)
 {
+    const json_t *list = probe->list;
     const json_int_t cc = json_integer_value(json_object_get(list, "min_cc"));
+    const char *gpu = probe->takes_gpus ? "two gpus or four" : "gpu";
     if (cc > 0)
-        snprintf(text, size, "gpu of compute capability %d.%d or later", (int)(cc / 10),
+        snprintf(text, size, "%s of compute capability %d.%d or later", gpu, (int)(cc / 10),
                  (int)(cc % 10));
+    else if (probe->takes_gpus)
+        snprintf(text, size, "%s", gpu);
     else
         snprintf(text, size, "%s", document_get_text(list, "needs", "?"));
     return text;
@@ -254,7 +258,7 @@ static void print_folder(const struct catalogue *catalogue, const struct list_op
         else
             table_cell(&table, "%s", probe->name);
         table_cell(&table, "%s", document_get_text(probe->list, "what", ""));
-        table_cell(&table, "%s%s", needs_text(text, sizeof text, probe->list),
+        table_cell(&table, "%s%s", needs_text(text, sizeof text, probe),
                    probe->is_draft ? "; a draft" : "");
     }
     snprintf(title, sizeof title, "%s (%s/)", subject_of(folder), folder);
@@ -294,7 +298,7 @@ static void print_all(const struct catalogue *catalogue, const struct list_optio
         const struct listed *probe = &catalogue->probes[i];
         char needs[80];
         if (probe->list && is_asked(o, probe->name))
-            print_probe(probe->name, probe->list, needs_text(needs, sizeof needs, probe->list),
+            print_probe(probe->name, probe->list, needs_text(needs, sizeof needs, probe),
                         probe->method, format);
     }
     if (is_asked(o, "derived")) {

@@ -120,8 +120,8 @@ static size_t take_list(const char *option, int *to, size_t most, char *list,
 static void take_devices(struct run_options *o, char *list, const struct argp_state *state)
 {
     o->n_devices = take_list("--devices", o->devices, SESSION_DEVICES_MAX, list, state);
-    if (o->n_devices == 3)
-        command_fail(state, 0, "--devices: expected one GPU, two or four");
+    if (o->n_devices != 2 && o->n_devices != 4)
+        command_fail(state, 0, "--devices: expected two GPUs or four; --device measures one");
 }
 
 static error_t take(int key, char *argument, struct argp_state *state)

@@ -5,6 +5,8 @@
 #include "report/page/sections.h"
 #include "report/page/take.h"
 
+enum { THRICE = 3 };
+
 static void put(struct section *s, const char *what, const struct number *number, const char *beside)
 {
     if (!number_there(number))
@@ -17,7 +19,10 @@ static void put(struct section *s, const char *what, const struct number *number
 /* "by stores 369 GB/s"; "" without that number. */
 static const char *say(struct section *s, const char *before, const struct number *number)
 {
-    return number_there(number) ? section_text(s, "%s %s", before, section_say(s, number, NULL)) : "";
+    if (!number_there(number))
+        return "";
+    return section_text(s, "%s %s%s", before, section_say(s, number, NULL),
+                        number->n == THRICE ? " (three rounds)" : "");
 }
 
 static const char *join(struct section *s, const char *a, const char *b)
@@ -29,10 +34,10 @@ static void put_steps(const struct summary *summary, struct section *s)
 {
     const struct number load = take_number(summary, links_needs[LINKS_LOAD], "hbm");
     const struct number flag = take_number(summary, links_needs[LINKS_ONE_WAY], "relaxed", "peer");
-    const struct number barrier = take_number(summary, links_needs[LINKS_BARRIER], "sm");
+    const struct number barrier = take_number(summary, links_needs[LINKS_ORDERED], "sm");
 
     put(s, "a load from another GPU's memory", &load,
-        join(s, say(s, "a flag to it", &flag), say(s, "a barrier of all SMs of all GPUs", &barrier)));
+        join(s, say(s, "a flag to it", &flag), say(s, "a barrier of all SMs of all GPUs, with order", &barrier)));
 }
 
 static void put_copy(const struct summary *summary, struct section *s)
@@ -71,10 +76,12 @@ static void put_layer(const struct summary *summary, struct section *s)
 {
     const struct number push = take_number(summary, links_needs[LINKS_LAYER], "push");
     const struct number near = take_number(summary, links_needs[LINKS_LAYER], "near");
+    const struct number graph = take_number(summary, links_needs[LINKS_LAYER], "graph_push");
     const struct number nccl = take_number(summary, links_needs[LINKS_LAYER], "graph_nccl");
 
     put(s, "a layer of Llama 8B over all GPUs, 1024 keys, one kernel",
-        near.value < push.value ? &near : &push, say(s, "in a graph with NCCL", &nccl));
+        near.value < push.value ? &near : &push,
+        join(s, say(s, "in a graph", &graph), say(s, "with NCCL's all-reduce", &nccl)));
 }
 
 void links_short(const struct summary *summary, struct section *s)

@@ -176,6 +176,32 @@ void grid_ladder(struct grid *grid, const struct number *time, char letter)
 
 static const double SPREAD_SAID = 0.05;
 
+/* The heading of the only column whose numbers were measured in two rounds only, where some other number of
+ * their rows was measured in more. NULL: there is no such column. */
+static const char *seldom_column(const struct grid *grid)
+{
+    size_t column = grid->n_columns;
+    bool others = false;
+
+    for (size_t i = 0; i < grid->n_cells; i++) {
+        const struct cell *cell = &grid->cell[i];
+        if (cell->kind != CELL_NUMBER || !number_there(&cell->number))
+            continue;
+        others = others || !cell->number.once;
+        if (cell->number.once && column < grid->n_columns && column != i % grid->n_columns)
+            return NULL;
+        if (cell->number.once)
+            column = i % grid->n_columns;
+    }
+    return others && column < grid->n_columns ? grid->column[column].head : NULL;
+}
+
+static void append(char text[400], const char *name)
+{
+    const size_t used = strlen(text);
+    snprintf(text + used, 400 - used, "%s%s", used ? ", " : "", name);
+}
+
 /* The largest spread of a row's numbers; `once`: is one of them measured in two rounds only? */
 static double row_doubts(const struct grid *grid, size_t row, bool *once)
 {
@@ -201,19 +227,22 @@ void section_doubts(struct section *s)
     char seldom[400] = "", wide[400] = "";
     bool once;
 
-    for (size_t g = 0; g < s->n_grids; g++)
+    for (size_t g = 0; g < s->n_grids; g++) {
+        const char *const column = seldom_column(&s->grid[g]);
+        if (column)
+            append(seldom, column);
         for (size_t row = 0; row * s->grid[g].n_columns < s->grid[g].n_cells; row++) {
             const struct cell *first = &s->grid[g].cell[row * s->grid[g].n_columns];
             const double spread = row_doubts(&s->grid[g], row, &once);
             const char *name = first->kind == CELL_TEXT && first->text ? first->text : "a row";
-            size_t used = strlen(seldom);
-            if (once)
-                snprintf(seldom + used, sizeof seldom - used, "%s%s", used ? ", " : "", name);
-            used = strlen(wide);
+            const size_t used = strlen(wide);
+            if (once && !column)
+                append(seldom, name);
             if (spread > SPREAD_SAID)
                 snprintf(wide + used, sizeof wide - used, "%s%s +-%.0f %%", used ? ", " : "", name,
                          100 * spread);
         }
+    }
     if (*wide)
         section_note(s, "Spread: %s.", wide);
     if (*seldom)

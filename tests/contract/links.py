@@ -12,8 +12,8 @@ import shutil
 import sys
 import tempfile
 
-from common import (H100, H200, check, check_none, finish, has_terminals, newest_whole, of_programs, on_terminal, read, told,
-                    write)
+from common import (H100, H200, Ended, board_folders, boards_of_one, check, check_none, finish, has_terminals, newest_whole,
+                    of_programs, on_terminal, program_of, programs_of, read, told, write)
 from layer import metric, varied
 
 KEPT = ("memory_latency", "bandwidth", "launch", "spin", "barriers", "edges", "sm_to_sm")
@@ -152,6 +152,30 @@ def check_alone(one, two, folder):
     check(alone[1] == beside[1], "its report is the same beside results of several GPUs")
 
 
+def check_judged(path, two, folder):
+    """Claims are refused. `check` knows how many cards, and which programs such a run has."""
+    refused = Ended("claims", path)
+    check(refused.is_one_line() and "of one GPU; this is one of 2" in refused.err, "claims of it are refused", refused)
+    text = told("check", path, allowed=(0, 1))
+    check(" card              2 cards, " in text, "two cards", text)
+    check("it lacks 4: host_link" in text, "programs of one GPU that do not explain a link are not missed", text)
+    few = dict(two, runs=[run for run in two["runs"] if program_of(run) == "signal"])
+    check("-signal-1.json" in told("check", write(os.path.join(folder, "few.json"), few), allowed=(0, 1)),
+          "a bundle that lacks most of them is named by what it has")
+
+
+def check_committed():
+    several = [board for board in board_folders() if board not in boards_of_one()]
+    check(len(several) >= 2, "there are results of several GPUs", several)
+    for board, folder in several:
+        path = newest_whole(folder)
+        text = told("check", path)
+        check(f"7 rounds of {len(programs_of(read(path)))} programs\n" in text and "its place is" not in text,
+              f"{board}: has all programs of such a run, and its name", text)
+        check(re.search(r"Two\s+rounds\s+only:\s+on\s+wire[.,]", told("report", path)),
+              f"{board}: where only a column is of two rounds, it is named, and no row")
+
+
 def main():
     newest = newest_whole(H100)
     two = linked(read(newest))
@@ -162,6 +186,8 @@ def main():
             check_text(on_terminal(80, "report", path), 80)
         check_forms(path, folder)
         check_alone(newest, two, folder)
+        check_judged(path, two, folder)
+        check_committed()
     return finish()
 
 
