@@ -626,6 +626,7 @@ static void explain(struct pass *pass, const struct primitives *p)
     half.weight_bytes /= 2;
     fast.read_rate.at[CENTRE] *= 2;
     fast.bulk_rate.at[CENTRE] *= 2;
+    fast.near_rate.at[CENTRE] *= 2;
     pass->what_if = (struct what_if){
         .half_weights = told_of(p, pass->best, &half, pass->context, pass->batch) / all,
         .no_edges = without_edges(pass, p) / all,

@@ -56,7 +56,7 @@ template <int RANKS> struct edge_left_out : edge_ranks<RANKS> { // no all-reduce
 template <int RANKS> struct edge_own : edge_ranks<RANKS> { // a choice among this rank's rows
     template <typename BETTER> void take_best(uint32_t first, uint32_t block, const BETTER &better)
     {
-        edge_values::take_best(first, block, better);
+        edge_alone<edge_values>::take_best(first, block, better);
     }
 };
 template <int RANKS> struct edge_uncounted : edge_ranks<RANKS> { // a choice is no exchange

@@ -390,6 +390,12 @@ static void causes_are_told_apart(void **unused)
     assert_close(pass.what_if.no_edges,
                  1 - (2 * 300 + WORK) / pass.by[PACKAGING_VALUES].overlap[CENTRE], 1e-9);
 
+    p.near_rate = all(RATE); /* a rate of its own: twice the bandwidth is twice that, too */
+    p.near_exchange = all(200);
+    pass = estimate(&two_layers, &p, 1024);
+    assert_int_equal(pass.best, PACKAGING_NEAR);
+    assert_close(pass.what_if.twice_bandwidth, 0.5, 0.02);
+
     p.shared_bytes = (double)NAN; /* no ring: the sums remain */
     pass = estimate(&two_layers, &p, 1024);
     assert_int_equal(pass.best, PACKAGING_DEPENDENT);
