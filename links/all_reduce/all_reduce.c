@@ -556,18 +556,18 @@ static void measure_job(struct probe_run *r, struct bench *all, unsigned flags, 
 /* --- which of them, how often ----------------------------------------------------------------- */
 
 /* What the report shows first: the all-reduce of bf16 in a kernel and as a node, at four sizes. The
- * curve between and beside them is measured thrice. All combinations would take most of a minute in a
- * round: --deep has them. */
-enum { FIRST = 1, PARTS = 2, PROTOCOLS = 4, STREAMS = 8 };
+ * curve between and beside them is measured thrice, and fp32 at three sizes. All combinations would
+ * take most of a minute in a round: --deep has them. */
+enum { FIRST = 1, PARTS = 2, PROTOCOLS = 4, STREAMS = 8, FP32_TOO = 16 };
 static const struct {
     size_t bytes;
     unsigned what;
 } sizes[] = {{1 << 10, FIRST | PROTOCOLS},
              {8 << 10, 0},
-             {16 << 10, FIRST | PARTS | PROTOCOLS | STREAMS},
+             {16 << 10, FIRST | PARTS | PROTOCOLS | STREAMS | FP32_TOO},
              {64 << 10, 0},
-             {256 << 10, FIRST | PROTOCOLS},
-             {1 << 20, FIRST | PARTS | PROTOCOLS | STREAMS},
+             {256 << 10, FIRST | PROTOCOLS | FP32_TOO},
+             {1 << 20, FIRST | PARTS | PROTOCOLS | STREAMS | FP32_TOO},
              {4 << 20, 0},
              {16 << 20, PROTOCOLS},
              {64 << 20, 0}};
@@ -578,9 +578,10 @@ static void measure_sum(struct probe_run *r, struct bench *b, enum gpu_type type
                         unsigned what, enum mode mode)
 {
     const bool shown = type == GPU_BF16 && (mode != STREAM || what & STREAMS);
-    const unsigned flags = !shown                              ? PROBE_DEEP
-                           : what & FIRST && mode != STREAM ? 0
-                                                              : PROBE_THRICE;
+    const bool beside = type == GPU_FP32 && what & FP32_TOO && (mode == KERNEL || mode == GRAPH);
+    const unsigned flags = shown && what & FIRST && mode != STREAM ? 0
+                           : shown || beside                       ? PROBE_THRICE
+                                                                   : PROBE_DEEP;
     const bool is_rare = bytes < TWO_SHOT_LEAST || mode == DEPENDENT || mode == STREAM;
     const unsigned rare = is_rare ? PROBE_DEEP : flags;
 

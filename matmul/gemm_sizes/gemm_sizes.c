@@ -231,6 +231,7 @@ static void measure_squares(struct probe_run *r, const struct ways *ways)
         {SQUARE(1024), GPU_FP16, "nn", false, BLAS_IN_FP16, BEST, FIRST, PROBE_THRICE},
         {SQUARE(1536), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
         {SQUARE(2048), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
+        {SQUARE(3072), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
         {SQUARE(4096), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
         {SQUARE(4096), GPU_BF16, "nn", false, BLAS_IN_FP32, BESTS, ALL, PROBE_THRICE | PROBE_SLOW},
         {SQUARE(8192), GPU_FP16, "nn", false, BLAS_IN_FP32, AUTO | BESTS, FIRST, 0},
@@ -288,6 +289,17 @@ static void measure_layer(struct probe_run *r, const struct ways *ways, const st
     t.layout = "nt", t.takes = AUTO | BEST, t.flags = PROBE_DEEP;
     if (some)
         measure_task(r, ways, &t);
+}
+
+/* The weights of eight tokens' product fit the L2: as they come from it, and from the memory. */
+static void measure_eight(struct probe_run *r, const struct ways *ways)
+{
+    static const struct task tasks[] = {
+        {8, 4096, 4096, GPU_BF16, "nn", false, BLAS_IN_FP32, BESTS, AUTO, PROBE_THRICE},
+        {8, 4096, 4096, GPU_BF16, "nn", true, BLAS_IN_FP32, BESTS, AUTO, PROBE_THRICE},
+    };
+    for (size_t i = 0; i < PROBE_LENGTH(tasks); i++)
+        measure_task(r, ways, &tasks[i]);
 }
 
 static void measure_layers(struct probe_run *r, const struct ways *ways)
@@ -401,6 +413,7 @@ static void measure(struct probe_run *r)
         return;
     }
     sizes_measure_choices(r, &ways);
+    measure_eight(r, &ways);
     measure_layers(r, &ways);
     for (int size = 1024; size <= 8192; size *= 2)
         if (size != 2048)
