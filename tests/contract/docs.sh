@@ -1,8 +1,8 @@
 #!/bin/bash
 # docs.sh GPUFLOOR [--update]: the generated documents are what the program prints. docs/METRICS.md,
-# docs/PROBES.md, docs/COMPATIBILITY.md, docs/CLAIMS.md, docs/H200.md, the pages docs/h200.html and
-# docs/h100-h200.html, the figures in docs/figures/, install/gpufloor.1, and between markers README's parts
-# and the tables of docs/FLOOR.md. --update rewrites them.
+# docs/PROBES.md, docs/COMPATIBILITY.md, docs/CLAIMS.md, docs/H200.md, the pages docs/h200.html,
+# docs/h100-h200.html and docs/2x-h200.html, the figures in docs/figures/, install/gpufloor.1, and between
+# markers README's parts and the tables of docs/FLOOR.md. --update rewrites them.
 set -u
 gpufloor=$(realpath "$1")
 update=${2:-}
@@ -66,8 +66,9 @@ if "$gpufloor" list 2>/dev/null | grep -q '^memory_latency:'; then
         fail "tests/compatibility.py: exit $?"
     fi
 else
-    skipped=$((skipped + 6))
-    echo "skip docs/METRICS.md, PROBES.md, COMPATIBILITY.md, CLAIMS.md, h200.html, h100-h200.html: no GPU probes are built"
+    skipped=$((skipped + 7))
+    echo "skip docs/METRICS.md, PROBES.md, COMPATIBILITY.md, CLAIMS.md, h200.html, h100-h200.html, 2x-h200.html:" \
+        "no GPU probes are built"
 fi
 print "$work/H200.md" report --section vital --format md $results && same docs/H200.md "$work/H200.md"
 print "$work/CLAIMS.md" claims --format md $results && [ -n "$has_kernels" ] && same docs/CLAIMS.md "$work/CLAIMS.md"
@@ -86,6 +87,17 @@ elif "$gpufloor" report --html="$work/h100-h200.html" results/nvidia-h100-80gb-h
     same docs/h100-h200.html "$work/h100-h200.html"
 else
     fail "gpufloor report --html of two boards: exit $?"
+fi
+# Of what several GPUs have no figure repeats one of a single GPU, whose rows are in its own page.
+if [ ! -e $between ]; then
+    :
+elif "$gpufloor" report --html="$work/2x-h200.html" --figures="$work/2x" $between; then
+    [ -z "$has_kernels" ] || same docs/2x-h200.html "$work/2x-h200.html"
+    for figure in sums copies; do
+        same docs/figures/$figure.svg "$work/2x/$figure.svg"
+    done
+else
+    fail "gpufloor report --html --figures of several GPUs: exit $?"
 fi
 if install/man.py "$gpufloor" >"$work/gpufloor.1"; then
     same install/gpufloor.1 "$work/gpufloor.1"
