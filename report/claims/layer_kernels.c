@@ -100,7 +100,7 @@ static void judge_c47(const struct bundle *bundle, struct finding *f)
 
 /* --- C48: do fewer kernels gain most where kernels are tiny? ---------------------------------- */
 
-static const double C48_MORE = 0.03, C48_TINY = 0.25;
+static const double C48_MORE = 0.10, C48_TINY = 0.25;
 
 static const struct need c48_needs[] = {
     {NEED_ONE, LAYER_TIME("1b", "1024", "stream")},  {NEED_ONE, LAYER_TIME("1b", "1024", "fused")},
@@ -137,7 +137,7 @@ static void judge_c48(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, dominate,
                      "tiny kernels dominate: of the layer 0.25 is gone in one kernel", &tiny);
     const bool negative =
-        layer_repeats(&both, more, "from run to run the gain of both grows by 1.03, too", f);
+        layer_repeats(&both, more, "from run to run the gain of both grows by 1.1, too", f);
     rule_say_figure(f, "both", &both);
     rule_say_figure(f, "most", &most);
     rule_conclude(f, rule_band(rule_place(&most, more, INFINITY)), reads && dominate, negative);
@@ -420,7 +420,7 @@ static const struct claim claims[] = {
      .clause =
          "If many tiny kernels dominate, fusion and graph compilation can produce the largest "
          "gains.",
-     .since = SINCE,
+     .since = "2026-11-27T09:05Z",
      .plain =
          {.yes =
               "Fusion and a graph gain {both} times in 1B, {most} times what better products gain.",
@@ -433,10 +433,11 @@ static const struct claim claims[] = {
                   "are is not judged.",
      .rule = "A layer of 1B, batch 1, context 1024: kernel by kernel over six fused kernels in a "
              "graph; over it, what the better of our products and cuBLASLt's gain over the others, "
-             "in a graph. REPRODUCED above 1.03, REFUTED below, MIXED when the interval contains "
+             "in a graph. REPRODUCED above 1.1, REFUTED below, MIXED when the interval contains "
              "it. " READS "Of the time kernel by kernel 0.25 or more is gone in one kernel with "
              "barriers, else tiny kernels do not dominate. Negative control: from run to run the "
-             "gain must not grow by 1.03.",
+             "gain must not grow by 1.1. Until 27 November the limit was 1.03, which the host's launches "
+             "moved by from run to run, too.",
      .judge = judge_c48,
      .needs = NEEDS(layer_read_needs, c48_needs)},
     {.id = "C49",
