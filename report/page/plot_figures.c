@@ -487,6 +487,8 @@ void plot_ratio(struct plot *plot)
         {"ink", DOT, 0, 1, 1, BOARDS_CHIP, true},
         {"memory", SQUARE, 0, 1, 1, BOARDS_PINS, true},
         {"synchronise", TRIANGLE, 0, 1, 1, BOARDS_L2, true},
+        {"library", SQUARE, 0, 1, 1, BOARDS_LINKS, true},
+        {"ink", CIRCLE, 0, 1, 1, BOARDS_ALIKE, true},
         {"secondary", CIRCLE, 0, 1, 1, BOARDS_TWO, true},
         {"launch", DIAMOND, 0, 1, 1, BOARDS_NOT, true}};
     enum { LOOKS = sizeof looks / sizeof looks[0] };
