@@ -179,7 +179,7 @@ void boards_claims(const struct boards *boards, struct section *s)
     s->title = "CLAIMS";
     s->has_no_number = true;
     if (!boards_judge(boards)) {
-        s->finding = "none is judged by runs of several GPUs; a run of one GPU has them.";
+        s->finding = "no claim is judged by runs of several GPUs; a run of one GPU has them.";
         return;
     }
     if (!open_ledgers(&l, boards)) {
