@@ -274,6 +274,11 @@ const struct summary_entry *summary_find(const char *name)
     return NULL;
 }
 
+bool summary_is_between(const struct summary_entry *entry)
+{
+    return strstr(entry->glob, "gpus=*") != NULL;
+}
+
 struct number summary_number(const struct summary *summary, const char *name)
 {
     const struct summary_entry *entry = summary_find(name);

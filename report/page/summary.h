@@ -68,6 +68,9 @@ char *summary_why(const struct summary *summary, const char *glob, char *text, s
 /* The entry of that name; NULL: there is none. */
 const struct summary_entry *summary_find(const char *name);
 
+/* Does it lie between GPUs? A bundle of one GPU has no such number. */
+bool summary_is_between(const struct summary_entry *entry);
+
 /* The label of an entry; "" where there is no such name. */
 const char *summary_label(const char *name);
 
