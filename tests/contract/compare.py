@@ -6,9 +6,9 @@ A set is what one card gave at one commit, bundle after bundle: DATE-COMMIT-1.js
 Nothing changed: over all pairs within sets, at most 0.3 % of the rows are FASTER or SLOWER, with the
 board's history and without. Something changed: a bundle whose times are all 3 % worse, half of them, one
 of them; all twice as slow. The bundle lies in the folder of results, or elsewhere; there is a history, or
-none. Bundles of several GPUs at one commit are of other cards: there at most 1 % of the rows move, and rows that scatter
-by more than what is planted need not be found. What the host's clock times (timer=wall) is left out of the shares, since it does not scatter by
-less than 3 %."""
+none. Bundles of several GPUs at one commit are of other cards: there at most 1 % of the rows move, and
+rows that scatter by more than what is planted need not be found. What the host's clock times
+(timer=wall) is left out of the shares, since it does not scatter by less than 3 %."""
 import collections
 import glob
 import itertools
@@ -167,9 +167,11 @@ def check_several(board, old, new):
 
     of = [gpu["id_hash"] for gpu in second["environment"]["gpus"]]
     found = differs(lambda environment: environment["gpus"][-1].update(id_hash="0" * 16))
-    check(found == {"card": ["+".join(of), "+".join([*of[:-1], "0" * 16])]}, f"{board}: another card beside the first", found)
+    check(found == {"card": ["+".join(of), "+".join([*of[:-1], "0" * 16])]},
+          f"{board}: another card beside the first", found)
     found = differs(one_down)
-    check(found == {"links": ["18+18 NVLinks, 478.1 GB/s", "18+17 NVLinks, 451.6 GB/s"]}, f"{board}: a link that is down", found)
+    check(found == {"links": ["18+18 NVLinks, 478.1 GB/s", "18+17 NVLinks, 451.6 GB/s"]},
+          f"{board}: a link that is down", found)
     check(not differs(lambda environment: None), f"{board}: and nothing else")
 
 
