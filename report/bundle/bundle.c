@@ -286,7 +286,8 @@ char *bundle_cards(const json_t *head, int signs, char text[BUNDLE_CARDS])
              document_get_text(json_object_get(environment, "gpu"), "id_hash", ""));
     json_array_foreach(gpus, i, gpu)
         if (i > 0)
-            text_append(text, BUNDLE_CARDS, "+%.*s", signs, document_get_text(gpu, "id_hash", "none"));
+            text_append(text, BUNDLE_CARDS, "+%.*s", signs,
+                        document_get_text(gpu, "id_hash", "none"));
     return text;
 }
 

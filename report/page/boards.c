@@ -655,7 +655,8 @@ static void say_apart(struct section *s, const struct boards *boards)
         said = section_text(s, "%s%s%zu", said, i == 0 ? "" : ", ", n);
     }
     if (n_several > 1)
-        section_note(s, "What lies between GPUs is not compared: the boards have %s of them.", said);
+        section_note(s, "What lies between GPUs is not compared: the boards have %s of them.",
+                     said);
 }
 
 static void explain(struct section *s, const struct boards *boards, size_t n_nowhere)
@@ -666,8 +667,8 @@ static void explain(struct section *s, const struct boards *boards, size_t n_now
                     "clock: of the SMs while the row was measured; chip: that x SMs; power: the "
                     "same, held down by the power limit.");
     if (gpus_of(boards) > 1)
-        section_note(s, "links: what those of a GPU carry one way; alike: within 5 %%, where no factor is "
-                        "known.");
+        section_note(s, "links: what those of a GPU carry one way; alike: within 5 %%, where no "
+                        "factor is known.");
     else
         say_apart(s, boards);
     if (boards->n == 2)

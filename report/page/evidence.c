@@ -124,7 +124,8 @@ static void say_sources(const struct evidence *e, bool quoted, char *text, size_
             continue;
         text_append(text, size, "%scommit %s", any ? "; " : "", source->commit);
         if (*source->card)
-            text_append(text, size, ", card%s %s", strchr(source->card, '+') ? "s" : "", source->card);
+            text_append(text, size, ", card%s %s", strchr(source->card, '+') ? "s" : "",
+                        source->card);
         any = true;
     }
 }
