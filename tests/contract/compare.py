@@ -169,6 +169,14 @@ def check_several(board, old, new):
     found = differs(lambda environment: environment["gpus"][-1].update(id_hash="0" * 16))
     check(found == {"card": ["+".join(of), "+".join([*of[:-1], "0" * 16])]},
           f"{board}: another card beside the first", found)
+    for hash_of, n in (("0" * 16, 2), (of[-1], 1)):
+        with tempfile.TemporaryDirectory() as folder:
+            other = json.loads(json.dumps(second))
+            other["environment"]["gpus"][-1]["id_hash"] = hash_of
+            for name, bundle in (("a", second), ("b", other)):
+                write(os.path.join(folder, name + ".json"), bundle)
+            cards = json.loads(told("report", "--fleet", folder, "--format", "json"))["cards"]
+            check(len(cards) == n, f"{board}: of a fleet they are cards of their own: {n}", cards)
     found = differs(one_down)
     check(found == {"links": ["18+18 NVLinks, 478.1 GB/s", "18+17 NVLinks, 451.6 GB/s"]},
           f"{board}: a link that is down", found)
