@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/board.h"
+#include "core/text.h"
 #include "core/unit.h"
 #include "report/bundle/counted.h"
 #include "report/bundle/derive.h"
@@ -275,17 +276,35 @@ static void take_head(struct bundle *bundle, const json_t *document, const char 
     replace(&bundle->name, board ? board : "host");
 }
 
-static const char *card_of(const json_t *head)
+char *bundle_cards(const json_t *head, int signs, char text[BUNDLE_CARDS])
 {
     const json_t *environment = json_object_get(head, "environment");
-    return document_get_text(json_object_get(environment, "gpu"), "id_hash", "");
+    const json_t *gpus = json_object_get(environment, "gpus"), *gpu;
+    size_t i;
+
+    snprintf(text, BUNDLE_CARDS, "%.*s", signs,
+             document_get_text(json_object_get(environment, "gpu"), "id_hash", ""));
+    json_array_foreach(gpus, i, gpu)
+        if (i > 0)
+            text_append(text, BUNDLE_CARDS, "+%.*s", signs,
+                        document_get_text(gpu, "id_hash", "none"));
+    return text;
+}
+
+/* Was a part measured by the card that the head of all names? */
+static bool is_of_card(const struct part *part, const json_t *head)
+{
+    char text[BUNDLE_CARDS];
+    return part->card && !strcmp(part->card, bundle_cards(head, CARD_WHOLE, text));
 }
 
 static void take_source(struct part *part, const json_t *head)
 {
+    char card[BUNDLE_CARDS];
+
     replace(&part->from, document_get_text(head, "started", "?"));
     replace(&part->commit, document_get_text(json_object_get(head, "suite"), "commit", "unknown"));
-    replace(&part->card, card_of(head));
+    replace(&part->card, bundle_cards(head, CARD_WHOLE, card));
 }
 
 static bool take_measured(struct bundle *bundle, const json_t *document, const char *path)
@@ -454,8 +473,7 @@ static bool is_named(const struct bundle *bundle, size_t i)
 static bool is_ours(const struct bundle *bundle, const struct part *part)
 {
     const char *ours = document_get_text(json_object_get(bundle->head, "suite"), "commit", "");
-    return !part->commit || (part->card && !strcmp(part->card, card_of(bundle->head)) &&
-                             !strcmp(part->commit, ours));
+    return !part->commit || (is_of_card(part, bundle->head) && !strcmp(part->commit, ours));
 }
 
 size_t bundle_gpus(const struct bundle *bundle)
@@ -499,7 +517,7 @@ char *bundle_others(const struct bundle *bundle, char *text, size_t size)
         return text;
     for (size_t i = 0; i < bundle->n_parts; i++) {
         const struct part *part = &bundle->parts[i];
-        const bool same_card = part->card && !strcmp(part->card, card_of(bundle->head));
+        const bool same_card = is_of_card(part, bundle->head);
         if (is_ours(bundle, part) || is_named(bundle, i))
             continue;
         fputs(ftell(out) > 0 ? "; " : "", out);

@@ -11,7 +11,7 @@ struct part {
     char *note;              /* the first remark of its runs, or NULL */
     char *draft;             /* why the program was a draft when it ran; NULL: it was none */
     char *from;              /* when the bundle that it comes from was started */
-    char *commit, *card;     /* of that bundle: the code that measured, and the GPU (its id_hash) */
+    char *commit, *card;     /* of that bundle: the code that measured, and bundle_cards() */
     int method;
     int n_runs, n_ok, n_failed, n_skipped, n_discarded, n_repeats;
     size_t n_checks, n_checks_failed; /* of all its runs */
@@ -77,6 +77,11 @@ char *bundle_line(const struct bundle *bundle, char *text, size_t size);
 
 /* Over how many GPUs it was measured at once, as `run --devices` does: 1, if it does not say. */
 size_t bundle_gpus(const struct bundle *bundle);
+
+/* The hash of its card, "" if it does not say; of several GPUs theirs, in order: "bf9f3af1+96447c21",
+ * so many signs of each. */
+enum { BUNDLE_CARDS = 160, CARD_WHOLE = 16 };
+char *bundle_cards(const json_t *head, int signs, char text[BUNDLE_CARDS]);
 
 /* Of a folder's programs (parts), how many do not come from the bundle that bundle_line() describes. */
 size_t bundle_n_others(const struct bundle *bundle);

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "core/text.h"
 #include "report/bundle/cubins.h"
+#include "report/page/summary.h"
 
 /* `forbids`: if it differs, the bundles come from different kinds of machine. */
 static const struct condition {
@@ -20,6 +22,7 @@ static const struct condition {
     {"sm_clock_max", "gpu", "sm_clock_max_mhz", false},
     {"memory_clock", "gpu", "memory_clock_mhz", false},
     {"persistence", "gpu", "persistence", false},
+    {"links", "links", "nvlinks", false},
     {"driver", "driver", "version", false},
     {"runtime", "runtime", "cuda", false},
     {"nvcc", "runtime", "nvcc", false},
@@ -50,10 +53,32 @@ const char *condition_keys(char *text, size_t size)
     return text;
 }
 
+/* "18+18 NVLinks, 478 GB/s": those that are up of each GPU, and the least rate of one of them. */
+static const char *links_of(const struct bundle *bundle, char *text, size_t size)
+{
+    const json_t *environment = json_object_get(bundle->head, "environment");
+    const json_t *gpus = json_object_get(json_object_get(environment, "links"), "nvlinks"), *gpu;
+    const struct summary summary = {.bundle = bundle};
+    const double rate = summary_links(&summary);
+    size_t i;
+
+    text[0] = '\0';
+    json_array_foreach(gpus, i, gpu)
+        text_append(text, size, "%s%.3g", i ? "+" : "", document_get_number(gpu, "up"));
+    if (!*text)
+        return "none";
+    text_append(text, size, " NVLinks");
+    if (rate > 0)
+        text_append(text, size, ", %.4g GB/s", rate * 1e-9);
+    return text;
+}
+
 /* What a bundle says about a condition; "none" if nothing. */
 static const char *value_of(const struct bundle *bundle, const struct condition *condition,
                             char *text, size_t size)
 {
+    char cards[BUNDLE_CARDS];
+
     if (!strcmp(condition->section, "suite")) {
         const json_t *suite = json_object_get(bundle->head, "suite");
         bool marked = !strcmp(condition->key, "commit") &&
@@ -62,6 +87,12 @@ static const char *value_of(const struct bundle *bundle, const struct condition 
                  document_get_text(suite, condition->field, "none"), marked ? "+" : "");
         return text;
     }
+    if (!strcmp(condition->key, "card") && *bundle_cards(bundle->head, CARD_WHOLE, cards)) {
+        snprintf(text, size, "%s", cards);
+        return text;
+    }
+    if (!strcmp(condition->key, "links"))
+        return links_of(bundle, text, size);
     return bundle_fact(bundle, condition->section, condition->field, text, size, "none");
 }
 

@@ -29,7 +29,7 @@ struct fleet_file {
     char *name;                         /* without its folder */
     char *group;                        /* what must be equal to compare: text to be read */
     char *condition[FLEET_CONDITIONS];  /* values, in the order of condition_at() */
-    char card[40];                      /* hash of the UUID; empty: not known */
+    char card[BUNDLE_CARDS];            /* hash of the UUID; empty: not known */
     int n_rounds;
     struct reading *readings; /* by the row's place */
     size_t n_readings;

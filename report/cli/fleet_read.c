@@ -224,8 +224,7 @@ static bool describe(struct fleet_file *file, const struct bundle *bundle, const
     file->name = strdup(base_of(path));
     file->group = group_of(bundle);
     file->n_rounds = bundle->n_rounds;
-    snprintf(file->card, sizeof file->card, "%.32s",
-             bundle_fact(bundle, "gpu", "id_hash", text, sizeof text, ""));
+    bundle_cards(bundle->head, CARD_WHOLE, file->card);
     for (size_t i = 0; i < FLEET_CONDITIONS && condition_at(i, bundle, text, sizeof text, &value, &forbids);
          i++)
         if (!(file->condition[i] = strdup(value)))

@@ -23,7 +23,7 @@ static const double MOVED = 0.03; /* what is counted as moved; the height of a s
 struct run {
     size_t index; /* of its points */
     char *file, *board;
-    char started[32], commit[SHORT + 1], driver[32], cuda[16], card[SHORT + 1];
+    char started[32], commit[SHORT + 1], driver[32], cuda[16], card[BUNDLE_CARDS];
     int n_rounds;
 };
 
@@ -96,6 +96,8 @@ static bool put_named(struct trend *trend, const struct bundle *bundle, size_t i
     bool fine = true;
 
     for (size_t k = 0; (entry = summary_at(k)) && fine; k++) {
+        if (summary_is_between(entry) && bundle_gpus(bundle) == 1)
+            continue;
         const struct number number = summary_number(&summary, entry->name);
         const struct row *row = number.id ? rows_find(&bundle->rows, number.id) : NULL;
         fine = put(trend, entry->label, i, number, row ? row->method : 0);
@@ -119,7 +121,6 @@ static void describe(struct run *run, size_t index, const struct bundle *bundle,
 {
     const json_t *suite = json_object_get(bundle->head, "suite");
     const char *slash = strrchr(path, '/');
-    char text[80];
 
     run->index = index;
     run->file = strdup(slash ? slash + 1 : path);
@@ -129,8 +130,8 @@ static void describe(struct run *run, size_t index, const struct bundle *bundle,
              document_get_text(bundle->head, "started", "?"));
     snprintf(run->commit, sizeof run->commit, "%.7s%s", document_get_text(suite, "commit", "?"),
              json_is_true(json_object_get(suite, "dirty")) ? "+" : "");
-    snprintf(run->card, sizeof run->card, "%.8s",
-             bundle_fact(bundle, "gpu", "id_hash", text, sizeof text, "-"));
+    if (!*bundle_cards(bundle->head, SHORT, run->card))
+        snprintf(run->card, sizeof run->card, "-");
     bundle_fact(bundle, "driver", "version", run->driver, sizeof run->driver, "-");
     bundle_fact(bundle, "runtime", "cuda", run->cuda, sizeof run->cuda, "-");
 }

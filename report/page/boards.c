@@ -19,8 +19,9 @@ enum { WITH_VALUES = 3 }; /* up to so many boards have a column of values each *
 
 /* --- the table -------------------------------------------------------------------------------- */
 
+enum { BETWEEN = 5 }; /* GPUs: of boards that all have as many of them, two or more */
 static const struct group {
-    const char *title, *names[16];
+    const char *title, *names[24];
 } groups[] = {
     {"memory, one load:",
      {"shared-load", "l1-load", "dsmem-load", "l2-load", "l2-far-load", "l2-loaded", "hbm-load",
@@ -37,6 +38,12 @@ static const struct group {
      {"product-1024", "product-1024-mma", "product-1024-cublas", "product-8192-cublas",
       "vector-bf16", "vector-int4", "gelu", "rmsnorm", "prefill", "decode",
       "token"}},
+    [BETWEEN] =
+        {"between GPUs:",
+         {"peer-l2-load", "peer-load", "peer-flag", "gpus-barrier", "sum-16k", "sum-16k-node",
+          "sum-16k-nccl", "sum-16k-nccl-symmetric", "sum-256k", "sum-256k-node", "sum-1m",
+          "sum-1m-node", "peer-copy", "peer-copy-both", "peer-store", "peer-store-both",
+          "gpus-layer", "gpus-layer-nccl", "gpus-step", "gpus-step-nccl"}},
 };
 enum { GROUPS = sizeof groups / sizeof groups[0] };
 
@@ -46,7 +53,7 @@ static const char *const of_the_host[] = {"host-load", "host-read", "step-stream
 static const char *const factor_names[FACTORS] = {
     [FACTOR_NONE] = "alike",     [FACTOR_CLOCK] = "clock", [FACTOR_CHIP] = "chip",
     [FACTOR_PINS] = "pins",      [FACTOR_L2] = "L2 size",  [FACTOR_POWER] = "chip",
-    [FACTOR_HOST] = "host",
+    [FACTOR_HOST] = "host",      [FACTOR_LINKS] = "links",
 };
 
 /* --- factors ---------------------------------------------------------------------------------- */
@@ -78,6 +85,7 @@ static double size_of(const struct summary *summary, enum factor factor,
     case FACTOR_POWER: return summary_sms(summary) * held_mhz(summary, number);
     case FACTOR_PINS: return summary_pins(summary);
     case FACTOR_L2: return summary_fact(summary, "l2_bytes");
+    case FACTOR_LINKS: return summary_links(summary);
     default: return NAN;
     }
 }
@@ -95,14 +103,14 @@ static bool is_better_higher(const char *unit)
     return unit_is_rate(unit) || !strcmp(unit, "bytes") || !strcmp(unit, "bytes/cycle");
 }
 
-/* Which of the factors explains it. */
+/* Which of the factors explains it. What is alike needs no second one. */
 static void judge(struct explanation *e, const struct summary_entry *entry)
 {
     const double ratio = e->ratio.value, *is = e->expected;
     const bool near[2] = {is_near(ratio, is[0], NEAR), is_near(ratio, is[1], NEAR)};
 
     e->factor = entry->factor[near[1] && !near[0]];
-    if (near[0] && near[1])
+    if (near[0] && near[1] && entry->factor[0] != FACTOR_NONE)
         e->kind = EXPLAINED_EITHER;
     else if (near[0] || near[1])
         e->kind = EXPLAINED_BY;
@@ -333,6 +341,14 @@ static size_t columns_of(struct section *s, const struct boards *boards, struct 
     return n;
 }
 
+static bool have_links(const struct boards *boards)
+{
+    for (size_t i = 0; i < boards->n; i++)
+        if (isnan(summary_links(&boards->of[i])))
+            return false;
+    return true;
+}
+
 static void tabulate_facts(struct section *s, const struct boards *boards)
 {
     struct column columns[SECTION_COLUMNS];
@@ -344,6 +360,8 @@ static void tabulate_facts(struct section *s, const struct boards *boards)
     put_fact(grid, s, boards, "clock, MHz", "hertz", FACTOR_CLOCK, NULL);
     put_fact(grid, s, boards, "pins of the memory", "bytes/s", FACTOR_PINS, NULL);
     put_fact(grid, s, boards, "L2", "bytes", FACTOR_L2, NULL);
+    if (have_links(boards))
+        put_fact(grid, s, boards, "links of a GPU", "bytes/s", FACTOR_LINKS, NULL);
     put_fact(grid, s, boards, "memory", "bytes", FACTOR_NONE, "memory_bytes");
     put_fact(grid, s, boards, "power limit, W", "watts", FACTOR_NONE, "power_limit_w");
 }
@@ -465,6 +483,7 @@ static const char *say_tally(struct section *s, const struct tally *tally)
     said = add(s, said, tally->by[FACTOR_PINS], "follows the pins", "follow the pins");
     said = add(s, said, tally->by[FACTOR_L2], "follows the size of the L2",
                "follow the size of the L2");
+    said = add(s, said, tally->by[FACTOR_LINKS], "follows the links", "follow the links");
     said = add(s, said, tally->either, "follows one of two factors", "follow one of two factors");
     said = add(s, said, tally->part, "lies between two factors", "lie between two factors");
     said = add(s, said, tally->not_explained, "is not explained", "are not explained");
@@ -504,11 +523,13 @@ static bool is_anywhere(const struct boards *boards, const char *name)
 static void put_point(struct section *s, const struct explanation *e, const char *label)
 {
     const bool by = e->kind == EXPLAINED_BY;
-    const char *class = by && e->factor == FACTOR_PINS ? BOARDS_PINS
-                        : by && e->factor == FACTOR_L2 ? BOARDS_L2
-                        : by                           ? BOARDS_CHIP
-                        : e->kind == EXPLAINED_NOT     ? BOARDS_NOT
-                                                       : BOARDS_TWO;
+    const char *class = by && e->factor == FACTOR_PINS    ? BOARDS_PINS
+                        : by && e->factor == FACTOR_L2    ? BOARDS_L2
+                        : by && e->factor == FACTOR_LINKS ? BOARDS_LINKS
+                        : by && e->factor == FACTOR_NONE  ? BOARDS_ALIKE
+                        : by                              ? BOARDS_CHIP
+                        : e->kind == EXPLAINED_NOT        ? BOARDS_NOT
+                                                          : BOARDS_TWO;
     struct series *series = NULL;
 
     if (e->kind == EXPLAINED_ABSENT)
@@ -572,12 +593,25 @@ static void put_row(struct grid *grid, struct section *s, const struct boards *b
     }
 }
 
+/* How many GPUs each of the boards has; 0: not each as many. */
+static size_t gpus_of(const struct boards *boards)
+{
+    const size_t n = bundle_gpus(boards->of[0].bundle);
+
+    for (size_t i = 1; i < boards->n; i++)
+        if (bundle_gpus(boards->of[i].bundle) != n)
+            return 0;
+    return n;
+}
+
 static size_t put_group(struct grid *grid, struct section *s, const struct boards *boards,
                         const struct group *group, struct tally tally[BOARDS_MOST])
 {
     size_t n_nowhere = 0;
     bool is_begun = false;
 
+    if (group == &groups[BETWEEN] && gpus_of(boards) < 2)
+        return 0;
     for (const char *const *name = group->names; *name; name++) {
         if (is_spared(boards, *name))
             continue;
@@ -609,6 +643,22 @@ static void find(struct section *s, const struct boards *boards, const struct ta
                                   say_tally(s, &tally[i]));
 }
 
+/* Boards of several GPUs each, but not of as many: what lies between them has no line. */
+static void say_apart(struct section *s, const struct boards *boards)
+{
+    const char *said = "";
+    size_t n_several = 0;
+
+    for (size_t i = 0; i < boards->n; i++) {
+        const size_t n = bundle_gpus(boards->of[i].bundle);
+        n_several += n > 1;
+        said = section_text(s, "%s%s%zu", said, i == 0 ? "" : ", ", n);
+    }
+    if (n_several > 1)
+        section_note(s, "What lies between GPUs is not compared: the boards have %s of them.",
+                     said);
+}
+
 static void explain(struct section *s, const struct boards *boards, size_t n_nowhere)
 {
     section_note(s, "ratio: how many times as good %s is, a shorter time or a higher rate.",
@@ -616,6 +666,11 @@ static void explain(struct section *s, const struct boards *boards, size_t n_now
     section_note(s, "A factor explains what is within 5 %% of it; a rest from 2 %% on is printed. "
                     "clock: of the SMs while the row was measured; chip: that x SMs; power: the "
                     "same, held down by the power limit.");
+    if (gpus_of(boards) > 1)
+        section_note(s, "links: what those of a GPU carry one way; alike: within 5 %%, where no "
+                        "factor is known.");
+    else
+        say_apart(s, boards);
     if (boards->n == 2)
         section_note(s, "In part: between two factors.");
     else

@@ -38,6 +38,8 @@ struct explanation boards_explain(const struct summary *first, const struct summ
 #define BOARDS_CHIP "clock or chip"
 #define BOARDS_PINS "pins"
 #define BOARDS_L2 "L2 size"
+#define BOARDS_LINKS "links"
+#define BOARDS_ALIKE "alike"
 #define BOARDS_TWO "two factors"
 #define BOARDS_NOT "not explained"
 #define BOARDS_FACTORS "factors"

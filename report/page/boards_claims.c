@@ -163,6 +163,14 @@ static void find(struct section *s, size_t n, size_t n_disputed, size_t n_partia
                                   n_partial == 1 ? "gets" : "get");
 }
 
+bool boards_judge(const struct boards *boards)
+{
+    for (size_t i = 0; i < boards->n; i++)
+        if (bundle_gpus(boards->of[i].bundle) == 1)
+            return true;
+    return false;
+}
+
 void boards_claims(const struct boards *boards, struct section *s)
 {
     struct ledgers l = {.n = 0};
@@ -170,6 +178,10 @@ void boards_claims(const struct boards *boards, struct section *s)
     s->name = "claims";
     s->title = "CLAIMS";
     s->has_no_number = true;
+    if (!boards_judge(boards)) {
+        s->finding = "no claim is judged by runs of several GPUs; a run of one GPU has them.";
+        return;
+    }
     if (!open_ledgers(&l, boards)) {
         s->missing = "not judged: memory is short";
     } else {

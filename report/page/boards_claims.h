@@ -8,6 +8,9 @@ struct telling;
 
 boards_builder boards_claims;
 
+/* Is a claim judged by one of the boards? Not where each has several GPUs. */
+bool boards_judge(const struct boards *boards);
+
 /* Do two boards say another thing of a claim, of which at least one decides it? */
 bool boards_differ(const struct telling *a, const struct telling *b);
 

@@ -38,7 +38,7 @@ static void add_source(struct evidence *e, const char *commit, const char *card,
 
     snprintf(source.commit, sizeof source.commit, "%.*s", SHORT_COMMIT,
              commit ? commit : "unknown");
-    snprintf(source.card, sizeof source.card, "%.16s", card ? card : "");
+    snprintf(source.card, sizeof source.card, "%s", card ? card : "");
     for (size_t i = 0; i < e->n_sources; i++)
         if (!strcmp(e->source[i].commit, source.commit) &&
             !strcmp(e->source[i].card, source.card) && e->source[i].quoted == quoted)
@@ -124,7 +124,8 @@ static void say_sources(const struct evidence *e, bool quoted, char *text, size_
             continue;
         text_append(text, size, "%scommit %s", any ? "; " : "", source->commit);
         if (*source->card)
-            text_append(text, size, ", card %s", source->card);
+            text_append(text, size, ", card%s %s", strchr(source->card, '+') ? "s" : "",
+                        source->card);
         any = true;
     }
 }
@@ -134,7 +135,7 @@ char *evidence_say(const struct evidence *e, const char *few, const char *quoted
 {
     struct evidence own = *e;
     const struct bundle *bundle = e->summary->bundle;
-    char card[40];
+    char card[BUNDLE_CARDS];
     bool has_own = false;
 
     text[0] = '\0';
@@ -142,7 +143,7 @@ char *evidence_say(const struct evidence *e, const char *few, const char *quoted
         has_own = has_own || !e->source[i].quoted;
     if (!has_own)
         add_source(&own, document_get_text(json_object_get(bundle->head, "suite"), "commit", NULL),
-                   bundle_fact(bundle, "gpu", "id_hash", card, sizeof card, ""), false);
+                   bundle_cards(bundle->head, CARD_WHOLE, card), false);
     say_rounds(e, text, size);
     say_interval(e, text, size);
     if (e->n_few > 0)

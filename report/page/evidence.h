@@ -8,7 +8,7 @@ enum { EVIDENCE_SPREADS = 512, EVIDENCE_SOURCES = 12 };
 
 /* The code and the card that measured some of the numbers. */
 struct evidence_source {
-    char commit[12], card[24];
+    char commit[12], card[BUNDLE_CARDS];
     bool quoted;
 };
 

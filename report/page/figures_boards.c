@@ -6,13 +6,15 @@
 #include "report/page/emit.h"
 #include "report/page/page.h"
 
-enum { RATIOS_MOST = 64, LEAST_APART = 8, ROW = 19 };
+enum { RATIOS_MOST = 96, LEAST_APART = 8, ROW = 19 };
 static const double SAME = 1.015; /* so near to 1 are "the same within 1.5 %", which share a row */
 enum { LABEL, VALUE_A, VALUE_B }; /* columns of the section's table */
 
 static const struct chart_key classes[] = {{BOARDS_CHIP, CHART_INK, CHART_DOT},
                                            {BOARDS_PINS, CHART_MEMORY, CHART_SQUARE},
                                            {BOARDS_L2, CHART_SYNCHRONISE, CHART_OPEN_SQUARE},
+                                           {BOARDS_LINKS, CHART_LIBRARY, CHART_SQUARE},
+                                           {BOARDS_ALIKE, CHART_INK, CHART_CIRCLE},
                                            {BOARDS_TWO, CHART_SECONDARY, CHART_CIRCLE},
                                            {BOARDS_NOT, CHART_LAUNCH, CHART_DIAMOND}};
 enum { CLASSES = sizeof classes / sizeof classes[0] };
@@ -46,7 +48,8 @@ static size_t take_ratios(const struct section *section, struct ratio *ratios,
 
 static bool is_same(const struct ratio *ratio)
 {
-    return !strcmp(ratio->class->name, BOARDS_CHIP) &&
+    return (!strcmp(ratio->class->name, BOARDS_CHIP) ||
+            !strcmp(ratio->class->name, BOARDS_ALIKE)) &&
            fabs(log(ratio->point->y.value)) <= log(SAME);
 }
 

@@ -1,7 +1,6 @@
 /* The figures of what lies between GPUs: an all-reduce by size, and copies by size. */
 #include <stdio.h>
 
-#include "core/document.h"
 #include "report/page/page.h"
 
 enum { LINES_MOST = 8, SIZES_MOST = 16 };
@@ -78,14 +77,7 @@ bool figure_sums(struct drawing *d)
 /* What the links can carry in one direction, headers included: a fact of the board. */
 static size_t put_links(struct drawing *d, struct chart_reference *reference)
 {
-    const json_t *environment = json_object_get(d->page->summary->bundle->head, "environment");
-    const json_t *gpus = json_object_get(json_object_get(environment, "links"), "nvlinks");
-    const json_t *each;
-    double rate = 0;
-    size_t i;
-
-    json_array_foreach(json_object_get(json_array_get(gpus, 0), "rates"), i, each)
-        rate += json_number_value(each);
+    const double rate = summary_links(d->page->summary);
     const struct number all = number_fact(rate, "bytes/s");
     *reference = (struct chart_reference){rate * 1e-9, false, CHART_DOTTED,
                                           DRAW_TEXT(d, "links %s", draw_say(d, &all)), .brief = NULL};

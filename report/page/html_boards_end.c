@@ -121,6 +121,8 @@ bool html_boards_claims(FILE *out, const struct page *page, const struct section
         put_linked(out, section->note[i]);
         fputs("</p>\n", out);
     }
+    if (!boards_judge(page->boards))
+        return true;
     for (size_t i = 0; i < 2; i++)
         fine = tellings_open(&of[i], page->boards->of[i].bundle, NULL) && fine;
     if (fine)

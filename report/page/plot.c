@@ -17,6 +17,7 @@ const struct plot_entry *plot_at(size_t i)
         {"ladder", "ladder", plot_ladder, 11},  {"blocks", "small", plot_blocks, 5.8},
         {"waves", "small", plot_waves, 4.4},    {"sizes", "sizes", plot_sizes, 5.6},
         {"fusion", "fusion", plot_fusion, 7.6}, {"decode", "attention", plot_decode, 5.6},
+        {"sums", "links", plot_sums, 5.8},      {"copies", "links", plot_copies, 5.6},
         {"ratio", "numbers", plot_ratio, 14},
     };
     return i < sizeof entries / sizeof entries[0] ? &entries[i] : NULL;

@@ -72,6 +72,6 @@ void plot_axis(struct plot *plot, const char *axis, const char *title, int log_b
 extern void plot_curve(struct plot *plot), plot_flight(struct plot *plot),
     plot_ladder(struct plot *plot), plot_blocks(struct plot *plot), plot_waves(struct plot *plot),
     plot_sizes(struct plot *plot), plot_fusion(struct plot *plot), plot_decode(struct plot *plot),
-    plot_ratio(struct plot *plot);
+    plot_sums(struct plot *plot), plot_copies(struct plot *plot), plot_ratio(struct plot *plot);
 
 #endif

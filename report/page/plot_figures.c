@@ -429,6 +429,74 @@ void plot_decode(struct plot *plot)
     fputs("set yrange [*:*] noextend\nset rmargin 3\n", plot->set);
 }
 
+/* --- between GPUs ----------------------------------------------------------------------------- */
+
+/* A logarithmic axis from a little below the least point of the lines to a little above the most. */
+static void put_range(struct plot *plot, char axis, const struct plot_look *looks, size_t n)
+{
+    double least = INFINITY, most = 0;
+
+    for (size_t k = 0; k < n; k++) {
+        const struct series *series = section_find(plot->section, looks[k].name);
+        for (size_t i = 0; series && i < series->n; i++) {
+            const struct point *point = &series->point[i];
+            const double at = axis == 'x' ? point->x * looks[k].x : point->y.value * looks[k].y;
+            least = at > 0 ? fmin(least, at) : least;
+            most = fmax(most, at);
+        }
+    }
+    if (most > 0)
+        fprintf(plot->set, "set %crange [%.9g:%.9g]\n", axis, least / 1.2, most * 1.2);
+}
+
+void plot_sums(struct plot *plot)
+{
+    const double y = number_scale("ns", "us");
+    enum { LOOKS = 6 };
+    const struct plot_look looks[LOOKS] = {
+        {"library", SQUARE, SOLID, 1, y, "NCCL", false},
+        {"library", CIRCLE, DASHED, 1, y, "NCCL, symmetric", false},
+        {"launch", DIAMOND, SOLID, 1, y, "two shots", false},
+        {"memory", DOT, SOLID, 1, y, "one shot", false},
+        {"memory", CIRCLE, DASHED, 1, y, "one shot, early start", false},
+        {"synchronise", CIRCLE, SOLID, 1, y, "in a kernel", false}};
+
+    for (size_t i = 0; i < LOOKS; i++)
+        plot_series(plot, looks[i].name, NULL, &looks[i]);
+    if (plot->n_drawn == 0)
+        return;
+    plot_axis(plot, "x", "bytes of bf16 that are added", 2);
+    plot_axis(plot, "y", "\u00b5s for one all-reduce", 10);
+    put_byte_tics(plot, 1, 4);
+    put_range(plot, 'x', looks, LOOKS);
+    put_range(plot, 'y', looks, LOOKS);
+    fputs("set rmargin 3\n", plot->set);
+}
+
+void plot_copies(struct plot *plot)
+{
+    const double y = number_scale("bytes/s", "GB/s"), links = summary_links(plot->summary);
+    enum { LOOKS = 4 };
+    const struct plot_look looks[LOOKS] = {{"library", SQUARE, SOLID, 1, y, "copy engine", false},
+                                           {"launch", DIAMOND, SOLID, 1, y, "bulk copies", false},
+                                           {"synchronise", CIRCLE, SOLID, 1, y, "stores", false},
+                                           {"memory", DOT, SOLID, 1, y, "loads", false}};
+
+    for (size_t i = 0; i < LOOKS; i++)
+        plot_series(plot, looks[i].name, NULL, &looks[i]);
+    if (plot->n_drawn == 0)
+        return;
+    plot_axis(plot, "x", "bytes of a copy in one direction", 2);
+    plot_axis(plot, "y", "GB/s", 0);
+    put_byte_tics(plot, 1, 4);
+    put_range(plot, 'x', looks, LOOKS);
+    fputs("set yrange [0:*]\nset rmargin 3\n", plot->set);
+    if (!isfinite(links))
+        return;
+    put_level(plot, links * y, "links, headers included", DOTTED);
+    fprintf(plot->set, "set yrange [0:%.9g]\n", 1.12 * links * y);
+}
+
 /* --- two boards ------------------------------------------------------------------------------- */
 
 /* Lines at the ratios of chip and pins, named above the plot; one where they are alike. */
@@ -487,6 +555,8 @@ void plot_ratio(struct plot *plot)
         {"ink", DOT, 0, 1, 1, BOARDS_CHIP, true},
         {"memory", SQUARE, 0, 1, 1, BOARDS_PINS, true},
         {"synchronise", TRIANGLE, 0, 1, 1, BOARDS_L2, true},
+        {"library", SQUARE, 0, 1, 1, BOARDS_LINKS, true},
+        {"ink", CIRCLE, 0, 1, 1, BOARDS_ALIKE, true},
         {"secondary", CIRCLE, 0, 1, 1, BOARDS_TWO, true},
         {"launch", DIAMOND, 0, 1, 1, BOARDS_NOT, true}};
     enum { LOOKS = sizeof looks / sizeof looks[0] };

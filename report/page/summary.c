@@ -12,6 +12,10 @@
 
 #define GEMM_1024 "small_gemm.time{m=1024,n=1024,k=1024,type=fp16,acc=fp32,layout=nn,"
 #define LARGE "{rows=16384,cols=8192,type=fp16,"
+#define SUM(bytes) "all_reduce.time{gpus=*,op=all_reduce,bytes=" #bytes ",type=bf16,impl="
+#define OURS "[pt]*" /* push, two_shot */
+#define COPY "peer_memory.rate{gpus=*,by="
+#define LAYER_8B "{model=8b,context=1024,gpus=*,impl="
 
 static const struct summary_entry entries[] = {
     /* memory and caches */
@@ -165,6 +169,50 @@ static const struct summary_entry entries[] = {
     {"token", "a token of 128256 logits, fused",
      "sampling.time{vocabulary=128256,batch=1,k=50,*impl=fused,mode=graph,l2=warm,*}",
      PICK_FIRST, "us", {FACTOR_CLOCK}},
+
+    /* between GPUs: of a time that is no transfer, no factor is known */
+    {"peer-l2-load", "load, the next GPU's L2", "peer_memory.load_time{gpus=*,level=l2,*}",
+     PICK_FIRST, "us", {FACTOR_NONE}},
+    {"peer-load", "load, the next GPU's memory", "peer_memory.load_time{gpus=*,level=hbm,*}",
+     PICK_FIRST, "us", {FACTOR_NONE}},
+    {"peer-flag", "flag to the next GPU, one way",
+     "signal.one_way{gpus=*,order=relaxed,via=peer,*}",
+     PICK_FIRST, "us", {FACTOR_NONE}},
+    {"gpus-barrier", "barrier of all SMs of all GPUs", "signal.barrier{gpus=*,blocks=sm,*}",
+     PICK_FIRST, "us", {FACTOR_NONE}},
+    {"sum-16k", "16 KiB added, in a kernel", SUM(16384) "push,mode=kernel,*}",
+     PICK_FIRST, "us", {FACTOR_NONE}},
+    {"sum-16k-node", "16 KiB added, a node", SUM(16384) "push,mode=graph,*}",
+     PICK_FIRST, "us", {FACTOR_NONE}},
+    {"sum-16k-nccl", "16 KiB added, a node, NCCL", SUM(16384) "nccl,mode=graph,*}",
+     PICK_FIRST, "us", {FACTOR_NONE}},
+    {"sum-16k-nccl-symmetric", "16 KiB added, NCCL, symmetric",
+     SUM(16384) "nccl_symmetric,mode=graph,*}",
+     PICK_FIRST, "us", {FACTOR_NONE}},
+    {"sum-256k", "256 KiB added, in a kernel", SUM(262144) OURS ",mode=kernel,*}",
+     PICK_BEST, "us", {FACTOR_NONE, FACTOR_LINKS}},
+    {"sum-256k-node", "256 KiB added, a node", SUM(262144) OURS ",mode=graph,*}",
+     PICK_BEST, "us", {FACTOR_NONE, FACTOR_LINKS}},
+    {"sum-1m", "1 MiB added, in a kernel", SUM(1048576) OURS ",mode=kernel,*}",
+     PICK_BEST, "us", {FACTOR_NONE, FACTOR_LINKS}},
+    {"sum-1m-node", "1 MiB added, a node", SUM(1048576) OURS ",mode=graph,*}",
+     PICK_BEST, "us", {FACTOR_NONE, FACTOR_LINKS}},
+    {"peer-copy", "copy engine, one way", COPY "copy_engine,directions=one,*}",
+     PICK_LAST, "GB/s", {FACTOR_LINKS}},
+    {"peer-copy-both", "copy engine, both ways", COPY "copy_engine,directions=both,*}",
+     PICK_LAST, "GB/s", {FACTOR_LINKS}},
+    {"peer-store", "copy by SMs' stores, one way", COPY "store,directions=one,*}",
+     PICK_LAST, "GB/s", {FACTOR_LINKS}},
+    {"peer-store-both", "copy by SMs' stores, both ways", COPY "store,directions=both,*}",
+     PICK_LAST, "GB/s", {FACTOR_LINKS}},
+    {"gpus-layer", "layer of 8B on all GPUs, near", "layer.time" LAYER_8B "near,*}",
+     PICK_FIRST, "us", {FACTOR_PINS, FACTOR_CHIP}},
+    {"gpus-layer-nccl", "layer of 8B, graph with NCCL", "layer.time" LAYER_8B "graph_nccl,*}",
+     PICK_FIRST, "us", {FACTOR_PINS, FACTOR_CHIP}},
+    {"gpus-step", "step of 8B on all GPUs, near", "layer.step_time" LAYER_8B "near,*}",
+     PICK_FIRST, "ms", {FACTOR_PINS, FACTOR_CHIP}},
+    {"gpus-step-nccl", "step of 8B, graph with NCCL", "layer.step_time" LAYER_8B "graph_nccl,*}",
+     PICK_FIRST, "ms", {FACTOR_PINS, FACTOR_CHIP}},
 };
 
 const struct summary_entry *summary_at(size_t i)
@@ -224,6 +272,11 @@ const struct summary_entry *summary_find(const char *name)
         if (!strcmp(entries[i].name, name))
             return &entries[i];
     return NULL;
+}
+
+bool summary_is_between(const struct summary_entry *entry)
+{
+    return strstr(entry->glob, "gpus=*") != NULL;
 }
 
 struct number summary_number(const struct summary *summary, const char *name)
@@ -299,6 +352,23 @@ double summary_clock_mhz(const struct summary *summary)
 double summary_pins(const struct summary *summary)
 {
     return 2e6 * summary_fact(summary, "memory_clock_mhz") * summary_fact(summary, "bus_bits") / 8;
+}
+
+/* Of the GPU that has least. */
+double summary_links(const struct summary *summary)
+{
+    const json_t *environment = json_object_get(summary->bundle->head, "environment");
+    const json_t *gpus = json_object_get(json_object_get(environment, "links"), "nvlinks");
+    const json_t *gpu, *rate;
+    double least = NAN;
+    size_t i, k;
+
+    json_array_foreach(gpus, i, gpu) {
+        double sum = 0;
+        json_array_foreach(json_object_get(gpu, "rates"), k, rate) sum += json_number_value(rate);
+        least = fmin(least, sum);
+    }
+    return least > 0 && least < FACT_MOST ? least : (double)NAN;
 }
 
 int summary_cc(const struct summary *summary)

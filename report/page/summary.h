@@ -28,6 +28,7 @@ enum factor {
     FACTOR_L2,    /* the L2's size: capacities only */
     FACTOR_POWER, /* rate of all SMs at the clock that the power limit leaves */
     FACTOR_HOST,  /* the CPU: nothing of the GPU explains it */
+    FACTOR_LINKS, /* what the links of a GPU carry */
     FACTORS,
 };
 
@@ -67,6 +68,9 @@ char *summary_why(const struct summary *summary, const char *glob, char *text, s
 /* The entry of that name; NULL: there is none. */
 const struct summary_entry *summary_find(const char *name);
 
+/* Does it lie between GPUs? A bundle of one GPU has no such number. */
+bool summary_is_between(const struct summary_entry *entry);
+
 /* The label of an entry; "" where there is no such name. */
 const char *summary_label(const char *name);
 
@@ -75,6 +79,7 @@ double summary_fact(const struct summary *summary, const char *key);
 double summary_sms(const struct summary *summary);
 double summary_clock_mhz(const struct summary *summary); /* as spin measured it, else the maximum */
 double summary_pins(const struct summary *summary);      /* memory clock x 2 x bus, bytes/s */
+double summary_links(const struct summary *summary);     /* NVLinks of a GPU, one way, bytes/s */
 int summary_cc(const struct summary *summary);           /* 90; 0: unknown */
 const char *summary_memory_name(const struct summary *summary); /* "HBM"; "DRAM": a bus < 1024 bits */
 

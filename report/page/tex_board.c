@@ -49,7 +49,10 @@ static void put_number(FILE *out, const char *words, double value, const char *u
 
 static void put_gpu(FILE *out, const struct summary *summary)
 {
-    put_fact(out, summary, "Measured on an ", "gpu", "name");
+    char cards[BUNDLE_CARDS];
+
+    put_fact(out, summary, bundle_gpus(summary->bundle) > 1 ? "Measured on " : "Measured on an ",
+             "gpu", "name");
     put_fact(out, summary, " (compute capability ", "gpu", "cc");
     put_number(out, ", ", summary_sms(summary), "count", "", " SMs");
     put_number(out, " at ", summary_clock_mhz(summary) * 1e6, "hertz", "MHz", "");
@@ -58,7 +61,10 @@ static void put_gpu(FILE *out, const struct summary *summary)
     put_number(out, " of ", summary_fact(summary, "memory_bytes"), "bytes", NULL, "");
     put_number(out, ", ", summary_pins(summary), "bytes/s", NULL, " at its pins");
     put_number(out, ", power limit ", summary_fact(summary, "power_limit_w"), "watts", "", "~W");
-    put_fact(out, summary, ", card ", "gpu", "id_hash");
+    if (*bundle_cards(summary->bundle->head, CARD_WHOLE, cards)) {
+        fputs(strchr(cards, '+') ? ", cards " : ", card ", out);
+        tex_put(out, cards);
+    }
     fputs(")", out);
     put_fact(out, summary, " with driver ", "driver", "version");
     put_fact(out, summary, " and CUDA ", "runtime", "cuda");

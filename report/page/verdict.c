@@ -417,8 +417,8 @@ static void say_links(struct section *section, const struct summary *summary, st
 {
     const json_t *environment = json_object_get(summary->bundle->head, "environment");
     const json_t *gpus = json_object_get(json_object_get(environment, "links"), "nvlinks");
-    const json_t *gpu, *least = NULL, *each;
-    double up = INFINITY, rate = 0;
+    const json_t *gpu, *least = NULL;
+    double up = INFINITY;
     size_t i;
 
     json_array_foreach(gpus, i, gpu)
@@ -429,9 +429,7 @@ static void say_links(struct section *section, const struct summary *summary, st
     const double n = document_get_number(least, "n");
     if (!least || !(up >= 0 && up <= NVLINKS_MOST && n >= 0 && n <= NVLINKS_MOST))
         return;
-    json_array_foreach(json_object_get(least, "rates"), i, each)
-        rate += json_number_value(each);
-    const struct number all = number_fact(rate > 0 ? rate : (double)NAN, "bytes/s");
+    const struct number all = number_fact(summary_links(summary), "bytes/s");
     put(grid, "links",
         section_text(section, "%.0f of %.0f NVLinks of each GPU are up%s%s%s", up, n,
                      !strcmp(document_get_text(least, "far_end", ""), "switch") ? ", to a switch" : "",

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """boards.py BUILD: `gpufloor report A B` on the committed H100 and H200, and on doctored ones: swapped, the same
 board twice, with fewer SMs of another generation, a row 1.3 times off, a row that scales with the pins, rows that
-are missing. Every number is a row's at three digits, every ratio that of two rows, every explanation holds by the
-facts of the two boards, and the sentence's counts are those of the table. Each check is seen to fail on a fault
-planted in what it looks at."""
+are missing. Two boards of two GPUs, and doctored ones: links twice as fast, four GPUs, one GPU. Every number is a
+row's at three digits, every ratio that of two rows, every explanation holds by the facts of the two boards, and
+the sentence's counts are those of the table. Each check is seen to fail on a fault planted in what it looks at."""
 import copy
 import glob
 import json
@@ -13,13 +13,14 @@ import re
 import sys
 import tempfile
 
-from common import (H100, H200, ROOT, check, check_schema, count, finish, newest_whole, program_of, read, read_text,
+from common import (H100, H200, RESULTS, ROOT, check, check_schema, count, finish, newest_whole, program_of, read, read_text,
                     scaled, table, told, write)
 
 NEAR, LINES, COLUMNS = 1.05, 105, 100
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "GB/s": 1e9,
          "TB/s": 1e12, "TFLOP/s": 1e12}
-CHOSEN = ("1024^3 fp16, ours", "read, HBM, one warp on each SM")  # by round 1, judged on the others
+CHOSEN = ("1024^3 fp16, ours", "read, HBM, one warp on each SM", "256 KiB added, in a kernel",
+          "256 KiB added, a node", "1 MiB added, in a kernel", "1 MiB added, a node")  # by round 1, judged on the others
 
 
 def check_both(what, wrong, subject, spoil):
@@ -120,7 +121,7 @@ def near(ratio, expected, by=NEAR):
 
 def not_explained_so(subject):
     """Explanations that the boards' facts do not bear out. Clocks of rows differ by some per cent."""
-    table, pins, sms, l2 = subject
+    table, pins, sms, l2, links = subject
     wrong = []
     for label, a, b, ratio, said in table:
         x = ratio["value"]
@@ -135,12 +136,19 @@ def not_explained_so(subject):
             wrong += [] if near(x, pins) else [f"{label}: {x} {said}"]
         elif said.startswith("L2 size"):
             wrong += [] if near(x, l2) else [f"{label}: {x} {said}"]
-        elif said.startswith(("clock", "alike")):
+        elif said.startswith("links"):
+            wrong += [] if near(x, links) else [f"{label}: {x} {said}"]
+        elif said.startswith("alike"):
+            wrong += [] if near(x, 1) else [f"{label}: {x} {said}"]
+        elif said.startswith("between alike and links"):
+            if not min(1, links) < x < max(1, links) or near(x, links) or near(x, 1):
+                wrong.append(f"{label}: {x} {said}")
+        elif said.startswith("clock"):
             wrong += [] if near(x, 1, 1.07) else [f"{label}: {x} {said}"]
         elif said.startswith(("chip", "power")):
             wrong += [] if near(x, sms, 1.10) else [f"{label}: {x} {said}"]
         elif said.startswith("not explained"):
-            claimed = re.search(r"\((?:pins|L2 size): ([0-9.]+)\)", said)
+            claimed = re.search(r"\((?:pins|L2 size|links): ([0-9.]+)\)", said)
             expected = float(claimed.group(1)) if claimed else 1
             wrong += [] if not near(x, expected, NEAR / 1.03) else [f"{label}: {x} {said}"]
         else:
@@ -205,11 +213,11 @@ def spoil_explanation(subject):
     return subject
 
 
-def check_pair(name, pair, pins, sms, l2):
+def check_pair(name, pair, pins, sms, l2, links=1):
     table = pair.table()
     check_both(f"{name}: each number is a row's, each ratio theirs", not_of_rows, (pair.rows, table), spoil_ratio)
     check_both(f"{name}: printed as rows have them, at three digits", not_as_printed, (pair.text, table), spoil_value)
-    check_both(f"{name}: explanations hold", not_explained_so, (table, pins, sms, l2), spoil_explanation)
+    check_both(f"{name}: explanations hold", not_explained_so, (table, pins, sms, l2, links), spoil_explanation)
     check_both(f"{name}: the sentence counts the table", miscounted, (pair.section["numbers"]["finding"], table),
           lambda s: (re.sub(r"of (\d+)", lambda m: f"of {int(m[1]) + 1}", s[0]), s[1]))
     check_both(f"{name}: {LINES} lines of {COLUMNS} columns", too_long, pair.text, lambda t: t + "x" * 101)
@@ -300,6 +308,80 @@ def three(a, b):
     check(re.search(r"1\.\d\d pins +1\.00 pins$", line) is not None, "three boards: a ratio each over the first", line)
 
 
+# --- boards of several GPUs ---------------------------------------------------------------------------------
+
+BETWEEN = ("load, the next GPU's memory", "flag to the next GPU, one way", "barrier of all SMs of all GPUs",
+           "16 KiB added, in a kernel", "16 KiB added, NCCL, symmetric", "1 MiB added, a node", "copy engine, both ways",
+           "layer of 8B on all GPUs, near", "step of 8B, graph with NCCL")
+
+
+def said_between(text):
+    """What a report says of what lies between GPUs: nothing, or all of it."""
+    return [line for line in text.splitlines() if line.startswith("  between GPUs:") or "links of a GPU" in line
+            or line.startswith(tuple(f"  {label}  " for label in BETWEEN))]
+
+
+def with_links(bundle, factor, n=2):
+    """A bundle of n GPUs, of which each link carries factor times as much."""
+    bundle = copy.deepcopy(bundle)
+    environment = bundle["environment"]
+    environment["gpus"] = environment["gpus"][:1] * n
+    environment["gpu"].update(board=re.sub(r"^\d+x", f"{n}x", environment["gpu"]["board"]),
+                              name=re.sub(r"^\d+ x", f"{n} x", environment["gpu"]["name"]))
+    for gpu in environment["links"]["nvlinks"]:
+        gpu["rates"] = [factor * rate for rate in gpu["rates"]]
+    return bundle
+
+
+def several(folder, one):
+    """Boards of two GPUs: what lies between them has rows; not so beside a board of one GPU, or of four."""
+    first, second = (os.path.join(RESULTS, f"2x-{os.path.basename(board)}") for board in (H100, H200))
+    real = Pair(first, second)
+    check_pair("2 x H100, 2 x H200", real, real.fact("pins of the memory"), 1, real.fact("L2"),
+               real.fact("links of a GPU"))
+    check(len(said_between(real.text)) == 2 + len(BETWEEN), "what lies between GPUs has its rows", said_between(real.text))
+    words = [" ".join(pair.text.split()).count("where no factor is known") for pair in (real, one)]
+    check(words == [1, 0], "and the words of its explanations", words)
+    engine = "copy engine, one way"
+    check(real.row(engine)[4].startswith("links") and real.row("load, the next GPU's memory")[4].startswith("alike"),
+          "with links as fast, copies follow them, and loads are alike")
+    whole = read(newest_whole(second))
+    a = folder.put("2x", read(newest_whole(first)))
+    fast = Pair(a, folder.put("2x-fast", with_links(whole, 2)))
+    check(fast.row(engine)[4] == "not explained (links: 2.00)",
+          "copies that do not follow faster links are not explained", fast.row(engine))
+
+    def follows(run, case, metric):
+        if program_of(run) == "peer_memory" and metric["name"] == "rate":
+            return 2
+        return 1 / 1.4 if "bytes=1048576," in case["case"] and program_of(run) == "all_reduce" else 1
+
+    pair = Pair(a, folder.put("2x-follows", with_links(scaled(whole, follows), 2)))
+    check_pair("links twice as fast", pair, pair.fact("pins of the memory"), 1, pair.fact("L2"), 2)
+    check(pair.row(engine)[4].startswith("links") and pair.row("1 MiB added, a node")[4] == "between alike and links"
+          and pair.row("16 KiB added, a node")[4].startswith("alike"),
+          "those that do are the links', and sums lie between", [pair.row(x)[3:] for x in (engine, "1 MiB added, a node")])
+    four = " ".join(report(a, folder.put("4x", with_links(whole, 1, 4))).split())
+    check("What lies between GPUs is not compared: the boards have 2, 4 of them." in four and "between GPUs:" not in four,
+          "two GPUs and four are not compared in it")
+    beside = report(second, H200)
+    check(not said_between(beside) and "What lies between" not in beside and not said_between(one.text),
+          "beside a board of one GPU nothing is said of it", said_between(beside))
+    judged_by_none(real, folder)
+
+
+def judged_by_none(real, folder):
+    """Boards of several GPUs judge no claim."""
+    claims_of = real.section["claims"]
+    check("no claim is judged" in claims_of["finding"] and not claims_of["grids"] and not claims_of["notes"],
+          "boards of several GPUs compare no claim", claims_of["finding"])
+    page = os.path.join(folder.folder.name, "two.html")
+    report(f"--html={page}", *real.paths)
+    check("<article" not in read_text(page) and "No claim is judged" in read_text(page), "nor does their page")
+    report(f"--html={page}", H100, H200)
+    check("<article" in read_text(page), "which has them of boards of one GPU")
+
+
 # --- claims, schema, published ------------------------------------------------------------------------------
 
 def claims(pair):
@@ -363,6 +445,7 @@ def main():
     other_generation(folder, a, whole)
     same_board(folder, whole)
     three(a, b)
+    several(folder, real)
     published(H200)
     return finish()
 

@@ -6,23 +6,28 @@ A set is what one card gave at one commit, bundle after bundle: DATE-COMMIT-1.js
 Nothing changed: over all pairs within sets, at most 0.3 % of the rows are FASTER or SLOWER, with the
 board's history and without. Something changed: a bundle whose times are all 3 % worse, half of them, one
 of them; all twice as slow. The bundle lies in the folder of results, or elsewhere; there is a history, or
-none. What the host's clock times (timer=wall) is left out of the shares, since it does not scatter by
-less than 3 %."""
+none. Bundles of several GPUs at one commit are of other cards: there at most 1 % of the rows move, and
+rows that scatter by more than what is planted need not be found. What the host's clock times
+(timer=wall) is left out of the shares, since it does not scatter by less than 3 %."""
 import collections
 import glob
 import itertools
+import json
 import os
 import random
 import shutil
 import sys
 import tempfile
 
-from common import (Ended, RESULTS, boards_of_one, check, finish, metrics_of, program_of, read, rows_of, scaled,
-                    write)
+from common import (Ended, RESULTS, board_folders, boards_of_one, check, finish, metrics_of, program_of, read, rows_of,
+                    scaled, told, write)
 
 FALSE_ALARMS = 0.003
+OF_CARDS = 0.01  # the same between cards
 FOUND = {"seven": 0.85, "few": 0.60}  # of rows with six runs and more; of those with fewer
-ROWS_LEAST = 1850  # that are timed in a bundle of all programs
+ROWS_LEAST, ROWS_LEAST_SEVERAL = 1850, 750  # that are timed in a bundle of all programs, and in one of several GPUs
+SCATTER, SCATTER_SHARE = 1.25, 0.01  # runs of two cards so far apart, and of how many rows they may be
+LINKS = ("all_reduce", "layer", "peer_memory", "signal")  # programs of several GPUs
 
 
 def compare(old, new, *options):
@@ -59,7 +64,16 @@ def moved(verdicts):
     return {name for name, verdict in verdicts.items() if verdict in ("FASTER", "SLOWER")}
 
 
-def same_is_same(board, sets, *options):
+def scattered(old, new):
+    """Rows whose runs of both bundles lie far apart."""
+    values = collections.defaultdict(list)
+    for run, case, metric in itertools.chain(metrics_of(old), metrics_of(new)):
+        if metric.get("median"):
+            values[metric_id(run, case, metric)].append(metric["median"])
+    return {name for name, of in values.items() if max(of) > SCATTER * min(of)}
+
+
+def same_is_same(board, sets, limit, *options):
     rows, found = 0, []
     for one in sets.values():
         for old, new in itertools.combinations(one, 2):
@@ -67,8 +81,8 @@ def same_is_same(board, sets, *options):
             rows += len(verdicts)
             found += [f"{verdicts[m]} {m} ({os.path.basename(new)})" for m in sorted(moved(verdicts))]
     history = "without history" if options else "with history"
-    check(rows > 0 and len(found) <= FALSE_ALARMS * rows,
-          f"{board}: {len(found)} of {rows} rows move between bundles of a set, {history}", "\n".join(found))
+    check(rows > 0 and len(found) <= limit * rows,
+          f"{board}: {len(found)} of {rows} rows move between bundles of one commit, {history}", "\n".join(found))
 
 
 def shares_found(what, planted, verdicts, runs):
@@ -80,10 +94,10 @@ def shares_found(what, planted, verdicts, runs):
                   f"runs are found", "\n".join(f"{verdicts.get(m)} {m}" for m in sorted(names - found)))
 
 
-def check_planted(board, old, new):
+def check_planted(board, old, new, rows_least=ROWS_LEAST, spared=()):
     bundle = read(new)
     runs = timed(bundle)
-    check(len(runs) >= ROWS_LEAST, f"{board}: {len(runs)} rows are timed, and not by the host's clock")
+    check(len(runs) >= rows_least, f"{board}: {len(runs)} rows are timed, and not by the host's clock")
     half = set(random.Random(1).sample(sorted(runs), len(runs) // 2))
     quiet, _ = compare(old, new)
     with tempfile.TemporaryDirectory() as folder:
@@ -122,28 +136,74 @@ def check_planted(board, old, new):
         for where, options in (("with history", ()), ("without history", ("--results", empty))):
             verdicts, status = compare(old, twice, *options)
             missed = [f"{verdicts[m]} {m}" for m in sorted(runs)
-                      if runs[m] >= 2 and verdicts.get(m) not in (None, "SLOWER", "GONE", "NEW")]
+                      if runs[m] >= 2 and m not in spared and verdicts.get(m) not in (None, "SLOWER", "GONE", "NEW")]
             check(status == 1 and not missed, f"{board}: all twice as slow, {where}: each is SLOWER",
                   "\n".join(missed))
 
 
+def check_several(board, old, new):
+    """Bundles of several GPUs: what is found in them, and what they are said to differ in."""
+    first, second = read(old), read(new)
+    spared = scattered(first, second)
+    runs = timed(second)
+    check(len(spared & set(runs)) <= SCATTER_SHARE * len(runs), f"{board}: {len(spared)} rows scatter", sorted(spared))
+    check_planted(board, old, new, ROWS_LEAST_SEVERAL, spared)
+    verdicts, _ = compare(old, new)
+    for program in LINKS:
+        of = [verdict for name, verdict in verdicts.items() if name.startswith(program + ".")]
+        judged = [verdict for verdict in of if verdict in ("SAME", "FASTER", "SLOWER")]
+        check(of and len(judged) >= len(of) / 3, f"{board}: {program}: {len(judged)} of {len(of)} rows are judged", of)
+
+    def differs(change):
+        other = json.loads(json.dumps(second))
+        change(other["environment"])
+        with tempfile.TemporaryDirectory() as folder:
+            path = write(os.path.join(folder, "other.json"), other)
+            return json.loads(told("compare", "--format", "json", new, path))["conditions"]["differs"]
+
+    def one_down(environment):
+        links = environment["links"]["nvlinks"][1]
+        links.update(up=links["up"] - 1, rates=links["rates"][1:])
+
+    of = [gpu["id_hash"] for gpu in second["environment"]["gpus"]]
+    found = differs(lambda environment: environment["gpus"][-1].update(id_hash="0" * 16))
+    check(found == {"card": ["+".join(of), "+".join([*of[:-1], "0" * 16])]},
+          f"{board}: another card beside the first", found)
+    for hash_of, n in (("0" * 16, 2), (of[-1], 1)):
+        with tempfile.TemporaryDirectory() as folder:
+            other = json.loads(json.dumps(second))
+            other["environment"]["gpus"][-1]["id_hash"] = hash_of
+            for name, bundle in (("a", second), ("b", other)):
+                write(os.path.join(folder, name + ".json"), bundle)
+            cards = json.loads(told("report", "--fleet", folder, "--format", "json"))["cards"]
+            check(len(cards) == n, f"{board}: of a fleet they are cards of their own: {n}", cards)
+    found = differs(one_down)
+    check(found == {"links": ["18+18 NVLinks, 478.1 GB/s", "18+17 NVLinks, 451.6 GB/s"]},
+          f"{board}: a link that is down", found)
+    check(not differs(lambda environment: None), f"{board}: and nothing else")
+
+
 def main():
     check(boards_of_one(), "there are committed results")
-    n_judged = 0
-    for board, folder in boards_of_one():
+    n_judged, n_several = 0, 0
+    for board, folder in board_folders():
+        has_several = (board, folder) not in boards_of_one()
         sets = collections.defaultdict(list)
         for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
             sets[path.rsplit("-", 1)[0]].append(path)
         if all(len(one) < 2 for one in sets.values()):
             print(f"# {board}: no two bundles of one card and commit")
             continue
-        n_judged += 1
+        n_judged += not has_several
+        n_several += has_several
         with tempfile.TemporaryDirectory() as nothing:
-            same_is_same(board, sets)
-            same_is_same(board, sets, "--results", nothing)
+            limit = OF_CARDS if has_several else FALSE_ALARMS
+            same_is_same(board, sets, limit)
+            same_is_same(board, sets, limit, "--results", nothing)
         largest = max(sets.values(), key=lambda one: (len(one) > 1, os.path.getsize(one[0])))
-        check_planted(board, largest[0], largest[-1])
+        (check_several if has_several else check_planted)(board, largest[0], largest[-1])
     check(n_judged > 0, f"boards with two bundles of one card and commit: {n_judged}")
+    check(n_several > 0, f"boards of several GPUs with two bundles of one commit: {n_several}")
     return finish()
 
 

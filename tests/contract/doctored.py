@@ -99,7 +99,7 @@ def outlier(metric, value, run):
 
 
 def main():
-    for board, folder in boards_of_one():
+    for board, folder in boards_of_one():  # boards of several GPUs judge no claim
         bundle = read_as_one(folder)
         sound = verdicts(bundle)
         n, untold = undecided(folder)

@@ -51,7 +51,7 @@ def check_board(board, path, commit):
 
 def main():
     check(boards_of_one(), "there are committed results")
-    for board, folder in boards_of_one():
+    for board, folder in boards_of_one():  # boards of several GPUs judge no claim
         path = newest_whole(folder)
         bundle = read(path)
         n = len(programs_of(bundle))

@@ -3,7 +3,7 @@
 in tests/long/papers.py). Of the committed results of each board, of one bundle, of three programs only, of a host
 and of a bundle whose texts are made of special characters: all files are there, each number of a table and of the
 points is one of `report --format=json` and is marked as that says, text is escaped, the names of macros.tex are
-those of summary.c. Of two boards (H100 and H200, one twice, a host): the table of
+those of summary.c. Of two boards (H100 and H200, one twice, a host, of two GPUs each): the table of
 both, their macros under both names, the points of the ratios. Paths that cannot be written are one line and exit 2. Each check is seen to fail on a planted
 fault."""
 import copy
@@ -15,13 +15,15 @@ import re
 import sys
 import tempfile
 
-from common import (Ended, GOLDEN, H100, H200, ROOT, board_folders, check, finish, newest_whole, of_programs, read,
+from common import (Ended, GOLDEN, H100, H200, RESULTS, ROOT, board_folders, boards_of_one, check, finish, newest_whole, of_programs, read,
                     read_text, script, table, told, write, write_text)
 from layer import layered
 
 SPECIAL = "A&B %d $1 #2 _{3}_ ~^\\ <|> \"`[*]' 4.5 us \u2265\u00d7\u2020\u00b5\u00e9\u4e2d \a\n\\input{x}"
 TEX = "attention board claims curve flight fusion ladder layer links macros memory right sampling sizes small-product weights"
-PLOTS = "curve flight ladder blocks waves sizes fusion decode"
+PLOTS = "curve flight ladder blocks waves sizes fusion decode sums copies"
+BETWEEN = {"sums": {"NCCL", "NCCL, symmetric", "two shots", "one shot", "one shot, early start", "in a kernel"},
+           "copies": {"copy engine", "bulk copies", "stores", "loads"}}  # their lines, of several GPUs
 SCALE = {("ns", "us"): 1e-3, ("ns", "ms"): 1e-6, ("ns", "s"): 1e-9, ("bytes/s", "TB/s"): 1e-12, ("bytes/s", "GB/s"): 1e-9,
          ("flop/s", "TFLOP/s"): 1e-12, ("bytes", "KiB"): 2**-10, ("bytes", "MiB"): 2**-20, ("bytes", "GiB"): 2**-30,
          ("bytes", "B"): 1, ("hertz", "MHz"): 1e-6, ("ratio", "%"): 100, ("bytes/cycle", "B/cycle"): 1}
@@ -140,6 +142,23 @@ def points_wrong(files, told):
             wrong.append(f"{name}: {blocks} blocks, drawn {used}")
         if not blocks and not script.startswith("print '"):
             wrong.append(f"{name}: no points and no reason")
+    return wrong
+
+
+def between_wrong(files, has_several):
+    """What lies between GPUs: each line is there, and each has its points and a name; of one GPU a reason."""
+    wrong = []
+    for name, lines in BETWEEN.items():
+        blocks = [block.splitlines() for block in files[name + ".tsv"].split("\n", 1)[1].split("\n\n\n")]
+        found = {row.split("\t")[6] for block in blocks for row in block}
+        script = files[name + ".gp"]
+        if has_several:
+            wrong += sorted(lines ^ found) + [f"{name}: a line of {len(block)} points" for block in blocks if len(block) < 3]
+            wrong += [f"{name}: {line} is not named" for line in lines if f" title '{line}'" not in script]
+        elif found or "two GPUs" not in script:
+            wrong.append(f"{name}: {script}")
+    if has_several and "'links, headers included' at graph 0, first 478.116 " not in files["copies.gp"]:
+        wrong.append("copies: what the links carry is not there")
     return wrong
 
 
@@ -302,11 +321,16 @@ def print_pair(a, b, folder):
 
 def pairs(folder, few):
     host = f"{GOLDEN}/host.json"
-    for name, a, b in (("two boards", H100, H200), ("one board twice", few, few), ("two hosts", host, host)):
+    for name, a, b in (("two boards", H100, H200), ("one board twice", few, few), ("two hosts", host, host),
+                       ("boards of two GPUs", *(os.path.join(RESULTS, f"2x-{os.path.basename(board)}") for board in (H100, H200)))):
         os.mkdir(f"{folder}/{name}")
         files, report, singles = print_pair(a, b, f"{folder}/{name}")
         wrong = pair_wrong(files, report, singles)
         check(not wrong, f"{name}: table, points, macros and entries are those of both", "\n".join(wrong))
+        if name == "boards of two GPUs":
+            lines = {row.split("\t")[6] for row in files["ratio.tsv"].splitlines()[1:] if row}
+            check({"links", "alike"} <= lines and all(f" title '{line}'" in files["ratio.gp"] for line in lines),
+                  f"{name}: ratios that follow the links, or are alike, have marks of their own", lines)
         if name != "two boards":
             continue
         for what, file, old, new in (
@@ -326,6 +350,15 @@ def doctored(whole, folder):
     special["environment"]["host"]["kernel"] = special["environment"]["driver"]["version"] = SPECIAL
     special["suite"]["commit"] = special["suite"]["version"] = SPECIAL
     return write(f"{folder}/few.json", few), write(f"{folder}/special.json", special)
+
+
+def planted_between(files):
+    """Faults in the figures of several GPUs."""
+    faults = (("a line lacks", "sums.tsv", r"(?s)\n\n\n[^\n]*impl=two_shot.*?\n\n\n", "\n\n\n"), ("a point lacks", "copies.tsv", r"(?m)^.*by=load.*\n(?=.*by=load)", ""),
+              ("a name lacks", "sums.gp", r" title 'in a kernel'", ""), ("another rate of the links", "copies.gp", r"first 478", "first 479"))
+    for what, name, old, new in faults:
+        faulty = dict(files, **{name: re.sub(old, new, files[name])})
+        check(faulty != files and between_wrong(faulty, True), f"planted: between GPUs: {what}")
 
 
 def paths(bundle, folder):
@@ -352,7 +385,12 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for board, path in board_folders():
             os.mkdir(f"{folder}/{board}")
-            check_all(board, path, f"{folder}/{board}")
+            files, _ = check_all(board, path, f"{folder}/{board}")
+            has_several = (board, path) not in boards_of_one()
+            wrong = between_wrong(files, has_several)
+            check(not wrong, f"{board}: figures of what lies between GPUs", "\n".join(wrong))
+            if has_several:
+                planted_between(files)
         few, special = doctored(read(newest), folder)
         for what, bundle in (("one bundle", newest), ("three programs", few), ("a decoder's layer", write(f"{folder}/layer.json", layered(read(newest)))), ("host", f"{GOLDEN}/host.json"),
                              ("special characters", special)):

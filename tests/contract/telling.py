@@ -2,12 +2,14 @@
 """telling.py BUILD: what `gpufloor report` tells of real bundles and of doctored ones. The folder of each
 board's committed results, its newest bundles, and bundles made of the newest one: of a GPU without wgmma
 and clusters, of three programs only, with GDDR, with more SMs, where 256 blocks win, where fusing loses
-everywhere. Each must keep to 205 lines of 100 columns (of 80 on such a terminal), speak of no other board,
-and print only numbers that its rows hold, at three digits, or that a rule listed here forms of them. The
-findings must change as the rows do. Each check is seen to fail on a fault planted in what was printed.
+everywhere. Of several GPUs what lies between them, too. Each must keep to 205 lines of 100 columns (of
+80 on such a terminal), speak of no other board, and print only numbers that its rows hold, at three
+digits, or that a rule listed here forms of them. The findings must change as the rows do. Each check is
+seen to fail on a fault planted in what was printed.
 TAP on stdout."""
 import copy
 import glob
+import itertools
 import json
 import math
 import os
@@ -15,12 +17,12 @@ import re
 import sys
 import tempfile
 
-from common import (FIGURES, boards_of_one, check, check_schema, finish, has_terminals, newest_whole, of_programs,
+from common import (FIGURES, board_folders, boards_of_one, check, check_schema, finish, has_terminals, newest_whole, of_programs,
                     on_terminal, read, told, write)
 from layer import layered
 
 LINES, COLUMNS, NARROW = 205, 100, 80
-MINE = ("memory", "curve", "flight", "ladder", "small")  # whose every number is formed anew here
+MINE = ("memory", "curve", "flight", "ladder", "small", "links")  # whose every number is formed anew here
 
 
 def report(*words, **environment):
@@ -94,6 +96,11 @@ SCALES = {"ns": (1, 1e-3, 1e-6, 1e-9), "bytes/s": (1e-9, 1e-12), "flop/s": (1e-1
           "bytes": (1, 2**-10, 2**-20, 2**-30), "ratio": (1, 100), "cycles": (1,), "bytes/cycle": (1,)}
 
 
+def scaled(value, scale):
+    """As it is printed: divided by a thousand, not times a thousandth, or a tie would be another."""
+    return value / round(1 / scale) if scale < 1 else value * scale
+
+
 def three(value):
     """How three digits of it may be written."""
     if not math.isfinite(value):
@@ -151,9 +158,56 @@ class Rows:
             yield {"flop/s": 2 * 1024**3 / row * 1e9}.get(unit, math.nan)
             if unit == "ratio":
                 yield row / base
+        if section == "links":
+            yield from self.between(name, unit, row)
         if section == "curve" and not name:  # a level: the median of its points
             points = [v for k, v in self.centre.items() if k.startswith("memory_latency.curve{")]
             yield from ((a + b) / 2 for a in points for b in points)
+
+    def sweep(self, name):
+        """[(bytes, value)] of the row's case over its sizes."""
+        pattern = re.compile(re.sub(r"bytes=\d+", r"bytes=(\\d+)", re.escape(name)))
+        return sorted((int(m.group(1)), value) for key, value in self.centre.items()
+                      if math.isfinite(value) and (m := pattern.fullmatch(key)))
+
+    def model(self, name):
+        """A fixed time and a rate from the ends of a sweep, and how far a time between them is off at worst."""
+        (first, least), *middle, (last, most) = self.sweep(name)
+        rate = (last - first) / (most - least)  # bytes/ns
+        fixed = least - first / rate
+        return fixed, rate * 1e9, max(((fixed + n / rate) / ns - 1 for n, ns in middle), key=abs)
+
+    def hbm_read(self):
+        return [v for k, v in self.centre.items() if k.startswith("bandwidth.rate{level=hbm,op=read,path=ld")][-1]
+
+    def between(self, name, unit, row):
+        """What a cell between GPUs may be formed of: its row with others."""
+        if name.startswith("peer_memory.rate{") and unit == "ratio":
+            yield row / self.centre[re.sub("by=[a-z_]+", "by=copy_engine", name)]
+        if name.startswith("peer_memory.raw{") and unit == "bytes/s":
+            yield row * self.centre[name.replace(".raw{", ".rate{")]
+        if name.startswith(("peer_memory.transfer_time{", "all_reduce.time{")) and len(self.sweep(name)) > 2:
+            fixed, rate, worst = self.model(name)
+            yield {"ns": fixed, "bytes/s": rate, "ratio": worst}.get(unit, math.nan)
+        if name.startswith("layer.time{") and unit == "ratio":
+            read = name.replace(".time{", ".bytes{").replace(",timer=event", "")
+            yield self.centre[read] / self.hbm_read() / row * 1e9
+        if name.startswith("layer.step_time{") and unit == "count":
+            yield 1e9 / row
+
+    def said_between(self):
+        """Numbers that sentences and texts between GPUs form; none where there are none."""
+        for name in [k for k in self.centre if k.startswith(("peer_memory.transfer_time{", "all_reduce.time{"))]:
+            size, sweep = int(re.search(r"bytes=(\d+)", name).group(1)), self.sweep(name)
+            if len(sweep) > 2 and sweep[0][0] == size:
+                fixed, rate, _ = self.model(name)
+                yield from (fixed * rate * 1e-9 / 2**10, fixed * rate * 1e-9 / 2**20)
+            yield from (size / 2**10, size / 2**20)
+        layer = {impl: self.first("layer.time{model=8b,context=1024", f"impl={impl},")
+                 for impl in ("push", "near", "graph_nccl")}
+        if math.isfinite(layer["near"]):
+            yield from (layer["graph_nccl"] / min(layer["push"], layer["near"]), 90, 64)
+        yield sum(k.startswith(("all_reduce.differ{", "layer.differ{")) for k in self.centre)
 
     def sentences(self):
         """Numbers that sentences form."""
@@ -220,16 +274,16 @@ def said(told, rows):
     for section in told["sections"]:
         for cell in numbers_in(section):
             for scale in SCALES.get(cell["unit"], (1,)):
-                allowed |= three(cell["value"] * scale)
+                allowed |= three(scaled(abs(cell["value"]), scale))
             for end in ("low", "high"):
                 if cell[end] is not None and cell["value"]:
                     allowed |= three(100 * abs(cell[end] / cell["value"] - 1))
-    for value in rows.sentences():
+    for value in itertools.chain(rows.sentences(), rows.said_between()):
         allowed |= three(value)
     for name, value in rows.centre.items():
         if name.startswith(("derived.capacity", "block_count.", "sm_to_sm.", "memory_latency.")):
             for scale in SCALES.get(rows.unit[name], (1,)):
-                allowed |= three(value * scale)
+                allowed |= three(scaled(value, scale))
             if ".first_data" in name or ".fetched" in name or ".products_done" in name or ".end" in name:
                 allowed |= three(value / rows.clock * 1e6)
                 allowed |= {f"{value / mhz:.2f}" for mhz in range(1000, int(rows.clock / 1e6) + 5)}
@@ -255,7 +309,7 @@ def unfounded_words(text, told, rows):
             break
         if name not in MINE:
             continue
-        line = re.sub(r"m16n8k16|fp\d+|1024\^3|sm_\d+|\d+[KMG]\b|\d+x\d+\w*|L[12]|SM has", " ", line)
+        line = re.sub(r"m16n8k16|LL128|fp\d+|1024\^3|sm_\d+|\d+[KMG]\b|\d+x\d+\w*|L[12]|SM has", " ", line)
         line = re.sub(r"(\d+ [num]?s )+100 ms$|1 ns +100 ns.*", " ", line)
         bad += [f"{n} in: {line.strip()}" for n in re.findall(r"\d+(?:\.\d+)?", line) if n not in allowed]
     return bad
@@ -306,6 +360,26 @@ def look_at(name, path, bundle, words):
     return told
 
 
+def look_between(board, path, bundle):
+    """A fault in any kind of cell between GPUs is seen, and one in a sentence of theirs."""
+    told, text = json.loads(report("--format", "json", path)), report(path)
+    rows = Rows(path, bundle)
+    links = next(i for i, section in enumerate(told["sections"]) if section["name"] == "links")
+    kinds = {}
+    for i, cell in enumerate(numbers_in(told["sections"][links])):
+        if cell["value"]:
+            kinds.setdefault((re.sub("{.*", "", cell["id"]), cell["unit"]), i)
+    check(len(kinds) >= 12, f"{board}: kinds of numbers between GPUs: {len(kinds)}")
+    for (metric, unit), i in kinds.items():
+        planted = copy.deepcopy(told)
+        list(numbers_in(planted["sections"][links]))[i]["value"] *= 1.01
+        check(unfounded_cells(planted, rows, board), f"{board}: planted: {metric} in {unit}")
+    for old, new in ((r"takes (1\.\d\d) times", "takes 1.777 times"), (r"(\d+) of \d+ kinds", "76543 of 76543 kinds"),
+                     (r"A word takes \d+", "A word takes 76543")):
+        spoilt = re.sub(old, new, re.sub(r"(?<=\S)\n +(?=\S)", " ", text))
+        check(new in spoilt and unfounded_words(spoilt, told, rows), f"{board}: planted: {new}")
+
+
 def look_at_doctored(newest, real):
     folder = tempfile.TemporaryDirectory()
     told = {}
@@ -337,15 +411,18 @@ def newest_set(folder):
 
 def main():
     doctored_one = False
-    for board, folder in boards_of_one():
+    for board, folder in board_folders():
+        has_several = (board, folder) not in boards_of_one()
         newest = newest_set(folder)
         bundle = read(newest[0])
         look_at(board, folder, bundle, [])
+        if has_several:
+            look_between(board, folder, bundle)
         for path in newest:
             real = look_at(os.path.basename(path), path, bundle, [])
         check_schema("report", json.loads(report("--format", "json", newest[0])),
                      lambda document: document["sections"][0].pop("finding"))
-        if bundle["environment"]["gpu"]["n_sm"] == 132 and not doctored_one:
+        if bundle["environment"]["gpu"]["n_sm"] == 132 and not doctored_one and not has_several:
             look_at_doctored(bundle, real)  # 132 SMs: what the words of made_of() ask for
             doctored_one = True
         check(report("--section", "curve", newest[0], LC_ALL="C").isascii()

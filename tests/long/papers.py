@@ -116,7 +116,7 @@ def gnuplot_wrong(folder, script):
 def gnuplot(what, folder, plant):
     scripts = sorted(glob.glob(f"{folder}/*.gp"))
     wrong = [one for one in (gnuplot_wrong(folder, script) for script in scripts) if one]
-    ok(len(scripts) == (1 if what in ("two boards", "one board twice") else 8) and not wrong, f"{what}: gnuplot draws every figure, 86 mm wide", "\n".join(wrong))
+    ok(len(scripts) == (1 if what in ("two boards", "one board twice", "boards of two GPUs") else 10) and not wrong, f"{what}: gnuplot draws every figure, 86 mm wide", "\n".join(wrong))
     for old, new in (("8.6cm", "9cm"), ("curve.tsv", "none.tsv"), ("set output", "set ouput"), ("skip 1", "skip 1000")) if plant else ():
         with open(f"{folder}/curve.gp", encoding="utf-8") as file:
             text = file.read()
@@ -148,6 +148,8 @@ def main():
     has_gnuplot = shutil.which("gnuplot") is not None
     with tempfile.TemporaryDirectory() as folder:
         for what, *bundles in (("nvidia-h200", f"{ROOT}/results/nvidia-h200"), ("host", f"{ROOT}/tests/golden/host.json"),
+                               ("two GPUs", f"{ROOT}/results/2x-nvidia-h200"),
+                               ("boards of two GPUs", f"{ROOT}/results/2x-nvidia-h100-80gb-hbm3", f"{ROOT}/results/2x-nvidia-h200"),
                              ("h100", f"{ROOT}/results/nvidia-h100-80gb-hbm3"), ("special", special(folder)),
                                ("two boards", f"{ROOT}/results/nvidia-h100-80gb-hbm3", f"{ROOT}/results/nvidia-h200"),
                                ("one board twice", f"{ROOT}/results/nvidia-h200", f"{ROOT}/results/nvidia-h200")):
