@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 
-from common import (BUILD, Ended, FOLDERS, H200, board_folders, check, finish, of_programs, program_of, read, read_text, skip,
+from common import (BUILD, Ended, FOLDERS, H200, board_folders, boards_of_one, check, finish, of_programs, program_of, read, read_text, skip,
                     told, write)
 from doctored import read_as_one
 
@@ -76,7 +76,7 @@ def check_board(board, folder, work):
 
 def check_counters(work):
     """A claim by counters, where the document of these says that the program was a draft."""
-    for board, folder in board_folders():
+    for board, folder in boards_of_one():
         files = sorted(glob.glob(os.path.join(folder, "counters", "*.json")))
         if not files:
             continue
@@ -120,7 +120,7 @@ def check_committed():
 
 def main():
     with tempfile.TemporaryDirectory() as work:
-        for board, folder in board_folders():
+        for board, folder in boards_of_one():
             check_board(board, folder, work)
         check_counters(work)
     check_committed()

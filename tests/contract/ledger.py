@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 import rules
-from common import (CONTRACT, Ended, GOLDEN, board_folders, check, check_schema, finish, has_terminals,
+from common import (CONTRACT, Ended, GOLDEN, boards_of_one, check, check_schema, finish, has_terminals,
                     on_terminal, programs_of, read, read_text)
 LINES, COLUMNS, NARROW = 160, 100, 80
 LACKING = 12  # lines more where the newest bundle holds some programs only, and older ones lack rows
@@ -154,7 +154,7 @@ def check_bundles(board, folder):
 
 
 def main():
-    for board, folder in board_folders():
+    for board, folder in boards_of_one():
         check_bundles(board, folder)
         document = json.loads(claims("--format=json", folder).out)
         check_document(board, document)
