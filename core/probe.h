@@ -101,7 +101,7 @@ extern const struct probe probe; /* each executable defines exactly one */
 /* Starts a case; keys in their fixed order, "rows=%d,cols=%d". If it returns false, this run leaves
  * the case out (because of --case, or because of its flags): skip its set-up too. How often a case
  * runs is declared by its flags. Without one of them it runs in every round, which is for numbers
- * that the report shows first and for times on which a verdict rests. */
+ * that the report shows first and for times on which a verdict or the finding of a section rests. */
 enum {
     PROBE_TWICE = 1,       /* first and last round, which must agree; not with `run --quick`: maps,
                             * censuses, capacities, searches, campaigns */

@@ -183,9 +183,9 @@ static bool wanted(const struct row *row, const char *glob)
 
 static bool print_tsv(FILE *out, const struct bundle *const bundles[], size_t n, const char *glob)
 {
-    struct table table = table_new(n > 1 ? "llrrrrrll" : "llrrrrrl");
+    struct table table = table_new(n > 1 ? "llrrrrrlrl" : "llrrrrrlr");
     static const char *const heads[] = {"metric", "unit", "centre", "low", "high", "best", "runs",
-                                        "status", "bundle"};
+                                        "status", "clock_mhz", "bundle"};
     bool any = false;
 
     for (size_t i = 0; i < table.n_columns; i++)
@@ -204,6 +204,7 @@ static bool print_tsv(FILE *out, const struct bundle *const bundles[], size_t n,
             table_number(&table, row->best);
             table_cell(&table, "%zu", row->n);
             table_cell(&table, "%s", row_status_name(row->status));
+            table_number(&table, row->clock_mhz > 0 ? row->clock_mhz : (double)NAN);
             if (n > 1)
                 table_cell(&table, "%s", column_name(bundles, n, i));
         }

@@ -190,7 +190,7 @@ static void tabulate_decode(const struct summary *summary, const struct row *con
 
 /* --- the finding and the notes ---------------------------------------------------------------- */
 
-/* "3.23 to 4.65", of a number for each row; "" if there is none. */
+/* "3.23 to 4.65", of a number for each row, on all of which it rests; "" if there is none. */
 static const char *say_range(const struct summary *summary, const struct row *const *row, size_t n,
                              struct number (*of)(const struct summary *, const struct row *),
                              const char *shown, struct section *s)
@@ -201,6 +201,7 @@ static const char *say_range(const struct summary *summary, const struct row *co
         const struct number number = of(summary, row[i]);
         if (!number_there(&number))
             continue;
+        section_rests(s, &number);
         if (!number_there(&least) || number.value < least.value)
             least = number;
         if (!number_there(&most) || number.value > most.value)

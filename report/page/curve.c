@@ -208,6 +208,7 @@ static void find(struct section *section, const struct number sizes[LEVELS])
         char size[48];
         if (!number_there(&sizes[i]))
             continue;
+        section_rests(section, &sizes[i]);
         snprintf(text + used, sizeof text - used, "%s%s (%s)",
                  named == 0       ? ""
                  : named + 1 == n ? " and "

@@ -124,6 +124,16 @@ static const char *say_fewest(struct section *section, const struct way *fewest)
                         section_say(section, &bytes, NULL), fewest->loads ? "loads" : "copies");
 }
 
+/* What it asks for is a number of the finding, too. */
+static void rest_on_way(struct section *section, const struct way *way)
+{
+    const struct number rate = number_of(way->row);
+    const struct number bytes = number_formed(way->bytes, "bytes", &rate);
+
+    section_rests(section, &rate);
+    section_rests(section, &bytes);
+}
+
 static void find(struct section *section, const struct summary *summary, const struct way *fewest)
 {
     const struct number rate = summary_number(summary, "hbm-read");
@@ -139,6 +149,10 @@ static void find(struct section *section, const struct summary *summary, const s
     section->finding = section_text(section, "At least %s in flight on each SM; %s.",
                                     number_say(c, sizeof c, &bytes, NULL),
                                     say_fewest(section, fewest));
+    section_rests(section, &rate);
+    section_rests(section, &load);
+    section_rests(section, &bytes);
+    rest_on_way(section, fewest);
     section_note(section, "At least: %s x %s / %.0f SMs.", number_say(a, sizeof a, &rate, NULL),
                  number_say(b, sizeof b, &load, NULL), summary_sms(summary));
 }
@@ -183,6 +197,9 @@ void section_flight(const struct summary *summary, struct section *section)
         }
     }
     find(section, summary, fewest_warps(ways, n, best));
+    for (size_t i = 0; section->finding && i < n; i++)
+        if (ways[i].row->centre == best)
+            rest_on_way(section, &ways[i]);
     section_go_on(section, "in flight: on each SM, asked for, not yet there. * Little's law: bytes in "
                           "flight x SMs / rate.");
     section_doubts(section);

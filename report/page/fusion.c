@@ -291,8 +291,10 @@ static void find(const struct fusion *const *sorted, size_t n, struct section *s
     const char *best = section_say(s, &most, ""), *why = reasons(sorted, n, s);
     size_t n_lose = 0;
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         n_lose += loses(sorted[i]);
+        section_rests_on(s, sorted[i]->gain);
+    }
     if (most.value < 1)
         s->finding = section_text(s,
                                   "No fusion shown gains: the best runs at %s of the speed "

@@ -109,6 +109,15 @@ static json_t *texts_json(const char *const *texts, size_t n)
     return json;
 }
 
+/* What the finding rests on. */
+static json_t *rests_json(const struct section *section)
+{
+    json_t *json = json_array();
+    for (size_t i = 0; i < section->n_rests; i++)
+        json_array_append_new(json, number_json(&section->rest[i]));
+    return json;
+}
+
 json_t *emit_json(const struct section *section, size_t number)
 {
     json_t *json = json_object(), *grids = json_array(), *series = json_array();
@@ -118,6 +127,7 @@ json_t *emit_json(const struct section *section, size_t number)
     json_object_set_new(json, "name", text_json(section->name));
     json_object_set_new(json, "title", text_json(section->title));
     json_object_set_new(json, "finding", text_json(section->finding));
+    json_object_set_new(json, "rests", rests_json(section));
     json_object_set_new(json, "missing", text_json(section->missing));
     json_object_set_new(json, "lines", texts_json((const char *const *)section->lines, section->n_lines));
     for (size_t i = 0; i < section->n_grids; i++)

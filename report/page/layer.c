@@ -382,6 +382,7 @@ static void find(const struct summary *summary, struct section *s)
         const struct number share = of_way(summary, SHARE, m, best);
         if (best == 0 || !number_there(&share) || (*said && m + 1 < MODELS))
             continue;
+        section_rests(s, &share);
         said = section_text(s, "%s%s%s%s in %s", said, *said ? ", " : "",
                             section_say(s, &share, "%"), *said ? "" : " of a read",
                             models[m].shown);
@@ -393,6 +394,7 @@ static void find(const struct summary *summary, struct section *s)
     if (largest < MODELS) {
         const struct number step =
             of_way(summary, STEP, largest, fastest(summary, STEP, largest, 1));
+        section_rests(s, &step);
         s->finding = section_text(s, "%s; a step of %s takes %s", s->finding, models[largest].shown,
                                   section_say(s, &step, NULL));
     }

@@ -327,13 +327,17 @@ static void find(const struct summary *summary, const struct sum *sum, size_t n,
                                            : "";
     const char *sentence = "";
 
+    section_rests(s, &flag);
     for (size_t i = 0; i < n; i++) {
         if (sum[i].bytes != SHOWN_BYTES || sum[i].best_ours < 0 || sum[i].best_nccl < 0)
             continue;
+        section_rests(s, &sum[i].node[sum[i].best_ours]);
+        section_rests(s, &sum[i].node[sum[i].best_nccl]);
         sentence = section_text(
-            s, "%s16 KiB are added over all GPUs in %s as a node, by NCCL's best in %s",
+            s, "%s16 KiB are added over all GPUs in %s as a node, by NCCL's best in %s%s",
             *word ? "; " : "", section_say(s, &sum[i].node[sum[i].best_ours], NULL),
-            section_say(s, &sum[i].node[sum[i].best_nccl], NULL));
+            section_say(s, &sum[i].node[sum[i].best_nccl], NULL),
+            sum[i].node[sum[i].best_nccl].status == ROW_THRICE ? " (three rounds)" : "");
     }
     if (*word || *sentence)
         s->finding = section_text(s, "%s%s.", word, sentence);

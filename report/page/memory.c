@@ -217,6 +217,10 @@ static void find(struct section *section, const struct summary *summary)
 
     if (!number_there(&l1) || !number_there(&l2) || !number_there(&far))
         return;
+    section_rests(section, &l1);
+    section_rests(section, &l2);
+    section_rests(section, &far);
+    section_rests(section, &loaded);
     section->finding = section_text(
         section, "A load takes %s ns from L1, %s from the L2, %s from %s%s%s%s.",
         number_cell(a, sizeof a, &l1, "ns"), number_cell(b, sizeof b, &l2, "ns"),

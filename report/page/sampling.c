@@ -56,6 +56,11 @@ static void find(const struct summary *summary, const struct row *fused, struct 
     const struct number kernels = take_apart_beside(summary, fused, "kernels");
     const char *tokens = tokens_of(fused, s);
 
+    section_rests(s, &one);
+    if (number_there(&apart) && number_there(&kernels)) {
+        section_rests(s, &apart);
+        section_rests(s, &kernels);
+    }
     s->finding = section_text(
         s, "%c%s of %.0f logits, %s: %s in one kernel", *tokens == 'a' ? 'A' : *tokens, tokens + 1,
         take_key(fused, "vocabulary"), cut_of(fused, s), section_say(s, &one, NULL));

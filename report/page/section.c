@@ -57,6 +57,18 @@ const char *section_say(struct section *s, const struct number *number, const ch
     return section_text(s, "%s", number_say(text, sizeof text, number, shown));
 }
 
+void section_rests(struct section *s, const struct number *number)
+{
+    if (number_there(number) && has_room(&s->rest, s->n_rests, &s->rests_room, sizeof *s->rest))
+        s->rest[s->n_rests++] = *number;
+}
+
+void section_rests_on(struct section *s, const struct row *row)
+{
+    const struct number number = number_of(row);
+    section_rests(s, &number);
+}
+
 const char *section_label(struct section *s, const struct summary *summary, const char *label)
 {
     const char *at = strstr(label, "HBM");
@@ -284,6 +296,7 @@ void section_free(struct section *s)
         free(s->series[i].point);
     for (size_t i = 0; i < s->n_owned; i++)
         free(s->owned[i]);
+    free(s->rest);
     free(s->owned);
     free(s->lines);
     free(s->note);

@@ -56,6 +56,8 @@ struct section {
     const char *name;    /* for --section and files: "memory" */
     const char *title;   /* "MEMORY" */
     const char *finding; /* one sentence with its number, formed from rows; NULL: they support none */
+    struct number *rest; /* the numbers that the finding rests on */
+    size_t n_rests, rests_room;
     const char *missing; /* "not measured: WHY": then the section has nothing else; or NULL */
     struct grid grid[SECTION_GRIDS];
     size_t n_grids;
@@ -97,6 +99,13 @@ const char *section_text(struct section *section, const char *format, ...)
 
 /* The same for one number in a sentence, see number_say(). */
 const char *section_say(struct section *section, const struct number *number, const char *shown);
+
+/* The finding rests on this number. It names each that it says, and each that decides its words; what
+ * has no value is not taken. tests/contract/often.py asks how often each was measured. */
+void section_rests(struct section *section, const struct number *number);
+
+/* The same for a row; NULL: nothing. */
+void section_rests_on(struct section *section, const struct row *row);
 
 /* A label with the board's word for its memory: "read, HBM" becomes "read, DRAM". */
 const char *section_label(struct section *section, const struct summary *summary,

@@ -144,6 +144,18 @@ static void find(const struct summary *summary, const struct sizes *all, struct 
 
     for (const struct size *size = fallen; size && size <= largest; size++)
         least = fmin(least, size->best->clock_mhz);
+    for (const struct size *size = all->size; fixed && size <= fixed; size++) {
+        const struct number its = fitted(summary, FIXED, size->fastest);
+        section_rests(s, &its);
+        section_rests_on(s, size->best);
+    }
+    for (const struct size *size = fallen; size && size <= largest; size++) {
+        const struct number time = number_of(size->best);
+        const struct number clock = number_formed(size->best->clock_mhz * 1e6, "hertz", &time);
+        section_rests(s, &clock);
+    }
+    if (!fixed && !fallen)
+        section_rests(s, &largest->rate);
     if (fixed && fallen)
         s->finding = section_text(s,
                                   "Up to N = %.0f over a third is fixed cost; from %.0f the clock "

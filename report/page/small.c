@@ -353,7 +353,17 @@ static void find(struct section *section, const struct bundle *bundle, double n_
 {
     const double blocks[2] = {at(bundle, &a->few, "blocks"), at(bundle, &a->many, "blocks")};
     const double idle = at(bundle, &a->few, "idle_sms");
+    const struct row *const rows[] = {&a->few, &a->many};
 
+    for (size_t i = 0; i < 2; i++) {
+        const struct number of = beside(&bundle->rows, rows[i], "blocks", NULL, NULL);
+        const struct number left = beside(&bundle->rows, rows[i], "idle_sms", NULL, NULL);
+        section_rests_on(section, rows[i]);
+        section_rests(section, &of);
+        section_rests(section, &left);
+    }
+    const struct number sms = number_fact(n_sm, "count");
+    section_rests(section, &sms);
     if (a->few_win)
         section->finding = section_text(section,
                                         "1024^3 fp16: %.0f blocks beat %.0f, although %.0f of the "
@@ -372,6 +382,7 @@ static void find_fastest(struct section *section, const struct line *lines, size
 {
     for (size_t i = 0; i < n; i++)
         if (!lines[i].time.quoted) {
+            section_rests(section, &lines[i].time);
             section->finding =
                 section_text(section, "1024^3 fp16 takes %s at best: %s%s%s.",
                              section_say(section, &lines[i].time, NULL), lines[i].name,

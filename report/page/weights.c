@@ -174,6 +174,7 @@ static const char *say_vectors(const struct summary *summary, const struct row *
     for (size_t i = 0; i < n; i++) {
         const struct number share = take_beside(summary, vector[i], "share_of_read");
         if (number_there(&share)) {
+            section_rests(s, &share);
             least = fmin(least, share.value);
             most = fmax(most, share.value);
         }
@@ -198,6 +199,8 @@ static const char *say_int4(const struct summary *summary, const struct matrix *
         const struct row *int4 = form_of(summary, m, INT4, m->batch[i]);
         if (!full || !int4)
             continue;
+        section_rests_on(s, full);
+        section_rests_on(s, int4);
         if (!(int4->centre < PAYS * full->centre)) {
             first_not = m->batch[i];
             break;

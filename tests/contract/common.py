@@ -26,6 +26,8 @@ FOLDERS = ("probes", "matmul", "fused", "links")  # of programs, as far as the t
 UNITS = set("ns cycles bytes bytes/s bytes/cycle flop/s ops/s ops/cycle hertz count ratio ulps watts "
             "joules celsius".split())
 FIGURES = ("median", "best", "min", "max", "q1", "q3", "p01", "p99", "p999")  # of a metric in one run
+SCALES = {"ns": (1, 1e-3, 1e-6, 1e-9), "bytes/s": (1e-9, 1e-12), "flop/s": (1e-12,), "hertz": (1e-6, 1e-9),
+          "bytes": (1, 2**-10, 2**-20, 2**-30), "ratio": (1, 100), "cycles": (1,), "bytes/cycle": (1,)}  # of what is told
 LINES_SAID, COLUMNS_SAID = 12, 300  # of a remark, at most
 
 sys.path.append(os.path.join(ROOT, "tests"))

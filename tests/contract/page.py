@@ -330,7 +330,7 @@ def unlike_rows(page, rows):
         for board, known in enumerate(rows):
             of = known.get(cells[-1])
             said = cells[1 + 5 * board:6 + 5 * board]
-            if said[3:] != (["0", "-"] if of is None else of[-2:]):
+            if said[3:] != (["0", "-"] if of is None else of[6:8]):
                 found.append(f"{cells[-1]}: {said}")
     return found if '<tr id="' in page else ["no row"]
 

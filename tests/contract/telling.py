@@ -14,11 +14,12 @@ import json
 import math
 import os
 import re
+import statistics
 import sys
 import tempfile
 
-from common import (FIGURES, board_folders, boards_of_one, check, check_schema, finish, has_terminals, newest_whole, of_programs,
-                    on_terminal, read, told, write)
+from common import (FIGURES, SCALES, board_folders, boards_of_one, check, check_schema, finish, has_terminals, metrics_of,
+                    newest_whole, of_programs, on_terminal, program_of, read, table, told, write)
 from layer import layered
 
 LINES, COLUMNS, NARROW = 205, 100, 80
@@ -91,10 +92,6 @@ def made_of(newest):
 
 
 # --- numbers ----------------------------------------------------------------------------------------------
-
-SCALES = {"ns": (1, 1e-3, 1e-6, 1e-9), "bytes/s": (1e-9, 1e-12), "flop/s": (1e-12,), "hertz": (1e-6, 1e-9),
-          "bytes": (1, 2**-10, 2**-20, 2**-30), "ratio": (1, 100), "cycles": (1,), "bytes/cycle": (1,)}
-
 
 def scaled(value, scale):
     """As it is printed: divided by a thousand, not times a thousandth, or a tie would be another."""
@@ -315,6 +312,39 @@ def unfounded_words(text, told, rows):
     return bad
 
 
+def clocks_of(bundle):
+    """{id of a metric: the SM clocks of its runs}, of cases of which none was discarded."""
+    clocks, discarded = {}, set()
+    for run, case, metric in metrics_of(bundle):
+        keys = ",".join(part for part in (case["case"], f"timer={metric['timer']}" if "timer" in metric else "") if part)
+        name = f"{program_of(run)}.{metric['name']}" + (f"{{{keys}}}" if keys else "")
+        if "discarded" in run or "discarded" in case:
+            discarded.add(name)
+        elif metric.get("median") is not None:
+            clocks.setdefault(name, []).append(case.get("sm_clock", {}).get("median_mhz"))
+    return {name: of_runs for name, of_runs in clocks.items() if name not in discarded}
+
+
+def wrong_clocks(rows, bundle):
+    """Rows whose clock_mhz is not the median of their runs' clocks; and how many have one."""
+    clocks, wrong, n = clocks_of(bundle), [], 0
+    for row in rows:
+        of_runs = [mhz for mhz in clocks.get(row["metric"], []) if mhz is not None]
+        n += row["clock_mhz"] != "-"
+        if row["metric"] in clocks and (row["clock_mhz"] != "-" if not of_runs else not math.isclose(
+                float(row["clock_mhz"].replace("-", "nan")), statistics.median(of_runs), rel_tol=1e-6)):
+            wrong.append(f"{row['metric']}: {row['clock_mhz']}, not of {of_runs}")
+    return wrong, n
+
+
+def check_clocks(board, path, bundle):
+    rows = table("report", "--all", path)
+    wrong, n = wrong_clocks(rows, bundle)
+    planted = [dict(row, clock_mhz="1000" if row["clock_mhz"] != "-" else "-") for row in rows]
+    check(n > 1000 and not wrong and wrong_clocks(planted, bundle)[0], f"{board}: a row has its case's clock",
+          wrong or f"{n} rows")
+
+
 # --- checks -----------------------------------------------------------------------------------------------
 
 def too_long(text):
@@ -420,6 +450,7 @@ def main():
             look_between(board, folder, bundle)
         for path in newest:
             real = look_at(os.path.basename(path), path, bundle, [])
+        check_clocks(board, newest[0], bundle)
         check_schema("report", json.loads(report("--format", "json", newest[0])),
                      lambda document: document["sections"][0].pop("finding"))
         if bundle["environment"]["gpu"]["n_sm"] == 132 and not doctored_one and not has_several:
