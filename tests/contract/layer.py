@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""layer.py BUILD: what is told of a decoder's layer. In the newest committed bundle, runs of decoder_layer are
+"""layer.py BUILD: what is told of a decoder's layer. In a whole committed bundle, runs of decoder_layer are
 planted in place of its own, of figures that are made here: what must be told of them is known, whatever was
 measured last. The section has each packaging of each model, says what the frozen predictions of the board said
 and how many of them hold, and where the time goes; the page has the time line; the ledger's claims on it are
