@@ -6,8 +6,8 @@
 #
 # A suite is a program: exit 0 passed, 77 skipped, anything else failed. It counts as one test unless
 # it says more: TAP lines (`ok`, `not ok`), or a last line `N passed, N failed[, N skipped]`. A suite
-# whose program is missing fails; nothing is left out in silence. Output of each is kept in
-# BUILD/tests/log/.
+# whose program is missing fails; nothing is left out in silence. What a suite says in a line `says: TEXT`
+# stands behind its numbers. Output of each is kept in BUILD/tests/log/.
 #
 # SUITE_JOBS suites run at once, and one of them is of those that take longest, as long as there are
 # such; lines come in the order of this file. What measures processor time runs alone, at the end.
@@ -111,7 +111,7 @@ counts() {
 
 # What suite N said, counted and in one line.
 tell() { # tell N
-    local name=${names[$1]} file good bad left remark
+    local name=${names[$1]} file good bad left remark says
     file=$(log_of "$1")
     if [ "${status[$1]}" = missing ]; then
         failed=$((failed + 1))
@@ -142,6 +142,8 @@ tell() { # tell N
     remark="$good passed"
     [ "$left" = 0 ] || remark="$remark, $left skipped"
     [ "${took[$1]}" -lt 5 ] || remark="$remark, ${took[$1]} s"
+    says=$(sed -n 's/^says: //p' "$file" | tail -n 1)
+    [ -z "$says" ] || remark="$remark: $says"
     if [ "$bad" = 0 ] && [ "${status[$1]}" = 0 ]; then
         line ok "$name" "$remark"
         return

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""layer.py BUILD: what is told of a decoder's layer. No committed bundle has one yet, so runs of decoder_layer
-are planted into the newest committed bundle, of figures that are made here. The section has each packaging of
-each model, says what the frozen predictions of the board said and how many of them hold, and where the time
-goes; the page has the time line; the ledger's claims on it are decided. Without those runs, or with a part of
-them, nothing of it is said and nothing else changes."""
+"""layer.py BUILD: what is told of a decoder's layer. In a whole committed bundle, runs of decoder_layer are
+planted in place of its own, of figures that are made here: what must be told of them is known, whatever was
+measured last. The section has each packaging of each model, says what the frozen predictions of the board said
+and how many of them hold, and where the time goes; the page has the time line; the ledger's claims on it are
+decided. Without those runs, or with a part of them, nothing of it is said and nothing else changes."""
 import copy
 import glob
 import json
@@ -83,7 +83,7 @@ def bare(bundle):
 
 
 def layered(bundle, keep=lambda keys, metrics: metrics):
-    """The bundle, with a planted run of decoder_layer in each round."""
+    """The bundle, with a planted run of decoder_layer in each round, and no other."""
     other = copy.deepcopy(bare(bundle))
     like = next(run for run in other["runs"] if run["probe"]["name"] == "gemv")
     for round_of in range(7):

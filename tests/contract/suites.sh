@@ -68,7 +68,7 @@ wait_for='for i in {1..200}; do [ ! -e "$1" ] || exit 0; sleep 0.1; done; echo "
 
 made bad 'echo "FAIL this one"; echo "    because"; echo "3 passed, 1 failed, 2 skipped"; exit 1'
 made counted 'echo "1..3"; echo "ok 1"; echo "ok 2 # SKIP none"; echo "not ok 3"; exit 1'
-made good 'exit 0'
+made good 'echo "says: seven of them"'
 made left 'echo "skipped: no GPU"; exit 77'
 made mute 'exit 3'
 : >tests/contract/none.sh
@@ -79,6 +79,7 @@ check "the lines come in order, one for a suite" is "$(names)" \
 check "the last line counts" is "$(tail -n 1 "$work/out")" "6 passed, 5 failed, 4 skipped"
 check "a failure is exit 1" is "$status" 1
 check "and is explained" says '^      +because'
+check "what a suite says stands in its line" says '^ok +contract/good +1 passed: seven of them$'
 check "a suite that skips says why" says '^skip .*skipped: no GPU'
 check "a missing one is said to be" says '^FAIL .*none .*missing: tests/contract/none.sh'
 check "one that takes too long is stopped" says '^FAIL .*slow .*stopped after 1 s'

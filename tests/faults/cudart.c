@@ -269,12 +269,47 @@ static cudaError_t give_back(void *memory)
     return cudaSuccess;
 }
 
-/* Whose file it is, and which. */
+/* Whose file it is, and which; of the GPU with that number. */
 struct handle {
     pid_t pid;
-    int file;
+    int file, gpu;
     size_t bytes;
 };
+
+/* STAND_IN_LOSES="writes 0 1": what the first GPU writes to memory of the second stays with it. "word 0 1":
+ * a word of it becomes another on the way. "loads 0 1": it arrives, and is loaded as zeros. */
+static enum stand_in_loss loss_between(int from, int to)
+{
+    static const char *const names[] = {
+        [STAND_IN_WRITES] = "writes", [STAND_IN_WORD] = "word", [STAND_IN_LOADS] = "loads"};
+    const char *text = getenv("STAND_IN_LOSES");
+    char what[16];
+    int loses_from, loses_to;
+
+    if (!text || sscanf(text, "%15s %d %d", what, &loses_from, &loses_to) != 3 ||
+        loses_from != from || loses_to != to)
+        return STAND_IN_NOTHING;
+    enum stand_in_loss loss = STAND_IN_LOADS;
+    while (loss > STAND_IN_NOTHING && strcmp(names[loss], what))
+        loss--;
+    return loss;
+}
+
+/* Memory of another process on the way to which something is lost. */
+static struct {
+    const char *memory;
+    size_t bytes;
+    enum stand_in_loss loss;
+} lossy[64];
+static size_t n_lossy;
+
+enum stand_in_loss stand_in_loss(const void *memory)
+{
+    for (size_t i = 0; i < n_lossy; i++)
+        if ((uintptr_t)memory - (uintptr_t)lossy[i].memory < lossy[i].bytes)
+            return lossy[i].loss;
+    return STAND_IN_NOTHING;
+}
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *memory)
 {
@@ -282,7 +317,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *memory)
     memset(handle, 0, sizeof *handle);
     for (size_t i = 0; i < ALLOCATIONS_MAX; i++)
         if (held[i].memory == memory && memory && held[i].file >= 0) {
-            const struct handle mine = {getpid(), held[i].file, held[i].bytes};
+            const struct handle mine = {getpid(), held[i].file, physical(current), held[i].bytes};
             memcpy(handle, &mine, sizeof mine);
             return cudaSuccess;
         }
@@ -298,11 +333,20 @@ cudaError_t cudaIpcOpenMemHandle(void **memory, cudaIpcMemHandle_t handle, unsig
     memcpy(&of, &handle, sizeof of);
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)of.pid, of.file);
     const int file = open(path, O_RDWR | O_CLOEXEC);
+    const enum stand_in_loss loss = loss_between(physical(current), of.gpu);
+    const int map = loss == STAND_IN_WRITES ? MAP_PRIVATE : MAP_SHARED;
     *memory = file < 0 ? MAP_FAILED
-                       : mmap(NULL, of.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+                       : mmap(NULL, of.bytes, PROT_READ | PROT_WRITE, map, file, 0);
     if (file >= 0)
         close(file);
-    return *memory == MAP_FAILED ? cudaErrorNotSupported : cudaSuccess;
+    if (*memory == MAP_FAILED || n_lossy == sizeof lossy / sizeof lossy[0])
+        return cudaErrorNotSupported;
+    if (loss != STAND_IN_NOTHING) {
+        lossy[n_lossy].memory = *memory;
+        lossy[n_lossy].bytes = of.bytes;
+        lossy[n_lossy++].loss = loss;
+    }
+    return cudaSuccess;
 }
 
 /* STAND_IN_HOST=0: memory of the host that is there already cannot be mapped. */

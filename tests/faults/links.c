@@ -52,13 +52,16 @@ static void meet_write(const void *args)
     const struct meet_words_args *a = args;
     for (uint64_t i = 0; i < a->n; i++)
         a->words[i] = word_at(i, a->seed);
+    if (a->n > 0 && stand_in_loss(a->words) == STAND_IN_WORD)
+        a->words[a->n - 1] ^= 1;
 }
 
 static void meet_count(const void *args)
 {
     const struct meet_words_args *a = args;
+    const bool loads = stand_in_loss(a->words) != STAND_IN_LOADS;
     for (uint64_t i = 0; i < a->n; i++)
-        *a->wrong += a->words[i] != word_at(i, a->seed);
+        *a->wrong += (loads ? a->words[i] : 0) != word_at(i, a->seed);
 }
 
 /* --- the token -------------------------------------------------------------------------------- */
@@ -79,11 +82,21 @@ static void send(struct signal_box *next, uint32_t number, uint32_t value)
     __atomic_store_n(&next->flag, number, __ATOMIC_RELEASE);
 }
 
+/* Who waited in vain tells all, and nobody waits any more. */
+static void wait_of_team(const struct team *team, const uint32_t *word, uint32_t number,
+                         uint32_t awaited)
+{
+    if (__atomic_load_n(&team->mine->lost, __ATOMIC_ACQUIRE) || wait_for(word, number))
+        return;
+    for (uint32_t k = 0; k < team->ranks; k++)
+        __atomic_store_n(&team->state[k]->lost, TEAM_LOST + team->rank * 256 + awaited,
+                         __ATOMIC_RELEASE);
+}
+
 static uint32_t turns(const struct ring_args *a, uint32_t *number, uint32_t value, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (!wait_for(&a->mine->flag, ++*number))
-            a->team.mine->lost = TEAM_LOST + a->team.rank * 256 + a->awaited;
+        wait_of_team(&a->team, &a->mine->flag, ++*number, a->awaited);
         value = (uint32_t)a->mine->packet;
         send(a->next, *number + a->leads, value + 1);
         passed_ns += TURN_NS;
@@ -119,8 +132,7 @@ static void crossings(const struct barrier_args *a, uint32_t n)
         for (uint32_t k = 0; k < team->ranks; k++)
             __atomic_store_n(&team->state[k]->inbox[team->rank], number, __ATOMIC_RELEASE);
         for (uint32_t k = 0; k < team->ranks; k++)
-            if (!wait_for(&team->mine->inbox[k], number))
-                team->mine->lost = TEAM_LOST + team->rank * 256 + k;
+            wait_of_team(team, &team->mine->inbox[k], number, k);
         passed_ns += CROSSING_NS;
     }
 }

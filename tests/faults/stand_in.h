@@ -51,6 +51,10 @@ void stand_in_links(const struct stand_in_kernel *kernel, const void *args); /* 
 void stand_in_links_wait(void); /* for one of those that waits for other ranks */
 void stand_in_wait(void); /* for what a kernel still does on its own */
 
+/* What is lost between this process and memory that it opened of another; see cudart.c. */
+enum stand_in_loss { STAND_IN_NOTHING, STAND_IN_WRITES, STAND_IN_WORD, STAND_IN_LOADS };
+enum stand_in_loss stand_in_loss(const void *memory);
+
 /* The size of a kernel's arguments in a fatbin; -1 if it holds no such kernel. */
 long stand_in_args_size(const void *fatbin, const char *kernel);
 

@@ -379,6 +379,32 @@ def ranks(stand_in):
     check("nothing stays in shared memory", set(os.listdir("/dev/shm")) <= before, os.listdir("/dev/shm"))
 
 
+def losses(stand_in):
+    """Memory that does not keep what another GPU writes, or is not loaded as it is there: no run is timed over it."""
+    signal, peers = os.path.join(stand_in.work, "bin/links/signal"), {"STAND_IN_PEERS": 1}
+    words = 1048576
+    lost = (("writes", words, 0), ("word", 1, 1), ("loads", 0, words))
+    for n, writer, owner, what, there, here in (
+            (2, 0, 1, *lost[0]), (2, 1, 0, *lost[0]), (2, 0, 1, *lost[1]), (2, 1, 0, *lost[2]),
+            *((4, a, b, *lost[(a + b) % 3]) for a in range(4) for b in range(4) if a != b)):
+        status, said, cases = measured(stand_in, signal, "--seed=1", "--case=*order=relaxed,via=peer", STAND_IN_GPUS=n,
+                                       STAND_IN_LOSES=f"{what} {writer} {owner}", **peers)
+        line = (f"signal: skipped: rank {owner}'s memory does not keep what rank {writer} writes: of {words} words {there} "
+                f"are wrong there, {here} from here (PCIe access control or an IOMMU?)\n")
+        check(f"{n} ranks, {what} of rank {writer} to rank {owner} are lost: one line, and nothing is timed",
+              status == 77 and said.startswith(line) and said.count("\n") == 1 and not cases, f"{status} {said} {cases}")
+    status, said, cases = measured(stand_in, signal, "--case=*order=relaxed,via=peer", STAND_IN_GPUS=2,
+                                   STAND_IN_LOSES="writes 2 3", **peers)
+    check("nothing is lost between these two: measured", status == 0 and len(cases) == 1, f"{status} {said} {cases}")
+    seen = Seen(stand_in, "lossy", ["--quick", "--devices=0,1", "signal"], STAND_IN_GPUS=2, STAND_IN_LOSES="writes 0 1",
+                **peers)
+    run = next(run for run in seen.bundle["runs"] if run["probe"]["name"] == "signal")
+    why = "rank 1's memory does not keep what rank 0 writes"
+    check("lossy: the bundle's run is marked, and says why", seen.status == 0 and run["status"] == "skipped" and
+          why in run["why"] and not run["cases"], run)
+    check("lossy: run says it in one line", len(seen.lines(why)[0]) == 1, seen.said)
+
+
 def often(stand_in):
     """How many cases `all_reduce` has in a round, of which its time follows. (Its kernels do nothing here, which the
     program sees; what counts is the list of cases.)"""
@@ -496,7 +522,7 @@ def main():
         for name in ("spin", "null"):
             stand_in.link(f"probes/{name}")
         stand_in.link("links/signal")
-        for part in (several, ranks, often, layer, whole, settings, mps, processes, throttling, nvml, blas, counters):
+        for part in (several, ranks, losses, often, layer, whole, settings, mps, processes, throttling, nvml, blas, counters):
             part(stand_in)
     finally:
         shutil.rmtree(work)

@@ -11,7 +11,7 @@ void __sanitizer_cov_trace_pc(void);
 
 static unsigned char *reached; /* of each byte of code; shared with the children */
 
-void __sanitizer_cov_trace_pc(void)
+__attribute__((no_sanitize("address", "undefined"))) void __sanitizer_cov_trace_pc(void)
 {
     const unsigned char *at = __builtin_return_address(0);
     /* The last call of a function may have become a jump: it returns to whoever called the function. */

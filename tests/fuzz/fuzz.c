@@ -11,12 +11,15 @@
  * half are parsed documents whose values, keys and lengths are changed, which get past it. A mutant
  * that reaches a block of code that none had reached is kept, and changed further.
  *
- * All follows from the seed, and the numbers of mutants and lines. A finding's inputs are kept in
+ * All follows from the seed, and the numbers of mutants and lines. With --seconds it ends sooner, and
+ * fails if it came as good as nowhere by then. A finding's inputs are kept in
  * DIR/SEED-INDEX-CLASS, its command line in `words` there, so that it can be repeated alone:
  *
  *     cp build/tests/fuzz DIR/SEED-INDEX-CLASS/build/bin/gpufloor
  *     cd DIR/SEED-INDEX-CLASS/work
- *     xargs -0 -a ../words sh -c '../build/bin/gpufloor --command "$@"' <m.json */
+ *     xargs -0 -a ../words sh -c '../build/bin/gpufloor --command "$@"' <m.json
+ *
+ * ASAN_OPTIONS=malloc_context_size=20 then says who took the memory, which takes time here. */
 #include "tests/fuzz/fuzz.h"
 
 #include <fcntl.h>
@@ -61,7 +64,7 @@ static struct asked {
 const char *__asan_default_options(void)
 {
     return "exitcode=99:detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024:"
-           "quarantine_size_mb=8:malloc_context_size=3:detect_stack_use_after_return=0";
+           "quarantine_size_mb=8:malloc_context_size=1:detect_stack_use_after_return=0";
 }
 
 const char *__ubsan_default_options(void)
@@ -301,8 +304,21 @@ static double share(size_t part, size_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+/* A small part of what the slowest machine reaches: with less, something is wrong with the fuzzer. */
+enum { MUTANTS_PER_SECOND = 2, PARSED_ONE_IN = 4, MUTANTS_PER_LINE = 200 };
+
+static bool came_nowhere(void)
+{
+    return fuzz->n_mutants < MUTANTS_PER_SECOND * asked.seconds ||
+           fuzz->n_parsed < fuzz->n_mutants / PARSED_ONE_IN ||
+           fuzz->n_lines < fuzz->n_mutants / MUTANTS_PER_LINE;
+}
+
 static int report(double seconds)
 {
+    const bool tried_all = fuzz->index >= asked.mutants + asked.lines;
+    const bool poor = !tried_all && fuzz->n_findings == 0 && came_nowhere();
+
     printf("seed %llu: %llu attempts in %.0f s, %zu forks: %zu mutants, %zu command lines; %zu "
            "commands; "
            "statuses: %zu x 0, %zu x 1, %zu x 2, %zu others\n",
@@ -328,7 +344,14 @@ static int report(double seconds)
         printf("    %.1000s\n", f->what);
     }
     printf("%zu findings\n", fuzz->n_findings);
-    return fuzz->n_findings > 0 || (fuzz->n_mutants > 0 && fuzz->n_fit == 0);
+    printf("says: %zu mutants, %.0f %% past the parser, %zu command lines\n", fuzz->n_mutants,
+           share(fuzz->n_parsed, fuzz->n_mutants), fuzz->n_lines);
+    if (poor)
+        printf(
+            "FAIL too little was tried: at least %zu mutants, a quarter past the parser, and one "
+            "command line in %d\n",
+            MUTANTS_PER_SECOND * asked.seconds, MUTANTS_PER_LINE);
+    return poor || fuzz->n_findings > 0 || (fuzz->n_mutants > 0 && fuzz->n_fit == 0);
 }
 
 static char **seed_files;
@@ -355,7 +378,6 @@ static const char *from_here(char *path, size_t size, const char *here, const ch
 static int campaign(char **files, size_t n)
 {
     char here[PATH_MAX], findings[2 * PATH_MAX], unreached[2 * PATH_MAX];
-    const time_t began = time(NULL);
 
     if (!realpath(".", here))
         fuzz_quit("no current folder");
@@ -375,6 +397,7 @@ static int campaign(char **files, size_t n)
         held[i] = memfd_create(i ? "stderr" : "stdout", 0);
     words_look();
     fprintf(stderr, "fuzz: seed %llu\n", (unsigned long long)fuzz->seed);
+    const time_t began = time(NULL);
     const time_t end = asked.seconds ? began + (time_t)asked.seconds : 0;
     while (!is_over(end))
         judge_child(run_child(batch, end));

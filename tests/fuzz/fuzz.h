@@ -79,6 +79,11 @@ size_t cover_all(void);
 size_t cover_reached(void);
 void cover_write(const char *path); /* addresses of blocks that were not reached, for addr2line */
 
+/* scratch.c: in between, jansson's memory is the fuzzer's own, and what is made is gone at the end: no
+ * value of it may be used then, nor freed. */
+void scratch_begin(void);
+void scratch_end(void);
+
 /* mutate.c: mutants of a document. `other` is what pieces are taken from. */
 size_t mutate_bytes(char *into, size_t room, const struct bytes *from, uint64_t *state);
 size_t mutate_document(char *into, size_t room, const struct bytes *from, const struct bytes *other,

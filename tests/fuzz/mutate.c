@@ -319,24 +319,26 @@ static void change_everywhere(json_t *document, uint64_t *state)
 
 /* --- a document ------------------------------------------------------------------------------- */
 
-size_t mutate_document(char *into, size_t room, const struct bytes *from,
-                       const struct bytes *other, uint64_t *state)
+static size_t changed_document(char *into, size_t room, const struct bytes *from,
+                               const struct bytes *other, uint64_t *state)
 {
     json_t *document = json_loadb(from->at, from->size, 0, NULL);
     json_t *pieces_from = below(state, 3) ? NULL : json_loadb(other->at, other->size, 0, NULL);
 
-    if (!document) {
-        json_decref(pieces_from);
-        return mutate_bytes(into, room, from, state);
-    }
+    if (!document)
+        return 0;
     for (size_t n = below(state, 4); n > 0; n--)
         change_everywhere(document, state);
     for (size_t n = below(state, 5); n > 0; n--)
         change(document, pieces_from, state);
-    size_t size = json_dumpb(document, into, room, JSON_COMPACT | JSON_ENCODE_ANY);
-    if (size == 0 || size > room)
-        size = mutate_bytes(into, room, from, state);
-    json_decref(document);
-    json_decref(pieces_from);
-    return size;
+    return json_dumpb(document, into, room, JSON_COMPACT | JSON_ENCODE_ANY);
+}
+
+size_t mutate_document(char *into, size_t room, const struct bytes *from,
+                       const struct bytes *other, uint64_t *state)
+{
+    scratch_begin();
+    const size_t size = changed_document(into, room, from, other, state);
+    scratch_end();
+    return size == 0 || size > room ? mutate_bytes(into, room, from, state) : size;
 }

@@ -64,10 +64,10 @@ def make(folder):
     return "" if made.returncode == 0 else "does not build: " + made.stdout[-600:]
 
 
-def fuzz(folder, share=1):
+def fuzz(folder, share=1, more=()):
     seeds = sorted((ROOT / "tests/golden").glob("*.json"))
     return subprocess.run([folder / "build/tests/fuzz", "--seed", "1", "--mutants", str(MUTANTS // share),
-                           "--lines", str(LINES // share), "--first", "--findings", folder / "findings", *seeds], text=True,
+                           "--lines", str(LINES // share), "--first", "--findings", folder / "findings", *more, *seeds], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, errors="replace")
 
 
@@ -92,6 +92,21 @@ def found(folder, fault):
     return ""
 
 
+def slow(folder):
+    """Complaints, where the program takes so long that hardly anything is tried in the time."""
+    path, piece = folder / "report/cli/main.c", "int main(int argc, char **argv)\n{\n"
+    text = path.read_text(encoding="utf-8")
+    if text.count(piece) != 1:
+        return f"report/cli/main.c: found {text.count(piece)} times, not once: {piece}"
+    path.write_text("#include <unistd.h>\n" + text.replace(piece, piece + "    usleep(900000);\n"), encoding="utf-8")
+    said = make(folder) or fuzz(folder, more=("--seconds", "10"))
+    path.write_text(text, encoding="utf-8")
+    if isinstance(said, str):
+        return said
+    ok = said.returncode == 1 and "FAIL too little was tried: at least 20 mutants" in said.stdout
+    return "" if ok else f"expected 'too little', exit 1; exit {said.returncode}: {said.stdout[-1500:]}"
+
+
 def main():
     failed = 0
     with tempfile.TemporaryDirectory() as name:
@@ -101,12 +116,15 @@ def main():
             wrong = found(folder, fault)
             failed += bool(wrong)
             print(f"FAIL {fault[0]}: {wrong}" if wrong else f"found {fault[0]}", flush=True)
+        wrong = slow(folder)
+        failed += bool(wrong)
+        print(f"FAIL a program that is too slow: {wrong}" if wrong else "found a program that is too slow", flush=True)
         wrong = make(folder)
         said = None if wrong else fuzz(folder, 4)
         if wrong or said.returncode:
             failed += 1
             print("FAIL control, the tree as it is:", wrong or said.stdout[-1500:])
-    print(f"{len(faults) + 1 - failed} passed, {failed} failed")
+    print(f"{len(faults) + 2 - failed} passed, {failed} failed")
     return failed > 0
 
 

@@ -35,31 +35,30 @@ static const char raw[] = "probe\tmetric\tcase\ttimer\tround\tn\tvalue\n"
 
 static const char *const schemas[N_KINDS] = {"bundle", "counters", "bundle", "run", NULL, NULL};
 
-/* The reader of plain JSON gives what jansson gives, or nothing. */
-static bool read_alike(const char *bytes, size_t size)
+/* Is it JSON; and does the reader of plain JSON give what jansson gives, or nothing? */
+static bool is_json(const char *bytes, size_t size, bool *alike)
 {
     json_t *plain = parse_plain(bytes, size);
-    json_t *other = plain ? json_loadb(bytes, size, JSON_REJECT_DUPLICATES, NULL) : NULL;
 
-    const bool alike = !plain || (other && json_equal(plain, other));
+    scratch_begin();
+    const json_t *other = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, NULL);
+    *alike = !plain || (other && json_equal(plain, other));
+    scratch_end();
     json_decref(plain);
-    json_decref(other);
-    return alike;
+    return other != NULL;
 }
 
 bool seeds_valid(enum kind kind, const char *bytes, size_t size, bool *parsed, bool *alike)
 {
     char why[DOCUMENT_WHY];
-    *alike = read_alike(bytes, size);
-    json_t *document =
-        schemas[kind] ? document_parse(bytes, size, "mutant", schemas[kind], why) : NULL;
-    const bool fits = document != NULL;
 
-    if (!document)
-        document = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, NULL);
-    *parsed = document != NULL;
+    *parsed = is_json(bytes, size, alike);
+    if (!schemas[kind])
+        return *parsed;
+    json_t *document = document_parse(bytes, size, "mutant", schemas[kind], why);
+    const bool fits = document != NULL;
     json_decref(document);
-    return fits || (*parsed && !schemas[kind]);
+    return fits;
 }
 
 void seeds_keep(enum kind kind, const char *bytes, size_t size)
@@ -93,13 +92,19 @@ struct bytes seeds_at(enum kind kind, size_t number)
     return nth(kind, n ? number % n : 0);
 }
 
-/* As often one that was cut as one that was kept since. */
+/* As often one that was cut as one that was kept since. Mostly the smaller of two: an attempt takes as
+ * long as its document is large. */
 struct bytes seeds_pick(enum kind kind, uint64_t *state)
 {
     const size_t cut = count(kind, fuzz->n_seeds), all = count(kind, fuzz->n_kept);
     const bool is_cut = all == cut || draw_below(state, 2) == 0;
-    const size_t at = (size_t)draw(state);
-    return nth(kind, is_cut ? at % (cut + !cut) : cut + at % (all - cut));
+    struct bytes two[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        const size_t at = (size_t)draw(state);
+        two[i] = nth(kind, is_cut ? at % (cut + !cut) : cut + at % (all - cut));
+    }
+    return two[draw_below(state, 8) != 0 && two[1].size < two[0].size];
 }
 
 /* --- cutting ---------------------------------------------------------------------------------- */
