@@ -390,6 +390,10 @@ static void causes_are_told_apart(void **unused)
     assert_close(pass.what_if.no_edges,
                  1 - (2 * 300 + WORK) / pass.by[PACKAGING_VALUES].overlap[CENTRE], 1e-9);
 
+    for (size_t beside = 0; beside < BESIDES; beside++) {
+        put_point(&p.exchange[EXCHANGE_VALUES][beside], 1024, 300);
+        put_point(&p.exchange[EXCHANGE_VALUES][beside], 4096, 300);
+    }
     p.near_rate = all(RATE); /* a rate of its own: twice the bandwidth is twice that, too */
     p.near_exchange = all(200);
     pass = estimate(&two_layers, &p, 1024);
