@@ -57,7 +57,8 @@ static const struct argp_option table[] = {
      .key = KEY_DEVICES,
      .arg = "N,N...",
      .doc = "One run over these two GPUs, or four: the programs of links/ use them all, "
-            "and the one-GPU programs that explain their rows use the first"},
+            "and the one-GPU programs that explain their rows use the first. One is measured as by "
+            "--device"},
     {.name = "require-gpu",
      .key = KEY_REQUIRE_GPU,
      .doc = "Exit with 1 unless a GPU was measured"},
@@ -120,8 +121,8 @@ static size_t take_list(const char *option, int *to, size_t most, char *list,
 static void take_devices(struct run_options *o, char *list, const struct argp_state *state)
 {
     o->n_devices = take_list("--devices", o->devices, SESSION_DEVICES_MAX, list, state);
-    if (o->n_devices != 2 && o->n_devices != 4)
-        command_fail(state, 0, "--devices: expected two GPUs or four; --device measures one");
+    if (o->n_devices == 3)
+        command_fail(state, 0, "--devices: expected one GPU, two or four");
 }
 
 static error_t take(int key, char *argument, struct argp_state *state)

@@ -285,7 +285,7 @@ class Run(Measuring):
         whole["runs"] = [one for one in whole["runs"] if one["run"]["round"] < 5]
         put("cut.json", whole)
         self.cut = cut
-        self.values = {"continue": "cut.json", "device": "2", "devices": "0,1", "each": "0,2", "output": "own.json",
+        self.values = {"continue": "cut.json", "device": "2", "devices": "0", "each": "0,2", "output": "own.json",
                        "results": results, "rounds": "2", "seed": "5", "timeout": "60",
                        "with": os.path.join(self.tree, "peer.sh")}
 
