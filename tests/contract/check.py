@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 
-from common import (Ended, GPUFLOOR, RESULTS, ROOT, check, check_schema, finish, metrics_of, of_programs,
+from common import (Ended, RESULTS, ROOT, check, check_schema, finish, metrics_of, of_programs,
                     program_of, read, scaled, write, write_text)
 
 BOARD, NAME = "nvidia-h200", "2026-11-22-80d6623-1.json"
@@ -179,9 +179,7 @@ def check_names(base, work):
             for part in ("", "-launch-spin"):
                 write_text(os.path.join(results, BOARD, f"2026-11-22-80d6623{part}-{taken}.json"), "")
         status, text, _ = gpufloor("--results", results, place)
-        # without kernels this tree has too few programs to tell a part from a whole
-        name = "-launch-spin" if os.path.exists(os.path.join(os.path.dirname(GPUFLOOR), "probes", "launch")) else ""
-        check(status == 0 and f"results/{BOARD}/2026-11-22-80d6623{name}-{expected}.json" in " ".join(text.split()),
+        check(status == 0 and f"results/{BOARD}/2026-11-22-80d6623-launch-spin-{expected}.json" in " ".join(text.split()),
               f"a name elsewhere: number {expected} is free", text)
     check("ok    nothing personal" in text and text.endswith("\nmay be contributed\n"), "it ends with the sentence", text)
     os.unlink(os.path.join(results, "schema"))
