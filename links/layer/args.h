@@ -7,7 +7,8 @@
 
 /* A rank has whole heads, with the kv heads of their groups, and parts of the intermediate and of the
  * vocabulary. So QKV, gate, up and the head are divided by rows, O and down by columns: what these two
- * give on one rank is a summand of what the residual gets. A rank's share is a layer of its own shape: decoder_place() and its like hold. */
+ * give on one rank is a summand of what the residual gets. A rank's share is a layer of its own shape:
+ * decoder_place() and its like hold. */
 ARGS_BOTH struct decoder_shape layer_share(struct decoder_shape whole, uint32_t ranks)
 {
     whole.heads /= ranks, whole.kv_heads /= ranks, whole.ffn /= ranks;

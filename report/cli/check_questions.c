@@ -89,21 +89,14 @@ static int rounds_of(const struct checked *checked, const char *program)
     return n;
 }
 
-/* Does a run of as many GPUs as the bundle's take this program, unless others are named? */
-static bool is_usual(const struct checked *checked, const struct listed *program)
-{
-    return bundle_gpus(&checked->bundle) > 1 ? program->takes_gpus || devices_explain(program->name)
-                                             : !program->takes_gpus && !program->is_draft;
-}
-
-/* Programs of this tree that the bundle lacks, of how many; the first is named. */
+/* Programs of this tree that the bundle lacks, of those that such a run has; the first is named. */
 static size_t lacking(const struct checked *checked, size_t *of, const char **first)
 {
     size_t n = 0;
     *of = 0;
     for (size_t i = 0; i < checked->catalogue->n; i++) {
         const struct listed *program = &checked->catalogue->probes[i];
-        if (!is_usual(checked, program))
+        if (!devices_take(program, bundle_gpus(&checked->bundle)))
             continue;
         ++*of;
         if (bundle_part(&checked->bundle, program->name))
@@ -161,7 +154,7 @@ static bool is_elsewhere(const json_t *run, const char *section, const char *key
 
 static enum answer ask_card(const struct checked *checked, char why[ANSWER_WHY])
 {
-    char text[160], driver[64];
+    char text[160], driver[64], cards[BUNDLE_CARDS];
     const char *card = bundle_fact(&checked->bundle, "gpu", "id_hash", text, sizeof text, "");
     const json_t *run;
     size_t i;
@@ -180,8 +173,8 @@ static enum answer ask_card(const struct checked *checked, char why[ANSWER_WHY])
             return say(ANSWER_NO, why, "a run of %.60s is of another driver", program_of(run));
     }
     if (bundle_gpus(&checked->bundle) > 1)
-        return say(ANSWER_OK, why, "%zu cards, %.8s; driver %.30s", bundle_gpus(&checked->bundle), card,
-                   driver);
+        return say(ANSWER_OK, why, "%zu cards, %s; driver %.30s", bundle_gpus(&checked->bundle),
+                   bundle_cards(checked->bundle.head, 8, cards), driver);
     return say(ANSWER_OK, why, "one card, %.8s; driver %.30s", card, driver);
 }
 

@@ -17,12 +17,18 @@ const char *const *devices_explaining(void)
     return explaining;
 }
 
-bool devices_explain(const char *name)
+static bool explains(const char *name)
 {
     for (size_t i = 0; explaining[i]; i++)
         if (!strcmp(explaining[i], name))
             return true;
     return false;
+}
+
+bool devices_take(const struct listed *program, size_t n_gpus)
+{
+    return n_gpus > 1 ? program->takes_gpus || explains(program->name)
+                      : !program->takes_gpus && !program->is_draft;
 }
 
 /* --- which GPUs ------------------------------------------------------------------------------- */

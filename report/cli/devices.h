@@ -3,6 +3,7 @@
 #ifndef REPORT_CLI_DEVICES_H
 #define REPORT_CLI_DEVICES_H
 
+#include "report/cli/catalogue.h"
 #include "report/cli/session.h"
 
 /* Makes the GPUs that were asked for the only ones that CUDA shows, in their order: the first is then
@@ -17,9 +18,11 @@ void devices_entry(const char *list, int at, char *text, size_t size);
  * one line on stderr, if one cannot be measured or is another board. */
 bool devices_find(struct session *s);
 
-/* Is it the name of a one-GPU program whose rows explain those of links/? */
-bool devices_explain(const char *name);
-const char *const *devices_explaining(void); /* their names, then NULL */
+/* Does a run over so many GPUs take the program, where none is named? */
+bool devices_take(const struct listed *program, size_t n_gpus);
+
+/* The names of one-GPU programs whose rows explain those of links/, then NULL. */
+const char *const *devices_explaining(void);
 
 /* What NVML says of all GPUs of the run: of the first, but with the most processes that any has, and
  * all reasons for a clock held back. */

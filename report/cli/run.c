@@ -174,9 +174,7 @@ static bool asked_for(const struct session *s, const struct listed *probe)
             return true;
     if (probe->added || s->options.n_names > 0)
         return probe->added;
-    if (s->options.n_devices > 1)
-        return probe->takes_gpus || devices_explain(probe->name);
-    return !probe->is_draft && !probe->takes_gpus;
+    return devices_take(probe, s->options.n_devices);
 }
 
 static bool take_with(struct session *s)

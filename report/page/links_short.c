@@ -5,8 +5,6 @@
 #include "report/page/sections.h"
 #include "report/page/take.h"
 
-enum { THRICE = 3 };
-
 static void put(struct section *s, const char *what, const struct number *number, const char *beside)
 {
     if (!number_there(number))
@@ -22,7 +20,7 @@ static const char *say(struct section *s, const char *before, const struct numbe
     if (!number_there(number))
         return "";
     return section_text(s, "%s %s%s", before, section_say(s, number, NULL),
-                        number->n == THRICE ? " (three rounds)" : "");
+                        number->status == ROW_THRICE ? " (three rounds)" : "");
 }
 
 static const char *join(struct section *s, const char *a, const char *b)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text.h"
+
 /* Room for one more of `n`; false if memory is short. */
 static bool has_room(void *array, size_t n, size_t *room, size_t each)
 {
@@ -208,12 +210,6 @@ static const char *seldom_column(const struct grid *grid)
     return others && column < grid->n_columns ? grid->column[column].head : NULL;
 }
 
-static void append(char text[400], const char *name)
-{
-    const size_t used = strlen(text);
-    snprintf(text + used, 400 - used, "%s%s", used ? ", " : "", name);
-}
-
 /* The largest spread of a row's numbers; `once`: is one of them measured in two rounds only? */
 static double row_doubts(const struct grid *grid, size_t row, bool *once)
 {
@@ -242,17 +238,15 @@ void section_doubts(struct section *s)
     for (size_t g = 0; g < s->n_grids; g++) {
         const char *const column = seldom_column(&s->grid[g]);
         if (column)
-            append(seldom, column);
+            text_append(seldom, sizeof seldom, "%s%s", *seldom ? ", " : "", column);
         for (size_t row = 0; row * s->grid[g].n_columns < s->grid[g].n_cells; row++) {
             const struct cell *first = &s->grid[g].cell[row * s->grid[g].n_columns];
             const double spread = row_doubts(&s->grid[g], row, &once);
             const char *name = first->kind == CELL_TEXT && first->text ? first->text : "a row";
-            const size_t used = strlen(wide);
             if (once && !column)
-                append(seldom, name);
+                text_append(seldom, sizeof seldom, "%s%s", *seldom ? ", " : "", name);
             if (spread > SPREAD_SAID)
-                snprintf(wide + used, sizeof wide - used, "%s%s +-%.0f %%", used ? ", " : "", name,
-                         100 * spread);
+                text_append(wide, sizeof wide, "%s%s +-%.0f %%", *wide ? ", " : "", name, 100 * spread);
         }
     }
     if (*wide)
