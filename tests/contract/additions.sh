@@ -93,8 +93,8 @@ is_seen() { # is_seen FILE PATTERN REPLACEMENT CHECK: a fault planted there, see
     ! eval "$4" || return 1
     mv kept.c "$1" && touch "$1"
 }
-check "a planted fault is seen: a run takes drafts" is_seen report/cli/run.c \
-    'return !probe->is_draft && ' 'return ' is_left_out
+check "a planted fault is seen: a run takes drafts" is_seen report/cli/devices.c \
+    ' && !program->is_draft;' ';' is_left_out
 check "a planted fault is seen: no list is of drafts" is_seen report/cli/catalogue.c \
     'is_draft = .*;' 'is_draft = false;' "lists 'host; a draft' --questions"
 
