@@ -215,6 +215,11 @@ struct gpu_power {
 };
 struct gpu_power gpu_power(struct probe_run *r, void (*once)(struct probe_run *r, void *what),
                            void *what, double once_ns);
+struct gpu_power gpu_power_of_graph(struct probe_run *r, const struct gpu_graph *graph,
+                                    double ns); /* replayed again and again */
+
+/* Stores a case's power as its value of `metric`; where it is not known, why. Returns whether it is. */
+bool gpu_power_value(struct probe_run *r, int metric, const struct gpu_power *power);
 
 /* A gate in the run's stream: a kernel that holds back everything queued after it until the host
  * opens the gate. A whole chain is thus in the queue before it begins, and the measurement times

@@ -91,3 +91,23 @@ struct gpu_power gpu_power(struct probe_run *r, void (*once)(struct probe_run *r
     nvml_close(m.nvml);
     return power;
 }
+
+static void replay(struct probe_run *r, void *graph)
+{
+    CUDA(cudaGraphLaunch(((const struct gpu_graph *)graph)->exec, gpu_stream(r)));
+}
+
+struct gpu_power gpu_power_of_graph(struct probe_run *r, const struct gpu_graph *graph, double ns)
+{
+    struct gpu_graph replayed = *graph;
+    return gpu_power(r, replay, &replayed, ns);
+}
+
+bool gpu_power_value(struct probe_run *r, int metric, const struct gpu_power *power)
+{
+    if (isnan(power->watts))
+        probe_missing(r, metric, "NVML has no energy counter that moves here");
+    else
+        probe_value(r, metric, power->watts);
+    return !isnan(power->watts);
+}

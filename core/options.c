@@ -11,7 +11,7 @@
 #include "core/version.h"
 
 enum { KEY_CHECK = 256, KEY_DEEP, KEY_JSON, KEY_LIST, KEY_RAW, KEY_CASE, KEY_ROUND, KEY_ROUNDS,
-       KEY_SEED, KEY_COUNTERS, KEY_QUICK };
+       KEY_SEED, KEY_COUNTERS, KEY_QUICK, KEY_ENERGY };
 
 static const struct argp_option table[] = {
     {.name = "device", .key = 'd', .arg = "N", .doc = "GPU to measure (default 0)"},
@@ -22,6 +22,8 @@ static const struct argp_option table[] = {
     {.name = "check", .key = KEY_CHECK, .doc = "Correctness only: every kernel once, fresh shapes, "
      "guard bands; no timing"},
     {.name = "deep", .key = KEY_DEEP, .doc = "Every sweep; never part of 'gpufloor run'"},
+    {.name = "energy", .key = KEY_ENERGY, .doc = "Power and energy of each operator "
+     "or product in a graph, too, by NVML's energy counter: half a second a case"},
     {.name = "json", .key = 'j', .doc = "Print the run document instead of the table"},
     {.name = "counters", .key = KEY_COUNTERS, .arg = "SET", .doc = "Hardware counters instead of "
      "times, as 'gpufloor counters' reads them: sm, loads, memory, paths, pipes or stalls; or "
@@ -116,6 +118,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_CASE: o->only = argument; break;
     case KEY_CHECK: o->check = true; break;
     case KEY_DEEP: o->deep = true; break;
+    case KEY_ENERGY: o->energy = true; break;
     case KEY_QUICK: o->quick = true; break;
     case KEY_COUNTERS: set_counters(o, argument, state); break;
     case KEY_RAW: o->raw = argument; break;
@@ -136,6 +139,8 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         if (o->counters && o->check)
             argp_error(state, "--counters: not together with --check");
+        if (o->energy && (o->check || o->counters))
+            argp_error(state, "--energy: not together with --%s", o->check ? "check" : "counters");
         break;
     default: return ARGP_ERR_UNKNOWN;
     }

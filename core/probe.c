@@ -130,6 +130,11 @@ bool probe_deep(const struct probe_run *r)
     return r->options.deep;
 }
 
+bool probe_energy(const struct probe_run *r)
+{
+    return r->options.energy;
+}
+
 bool probe_in_full(const struct probe_run *r)
 {
     return r->options.check || r->options.round == 0;

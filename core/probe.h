@@ -194,6 +194,7 @@ bool probe_has_gpu(const struct probe_run *r);  /* for PROBE_GPU_IF_ANY only */
 bool probe_is_counted(const struct probe_run *r);
 bool probe_is_check_run(const struct probe_run *r); /* --check: fresh shapes, every kernel once */
 bool probe_deep(const struct probe_run *r);     /* --deep: every sweep */
+bool probe_energy(const struct probe_run *r);   /* --energy: of operators in graphs, too */
 bool probe_in_full(const struct probe_run *r);  /* first round or --check: verify all elements */
 uint64_t probe_seed(const struct probe_run *r); /* differs in every run; seeds all inputs */
 

@@ -17,7 +17,7 @@ struct options {
     int device;
     int round, rounds; /* 0-based; rounds = 1 when run by hand */
     uint64_t seed;
-    bool check, deep, quick, list, json;
+    bool check, deep, energy, quick, list, json;
     const char *raw;      /* side file of raw samples, or NULL */
     const char *only;     /* glob that a case's keys must match, or NULL */
     const char *counters; /* a counter set, or "launches"; NULL: time is measured */

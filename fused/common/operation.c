@@ -113,7 +113,16 @@ static size_t operations_of(struct probe_run *r, const struct operation *o, bool
     return (n + o->sets - 1) / o->sets * o->sets;
 }
 
-void operation_sample(struct probe_run *r, const struct operation *o, struct condition c)
+/* Of a graph of n operations. */
+static void measure_energy(struct probe_run *r, const struct gpu_graph *graph, double n)
+{
+    const struct gpu_power power =
+        gpu_power_of_graph(r, graph, n * probe_median(r, OPERATION_TIME));
+    if (gpu_power_value(r, OPERATION_POWER, &power))
+        probe_value(r, OPERATION_ENERGY, power.joules / n);
+}
+
+static void sample(struct probe_run *r, const struct operation *o, struct condition c)
 {
     const bool sweep = needs_sweep(r, o, c.cold);
     const size_t n = probe_is_check_run(r) ? 1 : operations_of(r, o, c.cold);
@@ -130,6 +139,10 @@ void operation_sample(struct probe_run *r, const struct operation *o, struct con
             probe_sample(r, OPERATION_TIME, (double)(n << i),
                          c.stream ? stream_ns(r, o, c.cold, n << i) : gpu_replay_ns(r, &graph[i]));
         }
+    if (probe_energy(r) && !c.stream && sweep)
+        probe_missing(r, OPERATION_POWER, "replayed without a sweep, it would find its data in the L2");
+    else if (probe_energy(r) && !c.stream)
+        measure_energy(r, &graph[1], 2.0 * (double)n);
     for (size_t i = 0; !c.stream && i < 2; i++)
         gpu_graph_free(&graph[i]);
 }
@@ -155,7 +168,7 @@ double operation_measure(struct probe_run *r, const char *keys, const struct ope
         gpu_empty_l2(r); /* what it wrote must not stay in the L2: docs/METHOD.md */
     }
 
-    operation_sample(r, o, c);
+    sample(r, o, c);
 
     double ns = probe_median(r, OPERATION_TIME);
     double error = o->verify ? o->verify(r, o->self, "after timing") : NAN;

@@ -16,6 +16,9 @@
  * share_of_copy divides the time of a copy by the time of a form. The copy moves as many bytes as
  * the fused operator, half of them read and half written. A form that mostly reads can exceed 1.
  *
+ * --energy replays the longer graph for half a second more, one replay behind the other, and reads
+ * what the board takes meanwhile (gpu_power()).
+ *
  * Every probe has the metrics of OPERATION_METRICS, under the same names and keys:
  *
  *     SIZES...,type=T,impl=NAME,mode=graph|stream,l2=warm|cold
@@ -41,6 +44,8 @@ enum operation_metric {
     OPERATION_ULPS,
     OPERATION_CAUGHT,
     OPERATION_DIGEST,
+    OPERATION_POWER,
+    OPERATION_ENERGY,
     N_OPERATION_METRICS, /* a probe's own metrics start here */
 };
 
@@ -82,7 +87,12 @@ enum operation_each_metric {
     [OPERATION_CAUGHT] = {.name = "caught", .unit = "ratio", .better = PROBE_HIGHER, .keys = k,   \
                           .what = "share of planted faults that verification sees"},              \
     [OPERATION_DIGEST] = OPERATION_COUNT("digest", "count", k, "29 bits of a hash of the "        \
-                                         "results for inputs of a fixed seed")
+                                         "results for inputs of a fixed seed"),                    \
+    [OPERATION_POWER] = {.name = "power", .unit = "watts", .keys = k,                             \
+                         .what = "with --energy: of the board while it does so all the time, by " \
+                                 "NVML's energy counter"},                                        \
+    [OPERATION_ENERGY] = {.name = "energy", .unit = "joules", .keys = k,                          \
+                          .what = "with --energy: that the board takes for one whole operation"}
 #define OPERATION_COUNT(metric, of_unit, k, text) /* exact, by count */ \
     {.name = metric, .unit = of_unit, .better = PROBE_EXACT, .keys = k, .what = text}
 
@@ -203,9 +213,6 @@ static inline double operation_rounds(const struct probe_run *r, double blocks, 
 {
     return resident < 1 ? 0 : ceil(ceil(blocks / gpu_facts(r)->n_sm) / resident);
 }
-
-/* The sampling loop alone, for a case that the caller has made. */
-void operation_sample(struct probe_run *r, const struct operation *o, struct condition c);
 
 /* Times the best copy of `bytes` in total (half read, half written): our kernel or cudaMemcpyAsync
  * (a long one also with 1 MiB more, scaled). Each is a case with the same keys, and with the mode,

@@ -311,11 +311,6 @@ static void measure_layers(struct probe_run *r, const struct ways *ways)
 
 /* --- power ------------------------------------------------------------------------------------ */
 
-static void replay(struct probe_run *r, void *graph)
-{
-    CUDA(cudaGraphLaunch(((struct gpu_graph *)graph)->exec, gpu_stream(r)));
-}
-
 /* cuBLAS's square product again and again, in graphs of about a millisecond. */
 static void measure_power(struct probe_run *r, const struct ways *ways, int size)
 {
@@ -335,11 +330,8 @@ static void measure_power(struct probe_run *r, const struct ways *ways, int size
     }
     struct gpu_graph graph = way_graph(r, ways, &s.product, way, n, 1);
     product_poison(r, &s.product);
-    const struct gpu_power power = gpu_power(r, replay, &graph, guess_ns * (double)n);
-    if (isnan(power.watts)) {
-        probe_missing(r, POWER, "NVML has no energy counter that moves here");
-    } else {
-        probe_value(r, POWER, power.watts);
+    const struct gpu_power power = gpu_power_of_graph(r, &graph, guess_ns * (double)n);
+    if (gpu_power_value(r, POWER, &power)) {
         probe_value(r, ENERGY, power.joules / (double)n);
         verified(r, &s, "after half a second of products");
     }

@@ -8,6 +8,7 @@
  * and 2n of them, so that it includes the edge to the next one, and nothing of the replay.
  *     l2=warm  the same operands again and again: all 6 MiB stay in the L2
  *     l2=cold  rotates over sets of operands, more than 3 x L2
+ * --energy replays the longer graph for half a second more and reads what the board takes.
  * Each time is reported with its number of blocks, the blocks on the busiest SM by a census of
  * %smid, the SMs without a block, and the error. (A closed library's blocks are read from the
  * captured graph and cannot be counted by SM; nor can those of a wgmma tile without a watched
@@ -31,7 +32,7 @@
 
 PROBE_IMAGE(small_gemm);
 
-enum { TIME, BLOCKS, BUSIEST, IDLE, ERROR, PEAK, MMA_CYCLES };
+enum { TIME, BLOCKS, BUSIEST, IDLE, ERROR, PEAK, MMA_CYCLES, POWER, ENERGY };
 #define KEYS "m,n,k,type,acc,layout,impl,tile,split,l2"
 static const struct probe_metric metrics[] = {
     [TIME] = {"time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event", .keys = KEYS,
@@ -47,6 +48,11 @@ static const struct probe_metric metrics[] = {
     [MMA_CYCLES] = {"mma_cycles", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = "type,acc",
         .what = "SM cycles for each m16n8k16 of that loop, four tensor cores at work: the same "
                 "without the clock, which the power limit moves"},
+    [POWER] = {"power", "watts", PROBE_LOWER, .keys = KEYS,
+        .what = "with --energy: of the board while it multiplies all the time, by NVML's energy "
+                "counter"},
+    [ENERGY] = {"energy", "joules", PROBE_LOWER, .keys = KEYS,
+        .what = "with --energy: that the board takes for one product"},
 };
 
 enum {
@@ -73,6 +79,14 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
     probe_value(r, IDLE, census.idle);
 }
 
+/* Of a graph of n products. */
+static void measure_energy(struct probe_run *r, const struct gpu_graph *graph, double n)
+{
+    const struct gpu_power power = gpu_power_of_graph(r, graph, n * probe_median(r, TIME));
+    if (gpu_power_value(r, POWER, &power))
+        probe_value(r, ENERGY, power.joules / n);
+}
+
 static void sample(struct probe_run *r, const struct ways *ways, const struct product *p,
                    const struct way *w, bool cold)
 {
@@ -91,6 +105,8 @@ static void sample(struct probe_run *r, const struct ways *ways, const struct pr
     }
     product_poison(r, p); /* so that the later verification sees what was timed */
     gpu_sample_graphs(r, TIME, (double)n, graph);
+    if (probe_energy(r))
+        measure_energy(r, &graph[1], 2.0 * (double)n);
     for (size_t i = 0; i < 2; i++)
         gpu_graph_free(&graph[i]);
 }

@@ -347,12 +347,7 @@ static double measure_power(struct probe_run *r, struct mover *m, struct stream 
                           stream ? stream->bytes : 0))
         return NAN;
     const struct gpu_power power = gpu_power(r, work_once, &work, ns);
-    if (isnan(power.watts)) {
-        probe_missing(r, POWER, "NVML has no energy counter that moves here");
-        return NAN;
-    }
-    probe_value(r, POWER, power.watts);
-    if (stream)
+    if (gpu_power_value(r, POWER, &power) && stream)
         probe_value(r, ENERGY, power.joules / stream->times);
     return power.watts;
 }

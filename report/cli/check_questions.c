@@ -117,6 +117,9 @@ static enum answer ask_rounds(const struct checked *checked, char why[ANSWER_WHY
         return say(ANSWER_NO, why, "--quick: one round, and no verdict rests on one");
     if (json_is_true(json_object_get(document, "deep")))
         return say(ANSWER_NO, why, "--deep: one round, and no verdict rests on one");
+    if (json_is_true(json_object_get(document, "energy")))
+        return say(ANSWER_NO, why,
+                   "--energy: the board worked for half a second between cases, so times are of a hotter one");
     if (!json_is_true(json_object_get(document, "complete")))
         return say(ANSWER_NO, why, "not complete: %.200s; gpufloor run --continue measures the rest",
                    document_get_text(document, "why", "no reason given"));

@@ -98,6 +98,7 @@ static bool take_up(struct session *s, const json_t *bundle, char why[DOCUMENT_W
     s->options.rounds = (int)json_integer_value(json_object_get(bundle, "rounds"));
     s->options.quick = json_is_true(json_object_get(bundle, "quick"));
     s->options.deep = json_is_true(json_object_get(bundle, "deep"));
+    s->options.energy = json_is_true(json_object_get(bundle, "energy"));
     json_array_foreach(runs, i, run)
         if (!task_of(s, probe_of(run))) {
             char what[200];

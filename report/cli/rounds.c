@@ -140,7 +140,7 @@ static double limit_of(const struct session *s)
 {
     if (s->options.limit_s > 0)
         return s->options.limit_s;
-    return s->options.deep ? DEEP_LIMIT_S : LIMIT_S;
+    return s->options.deep || s->options.energy ? DEEP_LIMIT_S : LIMIT_S;
 }
 
 /* What the process printed as a run document, or a document that says how it failed. NULL if
@@ -243,6 +243,8 @@ static json_t *run_probe(struct session *s, struct task *task)
         argv[n++] = "--quick";
     if (s->options.deep)
         argv[n++] = "--deep";
+    if (s->options.energy && !task->probe->added)
+        argv[n++] = "--energy";
     if (s->raw_path[0]) {
         argv[n++] = "--raw";
         argv[n++] = s->raw_path;

@@ -25,13 +25,17 @@ static const char standard_board[] =
 static const double PYTHON_LIMIT_S = 60;
 
 enum { KEY_QUICK = 256, KEY_SEED, KEY_SHARED, KEY_RAW, KEY_RESULTS, KEY_LIMIT, KEY_WITH,
-       KEY_CONTINUE, KEY_DEEP, KEY_EACH, KEY_PEERS, KEY_REQUIRE_GPU, KEY_DEVICES };
+       KEY_CONTINUE, KEY_DEEP, KEY_EACH, KEY_PEERS, KEY_REQUIRE_GPU, KEY_DEVICES, KEY_ENERGY };
 
 static const struct argp_option table[] = {
     {.name = "quick", .key = KEY_QUICK, .doc = "One round: a look, from which no verdict follows"},
     {.name = "deep",
      .key = KEY_DEEP,
      .doc = "One round of every sweep, from which no verdict follows"},
+    {.name = "energy",
+     .key = KEY_ENERGY,
+     .doc = "Power and energy of each operator or product in a graph, too, by NVML's energy counter: "
+            "half a second a case, so name the programs"},
     {.name = "rounds", .key = 'r', .arg = "N", .doc = "Rounds (default 7)"},
     {.name = "seed",
      .key = KEY_SEED,
@@ -83,12 +87,12 @@ static const struct argp_option table[] = {
      .key = KEY_LIMIT,
      .arg = "S",
      .doc = "Longest time of one process, in "
-            "seconds (default 120; with --deep 600; to compile before round 1 900)"},
+            "seconds (default 120; with --deep or --energy 600; to compile before round 1 900)"},
     {0},
 };
 
 static const struct exclusion excluded[] = {
-    {"continue", "rounds seed output raw quick deep", "the bundle has its own"},
+    {"continue", "rounds seed output raw quick deep energy", "the bundle has its own"},
     {"continue", "each", "a bundle is of one GPU"},
     {"quick", "deep", NULL},
     {"rounds", "quick deep", "that is one round"},
@@ -132,6 +136,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_QUICK: o->quick = true; break;
     case KEY_DEEP: o->deep = true; break;
+    case KEY_ENERGY: o->energy = true; break;
     case 'r': o->rounds = (int)command_whole(state, "--rounds", argument, 1, ROW_RUNS_MAX); break;
     case KEY_SEED:
         o->seed = (uint64_t)command_whole(state, "--seed", argument, 0, INT64_MAX);

@@ -76,6 +76,8 @@ json_t *session_bundle(struct session *s, bool ended)
     json_object_set_new(bundle, "why", why_not_complete(s, ended)); /* nothing for NULL */
     if (s->options.deep)
         json_object_set_new(bundle, "deep", json_true());
+    if (s->options.energy)
+        json_object_set_new(bundle, "energy", json_true());
     if (s->continued)
         json_object_set(bundle, "continued", s->continued);
     if (s->options.shared)

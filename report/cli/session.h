@@ -30,7 +30,7 @@ struct run_options {
     int devices[SESSION_DEVICES_MAX]; /* GPUs of one run over several; none: device */
     size_t n_devices;
     double limit_s; /* of one process; 0: as usual */
-    bool quick, deep, shared, raw, peers, require_gpu;
+    bool quick, deep, energy, shared, raw, peers, require_gpu;
     const char *output, *results;
     const char *resumed; /* the interrupted bundle to go on with, or NULL */
 };

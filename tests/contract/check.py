@@ -83,6 +83,7 @@ FAULTS = [
     ("an interrupted run", "rounds", "no", setting("complete", False)),
     ("--quick", "rounds", "no", setting("quick", True)),
     ("--deep", "rounds", "no", setting("deep", True)),
+    ("--energy", "rounds", "no", setting("energy", True)),
     ("six rounds asked for", "rounds", "no", setting("rounds", 6)),
     ("a round of one program missing", "rounds", "no",
      lambda b: b["runs"].remove(next(r for r in runs_of(b, "launch") if r["run"]["round"] == 3))),

@@ -14,7 +14,7 @@ import tempfile
 from common import BUILD, Ended, FOLDERS, ROOT, UNITS, check, check_follows, finish, read_text, schema, skip, spread, write_text
 
 PROGRAMS = [folder for folder in FOLDERS if os.path.isdir(os.path.join(ROOT, folder))]
-OPTIONS = ("--device", "--set", "--case", "--check", "--deep", "--json", "--counters", "--raw", "--seed", "--round",
+OPTIONS = ("--device", "--set", "--case", "--check", "--deep", "--energy", "--json", "--counters", "--raw", "--seed", "--round",
            "--rounds", "--list", "--help", "--version")
 SECONDS = 60
 

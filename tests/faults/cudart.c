@@ -8,7 +8,7 @@
 
 #include "tests/faults/stand_in.h"
 
-enum { ALLOCATIONS_MAX = 4096, EVENT_NS = 500 };
+enum { ALLOCATIONS_MAX = 4096, EVENT_NS = 500, SET_BYTES_A_NS = 1000 };
 static const size_t SHARED_MOST = (size_t)1 << 30; /* more is set at its edges only, and not shared */
 static const size_t MEMORY = (size_t)140 << 30, FREE = (size_t)139 << 30;
 static const size_t LARGE = 16 << 20, EDGE = 1 << 20; /* of what is large, only the edges are set */
@@ -452,9 +452,10 @@ static void perform(const struct CUgraphNode_st *node)
     stand_in_links_wait(); /* one after the other */
     if (node->type == cudaGraphNodeTypeKernel)
         stand_in_run(node->kernel, node->args);
-    else if (node->type == cudaGraphNodeTypeMemset)
+    else if (node->type == cudaGraphNodeTypeMemset) {
         set(node->to, node->value, node->bytes);
-    else
+        stand_in_now_ns += node->bytes / SET_BYTES_A_NS;
+    } else
         memmove(node->to, node->from, node->bytes);
 }
 

@@ -65,6 +65,12 @@ class StandIn:
         call(C + ["-c", "tests/faults/every.c", "-o", made])
         return self.link("probes/every", [made])
 
+    def link_operator(self):
+        """The probe of this folder that times one operator of fused/."""
+        made = os.path.join(self.work, "operator.o")
+        call(C + ["-c", "tests/faults/operator.c", "-o", made])
+        return self.link("fused/operator", [made])
+
     def link_ranks(self):
         """The probe of this folder with a process for each GPU."""
         made = os.path.join(self.work, "ranks.o")

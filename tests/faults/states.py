@@ -481,6 +481,40 @@ def whole(stand_in):
           "barrier of all SMs" in shown, shown)
 
 
+def energy(stand_in):
+    """--energy: what an operator takes, by a board of 300 W; said of graphs that can be replayed, and of nothing else."""
+    path = stand_in.link_operator()
+    warm, cold, stream = (f"bytes=1048576,type=u8,impl=fill,mode={mode},l2={l2}"
+                          for mode, l2 in (("graph", "warm"), ("graph", "cold"), ("stream", "warm")))
+
+    def of(*words, **environment):
+        status, said, cases = measured(stand_in, path, *words, **environment)
+        check(f"operator {words} {environment}: measured", status == 0 and set(cases) == {warm, cold, stream},
+              f"{status} {said}")
+        return {case: {m["name"]: m for m in one["metrics"]} for case, one in cases.items()}
+
+    plain = of()
+    check("without --energy there is no power", not any("power" in one or "energy" in one for one in plain.values()), plain)
+    asked = of("--energy")
+    watts, joules = asked[warm].get("power", {}).get("median"), asked[warm].get("energy", {}).get("median")
+    check("--energy: the board's 300 W, to 2 %", watts and abs(watts - 300) < 6, asked[warm])
+    check("--energy: joules of one operation, not of a graph", joules and 0 < joules < 300 * 2e-3, asked[warm])
+    check("--energy: cold behind a sweep: null, with why", "power" in asked[cold] and "energy" not in asked[cold] and
+          "without a sweep" in asked[cold]["power"].get("why", ""), asked[cold])
+    check("--energy: nothing of launches one by one", "power" not in asked[stream], asked[stream])
+    lacks = of("--energy", NVML_STATE="energy=-")
+    check("--energy without a counter: null, with why", "energy" not in lacks[warm] and
+          "no energy counter" in lacks[warm]["power"].get("why", ""), lacks[warm])
+    for other in ("check", "counters=sm"):
+        status, said, _ = measured(stand_in, path, "--energy", f"--{other}")
+        check(f"--energy with --{other}: refused in one line", status == 2 and "--energy: not together with" in said, said)
+    seen = Seen(stand_in, "energy", ("--rounds", "2", "--energy", "operator"))
+    check("run --energy: marked, and each round has it", seen.status == 0 and seen.bundle.get("energy") is True and sum(
+        m["name"] == "energy" and m["median"] > 0 for run in seen.bundle["runs"] for one in run["cases"]
+        for m in one["metrics"]) == 2, seen.said)
+    os.unlink(path)
+
+
 def explains(stand_in):
     """Without names, --devices runs the programs of links/ and those that explain them; a plain run none of links/."""
     start = {"capture_output": True, "text": True, "timeout": LIMIT_S, "check": False, "cwd": stand_in.work}
@@ -522,7 +556,7 @@ def main():
         for name in ("spin", "null"):
             stand_in.link(f"probes/{name}")
         stand_in.link("links/signal")
-        for part in (several, ranks, losses, often, layer, whole, settings, mps, processes, throttling, nvml, blas, counters):
+        for part in (several, ranks, losses, often, layer, whole, energy, settings, mps, processes, throttling, nvml, blas, counters):
             part(stand_in)
     finally:
         shutil.rmtree(work)

@@ -91,7 +91,7 @@ static void defaults(void **state)
     assert_int_equal(o.round, 0);
     assert_int_equal(o.rounds, 1);
     assert_int_equal(o.seed, 5);
-    assert_false(o.check || o.deep || o.list || o.json);
+    assert_false(o.check || o.deep || o.energy || o.list || o.json);
     assert_null(o.raw);
     assert_null(o.only);
     assert_null(o.counters);
@@ -114,6 +114,7 @@ static void all_taken(void **state)
     assert_int_equal(o.round, 4);
     assert_int_equal(o.rounds, 7);
     assert_true(o.list);
+    assert_true(OPTIONS("--energy").energy);
     o = OPTIONS("--round", "4"); /* by hand, the last round so far */
     assert_int_equal(o.rounds, 5);
 }
@@ -169,6 +170,8 @@ static void bad_command_lines(void **state)
         {{"--round=-1"}, "--round -1"},
         {{"--rounds=0"}, "--rounds 0"},
         {{"--rounds=many"}, "--rounds many"},
+        {{"--energy", "--check"}, "--energy: not together with --check"},
+        {{"--counters=sm", "--energy"}, "--energy: not together with --counters"},
         {{"--set=bytes"}, "bytes: expected NAME=VALUE"},
         {{"--set=byte=4096"}, "no such parameter"},
         {{"--set=bytes2=4096"}, "no such parameter"},
