@@ -23,6 +23,8 @@ static const struct counter sm[] = {
     {"issue", PERCENT, {"smsp__issue_active.avg.pct_of_peak_sustained_active"}, false},
     {"instructions", "instruction", {"smsp__inst_executed.sum"}, false},
     {"blocks", "cta", {"sm__ctas_launched.sum"}, false},
+    {"blocks_least", "cta", {"sm__ctas_launched.min"}, false}, /* of an SM */
+    {"blocks_most", "cta", {"sm__ctas_launched.max"}, false},
 };
 
 /* Which level served the loads. For the L2 only the requests of the L1s: the total also counts

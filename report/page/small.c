@@ -45,6 +45,7 @@ enum { LINES_MOST = 12, OWN_MOST = 64 };
 struct line {
     const char *name, *tile;
     struct number time, cold, blocks, idle, busiest;
+    bool is_counted; /* its SMs are known by hardware counters */
 };
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -57,14 +58,47 @@ static struct number beside(const struct rows *rows, const struct row *time, con
     return number_of(rows_beside(rows, time, whole, key, value));
 }
 
-static struct line line_of(const struct rows *rows, const struct row *time, const char *name,
-                           const char *tile)
+/* Of one product, by hardware counters; none where other kernels were counted. */
+static struct number counted(const struct bundle *bundle, const struct row *time, const char *figure)
 {
-    return (struct line){name, tile, number_of(time),
-                         beside(rows, time, "time", "l2", "cold"),
-                         beside(rows, time, "blocks", NULL, NULL),
-                         beside(rows, time, "idle_sms", NULL, NULL),
-                         beside(rows, time, "blocks_on_busiest_sm", NULL, NULL)};
+    char id[DOCUMENT_ID + 32];
+    snprintf(id, sizeof id, "%s of %s", figure, time->id);
+    const struct row *row = rows_find(&bundle->counted, id);
+    return number_of(row && !row->stale ? row : NULL);
+}
+
+/* A closed library's blocks have no census. Counters tell how many blocks an SM had at least and at most,
+ * as means over the products of a pass. Where each had one or more, none is idle. Where one had none and
+ * none had more than one, as many are idle as there are SMs more than blocks. Else it is not known. */
+static void count_sms(struct line *line, const struct bundle *bundle, const struct row *time,
+                      double n_sm)
+{
+    const struct number all = counted(bundle, time, "blocks");
+    const struct number least = counted(bundle, time, "blocks_least");
+    const struct number most = counted(bundle, time, "blocks_most");
+
+    if (number_there(&line->idle) || !number_there(&all) || !number_there(&least))
+        return;
+    if (least.value >= 1)
+        line->idle = number_formed(0, "count", &least);
+    else if (least.value == 0 && most.value == 1)
+        line->idle = number_formed(n_sm - all.value, "count", &least);
+    line->is_counted = number_there(&line->idle);
+}
+
+static struct line line_of(const struct bundle *bundle, double n_sm, const struct row *time,
+                           const char *name, const char *tile)
+{
+    const struct rows *rows = &bundle->rows;
+    struct line line = {.name = name,
+                        .tile = tile,
+                        .time = number_of(time),
+                        .cold = beside(rows, time, "time", "l2", "cold"),
+                        .blocks = beside(rows, time, "blocks", NULL, NULL),
+                        .idle = beside(rows, time, "idle_sms", NULL, NULL),
+                        .busiest = beside(rows, time, "blocks_on_busiest_sm", NULL, NULL)};
+    count_sms(&line, bundle, time, n_sm);
+    return line;
 }
 
 /* How the tiles of a row of block_count reach the SMs; each way has lines of its own. */
@@ -119,7 +153,8 @@ static size_t take_own(struct section *section, const struct summary *summary, i
             continue;
         row_key(row, "tile", tile, sizeof tile);
         row_key(row, "split", split, sizeof split);
-        lines[n++] = line_of(rows, row, need == WGMMA ? "ours, wgmma" : "ours, mma.sync",
+        lines[n++] = line_of(summary->bundle, summary_sms(summary), row,
+                             need == WGMMA ? "ours, wgmma" : "ours, mma.sync",
                              section_text(section, "%s", tile));
     }
     return n;
@@ -130,18 +165,18 @@ static size_t take_other(const struct summary *summary, int need, const char *na
                          const char *tile, struct line *line)
 {
     const struct number time = summary_take(summary, small_needs[need], PICK_FIRST);
-    const struct rows *rows = &summary->bundle->rows;
-    const struct row *row = number_there(&time) ? rows_find(rows, time.id) : NULL;
+    const struct bundle *bundle = summary->bundle;
+    const struct row *row = number_there(&time) ? rows_find(&bundle->rows, time.id) : NULL;
 
     if (!number_there(&time))
         return 0;
     if (!row && summary->committed) {
-        rows = &summary->committed->rows;
-        row = rows_find(rows, time.id);
+        bundle = summary->committed;
+        row = rows_find(&bundle->rows, time.id);
     }
     if (!row)
         return 0;
-    *line = line_of(rows, row, name, tile);
+    *line = line_of(bundle, summary_sms(summary), row, name, tile);
     line->time.quoted = line->cold.quoted = line->blocks.quoted = time.quoted;
     line->idle.quoted = line->busiest.quoted = time.quoted;
     return 1;
@@ -180,8 +215,8 @@ static size_t take_all(struct section *section, const struct summary *summary, s
     else if (rows_pick(rows, small_needs[MMA_BEST], &best)) {
         char tile[48];
         row_key(&best, "tile", tile, sizeof tile);
-        lines[n++] = line_of(rows, rows_find(rows, best.id), "ours, mma.sync",
-                             section_text(section, "%s", tile));
+        lines[n++] = line_of(summary->bundle, summary_sms(summary), rows_find(rows, best.id),
+                             "ours, mma.sync", section_text(section, "%s", tile));
     }
     n += take_other(summary, CUBLAS, "cuBLAS", "its choice", &lines[n]);
     n += take_other(summary, CUBLASLT, "cuBLASLt", "best of all", &lines[n]);
@@ -506,7 +541,7 @@ void section_small(const struct summary *summary, struct section *section)
 {
     struct line lines[OWN_MOST + METRICS + 1];
     const size_t n = take_all(section, summary, lines);
-    bool is_quoted = false, is_ours = false;
+    bool is_quoted = false, is_ours = false, is_counted = false;
 
     section->name = "small";
     section->title = "SMALL PRODUCT";
@@ -517,6 +552,7 @@ void section_small(const struct summary *summary, struct section *section)
     for (size_t i = 0; i < n; i++) {
         is_quoted = is_quoted || lines[i].time.quoted;
         is_ours = is_ours || is_own(&lines[i]);
+        is_counted = is_counted || lines[i].is_counted;
     }
     put_table(section, lines, n);
     if (is_ours || is_quoted)
@@ -525,6 +561,8 @@ void section_small(const struct summary *summary, struct section *section)
                  is_quoted ? "\u2020 another card of this board, committed results: shown, not "
                              "ranked."
                            : "");
+    if (is_counted)
+        section_note(section, "Idle SMs of a library: by hardware counters.");
     draw_blocks(section, summary, WGMMA, "ours, wgmma");
     draw_blocks(section, summary, MMA_BEST, "ours, mma.sync");
     draw_blocks(section, summary, TRITON, "Triton");

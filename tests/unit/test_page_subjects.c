@@ -2,6 +2,7 @@
  * that other rows give another sentence, and none where no row supports it. */
 #include "tests/unit/test_report_help.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "report/bundle/quality.h"
@@ -515,6 +516,58 @@ static void no_rows(void **unused)
     }
 }
 
+/* --- small products --------------------------------------------------------------------------- */
+
+#define CUBLAS_TIME                                                                                \
+    "small_gemm.time{m=1024,n=1024,k=1024,type=fp16,acc=fp32,layout=nn,impl=cublas,tile=auto,"    \
+    "split=auto,l2=warm,timer=event}"
+
+static void put_counted(struct bundle *bundle, const char *figure, double value, bool stale)
+{
+    char id[300];
+    snprintf(id, sizeof id, "%s of " CUBLAS_TIME, figure);
+    struct row *row = rows_get(&bundle->counted, id, "count", ROW_EXACT);
+    assert_non_null(row);
+    row_put(row, 0, value, value);
+    row->centre = row->low = row->high = value;
+    row->status = stale ? ROW_STALE : ROW_OK;
+    row->stale = stale;
+}
+
+/* A library's idle SMs, of a board of 100, by how many blocks an SM had at least and at most. */
+static void idle_by_counters(void **unused)
+{
+    static const struct {
+        double blocks, least, most;
+        bool stale;
+        double idle; /* NAN: not known */
+    } table[] = {
+        {96, 0, 1, false, 4},      {100, 1, 1, false, 0},
+        {200, 2, 2, false, 0},     {150, 1, 2, false, 0},
+        {150, 0, 2, false, NAN},   /* 75 SMs have two, or some have one: not known */
+        {96, 0, 1.5, false, NAN},  /* of two products, a block is not always on the same SM */
+        {96, 0.5, 1, false, NAN},
+        {96, 0, 1, true, NAN},     /* other kernels were counted */
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct bundle bundle;
+        struct section s;
+        begin(&bundle);
+        put(&bundle, CUBLAS_TIME, "ns", 5000, 1900);
+        put_counted(&bundle, "blocks", table[i].blocks, table[i].stale);
+        put_counted(&bundle, "blocks_least", table[i].least, table[i].stale);
+        put_counted(&bundle, "blocks_most", table[i].most, table[i].stale);
+        build(section_small, &bundle, &s);
+        const struct number *idle = number_at(&s.grid[0], 0, 3);
+        assert_true(number_there(idle) == !isnan(table[i].idle));
+        assert_true(isnan(table[i].idle) || idle->value == table[i].idle);
+        assert_true(says(&s, "by hardware counters") == !isnan(table[i].idle));
+        rows_free(&bundle.counted);
+        end(&bundle, &s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -530,6 +583,7 @@ int main(void)
         cmocka_unit_test(right),
         cmocka_unit_test(sums),
         cmocka_unit_test(claims),
+        cmocka_unit_test(idle_by_counters),
         cmocka_unit_test(no_rows),
     };
     return cmocka_run_group_tests_name("sections of products and operators", tests, NULL, NULL);
