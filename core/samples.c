@@ -406,6 +406,8 @@ static struct figures of_slope(struct probe_run *r, const struct probe_metric *m
     f.s.mad = (low.mad + high.mad) / (work[1] - work[0]);
     f.best = stat_slope(stat_least_of_first(side[0], n[0], BEST_OF_FIRST), work[0],
                         stat_least_of_first(side[1], n[1], BEST_OF_FIRST), work[1]);
+    if (f.s.median < 0) /* is no time, and no rate */
+        f.s.median = f.best = NAN;
     f.resolution = tick / (work[1] - work[0]);
     f.side[0].work = work[0], f.side[0].s = low;
     f.side[1].work = work[1], f.side[1].s = high;
@@ -534,7 +536,10 @@ static json_t *metric_object(struct probe_run *r, const struct probe_metric *m,
         if (i < 2 || isfinite(fields[i].value))
             json_object_set_new(object, fields[i].name, figure(fields[i].value));
     if (!isfinite(f.s.median))
-        json_object_set_new(object, "why", json_string("too few samples for this percentile"));
+        json_object_set_new(object, "why",
+                            json_string(m->form == PROBE_SLOPE
+                                            ? "more work took less time: something else had the machine"
+                                            : "too few samples for this percentile"));
     if (isfinite(f.s.mad))
         json_object_set_new(object, "mad", rounded(f.s.mad, SPREAD_DIGITS));
     if (f.resolution > 0)

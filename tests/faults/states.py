@@ -497,7 +497,7 @@ def energy(stand_in):
     check("without --energy there is no power", not any("power" in one or "energy" in one for one in plain.values()), plain)
     asked = of("--energy")
     watts, joules = asked[warm].get("power", {}).get("median"), asked[warm].get("energy", {}).get("median")
-    check("--energy: the board's 300 W, to 2 %", watts and abs(watts - 300) < 6, asked[warm])
+    check("--energy: the board's 300 W, to a tenth", watts and abs(watts - 300) < 30, asked[warm])
     check("--energy: joules of one operation, not of a graph", joules and 0 < joules < 300 * 2e-3, asked[warm])
     check("--energy: cold behind a sweep: null, with why", "power" in asked[cold] and "energy" not in asked[cold] and
           "without a sweep" in asked[cold]["power"].get("why", ""), asked[cold])

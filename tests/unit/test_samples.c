@@ -440,6 +440,22 @@ static void slope_of_noisy_minima(void **state)
     assert_close(number(m, "median"), 31, 0.002);
 }
 
+/* Where more work took less time, there is no time of one unit. */
+static void slope_that_falls(void **state)
+{
+    (void)state;
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
+    while (probe_more(r)) {
+        probe_sample(r, SLOPE, 100, 5000);
+        probe_sample(r, SLOPE, 200, 4990);
+    }
+    const json_t *m = metric_of(last_case(), "slope");
+    assert_true(json_is_null(json_object_get(m, "median")));
+    assert_true(json_is_null(json_object_get(m, "best")));
+    assert_non_null(strstr(text(m, "why"), "more work took less time"));
+    assert_int_equal(json_array_size(json_object_get(m, "sides")), 2);
+}
+
 static void sample_slope(int works)
 {
     assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
@@ -1016,6 +1032,7 @@ int main(void)
         TEST(twentieth_counts_twenty_first_not),
         TEST(slope_of_two_works),
         TEST(slope_of_noisy_minima),
+        TEST(slope_that_falls),
         TEST(slope_of_one_work),
         TEST(slope_of_three_works),
         TEST(tails),
