@@ -163,6 +163,79 @@ static void judge_c40a(const struct bundle *bundle, struct finding *f)
                   positive, negative);
 }
 
+/* --- C92: which loads do the caches serve? ---------------------------------------------------- */
+
+static const double C92_MORE = 0.1, C92_ALL = 0.98, C92_NONE = 0.1;
+static const double SECTOR_BYTES = 32;
+
+#define SERVED(time)                                                                               \
+    {NEED_COUNTED, "l1_sectors of " time},                                                         \
+    {                                                                                              \
+        NEED_COUNTED, "dram_read of " time                                                         \
+    }
+#define IN_L2(impl) TIME("layernorm", "rows=1024,cols=4096,type=fp16,impl=" impl, "warm")
+static const struct need served_needs[] = {SERVED(COLD(CHAIN, "fused")),
+                                           SERVED(COLD(CHAIN, "unfused")),
+                                           SERVED(COLD(CHAIN, "silu")),
+                                           SERVED(IN_L2("fused")),
+                                           SERVED(IN_L2("unfused")),
+                                           NEEDS_END};
+
+/* Of the bytes that loads ask of the L1s, the share that device memory does not have to supply. */
+static struct row served(const struct row *sectors, const struct row *from_memory)
+{
+    const struct row sector = rule_number(1 / SECTOR_BYTES, "bytes");
+    const struct row asked = rule_quotient(sectors, &sector);
+    struct row share = rule_quotient(from_memory, &asked);
+    const double low = share.low;
+
+    share.centre = 1 - share.centre;
+    share.low = 1 - share.high;
+    share.high = 1 - low;
+    return share;
+}
+
+static struct row more_than(const struct row *a, const struct row *b)
+{
+    struct row more = *a;
+    more.centre -= b->centre;
+    more.low -= b->high;
+    more.high -= b->low;
+    more.stale |= b->stale;
+    return more;
+}
+
+static void judge_c92(const struct bundle *bundle, struct finding *f)
+{
+    enum { FUSED, CHAIN_OF_THREE, ONE_READ, FUSED_IN_L2, CHAIN_IN_L2, N };
+    struct row sectors[N], read[N], share[N];
+    const double least = RULE_LIMIT(f, C92_MORE);
+    if (!RULE_TAKE(bundle, served_needs, f, &sectors[0], &read[0], &sectors[1], &read[1],
+                   &sectors[2], &read[2], &sectors[3], &read[3], &sectors[4], &read[4]))
+        return;
+
+    for (int i = 0; i < N; i++)
+        share[i] = served(&sectors[i], &read[i]);
+    const struct row more = more_than(&share[FUSED], &share[CHAIN_OF_THREE]);
+    const bool positive = fused_at_least(&share[CHAIN_IN_L2], RULE_LIMIT(f, C92_ALL));
+    const bool negative = fused_below(&share[ONE_READ], RULE_LIMIT(f, C92_NONE));
+    rule_say(f->evidence, "share of what loads ask that L1 and L2 serve, by counters");
+    rule_say_row(f, "silu(rmsnorm(x) + bias), 16384x8192 fp16, cold, one kernel", &share[FUSED]);
+    rule_say_row(f, "three", &share[CHAIN_OF_THREE]);
+    rule_say_row(f, "LayerNorm of 1024x4096 in the L2, one kernel", &share[FUSED_IN_L2]);
+    rule_say_row(f, "three, in the L2", &share[CHAIN_IN_L2]);
+    rule_say_control(f, true, positive, "what lies in the L2 is served by it", &share[CHAIN_IN_L2]);
+    rule_say_control(f, false, negative, "a kernel that reads each element once", &share[ONE_READ]);
+    rule_say_figure(f, "one", &share[FUSED]);
+    rule_say_figure(f, "three", &share[CHAIN_OF_THREE]);
+    rule_say_figure(f, "more", &more);
+    rule_conclude(f,
+                  fused_at_least(&more, least) ? CLAIM_REPRODUCED
+                  : fused_below(&more, 0)      ? CLAIM_REFUTED
+                                               : CLAIM_MIXED,
+                  positive, negative);
+}
+
 /* --- C42: passes through memory --------------------------------------------------------------- */
 
 static const double C42_PASSES = 1.5, C42_NONE = 1.1, C42_ONE = 0.1, C42_LONGER = 0.05;
@@ -382,6 +455,29 @@ static const struct claim claims[] = {
              "REFUTED when either is below 1.05, else MIXED. Controls as for C40.",
      .judge = judge_c40b,
      .needs = NEEDS(c40_needs, row_needs, quantised_needs)},
+    {.id = "C92",
+     .article = "ai-rng",
+     .quote = C40_QUOTE,
+     .clause = "improves cache use",
+     .since = "2026-11-27T13:36Z",
+     .plain = {.yes = "L1 and L2 serve {one:%} of what one fused kernel loads, {three:%} of what "
+                      "three load.",
+               .no = "L1 and L2 serve {one:%} of what one fused kernel loads, {three:%} of what "
+                     "three load: no more.",
+               .partly = "Between: L1 and L2 serve {more:range} more of what one fused kernel loads; "
+                         "{C92_MORE} is asked."},
+     .surprise = 1,
+     .statement = "A larger share of the loads of norm, bias and activation is served by L1 or L2 "
+                  "when they are one kernel. What passes from the L2 to the SMs is C40a's.",
+     .rule = "1 - bytes read from device memory over 32 bytes for each sector that loads ask of the "
+             "L1s, by hardware counters, one kernel minus three: silu(rmsnorm(x) + bias) at "
+             "16384x8192 fp16, cold. REPRODUCED when it is 0.1 or more, REFUTED when it is less "
+             "than 0, MIXED between. Without counters NOT TESTABLE. Positive control: LayerNorm at "
+             "1024x4096 fp16 in the L2, where the caches serve both: 0.98 or more of three "
+             "kernels' loads. Negative control: a kernel that reads each element once, "
+             "from memory, must read less than 0.1.",
+     .judge = judge_c92,
+     .needs = NEEDS(served_needs)},
     {.id = "C42",
      .article = "dev.to",
      .quote = C42_QUOTE,

@@ -26,17 +26,6 @@ static const struct claim claims[] = {
              "joules by the energy counter, and tokens per second at batch 64.",
      .waits = "joules of a whole decode step, in each packaging",
      .needs = NEEDS(NULL)},
-    {.id = "C92",
-     .article = "ai-rng",
-     .quote = "Normalization + activation | layer norm or RMS norm with bias and activation | "
-              "reduces bandwidth and improves cache use",
-     .clause = "improves cache use",
-     .statement = "A larger share of the loads of norm, bias and activation is served by L1 or L2 "
-                  "when they are one kernel. The rest of the quote is C40's.",
-     .open = "Sectors that L1 and L2 serve, by hardware counters, of the fused kernel and of the "
-             "kernels that it replaces, where the tensor fits the L2 and where it does not.",
-     .waits = "counted bytes and cycles of fused kernels beside separate ones",
-     .needs = NEEDS(NULL)},
     {.id = "C93",
      .article = "ai-rng",
      .quote = "Precision mismatches [...] across hardware generations",
@@ -44,24 +33,6 @@ static const struct claim claims[] = {
      .open = "Digests and errors of the fused operators on boards of two generations, from inputs "
              "of the same seed: which differ in a bit, and by how much.",
      .waits = "two boards of different generations",
-     .needs = NEEDS(NULL)},
-    {.id = "C94",
-     .article = "ai-rng",
-     .quote = "blocked computation",
-     .statement = "A fused attention kernel computes in blocks that stay on the SM: scores never "
-                  "reach device memory.",
-     .open = "Counted bytes of device memory of attention over a prompt, fused and by three "
-             "kernels, against the bytes of its operands.",
-     .waits = "counted bytes and cycles of fused kernels beside separate ones",
-     .needs = NEEDS(NULL)},
-    {.id = "C95",
-     .article = "ai-rng",
-     .quote = "efficient use of tensor cores",
-     .statement =
-         "A fused attention kernel keeps the tensor cores busy for more than half of its time.",
-     .open = "Counted busy cycles of the tensor pipe during attention over a prompt, beside its "
-             "flop/s over the rated peak.",
-     .waits = "counted bytes and cycles of fused kernels beside separate ones",
      .needs = NEEDS(NULL)},
 };
 

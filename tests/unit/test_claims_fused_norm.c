@@ -99,6 +99,41 @@ static void cache_use(void **unused)
     assert_int_equal(c40a(0.5, 1.3, 1), CLAIM_NOT_TESTABLE); /* one kernel falls against three */
 }
 
+/* Shares of what loads ask that the caches serve: fused, unfused, a kernel that reads once; both in the L2. */
+struct c92 {
+    double fused, unfused, silu, fused_in_l2, unfused_in_l2;
+};
+
+static void put_served(struct bundle *b, const char *time, double share)
+{
+    put_counted(b, "l1_sectors", time, 1e6);
+    put_counted(b, "dram_read", time, 32e6 * (1 - share));
+}
+
+#define IN_L2(impl)                                                                                \
+    OF("layernorm", "time", "rows=1024,cols=4096,type=fp16,impl=" impl                             \
+                            ",mode=graph,l2=warm,timer=event}")
+static enum claim_verdict c92(struct c92 c)
+{
+    struct bundle b = {0};
+    put_served(&b, COLD(CHAIN, "fused"), c.fused);
+    put_served(&b, COLD(CHAIN, "unfused"), c.unfused);
+    put_served(&b, COLD(CHAIN, "silu"), c.silu);
+    put_served(&b, IN_L2("fused"), c.fused_in_l2);
+    put_served(&b, IN_L2("unfused"), c.unfused_in_l2);
+    return verdict("C92", &b);
+}
+
+static void served_by_caches(void **unused)
+{
+    (void)unused;
+    assert_int_equal(c92((struct c92){0.67, 0.40, 0, 1, 1}), CLAIM_REPRODUCED);
+    assert_int_equal(c92((struct c92){0.45, 0.40, 0, 1, 1}), CLAIM_MIXED);
+    assert_int_equal(c92((struct c92){0.35, 0.40, 0, 1, 1}), CLAIM_REFUTED);
+    assert_int_equal(c92((struct c92){0.67, 0.40, 0, 1, 0.5}), CLAIM_NOT_TESTABLE); /* not in the L2 */
+    assert_int_equal(c92((struct c92){0.67, 0.40, 0.5, 1, 1}), CLAIM_NOT_TESTABLE); /* a stream hits */
+}
+
 /* --- C42 -------------------------------------------------------------------------------------- */
 
 struct c42 {
@@ -186,6 +221,7 @@ int main(void)
         cmocka_unit_test(one_kernel_moves_less),
         cmocka_unit_test(one_kernel_is_faster),
         cmocka_unit_test(cache_use),
+        cmocka_unit_test(served_by_caches),
         cmocka_unit_test(passes_through_memory),
         cmocka_unit_test(one_pass),
         cmocka_unit_test(reading_again),
