@@ -153,10 +153,10 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "blocked computation",
      .since = "2026-11-27T13:36Z",
-     .plain = {.yes = "Fused attention writes {most} times its result to device memory, three "
-                      "kernels {chain} times: scores stay on the SM.",
-               .no = "Fused attention writes {most} times its result to device memory, three "
-                     "kernels {chain} times: more than a result.",
+     .plain = {.yes = "Fused attention writes {most} times its result, three kernels {chain} times: "
+                      "no scores.",
+               .no = "Fused attention writes {most} times its result, three kernels {chain} times: "
+                     "more.",
                .partly = "Between: fused attention writes {most:range} times its result to device "
                          "memory against limits of {C94_RESULT} and {C94_TWICE}."},
      .surprise = 0,

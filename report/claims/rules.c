@@ -191,7 +191,7 @@ static void say_why_not(const struct row *row, const char *how, struct finding *
         rule_say_why(f, WHY_UNSTEADY, "%s: %s", row->id, why);
     else if (isnan(row->low))
         rule_say_why(f, how ? WHY_MISSING : WHY_UNSTEADY, "%s %s%s", row->id,
-                     how ? "was measured once, by " : "has too few usable runs", how ? how : "");
+                     how ? "was measured once, by " : "has too few runs", how ? how : "");
     else if (is_measured(row) && !(row->low > 0))
         rule_say_why(f, WHY_UNSTEADY, "%s reads no time and no rate", row->id);
 }

@@ -101,7 +101,7 @@ static void classes(void **unused)
     (void)unused;
     says(&claim, none, "Not measured: p.time; run `p`.", WHY_MISSING, false);
     says(&claim, bundle_of(4830, 0.86, 0.01, 3),
-         "Not steady: p.time has too few usable runs; run `p` again.", WHY_UNSTEADY, false);
+         "Not steady: p.time has too few runs; run `p` again.", WHY_UNSTEADY, false);
     says(&claim, bundle_of(0.5, 0.86, 0.01, 7), "A control failed: it takes more than 1.",
          WHY_CONTROL, false);
     other.judge = refuse;
