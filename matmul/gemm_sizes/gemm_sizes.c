@@ -336,8 +336,8 @@ static void measure_power(struct probe_run *r, const struct ways *ways, int size
     struct gpu_graph graph = way_graph(r, ways, &s.product, way, n, 1);
     product_poison(r, &s.product);
     const struct gpu_power power = gpu_power(r, replay, &graph, guess_ns * (double)n);
-    if (isnan(power.watts)) {
-        probe_missing(r, POWER, "NVML has no energy counter that moves here");
+    if (power.why) {
+        probe_missing(r, POWER, power.why);
     } else {
         probe_value(r, POWER, power.watts);
         probe_value(r, ENERGY, power.joules / (double)n);

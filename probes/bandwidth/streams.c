@@ -347,8 +347,8 @@ static double measure_power(struct probe_run *r, struct mover *m, struct stream 
                           stream ? stream->bytes : 0))
         return NAN;
     const struct gpu_power power = gpu_power(r, work_once, &work, ns);
-    if (isnan(power.watts)) {
-        probe_missing(r, POWER, "NVML has no energy counter that moves here");
+    if (power.why) {
+        probe_missing(r, POWER, power.why);
         return NAN;
     }
     probe_value(r, POWER, power.watts);
