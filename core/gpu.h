@@ -206,12 +206,12 @@ double gpu_launch_clocked_ns(struct probe_run *r, cudaKernel_t kernel,
 
 /* Mean power of the board while `once` is called again and again, each call putting about `once_ns`
  * of work on the run's stream, and the energy of a call. Some 2 ms are always queued behind what
- * runs, so that the GPU waits only for launches that take the host longer than they take the GPU. By
- * NVML's energy counter, which moves every 20 to 100 ms: read from one of its steps to a later one,
- * at least 290 ms apart, after 100 ms that are not counted. A thread looks at it all the time. It
- * sees a step late by as long as a look takes: power is known to 0.2 %, and to 2 % in a virtual
- * machine where that is 5 ms. NaN without such a counter, under --check and under --counters. Stores
- * what was read as facts. It takes half a second: for cases of three rounds. */
+ * runs, so that the GPU waits only for what takes longer to launch than to run. By NVML's energy
+ * counter, which moves every 20 to 100 ms: read from one of its steps to a later one, at least 290 ms
+ * apart, after 100 ms that are not counted. A thread looks at it all the time. It sees a step late by
+ * as long as a look takes: power is known to 0.2 %, and to 2 % in a virtual machine where that is
+ * 5 ms. NaN without such a counter, under --check and under --counters. Stores what was read as
+ * facts. It takes half a second: for cases of three rounds. */
 struct gpu_power {
     double watts, joules;
     const char *why; /* they are NaN; NULL: they are not */

@@ -10,7 +10,8 @@
 #include "core/nvml.h"
 
 /* Three steps of a counter that moves every 100 ms, the first of them seen late. */
-static const double WARM_NS = 100e6, COUNTED_NS = 290e6, GIVE_UP_NS = 2e9, BATCH_NS = 2e6;
+static const double WARM_NS = 100e6, COUNTED_NS = 290e6, GIVE_UP_NS = 2e9;
+static const double BATCH_NS = 2e6;
 static const double LIMIT_PASSED = 1.1; /* for moments only does a board take more than its limit */
 
 /* The counter's steps while work goes on. One thread writes them; the run's own reads them when that
@@ -49,7 +50,7 @@ static bool has_enough(const struct meter *m)
            (double)probe_host_ns() - m->began_ns >= GIVE_UP_NS;
 }
 
-/* In a thread of its own: a look takes 5 ms in some virtual machines, in which the GPU would idle. */
+/* In a thread of its own: a look takes 5 ms in some virtual machines, and the GPU would idle. */
 static void *watch(void *meter)
 {
     static const struct timespec a_while = {.tv_nsec = 500000};
@@ -119,10 +120,10 @@ struct gpu_power gpu_power(struct probe_run *r, void (*once)(struct probe_run *r
     struct gpu_power power = {NAN, NAN, NULL};
     char why[NVML_WHY];
 
-    power.why = probe_is_check_run(r)  ? "not measured under --check"
-                : probe_is_counted(r)  ? "not measured under --counters"
-                : !(once_ns > 0)       ? "how long the work takes was not measured"
-                                       : NULL;
+    power.why = probe_is_check_run(r) ? "not measured under --check"
+                : probe_is_counted(r) ? "not measured under --counters"
+                : !(once_ns > 0)      ? "how long the work takes was not measured"
+                                      : NULL;
     if (power.why)
         return power;
     power.why = "NVML has no energy counter here";

@@ -21,10 +21,10 @@
  *                     for each operator between; in a graph. Its head is ours
  *     impl=read       reads as many bytes and drops them; share_of_read compares with it
  *
- * power, energy: two steps a launch or a graph, again and again, for a third of a second, from one step
- * of NVML's energy counter to another; joules of one step. impl=read, the control, reads as many bytes
- * as a step. Where steps in a row take more than 1.1 times step_time, something else than steps was
- * measured, and both are missing; only impl=stream, which waits for its launches, may take longer.
+ * power, energy: two steps a launch or a graph, again and again, for a third of a second, from one
+ * step of NVML's energy counter to another. impl=read, the control, reads as many bytes as a step.
+ * Where steps in a row take more than 1.1 times step_time the board did something else, too, and both
+ * are missing. Only impl=stream may take longer: it waits for its launches.
  *
  * Inside the timed region: two amounts of work, n and 2n layers or steps, in a launch, a graph,
  * or a row of launches between two events; the slope is one layer's time, or one step's. A
@@ -46,9 +46,9 @@
  * them cost a graph of six kernels 40 us; a barrier 33; the ring hides what its 200 KB an SM
  * cover, 4.7 us of memory time, and should come to 28 to 29 us. Found: 46, 49, and 34 to 37;
  * near, which was not foreseen, 31, and far 53. Alone, words take 6 us from all SMs to all SMs beside
- * a stream (edges; docs/FINDINGS.md). Expected, and not measured yet: 130 W and what the bytes take,
- * up to 650 W at the rate of a long read. A step of 1B takes 0.4 J as a graph and 0.35 near, one of 8B
- * 2.5 and 2.3; a read of a step's bytes takes the fewest.
+ * a stream (edges; docs/FINDINGS.md). Joules were not measured yet. Expected are 130 W of the idle
+ * board, and up to 520 W for the bytes, at the rate of a long read: a step of 1B takes 0.42 J
+ * as a graph and 0.36 near, one of 8B 2.3 and 2.15, and a read of a step's bytes takes fewer.
  *
  * Traps. A short chain's weights stay in the L2. A graph cannot be replayed with a fixed epoch: its
  * words would look fresh; kernels that stay are launched, each time with greater epochs. The choice
@@ -116,7 +116,7 @@ static const struct probe_metric metrics[] = {
     [POWER] = {"power", "watts", PROBE_LOWER, .keys = KEYS,
                .what = "of the board while it does step after step, by NVML's energy counter"},
     [ENERGY] = {"energy", "joules", PROBE_LOWER, .keys = KEYS,
-                .what = "that the board takes for one whole step; impl=read: for reading its bytes"},
+                .what = "that the board takes for one whole step, or to read its bytes"},
 };
 
 static const char *const model_words[] = {"1b", "3b", "8b", "70b", NULL};
@@ -136,7 +136,7 @@ static const struct probe_parameter parameters[] = {
 /* --- one point -------------------------------------------------------------------------------- */
 
 enum { TIMED_STEPS = 1, LEAST_WATCHED = 4, WATCHED = 5 };
-enum { BARE_READ = DECODER_WAYS, CONSUMERS }; /* whose power is measured: the packagings, and the read */
+enum { BARE_READ = DECODER_WAYS, CONSUMERS }; /* what takes power: a packaging, or the read */
 static const double CLOSE = 0.03, SLOW = 1.08, LONGER = 1.1;
 
 /* Its memory is made when the first of its cases is due. */
@@ -421,8 +421,8 @@ static void power_missing(struct probe_run *r, const char *why)
     probe_missing(r, ENERGY, why);
 }
 
-/* False: nothing was done. The joules are of whole steps only where no time passes between them; to
- * wait for launches is a part of what is launched one by one. */
+/* False: nothing was done. Joules are a step's only where no time passes between steps. What is
+ * launched kernel by kernel waits for its launches: that is a part of it. */
 static bool say_power(struct probe_run *r, struct again *a, double step_ns)
 {
     const double steps = a->work.steps;
@@ -466,7 +466,7 @@ static void measure_power(struct probe_run *r, struct point *q, const struct dec
     }
     decoder_poison(r, &q->t);
     if (say_power(r, &a, step_ns) && p)
-        require_bits(r, p, &q->chosen[p->way->bits][1], steps, "after a third of a second of steps");
+        require_bits(r, p, &q->chosen[p->way->bits][1], steps, "after step upon step");
     if (p && p->way->in_graph)
         gpu_graph_free(&a.graph);
 }
@@ -669,14 +669,17 @@ static void measure_ways(struct probe_run *r, struct point *q, bool all, unsigne
                                                   WAY_VALUES, WAY_NEAR};
     q->flags = flags;
     measure_read(r, q);
-    measure_power(r, q, NULL, NULL, q->read_ns * decoder_step_reads(&q->p) / decoder_layer_reads(&q->p));
+    measure_power(r, q, NULL, NULL,
+                  q->read_ns * decoder_step_reads(&q->p) / decoder_layer_reads(&q->p));
     for (size_t i = 0; i < (all ? DECODER_WAYS : PROBE_LENGTH(curve)); i++)
         measure_way(r, q, all ? (enum decoder_way_name)i : curve[i], flags);
 }
 
-/* Half a second each: what C88b takes, from slow to fast, and the read. All others are left to --deep. */
+/* Half a second each. C88b takes these, from slow to fast, and the read; all others are left to
+ * --deep. */
 static const bool power_due[][CONSUMERS] = {
-    [MODEL_1B] = {[WAY_GRAPH] = true, [WAY_DEPENDENT] = true, [WAY_NEAR] = true, [BARE_READ] = true},
+    [MODEL_1B] = {[BARE_READ] = true, [WAY_GRAPH] = true, [WAY_DEPENDENT] = true,
+                  [WAY_NEAR] = true},
     [MODEL_8B] = {[WAY_GRAPH] = true, [WAY_NEAR] = true},
 };
 
