@@ -205,13 +205,16 @@ double gpu_launch_clocked_ns(struct probe_run *r, cudaKernel_t kernel,
                              const struct gpu_shape *shape, const void *args, double *mhz);
 
 /* Mean power of the board while `once` is called again and again, each call putting about `once_ns`
- * of work on the run's stream, and the energy of a call. By NVML's energy counter, which moves every
- * 20 to 100 ms: read from one of its steps to a later one, at least 300 ms apart, after 100 ms that
- * are not counted. A step is seen up to 2 ms late, or a call's length, so power is known to 1 %. NaN
- * without such a counter, under --check and under --counters. Stores what was read as facts. It takes
- * half a second: for cases of three rounds. */
+ * of work on the run's stream, and the energy of a call. Some 2 ms are always queued behind what
+ * runs, so that the GPU waits only for what takes longer to launch than to run. By NVML's energy
+ * counter, which moves every 20 to 100 ms: read from one of its steps to a later one, at least 290 ms
+ * apart, after 100 ms that are not counted. A thread looks at it all the time. It sees a step late by
+ * as long as a look takes: power is known to 0.2 %, and to 2 % in a virtual machine where that is
+ * 5 ms. NaN without such a counter, under --check and under --counters. Stores what was read as
+ * facts. It takes half a second: for cases of three rounds. */
 struct gpu_power {
     double watts, joules;
+    const char *why; /* they are NaN; NULL: they are not */
 };
 struct gpu_power gpu_power(struct probe_run *r, void (*once)(struct probe_run *r, void *what),
                            void *what, double once_ns);

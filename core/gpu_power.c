@@ -1,20 +1,29 @@
 /* Power and energy of repeated work, by NVML's energy counter. */
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "core/gpu.h"
 #include "core/gpu_inside.h"
 #include "core/nvml.h"
 
-static const double WARM_NS = 100e6, COUNTED_NS = 300e6, GIVE_UP_NS = 2e9, BATCH_NS = 2e6;
+/* Three steps of a counter that moves every 100 ms, the first of them seen late. */
+static const double WARM_NS = 100e6, COUNTED_NS = 290e6, GIVE_UP_NS = 2e9;
+static const double BATCH_NS = 2e6;
 static const double LIMIT_PASSED = 1.1; /* for moments only does a board take more than its limit */
 
-/* The counter's steps while work goes on. */
+/* The counter's steps while work goes on. One thread writes them; the run's own reads them when that
+ * one has ended. */
 struct meter {
-    struct nvml *nvml;
+    const struct nvml *nvml;
     double began_ns, last_j;
     double first_ns, first_j; /* at the first step after the warm-up; NaN before */
     double end_ns, end_j;     /* at the latest step */
     int steps;
+    atomic_bool is_done;
+    pthread_t thread;
 };
 
 static void look(struct meter *m)
@@ -35,14 +44,43 @@ static void look(struct meter *m)
     m->steps++;
 }
 
-static bool is_done(const struct meter *m)
+static bool has_enough(const struct meter *m)
 {
     return m->end_ns - m->first_ns >= COUNTED_NS ||
            (double)probe_host_ns() - m->began_ns >= GIVE_UP_NS;
 }
 
+/* In a thread of its own: a look takes 5 ms in some virtual machines, and the GPU would idle. */
+static void *watch(void *meter)
+{
+    static const struct timespec a_while = {.tv_nsec = 500000};
+    struct meter *m = meter;
+
+    while (!has_enough(m)) {
+        look(m);
+        nanosleep(&a_while, NULL);
+    }
+    atomic_store(&m->is_done, true);
+    return NULL;
+}
+
+/* It may outlive a run that a failed call ends, so it is not on the stack. */
+static struct meter *start_meter(struct probe_run *r, const struct nvml *nvml)
+{
+    struct meter *m = probe_host_alloc(r, sizeof *m);
+    *m = (struct meter){.nvml = nvml,
+                        .began_ns = (double)probe_host_ns(),
+                        .last_j = nvml_energy_j(nvml),
+                        .first_ns = NAN,
+                        .end_ns = NAN};
+    atomic_init(&m->is_done, false);
+    if (pthread_create(&m->thread, NULL, watch, m) != 0)
+        probe_fail(r, "no thread to watch the energy counter");
+    return m;
+}
+
 /* Batch after batch, one always queued behind the one that runs. Returns ns of a call. */
-static double keep_busy(struct probe_run *r, struct meter *m,
+static double keep_busy(struct probe_run *r, const struct meter *m,
                         void (*once)(struct probe_run *, void *), void *what, double once_ns)
 {
     const double calls = fmax(1, ceil(BATCH_NS / once_ns));
@@ -50,45 +88,57 @@ static double keep_busy(struct probe_run *r, struct meter *m,
     cudaEvent_t done[] = {e.start, e.stop};
     double n = 0;
 
-    gpu_wait(r);
-    m->began_ns = (double)probe_host_ns();
-    m->last_j = nvml_energy_j(m->nvml);
-    for (int batch = 0; !is_done(m); batch++) {
+    for (int batch = 0; !atomic_load(&m->is_done); batch++) {
         for (double i = 0; i < calls; i++, n++)
             once(r, what);
         CUDA(cudaEventRecord(done[batch % 2], gpu_stream(r)));
         if (batch > 0)
             CUDA(cudaEventSynchronize(done[(batch - 1) % 2]));
-        look(m);
     }
     gpu_wait(r);
     return ((double)probe_host_ns() - m->began_ns) / n;
 }
 
+static void take(struct probe_run *r, const struct meter *m, double call_ns,
+                 struct gpu_power *power)
+{
+    const double limit_w = nvml_facts(m->nvml).power_limit_w;
+    const double counted_ns = m->end_ns - m->first_ns;
+
+    power->watts = 1e9 * (m->end_j - m->first_j) / counted_ns;
+    power->joules = power->watts * call_ns * 1e-9;
+    power->why = NULL;
+    probe_fact(r, "energy_counter", "%d steps in %.0f ms", m->steps, counted_ns / 1e6);
+    probe_fact(r, "power_limit_w", "%.0f", limit_w);
+    probe_require(r, power->watts > 0 && !(power->watts > LIMIT_PASSED * limit_w),
+                  "%.0f W, where the limit is %.0f", power->watts, limit_w);
+}
+
 struct gpu_power gpu_power(struct probe_run *r, void (*once)(struct probe_run *r, void *what),
                            void *what, double once_ns)
 {
-    struct gpu_power power = {NAN, NAN};
+    struct gpu_power power = {NAN, NAN, NULL};
     char why[NVML_WHY];
-    struct meter m = {.first_ns = NAN, .end_ns = NAN};
 
-    if (probe_is_check_run(r) || probe_is_counted(r) || !(once_ns > 0))
+    power.why = probe_is_check_run(r) ? "not measured under --check"
+                : probe_is_counted(r) ? "not measured under --counters"
+                : !(once_ns > 0)      ? "how long the work takes was not measured"
+                                      : NULL;
+    if (power.why)
         return power;
-    m.nvml = nvml_open(gpu_pci_bus(r), why);
-    if (!isnan(nvml_energy_j(m.nvml))) {
-        const double call_ns = keep_busy(r, &m, once, what, once_ns);
-        const double limit_w = nvml_facts(m.nvml).power_limit_w;
-        const double counted_ns = m.end_ns - m.first_ns;
-        if (counted_ns >= COUNTED_NS) {
-            power.watts = 1e9 * (m.end_j - m.first_j) / counted_ns;
-            power.joules = power.watts * call_ns * 1e-9;
-            probe_fact(r, "energy_counter", "%d steps in %.0f ms", m.steps, counted_ns / 1e6);
-            probe_fact(r, "power_limit_w", "%.0f", limit_w);
-            probe_require(r, power.watts > 0 && !(power.watts > LIMIT_PASSED * limit_w),
-                          "%.0f W, where the limit is %.0f", power.watts, limit_w);
-        }
+    power.why = "NVML has no energy counter here";
+    struct nvml *nvml = nvml_open(gpu_pci_bus(r), why);
+    if (!isnan(nvml_energy_j(nvml))) {
+        gpu_wait(r);
+        struct meter *m = start_meter(r, nvml);
+        const double call_ns = keep_busy(r, m, once, what, once_ns);
+        pthread_join(m->thread, NULL);
+        power.why = "NVML's energy counter does not move here";
+        if (m->end_ns - m->first_ns >= COUNTED_NS)
+            take(r, m, call_ns, &power);
+        free(m);
     }
-    nvml_close(m.nvml);
+    nvml_close(nvml);
     return power;
 }
 
@@ -105,9 +155,9 @@ struct gpu_power gpu_power_of_graph(struct probe_run *r, const struct gpu_graph 
 
 bool gpu_power_value(struct probe_run *r, int metric, const struct gpu_power *power)
 {
-    if (isnan(power->watts))
-        probe_missing(r, metric, "NVML has no energy counter that moves here");
+    if (power->why)
+        probe_missing(r, metric, power->why);
     else
         probe_value(r, metric, power->watts);
-    return !isnan(power->watts);
+    return !power->why;
 }

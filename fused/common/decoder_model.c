@@ -48,6 +48,13 @@ double decoder_layer_reads(const struct decoder_problem *p)
     return bytes + 2 * 2.0 * p->batch * p->context * s->kv_heads * s->head_dim;
 }
 
+double decoder_step_reads(const struct decoder_problem *p)
+{
+    const struct decoder_shape *s = &p->model.shape;
+    return p->model.layers * decoder_layer_reads(p) +
+           (double)decoder_matrix_bytes(s, DECODER_HEAD) + 2.0 * s->hidden;
+}
+
 double decoder_problem_bytes(const struct decoder_problem *p)
 {
     return fixed_bytes(p) + p->sets * set_bytes(p);

@@ -21,6 +21,11 @@
  *                     for each operator between; in a graph. Its head is ours
  *     impl=read       reads as many bytes and drops them; share_of_read compares with it
  *
+ * power, energy: two steps a launch or a graph, again and again, for a third of a second, from one
+ * step of NVML's energy counter to another. impl=read, the control, reads as many bytes as a step.
+ * Where steps in a row take more than 1.1 times step_time the board did something else, too, and both
+ * are missing. Only impl=stream may take longer: it waits for its launches.
+ *
  * Inside the timed region: two amounts of work, n and 2n layers or steps, in a launch, a graph,
  * or a row of launches between two events; the slope is one layer's time, or one step's. A
  * launch's own cost is thus in no figure of a kernel that stays. Every layer has weights and
@@ -41,7 +46,9 @@
  * them cost a graph of six kernels 40 us; a barrier 33; the ring hides what its 200 KB an SM
  * cover, 4.7 us of memory time, and should come to 28 to 29 us. Found: 46, 49, and 34 to 37;
  * near, which was not foreseen, 31, and far 53. Alone, words take 6 us from all SMs to all SMs beside
- * a stream (edges; docs/FINDINGS.md).
+ * a stream (edges; docs/FINDINGS.md). Joules were not measured yet. Expected are 130 W of the idle
+ * board, and up to 520 W for the bytes, at the rate of a long read: a step of 1B takes 0.42 J
+ * as a graph and 0.36 near, one of 8B 2.3 and 2.15, and a read of a step's bytes takes fewer.
  *
  * Traps. A short chain's weights stay in the L2. A graph cannot be replayed with a fixed epoch: its
  * words would look fresh; kernels that stay are launched, each time with greater epochs. The choice
@@ -71,6 +78,8 @@ enum {
     TIMELINE,
     BARRIER_UNDER_LOAD,
     ENDURED,
+    POWER,
+    ENERGY,
 };
 #define KEYS "model,context,batch,impl,l2"
 static const struct probe_metric metrics[] = {
@@ -104,6 +113,10 @@ static const struct probe_metric metrics[] = {
                  .what =
                      "layers that one launch ended with the right bits, with blocks that wait at "
                      "random"},
+    [POWER] = {"power", "watts", PROBE_LOWER, .keys = KEYS,
+               .what = "of the board while it does step after step, by NVML's energy counter"},
+    [ENERGY] = {"energy", "joules", PROBE_LOWER, .keys = KEYS,
+                .what = "that the board takes for one whole step, or to read its bytes"},
 };
 
 static const char *const model_words[] = {"1b", "3b", "8b", "70b", NULL};
@@ -123,13 +136,15 @@ static const struct probe_parameter parameters[] = {
 /* --- one point -------------------------------------------------------------------------------- */
 
 enum { TIMED_STEPS = 1, LEAST_WATCHED = 4, WATCHED = 5 };
-static const double CLOSE = 0.03, SLOW = 1.08;
+enum { BARE_READ = DECODER_WAYS, CONSUMERS }; /* what takes power: a packaging, or the read */
+static const double CLOSE = 0.03, SLOW = 1.08, LONGER = 1.1;
 
 /* Its memory is made when the first of its cases is due. */
 struct point {
     struct decoder_problem p;
     uint32_t layers, steps; /* n of the slopes; steps 0: layers alone */
     unsigned flags;
+    const bool *is_power_due; /* of each consumer, in three rounds; else with --deep. NULL: never */
     bool is_ready;
     struct decoder_kernels kernels;
     struct decoder_tensors t;
@@ -348,7 +363,9 @@ static void count_kernels(struct probe_run *r, const struct point *q,
                   "%s: %zu kernels, expected %u", way_name(p->way), n, p->way->kernels - !merges);
 }
 
-static void measure_open_way(struct probe_run *r, struct point *q, const struct decoder_packing *p)
+/* Returns ns of a step; NaN where none was timed. */
+static double measure_open_way(struct probe_run *r, struct point *q,
+                               const struct decoder_packing *p)
 {
     const enum decoder_bits bits = p->way->bits;
     const double error = verify(r, q, p);
@@ -374,7 +391,87 @@ static void measure_open_way(struct probe_run *r, struct point *q, const struct 
         probe_fact(r, "sides", "%u and %u SMs, mask %#x of 8 KiB in a page",
                    q->t.near.args.map.count[0], q->t.near.args.map.count[1],
                    q->t.near.args.map.mask);
+    return q->steps > 0 ? probe_median(r, STEP_TIME) : (double)NAN;
 }
+
+/* --- how many joules does it take? ------------------------------------------------------------ */
+
+/* What is done again and again: the steps that were timed last, whose bits are known. */
+struct again {
+    struct point *q;
+    const struct decoder_packing *p; /* NULL: a read of as many bytes */
+    struct decoder_work work;
+    struct gpu_graph graph;
+};
+
+static void do_again(struct probe_run *r, void *what)
+{
+    const struct again *a = what;
+    if (!a->p)
+        decoder_launch_read(r, &a->q->t, a->work.steps * decoder_step_reads(&a->q->p));
+    else if (a->p->way->in_graph)
+        CUDA(cudaGraphLaunch(a->graph.exec, gpu_stream(r)));
+    else
+        decoder_launch(r, a->p, &a->work);
+}
+
+static void power_missing(struct probe_run *r, const char *why)
+{
+    probe_missing(r, POWER, why);
+    probe_missing(r, ENERGY, why);
+}
+
+/* False: nothing was done. Joules are a step's only where no time passes between steps. What is
+ * launched kernel by kernel waits for its launches: that is a part of it. */
+static bool say_power(struct probe_run *r, struct again *a, double step_ns)
+{
+    const double steps = a->work.steps;
+    const bool waits = a->p && a->p->way->layer && !a->p->way->in_graph;
+    const struct gpu_power power = gpu_power(r, do_again, a, steps * step_ns);
+    if (power.why) {
+        power_missing(r, power.why);
+        return false;
+    }
+    const double longer = 1e9 * power.joules / power.watts / steps / step_ns;
+    probe_fact(r, "in_a_row", "%.3f times the time of one", longer);
+    if (longer > LONGER && !waits) {
+        power_missing(r, "in a row, steps take more than 1.1 times the time of one");
+        return true;
+    }
+    probe_value(r, POWER, power.watts);
+    probe_value(r, ENERGY, power.joules / steps);
+    return true;
+}
+
+/* lacks: why it cannot run here, or NULL; step_ns: what a step takes. */
+static void measure_power(struct probe_run *r, struct point *q, const struct decoder_packing *p,
+                          const char *lacks, double step_ns)
+{
+    const size_t consumer = p ? (size_t)(p->way - decoder_ways) : BARE_READ;
+    const uint32_t steps = 2 * q->steps;
+    struct again a = {q, p, {.layers = q->p.model.layers, .steps = steps}, {NULL, NULL}};
+
+    if (!q->is_power_due ||
+        !begin_way(r, q, p ? way_name(p->way) : "read",
+                   PROBE_SLOW | (q->is_power_due[consumer] ? PROBE_THRICE : PROBE_DEEP)))
+        return;
+    if (lacks) {
+        power_missing(r, lacks);
+        return;
+    }
+    if (p && p->way->in_graph) {
+        gpu_graph_begin(r);
+        decoder_launch(r, p, &a.work);
+        a.graph = gpu_graph_end(r);
+    }
+    decoder_poison(r, &q->t);
+    if (say_power(r, &a, step_ns) && p)
+        require_bits(r, p, &q->chosen[p->way->bits][1], steps, "after step upon step");
+    if (p && p->way->in_graph)
+        gpu_graph_free(&a.graph);
+}
+
+/* --- all packagings --------------------------------------------------------------------------- */
 
 static void measure_way(struct probe_run *r, struct point *q, enum decoder_way_name name,
                         unsigned flags)
@@ -382,6 +479,7 @@ static void measure_way(struct probe_run *r, struct point *q, enum decoder_way_n
     const bool is_library = decoder_ways[name].bits == BITS_LIBRARY;
     struct decoder_library library;
     char why[320] = "";
+    double step_ns = NAN;
     struct decoder_packing p = {&decoder_ways[name], &q->t, &q->kernels, NULL};
 
     if (!begin_way(r, q, way_name(p.way), flags))
@@ -392,7 +490,8 @@ static void measure_way(struct probe_run *r, struct point *q, enum decoder_way_n
     if (lacks)
         probe_missing(r, LAYER_TIME, lacks);
     else
-        measure_open_way(r, q, &p);
+        step_ns = measure_open_way(r, q, &p);
+    measure_power(r, q, &p, lacks, step_ns);
     if (p.library)
         decoder_library_close(r, &library);
 }
@@ -570,16 +669,28 @@ static void measure_ways(struct probe_run *r, struct point *q, bool all, unsigne
                                                   WAY_VALUES, WAY_NEAR};
     q->flags = flags;
     measure_read(r, q);
+    measure_power(r, q, NULL, NULL,
+                  q->read_ns * decoder_step_reads(&q->p) / decoder_layer_reads(&q->p));
     for (size_t i = 0; i < (all ? DECODER_WAYS : PROBE_LENGTH(curve)); i++)
         measure_way(r, q, all ? (enum decoder_way_name)i : curve[i], flags);
 }
 
-static void measure_main(struct probe_run *r, const struct decoder_model *model)
+/* Half a second each. C88b takes these, from slow to fast, and the read; all others are left to
+ * --deep. */
+static const bool power_due[][CONSUMERS] = {
+    [MODEL_1B] = {[BARE_READ] = true, [WAY_GRAPH] = true, [WAY_DEPENDENT] = true,
+                  [WAY_NEAR] = true},
+    [MODEL_8B] = {[WAY_GRAPH] = true, [WAY_NEAR] = true},
+};
+
+static void measure_main(struct probe_run *r, int name)
 {
+    const struct decoder_model *model = &decoder_models[name];
     struct point q;
     if (!make_point(r, &q, model, 1024, 1, false))
         return;
     q.steps = TIMED_STEPS;
+    q.is_power_due = power_due[name];
     measure_ways(r, &q, true, 0);
     if (model->chain)
         measure_far(r, &q);
@@ -718,8 +829,8 @@ static void measure(struct probe_run *r)
             probe_fact(r, "shapes", "%d of seeded sizes", decoder_check_odd_shapes(r));
         return;
     }
-    measure_main(r, &decoder_models[MODEL_1B]);
-    measure_main(r, &decoder_models[MODEL_8B]);
+    measure_main(r, MODEL_1B);
+    measure_main(r, MODEL_8B);
     measure_beside(r);
 }
 

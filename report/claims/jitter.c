@@ -96,7 +96,7 @@ static bool judge_size(const struct bundle *bundle, size_t i, enum fall *fall, b
     const struct row *kept = by_one.centre < by_graph.centre ? &by_one : &by_graph;
     char what[96];
     *fall = fall_of(tails, falls, f);
-    snprintf(what, sizeof what, "%s launches", c68_sizes[i].launches);
+    snprintf(what, sizeof what, "%s%s", c68_sizes[i].launches, i ? "" : " launches");
     rule_say_figure(f, i ? "many" : "few", kept);
     rule_say_part(f, what,
                   *fall == FELL     ? CLAIM_REPRODUCED

@@ -13,6 +13,8 @@
 #define STEP_TIME(model, impl)                                                                     \
     "decoder_layer.step_time" LAYER_CASE(model, "1024", impl) ",timer=event}"
 
+#define STEP_ENERGY(model, impl) "decoder_layer.energy" LAYER_CASE(model, "1024", impl) "}"
+
 /* The packagings that are one kernel: barrier, ring, values, near; and of these those that keep the
  * memory busy while steps wait for each other: all but barrier. None of them is `read`. */
 #define ONE_KERNEL "[brvn]*[!d]"

@@ -2,6 +2,7 @@
  * model and of the batch. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "report/claims/layer.h"
 
@@ -273,6 +274,112 @@ static void judge_c88(const struct bundle *bundle, struct finding *f)
     rule_conclude(f, layer_agree(ratio, each, 1 + C88_MORE, f), positive, negative);
 }
 
+/* --- C88b: do joules per token fall where tokens per second rise? ----------------------------- */
+
+static const double C88B_LESS = 0.05, C88B_FASTER = 0.05, C88B_GROWS = 2.5;
+
+static const struct need c88b_needs[] = {{NEED_ONE, STEP_ENERGY("1b", "read")},
+                                         {NEED_ONE, STEP_ENERGY("1b", "graph")},
+                                         {NEED_ONE, STEP_ENERGY("8b", "graph")},
+                                         {NEED_ONE, STEP_TIME("1b", "graph")},
+                                         {NEED_ONE, STEP_TIME("8b", "graph")},
+                                         {NEED_BEST, STEP_TIME("1b", "*")},
+                                         {NEED_BEST, STEP_TIME("8b", "*")},
+                                         NEEDS_END};
+static const struct need c88b_others[] = {{NEED_ANY, STEP_ENERGY("%s", "%s")}, NEEDS_END};
+
+/* A step of one model: of the graph and of the fastest packaging, ns and joules. */
+struct spent {
+    struct row graph_ns, fastest_ns, graph, fastest;
+    struct row less, others; /* joules over the fastest's: the graph's; the fewest of all others */
+    bool is_faster;
+    enum claim_verdict verdict;
+};
+
+static bool take_fastest(const struct bundle *bundle, struct spent *s, struct finding *f)
+{
+    const struct row *found =
+        rule_beside(bundle, &s->fastest_ns, "decoder_layer.energy", NULL, NULL, f);
+    if (!found)
+        rule_not_testable(f, "the fastest packaging's joules were not measured (%s)",
+                          s->fastest_ns.id);
+    return found && rule_take(bundle, found->id, &s->fastest, f);
+}
+
+/* The fewest joules of all packagings but the fastest. The graph is one. */
+static struct row fewest_of_others(const struct bundle *bundle, const char *glob,
+                                   const struct spent *s, struct finding *f)
+{
+    struct row fewest = s->graph;
+    const struct row *row;
+
+    for (size_t next = 0; (row = rule_next(bundle, glob, &next, f));)
+        if (row_usable(row) && row->centre < fewest.centre && strcmp(row->id, s->fastest.id) &&
+            !strstr(row->id, "impl=read"))
+            fewest = *row;
+    return fewest;
+}
+
+/* Does the fastest take fewer joules than the graph, and none fewer than the fastest? */
+static bool judge_joules(const struct bundle *bundle, int model, struct spent *s, struct finding *f)
+{
+    static const char *const globs[LAYER_MODELS] = {STEP_ENERGY("1b", "*"), STEP_ENERGY("8b", "*")};
+    const double more = 1 + RULE_LIMIT(f, C88B_LESS);
+    const struct row rises = rule_ratio(f, &s->graph_ns, &s->fastest_ns);
+    char what[CLAIM_WORDS];
+
+    if (!take_fastest(bundle, s, f))
+        return false;
+    const struct row fewest = fewest_of_others(bundle, globs[model], s, f);
+    s->less = rule_ratio(f, &s->graph, &s->fastest);
+    s->others = rule_ratio(f, &fewest, &s->fastest);
+    rule_say(f->evidence, "%s%s", f->evidence[0] ? "; " : "", layer_models[model]);
+    rule_say_row(f, "joules a token by the graph", &s->graph);
+    rule_say_row(f, "by the fastest", &s->fastest);
+    rule_say_row(f, "the one over the other", &s->less);
+    rule_say_row(f, "the fewest of all others over the fastest", &s->others);
+    const enum claim_verdict falls = rule_band(rule_place(&s->less, more, INFINITY)),
+                             is_least = rule_band(rule_place(&s->others, 1 / more, INFINITY));
+    const bool is_by_others = falls == CLAIM_REPRODUCED && is_least != CLAIM_REPRODUCED;
+    s->is_faster = rises.low > 1 + RULE_LIMIT(f, C88B_FASTER);
+    snprintf(what, sizeof what, "the fastest of %s makes 1.05 times the tokens of the graph, at",
+             layer_models[model]);
+    rule_say_control(f, true, s->is_faster, what, &rises);
+    snprintf(what, sizeof what, "a model of %s", layer_models[model]);
+    s->verdict = is_by_others || is_least == CLAIM_REFUTED ? is_least : falls;
+    if (is_by_others)
+        rule_say_part(f, what, s->verdict, &s->others, 1 / (1 + C88B_LESS));
+    else
+        rule_say_part(f, what, s->verdict, &s->less, 1 + C88B_LESS);
+    return true;
+}
+
+static void judge_c88b(const struct bundle *bundle, struct finding *f)
+{
+    struct spent of[LAYER_MODELS], *small = &of[LAYER_1B], *large = &of[LAYER_8B];
+    struct row read;
+
+    if (!RULE_TAKE(bundle, c88b_needs, f, &read, &small->graph, &large->graph, &small->graph_ns,
+                   &large->graph_ns, &small->fastest_ns, &large->fastest_ns) ||
+        !judge_joules(bundle, LAYER_1B, small, f) || !judge_joules(bundle, LAYER_8B, large, f))
+        return;
+    const double more = 1 + RULE_LIMIT(f, C88B_LESS);
+    const struct row grows = rule_ratio(f, &large->graph, &small->graph);
+    const struct row bare = rule_ratio(f, &read, &small->graph);
+    const bool is_seen = grows.low >= RULE_LIMIT(f, C88B_GROWS), is_less = bare.high < 1;
+    rule_say_control(f, true, is_seen, "8B takes 2.5 times the joules of 1B or more, at", &grows);
+    const bool repeats = layer_repeats(
+        &small->graph, more, "from round to round the joules of one change by 1.05, too, at", f);
+    rule_say_control(f, false, is_less,
+                     "a bare read of the bytes takes the joules of the graph, too, at", &bare);
+    rule_say_figure(f, "small", &small->less);
+    rule_say_figure(f, "large", &large->less);
+    rule_say_figure(f, "other_small", &small->others);
+    rule_say_figure(f, "other_large", &large->others);
+    rule_conclude(f, small->verdict == large->verdict ? small->verdict : CLAIM_MIXED,
+                  is_seen && small->is_faster && large->is_faster, repeats && is_less);
+}
+
 /* --- the entries ----------------------------------------------------------------------------- */
 
 #define READS                                                                                      \
@@ -395,5 +502,32 @@ static const struct claim claims[] = {
              "change by 1.03. Money is not judged, joules are C88b's.",
      .judge = judge_c88,
      .needs = NEEDS(layer_read_needs, c88_needs)},
+    {.id = "C88b",
+     .article = "ai-rng",
+     .quote =
+         "In practice, kernel optimization is one of the few levers that can improve both cost "
+         "and user experience simultaneously.",
+     .clause = "",
+     .since = "2026-11-27T13:12Z",
+     .plain = {.yes = "The fastest packaging takes the fewest joules a token, too: the graph takes "
+                      "{small} times as many in 1B, {large} in 8B.",
+               .no = "Another packaging takes as few joules a token as the fastest, or fewer: "
+                     "{other_small} times as many in 1B, {other_large} in 8B.",
+               .partly = "That the fastest packaging takes the fewest joules a token: {parts}."},
+     .surprise = 2,
+     .statement = "Joules per token fall where tokens per second rise, and the packaging with the "
+                  "best latency at batch 1 is also the best in both. Tokens per second are C88's; "
+                  "money is not judged.",
+     .rule = "A whole step of one token, batch 1, context 1024, of 1B and 8B: joules of the board "
+             "by its energy counter, in three rounds of a third of a second. REPRODUCED when the "
+             "graph of a kernel for each operator takes more than 1.05 times the joules of the "
+             "packaging with the least time, and no other takes fewer than that one by 1.05, for "
+             "both models; REFUTED when one of the two fails, for both; MIXED otherwise. Positive "
+             "controls: a step of 8B takes at least 2.5 times the joules of one of 1B; the fastest "
+             "makes more than 1.05 times the tokens of the graph. Negative controls: from round to "
+             "round the joules of the graph of 1B must not change by 1.05; a bare read of its "
+             "bytes must not take its joules.",
+     .judge = judge_c88b,
+     .needs = NEEDS(c88b_needs, c88b_others)},
 };
 CLAIM_SUBJECT(claims);

@@ -13,19 +13,6 @@ static const struct claim claims[] = {
              "operator on each.",
      .waits = "two boards of different generations",
      .needs = NEEDS(NULL)},
-    {.id = "C88b",
-     .article = "ai-rng",
-     .quote =
-         "In practice, kernel optimization is one of the few levers that can improve both cost "
-         "and user experience simultaneously.",
-     .clause = "",
-     .statement = "Joules per token fall where tokens per second rise, and the packaging with the "
-                  "best latency at batch 1 is also the best in both. Tokens per second are C88's; "
-                  "money is not judged.",
-     .open = "Whole decode steps of a 1B and an 8B model in each packaging over windows of 30 s: "
-             "joules by the energy counter, and tokens per second at batch 64.",
-     .waits = "joules of a whole decode step, in each packaging",
-     .needs = NEEDS(NULL)},
     {.id = "C93",
      .article = "ai-rng",
      .quote = "Precision mismatches [...] across hardware generations",

@@ -11,7 +11,7 @@
 #include "report/page/take.h"
 
 #define KEYS(context) "{model=%s,context=" context ",batch=1,impl=%s,l2=cold"
-enum { LAYER, ANY, STEP, SHARE, KERNELS, ERROR, WHERE, EDGE };
+enum { LAYER, ANY, STEP, SHARE, KERNELS, ERROR, WHERE, EDGE, ENERGY, POWER };
 const char *const layer_needs[] = {
     [LAYER] = "decoder_layer.layer_time" KEYS("1024") ",timer=event}",
     [ANY] = "decoder_layer.layer_time" KEYS("%s") ",timer=event}",
@@ -21,6 +21,8 @@ const char *const layer_needs[] = {
     [ERROR] = "decoder_layer.error" KEYS("%s") "}",
     [WHERE] = "decoder_layer.where{model=%s,context=1024,impl=%s,step=%s,part=%s,timer=device}",
     [EDGE] = "decoder_layer.barrier_under_load{model=%s,context=1024,impl=%s,timer=device}",
+    [ENERGY] = "decoder_layer.energy" KEYS("1024") "}",
+    [POWER] = "decoder_layer.power" KEYS("1024") "}",
     NULL,
 };
 
@@ -236,6 +238,54 @@ static void note_predictions(const struct summary *summary, const struct frozen 
         "said: on %s, by `gpufloor floor` of %s, and measured on %.10s. The farthest is off by "
         "%.0f %%.",
         frozen->day, frozen->bundle, measured, 100 * score.worst);
+}
+
+/* --- joules of a step ------------------------------------------------------------------------- */
+
+/* Is a step's energy known in any packaging? */
+static bool has_joules(const struct summary *summary, size_t model)
+{
+    bool has = false;
+    for (size_t way = 0; way < WAYS; way++) {
+        const struct number joules = of_way(summary, ENERGY, model, way);
+        has |= number_there(&joules);
+    }
+    return has;
+}
+
+static void tabulate_joules(const struct summary *summary, struct section *s)
+{
+    struct column columns[1 + 2 * MODELS] = {{NULL, "a step, again and again", NULL, 'l'}};
+    size_t model[MODELS], n = 0;
+
+    for (size_t m = 0; m < MODELS; m++) {
+        if (!has_joules(summary, m))
+            continue;
+        columns[1 + 2 * n] = (struct column){models[m].shown, "J", "", 'r'};
+        columns[2 + 2 * n] = (struct column){NULL, "W", "", 'r'};
+        model[n++] = m;
+    }
+    if (n == 0)
+        return;
+    struct grid *grid = section_grid(s, columns, 1 + 2 * n);
+    for (size_t i = 0; i < n; i++)
+        grid_span(grid, 1 + 2 * i, 2);
+    for (size_t k = 0; k < WAYS; k++) {
+        struct number cell[2 * MODELS];
+        bool is_there = false;
+        for (size_t i = 0; i < n; i++) {
+            cell[2 * i] = of_way(summary, ENERGY, model[i], ranked[k]);
+            cell[2 * i + 1] = of_way(summary, POWER, model[i], ranked[k]);
+            is_there |= number_there(&cell[2 * i]);
+        }
+        if (!is_there)
+            continue;
+        grid_text(grid, way_shown[ranked[k]]);
+        for (size_t i = 0; i < 2 * n; i++)
+            grid_number(grid, &cell[i]);
+    }
+    section_note(s, "Joules and watts are the whole board's, by its energy counter, while it does "
+                    "step after step for a third of a second, in three rounds.");
 }
 
 /* --- where the time goes ---------------------------------------------------------------------- */
@@ -474,12 +524,13 @@ void section_layer(const struct summary *summary, struct section *s)
     tabulate_layers(summary, s);
     note_predictions(summary, frozen, measured, s);
     tabulate_steps(summary, frozen, s);
+    tabulate_joules(summary, s);
     tabulate_where(summary, s);
     draw_line(summary, s);
     note_error(summary, s);
     note_edges(summary, s);
     note_contexts(summary, s);
     section_doubts(s);
-    s->claims = "C30 C31 C35 C36 C47 C48 C49 C51 C62 C72 C74 C88";
+    s->claims = "C30 C31 C35 C36 C47 C48 C49 C51 C62 C72 C74 C88 C88b";
     free(frozen);
 }

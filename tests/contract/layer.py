@@ -23,9 +23,11 @@ CACHES = {128: -1.8e6, 1024: 0, 8192: 14.7e6, 32768: 65e6}  # bytes of a 1B laye
 STEPS, PARTS = ("qkv", "attention", "merge", "o", "gate_up", "down"), ("weights", "activations", "waiting", "tail")
 SHARES = (0.11, 0.04, 0.01, 0.08, 0.5, 0.26)  # of a layer, of its steps; the parts of each: 0.8, 0.05, 0.05, 0.1
 RATE = 4630  # bytes/ns
+# Watts of the board that does step after step, in three rounds.
+WATTS = {"1b": dict(read=500, graph=400, dependent=450, values=500), "8b": dict(graph=540, values=560)}
 ROUNDS = {7: range(7), 3: (0, 3, 6), 2: (0, 6)}
 LOST = {"d3bf499": ("C62",)}  # its attention was measured in three rounds only, until the commit after that of the bundle
-CLAIMS = ("C30", "C31", "C35", "C36", "C47", "C48", "C49", "C51", "C62", "C72", "C74", "C88")
+CLAIMS = ("C30", "C31", "C35", "C36", "C47", "C48", "C49", "C51", "C62", "C72", "C74", "C88", "C88b")
 
 
 # --- planted runs -------------------------------------------------------------------------------------------
@@ -33,6 +35,11 @@ CLAIMS = ("C30", "C31", "C35", "C36", "C47", "C48", "C49", "C51", "C62", "C72", 
 def layer_ns(model, context, way):
     _, size, _, grows = MODELS[model]
     return (size + CACHES[context] * (1 if model == "1b" else 2)) / RATE + BEYOND[way] * grows
+
+
+def joules(model, way):
+    layers, _, head, _ = MODELS[model]
+    return 1e-9 * WATTS[model][way] * (layers * layer_ns(model, 1024, way) + head)
 
 
 def metric(name, unit, value, better="lower", timer=None):
@@ -56,7 +63,11 @@ def cases():
                              metric("kernels", "count", KERNELS[way], "exact")]
                     if context == 1024:
                         made.append(metric("step_time", "ns", layers * ns + head, timer="event"))
-                yield 7 if main else 3, f"model={model},context={context},batch=1,impl={way},l2=cold", made
+                keys = f"model={model},context={context},batch=1,impl={way},l2=cold"
+                yield 7 if main else 3, keys, made
+                if main and way in WATTS[model]:
+                    watts = WATTS[model][way]
+                    yield 3, keys, [metric("power", "watts", watts), metric("energy", "joules", joules(model, way))]
         for way in ("barrier", "ring", "values") if model != "3b" else ():
             keys = f"model={model},context=1024,impl={way}"
             yield 2, keys, [metric("closes", "ratio", 0.99),
@@ -120,7 +131,7 @@ def predictions_before(day):
 
 
 def check_tables(section, measured):
-    layers, steps, where = (cells(section, i) for i in range(3))
+    layers, steps, spent, where = (cells(section, i) for i in range(4))
     check(len(layers) == 9 and all(near(layers[way][1], layer_ns("1b", 1024, way)) and
                                    near(layers[way][5], layer_ns("8b", 1024, way)) for way in WAYS if way != "read"),
           "each packaging has its layer", layers)
@@ -139,6 +150,10 @@ def check_tables(section, measured):
     check(any(count in note for note in section["notes"]), "how many predictions hold is counted", count + str(section["notes"]))
     check(any("none is below its floor" in note for note in section["notes"]), "none is below its floor")
     all_of = [sum(line[k] for name, line in where.items() if name != "all") for k in range(10)]
+    check({way: [model for model, at in (("1b", 0), ("8b", 2)) if line[at] is not None] for way, line in spent.items()} ==
+          {way: [model for model in WATTS if way in WATTS[model]] for way in WATTS["1b"]} and
+          all(near(spent[way][at], joules(model, way)) and near(spent[way][at + 1], WATTS[model][way])
+              for model, at in (("1b", 0), ("8b", 2)) for way in WATTS[model]), "joules and watts of a step", spent)
     check(all(near(a, b) for a, b in zip(where["all"], all_of)) and near(where["all"][4], sum(where["all"][:4])) and
           near(where["all"][4], 0.99 * layer_ns("1b", 1024, "values")), "where the time goes adds up", where)
 

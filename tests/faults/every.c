@@ -10,13 +10,14 @@
 
 PROBE_IMAGE(harness);
 
-enum { FIRST, SECOND, LIBRARY, POWER };
+enum { FIRST, SECOND, LIBRARY, POWER, ENERGY };
 static const struct probe_metric metrics[] = {
     [FIRST] = {"first", "ns", PROBE_LOWER, .timer = "event", .what = "a launch"},
     [SECOND] = {"second", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "event",
         .what = "a node of a graph"},
     [LIBRARY] = {"library", "count", PROBE_EXACT, .what = "choices of cuBLASLt"},
     [POWER] = {"power", "watts", PROBE_LOWER, .what = "of the board"},
+    [ENERGY] = {"energy", "joules", PROBE_LOWER, .what = "of a launch"},
 };
 static const struct probe_parameter parameters[] = {
     {"bytes", 1 << 20, 1, INT64_MAX, "of the memory that is asked for", NULL},
@@ -115,7 +116,13 @@ static void measure_power(struct probe_run *r, struct all *a)
     verdict_clear(r);
     const struct verdict v = verdict_fetch(r);
     verdict_check(r, &v, 0, "nothing");
-    probe_value(r, POWER, gpu_power(r, once, a, 2000).watts);
+    const struct gpu_power power = gpu_power(r, once, a, 2000);
+    if (power.why) {
+        probe_missing(r, POWER, power.why);
+        return;
+    }
+    probe_value(r, POWER, power.watts);
+    probe_value(r, ENERGY, power.joules);
 }
 
 static void measure_sides(struct probe_run *r)

@@ -1,6 +1,7 @@
 /* A stand-in for libnvidia-ml.so.1: a healthy, idle H200, but for what NVML_STATE says, a list of
  * words: "mig=1 reasons=0x20 processes=2". NAME=- is a call that this board does not support, NAME=!
- * one that fails. NAME@1=2 says it of GPU 1 alone. Each GPU has 18 NVLinks to a switch. */
+ * one that fails. NAME@1=2 says it of GPU 1 alone. Each GPU has 18 NVLinks to a switch. It takes 300 W,
+ * its energy counter moves every 20 ms, and energy_ms=5 is how long it takes to read that. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,10 @@ CALL(nvmlDeviceGetPowerUsage, (void *d, unsigned *mw)) { (void)d; return say_int
 CALL(nvmlDeviceGetTotalEnergyConsumption, (void *d, unsigned long long *mj))
 {
     struct timespec now;
+    unsigned ms;
     (void)d;
+    say_int("energy_ms", 0, &ms);
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
     clock_gettime(CLOCK_MONOTONIC, &now);
     return say("energy", (unsigned long long)now.tv_sec * 300000 +
                              (unsigned long long)now.tv_nsec / 20000000 * 6000, mj);

@@ -425,6 +425,40 @@ def often(stand_in):
         "NCCL took another kernel" in m.get("why", "") for m in one["metrics"]), one)
 
 
+def power(stand_in):
+    """Watts and joules by a counter that moves every 20 ms, at 300 W: of a launch, and of a decoder's step."""
+    every, took = os.path.join(stand_in.work, "bin/probes/every"), {}
+    for state in ("", "energy_ms=20"):
+        status, said, cases = measured(stand_in, every, "--case=part=power", NVML_STATE=state)
+        found = {m["name"]: m["median"] for m in cases["part=power"]["metrics"]}
+        check(f"power {state}: about 300 W", status == 0 and 150 < found["power"] < 600, f"{said} {cases}")
+        took[state] = found["energy"] / found["power"]
+    check("power: launches go on while the counter is read, which takes as long as a thousand of them",
+          took["energy_ms=20"] < 10 * took[""], took)
+
+    path = stand_in.link("fused/decoder_layer")
+    def step(impl, *words, **environment):
+        """Figures, or why they are missing, and facts. (The kernels do nothing here, which the program sees.)"""
+        keys = f"model=1b,context=1024,batch=1,impl={impl},l2=cold"
+        _, said, cases = measured(stand_in, path, f"--case={keys}", *words, **environment)
+        check(f"a step's power, {impl}: kernels that do nothing are seen", f"{impl}: 1 layers: error" in said, said)
+        return {m["name"]: m["median"] or m["why"] for m in cases[keys]["metrics"]}, cases[keys].get("facts", {})
+    for impl, words in (("graph", []), ("dependent", []), ("stream", ["--deep"])):
+        found, facts = step(impl, *words)
+        check(f"a step's power, {impl}: watts, joules, and how the counter was read", list(found) == ["power", "energy"] and
+              150 < found["power"] < 600 and 0 < found["energy"] < 1 and {"energy_counter", "in_a_row"} <= set(facts),
+              f"{found} {facts}")
+    found, facts = step("graph", STAND_IN_LATE_US=5000)
+    check("a step's power, graphs that are launched late: null, with why", list(found) == ["power", "energy"] and
+          set(found.values()) == {"in a row, steps take more than 1.1 times the time of one"}, f"{found} {facts}")
+    for state, why in (("energy=-", "NVML has no energy counter here"), ("energy=7", "NVML's energy counter does not move here")):
+        found, facts = step("graph", NVML_STATE=state)
+        check(f"a step's power, {state}: null, with why", found == {"power": why, "energy": why}, f"{found} {facts}")
+    for words in (["--rounds=7", "--round=1"], ["--quick"]):
+        check(f"a step's power: not with {words}", "power" not in step("graph", *words)[0])
+    check("a step's power: not of every packaging", "power" not in step("fused")[0])
+
+
 def layer(stand_in):
     """The host's side of `layer`: shares, graphs, all ways in turn. (A kernel takes 2 us and does nothing here, which
     the program sees; a layer is eight of them with our all-reduce, and six with NCCL's, which takes no time.)"""
@@ -556,7 +590,8 @@ def main():
         for name in ("spin", "null"):
             stand_in.link(f"probes/{name}")
         stand_in.link("links/signal")
-        for part in (several, ranks, losses, often, layer, whole, energy, settings, mps, processes, throttling, nvml, blas, counters):
+        for part in (several, ranks, losses, often, layer, whole, energy, settings, mps, processes, throttling, nvml, blas,
+                     power, counters):
             part(stand_in)
     finally:
         shutil.rmtree(work)

@@ -28,6 +28,9 @@ struct board {
     double spread;        /* of the runs of a step or layer of 1B, relative */
     double inside[2];     /* in the large kernel over alone: attention, the products */
     double gain[2][3];    /* of three fusions, at batch 1 and at batch 256 */
+    double watts[WAYS];   /* of a board that does steps; 0: not measured */
+    double watts_8b[WAYS];
+    double watts_spread;  /* of the rounds of joules of 1B, relative */
 };
 static const struct board h200 = {
     .beyond_us = {48, 36, 25, 22, 21, 14.5, 14, 34, 0},
@@ -37,6 +40,9 @@ static const struct board h200 = {
     .spread = 0.002,
     .inside = {1.5, 1},
     .gain = {{1.22, 1.22, 1.34}, {1.1, 1.1, 1.2}},
+    .watts = {[GRAPH] = 400, [DEPENDENT] = 450, [VALUES] = 500, [READ] = 600},
+    .watts_8b = {[GRAPH] = 500, [VALUES] = 560},
+    .watts_spread = 0.005,
 };
 
 static void put(struct bundle *b, const struct board *o, const char *id, const char *unit,
@@ -51,6 +57,12 @@ static double layer_us(const struct board *o, int model, int context, int way)
     static const double cache_mb[CONTEXTS] = {-2, 0, 15, 65};
     const double megabytes = models[model].megabytes + cache_mb[context];
     return megabytes / 4.66 + o->beyond_us[way] * o->by_model[model] * o->by_context[context];
+}
+
+static double step_us(const struct board *o, int model, int way)
+{
+    return o->slower * (layer_us(o, model, 1, way) * models[model].layers + models[model].head_us +
+                        o->late_us[way]);
 }
 
 static void put_layers(struct bundle *b, const struct board *o)
@@ -71,8 +83,31 @@ static void put_layers(struct bundle *b, const struct board *o)
         if (contexts[context] != 1024 || way == READ)
             continue;
         snprintf(id, sizeof id, "decoder_layer.step_time%s,timer=event}", keys);
-        const double step = us * models[model].layers + models[model].head_us + o->late_us[way];
-        put(b, o, id, "ns", 1e3 * o->slower * step, spread);
+        put(b, o, id, "ns", 1e3 * step_us(o, model, way), spread);
+    }
+}
+
+/* Of three rounds, which differ by watts_spread to either side. */
+static void put_joules(struct bundle *b, const struct board *o)
+{
+    char id[192];
+    for (int i = 0; i < MODELS * WAYS; i++) {
+        const int model = i / WAYS, way = i % WAYS;
+        const double watts = model == ONE_B     ? o->watts[way]
+                             : model == EIGHT_B ? o->watts_8b[way]
+                                                : 0;
+        const double joules = o->one != 0 ? o->one : 1e-6 * watts * step_us(o, model, way);
+        const double spread = model == ONE_B ? o->watts_spread : 0.005;
+        if (watts == 0)
+            continue;
+        snprintf(id, sizeof id,
+                 "decoder_layer.energy{model=%s,context=1024,batch=1,impl=%s,l2=cold}",
+                 models[model].name, ways[way]);
+        struct row *row = rows_get(&b->rows, id, "joules", ROW_LOWER);
+        for (int k = 0; k < 3; k++)
+            row_put(row, 3 * k, joules * (1 + (way % 2 ? 1 - k : k - 1) * spread), joules);
+        row->thrice = true;
+        row_finish(row);
     }
 }
 
@@ -127,13 +162,14 @@ static enum claim_verdict judged(const char *claim, struct board o)
     struct bundle b = {0};
     struct finding f;
     put_layers(&b, &o);
+    put_joules(&b, &o);
     put_operators(&b, &o);
     put_fusions(&b, &o);
     return verdict_of(claim, &b, &f);
 }
 
 static const char *const ids[] = {"C30", "C31", "C35", "C36", "C47", "C48", "C49",
-                                  "C51", "C62", "C70", "C72", "C74", "C88"};
+                                  "C51", "C62", "C70", "C72", "C74", "C88", "C88b"};
 enum { CLAIMS = sizeof ids / sizeof ids[0] };
 
 /* A stuck timer, ones, and negative numbers decide nothing; nor does a bundle without rows. */
@@ -159,7 +195,7 @@ static void reads_do_not_follow_bytes(void **unused)
     for (size_t i = 0; i < CLAIMS; i++) {
         struct board o = h200;
         o.beyond_us[READ] = 100;
-        if (strcmp(ids[i], "C62") != 0 && strcmp(ids[i], "C70") != 0)
+        if (strcmp(ids[i], "C62") != 0 && strcmp(ids[i], "C70") != 0 && strcmp(ids[i], "C88b") != 0)
             assert_int_equal(judged(ids[i], o), CLAIM_NOT_TESTABLE);
     }
 }
@@ -299,6 +335,54 @@ static void tokens(void **unused)
     assert_int_equal(judged("C88", o), CLAIM_NOT_TESTABLE);
 }
 
+static void joules(void **unused)
+{
+    struct board o = h200;
+    (void)unused;
+    assert_int_equal(judged("C88b", o), CLAIM_REPRODUCED);
+    o.watts[VALUES] = 560; /* the graph's joules, give or take */
+    assert_int_equal(judged("C88b", o), CLAIM_MIXED);
+    o.watts_8b[VALUES] = 660;
+    assert_int_equal(judged("C88b", o), CLAIM_REFUTED);
+    o = h200;
+    o.watts[DEPENDENT] = 320; /* a slower one takes fewer than the fastest */
+    assert_int_equal(judged("C88b", o), CLAIM_MIXED);
+    o.watts_8b[DEPENDENT] = 400;
+    assert_int_equal(judged("C88b", o), CLAIM_REFUTED);
+    o.watts[DEPENDENT] = 450; /* fewer than the graph, and more than the fastest */
+    o.watts_8b[DEPENDENT] = 540;
+    assert_int_equal(judged("C88b", o), CLAIM_REPRODUCED);
+    o = h200;
+    o.watts_8b[VALUES] = 582; /* 1.05, give or take */
+    assert_int_equal(judged("C88b", o), CLAIM_MIXED);
+}
+
+/* What a meter that errs would show, and what is not measured. */
+static void joules_are_doubted(void **unused)
+{
+    struct board o = h200;
+    (void)unused;
+    o.watts_spread = 0.03; /* from round to round by 1.06 */
+    assert_int_equal(judged("C88b", o), CLAIM_NOT_TESTABLE);
+    o = h200;
+    o.watts[READ] = 1000; /* to read takes more than to read and compute */
+    assert_int_equal(judged("C88b", o), CLAIM_NOT_TESTABLE);
+    o = h200;
+    o.watts_8b[GRAPH] = 150; /* 8B takes as much as 1B */
+    o.watts_8b[VALUES] = 120;
+    assert_int_equal(judged("C88b", o), CLAIM_NOT_TESTABLE);
+    o = h200;
+    o.watts[VALUES] = 0; /* the fastest was not measured */
+    assert_int_equal(judged("C88b", o), CLAIM_NOT_TESTABLE);
+    o = h200;
+    o.watts[READ] = 0;
+    assert_int_equal(judged("C88b", o), CLAIM_NOT_TESTABLE);
+    o = h200;
+    set_one_kernel(&o, 36); /* nothing is faster than the graph */
+    o.beyond_us[DEPENDENT] = o.beyond_us[FUSED] = o.beyond_us[CUBLAS] = 36;
+    assert_int_equal(judged("C88b", o), CLAIM_NOT_TESTABLE);
+}
+
 static void launches(void **unused)
 {
     struct board o = h200;
@@ -361,7 +445,8 @@ int main(void)
         cmocka_unit_test(batches),          cmocka_unit_test(sizes),
         cmocka_unit_test(layers_and_steps), cmocka_unit_test(tokens),
         cmocka_unit_test(launches),         cmocka_unit_test(number_of_kernels),
-        cmocka_unit_test(operators_inside),
+        cmocka_unit_test(operators_inside), cmocka_unit_test(joules),
+        cmocka_unit_test(joules_are_doubted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

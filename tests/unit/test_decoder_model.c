@@ -2,6 +2,7 @@
  * that no kernel can take is refused with a line that names it. */
 #include "fused/common/decoder/model.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "report/floor/estimate.h"
@@ -25,23 +26,24 @@ static struct decoder_problem accepted(int model, uint32_t batch, uint32_t conte
     return p;
 }
 
-/* Bytes of a layer in MB, and stages of the ring, as counted by hand. */
+/* Bytes of a layer and of a step in MB, and stages of the ring, as counted by hand. */
 static void named_models(void **state)
 {
     (void)state;
     static const struct {
         int model;
-        double megabytes;
+        double megabytes, of_step;
         uint32_t sets, splits, group, stages, product_stages;
-    } expected[] = {{MODEL_1B, 123.7, 16, 16, 4, 12, 5},
-                    {MODEL_3B, 205.6, 28, 16, 4, 11, 5},
-                    {MODEL_8B, 440.4, 32, 16, 4, 10, 4},
-                    {MODEL_70B, 1715.5, 70, 16, 8, 8, 10}};
+    } expected[] = {{MODEL_1B, 123.7, 2505.2, 16, 16, 4, 12, 5},
+                    {MODEL_3B, 205.6, 6544.2, 28, 16, 4, 11, 5},
+                    {MODEL_8B, 440.4, 15144.6, 32, 16, 4, 10, 4},
+                    {MODEL_70B, 1715.5, 139338.7, 70, 16, 8, 8, 10}};
     for (int i = 0; i < DECODER_MODELS; i++) {
         const struct decoder_problem p = accepted(expected[i].model, 1, 1024);
         const double megabytes = decoder_layer_reads(&p) / 1e6;
         if (megabytes < expected[i].megabytes - 0.1 || megabytes > expected[i].megabytes + 0.1)
             fail_msg("%s: %.2f MB, expected %.1f", p.model.name, megabytes, expected[i].megabytes);
+        assert_true(fabs(decoder_step_reads(&p) / 1e6 / expected[i].of_step - 1) < 1e-3);
         assert_int_equal(p.sets, expected[i].sets);
         assert_int_equal(p.splits, expected[i].splits);
         assert_int_equal(p.group, expected[i].group);

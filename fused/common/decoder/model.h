@@ -47,6 +47,9 @@ bool decoder_problem_make(struct decoder_problem *p, const struct decoder_machin
 /* Bytes that one layer must read: its matrices, its norms' weights, and all keys and values. */
 double decoder_layer_reads(const struct decoder_problem *p);
 
+/* Bytes that one whole step must read: its layers, the head and its norm's weights. */
+double decoder_step_reads(const struct decoder_problem *p);
+
 /* Of all memory that a problem takes. */
 double decoder_problem_bytes(const struct decoder_problem *p);
 
