@@ -195,8 +195,8 @@ static json_t *list_document(void)
                                   (json_int_t)p->standard, "min", (json_int_t)p->min, "max",
                                   (json_int_t)p->max, "words", words, "what", p->what));
     }
-    return json_pack("{s:s, s:i, s:s, s:s, s:i, s:s*, s:s*, s:s, s:i, s:o, s:o, s:o}", "schema", "probe",
-                     "schema_version", DOCUMENT_SCHEMA_VERSION, "name", probe.name, "what",
+    return json_pack("{s:s, s:i, s:s, s:s, s:i, s:s*, s:s*, s:s, s:i, s:o, s:o, s:o}", "schema",
+                     "probe", "schema_version", DOCUMENT_SCHEMA_VERSION, "name", probe.name, "what",
                      probe.what, "method", probe.method, "draft", probe.draft, "fixed",
                      probe.fixed, "needs",
                      needs_names[probe.needs], "min_cc", probe.min_cc, "metrics", metrics,

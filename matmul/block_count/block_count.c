@@ -231,7 +231,7 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
         probe_value(r, BUSIEST, s.busiest);
         probe_value(r, IDLE, s.idle);
     } else {
-        const char *why = "this tile has no kernel that says where its blocks ran, or too many blocks";
+        const char *why = "no kernel says where the blocks of this tile, or so many, ran";
         probe_missing(r, BUSIEST, why);
         probe_missing(r, IDLE, why);
         by = "all SMs alike";

@@ -67,7 +67,8 @@ struct product {
 /* Allocates and fills. sets 0: as many as amount to 3 x the L2, at most 64. */
 struct product product_new(struct probe_run *r, const struct product_shape *shape, size_t sets);
 void product_free(struct probe_run *r, struct product *p);
-bool product_is_cold(const struct probe_run *r, const struct product *p); /* if it goes round its sets */
+/* If it goes round its sets: do 3 x the L2 lie between two uses of one? */
+bool product_is_cold(const struct probe_run *r, const struct product *p);
 
 /* The product that --set gives. False where it gives none; a usage error where it cannot be had. */
 #define PRODUCT_SIZES                                                                              \

@@ -77,7 +77,7 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
     struct way_census census;
 
     if (!way_count(r, ways, p, w, &census)) {
-        const char *why = w->wgmma ? "this tile has no kernel that says where its blocks ran, or too many blocks"
+        const char *why = w->wgmma ? "no kernel says where the blocks of this tile, or so many, ran"
                                    : "a closed library's blocks cannot be counted by SM";
         probe_missing(r, BUSIEST, why);
         probe_missing(r, IDLE, why);

@@ -41,12 +41,13 @@
  * The curve has 1 to 64 warps with 1, 2, 4, 8 and 16 loads, chains or multiply-adds each, in three
  * rounds or with --deep, but for what registers do not hold. What loads of 16 bytes bring in has to
  * lie in registers: 64 warps of 8 loads, or 32 of 16, would take all of an SM's 256 KiB, addresses
- * not counted, and one warp has at most 255 registers a thread, less than 32 KiB. It has 8 and 16 KiB
- * in flight by loads, more only by copies. A chase needs its chains' addresses and little else, but its
- * kernels are built for 32 warps: those of 4 chains in shared memory and of 8 in L1 take 40 registers,
- * where 64 warps leave each thread 32. A ring of one warp has 16 KiB at least, of four 32: a stage is
- * what its warps read at a time. Expected of copies from the L2, before any measurement: by four warps
- * of 128 KiB what loads reach; by one warp no more than from HBM, since it does everything in sequence.
+ * not counted, and one warp has at most 255 registers a thread, less than 32 KiB. It has 8 and 16
+ * KiB in flight by loads, more only by copies. A chase needs its chains' addresses and little else,
+ * but its kernels are built for 32 warps: those of 4 chains in shared memory and of 8 in L1 take 40
+ * registers, where 64 warps leave each thread 32. A ring of one warp has 16 KiB at least, of four
+ * 32: a stage is what its warps read at a time. Expected of copies from the L2, before any
+ * measurement: by four warps of 128 KiB what loads reach; by one warp no more than from HBM, since
+ * it does everything in sequence.
  *
  * Traps. L loads are in flight only until the loop uses them, so the mean is slightly below W x 32
  * x L x 16 bytes. Loads in flight occupy L1, even ld.global.cg: with nearly all of it given to
